@@ -1,0 +1,113 @@
+// Who may import whom (docs/architecture.md has the table). test/imports.test.ts plants a violation to prove this sees.
+const shared = (room) => `^(test/fixtures/imports/)?shared/${room}/`;
+const only = (name, from, allowed, comment) => ({
+  name,
+  comment,
+  severity: 'error',
+  from: { path: from, pathNot: '\\.(test|bench)\\.ts$' },
+  to: { pathNot: allowed },
+});
+const npm = (names) => `^node_modules/(${names})(/|$)`;
+
+/** @type {import('dependency-cruiser').IConfiguration} */
+module.exports = {
+  forbidden: [
+    {
+      name: 'no-circular',
+      severity: 'error',
+      from: {},
+      to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } },
+    },
+    { name: 'not-to-unresolvable', severity: 'error', from: {}, to: { couldNotResolve: true } },
+    only(
+      'domain-is-pure',
+      shared('domain'),
+      [shared('domain')],
+      'Rules: no I/O, no SDK, no clock; Node built-ins included.',
+    ),
+    only(
+      'kube-is-machinery',
+      shared('kube'),
+      [shared('kube'), shared('domain'), npm('rfc6902|ipaddr.js')],
+      'Kubernetes API machinery: pure, a library at most.',
+    ),
+    only('ports-are-types', shared('ports'), [shared('ports'), shared('domain'), shared('kube')], 'Ports: types only.'),
+    only(
+      'store-is-layout',
+      shared('store'),
+      [shared('store'), shared('ports'), shared('domain'), shared('kube')],
+      'Store: keys and conditions over the ItemStore port.',
+    ),
+    only(
+      'app-uses-ports',
+      shared('app'),
+      [shared('app'), shared('store'), shared('ports'), shared('domain'), shared('kube')],
+      'App: the verbs; no adapters, no SDK, no process.',
+    ),
+    only(
+      'config-is-schema',
+      shared('config'),
+      [shared('config'), shared('domain'), npm('zod|yaml')],
+      'Config: one schema a process.',
+    ),
+    only(
+      'observability-is-edge',
+      shared('observability'),
+      [shared('observability'), shared('ports'), npm('@aws-lambda-powertools')],
+      'Logger and meter.',
+    ),
+    {
+      name: 'adapters-apart',
+      comment: 'An adapter knows ports, domain, kube and its own SDK; never another adapter nor app.',
+      severity: 'error',
+      from: { path: '^(?:test/fixtures/imports/)?shared/adapters/([^/]+)/' },
+      to: {
+        path: [shared('app'), shared('adapters'), '^functions/', '^agent/', '^local/', '^cdk/'],
+        pathNot: '^(?:test/fixtures/imports/)?shared/adapters/$1/',
+      },
+    },
+    {
+      name: 'functions-apart',
+      comment: 'A function imports shared only, never another function.',
+      severity: 'error',
+      from: { path: '^functions/([^/]+)/' },
+      to: { path: ['^functions/', '^agent/', '^local/', '^cdk/', '^test/'], pathNot: '^functions/$1/' },
+    },
+    {
+      name: 'agent-apart',
+      severity: 'error',
+      from: { path: '^agent/' },
+      to: { path: ['^functions/', '^local/', '^cdk/'] },
+    },
+    {
+      name: 'local-runs-what-is-deployed',
+      comment: 'Local mode takes functions from the synthesised assembly, never by import.',
+      severity: 'error',
+      from: { path: '^local/' },
+      to: { path: ['^functions/', '^agent/', '^shared/(app|store)/'] },
+    },
+    {
+      name: 'cdk-knows-config-types-only',
+      severity: 'error',
+      from: { path: '^cdk/' },
+      to: { path: ['^functions/', '^agent/', '^local/', '^shared/(?!config/|domain/)'] },
+    },
+    {
+      name: 'not-from-test',
+      severity: 'error',
+      from: { pathNot: '^(test|bench)/|\\.test\\.ts$|vitest' },
+      to: { path: '^test/' },
+    },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    exclude: { path: '(cdk\\.out|\\.nodekeeper)/' },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    enhancedResolveOptions: {
+      extensions: ['.ts', '.js', '.json', '.cjs', '.mjs'],
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'node', 'default', 'types'],
+    },
+  },
+};

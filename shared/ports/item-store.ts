@@ -1,0 +1,142 @@
+/**
+ * The tables as the rest of the house sees them: items with a partition and a sort key, conditional writes, and
+ * transactions. It is the part of DynamoDB's semantics we rely on and no more, so that the memory adapter can pass the
+ * same contract suite (test/contract/item-store.ts) as the real one. What the keys and attributes mean is decided in
+ * shared/store, once, for every adapter.
+ *
+ * Outcomes a caller plans for (a condition that did not hold, a transaction that met another) are values; faults
+ * (throttled beyond the adapter's bounded retries, unreachable, malformed) are thrown as StoreFault.
+ */
+export type TableName = 'health' | 'objects' | 'control';
+
+export type AttributeValue = string | number | boolean | AttributeValue[] | { [name: string]: AttributeValue };
+export type Item = Record<string, AttributeValue>;
+
+export interface ItemKey {
+  readonly table: TableName;
+  readonly pk: string;
+  readonly sk: string;
+}
+
+/** Comparison is by DynamoDB's rules: values of different type are never equal, nor smaller or larger. */
+export type Condition =
+  | { readonly kind: 'itemExists' }
+  | { readonly kind: 'itemAbsent' }
+  | { readonly kind: 'has'; readonly attribute: string }
+  | { readonly kind: 'lacks'; readonly attribute: string }
+  | {
+      readonly kind: 'compare';
+      readonly attribute: string;
+      readonly op: '=' | '<>' | '<' | '<=' | '>' | '>=';
+      readonly value: string | number | boolean;
+    }
+  | { readonly kind: 'all'; readonly of: readonly Condition[] }
+  | { readonly kind: 'any'; readonly of: readonly Condition[] };
+
+export interface PutWrite {
+  readonly kind: 'put';
+  readonly key: ItemKey;
+  /** Attributes besides pk and sk. Replaces the whole item. */
+  readonly item: Item;
+  readonly when?: Condition;
+}
+
+export interface UpdateWrite {
+  readonly kind: 'update';
+  readonly key: ItemKey;
+  readonly set?: Item;
+  /** Set only where the attribute is not there yet. */
+  readonly setIfAbsent?: Item;
+  /** Numeric addition; an absent attribute counts as 0. */
+  readonly add?: Record<string, number>;
+  readonly remove?: readonly string[];
+  readonly when?: Condition;
+}
+
+export interface DeleteWrite {
+  readonly kind: 'delete';
+  readonly key: ItemKey;
+  readonly when?: Condition;
+}
+
+/** Only in a transaction: the item must satisfy the condition at commit. */
+export interface CheckWrite {
+  readonly kind: 'check';
+  readonly key: ItemKey;
+  readonly when: Condition;
+}
+
+export type Write = PutWrite | UpdateWrite | DeleteWrite;
+export type TransactWrite = Write | CheckWrite;
+
+export type WriteOutcome =
+  | { readonly kind: 'written' /** the item after the write, when asked for */; readonly item?: Item }
+  | {
+      readonly kind: 'refused' /** the item whose condition did not hold, when there is one */;
+      readonly current?: Item;
+    };
+
+export type TransactOutcome =
+  | { readonly kind: 'written' }
+  | {
+      readonly kind: 'refused';
+      readonly failures: readonly { readonly index: number; readonly current?: Item }[];
+    }
+  /** Met another write on one of the items in the same moment: nothing was written; decide again and retry, bounded. */
+  | { readonly kind: 'contended' };
+
+export interface QueryRequest {
+  readonly table: TableName;
+  readonly pk: string;
+  /** Sort keys strictly after this one (strictly before it with `descending`). */
+  readonly after?: string;
+  /** Sort keys up to and including this one; ascending only. */
+  readonly through?: string;
+  /** Sort keys that begin with this; not together with after or through. */
+  readonly beginsWith?: string;
+  readonly descending?: boolean;
+  /** Items in this page at most. */
+  readonly limit?: number;
+  /** Strongly consistent read: twice the read units. */
+  readonly consistent: boolean;
+  /** Only these attributes (pk and sk always come). Saves bytes on the wire, not read units. */
+  readonly attributes?: readonly string[];
+}
+
+export interface QueryPage {
+  readonly items: readonly Item[];
+  /** Sort key to continue after; absent when this was the last page. */
+  readonly next?: string;
+}
+
+/** Every returned item carries its own keys as attributes `pk` and `sk`. */
+export interface ItemStore {
+  get(key: ItemKey, options: { readonly consistent: boolean }): Promise<Item | undefined>;
+  /** Any number of keys; the adapter pages. Order of the answer is that of the keys; absent items are undefined. */
+  getMany(keys: readonly ItemKey[], options: { readonly consistent: boolean }): Promise<readonly (Item | undefined)[]>;
+  /** One page, in order of the sort key. */
+  query(request: QueryRequest): Promise<QueryPage>;
+  write(write: Write, options?: { readonly returnItem?: boolean }): Promise<WriteOutcome>;
+  /** 1 to 100 writes on distinct items, all or nothing. */
+  transact(writes: readonly TransactWrite[]): Promise<TransactOutcome>;
+}
+
+/** The store could not do what it was asked; nothing is known about whether a write happened unless `applied` is false. */
+export class StoreFault extends Error {
+  override readonly name = 'StoreFault';
+  readonly code: 'throttled' | 'unreachable' | 'timeout' | 'too-large' | 'rejected';
+  readonly retryable: boolean;
+  constructor(code: StoreFault['code'], message: string, options: { retryable: boolean; cause?: unknown }) {
+    super(message, { cause: options.cause });
+    this.code = code;
+    this.retryable = options.retryable;
+  }
+}
+
+/** Units consumed by one request, as DynamoDB reports them. */
+export interface ConsumedUnits {
+  readonly table: TableName;
+  readonly operation: string;
+  readonly readUnits: number;
+  readonly writeUnits: number;
+}

@@ -1,0 +1,49 @@
+/**
+ * Keys and attributes of the three tables, in one place (docs/decisions/0001-store-layout.md).
+ *
+ * health   pk `s<shard>` sk node name            one item a node: lease and health digest, target <= 250 B
+ * objects  pk `o#<resource>#<shard>` sk `[namespace/]name`      the object
+ *          pk `l#<resource>#<shard>` sk <resourceVersion, 16 digits>   the change log a watch reads, TTL
+ *          pk `h#<resource>#<shard>` sk `-`      the head: highest resourceVersion committed in the shard
+ *          pk `n#<node name>` sk `namespace/name`            which pods are bound to a node
+ * control  pk `tick#<controller>` sk `-`          slot and fence
+ *          pk `zone#<zone>` sk `-`                zone state; further kinds beside it
+ */
+
+/** Shards of the health table: 100,000 beats in 10 s are 312 writes a second and shard; a partition takes 1,000. */
+export const HEALTH_SHARDS = 32;
+
+/** Digits of a resourceVersion in a sort key. Number.MAX_SAFE_INTEGER has sixteen. */
+export const RESOURCE_VERSION_DIGITS = 16;
+
+/** How long the change log answers a resuming watch. Seconds; older is 410 Expired. */
+export const LOG_RETENTION_SECONDS = 3_600;
+
+/** FNV-1a, 32 bits, over UTF-16 code units: spreads names over shards. Changing it moves every key. */
+export function shardOf(name: string, shards: number): number {
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < name.length; index += 1) {
+    hash ^= name.charCodeAt(index);
+    hash = Math.imul(hash, 0x01000193);
+  }
+  return (hash >>> 0) % shards;
+}
+
+const twoDigits = (value: number): string => String(value).padStart(2, '0');
+
+export const healthPartition = (shard: number): string => `s${twoDigits(shard)}`;
+export const healthPartitionOf = (nodeName: string): string => healthPartition(shardOf(nodeName, HEALTH_SHARDS));
+
+export const objectPartition = (resource: string, shard: number): string => `o#${resource}#${twoDigits(shard)}`;
+export const logPartition = (resource: string, shard: number): string => `l#${resource}#${twoDigits(shard)}`;
+export const headPartition = (resource: string, shard: number): string => `h#${resource}#${twoDigits(shard)}`;
+export const nodePodsPartition = (nodeName: string): string => `n#${nodeName}`;
+
+export const objectSortKey = (namespace: string, name: string): string =>
+  namespace === '' ? name : `${namespace}/${name}`;
+
+export const resourceVersionKey = (resourceVersion: number): string =>
+  String(resourceVersion).padStart(RESOURCE_VERSION_DIGITS, '0');
+
+/** Sort key of items that are alone in their partition. */
+export const ALONE = '-';
