@@ -1,0 +1,41 @@
+/**
+ * Where objects of one resource are kept, as the verbs see it. Most live in the `objects` table; leases of nodes live
+ * in `health`, where a beat is one small write. Outcomes are values; the verbs turn them into Kubernetes answers.
+ */
+import type { KubeObject } from '../../kube/types.ts';
+
+export interface ListQuery {
+  /** '' for all namespaces. */
+  readonly namespace: string;
+  /** Items in the page at most. */
+  readonly limit: number;
+  /** Key (`namespace/name` or name) after which to go on. */
+  readonly continueAfter?: string;
+  /** Only pods bound to this node; a storage that cannot look this up ignores it, the caller filters anyway. */
+  readonly nodeName?: string;
+}
+
+export interface ListPage {
+  readonly items: readonly KubeObject[];
+  /** Key of the last item read, when there may be more. */
+  readonly next?: string;
+}
+
+export type WriteResult =
+  | { readonly kind: 'written'; readonly object: KubeObject }
+  /** Somebody else wrote it first (or removed it, or created it). */
+  | { readonly kind: 'conflict' };
+
+export interface ResourceStorage {
+  get(namespace: string, name: string): Promise<KubeObject | undefined>;
+  list(query: ListQuery): Promise<ListPage>;
+  /**
+   * The resourceVersion a list must answer, asked before the list is read: a watch from there misses nothing.
+   * Decision 0002.
+   */
+  listVersion(): Promise<string>;
+  create(object: KubeObject): Promise<WriteResult>;
+  /** Replaces `old`, which must still be the stored version. */
+  update(next: KubeObject, old: KubeObject): Promise<WriteResult>;
+  remove(old: KubeObject): Promise<WriteResult>;
+}
