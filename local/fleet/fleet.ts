@@ -1,0 +1,127 @@
+/** A fleet of simulated machines in one process, against any Kubernetes API. */
+import { setTimeout as startTimer } from 'node:timers';
+import type { Clock, RandomSource } from '../../shared/ports/clock.ts';
+import { createApiClient, type SendRequest } from './api-client.ts';
+import {
+  createMachine,
+  type FleetCounters,
+  type Machine,
+  type MachineSettings,
+  type MachineStatus,
+  type Timers,
+} from './machine.ts';
+import { nameMachines, selectNames } from './names.ts';
+
+export interface FleetOptions {
+  /** Base URL of the API, for example https://127.0.0.1:6443. */
+  readonly url: string;
+  /** Certificate authority, PEM text or the path of a PEM file. */
+  readonly ca?: string;
+  /** Bearer token; it must be allowed to write every Node of the fleet. */
+  readonly token: string;
+  /** Number of machines. */
+  readonly nodes: number;
+  /** Zone labels, dealt round; machine names carry a letter for each. */
+  readonly zones?: readonly string[];
+  readonly region?: string;
+  readonly beatIntervalSeconds?: number;
+  readonly leaseDurationSeconds?: number;
+  /** Time between status posts when nothing changed. Seconds. */
+  readonly statusIntervalSeconds?: number;
+  /** Connections at most. Renewals go before registrations where all are busy. */
+  readonly connectionsMax?: number;
+  readonly clock?: Clock;
+  readonly timers?: Timers;
+  readonly random?: Pick<RandomSource, 'fraction'>;
+  /** Replaces HTTP; for tests. */
+  readonly send?: SendRequest;
+}
+
+export interface FleetStatus extends Readonly<FleetCounters> {
+  readonly machines: number;
+  readonly beating: number;
+  readonly registered: number;
+}
+
+export type FleetOutcome =
+  | { readonly kind: 'done'; readonly names: readonly string[] }
+  /** These names or globs match no machine; nothing was done. */
+  | { readonly kind: 'unknown'; readonly names: readonly string[] };
+
+export interface Fleet {
+  /** The machines stop at once, as by a power cut. Globs. */
+  silence(names: readonly string[]): FleetOutcome;
+  /** The machines beat and post status now and go on; they register again if their Node is gone. Globs. */
+  beat(names: readonly string[]): FleetOutcome;
+  list(): MachineStatus[];
+  status(): FleetStatus;
+  /** Ends every machine and connection. Nodes and Leases stay as they are. */
+  stop(): Promise<void>;
+}
+
+export const DEFAULT_ZONES = ['local-a', 'local-b', 'local-c'] as const;
+export const DEFAULT_REGION = 'local';
+
+/** Starts the machines; they register in order as connections allow. Does not wait: see status(). */
+export function startFleet(options: FleetOptions): Fleet {
+  const settings: MachineSettings = {
+    region: options.region ?? DEFAULT_REGION,
+    beatIntervalSeconds: options.beatIntervalSeconds ?? 10,
+    leaseDurationSeconds: options.leaseDurationSeconds ?? 40,
+    statusIntervalSeconds: options.statusIntervalSeconds ?? 300,
+  };
+  const counters: FleetCounters = { registrations: 0, beats: 0, statusPosts: 0, conflicts: 0, failedTurns: 0 };
+  const client =
+    options.send === undefined
+      ? createApiClient({
+          url: options.url,
+          ...(options.ca === undefined ? {} : { ca: options.ca }),
+          token: options.token,
+          connectionsMax: options.connectionsMax ?? 32,
+          timeoutMs: Math.min(10, settings.leaseDurationSeconds) * 1_000,
+        })
+      : undefined;
+  const dependencies = {
+    send: options.send ?? client!.send,
+    clock: options.clock ?? { nowMs: () => Date.now() },
+    timers: options.timers ?? systemTimers,
+    random: options.random ?? { fraction: () => Math.random() },
+    counters,
+  };
+  const machines = new Map<string, Machine>();
+  for (const identity of nameMachines(options.nodes, options.zones ?? DEFAULT_ZONES)) {
+    machines.set(identity.name, createMachine(identity, settings, dependencies));
+  }
+  for (const machine of machines.values()) machine.beat();
+
+  function each(names: readonly string[], act: (machine: Machine) => void): FleetOutcome {
+    const { selected, unmatched } = selectNames(names, machines.keys());
+    if (unmatched.length > 0) return { kind: 'unknown', names: unmatched };
+    for (const name of selected) act(machines.get(name)!);
+    return { kind: 'done', names: selected };
+  }
+
+  return {
+    silence: (names) => each(names, (machine) => machine.silence()),
+    beat: (names) => each(names, (machine) => machine.beat()),
+    list: () => [...machines.values()].map((machine) => machine.status()),
+    status() {
+      const all = [...machines.values()].map((machine) => machine.status());
+      return {
+        ...counters,
+        machines: all.length,
+        beating: all.filter((machine) => machine.beating).length,
+        registered: all.filter((machine) => machine.registered).length,
+      };
+    },
+    async stop() {
+      for (const machine of machines.values()) machine.silence();
+      client?.close();
+    },
+  };
+}
+
+const systemTimers: Timers = {
+  set: (callback, delayMs) => startTimer(callback, delayMs),
+  clear: (handle) => clearTimeout(handle as NodeJS.Timeout),
+};

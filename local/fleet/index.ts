@@ -1,0 +1,21 @@
+/** The simulated fleet of local mode: start it, control it from another shell. */
+export {
+  FLEET_SOCKET,
+  type FleetCommand,
+  type FleetControl,
+  FleetControlError,
+  type FleetControlOutcome,
+  type FleetReply,
+  sendFleetCommand,
+  serveFleetControl,
+} from './control.ts';
+export {
+  DEFAULT_REGION,
+  DEFAULT_ZONES,
+  type Fleet,
+  type FleetOptions,
+  type FleetOutcome,
+  type FleetStatus,
+  startFleet,
+} from './fleet.ts';
+export type { MachineStatus, Timers } from './machine.ts';
