@@ -1,0 +1,241 @@
+import * as z from 'zod/mini';
+import { defaultPolicy, type Policy } from '../domain/policy.ts';
+
+/** One thing wrong with a policy. */
+export interface PolicyFault {
+  /** Name of the policy field, or '' when the document as a whole is at fault. */
+  readonly field: string;
+  /** What was given; for a relation, the value of `field`. */
+  readonly value: unknown;
+  /** What is asked of the field, in words. */
+  readonly rule: string;
+  /** Of a relation between two fields, the second. */
+  readonly other?: string;
+  /** `file:line`, when the policy came from a file. */
+  readonly at?: string;
+}
+
+export type ParsedPolicy =
+  | { readonly kind: 'ok'; readonly policy: Policy }
+  | { readonly kind: 'faults'; readonly faults: readonly PolicyFault[] };
+
+interface FieldRule<Value> {
+  readonly schema: z.ZodMiniType<Value>;
+  readonly rule: string;
+}
+
+/** A year: longer waits are surely a slip of the unit, and milliseconds of it stay far from 2^53. */
+const SECONDS_MAX = 31_536_000;
+/** Nodes or pods in one cluster; a bound against slips, not a promise. */
+const COUNT_MAX = 10_000_000;
+/** Upstream's limit for IPv6: a set of node blocks is a bitmap of at most 2^16. */
+const IPV6_NODE_BITS_MAX = 16;
+
+const wholeSeconds = (minimum: number): FieldRule<number> => ({
+  schema: z.int().check(z.gte(minimum), z.lte(SECONDS_MAX)),
+  rule: `must be whole seconds, ${minimum} to ${SECONDS_MAX}`,
+});
+
+const count = (what: string): FieldRule<number> => ({
+  schema: z.int().check(z.gte(0), z.lte(COUNT_MAX)),
+  rule: `must be a whole number of ${what}, 0 to ${COUNT_MAX}`,
+});
+
+const rate: FieldRule<number> = {
+  schema: z.number().check(z.gte(0), z.lte(1_000)),
+  rule: 'must be taints a second, 0 (never) to 1000',
+};
+
+const maskBits = (maximum: number): FieldRule<number> => ({
+  schema: z.int().check(z.gte(1), z.lte(maximum)),
+  rule: `must be a whole number of bits, 1 to ${maximum}`,
+});
+
+const oneOf = <const Word extends string>(words: readonly Word[]): FieldRule<Word> => ({
+  schema: z.enum(words),
+  rule: `must be one of ${words.join(', ')}`,
+});
+
+const isIPv6 = (cidr: string): boolean => cidr.includes(':');
+const prefixBits = (cidr: string): number => Number(cidr.slice(cidr.indexOf('/') + 1));
+
+const cidrs: FieldRule<readonly string[]> = {
+  schema: z
+    .readonly(z.array(z.union([z.cidrv4(), z.cidrv6()])))
+    .check(z.refine((list) => list.length <= 2 && new Set(list.map(isIPv6)).size === list.length)),
+  rule: 'must be a list of CIDRs: empty, one, or one IPv4 and one IPv6',
+};
+
+const MONITOR_PERIODS_SECONDS: readonly number[] = [5, 10, 15, 20, 30, 60];
+
+/** The mapped type makes a policy field without a rule a compile error. */
+const fieldRules: { readonly [Field in keyof Policy]: FieldRule<Policy[Field]> } = {
+  nodeMonitorPeriodSeconds: {
+    schema: z.number().check(z.refine((seconds) => MONITOR_PERIODS_SECONDS.includes(seconds))),
+    rule: `must be one of ${MONITOR_PERIODS_SECONDS.join(', ')} (seconds)`,
+  },
+  nodeMonitorGracePeriodSeconds: wholeSeconds(1),
+  nodeStartupGracePeriodSeconds: wholeSeconds(1),
+  beatIntervalSeconds: wholeSeconds(1),
+  leaseDurationSeconds: wholeSeconds(1),
+  nodeEvictionRatePerSecond: rate,
+  secondaryNodeEvictionRatePerSecond: rate,
+  largeClusterSizeThreshold: count('nodes'),
+  unhealthyZoneThreshold: {
+    schema: z.number().check(z.gt(0), z.lte(1)),
+    rule: 'must be a share of nodes, above 0 and at most 1',
+  },
+  podEvictionTimeoutSeconds: wholeSeconds(0),
+  fullDisruption: oneOf(['normal', 'hold']),
+  ingestGate: oneOf(['on', 'off']),
+  tickGate: oneOf(['on', 'off']),
+  automaticOutOfService: oneOf(['off', 'stopped', 'terminated']),
+  automaticOutOfServiceAfterSeconds: wholeSeconds(0),
+  cloudYoungInstanceSeconds: wholeSeconds(0),
+  forceDetachTimeoutSeconds: wholeSeconds(0),
+  disableForceDetachOnTimeout: { schema: z.boolean(), rule: 'must be true or false' },
+  podGcPeriodSeconds: wholeSeconds(1),
+  orphanQuarantineSeconds: wholeSeconds(0),
+  terminatedPodGcThreshold: count('pods'),
+  clusterCIDRs: cidrs,
+  serviceClusterIPRanges: cidrs,
+  nodeCIDRMaskSizeIPv4: maskBits(32),
+  nodeCIDRMaskSizeIPv6: maskBits(128),
+  watchMode: oneOf(['stream', 'longPoll']),
+};
+
+export const policyFields = Object.keys(fieldRules) as readonly (keyof Policy)[];
+
+/** What two fields owe each other. Judged only when both are right by themselves. */
+interface Relation {
+  readonly field: keyof Policy;
+  readonly other: keyof Policy;
+  readonly rule: string;
+  readonly holds: (policy: Policy) => boolean;
+}
+
+const relations: readonly Relation[] = [
+  {
+    field: 'nodeMonitorGracePeriodSeconds',
+    other: 'beatIntervalSeconds',
+    rule: 'must be at least 2 × beatIntervalSeconds, so that one lost beat marks nobody',
+    holds: (policy) => policy.nodeMonitorGracePeriodSeconds >= 2 * policy.beatIntervalSeconds,
+  },
+  {
+    field: 'nodeMonitorGracePeriodSeconds',
+    other: 'nodeMonitorPeriodSeconds',
+    rule: 'must be at least 2 × nodeMonitorPeriodSeconds',
+    holds: (policy) => policy.nodeMonitorGracePeriodSeconds >= 2 * policy.nodeMonitorPeriodSeconds,
+  },
+  {
+    field: 'nodeStartupGracePeriodSeconds',
+    other: 'nodeMonitorPeriodSeconds',
+    rule: 'must be at least nodeMonitorPeriodSeconds',
+    holds: (policy) => policy.nodeStartupGracePeriodSeconds >= policy.nodeMonitorPeriodSeconds,
+  },
+  {
+    field: 'leaseDurationSeconds',
+    other: 'beatIntervalSeconds',
+    rule: 'must be at least 3 × beatIntervalSeconds',
+    holds: (policy) => policy.leaseDurationSeconds >= 3 * policy.beatIntervalSeconds,
+  },
+  {
+    field: 'nodeCIDRMaskSizeIPv4',
+    other: 'clusterCIDRs',
+    rule: 'must be at least the prefix length of the IPv4 cluster CIDR',
+    holds: (policy) =>
+      policy.clusterCIDRs.every((cidr) => isIPv6(cidr) || prefixBits(cidr) <= policy.nodeCIDRMaskSizeIPv4),
+  },
+  {
+    field: 'nodeCIDRMaskSizeIPv6',
+    other: 'clusterCIDRs',
+    rule: `must be at least the prefix length of the IPv6 cluster CIDR, and at most ${IPV6_NODE_BITS_MAX} more`,
+    holds: (policy) =>
+      policy.clusterCIDRs.every((cidr) => {
+        const nodeBits = policy.nodeCIDRMaskSizeIPv6 - prefixBits(cidr);
+        return !isIPv6(cidr) || (nodeBits >= 0 && nodeBits <= IPV6_NODE_BITS_MAX);
+      }),
+  },
+];
+
+/**
+ * A policy from a plain map of its fields; absent fields take the default. Every fault is reported, not the first:
+ * unknown fields by name with the nearest known one, ranges, then relations between fields that are each in range.
+ */
+export function parsePolicy(input: unknown): ParsedPolicy {
+  if (typeof input !== 'object' || input === null || Array.isArray(input)) {
+    return { kind: 'faults', faults: [{ field: '', value: input, rule: 'must be a map of policy fields' }] };
+  }
+  const given = input as Readonly<Record<string, unknown>>;
+  const faults: PolicyFault[] = [];
+
+  for (const field of Object.keys(given)) {
+    if (Object.hasOwn(fieldRules, field)) continue;
+    const rule = `is no policy field; the nearest is ${nearestField(field)}`;
+    faults.push({ field, value: given[field], rule });
+  }
+
+  const policy: Record<string, unknown> = {};
+  const wrong = new Set<keyof Policy>();
+  for (const field of policyFields) {
+    const value = Object.hasOwn(given, field) ? given[field] : defaultPolicy[field];
+    const parsed = fieldRules[field].schema.safeParse(value);
+    if (parsed.success) {
+      policy[field] = parsed.data;
+    } else {
+      wrong.add(field);
+      faults.push({ field, value, rule: fieldRules[field].rule });
+    }
+  }
+
+  for (const { field, other, rule, holds } of relations) {
+    if (wrong.has(field) || wrong.has(other)) continue;
+    const candidate = policy as unknown as Policy;
+    if (holds(candidate)) continue;
+    faults.push({
+      field,
+      value: candidate[field],
+      rule: `${rule} (${other} is ${JSON.stringify(candidate[other])})`,
+      other,
+    });
+  }
+
+  return faults.length > 0
+    ? { kind: 'faults', faults }
+    : { kind: 'ok', policy: Object.freeze(policy) as unknown as Policy };
+}
+
+/** One line a fault: `file:line field value rule`. */
+export function describePolicyFault(fault: PolicyFault): string {
+  const { value } = fault;
+  const valueText = typeof value === 'number' ? String(value) : JSON.stringify(value);
+  const words = [fault.at, fault.field, valueText, fault.rule];
+  return words.filter((word) => word !== undefined && word !== '').join(' ');
+}
+
+function nearestField(name: string): string {
+  let nearest = '';
+  let nearestDistance = Number.POSITIVE_INFINITY;
+  for (const field of policyFields) {
+    const distance = editDistance(name.toLowerCase(), field.toLowerCase());
+    if (distance < nearestDistance) {
+      nearest = field;
+      nearestDistance = distance;
+    }
+  }
+  return nearest;
+}
+
+/** Levenshtein distance: insertions, deletions and substitutions that turn one word into the other. */
+function editDistance(from: string, to: string): number {
+  let previous = Array.from({ length: to.length + 1 }, (_, column) => column);
+  for (let row = 1; row <= from.length; row += 1) {
+    const current = [row];
+    for (let column = 1; column <= to.length; column += 1) {
+      const substitution = previous[column - 1]! + (from[row - 1] === to[column - 1] ? 0 : 1);
+      current.push(Math.min(substitution, previous[column]! + 1, current[column - 1]! + 1));
+    }
+    previous = current;
+  }
+  return previous[to.length]!;
+}
