@@ -1,0 +1,192 @@
+/**
+ * The kubectl binaries of this machine, run so that nothing of the machine shows: empty home, own configuration, UTC.
+ *
+ * Some distributions put a dispatcher at `kubectl` which runs a sibling `kubectl.1.NN` by the server's version. Where
+ * siblings stand beside the resolved binary each of them counts; otherwise the plain one is all there is.
+ */
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { accessSync, constants, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
+
+export interface Kubectl {
+  /** kubectl-1.32, or kubectl for the one on PATH. */
+  readonly name: string;
+  readonly path: string;
+  /** Minor release, 32 for 1.32. */
+  readonly minor: number;
+}
+
+export interface KubectlResult {
+  /** Absent when a signal ended it. */
+  readonly exitCode: number | undefined;
+  readonly stdout: string;
+  readonly stderr: string;
+  /** It was killed because its time was over. */
+  readonly timedOut: boolean;
+}
+
+export interface KubectlOptions {
+  /** Path of the kubeconfig. */
+  readonly kubeconfig: string;
+  readonly stdin?: string;
+  readonly cwd?: string;
+  /** Home directory; an empty one is made and removed when absent. */
+  readonly home?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  /** Killed after this. */
+  readonly timeoutMs?: number;
+}
+
+const TIMEOUT_MS = 60_000;
+
+/** The binary a shell would run as `kubectl`; undefined when there is none. */
+function kubectlOnPath(): string | undefined {
+  for (const dir of (process.env['PATH'] ?? '').split(delimiter)) {
+    if (dir === '') continue;
+    const candidate = join(dir, 'kubectl');
+    if (isExecutable(candidate)) return candidate;
+  }
+  return undefined;
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function minorOf(path: string): number {
+  const text = execFileSync(path, ['version', '--client', '-o', 'json'], {
+    encoding: 'utf8',
+    env: { PATH: process.env['PATH'] ?? '', HOME: tmpdir(), KUBECONFIG: join(tmpdir(), 'no-such-kubeconfig') },
+    stdio: ['ignore', 'pipe', 'ignore'],
+    timeout: 30_000,
+  });
+  const version = JSON.parse(text) as { clientVersion?: { minor?: string } };
+  return Number.parseInt(version.clientVersion?.minor ?? '', 10);
+}
+
+let found: readonly Kubectl[] | undefined;
+
+/** Every kubectl of one release, oldest first, then the plain one. Empty where kubectl is not installed. */
+export function findKubectls(): readonly Kubectl[] {
+  if (found !== undefined) return found;
+  const onPath = kubectlOnPath();
+  if (onPath === undefined) {
+    found = [];
+    return found;
+  }
+  const plain = realpathSync(onPath);
+  const beside = dirname(plain);
+  const releases = readdirSync(beside)
+    .map((file) => ({ file, minor: Number(/^kubectl\.1\.(\d+)$/.exec(file)?.[1] ?? Number.NaN) }))
+    .filter(({ file, minor }) => Number.isInteger(minor) && isExecutable(join(beside, file)))
+    .sort((a, b) => a.minor - b.minor)
+    .map(({ file, minor }) => ({ name: `kubectl-1.${minor}`, path: join(beside, file), minor }));
+  found = [...releases, { name: 'kubectl', path: plain, minor: minorOf(plain) }];
+  return found;
+}
+
+/** The release to test with where one is enough: the given minor, else the newest there is, else undefined. */
+export function kubectlOf(minor: number): Kubectl | undefined {
+  const all = findKubectls();
+  return all.find((kubectl) => kubectl.minor === minor && kubectl.name !== 'kubectl') ?? all.at(-1);
+}
+
+export interface RunningKubectl {
+  readonly child: ChildProcess;
+  stdout(): string;
+  stderr(): string;
+  /** Whole lines printed so far. */
+  lines(): number;
+  /** Resolves when so many lines stand on standard output, or when it ended before. */
+  untilLines(count: number): Promise<void>;
+  interrupt(): void;
+  readonly ended: Promise<KubectlResult>;
+}
+
+/** Starts kubectl and does not wait. It is killed when its time is over, so `ended` always settles. */
+export function startKubectl(kubectl: Kubectl, args: readonly string[], options: KubectlOptions): RunningKubectl {
+  const ownHome = options.home === undefined ? mkdtempSync(join(tmpdir(), 'kubectl-home-')) : undefined;
+  const home = options.home ?? ownHome!;
+  const temporary = join(home, 'tmp');
+  mkdirSync(temporary, { recursive: true });
+  const child = spawn(kubectl.path, args, {
+    cwd: options.cwd ?? home,
+    env: {
+      PATH: process.env['PATH'] ?? '',
+      HOME: home,
+      TMPDIR: temporary,
+      TZ: 'UTC',
+      LC_ALL: 'C',
+      SHELL: '/bin/sh',
+      KUBECONFIG: options.kubeconfig,
+      ...options.env,
+    },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  let stdout = '';
+  let stderr = '';
+  let timedOut = false;
+  let over = false;
+  let lines = 0;
+  const waiting: { readonly count: number; readonly resolve: () => void }[] = [];
+  const wake = (): void => {
+    for (let at = waiting.length - 1; at >= 0; at -= 1) {
+      if (over || lines >= waiting[at]!.count) waiting.splice(at, 1)[0]!.resolve();
+    }
+  };
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    stdout += chunk;
+    lines += chunk.split('\n').length - 1;
+    wake();
+  });
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+    stderr += chunk;
+  });
+  // kubectl may end without reading what it is given.
+  child.stdin.on('error', () => undefined);
+  child.stdin.end(options.stdin ?? '');
+  const timer = setTimeout(() => {
+    timedOut = true;
+    child.kill('SIGKILL');
+  }, options.timeoutMs ?? TIMEOUT_MS);
+  const ended = new Promise<KubectlResult>((resolve, reject) => {
+    const end = (): void => {
+      clearTimeout(timer);
+      over = true;
+      wake();
+      if (ownHome !== undefined) rmSync(ownHome, { recursive: true, force: true });
+    };
+    child.on('error', (cause) => {
+      end();
+      reject(cause);
+    });
+    child.on('close', (code) => {
+      end();
+      resolve({ exitCode: code ?? undefined, stdout, stderr, timedOut });
+    });
+  });
+  return {
+    child,
+    stdout: () => stdout,
+    stderr: () => stderr,
+    lines: () => lines,
+    untilLines: (count) =>
+      new Promise((resolve) => {
+        waiting.push({ count, resolve });
+        wake();
+      }),
+    interrupt: () => child.kill('SIGINT'),
+    ended,
+  };
+}
+
+/** Runs kubectl to its end. */
+export function runKubectl(kubectl: Kubectl, args: readonly string[], options: KubectlOptions): Promise<KubectlResult> {
+  return startKubectl(kubectl, args, options).ended;
+}
