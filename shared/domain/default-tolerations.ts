@@ -1,0 +1,54 @@
+/**
+ * Tolerations that pods get when they bring none for silent and not-ready nodes: with them every pod survives a short
+ * silence, and leaves after it.
+ *
+ * Source: plugin/pkg/admission/defaulttolerationseconds/admission.go, pkg/controller/daemon/util/daemonset_util.go.
+ */
+import type { TaintEffect, Toleration } from './kubernetes.ts';
+
+const NOT_READY = 'node.kubernetes.io/not-ready';
+const UNREACHABLE = 'node.kubernetes.io/unreachable';
+
+export interface DefaultTolerationSeconds {
+  readonly notReadySeconds: number;
+  readonly unreachableSeconds: number;
+}
+
+const covers = (toleration: Toleration, key: string, effect: TaintEffect): boolean =>
+  (toleration.key === undefined || toleration.key === '' || toleration.key === key) &&
+  (toleration.effect === undefined || (toleration.effect as string) === '' || toleration.effect === effect);
+
+/**
+ * On create and on update of a pod (no subresource): appends not-ready, then unreachable (`Exists`, `NoExecute`, the
+ * given seconds; 0 is allowed), each unless a toleration covers that key and NoExecute. Operator and seconds of the
+ * existing ones are not looked at. Returns the same list when there is nothing to add.
+ */
+export function withDefaultTolerations(
+  tolerations: readonly Toleration[],
+  defaults: DefaultTolerationSeconds,
+): readonly Toleration[] {
+  const added: Toleration[] = [];
+  const wanted: readonly [string, number][] = [
+    [NOT_READY, defaults.notReadySeconds],
+    [UNREACHABLE, defaults.unreachableSeconds],
+  ];
+  for (const [key, tolerationSeconds] of wanted) {
+    if (tolerations.some((toleration) => covers(toleration, key, 'NoExecute'))) continue;
+    added.push({ key, operator: 'Exists', effect: 'NoExecute', tolerationSeconds });
+  }
+  return added.length === 0 ? tolerations : [...tolerations, ...added];
+}
+
+/** What a DaemonSet's pods tolerate, so that the daemon stays wherever its node goes. */
+export function daemonSetTolerations(options: { readonly hostNetwork: boolean }): Toleration[] {
+  const exists = (key: string, effect: TaintEffect): Toleration => ({ key, operator: 'Exists', effect });
+  return [
+    exists(NOT_READY, 'NoExecute'),
+    exists(UNREACHABLE, 'NoExecute'),
+    exists('node.kubernetes.io/disk-pressure', 'NoSchedule'),
+    exists('node.kubernetes.io/memory-pressure', 'NoSchedule'),
+    exists('node.kubernetes.io/pid-pressure', 'NoSchedule'),
+    exists('node.kubernetes.io/unschedulable', 'NoSchedule'),
+    ...(options.hostNetwork ? [exists('node.kubernetes.io/network-unavailable', 'NoSchedule')] : []),
+  ];
+}

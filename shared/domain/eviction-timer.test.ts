@@ -1,0 +1,121 @@
+import { describe, expect, it } from 'vitest';
+import {
+  evictionVerdict,
+  type NoExecuteTaint,
+  noExecuteTaints,
+  swapAddedAtMs,
+  taintTimesAfterWrite,
+  timerChange,
+} from './eviction-timer.ts';
+import type { Toleration } from './kubernetes.ts';
+
+const taint = (key: string, addedAtMs?: number, value = ''): NoExecuteTaint => ({ key, value, addedAtMs });
+const exists = (key: string, tolerationSeconds?: number): Toleration => ({
+  key,
+  operator: 'Exists',
+  ...(tolerationSeconds === undefined ? {} : { tolerationSeconds }),
+});
+
+describe('evictionVerdict', () => {
+  it('counts from the taint when the pod was there before', () => {
+    expect(
+      evictionVerdict({ taints: [taint('a', 5_000)], tolerations: [exists('a', 60)], boundAtMs: 1_000 }),
+    ).toMatchObject({ kind: 'due', atMs: 65_000, taintKey: 'a', reason: 'a is tolerated for 60 s' });
+  });
+
+  it('counts from the binding when the taint was there before', () => {
+    expect(
+      evictionVerdict({ taints: [taint('a', 5_000)], tolerations: [exists('a', 60)], boundAtMs: 9_000 }),
+    ).toMatchObject({ atMs: 69_000 });
+  });
+
+  it('takes the earliest of several taints, each with its own time', () => {
+    expect(
+      evictionVerdict({
+        taints: [taint('a', 0), taint('b', 50_000)],
+        tolerations: [exists('a', 100), exists('b', 20)],
+        boundAtMs: 0,
+      }),
+    ).toMatchObject({ atMs: 70_000, taintKey: 'b' });
+  });
+
+  it('counts an unstamped taint from the binding', () => {
+    expect(evictionVerdict({ taints: [taint('a')], tolerations: [exists('a', 10)], boundAtMs: 3_000 })).toMatchObject({
+      atMs: 13_000,
+    });
+  });
+
+  it('lets a pod without toleration leave now, even when the taint time was rounded up', () => {
+    expect(evictionVerdict({ taints: [taint('a', 5_000)], tolerations: [], boundAtMs: 1_000 })).toMatchObject({
+      kind: 'due',
+      atMs: 1_000,
+      reason: 'a is not tolerated',
+    });
+  });
+
+  it('never is when all taints are tolerated for ever; none when there is nothing to tolerate', () => {
+    expect(evictionVerdict({ taints: [taint('a', 0)], tolerations: [exists('a')], boundAtMs: 0 }).kind).toBe('never');
+    expect(evictionVerdict({ taints: [], tolerations: [], boundAtMs: 0 }).kind).toBe('none');
+    expect(evictionVerdict({ taints: [taint('a', 0)], tolerations: [], boundAtMs: undefined }).kind).toBe('none');
+  });
+
+  it('holds evictions for our own taints until the fresh grace is over, and only those', () => {
+    const question = { tolerations: [], boundAtMs: 0, lifecycleNotBeforeMs: 40_000 };
+    expect(evictionVerdict({ ...question, taints: [taint('node.kubernetes.io/unreachable', 0)] })).toMatchObject({
+      atMs: 40_000,
+      reason: 'node.kubernetes.io/unreachable is not tolerated, held by the grace after an outage of ours',
+    });
+    expect(evictionVerdict({ ...question, taints: [taint('maintenance', 0)] })).toMatchObject({ atMs: 0 });
+  });
+});
+
+describe('timerChange', () => {
+  const due = (atMs: number) => ({ kind: 'due', atMs, taintKey: 'a', reason: '' }) as const;
+  const none = { kind: 'none', reason: '' } as const;
+  it('fires from the due millisecond on', () => {
+    expect(timerChange(due(100), 100, 99)).toEqual({ kind: 'keep', atMs: 100 });
+    expect(timerChange(due(100), 100, 100)).toEqual({ kind: 'fire' });
+  });
+  it('schedules, moves, cancels and leaves alone', () => {
+    expect(timerChange(due(100), undefined, 0)).toEqual({ kind: 'schedule', atMs: 100 });
+    expect(timerChange(due(100), 50, 0)).toEqual({ kind: 'move', fromMs: 50, atMs: 100 });
+    expect(timerChange(none, 50, 0)).toEqual({ kind: 'cancel', fromMs: 50 });
+    expect(timerChange(none, undefined, 0)).toEqual({ kind: 'nothing' });
+  });
+});
+
+describe('taint times', () => {
+  const notReady = 'node.kubernetes.io/not-ready';
+  const unreachable = 'node.kubernetes.io/unreachable';
+
+  it('reads NoExecute taints only, and takes an unreadable time as absent', () => {
+    const parse = (text: string): number | undefined => (text === 'T1' ? 1_000 : undefined);
+    expect(
+      noExecuteTaints(
+        [
+          { key: 'a', effect: 'NoSchedule' },
+          { key: 'b', value: 'x', effect: 'NoExecute', timeAdded: 'T1' },
+          { key: 'c', effect: 'NoExecute', timeAdded: 'junk' },
+          { key: 'd', effect: 'NoExecute' },
+        ],
+        parse,
+      ),
+    ).toEqual([taint('b', 1_000, 'x'), taint('c'), taint('d')]);
+  });
+
+  it('carries the time over a swap, and starts at now on a clean node', () => {
+    expect(swapAddedAtMs([taint(notReady, 1_000), taint('other', 5)], 9_000)).toBe(1_000);
+    expect(swapAddedAtMs([taint(notReady, 1_000), taint(unreachable, 700)], 9_000)).toBe(700);
+    expect(swapAddedAtMs([taint('other', 5)], 9_000)).toBe(9_000);
+  });
+
+  it('keeps the time of a rewritten taint, restarts it on a new value, and stamps new ones', () => {
+    expect(
+      taintTimesAfterWrite(
+        [taint('a', 1), taint('b', 2, 'x')],
+        [taint('a'), taint('b', undefined, 'y'), taint('c', 3)],
+        9,
+      ),
+    ).toEqual([taint('a', 1), taint('b', 9, 'y'), taint('c', 3)]);
+  });
+});

@@ -1,0 +1,19 @@
+/**
+ * Conformance cases whose outcome is ours, not upstream's: the test of that id asserts what we do. `deviation` is the
+ * rule of docs/deviations.md. One object a line, sorted by id.
+ */
+export interface Deviation {
+  readonly id: string;
+  readonly deviation: string;
+  readonly reason: string;
+}
+
+// biome-ignore format: one object a line
+export const deviations: readonly Deviation[] = [
+  { id: 'LG-01', deviation: 'taint eviction', reason: 'pods follow their own tolerationSeconds from the taint on; nothing queues a node for direct deletion' },
+  { id: 'LG-03', deviation: 'taint eviction', reason: 'tolerations decide, not kinds; nothing sets NodeLost or sends DeletingAllPods' },
+  { id: 'TE-12', deviation: 'D6', reason: 'lengthening a toleration moves the eviction' },
+  { id: 'TE-40', deviation: 'D6', reason: 'each taint is judged by its own toleration, and a swap of ours keeps the clock running' },
+  { id: 'TE-44', deviation: 'D7', reason: 'timers of a deleted node are dropped; pod garbage collection owns its pods' },
+  { id: 'TE-48', deviation: 'L7', reason: 'a deletion that fails stays due and is tried at the next decision, for as long as the taint stands' },
+];

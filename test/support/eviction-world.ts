@@ -1,0 +1,126 @@
+/** A node with pods on virtual time: applies what decidePodEvictions decides, as the evictor does. */
+import type { NoExecuteTaint } from '../../shared/domain/eviction-timer.ts';
+import type { Toleration } from '../../shared/domain/kubernetes.ts';
+import {
+  decidePodEvictions,
+  type EvictablePod,
+  type EvictionGate,
+  type EvictionTimer,
+  type PodEvictionDecision,
+} from '../../shared/domain/pod-eviction.ts';
+
+export const aTaint = (key: string, addedAtSeconds = 0, value = ''): NoExecuteTaint => ({
+  key,
+  value,
+  addedAtMs: addedAtSeconds * 1_000,
+});
+
+export const aPod = (
+  name: string,
+  tolerations: readonly Toleration[],
+  over: Partial<EvictablePod> = {},
+): EvictablePod => ({
+  namespace: 'default',
+  name,
+  uid: `uid-${name}`,
+  nodeName: 'node1',
+  boundAtMs: 0,
+  tolerations,
+  terminating: false,
+  ...over,
+});
+
+export const tolerating = (key: string, seconds?: number): Toleration => ({
+  key,
+  operator: 'Exists',
+  effect: 'NoExecute',
+  ...(seconds === undefined ? {} : { tolerationSeconds: seconds }),
+});
+
+export class EvictionWorld {
+  nowMs = 0;
+  taints: NoExecuteTaint[] | undefined = [];
+  pods: EvictablePod[] = [];
+  gate: EvictionGate = { kind: 'open' };
+  readonly timers = new Map<string, EvictionTimer>();
+  /** Pod name to the time of its deletion, in ms. */
+  readonly deletedAtMs = new Map<string, number>();
+  readonly events: string[] = [];
+  readonly log: PodEvictionDecision[] = [];
+  /** While true, deletion calls fail. */
+  deletionFails = false;
+
+  decide(): PodEvictionDecision[] {
+    return decidePodEvictions(
+      { nodeName: 'node1', taints: this.taints, pods: this.pods, timers: [...this.timers.values()], gate: this.gate },
+      this.nowMs,
+    );
+  }
+
+  /** One trigger: decide and apply. */
+  handle(): PodEvictionDecision[] {
+    const decisions = this.decide();
+    for (const decision of decisions) this.#apply(decision);
+    this.log.push(...decisions);
+    return decisions;
+  }
+
+  /** Ticks every `stepMs` up to and including the given second. */
+  runTo(seconds: number, stepMs = 1_000): void {
+    while (this.nowMs < seconds * 1_000) {
+      this.nowMs = Math.min(this.nowMs + stepMs, seconds * 1_000);
+      this.handle();
+    }
+  }
+
+  /** At the given second: change something, then one trigger. */
+  at(seconds: number, change: (world: this) => void, stepMs = 1_000): PodEvictionDecision[] {
+    if (seconds * 1_000 > this.nowMs) {
+      this.runTo(seconds - stepMs / 1_000, stepMs);
+      this.nowMs = seconds * 1_000;
+    }
+    change(this);
+    return this.handle();
+  }
+
+  replacePod(name: string, over: Partial<EvictablePod>): void {
+    this.pods = this.pods.map((pod) => (pod.name === name ? { ...pod, ...over } : pod));
+  }
+
+  dueInSeconds(name: string): number | null {
+    const timer = [...this.timers.values()].find((candidate) => candidate.name === name);
+    return timer === undefined ? null : (timer.atMs - this.nowMs) / 1_000;
+  }
+
+  #apply(decision: PodEvictionDecision): void {
+    const { namespace, name, podUid } = decision;
+    switch (decision.kind) {
+      case 'schedule':
+      case 'move':
+        this.timers.set(podUid, { namespace, name, podUid, atMs: decision.atMs });
+        break;
+      case 'hold':
+        if (!decision.timerExists) this.timers.set(podUid, { namespace, name, podUid, atMs: decision.atMs });
+        break;
+      case 'cancel':
+        this.events.push(decision.event.message);
+        this.timers.delete(podUid);
+        break;
+      case 'drop':
+        this.timers.delete(podUid);
+        break;
+      case 'delete':
+        if (decision.event !== undefined) this.events.push(decision.event.message);
+        if (this.deletionFails) {
+          this.timers.set(podUid, { namespace, name, podUid, atMs: this.nowMs, announced: true });
+          break;
+        }
+        this.timers.delete(podUid);
+        this.deletedAtMs.set(name, this.nowMs);
+        this.pods = this.pods.filter((pod) => pod.uid !== podUid);
+        break;
+      default:
+        decision satisfies never;
+    }
+  }
+}
