@@ -1,0 +1,78 @@
+import { Duration, RemovalPolicy, Tags } from 'aws-cdk-lib';
+import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import {
+  ApplicationLogLevel,
+  Architecture,
+  type CfnFunction,
+  Function as LambdaFunction,
+  LoggingFormat,
+  Runtime,
+  SystemLogLevel,
+  Tracing,
+} from 'aws-cdk-lib/aws-lambda';
+import { LogGroup, type RetentionDays } from 'aws-cdk-lib/aws-logs';
+import { Construct } from 'constructs';
+import { bundledHandler } from './bundle.ts';
+import { type FunctionName, handlerEntry } from './function-names.ts';
+
+/** Tag and metadata key that carries the role, since CloudFormation names the function itself. */
+export const FUNCTION_ROLE_KEY = 'nodekeeper:function';
+
+export interface HandlerFunctionProps<Environment extends { readonly [variable: string]: string }> {
+  readonly functionName: FunctionName;
+  readonly description: string;
+  /** Exactly what the function's config schema asks for (shared/config/environment.ts). */
+  readonly environment: Environment;
+  /** MB; also buys CPU: 1,769 MB is one vCPU. */
+  readonly memoryMegabytes: number;
+  readonly timeoutSeconds: number;
+  readonly logRetention: RetentionDays;
+}
+
+/**
+ * A Lambda function of this house: its own role that may write to its own log group and nothing else until `allow` is
+ * called.
+ */
+export class HandlerFunction<Environment extends { readonly [variable: string]: string }> extends Construct {
+  readonly lambda: LambdaFunction;
+  readonly #role: Role;
+
+  constructor(scope: Construct, id: string, props: HandlerFunctionProps<Environment>) {
+    super(scope, id);
+    const logGroup = new LogGroup(this, 'Logs', {
+      retention: props.logRetention,
+      removalPolicy: RemovalPolicy.DESTROY,
+    });
+    this.#role = new Role(this, 'Role', {
+      assumedBy: new ServicePrincipal('lambda.amazonaws.com'),
+      description: `Nodekeeper ${props.functionName}`,
+    });
+    this.allow(['logs:CreateLogStream', 'logs:PutLogEvents'], [logGroup.logGroupArn]);
+
+    this.lambda = new LambdaFunction(this, 'Function', {
+      description: props.description,
+      code: bundledHandler(handlerEntry(props.functionName)),
+      handler: 'index.handler',
+      runtime: Runtime.NODEJS_24_X,
+      architecture: Architecture.ARM_64,
+      memorySize: props.memoryMegabytes,
+      timeout: Duration.seconds(props.timeoutSeconds),
+      role: this.#role,
+      logGroup,
+      loggingFormat: LoggingFormat.JSON,
+      // Platform lines at INFO would cost as much as the requests: 0.4 KB a beat.
+      systemLogLevelV2: SystemLogLevel.WARN,
+      applicationLogLevelV2: ApplicationLogLevel.WARN,
+      tracing: Tracing.DISABLED,
+      environment: { ...props.environment, NODE_OPTIONS: '--enable-source-maps' },
+    });
+
+    Tags.of(this).add(FUNCTION_ROLE_KEY, props.functionName);
+    (this.lambda.node.defaultChild as CfnFunction).addMetadata(FUNCTION_ROLE_KEY, props.functionName);
+  }
+
+  /** Adds to the function's role. Name the actions: no wildcard, no managed policy. */
+  allow(actions: readonly string[], resourceArns: readonly string[]): void {
+    this.#role.addToPolicy(new PolicyStatement({ actions: [...actions], resources: [...resourceArns] }));
+  }
+}

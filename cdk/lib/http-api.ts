@@ -1,0 +1,57 @@
+import { Validations } from 'aws-cdk-lib';
+import { HttpApi, HttpMethod, HttpStage } from 'aws-cdk-lib/aws-apigatewayv2';
+import { HttpLambdaIntegration } from 'aws-cdk-lib/aws-apigatewayv2-integrations';
+import type { IFunction } from 'aws-cdk-lib/aws-lambda';
+import { Construct } from 'constructs';
+
+/** Lease of one node: where kubelets and agents renew. */
+export const NODE_LEASE_PATH = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{name}';
+
+export interface FrontDoorProps {
+  readonly clusterId: string;
+  readonly heartbeat: IFunction;
+  readonly api: IFunction;
+  /** Requests a second, all clients together. */
+  readonly requestsPerSecondMax: number;
+  /** Requests that may arrive at once. */
+  readonly burstRequestsMax: number;
+}
+
+/**
+ * The HTTP API: renewing a node's Lease goes to heartbeat, everything else to api. Both authenticate by themselves; a
+ * second hop through an authorizer would double the price of a beat. No CORS: no browser talks to it.
+ */
+export class FrontDoor extends Construct {
+  readonly endpoint: string;
+
+  constructor(scope: Construct, id: string, props: FrontDoorProps) {
+    super(scope, id);
+    const api = new HttpApi(this, 'Api', {
+      apiName: props.clusterId,
+      description: 'Nodekeeper: the Kubernetes API of nodes, leases and pods',
+      createDefaultStage: false,
+      defaultIntegration: new HttpLambdaIntegration('Api', props.api),
+    });
+    const renewals = api.addRoutes({
+      path: NODE_LEASE_PATH,
+      methods: [HttpMethod.PUT, HttpMethod.PATCH],
+      integration: new HttpLambdaIntegration('Heartbeat', props.heartbeat),
+    });
+    const stage = new HttpStage(this, 'Stage', {
+      httpApi: api,
+      stageName: '$default',
+      autoDeploy: true,
+      throttle: { rateLimit: props.requestsPerSecondMax, burstLimit: props.burstRequestsMax },
+    });
+    this.endpoint = api.apiEndpoint;
+
+    Validations.of(stage).acknowledge({
+      id: 'AwsSolutions-APIG1',
+      reason: 'An access log line a beat would cost more than the beat; the functions log what was refused, and why.',
+    });
+    const authorizedInside = 'Bearer tokens are checked in the function itself: 401 and 403 come from there.';
+    for (const route of [api, ...renewals]) {
+      Validations.of(route).acknowledge({ id: 'AwsSolutions-APIG4', reason: authorizedInside });
+    }
+  }
+}

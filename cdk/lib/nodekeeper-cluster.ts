@@ -1,0 +1,212 @@
+import { existsSync } from 'node:fs';
+import { CfnOutput, CfnParameter, RemovalPolicy } from 'aws-cdk-lib';
+import { RetentionDays } from 'aws-cdk-lib/aws-logs';
+import { Construct } from 'constructs';
+import type {
+  ApiEnvironment,
+  EvictorEnvironment,
+  HeartbeatEnvironment,
+  MonitorEnvironment,
+  StreamEnvironment,
+} from '../../shared/config/environment.ts';
+import { parsePolicy } from '../../shared/config/policy.ts';
+import type { Policy } from '../../shared/domain/policy.ts';
+import { type FunctionName, handlerEntry } from './function-names.ts';
+import { HandlerFunction } from './handler-function.ts';
+import { FrontDoor } from './http-api.ts';
+import { readPolicyFile, requirePolicy } from './policy-source.ts';
+import { healthFilters, objectFilters, TableStream } from './streams.ts';
+import * as tableActions from './table-actions.ts';
+import { Tables } from './tables.ts';
+import { Tick } from './tick.ts';
+
+const METRICS_NAMESPACE = 'Nodekeeper';
+
+export interface NodekeeperClusterProps {
+  /**
+   * Name of the cluster in logs, metrics and kubeconfigs: lower-case letters, digits and dashes.
+   * @default 'nodekeeper'
+   */
+  readonly clusterId?: string;
+  /**
+   * YAML file of policy fields (docs/policy.md); those left out take their default. Not together with `policy`.
+   * @default - the documented defaults
+   */
+  readonly policyFile?: string;
+  /** Policy fields given in code; those left out take their default. Not together with `policyFile`. */
+  readonly policy?: Partial<Policy>;
+  /**
+   * What becomes of the tables when the stack is deleted.
+   * @default RemovalPolicy.RETAIN
+   */
+  readonly removalPolicy?: RemovalPolicy;
+  /**
+   * Refuse to delete the tables, by whoever.
+   * @default true
+   */
+  readonly deletionProtection?: boolean;
+  /** @default RetentionDays.ONE_MONTH */
+  readonly logRetention?: RetentionDays;
+  /**
+   * Requests a second the HTTP API lets through, all clients together. One node costs 1 / beatIntervalSeconds; beats
+   * above it get 429 and count as missed. The account's own limit (10,000 by default) stands above.
+   * @default 2000
+   */
+  readonly requestsPerSecondMax?: number;
+  /**
+   * Requests that may arrive at once.
+   * @default 4000
+   */
+  readonly burstRequestsMax?: number;
+}
+
+/**
+ * A node controller without a control plane: tables, functions, the HTTP API and the ticks.
+ *
+ * @throws InvalidPolicyError when the policy breaks a rule, with every fault
+ */
+export class NodekeeperCluster extends Construct {
+  /** URL for kubeconfigs and agents, without a trailing slash. */
+  readonly endpoint: string;
+  readonly clusterId: string;
+  readonly policy: Policy;
+  readonly tables: Tables;
+
+  constructor(scope: Construct, id: string, props: NodekeeperClusterProps = {}) {
+    super(scope, id);
+    this.clusterId = requireClusterId(props.clusterId ?? 'nodekeeper');
+    this.policy = policyOf(props);
+
+    const staticTokens = new CfnParameter(this, 'StaticTokens', {
+      type: 'String',
+      default: '[]',
+      noEcho: true,
+      // An environment holds 4 KB in all; the policy takes about one.
+      maxLength: 2_048,
+      description:
+        'Interim sign-in: JSON list of {"sha256": hex of the token\'s SHA-256, "user": name, "groups": [names]}. ' +
+        'Only hashes are stored. To be replaced by node keys and IAM identities.',
+    });
+    staticTokens.overrideLogicalId('StaticTokens');
+
+    this.tables = new Tables(this, 'Tables', {
+      removalPolicy: props.removalPolicy ?? RemovalPolicy.RETAIN,
+      deletionProtection: props.deletionProtection ?? true,
+    });
+
+    const logRetention = props.logRetention ?? RetentionDays.ONE_MONTH;
+    const common = (functionName: FunctionName) => ({
+      CLUSTER_ID: this.clusterId,
+      NODEKEEPER_POLICY: JSON.stringify(this.policy),
+      POWERTOOLS_SERVICE_NAME: functionName,
+      POWERTOOLS_METRICS_NAMESPACE: METRICS_NAMESPACE,
+      POWERTOOLS_LOG_LEVEL: 'WARN' as const,
+    });
+    const { health, objects, control } = this.tables;
+    const allTables = {
+      HEALTH_TABLE: health.tableName,
+      OBJECTS_TABLE: objects.tableName,
+      CONTROL_TABLE: control.tableName,
+    };
+    const allTableArns = [health.tableArn, objects.tableArn, control.tableArn];
+    const tokens = { STATIC_TOKENS: staticTokens.valueAsString };
+
+    const heartbeat = new HandlerFunction<HeartbeatEnvironment>(this, 'Heartbeat', {
+      functionName: 'heartbeat',
+      description: 'Renews the Lease of one node',
+      environment: { ...common('heartbeat'), HEALTH_TABLE: health.tableName, ...tokens },
+      memoryMegabytes: 256,
+      timeoutSeconds: 5,
+      logRetention,
+    });
+    heartbeat.allow(tableActions.updateOnly, [health.tableArn]);
+
+    const api = new HandlerFunction<ApiEnvironment>(this, 'Api', {
+      functionName: 'api',
+      description: 'The Kubernetes API',
+      environment: { ...common('api'), ...allTables, ...tokens },
+      memoryMegabytes: 512,
+      // One less than the HTTP API's own limit, so that the answer is ours.
+      timeoutSeconds: 29,
+      logRetention,
+    });
+    api.allow(tableActions.itemStore, allTableArns);
+
+    const healthStream = new HandlerFunction<StreamEnvironment>(this, 'HealthStream', {
+      functionName: 'health-stream',
+      description: 'Welcomes nodes that beat for the first time, or again',
+      environment: { ...common('health-stream'), ...allTables },
+      memoryMegabytes: 256,
+      timeoutSeconds: 60,
+      logRetention,
+    });
+    healthStream.allow(tableActions.itemStore, allTableArns);
+    new TableStream(this, 'HealthChanges', { table: health, target: healthStream, filters: healthFilters });
+
+    const objectStream = new HandlerFunction<StreamEnvironment>(this, 'ObjectStream', {
+      functionName: 'object-stream',
+      description: 'Reacts to changes of nodes and pods',
+      environment: { ...common('object-stream'), ...allTables },
+      memoryMegabytes: 512,
+      timeoutSeconds: 60,
+      logRetention,
+    });
+    objectStream.allow(tableActions.itemStore, allTableArns);
+    new TableStream(this, 'ObjectChanges', { table: objects, target: objectStream, filters: objectFilters });
+
+    const nodeMonitor = new HandlerFunction<MonitorEnvironment>(this, 'NodeMonitor', {
+      functionName: 'node-monitor',
+      description: 'Notices silence, marks nodes, keeps zone states, queues evictions',
+      environment: { ...common('node-monitor'), ...allTables },
+      memoryMegabytes: 512,
+      timeoutSeconds: 30,
+      logRetention,
+    });
+    nodeMonitor.allow(tableActions.itemStore, allTableArns);
+    new Tick(this, 'NodeMonitorTick', { target: nodeMonitor, periodSeconds: this.policy.nodeMonitorPeriodSeconds });
+
+    if (existsSync(handlerEntry('evictor'))) {
+      const evictor = new HandlerFunction<EvictorEnvironment>(this, 'Evictor', {
+        functionName: 'evictor',
+        description: 'Paces NoExecute taints by zone and deletes pods that are due',
+        environment: { ...common('evictor'), ...allTables },
+        memoryMegabytes: 512,
+        timeoutSeconds: 30,
+        logRetention,
+      });
+      evictor.allow(tableActions.itemStore, allTableArns);
+      new Tick(this, 'EvictorTick', { target: evictor, periodSeconds: this.policy.nodeMonitorPeriodSeconds });
+    }
+
+    const frontDoor = new FrontDoor(this, 'FrontDoor', {
+      clusterId: this.clusterId,
+      heartbeat: heartbeat.lambda,
+      api: api.lambda,
+      requestsPerSecondMax: props.requestsPerSecondMax ?? 2_000,
+      burstRequestsMax: props.burstRequestsMax ?? 4_000,
+    });
+    this.endpoint = frontDoor.endpoint;
+
+    output(this, 'Endpoint', this.endpoint, 'Server URL for kubeconfigs and agents');
+    output(this, 'ClusterId', this.clusterId, 'Name of this cluster');
+  }
+}
+
+function policyOf(props: NodekeeperClusterProps): Policy {
+  if (props.policyFile !== undefined && props.policy !== undefined) {
+    throw new Error('give policyFile or policy, not both');
+  }
+  return props.policyFile === undefined
+    ? requirePolicy(parsePolicy(props.policy ?? {}))
+    : readPolicyFile(props.policyFile);
+}
+
+function requireClusterId(clusterId: string): string {
+  if (/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(clusterId)) return clusterId;
+  throw new Error(`clusterId must be lower-case letters, digits and dashes, 63 at most; was ${clusterId}`);
+}
+
+/** Outputs keep their plain names, so that scripts find them: one cluster a stack. */
+function output(scope: Construct, name: string, value: string, description: string): void {
+  new CfnOutput(scope, `${name}Output`, { value, description }).overrideLogicalId(name);
+}

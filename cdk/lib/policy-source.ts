@@ -1,0 +1,28 @@
+import { readFileSync } from 'node:fs';
+import { relative } from 'node:path';
+import { describePolicyFault, type ParsedPolicy, type PolicyFault } from '../../shared/config/policy.ts';
+import { policyFromYaml } from '../../shared/config/policy-file.ts';
+import type { Policy } from '../../shared/domain/policy.ts';
+
+/** The policy cannot be deployed. `message` has one line a fault: `file:line field value rule`. */
+export class InvalidPolicyError extends Error {
+  override readonly name = 'InvalidPolicyError';
+  readonly code = 'policy-invalid';
+  readonly faults: readonly PolicyFault[];
+  constructor(faults: readonly PolicyFault[]) {
+    super(faults.map(describePolicyFault).join('\n'));
+    this.faults = faults;
+  }
+}
+
+/** @throws InvalidPolicyError with every fault */
+export function requirePolicy(parsed: ParsedPolicy): Policy {
+  if (parsed.kind === 'ok') return parsed.policy;
+  throw new InvalidPolicyError(parsed.faults);
+}
+
+/** @throws InvalidPolicyError with every fault; the file system's error when the file cannot be read */
+export function readPolicyFile(path: string): Policy {
+  const shownName = relative(process.cwd(), path);
+  return requirePolicy(policyFromYaml(readFileSync(path, 'utf8'), shownName.startsWith('..') ? path : shownName));
+}

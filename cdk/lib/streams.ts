@@ -1,0 +1,75 @@
+import { type CfnElement, Duration, Stack, Validations } from 'aws-cdk-lib';
+import type { Table } from 'aws-cdk-lib/aws-dynamodb';
+import { EventSourceMapping, FilterCriteria, FilterRule, StartingPosition } from 'aws-cdk-lib/aws-lambda';
+import { Construct } from 'constructs';
+import { deadLetterQueue } from './dead-letters.ts';
+import type { HandlerFunction } from './handler-function.ts';
+
+/** Lambda's own defaults are endless retries and endless age: one poison record would hold a shard for a day. */
+const RETRIES_MAX = 10;
+const RECORD_AGE_MAX_MINUTES = 60;
+const BATCH_RECORDS_MAX = 100;
+/** Batches of one shard worked on at once; order stays kept per partition key. */
+const PARALLEL_BATCHES = 4;
+
+type Filter = ReturnType<typeof FilterCriteria.filter>;
+
+/**
+ * A node's first row, and every change of a row that carries the suspect flag (`s` = 1). Beats of healthy nodes match
+ * neither, so in steady state this stream invokes nothing.
+ */
+export const healthFilters: readonly Filter[] = [
+  FilterCriteria.filter({ eventName: FilterRule.isEqual('INSERT') }),
+  FilterCriteria.filter({ dynamodb: { NewImage: { s: { N: FilterRule.isEqual('1') } } } }),
+];
+
+/** Node and Pod objects; not the change log, heads and indexes that share the table (shared/store/layout.ts). */
+export const objectFilters: readonly Filter[] = ['o#nodes#', 'o#pods#'].map((prefix) =>
+  FilterCriteria.filter({ dynamodb: { Keys: { pk: { S: FilterRule.beginsWith(prefix) } } } }),
+);
+
+export interface TableStreamProps {
+  readonly table: Table;
+  readonly target: HandlerFunction<Record<string, string>>;
+  readonly filters: readonly Filter[];
+}
+
+/** Changes of a table, delivered to a function: bounded retries, then the dead-letter queue, never a blocked shard. */
+export class TableStream extends Construct {
+  constructor(scope: Construct, id: string, props: TableStreamProps) {
+    super(scope, id);
+    const { table, target } = props;
+    const streamArn = table.tableStreamArn;
+    if (streamArn === undefined) throw new Error(`${table.node.path} has no stream`);
+
+    const failedRecords = deadLetterQueue(this, 'FailedRecords');
+    target.allow(['dynamodb:DescribeStream', 'dynamodb:GetRecords', 'dynamodb:GetShardIterator'], [streamArn]);
+    target.allow(['dynamodb:ListStreams'], [`${table.tableArn}/stream/*`]);
+    target.allow(['sqs:SendMessage'], [failedRecords.queueArn]);
+
+    new EventSourceMapping(this, 'Source', {
+      target: target.lambda,
+      eventSourceArn: streamArn,
+      startingPosition: StartingPosition.TRIM_HORIZON,
+      filters: [...props.filters],
+      batchSize: BATCH_RECORDS_MAX,
+      maxBatchingWindow: Duration.seconds(0),
+      parallelizationFactor: PARALLEL_BATCHES,
+      bisectBatchOnError: true,
+      reportBatchItemFailures: true,
+      retryAttempts: RETRIES_MAX,
+      maxRecordAge: Duration.minutes(RECORD_AGE_MAX_MINUTES),
+      onFailure: { bind: () => ({ destination: failedRecords.queueArn }) },
+    });
+
+    const tableId = Stack.of(this).getLogicalId(table.node.defaultChild as CfnElement);
+    Validations.of(target).acknowledge({
+      id: `AwsSolutions-IAM5[Resource::<${tableId}.Arn>/stream/*]`,
+      reason: 'ListStreams asks about the table before a stream is known; it cannot be held to one stream label.',
+    });
+    Validations.of(failedRecords).acknowledge({
+      id: 'AwsSolutions-SQS3',
+      reason: 'It is itself a dead-letter queue, of a stream.',
+    });
+  }
+}
