@@ -1,0 +1,17 @@
+/** One HTTP request and its answer, free of any platform's event shape. */
+export interface HttpRequest {
+  readonly method: string;
+  /** Still percent-encoded, without the query. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Uint8Array;
+  readonly sourceIp: string;
+}
+
+export interface HttpResponse {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | Uint8Array;
+}
