@@ -26,16 +26,31 @@ export interface KubectlResult {
   readonly timedOut: boolean;
 }
 
+/** Directories of one story with kubectl: its caches, temporary files and manifests. */
+export interface KubectlPlace {
+  readonly home: string;
+  readonly temporary: string;
+  /** Working directory. */
+  readonly work: string;
+  remove(): void;
+}
+
 export interface KubectlOptions {
   /** Path of the kubeconfig. */
   readonly kubeconfig: string;
   readonly stdin?: string;
-  readonly cwd?: string;
-  /** Home directory; an empty one is made and removed when absent. */
-  readonly home?: string;
+  /** Kept over several commands where given, so that discovery is cached; else a fresh one is made and removed. */
+  readonly place?: KubectlPlace;
   readonly env?: Readonly<Record<string, string>>;
   /** Killed after this. */
   readonly timeoutMs?: number;
+}
+
+export function makePlace(): KubectlPlace {
+  const base = mkdtempSync(join(realpathSync(tmpdir()), 'kubectl-'));
+  const [home, temporary, work] = ['home', 'tmp', 'work'].map((name) => join(base, name)) as [string, string, string];
+  for (const dir of [home, temporary, work]) mkdirSync(dir);
+  return { home, temporary, work, remove: () => rmSync(base, { recursive: true, force: true }) };
 }
 
 const TIMEOUT_MS = 60_000;
@@ -111,16 +126,13 @@ export interface RunningKubectl {
 
 /** Starts kubectl and does not wait. It is killed when its time is over, so `ended` always settles. */
 export function startKubectl(kubectl: Kubectl, args: readonly string[], options: KubectlOptions): RunningKubectl {
-  const ownHome = options.home === undefined ? mkdtempSync(join(tmpdir(), 'kubectl-home-')) : undefined;
-  const home = options.home ?? ownHome!;
-  const temporary = join(home, 'tmp');
-  mkdirSync(temporary, { recursive: true });
+  const place = options.place ?? makePlace();
   const child = spawn(kubectl.path, args, {
-    cwd: options.cwd ?? home,
+    cwd: place.work,
     env: {
       PATH: process.env['PATH'] ?? '',
-      HOME: home,
-      TMPDIR: temporary,
+      HOME: place.home,
+      TMPDIR: place.temporary,
       TZ: 'UTC',
       LC_ALL: 'C',
       SHELL: '/bin/sh',
@@ -160,7 +172,7 @@ export function startKubectl(kubectl: Kubectl, args: readonly string[], options:
       clearTimeout(timer);
       over = true;
       wake();
-      if (ownHome !== undefined) rmSync(ownHome, { recursive: true, force: true });
+      if (options.place === undefined) place.remove();
     };
     child.on('error', (cause) => {
       end();

@@ -1,0 +1,82 @@
+/**
+ * Takes everything out of a cluster that a case could have put in: nodes, pods, budgets, events, attachments, leases,
+ * further namespaces and priority classes.
+ */
+import { type ApiAnswer, createApiClient } from '../../local/fleet/api-client.ts';
+import type { KubeObject } from '../../shared/kube/types.ts';
+import type { KubeAccess } from '../support/kubeconfig.ts';
+
+const KEPT_NAMESPACES = ['default', 'kube-system', 'kube-public', 'kube-node-lease'];
+const KEPT_PRIORITY_CLASSES = ['system-cluster-critical', 'system-node-critical'];
+
+/** In this order: what others point to goes last. */
+const RESOURCES = [
+  { group: '/apis/apps/v1', resource: 'daemonsets', namespaced: true },
+  { group: '/api/v1', resource: 'pods', namespaced: true },
+  { group: '/apis/policy/v1', resource: 'poddisruptionbudgets', namespaced: true },
+  { group: '/apis/policy/v1beta1', resource: 'poddisruptionbudgets', namespaced: true },
+  { group: '/apis/storage.k8s.io/v1', resource: 'volumeattachments', namespaced: false },
+  { group: '/api/v1', resource: 'nodes', namespaced: false },
+  { group: '/apis/coordination.k8s.io/v1', resource: 'leases', namespaced: true },
+  { group: '/apis/scheduling.k8s.io/v1', resource: 'priorityclasses', namespaced: false },
+  { group: '/api/v1', resource: 'namespaces', namespaced: false },
+  { group: '/api/v1', resource: 'events', namespaced: true },
+] as const;
+
+/** Times a resource is listed again until nothing is left. */
+const ROUNDS_MAX = 50;
+const PAUSE_MS = 100;
+
+const isKept = (resource: string, { metadata }: KubeObject): boolean =>
+  (resource === 'namespaces' && KEPT_NAMESPACES.includes(metadata.name ?? '')) ||
+  (resource === 'priorityclasses' && KEPT_PRIORITY_CLASSES.includes(metadata.name ?? '')) ||
+  (resource === 'leases' && metadata.namespace === 'kube-system');
+
+export async function emptyCluster(access: KubeAccess): Promise<void> {
+  const client = createApiClient({
+    url: access.url,
+    ...(access.ca === undefined ? {} : { ca: access.ca }),
+    token: access.token,
+    connectionsMax: 8,
+    timeoutMs: 30_000,
+  });
+  try {
+    for (const { group, resource, namespaced } of RESOURCES) {
+      for (let round = 0; ; round += 1) {
+        const listed = statusOk(await client.send({ method: 'GET', path: `${group}/${resource}` }), [200, 404]);
+        const items = listed.status === 404 ? [] : (listed.body as { items: KubeObject[] }).items;
+        const left = items.filter((item) => !isKept(resource, item));
+        if (left.length === 0) break;
+        if (round === ROUNDS_MAX) throw new Error(`${left.length} ${resource} will not go`);
+        if (round > 0) await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+        await Promise.all(left.map((item) => remove(item, group, resource, namespaced)));
+      }
+    }
+  } finally {
+    client.close();
+  }
+
+  async function remove(item: KubeObject, group: string, resource: string, namespaced: boolean): Promise<void> {
+    const { name, namespace, finalizers } = item.metadata;
+    const path = `${group}/${namespaced ? `namespaces/${namespace}/` : ''}${resource}/${name}`;
+    if (finalizers !== undefined && finalizers.length > 0) {
+      const patched = await client.send({
+        method: 'PATCH',
+        path,
+        body: { metadata: { finalizers: null } },
+        contentType: 'application/merge-patch+json',
+      });
+      statusOk(patched, [200, 404]);
+    }
+    const body = { kind: 'DeleteOptions', apiVersion: 'v1', gracePeriodSeconds: 0, propagationPolicy: 'Background' };
+    statusOk(await client.send({ method: 'DELETE', path, body }), [200, 202, 404, 409]);
+  }
+}
+
+function statusOk(answer: ApiAnswer, wanted: readonly number[]): { readonly status: number; readonly body: unknown } {
+  if (answer.kind === 'failed') throw new Error('the cluster cannot be emptied: no answer', { cause: answer.cause });
+  if (!wanted.includes(answer.status)) {
+    throw new Error(`the cluster cannot be emptied: ${answer.status} ${JSON.stringify(answer.body).slice(0, 300)}`);
+  }
+  return answer;
+}
