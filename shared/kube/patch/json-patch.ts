@@ -1,0 +1,216 @@
+import { applyPatch, type Operation } from 'rfc6902';
+import { cloneJson, isJsonObject, type JsonObject, jsonEqual, nestsDeeperThan } from '../wire/json-value.ts';
+import { malformed, PATCH_DEPTH_MAX, PatchRefused, type PatchResult, unprocessable } from './result.ts';
+
+/** Operations one patch may hold; the bound of kube-apiserver. */
+export const JSON_PATCH_OPERATIONS_MAX = 10_000;
+/** Values (scalars, lists, objects) all `copy` operations of a patch may duplicate: copies of copies double each time. */
+export const JSON_PATCH_COPIED_VALUES_MAX = 100_000;
+
+const REFUSED = 'the server rejected our request due to an error in our request';
+const OPERATIONS = new Set(['add', 'remove', 'replace', 'move', 'copy', 'test']);
+
+/**
+ * Applies `application/json-patch+json` (RFC 6902): all operations or none.
+ *
+ * Pointers are checked here, against own members and canonical list indices only, before the library sees them: it
+ * would follow inherited members, take "length" for an index and clamp an index past the end.
+ */
+export function applyJsonPatch(target: Readonly<JsonObject>, patch: unknown): PatchResult {
+  if (!Array.isArray(patch)) return malformed('a JSON patch must be a list of operations');
+  if (patch.length > JSON_PATCH_OPERATIONS_MAX) {
+    return {
+      kind: 'tooLarge',
+      message: `The allowed maximum operations in a JSON patch is ${JSON_PATCH_OPERATIONS_MAX}, got ${patch.length}`,
+    };
+  }
+  if (nestsDeeperThan(patch, PATCH_DEPTH_MAX)) return malformed(`a patch nests at most ${PATCH_DEPTH_MAX} levels deep`);
+  if (holdsProto(patch)) return malformed('a JSON patch may not hold the key "__proto__"');
+  const root: Root = { value: cloneJson(target), copiedValues: 0 };
+  try {
+    for (const [index, operation] of patch.entries()) applyOperation(root, readOperation(operation, index));
+  } catch (error) {
+    if (error instanceof PatchRefused) return error.refusal;
+    throw error;
+  }
+  if (!isJsonObject(root.value)) return unprocessable(`${REFUSED}: the result is not an object`);
+  if (nestsDeeperThan(root.value, PATCH_DEPTH_MAX)) return unprocessable(`${REFUSED}: the result nests too deep`);
+  return { kind: 'patched', object: root.value };
+}
+
+interface Root {
+  value: unknown;
+  copiedValues: number;
+}
+
+interface ReadOperation {
+  readonly op: string;
+  readonly path: string;
+  readonly from: string;
+  readonly value: unknown;
+}
+
+function readOperation(operation: unknown, index: number): ReadOperation {
+  if (!isJsonObject(operation))
+    throw new PatchRefused(malformed(`operation ${index} of the JSON patch is not an object`));
+  const { op, path, from } = operation;
+  if (typeof op !== 'string' || !OPERATIONS.has(op)) {
+    throw new PatchRefused(
+      malformed(`operation ${index} of the JSON patch has an unknown op: ${JSON.stringify(op ?? null)}`),
+    );
+  }
+  const needsFrom = op === 'move' || op === 'copy';
+  const needsValue = op === 'add' || op === 'replace' || op === 'test';
+  if (!isPointer(path))
+    throw new PatchRefused(malformed(`operation ${index} of the JSON patch (${op}) needs a JSON pointer as path`));
+  if (needsFrom && !isPointer(from)) {
+    throw new PatchRefused(malformed(`operation ${index} of the JSON patch (${op}) needs a JSON pointer as from`));
+  }
+  if (needsValue && !Object.hasOwn(operation, 'value')) {
+    throw new PatchRefused(malformed(`operation ${index} of the JSON patch (${op}) needs a value`));
+  }
+  return { op, path, from: needsFrom ? (from as string) : '', value: operation['value'] };
+}
+
+function isPointer(path: unknown): path is string {
+  return typeof path === 'string' && (path === '' || path.startsWith('/'));
+}
+
+function applyOperation(root: Root, operation: ReadOperation): void {
+  const { op, path, from, value } = operation;
+  switch (op) {
+    case 'test': {
+      const found = lookUp(root.value, path);
+      if (!found.exists || !jsonEqual(found.value, value)) throw refused(`testing value ${path} failed`);
+      return;
+    }
+    case 'add':
+      add(root, path, value);
+      return;
+    case 'remove':
+      remove(root, path);
+      return;
+    case 'replace':
+      replace(root, path, value);
+      return;
+    case 'copy': {
+      const copied = existing(root, from, 'copy');
+      root.copiedValues += countValues(copied, JSON_PATCH_COPIED_VALUES_MAX);
+      if (root.copiedValues > JSON_PATCH_COPIED_VALUES_MAX) {
+        throw new PatchRefused({ kind: 'tooLarge', message: 'The copy operations of the JSON patch copy too much' });
+      }
+      add(root, path, copied);
+      return;
+    }
+    default: {
+      if (path.startsWith(`${from}/`)) throw refused(`move: ${from} cannot be moved into itself`);
+      const moved = existing(root, from, 'move');
+      if (path === from) return;
+      remove(root, from);
+      add(root, path, moved);
+    }
+  }
+}
+
+function add(root: Root, path: string, value: unknown): void {
+  if (path === '') {
+    root.value = cloneJson(value);
+    return;
+  }
+  const parent = parentOf(root.value, path, 'add');
+  if (Array.isArray(parent.value)) {
+    if (parent.key !== '-' && listIndex(parent.key, parent.value.length) === undefined) throw missing('add', path);
+  }
+  run(root, { op: 'add', path, value });
+}
+
+function remove(root: Root, path: string): void {
+  if (path === '') throw refused('remove: the whole object cannot be removed');
+  parentOf(root.value, path, 'remove');
+  existing(root, path, 'remove');
+  run(root, { op: 'remove', path });
+}
+
+function replace(root: Root, path: string, value: unknown): void {
+  existing(root, path, 'replace');
+  if (path === '') root.value = cloneJson(value);
+  else run(root, { op: 'replace', path, value });
+}
+
+function run(root: Root, operation: Operation): void {
+  const [failure] = applyPatch(root.value, [operation]);
+  if (failure) throw refused(`${operation.op} ${operation.path}: ${failure.message}`);
+}
+
+function existing(root: Root, path: string, op: string): unknown {
+  const found = lookUp(root.value, path);
+  if (!found.exists) throw missing(op, path);
+  return found.value;
+}
+
+/** The parent a pointer names, which must be a list or an object. */
+function parentOf(value: unknown, path: string, op: string): { value: unknown; key: string } {
+  const cut = path.lastIndexOf('/');
+  const parent = lookUp(value, path.slice(0, cut));
+  const key = unescapeToken(path.slice(cut + 1));
+  if (!parent.exists || typeof parent.value !== 'object' || parent.value === null || key === '__proto__') {
+    throw missing(op, path);
+  }
+  // The library skips these names while walking, so only as the last token would it find the right place.
+  if (/\/(?:constructor|prototype)\//.test(path)) throw missing(op, path);
+  return { value: parent.value, key };
+}
+
+function lookUp(root: unknown, path: string): { exists: boolean; value: unknown } {
+  let value = root;
+  for (const token of path.split('/').slice(1)) {
+    const key = unescapeToken(token);
+    if (Array.isArray(value)) {
+      const index = listIndex(key, value.length - 1);
+      if (index === undefined) return { exists: false, value: undefined };
+      value = value[index];
+    } else if (isJsonObject(value) && key !== '__proto__' && Object.hasOwn(value, key)) {
+      value = value[key];
+    } else {
+      return { exists: false, value: undefined };
+    }
+  }
+  return { exists: true, value };
+}
+
+/** A list index without sign or leading zero, at most `indexMax`. */
+function listIndex(token: string, indexMax: number): number | undefined {
+  if (!/^(?:0|[1-9][0-9]{0,9})$/.test(token)) return undefined;
+  const index = Number(token);
+  return index <= indexMax ? index : undefined;
+}
+
+function unescapeToken(token: string): string {
+  return token.replaceAll('~1', '/').replaceAll('~0', '~');
+}
+
+/** The library copies members by assignment, which for this key would set a prototype. No API field has this name. */
+function holdsProto(value: unknown): boolean {
+  if (Array.isArray(value)) return value.some(holdsProto);
+  return isJsonObject(value) && (Object.hasOwn(value, '__proto__') || Object.values(value).some(holdsProto));
+}
+
+/** Counts values, giving up once over the bound. */
+function countValues(value: unknown, bound: number): number {
+  let count = 0;
+  const open: unknown[] = [value];
+  while (open.length > 0 && count <= bound) {
+    const item = open.pop();
+    count += 1;
+    if (typeof item === 'object' && item !== null) open.push(...Object.values(item).slice(0, bound + 1));
+  }
+  return count;
+}
+
+function refused(reason: string): PatchRefused {
+  return new PatchRefused(unprocessable(`${REFUSED}: ${reason}`));
+}
+
+function missing(op: string, path: string): PatchRefused {
+  return refused(`${op} operation does not apply: doc is missing path: ${path}`);
+}

@@ -1,0 +1,304 @@
+import { cloneJson, getMember, isJsonObject, type JsonObject, setMember } from '../wire/json-value.ts';
+import {
+  type Field,
+  goName,
+  type ListSchema,
+  type MapSchema,
+  type ScalarSchema,
+  type Schema,
+  type StructSchema,
+} from './schema.ts';
+
+/** Faults of one sort that are reported; a body with more is refused all the same. */
+export const DECODE_FAULTS_MAX = 100;
+
+/** A value of the wrong type. `message` reads as Go's JSON decoder would say it. */
+export interface TypeFault {
+  readonly path: string;
+  readonly message: string;
+}
+
+export interface Decoded {
+  /**
+   * The object as an API server would keep and print it: without unknown fields, nulls and empty optional fields,
+   * with the fields that are always there, times in UTC. A value of the wrong type is left out.
+   */
+  readonly value: JsonObject;
+  /** Paths of fields that the schema does not know: `spec.taints[0].colour`. */
+  readonly unknownFields: readonly string[];
+  readonly typeFaults: readonly TypeFault[];
+}
+
+/**
+ * Reads a JSON value by a schema.
+ *
+ * Whether unknown fields are refused, warned of or ignored is `fieldValidation`'s matter; a type fault is always a 400.
+ * The value is normalised, so that two bodies that mean the same compare equal.
+ */
+export function decodeStrict(schema: StructSchema, value: unknown): Decoded {
+  const faults: Faults = { unknownFields: [], typeFaults: [] };
+  const decoded = decodeValue(schema, value, { path: '', goPath: [], goStruct: goName(schema) }, faults);
+  return { value: isJsonObject(decoded) ? decoded : emptyStruct(schema), ...faults };
+}
+
+/**
+ * Text of the 400 for `fieldValidation=Strict`: `strict decoding error: unknown field "spec.x"`.
+ * `undefined` if there is nothing to object to.
+ */
+export function strictDecodingMessage(
+  unknownFields: readonly string[],
+  duplicateFields: readonly string[] = [],
+): string | undefined {
+  const faults = fieldWarnings(unknownFields, duplicateFields);
+  return faults.length === 0 ? undefined : `strict decoding error: ${faults.join(', ')}`;
+}
+
+/** Texts of the warnings for `fieldValidation=Warn`, one header each. */
+export function fieldWarnings(unknownFields: readonly string[], duplicateFields: readonly string[] = []): string[] {
+  return [
+    ...duplicateFields.map((path) => `duplicate field "${path}"`),
+    ...unknownFields.map((path) => `unknown field "${path}"`),
+  ].slice(0, DECODE_FAULTS_MAX);
+}
+
+/**
+ * Text of the 400 for a body whose types are wrong: `Node in version "v1" cannot be handled as a Node: json: cannot
+ * unmarshal string into Go struct field NodeSpec.spec.unschedulable of type bool`. The first fault speaks, as in Go.
+ */
+export function typeFaultMessage(kind: string, version: string, faults: readonly TypeFault[]): string | undefined {
+  const [first] = faults;
+  return first && `${kind} in version "${version}" cannot be handled as a ${kind}: ${first.message}`;
+}
+
+interface Faults {
+  readonly unknownFields: string[];
+  readonly typeFaults: TypeFault[];
+}
+
+interface Place {
+  /** With list indices and map keys, for people: `spec.taints[0].key`. */
+  readonly path: string;
+  /** Struct fields only, as Go names the place. */
+  readonly goPath: readonly string[];
+  /** Innermost struct. */
+  readonly goStruct: string;
+}
+
+function decodeValue(schema: Schema, value: unknown, place: Place, faults: Faults): unknown {
+  if (value === null || value === undefined) return undefined;
+  switch (schema.kind) {
+    case 'struct':
+      return isJsonObject(value) ? decodeStruct(schema, value, place, faults) : mistyped(schema, value, place, faults);
+    case 'map':
+      return isJsonObject(value) ? decodeMap(schema, value, place, faults) : mistyped(schema, value, place, faults);
+    case 'list':
+      return Array.isArray(value) ? decodeList(schema, value, place, faults) : mistyped(schema, value, place, faults);
+    default:
+      return decodeScalar(schema, value, place, faults);
+  }
+}
+
+function decodeStruct(schema: StructSchema, value: JsonObject, place: Place, faults: Faults): JsonObject {
+  for (const key of Object.keys(value)) {
+    if (Object.hasOwn(schema.fields, key) || value[key] === undefined) continue;
+    if (faults.unknownFields.length < DECODE_FAULTS_MAX) faults.unknownFields.push(joinPath(place.path, key));
+  }
+  const decoded: JsonObject = {};
+  for (const key of Object.keys(schema.fields)) {
+    const field = schema.fields[key] as Field;
+    const inner: Place = {
+      path: joinPath(place.path, key),
+      goPath: [...place.goPath, key],
+      goStruct: goName(schema),
+    };
+    const member = decodeValue(field.schema, getMember(value, key), inner, faults);
+    const kept = keep(field, member);
+    if (kept !== undefined) decoded[key] = kept;
+  }
+  return decoded;
+}
+
+/** What is printed of a decoded field; `undefined` if it is left out. */
+function keep(field: Field, member: unknown): unknown {
+  if (field.presence === 'always') return member === undefined ? zeroOf(field.schema) : member;
+  if (field.presence === 'optional' && isEmpty(member)) return undefined;
+  return member;
+}
+
+function isEmpty(value: unknown): boolean {
+  if (value === undefined || value === false || value === 0 || value === '') return true;
+  if (Array.isArray(value)) return value.length === 0;
+  return isJsonObject(value) && Object.keys(value).length === 0;
+}
+
+/** What Go prints of a field that nobody set. */
+function zeroOf(schema: Schema): unknown {
+  switch (schema.kind) {
+    case 'struct':
+      return emptyStruct(schema);
+    case 'string':
+      return '';
+    case 'boolean':
+      return false;
+    case 'integer':
+    case 'number':
+      return 0;
+    default:
+      return null;
+  }
+}
+
+function emptyStruct(schema: StructSchema): JsonObject {
+  const empty: JsonObject = {};
+  for (const key of Object.keys(schema.fields)) {
+    const field = schema.fields[key] as Field;
+    if (field.presence === 'always') empty[key] = zeroOf(field.schema);
+  }
+  return empty;
+}
+
+function decodeMap(schema: MapSchema, value: JsonObject, place: Place, faults: Faults): JsonObject {
+  const decoded: JsonObject = {};
+  for (const key of Object.keys(value)) {
+    const inner = { ...place, path: joinPath(place.path, key) };
+    const raw = value[key];
+    // Go reads a null map value as the empty value of its type.
+    const member = raw === null ? zeroOf(schema.values) : decodeValue(schema.values, raw, inner, faults);
+    if (member !== undefined) setMember(decoded, key, member);
+  }
+  return decoded;
+}
+
+function decodeList(schema: ListSchema, value: readonly unknown[], place: Place, faults: Faults): unknown[] {
+  const decoded: unknown[] = [];
+  for (const [index, item] of value.entries()) {
+    const inner = { ...place, path: `${place.path}[${index}]` };
+    const member = item === null ? zeroOf(schema.items) : decodeValue(schema.items, item, inner, faults);
+    if (member !== undefined) decoded.push(member);
+  }
+  return decoded;
+}
+
+function decodeScalar(schema: ScalarSchema, value: unknown, place: Place, faults: Faults): unknown {
+  switch (schema.kind) {
+    case 'string':
+      return typeof value === 'string' ? value : mistyped(schema, value, place, faults);
+    case 'boolean':
+      return typeof value === 'boolean' ? value : mistyped(schema, value, place, faults);
+    case 'integer':
+      return isInteger(value, schema.format) ? value : mistyped(schema, value, place, faults);
+    case 'number':
+      return typeof value === 'number' ? value : mistyped(schema, value, place, faults);
+    case 'time':
+    case 'microTime':
+      return decodeTime(schema, value, place, faults);
+    case 'quantity':
+      return decodeQuantity(schema, value, place, faults);
+    case 'intOrString':
+      return typeof value === 'string' || isInteger(value, 'int32') ? value : mistyped(schema, value, place, faults);
+    case 'any':
+      return cloneJson(value);
+  }
+}
+
+const INT32_MAX = 2_147_483_647;
+
+function isInteger(value: unknown, format: string | undefined): value is number {
+  if (typeof value !== 'number' || !Number.isInteger(value)) return false;
+  return format !== 'int32' || (value <= INT32_MAX && value >= -INT32_MAX - 1);
+}
+
+const RFC3339 = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d+))?(Z|[+-]\d\d:\d\d)$/;
+
+/** Times are kept in UTC: whole seconds, or six digits for micro times. */
+function decodeTime(schema: ScalarSchema, value: unknown, place: Place, faults: Faults): unknown {
+  if (typeof value !== 'string') return mistyped(schema, value, place, faults);
+  const match = RFC3339.exec(value);
+  const [, seconds = '', fraction = '', zone = ''] = match ?? [];
+  const epochMs = match ? Date.parse(`${seconds}${zone}`) : Number.NaN;
+  if (!isCalendarTime(seconds, epochMs)) {
+    const layout = schema.kind === 'time' ? '2006-01-02T15:04:05Z07:00' : '2006-01-02T15:04:05.000000Z07:00';
+    return fault(`parsing time ${quote(value)} as "${layout}": cannot parse ${quote(value)}`, place, faults);
+  }
+  const utc = new Date(epochMs).toISOString().slice(0, 19);
+  return schema.kind === 'time' ? `${utc}Z` : `${utc}.${fraction.padEnd(6, '0').slice(0, 6)}Z`;
+}
+
+/** `Date.parse` rolls the 30th of February over into March; Go refuses it, and so do we. */
+function isCalendarTime(seconds: string, epochMs: number): boolean {
+  if (Number.isNaN(epochMs)) return false;
+  const rolled = Date.parse(`${seconds}Z`);
+  return !Number.isNaN(rolled) && new Date(rolled).toISOString().slice(0, 19) === seconds;
+}
+
+const QUANTITY = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[KMGTPE]i|[numkMGTPE]|[eE][+-]?\d+)?$/;
+
+function decodeQuantity(schema: ScalarSchema, value: unknown, place: Place, faults: Faults): unknown {
+  if (typeof value === 'number') return String(value);
+  if (typeof value !== 'string') return mistyped(schema, value, place, faults);
+  if (QUANTITY.test(value)) return value;
+  return fault(
+    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+    place,
+    faults,
+  );
+}
+
+function mistyped(schema: Schema, value: unknown, place: Place, faults: Faults): undefined {
+  const target = place.goPath.length === 0 ? 'Go value' : `Go struct field ${place.goStruct}.${place.goPath.join('.')}`;
+  return fault(
+    `json: cannot unmarshal ${goValueName(schema, value)} into ${target} of type ${goType(schema)}`,
+    place,
+    faults,
+  );
+}
+
+function fault(message: string, place: Place, faults: Faults): undefined {
+  if (faults.typeFaults.length < DECODE_FAULTS_MAX) faults.typeFaults.push({ path: place.path, message });
+  return undefined;
+}
+
+function goValueName(schema: Schema, value: unknown): string {
+  if (Array.isArray(value)) return 'array';
+  if (typeof value === 'boolean') return 'bool';
+  // Go names the number when the field is numeric too, and the number does not fit.
+  if (typeof value === 'number' && schema.kind === 'integer') return `number ${value}`;
+  return typeof value;
+}
+
+function goType(schema: Schema): string {
+  switch (schema.kind) {
+    case 'struct':
+      return schema.name.split('.').slice(-2).join('.');
+    case 'map':
+      return schema.values.kind === 'quantity' ? 'v1.ResourceList' : `map[string]${goType(schema.values)}`;
+    case 'list':
+      return `[]${goType(schema.items)}`;
+    case 'string':
+      return schema.goType ?? 'string';
+    case 'boolean':
+      return 'bool';
+    case 'integer':
+      return schema.format ?? 'int';
+    case 'number':
+      return 'float64';
+    case 'time':
+    case 'microTime':
+      return 'string';
+    case 'quantity':
+      return 'resource.Quantity';
+    case 'intOrString':
+      return 'int32';
+    case 'any':
+      return 'interface {}';
+  }
+}
+
+function joinPath(path: string, key: string): string {
+  return path === '' ? key : `${path}.${key}`;
+}
+
+/** A Go string literal, close enough for an error message. */
+function quote(value: string): string {
+  return JSON.stringify(value.length > 100 ? `${value.slice(0, 100)}…` : value);
+}

@@ -1,0 +1,259 @@
+/**
+ * A compact language for the shape of Kubernetes kinds. One description serves decoding, strict field validation,
+ * strategic merge patch, server-side apply and the OpenAPI documents, so that they cannot disagree.
+ *
+ * It describes the JSON a Kubernetes API server would store and print, including Go's ways that users see: which empty
+ * fields vanish, which are always there, and the type names in error messages.
+ */
+export type Schema = StructSchema | MapSchema | ListSchema | ScalarSchema;
+
+export type ScalarKind =
+  | 'string'
+  | 'boolean'
+  | 'integer'
+  | 'number'
+  /** RFC 3339 with seconds (metav1.Time). */
+  | 'time'
+  /** RFC 3339 with six digits of a second (metav1.MicroTime). */
+  | 'microTime'
+  | 'quantity'
+  | 'intOrString'
+  /** Any JSON value, kept as it is. */
+  | 'any';
+
+export interface ScalarSchema {
+  readonly kind: ScalarKind;
+  /** OpenAPI format: int32, int64, double, date-time, byte. */
+  readonly format?: string;
+  /** Name of the Go type in error messages, where it is not the plain one: `v1.TaintEffect`. */
+  readonly goType?: string;
+  /** Known values, for `kubectl explain`. Validation proper belongs to the kind's rules. */
+  readonly values?: readonly string[];
+}
+
+export interface StructSchema {
+  readonly kind: 'struct';
+  /** Name of the definition: `io.k8s.api.core.v1.NodeSpec`. */
+  readonly name: string;
+  readonly description: string;
+  readonly fields: Readonly<Record<string, Field>>;
+  /** Server-side apply owns it as one value. */
+  readonly atomic: boolean;
+  /** Groups, versions and kinds it is sent as; none for a part of other objects. */
+  readonly gvks: readonly GroupVersionKind[];
+}
+
+export interface MapSchema {
+  readonly kind: 'map';
+  readonly values: Schema;
+  /** Server-side apply owns it as one value. */
+  readonly atomic: boolean;
+}
+
+export interface ListSchema {
+  readonly kind: 'list';
+  readonly items: Schema;
+  /** Server-side apply: who owns what of the list. */
+  readonly listType: 'atomic' | 'set' | 'map';
+  /** Keys of a `map` list. */
+  readonly mapKeys: readonly string[];
+  /** Strategic merge patch: `replace` the list or `merge` it, by value or by `mergeKey`. */
+  readonly patchStrategy: 'replace' | 'merge' | 'merge,retainKeys';
+  readonly mergeKey: string | undefined;
+}
+
+/**
+ * - `optional`: left out when empty (false, 0, "", {}, []).
+ * - `pointer`: optional, but an empty value differs from none and is kept.
+ * - `always`: printed even when nobody set it.
+ */
+export type Presence = 'optional' | 'pointer' | 'always';
+
+export interface Field {
+  readonly schema: Schema;
+  readonly description: string;
+  readonly presence: Presence;
+  /** Listed as required in OpenAPI; clients refuse a body without it. */
+  readonly required: boolean;
+  /** Value a list-map key takes when it is left out: `protocol` of a port is TCP. */
+  readonly keyDefault?: string;
+}
+
+export interface GroupVersionKind {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+}
+
+type Fields = Readonly<Record<string, Field>>;
+
+/** A struct; `name` is the OpenAPI definition name, whose last part is the Go name in error messages. */
+export function struct(name: string, description: string, fields: Fields): StructSchema {
+  return { kind: 'struct', name, description, fields, atomic: false, gvks: [] };
+}
+
+/** A struct that server-side apply owns as a whole, such as a selector or a reference. */
+export function atomicStruct(name: string, description: string, fields: Fields): StructSchema {
+  return { ...struct(name, description, fields), atomic: true };
+}
+
+/** A struct clients send and receive as an object of its own. */
+export function kindStruct(name: string, gvk: GroupVersionKind, description: string, fields: Fields): StructSchema {
+  const typeMeta: Fields = {
+    apiVersion: text('Group and version of the API that this object is written in.'),
+    kind: text('Kind of the object, in CamelCase.'),
+  };
+  return { ...struct(name, description, { ...typeMeta, ...fields }), gvks: [gvk] };
+}
+
+const STRING: ScalarSchema = { kind: 'string' };
+
+function field(schema: Schema, description: string): Field {
+  return { schema, description, presence: 'optional', required: false };
+}
+
+export function text(description: string): Field {
+  return field(STRING, description);
+}
+
+/** A string with known values; `goType` as in `v1.TaintEffect`. */
+export function oneOf(goType: string, values: readonly string[], description: string): Field {
+  return field({ kind: 'string', goType, values }, description);
+}
+
+export function bool(description: string): Field {
+  return field({ kind: 'boolean' }, description);
+}
+
+export function int32(description: string): Field {
+  return field({ kind: 'integer', format: 'int32' }, description);
+}
+
+export function int64(description: string): Field {
+  return field({ kind: 'integer', format: 'int64' }, description);
+}
+
+/** A time in seconds. Go prints an unset one as null unless it is a pointer. */
+export function time(description: string): Field {
+  return field({ kind: 'time', format: 'date-time' }, description);
+}
+
+export function microTime(description: string): Field {
+  return field({ kind: 'microTime', format: 'date-time' }, description);
+}
+
+export function quantity(description: string): Field {
+  return pointer(field({ kind: 'quantity' }, description));
+}
+
+export function intOrString(description: string): Field {
+  return pointer(field({ kind: 'intOrString' }, description));
+}
+
+export function any(description: string): Field {
+  return pointer(field({ kind: 'any' }, description));
+}
+
+/** A struct behind a pointer: absent unless given, kept when given empty. */
+export function optionalStruct(schema: StructSchema, description: string): Field {
+  return pointer(field(schema, description));
+}
+
+/** A struct by value: always printed, at least as `{}`. */
+export function embedded(schema: StructSchema, description: string): Field {
+  return { ...field(schema, description), presence: 'always' };
+}
+
+export function textMap(description: string): Field {
+  return field({ kind: 'map', values: STRING, atomic: false }, description);
+}
+
+export function atomicTextMap(description: string): Field {
+  return field({ kind: 'map', values: STRING, atomic: true }, description);
+}
+
+/** Resource names to quantities. */
+export function resourceList(description: string): Field {
+  return field({ kind: 'map', values: { kind: 'quantity' }, atomic: false }, description);
+}
+
+/** A list owned as one value and replaced by a strategic merge patch. */
+export function list(items: Schema | Field, description: string): Field {
+  return listField(items, description, {});
+}
+
+/** A set of strings, merged value by value. */
+export function textSet(description: string): Field {
+  return listField(STRING, description, { listType: 'set', patchStrategy: 'merge' });
+}
+
+export function textList(description: string): Field {
+  return listField(STRING, description, {});
+}
+
+/** A list of structs told apart by keys: by `mergeKey` in a strategic merge patch, by `mapKeys` in server-side apply. */
+export function keyedList(
+  items: StructSchema,
+  description: string,
+  keys: { readonly mergeKey: string; readonly mapKeys?: readonly string[]; readonly retainKeys?: boolean },
+): Field {
+  return listField(items, description, {
+    listType: 'map',
+    mapKeys: keys.mapKeys ?? [keys.mergeKey],
+    patchStrategy: keys.retainKeys === true ? 'merge,retainKeys' : 'merge',
+    mergeKey: keys.mergeKey,
+  });
+}
+
+/** Any other pairing of patch strategy and list type. */
+export function listOf(items: Schema, description: string, how: Partial<Omit<ListSchema, 'kind' | 'items'>>): Field {
+  return listField(items, description, how);
+}
+
+function listField(
+  items: Schema | Field,
+  description: string,
+  how: Partial<Omit<ListSchema, 'kind' | 'items'>>,
+): Field {
+  const schema: ListSchema = {
+    kind: 'list',
+    items: 'schema' in items ? items.schema : items,
+    listType: 'atomic',
+    mapKeys: [],
+    patchStrategy: 'replace',
+    mergeKey: undefined,
+    ...how,
+  };
+  return field(schema, description);
+}
+
+/** An empty value differs from none and is kept. */
+export function pointer(of: Field): Field {
+  return { ...of, presence: 'pointer' };
+}
+
+/** Printed even when nobody set it. */
+export function always(of: Field): Field {
+  return { ...of, presence: 'always' };
+}
+
+/** A client must send it; printed always. */
+export function required(of: Field): Field {
+  return { ...of, required: true, presence: of.presence === 'pointer' ? 'pointer' : 'always' };
+}
+
+export function keyDefault(of: Field, value: string): Field {
+  return { ...of, keyDefault: value };
+}
+
+/** Last part of a definition name: `NodeSpec`. */
+export function goName(schema: StructSchema): string {
+  return schema.name.slice(schema.name.lastIndexOf('.') + 1);
+}
+
+/** Schema of the member of a value, if it is known. */
+export function memberSchema(schema: Schema | undefined, key: string): Schema | undefined {
+  if (schema?.kind === 'map') return schema.values;
+  if (schema?.kind !== 'struct') return undefined;
+  return Object.hasOwn(schema.fields, key) ? schema.fields[key]?.schema : undefined;
+}

@@ -1,0 +1,76 @@
+/** A JSON object whose members nobody has checked yet. */
+export type JsonObject = Record<string, unknown>;
+
+/** True for a JSON object: neither null nor a list. */
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/**
+ * Sets a member as data. A plain assignment to `__proto__` would change the object's prototype instead, so that one
+ * key goes through defineProperty; bodies may hold it, as JSON knows no reserved keys.
+ */
+export function setMember(object: JsonObject, key: string, value: unknown): void {
+  if (key === '__proto__') {
+    Object.defineProperty(object, key, { value, configurable: true, enumerable: true, writable: true });
+  } else {
+    object[key] = value;
+  }
+}
+
+/** Reads a member of the object itself; what its prototype offers is never seen. */
+export function getMember(object: JsonObject, key: string): unknown {
+  return Object.hasOwn(object, key) ? object[key] : undefined;
+}
+
+/** A copy that shares nothing with its source. Members that are `undefined` do not exist in JSON and are left out. */
+export function cloneJson<T>(value: T): T {
+  return clone(value) as T;
+}
+
+function clone(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(clone);
+  if (!isJsonObject(value)) return value;
+  const copy: JsonObject = {};
+  for (const key of Object.keys(value)) {
+    const member = value[key];
+    if (member !== undefined) setMember(copy, key, clone(member));
+  }
+  return copy;
+}
+
+/** Equality of JSON values: order counts in lists, not among members. */
+export function jsonEqual(left: unknown, right: unknown): boolean {
+  if (left === right) return true;
+  if (Array.isArray(left)) {
+    return (
+      Array.isArray(right) && left.length === right.length && left.every((item, index) => jsonEqual(item, right[index]))
+    );
+  }
+  if (!isJsonObject(left) || !isJsonObject(right)) return false;
+  const keys = Object.keys(left);
+  return (
+    keys.length === Object.keys(right).length &&
+    keys.every((key) => Object.hasOwn(right, key) && jsonEqual(left[key], right[key]))
+  );
+}
+
+/**
+ * Whether a value nests deeper than `depthMax` lists and objects. Iterative, so that it can guard the recursive
+ * functions of this room against a body made to exhaust the stack.
+ */
+export function nestsDeeperThan(value: unknown, depthMax: number): boolean {
+  let level: unknown[] = [value];
+  for (let depth = 0; depth <= depthMax; depth += 1) {
+    const next: unknown[] = [];
+    for (const item of level) {
+      if (typeof item !== 'object' || item === null) continue;
+      for (const member of Object.values(item)) {
+        if (typeof member === 'object' && member !== null) next.push(member);
+      }
+    }
+    if (next.length === 0) return depth === depthMax && level.some((item) => typeof item === 'object' && item !== null);
+    level = next;
+  }
+  return true;
+}

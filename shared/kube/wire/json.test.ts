@@ -1,0 +1,55 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { BODY_DEPTH_MAX, parseJson } from './json.ts';
+
+const duplicates = (text: string) => {
+  const parsed = parseJson(text);
+  return parsed.kind === 'parsed' ? parsed.duplicateFields : parsed;
+};
+
+describe('parseJson', () => {
+  it('names a member that stands twice by its path, once', () => {
+    expect(duplicates('{"spec":{"x":1,"x":2,"x":3}}')).toEqual(['spec.x']);
+    expect(duplicates('{"spec":{"taints":[{"key":"a"},{"key":"b","key":"c"}]},"kind":"Node","kind":"Node"}')).toEqual([
+      'spec.taints[1].key',
+      'kind',
+    ]);
+  });
+
+  it('takes the last of two members, as Go does', () => {
+    expect(parseJson('{"a":1,"a":2}')).toMatchObject({ value: { a: 2 } });
+  });
+
+  it('sees through escapes in keys and structure in strings', () => {
+    expect(duplicates('{"a":1,"\\u0061":2}')).toEqual(['a']);
+    expect(duplicates('{"a":"{\\"b\\":1,\\"b\\":2}","c":"a","d":["a","a"]}')).toEqual([]);
+  });
+
+  it('keeps equal names in different objects apart', () => {
+    expect(duplicates('[{"a":{"a":1}},{"a":{"b":[{"a":1},{"a":2}]}}]')).toEqual([]);
+  });
+
+  it('says what is wrong with text that is no JSON', () => {
+    expect(parseJson('{"metadata":')).toMatchObject({
+      kind: 'malformed',
+      message: expect.stringMatching(/^invalid JSON/),
+    });
+    expect(parseJson('')).toMatchObject({ kind: 'malformed' });
+  });
+
+  it('bounds nesting', () => {
+    const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth);
+    expect(parseJson(nested(BODY_DEPTH_MAX))).toMatchObject({ kind: 'parsed' });
+    expect(parseJson(nested(BODY_DEPTH_MAX + 1))).toMatchObject({ kind: 'malformed' });
+    expect(parseJson(nested(500_000))).toMatchObject({ kind: 'malformed' });
+  });
+
+  it('finds no duplicates in what JSON.stringify writes, and reads it back', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        const text = JSON.stringify(value);
+        expect(parseJson(text)).toEqual({ kind: 'parsed', value: JSON.parse(text), duplicateFields: [] });
+      }),
+    );
+  });
+});
