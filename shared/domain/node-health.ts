@@ -24,4 +24,15 @@ export interface NodeHealth {
   readonly renewedAtMs: number | undefined;
   /** Server receipt time of the last status post; absent when none was received. */
   readonly statusAtMs: number | undefined;
+  /**
+   * When we marked the node Unknown for its silence; goes away with the next status post. A node that has beaten since,
+   * and whose status is only on its way, is not tainted for a silence that is over.
+   */
+  readonly markedAtMs?: number | undefined;
+  /** Pods of this node are still to be set not ready, because writing some of them failed after the mark. */
+  readonly podsToMark?: boolean | undefined;
+  /** The monitor has not yet told of this node (event RegisteredNode). Set where the Node is created. */
+  readonly unannounced?: boolean | undefined;
+  /** The Node was deleted then; the monitor tells of it (event RemovingNode) and drops the digest. */
+  readonly deletedAtMs?: number | undefined;
 }
