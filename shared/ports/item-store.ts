@@ -18,7 +18,10 @@ export interface ItemKey {
   readonly sk: string;
 }
 
-/** Comparison is by DynamoDB's rules: values of different type are never equal, nor smaller or larger. */
+/**
+ * Comparison is by DynamoDB's rules: values of different type are never equal, nor smaller or larger, and an absent
+ * attribute equals nothing (so `<>` holds for it). Booleans have no order: only `=` and `<>`.
+ */
 export type Condition =
   | { readonly kind: 'itemExists' }
   | { readonly kind: 'itemAbsent' }
@@ -69,10 +72,22 @@ export interface CheckWrite {
 export type Write = PutWrite | UpdateWrite | DeleteWrite;
 export type TransactWrite = Write | CheckWrite;
 
+/** At most one of the two; both are free of read units. */
+export interface WriteOptions {
+  /** Only for an update: answer the item as it is after the write. */
+  readonly returnItem?: boolean;
+  /** Answer the item as it was before the write. */
+  readonly returnPrevious?: boolean;
+}
+
 export type WriteOutcome =
-  | { readonly kind: 'written' /** the item after the write, when asked for */; readonly item?: Item }
   | {
-      readonly kind: 'refused' /** the item whose condition did not hold, when there is one */;
+      readonly kind: 'written' /** the item after the write, when asked for */;
+      readonly item?: Item /** the item before the write, when asked for and it held more than its keys */;
+      readonly previous?: Item;
+    }
+  | {
+      readonly kind: 'refused' /** the item whose condition did not hold, when it holds more than its keys */;
       readonly current?: Item;
     };
 
@@ -92,7 +107,7 @@ export interface QueryRequest {
   readonly after?: string;
   /** Sort keys up to and including this one; ascending only. */
   readonly through?: string;
-  /** Sort keys that begin with this; not together with after or through. */
+  /** Sort keys that begin with this; may go with after, not with through. */
   readonly beginsWith?: string;
   readonly descending?: boolean;
   /** Items in this page at most. */
@@ -105,7 +120,7 @@ export interface QueryRequest {
 
 export interface QueryPage {
   readonly items: readonly Item[];
-  /** Sort key to continue after; absent when this was the last page. */
+  /** Sort key to continue after; absent when nothing follows. The page it leads to may be empty. */
   readonly next?: string;
 }
 
@@ -116,12 +131,19 @@ export interface ItemStore {
   getMany(keys: readonly ItemKey[], options: { readonly consistent: boolean }): Promise<readonly (Item | undefined)[]>;
   /** One page, in order of the sort key. */
   query(request: QueryRequest): Promise<QueryPage>;
-  write(write: Write, options?: { readonly returnItem?: boolean }): Promise<WriteOutcome>;
-  /** 1 to 100 writes on distinct items, all or nothing. */
+  /**
+   * One write. A write whose answer was lost may be sent again by the adapter, so a refusal can be the echo of one's own
+   * success: conditions are chosen so that taking it for a refusal is safe, or `current` shows it.
+   */
+  write(write: Write, options?: WriteOptions): Promise<WriteOutcome>;
+  /** 1 to 100 writes on distinct items, all or nothing, and applied once however often the request was sent. */
   transact(writes: readonly TransactWrite[]): Promise<TransactOutcome>;
 }
 
-/** The store could not do what it was asked; nothing is known about whether a write happened unless `applied` is false. */
+/**
+ * The store could not do what it was asked. After `throttled`, `too-large` and `rejected` nothing was written; after
+ * `unreachable` and `timeout` nothing is known about whether a write happened.
+ */
 export class StoreFault extends Error {
   override readonly name = 'StoreFault';
   readonly code: 'throttled' | 'unreachable' | 'timeout' | 'too-large' | 'rejected';
@@ -132,6 +154,9 @@ export class StoreFault extends Error {
     this.retryable = options.retryable;
   }
 }
+
+/** Writes in one transaction at most. */
+export const TRANSACT_WRITES_MAX = 100;
 
 /** Units consumed by one request, as DynamoDB reports them. */
 export interface ConsumedUnits {

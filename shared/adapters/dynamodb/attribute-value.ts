@@ -1,0 +1,49 @@
+/** Our attribute values and DynamoDB's wire form. Five types are all we store: S, N, BOOL, L, M. */
+import type { AttributeValue as WireValue } from '@aws-sdk/client-dynamodb';
+import { type AttributeValue, type Item, StoreFault } from '../../ports/item-store.ts';
+
+export type WireItem = Record<string, WireValue>;
+
+export function toWire(value: AttributeValue): WireValue {
+  switch (typeof value) {
+    case 'string':
+      return { S: value };
+    case 'number':
+      if (!Number.isFinite(value)) throw new StoreFault('rejected', 'a number is not finite', { retryable: false });
+      return { N: String(value) };
+    case 'boolean':
+      return { BOOL: value };
+    default:
+      return Array.isArray(value) ? { L: value.map(toWire) } : { M: itemToWire(value) };
+  }
+}
+
+export function itemToWire(item: Item): WireItem {
+  const wire: WireItem = {};
+  for (const name in item) wire[name] = toWire(item[name]!);
+  return wire;
+}
+
+/** A type we never write is a fault: somebody else wrote to the table. */
+export function fromWire(wire: WireValue): AttributeValue {
+  if (wire.S !== undefined) return wire.S;
+  if (wire.N !== undefined) return Number(wire.N);
+  if (wire.BOOL !== undefined) return wire.BOOL;
+  if (wire.L !== undefined) return wire.L.map(fromWire);
+  if (wire.M !== undefined) return itemFromWire(wire.M);
+  throw new StoreFault('rejected', 'an attribute is of a type this store does not write', { retryable: false });
+}
+
+/** Also reads the images of a stream record, whose form is the same. */
+export function itemFromWire(wire: WireItem): Item {
+  const item: Item = {};
+  for (const name in wire) item[name] = fromWire(wire[name]!);
+  return item;
+}
+
+/** An image that holds attributes besides its keys. Some engines answer the bare keys, or nothing, for "none". */
+export function presentItem(wire: WireItem | undefined): Item | undefined {
+  if (wire === undefined) return undefined;
+  const item = itemFromWire(wire);
+  return Object.keys(item).some((name) => name !== 'pk' && name !== 'sk') ? item : undefined;
+}

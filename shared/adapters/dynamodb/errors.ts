@@ -1,0 +1,87 @@
+/**
+ * What DynamoDB's errors mean to us, by their names and codes, never by the words of a message.
+ * The SDK has already retried throttling and connection trouble `maxAttempts` times when an error arrives here.
+ */
+import { type Item, StoreFault, type TransactOutcome } from '../../ports/item-store.ts';
+import { presentItem, type WireItem } from './attribute-value.ts';
+
+const THROTTLED = new Set([
+  'ProvisionedThroughputExceededException',
+  'ThrottlingException',
+  'Throttling',
+  'ThrottlingError',
+  'ProvisionedThroughputExceeded',
+  'RequestLimitExceeded',
+  'LimitExceededException',
+]);
+/** Two requests met on one item; nothing was written. */
+const CONFLICT = new Set(['TransactionConflictException', 'TransactionConflict', 'TransactionInProgressException']);
+const TIMEOUT = new Set(['TimeoutError', 'AbortError', 'RequestTimeout', 'RequestTimeoutException']);
+const REJECTED = new Set([
+  'ValidationException',
+  'ValidationError',
+  'ResourceNotFoundException',
+  'AccessDeniedException',
+  'AccessDenied',
+  'UnrecognizedClientException',
+  'InvalidSignatureException',
+  'ExpiredTokenException',
+  'MissingAuthenticationTokenException',
+  'SerializationException',
+  'IdempotentParameterMismatchException',
+]);
+const TOO_LARGE = new Set(['ItemCollectionSizeLimitExceededException', 'ItemCollectionSizeLimitExceeded']);
+
+interface ServiceError {
+  readonly name: string;
+  readonly Item?: WireItem;
+  readonly CancellationReasons?: readonly { readonly Code?: string; readonly Item?: WireItem }[];
+}
+
+export const isServiceError = (error: unknown): error is ServiceError =>
+  typeof error === 'object' && error !== null && typeof (error as { name?: unknown }).name === 'string';
+
+export const isConflict = (error: unknown): boolean => isServiceError(error) && CONFLICT.has(error.name);
+
+/** The item that refused a single write; undefined for other errors. */
+export function refusalOf(error: unknown): { readonly kind: 'refused'; readonly current?: Item } | undefined {
+  if (!isServiceError(error) || error.name !== 'ConditionalCheckFailedException') return undefined;
+  const current = presentItem(error.Item);
+  return current === undefined ? { kind: 'refused' } : { kind: 'refused', current };
+}
+
+/**
+ * Why a transaction was cancelled. A condition that failed outweighs a conflict beside it: it would fail again.
+ * Throttling of a part is a fault of the whole; undefined when the error is no cancellation.
+ */
+export function cancellationOf(
+  error: unknown,
+): Exclude<TransactOutcome, { kind: 'written' }> | { readonly kind: 'throttled' } | undefined {
+  if (isConflict(error)) return { kind: 'contended' };
+  if (!isServiceError(error) || error.name !== 'TransactionCanceledException') return undefined;
+  const reasons = error.CancellationReasons ?? [];
+  const failures: { index: number; current?: Item }[] = [];
+  reasons.forEach((reason, index) => {
+    if (reason.Code !== 'ConditionalCheckFailed') return;
+    const current = presentItem(reason.Item);
+    failures.push(current === undefined ? { index } : { index, current });
+  });
+  if (failures.length > 0) return { kind: 'refused', failures };
+  const codes = reasons.map((reason) => reason.Code ?? 'None').filter((code) => code !== 'None');
+  if (codes.some((code) => REJECTED.has(code) || TOO_LARGE.has(code))) return undefined;
+  if (codes.some((code) => THROTTLED.has(code))) return { kind: 'throttled' };
+  return codes.some((code) => CONFLICT.has(code)) ? { kind: 'contended' } : undefined;
+}
+
+export function faultOf(error: unknown): StoreFault {
+  if (error instanceof StoreFault) return error;
+  const name = isServiceError(error) ? error.name : 'unknown';
+  const codes = isServiceError(error) ? (error.CancellationReasons ?? []).map((reason) => reason.Code ?? 'None') : [];
+  const any = (set: ReadonlySet<string>): boolean => set.has(name) || codes.some((code) => set.has(code));
+  const message = `DynamoDB: ${name}`;
+  if (any(TOO_LARGE)) return new StoreFault('too-large', message, { retryable: false, cause: error });
+  if (any(REJECTED)) return new StoreFault('rejected', message, { retryable: false, cause: error });
+  if (any(THROTTLED) || any(CONFLICT)) return new StoreFault('throttled', message, { retryable: true, cause: error });
+  if (TIMEOUT.has(name)) return new StoreFault('timeout', message, { retryable: true, cause: error });
+  return new StoreFault('unreachable', message, { retryable: true, cause: error });
+}

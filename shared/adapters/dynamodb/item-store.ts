@@ -1,0 +1,289 @@
+/**
+ * The tables in DynamoDB.
+ *
+ * Retries: the SDK repeats throttled requests and lost connections, `maxAttempts` in all (client.ts). A write that met a
+ * transaction on its item is repeated here. A transaction carries one idempotency token through all its attempts, so
+ * it is applied once; a single write has no such token, see ItemStore.write.
+ */
+import { randomUUID } from 'node:crypto';
+import {
+  BatchGetItemCommand,
+  DeleteItemCommand,
+  GetItemCommand,
+  PutItemCommand,
+  QueryCommand,
+  TransactWriteItemsCommand,
+} from '@aws-sdk/client-dynamodb';
+import {
+  type Condition,
+  type DeleteWrite,
+  type Item,
+  type ItemKey,
+  type ItemStore,
+  type PutWrite,
+  StoreFault,
+  type TableName,
+  TRANSACT_WRITES_MAX,
+  type TransactWrite,
+  type WriteOutcome,
+} from '../../ports/item-store.ts';
+import { compareKeys } from '../../ports/key-order.ts';
+import { itemFromWire, itemToWire, presentItem, toWire, type WireItem } from './attribute-value.ts';
+import { cancellationOf, faultOf, refusalOf } from './errors.ts';
+import { conditionExpression, nameIn, placeholders, valueIn } from './expression.ts';
+import {
+  CONFLICT_ATTEMPTS_MAX,
+  consumedWanted,
+  type DynamoDbOptions,
+  orFault,
+  pauseBefore,
+  sendPastConflicts,
+  tableNameOf,
+  tellConsumed,
+} from './request.ts';
+import { updateInput, updateItem } from './update-item.ts';
+
+/** Keys in one BatchGetItem at most: the service's bound. */
+const BATCH_KEYS_MAX = 100;
+/** Batches in flight at once. */
+const BATCHES_AT_ONCE_MAX = 8;
+
+export function dynamoDbItemStore(options: DynamoDbOptions): ItemStore {
+  const { client } = options;
+  return {
+    async get(key, { consistent }) {
+      const input = {
+        TableName: tableNameOf(options, key.table),
+        Key: wireKey(key),
+        ConsistentRead: consistent,
+        ...consumedWanted(options),
+      };
+      options.onCall?.({ operation: 'GetItem', table: key.table, partitionKeys: [key.pk] });
+      const answer = await orFault(() => client.send(new GetItemCommand(input)));
+      tellConsumed(options, 'GetItem', 'read', [answer.ConsumedCapacity]);
+      return answer.Item === undefined ? undefined : itemFromWire(answer.Item);
+    },
+
+    async getMany(keys, { consistent }) {
+      const distinct = new Map(keys.map((key) => [idOf(key), key]));
+      const found = new Map<string, Item>();
+      const pages: ItemKey[][] = [];
+      const all = [...distinct.values()];
+      for (let start = 0; start < all.length; start += BATCH_KEYS_MAX) {
+        pages.push(all.slice(start, start + BATCH_KEYS_MAX));
+      }
+      for (let start = 0; start < pages.length; start += BATCHES_AT_ONCE_MAX) {
+        const batch = pages.slice(start, start + BATCHES_AT_ONCE_MAX);
+        await Promise.all(batch.map((page) => readBatch(options, page, consistent, found)));
+      }
+      return keys.map((key) => found.get(idOf(key)));
+    },
+
+    async query(request) {
+      const { table, pk, after, through, beginsWith, descending, attributes } = request;
+      if (isEmptyRange(request)) return { items: [] };
+      const holders = placeholders();
+      let condition = `${nameIn(holders, 'pk')} = ${valueIn(holders, pk)}`;
+      if (through !== undefined) condition += ` AND ${nameIn(holders, 'sk')} <= ${valueIn(holders, through)}`;
+      if (beginsWith !== undefined) {
+        condition += ` AND begins_with(${nameIn(holders, 'sk')}, ${valueIn(holders, beginsWith)})`;
+      }
+      // One condition on the sort key is all a query takes; `after` is therefore a start key, which need not exist,
+      // but which the service refuses outside the prefix. Before the prefix it says nothing anyway.
+      const start =
+        after !== undefined && (beginsWith === undefined || after.startsWith(beginsWith)) ? after : undefined;
+      const projection = attributes && ['pk', 'sk', ...attributes].map((name) => nameIn(holders, name)).join(', ');
+      const input = {
+        TableName: tableNameOf(options, table),
+        KeyConditionExpression: condition,
+        ExpressionAttributeNames: holders.names,
+        ExpressionAttributeValues: holders.values,
+        ConsistentRead: request.consistent,
+        ScanIndexForward: descending !== true,
+        ...(request.limit === undefined ? {} : { Limit: request.limit }),
+        ...(start === undefined ? {} : { ExclusiveStartKey: { pk: toWire(pk), sk: toWire(start) } }),
+        ...(projection === undefined ? {} : { ProjectionExpression: projection }),
+        ...consumedWanted(options),
+      };
+      options.onCall?.({ operation: 'Query', table, partitionKeys: [pk] });
+      const answer = await orFault(() => client.send(new QueryCommand(input)));
+      tellConsumed(options, 'Query', 'read', [answer.ConsumedCapacity]);
+      const items = (answer.Items ?? []).map(itemFromWire);
+      const next = answer.LastEvaluatedKey?.['sk']?.S;
+      return next === undefined ? { items } : { items, next };
+    },
+
+    async write(write, wanted = {}): Promise<WriteOutcome> {
+      if (write.kind === 'update') return updateItem(options, write, wanted);
+      const base = {
+        ...(write.kind === 'put'
+          ? putInput(write, tableNameOf(options, write.key.table))
+          : deleteInput(write, tableNameOf(options, write.key.table))),
+        ...consumedWanted(options),
+        ...(wanted.returnPrevious ? { ReturnValues: 'ALL_OLD' as const } : {}),
+      };
+      const operation = write.kind === 'put' ? 'PutItem' : 'DeleteItem';
+      options.onCall?.({ operation, table: write.key.table, partitionKeys: [write.key.pk] });
+      try {
+        const answer = await sendPastConflicts(
+          () => ('Item' in base ? client.send(new PutItemCommand(base)) : client.send(new DeleteItemCommand(base))),
+          options,
+        );
+        tellConsumed(options, operation, 'write', [answer.ConsumedCapacity]);
+        const previous = wanted.returnPrevious ? presentItem(answer.Attributes) : undefined;
+        if (previous !== undefined) return { kind: 'written', previous };
+        if (wanted.returnItem && write.kind === 'put') {
+          return { kind: 'written', item: { ...write.item, pk: write.key.pk, sk: write.key.sk } };
+        }
+        return { kind: 'written' };
+      } catch (error) {
+        const refusal = refusalOf(error);
+        if (refusal !== undefined) return refusal;
+        throw faultOf(error);
+      }
+    },
+
+    async transact(writes) {
+      checkTransaction(writes);
+      const items = writes.map((write) => transactItem(write, tableNameOf(options, write.key.table)));
+      for (const write of writes) {
+        const operation = TRANSACT_OPERATIONS[write.kind];
+        options.onCall?.({ operation, table: write.key.table, partitionKeys: [write.key.pk] });
+      }
+      for (let attempt = 1; ; attempt += 1) {
+        try {
+          const answer = await client.send(
+            new TransactWriteItemsCommand({
+              TransactItems: items,
+              ClientRequestToken: randomUUID(),
+              ...consumedWanted(options),
+            }),
+          );
+          tellConsumed(options, 'TransactWriteItems', 'write', answer.ConsumedCapacity ?? []);
+          return { kind: 'written' };
+        } catch (error) {
+          const outcome = cancellationOf(error);
+          if (outcome === undefined) throw faultOf(error);
+          if (outcome.kind !== 'throttled') return outcome;
+          if (attempt >= CONFLICT_ATTEMPTS_MAX) throw faultOf(error);
+          await pauseBefore(attempt, options);
+        }
+      }
+    },
+  };
+}
+
+const TRANSACT_OPERATIONS = {
+  put: 'PutItem',
+  update: 'UpdateItem',
+  delete: 'DeleteItem',
+  check: 'ConditionCheckItem',
+} as const;
+
+const idOf = (key: ItemKey): string => `${key.table}\n${key.pk}\n${key.sk}`;
+const wireKey = (key: ItemKey): WireItem => ({ pk: toWire(key.pk), sk: toWire(key.sk) });
+
+async function readBatch(
+  options: DynamoDbOptions,
+  keys: readonly ItemKey[],
+  consistent: boolean,
+  found: Map<string, Item>,
+): Promise<void> {
+  const tableOf = new Map<string, TableName>();
+  let wanted: Record<string, { Keys: WireItem[]; ConsistentRead: boolean }> = {};
+  for (const key of keys) {
+    const name = tableNameOf(options, key.table);
+    tableOf.set(name, key.table);
+    wanted[name] ??= { Keys: [], ConsistentRead: consistent };
+    wanted[name].Keys.push(wireKey(key));
+  }
+  for (const table of new Set(tableOf.values())) {
+    const partitionKeys = keys.filter((key) => key.table === table).map(({ pk }) => pk);
+    options.onCall?.({ operation: 'BatchGetItem', table, partitionKeys });
+  }
+  for (let attempt = 1; Object.keys(wanted).length > 0; attempt += 1) {
+    const request = { RequestItems: wanted, ...consumedWanted(options) };
+    const answer = await orFault(() => options.client.send(new BatchGetItemCommand(request)));
+    tellConsumed(options, 'BatchGetItem', 'read', answer.ConsumedCapacity ?? []);
+    let read = 0;
+    for (const [name, items] of Object.entries(answer.Responses ?? {})) {
+      const table = tableOf.get(name)!;
+      for (const wire of items) {
+        const item = itemFromWire(wire);
+        found.set(idOf({ table, pk: item['pk'] as string, sk: item['sk'] as string }), item);
+        read += 1;
+      }
+    }
+    const left = Object.entries(answer.UnprocessedKeys ?? {}).filter(([, part]) => (part.Keys ?? []).length > 0);
+    if (left.length === 0) return;
+    wanted = Object.fromEntries(
+      left.map(([name, part]) => [name, { Keys: part.Keys ?? [], ConsistentRead: consistent }]),
+    );
+    // A batch that moved on (its answer was full at 16 MB) goes on at once; one that did not was throttled.
+    if (read > 0) attempt = 0;
+    else if (attempt >= CONFLICT_ATTEMPTS_MAX) {
+      throw new StoreFault('throttled', 'BatchGetItem left keys unread', { retryable: true });
+    } else await pauseBefore(attempt, options);
+  }
+}
+
+/** True when no sort key can lie in the range: the service would call it an error. */
+function isEmptyRange(request: Parameters<ItemStore['query']>[0]): boolean {
+  const { after, through, beginsWith, descending } = request;
+  if (after === undefined) return false;
+  if (through !== undefined && compareKeys(after, through) >= 0) return true;
+  if (beginsWith === undefined || after.startsWith(beginsWith)) return false;
+  return descending === true ? compareKeys(after, beginsWith) < 0 : compareKeys(after, beginsWith) > 0;
+}
+
+const conditionInput = (when: Condition | undefined) => (when === undefined ? {} : requiredCondition(when));
+
+function requiredCondition(when: Condition) {
+  const holders = placeholders();
+  const expression = conditionExpression(when, holders);
+  return {
+    ConditionExpression: expression,
+    ReturnValuesOnConditionCheckFailure: 'ALL_OLD' as const,
+    ...(holders.nameOf.size === 0 ? {} : { ExpressionAttributeNames: holders.names }),
+    ...(Object.keys(holders.values).length === 0 ? {} : { ExpressionAttributeValues: holders.values }),
+  };
+}
+
+const putInput = (write: PutWrite, tableName: string) => ({
+  TableName: tableName,
+  Item: { ...itemToWire(write.item), ...wireKey(write.key) },
+  ...conditionInput(write.when),
+});
+
+const deleteInput = (write: DeleteWrite, tableName: string) => ({
+  TableName: tableName,
+  Key: wireKey(write.key),
+  ...conditionInput(write.when),
+});
+
+function transactItem(write: TransactWrite, tableName: string) {
+  switch (write.kind) {
+    case 'put':
+      return { Put: putInput(write, tableName) };
+    case 'delete':
+      return { Delete: deleteInput(write, tableName) };
+    case 'check':
+      return {
+        ConditionCheck: { TableName: tableName, Key: wireKey(write.key), ...requiredCondition(write.when) },
+      };
+    case 'update': {
+      const input = updateInput(write, tableName);
+      if (input.UpdateExpression === undefined) {
+        throw new StoreFault('rejected', 'an update in a transaction names no change', { retryable: false });
+      }
+      return { Update: { ...input, UpdateExpression: input.UpdateExpression } };
+    }
+  }
+}
+
+function checkTransaction(writes: readonly TransactWrite[]): void {
+  const keys = new Set(writes.map(({ key }) => idOf(key)));
+  if (writes.length < 1 || writes.length > TRANSACT_WRITES_MAX || keys.size !== writes.length) {
+    throw new StoreFault('rejected', 'a transaction takes 1 to 100 writes on distinct items', { retryable: false });
+  }
+}

@@ -1,0 +1,50 @@
+/**
+ * What an item weighs, by DynamoDB's published rules: names and strings by their UTF-8 bytes, a number by its
+ * significant digits (two a byte, plus one), a boolean one byte, lists and maps three bytes and one for each member.
+ * The service rounds numbers by rules it does not publish to the byte; this is right to a byte or two a number.
+ */
+import type { AttributeValue, Item } from './item-store.ts';
+
+export const WRITE_UNIT_BYTES = 1_024;
+export const READ_UNIT_BYTES = 4_096;
+
+/** Bytes of a string in UTF-8, without making them. */
+export function utf8Bytes(text: string): number {
+  let bytes = text.length;
+  for (let index = 0; index < text.length; index += 1) {
+    const unit = text.charCodeAt(index);
+    if (unit < 0x80) continue;
+    // A surrogate pair is two UTF-16 units and four bytes: each half adds one to the unit already counted.
+    bytes += unit < 0x800 || (unit >= 0xd800 && unit <= 0xdfff) ? 1 : 2;
+  }
+  return bytes;
+}
+
+function numberBytes(value: number): number {
+  const digits = Math.abs(value).toExponential().split('e')[0]!.replace('.', '').length;
+  return Math.ceil(digits / 2) + 1 + (value < 0 ? 1 : 0);
+}
+
+export function valueBytes(value: AttributeValue): number {
+  switch (typeof value) {
+    case 'string':
+      return utf8Bytes(value);
+    case 'number':
+      return numberBytes(value);
+    case 'boolean':
+      return 1;
+    default: {
+      let bytes = 3;
+      if (Array.isArray(value)) for (const member of value) bytes += 1 + valueBytes(member);
+      else for (const [name, member] of Object.entries(value)) bytes += 1 + utf8Bytes(name) + valueBytes(member);
+      return bytes;
+    }
+  }
+}
+
+/** Bytes of a whole item, its keys included when they are among the attributes. */
+export function itemBytes(item: Item): number {
+  let bytes = 0;
+  for (const name in item) bytes += utf8Bytes(name) + valueBytes(item[name]!);
+  return bytes;
+}
