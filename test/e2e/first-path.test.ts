@@ -1,0 +1,215 @@
+/** A person's first quarter of an hour: real kubectl against local mode with a small fleet. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { KubeNode } from '../../shared/kube/types.ts';
+import {
+  findKubectls,
+  type KubectlPlace,
+  type KubectlResult,
+  kubectlOf,
+  makePlace,
+  runKubectl,
+} from '../support/kubectl.ts';
+import { type LocalForTest, startLocalForTest } from '../support/local.ts';
+import { until } from '../support/until.ts';
+
+const PERIOD_SECONDS = 5;
+const GRACE_SECONDS = 20;
+/** For a tick, the streams and two kubectl starts on a busy machine. */
+const SLACK_MS = 15_000;
+const MACHINES = ['edge-a-0', 'edge-a-1', 'edge-b-0', 'edge-b-1', 'edge-c-0', 'edge-c-1'];
+
+const tested = kubectlOf(32);
+
+describe.skipIf(tested === undefined)('the first path', { timeout: 120_000 }, () => {
+  let local: LocalForTest;
+  let place: KubectlPlace;
+
+  const run = (...args: readonly string[]): Promise<KubectlResult> =>
+    runKubectl(tested!, args, { kubeconfig: local.kubeconfig, place });
+
+  /** Standard output of a command that must succeed. */
+  async function kubectl(...args: readonly string[]): Promise<string> {
+    const { exitCode, stdout, stderr } = await run(...args);
+    if (exitCode !== 0) throw new Error(`kubectl ${args.join(' ')}: exit ${exitCode}\n${stderr}${stdout}`);
+    return stdout;
+  }
+
+  const node = async (name: string): Promise<KubeNode> =>
+    JSON.parse(await kubectl('get', 'node', name, '-o', 'json')) as KubeNode;
+  const readyOf = (object: KubeNode) => object.status?.conditions?.find(({ type }) => type === 'Ready');
+  const taintsOf = (object: KubeNode): string[] =>
+    (object.spec?.taints ?? []).map(({ key, effect }) => `${key}:${effect}`).sort();
+
+  beforeAll(async () => {
+    place = makePlace();
+    local = await startLocalForTest({
+      nodes: MACHINES.length,
+      policy: {
+        nodeMonitorPeriodSeconds: PERIOD_SECONDS,
+        nodeMonitorGracePeriodSeconds: GRACE_SECONDS,
+        beatIntervalSeconds: 5,
+        leaseDurationSeconds: 20,
+      },
+    });
+    await until(
+      async () => {
+        const { items } = JSON.parse(await kubectl('get', 'nodes', '-o', 'json')) as { items: KubeNode[] };
+        return (
+          items.length === MACHINES.length &&
+          items.every((item) => readyOf(item)?.status === 'True' && taintsOf(item).length === 0)
+        );
+      },
+      { withinMs: 30_000, everyMs: 500, what: 'every machine Ready and without taints' },
+    );
+  }, 120_000);
+
+  afterAll(async () => {
+    await local?.stop();
+    place?.remove();
+  });
+
+  describe.each(findKubectls().map(({ name, path, minor }) => ({ name, path, minor })))('with $name', (each) => {
+    it('lists, describes and asks what there is', async () => {
+      const own = makePlace();
+      const ask = (...args: readonly string[]) => runKubectl(each, args, { kubeconfig: local.kubeconfig, place: own });
+      try {
+        const listed = await ask('get', 'nodes');
+        expect(listed).toMatchObject({ exitCode: 0, stderr: '' });
+        expect(listed.stdout).toMatch(/^NAME +STATUS +ROLES +AGE +VERSION\nedge-a-0 +Ready +<none> +\d+[sm]\S* +v1\./);
+        const described = await ask('describe', 'node', 'edge-a-0');
+        expect(described).toMatchObject({ exitCode: 0, stderr: '' });
+        expect(described.stdout).toMatch(/^ {2}HolderIdentity: +edge-a-0$/m);
+        expect(described.stdout).toMatch(/^ {2}Ready +True /m);
+        const resources = await ask('api-resources', '-o', 'name');
+        expect(resources).toMatchObject({ exitCode: 0, stderr: '' });
+        expect(resources.stdout.split('\n')).toEqual(
+          expect.arrayContaining(['nodes', 'pods', 'events', 'namespaces', 'leases.coordination.k8s.io']),
+        );
+        const version = await ask('version');
+        expect(version.exitCode).toBe(0);
+        expect(version.stdout).toMatch(/^Server Version: /m);
+      } finally {
+        own.remove();
+      }
+    });
+  });
+
+  it('shows addresses and machine facts in the wide list', async () => {
+    const [header, first] = (await kubectl('get', 'nodes', '-o', 'wide')).split('\n');
+    expect(header).toMatch(/INTERNAL-IP +EXTERNAL-IP +OS-IMAGE +KERNEL-VERSION +CONTAINER-RUNTIME/);
+    expect(first).toMatch(/^edge-a-0 .* 10\.\d+\.\d+\.\d+ +<none> +Debian .* containerd:\/\//);
+  });
+
+  it('prints nodes as YAML', async () => {
+    const text = await kubectl('get', 'nodes', '-o', 'yaml');
+    expect(text).toMatch(/^kind: List$/m);
+    expect(text).toMatch(/^ {6}topology\.kubernetes\.io\/zone: /m);
+    expect(text.match(/^ {2}kind: Node$/gm)).toHaveLength(MACHINES.length);
+  });
+
+  it('lists a lease for each machine', async () => {
+    const text = await kubectl('get', 'leases', '-n', 'kube-node-lease', '-o', 'name');
+    expect(text.trim().split('\n').sort()).toEqual(MACHINES.map((name) => `lease.coordination.k8s.io/${name}`));
+  });
+
+  it('labels, cordons, uncordons and taints, and machines beat on regardless', async () => {
+    expect(await kubectl('label', 'node', 'edge-a-0', 'rack=r1')).toBe('node/edge-a-0 labeled\n');
+    expect(await kubectl('get', 'nodes', '-l', 'rack=r1', '-o', 'name')).toBe('node/edge-a-0\n');
+    expect(await kubectl('cordon', 'edge-a-0')).toBe('node/edge-a-0 cordoned\n');
+    expect(await kubectl('get', 'node', 'edge-a-0')).toContain('Ready,SchedulingDisabled');
+    await until(async () => taintsOf(await node('edge-a-0')).includes('node.kubernetes.io/unschedulable:NoSchedule'), {
+      withinMs: SLACK_MS,
+      what: 'the unschedulable taint of a cordoned node',
+    });
+    expect(await kubectl('uncordon', 'edge-a-0')).toBe('node/edge-a-0 uncordoned\n');
+    expect(await kubectl('taint', 'node', 'edge-a-0', 'own=1:NoSchedule')).toBe('node/edge-a-0 tainted\n');
+    await until(async () => taintsOf(await node('edge-a-0')).join() === 'own:NoSchedule', {
+      withinMs: SLACK_MS,
+      what: 'our own taint alone',
+    });
+    expect(await kubectl('taint', 'node', 'edge-a-0', 'own-')).toBe('node/edge-a-0 untainted\n');
+    expect(readyOf(await node('edge-a-0'))?.status).toBe('True');
+  });
+
+  it('creates a node by hand, marks it as never heard of, and deletes it', async () => {
+    const manifest = JSON.stringify({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'by-hand' } });
+    const created = await runKubectl(tested!, ['create', '-f', '-'], {
+      kubeconfig: local.kubeconfig,
+      place,
+      stdin: manifest,
+    });
+    expect(created).toMatchObject({ exitCode: 0, stdout: 'node/by-hand created\n' });
+    expect(taintsOf(await node('by-hand'))).toEqual(['node.kubernetes.io/not-ready:NoSchedule']);
+    expect(await kubectl('delete', 'node', 'by-hand')).toBe('node "by-hand" deleted\n');
+    const gone = await run('get', 'node', 'by-hand');
+    expect(gone).toMatchObject({
+      exitCode: 1,
+      stderr: 'Error from server (NotFound): nodes "by-hand" not found\n',
+    });
+  });
+
+  it('says so when it does not know a resource', async () => {
+    expect(await run('get', 'widgets')).toMatchObject({
+      exitCode: 1,
+      stderr: 'error: the server doesn\'t have a resource type "widgets"\n',
+    });
+  });
+
+  it('registers again a machine whose node was deleted', async () => {
+    const before = (await node('edge-c-1')).metadata.uid;
+    await kubectl('delete', 'node', 'edge-c-1');
+    const after = await until(
+      async () => {
+        const seen = await node('edge-c-1');
+        return readyOf(seen)?.status === 'True' && taintsOf(seen).length === 0 ? seen : undefined;
+      },
+      { withinMs: 10_000 + SLACK_MS, everyMs: 300, what: 'the machine as a new node' },
+    );
+    expect(after.metadata.uid).not.toBe(before);
+  });
+
+  it('marks a machine that falls silent, says why, and clears it when it beats again', async () => {
+    expect(await local.fleet('silence', 'edge-b-0')).toMatchObject({ exitCode: 0, stdout: 'edge-b-0 silent\n' });
+    const silencedAtMs = performance.now();
+    const marked = await until(
+      async () => {
+        const seen = await node('edge-b-0');
+        return readyOf(seen)?.status === 'Unknown' &&
+          taintsOf(seen).includes('node.kubernetes.io/unreachable:NoSchedule')
+          ? seen
+          : undefined;
+      },
+      { withinMs: (GRACE_SECONDS + PERIOD_SECONDS) * 1_000 + SLACK_MS, everyMs: 300, what: 'edge-b-0 marked' },
+    );
+    // Its last beat was at most one interval before it was silenced.
+    expect(performance.now() - silencedAtMs).toBeGreaterThan((GRACE_SECONDS - 6) * 1_000);
+    expect(readyOf(marked)).toMatchObject({
+      reason: 'NodeStatusUnknown',
+      message: 'Kubelet stopped posting node status.',
+    });
+    expect(await kubectl('get', 'node', 'edge-b-0')).toContain('NotReady');
+    await until(
+      async () =>
+        (await kubectl('get', 'events', '--field-selector', 'involvedObject.name=edge-b-0')).includes('NodeNotReady'),
+      { withinMs: SLACK_MS, what: 'the event NodeNotReady' },
+    );
+    expect(readyOf(await node('edge-b-1'))?.status).toBe('True');
+
+    expect(await local.fleet('beat', 'edge-b-*')).toMatchObject({ exitCode: 0 });
+    await until(
+      async () => {
+        const seen = await node('edge-b-0');
+        return readyOf(seen)?.status === 'True' && taintsOf(seen).length === 0;
+      },
+      { withinMs: 2 * PERIOD_SECONDS * 1_000 + SLACK_MS, everyMs: 300, what: 'edge-b-0 Ready and clean' },
+    );
+  });
+
+  it('refuses to silence a machine there is not', async () => {
+    expect(await local.fleet('silence', 'edge-z-9')).toMatchObject({
+      exitCode: 1,
+      stdout: '',
+      stderr: 'no such machine: edge-z-9\n',
+    });
+  });
+});

@@ -1,0 +1,149 @@
+/**
+ * A local mode of its own for a test: a child process on a free port with a data directory of its own, so that it can
+ * be killed like a real one and leaves nothing behind.
+ */
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { stringify } from 'yaml';
+import { type ApiClient, createApiClient } from '../../local/fleet/api-client.ts';
+import type { Policy } from '../../shared/domain/policy.ts';
+import { freePort } from './engine.ts';
+import { type KubeAccess, readKubeconfig } from './kubeconfig.ts';
+import { until } from './until.ts';
+
+const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
+
+export interface LocalForTestOptions {
+  /** Simulated machines. */
+  readonly nodes: number;
+  /** Ticks and streams run unless false. */
+  readonly controllers?: boolean;
+  readonly policy?: Partial<Policy>;
+  /** Data of an earlier run to go on with; a fresh directory is made, and removed by stop(), when absent. */
+  readonly dataDir?: string;
+}
+
+export interface LocalForTest {
+  /** Path of the kubeconfig it wrote. */
+  readonly kubeconfig: string;
+  readonly access: KubeAccess;
+  readonly dataDir: string;
+  readonly pid: number;
+  /** What it printed so far. */
+  output(): string;
+  /** A client for requests that kubectl would be too slow for. Closed by stop() and kill(). */
+  readonly client: ApiClient;
+  /** Runs `npm run fleet -- …` against it. */
+  fleet(...args: readonly string[]): Promise<{ exitCode: number; stdout: string; stderr: string }>;
+  /** Asks it to end and waits; removes the data directory unless it was given. */
+  stop(): Promise<void>;
+  /** kill -9, and waits until it is gone. The data stays. */
+  kill(): Promise<void>;
+}
+
+const START_TIMEOUT_MS = 60_000;
+const STOP_TIMEOUT_MS = 15_000;
+
+export async function startLocalForTest(options: LocalForTestOptions): Promise<LocalForTest> {
+  const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), 'nk-'));
+  const policyFile = join(dataDir, 'policy-of-test.yaml');
+  writeFileSync(policyFile, stringify(options.policy ?? {}));
+  const port = await freePort();
+  const kubeconfig = join(dataDir, 'kubeconfig');
+  const args = [
+    '--data-dir',
+    dataDir,
+    '--port',
+    String(port),
+    '--nodes',
+    String(options.nodes),
+    '--policy',
+    policyFile,
+  ];
+  if (options.controllers === false) args.push('--no-controllers');
+  const child = spawn(process.execPath, [join(ROOT, 'local', 'bin', 'start.ts'), ...args], {
+    cwd: ROOT,
+    env: { ...process.env, PATH: `${join(ROOT, 'node_modules', '.bin')}:${process.env['PATH'] ?? ''}` },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (chunk: string) => {
+      output += chunk;
+    });
+  }
+  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  const removeData = (): void => {
+    if (options.dataDir === undefined) rmSync(dataDir, { recursive: true, force: true });
+  };
+
+  let access: KubeAccess;
+  let client: ApiClient | undefined;
+  const hasEnded = (): boolean => child.exitCode !== null || child.signalCode !== null;
+  try {
+    const started = await until(
+      async () => {
+        if (hasEnded()) return 'ended';
+        const read = readKubeconfig(kubeconfig);
+        client?.close();
+        client = createApiClient({
+          url: read.url,
+          ...(read.ca === undefined ? {} : { ca: read.ca }),
+          token: read.token,
+          connectionsMax: 16,
+          timeoutMs: 10_000,
+        });
+        const answer = await client.send({ method: 'GET', path: '/api/v1/nodes?limit=1' });
+        return answer.kind === 'answered' && answer.status === 200 ? read : undefined;
+      },
+      { withinMs: START_TIMEOUT_MS, what: 'local mode that answers' },
+    );
+    if (started === 'ended') throw new Error(`local mode ended with ${child.exitCode ?? child.signalCode}`);
+    access = started;
+  } catch (cause) {
+    client?.close();
+    await endProcess(child, ended, 'SIGKILL');
+    removeData();
+    throw new Error(`local mode did not start:\n${output}`, { cause });
+  }
+
+  return {
+    kubeconfig,
+    access,
+    dataDir,
+    pid: child.pid!,
+    output: () => output,
+    client: client!,
+    fleet: (...fleetArgs) =>
+      new Promise((resolve) => {
+        const program = join(ROOT, 'local', 'bin', 'fleet.ts');
+        execFile(
+          process.execPath,
+          [program, '--data-dir', dataDir, ...fleetArgs],
+          { cwd: ROOT },
+          (error, stdout, stderr) =>
+            resolve({ exitCode: error === null ? 0 : Number(error.code ?? 1), stdout, stderr }),
+        );
+      }),
+    async stop() {
+      client?.close();
+      await endProcess(child, ended, 'SIGTERM');
+      removeData();
+    },
+    async kill() {
+      client?.close();
+      await endProcess(child, ended, 'SIGKILL');
+    },
+  };
+}
+
+async function endProcess(child: ChildProcess, ended: Promise<void>, signal: NodeJS.Signals): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  child.kill(signal);
+  const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
+  await ended;
+  clearTimeout(timer);
+}
