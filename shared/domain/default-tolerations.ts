@@ -5,9 +5,15 @@
  * Source: plugin/pkg/admission/defaulttolerationseconds/admission.go, pkg/controller/daemon/util/daemonset_util.go.
  */
 import type { TaintEffect, Toleration } from './kubernetes.ts';
-
-const NOT_READY = 'node.kubernetes.io/not-ready';
-const UNREACHABLE = 'node.kubernetes.io/unreachable';
+import {
+  TAINT_DISK_PRESSURE,
+  TAINT_MEMORY_PRESSURE,
+  TAINT_NETWORK_UNAVAILABLE,
+  TAINT_NOT_READY,
+  TAINT_PID_PRESSURE,
+  TAINT_UNREACHABLE,
+  TAINT_UNSCHEDULABLE,
+} from './taint.ts';
 
 export interface DefaultTolerationSeconds {
   readonly notReadySeconds: number;
@@ -29,8 +35,8 @@ export function withDefaultTolerations(
 ): readonly Toleration[] {
   const added: Toleration[] = [];
   const wanted: readonly [string, number][] = [
-    [NOT_READY, defaults.notReadySeconds],
-    [UNREACHABLE, defaults.unreachableSeconds],
+    [TAINT_NOT_READY, defaults.notReadySeconds],
+    [TAINT_UNREACHABLE, defaults.unreachableSeconds],
   ];
   for (const [key, tolerationSeconds] of wanted) {
     if (tolerations.some((toleration) => covers(toleration, key, 'NoExecute'))) continue;
@@ -43,12 +49,12 @@ export function withDefaultTolerations(
 export function daemonSetTolerations(options: { readonly hostNetwork: boolean }): Toleration[] {
   const exists = (key: string, effect: TaintEffect): Toleration => ({ key, operator: 'Exists', effect });
   return [
-    exists(NOT_READY, 'NoExecute'),
-    exists(UNREACHABLE, 'NoExecute'),
-    exists('node.kubernetes.io/disk-pressure', 'NoSchedule'),
-    exists('node.kubernetes.io/memory-pressure', 'NoSchedule'),
-    exists('node.kubernetes.io/pid-pressure', 'NoSchedule'),
-    exists('node.kubernetes.io/unschedulable', 'NoSchedule'),
-    ...(options.hostNetwork ? [exists('node.kubernetes.io/network-unavailable', 'NoSchedule')] : []),
+    exists(TAINT_NOT_READY, 'NoExecute'),
+    exists(TAINT_UNREACHABLE, 'NoExecute'),
+    exists(TAINT_DISK_PRESSURE, 'NoSchedule'),
+    exists(TAINT_MEMORY_PRESSURE, 'NoSchedule'),
+    exists(TAINT_PID_PRESSURE, 'NoSchedule'),
+    exists(TAINT_UNSCHEDULABLE, 'NoSchedule'),
+    ...(options.hostNetwork ? [exists(TAINT_NETWORK_UNAVAILABLE, 'NoSchedule')] : []),
   ];
 }

@@ -3,11 +3,10 @@ import {
   evictionVerdict,
   type NoExecuteTaint,
   noExecuteTaints,
-  swapAddedAtMs,
-  taintTimesAfterWrite,
   timerChange,
+  withTaintTimes,
 } from './eviction-timer.ts';
-import type { Toleration } from './kubernetes.ts';
+import type { Taint, Toleration } from './kubernetes.ts';
 
 const taint = (key: string, addedAtMs?: number, value = ''): NoExecuteTaint => ({ key, value, addedAtMs });
 const exists = (key: string, tolerationSeconds?: number): Toleration => ({
@@ -85,37 +84,36 @@ describe('timerChange', () => {
 });
 
 describe('taint times', () => {
-  const notReady = 'node.kubernetes.io/not-ready';
-  const unreachable = 'node.kubernetes.io/unreachable';
-
   it('reads NoExecute taints only, and takes an unreadable time as absent', () => {
-    const parse = (text: string): number | undefined => (text === 'T1' ? 1_000 : undefined);
     expect(
-      noExecuteTaints(
-        [
-          { key: 'a', effect: 'NoSchedule' },
-          { key: 'b', value: 'x', effect: 'NoExecute', timeAdded: 'T1' },
-          { key: 'c', effect: 'NoExecute', timeAdded: 'junk' },
-          { key: 'd', effect: 'NoExecute' },
-        ],
-        parse,
-      ),
+      noExecuteTaints([
+        { key: 'a', effect: 'NoSchedule' },
+        { key: 'b', value: 'x', effect: 'NoExecute', timeAdded: '1970-01-01T00:00:01Z' },
+        { key: 'c', effect: 'NoExecute', timeAdded: 'junk' },
+        { key: 'd', effect: 'NoExecute' },
+      ]),
     ).toEqual([taint('b', 1_000, 'x'), taint('c'), taint('d')]);
   });
 
-  it('carries the time over a swap, and starts at now on a clean node', () => {
-    expect(swapAddedAtMs([taint(notReady, 1_000), taint('other', 5)], 9_000)).toBe(1_000);
-    expect(swapAddedAtMs([taint(notReady, 1_000), taint(unreachable, 700)], 9_000)).toBe(700);
-    expect(swapAddedAtMs([taint('other', 5)], 9_000)).toBe(9_000);
-  });
-
-  it('keeps the time of a rewritten taint, restarts it on a new value, and stamps new ones', () => {
-    expect(
-      taintTimesAfterWrite(
-        [taint('a', 1), taint('b', 2, 'x')],
-        [taint('a'), taint('b', undefined, 'y'), taint('c', 3)],
-        9,
-      ),
-    ).toEqual([taint('a', 1), taint('b', 9, 'y'), taint('c', 3)]);
+  it('keeps the time of a rewritten taint, restarts it on a new value, and stamps new ones rounded up', () => {
+    const timed = (key: string, second: number, value?: string): Taint => ({
+      key,
+      ...(value === undefined ? {} : { value }),
+      effect: 'NoExecute',
+      timeAdded: `1970-01-01T00:00:0${second}Z`,
+    });
+    const before = [timed('a', 1), timed('b', 2, 'x')];
+    const after: Taint[] = [
+      { key: 'a', effect: 'NoExecute' },
+      { key: 'b', value: 'y', effect: 'NoExecute' },
+      timed('c', 3),
+      { key: 'd', effect: 'NoSchedule' },
+    ];
+    expect(withTaintTimes(before, after, 8_001)).toEqual([
+      timed('a', 1),
+      timed('b', 9, 'y'),
+      timed('c', 3),
+      { key: 'd', effect: 'NoSchedule' },
+    ]);
   });
 });

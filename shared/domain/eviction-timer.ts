@@ -8,18 +8,17 @@
  *
  * What writers of taints must do for that:
  * - Every NoExecute taint carries `timeAdded`, in server time. The API stamps those that come without
- *   (`taintTimesAfterWrite`); a taint rewritten with the same key and value keeps its time.
- * - Our own swap between not-ready and unreachable carries the time over (`swapAddedAtMs`): to the pod it is one
- *   silence, whatever we call it. So `timeAdded` of these two taints means "since when the pods' clock runs".
+ *   (`withTaintTimes`); a taint rewritten with the same key and value keeps its time.
+ * - Our own swap between not-ready and unreachable carries the time over (`swapNoExecute` in node-taints.ts): to the
+ *   pod it is one silence, whatever we call it. So `timeAdded` of these two means "since when the pods' clock runs".
  * - `timeAdded` has whole seconds on the wire. Writers round **up**, so that no pod leaves before its time.
  *
  * Source: pkg/controller/tainteviction/taint_eviction.go, less its memory of the first schedule (docs/deviations.md).
  */
 import type { Taint, Toleration } from './kubernetes.ts';
+import { parseRfc3339, rfc3339RoundedUp } from './rfc3339.ts';
+import { findTaint, TAINT_NOT_READY, TAINT_UNREACHABLE, type TaintList } from './taint.ts';
 import { tolerationFor, tolerationTime } from './toleration.ts';
-
-/** The two keys the node monitor swaps between. */
-const OUR_KEYS: readonly string[] = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable'];
 
 /** A NoExecute taint with its time as a number. */
 export interface NoExecuteTaint {
@@ -30,48 +29,29 @@ export interface NoExecuteTaint {
 }
 
 /** Whether a taint is one of the two that the node monitor itself puts on silent and not-ready nodes. */
-export const isLifecycleTaintKey = (key: string): boolean => OUR_KEYS.includes(key);
+export const isLifecycleTaintKey = (key: string): boolean => key === TAINT_NOT_READY || key === TAINT_UNREACHABLE;
 
-/** The NoExecute taints of a node. `parseTimeMs` reads RFC 3339; a time it cannot read counts as absent. */
-export function noExecuteTaints(
-  taints: readonly Taint[],
-  parseTimeMs: (text: string) => number | undefined,
-): NoExecuteTaint[] {
-  return taints
+/** The NoExecute taints of a node. A time that cannot be read counts as absent. */
+export const noExecuteTaints = (taints: TaintList): NoExecuteTaint[] =>
+  taints
     .filter((taint) => taint.effect === 'NoExecute')
     .map((taint) => ({
       key: taint.key,
       value: taint.value ?? '',
-      addedAtMs: taint.timeAdded === undefined ? undefined : parseTimeMs(taint.timeAdded),
+      addedAtMs: taint.timeAdded === undefined ? undefined : parseRfc3339(taint.timeAdded),
     }));
-}
 
 /**
- * The time a NoExecute taint of ours gets when it is written: the earliest of our two taints already on the node (a
- * swap, or a rewrite), else now.
+ * The list that somebody wrote, with `timeAdded` on every NoExecute taint: a time the writer gave stands; a taint without
+ * one keeps the time it had under the same key and value, or came now.
  */
-export function swapAddedAtMs(onNode: readonly NoExecuteTaint[], nowMs: number): number {
-  const times = onNode.flatMap((taint) =>
-    isLifecycleTaintKey(taint.key) && taint.addedAtMs !== undefined ? [taint.addedAtMs] : [],
-  );
-  return Math.min(nowMs, ...times);
-}
-
-/**
- * The times of NoExecute taints after somebody wrote the list: a time the writer gave stands; a taint without one keeps
- * the time it had under the same key and value, or came now.
- */
-export function taintTimesAfterWrite(
-  before: readonly NoExecuteTaint[],
-  after: readonly NoExecuteTaint[],
-  nowMs: number,
-): NoExecuteTaint[] {
-  return after.map((taint) => {
-    if (taint.addedAtMs !== undefined) return taint;
-    const known = before.find((other) => other.key === taint.key && other.value === taint.value);
-    return { ...taint, addedAtMs: known?.addedAtMs ?? nowMs };
+export const withTaintTimes = (before: TaintList, after: TaintList, nowMs: number): Taint[] =>
+  after.map((taint) => {
+    if (taint.effect !== 'NoExecute' || taint.timeAdded !== undefined) return { ...taint };
+    const known = findTaint(before, taint);
+    const sameValue = known !== undefined && (known.value ?? '') === (taint.value ?? '');
+    return { ...taint, timeAdded: (sameValue ? known.timeAdded : undefined) ?? rfc3339RoundedUp(nowMs) };
   });
-}
 
 export type EvictionVerdict =
   /** No NoExecute taint, or not bound: nothing to tolerate. */

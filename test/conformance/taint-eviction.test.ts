@@ -1,8 +1,9 @@
 /** Area TE: taint eviction. Area TW (its timers) is in eviction-timers.test.ts. */
 import { describe, expect, it } from 'vitest';
 import { daemonSetTolerations } from '../../shared/domain/default-tolerations.ts';
-import { noExecuteTaints, swapAddedAtMs } from '../../shared/domain/eviction-timer.ts';
+import { noExecuteTaints } from '../../shared/domain/eviction-timer.ts';
 import type { Toleration } from '../../shared/domain/kubernetes.ts';
+import { addNoExecute, swapNoExecute } from '../../shared/domain/node-taints.ts';
 import { minimumTolerationTime } from '../../shared/domain/toleration.ts';
 import { aPod, aTaint, EvictionWorld, tolerating } from '../support/eviction-world.ts';
 
@@ -187,14 +188,13 @@ describe('taint eviction', () => {
   });
 
   it('TE-40 (ours, D6) a swap to a taint tolerated for 10 s only deletes at the swap, 100 s into the silence', () => {
-    const world = tainted(aTaint(NOT_READY));
+    const world = new EvictionWorld();
+    const notReady = addNoExecute([], 'notReady', 0) ?? [];
+    world.taints = noExecuteTaints(notReady);
     world.pods = [aPod('p', [tolerating(NOT_READY, 300), tolerating(UNREACHABLE, 10)])];
     world.handle();
     expect(world.dueInSeconds('p')).toBe(300);
-    world.at(100, (w) => {
-      const addedAtMs = swapAddedAtMs(w.taints ?? [], w.nowMs);
-      w.taints = [{ key: UNREACHABLE, value: '', addedAtMs }];
-    });
+    world.at(100, (w) => (w.taints = noExecuteTaints(swapNoExecute(notReady, 'unreachable', w.nowMs) ?? [])));
     expect(world.deletedAtMs.get('p')).toBe(100_000);
   });
 
@@ -240,13 +240,10 @@ describe('taint eviction', () => {
   it('TE-50 NoSchedule taints and labels change nothing', () => {
     const world = new EvictionWorld();
     world.pods = [aPod('p', [])];
-    world.taints = noExecuteTaints(
-      [
-        { key: 't1', effect: 'NoSchedule' },
-        { key: 't2', effect: 'PreferNoSchedule' },
-      ],
-      () => 0,
-    );
+    world.taints = noExecuteTaints([
+      { key: 't1', effect: 'NoSchedule' },
+      { key: 't2', effect: 'PreferNoSchedule' },
+    ]);
     expect(world.handle()).toEqual([]);
   });
 });

@@ -1,7 +1,9 @@
 /** L7: a pod tolerating everything is never deleted; one with s seconds goes in [s, s + 2 periods]; a lift cancels. L10 too. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { swapAddedAtMs } from '../../shared/domain/eviction-timer.ts';
+import { noExecuteTaints } from '../../shared/domain/eviction-timer.ts';
+import type { Taint } from '../../shared/domain/kubernetes.ts';
+import { addNoExecute, swapNoExecute } from '../../shared/domain/node-taints.ts';
 import { aPod, aTaint, EvictionWorld, tolerating } from '../support/eviction-world.ts';
 
 const PERIOD_MS = 5_000;
@@ -15,10 +17,12 @@ const story = fc.record({
   swapsAtMs: fc.array(fc.integer({ min: 60_001, max: 700_000 }), { maxLength: 4 }),
 });
 
+const tainted = (atMs: number): Taint[] => addNoExecute([], 'notReady', atMs) ?? [];
+
 function worldOf({ seconds, taintedAtMs, boundAtMs }: { seconds: number; taintedAtMs: number; boundAtMs: number }) {
   const world = new EvictionWorld();
   world.nowMs = Math.max(taintedAtMs, boundAtMs);
-  world.taints = [{ key: NOT_READY, value: '', addedAtMs: taintedAtMs }];
+  world.taints = noExecuteTaints(tainted(taintedAtMs));
   const tolerations = [tolerating(NOT_READY, seconds), tolerating(UNREACHABLE, seconds)];
   world.pods = [aPod('p', tolerations, { boundAtMs }), aPod('for-ever', [{ operator: 'Exists' }], { boundAtMs })];
   return world;
@@ -35,15 +39,17 @@ describe('L7', () => {
       fc.property(story, (given) => {
         const world = worldOf(given);
         const startMs = world.nowMs;
+        let onNode = tainted(given.taintedAtMs);
+        let to: 'notReady' | 'unreachable' = 'notReady';
         const swaps = given.swapsAtMs.toSorted((a, b) => a - b);
         while (world.nowMs < startMs + 620_000) {
           tick(world);
           const swapAt = swaps[0];
           if (swapAt !== undefined && world.nowMs >= swapAt) {
             swaps.shift();
-            const onNode = world.taints ?? [];
-            const key = onNode[0]?.key === NOT_READY ? UNREACHABLE : NOT_READY;
-            world.taints = [{ key, value: '', addedAtMs: swapAddedAtMs(onNode, world.nowMs) }];
+            to = to === 'unreachable' ? 'notReady' : 'unreachable';
+            onNode = swapNoExecute(onNode, to, world.nowMs) ?? onNode;
+            world.taints = noExecuteTaints(onNode);
           }
         }
         const dueMs = startMs + given.seconds * 1_000;
