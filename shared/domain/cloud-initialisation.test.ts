@@ -1,0 +1,81 @@
+import { describe, expect, it } from 'vitest';
+import {
+  addressesToWrite,
+  type InstanceMetadata,
+  initialiseNode,
+  PROVIDED_NODE_IP_ANNOTATION,
+  type UninitialisedNode,
+} from './cloud-initialisation.ts';
+
+const node: UninitialisedNode = {
+  providerId: undefined,
+  labels: {},
+  annotations: {},
+  taints: [{ key: 'node.cloudprovider.kubernetes.io/uninitialized', value: 'true', effect: 'NoSchedule' }],
+  addresses: [],
+};
+const metadata: InstanceMetadata = {
+  providerId: 'p://i-1',
+  instanceType: '',
+  zone: '',
+  region: '',
+  addresses: [],
+  additionalLabels: {},
+};
+
+describe('initialiseNode', () => {
+  it('leaves a node without the taint, and writes no empty labels', () => {
+    expect(initialiseNode({ ...node, taints: [] }, { kind: 'metadata', metadata })).toEqual({ kind: 'notNeeded' });
+    expect(initialiseNode(node, { kind: 'metadata', metadata })).toMatchObject({ kind: 'initialised', labels: {} });
+  });
+
+  it('keeps the taint when the provider fails or nobody knows an id', () => {
+    expect(initialiseNode(node, { kind: 'failed', message: 'throttled' })).toEqual({
+      kind: 'failed',
+      reason: 'no instance metadata: throttled',
+    });
+    expect(initialiseNode(node, { kind: 'metadata', metadata: { ...metadata, providerId: '' } }).kind).toBe('failed');
+  });
+
+  it('is settled by its own result', () => {
+    const result = initialiseNode(node, { kind: 'metadata', metadata });
+    if (result.kind !== 'initialised') throw new Error(result.kind);
+    expect(initialiseNode({ ...node, taints: result.taints }, { kind: 'metadata', metadata }).kind).toBe('notNeeded');
+  });
+
+  it('asks for both addresses of a dual pair', () => {
+    const dual = { ...node, annotations: { [PROVIDED_NODE_IP_ANNOTATION]: '10.0.0.1, fd00::1' } };
+    const addresses = [{ type: 'InternalIP', address: '10.0.0.1' }];
+    expect(initialiseNode(dual, { kind: 'metadata', metadata: { ...metadata, addresses } })).toMatchObject({
+      kind: 'failed',
+      reason: 'provided node ip fd00::1 is not among the addresses of the instance',
+    });
+  });
+});
+
+describe('addressesToWrite', () => {
+  const internal = (address: string) => ({ type: 'InternalIP', address });
+  const hostname = (address: string) => ({ type: 'Hostname', address });
+
+  it('puts the provided address first within its type', () => {
+    const annotations = { [PROVIDED_NODE_IP_ANNOTATION]: '10.0.0.2' };
+    expect(
+      addressesToWrite({ addresses: [], annotations }, [
+        internal('10.0.0.1'),
+        { type: 'ExternalIP', address: '1.2.3.4' },
+        internal('10.0.0.2'),
+      ]),
+    ).toEqual([internal('10.0.0.2'), internal('10.0.0.1'), { type: 'ExternalIP', address: '1.2.3.4' }]);
+  });
+
+  it('keeps the machine’s Hostname unless the provider has one', () => {
+    const own = { addresses: [hostname('edge-1')], annotations: {} };
+    expect(addressesToWrite(own, [internal('10.0.0.1')])).toEqual([internal('10.0.0.1'), hostname('edge-1')]);
+    expect(addressesToWrite(own, [hostname('ip-10-0-0-1')])).toEqual([hostname('ip-10-0-0-1')]);
+  });
+
+  it('writes nothing when only the order differs', () => {
+    const addresses = [internal('10.0.0.1'), internal('10.0.0.2')];
+    expect(addressesToWrite({ addresses, annotations: {} }, addresses.toReversed())).toBeUndefined();
+  });
+});

@@ -1,0 +1,85 @@
+/** The truth table of decideCloud, for documents and tests: every combination that the rule tells apart. */
+import { type CloudAnswer, type CloudDecision, type CloudMemory, type CloudPolicy, decideCloud } from './cloud-node.ts';
+import type { ConditionStatus } from './kubernetes.ts';
+
+export interface CloudTableRow {
+  readonly ready: ConditionStatus;
+  readonly answer: string;
+  readonly shutdownTaint: boolean;
+  readonly first: CloudDecision;
+  /** The same answer again, one period later. */
+  readonly second: CloudDecision;
+}
+
+interface NamedAnswer {
+  readonly name: string;
+  readonly answer: CloudAnswer;
+  /** Seconds since launch (or creation of the Node) at the first answer. */
+  readonly ageSeconds: 'young' | 'old';
+}
+
+const found = (state: Extract<CloudAnswer, { kind: 'found' }>['state']): NamedAnswer => ({
+  name: state,
+  answer: { kind: 'found', state, launchedAtMs: 0 },
+  ageSeconds: 'old',
+});
+
+const NAMED_ANSWERS: readonly NamedAnswer[] = [
+  found('pending'),
+  found('running'),
+  found('stopping'),
+  found('stopped'),
+  found('shutting-down'),
+  found('terminated'),
+  { name: 'vanished, young', answer: { kind: 'notFound' }, ageSeconds: 'young' },
+  { name: 'vanished, old', answer: { kind: 'notFound' }, ageSeconds: 'old' },
+  { name: 'error', answer: { kind: 'failed', cause: 'error', message: 'InternalError' }, ageSeconds: 'old' },
+  { name: 'timeout', answer: { kind: 'failed', cause: 'timeout', message: 'no answer' }, ageSeconds: 'old' },
+  {
+    name: 'throttled',
+    answer: { kind: 'failed', cause: 'throttled', message: 'RequestLimitExceeded' },
+    ageSeconds: 'old',
+  },
+  { name: 'foreign account or region', answer: { kind: 'foreign', reason: 'not ours to see' }, ageSeconds: 'old' },
+  { name: 'no EC2 instance', answer: { kind: 'notEc2', reason: 'node has no providerID' }, ageSeconds: 'old' },
+];
+
+const READY: readonly ConditionStatus[] = ['True', 'False', 'Unknown'];
+
+/** Every row: readiness, answer, with and without the shutdown taint. */
+export function cloudTable(policy: CloudPolicy): CloudTableRow[] {
+  const periodMs = policy.nodeMonitorPeriodSeconds * 1_000;
+  const youngMs = policy.cloudYoungInstanceSeconds * 1_000;
+  return READY.flatMap((ready) =>
+    NAMED_ANSWERS.flatMap(({ name, answer, ageSeconds }) =>
+      [false, true].map((shutdownTaint) => {
+        // A young instance is still young at the second answer.
+        const firstAtMs = ageSeconds === 'young' ? Math.max(0, youngMs - periodMs) : youngMs + 1;
+        const ask = (memory: CloudMemory, atMs: number) =>
+          decideCloud(
+            { nodeName: 'n', ready, answer, memory, createdAtMs: 0, hasShutdownTaint: shutdownTaint },
+            atMs,
+            policy,
+          );
+        const first = ask({}, firstAtMs);
+        const second = ask(first.memory, firstAtMs + periodMs);
+        return { ready, answer: name, shutdownTaint, first: first.decision, second: second.decision };
+      }),
+    ),
+  );
+}
+
+/** The table as Markdown. */
+export function renderCloudTable(policy: CloudPolicy): string {
+  const cell = ({ kind, reason }: CloudDecision): string => `${kind}: ${reason}`;
+  const lines = cloudTable(policy).map(
+    ({ ready, answer, shutdownTaint, first, second }) =>
+      `| ${ready} | ${answer} | ${shutdownTaint ? 'yes' : 'no'} | ${cell(first)} | ${cell(second)} |`,
+  );
+  return [
+    '| Ready | EC2 says | shutdown taint | first answer | the same answer a period later |',
+    '| --- | --- | --- | --- | --- |',
+    ...lines,
+    '',
+  ].join('\n');
+}

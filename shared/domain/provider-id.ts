@@ -1,0 +1,85 @@
+/**
+ * `spec.providerID`: which EC2 instance a node is. Shapes as cloud-provider-aws writes and reads them:
+ * `aws:///<zone>/<instance id>`, `aws://<zone>/<instance id>`, `aws:////<instance id>` and a bare instance id.
+ * Everything else is refused with a reason and never asked about: an id that EC2 cannot know would read as "gone".
+ */
+
+export interface Ec2Instance {
+  readonly instanceId: string;
+  /** Availability zone or local zone, when the id names one. */
+  readonly zone: string | undefined;
+  /** The region of that zone. */
+  readonly region: string | undefined;
+}
+
+export type ProviderIdRefusal = 'absent' | 'fargate' | 'otherCloud' | 'malformed';
+
+export type ProviderId =
+  | ({ readonly kind: 'ec2' } & Ec2Instance)
+  | { readonly kind: 'refused'; readonly refusal: ProviderIdRefusal; readonly reason: string };
+
+/** Instance ids have 8 hexadecimal digits (old) or 17. */
+const INSTANCE_ID = /^i-(?:[0-9a-f]{8}|[0-9a-f]{17})$/;
+/** us-east-1a, us-gov-west-1b, us-west-2-lax-1a, us-east-1-wl1-bos-wlz-1: the region is the part up to the first number. */
+const ZONE = /^([a-z]{2}(?:-[a-z]+)+-\d+)(?:[a-z]|(?:-[a-z0-9]+)+)$/;
+
+const refused = (refusal: ProviderIdRefusal, reason: string): ProviderId => ({ kind: 'refused', refusal, reason });
+
+/** Region of a zone name; absent when it is not one. */
+export const regionOfZone = (zone: string): string | undefined => ZONE.exec(zone)?.[1];
+
+/** Reads a providerID. Never throws. */
+export function parseProviderId(providerId: string | undefined): ProviderId {
+  if (providerId === undefined || providerId === '') return refused('absent', 'node has no providerID');
+  if (INSTANCE_ID.test(providerId)) return { kind: 'ec2', instanceId: providerId, zone: undefined, region: undefined };
+
+  const scheme = /^([A-Za-z][A-Za-z0-9+.-]*):\/\//.exec(providerId);
+  if (scheme === null)
+    return refused('malformed', `providerID ${JSON.stringify(providerId)} is no URL and no instance id`);
+  if (scheme[1] !== 'aws') {
+    return refused('otherCloud', `providerID ${JSON.stringify(providerId)} belongs to provider ${scheme[1]}`);
+  }
+
+  // aws:///zone/id has an empty host, aws://zone/id has the zone there: the same parts once empty ones are left out.
+  const parts = providerId.slice('aws://'.length).split('/');
+  const named = parts.filter((part) => part !== '');
+  const instanceId = named.at(-1) ?? '';
+  const zone = named.length === 2 ? named[0] : undefined;
+  if (instanceId.startsWith('fargate-') || instanceId.includes('-fargate')) {
+    return refused(
+      'fargate',
+      `providerID ${JSON.stringify(providerId)} is a Fargate node: there is no instance to ask for`,
+    );
+  }
+  if (named.length === 0 || named.length > 2 || parts.at(-1) === '') {
+    return refused('malformed', `providerID ${JSON.stringify(providerId)} is not aws:///<zone>/<instance id>`);
+  }
+  if (!INSTANCE_ID.test(instanceId)) {
+    return refused('malformed', `providerID ${JSON.stringify(providerId)} ends in no EC2 instance id`);
+  }
+  if (zone === undefined) return { kind: 'ec2', instanceId, zone: undefined, region: undefined };
+  const region = regionOfZone(zone);
+  if (region === undefined) {
+    return refused('malformed', `providerID ${JSON.stringify(providerId)} names no availability zone: ${zone}`);
+  }
+  return { kind: 'ec2', instanceId, zone, region };
+}
+
+export type InstanceScope = { readonly kind: 'ours' } | { readonly kind: 'foreign'; readonly reason: string };
+
+/**
+ * Whether our credentials can see the instance at all: EC2 keeps silent about instances of other accounts and regions,
+ * which must not read as "gone" (D11). A region or account that is not known counts as ours.
+ */
+export function instanceScope(
+  instance: { readonly region: string | undefined; readonly accountId: string | undefined },
+  ours: { readonly region: string; readonly accountId: string },
+): InstanceScope {
+  if (instance.region !== undefined && instance.region !== ours.region) {
+    return { kind: 'foreign', reason: `instance is in region ${instance.region}, we ask ${ours.region}` };
+  }
+  if (instance.accountId !== undefined && instance.accountId !== ours.accountId) {
+    return { kind: 'foreign', reason: `instance belongs to account ${instance.accountId}, we ask ${ours.accountId}` };
+  }
+  return { kind: 'ours' };
+}

@@ -1,0 +1,123 @@
+/**
+ * Area CL: deletion and shutdown by the cloud's word. We ask EC2 by providerID only, and a Node that EC2 does not know
+ * goes by D11: two answers in a row about an instance that is not young. "v1" and "v2" name upstream's two interfaces.
+ */
+import { describe, expect, it } from 'vitest';
+import { providerIdFor } from '../../shared/domain/cloud-initialisation.ts';
+import { type CloudAnswer, type CloudMemory, type CloudQuestion, decideCloud } from '../../shared/domain/cloud-node.ts';
+import type { ConditionStatus } from '../../shared/domain/kubernetes.ts';
+import { defaultPolicy } from '../../shared/domain/policy.ts';
+import { parseProviderId } from '../../shared/domain/provider-id.ts';
+
+const INSTANCE = 'aws:///us-east-1a/i-0123456789abcdef0';
+const HOUR_MS = 3_600_000;
+
+interface Given {
+  readonly ready: ConditionStatus | undefined;
+  readonly providerId?: string;
+  readonly ec2: CloudAnswer;
+  readonly shutdownTaint?: boolean;
+  readonly ageMs?: number;
+}
+
+/** Kinds of the decisions of passes 5 s apart. */
+function passes(count: number, given: Given): string[] {
+  const parsed = parseProviderId('providerId' in given ? given.providerId : INSTANCE);
+  const answer: CloudAnswer = parsed.kind === 'ec2' ? given.ec2 : { kind: 'notEc2', reason: parsed.reason };
+  let memory: CloudMemory = {};
+  return Array.from({ length: count }, (_, pass) => {
+    const question: CloudQuestion = {
+      nodeName: 'node0',
+      ready: given.ready,
+      answer,
+      memory,
+      createdAtMs: -(given.ageMs ?? HOUR_MS),
+      hasShutdownTaint: given.shutdownTaint ?? false,
+    };
+    const result = decideCloud(question, pass * 5_000, defaultPolicy);
+    memory = result.memory;
+    return result.decision.kind;
+  });
+}
+
+const gone: CloudAnswer = { kind: 'notFound' };
+const running: CloudAnswer = { kind: 'found', state: 'running', launchedAtMs: undefined };
+const stopped: CloudAnswer = { kind: 'found', state: 'stopped', launchedAtMs: undefined };
+const noId = { providerId: '' };
+
+describe('cloud lifecycle', () => {
+  it('CL-01 (ours, D11) deletes a not ready node whose instance does not exist, at the second answer', () => {
+    expect(passes(2, { ready: 'False', ec2: gone })).toEqual(['wait', 'delete']);
+  });
+
+  it('CL-03 keeps a not ready node whose instance exists', () => {
+    expect(passes(3, { ready: 'False', ec2: running })).toEqual(['nothing', 'nothing', 'nothing']);
+  });
+
+  it('CL-05 keeps an Unknown node whose instance exists and is not shut down', () => {
+    expect(passes(1, { ready: 'Unknown', ec2: running })).toEqual(['nothing']);
+  });
+
+  it('CL-07 (ours, D11) deletes a not ready node whose instance does not exist, at the second answer', () => {
+    expect(passes(2, { ready: 'False', ec2: gone })).toEqual(['wait', 'delete']);
+  });
+
+  it('CL-09 keeps a not ready node whose instance exists', () => {
+    expect(passes(1, { ready: 'False', ec2: running })).toEqual(['nothing']);
+  });
+
+  it('CL-11 (ours, D11) never deletes a node without providerID: EC2 was not asked about it', () => {
+    expect(passes(100, { ready: 'Unknown', ...noId, ec2: gone, ageMs: 120_000 })).toEqual(Array(100).fill('nothing'));
+  });
+
+  it('CL-13 keeps an Unknown node whose instance exists and is not shut down', () => {
+    expect(passes(1, { ready: 'Unknown', ec2: running })).toEqual(['nothing']);
+  });
+
+  it('CL-15 adds the shutdown taint to a not ready node whose instance is shut down', () => {
+    expect(passes(1, { ready: 'False', ec2: stopped })).toEqual(['addShutdownTaint']);
+  });
+
+  it('CL-17 (ours, D11) never deletes a node with an empty providerID', () => {
+    expect(passes(2, { ready: 'False', ...noId, ec2: gone })).toEqual(['nothing', 'nothing']);
+  });
+
+  it('CL-19 (ours, D11) has no look-up by name that could say "instance not found"', () => {
+    expect(passes(2, { ready: 'False', ...noId, ec2: gone })).toEqual(['nothing', 'nothing']);
+  });
+
+  it('CL-21 (ours, D11) deletes a not ready node whose instance does not exist and is not shut down, at the second answer', () => {
+    expect(passes(2, { ready: 'False', ec2: gone })).toEqual(['wait', 'delete']);
+  });
+
+  it('CL-23 deletes an Unknown node whose instance is terminated, at the first answer', () => {
+    const terminated: CloudAnswer = { kind: 'found', state: 'terminated', launchedAtMs: undefined };
+    expect(passes(1, { ready: 'Unknown', ec2: terminated, shutdownTaint: true })).toEqual(['delete']);
+  });
+
+  it('CL-25 uses spec.providerID', () => {
+    expect(providerIdFor('fake://12345', 'fake://other')).toBe('fake://12345');
+  });
+
+  it('CL-27 uses the providerID of the metadata when the spec has none', () => {
+    expect(providerIdFor(undefined, 'fake://12345')).toBe('fake://12345');
+    expect(providerIdFor('', 'fake://12345')).toBe('fake://12345');
+  });
+
+  it('CL-29 (ours, D11) without any id there is none, and that is a refusal to ask', () => {
+    expect(providerIdFor(undefined, '')).toBeUndefined();
+    expect(parseProviderId(undefined)).toMatchObject({ kind: 'refused', refusal: 'absent' });
+  });
+
+  it('CL-31 takes the shutdown taint off a Ready node', () => {
+    expect(passes(1, { ready: 'True', ec2: gone, shutdownTaint: true })).toEqual(['removeShutdownTaint']);
+  });
+
+  it('CL-33 (ours, D11) a node without providerID is spared at any age', () => {
+    expect(passes(2, { ready: 'Unknown', ...noId, ec2: gone, ageMs: 60_000 })).toEqual(['nothing', 'nothing']);
+  });
+
+  it('CL-35 (ours, D11) a node without Ready condition counts as Unknown and goes at the second answer', () => {
+    expect(passes(2, { ready: undefined, ec2: gone })).toEqual(['wait', 'delete']);
+  });
+});
