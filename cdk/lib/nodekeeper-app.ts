@@ -12,7 +12,7 @@ export interface NodekeeperAppProps {
  * rules at synth. Context `policyFile` names the policy when the props do not.
  */
 export function nodekeeperApp(props: NodekeeperAppProps = {}): { readonly app: App; readonly stack: Stack } {
-  const app = new App({ analyticsReporting: false, ...props.app });
+  const app = new App({ analyticsReporting: false, autoSynth: false, ...props.app });
   Validations.of(app).addPlugins(new AwsSolutionsChecks(app));
   const stack = new Stack(app, 'Nodekeeper', { description: 'The Kubernetes node controller without a control plane' });
   const policyFile = app.node.tryGetContext('policyFile') as string | undefined;

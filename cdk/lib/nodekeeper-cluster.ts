@@ -11,6 +11,7 @@ import type {
 } from '../../shared/config/environment.ts';
 import { parsePolicy } from '../../shared/config/policy.ts';
 import type { Policy } from '../../shared/domain/policy.ts';
+import type { Capacity } from './capacity.ts';
 import { type FunctionName, handlerEntry } from './function-names.ts';
 import { HandlerFunction } from './handler-function.ts';
 import { FrontDoor } from './http-api.ts';
@@ -29,12 +30,17 @@ export interface NodekeeperClusterProps {
    */
   readonly clusterId?: string;
   /**
-   * YAML file of policy fields (docs/policy.md); those left out take their default. Not together with `policy`.
+   * YAML file of policy fields (shared/domain/policy.ts); those left out take their default. Not together with `policy`.
    * @default - the documented defaults
    */
   readonly policyFile?: string;
   /** Policy fields given in code; those left out take their default. Not together with `policyFile`. */
   readonly policy?: Partial<Policy>;
+  /**
+   * How the tables are paid.
+   * @default - on demand
+   */
+  readonly capacity?: Capacity;
   /**
    * What becomes of the tables when the stack is deleted.
    * @default RemovalPolicy.RETAIN
@@ -90,6 +96,8 @@ export class NodekeeperCluster extends Construct {
     staticTokens.overrideLogicalId('StaticTokens');
 
     this.tables = new Tables(this, 'Tables', {
+      capacity: props.capacity ?? { kind: 'onDemand' },
+      policy: this.policy,
       removalPolicy: props.removalPolicy ?? RemovalPolicy.RETAIN,
       deletionProtection: props.deletionProtection ?? true,
     });

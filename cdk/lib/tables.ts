@@ -1,8 +1,13 @@
 import type { RemovalPolicy } from 'aws-cdk-lib';
-import { AttributeType, BillingMode, StreamViewType, Table, type TableProps } from 'aws-cdk-lib/aws-dynamodb';
+import { AttributeType, StreamViewType, Table, type TableProps } from 'aws-cdk-lib/aws-dynamodb';
 import { Construct } from 'constructs';
+import type { Policy } from '../../shared/domain/policy.ts';
+import { billingOf, type Capacity, expectedLoads, followLoad } from './capacity.ts';
 
 export interface TablesProps {
+  readonly capacity: Capacity;
+  /** Its periods say how much load to expect. */
+  readonly policy: Policy;
   readonly removalPolicy: RemovalPolicy;
   readonly deletionProtection: boolean;
 }
@@ -27,17 +32,26 @@ export class Tables extends Construct {
     const shared: TableProps = {
       partitionKey: { name: 'pk', type: AttributeType.STRING },
       sortKey: { name: 'sk', type: AttributeType.STRING },
-      billingMode: BillingMode.PAY_PER_REQUEST,
       pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: true },
       removalPolicy: props.removalPolicy,
       deletionProtection: props.deletionProtection,
     };
-    this.health = new Table(this, 'Health', { ...shared, stream: StreamViewType.NEW_AND_OLD_IMAGES });
+    const { capacity } = props;
+    const loads = expectedLoads(capacity.kind === 'provisioned' ? capacity.nodes : 0, props.policy);
+    const expiring = { timeToLiveAttribute: TTL_ATTRIBUTE };
+    const streamed = { stream: StreamViewType.NEW_AND_OLD_IMAGES };
+
+    this.health = new Table(this, 'Health', { ...shared, ...billingOf(capacity, loads.health), ...streamed });
     this.objects = new Table(this, 'Objects', {
       ...shared,
-      stream: StreamViewType.NEW_AND_OLD_IMAGES,
-      timeToLiveAttribute: TTL_ATTRIBUTE,
+      ...billingOf(capacity, loads.objects),
+      ...streamed,
+      ...expiring,
     });
-    this.control = new Table(this, 'Control', { ...shared, timeToLiveAttribute: TTL_ATTRIBUTE });
+    this.control = new Table(this, 'Control', { ...shared, ...billingOf(capacity, loads.control), ...expiring });
+
+    followLoad(this.health, capacity, loads.health);
+    followLoad(this.objects, capacity, loads.objects);
+    followLoad(this.control, capacity, loads.control);
   }
 }

@@ -1,4 +1,4 @@
-import { type Document, isMap, isScalar, LineCounter, parseDocument, type YAMLMap } from 'yaml';
+import { type Document, isMap, isScalar, LineCounter, parseDocument, visit, type YAMLMap } from 'yaml';
 import { type ParsedPolicy, type PolicyFault, parsePolicy } from './policy.ts';
 
 const API_VERSION = 'nodekeeper.dev/v1alpha1';
@@ -23,6 +23,16 @@ export function policyFromYaml(text: string, fileName: string): ParsedPolicy {
     });
     return { kind: 'faults', faults };
   }
+
+  // A policy is short enough to write values out; without aliases nothing can expand or point nowhere.
+  const aliases: PolicyFault[] = [];
+  visit(document, {
+    Alias: (_key, alias) => {
+      const offset = alias.range?.[0] ?? 0;
+      aliases.push({ field: '', value: `*${alias.source}`, rule: 'must be written out, not an alias', at: at(offset) });
+    },
+  });
+  if (aliases.length > 0) return { kind: 'faults', faults: aliases };
 
   const root = document.contents;
   if (root === null || (isScalar(root) && root.value === null)) return parsePolicy({});

@@ -1,0 +1,112 @@
+import { describe, expect, it } from 'vitest';
+import { defaultPolicy } from '../domain/policy.ts';
+import {
+  type ApiEnvironment,
+  apiConfig,
+  ConfigError,
+  type HeartbeatEnvironment,
+  heartbeatConfig,
+  loadConfig,
+  type MonitorEnvironment,
+  monitorConfig,
+  streamConfig,
+} from './environment.ts';
+
+const token = { sha256: 'ab'.repeat(32), user: 'admin', groups: ['system:masters'] };
+
+const heartbeat: HeartbeatEnvironment = {
+  CLUSTER_ID: 'edge',
+  HEALTH_TABLE: 'edge-health',
+  NODEKEEPER_POLICY: JSON.stringify(defaultPolicy),
+  STATIC_TOKENS: JSON.stringify([token]),
+  POWERTOOLS_SERVICE_NAME: 'heartbeat',
+  POWERTOOLS_METRICS_NAMESPACE: 'Nodekeeper',
+  POWERTOOLS_LOG_LEVEL: 'WARN',
+};
+const api: ApiEnvironment = { ...heartbeat, OBJECTS_TABLE: 'edge-objects', CONTROL_TABLE: 'edge-control' };
+
+const faultsOf = (load: () => unknown): ConfigError['faults'] => {
+  try {
+    load();
+  } catch (error) {
+    if (error instanceof ConfigError) return error.faults;
+    throw error;
+  }
+  return [];
+};
+
+describe('config', () => {
+  it('of heartbeat has what a beat needs, typed and frozen', () => {
+    const config = loadConfig(heartbeatConfig, { ...heartbeat, HOME: '/root' });
+    expect(config).toEqual({
+      functionName: 'heartbeat',
+      clusterId: 'edge',
+      tables: { health: 'edge-health' },
+      policy: defaultPolicy,
+      staticTokens: [token],
+      logLevel: 'WARN',
+      metricsNamespace: 'Nodekeeper',
+    });
+    for (const part of [config, config.tables, config.policy, config.staticTokens, config.staticTokens[0]]) {
+      expect(Object.isFrozen(part)).toBe(true);
+    }
+  });
+
+  it('of api and the controllers has all tables; the controllers know no tokens', () => {
+    const tables = { health: 'edge-health', objects: 'edge-objects', control: 'edge-control' };
+    expect(loadConfig(apiConfig, api)).toMatchObject({ tables, staticTokens: [token] });
+    const monitor: MonitorEnvironment = api;
+    for (const schema of [streamConfig, monitorConfig]) {
+      expect(loadConfig(schema, monitor).tables).toEqual(tables);
+      expect(loadConfig(schema, monitor)).not.toHaveProperty('staticTokens');
+    }
+  });
+
+  it('names every missing variable at once', () => {
+    const faults = faultsOf(() => loadConfig(apiConfig, {}));
+    expect(faults.map((fault) => fault.variable).sort()).toEqual(Object.keys(api).sort());
+    for (const fault of faults.filter(({ variable }) => variable !== 'POWERTOOLS_LOG_LEVEL')) {
+      expect(fault.rule).toBe('is missing');
+    }
+    expect(() => loadConfig(apiConfig, {})).toThrow(/CONTROL_TABLE is missing/);
+  });
+
+  it('tells each fault of the policy it was given', () => {
+    const policy = JSON.stringify({ ...defaultPolicy, watchMode: 'poll', nodeMonitorPeriodSeconds: 7 });
+    expect(faultsOf(() => loadConfig(heartbeatConfig, { ...heartbeat, NODEKEEPER_POLICY: policy }))).toEqual([
+      {
+        variable: 'NODEKEEPER_POLICY',
+        rule: 'nodeMonitorPeriodSeconds 7 must be one of 5, 10, 15, 20, 30, 60 (seconds)',
+      },
+      { variable: 'NODEKEEPER_POLICY', rule: 'watchMode "poll" must be one of stream, longPoll' },
+    ]);
+  });
+
+  it.each([
+    ['NODEKEEPER_POLICY', '{', 'must be JSON'],
+    ['CLUSTER_ID', '', 'must not be empty'],
+    ['POWERTOOLS_LOG_LEVEL', 'LOUD', 'must be one of DEBUG, INFO, WARN, ERROR'],
+  ])('refuses %s=%j', (variable, value, rule) => {
+    expect(faultsOf(() => loadConfig(heartbeatConfig, { ...heartbeat, [variable]: value }))).toEqual([
+      { variable, rule },
+    ]);
+  });
+
+  it('accepts an empty list of tokens', () => {
+    expect(loadConfig(heartbeatConfig, { ...heartbeat, STATIC_TOKENS: '[]' }).staticTokens).toEqual([]);
+  });
+
+  it.each([
+    '',
+    '{}',
+    'x',
+    JSON.stringify([{ ...token, sha256: 'AB'.repeat(32) }]),
+    JSON.stringify([{ ...token, sha256: 'secret-itself' }]),
+    JSON.stringify([{ ...token, user: '' }]),
+    JSON.stringify([{ ...token, group: 'x' }]),
+  ])('refuses the token list %j without repeating it', (value) => {
+    const faults = faultsOf(() => loadConfig(heartbeatConfig, { ...heartbeat, STATIC_TOKENS: value }));
+    expect(faults.map((fault) => fault.variable)).toEqual(['STATIC_TOKENS']);
+    expect(JSON.stringify(faults)).not.toContain('secret-itself');
+  });
+});

@@ -1,0 +1,277 @@
+import { existsSync } from 'node:fs';
+import { RemovalPolicy } from 'aws-cdk-lib';
+import { describe, expect, it } from 'vitest';
+import { type FunctionName, handlerEntry } from '../../cdk/lib/function-names.ts';
+import {
+  apiConfig,
+  heartbeatConfig,
+  loadConfig,
+  monitorConfig,
+  streamConfig,
+} from '../../shared/config/environment.ts';
+import { defaultPolicy } from '../../shared/domain/policy.ts';
+import { allowedTo, functionIds, functionRole, ofType, type Resource, shortArn, synthesise } from './synthesised.ts';
+
+const template = synthesise();
+const functions = ofType(template, 'AWS::Lambda::Function').map(([, resource]) => resource);
+const roles = functions.map(functionRole);
+const tableIds = Object.fromEntries(
+  ofType(template, 'AWS::DynamoDB::Table').map(([id]) => [/Tables(Health|Objects|Control)/.exec(id)?.[1] ?? id, id]),
+) as Record<'Health' | 'Objects' | 'Control', string>;
+const table = (name: keyof typeof tableIds): Resource =>
+  ofType(template, 'AWS::DynamoDB::Table').find(([id]) => id === tableIds[name])![1];
+
+describe('tables', () => {
+  it('are three, plain, keyed by pk and sk, on demand, restorable and kept when the stack goes', () => {
+    const tables = ofType(template, 'AWS::DynamoDB::Table');
+    expect(tables).toHaveLength(3);
+    for (const [, resource] of tables) {
+      expect(resource.DeletionPolicy).toBe('Retain');
+      expect(resource.Properties).toMatchObject({
+        BillingMode: 'PAY_PER_REQUEST',
+        DeletionProtectionEnabled: true,
+        PointInTimeRecoverySpecification: { PointInTimeRecoveryEnabled: true },
+        KeySchema: [
+          { AttributeName: 'pk', KeyType: 'HASH' },
+          { AttributeName: 'sk', KeyType: 'RANGE' },
+        ],
+        AttributeDefinitions: [
+          { AttributeName: 'pk', AttributeType: 'S' },
+          { AttributeName: 'sk', AttributeType: 'S' },
+        ],
+      });
+      expect(resource.Properties).not.toHaveProperty('GlobalSecondaryIndexes');
+    }
+  });
+
+  it('stream health and objects, not control', () => {
+    const stream = { StreamViewType: 'NEW_AND_OLD_IMAGES' };
+    expect(table('Health').Properties['StreamSpecification']).toEqual(stream);
+    expect(table('Objects').Properties['StreamSpecification']).toEqual(stream);
+    expect(table('Control').Properties['StreamSpecification']).toBeUndefined();
+  });
+
+  it('expire items of objects and control by ttl, never of health', () => {
+    const expiry = { AttributeName: 'ttl', Enabled: true };
+    expect(table('Objects').Properties['TimeToLiveSpecification']).toEqual(expiry);
+    expect(table('Control').Properties['TimeToLiveSpecification']).toEqual(expiry);
+    expect(table('Health').Properties['TimeToLiveSpecification']).toBeUndefined();
+  });
+
+  it('can be left unprotected by choice', () => {
+    const disposable = synthesise({ removalPolicy: RemovalPolicy.DESTROY, deletionProtection: false });
+    for (const [, resource] of ofType(disposable, 'AWS::DynamoDB::Table')) {
+      expect(resource.DeletionPolicy).toBe('Delete');
+      expect(resource.Properties['DeletionProtectionEnabled']).toBe(false);
+    }
+  });
+
+  it('are provisioned for the expected nodes and follow the load by one setting', () => {
+    const provisioned = synthesise({ capacity: { kind: 'provisioned', nodes: 10_000 } });
+    const health = ofType(provisioned, 'AWS::DynamoDB::Table').find(([id]) => id.includes('Health'))?.[1];
+    // 1,000 beats and 33 status posts a second at 70 %.
+    expect(health?.Properties['ProvisionedThroughput']).toEqual({ ReadCapacityUnits: 175, WriteCapacityUnits: 1_477 });
+    const targets = ofType(provisioned, 'AWS::ApplicationAutoScaling::ScalableTarget');
+    expect(targets).toHaveLength(6);
+    for (const [, { Properties: range }] of targets) {
+      expect(Number(range['MinCapacity'])).toBeLessThan(Number(range['MaxCapacity']));
+    }
+  });
+});
+
+describe('functions', () => {
+  it('are one a role, with the role in metadata, tag and service name', () => {
+    const required = ['api', 'health-stream', 'heartbeat', 'node-monitor', 'object-stream'];
+    const optional = existsSync(handlerEntry('evictor')) ? ['evictor'] : [];
+    expect([...roles].sort()).toEqual([...required, ...optional].sort());
+    for (const resource of functions) {
+      const role = functionRole(resource);
+      expect(resource.Properties['Tags']).toContainEqual({ Key: 'nodekeeper:function', Value: role });
+      expect(environmentOf(resource)['POWERTOOLS_SERVICE_NAME']).toBe(role);
+      expect(resource.Properties).not.toHaveProperty('FunctionName');
+    }
+  });
+
+  it.each(roles)('%s has an entry file', (role) => {
+    expect(existsSync(handlerEntry(role as FunctionName))).toBe(true);
+  });
+
+  it.each(roles)('%s runs Node 24 on arm64, logs JSON from WARN on, and is not traced', (role) => {
+    expect(propertiesOf(role)).toMatchObject({
+      Runtime: 'nodejs24.x',
+      Architectures: ['arm64'],
+      Handler: 'index.handler',
+      LoggingConfig: { LogFormat: 'JSON', ApplicationLogLevel: 'WARN', SystemLogLevel: 'WARN' },
+    });
+    expect(propertiesOf(role)).not.toHaveProperty('TracingConfig');
+  });
+
+  it('have log groups that end', () => {
+    const groups = ofType(template, 'AWS::Logs::LogGroup');
+    expect(groups).toHaveLength(functions.length);
+    for (const [, group] of groups) expect(group.Properties['RetentionInDays']).toBe(30);
+  });
+
+  it('get an environment that their own config accepts', () => {
+    expect(loadConfig(heartbeatConfig, textEnvironment('heartbeat')).policy).toEqual(defaultPolicy);
+    expect(loadConfig(apiConfig, textEnvironment('api')).staticTokens).toEqual([]);
+    expect(loadConfig(streamConfig, textEnvironment('health-stream')).tables.health).toBe(`<${tableIds.Health}>`);
+    expect(loadConfig(streamConfig, textEnvironment('object-stream')).tables.objects).toBe(`<${tableIds.Objects}>`);
+    expect(loadConfig(monitorConfig, textEnvironment('node-monitor')).tables.control).toBe(`<${tableIds.Control}>`);
+  });
+
+  it('stay within the 4 KB that an environment may hold, with the longest token list', () => {
+    const longestTokens = 'x'.repeat(2_048);
+    const longestName = 'x'.repeat(255);
+    for (const resource of functions) {
+      const characters = Object.entries(environmentOf(resource)).reduce((sum, [name, value]) => {
+        const text = typeof value === 'string' ? value : name === 'STATIC_TOKENS' ? longestTokens : longestName;
+        return sum + name.length + text.length;
+      }, 0);
+      expect(characters).toBeLessThan(4_096);
+    }
+  });
+
+  it('sign in by hashes given as a hidden parameter', () => {
+    template.hasParameter('StaticTokens', { Type: 'String', Default: '[]', NoEcho: true });
+    expect(environmentOf(byRole('heartbeat'))['STATIC_TOKENS']).toEqual({ Ref: 'StaticTokens' });
+  });
+});
+
+describe('permissions', () => {
+  const arn = (name: keyof typeof tableIds) => `<${tableIds[name]}.Arn>`;
+  const itemStoreActions = 'BatchGetItem ConditionCheckItem DeleteItem GetItem PutItem Query UpdateItem'.split(' ');
+  const itemStore = [arn('Health'), arn('Objects'), arn('Control')].flatMap((on) =>
+    itemStoreActions.map((action) => `dynamodb:${action} on ${on}`),
+  );
+  const tickQueue = (role: 'NodeMonitor' | 'Evictor') =>
+    `<${ofType(template, 'AWS::SQS::Queue').find(([id]) => id.includes(`${role}TickQueue`))![0]}.Arn>`;
+  const receive = (role: 'NodeMonitor' | 'Evictor') =>
+    ['DeleteMessage', 'GetQueueAttributes', 'ReceiveMessage'].map((action) => `sqs:${action} on ${tickQueue(role)}`);
+  const streamOf = (name: 'Health' | 'Objects') => {
+    const failed = ofType(template, 'AWS::SQS::Queue').find(([id]) =>
+      id.includes(`${name.replace(/s$/, '')}ChangesFailedRecords`),
+    )![0];
+    return [
+      ...['DescribeStream', 'GetRecords', 'GetShardIterator'].map(
+        (action) => `dynamodb:${action} on <${tableIds[name]}.StreamArn>`,
+      ),
+      `dynamodb:ListStreams on ${arn(name)}/stream/*`,
+      `sqs:SendMessage on <${failed}.Arn>`,
+    ];
+  };
+  const expected: Record<string, readonly string[]> = {
+    heartbeat: [`dynamodb:UpdateItem on ${arn('Health')}`],
+    api: itemStore,
+    'health-stream': [...itemStore, ...streamOf('Health')],
+    'object-stream': [...itemStore, ...streamOf('Objects')],
+    'node-monitor': [...itemStore, ...receive('NodeMonitor')],
+    ...(roles.includes('evictor') ? { evictor: [...itemStore, ...receive('Evictor')] } : {}),
+  };
+
+  it.each(roles)('%s may do exactly what its row says, besides writing its own log', (role) => {
+    const logGroup = shortArn((propertiesOf(role)['LoggingConfig'] as { LogGroup: unknown }).LogGroup);
+    const ownLog = ['CreateLogStream', 'PutLogEvents'].map(
+      (action) => `logs:${action} on ${logGroup.replace('>', '.Arn>')}`,
+    );
+    expect(allowedTo(template, role)).toEqual([...(expected[role] ?? []), ...ownLog].sort());
+  });
+});
+
+describe('streams', () => {
+  const mappingOf = (role: string) => {
+    const id = functionIds(template).get(role);
+    return ofType(template, 'AWS::Lambda::EventSourceMapping').find(
+      ([, resource]) => shortArn(resource.Properties['FunctionName']) === `<${id}>`,
+    )![1].Properties;
+  };
+  const patternsOf = (role: string) =>
+    (mappingOf(role)['FilterCriteria'] as { Filters: { Pattern: string }[] }).Filters.map(
+      (filter) => JSON.parse(filter.Pattern) as unknown,
+    );
+
+  it('tell health-stream only of first and suspect beats', () => {
+    expect(patternsOf('health-stream')).toEqual([
+      { eventName: ['INSERT'] },
+      { dynamodb: { NewImage: { s: { N: ['1'] } } } },
+    ]);
+  });
+
+  it('tell object-stream only of nodes and pods, not of logs, heads and indexes beside them', () => {
+    expect(patternsOf('object-stream')).toEqual([
+      { dynamodb: { Keys: { pk: { S: [{ prefix: 'o#nodes#' }] } } } },
+      { dynamodb: { Keys: { pk: { S: [{ prefix: 'o#pods#' }] } } } },
+    ]);
+  });
+
+  it.each(['health-stream', 'object-stream'])('%s gives up on a poison record after bounded retries', (role) => {
+    expect(mappingOf(role)).toMatchObject({
+      StartingPosition: 'TRIM_HORIZON',
+      MaximumRetryAttempts: 10,
+      MaximumRecordAgeInSeconds: 3_600,
+      BisectBatchOnFunctionError: true,
+      FunctionResponseTypes: ['ReportBatchItemFailures'],
+      MaximumBatchingWindowInSeconds: 0,
+    });
+    const { OnFailure: onFailure } = mappingOf(role)['DestinationConfig'] as { OnFailure: { Destination: unknown } };
+    expect(shortArn(onFailure.Destination)).toMatch(/FailedRecords.*\.Arn>$/);
+  });
+});
+
+describe('HTTP API', () => {
+  const routes = ofType(template, 'AWS::ApiGatewayV2::Route').map(([, resource]) => resource.Properties);
+  const targetOf = (routeKey: string): string => {
+    const route = routes.find((candidate) => candidate['RouteKey'] === routeKey);
+    const integrationId = shortArn(route?.['Target']).replace(/^integrations\/<(.*)>$/, '$1');
+    const integration = ofType(template, 'AWS::ApiGatewayV2::Integration').find(([id]) => id === integrationId)![1];
+    expect(integration.Properties).toMatchObject({ IntegrationType: 'AWS_PROXY', PayloadFormatVersion: '2.0' });
+    return shortArn(integration.Properties['IntegrationUri']).replace(/^<(.*)\.Arn>$/, '$1');
+  };
+
+  it('sends renewals of a node lease to heartbeat and everything else to api', () => {
+    const lease = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{name}';
+    expect(routes.map((route) => route['RouteKey']).sort()).toEqual(['$default', `PATCH ${lease}`, `PUT ${lease}`]);
+    const ids = functionIds(template);
+    expect(targetOf(`PUT ${lease}`)).toBe(ids.get('heartbeat'));
+    expect(targetOf(`PATCH ${lease}`)).toBe(ids.get('heartbeat'));
+    expect(targetOf('$default')).toBe(ids.get('api'));
+  });
+
+  it('is throttled, and closed to browsers of other sites', () => {
+    const stages = ofType(template, 'AWS::ApiGatewayV2::Stage');
+    expect(stages).toHaveLength(1);
+    expect(stages[0]?.[1].Properties).toMatchObject({
+      StageName: '$default',
+      AutoDeploy: true,
+      DefaultRouteSettings: { ThrottlingRateLimit: 2_000, ThrottlingBurstLimit: 4_000 },
+    });
+    expect(ofType(template, 'AWS::ApiGatewayV2::Api')[0]?.[1].Properties).not.toHaveProperty('CorsConfiguration');
+  });
+
+  it('tells its endpoint and the cluster', () => {
+    template.hasOutput('Endpoint', {});
+    template.hasOutput('ClusterId', { Value: 'nodekeeper' });
+  });
+});
+
+function byRole(role: string): Resource {
+  return functions.find((resource) => functionRole(resource) === role)!;
+}
+
+function propertiesOf(role: string): Record<string, unknown> {
+  return byRole(role).Properties;
+}
+
+function environmentOf(resource: Resource): Record<string, unknown> {
+  return (resource.Properties['Environment'] as { Variables: Record<string, unknown> }).Variables;
+}
+
+/** As CloudFormation would fill it: the parameter's default, and a name for each table. */
+function textEnvironment(role: string): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(environmentOf(byRole(role))).map(([name, value]) => [
+      name,
+      name === 'STATIC_TOKENS' ? '[]' : shortArn(value),
+    ]),
+  );
+}

@@ -1,0 +1,119 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Stack, Validations } from 'aws-cdk-lib';
+import { Queue } from 'aws-cdk-lib/aws-sqs';
+import { afterAll, describe, expect, it } from 'vitest';
+import { repositoryRoot } from '../../cdk/lib/function-names.ts';
+import { NodekeeperCluster } from '../../cdk/lib/nodekeeper-cluster.ts';
+import { InvalidPolicyError } from '../../cdk/lib/policy-source.ts';
+import { ofType, synthesise, unbundledApp } from './synthesised.ts';
+
+const scratch = mkdtempSync(join(tmpdir(), 'nodekeeper-synth-'));
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+const policyFile = (name: string, text: string): string => {
+  const path = join(scratch, name);
+  writeFileSync(path, text);
+  return path;
+};
+
+const entry = join(repositoryRoot, 'cdk/bin/nodekeeper.ts');
+const synthToFolder = (outputFolder: string, context: Record<string, unknown> = {}) =>
+  spawnSync(process.execPath, [entry], {
+    cwd: repositoryRoot,
+    encoding: 'utf8',
+    timeout: 60_000,
+    env: { PATH: process.env['PATH'], CDK_OUTDIR: outputFolder, CDK_CONTEXT_JSON: JSON.stringify(context) },
+  });
+
+describe('synth', () => {
+  it('bundles every handler into one ES module that exports its handler', () => {
+    const outputFolder = join(scratch, 'whole');
+    const startedMs = performance.now();
+    const { status, stderr } = synthToFolder(outputFolder, { 'aws:cdk:enable-asset-metadata': true });
+    expect(status, stderr).toBe(0);
+    expect(performance.now() - startedMs).toBeLessThan(15_000);
+
+    const template = JSON.parse(readFileSync(join(outputFolder, 'Nodekeeper.template.json'), 'utf8')) as {
+      Resources: Record<string, { Type: string; Metadata?: Record<string, string> }>;
+    };
+    const assets = Object.values(template.Resources)
+      .filter((resource) => resource.Type === 'AWS::Lambda::Function')
+      .map((resource) => ({
+        role: resource.Metadata!['nodekeeper:function']!,
+        folder: join(outputFolder, resource.Metadata!['aws:asset:path']!),
+      }));
+    expect(new Set(assets.map((asset) => asset.folder)).size).toBe(assets.length);
+    for (const { role, folder } of assets) {
+      expect(readdirSync(folder).sort(), role).toEqual(['index.mjs', 'index.mjs.map']);
+      expect(readFileSync(join(folder, 'index.mjs'), 'utf8'), role).toMatch(/export\{[^}]*\bas handler\b/);
+      expect(statSync(join(folder, 'index.mjs')).size, role).toBeLessThanOrEqual(
+        (role === 'heartbeat' ? 300 : 900) * 1_024,
+      );
+    }
+  });
+
+  it('writes the same template every time', () => {
+    expect(synthesise().toJSON()).toEqual(synthesise().toJSON());
+  });
+
+  it('fixes neither account nor Region', () => {
+    expect(JSON.stringify(synthesise().toJSON())).not.toMatch(/\b\d{12}\b|us-east-1/);
+  });
+
+  it('ends with exit code 1 and one line a fault when the policy breaks a rule', () => {
+    const path = policyFile('bad.yaml', 'beatIntervalSeconds: 10\nnodeMonitorPeriodSeconds: 7\ngrace: 3\n');
+    const outputFolder = join(scratch, 'bad');
+    const { status, stderr } = synthToFolder(outputFolder, { policyFile: path });
+    expect(status).toBe(1);
+    expect(stderr.trim().split('\n').sort()).toEqual([
+      `${path}:2 nodeMonitorPeriodSeconds 7 must be one of 5, 10, 15, 20, 30, 60 (seconds)`,
+      expect.stringMatching(/bad\.yaml:3 grace 3 is no policy field; the nearest is /),
+    ]);
+    expect(existsSync(join(outputFolder, 'manifest.json'))).toBe(false);
+  });
+
+  it('takes the policy of the file into every function', () => {
+    const path = policyFile('good.yaml', 'nodeMonitorPeriodSeconds: 30\nnodeMonitorGracePeriodSeconds: 90\n');
+    const template = synthesise({}, { policyFile: path });
+    for (const [, resource] of ofType(template, 'AWS::Lambda::Function')) {
+      const { Variables: variables } = resource.Properties['Environment'] as { Variables: Record<string, string> };
+      expect(JSON.parse(variables['NODEKEEPER_POLICY']!)).toMatchObject({
+        nodeMonitorPeriodSeconds: 30,
+        nodeMonitorGracePeriodSeconds: 90,
+        beatIntervalSeconds: 10,
+      });
+    }
+  });
+
+  it('refuses a policy given in code by the same rules', () => {
+    const stack = new Stack();
+    expect(() => new NodekeeperCluster(stack, 'Cluster', { policy: { watchMode: 'poll' as 'longPoll' } })).toThrow(
+      InvalidPolicyError,
+    );
+  });
+});
+
+describe('cdk-nag', () => {
+  it('finds nothing that is not acknowledged with a reason', () => {
+    expect(() => unbundledApp().app.synth()).not.toThrow();
+  });
+
+  it('sees: a queue without TLS and dead letters breaks the synth', () => {
+    const { app, stack } = unbundledApp();
+    new Queue(stack, 'Planted');
+    expect(() => app.synth()).toThrow(/AwsSolutions-SQS|[Vv]alidation/);
+  });
+
+  it('gives a reason of more than a few words with every acknowledgement', () => {
+    const reasons = unbundledApp()
+      .stack.node.findAll()
+      .flatMap((construct) => construct.node.metadata)
+      .filter((metadata) => metadata.type === Validations.ACKNOWLEDGED_RULES_METADATA_KEY)
+      .flatMap((metadata) => Object.values(metadata.data as Record<string, string>));
+    expect(reasons.length).toBeGreaterThan(0);
+    for (const reason of reasons) expect(reason.split(' ').length).toBeGreaterThan(5);
+  });
+});

@@ -1,0 +1,83 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Template } from 'aws-cdk-lib/assertions';
+import { repositoryRoot } from '../../cdk/lib/function-names.ts';
+import { nodekeeperApp } from '../../cdk/lib/nodekeeper-app.ts';
+import type { NodekeeperClusterProps } from '../../cdk/lib/nodekeeper-cluster.ts';
+
+export interface Resource {
+  readonly Type: string;
+  readonly Properties: Record<string, unknown>;
+  readonly Metadata?: Record<string, unknown>;
+  readonly DeletionPolicy?: string;
+}
+export type Resources = Readonly<Record<string, Resource>>;
+
+const cdkContext = (
+  JSON.parse(readFileSync(join(repositoryRoot, 'cdk.json'), 'utf8')) as { context: Record<string, unknown> }
+).context;
+
+/** The app with the feature flags of cdk.json, as the CLI would give them, but without bundling any handler. */
+export function unbundledApp(cluster: NodekeeperClusterProps = {}, context: Record<string, unknown> = {}) {
+  return nodekeeperApp({ cluster, app: { context: { ...cdkContext, 'aws:cdk:bundling-stacks': [], ...context } } });
+}
+
+export function synthesise(cluster: NodekeeperClusterProps = {}, context: Record<string, unknown> = {}): Template {
+  return Template.fromStack(unbundledApp(cluster, context).stack);
+}
+
+export const resourcesOf = (template: Template): Resources => template.toJSON()['Resources'] as Resources;
+
+export const ofType = (template: Template, type: string): readonly [string, Resource][] =>
+  Object.entries(resourcesOf(template)).filter(([, resource]) => resource.Type === type);
+
+/** Role of a function, as the local mode reads it. */
+export const functionRole = (resource: Resource): string => String(resource.Metadata?.['nodekeeper:function']);
+
+/** Logical id by role. */
+export const functionIds = (template: Template): ReadonlyMap<string, string> =>
+  new Map(ofType(template, 'AWS::Lambda::Function').map(([id, resource]) => [functionRole(resource), id]));
+
+interface Statement {
+  readonly Effect: string;
+  readonly Action: string | string[];
+  readonly Resource: unknown;
+}
+
+const listOf = <Value>(value: Value | Value[]): Value[] => (Array.isArray(value) ? value : [value]);
+
+/** `{ Fn::GetAtt: [id, attribute] }` and joins of it as `<id.attribute>…`: short enough to write in a test. */
+export function shortArn(value: unknown): string {
+  if (typeof value === 'string') return value;
+  const [name, argument] = Object.entries(value as Record<string, unknown>)[0] ?? [];
+  if (name === 'Fn::GetAtt') return `<${(argument as string[]).join('.')}>`;
+  if (name === 'Ref') return `<${String(argument)}>`;
+  if (name === 'Fn::Join') return (argument as [string, unknown[]])[1].map(shortArn).join('');
+  throw new Error(`not an ARN: ${JSON.stringify(value)}`);
+}
+
+/** Every `action on resource` a function's role allows; throws on a Deny, a managed policy or a shared role. */
+export function allowedTo(template: Template, role: string): readonly string[] {
+  const resources = resourcesOf(template);
+  const lambda = Object.values(resources).find(
+    (resource) => resource.Type === 'AWS::Lambda::Function' && functionRole(resource) === role,
+  );
+  const roleId = shortArn(lambda?.Properties['Role']).replace(/^<(.*)\.Arn>$/, '$1');
+  if (resources[roleId]?.Properties['ManagedPolicyArns'] !== undefined) throw new Error(`${role}: managed policy`);
+  if (resources[roleId]?.Properties['Policies'] !== undefined) throw new Error(`${role}: inline policy`);
+
+  const allowed: string[] = [];
+  for (const [, policy] of ofType(template, 'AWS::IAM::Policy')) {
+    const roles = (policy.Properties['Roles'] as unknown[]).map(shortArn);
+    if (!roles.includes(`<${roleId}>`)) continue;
+    if (roles.length > 1) throw new Error(`${role}: shares its policy`);
+    const { Statement: statements } = policy.Properties['PolicyDocument'] as { Statement: Statement[] };
+    for (const statement of statements) {
+      if (statement.Effect !== 'Allow') throw new Error(`${role}: ${statement.Effect}`);
+      for (const action of listOf(statement.Action)) {
+        for (const resource of listOf(statement.Resource)) allowed.push(`${action} on ${shortArn(resource)}`);
+      }
+    }
+  }
+  return allowed.sort();
+}
