@@ -1,0 +1,96 @@
+/**
+ * Causes of a 422 with the reasons and texts of apimachinery
+ * (staging/src/k8s.io/apimachinery/pkg/util/validation/field/errors.go).
+ */
+import type { Cause } from '../status.ts';
+
+/** A value as it stands in a message: text quoted, numbers and booleans bare, the rest as JSON. */
+export function shown(value: unknown): string {
+  if (value === undefined || value === null) return 'null';
+  return typeof value === 'number' || typeof value === 'boolean' ? String(value) : JSON.stringify(value);
+}
+
+const withDetail = (head: string, detail: string): string => (detail === '' ? head : `${head}: ${detail}`);
+
+export const required = (field: string, detail = ''): Cause => ({
+  reason: 'FieldValueRequired',
+  message: withDetail('Required value', detail),
+  field,
+});
+
+export const invalidValue = (field: string, value: unknown, detail: string): Cause => ({
+  reason: 'FieldValueInvalid',
+  message: withDetail(`Invalid value: ${shown(value)}`, detail),
+  field,
+});
+
+export const duplicate = (field: string, value: unknown, detail = ''): Cause => ({
+  reason: 'FieldValueDuplicate',
+  message: withDetail(`Duplicate value: ${shown(value)}`, detail),
+  field,
+});
+
+export const notSupported = (field: string, value: unknown, supported: readonly string[]): Cause => ({
+  reason: 'FieldValueNotSupported',
+  message: withDetail(
+    `Unsupported value: ${shown(value)}`,
+    supported.length === 0 ? '' : `supported values: ${supported.map(shown).join(', ')}`,
+  ),
+  field,
+});
+
+export const forbiddenField = (field: string, detail: string): Cause => ({
+  reason: 'FieldValueForbidden',
+  message: withDetail('Forbidden', detail),
+  field,
+});
+
+export const tooLong = (field: string, bytesMax: number): Cause => ({
+  reason: 'FieldValueTooLong',
+  message: `Too long: may not be more than ${bytesMax} bytes`,
+  field,
+});
+
+export const tooMany = (field: string, count: number, countMax: number): Cause => ({
+  reason: 'FieldValueTooMany',
+  message: `Too many: ${count}: must have at most ${countMax} items`,
+  field,
+});
+
+export const notFoundValue = (field: string, value: unknown): Cause => ({
+  reason: 'FieldValueNotFound',
+  message: `Not found: ${shown(value)}`,
+  field,
+});
+
+export const IMMUTABLE = 'field is immutable';
+export const NOT_NEGATIVE = 'must be greater than or equal to 0';
+
+export const nonNegative = (field: string, value: number | undefined): Cause[] =>
+  value !== undefined && value < 0 ? [invalidValue(field, value, NOT_NEGATIVE)] : [];
+
+export const immutable = (field: string, next: unknown, old: unknown): Cause[] =>
+  sameJson(next, old) ? [] : [invalidValue(field, next, IMMUTABLE)];
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const isEmpty = (value: unknown): boolean =>
+  value === undefined ||
+  value === null ||
+  (Array.isArray(value) && value.length === 0) ||
+  (isRecord(value) && Object.values(value).every(isEmpty));
+
+/** Equal as Kubernetes' semantic equality: order of keys does not matter; absent, null, [] and {} are one. */
+export function sameJson(left: unknown, right: unknown): boolean {
+  if (left === right) return true;
+  if (Array.isArray(left) && Array.isArray(right)) {
+    return left.length === right.length && left.every((item, index) => sameJson(item, right[index]));
+  }
+  if (isRecord(left) && isRecord(right)) {
+    const keys = new Set([...Object.keys(left), ...Object.keys(right)]);
+    for (const key of keys) if (!sameJson(left[key], right[key])) return false;
+    return true;
+  }
+  return isEmpty(left) && isEmpty(right);
+}

@@ -1,0 +1,76 @@
+/**
+ * Event (pkg/apis/core/validation/events.go). The older form asks only that the event lies in the namespace of what
+ * it is about; the newer form (events.k8s.io/v1, told by eventTime) asks for reporter, action and bounded texts.
+ */
+import type { Cause } from '../status.ts';
+import type { KubeObject } from '../types.ts';
+import { immutable, invalidValue, required, tooLong } from './causes.ts';
+import { validateObjectMetadata } from './metadata.ts';
+import { byteLength, pathSegmentName, qualifiedNameComplaints } from './names.ts';
+
+const REASON_MAX = 128;
+const ACTION_MAX = 128;
+const REPORTER_MAX = 128;
+const NOTE_MAX = 1_024;
+
+const text = (value: unknown): string => (typeof value === 'string' ? value : '');
+
+/** Objects without a namespace have their events in `default`, or where their reporter lives. */
+const HOMES_OF_CLUSTER_EVENTS = ['default', 'kube-system'];
+
+function validateHome(event: KubeObject): Cause[] {
+  const involved = (event['involvedObject'] ?? {}) as Record<string, unknown>;
+  const about = text(involved['namespace']);
+  const home = event.metadata.namespace ?? '';
+  if (about === '') {
+    return HOMES_OF_CLUSTER_EVENTS.includes(home)
+      ? []
+      : [invalidValue('involvedObject.namespace', about, 'does not match event.namespace')];
+  }
+  return about === home ? [] : [invalidValue('involvedObject.namespace', about, 'does not match event.namespace')];
+}
+
+function validateNewForm(event: KubeObject): Cause[] {
+  const causes: Cause[] = [];
+  const reporter = text(event['reportingComponent']);
+  if (reporter === '') causes.push(required('reportingController'));
+  for (const complaint of reporter === '' ? [] : qualifiedNameComplaints(reporter)) {
+    causes.push(invalidValue('reportingController', reporter, complaint));
+  }
+  const instance = text(event['reportingInstance']);
+  if (instance === '') causes.push(required('reportingInstance'));
+  if (byteLength(instance) > REPORTER_MAX) causes.push(tooLong('reportingInstance', REPORTER_MAX));
+  if (text(event['action']) === '') causes.push(required('action'));
+  if (byteLength(text(event['action'])) > ACTION_MAX) causes.push(tooLong('action', ACTION_MAX));
+  if (text(event['reason']) === '') causes.push(required('reason'));
+  if (byteLength(text(event['reason'])) > REASON_MAX) causes.push(tooLong('reason', REASON_MAX));
+  if (byteLength(text(event['message'])) > NOTE_MAX) causes.push(tooLong('message', NOTE_MAX));
+  if (event['type'] !== 'Normal' && event['type'] !== 'Warning') {
+    causes.push(invalidValue('type', event['type'], 'has invalid value: must be Normal or Warning'));
+  }
+  return causes;
+}
+
+/** What an event of the newer form was written with; only its series and metadata move on. */
+const FIXED = [
+  'involvedObject',
+  'reason',
+  'message',
+  'source',
+  'type',
+  'eventTime',
+  'action',
+  'related',
+  'reportingComponent',
+  'reportingInstance',
+] as const;
+
+export function validateEvent(event: KubeObject, old: KubeObject | undefined): Cause[] {
+  const causes = [
+    ...validateObjectMetadata(event, old, { namespaced: true, name: pathSegmentName }),
+    ...validateHome(event),
+  ];
+  if (text(event['eventTime']) === '') return causes;
+  if (old === undefined) return [...causes, ...validateNewForm(event)];
+  return [...causes, ...FIXED.flatMap((field) => immutable(field, event[field], old[field]))];
+}

@@ -1,0 +1,136 @@
+/**
+ * Which texts may name things. Every function returns complaints, empty when the text will do
+ * (staging/src/k8s.io/apimachinery/pkg/util/validation/validation.go).
+ */
+const LABEL_FORMAT = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
+const SUBDOMAIN_FORMAT = '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*';
+const QUALIFIED_FORMAT = '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]';
+const LABEL_VALUE_FORMAT = `(${QUALIFIED_FORMAT})?`;
+const ENV_VAR_FORMAT = '[-._a-zA-Z][-._a-zA-Z0-9]*';
+
+// The formats above are for messages; these match the same texts without nested repetition over user input.
+const label = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/;
+const qualifiedPart = /^(?:[A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/;
+const envVar = /^[-._a-zA-Z][-._a-zA-Z0-9]*$/;
+
+const LABEL_TEXT =
+  "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character";
+const SUBDOMAIN_TEXT =
+  "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character";
+const QUALIFIED_TEXT =
+  "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
+const LABEL_VALUE_TEXT = `a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character`;
+
+const DNS_LABEL_MAX = 63;
+const DNS_SUBDOMAIN_MAX = 253;
+const QUALIFIED_NAME_MAX = 63;
+const LABEL_VALUE_MAX = 63;
+
+const encoder = new TextEncoder();
+/** Length in UTF-8, which is how Kubernetes counts. */
+export const byteLength = (text: string): number => encoder.encode(text).length;
+
+const tooLongText = (max: number): string => `must be no more than ${max} characters`;
+
+function formatText(text: string, format: string, ...examples: readonly string[]): string {
+  const shownExamples = examples.map((example) => `'${example}', `).join(' or ');
+  return `${text} (e.g. ${shownExamples}regex used for validation is '${format}')`;
+}
+
+/** DNS-1123 label: 1 to 63 characters without dots. Namespaces, container and volume names. */
+export function labelComplaints(value: string): string[] {
+  const complaints: string[] = [];
+  if (byteLength(value) > DNS_LABEL_MAX) complaints.push(tooLongText(DNS_LABEL_MAX));
+  if (!label.test(value)) complaints.push(formatText(LABEL_TEXT, LABEL_FORMAT, 'my-name', '123-abc'));
+  return complaints;
+}
+
+/** DNS-1123 subdomain: 1 to 253 characters, no bound on a dot-separated part. Most object names. */
+export function subdomainComplaints(value: string): string[] {
+  const complaints: string[] = [];
+  if (byteLength(value) > DNS_SUBDOMAIN_MAX) complaints.push(tooLongText(DNS_SUBDOMAIN_MAX));
+  if (!value.split('.').every((part) => label.test(part))) {
+    complaints.push(formatText(SUBDOMAIN_TEXT, SUBDOMAIN_FORMAT, 'example.com'));
+  }
+  return complaints;
+}
+
+/** `[prefix/]name`: keys of labels, annotations and taints, finalizers, condition types. */
+export function qualifiedNameComplaints(value: string): string[] {
+  const complaints: string[] = [];
+  const parts = value.split('/');
+  const text = formatText(QUALIFIED_TEXT, QUALIFIED_FORMAT, 'MyName', 'my.name', '123-abc');
+  if (parts.length > 2) {
+    return [`a qualified name ${text} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`];
+  }
+  const name = parts.at(-1) ?? '';
+  if (parts.length === 2) {
+    const prefix = parts[0] ?? '';
+    if (prefix === '') complaints.push('prefix part must be non-empty');
+    else complaints.push(...subdomainComplaints(prefix).map((complaint) => `prefix part ${complaint}`));
+  }
+  if (name === '') complaints.push('name part must be non-empty');
+  else if (byteLength(name) > QUALIFIED_NAME_MAX) complaints.push(`name part ${tooLongText(QUALIFIED_NAME_MAX)}`);
+  if (!qualifiedPart.test(name)) complaints.push(`name part ${text}`);
+  return complaints;
+}
+
+/** Values of labels and taints. */
+export function labelValueComplaints(value: string): string[] {
+  const complaints: string[] = [];
+  if (byteLength(value) > LABEL_VALUE_MAX) complaints.push(tooLongText(LABEL_VALUE_MAX));
+  if (value !== '' && !qualifiedPart.test(value)) {
+    complaints.push(formatText(LABEL_VALUE_TEXT, LABEL_VALUE_FORMAT, 'MyValue', 'my_value', '12345'));
+  }
+  return complaints;
+}
+
+/** Names of environment variables, relaxed as in a pod's env. */
+export function envVarComplaints(value: string): string[] {
+  const complaints: string[] = [];
+  if (!envVar.test(value)) {
+    complaints.push(
+      formatText(
+        "a valid environment variable name must consist of alphabetic characters, digits, '_', '-', or '.', and must not start with a digit",
+        ENV_VAR_FORMAT,
+        'my.env-name',
+        'MY_ENV.NAME',
+        'MyEnvName1',
+      ),
+    );
+  }
+  if (value === '.') complaints.push("must not be '.'");
+  else if (value === '..') complaints.push("must not be '..'");
+  else if (value.startsWith('..')) complaints.push("must not start with '..'");
+  return complaints;
+}
+
+/** How an object's name is judged. `prefix`: the text is a generateName, to which a suffix will be added. */
+export type NameRule = (name: string, prefix: boolean) => string[];
+
+// A generateName may end in what only the middle of a name may hold.
+const withoutTrailingDash = (name: string): string => (name.endsWith('-') ? `${name.slice(0, -1)}a` : name);
+
+export const subdomainName: NameRule = (name, prefix) => subdomainComplaints(prefix ? withoutTrailingDash(name) : name);
+export const labelName: NameRule = (name, prefix) => labelComplaints(prefix ? withoutTrailingDash(name) : name);
+
+/** Leases and events: whatever can stand as one segment of a path. */
+export const pathSegmentName: NameRule = (name, prefix) => {
+  if (!prefix && (name === '.' || name === '..')) return [`may not be '${name}'`];
+  return ['/', '%'].filter((part) => name.includes(part)).map((part) => `may not contain '${part}'`);
+};
+
+/** Characters after a generateName, and how much of a longer prefix is kept so that a name stays within 63. */
+const GENERATED_SUFFIX_LENGTH = 5;
+const GENERATE_NAME_KEPT = 63 - GENERATED_SUFFIX_LENGTH;
+/** No vowels and no look-alikes, so that chance spells nothing. */
+const SUFFIX_ALPHABET = 'bcdfghjklmnpqrstvwxz2456789';
+
+/** A name from a generateName: prefix and five characters. `fraction` yields numbers in [0, 1). */
+export function generateName(prefix: string, fraction: () => number): string {
+  let suffix = '';
+  for (let index = 0; index < GENERATED_SUFFIX_LENGTH; index += 1) {
+    suffix += SUFFIX_ALPHABET[Math.floor(fraction() * SUFFIX_ALPHABET.length)] ?? 'b';
+  }
+  return prefix.slice(0, GENERATE_NAME_KEPT) + suffix;
+}

@@ -1,0 +1,107 @@
+/** Node (pkg/apis/core/validation/validation.go: ValidateNode, ValidateNodeUpdate). */
+
+import { parseQuantity } from '../quantity.ts';
+import type { Cause } from '../status.ts';
+import type { KubeNode, Taint } from '../types.ts';
+import { addressFamily } from './addresses.ts';
+import { duplicate, forbiddenField, invalidValue, notSupported, required, sameJson } from './causes.ts';
+import { validateObjectMetadata } from './metadata.ts';
+import { labelValueComplaints, qualifiedNameComplaints, subdomainName } from './names.ts';
+
+export const TAINT_EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];
+
+export function validateTaints(taints: readonly Taint[] | undefined, field: string): Cause[] {
+  const causes: Cause[] = [];
+  const seen = new Set<string>();
+  for (const [index, taint] of (taints ?? []).entries()) {
+    const path = `${field}[${index}]`;
+    const key = taint.key ?? '';
+    for (const complaint of qualifiedNameComplaints(key)) causes.push(invalidValue(`${path}.key`, key, complaint));
+    const value = taint.value ?? '';
+    for (const complaint of labelValueComplaints(value)) causes.push(invalidValue(`${path}.value`, value, complaint));
+    const effect: string = taint.effect ?? '';
+    if (effect === '') causes.push(required(`${path}.effect`));
+    else if (!TAINT_EFFECTS.includes(effect)) causes.push(notSupported(`${path}.effect`, effect, TAINT_EFFECTS));
+    const identity = `${effect}\n${key}`;
+    if (seen.has(identity)) causes.push(duplicate(path, taint, 'taints must be unique by key and effect pair'));
+    seen.add(identity);
+  }
+  return causes;
+}
+
+export const CIDR_TEXT = 'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)';
+
+function validatePodCidrs(cidrs: readonly string[]): Cause[] {
+  const causes: Cause[] = [];
+  const families = cidrs.map((cidr) => addressFamily(cidr, 'cidr'));
+  for (const [index, cidr] of cidrs.entries()) {
+    if (families[index] === undefined) causes.push(invalidValue(`spec.podCIDRs[${index}]`, cidr, CIDR_TEXT));
+  }
+  if (causes.length > 0 || cidrs.length < 2) return causes;
+  if (cidrs.length > 2 || new Set(families).size < 2) {
+    causes.push(invalidValue('spec.podCIDRs', cidrs, 'may specify no more than one CIDR for each IP family'));
+  }
+  for (const [index, cidr] of cidrs.entries()) {
+    if (cidrs.indexOf(cidr) < index) causes.push(duplicate(`spec.podCIDRs[${index}]`, cidr));
+  }
+  return causes;
+}
+
+function validateQuantities(quantities: Readonly<Record<string, string>> | undefined, field: string): Cause[] {
+  const causes: Cause[] = [];
+  for (const [name, text] of Object.entries(quantities ?? {})) {
+    const path = `${field}.${name}`;
+    const parsed = parseQuantity(String(text));
+    if (parsed.kind === 'malformed') causes.push(invalidValue(path, text, parsed.message));
+    else if (parsed.quantity.nanos < 0n) {
+      causes.push(invalidValue(path, text, 'must be greater than or equal to 0'));
+    }
+  }
+  return causes;
+}
+
+function validateStatus(node: KubeNode): Cause[] {
+  const causes = [
+    ...validateQuantities(node.status?.capacity, 'status.capacity'),
+    ...validateQuantities(node.status?.allocatable, 'status.allocatable'),
+  ];
+  const seen = new Set<string>();
+  for (const [index, address] of (node.status?.addresses ?? []).entries()) {
+    const identity = `${address.type}\n${address.address}`;
+    if (seen.has(identity)) causes.push(duplicate(`status.addresses[${index}]`, address));
+    seen.add(identity);
+  }
+  return causes;
+}
+
+/** What an update of a Node may change in its spec; the rest is as it was created. */
+const MUTABLE_SPEC = ['podCIDR', 'podCIDRs', 'providerID', 'unschedulable', 'taints'];
+
+const fixedSpec = (node: KubeNode): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(node.spec ?? {}).filter(([key]) => !MUTABLE_SPEC.includes(key)));
+
+function validateSpecUpdate(node: KubeNode, old: KubeNode): Cause[] {
+  const causes: Cause[] = [];
+  const oldCidrs = old.spec?.podCIDRs ?? [];
+  if (oldCidrs.length > 0 && !sameJson(oldCidrs, node.spec?.podCIDRs)) {
+    causes.push(forbiddenField('spec.podCIDRs', 'node updates may not change podCIDR except from "" to valid'));
+  } else if (oldCidrs.length === 0) causes.push(...validatePodCidrs(node.spec?.podCIDRs ?? []));
+  const oldProviderId = old.spec?.providerID ?? '';
+  if (oldProviderId !== '' && oldProviderId !== (node.spec?.providerID ?? '')) {
+    causes.push(forbiddenField('spec.providerID', 'node updates may not change providerID except from "" to valid'));
+  }
+  if (!sameJson(fixedSpec(node), fixedSpec(old))) {
+    causes.push(forbiddenField('[]', 'node updates may only change labels, taints, or capacity'));
+  }
+  return causes;
+}
+
+export function validateNode(node: KubeNode, old: KubeNode | undefined): Cause[] {
+  return [
+    ...validateObjectMetadata(node, old, { namespaced: false, name: subdomainName }),
+    // Upstream names the taints of the spec so; clients have come to know it.
+    ...validateTaints(node.spec?.taints, 'metadata.taints'),
+    ...(old === undefined ? validatePodCidrs(node.spec?.podCIDRs ?? []) : validateSpecUpdate(node, old)),
+    ...validateStatus(node),
+  ];
+}
