@@ -24,6 +24,8 @@ export interface LocalForTestOptions {
   readonly policy?: Partial<Policy>;
   /** Data of an earlier run to go on with; a fresh directory is made, and removed by stop(), when absent. */
   readonly dataDir?: string;
+  /** An engine that runs already, instead of one of its own. */
+  readonly dynamoDbEndpoint?: string;
 }
 
 export interface LocalForTest {
@@ -66,7 +68,11 @@ export async function startLocalForTest(options: LocalForTestOptions): Promise<L
   if (options.controllers === false) args.push('--no-controllers');
   const child = spawn(process.execPath, [join(ROOT, 'local', 'bin', 'start.ts'), ...args], {
     cwd: ROOT,
-    env: { ...process.env, PATH: `${join(ROOT, 'node_modules', '.bin')}:${process.env['PATH'] ?? ''}` },
+    env: {
+      ...process.env,
+      PATH: `${join(ROOT, 'node_modules', '.bin')}:${process.env['PATH'] ?? ''}`,
+      ...(options.dynamoDbEndpoint === undefined ? {} : { DYNAMODB_ENDPOINT: options.dynamoDbEndpoint }),
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';

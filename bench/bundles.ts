@@ -1,0 +1,62 @@
+/** Size of each deployed handler and the time a fresh process takes to import it. */
+import { execFile } from 'node:child_process';
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
+import { gzipSync } from 'node:zlib';
+import { readAssembly } from '../local/assembly/assembly.ts';
+import { type FunctionPlan, planLocalMode } from '../local/assembly/plan.ts';
+import { type Benchmark, percentile, rounded } from './benchmark.ts';
+
+const IMPORTS = 7;
+
+export const bundles: Benchmark = {
+  name: 'bundles',
+  about: 'bundle size and import time of each handler, from cdk.out (run npm run synth first)',
+  async run(report) {
+    const plan = planLocalMode(readAssembly('cdk.out'), {
+      region: 'eu-central-1',
+      accountId: '000000000000',
+      apiUrl: 'https://127.0.0.1:6443',
+      parameters: {},
+    });
+    for (const handler of plan.functions) {
+      const entry = entryOf(handler);
+      const times: number[] = [];
+      for (let round = 0; round < IMPORTS; round += 1) times.push(await importMs(entry, handler.environment));
+      report({
+        function: handler.name,
+        sizeBytes: statSync(entry).size,
+        gzipBytes: gzipSync(readFileSync(entry)).length,
+        importMedianMs: rounded(percentile(times, 0.5)),
+        importMaxMs: rounded(Math.max(...times)),
+      });
+    }
+  },
+};
+
+function entryOf(handler: FunctionPlan): string {
+  const module = handler.handler.split('.')[0]!;
+  for (const extension of ['mjs', 'js', 'cjs']) {
+    const file = join(handler.codePath, `${module}.${extension}`);
+    if (statSync(file, { throwIfNoEntry: false }) !== undefined) return file;
+  }
+  throw new Error(`${handler.name}: no ${module}.mjs in ${handler.codePath}`);
+}
+
+/** In a process of its own: a second import in one process is served from the cache. */
+async function importMs(entry: string, environment: Readonly<Record<string, string>>): Promise<number> {
+  const script = `const t = performance.now(); await import(${JSON.stringify(pathToFileURL(entry).href)});
+    process.stdout.write('\\n' + String(performance.now() - t) + '\\n'); process.exit(0)`;
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script], {
+    env: {
+      AWS_REGION: 'eu-central-1',
+      AWS_ACCESS_KEY_ID: 'bench',
+      AWS_SECRET_ACCESS_KEY: 'bench',
+      ...environment,
+    },
+    timeout: 30_000,
+  });
+  return Number(stdout.trim().split('\n').at(-1));
+}

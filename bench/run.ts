@@ -1,0 +1,41 @@
+/**
+ * npm run bench -- [NAME…]
+ *
+ * Runs the named benchmarks, or all, and prints their figures as JSON lines: {"bench": NAME, …figures}.
+ */
+import { availableParallelism, cpus } from 'node:os';
+import type { Benchmark } from './benchmark.ts';
+import { bundles } from './bundles.ts';
+import { detection } from './detection.ts';
+import { heartbeat } from './heartbeat.ts';
+
+const BENCHMARKS: readonly Benchmark[] = [bundles, heartbeat, detection];
+
+async function run(names: readonly string[]): Promise<number> {
+  if (names.includes('--help')) {
+    for (const { name, about } of BENCHMARKS) console.log(`${name}: ${about}`);
+    return 0;
+  }
+  const unknown = names.filter((name) => !BENCHMARKS.some((benchmark) => benchmark.name === name));
+  if (unknown.length > 0) {
+    console.error(
+      `no such benchmark: ${unknown.join(', ')}; there are ${BENCHMARKS.map(({ name }) => name).join(', ')}`,
+    );
+    return 2;
+  }
+  const print = (line: Record<string, unknown>): void => console.log(JSON.stringify(line));
+  print({ bench: 'machine', node: process.version, cpu: cpus()[0]?.model, cores: availableParallelism() });
+  let failed = 0;
+  for (const benchmark of BENCHMARKS) {
+    if (names.length > 0 && !names.includes(benchmark.name)) continue;
+    try {
+      await benchmark.run((figures) => print({ bench: benchmark.name, ...figures }));
+    } catch (cause) {
+      failed += 1;
+      console.error(`${benchmark.name} could not be measured:`, cause);
+    }
+  }
+  return failed === 0 ? 0 : 1;
+}
+
+process.exitCode = await run(process.argv.slice(2));
