@@ -62,6 +62,12 @@ describe('config', () => {
     }
   });
 
+  it('with a forgotten variable does not compile where it is filled', () => {
+    // @ts-expect-error OBJECTS_TABLE and CONTROL_TABLE are missing
+    const forgotten: ApiEnvironment = heartbeat;
+    expect(() => loadConfig(apiConfig, forgotten)).toThrow(ConfigError);
+  });
+
   it('names every missing variable at once', () => {
     const faults = faultsOf(() => loadConfig(apiConfig, {}));
     expect(faults.map((fault) => fault.variable).sort()).toEqual(Object.keys(api).sort());
