@@ -1,0 +1,127 @@
+import { describe, expect, it } from 'vitest';
+import { isJsonObject, type JsonObject } from '../wire/json-value.ts';
+import { createOpenApi, OPENAPI_V2, type OpenApiResource } from './openapi.ts';
+
+const verbs = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
+const statusPart = { name: 'status', verbs: ['get', 'patch', 'update'] };
+const nodes: OpenApiResource = {
+  ...{ group: '', version: 'v1', resource: 'nodes', kind: 'Node', namespaced: false, verbs },
+  subresources: [statusPart],
+};
+const pods: OpenApiResource = {
+  ...{ group: '', version: 'v1', resource: 'pods', kind: 'Pod', namespaced: true, verbs },
+  subresources: [statusPart, { name: 'eviction', kind: 'Eviction', group: 'policy', version: 'v1', verbs: ['create'] }],
+};
+const leases: OpenApiResource = {
+  ...{ group: 'coordination.k8s.io', version: 'v1', resource: 'leases', kind: 'Lease', namespaced: true, verbs },
+  subresources: [],
+};
+const reviews: OpenApiResource = {
+  ...{
+    group: 'authorization.k8s.io',
+    version: 'v1',
+    resource: 'selfsubjectaccessreviews',
+    kind: 'SelfSubjectAccessReview',
+  },
+  ...{ namespaced: false, verbs: ['create'], subresources: [] },
+};
+
+const hash = (body: string): string => `h${body.length}`;
+const made = (pathPrefix = '') =>
+  createOpenApi({ resources: [nodes, pods, leases, reviews], serverVersion: 'v1.32.0', hash, pathPrefix });
+const documentOf = (path: string): JsonObject => JSON.parse(made().document(path)?.body ?? 'null') as JsonObject;
+
+const at = (value: unknown, ...path: string[]): unknown =>
+  path.reduce<unknown>(
+    (inner, key) => (isJsonObject(inner) || Array.isArray(inner) ? (inner as JsonObject)[key] : undefined),
+    value,
+  );
+
+describe('createOpenApi', () => {
+  it('lists each group version with a URL that changes with its document', () => {
+    const api = made('/prod');
+    const body = api.document('api/v1')?.body ?? '';
+    expect(JSON.parse(api.index().body)).toMatchObject({
+      paths: {
+        'api/v1': { serverRelativeURL: `/prod/openapi/v3/api/v1?hash=${hash(body)}` },
+        'apis/authorization.k8s.io/v1': {},
+        'apis/coordination.k8s.io/v1': {},
+      },
+    });
+    expect(api.document('apis/none/v1')).toBeUndefined();
+  });
+
+  it('makes a document once', () => {
+    const api = made();
+    expect(api.document('api/v1')).toBe(api.document('api/v1'));
+    expect(api.index()).toBe(api.index());
+  });
+
+  it('offers fieldValidation, dryRun and fieldManager on every write, which lets kubectl rely on the server', () => {
+    const paths = at(documentOf('api/v1'), 'paths');
+    for (const [path, action] of [
+      ['/api/v1/nodes', 'post'],
+      ['/api/v1/nodes/{name}', 'put'],
+      ['/api/v1/nodes/{name}', 'patch'],
+      ['/api/v1/nodes/{name}/status', 'patch'],
+      ['/api/v1/namespaces/{namespace}/pods/{name}', 'patch'],
+    ] as const) {
+      const names = (at(paths, path, action, 'parameters') as { name: string }[]).map(({ name }) => name);
+      expect(names).toEqual(expect.arrayContaining(['fieldValidation', 'dryRun', 'fieldManager']));
+    }
+  });
+
+  it('ties paths to kinds and actions', () => {
+    const paths = at(documentOf('api/v1'), 'paths');
+    expect(at(paths, '/api/v1/nodes/{name}', 'patch')).toMatchObject({
+      'x-kubernetes-action': 'patch',
+      'x-kubernetes-group-version-kind': { group: '', version: 'v1', kind: 'Node' },
+    });
+    expect(at(paths, '/api/v1/namespaces/{namespace}/pods/{name}/eviction', 'post')).toMatchObject({
+      'x-kubernetes-action': 'post',
+      'x-kubernetes-group-version-kind': { group: 'policy', version: 'v1', kind: 'Eviction' },
+    });
+    expect(at(paths, '/api/v1/pods', 'get', 'x-kubernetes-action')).toBe('list');
+    expect(at(paths, '/api/v1/pods', 'post')).toBeUndefined();
+    const review = at(documentOf('apis/authorization.k8s.io/v1'), 'paths');
+    expect(Object.keys(review as JsonObject)).toEqual(['/apis/authorization.k8s.io/v1/selfsubjectaccessreviews']);
+  });
+
+  it('describes kinds and fields, merge keys included', () => {
+    const schemas = at(documentOf('api/v1'), 'components', 'schemas');
+    expect(at(schemas, 'io.k8s.api.core.v1.Node', 'x-kubernetes-group-version-kind')).toEqual([
+      { group: '', version: 'v1', kind: 'Node' },
+    ]);
+    expect(at(schemas, 'io.k8s.api.core.v1.Taint')).toMatchObject({
+      required: ['key', 'effect'],
+      properties: { effect: { enum: ['NoSchedule', 'PreferNoSchedule', 'NoExecute'] } },
+    });
+    expect(at(schemas, 'io.k8s.api.core.v1.NodeStatus', 'properties', 'conditions')).toMatchObject({
+      'x-kubernetes-list-type': 'map',
+      'x-kubernetes-list-map-keys': ['type'],
+      'x-kubernetes-patch-strategy': 'merge',
+      'x-kubernetes-patch-merge-key': 'type',
+    });
+  });
+
+  it('refers to nothing that is not there', () => {
+    for (const path of ['api/v1', 'apis/coordination.k8s.io/v1', 'apis/authorization.k8s.io/v1']) {
+      const document = documentOf(path);
+      const known = Object.keys(at(document, 'components', 'schemas') as JsonObject);
+      const refs = [...JSON.stringify(document).matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)];
+      expect(refs.length).toBeGreaterThan(0);
+      expect(refs.map(([, name]) => name).filter((name) => !known.includes(name ?? ''))).toEqual([]);
+    }
+  });
+
+  it('gives every operation a name of its own', () => {
+    const ids = [...(made().document('api/v1')?.body ?? '').matchAll(/"operationId":"([^"]+)"/g)].map(([, id]) => id);
+    expect(ids.length).toBeGreaterThan(20);
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+
+  it('answers version 2 with an empty protobuf document', () => {
+    expect(OPENAPI_V2.body).toHaveLength(0);
+    expect(OPENAPI_V2.contentType).toMatch(/protobuf$/);
+  });
+});

@@ -1,0 +1,86 @@
+import { schemaOf as schemaOfKind } from '../schema/kinds.ts';
+import { Components } from './components.ts';
+import { groupVersionPath, type OpenApiResource, resourcePaths, type SchemaOf } from './paths.ts';
+
+export type { OpenApiResource } from './paths.ts';
+
+/** One OpenAPI v3 document, ready to send as `application/json`. */
+export interface OpenApiDocument {
+  readonly body: string;
+  /** Stands in the URL the index gives, so that the document may be cached for ever, and serves as its ETag. */
+  readonly hash: string;
+}
+
+export interface OpenApi {
+  /** Answer to `/openapi/v3`: the group versions and where their documents are. */
+  index(): OpenApiDocument;
+  /** Answer to `/openapi/v3/<path>`, path as in `api/v1` or `apis/coordination.k8s.io/v1`. */
+  document(path: string): OpenApiDocument | undefined;
+}
+
+/**
+ * Answer to `/openapi/v2`: a document without definitions, which in protobuf is no byte at all. kubectl before 1.29
+ * needs one to exist and then leaves validation to the server; a JSON one it could not read.
+ */
+export const OPENAPI_V2 = {
+  contentType: 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf',
+  body: new Uint8Array(),
+} as const;
+
+export interface OpenApiSettings {
+  readonly resources: readonly OpenApiResource[];
+  /** Version of this server, shown in the documents. */
+  readonly serverVersion: string;
+  /** Digest of a text, safe in a URL. */
+  readonly hash: (text: string) => string;
+  /** Path the server lives under, such as `/prod`; '' for none. */
+  readonly pathPrefix?: string;
+  readonly schemaOf?: SchemaOf;
+}
+
+/** OpenAPI v3 for the resources given. Documents are made when first asked for, then kept. */
+export function createOpenApi(settings: OpenApiSettings): OpenApi {
+  const { resources, serverVersion, hash, pathPrefix = '', schemaOf = schemaOfKind } = settings;
+  const byPath = Map.groupBy(resources, ({ group, version }) => groupVersionPath(group, version));
+  const documents = new Map<string, OpenApiDocument>();
+  let index: OpenApiDocument | undefined;
+
+  const seal = (content: unknown): OpenApiDocument => {
+    const body = JSON.stringify(content);
+    return { body, hash: hash(body) };
+  };
+
+  const document = (path: string): OpenApiDocument | undefined => {
+    const kept = documents.get(path);
+    if (kept !== undefined) return kept;
+    const ofGroup = byPath.get(path);
+    if (ofGroup === undefined) return undefined;
+    const components = new Components();
+    const paths = Object.assign({}, ...ofGroup.map((resource) => resourcePaths(resource, schemaOf, components)));
+    const made = seal({
+      openapi: '3.0.0',
+      info: { title: 'Nodekeeper', version: serverVersion },
+      paths,
+      components: { schemas: components.schemas },
+    });
+    documents.set(path, made);
+    return made;
+  };
+
+  return {
+    document,
+    index() {
+      index ??= seal({
+        paths: Object.fromEntries(
+          [...byPath.keys()]
+            .sort()
+            .map((path) => [
+              path,
+              { serverRelativeURL: `${pathPrefix}/openapi/v3/${path}?hash=${document(path)?.hash ?? ''}` },
+            ]),
+        ),
+      });
+      return index;
+    },
+  };
+}
