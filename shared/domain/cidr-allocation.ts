@@ -1,0 +1,190 @@
+/**
+ * Which pod CIDRs a node gets: one block from each cluster CIDR, in their order.
+ *
+ * An allocation is all or nothing: when a later set is full, what was taken from earlier ones is given back, and a bad CIDR
+ * on one node is reported on that node and stops nobody else (D8 in docs/deviations.md).
+ * Source: pkg/controller/nodeipam/ipam/range_allocator.go, cidr_allocator.go.
+ */
+import { type Cidr, formatCidr, overlaps, parseCidr } from './cidr.ts';
+import { allocateNext, type CidrMark, type CidrSet, createCidrSet, occupy, release } from './cidr-set.ts';
+import type { EventText } from './pod-eviction.ts';
+import type { Policy } from './policy.ts';
+
+/** `source.component` of the events of this controller. */
+export const CIDR_ALLOCATOR_COMPONENT = 'cidrAllocator';
+/** Writes of podCIDRs that are tried at once before the node is put back. */
+export const CIDR_WRITE_TRIES_MAX = 3;
+
+export type CidrPolicy = Pick<
+  Policy,
+  'clusterCIDRs' | 'serviceClusterIPRanges' | 'nodeCIDRMaskSizeIPv4' | 'nodeCIDRMaskSizeIPv6'
+>;
+
+export type CidrSetsCreation =
+  /** No cluster CIDR: allocation is off. */
+  | { readonly kind: 'off' }
+  | { readonly kind: 'created'; readonly sets: readonly CidrSet[] }
+  /** The configuration cannot work; every fault of it. */
+  | { readonly kind: 'refused'; readonly reasons: readonly string[] };
+
+/** The sets as configured, with every overlapping service range marked as used in each of them. */
+export function createCidrSets(policy: CidrPolicy): CidrSetsCreation {
+  if (policy.clusterCIDRs.length === 0) return { kind: 'off' };
+  const reasons: string[] = [];
+  const parsed = (texts: readonly string[], what: string): Cidr[] =>
+    texts.flatMap((text) => {
+      const cidr = parseCidr(text);
+      if (cidr === undefined) reasons.push(`${what} ${JSON.stringify(text)} is no CIDR`);
+      return cidr ?? [];
+    });
+  const clusters = parsed(policy.clusterCIDRs, 'cluster CIDR');
+  const serviceRanges = parsed(policy.serviceClusterIPRanges, 'service range');
+  if (clusters.length > 2) reasons.push('at most two cluster CIDRs');
+  if (clusters.length === 2 && clusters[0]?.family === clusters[1]?.family) {
+    reasons.push('two cluster CIDRs must be one of each family');
+  }
+  const sets: CidrSet[] = [];
+  for (const cluster of clusters) {
+    const nodePrefix = cluster.family === 4 ? policy.nodeCIDRMaskSizeIPv4 : policy.nodeCIDRMaskSizeIPv6;
+    const creation = createCidrSet(cluster, nodePrefix);
+    if (creation.kind === 'refused') {
+      reasons.push(creation.reason);
+      continue;
+    }
+    let set = creation.set;
+    for (const range of serviceRanges) {
+      const marked = overlaps(cluster, range) ? occupy(set, range) : undefined;
+      if (marked?.kind === 'marked') set = marked.set;
+    }
+    sets.push(set);
+  }
+  return reasons.length > 0 ? { kind: 'refused', reasons } : { kind: 'created', sets };
+}
+
+export interface NodeCidrs {
+  readonly nodeName: string;
+  readonly podCIDRs: readonly string[];
+}
+
+export interface CidrFault {
+  readonly nodeName: string;
+  readonly reason: string;
+  readonly event: EventText;
+}
+
+const fault = (nodeName: string, reason: string): CidrFault => ({
+  nodeName,
+  reason,
+  event: { type: 'Warning', reason: 'InvalidPodCIDR', message: `Node ${nodeName}: ${reason}` },
+});
+
+function markNode(
+  sets: readonly CidrSet[],
+  { nodeName, podCIDRs }: NodeCidrs,
+  apply: (set: CidrSet, cidr: Cidr) => CidrMark,
+): { readonly sets: readonly CidrSet[]; readonly faults: readonly CidrFault[] } {
+  const next = [...sets];
+  const faults: CidrFault[] = [];
+  for (const [index, text] of podCIDRs.entries()) {
+    const set = next[index];
+    if (set === undefined) {
+      faults.push(fault(nodeName, `pod CIDR ${text} is number ${index + 1}, there are ${sets.length} cluster CIDRs`));
+      continue;
+    }
+    const cidr = parseCidr(text);
+    if (cidr === undefined) {
+      faults.push(fault(nodeName, `pod CIDR ${JSON.stringify(text)} is no CIDR`));
+      continue;
+    }
+    const marked = apply(set, cidr);
+    if (marked.kind === 'outOfRange') {
+      faults.push(fault(nodeName, `pod CIDR ${text} is not in cluster CIDR ${formatCidr(set.cluster)}`));
+    } else {
+      next[index] = marked.set;
+    }
+  }
+  return { sets: next, faults };
+}
+
+/** Marks the CIDRs that nodes have, index by index; each that cannot be marked is a fault of its node only. */
+export function occupyNodes(
+  sets: readonly CidrSet[],
+  nodes: readonly NodeCidrs[],
+): { readonly sets: readonly CidrSet[]; readonly faults: readonly CidrFault[] } {
+  let current = sets;
+  const faults: CidrFault[] = [];
+  for (const node of nodes) {
+    const marked = markNode(current, node, occupy);
+    current = marked.sets;
+    faults.push(...marked.faults);
+  }
+  return { sets: current, faults };
+}
+
+/** Frees the CIDRs of a node that is being deleted; a bad one is reported and the others are freed all the same. */
+export const releaseNode = (sets: readonly CidrSet[], node: NodeCidrs) => markNode(sets, node, release);
+
+export type NodeAllocation =
+  /** The node has CIDRs: they are marked (again). */
+  | { readonly kind: 'occupied'; readonly sets: readonly CidrSet[]; readonly faults: readonly CidrFault[] }
+  | {
+      readonly kind: 'allocated';
+      /** For spec.podCIDRs; spec.podCIDR is the first of them. */
+      readonly podCIDRs: readonly [string, ...string[]];
+      readonly sets: readonly CidrSet[];
+      /** Used blocks passed over in each set: the metric allocation_tries_per_request. */
+      readonly skipped: readonly number[];
+    }
+  /** A set is full; nothing was taken from any. */
+  | { readonly kind: 'exhausted'; readonly reason: string; readonly event: EventText };
+
+const nodeEvent = (nodeName: string, reason: string): EventText => ({
+  type: 'Warning',
+  reason,
+  message: `Node ${nodeName} status is now: ${reason}`,
+});
+
+/** What to do about a node that was added or changed. */
+export function allocateForNode(sets: readonly CidrSet[], node: NodeCidrs): NodeAllocation {
+  if (node.podCIDRs.length > 0) return { kind: 'occupied', ...markNode(sets, node, occupy) };
+  const podCIDRs: string[] = [];
+  const next: CidrSet[] = [];
+  const skipped: number[] = [];
+  for (const set of sets) {
+    const allocation = allocateNext(set);
+    if (allocation.kind === 'full') {
+      return {
+        kind: 'exhausted',
+        reason: `cluster CIDR ${formatCidr(set.cluster)} has no free block`,
+        event: nodeEvent(node.nodeName, 'CIDRNotAvailable'),
+      };
+    }
+    podCIDRs.push(formatCidr(allocation.cidr));
+    next.push(allocation.set);
+    skipped.push(allocation.skipped);
+  }
+  const [first, ...rest] = podCIDRs;
+  if (first === undefined) return { kind: 'occupied', sets, faults: [] };
+  return { kind: 'allocated', podCIDRs: [first, ...rest], sets: next, skipped };
+}
+
+/**
+ * What to do with blocks taken for a node, once the node was read again before the write: somebody may have been faster.
+ */
+export function decideCidrWrite(onNode: readonly string[], taken: readonly string[]): 'patch' | 'done' | 'giveBack' {
+  if (onNode.length === 0) return 'patch';
+  const same = onNode.length === taken.length && onNode.every((cidr, index) => cidr === taken[index]);
+  return same ? 'done' : 'giveBack';
+}
+
+/**
+ * After the last of CIDR_WRITE_TRIES_MAX failed writes. A write that timed out may have happened: its blocks are kept,
+ * and the next look at the node settles it.
+ */
+export const afterFailedCidrWrite = (
+  nodeName: string,
+  lastFault: 'timeout' | 'other',
+): { readonly blocks: 'keep' | 'giveBack'; readonly event: EventText } => ({
+  blocks: lastFault === 'timeout' ? 'keep' : 'giveBack',
+  event: nodeEvent(nodeName, 'CIDRAssignmentFailed'),
+});

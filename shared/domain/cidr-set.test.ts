@@ -1,0 +1,86 @@
+import { describe, expect, it } from 'vitest';
+import { formatCidr, parseCidr } from './cidr.ts';
+import {
+  allocateNext,
+  blocksOf,
+  type CidrSet,
+  createCidrSet,
+  occupy,
+  restoreCidrSet,
+  storeCidrSet,
+} from './cidr-set.ts';
+
+function cidr(text: string) {
+  const parsed = parseCidr(text);
+  if (parsed === undefined) throw new Error(text);
+  return parsed;
+}
+function setOf(text: string, nodePrefix: number): CidrSet {
+  const creation = createCidrSet(cidr(text), nodePrefix);
+  if (creation.kind === 'refused') throw new Error(creation.reason);
+  return creation.set;
+}
+
+describe('createCidrSet', () => {
+  it.each([
+    ['10.0.0.0/16', 15, 'a node’s block is larger than the cluster'],
+    ['10.0.0.0/16', 33, 'no such prefix length'],
+    ['10.0.0.0/4', 32, 'the masks are more than 24 bits apart'],
+    ['fd00::/47', 64, 'the masks are more than 16 bits apart'],
+  ])('refuses %s with node mask %d', (text, nodePrefix, why) => {
+    expect(createCidrSet(cidr(text), nodePrefix)).toMatchObject({
+      kind: 'refused',
+      reason: expect.stringContaining(why),
+    });
+  });
+});
+
+describe('allocateNext', () => {
+  it('leaves the set it was given as it is', () => {
+    const set = setOf('10.0.0.0/30', 32);
+    allocateNext(set);
+    expect(set.usedCount).toBe(0);
+    expect([...set.bitmap]).toEqual([0]);
+  });
+
+  it('hands a freed block out again only after a round', () => {
+    let set = setOf('10.0.0.0/30', 32);
+    const next = (): string => {
+      const allocation = allocateNext(set);
+      if (allocation.kind === 'full') return 'full';
+      set = allocation.set;
+      return formatCidr(allocation.cidr);
+    };
+    expect([next(), next()]).toEqual(['10.0.0.0/32', '10.0.0.1/32']);
+    set = { ...set, bitmap: Uint8Array.of(0b10), usedCount: 1 };
+    expect([next(), next(), next(), next()]).toEqual(['10.0.0.2/32', '10.0.0.3/32', '10.0.0.0/32', 'full']);
+  });
+
+  it('counts the used blocks it passed over', () => {
+    const marked = occupy(setOf('10.0.0.0/24', 28), cidr('10.0.0.0/26'));
+    if (marked.kind !== 'marked') throw new Error(marked.kind);
+    expect(allocateNext(marked.set)).toMatchObject({ index: 4, skipped: 4 });
+  });
+});
+
+describe('blocksOf', () => {
+  it('knows nothing of another family', () => {
+    expect(blocksOf(setOf('10.0.0.0/16', 24), cidr('::/0'))).toBeUndefined();
+  });
+});
+
+describe('storeCidrSet', () => {
+  it('comes back with counts and cursor, and only into the same configuration', () => {
+    const empty = setOf('10.0.0.0/16', 24);
+    const allocation = allocateNext(empty);
+    if (allocation.kind !== 'allocated') throw new Error(allocation.kind);
+    const marked = occupy(allocation.set, cidr('10.0.40.0/21'));
+    if (marked.kind !== 'marked') throw new Error(marked.kind);
+    const stored = storeCidrSet(marked.set);
+    expect(stored.bitmap).toBe('AQAAAAD/');
+    expect(restoreCidrSet(empty, stored)).toEqual(marked.set);
+    expect(restoreCidrSet(setOf('10.0.0.0/16', 25), stored)).toBeUndefined();
+    expect(restoreCidrSet(setOf('10.1.0.0/16', 24), stored)).toBeUndefined();
+    expect(restoreCidrSet(empty, storeCidrSet(empty))).toEqual(empty);
+  });
+});

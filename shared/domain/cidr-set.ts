@@ -1,0 +1,204 @@
+/**
+ * The blocks of one cluster CIDR, handed out one a node: a bitmap and a cursor. Values do not change; every operation
+ * returns the set that follows, so that half-done work is dropped by not keeping it (D8).
+ *
+ * Allocation goes round robin: it starts at the cursor and wraps, so a freed block rests for as long as it can before
+ * another node gets it. Source: pkg/controller/nodeipam/ipam/cidrset/cidr_set.go.
+ */
+import { addressBits, type Cidr, formatCidr, lastAddress, overlaps } from './cidr.ts';
+
+/** IPv6 sets larger than this are refused, as upstream does. Bits. */
+const IPV6_DIFFERENCE_MAX = 16;
+/** Upstream has no limit for IPv4; ours keeps a map within 2 MiB. Bits. */
+const IPV4_DIFFERENCE_MAX = 24;
+
+export interface CidrSet {
+  readonly cluster: Cidr;
+  /** Prefix length of a node's block. */
+  readonly nodePrefix: number;
+  /** Number of blocks. */
+  readonly size: number;
+  /** Bit `i % 8` of byte `i / 8` is set when block i is used. */
+  readonly bitmap: Uint8Array;
+  readonly usedCount: number;
+  /** Where the next allocation begins to look. */
+  readonly cursor: number;
+  /** Blocks that became used, and free, since the set was made. */
+  readonly allocationsTotal: number;
+  readonly releasesTotal: number;
+}
+
+export type CidrSetCreation =
+  | { readonly kind: 'created'; readonly set: CidrSet }
+  | { readonly kind: 'refused'; readonly reason: string };
+
+export function createCidrSet(cluster: Cidr, nodePrefix: number): CidrSetCreation {
+  const refused = (why: string): CidrSetCreation => ({
+    kind: 'refused',
+    reason: `cluster CIDR ${formatCidr(cluster)} with node mask ${nodePrefix}: ${why}`,
+  });
+  if (!Number.isInteger(nodePrefix) || nodePrefix > addressBits(cluster.family)) {
+    return refused('no such prefix length');
+  }
+  if (nodePrefix < cluster.prefix) return refused('a node’s block is larger than the cluster');
+  const difference = nodePrefix - cluster.prefix;
+  const differenceMax = cluster.family === 4 ? IPV4_DIFFERENCE_MAX : IPV6_DIFFERENCE_MAX;
+  if (difference > differenceMax) return refused(`the masks are more than ${differenceMax} bits apart`);
+  const size = 2 ** difference;
+  return {
+    kind: 'created',
+    set: {
+      cluster,
+      nodePrefix,
+      size,
+      bitmap: new Uint8Array(Math.ceil(size / 8)),
+      usedCount: 0,
+      cursor: 0,
+      allocationsTotal: 0,
+      releasesTotal: 0,
+    },
+  };
+}
+
+const isUsedIn = (bitmap: Uint8Array, index: number): boolean => (((bitmap[index >> 3] ?? 0) >> (index & 7)) & 1) === 1;
+
+export const isUsed = (set: CidrSet, index: number): boolean => isUsedIn(set.bitmap, index);
+
+/** Block i of the set: the cluster's base + i blocks. */
+export function blockAt(set: CidrSet, index: number): Cidr {
+  const { family, first } = set.cluster;
+  const shift = BigInt(addressBits(family) - set.nodePrefix);
+  return { family, first: first + (BigInt(index) << shift), prefix: set.nodePrefix };
+}
+
+/**
+ * The blocks that a CIDR touches, first and last; undefined when it is out of range. One as wide as the cluster or wider
+ * touches all; one smaller than a block touches the block that holds it.
+ */
+export function blocksOf(set: CidrSet, cidr: Cidr): { readonly first: number; readonly last: number } | undefined {
+  if (!overlaps(set.cluster, cidr)) return undefined;
+  if (cidr.prefix <= set.cluster.prefix) return { first: 0, last: set.size - 1 };
+  const shift = BigInt(addressBits(cidr.family) - set.nodePrefix);
+  const indexOf = (address: bigint): number => Number((address - set.cluster.first) >> shift);
+  return { first: indexOf(cidr.first), last: indexOf(lastAddress(cidr)) };
+}
+
+export type CidrAllocation =
+  | {
+      readonly kind: 'allocated';
+      readonly cidr: Cidr;
+      readonly index: number;
+      /** Used blocks that were passed over. */
+      readonly skipped: number;
+      readonly set: CidrSet;
+    }
+  | { readonly kind: 'full' };
+
+/** Takes the first free block from the cursor on, wrapping; the cursor then stands behind it. */
+export function allocateNext(set: CidrSet): CidrAllocation {
+  if (set.usedCount >= set.size) return { kind: 'full' };
+  let skipped = 0;
+  let index = set.cursor;
+  while (isUsed(set, index)) {
+    skipped += 1;
+    index = (index + 1) % set.size;
+  }
+  const bitmap = set.bitmap.slice();
+  bitmap[index >> 3] = (bitmap[index >> 3] ?? 0) | (1 << (index & 7));
+  return {
+    kind: 'allocated',
+    cidr: blockAt(set, index),
+    index,
+    skipped,
+    set: {
+      ...set,
+      bitmap,
+      usedCount: set.usedCount + 1,
+      cursor: (index + 1) % set.size,
+      allocationsTotal: set.allocationsTotal + 1,
+    },
+  };
+}
+
+export type CidrMark =
+  /** `changed`: blocks that really flipped; a repetition flips none. */
+  { readonly kind: 'marked'; readonly changed: number; readonly set: CidrSet } | { readonly kind: 'outOfRange' };
+
+function mark(set: CidrSet, cidr: Cidr, used: boolean): CidrMark {
+  const blocks = blocksOf(set, cidr);
+  if (blocks === undefined) return { kind: 'outOfRange' };
+  const bitmap = set.bitmap.slice();
+  let changed = 0;
+  for (let index = blocks.first; index <= blocks.last; index += 1) {
+    if (isUsedIn(bitmap, index) === used) continue;
+    bitmap[index >> 3] = (bitmap[index >> 3] ?? 0) ^ (1 << (index & 7));
+    changed += 1;
+  }
+  if (changed === 0) return { kind: 'marked', changed, set };
+  const counts = used
+    ? { usedCount: set.usedCount + changed, allocationsTotal: set.allocationsTotal + changed }
+    : { usedCount: set.usedCount - changed, releasesTotal: set.releasesTotal + changed };
+  return { kind: 'marked', changed, set: { ...set, bitmap, ...counts } };
+}
+
+/** Marks every block the CIDR touches as used. Does not move the cursor. */
+export const occupy = (set: CidrSet, cidr: Cidr): CidrMark => mark(set, cidr, true);
+
+/** Marks every block the CIDR touches as free. Does not move the cursor. */
+export const release = (set: CidrSet, cidr: Cidr): CidrMark => mark(set, cidr, false);
+
+/** The figures of a set, under upstream's metric names (`cirdset` is theirs). */
+export const cidrSetMetrics = (set: CidrSet) => ({
+  clusterCIDR: formatCidr(set.cluster),
+  node_ipam_controller_cidrset_cidrs_allocations_total: set.allocationsTotal,
+  node_ipam_controller_cidrset_cidrs_releases_total: set.releasesTotal,
+  node_ipam_controller_cidrset_usage_cidrs: set.usedCount / set.size,
+  node_ipam_controller_cirdset_max_cidrs: set.size,
+});
+
+/** The set as stored: base64 of the bitmap without its empty tail, which round robin leaves long in young clusters. */
+export interface StoredCidrSet {
+  readonly clusterCIDR: string;
+  readonly nodePrefix: number;
+  readonly bitmap: string;
+  readonly cursor: number;
+  readonly allocationsTotal: number;
+  readonly releasesTotal: number;
+}
+
+export function storeCidrSet(set: CidrSet): StoredCidrSet {
+  let end = set.bitmap.length;
+  while (end > 0 && set.bitmap[end - 1] === 0) end -= 1;
+  let bytes = '';
+  for (let index = 0; index < end; index += 1) bytes += String.fromCharCode(set.bitmap[index] ?? 0);
+  return {
+    clusterCIDR: formatCidr(set.cluster),
+    nodePrefix: set.nodePrefix,
+    bitmap: btoa(bytes),
+    cursor: set.cursor,
+    allocationsTotal: set.allocationsTotal,
+    releasesTotal: set.releasesTotal,
+  };
+}
+
+const bitsIn = (byte: number): number => {
+  let bits = 0;
+  for (let rest = byte; rest !== 0; rest &= rest - 1) bits += 1;
+  return bits;
+};
+
+/** The stored state put into an empty set; undefined when it belongs to another cluster CIDR or node mask. */
+export function restoreCidrSet(empty: CidrSet, stored: StoredCidrSet): CidrSet | undefined {
+  if (stored.clusterCIDR !== formatCidr(empty.cluster) || stored.nodePrefix !== empty.nodePrefix) return undefined;
+  const bytes = atob(stored.bitmap);
+  if (bytes.length > empty.bitmap.length || stored.cursor >= empty.size) return undefined;
+  const bitmap = new Uint8Array(empty.bitmap.length);
+  let usedCount = 0;
+  for (let index = 0; index < bytes.length; index += 1) {
+    const byte = bytes.charCodeAt(index);
+    bitmap[index] = byte;
+    usedCount += bitsIn(byte);
+  }
+  const { cursor, allocationsTotal, releasesTotal } = stored;
+  return { ...empty, bitmap, usedCount, cursor, allocationsTotal, releasesTotal };
+}

@@ -1,0 +1,151 @@
+/** Area RA: pod CIDRs of nodes. */
+import { describe, expect, it } from 'vitest';
+import {
+  afterFailedCidrWrite,
+  allocateForNode,
+  type CidrPolicy,
+  createCidrSets,
+  occupyNodes,
+  releaseNode,
+} from '../../shared/domain/cidr-allocation.ts';
+import { type CidrSet, occupy } from '../../shared/domain/cidr-set.ts';
+import { defaultPolicy } from '../../shared/domain/policy.ts';
+import { cidr } from '../support/cidr-sets.ts';
+
+function start(clusterCIDRs: string[], over: Partial<CidrPolicy> = {}): readonly CidrSet[] {
+  const creation = createCidrSets({ ...defaultPolicy, clusterCIDRs, ...over });
+  if (creation.kind !== 'created') throw new Error(JSON.stringify(creation));
+  return creation.sets;
+}
+
+/** podCIDRs a new node gets, or the reason of its event. */
+function add(sets: readonly CidrSet[], nodeName = 'node0') {
+  const outcome = allocateForNode(sets, { nodeName, podCIDRs: [] });
+  if (outcome.kind === 'allocated') return { sets: outcome.sets, got: outcome.podCIDRs };
+  return { sets, got: outcome.kind === 'exhausted' ? outcome.event.reason : outcome.kind };
+}
+
+function occupyAll(sets: readonly CidrSet[], texts: readonly string[]): readonly CidrSet[] {
+  let [set] = sets;
+  for (const text of texts) {
+    const marked = set === undefined ? undefined : occupy(set, cidr(text));
+    if (marked?.kind !== 'marked') throw new Error(text);
+    set = marked.set;
+  }
+  return set === undefined ? [] : [set, ...sets.slice(1)];
+}
+
+describe('range allocator', () => {
+  it('RA-01 starts with a node without CIDR', () => {
+    const { faults, sets } = occupyNodes(start(['10.10.0.0/16']), [{ nodeName: 'node0', podCIDRs: [] }]);
+    expect([faults, sets[0]?.usedCount]).toEqual([[], 0]);
+  });
+
+  it('RA-03 starts with a node whose CIDR has host bits', () => {
+    const { faults, sets } = occupyNodes(start(['10.10.0.0/16']), [{ nodeName: 'node0', podCIDRs: ['10.10.0.1/24'] }]);
+    expect([faults, sets[0]?.usedCount]).toEqual([[], 1]);
+  });
+
+  it('RA-05 (ours, D8) starts although a node’s CIDR is out of range, and reports it on that node', () => {
+    const { faults, sets } = occupyNodes(start(['10.10.0.0/16']), [{ nodeName: 'node0', podCIDRs: ['172.10.0.1/24'] }]);
+    expect(faults.map(({ nodeName, reason }) => `${nodeName}: ${reason}`)).toEqual([
+      'node0: pod CIDR 172.10.0.1/24 is not in cluster CIDR 10.10.0.0/16',
+    ]);
+    expect(add(sets, 'node1').got).toEqual(['10.10.0.0/24']);
+  });
+
+  it('RA-07 (ours, D8) marks the good CIDR of a dual-stack node and reports the bad one', () => {
+    const sets = start(['10.10.0.0/16', 'ace:cab:deca::/8'], { nodeCIDRMaskSizeIPv6: 24 });
+    const outcome = occupyNodes(sets, [{ nodeName: 'node0', podCIDRs: ['172.10.0.1/24', 'a00::/86'] }]);
+    expect(outcome.faults.map(({ nodeName, reason }) => `${nodeName}: ${reason}`)).toEqual([
+      'node0: pod CIDR 172.10.0.1/24 is not in cluster CIDR 10.10.0.0/16',
+    ]);
+    expect(outcome.sets.map(({ usedCount }) => usedCount)).toEqual([0, 1]);
+  });
+
+  it('RA-09 gives the first block', () => {
+    expect(add(start(['127.123.234.0/24'], { nodeCIDRMaskSizeIPv4: 30 })).got).toEqual(['127.123.234.0/30']);
+  });
+
+  it('RA-11 passes over the service range and what is occupied', () => {
+    const sets = start(['127.123.234.0/24'], {
+      nodeCIDRMaskSizeIPv4: 30,
+      serviceClusterIPRanges: ['127.123.234.0/26'],
+    });
+    const occupied = occupyAll(
+      sets,
+      [64, 68, 72, 80].map((last) => `127.123.234.${last}/30`),
+    );
+    expect(add(occupied).got).toEqual(['127.123.234.76/30']);
+  });
+
+  it('RA-13 gives one block of each set, in their order', () => {
+    const sets = start(['ace:cab:deca::/84', '127.0.0.0/8'], {
+      nodeCIDRMaskSizeIPv6: 98,
+      nodeCIDRMaskSizeIPv4: 24,
+      serviceClusterIPRanges: ['127.123.234.0/26'],
+    });
+    expect(add(sets).got).toEqual(['ace:cab:deca::/98', '127.0.0.0/24']);
+  });
+
+  it('RA-15 fills the gap between nodes that have theirs', () => {
+    const { sets } = occupyNodes(start(['10.10.0.0/22']), [
+      { nodeName: 'node0', podCIDRs: ['10.10.0.0/24'] },
+      { nodeName: 'node1', podCIDRs: ['10.10.2.0/24'] },
+    ]);
+    expect(allocateForNode(sets, { nodeName: 'node0', podCIDRs: ['10.10.0.0/24'] }).kind).toBe('occupied');
+    expect(add(sets, 'node2').got).toEqual(['10.10.1.0/24']);
+  });
+
+  it('RA-17 gives out a block that was released', () => {
+    const full = occupyAll(start(['127.123.234.0/28'], { nodeCIDRMaskSizeIPv4: 30 }), ['127.123.234.0/28']);
+    expect(add(full).got).toBe('CIDRNotAvailable');
+    const { sets } = releaseNode(full, { nodeName: 'old', podCIDRs: ['127.123.234.4/30'] });
+    expect(add(sets).got).toEqual(['127.123.234.4/30']);
+  });
+
+  it('RA-19 (ours, D8) three failed dual-stack allocations take nothing from the set that has room', () => {
+    const sets = start(['10.0.0.0/16', 'fd00::/64'], { nodeCIDRMaskSizeIPv6: 64 });
+    const v6Full = add(sets).sets;
+    let tried = occupyAll(v6Full, ['10.0.0.0/17', '10.0.128.0/18', '10.0.192.0/19', '10.0.224.0/20']);
+    tried = occupyAll(tried, ['10.0.240.0/22', '10.0.244.0/23']);
+    expect((tried[0]?.size ?? 0) - (tried[0]?.usedCount ?? 0)).toBe(10);
+    for (let attempt = 0; attempt < 3; attempt += 1) {
+      const outcome = add(tried);
+      expect(outcome.got).toBe('CIDRNotAvailable');
+      tried = outcome.sets;
+    }
+    expect((tried[0]?.size ?? 0) - (tried[0]?.usedCount ?? 0)).toBe(10);
+  });
+
+  it('RA-21 keeps the block when the last write timed out', () => {
+    expect(afterFailedCidrWrite('node0', 'timeout')).toEqual({
+      blocks: 'keep',
+      event: {
+        type: 'Warning',
+        reason: 'CIDRAssignmentFailed',
+        message: 'Node node0 status is now: CIDRAssignmentFailed',
+      },
+    });
+  });
+
+  it('RA-23 gives the block of a deleted node out again after a round', () => {
+    const { sets } = occupyNodes(start(['10.10.0.0/16']), [{ nodeName: 'gone', podCIDRs: ['10.10.5.0/24'] }]);
+    let current = releaseNode(sets, { nodeName: 'gone', podCIDRs: ['10.10.5.0/24'] }).sets;
+    const given: string[] = [];
+    for (let index = 0; index < 256; index += 1) {
+      const outcome = add(current, `node${index}`);
+      given.push(outcome.got[0] ?? '');
+      current = outcome.sets;
+    }
+    expect(given).toContain('10.10.5.0/24');
+  });
+
+  it('RA-25 a service range wider than the cluster leaves nothing', () => {
+    expect(add(start(['10.10.0.0/16'], { serviceClusterIPRanges: ['10.0.0.0/8'] })).got).toBe('CIDRNotAvailable');
+  });
+
+  it('RA-27 the default masks are 24 and 64', () => {
+    expect(add(start(['10.0.0.0/16', '2001:db8::/48'])).got).toEqual(['10.0.0.0/24', '2001:db8::/64']);
+  });
+});

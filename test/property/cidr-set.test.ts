@@ -1,0 +1,128 @@
+/** CIDR sets: no block twice, occupy and release undo each other, nothing outside the cluster. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { addressBits, cidrOf, formatCidr, type IpFamily, overlaps, parseCidr } from '../../shared/domain/cidr.ts';
+import {
+  allocateNext,
+  blockAt,
+  blocksOf,
+  type CidrSet,
+  createCidrSet,
+  isUsed,
+  occupy,
+  release,
+  restoreCidrSet,
+  storeCidrSet,
+} from '../../shared/domain/cidr-set.ts';
+
+const address = (family: IpFamily) =>
+  fc.bigInt({ min: 0n, max: (1n << BigInt(addressBits(family))) - 1n }).map((value) => ({ family, value }));
+
+const anyCidr = fc
+  .constantFrom<IpFamily>(4, 6)
+  .chain((family) => fc.tuple(address(family), fc.integer({ min: 0, max: addressBits(family) })))
+  .map(([first, prefix]) => cidrOf(first, prefix));
+
+/** A small set, at most 256 blocks, of either family. */
+const anySet = fc
+  .constantFrom<IpFamily>(4, 6)
+  .chain((family) =>
+    fc.tuple(address(family), fc.integer({ min: 0, max: addressBits(family) }), fc.integer({ min: 0, max: 8 })),
+  )
+  .map(([first, prefix, difference]): CidrSet => {
+    const nodePrefix = Math.min(prefix + difference, addressBits(first.family));
+    const creation = createCidrSet(cidrOf(first, prefix), nodePrefix);
+    if (creation.kind === 'refused') throw new Error(creation.reason);
+    return creation.set;
+  });
+
+/** Steps: take the next block, or mark or free the block of that number. */
+const anyStep = fc.record({
+  kind: fc.constantFrom('allocate', 'occupy', 'release'),
+  at: fc.nat({ max: 1_000 }),
+  widen: fc.nat({ max: 3 }),
+});
+
+const usedOf = (set: CidrSet): number[] =>
+  Array.from({ length: set.size }, (_, index) => index).filter((index) => isUsed(set, index));
+
+describe('CIDR text', () => {
+  it('what is written is read back', () => {
+    fc.assert(
+      fc.property(anyCidr, (cidr) => {
+        expect(parseCidr(formatCidr(cidr))).toEqual(cidr);
+      }),
+    );
+  });
+});
+
+describe('CIDR set', () => {
+  it('never hands out a used block, and says full only when every block is used', () => {
+    fc.assert(
+      fc.property(anySet, fc.array(anyStep, { maxLength: 300 }), (empty, steps) => {
+        let set = empty;
+        const model = new Set<number>();
+        for (const { kind, at, widen } of steps) {
+          if (kind === 'allocate') {
+            const allocation = allocateNext(set);
+            if (allocation.kind === 'full') {
+              expect(model.size).toBe(set.size);
+              continue;
+            }
+            expect(model.has(allocation.index)).toBe(false);
+            expect(overlaps(set.cluster, allocation.cidr)).toBe(true);
+            model.add(allocation.index);
+            set = allocation.set;
+            continue;
+          }
+          const block = blockAt(set, at % set.size);
+          const cidr = cidrOf({ family: block.family, value: block.first }, Math.max(0, block.prefix - widen));
+          const marked = (kind === 'occupy' ? occupy : release)(set, cidr);
+          if (marked.kind === 'outOfRange') throw new Error('a block of the set is out of its range');
+          for (let index = 0; index < set.size; index += 1) {
+            if (!overlaps(blockAt(set, index), cidr)) continue;
+            if (kind === 'occupy') model.add(index);
+            else model.delete(index);
+          }
+          set = marked.set;
+        }
+        expect(usedOf(set)).toEqual([...model].toSorted((a, b) => a - b));
+        expect(set.usedCount).toBe(model.size);
+        expect(set.allocationsTotal - set.releasesTotal).toBe(model.size);
+        expect(restoreCidrSet(empty, storeCidrSet(set))).toEqual(set);
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  it('release undoes occupy on free blocks, and each repeated changes nothing', () => {
+    fc.assert(
+      fc.property(anySet, fc.nat(), fc.nat(), (set, one, other) => {
+        const taken = occupy(set, blockAt(set, one % set.size));
+        if (taken.kind !== 'marked') throw new Error(taken.kind);
+        const block = blockAt(set, other % set.size);
+        if (isUsed(taken.set, other % set.size)) return;
+        const there = occupy(taken.set, block);
+        if (there.kind !== 'marked') throw new Error(there.kind);
+        expect(occupy(there.set, block)).toEqual({ kind: 'marked', changed: 0, set: there.set });
+        const back = release(there.set, block);
+        if (back.kind !== 'marked') throw new Error(back.kind);
+        expect(back.set.bitmap).toEqual(taken.set.bitmap);
+        expect(release(back.set, block)).toEqual({ kind: 'marked', changed: 0, set: back.set });
+      }),
+    );
+  });
+
+  it('touches exactly the blocks that overlap, for any CIDR', () => {
+    fc.assert(
+      fc.property(anySet, anyCidr, (set, cidr) => {
+        const blocks = blocksOf(set, cidr);
+        const overlapping = Array.from({ length: set.size }, (_, index) => index).filter((index) =>
+          overlaps(blockAt(set, index), cidr),
+        );
+        if (blocks === undefined) expect(overlapping).toEqual([]);
+        else expect([overlapping[0], overlapping.at(-1)]).toEqual([blocks.first, blocks.last]);
+      }),
+    );
+  });
+});
