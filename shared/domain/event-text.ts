@@ -1,0 +1,40 @@
+/**
+ * Events of node-monitor, word for word as the upstream controller tells them: people grep for these.
+ * Source: pkg/controller/util/node/controller_utils.go. Node events carry the node's real uid.
+ */
+export const NODE_CONTROLLER = 'node-controller';
+
+export interface EventText {
+  readonly type: 'Normal' | 'Warning';
+  readonly reason: string;
+  readonly message: string;
+  /** source.component */
+  readonly source: string;
+}
+
+const normal = (reason: string, message: string): EventText => ({
+  type: 'Normal',
+  reason,
+  message,
+  source: NODE_CONTROLLER,
+});
+
+/** On the Node: it is watched from now on. */
+export const registeredNode = (nodeName: string): EventText =>
+  normal('RegisteredNode', `Node ${nodeName} event: Registered Node ${nodeName} in Controller`);
+
+/** On the Node: it is gone, and no longer watched. */
+export const removingNode = (nodeName: string): EventText =>
+  normal('RemovingNode', `Node ${nodeName} event: Removing Node ${nodeName} from Controller`);
+
+/** On the Node: only when we marked it, not when it said so itself. */
+export const nodeNotReady = (nodeName: string): EventText =>
+  normal('NodeNotReady', `Node ${nodeName} status is now: NodeNotReady`);
+
+/** On a Pod whose Ready condition was set False because of its node. */
+export const podNotReady: EventText = Object.freeze({
+  type: 'Warning',
+  reason: 'NodeNotReady',
+  message: 'Node is not ready',
+  source: NODE_CONTROLLER,
+});

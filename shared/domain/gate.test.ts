@@ -1,0 +1,83 @@
+import { describe, expect, it } from 'vitest';
+import { decideGate, type GateRecord, gateVerdict, gateVerdictFor, pathIsFailing, UNTRIED_GATE } from './gate.ts';
+import { defaultPolicy } from './policy.ts';
+
+const policy = defaultPolicy;
+/** Ticks every 5 s, one probe each; returns the records by second. */
+function ticks(outcomes: Record<number, boolean>, start: GateRecord = { ...UNTRIED_GATE, lastTickAtMs: -5_000 }) {
+  const records: Record<number, GateRecord> = {};
+  let record = start;
+  for (const [second, accepted] of Object.entries(outcomes)) {
+    const nowMs = Number(second) * 1_000;
+    record = decideGate(record, { nowMs, probes: [{ sentAtMs: nowMs, accepted }], policy });
+    records[Number(second)] = record;
+  }
+  return records;
+}
+const kinds = (records: Record<number, GateRecord>) => Object.values(records).map((record) => gateVerdict(record).kind);
+
+describe('the gate against a failing path', () => {
+  it('holds when half of the probes of two beat intervals are refused, and not before', () => {
+    const records = ticks({ 0: true, 5: true, 10: true, 15: true, 20: false, 25: false });
+    expect(gateVerdict(records[20] as GateRecord).kind).toBe('open');
+    expect(gateVerdict(records[25] as GateRecord)).toEqual({
+      kind: 'holding',
+      reasons: ['failingPath'],
+      sinceMs: 25_000,
+    });
+  });
+
+  it('lets go when more than half are accepted again, with a fresh grace from the first accepted probe', () => {
+    const records = ticks({ 0: false, 5: false, 10: false, 15: false, 20: true, 25: true, 30: true });
+    expect(kinds(records)).toEqual(['holding', 'holding', 'holding', 'holding', 'holding', 'holding', 'open']);
+    expect(records[25]?.freshSinceMs).toBe(0);
+    expect(records[30]?.freshSinceMs).toBe(20_000);
+    expect(records[30]?.sinceMs).toBe(30_000);
+  });
+
+  it('counts the fresh grace from the first probe accepted after the last refused one', () => {
+    const records = ticks({ 0: false, 5: false, 10: true, 15: false, 20: true, 25: true });
+    expect(records[25]?.freshSinceMs).toBe(20_000);
+  });
+
+  it('has no opinion without probes', () => {
+    expect(pathIsFailing([])).toBe(false);
+  });
+
+  it('can be switched off', () => {
+    const record = decideGate(UNTRIED_GATE, {
+      nowMs: 0,
+      probes: [{ sentAtMs: 0, accepted: false }],
+      policy: { ...policy, ingestGate: 'off', tickGate: 'off' },
+    });
+    expect(gateVerdict(record).kind).toBe('open');
+    expect(record.freshSinceMs).toBe(0);
+  });
+});
+
+describe('the gate after missing ticks', () => {
+  it('holds for the tick that finds the gap, with a fresh grace from it, and is open at the next', () => {
+    const records = ticks({ 0: true, 300: true, 305: true });
+    expect(gateVerdict(records[300] as GateRecord)).toMatchObject({ kind: 'holding', reasons: ['missedTicks'] });
+    expect(records[300]?.freshSinceMs).toBe(300_000);
+    expect(gateVerdict(records[305] as GateRecord).kind).toBe('open');
+    expect(records[305]?.freshSinceMs).toBe(300_000);
+  });
+
+  it('goes on holding while the path is still failing, and counts from the later of both', () => {
+    const records = ticks({ 0: true, 300: false, 305: true, 310: true });
+    expect(kinds(records)).toEqual(['open', 'holding', 'holding', 'open']);
+    expect(records[310]?.freshSinceMs).toBe(305_000);
+  });
+
+  it('holds for whoever wakes before node-monitor', () => {
+    const record = ticks({ 0: true })[0] as GateRecord;
+    expect(gateVerdictFor(record, { nowMs: 10_000, policy }).kind).toBe('open');
+    expect(gateVerdictFor(record, { nowMs: 15_000, policy })).toEqual({
+      kind: 'holding',
+      reasons: ['missedTicks'],
+      sinceMs: 0,
+    });
+    expect(gateVerdictFor(record, { nowMs: 15_000, policy: { ...policy, tickGate: 'off' } }).kind).toBe('open');
+  });
+});

@@ -1,0 +1,40 @@
+import { describe, expect, it } from 'vitest';
+import { claimSlot, slotOf, slotStartMs, slotVerdict, ticksWereMissing } from './tick.ts';
+
+describe('slots', () => {
+  it('count whole periods since the epoch', () => {
+    expect(slotOf(0, 5)).toBe(0);
+    expect(slotOf(9_999, 5)).toBe(1);
+    expect(slotStartMs(slotOf(1_767_225_603_000, 5), 5)).toBe(1_767_225_600_000);
+  });
+
+  it('are due up to a minute and a period late, and stale after that', () => {
+    expect(slotVerdict({ slot: 0, nowMs: 65_000, periodSeconds: 5 })).toBe('due');
+    expect(slotVerdict({ slot: 0, nowMs: 65_001, periodSeconds: 5 })).toBe('stale');
+  });
+
+  it('are claimed forward only', () => {
+    expect(claimSlot(7)).toMatchObject({ set: { slot: 7 }, add: { fence: 1 } });
+    expect(claimSlot(7).when.of[1]).toMatchObject({ attribute: 'slot', op: '<', value: 7 });
+  });
+});
+
+describe('ticksWereMissing', () => {
+  const after = (gapMs: number) =>
+    ticksWereMissing({ lastTickAtMs: 100_000, nowMs: 100_000 + gapMs, periodSeconds: 5 });
+
+  it('allows one missing tick, and the jitter of the next', () => {
+    expect(after(5_000)).toBe(false);
+    expect(after(10_000)).toBe(false);
+    expect(after(10_400)).toBe(false);
+  });
+
+  it('finds a gap of three periods', () => {
+    expect(after(14_700)).toBe(true);
+    expect(after(15_000)).toBe(true);
+  });
+
+  it('trusts nothing before the first tick', () => {
+    expect(ticksWereMissing({ lastTickAtMs: undefined, nowMs: 0, periodSeconds: 5 })).toBe(true);
+  });
+});

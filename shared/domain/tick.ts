@@ -1,0 +1,60 @@
+/**
+ * Slots: when a controller acts, and how nobody acts twice.
+ *
+ * Each tick message names the time it was scheduled for; its slot is that time in whole periods. The controller claims
+ * the slot with one conditional write, which also yields the fence, a number that grows with every claim; whoever loses
+ * exits. Claims only move forward, so a message that comes after a later slot was claimed is lost, in any order of arrival.
+ * The message may come up to a minute late by itself (precision of the scheduler), and always equally late within one
+ * minute: lateness alone, within that, is no reason to drop it.
+ */
+
+/** The scheduler's precision. Seconds; a message later than this plus a period was held up by an outage. */
+export const SCHEDULER_PRECISION_SECONDS = 60;
+
+/** Number of a slot. `periodSeconds` divides a minute. */
+export const slotOf = (scheduledMs: number, periodSeconds: number): number =>
+  Math.floor(scheduledMs / (periodSeconds * 1_000));
+
+/** When a slot begins. Epoch milliseconds. */
+export const slotStartMs = (slot: number, periodSeconds: number): number => slot * periodSeconds * 1_000;
+
+/**
+ * due: to be claimed. stale: held up by an outage of ours or replayed; dropped, because nothing depends on how many ticks
+ * ran, and a burst of old ones would only look like a controller in good health.
+ */
+export const slotVerdict = (at: {
+  readonly slot: number;
+  readonly nowMs: number;
+  readonly periodSeconds: number;
+}): 'due' | 'stale' =>
+  at.nowMs - slotStartMs(at.slot, at.periodSeconds) > (SCHEDULER_PRECISION_SECONDS + at.periodSeconds) * 1_000
+    ? 'stale'
+    : 'due';
+
+/** The claim as data, in the words of the item store: written, the answer's `fence` is the fencing number; refused, exit. */
+export const claimSlot = (slot: number) =>
+  ({
+    set: { slot },
+    add: { fence: 1 },
+    when: {
+      kind: 'any',
+      of: [
+        { kind: 'lacks', attribute: 'slot' },
+        { kind: 'compare', attribute: 'slot', op: '<', value: slot },
+      ],
+    },
+  }) as const;
+
+/**
+ * Whole periods between two ticks, by our clock, rounded: a tick comes some tenths of a second early or late and that is
+ * not a missing one. By the clock and not by slots, because after an outage old slots may arrive one after the other.
+ */
+export const periodsBetween = (earlierMs: number, laterMs: number, periodSeconds: number): number =>
+  Math.round((laterMs - earlierMs) / (periodSeconds * 1_000));
+
+/** Whether ticks were missing: more than two periods since the last one that finished, or none known at all (D9). */
+export const ticksWereMissing = (at: {
+  readonly lastTickAtMs: number | undefined;
+  readonly nowMs: number;
+  readonly periodSeconds: number;
+}): boolean => at.lastTickAtMs === undefined || periodsBetween(at.lastTickAtMs, at.nowMs, at.periodSeconds) > 2;
