@@ -40,6 +40,12 @@ function bundle(entry: string, outputFolder: string): void {
     format: 'esm',
     target: 'node24',
     mainFields: ['module', 'main'],
+    // ES modules of the SDK shake; its CommonJS, which the condition `node` would pick, does not.
+    conditions: ['module'],
+    // Lambda's role credentials stand in the environment; the SDK's search for others is half of its client's size.
+    alias: {
+      '@aws-sdk/credential-provider-node': join(repositoryRoot, 'shared/adapters/dynamodb/no-credential-chain.ts'),
+    },
     minify: true,
     sourcemap: true,
     sourcesContent: false,

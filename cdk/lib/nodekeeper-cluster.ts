@@ -5,10 +5,10 @@ import { Construct } from 'constructs';
 import type {
   ApiEnvironment,
   EvictorEnvironment,
-  HeartbeatEnvironment,
   MonitorEnvironment,
   StreamEnvironment,
 } from '../../shared/config/environment.ts';
+import type { HeartbeatEnvironment } from '../../shared/config/heartbeat-environment.ts';
 import { parsePolicy } from '../../shared/config/policy.ts';
 import type { Policy } from '../../shared/domain/policy.ts';
 import type { Capacity } from './capacity.ts';
@@ -105,7 +105,6 @@ export class NodekeeperCluster extends Construct {
     const logRetention = props.logRetention ?? RetentionDays.ONE_MONTH;
     const common = (functionName: FunctionName) => ({
       CLUSTER_ID: this.clusterId,
-      NODEKEEPER_POLICY: JSON.stringify(this.policy),
       POWERTOOLS_SERVICE_NAME: functionName,
       POWERTOOLS_METRICS_NAMESPACE: METRICS_NAMESPACE,
       POWERTOOLS_LOG_LEVEL: 'WARN' as const,
@@ -117,6 +116,7 @@ export class NodekeeperCluster extends Construct {
       CONTROL_TABLE: control.tableName,
     };
     const allTableArns = [health.tableArn, objects.tableArn, control.tableArn];
+    const policy = { NODEKEEPER_POLICY: JSON.stringify(this.policy) };
     const tokens = { STATIC_TOKENS: staticTokens.valueAsString };
 
     const heartbeat = new HandlerFunction<HeartbeatEnvironment>(this, 'Heartbeat', {
@@ -132,7 +132,7 @@ export class NodekeeperCluster extends Construct {
     const api = new HandlerFunction<ApiEnvironment>(this, 'Api', {
       functionName: 'api',
       description: 'The Kubernetes API',
-      environment: { ...common('api'), ...allTables, ...tokens },
+      environment: { ...common('api'), ...policy, ...allTables, ...tokens },
       memoryMegabytes: 512,
       // One less than the HTTP API's own limit, so that the answer is ours.
       timeoutSeconds: 29,
@@ -143,7 +143,7 @@ export class NodekeeperCluster extends Construct {
     const healthStream = new HandlerFunction<StreamEnvironment>(this, 'HealthStream', {
       functionName: 'health-stream',
       description: 'Welcomes nodes that beat for the first time, or again',
-      environment: { ...common('health-stream'), ...allTables },
+      environment: { ...common('health-stream'), ...policy, ...allTables },
       memoryMegabytes: 256,
       timeoutSeconds: 60,
       logRetention,
@@ -154,7 +154,7 @@ export class NodekeeperCluster extends Construct {
     const objectStream = new HandlerFunction<StreamEnvironment>(this, 'ObjectStream', {
       functionName: 'object-stream',
       description: 'Reacts to changes of nodes and pods',
-      environment: { ...common('object-stream'), ...allTables },
+      environment: { ...common('object-stream'), ...policy, ...allTables },
       memoryMegabytes: 512,
       timeoutSeconds: 60,
       logRetention,
@@ -165,7 +165,7 @@ export class NodekeeperCluster extends Construct {
     const nodeMonitor = new HandlerFunction<MonitorEnvironment>(this, 'NodeMonitor', {
       functionName: 'node-monitor',
       description: 'Notices silence, marks nodes, keeps zone states, queues evictions',
-      environment: { ...common('node-monitor'), ...allTables },
+      environment: { ...common('node-monitor'), ...policy, ...allTables },
       memoryMegabytes: 512,
       timeoutSeconds: 30,
       logRetention,
@@ -177,7 +177,7 @@ export class NodekeeperCluster extends Construct {
       const evictor = new HandlerFunction<EvictorEnvironment>(this, 'Evictor', {
         functionName: 'evictor',
         description: 'Paces NoExecute taints by zone and deletes pods that are due',
-        environment: { ...common('evictor'), ...allTables },
+        environment: { ...common('evictor'), ...policy, ...allTables },
         memoryMegabytes: 512,
         timeoutSeconds: 30,
         logRetention,

@@ -1,29 +1,33 @@
 import { describe, expect, it } from 'vitest';
 import { defaultPolicy } from '../domain/policy.ts';
+import { ConfigError } from './config-error.ts';
 import {
   type ApiEnvironment,
   apiConfig,
-  ConfigError,
-  type HeartbeatEnvironment,
-  heartbeatConfig,
   loadConfig,
   type MonitorEnvironment,
   monitorConfig,
   streamConfig,
 } from './environment.ts';
+import { type HeartbeatEnvironment, loadHeartbeatConfig } from './heartbeat-environment.ts';
 
 const token = { sha256: 'ab'.repeat(32), user: 'admin', groups: ['system:masters'] };
 
 const heartbeat: HeartbeatEnvironment = {
   CLUSTER_ID: 'edge',
   HEALTH_TABLE: 'edge-health',
-  NODEKEEPER_POLICY: JSON.stringify(defaultPolicy),
   STATIC_TOKENS: JSON.stringify([token]),
   POWERTOOLS_SERVICE_NAME: 'heartbeat',
   POWERTOOLS_METRICS_NAMESPACE: 'Nodekeeper',
   POWERTOOLS_LOG_LEVEL: 'WARN',
 };
-const api: ApiEnvironment = { ...heartbeat, OBJECTS_TABLE: 'edge-objects', CONTROL_TABLE: 'edge-control' };
+const api: ApiEnvironment = {
+  ...heartbeat,
+  POWERTOOLS_SERVICE_NAME: 'api',
+  NODEKEEPER_POLICY: JSON.stringify(defaultPolicy),
+  OBJECTS_TABLE: 'edge-objects',
+  CONTROL_TABLE: 'edge-control',
+};
 
 const faultsOf = (load: () => unknown): ConfigError['faults'] => {
   try {
@@ -37,19 +41,9 @@ const faultsOf = (load: () => unknown): ConfigError['faults'] => {
 
 describe('config', () => {
   it('of heartbeat has what a beat needs, typed and frozen', () => {
-    const config = loadConfig(heartbeatConfig, { ...heartbeat, HOME: '/root' });
-    expect(config).toEqual({
-      functionName: 'heartbeat',
-      clusterId: 'edge',
-      tables: { health: 'edge-health' },
-      policy: defaultPolicy,
-      staticTokens: [token],
-      logLevel: 'WARN',
-      metricsNamespace: 'Nodekeeper',
-    });
-    for (const part of [config, config.tables, config.policy, config.staticTokens, config.staticTokens[0]]) {
-      expect(Object.isFrozen(part)).toBe(true);
-    }
+    const config = loadHeartbeatConfig({ ...heartbeat, HOME: '/root' });
+    expect(config).toEqual({ clusterId: 'edge', tables: { health: 'edge-health' }, staticTokens: [token] });
+    for (const part of [config, config.tables, config.staticTokens]) expect(Object.isFrozen(part)).toBe(true);
   });
 
   it('of api and the controllers has all tables; the controllers know no tokens', () => {
@@ -63,7 +57,7 @@ describe('config', () => {
   });
 
   it('with a forgotten variable does not compile where it is filled', () => {
-    // @ts-expect-error OBJECTS_TABLE and CONTROL_TABLE are missing
+    // @ts-expect-error OBJECTS_TABLE, CONTROL_TABLE and NODEKEEPER_POLICY are missing
     const forgotten: ApiEnvironment = heartbeat;
     expect(() => loadConfig(apiConfig, forgotten)).toThrow(ConfigError);
   });
@@ -79,7 +73,7 @@ describe('config', () => {
 
   it('tells each fault of the policy it was given', () => {
     const policy = JSON.stringify({ ...defaultPolicy, watchMode: 'poll', nodeMonitorPeriodSeconds: 7 });
-    expect(faultsOf(() => loadConfig(heartbeatConfig, { ...heartbeat, NODEKEEPER_POLICY: policy }))).toEqual([
+    expect(faultsOf(() => loadConfig(apiConfig, { ...api, NODEKEEPER_POLICY: policy }))).toEqual([
       {
         variable: 'NODEKEEPER_POLICY',
         rule: 'nodeMonitorPeriodSeconds 7 must be one of 5, 10, 15, 20, 30, 60 (seconds)',
@@ -93,13 +87,12 @@ describe('config', () => {
     ['CLUSTER_ID', '', 'must not be empty'],
     ['POWERTOOLS_LOG_LEVEL', 'LOUD', 'must be one of DEBUG, INFO, WARN, ERROR'],
   ])('refuses %s=%j', (variable, value, rule) => {
-    expect(faultsOf(() => loadConfig(heartbeatConfig, { ...heartbeat, [variable]: value }))).toEqual([
-      { variable, rule },
-    ]);
+    expect(faultsOf(() => loadConfig(apiConfig, { ...api, [variable]: value }))).toEqual([{ variable, rule }]);
   });
 
   it('accepts an empty list of tokens', () => {
-    expect(loadConfig(heartbeatConfig, { ...heartbeat, STATIC_TOKENS: '[]' }).staticTokens).toEqual([]);
+    expect(loadConfig(apiConfig, { ...api, STATIC_TOKENS: '[]' }).staticTokens).toEqual([]);
+    expect(loadHeartbeatConfig({ ...heartbeat, STATIC_TOKENS: '[]' }).staticTokens).toEqual([]);
   });
 
   it.each([
@@ -111,8 +104,14 @@ describe('config', () => {
     JSON.stringify([{ ...token, user: '' }]),
     JSON.stringify([{ ...token, group: 'x' }]),
   ])('refuses the token list %j without repeating it', (value) => {
-    const faults = faultsOf(() => loadConfig(heartbeatConfig, { ...heartbeat, STATIC_TOKENS: value }));
-    expect(faults.map((fault) => fault.variable)).toEqual(['STATIC_TOKENS']);
-    expect(JSON.stringify(faults)).not.toContain('secret-itself');
+    const loaders = [
+      () => loadConfig(apiConfig, { ...api, STATIC_TOKENS: value }),
+      () => loadHeartbeatConfig({ ...heartbeat, STATIC_TOKENS: value }),
+    ];
+    for (const load of loaders) {
+      const faults = faultsOf(load);
+      expect(faults.map((fault) => fault.variable)).toEqual(['STATIC_TOKENS']);
+      expect(JSON.stringify(faults)).not.toContain('secret-itself');
+    }
   });
 });

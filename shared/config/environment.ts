@@ -4,24 +4,8 @@
  * 19 KB to a bundle where the full build adds 88.
  */
 import * as z from 'zod/mini';
+import { ConfigError } from './config-error.ts';
 import { describePolicyFault, parsePolicy } from './policy.ts';
-
-/** One variable that is missing or wrong. Values are not repeated: they may be secret. */
-export interface ConfigFault {
-  readonly variable: string;
-  readonly rule: string;
-}
-
-/** The environment does not fit the schema. Lists every fault, because a deployment should need one correction. */
-export class ConfigError extends Error {
-  override readonly name = 'ConfigError';
-  readonly code = 'config-invalid';
-  readonly faults: readonly ConfigFault[];
-  constructor(faults: readonly ConfigFault[]) {
-    super(`environment: ${faults.map((fault) => `${fault.variable} ${fault.rule}`).join('; ')}`);
-    this.faults = faults;
-  }
-}
 
 /** Says "missing" where the variable is absent, the rule where it is wrong. */
 const faultOf = (rule: string) => ({
@@ -83,7 +67,6 @@ const everyFunction = {
   POWERTOOLS_METRICS_NAMESPACE: text,
   POWERTOOLS_LOG_LEVEL: z.enum(LOG_LEVELS, faultOf(`must be one of ${LOG_LEVELS.join(', ')}`)),
 };
-const healthTable = { HEALTH_TABLE: text };
 const allTables = { HEALTH_TABLE: text, OBJECTS_TABLE: text, CONTROL_TABLE: text };
 const tokens = { STATIC_TOKENS: staticTokensJson };
 
@@ -111,17 +94,6 @@ const controllerConfig = z.pipe(
   z.object({ ...everyFunction, ...allTables }),
   z.transform((environment) => ({ ...common(environment), tables: tablesOf(environment) })),
 );
-
-export const heartbeatConfig = z.pipe(
-  z.object({ ...everyFunction, ...healthTable, ...tokens }),
-  z.transform((environment) => ({
-    ...common(environment),
-    tables: Object.freeze({ health: environment.HEALTH_TABLE }),
-    staticTokens: environment.STATIC_TOKENS,
-  })),
-);
-export type HeartbeatEnvironment = z.input<typeof heartbeatConfig>;
-export type HeartbeatConfig = Readonly<z.output<typeof heartbeatConfig>>;
 
 export const apiConfig = z.pipe(
   z.object({ ...everyFunction, ...allTables, ...tokens }),

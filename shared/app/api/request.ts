@@ -2,31 +2,14 @@
  * What an HTTP request asks of the Kubernetes API: verb, group, version, resource, namespace, name, subresource.
  * Kubernetes: "API overview", request verbs; upstream k8s.io/apiserver pkg/endpoints/request/requestinfo.go.
  */
+import type { Verb } from '../../kube/resources/descriptor.ts';
 import type { UserInfo } from '../../ports/authenticator.ts';
-
-export interface HttpRequest {
-  readonly method: string;
-  /** Still percent-encoded, without the query. */
-  readonly path: string;
-  readonly query: URLSearchParams;
-  /** Names in lower case. */
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: Uint8Array;
-  readonly sourceIp: string;
-}
+import type { HttpRequest } from '../../ports/http.ts';
 
 export interface ApiRequest extends HttpRequest {
   readonly user: UserInfo;
   readonly nowMs: number;
 }
-
-export interface ApiResponse {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string | Uint8Array;
-}
-
-export type Verb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete' | 'deletecollection';
 
 /** A path below /api/v1 or /apis/<group>/<version>. */
 export interface ResourceTarget {

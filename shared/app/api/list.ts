@@ -1,0 +1,123 @@
+/**
+ * Lists: selectors, pages, and the size an answer may have.
+ *
+ * Order is that of the keys over all shards. A page ends at `limit` matching items or at LIST_BYTES_MAX, whichever comes
+ * first; the continue token names the last key, not an offset, so deleting between pages skips nothing. A page reads
+ * the state of its own moment.
+ */
+import type { ResourceDescriptor } from '../../kube/resources/descriptor.ts';
+import type { FieldSelector, LabelSelector } from '../../kube/selectors.ts';
+import * as status from '../../kube/status.ts';
+import type { KubeObject } from '../../kube/types.ts';
+import type { ResourceStorage } from './storage.ts';
+
+/** A Lambda answer may have 6 MB, in which the body stands JSON-encoded once more. */
+export const LIST_BYTES_MAX = 4_500_000;
+/** Items asked of the store at a time when the client names no limit, or when selectors may drop most of a page. */
+const STORE_PAGE_ITEMS = 500;
+/** A continue token older than this is 410 Expired, as after a compaction upstream (5 minutes there). */
+export const CONTINUE_SECONDS_MAX = 900;
+/** 200,000 pages of 500: a bound, not a limit anyone meets. */
+const STORE_PAGES_MAX = 200_000;
+
+export interface ListRequest {
+  readonly namespace: string;
+  /** 0: no limit. */
+  readonly limit: number;
+  readonly continueToken: string;
+  readonly labels: LabelSelector;
+  readonly fields: FieldSelector;
+  readonly nowMs: number;
+}
+
+export interface ListAnswer {
+  readonly items: readonly KubeObject[];
+  readonly resourceVersion: string;
+  readonly continueToken: string;
+}
+
+interface ContinueToken {
+  readonly v: 1;
+  readonly rv: string;
+  readonly after: string;
+  /** When the first page was answered. */
+  readonly atMs: number;
+}
+
+export function encodeContinue(token: Omit<ContinueToken, 'v'>): string {
+  return Buffer.from(JSON.stringify({ v: 1, ...token })).toString('base64url');
+}
+
+export function decodeContinue(text: string, nowMs: number): ContinueToken {
+  let value: unknown;
+  try {
+    value = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'));
+  } catch {
+    value = undefined;
+  }
+  const token = value as Partial<ContinueToken> | undefined;
+  if (
+    token === undefined ||
+    token === null ||
+    token.v !== 1 ||
+    typeof token.rv !== 'string' ||
+    typeof token.after !== 'string' ||
+    typeof token.atMs !== 'number'
+  ) {
+    throw status.badRequest('continue key is not valid');
+  }
+  if (nowMs - token.atMs > CONTINUE_SECONDS_MAX * 1_000) throw status.continueExpired();
+  return token as ContinueToken;
+}
+
+export function matches(
+  descriptor: ResourceDescriptor,
+  object: KubeObject,
+  labels: LabelSelector,
+  fields: FieldSelector,
+): boolean {
+  if (!labels.matches(object.metadata.labels ?? {})) return false;
+  return fields.matches((field) => descriptor.selectableFields[field]?.(object) ?? '');
+}
+
+const keyOf = (object: KubeObject): string =>
+  (object.metadata.namespace ?? '') === ''
+    ? (object.metadata.name ?? '')
+    : `${object.metadata.namespace}/${object.metadata.name}`;
+
+/** Reads one answer's worth of a list. */
+export async function listObjects(
+  storage: ResourceStorage,
+  descriptor: ResourceDescriptor,
+  request: ListRequest,
+): Promise<ListAnswer> {
+  const token = request.continueToken === '' ? undefined : decodeContinue(request.continueToken, request.nowMs);
+  const resourceVersion = token?.rv ?? (await storage.listVersion());
+  const nodeName = request.fields.exact('spec.nodeName');
+  const items: KubeObject[] = [];
+  let bytes = 0;
+  let after = token?.after;
+  for (let page = 0; page < STORE_PAGES_MAX; page += 1) {
+    const wanted = request.limit === 0 ? STORE_PAGE_ITEMS : Math.min(STORE_PAGE_ITEMS, request.limit);
+    const read = await storage.list({
+      namespace: request.namespace,
+      limit: wanted,
+      ...(after === undefined ? {} : { continueAfter: after }),
+      ...(nodeName === undefined ? {} : { nodeName }),
+    });
+    for (const [index, object] of read.items.entries()) {
+      after = keyOf(object);
+      if (!matches(descriptor, object, request.labels, request.fields)) continue;
+      items.push(object);
+      bytes += JSON.stringify(object).length;
+      const more = index < read.items.length - 1 || read.next !== undefined;
+      if (more && (items.length === request.limit || bytes >= LIST_BYTES_MAX)) {
+        const atMs = token?.atMs ?? request.nowMs;
+        return { items, resourceVersion, continueToken: encodeContinue({ rv: resourceVersion, after, atMs }) };
+      }
+    }
+    if (read.next === undefined) return { items, resourceVersion, continueToken: '' };
+    after = read.next;
+  }
+  throw status.internalError('a list did not end');
+}

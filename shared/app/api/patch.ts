@@ -1,0 +1,71 @@
+/** The patch types, each turned into a transform of the stored object. */
+import { applyJsonPatch } from '../../kube/patch/json-patch.ts';
+import { applyMergePatch } from '../../kube/patch/merge.ts';
+import type { PatchResult } from '../../kube/patch/result.ts';
+import { applyStrategicMergePatch } from '../../kube/patch/strategic.ts';
+import type { ResourceDescriptor } from '../../kube/resources/descriptor.ts';
+import type { StructSchema } from '../../kube/schema/schema.ts';
+import * as status from '../../kube/status.ts';
+import type { JsonObject } from '../../kube/wire/json-value.ts';
+import { decodeObject, type FieldValidation, readJson, refuseTooLarge } from './body.ts';
+import type { Transform } from './verbs.ts';
+
+export const PATCH_TYPES = [
+  'application/json-patch+json',
+  'application/merge-patch+json',
+  'application/strategic-merge-patch+json',
+  'application/apply-patch+yaml',
+] as const;
+export type PatchType = (typeof PATCH_TYPES)[number];
+
+export const isPatchType = (mediaType: string): mediaType is PatchType =>
+  (PATCH_TYPES as readonly string[]).includes(mediaType);
+
+function accept(descriptor: ResourceDescriptor, name: string, result: PatchResult): JsonObject {
+  switch (result.kind) {
+    case 'patched':
+      return result.object;
+    case 'malformed':
+      throw status.badRequest(result.message);
+    case 'tooLarge':
+      throw status.requestEntityTooLarge(result.message);
+    case 'unprocessable':
+      throw status.unprocessable(result.message);
+    default:
+      throw status.internalError(`patch of ${descriptor.resource} ${name}: ${result satisfies never}`);
+  }
+}
+
+/**
+ * Reads the patch once; the transform may run more than once, on each version met. Warnings of the last run are told.
+ */
+export function patchTransform(
+  descriptor: ResourceDescriptor,
+  schema: StructSchema,
+  name: string,
+  type: Exclude<PatchType, 'application/apply-patch+yaml'>,
+  body: Uint8Array,
+  validation: FieldValidation,
+): { readonly transform: Transform; readonly warnings: () => readonly string[] } {
+  refuseTooLarge(body);
+  const read = readJson(body);
+  let warnings: readonly string[] = [];
+  const transform: Transform = (old) => {
+    const target = old as unknown as JsonObject;
+    const result =
+      type === 'application/json-patch+json'
+        ? applyJsonPatch(target, read.anyValue)
+        : type === 'application/merge-patch+json'
+          ? applyMergePatch(target, read.anyValue)
+          : applyStrategicMergePatch(target, read.anyValue, schema);
+    const decoded = decodeObject(
+      descriptor,
+      schema,
+      { value: accept(descriptor, name, result), duplicateFields: read.duplicateFields },
+      validation,
+    );
+    warnings = decoded.warnings;
+    return decoded.object;
+  };
+  return { transform, warnings: () => warnings };
+}
