@@ -124,6 +124,11 @@ export interface QueryPage {
   readonly next?: string;
 }
 
+/** Conditional updates and no more: all that the heartbeat may do. Every ItemStore is one. */
+export interface ItemUpdater {
+  write(write: UpdateWrite, options?: WriteOptions): Promise<WriteOutcome>;
+}
+
 /** Every returned item carries its own keys as attributes `pk` and `sk`. */
 export interface ItemStore {
   get(key: ItemKey, options: { readonly consistent: boolean }): Promise<Item | undefined>;

@@ -1,13 +1,14 @@
 /**
  * Keys and attributes of the three tables, in one place (docs/decisions/0001-store-layout.md).
  *
- * health   pk `s<shard>` sk node name            one item a node: lease and health digest, target <= 250 B
+ * health   pk `s<shard>` sk node name            one item a node: lease and health digest, target <= 250 B (health-row.ts)
  * objects  pk `o#<resource>#<shard>` sk `[namespace/]name`      the object
  *          pk `l#<resource>#<shard>` sk <resourceVersion, 16 digits>   the change log a watch reads, TTL
  *          pk `h#<resource>#<shard>` sk `-`      the head: highest resourceVersion committed in the shard
  *          pk `n#<node name>` sk `namespace/name`            which pods are bound to a node
  * control  pk `tick#<controller>` sk `-`          slot and fence
- *          pk `zone#<zone>` sk `-`                zone state; further kinds beside it
+ *          pk `zones` sk `z#<zone>`               zone state
+ *          pk `zone#<zone>` sk `limiter`          the zone's eviction limiter; further kinds beside it
  */
 
 /** Shards of the health table: 100,000 beats in 10 s are 312 writes a second and shard; a partition takes 1,000. */
@@ -18,6 +19,18 @@ export const RESOURCE_VERSION_DIGITS = 16;
 
 /** How long the change log answers a resuming watch. Seconds; older is 410 Expired. */
 export const LOG_RETENTION_SECONDS = 3_600;
+
+/** resourceVersions a millisecond: they are milliseconds and a counter of three digits. */
+export const RESOURCE_VERSIONS_PER_MS = 1_000;
+
+/**
+ * Shards of a resource in the objects table. A commit writes its shard's head, one item, which takes 500 transactional
+ * writes a second; a watch that has news reads every head and log. Changing a number moves keys: only on an empty table.
+ */
+export function objectShardsOf(resource: string): number {
+  return OBJECT_SHARDS[resource] ?? 1;
+}
+const OBJECT_SHARDS: Readonly<Record<string, number>> = { nodes: 4, pods: 8, events: 4 };
 
 /** FNV-1a, 32 bits, over UTF-16 code units: spreads names over shards. Changing it moves every key. */
 export function shardOf(name: string, shards: number): number {
@@ -44,6 +57,11 @@ export const objectSortKey = (namespace: string, name: string): string =>
 
 export const resourceVersionKey = (resourceVersion: number): string =>
   String(resourceVersion).padStart(RESOURCE_VERSION_DIGITS, '0');
+
+export const tickPartition = (controller: string): string => `tick#${controller}`;
+export const ZONES_PARTITION = 'zones';
+export const zoneSortKey = (zone: string): string => `z#${zone}`;
+export const zonePartition = (zone: string): string => `zone#${zone}`;
 
 /** Sort key of items that are alone in their partition. */
 export const ALONE = '-';

@@ -1,6 +1,6 @@
 /** One conditional UpdateItem: all the heartbeat needs, so that its bundle holds nothing else. */
 import { UpdateItemCommand } from '@aws-sdk/client-dynamodb';
-import type { UpdateWrite, WriteOptions, WriteOutcome } from '../../ports/item-store.ts';
+import type { ItemUpdater, UpdateWrite, WriteOptions, WriteOutcome } from '../../ports/item-store.ts';
 import { itemFromWire, presentItem, toWire } from './attribute-value.ts';
 import { faultOf, refusalOf } from './errors.ts';
 import { conditionExpression, placeholders, updateExpression } from './expression.ts';
@@ -47,11 +47,6 @@ export async function updateItem(
     if (refusal !== undefined) return refusal;
     throw faultOf(error);
   }
-}
-
-/** The one verb, bound to its table: fits wherever an ItemStore's `write` of updates is asked for. */
-export interface ItemUpdater {
-  write(write: UpdateWrite, options?: WriteOptions): Promise<WriteOutcome>;
 }
 
 export const dynamoDbUpdater = (options: DynamoDbOptions): ItemUpdater => ({

@@ -1,0 +1,68 @@
+/**
+ * The row of a node in the `health` table: its Lease and the digest of its Node, in one item so that a beat is one
+ * write and a tick one read. Names are one letter: every beat is billed by the row's size (at most 1 KB, one write
+ * unit), every tick by the sum of all rows.
+ *
+ *   lease   v resourceVersion, i uid, c creation (s), t renewTime (us), d duration (s), a acquireTime (us), n transitions,
+ *           h holder when it is not the node's name ('' for none), o 1: owned by the Node whose uid is `u`,
+ *           x JSON of whatever else the Lease carries
+ *   both    r server receipt time of the last renewal (ms)
+ *   digest  u Node uid, z zone, y Ready as T, F or U, e 1: excluded, s 1: suspect (the stream's filter asks for this),
+ *           k NoExecute taints of ours (1 not-ready, 2 unreachable), b creation (ms), l last status post (ms),
+ *           p resourceVersion of the last change of the node's pods
+ *
+ * A row has a lease when it has `v`, and a digest when it has `u`; either may be there alone.
+ */
+import type { ConditionStatus } from '../domain/kubernetes.ts';
+import type { NodeHealth } from '../domain/node-health.ts';
+import type { Item, ItemKey } from '../ports/item-store.ts';
+import { healthPartitionOf } from './layout.ts';
+
+export const LEASE_ATTRIBUTES = ['v', 'i', 'c', 't', 'd', 'a', 'n', 'h', 'o', 'x'] as const;
+/** What a scan asks for. */
+export const DIGEST_ATTRIBUTES = ['u', 'z', 'y', 'e', 's', 'k', 'b', 'l', 'r'] as const;
+
+export const healthKey = (nodeName: string): ItemKey => ({
+  table: 'health',
+  pk: healthPartitionOf(nodeName),
+  sk: nodeName,
+});
+
+const READY_CODES = { True: 'T', False: 'F', Unknown: 'U' } as const;
+const READY_OF: Readonly<Record<string, ConditionStatus>> = { T: 'True', F: 'False', U: 'Unknown' };
+
+export const readyCode = (ready: ConditionStatus): string => READY_CODES[ready];
+
+const NOT_READY = 1;
+const UNREACHABLE = 2;
+
+export const noExecuteCode = (noExecute: NodeHealth['noExecute']): number =>
+  (noExecute.notReady ? NOT_READY : 0) + (noExecute.unreachable ? UNREACHABLE : 0);
+
+export const hasLease = (row: Item): boolean => row['v'] !== undefined;
+export const hasDigest = (row: Item): boolean => row['u'] !== undefined;
+
+/** resourceVersion of the last change of the node's pods, as told by podsChanged; undefined before the first. */
+export const podsVersionOf = (row: Item): number | undefined => row['p'] as number | undefined;
+
+/** The digest of a row; undefined for a row that only holds a lease. */
+export function nodeHealthOf(row: Item): NodeHealth | undefined {
+  const uid = row['u'] as string | undefined;
+  if (uid === undefined) return undefined;
+  const createdAtMs = row['b'] as number;
+  const renewedAtMs = row['r'] as number | undefined;
+  const code = (row['k'] as number | undefined) ?? 0;
+  return {
+    nodeName: row['sk'] as string,
+    uid,
+    zone: (row['z'] as string | undefined) ?? '',
+    ready: READY_OF[(row['y'] as string | undefined) ?? ''],
+    excluded: row['e'] !== undefined,
+    suspect: row['s'] !== undefined,
+    noExecute: { notReady: (code & NOT_READY) !== 0, unreachable: (code & UNREACHABLE) !== 0 },
+    createdAtMs,
+    // A beat from before the Node was created speaks of an earlier one (D2).
+    renewedAtMs: renewedAtMs !== undefined && renewedAtMs >= createdAtMs ? renewedAtMs : undefined,
+    statusAtMs: row['l'] as number | undefined,
+  };
+}

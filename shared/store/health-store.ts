@@ -1,0 +1,313 @@
+/**
+ * The `health` table: leases and digests (health-row.ts). Writes that must happen together with a Node's are data, to
+ * be put into a commit's `extra`; the others are done here.
+ *
+ * Who may meet: a beat is a single conditional update, a digest is written inside the transaction of its Node. Both touch
+ * one item; DynamoDB serialises them, and the adapter repeats a beat that met a transaction. Neither overwrites the
+ * other: they set different attributes.
+ */
+import type { ConditionStatus } from '../domain/kubernetes.ts';
+import type { NodeHealth } from '../domain/node-health.ts';
+import type {
+  Condition,
+  DeleteWrite,
+  Item,
+  ItemStore,
+  ItemUpdater,
+  UpdateWrite,
+  WriteOutcome,
+} from '../ports/item-store.ts';
+import { StoreFault } from '../ports/item-store.ts';
+import {
+  DIGEST_ATTRIBUTES,
+  hasDigest,
+  hasLease,
+  healthKey,
+  LEASE_ATTRIBUTES,
+  nodeHealthOf,
+  noExecuteCode,
+  readyCode,
+} from './health-row.ts';
+import { HEALTH_SHARDS, healthPartition, RESOURCE_VERSIONS_PER_MS } from './layout.ts';
+import type { LeaseChange } from './lease-record.ts';
+import { mergePages } from './merge-pages.ts';
+
+/** Attempts at a beat: one, one more for an owner that is not the row's Node, one more for a version ahead of our clock. */
+const RENEW_ATTEMPTS_MAX = 4;
+/** Pages of one shard in a scan: 1 MB each, about 5,000 nodes. */
+const SCAN_PAGES_MAX = 64;
+/** Shards read at once. */
+const SCAN_CONCURRENCY_MAX = 16;
+
+export interface LeaseWrite {
+  readonly change: LeaseChange;
+  /** Server receipt time. */
+  readonly nowMs: number;
+  /** A number in [0, 1): tells apart two writers of one millisecond. */
+  readonly tie: number;
+}
+
+export interface LeaseRenewal extends LeaseWrite {
+  /** The version the writer read; absent for a patch without one, which never conflicts. */
+  readonly expectedResourceVersion?: number;
+  /** The uid the writer read, when it sent one. */
+  readonly expectedUid?: string;
+}
+
+export type LeaseWriteOutcome =
+  | { readonly kind: 'written' /** the whole row, digest included */; readonly row: Item }
+  /** Another version or uid is stored; for a create: a lease is there. */
+  | { readonly kind: 'conflict'; readonly row: Item }
+  /** There is no lease. */
+  | { readonly kind: 'absent' };
+
+const is = (attribute: string, value: string | number): Condition => ({ kind: 'compare', attribute, op: '=', value });
+const all = (...of: Condition[]): Condition => (of.length === 1 ? of[0]! : { kind: 'all', of });
+
+/**
+ * A beat: one conditional update, no read. Answers the whole row, so that the beat's answer can say more than the Lease
+ * (that the node is suspect, that its pods changed).
+ *
+ * An update whose answer was lost is sent again by the SDK and then refused by its own success; the row in the refusal
+ * shows our very version and values, and counts as written.
+ */
+export async function renewLease(items: ItemUpdater, renewal: LeaseRenewal): Promise<LeaseWriteOutcome> {
+  const { change, nowMs, tie, expectedResourceVersion, expectedUid } = renewal;
+  let version = nowMs * RESOURCE_VERSIONS_PER_MS + Math.floor(tie * RESOURCE_VERSIONS_PER_MS);
+  if (expectedResourceVersion !== undefined) version = Math.max(version, expectedResourceVersion + 1);
+  let { set, remove, ownerUid }: { set: Item; remove: readonly string[]; ownerUid?: string } = change;
+  for (let attempt = 1; attempt <= RENEW_ATTEMPTS_MAX; attempt += 1) {
+    const values: Item = { ...set, v: version, r: nowMs };
+    const outcome = await items.write(
+      {
+        kind: 'update',
+        key: healthKey(change.nodeName),
+        set: values,
+        remove,
+        when: all(
+          expectedResourceVersion === undefined
+            ? { kind: 'compare', attribute: 'v', op: '<', value: version }
+            : is('v', expectedResourceVersion),
+          ...(expectedUid === undefined ? [] : [is('i', expectedUid)]),
+          ...(ownerUid === undefined ? [] : [is('u', ownerUid)]),
+        ),
+      },
+      { returnItem: true },
+    );
+    if (outcome.kind === 'written') return { kind: 'written', row: outcome.item! };
+    const row = outcome.current;
+    if (row === undefined || !hasLease(row)) return { kind: 'absent' };
+    if (Object.entries(values).every(([name, value]) => row[name] === value)) return { kind: 'written', row };
+    if (expectedUid !== undefined && row['i'] !== expectedUid) return { kind: 'conflict', row };
+    const stored = row['v'] as number;
+    if (expectedResourceVersion !== undefined && stored !== expectedResourceVersion) return { kind: 'conflict', row };
+    if (ownerUid !== undefined && row['u'] !== ownerUid) {
+      // The Lease names a Node that is not the row's: keep what it says, word for word.
+      ({ set, remove } = change.spelledOut);
+      ownerUid = undefined;
+    }
+    version = Math.max(version, stored + 1);
+  }
+  throw new StoreFault('throttled', 'a lease kept changing under its renewal', { retryable: true });
+}
+
+export async function createLease(
+  items: ItemUpdater,
+  creation: LeaseWrite & { readonly uid: string },
+): Promise<Exclude<LeaseWriteOutcome, { kind: 'absent' }>> {
+  const { change, nowMs, tie, uid } = creation;
+  const write = (form: { set: Item; remove: readonly string[] }, owner?: string): Promise<WriteOutcome> =>
+    items.write(
+      {
+        kind: 'update',
+        key: healthKey(change.nodeName),
+        set: {
+          ...form.set,
+          v: nowMs * RESOURCE_VERSIONS_PER_MS + Math.floor(tie * RESOURCE_VERSIONS_PER_MS),
+          i: uid,
+          c: Math.floor(nowMs / 1_000),
+          r: nowMs,
+        },
+        remove: form.remove,
+        when: all({ kind: 'lacks', attribute: 'v' }, ...(owner === undefined ? [] : [is('u', owner)])),
+      },
+      { returnItem: true },
+    );
+  let outcome = await write(change, change.ownerUid);
+  const lacking = outcome.kind === 'refused' && (outcome.current === undefined || !hasLease(outcome.current));
+  if (lacking && change.ownerUid !== undefined) outcome = await write(change.spelledOut);
+  if (outcome.kind === 'written') return { kind: 'written', row: outcome.item! };
+  const row = outcome.current;
+  if (row === undefined) throw new StoreFault('rejected', 'an absent lease was refused', { retryable: true });
+  // The uid is ours alone: the row is the echo of a write whose answer was lost.
+  return { kind: row['i'] === uid ? 'written' : 'conflict', row };
+}
+
+/** What the digest of a Node says. `statusAtMs` only when this very write is a status post; else it stays as it is. */
+export type NodeDigest = Omit<NodeHealth, 'nodeName' | 'renewedAtMs' | 'statusAtMs'> & {
+  readonly statusAtMs?: number;
+};
+
+/**
+ * Writes the digest, to be committed together with its Node: the Node's own condition keeps the order of digests.
+ */
+export function describeNode(nodeName: string, digest: NodeDigest): UpdateWrite {
+  const set: Item = { u: digest.uid, b: digest.createdAtMs };
+  const remove: string[] = [];
+  const put = (name: string, value: string | number | undefined): void => {
+    if (value === undefined) remove.push(name);
+    else set[name] = value;
+  };
+  const code = noExecuteCode(digest.noExecute);
+  put('z', digest.zone === '' ? undefined : digest.zone);
+  put('y', digest.ready === undefined ? undefined : readyCode(digest.ready));
+  put('e', digest.excluded ? 1 : undefined);
+  put('s', digest.suspect ? 1 : undefined);
+  put('k', code === 0 ? undefined : code);
+  if (digest.statusAtMs !== undefined) set['l'] = digest.statusAtMs;
+  return { kind: 'update', key: healthKey(nodeName), set, remove };
+}
+
+/**
+ * Marks a node Unknown and suspect, to be committed together with its Node. A beat or status post received since `seen`
+ * was read refuses it: a living node is never marked on old knowledge.
+ */
+export function markUnknown(
+  seen: NodeHealth,
+  change: { readonly ready?: ConditionStatus; readonly noExecute?: NodeHealth['noExecute'] } = {},
+): UpdateWrite {
+  const code = noExecuteCode(change.noExecute ?? seen.noExecute);
+  return {
+    kind: 'update',
+    key: healthKey(seen.nodeName),
+    set: { y: readyCode(change.ready ?? 'Unknown'), s: 1, ...(code === 0 ? {} : { k: code }) },
+    ...(code === 0 ? { remove: ['k'] } : {}),
+    when: unchangedSince(seen),
+  };
+}
+
+/** Holds while the row still speaks of the same Node and nothing was received from it since it was read. */
+export function unchangedSince(seen: NodeHealth): Condition {
+  const earlier: Condition = { kind: 'compare', attribute: 'r', op: '<', value: seen.createdAtMs };
+  const renewed: Condition =
+    seen.renewedAtMs === undefined
+      ? { kind: 'any', of: [{ kind: 'lacks', attribute: 'r' }, earlier] }
+      : is('r', seen.renewedAtMs);
+  const posted: Condition =
+    seen.statusAtMs === undefined ? { kind: 'lacks', attribute: 'l' } : is('l', seen.statusAtMs);
+  return { kind: 'all', of: [is('u', seen.uid), renewed, posted] };
+}
+
+/** Its Node is deleted: the whole row goes, the Lease with it (D14). To be committed together with the deletion. */
+export const forgetNode = (nodeName: string): DeleteWrite => ({ kind: 'delete', key: healthKey(nodeName) });
+
+/** A pod of the node changed: its next beat's answer says so. Refused when the node has no row. */
+export const podsChanged = (nodeName: string, resourceVersion: number): UpdateWrite => ({
+  kind: 'update',
+  key: healthKey(nodeName),
+  set: { p: resourceVersion },
+  when: { kind: 'itemExists' },
+});
+
+export interface HealthStore {
+  renewLease(renewal: LeaseRenewal): Promise<LeaseWriteOutcome>;
+  createLease(creation: LeaseWrite & { readonly uid: string }): Promise<Exclude<LeaseWriteOutcome, { kind: 'absent' }>>;
+  /** Removes the Lease and keeps what is known of its Node, the last receipt included. Answers the row before. */
+  deleteLease(
+    nodeName: string,
+    expected?: { readonly resourceVersion?: number; readonly uid?: string },
+  ): Promise<LeaseWriteOutcome>;
+  /** The row, lease or not, strongly consistent. `leaseOf` and `nodeHealthOf` read it. */
+  getRow(nodeName: string): Promise<Item | undefined>;
+  /** Rows that hold a lease, by node name. `next` is the name to continue after. */
+  listLeases(page: {
+    readonly limit?: number;
+    readonly continueAfter?: string;
+  }): Promise<{ readonly rows: readonly Item[]; readonly next?: string }>;
+  /**
+   * The digest of every Node. A shard that cannot be read is a fault, never a smaller world: missing nodes would look
+   * like deleted ones. Eventually consistent reads cost half and only ever make a beat look older: condition before acting.
+   */
+  scan(options: { readonly consistent: boolean }): Promise<NodeHealth[]>;
+}
+
+export function healthStore(items: ItemStore): HealthStore {
+  return {
+    renewLease: (renewal) => renewLease(items, renewal),
+    createLease: (creation) => createLease(items, creation),
+
+    async deleteLease(nodeName, expected = {}) {
+      const key = healthKey(nodeName);
+      const asExpected = [
+        ...(expected.resourceVersion === undefined ? [] : [is('v', expected.resourceVersion)]),
+        ...(expected.uid === undefined ? [] : [is('i', expected.uid)]),
+      ];
+      const has: Condition = { kind: 'has', attribute: 'v' };
+      const alone = await items.write(
+        { kind: 'delete', key, when: all(has, { kind: 'lacks', attribute: 'u' }, ...asExpected) },
+        { returnPrevious: true },
+      );
+      if (alone.kind === 'written') return { kind: 'written', row: alone.previous! };
+      if (alone.current === undefined || !hasLease(alone.current)) return { kind: 'absent' };
+      if (!hasDigest(alone.current)) return { kind: 'conflict', row: alone.current };
+      const outcome = await items.write(
+        { kind: 'update', key, remove: LEASE_ATTRIBUTES, when: all(has, ...asExpected) },
+        { returnPrevious: true },
+      );
+      if (outcome.kind === 'written') return { kind: 'written', row: outcome.previous! };
+      if (outcome.current === undefined || !hasLease(outcome.current)) return { kind: 'absent' };
+      return { kind: 'conflict', row: outcome.current };
+    },
+
+    getRow: (nodeName) => items.get(healthKey(nodeName), { consistent: true }),
+
+    async listLeases({ limit, continueAfter }) {
+      const readers = Array.from(
+        { length: HEALTH_SHARDS },
+        (_, shard) => (page: { after?: string; limit?: number }) =>
+          items.query({ table: 'health', pk: healthPartition(shard), consistent: true, ...page }),
+      );
+      const { items: rows, next } = await mergePages(readers, {
+        ...(limit === undefined ? {} : { limit }),
+        ...(continueAfter === undefined ? {} : { after: continueAfter }),
+      });
+      return { rows: rows.filter(hasLease), ...(next === undefined ? {} : { next }) };
+    },
+
+    async scan({ consistent }) {
+      const shards: NodeHealth[][] = Array.from({ length: HEALTH_SHARDS }, () => []);
+      let nextShard = 0;
+      const work = async (): Promise<void> => {
+        while (nextShard < HEALTH_SHARDS) {
+          const shard = nextShard;
+          nextShard += 1;
+          await scanShard(items, shard, consistent, shards[shard]!);
+        }
+      };
+      await Promise.all(Array.from({ length: SCAN_CONCURRENCY_MAX }, work));
+      return shards.flat();
+    },
+  };
+}
+
+async function scanShard(items: ItemStore, shard: number, consistent: boolean, into: NodeHealth[]): Promise<void> {
+  let after: string | undefined;
+  for (let pages = 0; pages < SCAN_PAGES_MAX; pages += 1) {
+    const page = await items.query({
+      table: 'health',
+      pk: healthPartition(shard),
+      consistent,
+      attributes: DIGEST_ATTRIBUTES,
+      ...(after === undefined ? {} : { after }),
+    });
+    for (const row of page.items) {
+      const health = nodeHealthOf(row);
+      if (health !== undefined) into.push(health);
+    }
+    if (page.next === undefined) return;
+    after = page.next;
+  }
+  throw new StoreFault('too-large', 'a shard of the health table has more pages than a scan reads', {
+    retryable: false,
+  });
+}

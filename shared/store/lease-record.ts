@@ -1,0 +1,194 @@
+/**
+ * Lease objects (coordination.k8s.io/v1) and the attributes of a row that hold one. Times are microseconds, as
+ * metav1.MicroTime has them. What a kubelet writes fits the short attributes; the rest (labels, annotations, other owners,
+ * rare spec fields) shares one JSON text with a bound, so that a row stays below 1 KB and a beat stays one write unit.
+ */
+import { canonicalMicroTime, formatTime, parseTimeMs } from '../kube/time.ts';
+import type { KubeObject, LeaseSpec, OwnerReference } from '../kube/types.ts';
+import { utf8Bytes } from '../ports/item-size.ts';
+import type { Item } from '../ports/item-store.ts';
+
+export const LEASE_NAMESPACE = 'kube-node-lease';
+
+/**
+ * Bytes of JSON and foreign holder together. A row's other attributes take 560 at most: two names of 253 and 129, two
+ * uids, and numbers.
+ */
+export const LEASE_EXTRAS_BYTES_MAX = 400;
+
+export interface Lease extends KubeObject {
+  readonly apiVersion: 'coordination.k8s.io/v1';
+  readonly kind: 'Lease';
+  spec: LeaseSpec & Record<string, unknown>;
+}
+
+interface Extras {
+  readonly labels?: Record<string, string>;
+  readonly annotations?: Record<string, string>;
+  readonly ownerReferences?: OwnerReference[];
+  readonly finalizers?: string[];
+  readonly spec?: Record<string, unknown>;
+}
+
+/** What a write of a Lease changes in its row, besides version, receipt time, uid and creation. */
+export interface LeaseChange {
+  readonly nodeName: string;
+  readonly set: Item;
+  readonly remove: readonly string[];
+  /**
+   * The Lease names its Node as its only owner, as kubelets do. Stored as one flag where the row's digest has this uid,
+   * written out otherwise (`spelledOut`).
+   */
+  readonly ownerUid?: string;
+  readonly spelledOut: { readonly set: Item; readonly remove: readonly string[] };
+}
+
+export type LeaseChangeResult =
+  | { readonly kind: 'change'; readonly change: LeaseChange }
+  /** Labels, annotations and the like take more than LEASE_EXTRAS_BYTES_MAX. */
+  | { readonly kind: 'tooLarge'; readonly bytes: number }
+  /** A patch touches what only a read Lease can tell: read, apply, and replace. */
+  | { readonly kind: 'needsRead' };
+
+const SPEC_FIELDS = { holderIdentity: 'h', leaseDurationSeconds: 'd', leaseTransitions: 'n' } as const;
+const TIME_FIELDS = { renewTime: 't', acquireTime: 'a' } as const;
+
+/** Microseconds since the epoch. Throws a RangeError for what is no time: validation comes first. */
+export function microsOf(text: string): number {
+  const epochMs = parseTimeMs(text);
+  if (epochMs === undefined) throw new RangeError('no RFC 3339 time');
+  return Math.floor(epochMs / 1_000) * 1_000_000 + Number(canonicalMicroTime(text).slice(-7, -1));
+}
+
+/** `2001-02-03T04:05:06.789012Z` */
+export function microTimeText(micros: number): string {
+  const seconds = Math.floor(micros / 1_000_000);
+  return `${formatTime(seconds * 1_000).slice(0, -1)}.${String(micros - seconds * 1_000_000).padStart(6, '0')}Z`;
+}
+
+/** The row of a whole Lease: what create stores and PUT replaces. The Lease has passed validation. */
+export function leaseReplacement(lease: KubeObject): LeaseChangeResult {
+  const { metadata } = lease;
+  const spec: Record<string, unknown> = { ...lease.spec };
+  const nodeName = metadata.name ?? '';
+  const set: Item = {};
+  const remove: string[] = [];
+  for (const [field, attribute] of Object.entries(TIME_FIELDS)) {
+    if (typeof spec[field] === 'string') set[attribute] = microsOf(spec[field]);
+    else remove.push(attribute);
+    delete spec[field];
+  }
+  for (const [field, attribute] of Object.entries(SPEC_FIELDS)) {
+    const value = holderless(field, spec[field], nodeName);
+    if (typeof value === 'string' || typeof value === 'number') set[attribute] = value;
+    else remove.push(attribute);
+    delete spec[field];
+  }
+  const { labels, annotations, ownerReferences = [], finalizers } = metadata;
+  const owner = ownerReferences.length === 1 ? ownerReferences[0] : undefined;
+  const ownerUid = owner !== undefined && isOwnNode(owner, nodeName) ? owner.uid : undefined;
+  const extras: Extras = {
+    ...(isEmpty(labels) ? {} : { labels }),
+    ...(isEmpty(annotations) ? {} : { annotations }),
+    ...(isEmpty(finalizers) ? {} : { finalizers }),
+    ...(isEmpty(spec) ? {} : { spec }),
+  };
+  const spelled: Extras = { ...extras, ...(ownerReferences.length === 0 ? {} : { ownerReferences }) };
+  const short = extrasAttribute(ownerUid === undefined ? spelled : extras);
+  const long = extrasAttribute(spelled);
+  const bytes = utf8Bytes(String(short.x ?? '')) + utf8Bytes(String(set['h'] ?? ''));
+  if (bytes > LEASE_EXTRAS_BYTES_MAX) return { kind: 'tooLarge', bytes };
+  return {
+    kind: 'change',
+    change: {
+      nodeName,
+      set: { ...set, ...short, ...(ownerUid === undefined ? {} : { o: 1 }) },
+      remove: [...remove, ...('x' in short ? [] : ['x']), ...(ownerUid === undefined ? ['o'] : [])],
+      ...(ownerUid === undefined ? {} : { ownerUid }),
+      spelledOut: { set: { ...set, ...long }, remove: [...remove, ...('x' in long ? [] : ['x']), 'o'] },
+    },
+  };
+}
+
+/**
+ * A merge patch (RFC 7396; strategic merge means the same for these fields) that touches only spec fields with an
+ * attribute of their own, as a beat by PATCH does. Anything else in it: needsRead.
+ */
+export function leaseMergePatch(nodeName: string, patch: Readonly<Record<string, unknown>>): LeaseChangeResult {
+  const set: Item = {};
+  const remove: string[] = [];
+  for (const [member, value] of Object.entries(patch)) {
+    if (member === 'apiVersion' || member === 'kind') continue;
+    if (member === 'metadata' && namesOnly(value)) continue;
+    if (member !== 'spec' || typeof value !== 'object' || value === null) return { kind: 'needsRead' };
+    for (const [field, entry] of Object.entries(value)) {
+      const time = TIME_FIELDS[field as keyof typeof TIME_FIELDS];
+      const attribute = time ?? SPEC_FIELDS[field as keyof typeof SPEC_FIELDS];
+      if (attribute === undefined) return { kind: 'needsRead' };
+      const stored = time !== undefined ? entry : holderless(field, entry === null ? undefined : entry, nodeName);
+      if (stored === null || stored === undefined) remove.push(attribute);
+      else if (time !== undefined) set[time] = microsOf(String(stored));
+      else set[attribute] = stored as string | number;
+    }
+  }
+  // Beside a JSON text of unknown length a long holder could break the bound.
+  const bytes = utf8Bytes(String(set['h'] ?? ''));
+  if (bytes > LEASE_EXTRAS_BYTES_MAX / 4) return { kind: 'needsRead' };
+  return { kind: 'change', change: { nodeName, set, remove, spelledOut: { set, remove } } };
+}
+
+/** The Lease a row holds; undefined for a row without one. Never shares structure with the row. */
+export function leaseOf(row: Item): Lease | undefined {
+  if (row['v'] === undefined) return undefined;
+  const name = row['sk'] as string;
+  const extras: Extras = row['x'] === undefined ? {} : JSON.parse(row['x'] as string);
+  const { spec: rareSpec, ...metadata } = extras;
+  const owners =
+    row['o'] !== undefined && row['u'] !== undefined
+      ? { ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name, uid: row['u'] as string }] }
+      : {};
+  const holder = row['h'] ?? name;
+  return {
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: {
+      name,
+      namespace: LEASE_NAMESPACE,
+      uid: row['i'] as string,
+      resourceVersion: String(row['v']),
+      creationTimestamp: formatTime((row['c'] as number) * 1_000),
+      ...metadata,
+      ...owners,
+    },
+    spec: {
+      ...(holder === '' ? {} : { holderIdentity: holder as string }),
+      ...(row['d'] === undefined ? {} : { leaseDurationSeconds: row['d'] as number }),
+      ...(row['a'] === undefined ? {} : { acquireTime: microTimeText(row['a'] as number) }),
+      ...(row['t'] === undefined ? {} : { renewTime: microTimeText(row['t'] as number) }),
+      ...(row['n'] === undefined ? {} : { leaseTransitions: row['n'] as number }),
+      ...rareSpec,
+    },
+  };
+}
+
+/** A holder that is the node itself is stored by leaving it out; none at all as ''. */
+function holderless(field: string, value: unknown, nodeName: string): unknown {
+  if (field !== 'holderIdentity') return value;
+  if (value === undefined || value === null) return '';
+  return value === nodeName ? undefined : value;
+}
+
+function isOwnNode(owner: OwnerReference, nodeName: string): boolean {
+  return (
+    Object.keys(owner).length === 4 && owner.apiVersion === 'v1' && owner.kind === 'Node' && owner.name === nodeName
+  );
+}
+
+const isEmpty = (value: object | undefined): boolean => value === undefined || Object.keys(value).length === 0;
+
+const extrasAttribute = (extras: Extras): { x?: string } => (isEmpty(extras) ? {} : { x: JSON.stringify(extras) });
+
+function namesOnly(metadata: unknown): boolean {
+  if (typeof metadata !== 'object' || metadata === null) return false;
+  return Object.keys(metadata).every((field) => ['name', 'namespace', 'uid', 'resourceVersion'].includes(field));
+}

@@ -1,0 +1,88 @@
+/**
+ * Items that hold Kubernetes objects and their changes.
+ *
+ *   object  o the object as JSON, without its resourceVersion; rv resourceVersion; k kind, n name (for stream filters);
+ *           ttl epoch seconds, on objects that expire (events)
+ *   log     o the object as JSON at that version (of a deleted one: its last state); t ADDED, MODIFIED or DELETED;
+ *           key the object's sort key; p JSON of the labels and selectable fields before, when they differ;
+ *           ttl epoch seconds
+ *   head    rv the version below which nothing can be committed any more; c the highest version committed
+ *   pod     (of a node) nothing: its keys say all
+ *
+ * The version stands in `rv` alone, so that a commit that must take a higher one need not write the JSON again.
+ */
+import type { KubeObject, ObjectRef } from '../kube/types.ts';
+import type { Item } from '../ports/item-store.ts';
+
+export type ChangeType = 'ADDED' | 'MODIFIED' | 'DELETED';
+
+/** Labels and the fields a selector can name: what decides whether a watcher with a selector saw the object before. */
+export interface Selectable {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly fields: Readonly<Record<string, string>>;
+}
+
+export interface ObjectChange {
+  readonly type: ChangeType;
+  readonly resourceVersion: number;
+  readonly ref: ObjectRef;
+  /** At this version; of a deleted object its last state, under the version of its deletion. */
+  readonly object: KubeObject;
+  /** Before this change; absent when the same as now, and on ADDED. */
+  readonly previous?: Selectable;
+}
+
+/** The JSON to store. */
+export function objectText(object: KubeObject): string {
+  const { resourceVersion: _, ...metadata } = object.metadata;
+  return JSON.stringify({ ...object, metadata });
+}
+
+/** The object of an object or log item, or of a stream record's image; it shares nothing with the item. */
+export function objectOf(item: Item): KubeObject {
+  const object = JSON.parse(item['o'] as string) as KubeObject;
+  object.metadata.resourceVersion = String(item['rv']);
+  return object;
+}
+
+/** resourceVersion of a stored object, as the number it is. Throws a RangeError when it carries none. */
+export function resourceVersionOf(object: KubeObject): number {
+  const version = Number(object.metadata.resourceVersion ?? '');
+  if (!Number.isSafeInteger(version) || version <= 0) throw new RangeError('the object carries no resourceVersion');
+  return version;
+}
+
+export function refOf(resource: string, sortKey: string): ObjectRef {
+  const slash = sortKey.indexOf('/');
+  return slash < 0
+    ? { resource, namespace: '', name: sortKey }
+    : { resource, namespace: sortKey.slice(0, slash), name: sortKey.slice(slash + 1) };
+}
+
+export function changeOf(resource: string, item: Item): ObjectChange {
+  return {
+    type: item['t'] as ChangeType,
+    resourceVersion: item['rv'] as number,
+    ref: refOf(resource, item['key'] as string),
+    object: objectOf(item),
+    ...(item['p'] === undefined ? {} : { previous: JSON.parse(item['p'] as string) as Selectable }),
+  };
+}
+
+/** The node a pod is bound to; undefined for unbound pods and everything else. */
+export function nodeNameOf(resource: string, object: KubeObject | undefined): string | undefined {
+  const nodeName = resource === 'pods' ? object?.spec?.['nodeName'] : undefined;
+  return typeof nodeName === 'string' && nodeName !== '' ? nodeName : undefined;
+}
+
+/** `p` of a log item: undefined when before and after are the same to every selector. */
+export function previousText(before: Selectable, after: Selectable): string | undefined {
+  const text = JSON.stringify(sorted(before));
+  return text === JSON.stringify(sorted(after)) ? undefined : text;
+}
+
+const sorted = ({ labels, fields }: Selectable): Selectable => ({
+  labels: Object.fromEntries(Object.entries(labels).sort(byName)),
+  fields: Object.fromEntries(Object.entries(fields).sort(byName)),
+});
+const byName = ([one]: [string, string], [other]: [string, string]): number => (one < other ? -1 : 1);

@@ -1,0 +1,434 @@
+/**
+ * Kubernetes objects in the `objects` table. Reading is plain; writing is `commit`: one transaction that moves the objects,
+ * the change log and the heads of the shards they live in, and whatever else must happen with them.
+ *
+ * resourceVersion is a hybrid clock: milliseconds and a counter, never at or below the head of the shard, which every
+ * commit moves and checks. Two shards of a resource never issue the same number (a version modulo the number of shards
+ * is its shard), so a version names one change of its resource and a watch can resume after any of them. Why a
+ * watch loses nothing: change-log.ts.
+ *
+ * Cost of a commit, in write units, all doubled by the transaction: the object's KB, the log entry's KB, one for each
+ * head, one for a pod's pointer when it is bound or removed.
+ */
+import type { KubeObject, ObjectRef } from '../kube/types.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Item, ItemKey, ItemStore, TransactWrite } from '../ports/item-store.ts';
+import { StoreFault, TRANSACT_WRITES_MAX } from '../ports/item-store.ts';
+import {
+  ALONE,
+  headPartition,
+  LOG_RETENTION_SECONDS,
+  logPartition,
+  nodePodsPartition,
+  objectPartition,
+  objectSortKey,
+  RESOURCE_VERSIONS_PER_MS,
+  resourceVersionKey,
+  shardOf,
+} from './layout.ts';
+import { mergePages } from './merge-pages.ts';
+import {
+  type ChangeType,
+  nodeNameOf,
+  objectOf,
+  objectText,
+  previousText,
+  refOf,
+  resourceVersionOf,
+  type Selectable,
+} from './object-record.ts';
+
+/** Objects in one commit that always fit a transaction (object, log, pod pointer and head each), without `extra`. */
+export const COMMIT_OBJECTS_MAX = 25;
+/** JSON of one object, UTF-16 units: item and log entry stay below 400 KB even if every unit takes three bytes. */
+export const OBJECT_TEXT_MAX = 120_000;
+/** Log entries outlive the retention by this, so that a reader may be late with what it was told is there. Seconds. */
+export const LOG_MARGIN_SECONDS = 300;
+
+/** Tries at a commit that met another commit: each takes a higher version, or waits a little. */
+const COMMIT_ATTEMPTS_MAX = 10;
+const PAUSE_MS = 5;
+const PAUSE_MAX_MS = 200;
+/** Pages of one node's pods, at 1 MB: kubelets take about a hundred pods. */
+const NODE_PAGES_MAX = 8;
+
+export type ObjectWrite =
+  | {
+      readonly kind: 'create';
+      readonly ref: ObjectRef;
+      readonly object: KubeObject;
+      readonly expiresAtSeconds?: number;
+    }
+  | {
+      readonly kind: 'update';
+      readonly ref: ObjectRef;
+      readonly object: KubeObject;
+      /** As read: its resourceVersion is what must still be stored. */
+      readonly previous: KubeObject;
+      readonly expiresAtSeconds?: number;
+    }
+  | {
+      readonly kind: 'delete';
+      readonly ref: ObjectRef;
+      /** As read: its resourceVersion is what must still be stored. Watchers get it as the object's last state. */
+      readonly previous: KubeObject;
+    };
+
+export interface Commit {
+  /** On distinct objects; 1 to COMMIT_OBJECTS_MAX, or more where commitActions says that they fit. */
+  readonly writes: readonly ObjectWrite[];
+  /** Happen with the objects or not at all. On items of their own. */
+  readonly extra?: readonly TransactWrite[];
+}
+
+export type CommitOutcome =
+  /** The objects as stored (a deleted one in its last state), each with its new resourceVersion, in order of the writes. */
+  | { readonly kind: 'committed'; readonly objects: readonly KubeObject[] }
+  /** Writes[index] met another version; `current` is what is stored, absent when nothing is. */
+  | { readonly kind: 'conflict'; readonly index: number; readonly current?: KubeObject }
+  /** Extra[index] had a condition that did not hold. */
+  | { readonly kind: 'extraRefused'; readonly index: number; readonly current?: Item }
+  /** Writes[index] is larger than an item may be. */
+  | { readonly kind: 'tooLarge'; readonly index: number }
+  /** Nothing was written: other commits were in the way each time. Retry later. */
+  | { readonly kind: 'contended' };
+
+export interface ListRequest {
+  readonly resource: string;
+  /** '' or absent: every namespace. */
+  readonly namespace?: string;
+  readonly limit?: number;
+  /** Sort key (`[namespace/]name`) of the last object of the page before. */
+  readonly continueAfter?: string;
+}
+
+export interface ObjectList {
+  readonly objects: readonly KubeObject[];
+  /** continueAfter of the next page; absent when this was the last. */
+  readonly next?: string;
+}
+
+export interface ObjectStore {
+  /** Strongly consistent. */
+  get(ref: ObjectRef): Promise<KubeObject | undefined>;
+  /** Strongly consistent, in order of the refs. */
+  getMany(refs: readonly ObjectRef[]): Promise<readonly (KubeObject | undefined)[]>;
+  /** One page in order of namespace and name, strongly consistent. For a watch from here: ChangeLog.currentVersion first. */
+  list(request: ListRequest): Promise<ObjectList>;
+  /** The pods bound to a node, strongly consistent. */
+  listByNode(nodeName: string): Promise<readonly KubeObject[]>;
+  commit(commit: Commit): Promise<CommitOutcome>;
+}
+
+export interface ObjectStoreOptions {
+  readonly items: ItemStore;
+  readonly clock: Clock;
+  /** Shards of a resource (layout.ts, objectShardsOf). */
+  readonly shardsOf: (resource: string) => number;
+  /** Fields that a field selector may name, with their values; metadata.name and namespace need not be among them. */
+  readonly selectableFields?: (resource: string, object: KubeObject) => Readonly<Record<string, string>>;
+  /** A number in [0, 1), for jitter. */
+  readonly random?: () => number;
+  /** Waits between attempts. Milliseconds. Absent: attempts follow at once. */
+  readonly pause?: (milliseconds: number) => Promise<unknown>;
+}
+
+export const objectKey = (ref: ObjectRef, shards: number): ItemKey => {
+  const sk = objectSortKey(ref.namespace, ref.name);
+  return { table: 'objects', pk: objectPartition(ref.resource, shardOf(sk, shards)), sk };
+};
+
+/** Actions a commit takes in its transaction, of TRANSACT_WRITES_MAX; an upper bound. */
+export function commitActions(commit: Commit, shardsOf: (resource: string) => number): number {
+  const heads = new Set<string>();
+  let actions = commit.extra?.length ?? 0;
+  for (const { ref } of commit.writes) {
+    heads.add(`${ref.resource}#${shardOf(objectSortKey(ref.namespace, ref.name), shardsOf(ref.resource))}`);
+    actions += ref.resource === 'pods' ? 3 : 2;
+  }
+  return actions + heads.size;
+}
+
+export function objectStore(options: ObjectStoreOptions): ObjectStore {
+  const { items, shardsOf } = options;
+  const issuer = versionIssuer(options.clock);
+  return {
+    async get(ref) {
+      const item = await items.get(objectKey(ref, shardsOf(ref.resource)), { consistent: true });
+      return item === undefined ? undefined : objectOf(item);
+    },
+
+    async getMany(refs) {
+      const keys = refs.map((ref) => objectKey(ref, shardsOf(ref.resource)));
+      const found = await items.getMany(keys, { consistent: true });
+      return found.map((item) => (item === undefined ? undefined : objectOf(item)));
+    },
+
+    async list({ resource, namespace = '', limit, continueAfter }) {
+      const readers = Array.from(
+        { length: shardsOf(resource) },
+        (_, shard) => (page: { after?: string; limit?: number }) =>
+          items.query({
+            table: 'objects',
+            pk: objectPartition(resource, shard),
+            consistent: true,
+            attributes: ['o', 'rv'],
+            ...(namespace === '' ? {} : { beginsWith: `${namespace}/` }),
+            ...page,
+          }),
+      );
+      const page = await mergePages(readers, {
+        ...(limit === undefined ? {} : { limit }),
+        ...(continueAfter === undefined ? {} : { after: continueAfter }),
+      });
+      const objects = page.items.map(objectOf);
+      return page.next === undefined ? { objects } : { objects, next: page.next };
+    },
+
+    async listByNode(nodeName) {
+      const refs: ObjectRef[] = [];
+      let after: string | undefined;
+      let pages = 0;
+      do {
+        if (pages === NODE_PAGES_MAX) {
+          throw new StoreFault('too-large', 'more pods on one node than one read takes', { retryable: false });
+        }
+        const page = await items.query({
+          table: 'objects',
+          pk: nodePodsPartition(nodeName),
+          consistent: true,
+          ...(after === undefined ? {} : { after }),
+        });
+        for (const item of page.items) refs.push(refOf('pods', item['sk'] as string));
+        after = page.next;
+        pages += 1;
+      } while (after !== undefined);
+      const pods = await this.getMany(refs);
+      // Deleted, or deleted and made anew elsewhere, between the two reads.
+      return pods.filter((pod): pod is KubeObject => nodeNameOf('pods', pod) === nodeName);
+    },
+
+    async commit(commit) {
+      if (commit.writes.length === 0) throw new RangeError('a commit writes at least one object');
+      if (commitActions(commit, shardsOf) > TRANSACT_WRITES_MAX) throw new RangeError('the commit is too large');
+      const drafts = commit.writes.map((write) => draftOf(write, options));
+      const tooLarge = drafts.findIndex(({ text }) => text.length > OBJECT_TEXT_MAX);
+      if (tooLarge >= 0) return { kind: 'tooLarge', index: tooLarge };
+      const floors = new Map<string, number>();
+      for (let attempt = 1; attempt <= COMMIT_ATTEMPTS_MAX; attempt += 1) {
+        const plan = planTransaction(drafts, commit.extra ?? [], issuer, floors);
+        const outcome = await items.transact(plan.writes);
+        if (outcome.kind === 'written') {
+          return { kind: 'committed', objects: drafts.map((draft, index) => versioned(draft, plan.versions[index]!)) };
+        }
+        if (outcome.kind === 'refused') {
+          const answer = refusalOf(outcome.failures, plan);
+          if (answer !== undefined) return answer;
+          // Only heads refused: another commit or a reader is ahead in that shard. Its version is our floor.
+          for (const { index, current } of outcome.failures) {
+            floors.set(plan.headAt.get(index)!, (current?.['rv'] as number | undefined) ?? 0);
+          }
+        }
+        if (attempt < COMMIT_ATTEMPTS_MAX) await pauseAfter(attempt, outcome.kind, options);
+      }
+      return { kind: 'contended' };
+    },
+  };
+}
+
+/** A write as it will stand in the table, but for its version. */
+interface Draft {
+  readonly write: ObjectWrite;
+  readonly type: ChangeType;
+  readonly key: ItemKey;
+  /** Partition key of the shard's head, and of its log. */
+  readonly head: string;
+  readonly log: string;
+  readonly shard: number;
+  readonly shards: number;
+  readonly text: string;
+  readonly previous: string | undefined;
+  readonly pointer: TransactWrite | undefined;
+}
+
+function draftOf(write: ObjectWrite, options: ObjectStoreOptions): Draft {
+  const { ref } = write;
+  const { resource } = ref;
+  const shards = options.shardsOf(resource);
+  const key = objectKey(ref, shards);
+  const shard = shardOf(key.sk, shards);
+  const object = write.kind === 'delete' ? write.previous : write.object;
+  const selectable = (of: KubeObject): Selectable => ({
+    labels: of.metadata.labels ?? {},
+    fields: options.selectableFields?.(resource, of) ?? {},
+  });
+  return {
+    write,
+    type: write.kind === 'create' ? 'ADDED' : write.kind === 'update' ? 'MODIFIED' : 'DELETED',
+    key,
+    head: headPartition(resource, shard),
+    log: logPartition(resource, shard),
+    shard,
+    shards,
+    text: objectText(object),
+    previous: write.kind === 'update' ? previousText(selectable(write.previous), selectable(write.object)) : undefined,
+    pointer: pointerOf(write),
+  };
+}
+
+/** The item that finds a pod by its node: written when it is bound, removed with it. A binding is never changed. */
+function pointerOf(write: ObjectWrite): TransactWrite | undefined {
+  const before = write.kind === 'create' ? undefined : nodeNameOf(write.ref.resource, write.previous);
+  const after = write.kind === 'delete' ? undefined : nodeNameOf(write.ref.resource, write.object);
+  if (before === after) return undefined;
+  if (before !== undefined && after !== undefined) throw new RangeError('a bound pod does not change its node');
+  const key: ItemKey = {
+    table: 'objects',
+    pk: nodePodsPartition((after ?? before)!),
+    sk: objectSortKey(write.ref.namespace, write.ref.name),
+  };
+  return after === undefined ? { kind: 'delete', key } : { kind: 'put', key, item: {} };
+}
+
+interface TransactionPlan {
+  readonly writes: readonly TransactWrite[];
+  /** Of each object write, in order. */
+  readonly versions: readonly number[];
+  /** By position in `writes`: index of the object write, partition key of the head, index of the extra write. */
+  readonly objectAt: ReadonlyMap<number, number>;
+  readonly headAt: ReadonlyMap<number, string>;
+  readonly extraAt: ReadonlyMap<number, number>;
+}
+
+function planTransaction(
+  drafts: readonly Draft[],
+  extra: readonly TransactWrite[],
+  issuer: VersionIssuer,
+  floors: ReadonlyMap<string, number>,
+): TransactionPlan {
+  const writes: TransactWrite[] = [];
+  const versions: number[] = [];
+  const objectAt = new Map<number, number>();
+  const headAt = new Map<number, string>();
+  const extraAt = new Map<number, number>();
+  const heads = new Map<string, { first: number; last: number }>();
+  drafts.forEach((draft, index) => {
+    const { key, head } = draft;
+    const moved = heads.get(head);
+    const version = issuer.issue(draft.shard, draft.shards, moved?.last ?? floors.get(head) ?? 0);
+    versions.push(version);
+    heads.set(head, { first: moved?.first ?? version, last: version });
+    objectAt.set(writes.length, index);
+    writes.push(objectItem(draft, version));
+    writes.push({
+      kind: 'put',
+      key: { table: 'objects', pk: draft.log, sk: resourceVersionKey(version) },
+      item: {
+        rv: version,
+        t: draft.type,
+        key: key.sk,
+        o: draft.text,
+        ttl: Math.ceil(version / RESOURCE_VERSIONS_PER_MS / 1_000) + LOG_RETENTION_SECONDS + LOG_MARGIN_SECONDS,
+        ...(draft.previous === undefined ? {} : { p: draft.previous }),
+      },
+    });
+    if (draft.pointer !== undefined) writes.push(draft.pointer);
+  });
+  for (const [pk, { first, last }] of heads) {
+    headAt.set(writes.length, pk);
+    writes.push({
+      kind: 'update',
+      key: { table: 'objects', pk, sk: ALONE },
+      set: { rv: last, c: last },
+      when: {
+        kind: 'any',
+        of: [
+          { kind: 'lacks', attribute: 'rv' },
+          { kind: 'compare', attribute: 'rv', op: '<', value: first },
+        ],
+      },
+    });
+  }
+  extra.forEach((write, index) => {
+    extraAt.set(writes.length, index);
+    writes.push(write);
+  });
+  return { writes, versions, objectAt, headAt, extraAt };
+}
+
+function objectItem(draft: Draft, version: number): TransactWrite {
+  const { write, key, text } = draft;
+  if (write.kind === 'create') {
+    return { kind: 'put', key, item: attributesOf(write, text, version), when: { kind: 'itemAbsent' } };
+  }
+  const when = {
+    kind: 'compare',
+    attribute: 'rv',
+    op: '=',
+    value: resourceVersionOf(write.previous),
+  } as const;
+  return write.kind === 'delete'
+    ? { kind: 'delete', key, when }
+    : { kind: 'put', key, item: attributesOf(write, text, version), when };
+}
+
+function attributesOf(write: Exclude<ObjectWrite, { kind: 'delete' }>, text: string, version: number): Item {
+  return {
+    o: text,
+    rv: version,
+    k: write.object.kind ?? write.ref.resource,
+    n: write.ref.name,
+    ...(write.expiresAtSeconds === undefined ? {} : { ttl: write.expiresAtSeconds }),
+  };
+}
+
+/** What to tell the caller; undefined when only heads refused, which is ours to mend. */
+function refusalOf(
+  failures: readonly { readonly index: number; readonly current?: Item }[],
+  plan: TransactionPlan,
+): CommitOutcome | undefined {
+  for (const { index, current } of failures) {
+    const write = plan.objectAt.get(index);
+    if (write !== undefined) {
+      return { kind: 'conflict', index: write, ...(current === undefined ? {} : { current: objectOf(current) }) };
+    }
+  }
+  for (const { index, current } of failures) {
+    const extra = plan.extraAt.get(index);
+    if (extra !== undefined) {
+      return { kind: 'extraRefused', index: extra, ...(current === undefined ? {} : { current }) };
+    }
+  }
+  return undefined;
+}
+
+function versioned(draft: Draft, version: number): KubeObject {
+  const object = draft.write.kind === 'delete' ? draft.write.previous : draft.write.object;
+  return { ...object, metadata: { ...object.metadata, resourceVersion: String(version) } };
+}
+
+async function pauseAfter(
+  attempt: number,
+  outcome: 'refused' | 'contended',
+  { pause, random }: ObjectStoreOptions,
+): Promise<void> {
+  // A refused head told us the version to beat: go on at once the first time.
+  if (pause === undefined || (outcome === 'refused' && attempt === 1)) return;
+  await pause(Math.min(PAUSE_MAX_MS, PAUSE_MS * 2 ** attempt) * (0.5 + (random?.() ?? 0.5) / 2));
+}
+
+interface VersionIssuer {
+  /** The next version for a shard: above `floor`, above the clock, above the last one issued here. */
+  issue(shard: number, shards: number, floor: number): number;
+}
+
+function versionIssuer(clock: Clock): VersionIssuer {
+  let last = 0;
+  return {
+    issue(shard, shards, floor) {
+      const least = Math.max(clock.nowMs() * RESOURCE_VERSIONS_PER_MS, last + 1, floor + 1);
+      last = least + ((((shard - least) % shards) + shards) % shards);
+      return last;
+    },
+  };
+}

@@ -1,0 +1,41 @@
+/** Runs a suite of a typed store on every ItemStore that needs no download. */
+import { afterAll, beforeAll, describe } from 'vitest';
+import { dynamoDbItemStore } from '../../shared/adapters/dynamodb/item-store.ts';
+import { memoryItemStore } from '../../shared/adapters/memory/item-store.ts';
+import type { ConsumedUnits, ItemStore } from '../../shared/ports/item-store.ts';
+import { startEngine, type TestEngine } from '../support/engine.ts';
+
+export interface StoreFixture {
+  /** The store of this run; valid inside tests and hooks. */
+  items(): ItemStore;
+  /** Units consumed since last asked. */
+  consumed(): ConsumedUnits[];
+}
+
+export function describeOnStores(title: string, suite: (fixture: StoreFixture) => void): void {
+  describe(`${title} in memory`, () => {
+    let units: ConsumedUnits[] = [];
+    const store = memoryItemStore({ onConsumed: (consumed) => units.push(consumed) });
+    suite({ items: () => store, consumed: () => units.splice(0, units.length) });
+    afterAll(() => {
+      units = [];
+    });
+  });
+  describe(`${title} in the embedded engine`, () => {
+    const units: ConsumedUnits[] = [];
+    let engine: TestEngine;
+    let store: ItemStore;
+    beforeAll(async () => {
+      engine = await startEngine();
+      store = dynamoDbItemStore({
+        client: engine.client,
+        tables: engine.tables,
+        onConsumed: (consumed) => units.push(consumed),
+      });
+    });
+    afterAll(async () => {
+      await engine?.stop();
+    });
+    suite({ items: () => store, consumed: () => units.splice(0, units.length) });
+  });
+}
