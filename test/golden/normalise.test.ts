@@ -8,7 +8,7 @@ describe('normalising what kubectl prints', () => {
   it.each([
     ['the server', 'dial https://127.0.0.1:6443/api at 127.0.0.1:6443', 'dial <SERVER>/api at <HOST>'],
     ['directories', 'in /tmp/k/work and /tmp/k/home/.kube', 'in <DIR> and <HOME>/.kube'],
-    ['the copy an edit keeps', 'stored to "/tmp/k/tmp/kubectl-edit-29.yaml"', 'stored to "<TMPFILE>"'],
+    ['the copy an edit keeps', 'stored to "/tmp/k/tmp/kubectl.1.32-edit-29.yaml"', 'stored to "<TMPFILE>"'],
     ['a uid', 'uid: 6f1c2d3e-0a1b-4c5d-8e9f-001122334455', 'uid: <UID>'],
     ['no given uid', 'uid: 00000000-0000-4000-8000-000000000001', 'uid: 00000000-0000-4000-8000-000000000001'],
     ['a time', 'at: "2026-11-20T10:00:00Z"', 'at: "<TIME>"'],

@@ -18,7 +18,7 @@ export function normalise(text: string, surroundings: Surroundings): string {
   const { host, origin } = new URL(surroundings.serverUrl);
   const hostname = host.replace(/:\d+$/, '');
   let out = text
-    .replace(/(?:\/[^\s"']*)?kubectl-edit-[^\s"']*/g, '<TMPFILE>')
+    .replace(/(?:\/[^\s"']*)?kubectl(?:\.1\.\d+)?-edit-[^\s"']*/g, '<TMPFILE>')
     .replaceAll(surroundings.serverUrl.replace(/\/$/, ''), '<SERVER>')
     .replaceAll(origin, '<SERVER>')
     .replaceAll(host, '<HOST>')

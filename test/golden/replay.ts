@@ -1,15 +1,16 @@
 /**
- * npm run test:golden -- [--dir DIR] [--kubeconfig FILE] [--kubectl 27,32,33|all] [CASE…]
+ * npm run test:golden -- [--dir DIR] [--kubeconfig FILE | --memory] [--kubectl 27,32,33|all] [CASE…]
  *
  * Replays recorded kubectl stories and compares what is printed. The cases are no part of this repository: their
- * directory comes from --dir or NODEKEEPER_GOLDEN_DIR. Without --kubeconfig a local mode without machines and
- * controllers is started for the run. Prints a line a case, the differences of each that failed, and the sum.
+ * directory comes from --dir or NODEKEEPER_GOLDEN_DIR. A local mode without machines and controllers is started for the
+ * run, or with --memory the API alone over a map; --kubeconfig names a server that runs already and will be emptied. Prints a line a case, the differences of each that failed, and the sum.
  */
 import { parseArgs } from 'node:util';
 import { createApiClient } from '../../local/fleet/api-client.ts';
 import { type KubeAccess, readKubeconfig } from '../support/kubeconfig.ts';
 import { findKubectls, type Kubectl } from '../support/kubectl.ts';
 import { startLocalForTest } from '../support/local.ts';
+import { startMemoryApi } from '../support/memory-api.ts';
 import { readCases } from './case.ts';
 import { emptyCluster } from './empty-cluster.ts';
 import { runCase } from './run-case.ts';
@@ -19,7 +20,12 @@ const DEFAULT_MINOR = 32;
 async function run(): Promise<number> {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
-    options: { dir: { type: 'string' }, kubeconfig: { type: 'string' }, kubectl: { type: 'string' } },
+    options: {
+      dir: { type: 'string' },
+      kubeconfig: { type: 'string' },
+      memory: { type: 'boolean', default: false },
+      kubectl: { type: 'string' },
+    },
   });
   const dir = values.dir ?? process.env['NODEKEEPER_GOLDEN_DIR'];
   if (dir === undefined) return complain('where are the cases? Give --dir or NODEKEEPER_GOLDEN_DIR');
@@ -27,9 +33,9 @@ async function run(): Promise<number> {
   if (kubectls.length === 0) return complain(`no such kubectl here: ${values.kubectl ?? DEFAULT_MINOR}`);
   const cases = readCases(dir, positionals);
 
-  const local = values.kubeconfig === undefined ? await startLocalForTest({ nodes: 0, controllers: false }) : undefined;
+  const server = values.kubeconfig === undefined ? await startServer(values.memory) : undefined;
   try {
-    const kubeconfig = values.kubeconfig ?? local!.kubeconfig;
+    const kubeconfig = values.kubeconfig ?? server!.kubeconfig;
     const access = readKubeconfig(kubeconfig);
     const servesPolicyV1 = await serves(access, '/apis/policy/v1');
     let passed = 0;
@@ -48,9 +54,12 @@ async function run(): Promise<number> {
     console.log(`${passed} passed, ${failed} failed`);
     return failed === 0 ? 0 : 1;
   } finally {
-    await local?.stop();
+    await server?.stop();
   }
 }
+
+const startServer = (memory: boolean): Promise<{ readonly kubeconfig: string; stop(): Promise<void> }> =>
+  memory ? startMemoryApi() : startLocalForTest({ nodes: 0, controllers: false });
 
 function chooseKubectls(wanted: string): readonly Kubectl[] {
   const all = findKubectls();
