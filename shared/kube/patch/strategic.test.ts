@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { node } from '../schema/node.ts';
+import { pod } from '../schema/pod.ts';
+import { podDisruptionBudget } from '../schema/policy.ts';
 import { keyedList, type StructSchema, struct, text, textMap } from '../schema/schema.ts';
 import type { JsonObject } from '../wire/json-value.ts';
 import { mergeValue } from './merge.ts';
@@ -101,6 +103,51 @@ describe('applyStrategicMergePatch', () => {
     };
     expect(patched({ status: { conditions: typed('A', 'X', 'C') } }, patch)).toEqual({
       status: { conditions: [{ type: 'C' }, { type: 'X' }, { type: 'B', status: 'True' }, { type: 'A' }] },
+    });
+  });
+
+  it('merges containers, their variables and ports, but not their command or their tolerations', () => {
+    const target = {
+      spec: {
+        containers: [
+          { name: 'a', command: ['x', 'y'], env: [{ name: 'E', value: '1' }], ports: [{ containerPort: 80 }] },
+          { name: 'b' },
+        ],
+        tolerations: [{ key: 'k' }],
+      },
+    };
+    const patch = {
+      spec: {
+        containers: [
+          { name: 'a', command: ['z'], env: [{ name: 'F', value: '2' }], ports: [{ containerPort: 80, name: 'http' }] },
+        ],
+        tolerations: [{ key: 'l' }],
+      },
+    };
+    expect(patched(target, patch, pod)).toEqual({
+      spec: {
+        containers: [
+          {
+            name: 'a',
+            command: ['z'],
+            env: [
+              { name: 'E', value: '1' },
+              { name: 'F', value: '2' },
+            ],
+            ports: [{ containerPort: 80, name: 'http' }],
+          },
+          { name: 'b' },
+        ],
+        tolerations: [{ key: 'l' }],
+      },
+    });
+  });
+
+  it('replaces the selector of a budget', () => {
+    const target = { spec: { selector: { matchLabels: { a: '1' } }, minAvailable: 1 } };
+    const patch = { spec: { selector: { matchLabels: { b: '2' } } } };
+    expect(patched(target, patch, podDisruptionBudget)).toEqual({
+      spec: { selector: { matchLabels: { b: '2' } }, minAvailable: 1 },
     });
   });
 

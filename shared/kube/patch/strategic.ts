@@ -54,7 +54,8 @@ function mergeObject(current: JsonObject, patch: JsonObject, schema: Schema | un
 
 function mergeValue(current: unknown, value: unknown, schema: Schema | undefined): unknown {
   if (isJsonObject(value)) {
-    return isJsonObject(current) ? mergeObject(current, value, schema) : fresh(value, schema);
+    const merges = isJsonObject(current) && !(schema?.kind === 'struct' && schema.replacedOnPatch === true);
+    return merges ? mergeObject(current, value, schema) : fresh(value, schema);
   }
   if (Array.isArray(value)) {
     const strategy = schema?.kind === 'list' ? schema : undefined;

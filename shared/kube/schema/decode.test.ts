@@ -6,6 +6,9 @@ import { coreEvent } from './event.ts';
 import { KINDS, schemaOf } from './kinds.ts';
 import { lease } from './lease.ts';
 import { node } from './node.ts';
+import { pod } from './pod.ts';
+import { podDisruptionBudget } from './policy.ts';
+import { volumeAttachment } from './storage.ts';
 
 describe('decodeStrict', () => {
   it('names fields it does not know by their path', () => {
@@ -95,6 +98,72 @@ describe('decodeStrict', () => {
     };
     expect(decodeStrict(node, empty).value).toEqual(decodeStrict(node, {}).value);
     expect(decodeStrict(node, { metadata: { labels: { a: '' } } }).value['metadata']).toEqual({ labels: { a: '' } });
+  });
+
+  it('prints a pod as an API server does, before defaults', () => {
+    const spec = { containers: [{ name: 'main', env: [{ name: 'A', value: '' }] }], hostNetwork: false };
+    const { value, unknownFields, typeFaults } = decodeStrict(pod, { metadata: { name: 'p' }, spec });
+    expect({ unknownFields, typeFaults }).toEqual({ unknownFields: [], typeFaults: [] });
+    expect(value).toEqual({
+      metadata: { name: 'p' },
+      spec: { containers: [{ name: 'main', env: [{ name: 'A' }], resources: {} }] },
+      status: {},
+    });
+  });
+
+  it('knows a pod in full', () => {
+    const spec = {
+      containers: [
+        {
+          name: 'main',
+          image: 'app:1',
+          ports: [{ containerPort: 80, protocol: 'TCP' }],
+          env: [{ name: 'IP', valueFrom: { fieldRef: { fieldPath: 'status.podIP' } } }],
+          envFrom: [{ configMapRef: { name: 'c' } }],
+          resources: { requests: { cpu: '100m' }, limits: { memory: 64 } },
+          volumeMounts: [{ name: 'v', mountPath: '/v' }],
+          livenessProbe: { httpGet: { path: '/', port: 'http' }, periodSeconds: 5 },
+          lifecycle: { preStop: { sleep: { seconds: 5 } } },
+          securityContext: { runAsNonRoot: true, capabilities: { drop: ['ALL'] } },
+        },
+      ],
+      tolerations: [{ key: 'k', operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 0 }],
+      affinity: {
+        podAntiAffinity: {
+          preferredDuringSchedulingIgnoredDuringExecution: [
+            { weight: 1, podAffinityTerm: { topologyKey: 'zone', labelSelector: { matchLabels: { a: 'b' } } } },
+          ],
+        },
+      },
+      topologySpreadConstraints: [{ maxSkew: 1, topologyKey: 'zone', whenUnsatisfiable: 'DoNotSchedule' }],
+      volumes: [
+        { name: 'v', emptyDir: {} },
+        { name: 's', projected: { sources: [{ serviceAccountToken: { path: 'token' } }] } },
+        { name: 'e', ephemeral: { volumeClaimTemplate: { spec: { accessModes: ['ReadWriteOnce'], resources: {} } } } },
+      ],
+    };
+    const { unknownFields, typeFaults, value } = decodeStrict(pod, { spec });
+    expect({ unknownFields, typeFaults }).toEqual({ unknownFields: [], typeFaults: [] });
+    expect(value['spec']).toMatchObject({ ...spec, containers: [{ resources: { limits: { memory: '64' } } }] });
+    expect(
+      decodeStrict(pod, { spec: { containers: [{ name: 'a', env: [{ name: 'N', value: 1 }] }] } }).typeFaults,
+    ).toEqual([
+      {
+        path: 'spec.containers[0].env[0].value',
+        message: 'json: cannot unmarshal number into Go struct field EnvVar.spec.containers.env.value of type string',
+      },
+    ]);
+  });
+
+  it('keeps a budget of none apart from no budget', () => {
+    const budget = (spec: JsonObject) => decodeStrict(podDisruptionBudget, { spec }).value['spec'];
+    expect(budget({ maxUnavailable: 0, selector: {} })).toEqual({ maxUnavailable: 0, selector: {} });
+    expect(budget({ minAvailable: '50%' })).toEqual({ minAvailable: '50%' });
+  });
+
+  it('prints whether a volume is attached even when nobody said so', () => {
+    const spec = { attacher: 'ebs.csi.aws.com', nodeName: 'kw-1', source: { persistentVolumeName: 'pv-1' } };
+    expect(decodeStrict(volumeAttachment, { spec }).value).toEqual({ metadata: {}, spec, status: { attached: false } });
   });
 
   it('keeps an empty value where it differs from none', () => {

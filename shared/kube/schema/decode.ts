@@ -106,16 +106,16 @@ function decodeStruct(schema: StructSchema, value: JsonObject, place: Place, fau
   const decoded: JsonObject = {};
   for (const key of Object.keys(schema.fields)) {
     const field = schema.fields[key] as Field;
-    const inner: Place = {
-      path: joinPath(place.path, key),
-      goPath: [...place.goPath, key],
-      goStruct: goName(schema),
-    };
-    const member = decodeValue(field.schema, getMember(value, key), inner, faults);
+    const raw = getMember(value, key) ?? null;
+    const member = raw === null ? undefined : decodeValue(field.schema, raw, fieldPlace(schema, place, key), faults);
     const kept = keep(field, member);
     if (kept !== undefined) decoded[key] = kept;
   }
   return decoded;
+}
+
+function fieldPlace(schema: StructSchema, place: Place, key: string): Place {
+  return { path: joinPath(place.path, key), goPath: [...place.goPath, key], goStruct: goName(schema) };
 }
 
 /** What is printed of a decoded field; `undefined` if it is left out. */
@@ -143,8 +143,14 @@ function zeroOf(schema: Schema): unknown {
     case 'integer':
     case 'number':
       return 0;
-    default:
+    case 'quantity':
+      return '0';
+    case 'time':
+    case 'microTime':
       return null;
+    default:
+      // Go would print null for a list that must be there. Leaving it out lets rules tell "none" in one way.
+      return undefined;
   }
 }
 
@@ -152,7 +158,8 @@ function emptyStruct(schema: StructSchema): JsonObject {
   const empty: JsonObject = {};
   for (const key of Object.keys(schema.fields)) {
     const field = schema.fields[key] as Field;
-    if (field.presence === 'always') empty[key] = zeroOf(field.schema);
+    const zero = field.presence === 'always' ? zeroOf(field.schema) : undefined;
+    if (zero !== undefined) empty[key] = zero;
   }
   return empty;
 }

@@ -2,10 +2,33 @@ import { coreEvent, eventsEvent } from './event.ts';
 import { lease } from './lease.ts';
 import { deleteOptions, status } from './meta.ts';
 import { namespace, node } from './node.ts';
+import { binding, pod } from './pod.ts';
+import { eviction, evictionV1beta1, podDisruptionBudget } from './policy.ts';
+import { selfSubjectAccessReview, selfSubjectReview, selfSubjectRulesReview } from './review.ts';
+import { priorityClass } from './scheduling.ts';
 import type { StructSchema } from './schema.ts';
+import { volumeAttachment } from './storage.ts';
 
 /** Every kind we have a schema of. A function that serves one kind imports that schema alone. */
-export const KINDS: readonly StructSchema[] = [node, namespace, lease, coreEvent, eventsEvent, deleteOptions, status];
+export const KINDS: readonly StructSchema[] = [
+  node,
+  namespace,
+  lease,
+  coreEvent,
+  eventsEvent,
+  deleteOptions,
+  status,
+  pod,
+  binding,
+  podDisruptionBudget,
+  eviction,
+  evictionV1beta1,
+  priorityClass,
+  volumeAttachment,
+  selfSubjectAccessReview,
+  selfSubjectRulesReview,
+  selfSubjectReview,
+];
 
 const BY_KIND = new Map<string, StructSchema>();
 for (const schema of KINDS) {

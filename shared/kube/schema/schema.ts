@@ -39,6 +39,8 @@ export interface StructSchema {
   readonly fields: Readonly<Record<string, Field>>;
   /** Server-side apply owns it as one value. */
   readonly atomic: boolean;
+  /** A strategic merge patch replaces it, where it would merge another. */
+  readonly replacedOnPatch?: boolean;
   /** Groups, versions and kinds it is sent as; none for a part of other objects. */
   readonly gvks: readonly GroupVersionKind[];
 }
@@ -95,6 +97,11 @@ export function struct(name: string, description: string, fields: Fields): Struc
 /** A struct that server-side apply owns as a whole, such as a selector or a reference. */
 export function atomicStruct(name: string, description: string, fields: Fields): StructSchema {
   return { ...struct(name, description, fields), atomic: true };
+}
+
+/** The same struct, where a strategic merge patch replaces it. */
+export function replacedOnPatch(schema: StructSchema): StructSchema {
+  return { ...schema, replacedOnPatch: true };
 }
 
 /** A struct clients send and receive as an object of its own. */
@@ -170,6 +177,16 @@ export function textMap(description: string): Field {
 
 export function atomicTextMap(description: string): Field {
   return field({ kind: 'map', values: STRING, atomic: true }, description);
+}
+
+/** Names to times. */
+export function timeMap(description: string): Field {
+  return field({ kind: 'map', values: { kind: 'time', format: 'date-time' }, atomic: false }, description);
+}
+
+/** Names to lists of strings. */
+export function textListMap(description: string): Field {
+  return field({ kind: 'map', values: textList('').schema, atomic: false }, description);
 }
 
 /** Resource names to quantities. */

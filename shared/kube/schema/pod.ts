@@ -1,0 +1,322 @@
+import {
+  container,
+  ephemeralContainer,
+  localObjectReference,
+  podSecurityContext,
+  resourceRequirements,
+} from './container.ts';
+import { labelSelector, metadata, objectReference } from './meta.ts';
+import {
+  always,
+  atomicStruct,
+  atomicTextMap,
+  bool,
+  embedded,
+  int32,
+  int64,
+  keyedList,
+  kindStruct,
+  list,
+  listOf,
+  oneOf,
+  optionalStruct,
+  pointer,
+  required,
+  resourceList,
+  type StructSchema,
+  struct,
+  text,
+  textList,
+  time,
+} from './schema.ts';
+import { volume } from './volume.ts';
+
+const CORE = 'io.k8s.api.core.v1';
+
+const nodeSelectorRequirement = struct(`${CORE}.NodeSelectorRequirement`, 'One demand on a node.', {
+  key: required(text('Label key, or field.')),
+  operator: required(text('In, NotIn, Exists, DoesNotExist, Gt or Lt.')),
+  values: textList('Values the operator compares with.'),
+});
+
+const nodeSelectorTerm = atomicStruct(`${CORE}.NodeSelectorTerm`, 'Demands that must all hold.', {
+  matchExpressions: list(nodeSelectorRequirement, 'Demands on labels.'),
+  matchFields: list(nodeSelectorRequirement, 'Demands on fields.'),
+});
+
+const nodeSelector = atomicStruct(`${CORE}.NodeSelector`, 'Selects nodes; one of the terms must hold.', {
+  nodeSelectorTerms: required(list(nodeSelectorTerm, 'The terms.')),
+});
+
+const preferredSchedulingTerm = struct(`${CORE}.PreferredSchedulingTerm`, 'A wish for nodes.', {
+  weight: required(int32('How strong, 1 to 100.')),
+  preference: required(embedded(nodeSelectorTerm, 'Nodes wished for.')),
+});
+
+const nodeAffinity = struct(`${CORE}.NodeAffinity`, 'Nodes a pod must or should run on.', {
+  requiredDuringSchedulingIgnoredDuringExecution: optionalStruct(nodeSelector, 'Nodes it must run on.'),
+  preferredDuringSchedulingIgnoredDuringExecution: list(preferredSchedulingTerm, 'Nodes it should run on.'),
+});
+
+const podAffinityTerm = struct(`${CORE}.PodAffinityTerm`, 'Pods to be near, or far from.', {
+  labelSelector: optionalStruct(labelSelector, 'Which pods.'),
+  namespaces: textList('Namespaces they are in.'),
+  topologyKey: required(text('Node label that says what is near.')),
+  namespaceSelector: optionalStruct(labelSelector, 'Selects namespaces by label.'),
+  matchLabelKeys: textList('Labels whose values must be those of this pod.'),
+  mismatchLabelKeys: textList('Labels whose values must differ from those of this pod.'),
+});
+
+const weightedPodAffinityTerm = struct(`${CORE}.WeightedPodAffinityTerm`, 'A wish to be near, or far from, pods.', {
+  weight: required(int32('How strong, 1 to 100.')),
+  podAffinityTerm: required(embedded(podAffinityTerm, 'Pods in question.')),
+});
+
+const podAffinityOf = (name: string, where: string): StructSchema =>
+  struct(`${CORE}.${name}`, `Pods that a pod must or should be ${where}.`, {
+    requiredDuringSchedulingIgnoredDuringExecution: list(podAffinityTerm, `Pods it must be ${where}.`),
+    preferredDuringSchedulingIgnoredDuringExecution: list(weightedPodAffinityTerm, `Pods it should be ${where}.`),
+  });
+
+const affinity = struct(`${CORE}.Affinity`, 'Where a pod must or should run.', {
+  nodeAffinity: optionalStruct(nodeAffinity, 'By nodes.'),
+  podAffinity: optionalStruct(podAffinityOf('PodAffinity', 'near to'), 'Near other pods.'),
+  podAntiAffinity: optionalStruct(podAffinityOf('PodAntiAffinity', 'away from'), 'Away from other pods.'),
+});
+
+export const toleration: StructSchema = struct(`${CORE}.Toleration`, 'A taint that a pod puts up with.', {
+  key: text('Taint key; all, if empty with operator Exists.'),
+  operator: oneOf(
+    'v1.TolerationOperator',
+    ['Equal', 'Exists', 'Lt', 'Gt'],
+    'How the values compare; Equal if left out.',
+  ),
+  value: text('Taint value.'),
+  effect: oneOf('v1.TaintEffect', ['NoSchedule', 'PreferNoSchedule', 'NoExecute'], 'Taint effect; all if empty.'),
+  tolerationSeconds: pointer(
+    int64(
+      'Seconds the pod stays on a node with such a NoExecute taint; for ever if left out, not at all if 0 or less.',
+    ),
+  ),
+});
+
+const topologySpreadConstraint = struct(`${CORE}.TopologySpreadConstraint`, 'How evenly pods are to be spread.', {
+  maxSkew: required(int32('Largest difference between domains.')),
+  topologyKey: required(text('Node label that tells the domains.')),
+  whenUnsatisfiable: required(text('DoNotSchedule or ScheduleAnyway.')),
+  labelSelector: optionalStruct(labelSelector, 'Pods that count.'),
+  minDomains: pointer(int32('Fewest domains.')),
+  nodeAffinityPolicy: pointer(text('Whether affinity limits the nodes that count: Honor or Ignore.')),
+  nodeTaintsPolicy: pointer(text('Whether taints limit the nodes that count: Honor or Ignore.')),
+  matchLabelKeys: textList('Labels whose values must be those of this pod.'),
+});
+
+const hostAlias = struct(`${CORE}.HostAlias`, 'A line of the hosts file.', {
+  ip: required(text('Address.')),
+  hostnames: textList('Names for it.'),
+});
+
+const dnsOption = struct(`${CORE}.PodDNSConfigOption`, 'An option of the resolver.', {
+  name: text('Name of the option.'),
+  value: pointer(text('Its value.')),
+});
+
+const dnsConfig = struct(`${CORE}.PodDNSConfig`, 'Settings of the resolver, added to those of the policy.', {
+  nameservers: textList('Addresses of name servers.'),
+  searches: textList('Search domains.'),
+  options: list(dnsOption, 'Options.'),
+});
+
+const readinessGate = struct(`${CORE}.PodReadinessGate`, 'A condition that a pod needs to be ready.', {
+  conditionType: required(text('Type of the condition.')),
+});
+
+const schedulingGate = struct(`${CORE}.PodSchedulingGate`, 'Holds a pod back from scheduling.', {
+  name: required(text('Name of the gate.')),
+});
+
+const podResourceClaim = struct(`${CORE}.PodResourceClaim`, 'A resource claim of a pod.', {
+  name: required(text('Name of the claim in the pod.')),
+  resourceClaimName: pointer(text('The claim.')),
+  resourceClaimTemplateName: pointer(text('Template the claim is made from.')),
+});
+
+const podOs = struct(`${CORE}.PodOS`, 'Operating system a pod is for.', { name: required(text('linux or windows.')) });
+
+const podSpec = struct(`${CORE}.PodSpec`, 'What is wanted of a pod.', {
+  volumes: keyedList(volume, 'Volumes the containers may mount.', { mergeKey: 'name', retainKeys: true }),
+  initContainers: keyedList(container, 'Containers that run first, one after another.', { mergeKey: 'name' }),
+  containers: required(keyedList(container, 'Containers of the pod.', { mergeKey: 'name' })),
+  ephemeralContainers: keyedList(ephemeralContainer, 'Containers added while it runs.', { mergeKey: 'name' }),
+  restartPolicy: oneOf('v1.RestartPolicy', ['Always', 'OnFailure', 'Never'], 'When containers are restarted.'),
+  terminationGracePeriodSeconds: pointer(int64('Seconds from the stop signal to the kill.')),
+  activeDeadlineSeconds: pointer(int64('Seconds it may run.')),
+  dnsPolicy: text('Which resolver it uses: ClusterFirst, ClusterFirstWithHostNet, Default or None.'),
+  nodeSelector: atomicTextMap('Labels the node must have.'),
+  serviceAccountName: text('Service account it runs as.'),
+  serviceAccount: text('Old name of serviceAccountName.'),
+  automountServiceAccountToken: pointer(bool('Whether it gets a token of the service account.')),
+  nodeName: text('Node it is bound to. Set once, by a scheduler or by its maker.'),
+  hostNetwork: bool('Whether it uses the network of the node.'),
+  hostPID: bool('Whether it sees the processes of the node.'),
+  hostIPC: bool('Whether it shares the IPC of the node.'),
+  shareProcessNamespace: pointer(bool('Whether its containers see each other’s processes.')),
+  securityContext: optionalStruct(podSecurityContext, 'Rights of its containers.'),
+  imagePullSecrets: keyedList(localObjectReference, 'Secrets to fetch images with.', { mergeKey: 'name' }),
+  hostname: text('Host name; its own name if left out.'),
+  subdomain: text('Subdomain of its host name.'),
+  affinity: optionalStruct(affinity, 'Where it must or should run.'),
+  schedulerName: text('Scheduler that places it.'),
+  tolerations: list(toleration, 'Taints it puts up with.'),
+  hostAliases: keyedList(hostAlias, 'Lines for its hosts file.', { mergeKey: 'ip' }),
+  priorityClassName: text('Priority class.'),
+  priority: pointer(int32('Priority, resolved from the class.')),
+  dnsConfig: optionalStruct(dnsConfig, 'Settings of the resolver.'),
+  readinessGates: list(readinessGate, 'Conditions it needs to be ready.'),
+  runtimeClassName: pointer(text('Runtime class.')),
+  enableServiceLinks: pointer(bool('Whether services appear in its environment.')),
+  preemptionPolicy: pointer(text('Whether it may push out others: PreemptLowerPriority or Never.')),
+  overhead: resourceList('Resources the runtime needs besides.'),
+  topologySpreadConstraints: keyedList(topologySpreadConstraint, 'How evenly pods like it are spread.', {
+    mergeKey: 'topologyKey',
+    mapKeys: ['topologyKey', 'whenUnsatisfiable'],
+  }),
+  setHostnameAsFQDN: pointer(bool('Whether its host name is the full one.')),
+  os: optionalStruct(podOs, 'Operating system it is for.'),
+  hostUsers: pointer(bool('Whether it uses the user ids of the node.')),
+  schedulingGates: keyedList(schedulingGate, 'What holds it back from scheduling.', { mergeKey: 'name' }),
+  resourceClaims: keyedList(podResourceClaim, 'Resource claims.', { mergeKey: 'name', retainKeys: true }),
+  resources: optionalStruct(resourceRequirements, 'Resources of all containers together.'),
+  hostnameOverride: pointer(text('Host name in place of the one made up.')),
+});
+
+const podCondition = struct(`${CORE}.PodCondition`, 'One aspect of the state of a pod.', {
+  type: required(text('Aspect in question: Ready, PodScheduled, DisruptionTarget or other.')),
+  observedGeneration: int64('Generation of the pod that the condition was made from.'),
+  status: required(text('True, False or Unknown.')),
+  lastProbeTime: always(time('When it was last looked at.')),
+  lastTransitionTime: always(time('When the status last changed.')),
+  reason: text('One word for the cause, for programs.'),
+  message: text('Explanation for people.'),
+});
+
+const waiting = struct(`${CORE}.ContainerStateWaiting`, 'A container that is not running yet.', {
+  reason: text('One word for the cause.'),
+  message: text('Explanation for people.'),
+});
+
+const running = struct(`${CORE}.ContainerStateRunning`, 'A container that runs.', {
+  startedAt: always(time('When it started.')),
+});
+
+const terminated = struct(`${CORE}.ContainerStateTerminated`, 'A container that ended.', {
+  exitCode: required(int32('Exit code.')),
+  signal: int32('Signal that ended it.'),
+  reason: text('One word for the cause.'),
+  message: text('Its last words.'),
+  startedAt: always(time('When it started.')),
+  finishedAt: always(time('When it ended.')),
+  containerID: text('Id of the container.'),
+});
+
+const containerState = struct(`${CORE}.ContainerState`, 'State of a container; one of the three.', {
+  waiting: optionalStruct(waiting, 'It waits.'),
+  running: optionalStruct(running, 'It runs.'),
+  terminated: optionalStruct(terminated, 'It ended.'),
+});
+
+const volumeMountStatus = struct(`${CORE}.VolumeMountStatus`, 'A volume as mounted.', {
+  name: required(text('Name of the volume.')),
+  mountPath: required(text('Where it is mounted.')),
+  readOnly: bool('Whether it is read-only.'),
+  recursiveReadOnly: pointer(text('Whether mounts below are read-only too.')),
+});
+
+const linuxUser = struct(`${CORE}.LinuxContainerUser`, 'User of the first process.', {
+  uid: required(int64('User id.')),
+  gid: required(int64('Group id.')),
+  supplementalGroups: listOf({ kind: 'integer', format: 'int64' }, 'Further group ids.', {}),
+});
+
+const containerUser = struct(`${CORE}.ContainerUser`, 'User a container runs as.', {
+  linux: optionalStruct(linuxUser, 'On Linux.'),
+});
+
+const resourceHealth = struct(`${CORE}.ResourceHealth`, 'Health of one resource.', {
+  resourceID: required(text('Id of the resource.')),
+  health: text('Healthy, Unhealthy or Unknown.'),
+});
+
+const resourceStatus = struct(`${CORE}.ResourceStatus`, 'Health of the resources of one sort.', {
+  name: required(text('Name of the resource.')),
+  resources: listOf(resourceHealth, 'One by one.', { listType: 'map', mapKeys: ['resourceID'] }),
+});
+
+const containerStatus = struct(`${CORE}.ContainerStatus`, 'What is known of a container.', {
+  name: required(text('Name of the container.')),
+  state: embedded(containerState, 'Its present state.'),
+  lastState: embedded(containerState, 'Its state before the last restart.'),
+  ready: required(bool('Whether it is ready.')),
+  restartCount: required(int32('How often it was restarted.')),
+  image: required(text('Image it runs.')),
+  imageID: required(text('Id of the image.')),
+  containerID: text('Id of the container.'),
+  started: pointer(bool('Whether it has started.')),
+  allocatedResources: resourceList('Resources set aside for it.'),
+  resources: optionalStruct(resourceRequirements, 'Resources it has.'),
+  volumeMounts: keyedList(volumeMountStatus, 'Volumes as mounted.', { mergeKey: 'mountPath' }),
+  user: optionalStruct(containerUser, 'User it runs as.'),
+  allocatedResourcesStatus: keyedList(resourceStatus, 'Health of its resources.', { mergeKey: 'name' }),
+  stopSignal: pointer(text('Signal that stops it.')),
+});
+
+const ipOf = (name: string, whose: string): StructSchema =>
+  struct(`${CORE}.${name}`, `An address of the ${whose}.`, { ip: required(text('The address.')) });
+
+const claimStatus = struct(`${CORE}.PodResourceClaimStatus`, 'Which claim was made.', {
+  name: required(text('Name of the claim in the pod.')),
+  resourceClaimName: pointer(text('The claim.')),
+});
+
+const podStatus = struct(`${CORE}.PodStatus`, 'What was last known of a pod.', {
+  observedGeneration: int64('Generation the status was made from.'),
+  phase: oneOf('v1.PodPhase', ['Pending', 'Running', 'Succeeded', 'Failed', 'Unknown'], 'Where it is in its life.'),
+  conditions: keyedList(podCondition, 'Conditions of the pod, one a type.', { mergeKey: 'type' }),
+  message: text('Explanation of the state, for people.'),
+  reason: text('One word for it, such as Evicted.'),
+  nominatedNodeName: text('Node that is being freed for it.'),
+  hostIP: text('Address of the node.'),
+  hostIPs: listOf(ipOf('HostIP', 'node'), 'Addresses of the node.', { patchStrategy: 'merge', mergeKey: 'ip' }),
+  podIP: text('Address of the pod; the first of podIPs.'),
+  podIPs: keyedList(ipOf('PodIP', 'pod'), 'Addresses of the pod.', { mergeKey: 'ip' }),
+  startTime: pointer(time('When the node took it on.')),
+  initContainerStatuses: list(containerStatus, 'What is known of the init containers.'),
+  containerStatuses: list(containerStatus, 'What is known of the containers.'),
+  qosClass: oneOf('v1.PodQOSClass', ['Guaranteed', 'Burstable', 'BestEffort'], 'Class by resources.'),
+  ephemeralContainerStatuses: list(containerStatus, 'What is known of the ephemeral containers.'),
+  resize: text('How a change of resources goes.'),
+  resourceClaimStatuses: keyedList(claimStatus, 'Which claims were made.', { mergeKey: 'name', retainKeys: true }),
+  allocatedResources: resourceList('Resources set aside for the pod.'),
+  resources: optionalStruct(resourceRequirements, 'Resources the pod has.'),
+});
+
+export const pod: StructSchema = kindStruct(
+  `${CORE}.Pod`,
+  { group: '', version: 'v1', kind: 'Pod' },
+  'Containers that run together on one node.',
+  {
+    metadata,
+    spec: embedded(podSpec, 'What is wanted of the pod.'),
+    status: embedded(podStatus, 'Last known state of the pod. Written through the status subresource.'),
+  },
+);
+
+export const binding: StructSchema = kindStruct(
+  `${CORE}.Binding`,
+  { group: '', version: 'v1', kind: 'Binding' },
+  'Binds a pod to a node.',
+  {
+    metadata,
+    target: required(embedded(objectReference, 'The node.')),
+  },
+);

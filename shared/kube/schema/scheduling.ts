@@ -1,0 +1,15 @@
+import { metadata } from './meta.ts';
+import { bool, int32, kindStruct, pointer, required, type StructSchema, text } from './schema.ts';
+
+export const priorityClass: StructSchema = kindStruct(
+  'io.k8s.api.scheduling.v1.PriorityClass',
+  { group: 'scheduling.k8s.io', version: 'v1', kind: 'PriorityClass' },
+  'A name for a priority.',
+  {
+    metadata,
+    value: required(int32('The priority; larger goes first.')),
+    globalDefault: bool('Whether pods without a class get this one.'),
+    description: text('When to use the class.'),
+    preemptionPolicy: pointer(text('Whether its pods may push out others: PreemptLowerPriority or Never.')),
+  },
+);

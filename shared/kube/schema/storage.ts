@@ -1,0 +1,53 @@
+import { metadata } from './meta.ts';
+import {
+  any,
+  bool,
+  embedded,
+  int32,
+  kindStruct,
+  optionalStruct,
+  pointer,
+  required,
+  type StructSchema,
+  struct,
+  text,
+  textMap,
+  time,
+} from './schema.ts';
+
+const STORAGE = 'io.k8s.api.storage.v1';
+
+const attachmentSource = struct(`${STORAGE}.VolumeAttachmentSource`, 'Which volume.', {
+  persistentVolumeName: pointer(text('Name of the persistent volume.')),
+  inlineVolumeSpec: any('The volume itself, where there is no object for it. Kept as given, not checked.'),
+});
+
+const attachmentSpec = struct(`${STORAGE}.VolumeAttachmentSpec`, 'Which volume is wanted on which node.', {
+  attacher: required(text('Driver that attaches it.')),
+  source: required(embedded(attachmentSource, 'The volume.')),
+  nodeName: required(text('The node.')),
+});
+
+const volumeError = struct(`${STORAGE}.VolumeError`, 'What went wrong.', {
+  time: { ...time('When.'), presence: 'always' },
+  message: text('Explanation for people.'),
+  errorCode: pointer(int32('Code of the driver.')),
+});
+
+const attachmentStatus = struct(`${STORAGE}.VolumeAttachmentStatus`, 'Whether the volume is attached.', {
+  attached: required(bool('Whether it is attached.')),
+  attachmentMetadata: textMap('What the driver says about it.'),
+  attachError: optionalStruct(volumeError, 'Last fault of attaching.'),
+  detachError: optionalStruct(volumeError, 'Last fault of detaching.'),
+});
+
+export const volumeAttachment: StructSchema = kindStruct(
+  `${STORAGE}.VolumeAttachment`,
+  { group: 'storage.k8s.io', version: 'v1', kind: 'VolumeAttachment' },
+  'Says that a volume is, or is to be, attached to a node.',
+  {
+    metadata,
+    spec: required(embedded(attachmentSpec, 'Which volume is wanted on which node.')),
+    status: embedded(attachmentStatus, 'Whether it is attached.'),
+  },
+);
