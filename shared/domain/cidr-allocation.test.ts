@@ -60,6 +60,7 @@ describe('occupyNodes', () => {
       type: 'Warning',
       reason: 'InvalidPodCIDR',
       message: 'Node bad: pod CIDR "junk" is no CIDR',
+      source: 'cidrAllocator',
     });
     expect(marked.map(({ usedCount }) => usedCount)).toEqual([2, 2]);
   });
@@ -83,7 +84,12 @@ describe('the write', () => {
   it('that failed gives the blocks back unless it may have happened', () => {
     expect(afterFailedCidrWrite('n', 'other')).toEqual({
       blocks: 'giveBack',
-      event: { type: 'Warning', reason: 'CIDRAssignmentFailed', message: 'Node n status is now: CIDRAssignmentFailed' },
+      event: {
+        type: 'Warning',
+        reason: 'CIDRAssignmentFailed',
+        message: 'Node n status is now: CIDRAssignmentFailed',
+        source: 'cidrAllocator',
+      },
     });
     expect(afterFailedCidrWrite('n', 'timeout').blocks).toBe('keep');
   });

@@ -7,7 +7,7 @@
  */
 import { type Cidr, formatCidr, overlaps, parseCidr } from './cidr.ts';
 import { allocateNext, type CidrMark, type CidrSet, createCidrSet, occupy, release } from './cidr-set.ts';
-import type { EventText } from './pod-eviction.ts';
+import type { EventText } from './event-text.ts';
 import type { Policy } from './policy.ts';
 
 /** `source.component` of the events of this controller. */
@@ -75,7 +75,12 @@ export interface CidrFault {
 const fault = (nodeName: string, reason: string): CidrFault => ({
   nodeName,
   reason,
-  event: { type: 'Warning', reason: 'InvalidPodCIDR', message: `Node ${nodeName}: ${reason}` },
+  event: {
+    type: 'Warning',
+    reason: 'InvalidPodCIDR',
+    message: `Node ${nodeName}: ${reason}`,
+    source: CIDR_ALLOCATOR_COMPONENT,
+  },
 });
 
 function markNode(
@@ -142,6 +147,7 @@ const nodeEvent = (nodeName: string, reason: string): EventText => ({
   type: 'Warning',
   reason,
   message: `Node ${nodeName} status is now: ${reason}`,
+  source: CIDR_ALLOCATOR_COMPONENT,
 });
 
 /** What to do about a node that was added or changed. */

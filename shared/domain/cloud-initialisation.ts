@@ -5,8 +5,8 @@
  * Source: staging/src/k8s.io/cloud-provider/controllers/node/node_controller.go,
  * staging/src/k8s.io/cloud-provider/node/helpers/address.go.
  */
+import type { EventText } from './event-text.ts';
 import type { Taint } from './kubernetes.ts';
-import type { EventText } from './pod-eviction.ts';
 import { TAINT_UNINITIALIZED } from './taint.ts';
 import { BETA_REGION_LABEL, BETA_ZONE_LABEL, REGION_LABEL, ZONE_LABEL } from './zone.ts';
 
@@ -61,7 +61,12 @@ export type Initialisation =
       readonly event: EventText;
     };
 
-const SYNCED: EventText = Object.freeze({ type: 'Normal', reason: 'Synced', message: 'Node synced successfully' });
+const SYNCED: EventText = Object.freeze({
+  type: 'Normal',
+  reason: 'Synced',
+  message: 'Node synced successfully',
+  source: 'cloud-node-controller',
+});
 
 /** The taint is matched by its key alone, whatever its effect. */
 export const isUninitialised = (taints: readonly Readonly<Taint>[]): boolean =>

@@ -91,6 +91,7 @@ describe('decideCloud', () => {
         type: 'Normal',
         reason: 'DeletingNode',
         message: 'Deleting node n because it does not exist in the cloud provider',
+        source: 'cloud-node-lifecycle-controller',
       },
     });
   });

@@ -12,8 +12,8 @@
  * Source: staging/src/k8s.io/cloud-provider/controllers/nodelifecycle/node_lifecycle_controller.go; D11 in
  * docs/deviations.md. The whole truth table: `renderCloudTable` in cloud-node-table.ts.
  */
+import type { EventText } from './event-text.ts';
 import type { ConditionStatus, Taint } from './kubernetes.ts';
-import type { EventText } from './pod-eviction.ts';
 import type { Policy } from './policy.ts';
 import { TAINT_OUT_OF_SERVICE, TAINT_SHUTDOWN } from './taint.ts';
 
@@ -72,12 +72,14 @@ export const deletingNodeEvent = (nodeName: string): EventText => ({
   type: 'Normal',
   reason: 'DeletingNode',
   message: `Deleting node ${nodeName} because it does not exist in the cloud provider`,
+  source: CLOUD_NODE_COMPONENT,
 });
 
 export const deletingNodeFailedEvent = (nodeName: string, error: string): EventText => ({
   type: 'Warning',
   reason: 'DeletingNodeFailed',
   message: `Failed deleting node ${nodeName}: ${error}`,
+  source: CLOUD_NODE_COMPONENT,
 });
 
 /** The decision, and what to remember for the next one. */

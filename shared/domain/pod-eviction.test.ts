@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { decidePodEvictions, type EvictablePod, type EvictionWorld } from './pod-eviction.ts';
+import {
+  decidePodEvictions as decide,
+  type EvictablePod,
+  type EvictionWorld,
+  TAINT_EVICTION_CONDITION,
+  withDisruption,
+} from './pod-eviction.ts';
 
 const pod: EvictablePod = {
   namespace: 'ns',
@@ -16,9 +22,13 @@ const world: EvictionWorld = {
   pods: [pod],
   timers: [],
   gate: { kind: 'open' },
+  freshSinceMs: 0,
 };
 const timer = { namespace: 'ns', name: 'p', podUid: 'u1', atMs: 10_000 };
 const target = { namespace: 'ns', name: 'p', podUid: 'u1' };
+
+const decidePodEvictions = (given: EvictionWorld, nowMs: number) =>
+  decide(given, nowMs, { nodeMonitorGracePeriodSeconds: 40 });
 
 describe('decidePodEvictions', () => {
   it('schedules, keeps, and deletes with event, condition and uid', () => {
@@ -48,7 +58,7 @@ describe('decidePodEvictions', () => {
   });
 
   it('cancels with an event when the taint is lifted, also while the gate holds', () => {
-    for (const gate of [{ kind: 'open' }, { kind: 'holding', reason: 'probes fail' }] as const) {
+    for (const gate of [{ kind: 'open' }, { kind: 'holding', reasons: ['failingPath'], sinceMs: 0 }] as const) {
       expect(decidePodEvictions({ ...world, gate, taints: [], timers: [timer] }, 5_000)).toMatchObject([
         { kind: 'cancel', event: { message: 'Cancelling deletion of Pod ns/p' } },
       ]);
@@ -56,12 +66,12 @@ describe('decidePodEvictions', () => {
   });
 
   it('deletes nothing while the gate holds, and says why', () => {
-    const gate = { kind: 'holding', reason: 'probes fail' } as const;
+    const gate = { kind: 'holding', reasons: ['failingPath'], sinceMs: 0 } as const;
     expect(decidePodEvictions({ ...world, gate, timers: [timer] }, 50_000)).toEqual([
       {
         kind: 'hold',
         ...target,
-        reason: 'a is tolerated for 10 s; held: probes fail',
+        reason: 'a is tolerated for 10 s; held: failingPath',
         atMs: 10_000,
         timerExists: true,
       },
@@ -74,8 +84,7 @@ describe('decidePodEvictions', () => {
 
   it('gives pods of our own taints the fresh grace after an outage', () => {
     const silent = { ...world, taints: [{ key: 'node.kubernetes.io/unreachable', value: '', addedAtMs: 0 }] };
-    const gate = { kind: 'open', lifecycleNotBeforeMs: 90_000 } as const;
-    expect(decidePodEvictions({ ...silent, gate, timers: [timer] }, 50_000)).toMatchObject([
+    expect(decidePodEvictions({ ...silent, freshSinceMs: 50_000, timers: [timer] }, 50_000)).toMatchObject([
       { kind: 'move', fromMs: 10_000, atMs: 90_000 },
     ]);
   });
@@ -89,5 +98,29 @@ describe('decidePodEvictions', () => {
     expect(reasonOf({ pods: [] })).toEqual(['drop: pod is gone']);
     expect(reasonOf({ pods: [{ ...pod, terminating: true }] })).toEqual(['drop: pod is already terminating']);
     expect(reasonOf({ pods: [{ ...pod, nodeName: 'm' }] })).toEqual(['drop: pod is not on this node']);
+  });
+});
+
+describe('withDisruption', () => {
+  const ready = { type: 'Ready', status: 'True' };
+  it('adds the condition beside the others', () => {
+    expect(withDisruption([ready], TAINT_EVICTION_CONDITION, 61_000)).toEqual([
+      ready,
+      { ...TAINT_EVICTION_CONDITION, lastTransitionTime: '1970-01-01T00:01:01Z' },
+    ]);
+  });
+
+  it('changes what differs, and the transition time only with the status', () => {
+    const earlier = { ...TAINT_EVICTION_CONDITION, reason: 'Other', lastTransitionTime: 'T0' };
+    expect(withDisruption([earlier], TAINT_EVICTION_CONDITION, 61_000)).toEqual([
+      { ...TAINT_EVICTION_CONDITION, lastTransitionTime: 'T0' },
+    ]);
+    expect(withDisruption([{ ...earlier, status: 'False' }], TAINT_EVICTION_CONDITION, 61_000)).toEqual([
+      { ...TAINT_EVICTION_CONDITION, lastTransitionTime: '1970-01-01T00:01:01Z' },
+    ]);
+  });
+
+  it('writes nothing when it is there', () => {
+    expect(withDisruption([{ ...TAINT_EVICTION_CONDITION }], TAINT_EVICTION_CONDITION, 0)).toBeUndefined();
   });
 });

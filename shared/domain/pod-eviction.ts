@@ -9,8 +9,12 @@
  *
  * Source: pkg/controller/tainteviction/taint_eviction.go; D6, D7 and D9 in docs/deviations.md.
  */
+import type { EventText } from './event-text.ts';
 import { evictionVerdict, type NoExecuteTaint, timerChange } from './eviction-timer.ts';
+import type { GateVerdict } from './gate.ts';
 import type { Toleration } from './kubernetes.ts';
+import type { Policy } from './policy.ts';
+import { rfc3339 } from './rfc3339.ts';
 
 /** `status.conditions[]` entry that says why a pod was deleted; its transition time is the writer's. */
 export interface DisruptionCondition {
@@ -27,26 +31,48 @@ export const TAINT_EVICTION_CONDITION: DisruptionCondition = Object.freeze({
   message: 'Taint manager: deleting due to NoExecute taint',
 });
 
+interface PodCondition {
+  type: string;
+  status: string;
+  reason?: string;
+  message?: string;
+  lastTransitionTime?: string | null;
+}
+
+/**
+ * A pod's conditions with this one in them; undefined when it is there already, word for word. The transition time moves
+ * only with the status.
+ */
+export function withDisruption<C extends PodCondition>(
+  conditions: readonly C[],
+  disruption: DisruptionCondition,
+  nowMs: number,
+): (C | PodCondition)[] | undefined {
+  const present = conditions.find(({ type }) => type === disruption.type);
+  if (present === undefined) return [...conditions, { ...disruption, lastTransitionTime: rfc3339(nowMs) }];
+  const { status, reason, message } = disruption;
+  if (present.status === status && present.reason === reason && present.message === message) return undefined;
+  const moved = present.status === status ? {} : { lastTransitionTime: rfc3339(nowMs) };
+  return conditions.map((condition) =>
+    condition === present ? { ...condition, status, reason, message, ...moved } : condition,
+  );
+}
+
 /** `source.component` of the events of this controller. */
 export const TAINT_EVICTION_COMPONENT = 'taint-eviction-controller';
-
-/** Type, reason and message of an event; the object it is about stands beside it. */
-export interface EventText {
-  readonly type: 'Normal' | 'Warning';
-  readonly reason: string;
-  readonly message: string;
-}
 
 export const markingEvent = (namespace: string, name: string): EventText => ({
   type: 'Normal',
   reason: 'TaintManagerEviction',
   message: `Marking for deletion Pod ${namespace}/${name}`,
+  source: TAINT_EVICTION_COMPONENT,
 });
 
 export const cancellingEvent = (namespace: string, name: string): EventText => ({
   type: 'Normal',
   reason: 'TaintManagerEviction',
   message: `Cancelling deletion of Pod ${namespace}/${name}`,
+  source: TAINT_EVICTION_COMPONENT,
 });
 
 export interface EvictablePod {
@@ -72,11 +98,6 @@ export interface EvictionTimer {
   readonly announced?: boolean;
 }
 
-/** Whether evictions may fire (D9). `lifecycleNotBeforeMs`: the end of the fresh grace after an outage of ours. */
-export type EvictionGate =
-  | { readonly kind: 'open'; readonly lifecycleNotBeforeMs?: number }
-  | { readonly kind: 'holding'; readonly reason: string };
-
 export interface EvictionWorld {
   readonly nodeName: string;
   /** The NoExecute taints; absent when the Node does not exist. */
@@ -84,7 +105,13 @@ export interface EvictionWorld {
   /** Pods of this node, and any other pod that has a timer here and still exists. */
   readonly pods: readonly EvictablePod[];
   readonly timers: readonly EvictionTimer[];
-  readonly gate: EvictionGate;
+  /** While it holds nothing is deleted (D9). */
+  readonly gate: GateVerdict;
+  /**
+   * From when every node has a full grace, as in GateRecord; 0 when there was no outage of ours. Until that grace is over
+   * no pod leaves because of our own two taints: its node may be about to beat again.
+   */
+  readonly freshSinceMs: number;
 }
 
 interface Target {
@@ -111,11 +138,16 @@ export type PodEvictionDecision =
   | (Target & { readonly kind: 'hold'; readonly atMs: number; readonly timerExists: boolean });
 
 /** Decisions in the order of the pods, then dropped timers. Timers that stay as they are yield no decision. */
-export function decidePodEvictions(world: EvictionWorld, nowMs: number): PodEvictionDecision[] {
+export function decidePodEvictions(
+  world: EvictionWorld,
+  nowMs: number,
+  policy: Pick<Policy, 'nodeMonitorGracePeriodSeconds'>,
+): PodEvictionDecision[] {
   const decisions: PodEvictionDecision[] = [];
   const timersByUid = new Map(world.timers.map((timer) => [timer.podUid, timer]));
   const settled = new Set<string>();
-  const notBeforeMs = world.gate.kind === 'open' ? world.gate.lifecycleNotBeforeMs : undefined;
+  const lifecycleNotBeforeMs =
+    world.freshSinceMs > 0 ? world.freshSinceMs + policy.nodeMonitorGracePeriodSeconds * 1_000 : undefined;
 
   // D7: a deleted node's timers are dropped below; its pods belong to pod garbage collection.
   const here = world.taints === undefined ? [] : world.pods.filter((pod) => pod.nodeName === world.nodeName);
@@ -128,7 +160,7 @@ export function decidePodEvictions(world: EvictionWorld, nowMs: number): PodEvic
       taints: world.taints ?? [],
       tolerations: pod.tolerations,
       boundAtMs: pod.boundAtMs,
-      lifecycleNotBeforeMs: notBeforeMs,
+      lifecycleNotBeforeMs,
     });
     const target: Target = { namespace: pod.namespace, name: pod.name, podUid: pod.uid, reason: verdict.reason };
     const change = timerChange(verdict, timer?.atMs, nowMs);
@@ -148,7 +180,7 @@ export function decidePodEvictions(world: EvictionWorld, nowMs: number): PodEvic
       case 'fire':
         if (world.gate.kind === 'holding') {
           const atMs = timer?.atMs ?? nowMs;
-          const reason = `${verdict.reason}; held: ${world.gate.reason}`;
+          const reason = `${verdict.reason}; held: ${world.gate.reasons.join(', ')}`;
           decisions.push({ kind: 'hold', ...target, reason, atMs, timerExists: timer !== undefined });
           break;
         }

@@ -42,7 +42,12 @@ describe('cloud node initialisation', () => {
       },
       taints: [],
       addresses: [{ type: 'InternalIP', address: '10.0.0.1' }],
-      event: { type: 'Normal', reason: 'Synced', message: 'Node synced successfully' },
+      event: {
+        type: 'Normal',
+        reason: 'Synced',
+        message: 'Node synced successfully',
+        source: 'cloud-node-controller',
+      },
     });
   });
 

@@ -125,6 +125,7 @@ describe('range allocator', () => {
         type: 'Warning',
         reason: 'CIDRAssignmentFailed',
         message: 'Node node0 status is now: CIDRAssignmentFailed',
+        source: 'cidrAllocator',
       },
     });
   });

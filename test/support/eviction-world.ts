@@ -1,13 +1,14 @@
 /** A node with pods on virtual time: applies what decidePodEvictions decides, as the evictor does. */
 import type { NoExecuteTaint } from '../../shared/domain/eviction-timer.ts';
+import type { GateVerdict } from '../../shared/domain/gate.ts';
 import type { Toleration } from '../../shared/domain/kubernetes.ts';
 import {
   decidePodEvictions,
   type EvictablePod,
-  type EvictionGate,
   type EvictionTimer,
   type PodEvictionDecision,
 } from '../../shared/domain/pod-eviction.ts';
+import { defaultPolicy } from '../../shared/domain/policy.ts';
 
 export const aTaint = (key: string, addedAtSeconds = 0, value = ''): NoExecuteTaint => ({
   key,
@@ -41,7 +42,8 @@ export class EvictionWorld {
   nowMs = 0;
   taints: NoExecuteTaint[] | undefined = [];
   pods: EvictablePod[] = [];
-  gate: EvictionGate = { kind: 'open' };
+  gate: GateVerdict = { kind: 'open' };
+  freshSinceMs = 0;
   readonly timers = new Map<string, EvictionTimer>();
   /** Pod name to the time of its deletion, in ms. */
   readonly deletedAtMs = new Map<string, number>();
@@ -51,10 +53,9 @@ export class EvictionWorld {
   deletionFails = false;
 
   decide(): PodEvictionDecision[] {
-    return decidePodEvictions(
-      { nodeName: 'node1', taints: this.taints, pods: this.pods, timers: [...this.timers.values()], gate: this.gate },
-      this.nowMs,
-    );
+    const { taints, pods, gate, freshSinceMs } = this;
+    const world = { nodeName: 'node1', taints, pods, timers: [...this.timers.values()], gate, freshSinceMs };
+    return decidePodEvictions(world, this.nowMs, defaultPolicy);
   }
 
   /** One trigger: decide and apply. */
