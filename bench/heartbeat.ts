@@ -1,16 +1,16 @@
 /**
  * Beats through the whole local mode: TLS, routes, the bundled heartbeat handler, the embedded store.
  *
- * CPU is counted where it is spent: threads of the local process and of the engine below it, by name. The load generator
- * is this process and not counted. Units come from a second run with a proxy before the engine, whose own time would
- * spoil the first.
+ * Three runs. Load: CPU is counted where it is spent, the load generator is this process and not counted. Units: with a
+ * proxy before the engine, whose own time would spoil the first. Quiet: with controllers, what a thousand steady beats
+ * make the streams do.
  */
 import { type ApiAnswer, type ApiClient, createApiClient } from '../local/fleet/api-client.ts';
 import type { KubeObject } from '../shared/kube/types.ts';
 import { startEngine } from '../test/support/engine.ts';
-import { type LocalForTest, startLocalForTest } from '../test/support/local.ts';
 import { type Benchmark, percentile, type Report, rounded } from './benchmark.ts';
 import { startCountingProxy } from './counting-proxy.ts';
+import { type LocalHost, startLocalHost } from './local-host.ts';
 import { cpuUsedBetween, cpuUseOf } from './process-cpu.ts';
 
 const CONNECTIONS = [1, 16, 64];
@@ -19,25 +19,33 @@ const MACHINES_PER_CONNECTION = 4;
 const WARM_UP_MS = 3_000;
 const MEASURE_MS = 10_000;
 const COUNTED_BEATS = 1_000;
+/** For machines to become Ready, be announced and rid of their first taint. */
+const SETTLE_MS = 20_000;
+const STREAM_LAG_MS = 3_000;
 const LEASES = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
 
 export const heartbeat: Benchmark = {
   name: 'heartbeat',
   about: 'beats a second, latency, CPU and capacity units of a lease renewal through local mode',
   async run(report) {
-    const local = await startLocalForTest({ nodes: 0, controllers: false });
-    try {
-      const leases = await registerMachines(local.client, Math.max(...CONNECTIONS) * MACHINES_PER_CONNECTION);
-      for (const connections of CONNECTIONS) await measureLoad(local, leases, connections, report);
-    } finally {
-      await local.stop();
-    }
+    await measureLoad(report);
     await countUnits(report);
+    await countStreamWork(report);
   },
 };
 
-async function measureLoad(
-  local: LocalForTest,
+async function measureLoad(report: Report): Promise<void> {
+  const local = await startLocalHost({ controllers: false });
+  try {
+    const leases = await registered(local, Math.max(...CONNECTIONS) * MACHINES_PER_CONNECTION);
+    for (const connections of CONNECTIONS) await measureConnections(local, leases, connections, report);
+  } finally {
+    await local.stop();
+  }
+}
+
+async function measureConnections(
+  local: LocalHost,
   leases: KubeObject[],
   connections: number,
   report: Report,
@@ -45,34 +53,45 @@ async function measureLoad(
   const client = clientOf(local, connections);
   try {
     await beatFor(client, leases, connections, WARM_UP_MS);
+    const handlerBeforeMs = await handlerCpuMs(local);
     const before = cpuUseOf(local.pid);
     const startedMs = performance.now();
     const latencies = await beatFor(client, leases, connections, MEASURE_MS);
     const seconds = (performance.now() - startedMs) / 1_000;
     const used = cpuUsedBetween(before, cpuUseOf(local.pid));
+    const handlerMs = (await handlerCpuMs(local)) - handlerBeforeMs;
     const beats = latencies.length;
+    const engineMs = [...used].reduce((sum, [name, ms]) => sum + (isEngine(name) ? ms : 0), 0);
+    const allMs = [...used.values()].reduce((sum, ms) => sum + ms, 0);
     report({
       connections,
       beats,
       beatsPerSecond: rounded(beats / seconds),
       p50Ms: rounded(percentile(latencies, 0.5)),
       p99Ms: rounded(percentile(latencies, 0.99)),
-      cpuMsPerBeat: rounded([...used.values()].reduce((sum, ms) => sum + ms, 0) / beats),
-      ...Object.fromEntries([...used].map(([name, ms]) => [`cpuMsPerBeat:${name}`, rounded(ms / beats)])),
+      handlerCpuMsPerBeat: rounded(handlerMs / beats),
+      storeCpuMsPerBeat: rounded(engineMs / beats),
+      handlerAndStoreCpuMsPerBeat: rounded((handlerMs + engineMs) / beats),
+      // TLS, routing and the copy to and from the handler's thread: what API Gateway and Lambda do in AWS.
+      frontCpuMsPerBeat: rounded((allMs - handlerMs - engineMs) / beats),
     });
   } finally {
     client.close();
   }
 }
 
-/** One unit run: a fixed number of beats with every request to the engine seen. */
+const isEngine = (name: string): boolean => name.startsWith('dynoxide/');
+
+const handlerCpuMs = async (local: LocalHost): Promise<number> =>
+  (await local.counters()).functions['heartbeat']?.cpuMs ?? Number.NaN;
+
 async function countUnits(report: Report): Promise<void> {
   const engine = await startEngine();
   const proxy = await startCountingProxy(engine.endpoint);
-  let local: LocalForTest | undefined;
+  let local: LocalHost | undefined;
   try {
-    local = await startLocalForTest({ nodes: 0, controllers: false, dynamoDbEndpoint: proxy.endpoint });
-    const leases = await registerMachines(local.client, 16);
+    local = await startLocalHost({ controllers: false, dynamodbEndpoint: proxy.endpoint });
+    const leases = await registered(local, 16);
     const client = clientOf(local, 16);
     try {
       await beatTimes(client, leases, 16, 100);
@@ -97,11 +116,53 @@ async function countUnits(report: Report): Promise<void> {
   }
 }
 
-const clientOf = (local: LocalForTest, connectionsMax: number): ApiClient =>
+/** With ticks and streams: machines that have been announced, then a thousand beats, then time for the streams. */
+async function countStreamWork(report: Report): Promise<void> {
+  const local = await startLocalHost({});
+  try {
+    const leases = await registered(local, 16);
+    const client = clientOf(local, 16);
+    try {
+      await beatSlowly(client, leases, SETTLE_MS);
+      const before = await local.counters();
+      await beatTimes(client, leases, 16, COUNTED_BEATS);
+      await pause(STREAM_LAG_MS);
+      const after = await local.counters();
+      for (const [name, { read, filtered, delivered, batches }] of Object.entries(after.streams)) {
+        const then = before.streams[name];
+        report({
+          steadyBeats: COUNTED_BEATS,
+          stream: name,
+          recordsRead: read - (then?.read ?? 0),
+          recordsFiltered: filtered - (then?.filtered ?? 0),
+          recordsDelivered: delivered - (then?.delivered ?? 0),
+          invocations: batches - (then?.batches ?? 0),
+        });
+      }
+    } finally {
+      client.close();
+    }
+  } finally {
+    await local.stop();
+  }
+}
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+async function registered(local: LocalHost, count: number): Promise<KubeObject[]> {
+  const client = clientOf(local, 16);
+  try {
+    return await registerMachines(client, count);
+  } finally {
+    client.close();
+  }
+}
+
+const clientOf = (local: LocalHost, connectionsMax: number): ApiClient =>
   createApiClient({
-    url: local.access.url,
-    ...(local.access.ca === undefined ? {} : { ca: local.access.ca }),
-    token: local.access.token,
+    url: local.url,
+    ca: local.ca,
+    token: local.token,
     connectionsMax,
     timeoutMs: 30_000,
   });
@@ -132,6 +193,15 @@ const renewTime = (): string => new Date().toISOString().replace('Z', '000Z');
 async function beatFor(client: ApiClient, leases: KubeObject[], connections: number, ms: number): Promise<number[]> {
   const untilMs = performance.now() + ms;
   return await beatWhile(client, leases, connections, () => performance.now() < untilMs);
+}
+
+/** One beat a machine and second. */
+async function beatSlowly(client: ApiClient, leases: KubeObject[], ms: number): Promise<void> {
+  const untilMs = performance.now() + ms;
+  while (performance.now() < untilMs) {
+    await beatTimes(client, leases, leases.length, leases.length);
+    await pause(1_000);
+  }
 }
 
 async function beatTimes(client: ApiClient, leases: KubeObject[], connections: number, beats: number): Promise<void> {

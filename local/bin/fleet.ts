@@ -8,7 +8,7 @@ import { parseArgs } from 'node:util';
 import { FLEET_SOCKET, FleetControlError, type MachineStatus, sendFleetCommand } from '../fleet/index.ts';
 import { selectNames } from '../fleet/names.ts';
 
-const USAGE = 'usage: npm run fleet -- [--data-dir DIR] silence NAME…|beat NAME…|list [NAME…]';
+const USAGE = 'usage: npm run fleet -- [--data DIR] silence NAME…|beat NAME…|list [NAME…]';
 
 async function run(args: readonly string[]): Promise<number> {
   let parsed: ReturnType<typeof parse>;
@@ -25,7 +25,7 @@ async function run(args: readonly string[]): Promise<number> {
   if (verb !== 'silence' && verb !== 'beat' && verb !== 'list') return complain(USAGE, 2);
   if (verb !== 'list' && names.length === 0) return complain(USAGE, 2);
 
-  const dataDir = parsed.values['data-dir'];
+  const dataDir = parsed.values.data ?? parsed.values['data-dir'] ?? '.nodekeeper';
   const outcome = await sendFleetCommand(join(dataDir, FLEET_SOCKET), { verb, names });
   if (outcome.kind === 'notRunning') return complain(`no fleet is running in ${dataDir}; start it with: npm start`);
   const { reply } = outcome;
@@ -47,7 +47,8 @@ const parse = (args: readonly string[]) =>
     args: [...args],
     allowPositionals: true,
     options: {
-      'data-dir': { type: 'string', default: '.nodekeeper' },
+      data: { type: 'string' },
+      'data-dir': { type: 'string' },
       help: { type: 'boolean', short: 'h', default: false },
     },
   });

@@ -3,14 +3,14 @@
  * be killed like a real one and leaves nothing behind.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
 import { type ApiClient, createApiClient } from '../../local/fleet/api-client.ts';
 import type { Policy } from '../../shared/domain/policy.ts';
-import { freePort } from './engine.ts';
 import { type KubeAccess, readKubeconfig } from './kubeconfig.ts';
 import { until } from './until.ts';
 
@@ -24,8 +24,6 @@ export interface LocalForTestOptions {
   readonly policy?: Partial<Policy>;
   /** Data of an earlier run to go on with; a fresh directory is made, and removed by stop(), when absent. */
   readonly dataDir?: string;
-  /** An engine that runs already, instead of one of its own. */
-  readonly dynamoDbEndpoint?: string;
 }
 
 export interface LocalForTest {
@@ -51,27 +49,15 @@ const STOP_TIMEOUT_MS = 15_000;
 
 export async function startLocalForTest(options: LocalForTestOptions): Promise<LocalForTest> {
   const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), 'nk-'));
-  const policyFile = join(dataDir, 'policy-of-test.yaml');
-  writeFileSync(policyFile, stringify(options.policy ?? {}));
-  const port = await freePort();
   const kubeconfig = join(dataDir, 'kubeconfig');
-  const args = [
-    '--data-dir',
-    dataDir,
-    '--port',
-    String(port),
-    '--nodes',
-    String(options.nodes),
-    '--policy',
-    policyFile,
-  ];
+  const args = ['--data', dataDir, '--port', '0', '--nodes', String(options.nodes)];
+  if (options.policy !== undefined) args.push('--policy', writePolicy(options.policy));
   if (options.controllers === false) args.push('--no-controllers');
   const child = spawn(process.execPath, [join(ROOT, 'local', 'bin', 'start.ts'), ...args], {
     cwd: ROOT,
     env: {
       ...process.env,
       PATH: `${join(ROOT, 'node_modules', '.bin')}:${process.env['PATH'] ?? ''}`,
-      ...(options.dynamoDbEndpoint === undefined ? {} : { DYNAMODB_ENDPOINT: options.dynamoDbEndpoint }),
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -126,12 +112,8 @@ export async function startLocalForTest(options: LocalForTestOptions): Promise<L
     fleet: (...fleetArgs) =>
       new Promise((resolve) => {
         const program = join(ROOT, 'local', 'bin', 'fleet.ts');
-        execFile(
-          process.execPath,
-          [program, '--data-dir', dataDir, ...fleetArgs],
-          { cwd: ROOT },
-          (error, stdout, stderr) =>
-            resolve({ exitCode: error === null ? 0 : Number(error.code ?? 1), stdout, stderr }),
+        execFile(process.execPath, [program, '--data', dataDir, ...fleetArgs], { cwd: ROOT }, (error, stdout, stderr) =>
+          resolve({ exitCode: error === null ? 0 : Number(error.code ?? 1), stdout, stderr }),
         );
       }),
     async stop() {
@@ -144,6 +126,16 @@ export async function startLocalForTest(options: LocalForTestOptions): Promise<L
       await endProcess(child, ended, 'SIGKILL');
     },
   };
+}
+
+/** In a file named after its content: the synthesised template is kept by that name, so that only the first start waits. */
+export function writePolicy(policy: Partial<Policy>): string {
+  const text = stringify(policy);
+  const dir = join(ROOT, '.nodekeeper', 'test-policy');
+  const file = join(dir, `${createHash('sha256').update(text).digest('hex').slice(0, 12)}.yaml`);
+  mkdirSync(dir, { recursive: true });
+  writeFileSync(file, text);
+  return file;
 }
 
 async function endProcess(child: ChildProcess, ended: Promise<void>, signal: NodeJS.Signals): Promise<void> {
