@@ -3,9 +3,23 @@ import { events, eventsV1 } from './events.ts';
 import { leases } from './leases.ts';
 import { namespaces } from './namespaces.ts';
 import { nodes } from './nodes.ts';
+import { poddisruptionbudgets } from './poddisruptionbudgets.ts';
+import { pods } from './pods.ts';
+import { priorityclasses } from './priorityclasses.ts';
+import { volumeattachments } from './volumeattachments.ts';
 
 /** Every resource we serve, in the order discovery lists them. Virtual ones (create only) are in virtual.ts. */
-export const resources: readonly ResourceDescriptor[] = [events, namespaces, nodes, leases, eventsV1];
+export const resources: readonly ResourceDescriptor[] = [
+  events,
+  namespaces,
+  nodes,
+  pods,
+  leases,
+  eventsV1,
+  poddisruptionbudgets,
+  priorityclasses,
+  volumeattachments,
+];
 
 const byPath = new Map(resources.map((each) => [`${each.group}/${each.version}/${each.resource}`, each]));
 
@@ -26,4 +40,4 @@ export function storedAs(descriptor: ResourceDescriptor): ResourceDescriptor {
 export const findStored = (resource: string): ResourceDescriptor | undefined =>
   resources.find((each) => each.servedFrom === undefined && each.resource === resource);
 
-export { events, eventsV1, leases, namespaces, nodes };
+export { events, eventsV1, leases, namespaces, nodes, poddisruptionbudgets, pods, priorityclasses, volumeattachments };

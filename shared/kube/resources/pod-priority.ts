@@ -1,0 +1,53 @@
+/** Priority of a pod by its class (plugin/pkg/admission/priority/admission.go). */
+import type { KubeObject } from '../types.ts';
+import type { ResolvedPriority } from './descriptor.ts';
+import { numberOf, recordOf, textOf } from './normal-form.ts';
+
+export const DEFAULT_PREEMPTION_POLICY = 'PreemptLowerPriority';
+
+export type PriorityOutcome =
+  | { readonly kind: 'resolved'; readonly priority: ResolvedPriority }
+  /** Answer 403 with this text: forbidden(pods, name, why). */
+  | { readonly kind: 'refused'; readonly why: string };
+
+/** Name of the PriorityClass to look up; '' when the pod names none. */
+export const priorityClassNameOf = (pod: KubeObject): string => textOf(recordOf(pod.spec)['priorityClassName']);
+
+const ofClass = (priorityClass: KubeObject): ResolvedPriority => ({
+  priority: numberOf(priorityClass['value']) ?? 0,
+  priorityClassName: priorityClass.metadata.name ?? '',
+  preemptionPolicy: textOf(priorityClass['preemptionPolicy']) || DEFAULT_PREEMPTION_POLICY,
+});
+
+/**
+ * What priority a new pod gets. `named` is the class it names, if that exists; `globalDefault` the class for pods that
+ * name none, if there is one.
+ */
+export function resolvePriority(
+  pod: KubeObject,
+  classes: { readonly named?: KubeObject | undefined; readonly globalDefault?: KubeObject | undefined },
+): PriorityOutcome {
+  const name = priorityClassNameOf(pod);
+  if (name !== '' && classes.named === undefined) {
+    return { kind: 'refused', why: `no PriorityClass with name ${name} was found` };
+  }
+  const chosen = name === '' ? classes.globalDefault : classes.named;
+  const priority: ResolvedPriority =
+    chosen === undefined ? { priority: 0, preemptionPolicy: DEFAULT_PREEMPTION_POLICY } : ofClass(chosen);
+  const spec = recordOf(pod.spec);
+  const given = numberOf(spec['priority']);
+  if (given !== undefined && given !== priority.priority) {
+    return {
+      kind: 'refused',
+      why: `the integer value of priority (${given}) must not be provided in pod spec; priority admission controller computed ${priority.priority} from the given PriorityClass name`,
+    };
+  }
+  const policy = textOf(spec['preemptionPolicy']);
+  if (policy !== '' && policy !== priority.preemptionPolicy) {
+    return {
+      kind: 'refused',
+      why: `the string value of PreemptionPolicy (${policy}) must not be provided in pod spec; priority admission controller computed ${priority.preemptionPolicy} from the given PriorityClass name`,
+    };
+  }
+  return { kind: 'resolved', priority };
+}

@@ -1,0 +1,83 @@
+/** PodDisruptionBudget (pkg/apis/policy/validation/validation.go). */
+import type { Cause } from '../status.ts';
+import type { KubeObject } from '../types.ts';
+import { invalidValue, NOT_NEGATIVE, nonNegative, notSupported, required } from './causes.ts';
+import { validateLabels, validateObjectMetadata } from './metadata.ts';
+import { labelValueComplaints, qualifiedNameComplaints, subdomainName } from './names.ts';
+
+type Json = Record<string, unknown>;
+const record = (value: unknown): Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : {};
+
+const EVICTION_POLICIES = ['AlwaysAllow', 'IfHealthyBudget'];
+const SELECTOR_OPERATORS = ['In', 'NotIn', 'Exists', 'DoesNotExist'];
+
+/** A count of pods, or a share of them such as 25%. */
+function validateShare(field: string, value: unknown): Cause[] {
+  if (value === undefined) return [];
+  if (typeof value === 'number') return value < 0 ? [invalidValue(field, value, NOT_NEGATIVE)] : [];
+  const match = /^(\d+)%$/.exec(String(value));
+  if (match === null) return [invalidValue(field, value, "must be an integer or percentage (e.g '5%')")];
+  return Number(match[1]) > 100 ? [invalidValue(field, value, 'must not be greater than 100%')] : [];
+}
+
+export function validateSelector(selector: unknown, field: string): Cause[] {
+  const spec = record(selector);
+  const causes = validateLabels(spec['matchLabels'] as Record<string, string> | undefined, `${field}.matchLabels`);
+  const expressions = Array.isArray(spec['matchExpressions']) ? spec['matchExpressions'] : [];
+  for (const [index, given] of expressions.entries()) {
+    const path = `${field}.matchExpressions[${index}]`;
+    const expression = record(given);
+    const key = String(expression['key'] ?? '');
+    const operator = String(expression['operator'] ?? '');
+    const values = Array.isArray(expression['values']) ? expression['values'].map(String) : [];
+    for (const complaint of qualifiedNameComplaints(key)) causes.push(invalidValue(`${path}.key`, key, complaint));
+    if (!SELECTOR_OPERATORS.includes(operator)) {
+      causes.push(invalidValue(`${path}.operator`, operator, 'not a valid selector operator'));
+    } else if (operator.endsWith('In')) {
+      if (values.length === 0) {
+        causes.push(required(`${path}.values`, "must be specified when `operator` is 'In' or 'NotIn'"));
+      }
+    } else if (values.length > 0) {
+      causes.push({
+        reason: 'FieldValueForbidden',
+        message: "Forbidden: may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
+        field: `${path}.values`,
+      });
+    }
+    for (const [at, value] of values.entries()) {
+      for (const complaint of labelValueComplaints(value)) {
+        causes.push(invalidValue(`${path}.values[${at}]`, value, complaint));
+      }
+    }
+  }
+  return causes;
+}
+
+const COUNTS = ['disruptionsAllowed', 'currentHealthy', 'desiredHealthy', 'expectedPods'] as const;
+
+export function validateDisruptionBudget(
+  budget: KubeObject,
+  old: KubeObject | undefined,
+  subresource: string,
+): Cause[] {
+  const causes = validateObjectMetadata(budget, old, { namespaced: true, name: subdomainName });
+  if (subresource === 'status') {
+    const status = record(budget.status);
+    return [...causes, ...COUNTS.flatMap((name) => nonNegative(`status.${name}`, status[name] as number | undefined))];
+  }
+  const spec = record(budget.spec);
+  if (spec['minAvailable'] !== undefined && spec['maxUnavailable'] !== undefined) {
+    causes.push(invalidValue('spec', spec, 'minAvailable and maxUnavailable cannot be both set'));
+  }
+  causes.push(
+    ...validateShare('spec.minAvailable', spec['minAvailable']),
+    ...validateShare('spec.maxUnavailable', spec['maxUnavailable']),
+    ...validateSelector(spec['selector'], 'spec.selector'),
+  );
+  const policy = spec['unhealthyPodEvictionPolicy'];
+  if (policy !== undefined && !EVICTION_POLICIES.includes(String(policy))) {
+    causes.push(notSupported('spec.unhealthyPodEvictionPolicy', policy, EVICTION_POLICIES));
+  }
+  return causes;
+}

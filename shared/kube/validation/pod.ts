@@ -1,0 +1,393 @@
+/** Pod on creation and update (pkg/apis/core/validation/validation.go: ValidatePodCreate, ValidatePodUpdate). */
+import { compareQuantities, parseQuantity, type Quantity } from '../quantity.ts';
+import type { Cause } from '../status.ts';
+import type { KubeObject, Toleration } from '../types.ts';
+import { addressFamily } from './addresses.ts';
+import {
+  duplicate,
+  forbiddenField,
+  immutable,
+  invalidValue,
+  NOT_NEGATIVE,
+  notFoundValue,
+  notSupported,
+  required,
+  sameJson,
+} from './causes.ts';
+import { validateLabels, validateObjectMetadata } from './metadata.ts';
+import {
+  envVarComplaints,
+  labelComplaints,
+  labelValueComplaints,
+  qualifiedNameComplaints,
+  subdomainComplaints,
+  subdomainName,
+} from './names.ts';
+import { TAINT_EFFECTS } from './node.ts';
+
+type Json = Record<string, unknown>;
+
+const record = (value: unknown): Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : {};
+const records = (value: unknown): Json[] => (Array.isArray(value) ? value.map(record) : []);
+const text = (value: unknown): string => (typeof value === 'string' ? value : '');
+
+const RESTART_POLICIES = ['Always', 'OnFailure', 'Never'];
+const DNS_POLICIES = ['ClusterFirst', 'ClusterFirstWithHostNet', 'Default', 'None'];
+const PULL_POLICIES = ['Always', 'IfNotPresent', 'Never'];
+const MESSAGE_POLICIES = ['FallbackToLogsOnError', 'File'];
+const PROTOCOLS = ['SCTP', 'TCP', 'UDP'];
+const PREEMPTION_POLICIES = ['Never', 'PreemptLowerPriority'];
+const PHASES = ['Failed', 'Pending', 'Running', 'Succeeded', 'Unknown'];
+const INT32_MAX = 2_147_483_647;
+
+const oneOf = (field: string, value: unknown, supported: readonly string[]): Cause[] => {
+  if (value === undefined || value === '') return [];
+  return supported.includes(text(value)) ? [] : [notSupported(field, value, supported)];
+};
+
+const complaintsAt = (field: string, value: string, judge: (value: string) => string[]): Cause[] =>
+  judge(value).map((complaint) => invalidValue(field, value, complaint));
+
+/** Optional names: an absent one will do. */
+const optional = (field: string, value: unknown, judge: (value: string) => string[]): Cause[] =>
+  value === undefined || value === '' ? [] : complaintsAt(field, text(value), judge);
+
+const portRange = (field: string, value: unknown): Cause[] =>
+  typeof value === 'number' && value >= 1 && value <= 65_535
+    ? []
+    : [invalidValue(field, value, 'must be between 1 and 65535, inclusive')];
+
+function validatePorts(ports: readonly Json[], field: string): Cause[] {
+  const causes: Cause[] = [];
+  const names = new Set<string>();
+  for (const [index, port] of ports.entries()) {
+    const path = `${field}[${index}]`;
+    const name = text(port['name']);
+    if (name !== '') {
+      if (!/^(?=.*[a-z])[a-z0-9](?:[a-z0-9-]{0,13}[a-z0-9])?$/.test(name) || name.includes('--')) {
+        causes.push(
+          invalidValue(
+            `${path}.name`,
+            name,
+            'must be 15 characters or less of lower case letters, digits and single hyphens, with a letter and neither hyphen first nor last',
+          ),
+        );
+      }
+      if (names.has(name)) causes.push(duplicate(`${path}.name`, name));
+      names.add(name);
+    }
+    if ((port['containerPort'] ?? 0) === 0) causes.push(required(`${path}.containerPort`));
+    else causes.push(...portRange(`${path}.containerPort`, port['containerPort']));
+    if ((port['hostPort'] ?? 0) !== 0) causes.push(...portRange(`${path}.hostPort`, port['hostPort']));
+    if (text(port['protocol']) === '') causes.push(required(`${path}.protocol`));
+    else causes.push(...oneOf(`${path}.protocol`, port['protocol'], PROTOCOLS));
+  }
+  return causes;
+}
+
+/** Names without a prefix that a container may ask for. */
+const isStandardResource = (name: string): boolean =>
+  ['cpu', 'memory', 'ephemeral-storage'].includes(name) || name.startsWith('hugepages-');
+/** What cannot be promised twice: asking and limit must agree. */
+const isIndivisible = (name: string): boolean => name.startsWith('hugepages-') || name.includes('/');
+
+function validateAmounts(amounts: Json, field: string, causes: Cause[]): Map<string, Quantity> {
+  const found = new Map<string, Quantity>();
+  for (const [name, value] of Object.entries(amounts)) {
+    const path = `${field}[${name}]`;
+    causes.push(...complaintsAt(path, name, qualifiedNameComplaints));
+    if (!name.includes('/') && !isStandardResource(name)) {
+      causes.push(invalidValue(path, name, 'must be a standard resource for containers'));
+    }
+    const parsed = parseQuantity(String(value));
+    if (parsed.kind === 'malformed') causes.push(invalidValue(path, value, parsed.message));
+    else {
+      if (parsed.quantity.nanos < 0n) causes.push(invalidValue(path, value, NOT_NEGATIVE));
+      found.set(name, parsed.quantity);
+    }
+  }
+  return found;
+}
+
+export function validateResources(resources: Json, field: string): Cause[] {
+  const causes: Cause[] = [];
+  const given = record(resources['limits']);
+  const limits = validateAmounts(given, `${field}.limits`, causes);
+  const asked = record(resources['requests']);
+  for (const [name, request] of validateAmounts(asked, `${field}.requests`, causes)) {
+    const limit = limits.get(name);
+    const path = `${field}.requests`;
+    if (limit === undefined) {
+      if (isIndivisible(name)) {
+        causes.push(required(`${field}.limits`, 'Limit must be set for non overcommitable resources'));
+      }
+    } else if (compareQuantities(request, limit) > 0) {
+      causes.push(
+        invalidValue(path, asked[name], `must be less than or equal to ${name} limit of ${String(given[name])}`),
+      );
+    } else if (isIndivisible(name) && compareQuantities(request, limit) !== 0) {
+      causes.push(invalidValue(path, asked[name], `must be equal to ${name} limit of ${String(given[name])}`));
+    }
+  }
+  return causes;
+}
+
+function validateMounts(mounts: readonly Json[], volumes: ReadonlySet<string>, field: string): Cause[] {
+  const causes: Cause[] = [];
+  const paths = new Set<string>();
+  for (const [index, mount] of mounts.entries()) {
+    const path = `${field}[${index}]`;
+    const name = text(mount['name']);
+    if (name === '') causes.push(required(`${path}.name`));
+    else if (!volumes.has(name)) causes.push(notFoundValue(`${path}.name`, name));
+    const mountPath = text(mount['mountPath']);
+    if (mountPath === '') causes.push(required(`${path}.mountPath`));
+    else if (paths.has(mountPath)) causes.push(invalidValue(`${path}.mountPath`, mountPath, 'must be unique'));
+    paths.add(mountPath);
+  }
+  return causes;
+}
+
+function validateEnv(variables: readonly Json[], field: string): Cause[] {
+  const causes: Cause[] = [];
+  for (const [index, variable] of variables.entries()) {
+    const path = `${field}[${index}]`;
+    const name = text(variable['name']);
+    if (name === '') causes.push(required(`${path}.name`));
+    else causes.push(...complaintsAt(`${path}.name`, name, envVarComplaints));
+    const source = record(variable['valueFrom']);
+    if (text(variable['value']) !== '' && Object.keys(source).length > 0) {
+      causes.push(invalidValue(`${path}.valueFrom`, '', 'may not be specified when `value` is not empty'));
+    }
+  }
+  return causes;
+}
+
+function validateContainers(
+  containers: readonly Json[],
+  volumes: ReadonlySet<string>,
+  names: Set<string>,
+  field: string,
+): Cause[] {
+  const causes: Cause[] = [];
+  for (const [index, container] of containers.entries()) {
+    const path = `${field}[${index}]`;
+    const name = text(container['name']);
+    if (name === '') causes.push(required(`${path}.name`));
+    else {
+      causes.push(...complaintsAt(`${path}.name`, name, labelComplaints));
+      if (names.has(name)) causes.push(duplicate(`${path}.name`, name));
+      names.add(name);
+    }
+    const image = text(container['image']);
+    if (image === '') causes.push(required(`${path}.image`));
+    else if (image !== image.trim()) {
+      causes.push(invalidValue(`${path}.image`, image, 'must not have leading or trailing whitespace'));
+    }
+    causes.push(
+      ...oneOf(`${path}.imagePullPolicy`, container['imagePullPolicy'], PULL_POLICIES),
+      ...oneOf(`${path}.terminationMessagePolicy`, container['terminationMessagePolicy'], MESSAGE_POLICIES),
+      ...validatePorts(records(container['ports']), `${path}.ports`),
+      ...validateEnv(records(container['env']), `${path}.env`),
+      ...validateMounts(records(container['volumeMounts']), volumes, `${path}.volumeMounts`),
+      ...validateResources(record(container['resources']), `${path}.resources`),
+    );
+  }
+  return causes;
+}
+
+function validateVolumes(volumes: readonly Json[], field: string): { causes: Cause[]; names: Set<string> } {
+  const causes: Cause[] = [];
+  const names = new Set<string>();
+  for (const [index, volume] of volumes.entries()) {
+    const path = `${field}[${index}]`;
+    const name = text(volume['name']);
+    if (name === '') causes.push(required(`${path}.name`));
+    else {
+      causes.push(...complaintsAt(`${path}.name`, name, labelComplaints));
+      if (names.has(name)) causes.push(duplicate(`${path}.name`, name));
+      names.add(name);
+    }
+    const sources = Object.keys(volume).filter((key) => key !== 'name');
+    if (sources.length === 0) causes.push(required(path, 'must specify a volume type'));
+    for (const extra of sources.slice(1)) {
+      causes.push(forbiddenField(`${path}.${extra}`, 'may not specify more than 1 volume type'));
+    }
+  }
+  return { causes, names };
+}
+
+const OPERATORS = ['Equal', 'Exists'];
+
+export function validateTolerations(tolerations: readonly Toleration[], field: string): Cause[] {
+  const causes: Cause[] = [];
+  for (const [index, toleration] of tolerations.entries()) {
+    const path = `${field}[${index}]`;
+    const key = toleration.key ?? '';
+    const operator = toleration.operator ?? '';
+    const effect: string = toleration.effect ?? '';
+    if (key !== '') causes.push(...complaintsAt(`${path}.key`, key, qualifiedNameComplaints));
+    else if (operator !== 'Exists') {
+      causes.push(
+        invalidValue(
+          `${path}.operator`,
+          operator,
+          'operator must be Exists when `key` is empty, which means "match all values and all keys"',
+        ),
+      );
+    }
+    if (toleration.tolerationSeconds !== undefined && effect !== 'NoExecute') {
+      causes.push(invalidValue(`${path}.effect`, effect, "effect must be 'NoExecute' when `tolerationSeconds` is set"));
+    }
+    if (operator === '' || operator === 'Equal') {
+      causes.push(...complaintsAt(`${path}.operator`, toleration.value ?? '', labelValueComplaints));
+    } else if (operator === 'Exists') {
+      if ((toleration.value ?? '') !== '') {
+        causes.push(invalidValue(`${path}.operator`, toleration, "value must be empty when `operator` is 'Exists'"));
+      }
+    } else causes.push(notSupported(`${path}.operator`, operator, OPERATORS));
+    causes.push(...oneOf(`${path}.effect`, effect, TAINT_EFFECTS));
+  }
+  return causes;
+}
+
+function validateSpec(spec: Json): Cause[] {
+  const volumes = validateVolumes(records(spec['volumes']), 'spec.volumes');
+  const containers = records(spec['containers']);
+  const names = new Set<string>();
+  const causes = [...volumes.causes];
+  if (containers.length === 0) causes.push(required('spec.containers'));
+  causes.push(
+    ...validateContainers(containers, volumes.names, names, 'spec.containers'),
+    ...validateContainers(records(spec['initContainers']), volumes.names, names, 'spec.initContainers'),
+    ...oneOf('spec.restartPolicy', spec['restartPolicy'], RESTART_POLICIES),
+    ...oneOf('spec.dnsPolicy', spec['dnsPolicy'], DNS_POLICIES),
+    ...oneOf('spec.preemptionPolicy', spec['preemptionPolicy'], PREEMPTION_POLICIES),
+    ...validateLabels(spec['nodeSelector'] as Record<string, string> | undefined, 'spec.nodeSelector'),
+    ...optional('spec.nodeName', spec['nodeName'], subdomainComplaints),
+    ...optional('spec.serviceAccountName', spec['serviceAccountName'], subdomainComplaints),
+    ...optional('spec.priorityClassName', spec['priorityClassName'], subdomainComplaints),
+    ...optional('spec.hostname', spec['hostname'], labelComplaints),
+    ...optional('spec.subdomain', spec['subdomain'], labelComplaints),
+    ...validateTolerations((spec['tolerations'] ?? []) as Toleration[], 'spec.tolerations'),
+  );
+  for (const [index, gate] of records(spec['readinessGates']).entries()) {
+    causes.push(
+      ...complaintsAt(
+        `spec.readinessGates[${index}].conditionType`,
+        text(gate['conditionType']),
+        qualifiedNameComplaints,
+      ),
+    );
+  }
+  const grace = spec['terminationGracePeriodSeconds'];
+  if (typeof grace === 'number' && grace < 0) {
+    causes.push(invalidValue('spec.terminationGracePeriodSeconds', grace, NOT_NEGATIVE));
+  }
+  const deadline = spec['activeDeadlineSeconds'];
+  if (typeof deadline === 'number' && (deadline < 1 || deadline > INT32_MAX)) {
+    causes.push(invalidValue('spec.activeDeadlineSeconds', deadline, `must be between 1 and ${INT32_MAX}, inclusive`));
+  }
+  return causes;
+}
+
+const FIXED_TEXT =
+  'pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)';
+
+/** The spec without what an update may change. */
+function fixedSpec(spec: Json): Json {
+  const { activeDeadlineSeconds: _deadline, tolerations: _tolerations, schedulingGates: _gates, ...fixed } = spec;
+  const withoutImages = (field: string): Json => ({
+    [field]: records(spec[field]).map(({ image: _image, ...container }) => container),
+  });
+  return { ...fixed, ...withoutImages('containers'), ...withoutImages('initContainers') };
+}
+
+const sameButSeconds = (left: Toleration, right: Toleration): boolean =>
+  (left.key ?? '') === (right.key ?? '') &&
+  (left.operator ?? '') === (right.operator ?? '') &&
+  (left.value ?? '') === (right.value ?? '') &&
+  (left.effect ?? '') === (right.effect ?? '');
+
+function validateSpecUpdate(next: Json, old: Json): Cause[] {
+  const causes: Cause[] = [];
+  for (const field of ['containers', 'initContainers']) {
+    if (records(next[field]).length !== records(old[field]).length) {
+      return [forbiddenField(`spec.${field}`, 'pod updates may not add or remove containers')];
+    }
+  }
+  const oldDeadline = old['activeDeadlineSeconds'];
+  const deadline = next['activeDeadlineSeconds'];
+  if (typeof oldDeadline === 'number') {
+    if (typeof deadline !== 'number') {
+      causes.push(
+        invalidValue('spec.activeDeadlineSeconds', null, 'must not update from a positive integer to nil value'),
+      );
+    } else if (deadline > oldDeadline) {
+      causes.push(invalidValue('spec.activeDeadlineSeconds', deadline, 'must be less than or equal to previous value'));
+    }
+  }
+  const tolerations = (next['tolerations'] ?? []) as Toleration[];
+  for (const had of (old['tolerations'] ?? []) as Toleration[]) {
+    if (!tolerations.some((has) => sameButSeconds(has, had))) {
+      causes.push(
+        forbiddenField('spec.tolerations', 'existing toleration can not be modified except its tolerationSeconds'),
+      );
+    }
+  }
+  const oldGates = new Set(records(old['schedulingGates']).map((gate) => text(gate['name'])));
+  for (const [index, gate] of records(next['schedulingGates']).entries()) {
+    const name = text(gate['name']);
+    if (!oldGates.has(name)) {
+      causes.push(
+        forbiddenField(
+          `spec.schedulingGates[${index}].name`,
+          `only deletion is allowed, but found new scheduling gate '${name}'`,
+        ),
+      );
+    }
+  }
+  if (!sameJson(fixedSpec(next), fixedSpec(old))) causes.push(forbiddenField('spec', FIXED_TEXT));
+  return causes;
+}
+
+function validateStatus(pod: KubeObject, old: KubeObject | undefined): Cause[] {
+  const status = record(pod.status);
+  const causes = oneOf('status.phase', status['phase'], PHASES);
+  const oldClass = text(record(old?.status)['qosClass']);
+  if (oldClass !== '') causes.push(...immutable('status.qosClass', status['qosClass'], oldClass));
+  for (const [list, shownAs] of [
+    ['podIPs', 'pod'],
+    ['hostIPs', 'host'],
+  ] as const) {
+    const addresses = records(status[list]).map((each) => text(each['ip']));
+    for (const [index, address] of addresses.entries()) {
+      const path = `status.${list}[${index}]`;
+      if (addressFamily(address, 'ip') === undefined) {
+        causes.push(invalidValue(path, address, 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'));
+      }
+      if (addresses.indexOf(address) < index) causes.push(duplicate(path, { ip: address }));
+    }
+    const families = new Set(addresses.map((address) => addressFamily(address, 'ip')));
+    if (addresses.length > 1 && families.size < addresses.length) {
+      causes.push(
+        invalidValue(`status.${list}`, addresses, `may specify no more than one IP for each IP family of a ${shownAs}`),
+      );
+    }
+  }
+  return causes;
+}
+
+export function validatePod(pod: KubeObject, old: KubeObject | undefined, subresource: string): Cause[] {
+  const metadata = validateObjectMetadata(pod, old, { namespaced: true, name: subdomainName });
+  if (subresource === 'status') return [...metadata, ...validateStatus(pod, old)];
+  const spec = record(pod.spec);
+  const causes = [...metadata, ...validateSpec(spec)];
+  if (old === undefined) {
+    return records(spec['ephemeralContainers']).length === 0
+      ? causes
+      : [...causes, forbiddenField('spec.ephemeralContainers', 'cannot be set on create')];
+  }
+  return [...causes, ...validateSpecUpdate(spec, record(old.spec))];
+}

@@ -1,0 +1,44 @@
+/** PriorityClass (pkg/apis/scheduling/validation/validation.go, pkg/apis/scheduling/helpers.go). */
+import type { Cause } from '../status.ts';
+import type { KubeObject } from '../types.ts';
+import { forbiddenField, immutable, notSupported } from './causes.ts';
+import { validateObjectMetadata } from './metadata.ts';
+import { subdomainName } from './names.ts';
+
+/** Above it lies what the system itself runs. */
+export const USER_PRIORITY_MAX = 1_000_000_000;
+
+/** Classes every cluster has, by name. */
+export const SYSTEM_PRIORITIES: Readonly<Record<string, number>> = {
+  'system-cluster-critical': 2_000_000_000,
+  'system-node-critical': 2_000_001_000,
+};
+
+const PREEMPTION_POLICIES = ['PreemptLowerPriority', 'Never'];
+
+export function validatePriorityClass(priorityClass: KubeObject, old: KubeObject | undefined): Cause[] {
+  const causes = validateObjectMetadata(priorityClass, old, { namespaced: false, name: subdomainName });
+  const value = priorityClass['value'];
+  const policy = priorityClass['preemptionPolicy'];
+  if (old !== undefined) {
+    if (value !== old['value']) causes.push(forbiddenField('value', 'may not be changed in an update.'));
+    return [...causes, ...immutable('preemptionPolicy', policy, old['preemptionPolicy'])];
+  }
+  const name = priorityClass.metadata.name ?? '';
+  if (name.startsWith('system-')) {
+    if (SYSTEM_PRIORITIES[name] === undefined || SYSTEM_PRIORITIES[name] !== value) {
+      causes.push(
+        forbiddenField(
+          'metadata.name',
+          `priority class names with 'system-' prefix are reserved for system use only. error: ${name} is not a known system priority class`,
+        ),
+      );
+    }
+  } else if (typeof value === 'number' && value > USER_PRIORITY_MAX) {
+    causes.push(forbiddenField('value', `maximum allowed value of a user defined priority is ${USER_PRIORITY_MAX}`));
+  }
+  if (policy !== undefined && !PREEMPTION_POLICIES.includes(String(policy))) {
+    causes.push(notSupported('preemptionPolicy', policy, PREEMPTION_POLICIES));
+  }
+  return causes;
+}
