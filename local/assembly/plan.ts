@@ -1,0 +1,481 @@
+import { StartError } from '../start-error.ts';
+import type { Assembly } from './assembly.ts';
+import { createResolver, type PhysicalNames, type Resolver } from './intrinsics.ts';
+import { isObject, type Json, type JsonObject, type Template, type TemplateResource } from './template.ts';
+
+/** What the local mode has to run, read off the template: nothing below knows CloudFormation any more. */
+export interface LocalPlan {
+  readonly region: string;
+  readonly accountId: string;
+  readonly tables: readonly TablePlan[];
+  readonly functions: readonly FunctionPlan[];
+  readonly api: ApiPlan | undefined;
+  readonly queues: readonly QueuePlan[];
+  readonly streamSources: readonly StreamSourcePlan[];
+  readonly queueSources: readonly QueueSourcePlan[];
+  readonly schedules: readonly SchedulePlan[];
+}
+
+export interface TablePlan {
+  readonly logicalId: string;
+  readonly tableName: string;
+  /** CreateTable's input, as the template gives it. */
+  readonly definition: JsonObject;
+  readonly timeToLiveAttribute: string | undefined;
+}
+
+export interface FunctionPlan {
+  readonly logicalId: string;
+  /** What people call it: POWERTOOLS_SERVICE_NAME, else the logical id. */
+  readonly name: string;
+  readonly functionName: string;
+  readonly arn: string;
+  /** Folder of the bundle. */
+  readonly codePath: string;
+  /** `index.handler`. */
+  readonly handler: string;
+  readonly timeoutSeconds: number;
+  readonly memoryMegabytes: number;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly runtime: string;
+  readonly logFormat: string;
+  readonly logLevel: string | undefined;
+}
+
+export interface ApiPlan {
+  readonly apiId: string;
+  readonly routes: readonly { readonly routeKey: string; readonly functionId: string; readonly timeoutMs: number }[];
+}
+
+export interface QueuePlan {
+  readonly logicalId: string;
+  readonly queueName: string;
+  readonly url: string;
+  readonly arn: string;
+  readonly delaySeconds: number;
+  readonly visibilityTimeoutSeconds: number;
+  readonly retentionSeconds: number;
+  readonly redrive: { readonly deadLetterQueueId: string; readonly maxReceiveCount: number } | undefined;
+}
+
+export interface StreamSourcePlan {
+  readonly logicalId: string;
+  readonly tableName: string;
+  readonly streamArn: string;
+  readonly functionId: string;
+  readonly filterPatterns: readonly string[];
+  readonly batchSize: number;
+  readonly startingPosition: 'LATEST' | 'TRIM_HORIZON';
+  /** Infinity when the template sets no end. */
+  readonly maximumRetryAttempts: number;
+  /** Infinity when the template sets no end. */
+  readonly maximumRecordAgeSeconds: number;
+  readonly bisectBatchOnError: boolean;
+  readonly reportBatchItemFailures: boolean;
+  readonly failureQueueId: string | undefined;
+}
+
+export interface QueueSourcePlan {
+  readonly logicalId: string;
+  readonly queueId: string;
+  readonly functionId: string;
+  readonly filterPatterns: readonly string[];
+  readonly batchSize: number;
+  readonly concurrencyMax: number;
+  readonly reportBatchItemFailures: boolean;
+}
+
+export interface SchedulePlan {
+  readonly logicalId: string;
+  readonly expression: string;
+  /** Where it goes: entries of a SendMessageBatch, or one message or event. */
+  readonly target:
+    | { readonly kind: 'sendMessageBatch' }
+    | { readonly kind: 'queue'; readonly queueId: string }
+    | { readonly kind: 'function'; readonly functionId: string };
+  /** Text, with `<aws.scheduler.scheduled-time>` still in it. */
+  readonly input: string;
+}
+
+export interface PlanOptions {
+  readonly region: string;
+  readonly accountId: string;
+  /** Base URL of the API, what `ApiEndpoint` becomes. */
+  readonly apiUrl: string;
+  /** Values for template parameters; names the template does not have are left out. */
+  readonly parameters: Readonly<Record<string, string>>;
+}
+
+/** Service defaults where a template is silent. */
+const DEFAULTS = {
+  functionTimeoutSeconds: 3,
+  functionMemoryMegabytes: 128,
+  integrationTimeoutMs: 30_000,
+  queueVisibilitySeconds: 30,
+  queueRetentionSeconds: 345_600,
+  streamBatchSize: 100,
+  queueBatchSize: 10,
+  /** Lambda starts with five concurrent batches. */
+  queueConcurrency: 5,
+};
+
+/** @throws StartError naming the resource that cannot be run here. */
+export function planLocalMode(assembly: Assembly, options: PlanOptions): LocalPlan {
+  const { template } = assembly;
+  const names = physicalNames(assembly.stackName, options);
+  const resolver = createResolver({
+    template,
+    physical: names,
+    pseudoParameters: {
+      'AWS::Region': options.region,
+      'AWS::AccountId': options.accountId,
+      'AWS::Partition': 'aws',
+      'AWS::URLSuffix': 'amazonaws.com',
+      'AWS::StackName': assembly.stackName,
+      'AWS::StackId': `arn:aws:cloudformation:${options.region}:${options.accountId}:stack/${assembly.stackName}/local`,
+    },
+    parameters: options.parameters,
+  });
+  const reader = new TemplateReader(template, resolver);
+  const byArn = (type: string, arn: string, where: string) => {
+    const found = reader
+      .resourcesOf(type)
+      .find(({ logicalId, resource }) =>
+        [names.attribute(logicalId, resource, 'Arn'), names.ref(logicalId, resource)].includes(arn),
+      );
+    if (found === undefined) throw new StartError(`template: ${where}: ${arn} names no ${type} of this template`);
+    return found.logicalId;
+  };
+  const functionByArn = (arn: string, where: string) => byArn('AWS::Lambda::Function', arn, where);
+  const queueByArn = (arn: string, where: string) => byArn('AWS::SQS::Queue', arn, where);
+
+  const sources = reader
+    .resourcesOf('AWS::Lambda::EventSourceMapping')
+    .filter((source) => source.properties['Enabled'] !== false);
+  return {
+    region: options.region,
+    accountId: options.accountId,
+    tables: [...reader.resourcesOf('AWS::DynamoDB::Table'), ...reader.resourcesOf('AWS::DynamoDB::GlobalTable')].map(
+      (table) => planTable(table, names),
+    ),
+    functions: reader.resourcesOf('AWS::Lambda::Function').map((entry) => planFunction(entry, names, assembly)),
+    api: planApi(reader, functionByArn),
+    queues: reader.resourcesOf('AWS::SQS::Queue').map((queue) => planQueue(queue, names, queueByArn)),
+    streamSources: sources.filter(isStreamSource).map((source) => planStreamSource(source, functionByArn, queueByArn)),
+    queueSources: sources
+      .filter((source) => !isStreamSource(source))
+      .map((source) => planQueueSource(source, functionByArn, queueByArn)),
+    schedules: reader
+      .resourcesOf('AWS::Scheduler::Schedule')
+      .filter((schedule) => schedule.properties['State'] !== 'DISABLED')
+      .map((schedule) => planSchedule(schedule, functionByArn, queueByArn)),
+  };
+}
+
+interface ReadResource {
+  readonly logicalId: string;
+  readonly resource: TemplateResource;
+  readonly properties: JsonObject;
+}
+
+class TemplateReader {
+  readonly #template: Template;
+  readonly #resolver: Resolver;
+
+  constructor(template: Template, resolver: Resolver) {
+    this.#template = template;
+    this.#resolver = resolver;
+  }
+
+  resourcesOf(type: string): ReadResource[] {
+    return Object.entries(this.#template.Resources)
+      .filter(([logicalId, resource]) => resource.Type === type && this.#resolver.included(logicalId))
+      .map(([logicalId, resource]) => ({ logicalId, resource, properties: this.#resolver.properties(logicalId) }));
+  }
+}
+
+/**
+ * Names and ARNs as AWS would make them, from the logical ids: the same template gives the same names on every start,
+ * so that kept data is found again.
+ */
+function physicalNames(stackName: string, options: PlanOptions): PhysicalNames {
+  const { region, accountId } = options;
+  const arn = (service: string, resource: string) => `arn:aws:${service}:${region}:${accountId}:${resource}`;
+  const nameOf = (logicalId: string, resource: TemplateResource, property: string) => {
+    const given = resource.Properties?.[property];
+    return typeof given === 'string' ? given : `${stackName}-${logicalId}`;
+  };
+
+  const ref = (logicalId: string, resource: TemplateResource): string | undefined => {
+    switch (resource.Type) {
+      case 'AWS::DynamoDB::Table':
+      case 'AWS::DynamoDB::GlobalTable':
+        return nameOf(logicalId, resource, 'TableName');
+      case 'AWS::Lambda::Function':
+        return nameOf(logicalId, resource, 'FunctionName');
+      case 'AWS::SQS::Queue':
+        return `https://sqs.${region}.amazonaws.com/${accountId}/${nameOf(logicalId, resource, 'QueueName')}`;
+      case 'AWS::SNS::Topic':
+        return arn('sns', nameOf(logicalId, resource, 'TopicName'));
+      case 'AWS::Logs::LogGroup':
+        return nameOf(logicalId, resource, 'LogGroupName');
+      case 'AWS::IAM::Role':
+        return nameOf(logicalId, resource, 'RoleName');
+      case 'AWS::ApiGatewayV2::Api':
+      case 'AWS::ApiGatewayV2::Integration':
+      case 'AWS::ApiGatewayV2::Route':
+      case 'AWS::Events::Rule':
+      case 'AWS::CloudWatch::Alarm':
+        return logicalId;
+      default:
+        return undefined;
+    }
+  };
+
+  const attribute = (logicalId: string, resource: TemplateResource, name: string): string | undefined => {
+    const called = ref(logicalId, resource);
+    switch (`${resource.Type}.${name}`) {
+      case 'AWS::DynamoDB::Table.Arn':
+      case 'AWS::DynamoDB::GlobalTable.Arn':
+        return arn('dynamodb', `table/${called}`);
+      case 'AWS::DynamoDB::Table.StreamArn':
+      case 'AWS::DynamoDB::GlobalTable.StreamArn':
+        return arn('dynamodb', `table/${called}/stream/local`);
+      case 'AWS::Lambda::Function.Arn':
+        return arn('lambda', `function:${called}`);
+      case 'AWS::SQS::Queue.Arn':
+        return arn('sqs', nameOf(logicalId, resource, 'QueueName'));
+      case 'AWS::SQS::Queue.QueueName':
+        return nameOf(logicalId, resource, 'QueueName');
+      case 'AWS::SQS::Queue.QueueUrl':
+        return called;
+      case 'AWS::SNS::Topic.TopicArn':
+        return called;
+      case 'AWS::IAM::Role.Arn':
+        return `arn:aws:iam::${accountId}:role/${called}`;
+      case 'AWS::Logs::LogGroup.Arn':
+        return arn('logs', `log-group:${called}:*`);
+      case 'AWS::ApiGatewayV2::Api.ApiEndpoint':
+        return options.apiUrl;
+      case 'AWS::ApiGatewayV2::Api.ApiId':
+        return logicalId;
+      default:
+        return undefined;
+    }
+  };
+
+  return { ref, attribute };
+}
+
+function planTable({ logicalId, resource, properties }: ReadResource, names: PhysicalNames): TablePlan {
+  const tableName = required(names.ref(logicalId, resource), `${logicalId}: no table name`);
+  const timeToLive = properties['TimeToLiveSpecification'];
+  const stream = properties['StreamSpecification'];
+  const definition: JsonObject = {
+    TableName: tableName,
+    // Provisioned capacity and autoscaling mean nothing on one machine.
+    BillingMode: 'PAY_PER_REQUEST',
+    KeySchema: properties['KeySchema'] ?? [],
+    AttributeDefinitions: properties['AttributeDefinitions'] ?? [],
+  };
+  if (isObject(stream)) {
+    definition['StreamSpecification'] = { StreamEnabled: true, StreamViewType: stream['StreamViewType'] as Json };
+  }
+  const globalIndexes = list(properties['GlobalSecondaryIndexes']).map(indexDefinition);
+  const localIndexes = list(properties['LocalSecondaryIndexes']).map(indexDefinition);
+  if (globalIndexes.length > 0) definition['GlobalSecondaryIndexes'] = globalIndexes;
+  if (localIndexes.length > 0) definition['LocalSecondaryIndexes'] = localIndexes;
+  const enabled = isObject(timeToLive) && timeToLive['Enabled'] === true;
+  return {
+    logicalId,
+    tableName,
+    definition,
+    timeToLiveAttribute: enabled ? String(timeToLive['AttributeName']) : undefined,
+  };
+}
+
+function indexDefinition(index: JsonObject): JsonObject {
+  return {
+    IndexName: index['IndexName'] ?? '',
+    KeySchema: index['KeySchema'] ?? [],
+    Projection: index['Projection'] ?? { ProjectionType: 'ALL' },
+  };
+}
+
+function planFunction(
+  { logicalId, resource, properties }: ReadResource,
+  names: PhysicalNames,
+  assembly: Assembly,
+): FunctionPlan {
+  const code = object(properties['Code']);
+  const objectKey = text(code['S3Key']);
+  const codePath = objectKey === undefined ? undefined : assembly.assetPath(objectKey);
+  if (codePath === undefined) throw new StartError(`template: ${logicalId}: its code is no asset of the assembly`);
+  if (list(properties['Layers']).length > 0)
+    throw new StartError(`template: ${logicalId}: layers are not supported here`);
+  const variables = object(object(properties['Environment'])['Variables']);
+  const environment = Object.fromEntries(Object.entries(variables).map(([name, value]) => [name, String(value)]));
+  const logging = object(properties['LoggingConfig']);
+  return {
+    logicalId,
+    name: environment['POWERTOOLS_SERVICE_NAME'] ?? logicalId,
+    functionName: required(names.ref(logicalId, resource), logicalId),
+    arn: required(names.attribute(logicalId, resource, 'Arn'), logicalId),
+    codePath,
+    handler: text(properties['Handler']) ?? 'index.handler',
+    timeoutSeconds: number(properties['Timeout']) ?? DEFAULTS.functionTimeoutSeconds,
+    memoryMegabytes: number(properties['MemorySize']) ?? DEFAULTS.functionMemoryMegabytes,
+    environment,
+    runtime: text(properties['Runtime']) ?? '',
+    logFormat: text(logging['LogFormat']) ?? 'Text',
+    logLevel: text(logging['ApplicationLogLevel']),
+  };
+}
+
+type ByArn = (arn: string, where: string) => string;
+
+function planApi(reader: TemplateReader, functionByArn: ByArn): ApiPlan | undefined {
+  const [api, ...others] = reader.resourcesOf('AWS::ApiGatewayV2::Api');
+  if (api === undefined) return undefined;
+  if (others.length > 0) throw new StartError(`template: ${others[0]!.logicalId}: local mode serves one HTTP API`);
+  const integrations = new Map(
+    reader.resourcesOf('AWS::ApiGatewayV2::Integration').map((integration) => {
+      const { logicalId, properties } = integration;
+      if (properties['IntegrationType'] !== 'AWS_PROXY' || properties['PayloadFormatVersion'] !== '2.0') {
+        throw new StartError(`template: ${logicalId}: only Lambda proxies with payload format 2.0 are supported here`);
+      }
+      const functionId = functionByArn(lambdaArnIn(text(properties['IntegrationUri']) ?? ''), logicalId);
+      return [
+        logicalId,
+        { functionId, timeoutMs: number(properties['TimeoutInMillis']) ?? DEFAULTS.integrationTimeoutMs },
+      ];
+    }),
+  );
+  const routes = reader.resourcesOf('AWS::ApiGatewayV2::Route').map(({ logicalId, properties }) => {
+    const integration = integrations.get((text(properties['Target']) ?? '').replace(/^integrations\//, ''));
+    if (integration === undefined)
+      throw new StartError(`template: ${logicalId}: its target is no integration of this template`);
+    const authorization = text(properties['AuthorizationType']) ?? 'NONE';
+    if (authorization !== 'NONE')
+      throw new StartError(`template: ${logicalId}: authorizer ${authorization} is not supported here`);
+    return { routeKey: text(properties['RouteKey']) ?? '', ...integration };
+  });
+  return { apiId: api.logicalId, routes };
+}
+
+/** A function's ARN, bare or inside `arn:…:apigateway:…/functions/<arn>/invocations`. */
+function lambdaArnIn(uri: string): string {
+  return /functions\/(arn:[^/]+)\/invocations$/.exec(uri)?.[1] ?? uri;
+}
+
+function planQueue(
+  { logicalId, resource, properties }: ReadResource,
+  names: PhysicalNames,
+  queueByArn: ByArn,
+): QueuePlan {
+  if (properties['FifoQueue'] === true)
+    throw new StartError(`template: ${logicalId}: FIFO queues are not supported here`);
+  const redrive = object(properties['RedrivePolicy']);
+  const deadLetterArn = text(redrive['deadLetterTargetArn']);
+  return {
+    logicalId,
+    queueName: required(names.attribute(logicalId, resource, 'QueueName'), logicalId),
+    url: required(names.ref(logicalId, resource), logicalId),
+    arn: required(names.attribute(logicalId, resource, 'Arn'), logicalId),
+    delaySeconds: number(properties['DelaySeconds']) ?? 0,
+    visibilityTimeoutSeconds: number(properties['VisibilityTimeout']) ?? DEFAULTS.queueVisibilitySeconds,
+    retentionSeconds: number(properties['MessageRetentionPeriod']) ?? DEFAULTS.queueRetentionSeconds,
+    redrive:
+      deadLetterArn === undefined
+        ? undefined
+        : {
+            deadLetterQueueId: queueByArn(deadLetterArn, logicalId),
+            maxReceiveCount: number(redrive['maxReceiveCount']) ?? 1,
+          },
+  };
+}
+
+function isStreamSource({ properties }: ReadResource): boolean {
+  return /:dynamodb:.*\/stream\//.test(text(properties['EventSourceArn']) ?? '');
+}
+
+function planStreamSource(
+  { logicalId, properties }: ReadResource,
+  functionByArn: ByArn,
+  queueByArn: ByArn,
+): StreamSourcePlan {
+  const streamArn = text(properties['EventSourceArn']) ?? '';
+  const destination = text(object(object(properties['DestinationConfig'])['OnFailure'])['Destination']);
+  return {
+    logicalId,
+    tableName: /:table\/([^/]+)\/stream\//.exec(streamArn)?.[1] ?? '',
+    streamArn,
+    functionId: functionByArn(text(properties['FunctionName']) ?? '', logicalId),
+    filterPatterns: filterPatterns(properties),
+    batchSize: number(properties['BatchSize']) ?? DEFAULTS.streamBatchSize,
+    startingPosition: properties['StartingPosition'] === 'LATEST' ? 'LATEST' : 'TRIM_HORIZON',
+    maximumRetryAttempts: boundOrNone(properties['MaximumRetryAttempts']),
+    maximumRecordAgeSeconds: boundOrNone(properties['MaximumRecordAgeInSeconds']),
+    bisectBatchOnError: properties['BisectBatchOnFunctionError'] === true,
+    reportBatchItemFailures: reportsItemFailures(properties),
+    failureQueueId: destination === undefined ? undefined : queueByArn(destination, logicalId),
+  };
+}
+
+function planQueueSource(
+  { logicalId, properties }: ReadResource,
+  functionByArn: ByArn,
+  queueByArn: ByArn,
+): QueueSourcePlan {
+  return {
+    logicalId,
+    queueId: queueByArn(text(properties['EventSourceArn']) ?? '', logicalId),
+    functionId: functionByArn(text(properties['FunctionName']) ?? '', logicalId),
+    filterPatterns: filterPatterns(properties),
+    batchSize: number(properties['BatchSize']) ?? DEFAULTS.queueBatchSize,
+    concurrencyMax: number(object(properties['ScalingConfig'])['MaximumConcurrency']) ?? DEFAULTS.queueConcurrency,
+    reportBatchItemFailures: reportsItemFailures(properties),
+  };
+}
+
+function filterPatterns(properties: JsonObject): string[] {
+  return list(object(properties['FilterCriteria'])['Filters']).map((filter) => text(filter['Pattern']) ?? '{}');
+}
+
+function reportsItemFailures(properties: JsonObject): boolean {
+  const types = properties['FunctionResponseTypes'];
+  return Array.isArray(types) && types.includes('ReportBatchItemFailures');
+}
+
+/** -1 and absence mean: without end. */
+function boundOrNone(value: Json | undefined): number {
+  const bound = number(value) ?? -1;
+  return bound < 0 ? Number.POSITIVE_INFINITY : bound;
+}
+
+function planSchedule({ logicalId, properties }: ReadResource, functionByArn: ByArn, queueByArn: ByArn): SchedulePlan {
+  const target = object(properties['Target']);
+  const arn = text(target['Arn']) ?? '';
+  return {
+    logicalId,
+    expression: text(properties['ScheduleExpression']) ?? '',
+    target: arn.endsWith(':scheduler:::aws-sdk:sqs:sendMessageBatch')
+      ? { kind: 'sendMessageBatch' }
+      : arn.includes(':sqs:')
+        ? { kind: 'queue', queueId: queueByArn(arn, logicalId) }
+        : { kind: 'function', functionId: functionByArn(arn, logicalId) },
+    input: text(target['Input']) ?? '{}',
+  };
+}
+
+function required<T>(value: T | undefined, what: string): T {
+  if (value === undefined) throw new StartError(`template: ${what}`);
+  return value;
+}
+
+const text = (value: Json | undefined) => (typeof value === 'string' ? value : undefined);
+const object = (value: Json | undefined): JsonObject => (isObject(value) ? (value as JsonObject) : {});
+const list = (value: Json | undefined): JsonObject[] =>
+  Array.isArray(value) ? value.map((entry) => object(entry)) : [];
+/** Numbers of a template may be written as text. */
+const number = (value: Json | undefined) => (value === undefined || value === null ? undefined : Number(value));

@@ -1,0 +1,127 @@
+/** npm start: the whole system on this machine. `npm start -- --help` lists the options. */
+import { relative } from 'node:path';
+import { FLEET_SOCKET, FleetControlError, serveFleetControl, startFleet } from '../fleet/index.ts';
+import { parseStartOptions, type StartOptions, USAGE } from '../options.ts';
+import { type LocalSystem, startLocal } from '../runtime.ts';
+import { StartError } from '../start-error.ts';
+
+/** Longest an orderly end may take before it is cut short. */
+const STOP_MAX_MS = 10_000;
+
+try {
+  const options = parseStartOptions(process.argv.slice(2));
+  if (options.help) console.log(USAGE);
+  else await run(options);
+} catch (error) {
+  if (!(error instanceof StartError || error instanceof FleetControlError)) throw error;
+  console.error(`nodekeeper: ${error.message}`);
+  process.exitCode = 1;
+}
+
+async function run(options: StartOptions): Promise<void> {
+  const startedMs = performance.now();
+  const say = (line: string) => {
+    if (!options.quiet) console.log(line);
+  };
+  const signals = listenForSignals();
+  let system: LocalSystem;
+  try {
+    system = await startLocal({
+      dataDirectory: options.dataDirectory,
+      port: options.port,
+      controllers: options.controllers,
+      policyFile: options.policyFile,
+      synthesis: options.synthesis,
+    });
+  } catch (error) {
+    // Ctrl-C reaches the synthesis too; that it then fails is no news.
+    if (signals.stopping()) return;
+    throw error;
+  }
+  const stopFleet = signals.stopping()
+    ? async () => {}
+    : await startMachines(system, options).catch(stopAndRethrow(system));
+
+  if (!signals.stopping()) {
+    say(greeting(system, options, (performance.now() - startedMs) / 1_000));
+    if (options.verbose) say(`start, in ms: ${JSON.stringify(system.timings)}`);
+  }
+  const broken = await Promise.race([signals.first, system.broken]);
+  if (broken !== undefined) {
+    console.error(`nodekeeper: ${broken}`);
+    process.exitCode = 1;
+  }
+  say('stopping');
+  setTimeout(() => process.exit(), STOP_MAX_MS).unref();
+  await stopFleet();
+  await system.stop();
+  process.exit();
+}
+
+function stopAndRethrow(system: LocalSystem): (error: unknown) => Promise<never> {
+  return async (error) => {
+    await system.stop();
+    throw error;
+  };
+}
+
+/**
+ * Listens from the beginning, so that Ctrl-C while starting leaves nothing behind either: the start is finished, then
+ * undone. A second signal ends the process at once; the engine ends with it.
+ */
+function listenForSignals(): { readonly first: Promise<undefined>; stopping(): boolean } {
+  let received = 0;
+  const first = new Promise<undefined>((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+      process.on(signal, () => {
+        received += 1;
+        if (received > 1) process.exit(130);
+        resolve(undefined);
+      });
+    }
+  });
+  return { first, stopping: () => received > 0 };
+}
+
+async function startMachines(system: LocalSystem, options: StartOptions): Promise<() => Promise<void>> {
+  if (options.nodes === 0) return async () => {};
+  const seconds = (name: string) => {
+    const value = system.policy[name];
+    return typeof value === 'number' ? value : undefined;
+  };
+  const beatIntervalSeconds = seconds('beatIntervalSeconds');
+  const leaseDurationSeconds = seconds('leaseDurationSeconds');
+  const fleet = startFleet({
+    url: system.url,
+    ca: system.caPem,
+    token: system.fleetToken,
+    nodes: options.nodes,
+    zones: Array.from({ length: options.zones }, (_, index) => `local-${String.fromCharCode(97 + index)}`),
+    ...(beatIntervalSeconds === undefined ? {} : { beatIntervalSeconds }),
+    ...(leaseDurationSeconds === undefined ? {} : { leaseDurationSeconds }),
+  });
+  const control = await serveFleetControl(`${system.dataDirectory}/${FLEET_SOCKET}`, fleet);
+  return async () => {
+    await control.close();
+    await fleet.stop();
+  };
+}
+
+function greeting(system: LocalSystem, options: StartOptions, seconds: number): string {
+  const kubeconfig = relative('', system.kubeconfigPath);
+  const path = kubeconfig.startsWith('..') ? system.kubeconfigPath : kubeconfig;
+  const lines = [
+    `Nodekeeper serves ${system.url} after ${seconds.toFixed(1)} s. Ctrl-C stops it. In another terminal:`,
+    '',
+    `  export KUBECONFIG=${path.startsWith('/') ? path : `$PWD/${path}`}`,
+    '  kubectl get nodes --watch',
+  ];
+  if (options.nodes > 0) {
+    const data = options.dataDirectory === '.nodekeeper' ? '' : `--data-dir ${system.dataDirectory} `;
+    lines.push(`  npm run fleet -- ${data}silence 'edge-a-*'   # a zone falls silent: NotReady within 45 s`);
+    lines.push('  kubectl describe nodes');
+  } else {
+    lines.push('  kubectl api-resources', '  kubectl get leases -n kube-node-lease');
+  }
+  return `${lines.join('\n')}\n`;
+}

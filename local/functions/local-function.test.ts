@@ -1,0 +1,166 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { FunctionPlan } from '../assembly/plan.ts';
+import { functionVariables, LocalFunction, type LocalFunctionOptions } from './local-function.ts';
+import type { FunctionError } from './protocol.ts';
+
+const SOURCE = `
+let invocations = 0;
+const verbs = {
+  echo: (event, context) => ({ event, invocations, name: context.functionName, left: context.getRemainingTimeInMillis(), id: context.awsRequestId }),
+  environment: () => ({ region: process.env.AWS_REGION, own: process.env.OWN, home: process.env.HOME, table: process.env.AWS_ENDPOINT_URL_DYNAMODB, handler: process.env._HANDLER }),
+  say: () => { console.log('one\\ntwo'); console.error('{"_aws":{}}'); },
+  fail: () => { throw new TypeError('no such thing', { cause: new Error('deeper') }); },
+  exit: () => process.exit(7),
+  crash: () => { setImmediate(() => { throw new Error('later'); }); return new Promise(() => {}); },
+  hang: () => new Promise(() => {}),
+  spin: () => { for (;;); },
+  wait: (event) => new Promise((resolve) => setTimeout(() => resolve(invocations), event.ms)),
+};
+export const handler = async (event, context) => { invocations += 1; return verbs[event.verb](event, context); };
+`;
+
+let folder: string;
+const running: LocalFunction[] = [];
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'nodekeeper-function-'));
+  writeFileSync(join(folder, 'index.mjs'), SOURCE);
+  writeFileSync(join(folder, 'broken.mjs'), 'throw new Error("cannot load");');
+  return () => rmSync(folder, { recursive: true });
+});
+
+function aFunction(plan: Partial<FunctionPlan> = {}, options: Partial<LocalFunctionOptions> = {}) {
+  const lines: string[] = [];
+  const errors: FunctionError[] = [];
+  const full: FunctionPlan = {
+    logicalId: 'F',
+    name: 'f',
+    functionName: 'Test-F',
+    arn: 'arn:aws:lambda:us-east-1:000000000000:function:Test-F',
+    codePath: folder,
+    handler: 'index.handler',
+    timeoutSeconds: 5,
+    memoryMegabytes: 128,
+    environment: { OWN: 'yes' },
+    runtime: 'nodejs24.x',
+    logFormat: 'JSON',
+    logLevel: 'WARN',
+    ...plan,
+  };
+  const variables = functionVariables(full, {
+    region: 'us-east-1',
+    dynamodbEndpoint: 'http://d',
+    noServiceEndpoint: 'http://n',
+  });
+  const fn = new LocalFunction({
+    plan: full,
+    environmentsMax: 1,
+    variables,
+    caPem: undefined,
+    onLine: (line) => lines.push(line),
+    onError: (error) => errors.push(error),
+    ...options,
+  });
+  running.push(fn);
+  return { fn, lines, errors };
+}
+
+afterEach(async () => {
+  for (const fn of running.splice(0)) await fn.stop();
+});
+
+const payload = async (outcome: Promise<{ kind: string; payload?: string }>) =>
+  JSON.parse((await outcome).payload ?? 'null');
+
+describe('a function on this machine', () => {
+  it('hands the event and a context to the handler and keeps its environment warm', async () => {
+    const { fn } = aFunction();
+    expect(await payload(fn.invoke({ verb: 'echo', a: undefined }))).toMatchObject({
+      event: { verb: 'echo' },
+      invocations: 1,
+      name: 'Test-F',
+    });
+    const second = await payload(fn.invoke({ verb: 'echo' }));
+    expect(second.invocations).toBe(2);
+    expect(second.left).toBeGreaterThan(4_000);
+    expect(fn.counters).toMatchObject({ invocations: 2, environmentsStarted: 1, errors: 0 });
+    expect(await fn.cpuMs()).toBeGreaterThan(0);
+  });
+
+  it('shows the handler the variables of the template and of Lambda, and none of ours', async () => {
+    const { fn } = aFunction();
+    expect(await payload(fn.invoke({ verb: 'environment' }))).toEqual({
+      region: 'us-east-1',
+      own: 'yes',
+      table: 'http://d',
+      handler: 'index.handler',
+    });
+  });
+
+  it('passes on what the handler prints, line by line', async () => {
+    const { fn, lines } = aFunction();
+    await fn.invoke({ verb: 'say' });
+    await expect.poll(() => lines.toSorted()).toEqual(['one', 'two', '{"_aws":{}}']);
+  });
+
+  it('reports a handler that throws, with its causes, and goes on with the same environment', async () => {
+    const { fn, errors } = aFunction();
+    expect(await fn.invoke({ verb: 'fail' })).toMatchObject({
+      kind: 'failed',
+      error: { errorType: 'TypeError', errorMessage: 'no such thing' },
+    });
+    expect(errors[0]?.stack).toMatch(/caused by Error: deeper/);
+    expect((await payload(fn.invoke({ verb: 'echo' }))).invocations).toBe(2);
+  });
+
+  it.each(['exit', 'crash'])('replaces an environment that ends itself: %s', async (verb) => {
+    const { fn } = aFunction();
+    expect(await fn.invoke({ verb })).toMatchObject({ kind: 'failed' });
+    expect((await payload(fn.invoke({ verb: 'echo' }))).invocations).toBe(1);
+    expect(fn.counters.environmentsStarted).toBe(2);
+  });
+
+  it.each(['hang', 'spin'])('stops a handler at its timeout and replaces the environment: %s', async (verb) => {
+    const { fn, errors } = aFunction({ timeoutSeconds: 0.2 });
+    await fn.warm();
+    expect(await fn.invoke({ verb })).toEqual({ kind: 'timedOut' });
+    expect(errors).toMatchObject([{ errorMessage: 'timed out after 0.2 s' }]);
+    expect((await payload(fn.invoke({ verb: 'echo' }))).invocations).toBe(1);
+  });
+
+  it('lets an event wait while the only environment is busy', async () => {
+    const { fn } = aFunction();
+    const both = await Promise.all([
+      payload(fn.invoke({ verb: 'wait', ms: 50 })),
+      payload(fn.invoke({ verb: 'wait', ms: 0 })),
+    ]);
+    expect(both).toEqual([1, 2]);
+  });
+
+  it('grows to its bound when events come together', async () => {
+    const { fn } = aFunction({}, { environmentsMax: 2 });
+    await Promise.all([1, 2, 3].map(() => fn.invoke({ verb: 'wait', ms: 30 })));
+    expect(fn.environments).toBe(2);
+    expect(fn.counters.environmentsStarted).toBe(2);
+  });
+
+  it.each([
+    ['broken.handler', /cannot load/],
+    ['index.missing', /index\.missing is undefined or not exported/],
+    ['absent.handler', /Cannot find module 'absent'/],
+  ])('says why %s cannot be loaded', async (handler, message) => {
+    const { fn } = aFunction({ handler });
+    const outcome = await fn.invoke({});
+    expect(outcome).toMatchObject({ kind: 'failed', error: { errorType: 'Runtime.InitError' } });
+    expect(outcome.kind === 'failed' && outcome.error.errorMessage).toMatch(message);
+  });
+
+  it('refuses events once stopped', async () => {
+    const { fn } = aFunction();
+    await fn.stop();
+    expect(await fn.invoke({ verb: 'echo' })).toEqual({ kind: 'throttled' });
+  });
+});

@@ -1,0 +1,192 @@
+import { randomUUID } from 'node:crypto';
+import type { FunctionPlan } from '../assembly/plan.ts';
+import { Environment, type EnvironmentSetup } from './environment.ts';
+import type { FunctionError } from './protocol.ts';
+
+export type InvocationOutcome =
+  /** `payload` is the JSON text the handler returned. */
+  | { readonly kind: 'returned'; readonly payload: string }
+  /** The handler threw, its process ended, or it could not be loaded. */
+  | { readonly kind: 'failed'; readonly error: FunctionError }
+  | { readonly kind: 'timedOut' }
+  /** More events wait than can be kept, or the local mode is stopping. */
+  | { readonly kind: 'throttled' };
+
+export interface FunctionCounters {
+  invocations: number;
+  errors: number;
+  timeouts: number;
+  throttles: number;
+  /** Environments started, replacements included. */
+  environmentsStarted: number;
+}
+
+export interface LocalFunctionOptions {
+  readonly plan: FunctionPlan;
+  /** Environments at most; each takes one event at a time. */
+  readonly environmentsMax: number;
+  readonly variables: Readonly<Record<string, string>>;
+  readonly caPem: string | undefined;
+  onLine(line: string): void;
+  /** An invocation went wrong. */
+  onError(error: FunctionError): void;
+}
+
+/** Events kept waiting for an environment. */
+const WAITING_MAX = 1_000;
+
+/** A Lambda function on this machine: a pool of environments that grows on demand and replaces what broke. */
+export class LocalFunction {
+  readonly plan: FunctionPlan;
+  readonly counters: FunctionCounters = {
+    invocations: 0,
+    errors: 0,
+    timeouts: 0,
+    throttles: 0,
+    environmentsStarted: 0,
+  };
+  #options: LocalFunctionOptions;
+  #idle: Environment[] = [];
+  #busy = new Set<Environment>();
+  #waiting: ((environment: Environment | undefined) => void)[] = [];
+  #stopping = false;
+
+  constructor(options: LocalFunctionOptions) {
+    this.plan = options.plan;
+    this.#options = options;
+  }
+
+  /** Loads the first environment ahead of the first event. */
+  async warm(): Promise<void> {
+    const environment = this.#start();
+    this.#idle.push(environment);
+    try {
+      await environment.ready;
+    } catch {
+      // Told when the first event meets it, as in AWS.
+    }
+  }
+
+  /** One event through one environment. Never throws: what went wrong is the outcome, reported through onError too. */
+  async invoke(event: unknown): Promise<InvocationOutcome> {
+    const environment = await this.#acquire();
+    if (environment === undefined) {
+      this.counters.throttles += 1;
+      return { kind: 'throttled' };
+    }
+    this.counters.invocations += 1;
+    const { timeoutSeconds } = this.plan;
+    await environment.ready.catch(() => {});
+    const outcome = await environment.run({
+      requestId: randomUUID(),
+      deadlineMs: Date.now() + timeoutSeconds * 1_000,
+      event: JSON.stringify(event),
+    });
+    this.#release(environment);
+    if (outcome.kind === 'failed') {
+      this.counters.errors += 1;
+      this.#options.onError(outcome.error);
+    }
+    if (outcome.kind === 'timedOut') {
+      this.counters.timeouts += 1;
+      this.#options.onError({
+        errorType: 'Sandbox.Timedout',
+        errorMessage: `timed out after ${timeoutSeconds} s`,
+        stack: '',
+      });
+    }
+    return outcome;
+  }
+
+  /** CPU time of the environments that live. Milliseconds. */
+  async cpuMs(): Promise<number> {
+    const living = [...this.#idle, ...this.#busy];
+    const each = await Promise.all(living.map((environment) => environment.cpuMs()));
+    return each.reduce((sum, ms) => sum + ms, 0);
+  }
+
+  get environments(): number {
+    return this.#idle.length + this.#busy.size;
+  }
+
+  get inFlight(): number {
+    return this.#busy.size + this.#waiting.length;
+  }
+
+  /** No more events; those running are cut off. */
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    for (const wake of this.#waiting.splice(0)) wake(undefined);
+    await Promise.all([...this.#idle, ...this.#busy].map((environment) => environment.terminate()));
+  }
+
+  #acquire(): Promise<Environment | undefined> {
+    if (this.#stopping || this.#waiting.length >= WAITING_MAX) return Promise.resolve(undefined);
+    let environment = this.#idle.pop();
+    while (environment?.dead) environment = this.#idle.pop();
+    if (environment === undefined && this.#busy.size < this.#options.environmentsMax) environment = this.#start();
+    if (environment === undefined) return new Promise((resolve) => this.#waiting.push(resolve));
+    this.#busy.add(environment);
+    return Promise.resolve(environment);
+  }
+
+  #release(environment: Environment): void {
+    this.#busy.delete(environment);
+    const wake = this.#waiting.shift();
+    if (wake === undefined) {
+      if (!environment.dead) this.#idle.push(environment);
+      return;
+    }
+    const next = environment.dead ? this.#start() : environment;
+    this.#busy.add(next);
+    wake(next);
+  }
+
+  #start(): Environment {
+    this.counters.environmentsStarted += 1;
+    const { plan, variables, caPem, onLine } = this.#options;
+    const setup: EnvironmentSetup = {
+      codePath: plan.codePath,
+      handler: plan.handler,
+      functionName: plan.functionName,
+      functionArn: plan.arn,
+      memoryMegabytes: plan.memoryMegabytes,
+      caPem,
+      variables,
+      onLine,
+    };
+    return new Environment(setup);
+  }
+}
+
+/** The variables a function sees: those of the template, and what the Lambda runtime adds. */
+export function functionVariables(
+  plan: FunctionPlan,
+  options: { readonly region: string; readonly dynamodbEndpoint: string; readonly noServiceEndpoint: string },
+): Record<string, string> {
+  return {
+    PATH: process.env['PATH'] ?? '',
+    LANG: 'en_US.UTF-8',
+    TZ: ':UTC',
+    AWS_REGION: options.region,
+    AWS_DEFAULT_REGION: options.region,
+    AWS_ACCESS_KEY_ID: 'local',
+    AWS_SECRET_ACCESS_KEY: 'local',
+    AWS_EC2_METADATA_DISABLED: 'true',
+    // Services that do not run here must not be reached in AWS by accident.
+    AWS_ENDPOINT_URL: options.noServiceEndpoint,
+    AWS_ENDPOINT_URL_DYNAMODB: options.dynamodbEndpoint,
+    AWS_EXECUTION_ENV: `AWS_Lambda_${plan.runtime}`,
+    AWS_LAMBDA_FUNCTION_NAME: plan.functionName,
+    AWS_LAMBDA_FUNCTION_VERSION: '$LATEST',
+    AWS_LAMBDA_FUNCTION_MEMORY_SIZE: String(plan.memoryMegabytes),
+    AWS_LAMBDA_INITIALIZATION_TYPE: 'on-demand',
+    AWS_LAMBDA_LOG_GROUP_NAME: `/aws/lambda/${plan.functionName}`,
+    AWS_LAMBDA_LOG_STREAM_NAME: 'local',
+    AWS_LAMBDA_LOG_FORMAT: plan.logFormat,
+    ...(plan.logLevel === undefined ? {} : { AWS_LAMBDA_LOG_LEVEL: plan.logLevel }),
+    LAMBDA_TASK_ROOT: plan.codePath,
+    _HANDLER: plan.handler,
+    ...plan.environment,
+  };
+}

@@ -1,0 +1,32 @@
+/** What the local mode and a function's worker say to each other. */
+export interface WorkerSetup {
+  readonly codePath: string;
+  /** `index.handler`. */
+  readonly handler: string;
+  readonly functionName: string;
+  readonly functionArn: string;
+  readonly memoryMegabytes: number;
+  /** The only authority the function's TLS connections trust. */
+  readonly caPem: string | undefined;
+}
+
+export interface InvokeMessage {
+  readonly kind: 'invoke';
+  readonly requestId: string;
+  readonly deadlineMs: number;
+  /** JSON text, as Lambda passes events. */
+  readonly event: string;
+}
+
+export type WorkerMessage =
+  | { readonly kind: 'ready' }
+  | { readonly kind: 'initFailed'; readonly error: FunctionError }
+  | { readonly kind: 'result'; readonly requestId: string; readonly payload: string }
+  | { readonly kind: 'failed'; readonly requestId: string; readonly error: FunctionError };
+
+/** As Lambda reports it. */
+export interface FunctionError {
+  readonly errorType: string;
+  readonly errorMessage: string;
+  readonly stack: string;
+}

@@ -1,0 +1,198 @@
+import { randomUUID } from 'node:crypto';
+import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
+import type { AddressInfo, Socket } from 'node:net';
+import type { ApiPlan } from '../assembly/plan.ts';
+import type { LocalFunction } from '../functions/local-function.ts';
+import { StartError } from '../start-error.ts';
+import { gatewayEvent, splitTarget } from './gateway-event.ts';
+import { type GatewayResponse, gatewayMessage, gatewayResponse } from './gateway-response.ts';
+import { compileRoutes } from './routes.ts';
+
+export interface GatewayTarget {
+  readonly fn: LocalFunction;
+  readonly timeoutMs: number;
+}
+
+export interface GatewayOptions {
+  readonly api: ApiPlan;
+  readonly accountId: string;
+  functionOf(functionId: string): LocalFunction;
+  nowMs(): number;
+}
+
+export interface HttpCounters {
+  requests: number;
+  /** Answers of 500 and above, ours and the functions'. */
+  serverErrors: number;
+}
+
+export interface HttpFront {
+  readonly port: number;
+  readonly counters: HttpCounters;
+  /** Requests wait until this has been called. */
+  serve(options: GatewayOptions): void;
+  /** Ends idle connections at once, others after a grace. */
+  stop(): Promise<void>;
+  /** Cuts every connection. */
+  kill(): void;
+}
+
+/** Limits of HTTP APIs and of Lambda's synchronous invocations. */
+const BODY_BYTES_MAX = 10_000_000;
+const EVENT_BYTES_MAX = 6 * 1024 * 1024;
+const HEADER_BYTES_MAX = 10_240;
+const STOP_GRACE_MS = 1_000;
+
+type Handle = (request: Http2ServerRequest, body: Buffer) => Promise<GatewayResponse>;
+
+/**
+ * The listener: TLS on loopback, HTTP/2 or HTTP/1.1 as the client likes, bound before anything else is started so that a
+ * busy port is known at once.
+ *
+ * @throws StartError when the port is taken
+ */
+export async function openHttpFront(options: {
+  readonly port: number;
+  readonly certificatePem: string;
+  readonly privateKeyPem: string;
+}): Promise<HttpFront> {
+  const counters: HttpCounters = { requests: 0, serverErrors: 0 };
+  const sockets = new Set<Socket>();
+  let open: (handle: Handle) => void = () => {};
+  const served = new Promise<Handle>((resolve) => {
+    open = resolve;
+  });
+
+  const server = createSecureServer({
+    cert: options.certificatePem,
+    key: options.privateKeyPem,
+    allowHTTP1: true,
+  });
+  server.on('connection', (socket: Socket) => {
+    socket.setNoDelay(true);
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  // A client that hangs up or speaks no TLS concerns nobody else.
+  server.on('sessionError', () => {});
+  server.on('tlsClientError', () => {});
+  server.on('request', (request, response) => {
+    void answer(request, response);
+  });
+
+  async function answer(request: Http2ServerRequest, response: Http2ServerResponse): Promise<void> {
+    counters.requests += 1;
+    let answered: GatewayResponse;
+    try {
+      const body = await readBody(request);
+      const handle = await served;
+      answered = body === 'tooLarge' ? gatewayMessage(413, 'Request Entity Too Large') : await handle(request, body);
+    } catch (error) {
+      if (request.destroyed || response.writableEnded) return;
+      console.error('local gateway:', error);
+      answered = gatewayMessage(500, 'Internal Server Error');
+    }
+    if (answered.statusCode >= 500) counters.serverErrors += 1;
+    if (response.destroyed) return;
+    response.statusCode = answered.statusCode;
+    for (const [name, value] of Object.entries(answered.headers)) {
+      response.setHeader(name, typeof value === 'string' ? value : [...value]);
+    }
+    response.setHeader('content-length', answered.body.length);
+    response.end(request.method === 'HEAD' ? '' : answered.body);
+  }
+
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (cause: NodeJS.ErrnoException) => {
+      const busy = cause.code === 'EADDRINUSE';
+      const what = busy
+        ? `port ${options.port} is in use: choose another with --port`
+        : `cannot listen: ${cause.message}`;
+      reject(new StartError(what, { cause }));
+    });
+    server.listen(options.port, '127.0.0.1', resolve);
+  });
+
+  const { port } = server.address() as AddressInfo;
+  const closeAll = () => {
+    for (const socket of sockets) socket.destroy();
+  };
+  return {
+    port,
+    counters,
+    serve: (gateway) => open(gatewayHandler(gateway, `127.0.0.1:${port}`)),
+    async stop() {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      const timer = setTimeout(closeAll, sockets.size === 0 ? 0 : STOP_GRACE_MS);
+      await closed;
+      clearTimeout(timer);
+    },
+    kill() {
+      server.close();
+      closeAll();
+    },
+  };
+}
+
+async function readBody(request: Http2ServerRequest): Promise<Buffer | 'tooLarge'> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes <= BODY_BYTES_MAX) chunks.push(chunk);
+  }
+  return bytes > BODY_BYTES_MAX ? 'tooLarge' : Buffer.concat(chunks);
+}
+
+function gatewayHandler(options: GatewayOptions, domainName: string): Handle {
+  const find = compileRoutes(
+    options.api.routes.map(({ routeKey, functionId, timeoutMs }) => ({
+      routeKey,
+      target: { fn: options.functionOf(functionId), timeoutMs } satisfies GatewayTarget,
+    })),
+  );
+
+  return async (request, body) => {
+    const { method, url: target, rawHeaders } = request;
+    const headerBytes = rawHeaders.reduce((sum, part) => sum + part.length + 2, method.length + target.length);
+    if (headerBytes > HEADER_BYTES_MAX) return gatewayMessage(431, 'Request Header Fields Too Large');
+    const match = find(method, splitTarget(target).path);
+    if (match === undefined) return gatewayMessage(404, 'Not Found');
+    const requestId = randomUUID();
+    const event = gatewayEvent(
+      {
+        method,
+        target,
+        rawHeaders,
+        body,
+        sourceIp: request.socket.remoteAddress ?? '127.0.0.1',
+        protocol: `HTTP/${request.httpVersion}`,
+      },
+      {
+        routeKey: match.route.routeKey,
+        ...(match.pathParameters === undefined ? {} : { pathParameters: match.pathParameters }),
+        requestId,
+        accountId: options.accountId,
+        apiId: options.api.apiId,
+        domainName,
+        nowMs: options.nowMs(),
+      },
+    );
+    if ((event.body?.length ?? 0) > EVENT_BYTES_MAX) return gatewayMessage(413, 'Request Entity Too Large');
+    const response = await integrate(match.route.target, event);
+    return { ...response, headers: { ...response.headers, 'apigw-requestid': requestId } };
+  };
+}
+
+async function integrate({ fn, timeoutMs }: GatewayTarget, event: unknown): Promise<GatewayResponse> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<'late'>((resolve) => {
+    timer = setTimeout(() => resolve('late'), timeoutMs);
+  });
+  const outcome = await Promise.race([fn.invoke(event), late]);
+  clearTimeout(timer);
+  if (outcome === 'late' || outcome.kind === 'throttled') return gatewayMessage(503, 'Service Unavailable');
+  if (outcome.kind !== 'returned') return gatewayMessage(500, 'Internal Server Error');
+  if (outcome.payload.length > EVENT_BYTES_MAX) return gatewayMessage(500, 'Internal Server Error');
+  return gatewayResponse(outcome.payload);
+}

@@ -1,0 +1,58 @@
+import { describe, expect, it } from 'vitest';
+import { parseStartOptions } from './options.ts';
+
+const parse = (line: string) => parseStartOptions(line.split(' ').filter(Boolean));
+
+describe('options of npm start', () => {
+  it('has defaults for all of them', () => {
+    expect(parse('')).toEqual({
+      help: false,
+      dataDirectory: '.nodekeeper',
+      port: 6443,
+      nodes: 6,
+      zones: 3,
+      controllers: true,
+      policyFile: undefined,
+      synthesis: 'auto',
+      quiet: false,
+      verbose: false,
+    });
+  });
+
+  it('takes what it is given', () => {
+    expect(
+      parse('--data d --port 0 --nodes 12 --zones 2 --no-controllers --policy p.yaml --synth never --quiet'),
+    ).toMatchObject({
+      dataDirectory: 'd',
+      port: 0,
+      nodes: 12,
+      zones: 2,
+      controllers: false,
+      policyFile: 'p.yaml',
+      synthesis: 'never',
+      quiet: true,
+    });
+    expect(parse('--ephemeral --no-fleet')).toMatchObject({ dataDirectory: undefined, nodes: 0 });
+  });
+
+  it.each([
+    ['--colour', /^Unknown option '--colour' \(--help lists the options\)$/],
+    ['serve', /^Unexpected argument 'serve'/],
+    ['--port', /--port <value>' argument missing/],
+    ['--port http', /^--port takes a whole number from 0 to 65535, not http$/],
+    ['--port 70000', /^--port takes/],
+    ['--zones 0', /^--zones takes a whole number from 1 to 26, not 0$/],
+    ['--nodes -1', /--nodes/],
+    ['--synth maybe', /^--synth takes auto, always or never, not maybe$/],
+    ['--ephemeral --data d', /exclude each other/],
+  ])('refuses "%s" in one line', (line, message) => {
+    let thrown = '';
+    try {
+      parse(line);
+    } catch (error) {
+      thrown = (error as Error).message;
+    }
+    expect(thrown).toMatch(message);
+    expect(thrown).not.toContain('\n');
+  });
+});

@@ -1,0 +1,94 @@
+import { parseArgs } from 'node:util';
+import { StartError } from './start-error.ts';
+
+/** What `npm start` was asked for. */
+export interface StartOptions {
+  readonly help: boolean;
+  /** Undefined: nothing is kept. */
+  readonly dataDirectory: string | undefined;
+  readonly port: number;
+  /** Simulated machines; 0 for none. */
+  readonly nodes: number;
+  readonly zones: number;
+  readonly controllers: boolean;
+  readonly policyFile: string | undefined;
+  readonly synthesis: 'auto' | 'always' | 'never';
+  readonly quiet: boolean;
+  readonly verbose: boolean;
+}
+
+const ZONES_MAX = 26;
+
+export const USAGE = `usage: npm start -- [options]
+
+  --data DIR       where data, tokens and the kubeconfig are kept (.nodekeeper)
+  --ephemeral      keep nothing
+  --port N         port of the API on 127.0.0.1 (6443; 0 takes any)
+  --nodes N        simulated machines (6)
+  --zones N        zones they are dealt to (3)
+  --no-fleet       no simulated machines
+  --no-controllers no ticks, streams and queues: nothing changes by itself
+  --policy FILE    YAML file of policy fields
+  --synth WHEN     auto, always or never (auto: when the sources have changed)
+  --quiet          errors only
+  --verbose        say how long each part of the start took
+  --help           this text`;
+
+/** @throws StartError with one line on what is wrong */
+export function parseStartOptions(args: readonly string[]): StartOptions {
+  const values = parse(args);
+  if (values.ephemeral === true && values.data !== undefined)
+    throw new StartError('--ephemeral and --data exclude each other');
+  const synthesis = values.synth ?? 'auto';
+  if (synthesis !== 'auto' && synthesis !== 'always' && synthesis !== 'never') {
+    throw new StartError(`--synth takes auto, always or never, not ${synthesis}`);
+  }
+  const nodes = wholeNumber('nodes', values.nodes, 6, 0, 100_000);
+  return {
+    help: values.help ?? false,
+    dataDirectory: values.ephemeral === true ? undefined : (values.data ?? '.nodekeeper'),
+    port: wholeNumber('port', values.port, 6443, 0, 65_535),
+    nodes: values.fleet === false ? 0 : nodes,
+    zones: wholeNumber('zones', values.zones, 3, 1, ZONES_MAX),
+    controllers: values.controllers ?? true,
+    policyFile: values.policy,
+    synthesis,
+    quiet: values.quiet ?? false,
+    verbose: values.verbose ?? false,
+  };
+}
+
+function parse(args: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...args],
+      allowNegative: true,
+      options: {
+        help: { type: 'boolean', short: 'h' },
+        ephemeral: { type: 'boolean' },
+        data: { type: 'string' },
+        port: { type: 'string' },
+        nodes: { type: 'string' },
+        zones: { type: 'string' },
+        fleet: { type: 'boolean' },
+        controllers: { type: 'boolean' },
+        policy: { type: 'string' },
+        synth: { type: 'string' },
+        quiet: { type: 'boolean' },
+        verbose: { type: 'boolean' },
+      },
+    }).values;
+  } catch (cause) {
+    const [firstSentence] = (cause as Error).message.split(/\. |\n/);
+    throw new StartError(`${firstSentence} (--help lists the options)`, { cause });
+  }
+}
+
+function wholeNumber(name: string, text: string | undefined, fallback: number, least: number, most: number): number {
+  if (text === undefined) return fallback;
+  const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+  if (!(value >= least && value <= most)) {
+    throw new StartError(`--${name} takes a whole number from ${least} to ${most}, not ${text}`);
+  }
+  return value;
+}

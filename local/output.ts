@@ -1,0 +1,106 @@
+import { appendFileSync, existsSync, renameSync, statSync } from 'node:fs';
+import { isObject } from './assembly/template.ts';
+
+/** Where the lines go that functions print: people see them with the function's name, metrics go to their own sink. */
+export interface Output {
+  functionLine(functionName: string, line: string): void;
+  functionError(functionName: string, error: { errorType: string; errorMessage: string; stack: string }): void;
+  notice(message: string): void;
+}
+
+export interface MetricsSink {
+  write(line: string): void;
+  flush(): void;
+}
+
+const METRICS_BYTES_MAX = 5_000_000;
+const METRICS_FLUSH_MS = 1_000;
+const STACK_LINES_MAX = 12;
+
+/** Frames that are the same in every stack. */
+const OWN_FRAMES = /node:internal|local\/functions\/worker\.ts/;
+
+/** Fields a log line carries for machines; a person at a terminal knows them or has no use for them. */
+const QUIET_FIELDS = new Set([
+  'level',
+  'message',
+  'timestamp',
+  'service',
+  'cold_start',
+  'function_arn',
+  'function_memory_size',
+  'function_name',
+  'function_request_id',
+  'requestId',
+  'sampling_rate',
+  'xray_trace_id',
+]);
+
+/** Lines as CloudWatch would take them, in a file that is cut in half when it grows too large. */
+export function metricsFile(file: string): MetricsSink {
+  let bytes = existsSync(file) ? statSync(file).size : 0;
+  let pending = '';
+  let timer: NodeJS.Timeout | undefined;
+  function flush(): void {
+    clearTimeout(timer);
+    timer = undefined;
+    if (pending === '') return;
+    if (bytes > METRICS_BYTES_MAX / 2) {
+      renameSync(file, `${file}.1`);
+      bytes = 0;
+    }
+    appendFileSync(file, pending);
+    bytes += Buffer.byteLength(pending);
+    pending = '';
+  }
+  return {
+    write(line) {
+      pending += `${line}\n`;
+      timer ??= setTimeout(flush, METRICS_FLUSH_MS).unref();
+    },
+    flush,
+  };
+}
+
+export const noMetrics: MetricsSink = { write: () => {}, flush: () => {} };
+
+export function createOutput(print: (line: string) => void, metrics: MetricsSink): Output {
+  return {
+    functionLine(functionName, line) {
+      const parsed = jsonLine(line);
+      if (parsed !== undefined && '_aws' in parsed) metrics.write(line);
+      else if (line.trim() !== '') print(`${functionName} | ${parsed === undefined ? line : readable(parsed)}`);
+    },
+    functionError(functionName, error) {
+      const stack = error.stack
+        .split('\n')
+        .filter((line) => line !== '' && !OWN_FRAMES.test(line))
+        .slice(0, STACK_LINES_MAX);
+      print(`${functionName} | ERROR ${error.errorType}: ${error.errorMessage}`);
+      for (const line of stack) {
+        if (!line.includes(error.errorMessage) || line.startsWith('caused by'))
+          print(`${functionName} |   ${line.trim()}`);
+      }
+    },
+    notice: (message) => print(`local | ${message}`),
+  };
+}
+
+function jsonLine(line: string): Record<string, unknown> | undefined {
+  if (!line.startsWith('{')) return undefined;
+  try {
+    const parsed: unknown = JSON.parse(line);
+    return isObject(parsed) ? parsed : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** `WARN zone state changed zone=eu-a from=normal`; other JSON as it came. */
+function readable(line: Record<string, unknown>): string {
+  if (typeof line['message'] !== 'string' || typeof line['level'] !== 'string') return JSON.stringify(line);
+  const fields = Object.entries(line)
+    .filter(([name]) => !QUIET_FIELDS.has(name))
+    .map(([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`);
+  return [line['level'], line['message'], ...fields].join(' ');
+}

@@ -1,0 +1,418 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { connect as connectH2 } from 'node:http2';
+import { request } from 'node:https';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { type LocalOptions, type LocalSystem, startLocal } from './runtime.ts';
+
+/** Handlers small enough to read, bundled by hand: they speak DynamoDB's protocol with fetch. */
+const COMMON = `
+export const ddb = async (operation, input) => {
+  const response = await fetch(process.env.AWS_ENDPOINT_URL_DYNAMODB, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/x-amz-json-1.0', 'x-amz-target': 'DynamoDB_20120810.' + operation, 'x-amz-date': '20260101T000000Z',
+      authorization: 'AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0',
+    },
+    body: JSON.stringify(input),
+  });
+  return await response.json();
+};
+export const answer = (statusCode, value, more) => ({ statusCode, headers: { 'content-type': 'application/json' }, body: JSON.stringify(value), ...more });
+`;
+
+const HANDLERS: Record<string, string> = {
+  api: `
+import { ddb, answer } from './common.mjs';
+export const handler = async (event) => {
+  const path = event.rawPath;
+  if (path === '/fail') throw new Error('broken on purpose');
+  if (path === '/hang') return new Promise(() => {});
+  if (path === '/tokens') return answer(200, process.env.STATIC_TOKENS);
+  if (path === '/bytes') return { statusCode: 200, body: 'AAEC', isBase64Encoded: true, headers: { 'Content-Type': 'application/octet-stream' } };
+  if (path === '/self') return answer(200, (await fetch(process.env.API_URL + '/echo')).status);
+  if (path === '/items') {
+    const { Items: items } = await ddb('Scan', { TableName: process.env.NOTES_TABLE });
+    return answer(200, items.map((item) => item.pk.S).sort());
+  }
+  return answer(200, event);
+};`,
+  beat: `
+import { ddb, answer } from './common.mjs';
+export const handler = async ({ pathParameters: { name }, queryStringParameters: query }) => {
+  await ddb('PutItem', { TableName: process.env.BEATS_TABLE, Item: { pk: { S: name }, s: { N: query?.suspect ?? '0' } } });
+  return answer(200, { name });
+};`,
+  changes: `
+import { ddb } from './common.mjs';
+export const handler = async ({ Records: records }) => {
+  const batchItemFailures = [];
+  for (const { dynamodb: { Keys: { pk: { S: name } }, SequenceNumber: itemIdentifier } } of records) {
+    if (name.startsWith('poison')) batchItemFailures.push({ itemIdentifier });
+    else await ddb('PutItem', { TableName: process.env.NOTES_TABLE, Item: { pk: { S: 'changed-' + name } } });
+  }
+  return { batchItemFailures };
+};`,
+  tick: `
+import { ddb } from './common.mjs';
+export const handler = async ({ Records: [{ body }] }) => {
+  const { scheduledAt, offsetSeconds } = JSON.parse(body);
+  await ddb('PutItem', { TableName: process.env.NOTES_TABLE, Item: { pk: { S: 'tick' }, at: { S: scheduledAt + offsetSeconds } } });
+  return { batchItemFailures: [] };
+};`,
+};
+
+const table = (stream: boolean) => ({
+  Type: 'AWS::DynamoDB::Table',
+  Properties: {
+    KeySchema: [{ AttributeName: 'pk', KeyType: 'HASH' }],
+    AttributeDefinitions: [{ AttributeName: 'pk', AttributeType: 'S' }],
+    BillingMode: 'PAY_PER_REQUEST',
+    ...(stream ? { StreamSpecification: { StreamViewType: 'NEW_AND_OLD_IMAGES' } } : {}),
+  },
+});
+
+const fn = (name: string, environment: object) => ({
+  Type: 'AWS::Lambda::Function',
+  Properties: {
+    Code: { S3Key: `${name}.zip` },
+    Handler: 'index.handler',
+    Runtime: 'nodejs24.x',
+    Timeout: 2,
+    Environment: { Variables: { POWERTOOLS_SERVICE_NAME: name, ...environment } },
+  },
+});
+
+const integration = (name: string) => ({
+  Type: 'AWS::ApiGatewayV2::Integration',
+  Properties: {
+    IntegrationType: 'AWS_PROXY',
+    PayloadFormatVersion: '2.0',
+    IntegrationUri: { 'Fn::GetAtt': [name, 'Arn'] },
+  },
+});
+
+const route = (routeKey: string, integrationId: string) => ({
+  Type: 'AWS::ApiGatewayV2::Route',
+  Properties: { RouteKey: routeKey, Target: { 'Fn::Join': ['', ['integrations/', { Ref: integrationId }]] } },
+});
+
+const everyFiveSeconds = Array.from({ length: 10 }, (_, index) => ({
+  Id: String(index),
+  DelaySeconds: index * 6,
+  MessageBody: JSON.stringify({ scheduledAt: '<aws.scheduler.scheduled-time>', offsetSeconds: index * 6 }),
+}));
+
+const TEMPLATE = {
+  Parameters: { StaticTokens: { Type: 'String', Default: '[]' } },
+  Resources: {
+    Beats: table(true),
+    Notes: table(false),
+    ApiFunction: fn('api', {
+      NOTES_TABLE: { Ref: 'Notes' },
+      STATIC_TOKENS: { Ref: 'StaticTokens' },
+      API_URL: { 'Fn::GetAtt': ['Api', 'ApiEndpoint'] },
+    }),
+    BeatFunction: fn('beat', { BEATS_TABLE: { Ref: 'Beats' } }),
+    ChangesFunction: fn('changes', { NOTES_TABLE: { Ref: 'Notes' } }),
+    TickFunction: fn('tick', { NOTES_TABLE: { Ref: 'Notes' } }),
+    Api: { Type: 'AWS::ApiGatewayV2::Api', Properties: { ProtocolType: 'HTTP' } },
+    ApiIntegration: integration('ApiFunction'),
+    BeatIntegration: integration('BeatFunction'),
+    DefaultRoute: route('$default', 'ApiIntegration'),
+    BeatRoute: route('PUT /beats/{name}', 'BeatIntegration'),
+    FailedChanges: { Type: 'AWS::SQS::Queue', Properties: {} },
+    ChangesSource: {
+      Type: 'AWS::Lambda::EventSourceMapping',
+      Properties: {
+        EventSourceArn: { 'Fn::GetAtt': ['Beats', 'StreamArn'] },
+        FunctionName: { Ref: 'ChangesFunction' },
+        StartingPosition: 'TRIM_HORIZON',
+        BatchSize: 10,
+        BisectBatchOnFunctionError: true,
+        MaximumRetryAttempts: 1,
+        FunctionResponseTypes: ['ReportBatchItemFailures'],
+        DestinationConfig: { OnFailure: { Destination: { 'Fn::GetAtt': ['FailedChanges', 'Arn'] } } },
+        FilterCriteria: {
+          Filters: [
+            { Pattern: '{"eventName":["INSERT"]}' },
+            { Pattern: '{"dynamodb":{"NewImage":{"s":{"N":["1"]}}}}' },
+          ],
+        },
+      },
+    },
+    TickQueue: { Type: 'AWS::SQS::Queue', Properties: { MessageRetentionPeriod: 240 } },
+    TickSchedule: {
+      Type: 'AWS::Scheduler::Schedule',
+      Properties: {
+        ScheduleExpression: 'rate(1 minute)',
+        Target: {
+          Arn: { 'Fn::Join': ['', ['arn:', { Ref: 'AWS::Partition' }, ':scheduler:::aws-sdk:sqs:sendMessageBatch']] },
+          Input: {
+            'Fn::Join': [
+              '',
+              ['{"QueueUrl":"', { Ref: 'TickQueue' }, `","Entries":${JSON.stringify(everyFiveSeconds)}}`],
+            ],
+          },
+        },
+      },
+    },
+    TickSource: {
+      Type: 'AWS::Lambda::EventSourceMapping',
+      Properties: {
+        EventSourceArn: { 'Fn::GetAtt': ['TickQueue', 'Arn'] },
+        FunctionName: { Ref: 'TickFunction' },
+        BatchSize: 1,
+        FunctionResponseTypes: ['ReportBatchItemFailures'],
+        ScalingConfig: { MaximumConcurrency: 2 },
+      },
+    },
+  },
+};
+
+function writeAssembly(directory: string, template: object): string {
+  mkdirSync(directory, { recursive: true });
+  const write = (name: string, content: object) => writeFileSync(join(directory, name), JSON.stringify(content));
+  const files: Record<string, object> = {};
+  for (const [name, source] of Object.entries(HANDLERS)) {
+    const path = `asset.${name}`;
+    mkdirSync(join(directory, path), { recursive: true });
+    writeFileSync(join(directory, path, 'index.mjs'), source);
+    writeFileSync(join(directory, path, 'common.mjs'), COMMON);
+    files[name] = { source: { path, packaging: 'zip' }, destinations: { here: { objectKey: `${name}.zip` } } };
+  }
+  write('Test.template.json', template);
+  write('Test.assets.json', { files });
+  write('manifest.json', {
+    artifacts: {
+      Assets: { type: 'cdk:asset-manifest', properties: { file: 'Test.assets.json' } },
+      Test: { type: 'aws:cloudformation:stack', properties: { templateFile: 'Test.template.json' } },
+    },
+  });
+  return directory;
+}
+
+let folder: string;
+let assemblyDirectory: string;
+const running: LocalSystem[] = [];
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'nodekeeper-test-'));
+  assemblyDirectory = writeAssembly(join(folder, 'assembly'), TEMPLATE);
+  return () => rmSync(folder, { recursive: true });
+});
+
+afterEach(async () => {
+  for (const system of running.splice(0)) await system.stop();
+});
+
+async function aSystem(options: LocalOptions = {}) {
+  const lines: string[] = [];
+  const system = await startLocal({
+    assemblyDirectory,
+    dynamodbEndpoint: '',
+    print: (line) => lines.push(line),
+    ...options,
+  });
+  running.push(system);
+  return { system, lines, call: caller(system) };
+}
+
+interface Answer {
+  readonly status: number;
+  readonly headers: Record<string, string | string[] | undefined>;
+  readonly body: Buffer;
+  json(): unknown;
+}
+
+function caller(system: LocalSystem) {
+  return (method: string, path: string, options: { body?: Buffer | string; headers?: Record<string, string> } = {}) =>
+    new Promise<Answer>((resolve, reject) => {
+      const sent = request(
+        `${system.url}${path}`,
+        { method, ca: system.caPem, headers: options.headers ?? {}, agent: false },
+        (response) => {
+          const chunks: Buffer[] = [];
+          response.on('data', (chunk: Buffer) => chunks.push(chunk));
+          response.on('end', () => {
+            const body = Buffer.concat(chunks);
+            resolve({
+              status: response.statusCode ?? 0,
+              headers: response.headers,
+              body,
+              json: () => JSON.parse(body.toString()),
+            });
+          });
+        },
+      );
+      sent.on('error', reject);
+      sent.end(options.body);
+    });
+}
+
+describe('the local mode', () => {
+  it('serves the routes of the template over TLS with its own authority', async () => {
+    const { system, call } = await aSystem();
+    const echo = await call('POST', '/any/where?x=1', {
+      body: '{"a":1}',
+      headers: { 'Content-Type': 'application/json' },
+    });
+    expect(echo.status).toBe(200);
+    expect(echo.headers['apigw-requestid']).toBeTypeOf('string');
+    expect(echo.json()).toMatchObject({
+      version: '2.0',
+      routeKey: '$default',
+      rawPath: '/any/where',
+      rawQueryString: 'x=1',
+      body: '{"a":1}',
+      isBase64Encoded: false,
+    });
+    expect((await call('PUT', '/beats/n1')).json()).toEqual({ name: 'n1' });
+    expect((await call('GET', '/bytes')).body).toEqual(Buffer.from([0, 1, 2]));
+    const binary = await call('POST', '/x', {
+      body: Buffer.from([1, 2, 255]),
+      headers: { 'content-type': 'application/vnd.kubernetes.protobuf' },
+    });
+    expect(binary.json()).toMatchObject({ body: 'AQL/', isBase64Encoded: true });
+    expect((await system.counters()).functions['beat']).toMatchObject({ invocations: 1, errors: 0 });
+  });
+
+  it('speaks HTTP/2 with clients that want it', async () => {
+    const { system } = await aSystem({ controllers: false });
+    const session = connectH2(system.url, { ca: system.caPem });
+    const stream = session.request({ ':path': '/h2', accept: 'a' });
+    const body = await new Promise<string>((resolve, reject) => {
+      let text = '';
+      stream.on('data', (chunk) => {
+        text += chunk;
+      });
+      stream.on('end', () => resolve(text));
+      stream.on('error', reject);
+    });
+    session.close();
+    expect(JSON.parse(body)).toMatchObject({
+      rawPath: '/h2',
+      headers: { accept: 'a', host: system.url.slice(8) },
+      requestContext: { http: { protocol: 'HTTP/2.0' } },
+    });
+  });
+
+  it('answers for functions that fail or hang as the gateway does, and shows why', async () => {
+    const { call, lines } = await aSystem({ controllers: false });
+    const failed = await call('GET', '/fail');
+    expect([failed.status, failed.json()]).toEqual([500, { message: 'Internal Server Error' }]);
+    expect(lines.join('\n')).toMatch(/^api \| ERROR Error: broken on purpose$/m);
+    const hung = await call('GET', '/hang');
+    expect([hung.status, hung.json()]).toEqual([500, { message: 'Internal Server Error' }]);
+    expect(lines.join('\n')).toMatch(/^api \| ERROR Sandbox.Timedout: timed out after 2 s$/m);
+    expect((await call('GET', '/echo')).status).toBe(200);
+    expect((await call('POST', '/big', { body: Buffer.alloc(10_000_001) })).status).toBe(413);
+    expect((await call('GET', '/x', { headers: { authorization: 'x'.repeat(10_240) } })).status).toBe(431);
+  });
+
+  it('lets functions reach the API under its public name', async () => {
+    const { call } = await aSystem({ controllers: false });
+    expect((await call('GET', '/self')).json()).toBe(200);
+  });
+
+  it('gives the functions hashes of the tokens, and the tokens to their owner only', async () => {
+    const { system, call } = await aSystem({ controllers: false, dataDirectory: join(folder, 'tokens') });
+    const tokens = JSON.parse(String((await call('GET', '/tokens')).json()));
+    expect(tokens).toMatchObject([
+      { user: 'admin', groups: ['system:masters'] },
+      { user: 'fleet', groups: ['system:masters'] },
+    ]);
+    expect(JSON.stringify(tokens)).not.toContain(system.adminToken);
+    expect(readFileSync(system.kubeconfigPath, 'utf8')).toContain(`token: ${system.adminToken}`);
+    for (const file of ['kubeconfig', 'tokens.json', 'ca.key']) {
+      expect(statSync(join(system.dataDirectory, file)).mode & 0o777).toBe(0o600);
+    }
+  });
+
+  it('feeds what passes the filter of a stream to its function, and gives up poison into the failure queue', async () => {
+    const { system, call, lines } = await aSystem();
+    await call('PUT', '/beats/n1');
+    for (let beat = 0; beat < 5; beat += 1) await call('PUT', '/beats/n1');
+    await call('PUT', '/beats/poison');
+    await call('PUT', '/beats/n2?suspect=1');
+    await expect
+      .poll(async () => (await call('GET', '/items')).json(), { timeout: 10_000 })
+      .toEqual(expect.arrayContaining(['changed-n1', 'changed-n2']));
+    await expect
+      .poll(async () => (await system.counters()).streams['changes'], { timeout: 10_000 })
+      .toMatchObject({ read: 8, filtered: 5, delivered: 3, discarded: 1 });
+    expect((await system.counters()).queues['Test-FailedChanges']).toMatchObject({ sent: 1, visible: 1 });
+    expect(lines).toContain('local | a message was given up: Test-FailedChanges');
+  });
+
+  it('ticks at once and then by the schedule', async () => {
+    const { system, call } = await aSystem();
+    await expect.poll(async () => (await call('GET', '/items')).json(), { timeout: 10_000 }).toContain('tick');
+    const counters = await system.counters();
+    expect(counters.schedulesFired).toBeGreaterThan(0);
+    expect(counters.queues['Test-TickQueue']?.sent).toBeGreaterThan(0);
+  });
+
+  it('stands still without controllers', async () => {
+    const { system, call } = await aSystem({ controllers: false });
+    await call('PUT', '/beats/n1');
+    const counters = await system.counters();
+    expect(counters.streams).toEqual({});
+    expect(counters.schedulesFired).toBe(0);
+    expect(counters.queues['Test-TickQueue']).toMatchObject({ sent: 0 });
+  });
+
+  it('keeps data, authority and tokens, and goes on with a stream where a crash left it', async () => {
+    const dataDirectory = join(folder, 'kept');
+    const first = await aSystem({ dataDirectory, controllers: false });
+    await first.call('PUT', '/beats/before');
+    await first.system.kill();
+    const second = await aSystem({ dataDirectory });
+    expect(second.system).toMatchObject({ caPem: first.system.caPem, adminToken: first.system.adminToken });
+    await expect
+      .poll(async () => (await second.call('GET', '/items')).json(), { timeout: 10_000 })
+      .toContain('changed-before');
+    await second.system.stop();
+    const third = await aSystem({ dataDirectory });
+    await third.call('PUT', '/beats/after');
+    await expect
+      .poll(async () => (await third.call('GET', '/items')).json(), { timeout: 10_000 })
+      .toContain('changed-after');
+    expect((await third.system.counters()).streams['changes']).toMatchObject({ read: 1 });
+  });
+
+  it('says in one line what keeps it from starting, and leaves nothing behind', async () => {
+    const port = await busyPort();
+    await expect(aSystem({ port })).rejects.toThrow(`port ${port} is in use: choose another with --port`);
+    await expect(aSystem({ assemblyDirectory: join(folder, 'nowhere') })).rejects.toThrow(
+      /manifest\.json does not exist/,
+    );
+    await expect(aSystem({ dynamodbEndpoint: 'http://127.0.0.1:9' })).rejects.toThrow(
+      /no DynamoDB answers at http:\/\/127\.0\.0\.1:9/,
+    );
+    await expect(aSystem({ policyFile: join(folder, 'none.yaml') })).rejects.toThrow(/none\.yaml does not exist/);
+    const odd = {
+      ...TEMPLATE,
+      Resources: {
+        ...TEMPLATE.Resources,
+        Beats: { ...table(true), Properties: { TableName: { 'Fn::ImportValue': 'x' } } },
+      },
+    };
+    const assembly = writeAssembly(join(folder, 'odd'), odd);
+    await expect(aSystem({ assemblyDirectory: assembly })).rejects.toThrow(
+      'template: Beats (AWS::DynamoDB::Table).TableName: Fn::ImportValue is not supported here',
+    );
+    const dataDirectory = join(folder, 'shared');
+    await aSystem({ dataDirectory });
+    await expect(aSystem({ dataDirectory })).rejects.toThrow(/the data directory is in use by process/);
+  });
+});
+
+async function busyPort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  return (server.address() as AddressInfo).port;
+}

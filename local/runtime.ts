@@ -1,0 +1,424 @@
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { openCredentials, openDataDirectory, writeKubeconfig } from './access/data-directory.ts';
+import { readAssembly } from './assembly/assembly.ts';
+import { type FunctionPlan, type LocalPlan, planLocalMode } from './assembly/plan.ts';
+import { synthesise } from './assembly/synthesise.ts';
+import { connectEngine, type Engine, engineBinary, startEngine } from './engine/engine.ts';
+import { createTables } from './engine/tables.ts';
+import { type FunctionCounters, functionVariables, LocalFunction } from './functions/local-function.ts';
+import { type HttpCounters, openHttpFront } from './http/server.ts';
+import { createOutput, metricsFile, noMetrics, type Output } from './output.ts';
+import { LocalQueue } from './queues/queue.ts';
+import { type QueueSource, startQueueSource } from './queues/queue-source.ts';
+import { takeRunLock } from './run-lock.ts';
+import { startScheduler } from './schedule/scheduler.ts';
+import { StartError } from './start-error.ts';
+import { openPositions, type Positions } from './streams/positions.ts';
+import { type StreamCounters, type StreamSource, startStreamSource } from './streams/stream-source.ts';
+
+/**
+ * The whole system on one machine. What runs is read off the CloudFormation that the CDK app writes: its tables in an
+ * engine that speaks DynamoDB, its bundled functions in threads, its routes behind a TLS listener, its queues, streams
+ * and schedules in this process. Nothing here knows what the functions do.
+ *
+ * Order of life: port, credentials, synthesis, engine, tables, functions, listener open, queues, streams, schedules; and
+ * back in the opposite order. A start that fails takes down what it had put up.
+ */
+export interface LocalOptions {
+  /** Folder for everything kept. Undefined: nothing is kept. */
+  readonly dataDirectory?: string | undefined;
+  /** 0, the default, takes any free port. */
+  readonly port?: number;
+  /** False: no schedules, streams and queues; a server that stays as it is put. */
+  readonly controllers?: boolean;
+  /** YAML file of policy fields. */
+  readonly policyFile?: string | undefined;
+  readonly synthesis?: 'auto' | 'always' | 'never';
+  /** An assembly that exists already; nothing is synthesised. */
+  readonly assemblyDirectory?: string;
+  /** Values for parameters of the template besides the tokens. */
+  readonly parameters?: Readonly<Record<string, string>>;
+  /** Execution environments of a function behind a route; others get one. */
+  readonly routeEnvironmentsMax?: number;
+  /** An engine that runs already, `http://host:port`. Default: the DYNAMODB_ENDPOINT variable, else our own. */
+  readonly dynamodbEndpoint?: string | undefined;
+  /** Takes what the system has to say, a line at a time. Default: standard error. */
+  print?(line: string): void;
+}
+
+export interface LocalSystem {
+  /** Base URL of the API: `https://127.0.0.1:port`. */
+  readonly url: string;
+  readonly caPem: string;
+  readonly adminToken: string;
+  /** For simulated machines: user `fleet`. */
+  readonly fleetToken: string;
+  readonly kubeconfigPath: string;
+  readonly dataDirectory: string;
+  /** The policy the functions run with. */
+  readonly policy: Readonly<Record<string, unknown>>;
+  /** Time each part of the start took. Milliseconds. */
+  readonly timings: Readonly<Record<string, number>>;
+  /** Settles with a reason when the system can no longer work. */
+  readonly broken: Promise<string>;
+  counters(): Promise<LocalCounters>;
+  /** Everything, in order, within a bound. */
+  stop(): Promise<void>;
+  /** As a power cut would: nothing is finished, nothing written. The kept data can be started again. */
+  kill(): Promise<void>;
+}
+
+export interface LocalCounters {
+  readonly http: HttpCounters;
+  readonly functions: Readonly<Record<string, FunctionReport>>;
+  /** By name of the function that is fed. */
+  readonly streams: Readonly<Record<string, StreamCounters>>;
+  readonly queues: Readonly<Record<string, QueueReport>>;
+  readonly schedulesFired: number;
+  readonly enginePid: number | undefined;
+}
+
+export interface FunctionReport extends FunctionCounters {
+  /** CPU time of the function's living threads. Milliseconds. */
+  readonly cpuMs: number;
+  readonly environments: number;
+}
+
+export interface QueueReport {
+  readonly visible: number;
+  readonly hidden: number;
+  readonly sent: number;
+  readonly deleted: number;
+  readonly expired: number;
+  readonly deadLettered: number;
+}
+
+const projectDirectory = fileURLToPath(new URL('..', import.meta.url));
+const REGION = 'us-east-1';
+const ACCOUNT = '000000000000';
+const TOKENS_PARAMETER = 'StaticTokens';
+/** Discard: nothing listens there, so a call to a service that does not run here fails at once. */
+const NO_SERVICE_ENDPOINT = 'http://127.0.0.1:9';
+const DRAIN_MS = 3_000;
+const ROUTE_ENVIRONMENTS_MAX = 2;
+
+/** @throws StartError for what the user can put right */
+export async function startLocal(options: LocalOptions = {}): Promise<LocalSystem> {
+  const print = options.print ?? ((line: string) => process.stderr.write(`${line}\n`));
+  const timings = new Timings();
+  const undo = new Undo();
+  const nowMs = () => Date.now();
+  try {
+    if (options.policyFile !== undefined && !existsSync(options.policyFile)) {
+      throw new StartError(`the policy file ${options.policyFile} does not exist`);
+    }
+    const data = openDataDirectory(options.dataDirectory);
+    undo.push(() => data.dispose());
+    const databaseFile = data.file('data/nodekeeper.sqlite');
+    const lock = await takeRunLock(data.file('run.json'), databaseFile);
+    undo.push(() => lock.release());
+    const credentials = openCredentials(data, nowMs());
+    const caPem = credentials.authority.certificatePem;
+    const front = await openHttpFront({ port: options.port ?? 0, ...credentials.server });
+    undo.push(() => front.kill());
+    const url = `https://127.0.0.1:${front.port}`;
+    timings.mark('listen');
+
+    const assemblyDirectory = options.assemblyDirectory ?? (await synthesiseProject(options, timings));
+    const plan = planLocalMode(readAssembly(assemblyDirectory), {
+      region: REGION,
+      accountId: ACCOUNT,
+      apiUrl: url,
+      parameters: { [TOKENS_PARAMETER]: staticTokens(credentials), ...options.parameters },
+    });
+    if (plan.api === undefined) throw new StartError('the template has no HTTP API to serve');
+    timings.mark('plan');
+
+    const engine = await openEngine(options, data.ephemeral ? undefined : databaseFile);
+    undo.push(() => engine.stop());
+    lock.engineStarted(engine.pid);
+    const streamArns = await createTables(engine.client, plan.tables);
+    timings.mark('engine');
+
+    const metrics = data.ephemeral ? noMetrics : metricsFile(data.file('metrics.jsonl'));
+    const output = createOutput(print, metrics);
+    const functions = createFunctions(plan, { engine, caPem, output, options });
+    undo.push(async () => {
+      await Promise.all([...functions.values()].map((fn) => fn.stop()));
+    });
+    const functionOf = (id: string) => functions.get(id)!;
+    const routed = new Set(plan.api.routes.map((route) => route.functionId));
+    await Promise.all([...routed].map((id) => functionOf(id).warm()));
+    front.serve({ api: plan.api, accountId: ACCOUNT, functionOf, nowMs });
+    const kubeconfigPath = data.file('kubeconfig');
+    writeKubeconfig(kubeconfigPath, { url, caPem, token: credentials.adminToken });
+    timings.mark('functions');
+
+    const positions = openPositions(data.ephemeral ? undefined : data.file('positions.json'));
+    const background = startBackground({ plan, engine, streamArns, functionOf, positions, output, nowMs, options });
+
+    const end = async () => {
+      background.scheduler.stop();
+      const drained = Promise.all([
+        ...background.queueSources.map((source) => source.stop()),
+        ...background.streamSources.map((source) => source.stop()),
+        front.stop(),
+      ]);
+      await withinMs(drained, DRAIN_MS);
+      positions.flush();
+      metrics.flush();
+      await undo.run();
+    };
+    const kill = async () => {
+      background.scheduler.stop();
+      engine.kill();
+      front.kill();
+      // From here on nothing can be written; what is left is freeing memory.
+      await undo.run();
+    };
+
+    let ending: Promise<void> | undefined;
+    return {
+      url,
+      caPem,
+      adminToken: credentials.adminToken,
+      fleetToken: credentials.fleetToken,
+      kubeconfigPath,
+      dataDirectory: data.path,
+      policy: policyOf(plan.functions),
+      timings: timings.all,
+      broken: engine.ended,
+      counters: () => readCounters(front.counters, functions, background, engine, nowMs()),
+      stop: () => (ending ??= end()),
+      kill: () => (ending ??= kill()),
+    };
+  } catch (error) {
+    await undo.run();
+    throw error;
+  }
+}
+
+async function synthesiseProject(options: LocalOptions, timings: Timings): Promise<string> {
+  const policyFile = options.policyFile === undefined ? undefined : resolve(options.policyFile);
+  const synthesis = await synthesise({
+    projectDirectory,
+    mode: options.synthesis ?? 'auto',
+    context: policyFile === undefined ? {} : { policyFile },
+    inputFiles: policyFile === undefined ? [] : [policyFile],
+  });
+  timings.mark(synthesis.kind === 'reused' ? 'assembly reused' : 'synthesis');
+  return synthesis.directory;
+}
+
+function openEngine(options: LocalOptions, databaseFile: string | undefined): Promise<Engine> {
+  const endpoint = options.dynamodbEndpoint ?? process.env['DYNAMODB_ENDPOINT'];
+  if (endpoint !== undefined && endpoint !== '') return connectEngine(endpoint);
+  return startEngine(engineBinary(projectDirectory), databaseFile);
+}
+
+/** Hashes only, as in a deployment: the tokens themselves stay in the data directory. */
+function staticTokens(tokens: { readonly adminToken: string; readonly fleetToken: string }): string {
+  const entry = (token: string, user: string) => ({
+    sha256: createHash('sha256').update(token).digest('hex'),
+    user,
+    groups: ['system:masters'],
+  });
+  return JSON.stringify([entry(tokens.adminToken, 'admin'), entry(tokens.fleetToken, 'fleet')]);
+}
+
+function createFunctions(
+  plan: LocalPlan,
+  { engine, caPem, output, options }: { engine: Engine; caPem: string; output: Output; options: LocalOptions },
+): ReadonlyMap<string, LocalFunction> {
+  const routed = new Set(plan.api?.routes.map((route) => route.functionId));
+  const functions = new Map<string, LocalFunction>();
+  for (const fn of plan.functions) {
+    const environmentsMax = routed.has(fn.logicalId) ? (options.routeEnvironmentsMax ?? ROUTE_ENVIRONMENTS_MAX) : 1;
+    const variables = functionVariables(fn, {
+      region: REGION,
+      dynamodbEndpoint: engine.endpoint,
+      noServiceEndpoint: NO_SERVICE_ENDPOINT,
+    });
+    functions.set(
+      fn.logicalId,
+      new LocalFunction({
+        plan: fn,
+        environmentsMax,
+        variables,
+        caPem,
+        onLine: (line) => output.functionLine(fn.name, line),
+        onError: (error) => output.functionError(fn.name, error),
+      }),
+    );
+  }
+  return functions;
+}
+
+interface Background {
+  readonly queues: ReadonlyMap<string, LocalQueue>;
+  readonly queueSources: readonly QueueSource[];
+  readonly streamSources: readonly StreamSource[];
+  readonly scheduler: { readonly counters: { readonly fired: number }; stop(): void };
+  nameOf(functionId: string): string;
+}
+
+interface BackgroundInput {
+  readonly plan: LocalPlan;
+  readonly engine: Engine;
+  readonly streamArns: ReadonlyMap<string, string>;
+  readonly positions: Positions;
+  readonly output: Output;
+  readonly options: LocalOptions;
+  functionOf(id: string): LocalFunction;
+  nowMs(): number;
+}
+
+function startBackground(input: BackgroundInput): Background {
+  const { plan, functionOf, nowMs, output } = input;
+  const controllers = input.options.controllers ?? true;
+  const queues = createQueues(plan, output);
+  const queueOf = (id: string) => queues.get(id)!;
+  const queueByUrl = new Map(plan.queues.map((queue) => [queue.url, queueOf(queue.logicalId)]));
+
+  const streamSources = (controllers ? plan.streamSources : []).map((source) => {
+    const engineStreamArn = input.streamArns.get(source.tableName);
+    if (engineStreamArn === undefined) throw new StartError(`template: ${source.logicalId}: its table has no stream`);
+    return startStreamSource({
+      plan: source,
+      client: input.engine.client,
+      engineStreamArn,
+      fn: functionOf(source.functionId),
+      region: plan.region,
+      failureQueue: source.failureQueueId === undefined ? undefined : queueOf(source.failureQueueId),
+      positions: input.positions,
+      nowMs,
+      onTrouble: output.notice,
+    });
+  });
+  const queueSources = (controllers ? plan.queueSources : []).map((source) =>
+    startQueueSource({
+      plan: source,
+      queue: queueOf(source.queueId),
+      queueArn: plan.queues.find((queue) => queue.logicalId === source.queueId)?.arn ?? '',
+      fn: functionOf(source.functionId),
+      region: plan.region,
+      nowMs,
+    }),
+  );
+  const scheduler = startScheduler({
+    schedules: controllers ? plan.schedules : [],
+    nowMs,
+    targets: {
+      sendToUrl(url, body, delaySeconds) {
+        const queue = queueByUrl.get(url);
+        if (queue === undefined) output.notice(`a schedule sends to ${url}, which is no queue of the template`);
+        else queue.send(body, nowMs(), { delaySeconds });
+      },
+      sendToQueue: (queueId, body) => void queueOf(queueId).send(body, nowMs()),
+      invoke: (functionId, event) => void functionOf(functionId).invoke(event),
+    },
+  });
+  return { queues, queueSources, streamSources, scheduler, nameOf: (id) => functionOf(id).plan.name };
+}
+
+function createQueues(plan: LocalPlan, output: Output): ReadonlyMap<string, LocalQueue> {
+  const queues = new Map<string, LocalQueue>();
+  const failureQueues = new Set(plan.streamSources.map((source) => source.failureQueueId));
+  const make = (id: string): LocalQueue => {
+    const known = queues.get(id);
+    if (known !== undefined) return known;
+    const { redrive, ...queue } = plan.queues.find((candidate) => candidate.logicalId === id)!;
+    const made = new LocalQueue({
+      name: queue.queueName,
+      delaySeconds: queue.delaySeconds,
+      visibilityTimeoutSeconds: queue.visibilityTimeoutSeconds,
+      retentionSeconds: queue.retentionSeconds,
+      ...(redrive === undefined
+        ? {}
+        : { redrive: { maxReceiveCount: redrive.maxReceiveCount, deadLetters: make(redrive.deadLetterQueueId) } }),
+    });
+    queues.set(id, made);
+    return made;
+  };
+  for (const queue of plan.queues) make(queue.logicalId);
+  for (const queue of plan.queues) {
+    const isDeadEnd =
+      failureQueues.has(queue.logicalId) ||
+      plan.queues.some((other) => other.redrive?.deadLetterQueueId === queue.logicalId);
+    // An alarm watches these in AWS; here somebody may be looking at the terminal.
+    if (isDeadEnd) make(queue.logicalId).onChange(() => output.notice(`a message was given up: ${queue.queueName}`));
+  }
+  return queues;
+}
+
+async function readCounters(
+  http: HttpCounters,
+  functions: ReadonlyMap<string, LocalFunction>,
+  background: Background,
+  engine: Engine,
+  nowMs: number,
+): Promise<LocalCounters> {
+  const reports = await Promise.all(
+    [...functions.values()].map(
+      async (fn): Promise<[string, FunctionReport]> => [
+        fn.plan.name,
+        { ...fn.counters, cpuMs: await fn.cpuMs(), environments: fn.environments },
+      ],
+    ),
+  );
+  const queues = [...background.queues.values()].map((queue): [string, QueueReport] => {
+    const { sent, deleted, expired, deadLettered } = queue.counters;
+    return [queue.settings.name, { ...queue.depth(nowMs), sent, deleted, expired, deadLettered }];
+  });
+  return {
+    http: { ...http },
+    functions: Object.fromEntries(reports),
+    streams: Object.fromEntries(
+      background.streamSources.map((source) => [background.nameOf(source.plan.functionId), { ...source.counters }]),
+    ),
+    queues: Object.fromEntries(queues),
+    schedulesFired: background.scheduler.counters.fired,
+    enginePid: engine.pid,
+  };
+}
+
+function policyOf(functions: readonly FunctionPlan[]): Record<string, unknown> {
+  const text = functions.map((fn) => fn.environment['NODEKEEPER_POLICY']).find((policy) => policy !== undefined);
+  return text === undefined ? {} : (JSON.parse(text) as Record<string, unknown>);
+}
+
+async function withinMs(work: Promise<unknown>, boundMs: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const bound = new Promise<void>((done) => {
+    timer = setTimeout(done, boundMs);
+  });
+  await Promise.race([work, bound]);
+  clearTimeout(timer);
+}
+
+/** What has been put up, taken down last first, each once. */
+class Undo {
+  #steps: (() => unknown)[] = [];
+
+  push(step: () => unknown): void {
+    this.#steps.push(step);
+  }
+
+  async run(): Promise<void> {
+    for (let step = this.#steps.pop(); step !== undefined; step = this.#steps.pop()) await step();
+  }
+}
+
+class Timings {
+  readonly all: Record<string, number> = {};
+  #lastMs = performance.now();
+
+  mark(name: string): void {
+    const nowMs = performance.now();
+    this.all[name] = Math.round(nowMs - this.#lastMs);
+    this.#lastMs = nowMs;
+  }
+}
