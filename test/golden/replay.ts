@@ -92,4 +92,9 @@ function complain(line: string): number {
   return 2;
 }
 
-process.exitCode = await run();
+try {
+  process.exitCode = await run();
+} catch (cause) {
+  console.error(cause);
+  process.exitCode = 2;
+}
