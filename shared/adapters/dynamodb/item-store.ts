@@ -40,6 +40,7 @@ import {
   sendPastConflicts,
   tableNameOf,
   tellConsumed,
+  tellRefused,
 } from './request.ts';
 import { updateInput, updateItem } from './update-item.ts';
 
@@ -138,8 +139,9 @@ export function dynamoDbItemStore(options: DynamoDbOptions): ItemStore {
         return { kind: 'written' };
       } catch (error) {
         const refusal = refusalOf(error);
-        if (refusal !== undefined) return refusal;
-        throw faultOf(error);
+        if (refusal === undefined) throw faultOf(error);
+        tellRefused(options, write.key.table, operation, refusal.current);
+        return refusal;
       }
     },
 
@@ -164,6 +166,7 @@ export function dynamoDbItemStore(options: DynamoDbOptions): ItemStore {
         } catch (error) {
           const outcome = cancellationOf(error);
           if (outcome === undefined) throw faultOf(error);
+          if (outcome.kind === 'refused') tellCancelled(options, writes, outcome.failures);
           if (outcome.kind !== 'throttled') return outcome;
           if (attempt >= CONFLICT_ATTEMPTS_MAX) throw faultOf(error);
           await pauseBefore(attempt, options);
@@ -171,6 +174,19 @@ export function dynamoDbItemStore(options: DynamoDbOptions): ItemStore {
       }
     },
   };
+}
+
+/** A cancelled transaction is billed for every part, twice over, and tells no units either. */
+function tellCancelled(
+  options: DynamoDbOptions,
+  writes: readonly TransactWrite[],
+  failures: readonly { readonly index: number; readonly current?: Item }[],
+): void {
+  const currentAt = new Map(failures.map(({ index, current }) => [index, current]));
+  writes.forEach((write, index) => {
+    const item = currentAt.get(index) ?? (write.kind === 'put' ? write.item : undefined);
+    for (let time = 0; time < 2; time += 1) tellRefused(options, write.key.table, 'TransactWriteItems', item);
+  });
 }
 
 const TRANSACT_OPERATIONS = {

@@ -1,7 +1,8 @@
 /** What every request of the adapter shares: who is told of it, how it is retried, what its errors become. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ConsumedCapacity, DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { type ConsumedUnits, StoreFault, type TableName } from '../../ports/item-store.ts';
+import { itemBytes, WRITE_UNIT_BYTES } from '../../ports/item-size.ts';
+import { type ConsumedUnits, type Item, StoreFault, type TableName } from '../../ports/item-store.ts';
 import { faultOf, isConflict } from './errors.ts';
 
 /** One call as it goes out: what an execution role must allow. */
@@ -94,4 +95,17 @@ function logicalName(options: DynamoDbOptions, physical: string | undefined): Ta
     if (name !== undefined && (physical === name || physical?.endsWith(`/${name}`))) return table;
   }
   throw new StoreFault('rejected', `answer for the unknown table ${physical}`, { retryable: false });
+}
+
+/** A refused write is billed, but its answer tells no units: by the item that refused it, at least one. */
+export function tellRefused(
+  options: DynamoDbOptions,
+  table: TableName,
+  operation: string,
+  current: Item | undefined,
+): void {
+  if (options.onConsumed === undefined) return;
+  const bytes = current === undefined ? 0 : itemBytes(current);
+  const writeUnits = Math.max(1, Math.ceil(bytes / WRITE_UNIT_BYTES));
+  options.onConsumed({ table, operation, readUnits: 0, writeUnits });
 }

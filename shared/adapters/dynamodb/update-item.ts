@@ -4,7 +4,14 @@ import type { ItemUpdater, UpdateWrite, WriteOptions, WriteOutcome } from '../..
 import { itemFromWire, presentItem, toWire } from './attribute-value.ts';
 import { faultOf, refusalOf } from './errors.ts';
 import { conditionExpression, placeholders, updateExpression } from './expression.ts';
-import { consumedWanted, type DynamoDbOptions, sendPastConflicts, tableNameOf, tellConsumed } from './request.ts';
+import {
+  consumedWanted,
+  type DynamoDbOptions,
+  sendPastConflicts,
+  tableNameOf,
+  tellConsumed,
+  tellRefused,
+} from './request.ts';
 
 /** The request of an update, in or out of a transaction. */
 export function updateInput(write: UpdateWrite, tableName: string) {
@@ -44,8 +51,9 @@ export async function updateItem(
     return previous === undefined ? { kind: 'written' } : { kind: 'written', previous };
   } catch (error) {
     const refusal = refusalOf(error);
-    if (refusal !== undefined) return refusal;
-    throw faultOf(error);
+    if (refusal === undefined) throw faultOf(error);
+    tellRefused(options, write.key.table, 'UpdateItem', refusal.current);
+    return refusal;
   }
 }
 

@@ -1,0 +1,262 @@
+/**
+ * L9: list, watch, resume ends with exactly the server's state. Writers choose versions and are then held up, killed
+ * before or after their commit took effect, or told nothing; clocks disagree; watchers cut their reads anywhere, resume
+ * from any event they have seen, and sometimes list anew. Scheduling comes from a seed, so a failure can be replayed:
+ * Checked is more than the end: each watcher was told every entry of the log after its last list, once, in order.
+ * RACE_SEED=… RACE_WRITES=1000 vitest run test/contract/change-log-race.test.ts
+ */
+import { describe, expect, it } from 'vitest';
+import { dynamoDbItemStore } from '../../shared/adapters/dynamodb/item-store.ts';
+import { memoryItemStore } from '../../shared/adapters/memory/item-store.ts';
+import type { KubeObject, ObjectRef } from '../../shared/kube/types.ts';
+import { type ItemStore, StoreFault, type TransactWrite } from '../../shared/ports/item-store.ts';
+import { changeLog } from '../../shared/store/change-log.ts';
+import { logPartition } from '../../shared/store/layout.ts';
+import { type ObjectStore, type ObjectWrite, objectStore } from '../../shared/store/object-store.ts';
+import { startEngine } from '../support/engine.ts';
+
+const WRITERS = 16;
+const WATCHERS = 8;
+const NAMES = 24;
+const SHARDS = 4;
+const RESOURCE = 'things';
+const READS_MAX = 200_000;
+
+type Random = () => number;
+
+/** mulberry32: a seed's own sequence of numbers in [0, 1). */
+function randomFrom(seed: number): Random {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** Lets a random number of other turns pass. */
+async function turns(random: Random, most: number): Promise<void> {
+  for (let left = Math.floor(random() * most); left > 0; left -= 1) await new Promise(setImmediate);
+}
+
+/** Holds requests up on their way out and back; loses some commits before they happen, and some answers after. */
+function unreliable(
+  items: ItemStore,
+  random: Random,
+  options: { readonly turnsMax: number; readonly kills: number },
+): ItemStore {
+  const lost = (): StoreFault => new StoreFault('timeout', 'lost on purpose', { retryable: true });
+  const around = async <T>(operation: () => Promise<T>): Promise<T> => {
+    await turns(random, options.turnsMax);
+    const answer = await operation();
+    await turns(random, options.turnsMax);
+    return answer;
+  };
+  return {
+    get: (...args) => around(() => items.get(...args)),
+    getMany: (...args) => around(() => items.getMany(...args)),
+    query: (...args) => around(() => items.query(...args)),
+    write: (...args) => around(() => items.write(...args)),
+    transact: (writes: readonly TransactWrite[]) =>
+      around(async () => {
+        // The version is chosen, the commit has not happened: the longer this lasts, the more is read meanwhile.
+        if (random() < 0.2) await turns(random, options.turnsMax * 20);
+        if (random() < options.kills) throw lost();
+        const outcome = await items.transact(writes);
+        if (random() < options.kills) throw lost();
+        return outcome;
+      }),
+  };
+}
+
+interface Race {
+  readonly items: ItemStore;
+  readonly seed: number;
+  readonly writes: number;
+  readonly turnsMax: number;
+}
+
+interface Watched {
+  readonly seen: ReadonlyMap<string, string>;
+  /** Versions told since the last list. */
+  readonly told: readonly number[];
+  readonly listedAt: number;
+}
+
+/** Every version in the log, as it is when all is over. */
+async function versionsLogged(items: ItemStore): Promise<number[]> {
+  const versions: number[] = [];
+  for (let shard = 0; shard < SHARDS; shard += 1) {
+    let after = '';
+    for (;;) {
+      const page = await items.query({
+        table: 'objects',
+        pk: logPartition(RESOURCE, shard),
+        consistent: true,
+        attributes: ['rv'],
+        ...(after === '' ? {} : { after }),
+      });
+      versions.push(...page.items.map((item) => item['rv'] as number));
+      if (page.next === undefined) break;
+      after = page.next;
+    }
+  }
+  return versions.sort((one, other) => one - other);
+}
+
+async function race({ items, seed, writes, turnsMax }: Race): Promise<{ committed: number; events: number }> {
+  const random = randomFrom(seed);
+  let elapsedMs = 0;
+  const clockOf = (skewMs: number) => ({
+    nowMs: () => {
+      elapsedMs += random() < 0.3 ? 1 : 0;
+      return 1_795_197_000_000 + elapsedMs + skewMs;
+    },
+  });
+  const open = (skewMs: number, kills: number) => {
+    const options = {
+      items: unreliable(items, random, { turnsMax, kills }),
+      clock: clockOf(skewMs),
+      shardsOf: () => SHARDS,
+      pause: () => turns(random, turnsMax),
+      random,
+    };
+    return { objects: objectStore(options), log: changeLog(options) };
+  };
+
+  let running = WRITERS;
+  let committed = 0;
+  const writer = async (index: number): Promise<void> => {
+    const { objects } = open(Math.floor((random() - 0.5) * 1_000), 0.05);
+    for (let write = 0; write < writes; write += 1) {
+      try {
+        if (await writeOnce(objects, random, `${index}-${write}`)) committed += 1;
+      } catch (error) {
+        if (!(error instanceof StoreFault)) throw error;
+      }
+    }
+    running -= 1;
+  };
+
+  let events = 0;
+  const watcher = async (): Promise<Watched> => {
+    const { objects, log } = open(Math.floor((random() - 0.5) * 1_000), 0);
+    let seen = new Map<string, string>();
+    let told: number[] = [];
+    const list = async (): Promise<number> => {
+      const version = await log.currentVersion(RESOURCE);
+      seen = new Map();
+      told = [];
+      let continueAfter: string | undefined;
+      do {
+        const page = await objects.list({
+          resource: RESOURCE,
+          limit: 7,
+          ...(continueAfter === undefined ? {} : { continueAfter }),
+        });
+        for (const object of page.objects) seen.set(object.metadata.name!, stateOf(object));
+        continueAfter = page.next;
+      } while (continueAfter !== undefined);
+      return version;
+    };
+    let listedAt = await list();
+    let cursor = listedAt;
+    for (let reads = 0; reads < READS_MAX; reads += 1) {
+      const over = running === 0;
+      const limit = 1 + Math.floor(random() * 12);
+      const outcome = await log.readChanges({ resource: RESOURCE, after: cursor, limit, eager: random() < 0.5 });
+      if (outcome.kind === 'expired') throw new Error('expired within the retention');
+      let last = cursor;
+      let cut = false;
+      for (const change of outcome.changes) {
+        expect(change.resourceVersion).toBeGreaterThan(last);
+        last = change.resourceVersion;
+        told.push(last);
+        events += 1;
+        if (change.type === 'DELETED') seen.delete(change.ref.name);
+        else seen.set(change.ref.name, stateOf(change.object));
+        // The connection breaks here: resume from the last event seen.
+        cut = random() < 0.05;
+        if (cut) break;
+      }
+      cursor = cut ? last : outcome.through;
+      if (over && !cut && outcome.changes.length === 0) return { seen, told, listedAt };
+      if (random() < 0.01) {
+        listedAt = await list();
+        cursor = listedAt;
+      }
+      await turns(random, turnsMax);
+    }
+    throw new Error('the watcher did not catch up');
+  };
+
+  const [finals] = await Promise.all([
+    Promise.all(Array.from({ length: WATCHERS }, watcher)),
+    Promise.all(Array.from({ length: WRITERS }, (_, index) => writer(index))),
+  ]);
+  const { objects } = open(0, 0);
+  const truth = new Map(
+    (await objects.list({ resource: RESOURCE })).objects.map((object) => [object.metadata.name!, stateOf(object)]),
+  );
+  const log = await versionsLogged(items);
+  for (const { seen, told, listedAt } of finals) {
+    expect(told).toEqual(log.filter((version) => version > listedAt));
+    expect(new Map([...seen].sort())).toEqual(new Map([...truth].sort()));
+  }
+  return { committed, events };
+}
+
+const stateOf = (object: KubeObject): string => `${object.metadata.resourceVersion} ${JSON.stringify(object.spec)}`;
+
+/** Creates, updates or deletes one or two random objects; true when it was told that the commit took effect. */
+async function writeOnce(objects: ObjectStore, random: Random, mark: string): Promise<boolean> {
+  const names = new Set(
+    Array.from({ length: random() < 0.3 ? 2 : 1 }, () => `n${String(Math.floor(random() * NAMES)).padStart(2, '0')}`),
+  );
+  const commit: ObjectWrite[] = [];
+  for (const name of names) {
+    const ref: ObjectRef = { resource: RESOURCE, namespace: '', name };
+    const previous = await objects.get(ref);
+    const object = { ...previous, metadata: { ...previous?.metadata, name }, spec: { mark } };
+    if (previous === undefined) commit.push({ kind: 'create', ref, object });
+    else if (random() < 0.25) commit.push({ kind: 'delete', ref, previous });
+    else commit.push({ kind: 'update', ref, object, previous });
+  }
+  return (await objects.commit({ writes: commit })).kind === 'committed';
+}
+
+const seed = Number(process.env['RACE_SEED'] ?? 20_261_120);
+const writes = Number(process.env['RACE_WRITES'] ?? 0);
+
+describe('L9: every watcher ends with exactly the server’s state', () => {
+  it.each([0, 1, 2, 3, 4])(
+    'in memory, 16 writers and 8 watchers, seed +%i',
+    async (offset) => {
+      const result = await race({
+        items: memoryItemStore(),
+        seed: seed + offset,
+        writes: writes || 40,
+        turnsMax: 6,
+      });
+      expect(result.committed).toBeGreaterThan(WRITERS);
+      expect(result.events).toBeGreaterThan(WATCHERS);
+    },
+    writes ? 3_600_000 : 30_000,
+  );
+
+  it(
+    'in the embedded engine, 16 writers and 8 watchers',
+    async () => {
+      const engine = await startEngine();
+      try {
+        const items = dynamoDbItemStore({ client: engine.client, tables: engine.tables });
+        const result = await race({ items, seed, writes: writes || 6, turnsMax: 3 });
+        expect(result.committed).toBeGreaterThan(WRITERS);
+      } finally {
+        await engine.stop();
+      }
+    },
+    writes ? 3_600_000 : 30_000,
+  );
+});
