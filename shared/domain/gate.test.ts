@@ -42,6 +42,29 @@ describe('the gate against a failing path', () => {
 
   it('has no opinion without probes', () => {
     expect(pathIsFailing([])).toBe(false);
+    let record = UNTRIED_GATE;
+    for (let nowMs = 0; nowMs <= 300_000; nowMs += 5_000) record = decideGate(record, { nowMs, probes: [], policy });
+    expect(gateVerdict(record).kind).toBe('open');
+  });
+
+  it('holds as well while no stretch of a tight grace was good for a whole beat interval', () => {
+    // Period 15 s, beat 20 s, grace 40 s: an outage from 166 s to 186 s swallows the beats at 166 s and 186 s, and one
+    // probe of three.
+    const tight = {
+      ...policy,
+      nodeMonitorPeriodSeconds: 15,
+      beatIntervalSeconds: 20,
+      nodeMonitorGracePeriodSeconds: 40,
+    };
+    let record: GateRecord = UNTRIED_GATE;
+    const held: number[] = [];
+    for (let nowMs = 0; nowMs <= 300_000; nowMs += 15_000) {
+      const accepted = nowMs < 166_000 || nowMs >= 186_000;
+      record = decideGate(record, { nowMs, probes: [{ sentAtMs: nowMs, accepted }], policy: tight });
+      if (record.reasons.includes('failingPath')) held.push(nowMs);
+    }
+    expect(held).toEqual([195_000, 210_000]);
+    expect(record.freshSinceMs).toBe(195_000);
   });
 
   it('can be switched off', () => {

@@ -5,14 +5,19 @@
  * missedTicks   more than two periods without a tick that finished. Holds for the tick that finds it out; every node has a
  *               full grace from that tick on.
  * failingPath   of the probe beats of the last two beat intervals at least half got no success. Holds until that is no
- *               longer so; every node has a full grace from the first probe accepted after the last refused one. A grace is
- *               at least two beat intervals, so the gate closes before the first beating node has used up its own.
+ *               longer so; every node has a full grace from the first probe accepted after the outage.
+ *
+ * A grace is at least two beat intervals, and with four of them (the default) the half is enough: the gate closes before
+ * the first beating node has used up its grace. With a grace of barely two, or a period near it, an outage can swallow two
+ * beats between few probes. So the path also counts as failing while no stretch of the last grace is proven good that was
+ * long enough for every node to beat in (L5): a run of ticks, none missing, of whose probes most were accepted, over one
+ * beat interval. In steady state every tick proves it.
  *
  * While it holds nothing is newly marked, tainted by a limiter, or deleted by taint eviction. Everything that heals goes on.
  * A fleet that is silent while probes get through is not our fault and does not close the gate.
  */
 import type { Policy } from './policy.ts';
-import { ticksWereMissing } from './tick.ts';
+import { periodsBetween, ticksWereMissing } from './tick.ts';
 
 export type GateReason = 'missedTicks' | 'failingPath';
 
@@ -34,6 +39,10 @@ export interface GateRecord {
   readonly freshSinceMs: number;
   /** Probes of the last two beat intervals, oldest first. */
   readonly probes: readonly Probe[];
+  /** First tick of the present run of good ones; absent when the last tick was not good. Epoch milliseconds. */
+  readonly goodSinceMs: number | undefined;
+  /** When a good run of at least one beat interval was last seen, or a fresh grace began. Epoch milliseconds. */
+  readonly provenAtMs: number | undefined;
 }
 
 export const UNTRIED_GATE: GateRecord = Object.freeze({
@@ -42,9 +51,14 @@ export const UNTRIED_GATE: GateRecord = Object.freeze({
   sinceMs: 0,
   freshSinceMs: 0,
   probes: Object.freeze([]),
+  goodSinceMs: undefined,
+  provenAtMs: undefined,
 });
 
-export type GatePolicy = Pick<Policy, 'nodeMonitorPeriodSeconds' | 'beatIntervalSeconds' | 'ingestGate' | 'tickGate'>;
+export type GatePolicy = Pick<
+  Policy,
+  'nodeMonitorPeriodSeconds' | 'nodeMonitorGracePeriodSeconds' | 'beatIntervalSeconds' | 'ingestGate' | 'tickGate'
+>;
 
 /** Probes that count at nowMs: those of the last two beat intervals, oldest first. */
 export const probesInWindow = (probes: readonly Probe[], nowMs: number, beatIntervalSeconds: number): Probe[] =>
@@ -56,42 +70,54 @@ export const probesInWindow = (probes: readonly Probe[], nowMs: number, beatInte
 export const pathIsFailing = (probes: readonly Probe[]): boolean =>
   probes.length > 0 && probes.filter((probe) => !probe.accepted).length * 2 >= probes.length;
 
-function firstAcceptedAfterLastRefused(probes: readonly Probe[], nowMs: number): number {
-  const lastRefused = probes.findLastIndex((probe) => !probe.accepted);
-  return probes[lastRefused + 1]?.sentAtMs ?? nowMs;
+/** The present run of good ticks: begun, carried on, or broken by refused probes, by none at all, or by a missing tick. */
+function goodRunSince(
+  record: GateRecord,
+  at: { readonly nowMs: number; readonly probes: readonly Probe[]; readonly policy: GatePolicy },
+): number | undefined {
+  if (at.probes.length === 0 || pathIsFailing(at.probes)) return undefined;
+  if (record.goodSinceMs === undefined || record.lastTickAtMs === undefined) return at.nowMs;
+  const periods = periodsBetween(record.lastTickAtMs, at.nowMs, at.policy.nodeMonitorPeriodSeconds);
+  return periods > 1 ? at.nowMs : record.goodSinceMs;
 }
 
 /**
- * The gate at this tick of node-monitor. `probes` are those sent since the last tick; send this tick's first, so that an
- * outage is seen by the tick it would mislead. The record is stored when the tick has finished, so that one that
- * failed half-way does not pass for a tick.
+ * The gate at this tick of node-monitor. `probes` are those of this tick: send them first, so that an outage is seen by
+ * the tick it would mislead. The record is stored when the tick has finished, so that one that failed half-way does not
+ * pass for a tick.
  */
 export function decideGate(
   record: GateRecord,
   at: { readonly nowMs: number; readonly probes: readonly Probe[]; readonly policy: GatePolicy },
 ): GateRecord {
   const { nowMs, policy } = at;
+  const beatMs = policy.beatIntervalSeconds * 1_000;
+  const graceMs = policy.nodeMonitorGracePeriodSeconds * 1_000;
   const probes = probesInWindow([...record.probes, ...at.probes], nowMs, policy.beatIntervalSeconds);
+  const goodSinceMs = goodRunSince(record, at);
+  const provenNow = goodSinceMs !== undefined && nowMs - goodSinceMs >= beatMs;
+  const provenAtMs = provenNow ? nowMs : record.provenAtMs;
+  const unproven = probes.length > 0 && provenAtMs !== undefined && nowMs - provenAtMs > graceMs - beatMs;
   const missed =
     policy.tickGate === 'on' &&
     ticksWereMissing({ lastTickAtMs: record.lastTickAtMs, nowMs, periodSeconds: policy.nodeMonitorPeriodSeconds });
-  const failing = policy.ingestGate === 'on' && pathIsFailing(probes);
+  const failing = policy.ingestGate === 'on' && (pathIsFailing(probes) || (unproven && !missed));
   const pathRecovered = record.reasons.includes('failingPath') && !failing;
   const reasons: GateReason[] = [];
   if (missed) reasons.push('missedTicks');
   if (failing) reasons.push('failingPath');
   const holds = reasons.length > 0;
   const held = record.reasons.length > 0;
+  const freshSinceMs = Math.max(record.freshSinceMs, missed ? nowMs : 0, pathRecovered ? (goodSinceMs ?? nowMs) : 0);
   return {
     lastTickAtMs: nowMs,
     reasons,
     sinceMs: holds === held ? record.sinceMs : nowMs,
-    freshSinceMs: Math.max(
-      record.freshSinceMs,
-      missed ? nowMs : 0,
-      pathRecovered ? firstAcceptedAfterLastRefused(probes, nowMs) : 0,
-    ),
+    freshSinceMs,
     probes,
+    goodSinceMs,
+    // A fresh grace stands in for a proof: nobody is judged by what was before it.
+    provenAtMs: Math.max(provenAtMs ?? nowMs, freshSinceMs),
   };
 }
 

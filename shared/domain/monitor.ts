@@ -81,7 +81,7 @@ export type MonitorDecision =
   | ({ readonly kind: 'dequeue'; readonly reason: DequeueReason; readonly addedAtMs: number } & OfNode)
   /**
    * Set Ready Unknown (conditions.ts) and the digest's ready, suspect and markedAtMs; statusAtMs stays. With `markPods`
-   * the node's pods follow; where that fails for some, set `podsToMark`.
+   * the node's pods follow, and the digest's `podsToMark` then says whether that failed for some.
    */
   | ({
       readonly kind: 'markUnknown';
@@ -98,7 +98,16 @@ export type MonitorDecision =
   | ({ readonly kind: 'markPods'; readonly ready: ConditionStatus } & OfNode)
   /** The node is Ready again: its pods are no longer to be marked. */
   | ({ readonly kind: 'dropPodsToMark' } & OfNode)
-  /** `from` undefined: the zone is new, its record is created with a full limiter. `to` undefined: no node counts any more. */
+  /** A zone seen for the first time: create its record, with a full limiter, in one write. */
+  | {
+      readonly kind: 'createZone';
+      readonly zone: string;
+      readonly state: ZoneState | undefined;
+      readonly size: number;
+      readonly notReady: number;
+      readonly ratePerSecond: number;
+    }
+  /** `to` undefined: no node counts any more. */
   | {
       readonly kind: 'setZoneState';
       readonly zone: string;
@@ -107,11 +116,11 @@ export type MonitorDecision =
       readonly size: number;
       readonly notReady: number;
     }
-  /** `fromPerSecond` undefined: the zone has no record yet. Else to be applied by changeRateUpdates (limiter.ts). */
+  /** To be applied by changeRateUpdates (limiter.ts). */
   | {
       readonly kind: 'setZoneRate';
       readonly zone: string;
-      readonly fromPerSecond: number | undefined;
+      readonly fromPerSecond: number;
       readonly toPerSecond: number;
       readonly state: ZoneState | undefined;
       readonly size: number;
@@ -150,9 +159,9 @@ export interface MonitorOutcome {
 function phaseOf(decision: MonitorDecision): number {
   switch (decision.kind) {
     case 'lift':
-      return decision.reason === 'ready' ? 0 : 5;
+      return decision.reason === 'ready' ? 0 : 8;
     case 'dequeue':
-      return decision.reason === 'totalDisruption' ? 4 : 1;
+      return decision.reason === 'totalDisruption' ? 7 : 1;
     case 'dropPodsToMark':
       return 1;
     case 'markUnknown':
@@ -160,21 +169,22 @@ function phaseOf(decision: MonitorDecision): number {
     case 'enterTotalDisruption':
     case 'leaveTotalDisruption':
       return 3;
+    case 'createZone':
     case 'setZoneState':
-      return 3.1;
+      return 4;
     case 'setZoneRate':
-      return 3.2;
+      return 5;
     case 'dropZone':
-      return 3.3;
-    case 'swap':
       return 6;
+    case 'swap':
+      return 9;
     case 'enqueue':
-      return 7;
+      return 10;
     case 'markPods':
-      return 8;
+      return 11;
     case 'announce':
     case 'forget':
-      return 9;
+      return 12;
   }
 }
 
@@ -281,7 +291,7 @@ function markDecision(node: Judged, freshSinceMs: number, policy: Policy): Monit
       health.ready === undefined ? policy.nodeStartupGracePeriodSeconds : policy.nodeMonitorGracePeriodSeconds,
     lastSpokeAtMs: lastSpokeAtMs(health),
     freshSinceMs,
-    markPods: wasReady,
+    markPods: wasReady || health.podsToMark === true,
     event: wasReady ? nodeNotReady(health.nodeName) : undefined,
   };
 }
@@ -347,13 +357,15 @@ function* decideZones(
   for (const { zone, counts, state } of zones) {
     const record = records.get(zone);
     const size = zoneSize(counts);
-    if (record === undefined || record.state !== state) {
-      yield { kind: 'setZoneState', zone, from: record?.state, to: state, size, notReady: counts.notReady };
-    }
+    const { notReady } = counts;
     const toPerSecond = total ? 0 : zoneRatePerSecond(state ?? 'Initial', size, policy);
-    if (record?.limiter.ratePerSecond !== toPerSecond) {
-      yield { kind: 'setZoneRate', zone, fromPerSecond: record?.limiter.ratePerSecond, toPerSecond, state, size };
+    if (record === undefined) {
+      yield { kind: 'createZone', zone, state, size, notReady, ratePerSecond: toPerSecond };
+      continue;
     }
+    if (record.state !== state) yield { kind: 'setZoneState', zone, from: record.state, to: state, size, notReady };
+    const fromPerSecond = record.limiter.ratePerSecond;
+    if (fromPerSecond !== toPerSecond) yield { kind: 'setZoneRate', zone, fromPerSecond, toPerSecond, state, size };
   }
   const present = new Set(zones.map(({ zone }) => zone));
   for (const record of records.values()) {
@@ -372,7 +384,7 @@ export function decideMonitor(
 ): MonitorOutcome {
   const { nowMs, policy } = at;
   const gate = gateVerdict(world.gate);
-  const freshSinceMs = Math.max(world.gate.freshSinceMs, world.disruption.freshSinceMs);
+  let freshSinceMs = Math.max(world.gate.freshSinceMs, world.disruption.freshSinceMs);
   const decisions: MonitorDecision[] = [];
 
   const living: NodeHealth[] = [];
@@ -387,13 +399,14 @@ export function decideMonitor(
     }
   }
 
-  const judge = (mayMark: boolean) => living.map((health) => judgeNode(health, { ...at, freshSinceMs }, mayMark));
-  let nodes = judge(gate.kind === 'open');
+  const judge = () => living.map((health) => judgeNode(health, { nowMs, policy, freshSinceMs }, gate.kind === 'open'));
+  let nodes = judge();
   let zones = judgeZones(nodes, policy);
   let verdict: DisruptionVerdict = disruptionVerdict(world.disruption.total, statesOf(zones));
-  if (verdict === 'leave' && nodes.some((node) => node.marked)) {
+  if (verdict === 'leave') {
     // The fresh grace begins now, so nobody is marked in this pass. Fewer marks leave no more zones dark: it stays a leave.
-    nodes = judge(false);
+    freshSinceMs = nowMs;
+    nodes = judge();
     zones = judgeZones(nodes, policy);
     verdict = disruptionVerdict(world.disruption.total, statesOf(zones));
   }

@@ -20,18 +20,18 @@ describe('slots', () => {
 });
 
 describe('ticksWereMissing', () => {
-  const after = (gapMs: number) =>
+  const missingAfter = (gapMs: number) =>
     ticksWereMissing({ lastTickAtMs: 100_000, nowMs: 100_000 + gapMs, periodSeconds: 5 });
 
   it('allows one missing tick, and the jitter of the next', () => {
-    expect(after(5_000)).toBe(false);
-    expect(after(10_000)).toBe(false);
-    expect(after(10_400)).toBe(false);
+    expect(missingAfter(5_000)).toBe(false);
+    expect(missingAfter(10_000)).toBe(false);
+    expect(missingAfter(10_400)).toBe(false);
   });
 
   it('finds a gap of three periods', () => {
-    expect(after(14_700)).toBe(true);
-    expect(after(15_000)).toBe(true);
+    expect(missingAfter(14_700)).toBe(true);
+    expect(missingAfter(15_000)).toBe(true);
   });
 
   it('trusts nothing before the first tick', () => {

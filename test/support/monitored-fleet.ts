@@ -62,13 +62,10 @@ const withoutItem = (world: MonitorWorld, item: { nodeName: string; uid: string;
   ),
 });
 
-function withZone(world: MonitorWorld, zone: string, change: (record: ZoneRecord) => ZoneRecord): MonitorWorld {
-  const record = world.zones.find((candidate) => candidate.zone === zone);
-  const created: ZoneRecord = { zone, state: undefined, limiter: fullLimiter(Number.NaN) };
-  return record === undefined
-    ? { ...world, zones: [...world.zones, change(created)] }
-    : { ...world, zones: world.zones.map((candidate) => (candidate === record ? change(record) : candidate)) };
-}
+const withZone = (world: MonitorWorld, zone: string, change: (record: ZoneRecord) => ZoneRecord): MonitorWorld => ({
+  ...world,
+  zones: world.zones.map((record) => (record.zone === zone ? change(record) : record)),
+});
 
 /** The world after one decision of node-monitor. */
 export function applyMonitorDecision(world: MonitorWorld, decision: MonitorDecision, nowMs: number): MonitorWorld {
@@ -76,25 +73,33 @@ export function applyMonitorDecision(world: MonitorWorld, decision: MonitorDecis
     case 'announce':
       return withNode(world, decision.nodeName, { unannounced: undefined });
     case 'forget':
-      return { ...world, nodes: world.nodes.filter((health) => health.uid !== decision.uid) };
+      return {
+        ...world,
+        nodes: world.nodes.filter((health) => health.nodeName !== decision.nodeName || health.uid !== decision.uid),
+      };
     case 'lift':
       return withNode(world, decision.nodeName, { noExecute: { notReady: false, unreachable: false } });
     case 'dequeue':
       return withoutItem(world, decision);
     case 'markUnknown':
-      return withNode(world, decision.nodeName, { ready: 'Unknown', markedAtMs: nowMs });
+      return withNode(world, decision.nodeName, {
+        ready: 'Unknown',
+        markedAtMs: nowMs,
+        ...(decision.markPods ? { podsToMark: undefined } : {}),
+      });
     case 'markPods':
     case 'dropPodsToMark':
       return withNode(world, decision.nodeName, { podsToMark: undefined });
+    case 'createZone': {
+      const { zone, state, ratePerSecond } = decision;
+      return { ...world, zones: [...world.zones, { zone, state, limiter: fullLimiter(ratePerSecond) }] };
+    }
     case 'setZoneState':
       return withZone(world, decision.zone, (record) => ({ ...record, state: decision.to }));
     case 'setZoneRate':
       return withZone(world, decision.zone, (record) => ({
         ...record,
-        limiter:
-          decision.fromPerSecond === undefined
-            ? fullLimiter(decision.toPerSecond)
-            : changeRate(record.limiter, decision.toPerSecond, nowMs),
+        limiter: changeRate(record.limiter, decision.toPerSecond, nowMs),
       }));
     case 'dropZone':
       return { ...world, zones: world.zones.filter((record) => record.zone !== decision.zone) };

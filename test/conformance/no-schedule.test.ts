@@ -1,0 +1,50 @@
+/** NS: NoSchedule taints from conditions. */
+import { describe, expect, it } from 'vitest';
+import type { NodeCondition, Taint } from '../../shared/domain/kubernetes.ts';
+import { reconcileNoSchedule } from '../../shared/domain/node-taints.ts';
+
+const conditions = (statuses: Record<string, NodeCondition['status']>): NodeCondition[] =>
+  Object.entries(statuses).map(([type, status]) => ({ type, status }));
+const noSchedule = (name: string): Taint => ({ key: `node.kubernetes.io/${name}`, effect: 'NoSchedule' });
+
+describe('NS NoSchedule taints from conditions', () => {
+  it('NS-02 gives a node with Ready False exactly not-ready', () => {
+    expect(
+      reconcileNoSchedule({ taints: [], conditions: conditions({ Ready: 'False' }), unschedulable: false }),
+    ).toEqual([noSchedule('not-ready')]);
+  });
+
+  it('NS-04 gives a taint for each pressure', () => {
+    const pressed = conditions({ Ready: 'True', MemoryPressure: 'True', DiskPressure: 'True', PIDPressure: 'True' });
+    expect(reconcileNoSchedule({ taints: [], conditions: pressed, unschedulable: false })).toEqual([
+      noSchedule('memory-pressure'),
+      noSchedule('disk-pressure'),
+      noSchedule('pid-pressure'),
+    ]);
+  });
+
+  it('NS-06 gives a cordoned node exactly unschedulable', () => {
+    expect(reconcileNoSchedule({ taints: [], conditions: conditions({ Ready: 'True' }), unschedulable: true })).toEqual(
+      [noSchedule('unschedulable')],
+    );
+  });
+
+  it('NS-08 leaves other effects and other keys', () => {
+    const taints: Taint[] = [
+      { key: 'node.kubernetes.io/not-ready', effect: 'NoExecute' },
+      { key: 'foo', effect: 'NoSchedule' },
+      { key: 'node.kubernetes.io/disk-pressure', effect: 'PreferNoSchedule' },
+    ];
+    expect(
+      reconcileNoSchedule({ taints, conditions: conditions({ Ready: 'True' }), unschedulable: false }),
+    ).toBeUndefined();
+  });
+
+  it('NS-10 leaves a taint of ours that carries a value set by hand', () => {
+    const taints: Taint[] = [{ ...noSchedule('memory-pressure'), value: 'by-hand' }];
+    const pressed = conditions({ Ready: 'True', MemoryPressure: 'True' });
+    expect(reconcileNoSchedule({ taints, conditions: pressed, unschedulable: false })).toBeUndefined();
+  });
+
+  it.todo('NS-12 neither fails nor writes when the Node is gone by then (object-stream)');
+});
