@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { UpdateWrite } from '../ports/item-store.ts';
 import {
   applyLimiterUpdate,
   changeRate,
@@ -45,6 +46,35 @@ describe('takeToken', () => {
     expect(tokenIntervalMs(0.1)).toBe(10_000);
     expect(tokenIntervalMs(100_000)).toBe(1);
     expect(tokenIntervalMs(-1)).toBe(Infinity);
+  });
+});
+
+describe('the updates', () => {
+  it('can be handed to the item store as they are', () => {
+    const key = { table: 'control', pk: 'zone#a', sk: '-' } as const;
+    const writes: UpdateWrite[] = [
+      ...takeTokenUpdates({ nowMs: 5_000, ratePerSecond: 0.1, burst: 2 }),
+      ...changeRateUpdates({ nowMs: 5_000, fromPerSecond: 0.1, toPerSecond: 0.01 }),
+    ].map((update) => ({ kind: 'update', key, ...update }));
+    expect(writes[0]).toEqual({
+      kind: 'update',
+      key,
+      set: { tatMs: 15_000 },
+      when: {
+        kind: 'all',
+        of: [
+          { kind: 'compare', attribute: 'ratePerSecond', op: '=', value: 0.1 },
+          {
+            kind: 'any',
+            of: [
+              { kind: 'lacks', attribute: 'tatMs' },
+              { kind: 'compare', attribute: 'tatMs', op: '<=', value: 5_000 },
+            ],
+          },
+        ],
+      },
+    });
+    expect(writes).toHaveLength(4);
   });
 });
 

@@ -58,8 +58,8 @@ export type LimiterCondition =
 
 export interface LimiterUpdate {
   readonly when: LimiterCondition;
-  readonly set: { readonly tatMs?: number; readonly ratePerSecond?: number };
-  readonly add: { readonly tatMs?: number };
+  readonly set?: { readonly tatMs?: number; readonly ratePerSecond?: number };
+  readonly add?: { readonly tatMs: number };
 }
 
 const tat = (op: '<=' | '>', value: number): LimiterCondition => ({ kind: 'compare', attribute: 'tatMs', op, value });
@@ -91,12 +91,10 @@ export function takeTokenUpdates(at: {
   if (intervalMs === Infinity) return [];
   const burst = at.burst ?? EVICTION_BURST;
   const rate = rateIs(at.ratePerSecond);
-  const updates: LimiterUpdate[] = [
-    { when: all(rate, fullAt(at.nowMs)), set: { tatMs: at.nowMs + intervalMs }, add: {} },
-  ];
+  const updates: LimiterUpdate[] = [{ when: all(rate, fullAt(at.nowMs)), set: { tatMs: at.nowMs + intervalMs } }];
   if (burst > 1) {
     const room = at.nowMs + (burst - 1) * intervalMs;
-    updates.push({ when: all(rate, tat('>', at.nowMs), tat('<=', room)), set: {}, add: { tatMs: intervalMs } });
+    updates.push({ when: all(rate, tat('>', at.nowMs), tat('<=', room)), add: { tatMs: intervalMs } });
   }
   return updates;
 }
@@ -115,12 +113,12 @@ export function changeRateUpdates(at: {
   const from = rateIs(at.fromPerSecond);
   const intervalMs = tokenIntervalMs(at.toPerSecond);
   // To never: tat stays; whoever leaves never is drained anyway.
-  if (intervalMs === Infinity) return [{ when: from, set: { ratePerSecond: at.toPerSecond }, add: {} }];
+  if (intervalMs === Infinity) return [{ when: from, set: { ratePerSecond: at.toPerSecond } }];
   const drained = { ratePerSecond: at.toPerSecond, tatMs: at.nowMs + intervalMs };
-  if (tokenIntervalMs(at.fromPerSecond) === Infinity) return [{ when: from, set: drained, add: {} }];
+  if (tokenIntervalMs(at.fromPerSecond) === Infinity) return [{ when: from, set: drained }];
   return [
-    { when: all(from, tat('>', at.nowMs)), set: drained, add: {} },
-    { when: all(from, fullAt(at.nowMs)), set: { ratePerSecond: at.toPerSecond }, add: {} },
+    { when: all(from, tat('>', at.nowMs)), set: drained },
+    { when: all(from, fullAt(at.nowMs)), set: { ratePerSecond: at.toPerSecond } },
   ];
 }
 
@@ -145,11 +143,9 @@ function holds(limiter: Limiter, condition: LimiterCondition): boolean {
 export const applyLimiterUpdate = (limiter: Limiter, update: LimiterUpdate): Limiter | undefined =>
   holds(limiter, update.when)
     ? {
-        ratePerSecond: update.set.ratePerSecond ?? limiter.ratePerSecond,
+        ratePerSecond: update.set?.ratePerSecond ?? limiter.ratePerSecond,
         tatMs:
-          update.add.tatMs === undefined
-            ? (update.set.tatMs ?? limiter.tatMs)
-            : (limiter.tatMs ?? 0) + update.add.tatMs,
+          update.add === undefined ? (update.set?.tatMs ?? limiter.tatMs) : (limiter.tatMs ?? 0) + update.add.tatMs,
       }
     : undefined;
 
