@@ -6,7 +6,16 @@
  * Source: pkg/controller/nodeipam/ipam/range_allocator.go, cidr_allocator.go.
  */
 import { type Cidr, formatCidr, overlaps, parseCidr } from './cidr.ts';
-import { allocateNext, type CidrMark, type CidrSet, createCidrSet, occupy, release } from './cidr-set.ts';
+import {
+  allocateNext,
+  type BlockRange,
+  blocksOf,
+  type CidrSet,
+  createCidrSet,
+  occupy,
+  occupyBlocks,
+  releaseBlocks,
+} from './cidr-set.ts';
 import type { EventText } from './event-text.ts';
 import type { Policy } from './policy.ts';
 
@@ -83,51 +92,53 @@ const fault = (nodeName: string, reason: string): CidrFault => ({
   },
 });
 
-function markNode(
-  sets: readonly CidrSet[],
-  { nodeName, podCIDRs }: NodeCidrs,
-  apply: (set: CidrSet, cidr: Cidr) => CidrMark,
-): { readonly sets: readonly CidrSet[]; readonly faults: readonly CidrFault[] } {
-  const next = [...sets];
-  const faults: CidrFault[] = [];
-  for (const [index, text] of podCIDRs.entries()) {
-    const set = next[index];
+type Readable =
+  | { readonly kind: 'readable'; readonly index: number; readonly blocks: BlockRange }
+  | { readonly kind: 'fault'; readonly fault: CidrFault };
+
+/** A node's CIDRs, each with its set's number and blocks, or as a fault of that node. */
+function readNode(sets: readonly CidrSet[], { nodeName, podCIDRs }: NodeCidrs): Readable[] {
+  return podCIDRs.map((text, index): Readable => {
+    const bad = (reason: string): Readable => ({ kind: 'fault', fault: fault(nodeName, reason) });
+    const set = sets[index];
     if (set === undefined) {
-      faults.push(fault(nodeName, `pod CIDR ${text} is number ${index + 1}, there are ${sets.length} cluster CIDRs`));
-      continue;
+      return bad(`pod CIDR ${text} is number ${index + 1}, there are ${sets.length} cluster CIDRs`);
     }
     const cidr = parseCidr(text);
-    if (cidr === undefined) {
-      faults.push(fault(nodeName, `pod CIDR ${JSON.stringify(text)} is no CIDR`));
-      continue;
-    }
-    const marked = apply(set, cidr);
-    if (marked.kind === 'outOfRange') {
-      faults.push(fault(nodeName, `pod CIDR ${text} is not in cluster CIDR ${formatCidr(set.cluster)}`));
-    } else {
-      next[index] = marked.set;
-    }
+    if (cidr === undefined) return bad(`pod CIDR ${JSON.stringify(text)} is no CIDR`);
+    const blocks = blocksOf(set, cidr);
+    if (blocks === undefined) return bad(`pod CIDR ${text} is not in cluster CIDR ${formatCidr(set.cluster)}`);
+    return { kind: 'readable', index, blocks };
+  });
+}
+
+export interface CidrMarking {
+  readonly sets: readonly CidrSet[];
+  readonly faults: readonly CidrFault[];
+}
+
+function markNodes(
+  sets: readonly CidrSet[],
+  nodes: readonly NodeCidrs[],
+  apply: (set: CidrSet, all: readonly BlockRange[]) => CidrSet,
+): CidrMarking {
+  const read = nodes.flatMap((node) => readNode(sets, node));
+  const blocksOfSet = sets.map((): BlockRange[] => []);
+  const faults: CidrFault[] = [];
+  for (const entry of read) {
+    if (entry.kind === 'fault') faults.push(entry.fault);
+    else blocksOfSet[entry.index]?.push(entry.blocks);
   }
-  return { sets: next, faults };
+  return { sets: sets.map((set, index) => apply(set, blocksOfSet[index] ?? [])), faults };
 }
 
 /** Marks the CIDRs that nodes have, index by index; each that cannot be marked is a fault of its node only. */
-export function occupyNodes(
-  sets: readonly CidrSet[],
-  nodes: readonly NodeCidrs[],
-): { readonly sets: readonly CidrSet[]; readonly faults: readonly CidrFault[] } {
-  let current = sets;
-  const faults: CidrFault[] = [];
-  for (const node of nodes) {
-    const marked = markNode(current, node, occupy);
-    current = marked.sets;
-    faults.push(...marked.faults);
-  }
-  return { sets: current, faults };
-}
+export const occupyNodes = (sets: readonly CidrSet[], nodes: readonly NodeCidrs[]): CidrMarking =>
+  markNodes(sets, nodes, occupyBlocks);
 
 /** Frees the CIDRs of a node that is being deleted; a bad one is reported and the others are freed all the same. */
-export const releaseNode = (sets: readonly CidrSet[], node: NodeCidrs) => markNode(sets, node, release);
+export const releaseNode = (sets: readonly CidrSet[], node: NodeCidrs): CidrMarking =>
+  markNodes(sets, [node], releaseBlocks);
 
 export type NodeAllocation =
   /** The node has CIDRs: they are marked (again). */
@@ -152,7 +163,7 @@ const nodeEvent = (nodeName: string, reason: string): EventText => ({
 
 /** What to do about a node that was added or changed. */
 export function allocateForNode(sets: readonly CidrSet[], node: NodeCidrs): NodeAllocation {
-  if (node.podCIDRs.length > 0) return { kind: 'occupied', ...markNode(sets, node, occupy) };
+  if (node.podCIDRs.length > 0) return { kind: 'occupied', ...occupyNodes(sets, [node]) };
   const podCIDRs: string[] = [];
   const next: CidrSet[] = [];
   const skipped: number[] = [];
