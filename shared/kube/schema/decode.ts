@@ -35,10 +35,22 @@ export interface Decoded {
  * Whether unknown fields are refused, warned of or ignored is `fieldValidation`'s matter; a type fault is always a 400.
  * The value is normalised, so that two bodies that mean the same compare equal.
  */
-export function decodeStrict(schema: StructSchema, value: unknown): Decoded {
-  const faults: Faults = { unknownFields: [], typeFaults: [] };
+export function decodeStrict(schema: StructSchema, value: unknown, options: DecodeOptions = {}): Decoded {
+  const faults: Faults = { sparse: options.sparse === true, unknownFields: [], typeFaults: [] };
   const decoded = decodeValue(schema, value, { path: '', goPath: [], goStruct: goName(schema) }, faults);
-  return { value: isJsonObject(decoded) ? decoded : emptyStruct(schema), ...faults };
+  return {
+    value: isJsonObject(decoded) ? decoded : emptyStruct(schema),
+    unknownFields: faults.unknownFields,
+    typeFaults: faults.typeFaults,
+  };
+}
+
+export interface DecodeOptions {
+  /**
+   * Keeps just what is there, empty values included, and adds nothing: what server-side apply needs, where a field
+   * that stands in the configuration is owned and any other is not.
+   */
+  readonly sparse?: boolean;
 }
 
 /**
@@ -71,6 +83,7 @@ export function typeFaultMessage(kind: string, version: string, faults: readonly
 }
 
 interface Faults {
+  readonly sparse: boolean;
   readonly unknownFields: string[];
   readonly typeFaults: TypeFault[];
 }
@@ -108,7 +121,7 @@ function decodeStruct(schema: StructSchema, value: JsonObject, place: Place, fau
     const field = schema.fields[key] as Field;
     const raw = getMember(value, key) ?? null;
     const member = raw === null ? undefined : decodeValue(field.schema, raw, fieldPlace(schema, place, key), faults);
-    const kept = keep(field, member);
+    const kept = faults.sparse ? member : keep(field, member);
     if (kept !== undefined) decoded[key] = kept;
   }
   return decoded;
