@@ -1,3 +1,8 @@
-export const handler = async (): Promise<never> => {
-  throw new Error('not wired yet');
-};
+import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from 'aws-lambda';
+import { requestOf, resultOf } from '../../shared/adapters/http-api/event.ts';
+import { composeApiFunction } from './compose.ts';
+
+const api = composeApiFunction(process.env);
+
+export const handler = async (event: APIGatewayProxyEventV2): Promise<APIGatewayProxyStructuredResultV2> =>
+  resultOf(await api(requestOf(event)));

@@ -13,6 +13,7 @@ import { leases } from '../kube/resources/leases.ts';
 import { lease as leaseSchema } from '../kube/schema/lease.ts';
 import * as status from '../kube/status.ts';
 import type { KubeObject } from '../kube/types.ts';
+import { resourceVersionRequired } from '../kube/validation/metadata.ts';
 import { isJsonObject } from '../kube/wire/json-value.ts';
 import type { Authenticator } from '../ports/authenticator.ts';
 import type { Clock, RandomSource } from '../ports/clock.ts';
@@ -118,13 +119,7 @@ async function put(dependencies: RenewLeaseDependencies, { request, target, nowM
   if ((metadata.namespace ?? '') !== '' && metadata.namespace !== target.namespace) throw status.namespaceMismatch();
   const version = versionOf(metadata.resourceVersion);
   if (version === undefined) {
-    throw status.invalid(leases, target.name, [
-      {
-        reason: 'FieldValueInvalid',
-        field: 'metadata.resourceVersion',
-        message: 'Invalid value: 0x0: must be specified for an update',
-      },
-    ]);
+    throw status.invalid(leases, target.name, [resourceVersionRequired]);
   }
   const lease: KubeObject = { ...object, metadata: { ...metadata, name: target.name, namespace: target.namespace } };
   refuseInvalid(lease, target.name);

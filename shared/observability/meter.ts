@@ -1,4 +1,4 @@
-import { type MetricUnit as EmfUnit, Metrics } from '@aws-lambda-powertools/metrics';
+import { Metrics } from '@aws-lambda-powertools/metrics';
 import type { Meter } from '../ports/log.ts';
 
 /** Embedded metrics: figures leave as log lines, no call and no wait. */
@@ -8,12 +8,12 @@ export const metrics = new Metrics();
 export const meter: Meter = {
   add: (name, value, unit, dimensions) => {
     if (dimensions === undefined) {
-      metrics.addMetric(name, unit as EmfUnit[keyof EmfUnit] & 'Count', value);
+      metrics.addMetric(name, unit, value);
       return;
     }
     const single = metrics.singleMetric();
     for (const [dimension, dimensionValue] of Object.entries(dimensions))
       single.addDimension(dimension, dimensionValue);
-    single.addMetric(name, unit as EmfUnit[keyof EmfUnit] & 'Count', value);
+    single.addMetric(name, unit, value);
   },
 };

@@ -4,7 +4,9 @@
  * authenticate -> read the path -> authorize -> verb. Everything a client can do wrong ends as a Status; what we did
  * wrong is logged with its cause and answered 500 without detail.
  */
+
 import type { ResourceDescriptor, Verb } from '../../kube/resources/descriptor.ts';
+import { storedAs } from '../../kube/resources/registry.ts';
 import { schemaOf } from '../../kube/schema/kinds.ts';
 import type { StructSchema } from '../../kube/schema/schema.ts';
 import { parseFieldSelector, parseLabelSelector, unsupportedField } from '../../kube/selectors.ts';
@@ -14,20 +16,25 @@ import type { Authenticator, UserInfo } from '../../ports/authenticator.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
 import type { Log } from '../../ports/log.ts';
+import type { ChangeLog } from '../../store/change-log.ts';
 import { authorize } from './authorize.ts';
 import { decodeObject, fieldValidationOf, mediaTypeOf, readObjectBody } from './body.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { listObjects } from './list.ts';
+import { answerLongPoll } from './long-poll.ts';
 import { isPatchType, PATCH_TYPES, patchTransform } from './patch.ts';
-import { parsePath, type ResourceTarget, verbOf } from './request.ts';
+import { isTrue, parsePath, type ResourceTarget, verbOf } from './request.ts';
 import { isStatusError, json, statusResponse, warningHeaders } from './respond.ts';
 import { negotiateShape, type Shape, shapeList, shapeObject } from './shape.ts';
-import { createObject, deleteObject, modifyObject } from './verbs.ts';
+import { createObject, type DeleteOptions, deleteObject, modifyObject, type Transform } from './verbs.ts';
 
 export interface ServeDependencies extends ApiDependencies {
   readonly authenticator: Authenticator;
   readonly clock: Clock;
   readonly log: Log;
+  readonly changes: ChangeLog;
+  /** Waits. Milliseconds. */
+  readonly pause: (milliseconds: number) => Promise<unknown>;
   readonly descriptorOf: (group: string, version: string, resource: string) => ResourceDescriptor | undefined;
   /** Answers of fixed paths (version, discovery, OpenAPI, health); undefined: there is nothing at this path. */
   readonly fixed: (path: string, request: HttpRequest) => HttpResponse | undefined;
@@ -132,8 +139,9 @@ function serveVerb(dependencies: ServeDependencies, verb: Verb, call: Call): Pro
     case 'delete':
       return remove(dependencies, call);
     case 'deletecollection':
+      return removeCollection(dependencies, call);
     case 'watch':
-      throw status.methodNotAllowedHere();
+      return watch(dependencies, call);
     default:
       throw status.internalError(`verb ${verb satisfies never}`);
   }
@@ -155,6 +163,63 @@ async function list(dependencies: ServeDependencies, call: Call): Promise<HttpRe
     ...selectorsOf(descriptor, request.query),
     nowMs: call.nowMs,
   });
+  return json(200, shapeList(descriptor, listed, call.shape, call.nowMs));
+}
+
+async function watch(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
+  const { descriptor, target, request } = call;
+  const { query } = request;
+  const timeout = query.get('timeoutSeconds') ?? '';
+  if (timeout !== '' && !/^\d{1,9}$/.test(timeout)) {
+    throw status.badRequest(`timeoutSeconds: Invalid value: ${JSON.stringify(timeout)}: must be a whole number`);
+  }
+  return answerLongPoll(
+    {
+      storage: dependencies.storageOf(descriptor),
+      changes: dependencies.changes,
+      clock: dependencies.clock,
+      pause: dependencies.pause,
+    },
+    {
+      descriptor: storedAs(descriptor),
+      namespace: target.namespace,
+      ...selectorsOf(descriptor, query),
+      resourceVersion: query.get('resourceVersion') ?? '',
+      shape: call.shape,
+      timeoutSeconds: timeout === '' ? undefined : Number(timeout),
+      bookmarks: askedFor(query, 'allowWatchBookmarks') || isJavaScriptClient(request),
+      sendInitialEvents: askedFor(query, 'sendInitialEvents'),
+    },
+  );
+}
+
+const askedFor = (query: URLSearchParams, parameter: string): boolean =>
+  query.has(parameter) && isTrue(query.get(parameter));
+
+/** Its watches cannot ask for bookmarks, and back off for want of a line. */
+const isJavaScriptClient = (request: HttpRequest): boolean =>
+  (request.headers['user-agent'] ?? '').startsWith('undici') && (request.headers['accept'] ?? '*/*') === '*/*';
+
+/** DELETE of a collection: each object for itself, as upstream; what appears meanwhile stays. */
+async function removeCollection(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
+  const { descriptor, target, request } = call;
+  const wanted = deleteBodyOf(request);
+  const listed = await listObjects(dependencies.storageOf(descriptor), descriptor, {
+    namespace: target.namespace,
+    limit: limitOf(request.query),
+    continueToken: request.query.get('continue') ?? '',
+    ...selectorsOf(descriptor, request.query),
+    nowMs: call.nowMs,
+  });
+  const dryRun = dryRunOf(request.query, wanted.dryRun);
+  for (const object of listed.items) {
+    const one = { ...target, namespace: object.metadata.namespace ?? '', name: object.metadata.name ?? '' };
+    try {
+      await deleteObject(dependencies, storedAs(descriptor), one, wanted.options, { nowMs: call.nowMs, dryRun });
+    } catch (error) {
+      if (!isStatusError(error) || error.status.code !== 404) throw error;
+    }
+  }
   return json(200, shapeList(descriptor, listed, call.shape, call.nowMs));
 }
 
@@ -188,11 +253,17 @@ function dryRunOf(query: URLSearchParams, fromBody: readonly unknown[] = []): bo
   return values.length > 0;
 }
 
+/** An object as it is stored: of another face of a resource, that resource's own form. */
+function toStored(descriptor: ResourceDescriptor, object: KubeObject): KubeObject {
+  return descriptor.servedFrom?.toStored(object) ?? object;
+}
+
 async function create(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
   const { descriptor, target, request } = call;
   const read = readObjectBody(request.headers, request.body);
   const { object, warnings } = decodeObject(descriptor, schemaFor(descriptor), read, fieldValidationOf(request.query));
-  const written = await createObject(dependencies, descriptor, target, object, {
+  const stored = toStored(descriptor, object);
+  const written = await createObject(dependencies, storedAs(descriptor), target, stored, {
     nowMs: call.nowMs,
     dryRun: dryRunOf(request.query),
   });
@@ -203,7 +274,8 @@ async function update(dependencies: ServeDependencies, call: Call): Promise<Http
   const { descriptor, target, request } = call;
   const read = readObjectBody(request.headers, request.body);
   const { object, warnings } = decodeObject(descriptor, schemaFor(descriptor), read, fieldValidationOf(request.query));
-  const written = await modifyObject(dependencies, descriptor, target, () => object, {
+  const stored = toStored(descriptor, object);
+  const written = await modifyObject(dependencies, storedAs(descriptor), target, () => stored, {
     nowMs: call.nowMs,
     dryRun: dryRunOf(request.query),
     replaces: true,
@@ -223,7 +295,9 @@ async function patch(dependencies: ServeDependencies, call: Call): Promise<HttpR
     request.body,
     fieldValidationOf(request.query),
   );
-  const written = await modifyObject(dependencies, descriptor, target, transform, {
+  const throughServed: Transform = async (old) =>
+    toStored(descriptor, await transform(descriptor.servedFrom?.toServed(old) ?? old));
+  const written = await modifyObject(dependencies, storedAs(descriptor), target, throughServed, {
     nowMs: call.nowMs,
     dryRun: dryRunOf(request.query),
     replaces: false,
@@ -237,8 +311,12 @@ interface DeleteBody {
   readonly dryRun?: readonly unknown[];
 }
 
-async function remove(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
-  const { descriptor, target, request } = call;
+interface WantedDelete {
+  readonly options: DeleteOptions;
+  readonly dryRun: readonly unknown[];
+}
+
+function deleteBodyOf(request: HttpRequest): WantedDelete {
   const body: DeleteBody =
     request.body.byteLength === 0 ? {} : (readObjectBody(request.headers, request.body).value as DeleteBody);
   const queryGrace = request.query.get('gracePeriodSeconds');
@@ -246,16 +324,22 @@ async function remove(dependencies: ServeDependencies, call: Call): Promise<Http
   if (graceSeconds !== undefined && !Number.isInteger(graceSeconds)) {
     throw status.badRequest('gracePeriodSeconds must be a whole number of seconds');
   }
-  const deleted = await deleteObject(
-    dependencies,
-    descriptor,
-    target,
-    {
+  return {
+    options: {
       ...(graceSeconds === undefined ? {} : { gracePeriodSeconds: graceSeconds }),
       ...(body.preconditions === undefined ? {} : { preconditions: body.preconditions }),
     },
-    { nowMs: call.nowMs, dryRun: dryRunOf(request.query, body.dryRun ?? []) },
-  );
+    dryRun: body.dryRun ?? [],
+  };
+}
+
+async function remove(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
+  const { descriptor, target, request } = call;
+  const wanted = deleteBodyOf(request);
+  const deleted = await deleteObject(dependencies, storedAs(descriptor), target, wanted.options, {
+    nowMs: call.nowMs,
+    dryRun: dryRunOf(request.query, wanted.dryRun),
+  });
   return json(200, deleteAnswer(call, deleted.object, deleted.gone));
 }
 

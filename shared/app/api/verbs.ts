@@ -9,15 +9,14 @@ import type { PrepareContext, ResourceDescriptor } from '../../kube/resources/de
 import * as status from '../../kube/status.ts';
 import { formatTime } from '../../kube/time.ts';
 import type { KubeObject } from '../../kube/types.ts';
+import { resourceVersionRequired } from '../../kube/validation/metadata.ts';
+import { generateName } from '../../kube/validation/names.ts';
 import { jsonEqual } from '../../kube/wire/json-value.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import type { ResourceTarget } from './request.ts';
 
 export const WRITE_ATTEMPTS_MAX = 8;
 const GENERATED_NAME_ATTEMPTS_MAX = 8;
-/** Letters and digits that cannot spell words; upstream k8s.io/apimachinery pkg/util/rand. */
-const NAME_SUFFIX_ALPHABET = 'bcdfghjklmnpqrstvwxz2456789';
-const NAME_SUFFIX_LENGTH = 5;
 
 export interface WriteOptions {
   readonly nowMs: number;
@@ -75,14 +74,6 @@ const prepareContext = (dependencies: ApiDependencies, options: WriteOptions): P
   unreachableTolerationSeconds: dependencies.podEvictionTimeoutSeconds,
 });
 
-function generatedName(prefix: string, random: ApiDependencies['random']): string {
-  let suffix = '';
-  for (let index = 0; index < NAME_SUFFIX_LENGTH; index += 1) {
-    suffix += NAME_SUFFIX_ALPHABET[Math.floor(random.fraction() * NAME_SUFFIX_ALPHABET.length)];
-  }
-  return `${prefix}${suffix}`;
-}
-
 /** POST on a collection. */
 export async function createObject(
   dependencies: ApiDependencies,
@@ -96,12 +87,12 @@ export async function createObject(
     throw status.badRequest('resourceVersion should not be set on objects to be created');
   }
   const storage = dependencies.storageOf(descriptor);
-  const generateName = typed.metadata.generateName ?? '';
+  const prefix = typed.metadata.generateName ?? '';
   const named = (typed.metadata.name ?? '') !== '';
-  const attempts = named || generateName === '' ? 1 : GENERATED_NAME_ATTEMPTS_MAX;
+  const attempts = named || prefix === '' ? 1 : GENERATED_NAME_ATTEMPTS_MAX;
   for (let attempt = 1; attempt <= attempts; attempt += 1) {
     const metadata = { ...typed.metadata };
-    if (!named && generateName !== '') metadata.name = generatedName(generateName, dependencies.random);
+    if (!named && prefix !== '') metadata.name = generateName(prefix, dependencies.random.fraction);
     metadata.uid = dependencies.random.uuid();
     metadata.creationTimestamp = formatTime(options.nowMs);
     delete metadata.deletionTimestamp;
@@ -123,7 +114,7 @@ export async function createObject(
     }
     if (named) throw status.alreadyExists(descriptor, name);
   }
-  throw status.generateNameConflict(descriptor, generateName);
+  throw status.generateNameConflict(descriptor, prefix);
 }
 
 /** What the caller makes of the stored object; it may throw a StatusError. `old` is undefined when nothing is stored. */
@@ -150,13 +141,7 @@ export async function modifyObject(
     const precondition = asked.metadata.resourceVersion ?? '';
     if (precondition !== '' && precondition !== rvOf(old)) throw status.conflict(descriptor, target.name);
     if (options.replaces && precondition === '' && !descriptor.unconditionalUpdate) {
-      throw status.invalid(descriptor, target.name, [
-        {
-          reason: 'FieldValueInvalid',
-          field: 'metadata.resourceVersion',
-          message: 'Invalid value: 0x0: must be specified for an update',
-        },
-      ]);
+      throw status.invalid(descriptor, target.name, [resourceVersionRequired]);
     }
     const next = settleUpdate(dependencies, descriptor, target, asked, old, options);
     if (jsonEqual(withoutVersion(next), withoutVersion(old))) return { object: old, created: false };

@@ -1,0 +1,29 @@
+import { createHash } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import { clientOptionsFrom, dynamoDbClient } from '../../shared/adapters/dynamodb/client.ts';
+import { dynamoDbItemStore } from '../../shared/adapters/dynamodb/item-store.ts';
+import { systemClock, systemRandom } from '../../shared/adapters/system/clock.ts';
+import { staticTokenAuthenticator } from '../../shared/adapters/tokens/static-tokens.ts';
+import { composeApi } from '../../shared/app/api/compose.ts';
+import { apiConfig, loadConfig } from '../../shared/config/environment.ts';
+import { log } from '../../shared/observability/logger.ts';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+export function composeApiFunction(environment: Environment) {
+  const config = loadConfig(apiConfig, environment);
+  return composeApi({
+    items: dynamoDbItemStore({
+      client: dynamoDbClient(clientOptionsFrom(environment)),
+      tables: config.tables,
+      random: systemRandom.fraction,
+    }),
+    authenticator: staticTokenAuthenticator(config.staticTokens),
+    clock: systemClock,
+    random: systemRandom,
+    pause,
+    log,
+    policy: config.policy,
+    hash: (text) => createHash('sha256').update(text).digest('hex').slice(0, 32),
+  });
+}
