@@ -32,6 +32,13 @@ const isKept = (resource: string, { metadata }: KubeObject): boolean =>
   (resource === 'priorityclasses' && KEPT_PRIORITY_CLASSES.includes(metadata.name ?? '')) ||
   (resource === 'leases' && metadata.namespace === 'kube-system');
 
+/** The server did not let everything go. */
+export class NotEmptyError extends Error {
+  override readonly name = 'NotEmptyError';
+}
+
+const nameOf = ({ metadata }: KubeObject): string => metadata.name ?? '';
+
 export async function emptyCluster(access: KubeAccess): Promise<void> {
   const client = createApiClient({
     url: access.url,
@@ -47,7 +54,10 @@ export async function emptyCluster(access: KubeAccess): Promise<void> {
         const items = listed.status === 404 ? [] : (listed.body as { items: KubeObject[] }).items;
         const left = items.filter((item) => !isKept(resource, item));
         if (left.length === 0) break;
-        if (round === ROUNDS_MAX) throw new Error(`${left.length} ${resource} will not go`);
+        if (round === ROUNDS_MAX)
+          throw new NotEmptyError(
+            `the cluster cannot be emptied: ${resource} will not go: ${left.map(nameOf).join(', ')}`,
+          );
         if (round > 0) await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
         await Promise.all(left.map((item) => remove(item, group, resource, namespaced)));
       }
@@ -76,7 +86,9 @@ export async function emptyCluster(access: KubeAccess): Promise<void> {
 function statusOk(answer: ApiAnswer, wanted: readonly number[]): { readonly status: number; readonly body: unknown } {
   if (answer.kind === 'failed') throw new Error('the cluster cannot be emptied: no answer', { cause: answer.cause });
   if (!wanted.includes(answer.status)) {
-    throw new Error(`the cluster cannot be emptied: ${answer.status} ${JSON.stringify(answer.body).slice(0, 300)}`);
+    throw new NotEmptyError(
+      `the cluster cannot be emptied: ${answer.status} ${JSON.stringify(answer.body).slice(0, 300)}`,
+    );
   }
   return answer;
 }
