@@ -97,7 +97,10 @@ export async function renewLease(items: ItemUpdater, renewal: LeaseRenewal): Pro
     if (outcome.kind === 'written') return { kind: 'written', row: outcome.item! };
     const row = outcome.current;
     if (row === undefined || !hasLease(row)) return { kind: 'absent' };
-    if (Object.entries(values).every(([name, value]) => row[name] === value)) return { kind: 'written', row };
+    const isEcho =
+      Object.entries(values).every(([name, value]) => row[name] === value) &&
+      remove.every((name) => row[name] === undefined);
+    if (isEcho) return { kind: 'written', row };
     if (expectedUid !== undefined && row['i'] !== expectedUid) return { kind: 'conflict', row };
     const stored = row['v'] as number;
     if (expectedResourceVersion !== undefined && stored !== expectedResourceVersion) return { kind: 'conflict', row };
