@@ -87,6 +87,17 @@ describe('applyJsonPatch', () => {
   it('stops copies that double each time', () => {
     const bomb = Array.from({ length: 64 }, (_, index) => ({ op: 'copy', from: '', path: `/x${index}` }));
     expect(applyJsonPatch({ a: [1, 2, 3] }, bomb)).toMatchObject({ kind: 'tooLarge' });
+    const longText = Array.from({ length: 100 }, (_, index) => ({ op: 'copy', from: '/a', path: `/x${index}` }));
+    expect(applyJsonPatch({ a: 'x'.repeat(100_000) }, longText)).toMatchObject({ kind: 'tooLarge' });
+  });
+
+  it('stops copies that nest ever deeper', () => {
+    const deeper = Array.from({ length: 20 }, (_, index) => ({ op: 'copy', from: '', path: '/a'.repeat(2 ** index) }));
+    expect(applyJsonPatch({}, deeper)).toMatchObject({ kind: 'malformed' });
+    expect(applyJsonPatch({}, deeper.slice(0, 7))).toMatchObject({ kind: 'patched' });
+    expect(applyJsonPatch({ a: {} }, [{ op: 'add', path: '/a'.repeat(500), value: 1 }])).toMatchObject({
+      kind: 'malformed',
+    });
   });
 
   it('applies what the library diffs, leaving its inputs alone', () => {

@@ -4,8 +4,8 @@ import { malformed, PATCH_DEPTH_MAX, PatchRefused, type PatchResult, unprocessab
 
 /** Operations one patch may hold; the bound of kube-apiserver. */
 export const JSON_PATCH_OPERATIONS_MAX = 10_000;
-/** Values (scalars, lists, objects) all `copy` operations of a patch may duplicate: copies of copies double each time. */
-export const JSON_PATCH_COPIED_VALUES_MAX = 100_000;
+/** Characters of JSON that all `copy` operations of a patch may add: copies of copies double each time. */
+export const JSON_PATCH_COPIED_CHARACTERS_MAX = 3_145_728;
 
 const REFUSED = 'the server rejected our request due to an error in our request';
 const OPERATIONS = new Set(['add', 'remove', 'replace', 'move', 'copy', 'test']);
@@ -26,7 +26,7 @@ export function applyJsonPatch(target: Readonly<JsonObject>, patch: unknown): Pa
   }
   if (nestsDeeperThan(patch, PATCH_DEPTH_MAX)) return malformed(`a patch nests at most ${PATCH_DEPTH_MAX} levels deep`);
   if (holdsProto(patch)) return malformed('a JSON patch may not hold the key "__proto__"');
-  const root: Root = { value: cloneJson(target), copiedValues: 0 };
+  const root: Root = { value: cloneJson(target), copiedCharacters: 0 };
   try {
     for (const [index, operation] of patch.entries()) applyOperation(root, readOperation(operation, index));
   } catch (error) {
@@ -40,7 +40,7 @@ export function applyJsonPatch(target: Readonly<JsonObject>, patch: unknown): Pa
 
 interface Root {
   value: unknown;
-  copiedValues: number;
+  copiedCharacters: number;
 }
 
 interface ReadOperation {
@@ -72,8 +72,10 @@ function readOperation(operation: unknown, index: number): ReadOperation {
   return { op, path, from: needsFrom ? (from as string) : '', value: operation['value'] };
 }
 
+/** A pointer no deeper than an object may be; so no operation can nest values without bound. */
 function isPointer(path: unknown): path is string {
-  return typeof path === 'string' && (path === '' || path.startsWith('/'));
+  if (typeof path !== 'string') return false;
+  return path === '' || (path.startsWith('/') && path.split('/').length <= PATCH_DEPTH_MAX);
 }
 
 function applyOperation(root: Root, operation: ReadOperation): void {
@@ -95,8 +97,8 @@ function applyOperation(root: Root, operation: ReadOperation): void {
       return;
     case 'copy': {
       const copied = existing(root, from, 'copy');
-      root.copiedValues += countValues(copied, JSON_PATCH_COPIED_VALUES_MAX);
-      if (root.copiedValues > JSON_PATCH_COPIED_VALUES_MAX) {
+      root.copiedCharacters += JSON.stringify(copied).length;
+      if (root.copiedCharacters > JSON_PATCH_COPIED_CHARACTERS_MAX) {
         throw new PatchRefused({ kind: 'tooLarge', message: 'The copy operations of the JSON patch copy too much' });
       }
       add(root, path, copied);
@@ -145,6 +147,7 @@ function run(root: Root, operation: Operation): void {
 function existing(root: Root, path: string, op: string): unknown {
   const found = lookUp(root.value, path);
   if (!found.exists) throw missing(op, path);
+  if (nestsDeeperThan(found.value, PATCH_DEPTH_MAX)) throw refused(`${op}: ${path} nests too deep`);
   return found.value;
 }
 
@@ -193,18 +196,6 @@ function unescapeToken(token: string): string {
 function holdsProto(value: unknown): boolean {
   if (Array.isArray(value)) return value.some(holdsProto);
   return isJsonObject(value) && (Object.hasOwn(value, '__proto__') || Object.values(value).some(holdsProto));
-}
-
-/** Counts values, giving up once over the bound. */
-function countValues(value: unknown, bound: number): number {
-  let count = 0;
-  const open: unknown[] = [value];
-  while (open.length > 0 && count <= bound) {
-    const item = open.pop();
-    count += 1;
-    if (typeof item === 'object' && item !== null) open.push(...Object.values(item).slice(0, bound + 1));
-  }
-  return count;
 }
 
 function refused(reason: string): PatchRefused {
