@@ -89,14 +89,8 @@ export function controlStore(items: ItemStore): ControlStore {
     updates: readonly LimiterUpdate[],
   ): Promise<{ kind: 'written' } | { kind: 'refused'; current: Item | undefined }> {
     let current: Item | undefined;
-    for (const { when, set, add } of updates) {
-      const outcome = await items.write({
-        kind: 'update',
-        key: limiterKey(zone),
-        set: definedOf(set),
-        add: definedOf(add),
-        when,
-      });
+    for (const update of updates) {
+      const outcome = await items.write({ kind: 'update', key: limiterKey(zone), ...update });
       if (outcome.kind === 'written') return { kind: 'written' };
       current = outcome.current;
       if (current === undefined) break;
@@ -185,10 +179,4 @@ export function controlStore(items: ItemStore): ControlStore {
         : 'otherRate';
     },
   };
-}
-
-function definedOf(values: Readonly<Record<string, number | undefined>>): Record<string, number> {
-  return Object.fromEntries(
-    Object.entries(values).filter((entry): entry is [string, number] => entry[1] !== undefined),
-  );
 }

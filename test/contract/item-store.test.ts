@@ -1,4 +1,5 @@
 import { dynamoDbItemStore } from '../../shared/adapters/dynamodb/item-store.ts';
+import { leanUpdater } from '../../shared/adapters/dynamodb/lean-updater.ts';
 import { memoryItemStore } from '../../shared/adapters/memory/item-store.ts';
 import { findDynamoDbLocal, startDynamoDbLocal } from '../support/dynamodb-local.ts';
 import { startEngine, type TestEngine } from '../support/engine.ts';
@@ -12,6 +13,32 @@ const over = (engine: TestEngine): StoreUnderTest => ({
 defineItemStoreContract('memory', { open: async () => ({ store: memoryItemStore(), close: async () => {} }) });
 
 defineItemStoreContract('embedded engine', { open: async () => over(await startEngine()) });
+
+defineItemStoreContract('embedded engine, updates without the SDK', {
+  open: async () => {
+    const engine = await startEngine();
+    const { store, close } = over(engine);
+    const updater = leanUpdater({
+      connection: {
+        region: 'eu-central-1',
+        endpoint: engine.endpoint,
+        credentials: { accessKeyId: 'local', secretAccessKey: 'local' },
+      },
+      tables: engine.tables,
+      nowMs: Date.now,
+    });
+    return {
+      store: {
+        ...store,
+        write: (write, wanted) => (write.kind === 'update' ? updater.write(write, wanted) : store.write(write, wanted)),
+      },
+      close: async () => {
+        updater.close();
+        await close();
+      },
+    };
+  },
+});
 
 const local = await findDynamoDbLocal({ required: Boolean(process.env['CI']) });
 if (local.kind === 'absent') console.warn(local.reason);

@@ -18,22 +18,29 @@ const START_ATTEMPTS_MAX = 200;
 const START_PAUSE_MS = 50;
 const TABLES: Record<TableName, string> = { health: 'test-health', objects: 'test-objects', control: 'test-control' };
 
-/** Starts dynoxide; `dbPath` keeps its data in a file. */
-export async function startEngine(options: { readonly dbPath?: string } = {}): Promise<TestEngine> {
+/**
+ * Starts dynoxide; `dbPath` keeps its data in a file. Tables have streams only when asked: the engine (1.2) looks for the
+ * next sequence number by reading all stream records, so every write to a table with a stream is slower than the last.
+ */
+export async function startEngine(
+  options: { readonly dbPath?: string; readonly streams?: boolean } = {},
+): Promise<TestEngine> {
   const binary = createRequire(import.meta.url).resolve('@dynoxide/linux-x64/dynoxide');
   const port = await freePort();
   const args = ['serve', '--host', '127.0.0.1', '-p', String(port)];
   if (options.dbPath !== undefined) args.push('--db-path', options.dbPath);
-  return await startProcess(spawn(binary, args, { stdio: 'ignore' }), port);
+  return await startProcess(spawn(binary, args, { stdio: 'ignore' }), port, options.streams);
 }
 
-/** Waits for the port, creates the tables as the deployment has them (streams on health and objects). */
-export async function startProcess(child: ChildProcess, port: number): Promise<TestEngine> {
+/** Waits for the port and creates the tables; with `streams`, as the deployment has them: on health and objects. */
+export async function startProcess(child: ChildProcess, port: number, streams = false): Promise<TestEngine> {
   const endpoint = `http://127.0.0.1:${port}`;
   const client = dynamoDbClient({
     region: 'eu-central-1',
     endpoint,
     credentials: { accessKeyId: 'local', secretAccessKey: 'local' },
+    // A machine shared by many tests, a virtual machine that warms up: patience, not speed.
+    connectionTimeoutMs: 10_000,
     requestTimeoutMs: 10_000,
   });
   const stop = async (): Promise<void> => {
@@ -56,7 +63,7 @@ export async function startProcess(child: ChildProcess, port: number): Promise<T
             { AttributeName: 'pk', KeyType: 'HASH' },
             { AttributeName: 'sk', KeyType: 'RANGE' },
           ],
-          ...(table === 'control'
+          ...(!streams || table === 'control'
             ? {}
             : { StreamSpecification: { StreamEnabled: true, StreamViewType: 'NEW_AND_OLD_IMAGES' } }),
         }),

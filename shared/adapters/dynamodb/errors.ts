@@ -43,6 +43,17 @@ export const isServiceError = (error: unknown): error is ServiceError =>
 
 export const isConflict = (error: unknown): boolean => isServiceError(error) && CONFLICT.has(error.name);
 
+/** Connections that broke, servers that failed: sending again may help. Names of Node's, where there is no answer. */
+const CONNECTION_CODES = new Set(['ECONNRESET', 'ECONNREFUSED', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN']);
+
+/** Whether the same request may be sent again; what the SDK's retry decides for itself. */
+export const isRepeatable = (error: unknown): boolean =>
+  isServiceError(error) &&
+  (THROTTLED.has(error.name) ||
+    TIMEOUT.has(error.name) ||
+    ['InternalServerError', 'ServiceUnavailable', 'ConnectionAborted'].includes(error.name) ||
+    CONNECTION_CODES.has((error as { code?: string }).code ?? ''));
+
 /** The item that refused a single write; undefined for other errors. */
 export function refusalOf(error: unknown): { readonly kind: 'refused'; readonly current?: Item } | undefined {
   if (!isServiceError(error) || error.name !== 'ConditionalCheckFailedException') return undefined;

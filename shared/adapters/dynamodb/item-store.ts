@@ -42,7 +42,8 @@ import {
   tellConsumed,
   tellRefused,
 } from './request.ts';
-import { updateInput, updateItem } from './update-item.ts';
+import { sdkUpdateSender } from './update-item.ts';
+import { updateInput, updateItem } from './update-request.ts';
 
 /** Keys in one BatchGetItem at most: the service's bound. */
 const BATCH_KEYS_MAX = 100;
@@ -51,6 +52,7 @@ const BATCHES_AT_ONCE_MAX = 8;
 
 export function dynamoDbItemStore(options: DynamoDbOptions): ItemStore {
   const { client } = options;
+  const sendUpdate = sdkUpdateSender(client);
   return {
     async get(key, { consistent }) {
       const input = {
@@ -115,7 +117,7 @@ export function dynamoDbItemStore(options: DynamoDbOptions): ItemStore {
     },
 
     async write(write, wanted = {}): Promise<WriteOutcome> {
-      if (write.kind === 'update') return updateItem(options, write, wanted);
+      if (write.kind === 'update') return updateItem(sendUpdate, options, write, wanted);
       const base = {
         ...(write.kind === 'put'
           ? putInput(write, tableNameOf(options, write.key.table))

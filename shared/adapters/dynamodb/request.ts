@@ -14,8 +14,7 @@ export interface CallRecord {
   readonly partitionKeys: readonly string[];
 }
 
-export interface DynamoDbOptions {
-  readonly client: DynamoDBClient;
+export interface RequestOptions {
   /** Physical name of each table the process may use; using another one is a fault. */
   readonly tables: Readonly<Partial<Record<TableName, string>>>;
   /** Told of the units of each request. Asking for them is free. */
@@ -27,11 +26,15 @@ export interface DynamoDbOptions {
   readonly pause?: (milliseconds: number) => Promise<unknown>;
 }
 
+export interface DynamoDbOptions extends RequestOptions {
+  readonly client: DynamoDBClient;
+}
+
 /** Attempts at a write that met a transaction on its item, and at keys a batch left unread. */
 export const CONFLICT_ATTEMPTS_MAX = 6;
 const CONFLICT_PAUSE_MS = 20;
 
-export function tableNameOf(options: DynamoDbOptions, table: TableName): string {
+export function tableNameOf(options: RequestOptions, table: TableName): string {
   const name = options.tables[table];
   if (name === undefined) {
     throw new StoreFault('rejected', `this process was not given the table ${table}`, { retryable: false });
@@ -40,14 +43,14 @@ export function tableNameOf(options: DynamoDbOptions, table: TableName): string 
 }
 
 /** Half to the whole of a doubling wait: contenders part. */
-export async function pauseBefore(attempt: number, options: DynamoDbOptions): Promise<void> {
+export async function pauseBefore(attempt: number, options: RequestOptions): Promise<void> {
   const random = options.random ?? Math.random;
   const pause = options.pause ?? sleep;
   await pause(CONFLICT_PAUSE_MS * 2 ** (attempt - 1) * (0.5 + random() / 2));
 }
 
 /** Sends until it does not meet a transaction; the caller tells refusals from faults. */
-export async function sendPastConflicts<T>(send: () => Promise<T>, options: DynamoDbOptions): Promise<T> {
+export async function sendPastConflicts<T>(send: () => Promise<T>, options: RequestOptions): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await send();
@@ -66,11 +69,11 @@ export async function orFault<T>(send: () => Promise<T>): Promise<T> {
   }
 }
 
-export const consumedWanted = (options: DynamoDbOptions): { ReturnConsumedCapacity?: 'TOTAL' } =>
+export const consumedWanted = (options: RequestOptions): { ReturnConsumedCapacity?: 'TOTAL' } =>
   options.onConsumed === undefined ? {} : { ReturnConsumedCapacity: 'TOTAL' };
 
 export function tellConsumed(
-  options: DynamoDbOptions,
+  options: RequestOptions,
   operation: string,
   kind: 'read' | 'write',
   capacities: readonly (ConsumedCapacity | undefined)[],
@@ -88,7 +91,7 @@ export function tellConsumed(
   }
 }
 
-function logicalName(options: DynamoDbOptions, physical: string | undefined): TableName {
+function logicalName(options: RequestOptions, physical: string | undefined): TableName {
   for (const table of ['health', 'objects', 'control'] as const) {
     const name = options.tables[table];
     // The service answers the name it was asked by, or the table's ARN.
@@ -99,7 +102,7 @@ function logicalName(options: DynamoDbOptions, physical: string | undefined): Ta
 
 /** A refused write is billed, but its answer tells no units: by the item that refused it, at least one. */
 export function tellRefused(
-  options: DynamoDbOptions,
+  options: RequestOptions,
   table: TableName,
   operation: string,
   current: Item | undefined,

@@ -1,62 +1,15 @@
-/** One conditional UpdateItem: all the heartbeat needs, so that its bundle holds nothing else. */
-import { UpdateItemCommand } from '@aws-sdk/client-dynamodb';
-import type { ItemUpdater, UpdateWrite, WriteOptions, WriteOutcome } from '../../ports/item-store.ts';
-import { itemFromWire, presentItem, toWire } from './attribute-value.ts';
-import { faultOf, refusalOf } from './errors.ts';
-import { conditionExpression, placeholders, updateExpression } from './expression.ts';
-import {
-  consumedWanted,
-  type DynamoDbOptions,
-  sendPastConflicts,
-  tableNameOf,
-  tellConsumed,
-  tellRefused,
-} from './request.ts';
+/** Conditional updates through the SDK and nothing else, so that a bundle holds no other command. */
+import { type DynamoDBClient, UpdateItemCommand } from '@aws-sdk/client-dynamodb';
+import type { ItemUpdater } from '../../ports/item-store.ts';
+import type { DynamoDbOptions } from './request.ts';
+import { type UpdateSender, updateItem } from './update-request.ts';
 
-/** The request of an update, in or out of a transaction. */
-export function updateInput(write: UpdateWrite, tableName: string) {
-  const holders = placeholders();
-  const update = updateExpression(write, holders);
-  const condition = write.when === undefined ? undefined : conditionExpression(write.when, holders);
-  return {
-    TableName: tableName,
-    Key: { pk: toWire(write.key.pk), sk: toWire(write.key.sk) },
-    ...(update === '' ? {} : { UpdateExpression: update }),
-    ...(condition === undefined
-      ? {}
-      : { ConditionExpression: condition, ReturnValuesOnConditionCheckFailure: 'ALL_OLD' as const }),
-    ...(holders.nameOf.size === 0 ? {} : { ExpressionAttributeNames: holders.names }),
-    ...(Object.keys(holders.values).length === 0 ? {} : { ExpressionAttributeValues: holders.values }),
-  };
+export const sdkUpdateSender =
+  (client: DynamoDBClient): UpdateSender =>
+  (input) =>
+    client.send(new UpdateItemCommand(input));
+
+export function dynamoDbUpdater(options: DynamoDbOptions): ItemUpdater {
+  const send = sdkUpdateSender(options.client);
+  return { write: (write, wanted) => updateItem(send, options, write, wanted) };
 }
-
-export async function updateItem(
-  options: DynamoDbOptions,
-  write: UpdateWrite,
-  wanted: WriteOptions = {},
-): Promise<WriteOutcome> {
-  const input = {
-    ...updateInput(write, tableNameOf(options, write.key.table)),
-    ...consumedWanted(options),
-    ...(wanted.returnItem ? { ReturnValues: 'ALL_NEW' as const } : {}),
-    ...(wanted.returnPrevious ? { ReturnValues: 'ALL_OLD' as const } : {}),
-  };
-  options.onCall?.({ operation: 'UpdateItem', table: write.key.table, partitionKeys: [write.key.pk] });
-  try {
-    const answer = await sendPastConflicts(() => options.client.send(new UpdateItemCommand(input)), options);
-    tellConsumed(options, 'UpdateItem', 'write', [answer.ConsumedCapacity]);
-    if (answer.Attributes === undefined) return { kind: 'written' };
-    if (wanted.returnItem) return { kind: 'written', item: itemFromWire(answer.Attributes) };
-    const previous = wanted.returnPrevious ? presentItem(answer.Attributes) : undefined;
-    return previous === undefined ? { kind: 'written' } : { kind: 'written', previous };
-  } catch (error) {
-    const refusal = refusalOf(error);
-    if (refusal === undefined) throw faultOf(error);
-    tellRefused(options, write.key.table, 'UpdateItem', refusal.current);
-    return refusal;
-  }
-}
-
-export const dynamoDbUpdater = (options: DynamoDbOptions): ItemUpdater => ({
-  write: (write, wanted) => updateItem(options, write, wanted),
-});

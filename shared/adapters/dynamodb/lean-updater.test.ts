@@ -1,0 +1,164 @@
+import { createHash, createHmac } from 'node:crypto';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { SignatureV4 } from '@smithy/signature-v4';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { UpdateWrite } from '../../ports/item-store.ts';
+import { leanUpdater } from './lean-updater.ts';
+import { requestSigner } from './signature.ts';
+
+const CREDENTIALS = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY' };
+const NOW_MS = 1_795_197_026_123;
+
+/** What the SDK's signer wants of a hash. */
+class Sha256 {
+  #hash: ReturnType<typeof createHash> | ReturnType<typeof createHmac>;
+  constructor(secret?: string | ArrayBuffer | ArrayBufferView) {
+    this.#hash =
+      secret === undefined ? createHash('sha256') : createHmac('sha256', secret as string | NodeJS.ArrayBufferView);
+  }
+  update(data: string | ArrayBuffer | ArrayBufferView): void {
+    this.#hash.update(data as string | NodeJS.ArrayBufferView);
+  }
+  digest(): Promise<Uint8Array> {
+    return Promise.resolve(this.#hash.digest());
+  }
+  reset(): void {}
+}
+
+describe('the signature', () => {
+  it.each([
+    ['with long-lived credentials', CREDENTIALS],
+    ['with a session token', { ...CREDENTIALS, sessionToken: 'to/ken+=' }],
+  ])('is that of the SDK’s signer, %s', async (_, credentials) => {
+    const body = JSON.stringify({ text: 'Grüße 🚀' });
+    const host = 'dynamodb.eu-central-1.amazonaws.com';
+    const sign = requestSigner({ region: 'eu-central-1', service: 'dynamodb', host, credentials });
+    const target = 'DynamoDB_20120810.UpdateItem';
+    const ours = sign({ target, body, nowMs: NOW_MS });
+    const signer = new SignatureV4({
+      region: 'eu-central-1',
+      service: 'dynamodb',
+      credentials,
+      sha256: Sha256,
+      applyChecksum: false,
+    });
+    const theirs = await signer.sign(
+      {
+        method: 'POST',
+        protocol: 'https:',
+        hostname: host,
+        path: '/',
+        query: {},
+        headers: { host, 'content-type': 'application/x-amz-json-1.0', 'x-amz-target': target },
+        body,
+      },
+      { signingDate: new Date(NOW_MS) },
+    );
+    expect(ours['authorization']).toBe(theirs.headers['authorization']);
+    expect(ours['x-amz-date']).toBe(theirs.headers['x-amz-date']);
+    expect(ours['x-amz-security-token']).toBe(theirs.headers['x-amz-security-token']);
+    // The next day has another key.
+    expect(sign({ target, body, nowMs: NOW_MS + 86_400_000 })['authorization']).toContain('/eu-central-1/');
+  });
+});
+
+describe('an update without the SDK', () => {
+  let server: Server | undefined;
+  afterEach(async () => {
+    server?.closeAllConnections();
+    await new Promise((resolve) => (server === undefined ? resolve(undefined) : server.close(resolve)));
+    server = undefined;
+  });
+
+  const write: UpdateWrite = {
+    kind: 'update',
+    key: { table: 'health', pk: 's01', sk: 'edge-1' },
+    set: { v: 1 },
+  };
+
+  /** Answers each request by the next script entry; `hang` never answers, `drop` breaks the connection. */
+  async function against(script: readonly (readonly [number, unknown] | 'hang' | 'drop')[]) {
+    const bodies: string[] = [];
+    server = createServer((incoming: IncomingMessage, answer) => {
+      let body = '';
+      incoming.on('data', (part) => {
+        body += part;
+      });
+      incoming.on('end', () => {
+        const next = script[bodies.length];
+        bodies.push(body);
+        if (next === 'drop' || next === undefined) return incoming.socket.destroy();
+        if (next === 'hang') return undefined;
+        answer.writeHead(next[0], { 'content-type': 'application/x-amz-json-1.0' });
+        return answer.end(typeof next[1] === 'string' ? next[1] : JSON.stringify(next[1]));
+      });
+    });
+    await new Promise<void>((resolve) => server!.listen(0, '127.0.0.1', resolve));
+    const updater = leanUpdater({
+      connection: {
+        region: 'eu-central-1',
+        endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+        credentials: CREDENTIALS,
+        requestTimeoutMs: 100,
+      },
+      tables: { health: 'the-table' },
+      nowMs: () => NOW_MS,
+      pause: async () => {},
+    });
+    return { updater, bodies };
+  }
+
+  const throttled = [400, { __type: 'com.amazonaws.dynamodb.v20120810#ThrottlingException' }] as const;
+
+  it('asks what the SDK would ask', async () => {
+    const { updater, bodies } = await against([[200, { Attributes: { v: { N: '1' } } }]]);
+    expect(await updater.write(write, { returnItem: true })).toEqual({ kind: 'written', item: { v: 1 } });
+    expect(JSON.parse(bodies[0]!)).toEqual({
+      TableName: 'the-table',
+      Key: { pk: { S: 's01' }, sk: { S: 'edge-1' } },
+      UpdateExpression: 'SET #0 = :0',
+      ExpressionAttributeNames: { '#0': 'v' },
+      ExpressionAttributeValues: { ':0': { N: '1' } },
+      ReturnValues: 'ALL_NEW',
+    });
+  });
+
+  it('tells a refusal with the item that refused', async () => {
+    const name = 'com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException';
+    const { updater, bodies } = await against([[400, { __type: name, Item: { pk: { S: 'p' }, v: { N: '7' } } }]]);
+    expect(await updater.write(write)).toEqual({ kind: 'refused', current: { pk: 'p', v: 7 } });
+    expect(bodies).toHaveLength(1);
+  });
+
+  it.each([
+    ['throttling', throttled],
+    ['a server’s error', [500, { __type: 'InternalServerError' }] as const],
+    ['a gateway’s page', [503, '<html>'] as const],
+    ['a broken connection', 'drop' as const],
+    ['no answer in time', 'hang' as const],
+  ])('sends again after %s', async (_, first) => {
+    const { updater, bodies } = await against([first, [200, {}]]);
+    expect(await updater.write(write)).toEqual({ kind: 'written' });
+    expect(bodies).toHaveLength(2);
+  });
+
+  it.each([
+    ['throttled', throttled, 3],
+    ['timeout', 'hang' as const, 3],
+    ['unreachable', 'drop' as const, 3],
+    ['rejected', [400, { __type: 'com.amazon.coral.validate#ValidationException' }] as const, 1],
+    ['rejected', [400, { __type: 'com.amazonaws.dynamodb.v20120810#ResourceNotFoundException' }] as const, 1],
+  ])('ends in the fault %s after its attempts', async (code, answer, attempts) => {
+    const { updater, bodies } = await against([answer, answer, answer, answer]);
+    await expect(updater.write(write)).rejects.toMatchObject({ name: 'StoreFault', code });
+    expect(bodies).toHaveLength(attempts);
+  });
+
+  it('repeats a write that met a transaction', async () => {
+    const conflict = [400, { __type: 'com.amazonaws.dynamodb.v20120810#TransactionConflictException' }] as const;
+    const { updater, bodies } = await against([conflict, conflict, [200, {}]]);
+    expect(await updater.write(write)).toEqual({ kind: 'written' });
+    expect(bodies).toHaveLength(3);
+  });
+});

@@ -1,0 +1,281 @@
+/**
+ * What node-monitor and evictor know of the fleet as a whole, in one partition of the `control` table, so that a quiet
+ * tick reads it by one query:
+ *
+ *   state            slot the last slot claimed, fence, at when (ms); doneAt when a claimed tick last finished (ms);
+ *                    gate JSON of the gate's record; holding 1 while the gate holds;
+ *                    disruption JSON of its record; total 1 during total disruption
+ *   zone#<zone>      state as judged last, absent while no node counts; ratePerSecond and tatMs, the limiter
+ *   queue#<zone>#<node>   a node that waits for its zone's limiter: uid, addedAtMs, processAtMs
+ *
+ * The claim of a tick carries what the tick has decided about ourselves: gate, probes and total disruption. So a quiet tick
+ * is one write, a tick that dies half-way has said so already, and whoever decided on an older state loses the claim.
+ *
+ * The queue is read whole and ordered in memory: a key by due time would make "take this node out, now" a search.
+ */
+import { type DisruptionRecord, NO_DISRUPTION } from '../domain/disruption.ts';
+import { type GateRecord, UNTRIED_GATE } from '../domain/gate.ts';
+import { changeRateUpdates, type Limiter, type LimiterUpdate } from '../domain/limiter.ts';
+import type { QueuedNode, ZoneRecord } from '../domain/monitor.ts';
+import { claimSlot } from '../domain/tick.ts';
+import type { ZoneState } from '../domain/zone-state.ts';
+import {
+  type CheckWrite,
+  type Condition,
+  type DeleteWrite,
+  type Item,
+  type ItemKey,
+  type ItemStore,
+  StoreFault,
+  type UpdateWrite,
+} from '../ports/item-store.ts';
+
+const PARTITION = 'fleet';
+const STATE = 'state';
+const ZONE_PREFIX = 'zone#';
+const QUEUE_PREFIX = 'queue#';
+/** Pages of the partition in one read, at 1 MB: about 7,000 waiting nodes each. */
+const PAGES_MAX = 64;
+
+export interface FleetState {
+  /** The last slot of node-monitor that was claimed; undefined before the first. */
+  readonly slot: number | undefined;
+  /** Grows with every claim; 0 before the first. */
+  readonly fence: number;
+  readonly gate: GateRecord;
+  readonly disruption: DisruptionRecord;
+}
+
+export interface FleetRecords {
+  readonly state: FleetState;
+  readonly zones: readonly ZoneRecord[];
+  readonly queue: readonly QueuedNode[];
+}
+
+export interface MonitorClaim {
+  readonly slot: number;
+  /** Fence of the state the decisions rest on. */
+  readonly seenFence: number;
+  readonly nowMs: number;
+  readonly gate: GateRecord;
+  readonly disruption: DisruptionRecord;
+  /** Nothing is left to be done: the claim finishes its tick as well. */
+  readonly finished: boolean;
+}
+
+export type MonitorClaimOutcome =
+  | { readonly kind: 'claimed' }
+  /** This slot, or a later one, is somebody else's. */
+  | { readonly kind: 'lost' }
+  /** An earlier slot was claimed since `seenFence`: decide again on this state. */
+  | { readonly kind: 'overtaken'; readonly state: FleetState };
+
+export interface FleetStore {
+  /** All of it, strongly consistent. A quiet fleet takes one read unit. */
+  read(): Promise<FleetRecords>;
+  /** The state alone, strongly consistent. */
+  readState(): Promise<FleetState>;
+  claim(claim: MonitorClaim): Promise<MonitorClaimOutcome>;
+  /** The tick of this slot has done all it could. Refused when a later one was claimed: then that one counts. */
+  finish(slot: number, nowMs: number): Promise<void>;
+  /** Makes the record of a zone, with a full limiter, unless there is one. */
+  createZone(
+    zone: string,
+    first: { readonly state: ZoneState | undefined; readonly ratePerSecond: number },
+  ): Promise<void>;
+  /** Sets the state of a zone that still has the state `from`. */
+  setZoneState(zone: string, from: ZoneState | undefined, to: ZoneState | undefined): Promise<void>;
+  /** Changes the rate of a limiter that still runs at `fromPerSecond`. */
+  setZoneRate(
+    zone: string,
+    at: { readonly nowMs: number; readonly fromPerSecond: number; readonly toPerSecond: number },
+  ): Promise<void>;
+  /** Drops the record of a zone whose limiter is full: it is as good as a new one. */
+  dropZone(zone: string, nowMs: number): Promise<void>;
+  /** Puts a node into its zone's queue unless it waits there already. */
+  enqueue(item: QueuedNode): Promise<'written' | 'refused'>;
+  /** Takes a node out of its zone's queue, if it is this uid that waits there. */
+  dequeue(item: { readonly zone: string; readonly nodeName: string; readonly uid: string }): Promise<void>;
+}
+
+const keyOf = (sk: string): ItemKey => ({ table: 'control', pk: PARTITION, sk });
+const stateKey = keyOf(STATE);
+const zoneKey = (zone: string): ItemKey => keyOf(`${ZONE_PREFIX}${zone}`);
+const queueKey = (zone: string, nodeName: string): ItemKey => keyOf(`${QUEUE_PREFIX}${zone}#${nodeName}`);
+const is = (attribute: string, value: string | number): Condition => ({ kind: 'compare', attribute, op: '=', value });
+const all = (...of: Condition[]): Condition => ({ kind: 'all', of });
+const lacks = (attribute: string): Condition => ({ kind: 'lacks', attribute });
+
+/**
+ * For a commit's `extra`: taints may be added. Holds while the gate is open and there is no total disruption, at the
+ * moment of the commit, however long ago it was decided.
+ */
+export const mayTaint: CheckWrite = { kind: 'check', key: stateKey, when: all(lacks('holding'), lacks('total')) };
+
+/** For a commit's `extra`: takes a token of the zone's limiter, or refuses the commit. */
+export const takeTokenWrite = (zone: string, update: LimiterUpdate): UpdateWrite => ({
+  kind: 'update',
+  key: zoneKey(zone),
+  ...writeOf(update),
+});
+
+/** For a commit's `extra`: this very entry leaves the queue, or the commit is refused because it has left already. */
+export const leaveQueueWrite = (item: QueuedNode): DeleteWrite => ({
+  kind: 'delete',
+  key: queueKey(item.zone, item.nodeName),
+  when: all(is('uid', item.uid), is('addedAtMs', item.addedAtMs)),
+});
+
+export function fleetStore(items: ItemStore): FleetStore {
+  return {
+    async read() {
+      let state: FleetState = stateOf(undefined);
+      const zones: ZoneRecord[] = [];
+      const queue: QueuedNode[] = [];
+      let after: string | undefined;
+      for (let pages = 0; pages < PAGES_MAX; pages += 1) {
+        const page = await items.query({
+          table: 'control',
+          pk: PARTITION,
+          consistent: true,
+          ...(after === undefined ? {} : { after }),
+        });
+        for (const item of page.items) {
+          const sk = item['sk'] as string;
+          if (sk === STATE) state = stateOf(item);
+          else if (sk.startsWith(ZONE_PREFIX)) zones.push(zoneOf(item));
+          else if (sk.startsWith(QUEUE_PREFIX)) queue.push(queuedNodeOf(item));
+        }
+        if (page.next === undefined) return { state, zones, queue };
+        after = page.next;
+      }
+      throw new StoreFault('too-large', 'more control records of the fleet than one read takes', { retryable: false });
+    },
+
+    readState: async () => stateOf(await items.get(stateKey, { consistent: true })),
+
+    async claim({ slot, seenFence, nowMs, gate, disruption, finished }) {
+      const { lastTickAtMs: _, ...kept } = gate;
+      const holding = gate.reasons.length > 0;
+      const next = claimSlot(slot);
+      const outcome = await items.write({
+        kind: 'update',
+        key: stateKey,
+        set: {
+          ...next.set,
+          at: nowMs,
+          gate: JSON.stringify(kept),
+          disruption: JSON.stringify(disruption),
+          ...(holding ? { holding: 1 } : {}),
+          ...(disruption.total ? { total: 1 } : {}),
+          ...(finished ? { doneAt: nowMs } : {}),
+        },
+        add: next.add,
+        remove: [...(holding ? [] : ['holding']), ...(disruption.total ? [] : ['total'])],
+        when: all(next.when as Condition, seenFence === 0 ? lacks('fence') : is('fence', seenFence)),
+      });
+      if (outcome.kind === 'written') return { kind: 'claimed' };
+      const state = stateOf(outcome.current);
+      return state.slot !== undefined && state.slot >= slot ? { kind: 'lost' } : { kind: 'overtaken', state };
+    },
+
+    async finish(slot, nowMs) {
+      await items.write({ kind: 'update', key: stateKey, set: { doneAt: nowMs }, when: is('slot', slot) });
+    },
+
+    async createZone(zone, { state, ratePerSecond }) {
+      await items.write({
+        kind: 'put',
+        key: zoneKey(zone),
+        item: { ratePerSecond, ...(state === undefined ? {} : { state }) },
+        when: { kind: 'itemAbsent' },
+      });
+    },
+
+    async setZoneState(zone, from, to) {
+      await items.write({
+        kind: 'update',
+        key: zoneKey(zone),
+        ...(to === undefined ? { remove: ['state'] } : { set: { state: to } }),
+        // Never made by this: a zone without its limiter would find a full bucket (L3).
+        when: all({ kind: 'has', attribute: 'ratePerSecond' }, from === undefined ? lacks('state') : is('state', from)),
+      });
+    },
+
+    async setZoneRate(zone, at) {
+      for (const update of changeRateUpdates(at)) {
+        const outcome = await items.write({ kind: 'update', key: zoneKey(zone), ...writeOf(update) });
+        if (outcome.kind === 'written') return;
+      }
+    },
+
+    async dropZone(zone, nowMs) {
+      await items.write({
+        kind: 'delete',
+        key: zoneKey(zone),
+        when: {
+          kind: 'any',
+          of: [lacks('tatMs'), { kind: 'compare', attribute: 'tatMs', op: '<=', value: nowMs }],
+        },
+      });
+    },
+
+    async enqueue({ zone, nodeName, uid, addedAtMs, processAtMs }) {
+      const outcome = await items.write({
+        kind: 'put',
+        key: queueKey(zone, nodeName),
+        item: { uid, addedAtMs, processAtMs },
+        when: { kind: 'itemAbsent' },
+      });
+      return outcome.kind;
+    },
+
+    async dequeue({ zone, nodeName, uid }) {
+      await items.write({ kind: 'delete', key: queueKey(zone, nodeName), when: is('uid', uid) });
+    },
+  };
+}
+
+function writeOf({ when, set, add }: LimiterUpdate): Pick<UpdateWrite, 'when' | 'set' | 'add'> {
+  return {
+    when: when as Condition,
+    ...(set === undefined ? {} : { set: { ...set } as Item }),
+    ...(add === undefined ? {} : { add: { ...add } }),
+  };
+}
+
+function stateOf(item: Item | undefined): FleetState {
+  const gate = item?.['gate'] as string | undefined;
+  const disruption = item?.['disruption'] as string | undefined;
+  const doneAtMs = item?.['doneAt'] as number | undefined;
+  return {
+    slot: item?.['slot'] as number | undefined,
+    fence: (item?.['fence'] as number | undefined) ?? 0,
+    gate: { ...UNTRIED_GATE, ...(gate === undefined ? {} : JSON.parse(gate)), lastTickAtMs: doneAtMs },
+    disruption: disruption === undefined ? NO_DISRUPTION : (JSON.parse(disruption) as DisruptionRecord),
+  };
+}
+
+const limiterOf = (item: Item): Limiter => ({
+  tatMs: item['tatMs'] as number | undefined,
+  ratePerSecond: (item['ratePerSecond'] as number | undefined) ?? 0,
+});
+
+const zoneOf = (item: Item): ZoneRecord => ({
+  zone: (item['sk'] as string).slice(ZONE_PREFIX.length),
+  state: item['state'] as ZoneState | undefined,
+  limiter: limiterOf(item),
+});
+
+function queuedNodeOf(item: Item): QueuedNode {
+  const rest = (item['sk'] as string).slice(QUEUE_PREFIX.length);
+  // Neither label values nor node names hold a '#'.
+  const divide = rest.indexOf('#');
+  return {
+    zone: rest.slice(0, divide),
+    nodeName: rest.slice(divide + 1),
+    uid: item['uid'] as string,
+    addedAtMs: item['addedAtMs'] as number,
+    processAtMs: item['processAtMs'] as number,
+  };
+}
