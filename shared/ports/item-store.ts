@@ -146,8 +146,8 @@ export interface ItemStore {
 }
 
 /**
- * The store could not do what it was asked. After `throttled`, `too-large` and `rejected` nothing was written; after
- * `unreachable` and `timeout` nothing is known about whether a write happened.
+ * The store could not do what it was asked. After `too-large` and `rejected` nothing was written; after the others nothing
+ * is known about whether a write happened, because an earlier sending of the same request may have been the one.
  */
 export class StoreFault extends Error {
   override readonly name = 'StoreFault';

@@ -23,7 +23,6 @@ describe('why a transaction was cancelled', () => {
   it.each([
     ['contended', cancelled('None', 'TransactionConflict')],
     ['contended', named('TransactionConflictException')],
-    ['contended', named('TransactionInProgressException')],
     ['throttled', cancelled('None', 'ThrottlingError')],
     ['throttled', cancelled('TransactionConflict', 'ProvisionedThroughputExceeded')],
   ])('is %s', (kind, error) => {
@@ -35,6 +34,7 @@ describe('why a transaction was cancelled', () => {
     cancelled('ItemCollectionSizeLimitExceeded'),
     named('ProvisionedThroughputExceededException'),
     named('TimeoutError'),
+    named('TransactionInProgressException'),
     undefined,
   ])('is no outcome but a fault: %s', (error) => {
     expect(cancellationOf(error)).toBeUndefined();
@@ -50,6 +50,7 @@ describe('faults', () => {
     ['throttled', true, named('ThrottlingException')],
     ['throttled', true, named('TransactionConflictException')],
     ['timeout', true, named('TimeoutError')],
+    ['timeout', true, named('TransactionInProgressException')],
     ['unreachable', true, named('InternalServerError')],
     ['unreachable', true, 'thrown text'],
   ])('%s', (code, retryable, error) => {

@@ -15,8 +15,15 @@ const THROTTLED = new Set([
   'LimitExceededException',
 ]);
 /** Two requests met on one item; nothing was written. */
-const CONFLICT = new Set(['TransactionConflictException', 'TransactionConflict', 'TransactionInProgressException']);
-const TIMEOUT = new Set(['TimeoutError', 'AbortError', 'RequestTimeout', 'RequestTimeoutException']);
+const CONFLICT = new Set(['TransactionConflictException', 'TransactionConflict']);
+/** The outcome is not known: also when a repeated transaction finds its first sending still under way. */
+const TIMEOUT = new Set([
+  'TimeoutError',
+  'AbortError',
+  'RequestTimeout',
+  'RequestTimeoutException',
+  'TransactionInProgressException',
+]);
 const REJECTED = new Set([
   'ValidationException',
   'ValidationError',

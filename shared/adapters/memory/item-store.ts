@@ -55,6 +55,10 @@ interface Partition {
 const ITEM_BYTES_MAX = 400 * 1_024;
 const QUERY_PAGE_BYTES = 1_024 * 1_024;
 
+/** Bytes of every stored item, weighed once: a page is cut by the sum of its items, whoever counts units. */
+const weights = new WeakMap<Item, number>();
+const weightOf = (item: Item): number => weights.get(item) ?? itemBytes(item);
+
 export function memoryItemStore(
   options: {
     readonly onConsumed?: (units: ConsumedUnits) => void;
@@ -111,7 +115,7 @@ export function memoryItemStore(
     async get(key, { consistent }) {
       const item = read(key);
       if (onConsumed)
-        consumedRead(key.table, 'GetItem', readUnits(item === undefined ? 0 : itemBytes(item), consistent));
+        consumedRead(key.table, 'GetItem', readUnits(item === undefined ? 0 : weightOf(item), consistent));
       return item;
     },
 
@@ -125,7 +129,7 @@ export function memoryItemStore(
           if (seen.has(id)) return;
           seen.set(id, index);
           const item = found[index];
-          const cost = readUnits(item === undefined ? 0 : itemBytes(item), consistent);
+          const cost = readUnits(item === undefined ? 0 : weightOf(item), consistent);
           units.set(key.table, (units.get(key.table) ?? 0) + cost);
         });
         for (const [table, sum] of units) consumedRead(table, 'BatchGetItem', sum);
@@ -251,7 +255,7 @@ function readPage(
       return { items, next: items.at(-1)!['sk'] as string, bytes };
     }
     const item = partition.items.get(sk)!;
-    bytes += itemBytes(item);
+    bytes += weightOf(item);
     items.push(attributes === undefined ? item : project(item, attributes));
   }
   return { items, bytes };
@@ -273,9 +277,11 @@ function resultOf(write: Write, current: Item | undefined): Item | undefined {
   if (write.kind === 'delete') return undefined;
   const next: Item =
     write.kind === 'put' ? { ...copyItem(write.item), pk, sk } : { ...updated(write, current), pk, sk };
-  if (itemBytes(next) > ITEM_BYTES_MAX) {
+  const bytes = itemBytes(next);
+  if (bytes > ITEM_BYTES_MAX) {
     throw new StoreFault('too-large', 'the item is larger than 400 KB', { retryable: false });
   }
+  weights.set(next, bytes);
   return Object.freeze(next);
 }
 
@@ -376,6 +382,6 @@ const readUnits = (bytes: number, consistent: boolean): number =>
 
 /** Writes are billed by the larger of the item before and after; a refused one as well. */
 function writeUnits(before: Item | undefined, after: Item | undefined): number {
-  const bytes = Math.max(before === undefined ? 0 : itemBytes(before), after === undefined ? 0 : itemBytes(after));
+  const bytes = Math.max(before === undefined ? 0 : weightOf(before), after === undefined ? 0 : weightOf(after));
   return Math.max(1, Math.ceil(bytes / WRITE_UNIT_BYTES));
 }
