@@ -36,14 +36,18 @@ describe('what functions print', () => {
     expect(metrics).toEqual([metric]);
   });
 
-  it('shows an error with its stack and causes', () => {
+  it('shows an error with its stack and causes, and the stack once only', () => {
     const { output, lines } = anOutput();
-    output.functionError('api', {
-      errorType: 'TypeError',
-      errorMessage: 'no',
-      stack: 'TypeError: no\n    at f (x.ts:1)\ncaused by Error: no deeper',
-    });
-    expect(lines).toEqual(['api | ERROR TypeError: no', 'api |   at f (x.ts:1)', 'api |   caused by Error: no deeper']);
+    const stack = 'TypeError: no\n    at f (x.ts:1)\ncaused by Error: no deeper';
+    for (let time = 0; time < 2; time += 1) {
+      output.functionError('api', { errorType: 'TypeError', errorMessage: 'no', stack });
+    }
+    expect(lines).toEqual([
+      'api | ERROR TypeError: no',
+      'api |   at f (x.ts:1)',
+      'api |   caused by Error: no deeper',
+      'api | ERROR TypeError: no',
+    ]);
   });
 });
 

@@ -64,7 +64,11 @@ export function metricsFile(file: string): MetricsSink {
 
 export const noMetrics: MetricsSink = { write: () => {}, flush: () => {} };
 
+/** Kinds of errors remembered, so that one that comes on every tick shows its stack once. */
+const KNOWN_ERRORS_MAX = 200;
+
 export function createOutput(print: (line: string) => void, metrics: MetricsSink): Output {
+  const known = new Set<string>();
   return {
     functionLine(functionName, line) {
       const parsed = jsonLine(line);
@@ -76,7 +80,11 @@ export function createOutput(print: (line: string) => void, metrics: MetricsSink
         .split('\n')
         .filter((line) => line !== '' && !OWN_FRAMES.test(line))
         .slice(0, STACK_LINES_MAX);
-      print(`${functionName} | ERROR ${error.errorType}: ${error.errorMessage}`);
+      const headline = `${functionName} | ERROR ${error.errorType}: ${error.errorMessage}`;
+      print(headline);
+      if (known.has(headline)) return;
+      if (known.size >= KNOWN_ERRORS_MAX) known.clear();
+      known.add(headline);
       for (const line of stack) {
         if (!line.includes(error.errorMessage) || line.startsWith('caused by'))
           print(`${functionName} |   ${line.trim()}`);

@@ -1,0 +1,211 @@
+import { describe, expect, it } from 'vitest';
+import type { Assembly } from './assembly.ts';
+import { planLocalMode } from './plan.ts';
+import type { TemplateResource } from './template.ts';
+
+const arnOf = (id: string) => ({ 'Fn::GetAtt': [id, 'Arn'] });
+
+const RESOURCES: Record<string, TemplateResource> = {
+  Work: {
+    Type: 'AWS::SQS::Queue',
+    Properties: { VisibilityTimeout: 40, RedrivePolicy: { deadLetterTargetArn: arnOf('Dead'), maxReceiveCount: 3 } },
+  },
+  Dead: { Type: 'AWS::SQS::Queue' },
+  Fn: {
+    Type: 'AWS::Lambda::Function',
+    Properties: {
+      Code: { S3Key: 'code.zip' },
+      Timeout: 30,
+      MemorySize: 512,
+      LoggingConfig: { LogFormat: 'JSON', ApplicationLogLevel: 'WARN' },
+      Environment: {
+        Variables: { POWERTOOLS_SERVICE_NAME: 'monitor', TABLE: { Ref: 'Table' }, TOKENS: { Ref: 'StaticTokens' } },
+      },
+    },
+  },
+  Table: {
+    Type: 'AWS::DynamoDB::GlobalTable',
+    Properties: {
+      KeySchema: [{ AttributeName: 'pk', KeyType: 'HASH' }],
+      AttributeDefinitions: [{ AttributeName: 'pk', AttributeType: 'S' }],
+      GlobalSecondaryIndexes: [
+        {
+          IndexName: 'byNode',
+          KeySchema: [],
+          Projection: { ProjectionType: 'KEYS_ONLY' },
+          WriteProvisionedThroughputSettings: {},
+        },
+      ],
+      StreamSpecification: { StreamViewType: 'NEW_IMAGE' },
+      TimeToLiveSpecification: { AttributeName: 'ttl', Enabled: true },
+      Replicas: [{ Region: { Ref: 'AWS::Region' } }],
+    },
+  },
+  Stream: {
+    Type: 'AWS::Lambda::EventSourceMapping',
+    Properties: {
+      EventSourceArn: { 'Fn::GetAtt': ['Table', 'StreamArn'] },
+      FunctionName: { Ref: 'Fn' },
+      StartingPosition: 'LATEST',
+    },
+  },
+  Off: { Type: 'AWS::Lambda::EventSourceMapping', Properties: { Enabled: false, EventSourceArn: 'arn:anything' } },
+  Messages: {
+    Type: 'AWS::Lambda::EventSourceMapping',
+    Properties: { EventSourceArn: arnOf('Work'), FunctionName: arnOf('Fn'), ScalingConfig: { MaximumConcurrency: 2 } },
+  },
+  Hourly: {
+    Type: 'AWS::Scheduler::Schedule',
+    Properties: { ScheduleExpression: 'rate(1 hour)', Target: { Arn: arnOf('Fn'), Input: '{"a":1}' } },
+  },
+  Paused: { Type: 'AWS::Scheduler::Schedule', Properties: { State: 'DISABLED' } },
+};
+
+function plan(more: Record<string, TemplateResource> = {}) {
+  const assembly: Assembly = {
+    stackName: 'Test',
+    template: {
+      Parameters: { StaticTokens: { Type: 'String', Default: '[]' } },
+      Resources: { ...RESOURCES, ...more },
+    },
+    assetPath: (key) => (key === 'code.zip' ? '/assets/code' : undefined),
+  };
+  return planLocalMode(assembly, {
+    region: 'us-east-1',
+    accountId: '000000000000',
+    apiUrl: 'https://127.0.0.1:6443',
+    parameters: { StaticTokens: '[1]', Unknown: 'left out' },
+  });
+}
+
+describe('the plan of the local mode', () => {
+  it('reads functions with their environment', () => {
+    expect(plan().functions).toEqual([
+      {
+        logicalId: 'Fn',
+        name: 'monitor',
+        functionName: 'Test-Fn',
+        arn: 'arn:aws:lambda:us-east-1:000000000000:function:Test-Fn',
+        codePath: '/assets/code',
+        handler: 'index.handler',
+        timeoutSeconds: 30,
+        memoryMegabytes: 512,
+        environment: { POWERTOOLS_SERVICE_NAME: 'monitor', TABLE: 'Test-Table', TOKENS: '[1]' },
+        runtime: '',
+        logFormat: 'JSON',
+        logLevel: 'WARN',
+      },
+    ]);
+  });
+
+  it('reads a table in the form CreateTable takes, global tables included', () => {
+    expect(plan().tables).toMatchObject([
+      {
+        tableName: 'Test-Table',
+        timeToLiveAttribute: 'ttl',
+        definition: {
+          BillingMode: 'PAY_PER_REQUEST',
+          StreamSpecification: { StreamEnabled: true, StreamViewType: 'NEW_IMAGE' },
+          GlobalSecondaryIndexes: [{ IndexName: 'byNode', KeySchema: [], Projection: { ProjectionType: 'KEYS_ONLY' } }],
+        },
+      },
+    ]);
+  });
+
+  it('reads event sources with the defaults of the service, and leaves disabled ones out', () => {
+    const { streamSources, queueSources } = plan();
+    expect(streamSources).toMatchObject([
+      {
+        logicalId: 'Stream',
+        tableName: 'Test-Table',
+        functionId: 'Fn',
+        startingPosition: 'LATEST',
+        batchSize: 100,
+        maximumRetryAttempts: Number.POSITIVE_INFINITY,
+        maximumRecordAgeSeconds: Number.POSITIVE_INFINITY,
+        bisectBatchOnError: false,
+        reportBatchItemFailures: false,
+        failureQueueId: undefined,
+      },
+    ]);
+    expect(queueSources).toMatchObject([
+      { logicalId: 'Messages', queueId: 'Work', functionId: 'Fn', batchSize: 10, concurrencyMax: 2 },
+    ]);
+  });
+
+  it('reads queues and schedules', () => {
+    const { queues, schedules } = plan();
+    expect(queues).toMatchObject([
+      { logicalId: 'Work', visibilityTimeoutSeconds: 40, redrive: { deadLetterQueueId: 'Dead', maxReceiveCount: 3 } },
+      { logicalId: 'Dead', visibilityTimeoutSeconds: 30, retentionSeconds: 345_600, redrive: undefined },
+    ]);
+    expect(schedules).toEqual([
+      {
+        logicalId: 'Hourly',
+        expression: 'rate(1 hour)',
+        target: { kind: 'function', functionId: 'Fn' },
+        input: '{"a":1}',
+      },
+    ]);
+  });
+
+  const route = (properties: object): TemplateResource => ({
+    Type: 'AWS::ApiGatewayV2::Route',
+    Properties: { ...properties },
+  });
+  const api: TemplateResource = { Type: 'AWS::ApiGatewayV2::Api' };
+  const proxy: TemplateResource = {
+    Type: 'AWS::ApiGatewayV2::Integration',
+    Properties: {
+      IntegrationType: 'AWS_PROXY',
+      PayloadFormatVersion: '2.0',
+      TimeoutInMillis: 10_000,
+      IntegrationUri: {
+        'Fn::Join': [
+          '',
+          ['arn:aws:apigateway:us-east-1:lambda:path/2015-03-31/functions/', arnOf('Fn'), '/invocations'],
+        ],
+      },
+    },
+  };
+
+  it('reads routes through their integration', () => {
+    const Route = route({ RouteKey: 'GET /', Target: 'integrations/Proxy' });
+    expect(plan({ Api: api, Proxy: proxy, Route }).api).toEqual({
+      apiId: 'Api',
+      routes: [{ routeKey: 'GET /', functionId: 'Fn', timeoutMs: 10_000 }],
+    });
+  });
+
+  it.each<[string, Record<string, TemplateResource>, RegExp]>([
+    ['a FIFO queue', { F: { Type: 'AWS::SQS::Queue', Properties: { FifoQueue: true } } }, /F: FIFO/],
+    [
+      'code that is no asset',
+      { F: { Type: 'AWS::Lambda::Function', Properties: { Code: { ZipFile: '' } } } },
+      /F: its code/,
+    ],
+    ['a second API', { Api: api, Other: api }, /Other: local mode serves one/],
+    [
+      'an authorizer',
+      {
+        Api: api,
+        Proxy: proxy,
+        R: route({ RouteKey: 'GET /', Target: 'integrations/Proxy', AuthorizationType: 'JWT' }),
+      },
+      /R: authorizer JWT/,
+    ],
+    ['a route to nowhere', { Api: api, R: route({ RouteKey: 'GET /', Target: 'integrations/None' }) }, /R: its target/],
+    [
+      'a source for a foreign function',
+      {
+        S: {
+          Type: 'AWS::Lambda::EventSourceMapping',
+          Properties: { EventSourceArn: arnOf('Work'), FunctionName: 'other' },
+        },
+      },
+      /S: other names no/,
+    ],
+  ])('refuses %s, naming the resource', (_name, more, message) => {
+    expect(() => plan(more)).toThrow(message);
+  });
+});
