@@ -1,5 +1,5 @@
-import { clientOptionsFrom, dynamoDbClient } from '../../shared/adapters/dynamodb/client.ts';
-import { dynamoDbUpdater } from '../../shared/adapters/dynamodb/update-item.ts';
+import { clientOptionsFrom } from '../../shared/adapters/dynamodb/client.ts';
+import { leanUpdater } from '../../shared/adapters/dynamodb/lean-updater.ts';
 import { systemClock, systemRandom } from '../../shared/adapters/system/clock.ts';
 import { staticTokenAuthenticator } from '../../shared/adapters/tokens/static-tokens.ts';
 import { serveHeartbeat } from '../../shared/app/renew-lease.ts';
@@ -11,9 +11,10 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export function composeHeartbeat(environment: Environment) {
   const config = loadHeartbeatConfig(environment);
   return serveHeartbeat({
-    items: dynamoDbUpdater({
-      client: dynamoDbClient(clientOptionsFrom(environment)),
+    items: leanUpdater({
+      connection: clientOptionsFrom(environment),
       tables: { health: config.tables.health },
+      nowMs: systemClock.nowMs,
       random: systemRandom.fraction,
     }),
     authenticator: staticTokenAuthenticator(config.staticTokens),

@@ -23,15 +23,6 @@ export const LOG_RETENTION_SECONDS = 3_600;
 /** resourceVersions a millisecond: they are milliseconds and a counter of three digits. */
 export const RESOURCE_VERSIONS_PER_MS = 1_000;
 
-/**
- * Shards of a resource in the objects table. A commit writes its shard's head, one item, which takes 500 transactional
- * writes a second; a watch that has news reads every head and log. Changing a number moves keys: only on an empty table.
- */
-export function objectShardsOf(resource: string): number {
-  return OBJECT_SHARDS[resource] ?? 1;
-}
-const OBJECT_SHARDS: Readonly<Record<string, number>> = { nodes: 4, pods: 8, events: 4 };
-
 /** FNV-1a, 32 bits, over UTF-16 code units: spreads names over shards. Changing it moves every key. */
 export function shardOf(name: string, shards: number): number {
   let hash = 0x811c9dc5;
