@@ -123,7 +123,7 @@ export interface ObjectStore {
 export interface ObjectStoreOptions {
   readonly items: ItemStore;
   readonly clock: Clock;
-  /** Shards of a resource (layout.ts, objectShardsOf). */
+  /** Shards of a resource (the descriptor says how many). */
   readonly shardsOf: (resource: string) => number;
   /** Fields that a field selector may name, with their values; metadata.name and namespace need not be among them. */
   readonly selectableFields?: (resource: string, object: KubeObject) => Readonly<Record<string, string>>;
