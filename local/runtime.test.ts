@@ -31,6 +31,7 @@ export const handler = async (event) => {
   if (path === '/fail') throw new Error('broken on purpose');
   if (path === '/hang') return new Promise(() => {});
   if (path === '/tokens') return answer(200, process.env.STATIC_TOKENS);
+  if (path === '/watch') return { statusCode: 307, headers: { location: process.env.WATCH_URL }, body: '' };
   if (path === '/bytes') return { statusCode: 200, body: 'AAEC', isBase64Encoded: true, headers: { 'Content-Type': 'application/octet-stream' } };
   if (path === '/self') return answer(200, (await fetch(process.env.API_URL + '/echo')).status);
   if (path === '/items') {
@@ -63,6 +64,21 @@ export const handler = async ({ Records: [{ body }] }) => {
   return { batchItemFailures: [] };
 };`,
 };
+
+HANDLERS['watch'] = `
+export const handler = awslambda.streamifyResponse(async (event, responseStream) => {
+  const { queryStringParameters: query = {}, rawPath } = event;
+  if (query.fail === 'before') throw new Error('before the head');
+  const stream = awslambda.HttpResponseStream.from(responseStream, { statusCode: 200, headers: { 'content-type': 'application/json' } });
+  stream.write('');
+  for (let index = 0; index < Number(query.events); index += 1) {
+    stream.write(JSON.stringify({ index, rawPath }) + '\\n');
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  if (query.fail === 'after') throw new Error('after the head');
+  if (query.hold) await new Promise(() => {});
+  stream.end();
+});`;
 
 const table = (stream: boolean) => ({
   Type: 'AWS::DynamoDB::Table',
@@ -114,7 +130,17 @@ const TEMPLATE = {
       NOTES_TABLE: { Ref: 'Notes' },
       STATIC_TOKENS: { Ref: 'StaticTokens' },
       API_URL: { 'Fn::GetAtt': ['Api', 'ApiEndpoint'] },
+      WATCH_URL: { 'Fn::GetAtt': ['WatchUrl', 'FunctionUrl'] },
     }),
+    WatchFunction: fn('watch', {}),
+    WatchUrl: {
+      Type: 'AWS::Lambda::Url',
+      Properties: {
+        AuthType: 'NONE',
+        InvokeMode: 'RESPONSE_STREAM',
+        TargetFunctionArn: { 'Fn::GetAtt': ['WatchFunction', 'Arn'] },
+      },
+    },
     BeatFunction: fn('beat', { BEATS_TABLE: { Ref: 'Beats' } }),
     ChangesFunction: fn('changes', { NOTES_TABLE: { Ref: 'Notes' } }),
     TickFunction: fn('tick', { NOTES_TABLE: { Ref: 'Notes' } }),
@@ -235,6 +261,7 @@ function caller(system: LocalSystem) {
         { method, ca: system.caPem, headers: options.headers ?? {}, agent: false },
         (response) => {
           const chunks: Buffer[] = [];
+          response.on('error', reject);
           response.on('data', (chunk: Buffer) => chunks.push(chunk));
           response.on('end', () => {
             const body = Buffer.concat(chunks);
@@ -315,6 +342,48 @@ describe('the local mode', () => {
   it('lets functions reach the API under its public name', async () => {
     const { call } = await aSystem({ controllers: false });
     expect((await call('GET', '/self')).json()).toBe(200);
+  });
+
+  it('streams the response of a function that has a URL of its own, as it is written', async () => {
+    const { system, call } = await aSystem({ controllers: false });
+    const base = String((await call('GET', '/watch')).headers['location']);
+    expect(base).toMatch(/^https:\/\/127\.0\.0\.1:\d+\/$/);
+    const url = caller({ ...system, url: base.slice(0, -1) });
+    const whole = await url('GET', '/a%20b?events=3');
+    expect([whole.status, whole.headers['content-type'], whole.headers['content-length']]).toEqual([
+      200,
+      'application/json',
+      undefined,
+    ]);
+    expect(
+      whole.body
+        .toString()
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line)),
+    ).toEqual([0, 1, 2].map((index) => ({ index, rawPath: '/a%20b' })));
+    expect((await url('GET', '/?fail=before')).status).toBe(502);
+    await expect(url('GET', '/?events=1&fail=after')).rejects.toThrow();
+    // The function's own timeout of 2 s ends a held stream; its environment is replaced.
+    await expect(url('GET', '/?events=1&hold=1')).rejects.toThrow();
+    expect((await url('GET', '/?events=1')).status).toBe(200);
+    expect((await system.counters()).functions['watch']).toMatchObject({ invocations: 5, errors: 2, timeouts: 1 });
+  });
+
+  it('ends the environment of a stream whose reader went away', async () => {
+    const { system, call } = await aSystem({ controllers: false });
+    const base = String((await call('GET', '/watch')).headers['location']);
+    await new Promise<void>((resolve, reject) => {
+      const sent = request(`${base}?hold=1`, { ca: system.caPem, agent: false }, () => {
+        sent.destroy();
+        resolve();
+      });
+      sent.on('error', reject);
+      sent.end();
+    });
+    const watch = async () => (await system.counters()).functions['watch'];
+    await expect.poll(async () => (await watch())?.environments).toBe(0);
+    expect(await watch()).toMatchObject({ invocations: 1, timeouts: 0, errors: 0 });
   });
 
   it('gives the functions hashes of the tokens, and the tokens to their owner only', async () => {

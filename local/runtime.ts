@@ -4,12 +4,12 @@ import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { openCredentials, openDataDirectory, writeKubeconfig } from './access/data-directory.ts';
 import { readAssembly } from './assembly/assembly.ts';
-import { type FunctionPlan, type LocalPlan, planLocalMode } from './assembly/plan.ts';
+import { type FunctionPlan, functionUrlIds, type LocalPlan, planLocalMode } from './assembly/plan.ts';
 import { synthesise } from './assembly/synthesise.ts';
 import { connectEngine, type Engine, engineBinary, startEngine } from './engine/engine.ts';
 import { createTables } from './engine/tables.ts';
 import { type FunctionCounters, functionVariables, LocalFunction } from './functions/local-function.ts';
-import { type HttpCounters, openHttpFront } from './http/server.ts';
+import { type HttpCounters, type HttpFront, openHttpFront } from './http/server.ts';
 import { createOutput, metricsFile, noMetrics, type Output } from './output.ts';
 import { LocalQueue } from './queues/queue.ts';
 import { type QueueSource, startQueueSource } from './queues/queue-source.ts';
@@ -104,6 +104,8 @@ const TOKENS_PARAMETER = 'StaticTokens';
 const NO_SERVICE_ENDPOINT = 'http://127.0.0.1:9';
 const DRAIN_MS = 3_000;
 const ROUTE_ENVIRONMENTS_MAX = 2;
+/** A held watch keeps an environment to itself. */
+const URL_ENVIRONMENTS_MAX = 16;
 
 /** @throws StartError for what the user can put right */
 export async function startLocal(options: LocalOptions = {}): Promise<LocalSystem> {
@@ -128,10 +130,18 @@ export async function startLocal(options: LocalOptions = {}): Promise<LocalSyste
     timings.mark('listen');
 
     const assemblyDirectory = options.assemblyDirectory ?? (await synthesiseProject(options, timings));
-    const plan = planLocalMode(readAssembly(assemblyDirectory), {
+    const assembly = readAssembly(assemblyDirectory);
+    const urlFronts = new Map<string, HttpFront>();
+    for (const id of functionUrlIds(assembly.template)) {
+      const urlFront = await openHttpFront({ port: 0, ...credentials.server });
+      undo.push(() => urlFront.kill());
+      urlFronts.set(id, urlFront);
+    }
+    const plan = planLocalMode(assembly, {
       region: REGION,
       accountId: ACCOUNT,
       apiUrl: url,
+      functionUrls: Object.fromEntries([...urlFronts].map(([id, { port }]) => [id, `https://127.0.0.1:${port}/`])),
       parameters: { [TOKENS_PARAMETER]: staticTokens(credentials), ...options.parameters },
     });
     if (plan.api === undefined) throw new StartError('the template has no HTTP API to serve');
@@ -153,6 +163,9 @@ export async function startLocal(options: LocalOptions = {}): Promise<LocalSyste
     const routed = new Set(plan.api.routes.map((route) => route.functionId));
     await Promise.all([...routed].map((id) => functionOf(id).warm()));
     front.serve({ api: plan.api, accountId: ACCOUNT, functionOf, nowMs });
+    for (const { logicalId, functionId } of plan.functionUrls) {
+      urlFronts.get(logicalId)?.serveFunction({ accountId: ACCOUNT, fn: functionOf(functionId), nowMs });
+    }
     const kubeconfigPath = data.file('kubeconfig');
     writeKubeconfig(kubeconfigPath, { url, caPem, token: credentials.adminToken });
     timings.mark('functions');
@@ -166,6 +179,7 @@ export async function startLocal(options: LocalOptions = {}): Promise<LocalSyste
         ...background.queueSources.map((source) => source.stop()),
         ...background.streamSources.map((source) => source.stop()),
         front.stop(),
+        ...[...urlFronts.values()].map((urlFront) => urlFront.stop()),
       ]);
       await withinMs(drained, DRAIN_MS);
       positions.flush();
@@ -175,7 +189,7 @@ export async function startLocal(options: LocalOptions = {}): Promise<LocalSyste
     const kill = async () => {
       background.scheduler.stop();
       engine.kill();
-      front.kill();
+      for (const listener of [front, ...urlFronts.values()]) listener.kill();
       // From here on nothing can be written; what is left is freeing memory.
       await undo.run();
     };
@@ -234,9 +248,14 @@ function createFunctions(
   { engine, caPem, output, options }: { engine: Engine; caPem: string; output: Output; options: LocalOptions },
 ): ReadonlyMap<string, LocalFunction> {
   const routed = new Set(plan.api?.routes.map((route) => route.functionId));
+  const streaming = new Set(plan.functionUrls.map((url) => url.functionId));
   const functions = new Map<string, LocalFunction>();
   for (const fn of plan.functions) {
-    const environmentsMax = routed.has(fn.logicalId) ? (options.routeEnvironmentsMax ?? ROUTE_ENVIRONMENTS_MAX) : 1;
+    const environmentsMax = streaming.has(fn.logicalId)
+      ? URL_ENVIRONMENTS_MAX
+      : routed.has(fn.logicalId)
+        ? (options.routeEnvironmentsMax ?? ROUTE_ENVIRONMENTS_MAX)
+        : 1;
     const variables = functionVariables(fn, {
       region: REGION,
       dynamodbEndpoint: engine.endpoint,

@@ -10,6 +10,7 @@ export interface LocalPlan {
   readonly tables: readonly TablePlan[];
   readonly functions: readonly FunctionPlan[];
   readonly api: ApiPlan | undefined;
+  readonly functionUrls: readonly FunctionUrlPlan[];
   readonly queues: readonly QueuePlan[];
   readonly streamSources: readonly StreamSourcePlan[];
   readonly queueSources: readonly QueueSourcePlan[];
@@ -45,6 +46,11 @@ export interface FunctionPlan {
 export interface ApiPlan {
   readonly apiId: string;
   readonly routes: readonly { readonly routeKey: string; readonly functionId: string; readonly timeoutMs: number }[];
+}
+
+export interface FunctionUrlPlan {
+  readonly logicalId: string;
+  readonly functionId: string;
 }
 
 export interface QueuePlan {
@@ -102,8 +108,17 @@ export interface PlanOptions {
   readonly accountId: string;
   /** Base URL of the API, what `ApiEndpoint` becomes. */
   readonly apiUrl: string;
+  /** `https://host:port/` of each function URL, by its logical id. */
+  readonly functionUrls?: Readonly<Record<string, string>>;
   /** Values for template parameters; names the template does not have are left out. */
   readonly parameters: Readonly<Record<string, string>>;
+}
+
+const FUNCTION_URL_TYPE = 'AWS::Lambda::Url';
+
+/** Logical ids of the function URLs: each needs a port of its own before the plan can name it. */
+export function functionUrlIds(template: Template): string[] {
+  return Object.keys(template.Resources).filter((id) => template.Resources[id]?.Type === FUNCTION_URL_TYPE);
 }
 
 /** Service defaults where a template is silent. */
@@ -160,6 +175,9 @@ export function planLocalMode(assembly: Assembly, options: PlanOptions): LocalPl
     ),
     functions: reader.resourcesOf('AWS::Lambda::Function').map((entry) => planFunction(entry, names, assembly)),
     api: planApi(reader, functionByArn),
+    functionUrls: reader
+      .resourcesOf(FUNCTION_URL_TYPE)
+      .map((url) => planFunctionUrl(url, (arn) => functionByArn(arn, url.logicalId))),
     queues: reader.resourcesOf('AWS::SQS::Queue').map((queue) => planQueue(queue, names, queueByArn)),
     streamSources: sources.filter(isStreamSource).map((source) => planStreamSource(source, functionByArn, queueByArn)),
     queueSources: sources
@@ -257,6 +275,8 @@ function physicalNames(stackName: string, options: PlanOptions): PhysicalNames {
         return arn('logs', `log-group:${called}:*`);
       case 'AWS::ApiGatewayV2::Api.ApiEndpoint':
         return options.apiUrl;
+      case 'AWS::Lambda::Url.FunctionUrl':
+        return options.functionUrls?.[logicalId];
       case 'AWS::ApiGatewayV2::Api.ApiId':
         return logicalId;
       default:
@@ -361,6 +381,16 @@ function planApi(reader: TemplateReader, functionByArn: ByArn): ApiPlan | undefi
     return { routeKey: text(properties['RouteKey']) ?? '', ...integration };
   });
   return { apiId: api.logicalId, routes };
+}
+
+function planFunctionUrl(
+  { logicalId, properties }: ReadResource,
+  functionByArn: (arn: string) => string,
+): FunctionUrlPlan {
+  if (properties['AuthType'] !== 'NONE') {
+    throw new StartError(`template: ${logicalId}: a function URL with IAM authorization is not supported here`);
+  }
+  return { logicalId, functionId: functionByArn(text(properties['TargetFunctionArn']) ?? '') };
 }
 
 /** A function's ARN, bare or inside `arn:…:apigateway:…/functions/<arn>/invocations`. */

@@ -1,6 +1,13 @@
 import type { Readable } from 'node:stream';
 import { Worker } from 'node:worker_threads';
-import type { FunctionError, InvokeMessage, WorkerMessage, WorkerSetup } from './protocol.ts';
+import type {
+  ChunkTakenMessage,
+  FunctionError,
+  InvokeMessage,
+  StreamHead,
+  WorkerMessage,
+  WorkerSetup,
+} from './protocol.ts';
 
 export interface EnvironmentSetup extends WorkerSetup {
   readonly variables: Readonly<Record<string, string>>;
@@ -11,7 +18,18 @@ export interface EnvironmentSetup extends WorkerSetup {
 export type RunOutcome =
   | { readonly kind: 'returned'; readonly payload: string }
   | { readonly kind: 'failed'; readonly error: FunctionError }
-  | { readonly kind: 'timedOut' };
+  | { readonly kind: 'timedOut' }
+  /** The receiver of a streamed response went away. */
+  | { readonly kind: 'abandoned' };
+
+/** Takes a streamed response. */
+export interface StreamReceiver {
+  head(head: StreamHead): void;
+  /** Settles when the next chunk may come. */
+  chunk(chunk: Uint8Array): Promise<void>;
+  /** The receiver is gone. */
+  readonly gone: AbortSignal;
+}
 
 /** Lambda allows 10 s to load a function. */
 const INIT_TIMEOUT_MS = 10_000;
@@ -22,7 +40,9 @@ const INIT_TIMEOUT_MS = 10_000;
  */
 export class Environment {
   #worker: Worker;
-  #pending: { readonly requestId: string; settle(outcome: RunOutcome): void } | undefined;
+  #pending:
+    | { readonly requestId: string; readonly receiver: StreamReceiver | undefined; settle(outcome: RunOutcome): void }
+    | undefined;
   #deathReason: FunctionError | undefined;
   readonly ready: Promise<void>;
 
@@ -54,8 +74,11 @@ export class Environment {
     return this.#deathReason !== undefined;
   }
 
-  /** Runs one event; never two at once. */
-  async run(message: Omit<InvokeMessage, 'kind'>): Promise<RunOutcome> {
+  /**
+   * Runs one event; never two at once. When the receiver of a stream goes away the environment is ended: in AWS such a
+   * handler would run on, unseen, to its timeout.
+   */
+  async run(message: Omit<InvokeMessage, 'kind'>, receiver?: StreamReceiver): Promise<RunOutcome> {
     try {
       await this.ready;
     } catch (error) {
@@ -64,17 +87,21 @@ export class Environment {
     if (this.#pending !== undefined) throw new Error('an execution environment runs one event at a time');
     if (this.#deathReason !== undefined) return { kind: 'failed', error: this.#deathReason };
     return await new Promise<RunOutcome>((resolve) => {
-      const timer = setTimeout(() => {
-        this.#deathReason = { errorType: 'Sandbox.Timedout', errorMessage: 'timed out', stack: '' };
-        settle({ kind: 'timedOut' });
+      const end = (outcome: RunOutcome) => {
+        this.#deathReason = { errorType: 'Sandbox.Ended', errorMessage: outcome.kind, stack: '' };
+        settle(outcome);
         void this.#worker.terminate();
-      }, message.deadlineMs - Date.now());
+      };
+      const abandon = () => end({ kind: 'abandoned' });
+      const timer = setTimeout(() => end({ kind: 'timedOut' }), message.deadlineMs - Date.now());
       const settle = (outcome: RunOutcome) => {
         clearTimeout(timer);
+        receiver?.gone.removeEventListener('abort', abandon);
         this.#pending = undefined;
         resolve(outcome);
       };
-      this.#pending = { requestId: message.requestId, settle };
+      this.#pending = { requestId: message.requestId, receiver, settle };
+      receiver?.gone.addEventListener('abort', abandon);
       this.#worker.postMessage({ kind: 'invoke', ...message } satisfies InvokeMessage);
     });
   }
@@ -118,10 +145,27 @@ export class Environment {
   }
 
   #answered(message: WorkerMessage): void {
-    if (message.kind !== 'result' && message.kind !== 'failed') return;
-    if (this.#pending?.requestId !== message.requestId) return;
-    if (message.kind === 'result') this.#pending.settle({ kind: 'returned', payload: message.payload });
-    else this.#pending.settle({ kind: 'failed', error: message.error });
+    if (message.kind === 'ready' || message.kind === 'initFailed') return;
+    const pending = this.#pending;
+    if (pending?.requestId !== message.requestId) return;
+    switch (message.kind) {
+      case 'result':
+        pending.settle({ kind: 'returned', payload: message.payload });
+        return;
+      case 'failed':
+        pending.settle({ kind: 'failed', error: message.error });
+        return;
+      case 'streamHead':
+        pending.receiver?.head(message.head);
+        return;
+      case 'streamChunk':
+        void this.#passOn(message.chunk, pending.receiver);
+    }
+  }
+
+  async #passOn(chunk: Uint8Array, receiver: StreamReceiver | undefined): Promise<void> {
+    await receiver?.chunk(chunk);
+    this.#worker.postMessage({ kind: 'chunkTaken' } satisfies ChunkTakenMessage);
   }
 
   #died(error: FunctionError): void {

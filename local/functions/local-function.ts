@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { FunctionPlan } from '../assembly/plan.ts';
-import { Environment, type EnvironmentSetup } from './environment.ts';
+import { Environment, type EnvironmentSetup, type StreamReceiver } from './environment.ts';
 import type { FunctionError } from './protocol.ts';
 
 export type InvocationOutcome =
@@ -9,6 +9,8 @@ export type InvocationOutcome =
   /** The handler threw, its process ended, or it could not be loaded. */
   | { readonly kind: 'failed'; readonly error: FunctionError }
   | { readonly kind: 'timedOut' }
+  /** The receiver of a streamed response went away. */
+  | { readonly kind: 'abandoned' }
   /** More events wait than can be kept, or the local mode is stopping. */
   | { readonly kind: 'throttled' };
 
@@ -67,8 +69,11 @@ export class LocalFunction {
     }
   }
 
-  /** One event through one environment. Never throws: what went wrong is the outcome, reported through onError too. */
-  async invoke(event: unknown): Promise<InvocationOutcome> {
+  /**
+   * One event through one environment. Never throws: what went wrong is the outcome, reported through onError too.
+   * A handler that streams writes to the receiver; without one its response is lost.
+   */
+  async invoke(event: unknown, receiver?: StreamReceiver): Promise<InvocationOutcome> {
     const environment = await this.#acquire();
     if (environment === undefined) {
       this.counters.throttles += 1;
@@ -77,11 +82,12 @@ export class LocalFunction {
     this.counters.invocations += 1;
     const { timeoutSeconds } = this.plan;
     await environment.ready.catch(() => {});
-    const outcome = await environment.run({
+    const message = {
       requestId: randomUUID(),
       deadlineMs: Date.now() + timeoutSeconds * 1_000,
       event: JSON.stringify(event),
-    });
+    };
+    const outcome = await environment.run(message, receiver);
     this.#release(environment);
     if (outcome.kind === 'failed') {
       this.counters.errors += 1;

@@ -18,9 +18,23 @@ export interface InvokeMessage {
   readonly event: string;
 }
 
+/** The part of a streamed response that has been written went out; the next may come. */
+export interface ChunkTakenMessage {
+  readonly kind: 'chunkTaken';
+}
+
+/** What `HttpResponseStream.from` takes: the head of a streamed HTTP response. */
+export interface StreamHead {
+  readonly statusCode?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly cookies?: readonly string[];
+}
+
 export type WorkerMessage =
   | { readonly kind: 'ready' }
   | { readonly kind: 'initFailed'; readonly error: FunctionError }
+  | { readonly kind: 'streamHead'; readonly requestId: string; readonly head: StreamHead }
+  | { readonly kind: 'streamChunk'; readonly requestId: string; readonly chunk: Uint8Array }
   | { readonly kind: 'result'; readonly requestId: string; readonly payload: string }
   | { readonly kind: 'failed'; readonly requestId: string; readonly error: FunctionError };
 

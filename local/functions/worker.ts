@@ -4,23 +4,77 @@
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { Writable } from 'node:stream';
+import { finished } from 'node:stream/promises';
 import { setDefaultCACertificates } from 'node:tls';
 import { pathToFileURL } from 'node:url';
 import { parentPort, workerData } from 'node:worker_threads';
-import type { FunctionError, InvokeMessage, WorkerMessage, WorkerSetup } from './protocol.ts';
+import type {
+  ChunkTakenMessage,
+  FunctionError,
+  InvokeMessage,
+  StreamHead,
+  WorkerMessage,
+  WorkerSetup,
+} from './protocol.ts';
 
-type Handler = (event: unknown, context: object) => unknown;
+type BufferedHandler = (event: unknown, context: object) => unknown;
+type StreamingHandler = (event: unknown, stream: ResponseStream, context: object) => unknown;
+type Handler = (BufferedHandler | StreamingHandler) & { readonly [STREAMING]?: true };
 
+const STREAMING = Symbol('streaming');
 const setup = workerData as WorkerSetup;
 const port = parentPort!;
 const send = (message: WorkerMessage) => port.postMessage(message);
 
-/** `awslambda.streamifyResponse` marks a handler that writes a response stream; such events do not come here yet. */
-const STREAMING = Symbol.for('nodekeeper.local.streaming');
+/** The response of a streaming handler: each write goes out by itself, and waits until the one before has gone. */
+class ResponseStream extends Writable {
+  #requestId: string;
+  #head: StreamHead | undefined = { headers: { 'content-type': 'application/octet-stream' } };
+
+  constructor(requestId: string) {
+    super();
+    this.#requestId = requestId;
+  }
+
+  setHead(head: StreamHead): void {
+    this.#head = head;
+  }
+
+  setContentType(type: string): void {
+    this.#head = { headers: { 'content-type': type } };
+  }
+
+  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
+    this.#sendHead();
+    chunkTaken = done;
+    send({ kind: 'streamChunk', requestId: this.#requestId, chunk: new Uint8Array(chunk) });
+  }
+
+  override _final(done: () => void): void {
+    this.#sendHead();
+    done();
+  }
+
+  /** Before the first byte, as the runtime does: until a handler writes, the client sees nothing. */
+  #sendHead(): void {
+    if (this.#head !== undefined) send({ kind: 'streamHead', requestId: this.#requestId, head: this.#head });
+    this.#head = undefined;
+  }
+}
+
+let chunkTaken: (() => void) | undefined;
+
+/** What the Lambda runtime offers to handlers that stream their response. */
 Object.assign(globalThis, {
   awslambda: {
-    streamifyResponse: (handler: Handler) => Object.assign(handler, { [STREAMING]: true }),
-    HttpResponseStream: { from: (stream: unknown) => stream },
+    streamifyResponse: (handler: StreamingHandler) => Object.assign(handler, { [STREAMING]: true }),
+    HttpResponseStream: {
+      from: (stream: ResponseStream, head: StreamHead) => {
+        stream.setHead(head);
+        return stream;
+      },
+    },
   },
 });
 
@@ -28,7 +82,10 @@ if (setup.caPem !== undefined) setDefaultCACertificates([setup.caPem]);
 
 try {
   const handler = await loadHandler();
-  port.on('message', (message: InvokeMessage) => void run(handler, message));
+  port.on('message', (message: InvokeMessage | ChunkTakenMessage) => {
+    if (message.kind === 'invoke') void run(handler, message);
+    else chunkTaken?.();
+  });
   send({ kind: 'ready' });
 } catch (error) {
   send({ kind: 'initFailed', error: describe(error) });
@@ -58,11 +115,28 @@ async function run(handler: Handler, { requestId, deadlineMs, event }: InvokeMes
     getRemainingTimeInMillis: () => Math.max(0, deadlineMs - Date.now()),
   };
   try {
-    const returned = await handler(JSON.parse(event), context);
+    if (handler[STREAMING] === true) {
+      await runStreaming(handler as StreamingHandler, JSON.parse(event), context, requestId);
+      send({ kind: 'result', requestId, payload: 'null' });
+      return;
+    }
+    const returned = await (handler as BufferedHandler)(JSON.parse(event), context);
     send({ kind: 'result', requestId, payload: JSON.stringify(returned) ?? 'null' });
   } catch (error) {
     send({ kind: 'failed', requestId, error: describe(error) });
   }
+}
+
+/** Over when the handler has returned and the stream has ended, whichever is later. */
+async function runStreaming(
+  handler: StreamingHandler,
+  event: unknown,
+  context: object,
+  requestId: string,
+): Promise<void> {
+  const stream = new ResponseStream(requestId);
+  const ended = finished(stream);
+  await Promise.all([handler(event, stream, context), ended]);
 }
 
 function describe(error: unknown): FunctionError {

@@ -23,6 +23,8 @@ export interface GatewayContext {
   readonly apiId: string;
   readonly domainName: string;
   readonly nowMs: number;
+  /** Function URLs leave the path as it was sent. */
+  readonly pathEncoded?: boolean;
 }
 
 export interface GatewayEvent {
@@ -62,7 +64,8 @@ function decodePath(encoded: string): string {
 }
 
 export function gatewayEvent(request: GatewayRequest, context: GatewayContext): GatewayEvent {
-  const { path, query } = splitTarget(request.target);
+  const { path: decodedPath, query } = splitTarget(request.target);
+  const path = context.pathEncoded === true ? (request.target.split('?')[0] ?? '') : decodedPath;
   const { headers, cookies } = collectHeaders(request.rawHeaders);
   headers['x-forwarded-for'] = [headers['x-forwarded-for'], request.sourceIp].filter(Boolean).join(', ');
   headers['x-forwarded-proto'] = 'https';

@@ -1,16 +1,23 @@
 import { randomUUID } from 'node:crypto';
+import { ServerResponse } from 'node:http';
 import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
 import type { ApiPlan } from '../assembly/plan.ts';
 import type { LocalFunction } from '../functions/local-function.ts';
 import { StartError } from '../start-error.ts';
-import { gatewayEvent, splitTarget } from './gateway-event.ts';
+import { type GatewayRequest, gatewayEvent, splitTarget } from './gateway-event.ts';
 import { type GatewayResponse, gatewayMessage, gatewayResponse } from './gateway-response.ts';
 import { compileRoutes } from './routes.ts';
 
-export interface GatewayTarget {
+interface GatewayTarget {
   readonly fn: LocalFunction;
   readonly timeoutMs: number;
+}
+
+export interface FunctionUrlOptions {
+  readonly accountId: string;
+  readonly fn: LocalFunction;
+  nowMs(): number;
 }
 
 export interface GatewayOptions {
@@ -29,8 +36,10 @@ export interface HttpCounters {
 export interface HttpFront {
   readonly port: number;
   readonly counters: HttpCounters;
-  /** Requests wait until this has been called. */
+  /** Serves an HTTP API. Requests wait until this or the next has been called. */
   serve(options: GatewayOptions): void;
+  /** Serves one function under its own URL, responses streamed if it streams. */
+  serveFunction(options: FunctionUrlOptions): void;
   /** Ends idle connections at once, others after a grace. */
   stop(): Promise<void>;
   /** Cuts every connection. */
@@ -43,7 +52,12 @@ const EVENT_BYTES_MAX = 6 * 1024 * 1024;
 const HEADER_BYTES_MAX = 10_240;
 const STOP_GRACE_MS = 1_000;
 
-type Handle = (request: Http2ServerRequest, body: Buffer) => Promise<GatewayResponse>;
+/** Answers with what to send, or undefined when it has been sent. */
+type Handle = (
+  request: Http2ServerRequest,
+  body: Buffer,
+  response: Http2ServerResponse,
+) => Promise<GatewayResponse | undefined>;
 
 /**
  * The listener: TLS on loopback, HTTP/2 or HTTP/1.1 as the client likes, bound before anything else is started so that a
@@ -82,16 +96,18 @@ export async function openHttpFront(options: {
 
   async function answer(request: Http2ServerRequest, response: Http2ServerResponse): Promise<void> {
     counters.requests += 1;
-    let answered: GatewayResponse;
+    let answered: GatewayResponse | undefined;
     try {
       const body = await readBody(request);
       const handle = await served;
-      answered = body === 'tooLarge' ? gatewayMessage(413, 'Request Entity Too Large') : await handle(request, body);
+      answered =
+        body === 'tooLarge' ? gatewayMessage(413, 'Request Entity Too Large') : await handle(request, body, response);
     } catch (error) {
       if (request.destroyed || response.writableEnded) return;
       console.error('local gateway:', error);
       answered = gatewayMessage(500, 'Internal Server Error');
     }
+    if (answered === undefined) return;
     if (answered.statusCode >= 500) counters.serverErrors += 1;
     if (response.destroyed) return;
     response.statusCode = answered.statusCode;
@@ -121,6 +137,7 @@ export async function openHttpFront(options: {
     port,
     counters,
     serve: (gateway) => open(gatewayHandler(gateway, `127.0.0.1:${port}`)),
+    serveFunction: (target) => open(functionUrlHandler(target, `127.0.0.1:${port}`)),
     async stop() {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       const timer = setTimeout(closeAll, sockets.size === 0 ? 0 : STOP_GRACE_MS);
@@ -159,29 +176,102 @@ function gatewayHandler(options: GatewayOptions, domainName: string): Handle {
     const match = find(method, splitTarget(target).path);
     if (match === undefined) return gatewayMessage(404, 'Not Found');
     const requestId = randomUUID();
-    const event = gatewayEvent(
-      {
-        method,
-        target,
-        rawHeaders,
-        body,
-        sourceIp: request.socket.remoteAddress ?? '127.0.0.1',
-        protocol: `HTTP/${request.httpVersion}`,
-      },
-      {
-        routeKey: match.route.routeKey,
-        ...(match.pathParameters === undefined ? {} : { pathParameters: match.pathParameters }),
-        requestId,
-        accountId: options.accountId,
-        apiId: options.api.apiId,
-        domainName,
-        nowMs: options.nowMs(),
-      },
-    );
+    const event = gatewayEvent(requestOf(request, body), {
+      routeKey: match.route.routeKey,
+      ...(match.pathParameters === undefined ? {} : { pathParameters: match.pathParameters }),
+      requestId,
+      accountId: options.accountId,
+      apiId: options.api.apiId,
+      domainName,
+      nowMs: options.nowMs(),
+    });
     if ((event.body?.length ?? 0) > EVENT_BYTES_MAX) return gatewayMessage(413, 'Request Entity Too Large');
     const response = await integrate(match.route.target, event);
     return { ...response, headers: { ...response.headers, 'apigw-requestid': requestId } };
   };
+}
+
+const requestOf = (request: Http2ServerRequest, body: Buffer): GatewayRequest => ({
+  method: request.method,
+  target: request.url,
+  rawHeaders: request.rawHeaders,
+  body,
+  sourceIp: request.socket.remoteAddress ?? '127.0.0.1',
+  protocol: `HTTP/${request.httpVersion}`,
+});
+
+/** A function URL: every path, the same event format, 502 when the function fails before it has begun to answer. */
+function functionUrlHandler(options: FunctionUrlOptions, domainName: string): Handle {
+  return async (request, body, response) => {
+    const event = gatewayEvent(requestOf(request, body), {
+      routeKey: '$default',
+      requestId: randomUUID(),
+      accountId: options.accountId,
+      apiId: options.fn.plan.functionName,
+      domainName,
+      nowMs: options.nowMs(),
+      pathEncoded: true,
+    });
+    const gone = new AbortController();
+    response.once('close', () => gone.abort());
+    const outcome = await options.fn.invoke(event, {
+      gone: gone.signal,
+      head: (head) => {
+        response.writeHead(head.statusCode ?? 200, {
+          ...head.headers,
+          ...(head.cookies === undefined ? {} : { 'set-cookie': [...head.cookies] }),
+        });
+      },
+      chunk: (chunk) => written(response, chunk, gone.signal),
+    });
+    if (response.headersSent) {
+      if (outcome.kind === 'returned') response.end();
+      else breakOff(response);
+      return undefined;
+    }
+    switch (outcome.kind) {
+      case 'returned':
+        return gatewayResponse(outcome.payload);
+      case 'throttled':
+        return gatewayMessage(429, 'Too Many Requests');
+      default:
+        return gatewayMessage(502, 'Internal Server Error');
+    }
+  };
+}
+
+/** The listener's types know HTTP/2 only; a client of HTTP/1.1 gets the response object of that. */
+const asHttp1 = (response: Http2ServerResponse) =>
+  response instanceof ServerResponse ? (response as ServerResponse) : undefined;
+
+/** HTTP/2 sends the head as soon as it is written. */
+function sendHead(response: Http2ServerResponse): void {
+  asHttp1(response)?.flushHeaders();
+}
+
+/** So that the client can tell a broken answer from one that is complete. */
+function breakOff(response: Http2ServerResponse): void {
+  const http1 = asHttp1(response);
+  if (http1 === undefined) response.stream.destroy();
+  else http1.destroy();
+}
+
+/** Settles when the connection takes more, or is gone. */
+function written(response: Http2ServerResponse, chunk: Uint8Array, gone: AbortSignal): Promise<void> {
+  if (chunk.length === 0) {
+    sendHead(response);
+    return Promise.resolve();
+  }
+  if (response.destroyed || response.write(chunk)) return Promise.resolve();
+  return new Promise((resolve) => {
+    const settle = () => {
+      response.off('drain', settle);
+      gone.removeEventListener('abort', settle);
+      resolve();
+    };
+    response.once('drain', settle);
+    gone.addEventListener('abort', settle);
+  });
 }
 
 async function integrate({ fn, timeoutMs }: GatewayTarget, event: unknown): Promise<GatewayResponse> {
