@@ -54,9 +54,10 @@ describe.skipIf(tested === undefined)('the first path', { timeout: 120_000 }, ()
     await until(
       async () => {
         const { items } = JSON.parse(await kubectl('get', 'nodes', '-o', 'json')) as { items: KubeNode[] };
-        return (
-          items.length === MACHINES.length &&
-          items.every((item) => readyOf(item)?.status === 'True' && taintsOf(item).length === 0)
+        const clean = items.filter((item) => readyOf(item)?.status === 'True' && taintsOf(item).length === 0);
+        if (clean.length === MACHINES.length) return true;
+        throw new Error(
+          `${clean.length} of ${items.length}:\n${await kubectl('describe', 'nodes')}\n${local.output()}`,
         );
       },
       { withinMs: 30_000, everyMs: 500, what: 'every machine Ready and without taints' },

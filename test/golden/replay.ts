@@ -10,7 +10,6 @@ import { createApiClient } from '../../local/fleet/api-client.ts';
 import { type KubeAccess, readKubeconfig } from '../support/kubeconfig.ts';
 import { findKubectls, type Kubectl } from '../support/kubectl.ts';
 import { startLocalForTest } from '../support/local.ts';
-import { startMemoryApi } from '../support/memory-api.ts';
 import { type GoldenCase, readCases } from './case.ts';
 import { emptyCluster, NotEmptyError } from './empty-cluster.ts';
 import { type CaseResult, type ReplayTarget, runCase } from './run-case.ts';
@@ -68,8 +67,12 @@ async function replay(golden: GoldenCase, target: ReplayTarget): Promise<CaseRes
   return await runCase(golden, target);
 }
 
-const startServer = (memory: boolean): Promise<{ readonly kubeconfig: string; stop(): Promise<void> }> =>
-  memory ? startMemoryApi() : startLocalForTest({ nodes: 0, controllers: false });
+async function startServer(memory: boolean): Promise<{ readonly kubeconfig: string; stop(): Promise<void> }> {
+  if (!memory) return await startLocalForTest({ nodes: 0, controllers: false });
+  // Only here: it runs the sources as they stand, local mode bundles them first.
+  const { startMemoryApi } = await import('../support/memory-api.ts');
+  return await startMemoryApi();
+}
 
 function chooseKubectls(wanted: string): readonly Kubectl[] {
   const all = findKubectls();
