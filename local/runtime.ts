@@ -7,6 +7,7 @@ import { readAssembly } from './assembly/assembly.ts';
 import { type FunctionPlan, functionUrlIds, type LocalPlan, planLocalMode } from './assembly/plan.ts';
 import { synthesise } from './assembly/synthesise.ts';
 import { connectEngine, type Engine, engineBinary, startEngine } from './engine/engine.ts';
+import { tendStreamRecords } from './engine/stream-records.ts';
 import { createTables } from './engine/tables.ts';
 import { type FunctionCounters, functionVariables, LocalFunction } from './functions/local-function.ts';
 import { type HttpCounters, type HttpFront, openHttpFront } from './http/server.ts';
@@ -147,10 +148,11 @@ export async function startLocal(options: LocalOptions = {}): Promise<LocalSyste
     if (plan.api === undefined) throw new StartError('the template has no HTTP API to serve');
     timings.mark('plan');
 
-    const engine = await openEngine(options, data.ephemeral ? undefined : databaseFile);
+    const engine = await openEngine(options, databaseFile);
     undo.push(() => engine.stop());
     lock.engineStarted(engine.pid);
     const streamArns = await createTables(engine.client, plan.tables);
+    if (engine.pid !== undefined) tendStreamRecords(databaseFile, nowMs());
     timings.mark('engine');
 
     const metrics = data.ephemeral ? noMetrics : metricsFile(data.file('metrics.jsonl'));
