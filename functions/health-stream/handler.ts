@@ -1,3 +1,15 @@
-export const handler = async (): Promise<never> => {
-  throw new Error('not wired yet');
-};
+import { injectLambdaContext } from '@aws-lambda-powertools/logger/middleware';
+import { logMetrics } from '@aws-lambda-powertools/metrics/middleware';
+import middy from '@middy/core';
+import type { DynamoDBBatchResponse, DynamoDBStreamEvent } from 'aws-lambda';
+import { handleStream } from '../../shared/adapters/dynamodb/stream-records.ts';
+import { log, logger } from '../../shared/observability/logger.ts';
+import { metrics } from '../../shared/observability/meter.ts';
+import { composeHealthStream } from './compose.ts';
+
+const onRecords = composeHealthStream(process.env);
+
+export const handler = middy<DynamoDBStreamEvent, DynamoDBBatchResponse>()
+  .use(injectLambdaContext(logger, { resetKeys: true }))
+  .use(logMetrics(metrics))
+  .handler((event) => handleStream(event, log, onRecords));

@@ -111,8 +111,27 @@ export const streamConfig = controllerConfig;
 export type StreamEnvironment = z.input<typeof streamConfig>;
 export type StreamConfig = Readonly<z.output<typeof streamConfig>>;
 
-/** node-monitor. */
-export const monitorConfig = controllerConfig;
+/**
+ * node-monitor. With PROBE_URL and PROBE_TOKEN it sends beats of its own through that endpoint, as that identity; without
+ * them it cannot tell a silent fleet from a failing heartbeat path.
+ */
+export const monitorConfig = z.pipe(
+  z
+    .object({ ...everyFunction, ...allTables, PROBE_URL: z.exactOptional(text), PROBE_TOKEN: z.exactOptional(text) })
+    .check(
+      z.refine((environment) => (environment.PROBE_URL === undefined) === (environment.PROBE_TOKEN === undefined), {
+        error: 'goes with PROBE_TOKEN: give both or neither',
+        path: ['PROBE_URL'],
+      }),
+    ),
+  z.transform((environment) => ({
+    ...common(environment),
+    tables: tablesOf(environment),
+    ...(environment.PROBE_URL === undefined || environment.PROBE_TOKEN === undefined
+      ? {}
+      : { probe: Object.freeze({ url: environment.PROBE_URL, token: environment.PROBE_TOKEN }) }),
+  })),
+);
 export type MonitorEnvironment = z.input<typeof monitorConfig>;
 export type MonitorConfig = Readonly<z.output<typeof monitorConfig>>;
 

@@ -1,0 +1,23 @@
+import { injectLambdaContext } from '@aws-lambda-powertools/logger/middleware';
+import { logMetrics } from '@aws-lambda-powertools/metrics/middleware';
+import middy from '@middy/core';
+import type { SQSBatchResponse, SQSEvent } from 'aws-lambda';
+import { handleTicks } from '../../shared/adapters/sqs/tick-event.ts';
+import { log, logger } from '../../shared/observability/logger.ts';
+import { metrics } from '../../shared/observability/meter.ts';
+import { composeEvictor } from './compose.ts';
+
+/** Kept for the answer. Milliseconds. */
+const RESERVE_MS = 2_000;
+const { policy, tick } = composeEvictor(process.env);
+
+export const handler = middy<SQSEvent, SQSBatchResponse>()
+  .use(injectLambdaContext(logger, { resetKeys: true }))
+  .use(logMetrics(metrics))
+  .handler((event, context) =>
+    handleTicks(event, {
+      periodSeconds: policy.nodeMonitorPeriodSeconds,
+      log,
+      runTick: (slot) => tick(slot, context.getRemainingTimeInMillis() - RESERVE_MS),
+    }),
+  );

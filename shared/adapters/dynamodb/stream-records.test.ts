@@ -1,0 +1,43 @@
+import type { DynamoDBStreamEvent } from 'aws-lambda';
+import { describe, expect, it } from 'vitest';
+import { handleStream } from './stream-records.ts';
+
+const event = {
+  Records: [
+    {
+      eventName: 'INSERT',
+      dynamodb: {
+        Keys: { pk: { S: 's01' }, sk: { S: 'n1' } },
+        NewImage: { pk: { S: 's01' }, sk: { S: 'n1' }, u: { S: 'uid' }, b: { N: '12' } },
+        SequenceNumber: '100',
+      },
+    },
+    {
+      eventName: 'REMOVE',
+      dynamodb: {
+        Keys: { pk: { S: 's01' }, sk: { S: 'n2' } },
+        OldImage: { pk: { S: 's01' }, sk: { S: 'n2' }, u: { S: 'uid' } },
+        SequenceNumber: '200',
+      },
+    },
+  ],
+} as DynamoDBStreamEvent;
+const log = { debug() {}, info() {}, warn() {}, error() {} };
+
+describe('a batch of stream records', () => {
+  it('is read into items', async () => {
+    const answer = await handleStream(event, log, async (records) => {
+      expect(records).toEqual([
+        { type: 'INSERT', key: { pk: 's01', sk: 'n1' }, newImage: { pk: 's01', sk: 'n1', u: 'uid', b: 12 } },
+        { type: 'REMOVE', key: { pk: 's01', sk: 'n2' }, oldImage: { pk: 's01', sk: 'n2', u: 'uid' } },
+      ]);
+      return { faults: [] };
+    });
+    expect(answer).toEqual({ batchItemFailures: [] });
+  });
+
+  it('is sent again from the first record that failed', async () => {
+    const answer = await handleStream(event, log, async () => ({ failedFrom: 1, faults: [new Error('no')] }));
+    expect(answer).toEqual({ batchItemFailures: [{ itemIdentifier: '200' }] });
+  });
+});

@@ -1,0 +1,45 @@
+/** Records of a table's stream as Lambda delivers them, and the answer that says from where on to send them again. */
+import type { DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from 'aws-lambda';
+import type { Item } from '../../ports/item-store.ts';
+import type { Log } from '../../ports/log.ts';
+import { itemFromWire, type WireItem } from './attribute-value.ts';
+
+export interface StreamRecord {
+  readonly type: 'INSERT' | 'MODIFY' | 'REMOVE';
+  readonly key: { readonly pk: string; readonly sk: string };
+  readonly oldImage?: Item;
+  readonly newImage?: Item;
+}
+
+export function streamRecordOf({ eventName, dynamodb }: DynamoDBRecord): StreamRecord {
+  const { pk, sk } = itemFromWire((dynamodb?.Keys ?? {}) as WireItem);
+  return {
+    type: eventName ?? 'MODIFY',
+    key: { pk: String(pk), sk: String(sk) },
+    ...(dynamodb?.OldImage === undefined ? {} : { oldImage: itemFromWire(dynamodb.OldImage as WireItem) }),
+    ...(dynamodb?.NewImage === undefined ? {} : { newImage: itemFromWire(dynamodb.NewImage as WireItem) }),
+  };
+}
+
+/**
+ * Hands a batch on. A stream goes back to the lowest record named in the answer, so one is enough; what came after it is
+ * told twice.
+ */
+export async function handleStream(
+  event: DynamoDBStreamEvent,
+  log: Log,
+  onRecords: (
+    records: readonly StreamRecord[],
+  ) => Promise<{ readonly failedFrom?: number; readonly faults: readonly unknown[] }>,
+): Promise<DynamoDBBatchResponse> {
+  const outcome = await onRecords(event.Records.map(streamRecordOf));
+  if (outcome.failedFrom === undefined) return { batchItemFailures: [] };
+  const sequenceNumber = event.Records[outcome.failedFrom]?.dynamodb?.SequenceNumber ?? '';
+  log.error('stream records could not be dealt with', {
+    records: event.Records.length,
+    failedFrom: sequenceNumber,
+    error: outcome.faults[0],
+    faults: outcome.faults.length,
+  });
+  return { batchItemFailures: [{ itemIdentifier: sequenceNumber }] };
+}

@@ -1,0 +1,71 @@
+/**
+ * Beats of our own: renews one Lease through the public endpoint, over TLS, with a token, as an agent renews its own. What
+ * stands between a node and its row (name, certificate, gateway, throttling, authorisation, table) stands between this
+ * and its row.
+ *
+ * The Lease is nobody's: without a Node of its name node-monitor never looks at it. It is a patch and no PUT, because a PUT
+ * names the version it read and two monitors at once would refuse each other.
+ */
+import type { Clock } from '../../ports/clock.ts';
+import type { Probe, ProbeOutcome } from '../../ports/probe.ts';
+
+export const PROBE_NAME = 'nodekeeper-probe';
+const COLLECTION = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
+/** A beat that takes longer is as good as lost to a node. Milliseconds. */
+const TIMEOUT_MS = 2_000;
+
+export interface LeaseProbeOptions {
+  /** Without a trailing slash. */
+  readonly url: string;
+  readonly token: string;
+  readonly clock: Clock;
+  readonly timeoutMs?: number;
+  readonly fetch?: typeof globalThis.fetch;
+}
+
+export function leaseProbe(options: LeaseProbeOptions): Probe {
+  const { url, token, clock, timeoutMs = TIMEOUT_MS, fetch = globalThis.fetch } = options;
+
+  async function send(method: 'PATCH' | 'POST', path: string, contentType: string, body: object): Promise<number> {
+    const response = await fetch(`${url}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${token}`, 'content-type': contentType, accept: 'application/json' },
+      body: JSON.stringify(body),
+      signal: AbortSignal.timeout(timeoutMs),
+      // A redirect would send the token elsewhere.
+      redirect: 'error',
+    });
+    // Read to its end, so that the connection is free for the next beat.
+    await response.arrayBuffer();
+    return response.status;
+  }
+
+  async function beat(): Promise<ProbeOutcome> {
+    const renewTime = new Date(clock.nowMs()).toISOString().replace('Z', '000Z');
+    const status = await send('PATCH', `${COLLECTION}/${PROBE_NAME}`, 'application/merge-patch+json', {
+      spec: { renewTime },
+    });
+    if (status === 200) return { kind: 'accepted' };
+    if (status !== 404) return { kind: 'failed', reason: `answered ${status}` };
+    const created = await send('POST', COLLECTION, 'application/json', {
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: { name: PROBE_NAME, namespace: 'kube-node-lease' },
+      spec: { holderIdentity: PROBE_NAME, leaseDurationSeconds: 40, renewTime },
+    });
+    // 409: another monitor has made it in the same moment.
+    return created === 201 || created === 409
+      ? { kind: 'accepted' }
+      : { kind: 'failed', reason: `creating the probe's lease answered ${created}` };
+  }
+
+  return {
+    beat: () => beat().catch((error: unknown): ProbeOutcome => ({ kind: 'failed', reason: reasonOf(error) })),
+  };
+}
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const cause = error.cause instanceof Error ? `: ${error.cause.message}` : '';
+  return `${error.name} ${error.message}${cause}`;
+}

@@ -1,0 +1,51 @@
+/** Tick messages as SQS delivers them, and the answer that names those to be sent again. */
+import type { SQSBatchResponse, SQSEvent } from 'aws-lambda';
+import { parseRfc3339 } from '../../domain/rfc3339.ts';
+import { slotOf } from '../../domain/tick.ts';
+import type { Log } from '../../ports/log.ts';
+
+export interface TickHandling {
+  readonly periodSeconds: number;
+  readonly log: Log;
+  readonly runTick: (slot: number) => Promise<unknown>;
+}
+
+/**
+ * Runs each message's tick, one after the other. A message that cannot be read never will be: it is told and dropped. One
+ * whose tick failed is sent again by its id; its slot is claimed by then, so that only makes the failure visible twice,
+ * in the log here and in the dead-letter queue if all receives fail.
+ */
+export async function handleTicks(event: SQSEvent, handling: TickHandling): Promise<SQSBatchResponse> {
+  const batchItemFailures: SQSBatchResponse['batchItemFailures'] = [];
+  for (const { messageId, body } of event.Records) {
+    const slot = slotOfMessage(body, handling.periodSeconds);
+    if (slot === undefined) {
+      handling.log.error('a tick message cannot be read', { messageId, body: body.slice(0, 200) });
+      continue;
+    }
+    try {
+      await handling.runTick(slot);
+    } catch (error) {
+      handling.log.error('a tick failed', { slot, error });
+      batchItemFailures.push({ itemIdentifier: messageId });
+    }
+  }
+  return { batchItemFailures };
+}
+
+/** The slot a message names: when its minute was due, plus how far into the minute it belongs. */
+export function slotOfMessage(body: string, periodSeconds: number): number | undefined {
+  let message: unknown;
+  try {
+    message = JSON.parse(body);
+  } catch {
+    return undefined;
+  }
+  if (typeof message !== 'object' || message === null) return undefined;
+  const { scheduledAt, offsetSeconds } = message as Record<string, unknown>;
+  if (typeof scheduledAt !== 'string' || typeof offsetSeconds !== 'number' || !Number.isFinite(offsetSeconds)) {
+    return undefined;
+  }
+  const minuteMs = parseRfc3339(scheduledAt);
+  return minuteMs === undefined ? undefined : slotOf(minuteMs + offsetSeconds * 1_000, periodSeconds);
+}

@@ -1,0 +1,58 @@
+/** Many effects, a bounded number at a time, within a time budget. */
+import type { Clock } from '../../ports/clock.ts';
+
+/** Until when new work may be begun. */
+export interface WorkBudget {
+  hasTime(): boolean;
+}
+
+export const workUntil = (clock: Clock, deadlineMs: number): WorkBudget => ({
+  hasTime: () => clock.nowMs() < deadlineMs,
+});
+
+export interface WorkOutcome {
+  /** Items not begun, because time was up. */
+  readonly left: number;
+  /** Why items failed; the others went on. */
+  readonly faults: readonly unknown[];
+}
+
+export async function workThrough<T>(
+  items: readonly T[],
+  options: { readonly concurrencyMax: number; readonly budget: WorkBudget },
+  work: (item: T) => Promise<unknown>,
+): Promise<WorkOutcome> {
+  let next = 0;
+  const faults: unknown[] = [];
+  const worker = async (): Promise<void> => {
+    while (next < items.length && options.budget.hasTime()) {
+      const item = items[next]!;
+      next += 1;
+      try {
+        await work(item);
+      } catch (fault) {
+        faults.push(fault);
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(options.concurrencyMax, items.length) }, worker));
+  return { left: items.length - next, faults };
+}
+
+/** In parts of at most `size`. */
+export function inParts<T>(items: readonly T[], size: number): T[][] {
+  const parts: T[][] = [];
+  for (let first = 0; first < items.length; first += size) parts.push(items.slice(first, first + size));
+  return parts;
+}
+
+export function groupedBy<T, K>(items: readonly T[], keyOf: (item: T) => K): Map<K, T[]> {
+  const groups = new Map<K, T[]>();
+  for (const item of items) {
+    const key = keyOf(item);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [item]);
+    else group.push(item);
+  }
+  return groups;
+}

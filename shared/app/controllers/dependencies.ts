@@ -1,0 +1,36 @@
+/** What every controller needs, made once a process: by a function's compose.ts, a scenario or a simulation. */
+import type { Policy } from '../../domain/policy.ts';
+import type { Clock, RandomSource } from '../../ports/clock.ts';
+import type { ItemStore } from '../../ports/item-store.ts';
+import type { Log, Meter } from '../../ports/log.ts';
+import type { Probe } from '../../ports/probe.ts';
+import { type EvictionTimerStore, evictionTimerStore } from '../../store/eviction-timer-store.ts';
+import { type FleetStore, fleetStore } from '../../store/fleet-store.ts';
+import type { ObjectStore } from '../../store/object-store.ts';
+import { clusterObjects } from '../cluster-objects.ts';
+
+export interface ControllerOptions {
+  readonly items: ItemStore;
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  readonly policy: Policy;
+  readonly log: Log;
+  readonly meter: Meter;
+  /** Sends node-monitor's own beats; absent: the gate cannot hold for a failing path. */
+  readonly probe?: Probe;
+  /** Waits between tries at a contended commit. Milliseconds. Absent: tries follow at once. */
+  readonly pause?: (milliseconds: number) => Promise<unknown>;
+}
+
+export interface ControllerDependencies extends ControllerOptions {
+  readonly objects: ObjectStore;
+  readonly fleet: FleetStore;
+  readonly timers: EvictionTimerStore;
+}
+
+export const controllerDependencies = (options: ControllerOptions): ControllerDependencies => ({
+  ...options,
+  objects: clusterObjects(options),
+  fleet: fleetStore(options.items),
+  timers: evictionTimerStore(options.items),
+});

@@ -1,0 +1,34 @@
+/** The controllers as one thing: what the functions run by events, a scenario or a simulation runs by calls. */
+import { type ControllerOptions, controllerDependencies } from './dependencies.ts';
+import type { ChangesOutcome, ItemChangeRecord } from './item-change.ts';
+import { onHealthChange } from './on-health-change.ts';
+import { onObjectChange } from './on-object-change.ts';
+import { type EvictorReport, runEvictor } from './run-evictor.ts';
+import { type MonitorReport, runNodeMonitor } from './run-node-monitor.ts';
+
+export interface FleetControllers {
+  /** @throws TickFault when something could not be done; the next tick does it. */
+  tickNodeMonitor(slot: number, budgetMs?: number): Promise<MonitorReport>;
+  tickEvictor(slot: number, budgetMs?: number): Promise<EvictorReport>;
+  /** Changes of the `objects` table. */
+  onObjectRecords(records: readonly ItemChangeRecord[]): Promise<ChangesOutcome>;
+  /** Changes of the `health` table; those the stream's filter drops do nothing here either. */
+  onHealthRecords(records: readonly ItemChangeRecord[]): Promise<ChangesOutcome>;
+}
+
+export function fleetControllers(options: ControllerOptions): FleetControllers {
+  const dependencies = controllerDependencies(options);
+  const tickOf = (slot: number, budgetMs: number | undefined) =>
+    budgetMs === undefined ? { slot } : { slot, budgetMs };
+  return {
+    tickNodeMonitor: (slot, budgetMs) => runNodeMonitor(dependencies, tickOf(slot, budgetMs)),
+    tickEvictor: (slot, budgetMs) => runEvictor(dependencies, tickOf(slot, budgetMs)),
+    onObjectRecords: (records) => onObjectChange(dependencies, records),
+    onHealthRecords: (records) => onHealthChange(dependencies, records),
+  };
+}
+
+export type { ControllerOptions } from './dependencies.ts';
+export type { ChangesOutcome, ItemChangeRecord } from './item-change.ts';
+export type { EvictorReport } from './run-evictor.ts';
+export { type MonitorReport, TickFault } from './run-node-monitor.ts';

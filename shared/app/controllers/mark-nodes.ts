@@ -1,0 +1,171 @@
+/**
+ * Marking silent nodes: conditions Unknown, the NoSchedule taint of the new state, the event and the digest, all of one
+ * node in one commit and of many nodes in one transaction. A beat that came in between refuses it (fleet-health.ts): then
+ * that node is left alone and the others go on.
+ *
+ * Five thousand nodes that die at once are some three hundred transactions. Those of different shards run side by side;
+ * the event of a node is put into a shard of the same lane, so that lanes never meet on the head of a shard.
+ */
+import { markUnknown } from '../../domain/conditions.ts';
+import type { MonitorDecision } from '../../domain/monitor.ts';
+import type { NodeHealth } from '../../domain/node-health.ts';
+import { noExecuteOf, reconcileNoSchedule } from '../../domain/node-taints.ts';
+import { nodes as nodesResource } from '../../kube/resources/registry.ts';
+import type { KubeNode, KubeObject } from '../../kube/types.ts';
+import type { TransactWrite } from '../../ports/item-store.ts';
+import { markSilent } from '../../store/fleet-health.ts';
+import { shardOf } from '../../store/layout.ts';
+import type { ObjectWrite } from '../../store/object-store.ts';
+import { shardsOf } from '../cluster-objects.ts';
+import { createdAtMsOf } from '../node-digest.ts';
+import { groupedBy, inParts, type WorkBudget, workThrough } from './bounded-work.ts';
+import { nodeRef, withTaints } from './change-node.ts';
+import type { ControllerDependencies } from './dependencies.ts';
+import { isMarkable } from './mark-pods.ts';
+import { eventWrite } from './record-event.ts';
+
+/** 5 actions a node and 3 heads: 83 of 100; and 4 MB hold sixteen Nodes of the largest size, twice. */
+const NODES_A_COMMIT_MAX = 16;
+/** Tries at one commit, each with one node fewer or read again. */
+const COMMIT_ATTEMPTS_MAX = NODES_A_COMMIT_MAX + 4;
+
+export type MarkDecision = Extract<MonitorDecision, { kind: 'markUnknown' }>;
+
+export interface MarkToDo {
+  readonly decision: MarkDecision;
+  /** The digest the decision rests on. */
+  readonly seen: NodeHealth;
+}
+
+export interface MarkedNode {
+  readonly decision: MarkDecision;
+  /** Its pods that are Ready and now have to be marked. */
+  readonly pods: readonly KubeObject[];
+}
+
+export interface MarkOutcome {
+  readonly marked: readonly MarkedNode[];
+  /** It beat, posted, changed or went between reading and marking: rightly left alone. */
+  readonly spared: number;
+  /** Not begun or not written: the next tick's. */
+  readonly left: number;
+  readonly faults: readonly unknown[];
+}
+
+interface Candidate extends MarkToDo {
+  readonly pods: readonly KubeObject[];
+  node: KubeNode;
+  /** The event is there already. */
+  told: boolean;
+}
+
+export async function markNodes(
+  dependencies: ControllerDependencies,
+  todo: readonly MarkToDo[],
+  at: { readonly nowMs: number; readonly budget: WorkBudget },
+): Promise<MarkOutcome> {
+  const nodeShards = shardsOf(nodesResource.resource);
+  const laneCount = Math.min(nodeShards, shardsOf('events'));
+  const laneOf = ({ decision }: MarkToDo): number => shardOf(decision.nodeName, nodeShards) % laneCount;
+  const marked: MarkedNode[] = [];
+  let spared = 0;
+  let left = todo.length;
+  const lanes = await Promise.all(
+    [...groupedBy(todo, laneOf)].map(([lane, ofLane]) =>
+      workThrough(inParts(ofLane, NODES_A_COMMIT_MAX), { concurrencyMax: 1, budget: at.budget }, async (part) => {
+        const outcome = await markPart(dependencies, part, lane, at.nowMs);
+        marked.push(...outcome.marked);
+        spared += outcome.spared;
+        left -= outcome.marked.length + outcome.spared;
+      }),
+    ),
+  );
+  return { marked, spared, left, faults: lanes.flatMap((lane) => lane.faults) };
+}
+
+async function markPart(
+  dependencies: ControllerDependencies,
+  part: readonly MarkToDo[],
+  lane: number,
+  nowMs: number,
+): Promise<{ readonly marked: readonly MarkedNode[]; readonly spared: number }> {
+  const { objects, random, log } = dependencies;
+  const [stored, pods] = await Promise.all([
+    objects.getMany(part.map(({ decision }) => nodeRef(decision.nodeName))),
+    Promise.all(
+      part.map(async ({ decision }) => (decision.markPods ? await objects.listByNode(decision.nodeName) : [])),
+    ),
+  ]);
+  let waiting = part.flatMap((each, index): Candidate[] => {
+    const node = stored[index] as KubeNode | undefined;
+    return node === undefined
+      ? []
+      : [{ ...each, node, pods: pods[index]!.filter(isMarkable), told: each.decision.event === undefined }];
+  });
+  for (let attempt = 1; attempt <= COMMIT_ATTEMPTS_MAX; attempt += 1) {
+    const nodes: ObjectWrite[] = [];
+    const events: ObjectWrite[] = [];
+    const told: Candidate[] = [];
+    const extra: TransactWrite[] = [];
+    waiting = waiting.filter((each) => {
+      const next = markedNode(each, nowMs);
+      if (next === undefined) return false;
+      const { decision, node, seen } = each;
+      nodes.push({ kind: 'update', ref: nodeRef(decision.nodeName), object: next, previous: node });
+      extra.push(
+        markSilent(seen, {
+          nowMs,
+          noExecute: noExecuteOf(next.spec?.taints ?? []),
+          podsToMark: each.pods.length > 0,
+        }),
+      );
+      if (!each.told && decision.event !== undefined) {
+        const about = { kind: 'Node', namespace: '', name: decision.nodeName, uid: decision.uid } as const;
+        told.push(each);
+        events.push(
+          eventWrite({ ...decision.event, about, once: nowMs }, { nowMs, eventUid: random.uuid(), wantedShard: lane }),
+        );
+      }
+      return true;
+    });
+    if (waiting.length === 0) return { marked: [], spared: part.length };
+    const outcome = await objects.commit({ writes: [...nodes, ...events], extra });
+    switch (outcome.kind) {
+      case 'committed':
+        return { marked: waiting, spared: part.length - waiting.length };
+      case 'extraRefused':
+        // It has beaten or posted since: a living node.
+        waiting = waiting.filter((_, index) => index !== outcome.index);
+        break;
+      case 'tooLarge':
+        log.error('a Node is too large to be marked', { nodeName: waiting[outcome.index]?.decision.nodeName });
+        waiting = waiting.filter((_, index) => index !== outcome.index);
+        break;
+      case 'conflict': {
+        const event = told[outcome.index - nodes.length];
+        if (event !== undefined) event.told = true;
+        else {
+          const current = outcome.current as KubeNode | undefined;
+          waiting = waiting.flatMap((each, index) =>
+            index !== outcome.index ? [each] : current === undefined ? [] : [{ ...each, node: current }],
+          );
+        }
+        break;
+      }
+      case 'contended':
+        break;
+    }
+  }
+  return { marked: [], spared: part.length - waiting.length };
+}
+
+/** The Node as marked; undefined when there is nothing to mark any more. */
+function markedNode({ decision, node }: Candidate, nowMs: number): KubeNode | undefined {
+  if (node.metadata.uid !== decision.uid) return undefined;
+  const conditions = markUnknown(node.status?.conditions, { nowMs, createdAtMs: createdAtMsOf(node) });
+  if (conditions === undefined) return undefined;
+  const unschedulable = node.spec?.unschedulable === true;
+  const taints = reconcileNoSchedule({ taints: node.spec?.taints ?? [], conditions, unschedulable });
+  const marked: KubeNode = { ...node, status: { ...node.status, conditions } };
+  return taints === undefined ? marked : withTaints(marked, taints);
+}

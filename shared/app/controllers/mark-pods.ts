@@ -1,0 +1,90 @@
+/**
+ * Setting the pods of a node not ready, each with its event in one commit.
+ * Source: MarkPodsNotReady in pkg/controller/util/node/controller_utils.go.
+ */
+import { markPodNotReady, type PodConditionParts } from '../../domain/conditions.ts';
+import { podNotReady } from '../../domain/event-text.ts';
+import type { KubeObject, ObjectRef } from '../../kube/types.ts';
+import type { ObjectWrite } from '../../store/object-store.ts';
+import { inParts } from './bounded-work.ts';
+import type { ControllerDependencies } from './dependencies.ts';
+import { eventWrite, subjectOf } from './record-event.ts';
+
+/** 3 actions a pod, 2 an event, and up to 12 heads: 77 of 100. */
+const PODS_A_COMMIT_MAX = 13;
+const COMMIT_ATTEMPTS_MAX = 6;
+
+type Dependencies = Pick<ControllerDependencies, 'objects' | 'random'>;
+
+const podRef = (pod: KubeObject): ObjectRef => ({
+  resource: 'pods',
+  namespace: pod.metadata.namespace ?? '',
+  name: pod.metadata.name ?? '',
+});
+
+function marked(pod: KubeObject, nowMs: number): KubeObject | undefined {
+  const conditions = pod.status?.['conditions'] as PodConditionParts[] | undefined;
+  const next = markPodNotReady(conditions, nowMs);
+  return next === undefined ? undefined : { ...pod, status: { ...pod.status, conditions: next } };
+}
+
+/** Whether a pod is Ready and so would be marked. */
+export const isMarkable = (pod: KubeObject): boolean => marked(pod, 0) !== undefined;
+
+/**
+ * Marks these pods, as far as they still are what was read and on that node. Answers how many could not be written for
+ * other commits in the way; those are to be tried again.
+ */
+export async function markPods(
+  dependencies: Dependencies,
+  pods: readonly KubeObject[],
+  nowMs: number,
+): Promise<{ readonly marked: number; readonly left: number }> {
+  let done = 0;
+  let left = 0;
+  for (const part of inParts(pods, PODS_A_COMMIT_MAX)) {
+    const outcome = await markPart(dependencies, part, nowMs);
+    done += outcome.marked;
+    left += outcome.left;
+  }
+  return { marked: done, left };
+}
+
+async function markPart(
+  { objects, random }: Dependencies,
+  part: readonly KubeObject[],
+  nowMs: number,
+): Promise<{ readonly marked: number; readonly left: number }> {
+  let waiting = part.map((pod) => ({ pod, told: false }));
+  for (let attempt = 1; attempt <= COMMIT_ATTEMPTS_MAX; attempt += 1) {
+    const writes: ObjectWrite[] = [];
+    const events: ObjectWrite[] = [];
+    const kept: typeof waiting = [];
+    for (const each of waiting) {
+      const next = marked(each.pod, nowMs);
+      if (next === undefined) continue;
+      kept.push(each);
+      writes.push({ kind: 'update', ref: podRef(each.pod), object: next, previous: each.pod });
+      if (each.told) continue;
+      const about = subjectOf('Pod', each.pod);
+      events.push(eventWrite({ ...podNotReady, about, once: nowMs }, { nowMs, eventUid: random.uuid() }));
+    }
+    waiting = kept;
+    if (waiting.length === 0) return { marked: 0, left: 0 };
+    const outcome = await objects.commit({ writes: [...writes, ...events] });
+    if (outcome.kind === 'committed') return { marked: waiting.length, left: 0 };
+    if (outcome.kind === 'tooLarge') return { marked: 0, left: waiting.length };
+    if (outcome.kind !== 'conflict') continue;
+    // Read all again: where one has changed, others may have.
+    const nodeNames = waiting.map(({ pod }) => pod.spec?.['nodeName']);
+    const uids = waiting.map(({ pod }) => pod.metadata.uid);
+    const told = outcome.index >= writes.length;
+    const stored = await objects.getMany(waiting.map(({ pod }) => podRef(pod)));
+    waiting = stored.flatMap((pod, index) =>
+      pod === undefined || pod.metadata.uid !== uids[index] || pod.spec?.['nodeName'] !== nodeNames[index]
+        ? []
+        : [{ pod, told: waiting[index]!.told || told }],
+    );
+  }
+  return { marked: 0, left: waiting.length };
+}

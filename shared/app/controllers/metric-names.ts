@@ -1,0 +1,23 @@
+/** Names of metrics, as upstream's where it has them. The only dimension is the zone. */
+export const ZONE_SIZE = 'node_collector_zone_size';
+/** Share of ready nodes. Percent. */
+export const ZONE_HEALTH = 'node_collector_zone_health';
+export const UNHEALTHY_NODES = 'node_collector_unhealthy_nodes_in_zone';
+/** NoExecute taints added by the limiter's leave; instant swaps are not counted. */
+export const EVICTIONS = 'node_collector_evictions_total';
+/** Nodes that wait in a zone's queue. */
+export const QUEUED_NODES = 'node_collector_queued_nodes_in_zone';
+export const POD_DELETIONS = 'taint_eviction_controller_pod_deletions_total';
+/** From a tick's slot to its work. */
+export const TICK_AGE = 'tick_age_seconds';
+/** Nodes over one beat interval without a sign of life. */
+export const LATE_NODES = 'late_nodes';
+/** Nodes that would have been marked, had the gate not held. */
+export const WITHHELD_MARKS = 'withheld_marks';
+/** 1 while the gate holds. */
+export const GATE_HOLDING = 'gate_holding';
+export const TOTAL_DISRUPTION = 'total_disruption';
+export const MARKED_NODES = 'marked_nodes';
+
+/** CloudWatch takes no empty dimension value. */
+export const zoneDimension = (zone: string): { zone: string } => ({ zone: zone === '' ? '(none)' : zone });

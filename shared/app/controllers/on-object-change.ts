@@ -1,0 +1,183 @@
+/**
+ * What follows at once from a change of a Node or Pod object. Records come at least once, of one object in order, of
+ * different objects in any order; everything here is decided from what is stored now, so a repetition finds nothing to do.
+ *
+ * Node  events RegisteredNode and RemovingNode, once for each uid; taints and labels as reconcile-node.ts says; out of the
+ *       eviction queue when Ready; its pods' evictions when its NoExecute taints changed
+ * Pod   evictions of its node when it is bound, deleted, or changes its tolerations; not ready at once when it is bound to a
+ *       node that is not
+ *
+ * What this misses (a record dropped after its retries) node-monitor and evictor mend at their next tick, but for events.
+ */
+import { marksPodsBoundNow, readyStatusOf } from '../../domain/conditions.ts';
+import { registeredNode, removingNode } from '../../domain/event-text.ts';
+import { noExecuteTaints } from '../../domain/eviction-timer.ts';
+import { zoneKeyOf } from '../../domain/zone.ts';
+import type { KubeNode, KubeObject } from '../../kube/types.ts';
+import { jsonEqual } from '../../kube/wire/json-value.ts';
+import { readFleetHealth } from '../../store/fleet-health.ts';
+import type { FleetState } from '../../store/fleet-store.ts';
+import { objectOf } from '../../store/object-record.ts';
+import { changeNode } from './change-node.ts';
+import type { ControllerDependencies } from './dependencies.ts';
+import { evictPods } from './evict-pods.ts';
+import { allOf, type ChangesOutcome, type ItemChangeRecord, type RecordWork, runRecordWork } from './item-change.ts';
+import { markPods } from './mark-pods.ts';
+import { reconciledNode } from './reconcile-node.ts';
+import { type EventToTell, recordEvents, subjectOf } from './record-event.ts';
+
+/** Nodes worked on at once. */
+const CONCURRENCY_MAX = 8;
+const NODES_PREFIX = 'o#nodes#';
+const PODS_PREFIX = 'o#pods#';
+
+interface Change {
+  readonly position: number;
+  readonly before: KubeObject | undefined;
+  readonly after: KubeObject | undefined;
+}
+
+export async function onObjectChange(
+  dependencies: ControllerDependencies,
+  records: readonly ItemChangeRecord[],
+): Promise<ChangesOutcome> {
+  const nowMs = dependencies.clock.nowMs();
+  const nodes = changesOf(records, NODES_PREFIX);
+  const pods = changesOf(records, PODS_PREFIX);
+  if (nodes.length + pods.length === 0) return { faults: [] };
+
+  // Pods of a node whose evictions are to be decided: by node, the records that ask for it.
+  const evictions = new Map<string, number[]>();
+  const askEvictions = (nodeName: string, position: number): void => {
+    const positions = evictions.get(nodeName);
+    if (positions === undefined) evictions.set(nodeName, [position]);
+    else positions.push(position);
+  };
+  for (const change of nodes) {
+    const { before, after, position } = change;
+    if (!jsonEqual(noExecuteOfNode(before), noExecuteOfNode(after))) askEvictions(nameOf(change), position);
+  }
+  for (const { before, after, position } of pods) {
+    if (jsonEqual(evictionParts(before), evictionParts(after))) continue;
+    for (const nodeName of new Set([nodeNameOf(before), nodeNameOf(after)])) {
+      if (nodeName !== '') askEvictions(nodeName, position);
+    }
+  }
+
+  const first = await runRecordWork(
+    [
+      ...nodeEvents(dependencies, nodes, nowMs),
+      ...nodeWorks(dependencies, nodes, nowMs),
+      ...boundPods(dependencies, pods, nowMs),
+    ],
+    CONCURRENCY_MAX,
+  );
+  if (evictions.size === 0) return first;
+  const state = await dependencies.fleet.readState();
+  return allOf(first, await runRecordWork(evictionWorks(dependencies, evictions, state, nowMs), CONCURRENCY_MAX));
+}
+
+function changesOf(records: readonly ItemChangeRecord[], prefix: string): Change[] {
+  return records.flatMap(({ key, oldImage, newImage }, position) =>
+    key.pk.startsWith(prefix)
+      ? [
+          {
+            position,
+            before: oldImage === undefined ? undefined : objectOf(oldImage),
+            after: newImage === undefined ? undefined : objectOf(newImage),
+          },
+        ]
+      : [],
+  );
+}
+
+const nameOf = ({ before, after }: Change): string => (after ?? before)?.metadata.name ?? '';
+const taintsOf = (node: KubeObject | undefined) => (node as KubeNode | undefined)?.spec?.taints ?? [];
+const noExecuteOfNode = (node: KubeObject | undefined) => noExecuteTaints(taintsOf(node));
+const readyOf = (node: KubeObject | undefined) => readyStatusOf((node as KubeNode | undefined)?.status?.conditions);
+
+const nodeNameOf = (pod: KubeObject | undefined): string => (pod?.spec?.['nodeName'] as string | undefined) ?? '';
+
+/** What decides about a pod's eviction; the same before and after, nothing is to be decided. */
+const evictionParts = (pod: KubeObject | undefined) =>
+  nodeNameOf(pod) === ''
+    ? null
+    : {
+        uid: pod?.metadata.uid ?? '',
+        nodeName: nodeNameOf(pod),
+        tolerations: pod?.spec?.['tolerations'] ?? [],
+        terminating: pod?.metadata.deletionTimestamp !== undefined,
+      };
+
+function nodeEvents(dependencies: ControllerDependencies, nodes: readonly Change[], nowMs: number): RecordWork[] {
+  const told: EventToTell[] = [];
+  const of: number[] = [];
+  for (const change of nodes) {
+    const { before, after, position } = change;
+    const name = nameOf(change);
+    // A Node deleted and made anew may come as one change of its item.
+    const removed = before !== undefined && before.metadata.uid !== after?.metadata.uid;
+    const created = after !== undefined && before?.metadata.uid !== after.metadata.uid;
+    if (removed) told.push({ ...removingNode(name), about: subjectOf('Node', before), once: 'removed' });
+    if (created) told.push({ ...registeredNode(name), about: subjectOf('Node', after), once: 'registered' });
+    if (removed || created) of.push(position);
+  }
+  return told.length === 0 ? [] : [{ of, run: () => recordEvents(dependencies, told, nowMs) }];
+}
+
+/** One work a node: its last state counts. */
+function nodeWorks(dependencies: ControllerDependencies, nodes: readonly Change[], nowMs: number): RecordWork[] {
+  const byName = new Map<string, Change[]>();
+  for (const change of nodes) byName.set(nameOf(change), [...(byName.get(nameOf(change)) ?? []), change]);
+  return [...byName.values()].map((changes) => ({
+    of: changes.map(({ position }) => position),
+    run: async () => {
+      for (const change of changes) await leaveQueue(dependencies, change);
+      const last = changes.at(-1)?.after as KubeNode | undefined;
+      if (last === undefined || reconciledNode(last) === undefined) return;
+      const { name = '', uid = '' } = last.metadata;
+      const outcome = await changeNode(dependencies.objects, { nodeName: name, uid, nowMs, first: last }, (node) => {
+        const next = reconciledNode(node);
+        return next === undefined ? undefined : { next };
+      });
+      if (outcome.kind === 'tooLarge') dependencies.log.error('a Node is too large to be tainted', { nodeName: name });
+    },
+  }));
+}
+
+/** A node that turned Ready, or went, no longer waits for its zone's limiter. */
+async function leaveQueue({ fleet }: ControllerDependencies, { before, after }: Change): Promise<void> {
+  if (before === undefined) return;
+  const gone = before.metadata.uid !== after?.metadata.uid;
+  const turnedReady = readyOf(after) === 'True' && readyOf(before) !== 'True';
+  if (!gone && !turnedReady) return;
+  const { name = '', uid = '', labels } = before.metadata;
+  await fleet.dequeue({ zone: zoneKeyOf(labels), nodeName: name, uid });
+}
+
+function boundPods(dependencies: ControllerDependencies, pods: readonly Change[], nowMs: number): RecordWork[] {
+  const bound = pods.filter(({ before, after }) => nodeNameOf(before) === '' && nodeNameOf(after) !== '');
+  if (bound.length === 0) return [];
+  return [
+    {
+      of: bound.map(({ position }) => position),
+      run: async () => {
+        const nodeNames = [...new Set(bound.map(({ after }) => nodeNameOf(after)))];
+        const digests = await readFleetHealth(dependencies.items, nodeNames);
+        const onNotReady = bound.flatMap(({ after }) =>
+          after !== undefined && marksPodsBoundNow(digests.get(nodeNameOf(after))?.ready) ? [after] : [],
+        );
+        const { left } = await markPods(dependencies, onNotReady, nowMs);
+        if (left > 0) throw new Error(`${left} pods bound to nodes that are not ready could not be marked`);
+      },
+    },
+  ];
+}
+
+const evictionWorks = (
+  dependencies: ControllerDependencies,
+  evictions: ReadonlyMap<string, number[]>,
+  state: FleetState,
+  nowMs: number,
+): RecordWork[] =>
+  [...evictions].map(([nodeName, of]) => ({ of, run: () => evictPods(dependencies, nodeName, { nowMs, state }) }));

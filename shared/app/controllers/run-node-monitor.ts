@@ -1,0 +1,318 @@
+/**
+ * One tick of node-monitor: read the world, decide (domain/monitor.ts), claim the slot, apply.
+ *
+ *   read the control records ── slot taken? exit
+ *   probe, and scan the health table
+ *   decide gate, marks, zones, queue
+ *   claim the slot: one conditional write that carries gate, probes and total disruption; loser exits
+ *   apply what was decided, within the time budget; then say that the tick finished
+ *
+ * The claim comes after deciding, so that a quiet tick is one write: the claim that finds nothing to do has finished the
+ * tick. Whoever decided on control records that another tick has changed since is told so by the refusal and decides
+ * again. A tick that dies leaves a claimed and unfinished slot behind; the next slot does its work, and the gate sees how
+ * long no tick has finished.
+ *
+ * Twice, at once, late, half-way: every effect carries its own condition (the Node's version, the receipt time of the last
+ * beat, the zone's rate, the queue entry's uid), and what is not done is decided again from the stored state. Two
+ * ticks that overlap do the work of one; a tick stops taking new work before the next one begins.
+ *
+ * Order of application is that of the decisions: what heals first.
+ */
+import { decideGate, type GateRecord } from '../../domain/gate.ts';
+import { decideMonitor, type MonitorDecision, type MonitorOutcome } from '../../domain/monitor.ts';
+import type { NodeHealth } from '../../domain/node-health.ts';
+import { slotStartMs, slotVerdict } from '../../domain/tick.ts';
+import { podsMarked, scanFleet } from '../../store/fleet-health.ts';
+import type { FleetRecords, FleetState } from '../../store/fleet-store.ts';
+import { type WorkBudget, workThrough, workUntil } from './bounded-work.ts';
+import type { ControllerDependencies } from './dependencies.ts';
+import { liftTaints, swapTaints } from './lift-taints.ts';
+import { type MarkDecision, markNodes } from './mark-nodes.ts';
+import { isMarkable, markPods } from './mark-pods.ts';
+import * as metric from './metric-names.ts';
+
+/** A claim decided on an older state is decided again, this often. */
+const CLAIM_ATTEMPTS_MAX = 3;
+/** Effects of one kind at once, on as many items. */
+const APPLY_CONCURRENCY_MAX = 32;
+/** Kept free at the end of a period, so that a tick is done when the next one begins. Milliseconds. */
+const PERIOD_RESERVE_MS = 500;
+/** What concerns zones is little, and no rate may lag behind the marks it follows from. */
+const UNBOUNDED: WorkBudget = { hasTime: () => true };
+/** Names told in one log line. */
+const NAMES_TOLD_MAX = 10;
+
+export interface Tick {
+  readonly slot: number;
+  /** Time the caller may run. Milliseconds; a period at most is used. */
+  readonly budgetMs?: number;
+}
+
+export type MonitorReport =
+  /** Held up by an outage of ours; dropped unclaimed. */
+  | { readonly kind: 'stale' }
+  /** Another tick has this slot, or a later one. */
+  | { readonly kind: 'lost' }
+  | { readonly kind: 'ran'; readonly decisions: number; readonly marked: number; readonly left: number };
+
+/** The tick could not do all it began. Everything else was done; the next tick does the rest. */
+export class TickFault extends AggregateError {
+  override readonly name = 'TickFault';
+}
+
+interface Decided {
+  readonly outcome: MonitorOutcome;
+  readonly gate: GateRecord;
+  readonly before: FleetState;
+  readonly disruption: FleetState['disruption'];
+}
+
+export async function runNodeMonitor(dependencies: ControllerDependencies, tick: Tick): Promise<MonitorReport> {
+  const { clock, policy, items, fleet } = dependencies;
+  const nowMs = clock.nowMs();
+  const periodSeconds = policy.nodeMonitorPeriodSeconds;
+  if (slotVerdict({ slot: tick.slot, nowMs, periodSeconds }) === 'stale') return { kind: 'stale' };
+  const records = await fleet.read();
+  if (records.state.slot !== undefined && records.state.slot >= tick.slot) return { kind: 'lost' };
+  const [accepted, nodes] = await Promise.all([
+    sendProbe(dependencies),
+    // Late reads only make a beat look older, and every effect asks again; they cost half.
+    scanFleet(items, { consistent: false }),
+  ]);
+  const probes = accepted === undefined ? [] : [{ sentAtMs: nowMs, accepted }];
+
+  const decide = (state: FleetState): Decided => {
+    const gate = decideGate(state.gate, { nowMs, probes, policy });
+    const outcome = decideMonitor(worldOf(records, nodes, state, gate), { nowMs, policy });
+    return { outcome, gate, before: state, disruption: disruptionAfter(outcome, state) };
+  };
+  let decided = decide(records.state);
+  for (let attempt = 1; ; attempt += 1) {
+    const claim = await fleet.claim({
+      slot: tick.slot,
+      seenFence: decided.before.fence,
+      nowMs,
+      gate: decided.gate,
+      disruption: decided.disruption,
+      finished: isQuiet(decided.outcome),
+    });
+    if (claim.kind === 'claimed') break;
+    if (claim.kind === 'lost' || attempt === CLAIM_ATTEMPTS_MAX) return { kind: 'lost' };
+    decided = decide(claim.state);
+  }
+
+  measure(dependencies, records, decided, nowMs - slotStartMs(tick.slot, periodSeconds));
+  tellGate(dependencies, decided);
+  if (isQuiet(decided.outcome)) return { kind: 'ran', decisions: 0, marked: 0, left: 0 };
+
+  const timeMs = Math.min(tick.budgetMs ?? Infinity, periodSeconds * 1_000 - PERIOD_RESERVE_MS);
+  const budget = workUntil(clock, nowMs + timeMs);
+  const applied = await applyDecisions(dependencies, decided.outcome.decisions, nodes, { nowMs, budget });
+  if (applied.faults.length > 0) throw new TickFault(applied.faults, 'node-monitor could not finish its tick');
+  await fleet.finish(tick.slot, nowMs);
+  return { kind: 'ran', decisions: decided.outcome.decisions.length, ...applied };
+}
+
+const isQuiet = (outcome: MonitorOutcome): boolean => outcome.decisions.length === 0;
+
+const worldOf = (records: FleetRecords, nodes: readonly NodeHealth[], state: FleetState, gate: GateRecord) => ({
+  nodes,
+  zones: records.zones,
+  queue: records.queue,
+  disruption: state.disruption,
+  gate,
+});
+
+async function sendProbe({ probe, policy, log }: ControllerDependencies): Promise<boolean | undefined> {
+  if (probe === undefined || policy.ingestGate === 'off') return undefined;
+  const outcome = await probe.beat();
+  if (outcome.kind === 'failed') log.warn('a probe beat failed', { reason: outcome.reason });
+  return outcome.kind === 'accepted';
+}
+
+function disruptionAfter(outcome: MonitorOutcome, state: FleetState): FleetState['disruption'] {
+  for (const decision of outcome.decisions) {
+    if (decision.kind === 'enterTotalDisruption' || decision.kind === 'leaveTotalDisruption')
+      return decision.disruption;
+  }
+  return state.disruption;
+}
+
+interface Applied {
+  readonly marked: number;
+  /** Not begun for lack of time, or met by other writes: decided again at the next tick. */
+  readonly left: number;
+  readonly faults: readonly unknown[];
+}
+
+async function applyDecisions(
+  dependencies: ControllerDependencies,
+  decisions: readonly MonitorDecision[],
+  nodes: readonly NodeHealth[],
+  at: { readonly nowMs: number; readonly budget: WorkBudget },
+): Promise<Applied> {
+  const { log } = dependencies;
+  const faults: unknown[] = [];
+  let marked = 0;
+  let left = 0;
+  // Marks refused by a beat: what was decided on them does not hold either.
+  const unmarked = new Set<string>();
+  for (const run of runsOf(decisions)) {
+    if (run[0]?.kind === 'markUnknown') {
+      const marks = run as MarkDecision[];
+      const seen = new Map(nodes.map((health) => [health.nodeName, health]));
+      const todo = marks.map((decision) => ({ decision, seen: seen.get(decision.nodeName)! }));
+      const outcome = await markNodes(dependencies, todo, at);
+      faults.push(...outcome.faults);
+      marked = outcome.marked.length;
+      left += outcome.left;
+      for (const { nodeName } of marks) unmarked.add(nodeName);
+      for (const { decision } of outcome.marked) unmarked.delete(decision.nodeName);
+      dependencies.meter.add(metric.MARKED_NODES, marked, 'Count');
+      log.info('silent nodes marked Unknown', {
+        marked,
+        spared: outcome.spared,
+        left: outcome.left,
+        nodes: outcome.marked.slice(0, NAMES_TOLD_MAX).map(({ decision }) => ({
+          nodeName: decision.nodeName,
+          zone: decision.zone,
+          silentSeconds: decision.silentSeconds,
+          graceSeconds: decision.graceSeconds,
+        })),
+      });
+      const withPods = outcome.marked.filter(({ pods }) => pods.length > 0);
+      const pods = await workThrough(
+        withPods,
+        { concurrencyMax: APPLY_CONCURRENCY_MAX, budget: at.budget },
+        async (each) => {
+          const done = await markPods(dependencies, each.pods, at.nowMs);
+          if (done.left === 0) await dependencies.items.write(podsMarked(each.decision.nodeName, each.decision.uid));
+          else left += 1;
+        },
+      );
+      faults.push(...pods.faults);
+      left += pods.left;
+      continue;
+    }
+    const todo = run.filter((decision) => !('nodeName' in decision && unmarked.has(decision.nodeName)));
+    const outcome = await workThrough(
+      todo,
+      { concurrencyMax: APPLY_CONCURRENCY_MAX, budget: 'nodeName' in run[0]! ? at.budget : UNBOUNDED },
+      (decision) => applyDecision(dependencies, decision as Exclude<MonitorDecision, MarkDecision>, at.nowMs),
+    );
+    faults.push(...outcome.faults);
+    left += outcome.left;
+  }
+  if (left > 0) log.warn('a tick left work for the next one', { left });
+  return { marked, left, faults };
+}
+
+/** Neighbours of one kind, which may be applied side by side. */
+function runsOf(decisions: readonly MonitorDecision[]): MonitorDecision[][] {
+  const runs: MonitorDecision[][] = [];
+  for (const decision of decisions) {
+    const last = runs.at(-1);
+    if (last?.[0]?.kind === decision.kind) last.push(decision);
+    else runs.push([decision]);
+  }
+  return runs;
+}
+
+async function applyDecision(
+  dependencies: ControllerDependencies,
+  decision: Exclude<MonitorDecision, MarkDecision>,
+  nowMs: number,
+): Promise<void> {
+  const { fleet, items, objects, log } = dependencies;
+  switch (decision.kind) {
+    case 'lift':
+      await liftTaints(dependencies, { ...decision, nowMs }, decision.reason);
+      return;
+    case 'swap':
+      await swapTaints(dependencies, { ...decision, nowMs }, decision.to);
+      return;
+    case 'dequeue':
+      await fleet.dequeue(decision);
+      return;
+    case 'enqueue': {
+      const { zone, nodeName, uid, addedAtMs } = decision;
+      await fleet.enqueue({ zone, nodeName, uid, addedAtMs, processAtMs: addedAtMs });
+      return;
+    }
+    case 'markPods': {
+      const pods = (await objects.listByNode(decision.nodeName)).filter(isMarkable);
+      const { left } = await markPods(dependencies, pods, nowMs);
+      if (left === 0) await items.write(podsMarked(decision.nodeName, decision.uid));
+      return;
+    }
+    case 'dropPodsToMark':
+      await items.write(podsMarked(decision.nodeName, decision.uid));
+      return;
+    case 'createZone':
+      await fleet.createZone(decision.zone, decision);
+      return;
+    case 'setZoneState': {
+      const { zone, from, to, size, notReady } = decision;
+      log.warn('zone state changed', { zone, from, to, size, notReady });
+      await fleet.setZoneState(zone, from, to);
+      return;
+    }
+    case 'setZoneRate': {
+      const { zone, fromPerSecond, toPerSecond } = decision;
+      log.info('eviction rate of a zone changed', { zone, fromPerSecond, toPerSecond });
+      await fleet.setZoneRate(zone, { nowMs, fromPerSecond, toPerSecond });
+      return;
+    }
+    case 'dropZone':
+      await fleet.dropZone(decision.zone, nowMs);
+      return;
+    case 'enterTotalDisruption':
+    case 'leaveTotalDisruption':
+      // Stored with the claim; here it is only told.
+      log.warn(
+        decision.kind === 'enterTotalDisruption'
+          ? 'every zone is dark: evictions are called off'
+          : 'not every zone is dark any more: every node gets a fresh grace',
+        { zones: decision.zones },
+      );
+      return;
+    case 'announce':
+    case 'forget':
+      // Told by the stream of Node objects, which sees each creation and deletion (on-object-change.ts).
+      return;
+  }
+}
+
+function measure(
+  { meter }: ControllerDependencies,
+  { queue }: FleetRecords,
+  { outcome, gate, disruption }: Decided,
+  tickAgeMs: number,
+): void {
+  const queued = new Map<string, number>();
+  for (const { zone } of queue) queued.set(zone, (queued.get(zone) ?? 0) + 1);
+  for (const { zone, size, healthPercent, unhealthy } of outcome.zoneMetrics) {
+    const dimension = metric.zoneDimension(zone);
+    meter.add(metric.ZONE_SIZE, size, 'Count', dimension);
+    meter.add(metric.ZONE_HEALTH, healthPercent, 'Percent', dimension);
+    meter.add(metric.UNHEALTHY_NODES, unhealthy, 'Count', dimension);
+    meter.add(metric.QUEUED_NODES, queued.get(zone) ?? 0, 'Count', dimension);
+  }
+  meter.add(metric.TICK_AGE, Math.max(0, tickAgeMs) / 1_000, 'Seconds');
+  meter.add(metric.LATE_NODES, outcome.lateNodes, 'Count');
+  meter.add(metric.WITHHELD_MARKS, outcome.withheldMarks, 'Count');
+  meter.add(metric.GATE_HOLDING, gate.reasons.length > 0 ? 1 : 0, 'Count');
+  meter.add(metric.TOTAL_DISRUPTION, disruption.total ? 1 : 0, 'Count');
+}
+
+function tellGate({ log }: ControllerDependencies, { gate, before, outcome }: Decided): void {
+  const was = before.gate.reasons.join();
+  if (gate.reasons.join() === was) return;
+  if (gate.reasons.length > 0) {
+    log.warn('the gate holds: nothing is newly marked, tainted or deleted', {
+      reasons: gate.reasons,
+      lastTickAtMs: before.gate.lastTickAtMs,
+      withheldMarks: outcome.withheldMarks,
+    });
+  } else log.warn('the gate is open', { heldFor: before.gate.reasons, freshSinceMs: gate.freshSinceMs });
+}

@@ -1,0 +1,269 @@
+/**
+ * The controllers over tables in memory, on virtual time, with machines and people played by calls. Streams run when told
+ * to, with the filters of the deployed ones.
+ */
+import { memoryItemStore } from '../../shared/adapters/memory/item-store.ts';
+import { clusterObjects } from '../../shared/app/cluster-objects.ts';
+import { fleetControllers } from '../../shared/app/controllers/index.ts';
+import { nodeHealthWrites } from '../../shared/app/node-writes.ts';
+import type { NodeCondition, Taint, Toleration } from '../../shared/domain/kubernetes.ts';
+import { defaultPolicy, type Policy } from '../../shared/domain/policy.ts';
+import { formatTime } from '../../shared/kube/time.ts';
+import type { KubeNode, KubeObject } from '../../shared/kube/types.ts';
+import type { ConsumedUnits, ItemStore } from '../../shared/ports/item-store.ts';
+import type { MetricUnit } from '../../shared/ports/log.ts';
+import type { Probe } from '../../shared/ports/probe.ts';
+import { evictionTimerStore } from '../../shared/store/eviction-timer-store.ts';
+import { readFleetHealth } from '../../shared/store/fleet-health.ts';
+import { fleetStore } from '../../shared/store/fleet-store.ts';
+import { createLease, renewLease } from '../../shared/store/health-store.ts';
+import { leaseReplacement } from '../../shared/store/lease-record.ts';
+import type { ObjectWrite } from '../../shared/store/object-store.ts';
+
+export const START_MS = Date.UTC(2026, 0, 1);
+
+export interface FleetOptions {
+  readonly policy?: Partial<Policy>;
+  readonly probe?: Probe;
+  /** What the controllers see in place of the tables, such as ones that fail. */
+  readonly between?: (items: ItemStore) => ItemStore;
+}
+
+export interface ToldMetric {
+  readonly name: string;
+  readonly value: number;
+  readonly unit: MetricUnit;
+  readonly zone?: string;
+}
+
+export function controlledFleet(options: FleetOptions = {}) {
+  const policy: Policy = { ...defaultPolicy, ...options.policy };
+  let nowMs = START_MS;
+  let uuids = 0;
+  const units: ConsumedUnits[] = [];
+  const told: { level: string; message: string; fields: Record<string, unknown> | undefined }[] = [];
+  const metrics: ToldMetric[] = [];
+  const tables = memoryItemStore({ changesOf: ['objects', 'health'], onConsumed: (each) => units.push(each) });
+  const clock = { nowMs: () => nowMs };
+  const random = {
+    uuid: () => {
+      uuids += 1;
+      return `00000000-0000-4000-8000-${String(uuids).padStart(12, '0')}`;
+    },
+    fraction: () => 0.5,
+  };
+  const objects = clusterObjects({ items: tables, clock, random });
+  const note = (level: string) => (message: string, fields?: Record<string, unknown>) => {
+    told.push({ level, message, fields });
+  };
+  const makeControllers = (items: ItemStore) =>
+    fleetControllers({
+      items,
+      clock,
+      random,
+      policy,
+      log: { debug: note('debug'), info: note('info'), warn: note('warn'), error: note('error') },
+      meter: {
+        add: (name, value, unit, dimensions) =>
+          metrics.push({
+            name,
+            value,
+            unit,
+            ...(dimensions?.['zone'] === undefined ? {} : { zone: dimensions['zone'] }),
+          }),
+      },
+      ...(options.probe === undefined ? {} : { probe: options.probe }),
+    });
+  const controllers = makeControllers(options.between?.(tables) ?? tables);
+  const seen = { objects: 0, health: 0 };
+
+  const slot = () => Math.floor(nowMs / (policy.nodeMonitorPeriodSeconds * 1_000));
+
+  async function commit(write: ObjectWrite): Promise<KubeObject> {
+    const extra = write.ref.resource === 'nodes' ? nodeHealthWrites(write, nowMs) : [];
+    const outcome = await objects.commit({ writes: [write], extra });
+    if (outcome.kind !== 'committed') throw new Error(`${write.kind} ${write.ref.name}: ${outcome.kind}`);
+    return outcome.objects[0]!;
+  }
+
+  const nodeRef = (name: string) => ({ resource: 'nodes', namespace: '', name });
+  const podRef = (name: string) => ({ resource: 'pods', namespace: 'default', name });
+  const lease = (name: string) => {
+    const change = leaseReplacement({
+      metadata: { name, namespace: 'kube-node-lease' },
+      spec: { holderIdentity: name, leaseDurationSeconds: 40, renewTime: `${formatTime(nowMs).slice(0, -1)}.000000Z` },
+    });
+    if (change.kind !== 'change') throw new Error(change.kind);
+    return { change: change.change, nowMs, tie: 0.5 };
+  };
+  const conditions = (ready: NodeCondition['status']): NodeCondition[] => [
+    { type: 'Ready', status: ready, lastHeartbeatTime: formatTime(nowMs), lastTransitionTime: formatTime(nowMs) },
+    { type: 'MemoryPressure', status: 'False', lastTransitionTime: formatTime(nowMs) },
+  ];
+
+  const fleet = {
+    tables,
+    policy,
+    controllers,
+    makeControllers,
+    objects,
+    told,
+    metrics,
+    slot,
+    nowMs: () => nowMs,
+    /** Seconds from the start. */
+    at(seconds: number): void {
+      nowMs = START_MS + Math.round(seconds * 1_000);
+    },
+    /** Units consumed since last asked, by table. */
+    consumed(): { readUnits: number; writeUnits: number; writes: number; requests: readonly ConsumedUnits[] } {
+      const requests = units.splice(0, units.length);
+      return {
+        readUnits: requests.reduce((sum, each) => sum + each.readUnits, 0),
+        writeUnits: requests.reduce((sum, each) => sum + each.writeUnits, 0),
+        writes: requests.filter((each) => each.writeUnits > 0).length,
+        requests,
+      };
+    },
+
+    async register(name: string, parts: { zone?: string; labels?: Record<string, string>; taints?: Taint[] } = {}) {
+      const labels = {
+        ...(parts.zone === undefined ? {} : { 'topology.kubernetes.io/zone': parts.zone }),
+        ...parts.labels,
+      };
+      const metadata = { name, uid: random.uuid(), creationTimestamp: formatTime(nowMs), labels };
+      const taints: Taint[] = [{ key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' }, ...(parts.taints ?? [])];
+      const object = { apiVersion: 'v1', kind: 'Node', metadata, spec: { taints }, status: {} };
+      await commit({ kind: 'create', ref: nodeRef(name), object });
+      await createLease(tables, { ...lease(name), uid: random.uuid() });
+    },
+    async post(name: string, ready: NodeCondition['status'] = 'True', more: NodeCondition[] = []) {
+      const previous = (await objects.get(nodeRef(name)))!;
+      const object = { ...previous, status: { ...previous.status, conditions: [...conditions(ready), ...more] } };
+      await commit({ kind: 'update', ref: nodeRef(name), object, previous });
+    },
+    async beat(...names: string[]) {
+      for (const name of names) {
+        const outcome = await renewLease(tables, lease(name));
+        if (outcome.kind !== 'written') throw new Error(`beat of ${name}: ${outcome.kind}`);
+      }
+    },
+    async changeNode(name: string, change: (node: KubeNode) => KubeNode) {
+      const previous = (await objects.get(nodeRef(name))) as KubeNode;
+      await commit({ kind: 'update', ref: nodeRef(name), object: change(previous), previous });
+    },
+    async removeNode(name: string) {
+      await commit({ kind: 'delete', ref: nodeRef(name), previous: (await objects.get(nodeRef(name)))! });
+    },
+    async addPod(name: string, nodeName: string, parts: { tolerations?: Toleration[] } = {}) {
+      const now = formatTime(nowMs);
+      await commit({
+        kind: 'create',
+        ref: podRef(name),
+        object: {
+          apiVersion: 'v1',
+          kind: 'Pod',
+          metadata: { name, namespace: 'default', uid: random.uuid(), creationTimestamp: now },
+          spec: {
+            nodeName,
+            tolerations: parts.tolerations ?? [
+              { key: 'node.kubernetes.io/not-ready', operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 300 },
+              {
+                key: 'node.kubernetes.io/unreachable',
+                operator: 'Exists',
+                effect: 'NoExecute',
+                tolerationSeconds: 300,
+              },
+            ],
+          },
+          status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: now }] },
+        },
+      });
+    },
+    async changePod(name: string, change: (pod: KubeObject) => KubeObject) {
+      const previous = (await objects.get(podRef(name)))!;
+      await commit({ kind: 'update', ref: podRef(name), object: change(previous), previous });
+    },
+    async removePod(name: string) {
+      await commit({ kind: 'delete', ref: podRef(name), previous: (await objects.get(podRef(name)))! });
+    },
+
+    /** Streams until quiet; answers how many rounds had records that passed the filters. */
+    async streams(): Promise<number> {
+      for (let rounds = 0; rounds < 50; rounds += 1) {
+        const objectChanges = tables
+          .changes('objects', seen.objects)
+          .filter(({ key }) => key.pk.startsWith('o#nodes#') || key.pk.startsWith('o#pods#'));
+        const healthChanges = tables
+          .changes('health', seen.health)
+          .filter(({ type, newImage }) => type === 'INSERT' || newImage?.['s'] === 1);
+        seen.objects = tables.changes('objects', seen.objects).at(-1)?.sequence ?? seen.objects;
+        seen.health = tables.changes('health', seen.health).at(-1)?.sequence ?? seen.health;
+        if (objectChanges.length + healthChanges.length === 0) return rounds;
+        for (const outcome of [
+          await controllers.onHealthRecords(healthChanges),
+          await controllers.onObjectRecords(objectChanges),
+        ]) {
+          if (outcome.faults.length > 0) throw outcome.faults[0];
+        }
+      }
+      throw new Error('the streams never come to rest');
+    },
+    async tick() {
+      const monitor = await controllers.tickNodeMonitor(slot());
+      const evictor = await controllers.tickEvictor(slot());
+      await this.streams();
+      return { monitor, evictor };
+    },
+    /** Ticks from one time to another, both included, each preceded by `before`. Seconds. */
+    async run(from: number, to: number, before?: (seconds: number) => Promise<unknown>) {
+      for (let seconds = from; seconds <= to; seconds += policy.nodeMonitorPeriodSeconds) {
+        this.at(seconds);
+        await before?.(seconds);
+        await this.tick();
+      }
+    },
+
+    node: async (name: string): Promise<KubeNode | undefined> =>
+      (await objects.get(nodeRef(name))) as KubeNode | undefined,
+    async ready(name: string) {
+      return (await this.node(name))?.status?.conditions?.find(({ type }) => type === 'Ready')?.status;
+    },
+    /** `key:Effect`, without the domain of the key. */
+    async taints(name: string): Promise<string[]> {
+      const taints = (await this.node(name))?.spec?.taints ?? [];
+      return taints.map(({ key, effect }) => `${key.split('/')[1]}:${effect}`).sort();
+    },
+    pod: (name: string) => objects.get(podRef(name)),
+    health: async (name: string) => (await readFleetHealth(tables, [name])).get(name),
+    records: () => fleetStore(tables).read(),
+    timers: async (nodeName: string) => (await evictionTimerStore(tables).read(nodeName)).timers,
+    async events(reason?: string): Promise<readonly KubeObject[]> {
+      const { objects: all } = await objects.list({ resource: 'events' });
+      return reason === undefined ? all : all.filter((event) => event['reason'] === reason);
+    },
+  };
+  return fleet;
+}
+
+export type ControlledFleet = ReturnType<typeof controlledFleet>;
+
+/** Registers machines that are Ready and beat, as of now. */
+export async function settledFleet(
+  zones: Readonly<Record<string, number>>,
+  options: FleetOptions = {},
+): Promise<{ fleet: ControlledFleet; names: string[]; ofZone: (zone: string) => string[] }> {
+  const fleet = controlledFleet(options);
+  const names: string[] = [];
+  for (const [zone, count] of Object.entries(zones)) {
+    for (let index = 0; index < count; index += 1) {
+      const name = `${zone}-${index}`;
+      await fleet.register(name, { zone });
+      await fleet.post(name);
+      names.push(name);
+    }
+  }
+  await fleet.streams();
+  const ofZone = (zone: string) => names.filter((name) => name.startsWith(`${zone}-`));
+  return { fleet, names, ofZone };
+}
