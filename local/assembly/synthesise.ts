@@ -138,8 +138,10 @@ function reasonIn(output: string): string {
     .split('\n')
     .map((line) => line.trim())
     .filter((line) => line !== '' && !line.startsWith('Bundling asset'));
-  const telling = lines.find((line) => /^(\w*(Error|Fault|Exception)\b.*:|✘ \[ERROR\])/.test(line));
-  return telling ?? lines.join('; ').slice(0, 500);
+  const at = lines.findIndex((line) => /^(\w*(Error|Fault|Exception)\b.*:|✘ \[ERROR\])/.test(line));
+  if (at === -1) return lines.join('; ').slice(0, 500);
+  const where = lines.slice(at + 1).find((line) => /^\S+:\d+:\d+:$/.test(line));
+  return where === undefined ? (lines[at] ?? '') : `${lines[at]} at ${where.slice(0, -1)}`;
 }
 
 function prune(cache: string, inUse: string): void {
