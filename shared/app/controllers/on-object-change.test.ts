@@ -1,0 +1,105 @@
+import { describe, expect, it } from 'vitest';
+import { controlledFleet } from '../../../test/support/controlled-fleet.ts';
+
+describe('a change of a Node', () => {
+  it('tells of its registration and its removal, once however often the records come', async () => {
+    const fleet = controlledFleet();
+    await fleet.register('n1');
+    await fleet.streams();
+    const uid = (await fleet.node('n1'))?.metadata.uid;
+    await fleet.removeNode('n1');
+    await fleet.streams();
+    const records = fleet.tables.changes('objects').filter(({ key }) => key.pk.startsWith('o#nodes#'));
+    await fleet.controllers.onObjectRecords(records);
+    await fleet.controllers.onObjectRecords(records);
+    const told = (await fleet.events()).map((event) => [event['reason'], event['message'], event['count']]);
+    expect(told.sort()).toEqual([
+      ['RegisteredNode', 'Node n1 event: Registered Node n1 in Controller', 1],
+      ['RemovingNode', 'Node n1 event: Removing Node n1 from Controller', 1],
+    ]);
+    for (const event of await fleet.events()) {
+      expect(event).toMatchObject({ metadata: { namespace: 'default' }, involvedObject: { uid } });
+    }
+  });
+
+  it('keeps events for an hour', async () => {
+    const fleet = controlledFleet();
+    await fleet.register('n1');
+    await fleet.streams();
+    const stored = fleet.tables.items('objects').filter(({ pk }) => String(pk).startsWith('o#events#'));
+    expect(stored.map(({ ttl }) => ttl)).toEqual([fleet.nowMs() / 1_000 + 3_600]);
+  });
+
+  it('tells of a Node that is made anew under its name', async () => {
+    const fleet = controlledFleet();
+    await fleet.register('n1');
+    await fleet.streams();
+    await fleet.removeNode('n1');
+    await fleet.register('n1');
+    await fleet.streams();
+    expect(await fleet.events('RegisteredNode')).toHaveLength(2);
+  });
+
+  it('takes off the taint of creation at the first Ready, and comes to rest after its own write', async () => {
+    const fleet = controlledFleet();
+    await fleet.register('n1');
+    await fleet.streams();
+    expect(await fleet.taints('n1')).toEqual(['not-ready:NoSchedule']);
+    await fleet.post('n1');
+    expect(await fleet.streams()).toBe(2);
+    expect(await fleet.taints('n1')).toEqual([]);
+  });
+
+  it('follows conditions, cordon and labels in one write', async () => {
+    const fleet = controlledFleet();
+    await fleet.register('n1', {
+      labels: { 'kubernetes.io/os': 'linux', 'failure-domain.beta.kubernetes.io/zone': 'z' },
+    });
+    await fleet.post('n1');
+    await fleet.streams();
+    await fleet.changeNode('n1', (node) => ({ ...node, spec: { ...node.spec, unschedulable: true } }));
+    await fleet.post('n1', 'False', [{ type: 'DiskPressure', status: 'True' }]);
+    await fleet.streams();
+    expect(await fleet.taints('n1')).toEqual([
+      'disk-pressure:NoSchedule',
+      'not-ready:NoSchedule',
+      'unschedulable:NoSchedule',
+    ]);
+    expect((await fleet.node('n1'))?.metadata.labels).toMatchObject({
+      'beta.kubernetes.io/os': 'linux',
+      'topology.kubernetes.io/zone': 'z',
+    });
+  });
+
+  it('never touches taints of others', async () => {
+    const fleet = controlledFleet();
+    const taints = [{ key: 'example.com/mine', effect: 'NoSchedule' as const }];
+    await fleet.register('n1', { taints });
+    await fleet.post('n1');
+    await fleet.streams();
+    expect((await fleet.node('n1'))?.spec?.taints).toEqual(taints);
+  });
+
+  it('names the first record that failed, and does the rest', async () => {
+    const fleet = controlledFleet();
+    await fleet.register('n1');
+    await fleet.register('n2');
+    await fleet.post('n1');
+    await fleet.post('n2');
+    const records = fleet.tables.changes('objects').filter(({ key }) => key.pk.startsWith('o#nodes#'));
+    const failing = fleet.makeControllers({
+      ...fleet.tables,
+      async transact(writes) {
+        if (writes.some(({ key }) => key.sk === 'n2')) throw new Error('no');
+        return fleet.tables.transact(writes);
+      },
+    });
+    const outcome = await failing.onObjectRecords(records);
+    const first = records.findIndex(({ key }) => key.sk === 'n2');
+    expect(outcome.failedFrom).toBe(first);
+    expect(await fleet.taints('n1')).toEqual([]);
+    expect((await fleet.controllers.onObjectRecords(records.slice(first))).faults).toEqual([]);
+    expect(await fleet.taints('n2')).toEqual([]);
+    expect(await fleet.events('RegisteredNode')).toHaveLength(2);
+  });
+});
