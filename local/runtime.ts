@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -251,6 +251,13 @@ function createFunctions(
 ): ReadonlyMap<string, LocalFunction> {
   const routed = new Set(plan.api?.routes.map((route) => route.functionId));
   const streaming = new Set(plan.functionUrls.map((url) => url.functionId));
+  // Secrets of the template live as long as this process: nothing stored depends on one.
+  const secrets = new Map<string, string>();
+  const secretOf = (arn: string): string => {
+    const secret = secrets.get(arn) ?? randomBytes(32).toString('hex');
+    secrets.set(arn, secret);
+    return secret;
+  };
   const functions = new Map<string, LocalFunction>();
   for (const fn of plan.functions) {
     const environmentsMax = streaming.has(fn.logicalId)
@@ -262,6 +269,7 @@ function createFunctions(
       region: REGION,
       dynamodbEndpoint: engine.endpoint,
       noServiceEndpoint: NO_SERVICE_ENDPOINT,
+      secretOf,
     });
     functions.set(
       fn.logicalId,

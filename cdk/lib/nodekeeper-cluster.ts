@@ -16,6 +16,7 @@ import { type FunctionName, handlerEntry } from './function-names.ts';
 import { HandlerFunction } from './handler-function.ts';
 import { FrontDoor } from './http-api.ts';
 import { readPolicyFile, requirePolicy } from './policy-source.ts';
+import { ProbeToken } from './probe-token.ts';
 import { healthFilters, objectFilters, TableStream } from './streams.ts';
 import * as tableActions from './table-actions.ts';
 import { Tables } from './tables.ts';
@@ -117,7 +118,8 @@ export class NodekeeperCluster extends Construct {
     };
     const allTableArns = [health.tableArn, objects.tableArn, control.tableArn];
     const policy = { NODEKEEPER_POLICY: JSON.stringify(this.policy) };
-    const tokens = { STATIC_TOKENS: staticTokens.valueAsString };
+    const probeToken = new ProbeToken(this, 'ProbeToken').reference;
+    const tokens = { STATIC_TOKENS: staticTokens.valueAsString, PROBE_TOKEN: probeToken };
 
     const heartbeat = new HandlerFunction<HeartbeatEnvironment>(this, 'Heartbeat', {
       functionName: 'heartbeat',
@@ -139,6 +141,15 @@ export class NodekeeperCluster extends Construct {
       logRetention,
     });
     api.allow(tableActions.itemStore, allTableArns);
+
+    const frontDoor = new FrontDoor(this, 'FrontDoor', {
+      clusterId: this.clusterId,
+      heartbeat: heartbeat.lambda,
+      api: api.lambda,
+      requestsPerSecondMax: props.requestsPerSecondMax ?? 2_000,
+      burstRequestsMax: props.burstRequestsMax ?? 4_000,
+    });
+    this.endpoint = frontDoor.endpoint;
 
     const healthStream = new HandlerFunction<StreamEnvironment>(this, 'HealthStream', {
       functionName: 'health-stream',
@@ -165,7 +176,13 @@ export class NodekeeperCluster extends Construct {
     const nodeMonitor = new HandlerFunction<MonitorEnvironment>(this, 'NodeMonitor', {
       functionName: 'node-monitor',
       description: 'Notices silence, marks nodes, keeps zone states, queues evictions',
-      environment: { ...common('node-monitor'), ...policy, ...allTables },
+      environment: {
+        ...common('node-monitor'),
+        ...policy,
+        ...allTables,
+        PROBE_URL: this.endpoint,
+        PROBE_TOKEN: probeToken,
+      },
       memoryMegabytes: 512,
       timeoutSeconds: 30,
       logRetention,
@@ -185,15 +202,6 @@ export class NodekeeperCluster extends Construct {
       evictor.allow(tableActions.itemStore, allTableArns);
       new Tick(this, 'EvictorTick', { target: evictor, periodSeconds: this.policy.nodeMonitorPeriodSeconds });
     }
-
-    const frontDoor = new FrontDoor(this, 'FrontDoor', {
-      clusterId: this.clusterId,
-      heartbeat: heartbeat.lambda,
-      api: api.lambda,
-      requestsPerSecondMax: props.requestsPerSecondMax ?? 2_000,
-      burstRequestsMax: props.burstRequestsMax ?? 4_000,
-    });
-    this.endpoint = frontDoor.endpoint;
 
     output(this, 'Endpoint', this.endpoint, 'Server URL for kubeconfigs and agents');
     output(this, 'ClusterId', this.clusterId, 'Name of this cluster');

@@ -2,8 +2,10 @@ import { createHash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { clientOptionsFrom, dynamoDbClient } from '../../shared/adapters/dynamodb/client.ts';
 import { dynamoDbItemStore } from '../../shared/adapters/dynamodb/item-store.ts';
+import { gzip } from '../../shared/adapters/gzip/gzip.ts';
 import { systemClock, systemRandom } from '../../shared/adapters/system/clock.ts';
-import { staticTokenAuthenticator } from '../../shared/adapters/tokens/static-tokens.ts';
+import { probeTokenOf, staticTokenAuthenticator } from '../../shared/adapters/tokens/static-tokens.ts';
+import { readYaml } from '../../shared/adapters/yaml/read-yaml.ts';
 import { composeApi } from '../../shared/app/api/compose.ts';
 import { apiConfig, loadConfig } from '../../shared/config/environment.ts';
 import { log } from '../../shared/observability/logger.ts';
@@ -18,12 +20,14 @@ export function composeApiFunction(environment: Environment) {
       tables: config.tables,
       random: systemRandom.fraction,
     }),
-    authenticator: staticTokenAuthenticator(config.staticTokens),
+    authenticator: staticTokenAuthenticator([...config.staticTokens, probeTokenOf(config.probeToken)]),
     clock: systemClock,
     random: systemRandom,
     pause,
     log,
     policy: config.policy,
     hash: (text) => createHash('sha256').update(text).digest('hex').slice(0, 32),
+    readYaml,
+    gzip,
   });
 }

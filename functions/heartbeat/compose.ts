@@ -1,7 +1,7 @@
 import { clientOptionsFrom } from '../../shared/adapters/dynamodb/client.ts';
 import { leanUpdater } from '../../shared/adapters/dynamodb/lean-updater.ts';
 import { systemClock, systemRandom } from '../../shared/adapters/system/clock.ts';
-import { staticTokenAuthenticator } from '../../shared/adapters/tokens/static-tokens.ts';
+import { probeTokenOf, staticTokenAuthenticator } from '../../shared/adapters/tokens/static-tokens.ts';
 import { serveHeartbeat } from '../../shared/app/renew-lease.ts';
 import { loadHeartbeatConfig } from '../../shared/config/heartbeat-environment.ts';
 import { log } from '../../shared/observability/logger.ts';
@@ -17,7 +17,7 @@ export function composeHeartbeat(environment: Environment) {
       nowMs: systemClock.nowMs,
       random: systemRandom.fraction,
     }),
-    authenticator: staticTokenAuthenticator(config.staticTokens),
+    authenticator: staticTokenAuthenticator([...config.staticTokens, probeTokenOf(config.probeToken)]),
     clock: systemClock,
     random: systemRandom,
     log,

@@ -237,6 +237,8 @@ function physicalNames(stackName: string, options: PlanOptions): PhysicalNames {
         return arn('sns', nameOf(logicalId, resource, 'TopicName'));
       case 'AWS::Logs::LogGroup':
         return nameOf(logicalId, resource, 'LogGroupName');
+      case 'AWS::SecretsManager::Secret':
+        return arn('secretsmanager', `secret:${nameOf(logicalId, resource, 'Name')}`);
       case 'AWS::IAM::Role':
         return nameOf(logicalId, resource, 'RoleName');
       case 'AWS::ApiGatewayV2::Api':

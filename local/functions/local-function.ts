@@ -166,10 +166,25 @@ export class LocalFunction {
 }
 
 /** The variables a function sees: those of the template, and what the Lambda runtime adds. */
+/** How a template refers to a secret: CloudFormation puts the text in at deployment. */
+const SECRET_REFERENCE = /\{\{resolve:secretsmanager:([^}]+?):SecretString:::?\}\}/g;
+
 export function functionVariables(
   plan: FunctionPlan,
-  options: { readonly region: string; readonly dynamodbEndpoint: string; readonly noServiceEndpoint: string },
+  options: {
+    readonly region: string;
+    readonly dynamodbEndpoint: string;
+    readonly noServiceEndpoint: string;
+    /** The text of a secret, by its ARN. */
+    readonly secretOf: (arn: string) => string;
+  },
 ): Record<string, string> {
+  const resolved = Object.fromEntries(
+    Object.entries(plan.environment).map(([name, value]) => [
+      name,
+      value.replace(SECRET_REFERENCE, (_, arn: string) => options.secretOf(arn)),
+    ]),
+  );
   return {
     PATH: process.env['PATH'] ?? '',
     LANG: 'en_US.UTF-8',
@@ -193,6 +208,6 @@ export function functionVariables(
     ...(plan.logLevel === undefined ? {} : { AWS_LAMBDA_LOG_LEVEL: plan.logLevel }),
     LAMBDA_TASK_ROOT: plan.codePath,
     _HANDLER: plan.handler,
-    ...plan.environment,
+    ...resolved,
   };
 }

@@ -17,6 +17,7 @@ const heartbeat: HeartbeatEnvironment = {
   CLUSTER_ID: 'edge',
   HEALTH_TABLE: 'edge-health',
   STATIC_TOKENS: JSON.stringify([token]),
+  PROBE_TOKEN: 'probe',
   POWERTOOLS_SERVICE_NAME: 'heartbeat',
   POWERTOOLS_METRICS_NAMESPACE: 'Nodekeeper',
   POWERTOOLS_LOG_LEVEL: 'WARN',
@@ -42,14 +43,19 @@ const faultsOf = (load: () => unknown): ConfigError['faults'] => {
 describe('config', () => {
   it('of heartbeat has what a beat needs, typed and frozen', () => {
     const config = loadHeartbeatConfig({ ...heartbeat, HOME: '/root' });
-    expect(config).toEqual({ clusterId: 'edge', tables: { health: 'edge-health' }, staticTokens: [token] });
+    expect(config).toEqual({
+      clusterId: 'edge',
+      tables: { health: 'edge-health' },
+      staticTokens: [token],
+      probeToken: 'probe',
+    });
     for (const part of [config, config.tables, config.staticTokens]) expect(Object.isFrozen(part)).toBe(true);
   });
 
   it('of api and the controllers has all tables; the controllers know no tokens', () => {
     const tables = { health: 'edge-health', objects: 'edge-objects', control: 'edge-control' };
     expect(loadConfig(apiConfig, api)).toMatchObject({ tables, staticTokens: [token] });
-    const monitor: MonitorEnvironment = api;
+    const monitor: MonitorEnvironment = { ...api, PROBE_URL: 'https://cluster' };
     for (const schema of [streamConfig, monitorConfig]) {
       expect(loadConfig(schema, monitor).tables).toEqual(tables);
       expect(loadConfig(schema, monitor)).not.toHaveProperty('staticTokens');

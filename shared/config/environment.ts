@@ -68,7 +68,7 @@ const everyFunction = {
   POWERTOOLS_LOG_LEVEL: z.enum(LOG_LEVELS, faultOf(`must be one of ${LOG_LEVELS.join(', ')}`)),
 };
 const allTables = { HEALTH_TABLE: text, OBJECTS_TABLE: text, CONTROL_TABLE: text };
-const tokens = { STATIC_TOKENS: staticTokensJson };
+const tokens = { STATIC_TOKENS: staticTokensJson, PROBE_TOKEN: text };
 
 type EveryFunction = z.output<z.ZodMiniObject<typeof everyFunction>>;
 type AllTables = z.output<z.ZodMiniObject<typeof allTables>>;
@@ -101,6 +101,8 @@ export const apiConfig = z.pipe(
     ...common(environment),
     tables: tablesOf(environment),
     staticTokens: environment.STATIC_TOKENS,
+    /** What node-monitor's own beats carry. */
+    probeToken: environment.PROBE_TOKEN,
   })),
 );
 export type ApiEnvironment = z.input<typeof apiConfig>;

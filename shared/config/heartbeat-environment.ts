@@ -9,6 +9,7 @@ export type HeartbeatEnvironment = {
   HEALTH_TABLE: string;
   CLUSTER_ID: string;
   STATIC_TOKENS: string;
+  PROBE_TOKEN: string;
   POWERTOOLS_SERVICE_NAME: string;
   POWERTOOLS_METRICS_NAMESPACE: string;
   POWERTOOLS_LOG_LEVEL: 'DEBUG' | 'INFO' | 'WARN' | 'ERROR';
@@ -22,6 +23,8 @@ export interface HeartbeatConfig {
     readonly user: string;
     readonly groups: readonly string[];
   }[];
+  /** What node-monitor's own beats carry. */
+  readonly probeToken: string;
 }
 
 const TOKENS_RULE = 'must be a JSON list of {sha256: 64 lower-case hex digits, user, groups: [text]}';
@@ -38,10 +41,16 @@ export function loadHeartbeatConfig(environment: Readonly<Record<string, string 
   const clusterId = text('CLUSTER_ID');
   const health = text('HEALTH_TABLE');
   const tokensText = text('STATIC_TOKENS');
+  const probeToken = text('PROBE_TOKEN');
   const staticTokens = tokensText === '' ? [] : staticTokensOf(tokensText);
   if (staticTokens === undefined) faults.push({ variable: 'STATIC_TOKENS', rule: TOKENS_RULE });
   if (faults.length > 0 || staticTokens === undefined) throw new ConfigError(faults);
-  return Object.freeze({ clusterId, tables: Object.freeze({ health }), staticTokens: Object.freeze(staticTokens) });
+  return Object.freeze({
+    clusterId,
+    tables: Object.freeze({ health }),
+    staticTokens: Object.freeze(staticTokens),
+    probeToken,
+  });
 }
 
 function staticTokensOf(json: string): HeartbeatConfig['staticTokens'] | undefined {
