@@ -39,7 +39,7 @@ describe('discovery', () => {
       kind: 'APIGroup',
       preferredVersion: { groupVersion: 'coordination.k8s.io/v1', version: 'v1' },
     });
-    expect(apiGroupAnswer('apps')).toBeUndefined();
+    expect(apiGroupAnswer('batch')).toBeUndefined();
   });
 
   it('lists resources with their subresources, verbs and short names', () => {
@@ -49,7 +49,7 @@ describe('discovery', () => {
     expect(entries('', 'v1').map((entry) => entry.name)).toContain('nodes/status');
     expect(entries('coordination.k8s.io', 'v1').map((entry) => entry.name)).toEqual(['leases']);
     expect(entries('authorization.k8s.io', 'v1').map((entry) => entry.verbs)).toEqual([['create'], ['create']]);
-    expect(apiResourceListAnswer('apps', 'v1')).toBeUndefined();
+    expect(apiResourceListAnswer('batch', 'v1')).toBeUndefined();
   });
 
   it('answers in aggregated form to those who ask for it first', () => {

@@ -36,6 +36,7 @@ export const versionAnswer = (build: BuildInfo): Record<string, string> => ({
 /** Groups in the order clients prefer them: the first that knows a name wins. */
 const GROUP_ORDER = [
   '',
+  'apps',
   'events.k8s.io',
   'authentication.k8s.io',
   'authorization.k8s.io',

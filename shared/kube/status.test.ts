@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import {
   accessDenied,
   alreadyExists,
-  applyConflict,
   conflict,
   disruptionBudgetExceeded,
   forbidden,
@@ -65,29 +64,6 @@ describe('status errors', () => {
       'Lease.coordination.k8s.io "a" is invalid: [spec.leaseDurationSeconds: Invalid value: -5: must be greater than 0, spec: Required value]',
     );
     expect(invalid(lease, 'a', []).message).toBe('Lease.coordination.k8s.io "a" is invalid');
-  });
-
-  it('says who owns the fields an apply wants', () => {
-    const field = { manager: 'kubectl-edit', operation: 'Update', apiVersion: 'v1' } as const;
-    expect(applyConflict([{ ...field, path: '.spec.x' }]).status).toMatchObject({
-      message: 'Apply failed with 1 conflict: conflict with "kubectl-edit" using v1: .spec.x',
-      reason: 'Conflict',
-      code: 409,
-      details: {
-        causes: [
-          { reason: 'FieldManagerConflict', message: 'conflict with "kubectl-edit" using v1', field: '.spec.x' },
-        ],
-      },
-    });
-    expect(
-      applyConflict([
-        { ...field, path: '.b' },
-        { manager: 'alpha', operation: 'Apply', apiVersion: 'v1', path: '.c' },
-        { ...field, path: '.a' },
-      ]).message,
-    ).toBe(
-      'Apply failed with 3 conflicts: conflicts with "alpha":\n- .c\nconflicts with "kubectl-edit" using v1:\n- .b\n- .a',
-    );
   });
 
   it('forbids with and without a name', () => {

@@ -144,49 +144,9 @@ export const conflict = (target: ResourceName, name: string, why: string = OBJEC
     resourceDetails(target, name),
   );
 
-/** A field that another manager owns and an apply wants to change. */
-export interface FieldManagerConflict {
-  readonly manager: string;
-  readonly operation: 'Apply' | 'Update';
-  readonly apiVersion: string;
-  readonly subresource?: string;
-  /** RFC 3339, of the managedFields entry. */
-  readonly time?: string;
-  /** Path of the field as the merge library prints it, such as `.spec.unschedulable`. */
-  readonly path: string;
-}
-
-const describeManager = (owner: FieldManagerConflict): string => {
-  const who =
-    owner.subresource === undefined || owner.subresource === ''
-      ? quote(owner.manager)
-      : `${quote(owner.manager)} with subresource ${quote(owner.subresource)}`;
-  if (owner.operation === 'Apply') return who;
-  return `${who} using ${owner.apiVersion}${owner.time === undefined ? '' : ` at ${owner.time}`}`;
-};
-
-/** 409: a server-side apply without force met fields of others. One cause a field. */
-export function applyConflict(conflicts: readonly FieldManagerConflict[]): StatusError {
-  const causes = conflicts.map((each) => ({
-    reason: 'FieldManagerConflict',
-    message: `conflict with ${describeManager(each)}`,
-    field: each.path,
-  }));
-  const [first] = conflicts;
-  if (conflicts.length === 1 && first !== undefined) {
-    const message = `Apply failed with 1 conflict: conflict with ${describeManager(first)}: ${first.path}`;
-    return failure(409, 'Conflict', message, { causes });
-  }
-  const pathsOf = new Map<string, string[]>();
-  for (const each of conflicts) {
-    const who = describeManager(each);
-    pathsOf.set(who, [...(pathsOf.get(who) ?? []), each.path]);
-  }
-  const lines = [...pathsOf.entries()]
-    .sort(([left], [right]) => (left < right ? -1 : 1))
-    .flatMap(([who, paths]) => [`conflicts with ${who}:`, ...paths.map((path) => `- ${path}`)]);
-  return failure(409, 'Conflict', `Apply failed with ${conflicts.length} conflicts: ${lines.join('\n')}`, { causes });
-}
+/** 409: a server-side apply without force met fields of others; patch/apply.ts words it, one cause a field. */
+export const applyConflict = (message: string, causes: readonly Cause[]): StatusError =>
+  failure(409, 'Conflict', message, { causes });
 
 /** One cause as a line: `spec.taints[0].effect: Required value`. */
 export const causeText = (cause: Cause): string =>

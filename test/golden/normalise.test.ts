@@ -23,6 +23,7 @@ describe('normalising what kubectl prints', () => {
     ['a described resource version', 'Resource Version:  77', 'Resource Version:   <RV>'],
     ['the group version of budgets', 'policy/v1beta1', 'policy/v1'],
     ['the name of the binary', 'run kubectl.1.32 --help', 'run kubectl --help'],
+    ['a patch that changes nothing', 'node/kw-1 patched (no change)\n', 'node/kw-1 patched\n'],
     ['pointers', '(0xc0004a2)', '(<PTR>)'],
     ['gaps and blanks at the end', '  a    b \t c  ', '  a   b   c'],
   ])('replaces %s', (_, text, wanted) => {

@@ -34,7 +34,9 @@ export function normalise(text: string, surroundings: Surroundings): string {
     .replace(/(\bResource Version:\s+)\d+/g, '$1<RV>')
     .replaceAll('policy/v1beta1', 'policy/v1')
     .replace(/\bkubectl\.1\.\d+\b/g, 'kubectl')
-    .replace(/\b0xc[0-9a-f]+\b/g, '<PTR>');
+    .replace(/\b0xc[0-9a-f]+\b/g, '<PTR>')
+    // The server of the recordings wrote a time into managedFields even so, and kubectl then sees a change.
+    .replace(/^(\S+ patched) \(no change\)$/gm, '$1');
   return replaceAges(
     out
       .split('\n')

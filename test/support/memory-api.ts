@@ -10,9 +10,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { makeAuthority, makeServerCertificate } from '../../local/access/certificate.ts';
+import { gzip } from '../../shared/adapters/gzip/gzip.ts';
 import { memoryItemStore } from '../../shared/adapters/memory/item-store.ts';
 import { systemClock, systemRandom } from '../../shared/adapters/system/clock.ts';
 import { staticTokenAuthenticator } from '../../shared/adapters/tokens/static-tokens.ts';
+import { readYaml } from '../../shared/adapters/yaml/read-yaml.ts';
 import { composeApi } from '../../shared/app/api/compose.ts';
 import { defaultPolicy } from '../../shared/domain/policy.ts';
 
@@ -40,6 +42,8 @@ export async function startMemoryApi(): Promise<MemoryApi> {
     log: { debug: note, info: note, warn: note, error: note },
     policy: { ...defaultPolicy, watchMode: 'longPoll' },
     hash,
+    readYaml,
+    gzip,
   });
   const nowMs = Date.now();
   const authority = makeAuthority({ commonName: 'test', nowMs, validDays: 1 });

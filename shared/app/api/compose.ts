@@ -2,7 +2,18 @@
 import type { Policy } from '../../domain/policy.ts';
 import { createOpenApi } from '../../kube/openapi/openapi.ts';
 import type { ResourceDescriptor } from '../../kube/resources/descriptor.ts';
-import { findResource, findStored, leases, namespaces, resources, storedAs } from '../../kube/resources/registry.ts';
+import { SYSTEM_NAMESPACES } from '../../kube/resources/namespaces.ts';
+import { systemPriorityClasses } from '../../kube/resources/priorityclasses.ts';
+import {
+  findResource,
+  leases,
+  namespaces,
+  poddisruptionbudgets,
+  pods,
+  resources,
+  storedAs,
+} from '../../kube/resources/registry.ts';
+import { findUnkept } from '../../kube/resources/unkept.ts';
 import { virtualResources } from '../../kube/resources/virtual.ts';
 import { formatTime, parseTimeMs } from '../../kube/time.ts';
 import type { KubeObject } from '../../kube/types.ts';
@@ -14,12 +25,23 @@ import type { Log } from '../../ports/log.ts';
 import { type ChangeLog, changeLog } from '../../store/change-log.ts';
 import { healthStore } from '../../store/health-store.ts';
 import { LEASE_NAMESPACE } from '../../store/lease-record.ts';
-import { type ObjectWrite, objectStore } from '../../store/object-store.ts';
+import type { ObjectWrite } from '../../store/object-store.ts';
+import { clusterObjects, shardsOf } from '../cluster-objects.ts';
 import { nodeHealthWrites } from '../node-writes.ts';
+import type { ReadYaml } from './apply.ts';
+import { type Budgets, budgetsOver } from './budget-storage.ts';
 import { fixedAnswers } from './fixed.ts';
 import { nodeLeaseStorage } from './lease-storage.ts';
-import { type ObjectStorageOptions, objectStorage, splitStorage, withSystemNamespaces } from './object-storage.ts';
+import { withTermination } from './namespace-lifecycle.ts';
+import {
+  emptyStorage,
+  type ObjectStorageOptions,
+  objectStorage,
+  splitStorage,
+  withInitialObjects,
+} from './object-storage.ts';
 import { openApiAnswers } from './openapi.ts';
+import type { Gzip } from './pack.ts';
 import { answerSelfReview } from './self-review.ts';
 import { serveApi } from './serve.ts';
 import type { ResourceStorage } from './storage.ts';
@@ -41,15 +63,19 @@ export interface ApiOptions {
   readonly policy: Policy;
   /** Digest of a text, safe in a URL. */
   readonly hash: (text: string) => string;
+  readonly readYaml: ReadYaml;
+  readonly gzip: Gzip;
 }
 
 export function composeApi(options: ApiOptions): (request: HttpRequest) => Promise<HttpResponse> {
   const { clock, random, policy } = options;
   const changes = changeLog({ items: options.items, clock, shardsOf });
-  const storages = storagesOf(options, changes);
+  const { storageOf, budgets } = storagesOf(options, changes);
   return serveApi({
-    storageOf: (descriptor) => storages(storedAs(descriptor)),
-    descriptorOf: findResource,
+    storageOf,
+    budgetsCovering: budgets.covering,
+    descriptorOf: (group, version, resource) =>
+      findResource(group, version, resource) ?? findUnkept(group, version, resource),
     random,
     podEvictionTimeoutSeconds: policy.podEvictionTimeoutSeconds,
     authenticator: options.authenticator,
@@ -57,6 +83,8 @@ export function composeApi(options: ApiOptions): (request: HttpRequest) => Promi
     log: options.log,
     changes,
     pause: options.pause,
+    readYaml: options.readYaml,
+    gzip: options.gzip,
     fixed: fixedAnswers(
       { version: NODEKEEPER_VERSION },
       openApiAnswers(
@@ -71,26 +99,22 @@ export function composeApi(options: ApiOptions): (request: HttpRequest) => Promi
   });
 }
 
-const shardsOf = (resource: string): number => findStored(resource)?.shards ?? 1;
+interface Storages {
+  readonly storageOf: (descriptor: ResourceDescriptor) => ResourceStorage;
+  readonly budgets: Budgets;
+}
 
-function storagesOf(options: ApiOptions, changes: ChangeLog): (descriptor: ResourceDescriptor) => ResourceStorage {
-  const { items, clock, random, pause } = options;
-  const objects = objectStore({
-    items,
-    clock,
-    shardsOf,
-    selectableFields: (resource, object) =>
-      Object.fromEntries(
-        Object.entries(findStored(resource)?.selectableFields ?? {}).map(([field, read]) => [field, read(object)]),
-      ),
-    random: random.fraction,
-    pause,
-  });
+function storagesOf({ items, clock, random, pause }: ApiOptions, changes: ChangeLog): Storages {
+  const objects = clusterObjects({ items, clock, random, pause });
   const plain = (descriptor: ResourceDescriptor, more: Partial<ObjectStorageOptions> = {}) =>
     objectStorage(descriptor, { objects, changes, ...more });
-  const made = new Map<string, ResourceStorage>();
+  const budgets = budgetsOver(plain(poddisruptionbudgets), plain(pods));
   const make = (descriptor: ResourceDescriptor): ResourceStorage => {
-    switch (descriptor.resource) {
+    const { group, version, resource } = descriptor;
+    if (findUnkept(group, version, resource) !== undefined) {
+      return emptyStorage(async () => String(await changes.currentVersion(resource)));
+    }
+    switch (resource) {
       case 'nodes':
         return plain(descriptor, { together: (write) => nodeTogether(write, clock.nowMs()) });
       case 'events':
@@ -107,16 +131,42 @@ function storagesOf(options: ApiOptions, changes: ChangeLog): (descriptor: Resou
           plain(descriptor),
         );
       case 'namespaces':
-        return withSystemNamespaces(plain(descriptor), (name) => systemNamespace(name, clock.nowMs(), random.uuid()));
+        return withTermination(
+          withInitialObjects(plain(descriptor), SYSTEM_NAMESPACES, (name) =>
+            initial(namespaces.prepareForCreate, name),
+          ),
+          storageOf,
+        );
+      case 'priorityclasses':
+        return withInitialObjects(
+          plain(descriptor),
+          systemPriorityClasses().map(({ metadata }) => metadata.name ?? ''),
+          (name) => systemPriorityClass(name),
+        );
+      case 'poddisruptionbudgets':
+        return budgets.storage;
       default:
         return plain(descriptor);
     }
   };
-  return (descriptor) => {
+  const made = new Map<string, ResourceStorage>();
+  function storageOf(served: ResourceDescriptor): ResourceStorage {
+    const descriptor = findUnkept(served.group, served.version, served.resource) ?? storedAs(served);
     const kept = made.get(descriptor.resource) ?? make(descriptor);
     made.set(descriptor.resource, kept);
     return kept;
+  }
+  const initial = (prepare: ResourceDescriptor['prepareForCreate'], name: string): KubeObject => {
+    const nowMs = clock.nowMs();
+    return prepare({ metadata: { name, uid: random.uuid(), creationTimestamp: formatTime(nowMs) } }, { nowMs });
   };
+  const systemPriorityClass = (name: string): KubeObject => {
+    const object = systemPriorityClasses().find(({ metadata }) => metadata.name === name);
+    if (object === undefined) throw new Error(`${name} is no system priority class`);
+    const { metadata } = initial((fresh) => fresh, name);
+    return { ...object, metadata: { ...object.metadata, ...metadata } };
+  };
+  return { storageOf, budgets };
 }
 
 /** The digest in the `health` table moves with its Node, in one transaction. */
@@ -126,9 +176,4 @@ function eventExpiry(event: KubeObject): number {
   const last = event['lastTimestamp'] ?? event['eventTime'] ?? event.metadata.creationTimestamp;
   const lastMs = parseTimeMs(typeof last === 'string' ? last : event.metadata.creationTimestamp) ?? 0;
   return Math.ceil(lastMs / 1_000) + EVENT_TTL_SECONDS;
-}
-
-function systemNamespace(name: string, nowMs: number, uid: string): KubeObject {
-  const metadata = { name, uid, creationTimestamp: formatTime(nowMs) };
-  return namespaces.prepareForCreate({ kind: 'Namespace', apiVersion: 'v1', metadata }, { nowMs });
 }

@@ -1,12 +1,16 @@
 import type { ResourceDescriptor } from '../../kube/resources/descriptor.ts';
+import type { KubeObject } from '../../kube/types.ts';
 import type { RandomSource } from '../../ports/clock.ts';
 import type { ResourceStorage } from './storage.ts';
 
 /** What the verbs need, made once a process by compose.ts. */
 export interface ApiDependencies {
   readonly storageOf: (descriptor: ResourceDescriptor) => ResourceStorage;
-  /** Storage of the pods subresources and admission look things up here, by plural resource name. */
   readonly random: RandomSource;
+  /** Waits. Milliseconds. */
+  readonly pause: (milliseconds: number) => Promise<unknown>;
   /** tolerationSeconds of pods that bring none. Seconds. */
   readonly podEvictionTimeoutSeconds: number;
+  /** The disruption budgets of a pod, each with a true status. */
+  readonly budgetsCovering: (pod: KubeObject) => Promise<readonly KubeObject[]>;
 }

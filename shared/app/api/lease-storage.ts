@@ -21,10 +21,16 @@ function resultOf(outcome: LeaseWriteOutcome): WriteResult {
   return object === undefined ? { kind: 'conflict' } : { kind: 'written', object };
 }
 
+/** A client may send some, or apply from the server's side; they are dropped, not refused. */
+function withoutManagedFields(lease: KubeObject): KubeObject {
+  const { managedFields: _dropped, ...metadata } = lease.metadata;
+  return { ...lease, metadata };
+}
+
 export function nodeLeaseStorage(dependencies: LeaseStorageDependencies): ResourceStorage {
   const { health, clock, random } = dependencies;
   const written = (object: KubeObject) => ({
-    change: leaseChangeOf(object),
+    change: leaseChangeOf(withoutManagedFields(object)),
     nowMs: clock.nowMs(),
     tie: random.fraction(),
   });
@@ -43,6 +49,9 @@ export function nodeLeaseStorage(dependencies: LeaseStorageDependencies): Resour
       return { items, ...(page.next === undefined ? {} : { next: page.next }) };
     },
     listVersion: dependencies.currentVersion,
+    // A row has no room for them, and beats stand in no log: one of either would double what a beat costs.
+    keepsManagedFields: () => false,
+    readsInsteadOfLog: () => true,
     async create(object) {
       return resultOf(await health.createLease({ ...written(object), uid: object.metadata.uid ?? '' }));
     },

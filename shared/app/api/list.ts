@@ -1,7 +1,7 @@
 /**
  * Lists: selectors, pages, and the size an answer may have.
  *
- * Order is that of the keys over all shards. A page ends at `limit` matching items or at LIST_BYTES_MAX, whichever comes
+ * Order is that of the keys over all shards. A page ends at `limit` matching items or at `charactersMax`, whichever comes
  * first; the continue token names the last key, not an offset, so deleting between pages skips nothing. A page reads
  * the state of its own moment.
  */
@@ -9,10 +9,8 @@ import type { ResourceDescriptor } from '../../kube/resources/descriptor.ts';
 import type { FieldSelector, LabelSelector } from '../../kube/selectors.ts';
 import * as status from '../../kube/status.ts';
 import type { KubeObject } from '../../kube/types.ts';
-import type { ResourceStorage } from './storage.ts';
+import { listKeyOf, type ResourceStorage } from './storage.ts';
 
-/** A Lambda answer may have 6 MB, in which the body stands JSON-encoded once more. */
-export const LIST_BYTES_MAX = 4_500_000;
 /** Items asked of the store at a time when the client names no limit, or when selectors may drop most of a page. */
 const STORE_PAGE_ITEMS = 500;
 /** A continue token older than this is 410 Expired, as after a compaction upstream (5 minutes there). */
@@ -24,6 +22,8 @@ export interface ListRequest {
   readonly namespace: string;
   /** 0: no limit. */
   readonly limit: number;
+  /** Length of the JSON of all items at which a page ends; absent: no end. */
+  readonly charactersMax?: number;
   readonly continueToken: string;
   readonly labels: LabelSelector;
   readonly fields: FieldSelector;
@@ -80,11 +80,6 @@ export function matches(
   return fields.matches((field) => descriptor.selectableFields[field]?.(object) ?? '');
 }
 
-const keyOf = (object: KubeObject): string =>
-  (object.metadata.namespace ?? '') === ''
-    ? (object.metadata.name ?? '')
-    : `${object.metadata.namespace}/${object.metadata.name}`;
-
 /** Reads one answer's worth of a list. */
 export async function listObjects(
   storage: ResourceStorage,
@@ -95,7 +90,8 @@ export async function listObjects(
   const resourceVersion = token?.rv ?? (await storage.listVersion());
   const nodeName = request.fields.exact('spec.nodeName');
   const items: KubeObject[] = [];
-  let bytes = 0;
+  let characters = 0;
+  const charactersMax = request.charactersMax ?? Number.POSITIVE_INFINITY;
   let after = token?.after;
   for (let page = 0; page < STORE_PAGES_MAX; page += 1) {
     const wanted = request.limit === 0 ? STORE_PAGE_ITEMS : Math.min(STORE_PAGE_ITEMS, request.limit);
@@ -106,12 +102,12 @@ export async function listObjects(
       ...(nodeName === undefined ? {} : { nodeName }),
     });
     for (const [index, object] of read.items.entries()) {
-      after = keyOf(object);
+      after = listKeyOf(object);
       if (!matches(descriptor, object, request.labels, request.fields)) continue;
       items.push(object);
-      bytes += JSON.stringify(object).length;
+      characters += JSON.stringify(object).length;
       const more = index < read.items.length - 1 || read.next !== undefined;
-      if (more && (items.length === request.limit || bytes >= LIST_BYTES_MAX)) {
+      if (more && (items.length === request.limit || characters >= charactersMax)) {
         const atMs = token?.atMs ?? request.nowMs;
         return { items, resourceVersion, continueToken: encodeContinue({ rv: resourceVersion, after, atMs }) };
       }

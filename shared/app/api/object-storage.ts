@@ -1,12 +1,17 @@
 /** Objects of the `objects` table as the verbs see them. */
 import type { ResourceDescriptor } from '../../kube/resources/descriptor.ts';
-import { SYSTEM_NAMESPACES } from '../../kube/resources/namespaces.ts';
 import * as status from '../../kube/status.ts';
 import type { KubeObject, ObjectRef } from '../../kube/types.ts';
 import type { TransactWrite } from '../../ports/item-store.ts';
 import type { ChangeLog } from '../../store/change-log.ts';
 import type { CommitOutcome, ObjectStore, ObjectWrite } from '../../store/object-store.ts';
-import type { ListPage, ListQuery, ResourceStorage, WriteResult } from './storage.ts';
+import {
+  listKeyOf as keyOf,
+  type ListPage,
+  type ListQuery,
+  type ResourceStorage,
+  type WriteResult,
+} from './storage.ts';
 
 /** Tries at a write that others kept out of its way; each waits a little inside the store already. */
 const COMMIT_ATTEMPTS_MAX = 4;
@@ -31,11 +36,11 @@ export function objectStorage(descriptor: ResourceDescriptor, options: ObjectSto
   const expiry = (object: KubeObject) =>
     options.expiresAtSeconds === undefined ? {} : { expiresAtSeconds: options.expiresAtSeconds(object) };
 
-  async function commit(write: ObjectWrite): Promise<WriteResult> {
+  async function commit(write: ObjectWrite, along: readonly ObjectWrite[] = []): Promise<WriteResult> {
     let outcome: CommitOutcome = { kind: 'contended' };
     for (let attempt = 1; attempt <= COMMIT_ATTEMPTS_MAX && outcome.kind === 'contended'; attempt += 1) {
       const extra = options.together?.(write) ?? [];
-      outcome = await objects.commit({ writes: [write], extra });
+      outcome = await objects.commit({ writes: [write, ...along], extra });
     }
     switch (outcome.kind) {
       case 'committed':
@@ -66,13 +71,11 @@ export function objectStorage(descriptor: ResourceDescriptor, options: ObjectSto
     },
     listVersion: async () => String(await changes.currentVersion(resource)),
     create: (object) => commit({ kind: 'create', ref: refOf(object), object, ...expiry(object) }),
-    update: (next, old) => commit({ kind: 'update', ref: refOf(old), object: next, previous: old, ...expiry(next) }),
-    remove: (old) => commit({ kind: 'delete', ref: refOf(old), previous: old }),
+    update: (next, old, along) =>
+      commit({ kind: 'update', ref: refOf(old), object: next, previous: old, ...expiry(next) }, along),
+    remove: (old, along) => commit({ kind: 'delete', ref: refOf(old), previous: old }, along),
   };
 }
-
-const keyOf = ({ metadata }: KubeObject): string =>
-  (metadata.namespace ?? '') === '' ? (metadata.name ?? '') : `${metadata.namespace}/${metadata.name}`;
 
 /** A node's pods come at once; they are put in order and cut like any other list. */
 function onePage(pods: readonly KubeObject[], query: ListQuery): ListPage {
@@ -112,30 +115,46 @@ export function splitStorage(inNamespace: string, special: ResourceStorage, othe
     },
     listVersion: others.listVersion,
     create: (object) => of(object.metadata.namespace).create(object),
-    update: (next, old) => of(old.metadata.namespace).update(next, old),
-    remove: (old) => of(old.metadata.namespace).remove(old),
+    update: (next, old, along) => of(old.metadata.namespace).update(next, old, along),
+    remove: (old, along) => of(old.metadata.namespace).remove(old, along),
+    keepsManagedFields: (namespace) => of(namespace).keepsManagedFields?.(namespace) ?? true,
+    readsInsteadOfLog: (namespace) => namespace === '' || of(namespace).readsInsteadOfLog?.(namespace) === true,
   };
 }
 
-/** Namespaces that every cluster has: made when first asked for, with what `create` would give them. */
-export function withSystemNamespaces(
+/** Objects that every cluster has from the start: made when first asked for, with what a creation would give them. */
+export function withInitialObjects(
   storage: ResourceStorage,
-  newNamespace: (name: string) => KubeObject,
+  names: readonly string[],
+  make: (name: string) => KubeObject,
 ): ResourceStorage {
-  const isSystem = (name: string) => (SYSTEM_NAMESPACES as readonly string[]).includes(name);
   async function ensure(name: string): Promise<KubeObject | undefined> {
-    const created = await storage.create(newNamespace(name));
+    const created = await storage.create(make(name));
     return created.kind === 'written' ? created.object : storage.get('', name);
   }
   return {
     ...storage,
-    get: async (namespace, name) => (await storage.get(namespace, name)) ?? (isSystem(name) ? ensure(name) : undefined),
+    get: async (namespace, name) =>
+      (await storage.get(namespace, name)) ?? (names.includes(name) ? ensure(name) : undefined),
     async list(query) {
       if (query.continueAfter === undefined) {
-        const present = await Promise.all(SYSTEM_NAMESPACES.map((name) => storage.get('', name)));
-        await Promise.all(SYSTEM_NAMESPACES.filter((_, index) => present[index] === undefined).map(ensure));
+        const present = await Promise.all(names.map((name) => storage.get('', name)));
+        await Promise.all(names.filter((_, index) => present[index] === undefined).map(ensure));
       }
       return storage.list(query);
     },
   };
 }
+
+/** A kind that is not kept: there, and empty. */
+export const emptyStorage = (currentVersion: () => Promise<string>): ResourceStorage => {
+  const nothing = async (): Promise<WriteResult> => ({ kind: 'conflict' });
+  return {
+    get: async () => undefined,
+    list: async () => ({ items: [] }),
+    listVersion: currentVersion,
+    create: nothing,
+    update: nothing,
+    remove: nothing,
+  };
+};

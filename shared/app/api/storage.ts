@@ -3,6 +3,7 @@
  * in `health`, where a beat is one small write. Outcomes are values; the verbs turn them into Kubernetes answers.
  */
 import type { KubeObject } from '../../kube/types.ts';
+import type { ObjectWrite } from '../../store/object-store.ts';
 
 export interface ListQuery {
   /** '' for all namespaces. */
@@ -35,7 +36,15 @@ export interface ResourceStorage {
    */
   listVersion(): Promise<string>;
   create(object: KubeObject): Promise<WriteResult>;
-  /** Replaces `old`, which must still be the stored version. */
-  update(next: KubeObject, old: KubeObject): Promise<WriteResult>;
-  remove(old: KubeObject): Promise<WriteResult>;
+  /** Replaces `old`, which must still be the stored version. `along`: other objects, in the same transaction. */
+  update(next: KubeObject, old: KubeObject, along?: readonly ObjectWrite[]): Promise<WriteResult>;
+  remove(old: KubeObject, along?: readonly ObjectWrite[]): Promise<WriteResult>;
+  /** False where objects of a namespace carry no managedFields. Absent: all do. */
+  keepsManagedFields?(namespace: string): boolean;
+  /** True where changes in a namespace stand in no change log, so that a watch has to compare what it reads. */
+  readsInsteadOfLog?(namespace: string): boolean;
 }
+
+/** Key of an object in lists: their order, and what a continue token names. */
+export const listKeyOf = ({ metadata }: KubeObject): string =>
+  (metadata.namespace ?? '') === '' ? (metadata.name ?? '') : `${metadata.namespace}/${metadata.name}`;

@@ -12,16 +12,23 @@ import type { KubeObject } from '../../kube/types.ts';
 import { resourceVersionRequired } from '../../kube/validation/metadata.ts';
 import { generateName } from '../../kube/validation/names.ts';
 import { jsonEqual } from '../../kube/wire/json-value.ts';
+import { admitCreation } from './admission.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import type { ResourceTarget } from './request.ts';
+import { isStatusError } from './respond.ts';
 
-export const WRITE_ATTEMPTS_MAX = 8;
+/** Tries at a write that others keep getting ahead of; with the pauses between them about five seconds. */
+export const WRITE_ATTEMPTS_MAX = 24;
+const PAUSE_MS = 4;
+const PAUSE_MAX_MS = 300;
 const GENERATED_NAME_ATTEMPTS_MAX = 8;
 
 export interface WriteOptions {
   readonly nowMs: number;
   /** Decide and answer, write nothing. */
   readonly dryRun: boolean;
+  /** Says in managedFields who wrote what; `live` is what is stored. Absent where that is not kept. */
+  readonly track?: (next: KubeObject, live: KubeObject | undefined) => KubeObject;
 }
 
 export interface WrittenObject {
@@ -29,14 +36,18 @@ export interface WrittenObject {
   readonly created: boolean;
 }
 
-const rvOf = (object: KubeObject): string => object.metadata.resourceVersion ?? '';
+/** Waits before another try, at random, so that writers who met once do not meet again. */
+export const pauseBefore = ({ pause, random }: ApiDependencies, attempt: number): Promise<unknown> =>
+  pause(Math.min(PAUSE_MAX_MS, PAUSE_MS * 2 ** (attempt - 1)) * random.fraction());
 
-function refuseInvalid(descriptor: ResourceDescriptor, name: string, causes: readonly status.Cause[]): void {
+export const rvOf = (object: KubeObject): string => object.metadata.resourceVersion ?? '';
+
+export function refuseInvalid(descriptor: ResourceDescriptor, name: string, causes: readonly status.Cause[]): void {
   if (causes.length > 0) throw status.invalid(descriptor, name, causes);
 }
 
 /** Kind and apiVersion as the URL says; a body that names others is refused. */
-function settleType(descriptor: ResourceDescriptor, object: KubeObject): KubeObject {
+export function settleType(descriptor: ResourceDescriptor, object: KubeObject): KubeObject {
   const apiVersion = descriptor.group === '' ? descriptor.version : `${descriptor.group}/${descriptor.version}`;
   if (object.kind !== undefined && object.kind !== '' && object.kind !== descriptor.kind) {
     throw status.badRequest(
@@ -86,6 +97,7 @@ export async function createObject(
   if ((typed.metadata.resourceVersion ?? '') !== '') {
     throw status.badRequest('resourceVersion should not be set on objects to be created');
   }
+  const admitted = await admitCreation(dependencies, descriptor, typed);
   const storage = dependencies.storageOf(descriptor);
   const prefix = typed.metadata.generateName ?? '';
   const named = (typed.metadata.name ?? '') !== '';
@@ -98,7 +110,11 @@ export async function createObject(
     delete metadata.deletionTimestamp;
     delete metadata.deletionGracePeriodSeconds;
     delete metadata.selfLink;
-    const prepared = descriptor.prepareForCreate({ ...typed, metadata }, prepareContext(dependencies, options));
+    const settled = descriptor.prepareForCreate(
+      { ...typed, metadata },
+      { ...prepareContext(dependencies, options), ...admitted },
+    );
+    const prepared = options.track?.(settled, undefined) ?? settled;
     refuseInvalid(
       descriptor,
       prepared.metadata.name ?? '',
@@ -120,6 +136,13 @@ export async function createObject(
 /** What the caller makes of the stored object; it may throw a StatusError. `old` is undefined when nothing is stored. */
 export type Transform = (old: KubeObject) => KubeObject | Promise<KubeObject>;
 
+export interface ModifyOptions extends WriteOptions {
+  /** A PUT: the body is the whole object, and its resourceVersion a precondition. */
+  readonly replaces: boolean;
+  /** What to create when nothing is stored; absent: 404. */
+  readonly whenAbsent?: () => KubeObject;
+}
+
 /**
  * Read, transform, prepare, validate, write: the way of PUT and every kind of PATCH.
  *
@@ -131,19 +154,25 @@ export async function modifyObject(
   descriptor: ResourceDescriptor,
   target: ResourceTarget,
   transform: Transform,
-  options: WriteOptions & { readonly replaces: boolean },
+  options: ModifyOptions,
 ): Promise<WrittenObject> {
   const storage = dependencies.storageOf(descriptor);
   for (let attempt = 1; attempt <= WRITE_ATTEMPTS_MAX; attempt += 1) {
+    if (attempt > 1) await pauseBefore(dependencies, attempt);
     const old = await storage.get(target.namespace, target.name);
-    if (old === undefined) throw status.notFound(descriptor, target.name);
+    if (old === undefined) {
+      const created = await createInstead(dependencies, descriptor, target, options);
+      if (created !== undefined) return created;
+      continue;
+    }
     const asked = settleType(descriptor, await transform(old));
     const precondition = asked.metadata.resourceVersion ?? '';
     if (precondition !== '' && precondition !== rvOf(old)) throw status.conflict(descriptor, target.name);
     if (options.replaces && precondition === '' && !descriptor.unconditionalUpdate) {
       throw status.invalid(descriptor, target.name, [resourceVersionRequired]);
     }
-    const next = settleUpdate(dependencies, descriptor, target, asked, old, options);
+    const settled = settleUpdate(dependencies, descriptor, target, asked, old, options);
+    const next = options.track?.(settled, old) ?? settled;
     if (jsonEqual(withoutVersion(next), withoutVersion(old))) return { object: old, created: false };
     const finished = next.metadata.deletionTimestamp !== undefined && isReleased(next);
     if (options.dryRun) return { object: next, created: false };
@@ -155,13 +184,38 @@ export async function modifyObject(
   throw status.conflict(descriptor, target.name);
 }
 
+/** undefined: somebody else created it meanwhile. */
+async function createInstead(
+  dependencies: ApiDependencies,
+  descriptor: ResourceDescriptor,
+  target: ResourceTarget,
+  { whenAbsent, ...options }: ModifyOptions,
+): Promise<WrittenObject | undefined> {
+  if (whenAbsent === undefined || target.subresource !== '') throw status.notFound(descriptor, target.name);
+  const object = whenAbsent();
+  const name = object.metadata.name ?? target.name;
+  if (name !== target.name) throw status.nameMismatch(name, target.name);
+  try {
+    return await createObject(
+      dependencies,
+      descriptor,
+      target,
+      { ...object, metadata: { ...object.metadata, name } },
+      options,
+    );
+  } catch (error) {
+    if (isStatusError(error) && error.status.reason === 'AlreadyExists') return undefined;
+    throw error;
+  }
+}
+
 function withoutVersion(object: KubeObject): KubeObject {
   const { resourceVersion: _version, ...metadata } = object.metadata;
   return { ...object, metadata };
 }
 
 /** Nothing holds a deleted object back any more: no finalizers, and no grace left to a pod on a node. */
-function isReleased(object: KubeObject): boolean {
+export function isReleased(object: KubeObject): boolean {
   return (object.metadata.finalizers ?? []).length === 0 && (object.metadata.deletionGracePeriodSeconds ?? 0) === 0;
 }
 
@@ -201,100 +255,4 @@ function settleUpdate(
     descriptor.validate(prepared, { operation: 'update', subresource: target.subresource, old }),
   );
   return prepared;
-}
-
-export interface DeleteOptions {
-  /** Seconds a pod on a node may take to end; undefined: the pod's own. */
-  readonly gracePeriodSeconds?: number;
-  readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string };
-}
-
-export interface DeletedObject {
-  readonly object: KubeObject;
-  /** The object is gone; otherwise it is marked and waits for its grace period or finalizers. */
-  readonly gone: boolean;
-}
-
-/**
- * DELETE of one object. Kubernetes: upstream k8s.io/apiserver pkg/registry/generic/registry/store.go, rest/delete.go.
- *
- * A pod that is bound to a node and still running is marked with its grace period and removed when its node confirms
- * with grace 0; a second delete can only shorten the grace. Finalizers hold any object until they are removed.
- */
-export async function deleteObject(
-  dependencies: ApiDependencies,
-  descriptor: ResourceDescriptor,
-  target: ResourceTarget,
-  wanted: DeleteOptions,
-  options: WriteOptions,
-): Promise<DeletedObject> {
-  const storage = dependencies.storageOf(descriptor);
-  for (let attempt = 1; attempt <= WRITE_ATTEMPTS_MAX; attempt += 1) {
-    const old = await storage.get(target.namespace, target.name);
-    if (old === undefined) throw status.notFound(descriptor, target.name);
-    refuseUnmetPreconditions(descriptor, target.name, old, wanted);
-    const graceSeconds = graceOf(descriptor, old, wanted);
-    const held = graceSeconds > 0 || (old.metadata.finalizers ?? []).length > 0;
-    if (!held) {
-      if (options.dryRun) return { object: old, gone: true };
-      const result = await storage.remove(old);
-      if (result.kind === 'written') return { object: old, gone: true };
-      continue;
-    }
-    const marked = markDeleted(old, graceSeconds, options.nowMs);
-    if (marked === old || options.dryRun) return { object: marked, gone: false };
-    const result = await storage.update(marked, old);
-    if (result.kind === 'written') return { object: result.object, gone: false };
-  }
-  throw status.conflict(descriptor, target.name);
-}
-
-function refuseUnmetPreconditions(
-  descriptor: ResourceDescriptor,
-  name: string,
-  old: KubeObject,
-  { preconditions }: DeleteOptions,
-): void {
-  const uid = old.metadata.uid ?? '';
-  if (preconditions?.uid !== undefined && preconditions.uid !== uid) {
-    throw status.conflict(
-      descriptor,
-      name,
-      `Precondition failed: UID in precondition: ${preconditions.uid}, UID in object meta: ${uid}`,
-    );
-  }
-  if (preconditions?.resourceVersion !== undefined && preconditions.resourceVersion !== rvOf(old)) {
-    throw status.conflict(
-      descriptor,
-      name,
-      `Precondition failed: ResourceVersion in precondition: ${preconditions.resourceVersion}, ResourceVersion in object meta: ${rvOf(old)}`,
-    );
-  }
-}
-
-const POD_GRACE_SECONDS_DEFAULT = 30;
-
-/** Only pods end gracefully; one that no node runs, or that has ended, has nothing to wait for. */
-function graceOf(descriptor: ResourceDescriptor, old: KubeObject, wanted: DeleteOptions): number {
-  if (descriptor.group !== '' || descriptor.resource !== 'pods') return 0;
-  const spec = old.spec ?? {};
-  const phase = old.status?.['phase'];
-  if ((spec['nodeName'] ?? '') === '' || phase === 'Succeeded' || phase === 'Failed') return 0;
-  const own = spec['terminationGracePeriodSeconds'];
-  const asked = wanted.gracePeriodSeconds ?? (typeof own === 'number' ? own : POD_GRACE_SECONDS_DEFAULT);
-  // Kubernetes reads a negative grace as 1 second.
-  return asked < 0 ? 1 : asked;
-}
-
-function markDeleted(old: KubeObject, graceSeconds: number, nowMs: number): KubeObject {
-  const before = old.metadata.deletionGracePeriodSeconds;
-  if (old.metadata.deletionTimestamp !== undefined && (before === undefined || graceSeconds >= before)) return old;
-  return {
-    ...old,
-    metadata: {
-      ...old.metadata,
-      deletionTimestamp: formatTime(nowMs + graceSeconds * 1_000),
-      deletionGracePeriodSeconds: graceSeconds,
-    },
-  };
 }

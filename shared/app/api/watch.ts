@@ -7,56 +7,19 @@
  *
  * Kubernetes: "API concepts", efficient detection of changes, watch bookmarks, streaming lists.
  */
-import type { ResourceDescriptor } from '../../kube/resources/descriptor.ts';
-import type { FieldSelector, LabelSelector } from '../../kube/selectors.ts';
 import * as status from '../../kube/status.ts';
 import type { KubeObject } from '../../kube/types.ts';
-import type { Clock } from '../../ports/clock.ts';
-import type { ChangeLog } from '../../store/change-log.ts';
 import type { ObjectChange, Selectable } from '../../store/object-record.ts';
+import { watchByReading } from './lease-watch.ts';
 import { matches } from './list.ts';
-import type { ResourceStorage } from './storage.ts';
+import { startOf, stateOf, type WatchEvent, type WatchRequest, type WatchSource } from './watch-request.ts';
+
+export type { WatchEvent, WatchRequest, WatchSource } from './watch-request.ts';
 
 /** Time between two looks at the change log. Milliseconds: half of what a write may take to be seen. */
 export const POLL_MS = 1_000;
 /** Changes taken from the log at a time. */
 const CHANGES_MAX = 500;
-/** Items of the state read at a time. */
-const STATE_PAGE_ITEMS = 500;
-const STATE_PAGES_MAX = 200_000;
-
-export type WatchEvent =
-  | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: KubeObject; readonly fromState: boolean }
-  /** Everything up to this version was told. */
-  | { readonly type: 'BOOKMARK'; readonly resourceVersion: string; readonly endsState: boolean };
-
-export interface WatchRequest {
-  readonly descriptor: ResourceDescriptor;
-  readonly namespace: string;
-  readonly labels: LabelSelector;
-  readonly fields: FieldSelector;
-  /** Absent or '0': the state first, then its changes. */
-  readonly resourceVersion: string;
-}
-
-export interface WatchSource {
-  readonly storage: ResourceStorage;
-  readonly changes: ChangeLog;
-  readonly clock: Clock;
-  /** Waits; resolves early when the watch is ended from outside. */
-  readonly pause: (milliseconds: number) => Promise<unknown>;
-}
-
-/** A resourceVersion as a client sends it; undefined: start with the state. */
-export function startOf(resourceVersion: string): number | undefined {
-  if (resourceVersion === '' || resourceVersion === '0') return undefined;
-  if (!/^\d{1,16}$/.test(resourceVersion)) {
-    throw status.badRequest(
-      `resourceVersion: Invalid value: ${JSON.stringify(resourceVersion)}: must be a whole number`,
-    );
-  }
-  return Number(resourceVersion);
-}
 
 /** How a change looks through a selector; undefined when it does not show. */
 export function seenThrough(request: WatchRequest, change: ObjectChange): WatchEvent | undefined {
@@ -84,11 +47,17 @@ function matchedBefore(
  * Events without end, until the consumer stops asking or `deadlineMs` has passed. After every look at the log that told
  * something, and after the state, a BOOKMARK says how far it went; the way out decides who gets to see it.
  */
-export async function* watchEvents(
+export function watchEvents(
   source: WatchSource,
   request: WatchRequest,
   deadlineMs: number,
 ): AsyncGenerator<WatchEvent> {
+  return source.storage.readsInsteadOfLog?.(request.namespace) === true
+    ? watchByReading(source, request, deadlineMs)
+    : watchLog(source, request, deadlineMs);
+}
+
+async function* watchLog(source: WatchSource, request: WatchRequest, deadlineMs: number): AsyncGenerator<WatchEvent> {
   const { descriptor } = request;
   let cursor = startOf(request.resourceVersion);
   if (cursor === undefined) {
@@ -115,23 +84,5 @@ export async function* watchEvents(
     if (outcome.changes.length < CHANGES_MAX) {
       await source.pause(Math.max(0, Math.min(POLL_MS, deadlineMs - source.clock.nowMs())));
     }
-  }
-}
-
-async function* stateOf(storage: ResourceStorage, request: WatchRequest): AsyncGenerator<KubeObject> {
-  const nodeName = request.fields.exact('spec.nodeName');
-  let after: string | undefined;
-  for (let page = 0; page < STATE_PAGES_MAX; page += 1) {
-    const read = await storage.list({
-      namespace: request.namespace,
-      limit: STATE_PAGE_ITEMS,
-      ...(after === undefined ? {} : { continueAfter: after }),
-      ...(nodeName === undefined ? {} : { nodeName }),
-    });
-    for (const object of read.items) {
-      if (matches(request.descriptor, object, request.labels, request.fields)) yield object;
-    }
-    if (read.next === undefined) return;
-    after = read.next;
   }
 }

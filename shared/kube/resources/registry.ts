@@ -1,3 +1,5 @@
+import { csinodes } from './csinodes.ts';
+import { daemonsets } from './daemonsets.ts';
 import type { ResourceDescriptor } from './descriptor.ts';
 import { events, eventsV1 } from './events.ts';
 import { leases } from './leases.ts';
@@ -19,6 +21,8 @@ export const resources: readonly ResourceDescriptor[] = [
   poddisruptionbudgets,
   priorityclasses,
   volumeattachments,
+  csinodes,
+  daemonsets,
 ];
 
 const byPath = new Map(resources.map((each) => [`${each.group}/${each.version}/${each.resource}`, each]));
@@ -40,4 +44,16 @@ export function storedAs(descriptor: ResourceDescriptor): ResourceDescriptor {
 export const findStored = (resource: string): ResourceDescriptor | undefined =>
   resources.find((each) => each.servedFrom === undefined && each.resource === resource);
 
-export { events, eventsV1, leases, namespaces, nodes, poddisruptionbudgets, pods, priorityclasses, volumeattachments };
+export {
+  csinodes,
+  daemonsets,
+  events,
+  eventsV1,
+  leases,
+  namespaces,
+  nodes,
+  poddisruptionbudgets,
+  pods,
+  priorityclasses,
+  volumeattachments,
+};

@@ -1,3 +1,4 @@
+import { daemonSet } from './apps.ts';
 import { coreEvent, eventsEvent } from './event.ts';
 import { lease } from './lease.ts';
 import { deleteOptions, status } from './meta.ts';
@@ -7,7 +8,7 @@ import { eviction, evictionV1beta1, podDisruptionBudget } from './policy.ts';
 import { selfSubjectAccessReview, selfSubjectReview, selfSubjectRulesReview } from './review.ts';
 import { priorityClass } from './scheduling.ts';
 import type { StructSchema } from './schema.ts';
-import { volumeAttachment } from './storage.ts';
+import { csiNode, volumeAttachment } from './storage.ts';
 
 /** Every kind we have a schema of. A function that serves one kind imports that schema alone. */
 export const KINDS: readonly StructSchema[] = [
@@ -25,6 +26,8 @@ export const KINDS: readonly StructSchema[] = [
   evictionV1beta1,
   priorityClass,
   volumeAttachment,
+  csiNode,
+  daemonSet,
   selfSubjectAccessReview,
   selfSubjectRulesReview,
   selfSubjectReview,

@@ -143,7 +143,7 @@ const podResourceClaim = struct(`${CORE}.PodResourceClaim`, 'A resource claim of
 
 const podOs = struct(`${CORE}.PodOS`, 'Operating system a pod is for.', { name: required(text('linux or windows.')) });
 
-const podSpec = struct(`${CORE}.PodSpec`, 'What is wanted of a pod.', {
+export const podSpec: StructSchema = struct(`${CORE}.PodSpec`, 'What is wanted of a pod.', {
   volumes: keyedList(volume, 'Volumes the containers may mount.', { mergeKey: 'name', retainKeys: true }),
   initContainers: keyedList(container, 'Containers that run first, one after another.', { mergeKey: 'name' }),
   containers: required(keyedList(container, 'Containers of the pod.', { mergeKey: 'name' })),

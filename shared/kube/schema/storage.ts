@@ -4,6 +4,7 @@ import {
   bool,
   embedded,
   int32,
+  keyedList,
   kindStruct,
   optionalStruct,
   pointer,
@@ -11,6 +12,7 @@ import {
   type StructSchema,
   struct,
   text,
+  textList,
   textMap,
   time,
 } from './schema.ts';
@@ -49,5 +51,31 @@ export const volumeAttachment: StructSchema = kindStruct(
     metadata,
     spec: required(embedded(attachmentSpec, 'Which volume is wanted on which node.')),
     status: embedded(attachmentStatus, 'Whether it is attached.'),
+  },
+);
+
+const csiNodeDriver = struct(`${STORAGE}.CSINodeDriver`, 'A volume driver that runs on the node.', {
+  name: required(text('Name of the driver.')),
+  nodeID: required(text('Name of the node as the driver calls it.')),
+  topologyKeys: textList('Labels of the node that the driver places volumes by.'),
+  allocatable: optionalStruct(
+    struct(`${STORAGE}.VolumeNodeResources`, 'What the node can take.', {
+      count: pointer(int32('Volumes of this driver at most.')),
+    }),
+    'What the node can take.',
+  ),
+});
+
+const csiNodeSpec = struct(`${STORAGE}.CSINodeSpec`, 'The drivers of the node.', {
+  drivers: required(keyedList(csiNodeDriver, 'The drivers, one a name.', { mergeKey: 'name' })),
+});
+
+export const csiNode: StructSchema = kindStruct(
+  `${STORAGE}.CSINode`,
+  { group: 'storage.k8s.io', version: 'v1', kind: 'CSINode' },
+  'Says which volume drivers run on a node. A kubelet writes its own when it starts.',
+  {
+    metadata,
+    spec: required(embedded(csiNodeSpec, 'The drivers of the node.')),
   },
 );

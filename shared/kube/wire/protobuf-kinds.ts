@@ -251,6 +251,15 @@ const event: ProtoMessage = {
   15: ['reportingInstance', 'string'],
 };
 
+const csiNodeDriver: ProtoMessage = {
+  1: ['name', 'string'],
+  2: ['nodeID', 'string'],
+  3: ['topologyKeys', 'string', 'list'],
+  4: ['allocatable', { 1: ['count', 'int'] }],
+};
+
+const csiNode: ProtoMessage = { 1: ['metadata', objectMeta], 2: ['spec', { 1: ['drivers', csiNodeDriver, 'list'] }] };
+
 /** Messages by `<apiVersion> <kind>`. */
 export const PROTOBUF_KINDS: Readonly<Record<string, ProtoMessage>> = {
   'v1 DeleteOptions': deleteOptions,
@@ -258,6 +267,7 @@ export const PROTOBUF_KINDS: Readonly<Record<string, ProtoMessage>> = {
   'v1 Node': node,
   'v1 Event': event,
   'coordination.k8s.io/v1 Lease': lease,
+  'storage.k8s.io/v1 CSINode': csiNode,
   'policy/v1 Eviction': eviction,
   'policy/v1beta1 Eviction': eviction,
   'authorization.k8s.io/v1 SelfSubjectAccessReview': selfSubjectAccessReview,

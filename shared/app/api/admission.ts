@@ -1,0 +1,69 @@
+/**
+ * What a creation needs to know of other objects: that its namespace is there, and what priority a pod's class has.
+ * Kubernetes: "Admission Controllers", NamespaceLifecycle and Priority.
+ */
+import type { PrepareContext, ResourceDescriptor } from '../../kube/resources/descriptor.ts';
+import { SYSTEM_NAMESPACES } from '../../kube/resources/namespaces.ts';
+import { priorityClassNameOf, resolvePriority } from '../../kube/resources/pods.ts';
+import { systemPriorityClasses } from '../../kube/resources/priorityclasses.ts';
+import { namespaces, priorityclasses } from '../../kube/resources/registry.ts';
+import * as status from '../../kube/status.ts';
+import type { KubeObject } from '../../kube/types.ts';
+import type { ApiDependencies } from './dependencies.ts';
+
+/** Priority classes looked through for the default one. */
+const CLASSES_MAX = 500;
+
+/** What the kind's defaults need besides the time. Throws the Status of a refusal. */
+export async function admitCreation(
+  dependencies: ApiDependencies,
+  descriptor: ResourceDescriptor,
+  object: KubeObject,
+): Promise<Pick<PrepareContext, 'priority'>> {
+  if (descriptor.namespaced) await needNamespace(dependencies, descriptor, object);
+  if (descriptor.group !== '' || descriptor.resource !== 'pods') return {};
+  const outcome = resolvePriority(object, await classesFor(dependencies, object));
+  if (outcome.kind === 'refused') throw status.forbidden(descriptor, object.metadata.name ?? '', outcome.why);
+  return { priority: outcome.priority };
+}
+
+/** System namespaces are always there; asking for them would be a read for nothing. */
+async function needNamespace(
+  dependencies: ApiDependencies,
+  descriptor: ResourceDescriptor,
+  { metadata }: KubeObject,
+): Promise<void> {
+  const name = metadata.namespace ?? '';
+  if ((SYSTEM_NAMESPACES as readonly string[]).includes(name)) return;
+  const namespace = await dependencies.storageOf(namespaces).get('', name);
+  if (namespace === undefined) throw status.notFound(namespaces, name);
+  if (namespace.metadata.deletionTimestamp === undefined) return;
+  throw status.forbidden(
+    descriptor,
+    metadata.name ?? '',
+    `unable to create new content in namespace ${name} because it is being terminated`,
+    [
+      {
+        reason: 'NamespaceTerminating',
+        message: `namespace ${name} is being terminated`,
+        field: 'metadata.namespace',
+      },
+    ],
+  );
+}
+
+async function classesFor(
+  dependencies: ApiDependencies,
+  pod: KubeObject,
+): Promise<{ readonly named?: KubeObject | undefined; readonly globalDefault?: KubeObject | undefined }> {
+  const name = priorityClassNameOf(pod);
+  const system = systemPriorityClasses().find((each) => each.metadata.name === name);
+  if (system !== undefined) return { named: system };
+  const storage = dependencies.storageOf(priorityclasses);
+  if (name !== '') return { named: await storage.get('', name) };
+  const { items } = await storage.list({ namespace: '', limit: CLASSES_MAX });
+  // There should be one; of several the lowest counts, as upstream.
+  const defaults = items.filter((each) => each['globalDefault'] === true);
+  const value = (each: KubeObject) => Number(each['value'] ?? 0);
+  return { globalDefault: defaults.sort((left, right) => value(left) - value(right))[0] };
+}

@@ -1,0 +1,82 @@
+/** One request on a resource, as the verbs get it, and what its query asks for. */
+import type { ResourceDescriptor } from '../../kube/resources/descriptor.ts';
+import { schemaOf } from '../../kube/schema/kinds.ts';
+import type { StructSchema } from '../../kube/schema/schema.ts';
+import { parseFieldSelector, parseLabelSelector, unsupportedField } from '../../kube/selectors.ts';
+import * as status from '../../kube/status.ts';
+import type { Authenticator, UserInfo } from '../../ports/authenticator.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
+import type { Log } from '../../ports/log.ts';
+import type { ChangeLog } from '../../store/change-log.ts';
+import type { ReadYaml } from './apply.ts';
+import type { ApiDependencies } from './dependencies.ts';
+import { isTrue, type ResourceTarget } from './request.ts';
+import type { Shape } from './shape.ts';
+
+export interface ServeDependencies extends ApiDependencies {
+  readonly authenticator: Authenticator;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly changes: ChangeLog;
+  readonly readYaml: ReadYaml;
+  readonly gzip: (text: string) => Uint8Array;
+  readonly descriptorOf: (group: string, version: string, resource: string) => ResourceDescriptor | undefined;
+  /** Answers of fixed paths (version, discovery, OpenAPI, health); undefined: there is nothing at this path. */
+  readonly fixed: (path: string, request: HttpRequest) => HttpResponse | undefined;
+  /** Answers of create-only resources that store nothing (the self reviews). */
+  readonly virtual: (target: ResourceTarget, request: HttpRequest, user: UserInfo) => HttpResponse | undefined;
+}
+
+export interface Call {
+  readonly request: HttpRequest;
+  readonly descriptor: ResourceDescriptor;
+  readonly target: ResourceTarget;
+  readonly shape: Shape;
+  readonly nowMs: number;
+  readonly user: UserInfo;
+}
+
+export const apiVersionOf = ({ group, version }: Pick<ResourceDescriptor, 'group' | 'version'>): string =>
+  group === '' ? version : `${group}/${version}`;
+
+/** The schema objects of a resource are read with. */
+export function schemaFor(descriptor: ResourceDescriptor): StructSchema {
+  const schema = schemaOf(apiVersionOf(descriptor), descriptor.kind);
+  if (schema === undefined) throw new Error(`no schema of ${apiVersionOf(descriptor)} ${descriptor.kind}`);
+  return schema;
+}
+
+/** A parameter that switches something on: `?watch`, `?watch=true`. */
+export const askedFor = (query: URLSearchParams, parameter: string): boolean =>
+  query.has(parameter) && isTrue(query.get(parameter));
+
+export function limitOf(query: URLSearchParams): number {
+  const text = query.get('limit') ?? '';
+  if (text === '') return 0;
+  if (!/^\d{1,18}$/.test(text)) {
+    throw status.badRequest(`unable to decode query parameter limit: ${JSON.stringify(text)} is not a whole number`);
+  }
+  return Number(text);
+}
+
+export function selectorsOf(descriptor: ResourceDescriptor, query: URLSearchParams) {
+  const labels = parseLabelSelector(query.get('labelSelector') ?? '');
+  if (labels.kind === 'malformed') throw status.badRequest(labels.message);
+  const fields = parseFieldSelector(query.get('fieldSelector') ?? '');
+  if (fields.kind === 'malformed') throw status.badRequest(fields.message);
+  const unsupported = unsupportedField(fields, descriptor);
+  if (unsupported !== undefined) throw status.badRequest(unsupported);
+  return { labels, fields };
+}
+
+/** dryRun=All decides and answers without writing; any other value is refused, as upstream does. */
+export function dryRunOf(query: URLSearchParams, fromBody: readonly unknown[] = []): boolean {
+  const values = [...query.getAll('dryRun'), ...fromBody];
+  for (const value of values) {
+    if (value !== 'All') {
+      throw status.badRequest(`Invalid value: ${JSON.stringify(value)}: dryRun must be "All"`);
+    }
+  }
+  return values.length > 0;
+}

@@ -1,0 +1,74 @@
+/** Requests that read: one object, a list, a watch. */
+import * as status from '../../kube/status.ts';
+import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
+import { askedFor, type Call, limitOf, type ServeDependencies, selectorsOf } from './call.ts';
+import { listObjects } from './list.ts';
+import { answerLongPoll } from './long-poll.ts';
+import { ANSWER_BYTES_MAX, acceptsGzip, pack, packedBytes } from './pack.ts';
+import { json } from './respond.ts';
+import { shapeList, shapeObject } from './shape.ts';
+
+/** Objects in one answer by the length of their JSON, plain and where they will be compressed. Characters. */
+const PLAIN_LIST_MAX = 4_500_000;
+const COMPRESSED_LIST_MAX = 24_000_000;
+/** Tries at a list that turned out too large once it was shaped: each takes fewer objects. */
+const FIT_ATTEMPTS_MAX = 8;
+const FIT_MARGIN = 0.9;
+
+export async function get(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
+  const { descriptor, target } = call;
+  const object = await dependencies.storageOf(descriptor).get(target.namespace, target.name);
+  if (object === undefined) throw status.notFound(descriptor, target.name);
+  return json(200, shapeObject(descriptor, object, call.shape, call.nowMs));
+}
+
+export async function list(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
+  const { descriptor, target, request } = call;
+  let limit = limitOf(request.query);
+  for (let attempt = 1; attempt <= FIT_ATTEMPTS_MAX; attempt += 1) {
+    const listed = await listObjects(dependencies.storageOf(descriptor), descriptor, {
+      namespace: target.namespace,
+      limit,
+      charactersMax: acceptsGzip(request) ? COMPRESSED_LIST_MAX : PLAIN_LIST_MAX,
+      continueToken: request.query.get('continue') ?? '',
+      ...selectorsOf(descriptor, request.query),
+      nowMs: call.nowMs,
+    });
+    const answer = pack(request, json(200, shapeList(descriptor, listed, call.shape, call.nowMs)), dependencies.gzip);
+    const bytes = packedBytes(answer);
+    if (bytes <= ANSWER_BYTES_MAX) return answer;
+    limit = Math.max(1, Math.floor((listed.items.length * ANSWER_BYTES_MAX * FIT_MARGIN) / bytes));
+  }
+  throw status.internalError('a list would not fit its answer');
+}
+
+export async function watch(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
+  const { descriptor, target, request } = call;
+  const { query } = request;
+  const timeout = query.get('timeoutSeconds') ?? '';
+  if (timeout !== '' && !/^\d{1,9}$/.test(timeout)) {
+    throw status.badRequest(`timeoutSeconds: Invalid value: ${JSON.stringify(timeout)}: must be a whole number`);
+  }
+  return answerLongPoll(
+    {
+      storage: dependencies.storageOf(descriptor),
+      changes: dependencies.changes,
+      clock: dependencies.clock,
+      pause: dependencies.pause,
+    },
+    {
+      descriptor,
+      namespace: target.namespace,
+      ...selectorsOf(descriptor, query),
+      resourceVersion: query.get('resourceVersion') ?? '',
+      shape: call.shape,
+      timeoutSeconds: timeout === '' ? undefined : Number(timeout),
+      bookmarks: askedFor(query, 'allowWatchBookmarks') || isJavaScriptClient(request),
+      sendInitialEvents: askedFor(query, 'sendInitialEvents'),
+    },
+  );
+}
+
+/** Its watches cannot ask for bookmarks, and back off for want of a line. */
+const isJavaScriptClient = (request: HttpRequest): boolean =>
+  (request.headers['user-agent'] ?? '').startsWith('undici') && (request.headers['accept'] ?? '*/*') === '*/*';
