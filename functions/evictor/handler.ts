@@ -1,10 +1,9 @@
 import { injectLambdaContext } from '@aws-lambda-powertools/logger/middleware';
-import { logMetrics } from '@aws-lambda-powertools/metrics/middleware';
 import middy from '@middy/core';
 import type { SQSBatchResponse, SQSEvent } from 'aws-lambda';
 import { handleTicks } from '../../shared/adapters/sqs/tick-event.ts';
 import { log, logger } from '../../shared/observability/logger.ts';
-import { metrics } from '../../shared/observability/meter.ts';
+import { meter, metrics } from '../../shared/observability/meter.ts';
 import { composeEvictor } from './compose.ts';
 
 /** Kept for the answer. Milliseconds. */
@@ -13,11 +12,12 @@ const { policy, tick } = composeEvictor(process.env);
 
 export const handler = middy<SQSEvent, SQSBatchResponse>()
   .use(injectLambdaContext(logger, { resetKeys: true }))
-  .use(logMetrics(metrics))
+  .use(publishMetrics())
   .handler((event, context) =>
     handleTicks(event, {
       periodSeconds: policy.nodeMonitorPeriodSeconds,
       log,
+      meter,
       runTick: (slot) => tick(slot, context.getRemainingTimeInMillis() - RESERVE_MS),
     }),
   );

@@ -1,15 +1,14 @@
 import { injectLambdaContext } from '@aws-lambda-powertools/logger/middleware';
-import { logMetrics } from '@aws-lambda-powertools/metrics/middleware';
 import middy from '@middy/core';
 import type { DynamoDBBatchResponse, DynamoDBStreamEvent } from 'aws-lambda';
 import { handleStream } from '../../shared/adapters/dynamodb/stream-records.ts';
 import { log, logger } from '../../shared/observability/logger.ts';
-import { metrics } from '../../shared/observability/meter.ts';
+import { publishMetrics } from '../../shared/observability/publish-metrics.ts';
 import { composeHealthStream } from './compose.ts';
 
 const onRecords = composeHealthStream(process.env);
 
 export const handler = middy<DynamoDBStreamEvent, DynamoDBBatchResponse>()
   .use(injectLambdaContext(logger, { resetKeys: true }))
-  .use(logMetrics(metrics))
+  .use(publishMetrics())
   .handler((event) => handleStream(event, log, onRecords));
