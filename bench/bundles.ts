@@ -2,20 +2,23 @@
 import { execFile } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { readAssembly } from '../local/assembly/assembly.ts';
 import { type FunctionPlan, planLocalMode } from '../local/assembly/plan.ts';
+import { synthesise } from '../local/assembly/synthesise.ts';
 import { type Benchmark, percentile, rounded } from './benchmark.ts';
 
+const PROJECT = fileURLToPath(new URL('..', import.meta.url));
 const IMPORTS = 7;
 
 export const bundles: Benchmark = {
   name: 'bundles',
-  about: 'bundle size and import time of each handler, from cdk.out (run npm run synth first)',
+  about: 'bundle size and import time of each handler, as synthesised',
   async run(report) {
-    const plan = planLocalMode(readAssembly('cdk.out'), {
+    const { directory } = await synthesise({ projectDirectory: PROJECT, context: {}, inputFiles: [], mode: 'auto' });
+    const plan = planLocalMode(readAssembly(directory), {
       region: 'eu-central-1',
       accountId: '000000000000',
       apiUrl: 'https://127.0.0.1:6443',
