@@ -3,7 +3,8 @@ import middy from '@middy/core';
 import type { SQSBatchResponse, SQSEvent } from 'aws-lambda';
 import { handleTicks } from '../../shared/adapters/sqs/tick-event.ts';
 import { log, logger } from '../../shared/observability/logger.ts';
-import { meter, metrics } from '../../shared/observability/meter.ts';
+import { meter } from '../../shared/observability/meter.ts';
+import { publishMetrics } from '../../shared/observability/publish-metrics.ts';
 import { composeEvictor } from './compose.ts';
 
 /** Kept for the answer. Milliseconds. */
