@@ -108,9 +108,14 @@ describe.skipIf(tested === undefined)('the first path', { timeout: 120_000 }, ()
     expect(text.match(/^ {2}kind: Node$/gm)).toHaveLength(MACHINES.length);
   });
 
-  it('lists a lease for each machine', async () => {
-    const text = await kubectl('get', 'leases', '-n', 'kube-node-lease', '-o', 'name');
-    expect(text.trim().split('\n').sort()).toEqual(MACHINES.map((name) => `lease.coordination.k8s.io/${name}`));
+  it('lists a lease for each machine, and the one of our own probe beats', async () => {
+    const leases = async () => {
+      const text = await kubectl('get', 'leases', '-n', 'kube-node-lease', '-o', 'name');
+      return text.trim().split('\n').sort();
+    };
+    const expected = [...MACHINES, 'nodekeeper-probe'].map((name) => `lease.coordination.k8s.io/${name}`);
+    await until(async () => (await leases()).length === expected.length, { withinMs: 30_000 });
+    expect(await leases()).toEqual(expected);
   });
 
   it('labels, cordons, uncordons and taints, and machines beat on regardless', async () => {
