@@ -13,12 +13,14 @@ import type { ReadYaml } from './apply.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { isTrue, type ResourceTarget } from './request.ts';
 import type { Shape } from './shape.ts';
+import type { WatchCall, WatchSource } from './watch-request.ts';
 
 export interface ServeDependencies extends ApiDependencies {
   readonly authenticator: Authenticator;
   readonly clock: Clock;
   readonly log: Log;
   readonly changes: ChangeLog;
+  readonly answerWatch: AnswerWatch;
   readonly readYaml: ReadYaml;
   readonly gzip: (text: string) => Uint8Array;
   readonly descriptorOf: (group: string, version: string, resource: string) => ResourceDescriptor | undefined;
@@ -36,6 +38,9 @@ export interface Call {
   readonly nowMs: number;
   readonly user: UserInfo;
 }
+
+/** How a watch that was authorized and understood gets to the client: as a long poll, a stream, a redirect. */
+export type AnswerWatch = (source: WatchSource, watch: WatchCall, call: Call) => Promise<HttpResponse>;
 
 export const apiVersionOf = ({ group, version }: Pick<ResourceDescriptor, 'group' | 'version'>): string =>
   group === '' ? version : `${group}/${version}`;

@@ -30,8 +30,10 @@ import { clusterObjects, shardsOf } from '../cluster-objects.ts';
 import { nodeHealthWrites } from '../node-writes.ts';
 import type { ReadYaml } from './apply.ts';
 import { type Budgets, budgetsOver } from './budget-storage.ts';
+import type { AnswerWatch } from './call.ts';
 import { fixedAnswers } from './fixed.ts';
 import { nodeLeaseStorage } from './lease-storage.ts';
+import { answerLongPoll } from './long-poll.ts';
 import { withTermination } from './namespace-lifecycle.ts';
 import {
   emptyStorage,
@@ -63,6 +65,8 @@ export interface ApiOptions {
   readonly policy: Policy;
   /** Digest of a text, safe in a URL. */
   readonly hash: (text: string) => string;
+  /** Absent: long polls. */
+  readonly answerWatch?: AnswerWatch;
   readonly readYaml: ReadYaml;
   readonly gzip: Gzip;
 }
@@ -83,6 +87,7 @@ export function composeApi(options: ApiOptions): (request: HttpRequest) => Promi
     log: options.log,
     changes,
     pause: options.pause,
+    answerWatch: options.answerWatch ?? answerLongPoll,
     readYaml: options.readYaml,
     gzip: options.gzip,
     fixed: fixedAnswers(

@@ -10,9 +10,10 @@
  * - The closing bookmark goes to those who asked for bookmarks, and to the JavaScript client, which cannot ask but backs
  *   off after an answer without a line.
  */
+import * as status from '../../kube/status.ts';
+import { forbiddenField } from '../../kube/validation/causes.ts';
 import type { HttpResponse } from '../../ports/http.ts';
-import type { Shape } from './shape.ts';
-import { type WatchEvent, type WatchRequest, type WatchSource, watchEvents } from './watch.ts';
+import { type WatchCall, type WatchEvent, type WatchSource, watchEvents } from './watch.ts';
 import { watchEventLine } from './watch-line.ts';
 
 const HOLD_SECONDS_MAX = 20;
@@ -20,36 +21,32 @@ const HOLD_ONE_OBJECT_SECONDS = 2;
 /** After the first event, for others of the same moment. Milliseconds. */
 const GATHER_MS = 100;
 
-export interface LongPollRequest extends WatchRequest {
-  readonly shape: Shape;
-  /** As asked; undefined when not. Seconds. */
-  readonly timeoutSeconds: number | undefined;
-  readonly bookmarks: boolean;
-  /** Tell the state, say that it ends, close. */
-  readonly sendInitialEvents: boolean;
-}
+/** JSON of all lines at which an answer ends; the platform takes 6 MB, encoded once more. Characters. */
+const CHARACTERS_MAX = 1_900_000;
 
-export function holdSeconds(request: Pick<LongPollRequest, 'timeoutSeconds' | 'fields'>): number {
+export function holdSeconds(request: Pick<WatchCall, 'timeoutSeconds' | 'fields'>): number {
   const { timeoutSeconds, fields } = request;
   const ofOne = fields.exact('metadata.name') !== undefined && timeoutSeconds !== undefined;
   const most = ofOne ? HOLD_ONE_OBJECT_SECONDS : HOLD_SECONDS_MAX;
   return Math.min(most, timeoutSeconds === undefined || timeoutSeconds <= 0 ? most : timeoutSeconds);
 }
 
-export async function answerLongPoll(source: WatchSource, request: LongPollRequest): Promise<HttpResponse> {
+export async function answerLongPoll(source: WatchSource, request: WatchCall): Promise<HttpResponse> {
   const { clock } = source;
   const endMs = clock.nowMs() + holdSeconds(request) * 1_000;
   const lines: string[] = [];
+  let characters = 0;
   let deadlineMs = endMs;
   let through: string | undefined;
-  const told = (event: WatchEvent, endsState = false) =>
-    lines.push(
-      watchEventLine(request.descriptor, event, request.shape, {
-        nowMs: clock.nowMs(),
-        first: lines.length === 0,
-        endsState,
-      }),
-    );
+  const told = (event: WatchEvent, endsState = false): void => {
+    const line = watchEventLine(request.descriptor, event, request.shape, {
+      nowMs: clock.nowMs(),
+      first: lines.length === 0,
+      endsState,
+    });
+    characters += line.length;
+    lines.push(line);
+  };
   const events = watchEvents(source, request.sendInitialEvents ? { ...request, resourceVersion: '' } : request, endMs);
   for await (const event of events) {
     if (event.type === 'BOOKMARK') {
@@ -61,6 +58,11 @@ export async function answerLongPoll(source: WatchSource, request: LongPollReque
     } else {
       told(event);
       if (!event.fromState) deadlineMs = Math.min(deadlineMs, clock.nowMs() + GATHER_MS);
+      if (characters > CHARACTERS_MAX) {
+        if (event.fromState) throw stateTooLarge(request);
+        // What is not told yet comes after the version of the last line, where the client will go on.
+        return body(lines);
+      }
     }
     // A bookmark closes each look at the log: what was committed together is told together.
     if (event.type === 'BOOKMARK' && deadlineMs < endMs) break;
@@ -71,6 +73,13 @@ export async function answerLongPoll(source: WatchSource, request: LongPollReque
       told({ type: 'BOOKMARK', resourceVersion, endsState: false });
   }
   return body(lines);
+}
+
+/** Sends clients to the list, which has pages; those that asked for the state in a watch know to do so on a 422. */
+function stateTooLarge(request: WatchCall): status.StatusError {
+  const why = 'there are too many objects to be told by one watch; list them and watch from there';
+  if (!request.sendInitialEvents) return status.expired(why);
+  return status.invalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', [forbiddenField('sendInitialEvents', why)]);
 }
 
 const body = (lines: readonly string[]): HttpResponse => ({

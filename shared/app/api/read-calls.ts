@@ -3,7 +3,6 @@ import * as status from '../../kube/status.ts';
 import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
 import { askedFor, type Call, limitOf, type ServeDependencies, selectorsOf } from './call.ts';
 import { listObjects } from './list.ts';
-import { answerLongPoll } from './long-poll.ts';
 import { ANSWER_BYTES_MAX, acceptsGzip, pack, packedBytes } from './pack.ts';
 import { json } from './respond.ts';
 import { shapeList, shapeObject } from './shape.ts';
@@ -49,7 +48,7 @@ export async function watch(dependencies: ServeDependencies, call: Call): Promis
   if (timeout !== '' && !/^\d{1,9}$/.test(timeout)) {
     throw status.badRequest(`timeoutSeconds: Invalid value: ${JSON.stringify(timeout)}: must be a whole number`);
   }
-  return answerLongPoll(
+  return dependencies.answerWatch(
     {
       storage: dependencies.storageOf(descriptor),
       changes: dependencies.changes,
@@ -66,6 +65,7 @@ export async function watch(dependencies: ServeDependencies, call: Call): Promis
       bookmarks: askedFor(query, 'allowWatchBookmarks') || isJavaScriptClient(request),
       sendInitialEvents: askedFor(query, 'sendInitialEvents'),
     },
+    call,
   );
 }
 

@@ -6,6 +6,7 @@ import type { KubeObject } from '../../kube/types.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ChangeLog } from '../../store/change-log.ts';
 import { matches } from './list.ts';
+import type { Shape } from './shape.ts';
 import type { ResourceStorage } from './storage.ts';
 
 /** Items of the state read at a time. */
@@ -24,6 +25,16 @@ export interface WatchRequest {
   readonly fields: FieldSelector;
   /** Absent or '0': the state first, then its changes. */
   readonly resourceVersion: string;
+}
+
+/** A watch as a client asked for it. */
+export interface WatchCall extends WatchRequest {
+  readonly shape: Shape;
+  /** As asked; undefined when not. Seconds. */
+  readonly timeoutSeconds: number | undefined;
+  readonly bookmarks: boolean;
+  /** Tell the state, say that it ends, go on. */
+  readonly sendInitialEvents: boolean;
 }
 
 export interface WatchSource {

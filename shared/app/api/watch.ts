@@ -14,7 +14,7 @@ import { watchByReading } from './lease-watch.ts';
 import { matches } from './list.ts';
 import { startOf, stateOf, type WatchEvent, type WatchRequest, type WatchSource } from './watch-request.ts';
 
-export type { WatchEvent, WatchRequest, WatchSource } from './watch-request.ts';
+export type { WatchCall, WatchEvent, WatchRequest, WatchSource } from './watch-request.ts';
 
 /** Time between two looks at the change log. Milliseconds: half of what a write may take to be seen. */
 export const POLL_MS = 1_000;
@@ -31,7 +31,21 @@ export function seenThrough(request: WatchRequest, change: ObjectChange): WatchE
   if (change.type === 'ADDED') return now ? { type: 'ADDED', object, fromState: false } : undefined;
   const before = change.previous === undefined ? now : matchedBefore(request, change.previous, object);
   if (now) return { type: before ? 'MODIFIED' : 'ADDED', object, fromState: false };
-  return before ? { type: 'DELETED', object, fromState: false } : undefined;
+  return before ? { type: 'DELETED', object: asItLeft(request, change), fromState: false } : undefined;
+}
+
+/** What a selector saw of an object before it left it: labels, and the text fields it names, as they were then. */
+function asItLeft({ fields }: WatchRequest, { object, previous }: ObjectChange): KubeObject {
+  if (previous === undefined) return object;
+  const left: KubeObject = { ...object, metadata: { ...object.metadata, labels: { ...previous.labels } } };
+  for (const { field } of fields.requirements) {
+    const [part = '', name = '', ...deeper] = field.split('.');
+    const before = previous.fields[field];
+    const holder = part === 'spec' || part === 'status' ? left[part] : undefined;
+    if (before === undefined || holder === undefined || deeper.length > 0) continue;
+    if (typeof holder[name] === 'string') left[part] = { ...holder, [name]: before };
+  }
+  return left;
 }
 
 function matchedBefore(
