@@ -106,6 +106,7 @@ function stage(options: Partial<FleetOptions> = {}) {
         timers,
         random: { fraction: () => 0.5 },
         send: api.send,
+        lookIntervalSeconds: 3_600,
         ...options,
       }),
     async runTo(seconds: number) {
@@ -253,6 +254,18 @@ describe('a machine that beats', () => {
     await world.runTo(27);
     expect(readyOf(world.api.objects.get(NODE))).toMatchObject({ status: 'True' });
     expect(Date.parse(readyOf(world.api.objects.get(NODE))!.lastTransitionTime)).toBeGreaterThan(START_MS + 20_000);
+  });
+
+  it('finds out by looking that its conditions were overwritten though no beat failed', async () => {
+    const world = stage({ lookIntervalSeconds: 10 });
+    const fleet = world.start();
+    await world.runTo(6);
+    readyOf(world.api.objects.get(NODE))!.status = 'Unknown';
+    await world.runTo(26);
+    expect(readyOf(world.api.objects.get(NODE))?.status).toBe('True');
+    expect(fleet.status()).toMatchObject({ statusPosts: 2, failedTurns: 0 });
+    await world.runTo(60);
+    expect(fleet.status().statusPosts).toBe(2);
   });
 
   it('posts nothing after trouble when its conditions stand', async () => {

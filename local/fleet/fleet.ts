@@ -28,6 +28,8 @@ export interface FleetOptions {
   readonly leaseDurationSeconds?: number;
   /** Time between status posts when nothing changed. Seconds. */
   readonly statusIntervalSeconds?: number;
+  /** Time between looks of a machine at its Node. Seconds; the default makes ten looks a second in the whole fleet. */
+  readonly lookIntervalSeconds?: number;
   /** Connections at most. Renewals go before registrations where all are busy. */
   readonly connectionsMax?: number;
   readonly clock?: Clock;
@@ -59,6 +61,10 @@ export interface Fleet {
   stop(): Promise<void>;
 }
 
+/** A kubelet's own. */
+const LOOK_INTERVAL_SECONDS_MIN = 10;
+const LOOKS_PER_SECOND_MAX = 10;
+
 export const DEFAULT_ZONES = ['local-a', 'local-b', 'local-c'] as const;
 export const DEFAULT_REGION = 'local';
 
@@ -69,6 +75,8 @@ export function startFleet(options: FleetOptions): Fleet {
     beatIntervalSeconds: options.beatIntervalSeconds ?? 10,
     leaseDurationSeconds: options.leaseDurationSeconds ?? 40,
     statusIntervalSeconds: options.statusIntervalSeconds ?? 300,
+    lookIntervalSeconds:
+      options.lookIntervalSeconds ?? Math.max(LOOK_INTERVAL_SECONDS_MIN, options.nodes / LOOKS_PER_SECOND_MAX),
   };
   const counters: FleetCounters = { registrations: 0, beats: 0, statusPosts: 0, conflicts: 0, failedTurns: 0 };
   const client =
