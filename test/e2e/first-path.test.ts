@@ -211,6 +211,29 @@ describe.skipIf(tested === undefined)('the first path', { timeout: 120_000 }, ()
     );
   });
 
+  it('taints a node whose Ready is set False by hand, until its machine contradicts', async () => {
+    const conditions = [{ type: 'Ready', status: 'False', reason: 'ByHand', message: 'said by hand' }];
+    await kubectl(
+      'patch',
+      'node',
+      'edge-a-1',
+      '--subresource=status',
+      '-p',
+      JSON.stringify({ status: { conditions } }),
+    );
+    await until(async () => taintsOf(await node('edge-a-1')).includes('node.kubernetes.io/not-ready:NoSchedule'), {
+      withinMs: SLACK_MS,
+      what: 'the not-ready taint',
+    });
+    await until(
+      async () => {
+        const seen = await node('edge-a-1');
+        return readyOf(seen)?.status === 'True' && taintsOf(seen).length === 0;
+      },
+      { withinMs: 15_000 + SLACK_MS, everyMs: 300, what: 'edge-a-1 Ready again' },
+    );
+  });
+
   it('refuses to silence a machine there is not', async () => {
     expect(await local.fleet('silence', 'edge-z-9')).toMatchObject({
       exitCode: 1,
