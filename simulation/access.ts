@@ -1,0 +1,27 @@
+/** Who asks in a simulation: machines, the operator and node-monitor's probe, each by a token of its own. */
+import type { Authentication, Authenticator, UserInfo } from '../shared/ports/authenticator.ts';
+
+export const OPERATOR = 'operator';
+export const PROBE = 'probe';
+const BEARER = 'Bearer ';
+
+/** Machines ask as kubelets do: what a node may touch is decided by its name. */
+function userOf(who: string): UserInfo {
+  if (who === OPERATOR || who === PROBE) {
+    return { username: who, groups: ['system:masters', 'system:authenticated'] };
+  }
+  return { username: `system:node:${who}`, groups: [...MACHINE_GROUPS, 'system:authenticated'] };
+}
+const MACHINE_GROUPS = ['system:nodes', 'system:masters'];
+
+export const headersOf = (who: string): Record<string, string> => ({ authorization: `${BEARER}${who}` });
+
+/** The token of somebody is their name: there is no secret to keep in a simulation. */
+export const simulationAuthenticator: Authenticator = {
+  authenticate: async (headers): Promise<Authentication> => {
+    const header = headers['authorization'];
+    if (header === undefined) return { kind: 'anonymous' };
+    if (!header.startsWith(BEARER)) return { kind: 'refused', reason: 'not a bearer token' };
+    return { kind: 'authenticated', user: userOf(header.slice(BEARER.length)) };
+  },
+};

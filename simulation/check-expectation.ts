@@ -1,0 +1,276 @@
+/** Compares what an `expect` wants with what is stored. */
+import { clusterObjects } from '../shared/app/cluster-objects.ts';
+import { readyStatusOf } from '../shared/domain/conditions.ts';
+import type { Taint } from '../shared/domain/kubernetes.ts';
+import type { KubeNode, KubeObject } from '../shared/kube/types.ts';
+import type { ItemStore } from '../shared/ports/item-store.ts';
+import { evictionTimerStore } from '../shared/store/eviction-timer-store.ts';
+import { fleetStore } from '../shared/store/fleet-store.ts';
+import { nodeNameOf, podKey } from './cluster-view.ts';
+import { formatDuration } from './duration.ts';
+import { matcherOf } from './glob.ts';
+import { readyOfPod } from './machine.ts';
+import type {
+  EventExpectation,
+  Expectation,
+  NodeExpectation,
+  PodExpectation,
+  Quantity,
+  TaintPattern,
+  ZoneExpectation,
+} from './scenario.ts';
+import type { Tally } from './tally.ts';
+
+/** One thing that is not as expected. */
+export interface Mismatch {
+  readonly line: number;
+  /** `node a-3`, `pod default/a-3-pod-0`, `zone zone-a`, `counts`, `events`. */
+  readonly subject: string;
+  readonly field: string;
+  readonly wanted: string;
+  readonly found: string;
+}
+
+export interface StateReader {
+  readonly items: ItemStore;
+  readonly nowMs: number;
+  readonly tally: Pick<Tally, 'tainted' | 'podsDeleted' | 'nodesDeleted'>;
+}
+
+const LIST_PAGE = 1_000;
+const LIST_PAGES_MAX = 1_000;
+
+/** Of one subject: what is compared, and the differences told. */
+function comparing(
+  line: number,
+  subject: string,
+): {
+  readonly mismatches: readonly Mismatch[];
+  is(field: string, holds: boolean, wanted: string, found: string): void;
+  same(field: string, wanted: string | boolean | undefined, found: string | boolean): void;
+  within(field: string, wanted: Quantity | undefined, found: number | undefined, say?: (value: number) => string): void;
+} {
+  const mismatches: Mismatch[] = [];
+  const is = (field: string, holds: boolean, wanted: string, found: string): void => {
+    if (!holds) mismatches.push({ line, subject, field, wanted, found });
+  };
+  return {
+    mismatches,
+    is,
+    same(field, wanted, found) {
+      if (wanted !== undefined) is(field, wanted === found, String(wanted), String(found));
+    },
+    within(field, wanted, found, say = String) {
+      if (wanted === undefined) return;
+      is(field, isWithin(wanted, found), sayQuantity(wanted, say), found === undefined ? 'none' : say(found));
+    },
+  };
+}
+
+/** Durations and rates come of divisions: equal to a millionth. */
+const NEARLY = 1e-6;
+const isWithin = ({ min, max }: Quantity, value: number | undefined): boolean =>
+  value !== undefined && (min === undefined || value >= min - NEARLY) && (max === undefined || value <= max + NEARLY);
+
+function sayQuantity({ min, max }: Quantity, say: (value: number) => string): string {
+  if (min === max && min !== undefined) return say(min);
+  if (min === undefined) return max === undefined ? 'any' : `at most ${say(max)}`;
+  return max === undefined ? `at least ${say(min)}` : `${say(min)} to ${say(max)}`;
+}
+
+async function listAll(items: ItemStore, resource: string): Promise<KubeObject[]> {
+  const objects = clusterObjects({
+    items,
+    clock: { nowMs: () => 0 },
+    random: { fraction: () => 0, uuid: () => '' },
+  });
+  const found: KubeObject[] = [];
+  let continueAfter: string | undefined;
+  for (let pages = 0; pages < LIST_PAGES_MAX; pages += 1) {
+    const page = await objects.list({
+      resource,
+      limit: LIST_PAGE,
+      ...(continueAfter === undefined ? {} : { continueAfter }),
+    });
+    found.push(...page.objects);
+    if (page.next === undefined) return found;
+    continueAfter = page.next;
+  }
+  throw new Error(`more ${resource} than one reading takes`);
+}
+
+/** The objects a pattern picks; the mismatch when it picks none and should, or some and should not. */
+function picked<T extends KubeObject>(
+  of: { readonly pattern: string; readonly line: number; readonly exists: boolean | undefined },
+  kind: 'node' | 'pod',
+  objects: readonly T[],
+  nameOf: (object: T) => string,
+): { readonly matching: readonly T[]; readonly mismatches: readonly Mismatch[] } {
+  const matches = matcherOf(of.pattern);
+  const matching = objects.filter((object) => matches(nameOf(object)));
+  if (of.exists === false) {
+    const mismatches = matching.map(
+      (object): Mismatch => ({
+        line: of.line,
+        subject: `${kind} ${nameOf(object)}`,
+        field: 'exists',
+        wanted: 'false',
+        found: 'true',
+      }),
+    );
+    return { matching: [], mismatches };
+  }
+  if (matching.length > 0) return { matching, mismatches: [] };
+  const subject = `${kind} ${of.pattern}`;
+  return {
+    matching,
+    mismatches: [{ line: of.line, subject, field: 'exists', wanted: 'true', found: 'nothing matches' }],
+  };
+}
+
+export const sayTaint = ({
+  key,
+  value,
+  effect,
+}: {
+  key: string;
+  value?: string | undefined;
+  effect?: string | undefined;
+}) => `${key}${value === undefined || value === '' ? '' : `=${value}`}${effect === undefined ? '' : `:${effect}`}`;
+const sayTaints = (taints: readonly (Taint | TaintPattern)[]): string =>
+  taints.length === 0 ? 'none' : taints.map(sayTaint).sort().join(', ');
+
+export const matchesTaint = (pattern: TaintPattern, taint: Taint): boolean =>
+  taint.key === pattern.key &&
+  (pattern.effect === undefined || taint.effect === pattern.effect) &&
+  (pattern.value === undefined || (taint.value ?? '') === pattern.value);
+
+/** Exactly these, in any order: every taint has its pattern and every pattern its taint. */
+const exactly = (patterns: readonly TaintPattern[], taints: readonly Taint[]): boolean =>
+  patterns.length === taints.length &&
+  patterns.every((pattern) => taints.some((taint) => matchesTaint(pattern, taint))) &&
+  taints.every((taint) => patterns.some((pattern) => matchesTaint(pattern, taint)));
+
+function checkNode(wanted: NodeExpectation, node: KubeNode): readonly Mismatch[] {
+  const { mismatches, is, same } = comparing(wanted.line, `node ${node.metadata.name}`);
+  const conditions = node.status?.conditions ?? [];
+  const statusOf = (type: string): string =>
+    conditions.find((condition) => condition.type === type)?.status ?? 'absent';
+  const taints = node.spec?.taints ?? [];
+  same('ready', wanted.ready, statusOf('Ready'));
+  same('reason', wanted.reason, conditions.find(({ type }) => type === 'Ready')?.reason ?? 'absent');
+  same('unschedulable', wanted.unschedulable, node.spec?.unschedulable === true);
+  if (wanted.taints !== undefined) {
+    is('taints', exactly(wanted.taints, taints), sayTaints(wanted.taints), sayTaints(taints));
+  }
+  for (const pattern of wanted.hasTaints ?? []) {
+    is(
+      'hasTaints',
+      taints.some((taint) => matchesTaint(pattern, taint)),
+      sayTaint(pattern),
+      sayTaints(taints),
+    );
+  }
+  for (const pattern of wanted.lacksTaints ?? []) {
+    is(
+      'lacksTaints',
+      !taints.some((taint) => matchesTaint(pattern, taint)),
+      `no ${sayTaint(pattern)}`,
+      sayTaints(taints),
+    );
+  }
+  if (wanted.podCIDRs !== undefined) {
+    const found = node.spec?.podCIDRs ?? [];
+    same('podCIDRs', wanted.podCIDRs.join(', ') || 'none', found.join(', ') || 'none');
+  }
+  for (const [label, value] of Object.entries(wanted.labels ?? {})) {
+    same(`labels[${label}]`, value, node.metadata.labels?.[label] ?? 'absent');
+  }
+  for (const [type, status] of Object.entries(wanted.conditions ?? {}))
+    same(`conditions.${type}`, status, statusOf(type));
+  return mismatches;
+}
+
+async function checkPod(
+  wanted: PodExpectation,
+  pod: KubeObject,
+  { items, nowMs }: StateReader,
+): Promise<readonly Mismatch[]> {
+  const { mismatches, is, same, within } = comparing(wanted.line, `pod ${podKey(pod)}`);
+  same('deleting', wanted.deleting, pod.metadata.deletionTimestamp !== undefined);
+  same('phase', wanted.phase, String(pod.status?.['phase'] ?? 'absent'));
+  same('ready', wanted.ready, readyOfPod(pod));
+  if (wanted.evictionDueIn === undefined) return mismatches;
+  const nodeName = nodeNameOf(pod);
+  const { timers } = nodeName === '' ? { timers: [] } : await evictionTimerStore(items).read(nodeName);
+  const timer = timers.find(({ podUid }) => podUid === pod.metadata.uid);
+  const dueInMs = timer === undefined ? undefined : timer.atMs - nowMs;
+  if (wanted.evictionDueIn !== 'none') within('evictionDueIn', wanted.evictionDueIn, dueInMs, formatDuration);
+  else is('evictionDueIn', dueInMs === undefined, 'no timer', dueInMs === undefined ? 'none' : formatDuration(dueInMs));
+  return mismatches;
+}
+
+async function checkZones(wanted: readonly ZoneExpectation[], items: ItemStore): Promise<Mismatch[]> {
+  if (wanted.length === 0) return [];
+  const { zones, queue } = await fleetStore(items).read();
+  return wanted.flatMap((each) => {
+    const { mismatches, is, same, within } = comparing(each.line, `zone ${each.zone === '' ? '""' : each.zone}`);
+    const record = zones.find(({ zone }) => zone === each.zone);
+    if (record === undefined) {
+      is(
+        'state',
+        false,
+        each.state ?? 'a known zone',
+        `no such zone; there are ${zones.map(({ zone }) => `"${zone}"`).join(', ') || 'none'}`,
+      );
+      return mismatches;
+    }
+    same('state', each.state, record.state ?? 'absent');
+    within('evictionRatePerSecond', each.evictionRatePerSecond, record.limiter.ratePerSecond);
+    within('queued', each.queued, queue.filter(({ zone }) => zone === each.zone).length);
+    return mismatches;
+  });
+}
+
+function checkEvent(wanted: EventExpectation, events: readonly KubeObject[]): readonly Mismatch[] {
+  const said = [wanted.kind, wanted.name, wanted.reason].filter((part) => part !== undefined).join(' ');
+  const { mismatches, within } = comparing(wanted.line, `events ${said}`.trim());
+  const matches = matcherOf(wanted.name ?? '*');
+  let occurrences = 0;
+  for (const event of events) {
+    const about = (event['involvedObject'] ?? {}) as { readonly kind?: string; readonly name?: string };
+    if (wanted.kind !== undefined && about.kind !== wanted.kind) continue;
+    if (wanted.reason !== undefined && event['reason'] !== wanted.reason) continue;
+    if (!matches(about.name ?? '')) continue;
+    occurrences += typeof event['count'] === 'number' ? event['count'] : 1;
+  }
+  within('count', wanted.count ?? { min: 1, max: undefined }, occurrences);
+  return mismatches;
+}
+
+export async function checkExpectation(wanted: Expectation, state: StateReader): Promise<readonly Mismatch[]> {
+  const { items, tally } = state;
+  const wantsNotReady = wanted.counts.some(({ count }) => count === 'notReady');
+  const nodes = wanted.nodes.length > 0 || wantsNotReady ? ((await listAll(items, 'nodes')) as KubeNode[]) : [];
+  const pods = wanted.pods.length > 0 ? await listAll(items, 'pods') : [];
+  const events = wanted.events.length > 0 ? await listAll(items, 'events') : [];
+  const mismatches: Mismatch[] = [];
+  for (const each of wanted.nodes) {
+    const { matching, mismatches: absent } = picked(each, 'node', nodes, (node) => node.metadata.name ?? '');
+    mismatches.push(...absent, ...matching.flatMap((node) => checkNode(each, node)));
+  }
+  for (const each of wanted.pods) {
+    const { matching, mismatches: absent } = picked(each, 'pod', pods, podKey);
+    mismatches.push(...absent);
+    for (const pod of matching) mismatches.push(...(await checkPod(each, pod, state)));
+  }
+  mismatches.push(...(await checkZones(wanted.zones, items)));
+  for (const { count, wanted: quantity, line } of wanted.counts) {
+    const { mismatches: found, within } = comparing(line, 'counts');
+    const notReady = (): number => nodes.filter((node) => readyStatusOf(node.status?.conditions) !== 'True').length;
+    within(count, quantity, count === 'notReady' ? notReady() : tally[count]);
+    mismatches.push(...found);
+  }
+  for (const each of wanted.events) mismatches.push(...checkEvent(each, events));
+  return mismatches;
+}

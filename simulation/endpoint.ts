@@ -1,0 +1,65 @@
+/**
+ * The public endpoint: every request of machines, operators and probes goes through it, to the heartbeat or the API as the
+ * HTTP API's routes say, or is lost with 503 while `ingest` fails.
+ */
+import type { HttpRequest, HttpResponse } from '../shared/ports/http.ts';
+import { headersOf } from './access.ts';
+
+export interface EndpointRequest {
+  readonly who: string;
+  readonly method: string;
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+  readonly contentType?: string;
+}
+
+export interface EndpointAnswer {
+  readonly status: number;
+  readonly body: unknown;
+}
+
+export interface Endpoint {
+  send(request: EndpointRequest): Promise<EndpointAnswer>;
+  /** Share of requests that are answered 503 and do nothing. */
+  failShare: number;
+}
+
+/** PUT and PATCH of one Lease of a node; everything else is the API's. */
+const HEARTBEAT_PATH = /^\/apis\/coordination\.k8s\.io\/v1\/namespaces\/kube-node-lease\/leases\/[^/]+$/;
+const EMPTY = new Uint8Array();
+const decoder = new TextDecoder();
+
+export function createEndpoint(options: {
+  readonly api: (request: HttpRequest) => Promise<HttpResponse>;
+  readonly heartbeat: (request: HttpRequest) => Promise<HttpResponse>;
+  /** Decides which requests are lost; the same numbers make the same story. */
+  readonly fraction: () => number;
+}): Endpoint {
+  return {
+    failShare: 0,
+    async send({ who, method, path, query, body, contentType }) {
+      if (this.failShare > 0 && options.fraction() < this.failShare) {
+        return { status: 503, body: { kind: 'Status', message: 'the endpoint did not answer' } };
+      }
+      const request: HttpRequest = {
+        method,
+        path,
+        query: new URLSearchParams(query),
+        headers: { ...headersOf(who), 'content-type': contentType ?? 'application/json' },
+        body: body === undefined ? EMPTY : Buffer.from(JSON.stringify(body)),
+        sourceIp: '192.0.2.1',
+      };
+      const isBeat = (method === 'PUT' || method === 'PATCH') && HEARTBEAT_PATH.test(path);
+      const answer = await (isBeat ? options.heartbeat : options.api)(request);
+      const text = typeof answer.body === 'string' ? answer.body : decoder.decode(answer.body);
+      return { status: answer.status, body: text === '' ? undefined : JSON.parse(text) };
+    },
+  };
+}
+
+/** What an answer says, for people. */
+export function messageOf({ status, body }: EndpointAnswer): string {
+  const message = (body as { readonly message?: unknown } | undefined)?.message;
+  return typeof message === 'string' ? `${status} ${message}` : String(status);
+}

@@ -1,0 +1,146 @@
+/** The machines of a scenario: how they come to be, and when each acts next. */
+import { parseTimeMs } from '../shared/kube/time.ts';
+import type { KubeObject } from '../shared/kube/types.ts';
+import { OPERATOR } from './access.ts';
+import { type ClusterView, nodeNameOf, type ViewChanges } from './cluster-view.ts';
+import { type Endpoint, type EndpointAnswer, messageOf } from './endpoint.ts';
+import { createMachine, type Machine, podPath, runningStatus } from './machine.ts';
+import type { MachineSpec } from './scenario.ts';
+import { sideBySide } from './side-by-side.ts';
+
+/** Machines that ask at once within one instant: the engine answers in its own process meanwhile. */
+const AT_ONCE_MAX = 16;
+
+export class SetupFault extends Error {
+  override readonly name = 'SetupFault';
+}
+
+export interface Fleet {
+  readonly machines: ReadonlyMap<string, Machine>;
+  /** Registers the machines that are there from the start, with their pods. Ends at 0 s. */
+  setUp(): Promise<void>;
+  /** When the next machine beats or confirms the end of a pod. Epoch milliseconds. */
+  nextAtMs(): number;
+  /** What machines do at this instant by themselves. */
+  act(nowMs: number): Promise<void>;
+  /** A machine that joins later. */
+  join(spec: MachineSpec): Machine;
+  /** It beats and posts now, then at its slots. */
+  start(machine: Machine, nowMs: number): Promise<EndpointAnswer>;
+  /** Pods that are being deleted: their machines confirm when their time is over. */
+  watch(changes: ViewChanges, nowMs: number): void;
+}
+
+export function createFleet(options: {
+  readonly specs: readonly MachineSpec[];
+  readonly startMs: number;
+  readonly endpoint: Endpoint;
+  readonly view: ClusterView;
+  readonly setTime: (nowMs: number) => void;
+}): Fleet {
+  const { specs, startMs, endpoint, view, setTime } = options;
+  const machines = new Map<string, Machine>();
+  /** Machines by the time of their next slot, silent ones too: a slot is kept through a silence. */
+  const slots = new Map<number, Machine[]>();
+  /** Names of machines by the time at which a pod of theirs has ended. */
+  const endings = new Map<number, Set<string>>();
+  const scheduled = new Set<Machine>();
+
+  const add = (spec: MachineSpec): Machine => {
+    const machine = createMachine(spec, endpoint, view);
+    machines.set(spec.name, machine);
+    return machine;
+  };
+  const atSlot = (machine: Machine, atMs: number): void => {
+    scheduled.add(machine);
+    const others = slots.get(atMs);
+    if (others === undefined) slots.set(atMs, [machine]);
+    else others.push(machine);
+  };
+  const must = (answer: EndpointAnswer, what: string): EndpointAnswer => {
+    if (answer.status === 200 || answer.status === 201) return answer;
+    throw new SetupFault(`${what}: ${messageOf(answer)}`);
+  };
+
+  async function createPod(nodeName: string, index: number, nowMs: number): Promise<void> {
+    const pod: KubeObject = {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: `${nodeName}-pod-${index}`, namespace: 'default' },
+      spec: { nodeName, containers: [{ name: 'main', image: 'registry.example/main:1' }] },
+    };
+    const path = '/api/v1/namespaces/default/pods';
+    const created = must(await endpoint.send({ who: OPERATOR, method: 'POST', path, body: pod }), `pod of ${nodeName}`);
+    const stored = created.body as KubeObject;
+    const running = await endpoint.send({
+      who: nodeName,
+      method: 'PATCH',
+      path: `${podPath(stored)}/status`,
+      body: runningStatus(stored, nowMs),
+      contentType: 'application/strategic-merge-patch+json',
+    });
+    must(running, `status of ${stored.metadata.name}`);
+  }
+
+  return {
+    machines,
+
+    async setUp() {
+      const all = specs.map(add);
+      for (const ageMs of [...new Set(specs.map((spec) => spec.ageMs))].sort((one, other) => other - one)) {
+        const nowMs = startMs - ageMs;
+        setTime(nowMs);
+        const ofAge = all.filter(({ spec }) => spec.ageMs === ageMs);
+        await sideBySide(ofAge, AT_ONCE_MAX, async (machine) => {
+          must(await machine.register(nowMs), `node ${machine.spec.name}`);
+        });
+      }
+      setTime(startMs);
+      view.refresh();
+      await sideBySide(all, AT_ONCE_MAX, async (machine) => {
+        const { name, podCount, ageMs } = machine.spec;
+        if (ageMs > 0) must(await machine.post(startMs, {}), `status of ${name}`);
+        for (let index = 0; index < podCount; index += 1) await createPod(name, index, startMs);
+      });
+      view.refresh();
+      for (const machine of all) atSlot(machine, startMs + machine.spec.phaseMs);
+    },
+
+    nextAtMs: () => Math.min(...slots.keys(), ...endings.keys()),
+
+    async act(nowMs) {
+      const due = slots.get(nowMs) ?? [];
+      slots.delete(nowMs);
+      for (const machine of due) atSlot(machine, nowMs + machine.spec.beatEveryMs);
+      const beating = due.filter((machine) => machine.beating);
+      await sideBySide(beating, AT_ONCE_MAX, async (machine) => {
+        await machine.act(nowMs);
+      });
+      const ended = [...(endings.get(nowMs) ?? [])];
+      endings.delete(nowMs);
+      await sideBySide(ended, AT_ONCE_MAX, async (name) => {
+        const machine = machines.get(name);
+        if (machine?.beating === true && !beating.includes(machine)) await machine.confirmPods(nowMs);
+      });
+    },
+
+    join: add,
+
+    async start(machine, nowMs) {
+      machine.start();
+      if (!scheduled.has(machine)) atSlot(machine, nowMs + machine.spec.beatEveryMs);
+      return machine.act(nowMs, { urgent: true });
+    },
+
+    watch({ pods }, nowMs) {
+      for (const { after } of pods) {
+        const endsAtMs = parseTimeMs(after?.metadata.deletionTimestamp);
+        if (after === undefined || endsAtMs === undefined || endsAtMs <= nowMs) continue;
+        const nodeName = nodeNameOf(after);
+        if (nodeName === '') continue;
+        const names = endings.get(endsAtMs) ?? new Set();
+        endings.set(endsAtMs, names.add(nodeName));
+      }
+    },
+  };
+}

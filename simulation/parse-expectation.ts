@@ -1,0 +1,125 @@
+/** The `expect` of a step. */
+
+import { readQuantity, readTaintPatterns } from './read-values.ts';
+import type { NodeExpectation, PodExpectation, ZoneExpectation } from './scenario.ts';
+import { COUNTS, type CountExpectation, type EventExpectation, type Expectation } from './scenario.ts';
+import {
+  type Faults,
+  readBoolean,
+  readList,
+  readMap,
+  readText,
+  readTextMap,
+  readTexts,
+  readWord,
+  type Source,
+} from './yaml-source.ts';
+
+const STATUS_OR_ABSENT = ['True', 'False', 'Unknown', 'absent'] as const;
+const ZONE_STATES = ['Initial', 'Normal', 'PartialDisruption', 'FullDisruption'] as const;
+
+/** Each entry of an open map of patterns. */
+function eachPattern<T>(source: Source | undefined, faults: Faults, read: (pattern: string, source: Source) => T): T[] {
+  const fields = readMap(source, 'open', faults);
+  return fields === undefined ? [] : [...fields].map(([pattern, field]) => read(pattern, field));
+}
+
+function readNode(pattern: string, source: Source, faults: Faults): NodeExpectation {
+  const fields = readMap(
+    source,
+    [
+      'exists',
+      'ready',
+      'reason',
+      'unschedulable',
+      'taints',
+      'hasTaints',
+      'lacksTaints',
+      'podCIDRs',
+      'labels',
+      'conditions',
+    ],
+    faults,
+  );
+  const conditions = readMap(fields?.get('conditions'), 'open', faults);
+  return {
+    pattern,
+    line: source.line,
+    exists: readBoolean(fields?.get('exists'), faults),
+    ready: readWord(fields?.get('ready'), STATUS_OR_ABSENT, faults),
+    reason: readText(fields?.get('reason'), faults),
+    unschedulable: readBoolean(fields?.get('unschedulable'), faults),
+    taints: readTaintPatterns(fields?.get('taints'), faults),
+    hasTaints: readTaintPatterns(fields?.get('hasTaints'), faults),
+    lacksTaints: readTaintPatterns(fields?.get('lacksTaints'), faults),
+    podCIDRs: readTexts(fields?.get('podCIDRs'), faults),
+    labels: readTextMap(fields?.get('labels'), faults),
+    conditions:
+      conditions === undefined
+        ? undefined
+        : Object.fromEntries(
+            [...conditions].flatMap(([type, field]) => {
+              const status = readWord(field, STATUS_OR_ABSENT, faults);
+              return status === undefined ? [] : [[type, status] as const];
+            }),
+          ),
+  };
+}
+
+function readPod(pattern: string, source: Source, faults: Faults): PodExpectation {
+  if (!pattern.includes('/')) faults.tell(source, 'expected namespace/name, or a glob of it');
+  const fields = readMap(source, ['exists', 'deleting', 'phase', 'ready', 'evictionDueIn'], faults);
+  const due = fields?.get('evictionDueIn');
+  const isNull = due?.kind === 'scalar' && due.value === null;
+  return {
+    pattern,
+    line: source.line,
+    exists: readBoolean(fields?.get('exists'), faults),
+    deleting: readBoolean(fields?.get('deleting'), faults),
+    phase: readText(fields?.get('phase'), faults),
+    ready: readWord(fields?.get('ready'), STATUS_OR_ABSENT, faults),
+    evictionDueIn: isNull ? 'none' : readQuantity(due, 'duration', faults),
+  };
+}
+
+function readZone(zone: string, source: Source, faults: Faults): ZoneExpectation {
+  const fields = readMap(source, ['state', 'evictionRatePerSecond', 'queued'], faults);
+  return {
+    zone,
+    line: source.line,
+    state: readWord(fields?.get('state'), ZONE_STATES, faults),
+    evictionRatePerSecond: readQuantity(fields?.get('evictionRatePerSecond'), 'number', faults),
+    queued: readQuantity(fields?.get('queued'), 'number', faults),
+  };
+}
+
+function readCounts(source: Source | undefined, faults: Faults): CountExpectation[] {
+  const fields = readMap(source, COUNTS, faults);
+  return COUNTS.flatMap((count) => {
+    const field = fields?.get(count);
+    const wanted = readQuantity(field, 'number', faults);
+    return field === undefined || wanted === undefined ? [] : [{ count, wanted, line: field.line }];
+  });
+}
+
+function readEvent(source: Source, faults: Faults): EventExpectation {
+  const fields = readMap(source, ['kind', 'name', 'reason', 'count'], faults);
+  return {
+    line: source.line,
+    kind: readText(fields?.get('kind'), faults),
+    name: readText(fields?.get('name'), faults),
+    reason: readText(fields?.get('reason'), faults),
+    count: readQuantity(fields?.get('count'), 'number', faults),
+  };
+}
+
+export function readExpectation(source: Source, faults: Faults): Expectation {
+  const fields = readMap(source, ['nodes', 'pods', 'zones', 'counts', 'events'], faults);
+  return {
+    nodes: eachPattern(fields?.get('nodes'), faults, (pattern, field) => readNode(pattern, field, faults)),
+    pods: eachPattern(fields?.get('pods'), faults, (pattern, field) => readPod(pattern, field, faults)),
+    zones: eachPattern(fields?.get('zones'), faults, (zone, field) => readZone(zone, field, faults)),
+    counts: readCounts(fields?.get('counts'), faults),
+    events: (readList(fields?.get('events'), faults) ?? []).map((event) => readEvent(event, faults)),
+  };
+}

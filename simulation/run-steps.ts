@@ -1,0 +1,305 @@
+/** What the steps of a story do, as the machines and the operator would: through the API. */
+
+import type { ResourceDescriptor } from '../shared/kube/resources/descriptor.ts';
+import { resources } from '../shared/kube/resources/registry.ts';
+import type { KubeNode, KubeObject, Taint } from '../shared/kube/types.ts';
+import { OPERATOR } from './access.ts';
+import { matchesTaint, sayTaint } from './check-expectation.ts';
+import { type Endpoint, type EndpointAnswer, type EndpointRequest, messageOf } from './endpoint.ts';
+import type { Fleet } from './fleet.ts';
+import { isGlob, matcherOf, pickNames } from './glob.ts';
+import type { Machine } from './machine.ts';
+import type { ObjectName, Step, StepAction } from './scenario.ts';
+
+export interface StepContext {
+  readonly endpoint: Endpoint;
+  readonly fleet: Fleet;
+  readonly nowMs: number;
+  readonly hasCloudNode: boolean;
+  setControllersDown(down: boolean): void;
+}
+
+/** Why a step did not go as told; undefined when it did. */
+export type StepFailure = string | undefined;
+
+const DEFAULT_NAMESPACE = 'default';
+const MERGE = 'application/merge-patch+json';
+
+type Action<Verb extends StepAction['verb']> = Extract<StepAction, { verb: Verb }>;
+
+const isRefused = ({ status }: EndpointAnswer): boolean => status >= 400;
+
+export async function runStep(step: Exclude<Step, { verb: 'expect' }>, context: StepContext): Promise<StepFailure> {
+  const { endpoint, fleet, nowMs } = context;
+  switch (step.verb) {
+    case 'silence':
+      for (const machine of machinesOf(fleet, step.names)) machine.silence();
+      return undefined;
+    case 'beat':
+      return ofMachine(step, await startMachines(step, fleet, nowMs));
+    case 'status': {
+      const answers: EndpointAnswer[] = [];
+      for (const machine of machinesOf(fleet, step.names)) answers.push(await machine.post(nowMs, step.conditions));
+      return ofMachine(step, answers);
+    }
+    case 'apply':
+      return asWanted(step, await eachOf(step.objects, (object) => applyObject(endpoint, object)));
+    case 'patch':
+      return onObjects(step, endpoint, step.target, (path) => ({
+        method: 'PATCH',
+        path,
+        body: step.merge,
+        contentType: MERGE,
+      }));
+    case 'delete': {
+      const { gracePeriodSeconds } = step;
+      return onObjects(step, endpoint, step.target, (path) => ({
+        method: 'DELETE',
+        path,
+        ...(gracePeriodSeconds === undefined ? {} : { body: { gracePeriodSeconds } }),
+      }));
+    }
+    case 'evict':
+      return onObjects(step, endpoint, { kind: 'Pod', name: step.pod, namespace: step.namespace }, (path, name) => ({
+        method: 'POST',
+        path: `${path}/eviction`,
+        body: { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace: step.namespace } },
+      }));
+    case 'taint':
+      return taintNodes(step, endpoint);
+    case 'cordon':
+    case 'uncordon': {
+      const unschedulable = step.verb === 'cordon' ? true : null;
+      return onNodes(step, endpoint, step.names, (path) => ({
+        method: 'PATCH',
+        path,
+        body: { spec: { unschedulable } },
+        contentType: MERGE,
+      }));
+    }
+    case 'controllers':
+      context.setControllersDown(step.down);
+      return undefined;
+    case 'ingest':
+      endpoint.failShare = step.failShare;
+      return undefined;
+    case 'cloud':
+      return context.hasCloudNode
+        ? 'cloud steps are not simulated yet'
+        : 'cloud steps need the cloud-node controller, which this version does not have';
+    case 'agentShutdown':
+      return 'agentShutdown is reserved for the agent, and not simulated';
+  }
+}
+
+async function eachOf<T>(things: readonly T[], ask: (thing: T) => Promise<EndpointAnswer>): Promise<EndpointAnswer[]> {
+  const answers: EndpointAnswer[] = [];
+  for (const thing of things) answers.push(await ask(thing));
+  return answers;
+}
+
+/** An operator's step: every request is to be taken, or refused as the step says. */
+function asWanted({ refused }: Step, answers: readonly EndpointAnswer[]): StepFailure {
+  if (refused === undefined) {
+    const refusal = answers.find(isRefused);
+    return refusal === undefined ? undefined : `refused: ${messageOf(refusal)}`;
+  }
+  const other = answers.find(({ status }) => status !== refused);
+  if (answers.length === 0) return `wanted a refusal with ${refused}, found no request`;
+  return other === undefined ? undefined : `wanted a refusal with ${refused}, found ${messageOf(other)}`;
+}
+
+/** A machine's own request may fail; that is its story, unless the step says how it is refused. */
+const ofMachine = (step: Step, answers: readonly EndpointAnswer[]): StepFailure =>
+  step.refused === undefined ? undefined : asWanted(step, answers);
+
+function machinesOf(fleet: Fleet, names: readonly string[]): Machine[] {
+  return pickNames(names, [...fleet.machines.keys()]).map((name) => fleet.machines.get(name)!);
+}
+
+async function startMachines(step: Action<'beat'>, fleet: Fleet, nowMs: number): Promise<EndpointAnswer[]> {
+  const machines = step.machines.flatMap((wanted): Machine[] => {
+    if (typeof wanted !== 'string') return [fleet.machines.get(wanted.name) ?? fleet.join(wanted)];
+    const known = machinesOf(fleet, [wanted]);
+    if (known.length > 0 || isGlob(wanted)) return known;
+    return [
+      fleet.join({
+        name: wanted,
+        labels: {},
+        taints: [],
+        podCount: 0,
+        hasInstance: false,
+        beating: true,
+        ageMs: 0,
+        clockOffsetMs: 0,
+        beatEveryMs: NEW_MACHINE_BEAT_EVERY_MS,
+        phaseMs: 0,
+      }),
+    ];
+  });
+  return eachOf([...new Set(machines)], (machine) => fleet.start(machine, nowMs));
+}
+const NEW_MACHINE_BEAT_EVERY_MS = 10_000;
+
+function descriptorOf(kind: string): ResourceDescriptor | undefined {
+  const wanted = kind.toLowerCase();
+  return resources.find(
+    (each) =>
+      each.servedFrom === undefined &&
+      [each.kind.toLowerCase(), each.resource, each.singular, ...each.shortNames].includes(wanted),
+  );
+}
+
+function collectionPath({ group, version, resource, namespaced }: ResourceDescriptor, namespace: string): string {
+  const root = group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
+  const place = namespaced ? `/namespaces/${namespace === '' ? DEFAULT_NAMESPACE : namespace}` : '';
+  return `${root}${place}/${resource}`;
+}
+
+async function applyObject(endpoint: Endpoint, object: KubeObject): Promise<EndpointAnswer> {
+  const descriptor = descriptorOf(object.kind ?? '');
+  if (descriptor === undefined) return { status: 404, body: { message: `no resource of kind ${object.kind}` } };
+  const { name = '', namespace = '' } = object.metadata;
+  const collection = collectionPath(descriptor, namespace);
+  const path = `${collection}/${name}`;
+  const ask = (request: Omit<EndpointRequest, 'who'>) => endpoint.send({ who: OPERATOR, ...request });
+  const found = await ask({ method: 'GET', path });
+  if (isRefused(found) && found.status !== 404) return found;
+  const stored = found.body as KubeObject;
+  const { status, ...spec } = object;
+  // Conditions of a Node come with its creation; the status of a Pod only afterwards.
+  const isPod = descriptor.resource === 'pods';
+  const written =
+    found.status === 404
+      ? await ask({ method: 'POST', path: collection, body: isPod ? spec : object })
+      : await ask({
+          method: 'PUT',
+          path,
+          body: { ...object, metadata: { resourceVersion: stored.metadata.resourceVersion, ...object.metadata } },
+        });
+  if (!isPod || status === undefined || isRefused(written)) return written;
+  return ask({ method: 'PATCH', path: `${path}/status`, body: { status }, contentType: MERGE });
+}
+
+/** The same request for each object that a name or glob picks. */
+async function onObjects(
+  step: Step,
+  endpoint: Endpoint,
+  { kind, name, namespace }: ObjectName,
+  request: (path: string, name: string) => Omit<EndpointRequest, 'who'>,
+): Promise<StepFailure> {
+  const descriptor = descriptorOf(kind);
+  if (descriptor === undefined) return `no resource of kind ${kind}`;
+  const collection = collectionPath(descriptor, namespace);
+  let names = [name];
+  if (isGlob(name)) {
+    const listed = await endpoint.send({ who: OPERATOR, method: 'GET', path: collection });
+    if (isRefused(listed)) return asWanted(step, [listed]);
+    const matches = matcherOf(name);
+    names = (listed.body as { items: KubeObject[] }).items.flatMap(({ metadata }) =>
+      matches(metadata.name ?? '') ? [metadata.name ?? ''] : [],
+    );
+    if (names.length === 0) return `${name} matches no ${kind}`;
+  }
+  const answers = await eachOf(names, (each) =>
+    endpoint.send({ who: OPERATOR, ...request(`${collection}/${each}`, each) }),
+  );
+  return asWanted(step, answers);
+}
+
+async function onNodes(
+  step: Step,
+  endpoint: Endpoint,
+  names: readonly string[],
+  request: (path: string) => Omit<EndpointRequest, 'who'>,
+): Promise<StepFailure> {
+  for (const name of names) {
+    const failure = await onObjects(step, endpoint, { kind: 'Node', name, namespace: '' }, request);
+    if (failure !== undefined) return failure;
+  }
+  return undefined;
+}
+
+/** As kubectl does it: read the Node, change the list, write it back if nobody was faster. */
+async function taintNodes(step: Action<'taint'> & Step, endpoint: Endpoint): Promise<StepFailure> {
+  const listed = await endpoint.send({ who: OPERATOR, method: 'GET', path: '/api/v1/nodes' });
+  if (isRefused(listed)) return asWanted(step, [listed]);
+  const nodes = (listed.body as { items: KubeNode[] }).items;
+  const picked = pickNames(
+    step.names,
+    nodes.map(({ metadata }) => metadata.name ?? ''),
+  );
+  if (picked.length === 0) return `${step.names.join(', ')} matches no Node`;
+  const missing = step.remove.filter(
+    (pattern) =>
+      !nodes.some(
+        (node) =>
+          picked.includes(node.metadata.name ?? '') &&
+          (node.spec?.taints ?? []).some((taint) => matchesTaint(pattern, taint)),
+      ),
+  );
+  if (missing[0] !== undefined) return `taint ${sayTaint(missing[0])} not found`;
+  const answers = await eachOf(picked, (name) => {
+    const node = nodes.find(({ metadata }) => metadata.name === name)!;
+    const kept = (node.spec?.taints ?? []).filter(
+      (taint) =>
+        !step.remove.some((pattern) => matchesTaint(pattern, taint)) &&
+        !step.add.some(({ key, effect }) => key === taint.key && effect === taint.effect),
+    );
+    const taints: readonly Taint[] = [...kept, ...step.add];
+    return endpoint.send({
+      who: OPERATOR,
+      method: 'PATCH',
+      path: `/api/v1/nodes/${name}`,
+      body: { metadata: { resourceVersion: node.metadata.resourceVersion }, spec: { taints } },
+      contentType: MERGE,
+    });
+  });
+  return asWanted(step, answers);
+}
+
+const sayNames = (names: readonly string[]): string => names.join(', ');
+
+/** The step in a line. */
+export function sayStep(step: Step): string {
+  switch (step.verb) {
+    case 'silence':
+    case 'cordon':
+    case 'uncordon':
+      return `${step.verb} ${sayNames(step.names)}`;
+    case 'beat':
+      return `beat ${step.machines.map((machine) => (typeof machine === 'string' ? machine : machine.name)).join(', ')}`;
+    case 'status': {
+      const said = Object.entries(step.conditions).map(([type, status]) => `${type}=${status}`);
+      return `status ${sayNames(step.names)}: ${said.join(', ')}`;
+    }
+    case 'apply':
+      return `apply ${step.objects.map(({ kind, metadata }) => `${kind} ${metadata?.name ?? ''}`).join(', ')}`;
+    case 'patch':
+    case 'delete':
+      return `${step.verb} ${step.target.kind} ${step.target.name}`;
+    case 'evict':
+      return `evict ${step.namespace}/${step.pod}`;
+    case 'taint': {
+      const changes = [
+        ...step.add.map((taint) => `+${sayTaint(taint)}`),
+        ...step.remove.map((taint) => `-${sayTaint(taint)}`),
+      ];
+      return `taint ${sayNames(step.names)}: ${changes.join(' ')}`;
+    }
+    case 'cloud':
+      return step.change.kind === 'error'
+        ? `cloud error ${step.change.error ?? 'over'}`
+        : `cloud ${step.change.say} ${sayNames(step.change.nodes)}`;
+    case 'controllers':
+      return step.down ? 'controllers go down' : 'controllers run again';
+    case 'ingest':
+      return step.failShare === 0
+        ? 'ingest works again'
+        : `ingest fails for ${Math.round(step.failShare * 100)} % of requests`;
+    case 'agentShutdown':
+      return 'agentShutdown';
+    case 'expect':
+      return 'expect';
+  }
+}

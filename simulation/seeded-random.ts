@@ -1,0 +1,27 @@
+/** mulberry32: the same numbers from the same seed on every machine. In [0, 1). */
+export function seededFraction(seed: number): () => number {
+  let state = seed | 0;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
+
+/** A version 4 UUID made of these numbers. */
+export function seededUuid(fraction: () => number): string {
+  const digits = Array.from({ length: 4 }, () =>
+    Math.floor(fraction() * 4_294_967_296)
+      .toString(16)
+      .padStart(8, '0'),
+  ).join('');
+  const variant = '89ab'[Number.parseInt(digits[16]!, 16) & 3]!;
+  return [
+    digits.slice(0, 8),
+    digits.slice(8, 12),
+    `4${digits.slice(13, 16)}`,
+    `${variant}${digits.slice(17, 20)}`,
+    digits.slice(20),
+  ].join('-');
+}

@@ -1,0 +1,80 @@
+/**
+ * The tables' streams: changes of `objects` and `health` that pass the filters of the event source mappings (test/scenario
+ * holds them against cdk/lib/streams.ts), delivered in batches until nothing new comes of it.
+ */
+import type { ItemChange, MemoryItemStore } from '../shared/adapters/memory/item-store.ts';
+import type { ChangesOutcome, FleetControllers } from '../shared/app/controllers/index.ts';
+
+const BATCH_RECORDS_MAX = 100;
+/** Deliveries of one batch, as many as the mapping allows. */
+const DELIVERIES_MAX = 11;
+/** Batches in one instant: a fleet of 100,000 has far fewer. */
+const BATCHES_MAX = 20_000;
+
+export class StreamsFault extends AggregateError {
+  override readonly name = 'StreamsFault';
+}
+
+const OBJECT_PREFIXES = ['o#nodes#', 'o#pods#'];
+export const passesObjectFilter = ({ key }: Pick<ItemChange, 'key'>): boolean =>
+  OBJECT_PREFIXES.some((prefix) => key.pk.startsWith(prefix));
+/** A node's first row, and every change of a row that is suspect. */
+export const passesHealthFilter = ({ type, newImage }: Pick<ItemChange, 'type' | 'newImage'>): boolean =>
+  type === 'INSERT' || newImage?.['s'] === 1;
+
+export interface Streams {
+  /** @throws StreamsFault when a batch fails on every delivery */
+  drain(): Promise<void>;
+  /** Changes up to here were delivered. */
+  readonly delivered: { readonly objects: number; readonly health: number };
+}
+
+export function createStreams(
+  record: MemoryItemStore,
+  controllers: Pick<FleetControllers, 'onObjectRecords' | 'onHealthRecords'>,
+): Streams {
+  const delivered = { objects: 0, health: 0 };
+
+  async function deliver(
+    table: 'objects' | 'health',
+    passes: (change: ItemChange) => boolean,
+    handle: (records: readonly ItemChange[]) => Promise<ChangesOutcome>,
+  ): Promise<number> {
+    const changes = record.changes(table, delivered[table]);
+    const wanted = changes.filter(passes);
+    for (let first = 0; first < wanted.length; first += BATCH_RECORDS_MAX) {
+      await deliverBatch(wanted.slice(first, first + BATCH_RECORDS_MAX), handle);
+    }
+    delivered[table] = changes.at(-1)?.sequence ?? delivered[table];
+    return Math.ceil(wanted.length / BATCH_RECORDS_MAX);
+  }
+
+  return {
+    delivered,
+    async drain() {
+      for (let batches = 0; batches < BATCHES_MAX; ) {
+        const now =
+          (await deliver('health', passesHealthFilter, (records) => controllers.onHealthRecords(records))) +
+          (await deliver('objects', passesObjectFilter, (records) => controllers.onObjectRecords(records)));
+        if (now === 0) return;
+        batches += now;
+      }
+      throw new StreamsFault([], 'the streams do not come to rest');
+    },
+  };
+}
+
+async function deliverBatch(
+  batch: readonly ItemChange[],
+  handle: (records: readonly ItemChange[]) => Promise<ChangesOutcome>,
+): Promise<void> {
+  let rest = batch;
+  let faults: readonly unknown[] = [];
+  for (let delivery = 1; delivery <= DELIVERIES_MAX; delivery += 1) {
+    const outcome = await handle(rest);
+    if (outcome.failedFrom === undefined) return;
+    faults = outcome.faults;
+    rest = rest.slice(outcome.failedFrom);
+  }
+  throw new StreamsFault(faults, 'changes could not be dealt with on any delivery');
+}

@@ -1,0 +1,49 @@
+/** What has happened so far, counted from the changes: nodes tainted by us, pods deleted by anyone, nodes removed by us. */
+import { TAINT_NOT_READY, TAINT_UNREACHABLE } from '../shared/domain/taint.ts';
+import type { KubeNode } from '../shared/kube/types.ts';
+import type { ViewChanges } from './cluster-view.ts';
+
+/** Who wrote what a change tells of. */
+export type Actor = 'endpoint' | 'controllers';
+
+export interface Tally {
+  readonly tainted: number;
+  readonly podsDeleted: number;
+  readonly nodesDeleted: number;
+  count(changes: ViewChanges, actor: Actor): void;
+}
+
+const carriesOurs = (node: KubeNode | undefined): boolean =>
+  (node?.spec?.taints ?? []).some(
+    ({ key, effect }) => effect === 'NoExecute' && (key === TAINT_NOT_READY || key === TAINT_UNREACHABLE),
+  );
+
+export function createTally(): Tally {
+  const tainted = new Set<string>();
+  const podsDeleted = new Set<string>();
+  const nodesDeleted = new Set<string>();
+  return {
+    get tainted() {
+      return tainted.size;
+    },
+    get podsDeleted() {
+      return podsDeleted.size;
+    },
+    get nodesDeleted() {
+      return nodesDeleted.size;
+    },
+    count({ nodes, pods }, actor) {
+      for (const { before, after } of nodes) {
+        if (actor !== 'controllers') break;
+        if (after === undefined) nodesDeleted.add(before?.metadata.uid ?? '');
+        else if (carriesOurs(after) && !carriesOurs(before)) tainted.add(after.metadata.uid ?? '');
+      }
+      for (const { before, after } of pods) {
+        const pod = after ?? before;
+        if (after === undefined || after.metadata.deletionTimestamp !== undefined) {
+          podsDeleted.add(pod?.metadata.uid ?? '');
+        }
+      }
+    },
+  };
+}
