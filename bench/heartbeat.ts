@@ -158,7 +158,7 @@ async function registered(local: LocalHost, count: number): Promise<KubeObject[]
   }
 }
 
-const clientOf = (local: LocalHost, connectionsMax: number): ApiClient =>
+export const clientOf = (local: LocalHost, connectionsMax: number): ApiClient =>
   createApiClient({
     url: local.url,
     ca: local.ca,
@@ -168,7 +168,7 @@ const clientOf = (local: LocalHost, connectionsMax: number): ApiClient =>
   });
 
 /** Nodes with a Ready condition and a Lease each, as after some minutes of a quiet fleet. */
-async function registerMachines(client: ApiClient, count: number): Promise<KubeObject[]> {
+export async function registerMachines(client: ApiClient, count: number): Promise<KubeObject[]> {
   return await Promise.all(
     Array.from({ length: count }, async (_, index) => {
       const name = `bench-${index}`;

@@ -8,8 +8,9 @@ import type { Benchmark } from './benchmark.ts';
 import { bundles } from './bundles.ts';
 import { detection } from './detection.ts';
 import { heartbeat } from './heartbeat.ts';
+import { quiet } from './quiet.ts';
 
-const BENCHMARKS: readonly Benchmark[] = [bundles, heartbeat, detection];
+const BENCHMARKS: readonly Benchmark[] = [bundles, heartbeat, quiet, detection];
 
 async function run(names: readonly string[]): Promise<number> {
   if (names.includes('--help')) {
