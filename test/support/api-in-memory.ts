@@ -1,0 +1,166 @@
+/** The Kubernetes API as a function: requests in, answers out, over a map and a clock that only tests move. */
+import { createHash } from 'node:crypto';
+import { setImmediate as turn } from 'node:timers/promises';
+import { gzip } from '../../shared/adapters/gzip/gzip.ts';
+import { memoryItemStore } from '../../shared/adapters/memory/item-store.ts';
+import { staticTokenAuthenticator } from '../../shared/adapters/tokens/static-tokens.ts';
+import { readYaml } from '../../shared/adapters/yaml/read-yaml.ts';
+import { composeApi } from '../../shared/app/api/compose.ts';
+import { defaultPolicy } from '../../shared/domain/policy.ts';
+import type { KubeObject } from '../../shared/kube/types.ts';
+import type { ItemStore } from '../../shared/ports/item-store.ts';
+
+export interface ApiAnswer {
+  readonly code: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly text: string;
+  readonly bytes: Uint8Array;
+  /** Parsed JSON; undefined where the body is none. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape.
+  readonly body: any;
+}
+
+export interface Send {
+  readonly body?: unknown;
+  readonly contentType?: string;
+  readonly accept?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface ApiInMemory {
+  send(method: string, pathAndQuery: string, send?: Send): Promise<ApiAnswer>;
+  readonly items: ItemStore;
+  /** Faults of ours that were logged. */
+  readonly faults: readonly string[];
+  nowMs(): number;
+  advance(milliseconds: number): void;
+  /** Runs when the clock has come this far, within somebody's pause. */
+  at(afterMs: number, what: () => Promise<unknown>): void;
+}
+
+const TOKEN = 'token';
+const START_MS = Date.UTC(2026, 0, 1);
+
+export function apiInMemory(
+  options: { readonly groups?: readonly string[]; readonly items?: ItemStore; readonly seed?: number } = {},
+): ApiInMemory {
+  const items = options.items ?? memoryItemStore();
+  const faults: string[] = [];
+  const note = (message: string, fields?: Record<string, unknown>): void => {
+    const error = fields?.['error'];
+    faults.push(`${message} ${error instanceof Error ? `${error.stack} ${String(error.cause ?? '')}` : ''}`);
+  };
+  let nowMs = START_MS;
+  let uuids = 0;
+  let state = options.seed ?? 1;
+  const planned: { atMs: number; what: () => Promise<unknown> }[] = [];
+  const serve = composeApi({
+    items,
+    authenticator: staticTokenAuthenticator([
+      {
+        sha256: createHash('sha256').update(TOKEN).digest('hex'),
+        user: 'tester',
+        groups: options.groups ?? ['system:masters'],
+      },
+    ]),
+    clock: { nowMs: () => nowMs },
+    random: {
+      uuid: () => `00000000-0000-4000-8000-${String((uuids += 1)).padStart(12, '0')}`,
+      fraction: () => {
+        state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
+        return state / 2 ** 32;
+      },
+    },
+    async pause(milliseconds) {
+      const untilMs = nowMs + milliseconds;
+      for (;;) {
+        planned.sort((one, other) => one.atMs - other.atMs);
+        const next = planned[0];
+        if (next === undefined || next.atMs > untilMs) break;
+        planned.shift();
+        nowMs = Math.max(nowMs, next.atMs);
+        await next.what();
+      }
+      nowMs = Math.max(nowMs, untilMs);
+      await turn();
+    },
+    log: { debug: () => {}, info: () => {}, warn: note, error: note },
+    policy: defaultPolicy,
+    hash: (text) => createHash('sha256').update(text).digest('hex').slice(0, 8),
+    readYaml,
+    gzip,
+  });
+  return {
+    items,
+    faults,
+    nowMs: () => nowMs,
+    advance(milliseconds) {
+      nowMs += milliseconds;
+    },
+    at(afterMs, what) {
+      planned.push({ atMs: nowMs + afterMs, what });
+    },
+    async send(method, pathAndQuery, { body, contentType, accept, headers = {} } = {}) {
+      const [path = '', query = ''] = pathAndQuery.split('?', 2);
+      const payload =
+        body === undefined
+          ? new Uint8Array()
+          : body instanceof Uint8Array
+            ? body
+            : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
+      const answer = await serve({
+        method,
+        path,
+        query: new URLSearchParams(query),
+        headers: {
+          authorization: `Bearer ${TOKEN}`,
+          'user-agent': 'tester/1',
+          ...(contentType === undefined ? {} : { 'content-type': contentType }),
+          ...(accept === undefined ? {} : { accept }),
+          ...headers,
+        },
+        body: payload,
+        sourceIp: '192.0.2.9',
+      });
+      const bytes = typeof answer.body === 'string' ? Buffer.from(answer.body) : answer.body;
+      const text = Buffer.from(bytes).toString('utf8');
+      let parsed: unknown;
+      try {
+        parsed = JSON.parse(text);
+      } catch {
+        parsed = undefined;
+      }
+      return { code: answer.status, headers: answer.headers, text, bytes, body: parsed };
+    },
+  };
+}
+
+/** Lines of a watch. */
+export const eventsOf = (answer: ApiAnswer): { type: string; object: KubeObject }[] =>
+  answer.text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as { type: string; object: KubeObject });
+
+export const MERGE = 'application/merge-patch+json';
+export const STRATEGIC = 'application/strategic-merge-patch+json';
+export const JSON_PATCH = 'application/json-patch+json';
+export const APPLY = 'application/apply-patch+yaml';
+export const TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json';
+
+export const NODES = '/api/v1/nodes';
+export const podsIn = (namespace: string): string => `/api/v1/namespaces/${namespace}/pods`;
+export const node = (name: string, more: Partial<KubeObject> = {}): KubeObject => ({
+  apiVersion: 'v1',
+  kind: 'Node',
+  ...more,
+  metadata: { name, ...more.metadata },
+});
+export const pod = (name: string, more: Partial<KubeObject> = {}): KubeObject => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  ...more,
+  metadata: { name, ...more.metadata },
+  spec: { containers: [{ name: 'main', image: 'registry.example/app:1' }], ...more.spec },
+});
+export const READY = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] };
