@@ -2,7 +2,7 @@
  * What node-monitor and evictor know of the fleet as a whole, in one partition of the `control` table, so that a quiet
  * tick reads it by one query:
  *
- *   state            slot the last slot claimed, fence, at when (ms); doneAt when a claimed tick last finished (ms);
+ *   state            slot the last slot claimed, fence, at when (ms); doneAt when the last tick that finished began (ms);
  *                    gate JSON of the gate's record; holding 1 while the gate holds;
  *                    disruption JSON of its record; total 1 during total disruption
  *   zone#<zone>      state as judged last, absent while no node counts; ratePerSecond and tatMs, the limiter
@@ -76,8 +76,8 @@ export interface FleetStore {
   /** The state alone, strongly consistent. */
   readState(): Promise<FleetState>;
   claim(claim: MonitorClaim): Promise<MonitorClaimOutcome>;
-  /** The tick of this slot has done all it could. Refused when a later one was claimed: then that one counts. */
-  finish(slot: number, nowMs: number): Promise<void>;
+  /** The tick that began then has done all it could. */
+  finish(beganAtMs: number): Promise<void>;
   /** Makes the record of a zone, with a full limiter, unless there is one. */
   createZone(
     zone: string,
@@ -179,8 +179,16 @@ export function fleetStore(items: ItemStore): FleetStore {
       return state.slot !== undefined && state.slot >= slot ? { kind: 'lost' } : { kind: 'overtaken', state };
     },
 
-    async finish(slot, nowMs) {
-      await items.write({ kind: 'update', key: stateKey, set: { doneAt: nowMs }, when: is('slot', slot) });
+    async finish(beganAtMs) {
+      await items.write({
+        kind: 'update',
+        key: stateKey,
+        set: { doneAt: beganAtMs },
+        when: {
+          kind: 'any',
+          of: [lacks('doneAt'), { kind: 'compare', attribute: 'doneAt', op: '<', value: beganAtMs }],
+        },
+      });
     },
 
     async createZone(zone, { state, ratePerSecond }) {

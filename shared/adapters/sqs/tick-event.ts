@@ -2,18 +2,22 @@
 import type { SQSBatchResponse, SQSEvent } from 'aws-lambda';
 import { parseRfc3339 } from '../../domain/rfc3339.ts';
 import { slotOf } from '../../domain/tick.ts';
-import type { Log } from '../../ports/log.ts';
+import type { Log, Meter } from '../../ports/log.ts';
 
 export interface TickHandling {
   readonly periodSeconds: number;
   readonly log: Log;
+  readonly meter: Meter;
   readonly runTick: (slot: number) => Promise<unknown>;
 }
 
+/** Ticks that could not do all they began: what an alarm watches, since the message itself succeeds at its next receive. */
+export const FAILED_TICKS = 'failed_ticks';
+const CAUSES_TOLD_MAX = 5;
+
 /**
  * Runs each message's tick, one after the other. A message that cannot be read never will be: it is told and dropped. One
- * whose tick failed is sent again by its id; its slot is claimed by then, so that only makes the failure visible twice,
- * in the log here and in the dead-letter queue if all receives fail.
+ * whose tick failed is sent again by its id, in case it failed before its slot was claimed.
  */
 export async function handleTicks(event: SQSEvent, handling: TickHandling): Promise<SQSBatchResponse> {
   const batchItemFailures: SQSBatchResponse['batchItemFailures'] = [];
@@ -26,7 +30,8 @@ export async function handleTicks(event: SQSEvent, handling: TickHandling): Prom
     try {
       await handling.runTick(slot);
     } catch (error) {
-      handling.log.error('a tick failed', { slot, error });
+      handling.meter.add(FAILED_TICKS, 1, 'Count');
+      handling.log.error('a tick failed', { slot, error, causes: causesOf(error) });
       batchItemFailures.push({ itemIdentifier: messageId });
     }
   }
@@ -49,3 +54,6 @@ export function slotOfMessage(body: string, periodSeconds: number): number | und
   const minuteMs = parseRfc3339(scheduledAt);
   return minuteMs === undefined ? undefined : slotOf(minuteMs + offsetSeconds * 1_000, periodSeconds);
 }
+
+const causesOf = (error: unknown): string[] =>
+  error instanceof AggregateError ? error.errors.slice(0, CAUSES_TOLD_MAX).map(String) : [];

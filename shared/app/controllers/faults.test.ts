@@ -111,7 +111,8 @@ describe('node-monitor', () => {
       },
     });
     const sleeper = frozen.tickNodeMonitor(fleet.slot());
-    while (!asleep) await Promise.resolve();
+    for (let turns = 0; !asleep && turns < 10_000; turns += 1) await Promise.resolve();
+    expect(asleep).toBe(true);
     fleet.at(46);
     for (const name of SILENT) {
       await fleet.beat(name);

@@ -109,8 +109,9 @@ export async function runNodeMonitor(dependencies: ControllerDependencies, tick:
   const budget = workUntil(clock, nowMs + timeMs);
   const applied = await applyDecisions(dependencies, decided.outcome.decisions, nodes, { nowMs, budget });
   if (applied.faults.length > 0) throw new TickFault(applied.faults, 'node-monitor could not finish its tick');
-  await fleet.finish(tick.slot, nowMs);
-  return { kind: 'ran', decisions: decided.outcome.decisions.length, ...applied };
+  await fleet.finish(nowMs);
+  const { marked, left } = applied;
+  return { kind: 'ran', decisions: decided.outcome.decisions.length, marked, left };
 }
 
 const isQuiet = (outcome: MonitorOutcome): boolean => outcome.decisions.length === 0;
