@@ -65,7 +65,10 @@ export function apiInMemory(
     ]),
     clock: { nowMs: () => nowMs },
     random: {
-      uuid: () => `00000000-0000-4000-8000-${String((uuids += 1)).padStart(12, '0')}`,
+      uuid() {
+        uuids += 1;
+        return `00000000-0000-4000-8000-${String(uuids).padStart(12, '0')}`;
+      },
       fraction: () => {
         state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
         return state / 2 ** 32;

@@ -6,7 +6,7 @@
  * - Held 20 s at most (the gateway ends at 30 s, one client gives up at 30 s of silence), 2 s for a watch of one object
  *   with a timeout: that is `kubectl wait` and `delete`, which ask once more after they have what they wanted.
  * - Never ended at once and empty: clients without back-off would come back hundreds of times a second.
- * - News ends it after a moment for more to gather; the state that a watch from nothing starts with does not.
+ * - News ends it, with all that came since the look before; the state that a watch from nothing starts with does not.
  * - The closing bookmark goes to those who asked for bookmarks, and to the JavaScript client, which cannot ask but backs
  *   off after an answer without a line.
  */
@@ -18,8 +18,6 @@ import { watchEventLine } from './watch-line.ts';
 
 const HOLD_SECONDS_MAX = 20;
 const HOLD_ONE_OBJECT_SECONDS = 2;
-/** After the first event, for others of the same moment. Milliseconds. */
-const GATHER_MS = 100;
 
 /** JSON of all lines at which an answer ends; the platform takes 6 MB, encoded once more. Characters. */
 const CHARACTERS_MAX = 1_900_000;
@@ -36,7 +34,7 @@ export async function answerLongPoll(source: WatchSource, request: WatchCall): P
   const endMs = clock.nowMs() + holdSeconds(request) * 1_000;
   const lines: string[] = [];
   let characters = 0;
-  let deadlineMs = endMs;
+  let hasNews = false;
   let through: string | undefined;
   const told = (event: WatchEvent, endsState = false): void => {
     const line = watchEventLine(request.descriptor, event, request.shape, {
@@ -57,15 +55,15 @@ export async function answerLongPoll(source: WatchSource, request: WatchCall): P
       }
     } else {
       told(event);
-      if (!event.fromState) deadlineMs = Math.min(deadlineMs, clock.nowMs() + GATHER_MS);
+      if (!event.fromState) hasNews = true;
       if (characters > CHARACTERS_MAX) {
         if (event.fromState) throw stateTooLarge(request);
         // What is not told yet comes after the version of the last line, where the client will go on.
         return body(lines);
       }
     }
-    // A bookmark closes each look at the log: what was committed together is told together.
-    if (event.type === 'BOOKMARK' && deadlineMs < endMs) break;
+    // A bookmark closes each look at the log: what came between two looks is told together.
+    if (event.type === 'BOOKMARK' && hasNews) break;
   }
   if (request.bookmarks) {
     const resourceVersion = through ?? request.resourceVersion;
