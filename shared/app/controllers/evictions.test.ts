@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type ControlledFleet, START_MS, settledFleet } from '../../../test/support/controlled-fleet.ts';
+import { evictionTimerStore } from '../../store/eviction-timer-store.ts';
 
 const beatAll =
   (fleet: ControlledFleet, ...names: string[]) =>
@@ -188,6 +189,33 @@ describe('pods of a tainted node', () => {
     await fleet.controllers.tickEvictor(fleet.slot());
     expect(await deleted(fleet, 'p')).toBe(false);
     expect(await fleet.timers('a-2')).toMatchObject([{ atMs: START_MS + (45 + days) * 1_000 }]);
+  });
+
+  it('are decided again when somebody else wrote their timers in between', async () => {
+    const { fleet } = await tainted({ name: 'p', seconds: 300 });
+    const store = evictionTimerStore(fleet.tables);
+    let once = true;
+    const racing = fleet.makeControllers({
+      ...fleet.tables,
+      async transact(writes) {
+        if (once && writes.some(({ key }) => key.pk === 'evictions#a-2')) {
+          once = false;
+          // Decided before the toleration changed, written after.
+          const stored = await store.read('a-2');
+          await store.replace(stored, stored.timers);
+        }
+        return fleet.tables.transact(writes);
+      },
+    });
+    fleet.at(47);
+    await fleet.changePod('p', (pod) => ({
+      ...pod,
+      spec: { ...pod.spec, tolerations: [{ operator: 'Exists', tolerationSeconds: 60 }] },
+    }));
+    const records = fleet.tables.changes('objects').filter(({ key }) => key.pk.startsWith('o#pods#'));
+    expect((await racing.onObjectRecords(records.slice(-1))).faults).toEqual([]);
+    expect(once).toBe(false);
+    expect(await fleet.timers('a-2')).toMatchObject([{ name: 'p', atMs: START_MS + 105_000 }]);
   });
 
   it('lose their timers with the Node', async () => {

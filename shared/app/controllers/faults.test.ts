@@ -128,6 +128,23 @@ describe('node-monitor', () => {
     expect(await fleet.events('NodeNotReady')).toEqual([]);
   });
 
+  it('does not count ticks that die at their work: once they go through again, the gate holds first', async () => {
+    const fleet = await beforeTheMark();
+    const dying = fleet.makeControllers({
+      ...fleet.tables,
+      transact: async () => {
+        throw new Error('no transaction goes through');
+      },
+    });
+    for (const seconds of [45, 50]) {
+      fleet.at(seconds);
+      await expect(dying.tickNodeMonitor(fleet.slot())).rejects.toThrow('could not finish');
+    }
+    await fleet.run(55, 55);
+    expect((await fleet.records()).state.gate.reasons).toEqual(['missedTicks']);
+    for (const name of SILENT) expect(await fleet.ready(name)).toBe('True');
+  });
+
   it.each([false, true])('is healed by the next tick wherever it was killed (last write done: %s)', async (happens) => {
     const counting = await beforeTheMark();
     counting.at(45);
