@@ -7,9 +7,8 @@ const BEARER = 'Bearer ';
 
 /** Machines ask as kubelets do: what a node may touch is decided by its name. */
 function userOf(who: string): UserInfo {
-  if (who === OPERATOR || who === PROBE) {
-    return { username: who, groups: ['system:masters', 'system:authenticated'] };
-  }
+  if (who === OPERATOR) return { username: who, groups: ['system:masters', 'system:authenticated'] };
+  if (who === PROBE) return { username: 'nodekeeper:probe', groups: ['nodekeeper:probes', 'system:authenticated'] };
   return { username: `system:node:${who}`, groups: [...MACHINE_GROUPS, 'system:authenticated'] };
 }
 const MACHINE_GROUPS = ['system:nodes', 'system:masters'];

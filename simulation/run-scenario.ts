@@ -89,7 +89,6 @@ export async function runScenario(scenario: Scenario, options: RunOptions): Prom
     records = after;
   };
 
-  await world.prepare();
   await fleet.setUp();
   await lookAround('endpoint', true);
   // Before the first tick there is nothing that a change could be told against.

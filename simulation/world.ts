@@ -1,23 +1,24 @@
 /** The whole system on virtual time: real API, heartbeat and controllers over a real store; machines and clock are simulated. */
 import { createHash } from 'node:crypto';
+import { gzip } from '../shared/adapters/gzip/gzip.ts';
+import { leaseProbe } from '../shared/adapters/probe/lease-probe.ts';
+import { readYaml } from '../shared/adapters/yaml/read-yaml.ts';
 import { composeApi } from '../shared/app/api/compose.ts';
 import { type FleetControllers, fleetControllers } from '../shared/app/controllers/index.ts';
 import { serveHeartbeat } from '../shared/app/renew-lease.ts';
 import type { Policy } from '../shared/domain/policy.ts';
 import { slotOf } from '../shared/domain/tick.ts';
-import { formatMicroTime } from '../shared/kube/time.ts';
 import type { Clock, RandomSource } from '../shared/ports/clock.ts';
 import type { Log, Meter } from '../shared/ports/log.ts';
-import type { Probe } from '../shared/ports/probe.ts';
 import { PROBE, simulationAuthenticator } from './access.ts';
 import { type ClusterView, clusterView } from './cluster-view.ts';
-import { createEndpoint, type Endpoint, messageOf } from './endpoint.ts';
+import { createEndpoint, type Endpoint } from './endpoint.ts';
 import type { RecordedStore } from './recorded-store.ts';
 import { seededFraction, seededUuid } from './seeded-random.ts';
 import { createStreams, type Streams } from './streams.ts';
 
-const PROBE_LEASES = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
-const PROBE_LEASE = 'nodekeeper-probe';
+/** Where the probe thinks it sends; nothing goes there. */
+const PROBE_ORIGIN = 'https://endpoint.invalid';
 /** So that the choice of lost requests does not hang on how many names and uids were drawn. */
 const INGEST_SEED_OFFSET = 0x5eed;
 
@@ -40,8 +41,6 @@ export interface World {
   /** One tick of every controller, in order. */
   tick(parts: { readonly podGc: boolean }): Promise<void>;
   readonly hasCloudNode: boolean;
-  /** What the probe beats need; call once before the first tick. */
-  prepare(): Promise<void>;
   /** Lets go of recorded changes that everybody has seen. */
   forget(): void;
 }
@@ -84,22 +83,13 @@ export function createWorld({ store, policy, seed, startMs, meter }: WorldOption
       log,
       policy,
       hash: (text) => createHash('sha256').update(text).digest('hex'),
+      readYaml,
+      gzip,
     }),
     heartbeat: serveHeartbeat({ items: store.beats, authenticator: simulationAuthenticator, clock, random, log }),
     fraction: seededFraction(seed + INGEST_SEED_OFFSET),
   });
-  const probe: Probe = {
-    async beat() {
-      const answer = await endpoint.send({
-        who: PROBE,
-        method: 'PATCH',
-        path: `${PROBE_LEASES}/${PROBE_LEASE}`,
-        body: { spec: { renewTime: formatMicroTime(nowMs) } },
-        contentType: 'application/merge-patch+json',
-      });
-      return answer.status === 200 ? { kind: 'accepted' } : { kind: 'failed', reason: messageOf(answer) };
-    },
-  };
+  const probe = leaseProbe({ url: PROBE_ORIGIN, token: PROBE, clock, fetch: fetchFrom(endpoint) });
   const controllers: FleetControllers & LaterControllers = fleetControllers({
     items,
     clock,
@@ -132,16 +122,6 @@ export function createWorld({ store, policy, seed, startMs, meter }: WorldOption
       await controllers.tickEvictor(slot);
       if (podGc) await controllers.tickPodGc?.(slotOf(nowMs, policy.podGcPeriodSeconds));
     },
-    async prepare() {
-      const lease = {
-        apiVersion: 'coordination.k8s.io/v1',
-        kind: 'Lease',
-        metadata: { name: PROBE_LEASE, namespace: 'kube-node-lease' },
-        spec: { holderIdentity: PROBE_LEASE },
-      };
-      const answer = await endpoint.send({ who: PROBE, method: 'POST', path: PROBE_LEASES, body: lease });
-      if (answer.status !== 201) throw new Error(`the probe's lease could not be made: ${messageOf(answer)}`);
-    },
     forget() {
       const { record } = store;
       record.forgetChanges('objects', Math.min(view.seen, streams.delivered.objects));
@@ -150,3 +130,18 @@ export function createWorld({ store, policy, seed, startMs, meter }: WorldOption
     },
   };
 }
+
+/** As the probe's HTTP client; its requests go the way of all others. */
+const fetchFrom =
+  (endpoint: Endpoint): typeof globalThis.fetch =>
+  async (input, init) => {
+    const headers = new Headers(init?.headers);
+    const answer = await endpoint.send({
+      who: PROBE,
+      method: init?.method ?? 'GET',
+      path: new URL(String(input)).pathname,
+      body: JSON.parse(String(init?.body)),
+      contentType: headers.get('content-type') ?? '',
+    });
+    return new Response(JSON.stringify(answer.body), { status: answer.status });
+  };
