@@ -1,0 +1,417 @@
+/**
+ * Valid requests with something wrong in them: whatever a client sends, it gets an answer that is no fault of ours, and
+ * no object but the one it names is touched. NODEKEEPER_FUZZ_RUNS=10000 for a long run.
+ */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { isJsonObject } from '../../shared/kube/wire/json-value.ts';
+import { APPLY, type ApiInMemory, apiInMemory, JSON_PATCH, MERGE, STRATEGIC } from '../support/api-in-memory.ts';
+
+const RUNS = Number(process.env['NODEKEEPER_FUZZ_RUNS'] ?? 250);
+const TIMEOUT_MS = 30_000 + RUNS * 40;
+
+interface Kind {
+  readonly path: string;
+  readonly object: (name: string) => Record<string, unknown>;
+  readonly subresources: readonly string[];
+}
+
+const podSpec = {
+  containers: [
+    {
+      name: 'main',
+      image: 'registry.example/app:1',
+      env: [{ name: 'A', value: 'b' }],
+      ports: [{ containerPort: 80, protocol: 'TCP' }],
+      resources: { requests: { cpu: '100m' }, limits: { memory: '1Gi' } },
+      volumeMounts: [{ name: 'data', mountPath: '/data' }],
+    },
+  ],
+  volumes: [{ name: 'data', emptyDir: {} }],
+  tolerations: [{ key: 'k', operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 3 }],
+  nodeName: 'bystander',
+  terminationGracePeriodSeconds: 5,
+};
+const meta = (name: string, namespace?: string) => ({
+  name,
+  ...(namespace === undefined ? {} : { namespace }),
+  labels: { app: name },
+  annotations: { note: 'text' },
+});
+const NAMESPACED = '/namespaces/default';
+
+const KINDS: Readonly<Record<string, Kind>> = {
+  Node: {
+    path: '/api/v1/nodes',
+    object: (name) => ({
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: { ...meta(name), finalizers: ['example.org/hold'] },
+      spec: { podCIDR: '10.0.0.0/24', taints: [{ key: 'k', value: 'v', effect: 'NoSchedule' }], unschedulable: true },
+      status: {
+        conditions: [{ type: 'Ready', status: 'True' }],
+        capacity: { cpu: '4' },
+        addresses: [{ type: 'InternalIP', address: '192.0.2.1' }],
+      },
+    }),
+    subresources: ['status'],
+  },
+  Pod: {
+    path: `/api/v1${NAMESPACED}/pods`,
+    object: (name) => ({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: meta(name, 'default'),
+      spec: podSpec,
+      status: { phase: 'Running' },
+    }),
+    subresources: ['status', 'eviction', 'binding'],
+  },
+  Lease: {
+    path: '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases',
+    object: (name) => ({
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: meta(name, 'kube-node-lease'),
+      spec: { holderIdentity: name, leaseDurationSeconds: 40, renewTime: '2026-01-01T00:00:00.000000Z' },
+    }),
+    subresources: [],
+  },
+  OtherLease: {
+    path: `/apis/coordination.k8s.io/v1${NAMESPACED}/leases`,
+    object: (name) => ({ metadata: meta(name), spec: { holderIdentity: name, leaseTransitions: 1 } }),
+    subresources: [],
+  },
+  Event: {
+    path: `/api/v1${NAMESPACED}/events`,
+    object: (name) => ({
+      apiVersion: 'v1',
+      kind: 'Event',
+      metadata: meta(name, 'default'),
+      involvedObject: { kind: 'Node', name: 'n', namespace: '' },
+      reason: 'R',
+      message: 'm',
+      count: 1,
+      lastTimestamp: '2026-01-01T00:00:00Z',
+    }),
+    subresources: [],
+  },
+  EventV1: {
+    path: `/apis/events.k8s.io/v1${NAMESPACED}/events`,
+    object: (name) => ({
+      apiVersion: 'events.k8s.io/v1',
+      kind: 'Event',
+      metadata: { ...meta(name, 'default'), name: `${name}-new` },
+      regarding: { kind: 'Node', name: 'n' },
+      reason: 'R',
+      action: 'A',
+      type: 'Normal',
+      reportingController: 'example.org/c',
+      reportingInstance: 'i',
+      eventTime: '2026-01-01T00:00:00.000000Z',
+    }),
+    subresources: [],
+  },
+  Namespace: {
+    path: '/api/v1/namespaces',
+    object: (name) => ({
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: meta(name),
+      spec: { finalizers: ['kubernetes'] },
+    }),
+    subresources: ['status', 'finalize'],
+  },
+  PodDisruptionBudget: {
+    path: `/apis/policy/v1${NAMESPACED}/poddisruptionbudgets`,
+    object: (name) => ({
+      apiVersion: 'policy/v1',
+      kind: 'PodDisruptionBudget',
+      metadata: meta(name),
+      spec: {
+        minAvailable: '50%',
+        selector: { matchLabels: { app: name }, matchExpressions: [{ key: 'a', operator: 'DoesNotExist' }] },
+      },
+    }),
+    subresources: ['status'],
+  },
+  PriorityClass: {
+    path: '/apis/scheduling.k8s.io/v1/priorityclasses',
+    object: (name) => ({ metadata: meta(name), value: 5, globalDefault: false, preemptionPolicy: 'Never' }),
+    subresources: [],
+  },
+  VolumeAttachment: {
+    path: '/apis/storage.k8s.io/v1/volumeattachments',
+    object: (name) => ({
+      metadata: meta(name),
+      spec: { attacher: 'd', nodeName: 'n', source: { persistentVolumeName: 'v' } },
+    }),
+    subresources: ['status'],
+  },
+  CSINode: {
+    path: '/apis/storage.k8s.io/v1/csinodes',
+    object: (name) => ({
+      metadata: meta(name),
+      spec: { drivers: [{ name: 'd', nodeID: 'n', topologyKeys: ['t'], allocatable: { count: 3 } }] },
+    }),
+    subresources: [],
+  },
+  DaemonSet: {
+    path: `/apis/apps/v1${NAMESPACED}/daemonsets`,
+    object: (name) => ({
+      metadata: meta(name),
+      spec: {
+        selector: { matchLabels: { a: 'b' } },
+        template: { metadata: { labels: { a: 'b' } }, spec: { containers: podSpec.containers } },
+      },
+    }),
+    subresources: ['status'],
+  },
+};
+
+/** Every place in a value, as keys and indices. */
+function placesIn(value: unknown, at: readonly (string | number)[] = []): (readonly (string | number)[])[] {
+  const below = Array.isArray(value)
+    ? value.flatMap((item, index) => placesIn(item, [...at, index]))
+    : isJsonObject(value)
+      ? Object.keys(value).flatMap((key) => placesIn(value[key], [...at, key]))
+      : [];
+  return [at, ...below];
+}
+
+function changed(value: unknown, at: readonly (string | number)[], change: (old: unknown) => unknown): unknown {
+  const [head, ...rest] = at;
+  if (head === undefined) return change(value);
+  if (Array.isArray(value)) return value.map((item, index) => (index === head ? changed(item, rest, change) : item));
+  const entries = Object.entries(value as Record<string, unknown>);
+  const mapped = entries.map(([key, item]) => [key, key === head ? changed(item, rest, change) : item] as const);
+  return Object.fromEntries(mapped.filter(([, item]) => item !== undefined));
+}
+
+const junk = fc.oneof(
+  fc.constantFrom<unknown>(
+    null,
+    true,
+    false,
+    0,
+    -1,
+    1.5,
+    1e300,
+    2 ** 53,
+    '',
+    ' ',
+    'x',
+    'a/b/c',
+    '\u0000',
+    '\ud800',
+    '50%',
+    '-5%',
+  ),
+  fc.constantFrom<unknown>(
+    [],
+    {},
+    [null],
+    [[]],
+    { '': '' },
+    { $patch: 'delete' },
+    { $patch: 'replace' },
+    { $retainKeys: ['a'] },
+  ),
+  fc.constantFrom<unknown>(
+    '9999-99-99T99:99:99Z',
+    '2026-01-01T00:00:00Z',
+    'NaN',
+    '1e999999',
+    'target',
+    'bystander',
+    'x'.repeat(300),
+  ),
+  fc.constantFrom<unknown>(
+    JSON.parse('{"__proto__":{"polluted":true}}'),
+    { constructor: { prototype: 1 } },
+    { toString: 1 },
+  ),
+  fc.jsonValue({ maxDepth: 2 }),
+);
+
+interface Mutation {
+  readonly at: number;
+  readonly how: 'replace' | 'remove' | 'add' | 'double';
+  readonly with: unknown;
+}
+
+function mutated(value: unknown, mutations: readonly Mutation[]): unknown {
+  return mutations.reduce<unknown>((current, mutation) => {
+    const places = placesIn(current);
+    const at = places[mutation.at % places.length] ?? [];
+    return changed(current, at, (old) => {
+      switch (mutation.how) {
+        case 'remove':
+          return at.length === 0 ? {} : undefined;
+        case 'double':
+          return Array.isArray(old) ? [...old, ...old] : [old, old];
+        case 'add':
+          return isJsonObject(old) ? { ...old, extra: mutation.with } : mutation.with;
+        default:
+          return mutation.with;
+      }
+    });
+  }, value);
+}
+
+const pointer = (at: readonly (string | number)[]): string =>
+  at.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+
+const mutation: fc.Arbitrary<Mutation> = fc.record({
+  at: fc.nat(200),
+  how: fc.constantFrom('replace', 'replace', 'remove', 'add', 'double'),
+  with: junk,
+});
+
+const QUERIES = [
+  '',
+  'fieldValidation=Strict',
+  'fieldValidation=Ignore&dryRun=All',
+  'fieldManager=m',
+  'fieldManager=m&force=true',
+  'dryRun=Never',
+  'gracePeriodSeconds=-1',
+  'pretty=true&timeout=5s',
+];
+
+const request = fc.record({
+  kind: fc.constantFrom(...Object.keys(KINDS)),
+  verb: fc.constantFrom('create', 'update', MERGE, STRATEGIC, JSON_PATCH, APPLY, 'delete', 'evict', 'bind', 'read'),
+  subresource: fc.nat(6),
+  mutations: fc.array(mutation, { minLength: 1, maxLength: 3 }),
+  query: fc.constantFrom(...QUERIES),
+  contentType: fc.constantFrom('application/json', 'application/json', 'application/json', '', 'application/yaml'),
+  /** Whether the body is broken as text, at this share of its length. */
+  cut: fc.option(fc.double({ min: 0, max: 1, noNaN: true }), { freq: 12, nil: undefined }),
+});
+type FuzzRequest = typeof request extends fc.Arbitrary<infer T> ? T : never;
+
+const READS = [
+  'limit=-1',
+  'limit=1',
+  'continue=e30',
+  'labelSelector=((',
+  'labelSelector=a in (b',
+  'fieldSelector=a=b',
+  'resourceVersion=x',
+  'watch=1&timeoutSeconds=1',
+  'watch=1&resourceVersion=1&timeoutSeconds=1',
+  'watch=1&timeoutSeconds=x',
+];
+
+function sent(given: FuzzRequest): { method: string; path: string; body?: unknown; contentType?: string } {
+  const kind = KINDS[given.kind]!;
+  const object = kind.object('target');
+  const name = (object['metadata'] as { name: string }).name;
+  const subresource = kind.subresources[given.subresource];
+  const below = `${kind.path}/${name}${subresource === undefined ? '' : `/${subresource}`}?${given.query}`;
+  const target = mutated(object, given.mutations);
+  switch (given.verb) {
+    case 'create':
+      return { method: 'POST', path: `${kind.path}?${given.query}`, body: target, contentType: given.contentType };
+    case 'update':
+      return { method: 'PUT', path: below, body: target, contentType: given.contentType };
+    case 'delete': {
+      const options = {
+        kind: 'DeleteOptions',
+        apiVersion: 'v1',
+        gracePeriodSeconds: 1,
+        preconditions: { uid: 'x', resourceVersion: '1' },
+        dryRun: ['All'],
+      };
+      return { method: 'DELETE', path: below, body: mutated(options, given.mutations), contentType: given.contentType };
+    }
+    case 'evict': {
+      const eviction = {
+        kind: 'Eviction',
+        apiVersion: 'policy/v1',
+        metadata: { name: 'target' },
+        deleteOptions: { gracePeriodSeconds: 0 },
+      };
+      return {
+        method: 'POST',
+        path: `${KINDS['Pod']!.path}/target/eviction?${given.query}`,
+        body: mutated(eviction, given.mutations),
+      };
+    }
+    case 'bind': {
+      const binding = {
+        kind: 'Binding',
+        apiVersion: 'v1',
+        metadata: { name: 'target' },
+        target: { kind: 'Node', name: 'n' },
+      };
+      return {
+        method: 'POST',
+        path: `${KINDS['Pod']!.path}/target/binding?${given.query}`,
+        body: mutated(binding, given.mutations),
+      };
+    }
+    case 'read': {
+      const query = READS[given.subresource % READS.length] ?? '';
+      return { method: 'GET', path: `${kind.path}?${encodeURI(query)}` };
+    }
+    case JSON_PATCH: {
+      const places = placesIn(object);
+      const operations = given.mutations.map((each) => ({
+        op: { replace: 'replace', remove: 'remove', add: 'add', double: 'copy' }[each.how],
+        path: pointer(places[each.at % places.length] ?? []),
+        from: '/metadata/labels',
+        value: each.with,
+      }));
+      return { method: 'PATCH', path: below, body: operations, contentType: JSON_PATCH };
+    }
+    default:
+      return { method: 'PATCH', path: below, body: target, contentType: given.verb };
+  }
+}
+
+const NOT_FUZZED = Object.values(KINDS);
+const stored = async (api: ApiInMemory, name: string) =>
+  Promise.all(
+    NOT_FUZZED.map(async (kind) => {
+      const object = kind.object(name)['metadata'] as { name: string };
+      return (await api.send('GET', `${kind.path}/${object.name}`)).text;
+    }),
+  );
+
+describe('the API under malformed requests', () => {
+  it(
+    'never answers with a fault of its own, and never changes another object',
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.array(request, { minLength: 1, maxLength: 4 }), async (requests) => {
+          const api = apiInMemory();
+          for (const kind of Object.values(KINDS)) {
+            for (const name of ['bystander', 'target']) {
+              const created = await api.send('POST', kind.path, { body: kind.object(name) });
+              expect(created).toMatchObject({ code: 201 });
+            }
+          }
+          const before = await stored(api, 'bystander');
+          for (const given of requests) {
+            const { method, path, body, contentType } = sent(given);
+            const text = body === undefined ? '' : JSON.stringify(body);
+            const cut = given.cut === undefined ? text : text.slice(0, Math.floor(given.cut * text.length));
+            const answer = await api.send(method, path, {
+              ...(body === undefined ? {} : { body: cut }),
+              ...(contentType === undefined || contentType === '' ? {} : { contentType }),
+            });
+            expect(api.faults).toEqual([]);
+            expect(answer.code, answer.text).toBeLessThan(500);
+            if (answer.code >= 400) expect(answer.body).toMatchObject({ kind: 'Status', code: answer.code });
+          }
+          expect(await stored(api, 'bystander')).toEqual(before);
+          expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
+        }),
+        { numRuns: RUNS },
+      );
+    },
+    TIMEOUT_MS,
+  );
+});
