@@ -1,0 +1,65 @@
+/**
+ * npm run conformance
+ *
+ * Runs the tests that carry a conformance id and prints a line an area: cases that hold as upstream, cases whose outcome is
+ * ours by deviations.ts, and how many there are. Exit code 1 when a case fails, is skipped, or is named as a deviation and
+ * has no test.
+ */
+import { spawn } from 'node:child_process';
+import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { deviations } from './deviations.ts';
+import { areasOf, type TestOutcome, totalOf } from './tally.ts';
+
+const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
+/** Where cases may stand: here, or beside what they are about. */
+const PLACES = ['test/conformance/*.test.ts', 'shared/**/*.test.ts'];
+const CARRIES_ID = /['"`][A-Z]{2}-\d{2}\b/;
+
+interface VitestReport {
+  readonly testResults: readonly {
+    readonly name: string;
+    readonly message: string;
+    readonly assertionResults: readonly { readonly title: string; readonly status: string }[];
+  }[];
+}
+
+function filesWithCases(): string[] {
+  const files = globSync(PLACES, { cwd: PROJECT });
+  return files.filter((file) => CARRIES_ID.test(readFileSync(join(PROJECT, file), 'utf8'))).sort();
+}
+
+async function runVitest(files: readonly string[]): Promise<VitestReport> {
+  const folder = mkdtempSync(join(tmpdir(), 'nodekeeper-conformance-'));
+  const outputFile = join(folder, 'report.json');
+  try {
+    const program = join(PROJECT, 'node_modules/vitest/vitest.mjs');
+    const args = [program, 'run', '--reporter=json', `--outputFile=${outputFile}`, ...files];
+    const child = spawn(process.execPath, args, { cwd: PROJECT, stdio: ['ignore', 'ignore', 'inherit'] });
+    await new Promise<void>((resolve, reject) => {
+      child.once('error', reject);
+      child.once('exit', () => resolve());
+    });
+    return JSON.parse(readFileSync(outputFile, 'utf8')) as VitestReport;
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+const report = await runVitest(filesWithCases());
+const outcomes: TestOutcome[] = report.testResults.flatMap(({ assertionResults }) => assertionResults);
+const areas = areasOf(outcomes, deviations);
+for (const { code, name, passed, deviating, total, wrong } of areas) {
+  const counts = `passed ${String(passed).padStart(3)}  deviating ${String(deviating).padStart(2)}  total ${String(total).padStart(3)}`;
+  console.log(`${code}  ${name.padEnd(28)}  ${counts}${wrong.length === 0 ? '' : `  WRONG ${wrong.join(', ')}`}`);
+}
+const all = totalOf(areas);
+console.log(
+  `    ${'all'.padEnd(28)}  passed ${String(all.passed).padStart(3)}  deviating ${String(all.deviating).padStart(2)}  total ${String(all.total).padStart(3)}`,
+);
+// A file that cannot be loaded has no results, so its cases would only be missing.
+const broken = report.testResults.filter(({ assertionResults }) => assertionResults.length === 0);
+for (const { name, message } of broken) console.error(`${name}: ${message.split('\n', 1)[0]}`);
+process.exitCode = broken.length === 0 && all.total === all.passed + all.deviating ? 0 : 1;

@@ -1,0 +1,37 @@
+import { describe, expect, it } from 'vitest';
+import { areasOf, totalOf } from './tally.ts';
+
+const deviations = [{ id: 'HB-27', deviation: 'D2', reason: 'ours' }];
+const area = (areas: ReturnType<typeof areasOf>, code: string) => areas.find((each) => each.code === code);
+
+describe('the tally of conformance cases', () => {
+  it('counts a case once, however many tests tell it, and only those with an id', () => {
+    const areas = areasOf(
+      [
+        { title: 'ZS-13 one', status: 'passed' },
+        { title: 'ZS-13 another', status: 'passed' },
+        { title: 'something else', status: 'failed' },
+        { title: 'HB-27 ours', status: 'passed' },
+      ],
+      deviations,
+    );
+    expect(area(areas, 'ZS')).toMatchObject({ passed: 1, deviating: 0, total: 1, wrong: [] });
+    expect(area(areas, 'HB')).toMatchObject({ passed: 0, deviating: 1, total: 1, wrong: [] });
+    expect(totalOf(areas)).toEqual({ passed: 1, deviating: 1, total: 2 });
+  });
+
+  it.each(['failed', 'skipped', 'pending'])('calls a case wrong of which a test is %s', (status) => {
+    const areas = areasOf(
+      [
+        { title: 'ZS-13 one', status: 'passed' },
+        { title: 'ZS-13 another', status },
+      ],
+      [],
+    );
+    expect(area(areas, 'ZS')).toMatchObject({ passed: 0, total: 1, wrong: ['ZS-13'] });
+  });
+
+  it('misses a deviation that no test tells', () => {
+    expect(area(areasOf([], deviations), 'HB')).toMatchObject({ total: 1, wrong: ['HB-27'] });
+  });
+});

@@ -1,0 +1,76 @@
+/** Conformance cases by area, from the results of the tests that carry their ids. */
+import type { Deviation } from './deviations.ts';
+
+export interface TestOutcome {
+  /** Begins with the id of its case; other tests are no cases. */
+  readonly title: string;
+  /** `passed`, or anything else. */
+  readonly status: string;
+}
+
+export interface Area {
+  readonly code: string;
+  readonly name: string;
+  /** Cases that hold as upstream. */
+  readonly passed: number;
+  /** Cases whose outcome is ours, on purpose, and holds. */
+  readonly deviating: number;
+  readonly total: number;
+  /** Ids of cases that failed, were skipped, or have no test. */
+  readonly wrong: readonly string[];
+}
+
+const AREAS: Readonly<Record<string, string>> = {
+  HB: 'heartbeat and node health',
+  PN: 'pods not ready',
+  ZS: 'zone states',
+  LM: 'limiter, total disruption',
+  RQ: 'rate-limited queue',
+  NX: 'NoExecute taints',
+  NS: 'NoSchedule taints',
+  LE: 'labels and node events',
+  TE: 'taint eviction',
+  TW: 'eviction timers',
+  CL: 'cloud: deletion, shutdown',
+  CN: 'cloud: initialisation',
+  CS: 'CIDR sets',
+  RA: 'CIDR allocation',
+  GC: 'pod garbage collection',
+  FD: 'forced detaching',
+  NR: 'node restriction',
+  DT: 'default tolerations',
+  VN: 'names and validation',
+  LG: 'legacy eviction',
+};
+
+const ID = /^([A-Z]{2})-\d{2}\b/;
+
+/** One line an area, areas without any case included: none is forgotten in silence. */
+export function areasOf(outcomes: readonly TestOutcome[], deviations: readonly Deviation[]): Area[] {
+  const holds = new Map<string, boolean>();
+  for (const { title, status } of outcomes) {
+    const id = ID.exec(title)?.[0];
+    // A case may be told by several tests: all of them count.
+    if (id !== undefined) holds.set(id, (holds.get(id) ?? true) && status === 'passed');
+  }
+  const deviating = new Set(deviations.map(({ id }) => id));
+  for (const id of deviating) if (!holds.has(id)) holds.set(id, false);
+  return Object.entries(AREAS).map(([code, name]) => {
+    const ids = [...holds.keys()].filter((id) => id.startsWith(`${code}-`)).sort();
+    const holding = ids.filter((id) => holds.get(id));
+    return {
+      code,
+      name,
+      passed: holding.filter((id) => !deviating.has(id)).length,
+      deviating: holding.filter((id) => deviating.has(id)).length,
+      total: ids.length,
+      wrong: ids.filter((id) => !holds.get(id)),
+    };
+  });
+}
+
+export const totalOf = (areas: readonly Area[]): Pick<Area, 'passed' | 'deviating' | 'total'> => ({
+  passed: areas.reduce((sum, { passed }) => sum + passed, 0),
+  deviating: areas.reduce((sum, { deviating }) => sum + deviating, 0),
+  total: areas.reduce((sum, { total }) => sum + total, 0),
+});
