@@ -18,7 +18,12 @@ module.exports = {
       from: {},
       to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } },
     },
-    { name: 'not-to-unresolvable', severity: 'error', from: {}, to: { couldNotResolve: true, pathNot: '^aws-lambda$' } }, // types only: @types/aws-lambda has no code
+    {
+      name: 'not-to-unresolvable',
+      severity: 'error',
+      from: {},
+      to: { couldNotResolve: true, pathNot: '^aws-lambda$' },
+    }, // types only: @types/aws-lambda has no code
     only(
       'domain-is-pure',
       shared('domain'),
@@ -85,6 +90,19 @@ module.exports = {
       severity: 'error',
       from: { path: '^local/' },
       to: { path: ['^functions/', '^agent/', '^shared/(app|store)/'] },
+    },
+    {
+      name: 'simulation-apart',
+      comment: 'Simulations plug adapters into what is in shared, and start the engine as local mode does.',
+      severity: 'error',
+      from: { path: '^simulation/' },
+      to: { path: ['^functions/', '^agent/', '^cdk/', '^local/(?!engine/|start-error)'] },
+    },
+    {
+      name: 'nothing-rests-on-simulation',
+      severity: 'error',
+      from: { pathNot: '^(simulation|test|bench)/|\\.test\\.ts$' },
+      to: { path: '^simulation/' },
     },
     {
       name: 'cdk-knows-config-types-only',

@@ -23,7 +23,7 @@ export interface OpenApi {
  * needs one to exist and then leaves validation to the server; a JSON one it could not read.
  */
 export const OPENAPI_V2 = {
-  contentType: 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf',
+  contentType: 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf',
   body: new Uint8Array(),
 } as const;
 
