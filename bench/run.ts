@@ -8,9 +8,11 @@ import type { Benchmark } from './benchmark.ts';
 import { bundles } from './bundles.ts';
 import { detection } from './detection.ts';
 import { heartbeat } from './heartbeat.ts';
+import { massFailure } from './mass-failure.ts';
+import { nodeHours } from './node-hours.ts';
 import { quiet } from './quiet.ts';
 
-const BENCHMARKS: readonly Benchmark[] = [bundles, heartbeat, quiet, detection];
+const BENCHMARKS: readonly Benchmark[] = [bundles, heartbeat, quiet, detection, massFailure, nodeHours];
 
 async function run(names: readonly string[]): Promise<number> {
   if (names.includes('--help')) {

@@ -2,8 +2,10 @@
  * The public endpoint: every request of machines, operators and probes goes through it, to the heartbeat or the API as the
  * HTTP API's routes say, or is lost with 503 while `ingest` fails.
  */
+import type { Clock } from '../shared/ports/clock.ts';
 import type { HttpRequest, HttpResponse } from '../shared/ports/http.ts';
 import { headersOf } from './access.ts';
+import { hashOf, seededFraction } from './seeded-random.ts';
 
 export interface EndpointRequest {
   readonly who: string;
@@ -33,13 +35,30 @@ const decoder = new TextDecoder();
 export function createEndpoint(options: {
   readonly api: (request: HttpRequest) => Promise<HttpResponse>;
   readonly heartbeat: (request: HttpRequest) => Promise<HttpResponse>;
-  /** Decides which requests are lost; the same numbers make the same story. */
-  readonly fraction: () => number;
+  readonly clock: Clock;
+  /** Decides which requests are lost. */
+  readonly seed: number;
 }): Endpoint {
+  /**
+   * Which request is lost hangs on the seed, the moment, who asks for what and how often in that moment; not on the order
+   * in which machines of one moment are served.
+   */
+  const asked = new Map<string, number>();
+  let askedAtMs = Number.NaN;
+  const fractionOf = (who: string, method: string, path: string): number => {
+    const nowMs = options.clock.nowMs();
+    if (nowMs !== askedAtMs) asked.clear();
+    askedAtMs = nowMs;
+    const request = `${who} ${method} ${path}`;
+    const before = asked.get(request) ?? 0;
+    asked.set(request, before + 1);
+    return seededFraction(hashOf(`${options.seed} ${nowMs} ${request} ${before}`))();
+  };
+
   return {
     failShare: 0,
     async send({ who, method, path, query, body, contentType }) {
-      if (this.failShare > 0 && options.fraction() < this.failShare) {
+      if (this.failShare > 0 && fractionOf(who, method, path) < this.failShare) {
         return { status: 503, body: { kind: 'Status', message: 'the endpoint did not answer' } };
       }
       const request: HttpRequest = {

@@ -12,6 +12,7 @@ import type { KubeNode, KubeObject, NodeCondition } from '../shared/kube/types.t
 import type { ClusterView } from './cluster-view.ts';
 import type { Endpoint, EndpointAnswer } from './endpoint.ts';
 import type { MachineSpec } from './scenario.ts';
+import { hashOf } from './seeded-random.ts';
 
 export const STATUS_EVERY_MS = 300_000;
 const LEASES = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
@@ -227,9 +228,7 @@ export const podPath = (pod: KubeObject): string =>
 export function providerIdOf({ name, labels }: Pick<MachineSpec, 'name' | 'labels'>): string {
   let digits = '';
   for (let word = 0; word < 3; word += 1) {
-    let hash = 0x811c9dc5;
-    for (const char of `${word}${name}`) hash = Math.imul(hash ^ char.charCodeAt(0), 0x01000193);
-    digits += (hash >>> 0).toString(16).padStart(8, '0');
+    digits += hashOf(`${word}${name}`).toString(16).padStart(8, '0');
   }
   return `aws:///${labels['topology.kubernetes.io/zone'] ?? ''}/i-${digits.slice(0, 17)}`;
 }

@@ -39,6 +39,8 @@ export interface RunOptions {
   /** Told of the lines of each instant, in order. */
   readonly onEntries?: (entries: readonly TimelineEntry[]) => void;
   readonly meter?: Meter;
+  /** Whether this tick's message is delivered a second time. Milliseconds from the start. */
+  readonly isTickTwice?: (atMs: number) => boolean;
 }
 
 /** Instants in one story; a year of five-second ticks is six million. */
@@ -129,7 +131,9 @@ export async function runScenario(scenario: Scenario, options: RunOptions): Prom
     }
 
     if (nowMs === nextTickMs) {
-      if (!down) await world.tick({ podGc: (nowMs - startMs) % podGcMs === 0 });
+      const podGc = (nowMs - startMs) % podGcMs === 0;
+      if (!down) await world.tick({ podGc });
+      if (!down && options.isTickTwice?.(nowMs - startMs) === true) await world.tick({ podGc });
       nextTickMs += periodMs;
     }
     if (!down) await streams.drain();

@@ -25,3 +25,10 @@ export function seededUuid(fraction: () => number): string {
     digits.slice(20),
   ].join('-');
 }
+
+/** FNV-1a, 32 bits: a seed from a text. */
+export function hashOf(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < text.length; index += 1) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
+  return hash >>> 0;
+}

@@ -137,6 +137,9 @@ export function changeLines(
   ];
 }
 
+/** a-2 before a-10. */
+const byName = new Intl.Collator('en', { numeric: true }).compare;
+
 const KIND_WIDTH = 6;
 const TIME_WIDTH = 9;
 const NAME_WIDTH = 22;
@@ -157,7 +160,7 @@ export function printable(entries: readonly TimelineEntry[]): string[] {
     else if (!same.names.includes(name)) same.names.push(name);
   }
   return lines.map(({ atMs, kind, text, names }) => {
-    const who = sayNames(names.filter((name) => name !== ''));
+    const who = sayNames(names.filter((name) => name !== '').sort(byName));
     const time = formatDuration(atMs).padStart(TIME_WIDTH);
     return `${time}  ${kind.padEnd(KIND_WIDTH)}  ${who === '' ? text : `${who.padEnd(NAME_WIDTH)}  ${text}`}`;
   });

@@ -19,8 +19,6 @@ import { createStreams, type Streams } from './streams.ts';
 
 /** Where the probe thinks it sends; nothing goes there. */
 const PROBE_ORIGIN = 'https://endpoint.invalid';
-/** So that the choice of lost requests does not hang on how many names and uids were drawn. */
-const INGEST_SEED_OFFSET = 0x5eed;
 
 /** Controllers of later stages; absent while there are none. */
 interface LaterControllers {
@@ -87,7 +85,8 @@ export function createWorld({ store, policy, seed, startMs, meter }: WorldOption
       gzip,
     }),
     heartbeat: serveHeartbeat({ items: store.beats, authenticator: simulationAuthenticator, clock, random, log }),
-    fraction: seededFraction(seed + INGEST_SEED_OFFSET),
+    clock,
+    seed,
   });
   const probe = leaseProbe({ url: PROBE_ORIGIN, token: PROBE, clock, fetch: fetchFrom(endpoint) });
   const controllers: FleetControllers & LaterControllers = fleetControllers({

@@ -1,0 +1,236 @@
+/**
+ * A zone of 5,000 nodes that dies in one instant, on the embedded engine: how many ticks until all are marked, and what each
+ * tick takes. Ticks follow one another on time; within a tick the clock runs as the machine's does, so that a tick
+ * stops for want of time where it would.
+ */
+
+import { clusterObjects } from '../shared/app/cluster-objects.ts';
+import { fleetControllers } from '../shared/app/controllers/index.ts';
+import { healthWritesFor } from '../shared/app/node-writes.ts';
+import { defaultPolicy } from '../shared/domain/policy.ts';
+import { slotOf } from '../shared/domain/tick.ts';
+import { ZONE_LABEL } from '../shared/domain/zone.ts';
+import { nodes as nodesResource } from '../shared/kube/resources/registry.ts';
+import { formatTime } from '../shared/kube/time.ts';
+import type { KubeObject } from '../shared/kube/types.ts';
+import type { Clock, RandomSource } from '../shared/ports/clock.ts';
+import type { ConsumedUnits, ItemStore, TransactWrite, Write } from '../shared/ports/item-store.ts';
+import { scanFleet } from '../shared/store/fleet-health.ts';
+import { healthKey } from '../shared/store/health-row.ts';
+import { startEngineStores } from '../simulation/engine-store.ts';
+import { seededFraction, seededUuid } from '../simulation/seeded-random.ts';
+import type { Benchmark, Report } from './benchmark.ts';
+import { rounded } from './benchmark.ts';
+
+const DEAD = 5_000;
+const ALIVE = 100;
+const START_MS = Date.UTC(2026, 0, 1);
+const SEED = 4_021;
+/** Nodes written in one commit while the fleet is made. */
+const NODES_A_COMMIT = 16;
+const BEATS_AT_ONCE = 32;
+/** Ticks after the first due one until the bench gives up. */
+const TICKS_MAX = 20;
+
+export const massFailure: Benchmark = {
+  name: 'mass-failure',
+  about: `a zone of ${DEAD} nodes dying at once, on the embedded engine: ticks, writes, units and seconds`,
+  run: measure,
+};
+
+interface Counters {
+  readUnits: number;
+  writeUnits: number;
+  /** Items written, one for each action of a transaction. */
+  itemWrites: number;
+  requests: number;
+}
+
+const noCounters = (): Counters => ({ readUnits: 0, writeUnits: 0, itemWrites: 0, requests: 0 });
+
+/** Runs with the machine's clock from a given moment on; stands still otherwise. */
+function steppedClock(): Clock & { at(nowMs: number): void; run(): void } {
+  let baseMs = START_MS;
+  let startedMs: number | undefined;
+  return {
+    nowMs: () => Math.floor(baseMs + (startedMs === undefined ? 0 : performance.now() - startedMs)),
+    at(nowMs) {
+      baseMs = nowMs;
+      startedMs = undefined;
+    },
+    run() {
+      startedMs = performance.now();
+    },
+  };
+}
+
+function counting(items: ItemStore, counters: () => Counters): ItemStore {
+  const written = (writes: readonly (Write | TransactWrite)[]): void => {
+    counters().requests += 1;
+    counters().itemWrites += writes.filter(({ kind }) => kind !== 'check').length;
+  };
+  return {
+    ...items,
+    write(write, wanted) {
+      written([write]);
+      return items.write(write, wanted);
+    },
+    transact(writes) {
+      written(writes);
+      return items.transact(writes);
+    },
+  };
+}
+
+async function measure(report: Report): Promise<void> {
+  const engine = await startEngineStores(process.env);
+  try {
+    let counters = noCounters();
+    const onConsumed = ({ readUnits, writeUnits }: ConsumedUnits): void => {
+      counters.readUnits += readUnits;
+      counters.writeUnits += writeUnits;
+    };
+    const { items: plain } = await engine.open({ onConsumed });
+    const items = counting(plain, () => counters);
+    const clock = steppedClock();
+    const fraction = seededFraction(SEED);
+    const random: RandomSource = { fraction, uuid: () => seededUuid(fraction) };
+    const startedMs = performance.now();
+    await makeFleet(items, clock, random);
+    report({ part: 'fleet made', nodes: DEAD + ALIVE, seconds: seconds(startedMs) });
+
+    const policy = { ...defaultPolicy, ingestGate: 'off' } as const;
+    const quiet = { debug() {}, info() {}, warn() {}, error: console.error };
+    const controllers = fleetControllers({ items, clock, random, policy, log: quiet, meter: { add() {} } });
+    const periodMs = policy.nodeMonitorPeriodSeconds * 1_000;
+    const graceMs = policy.nodeMonitorGracePeriodSeconds * 1_000;
+    const tick = async (
+      nowMs: number,
+    ): Promise<{ readonly counted: Counters; readonly seconds: number; marked: number }> => {
+      clock.at(nowMs);
+      await beatAll(items, 'alive', ALIVE, nowMs);
+      counters = noCounters();
+      const beganMs = performance.now();
+      clock.run();
+      const monitor = await controllers.tickNodeMonitor(slotOf(nowMs, policy.nodeMonitorPeriodSeconds));
+      const took = seconds(beganMs);
+      return { counted: counters, seconds: took, marked: monitor.kind === 'ran' ? monitor.marked : 0 };
+    };
+
+    // Ticks from the start, so that the gate is open and the zones are known when the grace is over.
+    const dueMs = START_MS + graceMs + periodMs;
+    for (let nowMs = START_MS; nowMs < dueMs; nowMs += periodMs) await tick(nowMs);
+    let marked = 0;
+    let sum = noCounters();
+    for (let ticks = 1; ticks <= TICKS_MAX && marked < DEAD; ticks += 1) {
+      const { counted, seconds: took, marked: now } = await tick(dueMs + (ticks - 1) * periodMs);
+      marked += now;
+      sum = {
+        readUnits: sum.readUnits + counted.readUnits,
+        writeUnits: sum.writeUnits + counted.writeUnits,
+        itemWrites: sum.itemWrites + counted.itemWrites,
+        requests: sum.requests + counted.requests,
+      };
+      report({
+        part: 'tick',
+        tick: ticks,
+        marked: now,
+        markedInAll: marked,
+        seconds: took,
+        readUnits: rounded(counted.readUnits),
+        writeUnits: rounded(counted.writeUnits),
+        itemWrites: counted.itemWrites,
+        writeRequests: counted.requests,
+      });
+    }
+    const fleet = await scanFleet(items, { consistent: true });
+    report({
+      part: 'sum',
+      seed: SEED,
+      unknown: fleet.filter(({ ready }) => ready === 'Unknown').length,
+      falselyMarked: fleet.filter(({ ready, nodeName }) => ready === 'Unknown' && nodeName.startsWith('alive')).length,
+      itemWritesPerNode: rounded(sum.itemWrites / DEAD),
+      writeRequestsPerNode: rounded(sum.requests / DEAD),
+      writeUnitsPerNode: rounded(sum.writeUnits / DEAD),
+    });
+  } finally {
+    await engine.stop();
+  }
+}
+
+const seconds = (sinceMs: number): number => rounded((performance.now() - sinceMs) / 1_000);
+
+function nodeOf(name: string, zone: string, nowMs: number, uid: string): KubeObject {
+  const now = formatTime(nowMs);
+  const conditions = ['MemoryPressure', 'DiskPressure', 'PIDPressure', 'Ready'].map((type) => ({
+    type,
+    status: type === 'Ready' ? 'True' : 'False',
+    lastHeartbeatTime: now,
+    lastTransitionTime: now,
+    reason: 'KubeletSaysSo',
+    message: 'as the kubelet says',
+  }));
+  const body: KubeObject = {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: {
+      name,
+      uid,
+      creationTimestamp: now,
+      labels: {
+        [ZONE_LABEL]: zone,
+        'kubernetes.io/hostname': name,
+        'kubernetes.io/os': 'linux',
+        'kubernetes.io/arch': 'arm64',
+      },
+    },
+    spec: {},
+    status: {
+      conditions,
+      capacity: { cpu: '4', memory: '8037172Ki', pods: '110' },
+      addresses: [{ type: 'Hostname', address: name }],
+    },
+  };
+  const prepared = nodesResource.prepareForCreate(body, { nowMs });
+  // Ready since long ago: the taint of a new Node is off.
+  return { ...prepared, spec: {} };
+}
+
+async function makeFleet(items: ItemStore, clock: Clock, random: RandomSource): Promise<void> {
+  const nowMs = clock.nowMs();
+  const objects = clusterObjects({ items, clock, random });
+  const all = [
+    ...Array.from({ length: DEAD }, (_, index) => nodeOf(`dead-${index}`, 'zone-dark', nowMs, random.uuid())),
+    ...Array.from({ length: ALIVE }, (_, index) => nodeOf(`alive-${index}`, 'zone-lit', nowMs, random.uuid())),
+  ];
+  for (let first = 0; first < all.length; first += NODES_A_COMMIT) {
+    const part = all.slice(first, first + NODES_A_COMMIT);
+    const outcome = await objects.commit({
+      writes: part.map((object) => ({
+        kind: 'create',
+        ref: { resource: 'nodes', namespace: '', name: object.metadata.name ?? '' },
+        object,
+      })),
+      extra: part.flatMap((next) => healthWritesFor({ kind: 'create', next, statusPost: true, nowMs })),
+    });
+    if (outcome.kind !== 'committed') throw new Error(`the fleet could not be made: ${outcome.kind}`);
+  }
+  await beatAll(items, 'dead', DEAD, nowMs);
+}
+
+/** What a beat leaves behind in the rows of these nodes. */
+async function beatAll(items: ItemStore, prefix: string, count: number, nowMs: number): Promise<void> {
+  let next = 0;
+  const worker = async (): Promise<void> => {
+    while (next < count) {
+      const name = `${prefix}-${next}`;
+      next += 1;
+      await items.write({
+        kind: 'update',
+        key: healthKey(name),
+        set: { v: nowMs * 1_000, i: name, t: nowMs * 1_000, d: 40, o: 1, r: nowMs },
+      });
+    }
+  };
+  await Promise.all(Array.from({ length: BEATS_AT_ONCE }, worker));
+}

@@ -1,0 +1,45 @@
+import { globSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { runSimulate } from './terminal.ts';
+
+const folder = fileURLToPath(new URL('../../scenarios/', import.meta.url));
+const files = globSync('*.yaml', { cwd: folder }).sort();
+/** On the embedded engine as well: taints, timers and returns; and a queue that loses nodes. */
+const ON_THE_ENGINE = ['one-zone-dark.yaml', 'node-deleted-while-queued.yaml'];
+/** A NoExecute taint set by hand counts from the binding of each pod, because nobody keeps the time of the taint (D6). */
+const KNOWN_DEFECTS = ['toleration-edges.yaml'];
+
+describe('the scenarios that come with the project', () => {
+  it('are at least ten', () => {
+    expect(files.length).toBeGreaterThanOrEqual(10);
+  });
+
+  it.each(files.filter((file) => !KNOWN_DEFECTS.includes(file)))('%s holds', async (file) => {
+    const { exitCode, errors } = await runSimulate(`${folder}${file}`, '--store', 'memory', '--quiet');
+    expect(errors).toEqual([]);
+    expect(exitCode).toBe(0);
+  });
+
+  it.fails.each(KNOWN_DEFECTS)('%s will hold: then it is no known defect any more', async (file) => {
+    const { exitCode } = await runSimulate(`${folder}${file}`, '--store', 'memory', '--quiet');
+    expect(exitCode).toBe(0);
+  });
+
+  it('hold on the embedded engine, which agrees with the memory store on every write', async () => {
+    const paths = ON_THE_ENGINE.map((file) => `${folder}${file}`);
+    const { exitCode, errors, output } = await runSimulate(...paths, '--json');
+    expect(errors).toEqual([]);
+    expect(exitCode).toBe(0);
+    const results = output.map((line) => JSON.parse(line)).filter(({ kind }) => kind === 'result');
+    expect(results).toMatchObject([{ holds: true }, { holds: true }]);
+  }, 120_000);
+
+  it('tell the same timeline whatever the store and however often', async () => {
+    const path = `${folder}one-zone-dark.yaml`;
+    const timeline = async (...args: string[]) => (await runSimulate(path, '--json', ...args)).output.slice(0, -1);
+    const told = await timeline('--store', 'memory');
+    expect(told.length).toBeGreaterThan(30);
+    expect(await timeline('--store', 'memory')).toEqual(told);
+  });
+});

@@ -1,0 +1,35 @@
+import { describe, expect, it } from 'vitest';
+import { healthFilters, objectFilters } from '../../cdk/lib/streams.ts';
+import { compileFilters } from '../../local/streams/filter.ts';
+import { passesHealthFilter, passesObjectFilter } from '../../simulation/streams.ts';
+
+const patternsOf = (filters: readonly Record<string, unknown>[]) =>
+  filters.map((filter) => (typeof filter['pattern'] === 'string' ? filter['pattern'] : JSON.stringify(filter)));
+
+const TYPES = ['INSERT', 'MODIFY', 'REMOVE'] as const;
+
+describe('the filters of simulated streams', () => {
+  it('let through what the deployed ones do', () => {
+    const health = compileFilters(patternsOf(healthFilters as never), 'health');
+    const objects = compileFilters(patternsOf(objectFilters as never), 'objects');
+    for (const type of TYPES) {
+      for (const suspect of [true, false]) {
+        const image = type === 'REMOVE' ? undefined : { pk: 's01', sk: 'a', ...(suspect ? { s: 1 } : {}) };
+        const wire = image === undefined ? {} : { NewImage: suspect ? { s: { N: '1' } } : { sk: { S: 'a' } } };
+        const change = { type, ...(image === undefined ? {} : { newImage: image }) };
+        expect([type, suspect, passesHealthFilter(change)]).toEqual([
+          type,
+          suspect,
+          health({ eventName: type, dynamodb: wire }),
+        ]);
+      }
+    }
+    for (const pk of ['o#nodes#00', 'o#pods#03', 'o#events#00', 'l#nodes#00', 'h#pods#01', 'n#a-0']) {
+      const change = { key: { table: 'objects', pk, sk: 'a' } } as const;
+      expect([pk, passesObjectFilter(change)]).toEqual([
+        pk,
+        objects({ eventName: 'MODIFY', dynamodb: { Keys: { pk: { S: pk } } } }),
+      ]);
+    }
+  });
+});
