@@ -7,6 +7,6 @@ export default defineConfig({
     testTimeout: 30_000,
     hookTimeout: 60_000,
     maxWorkers: 2,
-    reporters: [process.env['CI'] === undefined ? 'default' : 'dot', './test/support/closing-line-reporter.ts'],
+    reporters: ['default', './test/support/closing-line-reporter.ts'],
   },
 });

@@ -24,5 +24,5 @@ export function composeEvictor(environment: Environment) {
     log,
     meter,
   });
-  return { policy, tick: controllers.tickEvictor };
+  return { policy, tick: controllers.runEvictorSlot };
 }

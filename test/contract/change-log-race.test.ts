@@ -14,6 +14,7 @@ import { changeLog } from '../../shared/store/change-log.ts';
 import { logPartition } from '../../shared/store/layout.ts';
 import { type ObjectStore, type ObjectWrite, objectStore } from '../../shared/store/object-store.ts';
 import { startEngine } from '../support/engine.ts';
+import { randomFrom } from '../support/seeded.ts';
 
 const WRITERS = 16;
 const WATCHERS = 8;
@@ -23,17 +24,6 @@ const RESOURCE = 'things';
 const READS_MAX = 200_000;
 
 type Random = () => number;
-
-/** mulberry32: a seed's own sequence of numbers in [0, 1). */
-function randomFrom(seed: number): Random {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 /** Lets a random number of other turns pass. */
 async function turns(random: Random, most: number): Promise<void> {

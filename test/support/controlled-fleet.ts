@@ -56,9 +56,10 @@ export function controlledFleet(options: FleetOptions = {}) {
   const note = (level: string) => (message: string, fields?: Record<string, unknown>) => {
     told.push({ level, message, fields });
   };
-  const makeControllers = (items: ItemStore) =>
+  const makeControllers = (items: ItemStore, pause?: (milliseconds: number) => Promise<unknown>) =>
     fleetControllers({
       items,
+      ...(pause === undefined ? {} : { pause }),
       clock,
       random,
       policy,
@@ -112,6 +113,7 @@ export function controlledFleet(options: FleetOptions = {}) {
     slot,
     nowMs: () => nowMs,
     /** Seconds from the start. */
+    seconds: (): number => (nowMs - START_MS) / 1_000,
     at(seconds: number): void {
       nowMs = START_MS + Math.round(seconds * 1_000);
     },

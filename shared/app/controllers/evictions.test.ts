@@ -64,6 +64,42 @@ describe('zones and the limiter', () => {
     expect(await fleet.taints('b-1')).toEqual(['unreachable:NoSchedule']);
   });
 
+  it('gives a rate above one a period what it says, by turns between the ticks', async () => {
+    const policy = { nodeEvictionRatePerSecond: 1, unhealthyZoneThreshold: 1 };
+    const { fleet, ofZone } = await settledFleet({ a: 8, b: 1 }, { policy });
+    await fleet.run(0, 40, beatAll(fleet, 'a-0', ...ofZone('b')));
+    fleet.at(45);
+    await fleet.beat('a-0', ...ofZone('b'));
+    await fleet.controllers.tickNodeMonitor(fleet.slot());
+    const taintedAtSeconds: number[] = [];
+    let report = await fleet.controllers.tickEvictor(fleet.slot());
+    for (let seconds = 45; report.kind === 'ran' && report.nextTokenAtMs !== undefined && seconds < 60; ) {
+      if (report.tainted > 0) taintedAtSeconds.push(seconds);
+      seconds = (report.nextTokenAtMs - START_MS) / 1_000;
+      fleet.at(seconds);
+      report = await fleet.controllers.turnQueues();
+      if (report.nextTokenAtMs === undefined && report.tainted > 0) taintedAtSeconds.push(seconds);
+    }
+    expect(taintedAtSeconds).toEqual([45, 46, 47, 48, 49, 50, 51]);
+  });
+
+  it('waits inside its slot for tokens of this slot, and for no later one', async () => {
+    const policy = { nodeEvictionRatePerSecond: 0.5, unhealthyZoneThreshold: 1 };
+    const waits: number[] = [];
+    const { fleet, ofZone } = await settledFleet({ a: 8, b: 1 }, { policy });
+    await fleet.run(0, 40, beatAll(fleet, 'a-0', ...ofZone('b')));
+    fleet.at(45);
+    await fleet.beat('a-0', ...ofZone('b'));
+    await fleet.controllers.tickNodeMonitor(fleet.slot());
+    const controllers = fleet.makeControllers(fleet.tables, async (milliseconds) => {
+      waits.push(milliseconds);
+      fleet.at(fleet.seconds() + milliseconds / 1_000);
+    });
+    const report = await controllers.runEvictorSlot(fleet.slot());
+    expect(report).toMatchObject({ kind: 'ran', tainted: 3 });
+    expect(waits).toEqual([2_000, 2_000]);
+  });
+
   it('lifts NoExecute taints when total disruption is entered', async () => {
     const { fleet, ofZone } = await settledFleet({ a: 3, b: 1 });
     await fleet.run(0, 60, beatAll(fleet, ...ofZone('b'), 'a-0', 'a-1'));

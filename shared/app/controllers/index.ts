@@ -3,13 +3,17 @@ import { type ControllerOptions, controllerDependencies } from './dependencies.t
 import type { ChangesOutcome, ItemChangeRecord } from './item-change.ts';
 import { onHealthChange } from './on-health-change.ts';
 import { onObjectChange } from './on-object-change.ts';
-import { type EvictorReport, runEvictor } from './run-evictor.ts';
+import { type EvictorReport, runEvictor, runEvictorSlot, turnQueues } from './run-evictor.ts';
 import { type MonitorReport, runNodeMonitor } from './run-node-monitor.ts';
 
 export interface FleetControllers {
   /** @throws TickFault when something could not be done; the next tick does it. */
   tickNodeMonitor(slot: number, budgetMs?: number): Promise<MonitorReport>;
   tickEvictor(slot: number, budgetMs?: number): Promise<EvictorReport>;
+  /** A tick of evictor and the turns that come due before the next one; waits in between. */
+  runEvictorSlot(slot: number, budgetMs?: number): Promise<EvictorReport>;
+  /** The turns of one moment between ticks, for those who keep time themselves (`nextTokenAtMs` of the last report). */
+  turnQueues(): Promise<Extract<EvictorReport, { kind: 'ran' }>>;
   /** Changes of the `objects` table. */
   onObjectRecords(records: readonly ItemChangeRecord[]): Promise<ChangesOutcome>;
   /** Changes of the `health` table; those the stream's filter drops do nothing here either. */
@@ -23,6 +27,9 @@ export function fleetControllers(options: ControllerOptions): FleetControllers {
   return {
     tickNodeMonitor: (slot, budgetMs) => runNodeMonitor(dependencies, tickOf(slot, budgetMs)),
     tickEvictor: (slot, budgetMs) => runEvictor(dependencies, tickOf(slot, budgetMs)),
+    runEvictorSlot: (slot, budgetMs) =>
+      runEvictorSlot(dependencies, tickOf(slot, budgetMs), options.pause ?? (() => Promise.resolve())),
+    turnQueues: () => turnQueues(dependencies),
     onObjectRecords: (records) => onObjectChange(dependencies, records),
     onHealthRecords: (records) => onHealthChange(dependencies, records),
   };
