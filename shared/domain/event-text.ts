@@ -31,6 +31,23 @@ export const removingNode = (nodeName: string): EventText =>
 export const nodeNotReady = (nodeName: string): EventText =>
   normal('NodeNotReady', `Node ${nodeName} status is now: NodeNotReady`);
 
+const GATE_REASONS = {
+  missedTicks: 'ticks of our own were missing',
+  failingPath: 'our own probe beats get no success',
+} as const;
+
+/** On the namespace of the leases: we doubt ourselves (D9). */
+export const gateClosed = (reasons: readonly (keyof typeof GATE_REASONS)[]): EventText => ({
+  type: 'Warning',
+  reason: 'GateClosed',
+  message: `No node is newly marked, tainted or evicted: ${reasons.map((reason) => GATE_REASONS[reason]).join(', ')}`,
+  source: NODE_CONTROLLER,
+});
+
+/** On the namespace of the leases: `freshSince` is when every node's new grace began, RFC 3339. */
+export const gateOpened = (freshSince: string): EventText =>
+  normal('GateOpened', `Nodes are judged again; every node has a full grace from ${freshSince}`);
+
 /** On a Pod whose Ready condition was set False because of its node. */
 export const podNotReady: EventText = Object.freeze({
   type: 'Warning',

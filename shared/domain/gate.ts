@@ -98,8 +98,11 @@ export function decideGate(
   const provenNow = goodSinceMs !== undefined && nowMs - goodSinceMs >= beatMs;
   const provenAtMs = provenNow ? nowMs : record.provenAtMs;
   const unproven = probes.length > 0 && provenAtMs !== undefined && nowMs - provenAtMs > graceMs - beatMs;
+  // The first tick there ever was has nobody to doubt: a fresh grace is all that is owed to nodes from before it.
+  const first = record.lastTickAtMs === undefined;
   const missed =
     policy.tickGate === 'on' &&
+    !first &&
     ticksWereMissing({ lastTickAtMs: record.lastTickAtMs, nowMs, periodSeconds: policy.nodeMonitorPeriodSeconds });
   const failing = policy.ingestGate === 'on' && (pathIsFailing(probes) || (unproven && !missed));
   const pathRecovered = record.reasons.includes('failingPath') && !failing;
@@ -108,7 +111,11 @@ export function decideGate(
   if (failing) reasons.push('failingPath');
   const holds = reasons.length > 0;
   const held = record.reasons.length > 0;
-  const freshSinceMs = Math.max(record.freshSinceMs, missed ? nowMs : 0, pathRecovered ? (goodSinceMs ?? nowMs) : 0);
+  const freshSinceMs = Math.max(
+    record.freshSinceMs,
+    missed || (first && policy.tickGate === 'on') ? nowMs : 0,
+    pathRecovered ? (goodSinceMs ?? nowMs) : 0,
+  );
   return {
     lastTickAtMs: nowMs,
     reasons,

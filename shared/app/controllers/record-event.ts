@@ -32,8 +32,8 @@ const COMMIT_ATTEMPTS_MAX = 6;
 const NAMES_MAX = 64;
 
 export interface EventSubject {
-  readonly kind: 'Node' | 'Pod';
-  /** '' for nodes. */
+  readonly kind: 'Node' | 'Pod' | 'Namespace';
+  /** '' for nodes and namespaces. */
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;

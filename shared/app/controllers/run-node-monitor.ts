@@ -18,18 +18,23 @@
  *
  * Order of application is that of the decisions: what heals first.
  */
+
+import { gateClosed, gateOpened } from '../../domain/event-text.ts';
 import { decideGate, type GateRecord } from '../../domain/gate.ts';
 import { decideMonitor, type MonitorDecision, type MonitorOutcome } from '../../domain/monitor.ts';
 import type { NodeHealth } from '../../domain/node-health.ts';
+import { rfc3339 } from '../../domain/rfc3339.ts';
 import { slotStartMs, slotVerdict } from '../../domain/tick.ts';
 import { podsMarked, scanFleet } from '../../store/fleet-health.ts';
 import type { FleetRecords, FleetState } from '../../store/fleet-store.ts';
+import { LEASE_NAMESPACE } from '../../store/lease-record.ts';
 import { type WorkBudget, workThrough, workUntil } from './bounded-work.ts';
 import type { ControllerDependencies } from './dependencies.ts';
 import { liftTaints, swapTaints } from './lift-taints.ts';
 import { type MarkDecision, markNodes } from './mark-nodes.ts';
 import { isMarkable, markPods } from './mark-pods.ts';
 import * as metric from './metric-names.ts';
+import { recordEvents } from './record-event.ts';
 
 /** A claim decided on an older state is decided again, this often. */
 const CLAIM_ATTEMPTS_MAX = 3;
@@ -102,7 +107,7 @@ export async function runNodeMonitor(dependencies: ControllerDependencies, tick:
   }
 
   measure(dependencies, records, decided, nowMs - slotStartMs(tick.slot, periodSeconds));
-  tellGate(dependencies, decided);
+  await tellGate(dependencies, decided, nowMs);
   if (isQuiet(decided.outcome)) return { kind: 'ran', decisions: 0, marked: 0, left: 0 };
 
   const timeMs = Math.min(tick.budgetMs ?? Infinity, periodSeconds * 1_000 - PERIOD_RESERVE_MS);
@@ -306,14 +311,25 @@ function measure(
   meter.add(metric.TOTAL_DISRUPTION, disruption.total ? 1 : 0, 'Count');
 }
 
-function tellGate({ log }: ControllerDependencies, { gate, before, outcome }: Decided): void {
-  const was = before.gate.reasons.join();
-  if (gate.reasons.join() === was) return;
-  if (gate.reasons.length > 0) {
+/** About us and no node: told of the namespace in which nodes renew their leases. */
+const LEASE_NAMESPACE_SUBJECT = { kind: 'Namespace', namespace: '', name: LEASE_NAMESPACE, uid: '' } as const;
+
+/** Tells when the gate closes or opens, once. */
+async function tellGate(
+  dependencies: ControllerDependencies,
+  { gate, before, outcome }: Decided,
+  nowMs: number,
+): Promise<void> {
+  const { log } = dependencies;
+  if (gate.reasons.join() === before.gate.reasons.join()) return;
+  const holding = gate.reasons.length > 0;
+  if (holding) {
     log.warn('the gate holds: nothing is newly marked, tainted or deleted', {
       reasons: gate.reasons,
       lastTickAtMs: before.gate.lastTickAtMs,
       withheldMarks: outcome.withheldMarks,
     });
   } else log.warn('the gate is open', { heldFor: before.gate.reasons, freshSinceMs: gate.freshSinceMs });
+  const text = holding ? gateClosed(gate.reasons) : gateOpened(rfc3339(gate.freshSinceMs));
+  await recordEvents(dependencies, [{ ...text, about: LEASE_NAMESPACE_SUBJECT, once: gate.sinceMs }], nowMs);
 }

@@ -1,0 +1,59 @@
+import { describe, expect, it } from 'vitest';
+import { settledFleet } from '../../../test/support/controlled-fleet.ts';
+
+describe('the gate', () => {
+  it('says nothing of the first tick there ever was, which owes every node a fresh grace', async () => {
+    const { fleet } = await settledFleet({ a: 2 });
+    await fleet.run(0, 5);
+    expect(await fleet.events('GateClosed')).toEqual([]);
+    expect(await fleet.events('GateOpened')).toEqual([]);
+    expect((await fleet.records()).state.gate).toMatchObject({ reasons: [] });
+  });
+
+  it('tells once when ticks were missing, marks nobody meanwhile, and tells once when it opens', async () => {
+    const { fleet, names } = await settledFleet({ a: 2, b: 1 });
+    await fleet.run(0, 20, () => fleet.beat(...names));
+    await fleet.run(300, 330);
+    for (const name of names) expect(await fleet.ready(name)).toBe('True');
+    const told = [...(await fleet.events('GateClosed')), ...(await fleet.events('GateOpened'))];
+    expect(told).toMatchObject([
+      {
+        reason: 'GateClosed',
+        type: 'Warning',
+        involvedObject: { kind: 'Namespace', name: 'kube-node-lease' },
+        message: 'No node is newly marked, tainted or evicted: ticks of our own were missing',
+      },
+      {
+        reason: 'GateOpened',
+        type: 'Normal',
+        message: 'Nodes are judged again; every node has a full grace from 2026-01-01T00:05:00Z',
+      },
+    ]);
+    expect(fleet.metrics.filter(({ name, value }) => name === 'gate_holding' && value === 1)).toHaveLength(1);
+    // The fresh grace runs from the first tick after the gap: 40 s, and then the next tick.
+    await fleet.run(335, 340);
+    for (const name of names) expect(await fleet.ready(name)).toBe('True');
+    await fleet.run(345, 345);
+    for (const name of names) expect(await fleet.ready(name)).toBe('Unknown');
+  });
+
+  it('holds while its own probe beats fail, whatever the fleet does, and evicts nobody', async () => {
+    let accepted = true;
+    const probe = {
+      beat: async () =>
+        accepted ? ({ kind: 'accepted' } as const) : ({ kind: 'failed', reason: 'answered 503' } as const),
+    };
+    const { fleet, names } = await settledFleet({ a: 2, b: 1 }, { probe });
+    await fleet.run(0, 20, () => fleet.beat(...names));
+    accepted = false;
+    await fleet.run(25, 200);
+    for (const name of names) expect(await fleet.taints(name)).toEqual([]);
+    expect(await fleet.events('GateClosed')).toMatchObject([
+      { message: 'No node is newly marked, tainted or evicted: our own probe beats get no success' },
+    ]);
+    accepted = true;
+    await fleet.run(205, 240, () => fleet.beat(...names));
+    for (const name of names) expect(await fleet.ready(name)).toBe('True');
+    expect(await fleet.events('GateOpened')).toHaveLength(1);
+  });
+});
