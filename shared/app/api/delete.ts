@@ -108,7 +108,7 @@ function graceOf(descriptor: ResourceDescriptor, old: KubeObject, wanted: Delete
   return asked < 0 ? 1 : asked;
 }
 
-export function markDeleted(old: KubeObject, graceSeconds: number, nowMs: number): KubeObject {
+function markDeleted(old: KubeObject, graceSeconds: number, nowMs: number): KubeObject {
   const before = old.metadata.deletionGracePeriodSeconds;
   if (old.metadata.deletionTimestamp !== undefined && (before === undefined || graceSeconds >= before)) return old;
   return {

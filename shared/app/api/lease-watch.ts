@@ -14,8 +14,8 @@ import { listKeyOf } from './storage.ts';
 import { startOf, stateOf, type WatchEvent, type WatchRequest, type WatchSource } from './watch-request.ts';
 
 /** Between two readings of one lease, and of all of them. Milliseconds: reading 10,000 leases takes 3 MB. */
-export const READ_ONE_MS = 1_000;
-export const READ_ALL_MS = 5_000;
+const READ_ONE_MS = 1_000;
+const READ_ALL_MS = 5_000;
 /** How far the clocks of two writers may be apart. Milliseconds. */
 const CLOCK_SKEW_MS = 2_000;
 

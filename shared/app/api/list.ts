@@ -44,11 +44,11 @@ interface ContinueToken {
   readonly atMs: number;
 }
 
-export function encodeContinue(token: Omit<ContinueToken, 'v'>): string {
+function encodeContinue(token: Omit<ContinueToken, 'v'>): string {
   return Buffer.from(JSON.stringify({ v: 1, ...token })).toString('base64url');
 }
 
-export function decodeContinue(text: string, nowMs: number): ContinueToken {
+function decodeContinue(text: string, nowMs: number): ContinueToken {
   let value: unknown;
   try {
     value = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'));

@@ -22,7 +22,7 @@ const HOLD_ONE_OBJECT_SECONDS = 2;
 /** JSON of all lines at which an answer ends; the platform takes 6 MB, encoded once more. Characters. */
 const CHARACTERS_MAX = 1_900_000;
 
-export function holdSeconds(request: Pick<WatchCall, 'timeoutSeconds' | 'fields'>): number {
+function holdSeconds(request: Pick<WatchCall, 'timeoutSeconds' | 'fields'>): number {
   const { timeoutSeconds, fields } = request;
   const ofOne = fields.exact('metadata.name') !== undefined && timeoutSeconds !== undefined;
   const most = ofOne ? HOLD_ONE_OBJECT_SECONDS : HOLD_SECONDS_MAX;

@@ -29,7 +29,7 @@ const contents: readonly ResourceDescriptor[] = resources.filter(
   (each) => each.namespaced && each.servedFrom === undefined,
 );
 
-export const isTerminating = (namespace: KubeObject): boolean => namespace.metadata.deletionTimestamp !== undefined;
+const isTerminating = (namespace: KubeObject): boolean => namespace.metadata.deletionTimestamp !== undefined;
 
 /** Only what others put there can hold an empty namespace. */
 const isHeld = ({ metadata, spec }: KubeObject): boolean =>

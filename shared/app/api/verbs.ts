@@ -47,7 +47,7 @@ export function refuseInvalid(descriptor: ResourceDescriptor, name: string, caus
 }
 
 /** Kind and apiVersion as the URL says; a body that names others is refused. */
-export function settleType(descriptor: ResourceDescriptor, object: KubeObject): KubeObject {
+function settleType(descriptor: ResourceDescriptor, object: KubeObject): KubeObject {
   const apiVersion = descriptor.group === '' ? descriptor.version : `${descriptor.group}/${descriptor.version}`;
   if (object.kind !== undefined && object.kind !== '' && object.kind !== descriptor.kind) {
     throw status.badRequest(
@@ -215,7 +215,7 @@ function withoutVersion(object: KubeObject): KubeObject {
 }
 
 /** Nothing holds a deleted object back any more: no finalizers, and no grace left to a pod on a node. */
-export function isReleased(object: KubeObject): boolean {
+function isReleased(object: KubeObject): boolean {
   return (object.metadata.finalizers ?? []).length === 0 && (object.metadata.deletionGracePeriodSeconds ?? 0) === 0;
 }
 

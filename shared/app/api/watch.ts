@@ -22,7 +22,7 @@ export const POLL_MS = 1_000;
 const CHANGES_MAX = 500;
 
 /** How a change looks through a selector; undefined when it does not show. */
-export function seenThrough(request: WatchRequest, change: ObjectChange): WatchEvent | undefined {
+function seenThrough(request: WatchRequest, change: ObjectChange): WatchEvent | undefined {
   const { descriptor, labels, fields } = request;
   const { object } = change;
   if (request.namespace !== '' && object.metadata.namespace !== request.namespace) return undefined;

@@ -24,7 +24,7 @@ export const covers = (budget: KubeObject, pod: KubeObject): boolean =>
   budget.metadata.namespace === pod.metadata.namespace &&
   selectorFromSpec(budget.spec?.['selector'] as LabelSelectorSpec | undefined).matches(pod.metadata.labels);
 
-export const isReady = (pod: KubeObject): boolean =>
+const isReady = (pod: KubeObject): boolean =>
   recordsOf(pod.status?.['conditions']).some((each) => each['type'] === 'Ready' && each['status'] === 'True');
 
 const isHealthy = (pod: KubeObject): boolean => pod.metadata.deletionTimestamp === undefined && isReady(pod);

@@ -16,7 +16,7 @@ import {
 } from './normal-form.ts';
 import { defaultPodSpec } from './pod-defaults.ts';
 
-export const APPS_GROUP = 'apps';
+const APPS_GROUP = 'apps';
 
 const EMPTY_STATUS = {
   currentNumberScheduled: 0,

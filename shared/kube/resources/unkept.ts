@@ -39,7 +39,7 @@ function unkept(
   };
 }
 
-export const unkeptResources: readonly ResourceDescriptor[] = [
+const unkeptResources: readonly ResourceDescriptor[] = [
   unkept('', 'configmaps', 'ConfigMap', 'namespaced'),
   unkept('', 'endpoints', 'Endpoints', 'namespaced'),
   unkept('', 'persistentvolumeclaims', 'PersistentVolumeClaim', 'namespaced'),
