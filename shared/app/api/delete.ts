@@ -11,6 +11,7 @@ import { formatTime } from '../../kube/time.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';
 import type { ApiDependencies } from './dependencies.ts';
+import { afterRemoval } from './last-removal.ts';
 import type { ResourceTarget } from './request.ts';
 import { pauseBefore, rvOf, WRITE_ATTEMPTS_MAX, type WriteOptions } from './verbs.ts';
 
@@ -61,8 +62,9 @@ export async function deleteObject(
     if (!held) {
       if (options.dryRun) return { object: old, gone: true };
       const result = await storage.remove(old, along);
-      if (result.kind === 'written') return { object: old, gone: true };
-      continue;
+      if (result.kind === 'conflict') continue;
+      await afterRemoval(dependencies, old);
+      return { object: old, gone: true };
     }
     const marked = markDeleted(old, graceSeconds, options.nowMs);
     if (marked === old || options.dryRun) return { object: marked, gone: false };

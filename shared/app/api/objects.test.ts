@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import {
   apiInMemory,
+  eventsOf,
   JSON_PATCH,
   MERGE,
   NODES,
@@ -316,7 +317,10 @@ describe('a namespace', () => {
       code: 403,
       body: { details: { causes: [{ reason: 'NamespaceTerminating' }] } },
     });
+    const from = (await api.send('GET', NAMESPACES)).body.metadata.resourceVersion;
     await api.send('DELETE', `${podsIn('team')}/bound?gracePeriodSeconds=0`);
+    const watched = await api.send('GET', `${NAMESPACES}?watch=1&resourceVersion=${from}`);
+    expect(eventsOf(watched).at(-1)).toMatchObject({ type: 'DELETED', object: { metadata: { name: 'team' } } });
     expect((await api.send('GET', `${NAMESPACES}/team`)).code).toBe(404);
   });
 

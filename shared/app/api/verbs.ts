@@ -14,6 +14,7 @@ import { generateName } from '../../kube/validation/names.ts';
 import { jsonEqual } from '../../kube/wire/json-value.ts';
 import { admitCreation } from './admission.ts';
 import type { ApiDependencies } from './dependencies.ts';
+import { afterRemoval } from './last-removal.ts';
 import type { ResourceTarget } from './request.ts';
 import { isStatusError } from './respond.ts';
 
@@ -177,7 +178,10 @@ export async function modifyObject(
     const finished = next.metadata.deletionTimestamp !== undefined && isReleased(next);
     if (options.dryRun) return { object: next, created: false };
     const result = finished ? await storage.remove(old) : await storage.update(next, old);
-    if (result.kind === 'written') return { object: finished ? next : result.object, created: false };
+    if (result.kind === 'written') {
+      if (finished) await afterRemoval(dependencies, old);
+      return { object: finished ? next : result.object, created: false };
+    }
     // A client that named the version it read has lost the race; one that did not asked for "whatever is there now".
     if (options.replaces && precondition !== '') throw status.conflict(descriptor, target.name);
   }
