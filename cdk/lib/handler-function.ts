@@ -72,7 +72,17 @@ export class HandlerFunction<Environment extends { readonly [variable: string]: 
   }
 
   /** Adds to the function's role. Name the actions: no wildcard, no managed policy. */
-  allow(actions: readonly string[], resourceArns: readonly string[]): void {
-    this.#role.addToPolicy(new PolicyStatement({ actions: [...actions], resources: [...resourceArns] }));
+  allow(
+    actions: readonly string[],
+    resourceArns: readonly string[],
+    conditions?: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>,
+  ): void {
+    this.#role.addToPolicy(
+      new PolicyStatement({
+        actions: [...actions],
+        resources: [...resourceArns],
+        ...(conditions === undefined ? {} : { conditions: { ...conditions } }),
+      }),
+    );
   }
 }

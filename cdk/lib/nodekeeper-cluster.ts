@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import { CfnOutput, CfnParameter, RemovalPolicy } from 'aws-cdk-lib';
 import { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
@@ -12,7 +11,7 @@ import type { HeartbeatEnvironment } from '../../shared/config/heartbeat-environ
 import { parsePolicy } from '../../shared/config/policy.ts';
 import type { Policy } from '../../shared/domain/policy.ts';
 import type { Capacity } from './capacity.ts';
-import { type FunctionName, handlerEntry } from './function-names.ts';
+import type { FunctionName } from './function-names.ts';
 import { HandlerFunction } from './handler-function.ts';
 import { FrontDoor } from './http-api.ts';
 import { readPolicyFile, requirePolicy } from './policy-source.ts';
@@ -21,6 +20,7 @@ import { healthFilters, objectFilters, TableStream } from './streams.ts';
 import * as tableActions from './table-actions.ts';
 import { Tables } from './tables.ts';
 import { Tick } from './tick.ts';
+import { Watch } from './watch.ts';
 
 const METRICS_NAMESPACE = 'Nodekeeper';
 
@@ -89,7 +89,7 @@ export class NodekeeperCluster extends Construct {
       default: '[]',
       noEcho: true,
       // An environment holds 4 KB in all; the policy takes about one.
-      maxLength: 2_048,
+      maxLength: 1_536,
       description:
         'Interim sign-in: JSON list of {"sha256": hex of the token\'s SHA-256, "user": name, "groups": [names]}. ' +
         'Only hashes are stored. To be replaced by node keys and IAM identities.',
@@ -131,10 +131,25 @@ export class NodekeeperCluster extends Construct {
     });
     heartbeat.allow(tableActions.updateOnly, [health.tableArn]);
 
-    const api = new HandlerFunction<ApiEnvironment>(this, 'Api', {
+    const watch =
+      this.policy.watchMode === 'stream'
+        ? new Watch(this, 'WatchStream', {
+            tables: this.tables,
+            environment: {
+              ...common('watch'),
+              ...policy,
+              HEALTH_TABLE: health.tableName,
+              OBJECTS_TABLE: objects.tableName,
+              STATIC_TOKENS: staticTokens.valueAsString,
+            },
+            logRetention,
+          })
+        : undefined;
+    const redirects = watch === undefined ? {} : { WATCH_URL: watch.url, TICKET_SECRET: watch.ticketSecret };
+    const api = new HandlerFunction<ApiEnvironment & Record<string, string>>(this, 'Api', {
       functionName: 'api',
       description: 'The Kubernetes API',
-      environment: { ...common('api'), ...policy, ...allTables, ...tokens },
+      environment: { ...common('api'), ...policy, ...allTables, ...tokens, ...redirects },
       memoryMegabytes: 512,
       // One less than the HTTP API's own limit, so that the answer is ours.
       timeoutSeconds: 29,
@@ -190,18 +205,16 @@ export class NodekeeperCluster extends Construct {
     nodeMonitor.allow(tableActions.itemStore, allTableArns);
     new Tick(this, 'NodeMonitorTick', { target: nodeMonitor, periodSeconds: this.policy.nodeMonitorPeriodSeconds });
 
-    if (existsSync(handlerEntry('evictor'))) {
-      const evictor = new HandlerFunction<EvictorEnvironment>(this, 'Evictor', {
-        functionName: 'evictor',
-        description: 'Paces NoExecute taints by zone and deletes pods that are due',
-        environment: { ...common('evictor'), ...policy, ...allTables },
-        memoryMegabytes: 512,
-        timeoutSeconds: 30,
-        logRetention,
-      });
-      evictor.allow(tableActions.itemStore, allTableArns);
-      new Tick(this, 'EvictorTick', { target: evictor, periodSeconds: this.policy.nodeMonitorPeriodSeconds });
-    }
+    const evictor = new HandlerFunction<EvictorEnvironment>(this, 'Evictor', {
+      functionName: 'evictor',
+      description: 'Paces NoExecute taints by zone and deletes pods that are due',
+      environment: { ...common('evictor'), ...policy, ...allTables },
+      memoryMegabytes: 512,
+      timeoutSeconds: 30,
+      logRetention,
+    });
+    evictor.allow(tableActions.itemStore, allTableArns);
+    new Tick(this, 'EvictorTick', { target: evictor, periodSeconds: this.policy.nodeMonitorPeriodSeconds });
 
     output(this, 'Endpoint', this.endpoint, 'Server URL for kubeconfigs and agents');
     output(this, 'ClusterId', this.clusterId, 'Name of this cluster');

@@ -16,3 +16,6 @@ export const itemStore = [
   'dynamodb:Query',
   'dynamodb:UpdateItem',
 ] as const;
+
+/** What a watch reads: the log and its heads, the state, the leases. */
+export const readOnly = ['dynamodb:BatchGetItem', 'dynamodb:GetItem', 'dynamodb:Query'] as const;

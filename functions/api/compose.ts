@@ -5,8 +5,10 @@ import { dynamoDbItemStore } from '../../shared/adapters/dynamodb/item-store.ts'
 import { gzip } from '../../shared/adapters/gzip/gzip.ts';
 import { systemClock, systemRandom } from '../../shared/adapters/system/clock.ts';
 import { probeTokenOf, staticTokenAuthenticator } from '../../shared/adapters/tokens/static-tokens.ts';
+import { watchTickets } from '../../shared/adapters/tokens/watch-tickets.ts';
 import { readYaml } from '../../shared/adapters/yaml/read-yaml.ts';
 import { composeApi } from '../../shared/app/api/compose.ts';
+import { redirectWatches } from '../../shared/app/api/watch-redirect.ts';
 import { apiConfig, loadConfig } from '../../shared/config/environment.ts';
 import { log } from '../../shared/observability/logger.ts';
 
@@ -29,5 +31,8 @@ export function composeApiFunction(environment: Environment) {
     hash: (text) => createHash('sha256').update(text).digest('hex').slice(0, 32),
     readYaml,
     gzip,
+    ...(config.watches === undefined
+      ? {}
+      : { answerWatch: redirectWatches(config.watches.url, watchTickets(config.watches.ticketSecret)) }),
   });
 }

@@ -96,17 +96,59 @@ const controllerConfig = z.pipe(
 );
 
 export const apiConfig = z.pipe(
-  z.object({ ...everyFunction, ...allTables, ...tokens }),
+  z
+    .object({
+      ...everyFunction,
+      ...allTables,
+      ...tokens,
+      WATCH_URL: z.exactOptional(text),
+      TICKET_SECRET: z.exactOptional(text),
+    })
+    .check(
+      z.refine((environment) => (environment.WATCH_URL === undefined) === (environment.TICKET_SECRET === undefined), {
+        error: 'goes with TICKET_SECRET: give both or neither',
+        path: ['WATCH_URL'],
+      }),
+    ),
   z.transform((environment) => ({
     ...common(environment),
     tables: tablesOf(environment),
     staticTokens: environment.STATIC_TOKENS,
     /** What node-monitor's own beats carry. */
     probeToken: environment.PROBE_TOKEN,
+    /** Where watches are streamed; absent: they are long polls. */
+    ...(environment.WATCH_URL === undefined || environment.TICKET_SECRET === undefined
+      ? {}
+      : {
+          watches: Object.freeze({
+            url: environment.WATCH_URL.replace(/\/$/, ''),
+            ticketSecret: environment.TICKET_SECRET,
+          }),
+        }),
   })),
 );
 export type ApiEnvironment = z.input<typeof apiConfig>;
 export type ApiConfig = Readonly<z.output<typeof apiConfig>>;
+
+/** watch: reads what changed, and the leases; never the control table. */
+export const watchConfig = z.pipe(
+  z.object({
+    ...everyFunction,
+    HEALTH_TABLE: text,
+    OBJECTS_TABLE: text,
+    STATIC_TOKENS: staticTokensJson,
+    TICKET_SECRET: text,
+  }),
+  z.transform((environment) => ({
+    ...common(environment),
+    tables: Object.freeze({ health: environment.HEALTH_TABLE, objects: environment.OBJECTS_TABLE }),
+    staticTokens: environment.STATIC_TOKENS,
+    /** Signs the tickets that the API gives out. */
+    ticketSecret: environment.TICKET_SECRET,
+  })),
+);
+export type WatchEnvironment = z.input<typeof watchConfig>;
+export type WatchConfig = Readonly<z.output<typeof watchConfig>>;
 
 /** health-stream and object-stream. */
 export const streamConfig = controllerConfig;

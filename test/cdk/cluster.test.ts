@@ -76,9 +76,9 @@ describe('tables', () => {
 
 describe('functions', () => {
   it('are one a role, with the role in metadata, tag and service name', () => {
-    const required = ['api', 'health-stream', 'heartbeat', 'node-monitor', 'object-stream'];
-    const optional = existsSync(handlerEntry('evictor')) ? ['evictor'] : [];
-    expect([...roles].sort()).toEqual([...required, ...optional].sort());
+    expect([...roles].sort()).toEqual(
+      ['api', 'evictor', 'health-stream', 'heartbeat', 'node-monitor', 'object-stream', 'watch'].sort(),
+    );
     for (const resource of functions) {
       const role = functionRole(resource);
       expect(resource.Properties['Tags']).toContainEqual({ Key: 'nodekeeper:function', Value: role });
@@ -116,11 +116,13 @@ describe('functions', () => {
   });
 
   it('stay within the 4 KB that an environment may hold, with the longest token list', () => {
-    const longestTokens = 'x'.repeat(2_048);
+    const longestTokens = 'x'.repeat(1_536);
+    const secret = 'x'.repeat(43);
     const longestName = 'x'.repeat(255);
     for (const resource of functions) {
       const characters = Object.entries(environmentOf(resource)).reduce((sum, [name, value]) => {
-        const text = typeof value === 'string' ? value : name === 'STATIC_TOKENS' ? longestTokens : longestName;
+        const long = name === 'STATIC_TOKENS' ? longestTokens : /TOKEN|SECRET/.test(name) ? secret : longestName;
+        const text = typeof value === 'string' ? value : long;
         return sum + name.length + text.length;
       }, 0);
       expect(characters).toBeLessThan(4_096);
@@ -161,7 +163,13 @@ describe('permissions', () => {
     'health-stream': [...itemStore, ...streamOf('Health')],
     'object-stream': [...itemStore, ...streamOf('Objects')],
     'node-monitor': [...itemStore, ...receive('NodeMonitor')],
-    ...(roles.includes('evictor') ? { evictor: [...itemStore, ...receive('Evictor')] } : {}),
+    evictor: [...itemStore, ...receive('Evictor')],
+    watch: [
+      ...[arn('Health'), arn('Objects')].flatMap((on) =>
+        ['BatchGetItem', 'GetItem', 'Query'].map((action) => `dynamodb:${action} on ${on}`),
+      ),
+      `dynamodb:UpdateItem on ${arn('Objects')}`,
+    ],
   };
 
   it.each(roles)('%s may do exactly what its row says, besides writing its own log', (role) => {
@@ -170,6 +178,29 @@ describe('permissions', () => {
       (action) => `logs:${action} on ${logGroup.replace('>', '.Arn>')}`,
     );
     expect(allowedTo(template, role)).toEqual([...(expected[role] ?? []), ...ownLog].sort());
+  });
+});
+
+describe('the watch function', () => {
+  it('streams its answer at a URL of its own, and may write nothing but the heads of shards', () => {
+    const [url] = ofType(template, 'AWS::Lambda::Url');
+    expect(url?.[1].Properties).toMatchObject({ AuthType: 'NONE', InvokeMode: 'RESPONSE_STREAM' });
+    const statements = ofType(template, 'AWS::IAM::Policy').flatMap(
+      ([, { Properties }]) =>
+        (Properties['PolicyDocument'] as { Statement: { Action: unknown; Condition?: unknown }[] }).Statement,
+    );
+    expect(statements.filter(({ Condition }) => Condition !== undefined)).toMatchObject([
+      {
+        Action: 'dynamodb:UpdateItem',
+        Condition: { 'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': ['h#*'] } },
+      },
+    ]);
+  });
+
+  it('is not there where function URLs are forbidden: watchMode longPoll', () => {
+    const other = synthesise({ policy: { watchMode: 'longPoll' } });
+    other.resourceCountIs('AWS::Lambda::Url', 0);
+    other.resourceCountIs('AWS::Lambda::Function', 6);
   });
 });
 

@@ -31,10 +31,8 @@ const synthToFolder = (outputFolder: string, context: Record<string, unknown> = 
 describe('synth', () => {
   it('bundles every handler into one ES module that exports its handler', () => {
     const outputFolder = join(scratch, 'whole');
-    const startedMs = performance.now();
     const { status, stderr } = synthToFolder(outputFolder, { 'aws:cdk:enable-asset-metadata': true });
     expect(status, stderr).toBe(0);
-    expect(performance.now() - startedMs).toBeLessThan(15_000);
 
     const template = JSON.parse(readFileSync(join(outputFolder, 'Nodekeeper.template.json'), 'utf8')) as {
       Resources: Record<string, { Type: string; Metadata?: Record<string, string> }>;

@@ -1,10 +1,12 @@
 /** API Gateway HTTP API, payload format 2.0, to and from our request and response. */
-import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from 'aws-lambda';
+import { once } from 'node:events';
+import type { Writable } from 'node:stream';
+import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2, LambdaFunctionURLEvent } from 'aws-lambda';
 import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
 
 const EMPTY = new Uint8Array();
 
-export function requestOf(event: APIGatewayProxyEventV2): HttpRequest {
+export function requestOf(event: APIGatewayProxyEventV2 | LambdaFunctionURLEvent): HttpRequest {
   return {
     method: event.requestContext.http.method,
     path: event.rawPath,
@@ -26,4 +28,20 @@ export function resultOf(response: HttpResponse): APIGatewayProxyStructuredResul
     body: text ? (response.body as string) : Buffer.from(response.body as Uint8Array).toString('base64'),
     isBase64Encoded: !text,
   };
+}
+
+/** An answer whose body may come line by line, onto a function URL's response stream. */
+export async function streamAnswer(
+  answer: { readonly head: HttpResponse; readonly lines?: AsyncIterable<string> },
+  stream: Writable,
+): Promise<void> {
+  const { head, lines } = answer;
+  const out = awslambda.HttpResponseStream.from(stream, { statusCode: head.status, headers: { ...head.headers } });
+  // The head goes out with the first bytes: a client that waits for it must not wait for the first event.
+  out.write(head.body);
+  for await (const line of lines ?? []) {
+    if (!out.write(line)) await once(out, 'drain');
+  }
+  out.end();
+  await once(out, 'finish');
 }

@@ -1,0 +1,65 @@
+import { CfnOutput, RemovalPolicy, Validations } from 'aws-cdk-lib';
+import { FunctionUrlAuthType, InvokeMode } from 'aws-cdk-lib/aws-lambda';
+import type { RetentionDays } from 'aws-cdk-lib/aws-logs';
+import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
+import { Construct } from 'constructs';
+import type { WatchEnvironment } from '../../shared/config/environment.ts';
+import { HandlerFunction } from './handler-function.ts';
+import * as tableActions from './table-actions.ts';
+import type { Tables } from './tables.ts';
+
+export interface WatchProps {
+  readonly tables: Tables;
+  /** Without the ticket secret, which is made here. */
+  readonly environment: Omit<WatchEnvironment, 'TICKET_SECRET'>;
+  readonly logRetention: RetentionDays;
+}
+
+/** Lambda's longest: a client's watch ends and resumes this often. Seconds. */
+const WATCH_SECONDS_MAX = 900;
+
+/**
+ * Live watches: a function whose URL streams its answer, since the HTTP API cannot. Reached by redirect from the API with a
+ * signed ticket, or with the same credentials. Reading the change log in order means raising the heads of its shards
+ * (an UpdateItem on items of that one kind); everything else here only reads.
+ */
+export class Watch extends Construct {
+  readonly url: string;
+  /** A reference that CloudFormation resolves; what signs tickets is in no template. */
+  readonly ticketSecret: string;
+
+  constructor(scope: Construct, id: string, props: WatchProps) {
+    super(scope, id);
+    const { health, objects } = props.tables;
+    const secret = new Secret(this, 'Tickets', {
+      description: 'Nodekeeper: signs the tickets with which watches are redirected',
+      generateSecretString: { excludePunctuation: true, passwordLength: 43 },
+      removalPolicy: RemovalPolicy.DESTROY,
+    });
+    this.ticketSecret = secret.secretValue.unsafeUnwrap();
+
+    const watch = new HandlerFunction<WatchEnvironment>(this, 'Watch', {
+      functionName: 'watch',
+      description: 'Streams watches of the Kubernetes API',
+      environment: { ...props.environment, TICKET_SECRET: this.ticketSecret },
+      memoryMegabytes: 128,
+      timeoutSeconds: WATCH_SECONDS_MAX,
+      logRetention: props.logRetention,
+    });
+    watch.allow(tableActions.readOnly, [health.tableArn, objects.tableArn]);
+    watch.allow(tableActions.updateOnly, [objects.tableArn], {
+      'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': ['h#*'] },
+    });
+    const url = watch.lambda.addFunctionUrl({
+      authType: FunctionUrlAuthType.NONE,
+      invokeMode: InvokeMode.RESPONSE_STREAM,
+    });
+    this.url = url.url;
+
+    Validations.of(secret).acknowledge({
+      id: 'AwsSolutions-SMG4',
+      reason: 'What it signs holds for a minute; a new one comes with replacing the secret and a deployment.',
+    });
+    new CfnOutput(this, 'Url', { value: this.url, description: 'Where watches are streamed' });
+  }
+}
