@@ -33,6 +33,10 @@ export interface FalseMarksOptions {
   readonly policy: Policy;
   /** Mean time from the end of a fault to the next one. Seconds. */
   readonly meanCalmSeconds: number;
+  /** Probe beats that a tick sends. */
+  readonly probesPerTick?: number;
+  /** Kinds of faults that happen; all of them unless told. */
+  readonly faults?: readonly FaultKind[];
   /** Machines that really die each hour; each is replaced an hour after it was found out. */
   readonly deathsPerHour?: number;
 }
@@ -41,6 +45,8 @@ export interface FalseMarksResult {
   readonly nodeHours: number;
   readonly passes: number;
   readonly falseMarks: number;
+  /** The same by the faults that were going on, or had just ended. */
+  readonly falseMarksDuring: Readonly<Record<string, number>>;
   /** Marks that the gate alone prevented. */
   readonly withheldMarks: number;
   readonly faults: Readonly<Record<FaultKind, number>>;
@@ -81,7 +87,8 @@ interface Fault {
 }
 
 export function simulateFalseMarks(options: FalseMarksOptions): FalseMarksResult {
-  const { policy, nodes: nodeCount, hours, seed, meanCalmSeconds, deathsPerHour = 0 } = options;
+  const { policy, nodes: nodeCount, hours, seed, meanCalmSeconds, deathsPerHour = 0, probesPerTick = 1 } = options;
+  const kinds = options.faults ?? FAULTS;
   const random = seededFraction(seed);
   const periodMs = policy.nodeMonitorPeriodSeconds * 1_000;
   const beatMs = policy.beatIntervalSeconds * 1_000;
@@ -95,6 +102,7 @@ export function simulateFalseMarks(options: FalseMarksOptions): FalseMarksResult
   }));
   const faults = Object.fromEntries(FAULTS.map((kind) => [kind, 0])) as Record<FaultKind, number>;
   const foundAfterSeconds: number[] = [];
+  const falseMarksDuring: Record<string, number> = {};
   let gate: GateRecord = UNTRIED_GATE;
   let disruption: DisruptionRecord = NO_DISRUPTION;
   let fault: Fault | undefined;
@@ -114,7 +122,7 @@ export function simulateFalseMarks(options: FalseMarksOptions): FalseMarksResult
   }
 
   function newFault(nowMs: number): Fault {
-    const kind = FAULTS[Math.floor(random() * FAULTS.length)]!;
+    const kind = kinds[Math.floor(random() * kinds.length)]!;
     faults[kind] += 1;
     const isLong = random() < 0.2;
     const lengthMs = isLong ? 60_000 + random() * 900_000 : 5_000 + random() * 90_000;
@@ -168,7 +176,7 @@ export function simulateFalseMarks(options: FalseMarksOptions): FalseMarksResult
   function pass(nowMs: number): void {
     passes += 1;
     const serverMs = nowMs + clockAheadMs;
-    const probes = [{ sentAtMs: serverMs, accepted: arrives(nowMs, 1) }];
+    const probes = Array.from({ length: probesPerTick }, () => ({ sentAtMs: serverMs, accepted: arrives(nowMs, 1) }));
     const decidedGate = decideGate(gate, { nowMs: serverMs, probes, policy });
     const world = { nodes: digests, zones, queue: [], disruption, gate: decidedGate };
     const { decisions, withheldMarks: withheld } = decideMonitor(world, { nowMs: serverMs, policy });
@@ -192,8 +200,14 @@ export function simulateFalseMarks(options: FalseMarksOptions): FalseMarksResult
       machine.health.ready = 'Unknown';
       machine.health.markedAtMs = serverMs;
       machine.markedAtMs = nowMs;
-      if (machine.diesAtMs > nowMs) falseMarks += 1;
-      else foundAfterSeconds.push((nowMs - machine.lastBeatAtMs) / 1_000);
+      if (machine.diesAtMs > nowMs) {
+        falseMarks += 1;
+        const during = [fault, second]
+          .flatMap((each) => each?.kind ?? [])
+          .sort()
+          .join(' and ');
+        falseMarksDuring[during] = (falseMarksDuring[during] ?? 0) + 1;
+      } else foundAfterSeconds.push((nowMs - machine.lastBeatAtMs) / 1_000);
     }
   }
 
@@ -238,6 +252,7 @@ export function simulateFalseMarks(options: FalseMarksOptions): FalseMarksResult
     nodeHours: nodeCount * hours,
     passes,
     falseMarks,
+    falseMarksDuring,
     withheldMarks,
     faults,
     gateHeldShare: held / passes,
