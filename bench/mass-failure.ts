@@ -15,8 +15,8 @@ import { formatTime } from '../shared/kube/time.ts';
 import type { KubeObject } from '../shared/kube/types.ts';
 import type { Clock, RandomSource } from '../shared/ports/clock.ts';
 import type { ConsumedUnits, ItemStore, TransactWrite, Write } from '../shared/ports/item-store.ts';
-import { scanFleet } from '../shared/store/fleet-health.ts';
 import { healthKey } from '../shared/store/health-row.ts';
+import { scanHealth } from '../shared/store/health-store.ts';
 import { startEngineStores } from '../simulation/engine-store.ts';
 import { seededFraction, seededUuid } from '../simulation/seeded-random.ts';
 import type { Benchmark, Report } from './benchmark.ts';
@@ -143,7 +143,7 @@ async function measure(report: Report): Promise<void> {
         writeRequests: counted.requests,
       });
     }
-    const fleet = await scanFleet(items, { consistent: true });
+    const fleet = await scanHealth(items, { consistent: true });
     report({
       part: 'sum',
       seed: SEED,

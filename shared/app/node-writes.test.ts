@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { memoryItemStore } from '../adapters/memory/item-store.ts';
 import type { KubeObject } from '../kube/types.ts';
-import { readFleetHealth, scanFleet } from '../store/fleet-health.ts';
+import { readHealth, scanHealth } from '../store/health-store.ts';
 import { objectStore } from '../store/object-store.ts';
 import { healthWritesFor, nodeHealthWrites } from './node-writes.ts';
 
@@ -26,7 +26,7 @@ async function store() {
   const ref = { resource: 'nodes', namespace: '', name: 'n1' };
   return {
     items,
-    digest: async () => (await readFleetHealth(items, ['n1'])).get('n1'),
+    digest: async () => (await readHealth(items, ['n1'])).get('n1'),
     async create(object: KubeObject, nowMs = T0): Promise<KubeObject> {
       const write = { kind: 'create', ref, object } as const;
       const outcome = await objects.commit({ writes: [write], extra: nodeHealthWrites(write, nowMs) });
@@ -62,6 +62,8 @@ describe('what joins the commit of a Node', () => {
       createdAtMs: T0,
       renewedAtMs: undefined,
       statusAtMs: undefined,
+      markedAtMs: undefined,
+      podsToMark: false,
     });
   });
 
@@ -90,7 +92,7 @@ describe('what joins the commit of a Node', () => {
     let node = await world.create(aNode({ ready: 'True' }), T0);
     expect(await world.digest()).toMatchObject({ statusAtMs: T0 });
     await world.remove(node);
-    expect(await scanFleet(world.items, { consistent: true })).toEqual([]);
+    expect(await scanHealth(world.items, { consistent: true })).toEqual([]);
     node = await world.create(aNode(), T0 + 60_000);
     expect((await world.digest())?.statusAtMs).toBeUndefined();
   });

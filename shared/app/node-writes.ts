@@ -6,8 +6,7 @@
 import type { KubeNode, KubeObject } from '../kube/types.ts';
 import { jsonEqual } from '../kube/wire/json-value.ts';
 import type { TransactWrite } from '../ports/item-store.ts';
-import { describeFleetNode } from '../store/fleet-health.ts';
-import { forgetNode } from '../store/health-store.ts';
+import { describeNode, forgetNode } from '../store/health-store.ts';
 import type { ObjectWrite } from '../store/object-store.ts';
 import { digestOf, sameDigest } from './node-digest.ts';
 
@@ -35,7 +34,7 @@ export function healthWritesFor(write: NodeWrite): TransactWrite[] {
   const digest = digestOf(write.next);
   if (write.kind === 'update' && !write.statusPost && sameDigest(digest, digestOf(write.old))) return [];
   return [
-    describeFleetNode(
+    describeNode(
       write.next.metadata.name ?? '',
       { ...digest, ...(write.statusPost ? { statusAtMs: write.nowMs } : {}) },
       { isNew: write.kind === 'create' },

@@ -8,8 +8,10 @@
  *           x JSON of whatever else the Lease carries
  *   both    r server receipt time of the last renewal (ms)
  *   digest  u Node uid, z zone, y Ready as T, F or U, e 1: excluded, s 1: suspect (the stream's filter asks for this),
- *           k NoExecute taints of ours (1 not-ready, 2 unreachable), b creation (ms), l last status post (ms),
- *           p resourceVersion of the last change of the node's pods
+ *           k NoExecute taints of ours (1 not-ready, 2 unreachable), b creation (ms), l last status post (ms)
+ *   marks   m when node-monitor marked it Unknown for its silence (ms); goes away with the next status post
+ *           w 1: pods of this node are still to be set not ready
+ *           p grows whenever pods of the node changed
  *
  * A row has a lease when it has `v`, and a digest when it has `u`; either may be there alone.
  */
@@ -20,7 +22,7 @@ import { healthPartitionOf } from './layout.ts';
 
 export const LEASE_ATTRIBUTES = ['v', 'i', 'c', 't', 'd', 'a', 'n', 'h', 'o', 'x'] as const;
 /** What a scan asks for. */
-export const DIGEST_ATTRIBUTES = ['u', 'z', 'y', 'e', 's', 'k', 'b', 'l', 'r'] as const;
+export const DIGEST_ATTRIBUTES = ['u', 'z', 'y', 'e', 's', 'k', 'b', 'l', 'm', 'w', 'r'] as const;
 
 export const healthKey = (nodeName: string): ItemKey => ({
   table: 'health',
@@ -42,7 +44,7 @@ export const noExecuteCode = (noExecute: NodeHealth['noExecute']): number =>
 export const hasLease = (row: Item): boolean => row['v'] !== undefined;
 export const hasDigest = (row: Item): boolean => row['u'] !== undefined;
 
-/** resourceVersion of the last change of the node's pods, as told by podsChanged; undefined before the first. */
+/** Another number than before: pods of the node changed in between. undefined before the first change. */
 export const podsVersionOf = (row: Item): number | undefined => row['p'] as number | undefined;
 
 /** The digest of a row; undefined for a row that only holds a lease. */
@@ -64,5 +66,7 @@ export function nodeHealthOf(row: Item): NodeHealth | undefined {
     // A beat from before the Node was created speaks of an earlier one (D2).
     renewedAtMs: renewedAtMs !== undefined && renewedAtMs >= createdAtMs ? renewedAtMs : undefined,
     statusAtMs: row['l'] as number | undefined,
+    markedAtMs: row['m'] as number | undefined,
+    podsToMark: row['w'] !== undefined,
   };
 }

@@ -6,7 +6,6 @@
  * one item; DynamoDB serialises them, and the adapter repeats a beat that met a transaction. Neither overwrites the
  * other: they set different attributes.
  */
-import type { ConditionStatus } from '../domain/kubernetes.ts';
 import type { NodeHealth } from '../domain/node-health.ts';
 import type {
   Condition,
@@ -147,47 +146,79 @@ export async function createLease(
 }
 
 /** What the digest of a Node says. `statusAtMs` only when this very write is a status post; else it stays as it is. */
-export type NodeDigest = Omit<NodeHealth, 'nodeName' | 'renewedAtMs' | 'statusAtMs'> & {
+export type NodeDigest = Pick<
+  NodeHealth,
+  'uid' | 'zone' | 'ready' | 'excluded' | 'suspect' | 'noExecute' | 'createdAtMs'
+> & {
   readonly statusAtMs?: number;
 };
 
 /**
- * Writes the digest, to be committed together with its Node: the Node's own condition keeps the order of digests.
+ * Writes the digest, to be committed together with its Node: the Node's own condition keeps the order of digests. A new
+ * Node starts without anything an earlier one of its name left behind (D2); a status post ends a mark; a node that is Ready
+ * has no pods to be marked.
  */
-export function describeNode(nodeName: string, digest: NodeDigest): UpdateWrite {
+export function describeNode(
+  nodeName: string,
+  digest: NodeDigest,
+  { isNew }: { readonly isNew: boolean },
+): UpdateWrite {
+  const { ready, statusAtMs, noExecute } = digest;
   const set: Item = { u: digest.uid, b: digest.createdAtMs };
   const remove: string[] = [];
   const put = (name: string, value: string | number | undefined): void => {
     if (value === undefined) remove.push(name);
     else set[name] = value;
   };
-  const code = noExecuteCode(digest.noExecute);
+  const code = noExecuteCode(noExecute);
   put('z', digest.zone === '' ? undefined : digest.zone);
-  put('y', digest.ready === undefined ? undefined : readyCode(digest.ready));
+  put('y', ready === undefined ? undefined : readyCode(ready));
   put('e', digest.excluded ? 1 : undefined);
   put('s', digest.suspect ? 1 : undefined);
   put('k', code === 0 ? undefined : code);
-  if (digest.statusAtMs !== undefined) set['l'] = digest.statusAtMs;
+  if (statusAtMs !== undefined || isNew) put('l', statusAtMs);
+  if (isNew || ready !== 'Unknown' || statusAtMs !== undefined) remove.push('m');
+  if (isNew || ready === 'True') remove.push('w');
   return { kind: 'update', key: healthKey(nodeName), set, remove };
 }
 
 /**
- * Marks a node Unknown and suspect, to be committed together with its Node. A beat or status post received since `seen`
- * was read refuses it: a living node is never marked on old knowledge.
+ * Marks a node Unknown and suspect for its silence, to be committed together with its Node. A beat or status post received
+ * since `seen` was read refuses it: a living node is never marked on old knowledge.
  */
 export function markUnknown(
   seen: NodeHealth,
-  change: { readonly ready?: ConditionStatus; readonly noExecute?: NodeHealth['noExecute'] } = {},
+  mark: {
+    readonly nowMs: number;
+    /** What the Node carries once it is marked. */
+    readonly noExecute: NodeHealth['noExecute'];
+    /** Pods of it are to be set not ready, and podsMarked is to follow. */
+    readonly podsToMark: boolean;
+  },
 ): UpdateWrite {
-  const code = noExecuteCode(change.noExecute ?? seen.noExecute);
+  const code = noExecuteCode(mark.noExecute);
   return {
     kind: 'update',
     key: healthKey(seen.nodeName),
-    set: { y: readyCode(change.ready ?? 'Unknown'), s: 1, ...(code === 0 ? {} : { k: code }) },
+    set: {
+      y: readyCode('Unknown'),
+      s: 1,
+      m: mark.nowMs,
+      ...(code === 0 ? {} : { k: code }),
+      ...(mark.podsToMark ? { w: 1 } : {}),
+    },
     ...(code === 0 ? { remove: ['k'] } : {}),
     when: unchangedSince(seen),
   };
 }
+
+/** All pods of the node are set not ready: the next tick need not look again. Refused for another Node. */
+export const podsMarked = (nodeName: string, uid: string): UpdateWrite => ({
+  kind: 'update',
+  key: healthKey(nodeName),
+  remove: ['w'],
+  when: all(is('u', uid), { kind: 'has', attribute: 'w' }),
+});
 
 /** Holds while the row still speaks of the same Node and nothing was received from it since it was read. */
 export function unchangedSince(seen: NodeHealth): Condition {
@@ -227,11 +258,6 @@ export interface HealthStore {
     readonly limit?: number;
     readonly continueAfter?: string;
   }): Promise<{ readonly rows: readonly Item[]; readonly next?: string }>;
-  /**
-   * The digest of every Node. A shard that cannot be read is a fault, never a smaller world: missing nodes would look
-   * like deleted ones. Eventually consistent reads cost half and only ever make a beat look older: condition before acting.
-   */
-  scan(options: { readonly consistent: boolean }): Promise<NodeHealth[]>;
 }
 
 export function healthStore(items: ItemStore): HealthStore {
@@ -276,21 +302,43 @@ export function healthStore(items: ItemStore): HealthStore {
       });
       return { rows: rows.filter(hasLease), ...(next === undefined ? {} : { next }) };
     },
-
-    async scan({ consistent }) {
-      const shards: NodeHealth[][] = Array.from({ length: HEALTH_SHARDS }, () => []);
-      let nextShard = 0;
-      const work = async (): Promise<void> => {
-        while (nextShard < HEALTH_SHARDS) {
-          const shard = nextShard;
-          nextShard += 1;
-          await scanShard(items, shard, consistent, shards[shard]!);
-        }
-      };
-      await Promise.all(Array.from({ length: SCAN_CONCURRENCY_MAX }, work));
-      return shards.flat();
-    },
   };
+}
+
+/**
+ * The digest of every Node. A shard that cannot be read is a fault, never a smaller world: missing nodes would look
+ * like deleted ones. Eventually consistent reads cost half and only ever make a beat look older: condition before acting.
+ */
+export async function scanHealth(
+  items: ItemStore,
+  { consistent }: { readonly consistent: boolean },
+): Promise<NodeHealth[]> {
+  const shards: NodeHealth[][] = Array.from({ length: HEALTH_SHARDS }, () => []);
+  let nextShard = 0;
+  const work = async (): Promise<void> => {
+    while (nextShard < HEALTH_SHARDS) {
+      const shard = nextShard;
+      nextShard += 1;
+      await scanShard(items, shard, consistent, shards[shard]!);
+    }
+  };
+  await Promise.all(Array.from({ length: SCAN_CONCURRENCY_MAX }, work));
+  return shards.flat();
+}
+
+/** Digests of these nodes, strongly consistent, by name; one that is not there has no Node. */
+export async function readHealth(
+  items: ItemStore,
+  nodeNames: readonly string[],
+): Promise<ReadonlyMap<string, NodeHealth>> {
+  if (nodeNames.length === 0) return new Map();
+  const rows = await items.getMany(nodeNames.map(healthKey), { consistent: true });
+  const found = new Map<string, NodeHealth>();
+  for (const row of rows) {
+    const health = row === undefined ? undefined : nodeHealthOf(row);
+    if (health !== undefined) found.set(health.nodeName, health);
+  }
+  return found;
 }
 
 async function scanShard(items: ItemStore, shard: number, consistent: boolean, into: NodeHealth[]): Promise<void> {

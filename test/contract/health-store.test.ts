@@ -2,6 +2,7 @@ import { beforeEach, expect, it } from 'vitest';
 import type { NodeHealth } from '../../shared/domain/node-health.ts';
 import type { KubeObject } from '../../shared/kube/types.ts';
 import { itemBytes } from '../../shared/ports/item-size.ts';
+import type { ItemStore } from '../../shared/ports/item-store.ts';
 import { podsVersionOf } from '../../shared/store/health-row.ts';
 import {
   describeNode,
@@ -11,6 +12,8 @@ import {
   markUnknown,
   type NodeDigest,
   podsChanged,
+  podsMarked,
+  scanHealth,
 } from '../../shared/store/health-store.ts';
 import { type LeaseChange, leaseMergePatch, leaseOf, leaseReplacement } from '../../shared/store/lease-record.ts';
 import { describeOnStores } from './stores.ts';
@@ -29,6 +32,12 @@ const aDigest = (change: Partial<NodeDigest> = {}): NodeDigest => ({
   createdAtMs: T0,
   ...change,
 });
+
+/** A digest that changes. */
+const described = (nodeName: string, digest: NodeDigest) => describeNode(nodeName, digest, { isNew: false });
+
+const NO_TAINTS = { notReady: false, unreachable: false };
+const aMark = { nowMs: T0 + 60_000, noExecute: NO_TAINTS, podsToMark: false };
 
 const aLease = (name: string, spec: object = {}, metadata: object = {}): KubeObject => ({
   metadata: {
@@ -61,10 +70,10 @@ describeOnStores('the health store', (fixture) => {
   const create = (lease = aLease(name), nowMs = T0) =>
     store.createLease({ change: change(lease), nowMs, tie: 0.5, uid: 'lease-uid' });
   const seen = async (): Promise<NodeHealth> =>
-    (await store.scan({ consistent: true })).find((health) => health.nodeName === name)!;
+    (await scanHealth(fixture.items(), { consistent: true })).find((health) => health.nodeName === name)!;
 
   it('renews a lease by one write unit and answers the whole row', async () => {
-    await write(describeNode(name, aDigest({ suspect: true })));
+    await write(described(name, aDigest({ suspect: true })));
     const created = await create();
     fixture.consumed();
     const outcome = await store.renewLease({
@@ -85,7 +94,7 @@ describeOnStores('the health store', (fixture) => {
   });
 
   it('keeps the row of a typical node within 250 bytes', async () => {
-    await write(describeNode(name, aDigest({ statusAtMs: T0 })));
+    await write(described(name, aDigest({ statusAtMs: T0 })));
     await store.createLease({ change: change(aLease(name)), nowMs: T0, tie: 0, uid: UID });
     const row = await store.getRow(name);
     expect(itemBytes(row!)).toBeLessThanOrEqual(250);
@@ -95,7 +104,13 @@ describeOnStores('the health store', (fixture) => {
     const long = `${'n'.repeat(61)}.`.repeat(4).padEnd(253, 'z');
     const zone = `${'r'.repeat(63)}/${'z'.repeat(63)}`;
     const digest = aDigest({ zone, excluded: true, suspect: true, noExecute: { notReady: true, unreachable: true } });
-    await write(describeNode(long, { ...digest, statusAtMs: T0 }));
+    await write(described(long, { ...digest, statusAtMs: T0 }));
+    await write(
+      markUnknown(
+        { ...digest, nodeName: long, renewedAtMs: undefined, statusAtMs: T0 },
+        { ...aMark, noExecute: digest.noExecute, podsToMark: true },
+      ),
+    );
     await write(podsChanged(long, T0 * 1_000));
     const spec = { acquireTime: '2026-11-20T17:50:26.123456Z', leaseTransitions: 2_000_000_001 };
     const overhead = JSON.stringify({ labels: { l: '' } }).length;
@@ -108,7 +123,7 @@ describeOnStores('the health store', (fixture) => {
   it('answers absent for a lease that is not there, with and without a digest', async () => {
     const renewal = { change: change(aLease(name)), nowMs: T0, tie: 0 };
     expect(await store.renewLease({ ...renewal, expectedResourceVersion: 1 })).toEqual({ kind: 'absent' });
-    await write(describeNode(name, aDigest()));
+    await write(described(name, aDigest()));
     expect(await store.renewLease({ ...renewal, expectedResourceVersion: 1 })).toEqual({ kind: 'absent' });
     expect(await store.renewLease(renewal)).toEqual({ kind: 'absent' });
     expect(await store.deleteLease(name)).toEqual({ kind: 'absent' });
@@ -156,7 +171,7 @@ describeOnStores('the health store', (fixture) => {
   });
 
   it('counts a renewal that was sent twice as written', async () => {
-    await write(describeNode(name, aDigest()));
+    await write(described(name, aDigest()));
     const { row } = await create();
     const renewal = {
       change: change(aLease(name)),
@@ -173,7 +188,7 @@ describeOnStores('the health store', (fixture) => {
     const owners = aLease(name).metadata.ownerReferences;
     const { row } = await create();
     expect(leaseOf(row)?.metadata.ownerReferences).toEqual(owners);
-    await write(describeNode(name, aDigest({ uid: 'another-node' })));
+    await write(described(name, aDigest({ uid: 'another-node' })));
     const renewal = { change: change(aLease(name)), nowMs: T0 + 1, tie: 0 };
     const outcome = await store.renewLease({ ...renewal, expectedResourceVersion: row['v'] as number });
     if (outcome.kind !== 'written') throw new Error(outcome.kind);
@@ -186,7 +201,7 @@ describeOnStores('the health store', (fixture) => {
     const again = await store.createLease({ change: change(aLease(name)), nowMs: T0, tie: 0, uid: 'other' });
     expect(again.kind).toBe('conflict');
     expect(await seen()).toBeUndefined();
-    await write(describeNode(name, aDigest()));
+    await write(described(name, aDigest()));
     expect((await seen()).uid).toBe(UID);
     expect((await create()).kind).toBe('written'); // the echo of our own create
   });
@@ -194,7 +209,7 @@ describeOnStores('the health store', (fixture) => {
   it('deletes a lease and keeps the digest and the last receipt', async () => {
     const { row } = await create();
     expect((await store.deleteLease(name, { resourceVersion: 1 })).kind).toBe('conflict');
-    await write(describeNode(name, aDigest()));
+    await write(described(name, aDigest()));
     expect((await store.deleteLease(name, { uid: 'other' })).kind).toBe('conflict');
     const outcome = await store.deleteLease(name, { resourceVersion: row['v'] as number, uid: 'lease-uid' });
     expect(outcome.kind).toBe('written');
@@ -210,7 +225,7 @@ describeOnStores('the health store', (fixture) => {
 
   it('describes a node, and describes it again', async () => {
     await write(
-      describeNode(name, aDigest({ statusAtMs: T0 + 5, noExecute: { notReady: true, unreachable: true }, zone: '' })),
+      described(name, aDigest({ statusAtMs: T0 + 5, noExecute: { notReady: true, unreachable: true }, zone: '' })),
     );
     expect(await seen()).toEqual({
       ...aDigest(),
@@ -219,53 +234,90 @@ describeOnStores('the health store', (fixture) => {
       noExecute: { notReady: true, unreachable: true },
       renewedAtMs: undefined,
       statusAtMs: T0 + 5,
+      markedAtMs: undefined,
+      podsToMark: false,
     });
     const { ready: _, ...rest } = aDigest({ excluded: true, suspect: true });
-    await write(describeNode(name, { ...rest, ready: undefined }));
+    await write(described(name, { ...rest, ready: undefined }));
     expect(await seen()).toEqual({
       ...rest,
       nodeName: name,
       ready: undefined,
       renewedAtMs: undefined,
       statusAtMs: T0 + 5,
+      markedAtMs: undefined,
+      podsToMark: false,
     });
   });
 
   it('does not give a re-created node the beats of the earlier one', async () => {
     await create(aLease(name), T0 - 1);
-    await write(describeNode(name, aDigest()));
+    await write(described(name, aDigest()));
     expect((await seen()).renewedAtMs).toBeUndefined();
-    expect(await write(markUnknown(await seen()))).toBe('written');
+    expect(await write(markUnknown(await seen(), aMark))).toBe('written');
   });
 
   it('marks a node Unknown that was silent since it was seen', async () => {
-    await write(describeNode(name, aDigest({ statusAtMs: T0 })));
+    await write(described(name, aDigest({ statusAtMs: T0 })));
     await create();
-    expect(await write(markUnknown(await seen(), { noExecute: { notReady: false, unreachable: true } }))).toBe(
-      'written',
-    );
+    const noExecute = { notReady: false, unreachable: true };
+    expect(await write(markUnknown(await seen(), { ...aMark, noExecute, podsToMark: true }))).toBe('written');
     expect(await seen()).toMatchObject({
       ready: 'Unknown',
       suspect: true,
-      noExecute: { notReady: false, unreachable: true },
+      noExecute,
+      markedAtMs: aMark.nowMs,
+      podsToMark: true,
+    });
+  });
+
+  it('keeps the mark while nothing but us speaks of the node, and ends it with a status post', async () => {
+    await write(described(name, aDigest()));
+    await write(markUnknown(await seen(), { ...aMark, podsToMark: true }));
+    await write(described(name, aDigest({ ready: 'Unknown', suspect: true })));
+    expect(await seen()).toMatchObject({ markedAtMs: aMark.nowMs, podsToMark: true });
+    await write(described(name, aDigest({ ready: 'False', suspect: true, statusAtMs: T0 + 70_000 })));
+    expect(await seen()).toMatchObject({ markedAtMs: undefined, podsToMark: true });
+    await write(described(name, aDigest({ ready: 'True' })));
+    expect((await seen()).podsToMark).toBe(false);
+  });
+
+  it('forgets that pods are to be marked once, and only for the Node it was said of', async () => {
+    await write(described(name, aDigest()));
+    await write(markUnknown(await seen(), { ...aMark, podsToMark: true }));
+    expect(await write(podsMarked(name, 'another'))).toBe('refused');
+    expect(await write(podsMarked(name, UID))).toBe('written');
+    expect((await seen()).podsToMark).toBe(false);
+    expect(await write(podsMarked(name, UID))).toBe('refused');
+  });
+
+  it('D2 gives a new Node nothing of an earlier one of its name', async () => {
+    await write(described(name, aDigest({ statusAtMs: T0 })));
+    await write(markUnknown(await seen(), { ...aMark, podsToMark: true }));
+    await write(describeNode(name, aDigest({ uid: 'new', ready: 'Unknown' }), { isNew: true }));
+    expect(await seen()).toMatchObject({
+      uid: 'new',
+      statusAtMs: undefined,
+      markedAtMs: undefined,
+      podsToMark: false,
     });
   });
 
   it.each([
     ['a beat', () => store.renewLease({ change: change(aLease(name)), nowMs: T0 + 1, tie: 0 })],
-    ['a first status post', () => write(describeNode(name, aDigest({ statusAtMs: T0 + 1 })))],
-    ['a new Node of that name', () => write(describeNode(name, aDigest({ uid: 'new' })))],
+    ['a first status post', () => write(described(name, aDigest({ statusAtMs: T0 + 1 })))],
+    ['a new Node of that name', () => write(described(name, aDigest({ uid: 'new' })))],
     ['its deletion', () => write(forgetNode(name))],
   ])('does not mark a node after %s in between', async (_, meanwhile) => {
-    await write(describeNode(name, aDigest()));
+    await write(described(name, aDigest()));
     await create();
     const health = await seen();
     await meanwhile();
-    expect(await write(markUnknown(health))).toBe('refused');
+    expect(await write(markUnknown(health, aMark))).toBe('refused');
   });
 
   it('forgets a node with its lease', async () => {
-    await write(describeNode(name, aDigest()));
+    await write(described(name, aDigest()));
     await create();
     await write(forgetNode(name));
     expect(await store.getRow(name)).toBeUndefined();
@@ -295,10 +347,10 @@ describeOnStores('the health store', (fixture) => {
 
   it('fails a scan whole when one shard cannot be read', async () => {
     const items = fixture.items();
-    const broken = healthStore({
+    const broken: ItemStore = {
       ...items,
       query: (request) => (request.pk === 's17' ? Promise.reject(new Error('unreachable')) : items.query(request)),
-    });
-    await expect(broken.scan({ consistent: false })).rejects.toThrow('unreachable');
+    };
+    await expect(scanHealth(broken, { consistent: false })).rejects.toThrow('unreachable');
   });
 });

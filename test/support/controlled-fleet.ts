@@ -14,9 +14,8 @@ import type { ConsumedUnits, ItemStore } from '../../shared/ports/item-store.ts'
 import type { MetricUnit } from '../../shared/ports/log.ts';
 import type { Probe } from '../../shared/ports/probe.ts';
 import { evictionTimerStore } from '../../shared/store/eviction-timer-store.ts';
-import { readFleetHealth } from '../../shared/store/fleet-health.ts';
 import { fleetStore } from '../../shared/store/fleet-store.ts';
-import { createLease, renewLease } from '../../shared/store/health-store.ts';
+import { createLease, readHealth, renewLease } from '../../shared/store/health-store.ts';
 import { leaseReplacement } from '../../shared/store/lease-record.ts';
 import type { ObjectWrite } from '../../shared/store/object-store.ts';
 
@@ -237,7 +236,7 @@ export function controlledFleet(options: FleetOptions = {}) {
       return taints.map(({ key, effect }) => `${key.split('/')[1]}:${effect}`).sort();
     },
     pod: (name: string) => objects.get(podRef(name)),
-    health: async (name: string) => (await readFleetHealth(tables, [name])).get(name),
+    health: async (name: string) => (await readHealth(tables, [name])).get(name),
     records: () => fleetStore(tables).read(),
     timers: async (nodeName: string) => (await evictionTimerStore(tables).read(nodeName)).timers,
     async events(reason?: string): Promise<readonly KubeObject[]> {

@@ -25,7 +25,7 @@ async function expectMarkedOnce(fleet: ControlledFleet): Promise<void> {
     expect(await fleet.taints(name)).toContain('unreachable:NoSchedule');
     const pod = await fleet.pod(`on-${name}`);
     expect(pod?.status?.['conditions']).toMatchObject([{ type: 'Ready', status: 'False' }]);
-    expect((await fleet.health(name))?.podsToMark).toBeUndefined();
+    expect((await fleet.health(name))?.podsToMark).toBe(false);
   }
   for (const name of ['a-0', 'a-1', 'a-2', 'b-0', 'b-1']) {
     expect(await fleet.ready(name)).toBe('True');

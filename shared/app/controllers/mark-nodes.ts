@@ -1,19 +1,19 @@
 /**
  * Marking silent nodes: conditions Unknown, the NoSchedule taint of the new state, the event and the digest, all of one
- * node in one commit and of many nodes in one transaction. A beat that came in between refuses it (fleet-health.ts): then
+ * node in one commit and of many nodes in one transaction. A beat that came in between refuses it (health-store.ts): then
  * that node is left alone and the others go on.
  *
  * Five thousand nodes that die at once are some three hundred transactions. Those of different shards run side by side;
  * the event of a node is put into a shard of the same lane, so that lanes never meet on the head of a shard.
  */
-import { markUnknown } from '../../domain/conditions.ts';
+import { markUnknown as withUnknownConditions } from '../../domain/conditions.ts';
 import type { MonitorDecision } from '../../domain/monitor.ts';
 import type { NodeHealth } from '../../domain/node-health.ts';
 import { noExecuteOf, reconcileNoSchedule } from '../../domain/node-taints.ts';
 import { nodes as nodesResource } from '../../kube/resources/registry.ts';
 import type { KubeNode, KubeObject } from '../../kube/types.ts';
 import type { TransactWrite } from '../../ports/item-store.ts';
-import { markSilent } from '../../store/fleet-health.ts';
+import { markUnknown } from '../../store/health-store.ts';
 import { shardOf } from '../../store/layout.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';
 import { shardsOf } from '../cluster-objects.ts';
@@ -113,7 +113,7 @@ async function markPart(
       const { decision, node, seen } = each;
       nodes.push({ kind: 'update', ref: nodeRef(decision.nodeName), object: next, previous: node });
       extra.push(
-        markSilent(seen, {
+        markUnknown(seen, {
           nowMs,
           noExecute: noExecuteOf(next.spec?.taints ?? []),
           podsToMark: each.pods.length > 0,
@@ -162,7 +162,7 @@ async function markPart(
 /** The Node as marked; undefined when there is nothing to mark any more. */
 function markedNode({ decision, node }: Candidate, nowMs: number): KubeNode | undefined {
   if (node.metadata.uid !== decision.uid) return undefined;
-  const conditions = markUnknown(node.status?.conditions, { nowMs, createdAtMs: createdAtMsOf(node) });
+  const conditions = withUnknownConditions(node.status?.conditions, { nowMs, createdAtMs: createdAtMsOf(node) });
   if (conditions === undefined) return undefined;
   const unschedulable = node.spec?.unschedulable === true;
   const taints = reconcileNoSchedule({ taints: node.spec?.taints ?? [], conditions, unschedulable });

@@ -8,7 +8,7 @@
 import { lastSpokeAtMs } from '../../domain/health.ts';
 import type { NodeHealth } from '../../domain/node-health.ts';
 import type { Item } from '../../ports/item-store.ts';
-import { fleetHealthOf } from '../../store/fleet-health.ts';
+import { nodeHealthOf } from '../../store/health-row.ts';
 import type { ControllerDependencies } from './dependencies.ts';
 import { type ChangesOutcome, type ItemChangeRecord, type RecordWork, runRecordWork } from './item-change.ts';
 import { liftTaints } from './lift-taints.ts';
@@ -16,7 +16,7 @@ import { liftTaints } from './lift-taints.ts';
 const CONCURRENCY_MAX = 16;
 
 const healthOf = (image: Item | undefined): NodeHealth | undefined =>
-  image === undefined ? undefined : fleetHealthOf(image);
+  image === undefined ? undefined : nodeHealthOf(image);
 
 export async function onHealthChange(
   dependencies: ControllerDependencies,

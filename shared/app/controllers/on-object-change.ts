@@ -15,8 +15,8 @@ import { noExecuteTaints } from '../../domain/eviction-timer.ts';
 import { zoneKeyOf } from '../../domain/zone.ts';
 import type { KubeNode, KubeObject } from '../../kube/types.ts';
 import { jsonEqual } from '../../kube/wire/json-value.ts';
-import { readFleetHealth } from '../../store/fleet-health.ts';
 import type { FleetState } from '../../store/fleet-store.ts';
+import { readHealth } from '../../store/health-store.ts';
 import { objectOf } from '../../store/object-record.ts';
 import { changeNode } from './change-node.ts';
 import type { ControllerDependencies } from './dependencies.ts';
@@ -163,7 +163,7 @@ function boundPods(dependencies: ControllerDependencies, pods: readonly Change[]
       of: bound.map(({ position }) => position),
       run: async () => {
         const nodeNames = [...new Set(bound.map(({ after }) => nodeNameOf(after)))];
-        const digests = await readFleetHealth(dependencies.items, nodeNames);
+        const digests = await readHealth(dependencies.items, nodeNames);
         const onNotReady = bound.flatMap(({ after }) =>
           after !== undefined && marksPodsBoundNow(digests.get(nodeNameOf(after))?.ready) ? [after] : [],
         );

@@ -16,9 +16,8 @@ import { addNoExecute, wantedNoExecute } from '../../domain/node-taints.ts';
 import { slotStartMs, slotVerdict } from '../../domain/tick.ts';
 import type { Condition, TransactWrite, UpdateWrite } from '../../ports/item-store.ts';
 import { controlStore } from '../../store/control-store.ts';
-import { readFleetHealth } from '../../store/fleet-health.ts';
 import { type FleetRecords, leaveQueueWrite, mayTaint, takeTokenWrite } from '../../store/fleet-store.ts';
-import { unchangedSince } from '../../store/health-store.ts';
+import { readHealth, unchangedSince } from '../../store/health-store.ts';
 import { groupedBy, workThrough, workUntil } from './bounded-work.ts';
 import { changeNode, withTaints } from './change-node.ts';
 import type { ControllerDependencies } from './dependencies.ts';
@@ -167,7 +166,7 @@ async function takeTurn(
   const hold = holdAtOnce(record, records, at);
   if (hold !== undefined) return { tainted: false, hold };
   const heads = [...waiting].sort(compareTurns).slice(0, ITEMS_A_ZONE_MAX);
-  const nodes = await readFleetHealth(
+  const nodes = await readHealth(
     items,
     heads.map(({ nodeName }) => nodeName),
   );

@@ -25,8 +25,8 @@ import { decideMonitor, type MonitorDecision, type MonitorOutcome } from '../../
 import type { NodeHealth } from '../../domain/node-health.ts';
 import { rfc3339 } from '../../domain/rfc3339.ts';
 import { slotStartMs, slotVerdict } from '../../domain/tick.ts';
-import { podsMarked, scanFleet } from '../../store/fleet-health.ts';
 import type { FleetRecords, FleetState } from '../../store/fleet-store.ts';
+import { podsMarked, scanHealth } from '../../store/health-store.ts';
 import { LEASE_NAMESPACE } from '../../store/lease-record.ts';
 import { type WorkBudget, workThrough, workUntil } from './bounded-work.ts';
 import type { ControllerDependencies } from './dependencies.ts';
@@ -82,7 +82,7 @@ export async function runNodeMonitor(dependencies: ControllerDependencies, tick:
   const [accepted, nodes] = await Promise.all([
     sendProbe(dependencies),
     // Late reads only make a beat look older, and every effect asks again; they cost half.
-    scanFleet(items, { consistent: false }),
+    scanHealth(items, { consistent: false }),
   ]);
   const probes = accepted === undefined ? [] : [{ sentAtMs: nowMs, accepted }];
 
