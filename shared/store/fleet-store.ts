@@ -8,8 +8,11 @@
  *   zone#<zone>      state as judged last, absent while no node counts; ratePerSecond and tatMs, the limiter
  *   queue#<zone>#<node>   a node that waits for its zone's limiter: uid, addedAtMs, processAtMs
  *
- * The claim of a tick carries what the tick has decided about ourselves: gate, probes and total disruption. So a quiet tick
- * is one write, a tick that dies half-way has said so already, and whoever decided on an older state loses the claim.
+ * The claim of node-monitor's tick carries what the tick has decided about ourselves: gate, probes and total disruption. So a
+ * quiet tick is one write, a tick that dies half-way has said so already, and whoever decided on an older state loses the
+ * claim. Evictor decides nothing about ourselves and has nothing to carry: it claims first, in an item of its own
+ * (`tick#evictor`: slot, fence, at), and a loser reads nothing. The rule of who wins is one for both (domain/tick.ts); one
+ * item for both would make a controller lose its claim, and decide again, for a tick of the other.
  *
  * The queue is read whole and ordered in memory: a key by due time would make "take this node out, now" a search.
  */
@@ -29,6 +32,7 @@ import {
   StoreFault,
   type UpdateWrite,
 } from '../ports/item-store.ts';
+import { ALONE } from './layout.ts';
 
 const PARTITION = 'fleet';
 const STATE = 'state';
@@ -75,7 +79,14 @@ export interface FleetStore {
   read(): Promise<FleetRecords>;
   /** The state alone, strongly consistent. */
   readState(): Promise<FleetState>;
+  /** A tick of node-monitor, with what it decided about ourselves. */
   claim(claim: MonitorClaim): Promise<MonitorClaimOutcome>;
+  /**
+   * A tick of a controller that has nothing to store with it: one conditional update. A claim whose answer was lost and
+   * that the SDK sent again is refused by its own success and told `lost`: the slot is then nobody's, which costs one tick
+   * and is safe.
+   */
+  claimBare(controller: string, slot: number, nowMs: number): Promise<'claimed' | 'lost'>;
   /** The tick that began then has done all it could. */
   finish(beganAtMs: number): Promise<void>;
   /** Makes the record of a zone, with a full limiter, unless there is one. */
@@ -177,6 +188,18 @@ export function fleetStore(items: ItemStore): FleetStore {
       if (outcome.kind === 'written') return { kind: 'claimed' };
       const state = stateOf(outcome.current);
       return state.slot !== undefined && state.slot >= slot ? { kind: 'lost' } : { kind: 'overtaken', state };
+    },
+
+    async claimBare(controller, slot, nowMs) {
+      const { set, add, when } = claimSlot(slot);
+      const outcome = await items.write({
+        kind: 'update',
+        key: { table: 'control', pk: `tick#${controller}`, sk: ALONE },
+        set: { ...set, at: nowMs },
+        add,
+        when: when as Condition,
+      });
+      return outcome.kind === 'written' ? 'claimed' : 'lost';
     },
 
     async finish(beganAtMs) {

@@ -6,16 +6,21 @@
  *          pk `l#<resource>#<shard>` sk <resourceVersion, 16 digits>   the change log a watch reads, TTL
  *          pk `h#<resource>#<shard>` sk `-`      the head: highest resourceVersion committed in the shard
  *          pk `n#<node name>` sk `namespace/name`            which pods are bound to a node
- * control  pk `tick#<controller>` sk `-`          slot and fence
- *          pk `zones` sk `z#<zone>`               zone state
- *          pk `zone#<zone>` sk `limiter`          the zone's eviction limiter; further kinds beside it
+ * control  pk `fleet` sk `state`                   node-monitor's last claim, gate, total disruption (fleet-store.ts)
+ *          pk `fleet` sk `zone#<zone>`              zone state and eviction limiter
+ *          pk `fleet` sk `queue#<zone>#<node name>` a node that waits for the limiter
+ *          pk `tick#<controller>` sk `-`            the last claim of a controller whose claim carries nothing else
+ *          pk `evictions#<node name>` sk `-`        eviction timers of the node's pods (eviction-timer-store.ts)
+ *          pk `evictions-due` sk `<due, 14 digits>#<node name>`   which nodes have one due
+ *
+ * Keys of health and objects are made here; those of control where their one store reads them back.
  */
 
 /** Shards of the health table: 100,000 beats in 10 s are 312 writes a second and shard; a partition takes 1,000. */
 export const HEALTH_SHARDS = 32;
 
 /** Digits of a resourceVersion in a sort key. Number.MAX_SAFE_INTEGER has sixteen. */
-export const RESOURCE_VERSION_DIGITS = 16;
+const RESOURCE_VERSION_DIGITS = 16;
 
 /** How long the change log answers a resuming watch. Seconds; older is 410 Expired. */
 export const LOG_RETENTION_SECONDS = 3_600;
@@ -48,11 +53,6 @@ export const objectSortKey = (namespace: string, name: string): string =>
 
 export const resourceVersionKey = (resourceVersion: number): string =>
   String(resourceVersion).padStart(RESOURCE_VERSION_DIGITS, '0');
-
-export const tickPartition = (controller: string): string => `tick#${controller}`;
-export const ZONES_PARTITION = 'zones';
-export const zoneSortKey = (zone: string): string => `z#${zone}`;
-export const zonePartition = (zone: string): string => `zone#${zone}`;
 
 /** Sort key of items that are alone in their partition. */
 export const ALONE = '-';

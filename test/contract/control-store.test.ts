@@ -1,122 +1,214 @@
+/** What controllers keep in the `control` table about ticks, zones and the queue, on every store. */
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type ControlStore, controlStore, fenceHolds } from '../../shared/store/control-store.ts';
+import { NO_DISRUPTION } from '../../shared/domain/disruption.ts';
+import { UNTRIED_GATE } from '../../shared/domain/gate.ts';
+import { takeTokenUpdates } from '../../shared/domain/limiter.ts';
+import {
+  type FleetStore,
+  fleetStore,
+  leaveQueueWrite,
+  type MonitorClaim,
+  mayTaint,
+  takeTokenWrite,
+} from '../../shared/store/fleet-store.ts';
 import { describeOnStores } from './stores.ts';
 
 const T0 = 1_795_197_000_000;
+const PERIOD_MS = 5_000;
 let count = 0;
+/** Slots only go up, and all tests of a store share one state. */
+let slot = 100;
 
-describeOnStores('the control store', (fixture) => {
-  let store: ControlStore;
-  let controller: string;
+const aClaim = (change: Partial<MonitorClaim> = {}): MonitorClaim => ({
+  slot,
+  seenFence: 0,
+  nowMs: T0,
+  gate: UNTRIED_GATE,
+  disruption: NO_DISRUPTION,
+  finished: true,
+  ...change,
+});
+
+describeOnStores('the fleet store', (fixture) => {
+  let store: FleetStore;
   let zone: string;
   beforeEach(() => {
     count += 1;
-    store = controlStore(fixture.items());
-    controller = `monitor-${count}`;
+    slot += 10;
+    store = fleetStore(fixture.items());
     zone = `zone-${count}`;
     fixture.consumed();
   });
 
-  describe('ticks', () => {
-    it('gives a slot to one of many, with a fence that grows', async () => {
-      expect(await store.claimSlot(controller, 7, T0)).toEqual({ kind: 'claimed', fence: 1 });
+  const recordOf = async (name: string) => (await store.read()).zones.find((record) => record.zone === name);
+  const commit = async (...writes: Parameters<ReturnType<typeof fixture.items>['transact']>[0]) =>
+    (await fixture.items().transact(writes)).kind;
+
+  describe('ticks of node-monitor', () => {
+    it('gives a slot to one of many, by one write each', async () => {
+      const { fence } = await store.readState();
+      fixture.consumed();
+      const claims = await Promise.all(Array.from({ length: 10 }, () => store.claim(aClaim({ seenFence: fence }))));
+      expect(claims.filter(({ kind }) => kind === 'claimed')).toHaveLength(1);
+      expect(claims.filter(({ kind }) => kind === 'lost')).toHaveLength(9);
+      expect(new Set(fixture.consumed().map(({ operation }) => operation))).toEqual(new Set(['UpdateItem']));
+      expect(await store.readState()).toMatchObject({ slot, fence: fence + 1 });
+    });
+
+    it('tells whoever decided on an older state what is stored', async () => {
+      const { fence } = await store.readState();
+      await store.claim(aClaim({ seenFence: fence }));
+      const overtaken = await store.claim(aClaim({ slot: slot + 1, seenFence: fence }));
+      expect(overtaken).toMatchObject({ kind: 'overtaken', state: { slot, fence: fence + 1 } });
+      expect(await store.claim(aClaim({ slot: slot + 1, seenFence: fence + 1 }))).toEqual({ kind: 'claimed' });
+      expect(await store.claim(aClaim({ seenFence: fence + 2 }))).toEqual({ kind: 'lost' });
+    });
+
+    it('knows when the last tick that finished began', async () => {
+      const { fence } = await store.readState();
+      await store.claim(aClaim({ seenFence: fence, nowMs: T0 + slot }));
+      expect((await store.readState()).gate.lastTickAtMs).toBe(T0 + slot);
+      await store.claim(aClaim({ slot: slot + 1, seenFence: fence + 1, nowMs: T0 + slot + 2, finished: false }));
+      expect((await store.readState()).gate.lastTickAtMs).toBe(T0 + slot);
+      await store.finish(T0 + slot + 2);
+      await store.finish(T0 + slot + 1); // an earlier tick that took long
+      expect((await store.readState()).gate.lastTickAtMs).toBe(T0 + slot + 2);
+    });
+
+    it.each([
+      ['the gate holds', { gate: { ...UNTRIED_GATE, reasons: ['missedTicks'] as const } }],
+      ['all zones are dark', { disruption: { ...NO_DISRUPTION, total: true } }],
+    ])('refuses a taint while %s', async (_, change) => {
+      const { fence } = await store.readState();
+      const effect = { kind: 'put', key: { table: 'control', pk: `effect-${count}`, sk: '-' }, item: {} } as const;
+      await store.claim(aClaim({ seenFence: fence, ...change }));
+      expect(await commit(effect, mayTaint)).toBe('refused');
+      await store.claim(aClaim({ slot: slot + 1, seenFence: fence + 1 }));
+      expect(await commit(effect, mayTaint)).toBe('written');
+    });
+  });
+
+  describe('bare ticks', () => {
+    it('give a slot to one of many, forwards only, and keep controllers apart', async () => {
+      const controller = `controller-${count}`;
       const claims = await Promise.all(
-        Array.from({ length: 10 }, (_, claimer) => store.claimSlot(controller, 8, T0 + 5_000 + claimer)),
+        Array.from({ length: 10 }, (_, claimer) => store.claimBare(controller, 8, T0 + claimer)),
       );
-      const won = claims.filter(({ kind }) => kind === 'claimed');
-      expect(won).toEqual([{ kind: 'claimed', fence: 2, previousSlot: 7, previousAtMs: T0 }]);
-    });
-
-    it('drops a late slot, and tells the next one of a gap', async () => {
-      await store.claimSlot(controller, 7, T0);
-      expect(await store.claimSlot(controller, 6, T0 + 1)).toEqual({ kind: 'lost' });
-      expect(await store.claimSlot(controller, 7, T0 + 2)).toEqual({ kind: 'lost' });
-      expect(await store.claimSlot(controller, 20, T0 + 9)).toEqual({
-        kind: 'claimed',
-        fence: 2,
-        previousSlot: 7,
-        previousAtMs: T0,
-      });
-    });
-
-    it('keeps controllers apart', async () => {
-      await store.claimSlot(controller, 7, T0);
-      expect((await store.claimSlot(`${controller}-other`, 7, T0)).kind).toBe('claimed');
-    });
-
-    it('stops a holder whose slot was followed by another', async () => {
-      await store.claimSlot(controller, 1, T0);
-      const write = { kind: 'put', key: { table: 'control', pk: `effect-${count}`, sk: '-' }, item: {} } as const;
-      expect((await fixture.items().transact([write, fenceHolds(controller, 1)])).kind).toBe('written');
-      await store.claimSlot(controller, 2, T0);
-      expect((await fixture.items().transact([write, fenceHolds(controller, 1)])).kind).toBe('refused');
-      expect((await fixture.items().transact([write, fenceHolds(controller, 2)])).kind).toBe('written');
+      expect(claims.filter((claim) => claim === 'claimed')).toHaveLength(1);
+      expect(await store.claimBare(controller, 7, T0 + PERIOD_MS)).toBe('lost');
+      expect(await store.claimBare(`${controller}-other`, 7, T0)).toBe('claimed');
+      expect(await store.claimBare(controller, 20, T0 + PERIOD_MS)).toBe('claimed');
     });
   });
 
   describe('zones', () => {
     it('reads all zones there are, the nameless one included', async () => {
-      await store.writeZone(zone, { state: 'Normal', since: T0 }, 3);
-      await store.writeZone('', { state: 'Initial' }, 3);
-      const zones = await store.readZones();
-      expect(zones.get(zone)).toEqual({ state: 'Normal', since: T0 });
-      expect(zones.get('')).toEqual({ state: 'Initial' });
+      await store.createZone(zone, { state: 'Normal', ratePerSecond: 0.1 });
+      await store.createZone('', { state: undefined, ratePerSecond: 1 });
+      const unused = { tatMs: undefined };
+      expect(await recordOf(zone)).toEqual({ zone, state: 'Normal', limiter: { ...unused, ratePerSecond: 0.1 } });
+      expect(await recordOf('')).toEqual({ zone: '', state: undefined, limiter: { ...unused, ratePerSecond: 1 } });
     });
 
-    it('refuses a record of an earlier fence', async () => {
-      expect(await store.writeZone(zone, { state: 'Normal' }, 5)).toBe('written');
-      expect(await store.writeZone(zone, { state: 'FullDisruption' }, 4)).toBe('stale');
-      expect(await store.writeZone(zone, { state: 'PartialDisruption' }, 5)).toBe('written');
-      expect((await store.readZones()).get(zone)).toEqual({ state: 'PartialDisruption' });
+    it('keeps what a zone has when it is created again', async () => {
+      await store.createZone(zone, { state: 'Normal', ratePerSecond: 0.1 });
+      await store.createZone(zone, { state: 'FullDisruption', ratePerSecond: 1 });
+      expect(await recordOf(zone)).toMatchObject({ state: 'Normal', limiter: { ratePerSecond: 0.1 } });
+    });
+
+    it('changes the state for those who know the present one, and never makes a zone by it', async () => {
+      await store.setZoneState(zone, undefined, 'Normal');
+      expect(await recordOf(zone)).toBeUndefined();
+      await store.createZone(zone, { state: 'Normal', ratePerSecond: 0.1 });
+      await store.setZoneState(zone, 'PartialDisruption', 'FullDisruption');
+      expect(await recordOf(zone)).toMatchObject({ state: 'Normal' });
+      await store.setZoneState(zone, 'Normal', 'FullDisruption');
+      expect(await recordOf(zone)).toMatchObject({ state: 'FullDisruption' });
+      await store.setZoneState(zone, 'FullDisruption', undefined);
+      expect((await recordOf(zone))?.state).toBeUndefined();
     });
   });
 
   describe('limiters', () => {
-    const take = (nowMs: number, ratePerSecond = 0.1) => store.takeToken(zone, { nowMs, ratePerSecond });
-
-    it('grants one token an interval by one write each, and says how long to wait', async () => {
-      expect(await take(T0)).toEqual({ kind: 'granted' });
+    beforeEach(async () => {
+      await store.createZone(zone, { state: 'Normal', ratePerSecond: 0.1 });
       fixture.consumed();
-      expect(await take(T0 + 9_999)).toEqual({ kind: 'denied', waitMs: 1 });
-      expect(await take(T0 + 10_000)).toEqual({ kind: 'granted' });
-      expect(fixture.consumed().map(({ operation }) => operation)).toEqual(['UpdateItem', 'UpdateItem']);
     });
+    const take = (nowMs: number, ratePerSecond = 0.1) =>
+      commit(takeTokenWrite(zone, takeTokenUpdates({ nowMs, ratePerSecond })[0]!));
 
-    it('never grants at a rate of 0, and writes nothing for it', async () => {
-      expect(await take(T0, 0)).toEqual({ kind: 'denied', waitMs: Infinity });
-      expect(fixture.consumed()).toEqual([]);
+    it('grants one token an interval', async () => {
+      expect(await take(T0)).toBe('written');
+      expect(await take(T0 + 9_999)).toBe('refused');
+      expect(await take(T0 + 10_000)).toBe('written');
     });
 
     it('L3 grants at most 1 + rate x T whoever asks, with clocks half a second apart', async () => {
       let granted = 0;
       for (let second = 0; second < 60; second += 1) {
-        const takes = await Promise.all(
-          [-500, -100, 0, 300, 500].map((skewMs) => take(T0 + second * 1_000 + skewMs, 0.1)),
-        );
-        granted += takes.filter(({ kind }) => kind === 'granted').length;
+        const takes = await Promise.all([-500, -100, 0, 300, 500].map((skewMs) => take(T0 + second * 1_000 + skewMs)));
+        granted += takes.filter((outcome) => outcome === 'written').length;
       }
       expect(granted).toBeGreaterThanOrEqual(6);
       expect(granted).toBeLessThanOrEqual(1 + 0.1 * 61);
     });
 
-    it('does not grant at a rate that is not the limiter’s', async () => {
-      await take(T0);
-      expect(await take(T0 + 60_000, 1)).toEqual({ kind: 'otherRate', ratePerSecond: 0.1 });
+    it('does not grant at a rate that is not the limiter’s, nor where there is none', async () => {
+      expect(await take(T0, 1)).toBe('refused');
+      const [token] = takeTokenUpdates({ nowMs: T0, ratePerSecond: 0.1 });
+      expect(await commit(takeTokenWrite(`${zone}-unknown`, token!))).toBe('refused');
     });
 
     it('changes the rate for those who know the present one', async () => {
       await take(T0);
       const change = { nowMs: T0 + 1_000, fromPerSecond: 0.1, toPerSecond: 1 };
-      expect(await store.changeRate(zone, change)).toBe('changed');
-      expect(await store.changeRate(zone, change)).toBe('changed'); // it is so already
-      expect(await take(T0 + 1_999, 1)).toEqual({ kind: 'denied', waitMs: 1 });
-      expect(await take(T0 + 2_000, 1)).toEqual({ kind: 'granted' });
-      expect(await store.changeRate(zone, { nowMs: T0, fromPerSecond: 0.5, toPerSecond: 2 })).toBe('otherRate');
+      await store.setZoneRate(zone, change);
+      await store.setZoneRate(zone, change); // it is so already
+      await store.setZoneRate(zone, { nowMs: T0, fromPerSecond: 0.5, toPerSecond: 2 });
+      expect((await recordOf(zone))?.limiter.ratePerSecond).toBe(1);
+      expect(await take(T0 + 1_999, 1)).toBe('refused');
+      expect(await take(T0 + 2_000, 1)).toBe('written');
     });
 
-    it('makes a limiter that is to change before it was ever used', async () => {
-      expect(await store.changeRate(zone, { nowMs: T0, fromPerSecond: 0.1, toPerSecond: 1 })).toBe('changed');
-      expect(await take(T0, 1)).toEqual({ kind: 'granted' });
+    it('outlives its zone until it is full', async () => {
+      await take(T0);
+      await store.dropZone(zone, T0 + 9_999);
+      expect(await recordOf(zone)).toBeDefined();
+      await store.dropZone(zone, T0 + 10_000);
+      expect(await recordOf(zone)).toBeUndefined();
+    });
+  });
+
+  describe('the queue', () => {
+    const entry = (change: object = {}) => ({
+      zone,
+      nodeName: 'n1',
+      uid: 'u1',
+      addedAtMs: T0,
+      processAtMs: T0,
+      ...change,
+    });
+    const waiting = async () => (await store.read()).queue.filter((each) => each.zone === zone);
+
+    it('keeps the turn of a node that waits already', async () => {
+      expect(await store.enqueue(entry())).toBe('written');
+      expect(await store.enqueue(entry({ addedAtMs: T0 + 1 }))).toBe('refused');
+      expect(await waiting()).toEqual([entry()]);
+    });
+
+    it('takes a node out by its uid', async () => {
+      await store.enqueue(entry());
+      await store.dequeue(entry({ uid: 'another' }));
+      expect(await waiting()).toHaveLength(1);
+      await store.dequeue(entry());
+      expect(await waiting()).toEqual([]);
+    });
+
+    it('lets this very entry leave once', async () => {
+      await store.enqueue(entry());
+      expect(await commit(leaveQueueWrite(entry({ addedAtMs: T0 - 1 })))).toBe('refused');
+      expect(await commit(leaveQueueWrite(entry()))).toBe('written');
+      expect(await commit(leaveQueueWrite(entry()))).toBe('refused');
     });
   });
 });

@@ -15,7 +15,6 @@ import type { NodeHealth } from '../../domain/node-health.ts';
 import { addNoExecute, wantedNoExecute } from '../../domain/node-taints.ts';
 import { slotStartMs, slotVerdict } from '../../domain/tick.ts';
 import type { Condition, TransactWrite, UpdateWrite } from '../../ports/item-store.ts';
-import { controlStore } from '../../store/control-store.ts';
 import { type FleetRecords, leaveQueueWrite, mayTaint, takeTokenWrite } from '../../store/fleet-store.ts';
 import { readHealth, unchangedSince } from '../../store/health-store.ts';
 import { groupedBy, workThrough, workUntil } from './bounded-work.ts';
@@ -26,7 +25,7 @@ import { swapTaints } from './lift-taints.ts';
 import * as metric from './metric-names.ts';
 import { type Tick, TickFault } from './run-node-monitor.ts';
 
-export const EVICTOR = 'evictor';
+const EVICTOR = 'evictor';
 /** Waiting nodes of one zone looked at in one tick: those that leave untainted, and the one that is tainted. */
 const ITEMS_A_ZONE_MAX = 25;
 const ZONES_AT_ONCE_MAX = 8;
@@ -51,12 +50,11 @@ export type EvictorReport =
 const TURNS_A_SLOT_MAX = 100;
 
 export async function runEvictor(dependencies: ControllerDependencies, tick: Tick): Promise<EvictorReport> {
-  const { clock, policy, items, fleet, timers, meter } = dependencies;
+  const { clock, policy, fleet, timers, meter } = dependencies;
   const nowMs = clock.nowMs();
   const periodSeconds = policy.nodeMonitorPeriodSeconds;
   if (slotVerdict({ slot: tick.slot, nowMs, periodSeconds }) === 'stale') return { kind: 'stale' };
-  const claim = await controlStore(items).claimSlot(EVICTOR, tick.slot, nowMs);
-  if (claim.kind === 'lost') return { kind: 'lost' };
+  if ((await fleet.claimBare(EVICTOR, tick.slot, nowMs)) === 'lost') return { kind: 'lost' };
   const [records, dueNodes] = await Promise.all([fleet.read(), timers.readDue(nowMs)]);
   const gate = gateVerdictFor(records.state.gate, { nowMs, policy });
   const timeMs = Math.min(tick.budgetMs ?? Infinity, periodSeconds * 1_000 - PERIOD_RESERVE_MS);
