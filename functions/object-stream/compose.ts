@@ -1,28 +1,5 @@
-import { setTimeout as pause } from 'node:timers/promises';
-import { clientOptionsFrom, dynamoDbClient } from '../../shared/adapters/dynamodb/client.ts';
-import { dynamoDbItemStore } from '../../shared/adapters/dynamodb/item-store.ts';
-import { systemClock, systemRandom } from '../../shared/adapters/system/clock.ts';
-import { fleetControllers } from '../../shared/app/controllers/index.ts';
 import { loadConfig, streamConfig } from '../../shared/config/environment.ts';
-import { log } from '../../shared/observability/logger.ts';
-import { meter } from '../../shared/observability/meter.ts';
+import { composeControllers, type Environment } from '../controllers.ts';
 
-type Environment = Readonly<Record<string, string | undefined>>;
-
-export function composeObjectStream(environment: Environment) {
-  const { tables, policy } = loadConfig(streamConfig, environment);
-  const controllers = fleetControllers({
-    items: dynamoDbItemStore({
-      client: dynamoDbClient(clientOptionsFrom(environment)),
-      tables,
-      random: systemRandom.fraction,
-    }),
-    clock: systemClock,
-    random: systemRandom,
-    pause,
-    policy,
-    log,
-    meter,
-  });
-  return controllers.onObjectRecords;
-}
+export const composeObjectStream = (environment: Environment) =>
+  composeControllers(environment, loadConfig(streamConfig, environment)).onObjectRecords;

@@ -1,0 +1,33 @@
+/** The controllers over the tables of the account: what the functions that run them plug in, once for all of them. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { clientOptionsFrom, dynamoDbClient } from '../shared/adapters/dynamodb/client.ts';
+import { dynamoDbItemStore } from '../shared/adapters/dynamodb/item-store.ts';
+import { systemClock, systemRandom } from '../shared/adapters/system/clock.ts';
+import { type FleetControllers, fleetControllers } from '../shared/app/controllers/index.ts';
+import type { EvictorConfig } from '../shared/config/environment.ts';
+import { log } from '../shared/observability/logger.ts';
+import { meter } from '../shared/observability/meter.ts';
+import type { Probe } from '../shared/ports/probe.ts';
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+export const composeControllers = (
+  environment: Environment,
+  { tables, policy }: Pick<EvictorConfig, 'tables' | 'policy'>,
+  /** node-monitor's own beats. */
+  probe?: Probe,
+): FleetControllers =>
+  fleetControllers({
+    items: dynamoDbItemStore({
+      client: dynamoDbClient(clientOptionsFrom(environment)),
+      tables,
+      random: systemRandom.fraction,
+    }),
+    clock: systemClock,
+    random: systemRandom,
+    pause,
+    policy,
+    log,
+    meter,
+    ...(probe === undefined ? {} : { probe }),
+  });
