@@ -4,10 +4,10 @@
  * mistake. A few machines may really die, to show that doubting ourselves does not keep them from being found out.
  *
  * Time is true time; servers read it through a clock that faults may move. A beat is tried five times, as a kubelet does; a
- * probe once.
+ * probe once, as node-monitor sends it.
  */
 import { applyDisruption, type DisruptionRecord, NO_DISRUPTION } from '../shared/domain/disruption.ts';
-import { decideGate, type GateRecord, UNTRIED_GATE } from '../shared/domain/gate.ts';
+import { decideGate, type GateRecord, PROBES_A_TICK, UNTRIED_GATE } from '../shared/domain/gate.ts';
 import { fullLimiter } from '../shared/domain/limiter.ts';
 import { decideMonitor, type ZoneRecord } from '../shared/domain/monitor.ts';
 import type { NodeHealth } from '../shared/domain/node-health.ts';
@@ -87,7 +87,15 @@ interface Fault {
 }
 
 export function simulateFalseMarks(options: FalseMarksOptions): FalseMarksResult {
-  const { policy, nodes: nodeCount, hours, seed, meanCalmSeconds, deathsPerHour = 0, probesPerTick = 1 } = options;
+  const {
+    policy,
+    nodes: nodeCount,
+    hours,
+    seed,
+    meanCalmSeconds,
+    deathsPerHour = 0,
+    probesPerTick = PROBES_A_TICK,
+  } = options;
   const kinds = options.faults ?? FAULTS;
   const random = seededFraction(seed);
   const periodMs = policy.nodeMonitorPeriodSeconds * 1_000;

@@ -5,7 +5,9 @@
  * missedTicks   more than two periods without a tick that finished. Holds for the tick that finds it out; every node has a
  *               full grace from that tick on.
  * failingPath   of the probe beats of the last two beat intervals at least half got no success. Holds until that is no
- *               longer so; every node has a full grace from the first probe accepted after the outage.
+ *               longer so and none was lost for a whole beat interval: a path that loses half of what it carries also lets
+ *               half of the probes through, and must not open the gate by luck. Every node has a full grace from the first
+ *               probe accepted after the last lost one.
  *
  * A grace is at least two beat intervals, and with four of them (the default) the half is enough: the gate closes before
  * the first beating node has used up its grace. With a grace of barely two, or a period near it, an outage can swallow two
@@ -60,11 +62,27 @@ export type GatePolicy = Pick<
   'nodeMonitorPeriodSeconds' | 'nodeMonitorGracePeriodSeconds' | 'beatIntervalSeconds' | 'ingestGate' | 'tickGate'
 >;
 
-/** Probes that count at nowMs: those of the last two beat intervals, oldest first. */
-export const probesInWindow = (probes: readonly Probe[], nowMs: number, beatIntervalSeconds: number): Probe[] =>
-  probes
-    .filter((probe) => probe.sentAtMs > nowMs - 2 * beatIntervalSeconds * 1_000)
-    .sort((a, b) => a.sentAtMs - b.sentAtMs);
+/** Probes node-monitor sends at each tick: one alone says too little of a path that loses some of what it carries. */
+export const PROBES_A_TICK = 3;
+
+/**
+ * Probes that count at nowMs: those of the last two beat intervals, oldest first, and no more than their ticks can have
+ * sent; none from a time that is yet to come, which a clock that stepped back would leave behind.
+ */
+export function probesInWindow(
+  probes: readonly Probe[],
+  nowMs: number,
+  policy: Pick<Policy, 'beatIntervalSeconds' | 'nodeMonitorPeriodSeconds'>,
+): Probe[] {
+  const windowSeconds = 2 * policy.beatIntervalSeconds;
+  const ticks = Math.ceil(windowSeconds / policy.nodeMonitorPeriodSeconds) + 1;
+  return probes
+    .filter(({ sentAtMs }) => sentAtMs > nowMs - windowSeconds * 1_000 && sentAtMs <= nowMs)
+    .sort((a, b) => a.sentAtMs - b.sentAtMs)
+    .slice(-ticks * PROBES_A_TICK);
+}
+
+const lastLost = (probes: readonly Probe[]): Probe | undefined => probes.findLast(({ accepted }) => !accepted);
 
 /** At least half got no success. Without a single probe nothing is known, and nothing held against us. */
 export const pathIsFailing = (probes: readonly Probe[]): boolean =>
@@ -93,29 +111,29 @@ export function decideGate(
   const { nowMs, policy } = at;
   const beatMs = policy.beatIntervalSeconds * 1_000;
   const graceMs = policy.nodeMonitorGracePeriodSeconds * 1_000;
-  const probes = probesInWindow([...record.probes, ...at.probes], nowMs, policy.beatIntervalSeconds);
+  const probes = probesInWindow([...record.probes, ...at.probes], nowMs, policy);
+  const lostAtMs = lastLost(probes)?.sentAtMs;
   const goodSinceMs = goodRunSince(record, at);
   const provenNow = goodSinceMs !== undefined && nowMs - goodSinceMs >= beatMs;
   const provenAtMs = provenNow ? nowMs : record.provenAtMs;
   const unproven = probes.length > 0 && provenAtMs !== undefined && nowMs - provenAtMs > graceMs - beatMs;
-  // The first tick there ever was has nobody to doubt: a fresh grace is all that is owed to nodes from before it.
-  const first = record.lastTickAtMs === undefined;
+  // The first tick there ever was has no gap before it: what nodes sent until then was received, and counts.
   const missed =
     policy.tickGate === 'on' &&
-    !first &&
+    record.lastTickAtMs !== undefined &&
     ticksWereMissing({ lastTickAtMs: record.lastTickAtMs, nowMs, periodSeconds: policy.nodeMonitorPeriodSeconds });
-  const failing = policy.ingestGate === 'on' && (pathIsFailing(probes) || (unproven && !missed));
-  const pathRecovered = record.reasons.includes('failingPath') && !failing;
+  const wasFailing = record.reasons.includes('failingPath');
+  const lossy = wasFailing && lostAtMs !== undefined && lostAtMs > nowMs - beatMs;
+  const failing = policy.ingestGate === 'on' && (pathIsFailing(probes) || lossy || (unproven && !missed));
+  const pathRecovered = wasFailing && !failing;
+  const recoveredAtMs =
+    probes.find(({ sentAtMs }) => lostAtMs === undefined || sentAtMs > lostAtMs)?.sentAtMs ?? goodSinceMs ?? nowMs;
   const reasons: GateReason[] = [];
   if (missed) reasons.push('missedTicks');
   if (failing) reasons.push('failingPath');
   const holds = reasons.length > 0;
   const held = record.reasons.length > 0;
-  const freshSinceMs = Math.max(
-    record.freshSinceMs,
-    missed || (first && policy.tickGate === 'on') ? nowMs : 0,
-    pathRecovered ? (goodSinceMs ?? nowMs) : 0,
-  );
+  const freshSinceMs = Math.max(record.freshSinceMs, missed ? nowMs : 0, pathRecovered ? recoveredAtMs : 0);
   return {
     lastTickAtMs: nowMs,
     reasons,

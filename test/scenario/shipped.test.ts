@@ -7,22 +7,14 @@ const folder = fileURLToPath(new URL('../../scenarios/', import.meta.url));
 const files = globSync('*.yaml', { cwd: folder }).sort();
 /** On the embedded engine as well: taints, timers and returns; and a queue that loses nodes. */
 const ON_THE_ENGINE = ['one-zone-dark.yaml', 'node-deleted-while-queued.yaml'];
-/** A NoExecute taint set by hand counts from the binding of each pod, because nobody keeps the time of the taint (D6). */
-const KNOWN_DEFECTS = ['toleration-edges.yaml'];
-
 describe('the scenarios that come with the project', () => {
   it('are at least ten', () => {
     expect(files.length).toBeGreaterThanOrEqual(10);
   });
 
-  it.each(files.filter((file) => !KNOWN_DEFECTS.includes(file)))('%s holds', async (file) => {
+  it.each(files)('%s holds', async (file) => {
     const { exitCode, errors } = await runSimulate(`${folder}${file}`, '--store', 'memory', '--quiet');
     expect(errors).toEqual([]);
-    expect(exitCode).toBe(0);
-  });
-
-  it.fails.each(KNOWN_DEFECTS)('%s will hold: then it is no known defect any more', async (file) => {
-    const { exitCode } = await runSimulate(`${folder}${file}`, '--store', 'memory', '--quiet');
     expect(exitCode).toBe(0);
   });
 

@@ -134,10 +134,11 @@ function nodeWorks(dependencies: ControllerDependencies, nodes: readonly Change[
     run: async () => {
       for (const change of changes) await leaveQueue(dependencies, change);
       const last = changes.at(-1)?.after as KubeNode | undefined;
-      if (last === undefined || reconciledNode(last) === undefined) return;
+      const at = { nowMs, earlier: taintsOf(changes[0]?.before) };
+      if (last === undefined || reconciledNode(last, at) === undefined) return;
       const { name = '', uid = '' } = last.metadata;
       const outcome = await changeNode(dependencies.objects, { nodeName: name, uid, nowMs, first: last }, (node) => {
-        const next = reconciledNode(node);
+        const next = reconciledNode(node, at);
         return next === undefined ? undefined : { next };
       });
       if (outcome.kind === 'tooLarge') dependencies.log.error('a Node is too large to be tainted', { nodeName: name });

@@ -1,18 +1,29 @@
 /**
  * What a Node is to be as soon as anybody changes it: NoSchedule taints by its conditions, labels under their old and new
- * names, and without NoExecute taints of ours once Ready is True. All in one write; on a Node that is so already there is
+ * names, without NoExecute taints of ours once Ready is True, and with the time on every NoExecute taint that somebody set
+ * without one, as kubectl does: evictions count from it. All in one write; on a Node that is so already there is
  * nothing to do, so a controller that sees its own write stops there.
  */
 import { readyStatusOf } from '../../domain/conditions.ts';
+import { withTaintTimes } from '../../domain/eviction-timer.ts';
 import { osArchLabels, topologyLabels } from '../../domain/label-sync.ts';
 import { liftNoExecute, reconcileNoSchedule } from '../../domain/node-taints.ts';
-import { TAINT_UNINITIALIZED } from '../../domain/taint.ts';
+import { TAINT_UNINITIALIZED, type TaintList } from '../../domain/taint.ts';
 import type { KubeNode } from '../../kube/types.ts';
 import { withTaints } from './change-node.ts';
 
 /** undefined when the Node is as it should be. */
-export function reconciledNode(node: KubeNode): KubeNode | undefined {
-  const before = node.spec?.taints ?? [];
+export function reconciledNode(
+  node: KubeNode,
+  at: {
+    readonly nowMs: number;
+    /** Of the Node before it was changed: a taint written again without its time keeps the one it had. */
+    readonly earlier: TaintList;
+  },
+): KubeNode | undefined {
+  const stored = node.spec?.taints ?? [];
+  const untimed = stored.some(({ effect, timeAdded }) => effect === 'NoExecute' && timeAdded === undefined);
+  const before = untimed ? withTaintTimes(at.earlier, stored, at.nowMs) : stored;
   const conditions = node.status?.conditions;
   const scheduling = reconcileNoSchedule({
     taints: before,
@@ -20,7 +31,7 @@ export function reconciledNode(node: KubeNode): KubeNode | undefined {
     unschedulable: node.spec?.unschedulable === true,
   });
   const lifted = readyStatusOf(conditions) === 'True' ? liftNoExecute(scheduling ?? before) : undefined;
-  const taints = lifted ?? scheduling;
+  const taints = lifted ?? scheduling ?? (untimed ? before : undefined);
   const { labels } = node.metadata;
   // A Node the cloud has yet to initialise gets its topology from there.
   const initialised = !before.some(({ key }) => key === TAINT_UNINITIALIZED);

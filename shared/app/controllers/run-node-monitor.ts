@@ -20,7 +20,7 @@
  */
 
 import { gateClosed, gateOpened } from '../../domain/event-text.ts';
-import { decideGate, type GateRecord } from '../../domain/gate.ts';
+import { decideGate, type GateRecord, PROBES_A_TICK } from '../../domain/gate.ts';
 import { decideMonitor, type MonitorDecision, type MonitorOutcome } from '../../domain/monitor.ts';
 import type { NodeHealth } from '../../domain/node-health.ts';
 import { rfc3339 } from '../../domain/rfc3339.ts';
@@ -79,12 +79,12 @@ export async function runNodeMonitor(dependencies: ControllerDependencies, tick:
   if (slotVerdict({ slot: tick.slot, nowMs, periodSeconds }) === 'stale') return { kind: 'stale' };
   const records = await fleet.read();
   if (records.state.slot !== undefined && records.state.slot >= tick.slot) return { kind: 'lost' };
-  const [accepted, nodes] = await Promise.all([
-    sendProbe(dependencies),
+  const [answers, nodes] = await Promise.all([
+    sendProbes(dependencies),
     // Late reads only make a beat look older, and every effect asks again; they cost half.
     scanHealth(items, { consistent: false }),
   ]);
-  const probes = accepted === undefined ? [] : [{ sentAtMs: nowMs, accepted }];
+  const probes = answers.map((accepted) => ({ sentAtMs: nowMs, accepted }));
 
   const decide = (state: FleetState): Decided => {
     const gate = decideGate(state.gate, { nowMs, probes, policy });
@@ -129,11 +129,13 @@ const worldOf = (records: FleetRecords, nodes: readonly NodeHealth[], state: Fle
   gate,
 });
 
-async function sendProbe({ probe, policy, log }: ControllerDependencies): Promise<boolean | undefined> {
-  if (probe === undefined || policy.ingestGate === 'off') return undefined;
-  const outcome = await probe.beat();
-  if (outcome.kind === 'failed') log.warn('a probe beat failed', { reason: outcome.reason });
-  return outcome.kind === 'accepted';
+/** Whether each probe got through; none without a probe to send. */
+async function sendProbes({ probe, policy, log }: ControllerDependencies): Promise<boolean[]> {
+  if (probe === undefined || policy.ingestGate === 'off') return [];
+  const outcomes = await Promise.all(Array.from({ length: PROBES_A_TICK }, () => probe.beat()));
+  const failed = outcomes.find((outcome) => outcome.kind === 'failed');
+  if (failed !== undefined) log.warn('a probe beat failed', { reason: failed.reason });
+  return outcomes.map(({ kind }) => kind === 'accepted');
 }
 
 function disruptionAfter(outcome: MonitorOutcome, state: FleetState): FleetState['disruption'] {
