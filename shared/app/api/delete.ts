@@ -4,10 +4,9 @@
  * A pod that is bound to a node and still running is marked with its grace period and removed when its node confirms
  * with grace 0; a second delete can only shorten the grace. Finalizers hold any object until they are removed.
  */
+import { markDeleted, podGraceSeconds } from '../../kube/deletion.ts';
 import type { ResourceDescriptor } from '../../kube/resources/descriptor.ts';
-import { isTerminated } from '../../kube/resources/pods.ts';
 import * as status from '../../kube/status.ts';
-import { formatTime } from '../../kube/time.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';
 import type { ApiDependencies } from './dependencies.ts';
@@ -97,29 +96,6 @@ function refuseUnmetPreconditions(
   }
 }
 
-const POD_GRACE_SECONDS_DEFAULT = 30;
-
-/** Only pods end gracefully; one that no node runs, or that has ended, has nothing to wait for. */
-function graceOf(descriptor: ResourceDescriptor, old: KubeObject, wanted: DeleteOptions): number {
-  if (descriptor.group !== '' || descriptor.resource !== 'pods') return 0;
-  const spec = old.spec ?? {};
-  if ((spec['nodeName'] ?? '') === '' || isTerminated(old)) return 0;
-  const own = spec['terminationGracePeriodSeconds'];
-  const asked = wanted.gracePeriodSeconds ?? (typeof own === 'number' ? own : POD_GRACE_SECONDS_DEFAULT);
-  // Kubernetes reads a negative grace as 1 second.
-  return asked < 0 ? 1 : asked;
-}
-
-function markDeleted(old: KubeObject, graceSeconds: number, nowMs: number): KubeObject {
-  const before = old.metadata.deletionGracePeriodSeconds;
-  if (old.metadata.deletionTimestamp !== undefined && (before === undefined || graceSeconds >= before)) return old;
-  return {
-    ...old,
-    metadata: {
-      ...old.metadata,
-      deletionTimestamp: formatTime(nowMs + graceSeconds * 1_000),
-      deletionGracePeriodSeconds: graceSeconds,
-      ...(old.metadata.generation === undefined ? {} : { generation: old.metadata.generation + 1 }),
-    },
-  };
-}
+/** Only pods end gracefully. */
+const graceOf = (descriptor: ResourceDescriptor, old: KubeObject, wanted: DeleteOptions): number =>
+  descriptor.group === '' && descriptor.resource === 'pods' ? podGraceSeconds(old, wanted.gracePeriodSeconds) : 0;

@@ -1,16 +1,15 @@
 /**
  * Deleting a pod by taint eviction: its condition says why, its event is told, and it ends with its own grace period, as
- * DELETE without options does (k8s.io/apiserver pkg/registry/rest/delete.go). Condition, mark and event are one commit.
+ * DELETE without options does (kube/deletion.ts). Condition, mark and event are one commit.
  */
 import { type DisruptionCondition, withDisruption } from '../../domain/pod-eviction.ts';
-import { formatTime } from '../../kube/time.ts';
+import { markDeleted, podGraceSeconds } from '../../kube/deletion.ts';
 import type { KubeObject, ObjectRef } from '../../kube/types.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';
 import type { ControllerDependencies } from './dependencies.ts';
 import { type EventToTell, eventWrite } from './record-event.ts';
 
 const ATTEMPTS_MAX = 6;
-const GRACE_SECONDS_DEFAULT = 30;
 
 export type PodDeletion =
   | { readonly kind: 'deleted' }
@@ -19,29 +18,12 @@ export type PodDeletion =
   /** Other commits were in the way each time. */
   | { readonly kind: 'contended' };
 
-function graceSecondsOf(pod: KubeObject): number {
-  const phase = pod.status?.['phase'];
-  if (phase === 'Succeeded' || phase === 'Failed') return 0;
-  const own = pod.spec?.['terminationGracePeriodSeconds'];
-  const seconds = typeof own === 'number' ? own : GRACE_SECONDS_DEFAULT;
-  // Kubernetes reads a negative grace as 1 second.
-  return seconds < 0 ? 1 : seconds;
-}
-
 function deletionOf(pod: KubeObject, ref: ObjectRef, condition: DisruptionCondition, nowMs: number): ObjectWrite {
-  const graceSeconds = graceSecondsOf(pod);
+  const graceSeconds = podGraceSeconds(pod);
   if (graceSeconds === 0 && (pod.metadata.finalizers ?? []).length === 0) return { kind: 'delete', ref, previous: pod };
   const conditions = (pod.status?.['conditions'] as Parameters<typeof withDisruption>[0] | undefined) ?? [];
-  const next: KubeObject = {
-    ...pod,
-    metadata: {
-      ...pod.metadata,
-      deletionTimestamp: formatTime(nowMs + graceSeconds * 1_000),
-      deletionGracePeriodSeconds: graceSeconds,
-    },
-    status: { ...pod.status, conditions: withDisruption(conditions, condition, nowMs) ?? conditions },
-  };
-  return { kind: 'update', ref, object: next, previous: pod };
+  const status = { ...pod.status, conditions: withDisruption(conditions, condition, nowMs) ?? conditions };
+  return { kind: 'update', ref, object: { ...markDeleted(pod, graceSeconds, nowMs), status }, previous: pod };
 }
 
 export async function deletePod(
