@@ -3,8 +3,9 @@ import { type MemoryItemStore, memoryItemStore } from '../adapters/memory/item-s
 import type { Authenticator } from '../ports/authenticator.ts';
 import type { HttpResponse } from '../ports/http.ts';
 import type { ConsumedUnits } from '../ports/item-store.ts';
-import { createLease } from '../store/health-store.ts';
-import { LEASE_NAMESPACE } from '../store/lease-record.ts';
+import { healthKey } from '../store/health-row.ts';
+import { createLease, podsChanged } from '../store/health-store.ts';
+import { LEASE_NAMESPACE, PODS_VERSION_ANNOTATION } from '../store/lease-record.ts';
 import { leaseChangeOf } from './api/lease-change.ts';
 import { serveHeartbeat } from './renew-lease.ts';
 
@@ -95,10 +96,21 @@ describe('a heartbeat by PUT', () => {
         spec: { renewTime: '1999-01-01T00:00:00.000000Z' },
       }),
     );
-    const [row] = await Promise.all([
-      items.get((await import('../store/health-row.ts')).healthKey('n1'), { consistent: true }),
-    ]);
+    const row = await items.get(healthKey('n1'), { consistent: true });
     expect(row?.['r']).toBe(nowMs);
+  });
+
+  it('is told that pods of the node changed, and never keeps what it was told', async () => {
+    const before = await stored();
+    expect(before.metadata.annotations).toBeUndefined();
+    await items.write(podsChanged('n1'));
+    consumed = [];
+    const answer = parsed(await send('PUT', before));
+    expect(answer.metadata.annotations).toEqual({ [PODS_VERSION_ANNOTATION]: '1' });
+    expect(consumed).toEqual([expect.objectContaining({ readUnits: 0, writeUnits: 1 })]);
+    await items.write(podsChanged('n1'));
+    expect(parsed(await send('PUT', answer)).metadata.annotations).toEqual({ [PODS_VERSION_ANNOTATION]: '2' });
+    expect((await items.get(healthKey('n1'), { consistent: true }))?.['x']).toBeUndefined();
   });
 
   it('with a version that is not the stored one is a Conflict, and changes nothing', async () => {

@@ -18,10 +18,17 @@ import { isJsonObject } from '../kube/wire/json-value.ts';
 import type { Authenticator } from '../ports/authenticator.ts';
 import type { Clock, RandomSource } from '../ports/clock.ts';
 import type { HttpRequest, HttpResponse } from '../ports/http.ts';
-import type { ItemUpdater } from '../ports/item-store.ts';
+import type { Item, ItemUpdater } from '../ports/item-store.ts';
 import type { Log } from '../ports/log.ts';
+import { podsVersionOf } from '../store/health-row.ts';
 import { type LeaseWriteOutcome, renewLease } from '../store/health-store.ts';
-import { LEASE_NAMESPACE, leaseMergePatch, leaseOf } from '../store/lease-record.ts';
+import {
+  LEASE_NAMESPACE,
+  type Lease,
+  leaseMergePatch,
+  leaseOf,
+  PODS_VERSION_ANNOTATION,
+} from '../store/lease-record.ts';
 import { peekRow } from '../store/peek-row.ts';
 import { authorize } from './api/authorize.ts';
 import { decodeObject, fieldValidationOf, mediaTypeOf, readJson, readObjectBody, refuseTooLarge } from './api/body.ts';
@@ -107,7 +114,16 @@ function refuseInvalid(lease: KubeObject, name: string): void {
 function answerOf(outcome: LeaseWriteOutcome, name: string, warnings: readonly string[]): HttpResponse {
   if (outcome.kind === 'absent') throw status.notFound(leases, name);
   if (outcome.kind === 'conflict') throw status.conflict(leases, name);
-  return json(200, leaseOf(outcome.row), warningHeaders(warnings));
+  return json(200, answeredLease(outcome.row), warningHeaders(warnings));
+}
+
+/** The Lease, and whether pods of its node changed. */
+function answeredLease(row: Item): Lease | undefined {
+  const lease = leaseOf(row);
+  const podsVersion = podsVersionOf(row);
+  if (lease === undefined || podsVersion === undefined) return lease;
+  const annotations = { ...lease.metadata.annotations, [PODS_VERSION_ANNOTATION]: String(podsVersion) };
+  return { ...lease, metadata: { ...lease.metadata, annotations } };
 }
 
 async function put(dependencies: RenewLeaseDependencies, { request, target, nowMs }: Beat): Promise<HttpResponse> {

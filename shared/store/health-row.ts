@@ -11,7 +11,7 @@
  *           k NoExecute taints of ours (1 not-ready, 2 unreachable), b creation (ms), l last status post (ms)
  *   marks   m when node-monitor marked it Unknown for its silence (ms); goes away with the next status post
  *           w 1: pods of this node are still to be set not ready
- *           p grows whenever pods of the node changed
+ *           p grows whenever pods of the node were bound, changed or removed; told in the answer to a beat
  *
  * A row has a lease when it has `v`, and a digest when it has `u`; either may be there alone.
  */

@@ -235,11 +235,15 @@ export function unchangedSince(seen: NodeHealth): Condition {
 /** Its Node is deleted: the whole row goes, the Lease with it (D14). To be committed together with the deletion. */
 export const forgetNode = (nodeName: string): DeleteWrite => ({ kind: 'delete', key: healthKey(nodeName) });
 
-/** A pod of the node changed: its next beat's answer says so. Refused when the node has no row. */
-export const podsChanged = (nodeName: string, resourceVersion: number): UpdateWrite => ({
+/**
+ * Pods of the node changed: the answer of its next beat says so. Refused when the node has no row, so that none is made; that
+ * is why it is a write of its own and joins no commit of a pod, which its refusal would refuse. A count and not the pod's
+ * resourceVersion: pods live in shards whose changes arrive in any order, and a later word must never undo an earlier one.
+ */
+export const podsChanged = (nodeName: string): UpdateWrite => ({
   kind: 'update',
   key: healthKey(nodeName),
-  set: { p: resourceVersion },
+  add: { p: 1 },
   when: { kind: 'itemExists' },
 });
 

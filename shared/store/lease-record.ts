@@ -11,6 +11,13 @@ import type { Item } from '../ports/item-store.ts';
 export const LEASE_NAMESPACE = 'kube-node-lease';
 
 /**
+ * In the answer to a beat, once pods of the node have changed: another text than in the answer before means that they
+ * changed in between, and to list them again. So no node has to hold a watch. Clients send the Lease back as they got it;
+ * it is never stored.
+ */
+export const PODS_VERSION_ANNOTATION = 'nodekeeper.dev/pods-version';
+
+/**
  * Bytes of JSON and foreign holder together. A row's other attributes take 560 at most: two names of 253 and 129, two
  * uids, and numbers.
  */
@@ -84,7 +91,8 @@ export function leaseReplacement(lease: KubeObject): LeaseChangeResult {
     else remove.push(attribute);
     delete spec[field];
   }
-  const { labels, annotations, ownerReferences = [], finalizers } = metadata;
+  const { labels, ownerReferences = [], finalizers } = metadata;
+  const { [PODS_VERSION_ANNOTATION]: _ours, ...annotations } = metadata.annotations ?? {};
   const owner = ownerReferences.length === 1 ? ownerReferences[0] : undefined;
   const ownerUid = owner !== undefined && isOwnNode(owner, nodeName) ? owner.uid : undefined;
   const extras: Extras = {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { controlledFleet } from '../../../test/support/controlled-fleet.ts';
+import { healthKey, podsVersionOf } from '../../store/health-row.ts';
 
 describe('a change of a Node', () => {
   it('tells of its registration and its removal, once however often the records come', async () => {
@@ -101,5 +102,44 @@ describe('a change of a Node', () => {
     expect((await fleet.controllers.onObjectRecords(records.slice(first))).faults).toEqual([]);
     expect(await fleet.taints('n2')).toEqual([]);
     expect(await fleet.events('RegisteredNode')).toHaveLength(2);
+  });
+});
+
+describe('a change of a Pod', () => {
+  async function fleetWithPod() {
+    const fleet = controlledFleet();
+    await fleet.register('n1');
+    await fleet.post('n1');
+    await fleet.addPod('p', 'n1');
+    await fleet.streams();
+    const version = async () => podsVersionOf((await fleet.tables.get(healthKey('n1'), { consistent: true })) ?? {});
+    return { fleet, version };
+  }
+
+  it('is told to its node when it is bound, changed or removed', async () => {
+    const { fleet, version } = await fleetWithPod();
+    expect(await version()).toBe(1);
+    await fleet.changePod('p', (pod) => ({ ...pod, metadata: { ...pod.metadata, labels: { a: 'b' } } }));
+    await fleet.streams();
+    expect(await version()).toBe(2);
+    await fleet.removePod('p');
+    await fleet.streams();
+    expect(await version()).toBe(3);
+  });
+
+  it('is not told to the node that wrote its status', async () => {
+    const { fleet, version } = await fleetWithPod();
+    await fleet.changePod('p', (pod) => ({ ...pod, status: { ...pod.status, podIP: '10.0.0.7' } }));
+    await fleet.streams();
+    expect(await version()).toBe(1);
+  });
+
+  it('costs one write for all pods of a node, and makes no row for a node that has none', async () => {
+    const { fleet, version } = await fleetWithPod();
+    for (const name of ['q', 'r', 's']) await fleet.addPod(name, 'n1');
+    await fleet.addPod('t', 'nowhere');
+    await fleet.streams();
+    expect(await version()).toBe(2);
+    expect(await fleet.tables.get(healthKey('nowhere'), { consistent: true })).toBeUndefined();
   });
 });

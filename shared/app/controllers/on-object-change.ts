@@ -5,9 +5,10 @@
  * Node  events RegisteredNode and RemovingNode, once for each uid; taints and labels as reconcile-node.ts says; out of the
  *       eviction queue when Ready; its pods' evictions when its NoExecute taints changed
  * Pod   evictions of its node when it is bound, deleted, or changes its tolerations; not ready at once when it is bound to a
- *       node that is not
+ *       node that is not; its node is told with its next beat when anything but the pod's status changed
  *
- * What this misses (a record dropped after its retries) node-monitor and evictor mend at their next tick, but for events.
+ * What this misses (a record dropped after its retries) node-monitor and evictor mend at their next tick, but for events and
+ * for what a node is told of its pods: agents list them now and then in any case.
  */
 import { marksPodsBoundNow, readyStatusOf } from '../../domain/conditions.ts';
 import { registeredNode, removingNode } from '../../domain/event-text.ts';
@@ -16,7 +17,7 @@ import { zoneKeyOf } from '../../domain/zone.ts';
 import type { KubeNode, KubeObject } from '../../kube/types.ts';
 import { jsonEqual } from '../../kube/wire/json-value.ts';
 import type { FleetState } from '../../store/fleet-store.ts';
-import { readHealth } from '../../store/health-store.ts';
+import { podsChanged, readHealth } from '../../store/health-store.ts';
 import { objectOf } from '../../store/object-record.ts';
 import { changeNode } from './change-node.ts';
 import type { ControllerDependencies } from './dependencies.ts';
@@ -69,6 +70,7 @@ export async function onObjectChange(
       ...nodeEvents(dependencies, nodes, nowMs),
       ...nodeWorks(dependencies, nodes, nowMs),
       ...boundPods(dependencies, pods, nowMs),
+      ...toldNodes(dependencies, pods),
     ],
     CONCURRENCY_MAX,
   );
@@ -173,6 +175,24 @@ function boundPods(dependencies: ControllerDependencies, pods: readonly Change[]
       },
     },
   ];
+}
+
+/** What a node has to know of a pod: everything but its status, which the node writes itself. */
+function toldParts(pod: KubeObject | undefined) {
+  if (pod === undefined) return null;
+  const { resourceVersion: _, generation: __, managedFields: ___, ...metadata } = pod.metadata;
+  return { metadata, spec: pod.spec ?? {} };
+}
+
+function toldNodes({ items }: ControllerDependencies, pods: readonly Change[]): RecordWork[] {
+  const byNode = new Map<string, number[]>();
+  for (const { before, after, position } of pods) {
+    if (jsonEqual(toldParts(before), toldParts(after))) continue;
+    for (const nodeName of new Set([nodeNameOf(before), nodeNameOf(after)])) {
+      if (nodeName !== '') byNode.set(nodeName, [...(byNode.get(nodeName) ?? []), position]);
+    }
+  }
+  return [...byNode].map(([nodeName, of]) => ({ of, run: () => items.write(podsChanged(nodeName)) }));
 }
 
 const evictionWorks = (
