@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { NodeCondition, Taint } from '../../shared/domain/kubernetes.ts';
 import { reconcileNoSchedule } from '../../shared/domain/node-taints.ts';
+import { controlledFleet } from '../support/controlled-fleet.ts';
 
 const conditions = (statuses: Record<string, NodeCondition['status']>): NodeCondition[] =>
   Object.entries(statuses).map(([type, status]) => ({ type, status }));
@@ -46,5 +47,17 @@ describe('NS NoSchedule taints from conditions', () => {
     expect(reconcileNoSchedule({ taints, conditions: pressed, unschedulable: false })).toBeUndefined();
   });
 
-  it.todo('NS-12 neither fails nor writes when the Node is gone by then (object-stream)');
+  it('NS-12 neither fails nor writes when the Node is gone by then', async () => {
+    const fleet = controlledFleet();
+    await fleet.register('n1');
+    await fleet.streams();
+    await fleet.post('n1', 'True', [{ type: 'DiskPressure', status: 'True' }]);
+    const posted = fleet.tables
+      .changes('objects')
+      .filter(({ key }) => key.sk === 'n1' && key.pk.startsWith('o#nodes#'));
+    await fleet.removeNode('n1');
+    const before = fleet.tables.items('objects');
+    expect(await fleet.controllers.onObjectRecords(posted.slice(-1))).toEqual({ faults: [] });
+    expect(fleet.tables.items('objects')).toEqual(before);
+  });
 });
