@@ -117,7 +117,7 @@ function greeting(system: LocalSystem, options: StartOptions, seconds: number): 
     '  kubectl get nodes --watch',
   ];
   if (options.nodes > 0) {
-    const data = options.dataDirectory === '.nodekeeper' ? '' : `--data-dir ${system.dataDirectory} `;
+    const data = options.dataDirectory === '.nodekeeper' ? '' : `--data ${system.dataDirectory} `;
     lines.push(`  npm run fleet -- ${data}silence 'edge-a-*'   # a zone falls silent: NotReady within 45 s`);
     lines.push('  kubectl describe nodes');
   } else {

@@ -13,7 +13,16 @@ import type { KubeNode, KubeObject } from '../../shared/kube/types.ts';
 import type { Clock, RandomSource } from '../../shared/ports/clock.ts';
 import type { ApiAnswer, SendRequest } from './api-client.ts';
 import type { MachineIdentity } from './names.ts';
-import { conditionsDiffer, LEASE_NAMESPACE, labelCorrections, leaseAt, nodeAt, statusPatchAt } from './node-object.ts';
+import {
+  addressOf,
+  conditionsDiffer,
+  LEASE_NAMESPACE,
+  labelCorrections,
+  leaseAt,
+  nodeAt,
+  statusPatchAt,
+} from './node-object.ts';
+import { podWork } from './pods.ts';
 
 /** Where waiting comes from; a test brings its own. */
 export interface Timers {
@@ -28,6 +37,8 @@ const RESTARTS_MAX = 2;
 /** Wait after the first failed turn; doubled with each further one up to the limit. */
 export const BACK_OFF_FIRST_MS = 200;
 export const BACK_OFF_LIMIT_MS = 7_000;
+/** The server's word, in the answer to a beat, that pods of the node changed. */
+const PODS_VERSION = 'nodekeeper.dev/pods-version';
 /** Share of the interval by which a wait may be longer, so that a fleet started together drifts apart. */
 export const INTERVAL_JITTER = 0.04;
 
@@ -117,6 +128,9 @@ export function createMachine(
   let failures = 0;
   let lastFailure: string | undefined;
   let firstTurn = true;
+  /** Pods version of the last answer whose pods were dealt with. */
+  let podsSeen = '';
+  let podsDueAtMs = Number.POSITIVE_INFINITY;
 
   const failed = (what: string, answer: ApiAnswer): Step => ({ kind: 'failed', why: `${what}: ${describe(answer)}` });
 
@@ -264,6 +278,23 @@ export function createMachine(
     return DONE;
   }
 
+  /** Lists its pods when a beat's answer says that they changed, or when one of them has to end. */
+  async function tendPods(): Promise<Step> {
+    const version = lease?.metadata.annotations?.[PODS_VERSION] ?? '';
+    if (version === podsSeen && clock.nowMs() < podsDueAtMs) return DONE;
+    const found = await send({ method: 'GET', path: `/api/v1/pods?fieldSelector=spec.nodeName%3D${name}` });
+    if (!isStatus(found, 200)) return failed('listing its pods', found);
+    const pods = (objectIn(found)['items'] ?? []) as KubeObject[];
+    const { requests, dueAtMs } = podWork(pods, { nowMs: clock.nowMs(), machineAddress: addressOf(identity) });
+    for (const request of requests) {
+      const answer = await send(request);
+      if (!isStatus(answer, 200, 404, 409)) return failed('reporting a pod', answer);
+    }
+    podsSeen = version;
+    podsDueAtMs = dueAtMs ?? Number.POSITIVE_INFINITY;
+    return DONE;
+  }
+
   async function turn(isStale: () => boolean): Promise<Step> {
     let step: Step = GONE;
     for (let start = 0; start <= RESTARTS_MAX && step.kind === 'gone'; start += 1) {
@@ -273,6 +304,7 @@ export function createMachine(
       }
       step = await renew(isStale);
       if (step.kind === 'done' && !isStale()) step = await postStatusIfDue();
+      if (step.kind === 'done' && !isStale()) step = await tendPods();
       if (isStale()) return DONE;
     }
     return step.kind === 'gone' ? { kind: 'failed', why: 'the Node went away as often as it was registered' } : step;
@@ -300,7 +332,9 @@ export function createMachine(
       firstTurn = false;
       return intervalMs * random.fraction();
     }
-    return intervalMs * (1 + INTERVAL_JITTER * random.fraction());
+    // A pod whose grace ends before the next beat is seen to then, with a beat.
+    const untilPodsMs = Math.max(BACK_OFF_FIRST_MS, podsDueAtMs - clock.nowMs());
+    return Math.min(untilPodsMs, intervalMs * (1 + INTERVAL_JITTER * random.fraction()));
   }
 
   function endLife(): void {
@@ -316,6 +350,8 @@ export function createMachine(
       beating = true;
       mustPost = true;
       freshNode = undefined;
+      // Its pods were set not ready while it was silent, which no version tells.
+      podsSeen = '';
       void live(life);
     },
     silence() {
