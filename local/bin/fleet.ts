@@ -25,7 +25,7 @@ async function run(args: readonly string[]): Promise<number> {
   if (verb !== 'silence' && verb !== 'beat' && verb !== 'list') return complain(USAGE, 2);
   if (verb !== 'list' && names.length === 0) return complain(USAGE, 2);
 
-  const dataDir = parsed.values.data ?? parsed.values['data-dir'] ?? '.nodekeeper';
+  const dataDir = parsed.values.data ?? '.nodekeeper';
   const outcome = await sendFleetCommand(join(dataDir, FLEET_SOCKET), { verb, names });
   if (outcome.kind === 'notRunning') return complain(`no fleet is running in ${dataDir}; start it with: npm start`);
   const { reply } = outcome;
@@ -48,7 +48,6 @@ const parse = (args: readonly string[]) =>
     allowPositionals: true,
     options: {
       data: { type: 'string' },
-      'data-dir': { type: 'string' },
       help: { type: 'boolean', short: 'h', default: false },
     },
   });
