@@ -38,7 +38,7 @@ import { parsePath, type ResourceTarget } from './api/request.ts';
 import { isStatusError, json, statusResponse, warningHeaders } from './api/respond.ts';
 
 /** A kubelet's Lease has about 600 bytes. */
-export const LEASE_BODY_BYTES_MAX = 65_536;
+const LEASE_BODY_BYTES_MAX = 65_536;
 const WRITE_ATTEMPTS_MAX = 5;
 
 export interface RenewLeaseDependencies {

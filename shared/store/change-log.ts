@@ -44,7 +44,7 @@ import {
 import { changeOf, type ObjectChange } from './object-record.ts';
 
 /** A resourceVersion handed out is never older than this when it is handed out. Seconds. */
-export const FRESHEN_AFTER_SECONDS = 600;
+const FRESHEN_AFTER_SECONDS = 600;
 /** Pages of one shard's log in one read, at 1 MB. */
 const LOG_PAGES_MAX = 64;
 

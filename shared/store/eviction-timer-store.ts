@@ -16,7 +16,7 @@ const DUE_PARTITION = 'evictions-due';
 /** Milliseconds since the epoch until the year 5138. */
 const DUE_DIGITS = 14;
 /** Due nodes in one read. */
-export const DUE_NODES_MAX = 500;
+const DUE_NODES_MAX = 500;
 
 export interface NodeTimers {
   readonly nodeName: string;

@@ -41,9 +41,9 @@ import {
 /** Objects in one commit that always fit a transaction (object, log, pod pointer and head each), without `extra`. */
 export const COMMIT_OBJECTS_MAX = 25;
 /** JSON of one object, UTF-16 units: item and log entry stay below 400 KB even if every unit takes three bytes. */
-export const OBJECT_TEXT_MAX = 120_000;
+const OBJECT_TEXT_MAX = 120_000;
 /** Log entries outlive the retention by this, so that a reader may be late with what it was told is there. Seconds. */
-export const LOG_MARGIN_SECONDS = 300;
+const LOG_MARGIN_SECONDS = 300;
 
 /** Tries at a commit that met another commit: each takes a higher version, or waits a little. */
 const COMMIT_ATTEMPTS_MAX = 10;

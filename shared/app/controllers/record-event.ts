@@ -68,7 +68,7 @@ function nameOf(event: EventToTell, nonce: number): string {
 }
 
 /** Where the event lies. With a wanted shard its name is the first of its names that lies there. */
-export function eventRef(event: EventToTell, wantedShard?: number): ObjectRef {
+function eventRef(event: EventToTell, wantedShard?: number): ObjectRef {
   const namespace = namespaceOf(event);
   const { resource } = eventsResource;
   const shards = shardsOf(resource);
