@@ -7,7 +7,14 @@
  * probe once, as node-monitor sends it.
  */
 import { applyDisruption, type DisruptionRecord, NO_DISRUPTION } from '../shared/domain/disruption.ts';
-import { decideGate, type GateRecord, PROBES_A_TICK, UNTRIED_GATE } from '../shared/domain/gate.ts';
+import {
+  decideGate,
+  firstProbes,
+  type GateRecord,
+  isPathInDoubt,
+  PROBES_A_TICK,
+  UNTRIED_GATE,
+} from '../shared/domain/gate.ts';
 import { fullLimiter } from '../shared/domain/limiter.ts';
 import { decideMonitor, type ZoneRecord } from '../shared/domain/monitor.ts';
 import type { NodeHealth } from '../shared/domain/node-health.ts';
@@ -33,8 +40,6 @@ export interface FalseMarksOptions {
   readonly policy: Policy;
   /** Mean time from the end of a fault to the next one. Seconds. */
   readonly meanCalmSeconds: number;
-  /** Probe beats that a tick sends. */
-  readonly probesPerTick?: number;
   /** Kinds of faults that happen; all of them unless told. */
   readonly faults?: readonly FaultKind[];
   /** Machines that really die each hour; each is replaced an hour after it was found out. */
@@ -87,15 +92,7 @@ interface Fault {
 }
 
 export function simulateFalseMarks(options: FalseMarksOptions): FalseMarksResult {
-  const {
-    policy,
-    nodes: nodeCount,
-    hours,
-    seed,
-    meanCalmSeconds,
-    deathsPerHour = 0,
-    probesPerTick = PROBES_A_TICK,
-  } = options;
+  const { policy, nodes: nodeCount, hours, seed, meanCalmSeconds, deathsPerHour = 0 } = options;
   const kinds = options.faults ?? FAULTS;
   const random = seededFraction(seed);
   const periodMs = policy.nodeMonitorPeriodSeconds * 1_000;
@@ -184,7 +181,10 @@ export function simulateFalseMarks(options: FalseMarksOptions): FalseMarksResult
   function pass(nowMs: number): void {
     passes += 1;
     const serverMs = nowMs + clockAheadMs;
-    const probes = Array.from({ length: probesPerTick }, () => ({ sentAtMs: serverMs, accepted: arrives(nowMs, 1) }));
+    const sendProbe = () => ({ sentAtMs: serverMs, accepted: arrives(nowMs, 1) });
+    const probes = Array.from({ length: firstProbes(policy) }, sendProbe);
+    const answers = probes.map(({ accepted }) => accepted);
+    if (isPathInDoubt(gate, answers)) while (probes.length < PROBES_A_TICK) probes.push(sendProbe());
     const decidedGate = decideGate(gate, { nowMs: serverMs, probes, policy });
     const world = { nodes: digests, zones, queue: [], disruption, gate: decidedGate };
     const { decisions, withheldMarks: withheld } = decideMonitor(world, { nowMs: serverMs, policy });

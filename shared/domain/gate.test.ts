@@ -1,5 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { decideGate, type GateRecord, gateVerdict, gateVerdictFor, pathIsFailing, UNTRIED_GATE } from './gate.ts';
+import {
+  decideGate,
+  firstProbes,
+  type GateRecord,
+  gateVerdict,
+  gateVerdictFor,
+  isPathInDoubt,
+  PROBES_A_TICK,
+  pathIsFailing,
+  UNTRIED_GATE,
+} from './gate.ts';
 import { defaultPolicy } from './policy.ts';
 
 const policy = defaultPolicy;
@@ -38,6 +48,43 @@ describe('the gate against a failing path', () => {
   it('counts the fresh grace from the first probe accepted after the last refused one', () => {
     const records = ticks({ 0: false, 5: false, 10: true, 15: false, 20: true, 25: true });
     expect(records[25]?.freshSinceMs).toBe(20_000);
+  });
+
+  it('does not open by luck: a path that goes on losing some holds it until none was lost for a beat interval', () => {
+    const records = ticks({
+      0: false,
+      5: false,
+      10: true,
+      15: true,
+      20: true,
+      25: false,
+      30: true,
+      35: true,
+      40: true,
+    });
+    expect(gateVerdict(records[20] as GateRecord).kind).toBe('open');
+    const lossy = ticks({ 0: false, 5: false, 10: true, 15: false, 20: true, 22: true, 24: true });
+    expect(gateVerdict(lossy[24] as GateRecord).kind).toBe('holding');
+  });
+
+  it('forgets probes from a time that is yet to come', () => {
+    const records = ticks({ 1000: false, 1005: false });
+    const after = decideGate(records[1005] as GateRecord, {
+      nowMs: 500_000,
+      probes: [{ sentAtMs: 500_000, accepted: true }],
+      policy,
+    });
+    expect(after.probes).toEqual([{ sentAtMs: 500_000, accepted: true }]);
+  });
+
+  it('asks with one probe a tick in calm, with more where ticks are few, and with all in doubt', () => {
+    expect(firstProbes(policy)).toBe(1);
+    expect(firstProbes({ ...policy, nodeMonitorPeriodSeconds: 10 })).toBe(2);
+    expect(firstProbes({ ...policy, nodeMonitorPeriodSeconds: 20 })).toBe(PROBES_A_TICK);
+    const calm = { probes: [{ sentAtMs: 0, accepted: true }] };
+    expect(isPathInDoubt(calm, [true])).toBe(false);
+    expect(isPathInDoubt(calm, [false])).toBe(true);
+    expect(isPathInDoubt({ probes: [{ sentAtMs: 0, accepted: false }] }, [true])).toBe(true);
   });
 
   it('has no opinion without probes', () => {

@@ -62,8 +62,24 @@ export type GatePolicy = Pick<
   'nodeMonitorPeriodSeconds' | 'nodeMonitorGracePeriodSeconds' | 'beatIntervalSeconds' | 'ingestGate' | 'tickGate'
 >;
 
-/** Probes node-monitor sends at each tick: one alone says too little of a path that loses some of what it carries. */
+/** Probes of a tick in doubt: one alone says too little of a path that loses some of what it carries. */
 export const PROBES_A_TICK = 3;
+
+/** Probes that two beat intervals hold at least, in calm. */
+const PROBES_A_WINDOW_MIN = 4;
+
+/** Probes a tick begins with: one, where the ticks of two beat intervals are many enough; more where they are few. */
+export function firstProbes(policy: Pick<Policy, 'beatIntervalSeconds' | 'nodeMonitorPeriodSeconds'>): number {
+  const ticks = Math.max(1, Math.floor((2 * policy.beatIntervalSeconds) / policy.nodeMonitorPeriodSeconds));
+  return Math.min(PROBES_A_TICK, Math.ceil(PROBES_A_WINDOW_MIN / ticks));
+}
+
+/**
+ * Whether a tick sends all its probes. Those it begins with are enough while none was lost in the last two beat intervals;
+ * if one of them is lost, or one was, the others follow at once.
+ */
+export const isPathInDoubt = (record: Pick<GateRecord, 'probes'>, first: readonly boolean[]): boolean =>
+  first.includes(false) || record.probes.some(({ accepted }) => !accepted);
 
 /**
  * Probes that count at nowMs: those of the last two beat intervals, oldest first, and no more than their ticks can have

@@ -20,7 +20,7 @@
  */
 
 import { gateClosed, gateOpened } from '../../domain/event-text.ts';
-import { decideGate, type GateRecord, PROBES_A_TICK } from '../../domain/gate.ts';
+import { decideGate, firstProbes, type GateRecord, isPathInDoubt, PROBES_A_TICK } from '../../domain/gate.ts';
 import { decideMonitor, type MonitorDecision, type MonitorOutcome } from '../../domain/monitor.ts';
 import type { NodeHealth } from '../../domain/node-health.ts';
 import { rfc3339 } from '../../domain/rfc3339.ts';
@@ -80,7 +80,7 @@ export async function runNodeMonitor(dependencies: ControllerDependencies, tick:
   const records = await fleet.read();
   if (records.state.slot !== undefined && records.state.slot >= tick.slot) return { kind: 'lost' };
   const [answers, nodes] = await Promise.all([
-    sendProbes(dependencies),
+    sendProbes(dependencies, records.state.gate),
     // Late reads only make a beat look older, and every effect asks again; they cost half.
     scanHealth(items, { consistent: false }),
   ]);
@@ -130,9 +130,15 @@ const worldOf = (records: FleetRecords, nodes: readonly NodeHealth[], state: Fle
 });
 
 /** Whether each probe got through; none without a probe to send. */
-async function sendProbes({ probe, policy, log }: ControllerDependencies): Promise<boolean[]> {
+async function sendProbes({ probe, policy, log }: ControllerDependencies, gate: GateRecord): Promise<boolean[]> {
   if (probe === undefined || policy.ingestGate === 'off') return [];
-  const outcomes = await Promise.all(Array.from({ length: PROBES_A_TICK }, () => probe.beat()));
+  const send = (count: number) => Promise.all(Array.from({ length: count }, () => probe.beat()));
+  const outcomes = await send(firstProbes(policy));
+  const isDoubt = isPathInDoubt(
+    gate,
+    outcomes.map(({ kind }) => kind === 'accepted'),
+  );
+  if (isDoubt) outcomes.push(...(await send(PROBES_A_TICK - outcomes.length)));
   const failed = outcomes.find((outcome) => outcome.kind === 'failed');
   if (failed !== undefined) log.warn('a probe beat failed', { reason: failed.reason });
   return outcomes.map(({ kind }) => kind === 'accepted');
