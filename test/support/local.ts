@@ -24,6 +24,8 @@ export interface LocalForTestOptions {
   readonly policy?: Partial<Policy>;
   /** Data of an earlier run to go on with; a fresh directory is made, and removed by stop(), when absent. */
   readonly dataDir?: string;
+  /** Port of the API; any free one when absent. For a restart that clients are to find again. */
+  readonly port?: number;
 }
 
 export interface LocalForTest {
@@ -50,7 +52,7 @@ const STOP_TIMEOUT_MS = 15_000;
 export async function startLocalForTest(options: LocalForTestOptions): Promise<LocalForTest> {
   const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), 'nk-'));
   const kubeconfig = join(dataDir, 'kubeconfig');
-  const args = ['--data', dataDir, '--port', '0', '--nodes', String(options.nodes)];
+  const args = ['--data', dataDir, '--port', String(options.port ?? 0), '--nodes', String(options.nodes)];
   if (options.policy !== undefined) args.push('--policy', writePolicy(options.policy));
   if (options.controllers === false) args.push('--no-controllers');
   const child = spawn(process.execPath, [join(ROOT, 'local', 'bin', 'start.ts'), ...args], {
