@@ -4,6 +4,7 @@
  * Runs the named benchmarks, or all, and prints their figures as JSON lines: {"bench": NAME, …figures}.
  */
 import { availableParallelism, cpus } from 'node:os';
+import { api } from './api.ts';
 import type { Benchmark } from './benchmark.ts';
 import { bundles } from './bundles.ts';
 import { detection } from './detection.ts';
@@ -12,7 +13,7 @@ import { massFailure } from './mass-failure.ts';
 import { nodeHours } from './node-hours.ts';
 import { quiet } from './quiet.ts';
 
-const BENCHMARKS: readonly Benchmark[] = [bundles, heartbeat, quiet, detection, massFailure, nodeHours];
+const BENCHMARKS: readonly Benchmark[] = [bundles, heartbeat, quiet, api, detection, massFailure, nodeHours];
 
 async function run(names: readonly string[]): Promise<number> {
   if (names.includes('--help')) {
