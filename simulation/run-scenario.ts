@@ -97,10 +97,12 @@ export async function runScenario(scenario: Scenario, options: RunOptions): Prom
   records = undefined;
 
   let nextTickMs = startMs;
+  /** The evictor waits inside its slot for tokens of that slot: a rate above one a period is due between ticks. */
+  let nextTokenMs = Number.POSITIVE_INFINITY;
   let nextStep = 0;
   for (let instants = 0; nextStep < steps.length; instants += 1) {
     if (instants === INSTANTS_MAX) throw new RangeError(`more than ${INSTANTS_MAX} instants in ${file}`);
-    nowMs = Math.min(nextTickMs, fleet.nextAtMs(), startMs + steps[nextStep]!.atMs);
+    nowMs = Math.min(nextTickMs, nextTokenMs, fleet.nextAtMs(), startMs + steps[nextStep]!.atMs);
     world.setTime(nowMs);
 
     await fleet.act(nowMs);
@@ -132,9 +134,12 @@ export async function runScenario(scenario: Scenario, options: RunOptions): Prom
 
     if (nowMs === nextTickMs) {
       const podGc = (nowMs - startMs) % podGcMs === 0;
-      if (!down) await world.tick({ podGc });
+      const tokenAtMs = down ? undefined : await world.tick({ podGc });
+      nextTokenMs = turnWithin(tokenAtMs, nextTickMs + periodMs);
       if (!down && options.isTickTwice?.(nowMs - startMs) === true) await world.tick({ podGc });
       nextTickMs += periodMs;
+    } else if (nowMs === nextTokenMs) {
+      nextTokenMs = turnWithin(down ? undefined : await world.turnQueues(), nextTickMs);
     }
     if (!down) await streams.drain();
     await lookAround('controllers');
@@ -161,3 +166,10 @@ export const describeFailure = (failure: ScenarioFailure, at: (milliseconds: num
   const { file, line, atMs, subject, field, wanted, found } = failure;
   return `${file}:${line}: at ${at(atMs)}: ${subject}: ${field === '' ? '' : `${field}: `}wanted ${wanted}, found ${found}`;
 };
+
+/** A token of this slot is waited for, to the millisecond; a later one is the next tick's. */
+function turnWithin(tokenAtMs: number | undefined, slotEndMs: number): number {
+  if (tokenAtMs === undefined) return Number.POSITIVE_INFINITY;
+  const atMs = Math.ceil(tokenAtMs);
+  return atMs < slotEndMs ? atMs : Number.POSITIVE_INFINITY;
+}

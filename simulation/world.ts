@@ -37,7 +37,10 @@ export interface World {
   takeErrors(): string[];
   setTime(nowMs: number): void;
   /** One tick of every controller, in order. */
-  tick(parts: { readonly podGc: boolean }): Promise<void>;
+  /** Answers when a limiter next has a token for somebody who waits; undefined: for nobody. Epoch milliseconds. */
+  tick(parts: { readonly podGc: boolean }): Promise<number | undefined>;
+  /** The evictor's turns between two ticks; answers as a tick does. */
+  turnQueues(): Promise<number | undefined>;
   readonly hasCloudNode: boolean;
   /** Lets go of recorded changes that everybody has seen. */
   forget(): void;
@@ -118,9 +121,11 @@ export function createWorld({ store, policy, seed, startMs, meter }: WorldOption
       const slot = slotOf(nowMs, policy.nodeMonitorPeriodSeconds);
       await controllers.tickCloudNode?.(slot);
       await controllers.tickNodeMonitor(slot);
-      await controllers.tickEvictor(slot);
+      const evictor = await controllers.tickEvictor(slot);
       if (podGc) await controllers.tickPodGc?.(slotOf(nowMs, policy.podGcPeriodSeconds));
+      return evictor.kind === 'ran' ? evictor.nextTokenAtMs : undefined;
     },
+    turnQueues: async () => (await controllers.turnQueues()).nextTokenAtMs,
     forget() {
       const { record } = store;
       record.forgetChanges('objects', Math.min(view.seen, streams.delivered.objects));
