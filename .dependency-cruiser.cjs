@@ -81,6 +81,18 @@ module.exports = {
         pathNot: ['^functions/$1/', '^functions/[^/]+\\.ts$'],
       },
     },
+    only(
+      'agent-rules-are-pure',
+      '^agent/rules/',
+      ['^agent/(rules|ports)/', '^agent/config\\.ts$', '^shared/(domain|kube)/'],
+      'Rules of the node: no I/O, no clock; Node built-ins included.',
+    ),
+    only(
+      'agent-app-uses-ports',
+      '^agent/app/',
+      ['^agent/(app|rules|ports)/', '^agent/config\\.ts$', '^shared/(domain|kube|ports)/'],
+      'The loops of the agent: through ports.',
+    ),
     {
       name: 'agent-apart',
       severity: 'error',

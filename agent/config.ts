@@ -1,0 +1,73 @@
+/**
+ * What the agent is told, after the configuration file and the flags were read and checked: frozen, typed, with defaults
+ * filled in. Field names are those of KubeletConfiguration (kubelet.config.k8s.io/v1beta1), with units where they have none.
+ */
+import type { Taint } from '../shared/domain/kubernetes.ts';
+
+/** Of one resource: an amount, or a share of the capacity. */
+export type ThresholdValue =
+  | { readonly kind: 'quantity'; readonly value: number }
+  /** As the text says it, such as 10 for 10%. */
+  | { readonly kind: 'percent'; readonly percent: number };
+
+/** memory.available, nodefs.available, nodefs.inodesFree, imagefs.available, imagefs.inodesFree, pid.available */
+export type EvictionThresholds = Readonly<Record<string, ThresholdValue>>;
+
+export interface PriorityGrace {
+  readonly priority: number;
+  readonly shutdownGracePeriodSeconds: number;
+}
+
+export type RuntimeName = 'none' | 'exec' | 'podman';
+export type TopologyPolicy = 'none' | 'best-effort' | 'restricted' | 'single-numa-node';
+
+export interface AgentConfig {
+  readonly endpoint: string;
+  /** PEM text of the authority that signed the server's certificate; the system's when absent. */
+  readonly certificateAuthority?: string;
+  /** `id.secret`, exchanged once for a node identity. */
+  readonly bootstrapToken?: string;
+  /** A bearer token that is sent as it is, instead of an identity of our own. */
+  readonly token?: string;
+  /** Name of the cluster that our tokens are for. */
+  readonly clusterId: string;
+  /** Keys, state file, pod logs. */
+  readonly rootDirectory: string;
+  readonly runtime: RuntimeName;
+
+  readonly nodeName: string;
+  readonly registerNode: boolean;
+  readonly registerSchedulable: boolean;
+  readonly registerWithTaints: readonly Taint[];
+  readonly nodeLabels: Readonly<Record<string, string>>;
+  /** As given; read by the rules of the node IP argument. */
+  readonly nodeIp: string;
+  readonly providerId: string;
+  readonly cloudProvider: '' | 'external';
+
+  readonly nodeLeaseDurationSeconds: number;
+  readonly nodeStatusUpdateFrequencyMs: number;
+  readonly nodeStatusReportFrequencyMs: number;
+  readonly enableControllerAttachDetach: boolean;
+
+  readonly maxPods: number;
+  readonly podsPerCore: number;
+  readonly systemReserved: Readonly<Record<string, string>>;
+  readonly kubeReserved: Readonly<Record<string, string>>;
+  readonly evictionHard: EvictionThresholds;
+  readonly evictionPressureTransitionPeriodMs: number;
+
+  readonly shutdownGracePeriodMs: number;
+  readonly shutdownGracePeriodCriticalPodsMs: number;
+  readonly shutdownGracePeriodByPodPriority: readonly PriorityGrace[];
+
+  readonly topologyManagerPolicy: TopologyPolicy;
+  readonly topologyManagerScope: 'container' | 'pod';
+  readonly topologyManagerPolicyOptions: Readonly<Record<string, string>>;
+
+  readonly failSwapOn: boolean;
+  readonly swapBehavior: '' | 'NoSwap' | 'LimitedSwap';
+
+  /** Where /healthz and /metrics listen, on loopback. */
+  readonly healthzPort: number;
+}

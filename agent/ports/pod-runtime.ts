@@ -1,0 +1,56 @@
+/**
+ * What runs pods on this machine. Adapters: `none`, `exec` (child processes) and `podman`; all pass
+ * agent/adapters/runtime-contract.ts.
+ */
+import type { KubeObject } from '../../shared/kube/types.ts';
+
+export type ContainerState =
+  | { readonly kind: 'waiting'; readonly reason: string; readonly message?: string }
+  | { readonly kind: 'running'; readonly startedAtMs: number }
+  | {
+      readonly kind: 'terminated';
+      readonly exitCode: number;
+      /** Number of the signal that ended it, if one did. */
+      readonly signal?: number;
+      /** Completed, Error, OOMKilled, ContainerCannotRun … */
+      readonly reason: string;
+      readonly message?: string;
+      readonly startedAtMs: number;
+      readonly finishedAtMs: number;
+    };
+
+export interface RunningContainer {
+  readonly name: string;
+  readonly state: ContainerState;
+  readonly restartCount: number;
+  /** Such as exec://<uid>/<name>/<n>; absent before the first start. */
+  readonly containerId?: string;
+}
+
+export interface RunningPod {
+  readonly uid: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly containers: readonly RunningContainer[];
+}
+
+export interface PodRuntime {
+  /** For status.nodeInfo.containerRuntimeVersion, such as exec://1.0.0. */
+  readonly version: string;
+  /** Whether pods can be run now; its words go into the Ready condition. */
+  health(): Promise<{ readonly kind: 'ready' } | { readonly kind: 'notReady'; readonly reason: string }>;
+  /** Starts the pod's containers. Again for a pod that runs: nothing happens. */
+  start(pod: KubeObject): Promise<void>;
+  /**
+   * Asks all containers of the pod to end, and ends them when the grace period is over. Resolves when none runs. Seconds;
+   * 0 ends them at once. Called again with less, the shorter counts.
+   */
+  stop(podUid: string, graceSeconds: number): Promise<void>;
+  /** Forgets a pod that has stopped. */
+  remove(podUid: string): Promise<void>;
+  pods(): Promise<readonly RunningPod[]>;
+  /** Called whenever a container changed its state. */
+  onChange(listener: (podUid: string) => void): void;
+  /** Ends without stopping pods, as far as the runtime can leave them running. */
+  close(): Promise<void>;
+}
