@@ -1,6 +1,7 @@
 /** What every controller needs, made once a process: by a function's compose.ts, a scenario or a simulation. */
 import type { Policy } from '../../domain/policy.ts';
 import type { Clock, RandomSource } from '../../ports/clock.ts';
+import type { Cloud } from '../../ports/cloud.ts';
 import type { ItemStore } from '../../ports/item-store.ts';
 import type { Log, Meter } from '../../ports/log.ts';
 import type { Probe } from '../../ports/probe.ts';
@@ -18,6 +19,8 @@ export interface ControllerOptions {
   readonly meter: Meter;
   /** Sends node-monitor's own beats; absent: the gate cannot hold for a failing path. */
   readonly probe?: Probe;
+  /** EC2, for cloud-node and for volumes; absent: nobody is asked, and nothing follows from what it would say. */
+  readonly cloud?: Cloud;
   /** Waits between tries at a contended commit. Milliseconds. Absent: tries follow at once. */
   readonly pause?: (milliseconds: number) => Promise<unknown>;
 }
