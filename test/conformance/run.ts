@@ -15,7 +15,8 @@ import { areasOf, type TestOutcome, totalOf } from './tally.ts';
 
 const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
 /** Where cases may stand: here, or beside what they are about. */
-const PLACES = ['test/conformance/*.test.ts', 'shared/**/*.test.ts'];
+const AGENT_PLACE = 'test/conformance/agent/';
+const PLACES = ['test/conformance/*.test.ts', `${AGENT_PLACE}*.test.ts`, 'shared/**/*.test.ts'];
 const CARRIES_ID = /['"`][A-Z]{2}-\d{2}\b/;
 
 interface VitestReport {
@@ -49,15 +50,19 @@ async function runVitest(files: readonly string[]): Promise<VitestReport> {
 }
 
 const report = await runVitest(filesWithCases());
-const outcomes: TestOutcome[] = report.testResults.flatMap(({ assertionResults }) => assertionResults);
+const outcomes: TestOutcome[] = report.testResults.flatMap(({ name, assertionResults }) =>
+  assertionResults.map(({ title, status }) => ({ title, status, ofAgent: name.includes(`/${AGENT_PLACE}`) })),
+);
 const areas = areasOf(outcomes, deviations);
 for (const { code, name, passed, deviating, total, wrong } of areas) {
   const counts = `passed ${String(passed).padStart(3)}  deviating ${String(deviating).padStart(2)}  total ${String(total).padStart(3)}`;
-  console.log(`${code}  ${name.padEnd(28)}  ${counts}${wrong.length === 0 ? '' : `  WRONG ${wrong.join(', ')}`}`);
+  console.log(
+    `${code.padEnd(8)}  ${name.padEnd(28)}  ${counts}${wrong.length === 0 ? '' : `  WRONG ${wrong.join(', ')}`}`,
+  );
 }
 const all = totalOf(areas);
 console.log(
-  `    ${'all'.padEnd(28)}  passed ${String(all.passed).padStart(3)}  deviating ${String(all.deviating).padStart(2)}  total ${String(all.total).padStart(3)}`,
+  `          ${'all'.padEnd(28)}  passed ${String(all.passed).padStart(3)}  deviating ${String(all.deviating).padStart(2)}  total ${String(all.total).padStart(3)}`,
 );
 // A file that cannot be loaded has no results, so its cases would only be missing.
 const broken = report.testResults.filter(({ assertionResults }) => assertionResults.length === 0);

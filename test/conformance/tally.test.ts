@@ -31,6 +31,20 @@ describe('the tally of conformance cases', () => {
     expect(area(areas, 'ZS')).toMatchObject({ passed: 0, total: 1, wrong: ['ZS-13'] });
   });
 
+  it('keeps the cases of the agent apart from others of the same id', () => {
+    const areas = areasOf(
+      [
+        { title: 'RA-05 ranges', status: 'passed' },
+        { title: 'RA-05 registration', status: 'failed', ofAgent: true },
+        { title: 'LI-01 interval', status: 'passed', ofAgent: true },
+      ],
+      [{ id: 'agent/LI-01', deviation: 'D1', reason: 'ours' }],
+    );
+    expect(area(areas, 'RA')).toMatchObject({ passed: 1, total: 1, wrong: [] });
+    expect(area(areas, 'agent/RA')).toMatchObject({ passed: 0, total: 1, wrong: ['agent/RA-05'] });
+    expect(area(areas, 'agent/LI')).toMatchObject({ passed: 0, deviating: 1, total: 1 });
+  });
+
   it('misses a deviation that no test tells', () => {
     expect(area(areasOf([], deviations), 'HB')).toMatchObject({ total: 1, wrong: ['HB-27'] });
   });

@@ -6,9 +6,12 @@ export interface TestOutcome {
   readonly title: string;
   /** `passed`, or anything else. */
   readonly status: string;
+  /** Told under test/conformance/agent: the agent's areas have codes of their own, some of them equal to others. */
+  readonly ofAgent?: boolean;
 }
 
 export interface Area {
+  /** Two letters; those of the agent behind `agent/`. */
   readonly code: string;
   readonly name: string;
   /** Cases that hold as upstream. */
@@ -41,6 +44,52 @@ const AREAS: Readonly<Record<string, string>> = {
   DT: 'default tolerations',
   VN: 'names and validation',
   LG: 'legacy eviction',
+  'agent/LI': 'lease: interval',
+  'agent/LB': 'lease: waits',
+  'agent/LO': 'lease: object',
+  'agent/LR': 'lease: rounds',
+  'agent/RA': 'registration: attempt',
+  'agent/RB': 'registration: waits',
+  'agent/RL': 'registration: reconcile',
+  'agent/RI': 'registration: initial node',
+  'agent/RN': 'node labels',
+  'agent/RP': 'node IP argument',
+  'agent/RV': 'node IP on the host',
+  'agent/RD': 'node addresses',
+  'agent/SR': 'Ready condition',
+  'agent/SP': 'pressure conditions',
+  'agent/SC': 'capacity and allocatable',
+  'agent/SE': 'reserved resources',
+  'agent/SG': 'status: when written',
+  'agent/SD': 'status: what changed',
+  'agent/SF': 'status: timers',
+  'agent/ST': 'status: retries',
+  'agent/GM': 'shutdown: buckets',
+  'agent/GV': 'shutdown: settings',
+  'agent/GG': 'shutdown: groups',
+  'agent/GP': 'shutdown: grace',
+  'agent/GI': 'shutdown: logind delay',
+  'agent/GS': 'shutdown: pod status',
+  'agent/GT': 'shutdown: order',
+  'agent/GE': 'shutdown: events',
+  'agent/GF': 'shutdown: state file',
+  'agent/GW': 'shutdown: Windows',
+  'agent/TM': 'topology: merge',
+  'agent/TN': 'topology: none',
+  'agent/TX': 'topology: closest',
+  'agent/TC': 'topology: comparison',
+  'agent/TB': 'topology: target count',
+  'agent/TA': 'topology: distance',
+  'agent/TD': 'topology: closer mask',
+  'agent/TO': 'topology: options',
+  'agent/TS': 'topology: scopes',
+  'agent/WL': 'swap: limit',
+  'agent/WB': 'swap: behaviour',
+  'agent/WS': 'swap: start',
+  'agent/QC': 'QoS class',
+  'agent/CC': 'critical pods',
+  'agent/CK': 'kill requests',
+  'agent/CS': 'static pods at shutdown',
 };
 
 const ID = /^([A-Z]{2})-\d{2}\b/;
@@ -48,8 +97,9 @@ const ID = /^([A-Z]{2})-\d{2}\b/;
 /** One line an area, areas without any case included: none is forgotten in silence. */
 export function areasOf(outcomes: readonly TestOutcome[], deviations: readonly Deviation[]): Area[] {
   const holds = new Map<string, boolean>();
-  for (const { title, status } of outcomes) {
-    const id = ID.exec(title)?.[0];
+  for (const { title, status, ofAgent } of outcomes) {
+    const written = ID.exec(title)?.[0];
+    const id = ofAgent && written !== undefined ? `agent/${written}` : written;
     // A case may be told by several tests: all of them count.
     if (id !== undefined) holds.set(id, (holds.get(id) ?? true) && status === 'passed');
   }
