@@ -1,0 +1,82 @@
+import { describe, expect, it } from 'vitest';
+import { applyStrategicMergePatch } from '../../shared/kube/patch/strategic.ts';
+import { node as nodeSchema } from '../../shared/kube/schema/node.ts';
+import type { KubeNode } from '../../shared/kube/types.ts';
+import type { JsonObject } from '../../shared/kube/wire/json-value.ts';
+import { nodeStatusPatch } from './node-patch.ts';
+
+const dual = [
+  { type: 'InternalIP', address: '10.0.0.1' },
+  { type: 'InternalIP', address: 'fd00::1' },
+  { type: 'Hostname', address: 'n' },
+];
+const from: KubeNode = {
+  metadata: { name: 'n', labels: { a: '1', gone: 'x' }, annotations: { old: '' } },
+  spec: { providerID: 'p' },
+  status: {
+    capacity: { cpu: '2', 'example.com/dongle': '1' },
+    conditions: [
+      { type: 'MemoryPressure', status: 'False', lastHeartbeatTime: '2024-05-01T10:00:00Z' },
+      { type: 'Ready', status: 'True', reason: 'KubeletReady', lastHeartbeatTime: '2024-05-01T10:00:00Z' },
+    ],
+    addresses: dual,
+    volumesInUse: ['a', 'b'],
+  },
+};
+
+const applied = (base: KubeNode, patch: JsonObject | undefined) => {
+  const result = applyStrategicMergePatch(base as unknown as JsonObject, patch ?? {}, nodeSchema);
+  return result.kind === 'patched' ? (result.object as unknown as KubeNode) : result;
+};
+
+describe('the patch of a node status', () => {
+  it('says nothing when nothing differs, and nothing about the spec', () => {
+    expect(nodeStatusPatch(from, structuredClone(from))).toBeUndefined();
+    expect(nodeStatusPatch(from, { ...structuredClone(from), spec: { unschedulable: true } })).toBeUndefined();
+  });
+
+  it('turns the one into the other when the server applies it', () => {
+    const to: KubeNode = {
+      ...structuredClone(from),
+      metadata: { name: 'n', labels: { a: '2', b: '3' } },
+      status: {
+        capacity: { cpu: '4' },
+        allocatable: { cpu: '4' },
+        conditions: [
+          { type: 'DiskPressure', status: 'False' },
+          { type: 'Ready', status: 'False', lastHeartbeatTime: '2024-05-01T10:00:10Z' },
+        ],
+        addresses: [dual[2]!, dual[0]!],
+        volumesInUse: ['b'],
+      },
+    };
+    const patched = applied(from, nodeStatusPatch(from, to));
+    expect(patched).toEqual({ ...to, spec: from.spec, metadata: { ...to.metadata, annotations: {} } });
+  });
+
+  it('names of a condition only what changed', () => {
+    const to = structuredClone(from);
+    to.status!.conditions![1]!.lastHeartbeatTime = '2024-05-01T10:00:10Z';
+    expect(nodeStatusPatch(from, to)).toEqual({
+      status: {
+        '$setElementOrder/conditions': [{ type: 'MemoryPressure' }, { type: 'Ready' }],
+        conditions: [{ type: 'Ready', lastHeartbeatTime: '2024-05-01T10:00:10Z' }],
+      },
+    });
+  });
+
+  it('replaces addresses as a whole, so that the second InternalIP stays', () => {
+    const to = structuredClone(from);
+    to.status!.addresses = [...dual.slice(0, 2), { type: 'Hostname', address: 'm' }];
+    expect(nodeStatusPatch(from, to)?.['status']).toEqual({
+      addresses: [...to.status!.addresses, { $patch: 'replace' }],
+    });
+    expect((applied(from, nodeStatusPatch(from, to)) as KubeNode).status?.addresses).toEqual(to.status?.addresses);
+  });
+
+  it('merges addresses into none as they are', () => {
+    const bare: KubeNode = { metadata: { name: 'n' } };
+    const to: KubeNode = { metadata: { name: 'n' }, status: { addresses: [dual[0]!] } };
+    expect(nodeStatusPatch(bare, to)).toEqual({ status: { addresses: [dual[0]] } });
+  });
+});
