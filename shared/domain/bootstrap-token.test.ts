@@ -1,0 +1,79 @@
+import { describe, expect, it } from 'vitest';
+import {
+  type BootstrapToken,
+  isNamePattern,
+  judgeBootstrap,
+  matchesPattern,
+  parseBootstrapToken,
+} from './bootstrap-token.ts';
+
+const NOW_MS = Date.UTC(2026, 0, 1);
+const SECRET = 's'.repeat(43);
+const token = (more: Partial<BootstrapToken> = {}): BootstrapToken => ({
+  id: 'k3q9x7za',
+  secretSha256: '',
+  expiresAtMs: NOW_MS + 1,
+  usesLeft: 1,
+  reissue: false,
+  ...more,
+});
+const judged = (more: Partial<BootstrapToken> = {}, wanted: { nodeName?: string; taken?: boolean } = {}) => {
+  const verdict = judgeBootstrap(token(more), { nodeName: 'edge-7', nowMs: NOW_MS, taken: false, ...wanted });
+  return verdict.kind === 'forbidden' ? verdict.reason : verdict.kind;
+};
+
+describe('a bootstrap token', () => {
+  it('enrols until the millisecond before it expires', () => {
+    expect(judged()).toBe('granted');
+    expect(judged({ expiresAtMs: NOW_MS })).toBe('bootstrap token k3q9x7za has expired');
+  });
+  it('enrols as often as it says', () => {
+    expect(judged({ usesLeft: 0 })).toBe('bootstrap token k3q9x7za has no uses left');
+  });
+  it('enrols names of its pattern', () => {
+    expect(judged({ nodeNamePattern: 'edge-*' })).toBe('granted');
+    expect(judged({ nodeNamePattern: 'core-*' })).toBe('bootstrap token k3q9x7za is for names like "core-*"');
+  });
+  it('takes over no name, unless it may', () => {
+    expect(judged({}, { taken: true })).toBe('taken');
+    expect(judged({ reissue: true }, { taken: true })).toBe('granted');
+    expect(judged({ reissue: true, nodeNamePattern: 'core-*' }, { taken: true })).toContain('is for names like');
+  });
+  it('reads as id and secret, and nothing else does', () => {
+    expect(parseBootstrapToken(`k3q9x7za.${SECRET}`)).toEqual({ id: 'k3q9x7za', secret: SECRET });
+    for (const text of ['', '.', 'k3q9x7za', `K3Q9X7ZA.${SECRET}`, `k3q9x7za.${SECRET}.x`, `k3q9x7za.${SECRET}=`]) {
+      expect(parseBootstrapToken(text), text).toBeUndefined();
+    }
+    expect(parseBootstrapToken(`short.${SECRET}`)).toBeUndefined();
+    expect(parseBootstrapToken('k3q9x7za.tooshort')).toBeUndefined();
+  });
+});
+
+describe('a name pattern', () => {
+  it.each([
+    ['edge-*', 'edge-', true],
+    ['edge-*', 'edge-7', true],
+    ['edge-*', 'core-7', false],
+    ['*', 'a', true],
+    ['edge-?', 'edge-7', true],
+    ['edge-?', 'edge-77', false],
+    ['edge-?', 'edge-', false],
+    ['*.north.example', 'a.north.example', true],
+    ['*.north.example', 'a.north.example.evil', false],
+    ['edge-*-x', 'edge-a-x-b-x', true],
+    ['edge', 'edge', true],
+    ['edge', 'edges', false],
+    ['a.c', 'abc', false],
+  ])('%s says of %s: %s', (pattern, name, matches) => {
+    expect(matchesPattern(pattern, name)).toBe(matches);
+  });
+  it('costs no more steps than its length times the name', () => {
+    const startedMs = performance.now();
+    expect(matchesPattern(`${'*a'.repeat(100)}b`, 'a'.repeat(253))).toBe(false);
+    expect(performance.now() - startedMs).toBeLessThan(200);
+  });
+  it('holds characters of names, * and ?', () => {
+    expect(isNamePattern('edge-*.site?')).toBe(true);
+    for (const text of ['', 'Edge', 'a/b', '[ab]', 'a'.repeat(254)]) expect(isNamePattern(text), text).toBe(false);
+  });
+});

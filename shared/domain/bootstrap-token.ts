@@ -1,0 +1,95 @@
+/**
+ * Bootstrap tokens: a permission to enrol a number of machines, for a time. `id.secret`; the id is public and names the
+ * token, the secret is 32 random bytes in base64url, so that a plain hash of it may be stored and shown.
+ * Kubernetes: "Authenticating with Bootstrap Tokens", whose form this follows; its secrets are shorter and stored.
+ */
+
+/** Group and user of a request that carries a bootstrap token. */
+export const BOOTSTRAP_GROUP = 'system:bootstrappers';
+export const BOOTSTRAP_USER_PREFIX = 'system:bootstrap:';
+
+export const BOOTSTRAP_USES_MAX = 100_000;
+/** Longest life of a token. Seconds: 400 days. */
+export const BOOTSTRAP_LIFE_SECONDS_MAX = 400 * 86_400;
+export const BOOTSTRAP_PATTERN_CHARACTERS_MAX = 253;
+
+const ID = /^[a-z0-9]{6,20}$/;
+const SECRET = /^[A-Za-z0-9_-]{43}$/;
+const PATTERN = /^[-a-z0-9.*?]{1,253}$/;
+
+export const isBootstrapTokenId = (text: string): boolean => ID.test(text);
+export const isNamePattern = (text: string): boolean => PATTERN.test(text);
+
+/** undefined: not of the form of a bootstrap token. */
+export function parseBootstrapToken(text: string): { readonly id: string; readonly secret: string } | undefined {
+  const divide = text.indexOf('.');
+  if (divide < 0) return undefined;
+  const id = text.slice(0, divide);
+  const secret = text.slice(divide + 1);
+  return ID.test(id) && SECRET.test(secret) ? { id, secret } : undefined;
+}
+
+export interface BootstrapToken {
+  readonly id: string;
+  /** Of the secret. Lower-case hex. */
+  readonly secretSha256: string;
+  readonly expiresAtMs: number;
+  readonly usesLeft: number;
+  /** Glob over node names: `*` any characters, `?` one. Absent: any name. */
+  readonly nodeNamePattern?: string;
+  /** Labels for the machines to register with. */
+  readonly nodeLabels?: Readonly<Record<string, string>>;
+  /** May take over a name that has an identity: its keys are replaced. */
+  readonly reissue: boolean;
+}
+
+export type BootstrapVerdict =
+  | { readonly kind: 'granted' }
+  /** The bearer proved the secret, so it may be told why. */
+  | { readonly kind: 'forbidden'; readonly reason: string }
+  /** The name has an identity, and this token may not take it over. */
+  | { readonly kind: 'taken' };
+
+/** Whether this token enrols this name now. The secret has been checked. */
+export function judgeBootstrap(
+  token: BootstrapToken,
+  wanted: { readonly nodeName: string; readonly nowMs: number; readonly taken: boolean },
+): BootstrapVerdict {
+  if (wanted.nowMs >= token.expiresAtMs) return forbidden(`bootstrap token ${token.id} has expired`);
+  if (token.usesLeft < 1) return forbidden(`bootstrap token ${token.id} has no uses left`);
+  if (token.nodeNamePattern !== undefined && !matchesPattern(token.nodeNamePattern, wanted.nodeName)) {
+    return forbidden(`bootstrap token ${token.id} is for names like "${token.nodeNamePattern}"`);
+  }
+  if (wanted.taken && !token.reissue) return { kind: 'taken' };
+  return { kind: 'granted' };
+}
+
+const forbidden = (reason: string): BootstrapVerdict => ({ kind: 'forbidden', reason });
+
+/** Glob: `*` for any characters, none included, `?` for one. Takes pattern times name steps at most. */
+export function matchesPattern(pattern: string, name: string): boolean {
+  let at = 0;
+  let inPattern = 0;
+  // Where the last `*` stood, and how much of the name it has taken so far.
+  let star = -1;
+  let taken = 0;
+  while (at < name.length) {
+    const wanted = pattern[inPattern];
+    if (wanted === '*') {
+      star = inPattern;
+      taken = at;
+      inPattern += 1;
+    } else if (wanted === '?' || (wanted !== undefined && wanted === name[at])) {
+      inPattern += 1;
+      at += 1;
+    } else if (star >= 0) {
+      taken += 1;
+      at = taken;
+      inPattern = star + 1;
+    } else {
+      return false;
+    }
+  }
+  while (pattern[inPattern] === '*') inPattern += 1;
+  return inPattern === pattern.length;
+}

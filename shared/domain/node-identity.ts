@@ -1,0 +1,60 @@
+/**
+ * The identity of a machine: the public keys that may sign in under a node's name. The name is proved by the key alone, so
+ * whoever adds a key must hold one already, or a permission to enrol.
+ */
+
+/** While a key is being rotated there are two: the one that signs and the one that shall. */
+export const NODE_KEYS_MAX = 2;
+
+export type NodeKeyAlgorithm = 'ES256' | 'EdDSA';
+
+/** Public members of a JSON Web Key, and no others (RFC 7517; RFC 7518 §6.2, RFC 8037 §2). */
+export type NodePublicKey =
+  | { readonly kty: 'EC'; readonly crv: 'P-256'; readonly x: string; readonly y: string }
+  | { readonly kty: 'OKP'; readonly crv: 'Ed25519'; readonly x: string };
+
+export interface NodeKey {
+  /** JWK thumbprint, RFC 7638, SHA-256, base64url. */
+  readonly keyId: string;
+  readonly publicKey: NodePublicKey;
+  readonly addedAtMs: number;
+}
+
+/** The one algorithm a key may be used with: what a token says about it is never believed. */
+export const algorithmOf = (publicKey: NodePublicKey): NodeKeyAlgorithm => (publicKey.kty === 'EC' ? 'ES256' : 'EdDSA');
+
+/** 32 bytes in base64url. */
+const COORDINATE = /^[A-Za-z0-9_-]{43}$/;
+
+/** undefined: no key of a kind we take. Whether the point lies on its curve is for cryptography to say. */
+export function publicKeyOf(jwk: Readonly<Record<string, unknown>>): NodePublicKey | undefined {
+  const { kty, crv, x, y } = jwk;
+  if (typeof x !== 'string' || !COORDINATE.test(x)) return undefined;
+  if (kty === 'OKP' && crv === 'Ed25519') return { kty, crv, x };
+  if (kty === 'EC' && crv === 'P-256' && typeof y === 'string' && COORDINATE.test(y)) return { kty, crv, x, y };
+  return undefined;
+}
+
+/**
+ * The keys of an identity after its machine, signed in by one of them, asked for another: the two, and no third. Asking
+ * for the very key that signed ends a rotation: it alone is left. Asking again changes nothing.
+ *
+ * @returns undefined when the signing key is none of the identity's (any more)
+ */
+export function keysAfterRotation(
+  keys: readonly NodeKey[],
+  signingKeyId: string,
+  wanted: NodeKey,
+): readonly NodeKey[] | undefined {
+  const signing = keys.find(({ keyId }) => keyId === signingKeyId);
+  if (signing === undefined) return undefined;
+  if (wanted.keyId === signing.keyId) return [signing];
+  return [signing, keys.find(({ keyId }) => keyId === wanted.keyId) ?? wanted];
+}
+
+const NAME_CHARACTERS_MAX = 253;
+const NAME_PART = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/;
+
+/** A name that a Node may have: a DNS subdomain (apimachinery pkg/util/validation). */
+export const isNodeName = (name: string): boolean =>
+  name.length <= NAME_CHARACTERS_MAX && name.split('.').every((part) => NAME_PART.test(part));

@@ -1,0 +1,80 @@
+/**
+ * What a node's token (a JWT signed by the node's own key) must say. Judged before and apart from its signature: a token
+ * that says the wrong thing is not worth the check, and one that says the right thing proves nothing yet.
+ *
+ * Times are ours (nowMs is the server's). A machine whose clock is off by more than the tolerance is refused; it corrects
+ * itself by the Date header of the refusal, not the other way round.
+ */
+import { isNodeName, type NodeKeyAlgorithm } from './node-identity.ts';
+import { NODE_USER_PREFIX } from './node-restriction.ts';
+
+/** Longest life a token may give itself. Seconds: a stolen token is worth this much. */
+export const NODE_TOKEN_LIFE_SECONDS_MAX = 300;
+/** How far a machine's clock may be from ours, either way. Seconds. */
+export const NODE_CLOCK_TOLERANCE_SECONDS = 60;
+/** Longest token looked at. An honest one has about 400 characters. */
+export const NODE_TOKEN_CHARACTERS_MAX = 2_048;
+
+export interface NodeTokenClaims {
+  readonly nodeName: string;
+  readonly keyId: string;
+  readonly algorithm: NodeKeyAlgorithm;
+  /** First and last moment it is good for, tolerance included. */
+  readonly fromMs: number;
+  readonly throughMs: number;
+}
+
+export type NodeTokenVerdict =
+  | { readonly kind: 'claims'; readonly claims: NodeTokenClaims }
+  | { readonly kind: 'refused'; readonly reason: NodeTokenRefusal };
+
+export type NodeTokenRefusal =
+  | 'algorithm not allowed'
+  | 'header asks for what is not understood'
+  | 'key id is no thumbprint'
+  | 'issuer and subject are not one node'
+  | 'for another audience'
+  | 'times are not whole seconds in order'
+  | 'lives too long'
+  | 'not valid yet'
+  | 'expired';
+
+/** base64url of 32 bytes. */
+const THUMBPRINT = /^[A-Za-z0-9_-]{43}$/;
+
+const refused = (reason: NodeTokenRefusal): NodeTokenVerdict => ({ kind: 'refused', reason });
+const isSecond = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
+
+/** `header` and `claims`: the two JSON objects of the token, as they came. */
+export function judgeNodeToken(
+  header: Readonly<Record<string, unknown>>,
+  claims: Readonly<Record<string, unknown>>,
+  at: { readonly nowMs: number; readonly clusterId: string },
+): NodeTokenVerdict {
+  const { alg, kid, typ } = header;
+  if (alg !== 'ES256' && alg !== 'EdDSA') return refused('algorithm not allowed');
+  // RFC 7515 §4.1.11: what is critical and not understood must not be accepted. We understand nothing of it.
+  if ('crit' in header || 'b64' in header || (typ !== undefined && typ !== 'JWT')) {
+    return refused('header asks for what is not understood');
+  }
+  if (typeof kid !== 'string' || !THUMBPRINT.test(kid)) return refused('key id is no thumbprint');
+  const { iss, sub, aud, iat, exp, nbf } = claims;
+  if (typeof sub !== 'string' || iss !== sub || !sub.startsWith(NODE_USER_PREFIX)) {
+    return refused('issuer and subject are not one node');
+  }
+  const nodeName = sub.slice(NODE_USER_PREFIX.length);
+  if (!isNodeName(nodeName)) return refused('issuer and subject are not one node');
+  // A list of audiences would make one token good for several clusters.
+  if (aud !== at.clusterId && !(Array.isArray(aud) && aud.length === 1 && aud[0] === at.clusterId)) {
+    return refused('for another audience');
+  }
+  if (!isSecond(iat) || !isSecond(exp) || exp <= iat || (nbf !== undefined && !isSecond(nbf))) {
+    return refused('times are not whole seconds in order');
+  }
+  if (exp - iat > NODE_TOKEN_LIFE_SECONDS_MAX) return refused('lives too long');
+  const fromMs = (Math.max(iat, nbf ?? iat) - NODE_CLOCK_TOLERANCE_SECONDS) * 1_000;
+  const throughMs = (exp + NODE_CLOCK_TOLERANCE_SECONDS) * 1_000 - 1;
+  if (at.nowMs < fromMs) return refused('not valid yet');
+  if (at.nowMs > throughMs) return refused('expired');
+  return { kind: 'claims', claims: { nodeName, keyId: kid, algorithm: alg, fromMs, throughMs } };
+}
