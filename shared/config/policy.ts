@@ -1,4 +1,6 @@
 import * as z from 'zod/mini';
+import { formatCidr } from '../domain/cidr.ts';
+import { createCidrSets } from '../domain/cidr-allocation.ts';
 import { defaultPolicy, type Policy } from '../domain/policy.ts';
 
 /** One thing wrong with a policy. */
@@ -200,9 +202,33 @@ export function parsePolicy(input: unknown): ParsedPolicy {
     });
   }
 
+  if (faults.length === 0) faults.push(...cidrFaults(policy as unknown as Policy));
+
   return faults.length > 0
     ? { kind: 'faults', faults }
     : { kind: 'ok', policy: Object.freeze(policy) as unknown as Policy };
+}
+
+/** What the allocator itself would refuse, asked of it once the fields hold alone and with each other. */
+function cidrFaults(policy: Policy): PolicyFault[] {
+  const creation = createCidrSets(policy);
+  switch (creation.kind) {
+    case 'off':
+      return [];
+    case 'refused':
+      return creation.reasons.map((rule) => ({ field: 'clusterCIDRs', value: policy.clusterCIDRs, rule }));
+    case 'created':
+      return creation.sets
+        .filter((set) => set.usedCount >= set.size)
+        .map((set) => ({
+          field: 'serviceClusterIPRanges',
+          value: policy.serviceClusterIPRanges,
+          rule: `must leave a block for nodes in cluster CIDR ${formatCidr(set.cluster)}`,
+          other: 'clusterCIDRs',
+        }));
+    default:
+      return creation satisfies never;
+  }
 }
 
 /** One line a fault: `file:line field value rule`. */

@@ -1,11 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import {
-  afterFailedCidrWrite,
-  allocateForNode,
-  createCidrSets,
-  decideCidrWrite,
-  occupyNodes,
-} from './cidr-allocation.ts';
+import { allocateForNode, createCidrSets, occupyNodes } from './cidr-allocation.ts';
 
 const policy = {
   clusterCIDRs: ['10.0.0.0/16', 'fd00::/48'],
@@ -70,27 +64,5 @@ describe('allocateForNode', () => {
   it('marks what the node has instead of taking more', () => {
     const outcome = allocateForNode(sets(), { nodeName: 'n', podCIDRs: ['10.0.7.0/24'] });
     expect(outcome).toMatchObject({ kind: 'occupied', faults: [] });
-  });
-});
-
-describe('the write', () => {
-  it('is settled by what the node says when it is read again', () => {
-    expect(decideCidrWrite([], ['10.0.0.0/24'])).toBe('patch');
-    expect(decideCidrWrite(['10.0.0.0/24'], ['10.0.0.0/24'])).toBe('done');
-    expect(decideCidrWrite(['10.0.9.0/24'], ['10.0.0.0/24'])).toBe('giveBack');
-    expect(decideCidrWrite(['10.0.0.0/24'], ['10.0.0.0/24', 'fd00::/64'])).toBe('giveBack');
-  });
-
-  it('that failed gives the blocks back unless it may have happened', () => {
-    expect(afterFailedCidrWrite('n', 'other')).toEqual({
-      blocks: 'giveBack',
-      event: {
-        type: 'Warning',
-        reason: 'CIDRAssignmentFailed',
-        message: 'Node n status is now: CIDRAssignmentFailed',
-        source: 'cidrAllocator',
-      },
-    });
-    expect(afterFailedCidrWrite('n', 'timeout').blocks).toBe('keep');
   });
 });

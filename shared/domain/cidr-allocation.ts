@@ -14,15 +14,12 @@ import {
   createCidrSet,
   occupy,
   occupyBlocks,
-  releaseBlocks,
 } from './cidr-set.ts';
 import type { EventText } from './event-text.ts';
 import type { Policy } from './policy.ts';
 
 /** `source.component` of the events of this controller. */
 export const CIDR_ALLOCATOR_COMPONENT = 'cidrAllocator';
-/** Writes of podCIDRs that are tried at once before the node is put back. */
-export const CIDR_WRITE_TRIES_MAX = 3;
 
 export type CidrPolicy = Pick<
   Policy,
@@ -92,14 +89,20 @@ const fault = (nodeName: string, reason: string): CidrFault => ({
   },
 });
 
-type Readable =
-  | { readonly kind: 'readable'; readonly index: number; readonly blocks: BlockRange }
+export type NodeBlocks =
+  | {
+      readonly kind: 'readable';
+      readonly cidr: string;
+      /** Number of the set. */
+      readonly index: number;
+      readonly blocks: BlockRange;
+    }
   | { readonly kind: 'fault'; readonly fault: CidrFault };
 
 /** A node's CIDRs, each with its set's number and blocks, or as a fault of that node. */
-function readNode(sets: readonly CidrSet[], { nodeName, podCIDRs }: NodeCidrs): Readable[] {
-  return podCIDRs.map((text, index): Readable => {
-    const bad = (reason: string): Readable => ({ kind: 'fault', fault: fault(nodeName, reason) });
+export function blocksOfNode(sets: readonly CidrSet[], { nodeName, podCIDRs }: NodeCidrs): NodeBlocks[] {
+  return podCIDRs.map((text, index): NodeBlocks => {
+    const bad = (reason: string): NodeBlocks => ({ kind: 'fault', fault: fault(nodeName, reason) });
     const set = sets[index];
     if (set === undefined) {
       return bad(`pod CIDR ${text} is number ${index + 1}, there are ${sets.length} cluster CIDRs`);
@@ -108,7 +111,7 @@ function readNode(sets: readonly CidrSet[], { nodeName, podCIDRs }: NodeCidrs): 
     if (cidr === undefined) return bad(`pod CIDR ${JSON.stringify(text)} is no CIDR`);
     const blocks = blocksOf(set, cidr);
     if (blocks === undefined) return bad(`pod CIDR ${text} is not in cluster CIDR ${formatCidr(set.cluster)}`);
-    return { kind: 'readable', index, blocks };
+    return { kind: 'readable', cidr: text, index, blocks };
   });
 }
 
@@ -117,28 +120,20 @@ export interface CidrMarking {
   readonly faults: readonly CidrFault[];
 }
 
-function markNodes(
-  sets: readonly CidrSet[],
-  nodes: readonly NodeCidrs[],
-  apply: (set: CidrSet, all: readonly BlockRange[]) => CidrSet,
-): CidrMarking {
-  const read = nodes.flatMap((node) => readNode(sets, node));
+/** On the node: it says to have what is another node's. Both keep it; a person has to choose. */
+export const podCidrTaken = (nodeName: string, cidr: string, cluster: string): CidrFault =>
+  fault(nodeName, `pod CIDR ${cidr} of cluster CIDR ${cluster} is another node's`);
+
+/** Marks the CIDRs that nodes have, index by index; each that cannot be marked is a fault of its node only. */
+export function occupyNodes(sets: readonly CidrSet[], nodes: readonly NodeCidrs[]): CidrMarking {
   const blocksOfSet = sets.map((): BlockRange[] => []);
   const faults: CidrFault[] = [];
-  for (const entry of read) {
+  for (const entry of nodes.flatMap((node) => blocksOfNode(sets, node))) {
     if (entry.kind === 'fault') faults.push(entry.fault);
     else blocksOfSet[entry.index]?.push(entry.blocks);
   }
-  return { sets: sets.map((set, index) => apply(set, blocksOfSet[index] ?? [])), faults };
+  return { sets: sets.map((set, index) => occupyBlocks(set, blocksOfSet[index] ?? [])), faults };
 }
-
-/** Marks the CIDRs that nodes have, index by index; each that cannot be marked is a fault of its node only. */
-export const occupyNodes = (sets: readonly CidrSet[], nodes: readonly NodeCidrs[]): CidrMarking =>
-  markNodes(sets, nodes, occupyBlocks);
-
-/** Frees the CIDRs of a node that is being deleted; a bad one is reported and the others are freed all the same. */
-export const releaseNode = (sets: readonly CidrSet[], node: NodeCidrs): CidrMarking =>
-  markNodes(sets, [node], releaseBlocks);
 
 export type NodeAllocation =
   /** The node has CIDRs: they are marked (again). */
@@ -184,24 +179,3 @@ export function allocateForNode(sets: readonly CidrSet[], node: NodeCidrs): Node
   if (first === undefined) return { kind: 'occupied', sets, faults: [] };
   return { kind: 'allocated', podCIDRs: [first, ...rest], sets: next, skipped };
 }
-
-/**
- * What to do with blocks taken for a node, once the node was read again before the write: somebody may have been faster.
- */
-export function decideCidrWrite(onNode: readonly string[], taken: readonly string[]): 'patch' | 'done' | 'giveBack' {
-  if (onNode.length === 0) return 'patch';
-  const same = onNode.length === taken.length && onNode.every((cidr, index) => cidr === taken[index]);
-  return same ? 'done' : 'giveBack';
-}
-
-/**
- * After the last of CIDR_WRITE_TRIES_MAX failed writes. A write that timed out may have happened: its blocks are kept,
- * and the next look at the node settles it.
- */
-export const afterFailedCidrWrite = (
-  nodeName: string,
-  lastFault: 'timeout' | 'other',
-): { readonly blocks: 'keep' | 'giveBack'; readonly event: EventText } => ({
-  blocks: lastFault === 'timeout' ? 'keep' : 'giveBack',
-  event: nodeEvent(nodeName, 'CIDRAssignmentFailed'),
-});

@@ -1,14 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { formatCidr, parseCidr } from './cidr.ts';
-import {
-  allocateNext,
-  blocksOf,
-  type CidrSet,
-  createCidrSet,
-  occupy,
-  restoreCidrSet,
-  storeCidrSet,
-} from './cidr-set.ts';
+import { allocateNext, blocksOf, type CidrSet, createCidrSet, occupy } from './cidr-set.ts';
 
 function cidr(text: string) {
   const parsed = parseCidr(text);
@@ -66,21 +58,5 @@ describe('allocateNext', () => {
 describe('blocksOf', () => {
   it('knows nothing of another family', () => {
     expect(blocksOf(setOf('10.0.0.0/16', 24), cidr('::/0'))).toBeUndefined();
-  });
-});
-
-describe('storeCidrSet', () => {
-  it('comes back with counts and cursor, and only into the same configuration', () => {
-    const empty = setOf('10.0.0.0/16', 24);
-    const allocation = allocateNext(empty);
-    if (allocation.kind !== 'allocated') throw new Error(allocation.kind);
-    const marked = occupy(allocation.set, cidr('10.0.40.0/21'));
-    if (marked.kind !== 'marked') throw new Error(marked.kind);
-    const stored = storeCidrSet(marked.set);
-    expect(stored.bitmap).toBe('AQAAAAD/');
-    expect(restoreCidrSet(empty, stored)).toEqual(marked.set);
-    expect(restoreCidrSet(setOf('10.0.0.0/16', 25), stored)).toBeUndefined();
-    expect(restoreCidrSet(setOf('10.1.0.0/16', 24), stored)).toBeUndefined();
-    expect(restoreCidrSet(empty, storeCidrSet(empty))).toEqual(empty);
   });
 });

@@ -9,6 +9,7 @@ import { type EvictionTimerStore, evictionTimerStore } from '../../store/evictio
 import { type FleetStore, fleetStore } from '../../store/fleet-store.ts';
 import type { ObjectStore } from '../../store/object-store.ts';
 import { clusterObjects } from '../cluster-objects.ts';
+import { type CidrAllocator, cidrAllocator } from './allocate-cidrs.ts';
 
 export interface ControllerOptions {
   readonly items: ItemStore;
@@ -29,11 +30,15 @@ export interface ControllerDependencies extends ControllerOptions {
   readonly objects: ObjectStore;
   readonly fleet: FleetStore;
   readonly timers: EvictionTimerStore;
+  readonly cidrs: CidrAllocator;
 }
 
-export const controllerDependencies = (options: ControllerOptions): ControllerDependencies => ({
-  ...options,
-  objects: clusterObjects(options),
-  fleet: fleetStore(options.items),
-  timers: evictionTimerStore(options.items),
-});
+export function controllerDependencies(options: ControllerOptions): ControllerDependencies {
+  const dependencies = {
+    ...options,
+    objects: clusterObjects(options),
+    fleet: fleetStore(options.items),
+    timers: evictionTimerStore(options.items),
+  };
+  return { ...dependencies, cidrs: cidrAllocator(dependencies) };
+}

@@ -19,5 +19,12 @@ export const GATE_HOLDING = 'gate_holding';
 export const TOTAL_DISRUPTION = 'total_disruption';
 export const MARKED_NODES = 'marked_nodes';
 
+/** Pod CIDRs, under upstream's names (`cirdset` is theirs) but without its label: usage is that of the fullest set. */
+export const CIDR_ALLOCATIONS = 'node_ipam_controller_cidrset_cidrs_allocations_total';
+export const CIDR_RELEASES = 'node_ipam_controller_cidrset_cidrs_releases_total';
+export const CIDR_USAGE = 'node_ipam_controller_cidrset_usage_cidrs';
+export const CIDR_TRIES = 'node_ipam_controller_cidrset_allocation_tries_per_request';
+export const CIDR_BLOCKS = 'node_ipam_controller_cirdset_max_cidrs';
+
 /** CloudWatch takes no empty dimension value. */
 export const zoneDimension = (zone: string): { zone: string } => ({ zone: zone === '' ? '(none)' : zone });

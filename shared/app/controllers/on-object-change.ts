@@ -3,7 +3,7 @@
  * different objects in any order; everything here is decided from what is stored now, so a repetition finds nothing to do.
  *
  * Node  events RegisteredNode and RemovingNode, once for each uid; taints and labels as reconcile-node.ts says; out of the
- *       eviction queue when Ready; its pods' evictions when its NoExecute taints changed
+ *       eviction queue when Ready; its pods' evictions when its NoExecute taints changed; pod CIDRs as allocate-cidrs.ts says
  * Pod   evictions of its node when it is bound, deleted, or changes its tolerations; not ready at once when it is bound to a
  *       node that is not; its node is told with its next beat when anything but the pod's status changed
  *
@@ -31,6 +31,8 @@ import { type EventToTell, recordEvents, subjectOf } from './record-event.ts';
 const CONCURRENCY_MAX = 8;
 const NODES_PREFIX = 'o#nodes#';
 const PODS_PREFIX = 'o#pods#';
+
+type NodeChangeRecord = Change & { readonly before: KubeNode | undefined; readonly after: KubeNode | undefined };
 
 interface Change {
   readonly position: number;
@@ -71,6 +73,7 @@ export async function onObjectChange(
       ...nodeWorks(dependencies, nodes, nowMs),
       ...boundPods(dependencies, pods, nowMs),
       ...toldNodes(dependencies, pods),
+      ...podCidrs(dependencies, nodes, nowMs),
     ],
     CONCURRENCY_MAX,
   );
@@ -146,6 +149,23 @@ function nodeWorks(dependencies: ControllerDependencies, nodes: readonly Change[
       if (outcome.kind === 'tooLarge') dependencies.log.error('a Node is too large to be tainted', { nodeName: name });
     },
   }));
+}
+
+/** Of a node as it was last: blocks for one that has none, a note of those that one brings, back from one that went. */
+function podCidrs({ cidrs }: ControllerDependencies, nodes: readonly Change[], nowMs: number): RecordWork[] {
+  const works: RecordWork[] = [];
+  const last = new Map(nodes.map((change) => [nameOf(change), change.after?.metadata.uid]));
+  for (const { before, after, position } of nodes as readonly NodeChangeRecord[]) {
+    const of = [position];
+    if (before !== undefined && before.metadata.uid !== after?.metadata.uid) {
+      works.push({ of, run: () => cidrs.release(before) });
+    }
+    if (after === undefined || last.get(after.metadata.name ?? '') !== after.metadata.uid) continue;
+    const has = after.spec?.podCIDRs ?? [];
+    const had = before?.metadata.uid === after.metadata.uid ? (before?.spec?.podCIDRs ?? []) : [];
+    if (has.length === 0 || !jsonEqual(had, has)) works.push({ of, run: () => cidrs.settle(after, nowMs) });
+  }
+  return works;
 }
 
 /** A node that turned Ready, or went, no longer waits for its zone's limiter. */
