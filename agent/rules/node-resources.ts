@@ -1,0 +1,165 @@
+/**
+ * What the machine has, and what of it pods may use (pkg/kubelet/nodestatus/setters.go,
+ * pkg/kubelet/cm/node_container_manager_linux.go, pkg/kubelet/cm/helpers.go).
+ */
+import { formatQuantity, parseQuantity, type Quantity, type QuantityFormat } from '../../shared/kube/quantity.ts';
+import type { NodeStatus } from '../../shared/kube/types.ts';
+import type { EvictionThresholds, ThresholdValue } from '../config.ts';
+
+export type ResourceTexts = Readonly<Record<string, string>>;
+
+const NANO = 1_000_000_000n;
+const HUGE_PAGES = 'hugepages-';
+
+const quantityOf = (value: number | bigint, format: QuantityFormat): Quantity => ({
+  nanos: BigInt(value) * NANO,
+  format,
+});
+
+/** A text that is no quantity counts as nothing: it was checked when it came in. */
+function read(text: string | undefined): Quantity {
+  const parsed = parseQuantity(text ?? '0');
+  return parsed.kind === 'parsed' ? parsed.quantity : quantityOf(0, 'decimal');
+}
+
+/** Never below zero; the family of suffixes is that of what is left over. */
+const subtract = (from: Quantity, nanos: bigint): Quantity => ({
+  nanos: from.nanos > nanos ? from.nanos - nanos : 0n,
+  format: from.format,
+});
+
+/**
+ * A threshold as an amount of its resource. A percentage is a 32-bit float from the parser on, as upstream computes it:
+ * 10 % of 100Gi is 10737418400, not 10737418240.
+ */
+export function thresholdAmount(threshold: ThresholdValue, capacity: number): number {
+  if (threshold.kind === 'quantity') return threshold.value;
+  return Math.trunc(capacity * Math.fround(Math.fround(threshold.percent) / 100));
+}
+
+/** Of hard eviction only these two hold something back; soft thresholds and those of imagefs do not. */
+const RESERVING_SIGNALS: Readonly<Record<string, string>> = {
+  memory: 'memory.available',
+  'ephemeral-storage': 'nodefs.available',
+};
+
+export interface ReservationSettings {
+  readonly systemReserved: ResourceTexts;
+  readonly kubeReserved: ResourceTexts;
+  readonly evictionHard: EvictionThresholds;
+}
+
+/** What is held back of each resource in `capacity`: for the system, for Kubernetes, and for hard eviction. */
+export function reservedOf(capacity: ResourceTexts, settings: ReservationSettings): Record<string, Quantity> {
+  const reserved: Record<string, Quantity> = {};
+  for (const [name, text] of Object.entries(capacity)) {
+    const total = read(text);
+    const signal = Object.hasOwn(RESERVING_SIGNALS, name) ? RESERVING_SIGNALS[name] : undefined;
+    const threshold = signal === undefined ? undefined : settings.evictionHard[signal];
+    const eviction = threshold === undefined ? 0 : thresholdAmount(threshold, Number(total.nanos / NANO));
+    const nanos =
+      read(settings.systemReserved[name]).nanos +
+      read(settings.kubeReserved[name]).nanos +
+      BigInt(Math.trunc(eviction)) * NANO;
+    reserved[name] = { nanos, format: total.format };
+  }
+  return reserved;
+}
+
+/** The part of the machine's facts that becomes capacity. */
+export interface MachineResources {
+  readonly cpuCores: number;
+  readonly memoryBytes: number;
+  /** Page size in bytes to the number of pages. */
+  readonly hugePages: Readonly<Record<string, number>>;
+}
+
+export interface ResourceInput extends ReservationSettings {
+  /** Undefined when the machine could not be read. */
+  readonly machine: MachineResources | undefined;
+  /** Size of the file system of the root directory; undefined when it could not be read. Bytes. */
+  readonly rootFsBytes: number | undefined;
+  readonly maxPods: number;
+  /** 0 sets no limit by cores. */
+  readonly podsPerCore: number;
+  readonly devices?: {
+    readonly capacity: ResourceTexts;
+    readonly allocatable: ResourceTexts;
+    /** Resources whose plug-in is gone: they stay, with nothing. */
+    readonly removed: readonly string[];
+  };
+}
+
+export function podCapacity(cpuCores: number, maxPods: number, podsPerCore: number): number {
+  return podsPerCore > 0 ? Math.min(cpuCores * podsPerCore, maxPods) : maxPods;
+}
+
+/** The name of the resource of huge pages of one size, such as hugepages-2Mi. */
+export const hugePagesName = (pageBytes: number): string =>
+  `${HUGE_PAGES}${formatQuantity(quantityOf(pageBytes, 'binary'))}`;
+
+/** Huge pages of the machine by resource name, in bytes. */
+export function hugePageCapacity(hugePages: Readonly<Record<string, number>>): Record<string, string> {
+  const sizes = Object.entries(hugePages).map(([pageBytes, pages]): [string, string] => [
+    hugePagesName(Number(pageBytes)),
+    formatQuantity(quantityOf(BigInt(pageBytes) * BigInt(pages), 'binary')),
+  ]);
+  return Object.fromEntries(sizes);
+}
+
+/** Capacity of the node. Keys that others have set are kept. */
+export function capacityOf(existing: ResourceTexts | undefined, input: ResourceInput): Record<string, string> {
+  const capacity: Record<string, string> = { ...existing };
+  const { machine, devices } = input;
+  if (machine === undefined) return { ...capacity, cpu: '0', memory: '0', pods: String(input.maxPods) };
+  capacity['cpu'] = formatQuantity(quantityOf(machine.cpuCores, 'decimal'));
+  capacity['memory'] = formatQuantity(quantityOf(machine.memoryBytes, 'binary'));
+  capacity['pods'] = String(podCapacity(machine.cpuCores, input.maxPods, input.podsPerCore));
+  Object.assign(capacity, hugePageCapacity(machine.hugePages));
+  if (input.rootFsBytes !== undefined) {
+    capacity['ephemeral-storage'] = formatQuantity(quantityOf(input.rootFsBytes, 'binary'));
+  }
+  Object.assign(capacity, devices?.capacity);
+  for (const removed of devices?.removed ?? []) capacity[removed] = '0';
+  return capacity;
+}
+
+/** Neither a resource of Kubernetes itself nor a quota (pkg/apis/core/v1/helper/helpers.go). */
+export function isExtendedResource(name: string): boolean {
+  return name.includes('/') && !name.includes('kubernetes.io/') && !name.startsWith('requests.');
+}
+
+/** What pods may use: capacity less what is held back, and less huge pages where it is memory. */
+export function allocatableOf(
+  existing: ResourceTexts | undefined,
+  capacity: ResourceTexts,
+  input: ResourceInput,
+): Record<string, string> {
+  const amounts = new Map<string, Quantity>();
+  for (const [name, text] of Object.entries(existing ?? {})) {
+    if (!Object.hasOwn(capacity, name) && isExtendedResource(name)) continue;
+    amounts.set(name, read(text));
+  }
+  const reserved = reservedOf(capacity, input);
+  for (const [name, text] of Object.entries(capacity)) {
+    amounts.set(name, subtract(read(text), reserved[name]?.nanos ?? 0n));
+  }
+  for (const [name, text] of Object.entries(input.devices?.allocatable ?? {})) amounts.set(name, read(text));
+  const memory = amounts.get('memory');
+  if (memory !== undefined) {
+    const hugePages = Object.entries(capacity)
+      .filter(([name]) => name.startsWith(HUGE_PAGES))
+      .reduce((sum, [, text]) => sum + read(text).nanos, 0n);
+    amounts.set('memory', subtract(memory, hugePages));
+  }
+  return Object.fromEntries([...amounts].map(([name, amount]) => [name, formatQuantity(amount)]));
+}
+
+/** Capacity and allocatable of a node, as they follow from what it said before and from the machine. */
+export function nodeResources(
+  status: Pick<NodeStatus, 'capacity' | 'allocatable'> | undefined,
+  input: ResourceInput,
+): { capacity: Record<string, string>; allocatable: Record<string, string> } {
+  const capacity = capacityOf(status?.capacity, input);
+  return { capacity, allocatable: allocatableOf(status?.allocatable, capacity, input) };
+}
