@@ -1,6 +1,6 @@
 /**
  * What runs pods on this machine. Adapters: `none`, `exec` (child processes) and `podman`; all pass
- * agent/adapters/runtime-contract.ts.
+ * test/contract/pod-runtime.ts.
  */
 import type { KubeObject } from '../../shared/kube/types.ts';
 
@@ -22,6 +22,8 @@ export type ContainerState =
 export interface RunningContainer {
   readonly name: string;
   readonly state: ContainerState;
+  /** How the start before this one ended. */
+  readonly lastState?: Extract<ContainerState, { kind: 'terminated' }>;
   readonly restartCount: number;
   /** Such as exec://<uid>/<name>/<n>; absent before the first start. */
   readonly containerId?: string;
@@ -31,12 +33,16 @@ export interface RunningPod {
   readonly uid: string;
   readonly namespace: string;
   readonly name: string;
+  /** In the order of the pod's spec; absent where the runtime does not tell them apart. */
+  readonly initContainers?: readonly RunningContainer[];
   readonly containers: readonly RunningContainer[];
 }
 
 export interface PodRuntime {
   /** For status.nodeInfo.containerRuntimeVersion, such as exec://1.0.0. */
   readonly version: string;
+  /** Set when this runtime never runs a pod: why, for the pod's status. */
+  readonly refusal?: { readonly reason: string; readonly message: string };
   /** Whether pods can be run now; its words go into the Ready condition. */
   health(): Promise<{ readonly kind: 'ready' } | { readonly kind: 'notReady'; readonly reason: string }>;
   /** Starts the pod's containers. Again for a pod that runs: nothing happens. */

@@ -1,0 +1,132 @@
+import { describe, expect, it } from 'vitest';
+import type { KubeObject } from '../../shared/kube/types.ts';
+import { type Admission, admitPod, podRequests } from './pod-admission.ts';
+
+const node: KubeObject = {
+  metadata: { name: 'edge-1', labels: { 'kubernetes.io/os': 'linux', site: 'harbour', rank: '7' } },
+  spec: {},
+  status: { allocatable: { cpu: '2', memory: '4Gi', pods: '3', 'ephemeral-storage': '10Gi' } },
+};
+
+const asking = (requests: Record<string, string>, spec: Record<string, unknown> = {}): KubeObject => ({
+  metadata: { name: 'p', namespace: 'default' },
+  spec: { nodeName: 'edge-1', containers: [{ name: 'c', resources: { requests } }], ...spec },
+});
+
+const admit = (pod: KubeObject, over: { node?: KubeObject; others?: KubeObject[] } = {}): Admission =>
+  admitPod({ pod, node: over.node ?? node, others: over.others ?? [], operatingSystem: 'linux' });
+
+const reasonOf = (admission: Admission): string => (admission.kind === 'admitted' ? 'admitted' : admission.reason);
+
+describe('room on the node', () => {
+  it('admits what just fits beside the others', () => {
+    expect(reasonOf(admit(asking({ cpu: '500m', memory: '1Gi' }), { others: [asking({ cpu: '1500m' })] }))).toBe(
+      'admitted',
+    );
+  });
+
+  it('refuses a thousandth of a core too much, and says the figures', () => {
+    expect(admit(asking({ cpu: '501m' }), { others: [asking({ cpu: '1500m' })] })).toEqual({
+      kind: 'refused',
+      reason: 'OutOfcpu',
+      message: "Node didn't have enough resource: cpu, requested: 501, used: 1500, capacity: 2000",
+    });
+  });
+
+  it.each([
+    [{ memory: '5Gi' }, 'OutOfmemory'],
+    [{ 'ephemeral-storage': '11Gi' }, 'OutOfephemeral-storage'],
+    [{ cpu: '3', memory: '5Gi' }, 'OutOfcpu'],
+    [{ 'example.com/unknown': '1' }, 'admitted'],
+  ])('of %j it says %s', (requests, reason) => {
+    expect(reasonOf(admit(asking(requests)))).toBe(reason);
+  });
+
+  it('counts places before anything else', () => {
+    expect(admit(asking({ cpu: '9' }), { others: [asking({}), asking({}), asking({})] })).toEqual({
+      kind: 'refused',
+      reason: 'OutOfpods',
+      message: "Node didn't have enough resource: pods, requested: 1, used: 3, capacity: 3",
+    });
+  });
+
+  it('counts the largest moment of the start, sidecars for good, and the overhead', () => {
+    const pod = asking(
+      { cpu: '200m' },
+      {
+        overhead: { cpu: '10m' },
+        initContainers: [
+          { name: 'side', restartPolicy: 'Always', resources: { requests: { cpu: '100m' } } },
+          { name: 'prepare', resources: { requests: { cpu: '300m' } } },
+        ],
+      },
+    );
+    expect(podRequests(pod).get('cpu')).toBe(410n);
+  });
+});
+
+describe('demands of the pod on the node', () => {
+  const affinity = (expression: Record<string, unknown>) => ({
+    affinity: {
+      nodeAffinity: {
+        requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [{ matchExpressions: [expression] }] },
+      },
+    },
+  });
+
+  it.each([
+    [{ nodeSelector: { site: 'harbour' } }, 'admitted'],
+    [{ nodeSelector: { site: 'hill' } }, 'NodeAffinity'],
+    [{ nodeSelector: { 'kubernetes.io/os': 'windows' } }, 'NodeAffinity'],
+    [affinity({ key: 'site', operator: 'In', values: ['hill', 'harbour'] }), 'admitted'],
+    [affinity({ key: 'site', operator: 'NotIn', values: ['harbour'] }), 'NodeAffinity'],
+    [affinity({ key: 'absent', operator: 'NotIn', values: ['harbour'] }), 'admitted'],
+    [affinity({ key: 'rank', operator: 'Gt', values: ['6'] }), 'admitted'],
+    [affinity({ key: 'rank', operator: 'Lt', values: ['7'] }), 'NodeAffinity'],
+    [affinity({ key: 'rank', operator: 'Odd', values: [] }), 'NodeAffinity'],
+    [{ os: { name: 'windows' } }, 'PodOSNotSupported'],
+    [{ os: { name: 'linux' } }, 'admitted'],
+  ])('%j: %s', (spec, reason) => {
+    expect(reasonOf(admit(asking({}, spec)))).toBe(reason);
+  });
+
+  it('says what the predicate was', () => {
+    expect(admit(asking({}, { nodeSelector: { site: 'hill' } }))).toMatchObject({
+      message: "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector",
+    });
+  });
+
+  it('refuses a label of another operating system', () => {
+    const pod = asking({});
+    pod.metadata.labels = { 'kubernetes.io/os': 'windows' };
+    expect(reasonOf(admit(pod))).toBe('PodOSSelectorNodeLabelDoesNotMatch');
+  });
+
+  it('gives a port of the machine to one pod only', () => {
+    const on = (hostIP: string, hostPort: number) =>
+      asking({}, { containers: [{ name: 'c', ports: [{ hostPort, hostIP, containerPort: 80 }] }] });
+    expect(reasonOf(admit(on('', 80), { others: [on('127.0.0.1', 80)] }))).toBe('NodePorts');
+    expect(reasonOf(admit(on('127.0.0.2', 80), { others: [on('127.0.0.1', 80)] }))).toBe('admitted');
+  });
+});
+
+describe('taints of the node', () => {
+  const tainted = (effect: string): KubeObject => ({ ...node, spec: { taints: [{ key: 'repair', effect }] } });
+
+  it('keeps out who does not tolerate NoExecute, and minds no other effect', () => {
+    expect(admit(asking({}), { node: tainted('NoExecute') })).toEqual({
+      kind: 'refused',
+      reason: 'TaintToleration',
+      message: "Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate",
+    });
+    expect(reasonOf(admit(asking({}), { node: tainted('NoSchedule') }))).toBe('admitted');
+    const patient = asking({}, { tolerations: [{ key: 'repair', operator: 'Exists' }] });
+    expect(reasonOf(admit(patient, { node: tainted('NoExecute') }))).toBe('admitted');
+  });
+
+  it('keeps no static pod out', () => {
+    const pod = asking({});
+    pod.metadata.annotations = { 'kubernetes.io/config.source': 'file' };
+    expect(reasonOf(admit(pod, { node: tainted('NoExecute') }))).toBe('admitted');
+  });
+});

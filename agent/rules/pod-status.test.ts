@@ -1,0 +1,161 @@
+import { describe, expect, it } from 'vitest';
+import type { KubeObject } from '../../shared/kube/types.ts';
+import type { ContainerState, RunningPod } from '../ports/pod-runtime.ts';
+import { podStatusOf, rejectedStatus } from './pod-status.ts';
+
+const T0 = Date.UTC(2026, 0, 2, 3, 4, 5);
+const running: ContainerState = { kind: 'running', startedAtMs: T0 };
+const backingOff: ContainerState = { kind: 'waiting', reason: 'CrashLoopBackOff' };
+const exited = (exitCode: number): Extract<ContainerState, { kind: 'terminated' }> => ({
+  kind: 'terminated',
+  exitCode,
+  reason: exitCode === 0 ? 'Completed' : 'Error',
+  startedAtMs: T0,
+  finishedAtMs: T0 + 1_000,
+});
+
+const podOf = (
+  restartPolicy: string,
+  containers: number,
+  inits: readonly Record<string, unknown>[] = [],
+): KubeObject => ({
+  metadata: { name: 'p', namespace: 'default', uid: 'u' },
+  spec: {
+    restartPolicy,
+    ...(inits.length === 0 ? {} : { initContainers: inits }),
+    containers: Array.from({ length: containers }, (_, index) => ({ name: `c${index}`, image: 'busybox' })),
+  },
+});
+
+const found = (states: readonly ContainerState[], initStates: readonly ContainerState[] = []): RunningPod => ({
+  uid: 'u',
+  namespace: 'default',
+  name: 'p',
+  containers: states.map((state, index) => ({
+    name: `c${index}`,
+    state,
+    restartCount: 0,
+    ...(state === backingOff ? { lastState: exited(1) } : {}),
+  })),
+  initContainers: initStates.map((state, index) => ({ name: `i${index}`, state, restartCount: 0 })),
+});
+
+const statusOf = (pod: KubeObject, runningPod: RunningPod | undefined, before: Record<string, unknown> = {}) =>
+  podStatusOf({ pod, running: runningPod, before, nowMs: T0 + 5_000, hostIp: '192.0.2.7' });
+
+const conditionOf = (status: Readonly<Record<string, unknown>>, type: string) =>
+  (status['conditions'] as Record<string, unknown>[]).find((each) => each['type'] === type);
+
+describe('phase of a pod', () => {
+  it.each<[string, ContainerState[], string]>([
+    ['Always', [running, running], 'Running'],
+    ['Always', [running, backingOff], 'Running'],
+    ['Always', [exited(1), exited(1)], 'Running'],
+    ['Always', [exited(0), exited(0)], 'Running'],
+    ['Always', [running, { kind: 'waiting', reason: 'CreateContainerConfigError' }], 'Pending'],
+    ['OnFailure', [exited(0), exited(0)], 'Succeeded'],
+    ['OnFailure', [exited(0), exited(1)], 'Running'],
+    ['OnFailure', [exited(0), running], 'Running'],
+    ['Never', [exited(0), exited(0)], 'Succeeded'],
+    ['Never', [exited(0), exited(3)], 'Failed'],
+    ['Never', [exited(3), running], 'Running'],
+  ])('under %s, %j: %s', (policy, states, phase) => {
+    expect(statusOf(podOf(policy, states.length), found(states))['phase']).toBe(phase);
+  });
+
+  it('is Pending before anything of it runs', () => {
+    const status = statusOf(podOf('Always', 1), undefined);
+    expect(status).toMatchObject({
+      phase: 'Pending',
+      hostIP: '192.0.2.7',
+      startTime: '2026-01-02T03:04:10Z',
+      containerStatuses: [{ name: 'c0', ready: false, state: { waiting: { reason: 'ContainerCreating' } } }],
+    });
+  });
+
+  it('stays where it ended', () => {
+    expect(statusOf(podOf('Never', 1), found([running]), { phase: 'Failed' })['phase']).toBe('Failed');
+  });
+
+  it('waits for init containers, and fails with one that may not run again', () => {
+    const init = [{ name: 'i0' }];
+    const waiting: ContainerState = { kind: 'waiting', reason: 'PodInitializing' };
+    expect(statusOf(podOf('Never', 1, init), found([waiting], [running]))['phase']).toBe('Pending');
+    expect(statusOf(podOf('Never', 1, init), found([waiting], [exited(1)]))['phase']).toBe('Failed');
+    expect(statusOf(podOf('Always', 1, init), found([waiting], [exited(1)]))['phase']).toBe('Pending');
+    expect(statusOf(podOf('Never', 1, init), found([running], [exited(0)]))['phase']).toBe('Running');
+  });
+
+  it('does not wait for the end of a sidecar', () => {
+    const status = statusOf(podOf('Always', 1, [{ name: 'i0', restartPolicy: 'Always' }]), found([running], [running]));
+    expect(status['phase']).toBe('Running');
+    expect(conditionOf(status, 'Ready')).toMatchObject({ status: 'True' });
+  });
+});
+
+describe('conditions of a pod', () => {
+  it('are all true when all runs', () => {
+    const status = statusOf(podOf('Always', 1), found([running]));
+    for (const type of ['Initialized', 'Ready', 'ContainersReady', 'PodScheduled']) {
+      expect(conditionOf(status, type)).toMatchObject({ status: 'True', lastTransitionTime: '2026-01-02T03:04:10Z' });
+    }
+  });
+
+  it('name the containers that are not ready', () => {
+    expect(conditionOf(statusOf(podOf('Always', 2), found([running, backingOff])), 'Ready')).toMatchObject({
+      status: 'False',
+      reason: 'ContainersNotReady',
+      message: 'containers with unready status: [c1]',
+    });
+  });
+
+  it('keep the time of their last change, and conditions of others', () => {
+    const before = {
+      conditions: [
+        { type: 'Ready', status: 'True', lastTransitionTime: '2025-01-01T00:00:00Z' },
+        { type: 'example.com/gate', status: 'True', lastTransitionTime: '2025-01-01T00:00:00Z' },
+      ],
+    };
+    const status = statusOf(podOf('Always', 1), found([running]), before);
+    expect(conditionOf(status, 'Ready')).toMatchObject({ lastTransitionTime: '2025-01-01T00:00:00Z' });
+    expect(conditionOf(status, 'example.com/gate')).toBeDefined();
+  });
+
+  it('say that a pod completed', () => {
+    expect(conditionOf(statusOf(podOf('Never', 1), found([exited(0)])), 'Ready')).toMatchObject({
+      status: 'False',
+      reason: 'PodCompleted',
+    });
+  });
+});
+
+describe('status of a container', () => {
+  it('tells how it ended, by code, signal and time', () => {
+    const killed: ContainerState = { ...exited(137), signal: 9 };
+    expect(statusOf(podOf('Never', 1), found([killed]))['containerStatuses']).toMatchObject([
+      {
+        ready: false,
+        state: {
+          terminated: {
+            exitCode: 137,
+            signal: 9,
+            reason: 'Error',
+            startedAt: '2026-01-02T03:04:05Z',
+            finishedAt: '2026-01-02T03:04:06Z',
+          },
+        },
+      },
+    ]);
+  });
+});
+
+describe('a refused pod', () => {
+  it('is Failed, with the reason', () => {
+    expect(rejectedStatus({ phase: 'Pending' }, { reason: 'OutOfcpu', message: 'no room' }, T0)).toEqual({
+      phase: 'Failed',
+      reason: 'OutOfcpu',
+      message: 'Pod was rejected: no room',
+      startTime: '2026-01-02T03:04:05Z',
+    });
+  });
+});

@@ -1,0 +1,232 @@
+/**
+ * Status of a pod from what runs of it. Source: upstream pkg/kubelet/kubelet_pods.go (getPhase, generateAPIPodStatus)
+ * and pkg/kubelet/status/generate.go. There are no probes: a container is ready when it runs.
+ */
+import { recordOf, recordsOf, textOf } from '../../shared/kube/resources/normal-form.ts';
+import { formatTime } from '../../shared/kube/time.ts';
+import type { KubeObject } from '../../shared/kube/types.ts';
+import type { ContainerState, RunningContainer, RunningPod } from '../ports/pod-runtime.ts';
+import type { RestartPolicy } from './restart-back-off.ts';
+import type { PodStatus } from './shutdown-status.ts';
+
+export type PodPhase = 'Pending' | 'Running' | 'Succeeded' | 'Failed';
+
+interface ContainerSpec {
+  readonly name: string;
+  readonly image: string;
+  /** An init container that goes on running beside the others. */
+  readonly sidecar: boolean;
+}
+
+/** A container as its spec has it, and what there is of it. */
+interface Placed {
+  readonly spec: ContainerSpec;
+  readonly found: RunningContainer;
+}
+
+export const restartPolicyOf = (pod: KubeObject): RestartPolicy => {
+  const policy = pod.spec?.['restartPolicy'];
+  return policy === 'Never' || policy === 'OnFailure' ? policy : 'Always';
+};
+
+export const phaseOf = (pod: KubeObject): PodPhase => {
+  const phase = pod.status?.['phase'];
+  return phase === 'Running' || phase === 'Succeeded' || phase === 'Failed' ? phase : 'Pending';
+};
+
+/** Whether the API holds the pod for ended: it is never started again. */
+export const hasEnded = (pod: KubeObject): boolean => phaseOf(pod) === 'Succeeded' || phaseOf(pod) === 'Failed';
+
+const specsOf = (pod: KubeObject, field: 'containers' | 'initContainers'): ContainerSpec[] =>
+  recordsOf(recordOf(pod.spec)[field]).map((each) => ({
+    name: textOf(each['name']),
+    image: textOf(each['image']),
+    sidecar: field === 'initContainers' && each['restartPolicy'] === 'Always',
+  }));
+
+function place(
+  specs: readonly ContainerSpec[],
+  running: readonly RunningContainer[],
+  reason: 'ContainerCreating' | 'PodInitializing',
+): Placed[] {
+  return specs.map((spec) => ({
+    spec,
+    found: running.find(({ name }) => name === spec.name) ?? {
+      name: spec.name,
+      state: { kind: 'waiting', reason },
+      restartCount: 0,
+    },
+  }));
+}
+
+function stateJson(state: ContainerState, containerId: string | undefined): PodStatus {
+  switch (state.kind) {
+    case 'waiting':
+      return {
+        waiting: { reason: state.reason, ...(state.message === undefined ? {} : { message: state.message }) },
+      };
+    case 'running':
+      return { running: { startedAt: formatTime(state.startedAtMs) } };
+    case 'terminated':
+      return {
+        terminated: {
+          exitCode: state.exitCode,
+          ...(state.signal === undefined ? {} : { signal: state.signal }),
+          reason: state.reason,
+          ...(state.message === undefined ? {} : { message: state.message }),
+          startedAt: formatTime(state.startedAtMs),
+          finishedAt: formatTime(state.finishedAtMs),
+          ...(containerId === undefined ? {} : { containerID: containerId }),
+        },
+      };
+  }
+}
+
+const ended = (placed: Placed): boolean => placed.found.state.kind === 'terminated';
+const succeeded = ({ found: { state } }: Placed): boolean => state.kind === 'terminated' && state.exitCode === 0;
+const runs = (placed: Placed): boolean => placed.found.state.kind === 'running';
+/** Has done what the others wait for. */
+const initDone = (placed: Placed): boolean => succeeded(placed) || (placed.spec.sidecar && runs(placed));
+
+function containerStatus(placed: Placed, ready: boolean): PodStatus {
+  const { spec, found } = placed;
+  return {
+    name: spec.name,
+    image: spec.image,
+    imageID: '',
+    ready,
+    started: runs(placed),
+    restartCount: found.restartCount,
+    state: stateJson(found.state, found.containerId),
+    lastState: found.lastState === undefined ? {} : stateJson(found.lastState, undefined),
+    ...(found.containerId === undefined ? {} : { containerID: found.containerId }),
+  };
+}
+
+function phaseFrom(policy: RestartPolicy, init: readonly Placed[], main: readonly Placed[]): PodPhase {
+  const failedInit = init.some((each) => !each.spec.sidecar && ended(each) && !succeeded(each));
+  if (failedInit && policy === 'Never') return 'Failed';
+  if (!init.every(initDone) && !main.some((each) => runs(each) || ended(each))) return 'Pending';
+  // A container that waits for its restart has run, and counts as running.
+  const started = main.filter((each) => runs(each) || ended(each) || each.found.lastState !== undefined);
+  if (started.length < main.length) return 'Pending';
+  if (main.some((each) => !ended(each)) || policy === 'Always') return 'Running';
+  if (main.every(succeeded)) return 'Succeeded';
+  return policy === 'Never' ? 'Failed' : 'Running';
+}
+
+interface Condition {
+  readonly type: string;
+  readonly status: 'True' | 'False';
+  readonly reason?: string;
+  readonly message?: string;
+}
+
+const named = (words: string, names: readonly string[]): string =>
+  `containers with ${words} status: [${names.join(' ')}]`;
+
+function readyCondition(type: 'Ready' | 'ContainersReady', phase: PodPhase, unready: readonly string[]): Condition {
+  if (phase === 'Succeeded') return { type, status: 'False', reason: 'PodCompleted' };
+  if (phase === 'Failed') return { type, status: 'False', reason: 'PodFailed' };
+  if (unready.length === 0) return { type, status: 'True' };
+  return { type, status: 'False', reason: 'ContainersNotReady', message: named('unready', unready) };
+}
+
+function withTransitions(
+  wanted: readonly Condition[],
+  before: readonly Readonly<Record<string, unknown>>[],
+  nowMs: number,
+): PodStatus[] {
+  return wanted.map((condition) => {
+    const old = before.find((each) => each['type'] === condition.type);
+    const since = old?.['status'] === condition.status ? textOf(old['lastTransitionTime']) : '';
+    return { ...condition, lastProbeTime: null, lastTransitionTime: since === '' ? formatTime(nowMs) : since };
+  });
+}
+
+/** Of the kubelet's own types; others belong to somebody else and stay. */
+const OWN_CONDITIONS = new Set([
+  'PodReadyToStartContainers',
+  'Initialized',
+  'Ready',
+  'ContainersReady',
+  'PodScheduled',
+]);
+
+export interface StatusFacts {
+  readonly pod: KubeObject;
+  /** Absent before the runtime knows the pod. */
+  readonly running: RunningPod | undefined;
+  /** The status written last, for transition times; that of `pod` where none was. */
+  readonly before: PodStatus;
+  readonly nowMs: number;
+  readonly hostIp: string | undefined;
+}
+
+/** The whole status of an admitted pod. A phase that has ended stays. */
+export function podStatusOf({ pod, running, before, nowMs, hostIp }: StatusFacts): PodStatus {
+  const policy = restartPolicyOf(pod);
+  const initSpecs = specsOf(pod, 'initContainers');
+  const init = place(initSpecs, running?.initContainers ?? [], 'PodInitializing');
+  const main = place(
+    specsOf(pod, 'containers'),
+    running?.containers ?? [],
+    initSpecs.length === 0 ? 'ContainerCreating' : 'PodInitializing',
+  );
+  const was = textOf(before['phase']);
+  const phase = was === 'Failed' || was === 'Succeeded' ? was : phaseFrom(policy, init, main);
+  const over = phase === 'Failed' || phase === 'Succeeded';
+  const initialized = init.every(initDone) || phase === 'Succeeded';
+  const uninitialised = init.filter((each) => !initDone(each)).map(({ spec }) => spec.name);
+  const unready = [...init.filter(({ spec }) => spec.sidecar), ...main]
+    .filter((each) => !runs(each))
+    .map(({ spec }) => spec.name);
+  const readiness = { unready: initialized || over ? unready : main.map(({ spec }) => spec.name) };
+  const oldConditions = recordsOf(before['conditions']);
+  const conditions = withTransitions(
+    [
+      initialized
+        ? { type: 'Initialized', status: 'True', ...(phase === 'Succeeded' ? { reason: 'PodCompleted' } : {}) }
+        : {
+            type: 'Initialized',
+            status: 'False',
+            reason: 'ContainersNotInitialized',
+            message: named('incomplete', uninitialised),
+          },
+      readyCondition('Ready', phase, readiness.unready),
+      readyCondition('ContainersReady', phase, readiness.unready),
+      { type: 'PodScheduled', status: 'True' },
+    ],
+    oldConditions,
+    nowMs,
+  );
+  const others = oldConditions.filter((each) => !OWN_CONDITIONS.has(textOf(each['type'])));
+  return {
+    phase,
+    ...(textOf(before['reason']) === '' ? {} : { reason: before['reason'] }),
+    ...(textOf(before['message']) === '' ? {} : { message: before['message'] }),
+    conditions: [...conditions, ...others],
+    startTime: textOf(before['startTime']) || formatTime(nowMs),
+    // Pods share the machine's network: their address is the machine's.
+    ...(hostIp === undefined
+      ? {}
+      : { hostIP: hostIp, hostIPs: [{ ip: hostIp }], podIP: hostIp, podIPs: [{ ip: hostIp }] }),
+    ...(init.length === 0 ? {} : { initContainerStatuses: init.map((each) => containerStatus(each, initDone(each))) }),
+    containerStatuses: main.map((each) => containerStatus(each, runs(each) && !over)),
+  };
+}
+
+/** Of a pod that this node refused. Source: upstream pkg/kubelet/kubelet.go (rejectPod). */
+export function rejectedStatus(
+  before: PodStatus,
+  refusal: { readonly reason: string; readonly message: string },
+  nowMs: number,
+): PodStatus {
+  return {
+    ...before,
+    phase: 'Failed',
+    reason: refusal.reason,
+    message: `Pod was rejected: ${refusal.message}`,
+    startTime: textOf(before['startTime']) || formatTime(nowMs),
+  };
+}
