@@ -1,0 +1,74 @@
+/**
+ * The three calls of EC2 that we make, in the SDK's shapes, of which only what we read is named. Two adapters speak them:
+ * sdk-api.ts through the SDK's client, query-api.ts by itself, for bundles. Both throw errors that errors.ts understands.
+ */
+export interface DescribeInput {
+  /** At most 200 values. By filter, never by id: an id that EC2 does not know would fail the call for all others. */
+  readonly filter: { readonly name: 'instance-id' | 'volume-id'; readonly values: readonly string[] };
+  readonly nextToken?: string;
+}
+
+export interface DescribedInstance {
+  readonly InstanceId?: string | undefined;
+  readonly InstanceType?: string | undefined;
+  readonly State?: { readonly Name?: string | undefined } | undefined;
+  readonly LaunchTime?: Date | undefined;
+  readonly Placement?:
+    | { readonly AvailabilityZone?: string | undefined; readonly AvailabilityZoneId?: string | undefined }
+    | undefined;
+  readonly RootDeviceName?: string | undefined;
+  readonly PrivateDnsName?: string | undefined;
+  readonly PublicDnsName?: string | undefined;
+  readonly PublicIpAddress?: string | undefined;
+  readonly NetworkInterfaces?: readonly DescribedInterface[] | undefined;
+}
+
+export interface DescribedInterface {
+  readonly Status?: string | undefined;
+  readonly Attachment?: { readonly DeviceIndex?: number | undefined } | undefined;
+  readonly PrivateIpAddresses?: readonly { readonly PrivateIpAddress?: string | undefined }[] | undefined;
+  readonly Ipv6Addresses?: readonly { readonly Ipv6Address?: string | undefined }[] | undefined;
+}
+
+export interface InstancesPage {
+  /** Absent: the answer was no answer to this call. */
+  readonly Reservations?:
+    | readonly {
+        readonly OwnerId?: string | undefined;
+        readonly Instances?: readonly DescribedInstance[] | undefined;
+      }[]
+    | undefined;
+  readonly NextToken?: string | undefined;
+}
+
+export interface DescribedVolume {
+  readonly VolumeId?: string | undefined;
+  readonly Tags?: readonly { readonly Key?: string | undefined; readonly Value?: string | undefined }[] | undefined;
+  /** The AWS service that manages the volume. */
+  readonly Operator?: { readonly Managed?: boolean | undefined } | undefined;
+  readonly Attachments?:
+    | readonly {
+        readonly InstanceId?: string | undefined;
+        readonly Device?: string | undefined;
+        readonly State?: string | undefined;
+        /** ARN of the AWS-managed resource it is attached to. */
+        readonly AssociatedResource?: string | undefined;
+        readonly InstanceOwningService?: string | undefined;
+      }[]
+    | undefined;
+}
+
+export interface VolumesPage {
+  readonly Volumes?: readonly DescribedVolume[] | undefined;
+  readonly NextToken?: string | undefined;
+}
+
+export interface Ec2Api {
+  describeInstances(input: DescribeInput): Promise<InstancesPage>;
+  describeVolumes(input: DescribeInput): Promise<VolumesPage>;
+  detachVolume(input: {
+    readonly volumeId: string;
+    readonly instanceId: string;
+    readonly force: boolean;
+  }): Promise<void>;
+}

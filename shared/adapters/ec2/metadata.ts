@@ -1,0 +1,43 @@
+/**
+ * What EC2 tells of an instance, as the cloud provider for AWS tells Kubernetes: every private address of interfaces in
+ * use (by device index, IPv4 before IPv6), then the public address and the DNS names.
+ *
+ * Source: kubernetes/cloud-provider-aws, pkg/providers/v1/aws.go and instances_v2.go.
+ */
+import type { InstanceMetadata, NodeAddress } from '../../domain/cloud-initialisation.ts';
+import { regionOfZone } from '../../domain/provider-id.ts';
+import type { DescribedInstance } from './api.ts';
+
+/** Label of the zone's id, which names the same place in every account. */
+const ZONE_ID_LABEL = 'topology.k8s.aws/zone-id';
+
+export function metadataOf(instance: DescribedInstance, region: string): InstanceMetadata {
+  const zone = instance.Placement?.AvailabilityZone ?? '';
+  const zoneId = instance.Placement?.AvailabilityZoneId;
+  return {
+    providerId: `aws:///${zone}/${instance.InstanceId ?? ''}`,
+    instanceType: instance.InstanceType ?? '',
+    zone,
+    region: regionOfZone(zone) ?? region,
+    addresses: addressesOf(instance),
+    additionalLabels: zoneId === undefined || zoneId === '' ? {} : { [ZONE_ID_LABEL]: zoneId },
+  };
+}
+
+function addressesOf(instance: DescribedInstance): NodeAddress[] {
+  const interfaces = (instance.NetworkInterfaces ?? [])
+    .filter(({ Status }) => Status === 'in-use')
+    .toSorted((one, other) => (one.Attachment?.DeviceIndex ?? 0) - (other.Attachment?.DeviceIndex ?? 0));
+  const internal = [
+    ...interfaces.flatMap(({ PrivateIpAddresses }) => (PrivateIpAddresses ?? []).map((ip) => ip.PrivateIpAddress)),
+    ...interfaces.flatMap(({ Ipv6Addresses }) => (Ipv6Addresses ?? []).map((ip) => ip.Ipv6Address)),
+  ];
+  const entries: readonly (readonly [string, string | undefined])[] = [
+    ...internal.map((address) => ['InternalIP', address] as const),
+    ['ExternalIP', instance.PublicIpAddress],
+    ['InternalDNS', instance.PrivateDnsName],
+    ['Hostname', instance.PrivateDnsName],
+    ['ExternalDNS', instance.PublicDnsName],
+  ];
+  return entries.flatMap(([type, address]) => (address === undefined || address === '' ? [] : [{ type, address }]));
+}
