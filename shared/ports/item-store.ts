@@ -129,9 +129,13 @@ export interface ItemUpdater {
   write(write: UpdateWrite, options?: WriteOptions): Promise<WriteOutcome>;
 }
 
-/** Every returned item carries its own keys as attributes `pk` and `sk`. */
-export interface ItemStore {
+/** One item by its key. Every ItemStore is one. */
+export interface ItemReader {
   get(key: ItemKey, options: { readonly consistent: boolean }): Promise<Item | undefined>;
+}
+
+/** Every returned item carries its own keys as attributes `pk` and `sk`. */
+export interface ItemStore extends ItemReader {
   /** Any number of keys; the adapter pages. Order of the answer is that of the keys; absent items are undefined. */
   getMany(keys: readonly ItemKey[], options: { readonly consistent: boolean }): Promise<readonly (Item | undefined)[]>;
   /** One page, in order of the sort key. */

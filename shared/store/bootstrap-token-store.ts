@@ -1,0 +1,131 @@
+/**
+ * Bootstrap tokens in the `control` table:
+ *
+ *   pk `bootstrap-tokens` sk id   v resourceVersion, uid, createdAtMs, secretSha256, expiresAtMs, uses, usesLeft,
+ *                                 pattern, labels JSON, reissue 1; ttl a week after it expired
+ *
+ * A use is taken by a conditional update in the very transaction that writes the identity, so there are never more
+ * identities than uses, whoever asks at once.
+ */
+import type { BootstrapToken } from '../domain/bootstrap-token.ts';
+import type { Item, ItemKey, ItemStore, UpdateWrite } from '../ports/item-store.ts';
+import type { BootstrapTokens } from '../ports/node-keys.ts';
+import { RESOURCE_VERSIONS_PER_MS } from './layout.ts';
+
+const PARTITION = 'bootstrap-tokens';
+/** How long an expired token is still shown. Seconds. */
+const KEPT_AFTER_EXPIRY_SECONDS = 7 * 86_400;
+
+const tokenKey = (id: string): ItemKey => ({ table: 'control', pk: PARTITION, sk: id });
+
+export interface StoredBootstrapToken extends BootstrapToken {
+  readonly uid: string;
+  /** resourceVersion. */
+  readonly version: number;
+  readonly createdAtMs: number;
+  /** Machines it was made for. */
+  readonly uses: number;
+}
+
+export interface BootstrapTokenStore extends BootstrapTokens {
+  /** Strongly consistent. */
+  find(id: string): Promise<StoredBootstrapToken | undefined>;
+  list(page: { readonly limit: number; readonly continueAfter?: string }): Promise<{
+    readonly tokens: readonly StoredBootstrapToken[];
+    readonly next?: string;
+  }>;
+  create(
+    token: Omit<StoredBootstrapToken, 'version'>,
+  ): Promise<{ readonly kind: 'created'; readonly token: StoredBootstrapToken } | { readonly kind: 'taken' }>;
+  /** A use more or less does not matter here: whoever revokes a token revokes what is left of it. */
+  remove(id: string, expected: { readonly uid: string }): Promise<'removed' | 'conflict'>;
+}
+
+/** One use, to be written together with what it is used for. Refused when none is left, it expired, or was revoked. */
+export const takeUseWrite = ({ id, uid }: StoredBootstrapToken, nowMs: number): UpdateWrite => ({
+  kind: 'update',
+  key: tokenKey(id),
+  add: { usesLeft: -1, v: 1 },
+  when: {
+    kind: 'all',
+    of: [
+      { kind: 'compare', attribute: 'uid', op: '=', value: uid },
+      { kind: 'compare', attribute: 'usesLeft', op: '>=', value: 1 },
+      { kind: 'compare', attribute: 'expiresAtMs', op: '>', value: nowMs },
+    ],
+  },
+});
+
+export function bootstrapTokenStore(items: ItemStore): BootstrapTokenStore {
+  return {
+    async find(id) {
+      const item = await items.get(tokenKey(id), { consistent: true });
+      return item === undefined ? undefined : tokenOf(item);
+    },
+
+    async list({ limit, continueAfter }) {
+      const page = await items.query({
+        table: 'control',
+        pk: PARTITION,
+        consistent: true,
+        limit,
+        ...(continueAfter === undefined ? {} : { after: continueAfter }),
+      });
+      return { tokens: page.items.map(tokenOf), ...(page.next === undefined ? {} : { next: page.next }) };
+    },
+
+    async create(wanted) {
+      const token = { ...wanted, version: wanted.createdAtMs * RESOURCE_VERSIONS_PER_MS };
+      const outcome = await items.write({
+        kind: 'put',
+        key: tokenKey(token.id),
+        item: itemOf(token),
+        when: { kind: 'itemAbsent' },
+      });
+      return outcome.kind === 'written' ? { kind: 'created', token } : { kind: 'taken' };
+    },
+
+    async remove(id, { uid }) {
+      const outcome = await items.write({
+        kind: 'delete',
+        key: tokenKey(id),
+        when: { kind: 'compare', attribute: 'uid', op: '=', value: uid },
+      });
+      return outcome.kind === 'written' ? 'removed' : 'conflict';
+    },
+  };
+}
+
+function itemOf(token: StoredBootstrapToken): Item {
+  const { nodeNamePattern, nodeLabels } = token;
+  return {
+    v: token.version,
+    uid: token.uid,
+    createdAtMs: token.createdAtMs,
+    secretSha256: token.secretSha256,
+    expiresAtMs: token.expiresAtMs,
+    uses: token.uses,
+    usesLeft: token.usesLeft,
+    ttl: Math.ceil(token.expiresAtMs / 1_000) + KEPT_AFTER_EXPIRY_SECONDS,
+    ...(nodeNamePattern === undefined ? {} : { pattern: nodeNamePattern }),
+    ...(nodeLabels === undefined ? {} : { labels: JSON.stringify(nodeLabels) }),
+    ...(token.reissue ? { reissue: 1 } : {}),
+  };
+}
+
+function tokenOf(item: Item): StoredBootstrapToken {
+  const { pattern, labels } = item;
+  return {
+    id: item['sk'] as string,
+    uid: item['uid'] as string,
+    version: item['v'] as number,
+    createdAtMs: item['createdAtMs'] as number,
+    secretSha256: item['secretSha256'] as string,
+    expiresAtMs: item['expiresAtMs'] as number,
+    uses: item['uses'] as number,
+    usesLeft: item['usesLeft'] as number,
+    reissue: item['reissue'] === 1,
+    ...(pattern === undefined ? {} : { nodeNamePattern: pattern as string }),
+    ...(labels === undefined ? {} : { nodeLabels: JSON.parse(labels as string) as Record<string, string> }),
+  };
+}

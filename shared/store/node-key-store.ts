@@ -1,0 +1,193 @@
+/**
+ * Node identities in the `control` table:
+ *
+ *   pk `node-keys#<shard>` sk node name   v resourceVersion, uid, createdAtMs, keys JSON, source, labels JSON when there are some
+ *   pk `node-instances` sk instance id    who enrolled by that instance: name, atMs. Never removed: an instance enrols once
+ *
+ * All keys of a node are one item, so a sign-in reads one item and a revocation deletes one. The partition's prefix is
+ * what the heartbeat function may read of this table, and all of it (cdk/lib/nodekeeper-cluster.ts).
+ */
+import type { NodeKey } from '../domain/node-identity.ts';
+import {
+  type Condition,
+  type Item,
+  type ItemKey,
+  type ItemReader,
+  type ItemStore,
+  type PutWrite,
+  StoreFault,
+  type TransactWrite,
+} from '../ports/item-store.ts';
+import type { NodeKeys } from '../ports/node-keys.ts';
+import { HEALTH_SHARDS, RESOURCE_VERSIONS_PER_MS, shardOf } from './layout.ts';
+import { mergePages } from './merge-pages.ts';
+
+/** As many as the health table's: a fleet that starts at once reads here as often as it beats there. */
+const SHARDS = HEALTH_SHARDS;
+const partition = (shard: number): string => `node-keys#${String(shard).padStart(2, '0')}`;
+const identityKey = (nodeName: string): ItemKey => ({
+  table: 'control',
+  pk: partition(shardOf(nodeName, SHARDS)),
+  sk: nodeName,
+});
+
+/** Tries at a transaction that met another: the store has waited between them already. */
+const ATTEMPTS_MAX = 8;
+
+export interface NodeIdentity {
+  readonly nodeName: string;
+  readonly uid: string;
+  /** resourceVersion. */
+  readonly version: number;
+  readonly createdAtMs: number;
+  readonly keys: readonly NodeKey[];
+  /** How it was enrolled: `bootstraptoken/<id>`, `instance/<id>`, `user/<name>`. */
+  readonly source: string;
+  /** Labels to register the Node with. */
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
+export type EnrolOutcome =
+  | { readonly kind: 'enrolled'; readonly identity: NodeIdentity }
+  /** The name has an identity, or another than `replaces`. */
+  | { readonly kind: 'taken' }
+  /** What was to be written along would not have it. */
+  | { readonly kind: 'alongRefused' };
+
+export interface NodeKeyStore extends NodeKeys {
+  /** Strongly consistent. */
+  read(nodeName: string): Promise<NodeIdentity | undefined>;
+  list(page: { readonly limit: number; readonly continueAfter?: string }): Promise<{
+    readonly identities: readonly NodeIdentity[];
+    /** Name of the last one, when more may follow. */
+    readonly next?: string;
+  }>;
+  /**
+   * Makes an identity and whatever must be written with it, in one transaction.
+   * @param replaces the identity it takes the place of; absent: the name must be free
+   * @throws StoreFault when it kept meeting other transactions
+   */
+  enrol(
+    identity: Omit<NodeIdentity, 'version'>,
+    options: {
+      readonly nowMs: number;
+      readonly replaces?: NodeIdentity;
+      readonly along: readonly TransactWrite[];
+      /** Waits between tries. */
+      readonly pause: (attempt: number) => Promise<unknown>;
+    },
+  ): Promise<EnrolOutcome>;
+  /** Replaces the keys, if nobody else changed the identity since `before` was read. */
+  replaceKeys(
+    before: NodeIdentity,
+    keys: readonly NodeKey[],
+    nowMs: number,
+  ): Promise<{ readonly kind: 'written'; readonly identity: NodeIdentity } | { readonly kind: 'conflict' }>;
+  /** Its keys open nothing any more. */
+  remove(nodeName: string, expected: { readonly version: number }): Promise<'removed' | 'conflict'>;
+}
+
+/** The reading side alone: all that a function needs to check a token. */
+export const nodeKeys = (items: ItemReader): NodeKeys => ({
+  async keysOf(nodeName, { consistent }) {
+    const item = await items.get(identityKey(nodeName), { consistent });
+    return item === undefined ? [] : keysIn(item);
+  },
+});
+
+/** That this instance enrols, once and for all. */
+export const claimInstanceWrite = (instanceId: string, nodeName: string, nowMs: number): PutWrite => ({
+  kind: 'put',
+  key: { table: 'control', pk: 'node-instances', sk: instanceId },
+  item: { name: nodeName, atMs: nowMs },
+  when: { kind: 'itemAbsent' },
+});
+
+const isVersion = (version: number): Condition => ({ kind: 'compare', attribute: 'v', op: '=', value: version });
+
+export function nodeKeyStore(items: ItemStore): NodeKeyStore {
+  return {
+    ...nodeKeys(items),
+
+    async read(nodeName) {
+      const item = await items.get(identityKey(nodeName), { consistent: true });
+      return item === undefined ? undefined : identityOf(item);
+    },
+
+    async list({ limit, continueAfter }) {
+      const readers = Array.from(
+        { length: SHARDS },
+        (_, shard) => (page: { after?: string; limit?: number }) =>
+          items.query({ table: 'control', pk: partition(shard), consistent: true, ...page }),
+      );
+      const { items: rows, next } = await mergePages(readers, {
+        limit,
+        ...(continueAfter === undefined ? {} : { after: continueAfter }),
+      });
+      return { identities: rows.map(identityOf), ...(next === undefined ? {} : { next }) };
+    },
+
+    async enrol(wanted, { nowMs, replaces, along, pause }) {
+      const identity = { ...wanted, version: nextVersion(nowMs, replaces) };
+      const put: TransactWrite = {
+        kind: 'put',
+        key: identityKey(identity.nodeName),
+        item: itemOf(identity),
+        when: replaces === undefined ? { kind: 'itemAbsent' } : isVersion(replaces.version),
+      };
+      for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
+        const outcome = await items.transact([put, ...along]);
+        if (outcome.kind === 'written') return { kind: 'enrolled', identity };
+        if (outcome.kind === 'refused') {
+          return { kind: outcome.failures.some(({ index }) => index === 0) ? 'taken' : 'alongRefused' };
+        }
+        if (attempt < ATTEMPTS_MAX) await pause(attempt);
+      }
+      throw new StoreFault('throttled', 'an enrolment kept meeting others', { retryable: true });
+    },
+
+    async replaceKeys(before, keys, nowMs) {
+      const identity = { ...before, keys, version: nextVersion(nowMs, before) };
+      const outcome = await items.write(
+        { kind: 'put', key: identityKey(before.nodeName), item: itemOf(identity), when: isVersion(before.version) },
+        {},
+      );
+      return outcome.kind === 'written' ? { kind: 'written', identity } : { kind: 'conflict' };
+    },
+
+    async remove(nodeName, { version }) {
+      const outcome = await items.write({ kind: 'delete', key: identityKey(nodeName), when: isVersion(version) });
+      return outcome.kind === 'written' ? 'removed' : 'conflict';
+    },
+  };
+}
+
+/** Grows with every write of one name, whatever the clocks of two functions say. */
+const nextVersion = (nowMs: number, before: NodeIdentity | undefined): number =>
+  Math.max(nowMs * RESOURCE_VERSIONS_PER_MS, (before?.version ?? 0) + 1);
+
+function itemOf({ uid, version, createdAtMs, keys, source, labels }: NodeIdentity): Item {
+  return {
+    v: version,
+    uid,
+    createdAtMs,
+    keys: JSON.stringify(keys),
+    source,
+    ...(labels === undefined ? {} : { labels: JSON.stringify(labels) }),
+  };
+}
+
+const keysIn = (item: Item): readonly NodeKey[] => JSON.parse(item['keys'] as string) as NodeKey[];
+
+function identityOf(item: Item): NodeIdentity {
+  const labels = item['labels'];
+  return {
+    nodeName: item['sk'] as string,
+    uid: item['uid'] as string,
+    version: item['v'] as number,
+    createdAtMs: item['createdAtMs'] as number,
+    keys: keysIn(item),
+    source: item['source'] as string,
+    ...(labels === undefined ? {} : { labels: JSON.parse(labels as string) as Record<string, string> }),
+  };
+}
