@@ -1,0 +1,242 @@
+import { createHmac, generateKeyPairSync, sign } from 'node:crypto';
+import { calculateJwkThumbprint, SignJWT } from 'jose';
+import { beforeEach, describe, expect, it } from 'vitest';
+import {
+  assembled,
+  base64url,
+  type NodeKeyPair,
+  nodeKeyPair,
+  nodeToken,
+  signedBy,
+} from '../../../test/support/node-key-pair.ts';
+import type { NodeKey } from '../../domain/node-identity.ts';
+import type { Authentication } from '../../ports/authenticator.ts';
+import { nodeTokens } from './node-tokens.ts';
+import { readPublicKey } from './public-keys.ts';
+
+const NOW_MS = Date.UTC(2026, 0, 1);
+const KEYS_LIVE_MS = 60_000;
+const ec = nodeKeyPair('ES256');
+const ed = nodeKeyPair('EdDSA');
+const other = nodeKeyPair('ES256');
+
+let stored: Map<string, NodeKey[]>;
+let reads: string[];
+let scheme: ReturnType<typeof nodeTokens>;
+let nowMs: number;
+
+const stores = (...pairs: readonly NodeKeyPair[]): NodeKey[] =>
+  pairs.map(({ keyId, publicKey }) => ({ keyId, publicKey, addedAtMs: NOW_MS }));
+
+beforeEach(() => {
+  nowMs = NOW_MS;
+  reads = [];
+  stored = new Map([
+    ['n1', stores(ec)],
+    ['n2', stores(ed)],
+  ]);
+  scheme = nodeTokens({
+    clusterId: 'here',
+    keysLiveMs: KEYS_LIVE_MS,
+    keys: {
+      async keysOf(nodeName, { consistent }) {
+        reads.push(`${nodeName} ${consistent ? 'newest' : 'cheap'}`);
+        return stored.get(nodeName) ?? [];
+      },
+    },
+  });
+});
+
+const token = (pair: NodeKeyPair = ec, more: { nodeName?: string; header?: object; claims?: object } = {}) =>
+  nodeToken(pair, { nodeName: 'n1', nowMs, clusterId: 'here', ...more });
+const told = async (text: string): Promise<string> => nameOf(await scheme.authenticate(text, nowMs));
+const nameOf = (answer: Authentication): string =>
+  answer.kind === 'authenticated' ? answer.user.username : answer.kind === 'refused' ? answer.reason : answer.kind;
+
+describe('a node token', () => {
+  it('signs in the node whose key signed it, with either kind of key', async () => {
+    expect(await scheme.authenticate(token(), nowMs)).toEqual({
+      kind: 'authenticated',
+      user: {
+        username: 'system:node:n1',
+        groups: ['system:nodes', 'system:authenticated'],
+        extra: { 'nodekeeper.dev/key-id': [ec.keyId] },
+      },
+    });
+    expect(await told(token(ed, { nodeName: 'n2' }))).toBe('system:node:n2');
+  });
+
+  it('is what a JWT library makes, key id included', async () => {
+    const iat = NOW_MS / 1_000;
+    const made = await new SignJWT({})
+      .setProtectedHeader({ alg: 'ES256', typ: 'JWT', kid: await calculateJwkThumbprint(ec.publicKey) })
+      .setIssuer('system:node:n1')
+      .setSubject('system:node:n1')
+      .setAudience('here')
+      .setIssuedAt(iat)
+      .setExpirationTime(iat + 300)
+      .sign(ec.privateKey);
+    expect(await told(made)).toBe('system:node:n1');
+  });
+
+  it('is known by its form', () => {
+    expect(scheme.recognises(token())).toBe(true);
+    for (const text of ['', 'abc', 'a.b.c', `k3q9x7za.${'s'.repeat(43)}`, `${token()}.x`]) {
+      expect(scheme.recognises(text), text).toBe(false);
+    }
+  });
+});
+
+describe('a forged node token', () => {
+  const claims = (more: object = {}) => {
+    const name = 'system:node:n1';
+    return { iss: name, sub: name, aud: 'here', iat: NOW_MS / 1_000, exp: NOW_MS / 1_000 + 300, ...more };
+  };
+  const header = (more: object = {}) => ({ alg: 'ES256', typ: 'JWT', kid: ec.keyId, ...more });
+  const hmac = (secret: string | Buffer) => (text: string) => createHmac('sha256', secret).update(text).digest();
+  const pem = ec.publicKeyObject.export({ type: 'spki', format: 'pem' }) as string;
+  const der = ec.publicKeyObject.export({ type: 'spki', format: 'der' }) as Buffer;
+  const rsa = generateKeyPairSync('rsa', { modulusLength: 2_048 });
+  const zeros = 'A'.repeat(86);
+
+  const forgeries: Record<string, () => string> = {
+    'with no signature, algorithm none': () => assembled(header({ alg: 'none' }), claims(), () => ''),
+    'with algorithm none and some signature': () => assembled(header({ alg: 'none' }), claims(), () => zeros),
+    'signed with the public key (PEM) as a secret': () => assembled(header({ alg: 'HS256' }), claims(), hmac(pem)),
+    'signed with the public key (DER) as a secret': () => assembled(header({ alg: 'HS256' }), claims(), hmac(der)),
+    'signed with the public key as a secret, called ES256': () =>
+      assembled(header(), claims(), (text) => hmac(pem)(text).toString('base64url').padEnd(86, 'A')),
+    'signed by RSA': () =>
+      assembled(header({ alg: 'RS256' }), claims(), (text) => sign('sha256', Buffer.from(text), rsa.privateKey)),
+    'signed by another key under the right key id': () => assembled(header(), claims(), signedBy(other)),
+    'signed by another key under its own key id': () => token(other),
+    'that brings its own key along': () =>
+      assembled(header({ jwk: other.publicKey, kid: other.keyId }), claims(), signedBy(other)),
+    'that says where its key is': () =>
+      assembled(header({ jku: 'https://evil.example/keys', kid: other.keyId }), claims(), signedBy(other)),
+    "of another node's key": () => token(ed, { nodeName: 'n1' }),
+    'that calls an EC key EdDSA': () => assembled(header({ alg: 'EdDSA' }), claims(), signedBy(ec)),
+    'with a key id that climbs': () => token(ec, { header: { kid: '../../node-keys#00/n2' } }),
+    'with the key id of nothing': () => token(ec, { header: { kid: '__proto__' } }),
+    'with signature zero': () => assembled(header(), claims(), () => zeros),
+    'with a signature in DER': () =>
+      assembled(header(), claims(), (text) => sign('sha256', Buffer.from(text), ec.privateKey)),
+    'for another cluster': () => token(ec, { claims: { aud: 'there' } }),
+    'that has expired': () => token(ec, { claims: { iat: NOW_MS / 1_000 - 361, exp: NOW_MS / 1_000 - 61 } }),
+    'that is not valid yet': () => token(ec, { claims: { iat: NOW_MS / 1_000 + 61, exp: NOW_MS / 1_000 + 361 } }),
+    'that lives an hour': () => token(ec, { claims: { exp: NOW_MS / 1_000 + 3_600 } }),
+    'of a node that has no identity': () => token(ec, { nodeName: 'n3' }),
+    'that is too long': () => token(ec, { claims: { padding: 'x'.repeat(4_096) } }),
+    'whose payload was changed': () => {
+      const [head, , signature] = token().split('.');
+      return `${head}.${base64url(claims({ sub: 'system:node:n2', iss: 'system:node:n2' }))}.${signature}`;
+    },
+    'whose header is a list': () => assembled([], claims(), signedBy(ec)),
+    'whose payload is no JSON': () => `${base64url(header())}.${base64url('{')}.${zeros}`,
+    'with padding in its parts': () => token().replace('.', '=.'),
+    'with a line break': () => `${token()}\n`.replace('.', '.\n'),
+  };
+
+  it.each(Object.keys(forgeries))('%s is refused', async (what) => {
+    const answer = await scheme.authenticate(forgeries[what]!(), nowMs);
+    expect(answer.kind).toBe('refused');
+    // Nor is it remembered as good.
+    expect((await scheme.authenticate(forgeries[what]!(), nowMs)).kind).toBe('refused');
+  });
+
+  it('costs no read before it says the right things', async () => {
+    await told(token(ec, { claims: { aud: 'there' } }));
+    await told(token(ec, { header: { kid: 'x' } }));
+    expect(reads).toEqual([]);
+  });
+});
+
+describe('what is remembered', () => {
+  it('spares a warm request its reads', async () => {
+    for (let beat = 0; beat < 5; beat += 1) {
+      await told(token());
+      nowMs += 10_000;
+    }
+    expect(reads).toEqual(['n1 cheap']);
+  });
+
+  it('lets a token go when it ends, although it was good before', async () => {
+    const made = token();
+    expect(await told(made)).toBe('system:node:n1');
+    nowMs += 360_000;
+    expect(await told(made)).toBe('node token: expired');
+  });
+
+  it('lets a revoked key open something for so long and no longer', async () => {
+    const made = token();
+    await told(made);
+    stored.delete('n1');
+    nowMs += KEYS_LIVE_MS - 1;
+    expect(await told(made)).toBe('system:node:n1');
+    expect(await told(token())).toBe('system:node:n1');
+    nowMs += 1;
+    expect(await told(made)).toBe('node token: no such key');
+    expect(await told(token())).toBe('node token: no such key');
+  });
+
+  it('finds a key that was added since, at once, or five seconds after it was missed', async () => {
+    await told(token());
+    stored.set('n1', stores(ec, other));
+    expect(await told(token(other))).toBe('system:node:n1');
+    expect(reads).toEqual(['n1 cheap', 'n1 newest']);
+    const late = nodeKeyPair();
+    expect(await told(token(late))).toBe('node token: no such key');
+    stored.set('n1', stores(ec, late));
+    nowMs += 4_999;
+    expect(await told(token(late))).toBe('node token: no such key');
+    nowMs += 1;
+    expect(await told(token(late))).toBe('system:node:n1');
+  });
+
+  it('asks for the newest state before it refuses a name, and then not for five seconds', async () => {
+    for (let attempt = 0; attempt < 3; attempt += 1) await told(token(ec, { nodeName: 'n3' }));
+    expect(reads).toEqual(['n3 cheap', 'n3 newest']);
+    nowMs += 5_000;
+    await told(token(ec, { nodeName: 'n3' }));
+    expect(reads).toHaveLength(3);
+  });
+
+  it('is bounded', async () => {
+    scheme = nodeTokens({
+      clusterId: 'here',
+      keysLiveMs: KEYS_LIVE_MS,
+      rememberedMax: 1,
+      keys: {
+        async keysOf(nodeName) {
+          reads.push(nodeName);
+          return stored.get(nodeName) ?? [];
+        },
+      },
+    });
+    for (let round = 0; round < 2; round += 1) {
+      await told(token());
+      await told(token(ed, { nodeName: 'n2' }));
+    }
+    expect(reads).toEqual(['n1', 'n2', 'n1', 'n2']);
+  });
+});
+
+describe('a public key', () => {
+  it('is named as a JWT library names it', async () => {
+    for (const pair of [ec, ed]) expect(pair.keyId).toBe(await calculateJwkThumbprint(pair.publicKey));
+  });
+
+  it('has to lie on its curve', () => {
+    const { publicKey } = ec;
+    expect(readPublicKey({ ...publicKey, y: publicKey.x }).kind).toBe('invalid');
+    expect(readPublicKey({ kty: 'EC', crv: 'P-256', x: 'A'.repeat(43), y: 'A'.repeat(43) }).kind).toBe('invalid');
+  });
+
+  it('has one spelling', () => {
+    // The last character of 43 carries two bits that belong to nothing.
+    const { x } = ed.publicKey;
+    const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+    const other = x.slice(0, 42) + alphabet[alphabet.indexOf(x[42]!) ^ 1];
+    expect(readPublicKey({ ...ed.publicKey, x: other }).kind).toBe('invalid');
+  });
+});

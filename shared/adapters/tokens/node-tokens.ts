@@ -1,0 +1,176 @@
+/**
+ * Tokens that nodes sign themselves (JWT, RFC 7519; rules in shared/domain/node-token.ts), checked inside the function:
+ * no second hop, no service to ask.
+ *
+ * Which algorithm a key is used with follows from the stored key alone; a header that says another is refused, so
+ * there is no `none`, no key taken for a secret, and no key that a token brings along.
+ *
+ * Three memories, all bounded, so that a beat in calm reads nothing and checks no signature:
+ *   keys of a node      keysLiveMs since they were read: how long a revoked key may still open something here
+ *   no such key         ABSENT_LIVES_MS: a flood of tokens for nobody costs two reads a name in so long
+ *   tokens seen good    to their end, and only while the key they were signed with is among the node's
+ */
+import { createHash, type KeyObject, verify } from 'node:crypto';
+import { algorithmOf, type NodeKeyAlgorithm } from '../../domain/node-identity.ts';
+import { NODE_USER_PREFIX, NODES_GROUP } from '../../domain/node-restriction.ts';
+import { judgeNodeToken, NODE_TOKEN_CHARACTERS_MAX, type NodeTokenClaims } from '../../domain/node-token.ts';
+import type { Authentication, UserInfo } from '../../ports/authenticator.ts';
+import type { NodeKeys } from '../../ports/node-keys.ts';
+import type { BearerScheme } from './bearer.ts';
+import { keyObjectOf } from './public-keys.ts';
+
+/** Under which a user's `extra` says which key signed: rotation goes by it. */
+export const KEY_ID_EXTRA = 'nodekeeper.dev/key-id';
+
+const ABSENT_LIVES_MS = 5_000;
+const NODES_MAX = 20_000;
+const TOKENS_MAX = 20_000;
+
+export interface NodeTokenOptions {
+  readonly keys: NodeKeys;
+  /** The audience that tokens must name. */
+  readonly clusterId: string;
+  /** How long keys are believed after they were read. Milliseconds: a revocation takes effect within it. */
+  readonly keysLiveMs: number;
+  /** Nodes, and tokens, remembered at most. */
+  readonly rememberedMax?: number;
+}
+
+interface KnownKey {
+  readonly algorithm: NodeKeyAlgorithm;
+  readonly key: KeyObject;
+}
+
+interface KnownNode {
+  readonly keys: ReadonlyMap<string, KnownKey>;
+  readonly readAtMs: number;
+  /** Whether it was the newest state at that time, and not possibly a moment older. */
+  readonly newest: boolean;
+}
+
+interface KnownToken {
+  readonly claims: NodeTokenClaims;
+  readonly authentication: Authentication;
+}
+
+/** header.payload.signature in base64url. */
+const FORM = /^([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)$/;
+/** r and s of P-256, or an Ed25519 signature: 64 bytes in base64url. */
+const SIGNATURE_CHARACTERS = 86;
+
+const refused = (reason: string): Authentication => ({ kind: 'refused', reason });
+
+export function nodeTokens(options: NodeTokenOptions): BearerScheme {
+  const { clusterId, keysLiveMs } = options;
+  const nodes = boundedMemory<KnownNode>(options.rememberedMax ?? NODES_MAX);
+  const tokens = boundedMemory<KnownToken>(options.rememberedMax ?? TOKENS_MAX);
+
+  async function readNode(nodeName: string, nowMs: number, consistent: boolean): Promise<KnownNode> {
+    const stored = await options.keys.keysOf(nodeName, { consistent });
+    const keys = new Map<string, KnownKey>();
+    for (const { keyId, publicKey } of stored) {
+      keys.set(keyId, { algorithm: algorithmOf(publicKey), key: keyObjectOf(publicKey) });
+    }
+    const known = { keys, readAtMs: nowMs, newest: consistent };
+    nodes.keep(nodeName, known);
+    return known;
+  }
+
+  /** The key, from memory while that is fresh. A key that is not there is looked for once more, in the newest state. */
+  async function keyOf(nodeName: string, keyId: string, nowMs: number): Promise<KnownKey | undefined> {
+    const known = nodes.find(nodeName);
+    const ageMs = known === undefined ? Number.POSITIVE_INFINITY : nowMs - known.readAtMs;
+    const found = ageMs < keysLiveMs ? known?.keys.get(keyId) : undefined;
+    if (found !== undefined) return found;
+    if (known?.newest === true && ageMs < ABSENT_LIVES_MS) return undefined;
+    if (ageMs >= keysLiveMs) {
+      const cheaply = (await readNode(nodeName, nowMs, false)).keys.get(keyId);
+      if (cheaply !== undefined) return cheaply;
+    }
+    return (await readNode(nodeName, nowMs, true)).keys.get(keyId);
+  }
+
+  async function authenticateNew(token: string, nowMs: number): Promise<KnownToken | Authentication> {
+    const [, header = '', payload = '', signature = ''] = FORM.exec(token) ?? [];
+    if (signature.length !== SIGNATURE_CHARACTERS) return refused('malformed node token');
+    const headerObject = objectIn(header);
+    const payloadObject = objectIn(payload);
+    if (headerObject === undefined || payloadObject === undefined) return refused('malformed node token');
+    const verdict = judgeNodeToken(headerObject, payloadObject, { nowMs, clusterId });
+    if (verdict.kind === 'refused') return refused(`node token: ${verdict.reason}`);
+    const { claims } = verdict;
+    const known = await keyOf(claims.nodeName, claims.keyId, nowMs);
+    if (known === undefined) return refused('node token: no such key');
+    if (known.algorithm !== claims.algorithm) return refused('node token: the key is of another algorithm');
+    const isSigned = verify(
+      claims.algorithm === 'ES256' ? 'sha256' : null,
+      Buffer.from(`${header}.${payload}`, 'latin1'),
+      { key: known.key, dsaEncoding: 'ieee-p1363' },
+      Buffer.from(signature, 'base64url'),
+    );
+    if (!isSigned) return refused('node token: wrong signature');
+    return { claims, authentication: { kind: 'authenticated', user: userOf(claims) } };
+  }
+
+  return {
+    recognises: (token) => token.startsWith('eyJ') && token.split('.', 4).length === 3,
+
+    async authenticate(token, nowMs) {
+      if (token.length > NODE_TOKEN_CHARACTERS_MAX) return refused('node token: too long');
+      const digest = createHash('sha256').update(token).digest('base64');
+      const seen = tokens.find(digest);
+      if (seen !== undefined) {
+        const { nodeName, keyId, fromMs, throughMs } = seen.claims;
+        if (nowMs < fromMs || nowMs > throughMs) return refused('node token: expired');
+        // The signature stays as good as it was; whether the key still counts may have changed.
+        if ((await keyOf(nodeName, keyId, nowMs)) !== undefined) return seen.authentication;
+        return refused('node token: no such key');
+      }
+      const outcome = await authenticateNew(token, nowMs);
+      if ('kind' in outcome) return outcome;
+      tokens.keep(digest, outcome);
+      return outcome.authentication;
+    },
+  };
+}
+
+function userOf({ nodeName, keyId }: NodeTokenClaims): UserInfo {
+  return {
+    username: `${NODE_USER_PREFIX}${nodeName}`,
+    groups: [NODES_GROUP, 'system:authenticated'],
+    extra: { [KEY_ID_EXTRA]: [keyId] },
+  };
+}
+
+function objectIn(part: string): Readonly<Record<string, unknown>> | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(Buffer.from(part, 'base64url').toString('utf8'));
+  } catch {
+    return undefined;
+  }
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : undefined;
+}
+
+interface Memory<T> {
+  find(key: string): T | undefined;
+  keep(key: string, value: T): void;
+}
+
+/** Forgets what was kept longest ago. What is used is kept again by its own expiry, so order of use is not followed. */
+function boundedMemory<T>(entriesMax: number): Memory<T> {
+  const entries = new Map<string, T>();
+  return {
+    find: (key) => entries.get(key),
+    keep(key, value) {
+      entries.delete(key);
+      if (entries.size >= entriesMax) {
+        const [oldest] = entries.keys();
+        if (oldest !== undefined) entries.delete(oldest);
+      }
+      entries.set(key, value);
+    },
+  };
+}

@@ -1,0 +1,29 @@
+/** Public keys of nodes: their thumbprint, and whether they are keys at all. */
+import { createHash, createPublicKey, type KeyObject } from 'node:crypto';
+import { algorithmOf, type NodePublicKey, publicKeyOf } from '../../domain/node-identity.ts';
+import type { ReadPublicKey } from '../../ports/node-keys.ts';
+
+/** RFC 7638: the required members in the order of their names, hashed. */
+export function thumbprintOf(key: NodePublicKey): string {
+  const members =
+    key.kty === 'EC' ? { crv: key.crv, kty: key.kty, x: key.x, y: key.y } : { crv: key.crv, kty: key.kty, x: key.x };
+  return createHash('sha256').update(JSON.stringify(members)).digest('base64url');
+}
+
+/** @throws Error for a point that is not on its curve */
+export const keyObjectOf = (key: NodePublicKey): KeyObject => createPublicKey({ key, format: 'jwk' });
+
+export const readPublicKey: ReadPublicKey = (jwk) => {
+  const publicKey = publicKeyOf(jwk);
+  if (publicKey === undefined) return { kind: 'invalid', why: 'must be a public key of P-256 or Ed25519' };
+  try {
+    // Written again by the library: two spellings of one point would be two keys.
+    const { x, y } = keyObjectOf(publicKey).export({ format: 'jwk' });
+    if (x !== publicKey.x || (publicKey.kty === 'EC' && y !== publicKey.y)) {
+      return { kind: 'invalid', why: 'is not in its canonical form' };
+    }
+  } catch {
+    return { kind: 'invalid', why: 'is no point on its curve' };
+  }
+  return { kind: 'key', keyId: thumbprintOf(publicKey), algorithm: algorithmOf(publicKey), publicKey };
+};
