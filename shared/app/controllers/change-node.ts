@@ -1,7 +1,7 @@
 /** One Node, read, decided upon and committed with its digest; again, bounded, where another write was faster. */
 import type { KubeNode, ObjectRef, Taint } from '../../kube/types.ts';
 import { StoreFault, type TransactWrite } from '../../ports/item-store.ts';
-import type { ObjectStore } from '../../store/object-store.ts';
+import type { ObjectStore, ObjectWrite } from '../../store/object-store.ts';
 import { healthWritesFor } from '../node-writes.ts';
 
 const ATTEMPTS_MAX = 6;
@@ -21,6 +21,8 @@ export type NodeChangeOutcome =
 
 export interface NodeChange {
   readonly next: KubeNode;
+  /** Events told with the change; those told before are left out. */
+  readonly events?: readonly ObjectWrite[];
   /** Further writes of the commit. They come before the digest. */
   readonly extra?: readonly TransactWrite[];
   /** Instead of the digest that follows from `next`, such as one with a condition. */
@@ -40,11 +42,13 @@ export async function changeNode(
 ): Promise<NodeChangeOutcome> {
   const ref = nodeRef(target.nodeName);
   let node = target.first ?? ((await objects.get(ref)) as KubeNode | undefined);
+  const told = new Set<string>();
   for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
     if (node === undefined || node.metadata.uid !== target.uid) return { kind: 'gone' };
     const change = decide(node);
     if (change === undefined) return { kind: 'nothing' };
     const extra = change.extra ?? [];
+    const events = (change.events ?? []).filter((event) => !told.has(event.ref.name));
     const plain = healthWritesFor({
       kind: 'update',
       next: change.next,
@@ -53,7 +57,7 @@ export async function changeNode(
       nowMs: target.nowMs,
     });
     const outcome = await objects.commit({
-      writes: [{ kind: 'update', ref, object: change.next, previous: node }],
+      writes: [{ kind: 'update', ref, object: change.next, previous: node }, ...events],
       extra: [...extra, ...(change.health?.(plain) ?? plain)],
     });
     switch (outcome.kind) {
@@ -64,7 +68,8 @@ export async function changeNode(
       case 'tooLarge':
         return { kind: 'tooLarge' };
       case 'conflict':
-        node = outcome.current as KubeNode | undefined;
+        if (outcome.index === 0) node = outcome.current as KubeNode | undefined;
+        else told.add(events[outcome.index - 1]!.ref.name);
         break;
       case 'contended':
         node = (await objects.get(ref)) as KubeNode | undefined;

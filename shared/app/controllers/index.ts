@@ -3,6 +3,7 @@ import { type ControllerOptions, controllerDependencies } from './dependencies.t
 import type { ChangesOutcome, ItemChangeRecord } from './item-change.ts';
 import { onHealthChange } from './on-health-change.ts';
 import { onObjectChange } from './on-object-change.ts';
+import { type CloudNodeReport, lookAtInstance, runCloudNode } from './run-cloud-node.ts';
 import { type EvictorReport, runEvictor, runEvictorSlot, turnQueues } from './run-evictor.ts';
 import { type MonitorReport, runNodeMonitor } from './run-node-monitor.ts';
 
@@ -14,6 +15,10 @@ export interface FleetControllers {
   runEvictorSlot(slot: number, budgetMs?: number): Promise<EvictorReport>;
   /** The turns of one moment between ticks, for those who keep time themselves (`nextTokenAtMs` of the last report). */
   turnQueues(): Promise<Extract<EvictorReport, { kind: 'ran' }>>;
+  /** Asks EC2 about nodes that are not Ready; does nothing without a cloud. @throws TickFault as above */
+  tickCloudNode(slot: number, budgetMs?: number): Promise<CloudNodeReport>;
+  /** EventBridge tells that the state of an instance changed: EC2 is asked about its node at once. @throws TickFault */
+  onInstanceChange(instanceId: string, budgetMs?: number): Promise<CloudNodeReport>;
   /** Changes of the `objects` table. */
   onObjectRecords(records: readonly ItemChangeRecord[]): Promise<ChangesOutcome>;
   /** Changes of the `health` table; those the stream's filter drops do nothing here either. */
@@ -30,6 +35,8 @@ export function fleetControllers(options: ControllerOptions): FleetControllers {
     runEvictorSlot: (slot, budgetMs) =>
       runEvictorSlot(dependencies, tickOf(slot, budgetMs), options.pause ?? (() => Promise.resolve())),
     turnQueues: () => turnQueues(dependencies),
+    tickCloudNode: (slot, budgetMs) => runCloudNode(dependencies, tickOf(slot, budgetMs)),
+    onInstanceChange: (instanceId, budgetMs) => lookAtInstance(dependencies, instanceId, budgetMs),
     onObjectRecords: (records) => onObjectChange(dependencies, records),
     onHealthRecords: (records) => onHealthChange(dependencies, records),
   };
@@ -37,5 +44,6 @@ export function fleetControllers(options: ControllerOptions): FleetControllers {
 
 export type { ControllerOptions } from './dependencies.ts';
 export type { ChangesOutcome, ItemChangeRecord } from './item-change.ts';
+export type { CloudNodeReport } from './run-cloud-node.ts';
 export type { EvictorReport } from './run-evictor.ts';
 export { type MonitorReport, TickFault } from './run-node-monitor.ts';

@@ -26,5 +26,11 @@ export const CIDR_USAGE = 'node_ipam_controller_cidrset_usage_cidrs';
 export const CIDR_TRIES = 'node_ipam_controller_cidrset_allocation_tries_per_request';
 export const CIDR_BLOCKS = 'node_ipam_controller_cirdset_max_cidrs';
 
+/** Nodes that EC2 is asked about: not Ready, or not initialised. */
+export const CLOUD_WATCHED = 'cloud_watched_nodes';
+/** What it answered, by `state`: an instance's, `notFound`, or why there was no answer (`throttled`, `foreign` …). */
+export const CLOUD_ANSWERS = 'cloud_answers_total';
+export const CLOUD_NODE_DELETIONS = 'cloud_node_deletions_total';
+
 /** CloudWatch takes no empty dimension value. */
 export const zoneDimension = (zone: string): { zone: string } => ({ zone: zone === '' ? '(none)' : zone });

@@ -3,7 +3,8 @@
  * different objects in any order; everything here is decided from what is stored now, so a repetition finds nothing to do.
  *
  * Node  events RegisteredNode and RemovingNode, once for each uid; taints and labels as reconcile-node.ts says; out of the
- *       eviction queue when Ready; its pods' evictions when its NoExecute taints changed; pod CIDRs as allocate-cidrs.ts says
+ *       eviction queue when Ready; its pods' evictions when its NoExecute taints changed; pod CIDRs as allocate-cidrs.ts says;
+ *       on or off the list of nodes EC2 is asked about (watch-cloud-nodes.ts)
  * Pod   evictions of its node when it is bound, deleted, or changes its tolerations; not ready at once when it is bound to a
  *       node that is not; its node is told with its next beat when anything but the pod's status changed
  *
@@ -26,6 +27,7 @@ import { allOf, type ChangesOutcome, type ItemChangeRecord, type RecordWork, run
 import { markPods } from './mark-pods.ts';
 import { reconciledNode } from './reconcile-node.ts';
 import { type EventToTell, recordEvents, subjectOf } from './record-event.ts';
+import { cloudWatchWorks } from './watch-cloud-nodes.ts';
 
 /** Nodes worked on at once. */
 const CONCURRENCY_MAX = 8;
@@ -74,6 +76,7 @@ export async function onObjectChange(
       ...boundPods(dependencies, pods, nowMs),
       ...toldNodes(dependencies, pods),
       ...podCidrs(dependencies, nodes, nowMs),
+      ...cloudWatchWorks(dependencies, nodes as readonly NodeChangeRecord[]),
     ],
     CONCURRENCY_MAX,
   );

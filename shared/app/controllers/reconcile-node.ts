@@ -1,15 +1,17 @@
 /**
  * What a Node is to be as soon as anybody changes it: NoSchedule taints by its conditions, labels under their old and new
- * names, without NoExecute taints of ours once Ready is True, and with the time on every NoExecute taint that somebody set
- * without one, as kubectl does: evictions count from it. All in one write; on a Node that is so already there is
- * nothing to do, so a controller that sees its own write stops there.
+ * names, once Ready is True without NoExecute taints of ours and taints set on EC2's word, and with the time on every
+ * NoExecute taint that somebody set without one, as kubectl does: evictions count from it. All in one write; on a Node that
+ * is so already there is nothing to do, so a controller that sees its own write stops there.
  */
+
+import { liftCloudTaints } from '../../domain/cloud-watch.ts';
 import { readyStatusOf } from '../../domain/conditions.ts';
 import { withTaintTimes } from '../../domain/eviction-timer.ts';
 import { osArchLabels, topologyLabels } from '../../domain/label-sync.ts';
 import { liftNoExecute, reconcileNoSchedule } from '../../domain/node-taints.ts';
 import { TAINT_UNINITIALIZED, type TaintList } from '../../domain/taint.ts';
-import type { KubeNode } from '../../kube/types.ts';
+import type { KubeNode, Taint } from '../../kube/types.ts';
 import { withTaints } from './change-node.ts';
 
 /** undefined when the Node is as it should be. */
@@ -30,7 +32,7 @@ export function reconciledNode(
     conditions,
     unschedulable: node.spec?.unschedulable === true,
   });
-  const lifted = readyStatusOf(conditions) === 'True' ? liftNoExecute(scheduling ?? before) : undefined;
+  const lifted = readyStatusOf(conditions) === 'True' ? liftForReady(scheduling ?? before) : undefined;
   const taints = lifted ?? scheduling ?? (untimed ? before : undefined);
   const { labels } = node.metadata;
   // A Node the cloud has yet to initialise gets its topology from there.
@@ -40,4 +42,10 @@ export function reconciledNode(
   if (taints === undefined && !labelled) return undefined;
   const next: KubeNode = labelled ? { ...node, metadata: { ...node.metadata, labels: { ...labels, ...added } } } : node;
   return taints === undefined ? next : withTaints(next, taints);
+}
+
+/** Ready says more than EC2: the node is back, whatever its instance was a moment ago. */
+function liftForReady(taints: TaintList): Taint[] | undefined {
+  const lifted = liftNoExecute(taints);
+  return liftCloudTaints(lifted ?? taints) ?? lifted;
 }

@@ -1,0 +1,75 @@
+/**
+ * Deleting a Node on EC2's word, as DELETE through the API does it: its digest and Lease go in the same commit (D14), and
+ * finalizers hold it. What else belongs to it (timers, CIDRs, a turn in a queue) follows from the change of the Node.
+ *
+ * The commit rests on the version of the Node that was read, so on its Ready status; and on what has been seen of its
+ * instance, so that an answer which somebody else got in the meantime is not passed over.
+ */
+import type { EventText } from '../../domain/event-text.ts';
+import { markDeleted } from '../../kube/deletion.ts';
+import type { KubeNode } from '../../kube/types.ts';
+import { StoreFault } from '../../ports/item-store.ts';
+import { leaveWatchWrite, type WatchRow } from '../../store/cloud-store.ts';
+import type { ObjectWrite } from '../../store/object-store.ts';
+import { healthWritesFor } from '../node-writes.ts';
+import { nodeRef } from './change-node.ts';
+import type { ControllerDependencies } from './dependencies.ts';
+import { eventWrite, subjectOf } from './record-event.ts';
+
+const ATTEMPTS_MAX = 6;
+
+export type NodeDeletion =
+  | { readonly kind: 'deleted' }
+  /** Marked, and held by finalizers. */
+  | { readonly kind: 'held' }
+  /** As it is now, it is not to be deleted. */
+  | { readonly kind: 'spared' }
+  /** It went by itself, or another one has its name. */
+  | { readonly kind: 'gone' }
+  /** Somebody else has heard from EC2 since. */
+  | { readonly kind: 'overtaken' };
+
+/** @throws StoreFault when other commits stayed in the way */
+export async function deleteNode(
+  { objects, random }: Pick<ControllerDependencies, 'objects' | 'random'>,
+  row: WatchRow,
+  nowMs: number,
+  /** The event to tell with it, for the Node as it is; undefined: not to be deleted. */
+  decide: (node: KubeNode) => EventText | undefined,
+): Promise<NodeDeletion> {
+  const ref = nodeRef(row.nodeName);
+  let node = (await objects.get(ref)) as KubeNode | undefined;
+  let isTold = false;
+  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
+    if (node === undefined || node.metadata.uid !== row.uid) return { kind: 'gone' };
+    const event = decide(node);
+    if (event === undefined) return { kind: 'spared' };
+    const isHeld = (node.metadata.finalizers ?? []).length > 0;
+    if (isHeld && node.metadata.deletionTimestamp !== undefined) return { kind: 'held' };
+    const write: ObjectWrite = isHeld
+      ? { kind: 'update', ref, object: markDeleted(node, 0, nowMs), previous: node }
+      : { kind: 'delete', ref, previous: node };
+    const about = subjectOf('Node', node);
+    const events = isTold ? [] : [eventWrite({ ...event, about, once: 'cloud' }, { nowMs, eventUid: random.uuid() })];
+    const outcome = await objects.commit({
+      writes: [write, ...events],
+      extra: isHeld ? [] : [...healthWritesFor({ kind: 'delete', old: node }), leaveWatchWrite(row)],
+    });
+    switch (outcome.kind) {
+      case 'committed':
+        return { kind: isHeld ? 'held' : 'deleted' };
+      case 'extraRefused':
+        return { kind: 'overtaken' };
+      case 'conflict':
+        if (outcome.index === 0) node = outcome.current as KubeNode | undefined;
+        else isTold = true;
+        break;
+      case 'contended':
+        node = (await objects.get(ref)) as KubeNode | undefined;
+        break;
+      case 'tooLarge':
+        throw new StoreFault('too-large', 'a Node is too large to be marked', { retryable: false });
+    }
+  }
+  throw new StoreFault('throttled', 'a Node kept changing under its deletion', { retryable: true });
+}

@@ -1,0 +1,369 @@
+/**
+ * cloud-node: asks EC2 about nodes that are not Ready or not initialised, and does what follows (domain/cloud-node.ts).
+ *
+ *   read the list (store/cloud-store.ts) ── empty? nothing else
+ *   claim the slot; loser exits
+ *   ask EC2 about the nodes whose turn it is, in batches
+ *   node by node: decide, apply to the Node as it is now, remember what was said
+ *
+ * A change of an instance that EventBridge tells of makes the same happen at once for its node, without a claim. The event
+ * is never taken at its word: EC2 is asked. It may come late, twice or not at all; the tick decides.
+ *
+ * Twice, at once, half-way: what was seen is remembered only if nobody saw more since it was read, and a Node is deleted in
+ * the commit that takes its row off the list, on the same condition, and only in the version whose Ready was looked at. A
+ * process that dies between an answer and its memory has heard nothing: the next tick asks again.
+ *
+ * The gate (D9) does not hold any of this up. It stands for doubt in our own ears, and what is done here is done on EC2's
+ * word about a node that is marked already: while the gate holds nobody new is, so nobody new comes to be asked about.
+ */
+import {
+  addressesToWrite,
+  type Initialisation,
+  initialiseNode,
+  isUninitialised,
+  type MetadataAnswer,
+} from '../../domain/cloud-initialisation.ts';
+import {
+  AUTOMATIC_OUT_OF_SERVICE_TAINT,
+  type CloudAnswer,
+  deletingNodeFailedEvent,
+  SHUTDOWN_TAINT,
+} from '../../domain/cloud-node.ts';
+import {
+  cloudCheckFailed,
+  cloudState,
+  initialisationFailed,
+  instanceOf,
+  judgeNode,
+  pollStrides,
+  seenAfter,
+  type WatchedNode,
+} from '../../domain/cloud-watch.ts';
+import type { EventText } from '../../domain/event-text.ts';
+import type { Ec2Instance } from '../../domain/provider-id.ts';
+import { rfc3339RoundedUp } from '../../domain/rfc3339.ts';
+import { addTaint, removeTaints } from '../../domain/taint.ts';
+import { slotStartMs, slotVerdict } from '../../domain/tick.ts';
+import type { KubeNode, Taint } from '../../kube/types.ts';
+import type { Cloud, InstanceAnswer } from '../../ports/cloud.ts';
+import { cloudStore, type WatchRow } from '../../store/cloud-store.ts';
+import { shardOf } from '../../store/layout.ts';
+import type { ObjectWrite } from '../../store/object-store.ts';
+import { workThrough, workUntil } from './bounded-work.ts';
+import { changeNode, type NodeChange, withTaints } from './change-node.ts';
+import { deleteNode, type NodeDeletion } from './delete-node.ts';
+import type { ControllerDependencies } from './dependencies.ts';
+import * as metric from './metric-names.ts';
+import { type EventToTell, eventWrite, recordEvents, subjectOf } from './record-event.ts';
+import { type Tick, TickFault } from './run-node-monitor.ts';
+import { isWatchedNode, watchedNodeOf } from './watch-cloud-nodes.ts';
+
+const CLOUD_NODE = 'cloud-node';
+const NODES_AT_ONCE_MAX = 16;
+/** Kept free at the end of a period. Milliseconds. */
+const PERIOD_RESERVE_MS = 500;
+/** Nodes told in one tick that EC2 gave no answer; the others are told by later ticks, should it last. */
+const TOLD_A_TICK_MAX = 50;
+/** Every row is compared with its Node once in so many ticks: ten minutes at 5 s. */
+const COMPARE_EVERY_TICKS = 120;
+
+export type CloudNodeReport =
+  | { readonly kind: 'noCloud' }
+  | { readonly kind: 'stale' }
+  | { readonly kind: 'lost' }
+  | {
+      readonly kind: 'ran';
+      /** Nodes on the list. */
+      readonly watched: number;
+      /** Nodes EC2 was asked about, or whose providerID says that it need not be. */
+      readonly looked: number;
+      readonly deleted: number;
+    };
+
+const NOTHING_TO_DO = Object.freeze({ kind: 'ran' as const, watched: 0, looked: 0, deleted: 0 });
+
+/** @throws TickFault when something could not be done; the next tick does it. */
+export async function runCloudNode(dependencies: ControllerDependencies, tick: Tick): Promise<CloudNodeReport> {
+  const { clock, policy, items, fleet, meter, cloud } = dependencies;
+  if (cloud === undefined) return { kind: 'noCloud' };
+  const nowMs = clock.nowMs();
+  const periodSeconds = policy.nodeMonitorPeriodSeconds;
+  if (slotVerdict({ slot: tick.slot, nowMs, periodSeconds }) === 'stale') return { kind: 'stale' };
+  // Read before the claim: a slot in which there is nothing to do need not be anybody's.
+  const rows = await cloudStore(items).read();
+  if (rows.length === 0) return NOTHING_TO_DO;
+  if ((await fleet.claimBare(CLOUD_NODE, tick.slot, nowMs)) === 'lost') return { kind: 'lost' };
+
+  const { strideOf } = pollStrides(rows, { nowMs, periodSeconds });
+  const isTurnOf = (row: WatchRow, everyTicks: number): boolean =>
+    (tick.slot + shardOf(row.nodeName, everyTicks)) % everyTicks === 0;
+  const due = rows.filter((row) => isTurnOf(row, strideOf(row)));
+  meter.add(metric.TICK_AGE, Math.max(0, nowMs - slotStartMs(tick.slot, periodSeconds)) / 1_000, 'Seconds');
+  meter.add(metric.CLOUD_WATCHED, rows.length, 'Count');
+  const deleted = await look(dependencies, cloud, due, {
+    nowMs,
+    budgetMs: Math.min(tick.budgetMs ?? Infinity, periodSeconds * 1_000 - PERIOD_RESERVE_MS),
+    isCompared: (row) => isTurnOf(row, COMPARE_EVERY_TICKS),
+  });
+  return { kind: 'ran', watched: rows.length, looked: due.length, deleted };
+}
+
+/** The nodes of an instance whose state has changed, at once. @throws TickFault as a tick does */
+export async function lookAtInstance(
+  dependencies: ControllerDependencies,
+  instanceId: string,
+  budgetMs?: number,
+): Promise<CloudNodeReport> {
+  const { clock, policy, items, cloud } = dependencies;
+  if (cloud === undefined) return { kind: 'noCloud' };
+  const rows = await cloudStore(items).read();
+  const ofInstance = rows.filter((row) => {
+    const instance = instanceOf(row);
+    return instance.kind === 'ec2' && instance.instanceId === instanceId;
+  });
+  if (ofInstance.length === 0) return { ...NOTHING_TO_DO, watched: rows.length };
+  const deleted = await look(dependencies, cloud, ofInstance, {
+    nowMs: clock.nowMs(),
+    budgetMs: budgetMs ?? policy.nodeMonitorPeriodSeconds * 1_000,
+    isCompared: () => false,
+  });
+  return { kind: 'ran', watched: rows.length, looked: ofInstance.length, deleted };
+}
+
+interface Looking {
+  readonly nowMs: number;
+  readonly budgetMs: number;
+  /** Whether the row is to be compared with its Node even if nothing else asks for it. */
+  isCompared(row: WatchRow): boolean;
+}
+
+/** Asks, decides, applies. Answers how many Nodes were deleted. */
+async function look(
+  dependencies: ControllerDependencies,
+  cloud: Cloud,
+  rows: readonly WatchRow[],
+  { nowMs, budgetMs, isCompared }: Looking,
+): Promise<number> {
+  const { clock, meter } = dependencies;
+  const budget = workUntil(clock, nowMs + budgetMs);
+  const instances = new Map<string, Ec2Instance>();
+  for (const row of rows) {
+    const instance = instanceOf(row);
+    if (instance.kind === 'ec2') instances.set(instance.instanceId, instance);
+  }
+  const answers = instances.size === 0 ? new Map() : await cloud.describeInstances([...instances.values()]);
+  countAnswers(dependencies, rows, answers);
+  let deleted = 0;
+  let tellable = TOLD_A_TICK_MAX;
+  const { faults } = await workThrough(rows, { concurrencyMax: NODES_AT_ONCE_MAX, budget }, async (row) => {
+    const settled = await settle(dependencies, row, answerFor(row, answers), {
+      nowMs,
+      isCompared: isCompared(row),
+      mayTell: () => {
+        tellable -= 1;
+        return tellable >= 0;
+      },
+    });
+    if (settled === 'deleted') deleted += 1;
+  });
+  if (deleted > 0) meter.add(metric.CLOUD_NODE_DELETIONS, deleted, 'Count');
+  if (faults.length > 0) throw new TickFault([...faults], 'cloud-node could not finish its tick');
+  return deleted;
+}
+
+function answerFor(row: WatchRow, answers: ReadonlyMap<string, InstanceAnswer>): InstanceAnswer {
+  const instance = instanceOf(row);
+  if (instance.kind === 'refused') return { answer: { kind: 'notEc2', reason: instance.reason } };
+  return (
+    answers.get(instance.instanceId) ?? {
+      answer: { kind: 'failed', cause: 'error', message: 'the answer does not name the instance' },
+    }
+  );
+}
+
+function countAnswers(
+  { meter }: ControllerDependencies,
+  rows: readonly WatchRow[],
+  answers: ReadonlyMap<string, InstanceAnswer>,
+): void {
+  const counts = new Map<string, number>();
+  for (const row of rows) {
+    const state = cloudState(answerFor(row, answers).answer);
+    counts.set(state, (counts.get(state) ?? 0) + 1);
+  }
+  for (const [state, count] of counts) meter.add(metric.CLOUD_ANSWERS, count, 'Count', { state });
+}
+
+interface Settling {
+  readonly nowMs: number;
+  readonly isCompared: boolean;
+  /** Whether one more node may be told of a failed check. */
+  mayTell(): boolean;
+}
+
+async function settle(
+  dependencies: ControllerDependencies,
+  row: WatchRow,
+  { answer, metadata }: InstanceAnswer,
+  { nowMs, isCompared, mayTell }: Settling,
+): Promise<'deleted' | 'kept'> {
+  const { items, objects, policy } = dependencies;
+  const list = cloudStore(items);
+  const judge = (node: WatchedNode) => judgeNode(node, answer, row.seen.memory, { nowMs, policy });
+  const { decision, memory, outOfService } = judge(row);
+  if (decision.kind === 'delete') {
+    const outcome = await remove(dependencies, row, decision.reason, nowMs, (node) => {
+      const now = judge(watchedNodeOf(node)).decision;
+      return now.kind === 'delete' ? now.event : undefined;
+    });
+    if (outcome === 'deleted') return 'deleted';
+    if (outcome === 'gone') await list.drop(row);
+    if (outcome === 'gone' || outcome === 'overtaken') return 'kept';
+    // Held or spared: what was said is kept all the same.
+  }
+
+  const addresses = metadata === undefined ? undefined : JSON.stringify(metadata.addresses);
+  const newAddresses = addresses !== undefined && addresses !== row.seen.addresses;
+  let failure: EventText | undefined = cloudCheckFailed(answer);
+  let told = failure === undefined ? undefined : cloudState(answer);
+  const acts = decision.kind === 'addShutdownTaint' || decision.kind === 'removeShutdownTaint';
+  if (acts || outOfService !== 'keep' || row.uninitialised || newAddresses || isCompared) {
+    let isStillWatched = true;
+    const outcome = await changeNode(objects, { nodeName: row.nodeName, uid: row.uid, nowMs }, (node) => {
+      isStillWatched = isWatchedNode(node);
+      const change = nodeAfter(dependencies, node, judge(watchedNodeOf(node)), { answer, metadata, row, nowMs });
+      if (change.failed !== undefined) {
+        failure = initialisationFailed(change.failed);
+        told = `uninitialised ${cloudState(answer)}`;
+      }
+      return change.change;
+    });
+    if (outcome.kind === 'gone' || (outcome.kind === 'nothing' && !isStillWatched)) {
+      await list.drop(row);
+      return 'kept';
+    }
+    if (outcome.kind === 'tooLarge')
+      dependencies.log.error('a Node is too large to be changed', { nodeName: row.nodeName });
+  }
+
+  if (failure !== undefined && told !== row.seen.told) {
+    if (mayTell()) await recordEvents(dependencies, [{ ...failure, about: aboutNode(row), once: told ?? '' }], nowMs);
+    else told = row.seen.told;
+  }
+  const seen = seenAfter(row.seen, answer, {
+    memory,
+    nowMs,
+    ...(told === undefined ? {} : { told }),
+    ...(addresses === undefined ? {} : { addresses }),
+  });
+  if (JSON.stringify(seen) !== row.seenText) await list.remember(row, seen);
+  return 'kept';
+}
+
+const aboutNode = ({ nodeName, uid }: WatchRow) => ({ kind: 'Node', namespace: '', name: nodeName, uid }) as const;
+
+async function remove(
+  dependencies: ControllerDependencies,
+  row: WatchRow,
+  reason: string,
+  nowMs: number,
+  decide: (node: KubeNode) => EventText | undefined,
+): Promise<NodeDeletion['kind']> {
+  const { nodeName } = row;
+  try {
+    const outcome = await deleteNode(dependencies, row, nowMs, decide);
+    if (outcome.kind === 'deleted') {
+      dependencies.log.warn('a Node is deleted: its instance is gone', {
+        nodeName,
+        providerID: row.providerId,
+        reason,
+      });
+    }
+    return outcome.kind;
+  } catch (fault) {
+    const why = fault instanceof Error ? fault.message : String(fault);
+    const failed: EventToTell = { ...deletingNodeFailedEvent(nodeName, why), about: aboutNode(row), once: 'cloud' };
+    await recordEvents(dependencies, [failed], nowMs).catch((another: unknown) => {
+      throw new AggregateError([fault, another], 'a Node could not be deleted, nor could that be told');
+    });
+    throw fault;
+  }
+}
+
+interface Heard {
+  readonly answer: CloudAnswer;
+  readonly metadata: InstanceAnswer['metadata'];
+  readonly row: WatchRow;
+  readonly nowMs: number;
+}
+
+/** The Node after what EC2 said, in one write. */
+function nodeAfter(
+  { random }: ControllerDependencies,
+  node: KubeNode,
+  { decision, outOfService }: ReturnType<typeof judgeNode>,
+  { answer, metadata, row, nowMs }: Heard,
+): { readonly change: NodeChange | undefined; readonly failed?: Extract<Initialisation, { kind: 'failed' }> } {
+  const before = node.spec?.taints ?? [];
+  let taints: readonly Taint[] = before;
+  if (decision.kind === 'addShutdownTaint') taints = addTaint(taints, { ...SHUTDOWN_TAINT });
+  if (decision.kind === 'removeShutdownTaint') taints = removeTaints(taints, [SHUTDOWN_TAINT]);
+  if (outOfService === 'add') {
+    taints = addTaint(taints, { ...AUTOMATIC_OUT_OF_SERVICE_TAINT, timeAdded: rfc3339RoundedUp(nowMs) });
+  }
+  if (outOfService === 'remove') taints = removeTaints(taints, [AUTOMATIC_OUT_OF_SERVICE_TAINT]);
+
+  const labels = node.metadata.labels ?? {};
+  const annotations = node.metadata.annotations ?? {};
+  const present = node.status?.addresses ?? [];
+  let next: KubeNode = taints === before ? node : withTaints(node, taints);
+  if (!isUninitialised(taints)) {
+    const addresses =
+      metadata === undefined ? undefined : addressesToWrite({ addresses: present, annotations }, metadata.addresses);
+    if (addresses !== undefined) next = { ...next, status: { ...next.status, addresses } };
+    return { change: next === node ? undefined : { next } };
+  }
+  const initialised = initialiseNode(
+    { providerId: node.spec?.providerID, labels, annotations, taints, addresses: present },
+    metadataAnswer(answer, metadata, row),
+  );
+  if (initialised.kind !== 'initialised') {
+    const change = next === node ? undefined : { next };
+    return initialised.kind === 'failed' ? { change, failed: initialised } : { change };
+  }
+  next = withTaints(next, initialised.taints);
+  next = {
+    ...next,
+    metadata: { ...next.metadata, labels: { ...initialised.labels } },
+    spec: { ...next.spec, providerID: initialised.providerId },
+  };
+  if (initialised.addresses !== undefined) {
+    next = { ...next, status: { ...next.status, addresses: [...initialised.addresses] } };
+  }
+  const synced: ObjectWrite = eventWrite(
+    { ...initialised.event, about: subjectOf('Node', node), once: 'synced' },
+    { nowMs, eventUid: random.uuid() },
+  );
+  return { change: { next, events: [synced] } };
+}
+
+/** What EC2's answer is worth to a node that waits to be initialised. */
+function metadataAnswer(answer: CloudAnswer, metadata: InstanceAnswer['metadata'], row: WatchRow): MetadataAnswer {
+  if (metadata !== undefined) return { kind: 'metadata', metadata };
+  switch (answer.kind) {
+    case 'found':
+      return { kind: 'none' };
+    case 'notFound':
+      return { kind: 'failed', message: 'EC2 does not know the instance' };
+    case 'failed':
+      return { kind: 'failed', message: `${answer.cause}: ${answer.message}` };
+    case 'foreign':
+    case 'notEc2':
+      return {
+        kind: 'failed',
+        message: row.providerId === '' ? 'the node has no providerID, and EC2 is asked by nothing else' : answer.reason,
+      };
+    default:
+      return answer satisfies never;
+  }
+}
