@@ -102,7 +102,7 @@ describe('an update without the SDK', () => {
         credentials: CREDENTIALS,
         requestTimeoutMs: 100,
       },
-      tables: { health: 'the-table' },
+      tables: { health: 'the-table', control: 'the-control-table' },
       nowMs: () => NOW_MS,
       pause: async () => {},
     });
@@ -160,5 +160,28 @@ describe('an update without the SDK', () => {
     const { updater, bodies } = await against([conflict, conflict, [200, {}]]);
     expect(await updater.write(write)).toEqual({ kind: 'written' });
     expect(bodies).toHaveLength(3);
+  });
+
+  it('reads one item as the SDK would', async () => {
+    const key = { table: 'control', pk: 'node-keys#01', sk: 'edge-1' } as const;
+    const { updater, bodies } = await against([
+      [200, { Item: { pk: { S: 'p' }, v: { N: '7' } } }],
+      [200, {}],
+    ]);
+    expect(await updater.get(key, { consistent: false })).toEqual({ pk: 'p', v: 7 });
+    expect(await updater.get(key, { consistent: true })).toBeUndefined();
+    expect(JSON.parse(bodies[0]!)).toEqual({
+      TableName: 'the-control-table',
+      Key: { pk: { S: 'node-keys#01' }, sk: { S: 'edge-1' } },
+      ConsistentRead: false,
+    });
+    expect(JSON.parse(bodies[1]!)).toMatchObject({ ConsistentRead: true });
+  });
+
+  it('ends a read that may not be done in a fault', async () => {
+    const denied = [400, { __type: 'com.amazon.coral.service#AccessDeniedException' }] as const;
+    const { updater } = await against([denied]);
+    const key = { table: 'control', pk: 'fleet', sk: 'state' } as const;
+    await expect(updater.get(key, { consistent: true })).rejects.toMatchObject({ code: 'rejected' });
   });
 });
