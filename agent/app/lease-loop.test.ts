@@ -1,0 +1,172 @@
+import { describe, expect, it } from 'vitest';
+import {
+  answered,
+  inOrder,
+  refused,
+  scriptedApi,
+  silentLog,
+  timedOut,
+  virtualTime,
+} from '../../test/support/agent-api.ts';
+import type { KubeAnswer, KubeRequest } from '../ports/kube-api.ts';
+import { firstWaitMs } from '../rules/lease.ts';
+import { createLeaseLoop } from './lease-loop.ts';
+
+const node = { metadata: { name: 'edge-7', uid: 'u1' } };
+const lease = (version: string, podsVersion?: string) => ({
+  metadata: {
+    name: 'edge-7',
+    resourceVersion: version,
+    ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: 'edge-7', uid: 'u1' }],
+    ...(podsVersion === undefined ? {} : { annotations: { 'nodekeeper.dev/pods-version': podsVersion } }),
+  },
+  spec: {},
+});
+
+interface Given {
+  readonly answer: (request: KubeRequest) => KubeAnswer | undefined;
+  readonly sleepsMax?: number;
+  readonly registerAgain?: () => Promise<boolean>;
+}
+
+function world({ answer, sleepsMax = 50, registerAgain = async () => false }: Given) {
+  const stopper = new AbortController();
+  const api = scriptedApi(answer);
+  const time = virtualTime(1_700_000_000_000, (waits) => {
+    if (waits.length >= sleepsMax) stopper.abort();
+  });
+  const loop = createLeaseLoop(
+    { nodeName: 'edge-7', nodeLeaseDurationSeconds: 40 },
+    { api, time, fraction: () => 0.5, log: silentLog, stop: stopper.signal, timeoutMs: 10_000, registerAgain },
+  );
+  const sent = () => api.requests.map(({ method, path }) => `${method} ${path.includes('/leases') ? 'lease' : 'node'}`);
+  return { api, time, loop, sent, stopper };
+}
+
+describe('the lease loop', () => {
+  it('tells of each acknowledged beat, a creation included, and of no other', async () => {
+    const answers = inOrder([
+      refused(404, 'NotFound'),
+      answered(200, node),
+      answered(201, lease('1')),
+      answered(200, lease('2')),
+      ...new Array<KubeAnswer>(5).fill(timedOut),
+      answered(200, lease('2')),
+      ...new Array<KubeAnswer>(5).fill(timedOut),
+    ]);
+    const { loop, time } = world({ answer: answers });
+    const beats: number[] = [];
+    loop.onBeat((atMs) => beats.push(atMs));
+    for (let round = 0; round < 3; round += 1) await loop.round();
+    expect(beats).toEqual([time.nowMs(), time.nowMs()]);
+  });
+
+  it('tells when pods changed, once a change, and never sends the mark back', async () => {
+    const versions = [undefined, undefined, '1', '1', '3'];
+    const { loop, api } = world({
+      answer: inOrder([answered(200, lease('0')), ...versions.map((version) => answered(200, lease('1', version)))]),
+    });
+    const changes: number[] = [];
+    let round = 0;
+    loop.onPodsChange(() => changes.push(round));
+    for (; round < versions.length; round += 1) await loop.round();
+    expect(changes).toEqual([2, 4]);
+    expect(JSON.stringify(api.requests)).not.toContain('pods-version');
+  });
+
+  it('registers a deleted Node again, then creates its Lease, in the same round', async () => {
+    let present = true;
+    const { loop, sent } = world({
+      answer: ({ method, path }) => {
+        if (!path.includes('/leases')) return present ? answered(200, node) : refused(404, 'NotFound');
+        if (method === 'POST') return answered(201, lease('9'));
+        return present && method === 'GET' ? answered(200, lease('1')) : refused(404, 'NotFound');
+      },
+      registerAgain: async () => {
+        present = true;
+        return true;
+      },
+    });
+    await loop.round();
+    present = false;
+    const before = sent().length;
+    await loop.round();
+    expect(sent().slice(before)).toEqual([
+      ...new Array<string>(5).fill('PUT lease'),
+      'GET lease',
+      'GET node',
+      'GET node',
+      'POST lease',
+    ]);
+    expect(loop.cached()?.metadata.resourceVersion).toBe('9');
+  });
+
+  it('yields nothing when the Node is gone and may not be registered', async () => {
+    const { loop, sent, time } = world({ answer: () => refused(404, 'NotFound') });
+    await loop.round();
+    expect(sent()).toEqual(['GET lease', 'GET node']);
+    expect(loop.cached()).toBeUndefined();
+    expect(time.waits).toEqual([]);
+  });
+
+  it('keeps a Retry-After between tries, bounded and spread, but waits for nobody who asks for none', async () => {
+    const busy = (status: number, retryAfterMs: number): KubeAnswer => ({
+      kind: 'answered',
+      status,
+      body: {},
+      retryAfterMs,
+    });
+    const { loop, time } = world({
+      answer: inOrder([
+        answered(200, lease('1')),
+        busy(429, 2_000),
+        busy(503, 3_600_000),
+        busy(500, 5_000),
+        answered(200, lease('2')),
+      ]),
+    });
+    await loop.round();
+    expect(time.waits).toEqual([2_500, 12_500]);
+  });
+
+  it('beats through an outage and renews the same Lease when it ends', async () => {
+    let down = false;
+    const { loop, time, sent } = world({
+      answer: ({ method }) => {
+        if (!down) return answered(200, lease(method === 'GET' ? '1' : '2'));
+        if (time.nowMs() > 1_700_000_000_000 + 3_600_000) down = false;
+        return timedOut;
+      },
+      sleepsMax: 10_000,
+    });
+    await loop.round();
+    down = true;
+    await loop.round();
+    expect(sent().slice(-2)).toEqual(['GET lease', 'PUT lease']);
+    expect(time.waits.at(-1)).toBe(7_000);
+    expect(loop.cached()?.metadata.resourceVersion).toBe('2');
+  });
+
+  it('ends while it makes sure of the Lease when it is stopped', async () => {
+    const { loop, sent } = world({ answer: () => timedOut, sleepsMax: 3 });
+    await loop.run();
+    expect(sent()).toHaveLength(3);
+  });
+
+  it('waits a part of the interval after the first round, by name, and whole intervals after that', async () => {
+    const { loop, time } = world({ answer: () => answered(200, lease('1')), sleepsMax: 4 });
+    await loop.run();
+    expect(time.waits).toEqual([firstWaitMs(10_000, 'edge-7'), 10_200, 10_200, 10_200]);
+  });
+});
+
+describe('the first wait', () => {
+  it('spreads machines of consecutive names evenly over the interval', () => {
+    const tenths = new Array<number>(10).fill(0);
+    for (let number = 0; number < 100_000; number += 1) {
+      const tenth = Math.floor(firstWaitMs(10_000, `edge-${number}`) / 1_000);
+      tenths[tenth] = (tenths[tenth] ?? 0) + 1;
+    }
+    for (const count of tenths) expect(Math.abs(count - 10_000)).toBeLessThan(400);
+  });
+});

@@ -1,0 +1,69 @@
+import { describe, expect, it } from 'vitest';
+import { answered, refused, scriptedApi, silentLog, virtualTime } from '../../test/support/agent-api.ts';
+import type { KubeAnswer } from '../ports/kube-api.ts';
+import { createRegistration } from './registration.ts';
+
+const node = { metadata: { name: 'edge-7', uid: 'u1' } };
+
+function world(answer: () => KubeAnswer, { registerNode = true, sleepsMax = 20 } = {}) {
+  const stopper = new AbortController();
+  const api = scriptedApi(answer);
+  const time = virtualTime(0, (waits) => {
+    if (waits.length >= sleepsMax) stopper.abort();
+  });
+  const registration = createRegistration(
+    { nodeName: 'edge-7', registerNode },
+    {
+      api,
+      time,
+      fraction: () => 0,
+      log: silentLog,
+      stop: stopper.signal,
+      timeoutMs: 10_000,
+      buildNode: async () => node,
+    },
+  );
+  return { api, time, registration };
+}
+
+describe('registration', () => {
+  it('registers once in the life of the process, however often it is asked to', async () => {
+    const { api, registration } = world(() => answered(201, node));
+    expect(await Promise.all([registration.ensure(), registration.ensure()])).toEqual([true, true]);
+    await registration.ensure();
+    expect(api.requests).toHaveLength(1);
+  });
+
+  it('registers again when the Node is gone, and tells each time', async () => {
+    const { api, registration } = world(() => answered(201, node));
+    const told: (string | undefined)[] = [];
+    registration.onRegistered(({ metadata }) => told.push(metadata.uid));
+    await registration.ensure();
+    expect(await Promise.all([registration.again(), registration.again()])).toEqual([true, true]);
+    expect(api.requests).toHaveLength(2);
+    expect(told).toEqual(['u1', 'u1']);
+  });
+
+  it('sends nothing where the Node is registered by others', async () => {
+    const { api, registration } = world(() => answered(201, node), { registerNode: false });
+    expect(await registration.ensure()).toBe(true);
+    expect(await registration.again()).toBe(false);
+    expect(api.requests).toEqual([]);
+  });
+
+  it('waits as long as the server asks', async () => {
+    let requests = 0;
+    const { time, registration } = world(() => {
+      requests += 1;
+      return requests === 1 ? { kind: 'answered', status: 429, body: {}, retryAfterMs: 4_000 } : answered(201, node);
+    });
+    await registration.ensure();
+    expect(time.waits).toEqual([100, 4_000]);
+  });
+
+  it('ends without a Node when it is stopped', async () => {
+    const { registration, api } = world(() => refused(500, 'InternalError'), { sleepsMax: 3 });
+    expect(await registration.ensure()).toBe(false);
+    expect(api.requests).toHaveLength(2);
+  });
+});

@@ -1,0 +1,133 @@
+/**
+ * Registers the Node until it has worked (pkg/kubelet/kubelet_node_status.go).
+ *
+ * Whoever needs the Node may ask for it at any time (the status loop before its first pass, the lease loop when the Node
+ * is gone): all of them wait for one and the same run. Attempts go on for ever; only a stop ends them.
+ */
+import type { KubeNode } from '../../shared/kube/types.ts';
+import type { Log } from '../../shared/ports/log.ts';
+import type { AgentConfig } from '../config.ts';
+import type { KubeAnswer, KubeApi, KubeRequest } from '../ports/kube-api.ts';
+import type { AgentTime, Fraction } from '../ports/time.ts';
+import { doublingWaitMs, REGISTRATION_WAITS, retryAfterWaitMs } from '../rules/backoff.ts';
+import { answeredWith, describeAnswer, objectIn, reasonOf } from '../rules/kube-answer.ts';
+import { nodePath } from '../rules/lease.ts';
+import { nodeStatusPatch } from '../rules/node-patch.ts';
+import { reconcileNode } from '../rules/node-registration.ts';
+
+export interface RegistrationDependencies {
+  readonly api: KubeApi;
+  readonly time: AgentTime;
+  readonly fraction: Fraction;
+  readonly log: Log;
+  /** The Node as it is now, with status: made anew for each attempt. A rejection uses the attempt up. */
+  readonly buildNode: () => Promise<KubeNode>;
+  /** Ends the attempts. */
+  readonly stop: AbortSignal;
+  /** An answer later than this counts as none. Milliseconds. */
+  readonly timeoutMs: number;
+  /** See reconcileNode; false unless said. */
+  readonly zeroExtendedResources?: boolean;
+}
+
+export interface Registration {
+  /** Registers unless that was done in this process. False: stopped before it worked. */
+  ensure(): Promise<boolean>;
+  /** The Node is gone: registers it anew. False also where registering is not ours to do. */
+  again(): Promise<boolean>;
+  /** Called each time the Node was registered. */
+  onRegistered(listener: (node: KubeNode) => void): void;
+}
+
+export type RegistrationAttempt =
+  | { readonly kind: 'registered'; readonly node: KubeNode }
+  | { readonly kind: 'failed'; readonly why: string; readonly answer: KubeAnswer };
+
+export function createRegistration(
+  config: Pick<AgentConfig, 'nodeName' | 'registerNode'>,
+  dependencies: RegistrationDependencies,
+): Registration {
+  const { time, fraction, log, stop } = dependencies;
+  const listeners: ((node: KubeNode) => void)[] = [];
+  let registered = false;
+  let running: Promise<boolean> | undefined;
+
+  async function run(): Promise<boolean> {
+    let askedWaitMs = 0;
+    for (let number = 0; !stop.aborted; number += 1) {
+      await time.sleep(Math.max(doublingWaitMs(REGISTRATION_WAITS, number), askedWaitMs), stop);
+      if (stop.aborted) return false;
+      askedWaitMs = 0;
+      let node: KubeNode;
+      try {
+        node = await dependencies.buildNode();
+      } catch (error) {
+        log.warn('the Node could not be described', { node: config.nodeName, error });
+        continue;
+      }
+      const attempt = await registerOnce(node, dependencies);
+      if (attempt.kind === 'registered') {
+        registered = true;
+        log.info('registered', { node: config.nodeName, uid: attempt.node.metadata.uid });
+        for (const listener of listeners) listener(attempt.node);
+        return true;
+      }
+      log.warn('the Node could not be registered', { node: config.nodeName, why: attempt.why, attempt: number + 1 });
+      if (attempt.answer.kind === 'answered') askedWaitMs = retryAfterWaitMs(attempt.answer, fraction());
+    }
+    return false;
+  }
+
+  function shared(): Promise<boolean> {
+    running ??= run().finally(() => {
+      running = undefined;
+    });
+    return running;
+  }
+
+  return {
+    ensure: async () => !config.registerNode || registered || shared(),
+    again: async () => config.registerNode && shared(),
+    onRegistered: (listener) => {
+      listeners.push(listener);
+    },
+  };
+}
+
+/** One attempt: create, or else find the Node that is there and make it right. Three requests at most. */
+export async function registerOnce(
+  initial: KubeNode,
+  {
+    api,
+    stop,
+    timeoutMs,
+    zeroExtendedResources = false,
+  }: Pick<RegistrationDependencies, 'api' | 'stop' | 'timeoutMs' | 'zeroExtendedResources'>,
+): Promise<RegistrationAttempt> {
+  const send = (request: KubeRequest) => api.send({ ...request, timeoutMs, signal: stop });
+  const failed = (what: string, answer: KubeAnswer): RegistrationAttempt => ({
+    kind: 'failed',
+    why: `${what}: ${describeAnswer(answer)}`,
+    answer,
+  });
+  const created = await send({ method: 'POST', path: '/api/v1/nodes', body: initial });
+  if (answeredWith(created, 200, 201)) return { kind: 'registered', node: objectIn<KubeNode>(created) ?? initial };
+  // An admission rule may forbid to create a Node that is there all the same.
+  const mayExist = answeredWith(created, 403) || (answeredWith(created, 409) && reasonOf(created) === 'AlreadyExists');
+  if (!mayExist) return failed('create', created);
+  const path = nodePath(initial.metadata.name ?? '');
+  const found = await send({ method: 'GET', path });
+  const existing = answeredWith(found, 200) ? objectIn<KubeNode>(found) : undefined;
+  if (existing === undefined) return failed('read', found);
+  const { node, changed } = reconcileNode(existing, initial, { zeroExtendedResources });
+  const patch = changed ? nodeStatusPatch(existing, node) : undefined;
+  if (patch === undefined) return { kind: 'registered', node: existing };
+  const patched = await send({
+    method: 'PATCH',
+    path: `${path}/status`,
+    body: patch,
+    contentType: 'application/strategic-merge-patch+json',
+  });
+  if (!answeredWith(patched, 200)) return failed('correct', patched);
+  return { kind: 'registered', node: objectIn<KubeNode>(patched) ?? node };
+}

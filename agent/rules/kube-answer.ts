@@ -1,0 +1,28 @@
+/** What an answer of the API says, without its transport. */
+import type { KubeObject } from '../../shared/kube/types.ts';
+import { isJsonObject } from '../../shared/kube/wire/json-value.ts';
+import type { KubeAnswer } from '../ports/kube-api.ts';
+
+export const answeredWith = (answer: KubeAnswer, ...statuses: readonly number[]): boolean =>
+  answer.kind === 'answered' && statuses.includes(answer.status);
+
+/** The object in an answer; undefined when there is none, such as in a gateway's own page. */
+export function objectIn<T extends KubeObject>(answer: KubeAnswer): T | undefined {
+  if (answer.kind !== 'answered' || !isJsonObject(answer.body) || !isJsonObject(answer.body['metadata']))
+    return undefined;
+  return answer.body as T;
+}
+
+/** `AlreadyExists`, `Conflict` …, which share a status code; '' when the server gave none. */
+export function reasonOf(answer: KubeAnswer): string {
+  if (answer.kind !== 'answered' || !isJsonObject(answer.body)) return '';
+  const { reason } = answer.body;
+  return typeof reason === 'string' ? reason : '';
+}
+
+/** For logs: status and message, or why there was no answer. */
+export function describeAnswer(answer: KubeAnswer): string {
+  if (answer.kind === 'failed') return answer.cause instanceof Error ? answer.cause.message : String(answer.cause);
+  const message = isJsonObject(answer.body) ? answer.body['message'] : undefined;
+  return typeof message === 'string' ? `${answer.status} ${message}` : String(answer.status);
+}

@@ -1,0 +1,97 @@
+/**
+ * The Lease that says this node lives, and when to renew it
+ * (component-helpers/apimachinery/lease/controller.go, pkg/kubelet/util/nodelease.go).
+ */
+import { formatMicroTime } from '../../shared/kube/time.ts';
+import type { KubeNode, KubeObject, OwnerReference } from '../../shared/kube/types.ts';
+
+export const LEASE_NAMESPACE = 'kube-node-lease';
+/** Changes in the answer to a beat whenever pods of the node changed. */
+const PODS_VERSION_ANNOTATION = 'nodekeeper.dev/pods-version';
+
+const DEFAULT_LEASE_DURATION_SECONDS = 40;
+/** A lease is renewed four times in its life. */
+const RENEWAL_FRACTION = 0.25;
+/** A wait may be longer by this share of the interval, never shorter. */
+const INTERVAL_JITTER = 0.04;
+
+export const LEASES_PATH = `/apis/coordination.k8s.io/v1/namespaces/${LEASE_NAMESPACE}/leases`;
+export const leasePath = (nodeName: string): string => `${LEASES_PATH}/${encodeURIComponent(nodeName)}`;
+export const nodePath = (nodeName: string): string => `/api/v1/nodes/${encodeURIComponent(nodeName)}`;
+
+/** nodeLeaseDurationSeconds as it counts: 0 means unset. */
+export const leaseDurationSeconds = (configured: number | undefined): number =>
+  configured === undefined || configured === 0 ? DEFAULT_LEASE_DURATION_SECONDS : configured;
+
+/** Milliseconds from the end of a round to the next, before jitter. */
+export const renewIntervalMs = (durationSeconds: number): number => durationSeconds * 1_000 * RENEWAL_FRACTION;
+
+/** The wait between two rounds of a loop; `fraction` in [0, 1) gives [interval, 1.04 × interval). Milliseconds. */
+export const jitteredMs = (intervalMs: number, fraction: number): number =>
+  intervalMs * (1 + INTERVAL_JITTER * fraction);
+
+/**
+ * The wait after the first round of a process, which beats at once: a share of the interval that follows from the name
+ * alone. Machines that came up in the same second (power is back) are spread over the interval from their second beat on.
+ * Milliseconds.
+ */
+export const firstWaitMs = (intervalMs: number, nodeName: string): number => intervalMs * nameFraction(nodeName);
+
+/** FNV-1a over UTF-16 units with a final mix, as a number in [0, 1). */
+function nameFraction(name: string): number {
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < name.length; index += 1) {
+    hash = Math.imul(hash ^ name.charCodeAt(index), 0x01000193);
+  }
+  // Names that differ in their last digit alone differ in the low bits alone before this.
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return ((hash ^ (hash >>> 16)) >>> 0) / 2 ** 32;
+}
+
+export interface Renewal {
+  readonly leaseDurationSeconds: number;
+  readonly nowMs: number;
+  /** The Node as just read; needed only where `needsOwner` says so. */
+  readonly node?: KubeNode | undefined;
+}
+
+const ownerOf = (node: KubeNode): OwnerReference => ({
+  apiVersion: 'v1',
+  kind: 'Node',
+  name: node.metadata.name ?? '',
+  uid: node.metadata.uid ?? '',
+});
+
+export const newLease = (node: KubeNode, { leaseDurationSeconds, nowMs }: Omit<Renewal, 'node'>): KubeObject => ({
+  apiVersion: 'coordination.k8s.io/v1',
+  kind: 'Lease',
+  metadata: { name: node.metadata.name ?? '', namespace: LEASE_NAMESPACE, ownerReferences: [ownerOf(node)] },
+  spec: {
+    holderIdentity: node.metadata.name ?? '',
+    leaseDurationSeconds,
+    renewTime: formatMicroTime(nowMs),
+  },
+});
+
+/** A Lease that has an owner of any kind keeps it; the Node is looked up only for one that has none. */
+export const needsOwner = (lease: KubeObject): boolean => (lease.metadata.ownerReferences ?? []).length === 0;
+
+/** What to send: the base with duration and time of renewal overwritten and a missing owner added. The holder stays. */
+export function renewedLease(base: KubeObject, { leaseDurationSeconds, nowMs, node }: Renewal): KubeObject {
+  const { [PODS_VERSION_ANNOTATION]: _theirs, ...annotations } = base.metadata.annotations ?? {};
+  const { annotations: _all, ...metadata } = base.metadata;
+  return {
+    ...base,
+    metadata: {
+      ...metadata,
+      ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
+      ...(needsOwner(base) && node !== undefined ? { ownerReferences: [ownerOf(node)] } : {}),
+    },
+    spec: { ...base.spec, leaseDurationSeconds, renewTime: formatMicroTime(nowMs) },
+  };
+}
+
+/** Absent as long as no pod of the node ever changed. */
+export const podsVersionOf = (lease: KubeObject): string | undefined =>
+  lease.metadata.annotations?.[PODS_VERSION_ANNOTATION];

@@ -1,0 +1,68 @@
+/**
+ * The node IP argument, its form in an annotation, and whether an address is one of this host
+ * (component-helpers/node/util/ips.go, pkg/kubelet/kubelet_node_status.go).
+ */
+import { type IpAddress, isLinkLocalUnicast, isLoopback, isMulticast, isUnspecified, parseIp } from './ip-address.ts';
+
+export type NodeIps =
+  | {
+      readonly kind: 'parsed';
+      readonly addresses: readonly IpAddress[];
+      /** Items of the argument that are no addresses: to be reported, not fatal. */
+      readonly ignored: readonly string[];
+    }
+  | { readonly kind: 'refused'; readonly message: string };
+
+const refused = (message: string): NodeIps => ({ kind: 'refused', message });
+
+function judged(addresses: readonly IpAddress[], ignored: readonly string[], dualStackAllowed: boolean): NodeIps {
+  const [first, second] = addresses;
+  if (addresses.length > 2 || (second !== undefined && first?.family === second.family)) {
+    return refused('must contain either a single IP or a dual-stack pair of IPs');
+  }
+  if (second !== undefined && !dualStackAllowed) return refused('dual-stack not supported in this configuration');
+  if (second !== undefined && addresses.some(isUnspecified)) {
+    return refused("dual-stack node IP cannot include '0.0.0.0' or '::'");
+  }
+  return { kind: 'parsed', addresses, ignored };
+}
+
+/**
+ * As a person writes it: one address, or one of each family, with a comma between; blanks around them are dropped.
+ * `dualStackAllowed`: the cloud provider is unset or external.
+ */
+export function parseNodeIpArgument(argument: string, dualStackAllowed: boolean): NodeIps {
+  const addresses: IpAddress[] = [];
+  const ignored: string[] = [];
+  for (const item of argument.split(',').map((part) => part.trim())) {
+    const address = parseIp(item);
+    if (address !== undefined) addresses.push(address);
+    else if (item !== '') ignored.push(item);
+  }
+  return judged(addresses, ignored, dualStackAllowed);
+}
+
+/** As alpha.kubernetes.io/provided-node-ip holds it: no blanks, and nothing that is no address. */
+export function parseNodeIpAnnotation(text: string, dualStackAllowed: boolean): NodeIps {
+  const addresses: IpAddress[] = [];
+  for (const item of text.split(',')) {
+    const address = parseIp(item);
+    if (address === undefined) return refused(`could not parse ${JSON.stringify(item)} as an IP address`);
+    addresses.push(address);
+  }
+  return judged(addresses, [], dualStackAllowed);
+}
+
+/** Why this address cannot be the node's; undefined when it can. `hostAddresses`: of all interfaces. */
+export function hostAddressComplaint(
+  address: IpAddress | undefined,
+  hostAddresses: readonly string[],
+): string | undefined {
+  if (address === undefined) return 'nodeIP must be a valid IP address';
+  if (isLoopback(address)) return "nodeIP can't be loopback address";
+  if (isMulticast(address)) return "nodeIP can't be a multicast address";
+  if (isLinkLocalUnicast(address)) return "nodeIP can't be a link-local unicast address";
+  if (isUnspecified(address)) return "nodeIP can't be an all zeros address";
+  if (hostAddresses.some((text) => parseIp(text)?.text === address.text)) return undefined;
+  return `node IP: "${address.text}" not found in the host's network interfaces`;
+}

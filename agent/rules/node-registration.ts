@@ -1,0 +1,179 @@
+/**
+ * The Node as we first describe it, and what is made right on one that is there already
+ * (pkg/kubelet/kubelet_node_status.go).
+ */
+import { addTaint, hasTaint, TAINT_UNINITIALIZED, TAINT_UNSCHEDULABLE } from '../../shared/domain/taint.ts';
+import { compareQuantities, parseQuantity } from '../../shared/kube/quantity.ts';
+import type { KubeNode, Taint } from '../../shared/kube/types.ts';
+import { qualifiedNameComplaints } from '../../shared/kube/validation/names.ts';
+import type { AgentConfig } from '../config.ts';
+import { MACHINE_LABELS } from './node-labels.ts';
+
+export const ATTACH_DETACH_ANNOTATION = 'volumes.kubernetes.io/controller-managed-attach-detach';
+
+export type RegistrationSettings = Pick<
+  AgentConfig,
+  | 'nodeName'
+  | 'nodeLabels'
+  | 'providerId'
+  | 'registerSchedulable'
+  | 'registerWithTaints'
+  | 'cloudProvider'
+  | 'enableControllerAttachDetach'
+>;
+
+export interface MachineLabels {
+  readonly hostname: string;
+  /** As Go names it: linux, windows. */
+  readonly operatingSystem: string;
+  /** As Go names it: amd64, arm64. */
+  readonly architecture: string;
+  /** Labels that only this operating system has. */
+  readonly others?: Readonly<Record<string, string>>;
+}
+
+/** The Node before any status is set on it. */
+export function initialNode(settings: RegistrationSettings, machine: MachineLabels): KubeNode {
+  const taints = initialTaints(settings);
+  return {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: {
+      name: settings.nodeName,
+      labels: {
+        'kubernetes.io/hostname': machine.hostname,
+        'kubernetes.io/os': machine.operatingSystem,
+        'kubernetes.io/arch': machine.architecture,
+        'beta.kubernetes.io/os': machine.operatingSystem,
+        'beta.kubernetes.io/arch': machine.architecture,
+        ...machine.others,
+        ...settings.nodeLabels,
+      },
+      ...(settings.enableControllerAttachDetach ? { annotations: { [ATTACH_DETACH_ANNOTATION]: 'true' } } : {}),
+    },
+    spec: {
+      ...(settings.providerId === '' ? {} : { providerID: settings.providerId }),
+      ...(settings.registerSchedulable ? {} : { unschedulable: true }),
+      ...(taints.length === 0 ? {} : { taints }),
+    },
+    status: {},
+  };
+}
+
+function initialTaints(settings: RegistrationSettings): Taint[] {
+  let taints: Taint[] = settings.registerWithTaints.map((taint) => ({ ...taint }));
+  const unschedulable: Taint = { key: TAINT_UNSCHEDULABLE, effect: 'NoSchedule' };
+  if (!settings.registerSchedulable && !hasTaint(taints, unschedulable)) taints = addTaint(taints, unschedulable);
+  if (settings.cloudProvider === 'external') {
+    taints.push({ key: TAINT_UNINITIALIZED, value: 'true', effect: 'NoSchedule' });
+  }
+  return taints;
+}
+
+export interface Reconciliation {
+  readonly node: KubeNode;
+  readonly changed: boolean;
+}
+
+/**
+ * The existing Node made to agree with ours, where a restart may have changed the machine: attach-detach annotation,
+ * labels of the machine, resources. Taints, spec.unschedulable, provider ID and other labels belong to whoever set them.
+ *
+ * `zeroExtendedResources`: the devices' own state says that this node is a re-creation, so what plugins advertised
+ * before does not hold until they say so again.
+ */
+export function reconcileNode(
+  existing: KubeNode,
+  initial: KubeNode,
+  { zeroExtendedResources }: { readonly zeroExtendedResources: boolean },
+): Reconciliation {
+  const annotations = withAttachDetach(existing.metadata.annotations ?? {}, initial.metadata.annotations ?? {});
+  const labels = withMachineLabels(existing.metadata.labels ?? {}, initial.metadata.labels ?? {});
+  const resources = reconcileResources(existing, initial, zeroExtendedResources);
+  if (annotations === undefined && labels === undefined && resources === undefined) {
+    return { node: existing, changed: false };
+  }
+  return {
+    changed: true,
+    node: {
+      ...existing,
+      metadata: {
+        ...existing.metadata,
+        ...(annotations === undefined ? {} : { annotations }),
+        ...(labels === undefined ? {} : { labels }),
+      },
+      ...(resources === undefined ? {} : { status: { ...existing.status, ...resources } }),
+    },
+  };
+}
+
+type Texts = Record<string, string>;
+
+/** Undefined when nothing changes, as of the two below. */
+function withAttachDetach(existing: Readonly<Texts>, initial: Readonly<Texts>): Texts | undefined {
+  const wanted = initial[ATTACH_DETACH_ANNOTATION];
+  if (existing[ATTACH_DETACH_ANNOTATION] === wanted) return undefined;
+  const { [ATTACH_DETACH_ANNOTATION]: _present, ...others } = existing;
+  return wanted === undefined ? others : { ...others, [ATTACH_DETACH_ANNOTATION]: wanted };
+}
+
+function withMachineLabels(existing: Readonly<Texts>, initial: Readonly<Texts>): Texts | undefined {
+  const labels = { ...existing };
+  let changed = false;
+  for (const key of MACHINE_LABELS) {
+    const wanted = initial[key];
+    if (wanted === undefined || wanted === (existing[key] ?? '')) continue;
+    changed = true;
+    if (wanted === '') delete labels[key];
+    else labels[key] = wanted;
+  }
+  return changed ? labels : undefined;
+}
+
+interface Resources {
+  readonly capacity: Texts;
+  readonly allocatable: Texts;
+}
+
+function reconcileResources(existing: KubeNode, initial: KubeNode, zeroExtended: boolean): Resources | undefined {
+  const [ours, theirs] = [initial.status ?? {}, existing.status ?? {}];
+  const capacity = { ...(theirs.capacity ?? ours.capacity) };
+  const allocatable = { ...(theirs.allocatable ?? ours.allocatable) };
+  let changed =
+    (theirs.capacity === undefined && ours.capacity !== undefined) ||
+    (theirs.allocatable === undefined && ours.allocatable !== undefined);
+  for (const name of zeroExtended ? Object.keys(capacity).filter(isExtendedResource) : []) {
+    capacity[name] = '0';
+    allocatable[name] = '0';
+    changed = true;
+  }
+  for (const name of Object.keys(ours.capacity ?? {}).filter(isHugePages)) {
+    const wanted = { capacity: ours.capacity?.[name] ?? '0', allocatable: ours.allocatable?.[name] ?? '0' };
+    if (sameQuantity(capacity[name], wanted.capacity) && sameQuantity(allocatable[name], wanted.allocatable)) continue;
+    capacity[name] = wanted.capacity;
+    allocatable[name] = wanted.allocatable;
+    changed = true;
+  }
+  for (const name of Object.keys({ ...capacity, ...allocatable }).filter(isHugePages)) {
+    if (ours.capacity?.[name] !== undefined) continue;
+    delete capacity[name];
+    delete allocatable[name];
+    changed = true;
+  }
+  return changed ? { capacity, allocatable } : undefined;
+}
+
+const isHugePages = (name: string): boolean => name.startsWith('hugepages-');
+
+/** A resource of a name space that is not Kubernetes' own, and that could stand in a quota. */
+const isExtendedResource = (name: string): boolean =>
+  name.includes('/') &&
+  !name.includes('kubernetes.io/') &&
+  !name.startsWith('requests.') &&
+  qualifiedNameComplaints(`requests.${name}`).length === 0;
+
+function sameQuantity(left: string | undefined, right: string): boolean {
+  if (left === undefined) return false;
+  const [a, b] = [parseQuantity(left), parseQuantity(right)];
+  return a.kind === 'parsed' && b.kind === 'parsed' ? compareQuantities(a.quantity, b.quantity) === 0 : left === right;
+}
