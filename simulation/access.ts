@@ -9,9 +9,8 @@ const BEARER = 'Bearer ';
 function userOf(who: string): UserInfo {
   if (who === OPERATOR) return { username: who, groups: ['system:masters', 'system:authenticated'] };
   if (who === PROBE) return { username: 'nodekeeper:probe', groups: ['nodekeeper:probes', 'system:authenticated'] };
-  return { username: `system:node:${who}`, groups: [...MACHINE_GROUPS, 'system:authenticated'] };
+  return { username: `system:node:${who}`, groups: ['system:nodes', 'system:authenticated'] };
 }
-const MACHINE_GROUPS = ['system:nodes', 'system:masters'];
 
 export const headersOf = (who: string): Record<string, string> => ({ authorization: `${BEARER}${who}` });
 

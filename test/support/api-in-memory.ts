@@ -42,7 +42,13 @@ const TOKEN = 'token';
 const START_MS = Date.UTC(2026, 0, 1);
 
 export function apiInMemory(
-  options: { readonly groups?: readonly string[]; readonly items?: ItemStore; readonly seed?: number } = {},
+  options: {
+    readonly groups?: readonly string[];
+    /** More users: by their token, which they send themselves. */
+    readonly users?: Readonly<Record<string, { readonly name: string; readonly groups: readonly string[] }>>;
+    readonly items?: ItemStore;
+    readonly seed?: number;
+  } = {},
 ): ApiInMemory {
   const items = options.items ?? memoryItemStore();
   const faults: string[] = [];
@@ -62,6 +68,11 @@ export function apiInMemory(
         user: 'tester',
         groups: options.groups ?? ['system:masters'],
       },
+      ...Object.entries(options.users ?? {}).map(([token, { name, groups }]) => ({
+        sha256: createHash('sha256').update(token).digest('hex'),
+        user: name,
+        groups,
+      })),
     ]),
     clock: { nowMs: () => nowMs },
     random: {

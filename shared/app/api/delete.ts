@@ -55,6 +55,7 @@ export async function deleteObject(
     const old = await storage.get(target.namespace, target.name);
     if (old === undefined) throw status.notFound(descriptor, target.name);
     refuseUnmetPreconditions(descriptor, target.name, old, wanted);
+    await options.admit?.(undefined, old);
     const { holds = false, mark, along } = await decide(old);
     const graceSeconds = graceOf(descriptor, old, wanted);
     const held = holds || graceSeconds > 0 || (old.metadata.finalizers ?? []).length > 0;

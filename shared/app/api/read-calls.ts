@@ -5,6 +5,7 @@ import { askedFor, type Call, limitOf, type ServeDependencies, selectorsOf } fro
 import { listObjects } from './list.ts';
 import { ANSWER_BYTES_MAX, acceptsGzip, pack, packedBytes } from './pack.ts';
 import { json } from './respond.ts';
+import { refuseForeign } from './restrict-node.ts';
 import { shapeList, shapeObject } from './shape.ts';
 
 /** Objects in one answer by the length of their JSON, plain and where they will be compressed. Characters. */
@@ -18,6 +19,7 @@ export async function get(dependencies: ServeDependencies, call: Call): Promise<
   const { descriptor, target } = call;
   const object = await dependencies.storageOf(descriptor).get(target.namespace, target.name);
   if (object === undefined) throw status.notFound(descriptor, target.name);
+  refuseForeign(call, object);
   return json(200, shapeObject(descriptor, object, call.shape, call.nowMs));
 }
 

@@ -7,7 +7,7 @@ import { findVirtual } from '../../kube/resources/virtual.ts';
 import * as status from '../../kube/status.ts';
 import type { UserInfo } from '../../ports/authenticator.ts';
 import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
-import { authorize } from './authorize.ts';
+import { authorize, rulesFor } from './authorize.ts';
 import { readObjectBody } from './body.ts';
 import type { ResourceTarget } from './request.ts';
 import { json } from './respond.ts';
@@ -72,23 +72,8 @@ function authorizePath(user: UserInfo, verb: string) {
   return authorize(user, { verb, group: '', resource: '', subresource: '', namespace: '', name: '' });
 }
 
-function rulesStatus(user: UserInfo) {
-  const may = (verb: string) =>
-    authorize(user, { verb, group: '', resource: 'nodes', subresource: '', namespace: '', name: '' }).allowed;
-  const everything = may('delete');
-  const reading = may('get');
-  const selfReviews = [
-    {
-      verbs: ['create'],
-      apiGroups: ['authorization.k8s.io'],
-      resources: ['selfsubjectaccessreviews', 'selfsubjectrulesreviews'],
-    },
-    { verbs: ['create'], apiGroups: ['authentication.k8s.io'], resources: ['selfsubjectreviews'] },
-  ];
-  const resourceRules = everything
-    ? [{ verbs: ['*'], apiGroups: ['*'], resources: ['*'] }, ...selfReviews]
-    : reading
-      ? [{ verbs: ['get', 'list', 'watch'], apiGroups: ['*'], resources: ['*'] }, ...selfReviews]
-      : selfReviews;
-  return { resourceRules, nonResourceRules: [{ verbs: ['get'], nonResourceURLs: ['*'] }], incomplete: false };
-}
+const rulesStatus = (user: UserInfo) => ({
+  resourceRules: rulesFor(user),
+  nonResourceRules: [{ verbs: ['get'], nonResourceURLs: ['*'] }],
+  incomplete: false,
+});

@@ -6,6 +6,7 @@
  */
 
 import type { ResourceDescriptor, Verb } from '../../kube/resources/descriptor.ts';
+import { type FieldSelector, parseFieldSelector } from '../../kube/selectors.ts';
 import * as status from '../../kube/status.ts';
 import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
 import { authorize } from './authorize.ts';
@@ -66,7 +67,8 @@ async function answer(dependencies: ServeDependencies, request: HttpRequest): Pr
   const descriptor = dependencies.descriptorOf(target.group, target.version, target.resource);
   if (descriptor === undefined) throw status.unknownPath();
   refuseMisplaced(descriptor, target, verb);
-  const access = authorize(user, { verb, ...target });
+  const { fields } = selectorsIn(request.query);
+  const access = authorize(user, { verb, ...target, ...(fields === undefined ? {} : { exactField: fields.exact }) });
   if (!access.allowed) {
     const { subresource, namespace, name } = target;
     throw status.accessDenied({ user: user.username, verb, target, subresource, namespace, name }, access.reason);
@@ -75,6 +77,12 @@ async function answer(dependencies: ServeDependencies, request: HttpRequest): Pr
   // The path of a Namespace names it as its own namespace, which is what is authorized; it is stored in none.
   const place = descriptor.namespaced ? target : { ...target, namespace: '' };
   return serveVerb(dependencies, verb, { request, descriptor, target: place, shape, nowMs, user });
+}
+
+/** What a list asks for by field, for the authorizer; a selector that cannot be read is refused later, by the list. */
+function selectorsIn(query: URLSearchParams): { readonly fields?: FieldSelector } {
+  const fields = parseFieldSelector(query.get('fieldSelector') ?? '');
+  return fields.kind === 'parsed' ? { fields } : {};
 }
 
 /** A path that names a namespace for a cluster-scoped resource, lacks one, or names an unknown subresource. */

@@ -30,6 +30,11 @@ export interface WriteOptions {
   readonly dryRun: boolean;
   /** Says in managedFields who wrote what; `live` is what is stored. Absent where that is not kept. */
   readonly track?: (next: KubeObject, live: KubeObject | undefined) => KubeObject;
+  /**
+   * Throws the Status of a refusal that hangs on the objects: `next` as it would be stored (undefined for a deletion),
+   * `stored` as it is (undefined for a creation). Asked before each try at a write, dry runs included.
+   */
+  readonly admit?: (next: KubeObject | undefined, stored: KubeObject | undefined) => Promise<void>;
 }
 
 export interface WrittenObject {
@@ -121,6 +126,7 @@ export async function createObject(
       prepared.metadata.name ?? '',
       descriptor.validate(prepared, { operation: 'create', subresource: '' }),
     );
+    await options.admit?.(prepared, undefined);
     const name = prepared.metadata.name ?? '';
     if (options.dryRun) {
       const taken = await storage.get(target.namespace, name);
@@ -173,6 +179,7 @@ export async function modifyObject(
       throw status.invalid(descriptor, target.name, [resourceVersionRequired]);
     }
     const settled = settleUpdate(dependencies, descriptor, target, asked, old, options);
+    await options.admit?.(settled, old);
     const next = options.track?.(settled, old) ?? settled;
     if (jsonEqual(withoutVersion(next), withoutVersion(old))) return { object: old, created: false };
     const finished = next.metadata.deletionTimestamp !== undefined && isReleased(next);

@@ -18,6 +18,7 @@ import { deleteNamespace } from './namespace-lifecycle.ts';
 import { isPatchType, PATCH_TYPES, patchTransform } from './patch.ts';
 import type { ResourceTarget } from './request.ts';
 import { isStatusError, json, warningHeaders } from './respond.ts';
+import { nodeRestriction } from './restrict-node.ts';
 import { shapeList, shapeObject } from './shape.ts';
 import { createObject, modifyObject, type Transform, type WriteOptions } from './verbs.ts';
 
@@ -53,6 +54,7 @@ export async function create(dependencies: ServeDependencies, call: Call): Promi
     nowMs: call.nowMs,
     dryRun: dryRunOf(request.query),
     ...trackingOf(call, dependencies.storageOf(descriptor), 'CreateOptions'),
+    ...nodeRestriction(dependencies, call, 'create'),
   });
   return json(201, shapeObject(descriptor, written.object, call.shape, call.nowMs), warningHeaders(warnings));
 }
@@ -68,6 +70,7 @@ export async function update(dependencies: ServeDependencies, call: Call): Promi
     // A version that was read belongs to an object that was there: it is gone, and must not come back by itself.
     ...(descriptor.createOnUpdate && !named ? { whenAbsent: () => stored } : {}),
     ...trackingOf(call, dependencies.storageOf(descriptor), 'UpdateOptions'),
+    ...nodeRestriction(dependencies, call, 'update'),
   });
   return answerOf(call, written, warnings);
 }
@@ -99,6 +102,7 @@ export async function patch(dependencies: ServeDependencies, call: Call): Promis
     dryRun: dryRunOf(request.query),
     replaces: false,
     ...trackingOf(call, dependencies.storageOf(descriptor), 'PatchOptions'),
+    ...nodeRestriction(dependencies, call, 'patch'),
   });
   return answerOf(call, written, warnings());
 }
@@ -131,6 +135,7 @@ async function apply(dependencies: ServeDependencies, call: Call, force: boolean
       dryRun: dryRunOf(request.query),
       replaces: false,
       whenAbsent: () => on(undefined),
+      ...nodeRestriction(dependencies, call, 'patch'),
     },
   );
   return answerOf(call, written, warnings);
@@ -192,6 +197,7 @@ export async function remove(dependencies: ServeDependencies, call: Call): Promi
   const deleted = await deleteOne(dependencies, storedAs(descriptor), target, wanted.options, {
     nowMs: call.nowMs,
     dryRun: dryRunOf(request.query, wanted.dryRun),
+    ...nodeRestriction(dependencies, call, 'delete'),
   });
   return json(200, deleteAnswer(call, deleted.object, deleted.gone));
 }
@@ -249,6 +255,7 @@ async function evict(dependencies: ServeDependencies, call: Call): Promise<HttpR
   await evictPod(dependencies, call.target, options, {
     nowMs: call.nowMs,
     dryRun: dryRunOf(call.request.query, dryRun),
+    ...nodeRestriction(dependencies, call, 'create'),
   });
   return json(201, status.success(201));
 }

@@ -1,0 +1,72 @@
+/**
+ * NodeRestriction: what the identity of a machine may change, judged with the objects as they are and as they would be.
+ * The rules are in shared/domain/node-restriction.ts; here is when they are asked, and what they have to know.
+ */
+import { authorizeNode, nodeIdentity, type RestrictedObject } from '../../domain/node-restriction.ts';
+import type { ResourceDescriptor } from '../../kube/resources/descriptor.ts';
+import { textOf } from '../../kube/resources/normal-form.ts';
+import { nodes } from '../../kube/resources/registry.ts';
+import * as status from '../../kube/status.ts';
+import type { KubeObject } from '../../kube/types.ts';
+import type { UserInfo } from '../../ports/authenticator.ts';
+import { readsAsNode } from './authorize.ts';
+import type { ApiDependencies } from './dependencies.ts';
+import type { ResourceTarget } from './request.ts';
+import type { WriteOptions } from './verbs.ts';
+
+interface NodeCall {
+  readonly descriptor: ResourceDescriptor;
+  readonly target: ResourceTarget;
+  readonly user: UserInfo;
+}
+
+const userOf = ({ username, groups }: UserInfo) => ({ name: username, groups });
+
+/** For the options of a write: refuses what this user's node may not do. Nothing for users who are no nodes. */
+export function nodeRestriction(
+  dependencies: ApiDependencies,
+  { descriptor, target, user }: NodeCall,
+  verb: 'create' | 'update' | 'patch' | 'delete',
+): Pick<WriteOptions, 'admit'> {
+  const identity = nodeIdentity(userOf(user));
+  if (identity.kind === 'notANode') return {};
+  return {
+    async admit(next, stored) {
+      const isMirrorPod = target.resource === 'pods' && target.subresource === '' && stored === undefined;
+      const nodeUid =
+        isMirrorPod && identity.kind === 'node'
+          ? (await dependencies.storageOf(nodes).get('', identity.nodeName))?.metadata.uid
+          : undefined;
+      const verdict = authorizeNode({
+        user: userOf(user),
+        verb,
+        apiGroup: target.group,
+        resource: target.resource,
+        subresource: target.subresource,
+        namespace: target.namespace,
+        name: target.name,
+        object: next as RestrictedObject | undefined,
+        stored: stored as RestrictedObject | undefined,
+        facts: { pod: stored as RestrictedObject | undefined, nodeUid },
+      });
+      if (verdict.kind === 'allowed') return;
+      const name = target.name === '' ? (next?.metadata.name ?? '') : target.name;
+      throw status.forbidden(descriptor, name, verdict.message);
+    },
+  };
+}
+
+/** What belongs to a node by its spec.nodeName is read by that node alone. */
+const OF_A_NODE = new Set(['/pods', 'storage.k8s.io/volumeattachments']);
+
+/** A node may read the pods that are bound to it, and its own volumes. */
+export function refuseForeign({ descriptor, target, user }: NodeCall, object: KubeObject): void {
+  if (!OF_A_NODE.has(`${target.group}/${target.resource}`)) return;
+  const nodeName = readsAsNode(user);
+  if (nodeName === undefined || textOf(object.spec?.['nodeName']) === nodeName) return;
+  const { subresource, namespace, name } = target;
+  throw status.accessDenied(
+    { user: user.username, verb: 'get', target: descriptor, subresource, namespace, name },
+    `no relationship found between node '${nodeName}' and this object`,
+  );
+}

@@ -1,0 +1,272 @@
+/**
+ * Every verb on every resource by everybody: what the API really answers, beside the table in docs/access.md. Writes are dry
+ * runs of what is stored already, so "refused" is 401 or 403 and nothing else. `WRITE_DOCS=1` writes the table anew.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import type { ResourceDescriptor } from '../../shared/kube/resources/descriptor.ts';
+import { resources } from '../../shared/kube/resources/registry.ts';
+import type { KubeObject } from '../../shared/kube/types.ts';
+import { type ApiInMemory, apiInMemory, MERGE } from '../support/api-in-memory.ts';
+
+const DOC = new URL('../../docs/access.md', import.meta.url);
+
+/** Columns: the objects asked about are those of node n1. */
+const USERS = {
+  anonymous: { name: '', groups: [] },
+  bootstrapper: { name: 'system:bootstrap:abc', groups: ['system:bootstrappers'] },
+  'node itself': { name: 'system:node:n1', groups: ['system:nodes'] },
+  'another node': { name: 'system:node:n2', groups: ['system:nodes'] },
+  viewer: { name: 'vera', groups: ['nodekeeper:viewers'] },
+  admin: { name: 'ada', groups: ['nodekeeper:admins'] },
+} as const;
+type Who = keyof typeof USERS;
+const WHO = Object.keys(USERS) as Who[];
+
+const owner = (uid: string) => ({ apiVersion: 'v1', kind: 'Node', name: 'n1', uid, controller: true });
+const container = { name: 'main', image: 'registry.example/app:1' };
+
+/** One object a resource, all about n1. */
+const OBJECTS: Readonly<Record<string, (nodeUid: string) => Record<string, unknown>>> = {
+  events: () => ({
+    metadata: { name: 'e1', namespace: 'default' },
+    involvedObject: { kind: 'Pod', namespace: 'default', name: 'p1' },
+    reason: 'Started',
+    type: 'Normal',
+    source: { component: 'kubelet' },
+  }),
+  namespaces: () => ({ metadata: { name: 'team' } }),
+  nodes: () => ({ metadata: { name: 'n1' } }),
+  pods: () => ({ metadata: { name: 'p1', namespace: 'default' }, spec: { nodeName: 'n1', containers: [container] } }),
+  leases: () => ({
+    metadata: { name: 'n1', namespace: 'kube-node-lease' },
+    spec: { holderIdentity: 'n1', leaseDurationSeconds: 40 },
+  }),
+  poddisruptionbudgets: () => ({
+    metadata: { name: 'b1', namespace: 'default' },
+    spec: { minAvailable: 1, selector: { matchLabels: { app: 'a' } } },
+  }),
+  priorityclasses: () => ({ metadata: { name: 'high' }, value: 1_000 }),
+  volumeattachments: () => ({
+    metadata: { name: 'a1' },
+    spec: { attacher: 'ebs.csi.aws.com', nodeName: 'n1', source: { persistentVolumeName: 'pv1' } },
+  }),
+  csinodes: () => ({ metadata: { name: 'n1' }, spec: { drivers: [] } }),
+  daemonsets: () => ({
+    metadata: { name: 'd1', namespace: 'default' },
+    spec: {
+      selector: { matchLabels: { app: 'd' } },
+      template: { metadata: { labels: { app: 'd' } }, spec: { containers: [container] } },
+    },
+  }),
+};
+
+const groupPath = ({ group, version }: ResourceDescriptor): string =>
+  group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
+
+interface Question {
+  readonly what: string;
+  readonly ask: (api: ApiInMemory, headers: Record<string, string>) => Promise<{ readonly code: number }>;
+}
+
+function questionsOf(descriptor: ResourceDescriptor, stored: KubeObject): Question[] {
+  const { resource, verbs, subresources } = descriptor;
+  const { name = '', namespace = '' } = stored.metadata;
+  const all = `${groupPath(descriptor)}${descriptor.namespaced ? `/namespaces/${namespace}` : ''}/${resource}`;
+  const one = `${all}/${name}`;
+  const label = (verb: string, of = resource): string =>
+    `${verb} ${of}${descriptor.group === '' ? '' : `.${descriptor.group}`}`;
+  const { resourceVersion: _version, uid: _uid, managedFields: _fields, ...metadata } = stored.metadata;
+  const fresh = { ...stored, metadata };
+  const patch = { metadata: { annotations: { note: 'changed' } } };
+  const send =
+    (method: string, path: string, body?: unknown, contentType?: string): Question['ask'] =>
+    (api, headers) =>
+      api.send(method, path, {
+        headers,
+        ...(body === undefined ? {} : { body }),
+        ...(contentType === undefined ? {} : { contentType }),
+      });
+  const asks: Record<string, Question['ask']> = {
+    get: send('GET', one),
+    list: send('GET', all),
+    watch: send('GET', `${all}?watch=1&timeoutSeconds=1&resourceVersion=0`),
+    create: send('POST', `${all}?dryRun=All`, fresh),
+    update: send('PUT', `${one}?dryRun=All`, stored),
+    patch: send('PATCH', `${one}?dryRun=All`, patch, MERGE),
+    delete: send('DELETE', `${one}?dryRun=All`),
+    deletecollection: send('DELETE', `${all}?dryRun=All`),
+  };
+  const questions: Question[] = verbs.map((verb) => ({ what: label(verb), ask: asks[verb] as Question['ask'] }));
+  const ownField = resource === 'nodes' ? 'metadata.name' : resource === 'pods' ? 'spec.nodeName' : undefined;
+  if (ownField !== undefined) {
+    const query = `fieldSelector=${ownField}%3Dn1`;
+    questions.push({ what: `${label('list')} of n1`, ask: send('GET', `${all}?${query}`) });
+    const watch = `${all}?watch=1&timeoutSeconds=1&resourceVersion=0&${query}`;
+    questions.push({ what: `${label('watch')} of n1`, ask: send('GET', watch) });
+  }
+  for (const sub of subresources) {
+    for (const verb of sub.verbs) {
+      const path = `${one}/${sub.name}?dryRun=All`;
+      const posted: Record<string, unknown> = {
+        eviction: { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace } },
+        binding: { apiVersion: 'v1', kind: 'Binding', metadata: { name }, target: { kind: 'Node', name: 'n1' } },
+      };
+      const ask =
+        verb === 'create'
+          ? send('POST', path, posted[sub.name] ?? fresh)
+          : verb === 'get'
+            ? send('GET', `${one}/${sub.name}`)
+            : verb === 'update'
+              ? send('PUT', path, stored)
+              : send('PATCH', path, { status: {} }, MERGE);
+      questions.push({ what: label(verb, `${resource}/${sub.name}`), ask });
+    }
+  }
+  return questions;
+}
+
+async function world(): Promise<{ api: ApiInMemory; questions: Question[] }> {
+  const api = apiInMemory({ users: { ...USERS } });
+  const questions: Question[] = [];
+  let nodeUid = '';
+  const kept = resources.filter(({ servedFrom, resource }) => servedFrom === undefined && OBJECTS[resource]);
+  const first = kept.toSorted((one) => (one.resource === 'nodes' ? -1 : 0));
+  for (const descriptor of first) {
+    const make = OBJECTS[descriptor.resource]!;
+    const object = make(nodeUid);
+    const { namespace } = object['metadata'] as { namespace?: string };
+    const path = `${groupPath(descriptor)}${descriptor.namespaced ? `/namespaces/${namespace}` : ''}/${descriptor.resource}`;
+    const made = await api.send('POST', path, { body: object });
+    if (made.code !== 201) throw new Error(`${path}: ${made.text}`);
+    if (descriptor.resource === 'nodes') nodeUid = made.body.metadata.uid;
+    questions.push(...questionsOf(descriptor, made.body));
+  }
+  const mirror = {
+    metadata: {
+      name: 'static-n1',
+      annotations: { 'kubernetes.io/config.mirror': 'hash', 'kubernetes.io/config.source': 'file' },
+      ownerReferences: [owner(nodeUid)],
+    },
+    spec: { nodeName: 'n1', containers: [container] },
+  };
+  questions.push({
+    what: 'create pods (mirror pod)',
+    ask: (asked, headers) =>
+      asked.send('POST', '/api/v1/namespaces/default/pods?dryRun=All', { body: mirror, headers }),
+  });
+  questions.push({
+    what: 'patch nodes (its taints)',
+    ask: (asked, headers) =>
+      asked.send('PATCH', '/api/v1/nodes/n1?dryRun=All', {
+        body: { spec: { taints: [{ key: 'k', effect: 'NoSchedule' }] } },
+        contentType: MERGE,
+        headers,
+      }),
+  });
+  questions.push({
+    what: 'patch nodes (a label of node-restriction.kubernetes.io)',
+    ask: (asked, headers) =>
+      asked.send('PATCH', '/api/v1/nodes/n1?dryRun=All', {
+        body: { metadata: { labels: { 'node-restriction.kubernetes.io/a': 'b' } } },
+        contentType: MERGE,
+        headers,
+      }),
+  });
+  return { api, questions };
+}
+
+const headersOf = (who: Who): Record<string, string> => ({
+  authorization: who === 'anonymous' ? '' : `Bearer ${who}`,
+});
+
+function rendered(
+  rows: readonly { readonly what: string; readonly answers: Readonly<Record<Who, boolean>> }[],
+): string {
+  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
+  return [
+    '# Who may do what',
+    '',
+    'Written by `test/conformance/access-matrix.test.ts` from what the API answers; the objects are those of node n1: its',
+    'Node, its Lease, a pod bound to it. `yes` is any answer that is not 401 or 403. Besides this everybody who is',
+    'authenticated may ask who they are and what they may do (`kubectl auth whoami`, `can-i`), and read discovery.',
+    '',
+    line(['request', ...WHO]),
+    line(['---', ...WHO.map(() => '---')]),
+    ...rows.map(({ what, answers }) => line([what, ...WHO.map((who) => (answers[who] ? 'yes' : '-'))])),
+    '',
+  ].join('\n');
+}
+
+describe('the access matrix', () => {
+  it('is what docs/access.md says', async () => {
+    const { api, questions } = await world();
+    const rows = [];
+    for (const { what, ask } of questions) {
+      const answers = {} as Record<Who, boolean>;
+      for (const who of WHO) {
+        const { code } = await ask(api, headersOf(who));
+        expect(code, `${what} by ${who}`).toBeLessThan(500);
+        if (who === 'admin')
+          expect([400, 404, 405, 415, 422], `${what} by ${who} is a sound request`).not.toContain(code);
+        answers[who] = code !== 401 && code !== 403;
+      }
+      rows.push({ what, answers });
+    }
+    expect(api.faults).toEqual([]);
+    const table = rendered(rows);
+    if (process.env['WRITE_DOCS'] === '1') writeFileSync(DOC, table);
+    expect(readFileSync(DOC, 'utf8')).toBe(table);
+  });
+
+  it('says of anonymous and bootstrapper nothing but no', async () => {
+    const { api, questions } = await world();
+    for (const who of ['anonymous', 'bootstrapper'] as const) {
+      for (const { what, ask } of questions) {
+        const { code } = await ask(api, headersOf(who));
+        expect([what, code]).toEqual([what, who === 'anonymous' ? 401 : 403]);
+      }
+    }
+  });
+
+  it('is told truthfully by can-i', async () => {
+    const { api } = await world();
+    const mayI = async (who: Who, resourceAttributes: Record<string, string>): Promise<boolean> => {
+      const { body } = await api.send('POST', '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', {
+        body: { spec: { resourceAttributes } },
+        headers: headersOf(who),
+      });
+      return body.status.allowed;
+    };
+    const lease = { group: 'coordination.k8s.io', resource: 'leases', namespace: 'kube-node-lease', name: 'n1' };
+    expect(await mayI('node itself', { verb: 'update', ...lease })).toBe(true);
+    expect(await mayI('another node', { verb: 'update', ...lease })).toBe(false);
+    expect(await mayI('node itself', { verb: 'delete', group: '', resource: 'nodes', name: 'n1' })).toBe(false);
+    expect(await mayI('viewer', { verb: 'list', group: '', resource: 'pods' })).toBe(true);
+    expect(await mayI('viewer', { verb: 'delete', group: '', resource: 'pods' })).toBe(false);
+    expect(await mayI('admin', { verb: 'delete', group: '', resource: 'nodes', name: 'n1' })).toBe(true);
+  });
+
+  it('refuses with the texts of Kubernetes', async () => {
+    const { api } = await world();
+    const textOf = async (who: Who, method: string, path: string, body?: unknown): Promise<[number, string]> => {
+      const options = { headers: headersOf(who), ...(body === undefined ? {} : { body, contentType: MERGE }) };
+      const answer = await api.send(method, path, options);
+      return [answer.code, answer.body.message];
+    };
+    expect(await textOf('anonymous', 'GET', '/api/v1/nodes')).toEqual([401, 'Unauthorized']);
+    expect(await textOf('viewer', 'DELETE', '/api/v1/nodes/n1')).toEqual([
+      403,
+      'nodes "n1" is forbidden: User "vera" cannot delete resource "nodes" in API group "" at the cluster scope',
+    ]);
+    expect(await textOf('another node', 'GET', '/api/v1/namespaces/default/pods/p1')).toEqual([
+      403,
+      'pods "p1" is forbidden: User "system:node:n2" cannot get resource "pods" in API group "" in the namespace "default": no relationship found between node \'n2\' and this object',
+    ]);
+    expect(
+      await textOf('node itself', 'PATCH', '/api/v1/nodes/n1', {
+        spec: { taints: [{ key: 'k', effect: 'NoSchedule' }] },
+      }),
+    ).toEqual([403, 'nodes "n1" is forbidden: node "n1" is not allowed to modify taints']);
+  });
+});
