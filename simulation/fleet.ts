@@ -37,8 +37,10 @@ export function createFleet(options: {
   readonly endpoint: Endpoint;
   readonly view: ClusterView;
   readonly setTime: (nowMs: number) => void;
+  /** A machine with an EC2 instance comes to be, now but for its age. */
+  readonly launch: (spec: MachineSpec) => void;
 }): Fleet {
-  const { specs, startMs, endpoint, view, setTime } = options;
+  const { specs, startMs, endpoint, view, setTime, launch } = options;
   const machines = new Map<string, Machine>();
   /** Machines by the time of their next slot, silent ones too: a slot is kept through a silence. */
   const slots = new Map<number, Machine[]>();
@@ -49,6 +51,7 @@ export function createFleet(options: {
   const add = (spec: MachineSpec): Machine => {
     const machine = createMachine(spec, endpoint, view);
     machines.set(spec.name, machine);
+    if (spec.hasInstance) launch(spec);
     return machine;
   };
   const atSlot = (machine: Machine, atMs: number): void => {

@@ -12,7 +12,7 @@ import type { KubeNode, KubeObject, NodeCondition } from '../shared/kube/types.t
 import type { ClusterView } from './cluster-view.ts';
 import type { Endpoint, EndpointAnswer } from './endpoint.ts';
 import type { MachineSpec } from './scenario.ts';
-import { hashOf } from './seeded-random.ts';
+import { providerIdOf } from './simulated-instance.ts';
 
 export const STATUS_EVERY_MS = 300_000;
 const LEASES = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
@@ -223,15 +223,6 @@ export function createMachine(spec: MachineSpec, endpoint: Endpoint, view: Clust
 
 export const podPath = (pod: KubeObject): string =>
   `/api/v1/namespaces/${pod.metadata.namespace}/pods/${pod.metadata.name}`;
-
-/** `aws:///<zone>/i-<17 hex digits>`, always the same for a name. */
-export function providerIdOf({ name, labels }: Pick<MachineSpec, 'name' | 'labels'>): string {
-  let digits = '';
-  for (let word = 0; word < 3; word += 1) {
-    digits += hashOf(`${word}${name}`).toString(16).padStart(8, '0');
-  }
-  return `aws:///${labels['topology.kubernetes.io/zone'] ?? ''}/i-${digits.slice(0, 17)}`;
-}
 
 interface PodCondition {
   readonly type: string;

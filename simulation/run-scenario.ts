@@ -8,6 +8,7 @@ import { createFleet } from './fleet.ts';
 import type { RecordedStore } from './recorded-store.ts';
 import { runStep, sayStep } from './run-steps.ts';
 import type { Scenario, Step } from './scenario.ts';
+import { instanceOf } from './simulated-instance.ts';
 import { type Actor, createTally } from './tally.ts';
 import { changeLines, type TimelineEntry } from './timeline.ts';
 import { createWorld } from './world.ts';
@@ -57,7 +58,14 @@ export async function runScenario(scenario: Scenario, options: RunOptions): Prom
     ...(options.meter === undefined ? {} : { meter: options.meter }),
   });
   const { view, streams, endpoint } = world;
-  const fleet = createFleet({ specs: machines, startMs, endpoint, view, setTime: world.setTime });
+  const fleet = createFleet({
+    specs: machines,
+    startMs,
+    endpoint,
+    view,
+    setTime: world.setTime,
+    launch: (spec) => world.cloud.put(instanceOf(spec, world.clock.nowMs() - spec.ageMs)),
+  });
   const tally = createTally();
   const recorded = fleetStore(options.store.record);
   const failures: ScenarioFailure[] = [];
@@ -66,6 +74,8 @@ export async function runScenario(scenario: Scenario, options: RunOptions): Prom
   let entries: TimelineEntry[] = [];
   let records: FleetRecords | undefined;
   let down = false;
+  /** At the last tick. */
+  let wasDown = false;
   let expectations = 0;
   let nowMs = startMs;
 
@@ -120,7 +130,7 @@ export async function runScenario(scenario: Scenario, options: RunOptions): Prom
         endpoint,
         fleet,
         nowMs,
-        hasCloudNode: world.hasCloudNode,
+        cloud: world.cloud,
         setControllersDown: (value) => {
           down = value;
         },
@@ -134,6 +144,10 @@ export async function runScenario(scenario: Scenario, options: RunOptions): Prom
 
     if (nowMs === nextTickMs) {
       const podGc = (nowMs - startMs) % podGcMs === 0;
+      // What was done in this instant is seen by its tick, lists that follow from changes included. After an outage of ours
+      // the tick comes first: it is what finds the outage out.
+      if (!down && !wasDown) await streams.drain();
+      wasDown = down;
       const tokenAtMs = down ? undefined : await world.tick({ podGc });
       nextTokenMs = turnWithin(tokenAtMs, nextTickMs + periodMs);
       if (!down && options.isTickTwice?.(nowMs - startMs) === true) await world.tick({ podGc });

@@ -1,5 +1,6 @@
 /** What the steps of a story do, as the machines and the operator would: through the API. */
 
+import type { CloudTrouble, MemoryCloud } from '../shared/adapters/memory/cloud.ts';
 import type { ResourceDescriptor } from '../shared/kube/resources/descriptor.ts';
 import { resources } from '../shared/kube/resources/registry.ts';
 import type { KubeNode, KubeObject, Taint } from '../shared/kube/types.ts';
@@ -10,12 +11,13 @@ import type { Fleet } from './fleet.ts';
 import { isGlob, matcherOf, pickNames } from './glob.ts';
 import type { Machine } from './machine.ts';
 import type { ObjectName, Step, StepAction } from './scenario.ts';
+import { instanceIdOf } from './simulated-instance.ts';
 
 export interface StepContext {
   readonly endpoint: Endpoint;
   readonly fleet: Fleet;
   readonly nowMs: number;
-  readonly hasCloudNode: boolean;
+  readonly cloud: MemoryCloud;
   setControllersDown(down: boolean): void;
 }
 
@@ -84,9 +86,7 @@ export async function runStep(step: Exclude<Step, { verb: 'expect' }>, context: 
       endpoint.failShare = step.failShare;
       return undefined;
     case 'cloud':
-      return context.hasCloudNode
-        ? 'cloud steps are not simulated yet'
-        : 'cloud steps need the cloud-node controller, which this version does not have';
+      return changeCloud(step, context);
     case 'agentShutdown':
       return 'agentShutdown is reserved for the agent, and not simulated';
   }
@@ -112,6 +112,30 @@ function asWanted({ refused }: Step, answers: readonly EndpointAnswer[]): StepFa
 /** A machine's own request may fail; that is its story, unless the step says how it is refused. */
 const ofMachine = (step: Step, answers: readonly EndpointAnswer[]): StepFailure =>
   step.refused === undefined ? undefined : asWanted(step, answers);
+
+/** What EC2 says from now on; the machines go on as before. */
+function changeCloud({ change }: Action<'cloud'>, { cloud, fleet }: StepContext): StepFailure {
+  if (change.kind === 'error') {
+    cloud.fail(change.error === undefined ? null : troubleOf(change.error));
+    return undefined;
+  }
+  const machines = machinesOf(fleet, change.nodes);
+  const without = machines.find(({ spec }) => !spec.hasInstance);
+  if (without !== undefined) return `${without.spec.name} has no instance: its fleet entry lacks providerID: true`;
+  for (const { spec } of machines) {
+    const outcome = cloud[change.say](instanceIdOf(spec));
+    // What EC2 says already it may be told again.
+    const isSo = (change.say === 'vanish' && outcome === 'unknown') || change.say === 'terminate';
+    if (outcome !== 'done' && !isSo) return `EC2 cannot ${change.say} the instance of ${spec.name}: ${outcome}`;
+  }
+  return undefined;
+}
+
+/** EC2's name of an error as the trouble it stands for. */
+function troubleOf(error: string): CloudTrouble {
+  if (/throttl|RequestLimitExceeded|RequestThrottled/i.test(error)) return 'Throttling';
+  return /time.?out/i.test(error) ? 'timeout' : 'InternalError';
+}
 
 function machinesOf(fleet: Fleet, names: readonly string[]): Machine[] {
   return pickNames(names, [...fleet.machines.keys()]).map((name) => fleet.machines.get(name)!);

@@ -1,6 +1,7 @@
 /** The whole system on virtual time: real API, heartbeat and controllers over a real store; machines and clock are simulated. */
 import { createHash } from 'node:crypto';
 import { gzip } from '../shared/adapters/gzip/gzip.ts';
+import { type MemoryCloud, memoryCloud } from '../shared/adapters/memory/cloud.ts';
 import { leaseProbe } from '../shared/adapters/probe/lease-probe.ts';
 import { readYaml } from '../shared/adapters/yaml/read-yaml.ts';
 import { composeApi } from '../shared/app/api/compose.ts';
@@ -15,14 +16,15 @@ import { type ClusterView, clusterView } from './cluster-view.ts';
 import { createEndpoint, type Endpoint } from './endpoint.ts';
 import type { RecordedStore } from './recorded-store.ts';
 import { seededFraction, seededUuid } from './seeded-random.ts';
+import { SIMULATED_REGION } from './simulated-instance.ts';
 import { createStreams, type Streams } from './streams.ts';
 
 /** Where the probe thinks it sends; nothing goes there. */
 const PROBE_ORIGIN = 'https://endpoint.invalid';
+const ACCOUNT_ID = '123456789012';
 
 /** Controllers of later stages; absent while there are none. */
 interface LaterControllers {
-  tickCloudNode?(slot: number): Promise<unknown>;
   tickPodGc?(slot: number): Promise<unknown>;
 }
 
@@ -41,7 +43,8 @@ export interface World {
   tick(parts: { readonly podGc: boolean }): Promise<number | undefined>;
   /** The evictor's turns between two ticks; answers as a tick does. */
   turnQueues(): Promise<number | undefined>;
-  readonly hasCloudNode: boolean;
+  /** Where the machines' instances are, in SIMULATED_REGION. */
+  readonly cloud: MemoryCloud;
   /** Lets go of recorded changes that everybody has seen. */
   forget(): void;
 }
@@ -91,6 +94,7 @@ export function createWorld({ store, policy, seed, startMs, meter }: WorldOption
     clock,
     seed,
   });
+  const cloud = memoryCloud({ clock, region: SIMULATED_REGION, accountId: ACCOUNT_ID });
   const probe = leaseProbe({ url: PROBE_ORIGIN, token: PROBE, clock, fetch: fetchFrom(endpoint) });
   const controllers: FleetControllers & LaterControllers = fleetControllers({
     items,
@@ -100,6 +104,7 @@ export function createWorld({ store, policy, seed, startMs, meter }: WorldOption
     log,
     meter: meter ?? { add: nobody },
     probe,
+    cloud,
     pause,
   });
   const view = clusterView(store.record);
@@ -112,14 +117,14 @@ export function createWorld({ store, policy, seed, startMs, meter }: WorldOption
     view,
     streams,
     clock,
-    hasCloudNode: controllers.tickCloudNode !== undefined,
+    cloud,
     takeErrors: () => errors.splice(0),
     setTime: (atMs) => {
       nowMs = atMs;
     },
     async tick({ podGc }) {
       const slot = slotOf(nowMs, policy.nodeMonitorPeriodSeconds);
-      await controllers.tickCloudNode?.(slot);
+      await controllers.tickCloudNode(slot);
       await controllers.tickNodeMonitor(slot);
       const evictor = await controllers.tickEvictor(slot);
       if (podGc) await controllers.tickPodGc?.(slotOf(nowMs, policy.podGcPeriodSeconds));

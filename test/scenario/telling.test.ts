@@ -125,7 +125,18 @@ describe('steps', () => {
     expect(exitCode).toBe(0);
   });
 
-  it('of a cloud nobody watches, and of the agent, say that they are not simulated', async () => {
+  it('of EC2 say which machine has no instance, and what EC2 refuses', async () => {
+    const without = await runStory(`${FLEET}  steps:\n  - {at: 5s, cloud: {stop: [a-0]}}\n`);
+    expect(without.exitCode).toBe(1);
+    expect(without.errors[0]).toMatch(/a-0 has no instance/);
+    const story = FLEET.replace('zone-a', 'zone-a, providerID: true');
+    const refused = await runStory(
+      `${story}  steps:\n  - {at: 5s, cloud: {terminate: [a-0]}}\n  - {at: 6s, cloud: {start: [a-0]}}\n`,
+    );
+    expect(refused.errors[0]).toMatch(/EC2 cannot start the instance of a-0: incorrectState/);
+  });
+
+  it('of the agent say that they are not simulated', async () => {
     const { exitCode, errors } = await runStory(
       `${FLEET}  steps:\n  - {at: 5s, agentShutdown: {names: [a-0], how: any}}\n`,
     );
