@@ -1,0 +1,51 @@
+import { expect, it } from 'vitest';
+import type { KubeObject } from '../../shared/kube/types.ts';
+import type { AgentMeter } from '../ports/meter.ts';
+import { maskOf } from '../rules/topology/mask.ts';
+import { topologyManager } from './topology-admission.ts';
+
+const pod = (uid: string, cpu: string): KubeObject => {
+  const amounts = { cpu, memory: '1Gi' };
+  return {
+    metadata: { name: uid, uid },
+    spec: { containers: [{ name: 'c', resources: { requests: amounts, limits: amounts } }] },
+  };
+};
+
+function manager(policy: 'single-numa-node' | 'none') {
+  const counted: string[] = [];
+  const meter: AgentMeter = {
+    count: (name, labels) => counted.push(labels === undefined ? name : `${name} ${Object.values(labels).join(' ')}`),
+    gauge: () => {},
+    observe: (name) => counted.push(name),
+  };
+  const nodes = [0, 1].map((id) => ({ id, cpus: [id * 2, id * 2 + 1], memoryBytes: 2 ** 33 }));
+  const settings =
+    policy === 'none'
+      ? undefined
+      : { policy, scope: 'container' as const, allNodes: maskOf([0, 1]), distances: undefined };
+  const time = { nowMs: () => 0, sleep: () => Promise.resolve() };
+  return { counted, topology: topologyManager({ settings, nodes, meter, time }) };
+}
+
+it('remembers what it gave, until it is given back', () => {
+  const { topology, counted } = manager('single-numa-node');
+  expect(topology.admit(pod('a', '2'))).toEqual({ kind: 'admitted' });
+  expect(topology.admit(pod('a', '2'))).toEqual({ kind: 'admitted' });
+  expect(topology.grant('a', 'c')?.cpus).toEqual([0, 1]);
+  expect(topology.admit(pod('b', '3'))).toMatchObject({ kind: 'refused', reason: 'TopologyAffinityError' });
+  expect(topology.admit(pod('b', '2'))).toEqual({ kind: 'admitted' });
+  topology.release('a');
+  expect(topology.admit(pod('d', '1'))).toEqual({ kind: 'admitted' });
+  expect(topology.grant('d', 'c')?.cpus).toEqual([0]);
+  const failures = 'kubelet_container_aligned_compute_resources_failure_count container numa_node';
+  expect(counted.filter((name) => name === failures)).toHaveLength(1);
+  expect(counted.filter((name) => name === 'kubelet_topology_manager_admission_errors_total')).toHaveLength(1);
+});
+
+it('gives out nothing under the policy none', () => {
+  const { topology, counted } = manager('none');
+  expect(topology.admit(pod('a', '64'))).toEqual({ kind: 'admitted' });
+  expect(topology.grant('a', 'c')).toBeUndefined();
+  expect(counted).toEqual([]);
+});

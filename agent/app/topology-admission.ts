@@ -1,0 +1,82 @@
+/**
+ * The topology manager of a running agent: decides by the rules, and remembers what it gave to whom. It starts empty; after
+ * a restart the pods that run are admitted again.
+ */
+import type { KubeObject } from '../../shared/kube/types.ts';
+import type { AgentMeter } from '../ports/meter.ts';
+import type { AgentTime } from '../ports/time.ts';
+import { admitTopology, type TopologyAdmission } from '../rules/topology/admission.ts';
+import {
+  EMPTY_LEDGER,
+  type Grant,
+  grantOf,
+  type Ledger,
+  type NumaNode,
+  podUidOf,
+  released,
+} from '../rules/topology/ledger.ts';
+import { bitCount } from '../rules/topology/mask.ts';
+import type { TopologySettings } from '../rules/topology/policy.ts';
+import { cpuProvider, memoryProvider } from '../rules/topology/providers.ts';
+
+export interface TopologyDependencies {
+  /** Of startTopology; undefined under the policy `none`, which admits everything and gives out nothing. */
+  readonly settings: TopologySettings | undefined;
+  readonly nodes: readonly NumaNode[];
+  readonly meter: AgentMeter;
+  readonly time: AgentTime;
+}
+
+export type TopologyVerdict =
+  | { readonly kind: 'admitted' }
+  | { readonly kind: 'refused'; readonly reason: string; readonly message: string };
+
+export interface TopologyManager {
+  /** Asked again about a pod, it decides anew. */
+  admit(pod: KubeObject): TopologyVerdict;
+  /** Of a pod that is gone; unknown ones are nothing. */
+  release(podUid: string): void;
+  /** What the container has for itself; undefined when that is nothing. */
+  grant(podUid: string, container: string): Grant | undefined;
+}
+
+export function topologyManager({ settings, nodes, meter, time }: TopologyDependencies): TopologyManager {
+  const providers = settings === undefined ? [] : [cpuProvider(nodes), memoryProvider(nodes)];
+  let ledger = EMPTY_LEDGER;
+
+  function countAlignment(outcome: TopologyAdmission<Ledger>): void {
+    if (settings?.policy !== 'single-numa-node') return;
+    const labels = { scope: settings.scope, boundary: 'numa_node' };
+    if (outcome.kind === 'refused') {
+      if (outcome.hint !== undefined) meter.count('kubelet_container_aligned_compute_resources_failure_count', labels);
+      return;
+    }
+    for (const { mask } of outcome.hints.values()) {
+      if (mask !== undefined && bitCount(mask) === 1) {
+        meter.count('kubelet_container_aligned_compute_resources_count', labels);
+      }
+    }
+  }
+
+  return {
+    admit(pod) {
+      const startedAtMs = time.nowMs();
+      if (settings !== undefined) meter.count('kubelet_topology_manager_admission_requests_total');
+      const outcome = admitTopology(settings, providers, released(ledger, podUidOf(pod)), pod);
+      countAlignment(outcome);
+      if (settings !== undefined) {
+        meter.observe('kubelet_topology_manager_admission_duration_ms', time.nowMs() - startedAtMs);
+      }
+      if (outcome.kind === 'refused') {
+        meter.count('kubelet_topology_manager_admission_errors_total');
+        return { kind: 'refused', reason: outcome.reason, message: outcome.message };
+      }
+      ledger = outcome.state;
+      return { kind: 'admitted' };
+    },
+    release(podUid) {
+      ledger = released(ledger, podUid);
+    },
+    grant: (podUid, container) => grantOf(ledger, podUid, container),
+  };
+}

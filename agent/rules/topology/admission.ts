@@ -1,0 +1,80 @@
+/**
+ * Whether the resources of a pod can be had where they belong together.
+ * Source: scope_*.go in pkg/kubelet/cm/topologymanager, pkg/kubelet/cm/admission/errors.go. The QoS class plays no part.
+ */
+import type { KubeObject } from '../../../shared/kube/types.ts';
+import { type Container, containersOf } from '../pod-containers.ts';
+import type { Hint, ProviderHints } from './hint.ts';
+import { decideTopology, type TopologySettings } from './policy.ts';
+
+export type Allocated<State> =
+  | { readonly kind: 'allocated'; readonly state: State }
+  /** `reason` where the fault brings its own. */
+  | { readonly kind: 'failed'; readonly message: string; readonly reason?: string };
+
+/** Gives out one kind of resource. State is a value: one that is not kept was never given out. */
+export interface HintProvider<State> {
+  /** For one container, or for the whole pod when none is named. */
+  hints(state: State, pod: KubeObject, container: Container | undefined): ProviderHints;
+  allocate(state: State, pod: KubeObject, container: Container, hint: Hint | undefined): Allocated<State>;
+}
+
+export type TopologyAdmission<State> =
+  | {
+      readonly kind: 'admitted';
+      readonly state: State;
+      /** By container; none under the policy `none`. */
+      readonly hints: ReadonlyMap<string, Hint>;
+    }
+  | {
+      readonly kind: 'refused';
+      readonly reason: string;
+      readonly message: string;
+      /** Of the container that could not be placed, or of the whole pod. */
+      readonly hint?: Hint;
+    };
+
+const REFUSED = {
+  kind: 'refused',
+  reason: 'TopologyAffinityError',
+  message: 'Resources cannot be allocated with Topology locality',
+} as const;
+
+/** `settings` undefined is the policy `none`: no hint is asked for or kept, allocation runs all the same. */
+export function admitTopology<State>(
+  settings: TopologySettings | undefined,
+  providers: readonly HintProvider<State>[],
+  initial: State,
+  pod: KubeObject,
+): TopologyAdmission<State> {
+  let state = initial;
+  const hints = new Map<string, Hint>();
+  const decide = (container: Container | undefined) =>
+    settings === undefined
+      ? undefined
+      : decideTopology(
+          settings,
+          providers.map((provider) => provider.hints(state, pod, container)),
+        );
+  const wholePod = settings?.scope === 'pod' ? decide(undefined) : undefined;
+  if (wholePod?.admit === false) return { ...REFUSED, hint: wholePod.hint };
+  for (const container of containersOf(pod)) {
+    const decision = wholePod ?? decide(container);
+    if (decision?.admit === false) return { ...REFUSED, hint: decision.hint };
+    if (decision !== undefined) hints.set(container.name, decision.hint);
+    for (const provider of providers) {
+      const allocated = provider.allocate(state, pod, container, decision?.hint);
+      if (allocated.kind === 'failed') {
+        return allocated.reason === undefined
+          ? {
+              kind: 'refused',
+              reason: 'UnexpectedAdmissionError',
+              message: `Allocate failed due to ${allocated.message}, which is unexpected`,
+            }
+          : { kind: 'refused', reason: allocated.reason, message: allocated.message };
+      }
+      state = allocated.state;
+    }
+  }
+  return { kind: 'admitted', state, hints };
+}

@@ -1,0 +1,178 @@
+/** Areas WL, WB, WS and QC: swap, and the class of a pod. */
+import { describe, expect, it } from 'vitest';
+import { limitedSwapBytes, type SwapNode, swapBehaviorFault, swapLimits } from '../../../agent/rules/swap.ts';
+import { swapIsOn, swapStartFault } from '../../../agent/rules/swap-detection.ts';
+import { podQosClass } from '../../../shared/kube/resources/qos-class.ts';
+import type { KubeObject } from '../../../shared/kube/types.ts';
+
+const GI = 1_073_741_824;
+
+type Amounts = Record<string, string>;
+interface Resources {
+  requests?: Amounts;
+  limits?: Amounts;
+}
+const podOf = (...containers: Resources[]): KubeObject => ({
+  metadata: { name: 'p' },
+  spec: { containers: containers.map((resources, index) => ({ name: `c${index + 1}`, resources })) },
+});
+
+describe('swap of one container', () => {
+  it.each([
+    ['WL-01', 1_073_741_824, 85_899_345_920, 4_294_967_296, 53_687_091],
+    ['WL-03', 5_368_709_120, 161_061_273_600, 42_949_672_960, 1_431_655_765],
+    ['WL-05', 2_147_483_648, 42_949_672_960, 5_368_709_120, 268_435_456],
+    ['WL-07', 42_949_672_960, 42_949_672_960, 5_368_709_120, 5_368_709_120],
+    ['WL-11', 104_857_600, 3_221_225_472, 1_073_741_824, 34_952_533],
+  ])('%s request %d of %d with swap %d', (_id, request, memory, swap, expected) => {
+    expect(limitedSwapBytes(request, memory, swap)).toBe(expected);
+  });
+
+  it('WL-09 falls back to no swap on a node without memory', () => {
+    expect(limitedSwapBytes(1_073_741_824, 0, 5_368_709_120)).toBeUndefined();
+    const limits = swapLimits({ ...NODE, memoryBytes: 0 }, BURSTABLE);
+    expect(limits.get('c1')).toEqual({ kind: 'swapMax', bytes: 0 });
+  });
+});
+
+const NODE: SwapNode = {
+  cgroupVersion: 2,
+  controllerPresent: true,
+  gateOn: true,
+  swapBehavior: 'LimitedSwap',
+  memoryBytes: 40 * GI,
+  swapBytes: 5 * GI,
+};
+const BURSTABLE = podOf({ requests: { memory: '1Gi' } }, { requests: { memory: '2Gi' } });
+const NOTHING = podOf({}, {});
+const equal = (memory: string): Resources => ({
+  requests: { cpu: '1', memory },
+  limits: { cpu: '1', memory },
+});
+
+describe('swap by behaviour', () => {
+  it.each<[string, Partial<SwapNode>, KubeObject, 'unset' | 'swapMax' | 'memoryAndSwap', [number, number]]>([
+    ['WB-01 limited, Burstable', {}, BURSTABLE, 'swapMax', [134_217_728, 268_435_456]],
+    [
+      'WB-03 a container whose request is its limit',
+      {},
+      podOf({ requests: { memory: '1Gi' } }, { requests: { memory: '2Gi' }, limits: { memory: '2Gi' } }),
+      'swapMax',
+      [134_217_728, 0],
+    ],
+    ['WB-05 limited, BestEffort', {}, NOTHING, 'swapMax', [0, 0]],
+    ['WB-07 none', { swapBehavior: 'NoSwap' }, NOTHING, 'swapMax', [0, 0]],
+    ['WB-09 empty', { swapBehavior: '' }, NOTHING, 'swapMax', [0, 0]],
+    ['WB-11 gate off', { gateOn: false }, BURSTABLE, 'swapMax', [0, 0]],
+    ['WB-13 cgroup v1', { cgroupVersion: 1 }, NOTHING, 'memoryAndSwap', [0, 0]],
+    ['WB-15 no swap controller', { controllerPresent: false, swapBehavior: '' }, NOTHING, 'unset', [0, 0]],
+    [
+      'WB-17 cgroup v1, Guaranteed',
+      { cgroupVersion: 1, swapBehavior: 'NoSwap' },
+      podOf(equal('1Gi'), equal('2Gi')),
+      'memoryAndSwap',
+      [1_073_741_824, 2_147_483_648],
+    ],
+    [
+      'WB-19 a limit without a request',
+      {},
+      podOf({ requests: { memory: '1Gi' } }, { requests: { memory: '0' }, limits: { memory: '2Gi' } }),
+      'swapMax',
+      [134_217_728, 0],
+    ],
+  ])('%s', (_name, over, pod, kind, bytes) => {
+    const limits = [...swapLimits({ ...NODE, ...over }, pod).values()];
+    expect(limits).toEqual(bytes.map((each) => (kind === 'unset' ? { kind } : { kind, bytes: each })));
+  });
+
+  it('gives none to a pod that the node cannot do without', () => {
+    const critical = { ...BURSTABLE, spec: { ...BURSTABLE.spec, priority: 2_000_000_000 } };
+    expect(swapLimits(NODE, critical).get('c1')).toEqual({ kind: 'swapMax', bytes: 0 });
+  });
+});
+
+describe('swap at the start', () => {
+  const HEADER = 'Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n';
+  const DEVICES = `${HEADER}/dev/sda1 partition 1 0 -2\n/dev/sdb1 partition 1 0 -3\n`;
+
+  it('WS-01 is off with an empty /proc/swaps', () => {
+    expect(swapIsOn('')).toBe(false);
+  });
+  it('WS-03 is off with the heading alone', () => {
+    expect(swapIsOn(HEADER)).toBe(false);
+  });
+  it('WS-05 is on with devices', () => {
+    expect(swapIsOn(DEVICES)).toBe(true);
+  });
+  it('WS-07 does not start where swap is on', () => {
+    expect(swapStartFault(true, DEVICES)).toMatch(/^running with swap on is not supported, please disable swap/);
+  });
+  it('WS-09 starts with the heading alone', () => {
+    expect(swapStartFault(true, HEADER)).toBeUndefined();
+  });
+  it('WS-11 refuses UnlimitedSwap', () => {
+    expect(swapBehaviorFault('UnlimitedSwap')).toBe(
+      'invalid configuration: memorySwap.swapBehavior "UnlimitedSwap" must be one of: "", "LimitedSwap" or "NoSwap"',
+    );
+  });
+  it('WS-13 takes nothing for NoSwap', () => {
+    expect(swapBehaviorFault('')).toBeUndefined();
+    expect(swapLimits({ ...NODE, swapBehavior: '' }, BURSTABLE)).toEqual(
+      swapLimits({ ...NODE, swapBehavior: 'NoSwap' }, BURSTABLE),
+    );
+  });
+  it('refuses a behaviour while the gate is off', () => {
+    expect(swapBehaviorFault('LimitedSwap', false)).toContain('memorySwap.swapBehavior');
+  });
+});
+
+/** `cpu,memory` */
+const amounts = (text: string): Amounts => {
+  if (text === '–') return {};
+  const [cpu = '', memory = ''] = text.split(',');
+  return { ...(cpu === '' ? {} : { cpu }), ...(memory === '' ? {} : { memory }) };
+};
+const of = (requests: string, limits: string): Resources => ({ requests: amounts(requests), limits: amounts(limits) });
+
+describe('class of a pod', () => {
+  const same = of('100m,100Mi', '100m,100Mi');
+
+  it.each<[string, Resources[], Partial<KubeObject>, string]>([
+    ['QC-01 the same throughout', [same], {}, 'Guaranteed'],
+    ['QC-03 nothing', [of('–', '–')], {}, 'BestEffort'],
+    ['QC-05 cpu of one container', [of('–', '–'), of('1,', '2,')], {}, 'Burstable'],
+    ['QC-07 memory alone', [of(',100Mi', ',100Mi')], {}, 'Burstable'],
+    ['QC-09 one of two differs', [of('1,100Mi', '2,100Mi'), same], {}, 'Burstable'],
+    ['QC-11 more than asked for', [of('10m,100Mi', '100m,200Mi')], {}, 'Burstable'],
+    [
+      'QC-13 huge pages alone',
+      [
+        {
+          requests: { cpu: '0', memory: '0', 'hugepages-2Mi': '1Gi' },
+          limits: { cpu: '0', memory: '0', 'hugepages-2Mi': '1Gi' },
+        },
+      ],
+      {},
+      'BestEffort',
+    ],
+    ['QC-15 of the pod itself', [of('–', '–')], { spec: { resources: of('10m,100Mi', '10m,100Mi') } }, 'Guaranteed'],
+    [
+      'QC-17 of the pod, less than its limit',
+      [of('–', '–')],
+      { spec: { resources: of('10m,10Mi', '20m,50Mi') } },
+      'Burstable',
+    ],
+    [
+      'QC-19 of the pod, without limits',
+      [of('5m,10Mi', '–')],
+      { spec: { resources: of('10m,10Mi', '–') } },
+      'Burstable',
+    ],
+    ['QC-21 an init container without', [same], { spec: { initContainers: [{ name: 'i' }] } }, 'Burstable'],
+    ['QC-23 limits alone', [of('–', '100m,100Mi')], {}, 'Burstable'],
+    ['QC-25 the stored class', [same], { status: { qosClass: 'Burstable' } }, 'Burstable'],
+  ])('%s', (_name, containers, over, expected) => {
+    const pod = podOf(...containers);
+    expect(podQosClass({ ...pod, ...over, spec: { ...pod.spec, ...over.spec } })).toBe(expected);
+  });
+});
