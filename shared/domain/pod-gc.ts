@@ -71,9 +71,10 @@ function removal(pod: CollectablePod, reason: RemovalReason, condition?: Disrupt
   };
 }
 
-const isBound = (pod: CollectablePod): boolean => pod.nodeName !== undefined && pod.nodeName !== '';
+const isBound = (pod: Pick<CollectablePod, 'nodeName'>): boolean => pod.nodeName !== undefined && pod.nodeName !== '';
 
-const isTerminated = (pod: CollectablePod): boolean =>
+/** Ended, or without a phase, which upstream takes for ended. */
+export const isTerminated = (pod: Pick<CollectablePod, 'phase'>): boolean =>
   pod.phase !== 'Pending' && pod.phase !== 'Running' && pod.phase !== 'Unknown';
 
 const compare = <T extends number | string>(a: T, b: T): number => (a < b ? -1 : a > b ? 1 : 0);
@@ -120,7 +121,7 @@ export type OrphanQuarantine = ReadonlyMap<string, number>;
  */
 export function watchOrphans(
   world: {
-    readonly pods: readonly CollectablePod[];
+    readonly pods: readonly Pick<CollectablePod, 'nodeName'>[];
     readonly nodeNames: ReadonlySet<string>;
     readonly quarantine: OrphanQuarantine;
   },

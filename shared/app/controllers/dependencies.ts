@@ -8,6 +8,7 @@ import type { Probe } from '../../ports/probe.ts';
 import { type EvictionTimerStore, evictionTimerStore } from '../../store/eviction-timer-store.ts';
 import { type FleetStore, fleetStore } from '../../store/fleet-store.ts';
 import type { ObjectStore } from '../../store/object-store.ts';
+import { type PodGcStore, podGcStore } from '../../store/pod-gc-store.ts';
 import { clusterObjects } from '../cluster-objects.ts';
 import { type CidrAllocator, cidrAllocator } from './allocate-cidrs.ts';
 
@@ -22,6 +23,8 @@ export interface ControllerOptions {
   readonly probe?: Probe;
   /** EC2, for cloud-node and for volumes; absent: nobody is asked, and nothing follows from what it would say. */
   readonly cloud?: Cloud;
+  /** In hex: tells volumes by the names that the CSI attacher made from them; absent: such names are not understood. */
+  readonly sha256?: (text: string) => string;
   /** Waits between tries at a contended commit. Milliseconds. Absent: tries follow at once. */
   readonly pause?: (milliseconds: number) => Promise<unknown>;
 }
@@ -30,6 +33,7 @@ export interface ControllerDependencies extends ControllerOptions {
   readonly objects: ObjectStore;
   readonly fleet: FleetStore;
   readonly timers: EvictionTimerStore;
+  readonly podGc: PodGcStore;
   readonly cidrs: CidrAllocator;
 }
 
@@ -39,6 +43,7 @@ export function controllerDependencies(options: ControllerOptions): ControllerDe
     objects: clusterObjects(options),
     fleet: fleetStore(options.items),
     timers: evictionTimerStore(options.items),
+    podGc: podGcStore(options.items),
   };
   return { ...dependencies, cidrs: cidrAllocator(dependencies) };
 }

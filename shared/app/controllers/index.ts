@@ -6,6 +6,7 @@ import { onObjectChange } from './on-object-change.ts';
 import { type CloudNodeReport, lookAtInstance, runCloudNode } from './run-cloud-node.ts';
 import { type EvictorReport, runEvictor, runEvictorSlot, turnQueues } from './run-evictor.ts';
 import { type MonitorReport, runNodeMonitor } from './run-node-monitor.ts';
+import { type PodGcReport, runPodGc } from './run-pod-gc.ts';
 
 export interface FleetControllers {
   /** @throws TickFault when something could not be done; the next tick does it. */
@@ -19,6 +20,8 @@ export interface FleetControllers {
   tickCloudNode(slot: number, budgetMs?: number): Promise<CloudNodeReport>;
   /** EventBridge tells that the state of an instance changed: EC2 is asked about its node at once. @throws TickFault */
   onInstanceChange(instanceId: string, budgetMs?: number): Promise<CloudNodeReport>;
+  /** Pods that nobody will finish, volumes that nobody wants; slots of podGcPeriodSeconds. @throws TickFault as above */
+  tickPodGc(slot: number, budgetMs?: number): Promise<PodGcReport>;
   /** Changes of the `objects` table. */
   onObjectRecords(records: readonly ItemChangeRecord[]): Promise<ChangesOutcome>;
   /** Changes of the `health` table; those the stream's filter drops do nothing here either. */
@@ -37,6 +40,7 @@ export function fleetControllers(options: ControllerOptions): FleetControllers {
     turnQueues: () => turnQueues(dependencies),
     tickCloudNode: (slot, budgetMs) => runCloudNode(dependencies, tickOf(slot, budgetMs)),
     onInstanceChange: (instanceId, budgetMs) => lookAtInstance(dependencies, instanceId, budgetMs),
+    tickPodGc: (slot, budgetMs) => runPodGc(dependencies, tickOf(slot, budgetMs)),
     onObjectRecords: (records) => onObjectChange(dependencies, records),
     onHealthRecords: (records) => onHealthChange(dependencies, records),
   };
@@ -47,3 +51,4 @@ export type { ChangesOutcome, ItemChangeRecord } from './item-change.ts';
 export type { CloudNodeReport } from './run-cloud-node.ts';
 export type { EvictorReport } from './run-evictor.ts';
 export { type MonitorReport, TickFault } from './run-node-monitor.ts';
+export type { PodGcReport } from './run-pod-gc.ts';

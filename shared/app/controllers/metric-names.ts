@@ -32,5 +32,13 @@ export const CLOUD_WATCHED = 'cloud_watched_nodes';
 export const CLOUD_ANSWERS = 'cloud_answers_total';
 export const CLOUD_NODE_DELETIONS = 'cloud_node_deletions_total';
 
+/** Pods collected, by `reason` as upstream has it: terminated, out-of-service, orphaned, unscheduled. */
+export const POD_GC_REMOVALS = 'pod_gc_collector_force_delete_pods_total';
+export const POD_GC_ERRORS = 'pod_gc_collector_force_delete_pod_errors_total';
+/** Volumes detached though nobody could say that it is safe, by `reason`: timeout, out-of-service. */
+export const FORCED_DETACHES = 'attachdetach_controller_forced_detaches';
+/** Volumes that nobody wants and that are not detached, at each pass, by `reason`. */
+export const WITHHELD_DETACHES = 'attachdetach_controller_withheld_detaches';
+
 /** CloudWatch takes no empty dimension value. */
 export const zoneDimension = (zone: string): { zone: string } => ({ zone: zone === '' ? '(none)' : zone });

@@ -4,9 +4,10 @@
  *
  * Node  events RegisteredNode and RemovingNode, once for each uid; taints and labels as reconcile-node.ts says; out of the
  *       eviction queue when Ready; its pods' evictions when its NoExecute taints changed; pod CIDRs as allocate-cidrs.ts says;
- *       on or off the list of nodes EC2 is asked about (watch-cloud-nodes.ts)
+ *       on or off the list of nodes EC2 is asked about (watch-cloud-nodes.ts); its name into or out of the quarantine of
+ *       missing ones (keep-pod-gc-list.ts)
  * Pod   evictions of its node when it is bound, deleted, or changes its tolerations; not ready at once when it is bound to a
- *       node that is not; its node is told with its next beat when anything but the pod's status changed
+ *       node that is not; on or off the list of pods to be collected; its node is told with its next beat when anything but the pod's status changed
  *
  * What this misses (a record dropped after its retries) node-monitor and evictor mend at their next tick, but for events and
  * for what a node is told of its pods: agents list them now and then in any case.
@@ -24,6 +25,7 @@ import { changeNode } from './change-node.ts';
 import type { ControllerDependencies } from './dependencies.ts';
 import { evictPods } from './evict-pods.ts';
 import { allOf, type ChangesOutcome, type ItemChangeRecord, type RecordWork, runRecordWork } from './item-change.ts';
+import { podGcWorks } from './keep-pod-gc-list.ts';
 import { markPods } from './mark-pods.ts';
 import { reconciledNode } from './reconcile-node.ts';
 import { type EventToTell, recordEvents, subjectOf } from './record-event.ts';
@@ -76,6 +78,7 @@ export async function onObjectChange(
       ...boundPods(dependencies, pods, nowMs),
       ...toldNodes(dependencies, pods),
       ...podCidrs(dependencies, nodes, nowMs),
+      ...podGcWorks(dependencies, { nodes, pods }, nowMs),
       ...cloudWatchWorks(dependencies, nodes as readonly NodeChangeRecord[]),
     ],
     CONCURRENCY_MAX,
@@ -182,7 +185,10 @@ async function leaveQueue({ fleet }: ControllerDependencies, { before, after }: 
 }
 
 function boundPods(dependencies: ControllerDependencies, pods: readonly Change[], nowMs: number): RecordWork[] {
-  const bound = pods.filter(({ before, after }) => nodeNameOf(before) === '' && nodeNameOf(after) !== '');
+  const bound = pods.filter(
+    ({ before, after }) =>
+      nodeNameOf(after) !== '' && (nodeNameOf(before) === '' || before?.metadata.uid !== after?.metadata.uid),
+  );
   if (bound.length === 0) return [];
   return [
     {
@@ -190,6 +196,7 @@ function boundPods(dependencies: ControllerDependencies, pods: readonly Change[]
       run: async () => {
         const nodeNames = [...new Set(bound.map(({ after }) => nodeNameOf(after)))];
         const digests = await readHealth(dependencies.items, nodeNames);
+        for (const name of nodeNames) if (!digests.has(name)) await dependencies.podGc.putMissing(name, nowMs);
         const onNotReady = bound.flatMap(({ after }) =>
           after !== undefined && marksPodsBoundNow(digests.get(nodeNameOf(after))?.ready) ? [after] : [],
         );

@@ -32,8 +32,8 @@ const COMMIT_ATTEMPTS_MAX = 6;
 const NAMES_MAX = 64;
 
 export interface EventSubject {
-  readonly kind: 'Node' | 'Pod' | 'Namespace';
-  /** '' for nodes and namespaces. */
+  readonly kind: 'Node' | 'Pod' | 'Namespace' | 'VolumeAttachment';
+  /** '' for what has none. */
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
@@ -99,7 +99,7 @@ export function eventWrite(
         namespace: about.namespace,
         name: about.name,
         uid: about.uid,
-        apiVersion: 'v1',
+        apiVersion: about.kind === 'VolumeAttachment' ? 'storage.k8s.io/v1' : 'v1',
       },
       reason: event.reason,
       message: event.message,

@@ -1,0 +1,23 @@
+import type { KubeObject } from '../../kube/types.ts';
+import { StoreFault } from '../../ports/item-store.ts';
+import type { ObjectStore } from '../../store/object-store.ts';
+
+const PAGE_OBJECTS = 1_000;
+const PAGES_MAX = 100;
+
+/** All VolumeAttachments. A read unit for each 4 KB, so about one for six of them. */
+export async function listAttachments(objects: ObjectStore): Promise<readonly KubeObject[]> {
+  const all: KubeObject[] = [];
+  let after: string | undefined;
+  for (let pages = 0; pages < PAGES_MAX; pages += 1) {
+    const page = await objects.list({
+      resource: 'volumeattachments',
+      limit: PAGE_OBJECTS,
+      ...(after === undefined ? {} : { continueAfter: after }),
+    });
+    all.push(...page.objects);
+    if (page.next === undefined) return all;
+    after = page.next;
+  }
+  throw new StoreFault('too-large', 'more VolumeAttachments than one pass reads', { retryable: false });
+}

@@ -1,0 +1,70 @@
+/**
+ * One tick of pod-gc: pods that nobody will ever finish, then volumes that nobody on their node wants.
+ *
+ *   claim the slot ── read the work list ── nothing in it: done
+ *   collect pods (collect-pods.ts) ── detach volumes (detach-volumes.ts) ── sweep, when due (sweep-pods.ts)
+ *
+ * The claim comes first: pod-gc stores no decision with it, and a loser reads nothing. Two that overlap, because one took
+ * longer than a period, do the work of one: every effect carries its own condition. What a pass that dies leaves is in
+ * the list still.
+ */
+import { slotVerdict } from '../../domain/tick.ts';
+import { workUntil } from './bounded-work.ts';
+import { collectPods } from './collect-pods.ts';
+import type { ControllerDependencies } from './dependencies.ts';
+import { detachVolumes } from './detach-volumes.ts';
+import { type Tick, TickFault } from './run-node-monitor.ts';
+import { sweepPods } from './sweep-pods.ts';
+
+const POD_GC = 'pod-gc';
+/** Kept free at the end of a period. Milliseconds. */
+const PERIOD_RESERVE_MS = 500;
+
+export type PodGcReport =
+  | { readonly kind: 'stale' }
+  | { readonly kind: 'lost' }
+  | {
+      readonly kind: 'ran';
+      readonly podsRemoved: number;
+      /** Pods that the next pass begins with. */
+      readonly podsLeft: number;
+      /** Detaches that EC2 accepted. */
+      readonly volumesDetached: number;
+    };
+
+/** @throws TickFault when something could not be done; the next tick does it */
+export async function runPodGc(dependencies: ControllerDependencies, tick: Tick): Promise<PodGcReport> {
+  const { clock, policy, fleet, podGc } = dependencies;
+  const nowMs = clock.nowMs();
+  const periodSeconds = policy.podGcPeriodSeconds;
+  if (slotVerdict({ slot: tick.slot, nowMs, periodSeconds }) === 'stale') return { kind: 'stale' };
+  if ((await fleet.claimBare(POD_GC, tick.slot, nowMs)) === 'lost') return { kind: 'lost' };
+  const timeMs = Math.min(tick.budgetMs ?? Infinity, periodSeconds * 1_000 - PERIOD_RESERVE_MS);
+  const pass = { slot: tick.slot, nowMs, budget: workUntil(clock, nowMs + timeMs) };
+
+  const list = await podGc.read();
+  const faults: unknown[] = [];
+  /** One part that fails does not hold up the others. */
+  const part = async <T extends { readonly faults: readonly unknown[] }>(
+    run: () => Promise<T>,
+  ): Promise<T | undefined> => {
+    try {
+      const outcome = await run();
+      faults.push(...outcome.faults);
+      return outcome;
+    } catch (fault) {
+      faults.push(fault);
+      return undefined;
+    }
+  };
+  const pods = await part(() => collectPods(dependencies, list, pass));
+  const volumes = await part(() => detachVolumes(dependencies, list.volumes, pass));
+  await part(() => sweepPods(dependencies, list, pass));
+  if (faults.length > 0) throw new TickFault(faults, 'pod-gc could not finish its tick');
+  return {
+    kind: 'ran',
+    podsRemoved: pods?.removed ?? 0,
+    podsLeft: pods?.left ?? 0,
+    volumesDetached: volumes?.detached ?? 0,
+  };
+}
