@@ -1,0 +1,273 @@
+/** What every Cloud must do: each clause of the port, run in memory and over a loopback EC2 with the real SDK. */
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { CloudWorld } from '../../shared/adapters/memory/cloud-world.ts';
+import type { InstanceState } from '../../shared/domain/cloud-node.ts';
+import { CLUSTER_TAG } from '../../shared/domain/cluster-tag.ts';
+import type { Ec2Instance } from '../../shared/domain/provider-id.ts';
+import type { Cloud } from '../../shared/ports/cloud.ts';
+
+export interface CloudUnderTest {
+  readonly cloud: Cloud;
+  readonly world: CloudWorld;
+  /** Every call fails from now on, or the next `calls` of them. */
+  fail(trouble: 'Throttling' | 'RequestLimitExceeded' | 'InternalError' | 'timeout' | null, calls?: number): void;
+  setAnswerDelay(answerDelayMs: number): void;
+  /** Calls of DescribeInstances so far. */
+  describeCalls(): number;
+  close(): Promise<void>;
+}
+
+export interface CloudSetting {
+  readonly region: string;
+  readonly accountId: string;
+  readonly clusterId: string;
+  nowMs(): number;
+}
+
+const T0 = 1_795_200_000_000;
+const HOUR_MS = 3_600_000;
+const ZONE = 'us-east-1a';
+
+const instanceId = (index: number): string => `i-${index.toString(16).padStart(17, '0')}`;
+const volumeId = (index: number): string => `vol-${index.toString(16).padStart(17, '0')}`;
+const named = (id: string, zone: string | undefined = ZONE): Ec2Instance => ({
+  instanceId: id,
+  zone,
+  region: zone?.slice(0, -1),
+});
+
+export function defineCloudContract(name: string, open: (setting: CloudSetting) => Promise<CloudUnderTest>): void {
+  describe(`cloud: ${name}`, () => {
+    let nowMs = T0;
+    let under: CloudUnderTest;
+    let cloud: Cloud;
+    let world: CloudWorld;
+    let used = 0;
+    beforeAll(async () => {
+      under = await open({ region: 'us-east-1', accountId: '000000000000', clusterId: 'edge', nowMs: () => nowMs });
+      ({ cloud, world } = under);
+    });
+    afterAll(async () => {
+      await under?.close();
+    });
+    beforeEach(() => {
+      nowMs = T0;
+      under.fail(null);
+      under.setAnswerDelay(0);
+    });
+
+    const newInstance = (state: InstanceState = 'running', launchedAtMs = T0 - HOUR_MS): string => {
+      used += 1;
+      const id = instanceId(used);
+      world.put({ instanceId: id, zone: ZONE, instanceType: 'm7g.large', launchedAtMs, state });
+      return id;
+    };
+    const newVolume = (tags: Record<string, string> = { [CLUSTER_TAG]: 'edge' }): string => {
+      used += 1;
+      const id = volumeId(used);
+      world.putVolume({ volumeId: id, zone: ZONE, tags });
+      return id;
+    };
+    const answerTo = async (id: string) => (await cloud.describeInstances([named(id)])).get(id);
+    const kindOf = async (id: string) => (await answerTo(id))?.answer.kind;
+    const volume = async (id: string) => (await cloud.describeVolumes([id])).get(id);
+
+    describe('instances', () => {
+      it.each(['pending', 'running', 'stopping', 'stopped', 'shutting-down', 'terminated'] as const)(
+        'tells of one that is %s, and when it was launched',
+        async (state) => {
+          nowMs = T0 - HOUR_MS - 1;
+          const id = newInstance(state, T0 - HOUR_MS);
+          // A pending one of a world without delays runs at once.
+          nowMs = T0;
+          const told = state === 'pending' ? 'running' : state;
+          expect((await answerTo(id))?.answer).toEqual({ kind: 'found', state: told, launchedAtMs: T0 - HOUR_MS });
+        },
+      );
+
+      it('gives what a node is initialised with, addresses in order', async () => {
+        used += 1;
+        const id = instanceId(used);
+        const addresses = [
+          { type: 'InternalIP', address: '10.0.0.10' },
+          { type: 'InternalIP', address: '10.0.0.11' },
+          { type: 'InternalIP', address: '2001:db8::10' },
+          { type: 'ExternalIP', address: '203.0.113.10' },
+          { type: 'InternalDNS', address: 'ip-10-0-0-10.ec2.internal' },
+          { type: 'Hostname', address: 'ip-10-0-0-10.ec2.internal' },
+          { type: 'ExternalDNS', address: 'ec2-203-0-113-10.compute-1.amazonaws.com' },
+        ];
+        world.put({ instanceId: id, zone: 'us-east-1b', instanceType: 'm7g.large', launchedAtMs: T0, addresses });
+        expect((await answerTo(id))?.metadata).toEqual({
+          providerId: `aws:///us-east-1b/${id}`,
+          instanceType: 'm7g.large',
+          zone: 'us-east-1b',
+          region: 'us-east-1',
+          addresses,
+          additionalLabels: {},
+        });
+      });
+
+      it('gives no metadata of a terminated one', async () => {
+        const id = newInstance('terminated');
+        expect(await answerTo(id)).not.toHaveProperty('metadata');
+      });
+
+      it('answers every id once, known or not, and lets no unknown id spoil the others', async () => {
+        const known = newInstance();
+        const unknown = 'i-00000000deadbeef0';
+        const answers = await cloud.describeInstances([
+          named(known),
+          named(unknown),
+          named(known),
+          named(known, undefined),
+        ]);
+        expect([...answers.keys()].toSorted()).toEqual([known, unknown].toSorted());
+        expect(answers.get(known)?.answer.kind).toBe('found');
+        expect(answers.get(unknown)?.answer).toEqual({ kind: 'notFound' });
+      });
+
+      it('asks nothing for nothing, nor about another region', async () => {
+        const before = under.describeCalls();
+        expect((await cloud.describeInstances([])).size).toBe(0);
+        const id = newInstance();
+        const answers = await cloud.describeInstances([named(id, 'eu-west-1a')]);
+        expect(answers.get(id)?.answer).toMatchObject({ kind: 'foreign' });
+        expect(under.describeCalls()).toBe(before);
+      });
+
+      it('no longer knows one that vanished, or was terminated an hour ago', async () => {
+        const vanished = newInstance();
+        world.vanish(vanished);
+        expect(await kindOf(vanished)).toBe('notFound');
+        world.start(vanished);
+        expect(await kindOf(vanished)).toBe('found');
+        const terminated = newInstance();
+        world.terminate(terminated);
+        nowMs = T0 + HOUR_MS - 1;
+        expect(await kindOf(terminated)).toBe('found');
+        nowMs = T0 + HOUR_MS;
+        expect(await kindOf(terminated)).toBe('notFound');
+      });
+
+      it('may tell of a past in which a young one did not exist', async () => {
+        const old = newInstance();
+        const young = newInstance('running', T0);
+        world.stop(old);
+        under.setAnswerDelay(5_000);
+        expect(await kindOf(young)).toBe('notFound');
+        expect((await answerTo(old))?.answer).toMatchObject({ state: 'running' });
+        nowMs = T0 + 5_000;
+        expect((await answerTo(young))?.answer).toMatchObject({ kind: 'found', state: 'running' });
+        expect((await answerTo(old))?.answer).toMatchObject({ state: 'stopped' });
+      });
+    });
+
+    describe('trouble', () => {
+      it.each([
+        ['Throttling', 'throttled'],
+        ['RequestLimitExceeded', 'throttled'],
+        ['InternalError', 'error'],
+        ['timeout', 'timeout'],
+      ] as const)('never takes %s for gone', async (trouble, cause) => {
+        const [known, unknown] = [newInstance(), 'i-00000000deadbeef0'];
+        const disk = newVolume();
+        world.attachVolume(disk, { instanceId: known });
+        under.fail(trouble);
+        const answers = await cloud.describeInstances([named(known), named(unknown)]);
+        for (const id of [known, unknown]) {
+          expect(answers.get(id)?.answer).toMatchObject({ kind: 'failed', cause });
+          expect(answers.get(id)).not.toHaveProperty('metadata');
+        }
+        expect(await volume(disk)).toMatchObject({ kind: 'failed', cause });
+        expect(await cloud.detachVolume({ volumeId: disk, instanceId: known, force: false })).toMatchObject({
+          kind: 'failed',
+          cause,
+        });
+        under.fail(null);
+        expect(await kindOf(known)).toBe('found');
+        expect(world.volume(disk, nowMs)?.attachments).toHaveLength(1);
+      });
+
+      it('fails the ids of the call that failed, and no others', async () => {
+        const ids = Array.from({ length: 450 }, () => newInstance());
+        const before = under.describeCalls();
+        under.fail('InternalError', 1);
+        const answers = await cloud.describeInstances(ids.map((id) => named(id)));
+        const failed = ids.filter((id) => answers.get(id)?.answer.kind === 'failed');
+        expect(answers.size).toBe(450);
+        expect([50, 200]).toContain(failed.length);
+        expect(ids.filter((id) => answers.get(id)?.answer.kind === 'found')).toHaveLength(450 - failed.length);
+        expect(under.describeCalls()).toBeGreaterThanOrEqual(before + 3);
+      });
+
+      it('stops asking in a pass that was throttled', async () => {
+        const ids = Array.from({ length: 4_000 }, (_, index) => instanceId(1_000_000 + index));
+        const before = under.describeCalls();
+        under.fail('RequestLimitExceeded');
+        const answers = await cloud.describeInstances(ids.map((id) => named(id)));
+        expect(answers.size).toBe(4_000);
+        for (const { answer } of answers.values()) expect(answer).toMatchObject({ kind: 'failed', cause: 'throttled' });
+        expect(under.describeCalls() - before).toBeLessThanOrEqual(4);
+      });
+    });
+
+    describe('volumes', () => {
+      it('tells whose a volume is, and where it is attached as what', async () => {
+        const node = newInstance();
+        const [data, root, managed, others] = [
+          newVolume(),
+          newVolume(),
+          newVolume(),
+          newVolume({ [CLUSTER_TAG]: 'x' }),
+        ];
+        world.attachVolume(data, { instanceId: node });
+        world.attachVolume(root, { instanceId: node, isRootDevice: true });
+        world.attachVolume(managed, { instanceId: node, managedByAws: true, device: '/dev/xvdg' });
+        const answers = await cloud.describeVolumes([data, root, managed, others, data, 'vol-00000000deadbeef0']);
+        const attachment = { instanceId: node, state: 'attached', isRootDevice: false, managedByAws: false };
+        expect(Object.fromEntries(answers)).toEqual({
+          [data]: { kind: 'found', tagged: true, attachments: [attachment] },
+          [root]: { kind: 'found', tagged: true, attachments: [{ ...attachment, isRootDevice: true }] },
+          [managed]: { kind: 'found', tagged: true, attachments: [{ ...attachment, managedByAws: true }] },
+          [others]: { kind: 'found', tagged: false, attachments: [] },
+          'vol-00000000deadbeef0': { kind: 'notFound' },
+        });
+        expect((await cloud.describeVolumes([])).size).toBe(0);
+      });
+
+      it('detaches one, and says so when there is nothing to detach', async () => {
+        const [node, other] = [newInstance(), newInstance()];
+        const data = newVolume();
+        const detach = (from: string, id = data) =>
+          cloud.detachVolume({ volumeId: id, instanceId: from, force: false });
+        expect(await detach(node)).toEqual({ kind: 'notAttached' });
+        world.attachVolume(data, { instanceId: node });
+        expect(await detach(other)).toEqual({ kind: 'notAttached' });
+        expect(await detach(node)).toEqual({ kind: 'detaching' });
+        expect(await volume(data)).toMatchObject({ attachments: [] });
+        expect(await detach(node, 'vol-00000000deadbeef0')).toEqual({ kind: 'notAttached' });
+      });
+
+      it('leaves a mounted one busy unless forced', async () => {
+        const node = newInstance();
+        const data = newVolume();
+        world.attachVolume(data, { instanceId: node, mounted: true });
+        await cloud.detachVolume({ volumeId: data, instanceId: node, force: false });
+        expect(await volume(data)).toMatchObject({ attachments: [{ instanceId: node, state: 'busy' }] });
+        await cloud.detachVolume({ volumeId: data, instanceId: node, force: true });
+        expect(await volume(data)).toMatchObject({ attachments: [] });
+      });
+
+      it('is told what EC2 will never do', async () => {
+        const node = newInstance();
+        const [root, managed] = [newVolume(), newVolume()];
+        world.attachVolume(root, { instanceId: node, isRootDevice: true });
+        world.attachVolume(managed, { instanceId: node, managedByAws: true });
+        const detach = (id: string) => cloud.detachVolume({ volumeId: id, instanceId: node, force: true });
+        expect(await detach(root)).toMatchObject({ kind: 'refused', code: 'OperationNotPermitted' });
+        expect(await detach(managed)).toMatchObject({ kind: 'refused', code: 'UnsupportedOperation' });
+      });
+    });
+  });
+}
