@@ -6,6 +6,9 @@
 /** While a key is being rotated there are two: the one that signs and the one that shall. */
 export const NODE_KEYS_MAX = 2;
 
+/** Under this name a user's `extra` says which key signed its token: rotation goes by it. */
+export const KEY_ID_EXTRA = 'nodekeeper.dev/key-id';
+
 export type NodeKeyAlgorithm = 'ES256' | 'EdDSA';
 
 /** Public members of a JSON Web Key, and no others (RFC 7517; RFC 7518 §6.2, RFC 8037 §2). */

@@ -11,16 +11,13 @@
  *   tokens seen good    to their end, and only while the key they were signed with is among the node's
  */
 import { createHash, type KeyObject, verify } from 'node:crypto';
-import { algorithmOf, type NodeKeyAlgorithm } from '../../domain/node-identity.ts';
+import { algorithmOf, KEY_ID_EXTRA, type NodeKeyAlgorithm } from '../../domain/node-identity.ts';
 import { NODE_USER_PREFIX, NODES_GROUP } from '../../domain/node-restriction.ts';
 import { judgeNodeToken, NODE_TOKEN_CHARACTERS_MAX, type NodeTokenClaims } from '../../domain/node-token.ts';
 import type { Authentication, UserInfo } from '../../ports/authenticator.ts';
 import type { NodeKeys } from '../../ports/node-keys.ts';
 import type { BearerScheme } from './bearer.ts';
 import { keyObjectOf } from './public-keys.ts';
-
-/** Under which a user's `extra` says which key signed: rotation goes by it. */
-export const KEY_ID_EXTRA = 'nodekeeper.dev/key-id';
 
 const ABSENT_LIVES_MS = 5_000;
 const NODES_MAX = 20_000;

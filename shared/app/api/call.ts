@@ -26,6 +26,8 @@ export interface ServeDependencies extends ApiDependencies {
   readonly descriptorOf: (group: string, version: string, resource: string) => ResourceDescriptor | undefined;
   /** Answers of fixed paths (version, discovery, OpenAPI, health); undefined: there is nothing at this path. */
   readonly fixed: (path: string, request: HttpRequest) => HttpResponse | undefined;
+  /** Answers the POST of a NodeIdentity. Absent: identities are not made here. */
+  readonly enrol?: (call: Call) => Promise<HttpResponse>;
   /** Answers of create-only resources that store nothing (the self reviews). */
   readonly virtual: (target: ResourceTarget, request: HttpRequest, user: UserInfo) => HttpResponse | undefined;
 }

@@ -22,16 +22,21 @@ import type { Clock, RandomSource } from '../../ports/clock.ts';
 import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
 import type { ItemStore, TransactWrite } from '../../ports/item-store.ts';
 import type { Log } from '../../ports/log.ts';
+import type { ReadPublicKey } from '../../ports/node-keys.ts';
+import { bootstrapTokenStore } from '../../store/bootstrap-token-store.ts';
 import { type ChangeLog, changeLog } from '../../store/change-log.ts';
 import { healthStore } from '../../store/health-store.ts';
 import { LEASE_NAMESPACE } from '../../store/lease-record.ts';
+import { nodeKeyStore } from '../../store/node-key-store.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';
 import { clusterObjects, shardsOf } from '../cluster-objects.ts';
 import { nodeHealthWrites } from '../node-writes.ts';
 import type { ReadYaml } from './apply.ts';
 import { type Budgets, budgetsOver } from './budget-storage.ts';
-import type { AnswerWatch } from './call.ts';
+import type { AnswerWatch, ServeDependencies } from './call.ts';
+import { answerEnrolment } from './enrolment.ts';
 import { fixedAnswers } from './fixed.ts';
+import { bootstrapTokenStorage, identityStorage } from './identity-storage.ts';
 import { nodeLeaseStorage } from './lease-storage.ts';
 import { answerLongPoll } from './long-poll.ts';
 import { withTermination } from './namespace-lifecycle.ts';
@@ -69,6 +74,8 @@ export interface ApiOptions {
   readonly answerWatch?: AnswerWatch;
   readonly readYaml: ReadYaml;
   readonly gzip: Gzip;
+  /** Absent: nobody is enrolled here. */
+  readonly readPublicKey?: ReadPublicKey;
 }
 
 export function composeApi(options: ApiOptions): (request: HttpRequest) => Promise<HttpResponse> {
@@ -100,8 +107,16 @@ export function composeApi(options: ApiOptions): (request: HttpRequest) => Promi
         }),
       ),
     ),
+    ...enrolmentOf(options),
     virtual: answerSelfReview,
   });
+}
+
+function enrolmentOf({ items, random, pause, readPublicKey }: ApiOptions): Pick<ServeDependencies, 'enrol'> {
+  if (readPublicKey === undefined) return {};
+  const identities = nodeKeyStore(items);
+  const tokens = bootstrapTokenStore(items);
+  return { enrol: answerEnrolment({ identities, tokens, random, pause, readPublicKey }) };
 }
 
 interface Storages {
@@ -148,6 +163,10 @@ function storagesOf({ items, clock, random, pause }: ApiOptions, changes: Change
           systemPriorityClasses().map(({ metadata }) => metadata.name ?? ''),
           (name) => systemPriorityClass(name),
         );
+      case 'nodeidentities':
+        return identityStorage(nodeKeyStore(items), clock);
+      case 'bootstraptokens':
+        return bootstrapTokenStorage(bootstrapTokenStore(items), clock);
       case 'poddisruptionbudgets':
         return budgets.storage;
       default:

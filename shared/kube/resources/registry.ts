@@ -2,6 +2,7 @@ import { csinodes } from './csinodes.ts';
 import { daemonsets } from './daemonsets.ts';
 import type { ResourceDescriptor } from './descriptor.ts';
 import { events, eventsV1 } from './events.ts';
+import { bootstraptokens, nodeidentities } from './identities.ts';
 import { leases } from './leases.ts';
 import { namespaces } from './namespaces.ts';
 import { nodes } from './nodes.ts';
@@ -23,6 +24,8 @@ export const resources: readonly ResourceDescriptor[] = [
   volumeattachments,
   csinodes,
   daemonsets,
+  nodeidentities,
+  bootstraptokens,
 ];
 
 const byPath = new Map(resources.map((each) => [`${each.group}/${each.version}/${each.resource}`, each]));
@@ -45,12 +48,14 @@ export const findStored = (resource: string): ResourceDescriptor | undefined =>
   resources.find((each) => each.servedFrom === undefined && each.resource === resource);
 
 export {
+  bootstraptokens,
   csinodes,
   daemonsets,
   events,
   eventsV1,
   leases,
   namespaces,
+  nodeidentities,
   nodes,
   poddisruptionbudgets,
   pods,

@@ -1,5 +1,6 @@
 import { daemonSet } from './apps.ts';
 import { coreEvent, eventsEvent } from './event.ts';
+import { bootstrapToken, nodeIdentity } from './identity.ts';
 import { lease } from './lease.ts';
 import { deleteOptions, status } from './meta.ts';
 import { namespace, node } from './node.ts';
@@ -28,6 +29,8 @@ export const KINDS: readonly StructSchema[] = [
   volumeAttachment,
   csiNode,
   daemonSet,
+  nodeIdentity,
+  bootstrapToken,
   selfSubjectAccessReview,
   selfSubjectRulesReview,
   selfSubjectReview,

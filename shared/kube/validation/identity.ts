@@ -1,0 +1,61 @@
+/** NodeIdentity and BootstrapToken. Limits are those of shared/domain/bootstrap-token.ts. */
+import {
+  BOOTSTRAP_LIFE_SECONDS_MAX,
+  BOOTSTRAP_USES_MAX,
+  isBootstrapTokenId,
+  isNamePattern,
+} from '../../domain/bootstrap-token.ts';
+import type { Cause } from '../status.ts';
+import { parseTimeMs } from '../time.ts';
+import type { KubeObject } from '../types.ts';
+import { invalidValue, required, tooMany } from './causes.ts';
+import { validateLabels, validateObjectMetadata } from './metadata.ts';
+import { type NameRule, subdomainName } from './names.ts';
+
+const LABELS_MAX = 64;
+
+const tokenName: NameRule = (name) =>
+  isBootstrapTokenId(name) ? [] : ['must be 6 to 20 lower-case letters and digits'];
+
+function validateNodeLabels(given: unknown): Cause[] {
+  const labels = (given ?? {}) as Readonly<Record<string, string>>;
+  const count = Object.keys(labels).length;
+  if (count > LABELS_MAX) return [tooMany('spec.nodeLabels', count, LABELS_MAX)];
+  return validateLabels(labels, 'spec.nodeLabels');
+}
+
+/** What is sent to enrol. Whether the key is one, cryptography says later. */
+export function validateNodeIdentity(identity: KubeObject): Cause[] {
+  const causes = validateObjectMetadata(identity, undefined, { namespaced: false, name: subdomainName });
+  if (identity.spec?.['publicKey'] === undefined) causes.push(required('spec.publicKey'));
+  return [...causes, ...validateNodeLabels(identity.spec?.['nodeLabels'])];
+}
+
+export function validateBootstrapToken(token: KubeObject): Cause[] {
+  const causes = validateObjectMetadata(token, undefined, { namespaced: false, name: tokenName });
+  const { secretSha256 = '', expires, uses, nodeNamePattern, nodeLabels } = token.spec ?? {};
+  if (!/^[0-9a-f]{64}$/.test(String(secretSha256))) {
+    causes.push(invalidValue('spec.secretSha256', '', 'must be a SHA-256 in lower-case hex'));
+  }
+  const createdMs = parseTimeMs(token.metadata.creationTimestamp) ?? 0;
+  const expiresMs = typeof expires === 'string' ? parseTimeMs(expires) : undefined;
+  if (expiresMs === undefined) causes.push(required('spec.expires'));
+  else if (expiresMs <= createdMs) causes.push(invalidValue('spec.expires', expires, 'must be in the future'));
+  else if (expiresMs - createdMs > BOOTSTRAP_LIFE_SECONDS_MAX * 1_000) {
+    const days = BOOTSTRAP_LIFE_SECONDS_MAX / 86_400;
+    causes.push(invalidValue('spec.expires', expires, `must be within ${days} days`));
+  }
+  if (typeof uses !== 'number' || uses < 1 || uses > BOOTSTRAP_USES_MAX) {
+    causes.push(invalidValue('spec.uses', uses, `must be from 1 to ${BOOTSTRAP_USES_MAX}`));
+  }
+  if (nodeNamePattern !== undefined && !isNamePattern(String(nodeNamePattern))) {
+    causes.push(
+      invalidValue(
+        'spec.nodeNamePattern',
+        nodeNamePattern,
+        "must be characters of node names, '*' and '?', at most 253",
+      ),
+    );
+  }
+  return [...causes, ...validateNodeLabels(nodeLabels)];
+}
