@@ -1,0 +1,324 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { KubeObject } from '../../../shared/kube/types.ts';
+import { OBEDIENT, podIn, STUBBORN, shellPod, stateWithin, uidOf } from '../../../test/contract/pod-runtime.ts';
+import { silentLog } from '../../../test/support/agent-api.ts';
+import { realTime } from '../../../test/support/real-time.ts';
+import { until } from '../../../test/support/until.ts';
+import type { PodRuntime } from '../../ports/pod-runtime.ts';
+import type { AgentTime } from '../../ports/time.ts';
+import { identify, isAlive, readBootId } from './process-table.ts';
+import { execRuntime } from './runtime-exec.ts';
+
+let rootDirectory: string;
+const opened: PodRuntime[] = [];
+
+beforeEach(() => {
+  rootDirectory = mkdtempSync(join(tmpdir(), 'nodekeeper-exec-'));
+});
+
+afterEach(async () => {
+  const last = opened.at(-1);
+  if (last !== undefined) await Promise.all((await last.pods()).map(({ uid }) => last.stop(uid, 0)));
+  for (const runtime of opened.splice(0)) await runtime.close();
+  rmSync(rootDirectory, { recursive: true, force: true });
+});
+
+function open(time: AgentTime = realTime, logBytesMax?: number): PodRuntime {
+  const runtime = execRuntime({
+    rootDirectory,
+    time,
+    log: silentLog,
+    hostIp: () => '192.0.2.7',
+    ...(logBytesMax === undefined ? {} : { logBytesMax }),
+  });
+  opened.push(runtime);
+  return runtime;
+}
+
+const fileOf = (pod: KubeObject, name: string): string => join(rootDirectory, 'pods', uidOf(pod), name);
+const outputOf = (pod: KubeObject, container = 'c0'): string => {
+  const path = fileOf(pod, `${container}.log`);
+  return existsSync(path) ? readFileSync(path, 'utf8') : '';
+};
+const soon = { withinMs: 10_000, everyMs: 20 };
+const written = (pod: KubeObject, text: string) =>
+  until(() => outputOf(pod).includes(text), { ...soon, what: `output ${text}` });
+const recorded = (pod: KubeObject) =>
+  JSON.parse(readFileSync(fileOf(pod, 'record.json'), 'utf8')) as {
+    containers: { process?: { pid: number; startTicks: string; bootId: string } }[];
+  };
+const pidOf = (pod: KubeObject): number => recorded(pod).containers[0]?.process?.pid ?? 0;
+
+/** Waits of 5 s and more end when the test says so; until then the clock stands where it stood, plus what has gone by. */
+function releasedTime() {
+  const waiting: (() => void)[] = [];
+  const waits: number[] = [];
+  let skippedMs = 0;
+  const time: AgentTime = {
+    nowMs: () => Date.now() + skippedMs,
+    sleep(milliseconds, signal) {
+      if (milliseconds < 5_000) return realTime.sleep(milliseconds, signal);
+      return new Promise((resolve) => {
+        signal?.addEventListener('abort', () => resolve());
+        waits.push(milliseconds);
+        waiting.push(() => {
+          skippedMs += milliseconds;
+          resolve();
+        });
+      });
+    },
+  };
+  return {
+    time,
+    waits,
+    releaseAll() {
+      for (const release of waiting.splice(0)) release();
+    },
+  };
+}
+
+describe('processes of a pod', () => {
+  it('write their output to a file, and see who they are', async () => {
+    const runtime = open();
+    const env = [
+      { name: 'WHO', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } },
+      { name: 'ADDRESS', valueFrom: { fieldRef: { fieldPath: 'status.hostIP' } } },
+    ];
+    const pod = shellPod(['echo "$WHO on $ADDRESS"; echo oops >&2'], {}, { env });
+    await runtime.start(pod);
+    await stateWithin(runtime, pod, 'terminated');
+    expect(outputOf(pod)).toBe(`${pod.metadata.name} on 192.0.2.7\noops\n`);
+  });
+
+  it('leave nothing behind when the first of them ends', async () => {
+    const runtime = open();
+    const pod = shellPod(['sleep 300 & echo "child $!"; exit 0']);
+    await runtime.start(pod);
+    await stateWithin(runtime, pod, 'terminated');
+    const child = Number(/child (\d+)/.exec(outputOf(pod))?.[1]);
+    const bootId = readBootId();
+    await until(() => {
+      const found = identify(child, bootId);
+      return found === undefined || !isAlive(found, bootId);
+    }, soon);
+  });
+
+  it('that cannot be started end as such', async () => {
+    const runtime = open();
+    const pod = shellPod([]);
+    pod.spec = { restartPolicy: 'Never', containers: [{ name: 'c0', command: ['/no/such/program'] }] };
+    await runtime.start(pod);
+    expect(await stateWithin(runtime, pod, 'terminated')).toMatchObject({
+      exitCode: 127,
+      reason: 'ContainerCannotRun',
+    });
+  });
+
+  it('that this runtime cannot give what they ask for are never started', async () => {
+    const runtime = open();
+    const pod = shellPod([]);
+    pod.spec = { restartPolicy: 'Always', containers: [{ name: 'c0', image: 'nginx' }] };
+    await runtime.start(pod);
+    expect(await stateWithin(runtime, pod, 'waiting')).toMatchObject({ reason: 'CreateContainerConfigError' });
+  });
+
+  // As in every pod, two dollar signs stand for one.
+  it('tell the signal that ended them', async () => {
+    const runtime = open();
+    const pod = shellPod(['kill -11 $$$$']);
+    await runtime.start(pod);
+    expect(await stateWithin(runtime, pod, 'terminated')).toMatchObject({ exitCode: 139, signal: 11, reason: 'Error' });
+  });
+
+  it('of a name that leads out of the directory are refused', async () => {
+    const runtime = open();
+    const pod = shellPod(['true']);
+    pod.metadata.uid = '../../etc';
+    await expect(runtime.start(pod)).rejects.toThrow(/uid/);
+  });
+});
+
+describe('restarts', () => {
+  it('come at once, then after 10 s, 20 s …, by the policy', async () => {
+    const { time, waits, releaseAll } = releasedTime();
+    const runtime = open(time);
+    const pod = shellPod(['exit 1'], { restartPolicy: 'OnFailure' });
+    await runtime.start(pod);
+    const restarted = (count: number) =>
+      until(async () => {
+        const container = (await podIn(runtime, pod))?.containers[0];
+        return container?.restartCount === count && container.state.kind === 'waiting' ? container : undefined;
+      }, soon);
+    expect(await restarted(1)).toMatchObject({
+      state: {
+        reason: 'CrashLoopBackOff',
+        message: `back-off 10s restarting failed container=c0 pod=${pod.metadata.name}_default(${uidOf(pod)})`,
+      },
+      lastState: { exitCode: 1 },
+    });
+    releaseAll();
+    expect(await restarted(2)).toMatchObject({ state: { message: expect.stringContaining('back-off 20s') } });
+    const backOffs = waits
+      .filter((wait) => wait !== 10_000 || waits.length < 3)
+      .map((wait) => Math.round(wait / 1_000));
+    expect(backOffs).toContain(20);
+  });
+
+  it('do not come while the pod is being stopped', async () => {
+    const runtime = open();
+    const pod = shellPod([OBEDIENT], { restartPolicy: 'Always' });
+    await runtime.start(pod);
+    await written(pod, 'ready');
+    await runtime.stop(uidOf(pod), 20);
+    expect((await podIn(runtime, pod))?.containers[0]).toMatchObject({
+      state: { kind: 'terminated' },
+      restartCount: 0,
+    });
+  });
+
+  it('come for a stopped pod that is started again', async () => {
+    const runtime = open();
+    const pod = shellPod([OBEDIENT], { restartPolicy: 'Always' });
+    await runtime.start(pod);
+    await written(pod, 'ready');
+    await runtime.stop(uidOf(pod), 20);
+    await runtime.start(pod);
+    await stateWithin(runtime, pod, 'running');
+    expect((await podIn(runtime, pod))?.containers[0]).toMatchObject({ restartCount: 1 });
+  });
+});
+
+describe('init containers', () => {
+  const shell = (name: string, script: string, more: Record<string, unknown> = {}) => ({
+    name,
+    command: ['/bin/sh', '-c', script],
+    ...more,
+  });
+
+  it('run one after the other, and the others after them', async () => {
+    const runtime = open();
+    const order = join(rootDirectory, 'order');
+    const pod = shellPod([`echo main >> ${order}`], {
+      initContainers: [shell('one', `sleep 0.2; echo one >> ${order}`), shell('two', `echo two >> ${order}`)],
+    });
+    await runtime.start(pod);
+    await stateWithin(runtime, pod, 'terminated');
+    expect(readFileSync(order, 'utf8')).toBe('one\ntwo\nmain\n');
+  });
+
+  it('that fail for good keep the others from starting', async () => {
+    const runtime = open();
+    const pod = shellPod(['true'], { initContainers: [shell('one', 'exit 4')] });
+    await runtime.start(pod);
+    await stateWithin(runtime, pod, 'terminated', 'one');
+    expect((await podIn(runtime, pod))?.containers[0]?.state).toMatchObject({ reason: 'PodInitializing' });
+  });
+
+  it('that restart always run beside the others', async () => {
+    const runtime = open();
+    const pod = shellPod(['exit 0'], { initContainers: [shell('side', OBEDIENT, { restartPolicy: 'Always' })] });
+    await runtime.start(pod);
+    await stateWithin(runtime, pod, 'terminated');
+    expect((await podIn(runtime, pod))?.initContainers).toMatchObject([{ name: 'side', state: { kind: 'running' } }]);
+  });
+});
+
+describe('a hook before the end', () => {
+  it('runs first, and may not outlast the grace period', async () => {
+    const runtime = open();
+    const lifecycle = { preStop: { exec: { command: ['/bin/sh', '-c', 'echo hooked; sleep 300'] } } };
+    const pod = shellPod([STUBBORN], {}, { lifecycle });
+    await runtime.start(pod);
+    await written(pod, 'ready');
+    await runtime.stop(uidOf(pod), 1);
+    expect(outputOf(pod)).toContain('hooked');
+    expect((await podIn(runtime, pod))?.containers[0]?.state).toMatchObject({ exitCode: 137, signal: 9 });
+  });
+});
+
+describe('the agent comes back', () => {
+  it('and finds its processes running, under the same ids', async () => {
+    const first = open();
+    const pod = shellPod([OBEDIENT], { restartPolicy: 'Always' });
+    await first.start(pod);
+    await written(pod, 'ready');
+    const before = (await podIn(first, pod))?.containers;
+    const pid = pidOf(pod);
+    await first.close();
+    const second = open();
+    await second.start(pod);
+    expect((await podIn(second, pod))?.containers).toEqual(before);
+    expect(pidOf(pod)).toBe(pid);
+    await second.stop(uidOf(pod), 20);
+    expect((await podIn(second, pod))?.containers[0]?.state).toMatchObject({
+      kind: 'terminated',
+      exitCode: 137,
+      reason: 'ContainerStatusUnknown',
+    });
+    expect(identify(pid, readBootId())?.startTicks === undefined || !existsSync(`/proc/${pid}`)).toBe(true);
+  });
+
+  it('and says of one that ended meanwhile that nobody knows how', async () => {
+    const first = open();
+    const pod = shellPod(['echo ready; sleep 0.5; exit 0']);
+    await first.start(pod);
+    await written(pod, 'ready');
+    const pid = pidOf(pod);
+    await first.close();
+    await until(() => !existsSync(`/proc/${pid}`), soon);
+    expect((await podIn(open(), pod))?.containers[0]?.state).toMatchObject({
+      kind: 'terminated',
+      exitCode: 137,
+      reason: 'ContainerStatusUnknown',
+    });
+  });
+
+  it('and never takes another process for its own', async () => {
+    const first = open();
+    const pod = shellPod([OBEDIENT]);
+    await first.start(pod);
+    await written(pod, 'ready');
+    const record = recorded(pod);
+    const process = record.containers[0]?.process;
+    await first.close();
+    writeFileSync(
+      fileOf(pod, 'record.json'),
+      JSON.stringify({
+        ...record,
+        containers: [{ ...record.containers[0], process: { ...process, startTicks: '1' } }],
+      }),
+    );
+    const second = open();
+    expect((await podIn(second, pod))?.containers[0]?.state).toMatchObject({ reason: 'ContainerStatusUnknown' });
+    await second.stop(uidOf(pod), 0);
+    expect(existsSync(`/proc/${process?.pid}`)).toBe(true);
+    globalThis.process.kill(-(process?.pid ?? 0), 'SIGKILL');
+  });
+
+  it('and does without a pod whose record is broken', async () => {
+    const first = open();
+    const pod = shellPod(['exit 0']);
+    await first.start(pod);
+    await stateWithin(first, pod, 'terminated');
+    await first.close();
+    writeFileSync(fileOf(pod, 'record.json'), '{"version":');
+    expect(await open().pods()).toEqual([]);
+  });
+});
+
+describe('output that grows', () => {
+  it('is cut to its bound, and the end of it kept', async () => {
+    const { time, releaseAll } = releasedTime();
+    const runtime = open(time, 1_000);
+    const pod = shellPod(['i=0; while [ $i -lt 200 ]; do echo "line $i"; i=$((i+1)); done; echo ready; sleep 300']);
+    await runtime.start(pod);
+    await written(pod, 'ready');
+    releaseAll();
+    await until(() => statSync(fileOf(pod, 'c0.log')).size === 0, soon);
+    expect(readFileSync(fileOf(pod, 'c0.log.1'), 'utf8')).toMatch(/line 199\nready\n$/);
+    expect(statSync(fileOf(pod, 'c0.log.1')).size).toBe(1_000);
+  });
+});

@@ -1,0 +1,54 @@
+import { describe, expect, it } from 'vitest';
+import { silentLog } from '../../../test/support/agent-api.ts';
+import { realTime } from '../../../test/support/real-time.ts';
+import { manifestOf, podmanRuntime, stateOf } from './runtime-podman.ts';
+
+describe('a pod as podman gets it', () => {
+  it('is named by its uid and remembers its name', () => {
+    const pod = {
+      metadata: { name: 'web', namespace: 'shop', uid: 'u-1', labels: { app: 'web' } },
+      spec: { containers: [] },
+    };
+    expect(manifestOf(pod).metadata).toEqual({
+      name: 'nodekeeper-u-1',
+      labels: {
+        app: 'web',
+        'nodekeeper.dev/pod-uid': 'u-1',
+        'nodekeeper.dev/pod-namespace': 'shop',
+        'nodekeeper.dev/pod-name': 'web',
+      },
+    });
+  });
+});
+
+describe('a container as podman tells it', () => {
+  it.each([
+    [
+      { Status: 'running', StartedAt: '2026-01-01T00:00:01Z' },
+      { kind: 'running', startedAtMs: Date.UTC(2026, 0, 1, 0, 0, 1) },
+    ],
+    [
+      { Status: 'exited', ExitCode: 0 },
+      { kind: 'terminated', exitCode: 0, reason: 'Completed' },
+    ],
+    [
+      { Status: 'exited', ExitCode: 137 },
+      { kind: 'terminated', exitCode: 137, signal: 9, reason: 'Error' },
+    ],
+    [
+      { Status: 'exited', ExitCode: 137, OOMKilled: true },
+      { kind: 'terminated', reason: 'OOMKilled' },
+    ],
+    [{ Status: 'created' }, { kind: 'waiting', reason: 'ContainerCreating' }],
+  ])('%j', (state, expected) => {
+    expect(stateOf({ State: state })).toMatchObject(expected);
+  });
+});
+
+describe('a machine without podman', () => {
+  it('is not ready, and says why', async () => {
+    const runtime = podmanRuntime({ time: realTime, log: silentLog, program: 'no-such-podman' });
+    expect(await runtime.health()).toMatchObject({ kind: 'notReady', reason: expect.stringMatching(/no-such-podman/) });
+    await runtime.close();
+  });
+});
