@@ -2,12 +2,15 @@
  * The controllers over tables in memory, on virtual time, with machines and people played by calls. Streams run when told
  * to, with the filters of the deployed ones.
  */
+import { createHash } from 'node:crypto';
+import { memoryCloud } from '../../shared/adapters/memory/cloud.ts';
 import { memoryItemStore } from '../../shared/adapters/memory/item-store.ts';
 import { clusterObjects } from '../../shared/app/cluster-objects.ts';
 import { fleetControllers } from '../../shared/app/controllers/index.ts';
 import { nodeHealthWrites } from '../../shared/app/node-writes.ts';
 import type { NodeCondition, Taint, Toleration } from '../../shared/domain/kubernetes.ts';
 import { defaultPolicy, type Policy } from '../../shared/domain/policy.ts';
+import { markDeleted } from '../../shared/kube/deletion.ts';
 import { formatTime } from '../../shared/kube/time.ts';
 import type { KubeNode, KubeObject } from '../../shared/kube/types.ts';
 import type { ConsumedUnits, ItemStore } from '../../shared/ports/item-store.ts';
@@ -24,6 +27,8 @@ export const START_MS = Date.UTC(2026, 0, 1);
 export interface FleetOptions {
   readonly policy?: Partial<Policy>;
   readonly probe?: Probe;
+  /** The controllers may ask `fleet.cloud`, a region that is empty at first. */
+  readonly hasCloud?: boolean;
   /** What the controllers see in place of the tables, such as ones that fail. */
   readonly between?: (items: ItemStore) => ItemStore;
 }
@@ -51,6 +56,7 @@ export function controlledFleet(options: FleetOptions = {}) {
     },
     fraction: () => 0.5,
   };
+  const cloud = memoryCloud({ clock, region: 'eu-central-1', accountId: '111122223333', clusterId: 'test' });
   const objects = clusterObjects({ items: tables, clock, random });
   const note = (level: string) => (message: string, fields?: Record<string, unknown>) => {
     told.push({ level, message, fields });
@@ -72,6 +78,8 @@ export function controlledFleet(options: FleetOptions = {}) {
             ...(dimensions?.['zone'] === undefined ? {} : { zone: dimensions['zone'] }),
           }),
       },
+      sha256: (text) => createHash('sha256').update(text).digest('hex'),
+      ...(options.hasCloud === true ? { cloud } : {}),
       ...(options.probe === undefined ? {} : { probe: options.probe }),
     });
   const controllers = makeControllers(options.between?.(tables) ?? tables);
@@ -103,6 +111,7 @@ export function controlledFleet(options: FleetOptions = {}) {
 
   const fleet = {
     tables,
+    cloud,
     policy,
     controllers,
     makeControllers,
@@ -156,7 +165,11 @@ export function controlledFleet(options: FleetOptions = {}) {
     async removeNode(name: string) {
       await commit({ kind: 'delete', ref: nodeRef(name), previous: (await objects.get(nodeRef(name)))! });
     },
-    async addPod(name: string, nodeName: string, parts: { tolerations?: Toleration[] } = {}) {
+    async addPod(
+      name: string,
+      nodeName: string,
+      parts: { tolerations?: Toleration[]; phase?: string; reason?: string; volumes?: Record<string, unknown>[] } = {},
+    ) {
       const now = formatTime(nowMs);
       await commit({
         kind: 'create',
@@ -166,7 +179,8 @@ export function controlledFleet(options: FleetOptions = {}) {
           kind: 'Pod',
           metadata: { name, namespace: 'default', uid: random.uuid(), creationTimestamp: now },
           spec: {
-            nodeName,
+            ...(nodeName === '' ? {} : { nodeName }),
+            ...(parts.volumes === undefined ? {} : { volumes: parts.volumes }),
             tolerations: parts.tolerations ?? [
               { key: 'node.kubernetes.io/not-ready', operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 300 },
               {
@@ -177,13 +191,21 @@ export function controlledFleet(options: FleetOptions = {}) {
               },
             ],
           },
-          status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: now }] },
+          status: {
+            phase: parts.phase ?? 'Running',
+            ...(parts.reason === undefined ? {} : { reason: parts.reason }),
+            conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: now }],
+          },
         },
       });
     },
     async changePod(name: string, change: (pod: KubeObject) => KubeObject) {
       const previous = (await objects.get(podRef(name)))!;
       await commit({ kind: 'update', ref: podRef(name), object: change(previous), previous });
+    },
+    /** Marks it as DELETE does; nobody confirms. */
+    async endPod(name: string) {
+      await this.changePod(name, (pod) => markDeleted(pod, 30, nowMs));
     },
     async removePod(name: string) {
       await commit({ kind: 'delete', ref: podRef(name), previous: (await objects.get(podRef(name)))! });
@@ -210,6 +232,12 @@ export function controlledFleet(options: FleetOptions = {}) {
       }
       throw new Error('the streams never come to rest');
     },
+    /** A pass of pod-gc in its present slot, and what the streams make of it. */
+    async collect(by = controllers) {
+      const report = await by.tickPodGc(Math.floor(nowMs / (policy.podGcPeriodSeconds * 1_000)));
+      await this.streams();
+      return report;
+    },
     async tick() {
       const monitor = await controllers.tickNodeMonitor(slot());
       const evictor = await controllers.tickEvictor(slot());
@@ -235,6 +263,21 @@ export function controlledFleet(options: FleetOptions = {}) {
       const taints = (await this.node(name))?.spec?.taints ?? [];
       return taints.map(({ key, effect }) => `${key.split('/')[1]}:${effect}`).sort();
     },
+    /** A VolumeAttachment as a CSI attacher leaves it, of a volume named in it. */
+    async attach(name: string, nodeName: string, parts: { spec?: object; metadata?: object } = {}) {
+      await commit({
+        kind: 'create',
+        ref: { resource: 'volumeattachments', namespace: '', name },
+        object: {
+          apiVersion: 'storage.k8s.io/v1',
+          kind: 'VolumeAttachment',
+          metadata: { name, uid: random.uuid(), creationTimestamp: formatTime(nowMs), ...parts.metadata },
+          spec: { attacher: 'ebs.csi.aws.com', nodeName, source: { persistentVolumeName: 'pv' }, ...parts.spec },
+          status: { attached: true },
+        },
+      });
+    },
+    attachment: (name: string) => objects.get({ resource: 'volumeattachments', namespace: '', name }),
     pod: (name: string) => objects.get(podRef(name)),
     health: async (name: string) => (await readHealth(tables, [name])).get(name),
     records: () => fleetStore(tables).read(),
