@@ -1,0 +1,241 @@
+import type { RequestListener } from 'node:http';
+import { createServer } from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import { startTlsServer, startTunnelProxy } from '../../../test/support/tls-server.ts';
+import type { Credentials } from '../../ports/credentials.ts';
+import { createDialler } from './dial.ts';
+import { createHttpKubeApi, type HttpKubeApiOptions, retryAfter } from './kube-api.ts';
+
+const closers: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+const credentials: Credentials = { bearer: async () => 't0ken', answered: () => false };
+
+async function world(listener: RequestListener, options: Partial<HttpKubeApiOptions> = {}) {
+  const server = await startTlsServer(listener);
+  closers.push(() => server.close());
+  const api = createHttpKubeApi({
+    endpoint: server.url,
+    certificateAuthority: server.certificateAuthority,
+    credentials,
+    timeoutMs: 5_000,
+    ...options,
+  });
+  closers.push(() => api.close());
+  return { server, api };
+}
+
+const get = { method: 'GET', path: '/api/v1/nodes/n' } as const;
+
+describe('requests to the API', () => {
+  it('carry token, type and body, and come back parsed', async () => {
+    const { api } = await world((request, response) => {
+      const chunks: Buffer[] = [];
+      request.on('data', (chunk: Buffer) => chunks.push(chunk));
+      request.on('end', () => {
+        const { authorization, 'content-type': type } = request.headers;
+        const body = JSON.parse(Buffer.concat(chunks).toString());
+        response.end(JSON.stringify({ authorization, type, body, method: request.method, url: request.url }));
+      });
+    });
+    const answer = await api.send({
+      method: 'PATCH',
+      path: '/x?y=1',
+      body: { é: 1 },
+      contentType: 'application/a+json',
+    });
+    expect(answer).toEqual({
+      kind: 'answered',
+      status: 200,
+      body: {
+        authorization: 'Bearer t0ken',
+        type: 'application/a+json',
+        body: { é: 1 },
+        method: 'PATCH',
+        url: '/x?y=1',
+      },
+    });
+  });
+
+  it('keep the path of the endpoint as prefix', async () => {
+    const { server } = await world((request, response) => response.end(JSON.stringify(request.url)));
+    const api = createHttpKubeApi({
+      endpoint: `${server.url}/stage/`,
+      certificateAuthority: server.certificateAuthority,
+      credentials,
+    });
+    closers.push(() => api.close());
+    expect(await api.send(get)).toMatchObject({ body: '/stage/api/v1/nodes/n' });
+  });
+
+  it('share one connection, of which every byte is counted, and dial anew when told to', async () => {
+    const { api, server } = await world((_, response) => response.end('{}'));
+    for (let number = 0; number < 3; number += 1) await api.send(get);
+    expect(api.traffic().connections).toBe(1);
+    const before = api.traffic();
+    await api.send(get);
+    const { bytesUp, bytesDown } = api.traffic();
+    expect(bytesUp - before.bytesUp).toBeGreaterThan(100);
+    expect(bytesUp - before.bytesUp).toBeLessThan(400);
+    expect(bytesDown - before.bytesDown).toBeGreaterThan(50);
+    api.reconnect();
+    await api.send(get);
+    expect(api.traffic().connections).toBe(2);
+    api.close();
+    await expect.poll(() => server.traffic().bytesIn).toBe(api.traffic().bytesUp);
+    // A server says goodbye to each connection; we may have left by then.
+    const unheard = server.traffic().bytesOut - api.traffic().bytesDown;
+    expect(unheard).toBeGreaterThanOrEqual(0);
+    expect(unheard).toBeLessThan(100);
+  });
+
+  it('resume TLS, so that a second connection costs less', async () => {
+    const { api } = await world((_, response) => response.end('{}'));
+    await api.send(get);
+    await api.send(get);
+    const first = api.traffic();
+    api.reconnect();
+    await api.send(get);
+    expect(api.traffic().bytesDown - first.bytesDown).toBeLessThan(first.bytesDown);
+  });
+
+  it('say what the server asks to wait', async () => {
+    const { api } = await world((_, response) => response.writeHead(503, { 'retry-after': '3' }).end('busy'));
+    expect(await api.send(get)).toEqual({ kind: 'answered', status: 503, body: 'busy', retryAfterMs: 3_000 });
+  });
+
+  it('are sent once more when the refused token can be replaced', async () => {
+    const tokens = ['old', 'new'];
+    const heard: (number | undefined)[] = [];
+    const { api } = await world(
+      ({ headers }, response) => response.writeHead(headers.authorization === 'Bearer new' ? 200 : 401).end(),
+      {
+        credentials: {
+          bearer: async () => tokens.shift() ?? 'none',
+          answered: ({ status, serverTimeMs }) => {
+            heard.push(serverTimeMs);
+            return status === 401;
+          },
+        },
+      },
+    );
+    expect(await api.send(get)).toMatchObject({ kind: 'answered', status: 200 });
+    expect(Math.abs((heard[0] ?? 0) - Date.now())).toBeLessThan(5_000);
+  });
+});
+
+describe('no answer', () => {
+  it.each<[string, RequestListener]>([
+    ['comes at all', () => {}],
+    ['comes to an end', (_, response) => response.writeHead(200).write('{')],
+  ])('%s within the time-out', async (_, listener) => {
+    const { api } = await world(listener);
+    expect(await api.send({ ...get, timeoutMs: 80 })).toMatchObject({ kind: 'failed' });
+  });
+
+  it('is larger than the bound', async () => {
+    const { api } = await world((_, response) => response.end('x'.repeat(2_000)), { answerBytesMax: 1_000 });
+    expect(await api.send(get)).toMatchObject({ kind: 'failed' });
+  });
+
+  it('is taken from a server of another authority', async () => {
+    const other = await world(() => {});
+    const { server } = await world((_, response) => response.end('{}'));
+    const api = createHttpKubeApi({
+      endpoint: server.url,
+      certificateAuthority: other.server.certificateAuthority,
+      credentials,
+    });
+    expect(await api.send(get)).toMatchObject({ kind: 'failed' });
+  });
+
+  it('comes from where nobody listens, and the next request is not held up', async () => {
+    const { api, server } = await world((_, response) => response.end('{}'));
+    await server.close();
+    expect(await api.send(get)).toMatchObject({ kind: 'failed' });
+    expect(await api.send(get)).toMatchObject({ kind: 'failed' });
+  });
+
+  it('is waited for once the caller stops', async () => {
+    const { api } = await world(() => {});
+    const stopper = new AbortController();
+    const answer = api.send({ ...get, signal: stopper.signal });
+    stopper.abort();
+    expect(await answer).toMatchObject({ kind: 'failed' });
+    expect(await api.send({ ...get, signal: stopper.signal })).toMatchObject({ kind: 'failed' });
+  });
+
+  it('comes without a token', async () => {
+    const { api } = await world((_, response) => response.end('{}'), {
+      credentials: { bearer: () => Promise.reject(new Error('not yet')), answered: () => false },
+    });
+    expect(await api.send(get)).toMatchObject({ kind: 'failed', cause: new Error('not yet') });
+  });
+});
+
+describe('through a proxy', () => {
+  it('requests reach the server by CONNECT, and the server is the one that is trusted', async () => {
+    const proxy = await startTunnelProxy();
+    closers.push(() => proxy.close());
+    const { server } = await world((_, response) => response.end('{}'));
+    // Loopback is never proxied by choice.
+    const dialler = createDialler({
+      server: new URL(server.url),
+      proxy: new URL(`http://me:pa%20ss@127.0.0.1:${proxy.port}`),
+      certificateAuthority: server.certificateAuthority,
+      timeoutMs: 5_000,
+    });
+    const connection = await new Promise<
+      NodeJS.WritableStream & { once(event: string, listener: () => void): unknown }
+    >((resolve, reject) => {
+      dialler.dial((error, dialled) => (error === null && dialled ? resolve(dialled) : reject(error)));
+    });
+    await new Promise<void>((resolve) => connection.once('secureConnect', resolve));
+    expect(proxy.asked).toEqual([`127.0.0.1:${server.port} Basic ${Buffer.from('me:pa ss').toString('base64')}`]);
+    connection.end();
+  });
+
+  it('a refusal is the proxy’s, by name', async () => {
+    const proxy = await startTunnelProxy(407);
+    closers.push(() => proxy.close());
+    const api = createHttpKubeApi({
+      endpoint: 'https://api.example.test',
+      credentials,
+      environment: { HTTPS_PROXY: `http://127.0.0.1:${proxy.port}` },
+    });
+    const answer = await api.send(get);
+    expect(answer).toMatchObject({ kind: 'failed', cause: { message: expect.stringContaining('407') } });
+  });
+
+  it('that never answers, a request ends in time', async () => {
+    const silent = createServer(() => {});
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+    closers.push(() => silent.close());
+    const { port } = silent.address() as { port: number };
+    const api = createHttpKubeApi({
+      endpoint: 'https://api.example.test',
+      credentials,
+      environment: { HTTPS_PROXY: `127.0.0.1:${port}` },
+      timeoutMs: 100,
+    });
+    expect(await api.send(get)).toMatchObject({ kind: 'failed' });
+    expect(await api.send(get)).toMatchObject({ kind: 'failed' });
+  });
+});
+
+describe('Retry-After', () => {
+  const serverTimeMs = Date.parse('2026-01-01T00:00:00Z');
+  it.each([
+    ['7', 7_000],
+    ['0', 0],
+    ['Thu, 01 Jan 2026 00:00:05 GMT', 5_000],
+    ['Wed, 31 Dec 2025 23:00:00 GMT', 0],
+    ['soon', undefined],
+    ['-1', undefined],
+    [undefined, undefined],
+  ])('%s is %s ms', (text, milliseconds) => {
+    expect(retryAfter(text, serverTimeMs)).toBe(milliseconds);
+  });
+});
