@@ -50,6 +50,9 @@ export interface AgentConfig {
   readonly nodeStatusReportFrequencyMs: number;
   readonly enableControllerAttachDetach: boolean;
 
+  /** Whether a node without ephemeral-storage capacity counts as not ready; true when absent. */
+  readonly localStorageCapacityIsolation?: boolean;
+
   readonly maxPods: number;
   readonly podsPerCore: number;
   readonly systemReserved: Readonly<Record<string, string>>;
@@ -67,6 +70,8 @@ export interface AgentConfig {
 
   readonly failSwapOn: boolean;
   readonly swapBehavior: '' | 'NoSwap' | 'LimitedSwap';
+  /** Feature gates by name as the file has them; only NodeSwap is looked at, which is on when absent. */
+  readonly featureGates?: Readonly<Record<string, boolean>>;
 
   /** Where /healthz and /metrics listen, on loopback. */
   readonly healthzPort: number;

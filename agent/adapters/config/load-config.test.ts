@@ -1,0 +1,248 @@
+import { describe, expect, it } from 'vitest';
+import { describeConfigFault } from '../../rules/config-settings.ts';
+import { loadConfig } from './load-config.ts';
+
+const load = (args: readonly string[], files: Readonly<Record<string, string>> = {}) =>
+  loadConfig(args, {
+    hostname: () => 'Machine-1',
+    readText: (path) => {
+      const text = files[path];
+      if (text === undefined) throw new Error(`ENOENT: no such file or directory, open '${path}'`);
+      return text;
+    },
+  });
+
+const ENDPOINT = '--endpoint=https://example.test';
+
+const configOf = (args: readonly string[], files?: Readonly<Record<string, string>>) => {
+  const loaded = load(args, files);
+  if (loaded.kind !== 'ok') throw new Error(JSON.stringify(loaded));
+  return loaded.config;
+};
+const faultsOf = (args: readonly string[], files?: Readonly<Record<string, string>>) => {
+  const loaded = load(args, files);
+  if (loaded.kind !== 'faults') throw new Error('expected faults');
+  return loaded.faults.map(describeConfigFault);
+};
+
+const KUBELET = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
+const AGENT = 'apiVersion: nodekeeper.dev/v1alpha1\nkind: AgentConfiguration\nendpoint: https://example.test\n';
+
+/** Faults of a kubelet document that begins at line 3. */
+const kubeletFaults = (fields: string) => faultsOf([ENDPOINT, '--config', 'k.yaml'], { 'k.yaml': KUBELET + fields });
+const kubeletConfig = (fields: string) => configOf([ENDPOINT, '--config', 'k.yaml'], { 'k.yaml': KUBELET + fields });
+
+describe('the configuration of the agent', () => {
+  it('has the defaults of a kubelet', () => {
+    expect(configOf([ENDPOINT])).toEqual({
+      endpoint: 'https://example.test',
+      clusterId: 'nodekeeper',
+      rootDirectory: '/var/lib/nodekeeper',
+      runtime: 'none',
+      nodeName: 'machine-1',
+      registerNode: true,
+      registerSchedulable: true,
+      registerWithTaints: [],
+      nodeLabels: {},
+      nodeIp: '',
+      providerId: '',
+      cloudProvider: '',
+      nodeLeaseDurationSeconds: 40,
+      nodeStatusUpdateFrequencyMs: 10_000,
+      nodeStatusReportFrequencyMs: 300_000,
+      enableControllerAttachDetach: true,
+      localStorageCapacityIsolation: true,
+      maxPods: 110,
+      podsPerCore: 0,
+      systemReserved: {},
+      kubeReserved: {},
+      evictionHard: {
+        'memory.available': { kind: 'quantity', value: 104_857_600 },
+        'nodefs.available': { kind: 'percent', percent: 10 },
+        'nodefs.inodesFree': { kind: 'percent', percent: 5 },
+        'imagefs.available': { kind: 'percent', percent: 15 },
+        'imagefs.inodesFree': { kind: 'percent', percent: 5 },
+      },
+      evictionPressureTransitionPeriodMs: 300_000,
+      shutdownGracePeriodMs: 0,
+      shutdownGracePeriodCriticalPodsMs: 0,
+      shutdownGracePeriodByPodPriority: [],
+      topologyManagerPolicy: 'none',
+      topologyManagerScope: 'container',
+      topologyManagerPolicyOptions: {},
+      failSwapOn: true,
+      swapBehavior: '',
+      featureGates: {},
+      healthzPort: 10_248,
+    });
+  });
+
+  it('reads a file of two documents, names files, and lets flags win', () => {
+    const config = configOf(
+      ['--config=k.yaml', '--node-labels=site=b', '--register-node=false', '--max-pods', '7', '--register-schedulable'],
+      {
+        'k.yaml': `${KUBELET}maxPods: 20
+shutdownGracePeriod: 30s
+shutdownGracePeriodCriticalPods: 10s
+evictionHard: {memory.available: 5%, nodefs.available: 0%}
+systemReserved: {cpu: 500m, memory: 300Mi}
+memorySwap: {swapBehavior: LimitedSwap}
+registerWithTaints:
+- {key: a, value: b, effect: NoSchedule}
+---
+${AGENT}clusterId: edge
+certificateAuthorityFile: /ca.pem
+bootstrapTokenFile: /token
+nodeLabels: {site: a}
+registerSchedulable: false
+runtime: exec
+`,
+        '/ca.pem': 'PEM\n',
+        '/token': 'abc.def\n',
+      },
+    );
+    expect(config).toMatchObject({
+      clusterId: 'edge',
+      certificateAuthority: 'PEM\n',
+      bootstrapToken: 'abc.def',
+      nodeLabels: { site: 'b' },
+      registerNode: false,
+      registerSchedulable: true,
+      runtime: 'exec',
+      maxPods: 7,
+      shutdownGracePeriodMs: 30_000,
+      shutdownGracePeriodCriticalPodsMs: 10_000,
+      evictionHard: { 'memory.available': { kind: 'percent', percent: 5 } },
+      systemReserved: { cpu: '500m', memory: '300Mi' },
+      swapBehavior: 'LimitedSwap',
+      registerWithTaints: [{ key: 'a', value: 'b', effect: 'NoSchedule' }],
+    });
+    expect(Object.keys(config.evictionHard)).toEqual(['memory.available']);
+  });
+
+  it('reads JSON, and the default thresholds with those of the file where asked to', () => {
+    const fields = { mergeDefaultEvictionSettings: true, evictionHard: { 'memory.available': '200Mi' } };
+    const text = JSON.stringify({
+      apiVersion: 'kubelet.config.k8s.io/v1beta1',
+      kind: 'KubeletConfiguration',
+      ...fields,
+    });
+    const config = configOf([ENDPOINT, '--config', 'k.json'], { 'k.json': text });
+    expect(config.evictionHard).toMatchObject({
+      'memory.available': { kind: 'quantity', value: 209_715_200 },
+      'nodefs.available': { kind: 'percent', percent: 10 },
+    });
+  });
+
+  it('reads taints from a flag', () => {
+    expect(configOf([ENDPOINT, '--register-with-taints=a=b:NoSchedule,c:NoExecute']).registerWithTaints).toEqual([
+      { key: 'a', value: 'b', effect: 'NoSchedule' },
+      { key: 'c', effect: 'NoExecute' },
+    ]);
+  });
+
+  it('takes 0 for unset where a kubelet does', () => {
+    expect(kubeletConfig('nodeLeaseDurationSeconds: 0\nmaxPods: 0\nnodeStatusUpdateFrequency: 0s\n')).toMatchObject({
+      nodeLeaseDurationSeconds: 40,
+      maxPods: 110,
+      nodeStatusUpdateFrequencyMs: 10_000,
+      nodeStatusReportFrequencyMs: 300_000,
+    });
+  });
+
+  it('reports as often as it computes when only that is set', () => {
+    expect(kubeletConfig('nodeStatusUpdateFrequency: 20s\n').nodeStatusReportFrequencyMs).toBe(20_000);
+  });
+
+  it('warns once of fields it knows and does not act on', () => {
+    const text = `${KUBELET}cgroupDriver: systemd\nclusterDNS: [10.0.0.10]\nfeatureGates: {NodeSwap: true, Other: false}\n`;
+    expect(load([ENDPOINT, '--config', 'k.yaml'], { 'k.yaml': text })).toMatchObject({
+      kind: 'ok',
+      warnings: [
+        'known fields of a kubelet that this agent does not act on: cgroupDriver (k.yaml:3), clusterDNS (k.yaml:4), featureGates.Other (k.yaml:5)',
+      ],
+    });
+  });
+
+  it('reports every fault at once, each with its place', () => {
+    const faults = faultsOf(['--config', 'k.yaml', '--colour', '--healthz-port=http', 'stray'], {
+      'k.yaml': `${KUBELET}maxPod: 3
+max_pods: 3
+endpoint: https://example.test
+nodeStatusUpdateFrequency: 10
+systemReserved:
+  cpu: 500m
+  gpu: 1
+shutdownGracePeriodByPodPriority:
+- {priority: 0, shutdownGracePeriodSeconds: 10}
+- {priority: 1, shutdownGracePeriodSecond: 10}
+evictionHard: {memory.available: 101%}
+---
+${AGENT}runtime: docker
+tokenFile: /token
+`,
+    });
+    expect(faults).toEqual([
+      '--colour: no such flag',
+      '"stray": expected a flag',
+      'k.yaml:3: maxPod: no field of KubeletConfiguration',
+      'k.yaml:4: max_pods: no field of KubeletConfiguration; did you mean maxPods',
+      'k.yaml:5: endpoint: no field of KubeletConfiguration; it belongs to AgentConfiguration',
+      'k.yaml:6: nodeStatusUpdateFrequency 10: expected a duration such as 10s, 1m30s or 500ms, not negative',
+      'k.yaml:9: systemReserved.gpu 1: expected one of the resources cpu, memory, ephemeral-storage, pid',
+      'k.yaml:12: shutdownGracePeriodByPodPriority[1].shutdownGracePeriodSecond: no such field',
+      'k.yaml:13: evictionHard.memory.available "101%": expected a quantity above 0 such as 100Mi, or a percentage from 0% to 100%',
+      'command line: --healthz-port "http": expected a whole number from 0 to 65535',
+      'k.yaml:18: runtime "docker": expected one of "none", "exec", "podman"',
+      "k.yaml:19: tokenFile cannot be read: ENOENT: no such file or directory, open '/token'",
+    ]);
+  });
+
+  it.each([
+    [
+      'shutdownGracePeriod: 10s\nshutdownGracePeriodCriticalPods: 20s\n',
+      /^k\.yaml:3: .*must be <= shutdownGracePeriod/,
+    ],
+    ['nodeLeaseDurationSeconds: -1\n', /nodeLeaseDurationSeconds must be greater than 0$/],
+    ['memorySwap: {swapBehavior: NoSwap}\nfeatureGates: {NodeSwap: false}\n', /^k\.yaml:3: .*NodeSwap is off$/],
+    ['topologyManagerPolicy: best\n', /^k\.yaml:3: unknown policy: "best"$/],
+    ['topologyManagerPolicy: restricted\ntopologyManagerScope: x\n', /^k\.yaml:4: unknown scope: "x"$/],
+    ['maxPods: 1\nmaxPods: 2\n', /^k\.yaml:4: Map keys must be unique$/],
+    ['registerWithTaints: [{key: a, effect: Never}]\n', /^k\.yaml:3: registerWithTaints\[0\]\.effect/],
+  ])('refuses %j', (fields, fault) => {
+    expect(kubeletFaults(fields)).toEqual([expect.stringMatching(fault)]);
+  });
+
+  it.each([
+    [['--node-labels=kubernetes.io/colour=red', ENDPOINT], /unknown 'kubernetes\.io' or 'k8s\.io' labels specified/],
+    [['--node-ip=10.0.0.1,10.0.0.2', ENDPOINT], /dual-stack pair/],
+    [['--cloud-provider=aws', ENDPOINT], /cloudProvider "aws": expected one of "", "external"$/],
+    [['--endpoint=http://example.test'], /expected the https URL/],
+    [[], /^endpoint: expected the https URL/],
+    [['--config=none.yaml', ENDPOINT], /^--config cannot be read: ENOENT/],
+    [['--hostname-override=a_b', ENDPOINT], /^command line: node name "a_b"/],
+    [['--token=a', '--token-file=/x', ENDPOINT], /either this or token, not both$/],
+  ])('refuses %j', (args, fault) => {
+    expect(faultsOf(args, { '/x': 'y' })[0]).toMatch(fault);
+  });
+
+  it('does not ask for a scope of policy none', () => {
+    expect(kubeletConfig('topologyManagerScope: x\n').topologyManagerScope).toBe('container');
+  });
+
+  it('says nothing of what is missing when the file cannot be understood', () => {
+    expect(faultsOf(['--config=k.yaml'], { 'k.yaml': 'a: [\n' })).toEqual([expect.stringMatching(/^k\.yaml:2: /)]);
+    expect(faultsOf(['--config=k.yaml', ENDPOINT], { 'k.yaml': 'kind: Policy\n' })).toEqual([
+      'k.yaml:1: kind "Policy": expected KubeletConfiguration or AgentConfiguration',
+    ]);
+  });
+
+  it('repeats no secret', () => {
+    const text = `${AGENT}token: 12345\n`;
+    expect(faultsOf(['--config=k.yaml'], { 'k.yaml': text })).toEqual(['k.yaml:4: token: expected text']);
+  });
+
+  it('explains itself', () => {
+    expect(load(['--help'])).toMatchObject({ kind: 'help', text: expect.stringContaining('--node-labels') });
+  });
+});

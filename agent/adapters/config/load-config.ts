@@ -1,0 +1,114 @@
+/** The configuration of the agent from its command line, its file, and the files that one names. */
+import { readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { parseArgs } from 'node:util';
+import type { AgentConfig } from '../../config.ts';
+import { BOOLEAN_FLAGS, FLAGS } from '../../rules/config-fields.ts';
+import { type CheckedConfig, type ConfigFault, checkConfig } from '../../rules/config-settings.ts';
+import { readDocuments } from './documents.ts';
+
+export type LoadedConfig =
+  | { readonly kind: 'ok'; readonly config: AgentConfig; readonly warnings: readonly string[] }
+  | { readonly kind: 'help'; readonly text: string }
+  /** All that is wrong, in the order of file, flags, and what follows from them. */
+  | { readonly kind: 'faults'; readonly faults: readonly ConfigFault[]; readonly warnings: readonly string[] };
+
+export interface ConfigSources {
+  /** Text of a file; throws as readFileSync does. */
+  readonly readText: (path: string) => string;
+  readonly hostname: () => string;
+}
+
+const SYSTEM: ConfigSources = { readText: (path) => readFileSync(path, 'utf8'), hostname };
+
+export const USAGE = `Usage: nodekeeper-agent [--config FILE] [--FLAG VALUE …]
+
+  --config FILE   KubeletConfiguration (kubelet.config.k8s.io/v1beta1) and AgentConfiguration
+                  (nodekeeper.dev/v1alpha1), as documents of one YAML or JSON file
+
+Flags win over the file: ${Object.keys(FLAGS)
+  .map((name) => `--${name}`)
+  .join(', ')}
+`;
+
+/** @param args the command line behind the program */
+export function loadConfig(args: readonly string[], sources: ConfigSources = SYSTEM): LoadedConfig {
+  const line = readCommandLine(args);
+  if (line.help) return { kind: 'help', text: USAGE };
+  const file = line.config === undefined ? { documents: [], faults: [] } : readConfigFile(line.config, sources);
+  const checked = checkConfig({ documents: file.documents, flags: line.flags, hostname: sources.hostname() });
+  const named = readNamedFiles(checked, sources);
+  // What a broken file does not say is not missing.
+  const own = file.faults.length > 0 ? checked.faults.filter(({ at }) => at !== undefined) : checked.faults;
+  const faults = [...line.faults, ...file.faults, ...own, ...named.faults];
+  const { warnings } = checked;
+  if (faults.length > 0) return { kind: 'faults', faults, warnings };
+  return { kind: 'ok', config: Object.freeze({ ...checked.config, ...named.texts }), warnings };
+}
+
+interface CommandLine {
+  readonly help: boolean;
+  readonly config: string | undefined;
+  readonly flags: Readonly<Record<string, string>>;
+  readonly faults: readonly ConfigFault[];
+}
+
+function readCommandLine(args: readonly string[]): CommandLine {
+  const named = Object.fromEntries(
+    ['config', ...Object.keys(FLAGS)].map((name) => [name, { type: 'string' as const }]),
+  );
+  const { tokens } = parseArgs({
+    // A flag of truth may stand alone, and then takes nothing from what follows it.
+    args: args.map((arg) => (BOOLEAN_FLAGS.includes(arg.replace(/^--/, '')) ? `${arg}=true` : arg)),
+    options: { ...named, help: { type: 'boolean', short: 'h' } },
+    strict: false,
+    tokens: true,
+  });
+  const values: Record<string, string> = {};
+  const faults: ConfigFault[] = [];
+  let help = false;
+  for (const token of tokens) {
+    if (token.kind === 'positional') {
+      faults.push({ field: '', message: `${JSON.stringify(token.value)}: expected a flag` });
+    } else if (token.kind === 'option') {
+      if (token.name === 'help' || token.name === 'h') help = true;
+      else if (!Object.hasOwn(named, token.name)) {
+        faults.push({ field: '', message: `${token.rawName}: no such flag` });
+      } else if (token.value === undefined) {
+        faults.push({ field: '', message: `${token.rawName}: expected a value` });
+      } else values[token.name] = token.value;
+    }
+  }
+  const { config, ...flags } = values;
+  return { help, config, flags, faults };
+}
+
+const causeText = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause));
+
+function readConfigFile(path: string, { readText }: ConfigSources) {
+  let text: string;
+  try {
+    text = readText(path);
+  } catch (cause) {
+    return { documents: [], faults: [{ field: '', message: `--config cannot be read: ${causeText(cause)}` }] };
+  }
+  const read = readDocuments(text, path);
+  return read.kind === 'read' ? { documents: read.documents, faults: [] } : { documents: [], faults: read.faults };
+}
+
+/** Files named in the configuration: their text, without blanks around it where it is a token. */
+function readNamedFiles({ files }: CheckedConfig, { readText }: ConfigSources) {
+  const texts: Partial<Record<'certificateAuthority' | 'bootstrapToken' | 'token', string>> = {};
+  const faults: ConfigFault[] = [];
+  for (const { setting, field, path, at } of files) {
+    try {
+      const text = readText(path);
+      texts[setting] = setting === 'certificateAuthority' ? text : text.trim();
+      if (text.trim() === '') throw new Error(`${path} is empty`);
+    } catch (cause) {
+      const message = `${field} cannot be read: ${causeText(cause)}`;
+      faults.push({ field, message, ...(at === undefined ? {} : { at }) });
+    }
+  }
+  return { texts, faults };
+}

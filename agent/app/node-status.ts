@@ -1,0 +1,216 @@
+/**
+ * The Node as it should read now, from the Node as it was read: all setters in their order
+ * (pkg/kubelet/nodestatus/setters.go). Nothing is written here; events are returned, to be told when the write is done.
+ */
+import type { KubeNode, NodeStatus } from '../../shared/kube/types.ts';
+import type { Log } from '../../shared/ports/log.ts';
+import type { AgentConfig } from '../config.ts';
+import type { Machine, MachineFacts, MachineUse } from '../ports/machine.ts';
+import { type PressureSightings, sightPressures, signalsMet, underPressure } from '../rules/eviction-signals.ts';
+import {
+  conditionOf,
+  PRESSURE_TYPES,
+  pressureCondition,
+  type ReadyErrors,
+  readyCondition,
+  withCondition,
+} from '../rules/node-conditions.ts';
+import type { NodeEvent } from '../rules/node-event.ts';
+import { nodeInfoOf, wasRebooted } from '../rules/node-info.ts';
+import { nodeResources, type ResourceInput } from '../rules/node-resources.ts';
+import { labelsToSet } from '../rules/status-report.ts';
+
+export interface ComputedNode {
+  readonly node: KubeNode;
+  readonly events: readonly NodeEvent[];
+}
+
+/** One step of the computation. Takes nothing in place. May reject: then the node stays as the step found it. */
+export type NodeSetter = (node: KubeNode) => Promise<ComputedNode>;
+
+export interface NodeStatusSettings
+  extends Pick<
+    AgentConfig,
+    | 'nodeName'
+    | 'maxPods'
+    | 'podsPerCore'
+    | 'systemReserved'
+    | 'kubeReserved'
+    | 'evictionHard'
+    | 'evictionPressureTransitionPeriodMs'
+    | 'localStorageCapacityIsolation'
+  > {}
+
+export interface NodeStatusSources {
+  readonly settings: NodeStatusSettings;
+  readonly machine: Pick<Machine, 'facts' | 'use'>;
+  readonly nowMs: () => number;
+  readonly log: Log;
+  /** For status.nodeInfo.kubeletVersion. */
+  readonly agentVersion: string;
+  /** status.addresses and what goes with them; comes first. */
+  readonly setAddresses: NodeSetter;
+  readonly readyErrors: () => ReadyErrors;
+  readonly readyWarning?: () => string | undefined;
+  /** `<type>://<version>`; undefined while the runtime does not answer. */
+  readonly runtimeVersion: () => string | undefined;
+  readonly volumesInUse: () => readonly string[];
+  readonly devices?: () => NonNullable<ResourceInput['devices']>;
+}
+
+interface Readings {
+  readonly nowMs: number;
+  readonly facts: MachineFacts | undefined;
+  readonly use: MachineUse | undefined;
+}
+
+const withStatus = (node: KubeNode, status: Partial<NodeStatus>): KubeNode => ({
+  ...node,
+  status: { ...node.status, ...status },
+});
+
+const unchanged = (node: KubeNode): ComputedNode => ({ node, events: [] });
+
+/** Remembers when pressures were last seen and whether pods were kept off; make one for a process. */
+export class NodeStatusComputation {
+  readonly #sources: NodeStatusSources;
+  #sightings: PressureSightings = {};
+  #unschedulable: boolean | undefined;
+
+  constructor(sources: NodeStatusSources) {
+    this.#sources = sources;
+  }
+
+  /** One machine reading serves all setters. A setter that fails is logged, and the rest still run. */
+  async compute(read: KubeNode): Promise<ComputedNode> {
+    const readings = await this.#read();
+    const steps: readonly (readonly [string, NodeSetter])[] = [
+      ['labels', async (node) => this.#labels(node, readings)],
+      ['addresses', this.#sources.setAddresses],
+      ['machine', async (node) => this.#machine(node, readings)],
+      ['versions', async (node) => this.#versions(node, readings)],
+      ['images', async (node) => this.#images(node)],
+      ['pressures', async (node) => this.#pressures(node, readings)],
+      ['ready', async (node) => this.#ready(node, readings)],
+      ['volumes in use', async (node) => this.#volumesInUse(node)],
+      ['schedulable', async (node) => this.#schedulable(node)],
+    ];
+    let node = read;
+    const events: NodeEvent[] = [];
+    for (const [setter, step] of steps) {
+      try {
+        const computed = await step(node);
+        node = computed.node;
+        events.push(...computed.events);
+      } catch (cause) {
+        this.#sources.log.error('a part of the node status could not be set', { setter, cause });
+      }
+    }
+    return { node, events };
+  }
+
+  async #read(): Promise<Readings> {
+    const { machine, log, nowMs } = this.#sources;
+    const [facts, use] = await Promise.allSettled([machine.facts(), machine.use()]);
+    // An unreadable machine is reported as one without capacity, so the node says so instead of falling silent.
+    if (facts.status === 'rejected') log.error('the machine could not be read', { cause: facts.reason });
+    if (use.status === 'rejected') log.error('the use of the machine could not be read', { cause: use.reason });
+    return {
+      nowMs: nowMs(),
+      facts: facts.status === 'fulfilled' ? facts.value : undefined,
+      use: use.status === 'fulfilled' ? use.value : undefined,
+    };
+  }
+
+  #labels(node: KubeNode, { facts }: Readings): ComputedNode {
+    const missing = facts === undefined ? {} : labelsToSet(node.metadata.labels, facts);
+    if (Object.keys(missing).length === 0) return unchanged(node);
+    const metadata = { ...node.metadata, labels: { ...node.metadata.labels, ...missing } };
+    return unchanged({ ...node, metadata });
+  }
+
+  #machine(node: KubeNode, { facts, use }: Readings): ComputedNode {
+    const { settings, devices } = this.#sources;
+    const resources = nodeResources(node.status, {
+      systemReserved: settings.systemReserved,
+      kubeReserved: settings.kubeReserved,
+      evictionHard: settings.evictionHard,
+      maxPods: settings.maxPods,
+      podsPerCore: settings.podsPerCore,
+      machine: facts,
+      rootFsBytes: use?.nodeFs.capacityBytes,
+      ...(devices === undefined ? {} : { devices: devices() }),
+    });
+    const bootId = facts?.bootId ?? '';
+    const rebooted = bootId !== '' && wasRebooted(node.status?.nodeInfo?.['bootID'], bootId);
+    const reboot: NodeEvent = {
+      type: 'Warning',
+      reason: 'NodeRebooted',
+      message: `Node ${settings.nodeName} has been rebooted, boot id: ${bootId}`,
+    };
+    return { node: withStatus(node, resources), events: rebooted ? [reboot] : [] };
+  }
+
+  #versions(node: KubeNode, { facts }: Readings): ComputedNode {
+    const { agentVersion, runtimeVersion } = this.#sources;
+    const nodeInfo = nodeInfoOf(node.status?.nodeInfo, { facts, agentVersion, runtimeVersion: runtimeVersion() });
+    // The type of the contract knows texts only; the swap of newer releases is an object.
+    return unchanged(withStatus(node, { nodeInfo: nodeInfo as Record<string, string> }));
+  }
+
+  /** Our runtimes do not tell their images: none is claimed, and none of an earlier agent is left standing. */
+  #images(node: KubeNode): ComputedNode {
+    return node.status?.['images'] === undefined ? unchanged(node) : unchanged(withStatus(node, { images: [] }));
+  }
+
+  #pressures(node: KubeNode, { nowMs, facts, use }: Readings): ComputedNode {
+    const { settings } = this.#sources;
+    if (use !== undefined && facts !== undefined) {
+      const signals = signalsMet(use, facts.memoryBytes, settings.evictionHard);
+      this.#sightings = sightPressures(this.#sightings, signals, nowMs);
+    }
+    let conditions = node.status?.conditions;
+    const events: NodeEvent[] = [];
+    for (const type of PRESSURE_TYPES) {
+      const { condition, event } = pressureCondition(type, conditionOf(conditions, type), {
+        underPressure: underPressure(type, this.#sightings, nowMs, settings.evictionPressureTransitionPeriodMs),
+        nodeName: settings.nodeName,
+        nowMs,
+      });
+      conditions = withCondition(conditions, condition);
+      if (event !== undefined) events.push(event);
+    }
+    return { node: withStatus(node, conditions === undefined ? {} : { conditions }), events };
+  }
+
+  #ready(node: KubeNode, { nowMs }: Readings): ComputedNode {
+    const { settings, readyErrors, readyWarning } = this.#sources;
+    const { condition, event } = readyCondition(conditionOf(node.status?.conditions, 'Ready'), {
+      errors: readyErrors(),
+      warning: readyWarning?.(),
+      capacity: node.status?.capacity,
+      localStorageCapacityIsolation: settings.localStorageCapacityIsolation ?? true,
+      nodeName: settings.nodeName,
+      nowMs,
+    });
+    const conditions = withCondition(node.status?.conditions, condition);
+    return { node: withStatus(node, { conditions }), events: event === undefined ? [] : [event] };
+  }
+
+  #volumesInUse(node: KubeNode): ComputedNode {
+    const volumesInUse = [...this.#sources.volumesInUse()].sort();
+    if (volumesInUse.length === 0 && node.status?.['volumesInUse'] === undefined) return unchanged(node);
+    return unchanged(withStatus(node, { volumesInUse }));
+  }
+
+  /** Tells when pods were kept off or let on again since the last look. */
+  #schedulable(node: KubeNode): ComputedNode {
+    const unschedulable = node.spec?.unschedulable === true;
+    const before = this.#unschedulable;
+    this.#unschedulable = unschedulable;
+    if (before === undefined || before === unschedulable) return unchanged(node);
+    const reason = unschedulable ? 'NodeNotSchedulable' : 'NodeSchedulable';
+    const message = `Node ${this.#sources.settings.nodeName} status is now: ${reason}`;
+    return { node, events: [{ type: 'Normal', reason, message }] };
+  }
+}

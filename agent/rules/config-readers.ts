@@ -1,0 +1,187 @@
+/**
+ * How a value of the configuration is read: from a document of YAML or JSON, and from the text of a flag. A reader that
+ * cannot says what it expected.
+ */
+import { parseQuantity } from '../../shared/kube/quantity.ts';
+import type { Taint, TaintEffect } from '../../shared/kube/types.ts';
+import { isJsonObject } from '../../shared/kube/wire/json-value.ts';
+import type { PriorityGrace, ThresholdValue } from '../config.ts';
+import { parseGoDuration } from './go-duration.ts';
+
+/** `path` leads from the field to what is wrong inside it. */
+export interface ReadFault {
+  readonly path: readonly (string | number)[];
+  readonly expected: string;
+}
+
+/** In place of an expectation: nothing is expected there. */
+export const NO_SUCH_FIELD = 'no such field';
+
+export type Read<Value> =
+  | { readonly kind: 'read'; readonly value: Value }
+  | { readonly kind: 'unfit'; readonly faults: readonly ReadFault[] };
+
+export type Reader<Value> = (value: unknown) => Read<Value>;
+
+const read = <Value>(value: Value): Read<Value> => ({ kind: 'read', value });
+const unfit = (expected: string, path: readonly (string | number)[] = []): Read<never> => ({
+  kind: 'unfit',
+  faults: [{ path, expected }],
+});
+
+export const text: Reader<string> = (value) => (typeof value === 'string' ? read(value) : unfit('text'));
+
+export const flag: Reader<boolean> = (value) => (typeof value === 'boolean' ? read(value) : unfit('true or false'));
+
+const INT32_MAX = 2_147_483_647;
+
+export const wholeNumber =
+  (minimum = -INT32_MAX - 1, maximum = INT32_MAX): Reader<number> =>
+  (value) =>
+    Number.isInteger(value) && (value as number) >= minimum && (value as number) <= maximum
+      ? read(value as number)
+      : unfit(`a whole number from ${minimum} to ${maximum}`);
+
+const DURATION = 'a duration such as 10s, 1m30s or 500ms, not negative';
+
+/** Milliseconds. */
+export const duration: Reader<number> = (value) => {
+  const milliseconds = typeof value === 'string' ? parseGoDuration(value) : undefined;
+  return milliseconds === undefined || milliseconds < 0 ? unfit(DURATION) : read(milliseconds);
+};
+
+/** Reads every item, and reports what is wrong with each of them. */
+function listOf<Value>(item: Reader<Value>): Reader<readonly Value[]> {
+  return (value) => {
+    if (!Array.isArray(value)) return unfit('a list');
+    const items = value.map((each) => item(each));
+    const faults = items.flatMap((each, index) =>
+      each.kind === 'read' ? [] : each.faults.map(({ path, expected }) => ({ path: [index, ...path], expected })),
+    );
+    return faults.length > 0
+      ? { kind: 'unfit', faults }
+      : read(items.flatMap((each) => (each.kind === 'read' ? [each.value] : [])));
+  };
+}
+
+/** Reads every member, and reports what is wrong with each of them. `undefined` leaves a member out. */
+export function mapOf<Value>(
+  member: (value: unknown, key: string) => Read<Value | undefined>,
+): Reader<Readonly<Record<string, Value>>> {
+  return (value) => {
+    if (!isJsonObject(value)) return unfit('a map');
+    const faults: ReadFault[] = [];
+    const members: [string, Value][] = [];
+    for (const [key, each] of Object.entries(value)) {
+      const found = member(each, key);
+      if (found.kind === 'unfit') {
+        faults.push(...found.faults.map(({ path, expected }) => ({ path: [key, ...path], expected })));
+      } else if (found.value !== undefined) members.push([key, found.value]);
+    }
+    return faults.length > 0 ? { kind: 'unfit', faults } : read(Object.fromEntries(members));
+  };
+}
+
+export const textMap = mapOf<string>((value) => text(value));
+export const flagMap = mapOf<boolean>((value) => flag(value));
+
+/** Resources that can be held back (pkg/kubelet, parseResourceList). */
+const RESERVABLE = ['cpu', 'memory', 'ephemeral-storage', 'pid'];
+
+/** Quantities, which people also write as plain numbers. */
+export const reservation = mapOf<string>((value, key) => {
+  if (!RESERVABLE.includes(key)) return unfit(`one of the resources ${RESERVABLE.join(', ')}`);
+  const written = typeof value === 'number' ? String(value) : value;
+  const parsed = typeof written === 'string' ? parseQuantity(written) : undefined;
+  return parsed?.kind === 'parsed' && parsed.quantity.nanos >= 0n
+    ? read(written as string)
+    : unfit('a quantity such as 500m or 100Mi, not negative');
+});
+
+/** A quantity or a percentage. 0% and 100% switch a threshold off, as upstream has it. */
+function threshold(value: unknown): Read<ThresholdValue | undefined> {
+  const expected = 'a quantity above 0 such as 100Mi, or a percentage from 0% to 100%';
+  if (typeof value !== 'string' && typeof value !== 'number') return unfit(expected);
+  const written = String(value);
+  if (written === '0%' || written === '100%') return read(undefined);
+  if (written.endsWith('%')) {
+    const percent = Number(written.slice(0, -1));
+    return written.length > 1 && percent > 0 && percent <= 100 ? read({ kind: 'percent', percent }) : unfit(expected);
+  }
+  const parsed = parseQuantity(written);
+  if (parsed.kind === 'malformed' || parsed.quantity.nanos <= 0n) return unfit(expected);
+  return read({ kind: 'quantity', value: Number(parsed.quantity.nanos) / 1e9 });
+}
+
+/** Upstream knows more signals than this agent measures; those are accepted and say nothing. */
+const UNMEASURED_SIGNALS = ['allocatableMemory.available', 'containerfs.available', 'containerfs.inodesFree'];
+
+export const evictionThresholds = (measured: readonly string[]) =>
+  mapOf<ThresholdValue>((value, key) => {
+    if (UNMEASURED_SIGNALS.includes(key)) return read(undefined);
+    return measured.includes(key) ? threshold(value) : unfit(`one of the signals ${measured.join(', ')}`);
+  });
+
+const priorityGrace: Reader<PriorityGrace> = (value) => {
+  const expected = '{priority, shutdownGracePeriodSeconds}, both whole numbers, the seconds not negative';
+  if (!isJsonObject(value)) return unfit(expected);
+  const { priority, shutdownGracePeriodSeconds, ...others } = value;
+  const [unknown] = Object.keys(others);
+  if (unknown !== undefined) return unfit(NO_SUCH_FIELD, [unknown]);
+  const [readPriority, seconds] = [wholeNumber()(priority), wholeNumber(0)(shutdownGracePeriodSeconds)];
+  if (readPriority.kind === 'unfit' || seconds.kind === 'unfit') return unfit(expected);
+  return read({ priority: readPriority.value, shutdownGracePeriodSeconds: seconds.value });
+};
+export const priorityGraces = listOf(priorityGrace);
+
+/** Shape only; whether key, value and effect will do is judged by the rules of taints. */
+const taint: Reader<Taint> = (value) => {
+  if (!isJsonObject(value)) return unfit('a taint {key, value, effect}');
+  for (const [key, each] of Object.entries(value)) {
+    if (!['key', 'value', 'effect', 'timeAdded'].includes(key)) return unfit(NO_SUCH_FIELD, [key]);
+    if (typeof each !== 'string') return unfit('text', [key]);
+  }
+  return read(value as unknown as Taint);
+};
+export const taints = listOf(taint);
+
+/** The text of a flag: `true`, `false` and the short forms that Go's strconv.ParseBool takes. */
+export const flagText: Reader<boolean> = (value) => {
+  if (['1', 't', 'T', 'true', 'TRUE', 'True'].includes(value as string)) return read(true);
+  if (['0', 'f', 'F', 'false', 'FALSE', 'False'].includes(value as string)) return read(false);
+  return unfit('true or false');
+};
+
+export const wholeNumberText =
+  (minimum: number, maximum: number): Reader<number> =>
+  (value) =>
+    wholeNumber(minimum, maximum)(/^-?\d+$/.test(value as string) ? Number(value) : undefined);
+
+/** `key=value,key=value`; a key without `=` has the empty value. */
+export const labelsText: Reader<Readonly<Record<string, string>>> = (value) => {
+  const items = (value as string).split(',').map((item) => item.trim());
+  const labels = items
+    .filter((item) => item !== '')
+    .map((item): [string, string] => {
+      const equals = item.indexOf('=');
+      return equals < 0 ? [item, ''] : [item.slice(0, equals).trim(), item.slice(equals + 1).trim()];
+    });
+  return read(Object.fromEntries(labels));
+};
+
+/** `key=value:Effect` or `key:Effect`, with commas between. */
+export const taintsText: Reader<readonly Taint[]> = (value) => {
+  const items = (value as string)
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '');
+  const parsed = items.map((item): Taint | undefined => {
+    const match = /^([^=:]+)(?:=([^:]*))?:([^:]+)$/.exec(item);
+    if (match === null) return undefined;
+    const [, key = '', taintValue, effect = ''] = match;
+    const valued = taintValue === undefined || taintValue === '' ? {} : { value: taintValue };
+    return { key, ...valued, effect: effect as TaintEffect };
+  });
+  const taintsRead = parsed.filter((each) => each !== undefined);
+  return taintsRead.length === items.length ? read(taintsRead) : unfit('key=value:Effect, with commas between');
+};

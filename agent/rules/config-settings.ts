@@ -1,0 +1,411 @@
+/**
+ * The agent's configuration from its documents and flags. All that is wrong is reported at once; flags win over the file.
+ * Defaults are those of a kubelet (pkg/kubelet/apis/config/v1beta1/defaults.go, pkg/kubelet/eviction/defaults_linux.go).
+ */
+import { labelComplaints, subdomainComplaints } from '../../shared/kube/validation/names.ts';
+import { isJsonObject } from '../../shared/kube/wire/json-value.ts';
+import type { AgentConfig, EvictionThresholds, RuntimeName, TopologyPolicy } from '../config.ts';
+import {
+  AGENT_FIELDS,
+  FLAGS,
+  KUBELET_FIELDS,
+  type SettingName,
+  type Settings,
+  UNUSED_KUBELET_FIELDS,
+} from './config-fields.ts';
+import { NO_SUCH_FIELD, type Reader } from './config-readers.ts';
+import { parseNodeIpArgument } from './node-ip.ts';
+import { nodeLabelComplaints, registerTaintComplaints } from './node-labels.ts';
+import { shutdownSettingFaults } from './shutdown-settings.ts';
+
+export interface ConfigFault {
+  /** Name of the setting, or '' when a document as a whole is at fault. */
+  readonly field: string;
+  /** A sentence that names the field and what was expected of it. */
+  readonly message: string;
+  /** `file:line` or `--flag`; absent when it was written nowhere. */
+  readonly at?: string;
+}
+
+export const describeConfigFault = ({ at, message }: ConfigFault): string =>
+  at === undefined ? message : `${at}: ${message}`;
+
+/** One document of a configuration file. */
+export interface ConfigDocument {
+  readonly value: unknown;
+  /** `file:line` of what the path leads to, or of the nearest thing around it. */
+  readonly at: (path: readonly (string | number)[]) => string;
+}
+
+export interface ConfigInput {
+  readonly documents: readonly ConfigDocument[];
+  /** Texts of the flags that were given, by name without dashes. */
+  readonly flags: Readonly<Record<string, string>>;
+  /** What the operating system calls this machine. */
+  readonly hostname: string;
+}
+
+/** A setting whose value stands in a file of its own. */
+export interface FileSetting {
+  readonly setting: 'certificateAuthority' | 'bootstrapToken' | 'token';
+  readonly field: 'certificateAuthorityFile' | 'bootstrapTokenFile' | 'tokenFile';
+  readonly path: string;
+  readonly at?: string;
+}
+
+export interface CheckedConfig {
+  /** Right only when there are no faults, and but for what stands in `files`. */
+  readonly config: AgentConfig;
+  readonly files: readonly FileSetting[];
+  readonly faults: readonly ConfigFault[];
+  readonly warnings: readonly string[];
+}
+
+const KUBELET = { apiVersion: 'kubelet.config.k8s.io/v1beta1', kind: 'KubeletConfiguration' };
+const AGENT = { apiVersion: 'nodekeeper.dev/v1alpha1', kind: 'AgentConfiguration' };
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const DEFAULT_UPDATE_MS = 10 * SECOND;
+const DEFAULT_REPORT_MS = 5 * MINUTE;
+const DEFAULT_LEASE_SECONDS = 40;
+const DEFAULT_MAX_PODS = 110;
+const DEFAULT_HEALTHZ_PORT = 10_248;
+const DEFAULT_ROOT_DIRECTORY = '/var/lib/nodekeeper';
+const DEFAULT_CLUSTER_ID = 'nodekeeper';
+
+/** Of a kubelet on Linux. */
+const DEFAULT_EVICTION_HARD: EvictionThresholds = {
+  'memory.available': { kind: 'quantity', value: 100 * 1_024 * 1_024 },
+  'nodefs.available': { kind: 'percent', percent: 10 },
+  'nodefs.inodesFree': { kind: 'percent', percent: 5 },
+  'imagefs.available': { kind: 'percent', percent: 15 },
+  'imagefs.inodesFree': { kind: 'percent', percent: 5 },
+};
+
+const RUNTIMES: readonly RuntimeName[] = ['none', 'exec', 'podman'];
+const TOPOLOGY_POLICIES: readonly TopologyPolicy[] = ['none', 'best-effort', 'restricted', 'single-numa-node'];
+
+/**
+ * How often status is computed and how often it is written when nothing changed. Milliseconds; 0 and undefined are unset.
+ * Whoever sets only how often it is computed means to write as often.
+ */
+export function statusFrequencies(
+  updateMs: number | undefined,
+  reportMs: number | undefined,
+): { readonly updateMs: number; readonly reportMs: number } {
+  const update = updateMs || DEFAULT_UPDATE_MS;
+  return { updateMs: update, reportMs: reportMs || (updateMs ? update : DEFAULT_REPORT_MS) };
+}
+
+/** Collects what was written, where it was written, and what is wrong with it. */
+class Gathering {
+  readonly settings: Settings = {};
+  readonly faults: ConfigFault[] = [];
+  readonly #places = new Map<string, string>();
+
+  set(setting: SettingName, value: unknown, at: string): void {
+    (this.settings as Record<string, unknown>)[setting] = value;
+    this.#places.set(setting, at);
+  }
+
+  fault(field: string, message: string, at = this.#places.get(field)): void {
+    this.faults.push({ field, message, ...(at === undefined ? {} : { at }) });
+  }
+
+  placeOf(setting: SettingName): { readonly at?: string } {
+    const at = this.#places.get(setting);
+    return at === undefined ? {} : { at };
+  }
+}
+
+export function checkConfig(input: ConfigInput): CheckedConfig {
+  const gathering = new Gathering();
+  const unused = gatherDocuments(input.documents, gathering);
+  gatherFlags(input.flags, gathering);
+  const { config, files } = assemble(gathering, input.hostname);
+  const warnings =
+    unused.length === 0 ? [] : [`known fields of a kubelet that this agent does not act on: ${unused.join(', ')}`];
+  return { config, files, faults: gathering.faults, warnings };
+}
+
+/** Returns the known fields that nothing acts on, with their places. */
+function gatherDocuments(documents: readonly ConfigDocument[], gathering: Gathering): string[] {
+  const seen = new Set<string>();
+  const unused: string[] = [];
+  // Ours last: it is the nearer one, whatever their order in the file.
+  const kindOf = ({ value }: ConfigDocument): unknown => (isJsonObject(value) ? value['kind'] : undefined);
+  const inOrder = [...documents].sort(
+    (left, right) => Number(kindOf(left) === AGENT.kind) - Number(kindOf(right) === AGENT.kind),
+  );
+  for (const document of inOrder) {
+    const { value, at } = document;
+    if (value === null || value === undefined) continue;
+    if (!isJsonObject(value)) {
+      gathering.fault('', 'expected a map of fields', at([]));
+      continue;
+    }
+    const expected = [KUBELET, AGENT].find(({ kind }) => kind === value['kind']);
+    if (expected === undefined) {
+      gathering.fault('kind', `kind ${shown(value['kind'])}: expected ${KUBELET.kind} or ${AGENT.kind}`, at(['kind']));
+      continue;
+    }
+    if (value['apiVersion'] !== expected.apiVersion) {
+      const message = `apiVersion ${shown(value['apiVersion'])}: expected ${expected.apiVersion} for kind ${expected.kind}`;
+      gathering.fault('apiVersion', message, at(['apiVersion']));
+    }
+    if (seen.has(expected.kind)) gathering.fault('kind', `${expected.kind} stands twice`, at(['kind']));
+    seen.add(expected.kind);
+    unused.push(...gatherFields(document, value, expected.kind, gathering));
+  }
+  return unused;
+}
+
+function gatherFields(
+  { at }: ConfigDocument,
+  fields: Readonly<Record<string, unknown>>,
+  kind: string,
+  gathering: Gathering,
+): string[] {
+  const known: Readonly<Record<string, Reader<unknown>>> = kind === KUBELET.kind ? KUBELET_FIELDS : AGENT_FIELDS;
+  const unused: string[] = [];
+  for (const [field, value] of Object.entries(fields)) {
+    if (field === 'apiVersion' || field === 'kind') continue;
+    const reader = Object.hasOwn(known, field) ? known[field] : undefined;
+    if (reader === undefined) {
+      if (kind === KUBELET.kind && UNUSED_KUBELET_FIELDS.has(field)) unused.push(`${field} (${at([field])})`);
+      else gathering.fault(field, `${field}: no field of ${kind}${hint(field, kind)}`, at([field]));
+      continue;
+    }
+    // As in Go, null leaves the field unset.
+    if (value === null) continue;
+    gatherValue({ setting: field as SettingName, name: field, value, reader, at }, gathering);
+    if (field === 'featureGates') unused.push(...unusedGates(value, at));
+  }
+  return unused;
+}
+
+const unusedGates = (gates: unknown, at: ConfigDocument['at']): string[] =>
+  Object.keys(isJsonObject(gates) ? gates : {})
+    .filter((gate) => gate !== 'NodeSwap')
+    .map((gate) => `featureGates.${gate} (${at(['featureGates', gate])})`);
+
+/** Another document's field, or the right spelling. */
+function hint(field: string, kind: string): string {
+  const names = Object.keys(kind === KUBELET.kind ? { ...KUBELET_FIELDS } : { ...AGENT_FIELDS });
+  const plain = (name: string): string => name.toLowerCase().replace(/[-_]/g, '');
+  const near = names.find((name) => plain(name) === plain(field));
+  if (near !== undefined) return `; did you mean ${near}`;
+  const other = kind === KUBELET.kind ? AGENT : KUBELET;
+  return Object.hasOwn(kind === KUBELET.kind ? AGENT_FIELDS : KUBELET_FIELDS, field)
+    ? `; it belongs to ${other.kind}`
+    : '';
+}
+
+interface Written {
+  readonly setting: SettingName;
+  /** As it was written: a field or a flag. */
+  readonly name: string;
+  readonly value: unknown;
+  readonly reader: Reader<unknown>;
+  readonly at: (path: readonly (string | number)[]) => string;
+}
+
+function gatherValue({ setting, name, value, reader, at }: Written, gathering: Gathering): void {
+  const found = reader(value);
+  if (found.kind === 'read') {
+    gathering.set(setting, found.value, at([setting]));
+    return;
+  }
+  for (const { path, expected } of found.faults) {
+    const wrong = path.reduce<unknown>((outer, key) => (outer as Record<string | number, unknown>)?.[key], value);
+    const field = path.reduce<string>(
+      (outer, key) => (typeof key === 'number' ? `${outer}[${key}]` : `${outer}.${key}`),
+      name,
+    );
+    // A secret is never repeated.
+    const repeated = SECRETS.includes(setting) ? '' : ` ${shown(wrong)}`;
+    const message = expected === NO_SUCH_FIELD ? `${field}: ${expected}` : `${field}${repeated}: expected ${expected}`;
+    gathering.fault(setting, message, at([setting, ...path]));
+  }
+}
+
+const SECRETS: readonly SettingName[] = ['token', 'bootstrapToken'];
+
+const shown = (value: unknown): string => JSON.stringify(value) ?? 'absent';
+
+function gatherFlags(flags: Readonly<Record<string, string>>, gathering: Gathering): void {
+  for (const [name, value] of Object.entries(flags)) {
+    const known = Object.hasOwn(FLAGS, name) ? FLAGS[name] : undefined;
+    if (known === undefined) gathering.fault('', `--${name}: no such flag`);
+    else gatherValue({ ...known, name: `--${name}`, value, at: () => 'command line' }, gathering);
+  }
+}
+
+const MUTUALLY_EXCLUSIVE = [
+  ['certificateAuthority', 'certificateAuthorityFile'],
+  ['bootstrapToken', 'bootstrapTokenFile'],
+  ['token', 'tokenFile'],
+] as const;
+
+function assemble(gathering: Gathering, hostname: string): Pick<CheckedConfig, 'config' | 'files'> {
+  const { settings } = gathering;
+  const frequencies = statusFrequencies(settings.nodeStatusUpdateFrequency, settings.nodeStatusReportFrequency);
+  const evictionHard =
+    settings.evictionHard === undefined || settings.mergeDefaultEvictionSettings === true
+      ? { ...DEFAULT_EVICTION_HARD, ...settings.evictionHard }
+      : settings.evictionHard;
+  const config: AgentConfig = {
+    endpoint: checkedEndpoint(gathering),
+    ...(settings.certificateAuthority === undefined ? {} : { certificateAuthority: settings.certificateAuthority }),
+    ...(settings.bootstrapToken === undefined ? {} : { bootstrapToken: settings.bootstrapToken }),
+    ...(settings.token === undefined ? {} : { token: settings.token }),
+    clusterId: checkedClusterId(gathering),
+    rootDirectory: checkedRootDirectory(gathering),
+    runtime: oneOf(gathering, 'runtime', RUNTIMES, 'none'),
+    nodeName: checkedNodeName(gathering, hostname),
+    registerNode: settings.registerNode ?? true,
+    registerSchedulable: settings.registerSchedulable ?? true,
+    registerWithTaints: settings.registerWithTaints ?? [],
+    nodeLabels: settings.nodeLabels ?? {},
+    nodeIp: settings.nodeIP ?? '',
+    providerId: settings.providerID ?? '',
+    cloudProvider: oneOf(gathering, 'cloudProvider', ['', 'external'] as const, ''),
+    nodeLeaseDurationSeconds: settings.nodeLeaseDurationSeconds || DEFAULT_LEASE_SECONDS,
+    nodeStatusUpdateFrequencyMs: frequencies.updateMs,
+    nodeStatusReportFrequencyMs: frequencies.reportMs,
+    enableControllerAttachDetach: settings.enableControllerAttachDetach ?? true,
+    localStorageCapacityIsolation: settings.localStorageCapacityIsolation ?? true,
+    maxPods: settings.maxPods || DEFAULT_MAX_PODS,
+    podsPerCore: settings.podsPerCore ?? 0,
+    systemReserved: settings.systemReserved ?? {},
+    kubeReserved: settings.kubeReserved ?? {},
+    evictionHard,
+    evictionPressureTransitionPeriodMs: settings.evictionPressureTransitionPeriod || 5 * MINUTE,
+    shutdownGracePeriodMs: settings.shutdownGracePeriod ?? 0,
+    shutdownGracePeriodCriticalPodsMs: settings.shutdownGracePeriodCriticalPods ?? 0,
+    shutdownGracePeriodByPodPriority: settings.shutdownGracePeriodByPodPriority ?? [],
+    ...topology(gathering),
+    failSwapOn: settings.failSwapOn ?? true,
+    swapBehavior: checkedSwapBehavior(gathering),
+    featureGates: settings.featureGates ?? {},
+    healthzPort: settings.healthzPort ?? DEFAULT_HEALTHZ_PORT,
+  };
+  checkRelations(gathering, config);
+  return { config, files: fileSettings(gathering) };
+}
+
+function fileSettings(gathering: Gathering): FileSetting[] {
+  return MUTUALLY_EXCLUSIVE.flatMap(([setting, field]) => {
+    const path = gathering.settings[field];
+    if (path === undefined || path === '') return [];
+    if (gathering.settings[setting] !== undefined) {
+      gathering.fault(field, `${field}: expected either this or ${setting}, not both`);
+    }
+    return [{ setting, field, path, ...gathering.placeOf(field) }];
+  });
+}
+
+function oneOf<Word extends string>(
+  gathering: Gathering,
+  field: SettingName,
+  words: readonly Word[],
+  unset: Word,
+): Word {
+  const value = gathering.settings[field] ?? unset;
+  const word = words.find((each) => each === value);
+  if (word !== undefined) return word;
+  gathering.fault(field, `${field} ${shown(value)}: expected one of ${words.map(shown).join(', ')}`);
+  return unset;
+}
+
+const LOOPBACK = /^http:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?(?:\/|$)/;
+
+function checkedEndpoint(gathering: Gathering): string {
+  const { endpoint } = gathering.settings;
+  const expected = 'expected the https URL of the cluster, as its output Endpoint has it';
+  if (endpoint === undefined || endpoint === '') {
+    gathering.fault('endpoint', `endpoint: ${expected}`);
+    return '';
+  }
+  // Plain HTTP only where nothing can listen in between.
+  if (!/^https:\/\/[^/\s]+/.test(endpoint) && !LOOPBACK.test(endpoint)) {
+    gathering.fault('endpoint', `endpoint ${shown(endpoint)}: ${expected}`);
+  }
+  return endpoint.replace(/\/+$/, '');
+}
+
+function checkedClusterId(gathering: Gathering): string {
+  const clusterId = gathering.settings.clusterId || DEFAULT_CLUSTER_ID;
+  for (const complaint of labelComplaints(clusterId)) {
+    gathering.fault('clusterId', `clusterId ${shown(clusterId)}: ${complaint}`);
+  }
+  return clusterId;
+}
+
+function checkedRootDirectory(gathering: Gathering): string {
+  const rootDirectory = gathering.settings.rootDirectory || DEFAULT_ROOT_DIRECTORY;
+  if (!rootDirectory.startsWith('/')) {
+    gathering.fault('rootDirectory', `rootDirectory ${shown(rootDirectory)}: expected an absolute path`);
+  }
+  return rootDirectory;
+}
+
+function checkedNodeName(gathering: Gathering, hostname: string): string {
+  const nodeName = (gathering.settings.hostnameOverride || hostname).trim().toLowerCase();
+  for (const complaint of subdomainComplaints(nodeName)) {
+    gathering.fault('hostnameOverride', `node name ${shown(nodeName)}: ${complaint}`);
+  }
+  return nodeName;
+}
+
+const SWAP_BEHAVIORS = ['', 'NoSwap', 'LimitedSwap'] as const;
+
+function checkedSwapBehavior(gathering: Gathering): AgentConfig['swapBehavior'] {
+  const { memorySwap, featureGates } = gathering.settings;
+  const value = memorySwap?.['swapBehavior'] ?? '';
+  const behavior = SWAP_BEHAVIORS.find((each) => each === value);
+  if (behavior === undefined) {
+    const expected = 'must be one of: "", "LimitedSwap" or "NoSwap"';
+    gathering.fault('memorySwap', `invalid configuration: memorySwap.swapBehavior ${shown(value)} ${expected}`);
+  } else if (behavior !== '' && featureGates?.['NodeSwap'] === false) {
+    const message =
+      'invalid configuration: memorySwap.swapBehavior cannot be set when the feature gate NodeSwap is off';
+    gathering.fault('memorySwap', message);
+  }
+  return behavior ?? '';
+}
+
+/** Policy none reads neither scope nor options. Options are judged where the policy is made, with the machine at hand. */
+function topology(
+  gathering: Gathering,
+): Pick<AgentConfig, 'topologyManagerPolicy' | 'topologyManagerScope' | 'topologyManagerPolicyOptions'> {
+  const { topologyManagerPolicy, topologyManagerScope, topologyManagerPolicyOptions } = gathering.settings;
+  const named = topologyManagerPolicy || 'none';
+  const policy = TOPOLOGY_POLICIES.find((each) => each === named);
+  if (policy === undefined) gathering.fault('topologyManagerPolicy', `unknown policy: ${shown(named)}`);
+  const scope = topologyManagerScope || 'container';
+  if (named !== 'none' && scope !== 'container' && scope !== 'pod') {
+    gathering.fault('topologyManagerScope', `unknown scope: ${shown(scope)}`);
+  }
+  return {
+    topologyManagerPolicy: policy ?? 'none',
+    topologyManagerScope: scope === 'pod' ? 'pod' : 'container',
+    topologyManagerPolicyOptions: topologyManagerPolicyOptions ?? {},
+  };
+}
+
+function checkRelations(gathering: Gathering, config: AgentConfig): void {
+  if (config.nodeLeaseDurationSeconds < 0) {
+    const message = 'invalid configuration: nodeLeaseDurationSeconds must be greater than 0';
+    gathering.fault('nodeLeaseDurationSeconds', message);
+  }
+  for (const message of nodeLabelComplaints(config.nodeLabels)) gathering.fault('nodeLabels', message);
+  for (const message of registerTaintComplaints(config.registerWithTaints)) {
+    gathering.fault('registerWithTaints', message);
+  }
+  // No cloud provider but an external one can be named, so dual-stack is always allowed.
+  const nodeIps = parseNodeIpArgument(config.nodeIp, true);
+  if (nodeIps.kind === 'refused') gathering.fault('nodeIP', `nodeIP ${shown(config.nodeIp)}: ${nodeIps.message}`);
+  for (const message of shutdownSettingFaults(config)) gathering.fault('shutdownGracePeriod', message);
+}
