@@ -3,19 +3,18 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { clientOptionsFrom, dynamoDbClient } from '../shared/adapters/dynamodb/client.ts';
 import { dynamoDbItemStore } from '../shared/adapters/dynamodb/item-store.ts';
 import { systemClock, systemRandom } from '../shared/adapters/system/clock.ts';
-import { type FleetControllers, fleetControllers } from '../shared/app/controllers/index.ts';
+import { type ControllerOptions, type FleetControllers, fleetControllers } from '../shared/app/controllers/index.ts';
 import type { EvictorConfig } from '../shared/config/environment.ts';
 import { log } from '../shared/observability/logger.ts';
 import { meter } from '../shared/observability/meter.ts';
-import type { Probe } from '../shared/ports/probe.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 export const composeControllers = (
   environment: Environment,
   { tables, policy }: Pick<EvictorConfig, 'tables' | 'policy'>,
-  /** node-monitor's own beats. */
-  probe?: Probe,
+  /** What only some of them need: node-monitor's own beats, EC2. */
+  more: Partial<ControllerOptions> = {},
 ): FleetControllers =>
   fleetControllers({
     items: dynamoDbItemStore({
@@ -29,5 +28,5 @@ export const composeControllers = (
     policy,
     log,
     meter,
-    ...(probe === undefined ? {} : { probe }),
+    ...more,
   });

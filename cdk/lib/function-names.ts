@@ -8,7 +8,8 @@ export type FunctionName =
   | 'health-stream'
   | 'object-stream'
   | 'node-monitor'
-  | 'evictor';
+  | 'evictor'
+  | 'cloud-node';
 
 /** Top of the repository: the lock file and the entry files are found from here, whatever the working directory. */
 export const repositoryRoot = fileURLToPath(new URL('../..', import.meta.url));

@@ -1,8 +1,9 @@
-import { CfnOutput, CfnParameter, RemovalPolicy } from 'aws-cdk-lib';
+import { CfnOutput, CfnParameter, RemovalPolicy, Stack } from 'aws-cdk-lib';
 import { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
 import type {
   ApiEnvironment,
+  CloudNodeEnvironment,
   EvictorEnvironment,
   MonitorEnvironment,
   StreamEnvironment,
@@ -11,9 +12,11 @@ import type { HeartbeatEnvironment } from '../../shared/config/heartbeat-environ
 import { parsePolicy } from '../../shared/config/policy.ts';
 import type { Policy } from '../../shared/domain/policy.ts';
 import type { Capacity } from './capacity.ts';
+import { allowDescribeInstances } from './ec2-actions.ts';
 import type { FunctionName } from './function-names.ts';
 import { HandlerFunction } from './handler-function.ts';
 import { FrontDoor } from './http-api.ts';
+import { InstanceChanges } from './instance-changes.ts';
 import { readPolicyFile, requirePolicy } from './policy-source.ts';
 import { ProbeToken } from './probe-token.ts';
 import { healthFilters, objectFilters, TableStream } from './streams.ts';
@@ -124,12 +127,20 @@ export class NodekeeperCluster extends Construct {
     const heartbeat = new HandlerFunction<HeartbeatEnvironment>(this, 'Heartbeat', {
       functionName: 'heartbeat',
       description: 'Renews the Lease of one node',
-      environment: { ...common('heartbeat'), HEALTH_TABLE: health.tableName, ...tokens },
+      environment: {
+        ...common('heartbeat'),
+        HEALTH_TABLE: health.tableName,
+        CONTROL_TABLE: control.tableName,
+        ...tokens,
+      },
       memoryMegabytes: 256,
       timeoutSeconds: 5,
       logRetention,
     });
     heartbeat.allow(tableActions.updateOnly, [health.tableArn]);
+    heartbeat.allow(tableActions.getOnly, [control.tableArn], {
+      'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': ['node-keys#*'] },
+    });
 
     const watch =
       this.policy.watchMode === 'stream'
@@ -215,6 +226,19 @@ export class NodekeeperCluster extends Construct {
     });
     evictor.allow(tableActions.itemStore, allTableArns);
     new Tick(this, 'EvictorTick', { target: evictor, periodSeconds: this.policy.nodeMonitorPeriodSeconds });
+
+    const cloudNode = new HandlerFunction<CloudNodeEnvironment>(this, 'CloudNode', {
+      functionName: 'cloud-node',
+      description: 'Asks EC2 about nodes that are not Ready, deletes those whose instance is gone',
+      environment: { ...common('cloud-node'), ...policy, ...allTables, ACCOUNT_ID: Stack.of(this).account },
+      memoryMegabytes: 512,
+      timeoutSeconds: 30,
+      logRetention,
+    });
+    cloudNode.allow(tableActions.itemStore, allTableArns);
+    allowDescribeInstances(cloudNode);
+    new Tick(this, 'CloudNodeTick', { target: cloudNode, periodSeconds: this.policy.nodeMonitorPeriodSeconds });
+    new InstanceChanges(this, 'InstanceChanges', { target: cloudNode });
 
     output(this, 'Endpoint', this.endpoint, 'Server URL for kubeconfigs and agents');
     output(this, 'ClusterId', this.clusterId, 'Name of this cluster');

@@ -10,6 +10,6 @@ export function composeNodeMonitor(environment: Environment) {
   if (probe === undefined && policy.ingestGate === 'on') {
     log.warn('no probe is configured: the gate cannot see a failing heartbeat path');
   }
-  const beats = probe === undefined ? undefined : leaseProbe({ ...probe, clock: systemClock });
+  const beats = probe === undefined ? {} : { probe: leaseProbe({ ...probe, clock: systemClock }) };
   return { policy, tick: composeControllers(environment, config, beats).tickNodeMonitor };
 }

@@ -183,6 +183,23 @@ export const evictorConfig = controllerConfig;
 export type EvictorEnvironment = z.input<typeof evictorConfig>;
 export type EvictorConfig = Readonly<z.output<typeof evictorConfig>>;
 
+/** Functions that ask EC2: in which account and region its silence means anything. */
+const cloudConfig = z.pipe(
+  z.object({ ...everyFunction, ...allTables, ACCOUNT_ID: text, AWS_REGION: text }),
+  z.transform((environment) => ({
+    ...common(environment),
+    tables: tablesOf(environment),
+    accountId: environment.ACCOUNT_ID,
+    region: environment.AWS_REGION,
+  })),
+);
+export type CloudConfig = Readonly<z.output<typeof cloudConfig>>;
+
+export const cloudNodeConfig = cloudConfig;
+/** AWS_REGION is Lambda's own variable, which a template may not set. */
+export type CloudNodeEnvironment = Omit<z.input<typeof cloudNodeConfig>, 'AWS_REGION'>;
+export type CloudNodeConfig = CloudConfig;
+
 /**
  * The typed, frozen configuration of a process.
  *

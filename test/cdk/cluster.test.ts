@@ -2,7 +2,14 @@ import { existsSync } from 'node:fs';
 import { RemovalPolicy } from 'aws-cdk-lib';
 import { describe, expect, it } from 'vitest';
 import { type FunctionName, handlerEntry } from '../../cdk/lib/function-names.ts';
-import { apiConfig, loadConfig, monitorConfig, streamConfig } from '../../shared/config/environment.ts';
+import { INSTANCE_CHANGE } from '../../shared/adapters/eventbridge/instance-change.ts';
+import {
+  apiConfig,
+  cloudNodeConfig,
+  loadConfig,
+  monitorConfig,
+  streamConfig,
+} from '../../shared/config/environment.ts';
 import { loadHeartbeatConfig } from '../../shared/config/heartbeat-environment.ts';
 import { defaultPolicy } from '../../shared/domain/policy.ts';
 import { allowedTo, functionIds, functionRole, ofType, type Resource, shortArn, synthesise } from './synthesised.ts';
@@ -77,7 +84,7 @@ describe('tables', () => {
 describe('functions', () => {
   it('are one a role, with the role in metadata, tag and service name', () => {
     expect([...roles].sort()).toEqual(
-      ['api', 'evictor', 'health-stream', 'heartbeat', 'node-monitor', 'object-stream', 'watch'].sort(),
+      ['api', 'cloud-node', 'evictor', 'health-stream', 'heartbeat', 'node-monitor', 'object-stream', 'watch'].sort(),
     );
     for (const resource of functions) {
       const role = functionRole(resource);
@@ -113,6 +120,9 @@ describe('functions', () => {
     expect(loadConfig(streamConfig, textEnvironment('health-stream')).tables.health).toBe(`<${tableIds.Health}>`);
     expect(loadConfig(streamConfig, textEnvironment('object-stream')).tables.objects).toBe(`<${tableIds.Objects}>`);
     expect(loadConfig(monitorConfig, textEnvironment('node-monitor')).tables.control).toBe(`<${tableIds.Control}>`);
+    // Lambda adds the region.
+    const cloudNode = loadConfig(cloudNodeConfig, { ...textEnvironment('cloud-node'), AWS_REGION: 'us-east-1' });
+    expect(cloudNode).toMatchObject({ accountId: '<AWS::AccountId>', region: 'us-east-1', clusterId: 'nodekeeper' });
   });
 
   it('stay within the 4 KB that an environment may hold, with the longest token list', () => {
@@ -141,9 +151,10 @@ describe('permissions', () => {
   const itemStore = [arn('Health'), arn('Objects'), arn('Control')].flatMap((on) =>
     itemStoreActions.map((action) => `dynamodb:${action} on ${on}`),
   );
-  const tickQueue = (role: 'NodeMonitor' | 'Evictor') =>
+  type Ticked = 'NodeMonitor' | 'Evictor' | 'CloudNode';
+  const tickQueue = (role: Ticked) =>
     `<${ofType(template, 'AWS::SQS::Queue').find(([id]) => id.includes(`${role}TickQueue`))![0]}.Arn>`;
-  const receive = (role: 'NodeMonitor' | 'Evictor') =>
+  const receive = (role: Ticked) =>
     ['DeleteMessage', 'GetQueueAttributes', 'ReceiveMessage'].map((action) => `sqs:${action} on ${tickQueue(role)}`);
   const streamOf = (name: 'Health' | 'Objects') => {
     const failed = ofType(template, 'AWS::SQS::Queue').find(([id]) =>
@@ -158,12 +169,13 @@ describe('permissions', () => {
     ];
   };
   const expected: Record<string, readonly string[]> = {
-    heartbeat: [`dynamodb:UpdateItem on ${arn('Health')}`],
+    heartbeat: [`dynamodb:UpdateItem on ${arn('Health')}`, `dynamodb:GetItem on ${arn('Control')}`],
     api: itemStore,
     'health-stream': [...itemStore, ...streamOf('Health')],
     'object-stream': [...itemStore, ...streamOf('Objects')],
     'node-monitor': [...itemStore, ...receive('NodeMonitor')],
     evictor: [...itemStore, ...receive('Evictor')],
+    'cloud-node': [...itemStore, ...receive('CloudNode'), 'ec2:DescribeInstances on *'],
     watch: [
       ...[arn('Health'), arn('Objects')].flatMap((on) =>
         ['BatchGetItem', 'GetItem', 'Query'].map((action) => `dynamodb:${action} on ${on}`),
@@ -182,14 +194,18 @@ describe('permissions', () => {
 });
 
 describe('the watch function', () => {
-  it('streams its answer at a URL of its own, and may write nothing but the heads of shards', () => {
+  it('streams its answer at a URL of its own, and may write nothing but the heads of shards; heartbeat reads keys only', () => {
     const [url] = ofType(template, 'AWS::Lambda::Url');
     expect(url?.[1].Properties).toMatchObject({ AuthType: 'NONE', InvokeMode: 'RESPONSE_STREAM' });
     const statements = ofType(template, 'AWS::IAM::Policy').flatMap(
       ([, { Properties }]) =>
         (Properties['PolicyDocument'] as { Statement: { Action: unknown; Condition?: unknown }[] }).Statement,
     );
-    expect(statements.filter(({ Condition }) => Condition !== undefined)).toMatchObject([
+    expect(statements.filter(({ Condition }) => JSON.stringify(Condition ?? {}).includes('dynamodb:'))).toMatchObject([
+      {
+        Action: 'dynamodb:GetItem',
+        Condition: { 'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': ['node-keys#*'] } },
+      },
       {
         Action: 'dynamodb:UpdateItem',
         Condition: { 'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': ['h#*'] } },
@@ -200,7 +216,41 @@ describe('the watch function', () => {
   it('is not there where function URLs are forbidden: watchMode longPoll', () => {
     const other = synthesise({ policy: { watchMode: 'longPoll' } });
     other.resourceCountIs('AWS::Lambda::Url', 0);
-    other.resourceCountIs('AWS::Lambda::Function', 6);
+    other.resourceCountIs('AWS::Lambda::Function', functions.length - 1);
+  });
+});
+
+describe('the cloud-node function', () => {
+  it('may ask EC2 in the region of the stack alone', () => {
+    const statements = ofType(template, 'AWS::IAM::Policy').flatMap(
+      ([, { Properties }]) =>
+        (Properties['PolicyDocument'] as { Statement: { Action: unknown; Condition?: unknown }[] }).Statement,
+    );
+    const asking = statements.filter(({ Action }) => Action === 'ec2:DescribeInstances');
+    expect(asking).not.toHaveLength(0);
+    for (const { Condition } of asking) {
+      expect(Condition).toEqual({ StringEquals: { 'ec2:Region': [{ Ref: 'AWS::Region' }] } });
+    }
+  });
+
+  it('is told by EventBridge when instances stop or end', () => {
+    const rules = ofType(template, 'AWS::Events::Rule').map(([, { Properties }]) => Properties);
+    expect(rules).toHaveLength(1);
+    expect(rules[0]).toMatchObject({
+      State: 'ENABLED',
+      EventPattern: {
+        source: ['aws.ec2'],
+        'detail-type': [INSTANCE_CHANGE],
+        detail: { state: ['shutting-down', 'stopped', 'terminated'] },
+      },
+      Targets: [{ RetryPolicy: { MaximumEventAgeInSeconds: 60, MaximumRetryAttempts: 1 } }],
+    });
+    const [target] = rules[0]!['Targets'] as { Arn: unknown }[];
+    expect(shortArn(target?.Arn)).toBe(`<${functionIds(template).get('cloud-node')}.Arn>`);
+    const permitted = ofType(template, 'AWS::Lambda::Permission').filter(
+      ([, { Properties }]) => Properties['Principal'] === 'events.amazonaws.com',
+    );
+    expect(permitted).toHaveLength(1);
   });
 });
 

@@ -1,0 +1,15 @@
+/** EC2's word on the default bus that the state of an instance changed. Best effort: it may come late, twice or never. */
+
+/** `detail-type` of the event. */
+export const INSTANCE_CHANGE = 'EC2 Instance State-change Notification';
+
+export interface InstanceChangeEvent {
+  readonly 'detail-type': typeof INSTANCE_CHANGE;
+  readonly detail: { readonly 'instance-id': string; readonly state: string };
+}
+
+export function isInstanceChange(event: unknown): event is InstanceChangeEvent {
+  if (typeof event !== 'object' || event === null) return false;
+  const { detail, 'detail-type': type } = event as Partial<InstanceChangeEvent>;
+  return type === INSTANCE_CHANGE && typeof detail?.['instance-id'] === 'string';
+}
