@@ -11,6 +11,7 @@ describe('options of npm start', () => {
       port: 6443,
       nodes: 6,
       zones: 3,
+      ec2Nodes: 2,
       controllers: true,
       policyFile: undefined,
       synthesis: 'auto',
@@ -32,10 +33,13 @@ describe('options of npm start', () => {
       synthesis: 'never',
       quiet: true,
     });
-    expect(parse('--ephemeral --no-fleet')).toMatchObject({ dataDirectory: undefined, nodes: 0 });
+    expect(parse('--ephemeral --no-fleet')).toMatchObject({ dataDirectory: undefined, nodes: 0, ec2Nodes: 0 });
+    expect(parse('--nodes 1').ec2Nodes).toBe(1);
+    expect(parse('--ec2-nodes 6').ec2Nodes).toBe(6);
   });
 
   it.each([
+    ['--nodes 3 --ec2-nodes 4', /^--ec2-nodes 4: there are only 3 machines$/],
     ['--colour', /^Unknown option '--colour' \(--help lists the options\)$/],
     ['serve', /^Unexpected argument 'serve'/],
     ['--port', /--port <value>' argument missing/],

@@ -10,6 +10,8 @@ export interface StartOptions {
   /** Simulated machines; 0 for none. */
   readonly nodes: number;
   readonly zones: number;
+  /** How many of them are EC2 instances. */
+  readonly ec2Nodes: number;
   readonly controllers: boolean;
   readonly policyFile: string | undefined;
   readonly synthesis: 'auto' | 'always' | 'never';
@@ -18,6 +20,8 @@ export interface StartOptions {
 }
 
 const ZONES_MAX = 26;
+const NODES_MAX = 100_000;
+const EC2_NODES = 2;
 
 export const USAGE = `usage: npm start -- [options]
 
@@ -26,6 +30,7 @@ export const USAGE = `usage: npm start -- [options]
   --port N         port of the API on 127.0.0.1 (6443; 0 takes any)
   --nodes N        simulated machines (6)
   --zones N        zones they are dealt to (3)
+  --ec2-nodes N    machines that are instances in the local EC2 (2, or all when fewer)
   --no-fleet       no simulated machines
   --no-controllers no ticks, streams and queues: nothing changes by itself
   --policy FILE    YAML file of policy fields
@@ -43,13 +48,16 @@ export function parseStartOptions(args: readonly string[]): StartOptions {
   if (synthesis !== 'auto' && synthesis !== 'always' && synthesis !== 'never') {
     throw new StartError(`--synth takes auto, always or never, not ${synthesis}`);
   }
-  const nodes = wholeNumber('nodes', values.nodes, 6, 0, 100_000);
+  const nodes = values.fleet === false ? 0 : wholeNumber('nodes', values.nodes, 6, 0, NODES_MAX);
+  const ec2Nodes = wholeNumber('ec2-nodes', values['ec2-nodes'], Math.min(EC2_NODES, nodes), 0, NODES_MAX);
+  if (ec2Nodes > nodes) throw new StartError(`--ec2-nodes ${ec2Nodes}: there are only ${nodes} machines`);
   return {
     help: values.help ?? false,
     dataDirectory: values.ephemeral === true ? undefined : (values.data ?? '.nodekeeper'),
     port: wholeNumber('port', values.port, 6443, 0, 65_535),
-    nodes: values.fleet === false ? 0 : nodes,
+    nodes,
     zones: wholeNumber('zones', values.zones, 3, 1, ZONES_MAX),
+    ec2Nodes,
     controllers: values.controllers ?? true,
     policyFile: values.policy,
     synthesis,
@@ -70,6 +78,7 @@ function parse(args: readonly string[]) {
         port: { type: 'string' },
         nodes: { type: 'string' },
         zones: { type: 'string' },
+        'ec2-nodes': { type: 'string' },
         fleet: { type: 'boolean' },
         controllers: { type: 'boolean' },
         policy: { type: 'string' },

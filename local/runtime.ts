@@ -6,6 +6,9 @@ import { openCredentials, openDataDirectory, writeKubeconfig } from './access/da
 import { readAssembly } from './assembly/assembly.ts';
 import { type FunctionPlan, functionUrlIds, type LocalPlan, planLocalMode } from './assembly/plan.ts';
 import { synthesise } from './assembly/synthesise.ts';
+import { type EventBus, openEventBus } from './cloud/event-rules.ts';
+import { stateChangeEvent } from './cloud/events.ts';
+import { type LocalCloud, startLocalCloud } from './cloud/server.ts';
 import { connectEngine, type Engine, engineBinary, startEngine } from './engine/engine.ts';
 import { tendStreamRecords } from './engine/stream-records.ts';
 import { createTables } from './engine/tables.ts';
@@ -22,11 +25,11 @@ import { type StreamCounters, type StreamSource, startStreamSource } from './str
 
 /**
  * The whole system on one machine. What runs is read off the CloudFormation that the CDK app writes: its tables in an
- * engine that speaks DynamoDB, its bundled functions in threads, its routes behind a TLS listener, its queues, streams
- * and schedules in this process. Nothing here knows what the functions do.
+ * engine that speaks DynamoDB, its bundled functions in threads, its routes behind a TLS listener, its queues, streams,
+ * schedules and event rules in this process, beside an EC2 on loopback. Nothing here knows what the functions do.
  *
- * Order of life: port, credentials, synthesis, engine, tables, functions, listener open, queues, streams, schedules; and
- * back in the opposite order. A start that fails takes down what it had put up.
+ * Order of life: port, credentials, synthesis, engine, tables, EC2, functions, listener open, queues, streams, schedules,
+ * events; and back in the opposite order. A start that fails takes down what it had put up.
  */
 export interface LocalOptions {
   /** Folder for everything kept. Undefined: nothing is kept. */
@@ -63,6 +66,9 @@ export interface LocalSystem {
   readonly policy: Readonly<Record<string, unknown>>;
   /** Time each part of the start took. Milliseconds. */
   readonly timings: Readonly<Record<string, number>>;
+  /** The EC2 that the functions ask. */
+  readonly cloud: LocalCloud;
+  readonly region: string;
   /** Settles with a reason when the system can no longer work. */
   readonly broken: Promise<string>;
   counters(): Promise<LocalCounters>;
@@ -79,6 +85,8 @@ export interface LocalCounters {
   readonly streams: Readonly<Record<string, StreamCounters>>;
   readonly queues: Readonly<Record<string, QueueReport>>;
   readonly schedulesFired: number;
+  /** Events of EC2 that a rule of the template matched. */
+  readonly eventsMatched: number;
   readonly enginePid: number | undefined;
 }
 
@@ -103,6 +111,10 @@ const ACCOUNT = '000000000000';
 const TOKENS_PARAMETER = 'StaticTokens';
 /** Discard: nothing listens there, so a call to a service that does not run here fails at once. */
 const NO_SERVICE_ENDPOINT = 'http://127.0.0.1:9';
+/** Time an instance of the local EC2 takes to start, to stop and to shut down: seen by a person, waited for by nobody. */
+const INSTANCE_TURN_MS = 3_000;
+/** EC2's own for calls that change nothing. */
+const EC2_BUCKET = { burst: 100, refillPerSecond: 20 };
 const DRAIN_MS = 3_000;
 const ROUTE_ENVIRONMENTS_MAX = 2;
 /** A held watch keeps an environment to itself. */
@@ -155,9 +167,22 @@ export async function startLocal(options: LocalOptions = {}): Promise<LocalSyste
     if (engine.pid !== undefined) tendStreamRecords(databaseFile, nowMs());
     timings.mark('engine');
 
+    const cloud = await startLocalCloud({
+      clock: { nowMs },
+      region: REGION,
+      accountId: ACCOUNT,
+      file: data.ephemeral ? undefined : data.file('cloud.json'),
+      bucket: EC2_BUCKET,
+      startingMs: INSTANCE_TURN_MS,
+      stoppingMs: INSTANCE_TURN_MS,
+      shuttingDownMs: INSTANCE_TURN_MS,
+      detachingMs: INSTANCE_TURN_MS,
+    });
+    undo.push(() => cloud.stop());
+
     const metrics = data.ephemeral ? noMetrics : metricsFile(data.file('metrics.jsonl'));
     const output = createOutput(print, metrics);
-    const functions = createFunctions(plan, { engine, caPem, output, options });
+    const functions = createFunctions(plan, { engine, cloud, caPem, output, options });
     undo.push(async () => {
       await Promise.all([...functions.values()].map((fn) => fn.stop()));
     });
@@ -174,6 +199,10 @@ export async function startLocal(options: LocalOptions = {}): Promise<LocalSyste
 
     const positions = openPositions(data.ephemeral ? undefined : data.file('positions.json'));
     const background = startBackground({ plan, engine, streamArns, functionOf, positions, output, nowMs, options });
+
+    cloud.subscribe((change) =>
+      background.events.put(stateChangeEvent(change, { region: REGION, accountId: ACCOUNT })),
+    );
 
     const end = async () => {
       background.scheduler.stop();
@@ -206,6 +235,8 @@ export async function startLocal(options: LocalOptions = {}): Promise<LocalSyste
       dataDirectory: data.path,
       policy: policyOf(plan.functions),
       timings: timings.all,
+      cloud,
+      region: REGION,
       broken: engine.ended,
       counters: () => readCounters(front.counters, functions, background, engine, nowMs()),
       stop: () => (ending ??= end()),
@@ -247,7 +278,13 @@ function staticTokens(tokens: { readonly adminToken: string; readonly fleetToken
 
 function createFunctions(
   plan: LocalPlan,
-  { engine, caPem, output, options }: { engine: Engine; caPem: string; output: Output; options: LocalOptions },
+  {
+    engine,
+    cloud,
+    caPem,
+    output,
+    options,
+  }: { engine: Engine; cloud: LocalCloud; caPem: string; output: Output; options: LocalOptions },
 ): ReadonlyMap<string, LocalFunction> {
   const routed = new Set(plan.api?.routes.map((route) => route.functionId));
   const streaming = new Set(plan.functionUrls.map((url) => url.functionId));
@@ -268,6 +305,7 @@ function createFunctions(
     const variables = functionVariables(fn, {
       region: REGION,
       dynamodbEndpoint: engine.endpoint,
+      ec2Endpoint: cloud.endpoint,
       noServiceEndpoint: NO_SERVICE_ENDPOINT,
       secretOf,
     });
@@ -291,6 +329,7 @@ interface Background {
   readonly queueSources: readonly QueueSource[];
   readonly streamSources: readonly StreamSource[];
   readonly scheduler: { readonly counters: { readonly fired: number }; stop(): void };
+  readonly events: EventBus;
   nameOf(functionId: string): string;
 }
 
@@ -350,7 +389,8 @@ function startBackground(input: BackgroundInput): Background {
       invoke: (functionId, event) => void functionOf(functionId).invoke(event),
     },
   });
-  return { queues, queueSources, streamSources, scheduler, nameOf: (id) => functionOf(id).plan.name };
+  const events = openEventBus(controllers ? plan.eventRules : [], (id, event) => void functionOf(id).invoke(event));
+  return { queues, queueSources, streamSources, scheduler, events, nameOf: (id) => functionOf(id).plan.name };
 }
 
 function createQueues(plan: LocalPlan, output: Output): ReadonlyMap<string, LocalQueue> {
@@ -410,6 +450,7 @@ async function readCounters(
     ),
     queues: Object.fromEntries(queues),
     schedulesFired: background.scheduler.counters.fired,
+    eventsMatched: background.events.counters.matched,
     enginePid: engine.pid,
   };
 }

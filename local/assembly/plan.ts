@@ -15,6 +15,7 @@ export interface LocalPlan {
   readonly streamSources: readonly StreamSourcePlan[];
   readonly queueSources: readonly QueueSourcePlan[];
   readonly schedules: readonly SchedulePlan[];
+  readonly eventRules: readonly EventRulePlan[];
 }
 
 export interface TablePlan {
@@ -103,6 +104,14 @@ export interface SchedulePlan {
   readonly input: string;
 }
 
+/** A rule of the default event bus that waits for events; rules on a schedule are left out. */
+export interface EventRulePlan {
+  readonly logicalId: string;
+  /** JSON text. */
+  readonly pattern: string;
+  readonly functionIds: readonly string[];
+}
+
 export interface PlanOptions {
   readonly region: string;
   readonly accountId: string;
@@ -187,6 +196,10 @@ export function planLocalMode(assembly: Assembly, options: PlanOptions): LocalPl
       .resourcesOf('AWS::Scheduler::Schedule')
       .filter((schedule) => schedule.properties['State'] !== 'DISABLED')
       .map((schedule) => planSchedule(schedule, functionByArn, queueByArn)),
+    eventRules: reader
+      .resourcesOf('AWS::Events::Rule')
+      .filter(({ properties }) => properties['State'] !== 'DISABLED' && isObject(properties['EventPattern']))
+      .map((rule) => planEventRule(rule, functionByArn)),
   };
 }
 
@@ -497,6 +510,24 @@ function planSchedule({ logicalId, properties }: ReadResource, functionByArn: By
         ? { kind: 'queue', queueId: queueByArn(arn, logicalId) }
         : { kind: 'function', functionId: functionByArn(arn, logicalId) },
     input: text(target['Input']) ?? '{}',
+  };
+}
+
+function planEventRule({ logicalId, properties }: ReadResource, functionByArn: ByArn): EventRulePlan {
+  if (properties['EventBusName'] !== undefined && properties['EventBusName'] !== 'default') {
+    throw new StartError(`template: ${logicalId}: only rules of the default event bus are supported here`);
+  }
+  return {
+    logicalId,
+    pattern: JSON.stringify(properties['EventPattern']),
+    functionIds: list(properties['Targets']).map((target) => {
+      for (const name of ['Input', 'InputPath', 'InputTransformer']) {
+        if (target[name] !== undefined) {
+          throw new StartError(`template: ${logicalId}: targets with ${name} are not supported here`);
+        }
+      }
+      return functionByArn(text(target['Arn']) ?? '', logicalId);
+    }),
   };
 }
 

@@ -1,6 +1,9 @@
 /** npm start: the whole system on this machine. `npm start -- --help` lists the options. */
 import { relative } from 'node:path';
+import { CLOUD_SOCKET, serveCloudControl } from '../cloud/control.ts';
+import { giveInstances } from '../cloud/machines.ts';
 import { FLEET_SOCKET, FleetControlError, serveFleetControl, startFleet } from '../fleet/index.ts';
+import { nameMachines } from '../fleet/names.ts';
 import { parseStartOptions, type StartOptions, USAGE } from '../options.ts';
 import { type LocalSystem, startLocal } from '../runtime.ts';
 import { StartError } from '../start-error.ts';
@@ -84,7 +87,12 @@ function listenForSignals(): { readonly first: Promise<undefined>; stopping(): b
 }
 
 async function startMachines(system: LocalSystem, options: StartOptions): Promise<() => Promise<void>> {
-  if (options.nodes === 0) return async () => {};
+  const { cloud, region } = system;
+  const zones = Array.from({ length: options.zones }, (_, index) => `local-${String.fromCharCode(97 + index)}`);
+  const instances = nameMachines(options.nodes, zones).slice(0, options.ec2Nodes);
+  const inCloud = giveInstances(cloud, instances, { region, nowMs: Date.now() });
+  const cloudControl = await serveCloudControl(`${system.dataDirectory}/${CLOUD_SOCKET}`, cloud, inCloud);
+  if (options.nodes === 0) return () => cloudControl.close();
   const seconds = (name: string) => {
     const value = system.policy[name];
     return typeof value === 'number' ? value : undefined;
@@ -96,12 +104,16 @@ async function startMachines(system: LocalSystem, options: StartOptions): Promis
     ca: system.caPem,
     token: system.fleetToken,
     nodes: options.nodes,
-    zones: Array.from({ length: options.zones }, (_, index) => `local-${String.fromCharCode(97 + index)}`),
+    zones,
+    providerIds: inCloud.providerIds,
+    silent: inCloud.poweredOff,
     ...(beatIntervalSeconds === undefined ? {} : { beatIntervalSeconds }),
     ...(leaseDurationSeconds === undefined ? {} : { leaseDurationSeconds }),
   });
+  inCloud.power(fleet);
   const control = await serveFleetControl(`${system.dataDirectory}/${FLEET_SOCKET}`, fleet);
   return async () => {
+    await cloudControl.close();
     await control.close();
     await fleet.stop();
   };
@@ -119,6 +131,9 @@ function greeting(system: LocalSystem, options: StartOptions, seconds: number): 
   if (options.nodes > 0) {
     const data = options.dataDirectory === '.nodekeeper' ? '' : `--data ${system.dataDirectory} `;
     lines.push(`  npm run fleet -- ${data}silence 'edge-a-*'   # a zone falls silent: NotReady within 45 s`);
+    if (options.ec2Nodes > 0) {
+      lines.push(`  npm run cloud -- ${data}terminate edge-a-0    # its instance ends: the Node is deleted`);
+    }
     lines.push('  kubectl describe nodes');
   } else {
     lines.push('  kubectl api-resources', '  kubectl get leases -n kube-node-lease');

@@ -31,8 +31,6 @@ export interface LocalCloudOptions extends CloudWorldOptions {
   readonly bucket?: TokenBucket;
   /** Results on one page at most, for tests of paging. */
   readonly pageSizeMax?: number;
-  /** Told of every change of state when its time has come. */
-  onStateChange?(change: InstanceStateChange): void;
 }
 
 export interface TokenBucket {
@@ -46,6 +44,8 @@ export interface LocalCloud {
   readonly world: CloudWorld;
   /** Requests so far, by action; refused ones count. */
   readonly requests: ReadonlyMap<string, number>;
+  /** The listener is told of every change of state when its time has come. */
+  subscribe(listener: (change: InstanceStateChange) => void): void;
   /** After anything done to the world: keeps it and tells of changes. */
   changed(): void;
   /**
@@ -78,6 +78,7 @@ export async function startLocalCloud(options: LocalCloudOptions): Promise<Local
   const world = new CloudWorld(options);
   if (file !== undefined && existsSync(file)) world.restore(readWorld(file));
   const requests = new Map<string, number>();
+  const listeners: ((change: InstanceStateChange) => void)[] = [];
   const levels = new Map<string, { tokens: number; atMs: number }>();
   let answerDelayMs = options.answerDelayMs ?? 0;
   let bucket = options.bucket;
@@ -94,7 +95,7 @@ export async function startLocalCloud(options: LocalCloudOptions): Promise<Local
   }
 
   function tell(): void {
-    for (const change of world.takeStateChanges()) options.onStateChange?.(change);
+    for (const change of world.takeStateChanges()) for (const listener of listeners) listener(change);
     clearTimeout(timer);
     const nextMs = world.nextChangeAtMs();
     if (nextMs === undefined) return;
@@ -158,12 +159,13 @@ export async function startLocalCloud(options: LocalCloudOptions): Promise<Local
     server.once('error', (cause) => reject(new StartError(`the local EC2 cannot listen: ${cause.message}`, { cause })));
     server.listen(options.port ?? 0, '127.0.0.1', resolve);
   });
-  tell();
+  if (world.nextChangeAtMs() !== undefined) tell();
 
   return {
     endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     world,
     requests,
+    subscribe: (listener) => void listeners.push(listener),
     changed,
     fail(next, { calls = Number.POSITIVE_INFINITY } = {}) {
       trouble = next;

@@ -24,6 +24,10 @@ export interface FleetOptions {
   /** Zone labels, dealt round; machine names carry a letter for each. */
   readonly zones?: readonly string[];
   readonly region?: string;
+  /** spec.providerID by machine name, of those that a cloud runs. */
+  readonly providerIds?: ReadonlyMap<string, string>;
+  /** Machines that do not beat until told to. */
+  readonly silent?: ReadonlySet<string>;
   readonly beatIntervalSeconds?: number;
   readonly leaseDurationSeconds?: number;
   /** Time between status posts when nothing changed. Seconds. */
@@ -98,9 +102,11 @@ export function startFleet(options: FleetOptions): Fleet {
   };
   const machines = new Map<string, Machine>();
   for (const identity of nameMachines(options.nodes, options.zones ?? DEFAULT_ZONES)) {
-    machines.set(identity.name, createMachine(identity, settings, dependencies));
+    const providerId = options.providerIds?.get(identity.name);
+    const known = providerId === undefined ? identity : { ...identity, providerId };
+    machines.set(identity.name, createMachine(known, settings, dependencies));
   }
-  for (const machine of machines.values()) machine.beat();
+  for (const [name, machine] of machines) if (options.silent?.has(name) !== true) machine.beat();
 
   function each(names: readonly string[], act: (machine: Machine) => void): FleetOutcome {
     const { selected, unmatched } = selectNames(names, machines.keys());

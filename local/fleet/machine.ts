@@ -151,14 +151,19 @@ export function createMachine(
     if (!isStatus(found, 200)) return failed('reading the Node that is said to exist', found);
     const node = objectIn(found);
     const labels = labelCorrections(identity, settings.region, node);
-    if (labels !== undefined) {
+    // As a kubelet: a providerID once set is never changed.
+    const providerID = node.spec?.providerID === undefined ? identity.providerId : undefined;
+    if (labels !== undefined || providerID !== undefined) {
       const patched = await send({
         method: 'PATCH',
         path: nodePath,
-        body: { metadata: { labels } },
+        body: {
+          ...(labels === undefined ? {} : { metadata: { labels } }),
+          ...(providerID === undefined ? {} : { spec: { providerID } }),
+        },
         contentType: 'application/merge-patch+json',
       });
-      if (!isStatus(patched, 200)) return failed('correcting labels', patched);
+      if (!isStatus(patched, 200)) return failed('correcting the Node found', patched);
     }
     adopt(node);
     counters.registrations += 1;

@@ -12,6 +12,8 @@ export interface MachineIdentity {
   readonly zoneIndex: number;
   /** Position of the machine in its zone. */
   readonly index: number;
+  /** spec.providerID of a machine that a cloud runs. */
+  readonly providerId?: string;
 }
 
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz';

@@ -122,7 +122,7 @@ export function nodeAt(machine: MachineIdentity, region: string, nowMs: number):
       labels: labelsOf(machine, region),
       annotations: { 'volumes.kubernetes.io/controller-managed-attach-detach': 'true' },
     },
-    spec: {},
+    spec: machine.providerId === undefined ? {} : { providerID: machine.providerId },
     status: statusAt(machine, nowMs, undefined),
   };
 }

@@ -53,6 +53,7 @@ function aFunction(plan: Partial<FunctionPlan> = {}, options: Partial<LocalFunct
   const variables = functionVariables(full, {
     region: 'us-east-1',
     dynamodbEndpoint: 'http://d',
+    ec2Endpoint: 'http://e',
     noServiceEndpoint: 'http://n',
     secretOf: (arn) => `text of ${arn}`,
   });
@@ -173,6 +174,7 @@ describe('the environment of a function', () => {
     const variables = functionVariables(plan, {
       region: 'us-east-1',
       dynamodbEndpoint: 'http://d',
+      ec2Endpoint: 'http://e',
       noServiceEndpoint: 'http://n',
       secretOf: (arn) => `text of ${arn}`,
     });

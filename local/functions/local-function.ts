@@ -174,6 +174,7 @@ export function functionVariables(
   options: {
     readonly region: string;
     readonly dynamodbEndpoint: string;
+    readonly ec2Endpoint: string;
     readonly noServiceEndpoint: string;
     /** The text of a secret, by its ARN. */
     readonly secretOf: (arn: string) => string;
@@ -197,6 +198,7 @@ export function functionVariables(
     // Services that do not run here must not be reached in AWS by accident.
     AWS_ENDPOINT_URL: options.noServiceEndpoint,
     AWS_ENDPOINT_URL_DYNAMODB: options.dynamodbEndpoint,
+    AWS_ENDPOINT_URL_EC2: options.ec2Endpoint,
     AWS_EXECUTION_ENV: `AWS_Lambda_${plan.runtime}`,
     AWS_LAMBDA_FUNCTION_NAME: plan.functionName,
     AWS_LAMBDA_FUNCTION_VERSION: '$LATEST',

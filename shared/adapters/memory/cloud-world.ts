@@ -243,6 +243,11 @@ export class CloudWorld {
     return { ...entry.instance, addresses, tags, accountId, ...phase };
   }
 
+  /** Whether there ever was one of this id, known to EC2 or not. */
+  has(instanceId: string): boolean {
+    return this.#instances.has(instanceId);
+  }
+
   /** All of them, by id. */
   instances(momentMs: number): SeenInstance[] {
     return [...this.#instances.keys()].toSorted().flatMap((id) => this.instance(id, momentMs) ?? []);

@@ -1,0 +1,122 @@
+/**
+ * npm run cloud -- list|terminate NODE…|stop NODE…|start NODE…|vanish NODE…|error CODE|error none
+ *
+ * Says what the EC2 of the running local mode does to instances, and which error it answers. A node is named by its name
+ * or its instance id; globs are taken, quoted from the shell.
+ */
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import {
+  CLOUD_SOCKET,
+  type CloudCommand,
+  INSTANCE_VERBS,
+  type ListedInstance,
+  sendCloudCommand,
+} from '../cloud/control.ts';
+import { ControlError } from '../control-socket.ts';
+
+const USAGE = `usage: npm run cloud -- [--data DIR] COMMAND
+
+  list               instances of the local EC2
+  terminate NODE…    they shut down and end
+  stop NODE…         they stop; start NODE… starts them again
+  vanish NODE…       EC2 does not know them any more; start undoes it
+  error CODE         every call of EC2 is answered CODE, such as RequestLimitExceeded or InternalError,
+                     or not at all (timeout), or by half (cut)
+  error none         it answers again`;
+
+async function run(args: readonly string[]): Promise<number> {
+  let parsed: ReturnType<typeof parse>;
+  try {
+    parsed = parse(args);
+  } catch (cause) {
+    return complain(`${(cause as Error).message}\n${USAGE}`, 2);
+  }
+  if (parsed.values.help) {
+    console.log(USAGE);
+    return 0;
+  }
+  const command = commandOf(parsed.positionals);
+  if (command === undefined) return complain(USAGE, 2);
+
+  const dataDir = parsed.values.data ?? '.nodekeeper';
+  const outcome = await sendCloudCommand(join(dataDir, CLOUD_SOCKET), command);
+  if (outcome.kind === 'notRunning') return complain(`nothing is running in ${dataDir}; start it with: npm start`);
+  const { reply } = outcome;
+  switch (reply.kind) {
+    case 'listed':
+      table(reply.instances);
+      console.log(`\nendpoint ${reply.endpoint}${reply.trouble === null ? '' : `, answers ${reply.trouble}`}`);
+      return 0;
+    case 'done': {
+      table(reply.instances);
+      const refused = reply.instances.filter(({ order }) => order !== 'done');
+      for (const { name, instanceId, order, state } of refused) {
+        console.error(
+          `${name || instanceId}: ${order === 'unknown' ? 'EC2 does not know it' : `cannot ${command.verb} while ${state}`}`,
+        );
+      }
+      return refused.length === 0 ? 0 : 1;
+    }
+    case 'errorSet':
+      console.log(reply.code === null ? 'EC2 answers' : `EC2 answers ${reply.code} to every call`);
+      return 0;
+    case 'unknown':
+      return complain(`no such instance: ${reply.names.join(', ')} (npm run cloud -- list)`);
+    case 'malformed':
+      return complain(`the running EC2 did not understand: ${reply.why}`);
+  }
+}
+
+function commandOf([verb, ...names]: readonly string[]): CloudCommand | undefined {
+  if (verb === 'list' && names.length === 0) return { verb };
+  if (verb === 'error') {
+    const [code, ...others] = names;
+    return code === undefined || others.length > 0 ? undefined : { verb, code: code === 'none' ? null : code };
+  }
+  const known = INSTANCE_VERBS.find((one) => one === verb);
+  return known === undefined || names.length === 0 ? undefined : { verb: known, names };
+}
+
+const parse = (args: readonly string[]) =>
+  parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: {
+      data: { type: 'string' },
+      help: { type: 'boolean', short: 'h', default: false },
+    },
+  });
+
+function table(instances: readonly ListedInstance[]): void {
+  const nowMs = Date.now();
+  const rows = instances.map(({ name, instanceId, zone, state, launchedAtMs }) => [
+    name === '' ? '-' : name,
+    instanceId,
+    zone,
+    state,
+    launchedAtMs === undefined ? '' : `${Math.round((nowMs - launchedAtMs) / 1_000)}s ago`,
+  ]);
+  const all = [['NODE', 'INSTANCE', 'ZONE', 'STATE', 'LAUNCHED'], ...rows];
+  const widths = [0, 1, 2, 3, 4].map((column) => Math.max(...all.map((row) => row[column]!.length)));
+  for (const row of all) {
+    console.log(
+      row
+        .map((cell, column) => cell.padEnd(widths[column]!))
+        .join('   ')
+        .trimEnd(),
+    );
+  }
+}
+
+function complain(line: string, code = 1): number {
+  console.error(line);
+  return code;
+}
+
+try {
+  process.exitCode = await run(process.argv.slice(2));
+} catch (cause) {
+  if (!(cause instanceof ControlError)) throw cause;
+  process.exitCode = complain(cause.message);
+}

@@ -1,0 +1,81 @@
+/** Simulated machines that are instances of the local EC2: power follows the state of the instance. */
+import { createHash } from 'node:crypto';
+import type { MachineIdentity } from '../fleet/names.ts';
+import { addressOf } from '../fleet/node-object.ts';
+import type { LocalCloud } from './server.ts';
+
+/** The part of a fleet that power touches. */
+export interface PoweredFleet {
+  silence(names: readonly string[]): unknown;
+  beat(names: readonly string[]): unknown;
+}
+
+export interface CloudMachines {
+  /** Instance id by machine name. */
+  readonly instanceIds: ReadonlyMap<string, string>;
+  readonly providerIds: ReadonlyMap<string, string>;
+  /** Machines whose instance does not run, from an earlier start. */
+  readonly poweredOff: ReadonlySet<string>;
+  /** From now on a machine falls silent when its instance stops, ends or vanishes, and beats when it runs. */
+  power(fleet: PoweredFleet): void;
+  /** What else happened to an instance than a change of state that EC2 would tell. */
+  vanished(instanceId: string): void;
+}
+
+/** Old enough that EC2 not knowing one counts at once. */
+const AGE_MS = 600_000;
+const INSTANCE_TYPE = 'm7g.large';
+
+/** Gives each machine an instance, always the same one; what an earlier start left of it stays as it is. */
+export function giveInstances(
+  cloud: LocalCloud,
+  machines: readonly MachineIdentity[],
+  { region, nowMs }: { readonly region: string; readonly nowMs: number },
+): CloudMachines {
+  const { world } = cloud;
+  const instanceIds = new Map<string, string>();
+  const providerIds = new Map<string, string>();
+  const poweredOff = new Set<string>();
+  const names = new Map<string, string>();
+  for (const machine of machines) {
+    const instanceId = instanceIdOf(machine.name);
+    const zone = `${region}${String.fromCharCode('a'.charCodeAt(0) + machine.zoneIndex)}`;
+    if (!world.has(instanceId)) {
+      world.put({
+        instanceId,
+        zone,
+        instanceType: INSTANCE_TYPE,
+        launchedAtMs: nowMs - AGE_MS,
+        addresses: [{ type: 'InternalIP', address: addressOf(machine) }],
+        tags: { Name: machine.name },
+      });
+    }
+    const state = world.instance(instanceId, nowMs)?.state;
+    if (state !== 'running' && state !== 'pending') poweredOff.add(machine.name);
+    instanceIds.set(machine.name, instanceId);
+    providerIds.set(machine.name, `aws:///${zone}/${instanceId}`);
+    names.set(instanceId, machine.name);
+  }
+  if (machines.length > 0) cloud.changed();
+  let powered: PoweredFleet | undefined;
+  return {
+    instanceIds,
+    providerIds,
+    poweredOff,
+    power(fleet) {
+      powered = fleet;
+      cloud.subscribe(({ instanceId, state }) => {
+        const name = names.get(instanceId);
+        if (name === undefined) return;
+        if (state === 'running') fleet.beat([name]);
+        else if (state !== 'pending') fleet.silence([name]);
+      });
+    },
+    vanished(instanceId) {
+      const name = names.get(instanceId);
+      if (name !== undefined) powered?.silence([name]);
+    },
+  };
+}
+
+const instanceIdOf = (name: string): string => `i-${createHash('sha256').update(name).digest('hex').slice(0, 17)}`;
