@@ -6,6 +6,9 @@
 /** One conditional UpdateItem: all that a beat needs. */
 export const updateOnly = ['dynamodb:UpdateItem'] as const;
 
+/** One item by its key: the keys of a node. */
+export const getOnly = ['dynamodb:GetItem'] as const;
+
 /** What the item store port can ask for; transactions are authorised by the actions of their parts. */
 export const itemStore = [
   'dynamodb:BatchGetItem',

@@ -4,6 +4,10 @@ import { clientOptionsFrom, dynamoDbClient } from '../../shared/adapters/dynamod
 import { dynamoDbItemStore } from '../../shared/adapters/dynamodb/item-store.ts';
 import { gzip } from '../../shared/adapters/gzip/gzip.ts';
 import { systemClock, systemRandom } from '../../shared/adapters/system/clock.ts';
+import { bearerSchemes } from '../../shared/adapters/tokens/bearer.ts';
+import { bootstrapTokens } from '../../shared/adapters/tokens/bootstrap-tokens.ts';
+import { nodeTokens } from '../../shared/adapters/tokens/node-tokens.ts';
+import { readPublicKey } from '../../shared/adapters/tokens/public-keys.ts';
 import { probeTokenOf, staticTokenAuthenticator } from '../../shared/adapters/tokens/static-tokens.ts';
 import { watchTickets } from '../../shared/adapters/tokens/watch-tickets.ts';
 import { readYaml } from '../../shared/adapters/yaml/read-yaml.ts';
@@ -11,18 +15,31 @@ import { composeApi } from '../../shared/app/api/compose.ts';
 import { redirectWatches } from '../../shared/app/api/watch-redirect.ts';
 import { apiConfig, loadConfig } from '../../shared/config/environment.ts';
 import { log } from '../../shared/observability/logger.ts';
+import { bootstrapTokenStore } from '../../shared/store/bootstrap-token-store.ts';
+import { nodeKeys } from '../../shared/store/node-key-store.ts';
+
+/** How long a revoked key may still open the API. */
+const KEYS_LIVE_MS = 60_000;
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 export function composeApiFunction(environment: Environment) {
   const config = loadConfig(apiConfig, environment);
+  const items = dynamoDbItemStore({
+    client: dynamoDbClient(clientOptionsFrom(environment)),
+    tables: config.tables,
+    random: systemRandom.fraction,
+  });
   return composeApi({
-    items: dynamoDbItemStore({
-      client: dynamoDbClient(clientOptionsFrom(environment)),
-      tables: config.tables,
-      random: systemRandom.fraction,
-    }),
-    authenticator: staticTokenAuthenticator([...config.staticTokens, probeTokenOf(config.probeToken)]),
+    items,
+    authenticator: bearerSchemes(
+      [
+        nodeTokens({ keys: nodeKeys(items), clusterId: config.clusterId, keysLiveMs: KEYS_LIVE_MS }),
+        bootstrapTokens(bootstrapTokenStore(items)),
+      ],
+      staticTokenAuthenticator([...config.staticTokens, probeTokenOf(config.probeToken)]),
+    ),
+    readPublicKey,
     clock: systemClock,
     random: systemRandom,
     pause,

@@ -1,23 +1,36 @@
 import { clientOptionsFrom } from '../../shared/adapters/dynamodb/client.ts';
 import { leanUpdater } from '../../shared/adapters/dynamodb/lean-updater.ts';
 import { systemClock, systemRandom } from '../../shared/adapters/system/clock.ts';
+import { bearerSchemes } from '../../shared/adapters/tokens/bearer.ts';
+import { nodeTokens } from '../../shared/adapters/tokens/node-tokens.ts';
 import { probeTokenOf, staticTokenAuthenticator } from '../../shared/adapters/tokens/static-tokens.ts';
 import { serveHeartbeat } from '../../shared/app/renew-lease.ts';
 import { loadHeartbeatConfig } from '../../shared/config/heartbeat-environment.ts';
 import { log } from '../../shared/observability/logger.ts';
+import { nodeKeys } from '../../shared/store/node-key-store.ts';
+
+/**
+ * How long a revoked key may still renew the one Lease of its node. A fleet is spread over several environments of this
+ * function, each with its own memory: at five minutes most beats of a large fleet still find their key there.
+ */
+const KEYS_LIVE_MS = 300_000;
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 export function composeHeartbeat(environment: Environment) {
   const config = loadHeartbeatConfig(environment);
+  const items = leanUpdater({
+    connection: clientOptionsFrom(environment),
+    tables: config.tables,
+    nowMs: systemClock.nowMs,
+    random: systemRandom.fraction,
+  });
   return serveHeartbeat({
-    items: leanUpdater({
-      connection: clientOptionsFrom(environment),
-      tables: { health: config.tables.health },
-      nowMs: systemClock.nowMs,
-      random: systemRandom.fraction,
-    }),
-    authenticator: staticTokenAuthenticator([...config.staticTokens, probeTokenOf(config.probeToken)]),
+    items,
+    authenticator: bearerSchemes(
+      [nodeTokens({ keys: nodeKeys(items), clusterId: config.clusterId, keysLiveMs: KEYS_LIVE_MS })],
+      staticTokenAuthenticator([...config.staticTokens, probeTokenOf(config.probeToken)]),
+    ),
     clock: systemClock,
     random: systemRandom,
     log,

@@ -16,6 +16,7 @@ const token = { sha256: 'ab'.repeat(32), user: 'admin', groups: ['system:masters
 const heartbeat: HeartbeatEnvironment = {
   CLUSTER_ID: 'edge',
   HEALTH_TABLE: 'edge-health',
+  CONTROL_TABLE: 'edge-control',
   STATIC_TOKENS: JSON.stringify([token]),
   PROBE_TOKEN: 'probe',
   POWERTOOLS_SERVICE_NAME: 'heartbeat',
@@ -27,7 +28,6 @@ const api: ApiEnvironment = {
   POWERTOOLS_SERVICE_NAME: 'api',
   NODEKEEPER_POLICY: JSON.stringify(defaultPolicy),
   OBJECTS_TABLE: 'edge-objects',
-  CONTROL_TABLE: 'edge-control',
 };
 
 const faultsOf = (load: () => unknown): ConfigError['faults'] => {
@@ -45,7 +45,7 @@ describe('config', () => {
     const config = loadHeartbeatConfig({ ...heartbeat, HOME: '/root' });
     expect(config).toEqual({
       clusterId: 'edge',
-      tables: { health: 'edge-health' },
+      tables: { health: 'edge-health', control: 'edge-control' },
       staticTokens: [token],
       probeToken: 'probe',
     });

@@ -7,6 +7,7 @@ import { ConfigError, type ConfigFault } from './config-error.ts';
 /** What cdk/ fills; a forgotten variable is a compile error there. */
 export type HeartbeatEnvironment = {
   HEALTH_TABLE: string;
+  CONTROL_TABLE: string;
   CLUSTER_ID: string;
   STATIC_TOKENS: string;
   PROBE_TOKEN: string;
@@ -17,7 +18,8 @@ export type HeartbeatEnvironment = {
 
 export interface HeartbeatConfig {
   readonly clusterId: string;
-  readonly tables: { readonly health: string };
+  /** Of control only the keys of nodes are read. */
+  readonly tables: { readonly health: string; readonly control: string };
   readonly staticTokens: readonly {
     readonly sha256: string;
     readonly user: string;
@@ -40,6 +42,7 @@ export function loadHeartbeatConfig(environment: Readonly<Record<string, string 
   };
   const clusterId = text('CLUSTER_ID');
   const health = text('HEALTH_TABLE');
+  const control = text('CONTROL_TABLE');
   const tokensText = text('STATIC_TOKENS');
   const probeToken = text('PROBE_TOKEN');
   const staticTokens = tokensText === '' ? [] : staticTokensOf(tokensText);
@@ -47,7 +50,7 @@ export function loadHeartbeatConfig(environment: Readonly<Record<string, string 
   if (faults.length > 0 || staticTokens === undefined) throw new ConfigError(faults);
   return Object.freeze({
     clusterId,
-    tables: Object.freeze({ health }),
+    tables: Object.freeze({ health, control }),
     staticTokens: Object.freeze(staticTokens),
     probeToken,
   });

@@ -1,6 +1,6 @@
 /** Requests that change objects: read the body, run the verb, shape the answer. */
 import type { ResourceDescriptor } from '../../kube/resources/descriptor.ts';
-import { storedAs } from '../../kube/resources/registry.ts';
+import { nodeidentities, storedAs } from '../../kube/resources/registry.ts';
 import { schemaOf } from '../../kube/schema/kinds.ts';
 import { deleteOptions as deleteOptionsSchema } from '../../kube/schema/meta.ts';
 import * as status from '../../kube/status.ts';
@@ -48,6 +48,7 @@ function refuseOtherKind(kind: string, { kind: given = '', apiVersion = '' }: Ku
 export async function create(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
   if (call.target.subresource === 'eviction') return evict(dependencies, call);
   if (call.target.subresource === 'binding') return bind(dependencies, call);
+  if (call.descriptor === nodeidentities) return enrol(dependencies, call);
   const { descriptor, target, request } = call;
   const { stored, warnings } = objectOf(call);
   const written = await createObject(dependencies, storedAs(descriptor), target, stored, {
@@ -57,6 +58,12 @@ export async function create(dependencies: ServeDependencies, call: Call): Promi
     ...nodeRestriction(dependencies, call, 'create'),
   });
   return json(201, shapeObject(descriptor, written.object, call.shape, call.nowMs), warningHeaders(warnings));
+}
+
+/** An identity is made of who asks, not of what is sent. */
+async function enrol(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
+  if (dependencies.enrol === undefined) throw status.methodNotAllowed(call.descriptor, 'create');
+  return dependencies.enrol(call);
 }
 
 export async function update(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
