@@ -1,0 +1,114 @@
+import { describe, expect, it } from 'vitest';
+import { answered, refused, scriptedApi, silentLog, timedOut, virtualTime } from '../../test/support/agent-api.ts';
+import type { KubeAnswer, KubeRequest } from '../ports/kube-api.ts';
+import { createEventRecorder, EVENTS_DROPPED_METRIC } from './events.ts';
+
+const T0 = Date.UTC(2026, 0, 2, 3, 4, 5);
+const pod = { metadata: { name: 'web', namespace: 'shop', uid: 'u-1' } };
+const said = (message: string) => ({ type: 'Warning', reason: 'OutOfcpu', message }) as const;
+
+function recorderWith(answer: (request: KubeRequest) => KubeAnswer) {
+  const api = scriptedApi(answer);
+  const time = virtualTime(T0);
+  const dropped: string[] = [];
+  const meter = {
+    count: (name: string, labels: Readonly<Record<string, string>> = {}) => {
+      if (name === EVENTS_DROPPED_METRIC) dropped.push(labels['reason'] ?? '');
+    },
+    gauge() {},
+    observe() {},
+  };
+  return { api, time, dropped, events: createEventRecorder({ nodeName: 'edge-1', api, time, log: silentLog, meter }) };
+}
+
+describe('events of the agent', () => {
+  it('tell who says what about whom', async () => {
+    const { api, events } = recorderWith(() => answered(201));
+    events.aboutPod(pod, said('no room'));
+    events.aboutNode({ type: 'Normal', reason: 'Starting', message: 'here we go' });
+    expect(await events.flush()).toBe(true);
+    expect(api.requests.map(({ method, path }) => `${method} ${path}`)).toEqual([
+      'POST /api/v1/namespaces/shop/events',
+      'POST /api/v1/namespaces/default/events',
+    ]);
+    expect(api.requests[0]?.body).toMatchObject({
+      metadata: { namespace: 'shop', name: expect.stringMatching(/^web\.[0-9a-f]+$/) },
+      involvedObject: { apiVersion: 'v1', kind: 'Pod', name: 'web', namespace: 'shop', uid: 'u-1' },
+      type: 'Warning',
+      reason: 'OutOfcpu',
+      message: 'no room',
+      count: 1,
+      source: { component: 'kubelet', host: 'edge-1' },
+      firstTimestamp: '2026-01-02T03:04:05Z',
+    });
+    expect(api.requests[1]?.body).toMatchObject({ involvedObject: { kind: 'Node', name: 'edge-1', uid: 'edge-1' } });
+  });
+
+  it('count up when they are said again', async () => {
+    const { api, events } = recorderWith(({ method }) => answered(method === 'POST' ? 201 : 200));
+    events.aboutPod(pod, said('no room'));
+    await events.flush();
+    events.aboutPod(pod, said('no room'));
+    events.aboutPod(pod, said('no room'));
+    await events.flush();
+    expect(api.requests.map(({ method }) => method)).toEqual(['POST', 'PATCH']);
+    expect(api.requests[1]).toMatchObject({ body: { count: 3 }, contentType: 'application/merge-patch+json' });
+  });
+
+  it('are told anew when the server has forgotten them', async () => {
+    const { api, events } = recorderWith(({ method }) =>
+      method === 'POST' ? answered(201) : refused(404, 'NotFound'),
+    );
+    events.aboutPod(pod, said('no room'));
+    await events.flush();
+    events.aboutPod(pod, said('no room'));
+    expect(await events.flush()).toBe(false);
+    expect(await events.flush()).toBe(true);
+    expect(api.requests.map(({ method }) => method)).toEqual(['POST', 'PATCH', 'POST']);
+  });
+
+  it('wait for a server that is away, and are dropped after twelve tries', async () => {
+    const { api, events, dropped } = recorderWith(() => timedOut);
+    events.aboutPod(pod, said('no room'));
+    for (let turn = 0; turn < 11; turn += 1) expect(await events.flush()).toBe(false);
+    expect(await events.flush()).toBe(true);
+    expect(api.requests).toHaveLength(12);
+    expect(dropped).toEqual(['unreachable']);
+  });
+
+  it('are dropped at once where the server says no', async () => {
+    const { events, dropped } = recorderWith(() => refused(403, 'Forbidden'));
+    events.aboutPod(pod, said('no room'));
+    expect(await events.flush()).toBe(true);
+    expect(dropped).toEqual(['refused']);
+  });
+
+  it('do not pile up', () => {
+    const { events, dropped } = recorderWith(() => timedOut);
+    for (let index = 0; index < 210; index += 1) {
+      events.aboutPod({ metadata: { ...pod.metadata, uid: `u-${index}` } }, said('no room'));
+    }
+    expect(dropped).toEqual(Array.from({ length: 10 }, () => 'queue'));
+  });
+
+  it('about one object fall silent after 25 in a row, and one more is let through after 5 minutes', async () => {
+    const { events, dropped, time } = recorderWith(() => answered(201));
+    for (let index = 0; index < 27; index += 1) events.aboutPod(pod, said(`no room for ${index}`));
+    expect(dropped).toEqual(['spam', 'spam']);
+    await time.sleep(300_000);
+    events.aboutPod(pod, said('one'));
+    events.aboutPod(pod, said('two'));
+    expect(dropped).toEqual(['spam', 'spam', 'spam']);
+  });
+
+  it('are told by the loop, which ends when it is stopped', async () => {
+    const stop = new AbortController();
+    const api = scriptedApi(() => answered(201));
+    const time = virtualTime(T0, () => stop.abort());
+    const meter = { count() {}, gauge() {}, observe() {} };
+    const events = createEventRecorder({ nodeName: 'edge-1', api, time, log: silentLog, meter });
+    events.aboutPod(pod, said('no room'));
+    await events.run(stop.signal);
+    expect(api.requests).toHaveLength(1);
+  });
+});
