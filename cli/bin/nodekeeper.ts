@@ -1,0 +1,26 @@
+/** npx nodekeeper <command>: for the people of a cluster, on their own machines. */
+import { CommandError, type CommandIo } from '../command.ts';
+import { TOKEN_USAGE, tokenCommand } from '../token.ts';
+
+const COMMANDS: Readonly<Record<string, (args: readonly string[], io: CommandIo) => Promise<void>>> = {
+  token: tokenCommand,
+};
+const USAGE = ['usage:', `  ${TOKEN_USAGE}`].join('\n');
+
+const [name = '', ...args] = process.argv.slice(2);
+const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+if (command === undefined) {
+  const asked = name === '--help' || name === '-h' || name === 'help';
+  (asked ? console.log : console.error)(name === '' || asked ? USAGE : `no such command: ${name}\n${USAGE}`);
+  process.exitCode = asked ? 0 : 2;
+} else {
+  try {
+    await command(args, { environment: process.env, nowMs: Date.now(), print: (line) => console.log(line) });
+  } catch (error) {
+    const isUsage = error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS');
+    if (!(error instanceof CommandError) && !isUsage) throw error;
+    console.error(`nodekeeper ${name}: ${error.message}`);
+    console.error(error instanceof CommandError ? error.next : USAGE);
+    process.exitCode = isUsage ? 2 : 1;
+  }
+}

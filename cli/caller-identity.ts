@@ -1,0 +1,83 @@
+/**
+ * The token of a person with AWS credentials: a GetCallerIdentity request, signed but not sent. The same bytes that
+ * `aws eks get-token` makes, so that its users and tools feel at home; the cluster's id is part of what is signed.
+ */
+import { createHash, createHmac, type Hash, type Hmac } from 'node:crypto';
+import { SignatureV4 } from '@smithy/signature-v4';
+import {
+  CALLER_IDENTITY_PREFIX,
+  CALLER_IDENTITY_SECONDS,
+  CLUSTER_HEADER,
+} from '../shared/domain/caller-identity-token.ts';
+
+export interface AwsCredentials {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken?: string;
+}
+
+export interface CallerIdentityRequest {
+  readonly credentials: AwsCredentials;
+  readonly clusterId: string;
+  /** Of the STS endpoint that is to be asked, such as eu-west-1. */
+  readonly region: string;
+  readonly nowMs: number;
+}
+
+export interface PresignedToken {
+  readonly token: string;
+  /** When kubectl should make another. */
+  readonly expiresAtMs: number;
+}
+
+/** As signed; STS itself holds such a request good for 15 minutes. Seconds. */
+const EXPIRES_SECONDS = 60;
+/** Taken off the end, so that no request is sent with a token about to end. Seconds. */
+const MARGIN_SECONDS = 60;
+
+class Sha256 {
+  #hash: Hash | Hmac;
+  readonly #secret: string | Uint8Array | undefined;
+  constructor(secret?: string | Uint8Array | ArrayBuffer) {
+    this.#secret = secret instanceof ArrayBuffer ? new Uint8Array(secret) : secret;
+    this.#hash = this.#begun();
+  }
+  #begun(): Hash | Hmac {
+    return this.#secret === undefined ? createHash('sha256') : createHmac('sha256', this.#secret);
+  }
+  update(data: string | Uint8Array): void {
+    this.#hash.update(data);
+  }
+  digest(): Promise<Uint8Array> {
+    return Promise.resolve(this.#hash.digest());
+  }
+  reset(): void {
+    this.#hash = this.#begun();
+  }
+}
+
+const hostOf = (region: string): string => `sts.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`;
+
+export async function callerIdentityToken(request: CallerIdentityRequest): Promise<PresignedToken> {
+  const { credentials, clusterId, region, nowMs } = request;
+  const host = hostOf(region);
+  const signer = new SignatureV4({ credentials, region, service: 'sts', sha256: Sha256 as never });
+  const signed = await signer.presign(
+    {
+      method: 'GET',
+      protocol: 'https:',
+      hostname: host,
+      path: '/',
+      query: { Action: 'GetCallerIdentity', Version: '2011-06-15' },
+      headers: { host, [CLUSTER_HEADER]: clusterId },
+    },
+    { expiresIn: EXPIRES_SECONDS, signingDate: new Date(nowMs), unhoistableHeaders: new Set([CLUSTER_HEADER]) },
+  );
+  const query = Object.entries(signed.query ?? {})
+    .map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(String(value))}`)
+    .join('&');
+  return {
+    token: `${CALLER_IDENTITY_PREFIX}${Buffer.from(`https://${host}/?${query}`).toString('base64url')}`,
+    expiresAtMs: nowMs + (CALLER_IDENTITY_SECONDS - MARGIN_SECONDS) * 1_000,
+  };
+}

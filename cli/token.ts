@@ -1,0 +1,67 @@
+/**
+ * nodekeeper token --cluster-id ID [--region REGION] [--profile PROFILE]
+ *
+ * Prints an ExecCredential for kubectl (client.authentication.k8s.io): its exec plugin. Credentials are found as the AWS
+ * CLI finds them.
+ */
+import { parseArgs } from 'node:util';
+import { defaultProvider } from '@aws-sdk/credential-provider-node';
+import { rfc3339 } from '../shared/domain/rfc3339.ts';
+import { type AwsCredentials, callerIdentityToken } from './caller-identity.ts';
+import { CommandError, type CommandIo } from './command.ts';
+
+export const TOKEN_USAGE = 'nodekeeper token --cluster-id ID [--region REGION] [--profile PROFILE]';
+const API_VERSIONS = ['client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1'];
+
+export type FindCredentials = (profile: string | undefined) => Promise<AwsCredentials>;
+
+const fromAws: FindCredentials = (profile) => defaultProvider(profile === undefined ? {} : { profile })();
+
+export async function tokenCommand(
+  args: readonly string[],
+  { environment, nowMs, print }: CommandIo,
+  find: FindCredentials = fromAws,
+): Promise<void> {
+  const { values } = parseArgs({
+    args: [...args],
+    options: { 'cluster-id': { type: 'string' }, region: { type: 'string' }, profile: { type: 'string' } },
+  });
+  const clusterId = values['cluster-id'];
+  if (clusterId === undefined || clusterId === '') throw new CommandError('--cluster-id is missing', TOKEN_USAGE);
+  const region = values.region ?? environment['AWS_REGION'] ?? environment['AWS_DEFAULT_REGION'];
+  if (region === undefined || !/^[a-z]{2}(-[a-z]+)+-\d$/.test(region)) {
+    throw new CommandError(
+      region === undefined ? 'no region' : `${JSON.stringify(region)} is no AWS region`,
+      'give --region, or set AWS_REGION, such as eu-west-1',
+    );
+  }
+  let credentials: AwsCredentials;
+  try {
+    credentials = await find(values.profile ?? environment['AWS_PROFILE']);
+  } catch (cause) {
+    throw new CommandError(
+      `no AWS credentials were found: ${(cause as Error).message}`,
+      'run `aws sts get-caller-identity` to see what the AWS CLI finds, or give --profile',
+      { cause },
+    );
+  }
+  const { token, expiresAtMs } = await callerIdentityToken({ credentials, clusterId, region, nowMs });
+  print(
+    JSON.stringify({
+      kind: 'ExecCredential',
+      apiVersion: wantedVersion(environment['KUBERNETES_EXEC_INFO']),
+      spec: {},
+      status: { expirationTimestamp: rfc3339(expiresAtMs), token },
+    }),
+  );
+}
+
+/** The version that kubectl asks in; the newest it does not say. */
+function wantedVersion(execInfo: string | undefined): string {
+  try {
+    const asked = (JSON.parse(execInfo ?? '{}') as { apiVersion?: unknown }).apiVersion;
+    return API_VERSIONS.find((version) => version === asked) ?? (API_VERSIONS[0] as string);
+  } catch {
+    return API_VERSIONS[0] as string;
+  }
+}

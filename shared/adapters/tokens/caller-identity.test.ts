@@ -1,0 +1,112 @@
+import { describe, expect, it } from 'vitest';
+import { callerIdentityToken } from '../../../cli/caller-identity.ts';
+import { standInSts } from '../../../test/support/sts.ts';
+import { callerIdentityTokens } from './caller-identity.ts';
+
+const NOW_MS = Date.UTC(2026, 0, 1, 12);
+const ROLE = 'arn:aws:iam::123456789012:role/Ops';
+const credentials = { accessKeyId: 'AKIDADA', secretAccessKey: 'secret', sessionToken: 'a+session/token==' };
+
+function door(over: { clusterId?: string; entries?: { arn: string; groups: string[] }[] } = {}) {
+  const sts = standInSts({
+    AKIDADA: {
+      secretAccessKey: 'secret',
+      arn: 'arn:aws:sts::123456789012:assumed-role/Ops/ada',
+      account: '123456789012',
+      userId: 'AROA1:ada',
+    },
+  });
+  const scheme = callerIdentityTokens({
+    clusterId: 'nodekeeper',
+    entries: [{ arn: ROLE, groups: ['nodekeeper:admins'] }],
+    ...over,
+    fetch: sts.fetch,
+  });
+  return { sts, scheme };
+}
+const tokenFor = async (over: Partial<Parameters<typeof callerIdentityToken>[0]> = {}): Promise<string> =>
+  (await callerIdentityToken({ credentials, clusterId: 'nodekeeper', region: 'eu-west-1', nowMs: NOW_MS, ...over }))
+    .token;
+
+describe('signing in with an AWS identity', () => {
+  it('tells user and groups from the access entries, by STS’s word', async () => {
+    const { scheme } = door();
+    expect(await scheme.authenticate(await tokenFor(), NOW_MS)).toEqual({
+      kind: 'authenticated',
+      user: {
+        username: 'arn:aws:sts::123456789012:assumed-role/Ops/ada',
+        uid: 'nodekeeper:123456789012:AROA1',
+        groups: ['nodekeeper:admins', 'system:authenticated'],
+        extra: { arn: ['arn:aws:sts::123456789012:assumed-role/Ops/ada'] },
+      },
+    });
+  });
+
+  it('asks STS once for many requests, those at one moment included, and again after five minutes', async () => {
+    const { scheme, sts } = door();
+    const token = await tokenFor();
+    await Promise.all([1, 2, 3].map(() => scheme.authenticate(token, NOW_MS)));
+    await scheme.authenticate(token, NOW_MS + 299_999);
+    expect(sts.asked()).toBe(1);
+    await scheme.authenticate(token, NOW_MS + 300_000);
+    expect(sts.asked()).toBe(2);
+  });
+
+  it('keeps no verdict longer than the token is good', async () => {
+    const { scheme } = door();
+    const token = await tokenFor({ nowMs: NOW_MS - 880_000 });
+    expect((await scheme.authenticate(token, NOW_MS)).kind).toBe('authenticated');
+    expect(await scheme.authenticate(token, NOW_MS + 20_000)).toEqual({ kind: 'refused', reason: 'token has expired' });
+  });
+
+  it('refuses a token that was signed for another cluster', async () => {
+    const { scheme } = door();
+    expect(await scheme.authenticate(await tokenFor({ clusterId: 'other' }), NOW_MS)).toEqual({
+      kind: 'refused',
+      reason: 'STS answered 403',
+    });
+  });
+
+  it('refuses another’s secret, an unknown key and a changed URL', async () => {
+    const { scheme } = door();
+    const other = { ...credentials, secretAccessKey: 'guessed' };
+    const unknown = { ...credentials, accessKeyId: 'AKIDEVE' };
+    const url = Buffer.from((await tokenFor()).slice('k8s-aws-v1.'.length), 'base64url').toString();
+    const later = `k8s-aws-v1.${Buffer.from(url.replace(/T12/, 'T13')).toString('base64url')}`;
+    for (const token of [await tokenFor({ credentials: other }), await tokenFor({ credentials: unknown }), later]) {
+      expect((await scheme.authenticate(token, NOW_MS + 3_600_000 * 0)).kind).toBe('refused');
+    }
+  });
+
+  it('knows nobody whom no entry names', async () => {
+    const { scheme } = door({ entries: [] });
+    expect(await scheme.authenticate(await tokenFor(), NOW_MS)).toMatchObject({ kind: 'refused' });
+  });
+
+  it('says 503, and remembers nothing, while STS does not answer', async () => {
+    const { scheme, sts } = door();
+    const token = await tokenFor();
+    const failures = [
+      () => Promise.reject(new TypeError('fetch failed')),
+      () => Promise.resolve(new Response('busy', { status: 503 })),
+      () => Promise.resolve(new Response('x'.repeat(100_000))),
+    ];
+    for (const failure of failures) {
+      sts.fail(failure);
+      await expect(scheme.authenticate(token, NOW_MS)).rejects.toMatchObject({ status: { code: 503 } });
+    }
+    sts.fail(undefined);
+    expect((await scheme.authenticate(token, NOW_MS)).kind).toBe('authenticated');
+  });
+
+  it('refuses an answer that is no caller identity', async () => {
+    const { scheme, sts } = door();
+    sts.fail(() => Promise.resolve(new Response('<html>')));
+    expect((await scheme.authenticate(await tokenFor(), NOW_MS)).kind).toBe('refused');
+  });
+
+  it('leaves tokens of other kinds to others', () => {
+    const { scheme } = door();
+    expect([scheme.recognises('k8s-aws-v1.x'), scheme.recognises('abc')]).toEqual([true, false]);
+  });
+});

@@ -1,0 +1,82 @@
+/**
+ * Who an AWS identity is to this cluster: IAM ARNs of roles and users, each with a user name and groups. Given at
+ * deployment; an identity that no entry names is nobody.
+ *
+ * Source: EKS User Guide, "Grant IAM users access to Kubernetes with EKS access entries"; aws-iam-authenticator pkg/arn for
+ * the canonical form: sessions of a role count as the role, without its path, since STS does not tell the path.
+ */
+export interface AccessEntry {
+  /** `arn:aws:iam::<account>:role/<name>` or `…:user/<name>`, path included or not. */
+  readonly arn: string;
+  /** `{{SessionName}}` and `{{AccountID}}` are filled in. Absent: the ARN as STS gives it. */
+  readonly username?: string;
+  readonly groups: readonly string[];
+}
+
+export interface CallerIdentity {
+  /** As STS tells it, sessions included. */
+  readonly arn: string;
+  readonly accountId: string;
+  /** Unique id of user or role, and the session's name. */
+  readonly userId: string;
+}
+
+export interface MappedUser {
+  readonly username: string;
+  readonly groups: readonly string[];
+}
+
+const IAM_ARN = /^arn:(aws|aws-cn|aws-us-gov):iam::(\d{12}):(role|user)\/(?:[\x21-\x7e]+\/)?([\w+=,.@-]{1,64})$/;
+const ASSUMED_ROLE_ARN =
+  /^arn:(aws|aws-cn|aws-us-gov):sts::(\d{12}):assumed-role\/([\w+=,.@-]{1,64})\/([\w+=,.@-]{2,64})$/;
+const TEMPLATE = /\{\{(\w+)\}\}/g;
+/** Groups that would make somebody a node or the system itself: those have credentials of their own. */
+const RESERVED_GROUPS = new Set(['system:nodes', 'system:bootstrappers', 'nodekeeper:probes']);
+const GROUPS_MAX = 10;
+
+/** ARN of the role or user behind a caller, without its path; undefined for the root user, federated users and the like. */
+export function canonicalArn(arn: string): string | undefined {
+  const session = ASSUMED_ROLE_ARN.exec(arn);
+  if (session !== null) return `arn:${session[1]}:iam::${session[2]}:role/${session[3]}`;
+  const iam = IAM_ARN.exec(arn);
+  return iam === null ? undefined : `arn:${iam[1]}:iam::${iam[2]}:${iam[3]}/${iam[4]}`;
+}
+
+/** What is wrong with an entry; empty when nothing. Each fault names its field. */
+export function accessEntryFaults(entry: AccessEntry): { readonly field: string; readonly rule: string }[] {
+  const faults: { field: string; rule: string }[] = [];
+  if (!IAM_ARN.test(entry.arn)) {
+    faults.push({ field: 'arn', rule: 'must be the ARN of an IAM role or user: arn:aws:iam::123456789012:role/NAME' });
+  }
+  if (entry.username !== undefined) {
+    const unknown = [...entry.username.matchAll(TEMPLATE)].find(
+      ([, name]) => name !== 'SessionName' && name !== 'AccountID',
+    );
+    if (unknown !== undefined)
+      faults.push({ field: 'username', rule: 'may hold {{SessionName}} and {{AccountID}} only' });
+    if (entry.username.startsWith('system:')) {
+      faults.push({ field: 'username', rule: 'must not begin with system:, which is for the cluster itself' });
+    }
+    if (entry.username === '') faults.push({ field: 'username', rule: 'must not be empty' });
+  }
+  if (entry.groups.length === 0 || entry.groups.length > GROUPS_MAX) {
+    faults.push({ field: 'groups', rule: `must name 1 to ${GROUPS_MAX} groups` });
+  }
+  for (const group of entry.groups) {
+    if (group === '' || RESERVED_GROUPS.has(group)) {
+      faults.push({ field: 'groups', rule: `must not hold ${JSON.stringify(group)}` });
+    }
+  }
+  return faults;
+}
+
+/** The user an identity is by these entries; undefined when none names it. Of several the first counts. */
+export function mapIdentity(identity: CallerIdentity, entries: readonly AccessEntry[]): MappedUser | undefined {
+  const arn = canonicalArn(identity.arn);
+  const entry = arn === undefined ? undefined : entries.find((each) => canonicalArn(each.arn) === arn);
+  if (entry === undefined) return undefined;
+  const sessionName = ASSUMED_ROLE_ARN.exec(identity.arn)?.[4] ?? '';
+  const values: Readonly<Record<string, string>> = { SessionName: sessionName, AccountID: identity.accountId };
+  const username = (entry.username ?? identity.arn).replace(TEMPLATE, (_, name: string) => values[name] ?? '');
+  return { username, groups: entry.groups };
+}
