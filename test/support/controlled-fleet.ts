@@ -38,6 +38,7 @@ export interface ToldMetric {
   readonly value: number;
   readonly unit: MetricUnit;
   readonly zone?: string;
+  readonly reason?: string;
 }
 
 export function controlledFleet(options: FleetOptions = {}) {
@@ -76,6 +77,7 @@ export function controlledFleet(options: FleetOptions = {}) {
             value,
             unit,
             ...(dimensions?.['zone'] === undefined ? {} : { zone: dimensions['zone'] }),
+            ...(dimensions?.['reason'] === undefined ? {} : { reason: dimensions['reason'] }),
           }),
       },
       sha256: (text) => createHash('sha256').update(text).digest('hex'),
@@ -136,14 +138,18 @@ export function controlledFleet(options: FleetOptions = {}) {
       };
     },
 
-    async register(name: string, parts: { zone?: string; labels?: Record<string, string>; taints?: Taint[] } = {}) {
+    async register(
+      name: string,
+      parts: { zone?: string; labels?: Record<string, string>; taints?: Taint[]; providerID?: string } = {},
+    ) {
       const labels = {
         ...(parts.zone === undefined ? {} : { 'topology.kubernetes.io/zone': parts.zone }),
         ...parts.labels,
       };
       const metadata = { name, uid: random.uuid(), creationTimestamp: formatTime(nowMs), labels };
       const taints: Taint[] = [{ key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' }, ...(parts.taints ?? [])];
-      const object = { apiVersion: 'v1', kind: 'Node', metadata, spec: { taints }, status: {} };
+      const spec = { taints, ...(parts.providerID === undefined ? {} : { providerID: parts.providerID }) };
+      const object = { apiVersion: 'v1', kind: 'Node', metadata, spec, status: {} };
       await commit({ kind: 'create', ref: nodeRef(name), object });
       await createLease(tables, { ...lease(name), uid: random.uuid() });
     },
