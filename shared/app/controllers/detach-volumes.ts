@@ -223,7 +223,8 @@ async function lookAt(
     return [{ attachment, volumeId, mounted }];
   });
   if (unwanted.length === 0) {
-    await podGc.dropVolumes(row);
+    // Of a Node that is gone the row alone knows which instance it was.
+    if (node !== undefined) await podGc.dropVolumes(row);
     return undefined;
   }
   const provider = parseProviderId(node?.spec?.providerID);
