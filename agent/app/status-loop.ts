@@ -22,6 +22,7 @@ import type { NodeEvent } from '../rules/node-event.ts';
 import { nodeStatusPatch } from '../rules/node-patch.ts';
 import { nodeChanged, type ReportState, reportDue } from '../rules/status-report.ts';
 import type { ComputedNode } from './node-status.ts';
+import type { Registration } from './registration.ts';
 
 const TRIES_MAX = 5;
 const JITTER_FACTOR = 0.04;
@@ -45,8 +46,7 @@ export interface StatusLoopParts {
   readonly log: Log;
   readonly meter?: AgentMeter;
   readonly compute: (node: KubeNode) => Promise<ComputedNode>;
-  /** Resolves when the Node is registered, with it if it is at hand; rejects only when told to stop. */
-  readonly register: (signal: AbortSignal) => Promise<KubeNode | undefined>;
+  readonly registration: Registration;
   readonly recordEvent: (event: NodeEvent) => void;
   /** From the second failing try of a pass on: so that the next request dials again. */
   readonly onRepeatedFailure: () => void;
@@ -69,14 +69,17 @@ type TryOutcome = PassOutcome | { readonly kind: 'retry'; readonly cause: unknow
 export class StatusLoop {
   readonly #parts: StatusLoopParts;
   #cached: { readonly node: KubeNode; readonly readAtMs: number } | undefined;
-  #registered: boolean;
+  #gone = false;
   #report: ReportState = { lastReportAtMs: undefined, delayMs: 0 };
   /** End of the last pass that was let in. */
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor(parts: StatusLoopParts) {
     this.#parts = parts;
-    this.#registered = !parts.settings.registerNode;
+    parts.registration.onRegistered((node) => {
+      this.#gone = false;
+      this.#keep(node);
+    });
   }
 
   /** The Node as we last saw it. */
@@ -87,12 +90,6 @@ export class StatusLoop {
   /** The next pass reads the Node from the server. */
   invalidate(): void {
     this.#cached = undefined;
-  }
-
-  /** The Node is known to be gone: the next pass registers it. */
-  registerAgain(): void {
-    this.#cached = undefined;
-    this.#registered = !this.#parts.settings.registerNode;
   }
 
   /** Runs until told to stop. */
@@ -107,7 +104,8 @@ export class StatusLoop {
 
   /** What the loop does each time it wakes: registers the Node unless that has worked already, then one pass. */
   async registerAndPass(signal: AbortSignal): Promise<PassOutcome> {
-    if (!this.#registered) await this.#register(signal);
+    const { registration } = this.#parts;
+    await (this.#gone ? registration.again() : registration.ensure());
     return this.pass(signal);
   }
 
@@ -117,13 +115,6 @@ export class StatusLoop {
       await this.registerAndPass(signal);
       await time.sleep(settings.nodeStatusUpdateFrequencyMs * (1 + fraction() * JITTER_FACTOR), signal);
     }
-  }
-
-  async #register(signal: AbortSignal): Promise<void> {
-    const node = await this.#parts.register(signal);
-    if (signal.aborted) return;
-    this.#registered = true;
-    if (node !== undefined) this.#keep(node);
   }
 
   async #runFast(signal: AbortSignal): Promise<void> {
@@ -230,7 +221,8 @@ export class StatusLoop {
   #failure(answer: KubeAnswer): TryOutcome {
     if (answer.kind === 'failed') return { kind: 'retry', cause: answer.cause, waitMs: 0 };
     if (answer.status === 404 && this.#parts.settings.registerNode) {
-      this.registerAgain();
+      this.#gone = true;
+      this.#cached = undefined;
       return { kind: 'gone' };
     }
     return { kind: 'retry', cause: { status: answer.status, body: answer.body }, waitMs: answer.retryAfterMs ?? 0 };

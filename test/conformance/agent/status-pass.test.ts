@@ -36,13 +36,18 @@ async function passAgainst(patchStatuses: readonly number[]) {
       node: { ...node, status: { conditions: [{ type: 'Ready', status: 'True' }] } },
       events: [],
     }),
-    register: async () => NODE,
+    registration: {
+      ensure: async () => true,
+      again: async () => true,
+      // Told of the Node at once, so that it is in the local cache.
+      onRegistered: (listener) => listener(NODE),
+    },
     recordEvent: () => {},
     onRepeatedFailure: () => {
       callbacks += 1;
     },
   });
-  const outcome = await loop.registerAndPass(new AbortController().signal);
+  const outcome = await loop.pass();
   return { methods: requests.map(({ method }) => method), outcome: outcome.kind, callbacks, requests };
 }
 

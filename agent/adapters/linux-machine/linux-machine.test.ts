@@ -1,0 +1,162 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import type { networkInterfaces } from 'node:os';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { LinuxMachine, MachineUnreadableError } from './linux-machine.ts';
+
+const roots: string[] = [];
+afterEach(() => {
+  for (const root of roots.splice(0)) rmSync(root, { recursive: true });
+});
+
+const interfaces = (addresses: Record<string, readonly [string, 'IPv4' | 'IPv6'][]>) =>
+  Object.fromEntries(
+    Object.entries(addresses).map(([name, list]) => [name, list.map(([address, family]) => ({ address, family }))]),
+  ) as unknown as ReturnType<typeof networkInterfaces>;
+
+const HOST_ADDRESSES = interfaces({
+  lo: [['127.0.0.1', 'IPv4']],
+  eth0: [
+    ['10.0.0.5', 'IPv4'],
+    ['fe80::1', 'IPv6'],
+    ['fd00::5', 'IPv6'],
+  ],
+  wlan0: [['192.168.1.5', 'IPv4']],
+});
+
+const MEMINFO = 'MemTotal: 1000 kB\nMemFree: 200 kB\nInactive(file): 50 kB\nSwapTotal: 300 kB\n';
+const BARE = {
+  'proc/meminfo': MEMINFO,
+  'proc/cpuinfo': 'processor\t: 0\nmodel name: x\nprocessor\t: 1\n',
+  'proc/sys/kernel/pid_max': '32768\n',
+  'proc/sys/kernel/threads-max': '30000\n',
+  'proc/loadavg': '0.12 0.10 0.05 3/115 31184\n',
+};
+
+function machineWith(files: Readonly<Record<string, string>>) {
+  const fileRoot = mkdtempSync(join(tmpdir(), 'linux-machine-'));
+  roots.push(fileRoot);
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(fileRoot, path)), { recursive: true });
+    writeFileSync(join(fileRoot, path), text);
+  }
+  return new LinuxMachine({
+    rootDirectory: '/data',
+    imageDirectory: '/images',
+    fileRoot,
+    system: {
+      hostname: () => 'n',
+      networkInterfaces: () => HOST_ADDRESSES,
+      lookup: async (name) => {
+        if (name !== 'n') throw Object.assign(new Error('unknown'), { code: 'ENOTFOUND' });
+        return [{ address: '10.0.0.5', family: 4 }];
+      },
+      statfs: async (path) => ({ bsize: 4_096, blocks: path === '/data' ? 100 : 10, bavail: 5, files: 50, ffree: 40 }),
+      architecture: 'x64',
+    },
+  });
+}
+
+describe('the machine as Linux tells it', () => {
+  it('tells its facts', async () => {
+    const machine = machineWith({
+      ...BARE,
+      'sys/devices/system/cpu/online': '0-2,5\n',
+      'sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages': '3\n',
+      'sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages': '0\n',
+      'sys/class/dmi/id/product_uuid': 'UUID\n',
+      'etc/machine-id': 'abc\n',
+      'etc/os-release': 'NAME="Debian"\nPRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\n',
+      'proc/sys/kernel/random/boot_id': 'boot-1\n',
+      'proc/sys/kernel/osrelease': '6.1.0\n',
+    });
+    expect(await machine.facts()).toEqual({
+      cpuCores: 4,
+      memoryBytes: 1_024_000,
+      swapBytes: 307_200,
+      hugePages: { '2097152': 3, '1073741824': 0 },
+      machineId: 'abc',
+      systemUuid: 'UUID',
+      bootId: 'boot-1',
+      kernelVersion: '6.1.0',
+      osImage: 'Debian GNU/Linux 12 (bookworm)',
+      operatingSystem: 'linux',
+      architecture: 'amd64',
+    });
+  });
+
+  it('does with little: processors of cpuinfo, the machine id for the UUID', async () => {
+    const facts = await machineWith({ ...BARE, 'etc/machine-id': 'abc\n' }).facts();
+    expect(facts).toMatchObject({ cpuCores: 2, systemUuid: 'abc', osImage: 'Linux', hugePages: {}, bootId: '' });
+  });
+
+  it('is unreadable without its memory', async () => {
+    await expect(machineWith({}).facts()).rejects.toThrow(MachineUnreadableError);
+    await expect(machineWith({ 'proc/meminfo': 'x' }).facts()).rejects.toThrow(MachineUnreadableError);
+  });
+
+  it('tells its use', async () => {
+    expect(await machineWith(BARE).use()).toEqual({
+      // 1000 KiB less (1000 - 200 - 50) in the working set.
+      memoryAvailableBytes: 250 * 1_024,
+      nodeFs: { capacityBytes: 409_600, availableBytes: 20_480, inodes: 50, inodesFree: 40 },
+      imageFs: { capacityBytes: 40_960, availableBytes: 20_480, inodes: 50, inodesFree: 40 },
+      pidsMax: 30_000,
+      pidsUsed: 115,
+    });
+  });
+
+  it('takes the inactive cache of the root of cgroup v2', async () => {
+    const files = { ...BARE, 'sys/fs/cgroup/memory.stat': 'anon 1\ninactive_file 102400\n' };
+    expect((await machineWith(files).use()).memoryAvailableBytes).toBe(300 * 1_024);
+  });
+
+  it('takes use and inactive cache of the root of cgroup v1', async () => {
+    const files = {
+      ...BARE,
+      'sys/fs/cgroup/memory/memory.stat': 'inactive_file 1\ntotal_inactive_file 102400\n',
+      'sys/fs/cgroup/memory/memory.usage_in_bytes': '512000\n',
+    };
+    expect((await machineWith(files).use()).memoryAvailableBytes).toBe(600 * 1_024);
+  });
+
+  it('tells the address of the best default route that is up', async () => {
+    const machine = machineWith({
+      'proc/net/route': [
+        'Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\tMTU\tWindow\tIRTT',
+        'wlan0\t00000000\t0101A8C0\t0003\t0\t0\t600\t00000000\t0\t0\t0',
+        'eth0\t00000000\t0100000A\t0003\t0\t0\t100\t00000000\t0\t0\t0',
+        'eth0\t0000000A\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0',
+      ].join('\n'),
+      'proc/net/ipv6_route': [
+        `${'0'.repeat(32)} 00 ${'0'.repeat(32)} 00 fd000000000000000000000000000001 00000400 00000002 00000000 00000003     eth0`,
+        `${'0'.repeat(32)} 00 ${'0'.repeat(32)} 00 ${'0'.repeat(32)} ffffffff 00000001 00000000 00200200       lo`,
+      ].join('\n'),
+    });
+    expect(await machine.defaultAddress(4)).toBe('10.0.0.5');
+    expect(await machine.defaultAddress(6)).toBe('fd00::5');
+    expect(await machineWith({}).defaultAddress(4)).toBeUndefined();
+  });
+
+  it('tells addresses, names and swaps', async () => {
+    const machine = machineWith({ 'proc/swaps': 'Filename Type\n' });
+    expect(machine.addresses()).toContainEqual({ interfaceName: 'eth0', address: 'fd00::5', family: 6 });
+    expect(await machine.lookup('n')).toEqual([{ address: '10.0.0.5', family: 4 }]);
+    expect(await machine.lookup('m')).toEqual([]);
+    expect(await machine.swaps()).toBe('Filename Type\n');
+    expect(await machineWith({}).swaps()).toBeUndefined();
+  });
+});
+
+describe.runIf(process.platform === 'linux')('this machine', () => {
+  it('can be read', async () => {
+    const machine = new LinuxMachine({ rootDirectory: tmpdir() });
+    const [facts, use] = await Promise.all([machine.facts(), machine.use()]);
+    expect(facts.cpuCores).toBeGreaterThan(0);
+    expect(use.memoryAvailableBytes).toBeGreaterThan(0);
+    expect(use.memoryAvailableBytes).toBeLessThanOrEqual(facts.memoryBytes);
+    expect(use.pidsUsed).toBeGreaterThan(0);
+    expect(use.nodeFs.capacityBytes).toBeGreaterThan(0);
+  });
+});

@@ -1,0 +1,257 @@
+/**
+ * The machine as Linux tells it: /proc, /sys, /etc, cgroups (v2 and v1), statfs and the network interfaces.
+ *
+ * Memory available is capacity minus working set, and the working set is what the root cgroup uses minus its inactive page
+ * cache, as a kubelet's summary has it (google/cadvisor, container/libcontainer). The root of cgroup v2 does not count its
+ * use; there it is MemTotal minus MemFree.
+ */
+import { lookup } from 'node:dns/promises';
+import { readdir, readFile, statfs } from 'node:fs/promises';
+import { hostname, networkInterfaces } from 'node:os';
+import { join } from 'node:path';
+import type { FileSystemUse, InterfaceAddress, Machine, MachineFacts, MachineUse } from '../../ports/machine.ts';
+import { bytesOfKibibytes, countCpuList, countProcessors, memoryFields, osName, taskCount } from './proc-text.ts';
+import { defaultRouteInterfaces } from './routes.ts';
+
+export interface LinuxMachineOptions {
+  /** Directory whose file system pods write to. */
+  readonly rootDirectory: string;
+  /** Where images are kept; the root directory when absent. */
+  readonly imageDirectory?: string;
+  /** In front of /proc, /sys and /etc. For tests. */
+  readonly fileRoot?: string;
+  /** In place of the system's. For tests. */
+  readonly system?: Partial<LinuxSystem>;
+}
+
+export interface LinuxSystem {
+  readonly hostname: () => string;
+  readonly networkInterfaces: typeof networkInterfaces;
+  readonly lookup: (name: string) => Promise<readonly { readonly address: string; readonly family: number }[]>;
+  readonly statfs: (path: string) => Promise<{
+    readonly bsize: number;
+    readonly blocks: number;
+    readonly bavail: number;
+    readonly files: number;
+    readonly ffree: number;
+  }>;
+  /** As Node names it. */
+  readonly architecture: string;
+}
+
+const SYSTEM: LinuxSystem = {
+  hostname,
+  networkInterfaces,
+  lookup: (name) => lookup(name, { all: true }),
+  statfs: (path) => statfs(path),
+  architecture: process.arch,
+};
+
+/** What the machine must tell, and did not. */
+export class MachineUnreadableError extends Error {
+  override readonly name = 'MachineUnreadableError';
+  readonly code = 'machine-unreadable';
+}
+
+/** Architectures that Go names otherwise than Node does. */
+const GO_ARCHITECTURES: Readonly<Record<string, string>> = {
+  x64: 'amd64',
+  ia32: '386',
+  ppc64: 'ppc64le',
+  mipsel: 'mipsle',
+};
+
+/** Files that may hold the UUID of the system, best first (google/cadvisor, utils/sysfs). */
+const SYSTEM_UUID_FILES = [
+  'sys/class/dmi/id/product_uuid',
+  'proc/device-tree/system-id',
+  'proc/device-tree/vm,uuid',
+  'etc/machine-id',
+];
+const MACHINE_ID_FILES = ['etc/machine-id', 'var/lib/dbus/machine-id'];
+const OS_RELEASE_FILES = ['etc/os-release', 'usr/lib/os-release'];
+
+export class LinuxMachine implements Machine {
+  readonly #options: LinuxMachineOptions;
+  readonly #system: LinuxSystem;
+
+  constructor(options: LinuxMachineOptions) {
+    this.#options = options;
+    this.#system = { ...SYSTEM, ...options.system };
+  }
+
+  hostname(): string {
+    return this.#system.hostname();
+  }
+
+  async facts(): Promise<MachineFacts> {
+    const memory = memoryFields(await this.#required('proc/meminfo'));
+    const [machineId, systemUuid, bootId, kernelVersion, osRelease, cpuCores, hugePages] = await Promise.all([
+      this.#first(MACHINE_ID_FILES),
+      this.#first(SYSTEM_UUID_FILES),
+      this.#first(['proc/sys/kernel/random/boot_id']),
+      this.#first(['proc/sys/kernel/osrelease']),
+      this.#first(OS_RELEASE_FILES),
+      this.#cpuCores(),
+      this.#hugePages(),
+    ]);
+    return {
+      cpuCores,
+      memoryBytes: this.#memoryTotal(memory),
+      swapBytes: bytesOfKibibytes(memory['SwapTotal'] ?? 0),
+      hugePages,
+      machineId,
+      systemUuid,
+      bootId,
+      kernelVersion,
+      osImage: osName(osRelease),
+      operatingSystem: 'linux',
+      architecture: GO_ARCHITECTURES[this.#system.architecture] ?? this.#system.architecture,
+    };
+  }
+
+  async use(): Promise<MachineUse> {
+    const { rootDirectory, imageDirectory } = this.#options;
+    const [memoryAvailableBytes, nodeFs, imageFs, pids] = await Promise.all([
+      this.#memoryAvailable(),
+      this.#fileSystem(rootDirectory),
+      this.#fileSystem(imageDirectory ?? rootDirectory),
+      this.#pids(),
+    ]);
+    return { memoryAvailableBytes, nodeFs, imageFs, ...pids };
+  }
+
+  addresses(): readonly InterfaceAddress[] {
+    return Object.entries(this.#system.networkInterfaces()).flatMap(([interfaceName, addresses]) =>
+      (addresses ?? []).map(({ address, family }) => ({ interfaceName, address, family: family === 'IPv4' ? 4 : 6 })),
+    );
+  }
+
+  /** The first address of the interface with the best default route that can be reached from elsewhere. */
+  async defaultAddress(family: 4 | 6): Promise<string | undefined> {
+    const table = await this.#optional(family === 4 ? 'proc/net/route' : 'proc/net/ipv6_route');
+    const addresses = this.addresses().filter((each) => each.family === family && !isLocalOnly(each.address));
+    for (const name of defaultRouteInterfaces(table ?? '', family)) {
+      const found = addresses.find(({ interfaceName }) => interfaceName === name);
+      if (found !== undefined) return found.address;
+    }
+    return undefined;
+  }
+
+  async lookup(name: string): Promise<readonly { readonly address: string; readonly family: 4 | 6 }[]> {
+    try {
+      const found = await this.#system.lookup(name);
+      return found.map(({ address, family }) => ({ address, family: family === 4 ? 4 : 6 }));
+    } catch (error) {
+      // Unknown, or nobody to ask: either way the name leads nowhere now, and the next pass asks again.
+      if (isSystemError(error)) return [];
+      throw error;
+    }
+  }
+
+  /** Text of /proc/swaps; undefined when there is no such file. */
+  swaps(): Promise<string | undefined> {
+    return this.#optional('proc/swaps');
+  }
+
+  #memoryTotal(memory: Readonly<Record<string, number>>): number {
+    const total = memory['MemTotal'];
+    if (total === undefined) throw new MachineUnreadableError('/proc/meminfo does not tell MemTotal');
+    return bytesOfKibibytes(total);
+  }
+
+  async #memoryAvailable(): Promise<number> {
+    const memory = memoryFields(await this.#required('proc/meminfo'));
+    const total = this.#memoryTotal(memory);
+    const unified = await this.#optional('sys/fs/cgroup/memory.stat');
+    const legacyStat = unified === undefined ? await this.#optional('sys/fs/cgroup/memory/memory.stat') : undefined;
+    const legacyUse =
+      legacyStat === undefined ? undefined : await this.#optional('sys/fs/cgroup/memory/memory.usage_in_bytes');
+    const stat = memoryFields(unified ?? legacyStat ?? '');
+    const inactiveFile =
+      stat[unified === undefined ? 'total_inactive_file' : 'inactive_file'] ??
+      bytesOfKibibytes(memory['Inactive(file)'] ?? 0);
+    const used = legacyUse === undefined ? total - bytesOfKibibytes(memory['MemFree'] ?? 0) : Number(legacyUse.trim());
+    return Math.max(0, total - Math.max(0, used - inactiveFile));
+  }
+
+  async #fileSystem(path: string): Promise<FileSystemUse> {
+    const { bsize, blocks, bavail, files, ffree } = await this.#system.statfs(path);
+    return { capacityBytes: bsize * blocks, availableBytes: bsize * bavail, inodes: files, inodesFree: ffree };
+  }
+
+  /** Threads count, as the kernel hands out ids to them alike (pkg/kubelet/stats/pidlimit). */
+  async #pids(): Promise<Pick<MachineUse, 'pidsMax' | 'pidsUsed'>> {
+    const [pidMax, threadsMax, load] = await Promise.all([
+      this.#required('proc/sys/kernel/pid_max'),
+      this.#required('proc/sys/kernel/threads-max'),
+      this.#required('proc/loadavg'),
+    ]);
+    return { pidsMax: Math.min(Number(pidMax.trim()), Number(threadsMax.trim())), pidsUsed: taskCount(load) };
+  }
+
+  async #cpuCores(): Promise<number> {
+    const online = await this.#optional('sys/devices/system/cpu/online');
+    const cores =
+      online === undefined ? countProcessors(await this.#required('proc/cpuinfo')) : countCpuList(online.trim());
+    if (cores === 0) throw new MachineUnreadableError('no processor is told of');
+    return cores;
+  }
+
+  async #hugePages(): Promise<Record<string, number>> {
+    const folder = 'sys/kernel/mm/hugepages';
+    const sizes = await this.#names(folder);
+    const pages: Record<string, number> = {};
+    for (const name of sizes) {
+      const kibibytes = /^hugepages-(\d+)kB$/.exec(name)?.[1];
+      const count = kibibytes === undefined ? undefined : await this.#optional(`${folder}/${name}/nr_hugepages`);
+      if (count !== undefined) pages[String(bytesOfKibibytes(Number(kibibytes)))] = Number(count.trim());
+    }
+    return pages;
+  }
+
+  #at(path: string): string {
+    return join(this.#options.fileRoot ?? '/', path);
+  }
+
+  async #names(path: string): Promise<readonly string[]> {
+    try {
+      return (await readdir(this.#at(path))).sort();
+    } catch (error) {
+      if (isSystemError(error)) return [];
+      throw error;
+    }
+  }
+
+  async #optional(path: string): Promise<string | undefined> {
+    try {
+      return await readFile(this.#at(path), 'utf8');
+    } catch (error) {
+      // Absent, or not for us to read, as the UUID is without privilege.
+      if (isSystemError(error)) return undefined;
+      throw error;
+    }
+  }
+
+  async #required(path: string): Promise<string> {
+    try {
+      return await readFile(this.#at(path), 'utf8');
+    } catch (cause) {
+      throw new MachineUnreadableError(`/${path} cannot be read`, { cause });
+    }
+  }
+
+  /** The first of the files that has something in it; device trees end their texts with a null. */
+  async #first(paths: readonly string[]): Promise<string> {
+    for (const path of paths) {
+      const text = (await this.#optional(path))?.replaceAll('\0', '').trim() ?? '';
+      if (text !== '') return text;
+    }
+    return '';
+  }
+}
+
+const isSystemError = (error: unknown): boolean => error instanceof Error && 'code' in error;
+
+/** Loopback and link-local addresses, as the system writes them. */
+const isLocalOnly = (address: string): boolean => /^127\.|^169\.254\.|^::1$|^fe[89ab][0-9a-f]:/i.test(address);

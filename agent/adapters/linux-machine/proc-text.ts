@@ -1,0 +1,33 @@
+/** The texts of /proc and /sys. */
+
+/** `Name: 12 kB` of /proc/meminfo and `name 12` of memory.stat, as they stand. */
+export function memoryFields(text: string): Record<string, number> {
+  const fields: Record<string, number> = {};
+  for (const line of text.split('\n')) {
+    const match = /^([^\s:]+):?\s+(\d+)/.exec(line);
+    if (match?.[1] !== undefined) fields[match[1]] = Number(match[2]);
+  }
+  return fields;
+}
+
+export const bytesOfKibibytes = (kibibytes: number): number => kibibytes * 1_024;
+
+/** How many there are in a list of the kernel such as `0-3,5`. */
+export function countCpuList(list: string): number {
+  return list
+    .split(',')
+    .map((part) => /^(\d+)(?:-(\d+))?$/.exec(part))
+    .reduce((sum, match) => (match === null ? sum : sum + Number(match[2] ?? match[1]) - Number(match[1]) + 1), 0);
+}
+
+/** Processors in /proc/cpuinfo. */
+export const countProcessors = (text: string): number => text.match(/^processor\s*:/gm)?.length ?? 0;
+
+/** All tasks, from the `running/all` of /proc/loadavg. */
+export const taskCount = (loadAverage: string): number => Number(/\s\d+\/(\d+)\s/.exec(loadAverage)?.[1] ?? 0);
+
+/** PRETTY_NAME of os-release. */
+export function osName(osRelease: string): string {
+  const value = /^PRETTY_NAME=(.*)$/m.exec(osRelease)?.[1]?.trim() ?? '';
+  return value.replace(/^(["'])(.*)\1$/, '$2') || 'Linux';
+}

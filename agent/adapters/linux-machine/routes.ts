@@ -1,0 +1,35 @@
+/** Default routes in the tables of the kernel (proc(5): /proc/net/route; net/ipv6/route.c: /proc/net/ipv6_route). */
+const UP = 0x1;
+const REJECT = 0x200;
+
+interface Route {
+  readonly interfaceName: string;
+  readonly metric: number;
+}
+
+/** Iface Destination Gateway Flags RefCnt Use Metric Mask …, numbers but the metric in hexadecimal. */
+function parseV4(line: string): Route | undefined {
+  const [interfaceName, destination, , flags, , , metric, mask] = line.trim().split(/\s+/);
+  if (interfaceName === undefined || destination !== '00000000' || mask !== '00000000') return undefined;
+  return (Number.parseInt(flags ?? '', 16) & (UP | REJECT)) === UP
+    ? { interfaceName, metric: Number(metric) }
+    : undefined;
+}
+
+/** Destination, its prefix length, source, its prefix length, next hop, metric, references, use, flags, interface. */
+function parseV6(line: string): Route | undefined {
+  const [destination, prefixLength, , , , metric, , , flags, interfaceName] = line.trim().split(/\s+/);
+  if (interfaceName === undefined || !/^0{32}$/.test(destination ?? '') || prefixLength !== '00') return undefined;
+  return (Number.parseInt(flags ?? '', 16) & (UP | REJECT)) === UP
+    ? { interfaceName, metric: Number.parseInt(metric ?? '', 16) }
+    : undefined;
+}
+
+/** Interfaces with a default route that is up, the lowest metric first. */
+export function defaultRouteInterfaces(table: string, family: 4 | 6): string[] {
+  const routes = table
+    .split('\n')
+    .map((line) => (family === 4 ? parseV4(line) : parseV6(line)))
+    .filter((route) => route !== undefined);
+  return routes.sort((left, right) => left.metric - right.metric).map(({ interfaceName }) => interfaceName);
+}
