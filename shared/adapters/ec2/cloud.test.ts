@@ -1,0 +1,210 @@
+import { describe, expect, it } from 'vitest';
+import type { DescribeInput, Ec2Api, InstancesPage, VolumesPage } from './api.ts';
+import { ec2Cloud } from './cloud.ts';
+import { Ec2Error } from './errors.ts';
+
+const OURS = '111111111111';
+const idOf = (index: number): string => `i-${index.toString(16).padStart(17, '0')}`;
+const named = (id: string) => ({ instanceId: id, zone: undefined, region: undefined });
+const running = (id: string, more = {}) => ({ InstanceId: id, State: { Name: 'running' }, ...more });
+const reservation = (id: string, owner = OURS, more = {}) => ({ OwnerId: owner, Instances: [running(id, more)] });
+
+function aCloud(api: Partial<Ec2Api>, concurrencyMax?: number) {
+  const unexpected = async () => {
+    throw new Error('not expected');
+  };
+  return ec2Cloud({
+    api: { describeInstances: unexpected, describeVolumes: unexpected, detachVolume: unexpected, ...api },
+    region: 'us-east-1',
+    accountId: OURS,
+    clusterId: 'edge',
+    ...(concurrencyMax === undefined ? {} : { concurrencyMax }),
+  });
+}
+
+const instancesFrom =
+  (page: (input: DescribeInput) => InstancesPage): Ec2Api['describeInstances'] =>
+  async (input) =>
+    page(input);
+
+describe('EC2 as the cloud', () => {
+  it('asks by filter, at most 200 ids a call', async () => {
+    const asked: DescribeInput[] = [];
+    const cloud = aCloud({
+      describeInstances: instancesFrom((input) => {
+        asked.push(input);
+        return { Reservations: [] };
+      }),
+    });
+    await cloud.describeInstances(Array.from({ length: 401 }, (_, index) => named(idOf(index))));
+    expect(asked.map(({ filter }) => [filter.name, filter.values.length])).toEqual([
+      ['instance-id', 200],
+      ['instance-id', 200],
+      ['instance-id', 1],
+    ]);
+  });
+
+  it.each<[string, InstancesPage]>([
+    ['has no reservations at all', {}],
+    ['has an instance without an id', { Reservations: [{ OwnerId: OURS, Instances: [{}] }] }],
+  ])('takes an answer that %s for none', async (_, page) => {
+    const cloud = aCloud({ describeInstances: instancesFrom(() => page) });
+    const answers = await cloud.describeInstances([named(idOf(1))]);
+    expect(answers.get(idOf(1))?.answer).toMatchObject({ kind: 'failed', cause: 'error' });
+  });
+
+  it('takes a state it has not heard of for no answer', async () => {
+    const cloud = aCloud({
+      describeInstances: instancesFrom(() => ({
+        Reservations: [reservation(idOf(1), OURS, { State: { Name: 'hibernating' } })],
+      })),
+    });
+    expect((await cloud.describeInstances([named(idOf(1))])).get(idOf(1))?.answer.kind).toBe('failed');
+  });
+
+  it('does not read the first pages for the whole when a later one fails or there is no end of them', async () => {
+    const failing = aCloud({
+      describeInstances: instancesFrom(({ nextToken }) => {
+        if (nextToken !== undefined) throw new Ec2Error('InternalError');
+        return { Reservations: [reservation(idOf(1))], NextToken: 'more' };
+      }),
+    });
+    const endless = aCloud({
+      describeInstances: instancesFrom(() => ({ Reservations: [reservation(idOf(1))], NextToken: 'more' })),
+    });
+    for (const cloud of [failing, endless]) {
+      const answers = await cloud.describeInstances([named(idOf(1)), named(idOf(2))]);
+      expect([...answers.values()].map(({ answer }) => answer.kind)).toEqual(['failed', 'failed']);
+    }
+  });
+
+  it('calls everything foreign that an answer with another owner lacks', async () => {
+    const cloud = aCloud({
+      describeInstances: instancesFrom(() => ({ Reservations: [reservation(idOf(1), '222222222222')] })),
+    });
+    const answers = await cloud.describeInstances([named(idOf(1)), named(idOf(2))]);
+    for (const id of [idOf(1), idOf(2)]) expect(answers.get(id)?.answer).toMatchObject({ kind: 'foreign' });
+  });
+
+  it('halves the calls under way after a throttled pass, and adds one after each clean one', async () => {
+    let throttle = true;
+    let underWay = 0;
+    let most = 0;
+    const cloud = aCloud(
+      {
+        async describeInstances() {
+          underWay += 1;
+          most = Math.max(most, underWay);
+          await Promise.resolve();
+          underWay -= 1;
+          if (throttle) throw new Ec2Error('RequestLimitExceeded');
+          return { Reservations: [] };
+        },
+      },
+      4,
+    );
+    const ids = Array.from({ length: 2_000 }, (_, index) => named(idOf(index)));
+    const pass = async (): Promise<number> => {
+      most = 0;
+      await cloud.describeInstances(ids);
+      return most;
+    };
+    expect(await pass()).toBe(4);
+    expect(await pass()).toBe(2);
+    throttle = false;
+    const seen = [await pass(), await pass(), await pass(), await pass(), await pass()];
+    expect(seen).toEqual([1, 2, 3, 4, 4]);
+  });
+
+  it('orders addresses by interface and family, of interfaces in use', async () => {
+    const cloud = aCloud({
+      describeInstances: instancesFrom(() => ({
+        Reservations: [
+          reservation(idOf(1), OURS, {
+            InstanceType: 'm7g.large',
+            Placement: { AvailabilityZone: 'us-west-2-lax-1a', AvailabilityZoneId: 'usw2-lax1-az1' },
+            PrivateDnsName: 'ip-10-0-0-1.ec2.internal',
+            PublicDnsName: '',
+            NetworkInterfaces: [
+              {
+                Status: 'in-use',
+                Attachment: { DeviceIndex: 1 },
+                PrivateIpAddresses: [{ PrivateIpAddress: '10.0.1.1' }],
+              },
+              { Status: 'detaching', PrivateIpAddresses: [{ PrivateIpAddress: '10.0.2.1' }] },
+              {
+                Status: 'in-use',
+                Attachment: { DeviceIndex: 0 },
+                PrivateIpAddresses: [{ PrivateIpAddress: '10.0.0.1' }],
+                Ipv6Addresses: [{ Ipv6Address: '2001:db8::1' }],
+              },
+            ],
+          }),
+        ],
+      })),
+    });
+    const { metadata } = (await cloud.describeInstances([named(idOf(1))])).get(idOf(1))!;
+    expect(metadata).toMatchObject({
+      providerId: `aws:///us-west-2-lax-1a/${idOf(1)}`,
+      region: 'us-west-2',
+      additionalLabels: { 'topology.k8s.aws/zone-id': 'usw2-lax1-az1' },
+    });
+    expect(metadata?.addresses).toEqual([
+      { type: 'InternalIP', address: '10.0.0.1' },
+      { type: 'InternalIP', address: '10.0.1.1' },
+      { type: 'InternalIP', address: '2001:db8::1' },
+      { type: 'InternalDNS', address: 'ip-10-0-0-1.ec2.internal' },
+      { type: 'Hostname', address: 'ip-10-0-0-1.ec2.internal' },
+    ]);
+  });
+
+  describe('volumes', () => {
+    const attachedTo = (more = {}): VolumesPage => ({
+      Volumes: [
+        { VolumeId: 'vol-1', Attachments: [{ InstanceId: idOf(1), Device: '/dev/sda1', State: 'attached', ...more }] },
+      ],
+    });
+    const rootOf = async (describeInstances: Ec2Api['describeInstances'], page = attachedTo()) => {
+      const cloud = aCloud({ describeInstances, describeVolumes: async () => page });
+      return (await cloud.describeVolumes(['vol-1'])).get('vol-1');
+    };
+
+    it('asks the instance which device is its root', async () => {
+      const named = (device: string) =>
+        instancesFrom(() => ({ Reservations: [reservation(idOf(1), OURS, { RootDeviceName: device })] }));
+      expect(await rootOf(named('/dev/sda1'))).toMatchObject({ attachments: [{ isRootDevice: true }] });
+      expect(await rootOf(named('/dev/xvda'))).toMatchObject({ attachments: [{ isRootDevice: false }] });
+    });
+
+    it('has no answer about a volume when the instance cannot be asked, and goes by the device when it is gone', async () => {
+      const failing = instancesFrom(() => {
+        throw new Ec2Error('InternalError');
+      });
+      expect(await rootOf(failing)).toMatchObject({ kind: 'failed' });
+      const gone = instancesFrom(() => ({ Reservations: [] }));
+      expect(await rootOf(gone)).toMatchObject({ attachments: [{ isRootDevice: true }] });
+      expect(await rootOf(gone, attachedTo({ Device: '/dev/sdf' }))).toMatchObject({
+        attachments: [{ isRootDevice: false }],
+      });
+    });
+
+    it.each([
+      ['IncorrectState', { kind: 'notAttached' }],
+      ['InvalidAttachment.NotFound', { kind: 'notAttached' }],
+      ['InvalidVolume.NotFound', { kind: 'notAttached' }],
+      ['UnauthorizedOperation', { kind: 'refused', code: 'UnauthorizedOperation', message: 'why' }],
+      ['UnsupportedOperation', { kind: 'refused', code: 'UnsupportedOperation', message: 'why' }],
+      ['OperationNotPermitted', { kind: 'refused', code: 'OperationNotPermitted', message: 'why' }],
+      ['InvalidInstanceID.NotFound', { kind: 'failed', cause: 'error', message: 'EC2: InvalidInstanceID.NotFound' }],
+      ['RequestLimitExceeded', { kind: 'failed', cause: 'throttled', message: 'EC2: RequestLimitExceeded' }],
+      ['TimeoutError', { kind: 'failed', cause: 'timeout', message: 'EC2: TimeoutError' }],
+    ])('reads %s of a detach', async (code, outcome) => {
+      const cloud = aCloud({
+        async detachVolume() {
+          throw new Ec2Error(code, 'why');
+        },
+      });
+      expect(await cloud.detachVolume({ volumeId: 'vol-1', instanceId: idOf(1), force: false })).toEqual(outcome);
+    });
+  });
+});
