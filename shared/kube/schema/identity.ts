@@ -61,7 +61,7 @@ export const bootstrapToken: StructSchema = kindStruct(
         struct(`${OURS}.BootstrapTokenSpec`, 'What the token permits. Cannot change.', {
           secretSha256: required(text('SHA-256 of the secret, lower-case hex. Not shown again.')),
           expires: required(pointer(time('When it ends.'))),
-          uses: int32('Machines it enrols; 1 if left out.'),
+          uses: pointer(int32('Machines it enrols; 1 if left out.')),
           nodeNamePattern: text('Names it enrols: * for any characters, ? for one. All, if left out.'),
           nodeLabels: textMap('Labels the machines are to register with.'),
           reissue: bool('Whether it may replace the keys of a name that has an identity.'),

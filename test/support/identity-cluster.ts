@@ -1,0 +1,160 @@
+/** API and heartbeat as deployed, over one memory store and a clock that only tests move: for tests of who may do what. */
+import { createHash, randomBytes } from 'node:crypto';
+import { gzip } from '../../shared/adapters/gzip/gzip.ts';
+import { type MemoryItemStore, memoryItemStore } from '../../shared/adapters/memory/item-store.ts';
+import { bearerSchemes } from '../../shared/adapters/tokens/bearer.ts';
+import { bootstrapTokens } from '../../shared/adapters/tokens/bootstrap-tokens.ts';
+import { nodeTokens } from '../../shared/adapters/tokens/node-tokens.ts';
+import { readPublicKey } from '../../shared/adapters/tokens/public-keys.ts';
+import { staticTokenAuthenticator } from '../../shared/adapters/tokens/static-tokens.ts';
+import { readYaml } from '../../shared/adapters/yaml/read-yaml.ts';
+import { composeApi } from '../../shared/app/api/compose.ts';
+import { serveHeartbeat } from '../../shared/app/renew-lease.ts';
+import { defaultPolicy } from '../../shared/domain/policy.ts';
+import type { Authenticator } from '../../shared/ports/authenticator.ts';
+import type { ConsumedUnits } from '../../shared/ports/item-store.ts';
+import { bootstrapTokenStore } from '../../shared/store/bootstrap-token-store.ts';
+import { nodeKeys } from '../../shared/store/node-key-store.ts';
+import { type NodeKeyPair, nodeToken } from './node-key-pair.ts';
+
+export const CLUSTER_ID = 'here';
+export const IDENTITIES = '/apis/nodekeeper.dev/v1alpha1/nodeidentities';
+export const TOKENS = '/apis/nodekeeper.dev/v1alpha1/bootstraptokens';
+export const NODE_LEASES = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
+export const API_KEYS_LIVE_MS = 60_000;
+export const HEARTBEAT_KEYS_LIVE_MS = 300_000;
+const ADMIN = 'the-administrators-token';
+const START_MS = Date.UTC(2026, 0, 1);
+
+export interface Answer {
+  readonly code: number;
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape.
+  readonly body: any;
+}
+
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+export class IdentityCluster {
+  readonly #units: ConsumedUnits[] = [];
+  readonly items: MemoryItemStore = memoryItemStore({ onConsumed: (units) => this.#units.push(units) });
+  nowMs = START_MS;
+  readonly #clock = { nowMs: () => this.nowMs };
+  readonly #log: string[] = [];
+  readonly #api: ReturnType<typeof composeApi>;
+  readonly #heartbeat: ReturnType<typeof serveHeartbeat>;
+
+  constructor() {
+    const note = (message: string, fields?: Record<string, unknown>): void => {
+      this.#log.push(`${message} ${String((fields?.['error'] as Error | undefined)?.stack ?? '')}`);
+    };
+    const log = { debug: () => {}, info: () => {}, warn: () => {}, error: note };
+    const random = {
+      uuid: () => randomBytes(16).toString('hex'),
+      fraction: () => randomBytes(4).readUInt32BE() / 2 ** 32,
+    };
+    const people = staticTokenAuthenticator([{ sha256: sha256(ADMIN), user: 'admin', groups: ['system:masters'] }]);
+    const nodes = (keysLiveMs: number) => nodeTokens({ keys: nodeKeys(this.items), clusterId: CLUSTER_ID, keysLiveMs });
+    const common = { items: this.items, clock: this.#clock, random, log };
+    const atApi: Authenticator = bearerSchemes(
+      [nodes(API_KEYS_LIVE_MS), bootstrapTokens(bootstrapTokenStore(this.items))],
+      people,
+    );
+    this.#api = composeApi({
+      ...common,
+      authenticator: atApi,
+      pause: async () => {},
+      policy: defaultPolicy,
+      hash: sha256,
+      readYaml,
+      gzip,
+      readPublicKey,
+    });
+    this.#heartbeat = serveHeartbeat({
+      ...common,
+      authenticator: bearerSchemes([nodes(HEARTBEAT_KEYS_LIVE_MS)], people),
+    });
+  }
+
+  /** Faults of ours. */
+  get faults(): readonly string[] {
+    return this.#log;
+  }
+
+  /** Units since last asked. */
+  consumed(): ConsumedUnits[] {
+    return this.#units.splice(0, this.#units.length);
+  }
+
+  /** Everything stored, to see that nothing was written. */
+  stored(): string {
+    return JSON.stringify((['health', 'objects', 'control'] as const).map((table) => this.items.items(table)));
+  }
+
+  async send(
+    method: string,
+    pathAndQuery: string,
+    token: string | undefined,
+    body?: unknown,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<Answer> {
+    const [path = '', query = ''] = pathAndQuery.split('?', 2);
+    const toHeartbeat = (method === 'PUT' || method === 'PATCH') && path.startsWith(`${NODE_LEASES}/`);
+    const answer = await (toHeartbeat ? this.#heartbeat : this.#api)({
+      method,
+      path,
+      query: new URLSearchParams(query),
+      headers: {
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+        'content-type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json',
+        ...headers,
+      },
+      body: body === undefined ? new Uint8Array() : Buffer.from(JSON.stringify(body)),
+      sourceIp: '192.0.2.9',
+    });
+    const text = Buffer.from(answer.body as Uint8Array | string).toString('utf8');
+    return { code: answer.status, body: text === '' ? undefined : JSON.parse(text) };
+  }
+
+  asAdmin(method: string, path: string, body?: unknown): Promise<Answer> {
+    return this.send(method, path, ADMIN, body);
+  }
+
+  /** Makes a bootstrap token; returns it as its bearer sends it. */
+  async bootstrapToken(spec: object = {}, id = `t${randomBytes(4).toString('hex')}`): Promise<string> {
+    const secret = randomBytes(32).toString('base64url');
+    const answer = await this.asAdmin('POST', TOKENS, {
+      apiVersion: 'nodekeeper.dev/v1alpha1',
+      kind: 'BootstrapToken',
+      metadata: { name: id },
+      spec: { secretSha256: sha256(secret), expires: new Date(this.nowMs + 3_600_000).toISOString(), ...spec },
+    });
+    if (answer.code !== 201) throw new Error(JSON.stringify(answer.body));
+    return `${id}.${secret}`;
+  }
+
+  enrol(token: string | undefined, nodeName: string, pair: NodeKeyPair, more: object = {}): Promise<Answer> {
+    return this.send('POST', IDENTITIES, token, identityBody(nodeName, pair, more));
+  }
+
+  signed(pair: NodeKeyPair, nodeName: string, more: { header?: object; claims?: object } = {}): string {
+    return nodeToken(pair, { nodeName, nowMs: this.nowMs, clusterId: CLUSTER_ID, ...more });
+  }
+
+  beat(token: string | undefined, nodeName: string): Promise<Answer> {
+    return this.send('PATCH', `${NODE_LEASES}/${nodeName}`, token, { spec: { leaseDurationSeconds: 40 } });
+  }
+}
+
+export const identityBody = (nodeName: string, pair: Pick<NodeKeyPair, 'publicKey'>, spec: object = {}) => ({
+  apiVersion: 'nodekeeper.dev/v1alpha1',
+  kind: 'NodeIdentity',
+  metadata: { name: nodeName },
+  spec: { publicKey: pair.publicKey, ...spec },
+});
+
+export const leaseBody = (nodeName: string) => ({
+  apiVersion: 'coordination.k8s.io/v1',
+  kind: 'Lease',
+  metadata: { name: nodeName, namespace: 'kube-node-lease' },
+  spec: { holderIdentity: nodeName, leaseDurationSeconds: 40 },
+});
