@@ -1,0 +1,229 @@
+import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { nodeTokens } from '../../../shared/adapters/tokens/node-tokens.ts';
+import type { NodePublicKey } from '../../../shared/domain/node-identity.ts';
+import { answered, refused, scriptedApi, silentLog, timedOut } from '../../../test/support/agent-api.ts';
+import type { KubeAnswer, KubeRequest } from '../../ports/kube-api.ts';
+import { KeyFileError, type MachineKey, machineKey } from './key-file.ts';
+import { createNodeIdentity } from './node-identity.ts';
+
+const START_MS = Date.parse('2026-01-01T00:00:00Z');
+let rootDirectory: string;
+
+beforeEach(() => {
+  rootDirectory = mkdtempSync(join(tmpdir(), 'nodekeeper-identity-'));
+});
+afterEach(() => rmSync(rootDirectory, { recursive: true }));
+
+/** What the cluster answers: the identity with the key it was sent. */
+const enrols = ({ body }: KubeRequest): KubeAnswer =>
+  answered(201, {
+    metadata: { name: 'edge-7' },
+    spec: {
+      keys: [{ keyId: 'another' }, { keyId: key.keyId, publicKey: (body as { spec: { publicKey: unknown } }).spec }],
+      nodeLabels: { site: 'north' },
+    },
+  });
+let key: MachineKey;
+
+async function world({
+  answer = enrols,
+  bootstrapToken = 'abc.secret',
+}: {
+  answer?: (request: KubeRequest) => KubeAnswer;
+  /** '': none. */
+  bootstrapToken?: string;
+} = {}) {
+  key = await machineKey(join(rootDirectory, 'root'));
+  const clock = { nowMs: START_MS };
+  const api = scriptedApi(answer);
+  const config = {
+    nodeName: 'edge-7',
+    clusterId: 'c1',
+    rootDirectory: join(rootDirectory, 'root'),
+    ...(bootstrapToken === '' ? {} : { bootstrapToken }),
+  };
+  const start = (more: Partial<typeof config> = {}) =>
+    createNodeIdentity(
+      { ...config, ...more },
+      { time: { nowMs: () => clock.nowMs }, log: silentLog, bootstrapApi: api },
+    );
+  return { clock, api, start };
+}
+
+/** Whether the server, by its own clock, takes the token. */
+async function verdict(token: string, nowMs: number, publicKey: NodePublicKey = key.publicKey): Promise<string> {
+  const scheme = nodeTokens({
+    clusterId: 'c1',
+    keysLiveMs: 60_000,
+    keys: { keysOf: async () => [{ keyId: key.keyId, publicKey, addedAtMs: 0 }] },
+  });
+  expect(scheme.recognises(token)).toBe(true);
+  const answer = await scheme.authenticate(token, nowMs);
+  return answer.kind === 'authenticated' ? answer.user.username : answer.kind;
+}
+
+describe('the key of a machine', () => {
+  it('is made once, readable by its owner alone, and the same after a restart', async () => {
+    const made = await machineKey(join(rootDirectory, 'deep', 'root'));
+    const path = join(rootDirectory, 'deep', 'root', 'node-key.pem');
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    expect((await machineKey(join(rootDirectory, 'deep', 'root'))).keyId).toBe(made.keyId);
+  });
+
+  it('is one, though two agents start at once', async () => {
+    const ids = await Promise.all(
+      [machineKey(rootDirectory), machineKey(rootDirectory)].map(async (k) => (await k).keyId),
+    );
+    expect(new Set(ids).size).toBe(1);
+  });
+
+  it('is refused when others may read it', async () => {
+    await machineKey(rootDirectory);
+    chmodSync(join(rootDirectory, 'node-key.pem'), 0o640);
+    await expect(machineKey(rootDirectory)).rejects.toThrow(/others may read/);
+  });
+
+  it('is refused, not replaced, when it is no key', async () => {
+    writeFileSync(join(rootDirectory, 'node-key.pem'), 'broken', { mode: 0o600 });
+    await expect(machineKey(rootDirectory)).rejects.toThrow(KeyFileError);
+    expect(readFileSync(join(rootDirectory, 'node-key.pem'), 'utf8')).toBe('broken');
+  });
+});
+
+describe('tokens of our own', () => {
+  it('are taken by the server, used again, and replaced a minute before their end', async () => {
+    const { clock, start } = await world();
+    const identity = start();
+    const first = await identity.bearer();
+    expect(await verdict(first, clock.nowMs)).toBe('system:node:edge-7');
+    clock.nowMs += 239_000;
+    expect(await identity.bearer()).toBe(first);
+    clock.nowMs += 2_000;
+    const second = await identity.bearer();
+    expect(second).not.toBe(first);
+    expect(await verdict(second, clock.nowMs)).toBe('system:node:edge-7');
+  });
+
+  it.each([3_600_000, -3_600_000])('hold though our clock is %s ms off, from the second try on', async (aheadMs) => {
+    const { clock, start } = await world();
+    const identity = start();
+    const serverTimeMs = clock.nowMs;
+    clock.nowMs += aheadMs;
+    expect(await verdict(await identity.bearer(), serverTimeMs)).toBe('refused');
+    expect(identity.answered({ status: 401, serverTimeMs })).toBe(true);
+    expect(await verdict(await identity.bearer(), serverTimeMs)).toBe('system:node:edge-7');
+    expect(identity.answered({ status: 401, serverTimeMs })).toBe(false);
+  });
+
+  it.each([3_600_000, -3_600_000])('follow a clock that is set by %s ms while we run', async (jumpMs) => {
+    const { clock, start } = await world();
+    const identity = start();
+    const serverTimeMs = clock.nowMs;
+    identity.answered({ status: 200, serverTimeMs });
+    await identity.bearer();
+    clock.nowMs += jumpMs;
+    if ((await verdict(await identity.bearer(), serverTimeMs)) === 'refused') {
+      expect(identity.answered({ status: 401, serverTimeMs })).toBe(true);
+    }
+    expect(await verdict(await identity.bearer(), serverTimeMs)).toBe('system:node:edge-7');
+  });
+
+  it('are not made again for a refusal that the clock does not explain', async () => {
+    const { clock, start } = await world();
+    const identity = start();
+    await identity.bearer();
+    expect(identity.answered({ status: 401, serverTimeMs: clock.nowMs })).toBe(false);
+    expect(identity.answered({ status: 401 })).toBe(false);
+    expect(identity.answered({ status: 403, serverTimeMs: clock.nowMs + 3_600_000 })).toBe(false);
+  });
+});
+
+describe('enrolling', () => {
+  it('happens once for all who ask, sends the public key alone, and brings labels', async () => {
+    const { api, start } = await world();
+    const identity = start();
+    await Promise.all([identity.bearer(), identity.bearer(), identity.nodeLabels()]);
+    expect(await identity.nodeLabels()).toEqual({ site: 'north' });
+    expect(api.requests).toEqual([
+      {
+        method: 'POST',
+        path: '/apis/nodekeeper.dev/v1alpha1/nodeidentities',
+        body: {
+          apiVersion: 'nodekeeper.dev/v1alpha1',
+          kind: 'NodeIdentity',
+          metadata: { name: 'edge-7' },
+          spec: { publicKey: key.publicKey },
+        },
+      },
+    ]);
+    expect(Object.keys(key.publicKey).sort()).toEqual(['crv', 'kty', 'x', 'y']);
+  });
+
+  it('is remembered over a restart, without the secret', async () => {
+    const { api, start } = await world();
+    await start().bearer();
+    const again = start();
+    await again.bearer();
+    expect(await again.nodeLabels()).toEqual({ site: 'north' });
+    expect(api.requests).toHaveLength(1);
+    expect(readFileSync(join(rootDirectory, 'root', 'node-identity.json'), 'utf8')).not.toContain('secret');
+  });
+
+  it.each([
+    ['another bootstrap token', { bootstrapToken: 'def.other' }],
+    ['another cluster', { clusterId: 'c2' }],
+    ['another name', { nodeName: 'edge-8' }],
+  ])('happens again for %s', async (_, more) => {
+    const { api, start } = await world();
+    await start().bearer();
+    await start(more).bearer();
+    expect(api.requests).toHaveLength(2);
+  });
+
+  it('is tried again with the next request after a passing failure', async () => {
+    const answers = [timedOut, refused(503, 'ServiceUnavailable')];
+    const { api, start } = await world({ answer: (request) => answers.shift() ?? enrols(request) });
+    const identity = start();
+    await expect(identity.bearer()).rejects.toThrow(/edge-7 could not be enrolled/);
+    await expect(identity.bearer()).rejects.toThrow(/503/);
+    await identity.bearer();
+    expect(api.requests).toHaveLength(3);
+  });
+
+  it('is tried again only after a minute when it was refused', async () => {
+    const { api, clock, start } = await world({ answer: () => refused(403, 'Forbidden') });
+    const identity = start();
+    for (let number = 0; number < 5; number += 1) await expect(identity.bearer()).rejects.toThrow(/403/);
+    expect(api.requests).toHaveLength(1);
+    clock.nowMs += 60_001;
+    await expect(identity.bearer()).rejects.toThrow(/403/);
+    expect(api.requests).toHaveLength(2);
+  });
+
+  it('is not believed without our key in the answer', async () => {
+    const { start } = await world({ answer: () => answered(200, { metadata: {}, spec: { keys: [{ keyId: 'x' }] } }) });
+    await expect(start().bearer()).rejects.toThrow(/does not hold our key/);
+  });
+
+  it('is left to others where no bootstrap token was given', async () => {
+    const { api, clock, start } = await world({ bootstrapToken: '' });
+    expect(await verdict(await start().bearer(), clock.nowMs)).toBe('system:node:edge-7');
+    expect(api.requests).toEqual([]);
+  });
+});
+
+describe('a token that was given', () => {
+  it('is sent as it is, and no key is made', async () => {
+    const identity = createNodeIdentity(
+      { nodeName: 'n', clusterId: 'c', rootDirectory: join(rootDirectory, 'none'), token: 'given' },
+      { time: { nowMs: () => START_MS }, log: silentLog },
+    );
+    expect(await identity.bearer()).toBe('given');
+    expect(identity.answered({ status: 401 })).toBe(false);
+    expect(await identity.nodeLabels()).toEqual({});
+    expect(() => statSync(join(rootDirectory, 'none'))).toThrow();
+  });
+});
