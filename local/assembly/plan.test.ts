@@ -208,4 +208,21 @@ describe('the plan of the local mode', () => {
   ])('refuses %s, naming the resource', (_name, more, message) => {
     expect(() => plan(more)).toThrow(message);
   });
+
+  it('plans rules that wait for events, and leaves out those on a schedule or switched off', () => {
+    const Targets = [{ Id: 'Target0', Arn: arnOf('Fn') }];
+    const ofEvents = { EventPattern: { source: ['aws.ec2'] }, Targets };
+    const rules = {
+      Changes: { Type: 'AWS::Events::Rule', Properties: ofEvents },
+      Nightly: { Type: 'AWS::Events::Rule', Properties: { ScheduleExpression: 'rate(1 day)', Targets } },
+      OffRule: { Type: 'AWS::Events::Rule', Properties: { ...ofEvents, State: 'DISABLED' } },
+    };
+    expect(plan(rules).eventRules).toEqual([
+      { logicalId: 'Changes', pattern: '{"source":["aws.ec2"]}', functionIds: ['Fn'] },
+    ]);
+    const withInput = { ...ofEvents, Targets: [{ ...Targets[0], InputPath: '$.detail' }] };
+    expect(() => plan({ Changes: { Type: 'AWS::Events::Rule', Properties: withInput } })).toThrow(/InputPath/);
+    const otherBus = { ...ofEvents, EventBusName: 'mine' };
+    expect(() => plan({ Changes: { Type: 'AWS::Events::Rule', Properties: otherBus } })).toThrow(/default event bus/);
+  });
 });
