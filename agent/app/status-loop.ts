@@ -64,6 +64,7 @@ export type PassOutcome =
   | { readonly kind: 'gone' }
   | { readonly kind: 'failed'; readonly reason: string };
 
+type Due = NonNullable<ReturnType<typeof reportDue>>;
 type TryOutcome = PassOutcome | { readonly kind: 'retry'; readonly cause: unknown; readonly waitMs: number };
 
 export class StatusLoop {
@@ -135,8 +136,9 @@ export class StatusLoop {
     if (this.#parts.isBlocked?.() === true) return false;
     const computed = await this.#parts.compute(cached);
     if (conditionOf(computed.node.status?.conditions, 'Ready')?.status !== 'True') return false;
-    const answer = await this.#patch(cached, computed, signal);
-    if (answer.kind !== 'written') await this.#pass(signal);
+    const due = this.#due(true);
+    const outcome = due === undefined ? undefined : await this.#patch(cached, computed, due, signal);
+    if (outcome?.kind !== 'written') await this.#pass(signal);
     return true;
   }
 
@@ -163,25 +165,28 @@ export class StatusLoop {
   }
 
   async #try(first: boolean, signal: AbortSignal): Promise<TryOutcome> {
-    const { settings, time, fraction, compute, applyPodCidrs } = this.#parts;
+    const { compute, applyPodCidrs } = this.#parts;
     const read = await this.#read(first, signal);
     if (read.kind !== 'read') return read;
     const { node } = read;
     const podCidrsAreNew = (await applyPodCidrs?.(node.spec?.podCIDRs ?? [])) ?? false;
     const computed = await compute(node);
-    const due = reportDue(this.#report, {
-      changed: podCidrsAreNew || nodeChanged(node, computed.node),
-      nowMs: time.nowMs(),
-      reportFrequencyMs: settings.nodeStatusReportFrequencyMs,
-      fraction,
-    });
+    const due = this.#due(podCidrsAreNew || nodeChanged(node, computed.node));
     if (due === undefined) {
       this.#tell(computed.events);
       return { kind: 'quiet' };
     }
-    const outcome = await this.#patch(node, computed, signal);
-    if (outcome.kind === 'written') this.#report = { lastReportAtMs: time.nowMs(), delayMs: due.delayMs };
-    return outcome;
+    return this.#patch(node, computed, due, signal);
+  }
+
+  #due(changed: boolean): Due | undefined {
+    const { settings, time, fraction } = this.#parts;
+    return reportDue(this.#report, {
+      changed,
+      nowMs: time.nowMs(),
+      reportFrequencyMs: settings.nodeStatusReportFrequencyMs,
+      fraction,
+    });
   }
 
   async #read(
@@ -202,7 +207,7 @@ export class StatusLoop {
     return this.#failure(answer);
   }
 
-  async #patch(from: KubeNode, computed: ComputedNode, signal: AbortSignal): Promise<TryOutcome> {
+  async #patch(from: KubeNode, computed: ComputedNode, due: Due, signal: AbortSignal): Promise<TryOutcome> {
     const answer = await this.#send(
       {
         method: 'PATCH',
@@ -214,6 +219,7 @@ export class StatusLoop {
     );
     if (answer.kind !== 'answered' || answer.status !== 200) return this.#failure(answer);
     this.#keep(answer.body as KubeNode);
+    this.#report = { lastReportAtMs: this.#parts.time.nowMs(), delayMs: due.delayMs };
     this.#tell(computed.events);
     return { kind: 'written' };
   }

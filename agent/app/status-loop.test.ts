@@ -1,0 +1,214 @@
+import { describe, expect, it } from 'vitest';
+import type { KubeNode } from '../../shared/kube/types.ts';
+import { answered, scriptedApi, timedOut } from '../../test/support/agent-api.ts';
+import { SteppedTime } from '../../test/support/stepped-time.ts';
+import type { KubeAnswer, KubeRequest } from '../ports/kube-api.ts';
+import type { NodeEvent } from '../rules/node-event.ts';
+import { StatusLoop, type StatusLoopParts } from './status-loop.ts';
+
+const T0 = Date.UTC(2024, 4, 1, 10);
+const SILENT = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+const nodeWith = (ready: 'True' | 'False' | 'Unknown'): KubeNode => ({
+  metadata: { name: 'n' },
+  status: { conditions: [{ type: 'Ready', status: ready }] },
+});
+
+/** A server that keeps one Node, and a loop that computes Ready from `world.ready`. */
+function aWorld(parts: Partial<StatusLoopParts> = {}, answer?: (request: KubeRequest) => KubeAnswer | undefined) {
+  const time = new SteppedTime(T0);
+  const world = { ready: true, stored: nodeWith('False'), exists: true, registrations: 0, blocked: false };
+  const events: NodeEvent[] = [];
+  let repeated = 0;
+  const listeners: ((node: KubeNode) => void)[] = [];
+  const register = async () => {
+    world.registrations += 1;
+    world.exists = true;
+    for (const listener of listeners) listener(world.stored);
+    return true;
+  };
+  const api = scriptedApi((request) => {
+    const own = answer?.(request);
+    if (own !== undefined) return own;
+    if (!world.exists) return answered(404);
+    if (request.method === 'PATCH') world.stored = nodeWith(world.ready ? 'True' : 'False');
+    return answered(200, world.stored);
+  });
+  const loop = new StatusLoop({
+    settings: {
+      nodeName: 'n',
+      registerNode: true,
+      nodeLeaseDurationSeconds: 40,
+      nodeStatusUpdateFrequencyMs: 10_000,
+      nodeStatusReportFrequencyMs: 300_000,
+    },
+    api,
+    time,
+    fraction: () => 0.5,
+    log: SILENT,
+    compute: async (node) => ({
+      node: { ...node, status: nodeWith(world.ready ? 'True' : 'False').status ?? {} },
+      events: [{ type: 'Normal', reason: 'Computed', message: '' }],
+    }),
+    registration: {
+      ensure: async () => world.registrations > 0 || register(),
+      again: register,
+      onRegistered: (listener) => {
+        listeners.push(listener);
+      },
+    },
+    recordEvent: (event) => events.push(event),
+    onRepeatedFailure: () => {
+      repeated += 1;
+    },
+    isBlocked: () => world.blocked,
+    ...parts,
+  });
+  const sent = () => api.requests.map(({ method }) => method).join(' ');
+  return { world, time, loop, events, sent, repeated: () => repeated };
+}
+
+describe('the status loop', () => {
+  it('registers, writes once, and is quiet until the report is due', async () => {
+    const { loop, time, sent } = aWorld();
+    const stop = new AbortController();
+    const running = loop.run(stop.signal);
+    await time.pass(60_000);
+    expect(sent()).toBe('PATCH');
+    // No random extra at a half: due 300 s after the first, and read anew by then.
+    await time.pass(250_000);
+    expect(sent()).toBe('PATCH GET PATCH');
+    stop.abort();
+    await running;
+  });
+
+  it('waits the frequency and some more from the end of one pass to the next', async () => {
+    const { loop, time } = aWorld();
+    const stop = new AbortController();
+    const running = loop.run(stop.signal);
+    await time.pass(25_000);
+    expect(time.waits.filter((wait) => wait > 100)).toEqual([10_200, 10_200, 10_200]);
+    stop.abort();
+    await running;
+  });
+
+  it('says at once that the node became ready, within the first two minutes', async () => {
+    const { world, loop, time, sent } = aWorld();
+    world.ready = false;
+    const stop = new AbortController();
+    const running = loop.run(stop.signal);
+    await time.pass(2_050);
+    expect(sent()).toBe('PATCH');
+    world.ready = true;
+    await time.pass(100);
+    expect(sent()).toBe('PATCH PATCH');
+    expect(world.stored).toEqual(nodeWith('True'));
+    stop.abort();
+    await running;
+  });
+
+  it('leaves a change after the first two minutes to the next pass', async () => {
+    const { world, loop, time, sent } = aWorld();
+    world.ready = false;
+    const stop = new AbortController();
+    const running = loop.run(stop.signal);
+    await time.pass(124_000);
+    const before = sent();
+    world.ready = true;
+    await time.pass(5_000);
+    expect(sent()).toBe(before);
+    await time.pass(10_000);
+    expect(world.stored).toEqual(nodeWith('True'));
+    stop.abort();
+    await running;
+  });
+
+  it('gives up a pass after five tries, and reads the Node in the next', async () => {
+    let broken = true;
+    const { loop, sent, repeated } = aWorld({}, () => (broken ? timedOut : undefined));
+    expect(await loop.pass()).toEqual({ kind: 'failed', reason: 'update node status exceeds retry count' });
+    expect(sent()).toBe('GET GET GET GET GET');
+    expect(repeated()).toBe(4);
+    broken = false;
+    expect(await loop.pass()).toEqual({ kind: 'written' });
+  });
+
+  it('waits as long as the server asks for before the next try, but no longer than a pass', async () => {
+    const asked = { kind: 'answered', status: 429, body: {}, retryAfterMs: 60_000 } as const;
+    let answers = 0;
+    const { loop, time } = aWorld({}, () => {
+      answers += 1;
+      return answers === 1 ? asked : undefined;
+    });
+    const passing = loop.pass();
+    await time.pass(10_000);
+    expect(await passing).toEqual({ kind: 'written' });
+    expect(time.waits).toEqual([10_000]);
+  });
+
+  it('registers a Node that is gone again', async () => {
+    const { world, loop, sent } = aWorld();
+    const { signal } = new AbortController();
+    await loop.registerAndPass(signal);
+    world.exists = false;
+    world.ready = false;
+    expect(await loop.registerAndPass(signal)).toEqual({ kind: 'gone' });
+    expect(await loop.registerAndPass(signal)).toEqual({ kind: 'written' });
+    expect(world.registrations).toBe(2);
+    expect(sent()).toBe('PATCH PATCH PATCH');
+  });
+
+  it('takes back what the controller wrote behind its back, once told that the Node may be outdated', async () => {
+    const { world, loop, sent } = aWorld();
+    await loop.registerAndPass(new AbortController().signal);
+    world.stored = nodeWith('Unknown');
+    expect(await loop.pass()).toEqual({ kind: 'quiet' });
+    loop.invalidate();
+    expect(await loop.pass()).toEqual({ kind: 'written' });
+    expect(world.stored).toEqual(nodeWith('True'));
+    expect(sent()).toBe('PATCH GET PATCH');
+  });
+
+  it('tells events when the write is done, not for tries that failed', async () => {
+    let failures = 2;
+    const { loop, events } = aWorld({}, ({ method }) => {
+      if (method !== 'PATCH' || failures === 0) return undefined;
+      failures -= 1;
+      return answered(500);
+    });
+    await loop.pass();
+    expect(events).toHaveLength(1);
+  });
+
+  it('lets one pass in at a time', async () => {
+    let computing = 0;
+    let most = 0;
+    const { loop } = aWorld({
+      compute: async (node) => {
+        computing += 1;
+        most = Math.max(most, computing);
+        await Promise.resolve();
+        computing -= 1;
+        return { node, events: [] };
+      },
+    });
+    await Promise.all([loop.pass(), loop.pass(), loop.pass()]);
+    expect(most).toBe(1);
+  });
+
+  it('counts new pod CIDRs as a change', async () => {
+    const told: (readonly string[])[] = [];
+    const { world, loop } = aWorld({
+      compute: async (node) => ({ node, events: [] }),
+      applyPodCidrs: async (podCidrs) => {
+        told.push(podCidrs);
+        return told.length === 2;
+      },
+    });
+    world.stored = { ...nodeWith('True'), spec: { podCIDRs: ['10.0.0.0/24'] } };
+    await loop.pass();
+    expect(await loop.pass()).toEqual({ kind: 'written' });
+    expect(await loop.pass()).toEqual({ kind: 'quiet' });
+    expect(told[0]).toEqual(['10.0.0.0/24']);
+  });
+});
