@@ -9,7 +9,8 @@ export type FunctionName =
   | 'object-stream'
   | 'node-monitor'
   | 'evictor'
-  | 'cloud-node';
+  | 'cloud-node'
+  | 'pod-gc';
 
 /** Top of the repository: the lock file and the entry files are found from here, whatever the working directory. */
 export const repositoryRoot = fileURLToPath(new URL('../..', import.meta.url));

@@ -6,13 +6,14 @@ import type {
   CloudNodeEnvironment,
   EvictorEnvironment,
   MonitorEnvironment,
+  PodGcEnvironment,
   StreamEnvironment,
 } from '../../shared/config/environment.ts';
 import type { HeartbeatEnvironment } from '../../shared/config/heartbeat-environment.ts';
 import { parsePolicy } from '../../shared/config/policy.ts';
 import type { Policy } from '../../shared/domain/policy.ts';
 import type { Capacity } from './capacity.ts';
-import { allowDescribeInstances } from './ec2-actions.ts';
+import { allowDescribeInstances, allowDetachVolumes } from './ec2-actions.ts';
 import type { FunctionName } from './function-names.ts';
 import { HandlerFunction } from './handler-function.ts';
 import { FrontDoor } from './http-api.ts';
@@ -239,6 +240,20 @@ export class NodekeeperCluster extends Construct {
     allowDescribeInstances(cloudNode);
     new Tick(this, 'CloudNodeTick', { target: cloudNode, periodSeconds: this.policy.nodeMonitorPeriodSeconds });
     new InstanceChanges(this, 'InstanceChanges', { target: cloudNode });
+
+    const podGc = new HandlerFunction<PodGcEnvironment>(this, 'PodGc', {
+      functionName: 'pod-gc',
+      description: 'Collects pods that nobody will finish, detaches volumes that nobody wants',
+      environment: { ...common('pod-gc'), ...policy, ...allTables, ACCOUNT_ID: Stack.of(this).account },
+      memoryMegabytes: 512,
+      timeoutSeconds: 30,
+      logRetention,
+    });
+    podGc.allow(tableActions.itemStore, [objects.tableArn, control.tableArn]);
+    podGc.allow(tableActions.readOnly, [health.tableArn]);
+    allowDescribeInstances(podGc);
+    allowDetachVolumes(podGc, this.clusterId);
+    new Tick(this, 'PodGcTick', { target: podGc, periodSeconds: this.policy.podGcPeriodSeconds });
 
     output(this, 'Endpoint', this.endpoint, 'Server URL for kubeconfigs and agents');
     output(this, 'ClusterId', this.clusterId, 'Name of this cluster');

@@ -200,6 +200,10 @@ export const cloudNodeConfig = cloudConfig;
 export type CloudNodeEnvironment = Omit<z.input<typeof cloudNodeConfig>, 'AWS_REGION'>;
 export type CloudNodeConfig = CloudConfig;
 
+export const podGcConfig = cloudConfig;
+export type PodGcEnvironment = CloudNodeEnvironment;
+export type PodGcConfig = CloudConfig;
+
 /**
  * The typed, frozen configuration of a process.
  *

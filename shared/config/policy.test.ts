@@ -76,7 +76,7 @@ describe('a policy', () => {
     ['cloudYoungInstanceSeconds', [0, 300], [-1]],
     ['forceDetachTimeoutSeconds', [0, 360], [-1]],
     ['disableForceDetachOnTimeout', [true, false], ['false', 0]],
-    ['podGcPeriodSeconds', [1, 20], [0]],
+    ['podGcPeriodSeconds', [1, 15, 20, 60], [0, -20, 7, 25, 1.5, 120, '20']],
     ['orphanQuarantineSeconds', [0, 40], [-1]],
     ['terminatedPodGcThreshold', [0, 12_500], [-1, 1.5]],
     [

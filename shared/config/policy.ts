@@ -96,7 +96,14 @@ const fieldRules: { readonly [Field in keyof Policy]: FieldRule<Policy[Field]> }
   cloudYoungInstanceSeconds: wholeSeconds(0),
   forceDetachTimeoutSeconds: wholeSeconds(0),
   disableForceDetachOnTimeout: { schema: z.boolean(), rule: 'must be true or false' },
-  podGcPeriodSeconds: wholeSeconds(1),
+  podGcPeriodSeconds: {
+    schema: z.number().check(
+      z.int(),
+      z.gte(1),
+      z.refine((seconds) => 60 % seconds === 0),
+    ),
+    rule: 'must divide 60 (seconds), so that ticks keep to the minute',
+  },
   orphanQuarantineSeconds: wholeSeconds(0),
   terminatedPodGcThreshold: count('pods'),
   clusterCIDRs: cidrs,

@@ -3,6 +3,7 @@ import { RemovalPolicy } from 'aws-cdk-lib';
 import { describe, expect, it } from 'vitest';
 import { type FunctionName, handlerEntry } from '../../cdk/lib/function-names.ts';
 import { INSTANCE_CHANGE } from '../../shared/adapters/eventbridge/instance-change.ts';
+import { ACCESS_ENTRIES_CHARACTERS_MAX } from '../../shared/config/access-entries.ts';
 import {
   apiConfig,
   cloudNodeConfig,
@@ -84,7 +85,17 @@ describe('tables', () => {
 describe('functions', () => {
   it('are one a role, with the role in metadata, tag and service name', () => {
     expect([...roles].sort()).toEqual(
-      ['api', 'cloud-node', 'evictor', 'health-stream', 'heartbeat', 'node-monitor', 'object-stream', 'watch'].sort(),
+      [
+        'api',
+        'cloud-node',
+        'evictor',
+        'health-stream',
+        'heartbeat',
+        'node-monitor',
+        'object-stream',
+        'pod-gc',
+        'watch',
+      ].sort(),
     );
     for (const resource of functions) {
       const role = functionRole(resource);
@@ -125,14 +136,15 @@ describe('functions', () => {
     expect(cloudNode).toMatchObject({ accountId: '<AWS::AccountId>', region: 'us-east-1', clusterId: 'nodekeeper' });
   });
 
-  it('stay within the 4 KB that an environment may hold, with the longest token list', () => {
-    const longestTokens = 'x'.repeat(1_536);
+  it('stay within the 4 KB that an environment may hold, with the longest lists of tokens and access entries', () => {
+    const longestTokens = 'x'.repeat(768);
+    const longestEntries = 'x'.repeat(ACCESS_ENTRIES_CHARACTERS_MAX);
     const secret = 'x'.repeat(43);
     const longestName = 'x'.repeat(255);
     for (const resource of functions) {
       const characters = Object.entries(environmentOf(resource)).reduce((sum, [name, value]) => {
         const long = name === 'STATIC_TOKENS' ? longestTokens : /TOKEN|SECRET/.test(name) ? secret : longestName;
-        const text = typeof value === 'string' ? value : long;
+        const text = name === 'ACCESS_ENTRIES' ? longestEntries : typeof value === 'string' ? value : long;
         return sum + name.length + text.length;
       }, 0);
       expect(characters).toBeLessThan(4_096);
@@ -151,7 +163,7 @@ describe('permissions', () => {
   const itemStore = [arn('Health'), arn('Objects'), arn('Control')].flatMap((on) =>
     itemStoreActions.map((action) => `dynamodb:${action} on ${on}`),
   );
-  type Ticked = 'NodeMonitor' | 'Evictor' | 'CloudNode';
+  type Ticked = 'NodeMonitor' | 'Evictor' | 'CloudNode' | 'PodGc';
   const tickQueue = (role: Ticked) =>
     `<${ofType(template, 'AWS::SQS::Queue').find(([id]) => id.includes(`${role}TickQueue`))![0]}.Arn>`;
   const receive = (role: Ticked) =>
@@ -175,6 +187,15 @@ describe('permissions', () => {
     'object-stream': [...itemStore, ...streamOf('Objects')],
     'node-monitor': [...itemStore, ...receive('NodeMonitor')],
     evictor: [...itemStore, ...receive('Evictor')],
+    'pod-gc': [
+      ...itemStore.filter((action) => !action.endsWith(arn('Health'))),
+      ...['BatchGetItem', 'GetItem', 'Query'].map((action) => `dynamodb:${action} on ${arn('Health')}`),
+      ...receive('PodGc'),
+      'ec2:DescribeInstances on *',
+      'ec2:DescribeVolumes on *',
+      'ec2:DetachVolume on arn:<AWS::Partition>:ec2:<AWS::Region>:<AWS::AccountId>:instance/*',
+      'ec2:DetachVolume on arn:<AWS::Partition>:ec2:<AWS::Region>:<AWS::AccountId>:volume/*',
+    ],
     'cloud-node': [...itemStore, ...receive('CloudNode'), 'ec2:DescribeInstances on *'],
     watch: [
       ...[arn('Health'), arn('Objects')].flatMap((on) =>
@@ -217,6 +238,21 @@ describe('the watch function', () => {
     const other = synthesise({ policy: { watchMode: 'longPoll' } });
     other.resourceCountIs('AWS::Lambda::Url', 0);
     other.resourceCountIs('AWS::Lambda::Function', functions.length - 1);
+  });
+});
+
+describe('the pod-gc function', () => {
+  it('may detach volumes that carry the tag of the cluster, and no others', () => {
+    const statements = ofType(synthesise({ clusterId: 'edge' }), 'AWS::IAM::Policy').flatMap(
+      ([, { Properties }]) =>
+        (Properties['PolicyDocument'] as { Statement: { Action: unknown; Resource: unknown; Condition?: unknown }[] })
+          .Statement,
+    );
+    const detaching = statements.filter(({ Action }) => Action === 'ec2:DetachVolume');
+    expect(detaching.map(({ Resource, Condition }) => [shortArn(Resource).split(':').at(-1), Condition])).toEqual([
+      ['volume/*', { StringEquals: { 'aws:ResourceTag/nodekeeper.dev/cluster': ['edge'] } }],
+      ['instance/*', undefined],
+    ]);
   });
 });
 
