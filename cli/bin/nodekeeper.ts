@@ -1,11 +1,14 @@
 /** npx nodekeeper <command>: for the people of a cluster, on their own machines. */
+import { BOOTSTRAP_TOKEN_USAGE, bootstrapTokenCommand } from '../bootstrap-token.ts';
 import { CommandError, type CommandIo } from '../command.ts';
 import { TOKEN_USAGE, tokenCommand } from '../token.ts';
 
 const COMMANDS: Readonly<Record<string, (args: readonly string[], io: CommandIo) => Promise<void>>> = {
   token: tokenCommand,
+  'bootstrap-token': bootstrapTokenCommand,
 };
-const USAGE = ['usage:', `  ${TOKEN_USAGE}`].join('\n');
+const usages = [TOKEN_USAGE, BOOTSTRAP_TOKEN_USAGE].flatMap((usage) => usage.split('\n'));
+const USAGE = ['usage:', ...usages.map((line) => `  ${line}`)].join('\n');
 
 const [name = '', ...args] = process.argv.slice(2);
 const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
