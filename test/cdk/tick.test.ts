@@ -116,6 +116,13 @@ describe('tick period', () => {
     expect(targetsOf(slower, 'NodeMonitor')).toHaveLength(1);
   });
 
+  it('of pod-gc is its own', () => {
+    expect(entriesOf(template, 'PodGc').map((entry) => entry.DelaySeconds)).toEqual([0, 20, 40]);
+    const faster = synthesise({ policy: { podGcPeriodSeconds: 10 } });
+    expect(entriesOf(faster, 'PodGc')).toHaveLength(6);
+    expect(entriesOf(faster, 'NodeMonitor')).toHaveLength(12);
+  });
+
   it('of a minute is one message without delay', () => {
     expect(tickOffsetsSeconds(60)).toEqual([0]);
   });
