@@ -1,0 +1,92 @@
+/**
+ * logind's delay lock is a file descriptor, and Node cannot receive one: a child holds it. `systemd-inhibit` takes the
+ * lock and runs `cat`, which ends with the pipe between us: at release, or when this process dies however it may.
+ */
+import { spawn } from 'node:child_process';
+import { INHIBITOR } from '../../rules/shutdown-start.ts';
+
+export class InhibitorLockError extends Error {
+  override readonly name = 'InhibitorLockError';
+}
+
+export interface InhibitorLock {
+  /** Aborted when the lock is gone without having been released. */
+  readonly lost: AbortSignal;
+  /** Again: nothing happens. */
+  release(): Promise<void>;
+}
+
+const STDERR_MAX = 2_000;
+/** `cat` runs when the lock is held, and says so by sending this back. */
+const ECHO = 'held\n';
+
+/** `timeoutMs` bounds the taking and the release, each. */
+export async function takeInhibitorLock(busAddress: string, timeoutMs: number): Promise<InhibitorLock> {
+  const { what, who, why, mode } = INHIBITOR;
+  const args = [`--what=${what}`, `--who=${who}`, `--why=${why}`, `--mode=${mode}`, 'cat'];
+  const child = spawn('systemd-inhibit', args, {
+    stdio: ['pipe', 'pipe', 'pipe'],
+    // Its own session: an interrupt at the terminal is for us alone.
+    detached: true,
+    env: { ...process.env, DBUS_SYSTEM_BUS_ADDRESS: busAddress },
+  });
+  const lost = new AbortController();
+  let released = false;
+  let stderr = '';
+  child.stderr.on('data', (data: Buffer) => {
+    stderr = (stderr + data.toString()).slice(0, STDERR_MAX);
+  });
+  // A broken pipe is seen as the child's end.
+  child.stdin.on('error', () => undefined);
+  const exited = new Promise<string>((resolve) => {
+    child.once('error', (error) => resolve(error.message));
+    child.once('close', (code, signal) => resolve(stderr.trim() || `it ended with ${signal ?? code}`));
+  });
+  void exited.then(() => {
+    if (!released) lost.abort();
+  });
+  const echoed = new Promise<'held'>((resolve) => {
+    let heard = '';
+    child.stdout.on('data', (data: Buffer) => {
+      if (heard.length < ECHO.length) heard += data.toString();
+      if (heard.startsWith(ECHO)) resolve('held');
+    });
+  });
+
+  async function orLate<T>(work: Promise<T>): Promise<T | 'late'> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<'late'>((resolve) => {
+      timer = setTimeout(() => resolve('late'), timeoutMs);
+    });
+    try {
+      return await Promise.race([work, late]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  function killGroup(): void {
+    if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    try {
+      process.kill(-child.pid, 'SIGKILL');
+    } catch (error) {
+      // It ended meanwhile.
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+    }
+  }
+
+  async function release(): Promise<void> {
+    released = true;
+    child.stdin.end();
+    if ((await orLate(exited)) !== 'late') return;
+    killGroup();
+    await orLate(exited);
+  }
+
+  child.stdin.write(ECHO);
+  const outcome = await orLate(Promise.race([echoed, exited.then((why) => ({ why }))]));
+  if (outcome === 'held') return { lost: lost.signal, release };
+  await release();
+  const why_ = outcome === 'late' ? `no answer in ${timeoutMs} ms` : outcome.why;
+  throw new InhibitorLockError(`systemd-inhibit could not take the lock: ${why_}`);
+}

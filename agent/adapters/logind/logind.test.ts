@@ -1,0 +1,241 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import dbus from '@particle/dbus-next';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { Log } from '../../../shared/ports/log.ts';
+import { silentLog } from '../../../test/support/agent-api.ts';
+import { MockSystemBus, missingPackages } from '../../../test/support/mock-system-bus.ts';
+import { realTime } from '../../../test/support/real-time.ts';
+import { until } from '../../../test/support/until.ts';
+import { shutdownManager } from '../../app/shutdown-manager.ts';
+import { LINUX } from '../../rules/shutdown-start.ts';
+import { type Logind, logind } from './logind.ts';
+
+const missing = missingPackages();
+const why = missing.length === 0 ? '' : ` (skipped: not installed: ${missing.join(', ')})`;
+const LOCK = 'shutdown|kubelet|Kubelet needs time to handle node shutdown|delay';
+const withinMs = 10_000;
+
+/** Process ids of the children of a process. */
+const childrenOf = (pid: number): number[] =>
+  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
+
+describe.skipIf(missing.length > 0)(`logind on a bus of its own${why}`, () => {
+  let bus: MockSystemBus;
+  let root: string;
+  const opened: Logind[] = [];
+  const stops: AbortController[] = [];
+
+  const open = (log: Log = silentLog): Logind => {
+    const opening = logind({ log, busAddress: bus.address, root, timeoutMs: 5_000 });
+    opened.push(opening);
+    return opening;
+  };
+  const stopSignal = (): AbortSignal => {
+    const controller = new AbortController();
+    stops.push(controller);
+    return controller.signal;
+  };
+
+  beforeAll(async () => {
+    root = mkdtempSync(join(tmpdir(), 'nodekeeper-logind-'));
+    bus = await MockSystemBus.start(5_000);
+  });
+  afterEach(() => {
+    for (const stop of stops.splice(0)) stop.abort();
+    for (const each of opened.splice(0)) each.close();
+  });
+  afterAll(async () => {
+    await bus?.stop();
+    rmSync(root, { recursive: true });
+  });
+
+  /** Reads what is announced into a list; `ended` resolves with the watch. */
+  async function listen(to: Logind) {
+    const heard: boolean[] = [];
+    const watch = to.watch(stopSignal());
+    const ended = (async () => {
+      for await (const preparing of watch) heard.push(preparing);
+    })();
+    // Until the subscription stands, nothing announced is certain to be heard.
+    await until(
+      async () => {
+        if (heard.length > 0) return true;
+        await bus.announce(['b', false]);
+        return false;
+      },
+      { withinMs, everyMs: 50 },
+    );
+    const seen = heard.length;
+    return { heard: () => heard.slice(seen).filter((preparing) => preparing), ended };
+  }
+
+  it('reads the delay', async () => {
+    await bus.grantDelay(5_000);
+    expect(await open().delayMaxMs()).toBe(5_000);
+  });
+
+  it('holds a lock that logind lists, until it is released, and again', async () => {
+    const lock = await open().hold();
+    expect(await bus.locks()).toEqual([LOCK]);
+    await lock.release();
+    await lock.release();
+    await until(async () => (await bus.locks()).length === 0, { withinMs });
+  });
+
+  it('loses the lock when the agent is killed', async () => {
+    const module = join(import.meta.dirname, 'logind.ts');
+    const script = `import { logind } from ${JSON.stringify(module)};
+      const log = { debug() {}, info() {}, warn() {}, error() {} };
+      await logind({ log, busAddress: ${JSON.stringify(bus.address)} }).hold();
+      setInterval(() => {}, 1_000);`;
+    const agent = spawn(process.execPath, ['--input-type=module', '--eval', script], { stdio: 'ignore' });
+    try {
+      await until(async () => (await bus.locks()).length === 1, { withinMs: 20_000 });
+    } finally {
+      agent.kill('SIGKILL');
+    }
+    await until(async () => (await bus.locks()).length === 0, { withinMs });
+  });
+
+  it('hears beginnings, and ignores what has no boolean', async () => {
+    const warnings: string[] = [];
+    const logindHere = open({ ...silentLog, warn: (message) => warnings.push(message) });
+    const { heard } = await listen(logindHere);
+    await bus.announce();
+    await bus.announce(['s', 'true']);
+    await bus.announce(['b', true]);
+    await until(() => heard().length === 1, { withinMs });
+    expect(warnings).toHaveLength(2);
+  });
+
+  it('does not believe others on the bus', async () => {
+    const { heard } = await listen(open());
+    const stranger = dbus.sessionBus({ busAddress: bus.address, authMethods: ['EXTERNAL'] });
+    try {
+      await new Promise<void>((resolve) => stranger.on('connect', resolve));
+      const forged = () =>
+        dbus.Message.newSignal('/org/freedesktop/login1', 'org.freedesktop.login1.Manager', 'PrepareForShutdown', 'b', [
+          true,
+        ]);
+      stranger.send(forged());
+      // To each alone, too: what is sent by name passes the match rules.
+      const names = await stranger.call(
+        new dbus.Message({
+          destination: 'org.freedesktop.DBus',
+          path: '/org/freedesktop/DBus',
+          interface: 'org.freedesktop.DBus',
+          member: 'ListNames',
+        }),
+      );
+      const everybody: string[] = names?.body[0] ?? [];
+      for (const name of everybody) {
+        if (!name.startsWith(':')) continue;
+        const direct = forged();
+        direct.destination = name;
+        stranger.send(direct);
+      }
+      await stranger.call(
+        new dbus.Message({
+          destination: 'org.freedesktop.DBus',
+          path: '/org/freedesktop/DBus',
+          interface: 'org.freedesktop.DBus',
+          member: 'GetId',
+        }),
+      );
+    } finally {
+      stranger.disconnect();
+    }
+    // The true one comes last: had a forged one been heard, there would be more.
+    await bus.announce(['b', true]);
+    await until(() => heard().length > 0, { withinMs });
+    expect(heard()).toHaveLength(1);
+  });
+
+  it('writes the drop-in and has logind read it', async () => {
+    await open().raiseDelayMax(30_000);
+    const file = join(root, 'etc/systemd/logind.conf.d/99-kubelet.conf');
+    expect(readFileSync(file, 'utf8')).toMatch(/^# .*\n\[Login\]\nInhibitDelayMaxSec=30\n$/);
+    expect(statSync(file).mode & 0o777).toBe(0o644);
+    expect(await bus.killedUnits()).toContainEqual(['systemd-logind.service', 'all', 1]);
+  });
+
+  it('ends the watch when its lock is lost, so that another is taken', async () => {
+    const here = open();
+    const before = childrenOf(process.pid);
+    const lock = await here.hold();
+    const { ended } = await listen(here);
+    const [holder] = childrenOf(process.pid).filter((pid) => !before.includes(pid));
+    process.kill(holder ?? 0, 'SIGKILL');
+    await ended;
+    await lock.release();
+  });
+
+  it('lets a node go down when its pods have ended, and guards it again after a cancellation', async () => {
+    const killed: string[] = [];
+    const events: string[] = [];
+    const gauges = new Map<string, number>();
+    let pods = 1;
+    const manager = shutdownManager({
+      buckets: [{ priority: 0, shutdownGracePeriodSeconds: 30 }],
+      platform: LINUX,
+      shutdownSignal: open(),
+      time: realTime,
+      log: silentLog,
+      meter: { count() {}, gauge: (name, value) => gauges.set(name, value), observe() {} },
+      activePods: () =>
+        Array.from({ length: pods }, (_, index) => ({ metadata: { name: `p${index}` }, spec: { priority: 0 } })),
+      killPod: async (pod, graceSeconds) => {
+        killed.push(`${pod.metadata.name} ${graceSeconds} ${(await bus.locks()).length}`);
+        pods = 0;
+      },
+      recordEvent: ({ message }) => events.push(message),
+      reportStatus: async () => {},
+      stateFile: { read: async () => undefined, write: async () => {} },
+    });
+    await bus.grantDelay(5_000);
+    const asked = (await bus.killedUnits()).length;
+    const stop = new AbortController();
+    const running = manager.run(stop.signal);
+    try {
+      // The system grants 5 s and 30 s are needed: it is asked for them, and gives them.
+      await until(async () => (await bus.killedUnits()).length > asked, { withinMs, everyMs: 20 });
+      await bus.grantDelay(30_000);
+      await until(async () => (await bus.locks()).length === 1, { withinMs });
+      await until(
+        async () => {
+          if (manager.shuttingDown()) return true;
+          await bus.announce(['b', true]);
+          return false;
+        },
+        { withinMs },
+      );
+      await until(async () => (await bus.locks()).length === 0, { withinMs });
+      expect(killed).toEqual(['p0 30 1']);
+      expect(manager.admit()).toMatchObject({ kind: 'refused', reason: 'NodeShutdown' });
+      await bus.announce(['b', false]);
+      await until(async () => (await bus.locks()).length === 1, { withinMs });
+      expect(manager.admit()).toEqual({ kind: 'admitted' });
+      expect(events.at(0)).toBe('Shutdown manager detected shutdown event');
+      expect(events.at(-1)).toBe('Shutdown manager detected shutdown cancellation');
+    } finally {
+      stop.abort();
+      await running;
+    }
+    await until(async () => (await bus.locks()).length === 0, { withinMs });
+  });
+
+  it('says that there is no bus, and that there is no logind on it', async () => {
+    const nowhere = logind({ log: silentLog, busAddress: `unix:path=${root}/nothing`, timeoutMs: 2_000 });
+    await expect(nowhere.delayMaxMs()).rejects.toThrow(/connection .* ended/);
+    await expect(nowhere.hold()).rejects.toThrow(/systemd-inhibit could not take the lock/);
+  });
+
+  it('ends the watch with the connection', async () => {
+    const { ended } = await listen(open());
+    bus.breakDown();
+    await ended;
+  });
+});

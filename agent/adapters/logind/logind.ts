@@ -1,0 +1,112 @@
+/** logind as the agent's ShutdownSignal: https://systemd.io/INHIBITOR_LOCKS */
+import { chmod, mkdir, rename, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import dbus from '@particle/dbus-next';
+import type { Log } from '../../../shared/ports/log.ts';
+import type { ShutdownSignal } from '../../ports/shutdown-signal.ts';
+import { INHIBITOR, logindDropIn } from '../../rules/shutdown-start.ts';
+import { InhibitorLockError, takeInhibitorLock } from './inhibitor-lock.ts';
+import { LOGIND, LOGIND_MANAGER, LOGIND_PATH, shutdownAnnouncements } from './shutdown-announcements.ts';
+import { connectSystemBus, SYSTEM_BUS, type SystemBus, SystemBusError } from './system-bus.ts';
+
+const DROP_IN = 'etc/systemd/logind.conf.d/99-kubelet.conf';
+const SIGHUP = 1;
+
+export interface LogindOptions {
+  readonly log: Log;
+  /** DBUS_SYSTEM_BUS_ADDRESS, or the socket that every distribution has. */
+  readonly busAddress?: string;
+  /** Of the file system in which logind's settings are; `/` unless said. */
+  readonly root?: string;
+  /** Of each call, of taking the lock, and of its release. */
+  readonly timeoutMs?: number;
+}
+
+export interface Logind extends ShutdownSignal {
+  /** Ends the connection; locks stay until they are released. */
+  close(): void;
+}
+
+export function logind({ log, busAddress = SYSTEM_BUS, root = '/', timeoutMs = 5_000 }: LogindOptions): Logind {
+  let bus: SystemBus | undefined;
+  /** Aborted when a lock is lost: then the watch ends, and is begun anew with another lock. */
+  let unguarded = new AbortController();
+
+  async function connected(): Promise<SystemBus> {
+    if (bus === undefined || bus.ended.aborted) bus = await connectSystemBus(busAddress, timeoutMs);
+    return bus;
+  }
+
+  async function isListed(): Promise<boolean> {
+    const answer = await (await connected()).call({
+      destination: LOGIND,
+      path: LOGIND_PATH,
+      interface: LOGIND_MANAGER,
+      member: 'ListInhibitors',
+    });
+    const [inhibitors] = answer as readonly [(readonly (readonly unknown[])[])?];
+    const ours = [INHIBITOR.what, INHIBITOR.who, INHIBITOR.why, INHIBITOR.mode];
+    return (inhibitors ?? []).some((inhibitor) => ours.every((part, index) => inhibitor[index] === part));
+  }
+
+  return {
+    async delayMaxMs() {
+      const [property] = await (await connected()).call({
+        destination: LOGIND,
+        path: LOGIND_PATH,
+        interface: 'org.freedesktop.DBus.Properties',
+        member: 'Get',
+        signature: 'ss',
+        body: [LOGIND_MANAGER, 'InhibitDelayMaxUSec'],
+      });
+      const microseconds = property instanceof dbus.Variant ? property.value : undefined;
+      if (typeof microseconds !== 'bigint') throw new SystemBusError('InhibitDelayMaxUSec is no 64-bit number');
+      return Number(microseconds) / 1_000;
+    },
+
+    async raiseDelayMax(delayMs) {
+      const file = join(root, DROP_IN);
+      await mkdir(dirname(file), { recursive: true, mode: 0o755 });
+      const temporary = `${file}.tmp`;
+      await writeFile(temporary, logindDropIn(delayMs));
+      await chmod(temporary, 0o644);
+      await rename(temporary, file);
+      await (await connected()).call({
+        destination: 'org.freedesktop.systemd1',
+        path: '/org/freedesktop/systemd1',
+        interface: 'org.freedesktop.systemd1.Manager',
+        member: 'KillUnit',
+        signature: 'ssi',
+        body: ['systemd-logind.service', 'all', SIGHUP],
+      });
+    },
+
+    async hold() {
+      const lock = await takeInhibitorLock(busAddress, timeoutMs);
+      try {
+        if (!(await isListed())) throw new InhibitorLockError('logind does not list the lock that was taken');
+      } catch (error) {
+        await lock.release();
+        throw error;
+      }
+      const guard = unguarded;
+      lock.lost.addEventListener('abort', () => {
+        log.error('The lock on the shutdown was lost');
+        guard.abort();
+      });
+      return { release: () => lock.release() };
+    },
+
+    async *watch(signal) {
+      try {
+        yield* shutdownAnnouncements(await connected(), log, [signal, unguarded.signal]);
+      } finally {
+        if (unguarded.signal.aborted) unguarded = new AbortController();
+      }
+    },
+
+    close() {
+      bus?.close();
+    },
+  };
+}

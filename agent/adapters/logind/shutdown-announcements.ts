@@ -1,0 +1,71 @@
+/** logind's PrepareForShutdown, as it comes: true when a shutdown begins, false when it is called off. */
+import type { Log } from '../../../shared/ports/log.ts';
+import { preparingForShutdown } from '../../rules/shutdown-start.ts';
+import type { BusSignal, SystemBus } from './system-bus.ts';
+
+export const LOGIND = 'org.freedesktop.login1';
+export const LOGIND_PATH = '/org/freedesktop/login1';
+export const LOGIND_MANAGER = 'org.freedesktop.login1.Manager';
+const SIGNAL = 'PrepareForShutdown';
+
+/** The bus passes on to us what the owner of logind's name sends, and nobody else. */
+const MATCH_RULE = `type='signal',sender='${LOGIND}',path='${LOGIND_PATH}',interface='${LOGIND_MANAGER}',member='${SIGNAL}'`;
+
+/** More unread ones than this are no shutdown; the oldest go. */
+const UNREAD_MAX = 64;
+
+/**
+ * Ends when the connection ends or one of the signals is aborted. Its first step throws when it could not subscribe.
+ * Signals whose body is not a boolean are logged and passed over.
+ */
+export async function* shutdownAnnouncements(
+  bus: SystemBus,
+  log: Log,
+  until: readonly AbortSignal[],
+): AsyncGenerator<boolean, void, undefined> {
+  const over = AbortSignal.any([bus.ended, ...until]);
+  const unread: boolean[] = [];
+  let wake = (): void => undefined;
+  const hear = ({ path, interface: name, member, body }: BusSignal): void => {
+    if (path !== LOGIND_PATH || name !== LOGIND_MANAGER || member !== SIGNAL) return;
+    const preparing = preparingForShutdown(body);
+    if (preparing === undefined) {
+      log.warn('PrepareForShutdown without a boolean is ignored', { body: String(body).slice(0, 200) });
+      return;
+    }
+    unread.push(preparing);
+    if (unread.length > UNREAD_MAX) unread.shift();
+    wake();
+  };
+  const deaf = bus.onSignal(hear);
+  const onOver = (): void => wake();
+  over.addEventListener('abort', onOver);
+  const match = (member: 'AddMatch' | 'RemoveMatch') =>
+    bus.call({
+      destination: 'org.freedesktop.DBus',
+      path: '/org/freedesktop/DBus',
+      interface: 'org.freedesktop.DBus',
+      member,
+      signature: 's',
+      body: [MATCH_RULE],
+    });
+  try {
+    await match('AddMatch');
+    while (!over.aborted) {
+      const next = unread.shift();
+      if (next !== undefined) yield next;
+      else {
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+          if (over.aborted) resolve();
+        });
+      }
+    }
+  } finally {
+    deaf();
+    over.removeEventListener('abort', onOver);
+    // A connection that is kept must not collect rules; one that has ended has none.
+    if (!bus.ended.aborted)
+      await match('RemoveMatch').catch((error) => log.debug('RemoveMatch failed', { error: String(error) }));
+  }
+}

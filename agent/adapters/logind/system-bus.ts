@@ -1,0 +1,119 @@
+/**
+ * A connection to the system's message bus: bounded calls, and an end that can be seen. File descriptors cannot be passed:
+ * Node has no way to receive them.
+ */
+import type { EventEmitter } from 'node:events';
+import dbus, { type Message, type MessageBus } from '@particle/dbus-next';
+
+export const SYSTEM_BUS = 'unix:path=/run/dbus/system_bus_socket';
+
+/** The bus could not be reached, or a call failed or had no answer in time. */
+export class SystemBusError extends Error {
+  override readonly name = 'SystemBusError';
+}
+
+export interface BusCall {
+  readonly destination: string;
+  readonly path: string;
+  readonly interface: string;
+  readonly member: string;
+  /** As D-Bus writes types; none for a call without arguments. */
+  readonly signature?: string;
+  readonly body?: readonly unknown[];
+}
+
+export interface BusSignal {
+  readonly path: string;
+  readonly interface: string;
+  readonly member: string;
+  readonly body: readonly unknown[];
+}
+
+export interface SystemBus {
+  /** The answer's values. Throws SystemBusError. */
+  call(call: BusCall): Promise<readonly unknown[]>;
+  /** Broadcasts alone: what is sent to us by name went past the match rules, and anybody may send it. */
+  onSignal(listener: (signal: BusSignal) => void): () => void;
+  /** Aborted when the connection has ended. */
+  readonly ended: AbortSignal;
+  close(): void;
+}
+
+const SIGNAL = 4;
+
+async function within<T>(timeoutMs: number, what: string, work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new SystemBusError(`${what}: no answer in ${timeoutMs} ms`)), timeoutMs);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** The library tells errors, but of an orderly end only its inner connection does. */
+function connectionOf(bus: MessageBus): EventEmitter {
+  const connection = (bus as unknown as { _connection?: EventEmitter })._connection;
+  if (connection === undefined) throw new SystemBusError('the bus library has no connection to watch');
+  return connection;
+}
+
+export async function connectSystemBus(address: string, timeoutMs: number): Promise<SystemBus> {
+  const bus = dbus.sessionBus({ busAddress: address, authMethods: ['EXTERNAL'] });
+  const over = new AbortController();
+  let failure: unknown;
+  const end = (cause?: unknown): void => {
+    failure ??= cause;
+    over.abort();
+  };
+  bus.on('error', end);
+  connectionOf(bus).on('end', () => end());
+  const ended = new Promise<never>((_, reject) => {
+    over.signal.addEventListener('abort', () =>
+      reject(new SystemBusError(`the connection to ${address} ended`, { cause: failure })),
+    );
+  });
+  // It is awaited beside others only.
+  ended.catch(() => undefined);
+  const close = (): void => {
+    if (over.signal.aborted) return;
+    over.abort();
+    bus.disconnect();
+  };
+  try {
+    const connected = new Promise<void>((resolve) => bus.on('connect', resolve));
+    await within(timeoutMs, `connecting to ${address}`, Promise.race([connected, ended]));
+  } catch (error) {
+    close();
+    throw error;
+  }
+
+  return {
+    ended: over.signal,
+    close,
+    async call({ body, signature, ...target }) {
+      const what = `${target.interface}.${target.member}`;
+      if (over.signal.aborted)
+        throw new SystemBusError(`${what}: the connection to ${address} ended`, { cause: failure });
+      const message = new dbus.Message({ ...target, signature: signature ?? '', body: [...(body ?? [])] });
+      try {
+        const answer = await within(timeoutMs, what, Promise.race([bus.call(message), ended]));
+        return answer?.body ?? [];
+      } catch (error) {
+        if (error instanceof SystemBusError) throw error;
+        throw new SystemBusError(`${what}: ${error instanceof Error ? error.message : String(error)}`, {
+          cause: error,
+        });
+      }
+    },
+    onSignal(listener) {
+      const hear = (message: Message): void => {
+        if (message.type === SIGNAL && !message.destination) listener(message);
+      };
+      bus.on('message', hear);
+      return () => bus.off('message', hear);
+    },
+  };
+}

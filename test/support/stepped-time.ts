@@ -1,0 +1,58 @@
+/** Time that passes only when told to, with any number of sleepers: for what runs side by side. */
+import type { AgentTime } from '../../agent/ports/time.ts';
+
+interface Sleeper {
+  readonly dueMs: number;
+  readonly wake: () => void;
+}
+
+/** What was resolved so far runs to its next wait. */
+export const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+export class SteppedTime implements AgentTime {
+  #nowMs: number;
+  #sleepers: Sleeper[] = [];
+  readonly waits: number[] = [];
+
+  constructor(startMs: number) {
+    this.#nowMs = startMs;
+  }
+
+  nowMs(): number {
+    return this.#nowMs;
+  }
+
+  sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
+    if (signal?.aborted) return Promise.resolve();
+    this.waits.push(milliseconds);
+    return new Promise((resolve) => {
+      const sleeper: Sleeper = {
+        dueMs: this.#nowMs + milliseconds,
+        wake: () => {
+          this.#sleepers = this.#sleepers.filter((each) => each !== sleeper);
+          resolve();
+        },
+      };
+      this.#sleepers.push(sleeper);
+      signal?.addEventListener('abort', sleeper.wake, { once: true });
+    });
+  }
+
+  /** Wakes whoever is due meanwhile, in order. */
+  async pass(milliseconds: number): Promise<void> {
+    const untilMs = this.#nowMs + milliseconds;
+    await settle();
+    for (;;) {
+      const due = this.#sleepers.filter(({ dueMs }) => dueMs <= untilMs);
+      const next = due.reduce<Sleeper | undefined>(
+        (first, each) => (first === undefined || each.dueMs < first.dueMs ? each : first),
+        undefined,
+      );
+      if (next === undefined) break;
+      this.#nowMs = Math.max(this.#nowMs, next.dueMs);
+      next.wake();
+      await settle();
+    }
+    this.#nowMs = untilMs;
+  }
+}
