@@ -100,6 +100,13 @@ module.exports = {
       to: { path: ['^functions/', '^local/', '^cdk/'] },
     },
     {
+      name: 'cli-is-a-client',
+      comment: 'Commands of people: rules and machinery, never what runs in the account.',
+      severity: 'error',
+      from: { path: '^cli/', pathNot: '\\.test\\.ts$' },
+      to: { path: ['^functions/', '^agent/', '^local/', '^cdk/', '^shared/(app|store)/', '^test/'] },
+    },
+    {
       name: 'local-runs-what-is-deployed',
       comment: 'Local mode takes functions from the synthesised assembly, never by import.',
       severity: 'error',

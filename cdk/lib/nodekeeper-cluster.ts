@@ -1,6 +1,7 @@
 import { CfnOutput, CfnParameter, RemovalPolicy, Stack } from 'aws-cdk-lib';
 import { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
+import { parseAccessEntries } from '../../shared/config/access-entries.ts';
 import type {
   ApiEnvironment,
   CloudNodeEnvironment,
@@ -11,7 +12,9 @@ import type {
 } from '../../shared/config/environment.ts';
 import type { HeartbeatEnvironment } from '../../shared/config/heartbeat-environment.ts';
 import { parsePolicy } from '../../shared/config/policy.ts';
+import type { AccessEntry } from '../../shared/domain/access-entry.ts';
 import type { Policy } from '../../shared/domain/policy.ts';
+import { readAccessEntriesFile, requireAccessEntries } from './access-entries-source.ts';
 import type { Capacity } from './capacity.ts';
 import { allowDescribeInstances, allowDetachVolumes } from './ec2-actions.ts';
 import type { FunctionName } from './function-names.ts';
@@ -41,6 +44,14 @@ export interface NodekeeperClusterProps {
   readonly policyFile?: string;
   /** Policy fields given in code; those left out take their default. Not together with `policyFile`. */
   readonly policy?: Partial<Policy>;
+  /**
+   * People with AWS credentials who may use the cluster, and as whom: IAM roles or users to user names and groups
+   * (`nodekeeper:admins`, `nodekeeper:viewers`). Not together with `accessEntriesFile`.
+   * @default - nobody
+   */
+  readonly accessEntries?: readonly AccessEntry[];
+  /** YAML file of access entries. Not together with `accessEntries`. */
+  readonly accessEntriesFile?: string;
   /**
    * How the tables are paid.
    * @default - on demand
@@ -74,7 +85,7 @@ export interface NodekeeperClusterProps {
 /**
  * A node controller without a control plane: tables, functions, the HTTP API and the ticks.
  *
- * @throws InvalidPolicyError when the policy breaks a rule, with every fault
+ * @throws InvalidPolicyError when the policy breaks a rule, with every fault; InvalidAccessEntriesError likewise
  */
 export class NodekeeperCluster extends Construct {
   /** URL for kubeconfigs and agents, without a trailing slash. */
@@ -93,10 +104,10 @@ export class NodekeeperCluster extends Construct {
       default: '[]',
       noEcho: true,
       // An environment holds 4 KB in all; the policy takes about one.
-      maxLength: 1_536,
+      maxLength: 768,
       description:
-        'Interim sign-in: JSON list of {"sha256": hex of the token\'s SHA-256, "user": name, "groups": [names]}. ' +
-        'Only hashes are stored. To be replaced by node keys and IAM identities.',
+        'Sign-in without IAM, for emergencies: JSON list of {"sha256": hex of the token\'s SHA-256, "user": name, ' +
+        '"groups": [names]}. Only hashes are stored.',
     });
     staticTokens.overrideLogicalId('StaticTokens');
 
@@ -123,6 +134,7 @@ export class NodekeeperCluster extends Construct {
     const allTableArns = [health.tableArn, objects.tableArn, control.tableArn];
     const policy = { NODEKEEPER_POLICY: JSON.stringify(this.policy) };
     const probeToken = new ProbeToken(this, 'ProbeToken').reference;
+    const accessEntries = JSON.stringify(accessEntriesOf(props));
     const tokens = { STATIC_TOKENS: staticTokens.valueAsString, PROBE_TOKEN: probeToken };
 
     const heartbeat = new HandlerFunction<HeartbeatEnvironment>(this, 'Heartbeat', {
@@ -161,7 +173,14 @@ export class NodekeeperCluster extends Construct {
     const api = new HandlerFunction<ApiEnvironment & Record<string, string>>(this, 'Api', {
       functionName: 'api',
       description: 'The Kubernetes API',
-      environment: { ...common('api'), ...policy, ...allTables, ...tokens, ...redirects },
+      environment: {
+        ...common('api'),
+        ...policy,
+        ...allTables,
+        ...tokens,
+        ACCESS_ENTRIES: accessEntries,
+        ...redirects,
+      },
       memoryMegabytes: 512,
       // One less than the HTTP API's own limit, so that the answer is ours.
       timeoutSeconds: 29,
@@ -267,6 +286,15 @@ function policyOf(props: NodekeeperClusterProps): Policy {
   return props.policyFile === undefined
     ? requirePolicy(parsePolicy(props.policy ?? {}))
     : readPolicyFile(props.policyFile);
+}
+
+function accessEntriesOf(props: NodekeeperClusterProps): readonly AccessEntry[] {
+  if (props.accessEntriesFile !== undefined && props.accessEntries !== undefined) {
+    throw new Error('give accessEntriesFile or accessEntries, not both');
+  }
+  return props.accessEntriesFile === undefined
+    ? requireAccessEntries(parseAccessEntries(props.accessEntries ?? []))
+    : readAccessEntriesFile(props.accessEntriesFile);
 }
 
 function requireClusterId(clusterId: string): string {

@@ -6,6 +6,7 @@ import { gzip } from '../../shared/adapters/gzip/gzip.ts';
 import { systemClock, systemRandom } from '../../shared/adapters/system/clock.ts';
 import { bearerSchemes } from '../../shared/adapters/tokens/bearer.ts';
 import { bootstrapTokens } from '../../shared/adapters/tokens/bootstrap-tokens.ts';
+import { callerIdentityTokens } from '../../shared/adapters/tokens/caller-identity.ts';
 import { nodeTokens } from '../../shared/adapters/tokens/node-tokens.ts';
 import { readPublicKey } from '../../shared/adapters/tokens/public-keys.ts';
 import { probeTokenOf, staticTokenAuthenticator } from '../../shared/adapters/tokens/static-tokens.ts';
@@ -36,6 +37,7 @@ export function composeApiFunction(environment: Environment) {
       [
         nodeTokens({ keys: nodeKeys(items), clusterId: config.clusterId, keysLiveMs: KEYS_LIVE_MS }),
         bootstrapTokens(bootstrapTokenStore(items)),
+        callerIdentityTokens({ clusterId: config.clusterId, entries: config.accessEntries }),
       ],
       staticTokenAuthenticator([...config.staticTokens, probeTokenOf(config.probeToken)]),
     ),

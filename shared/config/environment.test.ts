@@ -28,6 +28,7 @@ const api: ApiEnvironment = {
   POWERTOOLS_SERVICE_NAME: 'api',
   NODEKEEPER_POLICY: JSON.stringify(defaultPolicy),
   OBJECTS_TABLE: 'edge-objects',
+  ACCESS_ENTRIES: '[]',
 };
 
 const faultsOf = (load: () => unknown): ConfigError['faults'] => {

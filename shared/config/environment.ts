@@ -4,6 +4,7 @@
  * 19 KB to a bundle where the full build adds 88.
  */
 import * as z from 'zod/mini';
+import { describeAccessEntriesFault, parseAccessEntries } from './access-entries.ts';
 import { ConfigError } from './config-error.ts';
 import { describePolicyFault, parsePolicy } from './policy.ts';
 
@@ -57,6 +58,23 @@ const staticTokensJson = z.pipe(
   }),
 );
 
+const accessEntriesJson = z.pipe(
+  text,
+  z.transform((json, context) => {
+    const document = parseJson(json);
+    if (document.kind === 'malformed') {
+      context.issues.push({ code: 'custom', message: 'must be JSON', input: json });
+      return z.NEVER;
+    }
+    const parsed = parseAccessEntries(document.value);
+    if (parsed.kind === 'ok') return parsed.entries;
+    for (const fault of parsed.faults) {
+      context.issues.push({ code: 'custom', message: describeAccessEntriesFault(fault), input: json });
+    }
+    return z.NEVER;
+  }),
+);
+
 const LOG_LEVELS = ['DEBUG', 'INFO', 'WARN', 'ERROR'] as const;
 
 /** Variables of every function. Powertools reads its three itself; they are here so that cdk/ cannot forget them. */
@@ -101,6 +119,7 @@ export const apiConfig = z.pipe(
       ...everyFunction,
       ...allTables,
       ...tokens,
+      ACCESS_ENTRIES: accessEntriesJson,
       WATCH_URL: z.exactOptional(text),
       TICKET_SECRET: z.exactOptional(text),
     })
@@ -114,6 +133,8 @@ export const apiConfig = z.pipe(
     ...common(environment),
     tables: tablesOf(environment),
     staticTokens: environment.STATIC_TOKENS,
+    /** Who people with AWS credentials are here. */
+    accessEntries: environment.ACCESS_ENTRIES,
     /** What node-monitor's own beats carry. */
     probeToken: environment.PROBE_TOKEN,
     /** Where watches are streamed; absent: they are long polls. */

@@ -1,0 +1,47 @@
+import { describe, expect, it } from 'vitest';
+import { describeAccessEntriesFault, parseAccessEntries } from './access-entries.ts';
+import { accessEntriesFromYaml } from './access-entries-file.ts';
+
+const ROLE = 'arn:aws:iam::123456789012:role/Ops';
+const told = (parsed: ReturnType<typeof parseAccessEntries>): string[] =>
+  parsed.kind === 'ok' ? [] : parsed.faults.map(describeAccessEntriesFault);
+
+describe('access entries', () => {
+  it('are read from a list', () => {
+    const entries = [{ arn: ROLE, username: 'ops', groups: ['nodekeeper:admins'] }];
+    expect(parseAccessEntries(entries)).toEqual({ kind: 'ok', entries });
+    expect(parseAccessEntries([])).toEqual({ kind: 'ok', entries: [] });
+  });
+
+  it.each([
+    ['accessEntries must be a list of {arn, username, groups}', {}],
+    ['accessEntries[0].arn must be text: the ARN of an IAM role or user', [{ groups: ['a'] }]],
+    ['accessEntries[0].groups must be a list of group names', [{ arn: ROLE, groups: 'admins' }]],
+    ['accessEntries[0].group is no field of an access entry', [{ arn: ROLE, groups: ['a'], group: 'b' }]],
+    [
+      "accessEntries[1].arn is entry 0's too",
+      [
+        { arn: ROLE, groups: ['a'] },
+        { arn: ROLE, groups: ['b'] },
+      ],
+    ],
+    ['accessEntries[0].groups must not hold "system:nodes"', [{ arn: ROLE, groups: ['system:nodes'] }]],
+  ])('are refused: %s', (fault, input) => {
+    expect(told(parseAccessEntries(input))).toEqual([fault]);
+  });
+
+  it('are refused when a function’s environment has no room for them', () => {
+    const many = Array.from({ length: 30 }, (_, index) => ({ arn: `${ROLE}${index}`, groups: ['nodekeeper:viewers'] }));
+    expect(told(parseAccessEntries(many))[0]).toMatch(/take \d+ characters, of 1024 there is room for/);
+  });
+
+  it('are told with file and line', () => {
+    const text = `- arn: ${ROLE}\n  groups: [nodekeeper:admins]\n- arn: nobody\n  groups: []\n`;
+    expect(told(accessEntriesFromYaml(text, 'access.yaml'))).toEqual([
+      'access.yaml:3 accessEntries[1].arn must be the ARN of an IAM role or user: arn:aws:iam::123456789012:role/NAME',
+      'access.yaml:4 accessEntries[1].groups must name 1 to 10 groups',
+    ]);
+    expect(told(accessEntriesFromYaml('- arn: [', 'access.yaml'))[0]).toMatch(/^access\.yaml:1 /);
+    expect(accessEntriesFromYaml('', 'access.yaml')).toEqual({ kind: 'ok', entries: [] });
+  });
+});
