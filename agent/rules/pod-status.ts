@@ -144,15 +144,6 @@ function withTransitions(
   });
 }
 
-/** Of the kubelet's own types; others belong to somebody else and stay. */
-const OWN_CONDITIONS = new Set([
-  'PodReadyToStartContainers',
-  'Initialized',
-  'Ready',
-  'ContainersReady',
-  'PodScheduled',
-]);
-
 export interface StatusFacts {
   readonly pod: KubeObject;
   /** Absent before the runtime knows the pod. */
@@ -163,7 +154,10 @@ export interface StatusFacts {
   readonly hostIp: string | undefined;
 }
 
-/** The whole status of an admitted pod. A phase that has ended stays. */
+/**
+ * The status of an admitted pod, to be merged with the stored one: conditions of other types belong to somebody else. A
+ * phase that has ended stays.
+ */
 export function podStatusOf({ pod, running, before, nowMs, hostIp }: StatusFacts): PodStatus {
   const policy = restartPolicyOf(pod);
   const initSpecs = specsOf(pod, 'initContainers');
@@ -200,12 +194,11 @@ export function podStatusOf({ pod, running, before, nowMs, hostIp }: StatusFacts
     oldConditions,
     nowMs,
   );
-  const others = oldConditions.filter((each) => !OWN_CONDITIONS.has(textOf(each['type'])));
   return {
     phase,
     ...(textOf(before['reason']) === '' ? {} : { reason: before['reason'] }),
     ...(textOf(before['message']) === '' ? {} : { message: before['message'] }),
-    conditions: [...conditions, ...others],
+    conditions,
     startTime: textOf(before['startTime']) || formatTime(nowMs),
     // Pods share the machine's network: their address is the machine's.
     ...(hostIp === undefined

@@ -290,6 +290,7 @@ export function execPod(record: PodRecord, dependencies: ExecPodDependencies): E
       }
       return stopping.over;
     }
+    if (record.stopped && running().length === 0) return Promise.resolve();
     record.stopped = true;
     for (const container of record.containers) {
       // What waits for its restart has ended.
@@ -321,8 +322,7 @@ export function execPod(record: PodRecord, dependencies: ExecPodDependencies): E
       await pause(Math.min(leftMs(), LOOK_AGAIN_MS));
       look();
     }
-    if (detached.signal.aborted) return;
-    for (const container of running()) signalGroup(container, 'SIGKILL');
+    if (!detached.signal.aborted) for (const container of running()) signalGroup(container, 'SIGKILL');
     const killedAtMs = time.nowMs();
     while (running().length > 0 && !detached.signal.aborted) {
       if (time.nowMs() - killedAtMs >= KILLED_WAIT_MS) {
@@ -331,6 +331,7 @@ export function execPod(record: PodRecord, dependencies: ExecPodDependencies): E
       await pause(LOOK_AGAIN_MS);
       look();
     }
+    if (running().length > 0) throw new Error(`pod ${uid} was let go before it ended`);
   }
 
   /** The container's hook first; its time is part of the grace period. */

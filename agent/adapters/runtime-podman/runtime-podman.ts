@@ -187,7 +187,6 @@ export function podmanRuntime({ time, log, program = 'podman' }: PodmanRuntimeOp
       if (!(await exists(podUid))) return;
       const seconds = String(Math.ceil(graceSeconds));
       await call(['pod', 'stop', '--time', seconds, podmanName(podUid)], graceSeconds * 1_000 + QUERY_MS);
-      tell(podUid);
     },
     async remove(podUid) {
       if (!(await exists(podUid))) return;

@@ -1,0 +1,573 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { recordsOf } from '../../shared/kube/resources/normal-form.ts';
+import type { KubeObject } from '../../shared/kube/types.ts';
+import { silentLog, timedOut } from '../../test/support/agent-api.ts';
+import { type ApiInMemory, apiInMemory, NODES, node, pod, podsIn } from '../../test/support/api-in-memory.ts';
+import { type MemoryRuntime, memoryRuntime } from '../../test/support/memory-runtime.ts';
+import { SteppedTime, settle } from '../../test/support/stepped-time.ts';
+import type { KubeAnswer, KubeRequest } from '../ports/kube-api.ts';
+import type { PodRuntime } from '../ports/pod-runtime.ts';
+import { terminatedStatus } from '../rules/shutdown-status.ts';
+import { createPodLoop, noTopology, type PodLoop, type PodLoopDependencies } from './pod-loop.ts';
+
+const NODE_TOKEN = 'edge-1-token';
+
+let server: ApiInMemory;
+let time: SteppedTime;
+let runtime: MemoryRuntime;
+let loop: PodLoop;
+let requests: KubeRequest[];
+let events: string[];
+let counted: string[];
+/** What the API answers instead; undefined: what it would. */
+let instead: (request: KubeRequest) => KubeAnswer | undefined;
+const stops: AbortController[] = [];
+
+const api = {
+  async send(request: KubeRequest): Promise<KubeAnswer> {
+    requests.push(request);
+    const other = instead(request);
+    if (other !== undefined) return other;
+    const { code, body } = await server.send(request.method, request.path, {
+      body: request.body,
+      contentType: request.contentType ?? 'application/json',
+      headers: { authorization: `Bearer ${NODE_TOKEN}` },
+    });
+    return { kind: 'answered', status: code, body };
+  },
+  reconnect() {},
+};
+
+function newLoop(over: Partial<PodLoopDependencies> = {}): PodLoop {
+  return createPodLoop({
+    nodeName: 'edge-1',
+    api,
+    runtime,
+    time,
+    fraction: () => 0,
+    log: silentLog,
+    meter: {
+      count: (name, labels) => counted.push(`${name} ${labels?.['reason'] ?? ''}`.trim()),
+      gauge() {},
+      observe() {},
+    },
+    operatingSystem: 'linux',
+    hostIp: () => '192.0.2.7',
+    recordEvent: ({ metadata }, { type, reason, message }) =>
+      events.push(`${metadata.name}: ${type} ${reason} ${message}`),
+    gate: () => ({ kind: 'admitted' }),
+    topology: noTopology,
+    ...over,
+  });
+}
+
+/** Runs the loop until the test is over; returns when it has come to rest. */
+async function running(started = loop): Promise<AbortController> {
+  const stop = new AbortController();
+  stops.push(stop);
+  void started.run(stop.signal);
+  await rest();
+  return stop;
+}
+
+/** No request is under way and nobody works; time stands still. */
+async function rest(): Promise<void> {
+  let before = -1;
+  for (let turn = 0; turn < 200 && (turn % 20 !== 0 || before !== requests.length); turn += 1) {
+    if (turn % 20 === 0) before = requests.length;
+    await settle();
+  }
+}
+
+async function pass(milliseconds: number): Promise<void> {
+  const partMs = 1_000;
+  for (let gone = 0; gone < milliseconds; gone += partMs) {
+    await time.pass(Math.min(partMs, milliseconds - gone));
+    await rest();
+  }
+}
+
+async function bind(
+  name: string,
+  spec: Record<string, unknown> = {},
+  more: Partial<KubeObject> = {},
+): Promise<KubeObject> {
+  const made = await server.send('POST', podsIn('default'), {
+    body: pod(name, {
+      ...more,
+      spec: { nodeName: 'edge-1', terminationGracePeriodSeconds: 30, ...pod(name).spec, ...spec },
+    }),
+  });
+  expect(made.code).toBe(201);
+  return made.body as KubeObject;
+}
+
+const stored = async (name: string): Promise<KubeObject | undefined> => {
+  const answer = await server.send('GET', `${podsIn('default')}/${name}`);
+  return answer.code === 200 ? (answer.body as KubeObject) : undefined;
+};
+const remove = (name: string, body: Record<string, unknown> = {}) =>
+  server.send('DELETE', `${podsIn('default')}/${name}`, { body });
+const conditionOf = async (name: string, type: string) =>
+  recordsOf((await stored(name))?.status?.['conditions']).find((each) => each['type'] === type);
+const changed = async (): Promise<void> => {
+  loop.podsChanged();
+  await rest();
+};
+const statusWrites = (): number => requests.filter(({ method }) => method === 'PATCH').length;
+
+beforeEach(async () => {
+  for (const stop of stops.splice(0)) stop.abort();
+  server = apiInMemory({
+    users: { [NODE_TOKEN]: { name: 'system:node:edge-1', groups: ['system:nodes', 'system:authenticated'] } },
+  });
+  time = new SteppedTime(server.nowMs());
+  runtime = memoryRuntime(time);
+  requests = [];
+  events = [];
+  counted = [];
+  instead = () => undefined;
+  loop = newLoop();
+  await server.send('POST', NODES, { body: node('edge-1', { metadata: { labels: { site: 'harbour' } } }) });
+  await server.send('PATCH', `${NODES}/edge-1/status`, {
+    contentType: 'application/merge-patch+json',
+    body: { status: { allocatable: { cpu: '2', memory: '4Gi', pods: '3', 'ephemeral-storage': '10Gi' } } },
+  });
+});
+
+describe('a pod bound to the node', () => {
+  it('is started, and said to be running and ready', async () => {
+    await bind('web');
+    await running();
+    expect(runtime.asked).toEqual(['start web']);
+    expect(await stored('web')).toMatchObject({
+      status: {
+        phase: 'Running',
+        hostIP: '192.0.2.7',
+        podIP: '192.0.2.7',
+        qosClass: 'BestEffort',
+        containerStatuses: [{ name: 'main', ready: true, restartCount: 0 }],
+      },
+    });
+    expect(await conditionOf('web', 'Ready')).toMatchObject({ status: 'True' });
+    expect(events).toEqual(['web: Normal Started Started container main']);
+  });
+
+  it('is found when a heartbeat says that pods changed, without waiting', async () => {
+    await running();
+    await bind('web');
+    await changed();
+    expect(runtime.asked).toEqual(['start web']);
+  });
+
+  it('is found after 5 minutes if no heartbeat says so', async () => {
+    await running();
+    await bind('web');
+    await pass(299_000);
+    expect(runtime.asked).toEqual([]);
+    await pass(1_000);
+    expect(runtime.asked).toEqual(['start web']);
+  });
+
+  it('costs one write while nothing changes', async () => {
+    await bind('web');
+    await running();
+    await changed();
+    await pass(600_000);
+    expect(statusWrites()).toBe(1);
+  });
+
+  it('is tried again when it cannot be started', async () => {
+    runtime.failStarts = 2;
+    await bind('web');
+    await running();
+    expect(events).toEqual(['web: Warning FailedSync Error starting pod: no more processes']);
+    await pass(3_000);
+    expect(runtime.asked).toEqual(['start web', 'start web', 'start web']);
+    expect(await stored('web')).toMatchObject({ status: { phase: 'Running' } });
+  });
+
+  it('of another node is not ours', async () => {
+    await bind('web', { nodeName: 'edge-2' });
+    await running();
+    expect(runtime.asked).toEqual([]);
+  });
+
+  it('is listed in pages', async () => {
+    for (const name of ['one', 'two', 'three']) await bind(name);
+    const listed: string[] = [];
+    instead = ({ method, path }) => {
+      if (method !== 'GET' || !path.startsWith('/api/v1/pods?')) return undefined;
+      listed.push(path);
+      return undefined;
+    };
+    const paging = newLoop({
+      api: { ...api, send: (request) => api.send({ ...request, path: request.path.replace('limit=250', 'limit=2') }) },
+    });
+    await running(paging);
+    expect(listed).toHaveLength(2);
+    expect(listed[1]).toMatch(/&continue=/);
+    expect(runtime.asked).toHaveLength(3);
+  });
+});
+
+describe('containers that change', () => {
+  const crashing = {
+    kind: 'waiting',
+    reason: 'CrashLoopBackOff',
+    message: 'back-off 10s restarting failed container=main',
+  } as const;
+
+  it('are told of as they do', async () => {
+    await bind('web');
+    await running();
+    runtime.setState('web', 'main', crashing, { restartCount: 1 });
+    await rest();
+    expect(await stored('web')).toMatchObject({
+      status: {
+        containerStatuses: [{ ready: false, restartCount: 1, state: { waiting: { reason: 'CrashLoopBackOff' } } }],
+      },
+    });
+    expect(await conditionOf('web', 'Ready')).toMatchObject({ status: 'False', reason: 'ContainersNotReady' });
+    expect(events).toContain('web: Warning BackOff Back-off restarting failed container main');
+  });
+
+  it('end the pod when its policy is Never', async () => {
+    await bind('job', { restartPolicy: 'Never' });
+    await running();
+    const over = { kind: 'terminated', exitCode: 3, reason: 'Error', startedAtMs: 0, finishedAtMs: 1_000 } as const;
+    runtime.setState('job', 'main', over);
+    await rest();
+    expect(await stored('job')).toMatchObject({ status: { phase: 'Failed' } });
+    expect(loop.activePods()).toEqual([]);
+    await changed();
+    expect(runtime.asked.filter((each) => each.startsWith('start'))).toEqual(['start job']);
+  });
+
+  it('are told of again when somebody else wrote that they are not ready', async () => {
+    await bind('web');
+    await running();
+    await server.send('PATCH', `${podsIn('default')}/web/status`, {
+      contentType: 'application/strategic-merge-patch+json',
+      body: { status: { conditions: [{ type: 'Ready', status: 'False' }] } },
+    });
+    await changed();
+    expect(await conditionOf('web', 'Ready')).toMatchObject({ status: 'True' });
+  });
+});
+
+describe('a pod that does not fit', () => {
+  const hungry = { containers: [{ name: 'main', image: 'i', resources: { requests: { cpu: '3' } } }] };
+
+  it('is refused with an event and a status, and never started', async () => {
+    await bind('web', hungry);
+    await running();
+    expect(runtime.asked).toEqual([]);
+    const message = "Node didn't have enough resource: cpu, requested: 3000, used: 0, capacity: 2000";
+    expect(await stored('web')).toMatchObject({
+      status: { phase: 'Failed', reason: 'OutOfcpu', message: `Pod was rejected: ${message}` },
+    });
+    expect(events).toEqual([`web: Warning OutOfcpu ${message}`]);
+    expect(counted).toContain('kubelet_admission_rejections_total OutOfcpu');
+    await changed();
+    expect(events).toHaveLength(1);
+  });
+
+  it('leaves its room to the next', async () => {
+    await bind('a', hungry);
+    const small = { containers: [{ name: 'main', image: 'i', resources: { requests: { cpu: '2' } } }] };
+    await bind('b', small);
+    await bind('c', small);
+    await running();
+    expect(runtime.asked).toEqual(['start b']);
+    expect(await stored('c')).toMatchObject({ status: { reason: 'OutOfcpu' } });
+  });
+
+  it('goes when it is deleted', async () => {
+    await bind('web', hungry);
+    await running();
+    await remove('web');
+    await changed();
+    expect(await stored('web')).toBeUndefined();
+  });
+
+  it('is one that comes while the machine goes down', async () => {
+    await bind('web');
+    const message = 'Pod was rejected as the node is shutting down.';
+    await running(newLoop({ gate: () => ({ kind: 'refused', reason: 'NodeShutdown', message }) }));
+    expect(await stored('web')).toMatchObject({
+      status: { phase: 'Failed', reason: 'NodeShutdown', message: `Pod was rejected: ${message}` },
+    });
+  });
+
+  it('is every pod where nothing can run', async () => {
+    runtime = memoryRuntime(time, { reason: 'NoRuntime', message: 'no pods here' });
+    await bind('web');
+    await running(newLoop());
+    expect(await stored('web')).toMatchObject({ status: { phase: 'Failed', reason: 'NoRuntime' } });
+  });
+
+  it('may be one that the topology has no room for, whose share is given back in the end', async () => {
+    await bind('good');
+    await bind('bad');
+    const released: string[] = [];
+    const topology = {
+      admit: ({ metadata }: KubeObject) =>
+        metadata.name === 'bad'
+          ? ({ kind: 'refused', reason: 'TopologyAffinityError', message: 'no' } as const)
+          : ({ kind: 'admitted' } as const),
+      release: (uid: string) => released.push(uid),
+    };
+    loop = newLoop({ topology });
+    await running();
+    expect(await stored('bad')).toMatchObject({ status: { reason: 'TopologyAffinityError' } });
+    const good = await stored('good');
+    await remove('good', { gracePeriodSeconds: 1 });
+    await changed();
+    expect(released).toEqual([good?.metadata.uid]);
+  });
+});
+
+describe('a deleted pod', () => {
+  it('is stopped with the grace of the deletion, and then confirmed', async () => {
+    await bind('web');
+    await running();
+    runtime.endsAfterSeconds = 5;
+    await remove('web', { gracePeriodSeconds: 20 });
+    await changed();
+    expect(runtime.asked).toContain('stop web 20');
+    expect(await stored('web')).toMatchObject({ metadata: { deletionGracePeriodSeconds: 20 } });
+    await pass(5_000);
+    expect(await stored('web')).toBeUndefined();
+    expect(runtime.asked.at(-1)).toBe('remove web');
+    expect(requests.at(-1)).toMatchObject({ method: 'DELETE', body: { gracePeriodSeconds: 0 } });
+    expect(events).toContain('web: Normal Killing Stopping container main');
+  });
+
+  it('is stopped sooner when a second deletion says so', async () => {
+    await bind('web');
+    await running();
+    runtime.endsAfterSeconds = 1_000;
+    await remove('web', { gracePeriodSeconds: 600 });
+    await changed();
+    await remove('web', { gracePeriodSeconds: 2 });
+    await changed();
+    await pass(3_000);
+    expect(await stored('web')).toBeUndefined();
+    expect(runtime.asked.filter((each) => each.startsWith('stop'))).toEqual(['stop web 600', 'stop web 2']);
+  });
+
+  it('that never ran here goes at once', async () => {
+    await bind('web', {}, { metadata: { name: 'web', finalizers: [] } });
+    await remove('web');
+    await running();
+    expect(runtime.asked.some((each) => each.startsWith('start'))).toBe(false);
+    expect(await stored('web')).toBeUndefined();
+  });
+
+  it('that somebody holds back tells how it ended', async () => {
+    await bind('job', {}, { metadata: { name: 'job', finalizers: ['example.com/count'] } });
+    await running();
+    await remove('job', { gracePeriodSeconds: 3 });
+    await changed();
+    expect(await stored('job')).toMatchObject({
+      status: { phase: 'Succeeded', containerStatuses: [{ state: { terminated: { exitCode: 0 } } }] },
+    });
+    const deletes = () => requests.filter(({ method }) => method === 'DELETE').length;
+    await changed();
+    expect(deletes()).toBe(1);
+  });
+
+  it('that was removed by force is stopped and forgotten', async () => {
+    await bind('web');
+    await running();
+    await server.send('DELETE', `${podsIn('default')}/web`, { body: { gracePeriodSeconds: 0 } });
+    expect(await stored('web')).toBeUndefined();
+    await changed();
+    expect(runtime.asked.slice(1)).toEqual(['stop web 30', 'remove web']);
+  });
+
+  it('is not confused with its successor of the same name', async () => {
+    await bind('web');
+    await running();
+    await server.send('DELETE', `${podsIn('default')}/web`, { body: { gracePeriodSeconds: 0 } });
+    await bind('web');
+    await changed();
+    expect(runtime.asked).toEqual(expect.arrayContaining(['start web', 'stop web 30', 'remove web', 'start web']));
+    expect(await stored('web')).toMatchObject({ status: { phase: 'Running' } });
+  });
+});
+
+describe('an API that is away', () => {
+  it('changes nothing about what runs, and is asked again with growing waits', async () => {
+    await bind('web');
+    await running();
+    instead = () => timedOut;
+    requests.length = 0;
+    await changed();
+    await pass(120_000);
+    expect(runtime.asked).toEqual(['start web']);
+    expect(requests.length).toBeGreaterThanOrEqual(6);
+    expect(requests.length).toBeLessThan(12);
+  });
+
+  it('is told the newest status when it is back', async () => {
+    await bind('web');
+    await running();
+    instead = () => timedOut;
+    for (const restartCount of [1, 2, 3]) {
+      runtime.setState('web', 'main', { kind: 'running', startedAtMs: time.nowMs() }, { restartCount });
+      await rest();
+    }
+    await pass(10_000);
+    instead = () => undefined;
+    requests.length = 0;
+    await pass(20_000);
+    expect(statusWrites()).toBe(1);
+    expect(await stored('web')).toMatchObject({ status: { containerStatuses: [{ restartCount: 3 }] } });
+  });
+
+  it('keeps a deletion waiting, not lost', async () => {
+    await bind('web');
+    await running();
+    await remove('web', { gracePeriodSeconds: 1 });
+    instead = ({ method }) => (method === 'DELETE' ? timedOut : undefined);
+    await changed();
+    await pass(10_000);
+    expect(await stored('web')).toBeDefined();
+    instead = () => undefined;
+    await pass(20_000);
+    expect(await stored('web')).toBeUndefined();
+  });
+
+  it('admits nobody while the Node cannot be read', async () => {
+    await bind('web');
+    instead = ({ path }) => (path === '/api/v1/nodes/edge-1' ? timedOut : undefined);
+    await running();
+    expect(runtime.asked).toEqual([]);
+    expect(await stored('web')).toMatchObject({ status: { phase: 'Pending' } });
+    instead = () => undefined;
+    await pass(5_000);
+    expect(runtime.asked).toEqual(['start web']);
+  });
+
+  it('does not make pods vanish with a list that breaks off', async () => {
+    for (const name of ['one', 'two', 'three']) await bind(name);
+    const paging = newLoop({
+      api: { ...api, send: (request) => api.send({ ...request, path: request.path.replace('limit=250', 'limit=2') }) },
+    });
+    await running(paging);
+    instead = ({ path }) => (path.includes('continue=') ? timedOut : undefined);
+    paging.podsChanged();
+    await rest();
+    await pass(30_000);
+    expect(runtime.asked.filter((each) => each.startsWith('stop'))).toEqual([]);
+  });
+});
+
+describe('the agent comes back', () => {
+  it('and goes on with the pods that run, without admitting them again', async () => {
+    await bind('web', { nodeSelector: { site: 'harbour' } });
+    const stop = await running();
+    stop.abort();
+    await rest();
+    await server.send('PATCH', `${NODES}/edge-1`, {
+      contentType: 'application/merge-patch+json',
+      body: { metadata: { labels: { site: 'hill' } } },
+    });
+    events = [];
+    loop = newLoop();
+    await running();
+    expect(await stored('web')).toMatchObject({ status: { phase: 'Running' } });
+    expect(events).toEqual([]);
+  });
+
+  it('and ends what runs of a pod that is gone', async () => {
+    await runtime.start({ metadata: { name: 'old', namespace: 'default', uid: 'u-old' }, spec: { containers: [] } });
+    await running();
+    expect(runtime.asked.slice(1)).toEqual(['stop old 1', 'remove old']);
+  });
+});
+
+describe('the end of the process', () => {
+  it('leaves pods as they are, and confirms nothing', async () => {
+    await bind('web');
+    const stop = await running();
+    runtime.endsAfterSeconds = 10;
+    await remove('web', { gracePeriodSeconds: 20 });
+    await changed();
+    stop.abort();
+    await pass(15_000);
+    expect(await stored('web')).toBeDefined();
+  });
+});
+
+describe('killing a pod', () => {
+  const killed = (status: Readonly<Record<string, unknown>>) => terminatedStatus(status, time.nowMs());
+
+  it('resolves when it has ended and its status is told, and it stays ended', async () => {
+    const web = await bind('web');
+    await running();
+    runtime.endsAfterSeconds = 4;
+    let over = false;
+    const kill = loop.killPod(web, 10, killed).then(() => {
+      over = true;
+    });
+    expect(loop.activePods()).toEqual([]);
+    await pass(3_000);
+    expect(over).toBe(false);
+    await pass(1_000);
+    await kill;
+    expect(await stored('web')).toMatchObject({
+      status: {
+        phase: 'Failed',
+        reason: 'Terminated',
+        message: 'Pod was terminated in response to imminent node shutdown.',
+        containerStatuses: [{ ready: false, state: { terminated: { exitCode: 0 } } }],
+      },
+    });
+    expect(await conditionOf('web', 'DisruptionTarget')).toMatchObject({
+      status: 'True',
+      reason: 'TerminationByKubelet',
+    });
+    await changed();
+    expect(runtime.asked.filter((each) => each.startsWith('start'))).toEqual(['start web']);
+  });
+
+  it('goes before a deletion that is more patient', async () => {
+    const web = await bind('web');
+    await running();
+    runtime.endsAfterSeconds = 1_000;
+    await remove('web', { gracePeriodSeconds: 600 });
+    await changed();
+    const kill = loop.killPod(web, 5, killed);
+    await pass(6_000);
+    await kill;
+    expect(await stored('web')).toBeUndefined();
+  });
+
+  it('does not wait for an API that is away', async () => {
+    const web = await bind('web');
+    await running();
+    instead = () => timedOut;
+    await loop.killPod(web, 5, killed);
+    instead = () => undefined;
+    await pass(5_000);
+    expect(await stored('web')).toMatchObject({ status: { reason: 'Terminated' } });
+  });
+
+  it('gives up on a pod that does not end', async () => {
+    const web = await bind('web');
+    const stuck: PodRuntime = { ...runtime, stop: () => new Promise(() => {}) };
+    loop = newLoop({ runtime: stuck });
+    await running();
+    const kill = loop.killPod(web, 6, killed).then(
+      () => 'ended',
+      (error: Error) => error.message,
+    );
+    await pass(9_000);
+    expect(await Promise.race([kill, Promise.resolve('waiting')])).toBe('waiting');
+    await pass(1_000);
+    expect(await kill).toBe('timeout waiting to kill pod');
+  });
+});
