@@ -7,13 +7,25 @@ import { availableParallelism, cpus } from 'node:os';
 import { api } from './api.ts';
 import type { Benchmark } from './benchmark.ts';
 import { bundles } from './bundles.ts';
+import { cloudHistories } from './cloud-histories.ts';
 import { detection } from './detection.ts';
 import { heartbeat } from './heartbeat.ts';
+import { identity } from './identity.ts';
 import { massFailure } from './mass-failure.ts';
 import { nodeHours } from './node-hours.ts';
 import { quiet } from './quiet.ts';
 
-const BENCHMARKS: readonly Benchmark[] = [bundles, heartbeat, quiet, api, detection, massFailure, nodeHours];
+const BENCHMARKS: readonly Benchmark[] = [
+  bundles,
+  heartbeat,
+  identity,
+  quiet,
+  api,
+  detection,
+  massFailure,
+  nodeHours,
+  cloudHistories,
+];
 
 async function run(names: readonly string[]): Promise<number> {
   if (names.includes('--help')) {
