@@ -1,0 +1,75 @@
+/** /healthz and /metrics over HTTP on loopback, as a kubelet serves them there. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export interface HealthCheck {
+  readonly name: string;
+  /** What is wrong; undefined while all is well. */
+  readonly complaint: () => string | undefined;
+}
+
+export interface HealthzOptions {
+  /** 0 takes any that is free. */
+  readonly port: number;
+  readonly checks: readonly HealthCheck[];
+  /** Text of all metrics. */
+  readonly metrics: () => string;
+}
+
+export interface HealthzServer {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+const LOOPBACK = '127.0.0.1';
+/** Answers are short and immediate; whoever takes longer to ask is cut off. Milliseconds. */
+const REQUEST_TIMEOUT_MS = 5_000;
+
+/** Rejects when the port cannot be listened on. */
+export async function serveHealthz(options: HealthzOptions): Promise<HealthzServer> {
+  const server = createServer({ requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: REQUEST_TIMEOUT_MS });
+  server.on('request', (request, response) => send(response, answerTo(options, request)));
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(options.port, LOOPBACK, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+  return { port: (server.address() as AddressInfo).port, close: () => close(server) };
+}
+
+function close(server: Server): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.close((error) => (error === undefined ? resolve() : reject(error)));
+    server.closeAllConnections();
+  });
+}
+
+interface Answer {
+  readonly status: number;
+  readonly text: string;
+  readonly type?: string;
+}
+
+function answerTo({ checks, metrics }: HealthzOptions, request: IncomingMessage): Answer {
+  if (request.method !== 'GET' && request.method !== 'HEAD') return { status: 405, text: 'method not allowed\n' };
+  const path = (request.url ?? '/').split('?', 1)[0];
+  if (path === '/metrics') return { status: 200, text: metrics(), type: 'text/plain; version=0.0.4; charset=utf-8' };
+  if (path !== '/healthz') return { status: 404, text: 'not found\n' };
+  const results = checks.map(({ name, complaint }) => ({ name, complaint: complaint() }));
+  if (results.every(({ complaint }) => complaint === undefined)) return { status: 200, text: 'ok' };
+  const lines = results.map(({ name, complaint }) =>
+    complaint === undefined ? `[+]${name} ok` : `[-]${name} failed: ${complaint}`,
+  );
+  return { status: 500, text: `${lines.join('\n')}\nhealthz check failed\n` };
+}
+
+function send(response: ServerResponse, { status, text, type = 'text/plain; charset=utf-8' }: Answer): void {
+  response.writeHead(status, {
+    'content-type': type,
+    'content-length': Buffer.byteLength(text),
+    'x-content-type-options': 'nosniff',
+  });
+  response.end(text);
+}

@@ -1,0 +1,50 @@
+/** The metrics of the agent. Names are upstream's where there is one; help texts are ours. */
+import type { MetricDefinition } from './registry.ts';
+
+const counter = (name: string, help: string): MetricDefinition => ({ name, kind: 'counter', help });
+const gauge = (name: string, help: string): MetricDefinition => ({ name, kind: 'gauge', help });
+
+/** Milliseconds; twice the one before, as upstream's histogram of this name has them. */
+const ADMISSION_BUCKETS_MS = Array.from({ length: 15 }, (_, index) => 0.05 * 2 ** index);
+
+export const AGENT_METRICS: readonly MetricDefinition[] = [
+  gauge('kubelet_node_name', 'Name of the node, as a label; the value is 1.'),
+  gauge('kubelet_running_pods', 'Pods with a running container.'),
+  gauge('kubelet_running_containers', 'Containers by container_state.'),
+  counter('kubelet_started_pods_total', 'Pods started.'),
+  counter('kubelet_started_pods_errors_total', 'Pods that could not be started.'),
+  counter('kubelet_admission_rejections_total', 'Pods refused on this node, by reason.'),
+  gauge('kubelet_graceful_shutdown_start_time_seconds', 'When the last graceful shutdown began, since the epoch.'),
+  gauge('kubelet_graceful_shutdown_end_time_seconds', 'When the last graceful shutdown ended, since the epoch.'),
+  counter('kubelet_topology_manager_admission_requests_total', 'Pods the topology manager was asked about.'),
+  counter('kubelet_topology_manager_admission_errors_total', 'Pods refused for want of aligned resources.'),
+  {
+    name: 'kubelet_topology_manager_admission_duration_ms',
+    kind: 'histogram',
+    help: 'How long the topology manager took for a pod, in milliseconds.',
+    buckets: ADMISSION_BUCKETS_MS,
+  },
+  counter('kubelet_container_aligned_compute_resources_count', 'Containers or pods aligned, by scope and boundary.'),
+  counter(
+    'kubelet_container_aligned_compute_resources_failure_count',
+    'Alignments that failed, by scope and boundary.',
+  ),
+  gauge('process_start_time_seconds', 'When the process started, since the epoch.'),
+  counter(
+    'nodekeeper_agent_status_passes_total',
+    'Passes of the node status by outcome: written, quiet, gone, failed.',
+  ),
+  counter('nodekeeper_agent_events_dropped_total', 'Events that were not told.'),
+  counter(
+    'nodekeeper_agent_metric_values_dropped_total',
+    'Values dropped because a metric had too many sets of labels.',
+  ),
+  counter('nodekeeper_agent_lease_renewals_total', 'Renewals of the Lease by outcome.'),
+  gauge('nodekeeper_agent_lease_renewed_time_seconds', 'When the Lease was last renewed, since the epoch.'),
+  counter(
+    'nodekeeper_agent_requests_total',
+    'Requests to the API by method and code; code 0 when there was no answer.',
+  ),
+  counter('nodekeeper_agent_sent_bytes_total', 'Bytes sent to the API.'),
+  counter('nodekeeper_agent_received_bytes_total', 'Bytes received from the API.'),
+];
