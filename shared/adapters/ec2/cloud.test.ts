@@ -136,7 +136,7 @@ describe('EC2 as the cloud', () => {
                 Status: 'in-use',
                 Attachment: { DeviceIndex: 0 },
                 PrivateIpAddresses: [{ PrivateIpAddress: '10.0.0.1' }],
-                Ipv6Addresses: [{ Ipv6Address: '2001:db8::1' }],
+                Ipv6Addresses: [{ Ipv6Address: '2001:db8::1' }, { Ipv6Address: '2001:db8::2' }],
               },
             ],
           }),

@@ -1,8 +1,8 @@
 /**
- * What EC2 tells of an instance, as the cloud provider for AWS tells Kubernetes: every private address of interfaces in
- * use (by device index, IPv4 before IPv6), then the public address and the DNS names.
+ * What EC2 tells of an instance, as the cloud provider for AWS tells Kubernetes: of interfaces in use, by device
+ * index, every private IPv4 address, then the first IPv6 address of each; then the public address and the DNS names.
  *
- * Source: kubernetes/cloud-provider-aws, pkg/providers/v1/aws.go and instances_v2.go.
+ * Source: kubernetes/cloud-provider-aws, pkg/providers/v1/aws.go.
  */
 import type { InstanceMetadata, NodeAddress } from '../../domain/cloud-initialisation.ts';
 import { regionOfZone } from '../../domain/provider-id.ts';
@@ -30,7 +30,7 @@ function addressesOf(instance: DescribedInstance): NodeAddress[] {
     .toSorted((one, other) => (one.Attachment?.DeviceIndex ?? 0) - (other.Attachment?.DeviceIndex ?? 0));
   const internal = [
     ...interfaces.flatMap(({ PrivateIpAddresses }) => (PrivateIpAddresses ?? []).map((ip) => ip.PrivateIpAddress)),
-    ...interfaces.flatMap(({ Ipv6Addresses }) => (Ipv6Addresses ?? []).map((ip) => ip.Ipv6Address)),
+    ...interfaces.map(({ Ipv6Addresses }) => Ipv6Addresses?.[0]?.Ipv6Address),
   ];
   const entries: readonly (readonly [string, string | undefined])[] = [
     ...internal.map((address) => ['InternalIP', address] as const),
