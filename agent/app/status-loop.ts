@@ -17,6 +17,7 @@ import type { AgentConfig } from '../config.ts';
 import type { KubeAnswer, KubeApi } from '../ports/kube-api.ts';
 import type { AgentMeter } from '../ports/meter.ts';
 import type { AgentTime, Fraction } from '../ports/time.ts';
+import { retryAfterWaitMs } from '../rules/backoff.ts';
 import { conditionOf } from '../rules/node-conditions.ts';
 import type { NodeEvent } from '../rules/node-event.ts';
 import { nodeStatusPatch } from '../rules/node-patch.ts';
@@ -143,7 +144,7 @@ export class StatusLoop {
   }
 
   async #pass(signal: AbortSignal): Promise<PassOutcome> {
-    const { log, meter, time, settings, onRepeatedFailure } = this.#parts;
+    const { log, meter, time, onRepeatedFailure } = this.#parts;
     let last: unknown;
     for (let tries = 0; tries < TRIES_MAX && !signal.aborted; tries += 1) {
       const outcome = await this.#try(tries === 0, signal);
@@ -155,8 +156,7 @@ export class StatusLoop {
       this.#cached = undefined;
       last = outcome.cause;
       if (tries > 0) onRepeatedFailure();
-      const waitMs = Math.min(outcome.waitMs, settings.nodeStatusUpdateFrequencyMs);
-      if (waitMs > 0 && tries + 1 < TRIES_MAX) await time.sleep(waitMs, signal);
+      if (outcome.waitMs > 0 && tries + 1 < TRIES_MAX) await time.sleep(outcome.waitMs, signal);
     }
     if (signal.aborted) return { kind: 'failed', reason: 'told to stop' };
     meter?.count('nodekeeper_agent_status_passes_total', { outcome: 'failed' });
@@ -231,7 +231,8 @@ export class StatusLoop {
       this.#cached = undefined;
       return { kind: 'gone' };
     }
-    return { kind: 'retry', cause: { status: answer.status, body: answer.body }, waitMs: answer.retryAfterMs ?? 0 };
+    const waitMs = retryAfterWaitMs(answer, this.#parts.fraction());
+    return { kind: 'retry', cause: { status: answer.status, body: answer.body }, waitMs };
   }
 
   #send(request: Parameters<KubeApi['send']>[0], signal: AbortSignal): Promise<KubeAnswer> {
