@@ -355,9 +355,9 @@ describe('a volume of a Node that is gone', () => {
     await attached();
     await fleet.removeNode('a-0');
     await fleet.streams();
-    // Collected, and so unwanted, at 40 s.
-    expect(await passes(400)).toEqual([]);
-    expect(await passes(600)).toEqual([420]);
+    // Collected at 40 s, first seen unwanted at 60 s.
+    expect(await passes(420)).toEqual([]);
+    expect(await passes(600)).toEqual([440]);
     expect(await fleet.pod('db')).toBeUndefined();
   });
 

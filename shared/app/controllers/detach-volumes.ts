@@ -223,8 +223,11 @@ async function lookAt(
     return [{ attachment, volumeId, mounted }];
   });
   if (unwanted.length === 0) {
-    // Of a Node that is gone the row alone knows which instance it was.
+    // Of a Node that is gone the row alone knows which instance it was; a wait that ran is over all the same.
     if (node !== undefined) await podGc.dropVolumes(row);
+    else if (Object.keys(row.memory).length > 0) {
+      await podGc.saveVolumes(row, { instanceId: row.instanceId, memory: {} });
+    }
     return undefined;
   }
   const provider = parseProviderId(node?.spec?.providerID);

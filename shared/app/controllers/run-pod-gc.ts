@@ -1,8 +1,8 @@
 /**
- * One tick of pod-gc: pods that nobody will ever finish, then volumes that nobody on their node wants.
+ * One tick of pod-gc: volumes that nobody on their node wants, and pods that nobody will ever finish.
  *
  *   claim the slot ── read the work list ── nothing in it: done
- *   collect pods (collect-pods.ts) ── detach volumes (detach-volumes.ts) ── sweep, when due (sweep-pods.ts)
+ *   detach volumes (detach-volumes.ts) ── collect pods (collect-pods.ts) ── sweep, when due (sweep-pods.ts)
  *
  * The claim comes first: pod-gc stores no decision with it, and a loser reads nothing. Two that overlap, because one took
  * longer than a period, do the work of one: every effect carries its own condition. What a pass that dies leaves is in
@@ -57,8 +57,9 @@ export async function runPodGc(dependencies: ControllerDependencies, tick: Tick)
       return undefined;
     }
   };
-  const pods = await part(() => collectPods(dependencies, list, pass));
+  // Volumes first: a pod that this pass takes away has wanted its volumes until now, and the wait begins when it is gone.
   const volumes = await part(() => detachVolumes(dependencies, list.volumes, pass));
+  const pods = await part(() => collectPods(dependencies, list, pass));
   await part(() => sweepPods(dependencies, list, pass));
   if (faults.length > 0) throw new TickFault(faults, 'pod-gc could not finish its tick');
   return {
