@@ -9,18 +9,6 @@ import type { KubeObject } from '../../shared/kube/types.ts';
 import { isCriticalPod } from './critical-pod.ts';
 import { type Container, containersOf } from './pod-containers.ts';
 
-/** What is wrong with memorySwap.swapBehavior; undefined when nothing is. Empty acts as NoSwap. */
-export function swapBehaviorFault(behavior: string, gateOn = true): string | undefined {
-  if (!gateOn) {
-    return behavior === ''
-      ? undefined
-      : 'invalid configuration: memorySwap.swapBehavior cannot be set when NodeSwap feature flag is disabled';
-  }
-  return ['', 'LimitedSwap', 'NoSwap'].includes(behavior)
-    ? undefined
-    : `invalid configuration: memorySwap.swapBehavior "${behavior}" must be one of: "", "LimitedSwap" or "NoSwap"`;
-}
-
 /** Bytes; undefined when the node has no memory, or the request is more than it has. */
 export function limitedSwapBytes(
   requestBytes: number,

@@ -1,6 +1,7 @@
 /** Areas WL, WB, WS and QC: swap, and the class of a pod. */
 import { describe, expect, it } from 'vitest';
-import { limitedSwapBytes, type SwapNode, swapBehaviorFault, swapLimits } from '../../../agent/rules/swap.ts';
+import { checkConfig } from '../../../agent/rules/config-settings.ts';
+import { limitedSwapBytes, type SwapNode, swapLimits } from '../../../agent/rules/swap.ts';
 import { swapIsOn, swapStartFault } from '../../../agent/rules/swap-detection.ts';
 import { podQosClass } from '../../../shared/kube/resources/qos-class.ts';
 import type { KubeObject } from '../../../shared/kube/types.ts';
@@ -92,6 +93,12 @@ describe('swap by behaviour', () => {
 });
 
 describe('swap at the start', () => {
+  const swapFaults = (fields: Record<string, unknown>): string[] => {
+    const value = { apiVersion: 'kubelet.config.k8s.io/v1beta1', kind: 'KubeletConfiguration', ...fields };
+    const documents = [{ value, at: () => 'k.yaml:1' }];
+    const flags = { endpoint: 'https://example.test' };
+    return checkConfig({ documents, flags, hostname: 'h' }).faults.map(({ message }) => message);
+  };
   const HEADER = 'Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n';
   const DEVICES = `${HEADER}/dev/sda1 partition 1 0 -2\n/dev/sdb1 partition 1 0 -3\n`;
 
@@ -111,18 +118,15 @@ describe('swap at the start', () => {
     expect(swapStartFault(true, HEADER)).toBeUndefined();
   });
   it('WS-11 refuses UnlimitedSwap', () => {
-    expect(swapBehaviorFault('UnlimitedSwap')).toBe(
+    expect(swapFaults({ memorySwap: { swapBehavior: 'UnlimitedSwap' } })).toEqual([
       'invalid configuration: memorySwap.swapBehavior "UnlimitedSwap" must be one of: "", "LimitedSwap" or "NoSwap"',
-    );
+    ]);
   });
   it('WS-13 takes nothing for NoSwap', () => {
-    expect(swapBehaviorFault('')).toBeUndefined();
+    expect(swapFaults({ memorySwap: { swapBehavior: '' } })).toEqual([]);
     expect(swapLimits({ ...NODE, swapBehavior: '' }, BURSTABLE)).toEqual(
       swapLimits({ ...NODE, swapBehavior: 'NoSwap' }, BURSTABLE),
     );
-  });
-  it('refuses a behaviour while the gate is off', () => {
-    expect(swapBehaviorFault('LimitedSwap', false)).toContain('memorySwap.swapBehavior');
   });
 });
 
