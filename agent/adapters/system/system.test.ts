@@ -1,0 +1,58 @@
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { jsonLog } from './json-log.ts';
+import { stateFile } from './state-file.ts';
+import { systemTime } from './time.ts';
+
+describe('the log', () => {
+  const lines = (priorities: boolean) => {
+    const written: string[] = [];
+    return { written, log: jsonLog({ write: (line) => written.push(line), nowMs: () => 0, priorities }) };
+  };
+
+  it('is a line of JSON an entry, errors with their causes', () => {
+    const { written, log } = lines(false);
+    log.error('it broke', { node: 'edge-1', cause: new Error('outer', { cause: new TypeError('inner') }) });
+    log.debug('never mind');
+    expect(written).toHaveLength(1);
+    expect(JSON.parse(written[0] ?? '')).toEqual({
+      time: '1970-01-01T00:00:00.000Z',
+      level: 'error',
+      message: 'it broke',
+      node: 'edge-1',
+      cause: { name: 'Error', message: 'outer', cause: { name: 'TypeError', message: 'inner' } },
+    });
+  });
+
+  it('tells journald how grave it is', () => {
+    const { written, log } = lines(true);
+    log.warn('careful');
+    expect(written[0]).toMatch(/^<4>\{.*\}\n$/);
+  });
+});
+
+describe('a state file', () => {
+  it('is replaced as a whole, and absent before the first write', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'nodekeeper-state-'));
+    const file = stateFile(join(directory, 'state'), '.tmp-state');
+    expect(await file.read()).toBeUndefined();
+    await file.write('one');
+    await file.write('two');
+    expect(await file.read()).toBe('two');
+    expect(readdirSync(directory)).toEqual(['state']);
+    expect(statSync(join(directory, 'state')).mode & 0o777).toBe(0o644 & ~process.umask());
+    rmSync(directory, { recursive: true });
+  });
+});
+
+describe('waiting', () => {
+  it('ends with its signal, without a complaint', async () => {
+    const stop = new AbortController();
+    const waiting = systemTime.sleep(60_000, stop.signal);
+    stop.abort();
+    await waiting;
+    await systemTime.sleep(60_000, stop.signal);
+  });
+});

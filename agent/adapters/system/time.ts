@@ -1,0 +1,16 @@
+/** The system's clock and timers. */
+import { setTimeout as wait } from 'node:timers/promises';
+import type { AgentTime } from '../../ports/time.ts';
+
+/** Longest wait that a timer takes; a longer one would end at once. Milliseconds. */
+const WAIT_MAX_MS = 2 ** 31 - 1;
+
+export const systemTime: AgentTime = {
+  nowMs: Date.now,
+  async sleep(milliseconds, signal) {
+    if (signal?.aborted) return;
+    const waitMs = Math.min(Math.max(0, milliseconds), WAIT_MAX_MS);
+    // Its only rejection is that of the signal.
+    await wait(waitMs, undefined, signal === undefined ? {} : { signal }).catch(() => undefined);
+  },
+};
