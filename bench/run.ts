@@ -9,6 +9,7 @@ import type { Benchmark } from './benchmark.ts';
 import { bundles } from './bundles.ts';
 import { cloudHistories } from './cloud-histories.ts';
 import { detection } from './detection.ts';
+import { ec2Calls } from './ec2-calls.ts';
 import { heartbeat } from './heartbeat.ts';
 import { identity } from './identity.ts';
 import { massFailure } from './mass-failure.ts';
@@ -25,6 +26,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   massFailure,
   nodeHours,
   cloudHistories,
+  ec2Calls,
 ];
 
 async function run(names: readonly string[]): Promise<number> {

@@ -122,7 +122,10 @@ export function seenAfter(
   };
 }
 
-/** EC2 calls a tick at most, each of so many ids. At 5 s two calls a second: a tenth of what EC2 refills by default. */
+/**
+ * EC2 calls a tick in the mean, each of so many ids; turns go by the hash of a name, so one tick has some more and one some
+ * fewer. At 5 s two calls a second: a tenth of what EC2 refills by default.
+ */
 export const CALLS_A_TICK_MAX = 10;
 export const IDS_A_CALL_MAX = 200;
 const ASKED_A_TICK_MAX = CALLS_A_TICK_MAX * IDS_A_CALL_MAX;

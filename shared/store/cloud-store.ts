@@ -35,6 +35,8 @@ export interface WatchRow extends WatchedNode {
 export interface CloudStore {
   /** All of them. May be a moment behind: every write says on what it rests. */
   read(): Promise<readonly WatchRow[]>;
+  /** One of them, strongly consistent. */
+  get(nodeName: string): Promise<WatchRow | undefined>;
   /** Puts the node on the list, or brings its row up to date; what was seen of the same uid stays. */
   watch(node: WatchedNode, resourceVersion: number): Promise<void>;
   /** Takes the node off the list: this uid, or any other that is not it, unless a later version of it was put there. */
@@ -77,6 +79,11 @@ export function cloudStore(items: ItemStore): CloudStore {
         after = page.next;
       }
       throw new StoreFault('too-large', 'more watched nodes than one read takes', { retryable: false });
+    },
+
+    async get(nodeName) {
+      const item = await items.get(keyOf(nodeName), { consistent: true });
+      return item === undefined ? undefined : rowOf(item);
     },
 
     async watch(node, resourceVersion) {

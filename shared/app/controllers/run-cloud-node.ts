@@ -30,6 +30,7 @@ import {
   SHUTDOWN_TAINT,
 } from '../../domain/cloud-node.ts';
 import {
+  type CloudSeen,
   cloudCheckFailed,
   cloudState,
   initialisationFailed,
@@ -46,7 +47,7 @@ import { addTaint, removeTaints } from '../../domain/taint.ts';
 import { slotStartMs, slotVerdict } from '../../domain/tick.ts';
 import type { KubeNode, Taint } from '../../kube/types.ts';
 import type { Cloud, InstanceAnswer } from '../../ports/cloud.ts';
-import { cloudStore, type WatchRow } from '../../store/cloud-store.ts';
+import { type CloudStore, cloudStore, type WatchRow } from '../../store/cloud-store.ts';
 import { shardOf } from '../../store/layout.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';
 import { workThrough, workUntil } from './bounded-work.ts';
@@ -64,6 +65,7 @@ const NODES_AT_ONCE_MAX = 16;
 const PERIOD_RESERVE_MS = 500;
 /** Nodes told in one tick that EC2 gave no answer; the others are told by later ticks, should it last. */
 const TOLD_A_TICK_MAX = 50;
+const REMEMBER_ATTEMPTS_MAX = 3;
 /** Every row is compared with its Node once in so many ticks: ten minutes at 5 s. */
 const COMPARE_EVERY_TICKS = 120;
 
@@ -209,7 +211,8 @@ async function settle(
 ): Promise<'deleted' | 'kept'> {
   const { items, objects, policy } = dependencies;
   const list = cloudStore(items);
-  const judge = (node: WatchedNode) => judgeNode(node, answer, row.seen.memory, { nowMs, policy });
+  const judge = (node: WatchedNode, { memory: before } = row.seen) =>
+    judgeNode(node, answer, before, { nowMs, policy });
   const { decision, memory, outOfService } = judge(row);
   if (decision.kind === 'delete') {
     const outcome = await remove(dependencies, row, decision.reason, nowMs, (node) => {
@@ -250,14 +253,33 @@ async function settle(
     if (mayTell()) await recordEvents(dependencies, [{ ...failure, about: aboutNode(row), once: told ?? '' }], nowMs);
     else told = row.seen.told;
   }
-  const seen = seenAfter(row.seen, answer, {
-    memory,
-    nowMs,
-    ...(told === undefined ? {} : { told }),
-    ...(addresses === undefined ? {} : { addresses }),
-  });
-  if (JSON.stringify(seen) !== row.seenText) await list.remember(row, seen);
+  const more = { ...(told === undefined ? {} : { told }), ...(addresses === undefined ? {} : { addresses }) };
+  await remember(
+    list,
+    row,
+    (now) =>
+      seenAfter(now.seen, answer, { ...more, nowMs, memory: now === row ? memory : judge(now, now.seen).memory }),
+    answer.kind === 'found',
+  );
   return 'kept';
+}
+
+/**
+ * Keeps what was seen. Where somebody else saw something meanwhile, only that the instance is there is said again: it must
+ * not be lost between two answers that say it is not. Anything else would put an answer after one that came later.
+ */
+async function remember(
+  list: CloudStore,
+  row: WatchRow,
+  seenOf: (row: WatchRow) => CloudSeen,
+  isThere: boolean,
+): Promise<void> {
+  let now: WatchRow | undefined = row;
+  for (let attempt = 1; attempt <= REMEMBER_ATTEMPTS_MAX && now?.uid === row.uid; attempt += 1) {
+    const seen = seenOf(now);
+    if (JSON.stringify(seen) === now.seenText || (await list.remember(now, seen)) === 'written' || !isThere) return;
+    now = await list.get(row.nodeName);
+  }
 }
 
 const aboutNode = ({ nodeName, uid }: WatchRow) => ({ kind: 'Node', namespace: '', name: nodeName, uid }) as const;

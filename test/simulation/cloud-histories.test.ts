@@ -1,0 +1,30 @@
+import { describe, expect, it } from 'vitest';
+import { defaultPolicy } from '../../shared/domain/policy.ts';
+import { type CloudHistory, runCloudHistory } from '../../simulation/cloud-histories.ts';
+
+const HISTORIES = 300;
+const FIRST_SEED = 500_001;
+
+async function historiesOf(count: number, policy = defaultPolicy): Promise<CloudHistory[]> {
+  const histories: CloudHistory[] = [];
+  for (let seed = FIRST_SEED; seed < FIRST_SEED + count; seed += 1) histories.push(await runCloudHistory(seed, policy));
+  return histories;
+}
+
+describe('over random histories of EC2 instances', () => {
+  it('no living Node is deleted, and that of a terminated instance goes within two periods of the event or three polls', async () => {
+    const histories = await historiesOf(HISTORIES);
+    expect(histories.filter(({ liveDeleted, late }) => liveDeleted.length + late.length > 0)).toEqual([]);
+    // The histories are worth telling: many end, some are stopped, some go by polls and some by events.
+    const polls = histories.flatMap(({ pollsToGo }) => pollsToGo);
+    expect(histories.reduce((sum, { deleted }) => sum + deleted, 0)).toBeGreaterThan(HISTORIES);
+    expect(histories.some(({ shutdownTaints }) => shutdownTaints > 0)).toBe(true);
+    expect(polls).toContain(0);
+    expect(polls).toContain(1);
+  }, 120_000);
+
+  it('a policy that trusts EC2 about young instances is caught deleting living ones', async () => {
+    const histories = await historiesOf(60, { ...defaultPolicy, cloudYoungInstanceSeconds: 0 });
+    expect(histories.flatMap(({ liveDeleted }) => liveDeleted).length).toBeGreaterThan(0);
+  }, 60_000);
+});
