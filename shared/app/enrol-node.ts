@@ -6,11 +6,13 @@
  * same key is answered with what is there: an answer may get lost.
  */
 import { judgeBootstrap } from '../domain/bootstrap-token.ts';
+import { judgeInstanceEnrolment } from '../domain/instance-identity.ts';
 import { keysAfterRotation, type NodeKey } from '../domain/node-identity.ts';
 import type { RandomSource } from '../ports/clock.ts';
+import type { Cloud } from '../ports/cloud.ts';
 import type { TransactWrite } from '../ports/item-store.ts';
 import { type BootstrapTokenStore, takeUseWrite } from '../store/bootstrap-token-store.ts';
-import type { NodeIdentity, NodeKeyStore } from '../store/node-key-store.ts';
+import { claimInstanceWrite, type NodeIdentity, type NodeKeyStore } from '../store/node-key-store.ts';
 
 export interface EnrolDependencies {
   readonly identities: NodeKeyStore;
@@ -18,11 +20,15 @@ export interface EnrolDependencies {
   readonly random: RandomSource;
   /** Waits. Milliseconds. */
   readonly pause: (milliseconds: number) => Promise<unknown>;
+  /** Absent: instances do not enrol by themselves. */
+  readonly cloud?: Pick<Cloud, 'describeInstances'>;
 }
 
 export type EnrolledBy =
   | { readonly kind: 'bootstrapToken'; readonly id: string }
   | { readonly kind: 'user'; readonly name: string; readonly labels?: Readonly<Record<string, string>> }
+  /** Showed its identity document. */
+  | { readonly kind: 'instance'; readonly instanceId: string }
   /** Signed in as this very node, with this key. */
   | { readonly kind: 'node'; readonly keyId: string };
 
@@ -41,6 +47,8 @@ export type EnrolAnswer =
   | { readonly kind: 'present'; readonly identity: NodeIdentity }
   | { readonly kind: 'forbidden'; readonly reason: string }
   | { readonly kind: 'taken' }
+  /** What has to be asked gave no answer. */
+  | { readonly kind: 'unavailable'; readonly reason: string }
   /** Others kept changing what this was decided on. */
   | { readonly kind: 'contended' };
 
@@ -96,10 +104,10 @@ type Ground =
       readonly labels?: Readonly<Record<string, string>> | undefined;
       readonly along: readonly TransactWrite[];
     }
-  | Extract<EnrolAnswer, { kind: 'forbidden' | 'taken' }>;
+  | Extract<EnrolAnswer, { kind: 'forbidden' | 'taken' | 'unavailable' }>;
 
 async function groundOf(
-  { tokens }: EnrolDependencies,
+  dependencies: EnrolDependencies,
   by: Exclude<EnrolledBy, { kind: 'node' }>,
   wanted: { readonly nodeName: string; readonly nowMs: number; readonly taken: boolean },
 ): Promise<Ground> {
@@ -108,7 +116,8 @@ async function groundOf(
       ? { kind: 'taken' }
       : { kind: 'granted', source: `user/${by.name}`, labels: by.labels, along: [] };
   }
-  const token = await tokens.find(by.id);
+  if (by.kind === 'instance') return instanceGround(dependencies, by.instanceId, wanted);
+  const token = await dependencies.tokens.find(by.id);
   if (token === undefined) return { kind: 'forbidden', reason: `bootstrap token ${by.id} was revoked` };
   const verdict = judgeBootstrap(token, wanted);
   if (verdict.kind !== 'granted') return verdict;
@@ -118,6 +127,28 @@ async function groundOf(
     labels: token.nodeLabels,
     along: [takeUseWrite(token, wanted.nowMs)],
   };
+}
+
+/** An instance takes over no name, not even one it had: whoever lost its key has to be let in by a person. */
+async function instanceGround(
+  { cloud, identities }: EnrolDependencies,
+  instanceId: string,
+  { nodeName, nowMs, taken }: { readonly nodeName: string; readonly nowMs: number; readonly taken: boolean },
+): Promise<Ground> {
+  if (cloud === undefined) return { kind: 'forbidden', reason: 'instances do not enrol by themselves here' };
+  if (taken) return { kind: 'taken' };
+  if (await identities.hasEnrolled(instanceId)) {
+    return { kind: 'forbidden', reason: `instance ${instanceId} has enrolled before` };
+  }
+  const instances = await cloud.describeInstances([{ instanceId, zone: undefined, region: undefined }]);
+  const known = instances.get(instanceId);
+  const verdict = judgeInstanceEnrolment(nodeName, instanceId, {
+    answer: known?.answer ?? { kind: 'notFound' },
+    addresses: known?.metadata?.addresses ?? [],
+  });
+  if (verdict.kind !== 'granted') return verdict;
+  const along = [claimInstanceWrite(instanceId, nodeName, nowMs)];
+  return { kind: 'granted', source: `instance/${instanceId}`, along };
 }
 
 async function rotate(

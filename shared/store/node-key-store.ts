@@ -83,6 +83,8 @@ export interface NodeKeyStore extends NodeKeys {
     keys: readonly NodeKey[],
     nowMs: number,
   ): Promise<{ readonly kind: 'written'; readonly identity: NodeIdentity } | { readonly kind: 'conflict' }>;
+  /** Strongly consistent. */
+  hasEnrolled(instanceId: string): Promise<boolean>;
   /** Its keys open nothing any more. */
   remove(nodeName: string, expected: { readonly version: number }): Promise<'removed' | 'conflict'>;
 }
@@ -95,10 +97,12 @@ export const nodeKeys = (items: ItemReader): NodeKeys => ({
   },
 });
 
+const instanceKey = (instanceId: string): ItemKey => ({ table: 'control', pk: 'node-instances', sk: instanceId });
+
 /** That this instance enrols, once and for all. */
 export const claimInstanceWrite = (instanceId: string, nodeName: string, nowMs: number): PutWrite => ({
   kind: 'put',
-  key: { table: 'control', pk: 'node-instances', sk: instanceId },
+  key: instanceKey(instanceId),
   item: { name: nodeName, atMs: nowMs },
   when: { kind: 'itemAbsent' },
 });
@@ -112,6 +116,10 @@ export function nodeKeyStore(items: ItemStore): NodeKeyStore {
     async read(nodeName) {
       const item = await items.get(identityKey(nodeName), { consistent: true });
       return item === undefined ? undefined : identityOf(item);
+    },
+
+    async hasEnrolled(instanceId) {
+      return (await items.get(instanceKey(instanceId), { consistent: true })) !== undefined;
     },
 
     async list({ limit, continueAfter }) {

@@ -2,6 +2,7 @@
 import { createHmac } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
+  ACCOUNT,
   API_KEYS_LIVE_MS,
   HEARTBEAT_KEYS_LIVE_MS,
   IDENTITIES,
@@ -9,9 +10,11 @@ import {
   identityBody,
   leaseBody,
   NODE_LEASES,
+  REGION,
   TOKENS,
 } from '../support/identity-cluster.ts';
 import { assembled, type NodeKeyPair, nodeKeyPair, signedBy } from '../support/node-key-pair.ts';
+import { pkcs7Of } from '../support/pkcs7.ts';
 
 const pair = nodeKeyPair('ES256');
 const newer = nodeKeyPair('EdDSA');
@@ -22,7 +25,7 @@ beforeEach(() => {
   cluster = new IdentityCluster();
 });
 afterEach(() => {
-  expect(cluster.faults).toEqual([]);
+  expect(cluster.takeFaults()).toEqual([]);
 });
 
 const keyIds = (answer: { body: { spec: { keys: { keyId: string }[] } } }) =>
@@ -261,6 +264,73 @@ describe('a bootstrap token', () => {
       ['wrong1', { expires, secretSha256: 'short' }],
     ];
     for (const [name, spec] of wrong) expect((await make(name, spec)).code, JSON.stringify([name, spec])).toBe(422);
+  });
+});
+
+describe('an EC2 instance', () => {
+  const INSTANCE = 'i-0123456789abcdef0';
+  const HOST = 'ip-10-0-0-7.eu-central-1.compute.internal';
+  const tokenOf = (more: object = {}): string => {
+    const pendingTime = new Date(cluster.nowMs).toISOString();
+    const document = { accountId: ACCOUNT, region: REGION, instanceId: INSTANCE, pendingTime, ...more };
+    return `ec2.${pkcs7Of(JSON.stringify(document), cluster.documents).toString('base64url')}`;
+  };
+  beforeEach(() => {
+    cluster.cloud.put({
+      instanceId: INSTANCE,
+      zone: `${REGION}a`,
+      instanceType: 't4g.small',
+      launchedAtMs: cluster.nowMs,
+      addresses: [{ type: 'InternalDNS', address: HOST }],
+    });
+  });
+
+  it('enrols under a name that EC2 knows it by, once', async () => {
+    const token = tokenOf();
+    const enrolled = await cluster.enrol(token, HOST, pair);
+    expect([enrolled.code, enrolled.body.spec?.source]).toEqual([201, `instance/${INSTANCE}`]);
+    expect((await cluster.enrol(token, HOST, pair)).code).toBe(200);
+    const before = cluster.stored();
+    expect((await cluster.enrol(token, HOST, foreign)).code).toBe(409);
+    const second = await cluster.enrol(token, INSTANCE, foreign);
+    expect([second.code, second.body.message]).toEqual([403, expect.stringContaining('has enrolled before')]);
+    expect(cluster.stored()).toBe(before);
+    // Nor after somebody deleted its identity.
+    await cluster.asAdmin('DELETE', `${IDENTITIES}/${HOST}`);
+    expect((await cluster.enrol(token, HOST, foreign)).code).toBe(403);
+  });
+
+  it('enrols once, although it asks for both of its names in the same moment', async () => {
+    const token = tokenOf();
+    const answers = await Promise.all([HOST, INSTANCE].map((name) => cluster.enrol(token, name, nodeKeyPair())));
+    expect(answers.map(({ code }) => code).sort()).toEqual([201, 403]);
+  });
+
+  it('enrols under no other name, when it is not running, too late, or from elsewhere', async () => {
+    const before = cluster.stored();
+    const other = await cluster.enrol(tokenOf(), 'edge-7', pair);
+    expect([other.code, other.body.message]).toEqual([
+      403,
+      expect.stringContaining(`may be named ${INSTANCE}, ${HOST}`),
+    ]);
+    expect((await cluster.enrol(tokenOf({ accountId: '999988887777' }), HOST, pair)).code).toBe(401);
+    expect((await cluster.enrol(tokenOf({ region: 'eu-west-1' }), HOST, pair)).code).toBe(401);
+    const late = tokenOf({ pendingTime: new Date(cluster.nowMs - 900_001).toISOString() });
+    expect((await cluster.enrol(late, HOST, pair)).code).toBe(401);
+    cluster.cloud.fail('InternalError');
+    expect((await cluster.enrol(tokenOf(), HOST, pair)).code).toBe(503);
+    expect(cluster.takeFaults()).toEqual([expect.stringContaining('EC2 could not be asked')]);
+    cluster.cloud.fail(null);
+    cluster.cloud.terminate(INSTANCE);
+    expect((await cluster.enrol(tokenOf(), HOST, pair)).code).toBe(403);
+    expect(cluster.stored()).toBe(before);
+  });
+
+  it('opens nothing else with its document', async () => {
+    await joined();
+    const token = tokenOf();
+    expect((await cluster.send('GET', '/api/v1/nodes', token)).code).toBe(403);
+    expect((await cluster.beat(token, 'edge-7')).code).toBe(401);
   });
 });
 

@@ -1,9 +1,11 @@
 /** API and heartbeat as deployed, over one memory store and a clock that only tests move: for tests of who may do what. */
 import { createHash, randomBytes } from 'node:crypto';
 import { gzip } from '../../shared/adapters/gzip/gzip.ts';
+import { memoryCloud } from '../../shared/adapters/memory/cloud.ts';
 import { type MemoryItemStore, memoryItemStore } from '../../shared/adapters/memory/item-store.ts';
 import { bearerSchemes } from '../../shared/adapters/tokens/bearer.ts';
 import { bootstrapTokens } from '../../shared/adapters/tokens/bootstrap-tokens.ts';
+import { instanceIdentities } from '../../shared/adapters/tokens/instance-identities.ts';
 import { nodeTokens } from '../../shared/adapters/tokens/node-tokens.ts';
 import { readPublicKey } from '../../shared/adapters/tokens/public-keys.ts';
 import { staticTokenAuthenticator } from '../../shared/adapters/tokens/static-tokens.ts';
@@ -16,6 +18,7 @@ import type { ConsumedUnits } from '../../shared/ports/item-store.ts';
 import { bootstrapTokenStore } from '../../shared/store/bootstrap-token-store.ts';
 import { nodeKeys } from '../../shared/store/node-key-store.ts';
 import { type NodeKeyPair, nodeToken } from './node-key-pair.ts';
+import { documentSigner } from './pkcs7.ts';
 
 export const CLUSTER_ID = 'here';
 export const IDENTITIES = '/apis/nodekeeper.dev/v1alpha1/nodeidentities';
@@ -23,8 +26,13 @@ export const TOKENS = '/apis/nodekeeper.dev/v1alpha1/bootstraptokens';
 export const NODE_LEASES = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
 export const API_KEYS_LIVE_MS = 60_000;
 export const HEARTBEAT_KEYS_LIVE_MS = 300_000;
+export const ACCOUNT = '111122223333';
+export const REGION = 'eu-central-1';
 const ADMIN = 'the-administrators-token';
 const START_MS = Date.UTC(2026, 0, 1);
+
+/** Makes RSA keys once. */
+const SIGNER = documentSigner();
 
 export interface Answer {
   readonly code: number;
@@ -39,6 +47,8 @@ export class IdentityCluster {
   readonly items: MemoryItemStore = memoryItemStore({ onConsumed: (units) => this.#units.push(units) });
   nowMs = START_MS;
   readonly #clock = { nowMs: () => this.nowMs };
+  readonly cloud = memoryCloud({ clock: this.#clock, region: REGION, accountId: ACCOUNT });
+  readonly documents = SIGNER;
   readonly #log: string[] = [];
   readonly #api: ReturnType<typeof composeApi>;
   readonly #heartbeat: ReturnType<typeof serveHeartbeat>;
@@ -56,7 +66,16 @@ export class IdentityCluster {
     const nodes = (keysLiveMs: number) => nodeTokens({ keys: nodeKeys(this.items), clusterId: CLUSTER_ID, keysLiveMs });
     const common = { items: this.items, clock: this.#clock, random, log };
     const atApi: Authenticator = bearerSchemes(
-      [nodes(API_KEYS_LIVE_MS), bootstrapTokens(bootstrapTokenStore(this.items))],
+      [
+        nodes(API_KEYS_LIVE_MS),
+        bootstrapTokens(bootstrapTokenStore(this.items)),
+        instanceIdentities({
+          accountId: ACCOUNT,
+          region: REGION,
+          ageSecondsMax: 900,
+          certificate: this.documents.certificate,
+        }),
+      ],
       people,
     );
     this.#api = composeApi({
@@ -68,6 +87,7 @@ export class IdentityCluster {
       readYaml,
       gzip,
       readPublicKey,
+      cloud: this.cloud,
     });
     this.#heartbeat = serveHeartbeat({
       ...common,
@@ -75,9 +95,9 @@ export class IdentityCluster {
     });
   }
 
-  /** Faults of ours. */
-  get faults(): readonly string[] {
-    return this.#log;
+  /** What was logged as a fault since last asked. */
+  takeFaults(): string[] {
+    return this.#log.splice(0, this.#log.length);
   }
 
   /** Units since last asked. */

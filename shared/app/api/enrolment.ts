@@ -1,5 +1,6 @@
 /** POST of a NodeIdentity: reads what is asked, lets enrolNode decide by who asks, answers as the API answers. */
 import { BOOTSTRAP_GROUP, BOOTSTRAP_USER_PREFIX } from '../../domain/bootstrap-token.ts';
+import { INSTANCE_USER_PREFIX } from '../../domain/instance-identity.ts';
 import { KEY_ID_EXTRA } from '../../domain/node-identity.ts';
 import { nodeIdentity } from '../../domain/node-restriction.ts';
 import { nodeidentities } from '../../kube/resources/identities.ts';
@@ -82,6 +83,9 @@ function enrolledBy(user: UserInfo, nodeName: string, asked: KubeObject): Enroll
     return { kind: 'node', keyId };
   }
   if (user.groups.includes(BOOTSTRAP_GROUP)) {
+    if (user.username.startsWith(INSTANCE_USER_PREFIX)) {
+      return { kind: 'instance', instanceId: user.username.slice(INSTANCE_USER_PREFIX.length) };
+    }
     return { kind: 'bootstrapToken', id: user.username.slice(BOOTSTRAP_USER_PREFIX.length) };
   }
   const labels = asked.spec?.['nodeLabels'] as Record<string, string> | undefined;
@@ -97,6 +101,8 @@ function identityIn(answer: EnrolAnswer, nodeName: string) {
       throw status.forbidden(nodeidentities, nodeName, answer.reason);
     case 'taken':
       throw status.alreadyExists(nodeidentities, nodeName);
+    case 'unavailable':
+      throw status.serviceUnavailable(answer.reason, { retryAfterSeconds: 5 });
     case 'contended':
       throw status.serverTimeout(nodeidentities, 'create', 1);
   }

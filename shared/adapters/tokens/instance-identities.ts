@@ -1,0 +1,58 @@
+/**
+ * EC2 instances by their signed identity document: `Bearer ec2.<base64url of the PKCS #7>`, what
+ * http://169.254.169.254/latest/dynamic/instance-identity/rsa2048 answers (base64 there, without line ends here). Opens
+ * enrolment and nothing else; whether the instance lives and what it may be called is asked then.
+ */
+import { type KeyObject, X509Certificate } from 'node:crypto';
+import { BOOTSTRAP_GROUP } from '../../domain/bootstrap-token.ts';
+import { INSTANCE_USER_PREFIX, type InstanceScope, judgeInstance } from '../../domain/instance-identity.ts';
+import type { Authentication } from '../../ports/authenticator.ts';
+import type { BearerScheme } from './bearer.ts';
+import { signedContent } from './pkcs7.ts';
+
+const PREFIX = 'ec2.';
+/** EC2's have about 2,000. */
+const TOKEN_CHARACTERS_MAX = 8_192;
+const MODULUS_BITS_MIN = 2_048;
+
+export interface InstanceIdentityOptions extends InstanceScope {
+  /** PEM, of the region: EC2 User Guide, "RSA-2048 signature" certificates. */
+  readonly certificate: string;
+}
+
+const refused = (reason: string): Authentication => ({ kind: 'refused', reason: `instance identity: ${reason}` });
+
+/** @throws Error for a certificate that is none, or not of RSA with 2048 bits or more */
+export function instanceIdentities({ certificate, ...scope }: InstanceIdentityOptions): BearerScheme {
+  const key: KeyObject = new X509Certificate(certificate).publicKey;
+  if (key.asymmetricKeyType !== 'rsa' || (key.asymmetricKeyDetails?.modulusLength ?? 0) < MODULUS_BITS_MIN) {
+    throw new Error('the certificate of instance identities must be of RSA with 2048 bits or more');
+  }
+  return {
+    recognises: (token) => token.startsWith(PREFIX),
+    async authenticate(token, nowMs) {
+      const encoded = token.slice(PREFIX.length);
+      if (token.length > TOKEN_CHARACTERS_MAX || !/^[A-Za-z0-9_-]+$/.test(encoded)) return refused('malformed');
+      const outcome = signedContent(Buffer.from(encoded, 'base64url'), key);
+      if (outcome.kind === 'refused') return refused(outcome.reason);
+      const document = objectIn(outcome.content);
+      if (document === undefined) return refused('is no document');
+      const verdict = judgeInstance(document, scope, nowMs);
+      if (verdict.kind === 'refused') return refused(verdict.reason);
+      const username = `${INSTANCE_USER_PREFIX}${verdict.instanceId}`;
+      return { kind: 'authenticated', user: { username, groups: [BOOTSTRAP_GROUP, 'system:authenticated'] } };
+    },
+  };
+}
+
+function objectIn(content: Buffer): Readonly<Record<string, unknown>> | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(content.toString('utf8'));
+  } catch {
+    return undefined;
+  }
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : undefined;
+}
