@@ -19,6 +19,7 @@ import { formatTime, parseTimeMs } from '../../kube/time.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { Authenticator } from '../../ports/authenticator.ts';
 import type { Clock, RandomSource } from '../../ports/clock.ts';
+import type { Cloud } from '../../ports/cloud.ts';
 import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
 import type { ItemStore, TransactWrite } from '../../ports/item-store.ts';
 import type { Log } from '../../ports/log.ts';
@@ -76,6 +77,8 @@ export interface ApiOptions {
   readonly gzip: Gzip;
   /** Absent: nobody is enrolled here. */
   readonly readPublicKey?: ReadPublicKey;
+  /** Asked about instances that enrol by their identity documents. Absent: none do. */
+  readonly cloud?: Pick<Cloud, 'describeInstances'>;
 }
 
 export function composeApi(options: ApiOptions): (request: HttpRequest) => Promise<HttpResponse> {
@@ -112,11 +115,20 @@ export function composeApi(options: ApiOptions): (request: HttpRequest) => Promi
   });
 }
 
-function enrolmentOf({ items, random, pause, readPublicKey }: ApiOptions): Pick<ServeDependencies, 'enrol'> {
+function enrolmentOf({ items, random, pause, readPublicKey, cloud }: ApiOptions): Pick<ServeDependencies, 'enrol'> {
   if (readPublicKey === undefined) return {};
   const identities = nodeKeyStore(items);
   const tokens = bootstrapTokenStore(items);
-  return { enrol: answerEnrolment({ identities, tokens, random, pause, readPublicKey }) };
+  return {
+    enrol: answerEnrolment({
+      identities,
+      tokens,
+      random,
+      pause,
+      readPublicKey,
+      ...(cloud === undefined ? {} : { cloud }),
+    }),
+  };
 }
 
 interface Storages {
