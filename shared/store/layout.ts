@@ -12,6 +12,7 @@
  *          pk `tick#<controller>` sk `-`            the last claim of a controller whose claim carries nothing else
  *          pk `evictions#<node name>` sk `-`        eviction timers of the node's pods (eviction-timer-store.ts)
  *          pk `evictions-due` sk `<due, 14 digits>#<node name>`   which nodes have one due
+ *          pk `pod-gc` sk `pod#`, `missing#`, `volumes#` and a name, `sweep`   the work list of pod-gc (pod-gc-store.ts)
  *          pk `node-keys#<shard>` sk <node name>    public keys that may sign in as the node (node-key-store.ts)
  *          pk `node-instances` sk <instance id>     EC2 instances that have enrolled
  *          pk `bootstrap-tokens` sk <id>            permissions to enrol (bootstrap-token-store.ts)
