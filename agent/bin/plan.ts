@@ -1,0 +1,322 @@
+/**
+ * nodekeeper-agent plan shutdown|swap|topology --config FILE --pods FILE [--json]
+ *
+ * Says what this node would do with these pods, and does none of it.
+ */
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { parseQuantity } from '../../shared/kube/quantity.ts';
+import { podQosClass } from '../../shared/kube/resources/qos-class.ts';
+import type { KubeObject } from '../../shared/kube/types.ts';
+import { readDocuments } from '../adapters/config/documents.ts';
+import { NumaUnreadableError, readNuma } from '../adapters/numa/numa.ts';
+import type { AgentConfig } from '../config.ts';
+import { type ConfigFault, checkConfig, describeConfigFault } from '../rules/config-settings.ts';
+import { isCriticalPod } from '../rules/critical-pod.ts';
+import { podsOf } from '../rules/pod-manifest.ts';
+import { shutdownPlan } from '../rules/shutdown-plan.ts';
+import { shutdownBuckets } from '../rules/shutdown-settings.ts';
+import { type SwapLimit, swapLimits } from '../rules/swap.ts';
+import { admitTopology } from '../rules/topology/admission.ts';
+import type { Hint } from '../rules/topology/hint.ts';
+import { EMPTY_LEDGER, grantOf, podUidOf } from '../rules/topology/ledger.ts';
+import { nodeIdsOf } from '../rules/topology/mask.ts';
+import { startTopology } from '../rules/topology/options.ts';
+import { cpuProvider, memoryProvider } from '../rules/topology/providers.ts';
+
+export interface PlanIo {
+  /** Text of a file; throws as readFileSync does. */
+  readonly readText: (path: string) => string;
+  readonly hostname: () => string;
+  /** A line. */
+  readonly print: (line: string) => void;
+  readonly printError: (line: string) => void;
+}
+
+const USAGE = `Usage: nodekeeper-agent plan shutdown|swap|topology --config FILE --pods FILE [--json]
+
+  shutdown   which pods end when, and with how much grace, when the machine goes down
+  swap       how much swap each container may use
+  topology   which pods are admitted by the topology manager, and on which NUMA nodes
+
+  --config FILE   KubeletConfiguration and AgentConfiguration
+  --pods FILE     Pods, as documents of one YAML or JSON file or as a List
+  --json          as JSON
+  --root DIR      where /proc and /sys of the machine are (/)
+  --memory SIZE   instead of the machine's memory, such as 40Gi (swap)
+  --swap SIZE     instead of the machine's swap, such as 5Gi (swap)`;
+
+const WRONG = 2;
+
+/** What was given cannot be worked with; every line says where. */
+class PlanInputError extends Error {
+  override readonly name = 'PlanInputError';
+  readonly lines: readonly string[];
+  constructor(lines: readonly string[]) {
+    super(lines.join('\n'));
+    this.lines = lines;
+  }
+}
+
+/** @param argv behind `plan`. Answers the exit code: 0, or 2 when something given is wrong. */
+export async function plan(argv: readonly string[], io: PlanIo): Promise<number> {
+  try {
+    const given = readCommandLine(argv);
+    if (given === 'help') {
+      io.print(USAGE);
+      return 0;
+    }
+    const { value, lines } = await PLANS[given.what](given, io);
+    if (given.json) io.print(JSON.stringify(value, undefined, 2));
+    else for (const line of lines) io.print(line);
+    return 0;
+  } catch (error) {
+    if (!(error instanceof PlanInputError)) throw error;
+    for (const line of error.lines) io.printError(line);
+    return WRONG;
+  }
+}
+
+interface Given {
+  readonly what: keyof typeof PLANS;
+  readonly config: string;
+  readonly pods: string;
+  readonly json: boolean;
+  readonly root: string;
+  readonly memory: string | undefined;
+  readonly swap: string | undefined;
+}
+
+interface Told {
+  readonly value: unknown;
+  readonly lines: readonly string[];
+}
+
+const PLANS = { shutdown: planShutdown, swap: planSwap, topology: planTopology };
+
+function readCommandLine(argv: readonly string[]): Given | 'help' {
+  const text = { type: 'string' } as const;
+  const options = { config: text, pods: text, root: text, memory: text, swap: text } as const;
+  const flags = { json: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } } as const;
+  try {
+    const parsed = parseArgs({ args: [...argv], options: { ...options, ...flags }, allowPositionals: true });
+    const { values, positionals } = parsed;
+    if (values.help) return 'help';
+    const [what = '', ...rest] = positionals;
+    if (!Object.hasOwn(PLANS, what) || rest.length > 0) throw new TypeError('expected one of shutdown, swap, topology');
+    if (values.config === undefined || values.pods === undefined) throw new TypeError('--config and --pods are needed');
+    return {
+      what: what as keyof typeof PLANS,
+      config: values.config,
+      pods: values.pods,
+      json: values.json ?? false,
+      root: values.root ?? '/',
+      memory: values.memory,
+      swap: values.swap,
+    };
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    throw new PlanInputError([error.message, '', USAGE]);
+  }
+}
+
+function documentsOf(path: string, io: PlanIo) {
+  let text: string;
+  try {
+    text = io.readText(path);
+  } catch (error) {
+    throw new PlanInputError([`${path} cannot be read: ${error instanceof Error ? error.message : error}`]);
+  }
+  const read = readDocuments(text, path);
+  if (read.kind === 'malformed') throw new PlanInputError(read.faults.map(describeConfigFault));
+  return read.documents;
+}
+
+const refuse = (faults: readonly ConfigFault[]): void => {
+  if (faults.length > 0) throw new PlanInputError(faults.map(describeConfigFault));
+};
+
+/** Nothing is sent anywhere: an endpoint need not be there, and no token is read. */
+function configOf({ config: path }: Given, io: PlanIo): AgentConfig {
+  const flags = { endpoint: 'https://endpoint.invalid' };
+  const checked = checkConfig({ documents: documentsOf(path, io), flags, hostname: io.hostname() });
+  refuse(checked.faults);
+  return checked.config;
+}
+
+function readPods({ pods: path }: Given, io: PlanIo): readonly KubeObject[] {
+  const { pods, faults } = podsOf(documentsOf(path, io));
+  refuse(faults);
+  return pods;
+}
+
+/** Faults of both files are worth more than those of the first alone. */
+function inputsOf(given: Given, io: PlanIo): { config: AgentConfig; pods: readonly KubeObject[] } {
+  const lines: string[] = [];
+  const attempt = <T>(read: (given: Given, io: PlanIo) => T): T | undefined => {
+    try {
+      return read(given, io);
+    } catch (error) {
+      if (!(error instanceof PlanInputError)) throw error;
+      lines.push(...error.lines);
+      return undefined;
+    }
+  };
+  const config = attempt(configOf);
+  const pods = attempt(readPods);
+  if (config === undefined || pods === undefined) throw new PlanInputError(lines);
+  return { config, pods };
+}
+
+const nameOf = ({ metadata }: KubeObject): string => `${metadata.namespace ?? 'default'}/${metadata.name}`;
+
+async function planShutdown(given: Given, io: PlanIo): Promise<Told> {
+  const { config, pods } = inputsOf(given, io);
+  const buckets = shutdownBuckets(config);
+  const value = shutdownPlan(buckets, pods);
+  if (buckets.length === 0) return { value, lines: ['Graceful shutdown is off: pods end as the system ends them.'] };
+  const lines = [
+    `The system is asked to wait ${value.requestedSeconds} s; these pods take ${value.longestSeconds} s at most.`,
+  ];
+  for (const { priority, periodSeconds, beginsAtSeconds, pods: members } of value.phases) {
+    lines.push(
+      members.length === 0
+        ? `priority ${priority}, ${periodSeconds} s: no pods, skipped`
+        : `priority ${priority}, ${periodSeconds} s, begins after ${beginsAtSeconds} s at the latest:`,
+      ...members.map((pod) => `  ${pod.namespace}/${pod.name}  priority ${pod.priority}  grace ${pod.graceSeconds} s`),
+    );
+  }
+  return { value, lines };
+}
+
+/** Bytes of a field of /proc/meminfo, unless the flag says otherwise. */
+function machineBytes(flag: string, value: string | undefined, field: string, { root }: Given, io: PlanIo): number {
+  if (value !== undefined) {
+    const parsed = parseQuantity(value);
+    if (parsed.kind !== 'parsed' || parsed.quantity.nanos < 0n) {
+      throw new PlanInputError([`${flag}: expected a quantity such as 40Gi, found ${JSON.stringify(value)}`]);
+    }
+    return Number(parsed.quantity.nanos / 1_000_000_000n);
+  }
+  const path = join(root, 'proc/meminfo');
+  try {
+    const kibibytes = new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(io.readText(path))?.[1];
+    if (kibibytes !== undefined) return Number(kibibytes) * 1_024;
+  } catch (error) {
+    throw new PlanInputError([
+      `${path} cannot be read, say ${flag}: ${error instanceof Error ? error.message : error}`,
+    ]);
+  }
+  throw new PlanInputError([`${path} has no ${field}, say ${flag}`]);
+}
+
+function limitText(limit: SwapLimit): string {
+  switch (limit.kind) {
+    case 'unset':
+      return 'not written';
+    case 'swapMax':
+      return `memory.swap.max ${limit.bytes}`;
+    case 'memoryAndSwap':
+      return `memory and swap ${limit.bytes}`;
+  }
+}
+
+async function planSwap(given: Given, io: PlanIo): Promise<Told> {
+  const { config, pods } = inputsOf(given, io);
+  const memoryBytes = machineBytes('--memory', given.memory, 'MemTotal', given, io);
+  const swapBytes = machineBytes('--swap', given.swap, 'SwapTotal', given, io);
+  const { swapBehavior } = config;
+  const node = {
+    cgroupVersion: 2,
+    controllerPresent: true,
+    gateOn: true,
+    swapBehavior,
+    memoryBytes,
+    swapBytes,
+  } as const;
+  const value = {
+    memoryBytes,
+    swapBytes,
+    swapBehavior: swapBehavior || 'NoSwap',
+    pods: pods.map((pod) => ({
+      namespace: pod.metadata.namespace ?? 'default',
+      name: pod.metadata.name,
+      qosClass: podQosClass(pod),
+      critical: isCriticalPod(pod),
+      containers: [...swapLimits(node, pod)].map(([name, limit]) => ({ name, ...limit })),
+    })),
+  };
+  const lines = [
+    `${value.swapBehavior}: ${swapBytes} bytes of swap beside ${memoryBytes} bytes of memory, cgroup v2`,
+    ...value.pods.flatMap((pod) => [
+      `${pod.namespace}/${pod.name}  ${pod.qosClass}${pod.critical ? ', critical' : ''}`,
+      ...pod.containers.map((container) => `  ${container.name}  ${limitText(container)}`),
+    ]),
+  ];
+  return { value, lines };
+}
+
+const hintValue = ({ mask, preferred }: Hint) => ({
+  ...(mask === undefined ? {} : { numaNodes: nodeIdsOf(mask) }),
+  preferred,
+});
+const hintText = ({ mask, preferred }: Hint): string =>
+  `${mask === undefined ? 'any NUMA node' : `NUMA node ${nodeIdsOf(mask).join(',')}`}${preferred ? '' : ' (not preferred)'}`;
+
+async function planTopology(given: Given, io: PlanIo): Promise<Told> {
+  const { config, pods } = inputsOf(given, io);
+  const { nodes, distances } = await readNuma(given.root).catch((error: unknown) => {
+    throw error instanceof NumaUnreadableError ? new PlanInputError([error.message]) : error;
+  });
+  const start = startTopology({
+    policy: config.topologyManagerPolicy,
+    scope: config.topologyManagerScope,
+    options: config.topologyManagerPolicyOptions,
+    nodeIds: nodes.map(({ id }) => id),
+    distances,
+  });
+  if (start.kind === 'refused') throw new PlanInputError([`topologyManagerPolicy: ${start.message}`]);
+  const settings = start.kind === 'on' ? start.settings : undefined;
+  const providers = settings === undefined ? [] : [cpuProvider(nodes), memoryProvider(nodes)];
+  let ledger = EMPTY_LEDGER;
+  const placed = pods.map((pod) => {
+    const outcome = admitTopology(settings, providers, ledger, pod);
+    const name = { namespace: pod.metadata.namespace ?? 'default', name: pod.metadata.name ?? '' };
+    if (outcome.kind === 'refused') {
+      const { reason, message, hint } = outcome;
+      const lines = [
+        `${nameOf(pod)}  refused: ${reason}: ${message}${hint === undefined ? '' : `; best: ${hintText(hint)}`}`,
+      ];
+      const best = hint === undefined ? {} : { hint: hintValue(hint) };
+      return { lines, value: { ...name, admitted: false, reason, message, ...best } };
+    }
+    ledger = outcome.state;
+    const containers = [...outcome.hints].map(([container, hint]) => ({
+      container,
+      hint,
+      cpus: grantOf(ledger, podUidOf(pod), container)?.cpus ?? [],
+    }));
+    return {
+      lines: [
+        `${nameOf(pod)}  admitted`,
+        ...containers.map(
+          ({ container, hint, cpus }) =>
+            `  ${container}  ${hintText(hint)}${cpus.length === 0 ? '' : `, cpus ${cpus.join(',')}`}`,
+        ),
+      ],
+      value: {
+        ...name,
+        admitted: true,
+        containers: containers.map(({ container, hint, cpus }) => ({ name: container, hint: hintValue(hint), cpus })),
+      },
+    };
+  });
+  const { topologyManagerPolicy: policy, topologyManagerScope: scope } = config;
+  return {
+    value: { policy, scope, numaNodes: nodes.map(({ id }) => id), pods: placed.map(({ value }) => value) },
+    lines: [
+      `${policy}, scope ${scope}, ${nodes.length} NUMA ${nodes.length === 1 ? 'node' : 'nodes'}`,
+      ...placed.flatMap(({ lines }) => lines),
+    ],
+  };
+}

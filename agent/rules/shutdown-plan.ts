@@ -1,0 +1,47 @@
+/** What a shutdown of the node would do, told beforehand. */
+import type { KubeObject } from '../../shared/kube/types.ts';
+import type { PriorityGrace } from '../config.ts';
+import { priorityOf } from './critical-pod.ts';
+import { shutdownGraceSeconds, shutdownGroups } from './shutdown-groups.ts';
+import { requestedDelayMs } from './shutdown-settings.ts';
+
+export interface ShutdownPhase {
+  readonly priority: number;
+  readonly periodSeconds: number;
+  /** At the latest: a phase ends with its last pod. Phases without pods take no time. */
+  readonly beginsAtSeconds: number;
+  readonly pods: readonly {
+    readonly namespace: string;
+    readonly name: string;
+    readonly priority: number;
+    readonly graceSeconds: number;
+  }[];
+}
+
+export interface ShutdownPlan {
+  /** Asked of the system, whether or not every phase has pods. */
+  readonly requestedSeconds: number;
+  /** Until the last pod is gone, at the most. */
+  readonly longestSeconds: number;
+  readonly phases: readonly ShutdownPhase[];
+}
+
+export function shutdownPlan(buckets: readonly PriorityGrace[], pods: readonly KubeObject[]): ShutdownPlan {
+  let atSeconds = 0;
+  const phases = shutdownGroups(buckets, pods).map(({ priority, periodSeconds, pods: members }): ShutdownPhase => {
+    const beginsAtSeconds = atSeconds;
+    if (members.length > 0) atSeconds += periodSeconds;
+    return {
+      priority,
+      periodSeconds,
+      beginsAtSeconds,
+      pods: members.map((pod) => ({
+        namespace: pod.metadata.namespace ?? 'default',
+        name: pod.metadata.name ?? '',
+        priority: priorityOf(pod),
+        graceSeconds: shutdownGraceSeconds(pod, periodSeconds),
+      })),
+    };
+  });
+  return { requestedSeconds: requestedDelayMs(buckets) / 1_000, longestSeconds: atSeconds, phases };
+}
