@@ -139,9 +139,15 @@ describe('the lease loop', () => {
       },
       sleepsMax: 10_000,
     });
+    let silentMs = 0;
+    loop.onBeat((_, silence) => {
+      silentMs = silence;
+    });
     await loop.round();
+    expect(silentMs).toBe(0);
     down = true;
     await loop.round();
+    expect(silentMs).toBeGreaterThan(3_600_000);
     expect(sent().slice(-2)).toEqual(['GET lease', 'PUT lease']);
     expect(time.waits.at(-1)).toBe(7_000);
     expect(loop.cached()?.metadata.resourceVersion).toBe('2');

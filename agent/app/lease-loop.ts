@@ -48,6 +48,8 @@ export interface LeaseLoopDependencies {
   readonly registerAgain: () => Promise<boolean>;
 }
 
+export type BeatListener = (atMs: number, silentMs: number) => void;
+
 export interface LeaseLoop {
   /** Beats until stopped. */
   run(): Promise<void>;
@@ -55,8 +57,11 @@ export interface LeaseLoop {
   round(): Promise<void>;
   /** The Lease that the next round begins with. */
   cached(): KubeObject | undefined;
-  /** Called after each acknowledged beat, with its time in milliseconds since the epoch. */
-  onBeat(listener: (atMs: number) => void): void;
+  /**
+   * Called after each acknowledged beat, with its time in milliseconds since the epoch, and how long it was since the beat
+   * before: after a silence the controller may have marked the Node. Milliseconds; 0 at the first.
+   */
+  onBeat(listener: BeatListener): void;
   /** Called when the answer to a beat says that pods of this node changed since the one before. */
   onPodsChange(listener: () => void): void;
 }
@@ -75,10 +80,11 @@ export function createLeaseLoop(
   const { nodeName } = config;
   const durationSeconds = leaseDurationSeconds(config.nodeLeaseDurationSeconds);
   const intervalMs = renewIntervalMs(durationSeconds);
-  const beatListeners: ((atMs: number) => void)[] = [];
+  const beatListeners: BeatListener[] = [];
   const podsListeners: (() => void)[] = [];
   let cached: KubeObject | undefined;
   let podsVersion: string | undefined;
+  let beatAtMs: number | undefined;
 
   const send = (request: KubeRequest) => api.send({ ...request, timeoutMs, signal: stop });
   const timing = () => ({ leaseDurationSeconds: durationSeconds, nowMs: time.nowMs() });
@@ -89,7 +95,9 @@ export function createLeaseLoop(
     const changed = version !== podsVersion;
     podsVersion = version;
     const nowMs = time.nowMs();
-    for (const listener of beatListeners) listener(nowMs);
+    const silentMs = beatAtMs === undefined ? 0 : nowMs - beatAtMs;
+    beatAtMs = nowMs;
+    for (const listener of beatListeners) listener(nowMs, silentMs);
     if (changed) for (const listener of podsListeners) listener();
   }
 
