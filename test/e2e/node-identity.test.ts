@@ -261,6 +261,7 @@ describe('a bootstrap token', () => {
       ['wrong1', { expires, uses: 1e6 }],
       ['wrong1', { expires, nodeNamePattern: '[a-z]' }],
       ['wrong1', { expires, nodeLabels: { 'a b': 'c' } }],
+      ['wrong1', { expires, nodeLabels: { 'node-restriction.kubernetes.io/pci': 'yes' } }],
       ['wrong1', { expires, secretSha256: 'short' }],
     ];
     for (const [name, spec] of wrong) expect((await make(name, spec)).code, JSON.stringify([name, spec])).toBe(422);

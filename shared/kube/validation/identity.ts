@@ -5,6 +5,7 @@ import {
   isBootstrapTokenId,
   isNamePattern,
 } from '../../domain/bootstrap-token.ts';
+import { isForbiddenNodeLabel } from '../../domain/node-restriction.ts';
 import type { Cause } from '../status.ts';
 import { parseTimeMs } from '../time.ts';
 import type { KubeObject } from '../types.ts';
@@ -21,7 +22,12 @@ function validateNodeLabels(given: unknown): Cause[] {
   const labels = (given ?? {}) as Readonly<Record<string, string>>;
   const count = Object.keys(labels).length;
   if (count > LABELS_MAX) return [tooMany('spec.nodeLabels', count, LABELS_MAX)];
-  return validateLabels(labels, 'spec.nodeLabels');
+  // The machine registers its Node with them by itself, so they are labels it may set.
+  const forbidden = Object.keys(labels).filter(isForbiddenNodeLabel);
+  return [
+    ...validateLabels(labels, 'spec.nodeLabels'),
+    ...forbidden.map((key) => invalidValue('spec.nodeLabels', key, 'a node may not set this label on itself')),
+  ];
 }
 
 /** What is sent to enrol. Whether the key is one, cryptography says later. */
