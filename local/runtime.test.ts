@@ -391,6 +391,7 @@ describe('the local mode', () => {
     const tokens = JSON.parse(String((await call('GET', '/tokens')).json()));
     expect(tokens).toMatchObject([
       { user: 'admin', groups: ['system:masters'] },
+      { user: 'viewer', groups: ['nodekeeper:viewers'] },
       { user: 'fleet', groups: ['system:masters'] },
     ]);
     expect(JSON.stringify(tokens)).not.toContain(system.adminToken);

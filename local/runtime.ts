@@ -14,6 +14,7 @@ import { tendStreamRecords } from './engine/stream-records.ts';
 import { createTables } from './engine/tables.ts';
 import { type FunctionCounters, functionVariables, LocalFunction } from './functions/local-function.ts';
 import { type HttpCounters, type HttpFront, openHttpFront } from './http/server.ts';
+import { type LogServer, startLogServer } from './logs/log-server.ts';
 import { createOutput, metricsFile, noMetrics, type Output } from './output.ts';
 import { LocalQueue } from './queues/queue.ts';
 import { type QueueSource, startQueueSource } from './queues/queue-source.ts';
@@ -180,9 +181,12 @@ export async function startLocal(options: LocalOptions = {}): Promise<LocalSyste
     });
     undo.push(() => cloud.stop());
 
+    const logs = await startLogServer(data.path, () => 'audit.log');
+    undo.push(() => logs.stop());
+
     const metrics = data.ephemeral ? noMetrics : metricsFile(data.file('metrics.jsonl'));
     const output = createOutput(print, metrics);
-    const functions = createFunctions(plan, { engine, cloud, caPem, output, options });
+    const functions = createFunctions(plan, { engine, cloud, logs, caPem, output, options });
     undo.push(async () => {
       await Promise.all([...functions.values()].map((fn) => fn.stop()));
     });
@@ -194,7 +198,8 @@ export async function startLocal(options: LocalOptions = {}): Promise<LocalSyste
       urlFronts.get(logicalId)?.serveFunction({ accountId: ACCOUNT, fn: functionOf(functionId), nowMs });
     }
     const kubeconfigPath = data.file('kubeconfig');
-    writeKubeconfig(kubeconfigPath, { url, caPem, token: credentials.adminToken });
+    const { adminToken, viewerToken } = credentials;
+    writeKubeconfig(kubeconfigPath, { url, caPem, token: adminToken, viewerToken });
     timings.mark('functions');
 
     const positions = openPositions(data.ephemeral ? undefined : data.file('positions.json'));
@@ -267,13 +272,21 @@ function openEngine(options: LocalOptions, databaseFile: string | undefined): Pr
 }
 
 /** Hashes only, as in a deployment: the tokens themselves stay in the data directory. */
-function staticTokens(tokens: { readonly adminToken: string; readonly fleetToken: string }): string {
-  const entry = (token: string, user: string) => ({
+function staticTokens(tokens: {
+  readonly adminToken: string;
+  readonly viewerToken: string;
+  readonly fleetToken: string;
+}): string {
+  const entry = (token: string, user: string, group: string) => ({
     sha256: createHash('sha256').update(token).digest('hex'),
     user,
-    groups: ['system:masters'],
+    groups: [group],
   });
-  return JSON.stringify([entry(tokens.adminToken, 'admin'), entry(tokens.fleetToken, 'fleet')]);
+  return JSON.stringify([
+    entry(tokens.adminToken, 'admin', 'system:masters'),
+    entry(tokens.viewerToken, 'viewer', 'nodekeeper:viewers'),
+    entry(tokens.fleetToken, 'fleet', 'system:masters'),
+  ]);
 }
 
 function createFunctions(
@@ -281,10 +294,11 @@ function createFunctions(
   {
     engine,
     cloud,
+    logs,
     caPem,
     output,
     options,
-  }: { engine: Engine; cloud: LocalCloud; caPem: string; output: Output; options: LocalOptions },
+  }: { engine: Engine; cloud: LocalCloud; logs: LogServer; caPem: string; output: Output; options: LocalOptions },
 ): ReadonlyMap<string, LocalFunction> {
   const routed = new Set(plan.api?.routes.map((route) => route.functionId));
   const streaming = new Set(plan.functionUrls.map((url) => url.functionId));
@@ -306,6 +320,7 @@ function createFunctions(
       region: REGION,
       dynamodbEndpoint: engine.endpoint,
       ec2Endpoint: cloud.endpoint,
+      logsEndpoint: logs.endpoint,
       noServiceEndpoint: NO_SERVICE_ENDPOINT,
       secretOf,
     });

@@ -15,6 +15,7 @@ import { parsePolicy } from '../../shared/config/policy.ts';
 import type { AccessEntry } from '../../shared/domain/access-entry.ts';
 import type { Policy } from '../../shared/domain/policy.ts';
 import { readAccessEntriesFile, requireAccessEntries } from './access-entries-source.ts';
+import { AuditLog } from './audit-log.ts';
 import type { Capacity } from './capacity.ts';
 import { allowDescribeInstances, allowDetachVolumes } from './ec2-actions.ts';
 import type { FunctionName } from './function-names.ts';
@@ -104,7 +105,7 @@ export class NodekeeperCluster extends Construct {
       default: '[]',
       noEcho: true,
       // An environment holds 4 KB in all; the policy takes about one.
-      maxLength: 768,
+      maxLength: 640,
       description:
         'Sign-in without IAM, for emergencies: JSON list of {"sha256": hex of the token\'s SHA-256, "user": name, ' +
         '"groups": [names]}. Only hashes are stored.',
@@ -170,6 +171,7 @@ export class NodekeeperCluster extends Construct {
           })
         : undefined;
     const redirects = watch === undefined ? {} : { WATCH_URL: watch.url, TICKET_SECRET: watch.ticketSecret };
+    const auditLog = new AuditLog(this, 'AuditLog');
     const api = new HandlerFunction<ApiEnvironment & Record<string, string>>(this, 'Api', {
       functionName: 'api',
       description: 'The Kubernetes API',
@@ -179,6 +181,7 @@ export class NodekeeperCluster extends Construct {
         ...allTables,
         ...tokens,
         ACCESS_ENTRIES: accessEntries,
+        ...auditLog.environment,
         ...redirects,
       },
       memoryMegabytes: 512,
@@ -187,6 +190,7 @@ export class NodekeeperCluster extends Construct {
       logRetention,
     });
     api.allow(tableActions.itemStore, allTableArns);
+    api.allow(['logs:PutLogEvents'], [auditLog.streamArn]);
 
     const frontDoor = new FrontDoor(this, 'FrontDoor', {
       clusterId: this.clusterId,

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
+import { auditLogConnectionFrom, cloudWatchAuditTrail } from '../../shared/adapters/audit-log/put-log-events.ts';
 import { clientOptionsFrom, dynamoDbClient } from '../../shared/adapters/dynamodb/client.ts';
 import { dynamoDbItemStore } from '../../shared/adapters/dynamodb/item-store.ts';
 import { gzip } from '../../shared/adapters/gzip/gzip.ts';
@@ -13,6 +14,7 @@ import { probeTokenOf, staticTokenAuthenticator } from '../../shared/adapters/to
 import { watchTickets } from '../../shared/adapters/tokens/watch-tickets.ts';
 import { readYaml } from '../../shared/adapters/yaml/read-yaml.ts';
 import { composeApi } from '../../shared/app/api/compose.ts';
+import { API_LIMITS } from '../../shared/app/api/request-throttle.ts';
 import { redirectWatches } from '../../shared/app/api/watch-redirect.ts';
 import { apiConfig, loadConfig } from '../../shared/config/environment.ts';
 import { log } from '../../shared/observability/logger.ts';
@@ -50,6 +52,8 @@ export function composeApiFunction(environment: Environment) {
     hash: (text) => createHash('sha256').update(text).digest('hex').slice(0, 32),
     readYaml,
     gzip,
+    auditTrail: cloudWatchAuditTrail(auditLogConnectionFrom(environment, config.auditLog), systemClock.nowMs),
+    limits: API_LIMITS,
     ...(config.watches === undefined
       ? {}
       : { answerWatch: redirectWatches(config.watches.url, watchTickets(config.watches.ticketSecret)) }),

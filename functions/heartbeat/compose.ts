@@ -4,6 +4,7 @@ import { systemClock, systemRandom } from '../../shared/adapters/system/clock.ts
 import { bearerSchemes } from '../../shared/adapters/tokens/bearer.ts';
 import { nodeTokens } from '../../shared/adapters/tokens/node-tokens.ts';
 import { probeTokenOf, staticTokenAuthenticator } from '../../shared/adapters/tokens/static-tokens.ts';
+import { HEARTBEAT_LIMITS, requestThrottle } from '../../shared/app/api/request-throttle.ts';
 import { serveHeartbeat } from '../../shared/app/renew-lease.ts';
 import { loadHeartbeatConfig } from '../../shared/config/heartbeat-environment.ts';
 import { log } from '../../shared/observability/logger.ts';
@@ -34,5 +35,6 @@ export function composeHeartbeat(environment: Environment) {
     clock: systemClock,
     random: systemRandom,
     log,
+    throttle: requestThrottle(HEARTBEAT_LIMITS),
   });
 }

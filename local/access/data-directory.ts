@@ -37,6 +37,7 @@ export interface Credentials {
   readonly authority: Authority;
   readonly server: CertifiedKey;
   readonly adminToken: string;
+  readonly viewerToken: string;
   readonly fleetToken: string;
 }
 
@@ -76,18 +77,23 @@ export function openCredentials(data: DataDirectory, nowMs: number): Credentials
     admin: string;
     fleet: string;
   };
+  const viewerToken = keep('viewer-token', newToken);
   return {
     authority: kept,
     server: makeServerCertificate(kept, { names: SERVER_NAMES, nowMs, validDays: SERVER_VALID_DAYS }),
     adminToken: tokens.admin,
+    viewerToken,
     fleetToken: tokens.fleet,
   };
 }
 
-/** A kubeconfig with the authority inlined; the token in it opens everything, so only its owner may read the file. */
+/**
+ * A kubeconfig with the authority inlined, for the administrator and, in a context of its own, for somebody who may only
+ * look. The first token opens everything, so only the file's owner may read it.
+ */
 export function writeKubeconfig(
   file: string,
-  options: { readonly url: string; readonly caPem: string; readonly token: string },
+  options: { readonly url: string; readonly caPem: string; readonly token: string; readonly viewerToken: string },
 ): void {
   const authority = Buffer.from(options.caPem).toString('base64');
   const lines = [
@@ -103,11 +109,19 @@ export function writeKubeconfig(
     '- name: nodekeeper-admin',
     '  user:',
     `    token: ${options.token}`,
+    '- name: nodekeeper-viewer',
+    '  user:',
+    `    token: ${options.viewerToken}`,
     'contexts:',
     '- name: nodekeeper',
     '  context:',
     '    cluster: nodekeeper',
     '    user: nodekeeper-admin',
+    '    namespace: default',
+    '- name: nodekeeper-viewer',
+    '  context:',
+    '    cluster: nodekeeper',
+    '    user: nodekeeper-viewer',
     '    namespace: default',
     '',
   ];

@@ -54,6 +54,7 @@ function aFunction(plan: Partial<FunctionPlan> = {}, options: Partial<LocalFunct
     region: 'us-east-1',
     dynamodbEndpoint: 'http://d',
     ec2Endpoint: 'http://e',
+    logsEndpoint: 'http://l',
     noServiceEndpoint: 'http://n',
     secretOf: (arn) => `text of ${arn}`,
   });
@@ -175,6 +176,7 @@ describe('the environment of a function', () => {
       region: 'us-east-1',
       dynamodbEndpoint: 'http://d',
       ec2Endpoint: 'http://e',
+      logsEndpoint: 'http://l',
       noServiceEndpoint: 'http://n',
       secretOf: (arn) => `text of ${arn}`,
     });

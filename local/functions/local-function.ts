@@ -175,6 +175,7 @@ export function functionVariables(
     readonly region: string;
     readonly dynamodbEndpoint: string;
     readonly ec2Endpoint: string;
+    readonly logsEndpoint: string;
     readonly noServiceEndpoint: string;
     /** The text of a secret, by its ARN. */
     readonly secretOf: (arn: string) => string;
@@ -199,6 +200,7 @@ export function functionVariables(
     AWS_ENDPOINT_URL: options.noServiceEndpoint,
     AWS_ENDPOINT_URL_DYNAMODB: options.dynamodbEndpoint,
     AWS_ENDPOINT_URL_EC2: options.ec2Endpoint,
+    AWS_ENDPOINT_URL_CLOUDWATCH_LOGS: options.logsEndpoint,
     AWS_EXECUTION_ENV: `AWS_Lambda_${plan.runtime}`,
     AWS_LAMBDA_FUNCTION_NAME: plan.functionName,
     AWS_LAMBDA_FUNCTION_VERSION: '$LATEST',

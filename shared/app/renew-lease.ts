@@ -35,6 +35,7 @@ import { decodeObject, fieldValidationOf, mediaTypeOf, readJson, readObjectBody,
 import { leaseChangeOf } from './api/lease-change.ts';
 import { isPatchType, PATCH_TYPES, patchTransform } from './api/patch.ts';
 import { parsePath, type ResourceTarget } from './api/request.ts';
+import type { RequestThrottle } from './api/request-throttle.ts';
 import { isStatusError, json, statusResponse, warningHeaders } from './api/respond.ts';
 
 /** A kubelet's Lease has about 600 bytes. */
@@ -47,6 +48,8 @@ export interface RenewLeaseDependencies {
   readonly clock: Clock;
   readonly random: RandomSource;
   readonly log: Log;
+  /** Absent: nobody is slowed down. */
+  readonly throttle?: RequestThrottle;
 }
 
 interface Beat {
@@ -87,6 +90,7 @@ async function answer(dependencies: RenewLeaseDependencies, request: HttpRequest
   const { target } = parsed;
   const authentication = await dependencies.authenticator.authenticate(request.headers, nowMs);
   if (authentication.kind !== 'authenticated') throw status.unauthorized();
+  dependencies.throttle?.admit(authentication.user, nowMs);
   const access = authorize(authentication.user, { verb, ...target });
   if (!access.allowed) {
     throw status.accessDenied({ user: authentication.user.username, verb, target, ...placeOf(target) }, access.reason);

@@ -29,6 +29,8 @@ const api: ApiEnvironment = {
   NODEKEEPER_POLICY: JSON.stringify(defaultPolicy),
   OBJECTS_TABLE: 'edge-objects',
   ACCESS_ENTRIES: '[]',
+  AUDIT_LOG_GROUP: 'audit',
+  AUDIT_LOG_STREAM: 'api',
 };
 
 const faultsOf = (load: () => unknown): ConfigError['faults'] => {

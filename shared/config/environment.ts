@@ -120,6 +120,8 @@ export const apiConfig = z.pipe(
       ...allTables,
       ...tokens,
       ACCESS_ENTRIES: accessEntriesJson,
+      AUDIT_LOG_GROUP: text,
+      AUDIT_LOG_STREAM: text,
       WATCH_URL: z.exactOptional(text),
       TICKET_SECRET: z.exactOptional(text),
     })
@@ -135,6 +137,8 @@ export const apiConfig = z.pipe(
     staticTokens: environment.STATIC_TOKENS,
     /** Who people with AWS credentials are here. */
     accessEntries: environment.ACCESS_ENTRIES,
+    /** Where acts of people are kept. */
+    auditLog: Object.freeze({ logGroup: environment.AUDIT_LOG_GROUP, logStream: environment.AUDIT_LOG_STREAM }),
     /** What node-monitor's own beats carry. */
     probeToken: environment.PROBE_TOKEN,
     /** Where watches are streamed; absent: they are long polls. */

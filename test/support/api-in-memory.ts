@@ -6,8 +6,10 @@ import { memoryItemStore } from '../../shared/adapters/memory/item-store.ts';
 import { staticTokenAuthenticator } from '../../shared/adapters/tokens/static-tokens.ts';
 import { readYaml } from '../../shared/adapters/yaml/read-yaml.ts';
 import { composeApi } from '../../shared/app/api/compose.ts';
+import type { RequestLimits } from '../../shared/app/api/request-throttle.ts';
 import { defaultPolicy } from '../../shared/domain/policy.ts';
 import type { KubeObject } from '../../shared/kube/types.ts';
+import type { AuditTrail } from '../../shared/ports/audit-trail.ts';
 import type { ItemStore } from '../../shared/ports/item-store.ts';
 
 export interface ApiAnswer {
@@ -48,6 +50,8 @@ export function apiInMemory(
     readonly users?: Readonly<Record<string, { readonly name: string; readonly groups: readonly string[] }>>;
     readonly items?: ItemStore;
     readonly seed?: number;
+    readonly auditTrail?: AuditTrail;
+    readonly limits?: RequestLimits;
   } = {},
 ): ApiInMemory {
   const items = options.items ?? memoryItemStore();
@@ -103,6 +107,8 @@ export function apiInMemory(
     hash: (text) => createHash('sha256').update(text).digest('hex').slice(0, 8),
     readYaml,
     gzip,
+    ...(options.auditTrail === undefined ? {} : { auditTrail: options.auditTrail }),
+    ...(options.limits === undefined ? {} : { limits: options.limits }),
   });
   return {
     items,

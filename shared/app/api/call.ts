@@ -4,6 +4,7 @@ import { schemaOf } from '../../kube/schema/kinds.ts';
 import type { StructSchema } from '../../kube/schema/schema.ts';
 import { parseFieldSelector, parseLabelSelector, unsupportedField } from '../../kube/selectors.ts';
 import * as status from '../../kube/status.ts';
+import type { AuditTrail } from '../../ports/audit-trail.ts';
 import type { Authenticator, UserInfo } from '../../ports/authenticator.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
@@ -12,6 +13,7 @@ import type { ChangeLog } from '../../store/change-log.ts';
 import type { ReadYaml } from './apply.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { isTrue, type ResourceTarget } from './request.ts';
+import type { RequestThrottle } from './request-throttle.ts';
 import type { Shape } from './shape.ts';
 import type { WatchCall, WatchSource } from './watch-request.ts';
 
@@ -21,6 +23,10 @@ export interface ServeDependencies extends ApiDependencies {
   readonly log: Log;
   readonly changes: ChangeLog;
   readonly answerWatch: AnswerWatch;
+  /** Where acts of people are kept; absent: nowhere. */
+  readonly auditTrail?: AuditTrail;
+  /** Absent: nobody is slowed down. */
+  readonly throttle?: RequestThrottle;
   readonly readYaml: ReadYaml;
   readonly gzip: (text: string) => Uint8Array;
   readonly descriptorOf: (group: string, version: string, resource: string) => ResourceDescriptor | undefined;

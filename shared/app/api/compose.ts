@@ -17,6 +17,7 @@ import { findUnkept } from '../../kube/resources/unkept.ts';
 import { virtualResources } from '../../kube/resources/virtual.ts';
 import { formatTime, parseTimeMs } from '../../kube/time.ts';
 import type { KubeObject } from '../../kube/types.ts';
+import type { AuditTrail } from '../../ports/audit-trail.ts';
 import type { Authenticator } from '../../ports/authenticator.ts';
 import type { Clock, RandomSource } from '../../ports/clock.ts';
 import type { Cloud } from '../../ports/cloud.ts';
@@ -50,6 +51,7 @@ import {
 } from './object-storage.ts';
 import { openApiAnswers } from './openapi.ts';
 import type { Gzip } from './pack.ts';
+import { type RequestLimits, requestThrottle } from './request-throttle.ts';
 import { answerSelfReview } from './self-review.ts';
 import { serveApi } from './serve.ts';
 import type { ResourceStorage } from './storage.ts';
@@ -79,6 +81,10 @@ export interface ApiOptions {
   readonly readPublicKey?: ReadPublicKey;
   /** Asked about instances that enrol by their identity documents. Absent: none do. */
   readonly cloud?: Pick<Cloud, 'describeInstances'>;
+  /** Where acts of people are kept; absent: nowhere. */
+  readonly auditTrail?: AuditTrail;
+  /** Absent: nobody is slowed down. */
+  readonly limits?: RequestLimits;
 }
 
 export function composeApi(options: ApiOptions): (request: HttpRequest) => Promise<HttpResponse> {
@@ -100,6 +106,8 @@ export function composeApi(options: ApiOptions): (request: HttpRequest) => Promi
     answerWatch: options.answerWatch ?? answerLongPoll,
     readYaml: options.readYaml,
     gzip: options.gzip,
+    ...(options.auditTrail === undefined ? {} : { auditTrail: options.auditTrail }),
+    ...(options.limits === undefined ? {} : { throttle: requestThrottle(options.limits) }),
     fixed: fixedAnswers(
       { version: NODEKEEPER_VERSION },
       openApiAnswers(

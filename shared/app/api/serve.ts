@@ -9,6 +9,7 @@ import type { ResourceDescriptor, Verb } from '../../kube/resources/descriptor.t
 import { type FieldSelector, parseFieldSelector } from '../../kube/selectors.ts';
 import * as status from '../../kube/status.ts';
 import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
+import { type Act, audit } from './audit.ts';
 import { authorize } from './authorize.ts';
 import type { Call, ServeDependencies } from './call.ts';
 import { pack } from './pack.ts';
@@ -23,20 +24,35 @@ const PUBLIC_PATHS = new Set(['/healthz', '/livez', '/readyz', '/version']);
 
 export function serveApi(dependencies: ServeDependencies): (request: HttpRequest) => Promise<HttpResponse> {
   return async (request) => {
-    try {
-      return pack(request, await answer(dependencies, request), dependencies.gzip);
-    } catch (error) {
-      if (isStatusError(error)) {
-        if (error.status.code >= 500) dependencies.log.error('request failed', { error, path: request.path });
-        return statusResponse(error.status);
-      }
-      dependencies.log.error('request failed', { error, method: request.method, path: request.path });
-      return statusResponse(status.internalError('the request could not be completed').status);
-    }
+    const seen: { act?: Act } = {};
+    const response = await answered(dependencies, request, seen);
+    await audit(dependencies, seen.act, request, response);
+    return response;
   };
 }
 
-async function answer(dependencies: ServeDependencies, request: HttpRequest): Promise<HttpResponse> {
+async function answered(
+  dependencies: ServeDependencies,
+  request: HttpRequest,
+  seen: { act?: Act },
+): Promise<HttpResponse> {
+  try {
+    return pack(request, await answer(dependencies, request, seen), dependencies.gzip);
+  } catch (error) {
+    if (isStatusError(error)) {
+      if (error.status.code >= 500) dependencies.log.error('request failed', { error, path: request.path });
+      return statusResponse(error.status);
+    }
+    dependencies.log.error('request failed', { error, method: request.method, path: request.path });
+    return statusResponse(status.internalError('the request could not be completed').status);
+  }
+}
+
+async function answer(
+  dependencies: ServeDependencies,
+  request: HttpRequest,
+  seen: { act?: Act },
+): Promise<HttpResponse> {
   const nowMs = dependencies.clock.nowMs();
   const parsed = parsePath(request.path);
   if (parsed.kind === 'malformed') throw status.badRequest(parsed.reason);
@@ -46,6 +62,7 @@ async function answer(dependencies: ServeDependencies, request: HttpRequest): Pr
   const authentication = await dependencies.authenticator.authenticate(request.headers, nowMs);
   if (authentication.kind !== 'authenticated') throw status.unauthorized();
   const { user } = authentication;
+  dependencies.throttle?.admit(user, nowMs);
   if (request.headers['impersonate-user'] !== undefined || request.headers['impersonate-group'] !== undefined) {
     throw status.forbidden(
       { group: '', resource: 'users' },
@@ -67,6 +84,7 @@ async function answer(dependencies: ServeDependencies, request: HttpRequest): Pr
   const descriptor = dependencies.descriptorOf(target.group, target.version, target.resource);
   if (descriptor === undefined) throw status.unknownPath();
   refuseMisplaced(descriptor, target, verb);
+  seen.act = { user, verb, target, nowMs };
   const { fields } = selectorsIn(request.query);
   const access = authorize(user, { verb, ...target, ...(fields === undefined ? {} : { exactField: fields.exact }) });
   if (!access.allowed) {

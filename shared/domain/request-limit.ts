@@ -1,0 +1,24 @@
+/**
+ * How many requests one identity may send: a token bucket as one number, the moment at which it is full again (GCRA, as in
+ * limiter.ts, with a burst). So that a machine gone wild slows itself down and nobody else.
+ */
+export interface RequestLimit {
+  readonly ratePerSecond: number;
+  /** Requests that may come at once after a rest; at least 1. */
+  readonly burst: number;
+}
+
+export type RequestAdmission =
+  | { readonly kind: 'admitted'; readonly fullAtMs: number }
+  /** In seconds, whole, at least 1: for Retry-After. */
+  | { readonly kind: 'refused'; readonly retryAfterSeconds: number };
+
+/** @param fullAtMs of the request before; undefined for an identity not seen of late */
+export function admitRequest(fullAtMs: number | undefined, nowMs: number, limit: RequestLimit): RequestAdmission {
+  const intervalMs = 1_000 / limit.ratePerSecond;
+  const nextMs = Math.max(fullAtMs ?? nowMs, nowMs) + intervalMs;
+  const waitMs = nextMs - nowMs - limit.burst * intervalMs;
+  return waitMs > 1e-6
+    ? { kind: 'refused', retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1_000)) }
+    : { kind: 'admitted', fullAtMs: nextMs };
+}
