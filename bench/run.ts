@@ -4,6 +4,7 @@
  * Runs the named benchmarks, or all, and prints their figures as JSON lines: {"bench": NAME, …figures}.
  */
 import { availableParallelism, cpus } from 'node:os';
+import { agentWire } from './agent-wire.ts';
 import { api } from './api.ts';
 import type { Benchmark } from './benchmark.ts';
 import { bundles } from './bundles.ts';
