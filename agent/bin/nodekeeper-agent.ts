@@ -1,0 +1,194 @@
+#!/usr/bin/env node
+/** The agent as a process: configuration, adapters, signals. `--help` says what it takes. */
+import { mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { loadConfig } from '../adapters/config/load-config.ts';
+import { type HealthzServer, serveHealthz } from '../adapters/healthz/healthz-server.ts';
+import { AGENT_METRICS } from '../adapters/healthz/metrics.ts';
+import { MetricRegistry } from '../adapters/healthz/registry.ts';
+import { createHttpKubeApi, type HttpKubeApi } from '../adapters/http/kube-api.ts';
+import { createNodeIdentity, givenToken } from '../adapters/identity/node-identity.ts';
+import { LinuxMachine } from '../adapters/linux-machine/linux-machine.ts';
+import { linuxNuma } from '../adapters/linux-numa/linux-numa.ts';
+import { logind } from '../adapters/logind/logind.ts';
+import { execRuntime } from '../adapters/runtime-exec/runtime-exec.ts';
+import { noRuntime } from '../adapters/runtime-none/runtime-none.ts';
+import { podmanRuntime } from '../adapters/runtime-podman/runtime-podman.ts';
+import { jsonLog } from '../adapters/system/json-log.ts';
+import { stateFile } from '../adapters/system/state-file.ts';
+import { systemTime } from '../adapters/system/time.ts';
+import { AgentStartError, runAgent } from '../app/run-agent.ts';
+import type { AgentConfig } from '../config.ts';
+import type { Credentials } from '../ports/credentials.ts';
+import type { KubeApi } from '../ports/kube-api.ts';
+import type { PodRuntime } from '../ports/pod-runtime.ts';
+
+/** Reported as the kubelet's version: clients read what a node can do from it. */
+const AGENT_VERSION = 'v1.34.2-nodekeeper.0.1.0';
+/** Requests besides heartbeats, under way at once. */
+const CONNECTIONS_MAX = 4;
+/** For loops to end after they were told to. Milliseconds. */
+const STOP_MS = 5_000;
+
+const log = jsonLog({
+  write: (line) => process.stderr.write(line),
+  nowMs: Date.now,
+  priorities: process.env['JOURNAL_STREAM'] !== undefined,
+  debug: process.env['NODEKEEPER_DEBUG'] === '1',
+});
+
+function readConfig(): AgentConfig {
+  const loaded = loadConfig(process.argv.slice(2));
+  if (loaded.kind === 'help') {
+    process.stdout.write(loaded.text);
+    process.exit(0);
+  }
+  for (const warning of loaded.warnings) log.warn(warning);
+  if (loaded.kind === 'ok') return loaded.config;
+  for (const { message, at } of loaded.faults) {
+    process.stderr.write(`nodekeeper-agent: ${at === undefined ? '' : `${JSON.stringify(at)}: `}${message}\n`);
+  }
+  process.exit(1);
+}
+
+function readSwaps(): string | undefined {
+  try {
+    return readFileSync('/proc/swaps', 'utf8');
+  } catch {
+    // A kernel without swapping has no such file.
+    return undefined;
+  }
+}
+
+const config = readConfig();
+const metrics = new MetricRegistry(AGENT_METRICS);
+const clients: HttpKubeApi[] = [];
+const stop = new AbortController();
+let healthz: HealthzServer | undefined;
+
+function client(credentials: Credentials, connectionsMax: number): HttpKubeApi {
+  const made = createHttpKubeApi({
+    endpoint: config.endpoint,
+    certificateAuthority: config.certificateAuthority,
+    credentials,
+    environment: process.env,
+    connectionsMax,
+  });
+  clients.push(made);
+  return made;
+}
+
+const counted = (api: KubeApi): KubeApi => ({
+  async send(request) {
+    const answer = await api.send(request);
+    const code = answer.kind === 'answered' ? String(answer.status) : '0';
+    metrics.count('nodekeeper_agent_requests_total', { method: request.method, code });
+    return answer;
+  },
+  reconnect: () => api.reconnect(),
+});
+
+/** Where pods of this machine can be reached: the address of its default route. */
+let hostIp: string | undefined;
+
+function runtimeOf(name: AgentConfig['runtime']): PodRuntime {
+  switch (name) {
+    case 'none':
+      return noRuntime();
+    case 'exec':
+      return execRuntime({ rootDirectory: config.rootDirectory, time: systemTime, log, hostIp: () => hostIp });
+    case 'podman':
+      return podmanRuntime({ time: systemTime, log });
+  }
+}
+
+async function main(): Promise<void> {
+  mkdirSync(config.rootDirectory, { recursive: true, mode: 0o700 });
+  metrics.gauge('process_start_time_seconds', Math.floor(Date.now() / 1_000 - process.uptime()));
+  const bootstrapApi = config.bootstrapToken === undefined ? undefined : client(givenToken(config.bootstrapToken), 1);
+  const identity = createNodeIdentity(config, { time: systemTime, log, bootstrapApi });
+  const machine = new LinuxMachine({ rootDirectory: config.rootDirectory });
+  hostIp =
+    config.nodeIp.split(',', 1)[0]?.trim() || ((await machine.defaultAddress(4)) ?? (await machine.defaultAddress(6)));
+  const runtime = runtimeOf(config.runtime);
+  const shutdownSignal = logind({
+    log,
+    ...(process.env['DBUS_SYSTEM_BUS_ADDRESS'] === undefined
+      ? {}
+      : { busAddress: process.env['DBUS_SYSTEM_BUS_ADDRESS'] }),
+  });
+  let sent = 0;
+  let received = 0;
+  try {
+    await runAgent(
+      {
+        config,
+        agentVersion: AGENT_VERSION,
+        // Two: a status that takes long does not hold up a beat.
+        beatApi: counted(client(identity, 2)),
+        api: counted(client(identity, CONNECTIONS_MAX)),
+        clusterLabels: () => identity.nodeLabels(),
+        machine,
+        numa: await linuxNuma(),
+        swaps: readSwaps(),
+        runtime,
+        shutdownSignal,
+        shutdownState: stateFile(
+          join(config.rootDirectory, 'graceful_node_shutdown_state'),
+          '.tmp-graceful_node_shutdown_state',
+        ),
+        time: systemTime,
+        fraction: Math.random,
+        log,
+        meter: metrics,
+        async serveHealth(checks) {
+          healthz = await serveHealthz({
+            port: config.healthzPort,
+            checks,
+            metrics() {
+              const traffic = clients.map((each) => each.traffic());
+              const [sentNow, receivedNow] = [
+                traffic.reduce((sum, each) => sum + each.bytesUp, 0),
+                traffic.reduce((sum, each) => sum + each.bytesDown, 0),
+              ];
+              metrics.count('nodekeeper_agent_sent_bytes_total', {}, sentNow - sent);
+              metrics.count('nodekeeper_agent_received_bytes_total', {}, receivedNow - received);
+              [sent, received] = [sentNow, receivedNow];
+              return metrics.text();
+            },
+          });
+        },
+      },
+      stop.signal,
+    );
+  } finally {
+    await runtime.close();
+    await healthz?.close();
+    shutdownSignal.close();
+    for (const each of clients) each.close();
+  }
+}
+
+for (const name of ['SIGTERM', 'SIGINT'] as const) {
+  process.once(name, () => {
+    log.info('stopping; pods stay', { signal: name });
+    stop.abort();
+    // A request that hangs does not keep us; nothing is lost with it.
+    setTimeout(() => process.exit(0), STOP_MS).unref();
+  });
+}
+
+log.info('starting', {
+  node: config.nodeName,
+  endpoint: config.endpoint,
+  runtime: config.runtime,
+  version: AGENT_VERSION,
+});
+try {
+  await main();
+  process.exit(0);
+} catch (error) {
+  if (error instanceof AgentStartError) process.stderr.write(`nodekeeper-agent: ${error.message}\n`);
+  else log.error('the agent failed', { error });
+  process.exit(1);
+}

@@ -1,0 +1,78 @@
+#!/bin/sh
+# Installs the agent on this machine, from the files beside this script. Fetches nothing.
+#
+#   install.sh --endpoint URL (--bootstrap-token-file FILE | --token-file FILE)
+#              [--certificate-authority FILE] [--cluster-id ID] [--node-name NAME] [--runtime none|exec|podman]
+#              [--root DIR] [--no-start]
+#
+# A configuration that is there already stays as it is. --root installs into a directory, for images.
+set -eu
+
+die() { echo "install.sh: $*" >&2; exit 1; }
+usage() { sed -n '2,8s/^# \{0,1\}//p' "$0"; exit "${1:-2}"; }
+
+here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+root= endpoint= cluster= name= runtime=none authority= bootstrap= token= start=yes
+while [ $# -gt 0 ]; do
+  case $1 in
+    --no-start) start=no; shift; continue ;;
+    --help|-h) usage 0 ;;
+  esac
+  [ $# -ge 2 ] || usage
+  case $1 in
+    --endpoint) endpoint=$2 ;;
+    --cluster-id) cluster=$2 ;;
+    --node-name) name=$2 ;;
+    --runtime) runtime=$2 ;;
+    --certificate-authority) authority=$2 ;;
+    --bootstrap-token-file) bootstrap=$2 ;;
+    --token-file) token=$2 ;;
+    --root) root=$2 ;;
+    *) usage ;;
+  esac
+  shift 2
+done
+
+[ -f "$here/nodekeeper-agent.mjs" ] || die "nodekeeper-agent.mjs is not beside this script; npm run agent:build makes it"
+[ -n "$root" ] || [ "$(id -u)" = 0 ] || die "run as root, or give --root"
+if [ -z "$root" ]; then
+  major=$(node -p 'process.versions.node.split(".")[0]' 2>/dev/null) || die "Node 22 or later has to be on the PATH"
+  [ "$major" -ge 22 ] || die "Node 22 or later is needed; this is $major"
+fi
+case $endpoint$cluster$name$runtime in *'"'*|*'
+'*) die "quotes and line breaks cannot stand in a setting" ;; esac
+
+config=$root/etc/nodekeeper/agent.yaml
+install -d -m 0755 "$root/usr/local/lib/nodekeeper" "$root/etc/nodekeeper" "$root/etc/systemd/system" \
+  "$root/etc/systemd/logind.conf.d"
+install -d -m 0700 "$root/var/lib/nodekeeper"
+install -m 0755 "$here/nodekeeper-agent.mjs" "$root/usr/local/lib/nodekeeper/nodekeeper-agent.mjs"
+install -m 0644 "$here/nodekeeper-agent.service" "$root/etc/systemd/system/nodekeeper-agent.service"
+
+if [ -e "$config" ]; then
+  echo "kept $config"
+else
+  [ -n "$endpoint" ] || die "--endpoint is needed"
+  [ -n "$bootstrap$token" ] || die "--bootstrap-token-file or --token-file is needed"
+  [ -z "$authority" ] || install -m 0644 "$authority" "$root/etc/nodekeeper/ca.pem"
+  [ -z "$bootstrap" ] || install -m 0600 "$bootstrap" "$root/etc/nodekeeper/bootstrap-token"
+  [ -z "$token" ] || install -m 0600 "$token" "$root/etc/nodekeeper/token"
+  {
+    echo 'apiVersion: nodekeeper.dev/v1alpha1'
+    echo 'kind: AgentConfiguration'
+    echo "endpoint: \"$endpoint\""
+    [ -z "$authority" ] || echo 'certificateAuthorityFile: /etc/nodekeeper/ca.pem'
+    [ -z "$bootstrap" ] || echo 'bootstrapTokenFile: /etc/nodekeeper/bootstrap-token'
+    [ -z "$token" ] || echo 'tokenFile: /etc/nodekeeper/token'
+    [ -z "$cluster" ] || echo "clusterId: \"$cluster\""
+    [ -z "$name" ] || echo "hostnameOverride: \"$name\""
+    echo "runtime: \"$runtime\""
+    echo 'rootDirectory: /var/lib/nodekeeper'
+  } > "$config"
+  chmod 0644 "$config"
+fi
+
+if [ -z "$root" ] && [ "$start" = yes ]; then
+  systemctl daemon-reload
+  systemctl enable --now nodekeeper-agent.service
+fi

@@ -1,0 +1,177 @@
+/** The agent as a process against local mode: from a bootstrap token to a pod that outlives a restart of the agent. */
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { isAlive, type ProcessIdentity, readBootId } from '../../agent/adapters/runtime-exec/process-table.ts';
+import { buildAgent } from '../../scripts/build-agent.ts';
+import { recordsOf } from '../../shared/kube/resources/normal-form.ts';
+import type { KubeObject } from '../../shared/kube/types.ts';
+import { type LocalForTest, startLocalForTest } from '../support/local.ts';
+import { until } from '../support/until.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const NODE = 'edge-1';
+const soon = { withinMs: 30_000, everyMs: 200 };
+
+describe('the agent', { timeout: 90_000 }, () => {
+  let local: LocalForTest;
+  let directory: string;
+  let bundle: string;
+  let agent: { readonly child: ChildProcess; output(): string } | undefined;
+
+  beforeAll(async () => {
+    directory = mkdtempSync(join(tmpdir(), 'nodekeeper-e2e-'));
+    [local, bundle] = await Promise.all([startLocalForTest({ nodes: 0 }), buildAgent(join(directory, 'dist'))]);
+    const command = [join(ROOT, 'cli/bin/nodekeeper.ts'), 'bootstrap-token', 'create', '--nodes', 'edge-*'];
+    const { stdout } = await promisify(execFile)(process.execPath, [...command, '--kubeconfig', local.kubeconfig]);
+    writeFileSync(join(directory, 'token'), stdout.trim());
+    writeFileSync(join(directory, 'ca.pem'), local.access.ca ?? '');
+    writeFileSync(
+      join(directory, 'agent.yaml'),
+      `apiVersion: nodekeeper.dev/v1alpha1
+kind: AgentConfiguration
+endpoint: "${local.access.url}"
+certificateAuthorityFile: ${directory}/ca.pem
+bootstrapTokenFile: ${directory}/token
+runtime: exec
+rootDirectory: ${directory}/root
+---
+apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+failSwapOn: false
+`,
+    );
+  }, 120_000);
+
+  afterAll(async () => {
+    await stopAgent();
+    const record = recordOf('web');
+    if (record !== undefined && isAlive(record, readBootId())) process.kill(-record.pid, 'SIGKILL');
+    await local?.stop();
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  function startAgent(program: string): void {
+    const args = [
+      program,
+      '--config',
+      join(directory, 'agent.yaml'),
+      '--hostname-override',
+      NODE,
+      '--healthz-port',
+      '0',
+    ];
+    const child = spawn(process.execPath, args, {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { PATH: process.env['PATH'] },
+    });
+    let output = '';
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        output += text;
+      });
+    }
+    agent = { child, output: () => output };
+  }
+
+  async function stopAgent(): Promise<number | null> {
+    const child = agent?.child;
+    if (child === undefined || child.exitCode !== null) return child?.exitCode ?? null;
+    const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
+    child.kill('SIGTERM');
+    return ended;
+  }
+
+  const get = async (path: string): Promise<KubeObject | undefined> => {
+    const answer = await local.client.send({ method: 'GET', path });
+    return answer.kind === 'answered' && answer.status === 200 ? (answer.body as KubeObject) : undefined;
+  };
+  const conditionOf = (object: KubeObject | undefined, type: string) =>
+    recordsOf(object?.status?.['conditions']).find((each) => each['type'] === type);
+  const podUids = new Map<string, string>();
+
+  function recordOf(name: string): ProcessIdentity | undefined {
+    const path = join(directory, 'root/pods', podUids.get(name) ?? '-', 'record.json');
+    if (!existsSync(path)) return undefined;
+    return (JSON.parse(readFileSync(path, 'utf8')) as { containers: { process: ProcessIdentity }[] }).containers[0]
+      ?.process;
+  }
+
+  /** Fails with what the agent said. */
+  async function eventually<T>(what: string, look: () => Promise<T | undefined | false>): Promise<T> {
+    return until(look, { ...soon, what }).catch((error: Error) => {
+      throw new Error(`${error.message}\n${agent?.output().slice(-4_000)}`);
+    });
+  }
+
+  it('enrols, registers, and its node becomes ready', async () => {
+    startAgent(join(ROOT, 'agent/bin/nodekeeper-agent.ts'));
+    const node = await eventually('a ready node', async () => {
+      const found = await get(`/api/v1/nodes/${NODE}`);
+      return conditionOf(found, 'Ready')?.['status'] === 'True' ? found : undefined;
+    });
+    expect(node.status?.['nodeInfo']).toMatchObject({
+      containerRuntimeVersion: 'exec://1.0.0',
+      operatingSystem: 'linux',
+    });
+    expect(node.status?.['allocatable']).toMatchObject({ pods: '110' });
+    await eventually('a lease', () => get(`/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${NODE}`));
+  });
+
+  it('runs a pod that is bound to it', async () => {
+    const answer = await local.client.send({
+      method: 'POST',
+      path: '/api/v1/namespaces/default/pods',
+      body: {
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { name: 'web' },
+        spec: {
+          nodeName: NODE,
+          containers: [
+            {
+              name: 'main',
+              image: 'none',
+              command: ['/bin/sh', '-c', 'trap "exit 0" TERM; while true; do sleep 0.1; done'],
+            },
+          ],
+        },
+      },
+    });
+    expect(answer).toMatchObject({ kind: 'answered', status: 201 });
+    const pod = await eventually('a ready pod', async () => {
+      const found = await get('/api/v1/namespaces/default/pods/web');
+      return conditionOf(found, 'Ready')?.['status'] === 'True' ? found : undefined;
+    });
+    podUids.set('web', pod.metadata.uid ?? '');
+    expect(pod.status).toMatchObject({ phase: 'Running', hostIP: expect.any(String) });
+  });
+
+  it('ends when it is told to, leaves the pod running, and as a bundle finds it again', async () => {
+    const before = recordOf('web');
+    expect(await stopAgent()).toBe(0);
+    expect(before !== undefined && isAlive(before, readBootId())).toBe(true);
+    startAgent(bundle);
+    const uid = podUids.get('web');
+    await eventually('the status of the pod by the new agent', async () => agent?.output().includes('registered'));
+    expect(recordOf('web')).toEqual(before);
+    expect((await get('/api/v1/namespaces/default/pods/web'))?.metadata.uid).toBe(uid);
+  });
+
+  it('ends the pod when it is deleted', async () => {
+    const process = recordOf('web');
+    await local.client.send({
+      method: 'DELETE',
+      path: '/api/v1/namespaces/default/pods/web',
+      body: { gracePeriodSeconds: 5 },
+    });
+    await eventually('no pod', async () => (await get('/api/v1/namespaces/default/pods/web')) === undefined);
+    expect(process !== undefined && !isAlive(process, readBootId())).toBe(true);
+    const events = (await get('/api/v1/namespaces/default/events')) as unknown as { items: { reason: string }[] };
+    expect(events.items.map(({ reason }) => reason)).toEqual(expect.arrayContaining(['Started', 'Killing']));
+  });
+});
