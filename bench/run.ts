@@ -20,6 +20,7 @@ import { quiet } from './quiet.ts';
 const BENCHMARKS: readonly Benchmark[] = [
   bundles,
   heartbeat,
+  agentWire,
   identity,
   quiet,
   api,
