@@ -63,7 +63,7 @@ async function answer(
   if (authentication.kind !== 'authenticated') throw status.unauthorized();
   const { user } = authentication;
   dependencies.throttle?.admit(user, nowMs);
-  if (request.headers['impersonate-user'] !== undefined || request.headers['impersonate-group'] !== undefined) {
+  if (Object.keys(request.headers).some((name) => name.startsWith('impersonate-'))) {
     throw status.forbidden(
       { group: '', resource: 'users' },
       request.headers['impersonate-user'] ?? '',
