@@ -5,7 +5,7 @@ import { type MemoryCloud, memoryCloud } from '../shared/adapters/memory/cloud.t
 import { leaseProbe } from '../shared/adapters/probe/lease-probe.ts';
 import { readYaml } from '../shared/adapters/yaml/read-yaml.ts';
 import { composeApi } from '../shared/app/api/compose.ts';
-import { type FleetControllers, fleetControllers } from '../shared/app/controllers/index.ts';
+import { fleetControllers } from '../shared/app/controllers/index.ts';
 import { serveHeartbeat } from '../shared/app/renew-lease.ts';
 import type { Policy } from '../shared/domain/policy.ts';
 import { slotOf } from '../shared/domain/tick.ts';
@@ -22,11 +22,6 @@ import { createStreams, type Streams } from './streams.ts';
 /** Where the probe thinks it sends; nothing goes there. */
 const PROBE_ORIGIN = 'https://endpoint.invalid';
 const ACCOUNT_ID = '123456789012';
-
-/** Controllers of later stages; absent while there are none. */
-interface LaterControllers {
-  tickPodGc?(slot: number): Promise<unknown>;
-}
 
 export interface World {
   readonly store: RecordedStore;
@@ -96,7 +91,7 @@ export function createWorld({ store, policy, seed, startMs, meter }: WorldOption
   });
   const cloud = memoryCloud({ clock, region: SIMULATED_REGION, accountId: ACCOUNT_ID });
   const probe = leaseProbe({ url: PROBE_ORIGIN, token: PROBE, clock, fetch: fetchFrom(endpoint) });
-  const controllers: FleetControllers & LaterControllers = fleetControllers({
+  const controllers = fleetControllers({
     items,
     clock,
     random,
@@ -127,7 +122,7 @@ export function createWorld({ store, policy, seed, startMs, meter }: WorldOption
       await controllers.tickCloudNode(slot);
       await controllers.tickNodeMonitor(slot);
       const evictor = await controllers.tickEvictor(slot);
-      if (podGc) await controllers.tickPodGc?.(slotOf(nowMs, policy.podGcPeriodSeconds));
+      if (podGc) await controllers.tickPodGc(slotOf(nowMs, policy.podGcPeriodSeconds));
       return evictor.kind === 'ran' ? evictor.nextTokenAtMs : undefined;
     },
     turnQueues: async () => (await controllers.turnQueues()).nextTokenAtMs,

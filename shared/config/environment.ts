@@ -122,6 +122,9 @@ export const apiConfig = z.pipe(
       ACCESS_ENTRIES: accessEntriesJson,
       AUDIT_LOG_GROUP: text,
       AUDIT_LOG_STREAM: text,
+      INSTANCE_IDENTITY_KEY: z.exactOptional(text),
+      ACCOUNT_ID: z.exactOptional(text),
+      AWS_REGION: z.exactOptional(text),
       WATCH_URL: z.exactOptional(text),
       TICKET_SECRET: z.exactOptional(text),
     })
@@ -130,6 +133,10 @@ export const apiConfig = z.pipe(
         error: 'goes with TICKET_SECRET: give both or neither',
         path: ['WATCH_URL'],
       }),
+      z.refine(
+        (environment) => (environment.INSTANCE_IDENTITY_KEY === undefined) === (environment.ACCOUNT_ID === undefined),
+        { error: 'goes with ACCOUNT_ID: give both or neither', path: ['INSTANCE_IDENTITY_KEY'] },
+      ),
     ),
   z.transform((environment) => ({
     ...common(environment),
@@ -141,6 +148,19 @@ export const apiConfig = z.pipe(
     auditLog: Object.freeze({ logGroup: environment.AUDIT_LOG_GROUP, logStream: environment.AUDIT_LOG_STREAM }),
     /** What node-monitor's own beats carry. */
     probeToken: environment.PROBE_TOKEN,
+    /** How EC2 instances enrol by their identity documents; absent: they do not. */
+    ...(environment.INSTANCE_IDENTITY_KEY === undefined ||
+    environment.ACCOUNT_ID === undefined ||
+    environment.AWS_REGION === undefined
+      ? {}
+      : {
+          instances: Object.freeze({
+            /** SubjectPublicKeyInfo, base64. */
+            publicKey: environment.INSTANCE_IDENTITY_KEY,
+            accountId: environment.ACCOUNT_ID,
+            region: environment.AWS_REGION,
+          }),
+        }),
     /** Where watches are streamed; absent: they are long polls. */
     ...(environment.WATCH_URL === undefined || environment.TICKET_SECRET === undefined
       ? {}
@@ -152,7 +172,8 @@ export const apiConfig = z.pipe(
         }),
   })),
 );
-export type ApiEnvironment = z.input<typeof apiConfig>;
+/** AWS_REGION is Lambda's own variable, which a template may not set. */
+export type ApiEnvironment = Omit<z.input<typeof apiConfig>, 'AWS_REGION'>;
 export type ApiConfig = Readonly<z.output<typeof apiConfig>>;
 
 /** watch: reads what changed, and the leases; never the control table. */
@@ -223,11 +244,9 @@ export type CloudConfig = Readonly<z.output<typeof cloudConfig>>;
 export const cloudNodeConfig = cloudConfig;
 /** AWS_REGION is Lambda's own variable, which a template may not set. */
 export type CloudNodeEnvironment = Omit<z.input<typeof cloudNodeConfig>, 'AWS_REGION'>;
-export type CloudNodeConfig = CloudConfig;
 
 export const podGcConfig = cloudConfig;
 export type PodGcEnvironment = CloudNodeEnvironment;
-export type PodGcConfig = CloudConfig;
 
 /**
  * The typed, frozen configuration of a process.

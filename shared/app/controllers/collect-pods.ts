@@ -44,7 +44,7 @@ const READS_AT_ONCE_MAX = 16;
 /** Pods have eight shards; more commits at once would only meet on their heads. */
 const REMOVALS_AT_ONCE_MAX = 8;
 
-export interface CollectedPods {
+interface CollectedPods {
   readonly removed: number;
   /** Removals begun next pass: the bound or the time was reached. */
   readonly left: number;

@@ -30,6 +30,7 @@ import { isOutOfService } from '../../domain/pod-gc.ts';
 import { parseProviderId } from '../../domain/provider-id.ts';
 import { type DetachDecision, decideVolumeDetach, type VolumeNode } from '../../domain/volume-detach.ts';
 import { markDeleted } from '../../kube/deletion.ts';
+import { isTerminated } from '../../kube/resources/pods.ts';
 import type { KubeNode, KubeObject, ObjectRef } from '../../kube/types.ts';
 import type { Cloud, InstanceAnswer, VolumeAnswer } from '../../ports/cloud.ts';
 import { StoreFault } from '../../ports/item-store.ts';
@@ -37,7 +38,7 @@ import type { NodeVolumes, VolumeMemory } from '../../store/pod-gc-store.ts';
 import { groupedBy, type WorkBudget, workThrough } from './bounded-work.ts';
 import { changeNode, nodeRef } from './change-node.ts';
 import type { ControllerDependencies } from './dependencies.ts';
-import { hasEnded, volumesOf } from './keep-pod-gc-list.ts';
+import { volumesOf } from './keep-pod-gc-list.ts';
 import { listAttachments } from './list-attachments.ts';
 import * as metric from './metric-names.ts';
 import { type EventSubject, recordEvents, subjectOf } from './record-event.ts';
@@ -48,10 +49,10 @@ const NODES_AT_ONCE_MAX = 8;
 /** Detaches asked of EC2 in one pass. */
 const DETACHES_A_PASS_MAX = 100;
 
-export const DETACH_COMPONENT = 'attachdetach-controller';
+const DETACH_COMPONENT = 'attachdetach-controller';
 
 /** Label `reason` of attachdetach_controller_withheld_detaches. */
-export type WithheldReason = 'unknown-volume' | 'refused' | 'no-answer' | 'doubt' | 'switched-off';
+type WithheldReason = 'unknown-volume' | 'refused' | 'no-answer' | 'doubt' | 'switched-off';
 
 const withheldEvent = (volume: string, nodeName: string, why: string): EventText => ({
   type: 'Warning',
@@ -60,7 +61,7 @@ const withheldEvent = (volume: string, nodeName: string, why: string): EventText
   source: DETACH_COMPONENT,
 });
 
-export interface DetachedVolumes {
+interface DetachedVolumes {
   /** Detaches that EC2 accepted. */
   readonly detached: number;
   readonly faults: readonly unknown[];
@@ -171,7 +172,7 @@ const attachedNames = (node: KubeNode | undefined): readonly string[] =>
 
 /** Pods that may still use a volume: all that are on the node, terminating ones too, but for those that have ended. */
 const usersOf = (pods: readonly KubeObject[]): readonly (readonly NamedVolume[])[] =>
-  pods.filter((pod) => !hasEnded(pod)).map(volumesOf);
+  pods.filter((pod) => !isTerminated(pod)).map(volumesOf);
 
 function identify(
   dependencies: ControllerDependencies,

@@ -7,6 +7,7 @@
  */
 import { type NamedVolume, namesVolumes } from '../../domain/attached-volumes.ts';
 import { parseProviderId } from '../../domain/provider-id.ts';
+import { isTerminated } from '../../kube/resources/pods.ts';
 import type { KubeNode, KubeObject, ObjectRef } from '../../kube/types.ts';
 import { jsonEqual } from '../../kube/wire/json-value.ts';
 import { readHealth } from '../../store/health-store.ts';
@@ -14,7 +15,7 @@ import { listedPod } from './collectable-pods.ts';
 import type { ControllerDependencies } from './dependencies.ts';
 import type { RecordWork } from './item-change.ts';
 
-export interface ObjectChange {
+interface ObjectChange {
   readonly position: number;
   readonly before: KubeObject | undefined;
   readonly after: KubeObject | undefined;
@@ -26,10 +27,6 @@ const uidOf = (object: KubeObject | undefined): string | undefined => object?.me
 const nodeNameOf = (pod: KubeObject | undefined): string => (pod?.spec?.['nodeName'] as string | undefined) ?? '';
 export const volumesOf = (pod: KubeObject | undefined): readonly NamedVolume[] =>
   (pod?.spec?.['volumes'] as readonly NamedVolume[] | undefined) ?? [];
-
-/** It has run to its end: nothing of it uses a volume any more. */
-export const hasEnded = (pod: KubeObject): boolean =>
-  pod.status?.['phase'] === 'Succeeded' || pod.status?.['phase'] === 'Failed';
 
 export const podGcWorks = (
   dependencies: Dependencies,
@@ -74,7 +71,7 @@ function leftVolumes({ podGc }: Dependencies, pods: readonly ObjectChange[], now
     const nodeName = nodeNameOf(before);
     if (before === undefined || nodeName === '' || !namesVolumes(volumesOf(before))) continue;
     const gone = uidOf(before) !== uidOf(after);
-    const ended = !gone && !hasEnded(before) && hasEnded(after!);
+    const ended = !gone && !isTerminated(before) && isTerminated(after!);
     if (gone || ended) left.set(nodeName, [...(left.get(nodeName) ?? []), position]);
   }
   return [...left].map(([nodeName, of]) => ({ of, run: () => podGc.touchVolumes(nodeName, nowMs) }));

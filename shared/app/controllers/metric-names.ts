@@ -1,4 +1,4 @@
-/** Names of metrics, as upstream's where it has them. The only dimension is the zone. */
+/** Names of metrics, as upstream's where it has them. Dimensions: the zone, or a state or reason of which there are few. */
 export const ZONE_SIZE = 'node_collector_zone_size';
 /** Share of ready nodes. Percent. */
 export const ZONE_HEALTH = 'node_collector_zone_health';

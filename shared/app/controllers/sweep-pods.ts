@@ -16,13 +16,13 @@ import { listedPod } from './collectable-pods.ts';
 import type { ControllerDependencies } from './dependencies.ts';
 import { listAttachments } from './list-attachments.ts';
 
-export const SWEEP_EVERY_SECONDS = 900;
+const SWEEP_EVERY_SECONDS = 900;
 const PODS_A_PAGE = 500;
 /** 10,000 pods; more are swept over several passes. */
 const PAGES_A_PASS_MAX = 20;
 const WRITES_AT_ONCE_MAX = 16;
 
-export interface SweptPods {
+interface SweptPods {
   /** Rows that were missing, wrong or left behind. */
   readonly mended: number;
   readonly faults: readonly unknown[];
