@@ -4,6 +4,8 @@ import { ConfigError } from './config-error.ts';
 import {
   type ApiEnvironment,
   apiConfig,
+  type CloudNodeEnvironment,
+  cloudNodeConfig,
   loadConfig,
   type MonitorEnvironment,
   monitorConfig,
@@ -63,6 +65,19 @@ describe('config', () => {
       expect(loadConfig(schema, monitor).tables).toEqual(tables);
       expect(loadConfig(schema, monitor)).not.toHaveProperty('staticTokens');
     }
+  });
+
+  it('of those who ask EC2 names the account, and the region that Lambda tells', () => {
+    const environment: CloudNodeEnvironment = { ...api, ACCOUNT_ID: '123456789012' };
+    expect(loadConfig(cloudNodeConfig, { ...environment, AWS_REGION: 'us-east-1' })).toMatchObject({
+      accountId: '123456789012',
+      region: 'us-east-1',
+    });
+    // Without either a silence of EC2 would mean nothing.
+    expect(faultsOf(() => loadConfig(cloudNodeConfig, { ...api })).map(({ variable }) => variable)).toEqual([
+      'ACCOUNT_ID',
+      'AWS_REGION',
+    ]);
   });
 
   it('with a forgotten variable does not compile where it is filled', () => {
