@@ -165,9 +165,15 @@ export function createPodLoop(dependencies: PodLoopDependencies): PodLoop {
   let nextLook: Promise<readonly RunningPod[]> | undefined;
   function look(): Promise<readonly RunningPod[]> {
     if (looking === undefined) {
-      looking = runtime.pods().finally(() => {
-        looking = undefined;
-      });
+      looking = runtime
+        .pods()
+        .then((found) => {
+          meter.gauge('kubelet_running_pods', found.filter(runsIn).length);
+          return found;
+        })
+        .finally(() => {
+          looking = undefined;
+        });
       return looking;
     }
     nextLook ??= looking

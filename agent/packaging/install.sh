@@ -48,6 +48,22 @@ install -d -m 0755 "$root/usr/local/lib/nodekeeper" "$root/etc/nodekeeper" "$roo
 install -d -m 0700 "$root/var/lib/nodekeeper"
 install -m 0755 "$here/nodekeeper-agent.mjs" "$root/usr/local/lib/nodekeeper/nodekeeper-agent.mjs"
 install -m 0644 "$here/nodekeeper-agent.service" "$root/etc/systemd/system/nodekeeper-agent.service"
+if [ "$runtime" = podman ]; then
+  # Containers need what plain processes do not: namespaces, cgroups, mounts, and their own files.
+  install -d -m 0755 "$root/etc/systemd/system/nodekeeper-agent.service.d"
+  cat > "$root/etc/systemd/system/nodekeeper-agent.service.d/podman.conf" <<'UNIT'
+[Service]
+NoNewPrivileges=no
+ProtectSystem=no
+PrivateTmp=no
+ProtectKernelTunables=no
+ProtectControlGroups=no
+RestrictNamespaces=no
+RestrictSUIDSGID=no
+RestrictAddressFamilies=
+SystemCallArchitectures=
+UNIT
+fi
 
 if [ -e "$config" ]; then
   echo "kept $config"

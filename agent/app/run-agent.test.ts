@@ -1,0 +1,200 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { recordsOf } from '../../shared/kube/resources/normal-form.ts';
+import type { KubeObject } from '../../shared/kube/types.ts';
+import { silentLog } from '../../test/support/agent-api.ts';
+import { type ApiInMemory, apiInMemory, pod, podsIn } from '../../test/support/api-in-memory.ts';
+import { memoryRuntime } from '../../test/support/memory-runtime.ts';
+import { SteppedTime, settle } from '../../test/support/stepped-time.ts';
+import { loadConfig } from '../adapters/config/load-config.ts';
+import type { AgentConfig } from '../config.ts';
+import type { KubeApi } from '../ports/kube-api.ts';
+import type { Machine } from '../ports/machine.ts';
+import { type AgentParts, AgentStartError, type HealthCheck, runAgent } from './run-agent.ts';
+
+const GIB = 2 ** 30;
+const fileSystem = { capacityBytes: 100 * GIB, availableBytes: 90 * GIB, inodes: 1_000, inodesFree: 900 };
+const machine: Machine = {
+  hostname: () => 'edge-1',
+  facts: async () => ({
+    cpuCores: 4,
+    memoryBytes: 8 * GIB,
+    swapBytes: 0,
+    hugePages: {},
+    machineId: 'm',
+    systemUuid: 's',
+    bootId: 'b',
+    kernelVersion: '6.1',
+    osImage: 'Linux',
+    operatingSystem: 'linux',
+    architecture: 'arm64',
+  }),
+  use: async () => ({
+    memoryAvailableBytes: 6 * GIB,
+    nodeFs: fileSystem,
+    imageFs: fileSystem,
+    pidsMax: 1_000,
+    pidsUsed: 10,
+  }),
+  addresses: () => [{ interfaceName: 'eth0', address: '192.0.2.7', family: 4 }],
+  defaultAddress: async () => '192.0.2.7',
+  lookup: async () => [],
+};
+
+function configured(): AgentConfig {
+  const loaded = loadConfig(['--endpoint', 'https://api.example', '--token', 't', '--root-dir', '/x'], {
+    readText: () => '',
+    hostname: () => 'edge-1',
+  });
+  if (loaded.kind !== 'ok') throw new Error(JSON.stringify(loaded));
+  return loaded.config;
+}
+
+const distant: AgentConfig = {
+  ...configured(),
+  topologyManagerPolicy: 'restricted',
+  topologyManagerPolicyOptions: { 'prefer-closest-numa-nodes': 'true' },
+};
+
+describe('the agent', () => {
+  let server: ApiInMemory;
+  let time: SteppedTime;
+  let runtime: ReturnType<typeof memoryRuntime>;
+  let checks: readonly HealthCheck[];
+  let stop: AbortController;
+  let announce: (preparing: boolean) => void;
+  let holds: number;
+
+  beforeEach(() => {
+    server = apiInMemory();
+    time = new SteppedTime(server.nowMs());
+    runtime = memoryRuntime(time);
+    checks = [];
+    stop = new AbortController();
+    holds = 0;
+  });
+  afterEach(() => stop.abort());
+
+  function parts(over: Partial<AgentParts> = {}): AgentParts {
+    const api: KubeApi = {
+      async send({ method, path, body, contentType }) {
+        const answer = await server.send(method, path, { body, contentType: contentType ?? 'application/json' });
+        return { kind: 'answered', status: answer.code, body: answer.body };
+      },
+      reconnect() {},
+    };
+    const announced: boolean[] = [];
+    let heard = new AbortController();
+    announce = (preparing) => {
+      announced.push(preparing);
+      heard.abort();
+    };
+    return {
+      config: configured(),
+      agentVersion: 'v1',
+      beatApi: api,
+      api,
+      clusterLabels: async () => ({ site: 'north' }),
+      machine,
+      numa: { nodes: [], distances: undefined },
+      swaps: undefined,
+      runtime,
+      shutdownSignal: {
+        delayMaxMs: async () => 60_000,
+        raiseDelayMax: async () => {},
+        async hold() {
+          holds += 1;
+          return {
+            async release() {
+              holds -= 1;
+            },
+          };
+        },
+        async *watch(signal) {
+          while (!signal.aborted) {
+            const next = announced.shift();
+            if (next !== undefined) yield next;
+            else {
+              heard = new AbortController();
+              await time.sleep(3_600_000, AbortSignal.any([signal, heard.signal]));
+            }
+          }
+        },
+      },
+      shutdownState: { read: async () => undefined, write: async () => {} },
+      time,
+      fraction: () => 0,
+      log: silentLog,
+      meter: { count() {}, gauge() {}, observe() {} },
+      async serveHealth(given) {
+        checks = given;
+      },
+      ...over,
+    };
+  }
+
+  async function pass(milliseconds: number): Promise<void> {
+    for (let gone = 0; gone < milliseconds; gone += 500) {
+      await time.pass(500);
+      for (let turn = 0; turn < 20; turn += 1) await settle();
+    }
+  }
+  const get = async (path: string): Promise<KubeObject> => (await server.send('GET', path)).body as KubeObject;
+  const readyOf = async () =>
+    recordsOf((await get('/api/v1/nodes/edge-1')).status?.['conditions']).find((each) => each['type'] === 'Ready');
+
+  it.each([
+    ['with swap on', { swaps: 'Filename Type\n/dev/sda2 partition\n' }, /running with swap on is not supported/],
+    ['without the distances its topology policy asks for', { config: distant }, /error getting NUMA distances/],
+  ] as const)('does not start %s', async (_what, over, message) => {
+    const started = runAgent(parts(over), stop.signal);
+    await expect(started).rejects.toThrow(AgentStartError);
+    await expect(started).rejects.toThrow(message);
+    expect((await server.send('GET', '/api/v1/nodes/edge-1')).code).toBe(404);
+  });
+
+  it('registers, beats, reports, runs pods, and stops without ending them', async () => {
+    const running = runAgent(parts(), stop.signal);
+    await pass(3_000);
+    expect(await get('/api/v1/nodes/edge-1')).toMatchObject({
+      metadata: { labels: { site: 'north', 'kubernetes.io/arch': 'arm64' } },
+      status: { addresses: [{ type: 'InternalIP', address: '192.0.2.7' }, { type: 'Hostname' }] },
+    });
+    expect(await readyOf()).toMatchObject({ status: 'True' });
+    await get('/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/edge-1');
+    await server.send('POST', podsIn('default'), {
+      body: pod('web', { spec: { nodeName: 'edge-1', ...pod('web').spec } }),
+    });
+    await pass(20_000);
+    // Nothing in memory says that pods changed; the list of every few minutes does.
+    await pass(300_000);
+    expect(runtime.asked).toContain('start web');
+    expect(checks.map(({ complaint }) => complaint())).toEqual([undefined, undefined]);
+    stop.abort();
+    await running;
+    expect(runtime.asked.filter((each) => each.startsWith('stop'))).toEqual([]);
+  });
+
+  it('says that it goes down, ends its pods, refuses new ones, and lets go', async () => {
+    const config = { ...configured(), shutdownGracePeriodMs: 30_000, shutdownGracePeriodCriticalPodsMs: 10_000 };
+    await server.send('POST', podsIn('default'), {
+      body: pod('web', { spec: { nodeName: 'edge-1', ...pod('web').spec } }),
+    });
+    void runAgent(parts({ config }), stop.signal);
+    await pass(3_000);
+    expect(holds).toBe(1);
+    runtime.endsAfterSeconds = 5;
+    announce(true);
+    await pass(2_000);
+    expect(await readyOf()).toMatchObject({ status: 'False', message: 'node is shutting down' });
+    await pass(5_000);
+    expect(await get(`${podsIn('default')}/web`)).toMatchObject({ status: { phase: 'Failed', reason: 'Terminated' } });
+    expect(holds).toBe(0);
+    await server.send('POST', podsIn('default'), {
+      body: pod('late', { spec: { nodeName: 'edge-1', ...pod('late').spec } }),
+    });
+    await pass(300_000);
+    expect(await get(`${podsIn('default')}/late`)).toMatchObject({
+      status: { phase: 'Failed', reason: 'NodeShutdown' },
+    });
+  });
+});
