@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { AssetHashType, DockerImage } from 'aws-cdk-lib';
 import { Code } from 'aws-cdk-lib/aws-lambda';
@@ -10,8 +11,9 @@ import { repositoryRoot } from './function-names.ts';
  * npx for each, and turn to Docker where it finds no esbuild.
  *
  * @param entry absolute path of a handler.ts that exports `handler`
+ * @param files texts to lie beside it, by name: what is too long for an environment, which holds 4 KB
  */
-export function bundledHandler(entry: string): Code {
+export function bundledHandler(entry: string, files: Readonly<Record<string, string>> = {}): Code {
   return Code.fromAsset(dirname(entry), {
     assetHashType: AssetHashType.OUTPUT,
     bundling: {
@@ -19,6 +21,7 @@ export function bundledHandler(entry: string): Code {
       local: {
         tryBundle: (outputFolder) => {
           bundle(entry, outputFolder);
+          for (const [name, text] of Object.entries(files)) writeFileSync(join(outputFolder, name), text);
           return true;
         },
       },

@@ -26,6 +26,8 @@ export interface HandlerFunctionProps<Environment extends { readonly [variable: 
   /** MB; also buys CPU: 1,769 MB is one vCPU. */
   readonly memoryMegabytes: number;
   readonly timeoutSeconds: number;
+  /** Texts that lie beside the handler, by name. */
+  readonly files?: Readonly<Record<string, string>>;
   readonly logRetention: RetentionDays;
 }
 
@@ -51,7 +53,7 @@ export class HandlerFunction<Environment extends { readonly [variable: string]: 
 
     this.lambda = new LambdaFunction(this, 'Function', {
       description: props.description,
-      code: bundledHandler(handlerEntry(props.functionName)),
+      code: bundledHandler(handlerEntry(props.functionName), props.files),
       handler: 'index.handler',
       runtime: Runtime.NODEJS_24_X,
       architecture: Architecture.ARM_64,

@@ -22,6 +22,7 @@ import type { FunctionName } from './function-names.ts';
 import { HandlerFunction } from './handler-function.ts';
 import { FrontDoor } from './http-api.ts';
 import { InstanceChanges } from './instance-changes.ts';
+import { INSTANCE_IDENTITY_KEY_FILE, readInstanceIdentityKey } from './instance-identity-key.ts';
 import { readPolicyFile, requirePolicy } from './policy-source.ts';
 import { ProbeToken } from './probe-token.ts';
 import { healthFilters, objectFilters, TableStream } from './streams.ts';
@@ -53,6 +54,12 @@ export interface NodekeeperClusterProps {
   readonly accessEntries?: readonly AccessEntry[];
   /** YAML file of access entries. Not together with `accessEntries`. */
   readonly accessEntriesFile?: string;
+  /**
+   * PEM file of the certificate by which EC2 signs identity documents in the region (EC2 User Guide, "RSA-2048 signature").
+   * With it, instances of this account and region enrol by themselves in the quarter of an hour after their launch.
+   * @default - they need bootstrap tokens, as other machines do
+   */
+  readonly instanceIdentityCertificateFile?: string;
   /**
    * How the tables are paid.
    * @default - on demand
@@ -171,6 +178,8 @@ export class NodekeeperCluster extends Construct {
           })
         : undefined;
     const redirects = watch === undefined ? {} : { WATCH_URL: watch.url, TICKET_SECRET: watch.ticketSecret };
+    const certificate = props.instanceIdentityCertificateFile;
+    const instances = certificate === undefined ? {} : { ACCOUNT_ID: Stack.of(this).account };
     const auditLog = new AuditLog(this, 'AuditLog');
     const api = new HandlerFunction<ApiEnvironment & Record<string, string>>(this, 'Api', {
       functionName: 'api',
@@ -183,13 +192,18 @@ export class NodekeeperCluster extends Construct {
         ACCESS_ENTRIES: accessEntries,
         ...auditLog.environment,
         ...redirects,
+        ...instances,
       },
+      ...(certificate === undefined
+        ? {}
+        : { files: { [INSTANCE_IDENTITY_KEY_FILE]: readInstanceIdentityKey(certificate) } }),
       memoryMegabytes: 512,
       // One less than the HTTP API's own limit, so that the answer is ours.
       timeoutSeconds: 29,
       logRetention,
     });
     api.allow(tableActions.itemStore, allTableArns);
+    if (certificate !== undefined) allowDescribeInstances(api);
     api.allow(['logs:PutLogEvents'], [auditLog.streamArn]);
 
     const frontDoor = new FrontDoor(this, 'FrontDoor', {

@@ -122,7 +122,6 @@ export const apiConfig = z.pipe(
       ACCESS_ENTRIES: accessEntriesJson,
       AUDIT_LOG_GROUP: text,
       AUDIT_LOG_STREAM: text,
-      INSTANCE_IDENTITY_KEY: z.exactOptional(text),
       ACCOUNT_ID: z.exactOptional(text),
       AWS_REGION: z.exactOptional(text),
       WATCH_URL: z.exactOptional(text),
@@ -133,10 +132,6 @@ export const apiConfig = z.pipe(
         error: 'goes with TICKET_SECRET: give both or neither',
         path: ['WATCH_URL'],
       }),
-      z.refine(
-        (environment) => (environment.INSTANCE_IDENTITY_KEY === undefined) === (environment.ACCOUNT_ID === undefined),
-        { error: 'goes with ACCOUNT_ID: give both or neither', path: ['INSTANCE_IDENTITY_KEY'] },
-      ),
     ),
   z.transform((environment) => ({
     ...common(environment),
@@ -148,19 +143,10 @@ export const apiConfig = z.pipe(
     auditLog: Object.freeze({ logGroup: environment.AUDIT_LOG_GROUP, logStream: environment.AUDIT_LOG_STREAM }),
     /** What node-monitor's own beats carry. */
     probeToken: environment.PROBE_TOKEN,
-    /** How EC2 instances enrol by their identity documents; absent: they do not. */
-    ...(environment.INSTANCE_IDENTITY_KEY === undefined ||
-    environment.ACCOUNT_ID === undefined ||
-    environment.AWS_REGION === undefined
+    /** Where EC2 instances are that enrol by their identity documents; absent: none do. Their key lies beside the handler. */
+    ...(environment.ACCOUNT_ID === undefined || environment.AWS_REGION === undefined
       ? {}
-      : {
-          instances: Object.freeze({
-            /** SubjectPublicKeyInfo, base64. */
-            publicKey: environment.INSTANCE_IDENTITY_KEY,
-            accountId: environment.ACCOUNT_ID,
-            region: environment.AWS_REGION,
-          }),
-        }),
+      : { instances: Object.freeze({ accountId: environment.ACCOUNT_ID, region: environment.AWS_REGION }) }),
     /** Where watches are streamed; absent: they are long polls. */
     ...(environment.WATCH_URL === undefined || environment.TICKET_SECRET === undefined
       ? {}

@@ -1,7 +1,9 @@
 import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { RemovalPolicy } from 'aws-cdk-lib';
 import { describe, expect, it } from 'vitest';
 import { type FunctionName, handlerEntry } from '../../cdk/lib/function-names.ts';
+import { readInstanceIdentityKey } from '../../cdk/lib/instance-identity-key.ts';
 import { INSTANCE_CHANGE } from '../../shared/adapters/eventbridge/instance-change.ts';
 import { ACCESS_ENTRIES_CHARACTERS_MAX } from '../../shared/config/access-entries.ts';
 import {
@@ -16,6 +18,7 @@ import { defaultPolicy } from '../../shared/domain/policy.ts';
 import { allowedTo, functionIds, functionRole, ofType, type Resource, shortArn, synthesise } from './synthesised.ts';
 
 const template = synthesise();
+const certificateFile = fileURLToPath(new URL('../fixtures/instance-identity/cert.pem', import.meta.url));
 const functions = ofType(template, 'AWS::Lambda::Function').map(([, resource]) => resource);
 const roles = functions.map(functionRole);
 const tableIds = Object.fromEntries(
@@ -142,8 +145,11 @@ describe('functions', () => {
     const longestEntries = 'x'.repeat(ACCESS_ENTRIES_CHARACTERS_MAX);
     const secret = 'x'.repeat(43);
     const longestName = 'x'.repeat(255);
-    for (const resource of functions) {
+    const withInstances = synthesise({ instanceIdentityCertificateFile: certificateFile });
+    const all = ofType(withInstances, 'AWS::Lambda::Function').map(([, resource]) => resource);
+    for (const resource of all) {
       const characters = Object.entries(environmentOf(resource)).reduce((sum, [name, value]) => {
+        if (name === 'ACCOUNT_ID') return sum + name.length + '111122223333'.length;
         const long = name === 'STATIC_TOKENS' ? longestTokens : /TOKEN|SECRET/.test(name) ? secret : longestName;
         const text = name === 'ACCESS_ENTRIES' ? longestEntries : typeof value === 'string' ? value : long;
         return sum + name.length + text.length;
@@ -216,6 +222,22 @@ describe('permissions', () => {
       (action) => `logs:${action} on ${logGroup.replace('>', '.Arn>')}`,
     );
     expect(allowedTo(template, role)).toEqual([...(expected[role] ?? []), ...ownLog].sort());
+  });
+});
+
+describe('instances that enrol by themselves', () => {
+  it('are let in by a key, an account and a look at EC2, where a certificate is given', () => {
+    const other = synthesise({ instanceIdentityCertificateFile: certificateFile });
+    const [, api] = ofType(other, 'AWS::Lambda::Function').find(([, each]) => functionRole(each) === 'api')!;
+    const environment = environmentOf(api);
+    expect(shortArn(environment['ACCOUNT_ID'])).toBe('<AWS::AccountId>');
+    expect(allowedTo(other, 'api')).toContain('ec2:DescribeInstances on *');
+    expect(allowedTo(template, 'api')).not.toContain('ec2:DescribeInstances on *');
+  });
+
+  it('are not let in by something else than a certificate', () => {
+    expect(readInstanceIdentityKey(certificateFile)).toMatch(/^MIIBIjAN[A-Za-z0-9+/]+=*$/);
+    expect(() => readInstanceIdentityKey(handlerEntry('api'))).toThrow('is no certificate');
   });
 });
 

@@ -73,7 +73,7 @@ export class IdentityCluster {
           accountId: ACCOUNT,
           region: REGION,
           ageSecondsMax: 900,
-          certificate: this.documents.certificate,
+          publicKey: this.documents.publicKey,
         }),
       ],
       people,

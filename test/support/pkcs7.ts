@@ -25,6 +25,8 @@ const ISSUER_AND_SERIAL = sequence(NAME, integer(1));
 export interface DocumentSigner {
   /** PEM. */
   readonly certificate: string;
+  /** SubjectPublicKeyInfo in DER, base64. */
+  readonly publicKey: string;
   readonly privateKey: KeyObject;
 }
 
@@ -45,6 +47,7 @@ export function documentSigner(modulusLength = 2_048): DocumentSigner {
   const lines = certificate.match(/.{1,64}/g) ?? [];
   return {
     privateKey,
+    publicKey: publicKey.export({ type: 'spki', format: 'der' }).toString('base64'),
     certificate: ['-----BEGIN CERTIFICATE-----', ...lines, '-----END CERTIFICATE-----', ''].join('\n'),
   };
 }

@@ -15,7 +15,7 @@ const NOW_MS = Date.UTC(2026, 0, 1, 0, 10);
 const SCOPE = { accountId: '111122223333', region: 'eu-central-1', ageSecondsMax: 900 };
 const DOCUMENT = JSON.parse(fixture('document.json')) as Record<string, unknown>;
 const signer = documentSigner();
-const scheme = instanceIdentities({ ...SCOPE, certificate: signer.certificate });
+const scheme = instanceIdentities({ ...SCOPE, publicKey: signer.publicKey });
 const tokenOf = (pkcs7: Buffer): string => `ec2.${pkcs7.toString('base64url')}`;
 const said = async (token: string, nowMs = NOW_MS) => {
   const answer = await scheme.authenticate(token, nowMs);
@@ -113,7 +113,7 @@ describe('an instance identity document', () => {
   });
 
   it('is not checked by a weak key, or one of another kind', () => {
-    expect(() => instanceIdentities({ ...SCOPE, certificate: documentSigner(1_024).certificate })).toThrow('2048 bits');
-    expect(() => instanceIdentities({ ...SCOPE, certificate: 'none' })).toThrow();
+    expect(() => instanceIdentities({ ...SCOPE, publicKey: documentSigner(1_024).publicKey })).toThrow('2048 bits');
+    expect(() => instanceIdentities({ ...SCOPE, publicKey: 'none' })).toThrow();
   });
 });

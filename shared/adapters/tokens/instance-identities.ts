@@ -3,7 +3,7 @@
  * http://169.254.169.254/latest/dynamic/instance-identity/rsa2048 answers (base64 there, without line ends here). Opens
  * enrolment and nothing else; whether the instance lives and what it may be called is asked then.
  */
-import { type KeyObject, X509Certificate } from 'node:crypto';
+import { createPublicKey, type KeyObject } from 'node:crypto';
 import { BOOTSTRAP_GROUP } from '../../domain/bootstrap-token.ts';
 import { INSTANCE_USER_PREFIX, type InstanceScope, judgeInstance } from '../../domain/instance-identity.ts';
 import type { Authentication } from '../../ports/authenticator.ts';
@@ -16,17 +16,17 @@ const TOKEN_CHARACTERS_MAX = 8_192;
 const MODULUS_BITS_MIN = 2_048;
 
 export interface InstanceIdentityOptions extends InstanceScope {
-  /** PEM, of the region: EC2 User Guide, "RSA-2048 signature" certificates. */
-  readonly certificate: string;
+  /** Of the region's certificate (EC2 User Guide, "RSA-2048 signature"): SubjectPublicKeyInfo in DER, base64. */
+  readonly publicKey: string;
 }
 
 const refused = (reason: string): Authentication => ({ kind: 'refused', reason: `instance identity: ${reason}` });
 
-/** @throws Error for a certificate that is none, or not of RSA with 2048 bits or more */
-export function instanceIdentities({ certificate, ...scope }: InstanceIdentityOptions): BearerScheme {
-  const key: KeyObject = new X509Certificate(certificate).publicKey;
+/** @throws Error for a key that is none, or not of RSA with 2048 bits or more */
+export function instanceIdentities({ publicKey, ...scope }: InstanceIdentityOptions): BearerScheme {
+  const key: KeyObject = createPublicKey({ key: Buffer.from(publicKey, 'base64'), format: 'der', type: 'spki' });
   if (key.asymmetricKeyType !== 'rsa' || (key.asymmetricKeyDetails?.modulusLength ?? 0) < MODULUS_BITS_MIN) {
-    throw new Error('the certificate of instance identities must be of RSA with 2048 bits or more');
+    throw new Error('the key of instance identities must be of RSA with 2048 bits or more');
   }
   return {
     recognises: (token) => token.startsWith(PREFIX),
