@@ -56,6 +56,11 @@ export interface CloudQuestion {
   /** Creation of the Node, server time. */
   readonly createdAtMs: number;
   readonly hasShutdownTaint: boolean;
+  /**
+   * An earlier `notFound` counts only if it is no older: when we did not ask for long, what EC2 said before says nothing about
+   * the time between. Milliseconds; absent: however old.
+   */
+  readonly confirmWithinMs?: number;
 }
 
 export type CloudPolicy = Pick<Policy, 'nodeMonitorPeriodSeconds' | 'cloudYoungInstanceSeconds'>;
@@ -112,10 +117,12 @@ function remember(question: CloudQuestion, nowMs: number, policy: CloudPolicy): 
         ...(down ? { downSinceMs: (sameRun ? memory.downSinceMs : undefined) ?? nowMs } : {}),
       };
     }
-    case 'notFound':
-      return isOld(question, nowMs, policy)
-        ? { ...launched, notFoundSinceMs: memory.notFoundSinceMs ?? nowMs }
-        : launched;
+    case 'notFound': {
+      if (!isOld(question, nowMs, policy)) return launched;
+      const sinceMs = memory.notFoundSinceMs ?? nowMs;
+      const isStale = nowMs - sinceMs > (question.confirmWithinMs ?? Number.POSITIVE_INFINITY);
+      return { ...launched, notFoundSinceMs: isStale ? nowMs : sinceMs };
+    }
     case 'failed':
       return { ...launched, ...(memory.downSinceMs === undefined ? {} : { downSinceMs: memory.downSinceMs }) };
     case 'foreign':

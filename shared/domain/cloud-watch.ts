@@ -90,15 +90,22 @@ export function cloudState(answer: CloudAnswer): string {
   }
 }
 
+/** Missed turns between two answers that still count as two in a row. */
+const TURNS_BETWEEN_MAX = 3;
+
+/** How old an answer may be that the next one is to confirm, at a node asked about every so many ticks. Milliseconds. */
+export const confirmWithinMs = (everyTicks: number, periodSeconds: number): number =>
+  TURNS_BETWEEN_MAX * everyTicks * periodSeconds * 1_000;
+
 /** What follows from an answer for a node as it is. */
 export function judgeNode(
   node: Pick<WatchedNode, 'nodeName' | 'ready' | 'createdAtMs' | 'hasShutdownTaint' | 'outOfServiceTaint'>,
   answer: CloudAnswer,
   memory: CloudMemory,
-  at: { readonly nowMs: number; readonly policy: Policy },
+  at: { readonly nowMs: number; readonly policy: Policy; readonly confirmWithinMs: number },
 ) {
   const { nowMs, policy } = at;
-  const judged = decideCloud({ ...node, answer, memory }, nowMs, policy);
+  const judged = decideCloud({ ...node, answer, memory, confirmWithinMs: at.confirmWithinMs }, nowMs, policy);
   const outOfService = decideAutomaticOutOfService({ ...node, answer, memory: judged.memory }, nowMs, policy);
   return { ...judged, outOfService };
 }

@@ -23,6 +23,10 @@ describe('over random histories of EC2 instances', () => {
     expect(polls).toContain(1);
   }, 120_000);
 
+  it('an instance overlooked before and after an outage of ours is not unknown twice in a row (seed 28328)', async () => {
+    expect((await runCloudHistory(28_328, defaultPolicy)).liveDeleted).toEqual([]);
+  });
+
   it('a policy that trusts EC2 about young instances is caught deleting living ones', async () => {
     const histories = await historiesOf(60, { ...defaultPolicy, cloudYoungInstanceSeconds: 0 });
     expect(histories.flatMap(({ liveDeleted }) => liveDeleted).length).toBeGreaterThan(0);

@@ -181,6 +181,15 @@ describe('a node whose instance', () => {
     expect(await tick(fleet, 620)).toMatchObject({ deleted: 1 });
   });
 
+  it('was unknown before an outage of ours is asked about twice again', async () => {
+    const { fleet, cloud } = await started();
+    cloud.vanish(ID);
+    await tick(fleet, 605);
+    // 15 s is three turns: still in a row.
+    expect(await tick(fleet, 625)).toMatchObject({ deleted: 0 });
+    expect(await tick(fleet, 640)).toMatchObject({ deleted: 1 });
+  });
+
   it('is terminated stays while a finalizer holds it', async () => {
     const { fleet, cloud } = await started();
     await fleet.changeNode('vm', (node) => ({ ...node, metadata: { ...node.metadata, finalizers: ['a.b/c'] } }));

@@ -33,6 +33,7 @@ import {
   type CloudSeen,
   cloudCheckFailed,
   cloudState,
+  confirmWithinMs,
   initialisationFailed,
   instanceOf,
   judgeNode,
@@ -105,6 +106,7 @@ export async function runCloudNode(dependencies: ControllerDependencies, tick: T
   const deleted = await look(dependencies, cloud, due, {
     nowMs,
     budgetMs: Math.min(tick.budgetMs ?? Infinity, periodSeconds * 1_000 - PERIOD_RESERVE_MS),
+    strideOf,
     isCompared: (row) => isTurnOf(row, COMPARE_EVERY_TICKS),
   });
   return { kind: 'ran', watched: rows.length, looked: due.length, deleted };
@@ -124,8 +126,10 @@ export async function lookAtInstance(
     return instance.kind === 'ec2' && instance.instanceId === instanceId;
   });
   if (ofInstance.length === 0) return { ...NOTHING_TO_DO, watched: rows.length };
+  const nowMs = clock.nowMs();
   const deleted = await look(dependencies, cloud, ofInstance, {
-    nowMs: clock.nowMs(),
+    nowMs,
+    ...pollStrides(rows, { nowMs, periodSeconds: policy.nodeMonitorPeriodSeconds }),
     budgetMs: budgetMs ?? policy.nodeMonitorPeriodSeconds * 1_000,
     isCompared: () => false,
   });
@@ -135,6 +139,8 @@ export async function lookAtInstance(
 interface Looking {
   readonly nowMs: number;
   readonly budgetMs: number;
+  /** Every how many ticks it is asked about. */
+  strideOf(row: WatchRow): number;
   /** Whether the row is to be compared with its Node even if nothing else asks for it. */
   isCompared(row: WatchRow): boolean;
 }
@@ -144,9 +150,9 @@ async function look(
   dependencies: ControllerDependencies,
   cloud: Cloud,
   rows: readonly WatchRow[],
-  { nowMs, budgetMs, isCompared }: Looking,
+  { nowMs, budgetMs, strideOf, isCompared }: Looking,
 ): Promise<number> {
-  const { clock, meter } = dependencies;
+  const { clock, meter, policy } = dependencies;
   const budget = workUntil(clock, nowMs + budgetMs);
   const instances = new Map<string, Ec2Instance>();
   for (const row of rows) {
@@ -160,6 +166,7 @@ async function look(
   const { faults } = await workThrough(rows, { concurrencyMax: NODES_AT_ONCE_MAX, budget }, async (row) => {
     const settled = await settle(dependencies, row, answerFor(row, answers), {
       nowMs,
+      confirmWithinMs: confirmWithinMs(strideOf(row), policy.nodeMonitorPeriodSeconds),
       isCompared: isCompared(row),
       mayTell: () => {
         tellable -= 1;
@@ -198,6 +205,7 @@ function countAnswers(
 
 interface Settling {
   readonly nowMs: number;
+  readonly confirmWithinMs: number;
   readonly isCompared: boolean;
   /** Whether one more node may be told of a failed check. */
   mayTell(): boolean;
@@ -207,12 +215,12 @@ async function settle(
   dependencies: ControllerDependencies,
   row: WatchRow,
   { answer, metadata }: InstanceAnswer,
-  { nowMs, isCompared, mayTell }: Settling,
+  { nowMs, isCompared, mayTell, confirmWithinMs: withinMs }: Settling,
 ): Promise<'deleted' | 'kept'> {
   const { items, objects, policy } = dependencies;
   const list = cloudStore(items);
   const judge = (node: WatchedNode, { memory: before } = row.seen) =>
-    judgeNode(node, answer, before, { nowMs, policy });
+    judgeNode(node, answer, before, { nowMs, policy, confirmWithinMs: withinMs });
   const { decision, memory, outOfService } = judge(row);
   if (decision.kind === 'delete') {
     const outcome = await remove(dependencies, row, decision.reason, nowMs, (node) => {
