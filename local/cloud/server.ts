@@ -49,10 +49,10 @@ export interface LocalCloud {
   /** After anything done to the world: keeps it and tells of changes. */
   changed(): void;
   /**
-   * Every answer is this error from now on, or the next `calls` of them; null ends it. Besides EC2's codes: `timeout` (no
-   * answer at all) and `cut` (half an answer).
+   * Every answer is this error from now on, or the next `calls` of them, once `after` more are well; null ends it. Besides
+   * EC2's codes: `timeout` (no answer at all) and `cut` (half an answer).
    */
-  fail(trouble: string | null, options?: { readonly calls?: number }): void;
+  fail(trouble: string | null, options?: { readonly calls?: number; readonly after?: number }): void;
   readonly trouble: string | null;
   setAnswerDelay(answerDelayMs: number): void;
   setBucket(bucket: TokenBucket | undefined): void;
@@ -84,6 +84,7 @@ export async function startLocalCloud(options: LocalCloudOptions): Promise<Local
   let bucket = options.bucket;
   let trouble: string | null = null;
   let troubledCalls = Number.POSITIVE_INFINITY;
+  let sparedCalls = 0;
   let timer: NodeJS.Timeout | undefined;
 
   function changed(): void {
@@ -130,7 +131,9 @@ export async function startLocalCloud(options: LocalCloudOptions): Promise<Local
     const parameters = new Parameters(body);
     const action = parameters.text('Action') ?? '';
     requests.set(action, (requests.get(action) ?? 0) + 1);
-    const befallen = trouble !== null && troubledCalls > 0 ? trouble : null;
+    const spared = sparedCalls > 0;
+    if (spared) sparedCalls -= 1;
+    const befallen = !spared && trouble !== null && troubledCalls > 0 ? trouble : null;
     if (befallen !== null) troubledCalls -= 1;
     if (befallen === 'timeout') return;
     try {
@@ -167,9 +170,10 @@ export async function startLocalCloud(options: LocalCloudOptions): Promise<Local
     requests,
     subscribe: (listener) => void listeners.push(listener),
     changed,
-    fail(next, { calls = Number.POSITIVE_INFINITY } = {}) {
+    fail(next, { calls = Number.POSITIVE_INFINITY, after = 0 } = {}) {
       trouble = next;
       troubledCalls = calls;
+      sparedCalls = after;
     },
     get trouble() {
       return troubledCalls > 0 ? trouble : null;

@@ -131,7 +131,8 @@ export function seenAfter(
 
 /**
  * EC2 calls a tick in the mean, each of so many ids; turns go by the hash of a name, so one tick has some more and one some
- * fewer. At 5 s two calls a second: a tenth of what EC2 refills by default.
+ * fewer. At 5 s two calls a second: a tenth of what EC2 refills by default. Instances that are missing cost a call each on
+ * top, up to a bound (instance-confirmation.ts).
  */
 export const CALLS_A_TICK_MAX = 10;
 export const IDS_A_CALL_MAX = 200;

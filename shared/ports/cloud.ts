@@ -40,7 +40,8 @@ export type DetachOutcome =
 export interface Cloud {
   /**
    * The state of instances, in as few calls as the cloud allows. Every id asked for is in the answer, by instance id; an
-   * instance outside our account or region is `foreign`, never `notFound`.
+   * instance outside our account or region is `foreign`, never `notFound`. To tell the two apart takes a call for each
+   * instance that is missing: of many some are `failed`, and have their turn in a later pass.
    */
   describeInstances(instances: readonly Ec2Instance[]): Promise<ReadonlyMap<string, InstanceAnswer>>;
   /** Volumes by id; every id asked for is in the answer. */

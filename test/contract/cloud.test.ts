@@ -11,7 +11,7 @@ defineCloudContract('memory', async (setting) => {
   return {
     cloud,
     world: cloud.world,
-    fail: (trouble, calls) => cloud.fail(trouble, calls === undefined ? {} : { calls }),
+    fail: (trouble, options) => cloud.fail(trouble, options),
     setAnswerDelay: cloud.setAnswerDelay,
     describeCalls: () => cloud.calls().describeInstances,
     close: async () => {},
@@ -35,7 +35,7 @@ const overLoopback =
     return {
       cloud: ec2Cloud({ api, region, accountId, clusterId }),
       world: server.world,
-      fail: (trouble, calls) => server.fail(trouble, calls === undefined ? {} : { calls }),
+      fail: (trouble, options) => server.fail(trouble, options),
       setAnswerDelay: server.setAnswerDelay,
       describeCalls: () => server.requests.get('DescribeInstances') ?? 0,
       close: async () => {

@@ -9,8 +9,11 @@ import type { Cloud } from '../../shared/ports/cloud.ts';
 export interface CloudUnderTest {
   readonly cloud: Cloud;
   readonly world: CloudWorld;
-  /** Every call fails from now on, or the next `calls` of them. */
-  fail(trouble: 'Throttling' | 'RequestLimitExceeded' | 'InternalError' | 'timeout' | null, calls?: number): void;
+  /** Every call fails from now on, or the next `calls` of them, once `after` more went well. */
+  fail(
+    trouble: 'Throttling' | 'RequestLimitExceeded' | 'InternalError' | 'timeout' | null,
+    options?: { readonly calls?: number; readonly after?: number },
+  ): void;
   setAnswerDelay(answerDelayMs: number): void;
   /** Calls of DescribeInstances so far. */
   describeCalls(): number;
@@ -150,6 +153,69 @@ export function defineCloudContract(name: string, open: (setting: CloudSetting) 
         expect(await kindOf(terminated)).toBe('notFound');
       });
 
+      it('never takes one of another account for gone, and says why it is none of ours', async () => {
+        const [others, ended, unknown] = [newInstance(), newInstance(), 'i-00000000deadbeef1'];
+        for (const [id, state] of [
+          [others, 'running'],
+          [ended, 'terminated'],
+        ] as const) {
+          world.put({
+            instanceId: id,
+            zone: ZONE,
+            instanceType: 'm7g.large',
+            launchedAtMs: T0 - HOUR_MS,
+            state,
+            accountId: '999999999999',
+          });
+        }
+        for (let pass = 0; pass < 3; pass += 1) {
+          const answers = await cloud.describeInstances([others, ended, unknown].map((id) => named(id)));
+          for (const id of [others, ended]) {
+            expect(answers.get(id)).toEqual({
+              answer: { kind: 'foreign', reason: `EC2 knows ${id} and does not show it: it is another account's` },
+            });
+          }
+          expect(answers.get(unknown)?.answer).toEqual({ kind: 'notFound' });
+        }
+      });
+
+      it('makes one call for what is there, and one more for each that is missing', async () => {
+        const ids = Array.from({ length: 20 }, () => newInstance());
+        const ask = async () => {
+          const before = under.describeCalls();
+          await cloud.describeInstances(ids.map((id) => named(id)));
+          return under.describeCalls() - before;
+        };
+        expect(await ask()).toBe(1);
+        for (const id of ids.slice(0, 3)) world.vanish(id);
+        expect([await ask(), await ask()]).toEqual([4, 4]);
+      });
+
+      it('confirms 20 missing ones a pass, the same ones three times in a row, and has no answer about the others', async () => {
+        const ids = Array.from({ length: 45 }, () => newInstance());
+        for (const id of ids) world.vanish(id);
+        const pass = async () => {
+          const before = under.describeCalls();
+          const answers = await cloud.describeInstances(ids.map((id) => named(id)));
+          const confirmed = ids.filter((id) => answers.get(id)?.answer.kind === 'notFound');
+          for (const id of ids.filter((one) => !confirmed.includes(one))) {
+            expect(answers.get(id)?.answer).toMatchObject({
+              kind: 'failed',
+              cause: 'throttled',
+              message: expect.stringContaining('a later pass asks'),
+            });
+          }
+          return { confirmed, calls: under.describeCalls() - before };
+        };
+        const first = await pass();
+        expect(first.confirmed).toHaveLength(20);
+        expect(first.calls).toBe(1 + 20);
+        for (let more = 0; more < 2; more += 1) expect((await pass()).confirmed).toEqual(first.confirmed);
+        const next = await pass();
+        expect(next.confirmed).toHaveLength(20);
+        expect(next.confirmed.filter((id) => first.confirmed.includes(id))).toEqual([]);
+      });
+
       it('may tell of a past in which a young one did not exist', async () => {
         const old = newInstance();
         const young = newInstance('running', T0);
@@ -192,13 +258,29 @@ export function defineCloudContract(name: string, open: (setting: CloudSetting) 
       it('fails the ids of the call that failed, and no others', async () => {
         const ids = Array.from({ length: 450 }, () => newInstance());
         const before = under.describeCalls();
-        under.fail('InternalError', 1);
+        under.fail('InternalError', { calls: 1 });
         const answers = await cloud.describeInstances(ids.map((id) => named(id)));
         const failed = ids.filter((id) => answers.get(id)?.answer.kind === 'failed');
         expect(answers.size).toBe(450);
         expect([50, 200]).toContain(failed.length);
         expect(ids.filter((id) => answers.get(id)?.answer.kind === 'found')).toHaveLength(450 - failed.length);
         expect(under.describeCalls()).toBeGreaterThanOrEqual(before + 3);
+      });
+
+      it('never takes a question by id that failed for gone', async () => {
+        const gone = newInstance();
+        world.vanish(gone);
+        expect(await kindOf(gone)).toBe('notFound');
+        for (const [trouble, cause] of [
+          ['InternalError', 'error'],
+          ['RequestLimitExceeded', 'throttled'],
+          ['timeout', 'timeout'],
+        ] as const) {
+          under.fail(trouble, { after: 1 });
+          expect((await answerTo(gone))?.answer).toMatchObject({ kind: 'failed', cause });
+          under.fail(null);
+        }
+        expect(await kindOf(gone)).toBe('notFound');
       });
 
       it('stops asking in a pass that was throttled', async () => {

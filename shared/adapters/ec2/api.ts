@@ -3,9 +3,17 @@
  * sdk-api.ts through the SDK's client, query-api.ts by itself, for bundles. Both throw errors that errors.ts understands.
  */
 export interface DescribeInput {
-  /** At most 200 values. By filter, never by id: an id that EC2 does not know would fail the call for all others. */
+  /** At most 200 values. By filter, not by ids: an id that EC2 does not know would fail the call for all others. */
   readonly filter: { readonly name: 'instance-id' | 'volume-id'; readonly values: readonly string[] };
   readonly nextToken?: string;
+}
+
+/**
+ * One instance by its id: EC2 fails the call with InvalidInstanceID.NotFound for an id that it does not know, and answers
+ * without an instance for one of another account. A filter is silent about both.
+ */
+export interface DescribeById {
+  readonly instanceId: string;
 }
 
 export interface DescribedInstance {
@@ -64,7 +72,7 @@ export interface VolumesPage {
 }
 
 export interface Ec2Api {
-  describeInstances(input: DescribeInput): Promise<InstancesPage>;
+  describeInstances(input: DescribeInput | DescribeById): Promise<InstancesPage>;
   describeVolumes(input: DescribeInput): Promise<VolumesPage>;
   detachVolume(input: {
     readonly volumeId: string;

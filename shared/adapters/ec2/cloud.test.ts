@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { DescribeInput, Ec2Api, InstancesPage, VolumesPage } from './api.ts';
+import type { DescribeById, DescribeInput, Ec2Api, InstancesPage, VolumesPage } from './api.ts';
 import { ec2Cloud } from './cloud.ts';
 import { Ec2Error } from './errors.ts';
 
@@ -22,10 +22,19 @@ function aCloud(api: Partial<Ec2Api>, concurrencyMax?: number) {
   });
 }
 
+const NOT_FOUND = 'InvalidInstanceID.NotFound';
+const unknownToEc2 = (): never => {
+  throw new Ec2Error(NOT_FOUND);
+};
+
+/** Answers to both questions; by id no instance is known unless said otherwise. */
 const instancesFrom =
-  (page: (input: DescribeInput) => InstancesPage): Ec2Api['describeInstances'] =>
+  (
+    page: (input: DescribeInput) => InstancesPage,
+    byId: (input: DescribeById) => InstancesPage = unknownToEc2,
+  ): Ec2Api['describeInstances'] =>
   async (input) =>
-    page(input);
+    'instanceId' in input ? byId(input) : page(input);
 
 describe('EC2 as the cloud', () => {
   it('asks by filter, at most 200 ids a call', async () => {
@@ -84,6 +93,124 @@ describe('EC2 as the cloud', () => {
     });
     const answers = await cloud.describeInstances([named(idOf(1)), named(idOf(2))]);
     for (const id of [idOf(1), idOf(2)]) expect(answers.get(id)?.answer).toMatchObject({ kind: 'foreign' });
+  });
+
+  describe('of an instance that the answer by filter lacks', () => {
+    const missing = instancesFrom.bind(undefined, () => ({ Reservations: [] }));
+    const askedById = async (byId: (input: DescribeById) => InstancesPage) => {
+      const cloud = aCloud({ describeInstances: missing(byId) });
+      return (await cloud.describeInstances([named(idOf(1))])).get(idOf(1))?.answer;
+    };
+    const failing = (code: string) => () => {
+      throw new Ec2Error(code);
+    };
+
+    it('asks by its id, alone', async () => {
+      const asked: DescribeById[] = [];
+      const cloud = aCloud({
+        describeInstances: instancesFrom(
+          () => ({ Reservations: [reservation(idOf(2))] }),
+          (input) => {
+            asked.push(input);
+            return unknownToEc2();
+          },
+        ),
+      });
+      const answers = await cloud.describeInstances([1, 2, 3].map((index) => named(idOf(index))));
+      expect(asked).toEqual([{ instanceId: idOf(1) }, { instanceId: idOf(3) }]);
+      expect([...answers].map(([id, { answer }]) => [id, answer.kind]).toSorted()).toEqual([
+        [idOf(1), 'notFound'],
+        [idOf(2), 'found'],
+        [idOf(3), 'notFound'],
+      ]);
+    });
+
+    it.each<[string, (input: DescribeById) => InstancesPage, object]>([
+      ['an error that there is none', unknownToEc2, { kind: 'notFound' }],
+      [
+        'an answer without it',
+        () => ({ Reservations: [] }),
+        { kind: 'foreign', reason: `EC2 knows ${idOf(1)} and does not show it: it is another account's` },
+      ],
+      ['a reservation without it', () => ({ Reservations: [{ OwnerId: OURS, Instances: [] }] }), { kind: 'foreign' }],
+      ['the instance after all', () => ({ Reservations: [reservation(idOf(1))] }), { kind: 'found', state: 'running' }],
+      [
+        'the instance as of another owner',
+        () => ({ Reservations: [reservation(idOf(1), '222222222222')] }),
+        { kind: 'foreign' },
+      ],
+      ['another instance', () => ({ Reservations: [reservation(idOf(2))] }), { kind: 'failed', cause: 'error' }],
+      ['no reservations at all', () => ({}), { kind: 'failed', cause: 'error' }],
+      [
+        'an empty page and the promise of more',
+        () => ({ Reservations: [], NextToken: 'more' }),
+        { kind: 'failed', cause: 'error' },
+      ],
+      ['that the id is malformed', failing('InvalidInstanceID.Malformed'), { kind: 'failed', cause: 'error' }],
+      ['that we may not ask', failing('UnauthorizedOperation'), { kind: 'failed', cause: 'error' }],
+      ["a server's error", failing('InternalError'), { kind: 'failed', cause: 'error' }],
+      ['a throttle', failing('RequestLimitExceeded'), { kind: 'failed', cause: 'throttled' }],
+      ['nothing in time', failing('TimeoutError'), { kind: 'failed', cause: 'timeout' }],
+    ])('reads %s', async (_, byId, answer) => {
+      expect(await askedById(byId)).toMatchObject(answer);
+    });
+
+    it('asks no more by id once one such call is throttled, and half as many at a time in the next pass', async () => {
+      let calls = 0;
+      const cloud = aCloud(
+        {
+          describeInstances: missing(() => {
+            calls += 1;
+            throw new Ec2Error('Throttling');
+          }),
+        },
+        4,
+      );
+      const ids = Array.from({ length: 20 }, (_, index) => named(idOf(index)));
+      const pass = async () => {
+        calls = 0;
+        const answers = await cloud.describeInstances(ids);
+        for (const { answer } of answers.values()) expect(answer).toMatchObject({ kind: 'failed', cause: 'throttled' });
+        return calls;
+      };
+      expect([await pass(), await pass(), await pass()]).toEqual([4, 2, 1]);
+    });
+
+    it('asks nothing by id in a pass whose question by filter was throttled', async () => {
+      const byId: DescribeById[] = [];
+      let filters = 0;
+      const cloud = aCloud(
+        {
+          describeInstances: instancesFrom(
+            () => {
+              filters += 1;
+              if (filters === 2) throw new Ec2Error('RequestLimitExceeded');
+              return { Reservations: [] };
+            },
+            (input) => {
+              byId.push(input);
+              return unknownToEc2();
+            },
+          ),
+        },
+        1,
+      );
+      const answers = await cloud.describeInstances(Array.from({ length: 401 }, (_, index) => named(idOf(index))));
+      expect(byId).toEqual([]);
+      for (const { answer } of answers.values()) expect(answer).toMatchObject({ kind: 'failed', cause: 'throttled' });
+    });
+
+    it('is content without one where only the root device of a volume is in question', async () => {
+      const cloud = aCloud({
+        describeInstances: missing(() => {
+          throw new Error('not expected');
+        }),
+        describeVolumes: async () => ({
+          Volumes: [{ VolumeId: 'vol-1', Attachments: [{ InstanceId: idOf(1), State: 'attached' }] }],
+        }),
+      });
+      expect((await cloud.describeVolumes(['vol-1'])).get('vol-1')).toMatchObject({ kind: 'found' });
+    });
   });
 
   it('halves the calls under way after a throttled pass, and adds one after each clean one', async () => {

@@ -6,15 +6,26 @@
  * shared with everybody else's tools, and the next tick comes soon. The following pass then makes half as many calls at a
  * time (one at least), and each clean pass one more again. The bound lives as long as the process.
  *
- * EC2 keeps silent about instances of other accounts. An answer that carries another owner than ours means that our
- * credentials are not what we think: then whatever it lacks is `foreign` too, never `notFound`.
+ * By filter EC2 is silent both about instances that it does not know and about those of other accounts. So each one that
+ * the answer lacks is asked about by its id: NotFound is `notFound`, an answer without it `foreign`. Of these questions a
+ * pass has a few, in turns (domain/instance-confirmation.ts); an instance whose turn has not come is `failed`.
+ *
+ * An answer that carries another owner than ours means that our credentials are not what we think: then whatever it lacks
+ * is `foreign` too.
  */
 import type { InstanceState } from '../../domain/cloud-node.ts';
 import { CLUSTER_TAG } from '../../domain/cluster-tag.ts';
+import {
+  type Confirmations,
+  hiddenInstanceReason,
+  keepConfirmations,
+  NOT_CONFIRMED,
+  planConfirmations,
+} from '../../domain/instance-confirmation.ts';
 import { type Ec2Instance, instanceScope } from '../../domain/provider-id.ts';
 import type { Cloud, DetachOutcome, InstanceAnswer, VolumeAnswer } from '../../ports/cloud.ts';
-import type { DescribedInstance, DescribedVolume, DescribeInput, Ec2Api } from './api.ts';
-import { detachRefusalOf, Ec2Error, type Failure, failureOf, MALFORMED_ANSWER } from './errors.ts';
+import type { DescribedInstance, DescribedVolume, DescribeInput, Ec2Api, InstancesPage } from './api.ts';
+import { detachRefusalOf, Ec2Error, type Failure, failureOf, isUnknownInstance, MALFORMED_ANSWER } from './errors.ts';
 import { metadataOf } from './metadata.ts';
 
 export interface Ec2CloudOptions {
@@ -40,6 +51,15 @@ const NOT_ASKED: Failure = {
   message: 'EC2: not asked, an earlier call of this pass was throttled',
 };
 
+const NOT_YET_CONFIRMED: Failure = { kind: 'failed', cause: 'throttled', message: NOT_CONFIRMED };
+
+interface Pass {
+  throttled: boolean;
+  called: boolean;
+}
+
+type Looked<Found> = { readonly found: Found | undefined } | Failure;
+
 interface FoundInstance {
   readonly owner: string | undefined;
   readonly instance: DescribedInstance;
@@ -48,36 +68,62 @@ interface FoundInstance {
 export function ec2Cloud(options: Ec2CloudOptions): Cloud {
   const { api, region, accountId, clusterId, concurrencyMax = CONCURRENCY_MAX } = options;
   let concurrency = concurrencyMax;
+  let confirmations: Confirmations = new Map();
+  let passes = 0;
 
-  /** All ids, each with what was found, undefined when the answer lacks it, or why there is no answer. */
-  async function pass<Found>(
-    ids: readonly string[],
-    askChunk: (chunk: readonly string[]) => Promise<ReadonlyMap<string, Found>>,
-  ): Promise<Map<string, { readonly found: Found | undefined } | Failure>> {
-    const answers = new Map<string, { readonly found: Found | undefined } | Failure>();
-    const chunks: string[][] = [];
-    for (let first = 0; first < ids.length; first += IDS_PER_CALL) chunks.push(ids.slice(first, first + IDS_PER_CALL));
+  /** Calls, a few at a time; none once one of the pass was throttled. */
+  async function callEach<Task>(
+    pass: Pass,
+    tasks: readonly Task[],
+    call: (task: Task) => Promise<void>,
+    fail: (task: Task, failure: Failure) => void,
+  ): Promise<void> {
     let next = 0;
-    let throttled = false;
     const work = async (): Promise<void> => {
-      for (let chunk = chunks[next++]; chunk !== undefined; chunk = chunks[next++]) {
-        if (throttled) {
-          for (const id of chunk) answers.set(id, NOT_ASKED);
+      for (let at = next++; at < tasks.length; at = next++) {
+        const task = tasks[at]!;
+        if (pass.throttled) {
+          fail(task, NOT_ASKED);
           continue;
         }
+        pass.called = true;
         try {
-          const found = await askChunk(chunk);
-          for (const id of chunk) answers.set(id, { found: found.get(id) });
+          await call(task);
         } catch (error) {
           const failure = failureOf(error);
-          throttled ||= failure.cause === 'throttled';
-          for (const id of chunk) answers.set(id, failure);
+          pass.throttled ||= failure.cause === 'throttled';
+          fail(task, failure);
         }
       }
     };
-    await Promise.all(Array.from({ length: Math.min(concurrency, chunks.length) }, work));
+    await Promise.all(Array.from({ length: Math.min(concurrency, tasks.length) }, work));
+  }
+
+  function endPass({ throttled, called }: Pass): void {
     if (throttled) concurrency = Math.max(1, Math.floor(concurrency / 2));
-    else if (chunks.length > 0) concurrency = Math.min(concurrencyMax, concurrency + 1);
+    else if (called) concurrency = Math.min(concurrencyMax, concurrency + 1);
+  }
+
+  /** All ids, each with what was found, undefined when the answer lacks it, or why there is no answer. */
+  async function askByFilter<Found>(
+    pass: Pass,
+    ids: readonly string[],
+    askChunk: (chunk: readonly string[]) => Promise<ReadonlyMap<string, Found>>,
+  ): Promise<Map<string, Looked<Found>>> {
+    const answers = new Map<string, Looked<Found>>();
+    const chunks: string[][] = [];
+    for (let first = 0; first < ids.length; first += IDS_PER_CALL) chunks.push(ids.slice(first, first + IDS_PER_CALL));
+    await callEach(
+      pass,
+      chunks,
+      async (chunk) => {
+        const found = await askChunk(chunk);
+        for (const id of chunk) answers.set(id, { found: found.get(id) });
+      },
+      (chunk, failure) => {
+        for (const id of chunk) answers.set(id, failure);
+      },
+    );
     return answers;
   }
 
@@ -96,8 +142,8 @@ export function ec2Cloud(options: Ec2CloudOptions): Cloud {
     throw new Ec2Error('TooManyPages', `more than ${PAGES_MAX} pages for ${filter.values.length} ids`);
   }
 
-  const findInstances = (ids: readonly string[]) =>
-    pass<FoundInstance>(ids, async (values) => {
+  const findInstances = (pass: Pass, ids: readonly string[]) =>
+    askByFilter<FoundInstance>(pass, ids, async (values) => {
       const found = new Map<string, FoundInstance>();
       let otherOwner: string | undefined;
       await allPages({ name: 'instance-id', values }, api.describeInstances, (page) => {
@@ -115,6 +161,53 @@ export function ec2Cloud(options: Ec2CloudOptions): Cloud {
       return found;
     });
 
+  /** What EC2 says of one instance that its answer by filter lacks. Throws what the call throws, unless that is an answer. */
+  async function confirm(instanceId: string): Promise<InstanceAnswer> {
+    let page: InstancesPage;
+    try {
+      page = await api.describeInstances({ instanceId });
+    } catch (error) {
+      if (isUnknownInstance(error)) return { answer: { kind: 'notFound' } };
+      throw error;
+    }
+    if (page.Reservations === undefined) throw new Ec2Error(MALFORMED_ANSWER, 'no reservations');
+    // One instance has one page; an answer that is to go on has not said yet that it is without it.
+    if (page.NextToken) throw new Ec2Error(MALFORMED_ANSWER, 'more pages for one instance');
+    const [shown] = page.Reservations.flatMap(({ OwnerId: owner, Instances = [] }) =>
+      Instances.map((instance): FoundInstance => ({ owner, instance })),
+    );
+    if (shown === undefined) return { answer: { kind: 'foreign', reason: hiddenInstanceReason(instanceId) } };
+    if (shown.instance.InstanceId !== instanceId) throw new Ec2Error(MALFORMED_ANSWER, 'another instance');
+    return instanceAnswer(shown);
+  }
+
+  /** Answers for those that the filtered answer lacks. */
+  async function confirmMissing(
+    pass: Pass,
+    missing: readonly string[],
+    answers: Map<string, InstanceAnswer>,
+  ): Promise<void> {
+    passes += 1;
+    const number = passes;
+    const plan = planConfirmations(missing, confirmations, number);
+    const asked = new Set<string>();
+    await callEach(
+      pass,
+      plan.ask,
+      async (id) => {
+        asked.add(id);
+        answers.set(id, await confirm(id));
+      },
+      (id, failure) => answers.set(id, { answer: failure }),
+    );
+    for (const id of plan.foreign) answers.set(id, { answer: { kind: 'foreign', reason: hiddenInstanceReason(id) } });
+    for (const id of plan.later) answers.set(id, { answer: NOT_YET_CONFIRMED });
+    const kinds = [...answers].flatMap(([id, { answer }]) =>
+      answer.kind === 'notEc2' ? [] : [[id, answer.kind] as const],
+    );
+    confirmations = keepConfirmations(confirmations, number, kinds, asked);
+  }
+
   return {
     async describeInstances(instances: readonly Ec2Instance[]) {
       const answers = new Map<string, InstanceAnswer>();
@@ -124,14 +217,22 @@ export function ec2Cloud(options: Ec2CloudOptions): Cloud {
         if (scope.kind === 'foreign') answers.set(instance.instanceId, { answer: scope });
         else ids.add(instance.instanceId);
       }
-      for (const [id, result] of await findInstances([...ids])) {
-        answers.set(id, 'kind' in result ? { answer: result } : instanceAnswer(result.found));
+      if (ids.size === 0) return answers;
+      const pass: Pass = { throttled: false, called: false };
+      const missing: string[] = [];
+      for (const [id, result] of await findInstances(pass, [...ids])) {
+        if ('kind' in result) answers.set(id, { answer: result });
+        else if (result.found !== undefined) answers.set(id, instanceAnswer(result.found));
+        else missing.push(id);
       }
+      await confirmMissing(pass, missing, answers);
+      endPass(pass);
       return answers;
     },
 
     async describeVolumes(volumeIds) {
-      const results = await pass<DescribedVolume>([...new Set(volumeIds)], async (values) => {
+      const pass: Pass = { throttled: false, called: false };
+      const results = await askByFilter<DescribedVolume>(pass, [...new Set(volumeIds)], async (values) => {
         const found = new Map<string, DescribedVolume>();
         await allPages({ name: 'volume-id', values }, api.describeVolumes, (page) => {
           if (page.Volumes === undefined) throw new Ec2Error(MALFORMED_ANSWER, 'no volumes');
@@ -147,7 +248,9 @@ export function ec2Cloud(options: Ec2CloudOptions): Cloud {
       const attachedTo = found.flatMap((volume) =>
         (volume.Attachments ?? []).flatMap(({ InstanceId }) => InstanceId ?? []),
       );
-      const instances = await findInstances([...new Set(attachedTo)]);
+      // One that is missing need not be confirmed: nothing is concluded from its absence but which device may be its root.
+      const instances = await findInstances(pass, [...new Set(attachedTo)]);
+      endPass(pass);
       const answers = new Map<string, VolumeAnswer>();
       for (const [id, result] of results) {
         answers.set(id, 'kind' in result ? result : volumeAnswer(result.found, instances));
@@ -167,11 +270,9 @@ export function ec2Cloud(options: Ec2CloudOptions): Cloud {
     },
   };
 
-  function instanceAnswer(found: FoundInstance | undefined): InstanceAnswer {
-    if (found === undefined) return { answer: { kind: 'notFound' } };
-    const scope = instanceScope({ region: undefined, accountId: found.owner }, { region, accountId });
+  function instanceAnswer({ owner, instance }: FoundInstance): InstanceAnswer {
+    const scope = instanceScope({ region: undefined, accountId: owner }, { region, accountId });
     if (scope.kind === 'foreign') return { answer: scope };
-    const { instance } = found;
     const state = instance.State?.Name;
     if (!isInstanceState(state)) return { answer: MALFORMED };
     const launchedAtMs = instance.LaunchTime?.getTime();
@@ -185,7 +286,7 @@ export function ec2Cloud(options: Ec2CloudOptions): Cloud {
 
   function volumeAnswer(
     volume: DescribedVolume | undefined,
-    instances: ReadonlyMap<string, { readonly found: FoundInstance | undefined } | Failure>,
+    instances: ReadonlyMap<string, Looked<FoundInstance>>,
   ): VolumeAnswer {
     if (volume === undefined) return { kind: 'notFound' };
     const attachments: Extract<VolumeAnswer, { kind: 'found' }>['attachments'][number][] = [];

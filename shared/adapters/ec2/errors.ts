@@ -77,6 +77,9 @@ export function isRepeatable(error: unknown): boolean {
   );
 }
 
+/** No account of this region has, or lately had, an instance of that id. */
+export const isUnknownInstance = (error: unknown): boolean => codeOf(error) === 'InvalidInstanceID.NotFound';
+
 export function detachRefusalOf(
   error: unknown,
 ): { readonly kind: 'notAttached' } | { readonly kind: 'refused'; readonly code: string } | undefined {

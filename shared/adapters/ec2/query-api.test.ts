@@ -74,6 +74,20 @@ describe("EC2's query protocol", () => {
     expect(headers['x-amz-date']).toBe('20261120T000000Z');
   });
 
+  it('asks about one instance by its id, without what EC2 refuses beside an id', async () => {
+    let seen = '';
+    const { api } = await against((response, _, body) => {
+      seen = body;
+      response.writeHead(400).end(ERROR('InvalidInstanceID.NotFound'));
+    });
+    expect(await codeFrom(api.describeInstances({ instanceId: 'i-1' }))).toBe('InvalidInstanceID.NotFound');
+    expect(Object.fromEntries(new URLSearchParams(seen))).toEqual({
+      Action: 'DescribeInstances',
+      Version: '2016-11-15',
+      'InstanceId.1': 'i-1',
+    });
+  });
+
   it.each<[string, (response: ServerResponse) => void, string, number]>([
     ['an error', (response) => response.writeHead(400).end(ERROR('InvalidParameterValue')), 'InvalidParameterValue', 1],
     ['a throttle', (response) => response.writeHead(503).end(ERROR('RequestLimitExceeded')), 'RequestLimitExceeded', 1],

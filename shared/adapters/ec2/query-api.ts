@@ -10,7 +10,7 @@ import { createHash, createHmac } from 'node:crypto';
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { SignatureV4 } from '@smithy/signature-v4';
-import type { DescribedInstance, DescribedVolume, DescribeInput, Ec2Api } from './api.ts';
+import type { DescribeById, DescribedInstance, DescribedVolume, DescribeInput, Ec2Api } from './api.ts';
 import { Ec2Error, isRepeatable, MALFORMED_ANSWER } from './errors.ts';
 import { childOf, itemsOf, parseXml, textOf, type XmlElement } from './xml.ts';
 
@@ -134,7 +134,10 @@ export function queryEc2Api(
 const defaultEndpoint = (region: string): string =>
   `https://ec2.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`;
 
-function describeParameters({ filter, nextToken }: DescribeInput): Record<string, string> {
+function describeParameters(input: DescribeInput | DescribeById): Record<string, string> {
+  // MaxResults is refused beside an id.
+  if ('instanceId' in input) return { 'InstanceId.1': input.instanceId };
+  const { filter, nextToken } = input;
   return {
     'Filter.1.Name': filter.name,
     ...Object.fromEntries(filter.values.map((value, index) => [`Filter.1.Value.${index + 1}`, value])),

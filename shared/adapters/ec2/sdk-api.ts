@@ -44,7 +44,10 @@ export function sdkEc2Api(client: EC2Client): Ec2Api {
     ...(nextToken === undefined ? {} : { NextToken: nextToken }),
   });
   return {
-    describeInstances: (input) => client.send(new DescribeInstancesCommand(describe(input))),
+    describeInstances: (input) =>
+      client.send(
+        new DescribeInstancesCommand('instanceId' in input ? { InstanceIds: [input.instanceId] } : describe(input)),
+      ),
     describeVolumes: (input) => client.send(new DescribeVolumesCommand(describe(input))),
     async detachVolume({ volumeId, instanceId, force }) {
       await client.send(new DetachVolumeCommand({ VolumeId: volumeId, InstanceId: instanceId, Force: force }));

@@ -7,6 +7,13 @@
  */
 import type { InstanceMetadata } from '../../domain/cloud-initialisation.ts';
 import { CLUSTER_TAG } from '../../domain/cluster-tag.ts';
+import {
+  type Confirmations,
+  hiddenInstanceReason,
+  keepConfirmations,
+  NOT_CONFIRMED,
+  planConfirmations,
+} from '../../domain/instance-confirmation.ts';
 import { instanceScope } from '../../domain/provider-id.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Cloud, DetachOutcome, InstanceAnswer, VolumeAnswer } from '../../ports/cloud.ts';
@@ -52,8 +59,8 @@ export interface MemoryCloud extends Cloud {
   putVolume(volume: CloudVolume): void;
   attachVolume(volumeId: string, attachment: Pick<CloudAttachment, 'instanceId'> & Partial<CloudAttachment>): boolean;
   deleteVolume(volumeId: string): void;
-  /** Every call fails from now on, or the next `calls` of them; null ends it. */
-  fail(trouble: CloudTrouble | null, options?: { readonly calls?: number }): void;
+  /** Every call fails from now on, or the next `calls` of them, once `after` more went well; null ends it. */
+  fail(trouble: CloudTrouble | null, options?: { readonly calls?: number; readonly after?: number }): void;
   setAnswerDelay(answerDelayMs: number): void;
   /** Changes of state since last taken, oldest first. */
   takeStateChanges(): InstanceStateChange[];
@@ -65,17 +72,26 @@ const IDS_PER_CALL = 200;
 
 type Failure = Extract<VolumeAnswer, { kind: 'failed' }>;
 
+const NOT_YET_CONFIRMED: Failure = { kind: 'failed', cause: 'throttled', message: NOT_CONFIRMED };
+
 export function memoryCloud(options: MemoryCloudOptions): MemoryCloud {
   const { region, accountId, clusterId = 'nodekeeper' } = options;
   const world = new CloudWorld(options);
   const ours = { region, accountId };
   const calls = { describeInstances: 0, describeVolumes: 0, detachVolume: 0 };
+  let confirmations: Confirmations = new Map();
+  let passes = 0;
   let answerDelayMs = options.answerDelayMs ?? 0;
   let trouble: CloudTrouble | null = null;
   let troubledCalls = Number.POSITIVE_INFINITY;
+  let sparedCalls = 0;
 
   const call = (name: keyof CloudCalls): Failure | undefined => {
     calls[name] += 1;
+    if (sparedCalls > 0) {
+      sparedCalls -= 1;
+      return undefined;
+    }
     if (trouble === null || troubledCalls <= 0) return undefined;
     troubledCalls -= 1;
     return failureOf(trouble);
@@ -86,16 +102,41 @@ export function memoryCloud(options: MemoryCloudOptions): MemoryCloud {
     name: keyof CloudCalls,
     ids: readonly string[],
     answerFor: (id: string, momentMs: number) => Answer,
+    { idsPerCall = IDS_PER_CALL, throttledBefore }: { idsPerCall?: number; throttledBefore?: Failure | undefined } = {},
   ): Map<string, Answer | Failure> {
     const answers = new Map<string, Answer | Failure>();
     const momentMs = world.nowMs - answerDelayMs;
-    let throttle: Failure | undefined;
-    for (let first = 0; first < ids.length; first += IDS_PER_CALL) {
+    let throttle = throttledBefore;
+    for (let first = 0; first < ids.length; first += idsPerCall) {
       const failure: Failure | undefined = throttle ?? call(name);
       if (failure?.cause === 'throttled') throttle = failure;
-      for (const id of ids.slice(first, first + IDS_PER_CALL)) answers.set(id, failure ?? answerFor(id, momentMs));
+      for (const id of ids.slice(first, first + idsPerCall)) answers.set(id, failure ?? answerFor(id, momentMs));
     }
     return answers;
+  }
+
+  /** By id, in turns: nobody has it, or somebody else does. */
+  function confirm(missing: readonly string[], answers: Map<string, InstanceAnswer>, throttled?: Failure): void {
+    passes += 1;
+    const plan = planConfirmations(missing, confirmations, passes);
+    const before = calls.describeInstances;
+    const byId = ask<InstanceAnswer>(
+      'describeInstances',
+      plan.ask,
+      (id, momentMs) =>
+        world.instance(id, momentMs) === undefined
+          ? { answer: { kind: 'notFound' } }
+          : { answer: { kind: 'foreign', reason: hiddenInstanceReason(id) } },
+      { idsPerCall: 1, throttledBefore: throttled },
+    );
+    const asked = new Set(plan.ask.slice(0, calls.describeInstances - before));
+    for (const [id, answer] of byId) answers.set(id, 'kind' in answer ? { answer } : answer);
+    for (const id of plan.foreign) answers.set(id, { answer: { kind: 'foreign', reason: hiddenInstanceReason(id) } });
+    for (const id of plan.later) answers.set(id, { answer: NOT_YET_CONFIRMED });
+    const kinds = [...answers].flatMap(([id, { answer }]) =>
+      answer.kind === 'notEc2' ? [] : [[id, answer.kind] as const],
+    );
+    confirmations = keepConfirmations(confirmations, passes, kinds, asked);
   }
 
   return {
@@ -109,11 +150,20 @@ export function memoryCloud(options: MemoryCloudOptions): MemoryCloud {
         if (scope.kind === 'foreign') answers.set(instance.instanceId, { answer: scope });
         else toAsk.add(instance.instanceId);
       }
-      const asked = ask<InstanceAnswer>('describeInstances', [...toAsk], (id, momentMs) => {
+      if (toAsk.size === 0) return answers;
+      const missing: string[] = [];
+      let throttled: Failure | undefined;
+      const byFilter = ask<SeenInstance | undefined>('describeInstances', [...toAsk], (id, momentMs) => {
         const seen = world.instance(id, momentMs);
-        return seen === undefined ? { answer: { kind: 'notFound' } } : answerOf(seen, ours);
+        return seen?.accountId === accountId ? seen : undefined;
       });
-      for (const [id, answer] of asked) answers.set(id, 'kind' in answer ? { answer } : answer);
+      for (const [id, seen] of byFilter) {
+        if (seen === undefined) missing.push(id);
+        else if ('kind' in seen) answers.set(id, { answer: seen });
+        else answers.set(id, answerOf(seen, region));
+        if (seen !== undefined && 'kind' in seen && seen.cause === 'throttled') throttled = seen;
+      }
+      confirm(missing, answers, throttled);
       return answers;
     },
 
@@ -161,9 +211,10 @@ export function memoryCloud(options: MemoryCloudOptions): MemoryCloud {
     putVolume: (volume) => world.putVolume(volume),
     attachVolume: (id, attachment) => world.attachVolume(id, attachment),
     deleteVolume: (id) => world.deleteVolume(id),
-    fail(next, { calls: count = Number.POSITIVE_INFINITY } = {}) {
+    fail(next, { calls: count = Number.POSITIVE_INFINITY, after = 0 } = {}) {
       trouble = next;
       troubledCalls = count;
+      sparedCalls = after;
     },
     setAnswerDelay(delayMs) {
       answerDelayMs = delayMs;
@@ -183,16 +234,14 @@ function failureOf(trouble: CloudTrouble): Failure {
   return { kind: 'failed', cause: causes[trouble], message: `EC2: ${trouble}` };
 }
 
-function answerOf(seen: SeenInstance, ours: { readonly region: string; readonly accountId: string }): InstanceAnswer {
-  const scope = instanceScope({ region: undefined, accountId: seen.accountId }, ours);
-  if (scope.kind === 'foreign') return { answer: scope };
+function answerOf(seen: SeenInstance, region: string): InstanceAnswer {
   const answer = { kind: 'found', state: seen.state, launchedAtMs: seen.launchedAtMs } as const;
   if (seen.state === 'terminated') return { answer };
   const metadata: InstanceMetadata = {
     providerId: `aws:///${seen.zone}/${seen.instanceId}`,
     instanceType: seen.instanceType,
     zone: seen.zone,
-    region: ours.region,
+    region,
     addresses: seen.addresses,
     additionalLabels: {},
   };

@@ -245,19 +245,44 @@ describe('a node whose instance', () => {
     expect(cloud.calls().describeInstances).toBe(0);
   });
 
-  it('belongs to another account is kept', async () => {
+  it.each(['running', 'terminated'] as const)(
+    'belongs to another account and is %s is kept and told once',
+    async (state) => {
+      const { fleet, cloud } = await started();
+      cloud.put({
+        instanceId: ID,
+        zone: 'eu-central-1a',
+        instanceType: 'm5.large',
+        launchedAtMs: 0,
+        accountId: '999999999999',
+        state,
+      });
+      for (let seconds = 605; seconds < 1_200; seconds += 5) await tick(fleet, seconds);
+      expect(await fleet.node('vm')).toBeDefined();
+      expect((await rows(fleet))[0]?.seen).toMatchObject({ memory: {}, state: 'foreign' });
+      const told = await fleet.events('CloudCheckFailed');
+      expect(told).toHaveLength(1);
+      expect(told[0]?.['message']).toMatch(/another account's/);
+    },
+  );
+
+  it('vanished with many others, more than are confirmed in one tick, goes in its turn', async () => {
     const { fleet, cloud } = await started();
-    cloud.put({
-      instanceId: ID,
-      zone: 'eu-central-1a',
-      instanceType: 'm5.large',
-      launchedAtMs: 0,
-      accountId: '999999999999',
-      state: 'terminated',
-    });
-    await tick(fleet, 605);
-    await tick(fleet, 610);
-    expect(await fleet.node('vm')).toBeDefined();
+    const others = Array.from({ length: 44 }, (_, index) => `vm-${index}`);
+    for (const [index, name] of others.entries()) {
+      const instanceId = `i-${String(index).padStart(17, '0')}`;
+      const hidden = index < 22 ? { accountId: '999999999999' } : {};
+      cloud.put({ instanceId, zone: 'eu-central-1a', instanceType: 'm5.large', launchedAtMs: 0, ...hidden });
+      if (index >= 22) cloud.vanish(instanceId);
+      await fleet.register(name, { providerID: `aws:///eu-central-1a/${instanceId}` });
+    }
+    cloud.vanish(ID);
+    fleet.at(1_200);
+    for (const name of others) await fleet.post(name, 'False');
+    await fleet.streams();
+    for (let seconds = 1_205; seconds <= 1_235; seconds += 5) await tick(fleet, seconds);
+    expect(await fleet.node('vm')).toBeUndefined();
+    for (const [index, name] of others.entries()) expect((await fleet.node(name)) !== undefined, name).toBe(index < 22);
   });
 
   it('has new addresses is told so, once', async () => {
