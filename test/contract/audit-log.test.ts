@@ -4,8 +4,12 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { startLogServer } from '../../../local/logs/log-server.ts';
-import { AuditLogError, auditLogConnectionFrom, cloudWatchAuditTrail } from './put-log-events.ts';
+import { startLogServer } from '../../local/logs/log-server.ts';
+import {
+  AuditLogError,
+  auditLogConnectionFrom,
+  cloudWatchAuditTrail,
+} from '../../shared/adapters/audit-log/put-log-events.ts';
 
 const LINE = {
   time: '2026-01-01T00:00:00Z',
