@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { defaultPolicy } from './policy.ts';
-import { zoneMetricsOf, zoneRatePerSecond, zoneStateOf } from './zone-state.ts';
+import { fleetMetricsOf, zoneMetricsOf, zoneRatePerSecond, zoneStateOf } from './zone-state.ts';
 
 const stateOf = (ready: number, notReady: number) => zoneStateOf({ ready, notReady }, defaultPolicy);
 
@@ -47,5 +47,19 @@ describe('zoneMetricsOf', () => {
       healthPercent: 100,
       unhealthy: 0,
     });
+  });
+});
+
+describe('what is measured of all zones together', () => {
+  it('is the share of the zone with most nodes not ready, and how many zones are disrupted', () => {
+    const zones = [
+      zoneMetricsOf('a', { ready: 9, notReady: 1 }),
+      zoneMetricsOf('b', { ready: 4, notReady: 6 }),
+      zoneMetricsOf('c', { ready: 0, notReady: 1 }),
+      zoneMetricsOf('d', { ready: 0, notReady: 0 }),
+    ];
+    expect(fleetMetricsOf(zones, defaultPolicy)).toEqual({ notReadyShareMaxPercent: 100, disruptedZones: 2 });
+    expect(fleetMetricsOf(zones.slice(0, 2), defaultPolicy).notReadyShareMaxPercent).toBe(60);
+    expect(fleetMetricsOf([], defaultPolicy)).toEqual({ notReadyShareMaxPercent: 0, disruptedZones: 0 });
   });
 });

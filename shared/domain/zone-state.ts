@@ -68,3 +68,24 @@ export const zoneMetricsOf = (zone: string, count: ZoneCount): ZoneMetrics => {
   const size = zoneSize(count);
   return { zone, size, healthPercent: size === 0 ? 100 : (100 * count.ready) / size, unhealthy: count.notReady };
 };
+
+/** What is measured of all zones together. */
+export interface FleetMetrics {
+  /** Share of not-ready nodes in the zone where it is largest. Percent, 0 to 100. */
+  readonly notReadyShareMaxPercent: number;
+  /** Zones in partial or full disruption. */
+  readonly disruptedZones: number;
+}
+
+export function fleetMetricsOf(
+  zones: readonly ZoneMetrics[],
+  policy: Pick<Policy, 'unhealthyZoneThreshold'>,
+): FleetMetrics {
+  let notReadyShareMaxPercent = 0;
+  let disruptedZones = 0;
+  for (const { size, healthPercent, unhealthy } of zones) {
+    notReadyShareMaxPercent = Math.max(notReadyShareMaxPercent, 100 - healthPercent);
+    if (zoneStateOf({ ready: size - unhealthy, notReady: unhealthy }, policy) !== 'Normal') disruptedZones += 1;
+  }
+  return { notReadyShareMaxPercent, disruptedZones };
+}

@@ -5,14 +5,24 @@ export const ZONE_HEALTH = 'node_collector_zone_health';
 export const UNHEALTHY_NODES = 'node_collector_unhealthy_nodes_in_zone';
 /** NoExecute taints added by the limiter's leave; instant swaps are not counted. */
 export const EVICTIONS = 'node_collector_evictions_total';
-/** Nodes that wait in a zone's queue. */
+/** Zones in which nodes wait and none was tainted, at each look of evictor, by `reason`: rate, gate, totalDisruption, never. */
+export const HELD_ZONES = 'node_collector_held_zones';
+/** Nodes that wait in a zone's queue; absent: none. */
 export const QUEUED_NODES = 'node_collector_queued_nodes_in_zone';
 export const POD_DELETIONS = 'taint_eviction_controller_pod_deletions_total';
 /** From a tick's slot to its work. */
 export const TICK_AGE = 'tick_age_seconds';
-/** Nodes over one beat interval without a sign of life. */
+/** How long the node has waited that waits longest for any limiter; absent: none waits. Seconds. */
+export const QUEUE_AGE_MAX = 'queue_age_seconds_max';
+/** Share of nodes not ready in the zone where it is largest. Percent. For alarms, which cannot search for zones. */
+export const NOT_READY_SHARE_MAX = 'not_ready_share_max';
+/** Zones in partial or full disruption. */
+export const DISRUPTED_ZONES = 'disrupted_zones';
+/** Silence of the node marked last in a tick: from its last sign of life to Ready=Unknown. Seconds. */
+export const DETECTION_TIME = 'detection_seconds';
+/** Nodes over one beat interval without a sign of life; absent: none. */
 export const LATE_NODES = 'late_nodes';
-/** Nodes that would have been marked, had the gate not held. */
+/** Nodes that would have been marked, had the gate not held; absent: none. */
 export const WITHHELD_MARKS = 'withheld_marks';
 /** 1 while the gate holds. */
 export const GATE_HOLDING = 'gate_holding';
@@ -30,6 +40,8 @@ export const CIDR_BLOCKS = 'node_ipam_controller_cirdset_max_cidrs';
 export const CLOUD_WATCHED = 'cloud_watched_nodes';
 /** What it answered, by `state`: an instance's, `notFound`, or why there was no answer (`throttled`, `foreign` …). */
 export const CLOUD_ANSWERS = 'cloud_answers_total';
+/** Those of them that say nothing of the instance: throttled, denied, timed out …; absent: none. */
+export const CLOUD_ANSWERS_FAILED = 'cloud_answers_failed_total';
 export const CLOUD_NODE_DELETIONS = 'cloud_node_deletions_total';
 
 /** Pods collected, by `reason` as upstream has it: terminated, out-of-service, orphaned, unscheduled. */
@@ -39,6 +51,9 @@ export const POD_GC_ERRORS = 'pod_gc_collector_force_delete_pod_errors_total';
 export const FORCED_DETACHES = 'attachdetach_controller_forced_detaches';
 /** Volumes that nobody wants and that are not detached, at each pass, by `reason`. */
 export const WITHHELD_DETACHES = 'attachdetach_controller_withheld_detaches';
+
+/** Events of the cluster that the event bus did not take, after all tries; absent: none. */
+export const EVENTS_NOT_SENT = 'events_not_sent_total';
 
 /** CloudWatch takes no empty dimension value. */
 export const zoneDimension = (zone: string): { zone: string } => ({ zone: zone === '' ? '(none)' : zone });

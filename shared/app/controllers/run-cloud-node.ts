@@ -196,11 +196,15 @@ function countAnswers(
   answers: ReadonlyMap<string, InstanceAnswer>,
 ): void {
   const counts = new Map<string, number>();
+  let failed = 0;
   for (const row of rows) {
-    const state = cloudState(answerFor(row, answers).answer);
+    const { answer } = answerFor(row, answers);
+    const state = cloudState(answer);
     counts.set(state, (counts.get(state) ?? 0) + 1);
+    if (answer.kind === 'failed') failed += 1;
   }
   for (const [state, count] of counts) meter.add(metric.CLOUD_ANSWERS, count, 'Count', { state });
+  if (failed > 0) meter.add(metric.CLOUD_ANSWERS_FAILED, failed, 'Count');
 }
 
 interface Settling {

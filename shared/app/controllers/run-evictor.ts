@@ -70,7 +70,14 @@ export async function runEvictor(dependencies: ControllerDependencies, tick: Tic
   const faults = [...queues.faults, ...evictions.faults];
   if (faults.length > 0) throw new TickFault(faults, 'evictor could not finish its tick');
   const { tainted, holds, nextTokenAtMs } = queues;
+  tellHolds(dependencies, holds);
   return { kind: 'ran', tainted, holds, nextTokenAtMs };
+}
+
+function tellHolds({ meter }: ControllerDependencies, holds: ReadonlyMap<string, EvictionHold>): void {
+  const zones = new Map<string, number>();
+  for (const { kind } of holds.values()) zones.set(kind, (zones.get(kind) ?? 0) + 1);
+  for (const [reason, count] of zones) meter.add(metric.HELD_ZONES, count, 'Count', { reason });
 }
 
 interface Turns {

@@ -25,6 +25,7 @@ import { decideMonitor, type MonitorDecision, type MonitorOutcome } from '../../
 import type { NodeHealth } from '../../domain/node-health.ts';
 import { rfc3339 } from '../../domain/rfc3339.ts';
 import { slotStartMs, slotVerdict } from '../../domain/tick.ts';
+import { fleetMetricsOf } from '../../domain/zone-state.ts';
 import type { FleetRecords, FleetState } from '../../store/fleet-store.ts';
 import { podsMarked, scanHealth } from '../../store/health-store.ts';
 import { LEASE_NAMESPACE } from '../../store/lease-record.ts';
@@ -106,7 +107,7 @@ export async function runNodeMonitor(dependencies: ControllerDependencies, tick:
     decided = decide(claim.state);
   }
 
-  measure(dependencies, records, decided, nowMs - slotStartMs(tick.slot, periodSeconds));
+  measure(dependencies, records, decided, { nowMs, tickAgeMs: nowMs - slotStartMs(tick.slot, periodSeconds) });
   await tellGate(dependencies, decided, nowMs);
   if (isQuiet(decided.outcome)) return { kind: 'ran', decisions: 0, marked: 0, left: 0 };
 
@@ -183,6 +184,10 @@ async function applyDecisions(
       for (const { nodeName } of marks) unmarked.add(nodeName);
       for (const { decision } of outcome.marked) unmarked.delete(decision.nodeName);
       dependencies.meter.add(metric.MARKED_NODES, marked, 'Count');
+      if (marked > 0) {
+        const silentSeconds = outcome.marked.map(({ decision }) => decision.silentSeconds);
+        dependencies.meter.add(metric.DETECTION_TIME, Math.max(...silentSeconds), 'Seconds');
+      }
       log.info('silent nodes marked Unknown', {
         marked,
         spared: outcome.spared,
@@ -297,11 +302,12 @@ async function applyDecision(
   }
 }
 
+/** A quiet tick tells little: each name is billed by the hour in which it is told, and what is absent is none. */
 function measure(
-  { meter }: ControllerDependencies,
+  { meter, policy }: ControllerDependencies,
   { queue }: FleetRecords,
   { outcome, gate, disruption }: Decided,
-  tickAgeMs: number,
+  at: { readonly nowMs: number; readonly tickAgeMs: number },
 ): void {
   const queued = new Map<string, number>();
   for (const { zone } of queue) queued.set(zone, (queued.get(zone) ?? 0) + 1);
@@ -310,11 +316,22 @@ function measure(
     meter.add(metric.ZONE_SIZE, size, 'Count', dimension);
     meter.add(metric.ZONE_HEALTH, healthPercent, 'Percent', dimension);
     meter.add(metric.UNHEALTHY_NODES, unhealthy, 'Count', dimension);
-    meter.add(metric.QUEUED_NODES, queued.get(zone) ?? 0, 'Count', dimension);
+    const waiting = queued.get(zone) ?? 0;
+    if (waiting > 0) meter.add(metric.QUEUED_NODES, waiting, 'Count', dimension);
   }
-  meter.add(metric.TICK_AGE, Math.max(0, tickAgeMs) / 1_000, 'Seconds');
-  meter.add(metric.LATE_NODES, outcome.lateNodes, 'Count');
-  meter.add(metric.WITHHELD_MARKS, outcome.withheldMarks, 'Count');
+  if (outcome.zoneMetrics.length > 0) {
+    const { notReadyShareMaxPercent, disruptedZones } = fleetMetricsOf(outcome.zoneMetrics, policy);
+    meter.add(metric.NOT_READY_SHARE_MAX, notReadyShareMaxPercent, 'Percent');
+    meter.add(metric.DISRUPTED_ZONES, disruptedZones, 'Count');
+  }
+  if (queue.length > 0) {
+    const oldestMs = Math.min(...queue.map(({ addedAtMs }) => addedAtMs));
+    meter.add(metric.QUEUE_AGE_MAX, Math.max(0, at.nowMs - oldestMs) / 1_000, 'Seconds');
+  }
+  if (outcome.lateNodes > 0) meter.add(metric.LATE_NODES, outcome.lateNodes, 'Count');
+  if (outcome.withheldMarks > 0) meter.add(metric.WITHHELD_MARKS, outcome.withheldMarks, 'Count');
+  // These three always: alarms wake people by them, and must see the line crossed back.
+  meter.add(metric.TICK_AGE, Math.max(0, at.tickAgeMs) / 1_000, 'Seconds');
   meter.add(metric.GATE_HOLDING, gate.reasons.length > 0 ? 1 : 0, 'Count');
   meter.add(metric.TOTAL_DISRUPTION, disruption.total ? 1 : 0, 'Count');
 }
