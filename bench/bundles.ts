@@ -6,7 +6,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { readAssembly } from '../local/assembly/assembly.ts';
-import { type FunctionPlan, planLocalMode } from '../local/assembly/plan.ts';
+import { type FunctionPlan, functionUrlIds, planLocalMode } from '../local/assembly/plan.ts';
 import { synthesise } from '../local/assembly/synthesise.ts';
 import { type Benchmark, percentile, rounded } from './benchmark.ts';
 
@@ -18,10 +18,12 @@ export const bundles: Benchmark = {
   about: 'bundle size and import time of each handler, as synthesised',
   async run(report) {
     const { directory } = await synthesise({ projectDirectory: PROJECT, context: {}, inputFiles: [], mode: 'auto' });
-    const plan = planLocalMode(readAssembly(directory), {
+    const assembly = readAssembly(directory);
+    const plan = planLocalMode(assembly, {
       region: 'eu-central-1',
       accountId: '000000000000',
       apiUrl: 'https://127.0.0.1:6443',
+      functionUrls: Object.fromEntries(functionUrlIds(assembly.template).map((id) => [id, 'https://127.0.0.1:6444/'])),
       parameters: {},
     });
     for (const handler of plan.functions) {
@@ -50,7 +52,9 @@ function entryOf(handler: FunctionPlan): string {
 
 /** In a process of its own: a second import in one process is served from the cache. */
 async function importMs(entry: string, environment: Readonly<Record<string, string>>): Promise<number> {
-  const script = `const t = performance.now(); await import(${JSON.stringify(pathToFileURL(entry).href)});
+  // The runtime's own global, which a streaming handler calls as it loads.
+  const script = `globalThis.awslambda = { streamifyResponse: (handler) => handler };
+    const t = performance.now(); await import(${JSON.stringify(pathToFileURL(entry).href)});
     process.stdout.write('\\n' + String(performance.now() - t) + '\\n'); process.exit(0)`;
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script], {
     env: {
