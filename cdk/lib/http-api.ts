@@ -1,8 +1,10 @@
 import { Validations } from 'aws-cdk-lib';
-import { HttpApi, HttpMethod, HttpStage } from 'aws-cdk-lib/aws-apigatewayv2';
+import { DomainName, HttpApi, HttpMethod, HttpStage, SecurityPolicy } from 'aws-cdk-lib/aws-apigatewayv2';
 import { HttpLambdaIntegration } from 'aws-cdk-lib/aws-apigatewayv2-integrations';
+import { Certificate } from 'aws-cdk-lib/aws-certificatemanager';
 import type { IFunction } from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
+import type { CustomDomain } from './cluster-options.ts';
 
 /** Lease of one node: where kubelets and agents renew. */
 export const NODE_LEASE_PATH = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{name}';
@@ -15,6 +17,7 @@ export interface FrontDoorProps {
   readonly requestsPerSecondMax: number;
   /** Requests that may arrive at once. */
   readonly burstRequestsMax: number;
+  readonly customDomain: CustomDomain | undefined;
 }
 
 /**
@@ -23,6 +26,9 @@ export interface FrontDoorProps {
  */
 export class FrontDoor extends Construct {
   readonly endpoint: string;
+  readonly apiId: string;
+  /** What the DNS record of the custom domain points to. */
+  readonly domainTarget: string | undefined;
 
   constructor(scope: Construct, id: string, props: FrontDoorProps) {
     super(scope, id);
@@ -37,13 +43,25 @@ export class FrontDoor extends Construct {
       methods: [HttpMethod.PUT, HttpMethod.PATCH],
       integration: new HttpLambdaIntegration('Heartbeat', props.heartbeat),
     });
+    const { customDomain } = props;
+    const domain =
+      customDomain === undefined
+        ? undefined
+        : new DomainName(this, 'Domain', {
+            domainName: customDomain.domainName,
+            certificate: Certificate.fromCertificateArn(this, 'Certificate', customDomain.certificateArn),
+            securityPolicy: SecurityPolicy.TLS_1_2,
+          });
     const stage = new HttpStage(this, 'Stage', {
       httpApi: api,
       stageName: '$default',
       autoDeploy: true,
       throttle: { rateLimit: props.requestsPerSecondMax, burstLimit: props.burstRequestsMax },
+      ...(domain === undefined ? {} : { domainMapping: { domainName: domain } }),
     });
-    this.endpoint = api.apiEndpoint;
+    // The API's own name goes on answering: machines set up before the domain was keep beating.
+    this.endpoint = customDomain === undefined ? api.apiEndpoint : `https://${customDomain.domainName}`;
+    this.domainTarget = domain?.regionalDomainName;
 
     Validations.of(stage).acknowledge({
       id: 'AwsSolutions-APIG1',

@@ -15,8 +15,18 @@ import { parsePolicy } from '../../shared/config/policy.ts';
 import type { AccessEntry } from '../../shared/domain/access-entry.ts';
 import type { Policy } from '../../shared/domain/policy.ts';
 import { readAccessEntriesFile, requireAccessEntries } from './access-entries-source.ts';
+import { Alarms } from './alarms.ts';
 import { AuditLog } from './audit-log.ts';
 import type { Capacity } from './capacity.ts';
+import {
+  CLUSTER_ID_DEFAULT,
+  type CustomDomain,
+  type Encryption,
+  requestLimits,
+  requireProps,
+} from './cluster-options.ts';
+import { CustomerKey } from './customer-key.ts';
+import { TickDeadLetters } from './dead-letters.ts';
 import { allowDescribeInstances, allowDetachVolumes } from './ec2-actions.ts';
 import type { FunctionName } from './function-names.ts';
 import { HandlerFunction } from './handler-function.ts';
@@ -31,7 +41,8 @@ import { Tables } from './tables.ts';
 import { Tick } from './tick.ts';
 import { Watch } from './watch.ts';
 
-const METRICS_NAMESPACE = 'Nodekeeper';
+/** Of a cluster: metrics carry no dimension that would tell two clusters of one account apart. */
+const metricsNamespaceOf = (clusterId: string): string => `Nodekeeper/${clusterId}`;
 
 export interface NodekeeperClusterProps {
   /**
@@ -75,25 +86,54 @@ export interface NodekeeperClusterProps {
    * @default true
    */
   readonly deletionProtection?: boolean;
-  /** @default RetentionDays.ONE_MONTH */
+  /**
+   * Point-in-time recovery of the tables, this far back. Days, 1 to 35; 0 turns it off.
+   * @default 35
+   */
+  readonly pointInTimeRecoveryDays?: number;
+  /**
+   * Who holds the key of tables, queues, secrets and logs.
+   * @default - the services themselves, `{ kind: 'awsManaged' }`
+   */
+  readonly encryption?: Encryption;
+  /**
+   * How long the functions' logs are kept; the audit log is kept for a year.
+   * @default RetentionDays.ONE_MONTH
+   */
   readonly logRetention?: RetentionDays;
+  /**
+   * A name of your own for the endpoint, and its certificate. The API answers at its first name as well.
+   * @default - the name that API Gateway gives
+   */
+  readonly customDomain?: CustomDomain;
   /**
    * Requests a second the HTTP API lets through, all clients together. One node costs 1 / beatIntervalSeconds; beats
    * above it get 429 and count as missed. The account's own limit (10,000 by default) stands above.
-   * @default 2000
+   * @default 2000, or twice the beats of `capacity`'s nodes where that is more; fewer than their beats is refused
    */
   readonly requestsPerSecondMax?: number;
   /**
    * Requests that may arrive at once.
-   * @default 4000
+   * @default - twice requestsPerSecondMax
    */
   readonly burstRequestsMax?: number;
+  /**
+   * SNS topic that hears when somebody is to look at the cluster at once, and when that is over.
+   * @default - nobody is told
+   */
+  readonly alarmTopicArn?: string;
+  /**
+   * Put before the path of a runbook in the description of each alarm: where this repository can be read.
+   * @default - the path alone
+   */
+  readonly runbookBaseUrl?: string;
 }
 
 /**
  * A node controller without a control plane: tables, functions, the HTTP API and the ticks.
  *
- * @throws InvalidPolicyError when the policy breaks a rule, with every fault; InvalidAccessEntriesError likewise
+ * @throws InvalidPolicyError when the policy breaks a rule, with every fault; InvalidAccessEntriesError and
+ * InvalidPropsError likewise
  */
 export class NodekeeperCluster extends Construct {
   /** URL for kubeconfigs and agents, without a trailing slash. */
@@ -104,8 +144,9 @@ export class NodekeeperCluster extends Construct {
 
   constructor(scope: Construct, id: string, props: NodekeeperClusterProps = {}) {
     super(scope, id);
-    this.clusterId = requireClusterId(props.clusterId ?? 'nodekeeper');
     this.policy = policyOf(props);
+    requireProps(props, this.policy);
+    this.clusterId = props.clusterId ?? CLUSTER_ID_DEFAULT;
 
     const staticTokens = new CfnParameter(this, 'StaticTokens', {
       type: 'String',
@@ -124,13 +165,15 @@ export class NodekeeperCluster extends Construct {
       policy: this.policy,
       removalPolicy: props.removalPolicy ?? RemovalPolicy.RETAIN,
       deletionProtection: props.deletionProtection ?? true,
+      pointInTimeRecoveryDays: props.pointInTimeRecoveryDays,
     });
 
     const logRetention = props.logRetention ?? RetentionDays.ONE_MONTH;
+    const metricsNamespace = metricsNamespaceOf(this.clusterId);
     const common = (functionName: FunctionName) => ({
       CLUSTER_ID: this.clusterId,
       POWERTOOLS_SERVICE_NAME: functionName,
-      POWERTOOLS_METRICS_NAMESPACE: METRICS_NAMESPACE,
+      POWERTOOLS_METRICS_NAMESPACE: metricsNamespace,
       POWERTOOLS_LOG_LEVEL: 'WARN' as const,
     });
     const { health, objects, control } = this.tables;
@@ -210,8 +253,8 @@ export class NodekeeperCluster extends Construct {
       clusterId: this.clusterId,
       heartbeat: heartbeat.lambda,
       api: api.lambda,
-      requestsPerSecondMax: props.requestsPerSecondMax ?? 2_000,
-      burstRequestsMax: props.burstRequestsMax ?? 4_000,
+      ...requestLimits(props, this.policy),
+      customDomain: props.customDomain,
     });
     this.endpoint = frontDoor.endpoint;
 
@@ -224,7 +267,11 @@ export class NodekeeperCluster extends Construct {
       logRetention,
     });
     healthStream.allow(tableActions.itemStore, allTableArns);
-    new TableStream(this, 'HealthChanges', { table: health, target: healthStream, filters: healthFilters });
+    const healthChanges = new TableStream(this, 'HealthChanges', {
+      table: health,
+      target: healthStream,
+      filters: healthFilters,
+    });
 
     const objectStream = new HandlerFunction<StreamEnvironment>(this, 'ObjectStream', {
       functionName: 'object-stream',
@@ -235,7 +282,14 @@ export class NodekeeperCluster extends Construct {
       logRetention,
     });
     objectStream.allow(tableActions.itemStore, allTableArns);
-    new TableStream(this, 'ObjectChanges', { table: objects, target: objectStream, filters: objectFilters });
+    const objectChanges = new TableStream(this, 'ObjectChanges', {
+      table: objects,
+      target: objectStream,
+      filters: objectFilters,
+    });
+
+    const tickDeadLetters = new TickDeadLetters(this, 'Ticks');
+    const eachPeriod = { periodSeconds: this.policy.nodeMonitorPeriodSeconds, deadLetters: tickDeadLetters };
 
     const nodeMonitor = new HandlerFunction<MonitorEnvironment>(this, 'NodeMonitor', {
       functionName: 'node-monitor',
@@ -252,7 +306,7 @@ export class NodekeeperCluster extends Construct {
       logRetention,
     });
     nodeMonitor.allow(tableActions.itemStore, allTableArns);
-    new Tick(this, 'NodeMonitorTick', { target: nodeMonitor, periodSeconds: this.policy.nodeMonitorPeriodSeconds });
+    new Tick(this, 'NodeMonitorTick', { target: nodeMonitor, ...eachPeriod });
 
     const evictor = new HandlerFunction<EvictorEnvironment>(this, 'Evictor', {
       functionName: 'evictor',
@@ -263,7 +317,7 @@ export class NodekeeperCluster extends Construct {
       logRetention,
     });
     evictor.allow(tableActions.itemStore, allTableArns);
-    new Tick(this, 'EvictorTick', { target: evictor, periodSeconds: this.policy.nodeMonitorPeriodSeconds });
+    new Tick(this, 'EvictorTick', { target: evictor, ...eachPeriod });
 
     const cloudNode = new HandlerFunction<CloudNodeEnvironment>(this, 'CloudNode', {
       functionName: 'cloud-node',
@@ -275,7 +329,7 @@ export class NodekeeperCluster extends Construct {
     });
     cloudNode.allow(tableActions.itemStore, allTableArns);
     allowDescribeInstances(cloudNode);
-    new Tick(this, 'CloudNodeTick', { target: cloudNode, periodSeconds: this.policy.nodeMonitorPeriodSeconds });
+    new Tick(this, 'CloudNodeTick', { target: cloudNode, ...eachPeriod });
     new InstanceChanges(this, 'InstanceChanges', { target: cloudNode });
 
     const podGc = new HandlerFunction<PodGcEnvironment>(this, 'PodGc', {
@@ -290,10 +344,52 @@ export class NodekeeperCluster extends Construct {
     podGc.allow(tableActions.readOnly, [health.tableArn]);
     allowDescribeInstances(podGc);
     allowDetachVolumes(podGc, this.clusterId);
-    new Tick(this, 'PodGcTick', { target: podGc, periodSeconds: this.policy.podGcPeriodSeconds });
+    new Tick(this, 'PodGcTick', {
+      target: podGc,
+      periodSeconds: this.policy.podGcPeriodSeconds,
+      deadLetters: tickDeadLetters,
+    });
+
+    const watched = {
+      metricsNamespace,
+      policy: this.policy,
+      apiId: frontDoor.apiId,
+      tables: [health, objects, control],
+      functions: {
+        heartbeat: heartbeat.lambda,
+        'health-stream': healthStream.lambda,
+        'object-stream': objectStream.lambda,
+        'node-monitor': nodeMonitor.lambda,
+        evictor: evictor.lambda,
+        'cloud-node': cloudNode.lambda,
+        'pod-gc': podGc.lambda,
+      },
+    };
+    new Alarms(this, 'Alarms', {
+      ...watched,
+      clusterId: this.clusterId,
+      deadLetters: [
+        tickDeadLetters.ticks,
+        tickDeadLetters.schedules,
+        healthChanges.failedRecords,
+        objectChanges.failedRecords,
+      ],
+      alarmTopicArn: props.alarmTopicArn,
+      runbookBaseUrl: props.runbookBaseUrl,
+    });
 
     output(this, 'Endpoint', this.endpoint, 'Server URL for kubeconfigs and agents');
     output(this, 'ClusterId', this.clusterId, 'Name of this cluster');
+    const { region, stackName } = Stack.of(this);
+    output(this, 'Region', region, 'Where it runs');
+    const command = `npx nodekeeper kubeconfig --stack ${stackName} --region ${region}`;
+    output(this, 'KubeconfigCommand', command, 'Writes a kubeconfig for people with AWS credentials');
+    if (frontDoor.domainTarget !== undefined) {
+      output(this, 'DomainTarget', frontDoor.domainTarget, 'What the DNS record of the custom domain points to');
+    }
+
+    // Last, when everything is there that it has to encrypt.
+    if (props.encryption?.kind === 'customerManaged') new CustomerKey(this, 'Key', props.encryption).encrypt(this);
   }
 }
 
@@ -313,11 +409,6 @@ function accessEntriesOf(props: NodekeeperClusterProps): readonly AccessEntry[] 
   return props.accessEntriesFile === undefined
     ? requireAccessEntries(parseAccessEntries(props.accessEntries ?? []))
     : readAccessEntriesFile(props.accessEntriesFile);
-}
-
-function requireClusterId(clusterId: string): string {
-  if (/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(clusterId)) return clusterId;
-  throw new Error(`clusterId must be lower-case letters, digits and dashes, 63 at most; was ${clusterId}`);
 }
 
 /** Outputs keep their plain names, so that scripts find them: one cluster a stack. */

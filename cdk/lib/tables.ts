@@ -1,5 +1,11 @@
-import type { RemovalPolicy } from 'aws-cdk-lib';
-import { AttributeType, StreamViewType, Table, type TableProps } from 'aws-cdk-lib/aws-dynamodb';
+import { type RemovalPolicy, Validations } from 'aws-cdk-lib';
+import {
+  AttributeType,
+  type PointInTimeRecoverySpecification,
+  StreamViewType,
+  Table,
+  type TableProps,
+} from 'aws-cdk-lib/aws-dynamodb';
 import { Construct } from 'constructs';
 import type { Policy } from '../../shared/domain/policy.ts';
 import { billingOf, type Capacity, expectedLoads, followLoad } from './capacity.ts';
@@ -10,6 +16,8 @@ export interface TablesProps {
   readonly policy: Policy;
   readonly removalPolicy: RemovalPolicy;
   readonly deletionProtection: boolean;
+  /** How far back the tables can be restored. Days; 0: not at all; undefined: DynamoDB's longest. */
+  readonly pointInTimeRecoveryDays: number | undefined;
 }
 
 /** TTL attribute of `objects` and `control`. Epoch seconds; cleaning up only, never a clock. */
@@ -32,12 +40,13 @@ export class Tables extends Construct {
     const shared: TableProps = {
       partitionKey: { name: 'pk', type: AttributeType.STRING },
       sortKey: { name: 'sk', type: AttributeType.STRING },
-      pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: true },
+      pointInTimeRecoverySpecification: recoveryOf(props.pointInTimeRecoveryDays),
       removalPolicy: props.removalPolicy,
       deletionProtection: props.deletionProtection,
     };
     const { capacity } = props;
-    const loads = expectedLoads(capacity.kind === 'provisioned' ? capacity.nodes : 0, props.policy);
+    const nodes = (capacity.kind === 'provisioned' ? capacity.nodes : capacity.warmForNodes) ?? 0;
+    const loads = expectedLoads(nodes, props.policy);
     const expiring = { timeToLiveAttribute: TTL_ATTRIBUTE };
     const streamed = { stream: StreamViewType.NEW_AND_OLD_IMAGES };
 
@@ -50,8 +59,22 @@ export class Tables extends Construct {
     });
     this.control = new Table(this, 'Control', { ...shared, ...billingOf(capacity, loads.control), ...expiring });
 
+    if (props.pointInTimeRecoveryDays === 0) {
+      for (const table of [this.health, this.objects, this.control]) {
+        Validations.of(table).acknowledge({
+          id: 'AwsSolutions-DDB3',
+          reason:
+            'Whoever deploys this cluster chose to do without point-in-time recovery: pointInTimeRecoveryDays is 0.',
+        });
+      }
+    }
     followLoad(this.health, capacity, loads.health);
     followLoad(this.objects, capacity, loads.objects);
     followLoad(this.control, capacity, loads.control);
   }
+}
+
+function recoveryOf(days: number | undefined): PointInTimeRecoverySpecification {
+  if (days === 0) return { pointInTimeRecoveryEnabled: false };
+  return { pointInTimeRecoveryEnabled: true, ...(days === undefined ? {} : { recoveryPeriodInDays: days }) };
 }

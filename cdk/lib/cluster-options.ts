@@ -1,0 +1,147 @@
+import { Token } from 'aws-cdk-lib';
+import { RetentionDays } from 'aws-cdk-lib/aws-logs';
+import type { Policy } from '../../shared/domain/policy.ts';
+import type { Capacity } from './capacity.ts';
+
+/** A name of your own for the endpoint. */
+export interface CustomDomain {
+  /** Such as `nodes.example.com`; its DNS record is yours to make, to the output `DomainTarget`. */
+  readonly domainName: string;
+  /** Of ACM, in the Region of the stack, covering the name. */
+  readonly certificateArn: string;
+}
+
+/**
+ * Who holds the key of what is stored. `awsManaged`: the services' own keys, without a charge. `customerManaged`: a key of
+ * your account for tables, queues, secrets and logs; one is made unless `keyArn` names one, whose key policy then has
+ * to let CloudWatch Logs use it (docs/operations/deploy.md).
+ */
+export type Encryption =
+  | { readonly kind: 'awsManaged' }
+  | { readonly kind: 'customerManaged'; readonly keyArn?: string };
+
+/** The props that have rules of their own; policy and access entries are checked where they are read. */
+export interface CheckedProps {
+  readonly clusterId?: string;
+  readonly capacity?: Capacity;
+  readonly logRetention?: RetentionDays;
+  readonly requestsPerSecondMax?: number;
+  readonly burstRequestsMax?: number;
+  readonly customDomain?: CustomDomain;
+  readonly encryption?: Encryption;
+  readonly pointInTimeRecoveryDays?: number;
+}
+
+export interface PropFault {
+  /** Path of the prop, such as `customDomain.domainName`, or the context value's name. */
+  readonly prop: string;
+  readonly value: unknown;
+  readonly rule: string;
+}
+
+/** The props cannot be deployed. `message` has one line a fault: `prop value rule`. */
+export class InvalidPropsError extends Error {
+  override readonly name = 'InvalidPropsError';
+  readonly code = 'props-invalid';
+  readonly faults: readonly PropFault[];
+  constructor(faults: readonly PropFault[]) {
+    super(faults.map(({ prop, value, rule }) => `${prop} ${JSON.stringify(value) ?? 'undefined'} ${rule}`).join('\n'));
+    this.faults = faults;
+  }
+}
+
+export const CLUSTER_ID_DEFAULT = 'nodekeeper';
+/** DynamoDB's longest, and its default. */
+export const RECOVERY_DAYS_MAX = 35;
+const NODES_MAX = 1_000_000;
+const REQUESTS_PER_SECOND = 2_000;
+/** A whole fleet may come back at once, and post status besides. */
+const REQUESTS_OVER_BEATS = 2;
+
+/** All days that CloudWatch Logs knows. */
+export const RETENTION_DAYS = Object.values(RetentionDays).filter(
+  (days): days is RetentionDays => typeof days === 'number' && days !== RetentionDays.INFINITE,
+);
+
+const CLUSTER_ID = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
+const DOMAIN_NAME = /^(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9-]{2,63}$/;
+const CERTIFICATE_ARN = /^arn:aws[a-z-]*:acm:[a-z0-9-]+:\d{12}:certificate\/[0-9a-f-]{36}$/;
+const KEY_ARN = /^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key\/[A-Za-z0-9-]{1,128}$/;
+
+export interface RequestLimits {
+  readonly requestsPerSecondMax: number;
+  readonly burstRequestsMax: number;
+}
+
+const expectedNodes = (capacity: Capacity | undefined): number =>
+  (capacity?.kind === 'provisioned' ? capacity.nodes : capacity?.warmForNodes) ?? 0;
+
+/** What the HTTP API lets through: as given, else room for twice the beats of the nodes that are expected. */
+export function requestLimits(props: CheckedProps, policy: Policy): RequestLimits {
+  const beatsPerSecond = expectedNodes(props.capacity) / policy.beatIntervalSeconds;
+  const requestsPerSecondMax =
+    props.requestsPerSecondMax ?? Math.max(REQUESTS_PER_SECOND, Math.ceil(beatsPerSecond * REQUESTS_OVER_BEATS));
+  return { requestsPerSecondMax, burstRequestsMax: props.burstRequestsMax ?? requestsPerSecondMax * 2 };
+}
+
+/** @throws InvalidPropsError with every fault */
+export function requireProps(props: CheckedProps, policy: Policy): void {
+  const faults = propFaults(props, policy);
+  if (faults.length > 0) throw new InvalidPropsError(faults);
+}
+
+function propFaults(props: CheckedProps, policy: Policy): readonly PropFault[] {
+  const faults: PropFault[] = [];
+  const check = (prop: string, value: unknown, isRight: boolean, rule: string): void => {
+    if (value === undefined || Token.isUnresolved(value) || isRight) return;
+    faults.push({ prop, value, rule });
+  };
+  const whole = (prop: string, value: number | undefined, from: number, to: number): void =>
+    check(
+      prop,
+      value,
+      Number.isInteger(value) && (value as number) >= from && (value as number) <= to,
+      `must be a whole number from ${from} to ${to}`,
+    );
+  const text = (prop: string, value: string | undefined, pattern: RegExp, rule: string): void =>
+    check(prop, value, pattern.test(value ?? ''), rule);
+
+  text('clusterId', props.clusterId, CLUSTER_ID, 'must be lower-case letters, digits and dashes, 63 at most');
+  check(
+    'logRetention',
+    props.logRetention,
+    RETENTION_DAYS.includes(props.logRetention as RetentionDays),
+    `must be days that CloudWatch Logs knows: ${RETENTION_DAYS.join(', ')}`,
+  );
+  whole('pointInTimeRecoveryDays', props.pointInTimeRecoveryDays, 0, RECOVERY_DAYS_MAX);
+  const { capacity, customDomain, encryption } = props;
+  if (capacity?.kind === 'provisioned') whole('capacity.nodes', capacity.nodes, 1, NODES_MAX);
+  else whole('capacity.warmForNodes', capacity?.warmForNodes, 1, NODES_MAX);
+  text(
+    'customDomain.domainName',
+    customDomain?.domainName,
+    DOMAIN_NAME,
+    'must be a DNS name in lower case, such as nodes.example.com',
+  );
+  text(
+    'customDomain.certificateArn',
+    customDomain?.certificateArn,
+    CERTIFICATE_ARN,
+    'must be the ARN of an ACM certificate',
+  );
+  if (encryption?.kind === 'customerManaged') {
+    text('encryption.keyArn', encryption.keyArn, KEY_ARN, 'must be the ARN of a KMS key, not of an alias');
+  }
+  whole('requestsPerSecondMax', props.requestsPerSecondMax, 1, 1_000_000);
+  whole('burstRequestsMax', props.burstRequestsMax, 1, 1_000_000);
+  const beatsPerSecond = expectedNodes(capacity) / policy.beatIntervalSeconds;
+  if (faults.length === 0) {
+    check(
+      'requestsPerSecondMax',
+      props.requestsPerSecondMax,
+      (props.requestsPerSecondMax ?? 0) >= beatsPerSecond,
+      `must let the ${Math.ceil(beatsPerSecond)} beats a second of ${expectedNodes(capacity)} nodes through`,
+    );
+  }
+  return faults;
+}

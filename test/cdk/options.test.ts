@@ -1,0 +1,297 @@
+import { RetentionDays } from 'aws-cdk-lib/aws-logs';
+import { describe, expect, it } from 'vitest';
+import { InvalidPropsError, requestLimits } from '../../cdk/lib/cluster-options.ts';
+import type { NodekeeperClusterProps } from '../../cdk/lib/nodekeeper-cluster.ts';
+import { functionUrlIds, planLocalMode } from '../../local/assembly/plan.ts';
+import type { Template as LocalTemplate } from '../../local/assembly/template.ts';
+import { defaultPolicy } from '../../shared/domain/policy.ts';
+import { allowedTo, ofType, resourcesOf, shortArn, synthesise, unbundledApp } from './synthesised.ts';
+
+const CERTIFICATE = 'arn:aws:acm:eu-west-1:111122223333:certificate/01234567-89ab-cdef-0123-456789abcdef';
+const KEY = 'arn:aws:kms:eu-west-1:111122223333:key/01234567-89ab-cdef-0123-456789abcdef';
+const customDomain = { domainName: 'nodes.example.com', certificateArn: CERTIFICATE };
+
+const planOf = (props: NodekeeperClusterProps) => {
+  const template = synthesise(props).toJSON() as LocalTemplate;
+  return planLocalMode(
+    { stackName: 'Nodekeeper', template, assetPath: () => '/nowhere' },
+    {
+      region: 'eu-west-1',
+      accountId: '111122223333',
+      apiUrl: 'https://127.0.0.1:1',
+      parameters: {},
+      functionUrls: Object.fromEntries(functionUrlIds(template).map((id) => [id, 'https://127.0.0.1:2/'])),
+    },
+  );
+};
+
+describe('props that cannot be right', () => {
+  it.each<[string, NodekeeperClusterProps]>([
+    ['clusterId "Edge_1" must be lower-case', { clusterId: 'Edge_1' }],
+    ['logRetention 31 must be days that CloudWatch Logs knows: 1, 3, 5', { logRetention: 31 as RetentionDays }],
+    ['logRetention 9999 must be days', { logRetention: RetentionDays.INFINITE }],
+    ['pointInTimeRecoveryDays 36 must be a whole number from 0 to 35', { pointInTimeRecoveryDays: 36 }],
+    ['capacity.nodes 0 must be a whole number from 1', { capacity: { kind: 'provisioned', nodes: 0 } }],
+    ['capacity.warmForNodes 1.5 must be a whole number', { capacity: { kind: 'onDemand', warmForNodes: 1.5 } }],
+    [
+      'customDomain.domainName "https://nodes.example.com" must be a DNS name',
+      { customDomain: { ...customDomain, domainName: 'https://nodes.example.com' } },
+    ],
+    [
+      'customDomain.certificateArn "mine" must be the ARN of an ACM certificate',
+      { customDomain: { ...customDomain, certificateArn: 'mine' } },
+    ],
+    [
+      'encryption.keyArn "alias/mine" must be the ARN of a KMS key, not of an alias',
+      { encryption: { kind: 'customerManaged', keyArn: 'alias/mine' } },
+    ],
+    ['requestsPerSecondMax 0 must be a whole number from 1', { requestsPerSecondMax: 0 }],
+    [
+      'requestsPerSecondMax 500 must let the 1000 beats a second of 10000 nodes through',
+      { requestsPerSecondMax: 500, capacity: { kind: 'provisioned', nodes: 10_000 } },
+    ],
+  ])('are named at synth: %s', (message, props) => {
+    expect(() => synthesise(props)).toThrow(InvalidPropsError);
+    expect(() => synthesise(props)).toThrow(message);
+  });
+
+  it('are reported all at once, one line each', () => {
+    const props = { clusterId: 'A', pointInTimeRecoveryDays: -1, requestsPerSecondMax: 0.5 };
+    const lines = (() => {
+      try {
+        synthesise(props);
+      } catch (error) {
+        return (error as Error).message.split('\n');
+      }
+      return [];
+    })();
+    expect(lines.map((line) => line.split(' ')[0])).toEqual([
+      'clusterId',
+      'pointInTimeRecoveryDays',
+      'requestsPerSecondMax',
+    ]);
+  });
+});
+
+describe('context', () => {
+  const whole = {
+    clusterId: 'edge',
+    stackName: 'EdgeNodes',
+    capacity: 'provisioned',
+    nodes: '50000',
+    logRetentionDays: '7',
+    pointInTimeRecoveryDays: 7,
+    removalPolicy: 'destroy',
+    deletionProtection: false,
+    domainName: customDomain.domainName,
+    certificateArn: CERTIFICATE,
+    encryption: 'customerManaged',
+  };
+
+  it('gives what props would, as text of the command line or as values of cdk.json', () => {
+    const { stack } = unbundledApp({}, whole);
+    expect(stack.stackName).toBe('EdgeNodes');
+    expect(synthesise({}, { ...whole, stackName: undefined }).toJSON()).toEqual(
+      synthesise({
+        clusterId: 'edge',
+        capacity: { kind: 'provisioned', nodes: 50_000 },
+        logRetention: RetentionDays.ONE_WEEK,
+        pointInTimeRecoveryDays: 7,
+        removalPolicy: 'destroy' as never,
+        deletionProtection: false,
+        customDomain,
+        encryption: { kind: 'customerManaged' },
+      }).toJSON(),
+    );
+  });
+
+  it('without a value is as if it were not given', () => {
+    expect(synthesise({}, { domainName: '', certificateArn: '', clusterId: '' }).toJSON()).toEqual(
+      synthesise().toJSON(),
+    );
+  });
+
+  it.each([
+    ['nodes "many" must be a whole number', { nodes: 'many', capacity: 'provisioned' }],
+    ['nodes undefined goes with capacity=provisioned', { capacity: 'provisioned' }],
+    ['nodes 5 goes with capacity=provisioned', { nodes: 5 }],
+    ['warmForNodes 9 is for tables on demand', { capacity: 'provisioned', nodes: 9, warmForNodes: 9 }],
+    ['capacity "dear" must be one of onDemand, provisioned', { capacity: 'dear' }],
+    ['removalPolicy "keep" must be one of retain, destroy', { removalPolicy: 'keep' }],
+    ['deletionProtection "no" must be one of true, false', { deletionProtection: 'no' }],
+    ['logRetentionDays "31" must be one of 1, 3, 5', { logRetentionDays: '31' }],
+    ['certificateArn undefined is missing', { domainName: 'nodes.example.com' }],
+    ['encryption "mine" must be one of awsManaged, customerManaged', { encryption: 'mine' }],
+    [`keyArn "${KEY}" goes with encryption=customerManaged`, { keyArn: KEY }],
+    ['clusterId ["a"] must be a single value', { clusterId: ['a'] }],
+  ])('that cannot be read is named: %s', (message, context) => {
+    expect(() => synthesise({}, context)).toThrow(message);
+  });
+});
+
+describe('outputs', () => {
+  it('are what a person needs next', () => {
+    const template = synthesise();
+    expect(template.toJSON()['Outputs']).toMatchObject({
+      ClusterId: { Value: 'nodekeeper' },
+      Region: { Value: { Ref: 'AWS::Region' } },
+      Endpoint: { Value: { 'Fn::GetAtt': [expect.stringContaining('FrontDoor'), 'ApiEndpoint'] } },
+      KubeconfigCommand: {
+        Value: { 'Fn::Join': ['', ['npx nodekeeper kubeconfig --stack Nodekeeper --region ', { Ref: 'AWS::Region' }]] },
+      },
+    });
+    expect(Object.keys(template.toJSON()['Outputs'] as object)).not.toContain('DomainTarget');
+  });
+});
+
+describe('point-in-time recovery', () => {
+  const recoveryOf = (props: NodekeeperClusterProps) =>
+    ofType(synthesise(props), 'AWS::DynamoDB::Table').map(
+      ([, { Properties }]) => Properties['PointInTimeRecoverySpecification'],
+    );
+
+  it('is on for every table, for as long as is asked, and off by choice', () => {
+    const on = { PointInTimeRecoveryEnabled: true };
+    expect(recoveryOf({})).toEqual([on, on, on]);
+    const week = { ...on, RecoveryPeriodInDays: 7 };
+    expect(recoveryOf({ pointInTimeRecoveryDays: 7 })).toEqual([week, week, week]);
+    const off = { PointInTimeRecoveryEnabled: false };
+    expect(recoveryOf({ pointInTimeRecoveryDays: 0 })).toEqual([off, off, off]);
+  });
+});
+
+describe('capacity for a size', () => {
+  it('warms tables on demand for the beats of so many nodes, never below what a new table takes', () => {
+    const warm = (nodes: number) =>
+      Object.fromEntries(
+        ofType(synthesise({ capacity: { kind: 'onDemand', warmForNodes: nodes } }), 'AWS::DynamoDB::Table').map(
+          ([id, { Properties }]) => [/Health|Objects|Control/.exec(id)?.[0], Properties['WarmThroughput']],
+        ),
+      );
+    const least = { ReadUnitsPerSecond: 12_000, WriteUnitsPerSecond: 4_000 };
+    // 10,000 beats and 333 status posts a second.
+    const health = { ReadUnitsPerSecond: 12_000, WriteUnitsPerSecond: 10_334 };
+    expect(warm(100_000)).toEqual({ Health: health, Objects: least, Control: least });
+    expect(warm(1_000)).toEqual({ Health: least, Objects: least, Control: least });
+    expect(JSON.stringify(synthesise().toJSON())).not.toContain('WarmThroughput');
+  });
+
+  it('lets twice the beats through the HTTP API, 2,000 requests a second at least', () => {
+    expect(requestLimits({}, defaultPolicy)).toEqual({ requestsPerSecondMax: 2_000, burstRequestsMax: 4_000 });
+    expect(requestLimits({ capacity: { kind: 'provisioned', nodes: 100_000 } }, defaultPolicy)).toEqual({
+      requestsPerSecondMax: 20_000,
+      burstRequestsMax: 40_000,
+    });
+    expect(requestLimits({ requestsPerSecondMax: 50 }, defaultPolicy).burstRequestsMax).toBe(100);
+  });
+});
+
+describe('a custom domain', () => {
+  const template = synthesise({ customDomain });
+
+  it('becomes the endpoint, for probes too, and tells what its DNS record points to', () => {
+    expect(template.toJSON()['Outputs']).toMatchObject({
+      Endpoint: { Value: 'https://nodes.example.com' },
+      DomainTarget: { Value: { 'Fn::GetAtt': [expect.stringContaining('Domain'), 'RegionalDomainName'] } },
+    });
+    const [monitor] = ofType(template, 'AWS::Lambda::Function').filter(([id]) => id.includes('NodeMonitor'));
+    expect(monitor?.[1].Properties).toMatchObject({
+      Environment: { Variables: { PROBE_URL: 'https://nodes.example.com' } },
+    });
+  });
+
+  it('is mapped to the only stage, with TLS 1.2 or newer', () => {
+    template.hasResourceProperties('AWS::ApiGatewayV2::DomainName', {
+      DomainName: 'nodes.example.com',
+      DomainNameConfigurations: [{ CertificateArn: CERTIFICATE, SecurityPolicy: 'TLS_1_2', EndpointType: 'REGIONAL' }],
+    });
+    template.resourceCountIs('AWS::ApiGatewayV2::ApiMapping', 1);
+  });
+
+  it('does not stop local mode from reading the template', () => {
+    expect(planOf({ customDomain }).api?.routes.length).toBeGreaterThan(0);
+  });
+});
+
+describe('a customer managed key', () => {
+  const template = synthesise({ encryption: { kind: 'customerManaged' } });
+  const [keyId, key] = ofType(template, 'AWS::KMS::Key')[0]!;
+  const keyArn = { 'Fn::GetAtt': [keyId, 'Arn'] };
+
+  it('is rotated and outlasts the stack, and lets the logs of the account and Region use it', () => {
+    expect(key).toMatchObject({ DeletionPolicy: 'Retain', Properties: { EnableKeyRotation: true } });
+    const { Statement: statements } = key.Properties['KeyPolicy'] as { Statement: { Condition?: unknown }[] };
+    const [, logs] = statements;
+    expect(logs).toMatchObject({ Effect: 'Allow', Condition: { ArnLike: expect.anything() } });
+    expect(shortArn((logs as { Principal: { Service: unknown } }).Principal.Service)).toBe(
+      'logs.<AWS::Region>.amazonaws.com',
+    );
+  });
+
+  it.each([
+    ['AWS::DynamoDB::Table', { SSESpecification: { SSEEnabled: true, SSEType: 'KMS', KMSMasterKeyId: keyArn } }],
+    ['AWS::SQS::Queue', { KmsMasterKeyId: keyArn }],
+    ['AWS::Logs::LogGroup', { KmsKeyId: keyArn }],
+    ['AWS::SecretsManager::Secret', { KmsKeyId: keyArn }],
+  ])('encrypts every %s', (type, properties) => {
+    const all = ofType(template, type);
+    expect(all.length).toBeGreaterThan(0);
+    for (const [id, resource] of all) expect(resource.Properties, id).toMatchObject(properties);
+  });
+
+  it('may be used by a function through the services that its own policy names, and no others', () => {
+    const through = (role: string) =>
+      ofType(template, 'AWS::IAM::Policy')
+        .filter(([id]) => id.includes(`Cluster${role}`))
+        .flatMap(([, { Properties }]) => (Properties['PolicyDocument'] as { Statement: object[] }).Statement)
+        .filter((statement) => JSON.stringify(statement).includes('"kms:Decrypt"'))
+        .map(
+          (statement) =>
+            shortArn(
+              (statement as { Condition: { StringEquals: Record<string, unknown> } }).Condition.StringEquals[
+                'kms:ViaService'
+              ],
+            ).split('.')[0],
+        );
+    expect(through('HeartbeatRole')).toEqual(['dynamodb']);
+    expect(through('NodeMonitorRole')).toEqual(['dynamodb', 'sqs']);
+    expect(through('EvictorTickSchedulerRole')).toEqual(['sqs']);
+    expect(allowedTo(template, 'heartbeat')).toContain(`kms:Decrypt on <${keyId}.Arn>`);
+    expect(allowedTo(synthesise(), 'heartbeat').join()).not.toContain('kms:');
+  });
+
+  it('can be one that is there already', () => {
+    const own = synthesise({ encryption: { kind: 'customerManaged', keyArn: KEY } });
+    own.resourceCountIs('AWS::KMS::Key', 0);
+    own.allResourcesProperties('AWS::SQS::Queue', { KmsMasterKeyId: KEY });
+    expect(allowedTo(own, 'watch')).toContain(`kms:Decrypt on ${KEY}`);
+  });
+
+  it('does not stop local mode from reading the template', () => {
+    expect(planOf({ encryption: { kind: 'customerManaged' } }).tables).toHaveLength(3);
+  });
+
+  it('adds nothing to a cluster that does without', () => {
+    expect(planOf({}).tables.map(({ definition }) => definition)).toEqual(
+      planOf({ encryption: { kind: 'customerManaged' } }).tables.map(({ definition }) => definition),
+    );
+    expect(Object.values(resourcesOf(synthesise())).some(({ Type }) => Type.startsWith('AWS::KMS'))).toBe(false);
+  });
+});
+
+describe('cdk-nag', () => {
+  it.each<[string, NodekeeperClusterProps]>([
+    [
+      'everything on',
+      {
+        capacity: { kind: 'provisioned', nodes: 1_000 },
+        customDomain,
+        encryption: { kind: 'customerManaged' },
+        pointInTimeRecoveryDays: 1,
+      },
+    ],
+    ['point-in-time recovery off', { pointInTimeRecoveryDays: 0 }],
+  ])('is content with %s', (_, props) => {
+    expect(() => unbundledApp(props).app.synth()).not.toThrow();
+  });
+});
