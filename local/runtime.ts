@@ -258,7 +258,8 @@ async function synthesiseProject(options: LocalOptions, timings: Timings): Promi
   const synthesis = await synthesise({
     projectDirectory,
     mode: options.synthesis ?? 'auto',
-    context: policyFile === undefined ? {} : { policyFile },
+    // A domain of the deployment leads there, not here.
+    context: { domainName: '', certificateArn: '', ...(policyFile === undefined ? {} : { policyFile }) },
     inputFiles: policyFile === undefined ? [] : [policyFile],
   });
   timings.mark(synthesis.kind === 'reused' ? 'assembly reused' : 'synthesis');

@@ -250,6 +250,8 @@ function physicalNames(stackName: string, options: PlanOptions): PhysicalNames {
         return arn('sns', nameOf(logicalId, resource, 'TopicName'));
       case 'AWS::Logs::LogGroup':
         return nameOf(logicalId, resource, 'LogGroupName');
+      case 'AWS::KMS::Key':
+        return logicalId;
       case 'AWS::SecretsManager::Secret':
         return arn('secretsmanager', `secret:${nameOf(logicalId, resource, 'Name')}`);
       case 'AWS::IAM::Role':
@@ -284,6 +286,8 @@ function physicalNames(stackName: string, options: PlanOptions): PhysicalNames {
         return called;
       case 'AWS::SNS::Topic.TopicArn':
         return called;
+      case 'AWS::KMS::Key.Arn':
+        return arn('kms', `key/${called}`);
       case 'AWS::IAM::Role.Arn':
         return `arn:aws:iam::${accountId}:role/${called}`;
       case 'AWS::Logs::LogGroup.Arn':
