@@ -73,6 +73,6 @@ export interface AgentConfig {
   /** Feature gates by name as the file has them; only NodeSwap is looked at, which is on when absent. */
   readonly featureGates?: Readonly<Record<string, boolean>>;
 
-  /** Where /healthz and /metrics listen, on loopback. */
+  /** Where /healthz and /metrics listen, on loopback; 0: nowhere. */
   readonly healthzPort: number;
 }

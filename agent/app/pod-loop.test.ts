@@ -7,8 +7,9 @@ import { type MemoryRuntime, memoryRuntime } from '../../test/support/memory-run
 import { SteppedTime, settle } from '../../test/support/stepped-time.ts';
 import type { KubeAnswer, KubeRequest } from '../ports/kube-api.ts';
 import type { PodRuntime } from '../ports/pod-runtime.ts';
+import { ADMITTED } from '../rules/pod-admission.ts';
 import { terminatedStatus } from '../rules/shutdown-status.ts';
-import { createPodLoop, noTopology, type PodLoop, type PodLoopDependencies } from './pod-loop.ts';
+import { createPodLoop, type PodLoop, type PodLoopDependencies } from './pod-loop.ts';
 
 const NODE_TOKEN = 'edge-1-token';
 
@@ -56,7 +57,7 @@ function newLoop(over: Partial<PodLoopDependencies> = {}): PodLoop {
     recordEvent: ({ metadata }, { type, reason, message }) =>
       events.push(`${metadata.name}: ${type} ${reason} ${message}`),
     gate: () => ({ kind: 'admitted' }),
-    topology: noTopology,
+    topology: { admit: () => ADMITTED, release() {} },
     ...over,
   });
 }

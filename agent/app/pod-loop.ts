@@ -28,7 +28,7 @@ import { killRequest } from '../rules/kill-request.ts';
 import { answeredWith, describeAnswer, objectIn } from '../rules/kube-answer.ts';
 import { nodePath } from '../rules/lease.ts';
 import type { NodeEvent } from '../rules/node-event.ts';
-import { ADMITTED, type Admission, admitPod, type Refusal } from '../rules/pod-admission.ts';
+import { type Admission, admitPod, type Refusal } from '../rules/pod-admission.ts';
 import { deletionGraceSeconds } from '../rules/pod-grace.ts';
 import { hasEnded, podStatusOf, rejectedStatus } from '../rules/pod-status.ts';
 import type { PodStatus } from '../rules/shutdown-status.ts';
@@ -129,8 +129,24 @@ const podPath = ({ metadata }: KubeObject): string =>
 const isOver = (status: PodStatus | undefined): boolean =>
   status?.['phase'] === 'Succeeded' || status?.['phase'] === 'Failed';
 
+const containersIn = (found: RunningPod) => [...found.containers, ...(found.initContainers ?? [])];
+
 const runsIn = (found: RunningPod | undefined): boolean =>
-  [...(found?.containers ?? []), ...(found?.initContainers ?? [])].some(({ state }) => state.kind === 'running');
+  found !== undefined && containersIn(found).some(({ state }) => state.kind === 'running');
+
+/** By the states of upstream's metric of running containers. */
+function containersByState(found: readonly RunningPod[]): ReadonlyMap<string, number> {
+  const counts = new Map([
+    ['created', 0],
+    ['running', 0],
+    ['exited', 0],
+  ]);
+  const names = { waiting: 'created', running: 'running', terminated: 'exited' } as const;
+  for (const { state } of found.flatMap(containersIn)) {
+    counts.set(names[state.kind], (counts.get(names[state.kind]) ?? 0) + 1);
+  }
+  return counts;
+}
 
 /** Somebody else wrote another phase or readiness than we told, as the node controller does after a silence. */
 function isContradicted(ours: PodStatus | undefined, stored: PodStatus | undefined): boolean {
@@ -169,6 +185,9 @@ export function createPodLoop(dependencies: PodLoopDependencies): PodLoop {
         .pods()
         .then((found) => {
           meter.gauge('kubelet_running_pods', found.filter(runsIn).length);
+          for (const [state, count] of containersByState(found)) {
+            meter.gauge('kubelet_running_containers', count, { container_state: state });
+          }
           return found;
         })
         .finally(() => {
@@ -585,6 +604,3 @@ export function createPodLoop(dependencies: PodLoopDependencies): PodLoop {
     },
   };
 }
-
-/** For a node without a topology policy. */
-export const noTopology: PodLoopDependencies['topology'] = { admit: () => ADMITTED, release() {} };

@@ -190,7 +190,7 @@ export async function runAgent(parts: AgentParts, stop: AbortSignal): Promise<vo
 
   leaseLoop.onPodsChange(podLoop.podsChanged);
   leaseLoop.onBeat((atMs, silentMs) => {
-    meter.count('nodekeeper_agent_lease_renewals_total', { outcome: 'renewed' });
+    meter.count('nodekeeper_agent_lease_renewals_total');
     meter.gauge('nodekeeper_agent_lease_renewed_time_seconds', Math.floor(atMs / 1_000));
     // After such a silence the node may have been marked, and its pods with it.
     if (silentMs < leaseSeconds * 1_000) return;

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 /** The agent as a process: configuration, adapters, signals. `--help` says what it takes. */
 import { mkdirSync, readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { loadConfig } from '../adapters/config/load-config.ts';
 import { type HealthzServer, serveHealthz } from '../adapters/healthz/healthz-server.ts';
@@ -9,8 +10,8 @@ import { MetricRegistry } from '../adapters/healthz/registry.ts';
 import { createHttpKubeApi, type HttpKubeApi } from '../adapters/http/kube-api.ts';
 import { createNodeIdentity, givenToken } from '../adapters/identity/node-identity.ts';
 import { LinuxMachine } from '../adapters/linux-machine/linux-machine.ts';
-import { linuxNuma } from '../adapters/linux-numa/linux-numa.ts';
 import { logind } from '../adapters/logind/logind.ts';
+import { readNuma } from '../adapters/numa/numa.ts';
 import { execRuntime } from '../adapters/runtime-exec/runtime-exec.ts';
 import { noRuntime } from '../adapters/runtime-none/runtime-none.ts';
 import { podmanRuntime } from '../adapters/runtime-podman/runtime-podman.ts';
@@ -22,13 +23,28 @@ import type { AgentConfig } from '../config.ts';
 import type { Credentials } from '../ports/credentials.ts';
 import type { KubeApi } from '../ports/kube-api.ts';
 import type { PodRuntime } from '../ports/pod-runtime.ts';
+import { SHUTDOWN_STATE_FILE } from '../rules/shutdown-state.ts';
+import { plan } from './plan.ts';
 
 /** Reported as the kubelet's version: clients read what a node can do from it. */
 const AGENT_VERSION = 'v1.34.2-nodekeeper.0.1.0';
 /** Requests besides heartbeats, under way at once. */
 const CONNECTIONS_MAX = 4;
+const NO_NUMA = { nodes: [], distances: undefined };
 /** For loops to end after they were told to. Milliseconds. */
 const STOP_MS = 5_000;
+
+if (process.argv[2] === 'plan') {
+  const print = (stream: NodeJS.WriteStream) => (line: string) => void stream.write(`${line}\n`);
+  process.exit(
+    await plan(process.argv.slice(3), {
+      readText: (path) => readFileSync(path, 'utf8'),
+      hostname,
+      print: print(process.stdout),
+      printError: print(process.stderr),
+    }),
+  );
+}
 
 const log = jsonLog({
   write: (line) => process.stderr.write(line),
@@ -129,19 +145,18 @@ async function main(): Promise<void> {
         api: counted(client(identity, CONNECTIONS_MAX)),
         clusterLabels: () => identity.nodeLabels(),
         machine,
-        numa: await linuxNuma(),
+        // Without a policy nobody looks at it, and a machine that hides it will do.
+        numa: config.topologyManagerPolicy === 'none' ? NO_NUMA : await readNuma(),
         swaps: readSwaps(),
         runtime,
         shutdownSignal,
-        shutdownState: stateFile(
-          join(config.rootDirectory, 'graceful_node_shutdown_state'),
-          '.tmp-graceful_node_shutdown_state',
-        ),
+        shutdownState: stateFile(join(config.rootDirectory, SHUTDOWN_STATE_FILE), `.tmp-${SHUTDOWN_STATE_FILE}`),
         time: systemTime,
         fraction: Math.random,
         log,
         meter: metrics,
         async serveHealth(checks) {
+          if (config.healthzPort === 0) return;
           healthz = await serveHealthz({
             port: config.healthzPort,
             checks,

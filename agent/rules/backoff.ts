@@ -20,7 +20,7 @@ export const doublingWaitMs = ({ firstMs, limitMs }: Doubling, number: number): 
  * How long a server may keep us waiting, whatever it asks: a quarter of the usual lease, so that a mistaken hour does not
  * cost the node its life. Milliseconds.
  */
-export const RETRY_AFTER_LIMIT_MS = 10_000;
+const RETRY_AFTER_LIMIT_MS = 10_000;
 
 /** The answers whose Retry-After is meant for the next request; a redirect may carry one too. */
 const asksToWait = (status: number): boolean => status === 429 || status === 503;

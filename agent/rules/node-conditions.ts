@@ -55,7 +55,7 @@ export interface ConditionOutcome {
   readonly event?: NodeEvent;
 }
 
-export const statusEvent = (nodeName: string, reason: string): NodeEvent => ({
+const statusEvent = (nodeName: string, reason: string): NodeEvent => ({
   type: 'Normal',
   reason,
   message: `Node ${nodeName} status is now: ${reason}`,

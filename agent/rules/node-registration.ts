@@ -5,11 +5,11 @@
 import { addTaint, hasTaint, TAINT_UNINITIALIZED, TAINT_UNSCHEDULABLE } from '../../shared/domain/taint.ts';
 import { compareQuantities, parseQuantity } from '../../shared/kube/quantity.ts';
 import type { KubeNode, Taint } from '../../shared/kube/types.ts';
-import { qualifiedNameComplaints } from '../../shared/kube/validation/names.ts';
 import type { AgentConfig } from '../config.ts';
 import { MACHINE_LABELS } from './node-labels.ts';
+import { isExtendedResource } from './node-resources.ts';
 
-export const ATTACH_DETACH_ANNOTATION = 'volumes.kubernetes.io/controller-managed-attach-detach';
+const ATTACH_DETACH_ANNOTATION = 'volumes.kubernetes.io/controller-managed-attach-detach';
 
 export type RegistrationSettings = Pick<
   AgentConfig,
@@ -164,13 +164,6 @@ function reconcileResources(existing: KubeNode, initial: KubeNode, zeroExtended:
 }
 
 const isHugePages = (name: string): boolean => name.startsWith('hugepages-');
-
-/** A resource of a name space that is not Kubernetes' own, and that could stand in a quota. */
-const isExtendedResource = (name: string): boolean =>
-  name.includes('/') &&
-  !name.includes('kubernetes.io/') &&
-  !name.startsWith('requests.') &&
-  qualifiedNameComplaints(`requests.${name}`).length === 0;
 
 function sameQuantity(left: string | undefined, right: string): boolean {
   if (left === undefined) return false;

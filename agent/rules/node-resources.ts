@@ -2,8 +2,10 @@
  * What the machine has, and what of it pods may use (pkg/kubelet/nodestatus/setters.go,
  * pkg/kubelet/cm/node_container_manager_linux.go, pkg/kubelet/cm/helpers.go).
  */
+
 import { formatQuantity, parseQuantity, type Quantity, type QuantityFormat } from '../../shared/kube/quantity.ts';
 import type { NodeStatus } from '../../shared/kube/types.ts';
+import { qualifiedNameComplaints } from '../../shared/kube/validation/names.ts';
 import type { EvictionThresholds, ThresholdValue } from '../config.ts';
 
 export type ResourceTexts = Readonly<Record<string, string>>;
@@ -90,16 +92,15 @@ export interface ResourceInput extends ReservationSettings {
   };
 }
 
-export function podCapacity(cpuCores: number, maxPods: number, podsPerCore: number): number {
+function podCapacity(cpuCores: number, maxPods: number, podsPerCore: number): number {
   return podsPerCore > 0 ? Math.min(cpuCores * podsPerCore, maxPods) : maxPods;
 }
 
 /** The name of the resource of huge pages of one size, such as hugepages-2Mi. */
-export const hugePagesName = (pageBytes: number): string =>
-  `${HUGE_PAGES}${formatQuantity(quantityOf(pageBytes, 'binary'))}`;
+const hugePagesName = (pageBytes: number): string => `${HUGE_PAGES}${formatQuantity(quantityOf(pageBytes, 'binary'))}`;
 
 /** Huge pages of the machine by resource name, in bytes. */
-export function hugePageCapacity(hugePages: Readonly<Record<string, number>>): Record<string, string> {
+function hugePageCapacity(hugePages: Readonly<Record<string, number>>): Record<string, string> {
   const sizes = Object.entries(hugePages).map(([pageBytes, pages]): [string, string] => [
     hugePagesName(Number(pageBytes)),
     formatQuantity(quantityOf(BigInt(pageBytes) * BigInt(pages), 'binary')),
@@ -108,7 +109,7 @@ export function hugePageCapacity(hugePages: Readonly<Record<string, number>>): R
 }
 
 /** Capacity of the node. Keys that others have set are kept. */
-export function capacityOf(existing: ResourceTexts | undefined, input: ResourceInput): Record<string, string> {
+function capacityOf(existing: ResourceTexts | undefined, input: ResourceInput): Record<string, string> {
   const capacity: Record<string, string> = { ...existing };
   const { machine, devices } = input;
   if (machine === undefined) return { ...capacity, cpu: '0', memory: '0', pods: String(input.maxPods) };
@@ -124,13 +125,18 @@ export function capacityOf(existing: ResourceTexts | undefined, input: ResourceI
   return capacity;
 }
 
-/** Neither a resource of Kubernetes itself nor a quota (pkg/apis/core/v1/helper/helpers.go). */
-export function isExtendedResource(name: string): boolean {
-  return name.includes('/') && !name.includes('kubernetes.io/') && !name.startsWith('requests.');
-}
+/**
+ * Neither a resource of Kubernetes itself nor a quota, and one that could stand in a quota
+ * (pkg/apis/core/v1/helper/helpers.go).
+ */
+export const isExtendedResource = (name: string): boolean =>
+  name.includes('/') &&
+  !name.includes('kubernetes.io/') &&
+  !name.startsWith('requests.') &&
+  qualifiedNameComplaints(`requests.${name}`).length === 0;
 
 /** What pods may use: capacity less what is held back, and less huge pages where it is memory. */
-export function allocatableOf(
+function allocatableOf(
   existing: ResourceTexts | undefined,
   capacity: ResourceTexts,
   input: ResourceInput,

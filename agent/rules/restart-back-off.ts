@@ -4,8 +4,8 @@
  * 5 min since the last end; a container that ran for 10 minutes begins anew.
  */
 export const BACK_OFF_FIRST_MS = 10_000;
-export const BACK_OFF_MAX_MS = 300_000;
-export const BACK_OFF_RESET_AFTER_MS = 600_000;
+const BACK_OFF_MAX_MS = 300_000;
+const BACK_OFF_RESET_AFTER_MS = 600_000;
 
 export type RestartPolicy = 'Always' | 'OnFailure' | 'Never';
 

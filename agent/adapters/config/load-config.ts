@@ -22,6 +22,7 @@ export interface ConfigSources {
 const SYSTEM: ConfigSources = { readText: (path) => readFileSync(path, 'utf8'), hostname };
 
 export const USAGE = `Usage: nodekeeper-agent [--config FILE] [--FLAG VALUE …]
+       nodekeeper-agent plan shutdown|swap|topology --config FILE --pods FILE [--json]
 
   --config FILE   KubeletConfiguration (kubelet.config.k8s.io/v1beta1) and AgentConfiguration
                   (nodekeeper.dev/v1alpha1), as documents of one YAML or JSON file

@@ -39,7 +39,7 @@ export const AGENT_METRICS: readonly MetricDefinition[] = [
     'nodekeeper_agent_metric_values_dropped_total',
     'Values dropped because a metric had too many sets of labels.',
   ),
-  counter('nodekeeper_agent_lease_renewals_total', 'Renewals of the Lease by outcome.'),
+  counter('nodekeeper_agent_lease_renewals_total', 'Renewals of the Lease that were acknowledged.'),
   gauge('nodekeeper_agent_lease_renewed_time_seconds', 'When the Lease was last renewed, since the epoch.'),
   counter(
     'nodekeeper_agent_requests_total',

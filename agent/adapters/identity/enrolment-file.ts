@@ -1,20 +1,20 @@
 /** What the cluster said when this machine was enrolled: kept, so that a restart needs no bootstrap token. */
-import { open, readFile, rename } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { z } from 'zod';
+import { isRecord } from '../../../shared/kube/resources/normal-form.ts';
+import { replaceFile } from '../system/state-file.ts';
 
-const schema = z.object({
-  clusterId: z.string(),
-  nodeName: z.string(),
-  keyId: z.string(),
+export interface Enrolment {
+  readonly clusterId: string;
+  readonly nodeName: string;
+  readonly keyId: string;
   /** Names the bootstrap token that was spent; its secret is not kept. */
-  bootstrapTokenId: z.string(),
-  nodeLabels: z.record(z.string(), z.string()),
-});
-
-export type Enrolment = Readonly<z.infer<typeof schema>>;
+  readonly bootstrapTokenId: string;
+  readonly nodeLabels: Readonly<Record<string, string>>;
+}
 
 const FILE = 'node-identity.json';
+const OWNER_ONLY = 0o600;
 
 /** Undefined when there is none. One that cannot be read counts as none: enrolling again with the same key is harmless. */
 export async function readEnrolment(rootDirectory: string): Promise<Enrolment | undefined> {
@@ -25,22 +25,23 @@ export async function readEnrolment(rootDirectory: string): Promise<Enrolment | 
     if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw cause;
   }
+  let value: unknown;
   try {
-    return schema.parse(JSON.parse(text));
+    value = JSON.parse(text);
   } catch {
     return undefined;
   }
+  return isEnrolment(value) ? value : undefined;
 }
 
-export async function writeEnrolment(rootDirectory: string, enrolment: Enrolment): Promise<void> {
-  const path = join(rootDirectory, FILE);
-  const temporary = `${path}.new`;
-  const file = await open(temporary, 'w', 0o600);
-  try {
-    await file.writeFile(`${JSON.stringify(enrolment, undefined, 2)}\n`);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  await rename(temporary, path);
-}
+// By hand: a library for schemas would be half of the agent's bundle.
+const isEnrolment = (value: unknown): value is Enrolment =>
+  isRecord(value) &&
+  [value['clusterId'], value['nodeName'], value['keyId'], value['bootstrapTokenId']].every(
+    (each) => typeof each === 'string',
+  ) &&
+  isRecord(value['nodeLabels']) &&
+  Object.values(value['nodeLabels']).every((label) => typeof label === 'string');
+
+export const writeEnrolment = (rootDirectory: string, enrolment: Enrolment): Promise<void> =>
+  replaceFile(join(rootDirectory, FILE), `${FILE}.new`, `${JSON.stringify(enrolment, undefined, 2)}\n`, OWNER_ONLY);

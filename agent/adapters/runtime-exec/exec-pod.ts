@@ -38,7 +38,7 @@ const EXIT_NOT_STARTED = 128;
 /** What kubelets say of a container whose end nobody saw. */
 const EXIT_UNKNOWN = 137;
 
-export const MARK = 'NODEKEEPER_CONTAINER';
+const MARK = 'NODEKEEPER_CONTAINER';
 
 export interface ExecPodDependencies {
   readonly time: AgentTime;

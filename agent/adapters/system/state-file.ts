@@ -1,5 +1,5 @@
 /** A small file that is replaced as a whole, and survives a crash in between. */
-import { open, readFile, rename } from 'node:fs/promises';
+import { open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
 export interface StateFile {
@@ -8,8 +8,29 @@ export interface StateFile {
   write(text: string): Promise<void>;
 }
 
-export function stateFile(path: string, temporaryName: string): StateFile {
+/** For whoever looks after the machine, whatever the umask of the process. */
+const READABLE = 0o644;
+
+/** Writes it beside under the temporary name first, in the same directory. Nothing of that is left when it fails. */
+export async function replaceFile(path: string, temporaryName: string, text: string, mode: number): Promise<void> {
   const temporary = join(dirname(path), temporaryName);
+  try {
+    const file = await open(temporary, 'w', mode);
+    try {
+      await file.chmod(mode);
+      await file.writeFile(text);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(temporary, path);
+  } catch (cause) {
+    await rm(temporary, { force: true });
+    throw cause;
+  }
+}
+
+export function stateFile(path: string, temporaryName: string): StateFile {
   return {
     async read() {
       try {
@@ -19,15 +40,6 @@ export function stateFile(path: string, temporaryName: string): StateFile {
         throw cause;
       }
     },
-    async write(text) {
-      const file = await open(temporary, 'w', 0o644);
-      try {
-        await file.writeFile(text);
-        await file.sync();
-      } finally {
-        await file.close();
-      }
-      await rename(temporary, path);
-    },
+    write: (text) => replaceFile(path, temporaryName, text, READABLE),
   };
 }

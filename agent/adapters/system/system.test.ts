@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -42,7 +42,26 @@ describe('a state file', () => {
     await file.write('two');
     expect(await file.read()).toBe('two');
     expect(readdirSync(directory)).toEqual(['state']);
-    expect(statSync(join(directory, 'state')).mode & 0o777).toBe(0o644 & ~process.umask());
+    rmSync(directory, { recursive: true });
+  });
+
+  it('can be read by everybody, whatever the umask', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'nodekeeper-state-'));
+    const umask = process.umask(0o077);
+    try {
+      await stateFile(join(directory, 'state'), '.tmp-state').write('one');
+    } finally {
+      process.umask(umask);
+    }
+    expect(statSync(join(directory, 'state')).mode & 0o777).toBe(0o644);
+    rmSync(directory, { recursive: true });
+  });
+
+  it('leaves nothing behind when it cannot be written', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'nodekeeper-state-'));
+    mkdirSync(join(directory, 'state/taken'), { recursive: true });
+    await expect(stateFile(join(directory, 'state'), '.tmp-state').write('one')).rejects.toThrow();
+    expect(readdirSync(directory)).toEqual(['state']);
     rmSync(directory, { recursive: true });
   });
 });
