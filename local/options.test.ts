@@ -15,6 +15,7 @@ describe('options of npm start', () => {
       controllers: true,
       policyFile: undefined,
       synthesis: 'auto',
+      recordCallsFile: undefined,
       quiet: false,
       verbose: false,
     });

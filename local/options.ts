@@ -15,6 +15,8 @@ export interface StartOptions {
   readonly controllers: boolean;
   readonly policyFile: string | undefined;
   readonly synthesis: 'auto' | 'always' | 'never';
+  /** Where to write which calls the functions made to AWS. */
+  readonly recordCallsFile: string | undefined;
   readonly quiet: boolean;
   readonly verbose: boolean;
 }
@@ -35,6 +37,7 @@ export const USAGE = `usage: npm start -- [options]
   --no-controllers no ticks, streams and queues: nothing changes by itself
   --policy FILE    YAML file of policy fields
   --synth WHEN     auto, always or never (auto: when the sources have changed)
+  --record-calls FILE  write down every call a function makes to AWS, when stopped
   --quiet          errors only
   --verbose        say how long each part of the start took
   --help           this text`;
@@ -61,6 +64,7 @@ export function parseStartOptions(args: readonly string[]): StartOptions {
     controllers: values.controllers ?? true,
     policyFile: values.policy,
     synthesis,
+    recordCallsFile: values['record-calls'],
     quiet: values.quiet ?? false,
     verbose: values.verbose ?? false,
   };
@@ -83,6 +87,7 @@ function parse(args: readonly string[]) {
         controllers: { type: 'boolean' },
         policy: { type: 'string' },
         synth: { type: 'string' },
+        'record-calls': { type: 'string' },
         quiet: { type: 'boolean' },
         verbose: { type: 'boolean' },
       },

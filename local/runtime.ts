@@ -6,6 +6,8 @@ import { openCredentials, openDataDirectory, writeKubeconfig } from './access/da
 import { readAssembly } from './assembly/assembly.ts';
 import { type FunctionPlan, functionUrlIds, type LocalPlan, planLocalMode } from './assembly/plan.ts';
 import { synthesise } from './assembly/synthesise.ts';
+import { noteFailureQueue, noteFunctionLog, noteQueueSource, noteStreamSource } from './calls/lambda-calls.ts';
+import { type CallRecorder, startCallRecorder } from './calls/recorder.ts';
 import { type EventBus, openEventBus } from './cloud/event-rules.ts';
 import { stateChangeEvent } from './cloud/events.ts';
 import { type LocalCloud, startLocalCloud } from './cloud/server.ts';
@@ -50,6 +52,8 @@ export interface LocalOptions {
   readonly routeEnvironmentsMax?: number;
   /** An engine that runs already, `http://host:port`. Default: the DYNAMODB_ENDPOINT variable, else our own. */
   readonly dynamodbEndpoint?: string | undefined;
+  /** Where to write which calls each function made to AWS, when stopped. Undefined: nobody looks, at no cost. */
+  readonly recordCallsFile?: string | undefined;
   /** Takes what the system has to say, a line at a time. Default: standard error. */
   print?(line: string): void;
 }
@@ -109,6 +113,7 @@ export interface QueueReport {
 const projectDirectory = fileURLToPath(new URL('..', import.meta.url));
 const REGION = 'us-east-1';
 const ACCOUNT = '000000000000';
+const PLACE = { region: REGION, accountId: ACCOUNT };
 const TOKENS_PARAMETER = 'StaticTokens';
 /** Discard: nothing listens there, so a call to a service that does not run here fails at once. */
 const NO_SERVICE_ENDPOINT = 'http://127.0.0.1:9';
@@ -186,7 +191,19 @@ export async function startLocal(options: LocalOptions = {}): Promise<LocalSyste
 
     const metrics = data.ephemeral ? noMetrics : metricsFile(data.file('metrics.jsonl'));
     const output = createOutput(print, metrics);
-    const functions = createFunctions(plan, { engine, cloud, logs, caPem, output, options });
+    const recorder =
+      options.recordCallsFile === undefined
+        ? undefined
+        : await startCallRecorder({
+            region: REGION,
+            accountId: ACCOUNT,
+            assembly: assemblyDirectory,
+            file: options.recordCallsFile,
+            services: { dynamodb: engine.endpoint, ec2: cloud.endpoint, logs: logs.endpoint },
+            tagsOf: (id) => (cloud.world.volume(id, nowMs()) ?? cloud.world.instance(id, nowMs()))?.tags ?? {},
+          });
+    undo.push(() => recorder?.stop());
+    const functions = createFunctions(plan, { engine, cloud, logs, recorder, caPem, output, options });
     undo.push(async () => {
       await Promise.all([...functions.values()].map((fn) => fn.stop()));
     });
@@ -203,7 +220,17 @@ export async function startLocal(options: LocalOptions = {}): Promise<LocalSyste
     timings.mark('functions');
 
     const positions = openPositions(data.ephemeral ? undefined : data.file('positions.json'));
-    const background = startBackground({ plan, engine, streamArns, functionOf, positions, output, nowMs, options });
+    const background = startBackground({
+      plan,
+      engine,
+      streamArns,
+      functionOf,
+      positions,
+      recorder,
+      output,
+      nowMs,
+      options,
+    });
 
     cloud.subscribe((change) =>
       background.events.put(stateChangeEvent(change, { region: REGION, accountId: ACCOUNT })),
@@ -296,10 +323,19 @@ function createFunctions(
     engine,
     cloud,
     logs,
+    recorder,
     caPem,
     output,
     options,
-  }: { engine: Engine; cloud: LocalCloud; logs: LogServer; caPem: string; output: Output; options: LocalOptions },
+  }: {
+    engine: Engine;
+    cloud: LocalCloud;
+    logs: LogServer;
+    recorder: CallRecorder | undefined;
+    caPem: string;
+    output: Output;
+    options: LocalOptions;
+  },
 ): ReadonlyMap<string, LocalFunction> {
   const routed = new Set(plan.api?.routes.map((route) => route.functionId));
   const streaming = new Set(plan.functionUrls.map((url) => url.functionId));
@@ -319,12 +355,14 @@ function createFunctions(
         : 1;
     const variables = functionVariables(fn, {
       region: REGION,
-      dynamodbEndpoint: engine.endpoint,
-      ec2Endpoint: cloud.endpoint,
-      logsEndpoint: logs.endpoint,
-      noServiceEndpoint: NO_SERVICE_ENDPOINT,
+      dynamodbEndpoint: recorder?.endpoint ?? engine.endpoint,
+      ec2Endpoint: recorder?.endpoint ?? cloud.endpoint,
+      logsEndpoint: recorder?.endpoint ?? logs.endpoint,
+      noServiceEndpoint: recorder?.endpoint ?? NO_SERVICE_ENDPOINT,
+      ...(recorder === undefined ? {} : { accessKeyId: recorder.accessKeyId(fn.name) }),
       secretOf,
     });
+    const noteLog = recorder === undefined ? () => {} : noteFunctionLog(recorder, fn, PLACE);
     functions.set(
       fn.logicalId,
       new LocalFunction({
@@ -332,7 +370,10 @@ function createFunctions(
         environmentsMax,
         variables,
         caPem,
-        onLine: (line) => output.functionLine(fn.name, line),
+        onLine: (line) => {
+          noteLog();
+          output.functionLine(fn.name, line);
+        },
         onError: (error) => output.functionError(fn.name, error),
       }),
     );
@@ -354,6 +395,7 @@ interface BackgroundInput {
   readonly engine: Engine;
   readonly streamArns: ReadonlyMap<string, string>;
   readonly positions: Positions;
+  readonly recorder: CallRecorder | undefined;
   readonly output: Output;
   readonly options: LocalOptions;
   functionOf(id: string): LocalFunction;
@@ -361,7 +403,7 @@ interface BackgroundInput {
 }
 
 function startBackground(input: BackgroundInput): Background {
-  const { plan, functionOf, nowMs, output } = input;
+  const { plan, functionOf, nowMs, output, recorder } = input;
   const controllers = input.options.controllers ?? true;
   const queues = createQueues(plan, output);
   const queueOf = (id: string) => queues.get(id)!;
@@ -370,28 +412,35 @@ function startBackground(input: BackgroundInput): Background {
   const streamSources = (controllers ? plan.streamSources : []).map((source) => {
     const engineStreamArn = input.streamArns.get(source.tableName);
     if (engineStreamArn === undefined) throw new StartError(`template: ${source.logicalId}: its table has no stream`);
+    const { name } = functionOf(source.functionId).plan;
+    const failureQueue = source.failureQueueId === undefined ? undefined : queueOf(source.failureQueueId);
+    const failureArn = plan.queues.find((queue) => queue.logicalId === source.failureQueueId)?.arn ?? '';
     return startStreamSource({
       plan: source,
-      client: input.engine.client,
+      client: recorder ? noteStreamSource(recorder, name, input.engine.client, source.streamArn) : input.engine.client,
       engineStreamArn,
       fn: functionOf(source.functionId),
       region: plan.region,
-      failureQueue: source.failureQueueId === undefined ? undefined : queueOf(source.failureQueueId),
+      failureQueue:
+        recorder && failureQueue ? noteFailureQueue(recorder, name, failureQueue, failureArn) : failureQueue,
       positions: input.positions,
       nowMs,
       onTrouble: output.notice,
     });
   });
-  const queueSources = (controllers ? plan.queueSources : []).map((source) =>
-    startQueueSource({
+  const queueSources = (controllers ? plan.queueSources : []).map((source) => {
+    const queue = queueOf(source.queueId);
+    const queueArn = plan.queues.find((queue) => queue.logicalId === source.queueId)?.arn ?? '';
+    const fn = functionOf(source.functionId);
+    return startQueueSource({
       plan: source,
-      queue: queueOf(source.queueId),
-      queueArn: plan.queues.find((queue) => queue.logicalId === source.queueId)?.arn ?? '',
-      fn: functionOf(source.functionId),
+      queue: recorder ? noteQueueSource(recorder, fn.plan.name, queue, queueArn) : queue,
+      queueArn,
+      fn,
       region: plan.region,
       nowMs,
-    }),
-  );
+    });
+  });
   const scheduler = startScheduler({
     schedules: controllers ? plan.schedules : [],
     nowMs,

@@ -40,6 +40,8 @@ export interface FunctionPlan {
   readonly memoryMegabytes: number;
   readonly environment: Readonly<Record<string, string>>;
   readonly runtime: string;
+  /** Where Lambda puts what the function prints. */
+  readonly logGroupName: string;
   readonly logFormat: string;
   readonly logLevel: string | undefined;
 }
@@ -147,19 +149,7 @@ const DEFAULTS = {
 export function planLocalMode(assembly: Assembly, options: PlanOptions): LocalPlan {
   const { template } = assembly;
   const names = physicalNames(assembly.stackName, options);
-  const resolver = createResolver({
-    template,
-    physical: names,
-    pseudoParameters: {
-      'AWS::Region': options.region,
-      'AWS::AccountId': options.accountId,
-      'AWS::Partition': 'aws',
-      'AWS::URLSuffix': 'amazonaws.com',
-      'AWS::StackName': assembly.stackName,
-      'AWS::StackId': `arn:aws:cloudformation:${options.region}:${options.accountId}:stack/${assembly.stackName}/local`,
-    },
-    parameters: options.parameters,
-  });
+  const resolver = localResolver(assembly, options);
   const reader = new TemplateReader(template, resolver);
   const byArn = (type: string, arn: string, where: string) => {
     const found = reader
@@ -202,6 +192,25 @@ export function planLocalMode(assembly: Assembly, options: PlanOptions): LocalPl
       .map((rule) => planEventRule(rule, functionByArn)),
   };
 }
+
+/** The values of a template as local mode sees them, so that what was recorded here can be compared with it. */
+export const localResolver = (
+  { stackName, template }: Pick<Assembly, 'stackName' | 'template'>,
+  options: PlanOptions,
+) =>
+  createResolver({
+    template,
+    physical: physicalNames(stackName, options),
+    pseudoParameters: {
+      'AWS::Region': options.region,
+      'AWS::AccountId': options.accountId,
+      'AWS::Partition': 'aws',
+      'AWS::URLSuffix': 'amazonaws.com',
+      'AWS::StackName': stackName,
+      'AWS::StackId': `arn:aws:cloudformation:${options.region}:${options.accountId}:stack/${stackName}/local`,
+    },
+    parameters: options.parameters,
+  });
 
 interface ReadResource {
   readonly logicalId: string;
@@ -355,10 +364,11 @@ function planFunction(
   const variables = object(object(properties['Environment'])['Variables']);
   const environment = Object.fromEntries(Object.entries(variables).map(([name, value]) => [name, String(value)]));
   const logging = object(properties['LoggingConfig']);
+  const functionName = required(names.ref(logicalId, resource), logicalId);
   return {
     logicalId,
     name: environment['POWERTOOLS_SERVICE_NAME'] ?? logicalId,
-    functionName: required(names.ref(logicalId, resource), logicalId),
+    functionName,
     arn: required(names.attribute(logicalId, resource, 'Arn'), logicalId),
     codePath,
     handler: text(properties['Handler']) ?? 'index.handler',
@@ -366,6 +376,7 @@ function planFunction(
     memoryMegabytes: number(properties['MemorySize']) ?? DEFAULTS.functionMemoryMegabytes,
     environment,
     runtime: text(properties['Runtime']) ?? '',
+    logGroupName: text(logging['LogGroup']) ?? `/aws/lambda/${functionName}`,
     logFormat: text(logging['LogFormat']) ?? 'Text',
     logLevel: text(logging['ApplicationLogLevel']),
   };

@@ -35,6 +35,7 @@ async function run(options: StartOptions): Promise<void> {
       controllers: options.controllers,
       policyFile: options.policyFile,
       synthesis: options.synthesis,
+      recordCallsFile: options.recordCallsFile,
     });
   } catch (error) {
     // Ctrl-C reaches the synthesis too; that it then fails is no news.

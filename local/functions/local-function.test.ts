@@ -46,6 +46,7 @@ function aFunction(plan: Partial<FunctionPlan> = {}, options: Partial<LocalFunct
     memoryMegabytes: 128,
     environment: { OWN: 'yes' },
     runtime: 'nodejs24.x',
+    logGroupName: '/aws/lambda/Test-F',
     logFormat: 'JSON',
     logLevel: 'WARN',
     ...plan,

@@ -165,6 +165,9 @@ export class LocalFunction {
   }
 }
 
+/** Environments share one: nobody reads it here. */
+export const LOG_STREAM = 'local';
+
 /** The variables a function sees: those of the template, and what the Lambda runtime adds. */
 /** How a template refers to a secret: CloudFormation puts the text in at deployment. */
 const SECRET_REFERENCE = /\{\{resolve:secretsmanager:([^}]+?):SecretString:::?\}\}/g;
@@ -177,6 +180,8 @@ export function functionVariables(
     readonly ec2Endpoint: string;
     readonly logsEndpoint: string;
     readonly noServiceEndpoint: string;
+    /** Whose requests these are, for services that want to know. */
+    readonly accessKeyId?: string;
     /** The text of a secret, by its ARN. */
     readonly secretOf: (arn: string) => string;
   },
@@ -193,7 +198,7 @@ export function functionVariables(
     TZ: ':UTC',
     AWS_REGION: options.region,
     AWS_DEFAULT_REGION: options.region,
-    AWS_ACCESS_KEY_ID: 'local',
+    AWS_ACCESS_KEY_ID: options.accessKeyId ?? 'local',
     AWS_SECRET_ACCESS_KEY: 'local',
     AWS_EC2_METADATA_DISABLED: 'true',
     // Services that do not run here must not be reached in AWS by accident.
@@ -206,8 +211,8 @@ export function functionVariables(
     AWS_LAMBDA_FUNCTION_VERSION: '$LATEST',
     AWS_LAMBDA_FUNCTION_MEMORY_SIZE: String(plan.memoryMegabytes),
     AWS_LAMBDA_INITIALIZATION_TYPE: 'on-demand',
-    AWS_LAMBDA_LOG_GROUP_NAME: `/aws/lambda/${plan.functionName}`,
-    AWS_LAMBDA_LOG_STREAM_NAME: 'local',
+    AWS_LAMBDA_LOG_GROUP_NAME: plan.logGroupName,
+    AWS_LAMBDA_LOG_STREAM_NAME: LOG_STREAM,
     AWS_LAMBDA_LOG_FORMAT: plan.logFormat,
     ...(plan.logLevel === undefined ? {} : { AWS_LAMBDA_LOG_LEVEL: plan.logLevel }),
     LAMBDA_TASK_ROOT: plan.codePath,

@@ -6,7 +6,7 @@ import type { LocalQueue, QueueMessage } from './queue.ts';
 
 export interface QueueSourceOptions {
   readonly plan: QueueSourcePlan;
-  readonly queue: LocalQueue;
+  readonly queue: Pick<LocalQueue, 'receive' | 'delete' | 'nextVisibleAtMs' | 'onChange'>;
   readonly queueArn: string;
   readonly fn: LocalFunction;
   readonly region: string;

@@ -27,7 +27,7 @@ export interface StreamSourceOptions {
   readonly engineStreamArn: string;
   readonly fn: LocalFunction;
   readonly region: string;
-  readonly failureQueue: LocalQueue | undefined;
+  readonly failureQueue: Pick<LocalQueue, 'send'> | undefined;
   readonly positions: Positions;
   nowMs(): number;
   onTrouble(message: string): void;

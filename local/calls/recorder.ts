@@ -1,0 +1,188 @@
+/**
+ * Stands between the functions and the services of local mode and notes what each function asks for: whose credentials a
+ * request carries says who asks. Only there when somebody wants the record; without it functions talk to the services.
+ */
+import { writeFileSync } from 'node:fs';
+import { Agent, createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import {
+  type AwsCall,
+  type AwsPlace,
+  dynamoDbCalls,
+  ec2Calls,
+  eventsCalls,
+  logsCalls,
+  otherCalls,
+  type TagsOf,
+} from './aws-call.ts';
+
+export interface RecordedCall extends AwsCall {
+  /** Of the function whose role the call is judged by. */
+  readonly functionName: string;
+  /** The function itself, or Lambda on its behalf: event sources, and the function's own log. */
+  readonly by: 'function' | 'lambda';
+}
+
+export interface CountedCall extends RecordedCall {
+  readonly count: number;
+}
+
+/** What a record was made of, its first line in the file. */
+export interface RecordHead extends AwsPlace {
+  /** Folder of the synthesised template that ran. */
+  readonly assembly: string;
+  /** False when more was asked than is kept. */
+  readonly complete: boolean;
+}
+
+export interface CallRecorder {
+  /** Where functions reach every service. */
+  readonly endpoint: string;
+  /** The access key id of a function: how its requests are known. */
+  accessKeyId(functionName: string): string;
+  /** A call that Lambda makes for a function. */
+  note(functionName: string, call: AwsCall): void;
+  readonly calls: readonly CountedCall[];
+  /** Writes the record and closes. */
+  stop(): Promise<void>;
+}
+
+export interface RecorderOptions extends AwsPlace {
+  readonly assembly: string;
+  /** JSON lines: the head, then a line a distinct call. */
+  readonly file: string;
+  /** Where requests are passed on to, by the service their signature is for. Others are noted and cut off. */
+  readonly services: Readonly<Record<string, string>>;
+  readonly tagsOf: TagsOf;
+}
+
+const KEY_PREFIX = 'local-';
+/** The one key id that engines are known with: some keep tables apart by it. */
+const PASSED_ON_KEY = 'local';
+const CREDENTIAL = /Credential=([^/,\s]+)\/\d{8}\/[^/]+\/([^/]+)\/aws4_request/;
+/** Distinct calls kept. A fleet of a thousand makes some ten thousand. */
+const DISTINCT_CALLS_MAX = 100_000;
+const BODY_BYTES_MAX = 20_000_000;
+
+export async function startCallRecorder(options: RecorderOptions): Promise<CallRecorder> {
+  const counted = new Map<string, { call: RecordedCall; count: number }>();
+  const agent = new Agent({ keepAlive: true });
+  let complete = true;
+
+  function keep(call: RecordedCall): void {
+    const key = JSON.stringify([call.functionName, call.by, call.action, call.resource, call.context]);
+    const known = counted.get(key);
+    if (known !== undefined) known.count += 1;
+    else if (counted.size < DISTINCT_CALLS_MAX) counted.set(key, { call, count: 1 });
+    else complete = false;
+  }
+
+  function callsOf(service: string, target: string | undefined, body: string): AwsCall[] {
+    const operation = target?.split('.').at(-1) ?? '';
+    switch (service) {
+      case 'dynamodb':
+        return dynamoDbCalls(operation, JSON.parse(body), options);
+      case 'ec2':
+        return ec2Calls(new URLSearchParams(body), options, options.tagsOf);
+      case 'logs':
+        return logsCalls(operation, JSON.parse(body), options);
+      case 'events':
+        return eventsCalls(operation, JSON.parse(body), options);
+      default:
+        return otherCalls(service, operation);
+    }
+  }
+
+  async function serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+    const body = await readBody(incoming);
+    // A client that went away before it had asked.
+    if (body === undefined) return;
+    const authorization = incoming.headers.authorization ?? '';
+    const [, keyId = '', service = 'unsigned'] = CREDENTIAL.exec(authorization) ?? [];
+    const target = incoming.headers['x-amz-target'];
+    const functionName = keyId.startsWith(KEY_PREFIX) ? keyId.slice(KEY_PREFIX.length) : keyId;
+    for (const call of callsOf(service, typeof target === 'string' ? target : undefined, body.toString('utf8'))) {
+      keep({ functionName, by: 'function', ...call });
+    }
+    const upstream = options.services[service];
+    if (upstream === undefined) {
+      outgoing.destroy();
+      return;
+    }
+    const { hostname, port, host } = new URL(upstream);
+    const onward = httpRequest(
+      {
+        agent,
+        hostname,
+        port,
+        method: incoming.method,
+        path: incoming.url,
+        headers: {
+          ...incoming.headers,
+          host,
+          authorization: authorization.replace(`Credential=${keyId}/`, `Credential=${PASSED_ON_KEY}/`),
+        },
+      },
+      (answer) => {
+        outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+        answer.on('error', () => outgoing.destroy());
+        answer.pipe(outgoing);
+      },
+    );
+    onward.on('error', () => outgoing.destroy());
+    outgoing.on('close', () => {
+      if (!outgoing.writableFinished) onward.destroy();
+    });
+    onward.end(body);
+  }
+
+  const server = createServer((incoming, outgoing) => {
+    serve(incoming, outgoing).catch(() => {
+      // What cannot be read must not pass for a call that was not made.
+      complete = false;
+      outgoing.destroy();
+    });
+  });
+  // Longer than any client keeps a connection, so that none is closed under a request.
+  server.keepAliveTimeout = 60_000;
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', resolve);
+  });
+
+  const calls = (): CountedCall[] => [...counted.values()].map(({ call, count }) => ({ ...call, count }));
+  return {
+    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    accessKeyId: (functionName) => `${KEY_PREFIX}${functionName}`,
+    note: (functionName, call) => keep({ functionName, by: 'lambda', ...call }),
+    get calls() {
+      return calls();
+    },
+    async stop() {
+      agent.destroy();
+      server.closeAllConnections();
+      await new Promise<void>((resolve) => server.close(() => resolve()));
+      const { region, accountId, assembly } = options;
+      const head: RecordHead = { region, accountId, assembly, complete };
+      writeFileSync(options.file, [head, ...calls()].map((line) => `${JSON.stringify(line)}\n`).join(''), {
+        mode: 0o600,
+      });
+    },
+  };
+}
+
+async function readBody(incoming: IncomingMessage): Promise<Buffer | undefined> {
+  const parts: Buffer[] = [];
+  let bytes = 0;
+  try {
+    for await (const part of incoming as AsyncIterable<Buffer>) {
+      bytes += part.byteLength;
+      if (bytes > BODY_BYTES_MAX) break;
+      parts.push(part);
+    }
+  } catch {
+    return undefined;
+  }
+  if (bytes > BODY_BYTES_MAX) throw new Error('the request is too long to be recorded');
+  return Buffer.concat(parts);
+}
