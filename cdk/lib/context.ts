@@ -90,6 +90,8 @@ export function clusterPropsFromContext(read: ReadContext): NodekeeperClusterPro
       encryption === 'customerManaged'
         ? ({ kind: 'customerManaged', ...(keyArn === undefined ? {} : { keyArn }) } as const)
         : undefined,
+    alarmTopicArn: given('alarmTopicArn'),
+    runbookBaseUrl: given('runbookBaseUrl'),
   } satisfies { readonly [Prop in keyof NodekeeperClusterProps]: NodekeeperClusterProps[Prop] | undefined };
   if (faults.length > 0) throw new InvalidPropsError(faults);
   return Object.fromEntries(Object.entries(props).filter(([, value]) => value !== undefined));

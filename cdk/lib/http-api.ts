@@ -60,6 +60,7 @@ export class FrontDoor extends Construct {
       ...(domain === undefined ? {} : { domainMapping: { domainName: domain } }),
     });
     // The API's own name goes on answering: machines set up before the domain was keep beating.
+    this.apiId = api.apiId;
     this.endpoint = customDomain === undefined ? api.apiEndpoint : `https://${customDomain.domainName}`;
     this.domainTarget = domain?.regionalDomainName;
 

@@ -26,6 +26,7 @@ import {
   requireProps,
 } from './cluster-options.ts';
 import { CustomerKey } from './customer-key.ts';
+import { Dashboard } from './dashboard.ts';
 import { TickDeadLetters } from './dead-letters.ts';
 import { allowDescribeInstances, allowDetachVolumes } from './ec2-actions.ts';
 import type { FunctionName } from './function-names.ts';
@@ -229,6 +230,8 @@ export class NodekeeperCluster extends Construct {
       description: 'The Kubernetes API',
       environment: {
         ...common('api'),
+        // It tells no metrics of its own, and its environment is nearly full.
+        POWERTOOLS_METRICS_NAMESPACE: 'Nodekeeper',
         ...policy,
         ...allTables,
         ...tokens,
@@ -365,7 +368,7 @@ export class NodekeeperCluster extends Construct {
         'pod-gc': podGc.lambda,
       },
     };
-    new Alarms(this, 'Alarms', {
+    const alarms = new Alarms(this, 'Alarms', {
       ...watched,
       clusterId: this.clusterId,
       deadLetters: [
@@ -377,6 +380,14 @@ export class NodekeeperCluster extends Construct {
       alarmTopicArn: props.alarmTopicArn,
       runbookBaseUrl: props.runbookBaseUrl,
     });
+    const dashboard = new Dashboard(this, 'Dashboard', {
+      clusterId: this.clusterId,
+      metricsNamespace,
+      heartbeat: heartbeat.lambda,
+      policy: this.policy,
+      alarms,
+    });
+    output(this, 'DashboardUrl', dashboard.url, 'The cluster at a glance');
 
     output(this, 'Endpoint', this.endpoint, 'Server URL for kubeconfigs and agents');
     output(this, 'ClusterId', this.clusterId, 'Name of this cluster');

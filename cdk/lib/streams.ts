@@ -1,6 +1,7 @@
 import { type CfnElement, Duration, Stack, Validations } from 'aws-cdk-lib';
 import type { Table } from 'aws-cdk-lib/aws-dynamodb';
 import { EventSourceMapping, FilterCriteria, FilterRule, StartingPosition } from 'aws-cdk-lib/aws-lambda';
+import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { deadLetterQueue } from './dead-letters.ts';
 import type { HandlerFunction } from './handler-function.ts';
@@ -36,6 +37,9 @@ export interface TableStreamProps {
 
 /** Changes of a table, delivered to a function: bounded retries, then the dead-letter queue, never a blocked shard. */
 export class TableStream extends Construct {
+  /** Positions of records that were given up. */
+  readonly failedRecords: Queue;
+
   constructor(scope: Construct, id: string, props: TableStreamProps) {
     super(scope, id);
     const { table, target } = props;
@@ -43,6 +47,7 @@ export class TableStream extends Construct {
     if (streamArn === undefined) throw new Error(`${table.node.path} has no stream`);
 
     const failedRecords = deadLetterQueue(this, 'FailedRecords');
+    this.failedRecords = failedRecords;
     target.allow(['dynamodb:DescribeStream', 'dynamodb:GetRecords', 'dynamodb:GetShardIterator'], [streamArn]);
     target.allow(['dynamodb:ListStreams'], [`${table.tableArn}/stream/*`]);
     target.allow(['sqs:SendMessage'], [failedRecords.queueArn]);

@@ -1,11 +1,11 @@
-import { Duration, Stack, Validations } from 'aws-cdk-lib';
+import { Duration, Stack } from 'aws-cdk-lib';
 import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import { EventSourceMapping } from 'aws-cdk-lib/aws-lambda';
 import { ContextAttribute, Schedule, ScheduleExpression, ScheduleTargetInput } from 'aws-cdk-lib/aws-scheduler';
 import { Universal } from 'aws-cdk-lib/aws-scheduler-targets';
 import { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
-import { deadLetterQueue } from './dead-letters.ts';
+import type { TickDeadLetters } from './dead-letters.ts';
 import type { HandlerFunction } from './handler-function.ts';
 
 const MINUTE_SECONDS = 60;
@@ -25,6 +25,7 @@ export interface TickProps {
   readonly target: HandlerFunction<Record<string, string>>;
   /** Time between ticks. Seconds; a divisor of 60. */
   readonly periodSeconds: number;
+  readonly deadLetters: TickDeadLetters;
 }
 
 /** Offsets inside a minute at which a controller ticks: 0, period, 2 × period … below 60. */
@@ -45,12 +46,10 @@ export class Tick extends Construct {
 
   constructor(scope: Construct, id: string, props: TickProps) {
     super(scope, id);
-    const failedTicks = deadLetterQueue(this, 'FailedTicks');
-    const failedSchedules = deadLetterQueue(this, 'FailedSchedules');
     this.queue = new Queue(this, 'Queue', {
       retentionPeriod: Duration.seconds(MESSAGE_RETENTION_SECONDS),
       visibilityTimeout: Duration.seconds(VISIBILITY_SECONDS),
-      deadLetterQueue: { queue: failedTicks, maxReceiveCount: RECEIVES_MAX },
+      deadLetterQueue: { queue: props.deadLetters.ticks, maxReceiveCount: RECEIVES_MAX },
       enforceSSL: true,
     });
 
@@ -76,7 +75,7 @@ export class Tick extends Construct {
           }),
           maxEventAge: Duration.seconds(SCHEDULE_AGE_MAX_SECONDS),
           retryAttempts: SCHEDULE_RETRIES_MAX,
-          deadLetterQueue: failedSchedules,
+          deadLetterQueue: props.deadLetters.schedules,
         }),
       });
     }
@@ -89,11 +88,6 @@ export class Tick extends Construct {
       batchSize: 1,
       reportBatchItemFailures: true,
       maxConcurrency: CONCURRENT_INVOCATIONS_MAX,
-    });
-
-    Validations.of(failedSchedules).acknowledge({
-      id: 'AwsSolutions-SQS3',
-      reason: 'It is itself a dead-letter queue, of the schedules.',
     });
   }
 }

@@ -76,7 +76,7 @@ describe.each(controllers)('tick of %s', (controller) => {
     expect(statements.map((statement) => statement.Action)).toEqual(['sqs:SendMessage']);
     const resources = statements[0]!.Resource.map(shortArn);
     expect(resources).toHaveLength(2);
-    for (const resource of resources) expect(resource).toMatch(/Tick(Queue|FailedSchedules)/);
+    for (const resource of resources) expect(resource).toMatch(/(TickQueue|FailedSchedules)/);
   });
 
   it('outlasts its delay and every receive in the queue, then ends in dead letters', () => {
