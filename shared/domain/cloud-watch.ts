@@ -16,7 +16,7 @@ import {
 import type { EventText } from './event-text.ts';
 import type { ConditionStatus, Taint } from './kubernetes.ts';
 import type { Policy } from './policy.ts';
-import { type ProviderId, parseProviderId } from './provider-id.ts';
+import { type Ec2Instance, type ProviderId, parseProviderId } from './provider-id.ts';
 import { hasTaint, removeTaints, TAINT_OUT_OF_SERVICE, type TaintList } from './taint.ts';
 
 export interface WatchedNode {
@@ -208,3 +208,12 @@ export const initialisationFailed = ({ reason }: Extract<Initialisation, { kind:
   reason: 'InitializationFailed',
   message: `The node keeps its uninitialized taint: ${reason}`,
 });
+
+/**
+ * What an answer proves about the instance a providerID names. One that names no zone may be of any region, so that EC2 does
+ * not know it here proves nothing (D11: account and region right). What EC2 does know by that id is meant, wherever.
+ */
+export const provenAnswer = (instance: Pick<Ec2Instance, 'region'>, answer: CloudAnswer): CloudAnswer =>
+  answer.kind === 'notFound' && instance.region === undefined
+    ? { kind: 'foreign', reason: 'providerID names no zone, and EC2 does not know the instance in this region' }
+    : answer;

@@ -171,6 +171,18 @@ describe('a node whose instance', () => {
     expect(await tick(fleet, 610)).toMatchObject({ deleted: 1 });
   });
 
+  it('is unknown, by a providerID that names no zone, is kept: it may be of another region', async () => {
+    const { fleet, cloud } = await started({ providerID: ID });
+    cloud.vanish(ID);
+    for (const seconds of [605, 610, 615]) await tick(fleet, seconds);
+    expect(await fleet.node('vm')).toBeDefined();
+    expect(await fleet.events('CloudCheckFailed')).toHaveLength(1);
+    cloud.start(ID);
+    cloud.terminate(ID);
+    await tick(fleet, 620);
+    expect(await fleet.node('vm')).toBeUndefined();
+  });
+
   it('is unknown twice with an error between is kept', async () => {
     const { fleet, cloud } = await started();
     cloud.vanish(ID);

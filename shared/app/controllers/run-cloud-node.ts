@@ -38,6 +38,7 @@ import {
   instanceOf,
   judgeNode,
   pollStrides,
+  provenAnswer,
   seenAfter,
   type WatchedNode,
 } from '../../domain/cloud-watch.ts';
@@ -183,11 +184,10 @@ async function look(
 function answerFor(row: WatchRow, answers: ReadonlyMap<string, InstanceAnswer>): InstanceAnswer {
   const instance = instanceOf(row);
   if (instance.kind === 'refused') return { answer: { kind: 'notEc2', reason: instance.reason } };
-  return (
-    answers.get(instance.instanceId) ?? {
-      answer: { kind: 'failed', cause: 'error', message: 'the answer does not name the instance' },
-    }
-  );
+  const told = answers.get(instance.instanceId);
+  return told === undefined
+    ? { answer: { kind: 'failed', cause: 'error', message: 'the answer does not name the instance' } }
+    : { ...told, answer: provenAnswer(instance, told.answer) };
 }
 
 function countAnswers(
