@@ -2,13 +2,13 @@
  * The token of a person with AWS credentials: a GetCallerIdentity request, signed but not sent. The same bytes that
  * `aws eks get-token` makes, so that its users and tools feel at home; the cluster's id is part of what is signed.
  */
-import { createHash, createHmac, type Hash, type Hmac } from 'node:crypto';
 import { SignatureV4 } from '@smithy/signature-v4';
 import {
   CALLER_IDENTITY_PREFIX,
   CALLER_IDENTITY_SECONDS,
   CLUSTER_HEADER,
 } from '../shared/domain/caller-identity-token.ts';
+import { Sha256 } from './sha256.ts';
 
 export interface AwsCredentials {
   readonly accessKeyId: string;
@@ -34,27 +34,6 @@ export interface PresignedToken {
 const EXPIRES_SECONDS = 60;
 /** Taken off the end, so that no request is sent with a token about to end. Seconds. */
 const MARGIN_SECONDS = 60;
-
-class Sha256 {
-  #hash: Hash | Hmac;
-  readonly #secret: string | Uint8Array | undefined;
-  constructor(secret?: string | Uint8Array | ArrayBuffer) {
-    this.#secret = secret instanceof ArrayBuffer ? new Uint8Array(secret) : secret;
-    this.#hash = this.#begun();
-  }
-  #begun(): Hash | Hmac {
-    return this.#secret === undefined ? createHash('sha256') : createHmac('sha256', this.#secret);
-  }
-  update(data: string | Uint8Array): void {
-    this.#hash.update(data);
-  }
-  digest(): Promise<Uint8Array> {
-    return Promise.resolve(this.#hash.digest());
-  }
-  reset(): void {
-    this.#hash = this.#begun();
-  }
-}
 
 const hostOf = (region: string): string => `sts.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`;
 

@@ -5,17 +5,19 @@
  * CLI finds them.
  */
 import { parseArgs } from 'node:util';
-import { defaultProvider } from '@aws-sdk/credential-provider-node';
 import { rfc3339 } from '../shared/domain/rfc3339.ts';
-import { type AwsCredentials, callerIdentityToken } from './caller-identity.ts';
+import {
+  type FindCredentials,
+  fromAws,
+  regionOfEnvironment,
+  requireCredentials,
+  requireRegion,
+} from './aws-account.ts';
+import { callerIdentityToken } from './caller-identity.ts';
 import { CommandError, type CommandIo } from './command.ts';
 
 export const TOKEN_USAGE = 'nodekeeper token --cluster-id ID [--region REGION] [--profile PROFILE]';
 const API_VERSIONS = ['client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1'];
-
-export type FindCredentials = (profile: string | undefined) => Promise<AwsCredentials>;
-
-const fromAws: FindCredentials = (profile) => defaultProvider(profile === undefined ? {} : { profile })();
 
 export async function tokenCommand(
   args: readonly string[],
@@ -28,23 +30,8 @@ export async function tokenCommand(
   });
   const clusterId = values['cluster-id'];
   if (clusterId === undefined || clusterId === '') throw new CommandError('--cluster-id is missing', TOKEN_USAGE);
-  const region = values.region ?? environment['AWS_REGION'] ?? environment['AWS_DEFAULT_REGION'];
-  if (region === undefined || !/^[a-z]{2}(-[a-z]+)+-\d$/.test(region)) {
-    throw new CommandError(
-      region === undefined ? 'no region' : `${JSON.stringify(region)} is no AWS region`,
-      'give --region, or set AWS_REGION, such as eu-west-1',
-    );
-  }
-  let credentials: AwsCredentials;
-  try {
-    credentials = await find(values.profile ?? environment['AWS_PROFILE']);
-  } catch (cause) {
-    throw new CommandError(
-      `no AWS credentials were found: ${(cause as Error).message}`,
-      'run `aws sts get-caller-identity` to see what the AWS CLI finds, or give --profile',
-      { cause },
-    );
-  }
+  const region = requireRegion(values.region ?? regionOfEnvironment(environment));
+  const credentials = await requireCredentials(values.profile ?? environment['AWS_PROFILE'], find);
   const { token, expiresAtMs } = await callerIdentityToken({ credentials, clusterId, region, nowMs });
   print(
     JSON.stringify({

@@ -1,13 +1,15 @@
 /** npx nodekeeper <command>: for the people of a cluster, on their own machines. */
 import { BOOTSTRAP_TOKEN_USAGE, bootstrapTokenCommand } from '../bootstrap-token.ts';
 import { CommandError, type CommandIo } from '../command.ts';
+import { KUBECONFIG_USAGE, kubeconfigCommand } from '../kubeconfig-command.ts';
 import { TOKEN_USAGE, tokenCommand } from '../token.ts';
 
 const COMMANDS: Readonly<Record<string, (args: readonly string[], io: CommandIo) => Promise<void>>> = {
+  kubeconfig: kubeconfigCommand,
   token: tokenCommand,
   'bootstrap-token': bootstrapTokenCommand,
 };
-const usages = [TOKEN_USAGE, BOOTSTRAP_TOKEN_USAGE].flatMap((usage) => usage.split('\n'));
+const usages = [KUBECONFIG_USAGE, TOKEN_USAGE, BOOTSTRAP_TOKEN_USAGE].flatMap((usage) => usage.split('\n'));
 const USAGE = ['usage:', ...usages.map((line) => `  ${line}`)].join('\n');
 
 const [name = '', ...args] = process.argv.slice(2);

@@ -1,0 +1,58 @@
+/** Credentials and region of a person, found where the AWS CLI finds them. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { defaultProvider } from '@aws-sdk/credential-provider-node';
+import type { AwsCredentials } from './caller-identity.ts';
+import { CommandError } from './command.ts';
+
+export type FindCredentials = (profile: string | undefined) => Promise<AwsCredentials>;
+
+export const fromAws: FindCredentials = (profile) => defaultProvider(profile === undefined ? {} : { profile })();
+
+/** @throws CommandError when there are none */
+export async function requireCredentials(profile: string | undefined, find: FindCredentials): Promise<AwsCredentials> {
+  try {
+    return await find(profile);
+  } catch (cause) {
+    throw new CommandError(
+      `no AWS credentials were found: ${(cause as Error).message}`,
+      'run `aws sts get-caller-identity` to see what the AWS CLI finds, or give --profile',
+      { cause },
+    );
+  }
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+export const regionOfEnvironment = (environment: Environment): string | undefined =>
+  environment['AWS_REGION'] ?? environment['AWS_DEFAULT_REGION'];
+
+/** @throws CommandError when it is missing, or no region by its form */
+export function requireRegion(region: string | undefined): string {
+  if (region !== undefined && /^[a-z]{2}(-[a-z]+)+-\d$/.test(region)) return region;
+  throw new CommandError(
+    region === undefined ? 'no region' : `${JSON.stringify(region)} is no AWS region`,
+    'give --region, or set AWS_REGION, such as eu-west-1',
+  );
+}
+
+/** The `region` of a profile in the AWS configuration file; undefined when there is no such line. */
+export function regionOfProfile(profile: string | undefined, environment: Environment): string | undefined {
+  const path = environment['AWS_CONFIG_FILE'] ?? join(environment['HOME'] ?? '', '.aws', 'config');
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch {
+    // Most who have no such file have AWS_REGION; who has neither is told so by requireRegion.
+    return undefined;
+  }
+  const wanted = profile ?? 'default';
+  let inside = false;
+  for (const line of text.split('\n')) {
+    const heading = /^\s*\[\s*(?:profile\s+)?([^\]]+?)\s*\]/.exec(line)?.[1];
+    if (heading !== undefined) inside = heading === wanted;
+    const region = /^\s*region\s*=\s*([^\s#;]+)/.exec(line)?.[1];
+    if (inside && region !== undefined) return region;
+  }
+  return undefined;
+}

@@ -1,0 +1,101 @@
+/**
+ * nodekeeper kubeconfig [--stack NAME] [--region REGION] [--profile PROFILE] [--alias NAME] [--file PATH|-]
+ *
+ * Reads the outputs of a deployed stack and adds the cluster to a kubeconfig: kubectl then gets its tokens from
+ * `nodekeeper token` of this very installation, by path, so that it works in any directory and never asks a registry.
+ */
+import { homedir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import {
+  type FindCredentials,
+  fromAws,
+  regionOfEnvironment,
+  regionOfProfile,
+  requireCredentials,
+  requireRegion,
+} from './aws-account.ts';
+import { CommandError, type CommandIo } from './command.ts';
+import { changeKubeconfigFile, type KubeconfigEntry, mergedKubeconfig } from './merge-kubeconfig.ts';
+import { describeStack } from './stack-outputs.ts';
+
+export const KUBECONFIG_USAGE =
+  'nodekeeper kubeconfig [--stack NAME] [--region REGION] [--profile PROFILE] [--alias NAME] [--file PATH|-]';
+
+const STACK = 'Nodekeeper';
+const LAUNCHER = fileURLToPath(new URL('./bin/nodekeeper.mjs', import.meta.url));
+
+export async function kubeconfigCommand(
+  args: readonly string[],
+  { environment, nowMs, print }: CommandIo,
+  find: FindCredentials = fromAws,
+): Promise<void> {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      stack: { type: 'string' },
+      region: { type: 'string' },
+      profile: { type: 'string' },
+      alias: { type: 'string' },
+      file: { type: 'string' },
+    },
+  });
+  const stackName = values.stack ?? STACK;
+  if (!/^[A-Za-z][A-Za-z0-9-]{0,127}$/.test(stackName)) {
+    throw new CommandError(`${JSON.stringify(stackName)} is no name of a stack`, KUBECONFIG_USAGE);
+  }
+  const profile = values.profile ?? environment['AWS_PROFILE'];
+  const region = requireRegion(
+    values.region ?? regionOfEnvironment(environment) ?? regionOfProfile(profile, environment),
+  );
+  const credentials = await requireCredentials(profile, find);
+  const endpoint = environment['AWS_ENDPOINT_URL_CLOUDFORMATION'];
+  const { status, outputs } = await describeStack({ stackName, region, credentials, nowMs, endpoint });
+  const server = outputs.get('Endpoint');
+  const clusterId = outputs.get('ClusterId');
+  if (server === undefined || clusterId === undefined) throw withoutOutputs(stackName, status);
+
+  const name = `${clusterId}.${region}.nodekeeper`;
+  const entry: KubeconfigEntry = {
+    name,
+    contextName: values.alias ?? name,
+    server,
+    exec: {
+      command: 'node',
+      args: [
+        LAUNCHER,
+        'token',
+        ...['--cluster-id', clusterId],
+        ...['--region', region],
+        // Only what was asked for: who signs in by environment variables today may have a profile tomorrow.
+        ...(values.profile === undefined ? [] : ['--profile', values.profile]),
+      ],
+    },
+  };
+  if (values.file === '-') {
+    print(mergedKubeconfig('', entry).trimEnd());
+    return;
+  }
+  const path = values.file ?? usualFile(environment);
+  changeKubeconfigFile(path, (text) => mergedKubeconfig(text, entry));
+  print(`context ${entry.contextName} in ${path}`);
+}
+
+/** kubectl's: the first of $KUBECONFIG, else ~/.kube/config. */
+const usualFile = (environment: CommandIo['environment']): string =>
+  environment['KUBECONFIG']?.split(delimiter).find((path) => path !== '') ??
+  join(environment['HOME'] ?? homedir(), '.kube', 'config');
+
+function withoutOutputs(stackName: string, status: string): CommandError {
+  if (status.endsWith('_IN_PROGRESS')) {
+    return new CommandError(`the stack ${stackName} is not there yet: ${status}`, 'wait until it is deployed');
+  }
+  if (/FAILED|ROLLBACK_COMPLETE/.test(status) && !status.startsWith('UPDATE')) {
+    return new CommandError(`the stack ${stackName} failed: ${status}`, 'look at its events, then deploy again');
+  }
+  return new CommandError(
+    `the stack ${stackName} has no outputs Endpoint and ClusterId`,
+    'it is another stack (give --stack), or of a version before these outputs: deploy again',
+  );
+}

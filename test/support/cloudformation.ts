@@ -1,0 +1,104 @@
+/** Stands for CloudFormation: answers DescribeStacks in XML to requests whose signature it can make again. */
+import { createHash, createHmac } from 'node:crypto';
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export interface StandInStack {
+  readonly status: string;
+  readonly outputs: Readonly<Record<string, string>>;
+}
+
+export interface StandInCloudFormation {
+  /** http://127.0.0.1:PORT */
+  readonly url: string;
+  readonly stacks: Map<string, StandInStack>;
+  /** Answers of the next requests, before anything is looked at. */
+  readonly planned: { readonly status: number; readonly text: string }[];
+  readonly asked: { readonly action: string | null; readonly stackName: string | null }[];
+  close(): Promise<void>;
+}
+
+const escaped = (text: string): string => text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;');
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
+const hmac = (key: string | Buffer, text: string): Buffer => createHmac('sha256', key).update(text).digest();
+
+export const errorAnswer = (code: string, message: string): string =>
+  `<ErrorResponse xmlns="http://cloudformation.amazonaws.com/doc/2010-05-15/"><Error><Type>Sender</Type><Code>${code}</Code><Message>${escaped(message)}</Message></Error><RequestId>1</RequestId></ErrorResponse>`;
+
+/** `secretAccessKey` signs; `region` is the one it serves. */
+export async function startCloudFormation(secretAccessKey: string, region: string): Promise<StandInCloudFormation> {
+  const stacks = new Map<string, StandInStack>();
+  const planned: { status: number; text: string }[] = [];
+  const asked: { action: string | null; stackName: string | null }[] = [];
+
+  function answer(request: IncomingMessage, body: string): { status: number; text: string } {
+    const parameters = new URLSearchParams(body);
+    const stackName = parameters.get('StackName');
+    asked.push({ action: parameters.get('Action'), stackName });
+    const next = planned.shift();
+    if (next !== undefined) return next;
+    if (!isSigned(request, body, secretAccessKey, region)) {
+      return { status: 403, text: errorAnswer('SignatureDoesNotMatch', 'The signature does not match.') };
+    }
+    const stack = stacks.get(stackName ?? '');
+    if (stack === undefined) {
+      return { status: 400, text: errorAnswer('ValidationError', `Stack with id ${stackName} does not exist`) };
+    }
+    const outputs = Object.entries(stack.outputs).map(
+      ([key, value]) =>
+        `<member><OutputKey>${key}</OutputKey><OutputValue>${escaped(value)}</OutputValue><Description>a &amp; b</Description></member>`,
+    );
+    const list = outputs.length === 0 ? '' : `\n      <Outputs>${outputs.join('\n')}</Outputs>`;
+    return {
+      status: 200,
+      text: `<?xml version="1.0"?>
+<DescribeStacksResponse xmlns="http://cloudformation.amazonaws.com/doc/2010-05-15/">
+  <DescribeStacksResult><Stacks><member>
+      <StackName>${stackName}</StackName>
+      <StackStatus>${stack.status}</StackStatus>
+      <Capabilities><member>CAPABILITY_IAM</member></Capabilities>${list}
+      <Tags/>
+  </member></Stacks></DescribeStacksResult>
+  <ResponseMetadata><RequestId>1</RequestId></ResponseMetadata>
+</DescribeStacksResponse>`,
+    };
+  }
+
+  const server = createServer((request, response) => {
+    let body = '';
+    request.setEncoding('utf8').on('data', (part: string) => {
+      body += part;
+    });
+    request.on('end', () => {
+      const { status, text } = answer(request, body);
+      response.writeHead(status, { 'content-type': 'text/xml' }).end(text);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    stacks,
+    planned,
+    asked,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+/** AWS General Reference, "Signature Version 4": the same steps from the server's side. */
+function isSigned({ headers }: IncomingMessage, body: string, secretAccessKey: string, region: string): boolean {
+  const [, signedHeaders = '', signature = ''] =
+    /SignedHeaders=([^,]+), ?Signature=([0-9a-f]{64})$/.exec(headers.authorization ?? '') ?? [];
+  const date = String(headers['x-amz-date']);
+  const scope = `${date.slice(0, 8)}/${region}/cloudformation/aws4_request`;
+  const lines = signedHeaders.split(';').map((name) => `${name}:${String(headers[name]).trim()}\n`);
+  const canonical = `POST\n/\n\n${lines.join('')}\n${signedHeaders}\n${sha256(body)}`;
+  const key = ['cloudformation', 'aws4_request'].reduce(
+    (made, part) => hmac(made, part),
+    hmac(hmac(`AWS4${secretAccessKey}`, date.slice(0, 8)), region),
+  );
+  return hmac(key, `AWS4-HMAC-SHA256\n${date}\n${scope}\n${sha256(canonical)}`).toString('hex') === signature;
+}
