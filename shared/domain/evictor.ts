@@ -60,7 +60,8 @@ export interface EvictionOutcome {
   readonly hold: EvictionHold | undefined;
 }
 
-function holdOf(
+/** What keeps a zone from tainting anybody just now, whoever waits; undefined when nothing does. */
+export function evictionHold(
   limiter: Limiter,
   at: { readonly nowMs: number; readonly gate: GateVerdict; readonly totalDisruption: boolean },
 ): EvictionHold | undefined {
@@ -119,7 +120,7 @@ export function decideEvictions(
       decisions.push({ kind: 'drop', ...of, reason: 'returning' });
       continue;
     }
-    const hold = holdOf(zone.limiter, at);
+    const hold = evictionHold(zone.limiter, at);
     if (hold !== undefined) return { decisions, hold };
     const { ratePerSecond } = zone.limiter;
     decisions.push({

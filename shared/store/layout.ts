@@ -6,6 +6,7 @@
  *          pk `l#<resource>#<shard>` sk <resourceVersion, 16 digits>   the change log a watch reads, TTL
  *          pk `h#<resource>#<shard>` sk `-`      the head: highest resourceVersion committed in the shard
  *          pk `n#<node name>` sk `namespace/name`            which pods are bound to a node
+ *          pk `d#<shard>` sk <about>.<ms>-<hash>             a decision, TTL (decision-store.ts)
  * control  pk `fleet` sk `state`                   node-monitor's last claim, gate, total disruption (fleet-store.ts)
  *          pk `fleet` sk `zone#<zone>`              zone state and eviction limiter
  *          pk `fleet` sk `queue#<zone>#<node name>` a node that waits for the limiter
@@ -21,6 +22,8 @@
  * Keys of health and objects are made here; those of control where their one store reads them back.
  */
 
+import { textHash } from '../domain/text-hash.ts';
+
 /** Shards of the health table: 100,000 beats in 10 s are 312 writes a second and shard; a partition takes 1,000. */
 export const HEALTH_SHARDS = 32;
 
@@ -33,15 +36,8 @@ export const LOG_RETENTION_SECONDS = 3_600;
 /** resourceVersions a millisecond: they are milliseconds and a counter of three digits. */
 export const RESOURCE_VERSIONS_PER_MS = 1_000;
 
-/** FNV-1a, 32 bits, over UTF-16 code units: spreads names over shards. Changing it moves every key. */
-export function shardOf(name: string, shards: number): number {
-  let hash = 0x811c9dc5;
-  for (let index = 0; index < name.length; index += 1) {
-    hash ^= name.charCodeAt(index);
-    hash = Math.imul(hash, 0x01000193);
-  }
-  return (hash >>> 0) % shards;
-}
+/** Changing it moves every key. */
+export const shardOf = (name: string, shards: number): number => textHash(name) % shards;
 
 const twoDigits = (value: number): string => String(value).padStart(2, '0');
 
@@ -52,6 +48,7 @@ export const objectPartition = (resource: string, shard: number): string => `o#$
 export const logPartition = (resource: string, shard: number): string => `l#${resource}#${twoDigits(shard)}`;
 export const headPartition = (resource: string, shard: number): string => `h#${resource}#${twoDigits(shard)}`;
 export const nodePodsPartition = (nodeName: string): string => `n#${nodeName}`;
+export const decisionPartition = (shard: number): string => `d#${twoDigits(shard)}`;
 
 export const objectSortKey = (namespace: string, name: string): string =>
   namespace === '' ? name : `${namespace}/${name}`;

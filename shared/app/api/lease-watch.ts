@@ -6,6 +6,7 @@
  * connections are not. Whoever must see deletions lists. A version handed out lags behind the reading, since writers'
  * clocks may: a beat may be told twice, never left out.
  */
+import * as status from '../../kube/status.ts';
 import { parseTimeMs } from '../../kube/time.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import { RESOURCE_VERSIONS_PER_MS } from '../../store/layout.ts';
@@ -33,7 +34,11 @@ export async function* watchByReading(
   const { clock, pause } = source;
   const onlyName = request.fields.exact('metadata.name');
   const onlyOne = onlyName !== undefined && request.namespace !== '';
-  const everything = { ...request, labels: ALL, fields: ALL_FIELDS };
+  const refusal = source.storage.refusesWatch?.(request.fields);
+  if (refusal !== undefined) throw status.badRequest(refusal);
+  // What never changes is not seen entering or leaving a selector: only what it selects is read.
+  const everything =
+    source.storage.refusesWatch === undefined ? { ...request, labels: ALL, fields: ALL_FIELDS } : request;
   const read = async (): Promise<Map<string, KubeObject>> => {
     const leases = new Map<string, KubeObject>();
     if (onlyOne) {

@@ -100,6 +100,7 @@ export async function listObjects(
       limit: wanted,
       ...(after === undefined ? {} : { continueAfter: after }),
       ...(nodeName === undefined ? {} : { nodeName }),
+      fields: request.fields,
     });
     for (const [index, object] of read.items.entries()) {
       after = listKeyOf(object);

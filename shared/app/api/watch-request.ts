@@ -66,6 +66,7 @@ export async function* stateOf(storage: ResourceStorage, request: WatchRequest):
       limit: STATE_PAGE_ITEMS,
       ...(after === undefined ? {} : { continueAfter: after }),
       ...(nodeName === undefined ? {} : { nodeName }),
+      fields: request.fields,
     });
     for (const object of read.items) {
       if (matches(request.descriptor, object, request.labels, request.fields)) yield object;

@@ -11,6 +11,7 @@ import type { ObjectStore } from '../../store/object-store.ts';
 import { type PodGcStore, podGcStore } from '../../store/pod-gc-store.ts';
 import { clusterObjects } from '../cluster-objects.ts';
 import { type CidrAllocator, cidrAllocator } from './allocate-cidrs.ts';
+import { type Ledger, ledgerOver } from './ledger.ts';
 
 export interface ControllerOptions {
   readonly items: ItemStore;
@@ -35,6 +36,7 @@ export interface ControllerDependencies extends ControllerOptions {
   readonly timers: EvictionTimerStore;
   readonly podGc: PodGcStore;
   readonly cidrs: CidrAllocator;
+  readonly ledger: Ledger;
 }
 
 export function controllerDependencies(options: ControllerOptions): ControllerDependencies {
@@ -44,6 +46,7 @@ export function controllerDependencies(options: ControllerOptions): ControllerDe
     fleet: fleetStore(options.items),
     timers: evictionTimerStore(options.items),
     podGc: podGcStore(options.items),
+    ledger: ledgerOver(options.items, options.policy),
   };
   return { ...dependencies, cidrs: cidrAllocator(dependencies) };
 }

@@ -5,13 +5,11 @@
  * is so already there is nothing to do, so a controller that sees its own write stops there.
  */
 
-import { liftCloudTaints } from '../../domain/cloud-watch.ts';
-import { readyStatusOf } from '../../domain/conditions.ts';
 import { withTaintTimes } from '../../domain/eviction-timer.ts';
 import { osArchLabels, topologyLabels } from '../../domain/label-sync.ts';
-import { liftNoExecute, reconcileNoSchedule } from '../../domain/node-taints.ts';
+import { reconciledTaints } from '../../domain/reconciled-taints.ts';
 import { TAINT_UNINITIALIZED, type TaintList } from '../../domain/taint.ts';
-import type { KubeNode, Taint } from '../../kube/types.ts';
+import type { KubeNode } from '../../kube/types.ts';
 import { withTaints } from './change-node.ts';
 
 /** undefined when the Node is as it should be. */
@@ -27,13 +25,8 @@ export function reconciledNode(
   const untimed = stored.some(({ effect, timeAdded }) => effect === 'NoExecute' && timeAdded === undefined);
   const before = untimed ? withTaintTimes(at.earlier, stored, at.nowMs) : stored;
   const conditions = node.status?.conditions;
-  const scheduling = reconcileNoSchedule({
-    taints: before,
-    conditions,
-    unschedulable: node.spec?.unschedulable === true,
-  });
-  const lifted = readyStatusOf(conditions) === 'True' ? liftForReady(scheduling ?? before) : undefined;
-  const taints = lifted ?? scheduling ?? (untimed ? before : undefined);
+  const reconciled = reconciledTaints({ taints: before, conditions, unschedulable: node.spec?.unschedulable === true });
+  const taints = reconciled ?? (untimed ? before : undefined);
   const { labels } = node.metadata;
   // A Node the cloud has yet to initialise gets its topology from there.
   const initialised = !before.some(({ key }) => key === TAINT_UNINITIALIZED);
@@ -42,10 +35,4 @@ export function reconciledNode(
   if (taints === undefined && !labelled) return undefined;
   const next: KubeNode = labelled ? { ...node, metadata: { ...node.metadata, labels: { ...labels, ...added } } } : node;
   return taints === undefined ? next : withTaints(next, taints);
-}
-
-/** Ready says more than EC2: the node is back, whatever its instance was a moment ago. */
-function liftForReady(taints: TaintList): Taint[] | undefined {
-  const lifted = liftNoExecute(taints);
-  return liftCloudTaints(lifted ?? taints) ?? lifted;
 }

@@ -1,5 +1,6 @@
 import { csinodes } from './csinodes.ts';
 import { daemonsets } from './daemonsets.ts';
+import { decisions } from './decisions.ts';
 import type { ResourceDescriptor } from './descriptor.ts';
 import { events, eventsV1 } from './events.ts';
 import { bootstraptokens, nodeidentities } from './identities.ts';
@@ -26,6 +27,7 @@ export const resources: readonly ResourceDescriptor[] = [
   daemonsets,
   nodeidentities,
   bootstraptokens,
+  decisions,
 ];
 
 const byPath = new Map(resources.map((each) => [`${each.group}/${each.version}/${each.resource}`, each]));
@@ -51,6 +53,7 @@ export {
   bootstraptokens,
   csinodes,
   daemonsets,
+  decisions,
   events,
   eventsV1,
   leases,

@@ -1,4 +1,5 @@
 import { daemonSet } from './apps.ts';
+import { decision } from './decision.ts';
 import { coreEvent, eventsEvent } from './event.ts';
 import { bootstrapToken, nodeIdentity } from './identity.ts';
 import { lease } from './lease.ts';
@@ -31,6 +32,7 @@ export const KINDS: readonly StructSchema[] = [
   daemonSet,
   nodeIdentity,
   bootstrapToken,
+  decision,
   selfSubjectAccessReview,
   selfSubjectRulesReview,
   selfSubjectReview,

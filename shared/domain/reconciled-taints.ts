@@ -1,0 +1,26 @@
+/**
+ * The taints a Node should carry as soon as anybody changes it: NoSchedule by its conditions; and while Ready is True
+ * neither NoExecute taints of ours nor those set on EC2's word.
+ */
+import { liftCloudTaints } from './cloud-watch.ts';
+import { readyStatusOf } from './conditions.ts';
+import type { NodeCondition, Taint } from './kubernetes.ts';
+import { liftNoExecute, reconcileNoSchedule } from './node-taints.ts';
+import type { TaintList } from './taint.ts';
+
+/** undefined when they are so already. */
+export function reconciledTaints(node: {
+  readonly taints: TaintList;
+  readonly conditions: readonly NodeCondition[] | undefined;
+  readonly unschedulable: boolean;
+}): Taint[] | undefined {
+  const scheduling = reconcileNoSchedule(node);
+  const lifted = readyStatusOf(node.conditions) === 'True' ? liftForReady(scheduling ?? node.taints) : undefined;
+  return lifted ?? scheduling;
+}
+
+/** Ready says more than EC2: the node is back, whatever its instance was a moment ago. */
+function liftForReady(taints: TaintList): Taint[] | undefined {
+  const lifted = liftNoExecute(taints);
+  return liftCloudTaints(lifted ?? taints) ?? lifted;
+}
