@@ -8,7 +8,8 @@
  *           x JSON of whatever else the Lease carries
  *   both    r server receipt time of the last renewal (ms)
  *   digest  u Node uid, z zone, y Ready as T, F or U, e 1: excluded, s 1: suspect (the stream's filter asks for this),
- *           k NoExecute taints of ours (1 not-ready, 2 unreachable), b creation (ms), l last status post (ms)
+ *           k NoExecute taints of ours (1 not-ready, 2 unreachable), b creation (ms), l last status post (ms);
+ *           f, g: conditions whose stored lastHeartbeatTime is f are to be shown with g (s)
  *   marks   m when node-monitor marked it Unknown for its silence (ms); goes away with the next status post
  *           w 1: pods of this node are still to be set not ready
  *           p grows whenever pods of the node were bound, changed or removed; told in the answer to a beat
@@ -17,6 +18,7 @@
  */
 import type { ConditionStatus } from '../domain/kubernetes.ts';
 import type { NodeHealth } from '../domain/node-health.ts';
+import type { HeartbeatTimes } from '../kube/heartbeat-times.ts';
 import type { Item, ItemKey } from '../ports/item-store.ts';
 import { healthPartitionOf } from './layout.ts';
 
@@ -46,6 +48,14 @@ export const hasDigest = (row: Item): boolean => row['u'] !== undefined;
 
 /** Another number than before: pods of the node changed in between. undefined before the first change. */
 export const podsVersionOf = (row: Item): number | undefined => row['p'] as number | undefined;
+
+/** Attributes that heartbeatTimesOf reads. */
+export const HEARTBEAT_TIME_ATTRIBUTES = ['f', 'g'] as const;
+
+export function heartbeatTimesOf(row: Item): HeartbeatTimes | undefined {
+  const [fromSeconds, toSeconds] = [row['f'], row['g']];
+  return typeof fromSeconds === 'number' && typeof toSeconds === 'number' ? { fromSeconds, toSeconds } : undefined;
+}
 
 /** The digest of a row; undefined for a row that only holds a lease. */
 export function nodeHealthOf(row: Item): NodeHealth | undefined {

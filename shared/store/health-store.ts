@@ -7,6 +7,7 @@
  * other: they set different attributes.
  */
 import type { NodeHealth } from '../domain/node-health.ts';
+import type { HeartbeatTimes } from '../kube/heartbeat-times.ts';
 import type {
   Condition,
   DeleteWrite,
@@ -19,9 +20,11 @@ import type {
 import { StoreFault } from '../ports/item-store.ts';
 import {
   DIGEST_ATTRIBUTES,
+  HEARTBEAT_TIME_ATTRIBUTES,
   hasDigest,
   hasLease,
   healthKey,
+  heartbeatTimesOf,
   LEASE_ATTRIBUTES,
   nodeHealthOf,
   noExecuteCode,
@@ -35,6 +38,8 @@ import { mergePages } from './merge-pages.ts';
 const RENEW_ATTEMPTS_MAX = 4;
 /** Pages of one shard in a scan: 1 MB each, about 5,000 nodes. */
 const SCAN_PAGES_MAX = 64;
+/** Rows read one by one, at half a read unit at least each; a longer page reads the range of its names. */
+const SINGLE_ROWS_MAX = 32;
 /** Shards read at once. */
 const SCAN_CONCURRENCY_MAX = 16;
 
@@ -179,8 +184,28 @@ export function describeNode(
   if (statusAtMs !== undefined || isNew) put('l', statusAtMs);
   if (isNew || ready !== 'Unknown' || statusAtMs !== undefined) remove.push('m');
   if (isNew || ready === 'True') remove.push('w');
+  if (isNew) remove.push(...HEARTBEAT_TIME_ATTRIBUTES);
   return { kind: 'update', key: healthKey(nodeName), set, remove };
 }
+
+/**
+ * A status post of a node that was Ready and stays so, in which nothing but heartbeat times moved: a sign of life, by one
+ * write unit. Refused for another Node, and for one that is marked, not Ready or suspect: its post must be written whole.
+ */
+export const confirmStatus = (
+  nodeName: string,
+  post: { readonly uid: string; readonly nowMs: number; readonly times: HeartbeatTimes },
+): UpdateWrite => ({
+  kind: 'update',
+  key: healthKey(nodeName),
+  set: { l: post.nowMs, f: post.times.fromSeconds, g: post.times.toSeconds },
+  when: all(
+    is('u', post.uid),
+    is('y', readyCode('True')),
+    { kind: 'lacks', attribute: 's' },
+    { kind: 'lacks', attribute: 'm' },
+  ),
+});
 
 /**
  * Marks a node Unknown and suspect for its silence, to be committed together with its Node. A beat or status post received
@@ -343,6 +368,52 @@ export async function readHealth(
     if (health !== undefined) found.set(health.nodeName, health);
   }
   return found;
+}
+
+/** Heartbeat times of these nodes, whose names are in order; those without are left out. */
+export async function readHeartbeatTimes(
+  items: ItemStore,
+  nodeNames: readonly string[],
+  { consistent }: { readonly consistent: boolean },
+): Promise<ReadonlyMap<string, HeartbeatTimes>> {
+  const found = new Map<string, HeartbeatTimes>();
+  const take = (row: Item | undefined): void => {
+    const times = row === undefined ? undefined : heartbeatTimesOf(row);
+    if (times !== undefined) found.set(row!['sk'] as string, times);
+  };
+  const single = nodeNames.length <= SINGLE_ROWS_MAX ? nodeNames : nodeNames.slice(0, 1);
+  const [rows] = await Promise.all([
+    single.length === 0 ? [] : items.getMany(single.map(healthKey), { consistent }),
+    single.length === nodeNames.length
+      ? []
+      : Promise.all(
+          Array.from({ length: HEALTH_SHARDS }, (_, shard) =>
+            scanRange(items, shard, { after: nodeNames[0]!, through: nodeNames.at(-1)!, consistent }, take),
+          ),
+        ),
+  ]);
+  rows.forEach(take);
+  return found;
+}
+
+async function scanRange(
+  items: ItemStore,
+  shard: number,
+  range: { readonly after: string; readonly through: string; readonly consistent: boolean },
+  take: (row: Item) => void,
+): Promise<void> {
+  let after: string | undefined = range.after;
+  for (let pages = 0; pages < SCAN_PAGES_MAX && after !== undefined; pages += 1) {
+    const page = await items.query({
+      table: 'health',
+      pk: healthPartition(shard),
+      ...range,
+      after,
+      attributes: HEARTBEAT_TIME_ATTRIBUTES,
+    });
+    page.items.forEach(take);
+    after = page.next;
+  }
 }
 
 async function scanShard(items: ItemStore, shard: number, consistent: boolean, into: NodeHealth[]): Promise<void> {

@@ -18,7 +18,7 @@ export const LEASE_NAMESPACE = 'kube-node-lease';
 export const PODS_VERSION_ANNOTATION = 'nodekeeper.dev/pods-version';
 
 /**
- * Bytes of JSON and foreign holder together. A row's other attributes take 560 at most: two names of 253 and 129, two
+ * Bytes of JSON and foreign holder together. A row's other attributes take 580 at most: two names of 253 and 129, two
  * uids, and numbers.
  */
 export const LEASE_EXTRAS_BYTES_MAX = 400;

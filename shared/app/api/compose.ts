@@ -27,6 +27,7 @@ import type { Log } from '../../ports/log.ts';
 import type { ReadPublicKey } from '../../ports/node-keys.ts';
 import { bootstrapTokenStore } from '../../store/bootstrap-token-store.ts';
 import { type ChangeLog, changeLog } from '../../store/change-log.ts';
+import { decisionStore } from '../../store/decision-store.ts';
 import { healthStore } from '../../store/health-store.ts';
 import { LEASE_NAMESPACE } from '../../store/lease-record.ts';
 import { nodeKeyStore } from '../../store/node-key-store.ts';
@@ -36,12 +37,14 @@ import { nodeHealthWrites } from '../node-writes.ts';
 import type { ReadYaml } from './apply.ts';
 import { type Budgets, budgetsOver } from './budget-storage.ts';
 import type { AnswerWatch, ServeDependencies } from './call.ts';
+import { decisionStorage } from './decision-storage.ts';
 import { answerEnrolment } from './enrolment.ts';
 import { fixedAnswers } from './fixed.ts';
 import { bootstrapTokenStorage, identityStorage } from './identity-storage.ts';
 import { nodeLeaseStorage } from './lease-storage.ts';
 import { answerLongPoll } from './long-poll.ts';
 import { withTermination } from './namespace-lifecycle.ts';
+import { nodeStorage } from './node-storage.ts';
 import {
   emptyStorage,
   type ObjectStorageOptions,
@@ -144,7 +147,7 @@ interface Storages {
   readonly budgets: Budgets;
 }
 
-function storagesOf({ items, clock, random, pause }: ApiOptions, changes: ChangeLog): Storages {
+function storagesOf({ items, clock, random, pause, policy }: ApiOptions, changes: ChangeLog): Storages {
   const objects = clusterObjects({ items, clock, random, pause });
   const plain = (descriptor: ResourceDescriptor, more: Partial<ObjectStorageOptions> = {}) =>
     objectStorage(descriptor, { objects, changes, ...more });
@@ -156,7 +159,11 @@ function storagesOf({ items, clock, random, pause }: ApiOptions, changes: Change
     }
     switch (resource) {
       case 'nodes':
-        return plain(descriptor, { together: (write) => nodeTogether(write, clock.nowMs()) });
+        return nodeStorage(plain(descriptor, { together: (write) => nodeTogether(write, clock.nowMs()) }), {
+          items,
+          clock,
+          allocatesPodCidrs: policy.clusterCIDRs.length > 0,
+        });
       case 'events':
         return plain(descriptor, { expiresAtSeconds: eventExpiry });
       case 'leases':
@@ -187,6 +194,8 @@ function storagesOf({ items, clock, random, pause }: ApiOptions, changes: Change
         return identityStorage(nodeKeyStore(items), clock);
       case 'bootstraptokens':
         return bootstrapTokenStorage(bootstrapTokenStore(items), clock);
+      case 'decisions':
+        return decisionStorage(decisionStore(items), clock);
       case 'poddisruptionbudgets':
         return budgets.storage;
       default:

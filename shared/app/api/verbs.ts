@@ -146,6 +146,8 @@ export type Transform = (old: KubeObject) => KubeObject | Promise<KubeObject>;
 export interface ModifyOptions extends WriteOptions {
   /** A PUT: the body is the whole object, and its resourceVersion a precondition. */
   readonly replaces: boolean;
+  /** The writer names no version: a change may be kept without a new one, where the storage knows how. */
+  readonly mayConfirm?: boolean;
   /** What to create when nothing is stored; absent: 404. */
   readonly whenAbsent?: () => KubeObject;
 }
@@ -184,7 +186,8 @@ export async function modifyObject(
     if (jsonEqual(withoutVersion(next), withoutVersion(old))) return { object: old, created: false };
     const finished = next.metadata.deletionTimestamp !== undefined && isReleased(next);
     if (options.dryRun) return { object: next, created: false };
-    const result = finished ? await storage.remove(old) : await storage.update(next, old);
+    const confirmed = finished || options.mayConfirm !== true ? undefined : await storage.confirm?.(next, old);
+    const result = confirmed ?? (finished ? await storage.remove(old) : await storage.update(next, old));
     if (result.kind === 'written') {
       if (finished) await afterRemoval(dependencies, old);
       return { object: finished ? next : result.object, created: false };

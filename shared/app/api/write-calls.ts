@@ -108,11 +108,15 @@ export async function patch(dependencies: ServeDependencies, call: Call): Promis
     nowMs: call.nowMs,
     dryRun: dryRunOf(request.query),
     replaces: false,
+    mayConfirm: target.subresource === 'status' && !namesVersion(request),
     ...trackingOf(call, dependencies.storageOf(descriptor), 'PatchOptions'),
     ...nodeRestriction(dependencies, call, 'patch'),
   });
   return answerOf(call, written, warnings());
 }
+
+/** Wherever it stands in a patch: of those who name one version, one may win. */
+const namesVersion = ({ body }: HttpRequest): boolean => Buffer.from(body).includes('resourceVersion');
 
 async function apply(dependencies: ServeDependencies, call: Call, force: boolean): Promise<HttpResponse> {
   const { descriptor, target, request } = call;

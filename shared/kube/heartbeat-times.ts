@@ -1,0 +1,98 @@
+/**
+ * `lastHeartbeatTime` of a Node's conditions, kept apart from the Node. A healthy machine posts a status every five minutes in
+ * which nothing else moved; to rewrite the object for it costs twenty times what the news is worth. So the Node keeps the
+ * time of its last whole write, and the row of the node says which time stands for which.
+ *
+ * Only times move, only forward, and only those conditions whose stored time is `fromSeconds`: a condition that somebody
+ * else posts keeps its own.
+ */
+import type { NodeCondition } from '../domain/kubernetes.ts';
+import { formatTime, parseTimeMs } from './time.ts';
+import type { KubeNode } from './types.ts';
+import { jsonEqual } from './wire/json-value.ts';
+
+/** Conditions stored with the first time are shown with the second. Seconds since the epoch. */
+export interface HeartbeatTimes {
+  readonly fromSeconds: number;
+  readonly toSeconds: number;
+}
+
+/** What is stored, as clients are to see it. */
+export function shownNode(stored: KubeNode, times: HeartbeatTimes | undefined): KubeNode {
+  const conditions = stored.status?.conditions;
+  if (times === undefined || conditions === undefined) return stored;
+  if (!conditions.some((condition) => secondsOf(condition) === times.fromSeconds)) return stored;
+  const lastHeartbeatTime = formatTime(times.toSeconds * 1_000);
+  return withConditions(
+    stored,
+    conditions.map((condition) =>
+      secondsOf(condition) === times.fromSeconds ? { ...condition, lastHeartbeatTime } : condition,
+    ),
+  );
+}
+
+/**
+ * The way back, for a write that changes something else: times that it took over from what was shown are stored as they
+ * were, so that a post that comes between its read and its write is not undone by it.
+ */
+export function storedNode(next: KubeNode, read: { readonly shown: KubeNode; readonly stored: KubeNode }): KubeNode {
+  const conditions = next.status?.conditions;
+  if (conditions === undefined || read.shown === read.stored) return next;
+  return withConditions(
+    next,
+    conditions.map((condition) => {
+      const sameType = ({ type }: NodeCondition) => type === condition.type;
+      const shown = read.shown.status?.conditions?.find(sameType);
+      const stored = read.stored.status?.conditions?.find(sameType);
+      if (shown === undefined || stored === undefined) return condition;
+      if (shown.lastHeartbeatTime !== condition.lastHeartbeatTime) return condition;
+      return { ...condition, lastHeartbeatTime: stored.lastHeartbeatTime ?? null };
+    }),
+  );
+}
+
+/**
+ * What `next` moved, when it moved nothing but heartbeat times: of conditions that share one stored time, to one later time.
+ * undefined: it must be written whole.
+ */
+export function movedTimes(
+  next: KubeNode,
+  read: { readonly shown: KubeNode; readonly stored: KubeNode },
+): HeartbeatTimes | undefined {
+  const conditions = next.status?.conditions ?? [];
+  const before = read.stored.status?.conditions ?? [];
+  if (!jsonEqual(withoutTimes(next), withoutTimes(read.shown))) return undefined;
+  let fromSeconds: number | undefined;
+  let toSeconds: number | undefined;
+  for (const [index, condition] of conditions.entries()) {
+    const stored = before[index]!;
+    if (condition.lastHeartbeatTime === stored.lastHeartbeatTime) continue;
+    const [from, to] = [secondsOf(stored), secondsOf(condition)];
+    if (from === undefined || to === undefined || to <= from) return undefined;
+    if ((fromSeconds ?? from) !== from || (toSeconds ?? to) !== to) return undefined;
+    fromSeconds = from;
+    toSeconds = to;
+  }
+  if (fromSeconds === undefined || toSeconds === undefined) return undefined;
+  const isTakenAlong = conditions.some(
+    (condition, index) =>
+      condition.lastHeartbeatTime === before[index]!.lastHeartbeatTime && secondsOf(condition) === fromSeconds,
+  );
+  return isTakenAlong ? undefined : { fromSeconds, toSeconds };
+}
+
+function secondsOf({ lastHeartbeatTime }: NodeCondition): number | undefined {
+  const atMs = parseTimeMs(lastHeartbeatTime);
+  return atMs === undefined ? undefined : Math.floor(atMs / 1_000);
+}
+
+const withConditions = (node: KubeNode, conditions: NodeCondition[]): KubeNode => ({
+  ...node,
+  status: { ...node.status, conditions },
+});
+
+function withoutTimes(node: KubeNode): KubeNode {
+  const { resourceVersion: _version, ...metadata } = node.metadata;
+  const conditions = (node.status?.conditions ?? []).map((condition) => ({ ...condition, lastHeartbeatTime: null }));
+  return withConditions({ ...node, metadata }, conditions);
+}
