@@ -392,7 +392,7 @@ describe('the local mode', () => {
     expect(tokens).toMatchObject([
       { user: 'admin', groups: ['system:masters'] },
       { user: 'viewer', groups: ['nodekeeper:viewers'] },
-      { user: 'fleet', groups: ['system:masters'] },
+      { user: 'fleet', groups: ['system:masters', 'nodekeeper:simulated-fleet'] },
     ]);
     expect(JSON.stringify(tokens)).not.toContain(system.adminToken);
     expect(readFileSync(system.kubeconfigPath, 'utf8')).toContain(`token: ${system.adminToken}`);

@@ -305,15 +305,15 @@ function staticTokens(tokens: {
   readonly viewerToken: string;
   readonly fleetToken: string;
 }): string {
-  const entry = (token: string, user: string, group: string) => ({
+  const entry = (token: string, user: string, ...groups: string[]) => ({
     sha256: createHash('sha256').update(token).digest('hex'),
     user,
-    groups: [group],
+    groups,
   });
   return JSON.stringify([
     entry(tokens.adminToken, 'admin', 'system:masters'),
     entry(tokens.viewerToken, 'viewer', 'nodekeeper:viewers'),
-    entry(tokens.fleetToken, 'fleet', 'system:masters'),
+    entry(tokens.fleetToken, 'fleet', 'system:masters', 'nodekeeper:simulated-fleet'),
   ]);
 }
 

@@ -31,7 +31,12 @@ const ASSUMED_ROLE_ARN =
   /^arn:(aws|aws-cn|aws-us-gov):sts::(\d{12}):assumed-role\/([\w+=,.@-]{1,64})\/([\w+=,.@-]{2,64})$/;
 const TEMPLATE = /\{\{(\w+)\}\}/g;
 /** Groups that would make somebody a node or the system itself: those have credentials of their own. */
-const RESERVED_GROUPS = new Set(['system:nodes', 'system:bootstrappers', 'nodekeeper:probes']);
+const RESERVED_GROUPS = new Set([
+  'system:nodes',
+  'system:bootstrappers',
+  'nodekeeper:probes',
+  'nodekeeper:simulated-fleet',
+]);
 const GROUPS_MAX = 10;
 
 /** ARN of the role or user behind a caller, without its path; undefined for the root user, federated users and the like. */

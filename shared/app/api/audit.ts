@@ -23,7 +23,8 @@ export interface Act {
 }
 
 const READING: ReadonlySet<Verb> = new Set(['get', 'list', 'watch']);
-const MACHINES = new Set([NODES_GROUP, 'nodekeeper:probes']);
+/** The last is local mode's: one token that plays all its machines. Access entries cannot give it. */
+const MACHINES = new Set([NODES_GROUP, 'nodekeeper:probes', 'nodekeeper:simulated-fleet']);
 /** Asking what one may do changes nothing. */
 const REVIEWS = new Set(['selfsubjectaccessreviews', 'selfsubjectrulesreviews', 'selfsubjectreviews']);
 /** Of what a client says of itself. Characters. */
