@@ -1,0 +1,134 @@
+/** No upgrade may cost what a cluster knows. WRITE_SNAPSHOT=1 writes the snapshot anew. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { App, Stack } from 'aws-cdk-lib';
+import { Template } from 'aws-cdk-lib/assertions';
+import { describe, expect, it } from 'vitest';
+import { NodekeeperCluster, type NodekeeperClusterProps } from '../../cdk/lib/nodekeeper-cluster.ts';
+import { type StatefulParts, statefulParts, upgradeFaults } from './stateful-resources.ts';
+import { synthesise } from './synthesised.ts';
+
+const FILE = fileURLToPath(new URL('./stateful-resources.json', import.meta.url));
+
+const VARIANTS: Readonly<Record<string, NodekeeperClusterProps>> = {
+  'as it comes': {},
+  'with everything on': {
+    customDomain: {
+      domainName: 'nodes.example.com',
+      certificateArn: 'arn:aws:acm:eu-west-1:111122223333:certificate/01234567-89ab-cdef-0123-456789abcdef',
+    },
+    encryption: { kind: 'customerManaged' },
+  },
+};
+
+const present = Object.fromEntries(
+  Object.entries(VARIANTS).map(([name, props]) => [name, statefulParts(synthesise(props).toJSON())]),
+);
+if (process.env['WRITE_SNAPSHOT'] === '1') writeFileSync(FILE, `${JSON.stringify(present, undefined, 2)}\n`);
+const snapshot = JSON.parse(readFileSync(FILE, 'utf8')) as Record<string, StatefulParts>;
+
+const text = (faults: readonly string[]): string => faults.join('\n');
+
+describe('an upgrade', () => {
+  it.each(Object.keys(VARIANTS))('loses and replaces nothing that holds something: a cluster %s', (name) => {
+    expect(text(upgradeFaults(snapshot[name]!, present[name]!))).toBe('');
+  });
+
+  it('is watched for all that holds something', () => {
+    const types = Object.values(snapshot['with everything on']!.resources).map(({ type }) => type);
+    expect(types.filter((type) => type === 'AWS::DynamoDB::Table').length).toBeGreaterThanOrEqual(3);
+    for (const type of ['Logs::LogGroup', 'SecretsManager::Secret', 'KMS::Key', 'ApiGatewayV2::Api']) {
+      expect(types).toContain(`AWS::${type}`);
+    }
+  });
+});
+
+describe('a change that would cost something', () => {
+  const good = present['as it comes']!;
+  const template = () => synthesise().toJSON() as Record<string, Record<string, Record<string, unknown>>>;
+  const health = Object.keys(good.resources).find((id) => id.includes('TablesHealth'))!;
+  const objects = Object.keys(good.resources).find((id) => id.includes('TablesObjects'))!;
+  const faultsOf = (change: (template: Record<string, Record<string, Record<string, unknown>>>) => void) => {
+    const changed = template();
+    change(changed);
+    return upgradeFaults(good, statefulParts(changed));
+  };
+
+  it('is seen where a construct was renamed', () => {
+    const stack = new Stack(new App({ context: { 'aws:cdk:bundling-stacks': [] } }), 'Nodekeeper');
+    new NodekeeperCluster(stack, 'Renamed');
+    const faults = upgradeFaults(good, statefulParts(Template.fromStack(stack).toJSON()));
+    expect(faults).toContainEqual(
+      expect.stringMatching(new RegExp(`^${health} \\(AWS::DynamoDB::Table\\) would be lost: no such logical id`)),
+    );
+    expect(faults.filter((fault) => fault.includes('would be lost'))).toHaveLength(Object.keys(good.resources).length);
+  });
+
+  it('is seen where the keys of a table change, with what they were', () => {
+    const faults = faultsOf(({ Resources: resources }) => {
+      (resources![health]!['Properties'] as Record<string, unknown>)['KeySchema'] = [
+        { AttributeName: 'name', KeyType: 'HASH' },
+      ];
+    });
+    expect(faults).toHaveLength(1);
+    expect(faults[0]).toMatch(/would be replaced.*KeySchema was .*"pk".* is .*"name".*Lost: every object in it/);
+  });
+
+  it.each<[string, string, (resource: Record<string, unknown>) => void]>([
+    [
+      'a table gets a name',
+      'TableName was absent, is "nodes"',
+      (resource) => {
+        (resource['Properties'] as Record<string, unknown>)['TableName'] = 'nodes';
+      },
+    ],
+    [
+      'a stream goes',
+      'StreamSpecification was',
+      (resource) => {
+        delete (resource['Properties'] as Record<string, unknown>)['StreamSpecification'];
+      },
+    ],
+    [
+      'items are expired by another attribute',
+      'TimeToLiveSpecification was',
+      (resource) => {
+        (resource['Properties'] as Record<string, unknown>)['TimeToLiveSpecification'] = {
+          AttributeName: 'sk',
+          Enabled: true,
+        };
+      },
+    ],
+    [
+      'a table would go with the stack',
+      'deletionPolicy was Retain, is Delete',
+      (resource) => {
+        resource['DeletionPolicy'] = 'Delete';
+      },
+    ],
+    [
+      'it becomes something else',
+      'it is AWS::SNS::Topic',
+      (resource) => {
+        resource['Type'] = 'AWS::SNS::Topic';
+      },
+    ],
+  ])('is seen where %s', (_, message, change) => {
+    const faults = faultsOf(({ Resources: resources }) => change(resources![objects]!));
+    expect(text(faults)).toContain(message);
+  });
+
+  it('is seen where an output goes', () => {
+    const faults = faultsOf(({ Outputs: outputs }) => {
+      delete outputs!['Endpoint'];
+    });
+    expect(faults).toEqual([expect.stringContaining('the output Endpoint would be gone')]);
+  });
+
+  it('and what is new is asked to be recorded', () => {
+    const faults = faultsOf(({ Resources: resources }) => {
+      resources!['Another'] = { Type: 'AWS::SecretsManager::Secret' };
+    });
+    expect(faults).toEqual([expect.stringMatching(/^Another .* is new .*WRITE_SNAPSHOT=1/)]);
+  });
+});
