@@ -34,6 +34,7 @@ import { authorize } from './api/authorize.ts';
 import { decodeObject, fieldValidationOf, mediaTypeOf, readJson, readObjectBody, refuseTooLarge } from './api/body.ts';
 import { leaseChangeOf } from './api/lease-change.ts';
 import { isPatchType, PATCH_TYPES, patchTransform } from './api/patch.ts';
+import { type NoteRefusal, refusedSignIns } from './api/refused-sign-ins.ts';
 import { parsePath, type ResourceTarget } from './api/request.ts';
 import type { RequestThrottle } from './api/request-throttle.ts';
 import { isStatusError, json, statusResponse, warningHeaders } from './api/respond.ts';
@@ -52,13 +53,16 @@ export interface RenewLeaseDependencies {
   readonly throttle?: RequestThrottle;
 }
 
+type Serving = RenewLeaseDependencies & { readonly noteRefusal: NoteRefusal };
+
 interface Beat {
   readonly request: HttpRequest;
   readonly target: ResourceTarget;
   readonly nowMs: number;
 }
 
-export function serveHeartbeat(dependencies: RenewLeaseDependencies): (request: HttpRequest) => Promise<HttpResponse> {
+export function serveHeartbeat(options: RenewLeaseDependencies): (request: HttpRequest) => Promise<HttpResponse> {
+  const dependencies = { ...options, noteRefusal: refusedSignIns(options.log) };
   return async (request) => {
     try {
       return await answer(dependencies, request);
@@ -72,7 +76,7 @@ export function serveHeartbeat(dependencies: RenewLeaseDependencies): (request: 
   };
 }
 
-async function answer(dependencies: RenewLeaseDependencies, request: HttpRequest): Promise<HttpResponse> {
+async function answer(dependencies: Serving, request: HttpRequest): Promise<HttpResponse> {
   const nowMs = dependencies.clock.nowMs();
   const parsed = parsePath(request.path);
   if (parsed.kind === 'malformed') throw status.badRequest(parsed.reason);
@@ -89,6 +93,7 @@ async function answer(dependencies: RenewLeaseDependencies, request: HttpRequest
   }
   const { target } = parsed;
   const authentication = await dependencies.authenticator.authenticate(request.headers, nowMs);
+  if (authentication.kind === 'refused') dependencies.noteRefusal(authentication.reason, request.sourceIp, nowMs);
   if (authentication.kind !== 'authenticated') throw status.unauthorized();
   dependencies.throttle?.admit(authentication.user, nowMs);
   const access = authorize(authentication.user, { verb, ...target });

@@ -12,6 +12,7 @@ import type { Log } from '../../ports/log.ts';
 import type { ChangeLog } from '../../store/change-log.ts';
 import type { ReadYaml } from './apply.ts';
 import type { ApiDependencies } from './dependencies.ts';
+import type { NoteRefusal } from './refused-sign-ins.ts';
 import { isTrue, type ResourceTarget } from './request.ts';
 import type { RequestThrottle } from './request-throttle.ts';
 import type { Shape } from './shape.ts';
@@ -25,6 +26,7 @@ export interface ServeDependencies extends ApiDependencies {
   readonly answerWatch: AnswerWatch;
   /** Where acts of people are kept; absent: nowhere. */
   readonly auditTrail?: AuditTrail;
+  readonly noteRefusal: NoteRefusal;
   /** Absent: nobody is slowed down. */
   readonly throttle?: RequestThrottle;
   readonly readYaml: ReadYaml;

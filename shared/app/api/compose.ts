@@ -54,6 +54,7 @@ import {
 } from './object-storage.ts';
 import { openApiAnswers } from './openapi.ts';
 import type { Gzip } from './pack.ts';
+import { refusedSignIns } from './refused-sign-ins.ts';
 import { type RequestLimits, requestThrottle } from './request-throttle.ts';
 import { answerSelfReview } from './self-review.ts';
 import { serveApi } from './serve.ts';
@@ -104,6 +105,7 @@ export function composeApi(options: ApiOptions): (request: HttpRequest) => Promi
     authenticator: options.authenticator,
     clock,
     log: options.log,
+    noteRefusal: refusedSignIns(options.log),
     changes,
     pause: options.pause,
     answerWatch: options.answerWatch ?? answerLongPoll,

@@ -60,6 +60,7 @@ async function answer(
     return dependencies.fixed(parsed.path, request) ?? statusResponse(status.unknownPath().status);
   }
   const authentication = await dependencies.authenticator.authenticate(request.headers, nowMs);
+  if (authentication.kind === 'refused') dependencies.noteRefusal(authentication.reason, request.sourceIp, nowMs);
   if (authentication.kind !== 'authenticated') throw status.unauthorized();
   const { user } = authentication;
   dependencies.throttle?.admit(user, nowMs);
