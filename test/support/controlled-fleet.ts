@@ -14,7 +14,7 @@ import { markDeleted } from '../../shared/kube/deletion.ts';
 import { formatTime } from '../../shared/kube/time.ts';
 import type { KubeNode, KubeObject } from '../../shared/kube/types.ts';
 import type { ConsumedUnits, ItemStore } from '../../shared/ports/item-store.ts';
-import type { MetricUnit } from '../../shared/ports/log.ts';
+import type { Meter, MetricUnit } from '../../shared/ports/log.ts';
 import type { Probe } from '../../shared/ports/probe.ts';
 import { evictionTimerStore } from '../../shared/store/eviction-timer-store.ts';
 import { fleetStore } from '../../shared/store/fleet-store.ts';
@@ -29,6 +29,8 @@ export interface FleetOptions {
   readonly probe?: Probe;
   /** The controllers may ask `fleet.cloud`, a region that is empty at first. */
   readonly hasCloud?: boolean;
+  /** Gets what the controllers measure, besides `fleet.metrics`. */
+  readonly meter?: Meter;
   /** What the controllers see in place of the tables, such as ones that fail. */
   readonly between?: (items: ItemStore) => ItemStore;
 }
@@ -71,14 +73,16 @@ export function controlledFleet(options: FleetOptions = {}) {
       policy,
       log: { debug: note('debug'), info: note('info'), warn: note('warn'), error: note('error') },
       meter: {
-        add: (name, value, unit, dimensions) =>
+        add: (name, value, unit, dimensions) => {
+          options.meter?.add(name, value, unit, dimensions);
           metrics.push({
             name,
             value,
             unit,
             ...(dimensions?.['zone'] === undefined ? {} : { zone: dimensions['zone'] }),
             ...(dimensions?.['reason'] === undefined ? {} : { reason: dimensions['reason'] }),
-          }),
+          });
+        },
       },
       sha256: (text) => createHash('sha256').update(text).digest('hex'),
       ...(options.hasCloud === true ? { cloud } : {}),

@@ -1,0 +1,157 @@
+/**
+ * A cluster on virtual time with its alarms: the controllers are called as their functions call them, their metrics are the
+ * log lines that the functions' own meter writes, and what AWS measures by itself (calls, errors, depths, ages) is told.
+ */
+import { Metrics } from '@aws-lambda-powertools/metrics';
+import type { Template } from 'aws-cdk-lib/assertions';
+import type { SQSEvent } from 'aws-lambda';
+import type { FunctionName } from '../../cdk/lib/function-names.ts';
+import { handleTicks } from '../../shared/adapters/sqs/tick-event.ts';
+import { formatTime } from '../../shared/kube/time.ts';
+import { type EmbeddedMeter, embeddedMeter } from '../../shared/observability/meter.ts';
+import { functionIds } from '../cdk/synthesised.ts';
+import { EvaluatedAlarms, MetricFigures } from './alarm-evaluator.ts';
+import { type FleetOptions, START_MS, settledFleet } from './controlled-fleet.ts';
+
+export const NAMESPACE = 'Nodekeeper/nodekeeper';
+const MINUTE_SECONDS = 60;
+const BEAT_SECONDS = 10;
+
+type Ticking = 'node-monitor' | 'evictor' | 'cloud-node';
+type Service = Ticking | 'object-stream';
+
+/** Lines written to standard output while `run` runs. */
+export async function printed(run: () => unknown): Promise<string[]> {
+  const { write } = process.stdout;
+  let text = '';
+  process.stdout.write = ((chunk: string | Uint8Array) => {
+    text += String(chunk);
+    return true;
+  }) as typeof write;
+  try {
+    await run();
+  } finally {
+    process.stdout.write = write;
+  }
+  return text.split('\n').filter((line) => line !== '');
+}
+
+export interface Minute {
+  /** Nodes that beat. @default all */
+  readonly beating?: (name: string) => boolean;
+  /** Controllers that run. @default all */
+  readonly ticking?: readonly Ticking[];
+  /** How late their ticks come. Seconds. @default 0 */
+  readonly lateSeconds?: number;
+  /** What AWS measures in this minute, in place of that of a quiet one. */
+  readonly platform?: Partial<Platform>;
+}
+
+/** Sums of a minute, by function where there are several. */
+interface Platform {
+  readonly beats: number;
+  readonly cloudNodeCalls: number;
+  readonly podGcCalls: number;
+  readonly requests: number;
+}
+
+const QUIET: Platform = { beats: 60, cloudNodeCalls: 12, podGcCalls: 3, requests: 60 };
+
+export async function watchedCluster(
+  template: Template,
+  zones: Readonly<Record<string, number>>,
+  options: Omit<FleetOptions, 'meter'> = {},
+) {
+  const alarms = new EvaluatedAlarms(template);
+  const figures = new MetricFigures();
+  const ids = functionIds(template);
+  const meters = new Map<Service, EmbeddedMeter>(
+    (['node-monitor', 'evictor', 'cloud-node', 'object-stream'] as const).map((serviceName) => [
+      serviceName,
+      embeddedMeter(() => new Metrics({ namespace: NAMESPACE, serviceName })),
+    ]),
+  );
+  let service: Service = 'object-stream';
+  const meter = () => meters.get(service)!;
+  const { fleet, names } = await settledFleet(zones, { ...options, meter: { add: (...of) => meter().add(...of) } });
+  let seconds = 0;
+  let linesOfMinute: string[] = [];
+
+  /** As an invocation of that function: its meter, and its lines when it ends. */
+  async function invoke(name: Service, run: () => Promise<unknown>): Promise<void> {
+    service = name;
+    const lines = await printed(async () => {
+      await run();
+      meter().publish();
+    });
+    for (const line of lines) figures.addLine(line, fleet.nowMs());
+    linesOfMinute.push(...lines);
+    service = 'object-stream';
+  }
+
+  const tickOf = {
+    'node-monitor': (slot: number) => fleet.controllers.tickNodeMonitor(slot),
+    evictor: (slot: number) => fleet.controllers.tickEvictor(slot),
+    'cloud-node': (slot: number) => fleet.controllers.tickCloudNode(slot),
+  };
+  const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+  const tick = (name: Ticking, lateSeconds: number): Promise<void> =>
+    invoke(name, () => {
+      const body = JSON.stringify({ scheduledAt: formatTime(fleet.nowMs() - lateSeconds * 1_000), offsetSeconds: 0 });
+      return handleTicks({ Records: [{ messageId: '1', body }] } as SQSEvent, {
+        periodSeconds: fleet.policy.nodeMonitorPeriodSeconds,
+        log,
+        meter: meter(),
+        runTick: tickOf[name],
+      });
+    });
+
+  const cluster = {
+    fleet,
+    names,
+    alarms,
+    figures,
+    /** Log lines of metrics in the last minute. */
+    lines: (): readonly string[] => linesOfMinute,
+    nowMs: (): number => START_MS + seconds * 1_000,
+    /** A figure of AWS's own, of a function. */
+    tell(functionName: FunctionName, name: string, value: number): void {
+      const dimensions = { FunctionName: `<${ids.get(functionName)}>` };
+      figures.add({ namespace: 'AWS/Lambda', name, dimensions }, cluster.nowMs(), value);
+    },
+    /** A figure of AWS's own, under the dimensions that the alarm asks for. */
+    tellAs(alarm: string, metric: string, value: number, index = 0): void {
+      const id = alarms.alarm(`nodekeeper-${alarm}`).metrics.filter(({ name }) => name === metric)[index];
+      if (id === undefined) throw new Error(`${alarm} asks for no ${metric}`);
+      figures.add(id, cluster.nowMs(), value);
+    },
+    async minute(of: Minute = {}): Promise<void> {
+      const { beating = () => true, ticking = ['node-monitor', 'evictor', 'cloud-node'], lateSeconds = 0 } = of;
+      const platform = { ...QUIET, ...of.platform };
+      linesOfMinute = [];
+      if (platform.beats > 0) cluster.tell('heartbeat', 'Invocations', platform.beats);
+      if (platform.cloudNodeCalls > 0) cluster.tell('cloud-node', 'Invocations', platform.cloudNodeCalls);
+      if (platform.podGcCalls > 0) cluster.tell('pod-gc', 'Invocations', platform.podGcCalls);
+      if (platform.requests > 0) cluster.tellAs('api-errors', 'Count', platform.requests);
+      const end = seconds + MINUTE_SECONDS;
+      for (; seconds < end; seconds += fleet.policy.nodeMonitorPeriodSeconds) {
+        fleet.at(seconds);
+        if (seconds % BEAT_SECONDS === 0) await fleet.beat(...names.filter(beating));
+        for (const name of ticking) await tick(name, lateSeconds);
+        await invoke('object-stream', () => fleet.streams());
+      }
+      alarms.evaluate(figures, cluster.nowMs());
+    },
+    async minutes(count: number, of: Minute = {}, before?: () => unknown): Promise<void> {
+      for (let minute = 0; minute < count; minute += 1) {
+        before?.();
+        await cluster.minute(of);
+      }
+    },
+    state: (name: string) => alarms.alarm(`nodekeeper-${name}`).state,
+    alarming: () => alarms.alarming().map((name) => name.replace(/^nodekeeper-/, '')),
+    pages: () => alarms.compositeState('nodekeeper-page') === 'ALARM',
+  };
+  return cluster;
+}
