@@ -8,12 +8,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { tendStreamRecords } from '../local/engine/stream-records.ts';
+import { PRICES } from '../shared/domain/prices.ts';
 import { startEngine } from '../test/support/engine.ts';
 import { type Benchmark, percentile, type Report, rounded } from './benchmark.ts';
 import { type CountingProxy, startCountingProxy } from './counting-proxy.ts';
 import { clientOf } from './heartbeat.ts';
 import { type LocalHost, startLocalHost } from './local-host.ts';
-import { PRICES } from './prices.ts';
 
 const FLEET_SIZES = [1_000, 10_000];
 const SINGLE_SAMPLES = 200;

@@ -3,12 +3,12 @@
  * engine, and the dollars that these and a beat come to at list price.
  */
 import { setTimeout as pause } from 'node:timers/promises';
+import { PRICES, SECONDS_A_MONTH } from '../shared/domain/prices.ts';
 import { startEngine } from '../test/support/engine.ts';
 import { type Benchmark, type Report, rounded } from './benchmark.ts';
 import { startCountingProxy } from './counting-proxy.ts';
 import { clientOf, registerMachines } from './heartbeat.ts';
 import { startLocalHost } from './local-host.ts';
-import { PRICES, SECONDS_A_MONTH } from './prices.ts';
 
 const MACHINES = 16;
 /** Until the registrations have gone through the streams. */
