@@ -27,7 +27,12 @@ describe('the counting proxy', () => {
     const item = (sk: string) => ({ pk: { S: 'p' }, sk: { S: sk }, text: { S: 'x'.repeat(100) } });
     try {
       await client.send(new PutItemCommand({ TableName, Item: item('a') }));
-      expect(proxy.take()).toEqual({ requests: { PutItem: 1 }, readUnits: 0, writeUnits: 1 });
+      expect(proxy.take()).toEqual({
+        requests: { PutItem: 1 },
+        readUnits: 0,
+        writeUnits: 1,
+        tables: { [TableName]: { readUnits: 0, writeUnits: 1 } },
+      });
       const put = { Put: { TableName, Item: item('b') } };
       await client.send(new TransactWriteItemsCommand({ TransactItems: [put] }));
       await client.send(
@@ -38,7 +43,18 @@ describe('the counting proxy', () => {
           ExpressionAttributeValues: { ':p': { S: 'p' } },
         }),
       );
-      expect(proxy.take()).toEqual({ requests: { TransactWriteItems: 1, Query: 1 }, readUnits: 1, writeUnits: 2 });
+      expect(proxy.take()).toMatchObject({
+        requests: { TransactWriteItems: 1, Query: 1 },
+        readUnits: 1,
+        writeUnits: 2,
+      });
+      const refused = new PutItemCommand({
+        TableName,
+        Item: item('a'),
+        ConditionExpression: 'attribute_not_exists(pk)',
+      });
+      await expect(client.send(refused)).rejects.toThrow('conditional');
+      expect(proxy.take()).toMatchObject({ requests: { PutItem: 1 }, writeUnits: 1 });
     } finally {
       client.destroy();
     }

@@ -1,6 +1,7 @@
 /**
  * Stands between local mode and its DynamoDB engine, asks for the consumed capacity of every request, and sums what the
- * engine answers. The engine counts as DynamoDB does: 4 KB a read unit, 1 KB a write unit, twice in a transaction.
+ * engine answers. The engine counts as DynamoDB does: 4 KB a read unit, 1 KB a write unit, twice in a transaction. A write
+ * that is refused answers no capacity and is billed all the same: one unit an item is counted, two in a transaction.
  */
 import { Agent, createServer, request as httpRequest } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -10,6 +11,8 @@ export interface UnitCounts {
   readonly requests: Readonly<Record<string, number>>;
   readonly readUnits: number;
   readonly writeUnits: number;
+  /** By name of the table. */
+  readonly tables: Readonly<Record<string, { readonly readUnits: number; readonly writeUnits: number }>>;
 }
 
 export interface CountingProxy {
@@ -22,7 +25,10 @@ export interface CountingProxy {
 const WRITES = ['PutItem', 'UpdateItem', 'DeleteItem', 'BatchWriteItem', 'TransactWriteItems'];
 const READS = ['GetItem', 'Query', 'Scan', 'BatchGetItem', 'TransactGetItems'];
 
+const REFUSALS = /ConditionalCheckFailedException|TransactionCanceledException/;
+
 interface Capacity {
+  readonly TableName?: string;
   readonly CapacityUnits?: number;
   readonly ReadCapacityUnits?: number;
   readonly WriteCapacityUnits?: number;
@@ -32,16 +38,31 @@ export async function startCountingProxy(engineEndpoint: string): Promise<Counti
   const engine = new URL(engineEndpoint);
   const agent = new Agent({ keepAlive: true });
   let requests: Record<string, number> = {};
-  let readUnits = 0;
-  let writeUnits = 0;
+  let tables: Record<string, { readUnits: number; writeUnits: number }> = {};
+
+  function add(table: string, units: { readonly readUnits?: number; readonly writeUnits?: number }): void {
+    const sums = tables[table] ?? { readUnits: 0, writeUnits: 0 };
+    tables[table] = sums;
+    sums.readUnits += units.readUnits ?? 0;
+    sums.writeUnits += units.writeUnits ?? 0;
+  }
+
+  function countRefused(operation: string, sent: string): void {
+    const body = JSON.parse(sent) as { TableName?: string; TransactItems?: Record<string, { TableName?: string }>[] };
+    const actions = (body.TransactItems ?? []).flatMap((item) => Object.values(item));
+    for (const { TableName = '' } of actions) add(TableName, { writeUnits: 2 });
+    if (operation !== 'TransactWriteItems') add(body.TableName ?? '', { writeUnits: 1 });
+  }
 
   function count(operation: string, text: string): void {
     requests[operation] = (requests[operation] ?? 0) + 1;
     if (!WRITES.includes(operation) && !READS.includes(operation)) return;
     const { ConsumedCapacity } = JSON.parse(text) as { ConsumedCapacity?: Capacity | Capacity[] };
     for (const capacity of [ConsumedCapacity ?? []].flat()) {
-      if (WRITES.includes(operation)) writeUnits += capacity.WriteCapacityUnits ?? capacity.CapacityUnits ?? 0;
-      else readUnits += capacity.ReadCapacityUnits ?? capacity.CapacityUnits ?? 0;
+      const table = capacity.TableName ?? '';
+      if (WRITES.includes(operation)) {
+        add(table, { writeUnits: capacity.WriteCapacityUnits ?? capacity.CapacityUnits ?? 0 });
+      } else add(table, { readUnits: capacity.ReadCapacityUnits ?? capacity.CapacityUnits ?? 0 });
     }
   }
 
@@ -72,7 +93,11 @@ export async function startCountingProxy(engineEndpoint: string): Promise<Counti
           answer.on('data', (part: Buffer) => parts.push(part));
           answer.on('end', () => {
             const text = Buffer.concat(parts);
-            count(operation, text.toString('utf8'));
+            const isRefusal = answer.statusCode === 400 && REFUSALS.test(text.toString('utf8'));
+            if (isRefusal && WRITES.includes(operation)) {
+              requests[operation] = (requests[operation] ?? 0) + 1;
+              countRefused(operation, sent.toString('utf8'));
+            } else count(operation, text.toString('utf8'));
             outgoing.writeHead(answer.statusCode ?? 502, answer.headers).end(text);
           });
         },
@@ -85,10 +110,10 @@ export async function startCountingProxy(engineEndpoint: string): Promise<Counti
   return {
     endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     take() {
-      const counts = { requests, readUnits, writeUnits };
+      const sum = (of: 'readUnits' | 'writeUnits') => Object.values(tables).reduce((all, each) => all + each[of], 0);
+      const counts = { requests, tables, readUnits: sum('readUnits'), writeUnits: sum('writeUnits') };
       requests = {};
-      readUnits = 0;
-      writeUnits = 0;
+      tables = {};
       return counts;
     },
     close: () =>

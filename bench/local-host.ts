@@ -11,17 +11,25 @@ export interface LocalHost {
   readonly url: string;
   readonly ca: string;
   readonly token: string;
+  /** That of simulated machines. */
+  readonly fleetToken: string;
   counters(): Promise<LocalCounters>;
   stop(): Promise<void>;
 }
 
 type Message =
-  | { readonly kind: 'started'; readonly url: string; readonly ca: string; readonly token: string }
+  | {
+      readonly kind: 'started';
+      readonly url: string;
+      readonly ca: string;
+      readonly token: string;
+      readonly fleetToken: string;
+    }
   | { readonly kind: 'failed'; readonly why: string }
   | { readonly kind: 'counters'; readonly counters: LocalCounters };
 
 /** What may be asked for across a process boundary. */
-export type HostedOptions = Pick<LocalOptions, 'controllers' | 'dynamodbEndpoint' | 'policyFile'>;
+export type HostedOptions = Pick<LocalOptions, 'controllers' | 'dataDirectory' | 'dynamodbEndpoint' | 'policyFile'>;
 
 export async function startLocalHost(options: HostedOptions): Promise<LocalHost> {
   const child = fork(fileURLToPath(import.meta.url), [JSON.stringify(options)]);
@@ -49,6 +57,7 @@ export async function startLocalHost(options: HostedOptions): Promise<LocalHost>
     url: started.url,
     ca: started.ca,
     token: started.token,
+    fleetToken: started.fleetToken,
     async counters() {
       const answer = next();
       child.send('counters');
@@ -75,7 +84,7 @@ async function host(options: HostedOptions): Promise<void> {
     await system.stop();
     process.exit(0);
   });
-  send({ kind: 'started', url: system.url, ca: system.caPem, token: system.adminToken });
+  send({ kind: 'started', url: system.url, ca: system.caPem, token: system.adminToken, fleetToken: system.fleetToken });
 }
 
 if (process.send !== undefined && process.argv[1] === fileURLToPath(import.meta.url)) {

@@ -21,6 +21,10 @@ export interface FunctionCounters {
   throttles: number;
   /** Environments started, replacements included. */
   environmentsStarted: number;
+  /** Time of the handlers on this machine, each invocation rounded up as Lambda bills it. Milliseconds. */
+  billedMs: number;
+  /** What was printed, as CloudWatch Logs would bill it. */
+  logBytes: number;
 }
 
 export interface LocalFunctionOptions {
@@ -34,6 +38,8 @@ export interface LocalFunctionOptions {
   onError(error: FunctionError): void;
 }
 
+/** Added to each event by CloudWatch Logs (PutLogEvents). */
+const LOG_EVENT_BYTES = 26;
 /** Events kept waiting for an environment. */
 const WAITING_MAX = 1_000;
 
@@ -46,6 +52,8 @@ export class LocalFunction {
     timeouts: 0,
     throttles: 0,
     environmentsStarted: 0,
+    billedMs: 0,
+    logBytes: 0,
   };
   #options: LocalFunctionOptions;
   #idle: Environment[] = [];
@@ -87,7 +95,9 @@ export class LocalFunction {
       deadlineMs: Date.now() + timeoutSeconds * 1_000,
       event: JSON.stringify(event),
     };
+    const startedMs = performance.now();
     const outcome = await environment.run(message, receiver);
+    this.counters.billedMs += Math.ceil(performance.now() - startedMs);
     this.#release(environment);
     if (outcome.kind === 'failed') {
       this.counters.errors += 1;
@@ -159,7 +169,10 @@ export class LocalFunction {
       memoryMegabytes: plan.memoryMegabytes,
       caPem,
       variables,
-      onLine,
+      onLine: (line) => {
+        this.counters.logBytes += Buffer.byteLength(line) + LOG_EVENT_BYTES;
+        onLine(line);
+      },
     };
     return new Environment(setup);
   }

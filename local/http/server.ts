@@ -29,6 +29,8 @@ export interface GatewayOptions {
 
 export interface HttpCounters {
   requests: number;
+  /** Bodies and headers of answers, uncompressed as on HTTP/1.1; streams not counted. */
+  answeredBytes: number;
   /** Answers of 500 and above, ours and the functions'. */
   serverErrors: number;
 }
@@ -70,7 +72,7 @@ export async function openHttpFront(options: {
   readonly certificatePem: string;
   readonly privateKeyPem: string;
 }): Promise<HttpFront> {
-  const counters: HttpCounters = { requests: 0, serverErrors: 0 };
+  const counters: HttpCounters = { requests: 0, answeredBytes: 0, serverErrors: 0 };
   const sockets = new Set<Socket>();
   let open: (handle: Handle) => void = () => {};
   const served = new Promise<Handle>((resolve) => {
@@ -115,6 +117,8 @@ export async function openHttpFront(options: {
       response.setHeader(name, typeof value === 'string' ? value : [...value]);
     }
     response.setHeader('content-length', answered.body.length);
+    const headers = Object.entries(answered.headers).map(([name, value]) => `${name}: ${String(value)}\r\n`);
+    counters.answeredBytes += Buffer.byteLength(headers.join('')) + answered.body.length;
     response.end(request.method === 'HEAD' ? '' : answered.body);
   }
 
