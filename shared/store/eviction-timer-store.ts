@@ -9,12 +9,21 @@
  * to the index. A time may lie any number of days ahead.
  */
 import type { EvictionTimer } from '../domain/pod-eviction.ts';
-import { type Item, type ItemKey, type ItemStore, StoreFault, type TransactWrite } from '../ports/item-store.ts';
+import {
+  type Item,
+  type ItemKey,
+  type ItemStore,
+  type PutWrite,
+  StoreFault,
+  type TransactWrite,
+} from '../ports/item-store.ts';
 import { ALONE } from './layout.ts';
 
 const DUE_PARTITION = 'evictions-due';
 /** Milliseconds since the epoch until the year 5138. */
 const DUE_DIGITS = 14;
+/** Writes that fit beside those of a node's timers. */
+export const TIMERS_ALONG_MAX = 90;
 /** Due nodes in one read. */
 const DUE_NODES_MAX = 500;
 
@@ -31,8 +40,15 @@ export interface EvictionTimerStore {
   read(nodeName: string): Promise<NodeTimers>;
   /** Nodes with a timer due by then, earliest first, DUE_NODES_MAX at most. */
   readDue(nowMs: number): Promise<readonly string[]>;
-  /** Replaces all timers of a node, if nobody else did since `before` was read. */
-  replace(before: NodeTimers, timers: readonly EvictionTimer[]): Promise<'written' | 'conflict'>;
+  /**
+   * Replaces all timers of a node, if nobody else did since `before` was read; `along` is written with them,
+   * TIMERS_ALONG_MAX at most.
+   */
+  replace(
+    before: NodeTimers,
+    timers: readonly EvictionTimer[],
+    along?: readonly PutWrite[],
+  ): Promise<'written' | 'conflict'>;
 }
 
 const nodeKey = (nodeName: string): ItemKey => ({ table: 'control', pk: `evictions#${nodeName}`, sk: ALONE });
@@ -64,7 +80,7 @@ export function evictionTimerStore(items: ItemStore): EvictionTimerStore {
       return page.items.map((item) => (item['sk'] as string).slice(DUE_DIGITS + 1));
     },
 
-    async replace(before, timers) {
+    async replace(before, timers, along = []) {
       const { nodeName, version } = before;
       const due = earliestOf(timers);
       if (version === 0 && due === undefined) return 'written';
@@ -87,7 +103,7 @@ export function evictionTimerStore(items: ItemStore): EvictionTimerStore {
         if (before.dueMs !== undefined) writes.push({ kind: 'delete', key: dueKey(before.dueMs, nodeName) });
         if (due !== undefined) writes.push({ kind: 'put', key: dueKey(due, nodeName), item: {} });
       }
-      const outcome = await items.transact(writes);
+      const outcome = await items.transact([...writes, ...along]);
       return outcome.kind === 'written' ? 'written' : 'conflict';
     },
   };

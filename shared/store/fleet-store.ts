@@ -5,7 +5,8 @@
  *   state            slot the last slot claimed, fence, at when (ms); doneAt when the last tick that finished began (ms);
  *                    gate JSON of the gate's record; holding 1 while the gate holds;
  *                    disruption JSON of its record; total 1 during total disruption
- *   zone#<zone>      state as judged last, absent while no node counts; ratePerSecond and tatMs, the limiter
+ *   zone#<zone>      state as judged last, absent while no node counts; ratePerSecond and tatMs, the limiter; hold why
+ *                    nobody of those who wait is tainted, as last told to the ledger
  *   queue#<zone>#<node>   a node that waits for its zone's limiter: uid, addedAtMs, processAtMs
  *
  * The claim of node-monitor's tick carries what the tick has decided about ourselves: gate, probes and total disruption. So a
@@ -29,8 +30,10 @@ import {
   type Item,
   type ItemKey,
   type ItemStore,
+  type PutWrite,
   StoreFault,
   type UpdateWrite,
+  type Write,
 } from '../ports/item-store.ts';
 import { ALONE } from './layout.ts';
 
@@ -52,8 +55,13 @@ export interface FleetState {
 
 export interface FleetRecords {
   readonly state: FleetState;
-  readonly zones: readonly ZoneRecord[];
+  readonly zones: readonly FleetZone[];
   readonly queue: readonly QueuedNode[];
+}
+
+export interface FleetZone extends ZoneRecord {
+  /** Why evictor tainted nobody of those who wait, as last told to the ledger; absent while nothing holds it. */
+  readonly hold?: string;
 }
 
 export interface MonitorClaim {
@@ -65,6 +73,8 @@ export interface MonitorClaim {
   readonly disruption: DisruptionRecord;
   /** Nothing is left to be done: the claim finishes its tick as well. */
   readonly finished: boolean;
+  /** Told with what is claimed, such as records of what was decided about ourselves. Absent in a quiet tick. */
+  readonly along?: readonly PutWrite[];
 }
 
 export type MonitorClaimOutcome =
@@ -93,13 +103,17 @@ export interface FleetStore {
   createZone(
     zone: string,
     first: { readonly state: ZoneState | undefined; readonly ratePerSecond: number },
+    along?: PutWrite,
   ): Promise<void>;
   /** Sets the state of a zone that still has the state `from`. */
-  setZoneState(zone: string, from: ZoneState | undefined, to: ZoneState | undefined): Promise<void>;
+  setZoneState(zone: string, from: ZoneState | undefined, to: ZoneState | undefined, along?: PutWrite): Promise<void>;
+  /** Notes why nobody of the zone is tainted, if it stands noted as `from`; undefined: nobody waits. */
+  setHold(zone: string, from: string | undefined, to: string | undefined, along?: PutWrite): Promise<void>;
   /** Changes the rate of a limiter that still runs at `fromPerSecond`. */
   setZoneRate(
     zone: string,
     at: { readonly nowMs: number; readonly fromPerSecond: number; readonly toPerSecond: number },
+    along?: PutWrite,
   ): Promise<void>;
   /** Drops the record of a zone whose limiter is full: it is as good as a new one. */
   dropZone(zone: string, nowMs: number): Promise<void>;
@@ -138,10 +152,15 @@ export const leaveQueueWrite = (item: QueuedNode): DeleteWrite => ({
 });
 
 export function fleetStore(items: ItemStore): FleetStore {
+  /** Refused also when it met another write in the same moment: the next tick decides again. */
+  const writeWith = async (write: Write, along: PutWrite | undefined): Promise<'written' | 'refused'> => {
+    const outcome = along === undefined ? await items.write(write) : await items.transact([write, along]);
+    return outcome.kind === 'written' ? 'written' : 'refused';
+  };
   return {
     async read() {
       let state: FleetState = stateOf(undefined);
-      const zones: ZoneRecord[] = [];
+      const zones: FleetZone[] = [];
       const queue: QueuedNode[] = [];
       let after: string | undefined;
       for (let pages = 0; pages < PAGES_MAX; pages += 1) {
@@ -165,11 +184,11 @@ export function fleetStore(items: ItemStore): FleetStore {
 
     readState: async () => stateOf(await items.get(stateKey, { consistent: true })),
 
-    async claim({ slot, seenFence, nowMs, gate, disruption, finished }) {
+    async claim({ slot, seenFence, nowMs, gate, disruption, finished, along = [] }) {
       const { lastTickAtMs: _, ...kept } = gate;
       const holding = gate.reasons.length > 0;
       const next = claimSlot(slot);
-      const outcome = await items.write({
+      const claim: UpdateWrite = {
         kind: 'update',
         key: stateKey,
         set: {
@@ -184,10 +203,14 @@ export function fleetStore(items: ItemStore): FleetStore {
         add: next.add,
         remove: [...(holding ? [] : ['holding']), ...(disruption.total ? [] : ['total'])],
         when: all(next.when as Condition, seenFence === 0 ? lacks('fence') : is('fence', seenFence)),
-      });
-      if (outcome.kind === 'written') return { kind: 'claimed' };
-      const state = stateOf(outcome.current);
-      return state.slot !== undefined && state.slot >= slot ? { kind: 'lost' } : { kind: 'overtaken', state };
+      };
+      if (along.length > 0) {
+        const outcome = await items.transact([claim, ...along]);
+        if (outcome.kind === 'written') return { kind: 'claimed' };
+        return notClaimed(await this.readState(), slot);
+      }
+      const outcome = await items.write(claim);
+      return outcome.kind === 'written' ? { kind: 'claimed' } : notClaimed(stateOf(outcome.current), slot);
     },
 
     async claimBare(controller, slot, nowMs) {
@@ -214,29 +237,50 @@ export function fleetStore(items: ItemStore): FleetStore {
       });
     },
 
-    async createZone(zone, { state, ratePerSecond }) {
-      await items.write({
-        kind: 'put',
-        key: zoneKey(zone),
-        item: { ratePerSecond, ...(state === undefined ? {} : { state }) },
-        when: { kind: 'itemAbsent' },
-      });
+    async createZone(zone, { state, ratePerSecond }, along) {
+      await writeWith(
+        {
+          kind: 'put',
+          key: zoneKey(zone),
+          item: { ratePerSecond, ...(state === undefined ? {} : { state }) },
+          when: { kind: 'itemAbsent' },
+        },
+        along,
+      );
     },
 
-    async setZoneState(zone, from, to) {
-      await items.write({
-        kind: 'update',
-        key: zoneKey(zone),
-        ...(to === undefined ? { remove: ['state'] } : { set: { state: to } }),
-        // Never made by this: a zone without its limiter would find a full bucket (L3).
-        when: all({ kind: 'has', attribute: 'ratePerSecond' }, from === undefined ? lacks('state') : is('state', from)),
-      });
+    async setHold(zone, from, to, along) {
+      await writeWith(
+        {
+          kind: 'update',
+          key: zoneKey(zone),
+          ...(to === undefined ? { remove: ['hold'] } : { set: { hold: to } }),
+          when: all({ kind: 'has', attribute: 'ratePerSecond' }, from === undefined ? lacks('hold') : is('hold', from)),
+        },
+        along,
+      );
     },
 
-    async setZoneRate(zone, at) {
+    async setZoneState(zone, from, to, along) {
+      await writeWith(
+        {
+          kind: 'update',
+          key: zoneKey(zone),
+          ...(to === undefined ? { remove: ['state'] } : { set: { state: to } }),
+          // Never made by this: a zone without its limiter would find a full bucket (L3).
+          when: all(
+            { kind: 'has', attribute: 'ratePerSecond' },
+            from === undefined ? lacks('state') : is('state', from),
+          ),
+        },
+        along,
+      );
+    },
+
+    async setZoneRate(zone, at, along) {
       for (const update of changeRateUpdates(at)) {
-        const outcome = await items.write({ kind: 'update', key: zoneKey(zone), ...writeOf(update) });
-        if (outcome.kind === 'written') return;
+        const outcome = await writeWith({ kind: 'update', key: zoneKey(zone), ...writeOf(update) }, along);
+        if (outcome === 'written') return;
       }
     },
 
@@ -267,6 +311,9 @@ export function fleetStore(items: ItemStore): FleetStore {
   };
 }
 
+const notClaimed = (state: FleetState, slot: number): MonitorClaimOutcome =>
+  state.slot !== undefined && state.slot >= slot ? { kind: 'lost' } : { kind: 'overtaken', state };
+
 function writeOf({ when, set, add }: LimiterUpdate): Pick<UpdateWrite, 'when' | 'set' | 'add'> {
   return {
     when: when as Condition,
@@ -292,10 +339,11 @@ const limiterOf = (item: Item): Limiter => ({
   ratePerSecond: (item['ratePerSecond'] as number | undefined) ?? 0,
 });
 
-const zoneOf = (item: Item): ZoneRecord => ({
+const zoneOf = (item: Item): FleetZone => ({
   zone: (item['sk'] as string).slice(ZONE_PREFIX.length),
   state: item['state'] as ZoneState | undefined,
   limiter: limiterOf(item),
+  ...(item['hold'] === undefined ? {} : { hold: item['hold'] as string }),
 });
 
 function queuedNodeOf(item: Item): QueuedNode {

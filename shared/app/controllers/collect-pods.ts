@@ -14,9 +14,11 @@
  * back in that very moment keeps its pods.
  */
 import { readyStatusOf } from '../../domain/conditions.ts';
+import { podGcNote } from '../../domain/decision-notes.ts';
 import {
   type CollectableNode,
   type CollectablePod,
+  isTerminated,
   type LiveRead,
   type PodRemoval,
   podRemovals,
@@ -104,7 +106,8 @@ export async function collectPods(
   }
   // As they are now: one that is gone, or another of its name, counts no more among those that ended.
   const removals = decide().filter((removal) => live.get(pathOf(removal))?.metadata.uid === removal.podUid);
-  const outcome = await removeAll(dependencies, removals, live, nodes, pass);
+  const ended = [...rows.values()].filter(isTerminated).length;
+  const outcome = await removeAll(dependencies, removals, live, { nodes, ended, pass });
   return {
     removed: outcome.removed,
     left: outcome.left + candidates.length - considered.length,
@@ -190,9 +193,11 @@ async function missingNodes(
   return settled.missing;
 }
 
+const nodeNameOf = (pod: KubeObject): string => (pod.spec?.['nodeName'] as string | undefined) ?? '';
+
 /** What a removal rests on, as a condition of its commits. */
 function guardOf(removal: PodRemoval, pod: KubeObject, nodes: ReadonlyMap<string, LiveNode>): TransactWrite[] {
-  const nodeName = (pod.spec?.['nodeName'] as string | undefined) ?? '';
+  const nodeName = nodeNameOf(pod);
   const key = objectKey(nodeRef(nodeName), shardsOf('nodes'));
   switch (removal.reason) {
     case 'orphaned':
@@ -208,11 +213,14 @@ function guardOf(removal: PodRemoval, pod: KubeObject, nodes: ReadonlyMap<string
 }
 
 async function removeAll(
-  { objects, meter, log }: ControllerDependencies,
+  { objects, meter, log, ledger, policy }: ControllerDependencies,
   removals: readonly PodRemoval[],
   live: ReadonlyMap<string, KubeObject>,
-  nodes: ReadonlyMap<string, LiveNode>,
-  { nowMs, budget }: Pass,
+  {
+    nodes,
+    ended,
+    pass: { slot, nowMs, budget },
+  }: { readonly nodes: ReadonlyMap<string, LiveNode>; readonly ended: number; readonly pass: Pass },
 ): Promise<CollectedPods> {
   let removed = 0;
   const { left, faults } = await workThrough(
@@ -222,7 +230,9 @@ async function removeAll(
       const { reason } = removal;
       const pod = live.get(pathOf(removal))!;
       try {
-        const outcome = await removePod(objects, pod, removal, { guard: guardOf(removal, pod, nodes), nowMs });
+        const found = { pod: collectablePod(pod), node: nodes.get(nodeNameOf(pod))?.node, othersEnded: ended - 1 };
+        const record = ledger.write(podGcNote(removal, found, nowMs, policy), { slot });
+        const outcome = await removePod(objects, pod, removal, { guard: guardOf(removal, pod, nodes), record, nowMs });
         if (outcome.kind !== 'removed') return;
         removed += 1;
         meter.add(metric.POD_GC_REMOVALS, 1, 'Count', { reason });

@@ -5,6 +5,7 @@
 import { type DisruptionCondition, withDisruption } from '../../domain/pod-eviction.ts';
 import { markDeleted, podGraceSeconds } from '../../kube/deletion.ts';
 import type { KubeObject, ObjectRef } from '../../kube/types.ts';
+import type { PutWrite } from '../../ports/item-store.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';
 import type { ControllerDependencies } from './dependencies.ts';
 import { type EventToTell, eventWrite } from './record-event.ts';
@@ -29,7 +30,13 @@ function deletionOf(pod: KubeObject, ref: ObjectRef, condition: DisruptionCondit
 export async function deletePod(
   { objects, random }: Pick<ControllerDependencies, 'objects' | 'random'>,
   first: KubeObject,
-  of: { readonly condition: DisruptionCondition; readonly event: EventToTell | undefined; readonly nowMs: number },
+  of: {
+    readonly condition: DisruptionCondition;
+    readonly event: EventToTell | undefined;
+    readonly nowMs: number;
+    /** Further writes of the commit, without conditions. */
+    readonly extra?: readonly PutWrite[];
+  },
 ): Promise<PodDeletion> {
   const { nowMs, condition } = of;
   const ref: ObjectRef = {
@@ -43,7 +50,10 @@ export async function deletePod(
     if (pod === undefined || pod.metadata.uid !== first.metadata.uid) return { kind: 'gone' };
     if (pod.metadata.deletionTimestamp !== undefined) return { kind: 'gone' };
     const events = event === undefined ? [] : [eventWrite(event, { nowMs, eventUid: random.uuid() })];
-    const outcome = await objects.commit({ writes: [deletionOf(pod, ref, condition, nowMs), ...events] });
+    const outcome = await objects.commit({
+      writes: [deletionOf(pod, ref, condition, nowMs), ...events],
+      ...(of.extra === undefined ? {} : { extra: of.extra }),
+    });
     if (outcome.kind === 'committed') return { kind: 'deleted' };
     if (outcome.kind === 'conflict' && outcome.index === 0) pod = outcome.current;
     else if (outcome.kind === 'conflict') event = undefined;

@@ -5,6 +5,7 @@
  * Order: pods are deleted first and timers written after, events of cancelled ones before. So a process that dies on the
  * way leaves a timer that is due again and a pod that is terminating already, never a pod nobody remembers.
  */
+import { podEvictionNote } from '../../domain/decision-notes.ts';
 import type { NoExecuteTaint } from '../../domain/eviction-timer.ts';
 import { noExecuteTaints } from '../../domain/eviction-timer.ts';
 import { gateVerdictFor } from '../../domain/gate.ts';
@@ -13,15 +14,19 @@ import {
   decidePodEvictions,
   type EvictablePod,
   type EvictionTimer,
+  type EvictionWorld,
   type PodEvictionDecision,
 } from '../../domain/pod-eviction.ts';
 import { parseTimeMs } from '../../kube/time.ts';
 import type { KubeNode, KubeObject } from '../../kube/types.ts';
-import { StoreFault } from '../../ports/item-store.ts';
+import { type PutWrite, StoreFault } from '../../ports/item-store.ts';
+import { type EvictionTimerStore, type NodeTimers, TIMERS_ALONG_MAX } from '../../store/eviction-timer-store.ts';
 import type { FleetState } from '../../store/fleet-store.ts';
+import { inParts } from './bounded-work.ts';
 import { nodeRef } from './change-node.ts';
 import { deletePod } from './delete-pod.ts';
 import type { ControllerDependencies } from './dependencies.ts';
+import type { TickMark } from './ledger.ts';
 import * as metric from './metric-names.ts';
 import { type EventToTell, recordEvents, subjectOf } from './record-event.ts';
 
@@ -57,7 +62,7 @@ function evictablePod(pod: KubeObject): EvictablePod {
 export async function evictPods(
   dependencies: ControllerDependencies,
   nodeName: string,
-  at: { readonly nowMs: number; readonly state: FleetState },
+  at: { readonly nowMs: number; readonly state: FleetState; readonly tick?: TickMark },
 ): Promise<void> {
   const { objects, timers: timerStore, policy } = dependencies;
   const { nowMs, state } = at;
@@ -67,34 +72,89 @@ export async function evictPods(
       node === undefined ? undefined : noExecuteTaints((node as KubeNode).spec?.taints ?? []);
     if (before.timers.length === 0 && (taints === undefined || taints.length === 0)) return;
     const pods = taints === undefined ? [] : await objects.listByNode(nodeName);
-    const decisions = decidePodEvictions(
-      {
-        nodeName,
-        taints,
-        pods: pods.map(evictablePod),
-        timers: before.timers,
-        gate: gateVerdictFor(state.gate, { nowMs, policy }),
-        freshSinceMs: state.gate.freshSinceMs,
-      },
-      nowMs,
-      policy,
-    );
-    const timers = await applyDecisions(dependencies, decisions, before.timers, pods, nowMs);
-    if (timers === undefined || (await timerStore.replace(before, timers)) === 'written') return;
+    const world: EvictionWorld = {
+      nodeName,
+      taints,
+      pods: pods.map(evictablePod),
+      timers: before.timers,
+      gate: gateVerdictFor(state.gate, { nowMs, policy }),
+      freshSinceMs: state.gate.freshSinceMs,
+    };
+    const decisions = decidePodEvictions(world, nowMs, policy);
+    const record = recorderOf(dependencies, world, nowMs, at.tick);
+    const changes = await applyDecisions(dependencies, decisions, pods, { world, nowMs, record });
+    if (changes === undefined || (await replaceTimers(timerStore, before, changes))) return;
   }
   throw new StoreFault('throttled', "a node's eviction timers kept changing", { retryable: true });
+}
+
+/** Records of decisions over this world. The timer is known by the pod's uid. */
+function recorderOf(
+  { ledger, policy }: ControllerDependencies,
+  world: EvictionWorld,
+  nowMs: number,
+  tick: TickMark | undefined,
+): (decision: PodEvictionDecision) => PutWrite {
+  const pods = new Map(world.pods.map((pod) => [pod.uid, pod]));
+  const timers = new Map(world.timers.map((timer) => [timer.podUid, timer]));
+  return (decision) => {
+    const of = { pod: pods.get(decision.podUid), timer: timers.get(decision.podUid) };
+    return ledger.write(podEvictionNote(decision, { ...world, ...of }, nowMs, policy), tick);
+  };
+}
+
+/** What the timers come to, and the records that belong to it. */
+interface TimerChanges {
+  readonly timers: ReadonlyMap<string, EvictionTimer>;
+  readonly records: readonly { readonly podUid: string; readonly write: PutWrite }[];
+}
+
+/** In as many steps as the records need, each with its own timers. False when others were at it too. */
+async function replaceTimers(
+  store: EvictionTimerStore,
+  before: NodeTimers,
+  { timers, records }: TimerChanges,
+): Promise<boolean> {
+  let current = before;
+  for (const part of records.length === 0 ? [[]] : inParts(records, TIMERS_ALONG_MAX)) {
+    const isLast = part.length === 0 || part.at(-1) === records.at(-1);
+    const changed = new Set(part.map(({ podUid }) => podUid));
+    const kept = current.timers.filter(({ podUid }) => !changed.has(podUid));
+    const next = isLast
+      ? [...timers.values()]
+      : [...kept, ...[...timers.values()].filter(({ podUid }) => changed.has(podUid))];
+    const outcome = await store.replace(
+      current,
+      next,
+      part.map(({ write }) => write),
+    );
+    if (outcome === 'conflict') return false;
+    if (!isLast) current = await store.read(before.nodeName);
+  }
+  return true;
 }
 
 /** The timers as they are to be stored; undefined when they stay as they are. */
 async function applyDecisions(
   dependencies: ControllerDependencies,
   decisions: readonly PodEvictionDecision[],
-  before: readonly EvictionTimer[],
   pods: readonly KubeObject[],
-  nowMs: number,
-): Promise<readonly EvictionTimer[] | undefined> {
+  {
+    world,
+    nowMs,
+    record,
+  }: {
+    readonly world: EvictionWorld;
+    readonly nowMs: number;
+    readonly record: (decision: PodEvictionDecision) => PutWrite;
+  },
+): Promise<TimerChanges | undefined> {
   const { meter, log } = dependencies;
-  const timers = new Map(before.map((timer) => [timer.podUid, timer]));
+  const timers = new Map(world.timers.map((timer) => [timer.podUid, timer]));
+  const records: { podUid: string; write: PutWrite }[] = [];
+  const note = (decision: PodEvictionDecision): void => {
+    records.push({ podUid: decision.podUid, write: record(decision) });
+  };
   const podsByUid = new Map(pods.map((pod) => [pod.metadata.uid ?? '', pod]));
   const told: EventToTell[] = [];
   let changed = false;
@@ -110,19 +170,25 @@ async function applyDecisions(
       case 'schedule':
       case 'move':
         keep(decision, decision.atMs);
+        note(decision);
         break;
       case 'hold':
-        if (!decision.timerExists) keep(decision, decision.atMs);
+        if (decision.timerExists) break;
+        keep(decision, decision.atMs);
+        note(decision);
         break;
       case 'cancel':
         if (pod !== undefined) {
           told.push({ ...decision.event, about: subjectOf('Pod', pod), once: `cancel ${timer?.atMs ?? ''}` });
         }
         timers.delete(decision.podUid);
+        note(decision);
         changed = true;
         break;
       case 'drop':
         timers.delete(decision.podUid);
+        // That a pod which is gone or going has no timer any more is nothing that was decided.
+        if (world.taints === undefined) note(decision);
         changed = true;
         break;
       case 'delete': {
@@ -131,7 +197,12 @@ async function applyDecisions(
           decision.event === undefined
             ? undefined
             : { ...decision.event, about: subjectOf('Pod', pod), once: 'marking' };
-        const outcome = await deletePod(dependencies, pod, { condition: decision.condition, event, nowMs });
+        const outcome = await deletePod(dependencies, pod, {
+          condition: decision.condition,
+          event,
+          nowMs,
+          extra: [record(decision)],
+        });
         if (outcome.kind === 'contended') {
           keep(decision, timer?.atMs ?? nowMs);
           break;
@@ -150,5 +221,5 @@ async function applyDecisions(
   }
   if (deleted > 0) meter.add(metric.POD_DELETIONS, deleted, 'Count');
   if (told.length > 0) await recordEvents(dependencies, told, nowMs);
-  return changed ? [...timers.values()] : undefined;
+  return changed ? { timers, records } : undefined;
 }

@@ -7,9 +7,11 @@
  * the event of a node is put into a shard of the same lane, so that lanes never meet on the head of a shard.
  */
 import { markUnknown as withUnknownConditions } from '../../domain/conditions.ts';
+import { markNote } from '../../domain/decision-notes.ts';
 import type { MonitorDecision } from '../../domain/monitor.ts';
 import type { NodeHealth } from '../../domain/node-health.ts';
 import { noExecuteOf, reconcileNoSchedule } from '../../domain/node-taints.ts';
+import type { ZoneMetrics } from '../../domain/zone-state.ts';
 import { nodes as nodesResource } from '../../kube/resources/registry.ts';
 import type { KubeNode, KubeObject } from '../../kube/types.ts';
 import type { TransactWrite } from '../../ports/item-store.ts';
@@ -21,11 +23,12 @@ import { createdAtMsOf } from '../node-digest.ts';
 import { groupedBy, inParts, type WorkBudget, workThrough } from './bounded-work.ts';
 import { nodeRef, withTaints } from './change-node.ts';
 import type { ControllerDependencies } from './dependencies.ts';
+import type { TickMark } from './ledger.ts';
 import { isMarkable } from './mark-pods.ts';
 import { eventWrite } from './record-event.ts';
 
-/** 5 actions a node and 3 heads: 83 of 100; and 4 MB hold sixteen Nodes of the largest size, twice. */
-const NODES_A_COMMIT_MAX = 16;
+/** 6 actions a node and 3 heads: 93 of 100; and 4 MB hold fifteen Nodes of the largest size, twice. */
+const NODES_A_COMMIT_MAX = 15;
 /** Tries at one commit, each with one node fewer or read again. */
 const COMMIT_ATTEMPTS_MAX = NODES_A_COMMIT_MAX + 4;
 
@@ -59,10 +62,18 @@ interface Candidate extends MarkToDo {
   told: boolean;
 }
 
+export interface Marking {
+  readonly nowMs: number;
+  readonly budget: WorkBudget;
+  /** For the ledger: the tick, and the zones as they are after its marks. */
+  readonly tick: TickMark;
+  readonly zones: ReadonlyMap<string, ZoneMetrics>;
+}
+
 export async function markNodes(
   dependencies: ControllerDependencies,
   todo: readonly MarkToDo[],
-  at: { readonly nowMs: number; readonly budget: WorkBudget },
+  at: Marking,
 ): Promise<MarkOutcome> {
   const nodeShards = shardsOf(nodesResource.resource);
   const laneCount = Math.min(nodeShards, shardsOf('events'));
@@ -73,7 +84,7 @@ export async function markNodes(
   const lanes = await Promise.all(
     [...groupedBy(todo, laneOf)].map(([lane, ofLane]) =>
       workThrough(inParts(ofLane, NODES_A_COMMIT_MAX), { concurrencyMax: 1, budget: at.budget }, async (part) => {
-        const outcome = await markPart(dependencies, part, lane, at.nowMs);
+        const outcome = await markPart(dependencies, part, lane, at);
         marked.push(...outcome.marked);
         spared += outcome.spared;
         left -= outcome.marked.length + outcome.spared;
@@ -87,9 +98,9 @@ async function markPart(
   dependencies: ControllerDependencies,
   part: readonly MarkToDo[],
   lane: number,
-  nowMs: number,
+  { nowMs, tick, zones }: Marking,
 ): Promise<{ readonly marked: readonly MarkedNode[]; readonly spared: number }> {
-  const { objects, random, log } = dependencies;
+  const { objects, random, log, ledger, policy } = dependencies;
   const [stored, pods] = await Promise.all([
     objects.getMany(part.map(({ decision }) => nodeRef(decision.nodeName))),
     Promise.all(
@@ -107,6 +118,7 @@ async function markPart(
     const events: ObjectWrite[] = [];
     const told: Candidate[] = [];
     const extra: TransactWrite[] = [];
+    const records: TransactWrite[] = [];
     waiting = waiting.filter((each) => {
       const next = markedNode(each, nowMs);
       if (next === undefined) return false;
@@ -119,6 +131,7 @@ async function markPart(
           podsToMark: each.pods.length > 0,
         }),
       );
+      records.push(ledger.write(markNote(decision, seen, { nowMs, policy, zone: zones.get(decision.zone) }), tick));
       if (!each.told && decision.event !== undefined) {
         const about = { kind: 'Node', namespace: '', name: decision.nodeName, uid: decision.uid } as const;
         told.push(each);
@@ -129,7 +142,7 @@ async function markPart(
       return true;
     });
     if (waiting.length === 0) return { marked: [], spared: part.length };
-    const outcome = await objects.commit({ writes: [...nodes, ...events], extra });
+    const outcome = await objects.commit({ writes: [...nodes, ...events], extra: [...extra, ...records] });
     switch (outcome.kind) {
       case 'committed':
         return { marked: waiting, spared: part.length - waiting.length };

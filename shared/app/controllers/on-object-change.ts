@@ -13,6 +13,7 @@
  * for what a node is told of its pods: agents list them now and then in any case.
  */
 import { marksPodsBoundNow, readyStatusOf } from '../../domain/conditions.ts';
+import { taintsNote } from '../../domain/decision-notes.ts';
 import { registeredNode, removingNode } from '../../domain/event-text.ts';
 import { noExecuteTaints } from '../../domain/eviction-timer.ts';
 import { zoneKeyOf } from '../../domain/zone.ts';
@@ -150,7 +151,14 @@ function nodeWorks(dependencies: ControllerDependencies, nodes: readonly Change[
       const { name = '', uid = '' } = last.metadata;
       const outcome = await changeNode(dependencies.objects, { nodeName: name, uid, nowMs, first: last }, (node) => {
         const next = reconciledNode(node, at);
-        return next === undefined ? undefined : { next };
+        if (next === undefined) return undefined;
+        const note = taintsNote(
+          { nodeName: name, uid, nowMs, unschedulable: node.spec?.unschedulable === true },
+          node.status?.conditions ?? [],
+          taintsOf(node),
+          taintsOf(next),
+        );
+        return { next, extra: note === undefined ? [] : [dependencies.ledger.write(note)] };
       });
       if (outcome.kind === 'tooLarge') dependencies.log.error('a Node is too large to be tainted', { nodeName: name });
     },

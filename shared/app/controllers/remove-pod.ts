@@ -7,7 +7,7 @@ import { withDisruption } from '../../domain/pod-eviction.ts';
 import type { PodRemoval, RemovalStep } from '../../domain/pod-gc.ts';
 import { markDeleted } from '../../kube/deletion.ts';
 import type { KubeObject, ObjectRef } from '../../kube/types.ts';
-import { StoreFault, type TransactWrite } from '../../ports/item-store.ts';
+import { type PutWrite, StoreFault, type TransactWrite } from '../../ports/item-store.ts';
 import type { ObjectStore, ObjectWrite } from '../../store/object-store.ts';
 
 export type PodRemovalOutcome =
@@ -39,14 +39,20 @@ export async function removePod(
   objects: ObjectStore,
   pod: KubeObject,
   removal: PodRemoval,
-  at: { readonly guard: readonly TransactWrite[]; readonly nowMs: number },
+  at: {
+    readonly guard: readonly TransactWrite[];
+    /** Goes with the last step. */
+    readonly record?: PutWrite;
+    readonly nowMs: number;
+  },
 ): Promise<PodRemovalOutcome> {
   const ref: ObjectRef = { resource: 'pods', namespace: removal.namespace, name: removal.name };
   let current = pod;
   for (const step of removal.steps) {
     const write = writeOf(step, current, ref, at.nowMs);
     if (write === undefined) return { kind: 'held' };
-    const outcome = await objects.commit({ writes: [write], extra: at.guard });
+    const record = at.record === undefined || step !== removal.steps.at(-1) ? [] : [at.record];
+    const outcome = await objects.commit({ writes: [write], extra: [...at.guard, ...record] });
     switch (outcome.kind) {
       case 'committed':
         current = outcome.objects[0]!;

@@ -7,20 +7,23 @@
  * own taint.
  */
 import { readyStatusOf } from '../../domain/conditions.ts';
+import { holdKey, holdNote, taintNote } from '../../domain/decision-notes.ts';
 import { compareTurns } from '../../domain/eviction-queue.ts';
-import { decideEvictions, type EvictionDecision, type EvictionHold } from '../../domain/evictor.ts';
+import { decideEvictions, type EvictionDecision, type EvictionHold, evictionHold } from '../../domain/evictor.ts';
 import { type GateVerdict, gateVerdictFor } from '../../domain/gate.ts';
-import type { QueuedNode, ZoneRecord } from '../../domain/monitor.ts';
+import type { Limiter } from '../../domain/limiter.ts';
+import type { QueuedNode } from '../../domain/monitor.ts';
 import type { NodeHealth } from '../../domain/node-health.ts';
 import { addNoExecute, wantedNoExecute } from '../../domain/node-taints.ts';
 import { slotStartMs, slotVerdict } from '../../domain/tick.ts';
 import type { Condition, TransactWrite, UpdateWrite } from '../../ports/item-store.ts';
 import { type FleetRecords, leaveQueueWrite, mayTaint, takeTokenWrite } from '../../store/fleet-store.ts';
 import { readHealth, unchangedSince } from '../../store/health-store.ts';
-import { groupedBy, workThrough, workUntil } from './bounded-work.ts';
+import { groupedBy, type WorkBudget, workThrough, workUntil } from './bounded-work.ts';
 import { changeNode, withTaints } from './change-node.ts';
 import type { ControllerDependencies } from './dependencies.ts';
 import { evictPods } from './evict-pods.ts';
+import type { TickMark } from './ledger.ts';
 import { swapTaints } from './lift-taints.ts';
 import * as metric from './metric-names.ts';
 import { type Tick, TickFault } from './run-node-monitor.ts';
@@ -60,11 +63,12 @@ export async function runEvictor(dependencies: ControllerDependencies, tick: Tic
   const timeMs = Math.min(tick.budgetMs ?? Infinity, periodSeconds * 1_000 - PERIOD_RESERVE_MS);
   const budget = workUntil(clock, nowMs + timeMs);
 
-  const queues = await takeTurns(dependencies, records, { nowMs, gate, budget });
+  const mark = { slot: tick.slot };
+  const queues = await takeTurns(dependencies, records, { nowMs, gate, budget, tick: mark });
   // What is due stays due while the gate holds (D9): nothing is read for it.
   const due = gate.kind === 'holding' ? [] : dueNodes;
   const evictions = await workThrough(due, { concurrencyMax: NODES_AT_ONCE_MAX, budget }, (nodeName) =>
-    evictPods(dependencies, nodeName, { nowMs, state: records.state }),
+    evictPods(dependencies, nodeName, { nowMs, state: records.state, tick: mark }),
   );
   meter.add(metric.TICK_AGE, Math.max(0, nowMs - slotStartMs(tick.slot, periodSeconds)) / 1_000, 'Seconds');
   const faults = [...queues.faults, ...evictions.faults];
@@ -87,11 +91,18 @@ interface Turns {
   readonly faults: readonly unknown[];
 }
 
+interface Turning {
+  readonly nowMs: number;
+  readonly gate: GateVerdict;
+  /** For the ledger. */
+  readonly tick: TickMark;
+}
+
 /** One turn of every zone in which somebody waits. */
 async function takeTurns(
   dependencies: ControllerDependencies,
   records: FleetRecords,
-  at: { readonly nowMs: number; readonly gate: GateVerdict; readonly budget: ReturnType<typeof workUntil> },
+  at: Turning & { readonly budget: WorkBudget },
 ): Promise<Turns> {
   let tainted = 0;
   const holds = new Map<string, EvictionHold>();
@@ -107,9 +118,39 @@ async function takeTurns(
       if (turn.hold?.kind === 'rate') tokensAtMs.push(turn.hold.untilMs);
       const ratePerSecond = records.zones.find((record) => record.zone === zone)?.limiter.ratePerSecond ?? 0;
       if (turn.tainted && waiting.length > 1 && ratePerSecond > 0) tokensAtMs.push(at.nowMs + 1_000 / ratePerSecond);
+      if (turn.hold !== undefined) await noteHold(dependencies, records, waiting, turn.hold, at);
     },
   );
+  const waited = new Set(zones.map(([zone]) => zone));
+  for (const { zone, hold } of records.zones) {
+    if (hold !== undefined && !waited.has(zone)) await dependencies.fleet.setHold(zone, hold, undefined);
+  }
   return { tainted, holds, nextTokenAtMs: tokensAtMs.length === 0 ? undefined : Math.min(...tokensAtMs), faults };
+}
+
+/** A hold goes into the ledger when it begins, not while it lasts; that a zone waits for its rate lasts from taint to taint. */
+async function noteHold(
+  { fleet, ledger }: ControllerDependencies,
+  { zones, state }: FleetRecords,
+  waiting: readonly QueuedNode[],
+  hold: EvictionHold,
+  { nowMs, gate, tick }: Turning,
+): Promise<void> {
+  const record = zones.find(({ zone }) => zone === waiting[0]?.zone);
+  if (record === undefined) return;
+  const { zone, limiter } = record;
+  const key = holdKey(hold, limiter.ratePerSecond);
+  if (key === record.hold) return;
+  const inTurn = [...waiting].sort(compareTurns);
+  const note = holdNote(hold, {
+    nowMs,
+    zone,
+    limiter,
+    gate,
+    totalDisruption: state.disruption.total,
+    waiting: inTurn,
+  });
+  await fleet.setHold(zone, record.hold, key, ledger.write(note, tick));
 }
 
 /**
@@ -124,7 +165,7 @@ export async function turnQueues(
   const records = await fleet.read();
   const gate = gateVerdictFor(records.state.gate, { nowMs, policy });
   const budget = workUntil(clock, nowMs + policy.nodeMonitorPeriodSeconds * 1_000);
-  const { faults, ...turns } = await takeTurns(dependencies, records, { nowMs, gate, budget });
+  const { faults, ...turns } = await takeTurns(dependencies, records, { nowMs, gate, budget, tick: {} });
   if (faults.length > 0) throw new TickFault([...faults], 'evictor could not finish its turns');
   return { kind: 'ran', ...turns };
 }
@@ -162,20 +203,22 @@ async function takeTurn(
   dependencies: ControllerDependencies,
   records: FleetRecords,
   waiting: readonly QueuedNode[],
-  at: { readonly nowMs: number; readonly gate: GateVerdict },
+  at: Turning,
 ): Promise<Turn> {
   const { nowMs, gate } = at;
   const { items, policy, fleet } = dependencies;
   const record = records.zones.find(({ zone }) => zone === waiting[0]?.zone);
   if (record === undefined) return { tainted: false, hold: { kind: 'never' } };
-  const hold = holdAtOnce(record, records, at);
+  // Nothing can come of this turn, so nothing is read for it; what should leave the queue, node-monitor takes out.
+  const hold = evictionHold(record.limiter, { nowMs, gate, totalDisruption: records.state.disruption.total });
   if (hold !== undefined) return { tainted: false, hold };
+  const freshSinceMs = Math.max(records.state.gate.freshSinceMs, records.state.disruption.freshSinceMs);
   const heads = [...waiting].sort(compareTurns).slice(0, ITEMS_A_ZONE_MAX);
   const nodes = await readHealth(
     items,
     heads.map(({ nodeName }) => nodeName),
   );
-  const { disruption, gate: gateRecord } = records.state;
+  const { disruption } = records.state;
   const outcome = decideEvictions(
     { items: heads, nodes, limiter: record.limiter },
     {
@@ -183,7 +226,7 @@ async function takeTurn(
       gate,
       totalDisruption: disruption.total,
       policy,
-      freshSinceMs: Math.max(gateRecord.freshSinceMs, disruption.freshSinceMs),
+      freshSinceMs,
     },
   );
   let tainted = false;
@@ -193,47 +236,49 @@ async function takeTurn(
         await fleet.dequeue(decision);
         break;
       case 'swap':
-        await swapTaints(dependencies, { ...decision, nowMs }, decision.to);
+        await swapTaints(dependencies, { ...decision, nowMs, tick: at.tick }, decision.to);
         await fleet.dequeue(decision);
         break;
       case 'taint':
-        tainted = await taint(dependencies, decision, nodes.get(decision.nodeName)!, heads, nowMs);
+        tainted = await taint(dependencies, decision, heads, {
+          nowMs,
+          tick: at.tick,
+          seen: nodes.get(decision.nodeName)!,
+          limiter: record.limiter,
+          freshSinceMs,
+          waiting: waiting.length,
+        });
     }
   }
   return { tainted, hold: outcome.hold };
 }
 
-/** Nothing can come of this turn, so nothing is read for it; what should leave the queue, node-monitor takes out. */
-function holdAtOnce(
-  { limiter }: ZoneRecord,
-  { state }: FleetRecords,
-  { nowMs, gate }: { readonly nowMs: number; readonly gate: GateVerdict },
-): EvictionHold | undefined {
-  if (gate.kind === 'holding') return { kind: 'gate', reasons: gate.reasons };
-  if (state.disruption.total) return { kind: 'totalDisruption' };
-  if (!(limiter.ratePerSecond > 0)) return { kind: 'never' };
-  if (limiter.tatMs !== undefined && limiter.tatMs > nowMs) return { kind: 'rate', untilMs: limiter.tatMs };
-  return undefined;
-}
-
 async function taint(
-  { objects, meter, log }: ControllerDependencies,
+  { objects, meter, log, ledger, policy }: ControllerDependencies,
   decision: Extract<EvictionDecision, { kind: 'taint' }>,
-  seen: NodeHealth,
-  waiting: readonly QueuedNode[],
-  nowMs: number,
+  heads: readonly QueuedNode[],
+  at: {
+    readonly nowMs: number;
+    readonly tick: TickMark;
+    readonly seen: NodeHealth;
+    readonly limiter: Limiter;
+    readonly freshSinceMs: number;
+    readonly waiting: number;
+  },
 ): Promise<boolean> {
+  const { nowMs, seen } = at;
   const { nodeName, uid, zone } = decision;
-  const item = waiting.find((each) => each.nodeName === nodeName && each.uid === uid);
+  const item = heads.find((each) => each.nodeName === nodeName && each.uid === uid);
   const token = decision.token[0];
   if (item === undefined || token === undefined) return false;
+  const record = ledger.write(taintNote(decision, { ...at, item, policy }), at.tick);
   const outcome = await changeNode(objects, { nodeName, uid, nowMs }, (node) => {
     if (wantedNoExecute(readyStatusOf(node.status?.conditions)) !== decision.taint) return undefined;
     const taints = addNoExecute(node.spec?.taints ?? [], decision.taint, nowMs);
     if (taints === undefined) return undefined;
     return {
       next: withTaints(node, taints),
-      extra: [takeTokenWrite(zone, token), leaveQueueWrite(item), mayTaint],
+      extra: [takeTokenWrite(zone, token), leaveQueueWrite(item), mayTaint, record],
       health: (plain) => plain.map((write) => onlyAsSeen(write, seen)),
     };
   });

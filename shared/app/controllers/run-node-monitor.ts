@@ -19,6 +19,8 @@
  * Order of application is that of the decisions: what heals first.
  */
 
+import { disruptionNote, gateNote, zoneNote } from '../../domain/decision-notes.ts';
+import type { DecisionDraft } from '../../domain/decision-record.ts';
 import { gateClosed, gateOpened } from '../../domain/event-text.ts';
 import { decideGate, firstProbes, type GateRecord, isPathInDoubt, PROBES_A_TICK } from '../../domain/gate.ts';
 import { decideMonitor, type MonitorDecision, type MonitorOutcome } from '../../domain/monitor.ts';
@@ -32,7 +34,7 @@ import { LEASE_NAMESPACE } from '../../store/lease-record.ts';
 import { type WorkBudget, workThrough, workUntil } from './bounded-work.ts';
 import type { ControllerDependencies } from './dependencies.ts';
 import { liftTaints, swapTaints } from './lift-taints.ts';
-import { type MarkDecision, markNodes } from './mark-nodes.ts';
+import { type MarkDecision, type Marking, markNodes } from './mark-nodes.ts';
 import { isMarkable, markPods } from './mark-pods.ts';
 import * as metric from './metric-names.ts';
 import { recordEvents } from './record-event.ts';
@@ -71,10 +73,12 @@ interface Decided {
   readonly gate: GateRecord;
   readonly before: FleetState;
   readonly disruption: FleetState['disruption'];
+  /** What was decided about ourselves, for the ledger. */
+  readonly notes: readonly DecisionDraft[];
 }
 
 export async function runNodeMonitor(dependencies: ControllerDependencies, tick: Tick): Promise<MonitorReport> {
-  const { clock, policy, items, fleet } = dependencies;
+  const { clock, policy, items, fleet, ledger } = dependencies;
   const nowMs = clock.nowMs();
   const periodSeconds = policy.nodeMonitorPeriodSeconds;
   if (slotVerdict({ slot: tick.slot, nowMs, periodSeconds }) === 'stale') return { kind: 'stale' };
@@ -90,7 +94,8 @@ export async function runNodeMonitor(dependencies: ControllerDependencies, tick:
   const decide = (state: FleetState): Decided => {
     const gate = decideGate(state.gate, { nowMs, probes, policy });
     const outcome = decideMonitor(worldOf(records, nodes, state, gate), { nowMs, policy });
-    return { outcome, gate, before: state, disruption: disruptionAfter(outcome, state) };
+    const notes = notesOf(outcome, { before: state.gate, after: gate, probes, nowMs, policy });
+    return { outcome, gate, before: state, disruption: disruptionAfter(outcome, state), notes };
   };
   let decided = decide(records.state);
   for (let attempt = 1; ; attempt += 1) {
@@ -101,6 +106,7 @@ export async function runNodeMonitor(dependencies: ControllerDependencies, tick:
       gate: decided.gate,
       disruption: decided.disruption,
       finished: isQuiet(decided.outcome),
+      along: decided.notes.map((note) => ledger.write(note, { slot: tick.slot, fence: decided.before.fence + 1 })),
     });
     if (claim.kind === 'claimed') break;
     if (claim.kind === 'lost' || attempt === CLAIM_ATTEMPTS_MAX) return { kind: 'lost' };
@@ -113,7 +119,13 @@ export async function runNodeMonitor(dependencies: ControllerDependencies, tick:
 
   const timeMs = Math.min(tick.budgetMs ?? Infinity, periodSeconds * 1_000 - PERIOD_RESERVE_MS);
   const budget = workUntil(clock, nowMs + timeMs);
-  const applied = await applyDecisions(dependencies, decided.outcome.decisions, nodes, { nowMs, budget });
+  const applied = await applyDecisions(dependencies, decided.outcome.decisions, nodes, {
+    nowMs,
+    budget,
+    tick: { slot: tick.slot, fence: decided.before.fence + 1 },
+    zones: new Map(decided.outcome.zoneMetrics.map((zone) => [zone.zone, zone])),
+    totalDisruption: decided.disruption.total,
+  });
   if (applied.faults.length > 0) throw new TickFault(applied.faults, 'node-monitor could not finish its tick');
   await fleet.finish(nowMs);
   const { marked, left } = applied;
@@ -153,6 +165,29 @@ function disruptionAfter(outcome: MonitorOutcome, state: FleetState): FleetState
   return state.disruption;
 }
 
+/** About ourselves: gate, and total disruption. */
+function notesOf(
+  outcome: MonitorOutcome,
+  at: Pick<Parameters<typeof gateNote>[2], 'nowMs' | 'probes' | 'policy'> & {
+    readonly before: GateRecord;
+    readonly after: GateRecord;
+  },
+): DecisionDraft[] {
+  const notes: DecisionDraft[] = [];
+  const gate = gateNote(at.before, at.after, { ...at, withheldMarks: outcome.withheldMarks });
+  if (gate !== undefined) notes.push(gate);
+  for (const decision of outcome.decisions) {
+    if (decision.kind === 'enterTotalDisruption' || decision.kind === 'leaveTotalDisruption') {
+      notes.push(disruptionNote(decision, { ...at, zones: outcome.zoneMetrics }));
+    }
+  }
+  return notes;
+}
+
+interface Applying extends Marking {
+  readonly totalDisruption: boolean;
+}
+
 interface Applied {
   readonly marked: number;
   /** Not begun for lack of time, or met by other writes: decided again at the next tick. */
@@ -164,7 +199,7 @@ async function applyDecisions(
   dependencies: ControllerDependencies,
   decisions: readonly MonitorDecision[],
   nodes: readonly NodeHealth[],
-  at: { readonly nowMs: number; readonly budget: WorkBudget },
+  at: Applying,
 ): Promise<Applied> {
   const { log } = dependencies;
   const faults: unknown[] = [];
@@ -217,7 +252,7 @@ async function applyDecisions(
     const outcome = await workThrough(
       todo,
       { concurrencyMax: APPLY_CONCURRENCY_MAX, budget: 'nodeName' in run[0]! ? at.budget : UNBOUNDED },
-      (decision) => applyDecision(dependencies, decision as Exclude<MonitorDecision, MarkDecision>, at.nowMs),
+      (decision) => applyDecision(dependencies, decision as Exclude<MonitorDecision, MarkDecision>, at),
     );
     faults.push(...outcome.faults);
     left += outcome.left;
@@ -240,15 +275,17 @@ function runsOf(decisions: readonly MonitorDecision[]): MonitorDecision[][] {
 async function applyDecision(
   dependencies: ControllerDependencies,
   decision: Exclude<MonitorDecision, MarkDecision>,
-  nowMs: number,
+  { nowMs, tick, zones, totalDisruption }: Applying,
 ): Promise<void> {
-  const { fleet, items, objects, log } = dependencies;
+  const { fleet, items, objects, log, ledger, policy } = dependencies;
+  const ofZone = (zone: Parameters<typeof zoneNote>[0]) =>
+    ledger.write(zoneNote(zone, { nowMs, policy, totalDisruption, zone: zones.get(zone.zone) }), tick);
   switch (decision.kind) {
     case 'lift':
-      await liftTaints(dependencies, { ...decision, nowMs }, decision.reason);
+      await liftTaints(dependencies, { ...decision, nowMs, tick }, decision.reason);
       return;
     case 'swap':
-      await swapTaints(dependencies, { ...decision, nowMs }, decision.to);
+      await swapTaints(dependencies, { ...decision, nowMs, tick }, decision.to);
       return;
     case 'dequeue':
       await fleet.dequeue(decision);
@@ -268,18 +305,18 @@ async function applyDecision(
       await items.write(podsMarked(decision.nodeName, decision.uid));
       return;
     case 'createZone':
-      await fleet.createZone(decision.zone, decision);
+      await fleet.createZone(decision.zone, decision, ofZone(decision));
       return;
     case 'setZoneState': {
       const { zone, from, to, size, notReady } = decision;
       log.warn('zone state changed', { zone, from, to, size, notReady });
-      await fleet.setZoneState(zone, from, to);
+      await fleet.setZoneState(zone, from, to, ofZone(decision));
       return;
     }
     case 'setZoneRate': {
       const { zone, fromPerSecond, toPerSecond } = decision;
       log.info('eviction rate of a zone changed', { zone, fromPerSecond, toPerSecond });
-      await fleet.setZoneRate(zone, { nowMs, fromPerSecond, toPerSecond });
+      await fleet.setZoneRate(zone, { nowMs, fromPerSecond, toPerSecond }, ofZone(decision));
       return;
     }
     case 'dropZone':
