@@ -1,0 +1,399 @@
+/** Each alarm across its line and back. Figures of ours are real log lines; those of AWS are told (`tell`). */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { repositoryRoot } from '../../cdk/lib/function-names.ts';
+import type { ItemStore } from '../../shared/ports/item-store.ts';
+import { StoreFault } from '../../shared/ports/item-store.ts';
+import { EvaluatedAlarms } from '../support/alarm-evaluator.ts';
+import { NAMESPACE, watchedCluster } from '../support/watched-cluster.ts';
+import { ofType, synthesise } from './synthesised.ts';
+
+const template = synthesise();
+const cluster = (
+  zones: Readonly<Record<string, number>> = { a: 4 },
+  options: Parameters<typeof watchedCluster>[2] = {},
+) => watchedCluster(template, zones, options);
+const RUNBOOKS = 'docs/operations/alarms';
+
+describe('a quiet cluster', () => {
+  it('raises nothing, and tells few metrics', async () => {
+    const quiet = await cluster({ a: 3, b: 3 });
+    await quiet.minutes(6);
+    expect(quiet.alarms.all.filter(({ state }) => state !== 'OK').map(({ name }) => name)).toEqual([]);
+    expect(quiet.pages()).toBe(false);
+    expect(quiet.figures.names(NAMESPACE)).toEqual([
+      'disrupted_zones',
+      'gate_holding',
+      'node_collector_unhealthy_nodes_in_zone',
+      'node_collector_zone_health',
+      'node_collector_zone_size',
+      'not_ready_share_max',
+      'tick_age_seconds',
+      'total_disruption',
+    ]);
+    // Of twelve ticks: node-monitor's own line and one a zone, and evictor's.
+    expect(quiet.lines()).toHaveLength(12 * (1 + 2 + 1));
+  });
+
+  it('says zone and reason in its lines, and never a node', async () => {
+    const some = await cluster({ a: 3, b: 3 });
+    await some.minutes(4, { beating: (name) => name !== 'a-0' });
+    const dimensions = some.lines().flatMap((line) => {
+      const { _aws: emf } = JSON.parse(line) as { _aws: { CloudWatchMetrics: { Dimensions: string[][] }[] } };
+      return emf.CloudWatchMetrics.flatMap(({ Dimensions }) => Dimensions.flat());
+    });
+    expect(new Set(dimensions)).toEqual(new Set(['service', 'zone']));
+    expect(some.lines().join()).not.toContain('a-0');
+  });
+});
+
+describe('what pages', () => {
+  it.each(['node-monitor', 'evictor'] as const)('%s-ticks: no tick, and one that comes too late', async (name) => {
+    const some = await cluster();
+    const others = (['node-monitor', 'evictor', 'cloud-node'] as const).filter((other) => other !== name);
+    await some.minutes(5);
+    await some.minutes(1, { ticking: others });
+    expect(some.state(`${name}-ticks`)).toBe('OK');
+    await some.minutes(2, { ticking: others });
+    expect(some.state(`${name}-ticks`)).toBe('OK');
+    await some.minute({ ticking: others });
+    expect(some.alarming()).toContain(`${name}-ticks`);
+    expect(some.pages()).toBe(true);
+    await some.minutes(2);
+    expect(some.state(`${name}-ticks`)).toBe('OK');
+    // The scheduler may be a minute late by itself.
+    await some.minutes(3, { lateSeconds: 60 });
+    expect(some.state(`${name}-ticks`)).toBe('OK');
+    await some.minutes(2, { lateSeconds: 65 });
+    expect(some.state(`${name}-ticks`)).toBe('ALARM');
+    await some.minutes(2);
+    expect(some.alarming()).toEqual([]);
+    expect(some.pages()).toBe(false);
+  });
+
+  it('heartbeats-stopped: calls of the heartbeat function (told)', async () => {
+    const some = await cluster();
+    await some.minutes(5);
+    await some.minutes(5, { platform: { beats: 0 } });
+    expect(some.alarming()).toEqual(['heartbeats-stopped']);
+    expect(some.pages()).toBe(true);
+    await some.minute();
+    expect(some.alarming()).toEqual([]);
+  });
+
+  it('heartbeats-failing: errors and throttles of the heartbeat function (told)', async () => {
+    const some = await cluster();
+    await some.minutes(5);
+    await some.minutes(4, {}, () => some.tell('heartbeat', 'Errors', 2));
+    expect(some.alarming()).toEqual([]);
+    await some.minutes(3, {}, () => some.tell('heartbeat', 'Errors', 3));
+    expect(some.alarming()).toEqual(['heartbeats-failing']);
+    expect(some.pages()).toBe(true);
+    await some.minutes(3);
+    expect(some.alarming()).toEqual([]);
+    // Throttled calls are no invocations: when all are, none is left.
+    await some.minutes(3, { platform: { beats: 0 } }, () => some.tell('heartbeat', 'Throttles', 60));
+    expect(some.alarming()).toContain('heartbeats-failing');
+  });
+
+  it('evictions-held: the gate holds because our own probes get no success', async () => {
+    let broken = false;
+    const probe = {
+      beat: async () =>
+        broken ? ({ kind: 'failed', reason: 'answered 503' } as const) : ({ kind: 'accepted' } as const),
+    };
+    const some = await cluster({ a: 4 }, { probe });
+    await some.minutes(5);
+    broken = true;
+    await some.minutes(1, { beating: () => false });
+    expect(some.state('evictions-held')).toBe('OK');
+    await some.minutes(3, { beating: () => false });
+    expect(some.alarming()).toEqual(['evictions-held']);
+    expect(some.pages()).toBe(true);
+    for (const name of some.names) expect(await some.fleet.ready(name)).toBe('True');
+    broken = false;
+    await some.minutes(2);
+    expect(some.alarming()).toEqual([]);
+    expect(some.pages()).toBe(false);
+  });
+
+  it('total-disruption: every node is silent while probes get through', async () => {
+    const some = await cluster({ a: 4, b: 4 });
+    await some.minutes(5);
+    await some.minutes(2, { beating: () => false });
+    expect(some.alarming()).toContain('total-disruption');
+    expect(some.pages()).toBe(true);
+    for (const name of some.names) await some.fleet.post(name);
+    await some.minutes(4);
+    expect(some.alarming()).toEqual([]);
+    expect(some.pages()).toBe(false);
+  });
+
+  it('zone-disrupted: one zone of two is silent', async () => {
+    const some = await cluster({ a: 4, b: 4 });
+    const silent = { beating: (name: string) => name.startsWith('b') };
+    await some.minutes(5);
+    await some.minutes(3, silent);
+    expect(some.alarming()).toContain('zone-disrupted');
+    expect(some.alarming()).not.toContain('total-disruption');
+    expect(some.pages()).toBe(true);
+    for (const name of some.names) await some.fleet.post(name);
+    await some.minutes(2);
+    expect(some.alarming()).toEqual([]);
+    expect(some.pages()).toBe(false);
+  });
+
+  it('api-errors: 5xx of the HTTP API (told)', async () => {
+    const some = await cluster();
+    await some.minutes(5);
+    await some.minutes(3, {}, () => some.tellAs('api-errors', '5xx', 2));
+    expect(some.alarming()).toEqual([]);
+    await some.minutes(3, {}, () => some.tellAs('api-errors', '5xx', 3));
+    expect(some.alarming()).toEqual(['api-errors']);
+    expect(some.pages()).toBe(true);
+    await some.minutes(3);
+    expect(some.alarming()).toEqual([]);
+  });
+});
+
+describe('what is context', () => {
+  it('not-ready-share: a third of a zone is silent, which does not disrupt it', async () => {
+    const some = await cluster({ a: 9, b: 9 });
+    const silent = (count: number) => ({ beating: (name: string) => Number(name.split('-')[1]) >= count });
+    await some.minutes(5);
+    await some.minutes(6, silent(2));
+    expect(some.alarming()).toEqual([]);
+    await some.minutes(4, silent(3));
+    expect(some.alarming()).toEqual(['not-ready-share']);
+    expect(some.pages()).toBe(false);
+    await some.fleet.post('a-2');
+    await some.fleet.post('b-2');
+    await some.minute(silent(2));
+    expect(some.alarming()).toEqual([]);
+  });
+
+  it('eviction-queue-age: a small zone in partial disruption evicts nobody, and its nodes wait', async () => {
+    const some = await cluster({ a: 5, b: 1 });
+    const silent = { beating: (name: string) => name === 'a-0' || name === 'b-0' || name === 'a-1' };
+    await some.minutes(5);
+    await some.minutes(31, silent);
+    expect(some.alarming()).not.toContain('eviction-queue-age');
+    await some.minutes(4, silent);
+    expect(some.alarming()).toContain('eviction-queue-age');
+    for (const name of some.names) await some.fleet.post(name);
+    // What is absent clears when the last figure has left the periods looked at.
+    await some.minutes(5);
+    expect(some.alarming()).toEqual([]);
+  });
+
+  it('background-ticks: calls of cloud-node and pod-gc (told)', async () => {
+    const some = await cluster();
+    await some.minutes(5);
+    await some.minutes(4, { platform: { podGcCalls: 0 } });
+    expect(some.alarming()).toEqual([]);
+    await some.minute({ platform: { podGcCalls: 0 } });
+    expect(some.alarming()).toEqual(['background-ticks']);
+    await some.minute();
+    expect(some.alarming()).toEqual([]);
+    await some.minutes(5, { platform: { cloudNodeCalls: 0 } });
+    expect(some.alarming()).toEqual(['background-ticks']);
+    expect(some.pages()).toBe(false);
+  });
+
+  it('cloud-answers-failing: EC2 throttles every question about a node that is not ready', async () => {
+    const some = await cluster({ a: 9 }, { hasCloud: true });
+    const { fleet } = some;
+    await fleet.changeNode('a-0', (node) => ({
+      ...node,
+      spec: { ...node.spec, providerID: 'aws:///eu-central-1a/i-0123456789abcdef0' },
+    }));
+    fleet.cloud.put({
+      instanceId: 'i-0123456789abcdef0',
+      zone: 'eu-central-1a',
+      instanceType: 'm5.large',
+      launchedAtMs: fleet.nowMs(),
+      addresses: [],
+    });
+    await fleet.streams();
+    const silent = { beating: (name: string) => name !== 'a-0' };
+    await some.minutes(5, silent);
+    expect(some.alarming()).toEqual([]);
+    fleet.cloud.fail('RequestLimitExceeded');
+    await some.minutes(4, silent);
+    expect(some.alarming()).toEqual([]);
+    await some.minute(silent);
+    expect(some.alarming()).toEqual(['cloud-answers-failing']);
+    expect(some.pages()).toBe(false);
+    fleet.cloud.fail(null);
+    await some.minutes(3, silent);
+    expect(some.alarming()).toEqual([]);
+  });
+
+  it('dead-letters: depth of any of the queues (told)', async () => {
+    const some = await cluster();
+    await some.minutes(3);
+    const depth = (value: number, queue: number) => () =>
+      some.tellAs('dead-letters', 'ApproximateNumberOfMessagesVisible', value, queue);
+    expect(some.alarms.alarm('nodekeeper-dead-letters').metricCount).toBe(4);
+    for (const queue of [0, 1, 2, 3]) {
+      await some.minutes(1, {}, depth(1, queue));
+      expect(some.alarming()).toEqual(['dead-letters']);
+      await some.minutes(1, {}, depth(0, queue));
+      expect(some.alarming()).toEqual([]);
+    }
+  });
+
+  it('stream-age: IteratorAge of both streams (told)', async () => {
+    const some = await cluster();
+    await some.minutes(3);
+    for (const name of ['health-stream', 'object-stream'] as const) {
+      await some.minutes(2, {}, () => some.tell(name, 'IteratorAge', 60_000));
+      expect(some.alarming()).toEqual([]);
+      await some.minutes(2, {}, () => some.tell(name, 'IteratorAge', 60_001));
+      expect(some.alarming()).toEqual(['stream-age']);
+      await some.minutes(2);
+      expect(some.alarming()).toEqual([]);
+    }
+  });
+
+  it('throttled-keys: reads or writes of any table (told)', async () => {
+    const some = await cluster();
+    await some.minutes(5);
+    for (const metric of ['ReadThrottleEvents', 'WriteThrottleEvents']) {
+      for (const table of [0, 1, 2]) {
+        await some.minutes(2, {}, () => some.tellAs('throttled-keys', metric, 1, table));
+        expect(some.alarming()).toEqual([]);
+        await some.minutes(1, {}, () => some.tellAs('throttled-keys', metric, 1, table));
+        expect(some.alarming()).toEqual(['throttled-keys']);
+        // DynamoDB then says nothing, and the alarm ends all the same.
+        await some.minutes(5);
+        expect(some.alarming()).toEqual([]);
+      }
+    }
+  });
+
+  it('api-latency: the slowest of twenty (told), a longer line where watches are long polls', async () => {
+    const some = await cluster();
+    await some.minutes(5, {}, () => some.tellAs('api-latency', 'Latency', 3_000));
+    expect(some.alarming()).toEqual([]);
+    await some.minutes(5, {}, () => some.tellAs('api-latency', 'Latency', 3_001));
+    expect(some.alarming()).toEqual(['api-latency']);
+    await some.minute();
+    await some.minutes(1, {}, () => some.tellAs('api-latency', 'Latency', 20));
+    expect(some.alarming()).toEqual([]);
+    const polling = ofType(synthesise({ policy: { watchMode: 'longPoll' } }), 'AWS::CloudWatch::Alarm');
+    const latency = polling.find(([, { Properties }]) => Properties['AlarmName'] === 'nodekeeper-api-latency');
+    expect(latency?.[1].Properties['Threshold']).toBe(25_000);
+  });
+
+  it('function-errors: ticks that fail because the tables do, and errors of functions (told)', async () => {
+    let broken = false;
+    const between = (items: ItemStore): ItemStore => ({
+      ...items,
+      query: async (...of) => {
+        if (broken) throw new StoreFault('unreachable', 'no answer', { retryable: true });
+        return items.query(...of);
+      },
+    });
+    const some = await cluster({ a: 3 }, { between });
+    await some.minutes(5);
+    broken = true;
+    await some.minute();
+    broken = false;
+    await some.minutes(4);
+    expect(some.alarming()).toEqual(['function-errors']);
+    expect(some.pages()).toBe(false);
+    await some.minutes(15);
+    expect(some.alarming()).toEqual([]);
+    some.tell('pod-gc', 'Errors', 2);
+    await some.minutes(5);
+    expect(some.alarming()).toEqual([]);
+    some.tell('pod-gc', 'Errors', 3);
+    await some.minutes(5);
+    expect(some.alarming()).toEqual(['function-errors']);
+  });
+});
+
+describe('alarms', () => {
+  const alarms = new EvaluatedAlarms(template);
+
+  it('page by one composite alarm, from what means that nodes are not looked after', () => {
+    expect(alarms.partsOf('nodekeeper-page').map((name) => name.replace('nodekeeper-', ''))).toEqual([
+      'node-monitor-ticks',
+      'evictor-ticks',
+      'heartbeats-stopped',
+      'heartbeats-failing',
+      'evictions-held',
+      'total-disruption',
+      'zone-disrupted',
+      'api-errors',
+    ]);
+  });
+
+  it('tell a topic only where one is given, by the composite alarm alone', () => {
+    const actions = (of: ReturnType<typeof synthesise>) =>
+      ['AWS::CloudWatch::Alarm', 'AWS::CloudWatch::CompositeAlarm'].flatMap((type) =>
+        ofType(of, type).flatMap(([, { Properties }]) => [Properties['AlarmActions'], Properties['OKActions']]),
+      );
+    expect(actions(template).filter((each) => each !== undefined)).toEqual([]);
+    const alarmTopicArn = 'arn:aws:sns:eu-central-1:111122223333:oncall';
+    expect(actions(synthesise({ alarmTopicArn })).filter((each) => each !== undefined)).toEqual([
+      [alarmTopicArn],
+      [alarmTopicArn],
+    ]);
+  });
+
+  it('each have a runbook, and each runbook an alarm; the description leads there', () => {
+    const short = alarms.names.map((name) => name.replace(/^nodekeeper-/, '')).sort();
+    const files = readdirSync(join(repositoryRoot, RUNBOOKS)).filter((file) => file !== 'README.md');
+    expect(files.map((file) => file.replace(/\.md$/, '')).sort()).toEqual(short);
+    for (const [name, description] of alarms.descriptions) {
+      const path = `${RUNBOOKS}/${name.replace(/^nodekeeper-/, '')}.md`;
+      expect(description.endsWith(` Runbook: ${path}`)).toBe(true);
+    }
+    const runbookBaseUrl = 'https://example.org/blob/main';
+    for (const description of new EvaluatedAlarms(synthesise({ runbookBaseUrl })).descriptions.values()) {
+      expect(description).toContain(` Runbook: ${runbookBaseUrl}/${RUNBOOKS}/`);
+    }
+  });
+
+  it('each have a runbook that says what it means, what was not done, how to look, what to do, and when it clears', () => {
+    const headings = ['## What it means', '## What was not done', '## Look', '## Do', '## It clears'];
+    for (const name of alarms.names) {
+      const text = readFileSync(join(repositoryRoot, RUNBOOKS, `${name.replace(/^nodekeeper-/, '')}.md`), 'utf8');
+      for (const heading of headings) expect(`${name}: ${text}`).toContain(`\n${heading}\n`);
+    }
+  });
+
+  it('cost what their overview says: ten cents a metric, fifty the composite one; ten metrics an alarm at most', () => {
+    const metrics = alarms.all.map(({ metricCount }) => metricCount);
+    expect(Math.max(...metrics)).toBeLessThanOrEqual(10);
+    const dollars = metrics.reduce((sum, count) => sum + count, 0) * 0.1 + alarms.compositeCount * 0.5;
+    expect(readFileSync(join(repositoryRoot, RUNBOOKS, 'README.md'), 'utf8')).toContain(
+      `**$${dollars.toFixed(2)} a month**`,
+    );
+  });
+});
+
+describe('the dashboard', () => {
+  it('is one, with its address as an output, and shows nodes, beats, detection, evictions, EC2 and cost', () => {
+    const [dashboard, ...others] = ofType(template, 'AWS::CloudWatch::Dashboard');
+    expect(others).toEqual([]);
+    template.hasOutput('DashboardUrl', {});
+    const body = JSON.stringify(dashboard?.[1].Properties['DashboardBody']);
+    for (const told of [
+      'node_collector_zone_size',
+      'node_collector_unhealthy_nodes_in_zone',
+      'beats / PERIOD(beats)',
+      'detection_seconds',
+      'node_collector_evictions_total',
+      'node_collector_held_zones',
+      'node_collector_queued_nodes_in_zone',
+      'cloud_answers_total',
+      'cost_dollars_per_day',
+    ]) {
+      expect(body).toContain(told);
+    }
+  });
+});
