@@ -24,6 +24,10 @@ export interface LocalForTestOptions {
   readonly policy?: Partial<Policy>;
   /** Data of an earlier run to go on with; a fresh directory is made, and removed by stop(), when absent. */
   readonly dataDir?: string;
+  /** How many machines are instances of the local EC2; what `npm start` makes them when absent. */
+  readonly ec2Nodes?: number;
+  /** Where to write which calls the functions made to AWS, when stopped. */
+  readonly recordCallsFile?: string;
   /** Port of the API; any free one when absent. For a restart that clients are to find again. */
   readonly port?: number;
 }
@@ -55,6 +59,8 @@ export async function startLocalForTest(options: LocalForTestOptions): Promise<L
   const args = ['--data', dataDir, '--port', String(options.port ?? 0), '--nodes', String(options.nodes)];
   if (options.policy !== undefined) args.push('--policy', writePolicy(options.policy));
   if (options.controllers === false) args.push('--no-controllers');
+  if (options.ec2Nodes !== undefined) args.push('--ec2-nodes', String(options.ec2Nodes));
+  if (options.recordCallsFile !== undefined) args.push('--record-calls', options.recordCallsFile);
   const child = spawn(process.execPath, [join(ROOT, 'local', 'bin', 'start.ts'), ...args], {
     cwd: ROOT,
     env: {

@@ -1,0 +1,29 @@
+/**
+ * npm run iam-proof: runs the whole system on this machine, writes down every call that each function makes to AWS, and
+ * holds that against the policies of the synthesised template. Exit code 1 when a function needs what it may not do, or
+ * may do what it does not need. `-- --record FILE` judges a record that exists already.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { readAssembly } from '../../local/assembly/assembly.ts';
+import { driveEverything } from '../../test/support/iam-drive.ts';
+import { exceptions } from './exceptions.ts';
+import { readCallRecord } from './record.ts';
+import { rolePolicies } from './role-policies.ts';
+import { tableOf } from './table.ts';
+import { judge } from './verdicts.ts';
+
+const { values } = parseArgs({ options: { record: { type: 'string' } } });
+const folder = mkdtempSync(join(tmpdir(), 'nk-iam-'));
+try {
+  const file = values.record ?? join(folder, 'calls.jsonl');
+  if (values.record === undefined) await driveEverything(file, (line) => console.error(line));
+  const { head, calls } = readCallRecord(file);
+  const verdicts = judge(rolePolicies(readAssembly(head.assembly), head), calls, exceptions);
+  console.log(tableOf(verdicts));
+  if (!verdicts.ok) process.exitCode = 1;
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}

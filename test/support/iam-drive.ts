@@ -1,0 +1,460 @@
+/**
+ * The whole system on this machine, made to do everything it can do within a minute, while every call that its functions
+ * make to AWS is written down: what a proof of their permissions rests on.
+ */
+import { createHash, randomBytes } from 'node:crypto';
+import { request } from 'node:https';
+import { join } from 'node:path';
+import { CLOUD_SOCKET, sendCloudCommand } from '../../local/cloud/control.ts';
+import { type ApiClient, type ApiMethod, createApiClient } from '../../local/fleet/api-client.ts';
+import { FLEET_SOCKET, sendFleetCommand } from '../../local/fleet/control.ts';
+import { VOLUME_ID_ANNOTATION } from '../../shared/domain/attached-volumes.ts';
+import { CLUSTER_TAG } from '../../shared/domain/cluster-tag.ts';
+import type { Policy } from '../../shared/domain/policy.ts';
+import { type LocalForTest, startLocalForTest } from './local.ts';
+import { nodeKeyPair, nodeToken } from './node-key-pair.ts';
+import { until } from './until.ts';
+
+const POLICY: Partial<Policy> = {
+  nodeMonitorGracePeriodSeconds: 10,
+  nodeStartupGracePeriodSeconds: 10,
+  beatIntervalSeconds: 2,
+  leaseDurationSeconds: 10,
+  nodeEvictionRatePerSecond: 1,
+  secondaryNodeEvictionRatePerSecond: 1,
+  podEvictionTimeoutSeconds: 1,
+  automaticOutOfService: 'stopped',
+  automaticOutOfServiceAfterSeconds: 0,
+  cloudYoungInstanceSeconds: 0,
+  podGcPeriodSeconds: 5,
+  orphanQuarantineSeconds: 5,
+  terminatedPodGcThreshold: 1,
+  clusterCIDRs: ['10.96.0.0/16'],
+};
+const CLUSTER_ID = 'nodekeeper';
+const PODS = '/api/v1/namespaces/default/pods';
+const NODES = '/api/v1/nodes';
+const LEASES = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
+const OWN = '/apis/nodekeeper.dev/v1alpha1';
+const STORY_SECONDS_MAX = 90;
+
+type Send = (
+  method: ApiMethod,
+  path: string,
+  body?: unknown,
+  contentType?: string,
+) => Promise<{ readonly status: number; readonly body: Record<string, unknown> }>;
+
+interface Stage {
+  readonly local: LocalForTest;
+  /** As the administrator. @throws Error for no answer and for a fault of the server */
+  readonly send: Send;
+  /** Until the object is gone. */
+  gone(path: string): Promise<void>;
+  /** Until the text of the object holds this. */
+  shows(path: string, text: string): Promise<void>;
+  /** For the local EC2. */
+  ec2(action: string, parameters: Readonly<Record<string, string>>): Promise<string>;
+  power(verb: 'stop' | 'start' | 'terminate', name: string): Promise<void>;
+  machines(verb: 'silence' | 'beat', ...names: string[]): Promise<void>;
+}
+
+/** @param recordFile where the record is written when all is done */
+export async function driveEverything(recordFile: string, say: (line: string) => void = () => {}): Promise<void> {
+  const startedMs = performance.now();
+  const seconds = () => `${((performance.now() - startedMs) / 1_000).toFixed(1)} s`;
+  const local = await startLocalForTest({ nodes: 9, ec2Nodes: 3, policy: POLICY, recordCallsFile: recordFile });
+  try {
+    say(`started after ${seconds()}`);
+    const stage = stageOf(local);
+    const stories = { requests, identities, watches, silence, darkZone, machinesInTheCloud, podGarbage, deletedNode };
+    await until(async () => (await readyNodes(stage)) >= 9, { withinMs: 30_000, what: 'nine nodes that are Ready' });
+    say(`all nodes Ready after ${seconds()}`);
+    const ends = await Promise.allSettled(
+      Object.entries(stories).map(async ([name, story]) => {
+        try {
+          await story(stage);
+        } catch (cause) {
+          throw new Error(`the story of ${name} did not come to its end`, { cause });
+        }
+        say(`${name} told after ${seconds()}`);
+      }),
+    );
+    const faults = ends.flatMap((end) => (end.status === 'rejected' ? [end.reason as unknown] : []));
+    if (faults.length > 0) throw new AggregateError(faults, 'not every story came to its end');
+  } catch (cause) {
+    throw new Error(`local mode said:\n${local.output().slice(-4_000)}`, { cause });
+  } finally {
+    await local.stop();
+  }
+}
+
+async function readyNodes({ send }: Stage): Promise<number> {
+  const { body } = await send('GET', NODES);
+  const items = body['items'] as { status?: { conditions?: { type: string; status: string }[] } }[];
+  return items.filter(({ status }) =>
+    status?.conditions?.some((each) => each.type === 'Ready' && each.status === 'True'),
+  ).length;
+}
+
+function stageOf(local: LocalForTest): Stage {
+  const send = sendAs(local.client);
+  const wait = <T>(what: string, look: () => Promise<T | undefined | false>) =>
+    until(look, { withinMs: STORY_SECONDS_MAX * 1_000, what });
+  return {
+    local,
+    send,
+    gone: async (path) => {
+      await wait(`the end of ${path}`, async () => (await send('GET', path)).status === 404);
+    },
+    shows: async (path, text) => {
+      await wait(`${text} in ${path}`, async () => JSON.stringify((await send('GET', path)).body).includes(text));
+    },
+    async ec2(action, parameters) {
+      const listed = await sendCloudCommand(join(local.dataDir, CLOUD_SOCKET), { verb: 'list' });
+      if (listed.kind !== 'replied' || listed.reply.kind !== 'listed') throw new Error('the local EC2 is not there');
+      const answer = await fetch(listed.reply.endpoint, {
+        method: 'POST',
+        headers: {
+          authorization: 'AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/ec2/aws4_request, Signature=0',
+          'content-type': 'application/x-www-form-urlencoded',
+        },
+        body: new URLSearchParams({ Action: action, ...parameters }).toString(),
+      });
+      const text = await answer.text();
+      if (answer.status !== 200) throw new Error(`${action}: ${text}`);
+      return text;
+    },
+    async power(verb, name) {
+      const outcome = await sendCloudCommand(join(local.dataDir, CLOUD_SOCKET), { verb, names: [name] });
+      if (outcome.kind !== 'replied' || outcome.reply.kind !== 'done') throw new Error(JSON.stringify(outcome));
+    },
+    async machines(verb, ...names) {
+      const outcome = await sendFleetCommand(join(local.dataDir, FLEET_SOCKET), { verb, names });
+      if (outcome.kind !== 'replied' || outcome.reply.kind !== 'done') throw new Error(JSON.stringify(outcome));
+    },
+  };
+}
+
+const sendAs =
+  (client: ApiClient): Send =>
+  async (method, path, body, contentType) => {
+    const answer = await client.send({
+      method,
+      path,
+      ...(body === undefined ? {} : { body }),
+      ...(contentType === undefined ? {} : { contentType }),
+    });
+    if (answer.kind === 'failed') throw new Error(`${method} ${path}: no answer`, { cause: answer.cause });
+    if (answer.status >= 500) throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
+    return { status: answer.status, body: (answer.body ?? {}) as Record<string, unknown> };
+  };
+
+const MERGE = 'application/merge-patch+json';
+const APPLY = 'application/apply-patch+yaml';
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+async function mustBe(wanted: number, answer: ReturnType<Send>): Promise<Record<string, unknown>> {
+  const { status, body } = await answer;
+  if (status !== wanted) throw new Error(`${status} instead of ${wanted}: ${JSON.stringify(body)}`);
+  return body;
+}
+
+const pod = (name: string, nodeName: string | undefined, more: { metadata?: object; spec?: object } = {}) => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name, ...more.metadata },
+  spec: {
+    ...(nodeName === undefined ? {} : { nodeName }),
+    containers: [{ name: 'main', image: 'registry.example/main:1' }],
+    ...more.spec,
+  },
+});
+/** Tolerates what befalls a node for so long. */
+const tolerating = (seconds: number) => ({
+  tolerations: [{ operator: 'Exists', effect: 'NoExecute', tolerationSeconds: seconds }],
+});
+
+/** What people do with kubectl. */
+async function requests({ send, gone }: Stage): Promise<void> {
+  for (const path of ['/api', '/apis', '/openapi/v3', '/version', '/api/v1/pods?limit=2', '/api/v1/events', LEASES]) {
+    await mustBe(200, send('GET', path));
+  }
+  await mustBe(
+    201,
+    send('POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'team' } }),
+  );
+  const budget = {
+    apiVersion: 'policy/v1',
+    kind: 'PodDisruptionBudget',
+    metadata: { name: 'one' },
+    spec: { minAvailable: 0, selector: { matchLabels: { app: 'one' } } },
+  };
+  await mustBe(201, send('POST', '/apis/policy/v1/namespaces/team/poddisruptionbudgets', budget));
+  const inTeam = '/api/v1/namespaces/team/pods';
+  for (const name of ['one', 'two', 'three']) {
+    await mustBe(201, send('POST', inTeam, pod(name, undefined, { metadata: { labels: { app: 'one' } } })));
+    await mustBe(
+      201,
+      send('POST', `${inTeam}/${name}/binding`, {
+        apiVersion: 'v1',
+        kind: 'Binding',
+        metadata: { name },
+        target: { apiVersion: 'v1', kind: 'Node', name: 'edge-a-2' },
+      }),
+    );
+  }
+  await mustBe(200, send('PATCH', `${inTeam}/one`, { metadata: { labels: { app: 'one', more: 'yes' } } }, MERGE));
+  const status = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] };
+  await mustBe(200, send('PATCH', `${inTeam}/one/status`, { status }, MERGE));
+  await mustBe(200, send('GET', `${inTeam}?labelSelector=app%3Done`));
+  await mustBe(
+    201,
+    send('POST', `${inTeam}/one/eviction`, {
+      apiVersion: 'policy/v1',
+      kind: 'Eviction',
+      metadata: { name: 'one', namespace: 'team' },
+    }),
+  );
+  await send('DELETE', `${inTeam}/one?gracePeriodSeconds=0`);
+  await mustBe(200, send('DELETE', `${inTeam}?gracePeriodSeconds=0`));
+  await mustBe(
+    200,
+    send(
+      'PATCH',
+      `${NODES}/edge-a-2?fieldManager=someone`,
+      { apiVersion: 'v1', kind: 'Node', metadata: { name: 'edge-a-2', labels: { colour: 'red' } } },
+      APPLY,
+    ),
+  );
+  await mustBe(200, send('PATCH', `${NODES}/edge-a-2`, { spec: { unschedulable: true } }, MERGE));
+  const lease = (namespace: string, name: string) => ({
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: { name, namespace },
+    spec: { holderIdentity: name, leaseDurationSeconds: 10 },
+  });
+  const leases = (namespace: string) => `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases`;
+  await mustBe(201, send('POST', leases('team'), lease('team', 'leader')));
+  await mustBe(201, send('POST', LEASES, lease('kube-node-lease', 'stray')));
+  await mustBe(200, send('PATCH', `${LEASES}/stray`, { spec: { leaseDurationSeconds: 11 } }, MERGE));
+  await mustBe(200, send('GET', `${LEASES}/stray`));
+  await mustBe(200, send('DELETE', `${LEASES}/stray`));
+  await mustBe(404, send('GET', `${LEASES}/stray`));
+  await mustBe(
+    201,
+    send('POST', '/api/v1/namespaces/team/events', {
+      apiVersion: 'v1',
+      kind: 'Event',
+      metadata: { name: 'told', namespace: 'team' },
+      involvedObject: { kind: 'Pod', namespace: 'team', name: 'two' },
+      reason: 'Told',
+      message: 'by a test',
+      type: 'Normal',
+    }),
+  );
+  await mustBe(200, send('DELETE', '/api/v1/namespaces/team'));
+  await gone(`${leases('team')}/leader`);
+}
+
+/** A machine enrols by a bootstrap token, beats by its own key, and is forgotten. */
+async function identities({ local, send }: Stage): Promise<void> {
+  const id = `t${randomBytes(4).toString('hex')}`;
+  const secret = randomBytes(32).toString('base64url');
+  await mustBe(
+    201,
+    send('POST', `${OWN}/bootstraptokens`, {
+      apiVersion: 'nodekeeper.dev/v1alpha1',
+      kind: 'BootstrapToken',
+      metadata: { name: id },
+      spec: { secretSha256: sha256(secret), expires: new Date(Date.now() + 3_600_000).toISOString() },
+    }),
+  );
+  await mustBe(200, send('GET', `${OWN}/bootstraptokens`));
+  await mustBe(200, send('GET', `${OWN}/bootstraptokens/${id}`));
+  const nodeName = 'new-machine';
+  const pair = nodeKeyPair();
+  await as(local, `${id}.${secret}`, async (sendAsToken) => {
+    await mustBe(
+      201,
+      sendAsToken('POST', `${OWN}/nodeidentities`, {
+        apiVersion: 'nodekeeper.dev/v1alpha1',
+        kind: 'NodeIdentity',
+        metadata: { name: nodeName },
+        spec: { publicKey: pair.publicKey },
+      }),
+    );
+  });
+  const token = nodeToken(pair, { nodeName, nowMs: Date.now(), clusterId: CLUSTER_ID });
+  await as(local, token, async (sendAsNode) => {
+    await mustBe(201, sendAsNode('POST', NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: nodeName } }));
+    await mustBe(
+      201,
+      sendAsNode('POST', LEASES, {
+        apiVersion: 'coordination.k8s.io/v1',
+        kind: 'Lease',
+        metadata: { name: nodeName, namespace: 'kube-node-lease' },
+        spec: { holderIdentity: nodeName, leaseDurationSeconds: 10 },
+      }),
+    );
+    await mustBe(200, sendAsNode('PATCH', `${LEASES}/${nodeName}`, { spec: { leaseDurationSeconds: 10 } }, MERGE));
+  });
+  await mustBe(200, send('GET', `${OWN}/nodeidentities`));
+  await mustBe(200, send('GET', `${OWN}/nodeidentities/${nodeName}`));
+  await mustBe(200, send('DELETE', `${OWN}/nodeidentities/${nodeName}`));
+  await mustBe(200, send('DELETE', `${OWN}/bootstraptokens/${id}`));
+  await mustBe(200, send('DELETE', `${NODES}/${nodeName}`));
+}
+
+async function as(local: LocalForTest, token: string, act: (send: Send) => Promise<void>): Promise<void> {
+  const { url, ca } = local.access;
+  const client = createApiClient({
+    url,
+    ...(ca === undefined ? {} : { ca }),
+    token,
+    connectionsMax: 2,
+    timeoutMs: 10_000,
+  });
+  try {
+    await act(sendAs(client));
+  } finally {
+    client.close();
+  }
+}
+
+/** Watches from now on and from a moment before, as streams. */
+async function watches({ local, send }: Stage): Promise<void> {
+  for (const path of [NODES, '/api/v1/pods', LEASES, '/apis/nodekeeper.dev/v1alpha1/nodeidentities']) {
+    const { body } = await send('GET', path);
+    const version = (body['metadata'] as { resourceVersion?: string } | undefined)?.resourceVersion;
+    await follow(local, `${path}?watch=1&timeoutSeconds=4`);
+    if (version !== undefined) await follow(local, `${path}?watch=1&timeoutSeconds=4&resourceVersion=${version}`);
+  }
+}
+
+/** Reads an answer to its end, wherever it is to be had. */
+async function follow(local: LocalForTest, path: string): Promise<void> {
+  const { url, ca, token } = local.access;
+  let at = new URL(path, url);
+  for (let redirects = 0; redirects < 3; redirects += 1) {
+    const next = await new Promise<string | undefined>((resolve, reject) => {
+      const sent = request(
+        at,
+        { ...(ca === undefined ? {} : { ca }), headers: { authorization: `Bearer ${token}` } },
+        (answer) => {
+          answer.resume();
+          answer.on('error', reject);
+          answer.on('end', () => resolve(answer.statusCode === 307 ? answer.headers.location : undefined));
+        },
+      );
+      sent.on('error', reject);
+      sent.end();
+    });
+    if (next === undefined) return;
+    at = new URL(next);
+  }
+  throw new Error(`${path} leads from one place to another`);
+}
+
+/** A node falls silent, its pods go by their tolerations; it comes back. */
+async function silence({ send, gone, shows, machines }: Stage): Promise<void> {
+  const node = 'edge-a-1';
+  await mustBe(201, send('POST', PODS, pod('leaves', node)));
+  await mustBe(201, send('POST', PODS, pod('finalized', node, { metadata: { finalizers: ['example.com/hold'] } })));
+  await mustBe(201, send('POST', PODS, pod('stays', node, { spec: tolerating(3_600) })));
+  await machines('silence', node);
+  await shows(`${NODES}/${node}`, '"effect":"NoExecute"');
+  for (const name of ['leaves', 'finalized']) await shows(`${PODS}/${name}`, 'deletionTimestamp');
+  await machines('beat', node);
+  await gone(`${PODS}/leaves`);
+  await until(
+    async () =>
+      !JSON.stringify((await send('GET', `${NODES}/${node}`)).body).includes('node.kubernetes.io/unreachable'),
+    { withinMs: 30_000, what: 'the taints of the node that is back to be lifted' },
+  );
+  await mustBe(200, send('PATCH', `${PODS}/finalized`, { metadata: { finalizers: null } }, MERGE));
+  await mustBe(200, send('DELETE', `${PODS}/stays?gracePeriodSeconds=0`));
+}
+
+/** A zone goes dark as a whole and comes back: zone states, queues filled and emptied. */
+async function darkZone({ shows, machines, send }: Stage): Promise<void> {
+  const zone = ['edge-c-0', 'edge-c-1', 'edge-c-2'];
+  await mustBe(201, send('POST', PODS, pod('in-the-dark', 'edge-c-1', { spec: tolerating(3_600) })));
+  await machines('silence', ...zone);
+  for (const node of zone) await shows(`${NODES}/${node}`, '"status":"Unknown"');
+  await machines('beat', ...zone);
+  for (const node of zone) await shows(`${NODES}/${node}`, '"type":"Ready","status":"True"').catch(() => {});
+}
+
+/** Instances end and stop; a volume is taken off the one that stopped. */
+async function machinesInTheCloud({ local, send, gone, shows, ec2, power }: Stage): Promise<void> {
+  const stopped = 'edge-b-0';
+  const listed = await sendCloudCommand(join(local.dataDir, CLOUD_SOCKET), { verb: 'list' });
+  if (listed.kind !== 'replied' || listed.reply.kind !== 'listed') throw new Error('the local EC2 is not there');
+  const instance = listed.reply.instances.find(({ name }) => name === stopped)!;
+  const made = await ec2('CreateVolume', {
+    AvailabilityZone: instance.zone,
+    'TagSpecification.1.ResourceType': 'volume',
+    'TagSpecification.1.Tag.1.Key': CLUSTER_TAG,
+    'TagSpecification.1.Tag.1.Value': CLUSTER_ID,
+  });
+  const volumeId = /<volumeId>(vol-[0-9a-f]+)</.exec(made)![1]!;
+  await ec2('AttachVolume', { VolumeId: volumeId, InstanceId: instance.instanceId, Device: '/dev/xvdf' });
+  const attachments = '/apis/storage.k8s.io/v1/volumeattachments';
+  await mustBe(
+    201,
+    send('POST', attachments, {
+      apiVersion: 'storage.k8s.io/v1',
+      kind: 'VolumeAttachment',
+      metadata: { name: 'csi-data', annotations: { [VOLUME_ID_ANNOTATION]: volumeId } },
+      spec: { attacher: 'ebs.csi.aws.com', nodeName: stopped, source: { persistentVolumeName: 'data' } },
+    }),
+  );
+  const volumes = { volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'data' } }] };
+  await mustBe(201, send('POST', PODS, pod('with-data', stopped, { spec: volumes })));
+  await power('stop', stopped);
+  await power('terminate', 'edge-a-0');
+  await shows(`${NODES}/${stopped}`, 'node.cloudprovider.kubernetes.io/shutdown');
+  await shows(`${NODES}/${stopped}`, 'node.kubernetes.io/out-of-service');
+  await gone(`${PODS}/with-data`);
+  await gone(`${attachments}/csi-data`);
+  await gone(`${NODES}/edge-a-0`);
+  await power('start', stopped);
+  await until(
+    async () => !JSON.stringify((await send('GET', `${NODES}/${stopped}`)).body).includes('kubernetes.io/shutdown'),
+    { withinMs: 30_000, what: 'the shutdown taint to be lifted' },
+  );
+}
+
+/** Pods that nobody will finish. */
+async function podGarbage({ send, gone }: Stage): Promise<void> {
+  await mustBe(201, send('POST', PODS, pod('orphan', 'nowhere')));
+  const finished = ['finished-1', 'finished-2', 'finished-3'];
+  for (const name of finished) {
+    await mustBe(201, send('POST', PODS, pod(name, 'edge-b-1')));
+    await mustBe(200, send('PATCH', `${PODS}/${name}/status`, { status: { phase: 'Succeeded' } }, MERGE));
+  }
+  await mustBe(201, send('POST', PODS, pod('unbound', undefined, { metadata: { finalizers: ['example.com/hold'] } })));
+  await mustBe(200, send('DELETE', `${PODS}/unbound`));
+  await gone(`${PODS}/orphan`);
+  await gone(`${PODS}/finished-1`);
+  await mustBe(200, send('PATCH', `${PODS}/unbound`, { metadata: { finalizers: null } }, MERGE)).catch(() => {});
+}
+
+/** A person deletes a Node; its machine registers again. */
+async function deletedNode({ send, gone, shows }: Stage): Promise<void> {
+  await mustBe(201, send('POST', PODS, pod('left-behind', 'edge-b-2', { spec: tolerating(3_600) })));
+  const { body } = await send('GET', `${NODES}/edge-b-2`);
+  const { uid } = body['metadata'] as { uid: string };
+  await mustBe(200, send('DELETE', `${NODES}/edge-b-2`));
+  await until(
+    async () => {
+      const answer = await send('GET', `${NODES}/edge-b-2`);
+      return answer.status === 200 && (answer.body['metadata'] as { uid: string }).uid !== uid;
+    },
+    { withinMs: 30_000, what: 'the machine to register again' },
+  );
+  await shows(`${NODES}/edge-b-2`, '"podCIDR"');
+  await mustBe(200, send('DELETE', `${PODS}/left-behind?gracePeriodSeconds=0`)).catch(() => {});
+  await gone(`${PODS}/left-behind`);
+}
