@@ -285,8 +285,13 @@ async function synthesiseProject(options: LocalOptions, timings: Timings): Promi
   const synthesis = await synthesise({
     projectDirectory,
     mode: options.synthesis ?? 'auto',
-    // A domain of the deployment leads there, not here.
-    context: { domainName: '', certificateArn: '', ...(policyFile === undefined ? {} : { policyFile }) },
+    // A domain and restored tables of the deployment are there, not here.
+    context: {
+      domainName: '',
+      certificateArn: '',
+      restoredTablesFile: '',
+      ...(policyFile === undefined ? {} : { policyFile }),
+    },
     inputFiles: policyFile === undefined ? [] : [policyFile],
   });
   timings.mark(synthesis.kind === 'reused' ? 'assembly reused' : 'synthesis');

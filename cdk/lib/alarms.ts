@@ -10,7 +10,7 @@ import {
   TreatMissingData,
 } from 'aws-cdk-lib/aws-cloudwatch';
 import { SnsAction } from 'aws-cdk-lib/aws-cloudwatch-actions';
-import type { Table } from 'aws-cdk-lib/aws-dynamodb';
+import type { ITable } from 'aws-cdk-lib/aws-dynamodb';
 import type { IFunction } from 'aws-cdk-lib/aws-lambda';
 import { Topic } from 'aws-cdk-lib/aws-sns';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
@@ -26,7 +26,7 @@ export interface AlarmSources {
   /** CloudWatch namespace of the functions' own metrics. */
   readonly metricsNamespace: string;
   readonly functions: Readonly<Record<WatchedFunction, IFunction>>;
-  readonly tables: readonly Table[];
+  readonly tables: readonly ITable[];
   readonly apiId: string;
   /** Where messages end that could not be worked on. */
   readonly deadLetters: readonly Queue[];

@@ -72,6 +72,7 @@ export function clusterPropsFromContext(read: ReadContext): NodekeeperClusterPro
     clusterId: given('clusterId'),
     policyFile: given('policyFile'),
     accessEntriesFile: given('accessEntriesFile'),
+    restoredTablesFile: given('restoredTablesFile'),
     instanceIdentityCertificateFile: given('instanceIdentityCertificateFile'),
     capacity:
       nodes !== undefined

@@ -36,6 +36,7 @@ import { InstanceChanges } from './instance-changes.ts';
 import { INSTANCE_IDENTITY_KEY_FILE, readInstanceIdentityKey } from './instance-identity-key.ts';
 import { readPolicyFile, requirePolicy } from './policy-source.ts';
 import { ProbeToken } from './probe-token.ts';
+import { type RestoredTables, readRestoredTables, requireRestoredTables } from './restored-tables.ts';
 import { healthFilters, objectFilters, TableStream } from './streams.ts';
 import * as tableActions from './table-actions.ts';
 import { Tables } from './tables.ts';
@@ -92,6 +93,13 @@ export interface NodekeeperClusterProps {
    * @default 35
    */
   readonly pointInTimeRecoveryDays?: number;
+  /**
+   * Tables that a restore made, to run on in place of those of the stack, which are kept but left alone. They keep the settings they
+   * were given: capacity, recovery and protection of this construct do not reach them.
+   */
+  readonly restoredTables?: RestoredTables;
+  /** JSON file of `restoredTables`. */
+  readonly restoredTablesFile?: string;
   /**
    * Who holds the key of tables, queues, secrets and logs.
    * @default - the services themselves, `{ kind: 'awsManaged' }`
@@ -167,6 +175,7 @@ export class NodekeeperCluster extends Construct {
       removalPolicy: props.removalPolicy ?? RemovalPolicy.RETAIN,
       deletionProtection: props.deletionProtection ?? true,
       pointInTimeRecoveryDays: props.pointInTimeRecoveryDays,
+      restored: restoredTablesOf(props),
     });
 
     const logRetention = props.logRetention ?? RetentionDays.ONE_MONTH;
@@ -411,6 +420,11 @@ function policyOf(props: NodekeeperClusterProps): Policy {
   return props.policyFile === undefined
     ? requirePolicy(parsePolicy(props.policy ?? {}))
     : readPolicyFile(props.policyFile);
+}
+
+function restoredTablesOf({ restoredTables, restoredTablesFile }: NodekeeperClusterProps): RestoredTables | undefined {
+  if (restoredTables !== undefined) return requireRestoredTables(restoredTables);
+  return restoredTablesFile === undefined ? undefined : readRestoredTables(restoredTablesFile);
 }
 
 function accessEntriesOf(props: NodekeeperClusterProps): readonly AccessEntry[] {

@@ -1,6 +1,7 @@
 import { type RemovalPolicy, Validations } from 'aws-cdk-lib';
 import {
   AttributeType,
+  type ITable,
   type PointInTimeRecoverySpecification,
   StreamViewType,
   Table,
@@ -9,6 +10,7 @@ import {
 import { Construct } from 'constructs';
 import type { Policy } from '../../shared/domain/policy.ts';
 import { billingOf, type Capacity, expectedLoads, followLoad } from './capacity.ts';
+import type { RestoredTables } from './restored-tables.ts';
 
 export interface TablesProps {
   readonly capacity: Capacity;
@@ -18,6 +20,8 @@ export interface TablesProps {
   readonly deletionProtection: boolean;
   /** How far back the tables can be restored. Days; 0: not at all; undefined: DynamoDB's longest. */
   readonly pointInTimeRecoveryDays: number | undefined;
+  /** In place of tables of its own. */
+  readonly restored: RestoredTables | undefined;
 }
 
 /** TTL attribute of `objects` and `control`. Epoch seconds; cleaning up only, never a clock. */
@@ -29,14 +33,26 @@ const TTL_ATTRIBUTE = 'ttl';
  */
 export class Tables extends Construct {
   /** One small item a node. Streamed, but only first and suspect beats pass the filter (streams.ts). */
-  readonly health: Table;
+  readonly health: ITable;
   /** Kubernetes objects, their change log and heads. */
-  readonly objects: Table;
+  readonly objects: ITable;
   /** Slots, fences, limiters, zone states, queues. Nothing reacts to it, so it has no stream. */
-  readonly control: Table;
+  readonly control: ITable;
 
   constructor(scope: Construct, id: string, props: TablesProps) {
     super(scope, id);
+    const { restored } = props;
+    if (restored !== undefined) {
+      const found = (name: string, { tableArn, streamArn }: { tableArn: string; streamArn?: string }): ITable =>
+        Table.fromTableAttributes(this, name, {
+          tableArn,
+          ...(streamArn === undefined ? {} : { tableStreamArn: streamArn }),
+        });
+      this.health = found('Health', restored.health);
+      this.objects = found('Objects', restored.objects);
+      this.control = found('Control', restored.control);
+      return;
+    }
     const shared: TableProps = {
       partitionKey: { name: 'pk', type: AttributeType.STRING },
       sortKey: { name: 'sk', type: AttributeType.STRING },
@@ -50,17 +66,17 @@ export class Tables extends Construct {
     const expiring = { timeToLiveAttribute: TTL_ATTRIBUTE };
     const streamed = { stream: StreamViewType.NEW_AND_OLD_IMAGES };
 
-    this.health = new Table(this, 'Health', { ...shared, ...billingOf(capacity, loads.health), ...streamed });
-    this.objects = new Table(this, 'Objects', {
+    const health = new Table(this, 'Health', { ...shared, ...billingOf(capacity, loads.health), ...streamed });
+    const objects = new Table(this, 'Objects', {
       ...shared,
       ...billingOf(capacity, loads.objects),
       ...streamed,
       ...expiring,
     });
-    this.control = new Table(this, 'Control', { ...shared, ...billingOf(capacity, loads.control), ...expiring });
+    const control = new Table(this, 'Control', { ...shared, ...billingOf(capacity, loads.control), ...expiring });
 
     if (props.pointInTimeRecoveryDays === 0) {
-      for (const table of [this.health, this.objects, this.control]) {
+      for (const table of [health, objects, control]) {
         Validations.of(table).acknowledge({
           id: 'AwsSolutions-DDB3',
           reason:
@@ -68,9 +84,13 @@ export class Tables extends Construct {
         });
       }
     }
-    followLoad(this.health, capacity, loads.health);
-    followLoad(this.objects, capacity, loads.objects);
-    followLoad(this.control, capacity, loads.control);
+    followLoad(health, capacity, loads.health);
+    followLoad(objects, capacity, loads.objects);
+    followLoad(control, capacity, loads.control);
+    // The library's own type does not keep exactOptionalPropertyTypes.
+    this.health = health as ITable;
+    this.objects = objects as ITable;
+    this.control = control as ITable;
   }
 }
 

@@ -279,6 +279,37 @@ describe('a customer managed key', () => {
   });
 });
 
+describe('restored tables', () => {
+  const arnOf = (name: string) => `arn:aws:dynamodb:eu-west-1:111122223333:table/restored-${name}`;
+  const streamed = (name: string) => ({
+    tableArn: arnOf(name),
+    streamArn: `${arnOf(name)}/stream/2026-01-01T00:00:00.000`,
+  });
+  const restoredTables = {
+    health: streamed('health'),
+    objects: streamed('objects'),
+    control: { tableArn: arnOf('control') },
+  };
+
+  it('take the place of those of the stack everywhere', () => {
+    const template = synthesise({ restoredTables });
+    template.resourceCountIs('AWS::DynamoDB::Table', 0);
+    expect(allowedTo(template, 'heartbeat')).toContain(`dynamodb:UpdateItem on ${arnOf('health')}`);
+    const text = JSON.stringify(template.toJSON());
+    expect(text).toContain('"HEALTH_TABLE":"restored-health"');
+    expect(text).toContain(`"EventSourceArn":"${restoredTables.objects.streamArn}"`);
+    expect(() => unbundledApp({ restoredTables }).app.synth()).not.toThrow();
+  });
+
+  it.each([
+    ['restoredTables.health.streamArn undefined must be', { ...restoredTables, health: restoredTables.control }],
+    ['restoredTables.control.tableArn undefined must be', { ...restoredTables, control: {} }],
+    ['is another one too', { ...restoredTables, control: { tableArn: arnOf('health') } }],
+  ])('are three, two with their stream: %s', (message, tables) => {
+    expect(() => synthesise({ restoredTables: tables as never })).toThrow(message);
+  });
+});
+
 describe('cdk-nag', () => {
   it.each<[string, NodekeeperClusterProps]>([
     [

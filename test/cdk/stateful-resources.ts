@@ -64,8 +64,10 @@ export function statefulParts({ Resources, Outputs }: Template): StatefulParts {
   return { resources, outputs: Object.keys((Outputs ?? {}) as object).sort() };
 }
 
-const REMEDY = 'Undo it, or write down the migration in docs/operations/upgrade.md and then run with WRITE_SNAPSHOT=1.';
-const RECORD = 'Run the test with WRITE_SNAPSHOT=1 and commit the snapshot, so that it is kept from now on.';
+const REMEDY =
+  'Undo it, or write down the migration in docs/operations/upgrade.md and then run with WRITE_SNAPSHOT=1 and npm run format.';
+const RECORD =
+  'Run the test with WRITE_SNAPSHOT=1, then npm run format, and commit the snapshot, so that it is kept from now on.';
 
 /** One line for each thing that an upgrade from `before` to `after` would cost, or that is not yet watched. */
 export function upgradeFaults(before: StatefulParts, after: StatefulParts): readonly string[] {
