@@ -8,6 +8,7 @@ import type { Initialisation } from './cloud-initialisation.ts';
 import {
   AUTOMATIC_OUT_OF_SERVICE_TAINT,
   type CloudAnswer,
+  type CloudDecision,
   type CloudMemory,
   decideAutomaticOutOfService,
   decideCloud,
@@ -68,6 +69,8 @@ export interface CloudSeen {
   readonly sinceMs?: number;
   /** Why it last had to be told that there was no useful answer; absent once there was one. */
   readonly told?: string;
+  /** Why the node was last left alone, as the ledger was told; see keptKey. */
+  readonly kept?: string;
   /** Addresses as the cloud last told them and as they were written to the Node. JSON. */
   readonly addresses?: string;
 }
@@ -110,11 +113,21 @@ export function judgeNode(
   return { ...judged, outOfService };
 }
 
+/** The same as long as a node is left alone for the same reason. An answer that was acted upon is one as well. */
+export const keptKey = (answer: CloudAnswer, decision: CloudDecision): string =>
+  answer.kind === 'notFound' ? decision.reason : cloudState(answer);
+
 /** What is to be kept after an answer. The same, in value, as before when nothing is new. */
 export function seenAfter(
   before: CloudSeen,
   answer: CloudAnswer,
-  after: { readonly memory: CloudMemory; readonly told?: string; readonly addresses?: string; readonly nowMs: number },
+  after: {
+    readonly memory: CloudMemory;
+    readonly told?: string;
+    readonly kept?: string;
+    readonly addresses?: string;
+    readonly nowMs: number;
+  },
 ): CloudSeen {
   const addresses = after.addresses ?? before.addresses;
   const failed = answer.kind === 'failed';
@@ -125,6 +138,7 @@ export function seenAfter(
     ...(state === undefined ? {} : { state }),
     ...(sinceMs === undefined ? {} : { sinceMs }),
     ...(after.told === undefined ? {} : { told: after.told }),
+    ...(after.kept === undefined ? {} : { kept: after.kept }),
     ...(addresses === undefined ? {} : { addresses }),
   };
 }

@@ -17,7 +17,9 @@ import {
   type Item,
   type ItemKey,
   type ItemStore,
+  type PutWrite,
   StoreFault,
+  type UpdateWrite,
 } from '../ports/item-store.ts';
 
 const PARTITION = 'cloud';
@@ -43,8 +45,8 @@ export interface CloudStore {
   unwatch(node: { readonly nodeName: string; readonly uid: string }, resourceVersion: number): Promise<void>;
   /** Takes a row off whose Node is gone or needs it no more, unless it was brought up to date since. */
   drop(row: WatchRow): Promise<void>;
-  /** Keeps what was seen, unless somebody else did since the row was read. */
-  remember(row: WatchRow, seen: CloudSeen): Promise<'written' | 'refused'>;
+  /** Keeps what was seen, unless somebody else did since the row was read; `along` is written with it. */
+  remember(row: WatchRow, seen: CloudSeen, along?: PutWrite): Promise<'written' | 'refused'>;
 }
 
 const keyOf = (nodeName: string): ItemKey => ({ table: 'control', pk: PARTITION, sk: nodeName });
@@ -132,14 +134,15 @@ export function cloudStore(items: ItemStore): CloudStore {
       });
     },
 
-    async remember(row, seen) {
-      const outcome = await items.write({
+    async remember(row, seen, along) {
+      const write: UpdateWrite = {
         kind: 'update',
         key: keyOf(row.nodeName),
         set: { seen: JSON.stringify(seen) },
         when: asSeen(row),
-      });
-      return outcome.kind;
+      };
+      const outcome = along === undefined ? await items.write(write) : await items.transact([write, along]);
+      return outcome.kind === 'written' ? 'written' : 'refused';
     },
   };
 }

@@ -8,7 +8,7 @@
 import type { EventText } from '../../domain/event-text.ts';
 import { markDeleted } from '../../kube/deletion.ts';
 import type { KubeNode } from '../../kube/types.ts';
-import { StoreFault } from '../../ports/item-store.ts';
+import { type PutWrite, StoreFault } from '../../ports/item-store.ts';
 import { leaveWatchWrite, type WatchRow } from '../../store/cloud-store.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';
 import { healthWritesFor } from '../node-writes.ts';
@@ -34,16 +34,17 @@ export async function deleteNode(
   { objects, random }: Pick<ControllerDependencies, 'objects' | 'random'>,
   row: WatchRow,
   nowMs: number,
-  /** The event to tell with it, for the Node as it is; undefined: not to be deleted. */
-  decide: (node: KubeNode) => EventText | undefined,
+  /** The event to tell with it and its record, for the Node as it is; undefined: not to be deleted. */
+  decide: (node: KubeNode) => { readonly event: EventText; readonly record: PutWrite } | undefined,
 ): Promise<NodeDeletion> {
   const ref = nodeRef(row.nodeName);
   let node = (await objects.get(ref)) as KubeNode | undefined;
   let isTold = false;
   for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
     if (node === undefined || node.metadata.uid !== row.uid) return { kind: 'gone' };
-    const event = decide(node);
-    if (event === undefined) return { kind: 'spared' };
+    const decided = decide(node);
+    if (decided === undefined) return { kind: 'spared' };
+    const { event, record } = decided;
     const isHeld = (node.metadata.finalizers ?? []).length > 0;
     if (isHeld && node.metadata.deletionTimestamp !== undefined) return { kind: 'held' };
     const write: ObjectWrite = isHeld
@@ -53,7 +54,7 @@ export async function deleteNode(
     const events = isTold ? [] : [eventWrite({ ...event, about, once: 'cloud' }, { nowMs, eventUid: random.uuid() })];
     const outcome = await objects.commit({
       writes: [write, ...events],
-      extra: isHeld ? [] : [...healthWritesFor({ kind: 'delete', old: node }), leaveWatchWrite(row)],
+      extra: isHeld ? [record] : [...healthWritesFor({ kind: 'delete', old: node }), leaveWatchWrite(row), record],
     });
     switch (outcome.kind) {
       case 'committed':

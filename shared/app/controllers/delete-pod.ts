@@ -1,6 +1,7 @@
 /**
  * Deleting a pod by taint eviction: its condition says why, its event is told, and it ends with its own grace period, as
- * DELETE without options does (kube/deletion.ts). Condition, mark and event are one commit.
+ * DELETE without options does (kube/deletion.ts). Condition, mark and event are one commit; of a pod without grace the
+ * condition comes before.
  */
 import { type DisruptionCondition, withDisruption } from '../../domain/pod-eviction.ts';
 import { markDeleted, podGraceSeconds } from '../../kube/deletion.ts';
@@ -19,12 +20,25 @@ export type PodDeletion =
   /** Other commits were in the way each time. */
   | { readonly kind: 'contended' };
 
-function deletionOf(pod: KubeObject, ref: ObjectRef, condition: DisruptionCondition, nowMs: number): ObjectWrite {
+/** The next commit on the way to the end of a pod. `isLast`: there is none after it. */
+function deletionOf(
+  pod: KubeObject,
+  ref: ObjectRef,
+  condition: DisruptionCondition,
+  nowMs: number,
+): { readonly write: ObjectWrite; readonly isLast: boolean } {
   const graceSeconds = podGraceSeconds(pod);
-  if (graceSeconds === 0 && (pod.metadata.finalizers ?? []).length === 0) return { kind: 'delete', ref, previous: pod };
   const conditions = (pod.status?.['conditions'] as Parameters<typeof withDisruption>[0] | undefined) ?? [];
-  const status = { ...pod.status, conditions: withDisruption(conditions, condition, nowMs) ?? conditions };
-  return { kind: 'update', ref, object: { ...markDeleted(pod, graceSeconds, nowMs), status }, previous: pod };
+  const disrupted = withDisruption(conditions, condition, nowMs);
+  const status = { ...pod.status, conditions: disrupted ?? conditions };
+  if (graceSeconds === 0 && (pod.metadata.finalizers ?? []).length === 0) {
+    // It goes at once, so that who watches sees why only by a commit before.
+    return disrupted === undefined
+      ? { write: { kind: 'delete', ref, previous: pod }, isLast: true }
+      : { write: { kind: 'update', ref, object: { ...pod, status }, previous: pod }, isLast: false };
+  }
+  const object = { ...markDeleted(pod, graceSeconds, nowMs), status };
+  return { write: { kind: 'update', ref, object, previous: pod }, isLast: true };
 }
 
 export async function deletePod(
@@ -50,11 +64,17 @@ export async function deletePod(
     if (pod === undefined || pod.metadata.uid !== first.metadata.uid) return { kind: 'gone' };
     if (pod.metadata.deletionTimestamp !== undefined) return { kind: 'gone' };
     const events = event === undefined ? [] : [eventWrite(event, { nowMs, eventUid: random.uuid() })];
+    const { write, isLast } = deletionOf(pod, ref, condition, nowMs);
     const outcome = await objects.commit({
-      writes: [deletionOf(pod, ref, condition, nowMs), ...events],
-      ...(of.extra === undefined ? {} : { extra: of.extra }),
+      writes: [write, ...events],
+      ...(of.extra === undefined || !isLast ? {} : { extra: of.extra }),
     });
-    if (outcome.kind === 'committed') return { kind: 'deleted' };
+    if (outcome.kind === 'committed') {
+      if (isLast) return { kind: 'deleted' };
+      pod = outcome.objects[0];
+      event = undefined;
+      continue;
+    }
     if (outcome.kind === 'conflict' && outcome.index === 0) pod = outcome.current;
     else if (outcome.kind === 'conflict') event = undefined;
     else pod = await objects.get(ref);

@@ -2,6 +2,7 @@
 import type { Policy } from '../../domain/policy.ts';
 import type { Clock, RandomSource } from '../../ports/clock.ts';
 import type { Cloud } from '../../ports/cloud.ts';
+import type { EventBus } from '../../ports/event-bus.ts';
 import type { ItemStore } from '../../ports/item-store.ts';
 import type { Log, Meter } from '../../ports/log.ts';
 import type { Probe } from '../../ports/probe.ts';
@@ -24,6 +25,8 @@ export interface ControllerOptions {
   readonly probe?: Probe;
   /** EC2, for cloud-node and for volumes; absent: nobody is asked, and nothing follows from what it would say. */
   readonly cloud?: Cloud;
+  /** Hears of transitions; absent: nobody is told outside the cluster. */
+  readonly eventBus?: EventBus;
   /** In hex: tells volumes by the names that the CSI attacher made from them; absent: such names are not understood. */
   readonly sha256?: (text: string) => string;
   /** Waits between tries at a contended commit. Milliseconds. Absent: tries follow at once. */

@@ -23,6 +23,8 @@ import {
   wantsVolume,
 } from '../../domain/attached-volumes.ts';
 import { readyStatusOf } from '../../domain/conditions.ts';
+import { detachNote, volumeKeptNote } from '../../domain/decision-notes.ts';
+import type { DecisionDraft } from '../../domain/decision-record.ts';
 import type { EventText } from '../../domain/event-text.ts';
 import { gateVerdictFor } from '../../domain/gate.ts';
 import type { ConditionStatus } from '../../domain/kubernetes.ts';
@@ -97,6 +99,8 @@ interface Verdict {
   readonly detach: Extract<DetachDecision, { kind: 'detach' }> | undefined;
   /** The instance it is attached to; absent: to none any more. */
   readonly attachedTo: string | undefined;
+  /** For the ledger: what the rule said, where it was asked. */
+  readonly note: DecisionDraft | undefined;
 }
 
 export async function detachVolumes(
@@ -287,7 +291,7 @@ function judge(
     stored?.volumeId === volumeId && stored !== undefined && stored.requestedAtMs >= node.row.touchedAtMs
       ? stored
       : undefined;
-  const nothing = { detach: undefined, attachedTo: undefined };
+  const nothing = { detach: undefined, attachedTo: undefined, note: undefined };
   if (volumeId === undefined) {
     const why = `it is not known which volume ${name} is; the annotation ${VOLUME_ID_ANNOTATION} says so`;
     return { of, memory: undefined, withheld: { reason: 'unknown-volume', why }, ...nothing };
@@ -306,30 +310,29 @@ function judge(
   const held = answer.attachments.filter(({ state }) => state !== 'detached');
   const attached = held.find(({ instanceId }) => instanceId === node.instanceId) ?? held[0];
   const instance = stateOf(at.instances.get(node.instanceId));
-  const decision = decideVolumeDetach(
-    {
-      volume: {
-        volumeId,
-        wanted: false,
-        mounted,
-        detachRequestedAtMs: memory.requestedAtMs,
-        tagged: answer.tagged,
-        isRootDevice: attached?.isRootDevice ?? false,
-        managedByAws: attached?.managedByAws ?? false,
-        attachedTo: attached?.instanceId ?? node.instanceId,
-      },
-      node: { ready: node.ready, outOfService: node.outOfService, instanceId: node.instanceId, instance },
-      doubt,
+  const question = {
+    volume: {
+      volumeId,
+      wanted: false,
+      mounted,
+      detachRequestedAtMs: memory.requestedAtMs,
+      tagged: answer.tagged,
+      isRootDevice: attached?.isRootDevice ?? false,
+      managedByAws: attached?.managedByAws ?? false,
+      attachedTo: attached?.instanceId ?? node.instanceId,
     },
-    nowMs,
-    policy,
-  );
-  if (decision.kind === 'refuse') return withhold('refused', decision.reason);
+    node: { ready: node.ready, outOfService: node.outOfService, instanceId: node.instanceId, instance },
+    doubt,
+  };
+  const decision = decideVolumeDetach(question, nowMs, policy);
+  const note =
+    decision.kind === 'wanted' ? undefined : detachNote({ ...nodeOf(node), nowMs, policy }, decision, question);
+  if (decision.kind === 'refuse') return { ...withhold('refused', decision.reason), note };
   if (decision.kind !== 'detach') {
     const expired = nowMs - memory.requestedAtMs > policy.forceDetachTimeoutSeconds * 1_000;
     if (!expired || decision.kind === 'wanted') return { of, memory, withheld: undefined, ...nothing };
     const reason = policy.disableForceDetachOnTimeout ? 'switched-off' : doubt === undefined ? 'no-answer' : 'doubt';
-    return withhold(reason, decision.reason);
+    return { ...withhold(reason, decision.reason), note };
   }
   // EC2 is at it; only force is worth another request.
   const isUnderWay = attached?.state === 'detaching' || (attached?.state === 'busy' && memory.askedAtMs !== undefined);
@@ -337,8 +340,13 @@ function judge(
   if (attached?.state === 'attaching' || (isUnderWay && isEnough)) {
     return { of, memory, withheld: undefined, ...nothing };
   }
-  return { of, memory, withheld: undefined, detach: decision, attachedTo: attached?.instanceId };
+  return { of, memory, withheld: undefined, detach: decision, attachedTo: attached?.instanceId, note };
 }
+
+const nodeOf = ({ row, node }: Pick<NodeInDoubt, 'row' | 'node'>) => ({
+  nodeName: row.nodeName,
+  uid: node?.metadata.uid ?? '',
+});
 
 const memoryOf = (verdicts: readonly Verdict[]): Record<string, VolumeMemory> =>
   Object.fromEntries(
@@ -369,7 +377,7 @@ async function detach(
   verdict: Verdict,
   nowMs: number,
 ): Promise<DetachOutcome> {
-  const { objects, log, meter } = dependencies;
+  const { objects, log, meter, ledger } = dependencies;
   const { of, detach: decision, attachedTo } = verdict;
   const memory = verdict.memory!;
   const { volumeId } = memory;
@@ -383,6 +391,10 @@ async function detach(
     return { kind: 'nothing' };
   }
   const force = decision!.force;
+  // Before it is asked for: nobody can write a record with what happens at EC2. Asked again it is the same one.
+  if (verdict.note !== undefined) {
+    await ledger.tell(verdict.note, { atMs: memory.requestedAtMs, key: `${volumeId} ${force}` });
+  }
   const outcome = await cloud.detachVolume({ volumeId, instanceId: attachedTo, force });
   switch (outcome.kind) {
     case 'notAttached':
@@ -468,14 +480,19 @@ async function closeAttachment(
 async function tellWithheld(
   dependencies: ControllerDependencies,
   { row, node }: NodeInDoubt,
-  { of }: Verdict,
+  { of, memory, withheld, note }: Verdict,
   why: string,
   nowMs: number,
 ): Promise<void> {
+  // What EC2 refuses is not what the rule said.
+  const withheldByRule = withheld === undefined ? undefined : note;
   const volume = of.volumeId ?? textOf(of.attachment.metadata.name) ?? '';
   const about: EventSubject =
     node === undefined ? subjectOf('VolumeAttachment', of.attachment) : subjectOf('Node', node);
   const event = { ...withheldEvent(volume, row.nodeName, why), about, once: `${of.attachment.metadata.uid} ${why}` };
   await recordEvents(dependencies, [event], nowMs);
+  const { ledger, policy } = dependencies;
+  const plain = volumeKeptNote({ ...nodeOf({ row, node }), nowMs, policy }, volume, why);
+  await ledger.tell(withheldByRule ?? plain, { atMs: memory?.requestedAtMs ?? row.touchedAtMs, key: event.once });
   dependencies.log.warn('a volume is not detached', { volume, nodeName: row.nodeName, why });
 }

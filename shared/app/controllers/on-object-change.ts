@@ -28,6 +28,7 @@ import { evictPods } from './evict-pods.ts';
 import { allOf, type ChangesOutcome, type ItemChangeRecord, type RecordWork, runRecordWork } from './item-change.ts';
 import { podGcWorks } from './keep-pod-gc-list.ts';
 import { markPods } from './mark-pods.ts';
+import { objectEvents, publishEvents } from './publish-events.ts';
 import { reconciledNode } from './reconcile-node.ts';
 import { type EventToTell, recordEvents, subjectOf } from './record-event.ts';
 import { cloudWatchWorks } from './watch-cloud-nodes.ts';
@@ -81,6 +82,8 @@ export async function onObjectChange(
       ...podCidrs(dependencies, nodes, nowMs),
       ...podGcWorks(dependencies, { nodes, pods }, nowMs),
       ...cloudWatchWorks(dependencies, nodes as readonly NodeChangeRecord[]),
+      // Never fails: the records are not to come again because nobody outside could be told.
+      { of: [], run: () => publishEvents(dependencies, objectEvents(nodes, pods), nowMs) },
     ],
     CONCURRENCY_MAX,
   );

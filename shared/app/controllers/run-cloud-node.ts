@@ -26,6 +26,8 @@ import {
 import {
   AUTOMATIC_OUT_OF_SERVICE_TAINT,
   type CloudAnswer,
+  type CloudDecision,
+  type CloudQuestion,
   deletingNodeFailedEvent,
   SHUTDOWN_TAINT,
 } from '../../domain/cloud-node.ts';
@@ -37,11 +39,14 @@ import {
   initialisationFailed,
   instanceOf,
   judgeNode,
+  keptKey,
   pollStrides,
   provenAnswer,
   seenAfter,
   type WatchedNode,
 } from '../../domain/cloud-watch.ts';
+import { cloudNote, outOfServiceNote } from '../../domain/decision-notes.ts';
+import type { DecisionDraft } from '../../domain/decision-record.ts';
 import type { EventText } from '../../domain/event-text.ts';
 import type { Ec2Instance } from '../../domain/provider-id.ts';
 import { rfc3339RoundedUp } from '../../domain/rfc3339.ts';
@@ -49,6 +54,7 @@ import { addTaint, removeTaints } from '../../domain/taint.ts';
 import { slotStartMs, slotVerdict } from '../../domain/tick.ts';
 import type { KubeNode, Taint } from '../../kube/types.ts';
 import type { Cloud, InstanceAnswer } from '../../ports/cloud.ts';
+import type { PutWrite } from '../../ports/item-store.ts';
 import { type CloudStore, cloudStore, type WatchRow } from '../../store/cloud-store.ts';
 import { shardOf } from '../../store/layout.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';
@@ -221,15 +227,24 @@ async function settle(
   { answer, metadata }: InstanceAnswer,
   { nowMs, isCompared, mayTell, confirmWithinMs: withinMs }: Settling,
 ): Promise<'deleted' | 'kept'> {
-  const { items, objects, policy } = dependencies;
+  const { items, objects, policy, ledger } = dependencies;
   const list = cloudStore(items);
+  const questionOf = (node: WatchedNode, { memory: before } = row.seen) => ({
+    ...node,
+    answer,
+    memory: before,
+    confirmWithinMs: withinMs,
+  });
+  const noteOf = (node: WatchedNode, decided: CloudDecision, seen = row.seen): DecisionDraft =>
+    cloudNote(decided, questionOf(node, seen), nowMs, policy);
   const judge = (node: WatchedNode, { memory: before } = row.seen) =>
     judgeNode(node, answer, before, { nowMs, policy, confirmWithinMs: withinMs });
   const { decision, memory, outOfService } = judge(row);
   if (decision.kind === 'delete') {
     const outcome = await remove(dependencies, row, decision.reason, nowMs, (node) => {
       const now = judge(watchedNodeOf(node)).decision;
-      return now.kind === 'delete' ? now.event : undefined;
+      if (now.kind !== 'delete') return undefined;
+      return { event: now.event, record: ledger.write(noteOf(watchedNodeOf(node), now)) };
     });
     if (outcome === 'deleted') return 'deleted';
     if (outcome === 'gone') await list.drop(row);
@@ -246,12 +261,15 @@ async function settle(
     let isStillWatched = true;
     const outcome = await changeNode(objects, { nodeName: row.nodeName, uid: row.uid, nowMs }, (node) => {
       isStillWatched = isWatchedNode(node);
-      const change = nodeAfter(dependencies, node, judge(watchedNodeOf(node)), { answer, metadata, row, nowMs });
+      const judged = judge(watchedNodeOf(node));
+      const change = nodeAfter(dependencies, node, judged, { answer, metadata, row, nowMs });
       if (change.failed !== undefined) {
         failure = initialisationFailed(change.failed);
         told = `uninitialised ${cloudState(answer)}`;
       }
-      return change.change;
+      if (change.change === undefined) return undefined;
+      const records = taintRecords(dependencies, questionOf(watchedNodeOf(node)), judged, nowMs);
+      return { ...change.change, extra: records };
     });
     if (outcome.kind === 'gone' || (outcome.kind === 'nothing' && !isStillWatched)) {
       await list.drop(row);
@@ -269,11 +287,42 @@ async function settle(
   await remember(
     list,
     row,
-    (now) =>
-      seenAfter(now.seen, answer, { ...more, nowMs, memory: now === row ? memory : judge(now, now.seen).memory }),
+    (now) => {
+      const judged = now === row ? { decision, memory } : judge(now, now.seen);
+      const kept = tellsKept(now) ? keptKey(answer, judged.decision) : now.seen.kept;
+      const seen = seenAfter(now.seen, answer, {
+        ...more,
+        ...(kept === undefined ? {} : { kept }),
+        nowMs,
+        memory: judged.memory,
+      });
+      const isKept = judged.decision.kind === 'wait' || judged.decision.kind === 'nothing';
+      const isNews = isKept && kept !== now.seen.kept;
+      return isNews ? { seen, record: ledger.write(noteOf(now, judged.decision, now.seen)) } : { seen };
+    },
     answer.kind === 'found',
   );
   return 'kept';
+}
+
+/** A node that is Ready, or only waits to be initialised while its instance runs, is left alone as a matter of course. */
+const tellsKept = ({ ready, uninitialised }: WatchedNode): boolean => ready !== 'True' && !uninitialised;
+
+/** Of the taints that EC2's word puts on a Node or takes off. */
+function taintRecords(
+  { ledger, policy }: ControllerDependencies,
+  question: WatchedNode & Pick<CloudQuestion, 'answer' | 'memory' | 'confirmWithinMs'>,
+  { decision, memory, outOfService }: ReturnType<typeof judgeNode>,
+  nowMs: number,
+): PutWrite[] {
+  const drafts: DecisionDraft[] = [];
+  if (decision.kind === 'addShutdownTaint' || decision.kind === 'removeShutdownTaint') {
+    drafts.push(cloudNote(decision, question, nowMs, policy));
+  }
+  if (outOfService !== 'keep') {
+    drafts.push(outOfServiceNote(outOfService, { ...question, nowMs, policy }, { ...question, memory }));
+  }
+  return drafts.map((draft) => ledger.write(draft));
 }
 
 /**
@@ -283,13 +332,14 @@ async function settle(
 async function remember(
   list: CloudStore,
   row: WatchRow,
-  seenOf: (row: WatchRow) => CloudSeen,
+  seenOf: (row: WatchRow) => { readonly seen: CloudSeen; readonly record?: PutWrite },
   isThere: boolean,
 ): Promise<void> {
   let now: WatchRow | undefined = row;
   for (let attempt = 1; attempt <= REMEMBER_ATTEMPTS_MAX && now?.uid === row.uid; attempt += 1) {
-    const seen = seenOf(now);
-    if (JSON.stringify(seen) === now.seenText || (await list.remember(now, seen)) === 'written' || !isThere) return;
+    const { seen, record } = seenOf(now);
+    if (JSON.stringify(seen) === now.seenText) return;
+    if ((await list.remember(now, seen, record)) === 'written' || !isThere) return;
     now = await list.get(row.nodeName);
   }
 }
@@ -301,7 +351,7 @@ async function remove(
   row: WatchRow,
   reason: string,
   nowMs: number,
-  decide: (node: KubeNode) => EventText | undefined,
+  decide: Parameters<typeof deleteNode>[3],
 ): Promise<NodeDeletion['kind']> {
   const { nodeName } = row;
   try {

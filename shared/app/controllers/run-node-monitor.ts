@@ -19,6 +19,7 @@
  * Order of application is that of the decisions: what heals first.
  */
 
+import { type ClusterEvent, zoneTransitions } from '../../domain/cluster-event.ts';
 import { disruptionNote, gateNote, zoneNote } from '../../domain/decision-notes.ts';
 import type { DecisionDraft } from '../../domain/decision-record.ts';
 import { gateClosed, gateOpened } from '../../domain/event-text.ts';
@@ -37,6 +38,7 @@ import { liftTaints, swapTaints } from './lift-taints.ts';
 import { type MarkDecision, type Marking, markNodes } from './mark-nodes.ts';
 import { isMarkable, markPods } from './mark-pods.ts';
 import * as metric from './metric-names.ts';
+import { publishEvents } from './publish-events.ts';
 import { recordEvents } from './record-event.ts';
 
 /** A claim decided on an older state is decided again, this often. */
@@ -105,7 +107,7 @@ export async function runNodeMonitor(dependencies: ControllerDependencies, tick:
       nowMs,
       gate: decided.gate,
       disruption: decided.disruption,
-      finished: isQuiet(decided.outcome),
+      finished: isQuiet(decided.outcome) && gateTurn(decided) === undefined,
       along: decided.notes.map((note) => ledger.write(note, { slot: tick.slot, fence: decided.before.fence + 1 })),
     });
     if (claim.kind === 'claimed') break;
@@ -115,7 +117,12 @@ export async function runNodeMonitor(dependencies: ControllerDependencies, tick:
 
   measure(dependencies, records, decided, { nowMs, tickAgeMs: nowMs - slotStartMs(tick.slot, periodSeconds) });
   await tellGate(dependencies, decided, nowMs);
-  if (isQuiet(decided.outcome)) return { kind: 'ran', decisions: 0, marked: 0, left: 0 };
+  if (isQuiet(decided.outcome)) {
+    if (gateTurn(decided) !== undefined) await fleet.finish(nowMs);
+    return { kind: 'ran', decisions: 0, marked: 0, left: 0 };
+  }
+  const zones = zoneTransitions(decided.outcome.decisions, decided.before.gate.lastTickAtMs);
+  await publishEvents(dependencies, zones, nowMs);
 
   const timeMs = Math.min(tick.budgetMs ?? Infinity, periodSeconds * 1_000 - PERIOD_RESERVE_MS);
   const budget = workUntil(clock, nowMs + timeMs);
@@ -383,7 +390,8 @@ async function tellGate(
   nowMs: number,
 ): Promise<void> {
   const { log } = dependencies;
-  if (gate.reasons.join() === before.gate.reasons.join()) return;
+  const turn = gateTurn({ gate, before });
+  if (turn === undefined) return;
   const holding = gate.reasons.length > 0;
   if (holding) {
     log.warn('the gate holds: nothing is newly marked, tainted or deleted', {
@@ -394,4 +402,21 @@ async function tellGate(
   } else log.warn('the gate is open', { heldFor: before.gate.reasons, freshSinceMs: gate.freshSinceMs });
   const text = holding ? gateClosed(gate.reasons) : gateOpened(rfc3339(gate.freshSinceMs));
   await recordEvents(dependencies, [{ ...text, about: LEASE_NAMESPACE_SUBJECT, once: gate.sinceMs }], nowMs);
+  if (turn === 'reasons') return;
+  const { reasons, sinceMs, freshSinceMs } = gate;
+  const event: ClusterEvent = holding
+    ? { type: 'GateClosed', id: `GateClosed/${sinceMs}`, reasons }
+    : { type: 'GateOpened', id: `GateOpened/${sinceMs}`, freshSince: rfc3339(freshSinceMs) };
+  await publishEvents(dependencies, [event], nowMs);
+}
+
+/**
+ * Whether the gate has turned, or holds for other reasons than before. A turn that no finished tick has told may be untold:
+ * the tick that made it died.
+ */
+function gateTurn({ gate, before }: Pick<Decided, 'gate' | 'before'>): 'turned' | 'reasons' | undefined {
+  const { reasons, sinceMs, lastTickAtMs } = before.gate;
+  if (gate.sinceMs !== sinceMs) return gate.reasons.length > 0 || reasons.length > 0 ? 'turned' : undefined;
+  if (sinceMs > 0 && (lastTickAtMs ?? 0) < sinceMs) return 'turned';
+  return gate.reasons.join() === reasons.join() ? undefined : 'reasons';
 }
