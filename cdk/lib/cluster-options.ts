@@ -30,6 +30,8 @@ export interface CheckedProps {
   readonly customDomain?: CustomDomain;
   readonly encryption?: Encryption;
   readonly pointInTimeRecoveryDays?: number;
+  readonly alarmTopicArn?: string;
+  readonly alarmEmail?: string;
 }
 
 export interface PropFault {
@@ -66,6 +68,8 @@ export const RETENTION_DAYS = Object.values(RetentionDays).filter(
 const CLUSTER_ID = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 const DOMAIN_NAME = /^(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9-]{2,63}$/;
 const CERTIFICATE_ARN = /^arn:aws[a-z-]*:acm:[a-z0-9-]+:\d{12}:certificate\/[0-9a-f-]{36}$/;
+const TOPIC_ARN = /^arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}$/;
+const EMAIL = /^[^\s@]{1,64}@[^\s@]+\.[^\s@]+$/;
 const KEY_ARN = /^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key\/[A-Za-z0-9-]{1,128}$/;
 
 export interface RequestLimits {
@@ -132,6 +136,9 @@ function propFaults(props: CheckedProps, policy: Policy): readonly PropFault[] {
   if (encryption?.kind === 'customerManaged') {
     text('encryption.keyArn', encryption.keyArn, KEY_ARN, 'must be the ARN of a KMS key, not of an alias');
   }
+  text('alarmTopicArn', props.alarmTopicArn, TOPIC_ARN, 'must be the ARN of an SNS topic that is not FIFO');
+  text('alarmEmail', props.alarmEmail, EMAIL, 'must be an e-mail address');
+  check('alarmEmail', props.alarmEmail, props.alarmTopicArn === undefined, 'does not go together with alarmTopicArn');
   whole('requestsPerSecondMax', props.requestsPerSecondMax, 1, 1_000_000);
   whole('burstRequestsMax', props.burstRequestsMax, 1, 1_000_000);
   const beatsPerSecond = expectedNodes(capacity) / policy.beatIntervalSeconds;

@@ -92,6 +92,7 @@ export function clusterPropsFromContext(read: ReadContext): NodekeeperClusterPro
         ? ({ kind: 'customerManaged', ...(keyArn === undefined ? {} : { keyArn }) } as const)
         : undefined,
     alarmTopicArn: given('alarmTopicArn'),
+    alarmEmail: given('alarmEmail'),
     runbookBaseUrl: given('runbookBaseUrl'),
   } satisfies { readonly [Prop in keyof NodekeeperClusterProps]: NodekeeperClusterProps[Prop] | undefined };
   if (faults.length > 0) throw new InvalidPropsError(faults);

@@ -7,6 +7,7 @@ import type {
   CloudNodeEnvironment,
   EvictorEnvironment,
   MonitorEnvironment,
+  ObjectStreamEnvironment,
   PodGcEnvironment,
   StreamEnvironment,
 } from '../../shared/config/environment.ts';
@@ -15,6 +16,7 @@ import { parsePolicy } from '../../shared/config/policy.ts';
 import type { AccessEntry } from '../../shared/domain/access-entry.ts';
 import type { Policy } from '../../shared/domain/policy.ts';
 import { readAccessEntriesFile, requireAccessEntries } from './access-entries-source.ts';
+import { AlarmEmail } from './alarm-email.ts';
 import { Alarms } from './alarms.ts';
 import { AuditLog } from './audit-log.ts';
 import type { Capacity } from './capacity.ts';
@@ -29,6 +31,7 @@ import { CustomerKey } from './customer-key.ts';
 import { Dashboard } from './dashboard.ts';
 import { TickDeadLetters } from './dead-letters.ts';
 import { allowDescribeInstances, allowDetachVolumes } from './ec2-actions.ts';
+import { EventBus } from './event-bus.ts';
 import type { FunctionName } from './function-names.ts';
 import { HandlerFunction } from './handler-function.ts';
 import { FrontDoor } from './http-api.ts';
@@ -127,10 +130,12 @@ export interface NodekeeperClusterProps {
    */
   readonly burstRequestsMax?: number;
   /**
-   * SNS topic that hears when somebody is to look at the cluster at once, and when that is over.
+   * SNS topic that hears when somebody is to look at the cluster at once, and when that is over. Not together with `alarmEmail`.
    * @default - nobody is told
    */
   readonly alarmTopicArn?: string;
+  /** E-mail address to tell, in place of a topic: one is made, and AWS asks the address to confirm. */
+  readonly alarmEmail?: string;
   /**
    * Put before the path of a runbook in the description of each alarm: where this repository can be read.
    * @default - the path alone
@@ -285,15 +290,18 @@ export class NodekeeperCluster extends Construct {
       filters: healthFilters,
     });
 
-    const objectStream = new HandlerFunction<StreamEnvironment>(this, 'ObjectStream', {
+    const eventBus = new EventBus(this, 'Events', { clusterId: this.clusterId });
+    const events = { EVENT_BUS: eventBus.busName };
+    const objectStream = new HandlerFunction<ObjectStreamEnvironment>(this, 'ObjectStream', {
       functionName: 'object-stream',
       description: 'Reacts to changes of nodes and pods',
-      environment: { ...common('object-stream'), ...policy, ...allTables },
+      environment: { ...common('object-stream'), ...policy, ...allTables, ...events },
       memoryMegabytes: 512,
       timeoutSeconds: 60,
       logRetention,
     });
     objectStream.allow(tableActions.itemStore, allTableArns);
+    eventBus.allowSending(objectStream);
     const objectChanges = new TableStream(this, 'ObjectChanges', {
       table: objects,
       target: objectStream,
@@ -312,12 +320,14 @@ export class NodekeeperCluster extends Construct {
         ...allTables,
         PROBE_URL: this.endpoint,
         PROBE_TOKEN: probeToken,
+        ...events,
       },
       memoryMegabytes: 512,
       timeoutSeconds: 30,
       logRetention,
     });
     nodeMonitor.allow(tableActions.itemStore, allTableArns);
+    eventBus.allowSending(nodeMonitor);
     new Tick(this, 'NodeMonitorTick', { target: nodeMonitor, ...eachPeriod });
 
     const evictor = new HandlerFunction<EvictorEnvironment>(this, 'Evictor', {
@@ -386,7 +396,7 @@ export class NodekeeperCluster extends Construct {
         healthChanges.failedRecords,
         objectChanges.failedRecords,
       ],
-      alarmTopicArn: props.alarmTopicArn,
+      alarmTopicArn: alarmTopicArnOf(this, props),
       runbookBaseUrl: props.runbookBaseUrl,
     });
     const dashboard = new Dashboard(this, 'Dashboard', {
@@ -396,6 +406,7 @@ export class NodekeeperCluster extends Construct {
       policy: this.policy,
       alarms,
     });
+    output(this, 'EventBusName', eventBus.busName, 'Where the cluster tells its events (docs/events)');
     output(this, 'DashboardUrl', dashboard.url, 'The cluster at a glance');
 
     output(this, 'Endpoint', this.endpoint, 'Server URL for kubeconfigs and agents');
@@ -420,6 +431,12 @@ function policyOf(props: NodekeeperClusterProps): Policy {
   return props.policyFile === undefined
     ? requirePolicy(parsePolicy(props.policy ?? {}))
     : readPolicyFile(props.policyFile);
+}
+
+function alarmTopicArnOf(scope: Construct, { alarmTopicArn, alarmEmail }: NodekeeperClusterProps): string | undefined {
+  return alarmEmail === undefined
+    ? alarmTopicArn
+    : new AlarmEmail(scope, 'AlarmEmail', { address: alarmEmail }).topicArn;
 }
 
 function restoredTablesOf({ restoredTables, restoredTablesFile }: NodekeeperClusterProps): RestoredTables | undefined {

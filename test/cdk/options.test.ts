@@ -9,6 +9,7 @@ import { allowedTo, ofType, resourcesOf, shortArn, synthesise, unbundledApp } fr
 
 const CERTIFICATE = 'arn:aws:acm:eu-west-1:111122223333:certificate/01234567-89ab-cdef-0123-456789abcdef';
 const KEY = 'arn:aws:kms:eu-west-1:111122223333:key/01234567-89ab-cdef-0123-456789abcdef';
+const TOPIC = 'arn:aws:sns:eu-west-1:111122223333:alarms';
 const customDomain = { domainName: 'nodes.example.com', certificateArn: CERTIFICATE };
 
 const planOf = (props: NodekeeperClusterProps) => {
@@ -44,6 +45,12 @@ describe('props that cannot be right', () => {
     [
       'encryption.keyArn "alias/mine" must be the ARN of a KMS key, not of an alias',
       { encryption: { kind: 'customerManaged', keyArn: 'alias/mine' } },
+    ],
+    ['alarmTopicArn "alarms" must be the ARN of an SNS topic', { alarmTopicArn: 'alarms' }],
+    ['alarmEmail "me" must be an e-mail address', { alarmEmail: 'me' }],
+    [
+      'alarmEmail "a@b.example" does not go together with alarmTopicArn',
+      { alarmEmail: 'a@b.example', alarmTopicArn: TOPIC },
     ],
     ['requestsPerSecondMax 0 must be a whole number from 1', { requestsPerSecondMax: 0 }],
     [
@@ -279,6 +286,30 @@ describe('a customer managed key', () => {
   });
 });
 
+describe('whoever is told of alarms', () => {
+  const targetsOf = (template: ReturnType<typeof synthesise>) =>
+    new Set(
+      ['AWS::CloudWatch::Alarm', 'AWS::CloudWatch::CompositeAlarm']
+        .flatMap((type) => ofType(template, type))
+        .flatMap(([, { Properties }]) => (Properties['AlarmActions'] ?? []) as unknown[])
+        .map((target) => shortArn(target)),
+    );
+
+  it('is a topic that is there, or an e-mail address with a topic of its own, or nobody', () => {
+    expect(targetsOf(synthesise())).toEqual(new Set());
+    expect(targetsOf(synthesise({ alarmTopicArn: TOPIC }))).toEqual(new Set([TOPIC]));
+    const mailed = synthesise({ alarmEmail: 'on-call@example.com' });
+    const [topicId] = ofType(mailed, 'AWS::SNS::Topic')[0]!;
+    expect(targetsOf(mailed)).toEqual(new Set([`<${topicId}>`]));
+    mailed.hasResourceProperties('AWS::SNS::Subscription', { Protocol: 'email', Endpoint: 'on-call@example.com' });
+    const [, policy] = ofType(mailed, 'AWS::SNS::TopicPolicy')[0]!;
+    const { Statement: statements } = policy.Properties['PolicyDocument'] as { Statement: unknown[] };
+    expect(statements).toContainEqual(
+      expect.objectContaining({ Effect: 'Allow', Principal: { Service: 'cloudwatch.amazonaws.com' } }),
+    );
+  });
+});
+
 describe('restored tables', () => {
   const arnOf = (name: string) => `arn:aws:dynamodb:eu-west-1:111122223333:table/restored-${name}`;
   const streamed = (name: string) => ({
@@ -319,6 +350,7 @@ describe('cdk-nag', () => {
         customDomain,
         encryption: { kind: 'customerManaged' },
         pointInTimeRecoveryDays: 1,
+        alarmEmail: 'on-call@example.com',
       },
     ],
     ['point-in-time recovery off', { pointInTimeRecoveryDays: 0 }],

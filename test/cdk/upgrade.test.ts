@@ -18,6 +18,7 @@ const VARIANTS: Readonly<Record<string, NodekeeperClusterProps>> = {
       certificateArn: 'arn:aws:acm:eu-west-1:111122223333:certificate/01234567-89ab-cdef-0123-456789abcdef',
     },
     encryption: { kind: 'customerManaged' },
+    alarmEmail: 'on-call@example.com',
   },
 };
 
