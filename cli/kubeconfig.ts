@@ -17,6 +17,8 @@ export interface ApiAccess {
 
 export interface AccessOptions {
   readonly kubeconfig?: string | undefined;
+  /** Instead of the current one. */
+  readonly context?: string | undefined;
   readonly server?: string | undefined;
   readonly token?: string | undefined;
   /** Path of a PEM file. */
@@ -54,7 +56,7 @@ export function apiAccess(options: AccessOptions, environment: Environment): Api
   const path = options.kubeconfig ?? kubeconfigPath(environment);
   if (path === undefined || !existsSync(path))
     throw new CommandError(`no kubeconfig at ${path ?? 'any usual place'}`, GIVE);
-  const found = readKubeconfig(path, environment, token);
+  const found = readKubeconfig(path, environment, options);
   return { ...found, ...ca, ...(server === undefined ? {} : { url: server }) };
 }
 
@@ -65,9 +67,11 @@ function kubeconfigPath(environment: Environment): string | undefined {
   return named ?? places.find((place) => existsSync(place));
 }
 
-function readKubeconfig(path: string, environment: Environment, token: string | undefined): ApiAccess {
+function readKubeconfig(path: string, environment: Environment, { token, context: wanted }: AccessOptions): ApiAccess {
   const file = parse(readFileSync(path, 'utf8')) as KubeconfigFile | null;
-  const context = file?.contexts?.find(({ name }) => name === file['current-context'])?.context;
+  const contextName = wanted ?? file?.['current-context'];
+  const context = file?.contexts?.find(({ name }) => name === contextName)?.context;
+  if (wanted !== undefined && context === undefined) throw new CommandError(`${path} has no context ${wanted}`, GIVE);
   const cluster = file?.clusters?.find(({ name }) => name === context?.cluster)?.cluster;
   const user = file?.users?.find(({ name }) => name === context?.user)?.user;
   const url = cluster?.['server'];

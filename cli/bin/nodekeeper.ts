@@ -1,6 +1,7 @@
 /** npx nodekeeper <command>: for the people of a cluster, on their own machines. */
 import { BOOTSTRAP_TOKEN_USAGE, bootstrapTokenCommand } from '../bootstrap-token.ts';
 import { CommandError, type CommandIo } from '../command.ts';
+import { EXPLAIN_USAGE, explainCommand } from '../explain.ts';
 import { KUBECONFIG_USAGE, kubeconfigCommand } from '../kubeconfig-command.ts';
 import { TOKEN_USAGE, tokenCommand } from '../token.ts';
 
@@ -8,8 +9,11 @@ const COMMANDS: Readonly<Record<string, (args: readonly string[], io: CommandIo)
   kubeconfig: kubeconfigCommand,
   token: tokenCommand,
   'bootstrap-token': bootstrapTokenCommand,
+  explain: explainCommand,
 };
-const usages = [KUBECONFIG_USAGE, TOKEN_USAGE, BOOTSTRAP_TOKEN_USAGE].flatMap((usage) => usage.split('\n'));
+const usages = [KUBECONFIG_USAGE, TOKEN_USAGE, BOOTSTRAP_TOKEN_USAGE, EXPLAIN_USAGE].flatMap((usage) =>
+  usage.split('\n'),
+);
 const USAGE = ['usage:', ...usages.map((line) => `  ${line}`)].join('\n');
 
 const [name = '', ...args] = process.argv.slice(2);

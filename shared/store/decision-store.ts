@@ -36,7 +36,7 @@ export function subjectOf({ kind, namespace, name }: DecisionAbout): string {
     .slice(0, SUBJECT_LENGTH_MAX)
     .replace(/^[.-]+|[.-]+$/g, '');
   // Names of zones are free text; what had to be changed is told apart by its hash.
-  return `${PREFIX[kind]}${tidy === plain ? plain : [tidy, shortHash(plain)].filter((each) => each !== '').join('-')}`;
+  return `${PREFIX[kind]}${tidy === plain && plain !== '' ? plain : [tidy, shortHash(plain)].filter((each) => each !== '').join('-')}`;
 }
 
 /** `once`: tells it apart from others of its kind; with a time, in place of that of the decision. */

@@ -1,0 +1,297 @@
+/**
+ * nodekeeper explain node NAME, nodekeeper explain pod NAMESPACE/NAME
+ *
+ * What the controllers decided about it, in order and with the reason of each step; what was decided about its zone and
+ * the fleet meanwhile; the events beside. With --verify each rule is run again over what it was given.
+ */
+import { parseArgs } from 'node:util';
+import type { DecisionAbout, DecisionRecord, Replay } from '../shared/domain/decision-record.ts';
+import { replay } from '../shared/domain/decision-record.ts';
+import { zoneKeyOf } from '../shared/domain/zone.ts';
+import { formatAge } from '../shared/kube/age.ts';
+import { formatTime, parseTimeMs } from '../shared/kube/time.ts';
+import { type SendToApi, sendToApi } from './api-request.ts';
+import { CommandError, type CommandIo } from './command.ts';
+import { type ApiAccess, apiAccess } from './kubeconfig.ts';
+
+export const EXPLAIN_USAGE = [
+  'nodekeeper explain node NAME [--since 24h] [--verify] [--json]',
+  'nodekeeper explain pod NAMESPACE/NAME [--since 24h] [--verify] [--json]',
+  '  each with [--kubeconfig FILE] [--context NAME] or [--server URL --token TOKEN [--certificate-authority FILE]]',
+].join('\n');
+
+const DECISIONS = '/apis/nodekeeper.dev/v1alpha1/decisions';
+const PAGE_ITEMS = 500;
+const PAGES_MAX = 40;
+/** What happened to zone and fleet this long before the first decision may have led to it. Milliseconds. */
+const BEFORE_MS = 120_000;
+const UNITS_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+interface Listed<T> {
+  readonly items: readonly T[];
+  readonly metadata?: { readonly continue?: string };
+}
+
+interface DecisionObject {
+  readonly metadata: { readonly name: string };
+  readonly spec: DecisionRecord & { readonly at: string };
+}
+
+interface EventObject {
+  readonly metadata: { readonly creationTimestamp?: string };
+  readonly type?: string;
+  readonly reason?: string;
+  readonly message?: string;
+  readonly count?: number;
+  readonly firstTimestamp?: string | null;
+  readonly lastTimestamp?: string | null;
+}
+
+/** One line of the story. */
+interface Step {
+  readonly atMs: number;
+  readonly about: string;
+  readonly what: string;
+  readonly reason: string;
+  readonly name?: string;
+  readonly record?: DecisionRecord;
+  readonly replayed?: Replay;
+}
+
+export async function explainCommand(
+  args: readonly string[],
+  { environment, nowMs, print }: CommandIo,
+  send: SendToApi = sendToApi,
+): Promise<void> {
+  const { values, positionals } = parse(args);
+  const subject = subjectOf(positionals);
+  const sinceMs = nowMs - durationMs(values.since ?? '24h');
+  const asked = { access: apiAccess(values, environment), send, sinceMs };
+  const story = subject.kind === 'Node' ? await nodeStory(asked, subject.name) : await podStory(asked, subject);
+  const steps = story.steps.sort((one, other) => one.atMs - other.atMs);
+  const told = values.verify === true ? steps.map(verified) : steps;
+  if (told.length === 0) {
+    throw new CommandError(
+      `nothing was decided about ${titleOf(subject)} since ${formatTime(sinceMs)}`,
+      `look further back with --since 30d, or see whether the name is right: kubectl get ${subject.kind === 'Node' ? 'nodes' : 'pods -A'}`,
+    );
+  }
+  if (values.json === true) print(JSON.stringify({ about: subject, ...story.facts, steps: told }, undefined, 2));
+  else for (const line of tellStory(subject, story.facts, told, sinceMs)) print(line);
+  if (values.verify === true) judge(told, values.json === true ? () => {} : print);
+}
+
+const parse = (args: readonly string[]) =>
+  parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: {
+      since: { type: 'string' },
+      verify: { type: 'boolean' },
+      json: { type: 'boolean' },
+      kubeconfig: { type: 'string' },
+      context: { type: 'string' },
+      server: { type: 'string' },
+      token: { type: 'string' },
+      'certificate-authority': { type: 'string' },
+    },
+  });
+
+function subjectOf([kind, name, ...more]: readonly string[]): DecisionAbout {
+  if (kind === undefined || name === undefined || more.length > 0) {
+    throw new CommandError('explain one node, or one pod', EXPLAIN_USAGE);
+  }
+  if (kind === 'node') return { kind: 'Node', name };
+  const [namespace = '', podName = '', ...rest] = name.includes('/') ? name.split('/') : ['default', name];
+  if (kind === 'pod' && namespace !== '' && podName !== '' && rest.length === 0) {
+    return { kind: 'Pod', namespace, name: podName };
+  }
+  throw new CommandError(
+    kind === 'pod' ? `${name} is no NAMESPACE/NAME` : `there is nothing to explain about a ${kind}`,
+    EXPLAIN_USAGE,
+  );
+}
+
+function durationMs(text: string): number {
+  const match = /^(\d{1,6})([smhd])$/.exec(text);
+  if (match === null) throw new CommandError(`--since takes a time such as 30m, 24h or 7d, not ${text}`, EXPLAIN_USAGE);
+  return Number(match[1]) * UNITS_MS[match[2] as keyof typeof UNITS_MS];
+}
+
+const titleOf = ({ kind, namespace, name }: DecisionAbout): string =>
+  kind === 'Pod' ? `pod ${namespace}/${name}` : `${kind.toLowerCase()} ${name}`;
+
+interface Asked {
+  readonly access: ApiAccess;
+  readonly send: SendToApi;
+  readonly sinceMs: number;
+}
+
+interface Story {
+  readonly facts: { readonly uid?: string; readonly zone?: string; readonly node?: string };
+  readonly steps: Step[];
+}
+
+async function nodeStory(asked: Asked, name: string): Promise<Story> {
+  const [own, node, events] = await Promise.all([
+    decisionsOf(asked, `node=${name}`),
+    readIfThere(asked, `/api/v1/nodes/${encodeURIComponent(name)}`),
+    eventsOf(asked, { kind: 'Node', name }),
+  ]);
+  const labels = node?.metadata.labels;
+  const zones = new Set(own.flatMap(zonesOf));
+  if (node !== undefined) zones.add(zoneKeyOf(labels));
+  const fromMs = Math.min(...own.map(({ atMs }) => atMs - BEFORE_MS));
+  const around = await aroundIt(asked, zones, own.length === 0 ? asked.sinceMs : fromMs);
+  const zone = node === undefined ? [...zones].at(-1) : zoneKeyOf(labels);
+  const uid = node?.metadata.uid ?? own.at(-1)?.record?.about.uid;
+  return {
+    facts: { ...(uid === undefined ? {} : { uid }), ...(zone === undefined ? {} : { zone }) },
+    // What befell others says nothing about a node that nobody ever decided about, or that there never was.
+    steps: own.length + events.length === 0 && node === undefined ? [] : [...own, ...around, ...events],
+  };
+}
+
+async function podStory(asked: Asked, { namespace = '', name }: DecisionAbout): Promise<Story> {
+  const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(name)}`;
+  const [own, pod, events] = await Promise.all([
+    decisionsOf(asked, `pod=${namespace}/${name}`),
+    readIfThere(asked, path),
+    eventsOf(asked, { kind: 'Pod', namespace, name }),
+  ]);
+  const nodes = new Set(own.flatMap(({ record }) => (record?.rule === 'podEviction' ? [record.inputs.nodeName] : [])));
+  const boundTo = pod?.spec?.['nodeName'];
+  if (typeof boundTo === 'string' && boundTo !== '') nodes.add(boundTo);
+  const ofNodes = await Promise.all([...nodes].map((node) => decisionsOf(asked, `node=${node}`)));
+  const around =
+    own.length === 0 ? [] : await aroundIt(asked, new Set(), Math.min(...own.map(({ atMs }) => atMs - BEFORE_MS)));
+  const uid = pod?.metadata.uid ?? own.at(-1)?.record?.about.uid;
+  const node = [...nodes].at(-1);
+  return {
+    facts: { ...(uid === undefined ? {} : { uid }), ...(node === undefined ? {} : { node }) },
+    steps: [...own, ...ofNodes.flat(), ...around, ...events],
+  };
+}
+
+/** What was decided about its zones and the fleet from then on. */
+async function aroundIt(asked: Asked, zones: ReadonlySet<string>, fromMs: number): Promise<Step[]> {
+  const selectors = ['about.kind=Fleet', ...[...zones].map((zone) => `about.kind=Zone,about.name=${zone}`)];
+  const found = await Promise.all(selectors.map((selector) => decisionsOf(asked, selector)));
+  return found.flat().filter(({ atMs }) => atMs >= fromMs);
+}
+
+const zonesOf = ({ record }: Step): string[] =>
+  record?.rule === 'silence' || record?.rule === 'eviction' ? [record.inputs.health.zone] : [];
+
+async function decisionsOf({ access, send, sinceMs }: Asked, selector: string): Promise<Step[]> {
+  const steps: Step[] = [];
+  let after = '';
+  for (let page = 0; page < PAGES_MAX; page += 1) {
+    const query = new URLSearchParams({ fieldSelector: selector, limit: String(PAGE_ITEMS) });
+    if (after !== '') query.set('continue', after);
+    const path = `${DECISIONS}?${query}`;
+    const { items, metadata } = (await send(access, { method: 'GET', path })) as Listed<DecisionObject>;
+    for (const { metadata: named, spec } of items) {
+      const { at: _, ...record } = spec;
+      if (record.atMs >= sinceMs) steps.push(stepOf(named.name, record as DecisionRecord));
+    }
+    after = metadata?.continue ?? '';
+    if (after === '') return steps;
+  }
+  throw new CommandError('there is more than can be told at once', 'ask for less with --since');
+}
+
+const stepOf = (name: string, record: DecisionRecord): Step => ({
+  atMs: record.atMs,
+  about: record.about.kind === 'Fleet' ? 'fleet' : titleOf(record.about),
+  what: record.act,
+  reason: record.reason,
+  name,
+  record,
+});
+
+async function eventsOf({ access, send, sinceMs }: Asked, of: DecisionAbout): Promise<Step[]> {
+  const namespace = of.namespace ?? 'default';
+  const query = new URLSearchParams({ fieldSelector: `involvedObject.kind=${of.kind},involvedObject.name=${of.name}` });
+  const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/events?${query}`;
+  const { items } = (await send(access, { method: 'GET', path })) as Listed<EventObject>;
+  return items.flatMap((event): Step[] => {
+    const atMs = parseTimeMs(event.firstTimestamp ?? event.metadata.creationTimestamp);
+    if (atMs === undefined || (parseTimeMs(event.lastTimestamp) ?? atMs) < sinceMs) return [];
+    const times = (event.count ?? 1) > 1 ? ` (${event.count} times)` : '';
+    return [{ atMs, about: 'event', what: event.reason ?? '', reason: `${event.message ?? ''}${times}` }];
+  });
+}
+
+interface Found {
+  readonly metadata: { readonly uid?: string; readonly labels?: Readonly<Record<string, string>> };
+  readonly spec?: Readonly<Record<string, unknown>>;
+}
+
+/** undefined where there is no such object any more; what was decided about it is kept all the same. */
+async function readIfThere({ access, send }: Asked, path: string): Promise<Found | undefined> {
+  try {
+    return (await send(access, { method: 'GET', path })) as Found;
+  } catch (error) {
+    if (error instanceof CommandError && error.message.endsWith('not found')) return undefined;
+    throw error;
+  }
+}
+
+const verified = (step: Step): Step => (step.record === undefined ? step : { ...step, replayed: replay(step.record) });
+
+function* tellStory(
+  subject: DecisionAbout,
+  { uid, zone, node }: Story['facts'],
+  steps: readonly Step[],
+  sinceMs: number,
+): Generator<string> {
+  const facts = [
+    ...(uid === undefined ? [] : [`uid ${uid}`]),
+    ...(zone === undefined || zone === '' ? [] : [`zone ${zone}`]),
+    ...(node === undefined ? [] : [`node ${node}`]),
+  ];
+  yield `${titleOf(subject)}${facts.length === 0 ? '' : ` (${facts.join(', ')})`}, since ${formatTime(sinceMs)}`;
+  const policies = new Set(steps.flatMap(({ record }) => record?.policy ?? []));
+  if (policies.size > 0) yield `policy ${[...policies].join(', then ')}`;
+  yield '';
+  const own = titleOf(subject);
+  let previousMs: number | undefined;
+  for (const { atMs, about, what, reason, replayed } of steps) {
+    const delta = previousMs === undefined || atMs - previousMs < 1_000 ? '' : `+${formatAge(atMs - previousMs)}`;
+    previousMs = atMs;
+    const who = about === own ? '' : about;
+    yield [
+      formatTime(atMs),
+      delta.padStart(7),
+      what.padEnd(22),
+      who === '' ? reason : `[${who}] ${reason}`,
+      ...verdictOf(replayed),
+    ].join('  ');
+  }
+}
+
+function verdictOf(replayed: Replay | undefined): string[] {
+  if (replayed === undefined || !replayed.checked) return [];
+  return replayed.same ? ['= same'] : ['≠ DIFFERENT'];
+}
+
+/** @throws CommandError when a rule said something else than is recorded */
+function judge(steps: readonly Step[], print: (line: string) => void): void {
+  const checked = steps.filter(({ replayed }) => replayed?.checked === true);
+  const different = checked.filter(({ replayed }) => replayed?.same === false);
+  const facts = steps.filter(({ replayed }) => replayed?.checked === false).length;
+  const beside = facts === 0 ? '' : `; ${facts} rest on no rule`;
+  print('');
+  if (different.length === 0) {
+    print(`${checked.length} decisions run again: all the same${beside}`);
+    return;
+  }
+  for (const { name, replayed } of different) {
+    print(`${name}: recorded ${JSON.stringify(replayed?.expected)}, now ${JSON.stringify(replayed?.got)}`);
+  }
+  throw new CommandError(
+    `${different.length} of ${checked.length} decisions came out differently`,
+    'the record was changed since, or this version has another rule: see kubectl get decisions.nodekeeper.dev NAME -o yaml',
+  );
+}
