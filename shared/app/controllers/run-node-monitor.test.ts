@@ -98,4 +98,29 @@ describe('a tick of node-monitor', () => {
     await fleet.run(55, 85, async () => fleet.beat('a-0', 'a-1', 'a-2', waiting[0]!));
     expect(await fleet.taints(waiting[0]!)).toEqual(['unreachable:NoSchedule']);
   });
+
+  it('marks somebody even when reading the fleet took longer than a period', async () => {
+    let slowly = false;
+    const { fleet } = await settledFleet(
+      { a: 2 },
+      {
+        between: (items) => ({
+          ...items,
+          query: async (request) => {
+            if (slowly && request.table === 'health') {
+              slowly = false;
+              fleet.at(fleet.seconds() + 6);
+            }
+            return items.query(request);
+          },
+        }),
+      },
+    );
+    await fleet.run(0, 40, () => fleet.beat('a-0'));
+    fleet.at(45);
+    slowly = true;
+    expect(await fleet.controllers.tickNodeMonitor(fleet.slot())).toMatchObject({ kind: 'ran', marked: 1 });
+    expect(fleet.seconds()).toBe(51);
+    expect(await fleet.ready('a-1')).toBe('Unknown');
+  });
 });

@@ -14,7 +14,8 @@
  *
  * Twice, at once, late, half-way: every effect carries its own condition (the Node's version, the receipt time of the last
  * beat, the zone's rate, the queue entry's uid), and what is not done is decided again from the stored state. Two
- * ticks that overlap do the work of one; a tick stops taking new work before the next one begins.
+ * ticks that overlap do the work of one; a tick stops taking new work before the next one begins, unless reading and
+ * deciding alone took that long: then it works on for a while.
  *
  * Order of application is that of the decisions: what heals first.
  */
@@ -47,6 +48,11 @@ const CLAIM_ATTEMPTS_MAX = 3;
 const APPLY_CONCURRENCY_MAX = 32;
 /** Kept free at the end of a period, so that a tick is done when the next one begins. Milliseconds. */
 const PERIOD_RESERVE_MS = 500;
+/**
+ * Time to apply, as a share of the period, when reading and deciding took nearly all of it: a fleet too large for its machine
+ * is marked slowly, never not at all. Such a tick may overlap the next one.
+ */
+const LEAST_APPLY_SHARE = 0.25;
 /** What concerns zones is little, and no rate may lag behind the marks it follows from. */
 const UNBOUNDED: WorkBudget = { hasTime: () => true };
 /** Names told in one log line. */
@@ -54,7 +60,7 @@ const NAMES_TOLD_MAX = 10;
 
 export interface Tick {
   readonly slot: number;
-  /** Time the caller may run. Milliseconds; a period at most is used. */
+  /** Time the caller may run. Milliseconds; about a period is used. */
   readonly budgetMs?: number;
 }
 
@@ -124,8 +130,9 @@ export async function runNodeMonitor(dependencies: ControllerDependencies, tick:
   const zones = zoneTransitions(decided.outcome.decisions, decided.before.gate.lastTickAtMs);
   await publishEvents(dependencies, zones, nowMs);
 
-  const timeMs = Math.min(tick.budgetMs ?? Infinity, periodSeconds * 1_000 - PERIOD_RESERVE_MS);
-  const budget = workUntil(clock, nowMs + timeMs);
+  const periodMs = periodSeconds * 1_000;
+  const untilMs = Math.max(nowMs + periodMs - PERIOD_RESERVE_MS, clock.nowMs() + LEAST_APPLY_SHARE * periodMs);
+  const budget = workUntil(clock, Math.min(nowMs + (tick.budgetMs ?? Infinity), untilMs));
   const applied = await applyDecisions(dependencies, decided.outcome.decisions, nodes, {
     nowMs,
     budget,
