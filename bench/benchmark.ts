@@ -1,3 +1,5 @@
+import { type ParseArgsConfig, parseArgs } from 'node:util';
+
 /** What a benchmark is: a function that reports figures. Units stand in the names: beatsPerSecond, p99Ms, sizeBytes. */
 export type Figures = Readonly<Record<string, string | number | boolean | undefined>>;
 
@@ -7,7 +9,53 @@ export interface Benchmark {
   readonly name: string;
   /** One line for the list. */
   readonly about: string;
-  run(report: Report): Promise<void>;
+  /** Its options, as they are typed; absent: it takes none. */
+  readonly usage?: string;
+  /** Runs only when named: it takes many minutes. */
+  readonly onlyByName?: boolean;
+  /** `options` are the words behind its name; @throws UsageError */
+  run(report: Report, options: readonly string[]): Promise<void>;
+}
+
+/** The options cannot be read; the message says why. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+type OptionShapes = NonNullable<ParseArgsConfig['options']>;
+
+/** Options as `--name value`, none of them free-standing. @throws UsageError */
+export function readOptions<Shapes extends OptionShapes>(words: readonly string[], options: Shapes) {
+  try {
+    return parseArgs({ args: [...words], options, strict: true, allowPositionals: false }).values;
+  } catch (cause) {
+    throw new UsageError((cause as Error).message, { cause });
+  }
+}
+
+/** A whole number in a range, or the default where nothing is said. @throws UsageError */
+export function wholeNumber(
+  name: string,
+  text: string | undefined,
+  { least, most, otherwise }: { readonly least: number; readonly most: number; readonly otherwise: number },
+): number {
+  if (text === undefined) return otherwise;
+  const value = Number(text);
+  if (!/^\d+$/.test(text) || value < least || value > most) {
+    throw new UsageError(`--${name} takes a whole number from ${least} to ${most}, not ${text}`);
+  }
+  return value;
+}
+
+/** Whole numbers with commas in between. @throws UsageError */
+export function wholeNumbers(
+  name: string,
+  text: string | undefined,
+  { least, most, otherwise }: { readonly least: number; readonly most: number; readonly otherwise: readonly number[] },
+): readonly number[] {
+  return text === undefined
+    ? otherwise
+    : text.split(',').map((part) => wholeNumber(name, part, { least, most, otherwise: least }));
 }
 
 /** To so many significant digits: more would pretend a precision that a shared machine does not have. */

@@ -9,10 +9,6 @@ import { fleetControllers } from '../shared/app/controllers/index.ts';
 import { healthWritesFor } from '../shared/app/node-writes.ts';
 import { defaultPolicy } from '../shared/domain/policy.ts';
 import { slotOf } from '../shared/domain/tick.ts';
-import { ZONE_LABEL } from '../shared/domain/zone.ts';
-import { nodes as nodesResource } from '../shared/kube/resources/registry.ts';
-import { formatTime } from '../shared/kube/time.ts';
-import type { KubeObject } from '../shared/kube/types.ts';
 import type { Clock, RandomSource } from '../shared/ports/clock.ts';
 import type { ConsumedUnits, ItemStore, TransactWrite, Write } from '../shared/ports/item-store.ts';
 import { healthKey } from '../shared/store/health-row.ts';
@@ -21,6 +17,7 @@ import { startEngineStores } from '../simulation/engine-store.ts';
 import { seededFraction, seededUuid } from '../simulation/seeded-random.ts';
 import type { Benchmark, Report } from './benchmark.ts';
 import { rounded } from './benchmark.ts';
+import { nodeOf } from './node-object.ts';
 
 const DEAD = 5_000;
 const ALIVE = 100;
@@ -159,42 +156,6 @@ async function measure(report: Report): Promise<void> {
 }
 
 const seconds = (sinceMs: number): number => rounded((performance.now() - sinceMs) / 1_000);
-
-function nodeOf(name: string, zone: string, nowMs: number, uid: string): KubeObject {
-  const now = formatTime(nowMs);
-  const conditions = ['MemoryPressure', 'DiskPressure', 'PIDPressure', 'Ready'].map((type) => ({
-    type,
-    status: type === 'Ready' ? 'True' : 'False',
-    lastHeartbeatTime: now,
-    lastTransitionTime: now,
-    reason: 'KubeletSaysSo',
-    message: 'as the kubelet says',
-  }));
-  const body: KubeObject = {
-    apiVersion: 'v1',
-    kind: 'Node',
-    metadata: {
-      name,
-      uid,
-      creationTimestamp: now,
-      labels: {
-        [ZONE_LABEL]: zone,
-        'kubernetes.io/hostname': name,
-        'kubernetes.io/os': 'linux',
-        'kubernetes.io/arch': 'arm64',
-      },
-    },
-    spec: {},
-    status: {
-      conditions,
-      capacity: { cpu: '4', memory: '8037172Ki', pods: '110' },
-      addresses: [{ type: 'Hostname', address: name }],
-    },
-  };
-  const prepared = nodesResource.prepareForCreate(body, { nowMs });
-  // Ready since long ago: the taint of a new Node is off.
-  return { ...prepared, spec: {} };
-}
 
 async function makeFleet(items: ItemStore, clock: Clock, random: RandomSource): Promise<void> {
   const nowMs = clock.nowMs();

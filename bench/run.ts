@@ -1,12 +1,13 @@
 /**
- * npm run bench -- [NAME…]
+ * npm run bench -- [NAME… [OPTIONS]]
  *
- * Runs the named benchmarks, or all, and prints their figures as JSON lines: {"bench": NAME, …figures}.
+ * Runs the named benchmarks, or all but those that take many minutes, and prints their figures as JSON lines:
+ * {"bench": NAME, …figures}.
  */
 import { availableParallelism, cpus } from 'node:os';
 import { agentWire } from './agent-wire.ts';
 import { api } from './api.ts';
-import type { Benchmark } from './benchmark.ts';
+import { type Benchmark, UsageError } from './benchmark.ts';
 import { bundles } from './bundles.ts';
 import { cloudHistories } from './cloud-histories.ts';
 import { detection } from './detection.ts';
@@ -16,6 +17,7 @@ import { identity } from './identity.ts';
 import { massFailure } from './mass-failure.ts';
 import { nodeHours } from './node-hours.ts';
 import { quiet } from './quiet.ts';
+import { tick } from './tick.ts';
 
 const BENCHMARKS: readonly Benchmark[] = [
   bundles,
@@ -23,6 +25,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   agentWire,
   identity,
   quiet,
+  tick,
   api,
   detection,
   massFailure,
@@ -31,9 +34,15 @@ const BENCHMARKS: readonly Benchmark[] = [
   ec2Calls,
 ];
 
-async function run(names: readonly string[]): Promise<number> {
-  if (names.includes('--help')) {
-    for (const { name, about } of BENCHMARKS) console.log(`${name}: ${about}`);
+async function run(words: readonly string[]): Promise<number> {
+  const firstOption = words.findIndex((word) => word.startsWith('-'));
+  const names = firstOption < 0 ? words : words.slice(0, firstOption);
+  const options = firstOption < 0 ? [] : words.slice(firstOption);
+  if (options.includes('--help')) {
+    for (const { name, about, usage } of BENCHMARKS) {
+      if (names.length > 0 && !names.includes(name)) continue;
+      console.log(`${name}: ${about}${usage === undefined ? '' : `\n  ${name} ${usage}`}`);
+    }
     return 0;
   }
   const unknown = names.filter((name) => !BENCHMARKS.some((benchmark) => benchmark.name === name));
@@ -43,14 +52,24 @@ async function run(names: readonly string[]): Promise<number> {
     );
     return 2;
   }
+  const chosen = BENCHMARKS.filter(({ name, onlyByName }) =>
+    names.length === 0 ? onlyByName !== true : names.includes(name),
+  );
+  if (options.length > 0 && (chosen.length !== 1 || chosen[0]?.usage === undefined)) {
+    console.error('options go behind the name of one benchmark that takes some; see --help');
+    return 2;
+  }
   const print = (line: Record<string, unknown>): void => console.log(JSON.stringify(line));
   print({ bench: 'machine', node: process.version, cpu: cpus()[0]?.model, cores: availableParallelism() });
   let failed = 0;
-  for (const benchmark of BENCHMARKS) {
-    if (names.length > 0 && !names.includes(benchmark.name)) continue;
+  for (const benchmark of chosen) {
     try {
-      await benchmark.run((figures) => print({ bench: benchmark.name, ...figures }));
+      await benchmark.run((figures) => print({ bench: benchmark.name, ...figures }), options);
     } catch (cause) {
+      if (cause instanceof UsageError) {
+        console.error(`${cause.message}\nusage: npm run bench -- ${benchmark.name} ${benchmark.usage ?? ''}`);
+        return 2;
+      }
       failed += 1;
       console.error(`${benchmark.name} could not be measured:`, cause);
     }

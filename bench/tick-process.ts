@@ -1,0 +1,164 @@
+/**
+ * The process of one tick measurement: node-monitor over tables that its parent filled, ticks on a clock that stands between
+ * them and runs within them. It is a process of its own so that CPU and memory are those of the ticks, as in a Lambda. What
+ * to do comes as JSON in the first argument, figures go to the parent.
+ */
+import { fork } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { type DynamoDBClient, QueryCommand } from '@aws-sdk/client-dynamodb';
+import { dynamoDbClient } from '../shared/adapters/dynamodb/client.ts';
+import { dynamoDbItemStore } from '../shared/adapters/dynamodb/item-store.ts';
+import { fleetControllers } from '../shared/app/controllers/index.ts';
+import { defaultPolicy } from '../shared/domain/policy.ts';
+import { slotOf } from '../shared/domain/tick.ts';
+import type { TableName } from '../shared/ports/item-store.ts';
+import { DIGEST_ATTRIBUTES } from '../shared/store/health-row.ts';
+import { HEALTH_SHARDS, healthPartition } from '../shared/store/layout.ts';
+import { seededFraction, seededUuid } from '../simulation/seeded-random.ts';
+import { sideBySide } from '../simulation/side-by-side.ts';
+
+export interface TickOrder {
+  readonly endpoint: string;
+  readonly tables: Readonly<Record<TableName, string>>;
+  /** Moments of the ticks, in order. Epoch milliseconds. */
+  readonly tickAtMs: readonly number[];
+  /** Plain reads of the same rows, each after one of the last ticks. */
+  readonly plainReads: number;
+  /** The rows of every node, for the bounds of the plain read. */
+  readonly nodes: number;
+}
+
+export interface TickFigures {
+  readonly seconds: number;
+  readonly cpuSeconds: number;
+  readonly readUnits: number;
+  readonly writeUnits: number;
+  readonly decisions: number;
+  readonly marked: number;
+  readonly left: number;
+}
+
+export interface TickOutcome {
+  readonly ticks: readonly TickFigures[];
+  readonly reads: readonly { readonly seconds: number; readonly cpuSeconds: number }[];
+  /** Most memory the process ever held, before the plain reads. Megabytes. */
+  readonly rssMegabytes: number;
+  /** The same before the first tick: Node, the SDK and our code. */
+  readonly idleRssMegabytes: number;
+}
+
+const SEED = 5_501;
+/** As scanHealth reads. */
+const READS_AT_ONCE = 16;
+const REQUEST_TIMEOUT_MS = 20_000;
+
+/** Forks, waits, and answers what the process measured. */
+export async function measureTicks(order: TickOrder, nodeOptions: readonly string[] = []): Promise<TickOutcome> {
+  const child = fork(fileURLToPath(import.meta.url), [JSON.stringify(order)], { execArgv: [...nodeOptions] });
+  return await new Promise((resolve, reject) => {
+    child.once('message', (message) => resolve(message as TickOutcome));
+    child.once('exit', (code) => reject(new Error(`the ticks ended with code ${code}`)));
+    child.once('error', reject);
+  });
+}
+
+async function run(order: TickOrder): Promise<TickOutcome> {
+  const client = dynamoDbClient({
+    region: 'eu-central-1',
+    endpoint: order.endpoint,
+    credentials: { accessKeyId: 'local', secretAccessKey: 'local' },
+    connectionTimeoutMs: REQUEST_TIMEOUT_MS,
+    requestTimeoutMs: REQUEST_TIMEOUT_MS,
+  });
+  let readUnits = 0;
+  let writeUnits = 0;
+  const items = dynamoDbItemStore({
+    client,
+    tables: order.tables,
+    onConsumed: (units) => {
+      readUnits += units.readUnits;
+      writeUnits += units.writeUnits;
+    },
+  });
+  let baseMs = 0;
+  let startedMs = 0;
+  const fraction = seededFraction(SEED);
+  const controllers = fleetControllers({
+    items,
+    clock: { nowMs: () => Math.floor(baseMs + performance.now() - startedMs) },
+    random: { fraction, uuid: () => seededUuid(fraction) },
+    policy: defaultPolicy,
+    log: { debug() {}, info() {}, warn() {}, error: console.error },
+    meter: { add() {} },
+    probe: { beat: async () => ({ kind: 'accepted' }) },
+    pause: (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds)),
+  });
+
+  const idleRssMegabytes = peakMegabytes();
+  let rssMegabytes = 0;
+  const ticks: TickFigures[] = [];
+  const reads: TickOutcome['reads'][number][] = [];
+  const firstRead = order.tickAtMs.length - order.plainReads;
+  for (const [index, atMs] of order.tickAtMs.entries()) {
+    readUnits = 0;
+    writeUnits = 0;
+    baseMs = atMs;
+    const cpu = process.cpuUsage();
+    startedMs = performance.now();
+    const report = await controllers.tickNodeMonitor(slotOf(atMs, defaultPolicy.nodeMonitorPeriodSeconds));
+    const seconds = (performance.now() - startedMs) / 1_000;
+    if (report.kind !== 'ran') throw new Error(`a tick was ${report.kind}`);
+    const { decisions, marked, left } = report;
+    ticks.push({ seconds, cpuSeconds: cpuSince(cpu), readUnits, writeUnits, decisions, marked, left });
+    if (index < firstRead) continue;
+    if (reads.length === 0) rssMegabytes = peakMegabytes();
+    reads.push(await plainRead(client, order));
+  }
+  client.destroy();
+  return { ticks, reads, rssMegabytes: rssMegabytes || peakMegabytes(), idleRssMegabytes };
+}
+
+/** The same rows, attributes and number of requests at once, and nothing done with what comes. */
+async function plainRead(client: DynamoDBClient, { tables, nodes }: TickOrder): Promise<TickOutcome['reads'][number]> {
+  const names = Object.fromEntries(['pk', 'sk', ...DIGEST_ATTRIBUTES].map((name) => [`#${name}`, name]));
+  let rows = 0;
+  const cpu = process.cpuUsage();
+  const startMs = performance.now();
+  await sideBySide(
+    Array.from({ length: HEALTH_SHARDS }, (_, shard) => healthPartition(shard)),
+    READS_AT_ONCE,
+    async (partition) => {
+      // A page holds a row at least.
+      let start: Record<string, never> | undefined;
+      for (let page = 0; page < nodes; page += 1) {
+        const answer = await client.send(
+          new QueryCommand({
+            TableName: tables.health,
+            KeyConditionExpression: '#pk = :pk',
+            ExpressionAttributeNames: names,
+            ExpressionAttributeValues: { ':pk': { S: partition } },
+            ProjectionExpression: Object.keys(names).join(', '),
+            ...(start === undefined ? {} : { ExclusiveStartKey: start }),
+          }),
+        );
+        rows += answer.Items?.length ?? 0;
+        if (answer.LastEvaluatedKey === undefined) return;
+        start = answer.LastEvaluatedKey as Record<string, never>;
+      }
+    },
+  );
+  if (rows !== nodes) throw new Error(`${rows} rows where ${nodes} were expected`);
+  return { seconds: (performance.now() - startMs) / 1_000, cpuSeconds: cpuSince(cpu) };
+}
+
+function cpuSince(before: NodeJS.CpuUsage): number {
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1e6;
+}
+
+const peakMegabytes = (): number => process.resourceUsage().maxRSS / 1_024;
+
+if (process.send !== undefined && process.argv[1] === fileURLToPath(import.meta.url)) {
+  process.send(await run(JSON.parse(process.argv[2] ?? '{}') as TickOrder));
+  process.disconnect?.();
+}
