@@ -1,0 +1,141 @@
+/** Which branches of the rules a simulation has been through: marks that all must be hit, or it proves less than it seems to. */
+import type { TickReport } from './faults/faulty-ticks.ts';
+import type { Happened, Writer } from './laws/truth.ts';
+import { NOT_READY, UNREACHABLE } from './laws/truth.ts';
+
+export const MARKS = [
+  'mark:True>Unknown',
+  'mark:False>Unknown',
+  'taint:unreachable',
+  'taint:not-ready',
+  'swap:unreachable',
+  'swap:not-ready',
+  'lift:ready',
+  'lift:total-disruption',
+  'queue:enqueue',
+  'queue:dequeue',
+  'zone:Normal>PartialDisruption',
+  'zone:Normal>FullDisruption',
+  'zone:PartialDisruption>Normal',
+  'zone:PartialDisruption>FullDisruption',
+  'zone:FullDisruption>Normal',
+  'zone:FullDisruption>PartialDisruption',
+  'total:enter',
+  'total:leave',
+  'gate:missedTicks',
+  'gate:failingPath',
+  'gate:open',
+  'hold:gate',
+  'hold:totalDisruption',
+  'hold:never',
+  'hold:rate',
+  'tick:ran',
+  'tick:lost',
+  'tick:stale',
+  'cloud:watch',
+  'cloud:delete',
+  'cloud:shutdown-taint',
+  'cloud:lift-shutdown-taint',
+  'timer:set',
+  'timer:move',
+  'timer:cancel',
+  'timer:fire',
+  'gc:orphaned',
+  'gc:terminated',
+  'gc:unscheduled',
+  'gc:out-of-service',
+  'pod:evicted-at-once',
+  'write:conflict',
+] as const;
+export type Mark = (typeof MARKS)[number];
+
+export interface Coverage {
+  readonly hits: Readonly<Record<Mark, number>>;
+  hit(mark: Mark): void;
+  onHappened(happened: Happened, by: Writer): void;
+  onReport(report: TickReport): void;
+  onLog(message: string, fields: Record<string, unknown> | undefined): void;
+}
+
+interface Timer {
+  readonly podUid: string;
+  readonly atMs: number;
+}
+
+const isMark = (text: string): text is Mark => (MARKS as readonly string[]).includes(text);
+const nameOf: Readonly<Record<string, string>> = { [UNREACHABLE]: 'unreachable', [NOT_READY]: 'not-ready' };
+
+/** `podStands`: whether a pod of this uid is there and not terminating. */
+export function createCoverage(podStands: (uid: string) => boolean): Coverage {
+  const hits = Object.fromEntries(MARKS.map((mark) => [mark, 0])) as Record<Mark, number>;
+  const hit = (text: string): void => {
+    if (isMark(text)) hits[text] += 1;
+  };
+
+  function onControl({ change }: Extract<Happened, { kind: 'control' }>): void {
+    const { key, oldImage, newImage } = change;
+    if (key.pk === 'cloud' && oldImage === undefined) hit('cloud:watch');
+    if (key.pk.startsWith('evictions#')) {
+      const before = timersOf(oldImage?.['timers']);
+      const after = timersOf(newImage?.['timers']);
+      for (const [uid, atMs] of after) {
+        if (!before.has(uid)) hit('timer:set');
+        else if (before.get(uid) !== atMs) hit('timer:move');
+      }
+      for (const uid of before.keys()) if (!after.has(uid) && podStands(uid)) hit('timer:cancel');
+    }
+    if (key.pk !== 'fleet') return;
+    if (key.sk.startsWith('queue#')) hit(newImage === undefined ? 'queue:dequeue' : 'queue:enqueue');
+    else if (key.sk.startsWith('zone#')) hit(`zone:${oldImage?.['state']}>${newImage?.['state']}`);
+    else if (key.sk === 'state') {
+      const [was, is] = [oldImage, newImage].map((image) => reasonsOf(image?.['gate']));
+      for (const reason of is!) if (!was!.includes(reason)) hit(`gate:${reason}`);
+      if (was!.length > 0 && is!.length === 0) hit('gate:open');
+      if (oldImage?.['total'] !== newImage?.['total']) hit(newImage?.['total'] === 1 ? 'total:enter' : 'total:leave');
+    }
+  }
+
+  return {
+    hits,
+    hit,
+    onHappened(happened, by) {
+      switch (happened.kind) {
+        case 'control':
+          return onControl(happened);
+        case 'ready':
+          if (by.name === 'node-monitor') hit(`mark:${happened.from}>${happened.to}`);
+          return;
+        case 'tainted':
+          return hit(`${happened.isSwap ? 'swap' : 'taint'}:${nameOf[happened.key]}`);
+        case 'untainted':
+          if (nameOf[happened.key] === undefined || happened.isSwap) return;
+          return hit(happened.node.ready === 'True' ? 'lift:ready' : 'lift:total-disruption');
+        case 'shutdownTaint':
+          return hit(happened.isThere ? 'cloud:shutdown-taint' : 'cloud:lift-shutdown-taint');
+        case 'nodeGone':
+          if (by.name === 'cloud-node') hit('cloud:delete');
+          return;
+        case 'podEnds':
+          if (by.name === 'evictor') hit('timer:fire');
+          else if (by.name === 'object-stream') hit('pod:evicted-at-once');
+          return;
+        default:
+      }
+    },
+    onReport({ kind, holds }) {
+      hit(`tick:${kind}`);
+      for (const hold of holds) hit(`hold:${hold}`);
+    },
+    onLog(message, fields) {
+      if (message === 'a pod was collected') hit(`gc:${fields?.['reason']}`);
+    },
+  };
+}
+
+function timersOf(text: unknown): Map<string, number> {
+  const timers = typeof text === 'string' ? (JSON.parse(text) as readonly Timer[]) : [];
+  return new Map(timers.map(({ podUid, atMs }) => [podUid, atMs]));
+}
+
+const reasonsOf = (gate: unknown): readonly string[] =>
+  typeof gate === 'string' ? ((JSON.parse(gate) as { readonly reasons: readonly string[] }).reasons ?? []) : [];

@@ -1,0 +1,168 @@
+/** Everything that can go wrong in a simulation, by the name `--faults` takes, and when it does. */
+import { hashOf, seededFraction } from '../seeded-random.ts';
+
+/** What each fault is. */
+export const FAULTS = {
+  throttle: 'a call to the tables is refused for its rate, nothing is done',
+  timeout: 'a call to the tables has no answer; a write may have happened or not',
+  resend: 'a write whose answer was lost is sent again by the adapter',
+  contention: 'a transaction meets another one and nothing is written',
+  slowStore: 'calls to the tables take up to three seconds',
+  staleReads: 'eventually consistent reads show the tables as they were up to three seconds ago',
+  kill: 'a process dies at any of its calls; what it waits for never continues',
+  twice: 'a tick is delivered a second time',
+  atOnce: 'a tick is delivered to two processes at the same moment',
+  lateTicks: 'ticks come up to 70 s late',
+  lostTicks: 'single ticks never come',
+  tickOutage: 'no ticks come',
+  lateStreams: 'stream batches come up to 30 s late, of each shard differently',
+  duplicateBatches: 'a stream batch is delivered again',
+  splitBatches: 'stream batches are cut into pieces of one to three records',
+  restart: 'all warm processes are replaced by cold ones',
+  skew: "processes' clocks differ by up to 1 s either way",
+  clockJump: 'the clocks of all processes step together by up to 30 s, or that of one within its second',
+  lostBeats: "a machine's request or its answer is lost on the way",
+  lateBeats: 'a request arrives up to 15 s late, when nobody waits for its answer any more',
+  duplicateBeats: 'a request arrives twice',
+  zoneCut: 'nothing gets through between one zone and the endpoint',
+  siteCut: 'nothing gets through between any machine and the endpoint',
+  apiOutage: 'the endpoint answers 503 to everybody, our own probes included',
+  ec2Stale: 'EC2 shows its instances as they were up to 20 s ago',
+  ec2Throttled: 'EC2 throttles, fails or times out',
+  ec2Wrong: 'EC2 overlooks an instance for less than a period',
+  ec2Events: 'changes of instances are told late, twice or not at all',
+  policyRoll: 'some processes have a new policy already, others still the old one',
+} as const;
+export type FaultName = keyof typeof FAULTS;
+export const FAULT_NAMES = Object.keys(FAULTS) as readonly FaultName[];
+
+/** Stories begin with a while in which nothing goes wrong, so that there is something to be broken. */
+const FIRST_STORM_MS = 90_000;
+const STORM_MIN_MS = 20_000;
+const STORM_MAX_MS = 180_000;
+/** One storm in so many is long. */
+const LONG_STORM_SHARE = 0.15;
+const LONG_STORM_MAX_MS = 600_000;
+const CALM_MIN_MS = 60_000;
+const CALM_MAX_MS = 420_000;
+/** Faults that come together in one storm, in the mean. */
+const FAULTS_A_STORM = 3.5;
+/** Of a fault whose storms are rare enough to be told one by one: outages and cuts. */
+const OUTAGES: ReadonlySet<FaultName> = new Set(['tickOutage', 'zoneCut', 'siteCut', 'apiOutage']);
+
+interface Episode {
+  readonly fromMs: number;
+  readonly untilMs: number;
+  /** How bad it is, 0 to 1. */
+  readonly severity: number;
+}
+
+export interface FaultPlan {
+  /** Asked for, at all. */
+  has(name: FaultName): boolean;
+  /** How bad it is at this moment, 0 to 1; 0 while it does not happen. */
+  severity(name: FaultName): number;
+  /** Whether it befalls this very thing, which has a share of it at the worst. Counts it when it does. */
+  strikes(name: FaultName, shareAtWorst: number): boolean;
+  /** A number in [0, 1) for the shape of what `strikes`. */
+  fraction(name: FaultName): number;
+  count(name: FaultName): void;
+  readonly counts: Readonly<Record<FaultName, number>>;
+  /** No fault since then, if none is going on. */
+  calmSinceMs(): number | undefined;
+  /** The last episode of a fault that has begun. */
+  last(name: FaultName): { readonly fromMs: number; readonly untilMs: number } | undefined;
+  /** All of them, in order: for those who do something when one begins. */
+  episodes(name: FaultName): readonly { readonly fromMs: number; readonly untilMs: number }[];
+}
+
+/**
+ * Storms and calm by turns. Which faults a storm has is decided for each fault by numbers of its own: leaving one out
+ * changes nothing about the others.
+ */
+export function faultPlan(options: {
+  readonly seed: number;
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly faults: readonly FaultName[];
+  readonly nowMs: () => number;
+}): FaultPlan {
+  const { seed, startMs, endMs, faults, nowMs } = options;
+  const wanted = new Set(faults);
+  const weather = seededFraction(hashOf(`${seed} weather`));
+  const storms: { readonly fromMs: number; readonly untilMs: number }[] = [];
+  for (let atMs = startMs + FIRST_STORM_MS; atMs < endMs; ) {
+    const longestMs = weather() < LONG_STORM_SHARE ? LONG_STORM_MAX_MS : STORM_MAX_MS;
+    const untilMs = Math.round(atMs + STORM_MIN_MS + weather() * (longestMs - STORM_MIN_MS));
+    storms.push({ fromMs: Math.round(atMs), untilMs });
+    atMs = untilMs + CALM_MIN_MS + weather() * (CALM_MAX_MS - CALM_MIN_MS);
+  }
+  const share = FAULTS_A_STORM / FAULT_NAMES.length;
+  const episodes = new Map<FaultName, Episode[]>();
+  const randoms = new Map<FaultName, () => number>();
+  for (const name of FAULT_NAMES) {
+    const random = seededFraction(hashOf(`${seed} ${name}`));
+    randoms.set(name, random);
+    const own = storms.flatMap(({ fromMs, untilMs }): Episode[] => {
+      const [isHit, from, length, severity] = [random() < share, random(), random(), random()];
+      if (!isHit || !wanted.has(name)) return [];
+      const begins = Math.round(fromMs + 0.5 * from * (untilMs - fromMs));
+      const rest = untilMs - begins;
+      const lasts = OUTAGES.has(name) ? Math.max(5_000, length * rest) : (0.5 + 0.5 * length) * rest;
+      return [
+        { fromMs: begins, untilMs: Math.round(begins + Math.min(rest, lasts)), severity: 0.15 + 0.85 * severity },
+      ];
+    });
+    episodes.set(name, own);
+  }
+  const turmoil = merged([...episodes.values()].flat());
+  let lastEndMs = startMs;
+  const counts = Object.fromEntries(FAULT_NAMES.map((name) => [name, 0])) as Record<FaultName, number>;
+  const current = new Map<FaultName, number>();
+
+  const lastBegun = (name: FaultName): Episode | undefined => {
+    const all = episodes.get(name)!;
+    let index = current.get(name) ?? -1;
+    while (index + 1 < all.length && all[index + 1]!.fromMs <= nowMs()) index += 1;
+    current.set(name, index);
+    return all[index];
+  };
+  const severity = (name: FaultName): number => {
+    const episode = lastBegun(name);
+    return episode !== undefined && nowMs() < episode.untilMs ? episode.severity : 0;
+  };
+
+  return {
+    has: (name) => wanted.has(name),
+    severity,
+    strikes(name, shareAtWorst) {
+      const now = severity(name);
+      if (now === 0 || randoms.get(name)!() >= now * shareAtWorst) return false;
+      counts[name] += 1;
+      return true;
+    },
+    fraction: (name) => randoms.get(name)!(),
+    count: (name) => {
+      counts[name] += 1;
+    },
+    counts,
+    calmSinceMs() {
+      const now = nowMs();
+      while (turmoil[0] !== undefined && turmoil[0].untilMs <= now) lastEndMs = turmoil.shift()!.untilMs;
+      return turmoil[0] !== undefined && turmoil[0].fromMs <= now ? undefined : lastEndMs;
+    },
+    last: lastBegun,
+    episodes: (name) => episodes.get(name)!,
+  };
+}
+
+/** Stretches in which at least one of them goes on, in order. */
+function merged(episodes: readonly Episode[]): { readonly fromMs: number; readonly untilMs: number }[] {
+  const stretches: { fromMs: number; untilMs: number }[] = [];
+  for (const { fromMs, untilMs } of episodes.toSorted((one, other) => one.fromMs - other.fromMs)) {
+    const last = stretches.at(-1);
+    if (last !== undefined && fromMs <= last.untilMs) last.untilMs = Math.max(last.untilMs, untilMs);
+    else stretches.push({ fromMs, untilMs });
+  }
+  return stretches;
+}

@@ -1,0 +1,136 @@
+/**
+ * The tables as one process sees them: every call takes virtual time and may be refused, lost or the last thing the process
+ * does. Stale are only reads that were asked for as eventually consistent.
+ */
+import type { MemoryItemStore } from '../../shared/adapters/memory/item-store.ts';
+import {
+  type Item,
+  type ItemStore,
+  type QueryPage,
+  type QueryRequest,
+  StoreFault,
+  type TransactOutcome,
+  type Write,
+  type WriteOptions,
+  type WriteOutcome,
+} from '../../shared/ports/item-store.ts';
+import { compareKeys } from '../../shared/ports/key-order.ts';
+import type { RecentChanges } from '../recent-changes.ts';
+import { never, type VirtualTime } from '../virtual-time.ts';
+import type { FaultPlan } from './catalogue.ts';
+import type { Process } from './processes.ts';
+
+/** A call takes this long. Milliseconds. */
+const CALL_MIN_MS = 1;
+const CALL_MAX_MS = 8;
+const SLOW_CALL_MAX_MS = 3_000;
+/** Answers that never come are given up after so long. */
+const TIMEOUT_MS = 1_000;
+const STALE_MAX_MS = 3_000;
+const SHARES = { throttle: 0.3, timeout: 0.15, resend: 0.15, contention: 0.3, slowStore: 0.15, staleReads: 0.9 };
+
+export interface StoreOptions {
+  readonly tables: MemoryItemStore;
+  readonly recent: RecentChanges;
+  readonly time: VirtualTime;
+  readonly plan: FaultPlan;
+  readonly fraction: () => number;
+  /** Told before something is done to the tables, and by whom. */
+  readonly onEffect: (by: Process) => void;
+}
+
+export function faultyStore(process: Process, options: StoreOptions): ItemStore {
+  const { tables, recent, time, plan, fraction, onEffect } = options;
+
+  /** `run` does its work at one moment; answers after it, or not. */
+  function call<T>(isWrite: boolean, run: () => Promise<T>): Promise<T> {
+    if (process.isDead()) return never();
+    const death = process.beforeCall();
+    if (death === 'before') return never();
+    let delayMs = CALL_MIN_MS + fraction() * (CALL_MAX_MS - CALL_MIN_MS);
+    if (plan.strikes('slowStore', SHARES.slowStore)) delayMs = plan.fraction('slowStore') * SLOW_CALL_MAX_MS;
+    if (death === undefined && plan.strikes('throttle', SHARES.throttle)) {
+      return failing(delayMs, () => new StoreFault('throttled', 'simulated throttling', { retryable: true }));
+    }
+    const isLost = death === undefined && plan.strikes('timeout', SHARES.timeout);
+    const happens = !isLost || (isWrite && plan.fraction('timeout') < 0.5);
+    return new Promise((resolve, reject) => {
+      time.after(delayMs, () => {
+        let outcome: Promise<T> | undefined;
+        if (happens) {
+          if (isWrite) onEffect(process);
+          outcome = run();
+          // What a dead process would have been told interests nobody.
+          outcome.catch(() => undefined);
+        }
+        if (process.isDead()) return;
+        if (!isLost) {
+          outcome!.then(resolve, reject);
+          return;
+        }
+        time.after(TIMEOUT_MS, () => {
+          if (!process.isDead()) reject(new StoreFault('timeout', 'simulated timeout', { retryable: true }));
+        });
+      });
+    });
+  }
+
+  function failing<T>(delayMs: number, fault: () => Error): Promise<T> {
+    return new Promise((_, reject) => {
+      time.after(delayMs, () => {
+        if (!process.isDead()) reject(fault());
+      });
+    });
+  }
+
+  /** How far behind this read is. Milliseconds. */
+  const lag = (consistent: boolean): number =>
+    !consistent && plan.strikes('staleReads', SHARES.staleReads) ? plan.fraction('staleReads') * STALE_MAX_MS : 0;
+
+  return {
+    get: (key, at) => call(false, () => tables.get(key, at)),
+    getMany: (keys, at) => call(false, () => tables.getMany(keys, at)),
+    query: (request) =>
+      call(false, async () => {
+        const page = await tables.query(request);
+        const lagMs = lag(request.consistent);
+        return lagMs === 0 ? page : asItWas(page, request, recent, time.nowMs() - lagMs);
+      }),
+    write(write: Write, wanted?: WriteOptions): Promise<WriteOutcome> {
+      const isResent = plan.strikes('resend', SHARES.resend);
+      return call(true, async () => {
+        // The first sending's answer is lost; what is heard is the second one's, perhaps a refusal by one's own success.
+        if (isResent) await tables.write(write, wanted);
+        return tables.write(write, wanted);
+      });
+    },
+    transact(writes): Promise<TransactOutcome> {
+      if (plan.strikes('contention', SHARES.contention)) {
+        return call(false, () => Promise.resolve({ kind: 'contended' }));
+      }
+      return call(true, () => tables.transact(writes));
+    },
+  };
+}
+
+/** The page as a replica that lags behind would give it. Only whole partitions: a page of a page stays as it is. */
+function asItWas(page: QueryPage, request: QueryRequest, recent: RecentChanges, momentMs: number): QueryPage {
+  const { after, through, beginsWith, descending, limit, attributes } = request;
+  if (after !== undefined || through !== undefined || beginsWith !== undefined || descending || limit !== undefined) {
+    return page;
+  }
+  const undone = recent.since(request.table, request.pk, momentMs);
+  if (undone.length === 0 || page.next !== undefined) return page;
+  const items = new Map<string, Item>(page.items.map((item) => [item['sk'] as string, item]));
+  for (const { key, oldImage } of undone.toReversed()) {
+    if (oldImage === undefined) items.delete(key.sk);
+    else items.set(key.sk, attributes === undefined ? oldImage : only(oldImage, attributes));
+  }
+  return { items: [...items].sort(([one], [other]) => compareKeys(one, other)).map(([, item]) => item) };
+}
+
+function only(item: Item, attributes: readonly string[]): Item {
+  const kept: Item = { pk: item['pk']!, sk: item['sk']! };
+  for (const name of attributes) if (item[name] !== undefined) kept[name] = item[name];
+  return kept;
+}

@@ -1,0 +1,118 @@
+/**
+ * The streams of the tables: shards of records in order, each polled by itself; between shards there is no order. A batch
+ * that fails comes again from its first failed record on, after a while; one whose process died comes again whole.
+ */
+import type { TableName } from '../../shared/ports/item-store.ts';
+import type { TimedChange } from '../recent-changes.ts';
+import { hashOf } from '../seeded-random.ts';
+import { passesHealthFilter, passesObjectFilter } from '../streams.ts';
+import type { VirtualTime } from '../virtual-time.ts';
+import type { FaultPlan } from './catalogue.ts';
+import type { FunctionName, Functions } from './processes.ts';
+
+const SHARDS = 3;
+const BATCH_RECORDS_MAX = 100;
+/** From a write to its batch. Milliseconds. */
+const PICKED_UP_MIN_MS = 20;
+const PICKED_UP_MAX_MS = 200;
+const LATE_MAX_MS = 30_000;
+/** A late batch comes soon after its fault is over. */
+const AFTER_FAULT_MS = 2_000;
+const RETRY_AFTER_MS = 500;
+const DUPLICATE_AFTER_MAX_MS = 5_000;
+
+export interface FaultyStreams {
+  /** Takes what was written. */
+  feed(changes: readonly TimedChange[]): void;
+  /** Nothing waits and nothing runs. */
+  isQuiet(): boolean;
+}
+
+interface Shard {
+  readonly table: TableName;
+  readonly records: TimedChange[];
+  isPolled: boolean;
+}
+
+export function faultyStreams(options: {
+  readonly functions: Functions;
+  readonly time: VirtualTime;
+  readonly plan: FaultPlan;
+  readonly fraction: () => number;
+  readonly onFault: (name: FunctionName, faults: readonly unknown[]) => void;
+}): FaultyStreams {
+  const { functions, time, plan, fraction, onFault } = options;
+  const shards = new Map<string, Shard>();
+  let running = 0;
+
+  function delayMs(): number {
+    const plain = PICKED_UP_MIN_MS + fraction() * (PICKED_UP_MAX_MS - PICKED_UP_MIN_MS);
+    if (!plan.strikes('lateStreams', 0.5)) return plain;
+    const overAfterMs = plan.last('lateStreams')!.untilMs - time.nowMs() + AFTER_FAULT_MS;
+    return plain + Math.min(overAfterMs, plan.fraction('lateStreams') * LATE_MAX_MS);
+  }
+
+  async function deliver(shard: Shard, batch: readonly TimedChange[]): Promise<readonly TimedChange[]> {
+    const name = shard.table === 'health' ? 'health-stream' : 'object-stream';
+    const outcome = await functions.invoke(name, '', ({ controllers }) =>
+      shard.table === 'health' ? controllers.onHealthRecords(batch) : controllers.onObjectRecords(batch),
+    );
+    if (outcome.kind === 'killed') return batch;
+    if (outcome.kind === 'failed') {
+      onFault(name, [outcome.error]);
+      return batch;
+    }
+    const { failedFrom, faults } = outcome.value;
+    if (failedFrom === undefined) return [];
+    onFault(name, faults);
+    return batch.slice(failedFrom);
+  }
+
+  async function poll(shard: Shard): Promise<void> {
+    await time.sleep(delayMs());
+    while (shard.records.length > 0) {
+      const isSplit = plan.strikes('splitBatches', 0.8);
+      const most = isSplit ? 1 + Math.floor(plan.fraction('splitBatches') * 3) : BATCH_RECORDS_MAX;
+      const batch = shard.records.splice(0, most);
+      running += 1;
+      const rest = await deliver(shard, batch);
+      running -= 1;
+      if (rest.length > 0) {
+        shard.records.unshift(...rest);
+        await time.sleep(RETRY_AFTER_MS);
+      } else if (plan.strikes('duplicateBatches', 0.4)) {
+        // As of a poller that has forgotten: the same batch, some time after newer ones perhaps.
+        time.after(plan.fraction('duplicateBatches') * DUPLICATE_AFTER_MAX_MS, () => void again(shard, batch));
+      }
+      if (shard.records.length > 0) await time.sleep(delayMs());
+    }
+    shard.isPolled = false;
+  }
+
+  async function again(shard: Shard, batch: readonly TimedChange[]): Promise<void> {
+    running += 1;
+    await deliver(shard, batch);
+    running -= 1;
+  }
+
+  return {
+    feed(changes) {
+      for (const change of changes) {
+        const { table, pk } = change.key;
+        const isWanted = table === 'objects' ? passesObjectFilter(change) : table === 'health' && passesHealthFilter(change);
+        if (!isWanted) continue;
+        const id = `${table} ${hashOf(pk) % SHARDS}`;
+        let shard = shards.get(id);
+        if (shard === undefined) {
+          shard = { table, records: [], isPolled: false };
+          shards.set(id, shard);
+        }
+        shard.records.push(change);
+        if (shard.isPolled) continue;
+        shard.isPolled = true;
+        void poll(shard);
+      }
+    },
+    isQuiet: () => running === 0 && [...shards.values()].every(({ isPolled }) => !isPolled),
+  };
+}

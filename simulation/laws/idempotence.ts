@@ -1,0 +1,38 @@
+/** L10: deciding again on the applied world decides nothing; the order of nodes never matters. */
+import type { MemoryItemStore } from '../../shared/adapters/memory/item-store.ts';
+import { decideMonitor } from '../../shared/domain/monitor.ts';
+import type { Policy } from '../../shared/domain/policy.ts';
+import { fleetStore } from '../../shared/store/fleet-store.ts';
+import { scanHealth } from '../../shared/store/health-store.ts';
+import type { Broken } from './law.ts';
+
+/**
+ * Asked at a moment at which node-monitor has just finished a tick and nothing else goes on. `decidedAtMs`: that tick's time, by
+ * which its decisions are to be decided again.
+ */
+export async function decidesNothingTwice(
+  tables: MemoryItemStore,
+  policy: Policy,
+  fraction: () => number,
+): Promise<Broken | undefined> {
+  const { state, zones, queue } = await fleetStore(tables).read();
+  const { lastTickAtMs } = state.gate;
+  if (lastTickAtMs === undefined) return undefined;
+  const nodes = await scanHealth(tables, { consistent: true });
+  // By what was heard until then: a beat since is news, and news may be decided upon.
+  const world = { nodes, zones, queue, disruption: state.disruption, gate: state.gate };
+  const { decisions } = decideMonitor(world, { nowMs: lastTickAtMs, policy });
+  const shuffled = (things: readonly (typeof nodes)[number][]) =>
+    things
+      .map((thing) => ({ thing, at: fraction() }))
+      .sort((one, other) => one.at - other.at)
+      .map(({ thing }) => thing);
+  const again = decideMonitor({ ...world, nodes: shuffled(nodes) }, { nowMs: lastTickAtMs, policy });
+  if (JSON.stringify(again.decisions) !== JSON.stringify(decisions)) {
+    return { law: 'L10', subjects: [], message: 'the order in which nodes were read changes what is decided' };
+  }
+  const [first] = decisions;
+  if (first === undefined) return undefined;
+  const name = 'nodeName' in first ? first.nodeName : 'zone' in first ? first.zone : '';
+  return { law: 'L10', subjects: [name], message: `decided again on the applied world: ${JSON.stringify(first)}` };
+}

@@ -1,0 +1,61 @@
+/** What every checker of a law is given, and what it looks like. */
+import type { Policy } from '../../shared/domain/policy.ts';
+import type { FaultPlan } from '../faults/catalogue.ts';
+import type { Happened, Truth, Writer } from './truth.ts';
+
+export type LawName = 'L1' | 'L2' | 'L3' | 'L4' | 'L5' | 'L6' | 'L7' | 'L8' | 'L10' | 'calm';
+
+export interface Broken {
+  readonly law: LawName;
+  /** About whom, for the timeline: a node, a zone, a pod. */
+  readonly subjects: readonly string[];
+  readonly message: string;
+}
+
+/** A machine as it really is. */
+export interface TrueMachine {
+  readonly zone: string;
+  readonly isOn: boolean;
+  /** Since when it is on, or off. */
+  readonly sinceMs: number;
+  /** When a cut between it and the endpoint last went on. */
+  readonly lastCutMs: number;
+  readonly instance: 'none' | 'lives' | 'ended';
+  readonly instanceEndedAtMs: number;
+}
+
+export interface LawContext {
+  readonly truth: Truth;
+  readonly plan: FaultPlan;
+  nowMs(): number;
+  /** Every policy that some process may go by now, of which the stricter end counts. */
+  most(of: (policy: Policy) => number): number;
+  least(of: (policy: Policy) => number): number;
+  /** No fault since then; undefined while there is one, or one has just ended. */
+  calmSinceMs(): number | undefined;
+  /** What clocks may differ by, and steps of all clocks since a moment. Milliseconds. */
+  clockSlackMs(sinceMs: number, of?: 'steps'): number;
+  machine(name: string): TrueMachine | undefined;
+  fail(broken: Broken): void;
+}
+
+export interface Law {
+  readonly name: LawName;
+  /** After each step that wrote something; in order. */
+  onHappened?(happened: Happened, by: Writer): void;
+  /** After steps, as time goes by: for what must have happened until now. */
+  onMoment?(): void;
+}
+
+/** From a decision to its effect, with nothing in the way. Milliseconds. */
+export const EFFECT_MS = 1_500;
+/** The same while calls take seconds. */
+export const SLOW_EFFECT_MS = 20_000;
+
+/** How late an effect may be of what was decided by the clock a moment before. */
+export const effectMs = ({ plan, nowMs }: LawContext): number => {
+  const slow = plan.last('slowStore');
+  return slow !== undefined && nowMs() < slow.untilMs + SLOW_EFFECT_MS ? SLOW_EFFECT_MS : EFFECT_MS;
+};
+
+export const seconds = (milliseconds: number): string => `${Math.round(milliseconds) / 1_000} s`;

@@ -1,0 +1,84 @@
+/**
+ * L7: a pod that tolerates everything is never deleted; one with s seconds is deleted in [s, s + 2 periods]; a taint lifted in
+ * time cancels it.
+ */
+import type { Toleration } from '../../shared/domain/kubernetes.ts';
+import { EFFECT_MS, effectMs, type Law, type LawContext, seconds } from './law.ts';
+import { isOurs, type TrueNode, type TruePod } from './truth.ts';
+
+/** Times of taints are written in whole seconds. */
+const ROUNDING_MS = 1_000;
+
+/** Seconds of the first toleration in the list that fits: undefined none, Infinity for ever. */
+function toleratedSeconds(tolerations: readonly Toleration[], key: string, value: string): number | undefined {
+  const fitting = tolerations.find((toleration) => {
+    if (toleration.effect !== undefined && (toleration.effect as string) !== '' && toleration.effect !== 'NoExecute') {
+      return false;
+    }
+    const isExists = toleration.operator === 'Exists';
+    if (toleration.key === undefined || toleration.key === '') return isExists;
+    return toleration.key === key && (isExists || (toleration.value ?? '') === value);
+  });
+  return fitting === undefined ? undefined : (fitting.tolerationSeconds ?? Number.POSITIVE_INFINITY);
+}
+
+interface Due {
+  readonly atMs: number;
+  readonly isOurs: boolean;
+}
+
+function dueOf(pod: TruePod, node: TrueNode): Due {
+  let due: Due = { atMs: Number.POSITIVE_INFINITY, isOurs: true };
+  for (const [key, { value, sinceMs }] of node.noExecute) {
+    const allowed = Math.max(0, toleratedSeconds(pod.tolerations, key, value) ?? 0);
+    const atMs = Math.max(sinceMs, pod.sinceMs) + allowed * 1_000;
+    if (atMs < due.atMs) due = { atMs, isOurs: isOurs(key) };
+  }
+  return due;
+}
+
+export function podsHaveTheirTime(context: LawContext): Law {
+  const { truth, plan, nowMs, most, clockSlackMs, calmSinceMs, fail } = context;
+  return {
+    name: 'L7',
+    onHappened(happened, by) {
+      if (happened.kind !== 'podEnds') return;
+      const { pod, isGone } = happened;
+      // Its end is confirmed by its machine, asked for by a person, or pod-gc's; terminating pods are nobody's any more.
+      if (by.who !== '' || by.name === 'pod-gc' || (isGone && pod.isTerminating)) return;
+      const node = truth.nodes.get(pod.nodeName);
+      const now = nowMs();
+      const say = (what: string): void =>
+        fail({ law: 'L7', subjects: [pod.nodeName, pod.path], message: `${pod.path} was deleted by ${by.name}; ${what}` });
+      if (node === undefined) return say('its Node is gone, so it is for pod-gc');
+      if (node.noExecute.size === 0) {
+        const liftedMs = now - node.noExecuteGoneAtMs;
+        if (liftedMs > effectMs(context)) say(`its node has no NoExecute taint since ${seconds(liftedMs)}`);
+        return;
+      }
+      const due = dueOf(pod, node);
+      if (due.atMs === Number.POSITIVE_INFINITY) return say('it tolerates every taint of its node');
+      const earlyMs = due.atMs - now;
+      if (earlyMs > clockSlackMs(due.atMs) + EFFECT_MS) say(`it had ${seconds(earlyMs)} left`);
+    },
+    onMoment() {
+      const calmMs = calmSinceMs();
+      if (calmMs === undefined) return;
+      const periodMs = most((policy) => policy.nodeMonitorPeriodSeconds) * 1_000;
+      const graceMs = most((policy) => policy.nodeMonitorGracePeriodSeconds) * 1_000;
+      const fault = plan.last('apiOutage') ?? plan.last('tickOutage');
+      for (const pod of truth.pods.values()) {
+        if (pod.isTerminating) continue;
+        const node = truth.nodes.get(pod.nodeName);
+        if (node === undefined || node.noExecute.size === 0) continue;
+        const due = dueOf(pod, node);
+        // After an outage of ours nobody leaves for our own taints until every node has had its grace.
+        const heldMs = due.isOurs || fault !== undefined ? calmMs + 2 * periodMs + graceMs : calmMs + 2 * periodMs;
+        const lateMs = nowMs() - Math.max(due.atMs + ROUNDING_MS, heldMs) - 2 * periodMs;
+        if (lateMs <= EFFECT_MS + clockSlackMs(due.atMs)) continue;
+        const message = `${pod.path} is still there, ${seconds(nowMs() - due.atMs)} after its time`;
+        fail({ law: 'L7', subjects: [pod.nodeName, pod.path], message });
+      }
+    },
+  };
+}

@@ -1,0 +1,129 @@
+/** L3 and L4: the pace of NoExecute taints, and none at all while every zone is dark. */
+import { EFFECT_MS, effectMs, type Law, type LawContext, seconds } from './law.ts';
+import { isOurs } from './truth.ts';
+
+/** Taintings of one zone looked back on. */
+const KEPT = 40;
+/** After so many periods without a tick that finished nobody is tainted either: dark or rates are known by then, or we doubt. */
+const UNNOTICED_PERIODS = 3.5;
+
+const unnoticedMs = (context: LawContext, sinceMs: number): number =>
+  UNNOTICED_PERIODS * context.most((policy) => policy.nodeMonitorPeriodSeconds) * 1_000 +
+  effectMs(context) +
+  context.clockSlackMs(sinceMs);
+
+const isEviction = (kind: string): boolean => kind === 'evictor' || kind === 'node-monitor';
+
+/** L3: in any window of T seconds a zone gets at most 1 + rate·T NoExecute taintings. */
+export function zonesKeepTheirRate(context: LawContext): Law {
+  const { truth, nowMs, most, clockSlackMs, fail } = context;
+  const taintings = new Map<string, { readonly atMs: number; readonly slackMs: number }[]>();
+  /** Since when a zone's rate is nothing, by its own nodes. */
+  const stoppedSinceMs = new Map<string, number>();
+
+  function watchRate(zone: string): void {
+    const { ready, notReady } = truth.zone(zone);
+    const size = ready + notReady;
+    const isPartial =
+      ready > 0 && notReady > 2 && notReady >= most(({ unhealthyZoneThreshold }) => unhealthyZoneThreshold) * size;
+    const isSmall = size <= context.least(({ largeClusterSizeThreshold }) => largeClusterSizeThreshold);
+    const isHeld =
+      ready === 0 && notReady > 0 && context.least(({ fullDisruption }) => Number(fullDisruption === 'hold')) === 1;
+    if (!(isPartial && isSmall) && !isHeld) stoppedSinceMs.delete(zone);
+    else if (!stoppedSinceMs.has(zone)) stoppedSinceMs.set(zone, nowMs());
+  }
+
+  return {
+    name: 'L3',
+    onHappened(happened, by) {
+      if (happened.kind === 'ready' || happened.kind === 'nodeCreated' || happened.kind === 'nodeGone') {
+        watchRate(happened.node.zone);
+      }
+      if (happened.kind !== 'tainted' || !isOurs(happened.key) || happened.isSwap || !isEviction(by.name)) return;
+      const { node } = happened;
+      const now = nowMs();
+      const stoppedMs = stoppedSinceMs.get(node.zone);
+      if (stoppedMs !== undefined && now - stoppedMs > unnoticedMs(context, stoppedMs)) {
+        const message = `${node.name} was tainted; its zone's rate is none since ${seconds(now - stoppedMs)}`;
+        fail({ law: 'L3', subjects: [node.name, node.zone], message });
+      }
+      const rate = most((policy) =>
+        Math.max(policy.nodeEvictionRatePerSecond, policy.secondaryNodeEvictionRatePerSecond),
+      );
+      const earlier = taintings.get(node.zone) ?? [];
+      // The newest first: windows that end now.
+      for (const [index, first] of earlier.toReversed().entries()) {
+        const slackMs = Math.max(first.slackMs, effectMs(context)) + clockSlackMs(first.atMs);
+        const windowSeconds = (now - first.atMs + slackMs) / 1_000;
+        const most = 1 + rate * windowSeconds;
+        if (index + 2 <= most + 1e-6) continue;
+        const message = `${index + 2} taintings in ${seconds(now - first.atMs)} of zone ${node.zone} at ${rate} a second`;
+        fail({ law: 'L3', subjects: [node.name, node.zone], message });
+        break;
+      }
+      taintings.set(node.zone, [...earlier, { atMs: now, slackMs: effectMs(context) }].slice(-KEPT));
+    },
+  };
+}
+
+/**
+ * L4: all zones dark: no new taint, queued ones withdrawn; on return every node has a fresh grace before marking; nodes already
+ * Unknown are tainted from the drained limiter.
+ */
+export function darkIsNobodysFault(context: LawContext): Law {
+  const { truth, nowMs, least, most, clockSlackMs, calmSinceMs, fail } = context;
+  /** When total disruption, as stored, was last left. */
+  let leftAtMs = Number.NEGATIVE_INFINITY;
+  let wasTotal = false;
+
+  return {
+    name: 'L4',
+    onHappened(happened, by) {
+      if (truth.total.isOn !== wasTotal) {
+        wasTotal = truth.total.isOn;
+        if (!wasTotal) leftAtMs = nowMs();
+      }
+      const now = nowMs();
+      const { darkSinceMs, lastDark } = truth;
+      if (happened.kind === 'tainted' && isOurs(happened.key) && !happened.isSwap && isEviction(by.name)) {
+        const { node } = happened;
+        if (darkSinceMs !== undefined && now - darkSinceMs > unnoticedMs(context, darkSinceMs)) {
+          const message = `${node.name} was tainted; all zones are dark since ${seconds(now - darkSinceMs)}`;
+          fail({ law: 'L4', subjects: [node.name, node.zone], message });
+        }
+        const rate = most((policy) =>
+          Math.max(policy.nodeEvictionRatePerSecond, policy.secondaryNodeEvictionRatePerSecond),
+        );
+        const drainedMs = 1_000 / rate - effectMs(context) - clockSlackMs(leftAtMs);
+        if (now - leftAtMs < drainedMs) {
+          const message = `${node.name} was tainted ${seconds(now - leftAtMs)} after total disruption, from a full limiter`;
+          fail({ law: 'L4', subjects: [node.name, node.zone], message });
+        }
+      }
+      if (happened.kind === 'ready' && happened.to === 'Unknown' && by.name === 'node-monitor' && lastDark !== undefined) {
+        if (lastDark.untilMs - lastDark.fromMs < unnoticedMs(context, lastDark.fromMs) || happened.from === undefined) return;
+        const grace = least((policy) => policy.nodeMonitorGracePeriodSeconds) * 1_000;
+        const slackMs = clockSlackMs(lastDark.fromMs) + EFFECT_MS;
+        if (darkSinceMs !== undefined || now >= lastDark.untilMs + grace - slackMs) return;
+        const message = `${happened.node.name} was marked ${seconds(now - lastDark.untilMs)} after the end of the dark`;
+        fail({ law: 'L4', subjects: [happened.node.name, happened.node.zone], message });
+      }
+    },
+    onMoment() {
+      const calmMs = calmSinceMs();
+      const { darkSinceMs } = truth;
+      if (calmMs === undefined || darkSinceMs === undefined) return;
+      const fromMs = Math.max(calmMs, darkSinceMs);
+      if (nowMs() - fromMs <= unnoticedMs(context, fromMs)) return;
+      const [waiting] = truth.queued;
+      if (waiting !== undefined) {
+        fail({ law: 'L4', subjects: [waiting.split('#')[1]!], message: `${waiting} still waits in the dark` });
+      }
+      for (const node of truth.nodes.values()) {
+        // Whoever turned not ready of late is still on the way.
+        if (![...node.noExecute].some(([key, { sinceMs }]) => isOurs(key) && sinceMs < fromMs)) continue;
+        fail({ law: 'L4', subjects: [node.name], message: `${node.name} still carries its NoExecute taint in the dark` });
+      }
+    },
+  };
+}

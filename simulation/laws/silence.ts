@@ -1,0 +1,88 @@
+/** L1, L2 and L5: who is heard is not marked, who is silent is found out, and an outage of ours is nobody's silence. */
+import { EFFECT_MS, type Law, type LawContext, seconds } from './law.ts';
+import { UNREACHABLE } from './truth.ts';
+
+/** Outages of ours that count as one: longer than any gap between ticks that is not missed. In periods. */
+const OUTAGE_PERIODS_MIN = 3;
+
+const graceMs = ({ least }: LawContext): number => least((policy) => policy.nodeMonitorGracePeriodSeconds) * 1_000;
+const periodMs = ({ most }: LawContext): number => most((policy) => policy.nodeMonitorPeriodSeconds) * 1_000;
+/** Grace − period: how often a node beats that must never be marked. */
+export const steadyGapMs = (context: LawContext): number => graceMs(context) - periodMs(context);
+
+/** L1: a node that beats at least every (grace − period) is never marked nor tainted. (Evicted: by L7, only with a taint.) */
+export function beatingIsNotMarked(context: LawContext): Law {
+  const { nowMs, clockSlackMs, fail } = context;
+  return {
+    name: 'L1',
+    onHappened(happened, by) {
+      if (happened.kind === 'ready' && happened.to === 'Unknown' && by.name === 'node-monitor') {
+        const { node, from } = happened;
+        const silentMs = nowMs() - node.heardAtMs;
+        // Steps of clocks lengthen a silence; skew between processes has its room in the period.
+        const allowedMs = steadyGapMs(context) - clockSlackMs(node.heardAtMs, 'steps');
+        if (from === undefined || silentMs > allowedMs) return;
+        const message = `${node.name} was marked Unknown ${seconds(silentMs)} after it was heard`;
+        fail({ law: 'L1', subjects: [node.name], message });
+      }
+      if (happened.kind === 'tainted' && happened.key === UNREACHABLE && !happened.isSwap && by.name === 'evictor') {
+        const { node } = happened;
+        const isSteady =
+          nowMs() - node.heardAtMs <= steadyGapMs(context) && nowMs() - node.steadySinceMs >= 2 * graceMs(context);
+        if (!isSteady) return;
+        const message = `${node.name} was tainted unreachable; it beats since ${seconds(nowMs() - node.steadySinceMs)}`;
+        fail({ law: 'L1', subjects: [node.name], message });
+      }
+    },
+  };
+}
+
+/** L2: a silent node is Unknown at most grace + one period after its last beat (gate not holding, ticks running). */
+export function silentIsMarked(context: LawContext): Law {
+  const { truth, nowMs, most, clockSlackMs, calmSinceMs, fail } = context;
+  return {
+    name: 'L2',
+    onMoment() {
+      const calmMs = calmSinceMs();
+      if (calmMs === undefined) return;
+      const period = most((policy) => policy.nodeMonitorPeriodSeconds) * 1_000;
+      const grace = most((policy) => policy.nodeMonitorGracePeriodSeconds) * 1_000;
+      // After an outage: a fresh grace from the first good tick. After the dark: from the tick that saw light.
+      const lightMs = truth.lastDark === undefined ? 0 : truth.lastDark.untilMs + period + EFFECT_MS;
+      for (const node of truth.nodes.values()) {
+        if (node.ready === 'Unknown' || node.ready === undefined) continue;
+        const fromMs = Math.max(node.heardAtMs, calmMs + 2 * period, lightMs);
+        const dueMs = fromMs + grace + period + EFFECT_MS + clockSlackMs(fromMs - grace);
+        if (nowMs() <= dueMs) continue;
+        const message = `${node.name} is ${node.ready} ${seconds(nowMs() - node.heardAtMs)} after it was last heard`;
+        fail({ law: 'L2', subjects: [node.name], message });
+      }
+    },
+  };
+}
+
+/** L5: after any outage of ours, L1 holds for every node that beats again within one grace of our return. */
+export function outageIsForgiven(context: LawContext): Law {
+  const { plan, truth, nowMs, clockSlackMs, machine, fail } = context;
+  return {
+    name: 'L5',
+    onHappened(happened, by) {
+      if (happened.kind !== 'ready' || happened.to !== 'Unknown' || by.name !== 'node-monitor') return;
+      const { node, from } = happened;
+      const outage = plan.last('apiOutage');
+      const real = machine(node.name);
+      if (outage === undefined || real === undefined || from === undefined || !real.isOn) return;
+      const { fromMs, untilMs } = outage;
+      if (untilMs - fromMs < OUTAGE_PERIODS_MIN * periodMs(context)) return;
+      const slackMs = clockSlackMs(fromMs) + EFFECT_MS;
+      const wasHeard = node.heardAtMs >= fromMs - steadyGapMs(context) + slackMs;
+      const isReachable = real.sinceMs <= node.heardAtMs && real.lastCutMs < node.heardAtMs;
+      const isForgiven = nowMs() < Math.min(nowMs() + 1, untilMs) || nowMs() < untilMs + graceMs(context) - slackMs;
+      if (!wasHeard || !isReachable || !isForgiven || truth.nodes.get(node.name) === undefined) return;
+      const message =
+        `${node.name} was marked ${seconds(nowMs() - untilMs)} after the end of an outage of ours of ` +
+        `${seconds(untilMs - fromMs)}; it beat ${seconds(fromMs - node.heardAtMs)} before it`;
+      fail({ law: 'L5', subjects: [node.name], message });
+    },
+  };
+}

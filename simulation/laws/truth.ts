@@ -1,0 +1,265 @@
+/**
+ * What is true of the simulated world, kept apart from what the system believes: who was heard when (by true time, as the
+ * tables took it), how every Node and pod stands, who did what to them, what machines and instances really do. The laws are
+ * checked over this, and over nothing the rules have worked out.
+ */
+import type { ConditionStatus, NodeCondition, Taint, Toleration } from '../../shared/domain/kubernetes.ts';
+import { zoneKeyOf } from '../../shared/domain/zone.ts';
+import type { KubeNode, KubeObject } from '../../shared/kube/types.ts';
+import { objectOf } from '../../shared/store/object-record.ts';
+import type { TimedChange } from '../recent-changes.ts';
+
+/** Who wrote: the function, and whom it served ('' for ticks and streams). */
+export interface Writer {
+  readonly name: string;
+  readonly who: string;
+}
+
+export interface TrueNode {
+  readonly name: string;
+  readonly uid: string;
+  readonly zone: string;
+  readonly createdAtMs: number;
+  ready: ConditionStatus | undefined;
+  /** Of NoExecute taints, since when; by key. */
+  readonly noExecute: Map<string, { readonly value: string; readonly sinceMs: number }>;
+  /** When the last of them went. */
+  noExecuteGoneAtMs: number;
+  /** The last renewal or status post of its own that was stored. */
+  heardAtMs: number;
+  /** From when on it was heard at least every (grace − period). */
+  steadySinceMs: number;
+  /** By `label`: it does not count for its zone. */
+  isExcluded: boolean;
+}
+
+export interface TruePod {
+  readonly path: string;
+  readonly uid: string;
+  readonly nodeName: string;
+  readonly tolerations: readonly Toleration[];
+  readonly sinceMs: number;
+  isTerminating: boolean;
+}
+
+export type Happened =
+  | { readonly kind: 'heard'; readonly node: TrueNode; readonly beforeMs: number }
+  | { readonly kind: 'nodeCreated'; readonly node: TrueNode }
+  | { readonly kind: 'nodeGone'; readonly node: TrueNode }
+  | {
+      readonly kind: 'ready';
+      readonly node: TrueNode;
+      readonly from: ConditionStatus | undefined;
+      readonly to: ConditionStatus | undefined;
+    }
+  | { readonly kind: 'tainted'; readonly node: TrueNode; readonly key: string; readonly isSwap: boolean }
+  | { readonly kind: 'untainted'; readonly node: TrueNode; readonly key: string; readonly isSwap: boolean }
+  | { readonly kind: 'shutdownTaint'; readonly node: TrueNode; readonly isThere: boolean }
+  | { readonly kind: 'podEnds'; readonly pod: TruePod; readonly isGone: boolean }
+  /** Somebody's counter on a Node went from one number to another. */
+  | { readonly kind: 'counted'; readonly node: TrueNode; readonly from: number; readonly to: number; readonly token: string }
+  | { readonly kind: 'control'; readonly change: TimedChange };
+
+export const COUNTER = 'sim.nodekeeper.dev/counter';
+const SHUTDOWN = 'node.cloudprovider.kubernetes.io/shutdown';
+const EXCLUDED = 'node.kubernetes.io/exclude-disruption';
+export const UNREACHABLE = 'node.kubernetes.io/unreachable';
+export const NOT_READY = 'node.kubernetes.io/not-ready';
+export const isOurs = (key: string): boolean => key === UNREACHABLE || key === NOT_READY;
+
+export interface Truth {
+  readonly nodes: ReadonlyMap<string, TrueNode>;
+  readonly pods: ReadonlyMap<string, TruePod>;
+  /** Nodes that wait in a queue, `zone#node`. */
+  readonly queued: ReadonlySet<string>;
+  /** Total disruption as stored, and since when it is so. */
+  readonly total: { readonly isOn: boolean; readonly sinceMs: number };
+  /** Since when every zone that counts a node has none that is Ready; undefined while one has. */
+  readonly darkSinceMs: number | undefined;
+  /** The stretch of dark before the present light. */
+  readonly lastDark: { readonly fromMs: number; readonly untilMs: number } | undefined;
+  /** Counted nodes of a zone, by what they say. */
+  zone(zone: string): { readonly ready: number; readonly notReady: number };
+  /** Takes in what one step wrote. */
+  learn(changes: readonly TimedChange[], by: Writer): readonly Happened[];
+}
+
+const readyOf = (node: KubeNode): ConditionStatus | undefined =>
+  (node.status?.conditions as readonly NodeCondition[] | undefined)?.find(({ type }) => type === 'Ready')?.status;
+const taintsOf = (node: KubeNode): readonly Taint[] => node.spec?.taints ?? [];
+const counterOf = (node: KubeNode): string => node.metadata.annotations?.[COUNTER] ?? '0:';
+
+export function createTruth(steadyGapMs: () => number): Truth {
+  const nodes = new Map<string, TrueNode>();
+  const pods = new Map<string, TruePod>();
+  const queued = new Set<string>();
+  let total = { isOn: false, sinceMs: 0 };
+  let darkSinceMs: number | undefined;
+  let lastDark: { fromMs: number; untilMs: number } | undefined;
+
+  function countZone(zone: string): { ready: number; notReady: number } {
+    const counts = { ready: 0, notReady: 0 };
+    for (const node of nodes.values()) {
+      if (node.zone !== zone || node.isExcluded) continue;
+      if (node.ready === 'True') counts.ready += 1;
+      else counts.notReady += 1;
+    }
+    return counts;
+  }
+
+  function lookForLight(nowMs: number): void {
+    let counted = 0;
+    let ready = 0;
+    for (const node of nodes.values()) {
+      if (node.isExcluded) continue;
+      counted += 1;
+      if (node.ready === 'True') ready += 1;
+    }
+    const isDark = counted > 0 && ready === 0;
+    if (isDark) darkSinceMs ??= nowMs;
+    else if (darkSinceMs !== undefined) {
+      lastDark = { fromMs: darkSinceMs, untilMs: nowMs };
+      darkSinceMs = undefined;
+    }
+  }
+
+  function* changeNode(change: TimedChange): Generator<Happened> {
+    const name = change.key.sk;
+    const { atMs } = change;
+    const before = nodes.get(name);
+    const object = change.newImage === undefined ? undefined : (objectOf(change.newImage) as KubeNode);
+    const uid = object?.metadata.uid ?? '';
+    if (before !== undefined && before.uid !== uid) {
+      nodes.delete(name);
+      lookForLight(atMs);
+      yield { kind: 'nodeGone', node: before };
+    }
+    if (object === undefined) return;
+    let node = nodes.get(name);
+    if (node === undefined) {
+      node = {
+        name,
+        uid,
+        zone: zoneKeyOf(object.metadata.labels),
+        createdAtMs: atMs,
+        ready: readyOf(object),
+        noExecute: new Map(),
+        noExecuteGoneAtMs: Number.NEGATIVE_INFINITY,
+        heardAtMs: atMs,
+        steadySinceMs: atMs,
+        isExcluded: object.metadata.labels?.[EXCLUDED] !== undefined,
+      };
+      nodes.set(name, node);
+      yield { kind: 'nodeCreated', node };
+    }
+    yield* changeTaints(node, taintsOf(object), atMs);
+    const ready = readyOf(object);
+    const from = node.ready;
+    node.ready = ready;
+    lookForLight(atMs);
+    if (from !== ready) yield { kind: 'ready', node, from, to: ready };
+    const old = change.oldImage === undefined ? undefined : (objectOf(change.oldImage) as KubeNode);
+    if (old === undefined || old.metadata.uid !== uid) return;
+    const isShut = (of: KubeNode): boolean => taintsOf(of).some(({ key }) => key === SHUTDOWN);
+    if (isShut(old) !== isShut(object)) yield { kind: 'shutdownTaint', node, isThere: isShut(object) };
+    if (counterOf(old) !== counterOf(object)) {
+      const [to = '', token = ''] = counterOf(object).split(':');
+      yield { kind: 'counted', node, from: Number(counterOf(old).split(':')[0]), to: Number(to), token };
+    }
+  }
+
+  function* changeTaints(node: TrueNode, taints: readonly Taint[], atMs: number): Generator<Happened> {
+    const present = new Map(
+      taints.flatMap(({ key, value, effect }) => (effect === 'NoExecute' ? [[key, value ?? ''] as const] : [])),
+    );
+    const gone = [...node.noExecute].filter(([key]) => !present.has(key));
+    const added = [...present].filter(([key]) => !node.noExecute.has(key));
+    const swapped = gone.find(([key]) => isOurs(key));
+    for (const [key] of gone) {
+      node.noExecute.delete(key);
+      if (node.noExecute.size === 0) node.noExecuteGoneAtMs = atMs;
+    }
+    for (const [key, value] of added) {
+      const isSwap = isOurs(key) && (swapped !== undefined || [...node.noExecute.keys()].some(isOurs));
+      // To a pod it is one silence, whatever it is called.
+      node.noExecute.set(key, { value, sinceMs: (isSwap ? swapped?.[1].sinceMs : undefined) ?? atMs });
+      yield { kind: 'tainted', node, key, isSwap };
+    }
+    const isSwap = added.some(([key]) => isOurs(key));
+    for (const [key] of gone) yield { kind: 'untainted', node, key, isSwap: isSwap && isOurs(key) };
+  }
+
+  function* changePod(change: TimedChange): Generator<Happened> {
+    const object: KubeObject | undefined = change.newImage === undefined ? undefined : objectOf(change.newImage);
+    const path = change.key.sk;
+    const before = pods.get(path);
+    if (before !== undefined && before.uid !== object?.metadata.uid) {
+      pods.delete(path);
+      yield { kind: 'podEnds', pod: before, isGone: true };
+    }
+    const nodeName = (object?.spec?.['nodeName'] as string | undefined) ?? '';
+    if (object === undefined || nodeName === '') return;
+    const known = pods.get(path);
+    const pod: TruePod = known ?? {
+      path,
+      uid: object.metadata.uid ?? '',
+      nodeName,
+      tolerations: (object.spec?.['tolerations'] as Toleration[] | undefined) ?? [],
+      sinceMs: change.atMs,
+      isTerminating: false,
+    };
+    pods.set(path, pod);
+    if (!pod.isTerminating && object.metadata.deletionTimestamp !== undefined) {
+      pod.isTerminating = true;
+      yield { kind: 'podEnds', pod, isGone: false };
+    }
+  }
+
+  function hear(name: string, nowMs: number): Happened | undefined {
+    const node = nodes.get(name);
+    if (node === undefined) return undefined;
+    const beforeMs = node.heardAtMs;
+    if (nowMs - beforeMs > steadyGapMs()) node.steadySinceMs = nowMs;
+    node.heardAtMs = nowMs;
+    return { kind: 'heard', node, beforeMs };
+  }
+
+  return {
+    nodes,
+    pods,
+    queued,
+    get total() {
+      return total;
+    },
+    get darkSinceMs() {
+      return darkSinceMs;
+    },
+    get lastDark() {
+      return lastDark;
+    },
+    zone: countZone,
+    learn(changes, by) {
+      const happened: Happened[] = [];
+      for (const change of changes) {
+        const { table, pk, sk } = change.key;
+        if (table === 'objects') {
+          if (pk.startsWith('o#nodes#')) happened.push(...changeNode(change));
+          else if (pk.startsWith('o#pods#')) happened.push(...changePod(change));
+        } else if (table === 'control') {
+          if (sk.startsWith('queue#')) {
+            if (change.newImage === undefined) queued.delete(sk.slice('queue#'.length));
+            else queued.add(sk.slice('queue#'.length));
+          } else if (pk === 'fleet' && sk === 'state') {
+            const isOn = change.newImage?.['total'] === 1;
+            if (isOn !== total.isOn) total = { isOn, sinceMs: change.atMs };
+          }
+          happened.push({ kind: 'control', change });
+        }
+      }
+      // A node is heard when its own request is stored in its row.
+      const own = changes.find(({ key, newImage }) => key.table === 'health' && key.sk === by.who && newImage !== undefined);
+      const heard = own === undefined ? undefined : hear(by.who, own.atMs);
+      return heard === undefined ? happened : [...happened, heard];
+    },
+  };
+}

@@ -1,0 +1,46 @@
+/**
+ * What was written to the tables of late, and when in true time: for reads that lag behind, for streams, and for everybody
+ * who watches. The tables themselves forget their changes as soon as these were taken.
+ */
+import type { ItemChange, MemoryItemStore } from '../shared/adapters/memory/item-store.ts';
+import type { TableName } from '../shared/ports/item-store.ts';
+
+/** A change with its true time. */
+export interface TimedChange extends ItemChange {
+  readonly atMs: number;
+}
+
+const TABLES = ['health', 'objects', 'control'] as const;
+/** As far back as a read may lag. */
+const KEPT_MS = 5_000;
+
+export interface RecentChanges {
+  /** Takes what is new, in order within each table. */
+  take(nowMs: number): readonly TimedChange[];
+  /** Changes of a partition since a moment, oldest first. */
+  since(table: TableName, pk: string, momentMs: number): readonly TimedChange[];
+}
+
+export function recentChanges(tables: MemoryItemStore): RecentChanges {
+  const seen: Record<TableName, number> = { health: 0, objects: 0, control: 0 };
+  const kept = new Map<string, TimedChange[]>();
+  return {
+    take(nowMs) {
+      const taken: TimedChange[] = [];
+      for (const table of TABLES) {
+        for (const change of tables.changes(table, seen[table])) {
+          seen[table] = change.sequence;
+          const timed = { ...change, atMs: nowMs };
+          taken.push(timed);
+          // Only nodes' rows are read as eventually consistent.
+          if (table !== 'health') continue;
+          const partition = `${table} ${change.key.pk}`;
+          const before = (kept.get(partition) ?? []).filter(({ atMs }) => atMs > nowMs - KEPT_MS);
+          kept.set(partition, [...before, timed]);
+        }
+      }
+      return taken;
+    },
+    since: (table, pk, momentMs) => (kept.get(`${table} ${pk}`) ?? []).filter(({ atMs }) => atMs > momentMs),
+  };
+}

@@ -1,0 +1,518 @@
+/**
+ * The real code on virtual time under faults, made from one seed: heartbeat, API, streams and controllers over the memory
+ * store, each invocation in a process that may be slow, wrong about the time, or killed. After every step the laws are checked
+ * over what is true; the first that is broken ends the run with its step and what led to it. The same options replay it exactly.
+ */
+import { createHash } from 'node:crypto';
+import { gzip } from '../shared/adapters/gzip/gzip.ts';
+import { memoryCloud } from '../shared/adapters/memory/cloud.ts';
+import { memoryItemStore } from '../shared/adapters/memory/item-store.ts';
+import { PROBE_NAME } from '../shared/adapters/probe/lease-probe.ts';
+import { readYaml } from '../shared/adapters/yaml/read-yaml.ts';
+import { composeApi } from '../shared/app/api/compose.ts';
+import { fleetControllers } from '../shared/app/controllers/index.ts';
+import { serveHeartbeat } from '../shared/app/renew-lease.ts';
+import { defaultPolicy, type Policy } from '../shared/domain/policy.ts';
+import type { Clock, RandomSource } from '../shared/ports/clock.ts';
+import { type ItemStore, StoreFault } from '../shared/ports/item-store.ts';
+import type { Log } from '../shared/ports/log.ts';
+import type { Probe } from '../shared/ports/probe.ts';
+import { PROBE, simulationAuthenticator } from './access.ts';
+import { clusterView } from './cluster-view.ts';
+import { createCoverage, type Mark } from './coverage.ts';
+import { createEndpoint, type EndpointRequest } from './endpoint.ts';
+import { FAULT_NAMES, type FaultName, faultPlan } from './faults/catalogue.ts';
+import { faultyCloud, faultyInstanceEvents } from './faults/faulty-cloud.ts';
+import { faultyNetwork, type Send } from './faults/faulty-network.ts';
+import { faultyStore } from './faults/faulty-store.ts';
+import { faultyStreams } from './faults/faulty-streams.ts';
+import { faultyTicks } from './faults/faulty-ticks.ts';
+import { type Functions, lambdaFunctions, type Process, type Program } from './faults/processes.ts';
+import { decidesNothingTwice } from './laws/idempotence.ts';
+import type { Broken, Law, LawContext } from './laws/law.ts';
+import { nodesOfTheLivingStay } from './laws/machines.ts';
+import { podsHaveTheirTime } from './laws/pods.ts';
+import { darkIsNobodysFault, zonesKeepTheirRate } from './laws/rates.ts';
+import { beatingIsNotMarked, outageIsForgiven, silentIsMarked, steadyGapMs } from './laws/silence.ts';
+import { createTruth, type Happened, type Writer } from './laws/truth.ts';
+import { writesAreKept } from './laws/writes.ts';
+import { recentChanges } from './recent-changes.ts';
+import { hashOf, seededFraction, seededUuid } from './seeded-random.ts';
+import { SIMULATED_REGION } from './simulated-instance.ts';
+import { tellStory } from './story.ts';
+import { virtualTime } from './virtual-time.ts';
+
+const START_MS = Date.UTC(2026, 0, 1);
+const ACCOUNT_ID = '123456789012';
+const SKEW_MS = 2_000;
+/** Liveness is looked at this often. Milliseconds. */
+const LOOK_EVERY_MS = 500;
+/** What has ended may still have something on its way. */
+const CALM_AFTER_MS = 10_000;
+const EXPIRE_EVERY_MS = 1_800_000;
+/** Lines of what happened that are kept, and shown. */
+const LINES_KEPT = 20_000;
+const LINES_TOLD = 60;
+
+export interface SimOptions {
+  readonly seed: number;
+  readonly hours: number;
+  /** Machines at the beginning; made from the seed unless told. */
+  readonly nodes?: number;
+  /** All unless told. */
+  readonly faults?: readonly FaultName[];
+  /** Instead of what the seed makes of it. */
+  readonly policy?: Partial<Policy>;
+  /** A bug to plant: the laws must find it. */
+  readonly plant?: {
+    readonly items?: (items: ItemStore, process: Process) => ItemStore;
+    readonly policy?: (policy: Policy) => Policy;
+    readonly probe?: (probe: Probe) => Probe;
+  };
+}
+
+export interface SimFailure extends Broken {
+  readonly seed: number;
+  readonly step: number;
+  /** From the start. */
+  readonly atMs: number;
+  /** The last lines about its subjects. */
+  readonly timeline: readonly string[];
+}
+
+export interface SimResult {
+  readonly seed: number;
+  readonly nodes: number;
+  readonly zones: number;
+  readonly policy: Partial<Policy>;
+  readonly nodeHours: number;
+  readonly steps: number;
+  readonly faults: Readonly<Record<FaultName, number>>;
+  readonly marks: Readonly<Record<Mark, number>>;
+  readonly failure: SimFailure | undefined;
+}
+
+/** A policy of the seed's making: small zones, rates and times that make every rule's branches come up within hours. */
+function policyOf(fraction: () => number): Partial<Policy> {
+  const oneOf = <T>(...choices: readonly T[]): T => choices[Math.floor(fraction() * choices.length)]!;
+  const timing = oneOf<Partial<Policy>>({}, {}, {}, { nodeMonitorPeriodSeconds: 10, nodeMonitorGracePeriodSeconds: 50 }, {
+    nodeMonitorGracePeriodSeconds: 60,
+  });
+  return {
+    ...timing,
+    nodeEvictionRatePerSecond: oneOf(0.1, 0.1, 0.05, 0.5),
+    secondaryNodeEvictionRatePerSecond: oneOf(0.01, 0.05),
+    largeClusterSizeThreshold: oneOf(50, 5),
+    podEvictionTimeoutSeconds: oneOf(300, 60, 20),
+    fullDisruption: oneOf('normal', 'normal', 'hold'),
+    terminatedPodGcThreshold: oneOf(12_500, 2),
+  };
+}
+
+export async function runSim(options: SimOptions): Promise<SimResult> {
+  const { seed, hours, plant = {} } = options;
+  const random = (what: string): (() => number) => seededFraction(hashOf(`${seed} ${what}`));
+  const shape = random('shape');
+  const nodes = options.nodes ?? 5 + Math.floor(shape() ** 2 * 40);
+  const zones = 1 + Math.floor(shape() * 3.999);
+  const chosen = { ...policyOf(shape), ...options.policy };
+  const policy: Policy = { ...defaultPolicy, ...chosen };
+  const endMs = START_MS + hours * 3_600_000;
+  const time = virtualTime(START_MS);
+  const plan = faultPlan({ seed, startMs: START_MS, endMs, faults: options.faults ?? FAULT_NAMES, nowMs: time.nowMs });
+  const tables = memoryItemStore({ changesOf: ['health', 'objects', 'control'] });
+  const recent = recentChanges(tables);
+  const view = clusterView(tables);
+  const cloud = memoryCloud({
+    clock: time,
+    region: SIMULATED_REGION,
+    accountId: ACCOUNT_ID,
+    startingMs: 5_000,
+    stoppingMs: 10_000,
+    shuttingDownMs: Math.floor(shape() * 30_000),
+  });
+  const overlooking = { fromMs: Number.NEGATIVE_INFINITY };
+  const codeRandom = random('code');
+  const source: RandomSource = { fraction: codeRandom, uuid: () => seededUuid(codeRandom) };
+  const network = random('network');
+  const lookRandom = random('look');
+
+  // What happened, for people.
+  const lines: { readonly atMs: number; readonly subject: string; readonly text: string }[] = [];
+  const tell = (subject: string, text: string): void => {
+    lines.push({ atMs: time.nowMs(), subject, text });
+    if (lines.length > 2 * LINES_KEPT) lines.splice(0, LINES_KEPT);
+  };
+  let failure: SimFailure | undefined;
+  const fail = (broken: Broken): void => {
+    failure ??= {
+      ...broken,
+      seed,
+      step: time.steps(),
+      atMs: time.nowMs() - START_MS,
+      timeline: timelineOf(lines, broken.subjects, time.nowMs()),
+    };
+  };
+
+  // Clocks of ours, and how far they have stepped.
+  const jumps: { readonly atMs: number; readonly byMs: number }[] = [];
+  let functions: Functions;
+  const policies = (): readonly Policy[] => functions.policies().map((each) => realPolicies.get(each) ?? each);
+  /** The laws go by what was asked for, not by what a planted bug makes of it. */
+  const realPolicies = new Map<Policy, Policy>();
+  const asPlanted = (each: Policy): Policy => {
+    const planted = plant.policy?.(each) ?? each;
+    realPolicies.set(planted, each);
+    return planted;
+  };
+  /** Policies are changed for good when the last process with an older one is gone, and what it decided has had its time. */
+  let rolledUntilMs = START_MS;
+
+  const truth = createTruth(() => steadyGapMs(context));
+  const context: LawContext = {
+    truth,
+    plan,
+    nowMs: time.nowMs,
+    most: (of) => Math.max(...policies().map(of)),
+    least: (of) => Math.min(...policies().map(of)),
+    calmSinceMs() {
+      const sinceMs = plan.calmSinceMs();
+      if (sinceMs === undefined) return undefined;
+      const fromMs = Math.max(sinceMs, rolledUntilMs);
+      return time.nowMs() - fromMs < CALM_AFTER_MS ? undefined : fromMs;
+    },
+    clockSlackMs(sinceMs, of) {
+      const steps = jumps.reduce((sum, { atMs, byMs }) => (atMs >= sinceMs - 60_000 ? sum + Math.abs(byMs) : sum), 0);
+      return steps + (of !== 'steps' && plan.has('skew') ? SKEW_MS : 0);
+    },
+    machine: (name) => story.machine(name),
+    fail,
+  };
+  const writes = writesAreKept(context);
+  const laws: readonly Law[] = [
+    beatingIsNotMarked(context),
+    silentIsMarked(context),
+    zonesKeepTheirRate(context),
+    darkIsNobodysFault(context),
+    outageIsForgiven(context),
+    nodesOfTheLivingStay(context),
+    podsHaveTheirTime(context),
+    writes,
+  ];
+  const coverage = createCoverage((uid) => [...truth.pods.values()].some((pod) => pod.uid === uid && !pod.isTerminating));
+
+  // Whether node-monitor has just finished a tick in which nobody else wrote.
+  let mayDecideAgain = false;
+  let othersWroteAtMs = START_MS;
+  // Who wrote in this step.
+  let writer: Writer | undefined;
+  const onFault = (name: string, faults: readonly unknown[]): void => {
+    for (const fault of faults.flatMap((each) => (each instanceof AggregateError ? [each, ...each.errors] : [each]))) {
+      const text = fault instanceof Error ? `${fault.name} ${fault.message}` : String(fault);
+      tell('', `${name} failed: ${text}`);
+      // Refused and lost calls are faults of ours; anything else is a bug, at any time.
+      const isInjected = fault instanceof StoreFault || fault instanceof AggregateError;
+      if (!isInjected || context.calmSinceMs() !== undefined) {
+        fail({ law: 'calm', subjects: [], message: `${name} failed with nothing in its way: ${text}` });
+      }
+    }
+  };
+
+  function compose(process: Process): Program {
+    const store = faultyStore(process, {
+      tables,
+      recent,
+      time,
+      plan,
+      fraction: network,
+      onEffect: (by) => {
+        writer = { name: by.name, who: by.who };
+      },
+    });
+    const items = plant.items?.(store, process) ?? store;
+    const { clock } = process;
+    const log: Log = {
+      debug: () => undefined,
+      info: (message, fields) => coverage.onLog(message, fields),
+      warn: (message, fields) => coverage.onLog(message, fields),
+      error: (message, fields) => {
+        const error = fields?.['error'];
+        onFault(process.name, [error instanceof Error ? error : new Error(message)]);
+      },
+    };
+    const pause = (milliseconds: number): Promise<void> => time.sleep(milliseconds);
+    const probe = plant.probe?.(ownProbe(send, clock, time.sleep)) ?? ownProbe(send, clock, time.sleep);
+    const periodMs = policy.nodeMonitorPeriodSeconds * 1_000;
+    return {
+      controllers: fleetControllers({
+        items,
+        clock,
+        random: source,
+        policy: process.policy,
+        log,
+        meter: { add: () => undefined },
+        probe,
+        pause,
+        cloud: faultyCloud(process, { cloud, time, plan, fraction: network, periodMs, overlooking }),
+        sha256: (text) => createHash('sha256').update(text).digest('hex'),
+      }),
+      endpoint: createEndpoint({
+        api: composeApi({
+          items,
+          authenticator: simulationAuthenticator,
+          clock,
+          random: source,
+          pause,
+          log,
+          policy: process.policy,
+          hash: (text) => createHash('sha256').update(text).digest('hex'),
+          readYaml,
+          gzip,
+        }),
+        heartbeat: serveHeartbeat({ items, authenticator: simulationAuthenticator, clock, random: source, log }),
+        clock,
+        seed,
+      }),
+    };
+  }
+
+  functions = lambdaFunctions({ time, plan, fraction: random('processes'), policy: asPlanted(policy), compose });
+  const zoneOfCut = new Map<number, string>();
+  const cutRandom = random('cut');
+  const cutZone = (): string | undefined => {
+    const cut = plan.last('zoneCut');
+    if (cut === undefined || time.nowMs() >= cut.untilMs) return undefined;
+    const known = zoneOfCut.get(cut.fromMs) ?? `zone-${Math.floor(cutRandom() * zones)}`;
+    zoneOfCut.set(cut.fromMs, known);
+    return known;
+  };
+  const send: Send = faultyNetwork({ functions, time, plan, fraction: network, cutZone });
+  const story = tellStory({
+    nodes,
+    zones,
+    beatEveryMs: policy.beatIntervalSeconds * 1_000,
+    time,
+    plan,
+    fraction: random('story'),
+    send,
+    view,
+    cloud,
+    cutZone,
+    tell,
+    onAcknowledged: (write) => writes.onAcknowledged(write),
+  });
+  const streams = faultyStreams({ functions, time, plan, fraction: random('streams'), onFault });
+  faultyTicks({
+    functions,
+    time,
+    plan,
+    fraction: random('ticks'),
+    policy,
+    startMs: START_MS,
+    onFault,
+    onReport: (report) => {
+      coverage.onReport(report);
+      const isUndisturbed = othersWroteAtMs < report.beganAtMs && report.kind === 'ran';
+      mayDecideAgain = report.name === 'node-monitor' && isUndisturbed;
+    },
+  });
+  faultyInstanceEvents({ cloud, functions, time, plan, onFault });
+  runEpisodes();
+
+  /** Faults that are something done, and not something that befalls what is done. */
+  function runEpisodes(): void {
+    const shapeOf = random('episodes');
+    for (const name of FAULT_NAMES) {
+      for (const { fromMs, untilMs } of plan.episodes(name)) {
+        time.after(fromMs - START_MS, () => tell('', `${name} begins`));
+        time.after(untilMs - START_MS, () => tell('', `${name} ends`));
+      }
+    }
+    for (const { fromMs, untilMs } of plan.episodes('restart')) {
+      for (const atMs of [fromMs, (fromMs + untilMs) / 2]) {
+        time.after(atMs - START_MS, () => {
+          plan.count('restart');
+          functions.restart();
+        });
+      }
+    }
+    for (const { fromMs } of plan.episodes('clockJump')) {
+      time.after(fromMs - START_MS, () => {
+        plan.count('clockJump');
+        functions.stepOneClock();
+        if (shapeOf() < 0.5) return;
+        const toMs = Math.round((2 * shapeOf() - 1) * 30_000);
+        jumps.push({ atMs: time.nowMs(), byMs: toMs - functions.clockAheadMs });
+        functions.clockAheadMs = toMs;
+        tell('', `all clocks are ${toMs} ms ahead`);
+      });
+    }
+    for (const { fromMs, untilMs } of plan.episodes('policyRoll')) {
+      time.after(fromMs - START_MS, () => {
+        plan.count('policyRoll');
+        // Periods and gates are the schedule's and stay; what is judged by may change.
+        const { nodeMonitorPeriodSeconds: _, ...next } = policyOf(shapeOf);
+        functions.policy = asPlanted({
+          ...policy,
+          ...next,
+          ...options.policy,
+          nodeMonitorPeriodSeconds: policy.nodeMonitorPeriodSeconds,
+          nodeMonitorGracePeriodSeconds: policy.nodeMonitorGracePeriodSeconds + 10 * Math.floor(shapeOf() * 3),
+        });
+        tell('', 'a new policy is deployed');
+      });
+      time.after(untilMs - START_MS, () => {
+        functions.restart();
+        rolledUntilMs = time.nowMs() + 60_000;
+      });
+    }
+  }
+
+  let lookedAtMs = START_MS;
+  let expiredAtMs = START_MS;
+
+  function learn(): void {
+    const by = writer!;
+    writer = undefined;
+    const changes = recent.take(time.nowMs());
+    if (changes.length === 0) return;
+    if (by.name !== 'node-monitor') othersWroteAtMs = time.nowMs();
+    view.refresh();
+    streams.feed(changes);
+    for (const happened of truth.learn(changes, by)) {
+      coverage.onHappened(happened, by);
+      const line = lineOf(happened, by);
+      if (line !== undefined) tell(line.subject, line.text);
+      for (const law of laws) law.onHappened?.(happened, by);
+    }
+    for (const table of ['health', 'objects', 'control'] as const) {
+      tables.forgetChanges(table, Number.MAX_SAFE_INTEGER);
+    }
+  }
+
+  async function decideAgain(): Promise<void> {
+    const [only, ...others] = functions.policies();
+    if (only === undefined || others.length > 0) return;
+    const broken = await decidesNothingTwice(tables, only, lookRandom);
+    if (broken !== undefined) fail(broken);
+  }
+
+  await story.begin();
+  await time.run(endMs, () => {
+    const now = time.nowMs();
+    if (writer !== undefined) learn();
+    if (now - lookedAtMs >= LOOK_EVERY_MS) {
+      lookedAtMs = now;
+      for (const law of laws) law.onMoment?.();
+      if (now - expiredAtMs >= EXPIRE_EVERY_MS) {
+        expiredAtMs = now;
+        tables.expire('objects', now / 1_000);
+      }
+    }
+    if (mayDecideAgain) {
+      mayDecideAgain = false;
+      if (failure === undefined && context.calmSinceMs() !== undefined) {
+        return decideAgain().then(() => failure !== undefined);
+      }
+    }
+    return failure !== undefined;
+  });
+
+  return {
+    seed,
+    nodes,
+    zones,
+    policy: chosen,
+    nodeHours: (nodes * (time.nowMs() - START_MS)) / 3_600_000,
+    steps: time.steps(),
+    faults: plan.counts,
+    marks: coverage.hits,
+    failure,
+  };
+}
+
+/** As node-monitor's, without a wire: a beat for a Lease that is nobody's. */
+function ownProbe(send: Send, clock: Clock, sleep: (milliseconds: number) => Promise<void>): Probe {
+  const collection = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
+  const sender = { isGone: () => false };
+  const ask = async (request: Omit<EndpointRequest, 'who'>): Promise<number> => {
+    const patience = sleep(2_000).then(() => 0);
+    return Promise.race([patience, send({ who: PROBE, ...request }, sender).then(({ status }) => status)]);
+  };
+  return {
+    async beat() {
+      const spec = { renewTime: new Date(clock.nowMs()).toISOString().replace('Z', '000Z') };
+      const path = `${collection}/${PROBE_NAME}`;
+      const status = await ask({
+        method: 'PATCH',
+        path,
+        body: { spec },
+        contentType: 'application/merge-patch+json',
+      });
+      if (status === 200) return { kind: 'accepted' };
+      if (status !== 404) return { kind: 'failed', reason: `answered ${status}` };
+      const created = await ask({
+        method: 'POST',
+        path: collection,
+        body: {
+          apiVersion: 'coordination.k8s.io/v1',
+          kind: 'Lease',
+          metadata: { name: PROBE_NAME, namespace: 'kube-node-lease' },
+          spec: { holderIdentity: PROBE_NAME, leaseDurationSeconds: 40, ...spec },
+        },
+      });
+      return created === 201 || created === 409
+        ? { kind: 'accepted' }
+        : { kind: 'failed', reason: `creating the probe's lease answered ${created}` };
+    },
+  };
+}
+
+function lineOf(happened: Happened, by: Writer): { readonly subject: string; readonly text: string } | undefined {
+  const who = by.who === '' ? by.name : `${by.name} for ${by.who}`;
+  switch (happened.kind) {
+    case 'heard':
+      return { subject: happened.node.name, text: 'is heard' };
+    case 'nodeCreated':
+    case 'nodeGone':
+      return { subject: happened.node.name, text: `${happened.kind === 'nodeGone' ? 'is deleted' : 'is created'} by ${who}` };
+    case 'ready':
+      return { subject: happened.node.name, text: `Ready ${happened.from} > ${happened.to} by ${who}` };
+    case 'tainted':
+    case 'untainted':
+      return { subject: happened.node.name, text: `${happened.kind} ${happened.key}:NoExecute by ${who}` };
+    case 'podEnds':
+      return {
+        subject: happened.pod.nodeName,
+        text: `pod ${happened.pod.path} ${happened.isGone ? 'is gone' : 'is being deleted'} by ${who}`,
+      };
+    case 'control': {
+      const { key, newImage } = happened.change;
+      if (key.pk !== 'fleet') return undefined;
+      if (key.sk.startsWith('zone#')) return { subject: key.sk.slice('zone#'.length), text: JSON.stringify(newImage ?? 'gone') };
+      if (key.sk.startsWith('queue#')) {
+        return { subject: key.sk.split('#')[2]!, text: newImage === undefined ? `leaves the queue by ${who}` : 'waits in the queue' };
+      }
+      const { fence, at, doneAt, holding, total } = newImage ?? {};
+      return { subject: 'state', text: JSON.stringify({ fence, at, doneAt, holding, total }) };
+    }
+    default:
+      return undefined;
+  }
+}
+
+/** The last lines about some subjects, and those about nobody. */
+function timelineOf(
+  lines: readonly { readonly atMs: number; readonly subject: string; readonly text: string }[],
+  subjects: readonly string[],
+  nowMs: number,
+): string[] {
+  const wanted = lines.filter(({ subject, atMs }) => {
+    if (subject === 'state') return atMs > nowMs - 60_000;
+    return subject === '' || subjects.includes(subject);
+  });
+  return wanted.slice(-LINES_TOLD).map(({ atMs, subject, text }) => {
+    const at = ((atMs - START_MS) / 1_000).toFixed(3);
+    return `${at.padStart(11)} s  ${subject === '' ? '*' : subject}  ${text}`;
+  });
+}
