@@ -14,6 +14,7 @@ import { type LocalCloud, startLocalCloud } from './cloud/server.ts';
 import { connectEngine, type Engine, engineBinary, startEngine } from './engine/engine.ts';
 import { tendStreamRecords } from './engine/stream-records.ts';
 import { createTables } from './engine/tables.ts';
+import { type EventServer, startEventServer } from './event-bus/event-server.ts';
 import { type FunctionCounters, functionVariables, LocalFunction } from './functions/local-function.ts';
 import { type HttpCounters, type HttpFront, openHttpFront } from './http/server.ts';
 import { type LogServer, startLogServer } from './logs/log-server.ts';
@@ -188,6 +189,12 @@ export async function startLocal(options: LocalOptions = {}): Promise<LocalSyste
 
     const logs = await startLogServer(data.path, () => 'audit.log');
     undo.push(() => logs.stop());
+    const eventServer = await startEventServer({
+      file: data.file('events.jsonl'),
+      region: REGION,
+      accountId: ACCOUNT,
+    });
+    undo.push(() => eventServer.stop());
 
     const metrics = data.ephemeral ? noMetrics : metricsFile(data.file('metrics.jsonl'));
     const output = createOutput(print, metrics);
@@ -199,11 +206,16 @@ export async function startLocal(options: LocalOptions = {}): Promise<LocalSyste
             accountId: ACCOUNT,
             assembly: assemblyDirectory,
             file: options.recordCallsFile,
-            services: { dynamodb: engine.endpoint, ec2: cloud.endpoint, logs: logs.endpoint },
+            services: {
+              dynamodb: engine.endpoint,
+              ec2: cloud.endpoint,
+              logs: logs.endpoint,
+              events: eventServer.endpoint,
+            },
             tagsOf: (id) => (cloud.world.volume(id, nowMs()) ?? cloud.world.instance(id, nowMs()))?.tags ?? {},
           });
     undo.push(() => recorder?.stop());
-    const functions = createFunctions(plan, { engine, cloud, logs, recorder, caPem, output, options });
+    const functions = createFunctions(plan, { engine, cloud, logs, eventServer, recorder, caPem, output, options });
     undo.push(async () => {
       await Promise.all([...functions.values()].map((fn) => fn.stop()));
     });
@@ -328,6 +340,7 @@ function createFunctions(
     engine,
     cloud,
     logs,
+    eventServer,
     recorder,
     caPem,
     output,
@@ -336,6 +349,7 @@ function createFunctions(
     engine: Engine;
     cloud: LocalCloud;
     logs: LogServer;
+    eventServer: EventServer;
     recorder: CallRecorder | undefined;
     caPem: string;
     output: Output;
@@ -363,6 +377,7 @@ function createFunctions(
       dynamodbEndpoint: recorder?.endpoint ?? engine.endpoint,
       ec2Endpoint: recorder?.endpoint ?? cloud.endpoint,
       logsEndpoint: recorder?.endpoint ?? logs.endpoint,
+      eventsEndpoint: recorder?.endpoint ?? eventServer.endpoint,
       noServiceEndpoint: recorder?.endpoint ?? NO_SERVICE_ENDPOINT,
       ...(recorder === undefined ? {} : { accessKeyId: recorder.accessKeyId(fn.name) }),
       secretOf,

@@ -3,6 +3,7 @@ import { systemClock } from '../../shared/adapters/system/clock.ts';
 import { loadConfig, monitorConfig } from '../../shared/config/environment.ts';
 import { log } from '../../shared/observability/logger.ts';
 import { composeControllers, type Environment } from '../controllers.ts';
+import { composeEventBus } from '../event-bus.ts';
 
 export function composeNodeMonitor(environment: Environment) {
   const config = loadConfig(monitorConfig, environment);
@@ -11,5 +12,9 @@ export function composeNodeMonitor(environment: Environment) {
     log.warn('no probe is configured: the gate cannot see a failing heartbeat path');
   }
   const beats = probe === undefined ? {} : { probe: leaseProbe({ ...probe, clock: systemClock }) };
-  return { policy, tick: composeControllers(environment, config, beats).tickNodeMonitor };
+  return {
+    policy,
+    tick: composeControllers(environment, config, { ...beats, ...composeEventBus(environment, config) })
+      .tickNodeMonitor,
+  };
 }

@@ -1,5 +1,8 @@
-import { loadConfig, streamConfig } from '../../shared/config/environment.ts';
+import { loadConfig, objectStreamConfig } from '../../shared/config/environment.ts';
 import { composeControllers, type Environment } from '../controllers.ts';
+import { composeEventBus } from '../event-bus.ts';
 
-export const composeObjectStream = (environment: Environment) =>
-  composeControllers(environment, loadConfig(streamConfig, environment)).onObjectRecords;
+export function composeObjectStream(environment: Environment) {
+  const config = loadConfig(objectStreamConfig, environment);
+  return composeControllers(environment, config, composeEventBus(environment, config)).onObjectRecords;
+}

@@ -259,6 +259,8 @@ function physicalNames(stackName: string, options: PlanOptions): PhysicalNames {
         return arn('sns', nameOf(logicalId, resource, 'TopicName'));
       case 'AWS::Logs::LogGroup':
         return nameOf(logicalId, resource, 'LogGroupName');
+      case 'AWS::Events::EventBus':
+        return nameOf(logicalId, resource, 'Name');
       case 'AWS::KMS::Key':
         return logicalId;
       case 'AWS::SecretsManager::Secret':
@@ -299,6 +301,8 @@ function physicalNames(stackName: string, options: PlanOptions): PhysicalNames {
         return arn('kms', `key/${called}`);
       case 'AWS::IAM::Role.Arn':
         return `arn:aws:iam::${accountId}:role/${called}`;
+      case 'AWS::Events::EventBus.Arn':
+        return arn('events', `event-bus/${called}`);
       case 'AWS::Logs::LogGroup.Arn':
         return arn('logs', `log-group:${called}:*`);
       case 'AWS::ApiGatewayV2::Api.ApiEndpoint':

@@ -56,6 +56,7 @@ function aFunction(plan: Partial<FunctionPlan> = {}, options: Partial<LocalFunct
     dynamodbEndpoint: 'http://d',
     ec2Endpoint: 'http://e',
     logsEndpoint: 'http://l',
+    eventsEndpoint: 'http://v',
     noServiceEndpoint: 'http://n',
     secretOf: (arn) => `text of ${arn}`,
   });
@@ -178,6 +179,7 @@ describe('the environment of a function', () => {
       dynamodbEndpoint: 'http://d',
       ec2Endpoint: 'http://e',
       logsEndpoint: 'http://l',
+      eventsEndpoint: 'http://v',
       noServiceEndpoint: 'http://n',
       secretOf: (arn) => `text of ${arn}`,
     });

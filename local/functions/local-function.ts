@@ -192,6 +192,7 @@ export function functionVariables(
     readonly dynamodbEndpoint: string;
     readonly ec2Endpoint: string;
     readonly logsEndpoint: string;
+    readonly eventsEndpoint: string;
     readonly noServiceEndpoint: string;
     /** Whose requests these are, for services that want to know. */
     readonly accessKeyId?: string;
@@ -219,6 +220,7 @@ export function functionVariables(
     AWS_ENDPOINT_URL_DYNAMODB: options.dynamodbEndpoint,
     AWS_ENDPOINT_URL_EC2: options.ec2Endpoint,
     AWS_ENDPOINT_URL_CLOUDWATCH_LOGS: options.logsEndpoint,
+    AWS_ENDPOINT_URL_EVENTBRIDGE: options.eventsEndpoint,
     AWS_EXECUTION_ENV: `AWS_Lambda_${plan.runtime}`,
     AWS_LAMBDA_FUNCTION_NAME: plan.functionName,
     AWS_LAMBDA_FUNCTION_VERSION: '$LATEST',

@@ -182,10 +182,27 @@ export const watchConfig = z.pipe(
 export type WatchEnvironment = z.input<typeof watchConfig>;
 export type WatchConfig = Readonly<z.output<typeof watchConfig>>;
 
-/** health-stream and object-stream. */
+/** health-stream. */
 export const streamConfig = controllerConfig;
 export type StreamEnvironment = z.input<typeof streamConfig>;
 export type StreamConfig = Readonly<z.output<typeof streamConfig>>;
+
+/** Where events of the cluster go; absent: nobody outside is told. */
+const eventBus = { EVENT_BUS: z.exactOptional(text) };
+const eventBusOf = (environment: { readonly EVENT_BUS?: string }) =>
+  environment.EVENT_BUS === undefined ? {} : { eventBusName: environment.EVENT_BUS };
+
+/** object-stream. */
+export const objectStreamConfig = z.pipe(
+  z.object({ ...everyFunction, ...allTables, ...eventBus }),
+  z.transform((environment) => ({
+    ...common(environment),
+    tables: tablesOf(environment),
+    ...eventBusOf(environment),
+  })),
+);
+export type ObjectStreamEnvironment = z.input<typeof objectStreamConfig>;
+export type ObjectStreamConfig = Readonly<z.output<typeof objectStreamConfig>>;
 
 /**
  * node-monitor. With PROBE_URL and PROBE_TOKEN it sends beats of its own through that endpoint, as that identity; without
@@ -193,7 +210,13 @@ export type StreamConfig = Readonly<z.output<typeof streamConfig>>;
  */
 export const monitorConfig = z.pipe(
   z
-    .object({ ...everyFunction, ...allTables, PROBE_URL: z.exactOptional(text), PROBE_TOKEN: z.exactOptional(text) })
+    .object({
+      ...everyFunction,
+      ...allTables,
+      ...eventBus,
+      PROBE_URL: z.exactOptional(text),
+      PROBE_TOKEN: z.exactOptional(text),
+    })
     .check(
       z.refine((environment) => (environment.PROBE_URL === undefined) === (environment.PROBE_TOKEN === undefined), {
         error: 'goes with PROBE_TOKEN: give both or neither',
@@ -203,6 +226,7 @@ export const monitorConfig = z.pipe(
   z.transform((environment) => ({
     ...common(environment),
     tables: tablesOf(environment),
+    ...eventBusOf(environment),
     ...(environment.PROBE_URL === undefined || environment.PROBE_TOKEN === undefined
       ? {}
       : { probe: Object.freeze({ url: environment.PROBE_URL, token: environment.PROBE_TOKEN }) }),

@@ -1,0 +1,12 @@
+/** The cluster's event bus, where one is configured: what the functions that see transitions plug in. */
+import { eventBridgeBus, eventBusConnectionFrom } from '../shared/adapters/eventbridge/put-events.ts';
+import type { EventBus } from '../shared/ports/event-bus.ts';
+import type { Environment } from './controllers.ts';
+
+export const composeEventBus = (
+  environment: Environment,
+  { clusterId, eventBusName }: { readonly clusterId: string; readonly eventBusName?: string },
+): { readonly eventBus?: EventBus } =>
+  eventBusName === undefined
+    ? {}
+    : { eventBus: eventBridgeBus(eventBusConnectionFrom(environment, eventBusName), clusterId) };
