@@ -187,6 +187,7 @@ describe('permissions', () => {
       `sqs:SendMessage on <${failed}.Arn>`,
     ];
   };
+  const putEvents = `events:PutEvents on <${ofType(template, 'AWS::Events::EventBus')[0]![0]}.Arn>`;
   const auditLogId = ofType(template, 'AWS::Logs::LogGroup').find(([id]) => id.includes('AuditLog'))![0];
   const expected: Record<string, readonly string[]> = {
     heartbeat: [`dynamodb:UpdateItem on ${arn('Health')}`, `dynamodb:GetItem on ${arn('Control')}`],
@@ -195,8 +196,8 @@ describe('permissions', () => {
       `logs:PutLogEvents on arn:<AWS::Partition>:logs:<AWS::Region>:<AWS::AccountId>:log-group:<${auditLogId}>:log-stream:api`,
     ],
     'health-stream': [...itemStore, ...streamOf('Health')],
-    'object-stream': [...itemStore, ...streamOf('Objects')],
-    'node-monitor': [...itemStore, ...receive('NodeMonitor')],
+    'object-stream': [...itemStore, ...streamOf('Objects'), putEvents],
+    'node-monitor': [...itemStore, ...receive('NodeMonitor'), putEvents],
     evictor: [...itemStore, ...receive('Evictor')],
     'pod-gc': [
       ...itemStore.filter((action) => !action.endsWith(arn('Health'))),
