@@ -68,7 +68,7 @@ export async function explainCommand(
   const sinceMs = nowMs - durationMs(values.since ?? '24h');
   const asked = { access: apiAccess(values, environment), send, sinceMs };
   const story = subject.kind === 'Node' ? await nodeStory(asked, subject.name) : await podStory(asked, subject);
-  const steps = story.steps.sort((one, other) => one.atMs - other.atMs);
+  const steps = story.steps.sort((one, other) => one.atMs - other.atMs || rankOf(one) - rankOf(other));
   const told = values.verify === true ? steps.map(verified) : steps;
   if (told.length === 0) {
     throw new CommandError(
@@ -117,6 +117,10 @@ function durationMs(text: string): number {
   if (match === null) throw new CommandError(`--since takes a time such as 30m, 24h or 7d, not ${text}`, EXPLAIN_USAGE);
   return Number(match[1]) * UNITS_MS[match[2] as keyof typeof UNITS_MS];
 }
+
+/** What was decided in one moment, cause before effect: the node, its zone, its pods; and what was told of it last. */
+const RANKS = { Node: 0, Zone: 1, Fleet: 1, Pod: 2 } as const;
+const rankOf = ({ record }: Step): number => (record === undefined ? 3 : RANKS[record.about.kind]);
 
 const titleOf = ({ kind, namespace, name }: DecisionAbout): string =>
   kind === 'Pod' ? `pod ${namespace}/${name}` : `${kind.toLowerCase()} ${name}`;

@@ -63,6 +63,8 @@ const reasonsText = (reasons: readonly GateReason[]): string =>
       reason === 'missedTicks' ? 'ticks of our own were missing' : 'our own probe beats get no success',
     )
     .join(', ');
+const zoneCountText = (zone: ZoneMetrics | undefined): string =>
+  zone === undefined ? '' : `; with it ${zone.unhealthy} of ${zone.size} nodes of its zone are not ready`;
 const zoneText = (zone: string): string => (zone === '' ? 'of nodes without one' : zone);
 
 export function markNote(
@@ -75,7 +77,7 @@ export function markNote(
     act: 'MarkUnknown',
     about: aboutNode(decision),
     atMs: at.nowMs,
-    reason: `silent for ${seconds(silentSeconds)}, allowed are ${seconds(graceSeconds)}`,
+    reason: `silent for ${seconds(silentSeconds)}, allowed are ${seconds(graceSeconds)}${zoneCountText(at.zone)}`,
     rule: 'silence',
     inputs: {
       health: recorded(seen),
@@ -450,7 +452,15 @@ const CLOUD_ACTS: Readonly<Record<CloudDecision['kind'], DecisionAct>> = {
   nothing: 'NodeKept',
 };
 
-export const answerText = (answer: CloudAnswer): string => {
+const CLOUD_FOLLOWS: Readonly<Record<CloudDecision['kind'], string>> = {
+  delete: 'the Node is deleted',
+  addShutdownTaint: 'the Node gets the shutdown taint',
+  removeShutdownTaint: 'the Node loses the shutdown taint',
+  wait: 'the Node is kept, and EC2 asked again',
+  nothing: 'the Node is kept',
+};
+
+const answerText = (answer: CloudAnswer): string => {
   switch (answer.kind) {
     case 'found':
       return `EC2 says ${answer.state}`;
@@ -475,7 +485,7 @@ export function cloudNote(
     act: CLOUD_ACTS[decision.kind],
     about: aboutNode({ nodeName, uid }),
     atMs: nowMs,
-    reason: `${answerText(answer)}: ${decision.reason}`,
+    reason: `${answer.kind === 'found' ? answerText(answer) : decision.reason}: ${CLOUD_FOLLOWS[decision.kind]}`,
     rule: 'cloud',
     inputs: {
       question: {

@@ -1,0 +1,269 @@
+/**
+ * A zone goes dark, two of its machines come back, the third stays dead, and EC2 says that it is terminated: what
+ * `nodekeeper explain` tells of it, and that each rule says the same when it is run again.
+ */
+import { beforeAll, describe, expect, it } from 'vitest';
+import { CommandError } from '../../cli/command.ts';
+import { explainCommand } from '../../cli/explain.ts';
+import { type DecisionRecord, replay, sealed } from '../../shared/domain/decision-record.ts';
+import { decisionStore, decisionWrite, type NamedDecision } from '../../shared/store/decision-store.ts';
+import { type ApiInMemory, apiInMemory, eventsOf, TABLE } from '../support/api-in-memory.ts';
+import { type ControlledFleet, controlledFleet, START_MS } from '../support/controlled-fleet.ts';
+
+const DARK = ['dark-0', 'dark-1', 'dark-2'];
+const LIT = ['lit-0', 'lit-1'];
+const ID_OF_DARK_2 = 'i-0000000000000dead';
+/** Seconds. */
+const DARK_FROM = 30;
+const BACK_AT = 130;
+const TERMINATED_AT = 400;
+const END = 500;
+
+async function theStory(): Promise<ControlledFleet> {
+  const fleet = controlledFleet({ hasCloud: true });
+  const providerIds = new Map([['dark-2', `aws:///eu-central-1a/${ID_OF_DARK_2}`]]);
+  fleet.cloud.put({
+    instanceId: ID_OF_DARK_2,
+    zone: 'eu-central-1a',
+    instanceType: 'm5.large',
+    launchedAtMs: fleet.nowMs() - 3_600_000,
+  });
+  for (const name of [...DARK, ...LIT]) {
+    const providerID = providerIds.get(name);
+    await fleet.register(name, { zone: name.split('-')[0]!, ...(providerID === undefined ? {} : { providerID }) });
+    await fleet.post(name);
+    await fleet.addPod(`on-${name}`, name);
+  }
+  await fleet.streams();
+  for (let seconds = 0; seconds <= END; seconds += 5) {
+    fleet.at(seconds);
+    const back = seconds >= BACK_AT ? ['dark-0', 'dark-1'] : [];
+    const alive = seconds < DARK_FROM ? [...LIT, ...DARK] : [...LIT, ...back];
+    if (seconds % 10 === 0) await fleet.beat(...alive);
+    if (seconds === BACK_AT) for (const name of back) await fleet.post(name);
+    if (seconds === TERMINATED_AT) fleet.cloud.terminate(ID_OF_DARK_2);
+    await fleet.tick();
+    await fleet.controllers.tickCloudNode(fleet.slot());
+    await fleet.streams();
+    if (seconds % 20 === 0) await fleet.collect();
+  }
+  return fleet;
+}
+
+let fleet: ControlledFleet;
+let api: ApiInMemory;
+beforeAll(async () => {
+  fleet = await theStory();
+  api = apiInMemory({ items: fleet.tables });
+  api.advance(fleet.nowMs() - api.nowMs());
+});
+
+async function explain(...args: string[]): Promise<string[]> {
+  const lines: string[] = [];
+  const io = { environment: {}, nowMs: api.nowMs(), print: (line: string) => lines.push(line) };
+  const access = ['--server', 'https://cluster.example', '--token', 'token'];
+  const told = explainCommand([...args, ...access], io, async (_access, { method, path }) => {
+    const answer = await api.send(method, path);
+    if (answer.code >= 300) throw new CommandError(answer.body.message, '');
+    return answer.body;
+  });
+  await told.catch((error: Error) => lines.push(`error: ${error.message}`));
+  return lines;
+}
+
+/** `act about` of each line, in order; the act of events as well. */
+const gist = (lines: readonly string[]): string[] =>
+  lines.flatMap((line) => {
+    const match = /^2026-\S+ {2}.{7} {2}(\S+) +(?:\[(.*?)\])?/.exec(line);
+    return match === null ? [] : [`${match[1]} ${match[2] ?? 'itself'}`];
+  });
+
+const recordsOf = async (items = fleet.tables): Promise<readonly NamedDecision[]> =>
+  (await decisionStore(items).list({ nowMs: api.nowMs(), limit: 10_000 })).decisions;
+
+describe('explain', () => {
+  it('tells the story of the machine that stayed dead', async () => {
+    const lines = await explain('node', 'dark-2');
+    expect(lines[0]).toMatch(/^node dark-2 \(uid \S+, zone dark\), since 2025-12-31T00:08:20Z$/);
+    expect(gist(lines)).toEqual([
+      'TaintLifted itself',
+      'ZoneStateSet zone dark',
+      'RegisteredNode event',
+      'MarkUnknown itself',
+      'NodeKept itself',
+      'ZoneStateSet zone dark',
+      'NodeNotReady event',
+      'EvictionHeld zone dark',
+      'Tainted itself',
+      'ZoneStateSet zone dark',
+      'NodeDeleted itself',
+      'RemovingNode event',
+      'DeletingNode event',
+    ]);
+    const text = lines.join('\n');
+    for (const essential of [
+      '00:01:05Z     +65s  MarkUnknown             silent for 45 s, allowed are 40 s; with it 3 of 3 nodes of its zone are not ready',
+      'NodeKept                EC2 says running: the Node is kept',
+      '[zone dark] Normal to FullDisruption: 3 of 3 nodes are not ready',
+      '[zone dark] 2 nodes wait for the NoExecute taint: one taint in 10 s, the next at 2026-01-01T00:01:15Z',
+      'Ready is Unknown; node.kubernetes.io/unreachable:NoExecute after 20 s of waiting, zone dark at one taint in 10 s',
+      '[zone dark] FullDisruption to Normal: 1 of 3 nodes are not ready',
+      '00:06:40Z   +4m30s  NodeDeleted             EC2 says terminated: the Node is deleted',
+    ]) {
+      expect(text).toContain(essential);
+    }
+  });
+
+  it('tells of one that came back, and of its pod, which was spared', async () => {
+    const node = gist(await explain('node', 'dark-0')).filter((each) => each.endsWith('itself'));
+    expect(node).toEqual(['TaintLifted itself', 'MarkUnknown itself', 'Tainted itself', 'TaintLifted itself']);
+    const lines = await explain('pod', 'default/on-dark-0');
+    expect(gist(lines).filter((each) => each.endsWith('itself'))).toEqual([
+      'PodEvictionSet itself',
+      'PodEvictionCancelled itself',
+    ]);
+    expect(lines.join('\n')).toMatch(
+      /PodEvictionSet +node dark-0: node.kubernetes.io\/unreachable is tolerated for 300 s, to go at 2026-01-01T00:06:05Z/,
+    );
+  });
+
+  it('tells why a pod went, with what befell its node', async () => {
+    const lines = await explain('pod', 'default/on-dark-2');
+    expect(gist(lines)).toEqual([
+      'TaintLifted node dark-2',
+      'MarkUnknown node dark-2',
+      'NodeKept node dark-2',
+      'NodeNotReady event',
+      'Tainted node dark-2',
+      'PodEvictionSet itself',
+      'PodDeleted itself',
+      'TaintManagerEviction event',
+      'NodeDeleted node dark-2',
+      'PodCollected itself',
+    ]);
+    const text = lines.join('\n');
+    expect(text).toContain(
+      'node dark-2: node.kubernetes.io/unreachable is tolerated for 300 s, due at 2026-01-01T00:06:25Z',
+    );
+    expect(text).toContain('its node no longer exists (dark-2)');
+  });
+
+  it('runs every rule again, to the same end', async () => {
+    for (const name of [...DARK, ...LIT]) {
+      for (const about of [
+        ['node', name],
+        ['pod', `default/on-${name}`],
+      ] as const) {
+        const lines = await explain(...about, '--verify');
+        expect(lines.at(-1)).toMatch(/^(\d+ decisions run again: all the same|error: nothing was decided about)/);
+      }
+    }
+    for (const { name, record } of await recordsOf())
+      expect([name, replay(record)]).toMatchObject([name, { same: true }]);
+  });
+
+  it('finds a record that was changed since', async () => {
+    const found = (await recordsOf()).find(
+      ({ record }) => record.act === 'MarkUnknown' && record.about.name === 'dark-1',
+    )!;
+    const planted = structuredClone(found.record) as { inputs: { health: { renewedAtMs: number } } };
+    planted.inputs.health.renewedAtMs += 30_000;
+    const { sum: _, ...rest } = planted as unknown as DecisionRecord;
+    // Whoever is careful enough to seal it anew is still found out by the rule.
+    const forged = sealed(rest as Omit<DecisionRecord, 'sum'>);
+    await fleet.tables.write(decisionWrite(forged));
+    const lines = await explain('node', 'dark-1', '--verify');
+    expect(lines.at(-1)).toMatch(/^error: 1 of \d+ decisions came out differently$/);
+    expect(lines.at(-2)).toContain(
+      'recorded {"mark":true,"silentSeconds":45,"graceSeconds":40}, now {"kind":"nothing"}',
+    );
+    expect(lines.filter((line) => line.endsWith('≠ DIFFERENT'))).toHaveLength(1);
+    await fleet.tables.write(decisionWrite({ ...found.record, reason: 'no reason' }));
+    expect((await explain('node', 'dark-1', '--verify')).at(-2)).toContain('the record is not as it was written');
+    await fleet.tables.write(decisionWrite(found.record));
+  });
+
+  it('gives the same as JSON', async () => {
+    const told = JSON.parse((await explain('node', 'dark-2', '--json', '--since', '1h')).join('\n'));
+    expect(told).toMatchObject({ about: { kind: 'Node', name: 'dark-2' }, zone: 'dark' });
+    expect(told.steps[3]).toMatchObject({
+      what: 'MarkUnknown',
+      record: { v: 1, rule: 'silence', slot: expect.any(Number), fence: expect.any(Number) },
+    });
+  });
+
+  it.each([
+    [['node', 'nobody'], 'nothing was decided about node nobody since'],
+    [['node', 'dark-2', '--since', 'soon'], '--since takes a time such as 30m, 24h or 7d, not soon'],
+    [['zone', 'dark'], 'there is nothing to explain about a zone'],
+    [['node'], 'explain one node, or one pod'],
+  ])('says what is wrong with %j', async (args, message) => {
+    expect((await explain(...args)).join()).toContain(`error: ${message}`);
+  });
+});
+
+describe('the resource', () => {
+  const DECISIONS = '/apis/nodekeeper.dev/v1alpha1/decisions';
+
+  it('lists by what it is about, in a table, reading one partition', async () => {
+    const { body } = await api.send('GET', `${DECISIONS}?fieldSelector=node%3Ddark-2`, { accept: TABLE });
+    expect(body.columnDefinitions.slice(0, 4).map(({ name }: { name: string }) => name)).toEqual([
+      'Age',
+      'About',
+      'Act',
+      'Reason',
+    ]);
+    expect(body.rows.map(({ cells }: { cells: string[] }) => cells.slice(1, 3))).toEqual([
+      ['node/dark-2', 'TaintLifted'],
+      ['node/dark-2', 'MarkUnknown'],
+      ['node/dark-2', 'NodeKept'],
+      ['node/dark-2', 'Tainted'],
+      ['node/dark-2', 'NodeDeleted'],
+    ]);
+    fleet.consumed();
+    await api.send('GET', `${DECISIONS}?fieldSelector=pod%3Ddefault%2Fon-dark-2`);
+    expect(fleet.consumed().requests).toHaveLength(1);
+  });
+
+  it('gives one by its name, and cannot be written by anybody', async () => {
+    const [first] = (await api.send('GET', `${DECISIONS}?fieldSelector=about.kind%3DZone,about.name%3Ddark`)).body
+      .items;
+    const one = await api.send('GET', `${DECISIONS}/${first.metadata.name}`);
+    expect(one.body).toMatchObject({
+      kind: 'Decision',
+      spec: { about: { kind: 'Zone', name: 'dark' }, act: 'ZoneStateSet' },
+    });
+    const path = `${DECISIONS}/${first.metadata.name}`;
+    for (const [method, where] of [
+      ['POST', DECISIONS],
+      ['PUT', path],
+      ['PATCH', path],
+      ['DELETE', path],
+      ['DELETE', DECISIONS],
+    ] as const) {
+      expect([
+        method,
+        (await api.send(method, where, { body: one.body, contentType: 'application/merge-patch+json' })).code,
+      ]).toEqual([method, 405]);
+    }
+  });
+
+  it('is watched by what it is about', async () => {
+    const watch = `${DECISIONS}?watch=1&timeoutSeconds=1&resourceVersion=0`;
+    expect(
+      eventsOf(await api.send('GET', `${watch}&fieldSelector=node%3Ddark-2`))
+        .map(({ type }) => type)
+        .slice(0, 5),
+    ).toEqual(Array(5).fill('ADDED'));
+    expect((await api.send('GET', watch)).text).toContain('names what they are about');
+  });
+
+  it('forgets after thirty days', async () => {
+    const store = decisionStore(fleet.tables);
+    const later = START_MS + 30 * 86_400_000;
+    expect(
+      (await store.list({ nowMs: later, limit: 1_000 })).decisions.every(({ record }) => record.atMs > START_MS),
+    ).toBe(true);
+    expect((await store.list({ nowMs: later + END * 1_000, limit: 1_000 })).decisions).toEqual([]);
+  });
+});
