@@ -4,9 +4,12 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { sealed } from '../../shared/domain/decision-record.ts';
+import { decisions } from '../../shared/kube/resources/decisions.ts';
 import type { ResourceDescriptor } from '../../shared/kube/resources/descriptor.ts';
 import { resources } from '../../shared/kube/resources/registry.ts';
 import type { KubeObject } from '../../shared/kube/types.ts';
+import { decisionName, decisionWrite } from '../../shared/store/decision-store.ts';
 import { type ApiInMemory, apiInMemory, MERGE } from '../support/api-in-memory.ts';
 
 const DOC = new URL('../../docs/access.md', import.meta.url);
@@ -61,6 +64,9 @@ const OBJECTS: Readonly<Record<string, (nodeUid: string) => Record<string, unkno
   }),
 };
 
+/** Decisions are only watched by what they are about. */
+const watchedBy = (resource: string): string => (resource === 'decisions' ? '&fieldSelector=node%3Dn1' : '');
+
 const groupPath = ({ group, version }: ResourceDescriptor): string =>
   group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
 
@@ -90,7 +96,7 @@ function questionsOf(descriptor: ResourceDescriptor, stored: KubeObject): Questi
   const asks: Record<string, Question['ask']> = {
     get: send('GET', one),
     list: send('GET', all),
-    watch: send('GET', `${all}?watch=1&timeoutSeconds=1&resourceVersion=0`),
+    watch: send('GET', `${all}?watch=1&timeoutSeconds=1&resourceVersion=0${watchedBy(resource)}`),
     create: send('POST', `${all}?dryRun=All`, fresh),
     update: send('PUT', `${one}?dryRun=All`, stored),
     patch: send('PATCH', `${one}?dryRun=All`, patch, MERGE),
@@ -98,7 +104,7 @@ function questionsOf(descriptor: ResourceDescriptor, stored: KubeObject): Questi
     deletecollection: send('DELETE', `${all}?dryRun=All`),
   };
   const questions: Question[] = verbs.map((verb) => ({ what: label(verb), ask: asks[verb] as Question['ask'] }));
-  const ownField = resource === 'nodes' ? 'metadata.name' : resource === 'pods' ? 'spec.nodeName' : undefined;
+  const ownField = { nodes: 'metadata.name', pods: 'spec.nodeName', decisions: 'node' }[resource];
   if (ownField !== undefined) {
     const query = `fieldSelector=${ownField}%3Dn1`;
     questions.push({ what: `${label('list')} of n1`, ask: send('GET', `${all}?${query}`) });
@@ -126,6 +132,25 @@ function questionsOf(descriptor: ResourceDescriptor, stored: KubeObject): Questi
   return questions;
 }
 
+/** Nobody can make one through the API: it is put where the controllers put it. */
+async function storedDecision(api: ApiInMemory): Promise<KubeObject> {
+  const about = { kind: 'Node', name: 'n1' } as const;
+  const record = sealed({
+    v: 1,
+    act: 'NodeKept',
+    about,
+    atMs: api.nowMs(),
+    reason: 'for a test',
+    rule: 'fact',
+    inputs: {},
+    outcome: {},
+    policy: '0',
+  });
+  await api.items.write(decisionWrite(record));
+  const answer = await api.send('GET', `${groupPath(decisions)}/decisions/${decisionName(record)}`);
+  return answer.body;
+}
+
 async function world(): Promise<{ api: ApiInMemory; questions: Question[] }> {
   const api = apiInMemory({ users: { ...USERS } });
   const questions: Question[] = [];
@@ -142,6 +167,7 @@ async function world(): Promise<{ api: ApiInMemory; questions: Question[] }> {
     if (descriptor.resource === 'nodes') nodeUid = made.body.metadata.uid;
     questions.push(...questionsOf(descriptor, made.body));
   }
+  questions.push(...questionsOf(decisions, await storedDecision(api)));
   const mirror = {
     metadata: {
       name: 'static-n1',
