@@ -2,6 +2,7 @@
  * A zone goes dark, two of its machines come back, the third stays dead, and EC2 says that it is terminated: what
  * `nodekeeper explain` tells of it, and that each rule says the same when it is run again.
  */
+import { readFileSync, writeFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { CommandError } from '../../cli/command.ts';
 import { explainCommand } from '../../cli/explain.ts';
@@ -199,6 +200,26 @@ describe('explain', () => {
     [['node'], 'explain one node, or one pod'],
   ])('says what is wrong with %j', async (args, message) => {
     expect((await explain(...args)).join()).toContain(`error: ${message}`);
+  });
+});
+
+/** `WRITE_DOCS=1` writes the examples anew. */
+describe('docs/explain.md', () => {
+  const DOC = new URL('../../docs/explain.md', import.meta.url);
+
+  it('shows what is really said', async () => {
+    let text = readFileSync(DOC, 'utf8');
+    for (const command of ['node dark-2 --verify', 'pod default/on-dark-2']) {
+      const first = `$ npx nodekeeper explain ${command}\n`;
+      const said = (await explain(...command.split(' ')))
+        // Whatever the policy of the day hashes to.
+        .map((line) => line.trimEnd().replace(/^policy .*/, 'policy 0ad3e236a3d743e8'))
+        .join('\n');
+      const from = text.indexOf(first) + first.length;
+      text = `${text.slice(0, from)}${said}\n${text.slice(text.indexOf('```', from))}`;
+    }
+    if (process.env['WRITE_DOCS'] === '1') writeFileSync(DOC, text);
+    expect(readFileSync(DOC, 'utf8')).toBe(text);
   });
 });
 
