@@ -1,6 +1,10 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import { describe, expect, it } from 'vitest';
 import { InvalidPropsError, requestLimits } from '../../cdk/lib/cluster-options.ts';
+import { clusterPropsFromContext } from '../../cdk/lib/context.ts';
+import { repositoryRoot } from '../../cdk/lib/function-names.ts';
 import type { NodekeeperClusterProps } from '../../cdk/lib/nodekeeper-cluster.ts';
 import { functionUrlIds, planLocalMode } from '../../local/assembly/plan.ts';
 import type { Template as LocalTemplate } from '../../local/assembly/template.ts';
@@ -133,6 +137,24 @@ describe('context', () => {
     ['clusterId ["a"] must be a single value', { clusterId: ['a'] }],
   ])('that cannot be read is named: %s', (message, context) => {
     expect(() => synthesise({}, context)).toThrow(message);
+  });
+});
+
+describe('docs/operations/deploy.md', () => {
+  const page = readFileSync(join(repositoryRoot, 'docs/operations/deploy.md'), 'utf8');
+  const firstCells = [...page.matchAll(/^\| (`.*?) \|/gm)].flatMap(([, cell]) =>
+    [...cell!.matchAll(/`(\w+)`/g)].map(([, name]) => name!),
+  );
+
+  it('names every context value that is read, and no other; and every output', () => {
+    const read = new Set(['stackName']);
+    clusterPropsFromContext((name) => {
+      read.add(name);
+      return undefined;
+    });
+    const outputs = Object.keys(synthesise({ customDomain }).toJSON()['Outputs'] as object);
+    const told = outputs.filter((name) => !name.startsWith('Cluster') || name === 'ClusterId');
+    expect(firstCells.toSorted()).toEqual([...read, ...told].toSorted());
   });
 });
 
