@@ -13,6 +13,7 @@ import { defaultPolicy, type Policy } from '../../shared/domain/policy.ts';
 import { markDeleted } from '../../shared/kube/deletion.ts';
 import { formatTime } from '../../shared/kube/time.ts';
 import type { KubeNode, KubeObject } from '../../shared/kube/types.ts';
+import type { EventBus } from '../../shared/ports/event-bus.ts';
 import type { ConsumedUnits, ItemStore } from '../../shared/ports/item-store.ts';
 import type { Meter, MetricUnit } from '../../shared/ports/log.ts';
 import type { Probe } from '../../shared/ports/probe.ts';
@@ -31,6 +32,7 @@ export interface FleetOptions {
   readonly hasCloud?: boolean;
   /** Gets what the controllers measure, besides `fleet.metrics`. */
   readonly meter?: Meter;
+  readonly eventBus?: EventBus;
   /** What the controllers see in place of the tables, such as ones that fail. */
   readonly between?: (items: ItemStore) => ItemStore;
 }
@@ -87,6 +89,7 @@ export function controlledFleet(options: FleetOptions = {}) {
       sha256: (text) => createHash('sha256').update(text).digest('hex'),
       ...(options.hasCloud === true ? { cloud } : {}),
       ...(options.probe === undefined ? {} : { probe: options.probe }),
+      ...(options.eventBus === undefined ? {} : { eventBus: options.eventBus }),
     });
   const controllers = makeControllers(options.between?.(tables) ?? tables);
   const seen = { objects: 0, health: 0 };
