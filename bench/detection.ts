@@ -23,7 +23,7 @@ export const detection: Benchmark = {
   async run(report) {
     const policy = defaultPolicy;
     for (const machines of FLEETS) {
-      const { latenciesMs, passMs, falseMarks } = measure(machines, policy);
+      const { latenciesMs, passMs, falseMarks } = measureDetection(machines, policy);
       const bySilence = latenciesMs.map((ms) => ms / 1_000);
       report({
         machines,
@@ -52,7 +52,7 @@ interface Machine {
   markedAtMs: number | undefined;
 }
 
-interface Measured {
+export interface Measured {
   readonly latenciesMs: number[];
   /** Wall time of each pass. */
   readonly passMs: number[];
@@ -60,11 +60,11 @@ interface Measured {
 }
 
 /** Small fleets repeat the story until there are enough cases: at most one in ten machines falls silent at a time. */
-function measure(machineCount: number, policy: Policy): Measured {
+export function measureDetection(machineCount: number, policy: Policy, cases = CASES): Measured {
   const random = randomFrom(SEED);
-  const perStory = Math.max(1, Math.min(CASES, Math.floor(machineCount / 10)));
+  const perStory = Math.max(1, Math.min(cases, Math.floor(machineCount / 10)));
   const measured: Measured[] = [];
-  for (let left = CASES; left > 0; left -= perStory) {
+  for (let left = cases; left > 0; left -= perStory) {
     measured.push(story(machineCount, Math.min(left, perStory), policy, random));
   }
   return {

@@ -12,10 +12,12 @@ import { bundles } from './bundles.ts';
 import { cloudHistories } from './cloud-histories.ts';
 import { detection } from './detection.ts';
 import { ec2Calls } from './ec2-calls.ts';
+import { fleet } from './fleet.ts';
 import { heartbeat } from './heartbeat.ts';
 import { identity } from './identity.ts';
 import { massFailure } from './mass-failure.ts';
 import { nodeHours } from './node-hours.ts';
+import { quality } from './quality.ts';
 import { quiet } from './quiet.ts';
 import { tick } from './tick.ts';
 
@@ -26,6 +28,8 @@ const BENCHMARKS: readonly Benchmark[] = [
   identity,
   quiet,
   tick,
+  quality,
+  fleet,
   api,
   detection,
   massFailure,

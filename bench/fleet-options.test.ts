@@ -1,0 +1,55 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { UsageError } from './benchmark.ts';
+import { readFleetOptions } from './fleet-options.ts';
+
+describe('options of the fleet benchmark', () => {
+  let folder: string;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'nk-bench-'));
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  it('start a local mode of 200 machines for a minute when nothing is said', () => {
+    expect(readFleetOptions([])).toEqual({
+      target: undefined,
+      nodes: 200,
+      zones: 3,
+      seconds: 60,
+      silent: 10,
+      waitSeconds: 120,
+      beatSeconds: 10,
+      connections: 32,
+      pids: [],
+    });
+  });
+
+  it('name any API by its URL, with the token in a file', () => {
+    const token = join(folder, 'token');
+    writeFileSync(token, 'secret\n');
+    const words = ['--url', 'https://192.0.2.7:6443', '--token-file', token, '--pids', '17,4711', '--nodes', '5000'];
+    expect(readFleetOptions(words)).toMatchObject({
+      target: { url: 'https://192.0.2.7:6443', ca: undefined, token: 'secret' },
+      nodes: 5_000,
+      silent: 250,
+      pids: [17, 4_711],
+    });
+  });
+
+  it.each([
+    [['--url', 'https://a.invalid']],
+    [['--url', 'https://a.invalid', '--token', 't', '--token-file', '/dev/null']],
+    [['--url', 'ftp://a.invalid', '--token', 't']],
+    [['--url', 'https://a.invalid', '--token', 't', '--ca', '/nowhere/ca.pem']],
+    [['--token', 't']],
+    [['--nodes', '0']],
+    [['--nodes', '10', '--silent', '11']],
+    [['--pids', '1,x']],
+    [['--machines', '10']],
+    [['10']],
+  ])('are refused when they make no sense: %j', (words) => {
+    expect(() => readFleetOptions(words)).toThrow(UsageError);
+  });
+});
