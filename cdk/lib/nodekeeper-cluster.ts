@@ -41,7 +41,7 @@ import { readPolicyFile, requirePolicy } from './policy-source.ts';
 import { ProbeToken } from './probe-token.ts';
 import { type RestoredTables, readRestoredTables, requireRestoredTables } from './restored-tables.ts';
 import { healthFilters, objectFilters, TableStream } from './streams.ts';
-import * as tableActions from './table-actions.ts';
+import { allowInstances, allowTables } from './table-actions.ts';
 import { Tables } from './tables.ts';
 import { Tick } from './tick.ts';
 import { Watch } from './watch.ts';
@@ -197,7 +197,6 @@ export class NodekeeperCluster extends Construct {
       OBJECTS_TABLE: objects.tableName,
       CONTROL_TABLE: control.tableName,
     };
-    const allTableArns = [health.tableArn, objects.tableArn, control.tableArn];
     const policy = { NODEKEEPER_POLICY: JSON.stringify(this.policy) };
     const probeToken = new ProbeToken(this, 'ProbeToken').reference;
     const accessEntries = JSON.stringify(accessEntriesOf(props));
@@ -216,10 +215,7 @@ export class NodekeeperCluster extends Construct {
       timeoutSeconds: 5,
       logRetention,
     });
-    heartbeat.allow(tableActions.updateOnly, [health.tableArn]);
-    heartbeat.allow(tableActions.getOnly, [control.tableArn], {
-      'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': ['node-keys#*'] },
-    });
+    allowTables(heartbeat, 'heartbeat', this.tables);
 
     const watch =
       this.policy.watchMode === 'stream'
@@ -262,8 +258,11 @@ export class NodekeeperCluster extends Construct {
       timeoutSeconds: 29,
       logRetention,
     });
-    api.allow(tableActions.itemStore, allTableArns);
-    if (certificate !== undefined) allowDescribeInstances(api);
+    allowTables(api, 'api', this.tables);
+    if (certificate !== undefined) {
+      allowDescribeInstances(api);
+      allowInstances(api, this.tables);
+    }
     api.allow(['logs:PutLogEvents'], [auditLog.streamArn]);
 
     const frontDoor = new FrontDoor(this, 'FrontDoor', {
@@ -283,7 +282,7 @@ export class NodekeeperCluster extends Construct {
       timeoutSeconds: 60,
       logRetention,
     });
-    healthStream.allow(tableActions.itemStore, allTableArns);
+    allowTables(healthStream, 'health-stream', this.tables);
     const healthChanges = new TableStream(this, 'HealthChanges', {
       table: health,
       target: healthStream,
@@ -300,7 +299,7 @@ export class NodekeeperCluster extends Construct {
       timeoutSeconds: 60,
       logRetention,
     });
-    objectStream.allow(tableActions.itemStore, allTableArns);
+    allowTables(objectStream, 'object-stream', this.tables);
     eventBus.allowSending(objectStream);
     const objectChanges = new TableStream(this, 'ObjectChanges', {
       table: objects,
@@ -326,7 +325,7 @@ export class NodekeeperCluster extends Construct {
       timeoutSeconds: 30,
       logRetention,
     });
-    nodeMonitor.allow(tableActions.itemStore, allTableArns);
+    allowTables(nodeMonitor, 'node-monitor', this.tables);
     eventBus.allowSending(nodeMonitor);
     new Tick(this, 'NodeMonitorTick', { target: nodeMonitor, ...eachPeriod });
 
@@ -338,7 +337,7 @@ export class NodekeeperCluster extends Construct {
       timeoutSeconds: 30,
       logRetention,
     });
-    evictor.allow(tableActions.itemStore, allTableArns);
+    allowTables(evictor, 'evictor', this.tables);
     new Tick(this, 'EvictorTick', { target: evictor, ...eachPeriod });
 
     const cloudNode = new HandlerFunction<CloudNodeEnvironment>(this, 'CloudNode', {
@@ -349,7 +348,7 @@ export class NodekeeperCluster extends Construct {
       timeoutSeconds: 30,
       logRetention,
     });
-    cloudNode.allow(tableActions.itemStore, allTableArns);
+    allowTables(cloudNode, 'cloud-node', this.tables);
     allowDescribeInstances(cloudNode);
     new Tick(this, 'CloudNodeTick', { target: cloudNode, ...eachPeriod });
     new InstanceChanges(this, 'InstanceChanges', { target: cloudNode });
@@ -362,8 +361,7 @@ export class NodekeeperCluster extends Construct {
       timeoutSeconds: 30,
       logRetention,
     });
-    podGc.allow(tableActions.itemStore, [objects.tableArn, control.tableArn]);
-    podGc.allow(tableActions.readOnly, [health.tableArn]);
+    allowTables(podGc, 'pod-gc', this.tables);
     allowDescribeInstances(podGc);
     allowDetachVolumes(podGc, this.clusterId);
     new Tick(this, 'PodGcTick', {

@@ -5,7 +5,7 @@ import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import { Construct } from 'constructs';
 import type { WatchEnvironment } from '../../shared/config/environment.ts';
 import { HandlerFunction } from './handler-function.ts';
-import * as tableActions from './table-actions.ts';
+import { allowTables } from './table-actions.ts';
 import type { Tables } from './tables.ts';
 
 export interface WatchProps {
@@ -30,7 +30,6 @@ export class Watch extends Construct {
 
   constructor(scope: Construct, id: string, props: WatchProps) {
     super(scope, id);
-    const { health, objects } = props.tables;
     const secret = new Secret(this, 'Tickets', {
       description: 'Nodekeeper: signs the tickets with which watches are redirected',
       generateSecretString: { excludePunctuation: true, passwordLength: 43 },
@@ -46,10 +45,7 @@ export class Watch extends Construct {
       timeoutSeconds: WATCH_SECONDS_MAX,
       logRetention: props.logRetention,
     });
-    watch.allow(tableActions.readOnly, [health.tableArn, objects.tableArn]);
-    watch.allow(tableActions.updateOnly, [objects.tableArn], {
-      'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': ['h#*'] },
-    });
+    allowTables(watch, 'watch', props.tables);
     const url = watch.lambda.addFunctionUrl({
       authType: FunctionUrlAuthType.NONE,
       invokeMode: InvokeMode.RESPONSE_STREAM,

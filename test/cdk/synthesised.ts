@@ -42,6 +42,7 @@ interface Statement {
   readonly Effect: string;
   readonly Action: string | string[];
   readonly Resource: unknown;
+  readonly Condition?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 }
 
 const listOf = <Value>(value: Value | Value[]): Value[] => (Array.isArray(value) ? value : [value]);
@@ -56,7 +57,13 @@ export function shortArn(value: unknown): string {
   throw new Error(`not an ARN: ${JSON.stringify(value)}`);
 }
 
-/** Every `action on resource` a function's role allows; throws on a Deny, a managed policy or a shared role. */
+/** ` [partition]` of each partition of a table that a statement is held to. */
+function partitionsOf({ Condition: condition = {} }: Statement): readonly string[] {
+  const keys = condition['ForAllValues:StringLike']?.['dynamodb:LeadingKeys'];
+  return keys === undefined ? [''] : listOf(keys as string | string[]).map((key) => ` [${key}]`);
+}
+
+/** Every `action on resource` a function's role allows, with the partition of a table it is held to; throws on a Deny, a managed policy or a shared role. */
 export function allowedTo(template: Template, role: string): readonly string[] {
   const resources = resourcesOf(template);
   const lambda = Object.values(resources).find(
@@ -75,7 +82,10 @@ export function allowedTo(template: Template, role: string): readonly string[] {
     for (const statement of statements) {
       if (statement.Effect !== 'Allow') throw new Error(`${role}: ${statement.Effect}`);
       for (const action of listOf(statement.Action)) {
-        for (const resource of listOf(statement.Resource)) allowed.push(`${action} on ${shortArn(resource)}`);
+        for (const resource of listOf(statement.Resource)) {
+          for (const partition of partitionsOf(statement))
+            allowed.push(`${action} on ${shortArn(resource)}${partition}`);
+        }
       }
     }
   }

@@ -67,7 +67,19 @@ export async function driveEverything(recordFile: string, say: (line: string) =>
   try {
     say(`started after ${seconds()}`);
     const stage = stageOf(local);
-    const stories = { requests, identities, watches, silence, darkZone, machinesInTheCloud, podGarbage, deletedNode };
+    const stories = {
+      requests,
+      identities,
+      watches,
+      silence,
+      darkZone,
+      machinesInTheCloud,
+      podGarbage,
+      deletedNode,
+      newInstance,
+      strangers,
+    };
+    await firstWatches(stage);
     await until(async () => (await readyNodes(stage)) >= 9, { withinMs: 30_000, what: 'nine nodes that are Ready' });
     say(`all nodes Ready after ${seconds()}`);
     const ends = await Promise.allSettled(
@@ -324,36 +336,53 @@ async function as(local: LocalForTest, token: string, act: (send: Send) => Promi
 
 /** Watches from now on and from a moment before, as streams. */
 async function watches({ local, send }: Stage): Promise<void> {
-  for (const path of [NODES, '/api/v1/pods', LEASES, '/apis/nodekeeper.dev/v1alpha1/nodeidentities']) {
-    const { body } = await send('GET', path);
-    const version = (body['metadata'] as { resourceVersion?: string } | undefined)?.resourceVersion;
-    await follow(local, `${path}?watch=1&timeoutSeconds=4`);
-    if (version !== undefined) await follow(local, `${path}?watch=1&timeoutSeconds=4&resourceVersion=${version}`);
-  }
+  const one = 'fieldSelector=metadata.name%3Dedge-b-1';
+  const paths = [NODES, '/api/v1/pods', LEASES, `${NODES}?${one}`, `${LEASES}?${one}`];
+  await Promise.all(
+    paths.map(async (path) => {
+      const { body } = await send('GET', path);
+      const version = (body['metadata'] as { resourceVersion?: string } | undefined)?.resourceVersion;
+      const watch = `${path}${path.includes('?') ? '&' : '?'}watch=1&timeoutSeconds=4`;
+      await follow(local, watch);
+      if (version !== undefined) await follow(local, `${watch}&resourceVersion=${version}`);
+    }),
+  );
+  for (const path of [`${OWN}/nodeidentities`, `${OWN}/decisions`])
+    await follow(local, `${path}?watch=1&timeoutSeconds=1`);
+}
+
+/** Watches of what every cluster has from the start, before anybody asked for it. */
+async function firstWatches({ local }: Stage): Promise<void> {
+  await Promise.all(
+    ['/api/v1/namespaces', '/apis/scheduling.k8s.io/v1/priorityclasses'].map((path) =>
+      follow(local, `${path}?watch=1&timeoutSeconds=1`),
+    ),
+  );
 }
 
 /** Reads an answer to its end, wherever it is to be had. */
 async function follow(local: LocalForTest, path: string): Promise<void> {
-  const { url, ca, token } = local.access;
-  let at = new URL(path, url);
-  for (let redirects = 0; redirects < 3; redirects += 1) {
-    const next = await new Promise<string | undefined>((resolve, reject) => {
-      const sent = request(
-        at,
-        { ...(ca === undefined ? {} : { ca }), headers: { authorization: `Bearer ${token}` } },
-        (answer) => {
-          answer.resume();
-          answer.on('error', reject);
-          answer.on('end', () => resolve(answer.statusCode === 307 ? answer.headers.location : undefined));
-        },
-      );
+  let at: string | undefined = new URL(path, local.access.url).href;
+  for (let redirects = 0; redirects < 3 && at !== undefined; redirects += 1) at = (await readOff(local, at)).location;
+  if (at !== undefined) throw new Error(`${path} leads from one place to another`);
+}
+
+/** As the administrator; `location` of a redirect. */
+function readOff(local: LocalForTest, at: string, bearer = local.access.token) {
+  const { ca } = local.access;
+  const options = { ...(ca === undefined ? {} : { ca }), headers: { authorization: `Bearer ${bearer}` } };
+  return new Promise<{ readonly status: number | undefined; readonly location: string | undefined }>(
+    (resolve, reject) => {
+      const sent = request(at, options, (answer) => {
+        answer.resume();
+        answer.on('error', reject);
+        const { statusCode: status, headers } = answer;
+        answer.on('end', () => resolve({ status, location: status === 307 ? headers.location : undefined }));
+      });
       sent.on('error', reject);
       sent.end();
-    });
-    if (next === undefined) return;
-    at = new URL(next);
-  }
-  throw new Error(`${path} leads from one place to another`);
+    },
+  );
 }
 
 /** A node falls silent, its pods go by their tolerations; it comes back. */
@@ -361,10 +390,12 @@ async function silence({ send, gone, shows, machines }: Stage): Promise<void> {
   const node = 'edge-a-1';
   await mustBe(201, send('POST', PODS, pod('leaves', node)));
   await mustBe(201, send('POST', PODS, pod('finalized', node, { metadata: { finalizers: ['example.com/hold'] } })));
+  await mustBe(201, send('POST', PODS, pod('goes-at-once', node, { spec: { terminationGracePeriodSeconds: 0 } })));
   await mustBe(201, send('POST', PODS, pod('stays', node, { spec: tolerating(3_600) })));
   await machines('silence', node);
   await shows(`${NODES}/${node}`, '"effect":"NoExecute"');
   for (const name of ['leaves', 'finalized']) await shows(`${PODS}/${name}`, 'deletionTimestamp');
+  await gone(`${PODS}/goes-at-once`);
   await machines('beat', node);
   await gone(`${PODS}/leaves`);
   await until(
@@ -424,6 +455,36 @@ async function machinesInTheCloud({ local, send, gone, shows, ec2, power }: Stag
     async () => !JSON.stringify((await send('GET', `${NODES}/${stopped}`)).body).includes('kubernetes.io/shutdown'),
     { withinMs: 30_000, what: 'the shutdown taint to be lifted' },
   );
+}
+
+/** A Node whose kubelet leaves it to the cloud to say where it stands. */
+async function newInstance({ send, ec2, shows }: Stage): Promise<void> {
+  const run = await ec2('RunInstances', { MinCount: '1', MaxCount: '1', 'Placement.AvailabilityZone': 'us-east-1d' });
+  const instanceId = /<instanceId>(i-[0-9a-f]+)</.exec(run)![1]!;
+  const uninitialized = { key: 'node.cloudprovider.kubernetes.io/uninitialized', value: 'true', effect: 'NoSchedule' };
+  await mustBe(
+    201,
+    send('POST', NODES, {
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: { name: 'uninitialized' },
+      spec: { providerID: `aws:///us-east-1d/${instanceId}`, taints: [uninitialized] },
+    }),
+  );
+  await shows(`${NODES}/uninitialized`, 'topology.kubernetes.io/zone');
+  await mustBe(200, send('DELETE', `${NODES}/uninitialized`));
+}
+
+/** Credentials that open nothing are told of in the log. */
+async function strangers({ local }: Stage): Promise<void> {
+  await as(local, 'no-token-of-ours', async (send) => {
+    await mustBe(401, send('GET', NODES));
+    await mustBe(401, send('PATCH', `${LEASES}/edge-b-1`, {}, MERGE));
+  });
+  const { location } = await readOff(local, new URL(`${NODES}?watch=1`, local.access.url).href);
+  if (location === undefined) throw new Error('a watch is not led elsewhere');
+  const { status } = await readOff(local, location.replace(/&nodekeeper-ticket=.*$/, ''), 'no-token-of-ours');
+  if (status !== 401) throw new Error(`a stranger's watch was answered ${status}`);
 }
 
 /** Pods that nobody will finish. */

@@ -77,6 +77,8 @@ export interface ApiOptions {
   readonly policy: Policy;
   /** Digest of a text, safe in a URL. */
   readonly hash: (text: string) => string;
+  /** False where nothing may be written: what every cluster has from the start is then shown once the API has made it. */
+  readonly makesInitialObjects?: boolean;
   /** Absent: long polls. */
   readonly answerWatch?: AnswerWatch;
   readonly readYaml: ReadYaml;
@@ -149,10 +151,14 @@ interface Storages {
   readonly budgets: Budgets;
 }
 
-function storagesOf({ items, clock, random, pause, policy }: ApiOptions, changes: ChangeLog): Storages {
+function storagesOf(
+  { items, clock, random, pause, policy, makesInitialObjects = true }: ApiOptions,
+  changes: ChangeLog,
+): Storages {
   const objects = clusterObjects({ items, clock, random, pause });
   const plain = (descriptor: ResourceDescriptor, more: Partial<ObjectStorageOptions> = {}) =>
     objectStorage(descriptor, { objects, changes, ...more });
+  const withInitial: typeof withInitialObjects = makesInitialObjects ? withInitialObjects : (storage) => storage;
   const budgets = budgetsOver(plain(poddisruptionbudgets), plain(pods));
   const make = (descriptor: ResourceDescriptor): ResourceStorage => {
     const { group, version, resource } = descriptor;
@@ -181,13 +187,11 @@ function storagesOf({ items, clock, random, pause, policy }: ApiOptions, changes
         );
       case 'namespaces':
         return withTermination(
-          withInitialObjects(plain(descriptor), SYSTEM_NAMESPACES, (name) =>
-            initial(namespaces.prepareForCreate, name),
-          ),
+          withInitial(plain(descriptor), SYSTEM_NAMESPACES, (name) => initial(namespaces.prepareForCreate, name)),
           storageOf,
         );
       case 'priorityclasses':
-        return withInitialObjects(
+        return withInitial(
           plain(descriptor),
           systemPriorityClasses().map(({ metadata }) => metadata.name ?? ''),
           (name) => systemPriorityClass(name),

@@ -35,6 +35,7 @@ export function serveWatch(options: WatchOptions): ServeWatch {
     let lines: AsyncIterable<string> | undefined;
     const serve = composeApi({
       ...options,
+      makesInitialObjects: false,
       // A ticket speaks for itself; without one the credentials count, as they do at the API.
       authenticator:
         ticket === null ? options.authenticator : { authenticate: async () => admit(options, request, ticket) },
