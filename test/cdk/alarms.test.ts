@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { repositoryRoot } from '../../cdk/lib/function-names.ts';
+import type { EventBus } from '../../shared/ports/event-bus.ts';
 import type { ItemStore } from '../../shared/ports/item-store.ts';
 import { StoreFault } from '../../shared/ports/item-store.ts';
 import { EvaluatedAlarms } from '../support/alarm-evaluator.ts';
@@ -312,6 +313,24 @@ describe('what is context', () => {
     some.tell('pod-gc', 'Errors', 3);
     await some.minutes(5);
     expect(some.alarming()).toEqual(['function-errors']);
+  });
+
+  it('events-not-sent: the event bus takes none', async () => {
+    let broken = false;
+    const eventBus: EventBus = {
+      publish: async (events) => (broken ? { failed: events, reason: 'no answer' } : { failed: [] }),
+    };
+    const some = await cluster({ a: 9 }, { eventBus });
+    await some.minutes(5);
+    broken = true;
+    await some.minutes(2, { beating: (name) => name !== 'a-0' });
+    broken = false;
+    await some.fleet.post('a-0');
+    await some.minutes(3);
+    expect(some.alarming()).toEqual(['events-not-sent']);
+    expect(some.pages()).toBe(false);
+    await some.minutes(15);
+    expect(some.alarming()).toEqual([]);
   });
 });
 
