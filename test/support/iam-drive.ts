@@ -34,6 +34,7 @@ const POLICY: Partial<Policy> = {
 const CLUSTER_ID = 'nodekeeper';
 const PODS = '/api/v1/namespaces/default/pods';
 const NODES = '/api/v1/nodes';
+const ALL_LEASES = '/apis/coordination.k8s.io/v1/leases';
 const LEASES = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
 const OWN = '/apis/nodekeeper.dev/v1alpha1';
 const STORY_SECONDS_MAX = 90;
@@ -337,7 +338,7 @@ async function as(local: LocalForTest, token: string, act: (send: Send) => Promi
 /** Watches from now on and from a moment before, as streams. */
 async function watches({ local, send }: Stage): Promise<void> {
   const one = 'fieldSelector=metadata.name%3Dedge-b-1';
-  const paths = [NODES, '/api/v1/pods', LEASES, `${NODES}?${one}`, `${LEASES}?${one}`];
+  const paths = [NODES, '/api/v1/pods', LEASES, `${NODES}?${one}`, `${LEASES}?${one}`, `${ALL_LEASES}?${one}`];
   await Promise.all(
     paths.map(async (path) => {
       const { body } = await send('GET', path);
@@ -392,11 +393,13 @@ async function silence({ send, gone, shows, machines }: Stage): Promise<void> {
   await mustBe(201, send('POST', PODS, pod('finalized', node, { metadata: { finalizers: ['example.com/hold'] } })));
   await mustBe(201, send('POST', PODS, pod('goes-at-once', node, { spec: { terminationGracePeriodSeconds: 0 } })));
   await mustBe(201, send('POST', PODS, pod('stays', node, { spec: tolerating(3_600) })));
-  await machines('silence', node);
+  // Its node's last pod: no timer stays behind.
+  await mustBe(201, send('POST', PODS, pod('alone', 'edge-b-1')));
+  await machines('silence', node, 'edge-b-1');
   await shows(`${NODES}/${node}`, '"effect":"NoExecute"');
-  for (const name of ['leaves', 'finalized']) await shows(`${PODS}/${name}`, 'deletionTimestamp');
+  for (const name of ['leaves', 'finalized', 'alone']) await shows(`${PODS}/${name}`, 'deletionTimestamp');
   await gone(`${PODS}/goes-at-once`);
-  await machines('beat', node);
+  await machines('beat', node, 'edge-b-1');
   await gone(`${PODS}/leaves`);
   await until(
     async () =>
@@ -492,7 +495,7 @@ async function podGarbage({ send, gone }: Stage): Promise<void> {
   await mustBe(201, send('POST', PODS, pod('orphan', 'nowhere')));
   const finished = ['finished-1', 'finished-2', 'finished-3'];
   for (const name of finished) {
-    await mustBe(201, send('POST', PODS, pod(name, 'edge-b-1')));
+    await mustBe(201, send('POST', PODS, pod(name, 'edge-c-2')));
     await mustBe(200, send('PATCH', `${PODS}/${name}/status`, { status: { phase: 'Succeeded' } }, MERGE));
   }
   await mustBe(201, send('POST', PODS, pod('unbound', undefined, { metadata: { finalizers: ['example.com/hold'] } })));
