@@ -54,7 +54,7 @@ export class InvalidPropsError extends Error {
 
 export const CLUSTER_ID_DEFAULT = 'nodekeeper';
 /** DynamoDB's longest, and its default. */
-export const RECOVERY_DAYS_MAX = 35;
+const RECOVERY_DAYS_MAX = 35;
 const NODES_MAX = 1_000_000;
 const REQUESTS_PER_SECOND = 2_000;
 /** A whole fleet may come back at once, and post status besides. */
