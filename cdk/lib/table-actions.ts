@@ -88,7 +88,7 @@ const tableUses: Readonly<Record<FunctionName, TableUse>> = {
   },
   watch: {
     health: ['BatchGetItem', 'GetItem', 'Query'],
-    objects: ['BatchGetItem', 'GetItem', 'Query'],
+    objects: ['BatchGetItem', 'Query'],
   },
 };
 

@@ -253,7 +253,7 @@ describe('permissions', () => {
     ],
     watch: [
       ...at('Health', 'BatchGetItem GetItem Query'),
-      ...at('Objects', 'BatchGetItem GetItem Query'),
+      ...at('Objects', 'BatchGetItem Query'),
       ...at('Objects', 'UpdateItem', 'h#*'),
     ],
   };

@@ -179,6 +179,8 @@ const pod = (name: string, nodeName: string | undefined, more: { metadata?: obje
   metadata: { name, ...more.metadata },
   spec: {
     ...(nodeName === undefined ? {} : { nodeName }),
+    // The longest a machine that is back takes over a pod that it finds deleted.
+    terminationGracePeriodSeconds: 1,
     containers: [{ name: 'main', image: 'registry.example/main:1' }],
     ...more.spec,
   },
