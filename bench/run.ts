@@ -5,6 +5,7 @@
  * {"bench": NAME, …figures}.
  */
 import { availableParallelism, cpus } from 'node:os';
+import { agentQuiet } from './agent-quiet.ts';
 import { agentWire } from './agent-wire.ts';
 import { api } from './api.ts';
 import { type Benchmark, UsageError } from './benchmark.ts';
@@ -19,17 +20,20 @@ import { massFailure } from './mass-failure.ts';
 import { nodeHours } from './node-hours.ts';
 import { quality } from './quality.ts';
 import { quiet } from './quiet.ts';
+import { storm } from './storm.ts';
 import { tick } from './tick.ts';
 
 const BENCHMARKS: readonly Benchmark[] = [
   bundles,
   heartbeat,
   agentWire,
+  agentQuiet,
   identity,
   quiet,
   tick,
   quality,
   fleet,
+  storm,
   api,
   detection,
   massFailure,

@@ -1,7 +1,6 @@
 /** logind as the agent's ShutdownSignal: https://systemd.io/INHIBITOR_LOCKS */
 import { chmod, mkdir, rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import dbus from '@particle/dbus-next';
 import type { Log } from '../../../shared/ports/log.ts';
 import type { ShutdownSignal } from '../../ports/shutdown-signal.ts';
 import { INHIBITOR, logindDropIn } from '../../rules/shutdown-start.ts';
@@ -59,7 +58,7 @@ export function logind({ log, busAddress = SYSTEM_BUS, root = '/', timeoutMs = 5
         signature: 'ss',
         body: [LOGIND_MANAGER, 'InhibitDelayMaxUSec'],
       });
-      const microseconds = property instanceof dbus.Variant ? property.value : undefined;
+      const microseconds = (property as { readonly value?: unknown } | undefined)?.value;
       if (typeof microseconds !== 'bigint') throw new SystemBusError('InhibitDelayMaxUSec is no 64-bit number');
       return Number(microseconds) / 1_000;
     },

@@ -3,7 +3,7 @@
  * Node has no way to receive them.
  */
 import type { EventEmitter } from 'node:events';
-import dbus, { type Message, type MessageBus } from '@particle/dbus-next';
+import type { Message, MessageBus } from '@particle/dbus-next';
 
 export const SYSTEM_BUS = 'unix:path=/run/dbus/system_bus_socket';
 
@@ -61,6 +61,8 @@ function connectionOf(bus: MessageBus): EventEmitter {
 }
 
 export async function connectSystemBus(address: string, timeoutMs: number): Promise<SystemBus> {
+  // Only when it is needed: an agent without graceful shutdown spares its memory.
+  const { default: dbus } = await import('@particle/dbus-next');
   const bus = dbus.sessionBus({ busAddress: address, authMethods: ['EXTERNAL'] });
   const over = new AbortController();
   let failure: unknown;

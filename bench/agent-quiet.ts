@@ -1,0 +1,139 @@
+/**
+ * What one agent takes of its machine when nothing happens: the bundled file as a process of its own, started with the
+ * flags of its systemd unit, enrolled in local mode, beating and looking after its status. Memory is what the kernel counts
+ * as resident, Node itself included; CPU is user and system time over wall time.
+ */
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { bootstrapTokenCommand } from '../cli/bootstrap-token.ts';
+import { createApiClient } from '../local/fleet/api-client.ts';
+import { agentNodeFlags, buildAgent } from '../scripts/build-agent.ts';
+import type { KubeNode } from '../shared/kube/types.ts';
+import { until } from '../test/support/until.ts';
+import { type Benchmark, type Report, rounded } from './benchmark.ts';
+import { type LocalHost, startLocalHost } from './local-host.ts';
+import { cpuUseOf } from './process-cpu.ts';
+
+const NODE = 'agent-quiet';
+/** From Ready on, until what the start needed is done with. */
+const SETTLE_MS = 30_000;
+const QUIET_MS = 90_000;
+
+export const agentQuiet: Benchmark = {
+  name: 'agent-quiet',
+  about: 'resident memory and share of a core of one agent process in which nothing happens',
+  async run(report) {
+    const directory = mkdtempSync(join(tmpdir(), 'nodekeeper-agent-quiet-'));
+    const [local, bundle] = await Promise.all([startLocalHost({}), buildAgent(join(directory, 'dist'))]);
+    try {
+      report({ bundleBytes: statSync(bundle).size });
+      await measure(local, bundle, directory, report);
+    } finally {
+      await local.stop();
+      rmSync(directory, { recursive: true });
+    }
+  },
+};
+
+async function measure(local: LocalHost, bundle: string, directory: string, report: Report): Promise<void> {
+  const config = await configure(local, directory);
+  const flags = agentNodeFlags();
+  // Lines of its log are few, and lost.
+  const agent = spawn(process.execPath, [...flags, bundle, '--config', config], {
+    stdio: 'ignore',
+    env: { PATH: process.env['PATH'] },
+  });
+  const ended = new Promise<void>((resolve) => agent.once('exit', () => resolve()));
+  const pid = agent.pid!;
+  try {
+    const startedMs = performance.now();
+    await readiness(local);
+    const readySeconds = (performance.now() - startedMs) / 1_000;
+    const startCpuMs = cpuMsOf(pid);
+    await pause(SETTLE_MS);
+    const [before, fromMs] = [cpuMsOf(pid), performance.now()];
+    await pause(QUIET_MS);
+    const [cpuMs, elapsedMs] = [cpuMsOf(pid) - before, performance.now() - fromMs];
+    const { VmRSS, VmHWM, RssAnon } = memoryOf(pid);
+    report({
+      nodeFlags: flags.join(' '),
+      readyAfterSeconds: rounded(readySeconds),
+      startCpuMs: rounded(startCpuMs),
+      residentMegabytes: megabytes(VmRSS),
+      residentMegabytesPeak: megabytes(VmHWM),
+      // Of the resident memory what is the agent's alone; the rest is mapped from Node's own file.
+      anonymousMegabytes: megabytes(RssAnon),
+      quietSeconds: rounded(elapsedMs / 1_000),
+      cpuMs: rounded(cpuMs),
+      percentOfOneCore: rounded((100 * cpuMs) / elapsedMs, 3),
+    });
+  } finally {
+    agent.kill('SIGTERM');
+    await ended;
+  }
+}
+
+async function configure(local: LocalHost, directory: string): Promise<string> {
+  const file = (name: string): string => join(directory, name);
+  writeFileSync(file('ca.pem'), local.ca);
+  const access = ['--server', local.url, '--token', local.token, '--certificate-authority', file('ca.pem')];
+  await bootstrapTokenCommand(['create', ...access], {
+    environment: {},
+    nowMs: Date.now(),
+    print: (line) => writeFileSync(file('bootstrap-token'), line),
+  });
+  writeFileSync(
+    file('agent.yaml'),
+    `apiVersion: nodekeeper.dev/v1alpha1
+kind: AgentConfiguration
+endpoint: "${local.url}"
+certificateAuthorityFile: ${file('ca.pem')}
+bootstrapTokenFile: ${file('bootstrap-token')}
+hostnameOverride: ${NODE}
+rootDirectory: ${file('root')}
+runtime: exec
+healthzPort: 0
+---
+apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+failSwapOn: false
+`,
+  );
+  return file('agent.yaml');
+}
+
+async function readiness(local: LocalHost): Promise<void> {
+  const client = createApiClient({
+    url: local.url,
+    ca: local.ca,
+    token: local.token,
+    connectionsMax: 1,
+    timeoutMs: 10_000,
+  });
+  try {
+    await until(
+      async () => {
+        const answer = await client.send({ method: 'GET', path: `/api/v1/nodes/${NODE}` });
+        const node = answer.kind === 'answered' && answer.status === 200 ? (answer.body as KubeNode) : undefined;
+        return node?.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True');
+      },
+      { withinMs: 60_000, everyMs: 250, what: 'an agent whose node is Ready' },
+    );
+  } finally {
+    client.close();
+  }
+}
+
+const cpuMsOf = (pid: number): number => [...cpuUseOf(pid).byThread.values()].reduce((sum, ms) => sum + ms, 0);
+
+/** Kibibytes (proc_pid_status(5)). */
+function memoryOf(pid: number): Readonly<Record<'VmRSS' | 'VmHWM' | 'RssAnon', number>> {
+  const text = readFileSync(`/proc/${pid}/status`, 'utf8');
+  const of = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(text)?.[1]);
+  return { VmRSS: of('VmRSS'), VmHWM: of('VmHWM'), RssAnon: of('RssAnon') };
+}
+
+const megabytes = (kibibytes: number): number => rounded(kibibytes / 1_024);
