@@ -7,19 +7,37 @@ import { type ControllerOptions, type FleetControllers, fleetControllers } from 
 import type { EvictorConfig } from '../shared/config/environment.ts';
 import { log } from '../shared/observability/logger.ts';
 import { meter } from '../shared/observability/meter.ts';
+import type { ConsumedUnits } from '../shared/ports/item-store.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Of this process; it works on one event at a time. */
+function unitCounter() {
+  let taken = { readUnits: 0, writeUnits: 0 };
+  return {
+    onConsumed({ readUnits, writeUnits }: ConsumedUnits): void {
+      taken = { readUnits: taken.readUnits + readUnits, writeUnits: taken.writeUnits + writeUnits };
+    },
+    takeUnits() {
+      const units = taken;
+      taken = { readUnits: 0, writeUnits: 0 };
+      return units;
+    },
+  };
+}
 
 export const composeControllers = (
   environment: Environment,
   { tables, policy }: Pick<EvictorConfig, 'tables' | 'policy'>,
   /** What only some of them need: node-monitor's own beats, EC2. */
   more: Partial<ControllerOptions> = {},
-): FleetControllers =>
-  fleetControllers({
+): FleetControllers => {
+  const { onConsumed, takeUnits } = unitCounter();
+  return fleetControllers({
     items: dynamoDbItemStore({
       client: dynamoDbClient(clientOptionsFrom(environment)),
       tables,
+      onConsumed,
       random: systemRandom.fraction,
     }),
     clock: systemClock,
@@ -28,5 +46,7 @@ export const composeControllers = (
     policy,
     log,
     meter,
+    takeUnits,
     ...more,
   });
+};

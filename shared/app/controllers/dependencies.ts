@@ -27,6 +27,8 @@ export interface ControllerOptions {
   readonly cloud?: Cloud;
   /** Hears of transitions; absent: nobody is told outside the cluster. */
   readonly eventBus?: EventBus;
+  /** Units that the tables said were taken since this was last asked; absent: nobody counts, and no cost is told. */
+  readonly takeUnits?: () => { readonly readUnits: number; readonly writeUnits: number };
   /** In hex: tells volumes by the names that the CSI attacher made from them; absent: such names are not understood. */
   readonly sha256?: (text: string) => string;
   /** Waits between tries at a contended commit. Milliseconds. Absent: tries follow at once. */

@@ -55,5 +55,10 @@ export const WITHHELD_DETACHES = 'attachdetach_controller_withheld_detaches';
 /** Events of the cluster that the event bus did not take, after all tries; absent: none. */
 export const EVENTS_NOT_SENT = 'events_not_sent_total';
 
+/** An estimate by node-monitor, once a minute: beats, status posts and its own ticks at list price (domain/running-cost.ts). */
+export const COST_DOLLARS_PER_DAY = 'cost_dollars_per_day';
+/** Read and write units that one tick of node-monitor took, once a minute. */
+export const TICK_UNITS = 'tick_consumed_units';
+
 /** CloudWatch takes no empty dimension value. */
 export const zoneDimension = (zone: string): { zone: string } => ({ zone: zone === '' ? '(none)' : zone });

@@ -28,6 +28,7 @@ import { decideGate, firstProbes, type GateRecord, isPathInDoubt, PROBES_A_TICK 
 import { decideMonitor, type MonitorDecision, type MonitorOutcome } from '../../domain/monitor.ts';
 import type { NodeHealth } from '../../domain/node-health.ts';
 import { rfc3339 } from '../../domain/rfc3339.ts';
+import { runningDollarsPerDay } from '../../domain/running-cost.ts';
 import { slotStartMs, slotVerdict } from '../../domain/tick.ts';
 import { fleetMetricsOf } from '../../domain/zone-state.ts';
 import type { FleetRecords, FleetState } from '../../store/fleet-store.ts';
@@ -57,6 +58,7 @@ const LEAST_APPLY_SHARE = 0.25;
 const UNBOUNDED: WorkBudget = { hasTime: () => true };
 /** Names told in one log line. */
 const NAMES_TOLD_MAX = 10;
+const MINUTE_SECONDS = 60;
 
 export interface Tick {
   readonly slot: number;
@@ -90,6 +92,7 @@ export async function runNodeMonitor(dependencies: ControllerDependencies, tick:
   const nowMs = clock.nowMs();
   const periodSeconds = policy.nodeMonitorPeriodSeconds;
   if (slotVerdict({ slot: tick.slot, nowMs, periodSeconds }) === 'stale') return { kind: 'stale' };
+  dependencies.takeUnits?.();
   const records = await fleet.read();
   if (records.state.slot !== undefined && records.state.slot >= tick.slot) return { kind: 'lost' };
   const [answers, nodes] = await Promise.all([
@@ -121,6 +124,7 @@ export async function runNodeMonitor(dependencies: ControllerDependencies, tick:
     decided = decide(claim.state);
   }
 
+  measureCost(dependencies, { slot: tick.slot, nodes: nodes.length });
   measure(dependencies, records, decided, { nowMs, tickAgeMs: nowMs - slotStartMs(tick.slot, periodSeconds) });
   await tellGate(dependencies, decided, nowMs);
   if (isQuiet(decided.outcome)) {
@@ -385,6 +389,26 @@ function measure(
   meter.add(metric.TICK_AGE, Math.max(0, at.tickAgeMs) / 1_000, 'Seconds');
   meter.add(metric.GATE_HOLDING, gate.reasons.length > 0 ? 1 : 0, 'Count');
   meter.add(metric.TOTAL_DISRUPTION, disruption.total ? 1 : 0, 'Count');
+}
+
+/** By the tick that begins a minute, of the units it took to read, decide and claim: a quiet one is done by then. */
+function measureCost(
+  { meter, policy, takeUnits }: ControllerDependencies,
+  { slot, nodes }: { readonly slot: number; readonly nodes: number },
+): void {
+  const periodSeconds = policy.nodeMonitorPeriodSeconds;
+  if (takeUnits === undefined || (slot * periodSeconds) % MINUTE_SECONDS !== 0) return;
+  const { readUnits, writeUnits } = takeUnits();
+  const { beatIntervalSeconds } = policy;
+  const dollars = runningDollarsPerDay({
+    nodes,
+    beatIntervalSeconds,
+    periodSeconds,
+    tickReadUnits: readUnits,
+    tickWriteUnits: writeUnits,
+  });
+  meter.add(metric.COST_DOLLARS_PER_DAY, dollars, 'None');
+  meter.add(metric.TICK_UNITS, readUnits + writeUnits, 'Count');
 }
 
 /** About us and no node: told of the namespace in which nodes renew their leases. */

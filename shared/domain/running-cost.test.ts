@@ -1,0 +1,21 @@
+import { describe, expect, it } from 'vitest';
+import { runningDollarsPerDay } from './running-cost.ts';
+
+const fleet = { nodes: 1_000, beatIntervalSeconds: 10, periodSeconds: 5, tickReadUnits: 40, tickWriteUnits: 1 };
+
+describe('what a cluster costs while it runs', () => {
+  it('is beats, status posts and ticks at list price', () => {
+    // 8.64 M beats at $1.8583 a million, 288,000 posts with their reads at $3.8583, 17,280 ticks at $6.158.
+    expect(runningDollarsPerDay(fleet)).toBeCloseTo(16.056 + 1.111 + 0.106, 2);
+  });
+
+  it('is a tick alone without nodes', () => {
+    expect(runningDollarsPerDay({ ...fleet, nodes: 0 })).toBeCloseTo(0.106, 3);
+  });
+
+  it('grows with the fleet and with haste', () => {
+    const dollars = runningDollarsPerDay(fleet);
+    expect(runningDollarsPerDay({ ...fleet, nodes: 2_000 })).toBeGreaterThan(1.9 * dollars);
+    expect(runningDollarsPerDay({ ...fleet, beatIntervalSeconds: 20 })).toBeLessThan(0.6 * dollars);
+  });
+});
