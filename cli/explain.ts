@@ -6,7 +6,7 @@
  */
 import { parseArgs } from 'node:util';
 import type { DecisionAbout, DecisionRecord, Replay } from '../shared/domain/decision-record.ts';
-import { replay } from '../shared/domain/decision-record.ts';
+import { DECISION_ACTS, replay } from '../shared/domain/decision-record.ts';
 import { zoneKeyOf } from '../shared/domain/zone.ts';
 import { formatAge } from '../shared/kube/age.ts';
 import { formatTime, parseTimeMs } from '../shared/kube/time.ts';
@@ -68,7 +68,9 @@ export async function explainCommand(
   const sinceMs = nowMs - durationMs(values.since ?? '24h');
   const asked = { access: apiAccess(values, environment), send, sinceMs };
   const story = subject.kind === 'Node' ? await nodeStory(asked, subject.name) : await podStory(asked, subject);
-  const steps = story.steps.sort((one, other) => one.atMs - other.atMs || rankOf(one) - rankOf(other));
+  const steps = story.steps.sort(
+    (one, other) => one.atMs - other.atMs || rankOf(one) - rankOf(other) || actOf(one) - actOf(other),
+  );
   const told = values.verify === true ? steps.map(verified) : steps;
   if (told.length === 0) {
     throw new CommandError(
@@ -121,6 +123,7 @@ function durationMs(text: string): number {
 /** What was decided in one moment, cause before effect: the node, its zone, its pods; and what was told of it last. */
 const RANKS = { Node: 0, Zone: 1, Fleet: 1, Pod: 2 } as const;
 const rankOf = ({ record }: Step): number => (record === undefined ? 3 : RANKS[record.about.kind]);
+const actOf = ({ record }: Step): number => (record === undefined ? 0 : DECISION_ACTS.indexOf(record.act));
 
 const titleOf = ({ kind, namespace, name }: DecisionAbout): string =>
   kind === 'Pod' ? `pod ${namespace}/${name}` : `${kind.toLowerCase()} ${name}`;
@@ -261,10 +264,11 @@ function* tellStory(
   yield '';
   const own = titleOf(subject);
   let previousMs: number | undefined;
-  for (const { atMs, about, what, reason, replayed } of steps) {
+  for (const { atMs, about, what, reason, record, replayed } of steps) {
     const delta = previousMs === undefined || atMs - previousMs < 1_000 ? '' : `+${formatAge(atMs - previousMs)}`;
     previousMs = atMs;
-    const who = about === own ? '' : about;
+    const isEarlier = uid !== undefined && record?.about.uid !== undefined && about === own && record.about.uid !== uid;
+    const who = isEarlier ? `an earlier ${own}` : about === own ? '' : about;
     yield [
       formatTime(atMs),
       delta.padStart(7),

@@ -25,35 +25,34 @@ import { shortHash } from './text-hash.ts';
 import { type AttachedVolume, decideVolumeDetach, type VolumeNode } from './volume-detach.ts';
 import { type ZoneState, zoneRatePerSecond, zoneStateOf } from './zone-state.ts';
 
-/** Records are cleaned up when they are this old. Seconds. */
-export const DECISION_SECONDS = 30 * 86_400;
-
-export type DecisionAct =
-  | 'MarkUnknown'
-  | 'GateClosed'
-  | 'GateOpened'
-  | 'TotalDisruptionEntered'
-  | 'TotalDisruptionLeft'
-  | 'ZoneStateSet'
-  | 'ZoneRateSet'
-  | 'EvictionHeld'
-  | 'Tainted'
-  | 'TaintSwapped'
-  | 'TaintLifted'
-  | 'PodEvictionSet'
-  | 'PodEvictionMoved'
-  | 'PodEvictionHeld'
-  | 'PodEvictionCancelled'
-  | 'PodDeleted'
-  | 'PodCollected'
-  | 'NodeDeleted'
-  | 'NodeKept'
-  | 'ShutdownTaintAdded'
-  | 'ShutdownTaintRemoved'
-  | 'OutOfServiceAdded'
-  | 'OutOfServiceRemoved'
-  | 'VolumeDetached'
-  | 'VolumeKept';
+export const DECISION_ACTS = [
+  'MarkUnknown',
+  'GateClosed',
+  'GateOpened',
+  'TotalDisruptionEntered',
+  'TotalDisruptionLeft',
+  'ZoneStateSet',
+  'ZoneRateSet',
+  'EvictionHeld',
+  'Tainted',
+  'TaintSwapped',
+  'TaintLifted',
+  'PodEvictionSet',
+  'PodEvictionMoved',
+  'PodEvictionHeld',
+  'PodEvictionCancelled',
+  'PodDeleted',
+  'PodCollected',
+  'NodeDeleted',
+  'NodeKept',
+  'ShutdownTaintAdded',
+  'ShutdownTaintRemoved',
+  'OutOfServiceAdded',
+  'OutOfServiceRemoved',
+  'VolumeDetached',
+  'VolumeKept',
+] as const;
+export type DecisionAct = (typeof DECISION_ACTS)[number];
 
 export interface DecisionAbout {
   readonly kind: 'Node' | 'Pod' | 'Zone' | 'Fleet';

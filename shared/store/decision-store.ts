@@ -8,14 +8,16 @@
  * about one object is one query. The time is that of the decision, or of what it is told once for; the hash tells apart
  * what was decided in one millisecond. So the key follows from the decision, and a repetition meets the first telling.
  */
-import { DECISION_SECONDS, type DecisionAbout, type DecisionRecord } from '../domain/decision-record.ts';
+import type { DecisionAbout, DecisionDraft, DecisionRecord } from '../domain/decision-record.ts';
 import { shortHash } from '../domain/text-hash.ts';
 import type { Item, ItemKey, ItemStore, PutWrite, QueryPage } from '../ports/item-store.ts';
 import { decisionPartition, shardOf } from './layout.ts';
 import { mergePages } from './merge-pages.ts';
 
+/** Records are cleaned up when they are this old. Seconds. */
+const DECISION_SECONDS = 30 * 86_400;
 /** Changing it moves keys. */
-export const DECISION_SHARDS = 16;
+const DECISION_SHARDS = 16;
 const TIME_DIGITS = 13;
 /** Of the object's name in a key; with kind, time and hash a name stays a valid one. */
 const SUBJECT_LENGTH_MAX = 200;
@@ -39,16 +41,16 @@ export function subjectOf({ kind, namespace, name }: DecisionAbout): string {
   return `${PREFIX[kind]}${tidy === plain && plain !== '' ? plain : [tidy, shortHash(plain)].filter((each) => each !== '').join('-')}`;
 }
 
-/** `once`: tells it apart from others of its kind; with a time, in place of that of the decision. */
+/** What tells a record apart where it is told once; with a time in place of that of the decision. */
 export interface Telling {
   readonly atMs?: number;
   readonly key?: string;
 }
 
-export function decisionName(record: Pick<DecisionRecord, 'about' | 'act' | 'atMs'>, once: Telling = {}): string {
-  const { about, act, atMs } = record;
+export function decisionName(record: DecisionDraft, once: Telling = {}): string {
+  const { about, act, atMs, rule, outcome } = record;
   const time = String(Math.max(0, Math.floor(once.atMs ?? atMs))).padStart(TIME_DIGITS, '0');
-  return `${subjectOf(about)}.${time}-${shortHash([act, about.uid ?? '', once.key ?? ''].join('|'))}`;
+  return `${subjectOf(about)}.${time}-${shortHash([act, rule, about.uid ?? '', once.key ?? JSON.stringify(outcome)].join('|'))}`;
 }
 
 function keyOf(name: string): ItemKey {

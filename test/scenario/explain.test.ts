@@ -117,7 +117,14 @@ describe('explain', () => {
 
   it('tells of one that came back, and of its pod, which was spared', async () => {
     const node = gist(await explain('node', 'dark-0')).filter((each) => each.endsWith('itself'));
-    expect(node).toEqual(['TaintLifted itself', 'MarkUnknown itself', 'Tainted itself', 'TaintLifted itself']);
+    expect(node).toEqual([
+      'TaintLifted itself',
+      'MarkUnknown itself',
+      'Tainted itself',
+      // NoExecute as soon as it is Ready, NoSchedule with its conditions.
+      'TaintLifted itself',
+      'TaintLifted itself',
+    ]);
     const lines = await explain('pod', 'default/on-dark-0');
     expect(gist(lines).filter((each) => each.endsWith('itself'))).toEqual([
       'PodEvictionSet itself',
