@@ -10,6 +10,8 @@ import { NodekeeperCluster } from '../../cdk/lib/nodekeeper-cluster.ts';
 import { InvalidPolicyError } from '../../cdk/lib/policy-source.ts';
 import { ofType, synthesise, unbundledApp } from './synthesised.ts';
 
+/** Ten seconds on an idle machine; a busy one takes its time. */
+const SYNTH_TIMEOUT_MS = 90_000;
 const scratch = mkdtempSync(join(tmpdir(), 'nodekeeper-synth-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
@@ -24,34 +26,38 @@ const synthToFolder = (outputFolder: string, context: Record<string, unknown> = 
   spawnSync(process.execPath, [entry], {
     cwd: repositoryRoot,
     encoding: 'utf8',
-    timeout: 60_000,
+    timeout: SYNTH_TIMEOUT_MS,
     env: { PATH: process.env['PATH'], CDK_OUTDIR: outputFolder, CDK_CONTEXT_JSON: JSON.stringify(context) },
   });
 
 describe('synth', () => {
-  it('bundles every handler into one ES module that exports its handler', () => {
-    const outputFolder = join(scratch, 'whole');
-    const { status, stderr } = synthToFolder(outputFolder, { 'aws:cdk:enable-asset-metadata': true });
-    expect(status, stderr).toBe(0);
+  it(
+    'bundles every handler into one ES module that exports its handler',
+    () => {
+      const outputFolder = join(scratch, 'whole');
+      const { status, stderr } = synthToFolder(outputFolder, { 'aws:cdk:enable-asset-metadata': true });
+      expect(status, stderr).toBe(0);
 
-    const template = JSON.parse(readFileSync(join(outputFolder, 'Nodekeeper.template.json'), 'utf8')) as {
-      Resources: Record<string, { Type: string; Metadata?: Record<string, string> }>;
-    };
-    const assets = Object.values(template.Resources)
-      .filter((resource) => resource.Type === 'AWS::Lambda::Function')
-      .map((resource) => ({
-        role: resource.Metadata!['nodekeeper:function']!,
-        folder: join(outputFolder, resource.Metadata!['aws:asset:path']!),
-      }));
-    expect(new Set(assets.map((asset) => asset.folder)).size).toBe(assets.length);
-    for (const { role, folder } of assets) {
-      expect(readdirSync(folder).sort(), role).toEqual(['index.mjs', 'index.mjs.map']);
-      expect(readFileSync(join(folder, 'index.mjs'), 'utf8'), role).toMatch(/export\{[^}]*\bas handler\b/);
-      expect(statSync(join(folder, 'index.mjs')).size, role).toBeLessThanOrEqual(
-        (role === 'heartbeat' ? 300 : 900) * 1_024,
-      );
-    }
-  });
+      const template = JSON.parse(readFileSync(join(outputFolder, 'Nodekeeper.template.json'), 'utf8')) as {
+        Resources: Record<string, { Type: string; Metadata?: Record<string, string> }>;
+      };
+      const assets = Object.values(template.Resources)
+        .filter((resource) => resource.Type === 'AWS::Lambda::Function')
+        .map((resource) => ({
+          role: resource.Metadata!['nodekeeper:function']!,
+          folder: join(outputFolder, resource.Metadata!['aws:asset:path']!),
+        }));
+      expect(new Set(assets.map((asset) => asset.folder)).size).toBe(assets.length);
+      for (const { role, folder } of assets) {
+        expect(readdirSync(folder).sort(), role).toEqual(['index.mjs', 'index.mjs.map']);
+        expect(readFileSync(join(folder, 'index.mjs'), 'utf8'), role).toMatch(/export\{[^}]*\bas handler\b/);
+        expect(statSync(join(folder, 'index.mjs')).size, role).toBeLessThanOrEqual(
+          (role === 'heartbeat' ? 300 : 900) * 1_024,
+        );
+      }
+    },
+    SYNTH_TIMEOUT_MS + 10_000,
+  );
 
   it('writes the same template every time', () => {
     expect(synthesise().toJSON()).toEqual(synthesise().toJSON());
