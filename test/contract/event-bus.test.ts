@@ -4,10 +4,10 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { startEventServer } from '../../../local/event-bus/event-server.ts';
-import { eventFaults } from '../../../test/support/event-schemas.ts';
-import type { ClusterEvent } from '../../domain/cluster-event.ts';
-import { eventBridgeBus, eventBusConnectionFrom } from './put-events.ts';
+import { startEventServer } from '../../local/event-bus/event-server.ts';
+import { eventBridgeBus, eventBusConnectionFrom } from '../../shared/adapters/eventbridge/put-events.ts';
+import type { ClusterEvent } from '../../shared/domain/cluster-event.ts';
+import { eventFaults } from '../support/event-schemas.ts';
 
 const environment = { AWS_REGION: 'eu-west-1', AWS_ACCESS_KEY_ID: 'AKID', AWS_SECRET_ACCESS_KEY: 'secret' };
 const NOW_MS = Date.UTC(2026, 0, 1);
