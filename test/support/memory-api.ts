@@ -19,6 +19,7 @@ import { composeApi } from '../../shared/app/api/compose.ts';
 import { watchLines } from '../../shared/app/api/watch-stream.ts';
 import { defaultPolicy } from '../../shared/domain/policy.ts';
 import type { HttpResponse } from '../../shared/ports/http.ts';
+import type { ItemStore } from '../../shared/ports/item-store.ts';
 
 /** Longest watch. Milliseconds. */
 const WATCH_MS = 120_000;
@@ -30,7 +31,8 @@ export interface MemoryApi {
   stop(): Promise<void>;
 }
 
-export async function startMemoryApi(): Promise<MemoryApi> {
+/** `items`: what is there already. */
+export async function startMemoryApi(items: ItemStore = memoryItemStore()): Promise<MemoryApi> {
   const log: string[] = [];
   const note = (message: string, fields?: Record<string, unknown>): void => {
     const error = fields?.['error'];
@@ -40,7 +42,7 @@ export async function startMemoryApi(): Promise<MemoryApi> {
   const hash = (text: string): string => createHash('sha256').update(text).digest('hex');
   const streams = new WeakMap<HttpResponse, AsyncGenerator<string>>();
   const serve = composeApi({
-    items: memoryItemStore(),
+    items,
     authenticator: staticTokenAuthenticator([{ sha256: hash(token), user: 'admin', groups: ['system:masters'] }]),
     clock: systemClock,
     random: systemRandom,
