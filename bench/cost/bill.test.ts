@@ -1,0 +1,221 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { PRICES } from '../../shared/domain/prices.ts';
+import { type Bill, type BillSettings, billOf, billReport, DATA_OUT, tickReadUnits } from './bill.ts';
+import { seriesOf } from './measure.ts';
+import { type Measurement, NOTHING, plus, type Taken, times } from './measurement.ts';
+import { parseCostOptions } from './options.ts';
+import { readMeasurement } from './recorded.ts';
+import { standingOf } from './standing.ts';
+
+const BEATS_A_MONTH = 262_800;
+const recordedFile = new URL('./measurement.json', import.meta.url);
+const recorded = (): unknown => JSON.parse(readFileSync(recordedFile, 'utf8'));
+
+const settings: BillSettings = {
+  nodes: 100,
+  beatSeconds: 10,
+  billing: 'onDemand',
+  watchers: 0,
+  podsPerNode: 0,
+  zones: 0,
+  lambdaTime: 'floor',
+};
+const a = (parts: Partial<Taken>): Taken => ({ ...NOTHING, ...parts });
+const idleTaken = a({ messages: 12, schedulerInvocations: 2 });
+
+/** In 60 s: 12 ticks' messages; with 100 nodes 600 beats beside; a post is a request and a write unit. */
+const aMeasurement: Measurement = {
+  measuredOn: '2026-01-01',
+  machine: 'a machine',
+  tickSeconds: 5,
+  zones: 3,
+  standing: {
+    memoryMegabytes: { heartbeat: 256, watch: 128 },
+    polledQueues: 4,
+    secrets: 2,
+    customerKeys: 0,
+    alarmMetrics: 10,
+    compositeAlarms: 1,
+    dashboards: 1,
+    scalingTargets: 0,
+  },
+  metrics: { fixed: 5, perZone: 3 },
+  bytes: { healthRow: 200, node: 3_000, pod: 2_000 },
+  idle: { seconds: 60, taken: idleTaken },
+  fleets: [
+    {
+      nodes: 100,
+      beats: 600,
+      seconds: 60,
+      taken: plus(
+        idleTaken,
+        a({
+          httpRequests: 600,
+          functions: { heartbeat: { invocations: 600, billedMs: 6_000, cpuMs: 600 } },
+          tables: { health: { readUnits: 0, writeUnits: 600 } },
+        }),
+      ),
+    },
+  ],
+  each: {
+    statusPost: a({ httpRequests: 1, tables: { health: { readUnits: 0, writeUnits: 1 } } }),
+    nodeRead: a({ httpRequests: 1 }),
+    podList: a({ httpRequests: 1 }),
+    podLife: a({ httpRequests: 8, tables: { objects: { readUnits: 0, writeUnits: 100 } } }),
+    watchSecond: a({ tables: { objects: { readUnits: 2, writeUnits: 0 } } }),
+  },
+};
+
+const lineOf = (bill: Bill, item: string) => bill.lines.find((line) => line.item === item);
+
+describe('a bill', () => {
+  it('counts a beat, a post and a read for what they took', () => {
+    const bill = billOf(aMeasurement, settings, PRICES);
+    expect(lineOf(bill, 'HTTP API')?.quantity).toBeCloseTo(100 * (BEATS_A_MONTH + 2 * 8_760), 0);
+    expect(lineOf(bill, 'DynamoDB writes, health')?.quantity).toBeCloseTo(100 * (BEATS_A_MONTH + 8_760), 0);
+    expect(lineOf(bill, 'DynamoDB writes, health')?.dollars).toBeCloseTo(16.97, 2);
+    expect(lineOf(bill, 'Lambda time, heartbeat')?.quantity).toBeCloseTo((100 * BEATS_A_MONTH * 0.25) / 1_000, 0);
+  });
+
+  it('halves the beats when they come half as often, and nothing else', () => {
+    const bill = billOf(aMeasurement, { ...settings, beatSeconds: 20 }, PRICES);
+    expect(lineOf(bill, 'HTTP API')?.quantity).toBeCloseTo(100 * (BEATS_A_MONTH / 2 + 2 * 8_760), 0);
+    expect(lineOf(bill, 'SQS')?.dollars).toBe(lineOf(billOf(aMeasurement, settings, PRICES), 'SQS')?.dollars);
+  });
+
+  it('counts idle time with no nodes, and what stands in any case', () => {
+    const { idle } = billReport(aMeasurement, settings, PRICES);
+    expect(lineOf(idle, 'HTTP API')?.quantity).toBe(0);
+    // 5 metrics, 10 metrics of alarms, a composite alarm, a dashboard, two secrets.
+    const standing = 5 * 0.3 + 10 * 0.1 + 0.5 + 3 + 2 * 0.4;
+    expect(idle.dollars).toBeGreaterThan(standing);
+    // 87,600 invocations of schedules, 525,600 messages, and the idle receives of four queues.
+    const queues = (87_600 + 2 * 525_600 + 4 * 657_000) * 0.4e-6 + 87_600 * 1e-6;
+    expect(idle.dollars).toBeCloseTo(standing + queues, 2);
+  });
+
+  it('charges a zone by its metrics and a watch by the time of its environment', () => {
+    const bill = billOf(aMeasurement, { ...settings, zones: 2, watchers: 1 }, PRICES);
+    expect(lineOf(bill, 'CloudWatch metrics')?.quantity).toBe(11);
+    expect(lineOf(bill, 'Lambda time, watch')?.dollars ?? 0).toBeCloseTo(4.38, 2);
+    expect(lineOf(bill, 'DynamoDB reads, objects')?.quantity).toBeCloseTo(5_256_000, 0);
+  });
+
+  it('counts pods with a life of a day, and their lists', () => {
+    const bill = billOf(aMeasurement, { ...settings, podsPerNode: 10 }, PRICES);
+    const livesAMonth = (100 * 10 * 730) / 24;
+    expect(lineOf(bill, 'DynamoDB writes, objects')?.quantity).toBeCloseTo(100 * livesAMonth, 0);
+    expect(lineOf(bill, 'HTTP API')?.quantity).toBeCloseTo(100 * (BEATS_A_MONTH + 3 * 8_760) + 8 * livesAMonth, 0);
+  });
+
+  it('provisions for seven tenths of use, and pays for the alarms of scaling', () => {
+    const bill = billOf(aMeasurement, { ...settings, billing: 'provisioned' }, PRICES);
+    // 10.33 a second on 70 %.
+    expect(lineOf(bill, 'DynamoDB writes, health')).toMatchObject({ quantity: 15, unit: 'write capacity units' });
+    expect(lineOf(bill, 'CloudWatch alarms')?.quantity).toBe(10 + 24);
+  });
+
+  it('estimates Lambda time from CPU on the share that memory buys, and a wait', () => {
+    const bill = billOf(aMeasurement, { ...settings, lambdaTime: 'estimated' }, PRICES);
+    const msEach = 1_769 / 256 + 5;
+    expect(lineOf(bill, 'Lambda time, heartbeat')?.quantity).toBeCloseTo(
+      (100 * BEATS_A_MONTH * msEach * 0.25) / 1_000,
+      -1,
+    );
+  });
+
+  it('tells what a node adds with and without data out', () => {
+    const each = { ...aMeasurement.each, statusPost: a({ answeredBytes: 1e6 }) };
+    const report = billReport({ ...aMeasurement, each }, settings, PRICES);
+    const dataOut = lineOf(report.bill, DATA_OUT)?.dollars ?? 0;
+    expect(dataOut).toBeCloseTo(100 * 8.76 * 0.09, 2);
+    expect(report.dollarsPerNode - report.dollarsPerNodeWithoutDataOut).toBeCloseTo(dataOut / 100, 4);
+  });
+});
+
+describe('reads of a tick', () => {
+  it('grow by whole pages a shard', () => {
+    expect(tickReadUnits(0, 200)).toBe(0);
+    expect(tickReadUnits(600, 200)).toBe(0);
+    expect(tickReadUnits(10_000, 220)).toBe(256);
+  });
+});
+
+describe('a recorded measurement', () => {
+  it('is read, and bills a node at well under a dollar', () => {
+    const outcome = readMeasurement(recorded());
+    if (outcome.kind !== 'measurement') throw new Error(outcome.faults.join());
+    const { dollarsPerNode, idle } = billReport(
+      outcome.measurement,
+      { ...settings, nodes: 1_000, lambdaTime: 'estimated' },
+      PRICES,
+    );
+    expect(dollarsPerNode).toBeGreaterThan(0.4);
+    expect(dollarsPerNode).toBeLessThan(0.7);
+    expect(idle.dollars).toBeGreaterThan(5);
+    expect(idle.dollars).toBeLessThan(30);
+  });
+
+  it('with a wrong field is refused, and the field named', () => {
+    const broken = recorded() as { idle: { seconds: unknown }; each: { statusPost: { httpRequests: unknown } } };
+    broken.idle.seconds = 'long';
+    broken.each.statusPost.httpRequests = -1;
+    expect(readMeasurement(broken)).toEqual({
+      kind: 'invalid',
+      faults: [
+        'idle.seconds: must be a number, 0 or more',
+        'each.statusPost.httpRequests: must be a number, 0 or more',
+      ],
+    });
+  });
+});
+
+describe('the parts of a bill', () => {
+  it('are read off a template', () => {
+    const resource = (Type: string, Properties: object = {}) => ({ Type, Properties });
+    const Resources = {
+      beat: resource('AWS::Lambda::Function', {
+        MemorySize: 256,
+        Environment: { Variables: { POWERTOOLS_SERVICE_NAME: 'heartbeat' } },
+      }),
+      queue: resource('AWS::Lambda::EventSourceMapping', { ScalingConfig: { MaximumConcurrency: 2 } }),
+      stream: resource('AWS::Lambda::EventSourceMapping'),
+      plain: resource('AWS::CloudWatch::Alarm', { MetricName: 'm' }),
+      maths: resource('AWS::CloudWatch::Alarm', {
+        Metrics: [{ Expression: 'a+b' }, { MetricStat: {} }, { MetricStat: {} }],
+      }),
+    };
+    expect(standingOf({ Resources } as never)).toMatchObject({
+      memoryMegabytes: { heartbeat: 256 },
+      polledQueues: 1,
+      alarmMetrics: 3,
+      dashboards: 0,
+    });
+  });
+
+  it('are metrics by name and dimensions', () => {
+    const line = (zone: string) =>
+      JSON.stringify({
+        zone,
+        _aws: { CloudWatchMetrics: [{ Namespace: 'N', Dimensions: [['zone']], Metrics: [{ Name: 'size' }] }] },
+      });
+    expect(seriesOf([line('a'), line('b'), line('a'), 'text'])).toEqual(new Set(['N size zone=a', 'N size zone=b']));
+  });
+
+  it('add up by name', () => {
+    const two = times(a({ messages: 1, functions: { f: { invocations: 1, billedMs: 2, cpuMs: 3 } } }), 2);
+    expect(plus(two, two, -1)).toMatchObject({ messages: 0, functions: { f: { invocations: 0, billedMs: 0 } } });
+  });
+});
+
+describe('the options', () => {
+  it.each([
+    [['--nodes', 'many'], '--nodes takes whole numbers from 0, not many'],
+    [['--billing', 'free'], '--billing takes onDemand or provisioned, not free'],
+    [['--beat', '0'], '--beat takes a number from 1, not 0'],
+    [['--lunch'], "Unknown option '--lunch'"],
+  ])('%j are refused with a word on which', (args, message) => {
+    expect(() => parseCostOptions(args)).toThrow(message);
+  });
+});

@@ -1,0 +1,226 @@
+/**
+ * From what was counted to dollars a month. Pure: the same measurement, settings and prices give the same bill.
+ *
+ * A month of N nodes is idle time, plus beats, plus status posts and reads, plus what a tick grows by with each row. Ticks
+ * read the health table by shards and whole pages of 4 KB, which no small fleet shows: that part is arithmetic over the
+ * measured size of a row.
+ *
+ * Lambda time is not measured, because a local millisecond is no Lambda millisecond. It is estimated: the CPU time that was
+ * measured, on the share of a CPU that the function's memory buys, and an assumed wait for tables and probes. Beside it
+ * stand the time on the clock of the machine that measured, and the least that is billed, a millisecond an invocation.
+ */
+import { type Dollars, SECONDS_A_DAY, SECONDS_A_MONTH } from '../../shared/domain/prices.ts';
+import { HEALTH_SHARDS } from '../../shared/store/layout.ts';
+import { type FunctionTaken, type Measurement, NOTHING, notNegative, plus, type Taken, times } from './measurement.ts';
+
+export interface BillSettings {
+  readonly nodes: number;
+  readonly beatSeconds: number;
+  readonly billing: 'onDemand' | 'provisioned';
+  /** Watches held at any time. */
+  readonly watchers: number;
+  readonly podsPerNode: number;
+  readonly zones: number;
+  readonly lambdaTime: 'estimated' | 'clock' | 'floor';
+}
+
+export interface BillLine {
+  readonly item: string;
+  /** A month. */
+  readonly quantity: number;
+  readonly unit: string;
+  readonly dollars: number;
+}
+
+export interface Bill {
+  readonly settings: BillSettings;
+  readonly lines: readonly BillLine[];
+  readonly dollars: number;
+}
+
+export interface BillReport {
+  readonly bill: Bill;
+  /** The same cluster without nodes, watchers and zones. */
+  readonly idle: Bill;
+  /** What each node adds to the idle cluster. Dollars a month. */
+  readonly dollarsPerNode: number;
+  /** The same without what leaves AWS for the internet, which is often left out of such figures. */
+  readonly dollarsPerNodeWithoutDataOut: number;
+}
+
+/** Of a kubelet, and of the agent: a status post, a read of the Node, a list of its pods, each so often. */
+const REPORT_SECONDS = 300;
+/** Assumed: each pod of a node lives so long. */
+export const POD_LIFE_SECONDS = SECONDS_A_DAY;
+/** Lambda keeps five pollers on a queue with a maximum concurrency; each asks again after 20 s without a message. */
+const IDLE_RECEIVES_A_SECOND = 5 / 20;
+const PAGE_BYTES = 4_096;
+/** An eventually consistent read of a page. */
+const PAGE_READ_UNITS = 0.5;
+const PROVISIONED_UTILISATION = 0.7;
+const PROVISIONED_UNITS_MIN = 5;
+/** CloudWatch alarms that DynamoDB's autoscaling makes for each table and direction. */
+const ALARMS_A_SCALING_TARGET = 4;
+const TABLES = 3;
+/** Lambda gives one CPU at this memory, and a share of it below. */
+const MEGABYTES_A_CPU = 1_769;
+/** Assumed: waiting for tables, a round trip taking 5 ms, and for the answer to a probe. Milliseconds an invocation. */
+const WAIT_MS: Readonly<Record<string, number>> = { heartbeat: 5, api: 10 };
+const TICK_WAIT_MS = 30;
+const GIGABYTE = 1e9;
+const MEGABYTES_A_GIGABYTE = 1_024;
+export const DATA_OUT = 'data out to the internet';
+
+/**
+ * What one beat took: the part of a beating fleet that an idle cluster does not have, by who does it. Counts are rounded to a
+ * tenth: the edges of a window cut through a beat or two.
+ */
+function beatOf({ idle, fleets }: Measurement): Taken {
+  const largest = fleets.at(-1)!;
+  const more = plus(largest.taken, idle.taken, -largest.seconds / idle.seconds);
+  const own = notNegative(times(more, 1 / largest.beats));
+  const { invocations = 0, billedMs = 0, cpuMs = 0 } = own.functions['heartbeat'] ?? {};
+  return {
+    ...NOTHING,
+    httpRequests: toTenth(own.httpRequests),
+    answeredBytes: own.answeredBytes,
+    streamRecords: own.streamRecords,
+    functions: { heartbeat: { invocations: toTenth(invocations), billedMs, cpuMs } },
+    // A tick's reads grow by whole pages and are counted apart; a beat reads nothing.
+    tables: { health: { readUnits: 0, writeUnits: toTenth(own.tables['health']?.writeUnits ?? 0) } },
+  };
+}
+
+const toTenth = (value: number): number => Math.round(value * 10) / 10;
+
+/** A beat prints nothing, ticks print the figures of zones. Bytes a second. */
+function logBytesOfZone({ idle, fleets, zones }: Measurement): number {
+  const largest = fleets.at(-1)!;
+  return Math.max(0, largest.taken.logBytes / largest.seconds - idle.taken.logBytes / idle.seconds) / zones;
+}
+
+/** By what the ticks of a second take longer with each node. */
+function tickGrowth({ idle, fleets }: Measurement, nodes: number): Taken['functions'] {
+  const largest = fleets.at(-1)!;
+  const perSecond = plus(times(largest.taken, 1 / largest.seconds), times(idle.taken, 1 / idle.seconds), -1);
+  return Object.fromEntries(
+    Object.entries(perSecond.functions)
+      .filter(([name]) => name !== 'heartbeat')
+      .map(([name, { billedMs, cpuMs }]) => {
+        const grown = (ms: number): number => (Math.max(0, ms) / largest.nodes) * nodes;
+        return [name, { invocations: 0, billedMs: grown(billedMs), cpuMs: grown(cpuMs) }];
+      }),
+  );
+}
+
+/** Read units of a tick beyond those over empty shards. */
+export function tickReadUnits(nodes: number, rowBytes: number): number {
+  const pages = Math.ceil(((nodes / HEALTH_SHARDS) * rowBytes) / PAGE_BYTES);
+  return HEALTH_SHARDS * PAGE_READ_UNITS * Math.max(0, pages - 1);
+}
+
+function takenASecond(measurement: Measurement, settings: BillSettings): Taken {
+  const { nodes, beatSeconds, podsPerNode, watchers } = settings;
+  const { each, idle, tickSeconds, bytes } = measurement;
+  const reports = nodes / REPORT_SECONDS;
+  let sum = times(idle.taken, 1 / idle.seconds);
+  sum = plus(sum, beatOf(measurement), nodes / beatSeconds);
+  sum = plus(sum, each.statusPost, reports);
+  sum = plus(sum, each.nodeRead, reports);
+  sum = plus(sum, each.podList, podsPerNode > 0 ? reports : 0);
+  sum = plus(sum, each.podLife, (nodes * podsPerNode) / POD_LIFE_SECONDS);
+  sum = plus(sum, each.watchSecond, watchers);
+  return plus(sum, {
+    ...times(sum, 0),
+    functions: tickGrowth(measurement, nodes),
+    tables: { health: { readUnits: tickReadUnits(nodes, bytes.healthRow) / tickSeconds, writeUnits: 0 } },
+  });
+}
+
+function lambdaMs(
+  name: string,
+  { invocations, billedMs, cpuMs }: FunctionTaken,
+  memoryMegabytes: number,
+  lambdaTime: BillSettings['lambdaTime'],
+): number {
+  if (lambdaTime === 'floor') return invocations;
+  if (lambdaTime === 'clock') return billedMs;
+  const share = Math.min(1, memoryMegabytes / MEGABYTES_A_CPU);
+  return cpuMs / share + invocations * (WAIT_MS[name] ?? TICK_WAIT_MS);
+}
+
+export function billOf(measurement: Measurement, settings: BillSettings, prices: Dollars): Bill {
+  const { standing, metrics, bytes } = measurement;
+  const { nodes, zones, watchers, podsPerNode } = settings;
+  const month = times(takenASecond(measurement, settings), SECONDS_A_MONTH);
+  const lines: BillLine[] = [];
+  const add = (item: string, quantity: number, unit: string, price: number): void => {
+    lines.push({ item, quantity, unit, dollars: quantity * price });
+  };
+
+  add('HTTP API', month.httpRequests, 'requests', prices.httpApiRequest);
+  let invocations = 0;
+  const functions = { watch: { invocations: 0, billedMs: 0, cpuMs: 0 }, ...month.functions };
+  for (const [name, taken] of Object.entries(functions).sort()) {
+    const watchMs = name === 'watch' ? watchers * SECONDS_A_MONTH * 1_000 : 0;
+    const memory = standing.memoryMegabytes[name] ?? 0;
+    const ms = lambdaMs(name, taken, memory, settings.lambdaTime) + watchMs;
+    const gigabytes = memory / MEGABYTES_A_GIGABYTE;
+    invocations += taken.invocations;
+    add(`Lambda time, ${name}`, (ms / 1_000) * gigabytes, 'GB-seconds', prices.lambdaGigabyteSecond);
+  }
+  add('Lambda invocations', invocations, 'invocations', prices.lambdaRequest);
+  addTables(add, month, settings, prices);
+  add('DynamoDB streams, read by Lambda', month.streamRecords, 'records', 0);
+  const stored = (nodes * (bytes.healthRow + bytes.node + podsPerNode * bytes.pod)) / GIGABYTE;
+  add('DynamoDB storage', stored, 'GB', prices.tableGigabyteMonth);
+  add('DynamoDB point-in-time recovery', stored, 'GB', prices.recoveryGigabyteMonth);
+  const idleReceives = standing.polledQueues * IDLE_RECEIVES_A_SECOND * SECONDS_A_MONTH;
+  add('SQS', month.schedulerInvocations + 2 * month.messages + idleReceives, 'requests', prices.sqsRequest);
+  add('EventBridge Scheduler', month.schedulerInvocations, 'invocations', prices.schedulerInvocation);
+  const logBytes = month.logBytes + zones * logBytesOfZone(measurement) * SECONDS_A_MONTH;
+  add('CloudWatch logs', logBytes / GIGABYTE, 'GB', prices.logGigabyte);
+  add('CloudWatch metrics', metrics.fixed + zones * metrics.perZone, 'metrics', prices.metricMonth);
+  const scaling = settings.billing === 'provisioned' ? 2 * TABLES * ALARMS_A_SCALING_TARGET : 0;
+  add('CloudWatch alarms', standing.alarmMetrics + scaling, 'metrics of alarms', prices.alarmMetricMonth);
+  add('CloudWatch composite alarms', standing.compositeAlarms, 'alarms', prices.compositeAlarmMonth);
+  add('CloudWatch dashboard', standing.dashboards, 'dashboards', prices.dashboardMonth);
+  add('Secrets Manager', standing.secrets, 'secrets', prices.secretMonth);
+  if (standing.customerKeys > 0) add('KMS', standing.customerKeys, 'keys', prices.keyMonth);
+  add(DATA_OUT, month.answeredBytes / GIGABYTE, 'GB', prices.dataOutGigabyte);
+  return { settings, lines, dollars: lines.reduce((sum, line) => sum + line.dollars, 0) };
+}
+
+function addTables(
+  add: (item: string, quantity: number, unit: string, price: number) => void,
+  month: Taken,
+  { billing }: BillSettings,
+  prices: Dollars,
+): void {
+  for (const [name, { readUnits, writeUnits }] of Object.entries(month.tables).sort()) {
+    if (billing === 'onDemand') {
+      add(`DynamoDB writes, ${name}`, writeUnits, 'write units', prices.writeUnit);
+      add(`DynamoDB reads, ${name}`, readUnits, 'read units', prices.readUnit);
+      continue;
+    }
+    const capacity = (units: number): number =>
+      Math.max(PROVISIONED_UNITS_MIN, Math.ceil(units / SECONDS_A_MONTH / PROVISIONED_UTILISATION));
+    add(`DynamoDB writes, ${name}`, capacity(writeUnits), 'write capacity units', prices.writeCapacityMonth);
+    add(`DynamoDB reads, ${name}`, capacity(readUnits), 'read capacity units', prices.readCapacityMonth);
+  }
+}
+
+export function billReport(measurement: Measurement, settings: BillSettings, prices: Dollars): BillReport {
+  const bill = billOf(measurement, settings, prices);
+  const idle = billOf(measurement, { ...settings, nodes: 0, zones: 0, watchers: 0 }, prices);
+  const dataOut = (of: Bill): number => of.lines.find(({ item }) => item === DATA_OUT)?.dollars ?? 0;
+  // Zones and watchers are no node's.
+  const empty = billOf(measurement, { ...settings, nodes: 0 }, prices);
+  const perNode = (more: number): number => (settings.nodes === 0 ? 0 : more / settings.nodes);
+  return {
+    bill,
+    idle,
+    dollarsPerNode: perNode(bill.dollars - empty.dollars),
+    dollarsPerNodeWithoutDataOut: perNode(bill.dollars - dataOut(bill) - (empty.dollars - dataOut(empty))),
+  };
+}

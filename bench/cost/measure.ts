@@ -1,0 +1,387 @@
+/**
+ * Counts what local mode does: real requests of simulated machines, the bundled functions, the template's schedules, queues and
+ * streams, and the units the engine says each request took. An idle cluster first, then fleets that beat, then single acts.
+ */
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { request as httpsRequest } from 'node:https';
+import { cpus, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { ScanCommand } from '@aws-sdk/client-dynamodb';
+import { readAssembly } from '../../local/assembly/assembly.ts';
+import { synthesise } from '../../local/assembly/synthesise.ts';
+import { tendStreamRecords } from '../../local/engine/stream-records.ts';
+import { type ApiAnswer, type ApiClient, createApiClient } from '../../local/fleet/api-client.ts';
+import { type Fleet, startFleet } from '../../local/fleet/index.ts';
+import type { LocalCounters } from '../../local/runtime.ts';
+import { itemFromWire } from '../../shared/adapters/dynamodb/attribute-value.ts';
+import { defaultPolicy } from '../../shared/domain/policy.ts';
+import type { KubeNode, KubeObject } from '../../shared/kube/types.ts';
+import { itemBytes } from '../../shared/ports/item-size.ts';
+import { startEngine, type TestEngine } from '../../test/support/engine.ts';
+import { type CountingProxy, startCountingProxy, type UnitCounts } from '../counting-proxy.ts';
+import { type LocalHost, startLocalHost } from '../local-host.ts';
+import { type Measurement, NOTHING, notNegative, plus, type Taken, times, type Window } from './measurement.ts';
+import { standingOf } from './standing.ts';
+
+export interface MeasureOptions {
+  /** Sizes of the fleets, ascending. */
+  readonly fleets: readonly number[];
+  /** Each of the longer windows. Seconds. */
+  readonly seconds: number;
+  tell(line: string): void;
+}
+
+const ZONES = 3;
+/** For registrations, first taints and events to have gone through the streams. */
+const SETTLE_MS = 25_000;
+const SETTLE_IDLE_MS = 12_000;
+/** For streams to be read after the last act. */
+const STREAM_LAG_MS = 3_000;
+const ACTS = 200;
+const ACTS_AT_ONCE = 4;
+const PODS = 40;
+/** A machine hears of a pod with its next beat, posts, and beats again. */
+const POD_STEP_MS = 30_000;
+const WATCH_MS = 20_000;
+const QUIET_SECONDS = 1_000_000;
+const TABLES = { health: /health/i, objects: /objects/i, control: /control/i } as const;
+const NODES = '/api/v1/nodes';
+const PODS_PATH = '/api/v1/namespaces/default/pods';
+const STRATEGIC = 'application/strategic-merge-patch+json';
+
+export async function measureCost(options: MeasureOptions): Promise<Measurement> {
+  const projectDirectory = fileURLToPath(new URL('../..', import.meta.url));
+  const { directory } = await synthesise({ projectDirectory, context: {}, inputFiles: [], mode: 'auto' });
+  const standing = standingOf(readAssembly(directory).template);
+  const folder = mkdtempSync(join(tmpdir(), 'nodekeeper-cost-'));
+  const dbPath = join(folder, 'engine.sqlite');
+  const engine = await startEngine({ dbPath });
+  const proxy = await startCountingProxy(engine.endpoint);
+  const local = await startLocalHost({ dynamodbEndpoint: proxy.endpoint, dataDirectory: join(folder, 'data') });
+  tendStreamRecords(dbPath, Date.now());
+  try {
+    const run = new Run(options, { engine, proxy, local, metricsFile: join(folder, 'data', 'metrics.jsonl') });
+    return { ...(await run.all()), standing };
+  } finally {
+    await local.stop();
+    await proxy.close();
+    await engine.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+interface Parts {
+  readonly engine: TestEngine;
+  readonly proxy: CountingProxy;
+  readonly local: LocalHost;
+  readonly metricsFile: string;
+}
+
+class Run {
+  readonly #options: MeasureOptions;
+  readonly #parts: Parts;
+  #tableNames: readonly string[] = [];
+
+  constructor(options: MeasureOptions, parts: Parts) {
+    this.#options = options;
+    this.#parts = parts;
+  }
+
+  async all(): Promise<Omit<Measurement, 'standing'>> {
+    const { tell, seconds, fleets: sizes } = this.#options;
+    await pause(SETTLE_IDLE_MS);
+    tell(`an idle cluster for ${seconds} s`);
+    const metricsBefore = this.#metricLines();
+    const idle = await this.#window(() => pause(seconds * 1_000));
+    const fixedMetrics = this.#seriesSince(metricsBefore);
+    const fleets: (Window & { nodes: number; beats: number })[] = [];
+    let steadyFrom = 0;
+    let fleet: Fleet | undefined;
+    try {
+      for (const nodes of sizes) {
+        fleet = await this.#grown(fleet, nodes);
+        tell(`${nodes} nodes for ${seconds} s`);
+        const beats = fleet.status().beats;
+        steadyFrom = this.#metricLines();
+        const window = await this.#window(() => pause(seconds * 1_000));
+        fleets.push({ nodes, beats: fleet.status().beats - beats, ...window });
+      }
+      const metricsOfFleet = this.#seriesSince(steadyFrom);
+      const background = times(fleets.at(-1)!.taken, 1 / fleets.at(-1)!.seconds);
+      const { each, bytes } = await this.#acts(background);
+      return {
+        measuredOn: new Date().toISOString().slice(0, 10),
+        machine: `${cpus()[0]?.model ?? 'unknown'}, ${cpus().length} cores, Node ${process.version}`,
+        tickSeconds: defaultPolicy.nodeMonitorPeriodSeconds,
+        zones: ZONES,
+        metrics: {
+          fixed: fixedMetrics.size,
+          perZone: Math.max(0, metricsOfFleet.size - fixedMetrics.size) / ZONES,
+        },
+        bytes,
+        idle,
+        fleets,
+        each,
+      };
+    } finally {
+      await fleet?.stop();
+    }
+  }
+
+  async #grown(before: Fleet | undefined, nodes: number): Promise<Fleet> {
+    await before?.stop();
+    const { url, ca, fleetToken } = this.#parts.local;
+    const fleet = startFleet({
+      url,
+      ca,
+      token: fleetToken,
+      nodes,
+      statusIntervalSeconds: QUIET_SECONDS,
+      lookIntervalSeconds: QUIET_SECONDS,
+    });
+    for (let tries = 0; fleet.status().registered < nodes; tries += 1) {
+      if (tries === 120) throw new Error(`${fleet.status().registered} of ${nodes} machines could register`);
+      await pause(500);
+    }
+    await pause(SETTLE_MS);
+    return fleet;
+  }
+
+  async #acts(background: Taken): Promise<Pick<Measurement, 'each' | 'bytes'>> {
+    const { local } = this.#parts;
+    const { tell } = this.#options;
+    const client = createApiClient({
+      url: local.url,
+      ca: local.ca,
+      token: local.fleetToken,
+      connectionsMax: ACTS_AT_ONCE,
+      timeoutMs: 30_000,
+    });
+    try {
+      const nodes = (
+        objectIn(await client.send({ method: 'GET', path: `${NODES}?limit=500` })) as { items?: KubeNode[] }
+      ).items!;
+      const nameAt = (index: number): string => nodes[index % nodes.length]!.metadata.name!;
+      const many = (what: string, act: (index: number) => Promise<unknown>) => {
+        tell(`${ACTS} ${what}`);
+        return this.#each(background, ACTS, () => actsOf(ACTS, act));
+      };
+      // The first of each may find something else to say.
+      const post = (index: number) =>
+        postStatus(client, nodes[index % nodes.length]!, Math.floor(index / nodes.length));
+      await actsOf(nodes.length, (index) => post(index));
+      const statusPost = await many('status posts', (index) => post(index + nodes.length));
+      const nodeRead = await many('reads of a Node', async (index) =>
+        objectIn(await client.send({ method: 'GET', path: `${NODES}/${nameAt(index)}` })),
+      );
+      const podLife = await this.#podLives(background, client, nameAt);
+      const podList = await many('lists of pods', async (index) =>
+        objectIn(
+          await client.send({ method: 'GET', path: `/api/v1/pods?fieldSelector=spec.nodeName%3D${nameAt(index)}` }),
+        ),
+      );
+      tell('a watch');
+      const end = await holdWatch(local);
+      await pause(2_000);
+      const watching = await this.#window(() => pause(WATCH_MS));
+      end();
+      const watchSecond = notNegative(plus(times(watching.taken, 1 / watching.seconds), background, -1));
+      return {
+        each: {
+          statusPost,
+          nodeRead,
+          podList,
+          podLife: podLife.taken,
+          // Its time is that of one environment held, and counted so.
+          watchSecond: { ...NOTHING, tables: { objects: watchSecond.tables['objects']! } },
+        },
+        bytes: {
+          healthRow: await this.#healthRowBytes(),
+          node: JSON.stringify(nodes[0]).length,
+          pod: podLife.bytes,
+        },
+      };
+    } finally {
+      client.close();
+    }
+  }
+
+  async #podLives(
+    background: Taken,
+    client: ApiClient,
+    nodeName: (index: number) => string,
+  ): Promise<{ readonly taken: Taken; readonly bytes: number }> {
+    this.#options.tell(`${PODS} pods from creation to end`);
+    let bytes = 0;
+    const taken = await this.#each(background, PODS, async () => {
+      await actsOf(PODS, async (index) => {
+        const spec = { nodeName: nodeName(index), containers: [{ name: 'c', image: 'registry.example/app:1' }] };
+        const body = { metadata: { name: `cost-${index}` }, spec };
+        objectIn(await client.send({ method: 'POST', path: PODS_PATH, body }));
+      });
+      await pause(POD_STEP_MS);
+      bytes = JSON.stringify(objectIn(await client.send({ method: 'GET', path: `${PODS_PATH}/cost-0` }))).length;
+      await actsOf(PODS, async (index) => {
+        objectIn(await client.send({ method: 'DELETE', path: `${PODS_PATH}/cost-${index}?gracePeriodSeconds=1` }));
+      });
+      await pause(POD_STEP_MS);
+    });
+    return { taken, bytes };
+  }
+
+  /** What one of `count` acts took, beyond what went on anyway. */
+  async #each(background: Taken, count: number, acts: () => Promise<unknown>): Promise<Taken> {
+    const { taken, seconds } = await this.#window(async () => {
+      await acts();
+      await pause(STREAM_LAG_MS);
+    });
+    return notNegative(times(plus(taken, background, -seconds), 1 / count));
+  }
+
+  async #window(what: () => Promise<unknown>): Promise<Window> {
+    const { local, proxy } = this.#parts;
+    const before = await local.counters();
+    proxy.take();
+    const startedMs = performance.now();
+    await what();
+    const after = await local.counters();
+    const units = proxy.take();
+    this.#tableNames = [...new Set([...this.#tableNames, ...Object.keys(units.tables)])];
+    return { seconds: (performance.now() - startedMs) / 1_000, taken: takenBetween(before, after, units) };
+  }
+
+  #metricLines(): number {
+    return existsSync(this.#parts.metricsFile) ? readFileSync(this.#parts.metricsFile, 'utf8').split('\n').length : 0;
+  }
+
+  #seriesSince(line: number): Set<string> {
+    const { metricsFile } = this.#parts;
+    if (!existsSync(metricsFile)) return new Set();
+    return seriesOf(
+      readFileSync(metricsFile, 'utf8')
+        .split('\n')
+        .slice(Math.max(0, line - 1)),
+    );
+  }
+
+  async #healthRowBytes(): Promise<number> {
+    const { engine } = this.#parts;
+    const TableName = this.#tableNames.find((name) => TABLES.health.test(name));
+    if (TableName === undefined) throw new Error('nothing was written to the health table');
+    const { Items: items = [] } = await engine.client.send(new ScanCommand({ TableName }));
+    return items.reduce((sum, item) => sum + itemBytes(itemFromWire(item)), 0) / Math.max(1, items.length);
+  }
+}
+
+/** Each set of names and dimensions is billed as a metric. */
+export function seriesOf(lines: readonly string[]): Set<string> {
+  const series = new Set<string>();
+  for (const line of lines.filter((text) => text.startsWith('{'))) {
+    const record = JSON.parse(line) as Record<string, unknown> & {
+      _aws?: { CloudWatchMetrics?: { Namespace: string; Dimensions: string[][]; Metrics: { Name: string }[] }[] };
+    };
+    for (const { Namespace, Dimensions, Metrics } of record._aws?.CloudWatchMetrics ?? []) {
+      for (const names of Dimensions) {
+        const dimensions = names.map((name) => `${name}=${String(record[name])}`).join(',');
+        for (const { Name } of Metrics) series.add(`${Namespace} ${Name} ${dimensions}`);
+      }
+    }
+  }
+  return series;
+}
+
+function takenBetween(before: LocalCounters, after: LocalCounters, units: UnitCounts): Taken {
+  const functions = Object.entries(after.functions).map(([name, report]) => {
+    const then = before.functions[name];
+    const invocations = report.invocations - (then?.invocations ?? 0);
+    const billedMs = report.billedMs - (then?.billedMs ?? 0);
+    // Less than before where an environment was replaced.
+    const cpuMs = Math.max(0, report.cpuMs - (then?.cpuMs ?? 0));
+    return [name, { invocations, billedMs, cpuMs }];
+  });
+  const sum = <Each>(of: (counters: LocalCounters) => Readonly<Record<string, Each>>, pick: (each: Each) => number) =>
+    [after, before].reduce(
+      (total, counters, index) =>
+        total + (index === 0 ? 1 : -1) * Object.values(of(counters)).reduce((all, each) => all + pick(each), 0),
+      0,
+    );
+  const tables = Object.entries(TABLES).map(([table, pattern]) => {
+    const own = Object.entries(units.tables).filter(([name]) => pattern.test(name));
+    return [
+      table,
+      {
+        readUnits: own.reduce((all, [, each]) => all + each.readUnits, 0),
+        writeUnits: own.reduce((all, [, each]) => all + each.writeUnits, 0),
+      },
+    ];
+  });
+  return {
+    httpRequests: after.http.requests - before.http.requests,
+    answeredBytes: after.http.answeredBytes - before.http.answeredBytes,
+    schedulerInvocations: after.schedulesFired - before.schedulesFired,
+    messages: sum(
+      ({ queues }) => queues,
+      ({ deleted }) => deleted,
+    ),
+    streamRecords: sum(
+      ({ streams }) => streams,
+      ({ read }) => read,
+    ),
+    logBytes: sum(
+      ({ functions: all }) => all,
+      ({ logBytes }) => logBytes,
+    ),
+    functions: Object.fromEntries(functions),
+    tables: Object.fromEntries(tables),
+  };
+}
+
+async function actsOf(count: number, act: (index: number) => Promise<unknown>): Promise<void> {
+  let next = 0;
+  const work = async (): Promise<void> => {
+    while (next < count) {
+      next += 1;
+      await act(next - 1);
+    }
+  };
+  await Promise.all(Array.from({ length: ACTS_AT_ONCE }, work));
+}
+
+/** As a kubelet: nothing changed, and five minutes are over. */
+async function postStatus(client: ApiClient, { metadata, status }: KubeNode, round: number): Promise<void> {
+  const lastHeartbeatTime = new Date(Date.now() + (round + 1) * 300_000).toISOString().replace(/\.\d+/, '');
+  const conditions = (status?.conditions ?? []).map((condition) => ({ ...condition, lastHeartbeatTime }));
+  objectIn(
+    await client.send({
+      method: 'PATCH',
+      path: `${NODES}/${metadata.name}/status`,
+      contentType: STRATEGIC,
+      body: { status: { conditions } },
+    }),
+  );
+}
+
+function objectIn(answer: ApiAnswer): KubeObject {
+  if (answer.kind === 'failed') throw new Error('no answer', { cause: answer.cause });
+  if (answer.status >= 300) throw new Error(`${answer.status} ${JSON.stringify(answer.body).slice(0, 300)}`);
+  return answer.body as KubeObject;
+}
+
+/** Follows the redirect to the streaming function and stays. Yields what ends it. */
+function holdWatch(local: LocalHost, url = new URL(`${NODES}?watch=true`, local.url), hops = 2): Promise<() => void> {
+  return new Promise((resolve, reject) => {
+    const headers = { authorization: `Bearer ${local.token}` };
+    const sent = httpsRequest(url, { ca: local.ca, headers }, (answer) => {
+      answer.resume().on('error', () => {});
+      const { location } = answer.headers;
+      if (answer.statusCode === 307 && location !== undefined && hops > 0) {
+        resolve(holdWatch(local, new URL(location), hops - 1));
+      } else if (answer.statusCode === 200) resolve(() => sent.destroy());
+      else reject(new Error(`a watch was answered ${answer.statusCode}`));
+    });
+    sent.on('error', reject);
+    sent.end();
+  });
+}

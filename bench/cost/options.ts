@@ -1,0 +1,100 @@
+import { parseArgs } from 'node:util';
+import type { BillSettings } from './bill.ts';
+
+export interface CostOptions extends Omit<BillSettings, 'nodes' | 'lambdaTime'> {
+  /** A bill each. */
+  readonly nodes: readonly number[];
+  readonly json: boolean;
+  /** A recorded measurement; absent: measure now. */
+  readonly from: string | undefined;
+  readonly save: string | undefined;
+  /** A price list of one's own, JSON. */
+  readonly prices: string | undefined;
+  readonly fleets: readonly number[];
+  /** Schedules fire by the minute. */
+  readonly minutes: number;
+}
+
+export const USAGE = `usage: npm run cost -- --nodes N[,N…] [options]
+
+  --nodes N[,N…]       sizes of the fleet (1000)
+  --beat SECONDS       between two beats of a node (10)
+  --billing KIND       onDemand or provisioned (onDemand)
+  --watchers W         watches held at any time (0)
+  --pods-per-node P    pods a node runs, each living a day (0)
+  --zones Z            zones the nodes are in (3)
+  --prices FILE        a price list of your own, JSON (that of shared/domain/prices.ts)
+  --from FILE          count with a recorded measurement; bench/cost/measurement.json is one
+  --save FILE          keep what is measured
+  --fleets N,N         sizes of the fleets to measure (50,200)
+  --minutes M          length of each measurement (1)
+  --json               for machines`;
+
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+/** @throws UsageError that names the option */
+export function parseCostOptions(args: readonly string[]): CostOptions | 'help' {
+  const values = parsed(args);
+  if (values.help === true) return 'help';
+  const billing = values.billing ?? 'onDemand';
+  if (billing !== 'onDemand' && billing !== 'provisioned') {
+    throw new UsageError(`--billing takes onDemand or provisioned, not ${billing}`);
+  }
+  const number = (name: string, text: string | undefined, fallback: number, least: number): number => {
+    const value = text === undefined ? fallback : Number(text);
+    if (!Number.isFinite(value) || value < least)
+      throw new UsageError(`--${name} takes a number from ${least}, not ${text}`);
+    return value;
+  };
+  const wholes = (name: string, text: string | undefined, fallback: readonly number[], least: number): number[] => {
+    const numbers = text === undefined ? [...fallback] : text.split(',').map(Number);
+    if (numbers.length === 0 || numbers.some((each) => !Number.isInteger(each) || each < least)) {
+      throw new UsageError(`--${name} takes whole numbers from ${least}, not ${text}`);
+    }
+    return numbers;
+  };
+  return {
+    nodes: wholes('nodes', values.nodes, [1_000], 0),
+    beatSeconds: number('beat', values.beat, 10, 1),
+    billing,
+    watchers: number('watchers', values.watchers, 0, 0),
+    podsPerNode: number('pods-per-node', values['pods-per-node'], 0, 0),
+    zones: number('zones', values.zones, 3, 0),
+    prices: values.prices,
+    from: values.from,
+    save: values.save,
+    fleets: wholes('fleets', values.fleets, [50, 200], 1),
+    minutes: wholes('minutes', values.minutes, [1], 1)[0]!,
+    json: values.json ?? false,
+  };
+}
+
+function parsed(args: readonly string[]) {
+  const text = { type: 'string' } as const;
+  const flag = { type: 'boolean' } as const;
+  try {
+    return parseArgs({
+      args: [...args],
+      options: {
+        help: { ...flag, short: 'h' },
+        nodes: text,
+        beat: text,
+        billing: text,
+        watchers: text,
+        'pods-per-node': text,
+        zones: text,
+        prices: text,
+        from: text,
+        save: text,
+        fleets: text,
+        minutes: text,
+        json: flag,
+      },
+    }).values;
+  } catch (cause) {
+    const [firstSentence] = (cause as Error).message.split(/\. |\n/);
+    throw new UsageError(`${firstSentence} (--help lists the options)`, { cause });
+  }
+}

@@ -1,0 +1,118 @@
+/**
+ * npm run cost -- --nodes 1000
+ *
+ * What a cluster costs a month, item by item, from requests that local mode was seen to make.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { dollarsOf, PRICE_LIST, type PriceList, parsePriceList } from '../../shared/domain/prices.ts';
+import { type BillReport, type BillSettings, billReport } from './bill.ts';
+import { measureCost } from './measure.ts';
+import type { Measurement } from './measurement.ts';
+import { type CostOptions, parseCostOptions, USAGE, UsageError } from './options.ts';
+import { readMeasurement } from './recorded.ts';
+
+const IDLE_TARGET_DOLLARS = 12;
+const NODE_TARGET_DOLLARS = 0.5;
+
+async function run(args: readonly string[]): Promise<number> {
+  let options: CostOptions | 'help';
+  let list: PriceList;
+  try {
+    options = parseCostOptions(args);
+    if (options === 'help') {
+      console.log(USAGE);
+      return 0;
+    }
+    list = priceList(options.prices);
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    console.error(error.message);
+    return 2;
+  }
+  const measurement = await measurementOf(options);
+  if (measurement === undefined) return 2;
+  if (options.save !== undefined) writeFileSync(options.save, `${JSON.stringify(measurement, undefined, 2)}\n`);
+  const prices = dollarsOf(list);
+  for (const nodes of options.nodes) {
+    const { beatSeconds, billing, watchers, podsPerNode, zones } = options;
+    const settings = { nodes, beatSeconds, billing, watchers, podsPerNode, zones, lambdaTime: 'estimated' } as const;
+    const estimated = billReport(measurement, settings, prices);
+    const clock = billReport(measurement, { ...settings, lambdaTime: 'clock' }, prices);
+    const floor = billReport(measurement, { ...settings, lambdaTime: 'floor' }, prices);
+    if (options.json) {
+      console.log(JSON.stringify({ prices: { readOn: list.readOn, region: list.region }, estimated, clock, floor }));
+    } else print(measurement, list, { estimated, clock, floor });
+  }
+  return 0;
+}
+
+function priceList(file: string | undefined): PriceList {
+  if (file === undefined) return PRICE_LIST;
+  const outcome = parsePriceList(readJson(file));
+  if (outcome.kind === 'invalid') throw new UsageError(`${file}:\n  ${outcome.faults.join('\n  ')}`);
+  return outcome.list;
+}
+
+function readJson(file: string): unknown {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'));
+  } catch (cause) {
+    throw new UsageError(`${file}: ${(cause as Error).message}`, { cause });
+  }
+}
+
+async function measurementOf({ from, fleets, minutes }: CostOptions): Promise<Measurement | undefined> {
+  if (from === undefined)
+    return measureCost({ fleets, seconds: 60 * minutes, tell: (line) => console.error(`measuring ${line}`) });
+  const outcome = readMeasurement(readJson(from));
+  if (outcome.kind === 'measurement') return outcome.measurement;
+  console.error(`${from}:\n  ${outcome.faults.join('\n  ')}`);
+  return undefined;
+}
+
+interface Reports {
+  readonly estimated: BillReport;
+  readonly clock: BillReport;
+  readonly floor: BillReport;
+}
+
+function print(measurement: Measurement, list: PriceList, { estimated, clock, floor }: Reports): void {
+  const { settings, lines, dollars } = estimated.bill;
+  const total = (what: string, value: number, digits = 2): void =>
+    console.log(`  ${what.padEnd(69)}${money(value, digits)}`);
+  console.log(`${titleOf(settings)}; prices of ${list.region}, read ${list.readOn}, before any free tier`);
+  console.log(`counted ${measurement.measuredOn} on ${measurement.machine}; Lambda time is estimated\n`);
+  for (const { item, quantity, unit, dollars: own } of lines) {
+    if (quantity === 0) continue;
+    console.log(`  ${item.padEnd(34)}${amount(quantity).padStart(12)} ${unit.padEnd(22)}${money(own)}`);
+  }
+  total('a month', dollars);
+  total('with Lambda time by the clock of that machine', clock.bill.dollars);
+  total('with a billed millisecond an invocation', floor.bill.dollars);
+  if (settings.nodes > 0) {
+    total('a node and month', estimated.dollarsPerNode, 4);
+    total('the same without data out', estimated.dollarsPerNodeWithoutDataOut, 4);
+  }
+  total('idle: no nodes, nobody asks', estimated.idle.dollars);
+  console.log(`  ${verdict('idle', estimated.idle.dollars, IDLE_TARGET_DOLLARS)}`);
+  if (settings.nodes > 0) console.log(`  ${verdict('a node', estimated.dollarsPerNode, NODE_TARGET_DOLLARS)}\n`);
+}
+
+const titleOf = ({ nodes, beatSeconds, billing, watchers, podsPerNode, zones }: BillSettings): string =>
+  `${nodes} nodes in ${zones} zones, a beat each ${beatSeconds} s, ${podsPerNode} pods a node, ${watchers} watches, ${billing}`;
+
+const verdict = (what: string, dollars: number, target: number): string =>
+  dollars <= target
+    ? `${what}: within the target of $${target}`
+    : `${what}: over the target of $${target} by $${(dollars - target).toFixed(3)}`;
+
+const amount = (value: number): string =>
+  value >= 1e6
+    ? `${(value / 1e6).toFixed(2)} M`
+    : value >= 1_000
+      ? `${(value / 1e3).toFixed(2)} k`
+      : String(Number(value.toPrecision(3)));
+
+const money = (dollars: number, digits = 2): string => `$${dollars.toFixed(digits)}`.padStart(11);
+
+process.exitCode = await run(process.argv.slice(2));
