@@ -49,6 +49,8 @@ const SKEW_MS = 2_000;
 const LOOK_EVERY_MS = 500;
 /** What has ended may still have something on its way. */
 const CALM_AFTER_MS = 10_000;
+/** What was decided by an old policy has had its effect, or is decided anew. */
+const ROLLED_AFTER_MS = 120_000;
 const EXPIRE_EVERY_MS = 1_800_000;
 /** Lines of what happened that are kept, and shown. */
 const LINES_KEPT = 20_000;
@@ -61,6 +63,8 @@ export interface SimOptions {
   readonly nodes?: number;
   /** All unless told. */
   readonly faults?: readonly FaultName[];
+  /** How many of all faults come together, in the mean; with few faults asked for, more of them are. */
+  readonly faultsAStorm?: number;
   /** Instead of what the seed makes of it. */
   readonly policy?: Partial<Policy>;
   /** A bug to plant: the laws must find it. */
@@ -95,9 +99,15 @@ export interface SimResult {
 /** A policy of the seed's making: small zones, rates and times that make every rule's branches come up within hours. */
 function policyOf(fraction: () => number): Partial<Policy> {
   const oneOf = <T>(...choices: readonly T[]): T => choices[Math.floor(fraction() * choices.length)]!;
-  const timing = oneOf<Partial<Policy>>({}, {}, {}, { nodeMonitorPeriodSeconds: 10, nodeMonitorGracePeriodSeconds: 50 }, {
-    nodeMonitorGracePeriodSeconds: 60,
-  });
+  const timing = oneOf<Partial<Policy>>(
+    {},
+    {},
+    {},
+    { nodeMonitorPeriodSeconds: 10, nodeMonitorGracePeriodSeconds: 50 },
+    {
+      nodeMonitorGracePeriodSeconds: 60,
+    },
+  );
   return {
     ...timing,
     nodeEvictionRatePerSecond: oneOf(0.1, 0.1, 0.05, 0.5),
@@ -119,7 +129,14 @@ export async function runSim(options: SimOptions): Promise<SimResult> {
   const policy: Policy = { ...defaultPolicy, ...chosen };
   const endMs = START_MS + hours * 3_600_000;
   const time = virtualTime(START_MS);
-  const plan = faultPlan({ seed, startMs: START_MS, endMs, faults: options.faults ?? FAULT_NAMES, nowMs: time.nowMs });
+  const plan = faultPlan({
+    seed,
+    startMs: START_MS,
+    endMs,
+    faults: options.faults ?? FAULT_NAMES,
+    nowMs: time.nowMs,
+    ...(options.faultsAStorm === undefined ? {} : { faultsAStorm: options.faultsAStorm }),
+  });
   const tables = memoryItemStore({ changesOf: ['health', 'objects', 'control'] });
   const recent = recentChanges(tables);
   const view = clusterView(tables);
@@ -157,7 +174,12 @@ export async function runSim(options: SimOptions): Promise<SimResult> {
   // Clocks of ours, and how far they have stepped.
   const jumps: { readonly atMs: number; readonly byMs: number }[] = [];
   let functions: Functions;
-  const policies = (): readonly Policy[] => functions.policies().map((each) => realPolicies.get(each) ?? each);
+  /** Policies that were replaced, for as long as something decided by them may still have its effect. */
+  const replaced: { readonly policy: Policy; readonly untilMs: number }[] = [];
+  const policies = (): readonly Policy[] => [
+    ...functions.policies().map((each) => realPolicies.get(each) ?? each),
+    ...replaced.flatMap((old) => (time.nowMs() < old.untilMs ? [old.policy] : [])),
+  ];
   /** The laws go by what was asked for, not by what a planted bug makes of it. */
   const realPolicies = new Map<Policy, Policy>();
   const asPlanted = (each: Policy): Policy => {
@@ -199,7 +221,9 @@ export async function runSim(options: SimOptions): Promise<SimResult> {
     podsHaveTheirTime(context),
     writes,
   ];
-  const coverage = createCoverage((uid) => [...truth.pods.values()].some((pod) => pod.uid === uid && !pod.isTerminating));
+  const coverage = createCoverage((uid) =>
+    [...truth.pods.values()].some((pod) => pod.uid === uid && !pod.isTerminating),
+  );
 
   // Whether node-monitor has just finished a tick in which nobody else wrote.
   let mayDecideAgain = false;
@@ -350,6 +374,10 @@ export async function runSim(options: SimOptions): Promise<SimResult> {
     for (const { fromMs, untilMs } of plan.episodes('policyRoll')) {
       time.after(fromMs - START_MS, () => {
         plan.count('policyRoll');
+        replaced.push({
+          policy: realPolicies.get(functions.policy) ?? functions.policy,
+          untilMs: untilMs + ROLLED_AFTER_MS,
+        });
         // Periods and gates are the schedule's and stay; what is judged by may change.
         const { nodeMonitorPeriodSeconds: _, ...next } = policyOf(shapeOf);
         functions.policy = asPlanted({
@@ -363,7 +391,7 @@ export async function runSim(options: SimOptions): Promise<SimResult> {
       });
       time.after(untilMs - START_MS, () => {
         functions.restart();
-        rolledUntilMs = time.nowMs() + 60_000;
+        rolledUntilMs = time.nowMs() + ROLLED_AFTER_MS;
       });
     }
   }
@@ -475,7 +503,10 @@ function lineOf(happened: Happened, by: Writer): { readonly subject: string; rea
       return { subject: happened.node.name, text: 'is heard' };
     case 'nodeCreated':
     case 'nodeGone':
-      return { subject: happened.node.name, text: `${happened.kind === 'nodeGone' ? 'is deleted' : 'is created'} by ${who}` };
+      return {
+        subject: happened.node.name,
+        text: `${happened.kind === 'nodeGone' ? 'is deleted' : 'is created'} by ${who}`,
+      };
     case 'ready':
       return { subject: happened.node.name, text: `Ready ${happened.from} > ${happened.to} by ${who}` };
     case 'tainted':
@@ -489,9 +520,13 @@ function lineOf(happened: Happened, by: Writer): { readonly subject: string; rea
     case 'control': {
       const { key, newImage } = happened.change;
       if (key.pk !== 'fleet') return undefined;
-      if (key.sk.startsWith('zone#')) return { subject: key.sk.slice('zone#'.length), text: JSON.stringify(newImage ?? 'gone') };
+      if (key.sk.startsWith('zone#'))
+        return { subject: key.sk.slice('zone#'.length), text: JSON.stringify(newImage ?? 'gone') };
       if (key.sk.startsWith('queue#')) {
-        return { subject: key.sk.split('#')[2]!, text: newImage === undefined ? `leaves the queue by ${who}` : 'waits in the queue' };
+        return {
+          subject: key.sk.split('#')[2]!,
+          text: newImage === undefined ? `leaves the queue by ${who}` : 'waits in the queue',
+        };
       }
       const { fence, at, doneAt, holding, total } = newImage ?? {};
       return { subject: 'state', text: JSON.stringify({ fence, at, doneAt, holding, total }) };

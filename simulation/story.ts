@@ -180,7 +180,11 @@ export function tellStory(options: {
     time.after(between(60_000, 400_000), () => switchOn(enlist(all.length)));
   }
 
-  async function say(machine: SimulatedMachine, ready: 'True' | 'False', more: Record<string, 'True' | 'False'>): Promise<void> {
+  async function say(
+    machine: SimulatedMachine,
+    ready: 'True' | 'False',
+    more: Record<string, 'True' | 'False'>,
+  ): Promise<void> {
     tell(machine.spec.name, `the machine says Ready=${ready}`);
     await machine.machine?.post(time.nowMs(), { Ready: ready, ...more });
   }

@@ -82,6 +82,12 @@ describe('decidePodEvictions', () => {
     ]);
   });
 
+  it('keeps a held pod due now whose timer was set for a later time', () => {
+    const gate = { kind: 'holding', reasons: ['failingPath'], sinceMs: 0 } as const;
+    const later = { ...world, gate, timers: [{ ...timer, atMs: 99_000 }] };
+    expect(decidePodEvictions(later, 50_000)).toMatchObject([{ kind: 'hold', atMs: 50_000, timerExists: false }]);
+  });
+
   it('gives pods of our own taints the fresh grace after an outage', () => {
     const silent = { ...world, taints: [{ key: 'node.kubernetes.io/unreachable', value: '', addedAtMs: 0 }] };
     expect(decidePodEvictions({ ...silent, freshSinceMs: 50_000, timers: [timer] }, 50_000)).toMatchObject([

@@ -134,7 +134,7 @@ export type PodEvictionDecision =
       readonly condition: DisruptionCondition;
       readonly event: EventText | undefined;
     })
-  /** Due, but the gate holds: keep (or make) the timer at `atMs`. Not a change when `timerExists`. */
+  /** Due, but the gate holds: keep (or make) the timer at `atMs`. Not a change when `timerExists`: one of that time. */
   | (Target & { readonly kind: 'hold'; readonly atMs: number; readonly timerExists: boolean });
 
 /** Decisions in the order of the pods, then dropped timers. Timers that stay as they are yield no decision. */
@@ -179,9 +179,10 @@ export function decidePodEvictions(
         break;
       case 'fire':
         if (world.gate.kind === 'holding') {
-          const atMs = timer?.atMs ?? nowMs;
+          // A timer of a time that has been moved here must not hold it longer than the gate does.
+          const atMs = Math.min(timer?.atMs ?? nowMs, nowMs);
           const reason = `${verdict.reason}; held: ${world.gate.reasons.join(', ')}`;
-          decisions.push({ kind: 'hold', ...target, reason, atMs, timerExists: timer !== undefined });
+          decisions.push({ kind: 'hold', ...target, reason, atMs, timerExists: timer?.atMs === atMs });
           break;
         }
         decisions.push({

@@ -85,6 +85,8 @@ export function faultPlan(options: {
   readonly startMs: number;
   readonly endMs: number;
   readonly faults: readonly FaultName[];
+  /** How many of all faults come together in one storm, in the mean. */
+  readonly faultsAStorm?: number;
   readonly nowMs: () => number;
 }): FaultPlan {
   const { seed, startMs, endMs, faults, nowMs } = options;
@@ -97,12 +99,13 @@ export function faultPlan(options: {
     storms.push({ fromMs: Math.round(atMs), untilMs });
     atMs = untilMs + CALM_MIN_MS + weather() * (CALM_MAX_MS - CALM_MIN_MS);
   }
-  const share = FAULTS_A_STORM / FAULT_NAMES.length;
+  const share = (options.faultsAStorm ?? FAULTS_A_STORM) / FAULT_NAMES.length;
   const episodes = new Map<FaultName, Episode[]>();
   const randoms = new Map<FaultName, () => number>();
   for (const name of FAULT_NAMES) {
     const random = seededFraction(hashOf(`${seed} ${name}`));
-    randoms.set(name, random);
+    // Apart, so that a longer story begins as a shorter one does.
+    randoms.set(name, seededFraction(hashOf(`${seed} ${name} strikes`)));
     const own = storms.flatMap(({ fromMs, untilMs }): Episode[] => {
       const [isHit, from, length, severity] = [random() < share, random(), random(), random()];
       if (!isHit || !wanted.has(name)) return [];

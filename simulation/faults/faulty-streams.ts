@@ -99,7 +99,8 @@ export function faultyStreams(options: {
     feed(changes) {
       for (const change of changes) {
         const { table, pk } = change.key;
-        const isWanted = table === 'objects' ? passesObjectFilter(change) : table === 'health' && passesHealthFilter(change);
+        const isWanted =
+          table === 'objects' ? passesObjectFilter(change) : table === 'health' && passesHealthFilter(change);
         if (!isWanted) continue;
         const id = `${table} ${hashOf(pk) % SHARDS}`;
         let shard = shards.get(id);

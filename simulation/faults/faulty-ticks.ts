@@ -1,6 +1,7 @@
 /** The ticks of the controllers, as their queues deliver them: one message a slot and controller, and what goes wrong with it. */
-import { slotOf } from '../../shared/domain/tick.ts';
+
 import type { Policy } from '../../shared/domain/policy.ts';
+import { slotOf } from '../../shared/domain/tick.ts';
 import type { VirtualTime } from '../virtual-time.ts';
 import type { FaultPlan } from './catalogue.ts';
 import type { FunctionName, Functions } from './processes.ts';

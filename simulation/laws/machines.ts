@@ -28,7 +28,8 @@ export function nodesOfTheLivingStay(context: LawContext): Law {
         // Only while it is marked is EC2 asked; that it is marked in time is L2. A young one that vanished is waited for.
         const youngMs = most((policy) => policy.cloudYoungInstanceSeconds) * 1_000;
         const graceMs = most((policy) => policy.nodeMonitorGracePeriodSeconds) * 1_000;
-        const dueMs = Math.max(seenMs + 2 * graceMs, node.createdAtMs + youngMs) + (POLLS_MAX + 2) * periodMs + EFFECT_MS;
+        const dueMs =
+          Math.max(seenMs + 2 * graceMs, node.createdAtMs + youngMs) + (POLLS_MAX + 2) * periodMs + EFFECT_MS;
         const lightMs = truth.lastDark === undefined ? 0 : truth.lastDark.untilMs + 2 * graceMs;
         if (nowMs() <= Math.max(dueMs, lightMs) + clockSlackMs(seenMs)) continue;
         const message = `${node.name} is still there ${seconds(nowMs() - real.instanceEndedAtMs)} after the end of its instance`;

@@ -24,21 +24,24 @@ function toleratedSeconds(tolerations: readonly Toleration[], key: string, value
 
 interface Due {
   readonly atMs: number;
+  /** When its time began. */
+  readonly sinceMs: number;
   readonly isOurs: boolean;
 }
 
 function dueOf(pod: TruePod, node: TrueNode): Due {
-  let due: Due = { atMs: Number.POSITIVE_INFINITY, isOurs: true };
+  let due: Due = { atMs: Number.POSITIVE_INFINITY, sinceMs: 0, isOurs: true };
   for (const [key, { value, sinceMs }] of node.noExecute) {
     const allowed = Math.max(0, toleratedSeconds(pod.tolerations, key, value) ?? 0);
-    const atMs = Math.max(sinceMs, pod.sinceMs) + allowed * 1_000;
-    if (atMs < due.atMs) due = { atMs, isOurs: isOurs(key) };
+    const beganAtMs = Math.max(sinceMs, pod.sinceMs);
+    const atMs = beganAtMs + allowed * 1_000;
+    if (atMs < due.atMs) due = { atMs, sinceMs: beganAtMs, isOurs: isOurs(key) };
   }
   return due;
 }
 
 export function podsHaveTheirTime(context: LawContext): Law {
-  const { truth, plan, nowMs, most, clockSlackMs, calmSinceMs, fail } = context;
+  const { truth, nowMs, most, clockSlackMs, calmSinceMs, fail } = context;
   return {
     name: 'L7',
     onHappened(happened, by) {
@@ -49,7 +52,11 @@ export function podsHaveTheirTime(context: LawContext): Law {
       const node = truth.nodes.get(pod.nodeName);
       const now = nowMs();
       const say = (what: string): void =>
-        fail({ law: 'L7', subjects: [pod.nodeName, pod.path], message: `${pod.path} was deleted by ${by.name}; ${what}` });
+        fail({
+          law: 'L7',
+          subjects: [pod.nodeName, pod.path],
+          message: `${pod.path} was deleted by ${by.name}; ${what}`,
+        });
       if (node === undefined) return say('its Node is gone, so it is for pod-gc');
       if (node.noExecute.size === 0) {
         const liftedMs = now - node.noExecuteGoneAtMs;
@@ -59,23 +66,25 @@ export function podsHaveTheirTime(context: LawContext): Law {
       const due = dueOf(pod, node);
       if (due.atMs === Number.POSITIVE_INFINITY) return say('it tolerates every taint of its node');
       const earlyMs = due.atMs - now;
-      if (earlyMs > clockSlackMs(due.atMs) + EFFECT_MS) say(`it had ${seconds(earlyMs)} left`);
+      if (earlyMs > clockSlackMs(due.sinceMs) + EFFECT_MS) say(`it had ${seconds(earlyMs)} left`);
     },
     onMoment() {
       const calmMs = calmSinceMs();
       if (calmMs === undefined) return;
       const periodMs = most((policy) => policy.nodeMonitorPeriodSeconds) * 1_000;
       const graceMs = most((policy) => policy.nodeMonitorGracePeriodSeconds) * 1_000;
-      const fault = plan.last('apiOutage') ?? plan.last('tickOutage');
+      const beatMs = most((policy) => policy.beatIntervalSeconds) * 1_000;
+      // The gate looks back on two beat intervals, so that long nobody is deleted after an outage of ours.
+      const openMs = calmMs + 2 * beatMs + 2 * periodMs;
       for (const pod of truth.pods.values()) {
         if (pod.isTerminating) continue;
         const node = truth.nodes.get(pod.nodeName);
         if (node === undefined || node.noExecute.size === 0) continue;
         const due = dueOf(pod, node);
         // After an outage of ours nobody leaves for our own taints until every node has had its grace.
-        const heldMs = due.isOurs || fault !== undefined ? calmMs + 2 * periodMs + graceMs : calmMs + 2 * periodMs;
+        const heldMs = due.isOurs ? openMs + graceMs : openMs;
         const lateMs = nowMs() - Math.max(due.atMs + ROUNDING_MS, heldMs) - 2 * periodMs;
-        if (lateMs <= EFFECT_MS + clockSlackMs(due.atMs)) continue;
+        if (lateMs <= EFFECT_MS + clockSlackMs(due.sinceMs)) continue;
         const message = `${pod.path} is still there, ${seconds(nowMs() - due.atMs)} after its time`;
         fail({ law: 'L7', subjects: [pod.nodeName, pod.path], message });
       }

@@ -12,6 +12,7 @@ const unnoticedMs = (context: LawContext, sinceMs: number): number =>
   effectMs(context) +
   context.clockSlackMs(sinceMs);
 
+const RATE_EVENTS: ReadonlySet<string> = new Set(['ready', 'nodeCreated', 'nodeGone', 'tainted']);
 const isEviction = (kind: string): boolean => kind === 'evictor' || kind === 'node-monitor';
 
 /** L3: in any window of T seconds a zone gets at most 1 + rate·T NoExecute taintings. */
@@ -36,9 +37,8 @@ export function zonesKeepTheirRate(context: LawContext): Law {
   return {
     name: 'L3',
     onHappened(happened, by) {
-      if (happened.kind === 'ready' || happened.kind === 'nodeCreated' || happened.kind === 'nodeGone') {
-        watchRate(happened.node.zone);
-      }
+      // Also before a taint: the policy may have changed meanwhile.
+      if (RATE_EVENTS.has(happened.kind) && 'node' in happened) watchRate(happened.node.zone);
       if (happened.kind !== 'tainted' || !isOurs(happened.key) || happened.isSwap || !isEviction(by.name)) return;
       const { node } = happened;
       const now = nowMs();
@@ -100,8 +100,14 @@ export function darkIsNobodysFault(context: LawContext): Law {
           fail({ law: 'L4', subjects: [node.name, node.zone], message });
         }
       }
-      if (happened.kind === 'ready' && happened.to === 'Unknown' && by.name === 'node-monitor' && lastDark !== undefined) {
-        if (lastDark.untilMs - lastDark.fromMs < unnoticedMs(context, lastDark.fromMs) || happened.from === undefined) return;
+      if (
+        happened.kind === 'ready' &&
+        happened.to === 'Unknown' &&
+        by.name === 'node-monitor' &&
+        lastDark !== undefined
+      ) {
+        if (lastDark.untilMs - lastDark.fromMs < unnoticedMs(context, lastDark.fromMs) || happened.from === undefined)
+          return;
         const grace = least((policy) => policy.nodeMonitorGracePeriodSeconds) * 1_000;
         const slackMs = clockSlackMs(lastDark.fromMs) + EFFECT_MS;
         if (darkSinceMs !== undefined || now >= lastDark.untilMs + grace - slackMs) return;
@@ -122,7 +128,11 @@ export function darkIsNobodysFault(context: LawContext): Law {
       for (const node of truth.nodes.values()) {
         // Whoever turned not ready of late is still on the way.
         if (![...node.noExecute].some(([key, { sinceMs }]) => isOurs(key) && sinceMs < fromMs)) continue;
-        fail({ law: 'L4', subjects: [node.name], message: `${node.name} still carries its NoExecute taint in the dark` });
+        fail({
+          law: 'L4',
+          subjects: [node.name],
+          message: `${node.name} still carries its NoExecute taint in the dark`,
+        });
       }
     },
   };

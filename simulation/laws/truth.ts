@@ -57,7 +57,13 @@ export type Happened =
   | { readonly kind: 'shutdownTaint'; readonly node: TrueNode; readonly isThere: boolean }
   | { readonly kind: 'podEnds'; readonly pod: TruePod; readonly isGone: boolean }
   /** Somebody's counter on a Node went from one number to another. */
-  | { readonly kind: 'counted'; readonly node: TrueNode; readonly from: number; readonly to: number; readonly token: string }
+  | {
+      readonly kind: 'counted';
+      readonly node: TrueNode;
+      readonly from: number;
+      readonly to: number;
+      readonly token: string;
+    }
   | { readonly kind: 'control'; readonly change: TimedChange };
 
 export const COUNTER = 'sim.nodekeeper.dev/counter';
@@ -257,7 +263,9 @@ export function createTruth(steadyGapMs: () => number): Truth {
         }
       }
       // A node is heard when its own request is stored in its row.
-      const own = changes.find(({ key, newImage }) => key.table === 'health' && key.sk === by.who && newImage !== undefined);
+      const own = changes.find(
+        ({ key, newImage }) => key.table === 'health' && key.sk === by.who && newImage !== undefined,
+      );
       const heard = own === undefined ? undefined : hear(by.who, own.atMs);
       return heard === undefined ? happened : [...happened, heard];
     },

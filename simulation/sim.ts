@@ -1,0 +1,202 @@
+/** `npm run sim`: arguments in; figures, the story of a failure and an exit code out. */
+import { parseArgs } from 'node:util';
+import { MARKS } from './coverage.ts';
+import { FAULT_NAMES, FAULTS, type FaultName } from './faults/catalogue.ts';
+import { runSim, type SimFailure, type SimOptions, type SimResult } from './run-sim.ts';
+
+export const SIM_EXIT = { holds: 0, fails: 1, invalid: 2 } as const;
+const DEFAULT_HOURS = 1;
+const SEEDS_MAX = 1_000_000;
+
+export const SIM_USAGE = `usage: npm run sim -- [options]
+
+  --seed N         the seed; everything follows from it (1)
+  --seeds A..B     all of these seeds, one after the other
+  --hours H        virtual time of each, in hours (${DEFAULT_HOURS})
+  --nodes N        machines at the beginning (5 to 45, by the seed)
+  --faults LIST    names with commas between, all or none (all); --faults help tells them
+  --no-shrink      do not look for fewer faults that do
+  --json           one JSON line a seed
+  --help           this text
+
+exit code: 0 every law holds, 1 one is broken, 2 an argument is not valid`;
+
+export interface SimTerminal {
+  print(line: string): void;
+  printError(line: string): void;
+}
+
+interface Plan {
+  readonly seeds: readonly [first: number, last: number];
+  readonly hours: number;
+  readonly nodes: number | undefined;
+  readonly faults: readonly FaultName[];
+  readonly json: boolean;
+  readonly shrink: boolean;
+}
+
+class ArgumentFault extends Error {
+  override readonly name = 'ArgumentFault';
+}
+
+const isFault = (name: string): name is FaultName => Object.hasOwn(FAULTS, name);
+
+function faultsOf(list: string): readonly FaultName[] {
+  if (list === 'all') return FAULT_NAMES;
+  if (list === 'none') return [];
+  return list.split(',').map((name) => {
+    if (!isFault(name)) throw new ArgumentFault(`no such fault: ${name}; there are ${FAULT_NAMES.join(', ')}`);
+    return name;
+  });
+}
+
+function numberOf(option: string, text: string, least: number): number {
+  const value = Number(text);
+  if (!Number.isFinite(value) || value < least)
+    throw new ArgumentFault(`--${option} takes a number from ${least}, not ${text}`);
+  return value;
+}
+
+function planOf(args: readonly string[]): Plan | 'help' | 'faults' {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      seed: { type: 'string' },
+      seeds: { type: 'string' },
+      hours: { type: 'string' },
+      nodes: { type: 'string' },
+      faults: { type: 'string' },
+      'no-shrink': { type: 'boolean' },
+      json: { type: 'boolean' },
+      help: { type: 'boolean' },
+    },
+  });
+  if (values.help === true) return 'help';
+  if (values.faults === 'help') return 'faults';
+  const range = (values.seeds ?? `${values.seed ?? 1}..${values.seed ?? 1}`).split('..');
+  const [first, last] = range.map((text) => Math.floor(numberOf('seeds', text, 0)));
+  if (range.length !== 2 || first === undefined || last === undefined || last < first || last - first >= SEEDS_MAX) {
+    throw new ArgumentFault(`--seeds takes A..B, not ${values.seeds}`);
+  }
+  return {
+    seeds: [first, last],
+    hours: numberOf('hours', values.hours ?? String(DEFAULT_HOURS), 0.01),
+    nodes: values.nodes === undefined ? undefined : Math.floor(numberOf('nodes', values.nodes, 1)),
+    faults: faultsOf(values.faults ?? 'all'),
+    json: values.json ?? false,
+    shrink: values['no-shrink'] !== true,
+  };
+}
+
+/** The same law broken by fewer faults: leaves out half of them, then a quarter, and so on, as long as it stays broken. */
+export async function shrinkFaults(
+  options: SimOptions & { readonly faults: readonly FaultName[] },
+  failure: SimFailure,
+): Promise<{ readonly faults: readonly FaultName[]; readonly failure: SimFailure }> {
+  let { faults } = options;
+  let last = failure;
+  const hours = failure.atMs / 3_600_000 + 0.01;
+  for (let size = Math.ceil(faults.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
+    for (let from = 0; from < faults.length; ) {
+      const fewer = [...faults.slice(0, from), ...faults.slice(from + size)];
+      const again = (await runSim({ ...options, hours, faults: fewer })).failure;
+      if (again?.law === failure.law) {
+        faults = fewer;
+        last = again;
+      } else from += size;
+    }
+  }
+  return { faults, failure: last };
+}
+
+const commandOf = (plan: Plan, seed: number, faults: readonly FaultName[], hours: number): string =>
+  [
+    `npm run sim -- --seed ${seed} --hours ${hours}`,
+    ...(plan.nodes === undefined ? [] : [`--nodes ${plan.nodes}`]),
+    ...(faults.length === FAULT_NAMES.length ? [] : [`--faults ${faults.length === 0 ? 'none' : faults.join(',')}`]),
+  ].join(' ');
+
+function describe(failure: SimFailure): string[] {
+  const { seed, step, atMs, law, message, timeline } = failure;
+  return [`seed ${seed}, step ${step}, ${(atMs / 1_000).toFixed(3)} s: ${law} is broken: ${message}`, ...timeline];
+}
+
+/** Sums of many runs. */
+export interface SimTotals {
+  seeds: number;
+  nodeHours: number;
+  steps: number;
+  readonly faults: Record<string, number>;
+  readonly marks: Record<string, number>;
+}
+
+export const noTotals = (): SimTotals => ({ seeds: 0, nodeHours: 0, steps: 0, faults: {}, marks: {} });
+
+export function addTo(totals: SimTotals, result: SimResult): void {
+  totals.seeds += 1;
+  totals.nodeHours += result.nodeHours;
+  totals.steps += result.steps;
+  for (const [name, count] of Object.entries(result.faults)) totals.faults[name] = (totals.faults[name] ?? 0) + count;
+  for (const [name, count] of Object.entries(result.marks)) totals.marks[name] = (totals.marks[name] ?? 0) + count;
+}
+
+/** Names of what never happened. */
+export const neverHit = (counts: Readonly<Record<string, number>>, names: readonly string[]): string[] =>
+  names.filter((name) => (counts[name] ?? 0) === 0);
+
+export function closingLines(totals: SimTotals): string[] {
+  const say = (counts: Readonly<Record<string, number>>): string =>
+    Object.entries(counts)
+      .filter(([, count]) => count > 0)
+      .map(([name, count]) => `${name} ${count}`)
+      .join(', ');
+  const unhit = neverHit(totals.marks, MARKS);
+  return [
+    `faults: ${say(totals.faults) || 'none'}`,
+    `marks: ${MARKS.length - unhit.length} of ${MARKS.length}${unhit.length === 0 ? '' : `, not hit: ${unhit.join(', ')}`}`,
+    `${totals.seeds} seeds, ${Math.round(totals.nodeHours)} node-hours, ${totals.steps} steps`,
+  ];
+}
+
+export async function sim(args: readonly string[], terminal: SimTerminal): Promise<number> {
+  let plan: ReturnType<typeof planOf>;
+  try {
+    plan = planOf(args);
+  } catch (error) {
+    terminal.printError((error as Error).message);
+    return SIM_EXIT.invalid;
+  }
+  if (plan === 'help') {
+    terminal.print(SIM_USAGE);
+    return SIM_EXIT.holds;
+  }
+  if (plan === 'faults') {
+    for (const [name, about] of Object.entries(FAULTS)) terminal.print(`${name.padEnd(18)}${about}`);
+    return SIM_EXIT.holds;
+  }
+  const totals = noTotals();
+  const [first, last] = plan.seeds;
+  let failed = 0;
+  for (let seed = first; seed <= last; seed += 1) {
+    const options = {
+      seed,
+      hours: plan.hours,
+      faults: plan.faults,
+      ...(plan.nodes === undefined ? {} : { nodes: plan.nodes }),
+    };
+    const result = await runSim(options);
+    addTo(totals, result);
+    if (plan.json) terminal.print(JSON.stringify(result));
+    if (result.failure === undefined) continue;
+    failed += 1;
+    if (plan.json) continue;
+    for (const line of describe(result.failure)) terminal.print(line);
+    terminal.print(`replay: ${commandOf(plan, seed, plan.faults, plan.hours)}`);
+    if (!plan.shrink) continue;
+    const { faults, failure } = await shrinkFaults(options, result.failure);
+    const hours = Math.ceil(failure.atMs / 36_000) / 100;
+    terminal.print(`with fewer faults: ${commandOf(plan, seed, faults, hours)}`);
+  }
+  if (!plan.json) for (const line of closingLines(totals)) terminal.print(line);
+  return failed === 0 ? SIM_EXIT.holds : SIM_EXIT.fails;
+}
