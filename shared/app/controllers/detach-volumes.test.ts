@@ -3,7 +3,9 @@ import { createHash } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type ControlledFleet, type FleetOptions, settledFleet } from '../../../test/support/controlled-fleet.ts';
 import { dyingStore } from '../../../test/support/failing-store.ts';
+import { replay } from '../../domain/decision-record.ts';
 import type { Taint } from '../../domain/kubernetes.ts';
+import { decisionStore } from '../../store/decision-store.ts';
 import { podGcStore } from '../../store/pod-gc-store.ts';
 
 const INSTANCE = 'i-0123456789abcdef0';
@@ -433,5 +435,43 @@ describe('volumes in doubt', () => {
     await podGoes();
     expect(await passes(800)).toEqual([]);
     expect(await fleet.attachment('va')).toBeDefined();
+  });
+});
+
+describe('the ledger', () => {
+  const records = async () =>
+    (await decisionStore(fleet.tables).list({ nowMs: fleet.nowMs(), limit: 1_000 })).decisions
+      .map(({ record }) => record)
+      .filter(({ act }) => act.startsWith('Volume'));
+  const told = async () => (await records()).map(({ act, reason }) => `${act} ${reason}`);
+
+  it.each([false, true])(
+    'has a detach once, whenever the process dies (last call happens: %s)',
+    async (lastHappens) => {
+      for (let atCall = 1; atCall <= 40; atCall += 1) {
+        await attached();
+        await unhealthy();
+        await outOfService();
+        await fleet.streams();
+        await podGoes();
+        fleet.at(20);
+        const dying = dyingStore(fleet.tables, atCall, lastHappens);
+        await fleet.collect(fleet.makeControllers(dying.items)).catch(() => {});
+        const isAsked = fleet.cloud.calls().detachVolume > 0;
+        if (isAsked) expect(await told()).toHaveLength(1);
+        await passes(100);
+        expect(await told()).toEqual([`VolumeDetached volume ${VOLUME}: node is out of service, by force`]);
+      }
+    },
+  );
+
+  it('tells why a volume stays, once as long as it is the same, and each replays to the same', async () => {
+    await attached({ volume: { tags: {} } });
+    await unhealthy();
+    await fleet.streams();
+    await podGoes();
+    await passes(600);
+    expect(await told()).toEqual([`VolumeKept volume ${VOLUME}: volume does not carry our tag`]);
+    for (const record of await records()) expect(replay(record)).toMatchObject({ same: true, checked: true });
   });
 });
