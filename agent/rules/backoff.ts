@@ -21,19 +21,31 @@ export const doublingWaitMs = ({ firstMs, limitMs }: Doubling, number: number): 
  * cost the node its life. Milliseconds.
  */
 const RETRY_AFTER_LIMIT_MS = 10_000;
+/**
+ * The least wait after a 429 that names no time, as the one of API Gateway; the most is the limit above. A whole fleet that
+ * tries again at once, or after waits that double alike for all, comes in waves that are refused again, with nothing to do for
+ * the server in between (bench storm). Milliseconds.
+ */
+const UNNAMED_WAIT_MS = 1_000;
 
 /** The answers whose Retry-After is meant for the next request; a redirect may carry one too. */
 const asksToWait = (status: number): boolean => status === 429 || status === 503;
 
 /**
  * What this answer asks us to wait, bounded, and longer by up to half at random: the agents that were sent away together
- * shall not come back together. 0 when it asks for nothing. `fraction` in [0, 1). Milliseconds.
+ * shall not come back together. One that says "too many requests" and names no time spreads them over ten seconds. 0 when it
+ * asks for nothing. `fraction` in [0, 1). Milliseconds.
  */
 export function retryAfterWaitMs(
   answer: { readonly status: number; readonly retryAfterMs?: number },
   fraction: number,
 ): number {
-  if (!asksToWait(answer.status) || answer.retryAfterMs === undefined) return 0;
+  if (!asksToWait(answer.status)) return 0;
+  if (answer.retryAfterMs === undefined) {
+    return answer.status === 429
+      ? Math.round(UNNAMED_WAIT_MS + (RETRY_AFTER_LIMIT_MS - UNNAMED_WAIT_MS) * fraction)
+      : 0;
+  }
   const askedMs = Math.min(Math.max(0, answer.retryAfterMs), RETRY_AFTER_LIMIT_MS);
   return Math.round(askedMs * (1 + fraction / 2));
 }
