@@ -4,6 +4,8 @@ export interface PolicyShown {
   readonly graceSeconds: number;
   readonly beatSeconds: number;
   readonly periodSeconds: number;
+  /** Differs from another one in evictions alone: whom it marks and when is that one's. */
+  readonly cutOnly: boolean;
 }
 
 export interface DetectionFigures {

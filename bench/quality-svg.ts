@@ -5,6 +5,7 @@ const COLOURS = ['#1f5fa8', '#c8641e', '#3b8c4a', '#8a4fa3'];
 const WIDTH = 1_000;
 const HEIGHT = 800;
 const PLOT = { width: 390, height: 230 };
+const TITLE = 'How fast, how wrong, how gentle: on virtual time';
 const INK = '#222';
 const FAINT = '#ddd';
 
@@ -47,10 +48,17 @@ export function qualitySvg(figures: QualityFigures): string {
   /** Where in its column a policy stands, 0 to 1. */
   const placeOf = (policy: string): number =>
     (policies.findIndex(({ name }) => name === policy) + 1) / (policies.length + 1);
-  const overCells = (frame: Frame, draw: (cell: Cell, x: number, colour: string) => string[]): string[] =>
+  const own = (policy: string): boolean => policies.some(({ name, cutOnly }) => name === policy && !cutOnly);
+  const overCells = (
+    frame: Frame,
+    draw: (cell: Cell, x: number, colour: string) => string[],
+    shown: (policy: string) => boolean = () => true,
+  ): string[] =>
     sizes.flatMap((size) =>
       cellsOf(size).flatMap((cell) =>
-        draw(cell, frame.column(size) + frame.columnWidth * placeOf(cell.policy), colourOf(cell.policy)),
+        !shown(cell.policy)
+          ? []
+          : draw(cell, frame.column(size) + frame.columnWidth * placeOf(cell.policy), colourOf(cell.policy)),
       ),
     );
   const linear = (most: number) => (value: number) => Math.min(1, value / most);
@@ -63,28 +71,36 @@ export function qualitySvg(figures: QualityFigures): string {
     scale: linear(100),
     label: String,
     draw: (frame) =>
-      overCells(frame, ({ detection: d }, x, colour) => [
-        line(x, frame.y(d.p50Seconds), x, frame.y(d.maxSeconds), colour, ' stroke-width="3"'),
-        line(x - 5, frame.y(d.p99Seconds), x + 5, frame.y(d.p99Seconds), colour, ' stroke-width="2"'),
-        line(x - 10, frame.y(d.limitSeconds), x + 10, frame.y(d.limitSeconds), colour, ' stroke-dasharray="3 2"'),
-        dot(x, frame.y(d.p50Seconds), colour),
-        text(x, frame.y(d.p50Seconds) + 18, d.p50Seconds.toFixed(0), { size: 10, anchor: 'middle', fill: colour }),
-      ]),
+      overCells(
+        frame,
+        ({ detection: d }, x, colour) => [
+          line(x, frame.y(d.p50Seconds), x, frame.y(d.maxSeconds), colour, ' stroke-width="3"'),
+          line(x - 5, frame.y(d.p99Seconds), x + 5, frame.y(d.p99Seconds), colour, ' stroke-width="2"'),
+          line(x - 10, frame.y(d.limitSeconds), x + 10, frame.y(d.limitSeconds), colour, ' stroke-dasharray="3 2"'),
+          dot(x, frame.y(d.p50Seconds), colour),
+          text(x, frame.y(d.p50Seconds) + 18, d.p50Seconds.toFixed(0), { size: 10, anchor: 'middle', fill: colour }),
+        ],
+        own,
+      ),
   };
   const marks: Panel = {
-    title: 'Live nodes marked by mistake, in a million node-hours of faults of ours',
-    note: 'bar: no more than this with 95 % confidence (its length is how long we looked); number: how many were seen',
+    title: 'Live nodes marked by mistake in a million node-hours',
+    note: 'bar: no more than this with 95 % confidence, by how long we looked; number: seen',
     ticks: [1, 10, 100, 1_000],
     scale: decades,
     label: String,
     draw: (frame) =>
-      overCells(frame, ({ falseMarks: m }, x, colour) => {
-        const top = frame.y(m.bound95PerMillionNodeHours);
-        return [
-          bar(x - 8, top, 16, frame.top + PLOT.height - top, colour),
-          text(x, top - 5, String(m.falseMarks), { size: 10, anchor: 'middle', fill: colour }),
-        ];
-      }),
+      overCells(
+        frame,
+        ({ falseMarks: m }, x, colour) => {
+          const top = frame.y(m.bound95PerMillionNodeHours);
+          return [
+            bar(x - 8, top, 16, frame.top + PLOT.height - top, colour),
+            text(x, top - 5, String(m.falseMarks), { size: 10, anchor: 'middle', fill: colour }),
+          ];
+        },
+        own,
+      ),
   };
   const cuts: Panel = {
     title: 'A zone is cut off and lives: share of its nodes whose pods are deleted',
@@ -107,7 +123,7 @@ export function qualitySvg(figures: QualityFigures): string {
       ),
   };
   const recovery: Panel = {
-    title: 'The cut is over after 30 minutes: until a node is Ready and free of taints',
+    title: 'After a cut of 30 minutes: until a node is Ready and untainted',
     note: 'seconds; dot p50, bar up to the last node',
     ticks: [0, 5, 10, 15, 20],
     scale: linear(20),
@@ -157,8 +173,9 @@ export function qualitySvg(figures: QualityFigures): string {
   ]);
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" font-family="system-ui, sans-serif">`,
+    `<title>${TITLE}</title>`,
     bar(0, 0, WIDTH, HEIGHT, '#fff'),
-    text(40, 30, 'How fast, how wrong, how gentle: on virtual time', { size: 17 }),
+    text(40, 30, TITLE, { size: 17 }),
     ...legend,
     ...drawn,
     text(40, HEIGHT - 12, `Made by: ${figures.command}`, { size: 10, fill: '#666' }),

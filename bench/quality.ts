@@ -129,6 +129,7 @@ async function measure(
       graceSeconds: policy.nodeMonitorGracePeriodSeconds,
       beatSeconds: policy.beatIntervalSeconds,
       periodSeconds: policy.nodeMonitorPeriodSeconds,
+      cutOnly: name in CUT_ONLY,
     })),
     cells,
     pooled,
@@ -211,7 +212,10 @@ function tell(report: Report, { policy, nodes, detection, falseMarks, cuts }: Ce
 }
 
 function write(directory: string, figures: QualityFigures): void {
-  writeFileSync(join(directory, 'quality.json'), `${JSON.stringify(figures, undefined, 2)}\n`);
+  const json = JSON.stringify(figures, undefined, 2);
+  // Numbers side by side, as the formatter has them.
+  const compact = json.replace(/\[\s+([\d\s,]+?)\s+\]/g, (_, numbers: string) => `[${numbers.replace(/\s+/g, ' ')}]`);
+  writeFileSync(join(directory, 'quality.json'), `${compact}\n`);
   writeFileSync(join(directory, 'quality.svg'), qualitySvg(figures));
   const page = join(directory, 'quality.md');
   const text = existsSync(page) ? readFileSync(page, 'utf8') : `# Quality\n\n${BEGIN}\n${END}\n`;
