@@ -109,8 +109,7 @@ class Run {
         fleets.push({ nodes, beats: fleet.status().beats - beats, ...window });
       }
       const metricsOfFleet = this.#seriesSince(steadyFrom);
-      const background = times(fleets.at(-1)!.taken, 1 / fleets.at(-1)!.seconds);
-      const { each, bytes } = await this.#acts(background);
+      const { each, bytes } = await this.#acts(backgroundOf(fleet!, idle, fleets.at(-1)!));
       return {
         measuredOn: new Date().toISOString().slice(0, 10),
         machine: `${cpus()[0]?.model ?? 'unknown'}, ${cpus().length} cores, Node ${process.version}`,
@@ -149,7 +148,7 @@ class Run {
     return fleet;
   }
 
-  async #acts(background: Taken): Promise<Pick<Measurement, 'each' | 'bytes'>> {
+  async #acts(background: Background): Promise<Pick<Measurement, 'each' | 'bytes'>> {
     const { local } = this.#parts;
     const { tell } = this.#options;
     const client = createApiClient({
@@ -185,9 +184,8 @@ class Run {
       tell('a watch');
       const end = await holdWatch(local);
       await pause(2_000);
-      const watching = await this.#window(() => pause(WATCH_MS));
+      const watchSecond = await this.#each(background, WATCH_MS / 1_000, () => pause(WATCH_MS - STREAM_LAG_MS));
       end();
-      const watchSecond = notNegative(plus(times(watching.taken, 1 / watching.seconds), background, -1));
       return {
         each: {
           statusPost,
@@ -209,7 +207,7 @@ class Run {
   }
 
   async #podLives(
-    background: Taken,
+    background: Background,
     client: ApiClient,
     nodeName: (index: number) => string,
   ): Promise<{ readonly taken: Taken; readonly bytes: number }> {
@@ -232,12 +230,14 @@ class Run {
   }
 
   /** What one of `count` acts took, beyond what went on anyway. */
-  async #each(background: Taken, count: number, acts: () => Promise<unknown>): Promise<Taken> {
+  async #each(background: Background, count: number, acts: () => Promise<unknown>): Promise<Taken> {
+    const beats = background.beats();
     const { taken, seconds } = await this.#window(async () => {
       await acts();
       await pause(STREAM_LAG_MS);
     });
-    return notNegative(times(plus(taken, background, -seconds), 1 / count));
+    const meanwhile = background.of(seconds, background.beats() - beats);
+    return notNegative(times(plus(taken, meanwhile, -1), 1 / count));
   }
 
   async #window(what: () => Promise<unknown>): Promise<Window> {
@@ -273,6 +273,21 @@ class Run {
     const { Items: items = [] } = await engine.client.send(new ScanCommand({ TableName }));
     return items.reduce((sum, item) => sum + itemBytes(itemFromWire(item)), 0) / Math.max(1, items.length);
   }
+}
+
+/** What goes on while something else is measured: the ticks of that time, and the beats that came in it. */
+interface Background {
+  beats(): number;
+  of(seconds: number, beats: number): Taken;
+}
+
+function backgroundOf(fleet: Fleet, idle: Window, beating: Window & { readonly beats: number }): Background {
+  const aSecond = times(idle.taken, 1 / idle.seconds);
+  const aBeat = times(plus(beating.taken, aSecond, -beating.seconds), 1 / beating.beats);
+  return {
+    beats: () => fleet.status().beats,
+    of: (seconds, beats) => plus(times(aSecond, seconds), aBeat, beats),
+  };
 }
 
 /** Each set of names and dimensions is billed as a metric. */
