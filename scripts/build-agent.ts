@@ -23,6 +23,15 @@ const builtinsUnlinked: Plugin = {
   },
 };
 
+/** The same library as modules, of which what nobody calls is left out; for Node it offers itself whole. */
+const yamlInParts: Plugin = {
+  name: 'yaml-in-parts',
+  setup({ onResolve }) {
+    const path = join(ROOT, 'node_modules/yaml/browser/dist/index.js');
+    onResolve({ filter: /^yaml$/ }, () => ({ path }));
+  },
+};
+
 /** The D-Bus library reads XML to find out what an object can do; we know, and never ask. */
 const withoutXml: Plugin = {
   name: 'without-xml',
@@ -50,7 +59,7 @@ export async function buildAgent(directory: string): Promise<string> {
     legalComments: 'none',
     // Asked for only to find a session bus through a display.
     external: ['x11'],
-    plugins: [builtinsUnlinked, withoutXml],
+    plugins: [builtinsUnlinked, yamlInParts, withoutXml],
     logLevel: 'warning',
   });
   chmodSync(outfile, 0o755);

@@ -1,7 +1,7 @@
 /** What the cluster said when this machine was enrolled: kept, so that a restart needs no bootstrap token. */
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isRecord } from '../../../shared/kube/resources/normal-form.ts';
+import { readFile } from '../system/files.ts';
 import { replaceFile } from '../system/state-file.ts';
 
 export interface Enrolment {

@@ -5,11 +5,11 @@
  * two agents that start at once both use the same.
  */
 import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject, randomUUID } from 'node:crypto';
-import { link, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { thumbprintOf } from '../../../shared/adapters/tokens/public-keys.ts';
 import { type NodePublicKey, publicKeyOf } from '../../../shared/domain/node-identity.ts';
+import { close, fsync, link, mkdir, open, readFile, rename, rm, stat, writeFile } from '../system/files.ts';
 
 export interface MachineKey {
   readonly privateKey: KeyObject;
@@ -71,10 +71,10 @@ async function write(path: string): Promise<void> {
   const temporary = `${path}.${randomUUID()}.new`;
   const file = await open(temporary, 'wx', OWNER_ONLY);
   try {
-    await file.writeFile(privateKey.export({ type: 'pkcs8', format: 'pem' }));
-    await file.sync();
+    await writeFile(file, privateKey.export({ type: 'pkcs8', format: 'pem' }));
+    await fsync(file);
   } finally {
-    await file.close();
+    await close(file);
   }
   try {
     await link(temporary, path);

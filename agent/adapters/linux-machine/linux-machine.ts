@@ -7,10 +7,10 @@
  */
 import { lookup } from 'node:dns/promises';
 import { closeSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs';
-import { statfs } from 'node:fs/promises';
 import { hostname, networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import type { FileSystemUse, InterfaceAddress, Machine, MachineFacts, MachineUse } from '../../ports/machine.ts';
+import { statfs } from '../system/files.ts';
 import { bytesOfKibibytes, countCpuList, countProcessors, memoryFields, osName, taskCount } from './proc-text.ts';
 import { defaultRouteInterfaces } from './routes.ts';
 

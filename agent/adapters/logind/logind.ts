@@ -1,9 +1,9 @@
 /** logind as the agent's ShutdownSignal: https://systemd.io/INHIBITOR_LOCKS */
-import { chmod, mkdir, rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Log } from '../../../shared/ports/log.ts';
 import type { ShutdownSignal } from '../../ports/shutdown-signal.ts';
 import { INHIBITOR, logindDropIn } from '../../rules/shutdown-start.ts';
+import { chmod, mkdir, rename, writeFile } from '../system/files.ts';
 import { InhibitorLockError, takeInhibitorLock } from './inhibitor-lock.ts';
 import { LOGIND, LOGIND_MANAGER, LOGIND_PATH, shutdownAnnouncements } from './shutdown-announcements.ts';
 import { connectSystemBus, SYSTEM_BUS, type SystemBus, SystemBusError } from './system-bus.ts';

@@ -2,10 +2,10 @@
  * NUMA nodes of this machine, as Linux shows them under /sys/devices/system/node
  * (Documentation/ABI/stable/sysfs-devices-node). A kernel without NUMA shows none: then all is one node.
  */
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { NumaNode } from '../../rules/topology/ledger.ts';
 import { type Distances, NODE_ID_MAX } from '../../rules/topology/mask.ts';
+import { readFile } from '../system/files.ts';
 
 export interface NumaMachine {
   readonly nodes: readonly NumaNode[];

@@ -1,6 +1,6 @@
 /** A small file that is replaced as a whole, and survives a crash in between. */
-import { open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { close, fchmod, fsync, open, readFile, rename, rm, writeFile } from './files.ts';
 
 export interface StateFile {
   /** Undefined when there is none. */
@@ -17,11 +17,11 @@ export async function replaceFile(path: string, temporaryName: string, text: str
   try {
     const file = await open(temporary, 'w', mode);
     try {
-      await file.chmod(mode);
-      await file.writeFile(text);
-      await file.sync();
+      await fchmod(file, mode);
+      await writeFile(file, text);
+      await fsync(file);
     } finally {
-      await file.close();
+      await close(file);
     }
     await rename(temporary, path);
   } catch (cause) {

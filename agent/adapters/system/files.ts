@@ -1,0 +1,17 @@
+/** Functions of node:fs as promises. node:fs/promises itself loads 1 MB of what nobody here calls: line readers, watchers. */
+import * as fs from 'node:fs';
+import { promisify } from 'node:util';
+
+export const chmod = promisify(fs.chmod);
+export const close = promisify(fs.close);
+export const fchmod = promisify(fs.fchmod);
+export const fsync = promisify(fs.fsync);
+export const link = promisify(fs.link);
+export const mkdir = promisify(fs.mkdir);
+export const open = promisify(fs.open);
+export const readFile = promisify(fs.readFile);
+export const rename = promisify(fs.rename);
+export const rm = promisify(fs.rm);
+export const stat = promisify(fs.stat);
+export const statfs = promisify(fs.statfs);
+export const writeFile = promisify(fs.writeFile);
