@@ -42,7 +42,6 @@ export const MARKS = [
   'timer:fire',
   'gc:orphaned',
   'gc:terminated',
-  'gc:unscheduled',
   'gc:out-of-service',
   'pod:evicted-at-once',
   'write:conflict',

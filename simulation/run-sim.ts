@@ -324,6 +324,7 @@ export async function runSim(options: SimOptions): Promise<SimResult> {
     cutZone,
     tell,
     onAcknowledged: (write) => writes.onAcknowledged(write),
+    onConflict: () => coverage.hit('write:conflict'),
   });
   const streams = faultyStreams({ functions, time, plan, fraction: random('streams'), onFault });
   faultyTicks({

@@ -73,6 +73,7 @@ export function tellStory(options: {
   readonly cutZone: () => string | undefined;
   readonly tell: (subject: string, text: string) => void;
   readonly onAcknowledged: (write: CountedWrite) => void;
+  readonly onConflict: () => void;
 }): Story {
   const { time, plan, fraction, send, view, cloud, tell } = options;
   const machines = new Map<string, SimulatedMachine>();
@@ -90,7 +91,7 @@ export function tellStory(options: {
 
   function enlist(index: number): SimulatedMachine {
     const zone = `zone-${index % options.zones}`;
-    const hasInstance = index % 3 === 0;
+    const hasInstance = index % 2 === 0;
     const name = `m-${index}`;
     const spec: MachineSpec = {
       name,
@@ -116,7 +117,7 @@ export function tellStory(options: {
       instanceEndedAtMs: 0,
     };
     // Half of the instances are old enough for EC2's word of them to count from the start.
-    if (hasInstance) cloud.put(instanceOf(spec, time.nowMs() - (index % 2 === 0 ? 3_600_000 : 0)));
+    if (hasInstance) cloud.put(instanceOf(spec, time.nowMs() - (index % 4 === 0 ? 3_600_000 : 0)));
     machines.set(name, machine);
     all.push(machine);
     return machine;
@@ -189,19 +190,28 @@ export function tellStory(options: {
     await machine.machine?.post(time.nowMs(), { Ready: ready, ...more });
   }
 
+  async function notReadyForAWhile(machine: SimulatedMachine): Promise<void> {
+    await Promise.race([say(machine, 'False', { DiskPressure: 'True' }), time.sleep(10_000)]);
+    await time.sleep(exponential(MEAN_MS.notReady));
+    await Promise.race([say(machine, 'True', { DiskPressure: 'False' }), time.sleep(10_000)]);
+  }
+
   /** Something befalls a machine; ends when it is over. */
   async function deed(machine: SimulatedMachine): Promise<void> {
     if (!machine.isOn) return;
     const what = fraction();
     const offMs = 20_000 + exponential(MEAN_MS.off);
     if (what < 0.4) return offFor(machine, offMs, 'crashed');
-    if (what < 0.5) return offFor(machine, between(2_000, 30_000), 'restarts');
+    if (what < 0.47) return offFor(machine, between(2_000, 30_000), 'restarts');
+    if (what < 0.55) {
+      await offFor(machine, offMs, 'crashed, and comes back not ready');
+      return notReadyForAWhile(machine);
+    }
     if (what < 0.75) {
-      await Promise.race([say(machine, 'False', { DiskPressure: 'True' }), time.sleep(10_000)]);
+      if (chance(0.6)) return notReadyForAWhile(machine);
+      await Promise.race([say(machine, 'False', {}), time.sleep(10_000)]);
       await time.sleep(exponential(MEAN_MS.notReady));
-      if (chance(0.4)) return offFor(machine, offMs, 'crashed, and was not ready before');
-      await Promise.race([say(machine, 'True', { DiskPressure: 'False' }), time.sleep(10_000)]);
-      return;
+      return offFor(machine, offMs, 'crashed, and was not ready before');
     }
     if (machine.instance !== 'lives') return offFor(machine, offMs, 'crashed');
     if (what < 0.85) {
@@ -320,10 +330,15 @@ export function tellStory(options: {
     }
   }
 
-  /** Reads a Node, counts one up in it and writes it back, as another person does at the same time. */
+  /** Some people do the same to one Node at the same time. */
   async function count(): Promise<void> {
-    const name = oneOf([...view.nodes.keys()].slice(0, 3));
+    const name = oneOf([...view.nodes.keys()]);
     if (name === undefined) return;
+    await Promise.all(Array.from({ length: 1 + Math.floor(fraction() * 3) }, () => countUp(name)));
+  }
+
+  /** Reads a Node, counts one up in it and writes it back. */
+  async function countUp(name: string): Promise<void> {
     const path = `/api/v1/nodes/${name}`;
     const found = await asOperator({ method: 'GET', path });
     if (!isDone(found)) return;
@@ -334,6 +349,7 @@ export function tellStory(options: {
     const annotations = { ...node.metadata.annotations, [COUNTER]: `${counted}:${token}` };
     const body: KubeObject = { ...node, metadata: { ...node.metadata, annotations } };
     const answer = await asOperator({ method: 'PUT', path, body });
+    if (answer.status === 409) options.onConflict();
     if (!isDone(answer)) return;
     options.onAcknowledged({
       nodeName: name,

@@ -47,6 +47,13 @@ const CALM_MIN_MS = 60_000;
 const CALM_MAX_MS = 420_000;
 /** Faults that come together in one storm, in the mean. */
 const FAULTS_A_STORM = 3.5;
+/** Faults that need more storms to find something to befall. */
+const OFTENER: Readonly<Partial<Record<FaultName, number>>> = {
+  ec2Events: 4,
+  ec2Wrong: 2,
+  ec2Stale: 2,
+  ec2Throttled: 2,
+};
 /** Of a fault whose storms are rare enough to be told one by one: outages and cuts. */
 const OUTAGES: ReadonlySet<FaultName> = new Set(['tickOutage', 'zoneCut', 'siteCut', 'apiOutage']);
 
@@ -107,7 +114,7 @@ export function faultPlan(options: {
     // Apart, so that a longer story begins as a shorter one does.
     randoms.set(name, seededFraction(hashOf(`${seed} ${name} strikes`)));
     const own = storms.flatMap(({ fromMs, untilMs }): Episode[] => {
-      const [isHit, from, length, severity] = [random() < share, random(), random(), random()];
+      const [isHit, from, length, severity] = [random() < share * (OFTENER[name] ?? 1), random(), random(), random()];
       if (!isHit || !wanted.has(name)) return [];
       const begins = Math.round(fromMs + 0.5 * from * (untilMs - fromMs));
       const rest = untilMs - begins;

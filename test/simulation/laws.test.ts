@@ -27,12 +27,12 @@ const FAILED_SEEDS = JSON.parse(
 ) as readonly FailedSeed[];
 
 /** Stories known to go through every branch that a few fresh ones may miss. */
-const STANDING_SEEDS = [1, 2, 3, 4, 5, 6, 7, 8];
+const STANDING_SEEDS = [1, 2, 3, 4, 5, 6];
 const HOURS = 1;
 const DAY_MS = 86_400_000;
 const SEEDS_A_DAY = 1_000;
 const FIRST_SEED = Number(process.env['SIM_SEED'] ?? Math.floor(Date.now() / DAY_MS) * SEEDS_A_DAY);
-const BUDGET_MS = 1_000 * Number(process.env['SIM_BUDGET_SECONDS'] ?? 30);
+const BUDGET_MS = 1_000 * Number(process.env['SIM_BUDGET_SECONDS'] ?? 20);
 const TIMEOUT_MS = 600_000;
 
 describe('the laws hold over the whole system', () => {
