@@ -79,7 +79,8 @@ async function measure(local: LocalHost, bundle: string, directory: string, repo
 async function configure(local: LocalHost, directory: string): Promise<string> {
   const file = (name: string): string => join(directory, name);
   writeFileSync(file('ca.pem'), local.ca);
-  const access = ['--server', local.url, '--token', local.token, '--certificate-authority', file('ca.pem')];
+  // With an equals sign: a token may begin with a dash.
+  const access = ['--server', local.url, `--token=${local.token}`, '--certificate-authority', file('ca.pem')];
   await bootstrapTokenCommand(['create', ...access], {
     environment: {},
     nowMs: Date.now(),
