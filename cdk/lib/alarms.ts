@@ -26,7 +26,7 @@ export interface AlarmSources {
   /** CloudWatch namespace of the functions' own metrics. */
   readonly metricsNamespace: string;
   readonly functions: Readonly<Record<WatchedFunction, IFunction>>;
-  readonly tables: readonly ITable[];
+  readonly tables: Readonly<Record<'health' | 'objects' | 'control', ITable>>;
   readonly apiId: string;
   /** Where messages end that could not be worked on. */
   readonly deadLetters: readonly Queue[];
@@ -97,7 +97,7 @@ const FUNCTION_ERRORS = 3;
 /** The alarms as data, in the order in which to look at them. */
 export function alarmRows(sources: AlarmSources): readonly AlarmRow[] {
   const { policy } = sources;
-  const own = (service: FunctionName, metricName: string, statistic = 'Maximum'): IMetric =>
+  const own = (service: FunctionName | 'all', metricName: string, statistic = 'Maximum'): IMetric =>
     new Metric({ namespace: sources.metricsNamespace, metricName, statistic, dimensionsMap: { service } });
   const lambda = (name: WatchedFunction, metricName: string, statistic = 'Sum'): IMetric =>
     new Metric({
@@ -110,30 +110,24 @@ export function alarmRows(sources: AlarmSources): readonly AlarmRow[] {
     new Metric({ namespace: 'AWS/ApiGateway', metricName, statistic, dimensionsMap: { ApiId: sources.apiId } });
   const monitor = (metricName: string): IMetric => own('node-monitor', metricName);
 
-  const failures = named([
-    ...[...TICKING, ...STREAMING].map((name) => lambda(name, 'Errors')),
-    ...TICKING.map((name) => own(name, 'failed_ticks', 'Sum')),
-  ]);
+  const failures = named([...TICKING.map((name) => lambda(name, 'Errors')), own('all', 'failed_ticks', 'Sum')]);
   const deadLetters = named(
     sources.deadLetters.map((queue) => queue.metricApproximateNumberOfMessagesVisible({ statistic: 'Maximum' })),
   );
   const iteratorAges = named(STREAMING.map((name) => lambda(name, 'IteratorAge', 'Maximum')));
-  const throttles = named(
-    sources.tables.flatMap((table) =>
-      ['ReadThrottleEvents', 'WriteThrottleEvents'].map(
-        (metricName) =>
-          new Metric({
-            namespace: 'AWS/DynamoDB',
-            metricName,
-            statistic: 'Sum',
-            dimensionsMap: { TableName: table.tableName },
-          }),
-      ),
-    ),
-  );
-  const notSent = named(
-    (['node-monitor', 'object-stream'] as const).map((name) => own(name, 'events_not_sent_total', 'Sum')),
-  );
+  const throttled = (table: ITable, metricName: string): IMetric =>
+    new Metric({
+      namespace: 'AWS/DynamoDB',
+      metricName,
+      statistic: 'Sum',
+      dimensionsMap: { TableName: table.tableName },
+    });
+  const { health, objects, control } = sources.tables;
+  // Of reads those of health alone: each tick reads all of it, the others are read by key.
+  const throttles = named([
+    throttled(health, 'ReadThrottleEvents'),
+    ...[health, objects, control].map((table) => throttled(table, 'WriteThrottleEvents')),
+  ]);
 
   return [
     {
@@ -325,7 +319,7 @@ export function alarmRows(sources: AlarmSources): readonly AlarmRow[] {
     },
     {
       name: 'function-errors',
-      meaning: 'Controllers fail again and again; what they began the next tick or delivery does.',
+      meaning: 'Ticks of controllers fail again and again; what they began the next tick does.',
       pages: false,
       metrics: failures,
       expression: sumOf(failures),
@@ -340,8 +334,7 @@ export function alarmRows(sources: AlarmSources): readonly AlarmRow[] {
       name: 'events-not-sent',
       meaning: 'The event bus did not take events of the cluster; receivers have missed them.',
       pages: false,
-      metrics: notSent,
-      expression: sumOf(notSent),
+      metrics: { lost: own('all', 'events_not_sent_total', 'Sum') },
       when: '>',
       threshold: 0,
       datapoints: [1, 1],

@@ -374,7 +374,7 @@ export class NodekeeperCluster extends Construct {
       metricsNamespace,
       policy: this.policy,
       apiId: frontDoor.apiId,
-      tables: [health, objects, control],
+      tables: this.tables,
       functions: {
         heartbeat: heartbeat.lambda,
         'health-stream': healthStream.lambda,

@@ -11,9 +11,10 @@ export interface EmbeddedMeter extends Meter {
 
 /**
  * Embedded metrics: figures leave as log lines, no call and no wait. Each distinct set of dimension values is a billed
- * metric; callers pass zone, state and reason only. Lines are billed too, so figures of one set share theirs.
+ * metric; callers pass zone, state and reason only. Lines are billed too, so figures of one set share theirs. The library adds the dimension `service`, the function's name unless
+ * one is given.
  */
-export function embeddedMeter(make: () => Metrics): EmbeddedMeter {
+export function embeddedMeter(make: (serviceName?: string) => Metrics): EmbeddedMeter {
   const plain = make();
   const byDimensions = new Map<string, Metrics>();
   return {
@@ -23,11 +24,12 @@ export function embeddedMeter(make: () => Metrics): EmbeddedMeter {
         return;
       }
       const key = JSON.stringify(Object.entries(dimensions));
-      const metrics = byDimensions.get(key) ?? make();
+      const { service, ...others } = dimensions;
+      const metrics = byDimensions.get(key) ?? make(service);
       byDimensions.set(key, metrics);
       // Writing a line forgets its dimensions.
       if (!metrics.hasStoredMetrics()) {
-        for (const [dimension, text] of Object.entries(dimensions)) metrics.addDimension(dimension, text);
+        for (const [dimension, text] of Object.entries(others)) metrics.addDimension(dimension, text);
       }
       metrics.addMetric(name, unit, value);
     },
@@ -41,4 +43,4 @@ export function embeddedMeter(make: () => Metrics): EmbeddedMeter {
 }
 
 /** Of this function: service name and namespace come from the library's own environment names. */
-export const meter = embeddedMeter(() => new Metrics());
+export const meter = embeddedMeter((serviceName) => new Metrics(serviceName === undefined ? {} : { serviceName }));

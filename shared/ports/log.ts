@@ -13,7 +13,8 @@ export interface Log {
 export type MetricUnit = 'Count' | 'Seconds' | 'Milliseconds' | 'Percent' | 'Bytes' | 'None';
 
 /**
- * Metrics. Dimensions are zone and state, never a node: each distinct set of dimension values is billed as a metric.
+ * Metrics. Dimensions are zone and state, never a node: each distinct set of dimension values is billed as a metric. The
+ * dimension `service` is the function's name unless it is given.
  */
 export interface Meter {
   add(name: string, value: number, unit: MetricUnit, dimensions?: Record<string, string>): void;

@@ -258,11 +258,14 @@ describe('what is context', () => {
     }
   });
 
-  it('throttled-keys: reads or writes of any table (told)', async () => {
+  it('throttled-keys: writes of any table, reads of the beats (told)', async () => {
     const some = await cluster();
     await some.minutes(5);
-    for (const metric of ['ReadThrottleEvents', 'WriteThrottleEvents']) {
-      for (const table of [0, 1, 2]) {
+    for (const [metric, tables] of [
+      ['ReadThrottleEvents', [0]],
+      ['WriteThrottleEvents', [0, 1, 2]],
+    ] as const) {
+      for (const table of tables) {
         await some.minutes(2, {}, () => some.tellAs('throttled-keys', metric, 1, table));
         expect(some.alarming()).toEqual([]);
         await some.minutes(1, {}, () => some.tellAs('throttled-keys', metric, 1, table));

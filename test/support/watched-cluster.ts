@@ -68,7 +68,7 @@ export async function watchedCluster(
   const meters = new Map<Service, EmbeddedMeter>(
     (['node-monitor', 'evictor', 'cloud-node', 'object-stream'] as const).map((serviceName) => [
       serviceName,
-      embeddedMeter(() => new Metrics({ namespace: NAMESPACE, serviceName })),
+      embeddedMeter((service = serviceName) => new Metrics({ namespace: NAMESPACE, serviceName: service })),
     ]),
   );
   let service: Service = 'object-stream';

@@ -13,6 +13,8 @@ export interface TickHandling {
 
 /** Ticks that could not do all they began: what an alarm watches, since the message itself succeeds at its next receive. */
 export const FAILED_TICKS = 'failed_ticks';
+/** Of all functions in one metric: alarms are paid by the metric, and the log says which it was. */
+const ALL_FUNCTIONS = { service: 'all' };
 const CAUSES_TOLD_MAX = 5;
 
 /**
@@ -30,7 +32,7 @@ export async function handleTicks(event: SQSEvent, handling: TickHandling): Prom
     try {
       await handling.runTick(slot);
     } catch (error) {
-      handling.meter.add(FAILED_TICKS, 1, 'Count');
+      handling.meter.add(FAILED_TICKS, 1, 'Count', ALL_FUNCTIONS);
       handling.log.error('a tick failed', { slot, error, causes: causesOf(error) });
       batchItemFailures.push({ itemIdentifier: messageId });
     }

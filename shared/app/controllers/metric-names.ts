@@ -54,6 +54,8 @@ export const WITHHELD_DETACHES = 'attachdetach_controller_withheld_detaches';
 
 /** Events of the cluster that the event bus did not take, after all tries; absent: none. */
 export const EVENTS_NOT_SENT = 'events_not_sent_total';
+/** Dimension of what is counted for all functions in one metric: alarms are paid by the metric. */
+export const ALL_FUNCTIONS = { service: 'all' };
 
 /** An estimate by node-monitor, once a minute: beats, status posts and its own ticks at list price (domain/running-cost.ts). */
 export const COST_DOLLARS_PER_DAY = 'cost_dollars_per_day';

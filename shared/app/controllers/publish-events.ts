@@ -23,7 +23,7 @@ export async function publishEvents(
   if (eventBus === undefined || events.length === 0) return;
   const { failed, reason } = await eventBus.publish(events, nowMs);
   if (failed.length === 0) return;
-  meter.add(metric.EVENTS_NOT_SENT, failed.length, 'Count');
+  meter.add(metric.EVENTS_NOT_SENT, failed.length, 'Count', metric.ALL_FUNCTIONS);
   log.error('events were not sent', {
     failed: failed.length,
     reason,
