@@ -14,7 +14,11 @@ export interface LocalHost {
   /** That of simulated machines. */
   readonly fleetToken: string;
   counters(): Promise<LocalCounters>;
+  /** Ends every execution environment at once. */
+  endEnvironments(): Promise<void>;
   stop(): Promise<void>;
+  /** kill -9, and waits until it is gone. */
+  kill(): Promise<void>;
 }
 
 type Message =
@@ -26,10 +30,14 @@ type Message =
       readonly fleetToken: string;
     }
   | { readonly kind: 'failed'; readonly why: string }
-  | { readonly kind: 'counters'; readonly counters: LocalCounters };
+  | { readonly kind: 'counters'; readonly counters: LocalCounters }
+  | { readonly kind: 'ended' };
 
 /** What may be asked for across a process boundary. */
-export type HostedOptions = Pick<LocalOptions, 'controllers' | 'dataDirectory' | 'dynamodbEndpoint' | 'policyFile'>;
+export type HostedOptions = Pick<
+  LocalOptions,
+  'assemblyDirectory' | 'controllers' | 'dataDirectory' | 'dynamodbEndpoint' | 'policyFile'
+>;
 
 export async function startLocalHost(options: HostedOptions): Promise<LocalHost> {
   const child = fork(fileURLToPath(import.meta.url), [JSON.stringify(options)]);
@@ -47,6 +55,16 @@ export async function startLocalHost(options: HostedOptions): Promise<LocalHost>
     if (child.connected) child.disconnect();
     await exited;
   };
+  const ask = async <Kind extends Message['kind']>(
+    word: 'counters' | 'endEnvironments',
+    kind: Kind,
+  ): Promise<Extract<Message, { kind: Kind }>> => {
+    const answer = next();
+    child.send(word);
+    const message = await answer;
+    if (message.kind !== kind) throw new Error(`${message.kind} where ${kind} was asked for`);
+    return message as Extract<Message, { kind: Kind }>;
+  };
   const started = await next();
   if (started.kind !== 'started') {
     await stop();
@@ -58,14 +76,15 @@ export async function startLocalHost(options: HostedOptions): Promise<LocalHost>
     ca: started.ca,
     token: started.token,
     fleetToken: started.fleetToken,
-    async counters() {
-      const answer = next();
-      child.send('counters');
-      const message = await answer;
-      if (message.kind !== 'counters') throw new Error(`${message.kind} where counters were asked for`);
-      return message.counters;
+    counters: async () => (await ask('counters', 'counters')).counters,
+    endEnvironments: async () => {
+      await ask('endEnvironments', 'ended');
     },
     stop,
+    async kill() {
+      child.kill('SIGKILL');
+      await exited;
+    },
   };
 }
 
@@ -79,7 +98,11 @@ async function host(options: HostedOptions): Promise<void> {
     process.disconnect?.();
     return;
   }
-  process.on('message', async () => send({ kind: 'counters', counters: await system.counters() }));
+  process.on('message', async (word) => {
+    if (word === 'counters') return send({ kind: 'counters', counters: await system.counters() });
+    await system.endEnvironments();
+    return send({ kind: 'ended' });
+  });
   process.on('disconnect', async () => {
     await system.stop();
     process.exit(0);

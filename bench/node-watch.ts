@@ -37,6 +37,8 @@ interface WatchEvent {
 export async function watchNodes(
   target: WatchTarget,
   onNode: (node: KubeNode, kind: 'present' | 'deleted') => void,
+  /** After each whole list: names of all there are. */
+  onList: (names: ReadonlySet<string>) => void = () => {},
 ): Promise<NodeWatch> {
   const ca = target.ca === undefined || target.ca.includes('-----BEGIN') ? target.ca : readFileSync(target.ca, 'utf8');
   const stopping = new AbortController();
@@ -74,6 +76,7 @@ export async function watchNodes(
 
   async function list(): Promise<string> {
     let next: string | undefined;
+    const names = new Set<string>();
     for (let page = 0; page < PAGES_MAX; page += 1) {
       const answer = await open(
         nodesUrl({ limit: String(PAGE_LIMIT), ...(next === undefined ? {} : { continue: next }) }),
@@ -84,9 +87,14 @@ export async function watchNodes(
         readonly metadata: { readonly resourceVersion: string; readonly continue?: string };
         readonly items: readonly KubeNode[];
       };
-      for (const node of read.items) onNode(node, 'present');
+      for (const node of read.items) {
+        names.add(node.metadata.name ?? '');
+        onNode(node, 'present');
+      }
       next = read.metadata.continue;
-      if (next === undefined || next === '') return read.metadata.resourceVersion;
+      if (next !== undefined && next !== '') continue;
+      onList(names);
+      return read.metadata.resourceVersion;
     }
     throw new Error('a list has more pages than are read');
   }

@@ -78,6 +78,8 @@ export interface LocalSystem {
   /** Settles with a reason when the system can no longer work. */
   readonly broken: Promise<string>;
   counters(): Promise<LocalCounters>;
+  /** Ends every execution environment at once, in the middle of an event too; new ones take their place. */
+  endEnvironments(): Promise<void>;
   /** Everything, in order, within a bound. */
   stop(): Promise<void>;
   /** As a power cut would: nothing is finished, nothing written. The kept data can be started again. */
@@ -100,6 +102,8 @@ export interface FunctionReport extends FunctionCounters {
   /** CPU time of the function's living threads. Milliseconds. */
   readonly cpuMs: number;
   readonly environments: number;
+  /** Heap of those that live, garbage included. */
+  readonly heapBytes: number;
 }
 
 export interface QueueReport {
@@ -283,6 +287,9 @@ export async function startLocal(options: LocalOptions = {}): Promise<LocalSyste
       region: REGION,
       broken: engine.ended,
       counters: () => readCounters(front.counters, functions, background, engine, nowMs()),
+      endEnvironments: async () => {
+        await Promise.all([...functions.values()].map((fn) => fn.endEnvironments()));
+      },
       stop: () => (ending ??= end()),
       kill: () => (ending ??= kill()),
     };
@@ -519,7 +526,7 @@ async function readCounters(
     [...functions.values()].map(
       async (fn): Promise<[string, FunctionReport]> => [
         fn.plan.name,
-        { ...fn.counters, cpuMs: await fn.cpuMs(), environments: fn.environments },
+        { ...fn.counters, cpuMs: await fn.cpuMs(), environments: fn.environments, heapBytes: await fn.heapBytes() },
       ],
     ),
   );

@@ -113,6 +113,17 @@ export class Environment {
     return (user + system) / 1_000;
   }
 
+  /** What the thread's heap holds, garbage included; 0 once it is gone. */
+  async heapBytes(): Promise<number> {
+    if (this.dead) return 0;
+    try {
+      return (await this.#worker.getHeapStatistics()).used_heap_size;
+    } catch {
+      // It ended in this very moment.
+      return 0;
+    }
+  }
+
   async terminate(): Promise<void> {
     await this.#worker.terminate();
   }

@@ -93,6 +93,15 @@ describe('a function on this machine', () => {
     expect(second.left).toBeGreaterThan(4_000);
     expect(fn.counters).toMatchObject({ invocations: 2, environmentsStarted: 1, errors: 0 });
     expect(await fn.cpuMs()).toBeGreaterThan(0);
+    expect(await fn.heapBytes()).toBeGreaterThan(0);
+  });
+
+  it('goes on with a new environment when all of them were ended', async () => {
+    const { fn } = aFunction();
+    await fn.invoke({ verb: 'echo' });
+    await fn.endEnvironments();
+    expect(await payload(fn.invoke({ verb: 'echo' }))).toMatchObject({ invocations: 1 });
+    expect(fn.counters).toMatchObject({ environmentsStarted: 2, errors: 0 });
   });
 
   it('shows the handler the variables of the template and of Lambda, and none of ours', async () => {

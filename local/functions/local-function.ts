@@ -121,6 +121,17 @@ export class LocalFunction {
     return each.reduce((sum, ms) => sum + ms, 0);
   }
 
+  /** Heap of the environments that live, garbage included. */
+  async heapBytes(): Promise<number> {
+    const each = await Promise.all([...this.#idle, ...this.#busy].map((environment) => environment.heapBytes()));
+    return each.reduce((sum, bytes) => sum + bytes, 0);
+  }
+
+  /** Ends every environment, in the middle of an event too, as AWS may at any time; the next event gets a new one. */
+  async endEnvironments(): Promise<void> {
+    await Promise.all([...this.#idle, ...this.#busy].map((environment) => environment.terminate()));
+  }
+
   get environments(): number {
     return this.#idle.length + this.#busy.size;
   }
