@@ -1,5 +1,5 @@
 /** The cluster's event bus, where one is configured: what the functions that see transitions plug in. */
-import { eventBridgeBus, eventBusConnectionFrom } from '../shared/adapters/eventbridge/put-events.ts';
+import { eventBridgeBus, eventBusConnectionFrom } from '../shared/adapters/aws-json/put-events.ts';
 import type { EventBus } from '../shared/ports/event-bus.ts';
 import type { Environment } from './controllers.ts';
 

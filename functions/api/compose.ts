@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
-import { auditLogConnectionFrom, cloudWatchAuditTrail } from '../../shared/adapters/audit-log/put-log-events.ts';
+import { auditLogConnectionFrom, cloudWatchAuditTrail } from '../../shared/adapters/aws-json/put-log-events.ts';
 import { clientOptionsFrom, dynamoDbClient } from '../../shared/adapters/dynamodb/client.ts';
 import { dynamoDbItemStore } from '../../shared/adapters/dynamodb/item-store.ts';
 import { gzip } from '../../shared/adapters/gzip/gzip.ts';

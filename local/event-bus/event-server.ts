@@ -1,14 +1,9 @@
 /** EventBridge on loopback, as far as functions use it: PutEvents appends each event, as a rule would get it, to a file. */
 import { randomUUID } from 'node:crypto';
 import { appendFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AwsJsonServer, startAwsJsonServer } from '../http/aws-json-server.ts';
 
-export interface EventServer {
-  /** `http://127.0.0.1:port`. */
-  readonly endpoint: string;
-  stop(): Promise<void>;
-}
+export type EventServer = AwsJsonServer;
 
 export interface EventServerOptions {
   /** Where events go, a line each. */
@@ -17,9 +12,7 @@ export interface EventServerOptions {
   readonly accountId: string;
 }
 
-const BODY_BYTES_MAX = 1_048_576;
 const ENTRIES_MAX = 10;
-const TARGET = 'AWSEvents.PutEvents';
 
 interface Entry {
   readonly EventBusName?: unknown;
@@ -30,56 +23,30 @@ interface Entry {
   readonly Time?: unknown;
 }
 
-export async function startEventServer({ file, region, accountId }: EventServerOptions): Promise<EventServer> {
-  const server = createServer(async (request, response) => {
-    const answer = (status: number, body: unknown): void => {
-      response.writeHead(status, { 'content-type': 'application/x-amz-json-1.1' }).end(JSON.stringify(body));
-    };
-    const refuse = (type: string): void => answer(400, { __type: type });
-    try {
-      const parts: Buffer[] = [];
-      let bytes = 0;
-      for await (const part of request as AsyncIterable<Buffer>) {
-        bytes += part.byteLength;
-        if (bytes > BODY_BYTES_MAX) return refuse('ValidationException');
-        parts.push(part);
-      }
-      const signed = /^AWS4-HMAC-SHA256 Credential=[^/]+\/\d{8}\/[^/]+\/events\//.test(
-        request.headers.authorization ?? '',
-      );
-      if (!signed) return refuse('MissingAuthenticationTokenException');
-      if (request.headers['x-amz-target'] !== TARGET) return refuse('UnknownOperationException');
-      const { Entries: entries } = JSON.parse(Buffer.concat(parts).toString('utf8')) as { Entries?: Entry[] };
+export const startEventServer = ({ file, region, accountId }: EventServerOptions): Promise<EventServer> =>
+  startAwsJsonServer({
+    service: 'events',
+    target: 'AWSEvents.PutEvents',
+    malformed: 'ValidationException',
+    async handle(body) {
+      const { Entries: entries } = body as { Entries?: Entry[] };
       if (!Array.isArray(entries) || entries.length === 0 || entries.length > ENTRIES_MAX) {
-        return refuse('ValidationException');
+        return { kind: 'refused', type: 'ValidationException' };
       }
       const taken = entries.map((entry) => eventOf(entry, { region, accountId }));
       const lines = taken.flatMap((event) => (event === undefined ? [] : [`${JSON.stringify(event)}\n`]));
       if (lines.length > 0) await appendFile(file, lines.join(''), { mode: 0o600 });
-      answer(200, {
-        FailedEntryCount: entries.length - lines.length,
-        Entries: taken.map((event) =>
-          event === undefined ? { ErrorCode: 'MalformedDetail', ErrorMessage: 'not JSON' } : { EventId: event.id },
-        ),
-      });
-    } catch (error) {
-      answer(500, { __type: 'InternalFailure', message: String(error) });
-    }
+      return {
+        kind: 'answer',
+        body: {
+          FailedEntryCount: entries.length - lines.length,
+          Entries: taken.map((event) =>
+            event === undefined ? { ErrorCode: 'MalformedDetail', ErrorMessage: 'not JSON' } : { EventId: event.id },
+          ),
+        },
+      };
+    },
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  const { port } = server.address() as AddressInfo;
-  return {
-    endpoint: `http://127.0.0.1:${port}`,
-    stop: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
-}
 
 /** The event as rules and targets get it; undefined when its detail is no JSON. */
 function eventOf(entry: Entry, at: { readonly region: string; readonly accountId: string }) {

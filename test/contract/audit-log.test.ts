@@ -9,7 +9,7 @@ import {
   AuditLogError,
   auditLogConnectionFrom,
   cloudWatchAuditTrail,
-} from '../../shared/adapters/audit-log/put-log-events.ts';
+} from '../../shared/adapters/aws-json/put-log-events.ts';
 
 const LINE = {
   time: '2026-01-01T00:00:00Z',

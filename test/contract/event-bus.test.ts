@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startEventServer } from '../../local/event-bus/event-server.ts';
-import { eventBridgeBus, eventBusConnectionFrom } from '../../shared/adapters/eventbridge/put-events.ts';
+import { eventBridgeBus, eventBusConnectionFrom } from '../../shared/adapters/aws-json/put-events.ts';
 import type { ClusterEvent } from '../../shared/domain/cluster-event.ts';
 import { eventFaults } from '../support/event-schemas.ts';
 

@@ -1,0 +1,65 @@
+/** A service of AWS on loopback that speaks the JSON protocol, as far as one call of it is used. */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export interface AwsJsonServer {
+  /** `http://127.0.0.1:port`. */
+  readonly endpoint: string;
+  stop(): Promise<void>;
+}
+
+export type AwsJsonAnswer =
+  | { readonly kind: 'answer'; readonly body: unknown }
+  /** 400 with this exception. */
+  | { readonly kind: 'refused'; readonly type: string };
+
+export interface AwsJsonCall {
+  /** As requests are signed for it. */
+  readonly service: string;
+  /** X-Amz-Target of the one call that is known. */
+  readonly target: string;
+  /** Exception for a body that cannot be read. */
+  readonly malformed: string;
+  handle(body: unknown): Promise<AwsJsonAnswer>;
+}
+
+const BODY_BYTES_MAX = 1_048_576;
+
+export async function startAwsJsonServer({ service, target, malformed, handle }: AwsJsonCall): Promise<AwsJsonServer> {
+  const signature = new RegExp(`^AWS4-HMAC-SHA256 Credential=[^/]+/\\d{8}/[^/]+/${service}/`);
+  const server = createServer(async (request, response) => {
+    const answer = (status: number, body: unknown): void => {
+      response.writeHead(status, { 'content-type': 'application/x-amz-json-1.1' }).end(JSON.stringify(body));
+    };
+    const refuse = (type: string): void => answer(400, { __type: type });
+    try {
+      const parts: Buffer[] = [];
+      let bytes = 0;
+      for await (const part of request as AsyncIterable<Buffer>) {
+        bytes += part.byteLength;
+        if (bytes > BODY_BYTES_MAX) return refuse(malformed);
+        parts.push(part);
+      }
+      if (!signature.test(request.headers.authorization ?? '')) return refuse('MissingAuthenticationTokenException');
+      if (request.headers['x-amz-target'] !== target) return refuse('UnknownOperationException');
+      const outcome = await handle(JSON.parse(Buffer.concat(parts).toString('utf8')));
+      if (outcome.kind === 'refused') refuse(outcome.type);
+      else answer(200, outcome.body);
+    } catch (error) {
+      answer(500, { __type: 'InternalFailure', message: String(error) });
+    }
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  return {
+    endpoint: `http://127.0.0.1:${port}`,
+    stop: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
