@@ -213,7 +213,7 @@ export function zoneNote(
   }
 }
 
-export const rateText = (perSecond: number): string =>
+const rateText = (perSecond: number): string =>
   perSecond > 0 ? `one taint in ${seconds(1 / perSecond)}` : 'no taints';
 
 export function holdNote(

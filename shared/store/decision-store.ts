@@ -30,7 +30,7 @@ export interface NamedDecision {
 }
 
 /** The part of a record's name that says what it is about. */
-export function subjectOf({ kind, namespace, name }: DecisionAbout): string {
+function subjectOf({ kind, namespace, name }: DecisionAbout): string {
   const plain = kind === 'Pod' ? `${namespace ?? ''}.${name}` : name;
   const tidy = plain
     .toLowerCase()

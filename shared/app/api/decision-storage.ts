@@ -32,7 +32,7 @@ const objectOf = ({ name, record }: NamedDecision): KubeObject =>
   decisionObject(name, record, record.atMs * RESOURCE_VERSIONS_PER_MS, uidOf(name));
 
 /** What a selector narrows decisions to; undefined: nothing that could be looked up. */
-export function decisionsAbout(fields: Pick<FieldSelector, 'exact'>): DecisionAbout | undefined {
+function decisionsAbout(fields: Pick<FieldSelector, 'exact'>): DecisionAbout | undefined {
   const node = fields.exact('node');
   if (node !== undefined) return { kind: 'Node', name: node };
   const pod = fields.exact('pod')?.split('/');

@@ -26,7 +26,7 @@ export interface Ledger {
 }
 
 /** Sixteen hex digits that two policies hardly share. */
-export function policyVersion(policy: Policy): string {
+function policyVersion(policy: Policy): string {
   const text = JSON.stringify(Object.entries(policy).sort(([one], [other]) => (one < other ? -1 : 1)));
   return shortHash(text) + shortHash(`2|${text}`);
 }
