@@ -59,7 +59,11 @@ export async function measureCost(options: MeasureOptions): Promise<Measurement>
   const dbPath = join(folder, 'engine.sqlite');
   const engine = await startEngine({ dbPath });
   const proxy = await startCountingProxy(engine.endpoint);
-  const local = await startLocalHost({ dynamodbEndpoint: proxy.endpoint, dataDirectory: join(folder, 'data') });
+  const local = await startLocalHost({
+    assemblyDirectory: directory,
+    dynamodbEndpoint: proxy.endpoint,
+    dataDirectory: join(folder, 'data'),
+  });
   tendStreamRecords(dbPath, Date.now());
   try {
     const run = new Run(options, { engine, proxy, local, metricsFile: join(folder, 'data', 'metrics.jsonl') });
