@@ -20,6 +20,7 @@ import { massFailure } from './mass-failure.ts';
 import { nodeHours } from './node-hours.ts';
 import { quality } from './quality.ts';
 import { quiet } from './quiet.ts';
+import { soak } from './soak.ts';
 import { storm } from './storm.ts';
 import { tick } from './tick.ts';
 
@@ -34,6 +35,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   quality,
   fleet,
   storm,
+  soak,
   api,
   detection,
   massFailure,

@@ -27,6 +27,7 @@ import {
   wholeNumbers,
 } from './benchmark.ts';
 import { nodeOf } from './node-object.ts';
+import { slopeOf } from './slope.ts';
 import { measureTicks, type TickFigures, type TickOutcome } from './tick-process.ts';
 
 const PROJECT = fileURLToPath(new URL('..', import.meta.url));
@@ -211,11 +212,7 @@ const countSilent = (name: Case, nodes: number): number =>
 
 /** Exponent b of figure = a · nodes^b, by least squares over the logarithms; 1 is proportional. */
 export function growthExponent(points: readonly { readonly nodes: number; readonly value: number }[]): number {
-  const logs = points.map(({ nodes, value }) => [Math.log(nodes), Math.log(value)] as const);
-  const meanX = logs.reduce((sum, [x]) => sum + x, 0) / logs.length;
-  const meanY = logs.reduce((sum, [, y]) => sum + y, 0) / logs.length;
-  const products = logs.reduce((sum, [x, y]) => sum + (x - meanX) * (y - meanY), 0);
-  return products / logs.reduce((sum, [x]) => sum + (x - meanX) ** 2, 0);
+  return slopeOf(points.map(({ nodes, value }) => [Math.log(nodes), Math.log(value)] as const));
 }
 
 function reportGrowth(report: Report, curve: readonly { nodes: number; outcome: TickOutcome }[]): void {
