@@ -36,7 +36,7 @@ type Message =
 /** What may be asked for across a process boundary. */
 export type HostedOptions = Pick<
   LocalOptions,
-  'assemblyDirectory' | 'controllers' | 'dataDirectory' | 'dynamodbEndpoint' | 'policyFile'
+  'assemblyDirectory' | 'controllers' | 'dataDirectory' | 'dynamodbEndpoint' | 'policyFile' | 'port'
 >;
 
 export async function startLocalHost(options: HostedOptions): Promise<LocalHost> {
