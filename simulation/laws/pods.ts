@@ -83,7 +83,7 @@ export function podsHaveTheirTime(context: LawContext): Law {
         const due = dueOf(pod, node);
         // After an outage of ours nobody leaves for our own taints until every node has had its grace.
         const heldMs = due.isOurs ? openMs + graceMs : openMs;
-        const lateMs = nowMs() - Math.max(due.atMs + ROUNDING_MS, heldMs) - 2 * periodMs;
+        const lateMs = nowMs() - Math.max(due.atMs + ROUNDING_MS, heldMs, node.noExecuteChangedAtMs) - 2 * periodMs;
         if (lateMs <= EFFECT_MS + clockSlackMs(due.sinceMs)) continue;
         const message = `${pod.path} is still there, ${seconds(nowMs() - due.atMs)} after its time`;
         fail({ law: 'L7', subjects: [pod.nodeName, pod.path], message });

@@ -23,6 +23,8 @@ export interface TrueNode {
   ready: ConditionStatus | undefined;
   /** Of NoExecute taints, since when; by key. */
   readonly noExecute: Map<string, { readonly value: string; readonly sinceMs: number }>;
+  /** When they last changed. */
+  noExecuteChangedAtMs: number;
   /** When the last of them went. */
   noExecuteGoneAtMs: number;
   /** The last renewal or status post of its own that was stored. */
@@ -150,6 +152,7 @@ export function createTruth(steadyGapMs: () => number): Truth {
         createdAtMs: atMs,
         ready: readyOf(object),
         noExecute: new Map(),
+        noExecuteChangedAtMs: atMs,
         noExecuteGoneAtMs: Number.NEGATIVE_INFINITY,
         heardAtMs: atMs,
         steadySinceMs: atMs,
@@ -180,6 +183,7 @@ export function createTruth(steadyGapMs: () => number): Truth {
     );
     const gone = [...node.noExecute].filter(([key]) => !present.has(key));
     const added = [...present].filter(([key]) => !node.noExecute.has(key));
+    if (gone.length + added.length > 0) node.noExecuteChangedAtMs = atMs;
     const swapped = gone.find(([key]) => isOurs(key));
     for (const [key] of gone) {
       node.noExecute.delete(key);

@@ -161,6 +161,7 @@ const PLANTED: readonly PlantedBug[] = [
         return write.set['ratePerSecond'] === 0 ? undefined : { ...write, set: without(write.set, 'total') };
       },
     }),
+    options: { nodes: 12, policy: { nodeEvictionRatePerSecond: 0.05 } },
   },
   {
     bug: 'one answer of EC2 taken for two',
