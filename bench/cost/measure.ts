@@ -59,17 +59,18 @@ export async function measureCost(options: MeasureOptions): Promise<Measurement>
   const dbPath = join(folder, 'engine.sqlite');
   const engine = await startEngine({ dbPath });
   const proxy = await startCountingProxy(engine.endpoint);
-  const local = await startLocalHost({
-    assemblyDirectory: directory,
-    dynamodbEndpoint: proxy.endpoint,
-    dataDirectory: join(folder, 'data'),
-  });
-  tendStreamRecords(dbPath, Date.now());
+  let local: LocalHost | undefined;
   try {
+    local = await startLocalHost({
+      assemblyDirectory: directory,
+      dynamodbEndpoint: proxy.endpoint,
+      dataDirectory: join(folder, 'data'),
+    });
+    tendStreamRecords(dbPath, Date.now());
     const run = new Run(options, { engine, proxy, local, metricsFile: join(folder, 'data', 'metrics.jsonl') });
     return { ...(await run.all()), standing };
   } finally {
-    await local.stop();
+    await local?.stop();
     await proxy.close();
     await engine.stop();
     rmSync(folder, { recursive: true, force: true });
