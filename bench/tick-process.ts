@@ -5,7 +5,7 @@
  */
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { type DynamoDBClient, QueryCommand } from '@aws-sdk/client-dynamodb';
+import { DynamoDBClient, QueryCommand } from '@aws-sdk/client-dynamodb';
 import { dynamoDbClient } from '../shared/adapters/dynamodb/client.ts';
 import { dynamoDbItemStore } from '../shared/adapters/dynamodb/item-store.ts';
 import { fleetControllers } from '../shared/app/controllers/index.ts';
@@ -63,10 +63,14 @@ export async function measureTicks(order: TickOrder, nodeOptions: readonly strin
 }
 
 async function run(order: TickOrder): Promise<TickOutcome> {
-  const client = dynamoDbClient({
+  const connection = {
     region: 'eu-central-1',
     endpoint: order.endpoint,
     credentials: { accessKeyId: 'local', secretAccessKey: 'local' },
+  };
+  const plainClient = new DynamoDBClient(connection);
+  const client = dynamoDbClient({
+    ...connection,
     connectionTimeoutMs: REQUEST_TIMEOUT_MS,
     requestTimeoutMs: REQUEST_TIMEOUT_MS,
   });
@@ -112,13 +116,14 @@ async function run(order: TickOrder): Promise<TickOutcome> {
     ticks.push({ seconds, cpuSeconds: cpuSince(cpu), readUnits, writeUnits, decisions, marked, left });
     if (index < firstRead) continue;
     if (reads.length === 0) rssMegabytes = peakMegabytes();
-    reads.push(await plainRead(client, order));
+    reads.push(await plainRead(plainClient, order));
   }
   client.destroy();
+  plainClient.destroy();
   return { ticks, reads, rssMegabytes: rssMegabytes || peakMegabytes(), idleRssMegabytes };
 }
 
-/** The same rows, attributes and number of requests at once, and nothing done with what comes. */
+/** The same rows, attributes and number of requests at once, by the SDK as it comes, and nothing done with the answers. */
 async function plainRead(client: DynamoDBClient, { tables, nodes }: TickOrder): Promise<TickOutcome['reads'][number]> {
   const names = Object.fromEntries(['pk', 'sk', ...DIGEST_ATTRIBUTES].map((name) => [`#${name}`, name]));
   let rows = 0;

@@ -20,6 +20,14 @@ describe('the client of a Lambda', () => {
     expect(clientOptionsFrom(environment).endpoint).toBeUndefined();
   });
 
+  it('copies no answer for a log that nobody reads', () => {
+    const client = dynamoDbClient(clientOptionsFrom(environment));
+    const middleware = client.middlewareStack.identify().map((name) => name.split(' ')[0]);
+    expect(middleware).not.toContain('loggerMiddleware');
+    expect(middleware.length).toBeGreaterThan(3);
+    client.destroy();
+  });
+
   it('names everything that is missing at once', () => {
     expect(() => clientOptionsFrom({ AWS_REGION: 'eu-central-1' })).toThrow(
       'missing from the environment: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY',
