@@ -55,6 +55,7 @@ const EXPIRE_EVERY_MS = 1_800_000;
 /** Lines of what happened that are kept, and shown. */
 const LINES_KEPT = 20_000;
 const LINES_TOLD = 60;
+const HEARD = 'is heard';
 
 export interface SimOptions {
   readonly seed: number;
@@ -501,7 +502,7 @@ function lineOf(happened: Happened, by: Writer): { readonly subject: string; rea
   const who = by.who === '' ? by.name : `${by.name} for ${by.who}`;
   switch (happened.kind) {
     case 'heard':
-      return { subject: happened.node.name, text: 'is heard' };
+      return { subject: happened.node.name, text: HEARD };
     case 'nodeCreated':
     case 'nodeGone':
       return {
@@ -547,7 +548,12 @@ function timelineOf(
     if (subject === 'state') return atMs > nowMs - 60_000;
     return subject === '' || subjects.includes(subject);
   });
-  return wanted.slice(-LINES_TOLD).map(({ atMs, subject, text }) => {
+  // Of beats in a row the last one tells enough.
+  const told = wanted.filter(({ subject, text }, index) => {
+    const next = wanted.slice(index + 1).find((later) => later.subject === subject);
+    return text !== HEARD || next?.text !== HEARD;
+  });
+  return told.slice(-LINES_TOLD).map(({ atMs, subject, text }) => {
     const at = ((atMs - START_MS) / 1_000).toFixed(3);
     return `${at.padStart(11)} s  ${subject === '' ? '*' : subject}  ${text}`;
   });
