@@ -26,6 +26,8 @@ const STEP_MS = 1_000;
 const SAMPLE_EVERY_MS = 10_000;
 /** After a restart, what was cut off is still being told. */
 const EXCUSED_MS = 20_000;
+/** A mark in the first moments after a silence was decided before the machine was heard. */
+const RETURNED_MS = 10_000;
 /** Machines that are silent at once, as a share of all. */
 const SILENT_SHARE_MAX = 0.02;
 const PODS_MAX = 200;
@@ -82,6 +84,7 @@ class Soak {
   readonly #unexplained = new Map<string, number>();
   readonly #explained = new Map<string, number>();
   readonly #silent = new Set<string>();
+  readonly #returnedAtMs = new Map<string, number>();
   readonly #pods: string[] = [];
   readonly #nodes = new Map<string, KubeNode>();
   #local: LocalHost | undefined;
@@ -180,7 +183,9 @@ class Soak {
     const before = this.#nodes.get(name);
     this.#nodes.set(name, node);
     const marked = readyOf(node) === 'Unknown' && before !== undefined && readyOf(before) !== 'Unknown';
-    if (marked && !this.#silent.has(name)) this.#falseMarks += 1;
+    const returnedAtMs = this.#returnedAtMs.get(name) ?? Number.NEGATIVE_INFINITY;
+    const wasHeard = !this.#silent.has(name) && performance.now() - returnedAtMs > RETURNED_MS;
+    if (marked && wasHeard) this.#falseMarks += 1;
   }
 
   #isWell(name: string): boolean {
@@ -204,6 +209,7 @@ class Soak {
       const name = [...this.#silent][0];
       if (name === undefined) return;
       this.#silent.delete(name);
+      this.#returnedAtMs.set(name, performance.now());
       fleet.beat([name]);
     } else if (dice < 0.65) {
       await send({ method: 'DELETE', path: `/api/v1/nodes/${this.#pick(names)}` });
