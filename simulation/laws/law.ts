@@ -52,10 +52,10 @@ export const EFFECT_MS = 1_500;
 /** The same while calls take seconds. */
 export const SLOW_EFFECT_MS = 20_000;
 
-/** How late an effect may be of what was decided by the clock a moment before. */
-export const effectMs = ({ plan, nowMs }: LawContext): number => {
+/** How late an effect may be of what was decided by the clock a moment before: now, or at any time since a moment. */
+export function effectMs({ plan, nowMs }: LawContext, sinceMs = nowMs()): number {
   const slow = plan.last('slowStore');
-  return slow !== undefined && nowMs() < slow.untilMs + SLOW_EFFECT_MS ? SLOW_EFFECT_MS : EFFECT_MS;
-};
+  return slow !== undefined && sinceMs < slow.untilMs + SLOW_EFFECT_MS ? SLOW_EFFECT_MS : EFFECT_MS;
+}
 
 export const seconds = (milliseconds: number): string => `${Math.round(milliseconds) / 1_000} s`;

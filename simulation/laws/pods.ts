@@ -42,9 +42,11 @@ function dueOf(pod: TruePod, node: TrueNode): Due {
 
 export function podsHaveTheirTime(context: LawContext): Law {
   const { truth, nowMs, most, clockSlackMs, calmSinceMs, fail } = context;
+  const goneAtMs = new Map<string, number>();
   return {
     name: 'L7',
     onHappened(happened, by) {
+      if (happened.kind === 'nodeGone') goneAtMs.set(happened.node.name, nowMs());
       if (happened.kind !== 'podEnds') return;
       const { pod, isGone } = happened;
       // Its end is confirmed by its machine, asked for by a person, or pod-gc's; terminating pods are nobody's any more.
@@ -57,7 +59,11 @@ export function podsHaveTheirTime(context: LawContext): Law {
           subjects: [pod.nodeName, pod.path],
           message: `${pod.path} was deleted by ${by.name}; ${what}`,
         });
-      if (node === undefined) return say('its Node is gone, so it is for pod-gc');
+      if (node === undefined) {
+        const goneMs = now - (goneAtMs.get(pod.nodeName) ?? 0);
+        if (goneMs > effectMs(context)) say(`its Node is gone since ${seconds(goneMs)}, so it is for pod-gc`);
+        return;
+      }
       if (node.noExecute.size === 0) {
         const liftedMs = now - node.noExecuteGoneAtMs;
         if (liftedMs > effectMs(context)) say(`its node has no NoExecute taint since ${seconds(liftedMs)}`);
@@ -66,7 +72,7 @@ export function podsHaveTheirTime(context: LawContext): Law {
       const due = dueOf(pod, node);
       if (due.atMs === Number.POSITIVE_INFINITY) return say('it tolerates every taint of its node');
       const earlyMs = due.atMs - now;
-      if (earlyMs > clockSlackMs(due.sinceMs) + EFFECT_MS) say(`it had ${seconds(earlyMs)} left`);
+      if (earlyMs > clockSlackMs(due.sinceMs) + effectMs(context, due.sinceMs)) say(`it had ${seconds(earlyMs)} left`);
     },
     onMoment() {
       const calmMs = calmSinceMs();
