@@ -321,7 +321,8 @@ export class NodekeeperCluster extends Construct {
         PROBE_TOKEN: probeToken,
         ...events,
       },
-      memoryMegabytes: 512,
+      // 100,000 nodes that go dark at once take 560 MB (`npm run bench -- tick`).
+      memoryMegabytes: 1_024,
       timeoutSeconds: 30,
       logRetention,
     });
