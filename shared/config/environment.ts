@@ -15,22 +15,37 @@ const faultOf = (rule: string) => ({
 
 const text = z.string(faultOf('must be text')).check(z.minLength(1, 'must not be empty'));
 
-const policyJson = z.pipe(
-  text,
-  z.transform((json, context) => {
-    const document = parseJson(json);
-    if (document.kind === 'malformed') {
-      context.issues.push({ code: 'custom', message: 'must be JSON', input: json });
+type Reading<Output> =
+  | { readonly kind: 'ok'; readonly value: Output }
+  | { readonly kind: 'faults'; readonly rules: readonly string[] };
+
+/** A variable that holds JSON: `read` says what the document is, or every rule it breaks. */
+const jsonText = <Output>(read: (document: unknown) => Reading<Output>, malformed = 'must be JSON') =>
+  z.pipe(
+    text,
+    z.transform((json, context) => {
+      const document = parseJson(json);
+      const reading: Reading<Output> =
+        document.kind === 'json' ? read(document.value) : { kind: 'faults', rules: [malformed] };
+      if (reading.kind === 'ok') return reading.value;
+      for (const message of reading.rules) context.issues.push({ code: 'custom', message, input: json });
       return z.NEVER;
-    }
-    const parsed = parsePolicy(document.value);
-    if (parsed.kind === 'ok') return parsed.policy;
-    for (const fault of parsed.faults) {
-      context.issues.push({ code: 'custom', message: describePolicyFault(fault), input: json });
-    }
-    return z.NEVER;
-  }),
-);
+    }),
+  );
+
+const policyJson = jsonText((document) => {
+  const parsed = parsePolicy(document);
+  return parsed.kind === 'ok'
+    ? { kind: 'ok', value: parsed.policy }
+    : { kind: 'faults', rules: parsed.faults.map(describePolicyFault) };
+});
+
+const accessEntriesJson = jsonText((document) => {
+  const parsed = parseAccessEntries(document);
+  return parsed.kind === 'ok'
+    ? { kind: 'ok', value: parsed.entries }
+    : { kind: 'faults', rules: parsed.faults.map(describeAccessEntriesFault) };
+});
 
 const staticToken = z.readonly(
   z.strictObject({
@@ -41,39 +56,12 @@ const staticToken = z.readonly(
   }),
 );
 const staticTokenList = z.readonly(z.array(staticToken));
-export type StaticTokenConfig = z.output<typeof staticToken>;
+const STATIC_TOKENS_RULE = 'must be a JSON list of {sha256: 64 lower-case hex digits, user, groups: [text]}';
 
-const staticTokensJson = z.pipe(
-  text,
-  z.transform((json, context) => {
-    const document = parseJson(json);
-    const parsed = document.kind === 'json' ? staticTokenList.safeParse(document.value) : undefined;
-    if (parsed?.success) return parsed.data;
-    context.issues.push({
-      code: 'custom',
-      message: 'must be a JSON list of {sha256: 64 lower-case hex digits, user, groups: [text]}',
-      input: json,
-    });
-    return z.NEVER;
-  }),
-);
-
-const accessEntriesJson = z.pipe(
-  text,
-  z.transform((json, context) => {
-    const document = parseJson(json);
-    if (document.kind === 'malformed') {
-      context.issues.push({ code: 'custom', message: 'must be JSON', input: json });
-      return z.NEVER;
-    }
-    const parsed = parseAccessEntries(document.value);
-    if (parsed.kind === 'ok') return parsed.entries;
-    for (const fault of parsed.faults) {
-      context.issues.push({ code: 'custom', message: describeAccessEntriesFault(fault), input: json });
-    }
-    return z.NEVER;
-  }),
-);
+const staticTokensJson = jsonText((document) => {
+  const parsed = staticTokenList.safeParse(document);
+  return parsed.success ? { kind: 'ok', value: parsed.data } : { kind: 'faults', rules: [STATIC_TOKENS_RULE] };
+}, STATIC_TOKENS_RULE);
 
 const LOG_LEVELS = ['DEBUG', 'INFO', 'WARN', 'ERROR'] as const;
 
@@ -160,7 +148,6 @@ export const apiConfig = z.pipe(
 );
 /** AWS_REGION is Lambda's own variable, which a template may not set. */
 export type ApiEnvironment = Omit<z.input<typeof apiConfig>, 'AWS_REGION'>;
-export type ApiConfig = Readonly<z.output<typeof apiConfig>>;
 
 /** watch: reads what changed, and the leases; never the control table. */
 export const watchConfig = z.pipe(
@@ -180,12 +167,10 @@ export const watchConfig = z.pipe(
   })),
 );
 export type WatchEnvironment = z.input<typeof watchConfig>;
-export type WatchConfig = Readonly<z.output<typeof watchConfig>>;
 
 /** health-stream. */
 export const streamConfig = controllerConfig;
 export type StreamEnvironment = z.input<typeof streamConfig>;
-export type StreamConfig = Readonly<z.output<typeof streamConfig>>;
 
 /** Where events of the cluster go; absent: nobody outside is told. */
 const eventBus = { EVENT_BUS: z.exactOptional(text) };
@@ -202,7 +187,6 @@ export const objectStreamConfig = z.pipe(
   })),
 );
 export type ObjectStreamEnvironment = z.input<typeof objectStreamConfig>;
-export type ObjectStreamConfig = Readonly<z.output<typeof objectStreamConfig>>;
 
 /**
  * node-monitor. With PROBE_URL and PROBE_TOKEN it sends beats of its own through that endpoint, as that identity; without
@@ -233,7 +217,6 @@ export const monitorConfig = z.pipe(
   })),
 );
 export type MonitorEnvironment = z.input<typeof monitorConfig>;
-export type MonitorConfig = Readonly<z.output<typeof monitorConfig>>;
 
 export const evictorConfig = controllerConfig;
 export type EvictorEnvironment = z.input<typeof evictorConfig>;
