@@ -1,8 +1,9 @@
 /** status.addresses and the annotation for an external cloud provider, as a step of the node status. */
+import { PROVIDED_NODE_IP_ANNOTATION } from '../../shared/domain/cloud-initialisation.ts';
 import type { AgentConfig } from '../config.ts';
 import type { Machine } from '../ports/machine.ts';
 import type { IpAddress } from '../rules/ip-address.ts';
-import { type NodeAddress, PROVIDED_NODE_IP_ANNOTATION } from '../rules/node-addresses.ts';
+import type { NodeAddress } from '../rules/node-addresses.ts';
 import { findAddresses } from './node-addresses.ts';
 import type { NodeSetter } from './node-status.ts';
 

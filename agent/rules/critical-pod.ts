@@ -2,6 +2,7 @@
  * Which pods the node cannot do without.
  * Source: pkg/kubelet/types/pod_update.go, pkg/apis/scheduling/types.go.
  */
+import { MIRROR_POD_ANNOTATION } from '../../shared/domain/node-restriction.ts';
 import type { KubeObject } from '../../shared/kube/types.ts';
 
 /** Of the class system-cluster-critical; system-node-critical has 1000 more. */
@@ -24,7 +25,7 @@ export function isStaticPod(pod: KubeObject): boolean {
 
 /** Stands in the API for a static pod. */
 export const isMirrorPod = (pod: KubeObject): boolean =>
-  pod.metadata.annotations?.['kubernetes.io/config.mirror'] !== undefined;
+  pod.metadata.annotations?.[MIRROR_POD_ANNOTATION] !== undefined;
 
 /** The class's name is not looked at. */
 export const isCriticalPod = (pod: KubeObject): boolean =>

@@ -2,10 +2,10 @@
  * The Lease that says this node lives, and when to renew it
  * (component-helpers/apimachinery/lease/controller.go, pkg/kubelet/util/nodelease.go).
  */
+import { LEASE_NAMESPACE } from '../../shared/domain/node-restriction.ts';
 import { formatMicroTime } from '../../shared/kube/time.ts';
 import type { KubeNode, KubeObject, OwnerReference } from '../../shared/kube/types.ts';
 
-export const LEASE_NAMESPACE = 'kube-node-lease';
 /** Changes in the answer to a beat whenever pods of the node changed. */
 const PODS_VERSION_ANNOTATION = 'nodekeeper.dev/pods-version';
 

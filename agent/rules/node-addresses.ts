@@ -8,8 +8,6 @@
 import { type IpAddress, isUnspecified, parseIp } from './ip-address.ts';
 import { hostAddressComplaint } from './node-ip.ts';
 
-export const PROVIDED_NODE_IP_ANNOTATION = 'alpha.kubernetes.io/provided-node-ip';
-
 export interface NodeAddress {
   readonly type: string;
   readonly address: string;

@@ -1,5 +1,7 @@
 /** What the agent's own tokens say, how long one is used, and what the server's clock makes of ours (docs/security.md). */
-const LIFE_SECONDS = 300;
+import { NODE_USER_PREFIX } from '../../shared/domain/node-restriction.ts';
+import { NODE_TOKEN_LIFE_SECONDS_MAX } from '../../shared/domain/node-token.ts';
+
 /** A token is replaced this long before its end: it may be some requests old by then. Milliseconds. */
 const REPLACED_BEFORE_END_MS = 60_000;
 /** A smaller difference of clocks is not told from the way an answer takes and from whole seconds in Date. Milliseconds. */
@@ -17,9 +19,9 @@ export interface TokenClaims {
 
 /** `serverNowMs`: our clock and the server's offset. */
 export function tokenClaims(nodeName: string, clusterId: string, serverNowMs: number): TokenClaims {
-  const name = `system:node:${nodeName}`;
+  const name = `${NODE_USER_PREFIX}${nodeName}`;
   const iat = Math.floor(serverNowMs / 1_000);
-  return { iss: name, sub: name, aud: clusterId, iat, exp: iat + LIFE_SECONDS };
+  return { iss: name, sub: name, aud: clusterId, iat, exp: iat + NODE_TOKEN_LIFE_SECONDS_MAX };
 }
 
 /** Whether a token is still worth sending. One from the future was made before our clock was set back. */
