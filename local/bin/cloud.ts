@@ -5,7 +5,6 @@
  * or its instance id; globs are taken, quoted from the shell.
  */
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import {
   CLOUD_SOCKET,
   type CloudCommand,
@@ -13,7 +12,7 @@ import {
   type ListedInstance,
   sendCloudCommand,
 } from '../cloud/control.ts';
-import { ControlError } from '../control-socket.ts';
+import { complain, printTable, runControlCommand } from './control-command.ts';
 
 const USAGE = `usage: npm run cloud -- [--data DIR] COMMAND
 
@@ -25,21 +24,10 @@ const USAGE = `usage: npm run cloud -- [--data DIR] COMMAND
                      or not at all (timeout), or by half (cut)
   error none         it answers again`;
 
-async function run(args: readonly string[]): Promise<number> {
-  let parsed: ReturnType<typeof parse>;
-  try {
-    parsed = parse(args);
-  } catch (cause) {
-    return complain(`${(cause as Error).message}\n${USAGE}`, 2);
-  }
-  if (parsed.values.help) {
-    console.log(USAGE);
-    return 0;
-  }
-  const command = commandOf(parsed.positionals);
-  if (command === undefined) return complain(USAGE, 2);
+async function obey(words: readonly string[], dataDir: string): Promise<number | undefined> {
+  const command = commandOf(words);
+  if (command === undefined) return undefined;
 
-  const dataDir = parsed.values.data ?? '.nodekeeper';
   const outcome = await sendCloudCommand(join(dataDir, CLOUD_SOCKET), command);
   if (outcome.kind === 'notRunning') return complain(`nothing is running in ${dataDir}; start it with: npm start`);
   const { reply } = outcome;
@@ -78,16 +66,6 @@ function commandOf([verb, ...names]: readonly string[]): CloudCommand | undefine
   return known === undefined || names.length === 0 ? undefined : { verb: known, names };
 }
 
-const parse = (args: readonly string[]) =>
-  parseArgs({
-    args: [...args],
-    allowPositionals: true,
-    options: {
-      data: { type: 'string' },
-      help: { type: 'boolean', short: 'h', default: false },
-    },
-  });
-
 function table(instances: readonly ListedInstance[]): void {
   const nowMs = Date.now();
   const rows = instances.map(({ name, instanceId, zone, state, launchedAtMs }) => [
@@ -97,26 +75,7 @@ function table(instances: readonly ListedInstance[]): void {
     state,
     launchedAtMs === undefined ? '' : `${Math.round((nowMs - launchedAtMs) / 1_000)}s ago`,
   ]);
-  const all = [['NODE', 'INSTANCE', 'ZONE', 'STATE', 'LAUNCHED'], ...rows];
-  const widths = [0, 1, 2, 3, 4].map((column) => Math.max(...all.map((row) => row[column]!.length)));
-  for (const row of all) {
-    console.log(
-      row
-        .map((cell, column) => cell.padEnd(widths[column]!))
-        .join('   ')
-        .trimEnd(),
-    );
-  }
+  printTable([['NODE', 'INSTANCE', 'ZONE', 'STATE', 'LAUNCHED'], ...rows]);
 }
 
-function complain(line: string, code = 1): number {
-  console.error(line);
-  return code;
-}
-
-try {
-  process.exitCode = await run(process.argv.slice(2));
-} catch (cause) {
-  if (!(cause instanceof ControlError)) throw cause;
-  process.exitCode = complain(cause.message);
-}
+await runControlCommand(USAGE, obey);

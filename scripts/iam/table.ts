@@ -1,4 +1,5 @@
 /** The verdicts for people: a line a grant or a missing one. */
+import { columns } from '../../local/columns.ts';
 import type { Row, Verdicts } from './verdicts.ts';
 
 const MARKS: Readonly<Record<Row['verdict'], string>> = {
@@ -18,14 +19,8 @@ export function tableOf(verdicts: Verdicts): string {
     row.used === 0 ? '' : String(row.used),
     MARKS[row.verdict] + (row.reason === undefined ? '' : `: ${row.reason}`),
   ]);
-  const all = [['FUNCTION', 'ACTION', 'RESOURCE', 'NEEDED', 'GRANTED', 'CALLS', 'VERDICT'], ...cells];
-  const widths = all[0]!.map((_, column) => Math.max(...all.map((row) => row[column]!.length)));
-  const lines = all.map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column]!))
-      .join('  ')
-      .trimEnd(),
-  );
+  const headings = ['FUNCTION', 'ACTION', 'RESOURCE', 'NEEDED', 'GRANTED', 'CALLS', 'VERDICT'];
+  const lines = columns([headings, ...cells], '  ');
   const stale = verdicts.stale.map(
     ({ functions, actions, resource }) =>
       `an exception for what nobody grants: ${functions.join(', ')}: ${actions.join(', ')} on ${resource}`,
