@@ -162,8 +162,7 @@ export async function startLocal(options: LocalOptions = {}): Promise<LocalSyste
       urlFronts.set(id, urlFront);
     }
     const plan = planLocalMode(assembly, {
-      region: REGION,
-      accountId: ACCOUNT,
+      ...PLACE,
       apiUrl: url,
       functionUrls: Object.fromEntries([...urlFronts].map(([id, { port }]) => [id, `https://127.0.0.1:${port}/`])),
       parameters: { [TOKENS_PARAMETER]: staticTokens(credentials), ...options.parameters },
@@ -180,8 +179,7 @@ export async function startLocal(options: LocalOptions = {}): Promise<LocalSyste
 
     const cloud = await startLocalCloud({
       clock: { nowMs },
-      region: REGION,
-      accountId: ACCOUNT,
+      ...PLACE,
       file: data.ephemeral ? undefined : data.file('cloud.json'),
       bucket: EC2_BUCKET,
       startingMs: INSTANCE_TURN_MS,
@@ -195,8 +193,7 @@ export async function startLocal(options: LocalOptions = {}): Promise<LocalSyste
     undo.push(() => logs.stop());
     const eventServer = await startEventServer({
       file: data.file('events.jsonl'),
-      region: REGION,
-      accountId: ACCOUNT,
+      ...PLACE,
     });
     undo.push(() => eventServer.stop());
 
@@ -206,8 +203,7 @@ export async function startLocal(options: LocalOptions = {}): Promise<LocalSyste
       options.recordCallsFile === undefined
         ? undefined
         : await startCallRecorder({
-            region: REGION,
-            accountId: ACCOUNT,
+            ...PLACE,
             assembly: assemblyDirectory,
             file: options.recordCallsFile,
             services: {
@@ -248,9 +244,7 @@ export async function startLocal(options: LocalOptions = {}): Promise<LocalSyste
       options,
     });
 
-    cloud.subscribe((change) =>
-      background.events.put(stateChangeEvent(change, { region: REGION, accountId: ACCOUNT })),
-    );
+    cloud.subscribe((change) => background.events.put(stateChangeEvent(change, PLACE)));
 
     const end = async () => {
       background.scheduler.stop();
