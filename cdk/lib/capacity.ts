@@ -11,6 +11,10 @@ export type Capacity =
   | { readonly kind: 'onDemand'; readonly warmForNodes?: number }
   | { readonly kind: 'provisioned'; readonly nodes: number };
 
+/** Nodes that room is made for; 0 where nothing is said. */
+export const expectedNodes = (capacity: Capacity | undefined): number =>
+  (capacity?.kind === 'provisioned' ? capacity.nodes : capacity?.warmForNodes) ?? 0;
+
 /** Units a second of a table under the expected load. */
 export interface ExpectedLoad {
   readonly readUnits: number;

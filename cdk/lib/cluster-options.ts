@@ -1,7 +1,7 @@
 import { Token } from 'aws-cdk-lib';
 import { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { Policy } from '../../shared/domain/policy.ts';
-import type { Capacity } from './capacity.ts';
+import { type Capacity, expectedNodes } from './capacity.ts';
 
 /** A name of your own for the endpoint. */
 export interface CustomDomain {
@@ -76,9 +76,6 @@ export interface RequestLimits {
   readonly requestsPerSecondMax: number;
   readonly burstRequestsMax: number;
 }
-
-const expectedNodes = (capacity: Capacity | undefined): number =>
-  (capacity?.kind === 'provisioned' ? capacity.nodes : capacity?.warmForNodes) ?? 0;
 
 /** What the HTTP API lets through: as given, else room for twice the beats of the nodes that are expected. */
 export function requestLimits(props: CheckedProps, policy: Policy): RequestLimits {

@@ -9,7 +9,7 @@ import {
 } from 'aws-cdk-lib/aws-dynamodb';
 import { Construct } from 'constructs';
 import type { Policy } from '../../shared/domain/policy.ts';
-import { billingOf, type Capacity, expectedLoads, followLoad } from './capacity.ts';
+import { billingOf, type Capacity, expectedLoads, expectedNodes, followLoad } from './capacity.ts';
 import type { RestoredTables } from './restored-tables.ts';
 
 export interface TablesProps {
@@ -61,8 +61,7 @@ export class Tables extends Construct {
       deletionProtection: props.deletionProtection,
     };
     const { capacity } = props;
-    const nodes = (capacity.kind === 'provisioned' ? capacity.nodes : capacity.warmForNodes) ?? 0;
-    const loads = expectedLoads(nodes, props.policy);
+    const loads = expectedLoads(expectedNodes(capacity), props.policy);
     const expiring = { timeToLiveAttribute: TTL_ATTRIBUTE };
     const streamed = { stream: StreamViewType.NEW_AND_OLD_IMAGES };
 
