@@ -21,6 +21,7 @@ import {
   StoreFault,
   type UpdateWrite,
 } from '../ports/item-store.ts';
+import { all, any, is, lacks } from './conditions.ts';
 
 const PARTITION = 'cloud';
 /** Pages in one read, at 1 MB: about 3,000 nodes each. */
@@ -50,12 +51,9 @@ export interface CloudStore {
 }
 
 const keyOf = (nodeName: string): ItemKey => ({ table: 'control', pk: PARTITION, sk: nodeName });
-const is = (attribute: string, value: string | number): Condition => ({ kind: 'compare', attribute, op: '=', value });
-const all = (...of: Condition[]): Condition => ({ kind: 'all', of });
-const any = (...of: Condition[]): Condition => ({ kind: 'any', of });
 
 const asSeen = ({ uid, seenText }: WatchRow): Condition =>
-  all(is('uid', uid), seenText === undefined ? { kind: 'lacks', attribute: 'seen' } : is('seen', seenText));
+  all(is('uid', uid), seenText === undefined ? lacks('seen') : is('seen', seenText));
 
 /** For a commit's `extra`: the row leaves with its Node, or the commit is refused because others have seen more since. */
 export const leaveWatchWrite = (row: WatchRow): DeleteWrite => ({

@@ -35,6 +35,7 @@ import {
   type UpdateWrite,
   type Write,
 } from '../ports/item-store.ts';
+import { all, any, is, lacks } from './conditions.ts';
 import { ALONE } from './layout.ts';
 
 const PARTITION = 'fleet';
@@ -127,9 +128,6 @@ const keyOf = (sk: string): ItemKey => ({ table: 'control', pk: PARTITION, sk })
 const stateKey = keyOf(STATE);
 const zoneKey = (zone: string): ItemKey => keyOf(`${ZONE_PREFIX}${zone}`);
 const queueKey = (zone: string, nodeName: string): ItemKey => keyOf(`${QUEUE_PREFIX}${zone}#${nodeName}`);
-const is = (attribute: string, value: string | number): Condition => ({ kind: 'compare', attribute, op: '=', value });
-const all = (...of: Condition[]): Condition => ({ kind: 'all', of });
-const lacks = (attribute: string): Condition => ({ kind: 'lacks', attribute });
 
 /**
  * For a commit's `extra`: taints may be added. Holds while the gate is open and there is no total disruption, at the
@@ -230,10 +228,7 @@ export function fleetStore(items: ItemStore): FleetStore {
         kind: 'update',
         key: stateKey,
         set: { doneAt: beganAtMs },
-        when: {
-          kind: 'any',
-          of: [lacks('doneAt'), { kind: 'compare', attribute: 'doneAt', op: '<', value: beganAtMs }],
-        },
+        when: any(lacks('doneAt'), { kind: 'compare', attribute: 'doneAt', op: '<', value: beganAtMs }),
       });
     },
 
@@ -288,10 +283,7 @@ export function fleetStore(items: ItemStore): FleetStore {
       await items.write({
         kind: 'delete',
         key: zoneKey(zone),
-        when: {
-          kind: 'any',
-          of: [lacks('tatMs'), { kind: 'compare', attribute: 'tatMs', op: '<=', value: nowMs }],
-        },
+        when: any(lacks('tatMs'), { kind: 'compare', attribute: 'tatMs', op: '<=', value: nowMs }),
       });
     },
 

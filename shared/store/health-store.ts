@@ -18,6 +18,7 @@ import type {
   WriteOutcome,
 } from '../ports/item-store.ts';
 import { StoreFault } from '../ports/item-store.ts';
+import { all, any, is, lacks } from './conditions.ts';
 import {
   DIGEST_ATTRIBUTES,
   HEARTBEAT_TIME_ATTRIBUTES,
@@ -64,9 +65,6 @@ export type LeaseWriteOutcome =
   | { readonly kind: 'conflict'; readonly row: Item }
   /** There is no lease. */
   | { readonly kind: 'absent' };
-
-const is = (attribute: string, value: string | number): Condition => ({ kind: 'compare', attribute, op: '=', value });
-const all = (...of: Condition[]): Condition => (of.length === 1 ? of[0]! : { kind: 'all', of });
 
 /**
  * A beat: one conditional update, no read. Answers the whole row, so that the beat's answer can say more than the Lease
@@ -136,7 +134,7 @@ export async function createLease(
           r: nowMs,
         },
         remove: form.remove,
-        when: all({ kind: 'lacks', attribute: 'v' }, ...(owner === undefined ? [] : [is('u', owner)])),
+        when: all(lacks('v'), ...(owner === undefined ? [] : [is('u', owner)])),
       },
       { returnItem: true },
     );
@@ -199,12 +197,7 @@ export const confirmStatus = (
   kind: 'update',
   key: healthKey(nodeName),
   set: { l: post.nowMs, f: post.times.fromSeconds, g: post.times.toSeconds },
-  when: all(
-    is('u', post.uid),
-    is('y', readyCode('True')),
-    { kind: 'lacks', attribute: 's' },
-    { kind: 'lacks', attribute: 'm' },
-  ),
+  when: all(is('u', post.uid), is('y', readyCode('True')), lacks('s'), lacks('m')),
 });
 
 /**
@@ -248,13 +241,9 @@ export const podsMarked = (nodeName: string, uid: string): UpdateWrite => ({
 /** Holds while the row still speaks of the same Node and nothing was received from it since it was read. */
 export function unchangedSince(seen: NodeHealth): Condition {
   const earlier: Condition = { kind: 'compare', attribute: 'r', op: '<', value: seen.createdAtMs };
-  const renewed: Condition =
-    seen.renewedAtMs === undefined
-      ? { kind: 'any', of: [{ kind: 'lacks', attribute: 'r' }, earlier] }
-      : is('r', seen.renewedAtMs);
-  const posted: Condition =
-    seen.statusAtMs === undefined ? { kind: 'lacks', attribute: 'l' } : is('l', seen.statusAtMs);
-  return { kind: 'all', of: [is('u', seen.uid), renewed, posted] };
+  const renewed: Condition = seen.renewedAtMs === undefined ? any(lacks('r'), earlier) : is('r', seen.renewedAtMs);
+  const posted: Condition = seen.statusAtMs === undefined ? lacks('l') : is('l', seen.statusAtMs);
+  return all(is('u', seen.uid), renewed, posted);
 }
 
 /** Its Node is deleted: the whole row goes, the Lease with it (D14). To be committed together with the deletion. */
@@ -302,7 +291,7 @@ export function healthStore(items: ItemStore): HealthStore {
       ];
       const has: Condition = { kind: 'has', attribute: 'v' };
       const alone = await items.write(
-        { kind: 'delete', key, when: all(has, { kind: 'lacks', attribute: 'u' }, ...asExpected) },
+        { kind: 'delete', key, when: all(has, lacks('u'), ...asExpected) },
         { returnPrevious: true },
       );
       if (alone.kind === 'written') return { kind: 'written', row: alone.previous! };

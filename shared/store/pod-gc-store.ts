@@ -13,7 +13,8 @@
  * object-stream keeps the list, a sweep of all pods now and then mends what a lost record left out or behind. A row is
  * a hint and never a reason: whatever is done is decided again from live objects.
  */
-import { type Condition, type Item, type ItemKey, type ItemStore, StoreFault } from '../ports/item-store.ts';
+import { type Item, type ItemKey, type ItemStore, StoreFault } from '../ports/item-store.ts';
+import { is } from './conditions.ts';
 import { nodePodsPartition, objectSortKey } from './layout.ts';
 
 const PARTITION = 'pod-gc';
@@ -101,7 +102,6 @@ const podKey = ({ namespace, name }: { readonly namespace: string; readonly name
   keyOf(`${POD_PREFIX}${objectSortKey(namespace, name)}`);
 const missingKey = (nodeName: string): ItemKey => keyOf(`${MISSING_PREFIX}${nodeName}`);
 const volumesKey = (nodeName: string): ItemKey => keyOf(`${VOLUMES_PREFIX}${nodeName}`);
-const is = (attribute: string, value: number): Condition => ({ kind: 'compare', attribute, op: '=', value });
 
 export function podGcStore(items: ItemStore): PodGcStore {
   return {
