@@ -1,11 +1,6 @@
-import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { setTimeout as pause } from 'node:timers/promises';
 import { auditLogConnectionFrom, cloudWatchAuditTrail } from '../../shared/adapters/aws-json/put-log-events.ts';
-import { clientOptionsFrom, dynamoDbClient } from '../../shared/adapters/dynamodb/client.ts';
-import { dynamoDbItemStore } from '../../shared/adapters/dynamodb/item-store.ts';
-import { gzip } from '../../shared/adapters/gzip/gzip.ts';
-import { systemClock, systemRandom } from '../../shared/adapters/system/clock.ts';
+import { systemClock } from '../../shared/adapters/system/clock.ts';
 import { bearerSchemes } from '../../shared/adapters/tokens/bearer.ts';
 import { bootstrapTokens } from '../../shared/adapters/tokens/bootstrap-tokens.ts';
 import { callerIdentityTokens } from '../../shared/adapters/tokens/caller-identity.ts';
@@ -14,32 +9,26 @@ import { nodeTokens } from '../../shared/adapters/tokens/node-tokens.ts';
 import { readPublicKey } from '../../shared/adapters/tokens/public-keys.ts';
 import { probeTokenOf, staticTokenAuthenticator } from '../../shared/adapters/tokens/static-tokens.ts';
 import { watchTickets } from '../../shared/adapters/tokens/watch-tickets.ts';
-import { readYaml } from '../../shared/adapters/yaml/read-yaml.ts';
 import { composeApi } from '../../shared/app/api/compose.ts';
 import { API_LIMITS } from '../../shared/app/api/request-throttle.ts';
 import { redirectWatches } from '../../shared/app/api/watch-redirect.ts';
 import { apiConfig, loadConfig } from '../../shared/config/environment.ts';
 import { INSTANCE_AGE_SECONDS_MAX } from '../../shared/domain/instance-identity.ts';
-import { log } from '../../shared/observability/logger.ts';
 import { bootstrapTokenStore } from '../../shared/store/bootstrap-token-store.ts';
 import { nodeKeys } from '../../shared/store/node-key-store.ts';
+import { composeCloud } from '../cloud.ts';
+import type { Environment } from '../controllers.ts';
+import { composeServing } from '../serving.ts';
 
 /** How long a revoked key may still open the API. */
 const KEYS_LIVE_MS = 60_000;
 
-import { composeCloud } from '../cloud.ts';
-
-type Environment = Readonly<Record<string, string | undefined>>;
-
 export function composeApiFunction(environment: Environment) {
   const config = loadConfig(apiConfig, environment);
-  const items = dynamoDbItemStore({
-    client: dynamoDbClient(clientOptionsFrom(environment)),
-    tables: config.tables,
-    random: systemRandom.fraction,
-  });
+  const serving = composeServing(environment, config);
+  const { items } = serving;
   return composeApi({
-    items,
+    ...serving,
     authenticator: bearerSchemes(
       [
         nodeTokens({ keys: nodeKeys(items), clusterId: config.clusterId, keysLiveMs: KEYS_LIVE_MS }),
@@ -61,14 +50,6 @@ export function composeApiFunction(environment: Environment) {
     ...(config.instances === undefined
       ? {}
       : { cloud: composeCloud(environment, { clusterId: config.clusterId, ...config.instances }) }),
-    clock: systemClock,
-    random: systemRandom,
-    pause,
-    log,
-    policy: config.policy,
-    hash: (text) => createHash('sha256').update(text).digest('hex').slice(0, 32),
-    readYaml,
-    gzip,
     auditTrail: cloudWatchAuditTrail(auditLogConnectionFrom(environment, config.auditLog), systemClock.nowMs),
     limits: API_LIMITS,
     ...(config.watches === undefined

@@ -1,0 +1,33 @@
+/** The API over the tables of the account: what the functions that answer it plug in, whoever they admit. */
+import { createHash } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import { clientOptionsFrom, dynamoDbClient } from '../shared/adapters/dynamodb/client.ts';
+import { dynamoDbItemStore } from '../shared/adapters/dynamodb/item-store.ts';
+import type { DynamoDbOptions } from '../shared/adapters/dynamodb/request.ts';
+import { gzip } from '../shared/adapters/gzip/gzip.ts';
+import { systemClock, systemRandom } from '../shared/adapters/system/clock.ts';
+import { readYaml } from '../shared/adapters/yaml/read-yaml.ts';
+import type { ApiOptions } from '../shared/app/api/compose.ts';
+import type { Policy } from '../shared/domain/policy.ts';
+import { log } from '../shared/observability/logger.ts';
+import type { Environment } from './controllers.ts';
+
+export const composeServing = (
+  environment: Environment,
+  { tables, policy }: { readonly tables: DynamoDbOptions['tables']; readonly policy: Policy },
+) =>
+  ({
+    items: dynamoDbItemStore({
+      client: dynamoDbClient(clientOptionsFrom(environment)),
+      tables,
+      random: systemRandom.fraction,
+    }),
+    clock: systemClock,
+    random: systemRandom,
+    pause,
+    log,
+    policy,
+    hash: (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 32),
+    readYaml,
+    gzip,
+  }) satisfies Omit<ApiOptions, 'authenticator'>;
