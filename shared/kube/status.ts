@@ -212,10 +212,6 @@ export function accessDenied(request: DeniedRequest, why?: string): StatusError 
   return forbidden(request.target, request.name ?? '', why === undefined || why === '' ? text : `${text}: ${why}`);
 }
 
-/** 403 on a path that is no resource. */
-export const pathDenied = (user: string, verb: string, path: string): StatusError =>
-  failure(403, 'Forbidden', `forbidden: User ${quote(user)} cannot ${verb} path ${quote(path)}`, {});
-
 /** 410: the client must list again. */
 export const expired = (message: string): StatusError => failure(410, 'Expired', message);
 
@@ -231,13 +227,6 @@ export const continueExpired = (): StatusError =>
 
 /** 410 for good: what was there does not come back. */
 export const gone = (message: string): StatusError => failure(410, 'Gone', message);
-
-/** 504: the client is ahead of us: a resourceVersion we have not reached. */
-export const resourceVersionTooLarge = (requested: string | number, current: string | number): StatusError =>
-  failure(504, 'Timeout', `Too large resource version: ${requested}, current: ${current}`, {
-    causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
-    retryAfterSeconds: 1,
-  });
 
 /** 415 */
 export const unsupportedMediaType = (accepted: readonly string[]): StatusError =>
@@ -259,10 +248,6 @@ export const methodNotAllowed = (target: ResourceName, verb: string): StatusErro
 /** 405 on a path without a resource. */
 export const methodNotAllowedHere = (): StatusError =>
   failure(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource', {});
-
-/** 406 */
-export const notAcceptable = (offered: readonly string[]): StatusError =>
-  failure(406, 'NotAcceptable', `only the following media types are accepted: ${offered.join(', ')}`);
 
 /**
  * 429. `retryAfterSeconds` also wants a Retry-After header from the edge, if the client shall retry by itself;

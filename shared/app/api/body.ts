@@ -9,7 +9,7 @@ import * as status from '../../kube/status.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import { parseJson } from '../../kube/wire/json.ts';
 import { isJsonObject, type JsonObject } from '../../kube/wire/json-value.ts';
-import { decodeProtobuf, isProtobuf } from '../../kube/wire/protobuf.ts';
+import { decodeProtobuf, isProtobuf, PROTOBUF_MEDIA_TYPE } from '../../kube/wire/protobuf.ts';
 
 /** Upstream takes 3 MB; a DynamoDB item holds 400 KB. */
 export const BODY_BYTES_MAX = 393_216;
@@ -23,7 +23,6 @@ export interface ReadBody {
 }
 
 const JSON_TYPES = new Set(['', 'application/json', 'text/json', '*/*']);
-const PROTOBUF_TYPE = 'application/vnd.kubernetes.protobuf';
 
 export const mediaTypeOf = (headers: Readonly<Record<string, string>>): string =>
   (headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
@@ -57,12 +56,12 @@ export function readJson(body: Uint8Array): ReadBody & { readonly anyValue: unkn
 export function readObjectBody(headers: Readonly<Record<string, string>>, body: Uint8Array): ReadBody {
   refuseTooLarge(body);
   const mediaType = mediaTypeOf(headers);
-  if (mediaType === PROTOBUF_TYPE || isProtobuf(body)) {
+  if (mediaType === PROTOBUF_MEDIA_TYPE || isProtobuf(body)) {
     const decoded = decodeProtobuf(body);
     if (decoded.kind !== 'decoded') throw status.badRequest(decoded.message);
     return { value: decoded.object, duplicateFields: [] };
   }
-  if (!JSON_TYPES.has(mediaType)) throw status.unsupportedMediaType(['application/json', PROTOBUF_TYPE]);
+  if (!JSON_TYPES.has(mediaType)) throw status.unsupportedMediaType(['application/json', PROTOBUF_MEDIA_TYPE]);
   const read = readJson(body);
   if (!isJsonObject(read.anyValue)) {
     throw status.badRequest('the object provided is unrecognized (must be of type Object)');
