@@ -133,6 +133,18 @@ describe('the status loop', () => {
     expect(await loop.pass()).toEqual({ kind: 'written' });
   });
 
+  it('takes a page that is no Node for a failed try, of a read as of a write', async () => {
+    let pages = 2;
+    const { world, loop, sent } = aWorld({}, ({ method }) => {
+      if (pages === 0 || (pages === 1 && method === 'GET')) return undefined;
+      pages -= 1;
+      return answered(200, '<html>');
+    });
+    expect(await loop.pass()).toEqual({ kind: 'written' });
+    expect(sent()).toBe('GET GET PATCH GET PATCH');
+    expect(loop.node()).toEqual(world.stored);
+  });
+
   it('waits as long as the server asks for before the next try', async () => {
     const asked = { kind: 'answered', status: 429, body: {}, retryAfterMs: 4_000 } as const;
     let answers = 0;

@@ -18,6 +18,8 @@ import type { KubeAnswer, KubeApi } from '../ports/kube-api.ts';
 import type { AgentMeter } from '../ports/meter.ts';
 import type { AgentTime, Fraction } from '../ports/time.ts';
 import { retryAfterWaitMs } from '../rules/backoff.ts';
+import { answeredWith, objectIn } from '../rules/kube-answer.ts';
+import { nodePath } from '../rules/lease.ts';
 import { conditionOf } from '../rules/node-conditions.ts';
 import type { NodeEvent } from '../rules/node-event.ts';
 import { nodeStatusPatch } from '../rules/node-patch.ts';
@@ -199,12 +201,10 @@ export class StatusLoop {
       return { kind: 'read', node: cached.node };
     }
     const answer = await this.#send({ method: 'GET', path: this.#path() }, signal);
-    if (answer.kind === 'answered' && answer.status === 200) {
-      const node = answer.body as KubeNode;
-      this.#keep(node);
-      return { kind: 'read', node };
-    }
-    return this.#failure(answer);
+    const node = answeredWith(answer, 200) ? objectIn<KubeNode>(answer) : undefined;
+    if (node === undefined) return this.#failure(answer);
+    this.#keep(node);
+    return { kind: 'read', node };
   }
 
   async #patch(from: KubeNode, computed: ComputedNode, due: Due, signal: AbortSignal): Promise<TryOutcome> {
@@ -217,8 +217,9 @@ export class StatusLoop {
       },
       signal,
     );
-    if (answer.kind !== 'answered' || answer.status !== 200) return this.#failure(answer);
-    this.#keep(answer.body as KubeNode);
+    const stored = answeredWith(answer, 200) ? objectIn<KubeNode>(answer) : undefined;
+    if (stored === undefined) return this.#failure(answer);
+    this.#keep(stored);
     this.#report = { lastReportAtMs: this.#parts.time.nowMs(), delayMs: due.delayMs };
     this.#tell(computed.events);
     return { kind: 'written' };
@@ -242,7 +243,7 @@ export class StatusLoop {
   }
 
   #path(): string {
-    return `/api/v1/nodes/${encodeURIComponent(this.#parts.settings.nodeName)}`;
+    return nodePath(this.#parts.settings.nodeName);
   }
 
   #keep(node: KubeNode): void {
