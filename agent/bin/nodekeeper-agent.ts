@@ -67,15 +67,6 @@ function readConfig(): AgentConfig {
   process.exit(1);
 }
 
-function readSwaps(): string | undefined {
-  try {
-    return readFileSync('/proc/swaps', 'utf8');
-  } catch {
-    // A kernel without swapping has no such file.
-    return undefined;
-  }
-}
-
 const config = readConfig();
 const metrics = new MetricRegistry(AGENT_METRICS);
 const clients: HttpKubeApi[] = [];
@@ -147,7 +138,7 @@ async function main(): Promise<void> {
         machine,
         // Without a policy nobody looks at it, and a machine that hides it will do.
         numa: config.topologyManagerPolicy === 'none' ? NO_NUMA : await readNuma(),
-        swaps: readSwaps(),
+        swaps: await machine.swaps(),
         runtime,
         shutdownSignal,
         shutdownState: stateFile(join(config.rootDirectory, SHUTDOWN_STATE_FILE), `.tmp-${SHUTDOWN_STATE_FILE}`),
