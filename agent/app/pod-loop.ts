@@ -46,8 +46,6 @@ const LAST_WORD_MS = 3_000;
 /** For a pod that nothing is known about but that it runs. Seconds. */
 const ORPHAN_GRACE_SECONDS = 1;
 
-export type Verdict = Admission | { readonly kind: 'refused'; readonly reason: string; readonly message: string };
-
 export interface PodLoopDependencies {
   readonly nodeName: string;
   readonly api: KubeApi;
@@ -62,9 +60,9 @@ export interface PodLoopDependencies {
   readonly hostIp: () => string | undefined;
   readonly recordEvent: (pod: KubeObject, event: NodeEvent) => void;
   /** Asked first, of every new pod: the shutdown's word. */
-  readonly gate: () => Verdict;
+  readonly gate: () => Admission;
   /** Asked last, because admitting takes resources: the topology's word. */
-  readonly topology: { admit(pod: KubeObject): Verdict; release(podUid: string): void };
+  readonly topology: { admit(pod: KubeObject): Admission; release(podUid: string): void };
 }
 
 export interface PodLoop {
@@ -129,7 +127,8 @@ const podPath = ({ metadata }: KubeObject): string =>
 const isOver = (status: PodStatus | undefined): boolean =>
   status?.['phase'] === 'Succeeded' || status?.['phase'] === 'Failed';
 
-const containersIn = (found: RunningPod) => [...found.containers, ...(found.initContainers ?? [])];
+/** In the order of their starts. */
+const containersIn = (found: RunningPod) => [...(found.initContainers ?? []), ...found.containers];
 
 const runsIn = (found: RunningPod | undefined): boolean =>
   found !== undefined && containersIn(found).some(({ state }) => state.kind === 'running');
@@ -254,9 +253,9 @@ export function createPodLoop(dependencies: PodLoopDependencies): PodLoop {
     return decided;
   }
 
-  /** A pod that ended and does not run needs nothing. */
-  const isDue = (entry: Entry): boolean =>
-    entry.present ? entry.admission !== 'waiting' || entry.pod.metadata.deletionTimestamp !== undefined : true;
+  /** A pod that waits to be admitted is left alone, unless it is to end. */
+  const isDue = ({ present, admission, pod }: Entry): boolean =>
+    !present || admission !== 'waiting' || pod.metadata.deletionTimestamp !== undefined;
 
   /** False when it could not be decided, because the Node is not known. */
   async function admitNew(running: readonly RunningPod[], stop?: AbortSignal): Promise<boolean> {
@@ -274,19 +273,24 @@ export function createPodLoop(dependencies: PodLoopDependencies): PodLoop {
       entry.adopted = true;
     }
     const others = fresh.filter((entry) => !adopted.includes(entry));
-    const barred = runtime.refusal ?? refusalOf(dependencies.gate());
-    const node = others.length === 0 || barred !== undefined ? undefined : await ownNode(stop);
-    if (others.length > 0 && barred === undefined && node === undefined) return false;
+    if (others.length === 0) return true;
+    const refusal = barred();
+    const node = refusal === undefined ? await ownNode(stop) : undefined;
     for (const entry of others) {
-      const verdict = barred === undefined ? judge(entry, node as KubeObject) : { kind: 'refused' as const, ...barred };
+      const verdict = refusal ?? (node === undefined ? undefined : judge(entry, node));
+      if (verdict === undefined) return false;
       if (verdict.kind === 'refused') refuse(entry, verdict);
       else entry.admission = 'admitted';
     }
     return true;
   }
 
-  const refusalOf = (verdict: Verdict): Refusal | undefined =>
-    verdict.kind === 'refused' ? { kind: 'refused', reason: verdict.reason, message: verdict.message } : undefined;
+  /** Why no pod at all is run now; undefined while they may be. */
+  function barred(): Refusal | undefined {
+    if (runtime.refusal !== undefined) return { kind: 'refused', ...runtime.refusal };
+    const verdict = dependencies.gate();
+    return verdict.kind === 'refused' ? verdict : undefined;
+  }
 
   async function ownNode(stop?: AbortSignal): Promise<KubeObject | undefined> {
     const answer = await api.send({
@@ -300,7 +304,7 @@ export function createPodLoop(dependencies: PodLoopDependencies): PodLoop {
     return node;
   }
 
-  function judge(entry: Entry, node: KubeObject): Verdict {
+  function judge(entry: Entry, node: KubeObject): Admission {
     const others = [...entries.values()].filter(
       (each) => each !== entry && each.present && each.admission === 'admitted' && !hasNoMoreToRun(each),
     );
@@ -313,7 +317,7 @@ export function createPodLoop(dependencies: PodLoopDependencies): PodLoop {
     return admission.kind === 'refused' ? admission : dependencies.topology.admit(entry.pod);
   }
 
-  function refuse(entry: Entry, { reason, message }: { readonly reason: string; readonly message: string }): void {
+  function refuse(entry: Entry, { reason, message }: Refusal): void {
     entry.admission = 'refused';
     entry.status = rejectedStatus(entry.pod.status ?? {}, { reason, message }, time.nowMs());
     meter.count('kubelet_admission_rejections_total', { reason });
@@ -446,7 +450,7 @@ export function createPodLoop(dependencies: PodLoopDependencies): PodLoop {
     statusOf(entry, await runningOf(entry), { ...entry.pod, spec: { ...entry.pod.spec, restartPolicy: 'Never' } });
 
   function tellContainers(entry: Entry, found: RunningPod | undefined): void {
-    for (const { name, state, containerId = '' } of [...(found?.initContainers ?? []), ...(found?.containers ?? [])]) {
+    for (const { name, state, containerId = '' } of found === undefined ? [] : containersIn(found)) {
       const waits =
         state.kind === 'waiting' && state.reason !== 'ContainerCreating' && state.reason !== 'PodInitializing';
       if (state.kind === 'running' && entry.seen.get(name) !== containerId) {

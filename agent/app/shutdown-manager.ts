@@ -12,6 +12,7 @@ import type { AgentMeter } from '../ports/meter.ts';
 import type { ShutdownSignal } from '../ports/shutdown-signal.ts';
 import type { AgentTime } from '../ports/time.ts';
 import type { NodeEvent } from '../rules/node-event.ts';
+import type { Admission } from '../rules/pod-admission.ts';
 import { type ShutdownGroup, shutdownGraceSeconds, shutdownGroups } from '../rules/shutdown-groups.ts';
 import { requestedDelayMs } from '../rules/shutdown-settings.ts';
 import { delayDecision, type ShutdownPlatform } from '../rules/shutdown-start.ts';
@@ -54,15 +55,11 @@ export interface ShutdownDependencies {
   };
 }
 
-export type ShutdownVerdict =
-  | { readonly kind: 'admitted' }
-  | { readonly kind: 'refused'; readonly reason: string; readonly message: string };
-
 export interface ShutdownManager {
   /** Watches until stopped. Ends at once when shutdown handling is off or cannot start: the agent goes on without. */
   run(stop: AbortSignal): Promise<void>;
   shuttingDown(): boolean;
-  admit(): ShutdownVerdict;
+  admit(): Admission;
 }
 
 interface Lock {

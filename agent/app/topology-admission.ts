@@ -5,6 +5,7 @@
 import type { KubeObject } from '../../shared/kube/types.ts';
 import type { AgentMeter } from '../ports/meter.ts';
 import type { AgentTime } from '../ports/time.ts';
+import type { Admission } from '../rules/pod-admission.ts';
 import { admitTopology, type TopologyAdmission } from '../rules/topology/admission.ts';
 import {
   EMPTY_LEDGER,
@@ -27,13 +28,9 @@ export interface TopologyDependencies {
   readonly time: AgentTime;
 }
 
-export type TopologyVerdict =
-  | { readonly kind: 'admitted' }
-  | { readonly kind: 'refused'; readonly reason: string; readonly message: string };
-
 export interface TopologyManager {
   /** Asked again about a pod, it decides anew. */
-  admit(pod: KubeObject): TopologyVerdict;
+  admit(pod: KubeObject): Admission;
   /** Of a pod that is gone; unknown ones are nothing. */
   release(podUid: string): void;
   /** What the container has for itself; undefined when that is nothing. */
