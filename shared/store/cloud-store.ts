@@ -11,21 +11,11 @@
  */
 import { type CloudSeen, NOTHING_SEEN, type WatchedNode } from '../domain/cloud-watch.ts';
 import type { ConditionStatus } from '../domain/kubernetes.ts';
-import {
-  type Condition,
-  type DeleteWrite,
-  type Item,
-  type ItemKey,
-  type ItemStore,
-  type PutWrite,
-  StoreFault,
-  type UpdateWrite,
-} from '../ports/item-store.ts';
+import type { Condition, DeleteWrite, Item, ItemKey, ItemStore, PutWrite, UpdateWrite } from '../ports/item-store.ts';
 import { all, any, is, lacks } from './conditions.ts';
+import { controlPages } from './control-pages.ts';
 
 const PARTITION = 'cloud';
-/** Pages in one read, at 1 MB: about 3,000 nodes each. */
-const PAGES_MAX = 64;
 
 export interface WatchRow extends WatchedNode {
   /** Of the Node that the row was made from. */
@@ -66,19 +56,14 @@ export function cloudStore(items: ItemStore): CloudStore {
   return {
     async read() {
       const rows: WatchRow[] = [];
-      let after: string | undefined;
-      for (let pages = 0; pages < PAGES_MAX; pages += 1) {
-        const page = await items.query({
-          table: 'control',
-          pk: PARTITION,
-          consistent: false,
-          ...(after === undefined ? {} : { after }),
-        });
-        rows.push(...page.items.map(rowOf));
-        if (page.next === undefined) return rows;
-        after = page.next;
+      const pages = controlPages(items, PARTITION, {
+        consistent: false,
+        tooMany: 'more watched nodes than one read takes',
+      });
+      for await (const page of pages) {
+        rows.push(...page.map(rowOf));
       }
-      throw new StoreFault('too-large', 'more watched nodes than one read takes', { retryable: false });
+      return rows;
     },
 
     async get(nodeName) {

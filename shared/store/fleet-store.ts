@@ -23,27 +23,25 @@ import { changeRateUpdates, type Limiter, type LimiterUpdate } from '../domain/l
 import type { QueuedNode, ZoneRecord } from '../domain/monitor.ts';
 import { claimSlot } from '../domain/tick.ts';
 import type { ZoneState } from '../domain/zone-state.ts';
-import {
-  type CheckWrite,
-  type Condition,
-  type DeleteWrite,
-  type Item,
-  type ItemKey,
-  type ItemStore,
-  type PutWrite,
-  StoreFault,
-  type UpdateWrite,
-  type Write,
+import type {
+  CheckWrite,
+  Condition,
+  DeleteWrite,
+  Item,
+  ItemKey,
+  ItemStore,
+  PutWrite,
+  UpdateWrite,
+  Write,
 } from '../ports/item-store.ts';
 import { all, any, is, lacks } from './conditions.ts';
+import { controlPages } from './control-pages.ts';
 import { ALONE } from './layout.ts';
 
 const PARTITION = 'fleet';
 const STATE = 'state';
 const ZONE_PREFIX = 'zone#';
 const QUEUE_PREFIX = 'queue#';
-/** Pages of the partition in one read, at 1 MB: about 7,000 waiting nodes each. */
-const PAGES_MAX = 64;
 
 export interface FleetState {
   /** The last slot of node-monitor that was claimed; undefined before the first. */
@@ -160,24 +158,19 @@ export function fleetStore(items: ItemStore): FleetStore {
       let state: FleetState = stateOf(undefined);
       const zones: FleetZone[] = [];
       const queue: QueuedNode[] = [];
-      let after: string | undefined;
-      for (let pages = 0; pages < PAGES_MAX; pages += 1) {
-        const page = await items.query({
-          table: 'control',
-          pk: PARTITION,
-          consistent: true,
-          ...(after === undefined ? {} : { after }),
-        });
-        for (const item of page.items) {
+      const pages = controlPages(items, PARTITION, {
+        consistent: true,
+        tooMany: 'more control records of the fleet than one read takes',
+      });
+      for await (const page of pages) {
+        for (const item of page) {
           const sk = item['sk'] as string;
           if (sk === STATE) state = stateOf(item);
           else if (sk.startsWith(ZONE_PREFIX)) zones.push(zoneOf(item));
           else if (sk.startsWith(QUEUE_PREFIX)) queue.push(queuedNodeOf(item));
         }
-        if (page.next === undefined) return { state, zones, queue };
-        after = page.next;
       }
-      throw new StoreFault('too-large', 'more control records of the fleet than one read takes', { retryable: false });
+      return { state, zones, queue };
     },
 
     readState: async () => stateOf(await items.get(stateKey, { consistent: true })),

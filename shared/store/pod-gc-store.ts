@@ -13,8 +13,9 @@
  * object-stream keeps the list, a sweep of all pods now and then mends what a lost record left out or behind. A row is
  * a hint and never a reason: whatever is done is decided again from live objects.
  */
-import { type Item, type ItemKey, type ItemStore, StoreFault } from '../ports/item-store.ts';
+import type { Item, ItemKey, ItemStore } from '../ports/item-store.ts';
 import { is } from './conditions.ts';
+import { controlPages } from './control-pages.ts';
 import { nodePodsPartition, objectSortKey } from './layout.ts';
 
 const PARTITION = 'pod-gc';
@@ -22,8 +23,6 @@ const POD_PREFIX = 'pod#';
 const MISSING_PREFIX = 'missing#';
 const VOLUMES_PREFIX = 'volumes#';
 const SWEEP = 'sweep';
-/** Pages of the partition in one read, at 1 MB: about 8,000 rows each. */
-const PAGES_MAX = 64;
 
 export interface ListedPod {
   readonly namespace: string;
@@ -110,15 +109,12 @@ export function podGcStore(items: ItemStore): PodGcStore {
       const missing = new Map<string, number>();
       const volumes: NodeVolumes[] = [];
       let sweep: SweepState | undefined;
-      let after: string | undefined;
-      for (let pages = 0; pages < PAGES_MAX; pages += 1) {
-        const page = await items.query({
-          table: 'control',
-          pk: PARTITION,
-          consistent: true,
-          ...(after === undefined ? {} : { after }),
-        });
-        for (const item of page.items) {
+      const pages = controlPages(items, PARTITION, {
+        consistent: true,
+        tooMany: 'more pods to be collected than one read takes',
+      });
+      for await (const page of pages) {
+        for (const item of page) {
           const sk = item['sk'] as string;
           if (sk.startsWith(POD_PREFIX)) pods.push(listedPodOf(item));
           else if (sk.startsWith(MISSING_PREFIX)) {
@@ -128,10 +124,8 @@ export function podGcStore(items: ItemStore): PodGcStore {
             sweep = { dueAtMs: item['due'] as number, after: item['after'] as string | undefined };
           }
         }
-        if (page.next === undefined) return { pods, missing, volumes, sweep };
-        after = page.next;
       }
-      throw new StoreFault('too-large', 'more pods to be collected than one read takes', { retryable: false });
+      return { pods, missing, volumes, sweep };
     },
 
     async putPod(pod) {
