@@ -3,11 +3,10 @@
  * (pkg/kubelet/kubelet_node_status.go).
  */
 import { addTaint, hasTaint, TAINT_UNINITIALIZED, TAINT_UNSCHEDULABLE } from '../../shared/domain/taint.ts';
-import { compareQuantities, parseQuantity } from '../../shared/kube/quantity.ts';
 import type { KubeNode, Taint } from '../../shared/kube/types.ts';
 import type { AgentConfig } from '../config.ts';
 import { MACHINE_LABELS } from './node-labels.ts';
-import { isExtendedResource } from './node-resources.ts';
+import { isExtendedResource, isHugePages, sameQuantity } from './node-resources.ts';
 
 const ATTACH_DETACH_ANNOTATION = 'volumes.kubernetes.io/controller-managed-attach-detach';
 
@@ -161,12 +160,4 @@ function reconcileResources(existing: KubeNode, initial: KubeNode, zeroExtended:
     changed = true;
   }
   return changed ? { capacity, allocatable } : undefined;
-}
-
-const isHugePages = (name: string): boolean => name.startsWith('hugepages-');
-
-function sameQuantity(left: string | undefined, right: string): boolean {
-  if (left === undefined) return false;
-  const [a, b] = [parseQuantity(left), parseQuantity(right)];
-  return a.kind === 'parsed' && b.kind === 'parsed' ? compareQuantities(a.quantity, b.quantity) === 0 : left === right;
 }

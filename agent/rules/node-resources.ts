@@ -3,7 +3,13 @@
  * pkg/kubelet/cm/node_container_manager_linux.go, pkg/kubelet/cm/helpers.go).
  */
 
-import { formatQuantity, parseQuantity, type Quantity, type QuantityFormat } from '../../shared/kube/quantity.ts';
+import {
+  compareQuantities,
+  formatQuantity,
+  parseQuantity,
+  type Quantity,
+  type QuantityFormat,
+} from '../../shared/kube/quantity.ts';
 import type { NodeStatus } from '../../shared/kube/types.ts';
 import { qualifiedNameComplaints } from '../../shared/kube/validation/names.ts';
 import type { EvictionThresholds, ThresholdValue } from '../config.ts';
@@ -12,6 +18,8 @@ export type ResourceTexts = Readonly<Record<string, string>>;
 
 const NANO = 1_000_000_000n;
 const HUGE_PAGES = 'hugepages-';
+
+export const isHugePages = (name: string): boolean => name.startsWith(HUGE_PAGES);
 
 const quantityOf = (value: number | bigint, format: QuantityFormat): Quantity => ({
   nanos: BigInt(value) * NANO,
@@ -22,6 +30,13 @@ const quantityOf = (value: number | bigint, format: QuantityFormat): Quantity =>
 function read(text: string | undefined): Quantity {
   const parsed = parseQuantity(text ?? '0');
   return parsed.kind === 'parsed' ? parsed.quantity : quantityOf(0, 'decimal');
+}
+
+/** However they are written: 1Gi is 1024Mi. Texts that are no quantities are the same when they are equal. */
+export function sameQuantity(left: string | undefined, right: string | undefined): boolean {
+  if (left === undefined || right === undefined) return left === right;
+  const [a, b] = [parseQuantity(left), parseQuantity(right)];
+  return a.kind === 'parsed' && b.kind === 'parsed' ? compareQuantities(a.quantity, b.quantity) === 0 : left === right;
 }
 
 /** Never below zero; the family of suffixes is that of what is left over. */
@@ -154,7 +169,7 @@ function allocatableOf(
   const memory = amounts.get('memory');
   if (memory !== undefined) {
     const hugePages = Object.entries(capacity)
-      .filter(([name]) => name.startsWith(HUGE_PAGES))
+      .filter(([name]) => isHugePages(name))
       .reduce((sum, [, text]) => sum + read(text).nanos, 0n);
     amounts.set('memory', subtract(memory, hugePages));
   }

@@ -1,7 +1,7 @@
 /** Whether a computed status is worth a write, and when (pkg/kubelet/kubelet_node_status.go). */
-import { parseQuantity } from '../../shared/kube/quantity.ts';
 import type { KubeNode, NodeCondition, NodeStatus } from '../../shared/kube/types.ts';
 import { isJsonObject, jsonEqual } from '../../shared/kube/wire/json-value.ts';
+import { sameQuantity } from './node-resources.ts';
 
 const isEmpty = (value: unknown): boolean =>
   value === undefined ||
@@ -19,13 +19,6 @@ function equalByValue(left: unknown, right: unknown): boolean {
   return [...new Set([...Object.keys(left), ...Object.keys(right)])].every((key) =>
     equalByValue(left[key], right[key]),
   );
-}
-
-function sameQuantity(left: string | undefined, right: string | undefined): boolean {
-  if (left === undefined || right === undefined) return left === right;
-  const [parsedLeft, parsedRight] = [parseQuantity(left), parseQuantity(right)];
-  if (parsedLeft.kind !== 'parsed' || parsedRight.kind !== 'parsed') return left === right;
-  return parsedLeft.quantity.nanos === parsedRight.quantity.nanos;
 }
 
 function sameResources(
