@@ -6,6 +6,7 @@ import { parseQuantity } from '../../shared/kube/quantity.ts';
 import type { Taint, TaintEffect } from '../../shared/kube/types.ts';
 import { isJsonObject } from '../../shared/kube/wire/json-value.ts';
 import type { PriorityGrace, ThresholdValue } from '../config.ts';
+import { parseGoBoolean } from './go-boolean.ts';
 import { parseGoDuration } from './go-duration.ts';
 
 /** `path` leads from the field to what is wrong inside it. */
@@ -145,11 +146,10 @@ const taint: Reader<Taint> = (value) => {
 };
 export const taints = listOf(taint);
 
-/** The text of a flag: `true`, `false` and the short forms that Go's strconv.ParseBool takes. */
+/** The text of a flag. */
 export const flagText: Reader<boolean> = (value) => {
-  if (['1', 't', 'T', 'true', 'TRUE', 'True'].includes(value as string)) return read(true);
-  if (['0', 'f', 'F', 'false', 'FALSE', 'False'].includes(value as string)) return read(false);
-  return unfit('true or false');
+  const parsed = parseGoBoolean(value as string);
+  return parsed === undefined ? unfit('true or false') : read(parsed);
 };
 
 export const wholeNumberText =

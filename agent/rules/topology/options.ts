@@ -2,6 +2,7 @@
  * Whether the topology manager can start with what it is told, on this machine.
  * Source: topology_manager.go, policy_options.go in pkg/kubelet/cm/topologymanager.
  */
+import { parseGoBoolean } from '../go-boolean.ts';
 import { type Distances, maskOf } from './mask.ts';
 import type { TopologySettings } from './policy.ts';
 
@@ -25,12 +26,6 @@ const NODES_MAX = 'max-allowable-numa-nodes';
 /** More make for very many combinations of hints. */
 const NODES_MAX_DEFAULT = 8;
 
-/** As Go reads a boolean. */
-const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
-  ...['1', 't', 'T', 'TRUE', 'true', 'True'].map((text): [string, boolean] => [text, true]),
-  ...['0', 'f', 'F', 'FALSE', 'false', 'False'].map((text): [string, boolean] => [text, false]),
-]);
-
 type Options =
   | { readonly kind: 'read'; readonly closest: boolean; readonly nodesMax: number }
   | { readonly kind: 'refused'; readonly message: string };
@@ -45,7 +40,7 @@ function readOptions(options: Readonly<Record<string, string>>): Options {
   let nodesMax = NODES_MAX_DEFAULT;
   for (const [name, value] of Object.entries(options)) {
     if (name === CLOSEST) {
-      const read = BOOLEANS.get(value);
+      const read = parseGoBoolean(value);
       if (read === undefined) return refused(`bad value for option "${name}": "${value}" is no boolean`);
       closest = read;
     } else if (name === NODES_MAX) {
