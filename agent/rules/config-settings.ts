@@ -14,6 +14,7 @@ import {
   UNUSED_KUBELET_FIELDS,
 } from './config-fields.ts';
 import { NO_SUCH_FIELD, type Reader } from './config-readers.ts';
+import { leaseDurationSeconds } from './lease.ts';
 import { parseNodeIpArgument } from './node-ip.ts';
 import { nodeLabelComplaints, registerTaintComplaints } from './node-labels.ts';
 import { shutdownSettingFaults } from './shutdown-settings.ts';
@@ -68,7 +69,6 @@ const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const DEFAULT_UPDATE_MS = 10 * SECOND;
 const DEFAULT_REPORT_MS = 5 * MINUTE;
-const DEFAULT_LEASE_SECONDS = 40;
 const DEFAULT_MAX_PODS = 110;
 const DEFAULT_HEALTHZ_PORT = 10_248;
 const DEFAULT_ROOT_DIRECTORY = '/var/lib/nodekeeper';
@@ -271,7 +271,7 @@ function assemble(gathering: Gathering, hostname: string): Pick<CheckedConfig, '
     nodeIp: settings.nodeIP ?? '',
     providerId: settings.providerID ?? '',
     cloudProvider: oneOf(gathering, 'cloudProvider', ['', 'external'] as const, ''),
-    nodeLeaseDurationSeconds: settings.nodeLeaseDurationSeconds || DEFAULT_LEASE_SECONDS,
+    nodeLeaseDurationSeconds: leaseDurationSeconds(settings.nodeLeaseDurationSeconds),
     nodeStatusUpdateFrequencyMs: frequencies.updateMs,
     nodeStatusReportFrequencyMs: frequencies.reportMs,
     enableControllerAttachDetach: settings.enableControllerAttachDetach ?? true,
