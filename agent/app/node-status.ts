@@ -13,6 +13,7 @@ import {
   pressureCondition,
   type ReadyErrors,
   readyCondition,
+  statusEvent,
   withCondition,
 } from '../rules/node-conditions.ts';
 import type { NodeEvent } from '../rules/node-event.ts';
@@ -210,7 +211,6 @@ export class NodeStatusComputation {
     this.#unschedulable = unschedulable;
     if (before === undefined || before === unschedulable) return unchanged(node);
     const reason = unschedulable ? 'NodeNotSchedulable' : 'NodeSchedulable';
-    const message = `Node ${this.#sources.settings.nodeName} status is now: ${reason}`;
-    return { node, events: [{ type: 'Normal', reason, message }] };
+    return { node, events: [statusEvent(this.#sources.settings.nodeName, reason)] };
   }
 }

@@ -55,7 +55,8 @@ export interface ConditionOutcome {
   readonly event?: NodeEvent;
 }
 
-const statusEvent = (nodeName: string, reason: string): NodeEvent => ({
+/** A change of what the node says of itself. */
+export const statusEvent = (nodeName: string, reason: string): NodeEvent => ({
   type: 'Normal',
   reason,
   message: `Node ${nodeName} status is now: ${reason}`,
