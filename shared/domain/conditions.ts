@@ -82,11 +82,6 @@ export function markPodNotReady<C extends PodConditionParts>(
   );
 }
 
-/** Of a node's pods those whose Ready condition has to be written. */
-export const podsToMarkNotReady = <P extends { readonly conditions: readonly PodConditionParts[] | undefined }>(
-  pods: readonly P[],
-): P[] => pods.filter((pod) => markPodNotReady(pod.conditions, 0) !== undefined);
-
 /**
  * Whether a pod that has just been bound to a node is set not ready at once. `ready` is the node's status as stored;
  * undefined when the node is not known or has no Ready condition, and then nothing is said about its pods.

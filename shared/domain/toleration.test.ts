@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Taint, Toleration } from './kubernetes.ts';
-import { minimumTolerationTime, tolerates, tolerationFor, tolerationTime } from './toleration.ts';
+import { tolerates, tolerationFor, tolerationTime } from './toleration.ts';
 
 const taint: Taint = { key: 'k', value: 'v', effect: 'NoExecute' };
 
@@ -54,15 +54,5 @@ describe('tolerationTime', () => {
     ['seconds are seconds', { key: 'k', tolerationSeconds: 30 }, { kind: 'seconds', seconds: 30 }],
   ])('%s', (_name, toleration, expected) => {
     expect(tolerationTime(toleration)).toEqual(expected);
-  });
-});
-
-describe('minimumTolerationTime', () => {
-  it('is for ever only when all are', () => {
-    expect(minimumTolerationTime([{ key: 'a' }, { key: 'b' }])).toEqual({ kind: 'forever' });
-    expect(minimumTolerationTime([{ key: 'a' }, { key: 'b', tolerationSeconds: -1 }])).toEqual({
-      kind: 'seconds',
-      seconds: 0,
-    });
   });
 });

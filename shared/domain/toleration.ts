@@ -63,15 +63,3 @@ export function tolerationTime(toleration: Toleration | undefined): TolerationTi
   if (seconds === undefined || seconds === null) return { kind: 'forever' };
   return { kind: 'seconds', seconds: Math.max(0, seconds) };
 }
-
-/** The shortest time of the tolerations used; of none at all it is 0. */
-export function minimumTolerationTime(used: readonly Toleration[]): TolerationTime {
-  if (used.length === 0) return { kind: 'seconds', seconds: 0 };
-  let shortest: TolerationTime = { kind: 'forever' };
-  for (const toleration of used) {
-    const time = tolerationTime(toleration);
-    if (time.kind === 'forever') continue;
-    if (shortest.kind === 'forever' || time.seconds < shortest.seconds) shortest = time;
-  }
-  return shortest;
-}

@@ -1,12 +1,14 @@
 /** PN: marking pods not ready. Grace 50 s. */
 import { describe, expect, it } from 'vitest';
-import { markPodNotReady, marksPodsBoundNow, podsToMarkNotReady } from '../../shared/domain/conditions.ts';
+import { isMarkable } from '../../shared/app/controllers/mark-pods.ts';
+import { markPodNotReady, marksPodsBoundNow } from '../../shared/domain/conditions.ts';
 import { podNotReady } from '../../shared/domain/event-text.ts';
 import { aNode, MonitoredFleet } from '../support/monitored-fleet.ts';
 
 const T0 = Date.UTC(2015, 0, 1, 12);
 const MINUTE = 60_000;
 const GRACE_50 = { nodeMonitorGracePeriodSeconds: 50 };
+const aPod = { apiVersion: 'v1', kind: 'Pod', metadata: {} };
 const readyPod = { conditions: [{ type: 'Ready', status: 'True' }] };
 
 /** Nodes whose pods are to be marked by a pass. */
@@ -37,9 +39,9 @@ describe('PN marking pods not ready', () => {
     const fleet = new MonitoredFleet(nodes, GRACE_50);
     fleet.pass(T0);
     fleet.pass(T0 + MINUTE);
-    const pods = Array.from({ length: 100 }, () => readyPod);
+    const pods = Array.from({ length: 100 }, () => ({ ...aPod, status: readyPod }));
     expect(podMarks(fleet)).toHaveLength(50);
-    expect(podMarks(fleet).length * podsToMarkNotReady(pods).length).toBe(5_000);
+    expect(podMarks(fleet).length * pods.filter(isMarkable).length).toBe(5_000);
   });
 
   it('PN-07 tries again in the next pass when a pod could not be written, while the node is not Ready', () => {

@@ -1,10 +1,9 @@
 /** Area TE: taint eviction. Area TW (its timers) is in eviction-timers.test.ts. */
 import { describe, expect, it } from 'vitest';
 import { daemonSetTolerations } from '../../shared/domain/default-tolerations.ts';
-import { noExecuteTaints } from '../../shared/domain/eviction-timer.ts';
+import { evictionVerdict, noExecuteTaints } from '../../shared/domain/eviction-timer.ts';
 import type { Toleration } from '../../shared/domain/kubernetes.ts';
 import { addNoExecute, swapNoExecute } from '../../shared/domain/node-taints.ts';
-import { minimumTolerationTime } from '../../shared/domain/toleration.ts';
 import { aPod, aTaint, EvictionWorld, tolerating } from '../support/eviction-world.ts';
 
 const NOT_READY = 'node.kubernetes.io/not-ready';
@@ -141,15 +140,21 @@ describe('taint eviction', () => {
   });
 
   it('TE-28 the minimum time of no tolerations is 0', () => {
-    expect(minimumTolerationTime([])).toEqual({ kind: 'seconds', seconds: 0 });
+    expect(evictionVerdict({ taints: [aTaint('a')], tolerations: [], boundAtMs: 0 })).toMatchObject({ atMs: 0 });
   });
 
   it('TE-30 the minimum of 1 s and 2 s is 1 s', () => {
-    expect(minimumTolerationTime([tolerating('a', 1), tolerating('a', 2)])).toEqual({ kind: 'seconds', seconds: 1 });
+    const tolerations = [tolerating('a', 1), tolerating('b', 2)];
+    expect(evictionVerdict({ taints: [aTaint('a'), aTaint('b')], tolerations, boundAtMs: 0 })).toMatchObject({
+      atMs: 1_000,
+    });
   });
 
   it('TE-32 the minimum of for ever and 1 s is 1 s', () => {
-    expect(minimumTolerationTime([tolerating('a'), tolerating('a', 1)])).toEqual({ kind: 'seconds', seconds: 1 });
+    const tolerations = [tolerating('a'), tolerating('b', 1)];
+    expect(evictionVerdict({ taints: [aTaint('a'), aTaint('b')], tolerations, boundAtMs: 0 })).toMatchObject({
+      atMs: 1_000,
+    });
   });
 
   it('TE-34 a pod seen bound only after the node was handled is scheduled by its own event', () => {
