@@ -11,7 +11,6 @@ export const BOOTSTRAP_USER_PREFIX = 'system:bootstrap:';
 export const BOOTSTRAP_USES_MAX = 100_000;
 /** Longest life of a token. Seconds: 400 days. */
 export const BOOTSTRAP_LIFE_SECONDS_MAX = 400 * 86_400;
-export const BOOTSTRAP_PATTERN_CHARACTERS_MAX = 253;
 
 const ID = /^[a-z0-9]{6,20}$/;
 const SECRET = /^[A-Za-z0-9_-]{43}$/;

@@ -3,9 +3,6 @@
  * whoever adds a key must hold one already, or a permission to enrol.
  */
 
-/** While a key is being rotated there are two: the one that signs and the one that shall. */
-export const NODE_KEYS_MAX = 2;
-
 /** Under this name a user's `extra` says which key signed its token: rotation goes by it. */
 export const KEY_ID_EXTRA = 'nodekeeper.dev/key-id';
 
