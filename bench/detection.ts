@@ -7,6 +7,7 @@ import { UNTRIED_GATE } from '../shared/domain/gate.ts';
 import { decideMonitor, type ZoneRecord } from '../shared/domain/monitor.ts';
 import type { NodeHealth } from '../shared/domain/node-health.ts';
 import { defaultPolicy, type Policy } from '../shared/domain/policy.ts';
+import { seededFraction } from '../simulation/seeded-random.ts';
 import { type Benchmark, percentile, rounded } from './benchmark.ts';
 
 const CASES = 200;
@@ -61,7 +62,7 @@ export interface Measured {
 
 /** Small fleets repeat the story until there are enough cases: at most one in ten machines falls silent at a time. */
 export function measureDetection(machineCount: number, policy: Policy, cases = CASES): Measured {
-  const random = randomFrom(SEED);
+  const random = seededFraction(SEED);
   const perStory = Math.max(1, Math.min(cases, Math.floor(machineCount / 10)));
   const measured: Measured[] = [];
   for (let left = cases; left > 0; left -= perStory) {
@@ -129,16 +130,5 @@ function healthAt(machine: Machine, nowMs: number, intervalMs: number, random: (
     createdAtMs: START_MS - 3_600_000,
     renewedAtMs: machine.lastBeatAtMs,
     statusAtMs: START_MS - 60_000,
-  };
-}
-
-/** mulberry32: the same numbers on every machine. */
-function randomFrom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
   };
 }

@@ -1,10 +1,2 @@
-/** mulberry32: a seed's own sequence of numbers in [0, 1), so that a failure can be replayed. */
-export function randomFrom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
+/** A seed's own sequence of numbers in [0, 1), so that a failure can be replayed. */
+export { seededFraction as randomFrom } from '../../simulation/seeded-random.ts';
