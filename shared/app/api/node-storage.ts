@@ -5,7 +5,7 @@
  * lost: decision 0008.
  */
 import { readyStatusOf } from '../../domain/conditions.ts';
-import { movedTimes, shownNode, storedNode } from '../../kube/heartbeat-times.ts';
+import { type HeartbeatTimes, movedTimes, shownNode, storedNode } from '../../kube/heartbeat-times.ts';
 import type { KubeNode, KubeObject } from '../../kube/types.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ItemStore } from '../../ports/item-store.ts';
@@ -36,14 +36,16 @@ export function nodeStorage(objects: ResourceStorage, options: NodeStorageOption
     stored: storedOf.get(shown) ?? (shown as KubeNode),
   });
 
+  function show(node: KubeObject, times: HeartbeatTimes | undefined): KubeObject {
+    const shown = shownNode(node as KubeNode, times);
+    if (shown !== node) storedOf.set(shown, node as KubeNode);
+    return shown;
+  }
+
   async function shownAll(nodes: readonly KubeObject[], consistent: boolean): Promise<readonly KubeObject[]> {
     const names = nodes.map(({ metadata }) => metadata.name ?? '');
     const times = await readHeartbeatTimes(items, names, { consistent });
-    return nodes.map((node, index) => {
-      const shown = shownNode(node as KubeNode, times.get(names[index]!));
-      if (shown !== node) storedOf.set(shown, node as KubeNode);
-      return shown;
-    });
+    return nodes.map((node, index) => show(node, times.get(names[index]!)));
   }
 
   /** Steady, so that nobody waits for a change of this node. The row is asked for the rest when it is written. */
@@ -64,9 +66,7 @@ export function nodeStorage(objects: ResourceStorage, options: NodeStorageOption
         readHeartbeatTimes(items, [name], { consistent: true }),
       ]);
       if (node === undefined) return undefined;
-      const shown = shownNode(node as KubeNode, times.get(name));
-      if (shown !== node) storedOf.set(shown, node as KubeNode);
-      return shown;
+      return show(node, times.get(name));
     },
     async list(query) {
       const page = await objects.list(query);
