@@ -12,6 +12,7 @@ import { CALLER_IDENTITY_PREFIX, CLUSTER_HEADER, readCallerIdentityToken } from 
 import * as status from '../../kube/status.ts';
 import type { Authentication } from '../../ports/authenticator.ts';
 import type { BearerScheme } from './bearer.ts';
+import { boundedMemory } from './bounded-memory.ts';
 
 /** A good verdict holds so long at most. */
 const VERDICT_SECONDS = 300;
@@ -39,20 +40,14 @@ interface Verdict {
 }
 
 export function callerIdentityTokens(options: CallerIdentityOptions): BearerScheme {
-  const verdicts = new Map<string, Verdict>();
+  const verdicts = boundedMemory<Verdict>(VERDICTS_MAX);
   const asking = new Map<string, Promise<Authentication>>();
-
-  function keep(key: string, verdict: Verdict): void {
-    verdicts.delete(key);
-    verdicts.set(key, verdict);
-    if (verdicts.size > VERDICTS_MAX) verdicts.delete(verdicts.keys().next().value as string);
-  }
 
   async function settle(key: string, url: string, at: { nowMs: number; goodUntilMs: number }): Promise<Authentication> {
     const told = await askSts(options, url);
     const answer = told.kind === 'identity' ? userOf(told.identity, options.entries) : told;
     const holdsMs = (answer.kind === 'authenticated' ? VERDICT_SECONDS : REFUSAL_SECONDS) * 1_000;
-    keep(key, { answer, untilMs: Math.min(at.goodUntilMs, at.nowMs + holdsMs) });
+    verdicts.keep(key, { answer, untilMs: Math.min(at.goodUntilMs, at.nowMs + holdsMs) });
     return answer;
   }
 
@@ -63,7 +58,7 @@ export function callerIdentityTokens(options: CallerIdentityOptions): BearerSche
       if (token.kind === 'other') return { kind: 'refused', reason: 'no caller identity token' };
       if (token.kind === 'refused') return token;
       const key = createHash('sha256').update(text).digest('base64');
-      const known = verdicts.get(key);
+      const known = verdicts.find(key);
       if (known !== undefined && nowMs < known.untilMs) return known.answer;
       const running = asking.get(key);
       if (running !== undefined) return running;

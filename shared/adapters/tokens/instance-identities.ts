@@ -8,6 +8,7 @@ import { BOOTSTRAP_GROUP } from '../../domain/bootstrap-token.ts';
 import { INSTANCE_USER_PREFIX, type InstanceScope, judgeInstance } from '../../domain/instance-identity.ts';
 import type { Authentication } from '../../ports/authenticator.ts';
 import type { BearerScheme } from './bearer.ts';
+import { jsonObjectIn } from './json-object.ts';
 import { signedContent } from './pkcs7.ts';
 
 const PREFIX = 'ec2.';
@@ -35,7 +36,7 @@ export function instanceIdentities({ publicKey, ...scope }: InstanceIdentityOpti
       if (token.length > TOKEN_CHARACTERS_MAX || !/^[A-Za-z0-9_-]+$/.test(encoded)) return refused('malformed');
       const outcome = signedContent(Buffer.from(encoded, 'base64url'), key);
       if (outcome.kind === 'refused') return refused(outcome.reason);
-      const document = objectIn(outcome.content);
+      const document = jsonObjectIn(outcome.content);
       if (document === undefined) return refused('is no document');
       const verdict = judgeInstance(document, scope, nowMs);
       if (verdict.kind === 'refused') return refused(verdict.reason);
@@ -43,16 +44,4 @@ export function instanceIdentities({ publicKey, ...scope }: InstanceIdentityOpti
       return { kind: 'authenticated', user: { username, groups: [BOOTSTRAP_GROUP, 'system:authenticated'] } };
     },
   };
-}
-
-function objectIn(content: Buffer): Readonly<Record<string, unknown>> | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(content.toString('utf8'));
-  } catch {
-    return undefined;
-  }
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : undefined;
 }

@@ -17,6 +17,8 @@ import { judgeNodeToken, NODE_TOKEN_CHARACTERS_MAX, type NodeTokenClaims } from 
 import type { Authentication, UserInfo } from '../../ports/authenticator.ts';
 import type { NodeKeys } from '../../ports/node-keys.ts';
 import type { BearerScheme } from './bearer.ts';
+import { boundedMemory } from './bounded-memory.ts';
+import { jsonObjectIn } from './json-object.ts';
 import { keyObjectOf } from './public-keys.ts';
 
 const ABSENT_LIVES_MS = 5_000;
@@ -90,8 +92,8 @@ export function nodeTokens(options: NodeTokenOptions): BearerScheme {
   async function authenticateNew(token: string, nowMs: number): Promise<KnownToken | Authentication> {
     const [, header = '', payload = '', signature = ''] = FORM.exec(token) ?? [];
     if (signature.length !== SIGNATURE_CHARACTERS) return refused('malformed node token');
-    const headerObject = objectIn(header);
-    const payloadObject = objectIn(payload);
+    const headerObject = jsonObjectIn(Buffer.from(header, 'base64url'));
+    const payloadObject = jsonObjectIn(Buffer.from(payload, 'base64url'));
     if (headerObject === undefined || payloadObject === undefined) return refused('malformed node token');
     const verdict = judgeNodeToken(headerObject, payloadObject, { nowMs, clusterId });
     if (verdict.kind === 'refused') return refused(`node token: ${verdict.reason}`);
@@ -136,38 +138,5 @@ function userOf({ nodeName, keyId }: NodeTokenClaims): UserInfo {
     username: `${NODE_USER_PREFIX}${nodeName}`,
     groups: [NODES_GROUP, 'system:authenticated'],
     extra: { [KEY_ID_EXTRA]: [keyId] },
-  };
-}
-
-function objectIn(part: string): Readonly<Record<string, unknown>> | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(Buffer.from(part, 'base64url').toString('utf8'));
-  } catch {
-    return undefined;
-  }
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : undefined;
-}
-
-interface Memory<T> {
-  find(key: string): T | undefined;
-  keep(key: string, value: T): void;
-}
-
-/** Forgets what was kept longest ago. What is used is kept again by its own expiry, so order of use is not followed. */
-function boundedMemory<T>(entriesMax: number): Memory<T> {
-  const entries = new Map<string, T>();
-  return {
-    find: (key) => entries.get(key),
-    keep(key, value) {
-      entries.delete(key);
-      if (entries.size >= entriesMax) {
-        const [oldest] = entries.keys();
-        if (oldest !== undefined) entries.delete(oldest);
-      }
-      entries.set(key, value);
-    },
   };
 }

@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Authentication, Authenticator } from '../../ports/authenticator.ts';
+import { bearerTokenOf } from './bearer.ts';
 
 export interface StaticToken {
   /** SHA-256 of the token, lower-case hex. The token itself is never stored. */
@@ -18,7 +19,6 @@ export const probeTokenOf = (token: string): StaticToken => ({
   groups: [PROBE_GROUP],
 });
 
-const BEARER = 'bearer ';
 /** Longer tokens are refused unread; API Gateway bounds headers at 10 KB anyway. */
 const TOKEN_CHARACTERS_MAX = 4_096;
 
@@ -32,10 +32,8 @@ export function staticTokenAuthenticator(tokens: readonly StaticToken[]): Authen
     authenticate: async (headers): Promise<Authentication> => {
       const header = headers['authorization'];
       if (header === undefined || header === '') return { kind: 'anonymous' };
-      if (header.slice(0, BEARER.length).toLowerCase() !== BEARER) {
-        return { kind: 'refused', reason: 'not a bearer token' };
-      }
-      const token = header.slice(BEARER.length).trim();
+      const token = bearerTokenOf(headers);
+      if (token === undefined) return { kind: 'refused', reason: 'not a bearer token' };
       if (token.length > TOKEN_CHARACTERS_MAX) return { kind: 'refused', reason: 'token too long' };
       const hash = createHash('sha256').update(token).digest();
       let found: StaticToken | undefined;
