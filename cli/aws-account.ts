@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { defaultProvider } from '@aws-sdk/credential-provider-node';
 import type { AwsCredentials } from './caller-identity.ts';
-import { CommandError } from './command.ts';
+import { CommandError, type CommandIo } from './command.ts';
 
 export type FindCredentials = (profile: string | undefined) => Promise<AwsCredentials>;
 
@@ -22,7 +22,7 @@ export async function requireCredentials(profile: string | undefined, find: Find
   }
 }
 
-type Environment = Readonly<Record<string, string | undefined>>;
+type Environment = CommandIo['environment'];
 
 export const regionOfEnvironment = (environment: Environment): string | undefined =>
   environment['AWS_REGION'] ?? environment['AWS_DEFAULT_REGION'];

@@ -8,6 +8,7 @@ import {
   CALLER_IDENTITY_SECONDS,
   CLUSTER_HEADER,
 } from '../shared/domain/caller-identity-token.ts';
+import { awsHost } from './aws-host.ts';
 import { Sha256 } from './sha256.ts';
 
 export interface AwsCredentials {
@@ -35,11 +36,9 @@ const EXPIRES_SECONDS = 60;
 /** Taken off the end, so that no request is sent with a token about to end. Seconds. */
 const MARGIN_SECONDS = 60;
 
-const hostOf = (region: string): string => `sts.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`;
-
 export async function callerIdentityToken(request: CallerIdentityRequest): Promise<PresignedToken> {
   const { credentials, clusterId, region, nowMs } = request;
-  const host = hostOf(region);
+  const host = awsHost('sts', region);
   const signer = new SignatureV4({ credentials, region, service: 'sts', sha256: Sha256 as never });
   const signed = await signer.presign(
     {

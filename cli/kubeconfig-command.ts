@@ -5,7 +5,7 @@
  * `nodekeeper token` of this very installation, by path, so that it works in any directory and never asks a registry.
  */
 import { homedir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import {
@@ -17,6 +17,7 @@ import {
   requireRegion,
 } from './aws-account.ts';
 import { CommandError, type CommandIo } from './command.ts';
+import { firstKubeconfig } from './kubeconfig.ts';
 import { changeKubeconfigFile, type KubeconfigEntry, mergedKubeconfig } from './merge-kubeconfig.ts';
 import { describeStack } from './stack-outputs.ts';
 
@@ -84,8 +85,7 @@ export async function kubeconfigCommand(
 
 /** kubectl's: the first of $KUBECONFIG, else ~/.kube/config. */
 const usualFile = (environment: CommandIo['environment']): string =>
-  environment['KUBECONFIG']?.split(delimiter).find((path) => path !== '') ??
-  join(environment['HOME'] ?? homedir(), '.kube', 'config');
+  firstKubeconfig(environment) ?? join(environment['HOME'] ?? homedir(), '.kube', 'config');
 
 function withoutOutputs(stackName: string, status: string): CommandError {
   if (status.endsWith('_IN_PROGRESS')) {

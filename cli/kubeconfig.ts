@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import { parse } from 'yaml';
-import { CommandError } from './command.ts';
+import { CommandError, type CommandIo } from './command.ts';
 
 export interface ApiAccess {
   readonly url: string;
@@ -45,7 +45,11 @@ interface KubeconfigFile {
 const EXEC_TIMEOUT_MS = 60_000;
 const GIVE = 'give --kubeconfig FILE, or --server URL and --token TOKEN';
 
-type Environment = Readonly<Record<string, string | undefined>>;
+type Environment = CommandIo['environment'];
+
+/** The first of $KUBECONFIG: the one kubectl writes to; undefined when the variable names none. */
+export const firstKubeconfig = (environment: Environment): string | undefined =>
+  environment['KUBECONFIG']?.split(delimiter).find((path) => path !== '');
 
 /** What the options say; the rest from the kubeconfig: the one given, $KUBECONFIG, local mode's, ~/.kube/config. */
 export function apiAccess(options: AccessOptions, environment: Environment): ApiAccess {
@@ -61,10 +65,9 @@ export function apiAccess(options: AccessOptions, environment: Environment): Api
 }
 
 function kubeconfigPath(environment: Environment): string | undefined {
-  const named = environment['KUBECONFIG']?.split(delimiter).find((each) => each !== '');
   const home = environment['HOME'];
   const places = [join('.nodekeeper', 'kubeconfig'), ...(home === undefined ? [] : [join(home, '.kube', 'config')])];
-  return named ?? places.find((place) => existsSync(place));
+  return firstKubeconfig(environment) ?? places.find((place) => existsSync(place));
 }
 
 function readKubeconfig(path: string, environment: Environment, { token, context: wanted }: AccessOptions): ApiAccess {

@@ -4,6 +4,7 @@
  */
 import { SignatureV4 } from '@smithy/signature-v4';
 import { childOf, parseXml, textOf, type XmlElement } from '../shared/adapters/ec2/xml.ts';
+import { awsHost } from './aws-host.ts';
 import type { AwsCredentials } from './caller-identity.ts';
 import { CommandError } from './command.ts';
 import { Sha256 } from './sha256.ts';
@@ -27,9 +28,6 @@ export interface DescribedStack {
 const API_VERSION = '2010-05-15';
 const TIMEOUT_MS = 15_000;
 const ATTEMPTS_MAX = 2;
-
-const defaultEndpoint = (region: string): string =>
-  `https://cloudformation.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`;
 
 /** @throws CommandError with what CloudFormation says, and what to do about it */
 export async function describeStack(request: StackRequest): Promise<DescribedStack> {
@@ -95,7 +93,7 @@ async function ask(request: StackRequest): Promise<Answer> {
 }
 
 async function askOnce({ stackName, region, credentials, nowMs, endpoint }: StackRequest): Promise<Answer> {
-  const url = new URL(endpoint ?? defaultEndpoint(region));
+  const url = new URL(endpoint ?? `https://${awsHost('cloudformation', region)}`);
   const body = new URLSearchParams({ Action: 'DescribeStacks', Version: API_VERSION, StackName: stackName }).toString();
   const signer = new SignatureV4({ credentials, region, service: 'cloudformation', sha256: Sha256 as never });
   const { headers } = await signer.sign(
