@@ -1,7 +1,7 @@
 /** Stands for CloudFormation: answers DescribeStacks in XML to requests whose signature it can make again. */
-import { createHash, createHmac } from 'node:crypto';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { sha256, signatureOf } from './signature-v4.ts';
 
 export interface StandInStack {
   readonly status: string;
@@ -19,8 +19,6 @@ export interface StandInCloudFormation {
 }
 
 const escaped = (text: string): string => text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;');
-const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
-const hmac = (key: string | Buffer, text: string): Buffer => createHmac('sha256', key).update(text).digest();
 
 export const errorAnswer = (code: string, message: string): string =>
   `<ErrorResponse xmlns="http://cloudformation.amazonaws.com/doc/2010-05-15/"><Error><Type>Sender</Type><Code>${code}</Code><Message>${escaped(message)}</Message></Error><RequestId>1</RequestId></ErrorResponse>`;
@@ -88,17 +86,11 @@ export async function startCloudFormation(secretAccessKey: string, region: strin
   };
 }
 
-/** AWS General Reference, "Signature Version 4": the same steps from the server's side. */
 function isSigned({ headers }: IncomingMessage, body: string, secretAccessKey: string, region: string): boolean {
   const [, signedHeaders = '', signature = ''] =
     /SignedHeaders=([^,]+), ?Signature=([0-9a-f]{64})$/.exec(headers.authorization ?? '') ?? [];
   const date = String(headers['x-amz-date']);
-  const scope = `${date.slice(0, 8)}/${region}/cloudformation/aws4_request`;
   const lines = signedHeaders.split(';').map((name) => `${name}:${String(headers[name]).trim()}\n`);
   const canonical = `POST\n/\n\n${lines.join('')}\n${signedHeaders}\n${sha256(body)}`;
-  const key = ['cloudformation', 'aws4_request'].reduce(
-    (made, part) => hmac(made, part),
-    hmac(hmac(`AWS4${secretAccessKey}`, date.slice(0, 8)), region),
-  );
-  return hmac(key, `AWS4-HMAC-SHA256\n${date}\n${scope}\n${sha256(canonical)}`).toString('hex') === signature;
+  return signatureOf({ secretAccessKey, date, region, service: 'cloudformation', canonical }) === signature;
 }

@@ -1,5 +1,5 @@
 /** Stands for STS: answers GetCallerIdentity to requests whose signature it can make again with a key it knows. */
-import { createHash, createHmac } from 'node:crypto';
+import { sha256, signatureOf } from './signature-v4.ts';
 
 export interface StsIdentity {
   readonly secretAccessKey: string;
@@ -8,8 +8,6 @@ export interface StsIdentity {
   readonly userId: string;
 }
 
-const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
-const hmac = (key: string | Buffer, text: string): Buffer => createHmac('sha256', key).update(text).digest();
 const encoded = (text: string): string =>
   encodeURIComponent(text).replace(/[!'()*]/g, (each) => `%${each.charCodeAt(0).toString(16).toUpperCase()}`);
 
@@ -25,7 +23,7 @@ export function standInSts(identities: Readonly<Record<string, StsIdentity>>) {
     const headers: Record<string, string> = Object.fromEntries(new Headers(init?.headers));
     headers['host'] = url.host;
     const query = url.searchParams;
-    const [keyId = '', day = '', region = '', service = ''] = (query.get('X-Amz-Credential') ?? '').split('/');
+    const [keyId = '', , region = '', service = ''] = (query.get('X-Amz-Credential') ?? '').split('/');
     const identity = identities[keyId];
     if (identity === undefined) return answer(403, { Error: { Code: 'InvalidClientTokenId' } });
     const signedHeaders = query.get('X-Amz-SignedHeaders') ?? '';
@@ -36,13 +34,9 @@ export function standInSts(identities: Readonly<Record<string, StsIdentity>>) {
       .join('&');
     const lines = signedHeaders.split(';').map((name) => `${name}:${headers[name] ?? ''}\n`);
     const canonical = `GET\n/\n${canonicalQuery}\n${lines.join('')}\n${signedHeaders}\n${sha256('')}`;
-    const scope = `${day}/${region}/${service}/aws4_request`;
-    const text = `AWS4-HMAC-SHA256\n${query.get('X-Amz-Date')}\n${scope}\n${sha256(canonical)}`;
-    const key = ['aws4_request'].reduce(
-      (made, part) => hmac(made, part),
-      hmac(hmac(hmac(`AWS4${identity.secretAccessKey}`, day), region), service),
-    );
-    if (hmac(key, text).toString('hex') !== query.get('X-Amz-Signature')) {
+    const date = query.get('X-Amz-Date') ?? '';
+    const { secretAccessKey } = identity;
+    if (signatureOf({ secretAccessKey, date, region, service, canonical }) !== query.get('X-Amz-Signature')) {
       return answer(403, { Error: { Code: 'SignatureDoesNotMatch' } });
     }
     return answer(200, {
