@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs';
-import { relative } from 'node:path';
 import {
   type AccessEntriesFault,
   describeAccessEntriesFault,
@@ -7,6 +5,7 @@ import {
 } from '../../shared/config/access-entries.ts';
 import { accessEntriesFromYaml } from '../../shared/config/access-entries-file.ts';
 import type { AccessEntry } from '../../shared/domain/access-entry.ts';
+import { readInputFile } from './input-file.ts';
 
 /** The access entries cannot be deployed. `message` has one line a fault: `file:line accessEntries[i].field rule`. */
 export class InvalidAccessEntriesError extends Error {
@@ -27,7 +26,6 @@ export function requireAccessEntries(parsed: ParsedAccessEntries): readonly Acce
 
 /** @throws InvalidAccessEntriesError with every fault; the file system's error when the file cannot be read */
 export function readAccessEntriesFile(path: string): readonly AccessEntry[] {
-  const shownName = relative(process.cwd(), path);
-  const text = readFileSync(path, 'utf8');
-  return requireAccessEntries(accessEntriesFromYaml(text, shownName.startsWith('..') ? path : shownName));
+  const { text, name } = readInputFile(path);
+  return requireAccessEntries(accessEntriesFromYaml(text, name));
 }

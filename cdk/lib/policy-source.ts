@@ -1,8 +1,7 @@
-import { readFileSync } from 'node:fs';
-import { relative } from 'node:path';
 import { describePolicyFault, type ParsedPolicy, type PolicyFault } from '../../shared/config/policy.ts';
 import { policyFromYaml } from '../../shared/config/policy-file.ts';
 import type { Policy } from '../../shared/domain/policy.ts';
+import { readInputFile } from './input-file.ts';
 
 /** The policy cannot be deployed. `message` has one line a fault: `file:line field value rule`. */
 export class InvalidPolicyError extends Error {
@@ -23,6 +22,6 @@ export function requirePolicy(parsed: ParsedPolicy): Policy {
 
 /** @throws InvalidPolicyError with every fault; the file system's error when the file cannot be read */
 export function readPolicyFile(path: string): Policy {
-  const shownName = relative(process.cwd(), path);
-  return requirePolicy(policyFromYaml(readFileSync(path, 'utf8'), shownName.startsWith('..') ? path : shownName));
+  const { text, name } = readInputFile(path);
+  return requirePolicy(policyFromYaml(text, name));
 }
