@@ -109,6 +109,17 @@ export function alarmRows(sources: AlarmSources): readonly AlarmRow[] {
   const api = (metricName: string, statistic: string): IMetric =>
     new Metric({ namespace: 'AWS/ApiGateway', metricName, statistic, dimensionsMap: { ApiId: sources.apiId } });
   const monitor = (metricName: string): IMetric => own('node-monitor', metricName);
+  const ticks = (controller: 'node-monitor' | 'evictor', consequence: string): AlarmRow => ({
+    name: `${controller}-ticks`,
+    meaning: `${controller} does not run, or over a minute late: ${consequence}.`,
+    pages: true,
+    metrics: { age: own(controller, 'tick_age_seconds') },
+    when: '>',
+    threshold: SCHEDULER_PRECISION_SECONDS,
+    datapoints: [2, 2],
+    missing: 'breaching',
+    missingBecause: 'every tick tells its age, so silence is the fault',
+  });
 
   const failures = named([...TICKING.map((name) => lambda(name, 'Errors')), own('all', 'failed_ticks', 'Sum')]);
   const deadLetters = named(
@@ -130,28 +141,8 @@ export function alarmRows(sources: AlarmSources): readonly AlarmRow[] {
   ]);
 
   return [
-    {
-      name: 'node-monitor-ticks',
-      meaning: 'node-monitor does not run, or over a minute late: nobody notices silent nodes.',
-      pages: true,
-      metrics: { age: monitor('tick_age_seconds') },
-      when: '>',
-      threshold: SCHEDULER_PRECISION_SECONDS,
-      datapoints: [2, 2],
-      missing: 'breaching',
-      missingBecause: 'every tick tells its age, so silence is the fault',
-    },
-    {
-      name: 'evictor-ticks',
-      meaning: 'evictor does not run, or over a minute late: pods stay on dead nodes.',
-      pages: true,
-      metrics: { age: own('evictor', 'tick_age_seconds') },
-      when: '>',
-      threshold: SCHEDULER_PRECISION_SECONDS,
-      datapoints: [2, 2],
-      missing: 'breaching',
-      missingBecause: 'every tick tells its age, so silence is the fault',
-    },
+    ticks('node-monitor', 'nobody notices silent nodes'),
+    ticks('evictor', 'pods stay on dead nodes'),
     {
       name: 'heartbeats-stopped',
       meaning: 'No heartbeat arrives, not even our own probes.',
