@@ -412,6 +412,15 @@ describe('an API that is away', () => {
     expect(requests.length).toBeLessThan(12);
   });
 
+  it('that is too busy to say for how long is left alone for a random while on top', async () => {
+    instead = () => ({ kind: 'answered', status: 429, body: {} });
+    await running(newLoop({ fraction: () => 0.5 }));
+    await pass(6_000);
+    expect(requests).toHaveLength(1);
+    await pass(1_000);
+    expect(requests).toHaveLength(2);
+  });
+
   it('is told the newest status when it is back', async () => {
     await bind('web');
     await running();

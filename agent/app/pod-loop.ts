@@ -231,8 +231,8 @@ export function createPodLoop(dependencies: PodLoopDependencies): PodLoop {
     const list = await listPods(api, nodeName, stop);
     if (list.kind === 'failed') {
       if (!stop?.aborted) log.warn('the pods of this node cannot be listed', { why: list.why });
-      if (list.answer?.kind === 'answered' && list.answer.retryAfterMs !== undefined)
-        await time.sleep(retryAfterWaitMs(list.answer, fraction()), stop);
+      const waitMs = list.answer?.kind === 'answered' ? retryAfterWaitMs(list.answer, fraction()) : 0;
+      if (waitMs > 0) await time.sleep(waitMs, stop);
       return false;
     }
     const running = await runtime.pods();
