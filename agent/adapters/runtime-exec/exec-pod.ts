@@ -18,6 +18,7 @@ import type { KubeObject } from '../../../shared/kube/types.ts';
 import type { Log } from '../../../shared/ports/log.ts';
 import type { ContainerState, RunningContainer, RunningPod } from '../../ports/pod-runtime.ts';
 import type { AgentTime } from '../../ports/time.ts';
+import { formatGoDuration } from '../../rules/go-duration.ts';
 import { restartPolicyOf } from '../../rules/pod-status.ts';
 import { nextBackOff, type RestartPolicy, restarts } from '../../rules/restart-back-off.ts';
 import { type CommandLine, commandLine } from './command-line.ts';
@@ -157,7 +158,7 @@ export function execPod(record: PodRecord, dependencies: ExecPodDependencies): E
         container.state = {
           kind: 'waiting',
           reason: 'CrashLoopBackOff',
-          message: `back-off ${waitText(waitMs)} restarting failed container=${where}`,
+          message: `back-off ${formatGoDuration(waitMs)} restarting failed container=${where}`,
         };
         changed();
       }
@@ -400,12 +401,6 @@ export function execPod(record: PodRecord, dependencies: ExecPodDependencies): E
 }
 
 const hasSucceeded = ({ state }: ContainerRecord): boolean => state.kind === 'terminated' && state.exitCode === 0;
-
-/** As kubelets print it: 10s, 1m20s, 5m0s. */
-function waitText(waitMs: number): string {
-  const seconds = Math.round(waitMs / 1_000);
-  return seconds < 60 ? `${seconds}s` : `${Math.floor(seconds / 60)}m${seconds % 60}s`;
-}
 
 const viewOf = (container: ContainerRecord): RunningContainer => ({
   name: container.name,
