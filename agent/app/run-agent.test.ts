@@ -7,9 +7,10 @@ import { memoryRuntime } from '../../test/support/memory-runtime.ts';
 import { SteppedTime, settle } from '../../test/support/stepped-time.ts';
 import { loadConfig } from '../adapters/config/load-config.ts';
 import type { AgentConfig } from '../config.ts';
+import type { HealthCheck } from '../ports/health-check.ts';
 import type { KubeApi } from '../ports/kube-api.ts';
 import type { Machine } from '../ports/machine.ts';
-import { type AgentParts, AgentStartError, type HealthCheck, runAgent } from './run-agent.ts';
+import { type AgentParts, AgentStartError, runAgent } from './run-agent.ts';
 
 const GIB = 2 ** 30;
 const fileSystem = { capacityBytes: 100 * GIB, availableBytes: 90 * GIB, inodes: 1_000, inodesFree: 900 };

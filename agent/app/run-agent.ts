@@ -11,6 +11,7 @@ import { recordsOf, textOf } from '../../shared/kube/resources/normal-form.ts';
 import type { KubeNode } from '../../shared/kube/types.ts';
 import type { Log } from '../../shared/ports/log.ts';
 import type { AgentConfig } from '../config.ts';
+import type { HealthCheck } from '../ports/health-check.ts';
 import type { KubeApi } from '../ports/kube-api.ts';
 import type { Machine } from '../ports/machine.ts';
 import type { AgentMeter } from '../ports/meter.ts';
@@ -62,12 +63,6 @@ export interface AgentParts {
   readonly meter: AgentMeter;
   /** Serves the complaints of these checks; its end is the caller's. */
   readonly serveHealth: (checks: readonly HealthCheck[]) => Promise<void>;
-}
-
-export interface HealthCheck {
-  readonly name: string;
-  /** What is wrong; undefined while all is well. */
-  readonly complaint: () => string | undefined;
 }
 
 /** The agent may not run as it is told, on this machine. */

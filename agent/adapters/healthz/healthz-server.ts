@@ -1,12 +1,7 @@
 /** /healthz and /metrics over HTTP on loopback, as a kubelet serves them there. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-
-export interface HealthCheck {
-  readonly name: string;
-  /** What is wrong; undefined while all is well. */
-  readonly complaint: () => string | undefined;
-}
+import type { HealthCheck } from '../../ports/health-check.ts';
 
 export interface HealthzOptions {
   /** 0 takes any that is free. */
