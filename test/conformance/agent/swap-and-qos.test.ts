@@ -1,6 +1,6 @@
 /** Areas WL, WB, WS and QC: swap, and the class of a pod. */
 import { describe, expect, it } from 'vitest';
-import { checkConfig } from '../../../agent/rules/config-settings.ts';
+import { checkConfig, describeConfigFault } from '../../../agent/rules/config-settings.ts';
 import { limitedSwapBytes, type SwapNode, swapLimits } from '../../../agent/rules/swap.ts';
 import { swapIsOn, swapStartFault } from '../../../agent/rules/swap-detection.ts';
 import { podQosClass } from '../../../shared/kube/resources/qos-class.ts';
@@ -93,17 +93,19 @@ describe('swap by behaviour', () => {
 });
 
 describe('swap at the start', () => {
-  const swapFaults = (fields: Record<string, unknown>): string[] => {
+  const checked = (fields: Record<string, unknown>) => {
     const value = { apiVersion: 'kubelet.config.k8s.io/v1beta1', kind: 'KubeletConfiguration', ...fields };
-    const documents = [{ value, at: () => 'k.yaml:1' }];
-    const flags = { endpoint: 'https://example.test' };
-    return checkConfig({ documents, flags, hostname: 'h' }).faults.map(({ message }) => message);
+    const documents = [{ value, at: () => 'k.yaml:3' }];
+    return checkConfig({ documents, flags: { endpoint: 'https://example.test' }, hostname: 'h' });
   };
+  const startFault = (fields: Record<string, unknown>, procSwaps: string) =>
+    swapStartFault(checked(fields).config.failSwapOn, procSwaps);
   const HEADER = 'Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n';
-  const DEVICES = `${HEADER}/dev/sda1 partition 1 0 -2\n/dev/sdb1 partition 1 0 -3\n`;
+  const DEVICES = `${HEADER}/dev/sda2 partition 2097148 0 -2\n/swapfile file 1048572 0 -3\n`;
 
-  it('WS-01 is off with an empty /proc/swaps', () => {
+  it('WS-01 is off with an empty /proc/swaps, or none', () => {
     expect(swapIsOn('')).toBe(false);
+    expect(swapIsOn(undefined)).toBe(false);
   });
   it('WS-03 is off with the heading alone', () => {
     expect(swapIsOn(HEADER)).toBe(false);
@@ -111,19 +113,23 @@ describe('swap at the start', () => {
   it('WS-05 is on with devices', () => {
     expect(swapIsOn(DEVICES)).toBe(true);
   });
-  it('WS-07 does not start where swap is on', () => {
-    expect(swapStartFault(true, DEVICES)).toMatch(/^running with swap on is not supported, please disable swap/);
+  it('WS-07 does not start where swap is on, unless told otherwise', () => {
+    expect(startFault({}, DEVICES)).toMatch(/^running with swap on is not supported, please disable swap/);
+    expect(startFault({ failSwapOn: false }, DEVICES)).toBeUndefined();
   });
   it('WS-09 starts with the heading alone', () => {
-    expect(swapStartFault(true, HEADER)).toBeUndefined();
+    expect(startFault({ failSwapOn: true }, HEADER)).toBeUndefined();
   });
   it('WS-11 refuses UnlimitedSwap', () => {
-    expect(swapFaults({ memorySwap: { swapBehavior: 'UnlimitedSwap' } })).toEqual([
-      'invalid configuration: memorySwap.swapBehavior "UnlimitedSwap" must be one of: "", "LimitedSwap" or "NoSwap"',
+    const { faults } = checked({ memorySwap: { swapBehavior: 'UnlimitedSwap' } });
+    expect(faults.map(describeConfigFault)).toEqual([
+      'k.yaml:3: invalid configuration: memorySwap.swapBehavior "UnlimitedSwap" must be one of: "", "LimitedSwap" or "NoSwap"',
     ]);
   });
   it('WS-13 takes nothing for NoSwap', () => {
-    expect(swapFaults({ memorySwap: { swapBehavior: '' } })).toEqual([]);
+    const { config, faults } = checked({ memorySwap: { swapBehavior: '' } });
+    expect(faults).toEqual([]);
+    expect(config.swapBehavior).toBe('');
     expect(swapLimits({ ...NODE, swapBehavior: '' }, BURSTABLE)).toEqual(
       swapLimits({ ...NODE, swapBehavior: 'NoSwap' }, BURSTABLE),
     );
