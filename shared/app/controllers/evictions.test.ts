@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { type ControlledFleet, START_MS, settledFleet } from '../../../test/support/controlled-fleet.ts';
+import { StoreFault } from '../../ports/item-store.ts';
 import { evictionTimerStore } from '../../store/eviction-timer-store.ts';
+import { fleetStore } from '../../store/fleet-store.ts';
 
 const beatAll =
   (fleet: ControlledFleet, ...names: string[]) =>
@@ -165,6 +167,24 @@ describe('pods of a tainted node', () => {
     expect(fleet.metrics.filter(({ name }) => name === 'taint_eviction_controller_pod_deletions_total')).toHaveLength(
       1,
     );
+  });
+
+  it('are deleted also by a tick that cannot clear the hold of a zone in which nobody waits any more', async () => {
+    const { fleet, others } = await tainted({ name: 'p', seconds: 60 });
+    await fleet.run(50, 100, others);
+    await fleetStore(fleet.tables).setHold('a', undefined, 'never');
+    const { zones, queue } = await fleet.records();
+    expect([queue, zones[0]?.hold]).toEqual([[], 'never']);
+    const failing = fleet.makeControllers({
+      ...fleet.tables,
+      write: (write) =>
+        write.kind === 'update' && write.remove?.includes('hold')
+          ? Promise.reject(new StoreFault('throttled', 'not now', { retryable: true }))
+          : fleet.tables.write(write),
+    });
+    fleet.at(105);
+    await expect(failing.tickEvictor(fleet.slot())).rejects.toThrow('evictor could not finish its tick');
+    expect(await deleted(fleet, 'p')).toBe(true);
   });
 
   it('are spared when the taint is lifted in time, and told so', async () => {

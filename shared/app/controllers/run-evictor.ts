@@ -122,10 +122,18 @@ async function takeTurns(
     },
   );
   const waited = new Set(zones.map(([zone]) => zone));
-  for (const { zone, hold } of records.zones) {
-    if (hold !== undefined && !waited.has(zone)) await dependencies.fleet.setHold(zone, hold, undefined);
-  }
-  return { tainted, holds, nextTokenAtMs: tokensAtMs.length === 0 ? undefined : Math.min(...tokensAtMs), faults };
+  // Only told: what cannot be cleared here must not keep due pods from their eviction.
+  const cleared = await workThrough(
+    records.zones.filter(({ zone, hold }) => hold !== undefined && !waited.has(zone)),
+    { concurrencyMax: ZONES_AT_ONCE_MAX, budget: at.budget },
+    ({ zone, hold }) => dependencies.fleet.setHold(zone, hold, undefined),
+  );
+  return {
+    tainted,
+    holds,
+    nextTokenAtMs: tokensAtMs.length === 0 ? undefined : Math.min(...tokensAtMs),
+    faults: [...faults, ...cleared.faults],
+  };
 }
 
 /** A hold goes into the ledger when it begins, not while it lasts; that a zone waits for its rate lasts from taint to taint. */
