@@ -1,6 +1,7 @@
 export interface BoundedMemory<T> {
   find(key: string): T | undefined;
   keep(key: string, value: T): void;
+  forget(key: string): void;
 }
 
 /** Forgets what was kept longest ago. What is used is kept again by its own expiry, so order of use is not followed. */
@@ -16,5 +17,6 @@ export function boundedMemory<T>(entriesMax: number): BoundedMemory<T> {
       }
       entries.set(key, value);
     },
+    forget: (key) => void entries.delete(key),
   };
 }

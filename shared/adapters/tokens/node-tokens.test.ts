@@ -201,6 +201,25 @@ describe('what is remembered', () => {
     expect(reads).toHaveLength(3);
   });
 
+  it('keeps the keys of a node through a flood of tokens for names nobody has', async () => {
+    scheme = nodeTokens({
+      clusterId: 'here',
+      keysLiveMs: KEYS_LIVE_MS,
+      rememberedMax: 2,
+      keys: {
+        async keysOf(nodeName) {
+          reads.push(nodeName);
+          return stored.get(nodeName) ?? [];
+        },
+      },
+    });
+    await told(token());
+    for (const nodeName of ['x1', 'x2', 'x3']) await told(token(ec, { nodeName }));
+    await told(token());
+    expect(reads.filter((name) => name === 'n1')).toHaveLength(1);
+    expect(reads).toHaveLength(7);
+  });
+
   it('is bounded', async () => {
     scheme = nodeTokens({
       clusterId: 'here',

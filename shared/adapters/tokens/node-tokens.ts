@@ -5,9 +5,10 @@
  * Which algorithm a key is used with follows from the stored key alone; a header that says another is refused, so
  * there is no `none`, no key taken for a secret, and no key that a token brings along.
  *
- * Three memories, all bounded, so that a beat in calm reads nothing and checks no signature:
+ * Memories, all bounded, so that a beat in calm reads nothing and checks no signature:
  *   keys of a node      keysLiveMs since they were read: how long a revoked key may still open something here
- *   no such key         ABSENT_LIVES_MS: a flood of tokens for nobody costs two reads a name in so long
+ *   no such key         ABSENT_LIVES_MS: a flood of tokens for nobody costs two reads a name in so long. Names without
+ *                       any key are kept apart: anybody can make them up, and they must not push out keys of nodes
  *   tokens seen good    to their end, and only while the key they were signed with is among the node's
  */
 import { createHash, type KeyObject, verify } from 'node:crypto';
@@ -31,7 +32,7 @@ export interface NodeTokenOptions {
   readonly clusterId: string;
   /** How long keys are believed after they were read. Milliseconds: a revocation takes effect within it. */
   readonly keysLiveMs: number;
-  /** Nodes, and tokens, remembered at most. */
+  /** Nodes, names without a key, and tokens remembered at most, each. */
   readonly rememberedMax?: number;
 }
 
@@ -62,6 +63,7 @@ const refused = (reason: string): Authentication => ({ kind: 'refused', reason }
 export function nodeTokens(options: NodeTokenOptions): BearerScheme {
   const { clusterId, keysLiveMs } = options;
   const nodes = boundedMemory<KnownNode>(options.rememberedMax ?? NODES_MAX);
+  const strangers = boundedMemory<KnownNode>(options.rememberedMax ?? NODES_MAX);
   const tokens = boundedMemory<KnownToken>(options.rememberedMax ?? TOKENS_MAX);
 
   async function readNode(nodeName: string, nowMs: number, consistent: boolean): Promise<KnownNode> {
@@ -71,13 +73,15 @@ export function nodeTokens(options: NodeTokenOptions): BearerScheme {
       keys.set(keyId, { algorithm: algorithmOf(publicKey), key: keyObjectOf(publicKey) });
     }
     const known = { keys, readAtMs: nowMs, newest: consistent };
-    nodes.keep(nodeName, known);
+    const [kept, other] = keys.size > 0 ? [nodes, strangers] : [strangers, nodes];
+    kept.keep(nodeName, known);
+    other.forget(nodeName);
     return known;
   }
 
   /** The key, from memory while that is fresh. A key that is not there is looked for once more, in the newest state. */
   async function keyOf(nodeName: string, keyId: string, nowMs: number): Promise<KnownKey | undefined> {
-    const known = nodes.find(nodeName);
+    const known = nodes.find(nodeName) ?? strangers.find(nodeName);
     const ageMs = known === undefined ? Number.POSITIVE_INFINITY : nowMs - known.readAtMs;
     const found = ageMs < keysLiveMs ? known?.keys.get(keyId) : undefined;
     if (found !== undefined) return found;
