@@ -2,11 +2,9 @@
 export class Ec2ApiError extends Error {
   override readonly name = 'Ec2ApiError';
   readonly code: string;
-  readonly status: number;
 
-  constructor(code: string, message: string, status = 400) {
+  constructor(code: string, message: string) {
     super(message);
     this.code = code;
-    this.status = status;
   }
 }

@@ -61,7 +61,7 @@ export interface LocalCloud {
 
 const NAMESPACE = 'http://ec2.amazonaws.com/doc/2016-11-15/';
 const BODY_BYTES_MAX = 1_000_000;
-/** Errors of the server's own, and those of throttling; every other one is the caller's. */
+/** Errors of the server's own, of throttling and of credentials; every other one is 400. */
 const STATUS: Readonly<Record<string, number>> = {
   RequestLimitExceeded: 503,
   InternalError: 500,
@@ -115,7 +115,7 @@ export async function startLocalCloud(options: LocalCloudOptions): Promise<Local
   }
 
   function answer(action: string, parameters: Parameters): string {
-    if (!takeToken(action)) throw new Ec2ApiError('RequestLimitExceeded', 'Request limit exceeded.', 503);
+    if (!takeToken(action)) throw new Ec2ApiError('RequestLimitExceeded', 'Request limit exceeded.');
     const act = ACTIONS[action];
     if (act === undefined) {
       throw new Ec2ApiError('InvalidAction', `The action ${action} is not valid for this web service.`);
@@ -138,7 +138,7 @@ export async function startLocalCloud(options: LocalCloudOptions): Promise<Local
     if (befallen === 'timeout') return;
     try {
       if (!isSigned(request, region)) {
-        throw new Ec2ApiError('AuthFailure', 'AWS was not able to validate the provided access credentials', 401);
+        throw new Ec2ApiError('AuthFailure', 'AWS was not able to validate the provided access credentials');
       }
       if (befallen !== null && befallen !== 'cut') throw new Ec2ApiError(befallen, `${befallen}, as ordered`);
       const text = answer(action, parameters);
@@ -148,7 +148,7 @@ export async function startLocalCloud(options: LocalCloudOptions): Promise<Local
     } catch (error) {
       if (!(error instanceof Ec2ApiError)) throw error;
       const content = { Errors: { Error: { Code: error.code, Message: error.message } }, RequestID: randomUUID() };
-      response.writeHead(STATUS[error.code] ?? error.status, { 'content-type': 'text/xml;charset=UTF-8' });
+      response.writeHead(STATUS[error.code] ?? 400, { 'content-type': 'text/xml;charset=UTF-8' });
       response.end(xmlElement('Response', content));
     }
   }
