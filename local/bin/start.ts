@@ -2,7 +2,8 @@
 import { relative } from 'node:path';
 import { CLOUD_SOCKET, serveCloudControl } from '../cloud/control.ts';
 import { giveInstances } from '../cloud/machines.ts';
-import { FLEET_SOCKET, FleetControlError, serveFleetControl, startFleet } from '../fleet/index.ts';
+import { ControlError } from '../control-socket.ts';
+import { FLEET_SOCKET, serveFleetControl, startFleet } from '../fleet/index.ts';
 import { nameMachines } from '../fleet/names.ts';
 import { parseStartOptions, type StartOptions, USAGE } from '../options.ts';
 import { type LocalSystem, startLocal } from '../runtime.ts';
@@ -16,7 +17,7 @@ try {
   if (options.help) console.log(USAGE);
   else await run(options);
 } catch (error) {
-  if (!(error instanceof StartError || error instanceof FleetControlError)) throw error;
+  if (!(error instanceof StartError || error instanceof ControlError)) throw error;
   console.error(`nodekeeper: ${error.message}`);
   process.exitCode = 1;
 }

@@ -2,14 +2,15 @@ import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type FleetControl, FleetControlError, sendFleetCommand, serveFleetControl } from './control.ts';
+import { type Control, ControlError } from '../control-socket.ts';
+import { sendFleetCommand, serveFleetControl } from './control.ts';
 import { type Fleet, startFleet } from './fleet.ts';
 
 describe('controlling a running fleet', () => {
   let dir: string;
   let path: string;
   let fleet: Fleet;
-  let control: FleetControl | undefined;
+  let control: Control | undefined;
 
   beforeEach(() => {
     dir = mkdtempSync(join(tmpdir(), 'fleet-'));
@@ -77,6 +78,6 @@ describe('controlling a running fleet', () => {
 
   it('refuses to take the socket of a fleet that answers', async () => {
     control = await serveFleetControl(path, fleet);
-    await expect(serveFleetControl(path, fleet)).rejects.toThrow(FleetControlError);
+    await expect(serveFleetControl(path, fleet)).rejects.toThrow(ControlError);
   });
 });

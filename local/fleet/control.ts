@@ -1,5 +1,5 @@
 /** Commands to the fleet of a running local mode, over its control socket. */
-import { type Control, ControlError, type ControlOutcome, sendControl, serveControl } from '../control-socket.ts';
+import { type Control, type ControlOutcome, sendControl, serveControl } from '../control-socket.ts';
 import type { Fleet } from './fleet.ts';
 import type { MachineStatus } from './machine.ts';
 
@@ -16,16 +16,12 @@ export type FleetReply =
   | { readonly kind: 'listed'; readonly machines: readonly MachineStatus[] }
   | { readonly kind: 'malformed'; readonly why: string };
 
-export type FleetControlOutcome = ControlOutcome<FleetReply>;
-export type FleetControl = Control;
-export { ControlError as FleetControlError };
-
-/** Listens at `path`. Throws FleetControlError when another fleet answers there. */
-export const serveFleetControl = (path: string, fleet: Fleet): Promise<FleetControl> =>
+/** Listens at `path`. Throws ControlError when another fleet answers there. */
+export const serveFleetControl = (path: string, fleet: Fleet): Promise<Control> =>
   serveControl(path, (command) => obey(command, fleet));
 
-/** Sends one command to the fleet of a running local mode. Throws FleetControlError when the answer makes no sense. */
-export const sendFleetCommand = (path: string, command: FleetCommand): Promise<FleetControlOutcome> =>
+/** Sends one command to the fleet of a running local mode. Throws ControlError when the answer makes no sense. */
+export const sendFleetCommand = (path: string, command: FleetCommand): Promise<ControlOutcome<FleetReply>> =>
   sendControl<FleetReply>(path, command);
 
 function obey(value: unknown, fleet: Fleet): FleetReply {

@@ -2,9 +2,6 @@
 export {
   FLEET_SOCKET,
   type FleetCommand,
-  type FleetControl,
-  FleetControlError,
-  type FleetControlOutcome,
   type FleetReply,
   sendFleetCommand,
   serveFleetControl,
