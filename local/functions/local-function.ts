@@ -192,10 +192,10 @@ export class LocalFunction {
 /** Environments share one: nobody reads it here. */
 export const LOG_STREAM = 'local';
 
-/** The variables a function sees: those of the template, and what the Lambda runtime adds. */
 /** How a template refers to a secret: CloudFormation puts the text in at deployment. */
 const SECRET_REFERENCE = /\{\{resolve:secretsmanager:([^}]+?):SecretString:::?\}\}/g;
 
+/** The variables a function sees: those of the template, and what the Lambda runtime adds. */
 export function functionVariables(
   plan: FunctionPlan,
   options: {
