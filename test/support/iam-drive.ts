@@ -132,9 +132,8 @@ function stageOf(local: LocalForTest): Stage {
       await wait(`${text} in ${path}`, async () => JSON.stringify((await send('GET', path)).body).includes(text));
     },
     async ec2(action, parameters) {
-      const listed = await sendCloudCommand(join(local.dataDir, CLOUD_SOCKET), { verb: 'list' });
-      if (listed.kind !== 'replied' || listed.reply.kind !== 'listed') throw new Error('the local EC2 is not there');
-      const answer = await fetch(listed.reply.endpoint, {
+      const { endpoint } = await listedCloud(local);
+      const answer = await fetch(endpoint, {
         method: 'POST',
         headers: {
           authorization: 'AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/ec2/aws4_request, Signature=0',
@@ -155,6 +154,13 @@ function stageOf(local: LocalForTest): Stage {
       if (outcome.kind !== 'replied' || outcome.reply.kind !== 'done') throw new Error(JSON.stringify(outcome));
     },
   };
+}
+
+/** The local EC2: where it answers, and its instances. */
+async function listedCloud(local: LocalForTest) {
+  const outcome = await sendCloudCommand(join(local.dataDir, CLOUD_SOCKET), { verb: 'list' });
+  if (outcome.kind !== 'replied' || outcome.reply.kind !== 'listed') throw new Error('the local EC2 is not there');
+  return outcome.reply;
 }
 
 const sendAs =
@@ -437,9 +443,8 @@ async function darkZone({ shows, machines, send }: Stage): Promise<void> {
 /** Instances end and stop; a volume is taken off the one that stopped. */
 async function machinesInTheCloud({ local, send, gone, shows, ec2, power }: Stage): Promise<void> {
   const stopped = 'edge-b-0';
-  const listed = await sendCloudCommand(join(local.dataDir, CLOUD_SOCKET), { verb: 'list' });
-  if (listed.kind !== 'replied' || listed.reply.kind !== 'listed') throw new Error('the local EC2 is not there');
-  const instance = listed.reply.instances.find(({ name }) => name === stopped)!;
+  const { instances } = await listedCloud(local);
+  const instance = instances.find(({ name }) => name === stopped)!;
   const made = await ec2('CreateVolume', {
     AvailabilityZone: instance.zone,
     'TagSpecification.1.ResourceType': 'volume',
