@@ -54,7 +54,7 @@ import {
 } from './object-storage.ts';
 import { openApiAnswers } from './openapi.ts';
 import type { Gzip } from './pack.ts';
-import { refusedSignIns } from './refused-sign-ins.ts';
+import { type NoteRefusal, refusedSignIns } from './refused-sign-ins.ts';
 import { type RequestLimits, requestThrottle } from './request-throttle.ts';
 import { answerSelfReview } from './self-review.ts';
 import { serveApi } from './serve.ts';
@@ -74,6 +74,8 @@ export interface ApiOptions {
   /** Waits: between tries at a contended write, and between looks of a watch. Milliseconds. */
   readonly pause: (milliseconds: number) => Promise<unknown>;
   readonly log: Log;
+  /** Absent: told to `log`, remembered for as long as what is composed here. */
+  readonly noteRefusal?: NoteRefusal;
   readonly policy: Policy;
   /** Digest of a text, safe in a URL. */
   readonly hash: (text: string) => string;
@@ -107,7 +109,7 @@ export function composeApi(options: ApiOptions): (request: HttpRequest) => Promi
     authenticator: options.authenticator,
     clock,
     log: options.log,
-    noteRefusal: refusedSignIns(options.log),
+    noteRefusal: options.noteRefusal ?? refusedSignIns(options.log),
     changes,
     pause: options.pause,
     answerWatch: options.answerWatch ?? answerLongPoll,

@@ -10,40 +10,44 @@ import { serveWatch } from './serve-watch.ts';
 const START_MS = Date.UTC(2026, 0, 1);
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
 
+function watcher() {
+  const items = memoryItemStore();
+  const warned: string[] = [];
+  let nowMs = START_MS;
+  const watch = serveWatch({
+    items,
+    authenticator: staticTokenAuthenticator([{ sha256: sha256('key'), user: 'admin', groups: ['system:masters'] }]),
+    tickets: {
+      issue: () => '',
+      verify: () => ({ kind: 'refused', reason: 'invalid' }),
+    },
+    clock: { nowMs: () => nowMs },
+    random: { uuid: () => 'u', fraction: () => 0.5 },
+    pause: async (milliseconds) => {
+      nowMs += milliseconds;
+    },
+    log: { debug() {}, info() {}, warn: (message) => warned.push(message), error() {} },
+    policy: defaultPolicy,
+    hash: sha256,
+    readYaml,
+    gzip,
+  });
+  const request = (path: string, key: string) => ({
+    method: 'GET',
+    path,
+    query: new URLSearchParams({ watch: '1', timeoutSeconds: '2' }),
+    headers: { authorization: `Bearer ${key}` },
+    body: new Uint8Array(),
+    sourceIp: '192.0.2.1',
+  });
+  return { items, warned, open: (path: string, key: string) => watch(request(path, key), START_MS + 10_000) };
+}
+
 it.each(['/api/v1/namespaces', '/apis/scheduling.k8s.io/v1/priorityclasses'])(
   'a watch of %s in a new cluster writes no object: its function may not',
   async (path) => {
-    const items = memoryItemStore();
-    let nowMs = START_MS;
-    const watch = serveWatch({
-      items,
-      authenticator: staticTokenAuthenticator([{ sha256: sha256('key'), user: 'admin', groups: ['system:masters'] }]),
-      tickets: {
-        issue: () => '',
-        verify: () => ({ kind: 'refused', reason: 'invalid' }),
-      },
-      clock: { nowMs: () => nowMs },
-      random: { uuid: () => 'u', fraction: () => 0.5 },
-      pause: async (milliseconds) => {
-        nowMs += milliseconds;
-      },
-      log: { debug() {}, info() {}, warn() {}, error() {} },
-      policy: defaultPolicy,
-      hash: sha256,
-      readYaml,
-      gzip,
-    });
-    const { head, lines } = await watch(
-      {
-        method: 'GET',
-        path,
-        query: new URLSearchParams({ watch: '1', timeoutSeconds: '2' }),
-        headers: { authorization: 'Bearer key' },
-        body: new Uint8Array(),
-        sourceIp: '192.0.2.1',
-      },
-      START_MS + 10_000,
-    );
+    const { items, open } = watcher();
+    const { head, lines } = await open(path, 'key');
     expect(head.status).toBe(200);
     const told: string[] = [];
     for await (const line of lines ?? []) told.push(line);
@@ -51,3 +55,11 @@ it.each(['/api/v1/namespaces', '/apis/scheduling.k8s.io/v1/priorityclasses'])(
     expect(items.items('objects').filter(({ pk }) => !String(pk).startsWith('h#'))).toEqual([]);
   },
 );
+
+it('a client that knocks again and again with a wrong token is told of once', async () => {
+  const { warned, open } = watcher();
+  for (let knock = 0; knock < 3; knock += 1) {
+    expect((await open('/api/v1/nodes', 'wrong')).head.status).toBe(401);
+  }
+  expect(warned).toEqual(['a sign-in was refused']);
+});

@@ -8,6 +8,7 @@ import type { Authentication } from '../../ports/authenticator.ts';
 import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
 import type { WatchTickets } from '../../ports/watch-tickets.ts';
 import { type ApiOptions, composeApi } from './compose.ts';
+import { refusedSignIns } from './refused-sign-ins.ts';
 import { parsePath, verbOf } from './request.ts';
 import { statusResponse } from './respond.ts';
 import { TICKET_PARAMETER, watchTarget } from './watch-redirect.ts';
@@ -27,6 +28,8 @@ export interface WatchOptions extends Omit<ApiOptions, 'answerWatch'> {
 export type ServeWatch = (request: HttpRequest, deadlineMs: number) => Promise<StreamedAnswer>;
 
 export function serveWatch(options: WatchOptions): ServeWatch {
+  // The API is composed anew for each watch; which refusals were told must outlast it.
+  const noteRefusal = refusedSignIns(options.log);
   return async (request, deadlineMs) => {
     if (!isWatch(request)) return { head: statusResponse(status.unknownPath().status) };
     const ticket = request.query.get(TICKET_PARAMETER);
@@ -35,6 +38,7 @@ export function serveWatch(options: WatchOptions): ServeWatch {
     let lines: AsyncIterable<string> | undefined;
     const serve = composeApi({
       ...options,
+      noteRefusal,
       makesInitialObjects: false,
       // A ticket speaks for itself; without one the credentials count, as they do at the API.
       authenticator:
