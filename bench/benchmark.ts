@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 
 /** What a benchmark is: a function that reports figures. Units stand in the names: beatsPerSecond, p99Ms, sizeBytes. */
@@ -66,4 +67,16 @@ export function percentile(samples: readonly number[], share: number): number {
   if (samples.length === 0) return Number.NaN;
   const ordered = Float64Array.from(samples).sort();
   return ordered[Math.min(ordered.length - 1, Math.max(0, Math.ceil(share * ordered.length) - 1))]!;
+}
+
+const LOOK_EVERY_MS = 100;
+
+/** Seconds until it holds; undefined when it does not in time. */
+export async function secondsUntil(holds: () => boolean, limitMs: number): Promise<number | undefined> {
+  const startedMs = performance.now();
+  while (!holds()) {
+    if (performance.now() - startedMs > limitMs) return undefined;
+    await pause(LOOK_EVERY_MS);
+  }
+  return rounded((performance.now() - startedMs) / 1_000);
 }

@@ -7,14 +7,13 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type ApiRequest, createApiClient, type SendRequest } from '../local/fleet/api-client.ts';
 import { type Fleet, startFleet } from '../local/fleet/fleet.ts';
 import type { KubeNode } from '../shared/kube/types.ts';
-import { type Benchmark, percentile, type Report, rounded } from './benchmark.ts';
+import { type Benchmark, percentile, type Report, rounded, secondsUntil } from './benchmark.ts';
 import { FLEET_USAGE, type FleetBenchOptions, readFleetOptions } from './fleet-options.ts';
 import { type LocalHost, startLocalHost } from './local-host.ts';
 import { watchNodes } from './node-watch.ts';
 import { cpuUseOf } from './process-cpu.ts';
 
 const LEASE_SECONDS_PER_BEAT = 4;
-const POLL_MS = 100;
 const REGISTRATION_LIMIT_MS = 600_000;
 const ANSWER_LIMIT_MS = 10_000;
 const UNREACHABLE = 'node.kubernetes.io/unreachable';
@@ -94,7 +93,7 @@ async function measure(report: Report, options: FleetBenchOptions, local: LocalH
     const running = machines;
     const names = running.list().map(({ name }) => name);
     const isReady = (name: string): boolean => seen.get(name)?.ready === 'True';
-    const untilReady = await until(() => names.every(isReady), REGISTRATION_LIMIT_MS);
+    const untilReady = await secondsUntil(() => names.every(isReady), REGISTRATION_LIMIT_MS);
     tellPhase.end('registration storm', { nodes: options.nodes, allReadySeconds: untilReady });
 
     tellPhase.begin();
@@ -162,7 +161,7 @@ async function measureSilence(
   const lastBeats = new Map(running.list().map(({ name, lastBeatAtMs }) => [name, lastBeatAtMs]));
   const isMarked = (name: string): boolean => seen.get(name)?.ready === 'Unknown';
   const isTainted = (name: string): boolean => seen.get(name)?.taintedAtMs !== undefined;
-  await until(() => silent.every((name) => isMarked(name) && isTainted(name)), limitMs);
+  await secondsUntil(() => silent.every((name) => isMarked(name) && isTainted(name)), limitMs);
   const sinceBeat = (name: string, atMs: number): number => (atMs - (lastBeats.get(name) ?? Number.NaN)) / 1_000;
   const marked = silent.filter(isMarked).map((name) => sinceBeat(name, seen.get(name)!.readyAtMs));
   const tainted = silent.filter(isTainted).map((name) => sinceBeat(name, seen.get(name)!.taintedAtMs!));
@@ -180,7 +179,7 @@ async function measureSilence(
   const backAtMs = Date.now();
   running.beat(silent);
   const isBack = (name: string): boolean => seen.get(name)?.ready === 'True' && seen.get(name)?.anyTaint === false;
-  const allBackSeconds = await until(() => silent.every(isBack), limitMs);
+  const allBackSeconds = await secondsUntil(() => silent.every(isBack), limitMs);
   const ready = silent
     .filter((name) => seen.get(name)?.ready === 'True')
     .map((name) => Math.max(0, seen.get(name)!.readyAtMs - backAtMs) / 1_000);
@@ -253,14 +252,4 @@ function phaseTeller(report: Report, pids: readonly number[], take: () => readon
 function nameOf({ method, path }: ApiRequest): string {
   const [, resource, subresource] = /\/(nodes|leases|pods)(?:\/[^/?]+)?(?:\/([a-z]+))?(?:\?|$)/.exec(path) ?? [];
   return `${method} ${resource ?? path}${subresource === undefined ? '' : `/${subresource}`}`;
-}
-
-/** Seconds until it holds; undefined when it does not in time. */
-async function until(holds: () => boolean, limitMs: number): Promise<number | undefined> {
-  const startedMs = performance.now();
-  while (!holds()) {
-    if (performance.now() - startedMs > limitMs) return undefined;
-    await pause(POLL_MS);
-  }
-  return rounded((performance.now() - startedMs) / 1_000);
 }

@@ -12,7 +12,7 @@ import { type ApiAnswer, type ApiRequest, createApiClient, type SendRequest } fr
 import { type Fleet, startFleet } from '../local/fleet/fleet.ts';
 import type { KubeNode } from '../shared/kube/types.ts';
 import { seededFraction } from '../simulation/seeded-random.ts';
-import { type Benchmark, type Report, readOptions, rounded, wholeNumber } from './benchmark.ts';
+import { type Benchmark, type Report, readOptions, rounded, secondsUntil, wholeNumber } from './benchmark.ts';
 import { type LocalHost, startLocalHost } from './local-host.ts';
 import { watchNodes } from './node-watch.ts';
 import { slopeOf } from './slope.ts';
@@ -127,7 +127,7 @@ class Soak {
     const fleet = startFleet({ url, token, nodes, send });
     try {
       const names = fleet.list().map(({ name }) => name);
-      const registered = await until(() => names.every((name) => this.#isWell(name)), REGISTRATION_LIMIT_MS);
+      const registered = await secondsUntil(() => names.every((name) => this.#isWell(name)), REGISTRATION_LIMIT_MS);
       this.#report({ part: 'registered', nodes, seconds: registered });
       const startMs = performance.now();
       const endMs = startMs + minutes * 60_000;
@@ -299,7 +299,7 @@ class Soak {
   /** Everybody beats again: until Nodes, machines and watch agree. */
   async #settle(fleet: Fleet, names: readonly string[], send: SendRequest): Promise<void> {
     for (const name of this.#silent) fleet.beat([name]);
-    const seconds = await until(() => names.every((name) => this.#isWell(name)), SETTLE_LIMIT_MS);
+    const seconds = await secondsUntil(() => names.every((name) => this.#isWell(name)), SETTLE_LIMIT_MS);
     const listed = new Map<string, string>();
     let agree = false;
     for (let attempt = 0; attempt < 20 && !agree; attempt += 1) {
@@ -360,14 +360,4 @@ function rssMegabytes(pid: number): number {
   } catch {
     return 0;
   }
-}
-
-/** Seconds until it holds; undefined when it does not in time. */
-async function until(holds: () => boolean, limitMs: number): Promise<number | undefined> {
-  const startedMs = performance.now();
-  while (!holds()) {
-    if (performance.now() - startedMs > limitMs) return undefined;
-    await pause(STEP_MS / 4);
-  }
-  return rounded((performance.now() - startedMs) / 1_000);
 }
