@@ -34,6 +34,7 @@ import { type WorkBudget, workThrough } from './bounded-work.ts';
 import { nodeRef } from './change-node.ts';
 import { collectablePod, collectableRow } from './collectable-pods.ts';
 import type { ControllerDependencies } from './dependencies.ts';
+import { nodeNameOf } from './keep-pod-gc-list.ts';
 import * as metric from './metric-names.ts';
 import { removePod } from './remove-pod.ts';
 
@@ -192,8 +193,6 @@ async function missingNodes(
   });
   return settled.missing;
 }
-
-const nodeNameOf = (pod: KubeObject): string => (pod.spec?.['nodeName'] as string | undefined) ?? '';
 
 /** What a removal rests on, as a condition of its commits. */
 function guardOf(removal: PodRemoval, pod: KubeObject, nodes: ReadonlyMap<string, LiveNode>): TransactWrite[] {

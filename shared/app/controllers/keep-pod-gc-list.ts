@@ -24,7 +24,9 @@ interface ObjectChange {
 type Dependencies = Pick<ControllerDependencies, 'objects' | 'items' | 'podGc'>;
 
 const uidOf = (object: KubeObject | undefined): string | undefined => object?.metadata.uid;
-const nodeNameOf = (pod: KubeObject | undefined): string => (pod?.spec?.['nodeName'] as string | undefined) ?? '';
+/** The node a pod is bound to; '' while it is not. */
+export const nodeNameOf = (pod: KubeObject | undefined): string =>
+  (pod?.spec?.['nodeName'] as string | undefined) ?? '';
 export const volumesOf = (pod: KubeObject | undefined): readonly NamedVolume[] =>
   (pod?.spec?.['volumes'] as readonly NamedVolume[] | undefined) ?? [];
 

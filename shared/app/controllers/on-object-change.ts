@@ -26,7 +26,7 @@ import { changeNode } from './change-node.ts';
 import type { ControllerDependencies } from './dependencies.ts';
 import { evictPods } from './evict-pods.ts';
 import { allOf, type ChangesOutcome, type ItemChangeRecord, type RecordWork, runRecordWork } from './item-change.ts';
-import { podGcWorks } from './keep-pod-gc-list.ts';
+import { nodeNameOf, podGcWorks } from './keep-pod-gc-list.ts';
 import { markPods } from './mark-pods.ts';
 import { objectEvents, publishEvents } from './publish-events.ts';
 import { reconciledNode } from './reconcile-node.ts';
@@ -110,8 +110,6 @@ const nameOf = ({ before, after }: Change): string => (after ?? before)?.metadat
 const taintsOf = (node: KubeObject | undefined) => (node as KubeNode | undefined)?.spec?.taints ?? [];
 const noExecuteOfNode = (node: KubeObject | undefined) => noExecuteTaints(taintsOf(node));
 const readyOf = (node: KubeObject | undefined) => readyStatusOf((node as KubeNode | undefined)?.status?.conditions);
-
-const nodeNameOf = (pod: KubeObject | undefined): string => (pod?.spec?.['nodeName'] as string | undefined) ?? '';
 
 /** What decides about a pod's eviction; the same before and after, nothing is to be decided. */
 const evictionParts = (pod: KubeObject | undefined) =>

@@ -14,6 +14,7 @@ import type { ListedPod, PodGcList } from '../../store/pod-gc-store.ts';
 import { type WorkBudget, workThrough } from './bounded-work.ts';
 import { listedPod } from './collectable-pods.ts';
 import type { ControllerDependencies } from './dependencies.ts';
+import { nodeNameOf } from './keep-pod-gc-list.ts';
 import { listAttachments } from './list-attachments.ts';
 
 const SWEEP_EVERY_SECONDS = 900;
@@ -65,7 +66,7 @@ export async function sweepPods(
       const wanted = listedPod(pod);
       if (wanted !== undefined && !jsonEqual(wanted, rows.get(key) ?? null)) writes.push(() => podGc.putPod(wanted));
       if (wanted === undefined && rows.has(key)) seen.delete(key);
-      const nodeName = (pod.spec?.['nodeName'] as string | undefined) ?? '';
+      const nodeName = nodeNameOf(pod);
       if (nodeName !== '' && !ready.has(nodeName) && !list.missing.has(nodeName)) strangers.add(nodeName);
     }
     const left = rowsBetween(rows, after, page.next).filter(([key]) => !seen.has(key));
