@@ -1,9 +1,10 @@
 /** logind as the agent's ShutdownSignal: https://systemd.io/INHIBITOR_LOCKS */
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import type { Log } from '../../../shared/ports/log.ts';
 import type { ShutdownSignal } from '../../ports/shutdown-signal.ts';
 import { INHIBITOR, logindDropIn } from '../../rules/shutdown-start.ts';
-import { chmod, mkdir, rename, writeFile } from '../system/files.ts';
+import { mkdir } from '../system/files.ts';
+import { replaceFile } from '../system/state-file.ts';
 import { InhibitorLockError, takeInhibitorLock } from './inhibitor-lock.ts';
 import { LOGIND, LOGIND_MANAGER, LOGIND_PATH, shutdownAnnouncements } from './shutdown-announcements.ts';
 import { connectSystemBus, SYSTEM_BUS, type SystemBus, SystemBusError } from './system-bus.ts';
@@ -66,10 +67,7 @@ export function logind({ log, busAddress = SYSTEM_BUS, root = '/', timeoutMs = 5
     async raiseDelayMax(delayMs) {
       const file = join(root, DROP_IN);
       await mkdir(dirname(file), { recursive: true, mode: 0o755 });
-      const temporary = `${file}.tmp`;
-      await writeFile(temporary, logindDropIn(delayMs));
-      await chmod(temporary, 0o644);
-      await rename(temporary, file);
+      await replaceFile(file, `${basename(file)}.tmp`, logindDropIn(delayMs), 0o644);
       await (await connected()).call({
         destination: 'org.freedesktop.systemd1',
         path: '/org/freedesktop/systemd1',

@@ -2,7 +2,6 @@
 import * as fs from 'node:fs';
 import { promisify } from 'node:util';
 
-export const chmod = promisify(fs.chmod);
 export const close = promisify(fs.close);
 export const fchmod = promisify(fs.fchmod);
 export const fsync = promisify(fs.fsync);
