@@ -112,11 +112,15 @@ export function execPod(record: PodRecord, dependencies: ExecPodDependencies): E
   const logPath = (container: ContainerRecord): string => join(directory, `${container.name}.log`);
   const markOf = (container: ContainerRecord): string => `${uid}/${container.name}`;
 
-  function changed(): void {
-    writeRecord(directory, record);
+  function wake(): void {
     const told = change;
     change = new AbortController();
     told.abort();
+  }
+
+  function changed(): void {
+    writeRecord(directory, record);
+    wake();
     dependencies.onChange();
   }
 
@@ -286,8 +290,7 @@ export function execPod(record: PodRecord, dependencies: ExecPodDependencies): E
     if (stopping !== undefined) {
       if (deadlineMs < stopping.deadlineMs) {
         stopping.deadlineMs = deadlineMs;
-        change.abort();
-        change = new AbortController();
+        wake();
       }
       return stopping.over;
     }
@@ -359,8 +362,7 @@ export function execPod(record: PodRecord, dependencies: ExecPodDependencies): E
       over = true;
       if (fields['code'] !== 0)
         log.warn('a preStop hook failed', { podUid: uid, container: container.name, ...fields });
-      change.abort();
-      change = new AbortController();
+      wake();
     };
     try {
       hook = startProcess(container, line);
