@@ -60,7 +60,7 @@ const KEY_PREFIX = 'local-';
 /** The one key id that engines are known with: some keep tables apart by it. */
 const PASSED_ON_KEY = 'local';
 const CREDENTIAL = /Credential=([^/,\s]+)\/\d{8}\/[^/]+\/([^/]+)\/aws4_request/;
-/** Distinct calls kept. A fleet of a thousand makes some ten thousand. */
+/** Distinct calls kept: with more the record says that it is not complete. */
 const DISTINCT_CALLS_MAX = 100_000;
 const BODY_BYTES_MAX = 20_000_000;
 
