@@ -6,10 +6,9 @@ import { handleTicks } from '../../shared/adapters/sqs/tick-event.ts';
 import { log, logger } from '../../shared/observability/logger.ts';
 import { meter } from '../../shared/observability/meter.ts';
 import { publishMetrics } from '../../shared/observability/publish-metrics.ts';
+import { RESERVE_MS } from '../tick-handler.ts';
 import { composeCloudNode } from './compose.ts';
 
-/** Kept for the answer. Milliseconds. */
-const RESERVE_MS = 2_000;
 const { policy, tick, onInstanceChange } = composeCloudNode(process.env);
 
 /** Ticks come by their queue; changes of instances from EventBridge, to be looked at before the next tick. */
