@@ -33,7 +33,7 @@ module.exports = {
     only(
       'kube-is-machinery',
       shared('kube'),
-      [shared('kube'), shared('domain'), npm('rfc6902|ipaddr.js')],
+      [shared('kube'), shared('domain'), npm('rfc6902')],
       'Kubernetes API machinery: pure, a library at most.',
     ),
     only('ports-are-types', shared('ports'), [shared('ports'), shared('domain'), shared('kube')], 'Ports: types only.'),

@@ -439,6 +439,9 @@ function alarmTopicArnOf(scope: Construct, { alarmTopicArn, alarmEmail }: Nodeke
 }
 
 function restoredTablesOf({ restoredTables, restoredTablesFile }: NodekeeperClusterProps): RestoredTables | undefined {
+  if (restoredTables !== undefined && restoredTablesFile !== undefined) {
+    throw new Error('give restoredTablesFile or restoredTables, not both');
+  }
   if (restoredTables !== undefined) return requireRestoredTables(restoredTables);
   return restoredTablesFile === undefined ? undefined : readRestoredTables(restoredTablesFile);
 }

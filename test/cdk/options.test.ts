@@ -351,6 +351,7 @@ describe('restored tables', () => {
     const text = JSON.stringify(template.toJSON());
     expect(text).toContain('"HEALTH_TABLE":"restored-health"');
     expect(text).toContain(`"EventSourceArn":"${restoredTables.objects.streamArn}"`);
+    expect(() => unbundledApp({ restoredTables, restoredTablesFile: 'tables.json' })).toThrow('not both');
     expect(() => unbundledApp({ restoredTables }).app.synth()).not.toThrow();
   });
 
