@@ -134,6 +134,14 @@ describe('the gate after missing ticks', () => {
     expect(records[305]?.freshSinceMs).toBe(300_000);
   });
 
+  it('does not hold at the first tick there ever was, yet judges nobody by what was before it', () => {
+    const accepted = { nowMs: 700_000, probes: [{ sentAtMs: 700_000, accepted: true }] };
+    const record = decideGate(UNTRIED_GATE, { ...accepted, policy });
+    expect(gateVerdict(record).kind).toBe('open');
+    expect(record.freshSinceMs).toBe(700_000);
+    expect(decideGate(UNTRIED_GATE, { ...accepted, policy: { ...policy, tickGate: 'off' } }).freshSinceMs).toBe(0);
+  });
+
   it('goes on holding while the path is still failing, and counts from the later of both', () => {
     const records = ticks({ 0: true, 300: false, 305: true, 310: true });
     expect(kinds(records)).toEqual(['open', 'holding', 'holding', 'open']);

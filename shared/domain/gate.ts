@@ -133,7 +133,9 @@ export function decideGate(
   const provenNow = goodSinceMs !== undefined && nowMs - goodSinceMs >= beatMs;
   const provenAtMs = provenNow ? nowMs : record.provenAtMs;
   const unproven = probes.length > 0 && provenAtMs !== undefined && nowMs - provenAtMs > graceMs - beatMs;
-  // The first tick there ever was has no gap before it: what nodes sent until then was received, and counts.
+  // Before the first tick there ever was nobody watched, and a control table that was lost or restored empty looks the same:
+  // the gate need not hold, but nobody is judged by what was before it.
+  const isFirst = policy.tickGate === 'on' && record.lastTickAtMs === undefined;
   const missed =
     policy.tickGate === 'on' &&
     record.lastTickAtMs !== undefined &&
@@ -149,7 +151,7 @@ export function decideGate(
   if (failing) reasons.push('failingPath');
   const holds = reasons.length > 0;
   const held = record.reasons.length > 0;
-  const freshSinceMs = Math.max(record.freshSinceMs, missed ? nowMs : 0, pathRecovered ? recoveredAtMs : 0);
+  const freshSinceMs = Math.max(record.freshSinceMs, missed || isFirst ? nowMs : 0, pathRecovered ? recoveredAtMs : 0);
   return {
     lastTickAtMs: nowMs,
     reasons,

@@ -2,12 +2,14 @@ import { describe, expect, it } from 'vitest';
 import { settledFleet } from '../../../test/support/controlled-fleet.ts';
 
 describe('the gate', () => {
-  it('says nothing of the first tick there ever was, and owes nobody a grace for it', async () => {
-    const { fleet } = await settledFleet({ a: 2 });
-    await fleet.run(0, 5);
+  it('says nothing of the first tick there ever was, and marks nobody for what was before it', async () => {
+    const { fleet, names } = await settledFleet({ a: 2 });
+    await fleet.run(3_600, 3_640);
+    for (const name of names) expect(await fleet.ready(name)).toBe('True');
+    await fleet.run(3_645, 3_645);
+    for (const name of names) expect(await fleet.ready(name)).toBe('Unknown');
     expect(await fleet.events('GateClosed')).toEqual([]);
     expect(await fleet.events('GateOpened')).toEqual([]);
-    expect((await fleet.records()).state.gate).toMatchObject({ reasons: [], freshSinceMs: 0 });
   });
 
   it('tells once when ticks were missing, marks nobody meanwhile, and tells once when it opens', async () => {
