@@ -1,24 +1,39 @@
 /**
- * A beat of the agent on the wire: its own HTTPS client, its own signed token, TLS included, through local mode. Bytes are
- * counted at the agent's sockets; TCP and IP headers (40 bytes a packet, about four packets a beat) are not.
+ * The agent on the wire when nothing happens: beats, and the passes of its node status, with its own HTTPS client, a token
+ * as long as its own, TLS included, through local mode. Bytes are counted at the agent's sockets; TCP and IP headers (40
+ * bytes a packet, about four packets a request) are not.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { loadConfig } from '../agent/adapters/config/load-config.ts';
 import { createHttpKubeApi, type HttpKubeApi } from '../agent/adapters/http/kube-api.ts';
 import { createNodeIdentity, givenToken } from '../agent/adapters/identity/node-identity.ts';
+import { LinuxMachine } from '../agent/adapters/linux-machine/linux-machine.ts';
 import { createLeaseLoop } from '../agent/app/lease-loop.ts';
+import { NodeStatusComputation } from '../agent/app/node-status.ts';
+import { addressSetter } from '../agent/app/set-addresses.ts';
+import { StatusLoop } from '../agent/app/status-loop.ts';
+import type { AgentConfig } from '../agent/config.ts';
 import type { Credentials } from '../agent/ports/credentials.ts';
+import type { KubeApi } from '../agent/ports/kube-api.ts';
+import type { Log } from '../shared/ports/log.ts';
 import { type Benchmark, percentile, rounded } from './benchmark.ts';
 import { type LocalHost, startLocalHost } from './local-host.ts';
 
 const BEATS = 200;
-const BEATS_A_DAY = 86_400 / 10.2;
+/** Between rounds of the lease loop, and between passes of the status loop, with half of their jitter. Milliseconds. */
+const ROUND_MS = 10_200;
+const ROUNDS_A_DAY = 86_400_000 / ROUND_MS;
+/** Some 50 reports: 4.5 hours on a clock that only the passes move. */
+const STATUS_PASSES = 1_600;
 const NODE = 'agent-wire';
+const SILENT: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
 export const agentWire: Benchmark = {
   name: 'agent-wire',
-  about: 'bytes up and down of a beat on a warm connection, of a new connection, and a day of both, TLS included',
+  about:
+    'requests and bytes of an agent in which nothing happens: a beat, a new connection, node status, and a day of them, TLS included',
   async run(report) {
     const local = await startLocalHost({ controllers: false });
     const rootDirectory = mkdtempSync(join(tmpdir(), 'nodekeeper-agent-wire-'));
@@ -29,6 +44,7 @@ export const agentWire: Benchmark = {
     });
     try {
       report(await measure(api));
+      report(await measureStatus(api));
     } finally {
       api.close();
       await local.stop();
@@ -41,7 +57,7 @@ export const agentWire: Benchmark = {
 function asLongAsSigned(local: LocalHost, rootDirectory: string): Credentials {
   const identity = createNodeIdentity(
     { nodeName: NODE, clusterId: 'nodekeeper', rootDirectory },
-    { time: { nowMs: () => Date.now() }, log: { debug() {}, info() {}, warn() {}, error() {} } },
+    { time: { nowMs: () => Date.now() }, log: SILENT },
   );
   const given = givenToken(local.token);
   return {
@@ -67,7 +83,7 @@ async function measure(api: HttpKubeApi) {
       api,
       time: { nowMs: () => Date.now(), sleep: () => Promise.reject(new Error('a beat failed')) },
       fraction: Math.random,
-      log: { debug() {}, info() {}, warn() {}, error() {} },
+      log: SILENT,
       stop: new AbortController().signal,
       timeoutMs: 10_000,
       registerAgain: async () => false,
@@ -90,9 +106,78 @@ async function measure(api: HttpKubeApi) {
     beatBytesDownMax: Math.max(...down),
     reconnectBytesUp: resumedUp - beatUp,
     reconnectBytesDown: resumedDown - beatDown,
-    nodeDayMegabytesUp: rounded((beatUp * BEATS_A_DAY) / 1e6),
-    nodeDayMegabytesDown: rounded((beatDown * BEATS_A_DAY) / 1e6),
+    dayRequests: Math.round(ROUNDS_A_DAY),
+    dayMegabytesUp: rounded((beatUp * ROUNDS_A_DAY) / 1e6),
+    dayMegabytesDown: rounded((beatDown * ROUNDS_A_DAY) / 1e6),
   };
+}
+
+/** Passes of the status loop on a machine that stays as it is, once it has said how it is. */
+async function measureStatus(api: HttpKubeApi) {
+  const config = configured();
+  let nowMs = Date.now();
+  let requests = 0;
+  const counted: KubeApi = {
+    send(request) {
+      requests += 1;
+      return api.send(request);
+    },
+    reconnect: () => api.reconnect(),
+  };
+  const machine = new LinuxMachine({ rootDirectory: '/' });
+  // Nobody answers for a name like ours, and each pass would wait for nobody.
+  const host = {
+    addresses: () => machine.addresses(),
+    defaultAddress: (family: 4 | 6) => machine.defaultAddress(family),
+    lookup: async () => [],
+  };
+  const computation = new NodeStatusComputation({
+    settings: config,
+    machine,
+    nowMs: () => nowMs,
+    log: SILENT,
+    agentVersion: 'v1.34.2-nodekeeper.0.1.0',
+    setAddresses: addressSetter(host, config, []),
+    readyErrors: () => ({ runtime: undefined, shutdown: undefined }),
+    runtimeVersion: () => 'exec://1.0.0',
+    volumesInUse: () => [],
+  });
+  const loop = new StatusLoop({
+    settings: config,
+    api: counted,
+    time: { nowMs: () => nowMs, sleep: async () => {} },
+    fraction: () => 0.5,
+    log: SILENT,
+    compute: (node) => computation.compute(node),
+    registration: { ensure: async () => true, again: async () => false, onRegistered: () => {} },
+    recordEvent: () => {},
+    onRepeatedFailure: () => {},
+  });
+  await loop.pass();
+  requests = 0;
+  const outcomes = { written: 0, quiet: 0, gone: 0, failed: 0 };
+  const [up, down] = await bytesOf(api, async () => {
+    for (let pass = 0; pass < STATUS_PASSES; pass += 1) {
+      nowMs += ROUND_MS;
+      outcomes[(await loop.pass()).kind] += 1;
+    }
+  });
+  const aDay = ROUNDS_A_DAY / STATUS_PASSES;
+  return {
+    statusPasses: STATUS_PASSES,
+    ...outcomes,
+    requests,
+    dayRequests: Math.round(requests * aDay),
+    dayMegabytesUp: rounded(((up ?? 0) * aDay) / 1e6),
+    dayMegabytesDown: rounded(((down ?? 0) * aDay) / 1e6),
+  };
+}
+
+function configured(): AgentConfig {
+  const flags = ['--endpoint', 'https://127.0.0.1', '--token', 'none', '--hostname-override', NODE];
+  const loaded = loadConfig(flags);
+  if (loaded.kind !== 'ok') throw new Error(JSON.stringify(loaded));
+  return loaded.config;
 }
 
 async function bytesOf(api: HttpKubeApi, what: () => Promise<void>): Promise<number[]> {

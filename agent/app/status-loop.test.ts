@@ -75,9 +75,12 @@ describe('the status loop', () => {
     const running = loop.run(stop.signal);
     await time.pass(60_000);
     expect(sent()).toBe('PATCH');
-    // No random extra at a half: due 300 s after the first, and read anew by then.
+    // No random extra at a half: due 300 s after the first.
     await time.pass(250_000);
-    expect(sent()).toBe('PATCH GET PATCH');
+    expect(sent()).toBe('PATCH PATCH');
+    // An hour in passes of 10.2 s, 30 of them to a report.
+    await time.pass(3_600_000 - 310_000);
+    expect(sent()).toBe(Array(12).fill('PATCH').join(' '));
     stop.abort();
     await running;
   });
@@ -179,6 +182,38 @@ describe('the status loop', () => {
     expect(await loop.pass()).toEqual({ kind: 'written' });
     expect(world.stored).toEqual(nodeWith('True'));
     expect(sent()).toBe('PATCH GET PATCH');
+  });
+
+  it('sees in the answer to a report what others wrote, and sets right in the next pass what is ours', async () => {
+    const { world, loop, time, sent } = aWorld({}, ({ method }) => {
+      if (method !== 'PATCH' || world.stored.metadata.labels === undefined) return undefined;
+      // Somebody set the condition; this patch names the times alone.
+      const answer = answered(200, world.stored);
+      world.stored = { ...world.stored, status: nodeWith('True').status ?? {} };
+      return answer;
+    });
+    await loop.registerAndPass(new AbortController().signal);
+    world.stored = { metadata: { name: 'n', labels: { by: 'people' } }, status: nodeWith('Unknown').status ?? {} };
+    await time.pass(299_000);
+    expect(await loop.pass()).toEqual({ kind: 'quiet' });
+    await time.pass(1_000);
+    expect(await loop.pass()).toEqual({ kind: 'written' });
+    expect(loop.node()?.metadata.labels).toEqual({ by: 'people' });
+    expect(loop.node()?.status).toEqual(nodeWith('Unknown').status);
+    expect(await loop.pass()).toEqual({ kind: 'written' });
+    expect(loop.node()?.status).toEqual(nodeWith('True').status);
+    expect(await loop.pass()).toEqual({ kind: 'quiet' });
+    expect(sent()).toBe('PATCH PATCH PATCH');
+  });
+
+  it('reports when the clock was set back, instead of waiting until it has caught up', async () => {
+    let setBackMs = 0;
+    const { loop, time, sent } = aWorld({ time: { nowMs: () => time.nowMs() - setBackMs, sleep: async () => {} } });
+    await loop.registerAndPass(new AbortController().signal);
+    setBackMs = 86_400_000;
+    expect(await loop.pass()).toEqual({ kind: 'written' });
+    expect(await loop.pass()).toEqual({ kind: 'quiet' });
+    expect(sent()).toBe('PATCH PATCH');
   });
 
   it('tells events when the write is done, not for tries that failed', async () => {

@@ -5,9 +5,11 @@
  * server charges for a status write, and liveness is the business of the Lease. Passes are serialised; the lease loop is
  * never waited for, nor does it wait for us.
  *
- * There is no watch behind the local copy of the Node: it is the last answer we got. It is read anew when a write failed,
- * when it is as old as a report, and when somebody says that it may be outdated (`invalidate`), as the lease loop does
- * after a silence in which the controller may have marked the Node Unknown.
+ * There is no watch behind the local copy of the Node: it is the last answer we got, and the answer to a report is the Node
+ * as it is then. So what others wrote is seen once a report, without a request of its own, and what of it is ours to set
+ * right is so in the pass after it. The Node is read when a write failed, and when somebody says that the copy may be
+ * outdated (`invalidate`), as the lease loop does after a silence in which the controller may have marked the Node Unknown.
+ * A patch made from an old copy does no harm: it names only what we changed.
  *
  * Difference to upstream: a Node that is gone (404) is registered again by the next pass, as the controller expects.
  */
@@ -72,7 +74,7 @@ type TryOutcome = PassOutcome | { readonly kind: 'retry'; readonly cause: unknow
 
 export class StatusLoop {
   readonly #parts: StatusLoopParts;
-  #cached: { readonly node: KubeNode; readonly readAtMs: number } | undefined;
+  #cached: KubeNode | undefined;
   #gone = false;
   #report: ReportState = { lastReportAtMs: undefined, delayMs: 0 };
   /** End of the last pass that was let in. */
@@ -82,13 +84,13 @@ export class StatusLoop {
     this.#parts = parts;
     parts.registration.onRegistered((node) => {
       this.#gone = false;
-      this.#keep(node);
+      this.#cached = node;
     });
   }
 
   /** The Node as we last saw it. */
   node(): KubeNode | undefined {
-    return this.#cached?.node;
+    return this.#cached;
   }
 
   /** The next pass reads the Node from the server. */
@@ -132,7 +134,7 @@ export class StatusLoop {
 
   /** Whether the fast loop is through. */
   async #fastTry(signal: AbortSignal): Promise<boolean> {
-    const cached = this.#cached?.node;
+    const cached = this.#cached;
     const before = conditionOf(cached?.status?.conditions, 'Ready');
     if (cached === undefined || before === undefined) return false;
     if (before.status === 'True') return true;
@@ -195,15 +197,11 @@ export class StatusLoop {
     first: boolean,
     signal: AbortSignal,
   ): Promise<{ readonly kind: 'read'; readonly node: KubeNode } | TryOutcome> {
-    const { time, settings } = this.#parts;
-    const cached = this.#cached;
-    if (first && cached !== undefined && time.nowMs() - cached.readAtMs < settings.nodeStatusReportFrequencyMs) {
-      return { kind: 'read', node: cached.node };
-    }
+    if (first && this.#cached !== undefined) return { kind: 'read', node: this.#cached };
     const answer = await this.#send({ method: 'GET', path: this.#path() }, signal);
     const node = answeredWith(answer, 200) ? objectIn<KubeNode>(answer) : undefined;
     if (node === undefined) return this.#failure(answer);
-    this.#keep(node);
+    this.#cached = node;
     return { kind: 'read', node };
   }
 
@@ -219,7 +217,7 @@ export class StatusLoop {
     );
     const stored = answeredWith(answer, 200) ? objectIn<KubeNode>(answer) : undefined;
     if (stored === undefined) return this.#failure(answer);
-    this.#keep(stored);
+    this.#cached = stored;
     this.#report = { lastReportAtMs: this.#parts.time.nowMs(), delayMs: due.delayMs };
     this.#tell(computed.events);
     return { kind: 'written' };
@@ -244,10 +242,6 @@ export class StatusLoop {
 
   #path(): string {
     return nodePath(this.#parts.settings.nodeName);
-  }
-
-  #keep(node: KubeNode): void {
-    this.#cached = { node, readAtMs: this.#parts.time.nowMs() };
   }
 
   #tell(events: readonly NodeEvent[]): void {

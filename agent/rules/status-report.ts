@@ -85,5 +85,7 @@ export function reportDue(
 ): { readonly delayMs: number } | undefined {
   const { changed, nowMs, reportFrequencyMs, fraction } = input;
   if (changed || state.lastReportAtMs === undefined) return { delayMs: (fraction() - 0.5) * reportFrequencyMs };
-  return nowMs - state.lastReportAtMs >= reportFrequencyMs + state.delayMs ? { delayMs: 0 } : undefined;
+  // A clock that was set back says nothing about how long ago it was.
+  const sinceMs = nowMs < state.lastReportAtMs ? Number.POSITIVE_INFINITY : nowMs - state.lastReportAtMs;
+  return sinceMs >= reportFrequencyMs + state.delayMs ? { delayMs: 0 } : undefined;
 }
