@@ -5,7 +5,7 @@
  */
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { DynamoDBClient, QueryCommand } from '@aws-sdk/client-dynamodb';
+import { DynamoDBClient, ScanCommand } from '@aws-sdk/client-dynamodb';
 import { dynamoDbClient } from '../shared/adapters/dynamodb/client.ts';
 import { dynamoDbItemStore } from '../shared/adapters/dynamodb/item-store.ts';
 import { fleetControllers } from '../shared/app/controllers/index.ts';
@@ -13,7 +13,7 @@ import { defaultPolicy } from '../shared/domain/policy.ts';
 import { slotOf } from '../shared/domain/tick.ts';
 import type { TableName } from '../shared/ports/item-store.ts';
 import { DIGEST_ATTRIBUTES } from '../shared/store/health-row.ts';
-import { HEALTH_SHARDS, healthPartition } from '../shared/store/layout.ts';
+import { scanSegmentsFor } from '../shared/store/health-store.ts';
 import { seededFraction, seededUuid } from '../simulation/seeded-random.ts';
 import { sideBySide } from '../simulation/side-by-side.ts';
 
@@ -123,25 +123,26 @@ async function run(order: TickOrder): Promise<TickOutcome> {
   return { ticks, reads, rssMegabytes: rssMegabytes || peakMegabytes(), idleRssMegabytes };
 }
 
-/** The same rows, attributes and number of requests at once, by the SDK as it comes, and nothing done with the answers. */
+/** The same rows, attributes, segments and number of requests at once, by the SDK as it comes, and nothing done with the answers. */
 async function plainRead(client: DynamoDBClient, { tables, nodes }: TickOrder): Promise<TickOutcome['reads'][number]> {
   const names = Object.fromEntries(['pk', 'sk', ...DIGEST_ATTRIBUTES].map((name) => [`#${name}`, name]));
   let rows = 0;
   const cpu = process.cpuUsage();
   const startMs = performance.now();
+  const segments = scanSegmentsFor(nodes);
   await sideBySide(
-    Array.from({ length: HEALTH_SHARDS }, (_, shard) => healthPartition(shard)),
+    Array.from({ length: segments }, (_, segment) => segment),
     READS_AT_ONCE,
-    async (partition) => {
+    async (segment) => {
       // A page holds a row at least.
       let start: Record<string, never> | undefined;
       for (let page = 0; page < nodes; page += 1) {
         const answer = await client.send(
-          new QueryCommand({
+          new ScanCommand({
             TableName: tables.health,
-            KeyConditionExpression: '#pk = :pk',
+            Segment: segment,
+            TotalSegments: segments,
             ExpressionAttributeNames: names,
-            ExpressionAttributeValues: { ':pk': { S: partition } },
             ProjectionExpression: Object.keys(names).join(', '),
             ...(start === undefined ? {} : { ExclusiveStartKey: start }),
           }),

@@ -348,6 +348,7 @@ function killedAt(items: ItemStore, atCall: number, lastHappens: boolean): ItemS
     get: guarded(items.get.bind(items)),
     getMany: guarded(items.getMany.bind(items)),
     query: guarded(items.query.bind(items)),
+    scan: guarded(items.scan.bind(items)),
     write: guarded(items.write.bind(items)),
     transact: guarded(items.transact.bind(items)),
   };

@@ -19,10 +19,13 @@ export interface RecentChanges {
   take(nowMs: number): readonly TimedChange[];
   /** Changes of a partition since a moment, oldest first. */
   since(table: TableName, pk: string, momentMs: number): readonly TimedChange[];
+  /** Partitions in which something changed of late. */
+  partitions(table: TableName): readonly string[];
 }
 
 export function recentChanges(tables: MemoryItemStore): RecentChanges {
   const seen: Record<TableName, number> = { health: 0, objects: 0, control: 0 };
+  /** Of the health table, by partition. */
   const kept = new Map<string, TimedChange[]>();
   return {
     take(nowMs) {
@@ -34,13 +37,15 @@ export function recentChanges(tables: MemoryItemStore): RecentChanges {
           taken.push(timed);
           // Only nodes' rows are read as eventually consistent.
           if (table !== 'health') continue;
-          const partition = `${table} ${change.key.pk}`;
-          const before = (kept.get(partition) ?? []).filter(({ atMs }) => atMs > nowMs - KEPT_MS);
-          kept.set(partition, [...before, timed]);
+          const { pk } = change.key;
+          const before = (kept.get(pk) ?? []).filter(({ atMs }) => atMs > nowMs - KEPT_MS);
+          kept.set(pk, [...before, timed]);
         }
       }
       return taken;
     },
-    since: (table, pk, momentMs) => (kept.get(`${table} ${pk}`) ?? []).filter(({ atMs }) => atMs > momentMs),
+    since: (table, pk, momentMs) =>
+      table === 'health' ? (kept.get(pk) ?? []).filter(({ atMs }) => atMs > momentMs) : [],
+    partitions: (table) => (table === 'health' ? [...kept.keys()] : []),
   };
 }

@@ -52,6 +52,7 @@ export function recordedStore(store: ItemStore, updater: ItemUpdater): RecordedS
       get: (key, options) => store.get(key, options),
       getMany: (keys, options) => store.getMany(keys, options),
       query: (request) => store.query(request),
+      scan: (request) => store.scan(request),
       write: writing(store),
       transact: (writes) =>
         inOrder(

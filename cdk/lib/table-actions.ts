@@ -10,7 +10,15 @@ import type { Tables } from './tables.ts';
  * `control` is granted by partition: it holds the keys of nodes and bootstrap tokens beside the state of the controllers,
  * and none of these may reach the other. Partitions are those of shared/store/layout.ts.
  */
-type ItemAction = 'BatchGetItem' | 'ConditionCheckItem' | 'DeleteItem' | 'GetItem' | 'PutItem' | 'Query' | 'UpdateItem';
+type ItemAction =
+  | 'BatchGetItem'
+  | 'ConditionCheckItem'
+  | 'DeleteItem'
+  | 'GetItem'
+  | 'PutItem'
+  | 'Query'
+  | 'Scan'
+  | 'UpdateItem';
 
 interface TableUse {
   readonly health?: readonly ItemAction[];
@@ -55,7 +63,7 @@ const tableUses: Readonly<Record<FunctionName, TableUse>> = {
     },
   },
   'node-monitor': {
-    health: ['Query', 'UpdateItem'],
+    health: ['Scan', 'UpdateItem'],
     objects: ['BatchGetItem', 'GetItem', 'Query', ...COMMIT],
     control: { fleet: ['DeleteItem', 'PutItem', 'Query', 'UpdateItem'] },
   },
@@ -78,7 +86,7 @@ const tableUses: Readonly<Record<FunctionName, TableUse>> = {
     },
   },
   'pod-gc': {
-    health: ['BatchGetItem', 'Query'],
+    health: ['BatchGetItem', 'Scan'],
     objects: ['BatchGetItem', 'ConditionCheckItem', 'DeleteItem', 'GetItem', 'Query', ...COMMIT],
     control: {
       'tick#pod-gc': CLAIM,

@@ -124,6 +124,35 @@ export interface QueryPage {
   readonly next?: string;
 }
 
+/** Where in a table an item stands. */
+export interface ItemPosition {
+  readonly pk: string;
+  readonly sk: string;
+}
+
+export interface ScanRequest {
+  readonly table: TableName;
+  /** Which of `segments` parts of the table, from 0. Together they give every item once; one of them may be empty. */
+  readonly segment: number;
+  /** 1 to SCAN_SEGMENTS_MAX. */
+  readonly segments: number;
+  /** Goes on after this item: `next` of the page before, of the same segment of as many. */
+  readonly after?: ItemPosition;
+  /** Items in this page at most. */
+  readonly limit?: number;
+  /** Strongly consistent read: twice the read units. */
+  readonly consistent: boolean;
+  /** Only these attributes (pk and sk always come). Saves bytes on the wire, not read units. */
+  readonly attributes?: readonly string[];
+}
+
+export interface ScanPage {
+  /** In no order that means anything, but always in the same one. */
+  readonly items: readonly Item[];
+  /** Where to continue; absent when nothing follows. A page may be empty and be followed by others. */
+  readonly next?: ItemPosition;
+}
+
 /** Conditional updates and no more: all that the heartbeat may do. Every ItemStore is one. */
 export interface ItemUpdater {
   write(write: UpdateWrite, options?: WriteOptions): Promise<WriteOutcome>;
@@ -140,6 +169,11 @@ export interface ItemStore extends ItemReader {
   getMany(keys: readonly ItemKey[], options: { readonly consistent: boolean }): Promise<readonly (Item | undefined)[]>;
   /** One page, in order of the sort key. */
   query(request: QueryRequest): Promise<QueryPage>;
+  /**
+   * One page of a table, or of a segment of it. No picture of one moment: an item that is there all the while comes once, as
+   * it was when its page was read; one that comes or goes meanwhile may be met or missed.
+   */
+  scan(request: ScanRequest): Promise<ScanPage>;
   /**
    * One write. A write whose answer was lost may be sent again by the adapter, so a refusal can be the echo of one's own
    * success: conditions are chosen so that taking it for a refusal is safe, or `current` shows it.
@@ -166,6 +200,9 @@ export class StoreFault extends Error {
 
 /** Writes in one transaction at most. */
 export const TRANSACT_WRITES_MAX = 100;
+
+/** Segments of one scan at most. The service takes a million; this is as many as are read at once. */
+export const SCAN_SEGMENTS_MAX = 32;
 
 /** Units consumed by one request, as DynamoDB reports them. */
 export interface ConsumedUnits {

@@ -4,7 +4,7 @@
  *
  *   state            slot the last slot claimed, fence, at when (ms); doneAt when the last tick that finished began (ms);
  *                    gate JSON of the gate's record; holding 1 while the gate holds;
- *                    disruption JSON of its record; total 1 during total disruption
+ *                    disruption JSON of its record; total 1 during total disruption; nodes how many it saw
  *   zone#<zone>      state as judged last, absent while no node counts; ratePerSecond and tatMs, the limiter; hold why
  *                    nobody of those who wait is tainted, as last told to the ledger
  *   queue#<zone>#<node>   a node that waits for its zone's limiter: uid, addedAtMs, processAtMs
@@ -50,6 +50,8 @@ export interface FleetState {
   readonly fence: number;
   readonly gate: GateRecord;
   readonly disruption: DisruptionRecord;
+  /** How many Nodes the last claimed tick saw; undefined before the first. */
+  readonly nodes: number | undefined;
 }
 
 export interface FleetRecords {
@@ -70,6 +72,8 @@ export interface MonitorClaim {
   readonly nowMs: number;
   readonly gate: GateRecord;
   readonly disruption: DisruptionRecord;
+  /** How many Nodes it saw. */
+  readonly nodes: number;
   /** Nothing is left to be done: the claim finishes its tick as well. */
   readonly finished: boolean;
   /** Told with what is claimed, such as records of what was decided about ourselves. Absent in a quiet tick. */
@@ -175,7 +179,7 @@ export function fleetStore(items: ItemStore): FleetStore {
 
     readState: async () => stateOf(await items.get(stateKey, { consistent: true })),
 
-    async claim({ slot, seenFence, nowMs, gate, disruption, finished, along = [] }) {
+    async claim({ slot, seenFence, nowMs, gate, disruption, nodes, finished, along = [] }) {
       const { lastTickAtMs: _, ...kept } = gate;
       const holding = gate.reasons.length > 0;
       const next = claimSlot(slot);
@@ -187,6 +191,7 @@ export function fleetStore(items: ItemStore): FleetStore {
           at: nowMs,
           gate: JSON.stringify(kept),
           disruption: JSON.stringify(disruption),
+          nodes,
           ...(holding ? { holding: 1 } : {}),
           ...(disruption.total ? { total: 1 } : {}),
           ...(finished ? { doneAt: nowMs } : {}),
@@ -316,6 +321,7 @@ function stateOf(item: Item | undefined): FleetState {
     fence: (item?.['fence'] as number | undefined) ?? 0,
     gate: { ...UNTRIED_GATE, ...(gate === undefined ? {} : JSON.parse(gate)), lastTickAtMs: doneAtMs },
     disruption: disruption === undefined ? NO_DISRUPTION : (JSON.parse(disruption) as DisruptionRecord),
+    nodes: item?.['nodes'] as number | undefined,
   };
 }
 

@@ -12,12 +12,13 @@ import type {
   Condition,
   DeleteWrite,
   Item,
+  ItemPosition,
   ItemStore,
   ItemUpdater,
   UpdateWrite,
   WriteOutcome,
 } from '../ports/item-store.ts';
-import { StoreFault } from '../ports/item-store.ts';
+import { SCAN_SEGMENTS_MAX, StoreFault } from '../ports/item-store.ts';
 import { all, any, is, lacks } from './conditions.ts';
 import {
   DIGEST_ATTRIBUTES,
@@ -37,12 +38,14 @@ import { mergePages } from './merge-pages.ts';
 
 /** Attempts at a beat: one, one more for an owner that is not the row's Node, one more for a version ahead of our clock. */
 const RENEW_ATTEMPTS_MAX = 4;
-/** Pages of one shard in a scan: 1 MB each, about 5,000 nodes. */
-const SCAN_PAGES_MAX = 64;
+/** Pages of one segment of a scan, or of one shard: 1 MB each, about 5,000 nodes. */
+const PAGES_MAX = 64;
+/** For each of which a scan takes one segment more: half a page, as segments are never of one size. */
+const ROWS_A_SEGMENT = 2_000;
 /** Rows read one by one, at half a read unit at least each; a longer page reads the range of its names. */
 const SINGLE_ROWS_MAX = 32;
-/** Shards read at once. */
-const SCAN_CONCURRENCY_MAX = 16;
+/** Segments read at once. */
+const SEGMENTS_AT_ONCE_MAX = 16;
 
 export interface LeaseWrite {
   readonly change: LeaseChange;
@@ -324,24 +327,36 @@ export function healthStore(items: ItemStore): HealthStore {
 }
 
 /**
- * The digest of every Node. A shard that cannot be read is a fault, never a smaller world: missing nodes would look
+ * Segments of a scan over so many rows. Each is a request and half a read unit at least, so a small table is read in one; a
+ * large one is read in many at once. Whatever the number, the rows are the same: only time and cost hang on it.
+ */
+export const scanSegmentsFor = (rows: number | undefined): number =>
+  rows === undefined ? SCAN_SEGMENTS_MAX : Math.min(SCAN_SEGMENTS_MAX, Math.max(1, Math.ceil(rows / ROWS_A_SEGMENT)));
+
+/**
+ * The digest of every Node. A segment that cannot be read is a fault, never a smaller world: missing nodes would look
  * like deleted ones. Eventually consistent reads cost half and only ever make a beat look older: condition before acting.
  */
 export async function scanHealth(
   items: ItemStore,
-  { consistent }: { readonly consistent: boolean },
+  at: {
+    readonly consistent: boolean;
+    /** As many as were there of late; absent when nobody knows. */
+    readonly rowsExpected?: number | undefined;
+  },
 ): Promise<NodeHealth[]> {
-  const shards: NodeHealth[][] = Array.from({ length: HEALTH_SHARDS }, () => []);
-  let nextShard = 0;
+  const segments = scanSegmentsFor(at.rowsExpected);
+  const found: NodeHealth[][] = Array.from({ length: segments }, () => []);
+  let nextSegment = 0;
   const work = async (): Promise<void> => {
-    while (nextShard < HEALTH_SHARDS) {
-      const shard = nextShard;
-      nextShard += 1;
-      await scanShard(items, shard, consistent, shards[shard]!);
+    while (nextSegment < segments) {
+      const segment = nextSegment;
+      nextSegment += 1;
+      await scanSegment(items, { segment, segments, consistent: at.consistent }, found[segment]!);
     }
   };
-  await Promise.all(Array.from({ length: SCAN_CONCURRENCY_MAX }, work));
-  return shards.flat();
+  await Promise.all(Array.from({ length: Math.min(segments, SEGMENTS_AT_ONCE_MAX) }, work));
+  return found.flat();
 }
 
 /** Digests of these nodes, strongly consistent, by name; one that is not there has no Node. */
@@ -392,7 +407,7 @@ async function scanRange(
   take: (row: Item) => void,
 ): Promise<void> {
   let after: string | undefined = range.after;
-  for (let pages = 0; pages < SCAN_PAGES_MAX && after !== undefined; pages += 1) {
+  for (let pages = 0; pages < PAGES_MAX && after !== undefined; pages += 1) {
     const page = await items.query({
       table: 'health',
       pk: healthPartition(shard),
@@ -405,13 +420,16 @@ async function scanRange(
   }
 }
 
-async function scanShard(items: ItemStore, shard: number, consistent: boolean, into: NodeHealth[]): Promise<void> {
-  let after: string | undefined;
-  for (let pages = 0; pages < SCAN_PAGES_MAX; pages += 1) {
-    const page = await items.query({
+async function scanSegment(
+  items: ItemStore,
+  part: { readonly segment: number; readonly segments: number; readonly consistent: boolean },
+  into: NodeHealth[],
+): Promise<void> {
+  let after: ItemPosition | undefined;
+  for (let pages = 0; pages < PAGES_MAX; pages += 1) {
+    const page = await items.scan({
       table: 'health',
-      pk: healthPartition(shard),
-      consistent,
+      ...part,
       attributes: DIGEST_ATTRIBUTES,
       ...(after === undefined ? {} : { after }),
     });
@@ -422,7 +440,7 @@ async function scanShard(items: ItemStore, shard: number, consistent: boolean, i
     if (page.next === undefined) return;
     after = page.next;
   }
-  throw new StoreFault('too-large', 'a shard of the health table has more pages than a scan reads', {
+  throw new StoreFault('too-large', 'a segment of the health table has more pages than a scan reads', {
     retryable: false,
   });
 }

@@ -2,12 +2,14 @@
  * The tables as one process sees them: every call takes virtual time and may be refused, lost or the last thing the process
  * does. Stale are only reads that were asked for as eventually consistent.
  */
-import type { MemoryItemStore } from '../../shared/adapters/memory/item-store.ts';
+import { type MemoryItemStore, segmentOf } from '../../shared/adapters/memory/item-store.ts';
 import {
   type Item,
   type ItemStore,
   type QueryPage,
   type QueryRequest,
+  type ScanPage,
+  type ScanRequest,
   StoreFault,
   type TransactOutcome,
   type Write,
@@ -15,7 +17,7 @@ import {
   type WriteOutcome,
 } from '../../shared/ports/item-store.ts';
 import { compareKeys } from '../../shared/ports/key-order.ts';
-import type { RecentChanges } from '../recent-changes.ts';
+import type { RecentChanges, TimedChange } from '../recent-changes.ts';
 import { never, type VirtualTime } from '../virtual-time.ts';
 import type { FaultPlan } from './catalogue.ts';
 import type { Process } from './processes.ts';
@@ -96,6 +98,11 @@ export function faultyStore(process: Process, options: StoreOptions): ItemStore 
         const lagMs = lag(request.consistent);
         return lagMs === 0 ? page : asItWas(page, request, recent, time.nowMs() - lagMs);
       }),
+    scan: (request) =>
+      call(false, async () => {
+        const page = await tables.scan(request);
+        return request.consistent ? page : scannedAsItWas(page, request, recent, () => time.nowMs() - lag(false));
+      }),
     write(write: Write, wanted?: WriteOptions): Promise<WriteOutcome> {
       const isResent = plan.strikes('resend', SHARES.resend);
       return call(true, async () => {
@@ -115,18 +122,51 @@ export function faultyStore(process: Process, options: StoreOptions): ItemStore 
 
 /** The page as a replica that lags behind would give it. Only whole partitions: a page of a page stays as it is. */
 function asItWas(page: QueryPage, request: QueryRequest, recent: RecentChanges, momentMs: number): QueryPage {
-  const { after, through, beginsWith, descending, limit, attributes } = request;
+  const { table, pk, after, through, beginsWith, descending, limit, attributes } = request;
   if (after !== undefined || through !== undefined || beginsWith !== undefined || descending || limit !== undefined) {
     return page;
   }
-  const undone = recent.since(request.table, request.pk, momentMs);
-  if (undone.length === 0 || page.next !== undefined) return page;
-  const items = new Map<string, Item>(page.items.map((item) => [item['sk'] as string, item]));
+  if (page.next !== undefined) return page;
+  return { items: partitionAsItWas(page.items, recent.since(table, pk, momentMs), attributes) };
+}
+
+/** The same of a whole segment: each partition is read from a replica of its own, with its own lag. */
+function scannedAsItWas(
+  page: ScanPage,
+  { table, segment, segments, after, attributes }: ScanRequest,
+  recent: RecentChanges,
+  momentMs: () => number,
+): ScanPage {
+  if (after !== undefined || page.next !== undefined) return page;
+  const partitions = new Map<string, Item[]>();
+  for (const item of page.items) {
+    const pk = item['pk'] as string;
+    const items = partitions.get(pk);
+    if (items === undefined) partitions.set(pk, [item]);
+    else items.push(item);
+  }
+  for (const pk of recent.partitions(table)) {
+    if (segmentOf(pk, segments) === segment && !partitions.has(pk)) partitions.set(pk, []);
+  }
+  return {
+    items: [...partitions]
+      .sort(([one], [other]) => compareKeys(one, other))
+      .flatMap(([pk, items]) => partitionAsItWas(items, recent.since(table, pk, momentMs()), attributes)),
+  };
+}
+
+function partitionAsItWas(
+  now: readonly Item[],
+  undone: readonly TimedChange[],
+  attributes: readonly string[] | undefined,
+): readonly Item[] {
+  if (undone.length === 0) return now;
+  const items = new Map<string, Item>(now.map((item) => [item['sk'] as string, item]));
   for (const { key, oldImage } of undone.toReversed()) {
     if (oldImage === undefined) items.delete(key.sk);
     else items.set(key.sk, attributes === undefined ? oldImage : only(oldImage, attributes));
   }
-  return { items: [...items].sort(([one], [other]) => compareKeys(one, other)).map(([, item]) => item) };
+  return [...items].sort(([one], [other]) => compareKeys(one, other)).map(([, item]) => item);
 }
 
 function only(item: Item, attributes: readonly string[]): Item {

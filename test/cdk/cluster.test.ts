@@ -216,7 +216,7 @@ describe('permissions', () => {
       putEvents,
     ],
     'node-monitor': [
-      ...at('Health', 'Query UpdateItem'),
+      ...at('Health', 'Scan UpdateItem'),
       ...at('Objects', 'BatchGetItem GetItem PutItem Query UpdateItem'),
       ...at('Control', 'DeleteItem PutItem Query UpdateItem', 'fleet'),
       ...receive('NodeMonitor'),
@@ -232,7 +232,7 @@ describe('permissions', () => {
       ...receive('Evictor'),
     ],
     'pod-gc': [
-      ...at('Health', 'BatchGetItem Query'),
+      ...at('Health', 'BatchGetItem Scan'),
       ...at('Objects', 'BatchGetItem ConditionCheckItem DeleteItem GetItem PutItem Query UpdateItem'),
       ...at('Control', 'UpdateItem', 'tick#pod-gc'),
       ...at('Control', 'GetItem', 'fleet'),

@@ -47,6 +47,7 @@ function unreliable(
     get: (...args) => around(() => items.get(...args)),
     getMany: (...args) => around(() => items.getMany(...args)),
     query: (...args) => around(() => items.query(...args)),
+    scan: (...args) => around(() => items.scan(...args)),
     write: (...args) => around(() => items.write(...args)),
     transact: (writes: readonly TransactWrite[]) =>
       around(async () => {

@@ -25,6 +25,7 @@ const aClaim = (change: Partial<MonitorClaim> = {}): MonitorClaim => ({
   nowMs: T0,
   gate: UNTRIED_GATE,
   disruption: NO_DISRUPTION,
+  nodes: 3,
   finished: true,
   ...change,
 });

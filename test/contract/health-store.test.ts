@@ -347,12 +347,67 @@ describeOnStores('the health store', (fixture) => {
     expect(listed.filter((node) => node.startsWith(prefix))).toEqual(names);
   });
 
-  it('fails a scan whole when one shard cannot be read', async () => {
+  it.each([undefined, 0, 3, 2_001, 20_000, 1_000_000])(
+    'scans every Node once, whatever was expected: %s rows',
+    async (rowsExpected) => {
+      const names = Array.from({ length: 70 }, (_, index) => `all-${rowsExpected}-${index}`);
+      for (const node of names) await write(described(node, aDigest()));
+      await create(aLease(`all-${rowsExpected}-lease`));
+      const found = await scanHealth(fixture.items(), { consistent: true, rowsExpected });
+      const ours = found.map(({ nodeName }) => nodeName).filter((node) => node.startsWith(`all-${rowsExpected}-`));
+      expect(ours.sort()).toEqual([...names].sort());
+    },
+  );
+
+  it('scans a small fleet by one request, and a large one by many', async () => {
+    let requests = 0;
+    const items = fixture.items();
+    const counted: ItemStore = {
+      ...items,
+      scan: (request) => {
+        requests += 1;
+        return items.scan(request);
+      },
+    };
+    const requestsFor = async (rowsExpected: number | undefined): Promise<number> => {
+      requests = 0;
+      await scanHealth(counted, { consistent: false, rowsExpected });
+      return requests;
+    };
+    fixture.consumed();
+    expect(await requestsFor(0)).toBe(1);
+    expect(fixture.consumed()).toMatchObject([{ table: 'health', operation: 'Scan', writeUnits: 0 }]);
+    expect(await requestsFor(2_000)).toBe(1);
+    expect(await requestsFor(10_000)).toBe(5);
+    expect(await requestsFor(100_000)).toBe(32);
+    expect(await requestsFor(undefined)).toBe(32);
+  });
+
+  it('fails a scan whole when one segment cannot be read', async () => {
     const items = fixture.items();
     const broken: ItemStore = {
       ...items,
-      query: (request) => (request.pk === 's17' ? Promise.reject(new Error('unreachable')) : items.query(request)),
+      scan: (request) => (request.segment === 17 ? Promise.reject(new Error('unreachable')) : items.scan(request)),
     };
     await expect(scanHealth(broken, { consistent: false })).rejects.toThrow('unreachable');
+  });
+
+  it('goes on after a page that is empty, and gives up at a table without an end', async () => {
+    const items = fixture.items();
+    const emptyFirst: ItemStore = {
+      ...items,
+      scan: (request) =>
+        request.after === undefined
+          ? Promise.resolve({ items: [], next: { pk: 's00', sk: '-' } })
+          : items.scan({ table: request.table, segment: 0, segments: 1, consistent: true }),
+    };
+    await write(described(`after-${count}`, aDigest()));
+    const found = await scanHealth(emptyFirst, { consistent: true, rowsExpected: 1 });
+    expect(found.map(({ nodeName }) => nodeName)).toContain(`after-${count}`);
+    const endless: ItemStore = {
+      ...items,
+      scan: () => Promise.resolve({ items: [], next: { pk: 's00', sk: '-' } }),
+    };
+    await expect(scanHealth(endless, { consistent: true, rowsExpected: 1 })).rejects.toThrow('more pages');
   });
 });

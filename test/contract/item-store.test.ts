@@ -12,9 +12,10 @@ const over = (engine: TestEngine): StoreUnderTest => ({
 
 defineItemStoreContract('memory', { open: async () => ({ store: memoryItemStore(), close: async () => {} }) });
 
-defineItemStoreContract('embedded engine', { open: async () => over(await startEngine()) });
+defineItemStoreContract('embedded engine', { open: async () => over(await startEngine()), scanNeedsStart: true });
 
 defineItemStoreContract('embedded engine, updates without the SDK', {
+  scanNeedsStart: true,
   open: async () => {
     const engine = await startEngine();
     const { store, close } = over(engine);

@@ -99,6 +99,10 @@ function seenThrough(change: {
         const page = await items.query(request);
         return { ...page, items: page.items.map(read) };
       },
+      async scan(request) {
+        const page = await items.scan(request);
+        return { ...page, items: page.items.map(read) };
+      },
       async get(key, options) {
         const item = await items.get(key, options);
         return item === undefined ? undefined : read(item);

@@ -23,6 +23,7 @@ export function dyingStore(items: ItemStore, atCall: number, lastHappens: boolea
       get: guarded(items.get.bind(items)),
       getMany: guarded(items.getMany.bind(items)),
       query: guarded(items.query.bind(items)),
+      scan: guarded(items.scan.bind(items)),
       write: guarded(items.write.bind(items)),
       transact: guarded(items.transact.bind(items)),
     },

@@ -12,6 +12,7 @@ import {
   GetItemCommand,
   PutItemCommand,
   QueryCommand,
+  ScanCommand,
   TransactWriteItemsCommand,
 } from '@aws-sdk/client-dynamodb';
 import {
@@ -21,6 +22,8 @@ import {
   type ItemKey,
   type ItemStore,
   type PutWrite,
+  SCAN_SEGMENTS_MAX,
+  type ScanRequest,
   StoreFault,
   type TableName,
   TRANSACT_WRITES_MAX,
@@ -114,6 +117,31 @@ export function dynamoDbItemStore(options: DynamoDbOptions): ItemStore {
       const items = (answer.Items ?? []).map(itemFromWire);
       const next = answer.LastEvaluatedKey?.['sk']?.S;
       return next === undefined ? { items } : { items, next };
+    },
+
+    async scan(request) {
+      checkSegment(request);
+      const { table, segment, segments, after, attributes } = request;
+      const holders = placeholders();
+      const projection = attributes && ['pk', 'sk', ...attributes].map((name) => nameIn(holders, name)).join(', ');
+      const input = {
+        TableName: tableNameOf(options, table),
+        Segment: segment,
+        TotalSegments: segments,
+        ConsistentRead: request.consistent,
+        ...(request.limit === undefined ? {} : { Limit: request.limit }),
+        ...(after === undefined ? {} : { ExclusiveStartKey: { pk: toWire(after.pk), sk: toWire(after.sk) } }),
+        ...(projection === undefined
+          ? {}
+          : { ProjectionExpression: projection, ExpressionAttributeNames: holders.names }),
+        ...consumedWanted(options),
+      };
+      options.onCall?.({ operation: 'Scan', table, partitionKeys: [] });
+      const answer = await orFault(() => client.send(new ScanCommand(input)));
+      tellConsumed(options, 'Scan', 'read', [answer.ConsumedCapacity]);
+      const items = (answer.Items ?? []).map(itemFromWire);
+      const { pk, sk } = answer.LastEvaluatedKey ?? {};
+      return pk?.S === undefined || sk?.S === undefined ? { items } : { items, next: { pk: pk.S, sk: sk.S } };
     },
 
     async write(write, wanted = {}): Promise<WriteOutcome> {
@@ -296,6 +324,12 @@ function transactItem(write: TransactWrite, tableName: string) {
       }
       return { Update: { ...input, UpdateExpression: input.UpdateExpression } };
     }
+  }
+}
+
+function checkSegment({ segment, segments }: ScanRequest): void {
+  if (segments > SCAN_SEGMENTS_MAX || segment < 0 || segment >= segments) {
+    throw new StoreFault('rejected', 'a scan takes segment 0 to 31 of 1 to 32', { retryable: false });
   }
 }
 

@@ -99,5 +99,9 @@ describe('units in memory', () => {
     const query = { table: 'health', pk: 'q', attributes: [] } as const;
     expect(await cost(() => store.query({ ...query, consistent: false }))).toEqual([0.5, 0]);
     expect(await cost(() => store.query({ ...query, pk: 'none', consistent: true }))).toEqual([1, 0]);
+    const scan = { table: 'health', segment: 0, segments: 1, attributes: [] } as const;
+    expect(await cost(() => store.scan({ ...scan, consistent: true }))).toEqual([2, 0]);
+    expect(await cost(() => store.scan({ ...scan, consistent: false }))).toEqual([1, 0]);
+    expect(await cost(() => store.scan({ ...scan, table: 'control', consistent: false }))).toEqual([0.5, 0]);
   });
 });

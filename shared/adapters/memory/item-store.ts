@@ -5,6 +5,7 @@
  *
  * It can count units as DynamoDB bills them, and keep each table's changes for driving stream handlers.
  */
+import { textHash } from '../../domain/text-hash.ts';
 import { itemBytes, READ_UNIT_BYTES, WRITE_UNIT_BYTES } from '../../ports/item-size.ts';
 import {
   type AttributeValue,
@@ -12,8 +13,11 @@ import {
   type ConsumedUnits,
   type Item,
   type ItemKey,
+  type ItemPosition,
   type ItemStore,
   type QueryRequest,
+  SCAN_SEGMENTS_MAX,
+  type ScanRequest,
   StoreFault,
   type TableName,
   TRANSACT_WRITES_MAX,
@@ -53,7 +57,7 @@ interface Partition {
 }
 
 const ITEM_BYTES_MAX = 400 * 1_024;
-const QUERY_PAGE_BYTES = 1_024 * 1_024;
+const PAGE_BYTES = 1_024 * 1_024;
 
 /** Bytes of every stored item, weighed once: a page is cut by the sum of its items, whoever counts units. */
 const weights = new WeakMap<Item, number>();
@@ -140,6 +144,13 @@ export function memoryItemStore(
     async query(request) {
       const { items, next, bytes } = readPage(tables[request.table].get(request.pk), request);
       if (onConsumed) consumedRead(request.table, 'Query', readUnits(bytes, request.consistent));
+      return next === undefined ? { items } : { items, next };
+    },
+
+    async scan(request) {
+      checkSegment(request);
+      const { items, next, bytes } = scanPage(tables[request.table], request);
+      if (onConsumed) consumedRead(request.table, 'Scan', readUnits(bytes, request.consistent));
       return next === undefined ? { items } : { items, next };
     },
 
@@ -251,12 +262,44 @@ function readPage(
       if (request.descending && compareKeys(sk, beginsWith) > 0) continue;
       break;
     }
-    if (items.length > 0 && (items.length === request.limit || bytes >= QUERY_PAGE_BYTES)) {
+    if (items.length > 0 && (items.length === request.limit || bytes >= PAGE_BYTES)) {
       return { items, next: items.at(-1)!['sk'] as string, bytes };
     }
     const item = partition.items.get(sk)!;
     bytes += weightOf(item);
     items.push(attributes === undefined ? item : project(item, attributes));
+  }
+  return { items, bytes };
+}
+
+/** The segment of a scan in which a partition lies. */
+export const segmentOf = (pk: string, segments: number): number => (segments === 1 ? 0 : textHash(pk) % segments);
+
+function scanPage(
+  partitions: ReadonlyMap<string, Partition>,
+  { segment, segments, after, limit, attributes }: ScanRequest,
+): { items: Item[]; next?: ItemPosition; bytes: number } {
+  const items: Item[] = [];
+  let bytes = 0;
+  const left = [...partitions.keys()]
+    .filter((pk) => segmentOf(pk, segments) === segment && (after === undefined || compareKeys(pk, after.pk) >= 0))
+    .sort(compareKeys);
+  for (const pk of left) {
+    const partition = partitions.get(pk)!;
+    let index = 0;
+    if (pk === after?.pk) {
+      index = positionOf(partition.order, after.sk);
+      if (partition.order[index] === after.sk) index += 1;
+    }
+    for (; index < partition.order.length; index += 1) {
+      if (items.length > 0 && (items.length === limit || bytes >= PAGE_BYTES)) {
+        const last = items.at(-1)!;
+        return { items, next: { pk: last['pk'] as string, sk: last['sk'] as string }, bytes };
+      }
+      const item = partition.items.get(partition.order[index]!)!;
+      bytes += weightOf(item);
+      items.push(attributes === undefined ? item : project(item, attributes));
+    }
   }
   return { items, bytes };
 }
@@ -364,6 +407,12 @@ function equalValues(one: AttributeValue | undefined, other: AttributeValue | un
     names.length === Object.keys(other).length &&
     names.every((name) => equalValues((one as Item)[name], (other as Item)[name]))
   );
+}
+
+function checkSegment({ segment, segments }: ScanRequest): void {
+  if (segments > SCAN_SEGMENTS_MAX || segment < 0 || segment >= segments) {
+    throw new StoreFault('rejected', 'a scan takes segment 0 to 31 of 1 to 32', { retryable: false });
+  }
 }
 
 function checkTransaction(writes: readonly TransactWrite[]): void {

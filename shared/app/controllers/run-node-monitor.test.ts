@@ -106,12 +106,12 @@ describe('a tick of node-monitor', () => {
       {
         between: (items) => ({
           ...items,
-          query: async (request) => {
-            if (slowly && request.table === 'health') {
+          scan: async (request) => {
+            if (slowly) {
               slowly = false;
               fleet.at(fleet.seconds() + 6);
             }
-            return items.query(request);
+            return items.scan(request);
           },
         }),
       },

@@ -98,7 +98,7 @@ export async function runNodeMonitor(dependencies: ControllerDependencies, tick:
   const [answers, nodes] = await Promise.all([
     sendProbes(dependencies, records.state.gate),
     // Late reads only make a beat look older, and every effect asks again; they cost half.
-    scanHealth(items, { consistent: false }),
+    scanHealth(items, { consistent: false, rowsExpected: records.state.nodes }),
   ]);
   const probes = answers.map((accepted) => ({ sentAtMs: nowMs, accepted }));
 
@@ -116,6 +116,7 @@ export async function runNodeMonitor(dependencies: ControllerDependencies, tick:
       nowMs,
       gate: decided.gate,
       disruption: decided.disruption,
+      nodes: nodes.length,
       finished: isQuiet(decided.outcome) && gateTurn(decided) === undefined,
       along: decided.notes.map((note) => ledger.write(note, { slot: tick.slot, fence: decided.before.fence + 1 })),
     });
