@@ -11,6 +11,7 @@ import {
 import type { IFunction } from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
 import type { Policy } from '../../shared/domain/policy.ts';
+import { COST_PERIOD_SECONDS } from '../../shared/domain/running-cost.ts';
 import type { Alarms } from './alarms.ts';
 
 export interface DashboardProps {
@@ -25,6 +26,7 @@ export interface DashboardProps {
 const WIDTH = 8;
 const HEIGHT = 6;
 const PERIOD = Duration.minutes(1);
+const COST_PERIOD = Duration.seconds(COST_PERIOD_SECONDS);
 
 /** One page a cluster. Zones, reasons and states are searched for, so that a new one is there by itself. */
 export class Dashboard extends Construct {
@@ -101,12 +103,13 @@ export class Dashboard extends Construct {
         'Cost a day, dollars',
         [
           new MathExpression({
-            expression: `SEARCH('Namespace="${namespace}" MetricName="cost_dollars_per_day"', 'Maximum', 3600)`,
-            period: Duration.hours(1),
+            expression: `SEARCH('Namespace="${namespace}" MetricName="cost_dollars_per_day"', 'Maximum', ${COST_PERIOD_SECONDS})`,
+            period: COST_PERIOD,
             label: 'list price',
           }),
         ],
-        { period: Duration.hours(1) },
+        // Told so seldom that the hours which the others show hold a point at best.
+        { period: COST_PERIOD, start: '-P14D' },
       ),
     );
     this.url = `https://${Aws.REGION}.console.aws.amazon.com/cloudwatch/home?region=${Aws.REGION}#dashboards/dashboard/${props.clusterId}`;

@@ -29,7 +29,7 @@ import {
 } from './cluster-options.ts';
 import { CustomerKey } from './customer-key.ts';
 import { Dashboard } from './dashboard.ts';
-import { TickDeadLetters } from './dead-letters.ts';
+import { deadLetterQueue } from './dead-letters.ts';
 import { allowDescribeInstances, allowDetachVolumes } from './ec2-actions.ts';
 import { EventBus } from './event-bus.ts';
 import type { FunctionName } from './function-names.ts';
@@ -283,8 +283,10 @@ export class NodekeeperCluster extends Construct {
       logRetention,
     });
     allowTables(healthStream, 'health-stream', this.tables);
-    const healthChanges = new TableStream(this, 'HealthChanges', {
+    const deadLetters = deadLetterQueue(this, 'DeadLetters');
+    new TableStream(this, 'HealthChanges', {
       table: health,
+      deadLetters,
       target: healthStream,
       filters: healthFilters,
     });
@@ -301,14 +303,14 @@ export class NodekeeperCluster extends Construct {
     });
     allowTables(objectStream, 'object-stream', this.tables);
     eventBus.allowSending(objectStream);
-    const objectChanges = new TableStream(this, 'ObjectChanges', {
+    new TableStream(this, 'ObjectChanges', {
       table: objects,
+      deadLetters,
       target: objectStream,
       filters: objectFilters,
     });
 
-    const tickDeadLetters = new TickDeadLetters(this, 'Ticks');
-    const eachPeriod = { periodSeconds: this.policy.nodeMonitorPeriodSeconds, deadLetters: tickDeadLetters };
+    const eachPeriod = { periodSeconds: this.policy.nodeMonitorPeriodSeconds, deadLetters };
 
     const nodeMonitor = new HandlerFunction<MonitorEnvironment>(this, 'NodeMonitor', {
       functionName: 'node-monitor',
@@ -368,7 +370,7 @@ export class NodekeeperCluster extends Construct {
     new Tick(this, 'PodGcTick', {
       target: podGc,
       periodSeconds: this.policy.podGcPeriodSeconds,
-      deadLetters: tickDeadLetters,
+      deadLetters,
     });
 
     const watched = {
@@ -389,12 +391,7 @@ export class NodekeeperCluster extends Construct {
     const alarms = new Alarms(this, 'Alarms', {
       ...watched,
       clusterId: this.clusterId,
-      deadLetters: [
-        tickDeadLetters.ticks,
-        tickDeadLetters.schedules,
-        healthChanges.failedRecords,
-        objectChanges.failedRecords,
-      ],
+      deadLetters,
       alarmTopicArn: alarmTopicArnOf(this, props),
       runbookBaseUrl: props.runbookBaseUrl,
     });

@@ -3,7 +3,6 @@ import type { ITable } from 'aws-cdk-lib/aws-dynamodb';
 import { EventSourceMapping, FilterCriteria, FilterRule, StartingPosition } from 'aws-cdk-lib/aws-lambda';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
-import { deadLetterQueue } from './dead-letters.ts';
 import type { HandlerFunction } from './handler-function.ts';
 
 /** Lambda's own defaults are endless retries and endless age: one poison record would hold a shard for a day. */
@@ -33,24 +32,21 @@ export interface TableStreamProps {
   readonly table: ITable;
   readonly target: HandlerFunction<Record<string, string>>;
   readonly filters: readonly Filter[];
+  /** Takes the positions of records that were given up. */
+  readonly deadLetters: Queue;
 }
 
 /** Changes of a table, delivered to a function: bounded retries, then the dead-letter queue, never a blocked shard. */
 export class TableStream extends Construct {
-  /** Positions of records that were given up. */
-  readonly failedRecords: Queue;
-
   constructor(scope: Construct, id: string, props: TableStreamProps) {
     super(scope, id);
-    const { table, target } = props;
+    const { table, target, deadLetters } = props;
     const streamArn = table.tableStreamArn;
     if (streamArn === undefined) throw new Error(`${table.node.path} has no stream`);
 
-    const failedRecords = deadLetterQueue(this, 'FailedRecords');
-    this.failedRecords = failedRecords;
     target.allow(['dynamodb:DescribeStream', 'dynamodb:GetRecords', 'dynamodb:GetShardIterator'], [streamArn]);
     target.allow(['dynamodb:ListStreams'], [`${table.tableArn}/stream/*`]);
-    target.allow(['sqs:SendMessage'], [failedRecords.queueArn]);
+    target.allow(['sqs:SendMessage'], [deadLetters.queueArn]);
 
     new EventSourceMapping(this, 'Source', {
       target: target.lambda,
@@ -64,7 +60,7 @@ export class TableStream extends Construct {
       reportBatchItemFailures: true,
       retryAttempts: RETRIES_MAX,
       maxRecordAge: Duration.minutes(RECORD_AGE_MAX_MINUTES),
-      onFailure: { bind: () => ({ destination: failedRecords.queueArn }) },
+      onFailure: { bind: () => ({ destination: deadLetters.queueArn }) },
     });
 
     const ownTable = table.node.defaultChild as CfnElement | undefined;
@@ -72,10 +68,6 @@ export class TableStream extends Construct {
     Validations.of(target).acknowledge({
       id: `AwsSolutions-IAM5[Resource::${shownArn}/stream/*]`,
       reason: 'ListStreams asks about the table before a stream is known; it cannot be held to one stream label.',
-    });
-    Validations.of(failedRecords).acknowledge({
-      id: 'AwsSolutions-SQS3',
-      reason: 'It is itself a dead-letter queue, of a stream.',
     });
   }
 }

@@ -5,7 +5,6 @@ import { ContextAttribute, Schedule, ScheduleExpression, ScheduleTargetInput } f
 import { Universal } from 'aws-cdk-lib/aws-scheduler-targets';
 import { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
-import type { TickDeadLetters } from './dead-letters.ts';
 import type { HandlerFunction } from './handler-function.ts';
 
 const MINUTE_SECONDS = 60;
@@ -18,14 +17,13 @@ const SCHEDULE_RETRIES_MAX = 2;
 const MESSAGE_RETENTION_SECONDS = 240;
 const VISIBILITY_SECONDS = 40;
 const RECEIVES_MAX = 3;
-/** The least that SQS event sources allow. Single flight is the slot claim's duty, not this number's. */
-const CONCURRENT_INVOCATIONS_MAX = 2;
 
 export interface TickProps {
   readonly target: HandlerFunction<Record<string, string>>;
   /** Time between ticks. Seconds; a divisor of 60. */
   readonly periodSeconds: number;
-  readonly deadLetters: TickDeadLetters;
+  /** Takes messages that failed at every receive, and calls that a schedule could not make. */
+  readonly deadLetters: Queue;
 }
 
 /** Offsets inside a minute at which a controller ticks: 0, period, 2 × period … below 60. */
@@ -49,7 +47,7 @@ export class Tick extends Construct {
     this.queue = new Queue(this, 'Queue', {
       retentionPeriod: Duration.seconds(MESSAGE_RETENTION_SECONDS),
       visibilityTimeout: Duration.seconds(VISIBILITY_SECONDS),
-      deadLetterQueue: { queue: props.deadLetters.ticks, maxReceiveCount: RECEIVES_MAX },
+      deadLetterQueue: { queue: props.deadLetters, maxReceiveCount: RECEIVES_MAX },
       enforceSSL: true,
     });
 
@@ -75,19 +73,21 @@ export class Tick extends Construct {
           }),
           maxEventAge: Duration.seconds(SCHEDULE_AGE_MAX_SECONDS),
           retryAttempts: SCHEDULE_RETRIES_MAX,
-          deadLetterQueue: props.deadLetters.schedules,
+          deadLetterQueue: props.deadLetters,
         }),
       });
     }
 
     const { target } = props;
     target.allow(['sqs:DeleteMessage', 'sqs:GetQueueAttributes', 'sqs:ReceiveMessage'], [this.queue.queueArn]);
+    // No maximum concurrency: single flight is the slot claim's duty, and a queue that has one is polled by five for ever, while
+    // Lambda goes down to two on others where little comes.
+    // Source: AWS Lambda Developer Guide, "Configuring scaling behavior for SQS event source mappings".
     new EventSourceMapping(this, 'Source', {
       target: target.lambda,
       eventSourceArn: this.queue.queueArn,
       batchSize: 1,
       reportBatchItemFailures: true,
-      maxConcurrency: CONCURRENT_INVOCATIONS_MAX,
     });
   }
 }

@@ -141,8 +141,8 @@ const DEFAULTS = {
   queueRetentionSeconds: 345_600,
   streamBatchSize: 100,
   queueBatchSize: 10,
-  /** Lambda starts with five concurrent batches. */
-  queueConcurrency: 5,
+  /** Lambda goes down to as few concurrent batches where little comes, and a local queue sees little. */
+  queueConcurrency: 2,
 };
 
 /** @throws StartError naming the resource that cannot be run here. */

@@ -13,7 +13,7 @@ export const exceptions: readonly Exception[] = [
   {
     functions: ['health-stream', 'object-stream'],
     actions: ['sqs:SendMessage'],
-    resource: 'FailedRecords',
+    resource: 'DeadLetters',
     reason: 'a record is given up after ten failures of the function, minutes apart',
   },
   {

@@ -18,6 +18,11 @@ export interface RunningFleet {
   readonly tickWriteUnits: number;
 }
 
+/** How often the cost is told; a divisor of a day. It follows the number of nodes, and a metric is billed by the hour in which it is told. */
+export const COST_PERIOD_SECONDS = 21_600;
+/** Ticks that begin these first minutes of a period tell it, each: one that is lost loses nothing, and all are in one hour. */
+const COST_MINUTES = 5;
+const MINUTE_MS = 60_000;
 const REPORT_INTERVAL_SECONDS = 300;
 /** Assumed: billed time on 256, 512 and 512 MB. */
 const BEAT_GIGABYTE_SECONDS = 0.01 * 0.25;
@@ -34,6 +39,10 @@ const DOLLARS_A_REPORT =
   REPORT_WRITE_UNITS * PRICES.writeUnit +
   REPORT_READ_UNITS * PRICES.readUnit +
   REPORT_GIGABYTE_SECONDS * PRICES.lambdaGigabyteSecond;
+
+/** Whether the tick of the slot that begins then tells the cost. */
+export const tellsCost = (slotStartMs: number): boolean =>
+  slotStartMs % MINUTE_MS === 0 && slotStartMs % (COST_PERIOD_SECONDS * 1_000) < COST_MINUTES * MINUTE_MS;
 
 /** Dollars a day. */
 export function runningDollarsPerDay(fleet: RunningFleet): number {

@@ -25,13 +25,11 @@ describe('a quiet cluster', () => {
     expect(quiet.pages()).toBe(false);
     expect(quiet.figures.names(NAMESPACE)).toEqual([
       'disrupted_zones',
-      'gate_holding',
       'node_collector_unhealthy_nodes_in_zone',
       'node_collector_zone_health',
       'node_collector_zone_size',
       'not_ready_share_max',
       'tick_age_seconds',
-      'total_disruption',
     ]);
     // Of twelve ticks: node-monitor's own line and one a zone, and evictor's.
     expect(quiet.lines()).toHaveLength(12 * (1 + 2 + 1));
@@ -114,9 +112,40 @@ describe('what pages', () => {
     expect(some.pages()).toBe(true);
     for (const name of some.names) expect(await some.fleet.ready(name)).toBe('True');
     broken = false;
-    await some.minutes(2);
+    await some.minutes(4);
     expect(some.alarming()).toEqual([]);
     expect(some.pages()).toBe(false);
+    // Then it is told no more, for each hour in which it is told is billed.
+    expect(some.lines().join()).toContain('gate_holding');
+    await some.minutes(4);
+    expect(some.lines().join()).not.toContain('gate_holding');
+    expect(some.alarming()).toEqual([]);
+  });
+
+  it('evictions-held and total-disruption: what nobody tells of any more ends, and somebody is paged all the time', async () => {
+    let broken = false;
+    const probe = {
+      beat: async () =>
+        broken ? ({ kind: 'failed', reason: 'answered 503' } as const) : ({ kind: 'accepted' } as const),
+    };
+    for (const [alarm, silent] of [
+      ['evictions-held', true],
+      ['total-disruption', false],
+    ] as const) {
+      broken = false;
+      const some = await cluster({ a: 4 }, { probe });
+      await some.minutes(5);
+      broken = silent;
+      await some.minutes(4, { beating: () => false });
+      expect(some.alarming()).toContain(alarm);
+      // node-monitor dies with it; what it would have told of the end is lost.
+      for (let minute = 0; minute < 6; minute += 1) {
+        await some.minute({ ticking: ['evictor', 'cloud-node'], beating: () => false });
+        expect(some.pages()).toBe(true);
+      }
+      expect(some.alarming()).not.toContain(alarm);
+      expect(some.alarming()).toContain('node-monitor-ticks');
+    }
   });
 
   it('total-disruption: every node is silent while probes get through', async () => {
@@ -129,6 +158,9 @@ describe('what pages', () => {
     await some.minutes(4);
     expect(some.alarming()).toEqual([]);
     expect(some.pages()).toBe(false);
+    await some.minutes(5);
+    expect(some.lines().join()).not.toContain('total_disruption');
+    expect(some.alarming()).toEqual([]);
   });
 
   it('zone-disrupted: one zone of two is silent', async () => {
@@ -231,18 +263,15 @@ describe('what is context', () => {
     expect(some.alarming()).toEqual([]);
   });
 
-  it('dead-letters: depth of any of the queues (told)', async () => {
+  it('dead-letters: depth of the one queue of all sources (told)', async () => {
     const some = await cluster();
     await some.minutes(3);
-    const depth = (value: number, queue: number) => () =>
-      some.tellAs('dead-letters', 'ApproximateNumberOfMessagesVisible', value, queue);
-    expect(some.alarms.alarm('nodekeeper-dead-letters').metricCount).toBe(4);
-    for (const queue of [0, 1, 2, 3]) {
-      await some.minutes(1, {}, depth(1, queue));
-      expect(some.alarming()).toEqual(['dead-letters']);
-      await some.minutes(1, {}, depth(0, queue));
-      expect(some.alarming()).toEqual([]);
-    }
+    const depth = (value: number) => () => some.tellAs('dead-letters', 'ApproximateNumberOfMessagesVisible', value);
+    expect(some.alarms.alarm('nodekeeper-dead-letters').metricCount).toBe(1);
+    await some.minutes(1, {}, depth(1));
+    expect(some.alarming()).toEqual(['dead-letters']);
+    await some.minutes(1, {}, depth(0));
+    expect(some.alarming()).toEqual([]);
   });
 
   it('stream-age: IteratorAge of both streams (told)', async () => {
@@ -313,9 +342,13 @@ describe('what is context', () => {
     some.tell('pod-gc', 'Errors', 2);
     await some.minutes(5);
     expect(some.alarming()).toEqual([]);
-    some.tell('pod-gc', 'Errors', 3);
-    await some.minutes(5);
-    expect(some.alarming()).toEqual(['function-errors']);
+    for (const name of ['pod-gc', 'cloud-node'] as const) {
+      some.tell(name, 'Errors', 3);
+      await some.minutes(5);
+      expect(some.alarming()).toEqual(['function-errors']);
+      await some.minutes(15);
+      expect(some.alarming()).toEqual([]);
+    }
   });
 
   it('events-not-sent: the event bus takes none', async () => {

@@ -176,9 +176,7 @@ describe('permissions', () => {
   const receive = (role: Ticked) =>
     ['DeleteMessage', 'GetQueueAttributes', 'ReceiveMessage'].map((action) => `sqs:${action} on ${tickQueue(role)}`);
   const streamOf = (name: 'Health' | 'Objects') => {
-    const failed = ofType(template, 'AWS::SQS::Queue').find(([id]) =>
-      id.includes(`${name.replace(/s$/, '')}ChangesFailedRecords`),
-    )![0];
+    const failed = ofType(template, 'AWS::SQS::Queue').find(([id]) => id.includes('DeadLetters'))![0];
     return [
       ...['DescribeStream', 'GetRecords', 'GetShardIterator'].map(
         (action) => `dynamodb:${action} on <${tableIds[name]}.StreamArn>`,
@@ -383,7 +381,7 @@ describe('streams', () => {
       MaximumBatchingWindowInSeconds: 0,
     });
     const { OnFailure: onFailure } = mappingOf(role)['DestinationConfig'] as { OnFailure: { Destination: unknown } };
-    expect(shortArn(onFailure.Destination)).toMatch(/FailedRecords.*\.Arn>$/);
+    expect(shortArn(onFailure.Destination)).toMatch(/DeadLetters.*\.Arn>$/);
   });
 });
 

@@ -57,7 +57,7 @@ describe.each(controllers)('tick of %s', (controller) => {
       expect(shortArn(target.Arn)).toMatch(/:scheduler:::aws-sdk:sqs:sendMessageBatch$/);
       expect(inputOf(target).QueueUrl).toMatch(new RegExp(`<.*${controller}TickQueue.*>`));
       expect(target.RetryPolicy).toEqual({ MaximumEventAgeInSeconds: 60, MaximumRetryAttempts: 2 });
-      expect(shortArn(target.DeadLetterConfig.Arn)).toMatch(/FailedSchedules/);
+      expect(shortArn(target.DeadLetterConfig.Arn)).toMatch(/DeadLetters/);
     }
     for (const [, schedule] of ofType(template, 'AWS::Scheduler::Schedule')) {
       expect(schedule.Properties).toMatchObject({
@@ -76,7 +76,7 @@ describe.each(controllers)('tick of %s', (controller) => {
     expect(statements.map((statement) => statement.Action)).toEqual(['sqs:SendMessage']);
     const resources = statements[0]!.Resource.map(shortArn);
     expect(resources).toHaveLength(2);
-    for (const resource of resources) expect(resource).toMatch(/(TickQueue|FailedSchedules)/);
+    for (const resource of resources) expect(resource).toMatch(/(TickQueue|DeadLetters)/);
   });
 
   it('outlasts its delay and every receive in the queue, then ends in dead letters', () => {
@@ -89,10 +89,10 @@ describe.each(controllers)('tick of %s', (controller) => {
     const { maxReceiveCount, deadLetterTargetArn } = properties.RedrivePolicy;
     expect(properties.MessageRetentionPeriod).toBeGreaterThan(55 + maxReceiveCount * properties.VisibilityTimeout);
     expect(properties.MessageRetentionPeriod).toBeLessThanOrEqual(300);
-    expect(shortArn(deadLetterTargetArn)).toMatch(/FailedTicks/);
+    expect(shortArn(deadLetterTargetArn)).toMatch(/DeadLetters/);
   });
 
-  it('is received one at a time by at most two invocations that fit the visibility timeout', () => {
+  it('is received one at a time by invocations that fit the visibility timeout, with no concurrency that costs pollers', () => {
     const role = controller === 'NodeMonitor' ? 'node-monitor' : 'evictor';
     const functionId = functionIds(template).get(role);
     const mapping = ofType(template, 'AWS::Lambda::EventSourceMapping').find(
@@ -101,8 +101,8 @@ describe.each(controllers)('tick of %s', (controller) => {
     expect(mapping.Properties).toMatchObject({
       BatchSize: 1,
       FunctionResponseTypes: ['ReportBatchItemFailures'],
-      ScalingConfig: { MaximumConcurrency: 2 },
     });
+    expect(mapping.Properties['ScalingConfig']).toBeUndefined();
     const lambda = ofType(template, 'AWS::Lambda::Function').find(([id]) => id === functionId)![1];
     const queue = ofType(template, 'AWS::SQS::Queue').find(([id]) => id.includes(`${controller}TickQueue`))![1];
     expect(Number(queue.Properties['VisibilityTimeout'])).toBeGreaterThanOrEqual(Number(lambda.Properties['Timeout']));

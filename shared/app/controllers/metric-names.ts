@@ -24,8 +24,9 @@ export const DETECTION_TIME = 'detection_seconds';
 export const LATE_NODES = 'late_nodes';
 /** Nodes that would have been marked, had the gate not held; absent: none. */
 export const WITHHELD_MARKS = 'withheld_marks';
-/** 1 while the gate holds. */
+/** 1 while the gate holds, 0 for some minutes after; absent: it is open. */
 export const GATE_HOLDING = 'gate_holding';
+/** 1 while every zone is dark, 0 for some minutes after; absent: not so. */
 export const TOTAL_DISRUPTION = 'total_disruption';
 export const MARKED_NODES = 'marked_nodes';
 
@@ -57,9 +58,9 @@ export const EVENTS_NOT_SENT = 'events_not_sent_total';
 /** Dimension of what is counted for all functions in one metric: alarms are paid by the metric. */
 export const ALL_FUNCTIONS = { service: 'all' };
 
-/** An estimate by node-monitor, once a minute: beats, status posts and its own ticks at list price (domain/running-cost.ts). */
+/** An estimate by node-monitor, four times a day: beats, status posts and its own ticks at list price (domain/running-cost.ts). */
 export const COST_DOLLARS_PER_DAY = 'cost_dollars_per_day';
-/** Read and write units that one tick of node-monitor took, once a minute. */
+/** Read and write units that the tick took which tells the cost. */
 export const TICK_UNITS = 'tick_consumed_units';
 
 /** CloudWatch takes no empty dimension value. */

@@ -28,7 +28,7 @@ import { decideGate, firstProbes, type GateRecord, isPathInDoubt, PROBES_A_TICK 
 import { decideMonitor, type MonitorDecision, type MonitorOutcome } from '../../domain/monitor.ts';
 import type { NodeHealth } from '../../domain/node-health.ts';
 import { rfc3339 } from '../../domain/rfc3339.ts';
-import { runningDollarsPerDay } from '../../domain/running-cost.ts';
+import { runningDollarsPerDay, tellsCost } from '../../domain/running-cost.ts';
 import { slotStartMs, slotVerdict } from '../../domain/tick.ts';
 import { fleetMetricsOf } from '../../domain/zone-state.ts';
 import type { FleetRecords, FleetState } from '../../store/fleet-store.ts';
@@ -58,7 +58,8 @@ const LEAST_APPLY_SHARE = 0.25;
 const UNBOUNDED: WorkBudget = { hasTime: () => true };
 /** Names told in one log line. */
 const NAMES_TOLD_MAX = 10;
-const MINUTE_SECONDS = 60;
+/** That a flag is down again is told until it fills the periods that its alarm looks at, four minutes at most. */
+const TURN_TOLD_MS = 300_000;
 
 export interface Tick {
   readonly slot: number;
@@ -388,17 +389,21 @@ function measure(
   if (outcome.withheldMarks > 0) meter.add(metric.WITHHELD_MARKS, outcome.withheldMarks, 'Count');
   // These three always: alarms wake people by them, and must see the line crossed back.
   meter.add(metric.TICK_AGE, Math.max(0, at.tickAgeMs) / 1_000, 'Seconds');
-  meter.add(metric.GATE_HOLDING, gate.reasons.length > 0 ? 1 : 0, 'Count');
-  meter.add(metric.TOTAL_DISRUPTION, disruption.total ? 1 : 0, 'Count');
+  // While they are so, and a while after: alarms wake people by them, and see the line crossed back.
+  const tellFlag = (name: string, isUp: boolean, sinceMs: number): void => {
+    if (isUp || at.nowMs - sinceMs < TURN_TOLD_MS) meter.add(name, isUp ? 1 : 0, 'Count');
+  };
+  tellFlag(metric.GATE_HOLDING, gate.reasons.length > 0, gate.sinceMs);
+  tellFlag(metric.TOTAL_DISRUPTION, disruption.total, disruption.sinceMs);
 }
 
-/** By the tick that begins a minute, of the units it took to read, decide and claim: a quiet one is done by then. */
+/** Of the units that this tick took to read, decide and claim: a quiet one is done by then. */
 function measureCost(
   { meter, policy, takeUnits }: ControllerDependencies,
   { slot, nodes }: { readonly slot: number; readonly nodes: number },
 ): void {
   const periodSeconds = policy.nodeMonitorPeriodSeconds;
-  if (takeUnits === undefined || (slot * periodSeconds) % MINUTE_SECONDS !== 0) return;
+  if (takeUnits === undefined || !tellsCost(slotStartMs(slot, periodSeconds))) return;
   const { readUnits, writeUnits } = takeUnits();
   const { beatIntervalSeconds } = policy;
   const dollars = runningDollarsPerDay({
