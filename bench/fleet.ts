@@ -93,7 +93,11 @@ async function measure(report: Report, options: FleetBenchOptions, local: LocalH
     const running = machines;
     const names = running.list().map(({ name }) => name);
     const isReady = (name: string): boolean => seen.get(name)?.ready === 'True';
-    const untilReady = await secondsUntil(() => names.every(isReady), REGISTRATION_LIMIT_MS);
+    // A Node is told to be Ready by the request that makes it: the storm lasts until every machine has beaten and posted.
+    const hasBegun = (): boolean =>
+      running.status().statusPosts >= names.length &&
+      running.list().every(({ lastBeatAtMs }) => lastBeatAtMs !== undefined);
+    const untilReady = await secondsUntil(() => names.every(isReady) && hasBegun(), REGISTRATION_LIMIT_MS);
     tellPhase.end('registration storm', { nodes: options.nodes, allReadySeconds: untilReady });
 
     tellPhase.begin();
