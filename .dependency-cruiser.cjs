@@ -63,14 +63,21 @@ module.exports = {
     ),
     {
       name: 'adapters-apart',
-      comment: 'An adapter knows ports, domain, kube and its own SDK; never another adapter nor app.',
+      comment:
+        'An adapter knows ports, domain, kube, its own SDK and how AWS is spoken to; never another adapter nor app.',
       severity: 'error',
       from: { path: '^(?:test/fixtures/imports/)?shared/adapters/([^/]+)/' },
       to: {
         path: [shared('app'), shared('adapters'), '^functions/', '^agent/', '^local/', '^cdk/'],
-        pathNot: '^(?:test/fixtures/imports/)?shared/adapters/$1/',
+        pathNot: ['^(?:test/fixtures/imports/)?shared/adapters/$1/', shared('adapters/aws-connection')],
       },
     },
+    only(
+      'aws-connection-is-small',
+      shared('adapters/aws-connection'),
+      [shared('adapters/aws-connection'), '^node:crypto$', '^crypto$'],
+      'What adapters share to speak to AWS: in the bundle of every function, so no library.',
+    ),
     {
       name: 'functions-apart',
       comment: 'A function imports shared and the wiring beside the functions, never another function.',
@@ -104,7 +111,10 @@ module.exports = {
       comment: 'Commands of people: rules and machinery, never what runs in the account.',
       severity: 'error',
       from: { path: '^cli/', pathNot: '\\.test\\.ts$' },
-      to: { path: ['^functions/', '^agent/', '^local/', '^cdk/', '^shared/(app|store)/', '^test/'] },
+      to: {
+        path: ['^functions/', '^agent/', '^local/', '^cdk/', '^shared/(app|store|adapters)/', '^test/'],
+        pathNot: '^shared/adapters/aws-connection/',
+      },
     },
     {
       name: 'local-runs-what-is-deployed',
@@ -133,9 +143,17 @@ module.exports = {
       to: { path: ['^functions/', '^agent/', '^local/', '^shared/(?!config/|domain/)'] },
     },
     {
-      name: 'not-from-test',
+      name: 'scripts-are-programs',
+      comment: 'What is deployed, installed or run by users never rests on a script of this repository.',
       severity: 'error',
-      from: { pathNot: '^(test|bench)/|\\.test\\.ts$|vitest' },
+      from: { pathNot: '^(scripts|test|bench)/|\\.test\\.ts$' },
+      to: { path: '^scripts/' },
+    },
+    {
+      name: 'not-from-test',
+      comment: 'Scripts may: they drive the whole system as tests do.',
+      severity: 'error',
+      from: { pathNot: '^(test|bench|scripts)/|\\.test\\.ts$|vitest' },
       to: { path: '^test/' },
     },
   ],

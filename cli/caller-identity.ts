@@ -3,19 +3,13 @@
  * `aws eks get-token` makes, so that its users and tools feel at home; the cluster's id is part of what is signed.
  */
 import { SignatureV4 } from '@smithy/signature-v4';
+import { type AwsCredentials, awsHost } from '../shared/adapters/aws-connection/connection.ts';
+import { Sha256 } from '../shared/adapters/aws-connection/sha256.ts';
 import {
   CALLER_IDENTITY_PREFIX,
   CALLER_IDENTITY_SECONDS,
   CLUSTER_HEADER,
 } from '../shared/domain/caller-identity-token.ts';
-import { awsHost } from './aws-host.ts';
-import { Sha256 } from './sha256.ts';
-
-export interface AwsCredentials {
-  readonly accessKeyId: string;
-  readonly secretAccessKey: string;
-  readonly sessionToken?: string;
-}
 
 export interface CallerIdentityRequest {
   readonly credentials: AwsCredentials;
@@ -39,7 +33,7 @@ const MARGIN_SECONDS = 60;
 export async function callerIdentityToken(request: CallerIdentityRequest): Promise<PresignedToken> {
   const { credentials, clusterId, region, nowMs } = request;
   const host = awsHost('sts', region);
-  const signer = new SignatureV4({ credentials, region, service: 'sts', sha256: Sha256 as never });
+  const signer = new SignatureV4({ credentials, region, service: 'sts', sha256: Sha256 });
   const signed = await signer.presign(
     {
       method: 'GET',

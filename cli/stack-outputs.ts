@@ -1,13 +1,11 @@
 /**
- * The outputs of a deployed stack: one DescribeStacks, by CloudFormation's query protocol and the SDK's signer.
+ * The outputs of a deployed stack: one DescribeStacks, by CloudFormation's query protocol.
  * Source: CloudFormation API reference, "DescribeStacks", "Common errors".
  */
-import { SignatureV4 } from '@smithy/signature-v4';
-import { childOf, parseXml, textOf, type XmlElement } from '../shared/adapters/ec2/xml.ts';
-import { awsHost } from './aws-host.ts';
-import type { AwsCredentials } from './caller-identity.ts';
+import { type AwsCredentials, endpointOf } from '../shared/adapters/aws-connection/connection.ts';
+import { requestSigner } from '../shared/adapters/aws-connection/signature.ts';
+import { childOf, parseXml, textOf, type XmlElement } from '../shared/adapters/aws-connection/xml.ts';
 import { CommandError } from './command.ts';
-import { Sha256 } from './sha256.ts';
 
 export interface StackRequest {
   readonly stackName: string;
@@ -92,22 +90,19 @@ async function ask(request: StackRequest): Promise<Answer> {
   }
 }
 
-async function askOnce({ stackName, region, credentials, nowMs, endpoint }: StackRequest): Promise<Answer> {
-  const url = new URL(endpoint ?? `https://${awsHost('cloudformation', region)}`);
+async function askOnce(request: StackRequest): Promise<Answer> {
+  const { stackName, region, credentials, nowMs, endpoint } = request;
+  const url = endpointOf({ region, ...(endpoint === undefined ? {} : { endpoint }) }, 'cloudformation');
   const body = new URLSearchParams({ Action: 'DescribeStacks', Version: API_VERSION, StackName: stackName }).toString();
-  const signer = new SignatureV4({ credentials, region, service: 'cloudformation', sha256: Sha256 as never });
-  const { headers } = await signer.sign(
-    {
-      method: 'POST',
-      protocol: url.protocol,
-      hostname: url.hostname,
-      path: '/',
-      query: {},
-      headers: { host: url.host, 'content-type': 'application/x-www-form-urlencoded; charset=utf-8' },
-      body,
-    },
-    { signingDate: new Date(nowMs) },
-  );
+  const sign = requestSigner({
+    region,
+    credentials,
+    host: url.host,
+    service: 'cloudformation',
+    contentType: 'application/x-www-form-urlencoded; charset=utf-8',
+  });
+  // fetch sends the host of the address itself.
+  const { host: _host, ...headers } = sign({ body, nowMs });
   const answer = await fetch(url, { method: 'POST', headers, body, signal: AbortSignal.timeout(TIMEOUT_MS) });
   return { status: answer.status, text: await answer.text() };
 }

@@ -1,14 +1,20 @@
 import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
-const ROOMS = ['cdk', 'functions', 'shared', 'agent', 'local', 'test', 'bench'].filter((room) =>
-  existsSync(join(ROOT, room)),
-);
+/** The folders that `npm run imports` is given. */
+const ROOMS = importsCommand().split('--output-type err ')[1]?.split(' ') ?? [];
+
+function importsCommand(): string {
+  const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+    readonly scripts: { readonly imports: string };
+  };
+  return scripts.imports;
+}
 
 interface CruiseResult {
   readonly modules: readonly { readonly source: string }[];
@@ -35,21 +41,48 @@ async function cruise(paths: readonly string[]): Promise<CruiseResult> {
   return JSON.parse(stdout) as CruiseResult;
 }
 
+/** What was planted on purpose and the rule of this name saw. */
+async function planted(rule: string): Promise<readonly string[]> {
+  const { summary } = await cruise(['test/fixtures/imports']);
+  return summary.violations
+    .filter((violation) => violation.rule.name === rule)
+    .map(({ from, to }) => `${from} -> ${to}`.replaceAll('test/fixtures/imports/', ''))
+    .sort();
+}
+
 describe('the rules on imports', () => {
   it('report a rule that imports a node built-in and an adapter', async () => {
-    const { summary } = await cruise(['test/fixtures/imports']);
-    const broken = summary.violations
-      .filter((violation) => violation.rule.name === 'domain-is-pure')
-      .map((violation) => `${violation.from} -> ${violation.to}`);
-    expect(broken.sort()).toEqual([
-      'test/fixtures/imports/shared/domain/bad.ts -> os',
-      'test/fixtures/imports/shared/domain/bad.ts -> test/fixtures/imports/shared/adapters/clock/system-clock.ts',
+    expect(await planted('domain-is-pure')).toEqual([
+      'shared/domain/bad.ts -> os',
+      'shared/domain/bad.ts -> shared/adapters/clock/system-clock.ts',
     ]);
+  });
+
+  it('report an adapter that imports another one, and let it share how AWS is spoken to', async () => {
+    expect(await planted('adapters-apart')).toEqual([
+      'shared/adapters/bad/clock-of-another.ts -> shared/adapters/clock/system-clock.ts',
+    ]);
+  });
+
+  it('report a library in what all functions carry', async () => {
+    expect(await planted('aws-connection-is-small')).toEqual([
+      expect.stringMatching(/^shared\/adapters\/aws-connection\/bad\.ts -> node_modules\/yaml\//),
+    ]);
+  });
+
+  it('are asked of every folder that holds TypeScript', () => {
+    const folders = readdirSync(ROOT, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory() && !/^\.|^node_modules$|^cdk\.out$/.test(entry.name))
+      .map(({ name }) => name)
+      .filter((name) =>
+        readdirSync(join(ROOT, name), { recursive: true }).some((file) => String(file).endsWith('.ts')),
+      );
+    expect([...ROOMS].sort()).toEqual(folders.sort());
   });
 
   it('really see the TypeScript of the real tree', async () => {
     const { modules } = await cruise(ROOMS);
-    const own = modules.filter(({ source }) => /^(cdk|functions|shared|agent|local)\/.*\.ts$/.test(source));
+    const own = modules.filter(({ source }) => /^(cdk|functions|shared|agent|local|scripts)\/.*\.ts$/.test(source));
     expect(own.length).toBeGreaterThan(20);
   });
 });

@@ -7,7 +7,8 @@
  */
 import { type ClusterEvent, detailOf, EVENT_SOURCE } from '../../domain/cluster-event.ts';
 import type { EventBus } from '../../ports/event-bus.ts';
-import { type AwsConnection, awsConnectionFrom, signedPost } from './signed-post.ts';
+import { type AwsConnection, awsConnectionFrom } from '../aws-connection/connection.ts';
+import { signedPost } from './signed-post.ts';
 
 export interface EventBusConnection extends AwsConnection {
   readonly busName: string;

@@ -6,7 +6,8 @@
  * Source: CloudWatch Logs API reference, PutLogEvents (sequence tokens are ignored since 2023).
  */
 import type { AuditTrail } from '../../ports/audit-trail.ts';
-import { type AwsConnection, awsConnectionFrom, signedPost } from './signed-post.ts';
+import { type AwsConnection, awsConnectionFrom } from '../aws-connection/connection.ts';
+import { signedPost } from './signed-post.ts';
 
 export interface AuditLogConnection extends AwsConnection {
   readonly logGroup: string;

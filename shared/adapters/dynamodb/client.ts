@@ -6,16 +6,9 @@
  * together that is 196 KB instead of 526 KB for one command.
  */
 import { DynamoDBClient, type DynamoDBClientConfig } from '@aws-sdk/client-dynamodb';
+import { type AwsConnection, awsConnectionFrom } from '../aws-connection/connection.ts';
 
-export interface DynamoDbClientOptions {
-  readonly region: string;
-  /** Only for an engine of our own: AWS_ENDPOINT_URL_DYNAMODB. */
-  readonly endpoint?: string;
-  readonly credentials: {
-    readonly accessKeyId: string;
-    readonly secretAccessKey: string;
-    readonly sessionToken?: string;
-  };
+export interface DynamoDbClientOptions extends AwsConnection {
   /** Sends of one request at most, the first included. */
   readonly maxAttempts?: number;
   /** Sockets at most; a Lambda of one request at a time needs one for each item it reads in parallel. */
@@ -57,21 +50,9 @@ export function dynamoDbClient(options: DynamoDbClientOptions): DynamoDBClient {
 }
 
 /**
- * The options a Lambda's environment holds. Throws a RangeError that names every missing variable at once.
+ * The options a Lambda's environment holds.
+ *
+ * @throws RangeError that names every missing variable at once
  */
-export function clientOptionsFrom(environment: Readonly<Record<string, string | undefined>>): DynamoDbClientOptions {
-  const names = ['AWS_REGION', 'AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY'] as const;
-  const missing = names.filter((name) => !environment[name]);
-  if (missing.length > 0) throw new RangeError(`missing from the environment: ${missing.join(', ')}`);
-  const sessionToken = environment['AWS_SESSION_TOKEN'];
-  const endpoint = environment['AWS_ENDPOINT_URL_DYNAMODB'];
-  return {
-    region: environment['AWS_REGION']!,
-    credentials: {
-      accessKeyId: environment['AWS_ACCESS_KEY_ID']!,
-      secretAccessKey: environment['AWS_SECRET_ACCESS_KEY']!,
-      ...(sessionToken ? { sessionToken } : {}),
-    },
-    ...(endpoint ? { endpoint } : {}),
-  };
-}
+export const clientOptionsFrom = (environment: Readonly<Record<string, string | undefined>>): DynamoDbClientOptions =>
+  awsConnectionFrom(environment, 'AWS_ENDPOINT_URL_DYNAMODB');

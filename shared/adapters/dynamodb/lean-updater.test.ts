@@ -1,67 +1,11 @@
-import { createHash, createHmac } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { SignatureV4 } from '@smithy/signature-v4';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { UpdateWrite } from '../../ports/item-store.ts';
 import { leanUpdater } from './lean-updater.ts';
-import { requestSigner } from './signature.ts';
 
 const CREDENTIALS = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY' };
 const NOW_MS = 1_795_197_026_123;
-
-/** What the SDK's signer wants of a hash. */
-class Sha256 {
-  #hash: ReturnType<typeof createHash> | ReturnType<typeof createHmac>;
-  constructor(secret?: string | ArrayBuffer | ArrayBufferView) {
-    this.#hash =
-      secret === undefined ? createHash('sha256') : createHmac('sha256', secret as string | NodeJS.ArrayBufferView);
-  }
-  update(data: string | ArrayBuffer | ArrayBufferView): void {
-    this.#hash.update(data as string | NodeJS.ArrayBufferView);
-  }
-  digest(): Promise<Uint8Array> {
-    return Promise.resolve(this.#hash.digest());
-  }
-  reset(): void {}
-}
-
-describe('the signature', () => {
-  it.each([
-    ['with long-lived credentials', CREDENTIALS],
-    ['with a session token', { ...CREDENTIALS, sessionToken: 'to/ken+=' }],
-  ])('is that of the SDK’s signer, %s', async (_, credentials) => {
-    const body = JSON.stringify({ text: 'Grüße 🚀' });
-    const host = 'dynamodb.eu-central-1.amazonaws.com';
-    const sign = requestSigner({ region: 'eu-central-1', service: 'dynamodb', host, credentials });
-    const target = 'DynamoDB_20120810.UpdateItem';
-    const ours = sign({ target, body, nowMs: NOW_MS });
-    const signer = new SignatureV4({
-      region: 'eu-central-1',
-      service: 'dynamodb',
-      credentials,
-      sha256: Sha256,
-      applyChecksum: false,
-    });
-    const theirs = await signer.sign(
-      {
-        method: 'POST',
-        protocol: 'https:',
-        hostname: host,
-        path: '/',
-        query: {},
-        headers: { host, 'content-type': 'application/x-amz-json-1.0', 'x-amz-target': target },
-        body,
-      },
-      { signingDate: new Date(NOW_MS) },
-    );
-    expect(ours['authorization']).toBe(theirs.headers['authorization']);
-    expect(ours['x-amz-date']).toBe(theirs.headers['x-amz-date']);
-    expect(ours['x-amz-security-token']).toBe(theirs.headers['x-amz-security-token']);
-    // The next day has another key.
-    expect(sign({ target, body, nowMs: NOW_MS + 86_400_000 })['authorization']).toContain('/eu-central-1/');
-  });
-});
 
 describe('an update without the SDK', () => {
   let server: Server | undefined;

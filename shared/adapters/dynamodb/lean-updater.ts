@@ -1,7 +1,7 @@
 /**
  * Conditional updates, and reads of one item, without the SDK: one signed HTTP request over kept connections. For the
  * heartbeat, which does nothing else, ten thousand times as often as anything else: half the CPU of the SDK's client, a twentieth of the bundle,
- * the same expressions, errors and contract (lean-updater.test.ts compares signatures with the SDK's signer).
+ * the same expressions, errors and contract (aws-connection/signature.test.ts compares signatures with the SDK's signer).
  *
  * Attempts: as the SDK's standard mode, a request is sent again after throttling, a server's error, a lost connection or a
  * timeout, `attemptsMax` in all. What that means for a caller: ItemStore.write.
@@ -10,11 +10,12 @@ import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { GetItemCommandOutput, UpdateItemCommandOutput } from '@aws-sdk/client-dynamodb';
 import type { ItemReader, ItemUpdater } from '../../ports/item-store.ts';
+import { endpointOf } from '../aws-connection/connection.ts';
+import { requestSigner } from '../aws-connection/signature.ts';
 import { itemFromWire, toWire } from './attribute-value.ts';
 import type { DynamoDbClientOptions } from './client.ts';
 import { isRepeatable } from './errors.ts';
 import { consumedWanted, orFault, pauseBefore, type RequestOptions, tableNameOf, tellConsumed } from './request.ts';
-import { requestSigner } from './signature.ts';
 import { updateItem } from './update-request.ts';
 
 export interface LeanUpdaterOptions extends RequestOptions {
@@ -31,10 +32,15 @@ const ANSWER_CHARACTERS_MAX = 1_000_000;
 
 export function leanUpdater(options: LeanUpdaterOptions): ItemUpdater & ItemReader & { close(): void } {
   const { connection, nowMs } = options;
-  const endpoint = new URL(connection.endpoint ?? defaultEndpoint(connection.region));
+  const endpoint = endpointOf(connection, 'dynamodb');
   const secure = endpoint.protocol === 'https:';
   const agent = new (secure ? HttpsAgent : HttpAgent)({ keepAlive: true, maxSockets: connection.socketsMax ?? 32 });
-  const sign = requestSigner({ ...connection, host: endpoint.host, service: 'dynamodb' });
+  const sign = requestSigner({
+    ...connection,
+    host: endpoint.host,
+    service: 'dynamodb',
+    contentType: 'application/x-amz-json-1.0',
+  });
   const attemptsMax = connection.maxAttempts ?? 3;
   const requestTimeoutMs = connection.requestTimeoutMs ?? 3_000;
 
@@ -125,6 +131,3 @@ function readAnswer(incoming: IncomingMessage, settle: (error: Error | undefined
     settle(new RequestError(name, answer.Item));
   });
 }
-
-const defaultEndpoint = (region: string): string =>
-  `https://dynamodb.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`;

@@ -1,28 +1,20 @@
 /**
- * The calls without the SDK's client: EC2's query protocol over kept connections, signed by the SDK's signer. For bundles.
+ * The calls without the SDK's client: EC2's query protocol over kept connections. For bundles.
  *
  * Questions are sent again once after a timeout, a lost connection or a server's own error, at once and not after a
  * throttle (the next tick asks again). A detach is sent once: a second one would meet the first and read as "not attached".
  *
  * Source: EC2 API reference, "Query requests"; element names as in the responses of DescribeInstances and DescribeVolumes.
  */
-import { createHash, createHmac } from 'node:crypto';
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
-import { SignatureV4 } from '@smithy/signature-v4';
+import { type AwsConnection, awsConnectionFrom, endpointOf } from '../aws-connection/connection.ts';
+import { requestSigner } from '../aws-connection/signature.ts';
+import { childOf, itemsOf, parseXml, textOf, type XmlElement } from '../aws-connection/xml.ts';
 import type { DescribeById, DescribedInstance, DescribedVolume, DescribeInput, Ec2Api } from './api.ts';
 import { Ec2Error, isRepeatable, MALFORMED_ANSWER } from './errors.ts';
-import { childOf, itemsOf, parseXml, textOf, type XmlElement } from './xml.ts';
 
-export interface Ec2Connection {
-  readonly region: string;
-  /** Only for a cloud of our own: AWS_ENDPOINT_URL_EC2. */
-  readonly endpoint?: string;
-  readonly credentials: {
-    readonly accessKeyId: string;
-    readonly secretAccessKey: string;
-    readonly sessionToken?: string;
-  };
+export interface Ec2Connection extends AwsConnection {
   /** Sends of one question at most, the first included. */
   readonly maxAttempts?: number;
   /** Time from sending a request to its whole answer, connecting included. Milliseconds. */
@@ -34,49 +26,28 @@ const API_VERSION = '2016-11-15';
 /** 200 instances with all their interfaces are far below this, or the answer is not EC2's. */
 const ANSWER_CHARACTERS_MAX = 20_000_000;
 
-/** The connection a Lambda's environment holds. Throws a RangeError that names every missing variable at once. */
-export function ec2ConnectionFrom(environment: Readonly<Record<string, string | undefined>>): Ec2Connection {
-  const names = ['AWS_REGION', 'AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY'] as const;
-  const missing = names.filter((name) => !environment[name]);
-  if (missing.length > 0) throw new RangeError(`missing from the environment: ${missing.join(', ')}`);
-  const sessionToken = environment['AWS_SESSION_TOKEN'];
-  const endpoint = environment['AWS_ENDPOINT_URL_EC2'];
-  return {
-    region: environment['AWS_REGION']!,
-    credentials: {
-      accessKeyId: environment['AWS_ACCESS_KEY_ID']!,
-      secretAccessKey: environment['AWS_SECRET_ACCESS_KEY']!,
-      ...(sessionToken ? { sessionToken } : {}),
-    },
-    ...(endpoint ? { endpoint } : {}),
-  };
-}
+/** @throws RangeError that names every missing variable at once */
+export const ec2ConnectionFrom = (environment: Readonly<Record<string, string | undefined>>): Ec2Connection =>
+  awsConnectionFrom(environment, 'AWS_ENDPOINT_URL_EC2');
 
 export function queryEc2Api(
   connection: Ec2Connection,
   options: { /** Server time, for signatures. */ readonly nowMs?: () => number } = {},
 ): Ec2Api & { close(): void } {
-  const { region, credentials, maxAttempts = 2, requestTimeoutMs = REQUEST_TIMEOUT_MS } = connection;
+  const { maxAttempts = 2, requestTimeoutMs = REQUEST_TIMEOUT_MS } = connection;
   const nowMs = options.nowMs ?? Date.now;
-  const endpoint = new URL(connection.endpoint ?? defaultEndpoint(region));
+  const endpoint = endpointOf(connection, 'ec2');
   const secure = endpoint.protocol === 'https:';
   const agent = new (secure ? HttpsAgent : HttpAgent)({ keepAlive: true, maxSockets: 8 });
-  const signer = new SignatureV4({ service: 'ec2', region, credentials, sha256: NodeSha256 });
+  const sign = requestSigner({
+    ...connection,
+    host: endpoint.host,
+    service: 'ec2',
+    contentType: 'application/x-www-form-urlencoded; charset=utf-8',
+  });
 
   async function sendOnce(action: string, parameters: Readonly<Record<string, string>>): Promise<XmlElement> {
     const body = new URLSearchParams({ Action: action, Version: API_VERSION, ...parameters }).toString();
-    const signed = await signer.sign(
-      {
-        method: 'POST',
-        protocol: endpoint.protocol,
-        hostname: endpoint.hostname,
-        path: '/',
-        query: {},
-        headers: { host: endpoint.host, 'content-type': 'application/x-www-form-urlencoded; charset=utf-8' },
-        body,
-      },
-      { signingDate: new Date(nowMs()) },
-    );
     const { status, text } = await new Promise<{ status: number; text: string }>((resolve, reject) => {
       const outgoing = (secure ? httpsRequest : httpRequest)({
         host: endpoint.hostname,
@@ -84,7 +55,7 @@ export function queryEc2Api(
         method: 'POST',
         path: '/',
         agent,
-        headers: { ...signed.headers, 'content-length': Buffer.byteLength(body) },
+        headers: { ...sign({ body, nowMs: nowMs() }), 'content-length': Buffer.byteLength(body) },
       });
       const timer = setTimeout(() => outgoing.destroy(new Ec2Error('TimeoutError')), requestTimeoutMs);
       const settle = (error: Error | undefined, answer?: { status: number; text: string }): void => {
@@ -130,9 +101,6 @@ export function queryEc2Api(
     close: () => agent.destroy(),
   };
 }
-
-const defaultEndpoint = (region: string): string =>
-  `https://ec2.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`;
 
 function describeParameters(input: DescribeInput | DescribeById): Record<string, string> {
   // MaxResults is refused beside an id.
@@ -219,23 +187,4 @@ function volumeOf(item: XmlElement): DescribedVolume {
       InstanceOwningService: textOf(attachment, 'instanceOwningService'),
     })),
   };
-}
-
-/** SHA-256 in the form the signer wants it: of Node's own, keyed when there is a secret. */
-class NodeSha256 {
-  readonly #hash: ReturnType<typeof createHash> | ReturnType<typeof createHmac>;
-  constructor(secret?: string | ArrayBuffer | ArrayBufferView) {
-    this.#hash = secret === undefined ? createHash('sha256') : createHmac('sha256', bytesOf(secret));
-  }
-  update(data: string | ArrayBuffer | ArrayBufferView): void {
-    this.#hash.update(bytesOf(data));
-  }
-  async digest(): Promise<Uint8Array> {
-    return this.#hash.digest();
-  }
-}
-
-function bytesOf(data: string | ArrayBuffer | ArrayBufferView): Buffer {
-  if (typeof data === 'string') return Buffer.from(data, 'utf8');
-  return ArrayBuffer.isView(data) ? Buffer.from(data.buffer, data.byteOffset, data.byteLength) : Buffer.from(data);
 }

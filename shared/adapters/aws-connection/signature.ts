@@ -1,54 +1,52 @@
 /**
- * AWS Signature Version 4 for the one shape of request we send without the SDK: POST / with a JSON body.
+ * AWS Signature Version 4 for the one shape of request we send without the SDK: POST / with a body of text.
  * Source: IAM User Guide, "Create a signed AWS API request".
  */
-import { createHash, createHmac } from 'node:crypto';
+import { createHash, createHmac, createSecretKey, type KeyObject } from 'node:crypto';
+import type { AwsCredentials } from './connection.ts';
 
 export interface SignerOptions {
   readonly region: string;
   readonly service: string;
   /** As in the Host header: with the port when it is not the scheme's own. */
   readonly host: string;
-  readonly credentials: {
-    readonly accessKeyId: string;
-    readonly secretAccessKey: string;
-    readonly sessionToken?: string;
-  };
+  readonly credentials: AwsCredentials;
+  readonly contentType: string;
 }
 
 export interface RequestToSign {
-  /** x-amz-target: the operation. */
-  readonly target: string;
+  /** x-amz-target: the operation, where it does not stand in the body. */
+  readonly target?: string;
   readonly body: string;
   readonly nowMs: number;
 }
 
-const CONTENT_TYPE = 'application/x-amz-json-1.0';
-
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
-const hmac = (key: string | Buffer, text: string): Buffer => createHmac('sha256', key).update(text).digest();
+const hmac = (key: string | Buffer | KeyObject, text: string): Buffer =>
+  createHmac('sha256', key).update(text).digest();
 
 /** The headers of a request. The key of a day is made once; the rest is two hashes and one HMAC. */
 export function requestSigner(options: SignerOptions): (request: RequestToSign) => Record<string, string> {
-  const { region, service, host, credentials } = options;
+  const { region, service, host, credentials, contentType } = options;
   const { accessKeyId, secretAccessKey, sessionToken } = credentials;
   let keyDay = '';
-  let key: Buffer = Buffer.alloc(0);
+  // As an object: of bytes Node makes one for each HMAC, by an exception inside, which costs a tenth of a beat's CPU.
+  let key = createSecretKey(Buffer.alloc(0));
   return ({ target, body, nowMs }) => {
     const at = new Date(nowMs).toISOString().replace(/[-:]|\.\d{3}/g, '');
     const day = at.slice(0, 8);
     if (day !== keyDay) {
       const dayKey = hmac(`AWS4${secretAccessKey}`, day);
-      key = hmac(hmac(hmac(dayKey, region), service), 'aws4_request');
+      key = createSecretKey(hmac(hmac(hmac(dayKey, region), service), 'aws4_request'));
       keyDay = day;
     }
     // In the order of their names, as the canonical request wants them.
     const headers: Record<string, string> = {
-      'content-type': CONTENT_TYPE,
+      'content-type': contentType,
       host,
       'x-amz-date': at,
       ...(sessionToken === undefined ? {} : { 'x-amz-security-token': sessionToken }),
-      'x-amz-target': target,
+      ...(target === undefined ? {} : { 'x-amz-target': target }),
     };
     const signed = Object.keys(headers).join(';');
     const lines = Object.entries(headers).map(([name, value]) => `${name}:${value}\n`);

@@ -1,0 +1,50 @@
+/** Where AWS is, and who asks it: what every adapter that speaks to AWS is given. */
+export interface AwsCredentials {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken?: string;
+}
+
+export interface AwsConnection {
+  readonly region: string;
+  readonly credentials: AwsCredentials;
+  /** Only for a service of our own, in local mode and tests. */
+  readonly endpoint?: string;
+}
+
+/**
+ * The connection a Lambda's environment holds.
+ *
+ * @param endpointVariable names the endpoint of a service of our own
+ * @throws RangeError that names every missing variable at once
+ */
+export function awsConnectionFrom(
+  environment: Readonly<Record<string, string | undefined>>,
+  endpointVariable: string,
+): AwsConnection {
+  const names = ['AWS_REGION', 'AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY'] as const;
+  const missing = names.filter((name) => !environment[name]);
+  if (missing.length > 0) throw new RangeError(`missing from the environment: ${missing.join(', ')}`);
+  const sessionToken = environment['AWS_SESSION_TOKEN'];
+  const endpoint = environment[endpointVariable];
+  return {
+    region: environment['AWS_REGION']!,
+    credentials: {
+      accessKeyId: environment['AWS_ACCESS_KEY_ID']!,
+      secretAccessKey: environment['AWS_SECRET_ACCESS_KEY']!,
+      ...(sessionToken ? { sessionToken } : {}),
+    },
+    ...(endpoint ? { endpoint } : {}),
+  };
+}
+
+/** Host of a service's endpoint in a region. China's regions have a domain of their own. */
+export const awsHost = (service: string, region: string): string =>
+  `${service}.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`;
+
+/** Where a service is asked: at the endpoint of our own where the connection has one. */
+export const endpointOf = (
+  { region, endpoint }: Pick<AwsConnection, 'region' | 'endpoint'>,
+  /** As in the host name: dynamodb, ec2, logs … */
+  service: string,
+): URL => new URL(endpoint ?? `https://${awsHost(service, region)}`);
