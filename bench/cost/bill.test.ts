@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { PRICES } from '../../shared/domain/prices.ts';
-import { type Bill, type BillSettings, billOf, billReport, DATA_OUT, tickReadUnits } from './bill.ts';
+import { type Bill, type BillSettings, billOf, billReport, DATA_OUT, POLLERS_MIN, tickReadUnits } from './bill.ts';
 import { seriesOf } from './measure.ts';
 import { type Measurement, NOTHING, plus, type Taken, times } from './measurement.ts';
 import { parseCostOptions } from './options.ts';
@@ -20,6 +20,7 @@ const settings: BillSettings = {
   podsPerNode: 0,
   zones: 0,
   lambdaTime: 'floor',
+  idlePollers: POLLERS_MIN,
 };
 const a = (parts: Partial<Taken>): Taken => ({ ...NOTHING, ...parts });
 const idleTaken = a({ messages: 12, schedulerInvocations: 2 });
@@ -33,6 +34,7 @@ const aMeasurement: Measurement = {
   standing: {
     memoryMegabytes: { heartbeat: 256, watch: 128 },
     polledQueues: 4,
+    limitedQueues: 1,
     secrets: 2,
     customerKeys: 0,
     alarmMetrics: 10,
@@ -40,7 +42,7 @@ const aMeasurement: Measurement = {
     dashboards: 1,
     scalingTargets: 0,
   },
-  metrics: { fixed: 5, perZone: 3 },
+  metrics: { fixed: 5, perZone: 3, quarterly: 2 },
   bytes: { healthRow: 200, node: 3_000, pod: 2_000 },
   idle: { seconds: 60, taken: idleTaken },
   fleets: [
@@ -81,18 +83,21 @@ describe('a bill', () => {
   it('halves the beats when they come half as often, and nothing else', () => {
     const bill = billOf(aMeasurement, { ...settings, beatSeconds: 20 }, PRICES);
     expect(lineOf(bill, 'HTTP API')?.quantity).toBeCloseTo(100 * (BEATS_A_MONTH / 2 + 2 * 8_760), 0);
-    expect(lineOf(bill, 'SQS')?.dollars).toBe(lineOf(billOf(aMeasurement, settings, PRICES), 'SQS')?.dollars);
+    for (const item of ['SQS, ticks', 'SQS, empty receives']) {
+      expect(lineOf(bill, item)?.dollars).toBe(lineOf(billOf(aMeasurement, settings, PRICES), item)?.dollars);
+    }
   });
 
   it('counts idle time with no nodes, and what stands in any case', () => {
-    const { idle } = billReport(aMeasurement, settings, PRICES);
+    const { idle, idleWithAllPollers } = billReport(aMeasurement, settings, PRICES);
     expect(lineOf(idle, 'HTTP API')?.quantity).toBe(0);
-    // 5 metrics, 10 metrics of alarms, a composite alarm, a dashboard, two secrets.
-    const standing = 5 * 0.3 + 10 * 0.1 + 0.5 + 3 + 2 * 0.4;
+    // 5 metrics, 2 in four hours of 24, 10 metrics of alarms, a composite alarm, a dashboard, two secrets.
+    const standing = (5 + 2 / 6) * 0.3 + 10 * 0.1 + 0.5 + 3 + 2 * 0.4;
     expect(idle.dollars).toBeGreaterThan(standing);
-    // 87,600 invocations of schedules, 525,600 messages, and the idle receives of four queues.
-    const queues = (87_600 + 2 * 525_600 + 4 * 657_000) * 0.4e-6 + 87_600 * 1e-6;
+    // 87,600 invocations of schedules, 525,600 messages, and the empty receives of a queue with five pollers, and three with two.
+    const queues = (87_600 + 2 * 525_600 + (5 + 3 * 2) * 131_400) * 0.4e-6 + 87_600 * 1e-6;
     expect(idle.dollars).toBeCloseTo(standing + queues, 2);
+    expect(idleWithAllPollers.dollars - idle.dollars).toBeCloseTo(3 * 3 * 131_400 * 0.4e-6, 4);
   });
 
   it('charges a zone by its metrics and a watch by the time of its environment', () => {
@@ -180,7 +185,8 @@ describe('the parts of a bill', () => {
         Environment: { Variables: { POWERTOOLS_SERVICE_NAME: 'heartbeat' } },
       }),
       queue: resource('AWS::Lambda::EventSourceMapping', { ScalingConfig: { MaximumConcurrency: 2 } }),
-      stream: resource('AWS::Lambda::EventSourceMapping'),
+      unlimited: resource('AWS::Lambda::EventSourceMapping', { BatchSize: 1 }),
+      stream: resource('AWS::Lambda::EventSourceMapping', { StartingPosition: 'TRIM_HORIZON' }),
       plain: resource('AWS::CloudWatch::Alarm', { MetricName: 'm' }),
       maths: resource('AWS::CloudWatch::Alarm', {
         Metrics: [{ Expression: 'a+b' }, { MetricStat: {} }, { MetricStat: {} }],
@@ -188,7 +194,8 @@ describe('the parts of a bill', () => {
     };
     expect(standingOf({ Resources } as never)).toMatchObject({
       memoryMegabytes: { heartbeat: 256 },
-      polledQueues: 1,
+      polledQueues: 2,
+      limitedQueues: 1,
       alarmMetrics: 3,
       dashboards: 0,
     });
@@ -201,6 +208,7 @@ describe('the parts of a bill', () => {
         _aws: { CloudWatchMetrics: [{ Namespace: 'N', Dimensions: [['zone']], Metrics: [{ Name: 'size' }] }] },
       });
     expect(seriesOf([line('a'), line('b'), line('a'), 'text'])).toEqual(new Set(['N size zone=a', 'N size zone=b']));
+    expect(seriesOf([line('a')], (name) => name !== 'size')).toEqual(new Set());
   });
 
   it('add up by name', () => {

@@ -10,6 +10,7 @@
  * stand the time on the clock of the machine that measured, and the least that is billed, a millisecond an invocation.
  */
 import { type Dollars, SECONDS_A_DAY, SECONDS_A_MONTH } from '../../shared/domain/prices.ts';
+import { COST_PERIOD_SECONDS } from '../../shared/domain/running-cost.ts';
 import { HEALTH_SHARDS } from '../../shared/store/layout.ts';
 import { type FunctionTaken, type Measurement, NOTHING, notNegative, plus, type Taken, times } from './measurement.ts';
 
@@ -22,6 +23,8 @@ export interface BillSettings {
   readonly podsPerNode: number;
   readonly zones: number;
   readonly lambdaTime: 'estimated' | 'clock' | 'floor';
+  /** Pollers that Lambda keeps on a queue to which little comes, `POLLERS_MIN` at least and `POLLERS` at most. */
+  readonly idlePollers: number;
 }
 
 export interface BillLine {
@@ -42,6 +45,8 @@ export interface BillReport {
   readonly bill: Bill;
   /** The same cluster without nodes, watchers and zones. */
   readonly idle: Bill;
+  /** The same, should Lambda keep all its pollers on every queue. */
+  readonly idleWithAllPollers: Bill;
   /** What each node adds to the idle cluster. Dollars a month. */
   readonly dollarsPerNode: number;
   /** The same without what leaves AWS for the internet, which is often left out of such figures. */
@@ -52,8 +57,15 @@ export interface BillReport {
 const REPORT_SECONDS = 300;
 /** Assumed: each pod of a node lives so long. */
 export const POD_LIFE_SECONDS = SECONDS_A_DAY;
-/** Lambda keeps five pollers on a queue with a maximum concurrency; each asks again after 20 s without a message. */
-const IDLE_RECEIVES_A_SECOND = 5 / 20;
+/**
+ * Lambda reads a queue with five pollers, and "can" go down to two where little comes, unless the source has a maximum
+ * concurrency; each asks again after 20 s without a message.
+ * Source: AWS Lambda Developer Guide, "Configuring scaling behavior for SQS event source mappings".
+ */
+export const POLLERS = 5;
+export const POLLERS_MIN = 2;
+const EMPTY_RECEIVE_SECONDS = 20;
+const SECONDS_AN_HOUR = 3_600;
 const PAGE_BYTES = 4_096;
 /** An eventually consistent read of a page. */
 const PAGE_READ_UNITS = 0.5;
@@ -175,12 +187,16 @@ export function billOf(measurement: Measurement, settings: BillSettings, prices:
   const stored = (nodes * (bytes.healthRow + bytes.node + podsPerNode * bytes.pod)) / GIGABYTE;
   add('DynamoDB storage', stored, 'GB', prices.tableGigabyteMonth);
   add('DynamoDB point-in-time recovery', stored, 'GB', prices.recoveryGigabyteMonth);
-  const idleReceives = standing.polledQueues * IDLE_RECEIVES_A_SECOND * SECONDS_A_MONTH;
-  add('SQS', month.schedulerInvocations + 2 * month.messages + idleReceives, 'requests', prices.sqsRequest);
+  add('SQS, ticks', month.schedulerInvocations + 2 * month.messages, 'requests', prices.sqsRequest);
+  const { polledQueues, limitedQueues } = standing;
+  const pollers = limitedQueues * POLLERS + (polledQueues - limitedQueues) * settings.idlePollers;
+  add('SQS, empty receives', (pollers / EMPTY_RECEIVE_SECONDS) * SECONDS_A_MONTH, 'requests', prices.sqsRequest);
   add('EventBridge Scheduler', month.schedulerInvocations, 'invocations', prices.schedulerInvocation);
   const logBytes = month.logBytes + zones * logBytesOfZone(measurement) * SECONDS_A_MONTH;
   add('CloudWatch logs', logBytes / GIGABYTE, 'GB', prices.logGigabyte);
   add('CloudWatch metrics', metrics.fixed + zones * metrics.perZone, 'metrics', prices.metricMonth);
+  const shareOfHours = SECONDS_AN_HOUR / COST_PERIOD_SECONDS;
+  add('CloudWatch metrics, some hours a day', metrics.quarterly * shareOfHours, 'metrics', prices.metricMonth);
   const scaling = settings.billing === 'provisioned' ? 2 * TABLES * ALARMS_A_SCALING_TARGET : 0;
   add('CloudWatch alarms', standing.alarmMetrics + scaling, 'metrics of alarms', prices.alarmMetricMonth);
   add('CloudWatch composite alarms', standing.compositeAlarms, 'alarms', prices.compositeAlarmMonth);
@@ -212,7 +228,8 @@ function addTables(
 
 export function billReport(measurement: Measurement, settings: BillSettings, prices: Dollars): BillReport {
   const bill = billOf(measurement, settings, prices);
-  const idle = billOf(measurement, { ...settings, nodes: 0, zones: 0, watchers: 0 }, prices);
+  const idleSettings = { ...settings, nodes: 0, zones: 0, watchers: 0 };
+  const idle = billOf(measurement, idleSettings, prices);
   const dataOut = (of: Bill): number => of.lines.find(({ item }) => item === DATA_OUT)?.dollars ?? 0;
   // Zones and watchers are no node's.
   const empty = billOf(measurement, { ...settings, nodes: 0 }, prices);
@@ -220,6 +237,7 @@ export function billReport(measurement: Measurement, settings: BillSettings, pri
   return {
     bill,
     idle,
+    idleWithAllPollers: billOf(measurement, { ...idleSettings, idlePollers: POLLERS }, prices),
     dollarsPerNode: perNode(bill.dollars - empty.dollars),
     dollarsPerNodeWithoutDataOut: perNode(bill.dollars - dataOut(bill) - (empty.dollars - dataOut(empty))),
   };

@@ -16,6 +16,7 @@ import { type ApiAnswer, type ApiClient, createApiClient } from '../../local/fle
 import { type Fleet, startFleet } from '../../local/fleet/index.ts';
 import type { LocalCounters } from '../../local/runtime.ts';
 import { itemFromWire } from '../../shared/adapters/dynamodb/attribute-value.ts';
+import { COST_DOLLARS_PER_DAY, TICK_UNITS } from '../../shared/app/controllers/metric-names.ts';
 import { defaultPolicy } from '../../shared/domain/policy.ts';
 import type { KubeNode, KubeObject } from '../../shared/kube/types.ts';
 import { itemBytes } from '../../shared/ports/item-size.ts';
@@ -46,6 +47,8 @@ const PODS = 40;
 const POD_STEP_MS = 30_000;
 const WATCH_MS = 20_000;
 const QUIET_SECONDS = 1_000_000;
+/** Told so seldom that whether a measured minute meets them is chance (domain/running-cost.ts). */
+const QUARTERLY_METRICS: readonly string[] = [COST_DOLLARS_PER_DAY, TICK_UNITS];
 const TABLES = { health: /health/i, objects: /objects/i, control: /control/i } as const;
 const NODES = '/api/v1/nodes';
 const PODS_PATH = '/api/v1/namespaces/default/pods';
@@ -123,6 +126,7 @@ class Run {
         metrics: {
           fixed: fixedMetrics.size,
           perZone: Math.max(0, metricsOfFleet.size - fixedMetrics.size) / ZONES,
+          quarterly: QUARTERLY_METRICS.length,
         },
         bytes,
         idle,
@@ -264,11 +268,8 @@ class Run {
   #seriesSince(line: number): Set<string> {
     const { metricsFile } = this.#parts;
     if (!existsSync(metricsFile)) return new Set();
-    return seriesOf(
-      readFileSync(metricsFile, 'utf8')
-        .split('\n')
-        .slice(Math.max(0, line - 1)),
-    );
+    const lines = readFileSync(metricsFile, 'utf8').split('\n');
+    return seriesOf(lines.slice(Math.max(0, line - 1)), (name) => !QUARTERLY_METRICS.includes(name));
   }
 
   async #healthRowBytes(): Promise<number> {
@@ -296,7 +297,7 @@ function backgroundOf(fleet: Fleet, idle: Window, beating: Window & { readonly b
 }
 
 /** Each set of names and dimensions is billed as a metric. */
-export function seriesOf(lines: readonly string[]): Set<string> {
+export function seriesOf(lines: readonly string[], counts = (_name: string): boolean => true): Set<string> {
   const series = new Set<string>();
   for (const line of lines.filter((text) => text.startsWith('{'))) {
     const record = JSON.parse(line) as Record<string, unknown> & {
@@ -305,7 +306,7 @@ export function seriesOf(lines: readonly string[]): Set<string> {
     for (const { Namespace, Dimensions, Metrics } of record._aws?.CloudWatchMetrics ?? []) {
       for (const names of Dimensions) {
         const dimensions = names.map((name) => `${name}=${String(record[name])}`).join(',');
-        for (const { Name } of Metrics) series.add(`${Namespace} ${Name} ${dimensions}`);
+        for (const { Name } of Metrics) if (counts(Name)) series.add(`${Namespace} ${Name} ${dimensions}`);
       }
     }
   }

@@ -28,6 +28,8 @@ export interface Standing {
   readonly memoryMegabytes: Readonly<Record<string, number>>;
   /** Queues that Lambda polls. */
   readonly polledQueues: number;
+  /** Those of them whose source has a maximum concurrency: they keep all their pollers, however little comes. */
+  readonly limitedQueues: number;
   readonly secrets: number;
   readonly customerKeys: number;
   /** Metrics that alarms look at, an alarm over three counting three. */
@@ -50,8 +52,14 @@ export interface Measurement {
   readonly standing: Standing;
   /** Of the fleets. */
   readonly zones: number;
-  /** Custom metrics told by a cluster without nodes, and more for each zone. */
-  readonly metrics: { readonly fixed: number; readonly perZone: number };
+  readonly metrics: {
+    /** Custom metrics told in every hour by a cluster without nodes. */
+    readonly fixed: number;
+    /** More for each zone. */
+    readonly perZone: number;
+    /** Told in the first minutes of each quarter of a day, whether or not the measured time met one. */
+    readonly quarterly: number;
+  };
   /** Averages. */
   readonly bytes: { readonly healthRow: number; readonly node: number; readonly pod: number };
   /** No nodes, nobody asks. */

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import type { BillSettings } from './bill.ts';
 
-export interface CostOptions extends Omit<BillSettings, 'nodes' | 'lambdaTime'> {
+export interface CostOptions extends Omit<BillSettings, 'nodes' | 'lambdaTime' | 'idlePollers'> {
   /** A bill each. */
   readonly nodes: readonly number[];
   readonly json: boolean;
@@ -17,7 +17,7 @@ export interface CostOptions extends Omit<BillSettings, 'nodes' | 'lambdaTime'> 
 
 export const USAGE = `usage: npm run cost -- --nodes N[,N…] [options]
 
-  --nodes N[,N…]       sizes of the fleet (1000)
+  --nodes N[,N…]       sizes of the fleet (1000); 0 is the idle cluster
   --beat SECONDS       between two beats of a node (10)
   --billing KIND       onDemand or provisioned (onDemand)
   --watchers W         watches held at any time (0)

@@ -48,6 +48,7 @@ const check = fields({
   standing: fields({
     memoryMegabytes: each(number),
     polledQueues: number,
+    limitedQueues: number,
     secrets: number,
     customerKeys: number,
     alarmMetrics: number,
@@ -55,7 +56,7 @@ const check = fields({
     dashboards: number,
     scalingTargets: number,
   }),
-  metrics: fields({ fixed: number, perZone: number }),
+  metrics: fields({ fixed: number, perZone: number, quarterly: number }),
   bytes: fields({ healthRow: number, node: number, pod: number }),
   idle: fields({ seconds: number, taken }),
   fleets: some(fields({ nodes: number, beats: number, seconds: number, taken })),

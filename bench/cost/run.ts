@@ -5,7 +5,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dollarsOf, PRICE_LIST, type PriceList, parsePriceList } from '../../shared/domain/prices.ts';
-import { type BillReport, type BillSettings, billReport } from './bill.ts';
+import { type BillLine, type BillReport, type BillSettings, billReport, POLLERS, POLLERS_MIN } from './bill.ts';
 import { measureCost } from './measure.ts';
 import type { Measurement } from './measurement.ts';
 import { type CostOptions, parseCostOptions, USAGE, UsageError } from './options.ts';
@@ -34,8 +34,11 @@ async function run(args: readonly string[]): Promise<number> {
   if (options.save !== undefined) writeFileSync(options.save, `${JSON.stringify(measurement, undefined, 2)}\n`);
   const prices = dollarsOf(list);
   for (const nodes of options.nodes) {
-    const { beatSeconds, billing, watchers, podsPerNode, zones } = options;
-    const settings = { nodes, beatSeconds, billing, watchers, podsPerNode, zones, lambdaTime: 'estimated' } as const;
+    const { beatSeconds, billing, watchers, podsPerNode } = options;
+    // Zones are those of nodes.
+    const zones = nodes === 0 ? 0 : options.zones;
+    const fleet = { nodes, beatSeconds, billing, watchers, podsPerNode, zones };
+    const settings = { ...fleet, lambdaTime: 'estimated', idlePollers: POLLERS_MIN } as const;
     const estimated = billReport(measurement, settings, prices);
     const clock = billReport(measurement, { ...settings, lambdaTime: 'clock' }, prices);
     const floor = billReport(measurement, { ...settings, lambdaTime: 'floor' }, prices);
@@ -82,10 +85,7 @@ function print(measurement: Measurement, list: PriceList, { estimated, clock, fl
     console.log(`  ${what.padEnd(69)}${money(value, digits)}`);
   console.log(`${titleOf(settings)}; prices of ${list.region}, read ${list.readOn}, before any free tier`);
   console.log(`counted ${measurement.measuredOn} on ${measurement.machine}; Lambda time is estimated\n`);
-  for (const { item, quantity, unit, dollars: own } of lines) {
-    if (quantity === 0) continue;
-    console.log(`  ${item.padEnd(34)}${amount(quantity).padStart(12)} ${unit.padEnd(22)}${money(own)}`);
-  }
+  printLines(lines);
   total('a month', dollars);
   total('with Lambda time by the clock of that machine', clock.bill.dollars);
   total('with a billed millisecond an invocation', floor.bill.dollars);
@@ -93,9 +93,21 @@ function print(measurement: Measurement, list: PriceList, { estimated, clock, fl
     total('a node and month', estimated.dollarsPerNode, 4);
     total('the same without data out', estimated.dollarsPerNodeWithoutDataOut, 4);
   }
-  total('idle: no nodes, nobody asks', estimated.idle.dollars);
+  if (settings.nodes > 0 || settings.watchers > 0) {
+    console.log('\n  idle: no nodes, nobody asks\n');
+    printLines(estimated.idle.lines);
+  }
+  total('idle a month', estimated.idle.dollars);
+  total(`with ${POLLERS} pollers a queue instead of ${POLLERS_MIN}`, estimated.idleWithAllPollers.dollars);
   console.log(`  ${verdict('idle', estimated.idle.dollars, IDLE_TARGET_DOLLARS)}`);
   if (settings.nodes > 0) console.log(`  ${verdict('a node', estimated.dollarsPerNode, NODE_TARGET_DOLLARS)}\n`);
+}
+
+function printLines(lines: readonly BillLine[]): void {
+  for (const { item, quantity, unit, dollars } of lines) {
+    if (quantity === 0) continue;
+    console.log(`  ${item.padEnd(36)}${amount(quantity).padStart(10)} ${unit.padEnd(22)}${money(dollars)}`);
+  }
 }
 
 const titleOf = ({ nodes, beatSeconds, billing, watchers, podsPerNode, zones }: BillSettings): string =>

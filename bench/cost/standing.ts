@@ -9,6 +9,10 @@ export function standingOf(template: Template): Standing {
     Object.values(template.Resources)
       .filter((resource) => resource.Type === type)
       .map((resource) => (resource.Properties ?? {}) as Properties);
+  // Streams say where they start, queues cannot.
+  const queueSources = of('AWS::Lambda::EventSourceMapping').filter(
+    (source) => source['StartingPosition'] === undefined,
+  );
   const memoryMegabytes: Record<string, number> = {};
   for (const properties of of('AWS::Lambda::Function')) {
     const name = serviceOf(properties);
@@ -16,8 +20,8 @@ export function standingOf(template: Template): Standing {
   }
   return {
     memoryMegabytes,
-    polledQueues: of('AWS::Lambda::EventSourceMapping').filter((source) => source['ScalingConfig'] !== undefined)
-      .length,
+    polledQueues: queueSources.length,
+    limitedQueues: queueSources.filter((source) => source['ScalingConfig'] !== undefined).length,
     secrets: of('AWS::SecretsManager::Secret').length,
     customerKeys: of('AWS::KMS::Key').length,
     alarmMetrics: of('AWS::CloudWatch::Alarm').reduce((sum, alarm) => sum + metricsOf(alarm), 0),

@@ -78,8 +78,9 @@ export const PRICE_LIST: PriceList = {
     logGigabyte: { dollars: 0.5, unit: 'GB taken in', source: 'Amazon CloudWatch pricing, logs (2024-07)' },
     metricMonth: {
       dollars: 0.3,
-      unit: 'metric and month',
-      source: 'Amazon CloudWatch pricing, first 10,000 (2024-07)',
+      unit: 'metric and month, by the hours in which it is told',
+      source:
+        'Amazon CloudWatch pricing, first 10,000; "prorated by the hour and metered only when you send" (2024-07)',
     },
     alarmMetricMonth: {
       dollars: 0.1,
