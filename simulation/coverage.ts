@@ -45,6 +45,15 @@ export const MARKS = [
   'gc:out-of-service',
   'pod:evicted-at-once',
   'write:conflict',
+  'watch:event',
+  'watch:bookmark',
+  'watch:poll',
+  'watch:state',
+  'watch:pages',
+  'watch:resumed',
+  'watch:killed',
+  'watch:cut',
+  'watch:expired',
 ] as const;
 export type Mark = (typeof MARKS)[number];
 

@@ -21,13 +21,14 @@ import { PROBE, simulationAuthenticator } from './access.ts';
 import { clusterView } from './cluster-view.ts';
 import { createCoverage, type Mark } from './coverage.ts';
 import { createEndpoint, type EndpointRequest } from './endpoint.ts';
-import { FAULT_NAMES, type FaultName, faultPlan } from './faults/catalogue.ts';
+import { FAULT_NAMES, type FaultName, type FaultPlan, faultPlan } from './faults/catalogue.ts';
 import { faultyCloud, faultyInstanceEvents } from './faults/faulty-cloud.ts';
 import { faultyNetwork, type Send } from './faults/faulty-network.ts';
 import { faultyStore } from './faults/faulty-store.ts';
 import { faultyStreams } from './faults/faulty-streams.ts';
 import { faultyTicks } from './faults/faulty-ticks.ts';
 import { type Functions, lambdaFunctions, type Process, type Program } from './faults/processes.ts';
+import { recentHeads } from './faults/stale-heads.ts';
 import { decidesNothingTwice } from './laws/idempotence.ts';
 import type { Broken, Law, LawContext } from './laws/law.ts';
 import { nodesOfTheLivingStay } from './laws/machines.ts';
@@ -35,12 +36,15 @@ import { podsHaveTheirTime } from './laws/pods.ts';
 import { darkIsNobodysFault, zonesKeepTheirRate } from './laws/rates.ts';
 import { beatingIsNotMarked, outageIsForgiven, silentIsMarked, steadyGapMs } from './laws/silence.ts';
 import { createTruth, type Happened, type Writer } from './laws/truth.ts';
+import { watchersAreTold } from './laws/watches.ts';
 import { writesAreKept } from './laws/writes.ts';
+import { type PartName, partsOf } from './parts.ts';
 import { recentChanges } from './recent-changes.ts';
 import { hashOf, seededFraction, seededUuid } from './seeded-random.ts';
 import { SIMULATED_REGION } from './simulated-instance.ts';
 import { tellStory } from './story.ts';
 import { virtualTime } from './virtual-time.ts';
+import { watchWorld } from './watch-world.ts';
 
 const START_MS = Date.UTC(2026, 0, 1);
 const ACCOUNT_ID = '123456789012';
@@ -66,6 +70,8 @@ export interface SimOptions {
   readonly faults?: readonly FaultName[];
   /** How many of all faults come together, in the mean; with few faults asked for, more of them are. */
   readonly faultsAStorm?: number;
+  /** Parts of the world that only some seeds have; the seed's own unless told. */
+  readonly parts?: readonly PartName[];
   /** Instead of what the seed makes of it. */
   readonly policy?: Partial<Policy>;
   /** A bug to plant: the laws must find it. */
@@ -90,6 +96,7 @@ export interface SimResult {
   readonly nodes: number;
   readonly zones: number;
   readonly policy: Partial<Policy>;
+  readonly parts: readonly PartName[];
   readonly nodeHours: number;
   readonly steps: number;
   readonly faults: Readonly<Record<FaultName, number>>;
@@ -124,6 +131,7 @@ export async function runSim(options: SimOptions): Promise<SimResult> {
   const { seed, hours, plant = {} } = options;
   const random = (what: string): (() => number) => seededFraction(hashOf(`${seed} ${what}`));
   const shape = random('shape');
+  const parts = options.parts ?? partsOf(seed);
   const nodes = options.nodes ?? 5 + Math.floor(shape() ** 2 * 40);
   const zones = 1 + Math.floor(shape() * 3.999);
   const chosen = { ...policyOf(shape), ...options.policy };
@@ -140,6 +148,7 @@ export async function runSim(options: SimOptions): Promise<SimResult> {
   });
   const tables = memoryItemStore({ changesOf: ['health', 'objects', 'control'] });
   const recent = recentChanges(tables);
+  const heads = recentHeads();
   const view = clusterView(tables);
   const cloud = memoryCloud({
     clock: time,
@@ -175,6 +184,7 @@ export async function runSim(options: SimOptions): Promise<SimResult> {
   // Clocks of ours, and how far they have stepped.
   const jumps: { readonly atMs: number; readonly byMs: number }[] = [];
   let functions: Functions;
+  let watchFunctions: Functions<unknown> | undefined;
   /** Policies that were replaced, for as long as something decided by them may still have its effect. */
   const replaced: { readonly policy: Policy; readonly untilMs: number }[] = [];
   const policies = (): readonly Policy[] => [
@@ -212,6 +222,7 @@ export async function runSim(options: SimOptions): Promise<SimResult> {
     fail,
   };
   const writes = writesAreKept(context);
+  const watches = watchersAreTold(context);
   const laws: readonly Law[] = [
     beatingIsNotMarked(context),
     silentIsMarked(context),
@@ -221,6 +232,7 @@ export async function runSim(options: SimOptions): Promise<SimResult> {
     nodesOfTheLivingStay(context),
     podsHaveTheirTime(context),
     writes,
+    watches,
   ];
   const coverage = createCoverage((uid) =>
     [...truth.pods.values()].some((pod) => pod.uid === uid && !pod.isTerminating),
@@ -243,28 +255,32 @@ export async function runSim(options: SimOptions): Promise<SimResult> {
     }
   };
 
-  function compose(process: Process): Program {
-    const store = faultyStore(process, {
+  const planted = (items: ItemStore, process: Process): ItemStore => plant.items?.(items, process) ?? items;
+  const storeOf = (process: Process, faults: FaultPlan, fraction: () => number): ItemStore =>
+    faultyStore(process, {
       tables,
       recent,
       time,
-      plan,
-      fraction: network,
+      plan: faults,
+      fraction,
       onEffect: (by) => {
         writer = { name: by.name, who: by.who };
       },
     });
-    const items = plant.items?.(store, process) ?? store;
+  const logOf = (process: Process): Log => ({
+    debug: () => undefined,
+    info: (message, fields) => coverage.onLog(message, fields),
+    warn: (message, fields) => coverage.onLog(message, fields),
+    error: (message, fields) => {
+      const error = fields?.['error'];
+      onFault(process.name, [error instanceof Error ? error : new Error(message)]);
+    },
+  });
+
+  function compose(process: Process): Program {
+    const items = planted(storeOf(process, plan, network), process);
+    const log = logOf(process);
     const { clock } = process;
-    const log: Log = {
-      debug: () => undefined,
-      info: (message, fields) => coverage.onLog(message, fields),
-      warn: (message, fields) => coverage.onLog(message, fields),
-      error: (message, fields) => {
-        const error = fields?.['error'];
-        onFault(process.name, [error instanceof Error ? error : new Error(message)]);
-      },
-    };
     const pause = (milliseconds: number): Promise<void> => time.sleep(milliseconds);
     const probe = plant.probe?.(ownProbe(send, clock, time.sleep)) ?? ownProbe(send, clock, time.sleep);
     const periodMs = policy.nodeMonitorPeriodSeconds * 1_000;
@@ -343,6 +359,22 @@ export async function runSim(options: SimOptions): Promise<SimResult> {
     },
   });
   faultyInstanceEvents({ cloud, functions, time, plan, onFault });
+  if (parts.includes('watches')) {
+    watchFunctions = watchWorld({
+      law: watches,
+      heads,
+      time,
+      plan,
+      policy,
+      random,
+      storeOf,
+      planted,
+      logOf,
+      hit: coverage.hit,
+      tell,
+      onFault,
+    });
+  }
   runEpisodes();
 
   /** Faults that are something done, and not something that befalls what is done. */
@@ -359,6 +391,7 @@ export async function runSim(options: SimOptions): Promise<SimResult> {
         time.after(atMs - START_MS, () => {
           plan.count('restart');
           functions.restart();
+          watchFunctions?.restart();
         });
       }
     }
@@ -366,10 +399,12 @@ export async function runSim(options: SimOptions): Promise<SimResult> {
       time.after(fromMs - START_MS, () => {
         plan.count('clockJump');
         functions.stepOneClock();
+        watchFunctions?.stepOneClock();
         if (shapeOf() < 0.5) return;
         const toMs = Math.round((2 * shapeOf() - 1) * 30_000);
         jumps.push({ atMs: time.nowMs(), byMs: toMs - functions.clockAheadMs });
         functions.clockAheadMs = toMs;
+        if (watchFunctions !== undefined) watchFunctions.clockAheadMs = toMs;
         tell('', `all clocks are ${toMs} ms ahead`);
       });
     }
@@ -406,8 +441,11 @@ export async function runSim(options: SimOptions): Promise<SimResult> {
     writer = undefined;
     const changes = recent.take(time.nowMs());
     if (changes.length === 0) return;
-    if (by.name !== 'node-monitor') othersWroteAtMs = time.nowMs();
+    // Those who watch raise heads, of which no rule knows.
+    if (by.name !== 'node-monitor' && by.name !== 'watch') othersWroteAtMs = time.nowMs();
     view.refresh();
+    heads.learn(changes);
+    watches.learn(changes);
     streams.feed(changes);
     for (const happened of truth.learn(changes, by)) {
       coverage.onHappened(happened, by);
@@ -453,6 +491,7 @@ export async function runSim(options: SimOptions): Promise<SimResult> {
     nodes,
     zones,
     policy: chosen,
+    parts,
     nodeHours: (nodes * (time.nowMs() - START_MS)) / 3_600_000,
     steps: time.steps(),
     faults: plan.counts,

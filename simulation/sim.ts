@@ -2,6 +2,7 @@
 import { parseArgs } from 'node:util';
 import { MARKS } from './coverage.ts';
 import { FAULT_NAMES, FAULTS, type FaultName } from './faults/catalogue.ts';
+import { PART_NAMES, PARTS, type PartName } from './parts.ts';
 import { runSim, type SimFailure, type SimOptions, type SimResult } from './run-sim.ts';
 
 export const SIM_EXIT = { holds: 0, fails: 1, invalid: 2 } as const;
@@ -15,6 +16,7 @@ export const SIM_USAGE = `usage: npm run sim -- [options]
   --hours H        virtual time of each, in hours (${DEFAULT_HOURS})
   --nodes N        machines at the beginning (5 to 45, by the seed)
   --faults LIST    names with commas between, all or none (all); --faults help tells them
+  --parts LIST     parts of the world with commas between, all or none (the seed's own); --parts help tells them
   --no-shrink      do not look for fewer faults that do
   --json           one JSON line a seed
   --help           this text
@@ -31,6 +33,7 @@ interface Plan {
   readonly hours: number;
   readonly nodes: number | undefined;
   readonly faults: readonly FaultName[];
+  readonly parts: readonly PartName[] | undefined;
   readonly json: boolean;
   readonly shrink: boolean;
 }
@@ -40,12 +43,22 @@ class ArgumentFault extends Error {
 }
 
 const isFault = (name: string): name is FaultName => Object.hasOwn(FAULTS, name);
+const isPart = (name: string): name is PartName => Object.hasOwn(PARTS, name);
 
 function faultsOf(list: string): readonly FaultName[] {
   if (list === 'all') return FAULT_NAMES;
   if (list === 'none') return [];
   return list.split(',').map((name) => {
     if (!isFault(name)) throw new ArgumentFault(`no such fault: ${name}; there are ${FAULT_NAMES.join(', ')}`);
+    return name;
+  });
+}
+
+function partsOf(list: string): readonly PartName[] {
+  if (list === 'all') return PART_NAMES;
+  if (list === 'none') return [];
+  return list.split(',').map((name) => {
+    if (!isPart(name)) throw new ArgumentFault(`no such part: ${name}; there are ${PART_NAMES.join(', ')}`);
     return name;
   });
 }
@@ -57,7 +70,7 @@ function numberOf(option: string, text: string, least: number): number {
   return value;
 }
 
-function planOf(args: readonly string[]): Plan | 'help' | 'faults' {
+function planOf(args: readonly string[]): Plan | 'help' | 'faults' | 'parts' {
   const { values } = parseArgs({
     args: [...args],
     options: {
@@ -66,6 +79,7 @@ function planOf(args: readonly string[]): Plan | 'help' | 'faults' {
       hours: { type: 'string' },
       nodes: { type: 'string' },
       faults: { type: 'string' },
+      parts: { type: 'string' },
       'no-shrink': { type: 'boolean' },
       json: { type: 'boolean' },
       help: { type: 'boolean' },
@@ -73,6 +87,7 @@ function planOf(args: readonly string[]): Plan | 'help' | 'faults' {
   });
   if (values.help === true) return 'help';
   if (values.faults === 'help') return 'faults';
+  if (values.parts === 'help') return 'parts';
   const range = (values.seeds ?? `${values.seed ?? 1}..${values.seed ?? 1}`).split('..');
   const [first, last] = range.map((text) => Math.floor(numberOf('seeds', text, 0)));
   if (range.length !== 2 || first === undefined || last === undefined || last < first || last - first >= SEEDS_MAX) {
@@ -83,6 +98,7 @@ function planOf(args: readonly string[]): Plan | 'help' | 'faults' {
     hours: numberOf('hours', values.hours ?? String(DEFAULT_HOURS), 0.01),
     nodes: values.nodes === undefined ? undefined : Math.floor(numberOf('nodes', values.nodes, 1)),
     faults: faultsOf(values.faults ?? 'all'),
+    parts: values.parts === undefined ? undefined : partsOf(values.parts),
     json: values.json ?? false,
     shrink: values['no-shrink'] !== true,
   };
@@ -113,6 +129,7 @@ const commandOf = (plan: Plan, seed: number, faults: readonly FaultName[], hours
   [
     `npm run sim -- --seed ${seed} --hours ${hours}`,
     ...(plan.nodes === undefined ? [] : [`--nodes ${plan.nodes}`]),
+    ...(plan.parts === undefined ? [] : [`--parts ${plan.parts.join(',') || 'none'}`]),
     ...(faults.length === FAULT_NAMES.length ? [] : [`--faults ${faults.length === 0 ? 'none' : faults.join(',')}`]),
   ].join(' ');
 
@@ -174,6 +191,10 @@ export async function sim(args: readonly string[], terminal: SimTerminal): Promi
     for (const [name, about] of Object.entries(FAULTS)) terminal.print(`${name.padEnd(18)}${about}`);
     return SIM_EXIT.holds;
   }
+  if (plan === 'parts') {
+    for (const [name, about] of Object.entries(PARTS)) terminal.print(`${name.padEnd(18)}${about}`);
+    return SIM_EXIT.holds;
+  }
   const totals = noTotals();
   const [first, last] = plan.seeds;
   let failed = 0;
@@ -183,6 +204,7 @@ export async function sim(args: readonly string[], terminal: SimTerminal): Promi
       hours: plan.hours,
       faults: plan.faults,
       ...(plan.nodes === undefined ? {} : { nodes: plan.nodes }),
+      ...(plan.parts === undefined ? {} : { parts: plan.parts }),
     };
     const result = await runSim(options);
     addTo(totals, result);

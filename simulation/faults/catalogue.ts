@@ -81,6 +81,8 @@ export interface FaultPlan {
   last(name: FaultName): { readonly fromMs: number; readonly untilMs: number } | undefined;
   /** All of them, in order: for those who do something when one begins. */
   episodes(name: FaultName): readonly { readonly fromMs: number; readonly untilMs: number }[];
+  /** The same episodes and counts, but what they strike is decided by numbers of its own: it moves none of the others. */
+  apart(whose: string): FaultPlan;
 }
 
 /**
@@ -108,11 +110,8 @@ export function faultPlan(options: {
   }
   const share = (options.faultsAStorm ?? FAULTS_A_STORM) / FAULT_NAMES.length;
   const episodes = new Map<FaultName, Episode[]>();
-  const randoms = new Map<FaultName, () => number>();
   for (const name of FAULT_NAMES) {
     const random = seededFraction(hashOf(`${seed} ${name}`));
-    // Apart, so that a longer story begins as a shorter one does.
-    randoms.set(name, seededFraction(hashOf(`${seed} ${name} strikes`)));
     const own = storms.flatMap(({ fromMs, untilMs }): Episode[] => {
       const [isHit, from, length, severity] = [random() < share * (OFTENER[name] ?? 1), random(), random(), random()];
       if (!isHit || !wanted.has(name)) return [];
@@ -142,28 +141,34 @@ export function faultPlan(options: {
     return episode !== undefined && nowMs() < episode.untilMs ? episode.severity : 0;
   };
 
-  return {
-    has: (name) => wanted.has(name),
-    severity,
-    strikes(name, shareAtWorst) {
-      const now = severity(name);
-      if (now === 0 || randoms.get(name)!() >= now * shareAtWorst) return false;
-      counts[name] += 1;
-      return true;
-    },
-    fraction: (name) => randoms.get(name)!(),
-    count: (name) => {
-      counts[name] += 1;
-    },
-    counts,
-    calmSinceMs() {
-      const now = nowMs();
-      while (turmoil[0] !== undefined && turmoil[0].untilMs <= now) lastEndMs = turmoil.shift()!.untilMs;
-      return turmoil[0] !== undefined && turmoil[0].fromMs <= now ? undefined : lastEndMs;
-    },
-    last: lastBegun,
-    episodes: (name) => episodes.get(name)!,
+  /** Apart from the episodes, so that a longer story begins as a shorter one does. */
+  const planOf = (whose: string): FaultPlan => {
+    const randoms = new Map(FAULT_NAMES.map((name) => [name, seededFraction(hashOf(`${seed} ${name} ${whose}`))]));
+    return {
+      has: (name) => wanted.has(name),
+      severity,
+      strikes(name, shareAtWorst) {
+        const now = severity(name);
+        if (now === 0 || randoms.get(name)!() >= now * shareAtWorst) return false;
+        counts[name] += 1;
+        return true;
+      },
+      fraction: (name) => randoms.get(name)!(),
+      count: (name) => {
+        counts[name] += 1;
+      },
+      counts,
+      calmSinceMs() {
+        const now = nowMs();
+        while (turmoil[0] !== undefined && turmoil[0].untilMs <= now) lastEndMs = turmoil.shift()!.untilMs;
+        return turmoil[0] !== undefined && turmoil[0].fromMs <= now ? undefined : lastEndMs;
+      },
+      last: lastBegun,
+      episodes: (name) => episodes.get(name)!,
+      apart: (other) => planOf(`strikes of ${other}`),
+    };
   };
+  return planOf('strikes');
 }
 
 /** Stretches in which at least one of them goes on, in order. */

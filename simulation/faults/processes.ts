@@ -18,7 +18,8 @@ export type FunctionName =
   | 'node-monitor'
   | 'evictor'
   | 'cloud-node'
-  | 'pod-gc';
+  | 'pod-gc'
+  | 'watch';
 
 /** Milliseconds either way. */
 const SKEW_MAX_MS = 1_000;
@@ -48,8 +49,8 @@ export type Invocation<T> =
   | { readonly kind: 'failed'; readonly error: unknown }
   | { readonly kind: 'killed' };
 
-export interface Functions {
-  invoke<T>(name: FunctionName, who: string, run: (program: Program) => Promise<T>): Promise<Invocation<T>>;
+export interface Functions<P = Program> {
+  invoke<T>(name: FunctionName, who: string, run: (program: P) => Promise<T>): Promise<Invocation<T>>;
   /** All warm processes go; those that are busy end with what they do. */
   restart(): void;
   /** Clocks of all processes are ahead of true time by so much, besides their own skew. */
@@ -63,7 +64,7 @@ export interface Functions {
   readonly coldStarts: number;
 }
 
-interface Running extends Process {
+interface Running<P> extends Process {
   skewMs: number;
   dead: boolean;
   callsLeft: number;
@@ -71,27 +72,27 @@ interface Running extends Process {
   who: string;
   isRetired: boolean;
   onDeath: (() => void) | undefined;
-  readonly program: Program;
+  readonly program: P;
 }
 
-export function lambdaFunctions(options: {
+export function lambdaFunctions<P = Program>(options: {
   readonly time: VirtualTime;
   readonly plan: FaultPlan;
   readonly fraction: () => number;
   readonly policy: Policy;
-  readonly compose: (process: Process) => Program;
-}): Functions {
+  readonly compose: (process: Process) => P;
+}): Functions<P> {
   const { time, plan, fraction, compose } = options;
-  const idle = new Map<FunctionName, Running[]>();
-  const alive = new Set<Running>();
+  const idle = new Map<FunctionName, Running<P>[]>();
+  const alive = new Set<Running<P>>();
   let begun = 0;
 
   const skew = (): number => (plan.has('skew') ? (2 * fraction() - 1) * SKEW_MAX_MS : 0);
 
-  function begin(name: FunctionName): Running {
+  function begin(name: FunctionName): Running<P> {
     begun += 1;
     if (plan.has('skew')) plan.count('skew');
-    const process: Omit<Running, 'program'> = {
+    const process: Omit<Running<P>, 'program'> = {
       id: begun,
       name,
       policy: functions.policy,
@@ -117,13 +118,13 @@ export function lambdaFunctions(options: {
     return whole;
   }
 
-  const functions: Functions = {
+  const functions: Functions<P> = {
     policy: options.policy,
     clockAheadMs: 0,
     get coldStarts() {
       return begun;
     },
-    async invoke<T>(name: FunctionName, who: string, run: (program: Program) => Promise<T>): Promise<Invocation<T>> {
+    async invoke<T>(name: FunctionName, who: string, run: (program: P) => Promise<T>): Promise<Invocation<T>> {
       const free = idle.get(name) ?? [];
       idle.set(name, free);
       const process = free.pop() ?? begin(name);

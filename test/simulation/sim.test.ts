@@ -30,6 +30,7 @@ describe('npm run sim', () => {
 
   it.each([
     [['--faults', 'gremlins'], 'no such fault: gremlins'],
+    [['--parts', 'gremlins'], 'no such part: gremlins'],
     [['--seeds', '5..4'], '--seeds takes A..B'],
     [['--hours', 'many'], '--hours takes a number'],
     [['--what'], "Unknown option '--what'"],

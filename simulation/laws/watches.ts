@@ -1,0 +1,286 @@
+/**
+ * L9: a watcher is told every change after the version it lists or resumes from, in order, each once; a version that it was
+ * told through is closed for ever; in calm its picture is the list.
+ *
+ * Held against what was committed to the tables, change by change, so that a watcher needs no calm to be found wrong.
+ */
+import type { KubeObject } from '../../shared/kube/types.ts';
+import { objectOf } from '../../shared/store/object-record.ts';
+import type { TimedChange } from '../recent-changes.ts';
+import { type Law, type LawContext, seconds } from './law.ts';
+
+export type WatchedResource = 'nodes' | 'pods';
+type EventType = 'ADDED' | 'MODIFIED' | 'DELETED';
+
+/** Somebody who lists and watches, and goes on where a watch ended. */
+export interface Watcher {
+  readonly name: string;
+  readonly resource: WatchedResource;
+  readonly selects: (object: KubeObject) => boolean;
+}
+
+/** A change as a watcher must be told it. */
+interface Committed {
+  readonly version: number;
+  readonly type: EventType;
+  readonly key: string;
+  readonly atMs: number;
+}
+
+interface Followed {
+  readonly watcher: Watcher;
+  /** By version, all that ever concerned it. */
+  readonly committed: Committed[];
+  /** The same by object. */
+  readonly byKey: Map<string, Committed[]>;
+  /** Versions of what it selects, as the tables have it. */
+  readonly stored: Map<string, number>;
+  /** Versions of what it believes to be there. */
+  picture: Map<string, number>;
+  /** Everything up to here was told; undefined while it has to list. */
+  through: number | undefined;
+  /** Since when it has had to list, if it has. */
+  listsSinceMs: number;
+  /** Since when it has wanted to be told; undefined while it is away. */
+  followsSinceMs: number | undefined;
+}
+
+export interface WatchLaw extends Law {
+  follow(watcher: Watcher): void;
+  /** What one step wrote. */
+  learn(changes: readonly TimedChange[]): void;
+  onListed(watcher: Watcher, version: string, objects: readonly KubeObject[]): void;
+  /** It goes on from a version of long ago with an empty picture, as a client that slept for hours. */
+  onAncient(watcher: Watcher, version: string): void;
+  onEvent(watcher: Watcher, type: EventType, object: KubeObject): void;
+  onBookmark(watcher: Watcher, version: string): void;
+  /** It was told that its version is too old. */
+  onExpired(watcher: Watcher): void;
+  /** It forgets everything and will list. */
+  onForgot(watcher: Watcher): void;
+  onAway(watcher: Watcher, isAway: boolean): void;
+}
+
+/** A version may be called too old from this age on. Milliseconds; what clocks differ by is taken off. */
+const KEPT_MS = 3_600_000;
+const VERSIONS_PER_MS = 1_000;
+/** From a commit to its event, over one end and resumption of a watch, with nothing in the way. Milliseconds. */
+const TOLD_WITHIN_MS = 20_000;
+
+const keyOf = ({ metadata }: KubeObject): string =>
+  metadata.namespace === undefined ? metadata.name! : `${metadata.namespace}/${metadata.name}`;
+const versionOf = (object: KubeObject): number => Number(object.metadata.resourceVersion);
+const LOG_OF: Readonly<Record<WatchedResource, string>> = { nodes: 'l#nodes#', pods: 'l#pods#' };
+const OBJECTS_OF: Readonly<Record<WatchedResource, string>> = { nodes: 'o#nodes#', pods: 'o#pods#' };
+
+export function watchersAreTold(context: LawContext): WatchLaw {
+  const { nowMs, calmSinceMs, clockSlackMs } = context;
+  const all = new Map<Watcher, Followed>();
+
+  function fail({ watcher }: Followed, message: string, key?: string): void {
+    const subjects = [watcher.name, ...(key === undefined ? [] : [key])];
+    context.fail({ law: 'L9', subjects, message: `${watcher.name} ${message}` });
+  }
+
+  /** Of what concerns it, the first above a version; they come nearly in order, so from the end. */
+  function firstAbove(committed: readonly Committed[], version: number): number {
+    let index = committed.length;
+    while (index > 0 && committed[index - 1]!.version > version) index -= 1;
+    return index;
+  }
+
+  function commit(followed: Followed, change: Committed): void {
+    const { committed, byKey, stored, through } = followed;
+    committed.splice(firstAbove(committed, change.version), 0, change);
+    const ofKey = byKey.get(change.key);
+    if (ofKey === undefined) byKey.set(change.key, [change]);
+    else ofKey.push(change);
+    if (change.type === 'DELETED') stored.delete(change.key);
+    else stored.set(change.key, change.version);
+    if (through === undefined || change.version > through) return;
+    fail(
+      followed,
+      `was told through ${through}, and then ${change.key} was ${change.type} at ${change.version}`,
+      change.key,
+    );
+  }
+
+  /** What a watcher sees of it, before and after. */
+  function seen(type: EventType, isBefore: boolean, isNow: boolean): EventType | undefined {
+    if (type === 'ADDED') return isNow ? 'ADDED' : undefined;
+    if (type === 'DELETED') return isBefore ? 'DELETED' : undefined;
+    if (isNow) return isBefore ? 'MODIFIED' : 'ADDED';
+    return isBefore ? 'DELETED' : undefined;
+  }
+
+  /** Versions between `after` and `through` were passed over; those of one who is told in order. */
+  function passedOver(followed: Followed, after: number, through: number): Committed | undefined {
+    const next = followed.committed[firstAbove(followed.committed, after)];
+    return next !== undefined && next.version <= through ? next : undefined;
+  }
+
+  const laid = ({ picture }: Followed, key: string, version: number | undefined): void => {
+    if (version === undefined) picture.delete(key);
+    else picture.set(key, version);
+  };
+
+  function forget(followed: Followed): void {
+    if (followed.through !== undefined) followed.listsSinceMs = nowMs();
+    followed.through = undefined;
+  }
+
+  return {
+    name: 'L9',
+
+    follow(watcher) {
+      all.set(watcher, {
+        watcher,
+        committed: [],
+        byKey: new Map(),
+        stored: new Map(),
+        picture: new Map(),
+        through: undefined,
+        listsSinceMs: nowMs(),
+        followsSinceMs: nowMs(),
+      });
+    },
+
+    learn(changes) {
+      if (all.size === 0) return;
+      for (const change of changes) {
+        const { table, pk, sk } = change.key;
+        if (table !== 'objects' || change.expired === true) continue;
+        for (const resource of ['nodes', 'pods'] as const) {
+          if (!pk.startsWith(OBJECTS_OF[resource])) continue;
+          const log = changes.find(
+            (other) => other.key.pk.startsWith(LOG_OF[resource]) && other.newImage?.['key'] === sk,
+          )?.newImage;
+          const followers = [...all.values()].filter(({ watcher }) => watcher.resource === resource);
+          if (log === undefined) {
+            for (const followed of followers)
+              fail(followed, `cannot be told of ${sk}: it was written without its log`, sk);
+            continue;
+          }
+          const before = change.oldImage === undefined ? undefined : objectOf(change.oldImage);
+          const now = change.newImage === undefined ? undefined : objectOf(change.newImage);
+          const type = now === undefined ? 'DELETED' : before === undefined ? 'ADDED' : 'MODIFIED';
+          for (const followed of followers) {
+            const { selects } = followed.watcher;
+            const shown = seen(type, before !== undefined && selects(before), now !== undefined && selects(now));
+            if (shown === undefined) continue;
+            commit(followed, { version: log['rv'] as number, type: shown, key: sk, atMs: change.atMs });
+          }
+        }
+      }
+    },
+
+    onListed(watcher, version, objects) {
+      const followed = all.get(watcher)!;
+      const through = Number(version);
+      followed.through = through;
+      followed.picture = new Map(objects.map((object) => [keyOf(object), versionOf(object)]));
+      // Every change up to its version, and for each object perhaps some that came while it was read.
+      for (const [key, ofKey] of followed.byKey) {
+        const shown = followed.picture.get(key);
+        const least = ofKey.findLast((each) => each.version <= through);
+        if (shown === undefined) {
+          const isGone =
+            least === undefined || least.type === 'DELETED' || ofKey.some((each) => each.version > through);
+          if (!isGone) fail(followed, `listed at ${version} and did not find ${key}`, key);
+        } else {
+          const found = ofKey.find((each) => each.version === shown);
+          const isThere = found !== undefined && found.type !== 'DELETED' && shown >= (least?.version ?? 0);
+          if (!isThere) fail(followed, `listed at ${version} and found ${key} of ${shown}`, key);
+        }
+      }
+      for (const key of followed.picture.keys()) {
+        if (!followed.byKey.has(key)) fail(followed, `listed ${key}, which never was`, key);
+      }
+    },
+
+    onAncient(watcher, version) {
+      const followed = all.get(watcher)!;
+      followed.picture = new Map();
+      followed.through = Number(version);
+    },
+
+    onEvent(watcher, type, object) {
+      const followed = all.get(watcher)!;
+      const { through = 0 } = followed;
+      const version = versionOf(object);
+      const key = keyOf(object);
+      if (version <= through) {
+        return fail(followed, `was told of ${key} at ${version}, after it had been told through ${through}`, key);
+      }
+      const next = followed.committed[firstAbove(followed.committed, through)];
+      if (next === undefined || next.version > version) {
+        return fail(followed, `was told that ${key} was ${type} at ${version}, which never happened`, key);
+      }
+      if (next.version < version) {
+        return fail(
+          followed,
+          `was told of ${version} and not that ${next.key} was ${next.type} at ${next.version}`,
+          next.key,
+        );
+      }
+      if (next.key !== key || next.type !== type) {
+        return fail(followed, `was told that ${key} was ${type} at ${version}; ${next.key} was ${next.type}`, key);
+      }
+      followed.through = version;
+      laid(followed, key, type === 'DELETED' ? undefined : version);
+    },
+
+    onBookmark(watcher, version) {
+      const followed = all.get(watcher)!;
+      const { through = 0 } = followed;
+      if (Number(version) < through) return fail(followed, `had a bookmark at ${version}, after ${through}`);
+      const missed = passedOver(followed, through, Number(version));
+      if (missed !== undefined) {
+        const what = `${missed.key} was ${missed.type} at ${missed.version}`;
+        return fail(followed, `had a bookmark at ${version} and was not told that ${what}`, missed.key);
+      }
+      followed.through = Number(version);
+    },
+
+    onExpired(watcher) {
+      const followed = all.get(watcher)!;
+      const ageMs = nowMs() - (followed.through ?? 0) / VERSIONS_PER_MS;
+      forget(followed);
+      if (ageMs >= KEPT_MS - clockSlackMs(nowMs() - KEPT_MS) - TOLD_WITHIN_MS) return;
+      fail(followed, `was told that its version is too old; it is of ${seconds(ageMs)} ago`);
+    },
+
+    onForgot(watcher) {
+      forget(all.get(watcher)!);
+    },
+
+    onAway(watcher, isAway) {
+      all.get(watcher)!.followsSinceMs = isAway ? undefined : nowMs();
+    },
+
+    onMoment() {
+      const calmMs = calmSinceMs();
+      if (calmMs === undefined) return;
+      for (const followed of all.values()) {
+        const { followsSinceMs, through, committed, stored, picture } = followed;
+        if (followsSinceMs === undefined) continue;
+        const sinceMs = Math.max(calmMs, followsSinceMs);
+        if (through === undefined) {
+          const waitedMs = nowMs() - Math.max(sinceMs, followed.listsSinceMs);
+          if (waitedMs > TOLD_WITHIN_MS) fail(followed, `has no list after ${seconds(waitedMs)} of calm`);
+          continue;
+        }
+        const next = committed[firstAbove(committed, through)];
+        if (next !== undefined) {
+          if (nowMs() - Math.max(sinceMs, next.atMs) <= TOLD_WITHIN_MS) continue;
+          const what = `${next.key} was ${next.type} at ${next.version}`;
+          fail(followed, `is not told since ${seconds(nowMs() - next.atMs)} that ${what}`, next.key);
+          continue;
+        }
+        const wrong = [...stored.keys(), ...picture.keys()].find((key) => stored.get(key) !== picture.get(key));
+        if (wrong === undefined) continue;
+        fail(followed, `believes ${wrong} to be of ${picture.get(wrong)}; it is of ${stored.get(wrong)}`, wrong);
+      }
+    },
+  };
+}

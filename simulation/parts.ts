@@ -1,0 +1,14 @@
+/** Parts of the world that only some seeds have. A seed has the same ones whatever its other options are. */
+import { hashOf, seededFraction } from './seeded-random.ts';
+
+export const PARTS = {
+  watches: 'clients that list and watch nodes and pods',
+} as const;
+export type PartName = keyof typeof PARTS;
+export const PART_NAMES = Object.keys(PARTS) as readonly PartName[];
+
+const SHARES: Readonly<Record<PartName, number>> = { watches: 0.6 };
+
+/** Each by a number of its own: another part moves none of them. */
+export const partsOf = (seed: number): readonly PartName[] =>
+  PART_NAMES.filter((name) => seededFraction(hashOf(`${seed} part ${name}`))() < SHARES[name]);

@@ -1,0 +1,79 @@
+/** Watchers and the functions that serve them: a platform of their own, whose chances move nobody else's. */
+import { createHash } from 'node:crypto';
+import { gzip } from '../shared/adapters/gzip/gzip.ts';
+import { readYaml } from '../shared/adapters/yaml/read-yaml.ts';
+import { composeApi } from '../shared/app/api/compose.ts';
+import { serveWatch } from '../shared/app/api/serve-watch.ts';
+import type { Policy } from '../shared/domain/policy.ts';
+import type { RandomSource } from '../shared/ports/clock.ts';
+import type { ItemStore } from '../shared/ports/item-store.ts';
+import type { Log } from '../shared/ports/log.ts';
+import type { WatchTickets } from '../shared/ports/watch-tickets.ts';
+import { simulationAuthenticator } from './access.ts';
+import type { FaultPlan } from './faults/catalogue.ts';
+import { type Functions, lambdaFunctions, type Process } from './faults/processes.ts';
+import { type RecentHeads, withStaleHeads } from './faults/stale-heads.ts';
+import type { WatchLaw } from './laws/watches.ts';
+import { seededUuid } from './seeded-random.ts';
+import type { VirtualTime } from './virtual-time.ts';
+import { startWatchers, type WatchMark, type WatchProgram } from './watchers.ts';
+
+/** A process looks less often than deployed, by up to so much: there is nothing to be found between two looks. */
+const STRETCH_MAX = 4;
+/** Clients here bring their credentials to every address. */
+const NO_TICKETS: WatchTickets = {
+  issue: () => '',
+  verify: () => ({ kind: 'refused', reason: 'there are no tickets in a simulation' }),
+};
+
+/** Runs until the time does. */
+export function watchWorld(options: {
+  readonly law: WatchLaw;
+  readonly heads: RecentHeads;
+  readonly time: VirtualTime;
+  readonly plan: FaultPlan;
+  readonly policy: Policy;
+  /** Numbers for one purpose. */
+  readonly random: (what: string) => () => number;
+  readonly storeOf: (process: Process, plan: FaultPlan, fraction: () => number) => ItemStore;
+  readonly planted: (items: ItemStore, process: Process) => ItemStore;
+  readonly logOf: (process: Process) => Log;
+  readonly hit: (mark: WatchMark) => void;
+  readonly tell: (subject: string, text: string) => void;
+  readonly onFault: (name: 'watch', faults: readonly unknown[]) => void;
+}): Functions<WatchProgram> {
+  const { law, heads, time, policy, random, hit, tell, onFault } = options;
+  const plan = options.plan.apart('watches');
+  const calls = random('watch calls');
+  const code = random('watch code');
+  const source: RandomSource = { fraction: code, uuid: () => seededUuid(code) };
+
+  function compose(process: Process): WatchProgram {
+    const store = options.storeOf(process, plan, calls);
+    const items = options.planted(withStaleHeads(store, { heads, time, plan }), process);
+    const stretch = 1 + calls() * (STRETCH_MAX - 1);
+    const api = {
+      items,
+      authenticator: simulationAuthenticator,
+      clock: process.clock,
+      random: source,
+      pause: (milliseconds: number) => time.sleep(milliseconds * stretch),
+      log: options.logOf(process),
+      policy,
+      hash: (text: string) => createHash('sha256').update(text).digest('hex'),
+      readYaml,
+      gzip,
+    };
+    return { api: composeApi(api), watch: serveWatch({ ...api, tickets: NO_TICKETS }), clock: process.clock };
+  }
+
+  const functions = lambdaFunctions<WatchProgram>({
+    time,
+    plan,
+    fraction: random('watch processes'),
+    policy,
+    compose,
+  });
+  startWatchers({ functions, law, time, plan, fraction: random('watchers'), hit, tell, onFault });
+  return functions;
+}
