@@ -11,8 +11,8 @@
  *
  * The claim of node-monitor's tick carries what the tick has decided about ourselves: gate, probes and total disruption. So a
  * quiet tick is one write, a tick that dies half-way has said so already, and whoever decided on an older state loses the
- * claim. Evictor decides nothing about ourselves and has nothing to carry: it claims first, in an item of its own
- * (`tick#evictor`: slot, fence, at), and a loser reads nothing. The rule of who wins is one for both (domain/tick.ts); one
+ * claim. Evictor decides nothing about ourselves and has nothing to carry: it looks first, and claims in an item of its
+ * own (`tick#evictor`: slot, fence, at) what slots it has work in. The rule of who wins is one for both (domain/tick.ts); one
  * item for both would make a controller lose its claim, and decide again, for a tick of the other.
  *
  * The queue is read whole and ordered in memory: a key by due time would make "take this node out, now" a search.

@@ -25,6 +25,7 @@ import {
   settleOrphans,
   watchOrphans,
 } from '../../domain/pod-gc.ts';
+import type { Policy } from '../../domain/policy.ts';
 import type { KubeNode, KubeObject, ObjectRef } from '../../kube/types.ts';
 import type { TransactWrite } from '../../ports/item-store.ts';
 import { objectKey } from '../../store/object-store.ts';
@@ -65,13 +66,22 @@ interface LiveNode {
   readonly resourceVersion: number;
 }
 
+/**
+ * Whether anything could follow from the list: pods that have ended are only counted, until there are more of them than the
+ * policy keeps.
+ */
+export function hasPodsToJudge(list: PodGcList, policy: Pick<Policy, 'terminatedPodGcThreshold'>): boolean {
+  if (list.missing.size > 0 || list.pods.some(({ terminating }) => terminating)) return true;
+  return podRemovals({ pods: list.pods.map(collectableRow), nodes: [], missing: new Set() }, policy).length > 0;
+}
+
 export async function collectPods(
   dependencies: ControllerDependencies,
   list: PodGcList,
   pass: Pass,
 ): Promise<CollectedPods> {
-  if (list.pods.length === 0 && list.missing.size === 0) return { removed: 0, left: 0, faults: [] };
   const { objects, podGc, policy } = dependencies;
+  if (!hasPodsToJudge(list, policy)) return { removed: 0, left: 0, faults: [] };
   const faults: unknown[] = [];
   const ofListed = list.pods.flatMap(({ terminating, nodeName }) => (terminating && nodeName ? [nodeName] : []));
   const names = inTurn([...new Set([...list.missing.keys(), ...ofListed])], NODES_A_PASS_MAX, pass.slot);

@@ -9,6 +9,72 @@ const beatAll =
   (seconds: number): Promise<unknown> =>
     seconds % 10 === 0 ? fleet.beat(...names) : Promise.resolve();
 
+const requestsOf = (fleet: ControlledFleet) =>
+  fleet.consumed().requests.map(({ operation, readUnits, writeUnits }) => [operation, readUnits, writeUnits]);
+
+describe('a tick of evictor', () => {
+  it('is two reads where nobody waits and nothing is due, and tells its age all the same', async () => {
+    const { fleet, ofZone } = await settledFleet({ a: 3 });
+    await fleet.run(0, 25, beatAll(fleet, ...ofZone('a')));
+    fleet.at(30);
+    await fleet.controllers.tickNodeMonitor(fleet.slot());
+    fleet.consumed();
+    fleet.metrics.splice(0);
+    const report = await fleet.controllers.tickEvictor(fleet.slot());
+    expect(report).toEqual({ kind: 'ran', tainted: 0, holds: new Map(), nextTokenAtMs: undefined });
+    expect(requestsOf(fleet)).toEqual([
+      ['Query', 1, 0],
+      ['Query', 1, 0],
+    ]);
+    expect(fleet.metrics).toEqual([{ name: 'tick_age_seconds', value: 0, unit: 'Seconds' }]);
+  });
+
+  it('claims its slot where somebody waits, and the loser does nothing', async () => {
+    const { fleet, ofZone } = await settledFleet({ a: 3, b: 3 });
+    await fleet.run(0, 40, beatAll(fleet, ...ofZone('b'), 'a-0'));
+    fleet.at(45);
+    await fleet.beat(...ofZone('b'), 'a-0');
+    await fleet.controllers.tickNodeMonitor(fleet.slot());
+    expect(await fleet.controllers.tickEvictor(fleet.slot())).toMatchObject({ kind: 'ran', tainted: 1 });
+    fleet.consumed();
+    expect((await fleet.controllers.tickEvictor(fleet.slot())).kind).toBe('lost');
+    expect(requestsOf(fleet).map(([operation]) => operation)).toEqual(['Query', 'Query', 'UpdateItem']);
+  });
+
+  it('does not look for what is due while the gate holds', async () => {
+    const { fleet, ofZone } = await settledFleet({ a: 3 });
+    await fleet.run(0, 20, beatAll(fleet, ...ofZone('a')));
+    // No tick of node-monitor since: evictor sees for itself that it cannot know.
+    fleet.at(120);
+    fleet.consumed();
+    await fleet.controllers.tickEvictor(fleet.slot());
+    expect(requestsOf(fleet)).toEqual([['Query', 1, 0]]);
+  });
+
+  it('claims its slot for a pod that is due, and to take back a hold of a zone in which nobody waits', async () => {
+    const { fleet, ofZone } = await settledFleet({ a: 3 });
+    await fleet.addPod('p', 'a-2');
+    await fleet.run(0, 20, beatAll(fleet, ...ofZone('a')));
+    await fleet.changeNode('a-2', (node) => ({
+      ...node,
+      spec: { ...node.spec, taints: [{ key: 'by-hand', effect: 'NoExecute', timeAdded: '2026-01-01T00:00:00Z' }] },
+    }));
+    const due = { nodeName: 'a-2', timers: [], version: 0, dueMs: undefined };
+    const podUid = (await fleet.pod('p'))?.metadata.uid ?? '';
+    const timer = { namespace: 'default', name: 'p', podUid, atMs: fleet.nowMs() };
+    await evictionTimerStore(fleet.tables).replace(due, [timer]);
+    fleet.at(20.5);
+    fleet.consumed();
+    await fleet.controllers.tickEvictor(fleet.slot() + 1);
+    expect(requestsOf(fleet)[2]).toEqual(['UpdateItem', 0, 1]);
+    const [zone] = (await fleet.records()).zones;
+    await fleetStore(fleet.tables).setHold(zone!.zone, zone!.hold, 'rate 0.1');
+    fleet.at(25);
+    await fleet.controllers.tickEvictor(fleet.slot() + 1);
+    expect((await fleet.records()).zones[0]?.hold).toBeUndefined();
+  });
+});
+
 describe('zones and the limiter', () => {
   it('taints the nodes of a dying zone one by one, each zone at its own rate', async () => {
     const { fleet, ofZone } = await settledFleet({ a: 4, b: 3, c: 2 });

@@ -287,15 +287,38 @@ describe('ended pods', () => {
 });
 
 describe('the work list', () => {
-  it('costs an idle pass one claim and one query', async () => {
+  const requestsOf = (fleet: ControlledFleet) =>
+    fleet.consumed().requests.map(({ operation, readUnits, writeUnits }) => [operation, readUnits, writeUnits]);
+
+  it('costs an idle pass one query and no claim, pods that have ended and may stay or not', async () => {
     const fleet = await fleetOfTwo();
     fleet.at(20);
     fleet.consumed();
+    expect(await fleet.collect()).toMatchObject({ kind: 'ran' });
+    expect(requestsOf(fleet)).toEqual([['Query', 1, 0]]);
+    await fleet.changePod('p-1', (pod) => ({ ...pod, status: { ...pod.status, phase: 'Succeeded' } }));
+    await fleet.streams();
+    expect((await listOf(fleet)).pods).toHaveLength(1);
+    fleet.at(40);
+    fleet.consumed();
+    expect(await fleet.collect()).toMatchObject({ kind: 'ran' });
+    expect(requestsOf(fleet)).toEqual([['Query', 1, 0]]);
+  });
+
+  it.each([
+    ['a pod is terminating', (fleet: ControlledFleet) => fleet.endPod('p-0')],
+    ['a Node is missing', (fleet: ControlledFleet) => fleet.removeNode('a-0')],
+    ['the sweep is due', async (fleet: ControlledFleet) => fleet.at(1_000)],
+  ])('has its slot claimed where %s', async (_, happens) => {
+    const fleet = await fleetOfTwo();
+    fleet.at(20);
+    await happens(fleet);
+    await fleet.streams();
+    fleet.consumed();
     await fleet.collect();
-    const { requests } = fleet.consumed();
-    expect(requests.map(({ operation, readUnits, writeUnits }) => [operation, readUnits, writeUnits])).toEqual([
-      ['UpdateItem', 0, 1],
+    expect(requestsOf(fleet).slice(0, 2)).toEqual([
       ['Query', 1, 0],
+      ['UpdateItem', 0, 1],
     ]);
   });
 

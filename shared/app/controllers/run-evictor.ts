@@ -1,6 +1,13 @@
 /**
  * One tick of evictor: NoExecute taints as far as each zone's limiter lets them, and pods whose time has come.
  *
+ *   read the control records, and which timers are due ── nobody waits, nothing due: done
+ *   claim the slot; loser exits
+ *   a turn of each zone's queue, and the due pods
+ *
+ * Nothing acts without a claim; a slot in which there is nothing to do need not be anybody's. What was read before the claim
+ * may have been done by another tick since: every effect carries its own condition, as when two ticks overlap.
+ *
  * A taint is one transaction: the Node with its taint, its digest, the queue entry that leaves, the limiter's token, and a
  * check that neither gate nor total disruption stands against it. So it happens whole or not at all; a token is never lost
  * to a crash, and of two evictors at once one is refused (L3). A node that has beaten since its digest was read refuses its
@@ -57,26 +64,36 @@ export async function runEvictor(dependencies: ControllerDependencies, tick: Tic
   const nowMs = clock.nowMs();
   const periodSeconds = policy.nodeMonitorPeriodSeconds;
   if (slotVerdict({ slot: tick.slot, nowMs, periodSeconds }) === 'stale') return { kind: 'stale' };
-  if ((await fleet.claimBare(EVICTOR, tick.slot, nowMs)) === 'lost') return { kind: 'lost' };
-  const [records, dueNodes] = await Promise.all([fleet.read(), timers.readDue(nowMs)]);
+  const records = await fleet.read();
   const gate = gateVerdictFor(records.state.gate, { nowMs, policy });
+  // What is due stays due while the gate holds (D9): nothing is read for it.
+  const due = gate.kind === 'holding' ? [] : await timers.readDue(nowMs);
+  const tellAge = (): void =>
+    meter.add(metric.TICK_AGE, Math.max(0, nowMs - slotStartMs(tick.slot, periodSeconds)) / 1_000, 'Seconds');
+  if (!isAnythingToDo(records, due)) {
+    tellAge();
+    return { kind: 'ran', tainted: 0, holds: new Map(), nextTokenAtMs: undefined };
+  }
+  if ((await fleet.claimBare(EVICTOR, tick.slot, nowMs)) === 'lost') return { kind: 'lost' };
   const timeMs = Math.min(tick.budgetMs ?? Infinity, periodSeconds * 1_000 - PERIOD_RESERVE_MS);
   const budget = workUntil(clock, nowMs + timeMs);
 
   const mark = { slot: tick.slot };
   const queues = await takeTurns(dependencies, records, { nowMs, gate, budget, tick: mark });
-  // What is due stays due while the gate holds (D9): nothing is read for it.
-  const due = gate.kind === 'holding' ? [] : dueNodes;
   const evictions = await workThrough(due, { concurrencyMax: NODES_AT_ONCE_MAX, budget }, (nodeName) =>
     evictPods(dependencies, nodeName, { nowMs, state: records.state, tick: mark }),
   );
-  meter.add(metric.TICK_AGE, Math.max(0, nowMs - slotStartMs(tick.slot, periodSeconds)) / 1_000, 'Seconds');
+  tellAge();
   const faults = [...queues.faults, ...evictions.faults];
   if (faults.length > 0) throw new TickFault(faults, 'evictor could not finish its tick');
   const { tainted, holds, nextTokenAtMs } = queues;
   tellHolds(dependencies, holds);
   return { kind: 'ran', tainted, holds, nextTokenAtMs };
 }
+
+/** Whether somebody waits, something is due, or a hold is still noted of a zone in which nobody waits any more. */
+const isAnythingToDo = ({ queue, zones }: FleetRecords, due: readonly string[]): boolean =>
+  queue.length > 0 || due.length > 0 || zones.some(({ hold }) => hold !== undefined);
 
 function tellHolds({ meter }: ControllerDependencies, holds: ReadonlyMap<string, EvictionHold>): void {
   const zones = new Map<string, number>();

@@ -1,20 +1,21 @@
 /**
  * One tick of pod-gc: volumes that nobody on their node wants, and pods that nobody will ever finish.
  *
- *   claim the slot ── read the work list ── nothing in it: done
+ *   read the work list ── nothing in it that a pass could act on: done
+ *   claim the slot; loser exits
  *   detach volumes (detach-volumes.ts) ── collect pods (collect-pods.ts) ── sweep, when due (sweep-pods.ts)
  *
- * The claim comes first: pod-gc stores no decision with it, and a loser reads nothing. Two that overlap, because one took
- * longer than a period, do the work of one: every effect carries its own condition. What a pass that dies leaves is in
- * the list still.
+ * Nothing acts without a claim; a slot in which there is nothing to do need not be anybody's. Two that overlap, because one took
+ * longer than a period, do the work of one: every effect carries its own condition, and a row that was read before the claim
+ * is a hint as any other. What a pass that dies leaves is in the list still.
  */
 import { slotVerdict } from '../../domain/tick.ts';
 import { workUntil } from './bounded-work.ts';
-import { collectPods } from './collect-pods.ts';
+import { collectPods, hasPodsToJudge } from './collect-pods.ts';
 import type { ControllerDependencies } from './dependencies.ts';
 import { detachVolumes } from './detach-volumes.ts';
 import { type Tick, TickFault } from './run-node-monitor.ts';
-import { sweepPods } from './sweep-pods.ts';
+import { isSweepDue, sweepPods } from './sweep-pods.ts';
 
 const POD_GC = 'pod-gc';
 /** Kept free at the end of a period. Milliseconds. */
@@ -38,11 +39,14 @@ export async function runPodGc(dependencies: ControllerDependencies, tick: Tick)
   const nowMs = clock.nowMs();
   const periodSeconds = policy.podGcPeriodSeconds;
   if (slotVerdict({ slot: tick.slot, nowMs, periodSeconds }) === 'stale') return { kind: 'stale' };
+  const list = await podGc.read();
+  if (list.volumes.length === 0 && !hasPodsToJudge(list, policy) && !isSweepDue(list, nowMs)) {
+    return { kind: 'ran', podsRemoved: 0, podsLeft: 0, volumesDetached: 0 };
+  }
   if ((await fleet.claimBare(POD_GC, tick.slot, nowMs)) === 'lost') return { kind: 'lost' };
   const timeMs = Math.min(tick.budgetMs ?? Infinity, periodSeconds * 1_000 - PERIOD_RESERVE_MS);
   const pass = { slot: tick.slot, nowMs, budget: workUntil(clock, nowMs + timeMs) };
 
-  const list = await podGc.read();
   const faults: unknown[] = [];
   /** One part that fails does not hold up the others. */
   const part = async <T extends { readonly faults: readonly unknown[] }>(

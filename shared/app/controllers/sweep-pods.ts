@@ -32,12 +32,15 @@ interface SweptPods {
 const keyOf = ({ namespace = '', name = '' }: { readonly namespace?: string; readonly name?: string }): string =>
   objectSortKey(namespace, name);
 
+export const isSweepDue = ({ sweep }: PodGcList, nowMs: number): boolean =>
+  sweep === undefined || sweep.dueAtMs <= nowMs;
+
 export async function sweepPods(
   dependencies: ControllerDependencies,
   list: PodGcList,
   { nowMs, budget }: { readonly nowMs: number; readonly budget: WorkBudget },
 ): Promise<SweptPods> {
-  if ((list.sweep !== undefined && list.sweep.dueAtMs > nowMs) || !budget.hasTime()) return { mended: 0, faults: [] };
+  if (!isSweepDue(list, nowMs) || !budget.hasTime()) return { mended: 0, faults: [] };
   const { objects, items, podGc } = dependencies;
   // Late reads at most hint at a node that is there; the pass asks again.
   const ready = new Map((await scanHealth(items, { consistent: false })).map((node) => [node.nodeName, node.ready]));
