@@ -7,7 +7,7 @@ import { type ControllerOptions, type FleetControllers, fleetControllers } from 
 import type { EvictorConfig } from '../shared/config/environment.ts';
 import { log } from '../shared/observability/logger.ts';
 import { meter } from '../shared/observability/meter.ts';
-import type { ConsumedUnits } from '../shared/ports/item-store.ts';
+import type { ConsumedUnits, ItemStore } from '../shared/ports/item-store.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -29,17 +29,18 @@ function unitCounter() {
 export const composeControllers = (
   environment: Environment,
   { tables, policy }: Pick<EvictorConfig, 'tables' | 'policy'>,
-  /** What only some of them need: node-monitor's own beats, EC2. */
-  more: Partial<ControllerOptions> = {},
+  /** What only some of them need, over the same tables: node-monitor's own beats, EC2. */
+  more: (items: ItemStore) => Partial<ControllerOptions> = () => ({}),
 ): FleetControllers => {
   const { onConsumed, takeUnits } = unitCounter();
+  const items = dynamoDbItemStore({
+    client: dynamoDbClient(clientOptionsFrom(environment)),
+    tables,
+    onConsumed,
+    random: systemRandom.fraction,
+  });
   return fleetControllers({
-    items: dynamoDbItemStore({
-      client: dynamoDbClient(clientOptionsFrom(environment)),
-      tables,
-      onConsumed,
-      random: systemRandom.fraction,
-    }),
+    items,
     clock: systemClock,
     random: systemRandom,
     pause,
@@ -47,6 +48,6 @@ export const composeControllers = (
     log,
     meter,
     takeUnits,
-    ...more,
+    ...more(items),
   });
 };

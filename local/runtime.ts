@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -359,13 +359,6 @@ function createFunctions(
 ): ReadonlyMap<string, LocalFunction> {
   const routed = new Set(plan.api?.routes.map((route) => route.functionId));
   const streaming = new Set(plan.functionUrls.map((url) => url.functionId));
-  // Secrets of the template live as long as this process: nothing stored depends on one.
-  const secrets = new Map<string, string>();
-  const secretOf = (arn: string): string => {
-    const secret = secrets.get(arn) ?? randomBytes(32).toString('hex');
-    secrets.set(arn, secret);
-    return secret;
-  };
   const functions = new Map<string, LocalFunction>();
   for (const fn of plan.functions) {
     const environmentsMax = streaming.has(fn.logicalId)
@@ -381,7 +374,6 @@ function createFunctions(
       eventsEndpoint: recorder?.endpoint ?? eventServer.endpoint,
       noServiceEndpoint: recorder?.endpoint ?? NO_SERVICE_ENDPOINT,
       ...(recorder === undefined ? {} : { accessKeyId: recorder.accessKeyId(fn.name) }),
-      secretOf,
     });
     const noteLog = recorder === undefined ? () => {} : noteFunctionLog(recorder, fn, PLACE);
     functions.set(

@@ -7,12 +7,12 @@ import { createHash } from 'node:crypto';
 import { gzip } from '../shared/adapters/gzip/gzip.ts';
 import { memoryCloud } from '../shared/adapters/memory/cloud.ts';
 import { memoryItemStore } from '../shared/adapters/memory/item-store.ts';
-import { PROBE_NAME } from '../shared/adapters/probe/lease-probe.ts';
 import { readYaml } from '../shared/adapters/yaml/read-yaml.ts';
 import { composeApi } from '../shared/app/api/compose.ts';
 import { fleetControllers } from '../shared/app/controllers/index.ts';
 import { serveHeartbeat } from '../shared/app/renew-lease.ts';
 import { defaultPolicy, type Policy } from '../shared/domain/policy.ts';
+import { PROBE_LEASE } from '../shared/domain/probe-identity.ts';
 import type { Clock, RandomSource } from '../shared/ports/clock.ts';
 import { type ItemStore, StoreFault } from '../shared/ports/item-store.ts';
 import type { Log } from '../shared/ports/log.ts';
@@ -511,7 +511,7 @@ function ownProbe(send: Send, clock: Clock, sleep: (milliseconds: number) => Pro
   return {
     async beat() {
       const spec = { renewTime: new Date(clock.nowMs()).toISOString().replace('Z', '000Z') };
-      const path = `${collection}/${PROBE_NAME}`;
+      const path = `${collection}/${PROBE_LEASE}`;
       const status = await ask({
         method: 'PATCH',
         path,
@@ -526,8 +526,8 @@ function ownProbe(send: Send, clock: Clock, sleep: (milliseconds: number) => Pro
         body: {
           apiVersion: 'coordination.k8s.io/v1',
           kind: 'Lease',
-          metadata: { name: PROBE_NAME, namespace: 'kube-node-lease' },
-          spec: { holderIdentity: PROBE_NAME, leaseDurationSeconds: 40, ...spec },
+          metadata: { name: PROBE_LEASE, namespace: 'kube-node-lease' },
+          spec: { holderIdentity: PROBE_LEASE, leaseDurationSeconds: 40, ...spec },
         },
       });
       return created === 201 || created === 409

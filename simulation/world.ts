@@ -11,7 +11,7 @@ import type { Policy } from '../shared/domain/policy.ts';
 import { slotOf } from '../shared/domain/tick.ts';
 import type { Clock, RandomSource } from '../shared/ports/clock.ts';
 import type { Log, Meter } from '../shared/ports/log.ts';
-import { PROBE, simulationAuthenticator } from './access.ts';
+import { PROBE, probeCredentials, simulationAuthenticator } from './access.ts';
 import { type ClusterView, clusterView } from './cluster-view.ts';
 import { createEndpoint, type Endpoint } from './endpoint.ts';
 import type { RecordedStore } from './recorded-store.ts';
@@ -90,7 +90,7 @@ export function createWorld({ store, policy, seed, startMs, meter }: WorldOption
     seed,
   });
   const cloud = memoryCloud({ clock, region: SIMULATED_REGION, accountId: ACCOUNT_ID });
-  const probe = leaseProbe({ url: PROBE_ORIGIN, token: PROBE, clock, fetch: fetchFrom(endpoint) });
+  const probe = leaseProbe({ url: PROBE_ORIGIN, credentials: probeCredentials, clock, fetch: fetchFrom(endpoint) });
   const controllers = fleetControllers({
     items,
     clock,

@@ -13,7 +13,7 @@ export interface CustomDomain {
 
 /**
  * Who holds the key of what is stored. `awsManaged`: the services' own keys, without a charge. `customerManaged`: a key of
- * your account for tables, queues, secrets and logs; one is made unless `keyArn` names one, whose key policy then has
+ * your account for tables, queues and logs; one is made unless `keyArn` names one, whose key policy then has
  * to let CloudWatch Logs use it (docs/operations/deploy.md).
  */
 export type Encryption =

@@ -3,7 +3,6 @@ import { CfnTable } from 'aws-cdk-lib/aws-dynamodb';
 import { Policy, PolicyStatement, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import { Key } from 'aws-cdk-lib/aws-kms';
 import { CfnLogGroup } from 'aws-cdk-lib/aws-logs';
-import { CfnSecret } from 'aws-cdk-lib/aws-secretsmanager';
 import { CfnQueue } from 'aws-cdk-lib/aws-sqs';
 import { Construct, type IConstruct } from 'constructs';
 
@@ -39,7 +38,7 @@ export class CustomerKey extends Construct {
   }
 
   /**
-   * Encrypts every table, queue, log group and secret below `scope`, and lets each role there use the key through the
+   * Encrypts every table, queue and log group below `scope`, and lets each role there use the key through the
    * services its policy names, and no others. Comes last, when all of them are there.
    */
   encrypt(scope: IConstruct): void {
@@ -48,7 +47,7 @@ export class CustomerKey extends Construct {
       if (construct instanceof CfnTable) {
         construct.sseSpecification = { sseEnabled: true, sseType: 'KMS', kmsMasterKeyId: this.keyArn };
       } else if (construct instanceof CfnQueue) construct.kmsMasterKeyId = this.keyArn;
-      else if (construct instanceof CfnLogGroup || construct instanceof CfnSecret) construct.kmsKeyId = this.keyArn;
+      else if (construct instanceof CfnLogGroup) construct.kmsKeyId = this.keyArn;
     }
     for (const policy of constructs.filter((construct) => construct instanceof Policy)) this.#allowUse(policy);
   }
@@ -71,7 +70,7 @@ export class CustomerKey extends Construct {
   #makeKey(): Key {
     const stack = Stack.of(this);
     const key = new Key(this, 'Key', {
-      description: 'Nodekeeper: tables, queues, logs and secrets',
+      description: 'Nodekeeper: tables, queues and logs',
       enableKeyRotation: true,
       removalPolicy: RemovalPolicy.RETAIN,
     });

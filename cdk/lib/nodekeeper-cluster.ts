@@ -38,10 +38,9 @@ import { FrontDoor } from './http-api.ts';
 import { InstanceChanges } from './instance-changes.ts';
 import { INSTANCE_IDENTITY_KEY_FILE, readInstanceIdentityKey } from './instance-identity-key.ts';
 import { readPolicyFile, requirePolicy } from './policy-source.ts';
-import { ProbeToken } from './probe-token.ts';
 import { type RestoredTables, readRestoredTables, requireRestoredTables } from './restored-tables.ts';
 import { healthFilters, objectFilters, TableStream } from './streams.ts';
-import { allowInstances, allowTables } from './table-actions.ts';
+import { allowInstances, allowTables, allowTickets } from './table-actions.ts';
 import { Tables } from './tables.ts';
 import { Tick } from './tick.ts';
 import { Watch } from './watch.ts';
@@ -104,7 +103,7 @@ export interface NodekeeperClusterProps {
   /** JSON file of `restoredTables`. */
   readonly restoredTablesFile?: string;
   /**
-   * Who holds the key of tables, queues, secrets and logs.
+   * Who holds the key of tables, queues and logs.
    * @default - the services themselves, `{ kind: 'awsManaged' }`
    */
   readonly encryption?: Encryption;
@@ -198,9 +197,8 @@ export class NodekeeperCluster extends Construct {
       CONTROL_TABLE: control.tableName,
     };
     const policy = { NODEKEEPER_POLICY: JSON.stringify(this.policy) };
-    const probeToken = new ProbeToken(this, 'ProbeToken').reference;
     const accessEntries = JSON.stringify(accessEntriesOf(props));
-    const tokens = { STATIC_TOKENS: staticTokens.valueAsString, PROBE_TOKEN: probeToken };
+    const tokens = { STATIC_TOKENS: staticTokens.valueAsString };
 
     const heartbeat = new HandlerFunction<HeartbeatEnvironment>(this, 'Heartbeat', {
       functionName: 'heartbeat',
@@ -224,14 +222,13 @@ export class NodekeeperCluster extends Construct {
             environment: {
               ...common('watch'),
               ...policy,
-              HEALTH_TABLE: health.tableName,
-              OBJECTS_TABLE: objects.tableName,
-              STATIC_TOKENS: staticTokens.valueAsString,
+              ...allTables,
+              ...tokens,
             },
             logRetention,
           })
         : undefined;
-    const redirects = watch === undefined ? {} : { WATCH_URL: watch.url, TICKET_SECRET: watch.ticketSecret };
+    const redirects = watch === undefined ? {} : { WATCH_URL: watch.url };
     const certificate = props.instanceIdentityCertificateFile;
     const instances = certificate === undefined ? {} : { ACCOUNT_ID: Stack.of(this).account };
     const auditLog = new AuditLog(this, 'AuditLog');
@@ -259,6 +256,7 @@ export class NodekeeperCluster extends Construct {
       logRetention,
     });
     allowTables(api, 'api', this.tables);
+    if (watch !== undefined) allowTickets(api, this.tables);
     if (certificate !== undefined) {
       allowDescribeInstances(api);
       allowInstances(api, this.tables);
@@ -286,9 +284,9 @@ export class NodekeeperCluster extends Construct {
     const deadLetters = deadLetterQueue(this, 'DeadLetters');
     new TableStream(this, 'HealthChanges', {
       table: health,
-      deadLetters,
       target: healthStream,
       filters: healthFilters,
+      deadLetters,
     });
 
     const eventBus = new EventBus(this, 'Events', { clusterId: this.clusterId });
@@ -305,9 +303,9 @@ export class NodekeeperCluster extends Construct {
     eventBus.allowSending(objectStream);
     new TableStream(this, 'ObjectChanges', {
       table: objects,
-      deadLetters,
       target: objectStream,
       filters: objectFilters,
+      deadLetters,
     });
 
     const eachPeriod = { periodSeconds: this.policy.nodeMonitorPeriodSeconds, deadLetters };
@@ -320,7 +318,6 @@ export class NodekeeperCluster extends Construct {
         ...policy,
         ...allTables,
         PROBE_URL: this.endpoint,
-        PROBE_TOKEN: probeToken,
         ...events,
       },
       // 100,000 nodes that go dark at once take 560 MB (`npm run bench -- tick`).

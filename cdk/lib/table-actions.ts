@@ -7,8 +7,8 @@ import type { Tables } from './tables.ts';
  * the actions of their parts. Proven against a recorded run by `npm run iam-proof`; what a run need not meet stands in
  * scripts/iam/exceptions.ts with its reason.
  *
- * `control` is granted by partition: it holds the keys of nodes and bootstrap tokens beside the state of the controllers,
- * and none of these may reach the other. Partitions are those of shared/store/layout.ts.
+ * `control` is granted by partition: it holds keys of nodes and of our own processes and bootstrap tokens beside the state of the
+ * controllers, and none of these may reach the other. Partitions are those of shared/store/layout.ts.
  */
 type ItemAction =
   | 'BatchGetItem'
@@ -35,7 +35,7 @@ const CLAIM = ['UpdateItem'] as const;
 const tableUses: Readonly<Record<FunctionName, TableUse>> = {
   heartbeat: {
     health: ['UpdateItem'],
-    control: { 'node-keys#*': ['GetItem'] },
+    control: { 'node-keys#*': ['GetItem'], 'probe-keys': ['GetItem'] },
   },
   api: {
     health: ['BatchGetItem', 'DeleteItem', 'GetItem', 'Query', 'UpdateItem'],
@@ -43,6 +43,7 @@ const tableUses: Readonly<Record<FunctionName, TableUse>> = {
     control: {
       'node-keys#*': ['DeleteItem', 'GetItem', 'PutItem', 'Query'],
       'bootstrap-tokens': ['DeleteItem', 'GetItem', 'PutItem', 'Query', 'UpdateItem'],
+      'probe-keys': ['GetItem'],
     },
   },
   'health-stream': {
@@ -65,7 +66,7 @@ const tableUses: Readonly<Record<FunctionName, TableUse>> = {
   'node-monitor': {
     health: ['Scan', 'UpdateItem'],
     objects: ['BatchGetItem', 'GetItem', 'Query', ...COMMIT],
-    control: { fleet: ['DeleteItem', 'PutItem', 'Query', 'UpdateItem'] },
+    control: { fleet: ['DeleteItem', 'PutItem', 'Query', 'UpdateItem'], 'probe-keys': ['GetItem', 'PutItem'] },
   },
   evictor: {
     health: ['BatchGetItem', 'UpdateItem'],
@@ -97,8 +98,12 @@ const tableUses: Readonly<Record<FunctionName, TableUse>> = {
   watch: {
     health: ['BatchGetItem', 'GetItem', 'Query'],
     objects: ['BatchGetItem', 'Query'],
+    control: { 'ticket-keys': ['GetItem'] },
   },
 };
+
+/** The API signs tickets where watches are streamed; with long polls there are none. */
+const TICKETS = { 'ticket-keys': ['PutItem'] } as const;
 
 /** Instances that have enrolled are remembered, where they may enrol by themselves. */
 const INSTANCES = { 'node-instances': ['GetItem', 'PutItem'] } as const;
@@ -115,6 +120,10 @@ export function allowTables(target: Target, functionName: FunctionName, tables: 
   allowPartitions(target, tables.control.tableArn, control);
   if (functionName === 'watch') allowPartitions(target, tables.objects.tableArn, RAISED_HEADS);
 }
+
+/** For the API, where watches are streamed elsewhere. */
+export const allowTickets = (target: Target, tables: Tables): void =>
+  allowPartitions(target, tables.control.tableArn, TICKETS);
 
 /** For the API, where instances enrol by their identity documents. */
 export const allowInstances = (target: Target, tables: Tables): void =>

@@ -1,7 +1,6 @@
-import { CfnOutput, RemovalPolicy, Validations } from 'aws-cdk-lib';
+import { CfnOutput } from 'aws-cdk-lib';
 import { FunctionUrlAuthType, InvokeMode } from 'aws-cdk-lib/aws-lambda';
 import type { RetentionDays } from 'aws-cdk-lib/aws-logs';
-import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import { Construct } from 'constructs';
 import type { WatchEnvironment } from '../../shared/config/environment.ts';
 import { HandlerFunction } from './handler-function.ts';
@@ -10,8 +9,7 @@ import type { Tables } from './tables.ts';
 
 export interface WatchProps {
   readonly tables: Tables;
-  /** Without the ticket secret, which is made here. */
-  readonly environment: Omit<WatchEnvironment, 'TICKET_SECRET'>;
+  readonly environment: WatchEnvironment;
   readonly logRetention: RetentionDays;
 }
 
@@ -25,22 +23,13 @@ const WATCH_SECONDS_MAX = 900;
  */
 export class Watch extends Construct {
   readonly url: string;
-  /** A reference that CloudFormation resolves; what signs tickets is in no template. */
-  readonly ticketSecret: string;
 
   constructor(scope: Construct, id: string, props: WatchProps) {
     super(scope, id);
-    const secret = new Secret(this, 'Tickets', {
-      description: 'Nodekeeper: signs the tickets with which watches are redirected',
-      generateSecretString: { excludePunctuation: true, passwordLength: 43 },
-      removalPolicy: RemovalPolicy.DESTROY,
-    });
-    this.ticketSecret = secret.secretValue.unsafeUnwrap();
-
     const watch = new HandlerFunction<WatchEnvironment>(this, 'Watch', {
       functionName: 'watch',
       description: 'Streams watches of the Kubernetes API',
-      environment: { ...props.environment, TICKET_SECRET: this.ticketSecret },
+      environment: props.environment,
       memoryMegabytes: 128,
       timeoutSeconds: WATCH_SECONDS_MAX,
       logRetention: props.logRetention,
@@ -51,11 +40,6 @@ export class Watch extends Construct {
       invokeMode: InvokeMode.RESPONSE_STREAM,
     });
     this.url = url.url;
-
-    Validations.of(secret).acknowledge({
-      id: 'AwsSolutions-SMG4',
-      reason: 'What it signs holds for a minute; a new one comes with replacing the secret and a deployment.',
-    });
     new CfnOutput(this, 'Url', { value: this.url, description: 'Where watches are streamed' });
   }
 }

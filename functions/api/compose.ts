@@ -6,9 +6,10 @@ import { bootstrapTokens } from '../../shared/adapters/tokens/bootstrap-tokens.t
 import { callerIdentityTokens } from '../../shared/adapters/tokens/caller-identity.ts';
 import { instanceIdentities } from '../../shared/adapters/tokens/instance-identities.ts';
 import { nodeTokens } from '../../shared/adapters/tokens/node-tokens.ts';
+import { processKeys } from '../../shared/adapters/tokens/process-keys.ts';
 import { readPublicKey } from '../../shared/adapters/tokens/public-keys.ts';
-import { probeTokenOf, staticTokenAuthenticator } from '../../shared/adapters/tokens/static-tokens.ts';
-import { watchTickets } from '../../shared/adapters/tokens/watch-tickets.ts';
+import { staticTokenAuthenticator } from '../../shared/adapters/tokens/static-tokens.ts';
+import { watchTicketIssuer } from '../../shared/adapters/tokens/watch-tickets.ts';
 import { composeApi } from '../../shared/app/api/compose.ts';
 import { API_LIMITS } from '../../shared/app/api/request-throttle.ts';
 import { redirectWatches } from '../../shared/app/api/watch-redirect.ts';
@@ -16,6 +17,7 @@ import { apiConfig, loadConfig } from '../../shared/config/environment.ts';
 import { INSTANCE_AGE_SECONDS_MAX } from '../../shared/domain/instance-identity.ts';
 import { bootstrapTokenStore } from '../../shared/store/bootstrap-token-store.ts';
 import { nodeKeys } from '../../shared/store/node-key-store.ts';
+import { keepTicketKey, probeKeys } from '../../shared/store/process-key-store.ts';
 import { composeCloud } from '../cloud.ts';
 import type { Environment } from '../controllers.ts';
 import { composeServing } from '../serving.ts';
@@ -31,7 +33,12 @@ export function composeApiFunction(environment: Environment) {
     ...serving,
     authenticator: bearerSchemes(
       [
-        nodeTokens({ keys: nodeKeys(items), clusterId: config.clusterId, keysLiveMs: KEYS_LIVE_MS }),
+        nodeTokens({
+          keys: nodeKeys(items),
+          probeKeys: probeKeys(items),
+          clusterId: config.clusterId,
+          keysLiveMs: KEYS_LIVE_MS,
+        }),
         bootstrapTokens(bootstrapTokenStore(items)),
         ...(config.instances === undefined
           ? []
@@ -44,7 +51,7 @@ export function composeApiFunction(environment: Environment) {
             ]),
         callerIdentityTokens({ clusterId: config.clusterId, entries: config.accessEntries }),
       ],
-      staticTokenAuthenticator([...config.staticTokens, probeTokenOf(config.probeToken)]),
+      staticTokenAuthenticator(config.staticTokens),
     ),
     readPublicKey,
     ...(config.instances === undefined
@@ -52,8 +59,8 @@ export function composeApiFunction(environment: Environment) {
       : { cloud: composeCloud(environment, { clusterId: config.clusterId, ...config.instances }) }),
     auditTrail: cloudWatchAuditTrail(auditLogConnectionFrom(environment, config.auditLog), systemClock.nowMs),
     limits: API_LIMITS,
-    ...(config.watches === undefined
+    ...(config.watchUrl === undefined
       ? {}
-      : { answerWatch: redirectWatches(config.watches.url, watchTickets(config.watches.ticketSecret)) }),
+      : { answerWatch: redirectWatches(config.watchUrl, watchTicketIssuer(processKeys(keepTicketKey(items)))) }),
   });
 }

@@ -3,12 +3,13 @@ import { leanUpdater } from '../../shared/adapters/dynamodb/lean-updater.ts';
 import { systemClock, systemRandom } from '../../shared/adapters/system/clock.ts';
 import { bearerSchemes } from '../../shared/adapters/tokens/bearer.ts';
 import { nodeTokens } from '../../shared/adapters/tokens/node-tokens.ts';
-import { probeTokenOf, staticTokenAuthenticator } from '../../shared/adapters/tokens/static-tokens.ts';
+import { staticTokenAuthenticator } from '../../shared/adapters/tokens/static-tokens.ts';
 import { HEARTBEAT_LIMITS, requestThrottle } from '../../shared/app/api/request-throttle.ts';
 import { serveHeartbeat } from '../../shared/app/renew-lease.ts';
 import { loadHeartbeatConfig } from '../../shared/config/heartbeat-environment.ts';
 import { log } from '../../shared/observability/logger.ts';
 import { nodeKeys } from '../../shared/store/node-key-store.ts';
+import { probeKeys } from '../../shared/store/process-key-store.ts';
 
 /**
  * How long a revoked key may still renew the one Lease of its node. A fleet is spread over several environments of this
@@ -29,8 +30,15 @@ export function composeHeartbeat(environment: Environment) {
   return serveHeartbeat({
     items,
     authenticator: bearerSchemes(
-      [nodeTokens({ keys: nodeKeys(items), clusterId: config.clusterId, keysLiveMs: KEYS_LIVE_MS })],
-      staticTokenAuthenticator([...config.staticTokens, probeTokenOf(config.probeToken)]),
+      [
+        nodeTokens({
+          keys: nodeKeys(items),
+          probeKeys: probeKeys(items),
+          clusterId: config.clusterId,
+          keysLiveMs: KEYS_LIVE_MS,
+        }),
+      ],
+      staticTokenAuthenticator(config.staticTokens),
     ),
     clock: systemClock,
     random: systemRandom,

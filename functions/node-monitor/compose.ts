@@ -1,20 +1,30 @@
 import { leaseProbe } from '../../shared/adapters/probe/lease-probe.ts';
 import { systemClock } from '../../shared/adapters/system/clock.ts';
+import { probeTokens } from '../../shared/adapters/tokens/probe-tokens.ts';
+import { processKeys } from '../../shared/adapters/tokens/process-keys.ts';
 import { loadConfig, monitorConfig } from '../../shared/config/environment.ts';
 import { log } from '../../shared/observability/logger.ts';
+import type { ItemStore } from '../../shared/ports/item-store.ts';
+import { keepProbeKey } from '../../shared/store/process-key-store.ts';
 import { composeControllers, type Environment } from '../controllers.ts';
 import { composeEventBus } from '../event-bus.ts';
 
 export function composeNodeMonitor(environment: Environment) {
   const config = loadConfig(monitorConfig, environment);
-  const { policy, probe } = config;
-  if (probe === undefined && policy.ingestGate === 'on') {
+  const { policy, clusterId, probeUrl: url } = config;
+  if (url === undefined && policy.ingestGate === 'on') {
     log.warn('no probe is configured: the gate cannot see a failing heartbeat path');
   }
-  const beats = probe === undefined ? {} : { probe: leaseProbe({ ...probe, clock: systemClock }) };
+  const beats = (items: ItemStore) => {
+    if (url === undefined) return {};
+    const credentials = probeTokens({ keys: processKeys(keepProbeKey(items)), clusterId });
+    return { probe: leaseProbe({ url, credentials, clock: systemClock }) };
+  };
   return {
     policy,
-    tick: composeControllers(environment, config, { ...beats, ...composeEventBus(environment, config) })
-      .tickNodeMonitor,
+    tick: composeControllers(environment, config, (items) => ({
+      ...beats(items),
+      ...composeEventBus(environment, config),
+    })).tickNodeMonitor,
   };
 }

@@ -4,5 +4,5 @@ import { composeEventBus } from '../event-bus.ts';
 
 export function composeObjectStream(environment: Environment) {
   const config = loadConfig(objectStreamConfig, environment);
-  return composeControllers(environment, config, composeEventBus(environment, config)).onObjectRecords;
+  return composeControllers(environment, config, () => composeEventBus(environment, config)).onObjectRecords;
 }

@@ -263,8 +263,6 @@ function physicalNames(stackName: string, options: PlanOptions): PhysicalNames {
         return nameOf(logicalId, resource, 'Name');
       case 'AWS::KMS::Key':
         return logicalId;
-      case 'AWS::SecretsManager::Secret':
-        return arn('secretsmanager', `secret:${nameOf(logicalId, resource, 'Name')}`);
       case 'AWS::IAM::Role':
         return nameOf(logicalId, resource, 'RoleName');
       case 'AWS::ApiGatewayV2::Api':

@@ -58,7 +58,6 @@ function aFunction(plan: Partial<FunctionPlan> = {}, options: Partial<LocalFunct
     logsEndpoint: 'http://l',
     eventsEndpoint: 'http://v',
     noServiceEndpoint: 'http://n',
-    secretOf: (arn) => `text of ${arn}`,
   });
   const fn = new LocalFunction({
     plan: full,
@@ -176,22 +175,5 @@ describe('a function on this machine', () => {
     const { fn } = aFunction();
     await fn.stop();
     expect(await fn.invoke({ verb: 'echo' })).toEqual({ kind: 'throttled' });
-  });
-});
-
-describe('the environment of a function', () => {
-  it('holds the text of a secret where the template refers to one', () => {
-    const reference = '{{resolve:secretsmanager:arn:aws:secretsmanager:us-east-1:0:secret:S:SecretString:::}}';
-    const plan = { ...({} as FunctionPlan), environment: { TOKEN: reference } };
-    const variables = functionVariables(plan, {
-      region: 'us-east-1',
-      dynamodbEndpoint: 'http://d',
-      ec2Endpoint: 'http://e',
-      logsEndpoint: 'http://l',
-      eventsEndpoint: 'http://v',
-      noServiceEndpoint: 'http://n',
-      secretOf: (arn) => `text of ${arn}`,
-    });
-    expect(variables['TOKEN']).toBe('text of arn:aws:secretsmanager:us-east-1:0:secret:S');
   });
 });

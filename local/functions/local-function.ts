@@ -192,9 +192,6 @@ export class LocalFunction {
 /** Environments share one: nobody reads it here. */
 export const LOG_STREAM = 'local';
 
-/** How a template refers to a secret: CloudFormation puts the text in at deployment. */
-const SECRET_REFERENCE = /\{\{resolve:secretsmanager:([^}]+?):SecretString:::?\}\}/g;
-
 /** The variables a function sees: those of the template, and what the Lambda runtime adds. */
 export function functionVariables(
   plan: FunctionPlan,
@@ -207,16 +204,8 @@ export function functionVariables(
     readonly noServiceEndpoint: string;
     /** Whose requests these are, for services that want to know. */
     readonly accessKeyId?: string;
-    /** The text of a secret, by its ARN. */
-    readonly secretOf: (arn: string) => string;
   },
 ): Record<string, string> {
-  const resolved = Object.fromEntries(
-    Object.entries(plan.environment).map(([name, value]) => [
-      name,
-      value.replace(SECRET_REFERENCE, (_, arn: string) => options.secretOf(arn)),
-    ]),
-  );
   return {
     PATH: process.env['PATH'] ?? '',
     LANG: 'en_US.UTF-8',
@@ -243,6 +232,6 @@ export function functionVariables(
     ...(plan.logLevel === undefined ? {} : { AWS_LAMBDA_LOG_LEVEL: plan.logLevel }),
     LAMBDA_TASK_ROOT: plan.codePath,
     _HANDLER: plan.handler,
-    ...resolved,
+    ...plan.environment,
   };
 }

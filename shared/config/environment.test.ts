@@ -20,7 +20,6 @@ const heartbeat: HeartbeatEnvironment = {
   HEALTH_TABLE: 'edge-health',
   CONTROL_TABLE: 'edge-control',
   STATIC_TOKENS: JSON.stringify([token]),
-  PROBE_TOKEN: 'probe',
   POWERTOOLS_SERVICE_NAME: 'heartbeat',
   POWERTOOLS_METRICS_NAMESPACE: 'Nodekeeper',
   POWERTOOLS_LOG_LEVEL: 'WARN',
@@ -52,7 +51,6 @@ describe('config', () => {
       clusterId: 'edge',
       tables: { health: 'edge-health', control: 'edge-control' },
       staticTokens: [token],
-      probeToken: 'probe',
     });
     for (const part of [config, config.tables, config.staticTokens]) expect(Object.isFrozen(part)).toBe(true);
   });

@@ -74,7 +74,7 @@ const everyFunction = {
   POWERTOOLS_LOG_LEVEL: z.enum(LOG_LEVELS, faultOf(`must be one of ${LOG_LEVELS.join(', ')}`)),
 };
 const allTables = { HEALTH_TABLE: text, OBJECTS_TABLE: text, CONTROL_TABLE: text };
-const tokens = { STATIC_TOKENS: staticTokensJson, PROBE_TOKEN: text };
+const tokens = { STATIC_TOKENS: staticTokensJson };
 
 type EveryFunction = z.output<z.ZodMiniObject<typeof everyFunction>>;
 type AllTables = z.output<z.ZodMiniObject<typeof allTables>>;
@@ -102,25 +102,17 @@ const controllerConfig = z.pipe(
 );
 
 export const apiConfig = z.pipe(
-  z
-    .object({
-      ...everyFunction,
-      ...allTables,
-      ...tokens,
-      ACCESS_ENTRIES: accessEntriesJson,
-      AUDIT_LOG_GROUP: text,
-      AUDIT_LOG_STREAM: text,
-      ACCOUNT_ID: z.exactOptional(text),
-      AWS_REGION: z.exactOptional(text),
-      WATCH_URL: z.exactOptional(text),
-      TICKET_SECRET: z.exactOptional(text),
-    })
-    .check(
-      z.refine((environment) => (environment.WATCH_URL === undefined) === (environment.TICKET_SECRET === undefined), {
-        error: 'goes with TICKET_SECRET: give both or neither',
-        path: ['WATCH_URL'],
-      }),
-    ),
+  z.object({
+    ...everyFunction,
+    ...allTables,
+    ...tokens,
+    ACCESS_ENTRIES: accessEntriesJson,
+    AUDIT_LOG_GROUP: text,
+    AUDIT_LOG_STREAM: text,
+    ACCOUNT_ID: z.exactOptional(text),
+    AWS_REGION: z.exactOptional(text),
+    WATCH_URL: z.exactOptional(text),
+  }),
   z.transform((environment) => ({
     ...common(environment),
     tables: tablesOf(environment),
@@ -129,41 +121,28 @@ export const apiConfig = z.pipe(
     accessEntries: environment.ACCESS_ENTRIES,
     /** Where acts of people are kept. */
     auditLog: Object.freeze({ logGroup: environment.AUDIT_LOG_GROUP, logStream: environment.AUDIT_LOG_STREAM }),
-    /** What node-monitor's own beats carry. */
-    probeToken: environment.PROBE_TOKEN,
     /** Where EC2 instances are that enrol by their identity documents; absent: none do. Their key lies beside the handler. */
     ...(environment.ACCOUNT_ID === undefined || environment.AWS_REGION === undefined
       ? {}
       : { instances: Object.freeze({ accountId: environment.ACCOUNT_ID, region: environment.AWS_REGION }) }),
     /** Where watches are streamed; absent: they are long polls. */
-    ...(environment.WATCH_URL === undefined || environment.TICKET_SECRET === undefined
-      ? {}
-      : {
-          watches: Object.freeze({
-            url: environment.WATCH_URL.replace(/\/$/, ''),
-            ticketSecret: environment.TICKET_SECRET,
-          }),
-        }),
+    ...(environment.WATCH_URL === undefined ? {} : { watchUrl: environment.WATCH_URL.replace(/\/$/, '') }),
   })),
 );
 /** AWS_REGION is Lambda's own variable, which a template may not set. */
 export type ApiEnvironment = Omit<z.input<typeof apiConfig>, 'AWS_REGION'>;
 
-/** watch: reads what changed, and the leases; never the control table. */
+/** watch: reads what changed, and the leases; of the control table the keys of tickets alone. */
 export const watchConfig = z.pipe(
   z.object({
     ...everyFunction,
-    HEALTH_TABLE: text,
-    OBJECTS_TABLE: text,
-    STATIC_TOKENS: staticTokensJson,
-    TICKET_SECRET: text,
+    ...allTables,
+    ...tokens,
   }),
   z.transform((environment) => ({
     ...common(environment),
-    tables: Object.freeze({ health: environment.HEALTH_TABLE, objects: environment.OBJECTS_TABLE }),
+    tables: tablesOf(environment),
     staticTokens: environment.STATIC_TOKENS,
-    /** Signs the tickets that the API gives out. */
-    ticketSecret: environment.TICKET_SECRET,
   })),
 );
 export type WatchEnvironment = z.input<typeof watchConfig>;
@@ -189,31 +168,16 @@ export const objectStreamConfig = z.pipe(
 export type ObjectStreamEnvironment = z.input<typeof objectStreamConfig>;
 
 /**
- * node-monitor. With PROBE_URL and PROBE_TOKEN it sends beats of its own through that endpoint, as that identity; without
- * them it cannot tell a silent fleet from a failing heartbeat path.
+ * node-monitor. With PROBE_URL it sends beats of its own through that endpoint; without it it cannot tell a silent fleet from a
+ * failing heartbeat path.
  */
 export const monitorConfig = z.pipe(
-  z
-    .object({
-      ...everyFunction,
-      ...allTables,
-      ...eventBus,
-      PROBE_URL: z.exactOptional(text),
-      PROBE_TOKEN: z.exactOptional(text),
-    })
-    .check(
-      z.refine((environment) => (environment.PROBE_URL === undefined) === (environment.PROBE_TOKEN === undefined), {
-        error: 'goes with PROBE_TOKEN: give both or neither',
-        path: ['PROBE_URL'],
-      }),
-    ),
+  z.object({ ...everyFunction, ...allTables, ...eventBus, PROBE_URL: z.exactOptional(text) }),
   z.transform((environment) => ({
     ...common(environment),
     tables: tablesOf(environment),
     ...eventBusOf(environment),
-    ...(environment.PROBE_URL === undefined || environment.PROBE_TOKEN === undefined
-      ? {}
-      : { probe: Object.freeze({ url: environment.PROBE_URL, token: environment.PROBE_TOKEN }) }),
+    ...(environment.PROBE_URL === undefined ? {} : { probeUrl: environment.PROBE_URL }),
   })),
 );
 export type MonitorEnvironment = z.input<typeof monitorConfig>;

@@ -10,7 +10,6 @@ export type HeartbeatEnvironment = {
   CONTROL_TABLE: string;
   CLUSTER_ID: string;
   STATIC_TOKENS: string;
-  PROBE_TOKEN: string;
   POWERTOOLS_SERVICE_NAME: string;
   POWERTOOLS_METRICS_NAMESPACE: string;
   POWERTOOLS_LOG_LEVEL: 'DEBUG' | 'INFO' | 'WARN' | 'ERROR';
@@ -18,15 +17,13 @@ export type HeartbeatEnvironment = {
 
 export interface HeartbeatConfig {
   readonly clusterId: string;
-  /** Of control only the keys of nodes are read. */
+  /** Of control only the keys of nodes and probes are read. */
   readonly tables: { readonly health: string; readonly control: string };
   readonly staticTokens: readonly {
     readonly sha256: string;
     readonly user: string;
     readonly groups: readonly string[];
   }[];
-  /** What node-monitor's own beats carry. */
-  readonly probeToken: string;
 }
 
 const TOKENS_RULE = 'must be a JSON list of {sha256: 64 lower-case hex digits, user, groups: [text]}';
@@ -44,7 +41,6 @@ export function loadHeartbeatConfig(environment: Readonly<Record<string, string 
   const health = text('HEALTH_TABLE');
   const control = text('CONTROL_TABLE');
   const tokensText = text('STATIC_TOKENS');
-  const probeToken = text('PROBE_TOKEN');
   const staticTokens = tokensText === '' ? [] : staticTokensOf(tokensText);
   if (staticTokens === undefined) faults.push({ variable: 'STATIC_TOKENS', rule: TOKENS_RULE });
   if (faults.length > 0 || staticTokens === undefined) throw new ConfigError(faults);
@@ -52,7 +48,6 @@ export function loadHeartbeatConfig(environment: Readonly<Record<string, string 
     clusterId,
     tables: Object.freeze({ health, control }),
     staticTokens: Object.freeze(staticTokens),
-    probeToken,
   });
 }
 

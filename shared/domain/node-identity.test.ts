@@ -53,11 +53,11 @@ describe('a public key', () => {
   });
 });
 
-it('a node name is a DNS subdomain', () => {
+it('a node name is a DNS subdomain, and not that of the probe’s Lease', () => {
   for (const name of ['a', 'edge-7', 'ip-10-0-0-1.eu-central-1.compute.internal', 'x'.repeat(253)]) {
     expect(isNodeName(name), name).toBe(true);
   }
-  for (const name of ['', '-a', 'a-', 'A', 'a..b', '../a', 'a/b', 'a#b', 'ä', 'x'.repeat(254)]) {
+  for (const name of ['', '-a', 'a-', 'A', 'a..b', '../a', 'a/b', 'a#b', 'ä', 'x'.repeat(254), 'nodekeeper-probe']) {
     expect(isNodeName(name), name).toBe(false);
   }
 });

@@ -2,6 +2,7 @@
  * The identity of a machine: the public keys that may sign in under a node's name. The name is proved by the key alone, so
  * whoever adds a key must hold one already, or a permission to enrol.
  */
+import { PROBE_LEASE } from './probe-identity.ts';
 
 /** Under this name a user's `extra` says which key signed its token: rotation goes by it. */
 export const KEY_ID_EXTRA = 'nodekeeper.dev/key-id';
@@ -55,6 +56,6 @@ export function keysAfterRotation(
 const NAME_CHARACTERS_MAX = 253;
 const NAME_PART = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/;
 
-/** A name that a Node may have: a DNS subdomain (apimachinery pkg/util/validation). */
+/** A name that a Node may have: a DNS subdomain (apimachinery pkg/util/validation), and not that of our own probe's Lease. */
 export const isNodeName = (name: string): boolean =>
-  name.length <= NAME_CHARACTERS_MAX && name.split('.').every((part) => NAME_PART.test(part));
+  name !== PROBE_LEASE && name.length <= NAME_CHARACTERS_MAX && name.split('.').every((part) => NAME_PART.test(part));

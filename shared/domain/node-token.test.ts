@@ -16,6 +16,7 @@ describe('a token of a node', () => {
     expect(judged()).toEqual({
       kind: 'claims',
       claims: {
+        username: 'system:node:n1',
         nodeName: 'n1',
         keyId: KEY_ID,
         algorithm: 'ES256',
@@ -23,6 +24,21 @@ describe('a token of a node', () => {
         throughMs: (NOW_S + 360) * 1_000 - 1,
       },
     });
+  });
+
+  it("may be the probe's, which names no node", () => {
+    const probe = 'system:nodekeeper:probe';
+    expect(judged({}, { iss: probe, sub: probe })).toMatchObject({
+      kind: 'claims',
+      claims: { username: probe, nodeName: undefined },
+    });
+    for (const sub of [
+      'nodekeeper:probe',
+      'nodekeeper:probes',
+      'system:nodekeeper:probe ',
+      'system:node:nodekeeper-probe',
+    ])
+      expect(reason(judged({}, { iss: sub, sub })), sub).toBe('issuer and subject are not one node');
   });
 
   it('may live 300 seconds and not 301', () => {

@@ -1,12 +1,14 @@
 /**
- * What a node's token (a JWT signed by the node's own key) must say. Judged before and apart from its signature: a token
- * that says the wrong thing is not worth the check, and one that says the right thing proves nothing yet.
+ * What a node's token (a JWT signed by the node's own key) must say, or that of our own probe, which signs as a node does.
+ * Judged before and apart from its signature: a token that says the wrong thing is not worth the check, and one that says
+ * the right thing proves nothing yet.
  *
  * Times are ours (nowMs is the server's). A machine whose clock is off by more than the tolerance is refused; it corrects
  * itself by the Date header of the refusal, not the other way round.
  */
 import { isNodeName, type NodeKeyAlgorithm } from './node-identity.ts';
 import { NODE_USER_PREFIX } from './node-restriction.ts';
+import { PROBE_USER } from './probe-identity.ts';
 
 /** Longest life a token may give itself. Seconds: a stolen token is worth this much. */
 export const NODE_TOKEN_LIFE_SECONDS_MAX = 300;
@@ -16,7 +18,10 @@ export const NODE_CLOCK_TOLERANCE_SECONDS = 60;
 export const NODE_TOKEN_CHARACTERS_MAX = 2_048;
 
 export interface NodeTokenClaims {
-  readonly nodeName: string;
+  /** The user it is for: a node's, or PROBE_USER. */
+  readonly username: string;
+  /** undefined: it is for the probe, not for a node. */
+  readonly nodeName: string | undefined;
   readonly keyId: string;
   readonly algorithm: NodeKeyAlgorithm;
   /** First and last moment it is good for, tolerance included. */
@@ -59,11 +64,9 @@ export function judgeNodeToken(
   }
   if (typeof kid !== 'string' || !THUMBPRINT.test(kid)) return refused('key id is no thumbprint');
   const { iss, sub, aud, iat, exp, nbf } = claims;
-  if (typeof sub !== 'string' || iss !== sub || !sub.startsWith(NODE_USER_PREFIX)) {
-    return refused('issuer and subject are not one node');
-  }
-  const nodeName = sub.slice(NODE_USER_PREFIX.length);
-  if (!isNodeName(nodeName)) return refused('issuer and subject are not one node');
+  if (typeof sub !== 'string' || iss !== sub) return refused('issuer and subject are not one node');
+  const nodeName = nodeNameIn(sub);
+  if (nodeName === undefined && sub !== PROBE_USER) return refused('issuer and subject are not one node');
   // A list of audiences would make one token good for several clusters.
   if (aud !== at.clusterId && !(Array.isArray(aud) && aud.length === 1 && aud[0] === at.clusterId)) {
     return refused('for another audience');
@@ -76,5 +79,11 @@ export function judgeNodeToken(
   const throughMs = (exp + NODE_CLOCK_TOLERANCE_SECONDS) * 1_000 - 1;
   if (at.nowMs < fromMs) return refused('not valid yet');
   if (at.nowMs > throughMs) return refused('expired');
-  return { kind: 'claims', claims: { nodeName, keyId: kid, algorithm: alg, fromMs, throughMs } };
+  return { kind: 'claims', claims: { username: sub, nodeName, keyId: kid, algorithm: alg, fromMs, throughMs } };
+}
+
+function nodeNameIn(username: string): string | undefined {
+  if (!username.startsWith(NODE_USER_PREFIX)) return undefined;
+  const name = username.slice(NODE_USER_PREFIX.length);
+  return isNodeName(name) ? name : undefined;
 }

@@ -7,3 +7,11 @@ export type ProbeOutcome =
 export interface Probe {
   beat(): Promise<ProbeOutcome>;
 }
+
+/** What a probe proves itself with. */
+export interface ProbeCredentials {
+  /** For the next request. Rejects when there is nothing to prove it with. */
+  bearer(nowMs: number): Promise<string>;
+  /** The endpoint answered 401 to this one. */
+  refused(bearer: string, nowMs: number): void;
+}

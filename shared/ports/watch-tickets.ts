@@ -15,7 +15,12 @@ export type TicketVerdict =
  * Short-lived, signed permission to open one watch elsewhere. The API answers a watch with a redirect; clients that drop
  * their credentials on the way to another host have the ticket.
  */
-export interface WatchTickets {
-  issue(admission: WatchAdmission, nowMs: number): string;
-  verify(ticket: string, target: string, nowMs: number): TicketVerdict;
+export interface WatchTicketIssuer {
+  /** Rejects when there is no key to sign it with. */
+  issue(admission: WatchAdmission, nowMs: number): Promise<string>;
+}
+
+/** The other side: it knows no key by which it could make a ticket. */
+export interface WatchTicketVerifier {
+  verify(ticket: string, target: string, nowMs: number): Promise<TicketVerdict>;
 }

@@ -143,19 +143,23 @@ describe('functions', () => {
   it('stay within the 4 KB that an environment may hold, with the longest lists of tokens and access entries', () => {
     const longestTokens = 'x'.repeat(640);
     const longestEntries = 'x'.repeat(ACCESS_ENTRIES_CHARACTERS_MAX);
-    const secret = 'x'.repeat(43);
     const longestName = 'x'.repeat(255);
     const withInstances = synthesise({ instanceIdentityCertificateFile: certificateFile });
     const all = ofType(withInstances, 'AWS::Lambda::Function').map(([, resource]) => resource);
     for (const resource of all) {
       const characters = Object.entries(environmentOf(resource)).reduce((sum, [name, value]) => {
         if (name === 'ACCOUNT_ID') return sum + name.length + '111122223333'.length;
-        const long = name === 'STATIC_TOKENS' ? longestTokens : /TOKEN|SECRET/.test(name) ? secret : longestName;
+        const long = name === 'STATIC_TOKENS' ? longestTokens : longestName;
         const text = name === 'ACCESS_ENTRIES' ? longestEntries : typeof value === 'string' ? value : long;
         return sum + name.length + text.length;
       }, 0);
       expect(characters).toBeLessThan(4_096);
     }
+  });
+
+  it('hold no secret, and none is made: each process that signs makes its own key', () => {
+    template.resourceCountIs('AWS::SecretsManager::Secret', 0);
+    expect(JSON.stringify(template.toJSON())).not.toContain('{{resolve:');
   });
 
   it('sign in by hashes given as a hidden parameter', () => {
@@ -188,12 +192,14 @@ describe('permissions', () => {
   const putEvents = `events:PutEvents on <${ofType(template, 'AWS::Events::EventBus')[0]![0]}.Arn>`;
   const auditLogId = ofType(template, 'AWS::Logs::LogGroup').find(([id]) => id.includes('AuditLog'))![0];
   const expected: Record<string, readonly string[]> = {
-    heartbeat: [...at('Health', 'UpdateItem'), ...at('Control', 'GetItem', 'node-keys#*')],
+    heartbeat: [...at('Health', 'UpdateItem'), ...at('Control', 'GetItem', 'node-keys#*', 'probe-keys')],
     api: [
       ...at('Health', 'BatchGetItem DeleteItem GetItem Query UpdateItem'),
       ...at('Objects', 'BatchGetItem DeleteItem GetItem PutItem Query UpdateItem'),
       ...at('Control', 'DeleteItem GetItem PutItem Query', 'bootstrap-tokens', 'node-keys#*'),
       ...at('Control', 'UpdateItem', 'bootstrap-tokens'),
+      ...at('Control', 'GetItem', 'probe-keys'),
+      ...at('Control', 'PutItem', 'ticket-keys'),
       `logs:PutLogEvents on arn:<AWS::Partition>:logs:<AWS::Region>:<AWS::AccountId>:log-group:<${auditLogId}>:log-stream:api`,
     ],
     'health-stream': [
@@ -217,6 +223,7 @@ describe('permissions', () => {
       ...at('Health', 'Scan UpdateItem'),
       ...at('Objects', 'BatchGetItem GetItem PutItem Query UpdateItem'),
       ...at('Control', 'DeleteItem PutItem Query UpdateItem', 'fleet'),
+      ...at('Control', 'GetItem PutItem', 'probe-keys'),
       ...receive('NodeMonitor'),
       putEvents,
     ],
@@ -253,6 +260,7 @@ describe('permissions', () => {
       ...at('Health', 'BatchGetItem GetItem Query'),
       ...at('Objects', 'BatchGetItem Query'),
       ...at('Objects', 'UpdateItem', 'h#*'),
+      ...at('Control', 'GetItem', 'ticket-keys'),
     ],
   };
 
@@ -293,6 +301,7 @@ describe('the watch function', () => {
     const other = synthesise({ policy: { watchMode: 'longPoll' } });
     other.resourceCountIs('AWS::Lambda::Url', 0);
     other.resourceCountIs('AWS::Lambda::Function', functions.length - 1);
+    expect(allowedTo(other, 'api').join()).not.toContain('[ticket-keys]');
   });
 });
 

@@ -261,7 +261,6 @@ describe('a customer managed key', () => {
     ['AWS::DynamoDB::Table', { SSESpecification: { SSEEnabled: true, SSEType: 'KMS', KMSMasterKeyId: keyArn } }],
     ['AWS::SQS::Queue', { KmsMasterKeyId: keyArn }],
     ['AWS::Logs::LogGroup', { KmsKeyId: keyArn }],
-    ['AWS::SecretsManager::Secret', { KmsKeyId: keyArn }],
   ])('encrypts every %s', (type, properties) => {
     const all = ofType(template, type);
     expect(all.length).toBeGreaterThan(0);

@@ -25,7 +25,6 @@ const TYPES: Readonly<Record<string, { readonly identity: readonly string[]; rea
   },
   'AWS::Logs::LogGroup': { identity: ['LogGroupName'], lost: 'what was logged' },
   'AWS::Logs::LogStream': { identity: ['LogGroupName', 'LogStreamName'], lost: 'what was logged' },
-  'AWS::SecretsManager::Secret': { identity: ['Name', 'GenerateSecretString'], lost: 'the secret' },
   'AWS::KMS::Key': { identity: ['KeySpec', 'KeyUsage', 'MultiRegion', 'Origin'], lost: 'all that it encrypted' },
   'AWS::ApiGatewayV2::Api': { identity: ['ProtocolType'], lost: 'the endpoint that machines and kubeconfigs know' },
   'AWS::ApiGatewayV2::DomainName': { identity: ['DomainName'], lost: 'the target of the DNS record' },

@@ -1,18 +1,37 @@
 /**
- * Requests that mean harm, at the API and at the heartbeat: all are refused with a 4xx, and nothing is written. Forged node
- * tokens have a test of their own.
+ * Requests that mean harm, at the API, at the heartbeat and at the watch function: all are refused with a 4xx, and nothing is
+ * written. Forged node tokens have a test of their own.
  */
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { gzip } from '../../shared/adapters/gzip/gzip.ts';
 import { memoryItemStore } from '../../shared/adapters/memory/item-store.ts';
+import { processKeys } from '../../shared/adapters/tokens/process-keys.ts';
 import { staticTokenAuthenticator } from '../../shared/adapters/tokens/static-tokens.ts';
+import { watchTicketIssuer, watchTicketVerifier } from '../../shared/adapters/tokens/watch-tickets.ts';
+import { readYaml } from '../../shared/adapters/yaml/read-yaml.ts';
+import { serveWatch } from '../../shared/app/api/serve-watch.ts';
+import { TICKET_PARAMETER, watchTarget } from '../../shared/app/api/watch-redirect.ts';
 import { serveHeartbeat } from '../../shared/app/renew-lease.ts';
+import { defaultPolicy } from '../../shared/domain/policy.ts';
+import { PROBE_LEASE, PROBE_USER } from '../../shared/domain/probe-identity.ts';
 import type { HttpRequest } from '../../shared/ports/http.ts';
+import { keepTicketKey, ticketKeys } from '../../shared/store/process-key-store.ts';
 import { APPLY, apiInMemory, JSON_PATCH, MERGE, NODES, node, STRATEGIC } from '../support/api-in-memory.ts';
+import {
+  HEARTBEAT_KEYS_LIVE_MS,
+  IDENTITIES,
+  IdentityCluster,
+  identityBody,
+  leaseBody,
+  NODE_LEASES,
+} from '../support/identity-cluster.ts';
+import { base64url, nodeKeyPair } from '../support/node-key-pair.ts';
 
 const MACHINE = { machine: { name: 'system:node:n1', groups: ['system:nodes'] } };
 const asMachine = { authorization: 'Bearer machine' };
 const MEGABYTE = 1_048_576;
+const PROBE_KEYS = { table: 'control', pk: 'probe-keys', sk: '-' } as const;
 
 /** The API with a node and a lease in it; `writes` counts what is written from then on. */
 async function world() {
@@ -243,5 +262,161 @@ describe('the heartbeat', () => {
     expect(status).toBeGreaterThanOrEqual(400);
     expect(status).toBeLessThan(500);
     expect(writes()).toBe(0);
+  });
+});
+
+describe('the probe of node-monitor', () => {
+  /** Signed in, with its Lease there, and a machine beside it. */
+  async function beating() {
+    const cluster = new IdentityCluster();
+    const credentials = cluster.probe();
+    const token = await credentials.bearer(cluster.nowMs);
+    expect((await cluster.send('POST', NODE_LEASES, token, leaseBody(PROBE_LEASE))).code).toBe(201);
+    expect((await cluster.beat(token, PROBE_LEASE)).code).toBe(200);
+    const pair = nodeKeyPair('EdDSA');
+    expect((await cluster.enrol(await cluster.bootstrapToken(), 'n1', pair)).code).toBe(201);
+    const asNode = cluster.signed(pair, 'n1');
+    expect((await cluster.send('POST', NODE_LEASES, asNode, leaseBody('n1'))).code).toBe(201);
+    return { cluster, credentials, token, pair, stored: cluster.stored() };
+  }
+  const keyIdOf = (token: string): string =>
+    JSON.parse(Buffer.from(token.split('.')[0]!, 'base64url').toString('utf8')).kid;
+  const probeClaims = { iss: PROBE_USER, sub: PROBE_USER };
+
+  it('costs one read for its key, and none afterwards', async () => {
+    const { cluster, token } = await beating();
+    cluster.consumed();
+    for (let beat = 0; beat < 3; beat += 1) {
+      cluster.nowMs += 5_000;
+      expect((await cluster.beat(token, PROBE_LEASE)).code).toBe(200);
+    }
+    expect(cluster.consumed().map(({ operation }) => operation)).toEqual(['UpdateItem', 'UpdateItem', 'UpdateItem']);
+  });
+
+  it.each<[string, string, string, unknown?]>([
+    ['the lease of a node', 'PATCH', `${NODE_LEASES}/n1`, { spec: { leaseDurationSeconds: 1 } }],
+    ['a new lease of another name', 'POST', NODE_LEASES, leaseBody('n2')],
+    ['a new lease without a name', 'POST', NODE_LEASES, { ...leaseBody('n2'), metadata: { generateName: 'n' } }],
+    ['a lease elsewhere', 'POST', NODE_LEASES.replace('kube-node-lease', 'default'), leaseBody(PROBE_LEASE)],
+    ['its own lease, to delete it', 'DELETE', `${NODE_LEASES}/${PROBE_LEASE}`],
+    ['the list of leases', 'GET', NODE_LEASES],
+    ['the nodes', 'GET', NODES],
+    ['a Node of its own', 'POST', NODES, node('n2')],
+    ['an identity of a node', 'POST', IDENTITIES, identityBody('n2', nodeKeyPair())],
+  ])('does not open %s', async (_, method, path, body) => {
+    const { cluster, token, stored } = await beating();
+    expect((await cluster.send(method, path, token, body)).code).toBe(403);
+    expect(cluster.stored()).toBe(stored);
+    expect(cluster.takeFaults()).toEqual([]);
+  });
+
+  it('has a name that no Node and no identity can have, whoever asks', async () => {
+    const { cluster, stored } = await beating();
+    const bootstrap = await cluster.bootstrapToken({ nodeNamePattern: '*' });
+    const before = cluster.stored();
+    expect(before).not.toBe(stored);
+    expect((await cluster.enrol(bootstrap, PROBE_LEASE, nodeKeyPair())).code).toBe(422);
+    expect((await cluster.asAdmin('POST', IDENTITIES, identityBody(PROBE_LEASE, nodeKeyPair()))).code).toBe(422);
+    expect((await cluster.asAdmin('POST', NODES, node(PROBE_LEASE))).code).toBe(422);
+    expect(cluster.stored()).toBe(before);
+  });
+
+  it.each<[string, (made: Awaited<ReturnType<typeof beating>>) => string]>([
+    ['signed by a stranger', ({ cluster }) => cluster.signed(nodeKeyPair('EdDSA'), 'n1', { claims: probeClaims })],
+    [
+      'signed by a stranger under the key id of the probe',
+      ({ cluster, token }) =>
+        cluster.signed(nodeKeyPair('EdDSA'), 'n1', { claims: probeClaims, header: { kid: keyIdOf(token) } }),
+    ],
+    ['signed by a node', ({ cluster, pair }) => cluster.signed(pair, 'n1', { claims: probeClaims })],
+    [
+      'of a node under the key id of the probe',
+      ({ cluster, pair, token }) => cluster.signed(pair, 'n1', { header: { kid: keyIdOf(token) } }),
+    ],
+    ['of a node that calls itself as the lease', ({ cluster, pair }) => cluster.signed(pair, PROBE_LEASE)],
+    [
+      'without a signature',
+      ({ token }) => `${base64url({ alg: 'none', kid: keyIdOf(token) })}.${token.split('.')[1]}.`,
+    ],
+  ])('is not believed by a token %s', async (_, forged) => {
+    const made = await beating();
+    const token = forged(made);
+    expect((await made.cluster.beat(token, PROBE_LEASE)).code).toBe(401);
+    expect((await made.cluster.beat(token, 'n1')).code).toBe(401);
+    expect(made.cluster.stored()).toBe(made.stored);
+  });
+
+  it('is not believed by a key that has ended, nor by one that was removed and is forgotten', async () => {
+    const { cluster, credentials } = await beating();
+    const item = (await cluster.items.get(PROBE_KEYS, { consistent: true }))!;
+    const [key] = JSON.parse(item['keys'] as string);
+    const keys = JSON.stringify([{ ...key, throughMs: cluster.nowMs + 1_000 }]);
+    await cluster.items.write({ kind: 'update', key: PROBE_KEYS, set: { keys } });
+    cluster.nowMs += HEARTBEAT_KEYS_LIVE_MS;
+    const token = await credentials.bearer(cluster.nowMs);
+    expect((await cluster.beat(token, PROBE_LEASE)).code).toBe(401);
+    await cluster.items.write({ kind: 'delete', key: PROBE_KEYS });
+    cluster.nowMs += HEARTBEAT_KEYS_LIVE_MS;
+    expect((await cluster.beat(await credentials.bearer(cluster.nowMs), PROBE_LEASE)).code).toBe(401);
+  });
+});
+
+describe('a watch elsewhere', () => {
+  const NOW_MS = Date.UTC(2026, 0, 1);
+  const user = { username: 'eve', groups: ['system:masters'] };
+  const query = new URLSearchParams({ watch: '1' });
+  const target = watchTarget(NODES, query);
+  function door() {
+    const items = memoryItemStore();
+    let nowMs = NOW_MS;
+    const serve = serveWatch({
+      items,
+      authenticator: staticTokenAuthenticator([]),
+      tickets: watchTicketVerifier(ticketKeys(items)),
+      clock: { nowMs: () => nowMs },
+      random: { uuid: () => 'u', fraction: () => 0.5 },
+      pause: async () => {},
+      log: { debug() {}, info() {}, warn() {}, error() {} },
+      policy: defaultPolicy,
+      hash: (text) => createHash('sha256').update(text).digest('hex'),
+      readYaml,
+      gzip,
+    });
+    const open = async (ticket: string, atMs = NOW_MS): Promise<number> => {
+      nowMs = atMs;
+      const asked = new URLSearchParams({ watch: '1', [TICKET_PARAMETER]: ticket });
+      const request = { method: 'GET', path: NODES, query: asked, headers: {}, body: new Uint8Array(), sourceIp: '' };
+      return (await serve(request, atMs)).head.status;
+    };
+    return { items, open, issuer: watchTicketIssuer(processKeys(keepTicketKey(items))) };
+  }
+  const madeElsewhere = () => watchTicketIssuer(processKeys(async () => {}));
+
+  it('opens by a ticket of the API', async () => {
+    const { open, issuer } = door();
+    expect(await open(await issuer.issue({ user, target }, NOW_MS))).toBe(200);
+  });
+
+  it.each<[string, (given: ReturnType<typeof door>) => Promise<string>]>([
+    ['of a key that was never stored', () => madeElsewhere().issue({ user, target }, NOW_MS)],
+    [
+      'of a foreign key under the id of a stored one',
+      async ({ issuer }) => {
+        const [keyId] = (await issuer.issue({ user, target }, NOW_MS)).split('.');
+        const [, ...rest] = (await madeElsewhere().issue({ user, target }, NOW_MS)).split('.');
+        return [keyId, ...rest].join('.');
+      },
+    ],
+    ['for another watch', ({ issuer }) => issuer.issue({ user, target: watchTarget('/api/v1/pods', query) }, NOW_MS)],
+    ['that has expired', ({ issuer }) => issuer.issue({ user, target }, NOW_MS - 60_001)],
+    ['of a key that has ended', ({ issuer }) => issuer.issue({ user, target }, NOW_MS - 86_400_001)],
+    [
+      'with the name of another partition for a key id',
+      async () => `${'node-keys#00'.padEnd(43, '-')}.e30.${'A'.repeat(86)}`,
+    ],
+    ['that is empty', async () => ''],
+  ])('opens by no ticket %s', async (_, made) => {
+    const given = door();
+    expect(await given.open(await made(given))).toBe(401);
   });
 });

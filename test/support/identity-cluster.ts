@@ -7,6 +7,8 @@ import { bearerSchemes } from '../../shared/adapters/tokens/bearer.ts';
 import { bootstrapTokens } from '../../shared/adapters/tokens/bootstrap-tokens.ts';
 import { instanceIdentities } from '../../shared/adapters/tokens/instance-identities.ts';
 import { nodeTokens } from '../../shared/adapters/tokens/node-tokens.ts';
+import { probeTokens } from '../../shared/adapters/tokens/probe-tokens.ts';
+import { processKeys } from '../../shared/adapters/tokens/process-keys.ts';
 import { readPublicKey } from '../../shared/adapters/tokens/public-keys.ts';
 import { staticTokenAuthenticator } from '../../shared/adapters/tokens/static-tokens.ts';
 import { readYaml } from '../../shared/adapters/yaml/read-yaml.ts';
@@ -15,8 +17,10 @@ import { serveHeartbeat } from '../../shared/app/renew-lease.ts';
 import { defaultPolicy } from '../../shared/domain/policy.ts';
 import type { Authenticator } from '../../shared/ports/authenticator.ts';
 import type { ConsumedUnits } from '../../shared/ports/item-store.ts';
+import type { ProbeCredentials } from '../../shared/ports/probe.ts';
 import { bootstrapTokenStore } from '../../shared/store/bootstrap-token-store.ts';
 import { nodeKeys } from '../../shared/store/node-key-store.ts';
+import { keepProbeKey, probeKeys } from '../../shared/store/process-key-store.ts';
 import { type NodeKeyPair, nodeToken } from './node-key-pair.ts';
 import { documentSigner } from './pkcs7.ts';
 
@@ -63,7 +67,13 @@ export class IdentityCluster {
       fraction: () => randomBytes(4).readUInt32BE() / 2 ** 32,
     };
     const people = staticTokenAuthenticator([{ sha256: sha256(ADMIN), user: 'admin', groups: ['system:masters'] }]);
-    const nodes = (keysLiveMs: number) => nodeTokens({ keys: nodeKeys(this.items), clusterId: CLUSTER_ID, keysLiveMs });
+    const nodes = (keysLiveMs: number) =>
+      nodeTokens({
+        keys: nodeKeys(this.items),
+        probeKeys: probeKeys(this.items),
+        clusterId: CLUSTER_ID,
+        keysLiveMs,
+      });
     const common = { items: this.items, clock: this.#clock, random, log };
     const atApi: Authenticator = bearerSchemes(
       [
@@ -154,6 +164,11 @@ export class IdentityCluster {
 
   enrol(token: string | undefined, nodeName: string, pair: NodeKeyPair, more: object = {}): Promise<Answer> {
     return this.send('POST', IDENTITIES, token, identityBody(nodeName, pair, more));
+  }
+
+  /** What the probe of a process of node-monitor proves itself with. */
+  probe(): ProbeCredentials {
+    return probeTokens({ keys: processKeys(keepProbeKey(this.items)), clusterId: CLUSTER_ID });
   }
 
   signed(pair: NodeKeyPair, nodeName: string, more: { header?: object; claims?: object } = {}): string {

@@ -17,7 +17,9 @@ function answering(...statuses: (number | Error)[]) {
     if (status === undefined || status instanceof Error) throw status ?? new Error('no answer planned');
     return new Response('{}', { status });
   }) as typeof globalThis.fetch;
-  return { sent, probe: leaseProbe({ url: 'https://cluster', token: 'secret', clock, fetch }) };
+  const refused: string[] = [];
+  const credentials = { bearer: async () => 'signed', refused: (bearer: string) => void refused.push(bearer) };
+  return { sent, refused, probe: leaseProbe({ url: 'https://cluster', credentials, clock, fetch }) };
 }
 
 describe('a probe beat', () => {
@@ -29,7 +31,7 @@ describe('a probe beat', () => {
         method: 'PATCH',
         url: 'https://cluster/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/nodekeeper-probe',
         body: { spec: { renewTime: '2026-01-01T00:00:05.250000Z' } },
-        authorization: 'Bearer secret',
+        authorization: 'Bearer signed',
       },
     ]);
   });
@@ -42,6 +44,19 @@ describe('a probe beat', () => {
 
   it.each([401, 403, 429, 503])('has failed when answered %i', async (status) => {
     expect(await answering(status).probe.beat()).toEqual({ kind: 'failed', reason: `answered ${status}` });
+  });
+
+  it('tells its credentials that they were refused, and of no other answer', async () => {
+    const { probe, refused } = answering(401, 403, 503, 200);
+    for (let beat = 0; beat < 4; beat += 1) await probe.beat();
+    expect(refused).toEqual(['signed']);
+  });
+
+  it('has failed, and sends nothing, when it has nothing to prove itself with', async () => {
+    const fetch = () => Promise.reject(new Error('sent'));
+    const credentials = { bearer: () => Promise.reject(new Error('the key was not stored')), refused: () => {} };
+    const probe = leaseProbe({ url: 'https://cluster', credentials, clock, fetch });
+    expect(await probe.beat()).toEqual({ kind: 'failed', reason: 'Error the key was not stored' });
   });
 
   it('has failed when there is no answer, and says why', async () => {

@@ -6,10 +6,10 @@
  * The Lease is nobody's: without a Node of its name node-monitor never looks at it. It is a patch and no PUT, because a PUT
  * names the version it read and two monitors at once would refuse each other.
  */
+import { PROBE_LEASE } from '../../domain/probe-identity.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { Probe, ProbeOutcome } from '../../ports/probe.ts';
+import type { Probe, ProbeCredentials, ProbeOutcome } from '../../ports/probe.ts';
 
-export const PROBE_NAME = 'nodekeeper-probe';
 const COLLECTION = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
 /** A beat that takes longer is as good as lost to a node. Milliseconds. */
 const TIMEOUT_MS = 2_000;
@@ -17,19 +17,20 @@ const TIMEOUT_MS = 2_000;
 export interface LeaseProbeOptions {
   /** Without a trailing slash. */
   readonly url: string;
-  readonly token: string;
+  readonly credentials: ProbeCredentials;
   readonly clock: Clock;
   readonly timeoutMs?: number;
   readonly fetch?: typeof globalThis.fetch;
 }
 
 export function leaseProbe(options: LeaseProbeOptions): Probe {
-  const { url, token, clock, timeoutMs = TIMEOUT_MS, fetch = globalThis.fetch } = options;
+  const { url, credentials, clock, timeoutMs = TIMEOUT_MS, fetch = globalThis.fetch } = options;
 
   async function send(method: 'PATCH' | 'POST', path: string, contentType: string, body: object): Promise<number> {
+    const bearer = await credentials.bearer(clock.nowMs());
     const response = await fetch(`${url}${path}`, {
       method,
-      headers: { authorization: `Bearer ${token}`, 'content-type': contentType, accept: 'application/json' },
+      headers: { authorization: `Bearer ${bearer}`, 'content-type': contentType, accept: 'application/json' },
       body: JSON.stringify(body),
       signal: AbortSignal.timeout(timeoutMs),
       // A redirect would send the token elsewhere.
@@ -37,12 +38,13 @@ export function leaseProbe(options: LeaseProbeOptions): Probe {
     });
     // Read to its end, so that the connection is free for the next beat.
     await response.arrayBuffer();
+    if (response.status === 401) credentials.refused(bearer, clock.nowMs());
     return response.status;
   }
 
   async function beat(): Promise<ProbeOutcome> {
     const renewTime = new Date(clock.nowMs()).toISOString().replace('Z', '000Z');
-    const status = await send('PATCH', `${COLLECTION}/${PROBE_NAME}`, 'application/merge-patch+json', {
+    const status = await send('PATCH', `${COLLECTION}/${PROBE_LEASE}`, 'application/merge-patch+json', {
       spec: { renewTime },
     });
     if (status === 200) return { kind: 'accepted' };
@@ -50,8 +52,8 @@ export function leaseProbe(options: LeaseProbeOptions): Probe {
     const created = await send('POST', COLLECTION, 'application/json', {
       apiVersion: 'coordination.k8s.io/v1',
       kind: 'Lease',
-      metadata: { name: PROBE_NAME, namespace: 'kube-node-lease' },
-      spec: { holderIdentity: PROBE_NAME, leaseDurationSeconds: 40, renewTime },
+      metadata: { name: PROBE_LEASE, namespace: 'kube-node-lease' },
+      spec: { holderIdentity: PROBE_LEASE, leaseDurationSeconds: 40, renewTime },
     });
     // 409: another monitor has made it in the same moment.
     return created === 201 || created === 409

@@ -1,22 +1,26 @@
 /**
- * Tokens that nodes sign themselves (JWT, RFC 7519; rules in shared/domain/node-token.ts), checked inside the function:
- * no second hop, no service to ask.
+ * Tokens that nodes sign themselves, and node-monitor's probe as they do (JWT, RFC 7519; rules in
+ * shared/domain/node-token.ts), checked inside the function: no second hop, no service to ask.
  *
  * Which algorithm a key is used with follows from the stored key alone; a header that says another is refused, so
  * there is no `none`, no key taken for a secret, and no key that a token brings along.
  *
  * Memories, all bounded, so that a beat in calm reads nothing and checks no signature:
- *   keys of a node      keysLiveMs since they were read: how long a revoked key may still open something here
+ *   keys of a node      keysLiveMs since they were read: how long a revoked key may still open something here. Those of the
+ *                       probe likewise, as of one more node; each has an end of its own besides
  *   no such key         ABSENT_LIVES_MS: a flood of tokens for nobody costs two reads a name in so long. Names without
  *                       any key are kept apart: anybody can make them up, and they must not push out keys of nodes
  *   tokens seen good    to their end, and only while the key they were signed with is among the node's
  */
 import { createHash, type KeyObject, verify } from 'node:crypto';
-import { algorithmOf, KEY_ID_EXTRA, type NodeKeyAlgorithm } from '../../domain/node-identity.ts';
-import { NODE_USER_PREFIX, NODES_GROUP } from '../../domain/node-restriction.ts';
+import { algorithmOf, KEY_ID_EXTRA, type NodeKey, type NodeKeyAlgorithm } from '../../domain/node-identity.ts';
+import { NODES_GROUP } from '../../domain/node-restriction.ts';
 import { judgeNodeToken, NODE_TOKEN_CHARACTERS_MAX, type NodeTokenClaims } from '../../domain/node-token.ts';
+import { PROBE_GROUP, PROBE_USER } from '../../domain/probe-identity.ts';
+import { hasEnded } from '../../domain/process-key.ts';
 import type { Authentication, UserInfo } from '../../ports/authenticator.ts';
 import type { NodeKeys } from '../../ports/node-keys.ts';
+import type { ProbeKeys } from '../../ports/process-keys.ts';
 import type { BearerScheme } from './bearer.ts';
 import { boundedMemory } from './bounded-memory.ts';
 import { jsonObjectIn } from './json-object.ts';
@@ -28,6 +32,8 @@ const TOKENS_MAX = 20_000;
 
 export interface NodeTokenOptions {
   readonly keys: NodeKeys;
+  /** Absent: probes do not sign in here. */
+  readonly probeKeys?: ProbeKeys;
   /** The audience that tokens must name. */
   readonly clusterId: string;
   /** How long keys are believed after they were read. Milliseconds: a revocation takes effect within it. */
@@ -39,14 +45,20 @@ export interface NodeTokenOptions {
 interface KnownKey {
   readonly algorithm: NodeKeyAlgorithm;
   readonly key: KeyObject;
+  /** Last moment it counts, however it is remembered; a node's key has no end. Epoch milliseconds. */
+  readonly throughMs: number;
 }
 
+/** A node, or the probe. */
 interface KnownNode {
   readonly keys: ReadonlyMap<string, KnownKey>;
   readonly readAtMs: number;
   /** Whether it was the newest state at that time, and not possibly a moment older. */
   readonly newest: boolean;
 }
+
+type Who = Pick<NodeTokenClaims, 'username' | 'nodeName'>;
+type StoredKey = Pick<NodeKey, 'keyId' | 'publicKey'> & { readonly throughMs?: number };
 
 interface KnownToken {
   readonly claims: NodeTokenClaims;
@@ -66,31 +78,40 @@ export function nodeTokens(options: NodeTokenOptions): BearerScheme {
   const strangers = boundedMemory<KnownNode>(options.rememberedMax ?? NODES_MAX);
   const tokens = boundedMemory<KnownToken>(options.rememberedMax ?? TOKENS_MAX);
 
-  async function readNode(nodeName: string, nowMs: number, consistent: boolean): Promise<KnownNode> {
-    const stored = await options.keys.keysOf(nodeName, { consistent });
+  async function readNode(who: Who, nowMs: number, consistent: boolean): Promise<KnownNode> {
+    const stored: readonly StoredKey[] =
+      who.nodeName === undefined
+        ? ((await options.probeKeys?.probeKeys({ consistent })) ?? [])
+        : await options.keys.keysOf(who.nodeName, { consistent });
     const keys = new Map<string, KnownKey>();
-    for (const { keyId, publicKey } of stored) {
-      keys.set(keyId, { algorithm: algorithmOf(publicKey), key: keyObjectOf(publicKey) });
+    for (const { keyId, publicKey, throughMs = Number.POSITIVE_INFINITY } of stored) {
+      keys.set(keyId, { algorithm: algorithmOf(publicKey), key: keyObjectOf(publicKey), throughMs });
     }
     const known = { keys, readAtMs: nowMs, newest: consistent };
     const [kept, other] = keys.size > 0 ? [nodes, strangers] : [strangers, nodes];
-    kept.keep(nodeName, known);
-    other.forget(nodeName);
+    kept.keep(who.username, known);
+    other.forget(who.username);
     return known;
   }
 
   /** The key, from memory while that is fresh. A key that is not there is looked for once more, in the newest state. */
-  async function keyOf(nodeName: string, keyId: string, nowMs: number): Promise<KnownKey | undefined> {
-    const known = nodes.find(nodeName) ?? strangers.find(nodeName);
+  async function keyOf(claims: NodeTokenClaims, nowMs: number): Promise<KnownKey | undefined> {
+    const key = await storedKey(claims, nowMs);
+    return key === undefined || hasEnded(key, nowMs) ? undefined : key;
+  }
+
+  async function storedKey(who: NodeTokenClaims, nowMs: number): Promise<KnownKey | undefined> {
+    const { username, keyId } = who;
+    const known = nodes.find(username) ?? strangers.find(username);
     const ageMs = known === undefined ? Number.POSITIVE_INFINITY : nowMs - known.readAtMs;
     const found = ageMs < keysLiveMs ? known?.keys.get(keyId) : undefined;
     if (found !== undefined) return found;
     if (known?.newest === true && ageMs < ABSENT_LIVES_MS) return undefined;
     if (ageMs >= keysLiveMs) {
-      const cheaply = (await readNode(nodeName, nowMs, false)).keys.get(keyId);
+      const cheaply = (await readNode(who, nowMs, false)).keys.get(keyId);
       if (cheaply !== undefined) return cheaply;
     }
-    return (await readNode(nodeName, nowMs, true)).keys.get(keyId);
+    return (await readNode(who, nowMs, true)).keys.get(keyId);
   }
 
   async function authenticateNew(token: string, nowMs: number): Promise<KnownToken | Authentication> {
@@ -102,7 +123,7 @@ export function nodeTokens(options: NodeTokenOptions): BearerScheme {
     const verdict = judgeNodeToken(headerObject, payloadObject, { nowMs, clusterId });
     if (verdict.kind === 'refused') return refused(`node token: ${verdict.reason}`);
     const { claims } = verdict;
-    const known = await keyOf(claims.nodeName, claims.keyId, nowMs);
+    const known = await keyOf(claims, nowMs);
     if (known === undefined) return refused('node token: no such key');
     if (known.algorithm !== claims.algorithm) return refused('node token: the key is of another algorithm');
     const isSigned = verify(
@@ -123,10 +144,10 @@ export function nodeTokens(options: NodeTokenOptions): BearerScheme {
       const digest = createHash('sha256').update(token).digest('base64');
       const seen = tokens.find(digest);
       if (seen !== undefined) {
-        const { nodeName, keyId, fromMs, throughMs } = seen.claims;
+        const { fromMs, throughMs } = seen.claims;
         if (nowMs < fromMs || nowMs > throughMs) return refused('node token: expired');
         // The signature stays as good as it was; whether the key still counts may have changed.
-        if ((await keyOf(nodeName, keyId, nowMs)) !== undefined) return seen.authentication;
+        if ((await keyOf(seen.claims, nowMs)) !== undefined) return seen.authentication;
         return refused('node token: no such key');
       }
       const outcome = await authenticateNew(token, nowMs);
@@ -137,9 +158,10 @@ export function nodeTokens(options: NodeTokenOptions): BearerScheme {
   };
 }
 
-function userOf({ nodeName, keyId }: NodeTokenClaims): UserInfo {
+function userOf({ username, nodeName, keyId }: NodeTokenClaims): UserInfo {
+  if (nodeName === undefined) return { username: PROBE_USER, groups: [PROBE_GROUP, 'system:authenticated'] };
   return {
-    username: `${NODE_USER_PREFIX}${nodeName}`,
+    username,
     groups: [NODES_GROUP, 'system:authenticated'],
     extra: { [KEY_ID_EXTRA]: [keyId] },
   };

@@ -9,16 +9,6 @@ export interface StaticToken {
   readonly groups: readonly string[];
 }
 
-/** May renew the Lease of node-monitor's probes, and nothing else. */
-export const PROBE_GROUP = 'nodekeeper:probes';
-
-/** The credential of node-monitor's own beats. */
-export const probeTokenOf = (token: string): StaticToken => ({
-  sha256: createHash('sha256').update(token).digest('hex'),
-  user: 'system:nodekeeper:probe',
-  groups: [PROBE_GROUP],
-});
-
 /** Longer tokens are refused unread; API Gateway bounds headers at 10 KB anyway. */
 const TOKEN_CHARACTERS_MAX = 4_096;
 

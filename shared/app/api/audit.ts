@@ -6,6 +6,7 @@
  * that cannot be mended because its audit log fails is worse), and the line goes to the function's own log as an error.
  */
 import { NODES_GROUP } from '../../domain/node-restriction.ts';
+import { PROBE_GROUP } from '../../domain/probe-identity.ts';
 import type { Verb } from '../../kube/resources/descriptor.ts';
 import { formatTime } from '../../kube/time.ts';
 import type { AuditLine, AuditTrail } from '../../ports/audit-trail.ts';
@@ -24,7 +25,7 @@ export interface Act {
 
 const READING: ReadonlySet<Verb> = new Set(['get', 'list', 'watch']);
 /** The last is local mode's: one token that plays all its machines. Access entries cannot give it. */
-const MACHINES = new Set([NODES_GROUP, 'nodekeeper:probes', 'nodekeeper:simulated-fleet']);
+const MACHINES = new Set([NODES_GROUP, PROBE_GROUP, 'nodekeeper:simulated-fleet']);
 /** Asking what one may do changes nothing. */
 const REVIEWS = new Set(['selfsubjectaccessreviews', 'selfsubjectrulesreviews', 'selfsubjectreviews']);
 /** Of what a client says of itself. Characters. */

@@ -8,12 +8,13 @@
  *                                     selector of a list, must be its own. What a write may change is judged later, when
  *                                     the objects are known (restrict-node.ts).
  * system:bootstrappers                making one node identity
- * nodekeeper:probes                   the Lease of node-monitor's own beats
+ * nodekeeper:probes                   the Lease of node-monitor's own beats, which belongs to no node
  * everybody who is authenticated      who they are and what they may do; discovery
  *
  * This same rule answers `kubectl auth can-i`.
  */
 import { LEASE_NAMESPACE, type NodeIdentity, nodeIdentity } from '../../domain/node-restriction.ts';
+import { PROBE_GROUP, PROBE_LEASE } from '../../domain/probe-identity.ts';
 import type { UserInfo } from '../../ports/authenticator.ts';
 
 export interface AccessQuestion {
@@ -40,9 +41,6 @@ export interface AccessRule {
 }
 
 const ADMIN_GROUPS = new Set(['system:masters', 'nodekeeper:admins']);
-/** node-monitor's own beats: they may renew, and make, one Lease that belongs to no node. */
-const PROBE_GROUP = 'nodekeeper:probes';
-const PROBE_LEASE = 'nodekeeper-probe';
 const VIEWER_GROUPS = new Set(['nodekeeper:viewers']);
 export const BOOTSTRAPPERS_GROUP = 'system:bootstrappers';
 const READING_VERBS = new Set(['get', 'list', 'watch']);
@@ -147,7 +145,7 @@ export function readsAsNode(user: UserInfo): string | undefined {
 
 function isProbeLease({ verb, resource, namespace, name }: AccessQuestion): boolean {
   if (resource !== 'leases' || namespace !== LEASE_NAMESPACE) return false;
-  // A create names its Lease in the body; any name it could make there would belong to no node either.
+  // A create names its Lease in the body, which is judged with the object (restrict-node.ts).
   return verb === 'create' || ((verb === 'update' || verb === 'patch' || verb === 'get') && name === PROBE_LEASE);
 }
 

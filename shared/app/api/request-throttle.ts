@@ -6,6 +6,7 @@
  * it) and our own probes, whose refusal would read as a failing path.
  */
 import { NODES_GROUP } from '../../domain/node-restriction.ts';
+import { PROBE_GROUP } from '../../domain/probe-identity.ts';
 import { admitRequest, type RequestLimit } from '../../domain/request-limit.ts';
 import * as status from '../../kube/status.ts';
 import type { UserInfo } from '../../ports/authenticator.ts';
@@ -28,7 +29,7 @@ export const HEARTBEAT_LIMITS: RequestLimits = {
 
 /** Identities remembered; the one not heard of for longest is forgotten, which only ever forgives. */
 const IDENTITIES_MAX = 20_000;
-const EXEMPT_GROUPS = new Set(['system:masters', 'nodekeeper:probes']);
+const EXEMPT_GROUPS = new Set(['system:masters', PROBE_GROUP]);
 
 export interface RequestThrottle {
   /** @throws the Status 429 with Retry-After */

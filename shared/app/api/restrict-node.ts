@@ -1,8 +1,10 @@
 /**
  * NodeRestriction: what the identity of a machine may change, judged with the objects as they are and as they would be.
- * The rules are in shared/domain/node-restriction.ts; here is when they are asked, and what they have to know.
+ * The rules are in shared/domain/node-restriction.ts; here is when they are asked, and what they have to know. Likewise for our
+ * own probe, which is no node.
  */
 import { authorizeNode, nodeIdentity, type RestrictedObject } from '../../domain/node-restriction.ts';
+import { PROBE_GROUP, PROBE_LEASE } from '../../domain/probe-identity.ts';
 import type { ResourceDescriptor } from '../../kube/resources/descriptor.ts';
 import { textOf } from '../../kube/resources/normal-form.ts';
 import { nodes } from '../../kube/resources/registry.ts';
@@ -22,14 +24,14 @@ interface NodeCall {
 
 const userOf = ({ username, groups }: UserInfo) => ({ name: username, groups });
 
-/** For the options of a write: refuses what this user's node may not do. Nothing for users who are no nodes. */
+/** For the options of a write: refuses what this user's node may not do. Nothing for people. */
 export function nodeRestriction(
   dependencies: ApiDependencies,
   { descriptor, target, user }: NodeCall,
   verb: 'create' | 'update' | 'patch' | 'delete',
 ): Pick<WriteOptions, 'admit'> {
   const identity = nodeIdentity(userOf(user));
-  if (identity.kind === 'notANode') return {};
+  if (identity.kind === 'notANode') return user.groups.includes(PROBE_GROUP) ? probeRestriction(descriptor) : {};
   return {
     async admit(next, stored) {
       const isMirrorPod = target.resource === 'pods' && target.subresource === '' && stored === undefined;
@@ -55,6 +57,14 @@ export function nodeRestriction(
     },
   };
 }
+
+/** The probe has one Lease: authorize sees no name when it makes it. */
+const probeRestriction = (descriptor: ResourceDescriptor): Pick<WriteOptions, 'admit'> => ({
+  async admit(next) {
+    const name = next?.metadata.name ?? '';
+    if (name !== PROBE_LEASE) throw status.forbidden(descriptor, name, `the probe may make ${PROBE_LEASE} alone`);
+  },
+});
 
 /** What belongs to a node by its spec.nodeName is read by that node alone. */
 const OF_A_NODE = new Set(['/pods', 'storage.k8s.io/volumeattachments']);

@@ -17,10 +17,7 @@ function watcher() {
   const watch = serveWatch({
     items,
     authenticator: staticTokenAuthenticator([{ sha256: sha256('key'), user: 'admin', groups: ['system:masters'] }]),
-    tickets: {
-      issue: () => '',
-      verify: () => ({ kind: 'refused', reason: 'invalid' }),
-    },
+    tickets: { verify: async () => ({ kind: 'refused', reason: 'invalid' }) },
     clock: { nowMs: () => nowMs },
     random: { uuid: () => 'u', fraction: () => 0.5 },
     pause: async (milliseconds) => {

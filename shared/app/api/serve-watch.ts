@@ -6,7 +6,7 @@
 import * as status from '../../kube/status.ts';
 import type { Authentication } from '../../ports/authenticator.ts';
 import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
-import type { WatchTickets } from '../../ports/watch-tickets.ts';
+import type { WatchTicketVerifier } from '../../ports/watch-tickets.ts';
 import { type ApiOptions, composeApi } from './compose.ts';
 import { refusedSignIns } from './refused-sign-ins.ts';
 import { parsePath, verbOf } from './request.ts';
@@ -21,7 +21,7 @@ export interface StreamedAnswer {
 }
 
 export interface WatchOptions extends Omit<ApiOptions, 'answerWatch'> {
-  readonly tickets: WatchTickets;
+  readonly tickets: WatchTicketVerifier;
 }
 
 /** `deadlineMs`: when the last line has to be out; epoch milliseconds. */
@@ -41,8 +41,7 @@ export function serveWatch(options: WatchOptions): ServeWatch {
       noteRefusal,
       makesInitialObjects: false,
       // A ticket speaks for itself; without one the credentials count, as they do at the API.
-      authenticator:
-        ticket === null ? options.authenticator : { authenticate: async () => admit(options, request, ticket) },
+      authenticator: ticket === null ? options.authenticator : { authenticate: () => admit(options, request, ticket) },
       answerWatch: async (source, watch) => {
         lines = watchLines(source, watch, deadlineMs);
         return {
@@ -62,7 +61,7 @@ function isWatch({ method, path, query }: HttpRequest): boolean {
   return parsed.kind === 'resource' && verbOf(method, parsed.target, query) === 'watch';
 }
 
-function admit({ tickets, clock }: WatchOptions, request: HttpRequest, ticket: string): Authentication {
-  const verdict = tickets.verify(ticket, watchTarget(request.path, request.query), clock.nowMs());
+async function admit({ tickets, clock }: WatchOptions, request: HttpRequest, ticket: string): Promise<Authentication> {
+  const verdict = await tickets.verify(ticket, watchTarget(request.path, request.query), clock.nowMs());
   return verdict.kind === 'valid' ? { kind: 'authenticated', user: verdict.user } : verdict;
 }

@@ -1,5 +1,5 @@
 /** A watch answered with where to go: the HTTP API cannot stream, the watch function can. */
-import type { WatchTickets } from '../../ports/watch-tickets.ts';
+import type { WatchTicketIssuer } from '../../ports/watch-tickets.ts';
 import type { AnswerWatch } from './call.ts';
 
 /** Query parameter that carries the ticket. */
@@ -13,10 +13,10 @@ export function watchTarget(path: string, query: URLSearchParams): string {
 }
 
 /** @param watchUrl of the watch function, without a trailing slash */
-export function redirectWatches(watchUrl: string, tickets: WatchTickets): AnswerWatch {
+export function redirectWatches(watchUrl: string, tickets: WatchTicketIssuer): AnswerWatch {
   return async (_source, _watch, { request, user, nowMs }) => {
     const target = watchTarget(request.path, request.query);
-    const ticket = tickets.issue({ user, target }, nowMs);
+    const ticket = await tickets.issue({ user, target }, nowMs);
     return {
       status: 307,
       headers: {

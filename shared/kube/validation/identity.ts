@@ -11,7 +11,7 @@ import { parseTimeMs } from '../time.ts';
 import type { KubeObject } from '../types.ts';
 import { invalidValue, required, tooMany } from './causes.ts';
 import { validateLabels, validateObjectMetadata } from './metadata.ts';
-import { type NameRule, subdomainName } from './names.ts';
+import { type NameRule, nodeName } from './names.ts';
 
 const LABELS_MAX = 64;
 
@@ -32,7 +32,7 @@ function validateNodeLabels(given: unknown): Cause[] {
 
 /** What is sent to enrol. Whether the key is one, cryptography says later. */
 export function validateNodeIdentity(identity: KubeObject): Cause[] {
-  const causes = validateObjectMetadata(identity, undefined, { namespaced: false, name: subdomainName });
+  const causes = validateObjectMetadata(identity, undefined, { namespaced: false, name: nodeName });
   if (identity.spec?.['publicKey'] === undefined) causes.push(required('spec.publicKey'));
   return [...causes, ...validateNodeLabels(identity.spec?.['nodeLabels'])];
 }

@@ -2,6 +2,8 @@
  * Which texts may name things. Every function returns complaints, empty when the text will do
  * (staging/src/k8s.io/apimachinery/pkg/util/validation/validation.go).
  */
+import { PROBE_LEASE } from '../../domain/probe-identity.ts';
+
 const LABEL_FORMAT = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
 const SUBDOMAIN_FORMAT = '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*';
 const QUALIFIED_FORMAT = '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]';
@@ -112,6 +114,9 @@ export type NameRule = (name: string, prefix: boolean) => string[];
 const withoutTrailingDash = (name: string): string => (name.endsWith('-') ? `${name.slice(0, -1)}a` : name);
 
 export const subdomainName: NameRule = (name, prefix) => subdomainComplaints(prefix ? withoutTrailingDash(name) : name);
+/** Of a Node, or its NodeIdentity. As subdomainName, but the Lease of our own probe must never become some node's. */
+export const nodeName: NameRule = (name, prefix) =>
+  !prefix && name === PROBE_LEASE ? ["is the name of the cluster's own probe"] : subdomainName(name, prefix);
 export const labelName: NameRule = (name, prefix) => labelComplaints(prefix ? withoutTrailingDash(name) : name);
 
 /** Leases and events: whatever can stand as one segment of a path. */

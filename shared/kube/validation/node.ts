@@ -6,7 +6,7 @@ import type { KubeNode, Taint } from '../types.ts';
 import { addressFamily } from './addresses.ts';
 import { duplicate, forbiddenField, invalidValue, notSupported, required, sameJson } from './causes.ts';
 import { validateObjectMetadata } from './metadata.ts';
-import { labelValueComplaints, qualifiedNameComplaints, subdomainName } from './names.ts';
+import { labelValueComplaints, nodeName, qualifiedNameComplaints } from './names.ts';
 
 export const TAINT_EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];
 
@@ -98,7 +98,7 @@ function validateSpecUpdate(node: KubeNode, old: KubeNode): Cause[] {
 
 export function validateNode(node: KubeNode, old: KubeNode | undefined): Cause[] {
   return [
-    ...validateObjectMetadata(node, old, { namespaced: false, name: subdomainName }),
+    ...validateObjectMetadata(node, old, { namespaced: false, name: nodeName }),
     // Upstream names the taints of the spec so; clients have come to know it.
     ...validateTaints(node.spec?.taints, 'metadata.taints'),
     ...(old === undefined ? validatePodCidrs(node.spec?.podCIDRs ?? []) : validateSpecUpdate(node, old)),

@@ -1,0 +1,146 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { nodeKeyPair, nodeToken } from '../../../test/support/node-key-pair.ts';
+import type { ProcessKey } from '../../domain/process-key.ts';
+import { nodeTokens } from './node-tokens.ts';
+import { probeTokens } from './probe-tokens.ts';
+import { processKeys } from './process-keys.ts';
+
+const START_MS = Date.UTC(2026, 0, 1);
+const KEYS_LIVE_MS = 300_000;
+const DAY_MS = 86_400_000;
+
+let stored: ProcessKey[];
+let reads: string[];
+let nowMs: number;
+let scheme: ReturnType<typeof nodeTokens>;
+const node = nodeKeyPair('EdDSA');
+
+beforeEach(() => {
+  stored = [];
+  reads = [];
+  nowMs = START_MS;
+  scheme = nodeTokens({
+    clusterId: 'here',
+    keysLiveMs: KEYS_LIVE_MS,
+    keys: {
+      keysOf: async (nodeName) =>
+        nodeName === 'n1' ? [{ keyId: node.keyId, publicKey: node.publicKey, addedAtMs: START_MS }] : [],
+    },
+    probeKeys: {
+      async probeKeys({ consistent }) {
+        reads.push(consistent ? 'newest' : 'cheap');
+        return stored;
+      },
+    },
+  });
+});
+
+/** node-monitor in a process of its own. */
+const monitor = (clusterId = 'here') =>
+  probeTokens({ keys: processKeys(async (key) => void stored.push(key)), clusterId });
+const told = async (token: string): Promise<string> => {
+  const answer = await scheme.authenticate(token, nowMs);
+  if (answer.kind === 'authenticated') return answer.user.username;
+  return answer.kind === 'refused' ? answer.reason : answer.kind;
+};
+
+describe('a probe', () => {
+  it('signs in as the probe, which is no node', async () => {
+    expect(await scheme.authenticate(await monitor().bearer(nowMs), nowMs)).toEqual({
+      kind: 'authenticated',
+      user: { username: 'system:nodekeeper:probe', groups: ['nodekeeper:probes', 'system:authenticated'] },
+    });
+  });
+
+  it('costs no read while it is warm, and uses a token for four minutes', async () => {
+    const probe = monitor();
+    const tokens = new Set<string>();
+    for (let tick = 0; tick < 48; tick += 1) {
+      const token = await probe.bearer(nowMs);
+      tokens.add(token);
+      expect(await told(token)).toBe('system:nodekeeper:probe');
+      nowMs += 5_000;
+    }
+    expect([tokens.size, stored.length, reads]).toEqual([1, 1, ['cheap']]);
+    tokens.add(await probe.bearer(nowMs));
+    expect([tokens.size, stored.length]).toEqual([2, 1]);
+  });
+
+  it('of another process counts beside it', async () => {
+    const [one, another] = [monitor(), monitor()];
+    expect(await told(await one.bearer(nowMs))).toBe('system:nodekeeper:probe');
+    expect(await told(await another.bearer(nowMs))).toBe('system:nodekeeper:probe');
+    expect(await told(await one.bearer(nowMs))).toBe('system:nodekeeper:probe');
+    expect(stored).toHaveLength(2);
+  });
+
+  it('takes another key when the one it has used for a minute is refused', async () => {
+    const probe = monitor();
+    const removed = await probe.bearer(nowMs);
+    stored.length = 0;
+    nowMs += 59_999;
+    probe.refused(removed, nowMs);
+    expect(await probe.bearer(nowMs)).toBe(removed);
+    nowMs += 1;
+    probe.refused('of an earlier request', nowMs);
+    expect(await probe.bearer(nowMs)).toBe(removed);
+    probe.refused(removed, nowMs);
+    expect(await told(await probe.bearer(nowMs))).toBe('system:nodekeeper:probe');
+    expect(stored).toHaveLength(1);
+  });
+
+  it('opens nothing by a key that has ended, remembered or not', async () => {
+    const probe = monitor();
+    await probe.bearer(nowMs);
+    stored = stored.map((key) => ({ ...key, throughMs: START_MS + 1_000 }));
+    const token = await probe.bearer(nowMs);
+    nowMs += 1_000;
+    expect(await told(token)).toBe('system:nodekeeper:probe');
+    nowMs += 1;
+    expect(await told(token)).toBe('node token: no such key');
+    nowMs += DAY_MS;
+    expect(await told(token)).toBe('node token: expired');
+  });
+
+  it('costs a flood of made-up key ids a read in five seconds', async () => {
+    await told(await monitor().bearer(nowMs));
+    const probe = (pair = nodeKeyPair('EdDSA')) => nodeToken(pair, { ...asProbe, nowMs });
+    for (let attempt = 0; attempt < 5; attempt += 1) expect(await told(probe())).toBe('node token: no such key');
+    expect(reads).toEqual(['cheap', 'newest']);
+  });
+
+  const asProbe = {
+    nodeName: 'any',
+    clusterId: 'here',
+    claims: { iss: 'system:nodekeeper:probe', sub: 'system:nodekeeper:probe' },
+  };
+
+  it.each<[string, () => string]>([
+    ["signed by a node's key", () => nodeToken(node, { ...asProbe, nowMs })],
+    [
+      "signed by a node's key under the probe's key id",
+      () => nodeToken(node, { ...asProbe, nowMs, header: { kid: stored[0]!.keyId } }),
+    ],
+    [
+      "of a node under the probe's key id",
+      () => nodeToken(node, { nodeName: 'n1', clusterId: 'here', nowMs, header: { kid: stored[0]!.keyId } }),
+    ],
+    [
+      'of a node that bears the name of its Lease',
+      () => nodeToken(node, { nodeName: 'nodekeeper-probe', clusterId: 'here', nowMs }),
+    ],
+    [
+      'that mixes node and probe',
+      () => nodeToken(node, { nodeName: 'n1', clusterId: 'here', nowMs, claims: { sub: 'system:nodekeeper:probe' } }),
+    ],
+  ])('%s is refused', async (_, forged) => {
+    await told(await monitor().bearer(nowMs));
+    expect((await scheme.authenticate(forged(), nowMs)).kind).toBe('refused');
+  });
+
+  it('of another cluster is refused, and so is each where probes do not sign in', async () => {
+    expect(await told(await monitor('there').bearer(nowMs))).toBe('node token: for another audience');
+    const closed = nodeTokens({ clusterId: 'here', keysLiveMs: KEYS_LIVE_MS, keys: { keysOf: async () => [] } });
+    expect((await closed.authenticate(await monitor().bearer(nowMs), nowMs)).kind).toBe('refused');
+  });
+});

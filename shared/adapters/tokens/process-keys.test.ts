@@ -1,0 +1,79 @@
+import { verify } from 'node:crypto';
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { ProcessKey } from '../../domain/process-key.ts';
+import { type ProcessKeys, processKeys } from './process-keys.ts';
+import { keyObjectOf, thumbprintOf } from './public-keys.ts';
+
+const START_MS = Date.UTC(2026, 0, 1);
+const HOUR_MS = 3_600_000;
+
+let kept: ProcessKey[];
+let broken: boolean;
+let keys: ProcessKeys;
+
+beforeEach(() => {
+  kept = [];
+  broken = false;
+  keys = processKeys(async (key) => {
+    if (broken) throw new Error('the table is not there');
+    kept.push(key);
+  });
+});
+
+describe('the key of a process', () => {
+  it('is made when first asked for, its public half stored before anything is signed', async () => {
+    expect(kept).toEqual([]);
+    const key = await keys.current(START_MS);
+    expect(kept).toEqual([{ keyId: key.keyId, publicKey: kept[0]!.publicKey, throughMs: START_MS + 24 * HOUR_MS }]);
+    expect(key.keyId).toBe(thumbprintOf(kept[0]!.publicKey));
+    const signature = Buffer.from(key.sign('words'), 'base64url');
+    expect(verify(null, Buffer.from('words'), keyObjectOf(kept[0]!.publicKey), signature)).toBe(true);
+  });
+
+  it('never leaves with its private half', async () => {
+    await keys.current(START_MS);
+    expect(Object.keys(kept[0]!.publicKey).sort()).toEqual(['crv', 'kty', 'x']);
+  });
+
+  it('is one for all who ask, at one moment or later', async () => {
+    const asked = await Promise.all([keys.current(START_MS), keys.current(START_MS)]);
+    asked.push(await keys.current(START_MS + 12 * HOUR_MS));
+    expect(new Set(asked.map(({ keyId }) => keyId)).size).toBe(1);
+    expect(kept).toHaveLength(1);
+  });
+
+  it('is replaced half a day before its end', async () => {
+    const first = await keys.current(START_MS);
+    const second = await keys.current(START_MS + 12 * HOUR_MS + 1);
+    expect(second.keyId).not.toBe(first.keyId);
+    expect(kept).toHaveLength(2);
+  });
+
+  it('serves on while the next cannot be stored, tried once a minute, and not beyond its end', async () => {
+    const first = await keys.current(START_MS);
+    broken = true;
+    const later = START_MS + 12 * HOUR_MS + 1;
+    expect(await keys.current(later)).toBe(first);
+    broken = false;
+    expect(await keys.current(later + 59_999)).toBe(first);
+    expect(await keys.current(later + 60_000)).not.toBe(first);
+    broken = true;
+    await expect(keys.current(later + 24 * HOUR_MS)).rejects.toThrow('the table is not there');
+  });
+
+  it('is asked for again when it could not be stored', async () => {
+    broken = true;
+    await expect(keys.current(START_MS)).rejects.toThrow('the table is not there');
+    broken = false;
+    expect((await keys.current(START_MS + 1)).keyId).toBe(kept[0]!.keyId);
+  });
+
+  it('is another once it is forgotten, by whoever holds it', async () => {
+    const first = await keys.current(START_MS);
+    keys.forget(first);
+    const second = await keys.current(START_MS + 1);
+    expect(second).not.toBe(first);
+    keys.forget(first);
+    expect(await keys.current(START_MS + 2)).toBe(second);
+  });
+});
