@@ -119,7 +119,7 @@ export function alarmRows(sources: AlarmSources): readonly AlarmRow[] {
     threshold: SCHEDULER_PRECISION_SECONDS,
     datapoints: [2, 2],
     missing: 'breaching',
-    missingBecause: 'every tick tells its age, so silence is the fault',
+    missingBecause: 'twice a minute a tick tells its age, and any that is too late, so silence is the fault',
   });
 
   const failures = named([...BACKGROUND.map((name) => lambda(name, 'Errors')), own('all', 'failed_ticks', 'Sum')]);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { claimSlot, slotOf, slotStartMs, slotVerdict, ticksWereMissing } from './tick.ts';
+import { claimSlot, slotOf, slotStartMs, slotVerdict, tellsAge, ticksWereMissing } from './tick.ts';
 
 describe('slots', () => {
   it('count whole periods since the epoch', () => {
@@ -36,5 +36,25 @@ describe('ticksWereMissing', () => {
 
   it('trusts nothing before the first tick', () => {
     expect(ticksWereMissing({ lastTickAtMs: undefined, nowMs: 0, periodSeconds: 5 })).toBe(true);
+  });
+});
+
+describe('the age of a tick', () => {
+  const toldAt = (periodSeconds: number): number[] =>
+    Array.from({ length: 120 / periodSeconds }, (_, slot) => slot)
+      .filter((slot) => tellsAge({ slot, periodSeconds, ageMs: 60_000 }))
+      .map((slot) => slot * periodSeconds);
+
+  it.each([
+    [5, [0, 30, 60, 90]],
+    [20, [0, 40, 60, 100]],
+    [60, [0, 60]],
+  ])('is told twice a minute where there are so many, with a period of %i s', (periodSeconds, seconds) => {
+    expect(toldAt(periodSeconds)).toEqual(seconds);
+  });
+
+  it('is told by each tick that comes later than a scheduler may be', () => {
+    expect(tellsAge({ slot: 1, periodSeconds: 5, ageMs: 60_000 })).toBe(false);
+    expect(tellsAge({ slot: 1, periodSeconds: 5, ageMs: 60_001 })).toBe(true);
   });
 });

@@ -31,6 +31,19 @@ export const slotVerdict = (at: {
     ? 'stale'
     : 'due';
 
+/** A figure a minute is what alarms look at; the second of each minute stands in for a first that is lost. */
+const AGE_TOLD_EACH_MS = 30_000;
+
+/** Whether a tick tells its age: the first of each half minute, and each that is later than a scheduler may be. Lines are billed. */
+export const tellsAge = (at: {
+  readonly slot: number;
+  readonly periodSeconds: number;
+  readonly ageMs: number;
+}): boolean => {
+  const half = (slot: number): number => Math.floor(slotStartMs(slot, at.periodSeconds) / AGE_TOLD_EACH_MS);
+  return half(at.slot) !== half(at.slot - 1) || at.ageMs > SCHEDULER_PRECISION_SECONDS * 1_000;
+};
+
 /** The claim as data, in the words of the item store: written, the answer's `fence` is the fencing number; refused, exit. */
 export const claimSlot = (slot: number) =>
   ({

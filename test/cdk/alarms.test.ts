@@ -31,8 +31,8 @@ describe('a quiet cluster', () => {
       'not_ready_share_max',
       'tick_age_seconds',
     ]);
-    // Of twelve ticks: node-monitor's own line and one a zone, and evictor's.
-    expect(quiet.lines()).toHaveLength(12 * (1 + 2 + 1));
+    // Of twelve ticks node-monitor's own line and one a zone, and evictor's twice.
+    expect(quiet.lines()).toHaveLength(12 * (1 + 2) + 2);
   });
 
   it('says zone and reason in its lines, and never a node', async () => {

@@ -10,7 +10,7 @@ export const HELD_ZONES = 'node_collector_held_zones';
 /** Nodes that wait in a zone's queue; absent: none. */
 export const QUEUED_NODES = 'node_collector_queued_nodes_in_zone';
 export const POD_DELETIONS = 'taint_eviction_controller_pod_deletions_total';
-/** From a tick's slot to its work. */
+/** From a tick's slot to its work: twice a minute, and by each tick that is over a minute late. */
 export const TICK_AGE = 'tick_age_seconds';
 /** How long the node has waited that waits longest for any limiter; absent: none waits. Seconds. */
 export const QUEUE_AGE_MAX = 'queue_age_seconds_max';

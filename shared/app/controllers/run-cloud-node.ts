@@ -51,7 +51,7 @@ import type { EventText } from '../../domain/event-text.ts';
 import type { Ec2Instance } from '../../domain/provider-id.ts';
 import { rfc3339RoundedUp } from '../../domain/rfc3339.ts';
 import { addTaint, removeTaints } from '../../domain/taint.ts';
-import { slotStartMs, slotVerdict } from '../../domain/tick.ts';
+import { slotVerdict } from '../../domain/tick.ts';
 import type { KubeNode, Taint } from '../../kube/types.ts';
 import type { Cloud, InstanceAnswer } from '../../ports/cloud.ts';
 import type { PutWrite } from '../../ports/item-store.ts';
@@ -65,6 +65,7 @@ import type { ControllerDependencies } from './dependencies.ts';
 import * as metric from './metric-names.ts';
 import { type EventToTell, eventWrite, recordEvents, subjectOf } from './record-event.ts';
 import { type Tick, TickFault } from './run-node-monitor.ts';
+import { tellTickAge } from './tick-age.ts';
 import { isWatchedNode, watchedNodeOf } from './watch-cloud-nodes.ts';
 
 const CLOUD_NODE = 'cloud-node';
@@ -108,7 +109,7 @@ export async function runCloudNode(dependencies: ControllerDependencies, tick: T
   const isTurnOf = (row: WatchRow, everyTicks: number): boolean =>
     (tick.slot + shardOf(row.nodeName, everyTicks)) % everyTicks === 0;
   const due = rows.filter((row) => isTurnOf(row, strideOf(row)));
-  meter.add(metric.TICK_AGE, Math.max(0, nowMs - slotStartMs(tick.slot, periodSeconds)) / 1_000, 'Seconds');
+  tellTickAge(meter, { slot: tick.slot, periodSeconds, nowMs });
   meter.add(metric.CLOUD_WATCHED, rows.length, 'Count');
   const deleted = await look(dependencies, cloud, due, {
     nowMs,

@@ -42,6 +42,7 @@ import { isMarkable, markPods } from './mark-pods.ts';
 import * as metric from './metric-names.ts';
 import { publishEvents } from './publish-events.ts';
 import { recordEvents } from './record-event.ts';
+import { tellTickAge } from './tick-age.ts';
 
 /** A claim decided on an older state is decided again, this often. */
 const CLAIM_ATTEMPTS_MAX = 3;
@@ -127,7 +128,8 @@ export async function runNodeMonitor(dependencies: ControllerDependencies, tick:
   }
 
   measureCost(dependencies, { slot: tick.slot, nodes: nodes.length });
-  measure(dependencies, records, decided, { nowMs, tickAgeMs: nowMs - slotStartMs(tick.slot, periodSeconds) });
+  measure(dependencies, records, decided, nowMs);
+  tellTickAge(dependencies.meter, { slot: tick.slot, periodSeconds, nowMs });
   await tellGate(dependencies, decided, nowMs);
   if (isQuiet(decided.outcome)) {
     if (gateTurn(decided) !== undefined) await fleet.finish(nowMs);
@@ -364,7 +366,7 @@ function measure(
   { meter, policy }: ControllerDependencies,
   { queue }: FleetRecords,
   { outcome, gate, disruption }: Decided,
-  at: { readonly nowMs: number; readonly tickAgeMs: number },
+  nowMs: number,
 ): void {
   const queued = new Map<string, number>();
   for (const { zone } of queue) queued.set(zone, (queued.get(zone) ?? 0) + 1);
@@ -383,15 +385,13 @@ function measure(
   }
   if (queue.length > 0) {
     const oldestMs = Math.min(...queue.map(({ addedAtMs }) => addedAtMs));
-    meter.add(metric.QUEUE_AGE_MAX, Math.max(0, at.nowMs - oldestMs) / 1_000, 'Seconds');
+    meter.add(metric.QUEUE_AGE_MAX, Math.max(0, nowMs - oldestMs) / 1_000, 'Seconds');
   }
   if (outcome.lateNodes > 0) meter.add(metric.LATE_NODES, outcome.lateNodes, 'Count');
   if (outcome.withheldMarks > 0) meter.add(metric.WITHHELD_MARKS, outcome.withheldMarks, 'Count');
-  // These three always: alarms wake people by them, and must see the line crossed back.
-  meter.add(metric.TICK_AGE, Math.max(0, at.tickAgeMs) / 1_000, 'Seconds');
   // While they are so, and a while after: alarms wake people by them, and see the line crossed back.
   const tellFlag = (name: string, isUp: boolean, sinceMs: number): void => {
-    if (isUp || at.nowMs - sinceMs < TURN_TOLD_MS) meter.add(name, isUp ? 1 : 0, 'Count');
+    if (isUp || nowMs - sinceMs < TURN_TOLD_MS) meter.add(name, isUp ? 1 : 0, 'Count');
   };
   tellFlag(metric.GATE_HOLDING, gate.reasons.length > 0, gate.sinceMs);
   tellFlag(metric.TOTAL_DISRUPTION, disruption.total, disruption.sinceMs);

@@ -1,0 +1,12 @@
+import { slotStartMs, tellsAge } from '../../domain/tick.ts';
+import type { Meter } from '../../ports/log.ts';
+import { TICK_AGE } from './metric-names.ts';
+
+/** How late a tick works, where it is worth a line (domain/tick.ts). An alarm takes silence for a controller that does not run. */
+export function tellTickAge(
+  meter: Meter,
+  at: { readonly slot: number; readonly periodSeconds: number; readonly nowMs: number },
+): void {
+  const ageMs = Math.max(0, at.nowMs - slotStartMs(at.slot, at.periodSeconds));
+  if (tellsAge({ ...at, ageMs })) meter.add(TICK_AGE, ageMs / 1_000, 'Seconds');
+}
