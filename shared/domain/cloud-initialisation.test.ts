@@ -44,12 +44,34 @@ describe('initialiseNode', () => {
   });
 
   it('asks for both addresses of a dual pair', () => {
-    const dual = { ...node, annotations: { [PROVIDED_NODE_IP_ANNOTATION]: '10.0.0.1, fd00::1' } };
+    const dual = { ...node, annotations: { [PROVIDED_NODE_IP_ANNOTATION]: '10.0.0.1,fd00::1' } };
     const addresses = [{ type: 'InternalIP', address: '10.0.0.1' }];
     expect(initialiseNode(dual, { kind: 'metadata', metadata: { ...metadata, addresses } })).toMatchObject({
       kind: 'failed',
       reason: 'provided node ip fd00::1 is not among the addresses of the instance',
     });
+  });
+
+  it.each([
+    ['10.0.0.1, fd00::1', 'provided node ip " fd00::1" is no IP address'],
+    ['', 'provided node ip "" is no IP address'],
+    ['edge-1', 'provided node ip "edge-1" is no IP address'],
+    ['10.0.0.1,10.0.0.2', 'provided node ip 10.0.0.1,10.0.0.2 is neither one address nor one of each family'],
+    ['0.0.0.0,fd00::1', 'provided node ip 0.0.0.0,fd00::1 has an address that stands for any'],
+  ])('refuses the provided address %j', (annotation, reason) => {
+    const provided = { ...node, annotations: { [PROVIDED_NODE_IP_ANNOTATION]: annotation } };
+    const addresses = ['10.0.0.1', '10.0.0.2', 'fd00::1'].map((address) => ({ type: 'InternalIP', address }));
+    expect(initialiseNode(provided, { kind: 'metadata', metadata: { ...metadata, addresses } })).toEqual({
+      kind: 'failed',
+      reason,
+    });
+  });
+
+  it.each(['fd00:0::1', '010.0.0.1'])('knows the provided address %s, however it is written', (annotation) => {
+    const provided = { ...node, annotations: { [PROVIDED_NODE_IP_ANNOTATION]: annotation } };
+    const addresses = ['10.0.0.1', 'fd00::1'].map((address) => ({ type: 'InternalIP', address }));
+    const answer = { kind: 'metadata', metadata: { ...metadata, addresses } } as const;
+    expect(initialiseNode(provided, answer).kind).toBe('initialised');
   });
 });
 
@@ -66,6 +88,18 @@ describe('addressesToWrite', () => {
         internal('10.0.0.2'),
       ]),
     ).toEqual([internal('10.0.0.2'), internal('10.0.0.1'), { type: 'ExternalIP', address: '1.2.3.4' }]);
+  });
+
+  it('puts a dual pair in the order of its annotation', () => {
+    const annotations = { [PROVIDED_NODE_IP_ANNOTATION]: 'fd00::2,10.0.0.2' };
+    const known = ['10.0.0.1', 'fd00::1', '10.0.0.2', 'fd00::2'].map(internal);
+    const wanted = ['fd00::2', '10.0.0.2', '10.0.0.1', 'fd00::1'].map(internal);
+    expect(addressesToWrite({ addresses: [], annotations }, known)).toEqual(wanted);
+  });
+
+  it('writes nothing for a provided address that the instance does not have', () => {
+    const annotations = { [PROVIDED_NODE_IP_ANNOTATION]: '10.0.0.9' };
+    expect(addressesToWrite({ addresses: [], annotations }, [internal('10.0.0.1')])).toBeUndefined();
   });
 
   it('keeps the machine’s Hostname unless the provider has one', () => {

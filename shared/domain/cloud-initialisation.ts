@@ -3,14 +3,15 @@
  * uninitialized taint goes.
  *
  * Source: staging/src/k8s.io/cloud-provider/controllers/node/node_controller.go,
- * staging/src/k8s.io/cloud-provider/node/helpers/address.go.
+ * staging/src/k8s.io/cloud-provider/node/helpers/address.go, staging/src/k8s.io/component-helpers/node/util/ips.go.
  */
+import { type IpAddress, parseAddress } from './cidr.ts';
 import type { EventText } from './event-text.ts';
 import type { Taint } from './kubernetes.ts';
 import { TAINT_UNINITIALIZED } from './taint.ts';
 import { BETA_REGION_LABEL, BETA_ZONE_LABEL, REGION_LABEL, ZONE_LABEL } from './zone.ts';
 
-/** Comma-separated: one address, or one of each family. */
+/** One address, or one of each family with a comma and no blank between. */
 export const PROVIDED_NODE_IP_ANNOTATION = 'alpha.kubernetes.io/provided-node-ip';
 export const INSTANCE_TYPE_LABEL = 'node.kubernetes.io/instance-type';
 export const BETA_INSTANCE_TYPE_LABEL = 'beta.kubernetes.io/instance-type';
@@ -85,11 +86,8 @@ export function initialiseNode(node: UninitialisedNode, answer: MetadataAnswer):
   const providerId = providerIdFor(node.providerId, metadata.providerId);
   if (providerId === undefined)
     return { kind: 'failed', reason: 'neither node nor instance metadata has a providerID' };
-  const provided = providedIps(node.annotations);
-  for (const address of provided) {
-    if (metadata.addresses.some((known) => known.address === address)) continue;
-    return { kind: 'failed', reason: `provided node ip ${address} is not among the addresses of the instance` };
-  }
+  const preferred = providedFirst(node.annotations, metadata.addresses);
+  if (preferred.kind === 'refused') return { kind: 'failed', reason: preferred.reason };
   return {
     kind: 'initialised',
     providerId,
@@ -100,11 +98,62 @@ export function initialiseNode(node: UninitialisedNode, answer: MetadataAnswer):
   };
 }
 
-const providedIps = (annotations: Readonly<Record<string, string>>): string[] =>
-  (annotations[PROVIDED_NODE_IP_ANNOTATION] ?? '')
-    .split(',')
-    .map((address) => address.trim())
-    .filter((address) => address !== '');
+type ProvidedIps =
+  | { readonly kind: 'ips'; readonly ips: readonly { readonly text: string; readonly address: IpAddress }[] }
+  | { readonly kind: 'refused'; readonly reason: string };
+
+/** As strict as upstream, but for one thing it forgives: leading zeros in the parts of an IPv4 address. */
+const readIp = (text: string): IpAddress | undefined =>
+  parseAddress(text.includes(':') ? text : text.replace(/(^|\.)0+(?=\d)/g, '$1'));
+
+/** An annotation that is there and empty is refused as upstream refuses it. */
+function providedIps(annotations: Readonly<Record<string, string>>): ProvidedIps {
+  const annotation = annotations[PROVIDED_NODE_IP_ANNOTATION];
+  if (annotation === undefined) return { kind: 'ips', ips: [] };
+  const ips: { text: string; address: IpAddress }[] = [];
+  for (const text of annotation.split(',')) {
+    const address = readIp(text);
+    if (address === undefined) {
+      return { kind: 'refused', reason: `provided node ip ${JSON.stringify(text)} is no IP address` };
+    }
+    ips.push({ text, address });
+  }
+  const [first, second] = ips;
+  if (ips.length > 2 || (second !== undefined && first?.address.family === second.address.family)) {
+    return { kind: 'refused', reason: `provided node ip ${annotation} is neither one address nor one of each family` };
+  }
+  if (second !== undefined && ips.some(({ address }) => address.value === 0n)) {
+    return { kind: 'refused', reason: `provided node ip ${annotation} has an address that stands for any` };
+  }
+  return { kind: 'ips', ips };
+}
+
+/** The addresses by type, those given by annotation first within theirs, in the annotation's order. */
+function providedFirst(
+  annotations: Readonly<Record<string, string>>,
+  addresses: readonly NodeAddress[],
+):
+  | { readonly kind: 'ordered'; readonly addresses: NodeAddress[] }
+  | Extract<ProvidedIps, { readonly kind: 'refused' }> {
+  const provided = providedIps(annotations);
+  if (provided.kind === 'refused') return provided;
+  const types = [...new Set(addresses.map(({ type }) => type))];
+  let ordered = types.flatMap((type) => addresses.filter((entry) => entry.type === type));
+  for (const { text, address: wanted } of provided.ips.toReversed()) {
+    const isWanted = ({ address }: NodeAddress): boolean => {
+      const ip = readIp(address);
+      return ip?.family === wanted.family && ip.value === wanted.value;
+    };
+    if (!ordered.some(isWanted)) {
+      return { kind: 'refused', reason: `provided node ip ${text} is not among the addresses of the instance` };
+    }
+    ordered = types.flatMap((type) => {
+      const ofType = ordered.filter((entry) => entry.type === type);
+      return [...ofType.filter(isWanted), ...ofType.filter((entry) => !isWanted(entry))];
+    });
+  }
+  return { kind: 'ordered', addresses: ordered };
+}
 
 /** Keys in kubernetes.io, k8s.io and below are Kubernetes' own: a provider may not set them as additional labels. */
 function isKubernetesKey(key: string): boolean {
@@ -133,8 +182,8 @@ function labelsFor(present: Readonly<Record<string, string>>, metadata: Instance
 
 /**
  * The node's addresses as the provider has them, or undefined when nothing is to be written: the provider names none, or
- * the same set. The machine's own Hostname entries stay when the provider has none; an address given by annotation comes
- * first within its type.
+ * the same set, or the annotation cannot be followed. The machine's own Hostname entries stay when the provider has none; an
+ * address given by annotation comes first within its type.
  */
 export function addressesToWrite(
   node: Pick<UninitialisedNode, 'addresses' | 'annotations'>,
@@ -144,14 +193,9 @@ export function addressesToWrite(
   const ownHostnames = fromProvider.some(({ type }) => type === 'Hostname')
     ? []
     : node.addresses.filter(({ type }) => type === 'Hostname');
-  const wanted = [...fromProvider, ...ownHostnames];
-  const provided = providedIps(node.annotations);
-  const isProvided = ({ address }: NodeAddress): boolean => provided.includes(address);
-  const types = [...new Set(wanted.map(({ type }) => type))];
-  const ordered = types.flatMap((type) => {
-    const ofType = wanted.filter((entry) => entry.type === type);
-    return [...ofType.filter(isProvided), ...ofType.filter((entry) => !isProvided(entry))];
-  });
+  const preferred = providedFirst(node.annotations, [...fromProvider, ...ownHostnames]);
+  if (preferred.kind === 'refused') return undefined;
+  const ordered = preferred.addresses;
   // As sets: a provider that lists the same addresses in another order causes no write.
   const identity = ({ type, address }: NodeAddress): string => `${type} ${address}`;
   const before = node.addresses.map(identity).toSorted().join();
