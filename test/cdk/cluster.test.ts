@@ -77,11 +77,17 @@ describe('tables', () => {
     const health = ofType(provisioned, 'AWS::DynamoDB::Table').find(([id]) => id.includes('Health'))?.[1];
     // 1,000 beats and 33 status posts a second at 70 %.
     expect(health?.Properties['ProvisionedThroughput']).toEqual({ ReadCapacityUnits: 175, WriteCapacityUnits: 1_477 });
+    const objects = ofType(provisioned, 'AWS::DynamoDB::Table').find(([id]) => id.includes('Objects'))?.[1];
+    // A read of each Node in five minutes at 70 %; few writes, and room for 500 Nodes at once, of 18 units each, in 300 s.
+    expect(objects?.Properties['ProvisionedThroughput']).toEqual({ ReadCapacityUnits: 48, WriteCapacityUnits: 30 });
     const targets = ofType(provisioned, 'AWS::ApplicationAutoScaling::ScalableTarget');
     expect(targets).toHaveLength(6);
     for (const [, { Properties: range }] of targets) {
       expect(Number(range['MinCapacity'])).toBeLessThan(Number(range['MaxCapacity']));
     }
+    const writesOfObjects = targets.find(([id]) => id.includes('Objects') && id.includes('Write'))?.[1].Properties;
+    // Up to all 10,000 Nodes within a minute.
+    expect(writesOfObjects).toMatchObject({ MinCapacity: 30, MaxCapacity: 3_000 });
   });
 });
 
