@@ -22,7 +22,7 @@ import type { Limiter } from '../../domain/limiter.ts';
 import type { QueuedNode } from '../../domain/monitor.ts';
 import type { NodeHealth } from '../../domain/node-health.ts';
 import { addNoExecute, wantedNoExecute } from '../../domain/node-taints.ts';
-import { slotStartMs, slotVerdict } from '../../domain/tick.ts';
+import { slotVerdict } from '../../domain/tick.ts';
 import type { Condition, TransactWrite, UpdateWrite } from '../../ports/item-store.ts';
 import { type FleetRecords, leaveQueueWrite, mayTaint, takeTokenWrite } from '../../store/fleet-store.ts';
 import { readHealth, unchangedSince } from '../../store/health-store.ts';
@@ -34,6 +34,7 @@ import type { TickMark } from './ledger.ts';
 import { swapTaints } from './lift-taints.ts';
 import * as metric from './metric-names.ts';
 import { type Tick, TickFault } from './run-node-monitor.ts';
+import { tellTickAge } from './tick-age.ts';
 
 const EVICTOR = 'evictor';
 /** Waiting nodes of one zone looked at in one tick: those that leave untainted, and the one that is tainted. */
@@ -68,8 +69,7 @@ export async function runEvictor(dependencies: ControllerDependencies, tick: Tic
   const gate = gateVerdictFor(records.state.gate, { nowMs, policy });
   // What is due stays due while the gate holds (D9): nothing is read for it.
   const due = gate.kind === 'holding' ? [] : await timers.readDue(nowMs);
-  const tellAge = (): void =>
-    meter.add(metric.TICK_AGE, Math.max(0, nowMs - slotStartMs(tick.slot, periodSeconds)) / 1_000, 'Seconds');
+  const tellAge = (): void => tellTickAge(meter, { slot: tick.slot, periodSeconds, nowMs });
   if (!isAnythingToDo(records, due)) {
     tellAge();
     return { kind: 'ran', tainted: 0, holds: new Map(), nextTokenAtMs: undefined };
