@@ -8,7 +8,7 @@ import type { Policy } from '../shared/domain/policy.ts';
 import type { RandomSource } from '../shared/ports/clock.ts';
 import type { ItemStore } from '../shared/ports/item-store.ts';
 import type { Log } from '../shared/ports/log.ts';
-import type { WatchTickets } from '../shared/ports/watch-tickets.ts';
+import type { WatchTicketVerifier } from '../shared/ports/watch-tickets.ts';
 import { simulationAuthenticator } from './access.ts';
 import type { FaultPlan } from './faults/catalogue.ts';
 import { type Functions, lambdaFunctions, type Process } from './faults/processes.ts';
@@ -21,9 +21,8 @@ import { startWatchers, type WatchMark, type WatchProgram } from './watchers.ts'
 /** A process looks less often than deployed, by up to so much: there is nothing to be found between two looks. */
 const STRETCH_MAX = 4;
 /** Clients here bring their credentials to every address. */
-const NO_TICKETS: WatchTickets = {
-  issue: () => '',
-  verify: () => ({ kind: 'refused', reason: 'there are no tickets in a simulation' }),
+const NO_TICKETS: WatchTicketVerifier = {
+  verify: async () => ({ kind: 'refused', reason: 'there are no tickets in a simulation' }),
 };
 
 /** Runs until the time does. */
