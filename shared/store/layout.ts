@@ -17,6 +17,8 @@
  *          pk `node-keys#<shard>` sk <node name>    public keys that may sign in as the node (node-key-store.ts)
  *          pk `node-instances` sk <instance id>     EC2 instances that have enrolled
  *          pk `bootstrap-tokens` sk <id>            permissions to enrol (bootstrap-token-store.ts)
+ *          pk `probe-keys` sk `-`                   public keys of node-monitor's processes (process-key-store.ts)
+ *          pk `ticket-keys` sk <key id>             a public key of one of the API's processes, TTL
  *          pk `cloud` sk <node name>                a node EC2 is asked about (cloud-store.ts)
  *
  * Keys of health and objects are made here; those of control where their one store reads them back.
