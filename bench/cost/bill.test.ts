@@ -140,10 +140,12 @@ describe('a bill', () => {
 });
 
 describe('reads of a tick', () => {
-  it('grow by whole pages a shard', () => {
+  it('grow by whole pages of a segment', () => {
     expect(tickReadUnits(0, 200)).toBe(0);
-    expect(tickReadUnits(600, 200)).toBe(0);
-    expect(tickReadUnits(10_000, 220)).toBe(256);
+    expect(tickReadUnits(20, 200)).toBe(0);
+    expect(tickReadUnits(600, 200)).toBe(14.5);
+    // Five segments of 108 pages.
+    expect(tickReadUnits(10_000, 220)).toBe(269.5);
   });
 });
 

@@ -2,7 +2,7 @@
  * From what was counted to dollars a month. Pure: the same measurement, settings and prices give the same bill.
  *
  * A month of N nodes is idle time, plus beats, plus status posts and reads, plus what a tick grows by with each row. Ticks
- * read the health table by shards and whole pages of 4 KB, which no small fleet shows: that part is arithmetic over the
+ * scan the health table in segments and whole units of 4 KB, which no small fleet shows: that part is arithmetic over the
  * measured size of a row.
  *
  * Lambda time is not measured, because a local millisecond is no Lambda millisecond. It is estimated: the CPU time that was
@@ -11,7 +11,7 @@
  */
 import { type Dollars, SECONDS_A_DAY, SECONDS_A_MONTH } from '../../shared/domain/prices.ts';
 import { COST_PERIOD_SECONDS } from '../../shared/domain/running-cost.ts';
-import { HEALTH_SHARDS } from '../../shared/store/layout.ts';
+import { scanSegmentsFor } from '../../shared/store/health-store.ts';
 import { type FunctionTaken, type Measurement, NOTHING, notNegative, plus, type Taken, times } from './measurement.ts';
 
 export interface BillSettings {
@@ -125,10 +125,11 @@ function tickGrowth({ idle, fleets }: Measurement, nodes: number): Taken['functi
   );
 }
 
-/** Read units of a tick beyond those over empty shards. */
+/** Read units of a tick beyond those over an empty table. */
 export function tickReadUnits(nodes: number, rowBytes: number): number {
-  const pages = Math.ceil(((nodes / HEALTH_SHARDS) * rowBytes) / PAGE_BYTES);
-  return HEALTH_SHARDS * PAGE_READ_UNITS * Math.max(0, pages - 1);
+  const segments = scanSegmentsFor(nodes);
+  const pages = Math.max(1, Math.ceil(((nodes / segments) * rowBytes) / PAGE_BYTES));
+  return (segments * pages - scanSegmentsFor(0)) * PAGE_READ_UNITS;
 }
 
 function takenASecond(measurement: Measurement, settings: BillSettings): Taken {
