@@ -31,6 +31,8 @@ export interface AgentConfig {
   readonly token?: string;
   /** Name of the cluster that our tokens are for. */
   readonly clusterId: string;
+  /** Age at which the machine's key is replaced at the latest; 0: never. */
+  readonly keyRotationPeriodMs: number;
   /** Keys, state file, pod logs. */
   readonly rootDirectory: string;
   readonly runtime: RuntimeName;

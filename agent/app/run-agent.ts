@@ -1,7 +1,7 @@
 /**
  * The agent as a whole: checks what must hold before anything is said, then runs all loops side by side until stopped.
  *
- *   swap, topology, node IPs → registration (which enrols) → lease · status · pods · events · shutdown
+ *   swap, topology, node IPs → registration (which enrols) → lease · status · pods · events · shutdown · key
  *
  * The loops know nothing of each other; what one has to tell another goes through here. The lease loop has an API client
  * of its own, so that nothing stands before a beat. Stopping ends the loops at once and leaves pods running: whoever
@@ -14,10 +14,12 @@ import type { AgentConfig } from '../config.ts';
 import type { HealthCheck } from '../ports/health-check.ts';
 import type { KubeApi } from '../ports/kube-api.ts';
 import type { Machine } from '../ports/machine.ts';
+import type { MachineKeys } from '../ports/machine-keys.ts';
 import type { AgentMeter } from '../ports/meter.ts';
 import type { PodRuntime } from '../ports/pod-runtime.ts';
 import type { ShutdownSignal } from '../ports/shutdown-signal.ts';
 import type { AgentTime, Fraction } from '../ports/time.ts';
+import { answeredWith } from '../rules/kube-answer.ts';
 import { leaseDurationSeconds, renewIntervalMs } from '../rules/lease.ts';
 import { leaseLoopComplaint } from '../rules/lease-liveness.ts';
 import { parseNodeIpArgument } from '../rules/node-ip.ts';
@@ -30,6 +32,7 @@ import type { NumaNode } from '../rules/topology/ledger.ts';
 import type { Distances } from '../rules/topology/mask.ts';
 import { startTopology } from '../rules/topology/options.ts';
 import { createEventRecorder } from './events.ts';
+import { createKeyRotation } from './key-rotation.ts';
 import { createLeaseLoop } from './lease-loop.ts';
 import { NodeStatusComputation } from './node-status.ts';
 import { createPodLoop } from './pod-loop.ts';
@@ -50,6 +53,8 @@ export interface AgentParts {
   readonly api: KubeApi;
   /** Labels the cluster wants the Node registered with; enrols where that is due. Rejects while it cannot. */
   readonly clusterLabels: () => Promise<Readonly<Record<string, string>>>;
+  /** Absent where a token was given. */
+  readonly keys?: MachineKeys | undefined;
   readonly machine: Machine;
   readonly numa: { readonly nodes: readonly NumaNode[]; readonly distances: Distances | undefined };
   /** Text of /proc/swaps; undefined when there is none. */
@@ -85,12 +90,22 @@ export async function runAgent(parts: AgentParts, stop: AbortSignal): Promise<vo
   let triedAtMs = time.nowMs();
   const beatApi: KubeApi = {
     async send(request) {
+      const signedBy = parts.keys?.signingKeyId();
       const answer = await parts.beatApi.send(request);
       triedAtMs = time.nowMs();
+      if (request.method === 'PUT') {
+        // A key that signs before and after signed what was sent between.
+        const certain = answeredWith(answer, 200) && parts.keys?.signingKeyId() === signedBy;
+        keyRotation?.beatAnswered(certain ? signedBy : undefined);
+      }
       return answer;
     },
     reconnect: () => parts.beatApi.reconnect(),
   };
+  const keyRotation =
+    parts.keys === undefined
+      ? undefined
+      : createKeyRotation(config, { keys: parts.keys, api, time, fraction, log, meter });
 
   let runtimeComplaint: string | undefined = 'the container runtime has not been asked yet';
   const askRuntime = async (): Promise<void> => {
@@ -213,6 +228,7 @@ export async function runAgent(parts: AgentParts, stop: AbortSignal): Promise<vo
     registered.then(() => podLoop.run(stop)),
     registered.then(() => events.run(stop)),
     shutdown.run(stop),
+    registered.then(() => keyRotation?.run(stop)),
     everyWhile(stop, time, askRuntime),
   ]);
 }

@@ -135,6 +135,7 @@ async function main(): Promise<void> {
         beatApi: counted(client(identity, 2)),
         api: counted(client(identity, CONNECTIONS_MAX)),
         clusterLabels: () => identity.nodeLabels(),
+        keys: identity.keys,
         machine,
         // Without a policy nobody looks at it, and a machine that hides it will do.
         numa: config.topologyManagerPolicy === 'none' ? NO_NUMA : await readNuma(),

@@ -4,7 +4,8 @@ export interface Credentials {
   bearer(): Promise<string>;
   /**
    * Told of every answer. True when the token that was just refused can be replaced by one that may do: worth one more
-   * try. `serverTimeMs`: the server's clock as the answer gave it, milliseconds since the epoch.
+   * try. `serverTimeMs`: the server's clock as the answer gave it, milliseconds since the epoch. `token`: the one it answers;
+   * the newest when absent.
    */
-  answered(answer: { readonly status: number; readonly serverTimeMs?: number }): boolean;
+  answered(answer: { readonly status: number; readonly serverTimeMs?: number; readonly token?: string }): boolean;
 }

@@ -66,6 +66,7 @@ export const AGENT_FIELDS = {
   bootstrapToken: text,
   tokenFile: text,
   token: text,
+  keyRotationPeriod: duration,
   runtime: text,
   rootDirectory: text,
   hostnameOverride: text,

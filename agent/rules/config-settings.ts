@@ -73,6 +73,9 @@ const DEFAULT_MAX_PODS = 110;
 const DEFAULT_HEALTHZ_PORT = 10_248;
 const DEFAULT_ROOT_DIRECTORY = '/var/lib/nodekeeper';
 const DEFAULT_CLUSTER_ID = 'nodekeeper';
+const DEFAULT_KEY_ROTATION_MS = 30 * 24 * 60 * MINUTE;
+/** Shorter ones are taken for a slip: each rotation is two requests and a proof by a beat. */
+const KEY_ROTATION_MS_MIN = 10 * SECOND;
 
 /** Of a kubelet on Linux. */
 const DEFAULT_EVICTION_HARD: EvictionThresholds = {
@@ -261,6 +264,7 @@ function assemble(gathering: Gathering, hostname: string): Pick<CheckedConfig, '
     ...(settings.bootstrapToken === undefined ? {} : { bootstrapToken: settings.bootstrapToken }),
     ...(settings.token === undefined ? {} : { token: settings.token }),
     clusterId: checkedClusterId(gathering),
+    keyRotationPeriodMs: checkedKeyRotationPeriod(gathering),
     rootDirectory: checkedRootDirectory(gathering),
     runtime: oneOf(gathering, 'runtime', RUNTIMES, 'none'),
     nodeName: checkedNodeName(gathering, hostname),
@@ -341,6 +345,14 @@ function checkedClusterId(gathering: Gathering): string {
     gathering.fault('clusterId', `clusterId ${shown(clusterId)}: ${complaint}`);
   }
   return clusterId;
+}
+
+function checkedKeyRotationPeriod(gathering: Gathering): number {
+  const { keyRotationPeriod = DEFAULT_KEY_ROTATION_MS } = gathering.settings;
+  if (keyRotationPeriod !== 0 && keyRotationPeriod < KEY_ROTATION_MS_MIN) {
+    gathering.fault('keyRotationPeriod', 'keyRotationPeriod: expected 0s, which is never, or at least 10s');
+  }
+  return keyRotationPeriod;
 }
 
 function checkedRootDirectory(gathering: Gathering): string {

@@ -38,7 +38,7 @@ export const jitteredMs = (intervalMs: number, fraction: number): number =>
 export const firstWaitMs = (intervalMs: number, nodeName: string): number => intervalMs * nameFraction(nodeName);
 
 /** FNV-1a over UTF-16 units with a final mix, as a number in [0, 1). */
-function nameFraction(name: string): number {
+export function nameFraction(name: string): number {
   let hash = 0x811c9dc5;
   for (let index = 0; index < name.length; index += 1) {
     hash = Math.imul(hash ^ name.charCodeAt(index), 0x01000193);

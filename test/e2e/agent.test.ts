@@ -1,4 +1,4 @@
-/** The agent as a process against local mode: from a bootstrap token to a pod that outlives a restart of the agent. */
+/** The agent as a process against local mode: from a bootstrap token to a pod and a key that outlive the agent. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -30,6 +30,10 @@ describe('the agent', { timeout: 90_000 }, () => {
     const { stdout } = await promisify(execFile)(process.execPath, [...command, '--kubeconfig', local.kubeconfig]);
     writeFileSync(join(directory, 'token'), stdout.trim());
     writeFileSync(join(directory, 'ca.pem'), local.access.ca ?? '');
+    writeConfiguration('720h');
+  }, 120_000);
+
+  function writeConfiguration(keyRotationPeriod: string): void {
     writeFileSync(
       join(directory, 'agent.yaml'),
       `apiVersion: nodekeeper.dev/v1alpha1
@@ -39,13 +43,14 @@ certificateAuthorityFile: ${directory}/ca.pem
 bootstrapTokenFile: ${directory}/token
 runtime: exec
 rootDirectory: ${directory}/root
+keyRotationPeriod: ${keyRotationPeriod}
 ---
 apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 failSwapOn: false
 `,
     );
-  }, 120_000);
+  }
 
   afterAll(async () => {
     await stopAgent();
@@ -78,11 +83,11 @@ failSwapOn: false
     agent = { child, output: () => output };
   }
 
-  async function stopAgent(): Promise<number | null> {
+  async function stopAgent(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> {
     const child = agent?.child;
     if (child === undefined || child.exitCode !== null) return child?.exitCode ?? null;
     const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
-    child.kill('SIGTERM');
+    child.kill(signal);
     return ended;
   }
 
@@ -173,5 +178,30 @@ failSwapOn: false
     expect(process !== undefined && !isAlive(process, readBootId())).toBe(true);
     const events = (await get('/api/v1/namespaces/default/events')) as unknown as { items: { reason: string }[] };
     expect(events.items.map(({ reason }) => reason)).toEqual(expect.arrayContaining(['Started', 'Killing']));
+  });
+
+  it('replaces its key while it beats, and signs with the new one after a kill', async () => {
+    const lease = `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${NODE}`;
+    const versionOf = async () => Number((await get(lease))?.metadata.resourceVersion);
+    const keyIds = async () =>
+      recordsOf((await get(`/apis/nodekeeper.dev/v1alpha1/nodeidentities/${NODE}`))?.spec?.['keys']).map(
+        ({ keyId }) => keyId,
+      );
+    const [old] = await keyIds();
+    await stopAgent();
+    writeConfiguration('10s');
+    startAgent(bundle);
+    const [fresh] = await eventually('another key', async () => {
+      const ids = await keyIds();
+      return ids.length === 1 && ids[0] !== old && ids;
+    });
+    await stopAgent('SIGKILL');
+    expect(fresh).not.toBe(old);
+    writeConfiguration('0s');
+    const before = await versionOf();
+    startAgent(bundle);
+    await eventually('a beat by the next agent', async () => (await versionOf()) > before);
+    expect((await keyIds()).length).toBeGreaterThan(0);
+    expect(agent?.output()).not.toContain('refused');
   });
 });

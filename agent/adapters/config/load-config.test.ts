@@ -37,6 +37,7 @@ describe('the configuration of the agent', () => {
     expect(configOf([ENDPOINT])).toEqual({
       endpoint: 'https://example.test',
       clusterId: 'nodekeeper',
+      keyRotationPeriodMs: 30 * 86_400_000,
       rootDirectory: '/var/lib/nodekeeper',
       runtime: 'none',
       nodeName: 'machine-1',
@@ -132,6 +133,19 @@ runtime: exec
       'memory.available': { kind: 'quantity', value: 209_715_200 },
       'nodefs.available': { kind: 'percent', percent: 10 },
     });
+  });
+
+  it.each([
+    ['keyRotationPeriod: 48h', 172_800_000],
+    ['keyRotationPeriod: 0s', 0],
+  ])('takes %s', (field, keyRotationPeriodMs) => {
+    expect(configOf(['--config', 'a.yaml'], { 'a.yaml': AGENT + field })).toMatchObject({ keyRotationPeriodMs });
+  });
+
+  it('takes a key that would hardly ever be the same for a slip', () => {
+    expect(faultsOf(['--config', 'a.yaml'], { 'a.yaml': `${AGENT}keyRotationPeriod: 30ms` })).toEqual([
+      'a.yaml:4: keyRotationPeriod: expected 0s, which is never, or at least 10s',
+    ]);
   });
 
   it('reads taints from a flag', () => {

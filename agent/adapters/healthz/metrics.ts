@@ -41,6 +41,7 @@ export const AGENT_METRICS: readonly MetricDefinition[] = [
   ),
   counter('nodekeeper_agent_lease_renewals_total', 'Renewals of the Lease that were acknowledged.'),
   gauge('nodekeeper_agent_lease_renewed_time_seconds', 'When the Lease was last renewed, since the epoch.'),
+  counter('nodekeeper_agent_key_rotations_total', 'Keys of this machine that were replaced by another.'),
   counter(
     'nodekeeper_agent_requests_total',
     'Requests to the API by method and code; code 0 when there was no answer.',

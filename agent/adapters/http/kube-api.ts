@@ -63,6 +63,7 @@ export function createHttpKubeApi(options: HttpKubeApiOptions): HttpKubeApi {
     const { serverTimeMs, answer } = received;
     const again = options.credentials.answered({
       status: answer.status,
+      token,
       ...(serverTimeMs === undefined ? {} : { serverTimeMs }),
     });
     return { answer, again };

@@ -22,10 +22,14 @@ const enrols = ({ body }: KubeRequest): KubeAnswer =>
   answered(201, {
     metadata: { name: 'edge-7' },
     spec: {
-      keys: [{ keyId: 'another' }, { keyId: key.keyId, publicKey: (body as { spec: { publicKey: unknown } }).spec }],
+      keys: [
+        { keyId: 'another', addedAt },
+        { keyId: key.keyId, addedAt, publicKey: (body as { spec: { publicKey: unknown } }).spec },
+      ],
       nodeLabels: { site: 'north' },
     },
   });
+const addedAt = '2026-01-01T00:00:00Z';
 let key: MachineKey;
 
 async function world({
@@ -204,7 +208,9 @@ describe('enrolling', () => {
   });
 
   it('is not believed without our key in the answer', async () => {
-    const { start } = await world({ answer: () => answered(200, { metadata: {}, spec: { keys: [{ keyId: 'x' }] } }) });
+    const { start } = await world({
+      answer: () => answered(200, { metadata: {}, spec: { keys: [{ keyId: 'x', addedAt }] } }),
+    });
     await expect(start().bearer()).rejects.toThrow(/does not hold our key/);
   });
 

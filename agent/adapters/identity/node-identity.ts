@@ -7,19 +7,24 @@
  *
  * A deleted identity is not enrolled again with the token it was made with: revoking must last. Another bootstrap token
  * in the configuration enrols anew.
+ *
+ * While the key is being replaced (agent/app/key-rotation.ts) there are two. One signs; when it is refused, the other does:
+ * whatever was going on when the machine lost its power, one of the two is known to the cluster.
  */
 import { sign } from 'node:crypto';
 import type { Log } from '../../../shared/ports/log.ts';
 import type { AgentConfig } from '../../config.ts';
 import type { Credentials } from '../../ports/credentials.ts';
 import type { KubeAnswer, KubeApi } from '../../ports/kube-api.ts';
+import type { MachineKeys } from '../../ports/machine-keys.ts';
 import type { AgentTime } from '../../ports/time.ts';
-import { answeredWith, describeAnswer, objectIn } from '../../rules/kube-answer.ts';
+import { enrolRequest, identityIn } from '../../rules/identity-request.ts';
+import { isWorthATry } from '../../rules/key-rotation.ts';
+import { answeredWith, describeAnswer } from '../../rules/kube-answer.ts';
 import { clockOffsetMs, explainsRefusal, isUsable, type TokenClaims, tokenClaims } from '../../rules/node-token.ts';
 import { type Enrolment, readEnrolment, writeEnrolment } from './enrolment-file.ts';
-import { type MachineKey, machineKey } from './key-file.ts';
+import { adoptNextMachineKey, type MachineKey, machineKey, makeNextMachineKey, nextMachineKey } from './key-file.ts';
 
-const IDENTITIES_PATH = '/apis/nodekeeper.dev/v1alpha1/nodeidentities';
 /** How long a refusal is believed. Milliseconds. */
 const REFUSED_FOR_MS = 60_000;
 /** Answers after which the same request may work. */
@@ -33,6 +38,14 @@ export class EnrolmentError extends Error {
 export interface NodeIdentity extends Credentials {
   /** Labels the cluster wants the Node registered with. Enrols first where that is due; rejects as `bearer` does. */
   nodeLabels(): Promise<Readonly<Record<string, string>>>;
+  /** Absent where a token was given: then there is no key of ours. */
+  readonly keys?: MachineKeys;
+}
+
+interface Prepared {
+  readonly key: MachineKey;
+  readonly next: MachineKey | undefined;
+  readonly nodeLabels: Readonly<Record<string, string>>;
 }
 
 export interface NodeIdentityDependencies {
@@ -52,22 +65,34 @@ export function createNodeIdentity(
   if (config.token !== undefined) return { ...givenToken(config.token), nodeLabels: async () => ({}) };
   const { time, log } = dependencies;
   let offsetMs = 0;
-  let made: { readonly token: string; readonly claims: TokenClaims; readonly offsetMs: number } | undefined;
-  let ready: { readonly key: MachineKey; readonly nodeLabels: Readonly<Record<string, string>> } | undefined;
-  let preparing: Promise<NonNullable<typeof ready>> | undefined;
+  let made:
+    | { readonly token: string; readonly keyId: string; readonly claims: TokenClaims; readonly offsetMs: number }
+    | undefined;
+  let ready: Prepared | undefined;
+  let preparing: Promise<Prepared> | undefined;
+  let signsWithNext = false;
+  /** Keys that were refused for no fault of the clock, and when. As many as there are keys. Milliseconds. */
+  const refusedAtMs = new Map<string, number>();
+  let acceptedKeyId: string | undefined;
   let refusal: { readonly error: EnrolmentError; readonly untilMs: number } | undefined;
 
-  async function prepare(): Promise<NonNullable<typeof ready>> {
+  async function prepare(): Promise<Prepared> {
     const key = await machineKey(config.rootDirectory);
+    const next = await nextMachineKey(config.rootDirectory).catch((error: unknown) => {
+      log.warn('the next key of this machine cannot be used', { error });
+      return undefined;
+    });
     const stored = await readEnrolment(config.rootDirectory);
     const ours =
-      stored?.clusterId === config.clusterId && stored.nodeName === config.nodeName && stored.keyId === key.keyId;
+      stored?.clusterId === config.clusterId &&
+      stored.nodeName === config.nodeName &&
+      [key.keyId, next?.keyId].includes(stored.keyId);
     const tokenId = config.bootstrapToken?.split('.', 1)[0];
     if (ours && (tokenId === undefined || tokenId === stored.bootstrapTokenId)) {
-      return { key, nodeLabels: stored.nodeLabels };
+      return { key, next, nodeLabels: stored.nodeLabels };
     }
     // Somebody may have stored our public key by other means.
-    if (tokenId === undefined || dependencies.bootstrapApi === undefined) return { key, nodeLabels: {} };
+    if (tokenId === undefined || dependencies.bootstrapApi === undefined) return { key, next, nodeLabels: {} };
     const nodeLabels = await enrol(dependencies.bootstrapApi, key);
     const enrolment: Enrolment = {
       clusterId: config.clusterId,
@@ -78,37 +103,26 @@ export function createNodeIdentity(
     };
     await writeEnrolment(config.rootDirectory, enrolment);
     log.info('enrolled', { node: config.nodeName, keyId: key.keyId });
-    return { key, nodeLabels };
+    return { key, next, nodeLabels };
   }
 
   async function enrol(api: KubeApi, key: MachineKey): Promise<Readonly<Record<string, string>>> {
     if (refusal !== undefined && time.nowMs() < refusal.untilMs) throw refusal.error;
-    const answer = await api.send({
-      method: 'POST',
-      path: IDENTITIES_PATH,
-      body: {
-        apiVersion: 'nodekeeper.dev/v1alpha1',
-        kind: 'NodeIdentity',
-        metadata: { name: config.nodeName },
-        spec: { publicKey: key.publicKey },
-      },
-    });
+    const answer = await api.send(enrolRequest(config.nodeName, key.publicKey));
     if (!answeredWith(answer, 200, 201)) {
       const error = new EnrolmentError(`${config.nodeName} could not be enrolled: ${describeAnswer(answer)}`);
       if (!isPassing(answer)) refusal = { error, untilMs: time.nowMs() + REFUSED_FOR_MS };
       throw error;
     }
     refusal = undefined;
-    const spec = objectIn(answer)?.spec as
-      | { keys?: readonly { keyId?: unknown }[]; nodeLabels?: Record<string, string> }
-      | undefined;
-    if (!spec?.keys?.some(({ keyId }) => keyId === key.keyId)) {
+    const identity = identityIn(answer);
+    if (!identity?.keys.some(({ keyId }) => keyId === key.keyId)) {
       throw new EnrolmentError(`${config.nodeName} could not be enrolled: the answer does not hold our key`);
     }
-    return spec.nodeLabels ?? {};
+    return identity.nodeLabels;
   }
 
-  async function prepared(): Promise<NonNullable<typeof ready>> {
+  async function prepared(): Promise<Prepared> {
     if (ready !== undefined) return ready;
     preparing ??= prepare().finally(() => {
       preparing = undefined;
@@ -124,27 +138,82 @@ export function createNodeIdentity(
     return `${text}.${signature.toString('base64url')}`;
   }
 
+  const signing = ({ key, next }: Prepared): MachineKey => (signsWithNext ? (next ?? key) : key);
+
+  /** After a refusal that the clock does not explain: whether another key signs now, and the request is worth repeating. */
+  function turnToOtherKey(refusedKeyId: string): boolean {
+    const other = [ready?.key, ready?.next].find((each) => each !== undefined && each.keyId !== refusedKeyId);
+    if (other === undefined) return false;
+    refusedAtMs.set(refusedKeyId, time.nowMs());
+    const worthATry = isWorthATry(refusedAtMs.get(other.keyId), time.nowMs());
+    // Both were refused: whatever that is, the one that worked is the likelier to work again.
+    const signs = worthATry ? other.keyId : (acceptedKeyId ?? ready?.key.keyId);
+    signsWithNext = signs === ready?.next?.keyId;
+    made = undefined;
+    if (worthATry) log.warn('our key was refused; the other one signs now', { node: config.nodeName, refusedKeyId });
+    return worthATry;
+  }
+
+  const keys: MachineKeys = {
+    async held() {
+      const { key, next } = await prepared();
+      return { current: key, next };
+    },
+    async makeNext() {
+      const before = await prepared();
+      const next = await makeNextMachineKey(config.rootDirectory);
+      ready = { ...before, next };
+      return next;
+    },
+    signWithNext() {
+      if (signsWithNext || ready?.next === undefined) return;
+      refusedAtMs.clear();
+      signsWithNext = true;
+      made = undefined;
+    },
+    signingKeyId: () => (ready === undefined ? undefined : signing(ready).keyId),
+    async adoptNext() {
+      const { next, ...before } = await prepared();
+      if (next === undefined) return;
+      // First what says whose keys these are: it holds for either of the two.
+      const stored = await readEnrolment(config.rootDirectory);
+      if (stored?.keyId === before.key.keyId) {
+        await writeEnrolment(config.rootDirectory, { ...stored, keyId: next.keyId });
+      }
+      await adoptNextMachineKey(config.rootDirectory, next.keyId);
+      ready = { ...before, key: next, next: undefined };
+      signsWithNext = false;
+      refusedAtMs.clear();
+      if (made?.keyId !== next.keyId) made = undefined;
+    },
+    serverNowMs: () => time.nowMs() + offsetMs,
+  };
+
   return {
     async bearer() {
-      const { key } = await prepared();
+      const key = signing(await prepared());
       const serverNowMs = time.nowMs() + offsetMs;
       if (made === undefined || !isUsable(made.claims, serverNowMs)) {
         const claims = tokenClaims(config.nodeName, config.clusterId, serverNowMs);
-        made = { token: signed(key, claims), claims, offsetMs };
+        made = { token: signed(key, claims), keyId: key.keyId, claims, offsetMs };
       }
       return made.token;
     },
-    answered({ status, serverTimeMs }) {
+    answered({ status, serverTimeMs, token }) {
       if (serverTimeMs !== undefined) offsetMs = clockOffsetMs(serverTimeMs, time.nowMs());
-      if (status !== 401) return false;
+      if (status !== 401) {
+        if (made !== undefined && token === made.token) acceptedKeyId = made.keyId;
+        return false;
+      }
       // The other connection met the same refusal first.
-      if (made === undefined) return true;
+      if (made === undefined || (token !== undefined && token !== made.token)) return true;
       const usable = isUsable(made.claims, time.nowMs() + offsetMs);
-      if (usable && !explainsRefusal(made.offsetMs, offsetMs)) return false;
+      if (usable && !explainsRefusal(made.offsetMs, offsetMs)) return turnToOtherKey(made.keyId);
       log.warn('our token was refused because of the clock', { node: config.nodeName, offsetMs });
       made = undefined;
       return true;
     },
     nodeLabels: async () => (await prepared()).nodeLabels,
+    keys,
   };
 }

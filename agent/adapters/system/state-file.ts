@@ -24,9 +24,25 @@ export async function replaceFile(path: string, temporaryName: string, text: str
       await close(file);
     }
     await rename(temporary, path);
+    await syncDirectory(dirname(path));
   } catch (cause) {
     await rm(temporary, { force: true });
     throw cause;
+  }
+}
+
+/** What was made, renamed or removed in it outlasts a power cut. */
+export async function syncDirectory(path: string): Promise<void> {
+  // Windows cannot; its file systems keep their own journal of names.
+  if (process.platform === 'win32') return;
+  const directory = await open(path, 'r');
+  try {
+    await fsync(directory);
+  } catch (cause) {
+    // Of a file system that has no such thing, which is its way of saying so (fsync(2)).
+    if ((cause as NodeJS.ErrnoException).code !== 'EINVAL') throw cause;
+  } finally {
+    await close(directory);
   }
 }
 

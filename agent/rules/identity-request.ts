@@ -1,0 +1,43 @@
+/** Requests about this machine's identity, and what answers to them say (docs/security.md, "The protocol"). */
+import type { NodePublicKey } from '../../shared/domain/node-identity.ts';
+import { recordsOf } from '../../shared/kube/resources/normal-form.ts';
+import { parseTimeMs } from '../../shared/kube/time.ts';
+import type { KubeAnswer, KubeRequest } from '../ports/kube-api.ts';
+import type { EnrolledKey } from './key-rotation.ts';
+import { answeredWith, objectIn } from './kube-answer.ts';
+
+const IDENTITIES_PATH = '/apis/nodekeeper.dev/v1alpha1/nodeidentities';
+
+/** With a bootstrap token: an identity. With a token of the node's own: this key beside the one that signed it, or alone. */
+export const enrolRequest = (nodeName: string, publicKey: NodePublicKey): KubeRequest => ({
+  method: 'POST',
+  path: IDENTITIES_PATH,
+  body: {
+    apiVersion: 'nodekeeper.dev/v1alpha1',
+    kind: 'NodeIdentity',
+    metadata: { name: nodeName },
+    spec: { publicKey },
+  },
+});
+
+export const identityRequest = (nodeName: string): KubeRequest => ({
+  method: 'GET',
+  path: `${IDENTITIES_PATH}/${encodeURIComponent(nodeName)}`,
+});
+
+export interface ToldIdentity {
+  /** Those whose id and time could be read. */
+  readonly keys: readonly EnrolledKey[];
+  readonly nodeLabels: Readonly<Record<string, string>>;
+}
+
+/** Undefined when the answer is no identity. */
+export function identityIn(answer: KubeAnswer): ToldIdentity | undefined {
+  const spec = answeredWith(answer, 200, 201) ? objectIn(answer)?.spec : undefined;
+  if (spec === undefined) return undefined;
+  const keys = recordsOf(spec['keys']).flatMap(({ keyId, addedAt }) => {
+    const addedAtMs = typeof addedAt === 'string' ? parseTimeMs(addedAt) : undefined;
+    return typeof keyId === 'string' && addedAtMs !== undefined ? [{ keyId, addedAtMs }] : [];
+  });
+  return { keys, nodeLabels: (spec['nodeLabels'] ?? {}) as Readonly<Record<string, string>> };
+}
