@@ -5,16 +5,8 @@
  * on one node is reported on that node and stops nobody else (D8 in docs/deviations.md).
  * Source: pkg/controller/nodeipam/ipam/range_allocator.go, cidr_allocator.go.
  */
-import { type Cidr, formatCidr, overlaps, parseCidr } from './cidr.ts';
-import {
-  allocateNext,
-  type BlockRange,
-  blocksOf,
-  type CidrSet,
-  createCidrSet,
-  occupy,
-  occupyBlocks,
-} from './cidr-set.ts';
+import { type Cidr, formatCidr, parseCidr } from './cidr.ts';
+import { allocateNext, type BlockRange, blocksOf, type CidrSet, createCidrSet, occupyBlocks } from './cidr-set.ts';
 import type { EventText } from './event-text.ts';
 import type { Policy } from './policy.ts';
 
@@ -59,8 +51,8 @@ export function createCidrSets(policy: CidrPolicy): CidrSetsCreation {
     }
     let set = creation.set;
     for (const range of serviceRanges) {
-      const marked = overlaps(cluster, range) ? occupy(set, range) : undefined;
-      if (marked?.kind === 'marked') set = marked.set;
+      const blocks = blocksOf(set, range);
+      if (blocks !== undefined) set = occupyBlocks(set, [blocks]);
     }
     sets.push(set);
   }

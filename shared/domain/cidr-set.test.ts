@@ -1,6 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { formatCidr, parseCidr } from './cidr.ts';
-import { allocateNext, blocksOf, type CidrSet, createCidrSet, occupy } from './cidr-set.ts';
+import {
+  allocateNext,
+  blocksOf,
+  type CidrSet,
+  createCidrSet,
+  occupyBlocks,
+  releaseBlocks,
+  usageOf,
+} from './cidr-set.ts';
 
 function cidr(text: string) {
   const parsed = parseCidr(text);
@@ -49,9 +57,18 @@ describe('allocateNext', () => {
   });
 
   it('counts the used blocks it passed over', () => {
-    const marked = occupy(setOf('10.0.0.0/24', 28), cidr('10.0.0.0/26'));
-    if (marked.kind !== 'marked') throw new Error(marked.kind);
-    expect(allocateNext(marked.set)).toMatchObject({ index: 4, skipped: 4 });
+    const marked = occupyBlocks(setOf('10.0.0.0/24', 28), [{ first: 0, last: 3 }]);
+    expect(allocateNext(marked)).toMatchObject({ index: 4, skipped: 4 });
+  });
+});
+
+describe('marking blocks', () => {
+  it('counts a block once, however often it is named', () => {
+    const half = { first: 0, last: 7 };
+    const marked = occupyBlocks(setOf('10.0.0.0/24', 28), [half, { first: 4, last: 7 }]);
+    expect([marked.usedCount, usageOf(marked)]).toEqual([8, 0.5]);
+    expect(occupyBlocks(marked, [half])).toBe(marked);
+    expect(usageOf(releaseBlocks(marked, [half, half]))).toBe(0);
   });
 });
 

@@ -23,9 +23,6 @@ export interface CidrSet {
   readonly usedCount: number;
   /** Where the next allocation begins to look. */
   readonly cursor: number;
-  /** Blocks that became used, and free, since the set was made. */
-  readonly allocationsTotal: number;
-  readonly releasesTotal: number;
 }
 
 export type CidrSetCreation =
@@ -54,8 +51,6 @@ export function createCidrSet(cluster: Cidr, nodePrefix: number): CidrSetCreatio
       bitmap: new Uint8Array(Math.ceil(size / 8)),
       usedCount: 0,
       cursor: 0,
-      allocationsTotal: 0,
-      releasesTotal: 0,
     },
   };
 }
@@ -121,17 +116,12 @@ export function allocateNext(set: CidrSet): CidrAllocation {
       bitmap,
       usedCount: set.usedCount + 1,
       cursor: (index + 1) % set.size,
-      allocationsTotal: set.allocationsTotal + 1,
     },
   };
 }
 
-export type CidrMark =
-  /** `changed`: blocks that really flipped; a repetition flips none. */
-  { readonly kind: 'marked'; readonly changed: number; readonly set: CidrSet } | { readonly kind: 'outOfRange' };
-
-/** Flips what has to flip for all these blocks, in one copy of the bitmap. */
-function markBlocks(set: CidrSet, all: readonly BlockRange[], used: boolean): { changed: number; set: CidrSet } {
+/** Flips what has to flip for all these blocks, in one copy of the bitmap; the same set comes back when nothing has to. */
+function markBlocks(set: CidrSet, all: readonly BlockRange[], used: boolean): CidrSet {
   const bitmap = set.bitmap.slice();
   let changed = 0;
   for (const { first, last } of all) {
@@ -141,35 +131,18 @@ function markBlocks(set: CidrSet, all: readonly BlockRange[], used: boolean): { 
       changed += 1;
     }
   }
-  if (changed === 0) return { changed, set };
-  const counts = used
-    ? { usedCount: set.usedCount + changed, allocationsTotal: set.allocationsTotal + changed }
-    : { usedCount: set.usedCount - changed, releasesTotal: set.releasesTotal + changed };
-  return { changed, set: { ...set, bitmap, ...counts } };
+  if (changed === 0) return set;
+  return { ...set, bitmap, usedCount: set.usedCount + (used ? changed : -changed) };
 }
 
-function mark(set: CidrSet, cidr: Cidr, used: boolean): CidrMark {
-  const blocks = blocksOf(set, cidr);
-  return blocks === undefined ? { kind: 'outOfRange' } : { kind: 'marked', ...markBlocks(set, [blocks], used) };
-}
+/**
+ * Marks these blocks as used, of which some may be so already. Does not move the cursor. Many at once: for a start with
+ * 100,000 nodes, where a copy for each would take seconds.
+ */
+export const occupyBlocks = (set: CidrSet, all: readonly BlockRange[]): CidrSet => markBlocks(set, all, true);
 
-/** Marks every block the CIDR touches as used. Does not move the cursor. */
-export const occupy = (set: CidrSet, cidr: Cidr): CidrMark => mark(set, cidr, true);
+/** Frees these blocks, of which some may be free already. Does not move the cursor. */
+export const releaseBlocks = (set: CidrSet, all: readonly BlockRange[]): CidrSet => markBlocks(set, all, false);
 
-/** The same for many blocks at once: for a start with 100,000 nodes, where a copy for each would take seconds. */
-export const occupyBlocks = (set: CidrSet, all: readonly BlockRange[]): CidrSet => markBlocks(set, all, true).set;
-
-/** Frees many blocks at once. */
-export const releaseBlocks = (set: CidrSet, all: readonly BlockRange[]): CidrSet => markBlocks(set, all, false).set;
-
-/** Marks every block the CIDR touches as free. Does not move the cursor. */
-export const release = (set: CidrSet, cidr: Cidr): CidrMark => mark(set, cidr, false);
-
-/** The figures of a set, under upstream's metric names (`cirdset` is theirs). */
-export const cidrSetMetrics = (set: CidrSet) => ({
-  clusterCIDR: formatCidr(set.cluster),
-  node_ipam_controller_cidrset_cidrs_allocations_total: set.allocationsTotal,
-  node_ipam_controller_cidrset_cidrs_releases_total: set.releasesTotal,
-  node_ipam_controller_cidrset_usage_cidrs: set.usedCount / set.size,
-  node_ipam_controller_cirdset_max_cidrs: set.size,
-});
+/** Share of blocks that are used, as upstream's metric of that name tells it: 0 to 1. */
+export const usageOf = ({ usedCount, size }: CidrSet): number => usedCount / size;

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { cloudTable, renderCloudTable } from '../../test/support/cloud-node-table.ts';
 import {
   type CloudAnswer,
   type CloudMemory,
@@ -6,7 +7,6 @@ import {
   decideAutomaticOutOfService,
   decideCloud,
 } from './cloud-node.ts';
-import { cloudTable, renderCloudTable } from './cloud-node-table.ts';
 
 const policy = { nodeMonitorPeriodSeconds: 5, cloudYoungInstanceSeconds: 300 };
 const old = 300_001;

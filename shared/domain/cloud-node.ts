@@ -10,7 +10,7 @@
  * providerID (most of the edge) is nothing this rule ever touches.
  *
  * Source: staging/src/k8s.io/cloud-provider/controllers/nodelifecycle/node_lifecycle_controller.go; D11 in
- * docs/deviations.md. The whole truth table: `renderCloudTable` in cloud-node-table.ts.
+ * docs/deviations.md. The whole truth table: docs/cloud-truth-table.md.
  */
 import type { EventText } from './event-text.ts';
 import type { ConditionStatus, Taint } from './kubernetes.ts';

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { daemonSetTolerations, withDefaultTolerations } from './default-tolerations.ts';
+import { DAEMON_SET_TOLERATIONS } from '../../test/support/daemon-set.ts';
+import { withDefaultTolerations } from './default-tolerations.ts';
 
 const defaults = { notReadySeconds: 300, unreachableSeconds: 300 };
 
@@ -17,17 +18,8 @@ describe('withDefaultTolerations', () => {
       'node.kubernetes.io/unreachable',
     ]);
   });
-});
 
-describe('daemonSetTolerations', () => {
-  it('tolerates network-unavailable only on the host network', () => {
-    const keys = (hostNetwork: boolean) => daemonSetTolerations({ hostNetwork }).map(({ key }) => key);
-    expect(keys(true)).toContain('node.kubernetes.io/network-unavailable');
-    expect(keys(false)).toEqual(keys(true).slice(0, -1));
-  });
-
-  it('leaves nothing for the default tolerations to add', () => {
-    const own = daemonSetTolerations({ hostNetwork: false });
-    expect(withDefaultTolerations(own, defaults)).toBe(own);
+  it('adds nothing to what the pods of a DaemonSet bring', () => {
+    expect(withDefaultTolerations(DAEMON_SET_TOLERATIONS, defaults)).toBe(DAEMON_SET_TOLERATIONS);
   });
 });

@@ -2,18 +2,10 @@
  * Tolerations that pods get when they bring none for silent and not-ready nodes: with them every pod survives a short
  * silence, and leaves after it.
  *
- * Source: plugin/pkg/admission/defaulttolerationseconds/admission.go, pkg/controller/daemon/util/daemonset_util.go.
+ * Source: plugin/pkg/admission/defaulttolerationseconds/admission.go.
  */
 import type { TaintEffect, Toleration } from './kubernetes.ts';
-import {
-  TAINT_DISK_PRESSURE,
-  TAINT_MEMORY_PRESSURE,
-  TAINT_NETWORK_UNAVAILABLE,
-  TAINT_NOT_READY,
-  TAINT_PID_PRESSURE,
-  TAINT_UNREACHABLE,
-  TAINT_UNSCHEDULABLE,
-} from './taint.ts';
+import { TAINT_NOT_READY, TAINT_UNREACHABLE } from './taint.ts';
 
 export interface DefaultTolerationSeconds {
   readonly notReadySeconds: number;
@@ -43,18 +35,4 @@ export function withDefaultTolerations(
     added.push({ key, operator: 'Exists', effect: 'NoExecute', tolerationSeconds });
   }
   return added.length === 0 ? tolerations : [...tolerations, ...added];
-}
-
-/** What a DaemonSet's pods tolerate, so that the daemon stays wherever its node goes. */
-export function daemonSetTolerations(options: { readonly hostNetwork: boolean }): Toleration[] {
-  const exists = (key: string, effect: TaintEffect): Toleration => ({ key, operator: 'Exists', effect });
-  return [
-    exists(TAINT_NOT_READY, 'NoExecute'),
-    exists(TAINT_UNREACHABLE, 'NoExecute'),
-    exists(TAINT_DISK_PRESSURE, 'NoSchedule'),
-    exists(TAINT_MEMORY_PRESSURE, 'NoSchedule'),
-    exists(TAINT_PID_PRESSURE, 'NoSchedule'),
-    exists(TAINT_UNSCHEDULABLE, 'NoSchedule'),
-    ...(options.hostNetwork ? [exists(TAINT_NETWORK_UNAVAILABLE, 'NoSchedule')] : []),
-  ];
 }

@@ -1,7 +1,7 @@
 /** Area CS: the set of blocks of one cluster CIDR. */
 import { describe, expect, it } from 'vitest';
 import { formatCidr } from '../../shared/domain/cidr.ts';
-import { blockAt, cidrSetMetrics, createCidrSet, isUsed } from '../../shared/domain/cidr-set.ts';
+import { blockAt, createCidrSet, isUsed, usageOf } from '../../shared/domain/cidr-set.ts';
 import { cidr, TestCidrSet } from '../support/cidr-sets.ts';
 
 const block = (cluster: string, nodePrefix: number, index: number): string =>
@@ -17,14 +17,7 @@ function occupied(cluster: string, nodePrefix: number, text: string): [number, n
   return [first, last];
 }
 
-function metrics(set: TestCidrSet) {
-  const figures = cidrSetMetrics(set.set);
-  return {
-    allocations: figures.node_ipam_controller_cidrset_cidrs_allocations_total,
-    releases: figures.node_ipam_controller_cidrset_cidrs_releases_total,
-    usage: figures.node_ipam_controller_cidrset_usage_cidrs,
-  };
-}
+const metrics = ({ allocations, releases, set }: TestCidrSet) => ({ allocations, releases, usage: usageOf(set) });
 
 describe('CIDR set', () => {
   it('CS-02 a set of one block is full after one, and has it again once released', () => {
@@ -128,6 +121,6 @@ describe('CIDR set', () => {
     expect(metrics(v6)).toEqual({ allocations: 65_536, releases: 0, usage: 1 });
     expect(metrics(v4.release('10.0.0.0/16'))).toEqual({ allocations: 256, releases: 256, usage: 0 });
     expect(metrics(v6.release('2001:db8::/48'))).toEqual({ allocations: 65_536, releases: 65_536, usage: 0 });
-    expect([v4, v6].map(({ set }) => cidrSetMetrics(set).clusterCIDR)).toEqual(['10.0.0.0/16', '2001:db8::/48']);
+    expect([v4, v6].map(({ set }) => formatCidr(set.cluster))).toEqual(['10.0.0.0/16', '2001:db8::/48']);
   });
 });

@@ -3,7 +3,8 @@
  * pods follow by their tolerations. These tests show what becomes of the old outcomes.
  */
 import { describe, expect, it } from 'vitest';
-import { daemonSetTolerations, withDefaultTolerations } from '../../shared/domain/default-tolerations.ts';
+import { withDefaultTolerations } from '../../shared/domain/default-tolerations.ts';
+import { DAEMON_SET_TOLERATIONS } from '../support/daemon-set.ts';
 import { aPod, aTaint, EvictionWorld } from '../support/eviction-world.ts';
 
 const NOT_READY = 'node.kubernetes.io/not-ready';
@@ -22,11 +23,7 @@ describe('legacy direct eviction', () => {
   it('LG-03 (ours) the plain pod goes, the DaemonSet pod and the terminating pod are left, nothing says NodeLost', () => {
     const world = new EvictionWorld();
     world.taints = [aTaint(NOT_READY, 0)];
-    world.pods = [
-      aPod('p1', plain),
-      aPod('p2', daemonSetTolerations({ hostNetwork: false })),
-      aPod('p3', plain, { terminating: true }),
-    ];
+    world.pods = [aPod('p1', plain), aPod('p2', DAEMON_SET_TOLERATIONS), aPod('p3', plain, { terminating: true })];
     world.handle();
     world.runTo(600, 5_000);
     expect([...world.deletedAtMs.keys()]).toEqual(['p1']);

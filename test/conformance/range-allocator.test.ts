@@ -7,11 +7,11 @@ import {
   createCidrSets,
   occupyNodes,
 } from '../../shared/domain/cidr-allocation.ts';
-import { type CidrSet, occupy, releaseBlocks } from '../../shared/domain/cidr-set.ts';
+import { type CidrSet, releaseBlocks } from '../../shared/domain/cidr-set.ts';
 import { defaultPolicy } from '../../shared/domain/policy.ts';
 import { StoreFault } from '../../shared/ports/item-store.ts';
 import { cidrStore } from '../../shared/store/cidr-store.ts';
-import { cidr } from '../support/cidr-sets.ts';
+import { cidr, occupy } from '../support/cidr-sets.ts';
 import { controlledFleet } from '../support/controlled-fleet.ts';
 
 function start(clusterCIDRs: string[], over: Partial<CidrPolicy> = {}): readonly CidrSet[] {
@@ -28,13 +28,9 @@ function add(sets: readonly CidrSet[], nodeName = 'node0') {
 }
 
 function occupyAll(sets: readonly CidrSet[], texts: readonly string[]): readonly CidrSet[] {
-  let [set] = sets;
-  for (const text of texts) {
-    const marked = set === undefined ? undefined : occupy(set, cidr(text));
-    if (marked?.kind !== 'marked') throw new Error(text);
-    set = marked.set;
-  }
-  return set === undefined ? [] : [set, ...sets.slice(1)];
+  const [first, ...others] = sets;
+  if (first === undefined) return [];
+  return [texts.reduce((set, text) => occupy(set, cidr(text)), first), ...others];
 }
 
 const release = (sets: readonly CidrSet[], podCIDR: string): readonly CidrSet[] =>

@@ -1,79 +1,99 @@
-/** RQ: rate-limited timed queue. */
+/**
+ * RQ: rate-limited timed queue. Upstream's queue is an object with a function to call; ours is stored, node-monitor puts
+ * nodes in and takes them out (decideMonitor), evictor takes the turns (decideEvictions). "Seen" is there what waits or
+ * carries the taint; "the function is called" is a taint; "it asks for a retry" is a taint that did not come about.
+ */
 import { describe, expect, it } from 'vitest';
-import {
-  addToQueue,
-  dueHead,
-  EMPTY_QUEUE,
-  type EvictionQueue,
-  markProcessed,
-  removeFromQueue,
-  replaceInQueue,
-  retryAfter,
-} from '../../shared/domain/eviction-queue.ts';
 import { changeRate, fullLimiter, type Limiter, takeToken } from '../../shared/domain/limiter.ts';
+import type { QueuedNode } from '../../shared/domain/monitor.ts';
 import { aNode, MonitoredFleet } from '../support/monitored-fleet.ts';
 
-const node = (nodeName: string) => ({ nodeName, uid: `uid-${nodeName}` });
-const names = (queue: EvictionQueue) => queue.items.map((item) => item.nodeName);
-const firstSecondThird = ['first', 'second', 'third'].reduce(
-  (queue, name, index) => addToQueue(queue, node(name), index * 1_000),
-  EMPTY_QUEUE,
-);
+const NO_TAINT = { notReady: false, unreachable: false };
+const NODES = ['first', 'second', 'third', 'alive-1', 'alive-2', 'alive-3'];
 
-/** One turn over the queue: a token for each due item, then the function; it answers how long to wait, or is done. */
-function tryQueue(
-  state: { queue: EvictionQueue; limiter: Limiter },
-  clockMs: () => number,
-  handle: (name: string) => { retryInMs: number } | 'done',
-): void {
-  for (let turn = 0; turn < 100; turn += 1) {
-    const nowMs = clockMs();
-    const item = dueHead(state.queue, nowMs);
-    if (item === undefined) return;
-    const token = takeToken(state.limiter, nowMs);
-    if (token.kind === 'denied') return;
-    state.limiter = token.limiter;
-    const answer = handle(item.nodeName);
-    state.queue =
-      answer === 'done'
-        ? markProcessed(state.queue, item.nodeName)
-        : retryAfter(state.queue, item, nowMs + answer.retryInMs);
+/** first, second and third have failed one second apart, 0.1 taints a second; nothing is tainted yet. */
+function firstSecondThird(): MonitoredFleet {
+  const fleet = new MonitoredFleet(NODES.map((nodeName) => aNode({ nodeName, statusAtMs: 0 })));
+  for (const [index, nodeName] of NODES.slice(0, 3).entries()) {
+    fleet.post(nodeName, 'False', index * 1_000);
+    fleet.pass(index * 1_000);
   }
+  return fleet;
 }
 
+const names = (fleet: MonitoredFleet): string[] =>
+  fleet.queued().flatMap(({ nodeName, addedAtMs }) => `${nodeName} since ${addedAtMs / 1_000} s`);
+
+const item = (nodeName: string, addedAtMs: number, processAtMs = addedAtMs): QueuedNode => ({
+  nodeName,
+  uid: `uid-${nodeName}`,
+  zone: '',
+  addedAtMs,
+  processAtMs,
+});
+
+/** Nodes that wait in a queue as given, and a limiter. */
+const waiting = (queue: readonly QueuedNode[], limiter: Limiter): MonitoredFleet =>
+  new MonitoredFleet(
+    queue.map(({ nodeName }) => aNode({ nodeName, ready: 'False', statusAtMs: 0 })),
+    {},
+    { queue, zones: [{ zone: '', state: 'Normal', limiter }] },
+  );
+
+const setLimiter = (fleet: MonitoredFleet, limiter: Limiter): void => {
+  fleet.world = { ...fleet.world, zones: fleet.world.zones.map((zone) => ({ ...zone, limiter })) };
+};
+
+/** One turn of evictor. `retryInMs`: what the function answers, undefined when it is done. The names it was called with. */
+function turn(fleet: MonitoredFleet, nowMs: number, retryInMs: (nodeName: string) => number | undefined): string[] {
+  const tainted = fleet.evict(nowMs).filter(({ kind }) => kind === 'taint');
+  for (const { nodeName, addedAtMs } of tainted) {
+    const waitMs = retryInMs(nodeName);
+    if (waitMs === undefined) continue;
+    fleet.change(nodeName, { noExecute: NO_TAINT });
+    // Strictly after it: upstream's one nanosecond is our one millisecond.
+    fleet.world = { ...fleet.world, queue: [...fleet.world.queue, item(nodeName, addedAtMs, nowMs + waitMs + 1)] };
+  }
+  return tainted.map(({ nodeName }) => nodeName);
+}
+const done = (): undefined => undefined;
+
 describe('RQ rate-limited timed queue', () => {
-  it('RQ-02 removes the first', () => {
-    const queue = removeFromQueue(firstSecondThird, 'first');
-    expect(names(queue)).toEqual(['second', 'third']);
-    expect([...queue.seen]).toEqual(['second', 'third']);
+  it('RQ-02 removes the first: a node that is well again leaves, and is not among the seen ones', () => {
+    const fleet = firstSecondThird();
+    fleet.post('first', 'True', 3_000);
+    fleet.pass(3_000);
+    expect(names(fleet)).toEqual(['second since 1 s', 'third since 2 s']);
+    fleet.post('first', 'False', 4_000);
+    fleet.pass(4_000);
+    expect(names(fleet)).toEqual(['second since 1 s', 'third since 2 s', 'first since 4 s']);
   });
 
   it('RQ-04 removes the last', () => {
-    const queue = removeFromQueue(firstSecondThird, 'third');
-    expect(names(queue)).toEqual(['first', 'second']);
-    expect([...queue.seen]).toEqual(['first', 'second']);
+    const fleet = firstSecondThird();
+    fleet.post('third', 'True', 3_000);
+    fleet.pass(3_000);
+    expect(names(fleet)).toEqual(['first since 0 s', 'second since 1 s']);
+    fleet.post('third', 'False', 4_000);
+    fleet.pass(4_000);
+    expect(names(fleet)).toEqual(['first since 0 s', 'second since 1 s', 'third since 4 s']);
   });
 
   it('RQ-06 calls in order of due time, and leaves a retry that is not due yet to a later turn', () => {
-    let queue = addToQueue(EMPTY_QUEUE, node('first'), 1);
-    queue = addToQueue(queue, node('second'), 2);
-    queue = addToQueue(queue, node('third'), 3);
-    const state = { queue, limiter: fullLimiter(100_000) };
-    const clock = [4, 5, 5, 6];
+    const fleet = waiting([item('third', 3), item('first', 1), item('second', 2)], fullLimiter(100_000));
     const called: string[] = [];
-    // A token a reading of the clock: the limiter of this case is to play no part.
-    const clockMs = () => {
-      state.limiter = fullLimiter(100_000);
-      return clock.shift() ?? 6;
+    const turnAt = (nowMs: number): void => {
+      // A token a turn: the limiter of this case is to play no part.
+      setLimiter(fleet, fullLimiter(100_000));
+      called.push(...turn(fleet, nowMs, (nodeName) => (nodeName === 'second' ? 2 : undefined)));
     };
-    tryQueue(state, clockMs, (name) => {
-      called.push(name);
-      return name === 'second' && called.length === 2 ? { retryInMs: 2 } : 'done';
-    });
+    for (const nowMs of [4, 5, 5, 6]) turnAt(nowMs);
     expect(called).toEqual(['first', 'second', 'third']);
-    expect(names(state.queue)).toEqual(['second']);
-    expect(dueHead(state.queue, 7)).toBeUndefined();
-    expect(dueHead(state.queue, 8)?.nodeName).toBe('second');
+    expect(fleet.queued()).toEqual([item('second', 2, 8)]);
+    turnAt(7);
+    expect(called).toHaveLength(3);
+    turnAt(8);
+    expect(called).toEqual(['first', 'second', 'third', 'second']);
   });
 
   it('RQ-08 empties the queue: total disruption withdraws whoever waits', () => {
@@ -91,31 +111,36 @@ describe('RQ rate-limited timed queue', () => {
   });
 
   it('RQ-10 refuses a processed name until it is removed', () => {
-    let queue = removeFromQueue(firstSecondThird, 'second');
-    queue = markProcessed(markProcessed(queue, 'first'), 'third');
-    expect(addToQueue(queue, node('first'), 9_000)).toBe(queue);
-    expect(dueHead(queue, 9_000)).toBeUndefined();
-    expect(names(addToQueue(removeFromQueue(queue, 'first'), node('first'), 9_000))).toEqual(['first']);
+    const fleet = firstSecondThird();
+    fleet.post('second', 'True', 3_000);
+    fleet.pass(3_000);
+    expect([fleet.evict(3_000), fleet.evict(13_000)].flat()).toMatchObject([
+      { kind: 'taint', nodeName: 'first' },
+      { kind: 'taint', nodeName: 'third' },
+    ]);
+    fleet.pass(23_000);
+    expect(fleet.queued()).toEqual([]);
+    expect(fleet.evict(23_000)).toEqual([]);
+    fleet.post('first', 'True', 24_000);
+    fleet.pass(24_000);
+    fleet.post('first', 'False', 25_000);
+    fleet.pass(25_000);
+    expect(names(fleet)).toEqual(['first since 25 s']);
   });
 
-  it('RQ-12 knows nothing of a name never added', () => {
-    expect(removeFromQueue(firstSecondThird, 'fourth')).toBe(firstSecondThird);
-    const stranger = { ...node('fourth'), addedAtMs: 0, processAtMs: 0 };
-    expect(replaceInQueue(firstSecondThird, stranger)).toBe(firstSecondThird);
+  it('RQ-12 removes nobody when a node that never waited is well', () => {
+    const fleet = firstSecondThird();
+    fleet.post('alive-1', 'True', 3_000);
+    expect(fleet.pass(3_000).decisions.filter(({ kind }) => kind === 'dequeue')).toEqual([]);
+    expect(fleet.queued()).toHaveLength(3);
   });
 
   it('RQ-14 takes a token for a retry too: the second call comes 10 s after the first', () => {
-    const state = { queue: addToQueue(EMPTY_QUEUE, node('only'), 0), limiter: fullLimiter(0.1) };
+    const fleet = waiting([item('only', 0)], fullLimiter(0.1));
     const calls: number[] = [];
     for (let nowMs = 0; nowMs <= 15_000; nowMs += 100) {
-      tryQueue(
-        state,
-        () => nowMs,
-        () => {
-          calls.push(nowMs);
-          return calls.length === 1 ? { retryInMs: 50 } : 'done';
-        },
-      );
+      const called = turn(fleet, nowMs, () => (calls.length === 0 ? 50 : undefined));
+      calls.push(...called.map(() => nowMs));
     }
     expect(calls).toEqual([0, 10_000]);
   });
@@ -134,20 +159,12 @@ describe('RQ rate-limited timed queue', () => {
   });
 
   it('RQ-20 spends no token on an empty queue', () => {
-    const state = { queue: EMPTY_QUEUE, limiter: fullLimiter(0.1) };
-    const calls: number[] = [];
-    const turn = (nowMs: number) =>
-      tryQueue(
-        state,
-        () => nowMs,
-        () => {
-          calls.push(nowMs);
-          return 'done';
-        },
-      );
-    for (let nowMs = 0; nowMs <= 3_600_000; nowMs += 100) turn(nowMs);
-    state.queue = addToQueue(state.queue, node('late'), 3_600_050);
-    turn(3_600_100);
-    expect(calls).toEqual([3_600_100]);
+    const fleet = waiting([], fullLimiter(0.1));
+    const calls: string[] = [];
+    for (let nowMs = 0; nowMs <= 3_600_000; nowMs += 100) calls.push(...turn(fleet, nowMs, done));
+    fleet.add(aNode({ nodeName: 'late', ready: 'False', statusAtMs: 3_600_050 }));
+    fleet.world = { ...fleet.world, queue: [item('late', 3_600_050)] };
+    calls.push(...turn(fleet, 3_600_100, done));
+    expect(calls).toEqual(['late']);
   });
 });

@@ -1,9 +1,9 @@
 /** Area TE: taint eviction. Area TW (its timers) is in eviction-timers.test.ts. */
 import { describe, expect, it } from 'vitest';
-import { daemonSetTolerations } from '../../shared/domain/default-tolerations.ts';
 import { evictionVerdict, noExecuteTaints } from '../../shared/domain/eviction-timer.ts';
 import type { Toleration } from '../../shared/domain/kubernetes.ts';
 import { addNoExecute, swapNoExecute } from '../../shared/domain/node-taints.ts';
+import { DAEMON_SET_TOLERATIONS } from '../support/daemon-set.ts';
 import { aPod, aTaint, EvictionWorld, tolerating } from '../support/eviction-world.ts';
 
 const NOT_READY = 'node.kubernetes.io/not-ready';
@@ -222,7 +222,7 @@ describe('taint eviction', () => {
 
   it('TE-46 a DaemonSet pod stays on an unreachable node', () => {
     const world = tainted(aTaint(UNREACHABLE));
-    world.pods = [aPod('daemon', daemonSetTolerations({ hostNetwork: false }))];
+    world.pods = [aPod('daemon', DAEMON_SET_TOLERATIONS)];
     world.handle();
     world.runTo(3_600, 60_000);
     expect(world.log).toEqual([]);

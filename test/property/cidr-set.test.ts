@@ -2,16 +2,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { addressBits, cidrOf, formatCidr, type IpFamily, overlaps, parseCidr } from '../../shared/domain/cidr.ts';
-import {
-  allocateNext,
-  blockAt,
-  blocksOf,
-  type CidrSet,
-  createCidrSet,
-  isUsed,
-  occupy,
-  release,
-} from '../../shared/domain/cidr-set.ts';
+import { allocateNext, blockAt, blocksOf, type CidrSet, createCidrSet, isUsed } from '../../shared/domain/cidr-set.ts';
+import { occupy, release } from '../support/cidr-sets.ts';
 
 const address = (family: IpFamily) =>
   fc.bigInt({ min: 0n, max: (1n << BigInt(addressBits(family))) - 1n }).map((value) => ({ family, value }));
@@ -76,17 +68,15 @@ describe('CIDR set', () => {
           const block = blockAt(set, at % set.size);
           const cidr = cidrOf({ family: block.family, value: block.first }, Math.max(0, block.prefix - widen));
           const marked = (kind === 'occupy' ? occupy : release)(set, cidr);
-          if (marked.kind === 'outOfRange') throw new Error('a block of the set is out of its range');
           for (let index = 0; index < set.size; index += 1) {
             if (!overlaps(blockAt(set, index), cidr)) continue;
             if (kind === 'occupy') model.add(index);
             else model.delete(index);
           }
-          set = marked.set;
+          set = marked;
         }
         expect(usedOf(set)).toEqual([...model].toSorted((a, b) => a - b));
         expect(set.usedCount).toBe(model.size);
-        expect(set.allocationsTotal - set.releasesTotal).toBe(model.size);
       }),
       { numRuns: 150 },
     );
@@ -96,16 +86,13 @@ describe('CIDR set', () => {
     fc.assert(
       fc.property(anySet, fc.nat(), fc.nat(), (set, one, other) => {
         const taken = occupy(set, blockAt(set, one % set.size));
-        if (taken.kind !== 'marked') throw new Error(taken.kind);
         const block = blockAt(set, other % set.size);
-        if (isUsed(taken.set, other % set.size)) return;
-        const there = occupy(taken.set, block);
-        if (there.kind !== 'marked') throw new Error(there.kind);
-        expect(occupy(there.set, block)).toEqual({ kind: 'marked', changed: 0, set: there.set });
-        const back = release(there.set, block);
-        if (back.kind !== 'marked') throw new Error(back.kind);
-        expect(back.set.bitmap).toEqual(taken.set.bitmap);
-        expect(release(back.set, block)).toEqual({ kind: 'marked', changed: 0, set: back.set });
+        if (isUsed(taken, other % set.size)) return;
+        const there = occupy(taken, block);
+        expect(occupy(there, block)).toBe(there);
+        const back = release(there, block);
+        expect(back.bitmap).toEqual(taken.bitmap);
+        expect(release(back, block)).toBe(back);
       }),
     );
   });

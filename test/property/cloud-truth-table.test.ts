@@ -4,8 +4,8 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { cloudTable, renderCloudTable } from '../../shared/domain/cloud-node-table.ts';
 import { defaultPolicy } from '../../shared/domain/policy.ts';
+import { cloudTable, renderCloudTable } from '../support/cloud-node-table.ts';
 
 const page = new URL('../../docs/cloud-truth-table.md', import.meta.url);
 

@@ -1,6 +1,13 @@
 /** CIDR sets in tests: made from text, and changed in place. */
 import { type Cidr, formatCidr, parseCidr } from '../../shared/domain/cidr.ts';
-import { allocateNext, blocksOf, type CidrSet, createCidrSet, occupy, release } from '../../shared/domain/cidr-set.ts';
+import {
+  allocateNext,
+  blocksOf,
+  type CidrSet,
+  createCidrSet,
+  occupyBlocks,
+  releaseBlocks,
+} from '../../shared/domain/cidr-set.ts';
 
 export function cidr(text: string): Cidr {
   const parsed = parseCidr(text);
@@ -8,8 +15,25 @@ export function cidr(text: string): Cidr {
   return parsed;
 }
 
+/** @throws Error for a CIDR out of the set's range */
+const marking =
+  (mark: typeof occupyBlocks) =>
+  (set: CidrSet, of: Cidr): CidrSet => {
+    const blocks = blocksOf(set, of);
+    if (blocks === undefined) throw new Error(`${formatCidr(of)} is out of range`);
+    return mark(set, [blocks]);
+  };
+
+/** With every block the CIDR touches used. */
+export const occupy = marking(occupyBlocks);
+/** With every block the CIDR touches free. */
+export const release = marking(releaseBlocks);
+
 export class TestCidrSet {
   set: CidrSet;
+  /** Blocks that became used, and free, since the set was made. */
+  allocations = 0;
+  releases = 0;
   /** Blocks passed over in all allocations. */
   tries = 0;
 
@@ -27,7 +51,7 @@ export class TestCidrSet {
   allocate(): string {
     const allocation = allocateNext(this.set);
     if (allocation.kind === 'full') return 'full';
-    this.set = allocation.set;
+    this.#become(allocation.set);
     this.tries += allocation.skipped;
     return formatCidr(allocation.cidr);
   }
@@ -37,11 +61,11 @@ export class TestCidrSet {
   }
 
   occupy(text: string): this {
-    return this.#take(occupy(this.set, cidr(text)), text);
+    return this.#become(occupy(this.set, cidr(text)));
   }
 
   release(text: string): this {
-    return this.#take(release(this.set, cidr(text)), text);
+    return this.#become(release(this.set, cidr(text)));
   }
 
   /** First and last block the CIDR touches, or 'out of range'. */
@@ -50,9 +74,11 @@ export class TestCidrSet {
     return blocks === undefined ? 'out of range' : [blocks.first, blocks.last];
   }
 
-  #take(mark: ReturnType<typeof occupy>, text: string): this {
-    if (mark.kind === 'outOfRange') throw new Error(`${text} is out of range`);
-    this.set = mark.set;
+  #become(set: CidrSet): this {
+    const changed = set.usedCount - this.set.usedCount;
+    if (changed > 0) this.allocations += changed;
+    else this.releases -= changed;
+    this.set = set;
     return this;
   }
 }

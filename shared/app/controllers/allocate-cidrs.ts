@@ -18,7 +18,7 @@ import {
   occupyNodes,
   podCidrTaken,
 } from '../../domain/cidr-allocation.ts';
-import { type BlockRange, type CidrSet, isUsed, occupyBlocks, releaseBlocks } from '../../domain/cidr-set.ts';
+import { type BlockRange, type CidrSet, isUsed, occupyBlocks, releaseBlocks, usageOf } from '../../domain/cidr-set.ts';
 import type { EventText } from '../../domain/event-text.ts';
 import type { KubeNode } from '../../kube/types.ts';
 import { StoreFault } from '../../ports/item-store.ts';
@@ -252,7 +252,7 @@ class Allocator implements CidrAllocator {
   /** Of the fullest set: the one that a person has to look at. */
   #tellUsage(sets: readonly CidrSet[]): void {
     const { meter } = this.#dependencies;
-    meter.add(metric.CIDR_USAGE, Math.max(...sets.map(({ usedCount, size }) => usedCount / size)), 'None');
+    meter.add(metric.CIDR_USAGE, Math.max(...sets.map(usageOf)), 'None');
     meter.add(metric.CIDR_BLOCKS, Math.min(...sets.map(({ size }) => size)), 'Count');
   }
 

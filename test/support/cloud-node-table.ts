@@ -1,6 +1,12 @@
 /** The truth table of decideCloud, for documents and tests: every combination that the rule tells apart. */
-import { type CloudAnswer, type CloudDecision, type CloudMemory, type CloudPolicy, decideCloud } from './cloud-node.ts';
-import type { ConditionStatus } from './kubernetes.ts';
+import {
+  type CloudAnswer,
+  type CloudDecision,
+  type CloudMemory,
+  type CloudPolicy,
+  decideCloud,
+} from '../../shared/domain/cloud-node.ts';
+import type { ConditionStatus } from '../../shared/domain/kubernetes.ts';
 
 export interface CloudTableRow {
   readonly ready: ConditionStatus;
