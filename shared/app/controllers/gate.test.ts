@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { settledFleet } from '../../../test/support/controlled-fleet.ts';
+import { StoreFault } from '../../ports/item-store.ts';
 
 describe('the gate', () => {
   it('says nothing of the first tick there ever was, and marks nobody for what was before it', async () => {
@@ -37,6 +38,35 @@ describe('the gate', () => {
     for (const name of names) expect(await fleet.ready(name)).toBe('True');
     await fleet.run(345, 345);
     for (const name of names) expect(await fleet.ready(name)).toBe('Unknown');
+  });
+
+  it('does its work in a tick that cannot tell that the gate closed, and tells it in the next', async () => {
+    let broken = false;
+    const { fleet } = await settledFleet(
+      { a: 3 },
+      {
+        between: (items) => ({
+          ...items,
+          transact: (writes) =>
+            broken && writes.some(({ key }) => key.pk.startsWith('o#events#'))
+              ? Promise.reject(new StoreFault('throttled', 'no event is taken', { retryable: true }))
+              : items.transact(writes),
+        }),
+      },
+    );
+    await fleet.run(0, 60, (seconds) => (seconds % 10 === 0 ? fleet.beat('a-0', 'a-1') : Promise.resolve()));
+    expect(await fleet.taints('a-2')).toContain('unreachable:NoExecute');
+    fleet.at(120);
+    await fleet.beat('a-0', 'a-1');
+    await fleet.post('a-2');
+    broken = true;
+    await expect(fleet.controllers.tickNodeMonitor(fleet.slot())).rejects.toThrow('node-monitor could not finish');
+    expect(await fleet.taints('a-2')).not.toContain('unreachable:NoExecute');
+    expect(await fleet.events('GateClosed')).toEqual([]);
+    broken = false;
+    fleet.at(125);
+    expect((await fleet.controllers.tickNodeMonitor(fleet.slot())).kind).toBe('ran');
+    expect(await fleet.events('GateClosed')).toHaveLength(1);
   });
 
   it('holds while its own probe beats fail, whatever the fleet does, and evicts nobody', async () => {

@@ -130,8 +130,9 @@ export async function runNodeMonitor(dependencies: ControllerDependencies, tick:
   measureCost(dependencies, { slot: tick.slot, nodes: nodes.length });
   measure(dependencies, records, decided, nowMs);
   tellTickAge(dependencies.meter, { slot: tick.slot, periodSeconds, nowMs });
-  await tellGate(dependencies, decided, nowMs);
+  const untold = await tellGate(dependencies, decided, nowMs);
   if (isQuiet(decided.outcome)) {
+    throwFaults(untold);
     if (gateTurn(decided) !== undefined) await fleet.finish(nowMs);
     return { kind: 'ran', decisions: 0, marked: 0, left: 0 };
   }
@@ -148,10 +149,14 @@ export async function runNodeMonitor(dependencies: ControllerDependencies, tick:
     zones: new Map(decided.outcome.zoneMetrics.map((zone) => [zone.zone, zone])),
     totalDisruption: decided.disruption.total,
   });
-  if (applied.faults.length > 0) throw new TickFault(applied.faults, 'node-monitor could not finish its tick');
+  throwFaults([...untold, ...applied.faults]);
   await fleet.finish(nowMs);
   const { marked, left } = applied;
   return { kind: 'ran', decisions: decided.outcome.decisions.length, marked, left };
+}
+
+function throwFaults(faults: readonly unknown[]): void {
+  if (faults.length > 0) throw new TickFault([...faults], 'node-monitor could not finish its tick');
 }
 
 const isQuiet = (outcome: MonitorOutcome): boolean => outcome.decisions.length === 0;
@@ -420,15 +425,15 @@ function measureCost(
 /** About us and no node: told of the namespace in which nodes renew their leases. */
 const LEASE_NAMESPACE_SUBJECT = { kind: 'Namespace', namespace: '', name: LEASE_NAMESPACE, uid: '' } as const;
 
-/** Tells when the gate closes or opens, once. */
+/** Tells when the gate closes or opens, once. What cannot be told holds up nothing else: its faults are the answer. */
 async function tellGate(
   dependencies: ControllerDependencies,
   { gate, before, outcome }: Decided,
   nowMs: number,
-): Promise<void> {
+): Promise<readonly unknown[]> {
   const { log } = dependencies;
   const turn = gateTurn({ gate, before });
-  if (turn === undefined) return;
+  if (turn === undefined) return [];
   const holding = gate.reasons.length > 0;
   if (holding) {
     log.warn('the gate holds: nothing is newly marked, tainted or deleted', {
@@ -438,13 +443,17 @@ async function tellGate(
     });
   } else log.warn('the gate is open', { heldFor: before.gate.reasons, freshSinceMs: gate.freshSinceMs });
   const text = holding ? gateClosed(gate.reasons) : gateOpened(rfc3339(gate.freshSinceMs));
-  await recordEvents(dependencies, [{ ...text, about: LEASE_NAMESPACE_SUBJECT, once: gate.sinceMs }], nowMs);
-  if (turn === 'reasons') return;
+  const faults: unknown[] = [];
+  await recordEvents(dependencies, [{ ...text, about: LEASE_NAMESPACE_SUBJECT, once: gate.sinceMs }], nowMs).catch(
+    (fault: unknown) => faults.push(fault),
+  );
+  if (turn === 'reasons') return faults;
   const { reasons, sinceMs, freshSinceMs } = gate;
   const event: ClusterEvent = holding
     ? { type: 'GateClosed', id: `GateClosed/${sinceMs}`, reasons }
     : { type: 'GateOpened', id: `GateOpened/${sinceMs}`, freshSince: rfc3339(freshSinceMs) };
   await publishEvents(dependencies, [event], nowMs);
+  return faults;
 }
 
 /**

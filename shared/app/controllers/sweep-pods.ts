@@ -41,9 +41,11 @@ export async function sweepPods(
   { nowMs, budget }: { readonly nowMs: number; readonly budget: WorkBudget },
 ): Promise<SweptPods> {
   if (!isSweepDue(list, nowMs) || !budget.hasTime()) return { mended: 0, faults: [] };
-  const { objects, items, podGc } = dependencies;
+  const { objects, items, podGc, fleet } = dependencies;
+  const { nodes: rowsExpected } = await fleet.readState();
   // Late reads at most hint at a node that is there; the pass asks again.
-  const ready = new Map((await scanHealth(items, { consistent: false })).map((node) => [node.nodeName, node.ready]));
+  const nodes = await scanHealth(items, { consistent: false, rowsExpected });
+  const ready = new Map(nodes.map((node) => [node.nodeName, node.ready]));
   const writes: (() => Promise<unknown>)[] = [];
   let after = list.sweep?.after;
   if (after === undefined) {
