@@ -1,6 +1,6 @@
 /**
  * The calls through the SDK's client. For processes that are not bundled: the SDK's EC2 client adds 550 KB of schemas to a
- * bundle, for whatever few commands (query-api.ts adds 10).
+ * bundle, for whatever few commands (query-api.ts adds 7).
  */
 import {
   DescribeInstancesCommand,
