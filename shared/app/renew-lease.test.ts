@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { type MemoryItemStore, memoryItemStore } from '../adapters/memory/item-store.ts';
 import type { Authenticator } from '../ports/authenticator.ts';
 import type { HttpResponse } from '../ports/http.ts';
-import type { ConsumedUnits } from '../ports/item-store.ts';
+import { type ConsumedUnits, StoreFault } from '../ports/item-store.ts';
 import { healthKey } from '../store/health-row.ts';
 import { createLease, podsChanged } from '../store/health-store.ts';
 import { LEASE_NAMESPACE, PODS_VERSION_ANNOTATION } from '../store/lease-record.ts';
@@ -249,5 +249,39 @@ describe('a heartbeat by PATCH', () => {
     const operations = [{ op: 'test', path: '/kind', value: 'Lease' }];
     const json = { 'content-type': 'application/json-patch+json' };
     expect((await send('PATCH', operations, { path, headers: json })).status).toBe(404);
+  });
+});
+
+describe('beats while the store is away', () => {
+  it('are answered 503 each, and told once a minute with how many there were', async () => {
+    const heartbeat = serveHeartbeat({
+      items: {
+        write: async () => {
+          throw new StoreFault('unreachable', 'the table health cannot be reached', { retryable: true });
+        },
+      },
+      authenticator,
+      clock: { nowMs: () => nowMs },
+      random: { uuid: () => 'uid-2', fraction: () => 0 },
+      log: { debug: note, info: note, warn: note, error: note },
+    });
+    const beat = async (node: number) => {
+      nowMs += 100;
+      const { status } = await heartbeat({
+        method: 'PATCH',
+        path: PATH.replace('n1', `n${node}`),
+        query: new URLSearchParams(),
+        headers: { authorization: 'Bearer good', ...merge },
+        body: Buffer.from(JSON.stringify({ spec: { leaseDurationSeconds: 40 } })),
+        sourceIp: '192.0.2.1',
+      });
+      return status;
+    };
+    for (let node = 1; node <= 1_201; node += 1) expect(await beat(node)).toBe(503);
+    const told = (node: number, repeated: number) => [
+      'heartbeat failed',
+      { error: expect.objectContaining({ code: 'unreachable' }), path: PATH.replace('n1', `n${node}`), repeated },
+    ];
+    expect(logged).toEqual([told(1, 0), told(601, 599), told(1_201, 599)]);
   });
 });

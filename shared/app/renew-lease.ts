@@ -1,5 +1,6 @@
 /**
- * A heartbeat: PUT or PATCH of one Lease in kube-node-lease. One conditional update, no read, no log line.
+ * A heartbeat: PUT or PATCH of one Lease in kube-node-lease. One conditional update, no read, no log line; what fails is told
+ * once a minute, so that a store that is away costs no line a beat.
  *
  * A beat is a PUT of the whole Lease with the resourceVersion the node last saw (kubelets), or a merge patch of its
  * spec (agents). Both map straight onto attributes of the row. What does not (a JSON patch, labels and annotations in a
@@ -38,6 +39,7 @@ import { type NoteRefusal, refusedSignIns } from './api/refused-sign-ins.ts';
 import { parsePath, type ResourceTarget } from './api/request.ts';
 import type { RequestThrottle } from './api/request-throttle.ts';
 import { isStatusError, json, statusResponse, warningHeaders } from './api/respond.ts';
+import { failedRequests } from './api/told-each-minute.ts';
 
 /** A kubelet's Lease has about 600 bytes. */
 const LEASE_BODY_BYTES_MAX = 65_536;
@@ -63,12 +65,13 @@ interface Beat {
 
 export function serveHeartbeat(options: RenewLeaseDependencies): (request: HttpRequest) => Promise<HttpResponse> {
   const dependencies = { ...options, noteRefusal: refusedSignIns(options.log) };
+  const noteFault = failedRequests(options.log, 'heartbeat failed');
   return async (request) => {
     try {
       return await answer(dependencies, request);
     } catch (error) {
       if (isStatusError(error)) return statusResponse(error.status);
-      dependencies.log.error('heartbeat failed', { error, path: request.path });
+      noteFault(error, { path: request.path }, options.clock.nowMs());
       return statusResponse(
         status.serviceUnavailable('the heartbeat could not be stored', { retryAfterSeconds: 1 }).status,
       );

@@ -2,7 +2,7 @@
  * The Kubernetes API: one request in, one answer out.
  *
  * authenticate -> read the path -> authorize -> verb. Everything a client can do wrong ends as a Status; what we did
- * wrong is logged with its cause and answered 500 without detail.
+ * wrong is logged with its cause, each cause once a minute, and answered 500 without detail.
  */
 
 import type { ResourceDescriptor, Verb } from '../../kube/resources/descriptor.ts';
@@ -17,33 +17,38 @@ import { get, list, watch } from './read-calls.ts';
 import { parsePath, type ResourceTarget, verbOf } from './request.ts';
 import { isStatusError, statusResponse } from './respond.ts';
 import { negotiateShape } from './shape.ts';
+import { failedRequests, type NoteFault } from './told-each-minute.ts';
 import { create, patch, remove, removeCollection, update } from './write-calls.ts';
 
 /** Paths that load balancers and `kubectl version` ask without credentials, as upstream's public-info roles allow. */
 const PUBLIC_PATHS = new Set(['/healthz', '/livez', '/readyz', '/version']);
 
 export function serveApi(dependencies: ServeDependencies): (request: HttpRequest) => Promise<HttpResponse> {
+  const serving = { ...dependencies, noteFault: failedRequests(dependencies.log, 'request failed') };
   return async (request) => {
     const seen: { act?: Act } = {};
-    const response = await answered(dependencies, request, seen);
+    const response = await answered(serving, request, seen);
     await audit(dependencies, seen.act, request, response);
     return response;
   };
 }
 
 async function answered(
-  dependencies: ServeDependencies,
+  dependencies: ServeDependencies & { readonly noteFault: NoteFault },
   request: HttpRequest,
   seen: { act?: Act },
 ): Promise<HttpResponse> {
+  const { clock, noteFault } = dependencies;
+  const note = (error: unknown): void =>
+    noteFault(error, { method: request.method, path: request.path }, clock.nowMs());
   try {
     return pack(request, await answer(dependencies, request, seen), dependencies.gzip);
   } catch (error) {
     if (isStatusError(error)) {
-      if (error.status.code >= 500) dependencies.log.error('request failed', { error, path: request.path });
+      if (error.status.code >= 500) note(error);
       return statusResponse(error.status);
     }
-    dependencies.log.error('request failed', { error, method: request.method, path: request.path });
+    note(error);
     return statusResponse(status.internalError('the request could not be completed').status);
   }
 }
