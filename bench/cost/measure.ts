@@ -29,15 +29,17 @@ import { standingOf } from './standing.ts';
 export interface MeasureOptions {
   /** Sizes of the fleets, ascending. */
   readonly fleets: readonly number[];
-  /** Each of the longer windows. Seconds. */
+  /** Each fleet's window. Seconds. */
   readonly seconds: number;
+  readonly idleSeconds: number;
   tell(line: string): void;
 }
 
 const ZONES = 3;
 /** For registrations, first taints and events to have gone through the streams. */
 const SETTLE_MS = 25_000;
-const SETTLE_IDLE_MS = 12_000;
+/** For schedules to have fired, and for pod-gc's first sweep, of which there is one in a quarter of an hour. */
+const SETTLE_IDLE_MS = 90_000;
 /** For streams to be read after the last act. */
 const STREAM_LAG_MS = 3_000;
 const ACTS = 200;
@@ -98,11 +100,11 @@ class Run {
   }
 
   async all(): Promise<Omit<Measurement, 'standing'>> {
-    const { tell, seconds, fleets: sizes } = this.#options;
+    const { tell, seconds, idleSeconds, fleets: sizes } = this.#options;
     await pause(SETTLE_IDLE_MS);
-    tell(`an idle cluster for ${seconds} s`);
+    tell(`an idle cluster for ${idleSeconds} s`);
     const metricsBefore = this.#metricLines();
-    const idle = await this.#window(() => pause(seconds * 1_000));
+    const idle = await this.#window(() => pause(idleSeconds * 1_000));
     const fixedMetrics = this.#seriesSince(metricsBefore);
     const fleets: (Window & { nodes: number; beats: number })[] = [];
     let steadyFrom = 0;

@@ -13,6 +13,8 @@ export interface CostOptions extends Omit<BillSettings, 'nodes' | 'lambdaTime' |
   readonly fleets: readonly number[];
   /** Schedules fire by the minute. */
   readonly minutes: number;
+  /** A quarter of an hour holds one sweep of pod-gc. */
+  readonly idleMinutes: number;
 }
 
 export const USAGE = `usage: npm run cost -- --nodes N[,N…] [options]
@@ -28,6 +30,7 @@ export const USAGE = `usage: npm run cost -- --nodes N[,N…] [options]
   --save FILE          keep what is measured
   --fleets N,N         sizes of the fleets to measure (50,200)
   --minutes M          length of each measurement (1)
+  --idle-minutes M     length of that of an idle cluster (1); 15 counts what is done each quarter of an hour as well
   --json               for machines`;
 
 export class UsageError extends Error {
@@ -67,6 +70,7 @@ export function parseCostOptions(args: readonly string[]): CostOptions | 'help' 
     save: values.save,
     fleets: wholes('fleets', values.fleets, [50, 200], 1),
     minutes: wholes('minutes', values.minutes, [1], 1)[0]!,
+    idleMinutes: wholes('idle-minutes', values['idle-minutes'], [1], 1)[0]!,
     json: values.json ?? false,
   };
 }
@@ -90,6 +94,7 @@ function parsed(args: readonly string[]) {
         save: text,
         fleets: text,
         minutes: text,
+        'idle-minutes': text,
         json: flag,
       },
     }).values;

@@ -64,9 +64,11 @@ function readJson(file: string): unknown {
   }
 }
 
-async function measurementOf({ from, fleets, minutes }: CostOptions): Promise<Measurement | undefined> {
-  if (from === undefined)
-    return measureCost({ fleets, seconds: 60 * minutes, tell: (line) => console.error(`measuring ${line}`) });
+async function measurementOf({ from, fleets, minutes, idleMinutes }: CostOptions): Promise<Measurement | undefined> {
+  if (from === undefined) {
+    const tell = (line: string): void => console.error(`measuring ${line}`);
+    return measureCost({ fleets, seconds: 60 * minutes, idleSeconds: 60 * idleMinutes, tell });
+  }
   const outcome = readMeasurement(readJson(from));
   if (outcome.kind === 'measurement') return outcome.measurement;
   console.error(`${from}:\n  ${outcome.faults.join('\n  ')}`);
