@@ -1,6 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { settledFleet } from '../../../test/support/controlled-fleet.ts';
+import { memoryItemStore } from '../../adapters/memory/item-store.ts';
+import { leaseProbe } from '../../adapters/probe/lease-probe.ts';
+import { probeTokens } from '../../adapters/tokens/probe-tokens.ts';
+import { processKeys } from '../../adapters/tokens/process-keys.ts';
 import { StoreFault } from '../../ports/item-store.ts';
+import { keepProbeKey } from '../../store/process-key-store.ts';
 
 describe('the gate', () => {
   it('says nothing of the first tick there ever was, and marks nobody for what was before it', async () => {
@@ -86,6 +91,39 @@ describe('the gate', () => {
     accepted = true;
     await fleet.run(205, 240, () => fleet.beat(...names));
     for (const name of names) expect(await fleet.ready(name)).toBe('True');
+    expect(await fleet.events('GateOpened')).toHaveLength(1);
+  });
+
+  it('holds while the key of its probe cannot be stored: a beat that fails, and a tick that goes on', async () => {
+    let broken = true;
+    const items = memoryItemStore();
+    const store = {
+      get: items.get.bind(items),
+      write: async (...wanted: Parameters<typeof items.write>) => {
+        if (broken) throw new StoreFault('throttled', 'no key is taken', { retryable: true });
+        return items.write(...wanted);
+      },
+    };
+    let sent = 0;
+    const probe = leaseProbe({
+      url: 'https://cluster',
+      credentials: probeTokens({ keys: processKeys(keepProbeKey(store)), clusterId: 'here' }),
+      clock: { nowMs: () => 0 },
+      fetch: async () => {
+        sent += 1;
+        return new Response('{}');
+      },
+    });
+    const { fleet, names } = await settledFleet({ a: 2, b: 1 }, { probe });
+    await fleet.run(0, 200);
+    expect(sent).toBe(0);
+    for (const name of names) expect(await fleet.ready(name)).toBe('True');
+    expect(await fleet.events('GateClosed')).toMatchObject([
+      { message: 'No node is newly marked, tainted or evicted: our own probe beats get no success' },
+    ]);
+    broken = false;
+    await fleet.run(205, 240, () => fleet.beat(...names));
+    expect(sent).toBeGreaterThan(0);
     expect(await fleet.events('GateOpened')).toHaveLength(1);
   });
 });
