@@ -171,6 +171,25 @@ describe('a node whose instance', () => {
     expect(await tick(fleet, 610)).toMatchObject({ deleted: 1 });
   });
 
+  it('is unknown twice within a period is kept, however long the tick had taken before it asked', async () => {
+    let slow: (() => void) | undefined;
+    const between = (items: ItemStore): ItemStore => ({
+      ...items,
+      async query(request) {
+        const page = await items.query(request);
+        if (request.pk === 'cloud') slow?.();
+        return page;
+      },
+    });
+    const { fleet, cloud } = await started({ between });
+    cloud.vanish(ID);
+    slow = () => fleet.at(608);
+    await tick(fleet, 605);
+    slow = undefined;
+    expect(await tick(fleet, 610)).toMatchObject({ deleted: 0 });
+    expect(await tick(fleet, 615)).toMatchObject({ deleted: 1 });
+  });
+
   it('is unknown, by a providerID that names no zone, is kept: it may be of another region', async () => {
     const { fleet, cloud } = await started({ providerID: ID });
     cloud.vanish(ID);

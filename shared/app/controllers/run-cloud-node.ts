@@ -167,13 +167,15 @@ async function look(
     const instance = instanceOf(row);
     if (instance.kind === 'ec2') instances.set(instance.instanceId, instance);
   }
+  // Two answers confirm each other by when they were asked for: what came before it in the tick may have taken seconds.
+  const askedAtMs = clock.nowMs();
   const answers = instances.size === 0 ? new Map() : await cloud.describeInstances([...instances.values()]);
   countAnswers(dependencies, rows, answers);
   let deleted = 0;
   let tellable = TOLD_A_TICK_MAX;
   const { faults } = await workThrough(rows, { concurrencyMax: NODES_AT_ONCE_MAX, budget }, async (row) => {
     const settled = await settle(dependencies, row, answerFor(row, answers), {
-      nowMs,
+      nowMs: askedAtMs,
       confirmWithinMs: confirmWithinMs(strideOf(row), policy.nodeMonitorPeriodSeconds),
       isCompared: isCompared(row),
       mayTell: () => {
