@@ -5,6 +5,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { sealed } from '../../shared/domain/decision-record.ts';
+import { PROBE_GROUP, PROBE_USER } from '../../shared/domain/probe-identity.ts';
 import { decisions } from '../../shared/kube/resources/decisions.ts';
 import type { ResourceDescriptor } from '../../shared/kube/resources/descriptor.ts';
 import { resources } from '../../shared/kube/resources/registry.ts';
@@ -18,6 +19,7 @@ const DOC = new URL('../../docs/access.md', import.meta.url);
 const USERS = {
   anonymous: { name: '', groups: [] },
   bootstrapper: { name: 'system:bootstrap:abc', groups: ['system:bootstrappers'] },
+  probe: { name: PROBE_USER, groups: [PROBE_GROUP] },
   'node itself': { name: 'system:node:n1', groups: ['system:nodes'] },
   'another node': { name: 'system:node:n2', groups: ['system:nodes'] },
   viewer: { name: 'vera', groups: ['nodekeeper:viewers'] },
@@ -215,7 +217,8 @@ function rendered(
     '',
     'Written by `test/conformance/access-matrix.test.ts` from what the API answers; the objects are those of node n1: its',
     'Node, its Lease, a pod bound to it. `yes` is any answer that is not 401 or 403. Besides this everybody who is',
-    'authenticated may ask who they are and what they may do (`kubectl auth whoami`, `can-i`), and read discovery.',
+    'authenticated may ask who they are and what they may do (`kubectl auth whoami`, `can-i`), and read discovery. `probe` is',
+    'node-monitor itself: all it may touch is a Lease of its own that belongs to no node.',
     '',
     line(['request', ...WHO]),
     line(['---', ...WHO.map(() => '---')]),
@@ -245,9 +248,9 @@ describe('the access matrix', () => {
     expect(readFileSync(DOC, 'utf8')).toBe(table);
   });
 
-  it('says of anonymous and bootstrapper nothing but no', async () => {
+  it('says of anonymous, bootstrapper and probe nothing but no', async () => {
     const { api, questions } = await world();
-    for (const who of ['anonymous', 'bootstrapper'] as const) {
+    for (const who of ['anonymous', 'bootstrapper', 'probe'] as const) {
       for (const { what, ask } of questions) {
         const { code } = await ask(api, headersOf(who));
         expect([what, code]).toEqual([what, who === 'anonymous' ? 401 : 403]);

@@ -89,6 +89,14 @@ describe('a probe', () => {
     expect(stored).toHaveLength(1);
   });
 
+  it('makes its token anew when the clock was set back', async () => {
+    const probe = monitor();
+    await probe.bearer(nowMs);
+    nowMs -= 3_600_000;
+    expect(await told(await probe.bearer(nowMs))).toBe('system:nodekeeper:probe');
+    expect(stored).toHaveLength(1);
+  });
+
   it('opens nothing by a key that has ended, remembered or not', async () => {
     const probe = monitor();
     await probe.bearer(nowMs);

@@ -21,6 +21,7 @@ interface Made {
   readonly key: SigningKey;
   /** When the key was first used. */
   readonly keySinceMs: number;
+  readonly atMs: number;
   readonly untilMs: number;
 }
 
@@ -34,14 +35,15 @@ export function probeTokens({
   let made: Made | undefined;
   return {
     async bearer(nowMs) {
-      if (made !== undefined && nowMs < made.untilMs) return made.token;
+      // One from the future was made before the clock was set back.
+      if (made !== undefined && nowMs < made.untilMs && nowMs >= made.atMs - REPLACED_BEFORE_END_MS) return made.token;
       const key = await keys.current(nowMs);
       const keySinceMs = made?.key === key ? made.keySinceMs : nowMs;
-      made = { ...tokenOf(key, clusterId, nowMs), key, keySinceMs };
+      made = { ...tokenOf(key, clusterId, nowMs), key, keySinceMs, atMs: nowMs };
       return made.token;
     },
     refused(bearer, nowMs) {
-      if (made?.token !== bearer || nowMs < made.keySinceMs + GIVEN_UP_AFTER_MS) return;
+      if (made?.token !== bearer || Math.abs(nowMs - made.keySinceMs) < GIVEN_UP_AFTER_MS) return;
       keys.forget(made.key);
       made = undefined;
     },
