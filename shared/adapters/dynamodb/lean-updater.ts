@@ -1,13 +1,12 @@
 /**
  * Conditional updates, and reads of one item, without the SDK: one signed HTTP request over kept connections. For the
- * heartbeat, which does nothing else, ten thousand times as often as anything else: half the CPU of the SDK's client, a twentieth of the bundle,
- * the same expressions, errors and contract (aws-connection/signature.test.ts compares signatures with the SDK's signer).
+ * heartbeat, which does nothing else, ten thousand times as often as anything else: half the CPU of the SDK's client, a
+ * twentieth of the bundle, the same expressions, errors and contract (aws-connection/signature.test.ts compares signatures
+ * with the SDK's signer).
  *
  * Attempts: as the SDK's standard mode, a request is sent again after throttling, a server's error, a lost connection or a
  * timeout, `attemptsMax` in all. What that means for a caller: ItemStore.write.
  */
-import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
-import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { GetItemCommandOutput, UpdateItemCommandOutput } from '@aws-sdk/client-dynamodb';
 import type { ItemReader, ItemUpdater } from '../../ports/item-store.ts';
 import { endpointOf } from '../aws-connection/connection.ts';
@@ -15,6 +14,7 @@ import { requestSigner } from '../aws-connection/signature.ts';
 import { itemFromWire, toWire } from './attribute-value.ts';
 import type { DynamoDbClientOptions } from './client.ts';
 import { isRepeatable } from './errors.ts';
+import { type PostAnswer, postClient, RequestError } from './post-client.ts';
 import { consumedWanted, orFault, pauseBefore, type RequestOptions, tableNameOf, tellConsumed } from './request.ts';
 import { updateItem } from './update-request.ts';
 
@@ -27,14 +27,14 @@ export interface LeanUpdaterOptions extends RequestOptions {
 type Operation = 'UpdateItem' | 'GetItem';
 type Answer = UpdateItemCommandOutput & GetItemCommandOutput;
 
-/** Answers are one item: far below this, or not from DynamoDB. */
-const ANSWER_CHARACTERS_MAX = 1_000_000;
-
 export function leanUpdater(options: LeanUpdaterOptions): ItemUpdater & ItemReader & { close(): void } {
   const { connection, nowMs } = options;
   const endpoint = endpointOf(connection, 'dynamodb');
-  const secure = endpoint.protocol === 'https:';
-  const agent = new (secure ? HttpsAgent : HttpAgent)({ keepAlive: true, maxSockets: connection.socketsMax ?? 32 });
+  const client = postClient({
+    endpoint,
+    socketsMax: connection.socketsMax ?? 32,
+    timeoutMs: connection.requestTimeoutMs ?? 3_000,
+  });
   const sign = requestSigner({
     ...connection,
     host: endpoint.host,
@@ -42,31 +42,11 @@ export function leanUpdater(options: LeanUpdaterOptions): ItemUpdater & ItemRead
     contentType: 'application/x-amz-json-1.0',
   });
   const attemptsMax = connection.maxAttempts ?? 3;
-  const requestTimeoutMs = connection.requestTimeoutMs ?? 3_000;
 
-  const sendOnce = (operation: Operation, body: string): Promise<Answer> =>
-    new Promise((resolve, reject) => {
-      const outgoing = (secure ? httpsRequest : httpRequest)({
-        host: endpoint.hostname,
-        port: endpoint.port === '' ? (secure ? 443 : 80) : endpoint.port,
-        method: 'POST',
-        path: '/',
-        agent,
-        headers: {
-          ...sign({ target: `DynamoDB_20120810.${operation}`, body, nowMs: nowMs() }),
-          'content-length': Buffer.byteLength(body),
-        },
-      });
-      const timer = setTimeout(() => outgoing.destroy(new RequestError('TimeoutError')), requestTimeoutMs);
-      const settle = (error: Error | undefined, answer?: Answer): void => {
-        clearTimeout(timer);
-        if (error === undefined) resolve(answer!);
-        else reject(error);
-      };
-      outgoing.on('error', settle);
-      outgoing.on('response', (incoming) => readAnswer(incoming, settle));
-      outgoing.end(body);
-    });
+  const sendOnce = async (operation: Operation, body: string): Promise<Answer> => {
+    const headers = sign({ target: `DynamoDB_20120810.${operation}`, body, nowMs: nowMs() });
+    return readAnswer(await client.post(headers, body));
+  };
 
   const send = async (operation: Operation, input: object): Promise<Answer> => {
     const body = JSON.stringify(input);
@@ -93,41 +73,20 @@ export function leanUpdater(options: LeanUpdaterOptions): ItemUpdater & ItemRead
       tellConsumed(options, 'GetItem', 'read', [answer.ConsumedCapacity]);
       return answer.Item === undefined ? undefined : itemFromWire(answer.Item);
     },
-    close: () => agent.destroy(),
+    close: () => client.close(),
   };
 }
 
-/** An error by the name that DynamoDB gives it. */
-class RequestError extends Error {
-  override readonly name: string;
-  readonly Item?: unknown;
-  constructor(name: string, item?: unknown) {
-    super(name);
-    this.name = name;
-    if (item !== undefined) this.Item = item;
+/** @throws RequestError by the name that DynamoDB gives its errors */
+function readAnswer({ status, body }: PostAnswer): Answer {
+  let answer: { __type?: string; Item?: unknown };
+  try {
+    answer = JSON.parse(body);
+  } catch {
+    throw new RequestError(status >= 500 ? 'InternalServerError' : 'SerializationException');
   }
-}
-
-function readAnswer(incoming: IncomingMessage, settle: (error: Error | undefined, answer?: Answer) => void): void {
-  let text = '';
-  incoming.setEncoding('utf8');
-  incoming.on('data', (part: string) => {
-    text += part;
-    if (text.length > ANSWER_CHARACTERS_MAX) incoming.destroy(new RequestError('AnswerTooLong'));
-  });
-  incoming.on('error', settle);
-  incoming.on('aborted', () => settle(new RequestError('ConnectionAborted')));
-  incoming.on('end', () => {
-    const status = incoming.statusCode ?? 0;
-    let answer: { __type?: string; Item?: unknown } & Record<string, unknown>;
-    try {
-      answer = JSON.parse(text);
-    } catch {
-      return settle(new RequestError(status >= 500 ? 'InternalServerError' : 'SerializationException'));
-    }
-    if (status === 200) return settle(undefined, answer as unknown as Answer);
-    // `com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException`
-    const name = answer.__type?.split('#').at(-1) ?? (status >= 500 ? 'InternalServerError' : `Status${status}`);
-    settle(new RequestError(name, answer.Item));
-  });
+  if (status === 200) return answer as Answer;
+  // `com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException`
+  const name = answer.__type?.split('#').at(-1) ?? (status >= 500 ? 'InternalServerError' : `Status${status}`);
+  throw new RequestError(name, answer.Item);
 }

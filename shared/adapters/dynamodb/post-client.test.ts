@@ -1,0 +1,153 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { setDefaultCACertificates, type TLSSocket } from 'node:tls';
+import { afterEach, describe, expect, it } from 'vitest';
+import { startTlsServer } from '../../../test/support/tls-server.ts';
+import { type PostClient, postClient } from './post-client.ts';
+
+const answerOf = (body: string): string => `HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+
+const undo: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const step of undo.splice(0).reverse()) await step();
+});
+
+/** A server that hands each piece of what comes to `onData`, with the number of its connection, from 1. */
+async function against(
+  onData: (socket: Socket, text: string, connection: number) => void,
+  options: { readonly socketsMax?: number; readonly timeoutMs?: number } = {},
+): Promise<{ client: PostClient; sockets: Socket[] }> {
+  const sockets: Socket[] = [];
+  const server = createServer((socket) => {
+    const connection = sockets.push(socket);
+    socket.setEncoding('utf8').on('error', () => {});
+    socket.on('data', (text: string) => onData(socket, text, connection));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const endpoint = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  const client = postClient({ endpoint, socketsMax: 2, timeoutMs: 2_000, ...options });
+  undo.push(
+    () => new Promise((resolve) => server.close(resolve)),
+    () => sockets.map((socket) => socket.destroy()),
+    () => client.close(),
+  );
+  return { client, sockets };
+}
+
+describe('a POST over kept connections', () => {
+  it('sends headers and body, and their length in bytes', async () => {
+    const texts: string[] = [];
+    const { client } = await against((socket, text) => {
+      texts.push(text);
+      socket.write(answerOf('{}'));
+    });
+    expect(await client.post({ host: 'h', 'x-amz-target': 'T' }, '"ü"')).toMatchObject({ status: 200, body: '{}' });
+    expect(texts).toEqual(['POST / HTTP/1.1\r\nhost: h\r\nx-amz-target: T\r\ncontent-length: 4\r\n\r\n"ü"']);
+  });
+
+  it('uses one connection for requests that follow each other', async () => {
+    const { client, sockets } = await against((socket) => socket.write(answerOf('{}')));
+    for (let request = 0; request < 3; request += 1) await client.post({}, '');
+    expect(sockets).toHaveLength(1);
+  });
+
+  it('puts an answer together that comes in pieces', async () => {
+    const { client } = await against((socket) => {
+      socket.setNoDelay(true).write(answerOf('{"a":1}').slice(0, 30));
+      setImmediate(() => socket.write(answerOf('{"a":1}').slice(30)));
+    });
+    expect((await client.post({}, '')).body).toBe('{"a":1}');
+  });
+
+  it('lets requests wait for a connection beyond the most there may be', async () => {
+    const held: Socket[] = [];
+    const { client, sockets } = await against((socket) => {
+      held.push(socket);
+      if (held.length >= 2) for (const each of held.splice(0)) each.write(answerOf('{}'));
+    });
+    const answers = await Promise.all(Array.from({ length: 6 }, () => client.post({}, '')));
+    expect(answers).toHaveLength(6);
+    expect(sockets).toHaveLength(2);
+  });
+
+  it('opens another connection after one that was closed while idle', async () => {
+    const { client, sockets } = await against((socket) => socket.write(answerOf('{}')));
+    await client.post({}, '');
+    const closed = once(sockets[0]!, 'close');
+    sockets[0]!.end();
+    await closed;
+    await client.post({}, '');
+    expect(sockets).toHaveLength(2);
+  });
+
+  it('takes nothing for an answer that came before its request', async () => {
+    const { client, sockets } = await against((socket, _, connection) => {
+      if (connection === 1) socket.write(`${answerOf('1')}${answerOf('unasked')}`);
+      else socket.write(answerOf('2'));
+    });
+    expect((await client.post({}, '')).body).toBe('1');
+    expect((await client.post({}, '')).body).toBe('2');
+    expect(sockets).toHaveLength(2);
+  });
+
+  it('opens another connection after an answer that ends its own', async () => {
+    const { client, sockets } = await against((socket) => socket.end(`HTTP/1.1 200 OK\r\n\r\n{}`));
+    expect((await client.post({}, '')).body).toBe('{}');
+    expect((await client.post({}, '')).body).toBe('{}');
+    expect(sockets).toHaveLength(2);
+  });
+
+  it.each([
+    ['ConnectionAborted', (socket: Socket) => socket.end(answerOf('{}').slice(0, -1))],
+    ['MalformedAnswer', (socket: Socket) => socket.write('SSH-2.0\r\n\r\n')],
+    ['AnswerTooLong', (socket: Socket) => socket.write(`HTTP/1.1 200 OK\r\n\r\n${'x'.repeat(1_100_000)}`)],
+    ['TimeoutError', () => {}],
+  ])('tells %s, and serves the next request', async (name, fail) => {
+    const { client } = await against(
+      (socket, _, connection) => (connection === 1 ? fail(socket) : socket.write(answerOf('{}'))),
+      { timeoutMs: 200 },
+    );
+    await expect(client.post({}, '')).rejects.toMatchObject({ name });
+    expect((await client.post({}, '')).body).toBe('{}');
+  });
+
+  it('tells a request that waited too long for a connection', async () => {
+    const { client } = await against(() => {}, { socketsMax: 1, timeoutMs: 50 });
+    const outcomes = await Promise.allSettled([client.post({}, ''), client.post({}, '')]);
+    expect(outcomes).toMatchObject([{ reason: { name: 'TimeoutError' } }, { reason: { name: 'TimeoutError' } }]);
+  });
+
+  it('tells that nobody listens by the code of Node', async () => {
+    const client = postClient({ endpoint: new URL('http://127.0.0.1:9'), socketsMax: 1, timeoutMs: 2_000 });
+    await expect(client.post({}, '')).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+  });
+
+  it('ends what is under way when it is closed', async () => {
+    const { client } = await against(() => {}, { socketsMax: 1 });
+    const outcomes = Promise.allSettled([client.post({}, ''), client.post({}, '')]);
+    client.close();
+    expect(await outcomes).toMatchObject([{ reason: { name: 'ConnectionAborted' } }, { status: 'rejected' }]);
+  });
+
+  it('speaks TLS to a server it trusts, and resumes the session', async () => {
+    const seen: { readonly resumed: boolean; readonly protocol: TLSSocket['alpnProtocol'] }[] = [];
+    const server = await startTlsServer((request, answer) => {
+      const socket = request.socket as TLSSocket;
+      seen.push({ resumed: socket.isSessionReused(), protocol: socket.alpnProtocol });
+      answer.writeHead(200, { connection: 'close' }).end('{}');
+    });
+    undo.push(() => server.close());
+    const endpoint = new URL(`https://localhost:${server.port}`);
+    const client = postClient({ endpoint, socketsMax: 1, timeoutMs: 2_000 });
+    await expect(client.post({ host: endpoint.host }, '')).rejects.toMatchObject({
+      code: expect.stringMatching(/CERT|ISSUER|VERIFY/),
+    });
+    setDefaultCACertificates([server.certificateAuthority]);
+    expect((await client.post({ host: endpoint.host }, '')).body).toBe('{}');
+    expect((await client.post({ host: endpoint.host }, '')).body).toBe('{}');
+    expect(seen).toEqual([
+      { resumed: false, protocol: 'http/1.1' },
+      { resumed: true, protocol: 'http/1.1' },
+    ]);
+  });
+});
