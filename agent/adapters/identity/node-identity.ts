@@ -124,11 +124,15 @@ export function createNodeIdentity(
 
   async function prepared(): Promise<Prepared> {
     if (ready !== undefined) return ready;
-    preparing ??= prepare().finally(() => {
-      preparing = undefined;
-    });
-    ready = await preparing;
-    return ready;
+    preparing ??= prepare()
+      .then((found) => {
+        ready = found;
+        return found;
+      })
+      .finally(() => {
+        preparing = undefined;
+      });
+    return preparing;
   }
 
   function signed(key: MachineKey, claims: TokenClaims): string {
@@ -202,7 +206,7 @@ export function createNodeIdentity(
     answered({ status, serverTimeMs, token }) {
       if (serverTimeMs !== undefined) offsetMs = clockOffsetMs(serverTimeMs, time.nowMs());
       if (status !== 401) {
-        if (made !== undefined && token === made.token) acceptedKeyId = made.keyId;
+        if (made !== undefined && token === made.token && status < 400) acceptedKeyId = made.keyId;
         return false;
       }
       // The other connection met the same refusal first.
