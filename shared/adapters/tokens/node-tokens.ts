@@ -96,22 +96,17 @@ export function nodeTokens(options: NodeTokenOptions): BearerScheme {
 
   /** The key, from memory while that is fresh. A key that is not there is looked for once more, in the newest state. */
   async function keyOf(claims: NodeTokenClaims, nowMs: number): Promise<KnownKey | undefined> {
-    const key = await storedKey(claims, nowMs);
-    return key === undefined || hasEnded(key, nowMs) ? undefined : key;
-  }
-
-  async function storedKey(who: NodeTokenClaims, nowMs: number): Promise<KnownKey | undefined> {
-    const { username, keyId } = who;
+    const { username, keyId } = claims;
     const known = nodes.find(username) ?? strangers.find(username);
     const ageMs = known === undefined ? Number.POSITIVE_INFINITY : nowMs - known.readAtMs;
     const found = ageMs < keysLiveMs ? known?.keys.get(keyId) : undefined;
-    if (found !== undefined) return found;
+    if (found !== undefined) return unended(found, nowMs);
     if (known?.newest === true && ageMs < ABSENT_LIVES_MS) return undefined;
     if (ageMs >= keysLiveMs) {
-      const cheaply = (await readNode(who, nowMs, false)).keys.get(keyId);
-      if (cheaply !== undefined) return cheaply;
+      const cheaply = (await readNode(claims, nowMs, false)).keys.get(keyId);
+      if (cheaply !== undefined) return unended(cheaply, nowMs);
     }
-    return (await readNode(who, nowMs, true)).keys.get(keyId);
+    return unended((await readNode(claims, nowMs, true)).keys.get(keyId), nowMs);
   }
 
   async function authenticateNew(token: string, nowMs: number): Promise<KnownToken | Authentication> {
@@ -157,6 +152,9 @@ export function nodeTokens(options: NodeTokenOptions): BearerScheme {
     },
   };
 }
+
+const unended = (key: KnownKey | undefined, nowMs: number): KnownKey | undefined =>
+  key === undefined || hasEnded(key, nowMs) ? undefined : key;
 
 function userOf({ username, nodeName, keyId }: NodeTokenClaims): UserInfo {
   if (nodeName === undefined) return { username: PROBE_USER, groups: [PROBE_GROUP, 'system:authenticated'] };
