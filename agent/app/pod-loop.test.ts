@@ -161,13 +161,18 @@ describe('a pod bound to the node', () => {
     expect(runtime.asked).toEqual(['start web']);
   });
 
-  it('is found after 5 minutes if no heartbeat says so', async () => {
+  it('is found after 5 minutes if no heartbeat says so, and after 30 by a machine without any', async () => {
     await running();
     await bind('web');
-    await pass(299_000);
+    await pass(1_799_000);
     expect(runtime.asked).toEqual([]);
     await pass(1_000);
     expect(runtime.asked).toEqual(['start web']);
+    await bind('next');
+    await pass(299_000);
+    expect(runtime.asked).toEqual(['start web']);
+    await pass(1_000);
+    expect(runtime.asked).toEqual(['start web', 'start next']);
   });
 
   it('costs one write while nothing changes', async () => {

@@ -2,8 +2,8 @@
  * Makes the machine run the pods that the API binds to it, and tells the API how they do. Source: upstream
  * pkg/kubelet/kubelet.go (syncLoop, HandlePodAdditions), pod_workers.go, status/status_manager.go.
  *
- * There is no watch. The answer to a heartbeat says that pods of this node changed; then, and every few minutes anyway,
- * all of them are listed. A list that cannot be had changes nothing: what runs goes on.
+ * There is no watch. The answer to a heartbeat says that pods of this node changed; then, and every few minutes anyway
+ * (less often by a machine that has none), all of them are listed. A list that cannot be had changes nothing: what runs goes on.
  *
  * Each pod has one entry and at most one `step` under way, which compares what is wanted with what runs and does what is
  * missing; asked for meanwhile, it runs once more. Only a stop that is under way can be hastened from outside. New pods
@@ -36,6 +36,8 @@ import { listPods } from './pod-list.ts';
 
 /** Longest time without a look at the list; a missed word of a change costs no more than this. Milliseconds. */
 const LIST_EVERY_MS = 300_000;
+/** … while there are none, when it can only be the start of a pod that is late: half of what an idle machine asks beside beats. */
+const LIST_WITHOUT_PODS_MS = 1_800_000;
 const LIST_JITTER = 0.1;
 const LIST_WAITS: Doubling = { firstMs: 1_000, limitMs: 60_000 };
 const STEP_WAITS: Doubling = { firstMs: 1_000, limitMs: 300_000 };
@@ -564,7 +566,8 @@ export function createPodLoop(dependencies: PodLoopDependencies): PodLoop {
           return false;
         });
         failures = done ? 0 : failures + 1;
-        const waitMs = done ? LIST_EVERY_MS * (1 + LIST_JITTER * fraction()) : doublingWaitMs(LIST_WAITS, failures - 1);
+        const everyMs = entries.size > 0 ? LIST_EVERY_MS : LIST_WITHOUT_PODS_MS;
+        const waitMs = done ? everyMs * (1 + LIST_JITTER * fraction()) : doublingWaitMs(LIST_WAITS, failures - 1);
         listAtMs = time.nowMs() + waitMs;
       }
       const nowMs = time.nowMs();

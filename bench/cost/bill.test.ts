@@ -62,7 +62,6 @@ const aMeasurement: Measurement = {
   ],
   each: {
     statusPost: a({ httpRequests: 1, tables: { health: { readUnits: 0, writeUnits: 1 } } }),
-    nodeRead: a({ httpRequests: 1 }),
     podList: a({ httpRequests: 1 }),
     podLife: a({ httpRequests: 8, tables: { objects: { readUnits: 0, writeUnits: 100 } } }),
     watchSecond: a({ tables: { objects: { readUnits: 2, writeUnits: 0 } } }),
@@ -72,9 +71,9 @@ const aMeasurement: Measurement = {
 const lineOf = (bill: Bill, item: string) => bill.lines.find((line) => line.item === item);
 
 describe('a bill', () => {
-  it('counts a beat, a post and a read for what they took', () => {
+  it('counts a beat, a post and a list for what they took', () => {
     const bill = billOf(aMeasurement, settings, PRICES);
-    expect(lineOf(bill, 'HTTP API')?.quantity).toBeCloseTo(100 * (BEATS_A_MONTH + 2 * 8_760), 0);
+    expect(lineOf(bill, 'HTTP API')?.quantity).toBeCloseTo(100 * (BEATS_A_MONTH + 8_760 + 1_460), 0);
     expect(lineOf(bill, 'DynamoDB writes, health')?.quantity).toBeCloseTo(100 * (BEATS_A_MONTH + 8_760), 0);
     expect(lineOf(bill, 'DynamoDB writes, health')?.dollars).toBeCloseTo(16.97, 2);
     expect(lineOf(bill, 'Lambda time, heartbeat')?.quantity).toBeCloseTo((100 * BEATS_A_MONTH * 0.25) / 1_000, 0);
@@ -82,7 +81,7 @@ describe('a bill', () => {
 
   it('halves the beats when they come half as often, and nothing else', () => {
     const bill = billOf(aMeasurement, { ...settings, beatSeconds: 20 }, PRICES);
-    expect(lineOf(bill, 'HTTP API')?.quantity).toBeCloseTo(100 * (BEATS_A_MONTH / 2 + 2 * 8_760), 0);
+    expect(lineOf(bill, 'HTTP API')?.quantity).toBeCloseTo(100 * (BEATS_A_MONTH / 2 + 8_760 + 1_460), 0);
     for (const item of ['SQS, ticks', 'SQS, empty receives']) {
       expect(lineOf(bill, item)?.dollars).toBe(lineOf(billOf(aMeasurement, settings, PRICES), item)?.dollars);
     }
@@ -111,7 +110,7 @@ describe('a bill', () => {
     const bill = billOf(aMeasurement, { ...settings, podsPerNode: 10 }, PRICES);
     const livesAMonth = (100 * 10 * 730) / 24;
     expect(lineOf(bill, 'DynamoDB writes, objects')?.quantity).toBeCloseTo(100 * livesAMonth, 0);
-    expect(lineOf(bill, 'HTTP API')?.quantity).toBeCloseTo(100 * (BEATS_A_MONTH + 3 * 8_760) + 8 * livesAMonth, 0);
+    expect(lineOf(bill, 'HTTP API')?.quantity).toBeCloseTo(100 * (BEATS_A_MONTH + 2 * 8_760) + 8 * livesAMonth, 0);
   });
 
   it('provisions for seven tenths of use, and pays for the alarms of scaling', () => {

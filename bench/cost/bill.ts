@@ -53,8 +53,9 @@ export interface BillReport {
   readonly dollarsPerNodeWithoutDataOut: number;
 }
 
-/** Of a kubelet, and of the agent: a status post, a read of the Node, a list of its pods, each so often. */
+/** Of the agent: a status post so often, and a list of its pods while it has some (agent/app/pod-loop.ts). */
 const REPORT_SECONDS = 300;
+const LIST_WITHOUT_PODS_SECONDS = 1_800;
 /** Assumed: each pod of a node lives so long. */
 export const POD_LIFE_SECONDS = SECONDS_A_DAY;
 /**
@@ -139,8 +140,7 @@ function takenASecond(measurement: Measurement, settings: BillSettings): Taken {
   let sum = times(idle.taken, 1 / idle.seconds);
   sum = plus(sum, beatOf(measurement), nodes / beatSeconds);
   sum = plus(sum, each.statusPost, reports);
-  sum = plus(sum, each.nodeRead, reports);
-  sum = plus(sum, each.podList, podsPerNode > 0 ? reports : 0);
+  sum = plus(sum, each.podList, podsPerNode > 0 ? reports : nodes / LIST_WITHOUT_PODS_SECONDS);
   sum = plus(sum, each.podLife, (nodes * podsPerNode) / POD_LIFE_SECONDS);
   sum = plus(sum, each.watchSecond, watchers);
   return plus(sum, {

@@ -183,9 +183,6 @@ class Run {
         postStatus(client, nodes[index % nodes.length]!, Math.floor(index / nodes.length));
       await actsOf(nodes.length, (index) => post(index));
       const statusPost = await many('status posts', (index) => post(index + nodes.length));
-      const nodeRead = await many('reads of a Node', async (index) =>
-        objectIn(await client.send({ method: 'GET', path: `${NODES}/${nameAt(index)}` })),
-      );
       const podLife = await this.#podLives(background, client, nameAt);
       const podList = await many('lists of pods', async (index) =>
         objectIn(
@@ -200,7 +197,6 @@ class Run {
       return {
         each: {
           statusPost,
-          nodeRead,
           podList,
           podLife: podLife.taken,
           // Its time is that of one environment held, and counted so.

@@ -70,8 +70,6 @@ export interface Measurement {
   readonly each: {
     /** A status post in which only heartbeat times moved. */
     readonly statusPost: Taken;
-    /** A node reading its own Node. */
-    readonly nodeRead: Taken;
     /** A node listing its pods, of which it has one. */
     readonly podList: Taken;
     /** A pod from its creation on a node to its end: what object-stream and the machine do with it included. */

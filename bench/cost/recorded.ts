@@ -60,7 +60,7 @@ const check = fields({
   bytes: fields({ healthRow: number, node: number, pod: number }),
   idle: fields({ seconds: number, taken }),
   fleets: some(fields({ nodes: number, beats: number, seconds: number, taken })),
-  each: fields({ statusPost: taken, nodeRead: taken, podList: taken, podLife: taken, watchSecond: taken }),
+  each: fields({ statusPost: taken, podList: taken, podLife: taken, watchSecond: taken }),
 });
 
 /** A measurement that was kept. A wrong field is named. */
