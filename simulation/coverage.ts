@@ -54,6 +54,10 @@ export const MARKS = [
   'watch:killed',
   'watch:cut',
   'watch:expired',
+  'cidr:allocated',
+  'cidr:released',
+  'cidr:exhausted',
+  'cidr:invalid',
 ] as const;
 export type Mark = (typeof MARKS)[number];
 

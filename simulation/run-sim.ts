@@ -32,6 +32,7 @@ import { recentHeads } from './faults/stale-heads.ts';
 import { decidesNothingTwice } from './laws/idempotence.ts';
 import type { Broken, Law, LawContext } from './laws/law.ts';
 import { nodesOfTheLivingStay } from './laws/machines.ts';
+import { podCidrsAreNobodyElses } from './laws/pod-cidrs.ts';
 import { podsHaveTheirTime } from './laws/pods.ts';
 import { darkIsNobodysFault, zonesKeepTheirRate } from './laws/rates.ts';
 import { beatingIsNotMarked, outageIsForgiven, silentIsMarked, steadyGapMs } from './laws/silence.ts';
@@ -39,6 +40,7 @@ import { createTruth, type Happened, type Writer } from './laws/truth.ts';
 import { watchersAreTold } from './laws/watches.ts';
 import { writesAreKept } from './laws/writes.ts';
 import { type PartName, partsOf } from './parts.ts';
+import { cidrPolicyOf, givePodCidrs } from './people-cidrs.ts';
 import { recentChanges } from './recent-changes.ts';
 import { hashOf, seededFraction, seededUuid } from './seeded-random.ts';
 import { SIMULATED_REGION } from './simulated-instance.ts';
@@ -134,7 +136,8 @@ export async function runSim(options: SimOptions): Promise<SimResult> {
   const parts = options.parts ?? partsOf(seed);
   const nodes = options.nodes ?? 5 + Math.floor(shape() ** 2 * 40);
   const zones = 1 + Math.floor(shape() * 3.999);
-  const chosen = { ...policyOf(shape), ...options.policy };
+  const blocks = parts.includes('podCidrs') ? cidrPolicyOf(random('pod cidrs'), nodes) : {};
+  const chosen = { ...policyOf(shape), ...blocks, ...options.policy };
   const policy: Policy = { ...defaultPolicy, ...chosen };
   const endMs = START_MS + hours * 3_600_000;
   const time = virtualTime(START_MS);
@@ -223,6 +226,7 @@ export async function runSim(options: SimOptions): Promise<SimResult> {
   };
   const writes = writesAreKept(context);
   const watches = watchersAreTold(context);
+  const cidrs = podCidrsAreNobodyElses(context, policy, (mark) => coverage.hit(mark));
   const laws: readonly Law[] = [
     beatingIsNotMarked(context),
     silentIsMarked(context),
@@ -233,6 +237,7 @@ export async function runSim(options: SimOptions): Promise<SimResult> {
     podsHaveTheirTime(context),
     writes,
     watches,
+    cidrs,
   ];
   const coverage = createCoverage((uid) =>
     [...truth.pods.values()].some((pod) => pod.uid === uid && !pod.isTerminating),
@@ -375,6 +380,9 @@ export async function runSim(options: SimOptions): Promise<SimResult> {
       onFault,
     });
   }
+  if (policy.clusterCIDRs.length > 0) {
+    givePodCidrs({ policy, time, fraction: random('people and pod cidrs'), send, view, tell });
+  }
   runEpisodes();
 
   /** Faults that are something done, and not something that befalls what is done. */
@@ -446,6 +454,7 @@ export async function runSim(options: SimOptions): Promise<SimResult> {
     view.refresh();
     heads.learn(changes);
     watches.learn(changes);
+    cidrs.learn(changes, by);
     streams.feed(changes);
     for (const happened of truth.learn(changes, by)) {
       coverage.onHappened(happened, by);

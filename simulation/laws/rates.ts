@@ -34,6 +34,16 @@ export function zonesKeepTheirRate(context: LawContext): Law {
     else if (!stoppedSinceMs.has(zone)) stoppedSinceMs.set(zone, nowMs());
   }
 
+  /** Nobody of those who are Ready was heard of late: all may be given up already, with the last mark still on its way. */
+  function mayBeFull(zone: string): boolean {
+    if (context.least(({ fullDisruption }) => Number(fullDisruption === 'hold')) === 1) return false;
+    const graceMs = context.least((policy) => policy.nodeMonitorGracePeriodSeconds) * 1_000;
+    const sinceMs = nowMs() - graceMs + clockSlackMs(nowMs() - graceMs);
+    return ![...truth.nodes.values()].some(
+      (node) => node.zone === zone && !node.isExcluded && node.ready === 'True' && node.heardAtMs > sinceMs,
+    );
+  }
+
   return {
     name: 'L3',
     onHappened(happened, by) {
@@ -43,7 +53,7 @@ export function zonesKeepTheirRate(context: LawContext): Law {
       const { node } = happened;
       const now = nowMs();
       const stoppedMs = stoppedSinceMs.get(node.zone);
-      if (stoppedMs !== undefined && now - stoppedMs > unnoticedMs(context, stoppedMs)) {
+      if (stoppedMs !== undefined && now - stoppedMs > unnoticedMs(context, stoppedMs) && !mayBeFull(node.zone)) {
         const message = `${node.name} was tainted; its zone's rate is none since ${seconds(now - stoppedMs)}`;
         fail({ law: 'L3', subjects: [node.name, node.zone], message });
       }

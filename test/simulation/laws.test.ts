@@ -214,6 +214,22 @@ const PLANTED: readonly PlantedBug[] = [
     }),
     options: { parts: ['watches'] },
   },
+  {
+    bug: 'a block that is given without asking whose it is',
+    laws: ['cidrs'],
+    plant: seenThrough({
+      transact: (writes) => writes.map((write) => (write.key.pk.startsWith('cidr#') ? unconditional(write) : write)),
+    }),
+    options: { parts: ['podCidrs'] },
+  },
+  {
+    bug: 'a block that does not come back',
+    laws: ['cidrs'],
+    plant: seenThrough({
+      write: (write) => (write.kind === 'delete' && write.key.pk.startsWith('cidr#') ? undefined : write),
+    }),
+    options: { parts: ['podCidrs'] },
+  },
 ];
 
 /** A reader takes R from the heads and leaves the lower ones where they are: no commit below R is refused. */

@@ -1,0 +1,191 @@
+/**
+ * Pod CIDRs (D8): no two Nodes are given overlapping ones; a block goes with its Node and comes back; a Node that can have none, or
+ * has a bad one, is told so and stops nobody else.
+ */
+import type { Policy } from '../../shared/domain/policy.ts';
+import type { KubeNode } from '../../shared/kube/types.ts';
+import { objectOf } from '../../shared/store/object-record.ts';
+import { STATUS_EVERY_MS } from '../machine.ts';
+import type { TimedChange } from '../recent-changes.ts';
+import { type Law, type LawContext, SLOW_EFFECT_MS, seconds } from './law.ts';
+import type { Writer } from './truth.ts';
+
+export type CidrMark = 'cidr:allocated' | 'cidr:released' | 'cidr:exhausted' | 'cidr:invalid';
+
+/** From a Node's change to what follows from it, with nothing in the way. Milliseconds. */
+const FOLLOWED_WITHIN_MS = 30_000;
+/** A Node without is tried again with its status report. Milliseconds. */
+const TRIED_AGAIN_WITHIN_MS = STATUS_EVERY_MS + 40_000;
+
+interface CidrNode {
+  readonly name: string;
+  readonly uid: string;
+  readonly createdAtMs: number;
+  cidrs: readonly string[];
+  cidrsSinceMs: number;
+  byPeople: boolean;
+}
+
+interface Noted {
+  readonly pk: string;
+  readonly uid: string;
+  readonly blocks: number;
+  readonly atMs: number;
+}
+
+export interface CidrLaw extends Law {
+  /** What one step wrote. */
+  learn(changes: readonly TimedChange[], by: Writer): void;
+}
+
+/** First and last address of an IPv4 CIDR; of IPv6 the simulation has only blocks of one size, which are the same or apart. */
+function rangeOf(cidr: string): readonly [first: number, last: number] | undefined {
+  const [address = '', prefix = ''] = cidr.split('/');
+  if (address.includes(':')) return undefined;
+  const size = 2 ** (32 - Number(prefix));
+  const value = address.split('.').reduce((sum, part) => sum * 256 + Number(part), 0);
+  const first = value - (value % size);
+  return [first, first + size - 1];
+}
+
+function overlap(one: string, other: string): boolean {
+  const [a, b] = [rangeOf(one), rangeOf(other)];
+  if (a === undefined || b === undefined) return one === other;
+  return a[0] <= b[1] && b[0] <= a[1];
+}
+
+function isInside(cidr: string, cluster: string): boolean {
+  const [a, b] = [rangeOf(cidr), rangeOf(cluster)];
+  return a !== undefined && b !== undefined && a[0] >= b[0] && a[1] <= b[1];
+}
+
+export function podCidrsAreNobodyElses(context: LawContext, policy: Policy, hit: (mark: CidrMark) => void): CidrLaw {
+  const { truth, nowMs, calmSinceMs } = context;
+  const { clusterCIDRs, nodeCIDRMaskSizeIPv4, nodeCIDRMaskSizeIPv6 } = policy;
+  /** Partition of each set's blocks, and how many it has. */
+  const sizes = new Map(
+    clusterCIDRs.map((cluster) => {
+      const mask = cluster.includes(':') ? nodeCIDRMaskSizeIPv6 : nodeCIDRMaskSizeIPv4;
+      return [`cidr#${cluster}#${mask}`, 2 ** (mask - Number(cluster.split('/')[1]))] as const;
+    }),
+  );
+  const nodes = new Map<string, CidrNode>();
+  const goneAtMs = new Map<string, number>();
+  const noted = new Map<string, Noted>();
+  const told = new Set<string>();
+  /** Since when every set has a free block; undefined while one has none. */
+  let freeSinceMs: number | undefined = nowMs();
+
+  const fail = (subjects: readonly string[], message: string): void =>
+    context.fail({ law: 'cidrs', subjects, message });
+  const isNoted = (uid: string, atMs: number): boolean =>
+    [...noted.values()].some((each) => each.uid === uid && each.atMs < atMs);
+
+  function given(node: CidrNode): void {
+    hit('cidr:allocated');
+    for (const other of nodes.values()) {
+      if (other === node) continue;
+      const theirs = other.cidrs.find((cidr) => node.cidrs.some((own) => overlap(own, cidr)));
+      if (theirs === undefined) continue;
+      // What people set counts from when it is noted; a wide one is seen a moment later.
+      if (other.byPeople && !isNoted(other.uid, nowMs() - SLOW_EFFECT_MS)) continue;
+      fail([node.name, other.name], `${node.name} was given ${node.cidrs.join(', ')}; ${other.name} has ${theirs}`);
+    }
+  }
+
+  function changeNode({ key, newImage, atMs }: TimedChange, by: Writer): void {
+    const before = nodes.get(key.sk);
+    const object = newImage === undefined ? undefined : (objectOf(newImage) as KubeNode);
+    const uid = object?.metadata.uid ?? '';
+    if (before !== undefined && before.uid !== uid) {
+      nodes.delete(key.sk);
+      goneAtMs.set(before.uid, atMs);
+    }
+    if (object === undefined) return;
+    let node = nodes.get(key.sk);
+    if (node === undefined) {
+      node = { name: key.sk, uid, createdAtMs: atMs, cidrs: [], cidrsSinceMs: atMs, byPeople: false };
+      nodes.set(key.sk, node);
+    }
+    const cidrs = object.spec?.podCIDRs ?? [];
+    if (cidrs.join() === node.cidrs.join()) return;
+    node.cidrs = cidrs;
+    node.cidrsSinceMs = atMs;
+    node.byPeople = by.who !== '';
+    if (!node.byPeople) given(node);
+  }
+
+  function changeBlock({ key, newImage, atMs }: TimedChange): void {
+    const id = `${key.pk} ${key.sk}`;
+    const uid = newImage?.['uid'] as string | undefined;
+    if (uid === undefined) {
+      if (noted.delete(id)) hit('cidr:released');
+    } else {
+      const [kind, first, last = first] = key.sk.split('#');
+      const blocks = kind === 'r' ? Number(last) - Number(first) + 1 : 1;
+      noted.set(id, { pk: key.pk, uid, blocks, atMs });
+    }
+    const isFree = [...sizes].every(([pk, size]) => {
+      const used = [...noted.values()].reduce((sum, each) => (each.pk === pk ? sum + each.blocks : sum), 0);
+      return used < size;
+    });
+    if (!isFree) freeSinceMs = undefined;
+    else freeSinceMs ??= atMs;
+  }
+
+  function readEvent({ newImage }: TimedChange): void {
+    const text = newImage?.['o'] as string | undefined;
+    if (text === undefined || !text.includes('cidrAllocator')) return;
+    const event = JSON.parse(text) as { readonly reason: string; readonly involvedObject: { readonly uid: string } };
+    told.add(`${event.involvedObject.uid} ${event.reason}`);
+    hit(event.reason === 'InvalidPodCIDR' ? 'cidr:invalid' : 'cidr:exhausted');
+  }
+
+  function lookAtNode(node: CidrNode, calmMs: number): void {
+    const { name, uid, cidrs, createdAtMs, cidrsSinceMs, byPeople } = node;
+    const now = nowMs();
+    const isFollowed = now - Math.max(calmMs, createdAtMs, cidrsSinceMs) > FOLLOWED_WITHIN_MS;
+    if (cidrs.length === 0) {
+      if (isFollowed && !told.has(`${uid} CIDRNotAvailable`)) fail([name], `${name} has no pod CIDR and was not told`);
+      const steadySinceMs = truth.nodes.get(name)?.steadySinceMs ?? now;
+      if (freeSinceMs === undefined) return;
+      const waitedMs = now - Math.max(calmMs, createdAtMs, steadySinceMs, freeSinceMs);
+      if (waitedMs <= TRIED_AGAIN_WITHIN_MS) return;
+      fail([name], `${name} has no pod CIDR, and blocks are free since ${seconds(now - freeSinceMs)}`);
+      return;
+    }
+    if (!isFollowed) return;
+    const isBad =
+      clusterCIDRs.length < cidrs.length ||
+      !cidrs.every((cidr) => clusterCIDRs.some((all) => cidr.includes(':') || isInside(cidr, all)));
+    if (isBad && !told.has(`${uid} InvalidPodCIDR`)) fail([name], `${name} has ${cidrs.join(', ')} and was not told`);
+    if (byPeople) return;
+    const own = [...noted.values()].filter((each) => each.uid === uid).length;
+    if (own !== cidrs.length) fail([name], `${name} has ${cidrs.join(', ')}; ${own} blocks are noted as its own`);
+  }
+
+  return {
+    name: 'cidrs',
+    learn(changes, by) {
+      if (clusterCIDRs.length === 0) return;
+      // The blocks first: they are of one transaction with their Node.
+      for (const change of changes) if (change.key.pk.startsWith('cidr#')) changeBlock(change);
+      for (const change of changes) {
+        if (change.key.pk.startsWith('o#nodes#')) changeNode(change, by);
+        else if (change.key.pk.startsWith('o#events#')) readEvent(change);
+      }
+    },
+    onMoment() {
+      const calmMs = calmSinceMs();
+      if (calmMs === undefined || clusterCIDRs.length === 0) return;
+      for (const node of nodes.values()) lookAtNode(node, calmMs);
+      const present = new Set([...nodes.values()].map(({ uid }) => uid));
+      for (const [block, { uid, atMs }] of noted) {
+        if (present.has(uid)) continue;
+        const goneMs = nowMs() - Math.max(calmMs, atMs, goneAtMs.get(uid) ?? 0);
+        if (goneMs <= FOLLOWED_WITHIN_MS) continue;
+        fail([block], `${block} is still a Node's that is gone since ${seconds(nowMs() - (goneAtMs.get(uid) ?? 0))}`);
+      }
+    },
+  };
+}
