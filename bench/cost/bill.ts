@@ -77,9 +77,13 @@ const ALARMS_A_SCALING_TARGET = 4;
 const TABLES = 3;
 /** Lambda gives one CPU at this memory, and a share of it below. */
 const MEGABYTES_A_CPU = 1_769;
-/** Assumed: waiting for tables, a round trip taking 5 ms, and for the answer to a probe. Milliseconds an invocation. */
-const WAIT_MS: Readonly<Record<string, number>> = { heartbeat: 5, api: 10 };
-const TICK_WAIT_MS = 30;
+/**
+ * Assumed: waiting for tables, 5 ms for each round trip that another waits for. Ticks as they are when quiet: evictor reads
+ * the fleet, then what is due; cloud-node and pod-gc read their list. Milliseconds an invocation.
+ */
+const WAIT_MS: Readonly<Record<string, number>> = { heartbeat: 5, api: 10, evictor: 10, 'cloud-node': 5, 'pod-gc': 5 };
+/** Of node-monitor, which waits for the answer to its probe as well, and of all others. */
+const OTHER_WAIT_MS = 30;
 const GIGABYTE = 1e9;
 const MEGABYTES_A_GIGABYTE = 1_024;
 export const DATA_OUT = 'data out to the internet';
@@ -159,7 +163,7 @@ function lambdaMs(
   if (lambdaTime === 'floor') return invocations;
   if (lambdaTime === 'clock') return billedMs;
   const share = Math.min(1, memoryMegabytes / MEGABYTES_A_CPU);
-  return cpuMs / share + invocations * (WAIT_MS[name] ?? TICK_WAIT_MS);
+  return cpuMs / share + invocations * (WAIT_MS[name] ?? OTHER_WAIT_MS);
 }
 
 export function billOf(measurement: Measurement, settings: BillSettings, prices: Dollars): Bill {
