@@ -58,6 +58,10 @@ export const MARKS = [
   'cidr:released',
   'cidr:exhausted',
   'cidr:invalid',
+  'volume:unmounted',
+  'volume:out-of-service',
+  'volume:timeout',
+  'volume:nodeGone',
 ] as const;
 export type Mark = (typeof MARKS)[number];
 

@@ -5,7 +5,7 @@
  */
 import { createHash } from 'node:crypto';
 import { gzip } from '../shared/adapters/gzip/gzip.ts';
-import { memoryCloud } from '../shared/adapters/memory/cloud.ts';
+import { type MemoryCloud, memoryCloud } from '../shared/adapters/memory/cloud.ts';
 import { memoryItemStore } from '../shared/adapters/memory/item-store.ts';
 import { readYaml } from '../shared/adapters/yaml/read-yaml.ts';
 import { composeApi } from '../shared/app/api/compose.ts';
@@ -37,6 +37,7 @@ import { podsHaveTheirTime } from './laws/pods.ts';
 import { darkIsNobodysFault, zonesKeepTheirRate } from './laws/rates.ts';
 import { beatingIsNotMarked, outageIsForgiven, silentIsMarked, steadyGapMs } from './laws/silence.ts';
 import { createTruth, type Happened, type Writer } from './laws/truth.ts';
+import { volumesAreKept } from './laws/volumes.ts';
 import { watchersAreTold } from './laws/watches.ts';
 import { writesAreKept } from './laws/writes.ts';
 import { type PartName, partsOf } from './parts.ts';
@@ -46,6 +47,7 @@ import { hashOf, seededFraction, seededUuid } from './seeded-random.ts';
 import { SIMULATED_REGION } from './simulated-instance.ts';
 import { tellStory } from './story.ts';
 import { virtualTime } from './virtual-time.ts';
+import { runVolumes } from './volumes.ts';
 import { watchWorld } from './watch-world.ts';
 
 const START_MS = Date.UTC(2026, 0, 1);
@@ -137,7 +139,9 @@ export async function runSim(options: SimOptions): Promise<SimResult> {
   const nodes = options.nodes ?? 5 + Math.floor(shape() ** 2 * 40);
   const zones = 1 + Math.floor(shape() * 3.999);
   const blocks = parts.includes('podCidrs') ? cidrPolicyOf(random('pod cidrs'), nodes) : {};
-  const chosen = { ...policyOf(shape), ...blocks, ...options.policy };
+  // Short enough to be over within a storm and the calm after it.
+  const patience = parts.includes('volumes') ? { forceDetachTimeoutSeconds: 90 } : {};
+  const chosen = { ...policyOf(shape), ...blocks, ...patience, ...options.policy };
   const policy: Policy = { ...defaultPolicy, ...chosen };
   const endMs = START_MS + hours * 3_600_000;
   const time = virtualTime(START_MS);
@@ -161,6 +165,13 @@ export async function runSim(options: SimOptions): Promise<SimResult> {
     stoppingMs: 10_000,
     shuttingDownMs: Math.floor(shape() * 30_000),
   });
+  const told: MemoryCloud = {
+    ...cloud,
+    detachVolume(request) {
+      volumes.onDetach(request.volumeId);
+      return cloud.detachVolume(request);
+    },
+  };
   const overlooking = { fromMs: Number.NEGATIVE_INFINITY };
   const codeRandom = random('code');
   const source: RandomSource = { fraction: codeRandom, uuid: () => seededUuid(codeRandom) };
@@ -227,6 +238,7 @@ export async function runSim(options: SimOptions): Promise<SimResult> {
   const writes = writesAreKept(context);
   const watches = watchersAreTold(context);
   const cidrs = podCidrsAreNobodyElses(context, policy, (mark) => coverage.hit(mark));
+  const volumes = volumesAreKept(context, cloud, (mark) => coverage.hit(mark));
   const laws: readonly Law[] = [
     beatingIsNotMarked(context),
     silentIsMarked(context),
@@ -238,6 +250,7 @@ export async function runSim(options: SimOptions): Promise<SimResult> {
     writes,
     watches,
     cidrs,
+    volumes,
   ];
   const coverage = createCoverage((uid) =>
     [...truth.pods.values()].some((pod) => pod.uid === uid && !pod.isTerminating),
@@ -299,7 +312,7 @@ export async function runSim(options: SimOptions): Promise<SimResult> {
         meter: { add: () => undefined },
         probe,
         pause,
-        cloud: faultyCloud(process, { cloud, time, plan, fraction: network, periodMs, overlooking }),
+        cloud: faultyCloud(process, { cloud: told, time, plan, fraction: network, periodMs, overlooking }),
         sha256: (text) => createHash('sha256').update(text).digest('hex'),
       }),
       endpoint: createEndpoint({
@@ -383,6 +396,9 @@ export async function runSim(options: SimOptions): Promise<SimResult> {
   if (policy.clusterCIDRs.length > 0) {
     givePodCidrs({ policy, time, fraction: random('people and pod cidrs'), send, view, tell });
   }
+  if (parts.includes('volumes')) {
+    runVolumes({ time, fraction: random('volumes'), send, view, cloud, machine: story.machine, tell });
+  }
   runEpisodes();
 
   /** Faults that are something done, and not something that befalls what is done. */
@@ -455,6 +471,7 @@ export async function runSim(options: SimOptions): Promise<SimResult> {
     heads.learn(changes);
     watches.learn(changes);
     cidrs.learn(changes, by);
+    if (parts.includes('volumes')) volumes.learn(changes);
     streams.feed(changes);
     for (const happened of truth.learn(changes, by)) {
       coverage.onHappened(happened, by);

@@ -3,7 +3,20 @@ import type { Policy } from '../../shared/domain/policy.ts';
 import type { FaultPlan } from '../faults/catalogue.ts';
 import type { Happened, Truth, Writer } from './truth.ts';
 
-export type LawName = 'L1' | 'L2' | 'L3' | 'L4' | 'L5' | 'L6' | 'L7' | 'L8' | 'L9' | 'L10' | 'cidrs' | 'calm';
+export type LawName =
+  | 'L1'
+  | 'L2'
+  | 'L3'
+  | 'L4'
+  | 'L5'
+  | 'L6'
+  | 'L7'
+  | 'L8'
+  | 'L9'
+  | 'L10'
+  | 'cidrs'
+  | 'volumes'
+  | 'calm';
 
 export interface Broken {
   readonly law: LawName;

@@ -230,7 +230,33 @@ const PLANTED: readonly PlantedBug[] = [
     }),
     options: { parts: ['podCidrs'] },
   },
+  {
+    bug: 'a mounted volume that is taken at once',
+    laws: ['volumes'],
+    plant: withPolicy({ forceDetachTimeoutSeconds: 1 }),
+    options: { parts: ['volumes'], faults: [] },
+  },
+  {
+    bug: 'a mounted volume that is never taken',
+    laws: ['volumes'],
+    plant: withPolicy({ disableForceDetachOnTimeout: true }),
+    options: { parts: ['volumes'], faults: [] },
+  },
+  {
+    bug: 'a volume that is taken although a pod is there',
+    laws: ['volumes'],
+    plant: seenThrough({ read: (item) => (String(item['pk']).startsWith('o#pods#') ? asIfEnded(item) : item) }),
+    options: { parts: ['volumes'], faults: [] },
+  },
 ];
+
+/** pod-gc and whoever else reads pods takes those with volumes for ended. */
+function asIfEnded(item: Item): Item {
+  const text = item['o'];
+  if (typeof text !== 'string' || !text.includes('awsElasticBlockStore')) return item;
+  const pod = JSON.parse(text) as { status?: Record<string, unknown> };
+  return { ...item, o: JSON.stringify({ ...pod, status: { ...pod.status, phase: 'Succeeded' } }) };
+}
 
 /** A reader takes R from the heads and leaves the lower ones where they are: no commit below R is refused. */
 function trustingHeads(items: ItemStore): ItemStore {

@@ -1,0 +1,140 @@
+/**
+ * Volumes: none is taken from a machine that may still write to it, unless a person declared the machine out of service or its
+ * time is over; and in calm none that nobody wants stays on a node that is not healthy.
+ */
+
+import type { MemoryCloud } from '../../shared/adapters/memory/cloud.ts';
+import type { ConditionStatus, NodeCondition } from '../../shared/domain/kubernetes.ts';
+import type { KubeNode, KubeObject } from '../../shared/kube/types.ts';
+import { objectOf } from '../../shared/store/object-record.ts';
+import type { TimedChange } from '../recent-changes.ts';
+import { VOLUME_ID_START, volumeIdOfPod } from '../volume-names.ts';
+import { effectMs, type Law, type LawContext, seconds } from './law.ts';
+
+export type VolumeMark = 'volume:unmounted' | 'volume:out-of-service' | 'volume:timeout' | 'volume:nodeGone';
+
+const OUT_OF_SERVICE = 'node.kubernetes.io/out-of-service';
+/** Passes of pod-gc until an unwanted volume is asked for, and what else lies in between. */
+const PASSES = 4;
+const ASKED_WITHIN_MS = 30_000;
+
+interface StoredNode {
+  ready: ConditionStatus | undefined;
+  readySinceMs: number;
+  isOut: boolean;
+  outSinceMs: number;
+  inUse: string;
+  inUseSinceMs: number;
+}
+
+interface Use {
+  readonly nodeName: string;
+  readonly podPath: string;
+  /** Since when no pod wants it. */
+  unwantedSinceMs: number | undefined;
+}
+
+export interface VolumeLaw extends Law {
+  learn(changes: readonly TimedChange[]): void;
+  /** EC2 is asked to detach. */
+  onDetach(volumeId: string): void;
+}
+
+export function volumesAreKept(context: LawContext, cloud: MemoryCloud, hit: (mark: VolumeMark) => void): VolumeLaw {
+  const { nowMs, least, most, clockSlackMs, calmSinceMs } = context;
+  const nodes = new Map<string, StoredNode>();
+  const uses = new Map<string, Use>();
+  const fail = (use: Use, volumeId: string, why: string): void =>
+    context.fail({
+      law: 'volumes',
+      subjects: [use.nodeName, use.podPath],
+      message: `${volumeId} of ${use.nodeName}: ${why}`,
+    });
+
+  function changeNode({ key, newImage, atMs }: TimedChange): void {
+    if (newImage === undefined) {
+      nodes.delete(key.sk);
+      return;
+    }
+    const node = objectOf(newImage) as KubeNode;
+    const ready = (node.status?.conditions as readonly NodeCondition[] | undefined)?.find(
+      ({ type }) => type === 'Ready',
+    )?.status;
+    const isOut = (node.spec?.taints ?? []).some((taint) => taint.key === OUT_OF_SERVICE);
+    const inUse = ((node.status?.['volumesInUse'] as readonly string[] | undefined) ?? []).join();
+    const known = nodes.get(key.sk);
+    if (known === undefined) {
+      nodes.set(key.sk, { ready, readySinceMs: atMs, isOut, outSinceMs: atMs, inUse, inUseSinceMs: atMs });
+      return;
+    }
+    if (known.ready !== ready) Object.assign(known, { ready, readySinceMs: atMs });
+    if (known.isOut !== isOut) Object.assign(known, { isOut, outSinceMs: atMs });
+    if (known.inUse !== inUse) Object.assign(known, { inUse, inUseSinceMs: atMs });
+  }
+
+  function changePod({ key, newImage, oldImage, atMs }: TimedChange): void {
+    const text = ((newImage ?? oldImage)?.['o'] as string | undefined) ?? '';
+    if (!text.includes(VOLUME_ID_START)) return;
+    const pod: KubeObject = objectOf((newImage ?? oldImage)!);
+    const volumeId = volumeIdOfPod(pod);
+    if (volumeId === undefined) return;
+    const phase = pod.status?.['phase'];
+    const isWanted = newImage !== undefined && phase !== 'Succeeded' && phase !== 'Failed';
+    const nodeName = (pod.spec?.['nodeName'] as string | undefined) ?? '';
+    const use = uses.get(volumeId) ?? { nodeName, podPath: key.sk, unwantedSinceMs: undefined };
+    uses.set(volumeId, use);
+    use.unwantedSinceMs = isWanted ? undefined : (use.unwantedSinceMs ?? atMs);
+  }
+
+  return {
+    name: 'volumes',
+    learn(changes) {
+      for (const change of changes) {
+        if (change.key.pk.startsWith('o#nodes#')) changeNode(change);
+        else if (change.key.pk.startsWith('o#pods#')) changePod(change);
+      }
+    },
+    onDetach(volumeId) {
+      const use = uses.get(volumeId);
+      if (use === undefined) return;
+      const now = nowMs();
+      const { unwantedSinceMs } = use;
+      if (unwantedSinceMs === undefined) return fail(use, volumeId, 'detached while its pod is there');
+      const node = nodes.get(use.nodeName);
+      const slackMs = effectMs(context);
+      const isOut = node !== undefined && (node.isOut || now - node.outSinceMs <= slackMs);
+      if (node !== undefined && node.ready === 'True' && now - node.readySinceMs > slackMs && !isOut) {
+        return fail(use, volumeId, `detached from a node that is Ready since ${seconds(now - node.readySinceMs)}`);
+      }
+      // Of a Node that is gone nobody says what is mounted.
+      const isMounted = node === undefined || (node.inUse.includes(volumeId) && now - node.inUseSinceMs > slackMs);
+      const timeoutMs = least((policy) => policy.forceDetachTimeoutSeconds) * 1_000;
+      const isOver = now - unwantedSinceMs > timeoutMs - slackMs - clockSlackMs(unwantedSinceMs);
+      if (isMounted && !isOut && !isOver) {
+        return fail(use, volumeId, `detached while mounted, ${seconds(now - unwantedSinceMs)} after its pod went`);
+      }
+      if (node === undefined) hit('volume:nodeGone');
+      else hit(!isMounted ? 'volume:unmounted' : isOut ? 'volume:out-of-service' : 'volume:timeout');
+    },
+    onMoment() {
+      const calmMs = calmSinceMs();
+      if (calmMs === undefined) return;
+      const now = nowMs();
+      const timeoutMs = most((policy) => policy.forceDetachTimeoutSeconds) * 1_000;
+      // A timeout waits for our own view to be clear: the gate looks back on two beats, and then a grace.
+      const clearMs = most((policy) => policy.nodeMonitorGracePeriodSeconds + 2 * policy.beatIntervalSeconds) * 1_000;
+      const passesMs = PASSES * most((policy) => policy.podGcPeriodSeconds) * 1_000;
+      for (const [volumeId, use] of uses) {
+        const node = nodes.get(use.nodeName);
+        if (use.unwantedSinceMs === undefined || node === undefined || (node.ready === 'True' && !node.isOut)) continue;
+        const sinceMs = Math.max(calmMs, use.unwantedSinceMs, node.readySinceMs, node.outSinceMs, node.inUseSinceMs);
+        const isTimed = node.inUse.includes(volumeId) && !node.isOut;
+        const dueMs = sinceMs + passesMs + ASKED_WITHIN_MS + (isTimed ? timeoutMs + clearMs : 0);
+        if (now <= dueMs + clockSlackMs(use.unwantedSinceMs)) continue;
+        const held = cloud.world.volume(volumeId, now)?.attachments.find(({ state }) => state === 'attached');
+        if (held === undefined) continue;
+        fail(use, volumeId, `nobody wants it since ${seconds(now - use.unwantedSinceMs)}, and it is still attached`);
+      }
+    },
+  };
+}
