@@ -28,7 +28,7 @@ describe('permissions of the functions', () => {
     await driveEverything(file);
     record = readCallRecord(file);
     assembly = readAssembly(record.head.assembly);
-  }, 240_000);
+  }, 400_000);
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
   const told = (rows: readonly Row[], verdict: Row['verdict']) =>

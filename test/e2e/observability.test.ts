@@ -56,10 +56,15 @@ describe('what local mode tells', { timeout: 180_000 }, () => {
 
   it('is every metric that is always there, in lines under the names and dimensions that the alarms ask for', async () => {
     const figures = new MetricFigures();
-    await until(() => linesOf('metrics.jsonl').some((line) => line.includes('detection_seconds')), {
-      withinMs: 30_000,
-      what: 'metrics on the disk',
-    });
+    const isTold = (...words: string[]) =>
+      linesOf('metrics.jsonl').some((line) => words.every((word) => line.includes(word)));
+    // The age of ticks is told twice a minute.
+    await until(
+      () =>
+        isTold('detection_seconds') &&
+        ['node-monitor', 'evictor'].every((service) => isTold('tick_age_seconds', `"${service}"`)),
+      { withinMs: 60_000, what: 'metrics on the disk' },
+    );
     const nowMs = Date.now();
     for (const line of linesOf('metrics.jsonl')) figures.addLine(line, nowMs);
     expect(figures.names(NAMESPACE)).toEqual(expect.arrayContaining([...ALWAYS, 'detection_seconds']));
