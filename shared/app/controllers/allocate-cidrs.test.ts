@@ -86,6 +86,17 @@ describe('pod CIDRs', () => {
     expect(given.flat()).toEqual(['10.0.0.4/30', '10.0.0.8/30', '10.0.0.12/30', '10.0.0.0/30']);
   });
 
+  it('of a Node that has gone come back, even when the record that gave them is delivered once more', async () => {
+    const fleet = controlledFleet({ policy: FOUR });
+    await fleet.register('n1');
+    await fleet.streams();
+    const given = fleet.tables.changes('objects').filter(({ newImage }) => newImage?.['sk'] === 'n1');
+    await fleet.removeNode('n1');
+    await fleet.streams();
+    await fleet.controllers.onObjectRecords(given);
+    expect(fleet.tables.items('control').filter(({ sk }) => String(sk).startsWith('b#'))).toEqual([]);
+  });
+
   it('run out: the node is told, and served once there is a block and it changes', async () => {
     const fleet = controlledFleet({ policy: FOUR });
     for (const name of ['n1', 'n2', 'n3', 'n4', 'n5']) {

@@ -23,7 +23,7 @@ import type { EventText } from '../../domain/event-text.ts';
 import type { KubeNode } from '../../kube/types.ts';
 import { StoreFault } from '../../ports/item-store.ts';
 import { type CidrSetKey, type CidrStore, cidrStore, takeBlockWrite } from '../../store/cidr-store.ts';
-import { changeNode } from './change-node.ts';
+import { changeNode, nodeRef } from './change-node.ts';
 import type { ControllerDependencies } from './dependencies.ts';
 import * as metric from './metric-names.ts';
 import { recordEvents, subjectOf } from './record-event.ts';
@@ -79,26 +79,36 @@ class Allocator implements CidrAllocator {
   settle(node: KubeNode, nowMs: number): Promise<void> {
     return this.#inTurn(async () => {
       const { podCIDRs } = cidrsOf(node);
-      if (podCIDRs.length > 0) await this.#tell(node, await this.#occupy(node), nowMs);
-      else await this.#allocate(node, nowMs);
+      if (podCIDRs.length === 0) return this.#allocate(node, nowMs);
+      const faults = await this.#occupy(node);
+      // A record that is delivered again may be of a Node that has gone since, and nobody else would give its blocks back.
+      if (!(await this.#isThere(node))) return this.#release(node);
+      await this.#tell(node, faults, nowMs);
     });
   }
 
   release(node: KubeNode): Promise<void> {
-    return this.#inTurn(async () => {
-      const uid = node.metadata.uid ?? '';
-      const known = this.#sets === undefined ? undefined : [...(await this.#sets)];
-      for (const entry of blocksOfNode(this.#fresh, cidrsOf(node))) {
-        const set = entry.kind === 'readable' ? this.#fresh[entry.index] : undefined;
-        if (entry.kind !== 'readable' || set === undefined) continue;
-        const { blocks, index } = entry;
-        if ((await this.#store.release(setKey(set), blocks, uid)) !== 'written') continue;
-        const before = known?.[index];
-        if (known !== undefined && before !== undefined) known[index] = releaseBlocks(before, [blocks]);
-        this.#dependencies.meter.add(metric.CIDR_RELEASES, blocks.last - blocks.first + 1, 'Count');
-      }
-      if (known !== undefined) this.#sets = Promise.resolve(known);
-    });
+    return this.#inTurn(() => this.#release(node));
+  }
+
+  async #isThere({ metadata: { name = '', uid } }: KubeNode): Promise<boolean> {
+    const stored = await this.#dependencies.objects.get(nodeRef(name));
+    return stored !== undefined && stored.metadata.uid === uid;
+  }
+
+  async #release(node: KubeNode): Promise<void> {
+    const uid = node.metadata.uid ?? '';
+    const known = this.#sets === undefined ? undefined : [...(await this.#sets)];
+    for (const entry of blocksOfNode(this.#fresh, cidrsOf(node))) {
+      const set = entry.kind === 'readable' ? this.#fresh[entry.index] : undefined;
+      if (entry.kind !== 'readable' || set === undefined) continue;
+      const { blocks, index } = entry;
+      if ((await this.#store.release(setKey(set), blocks, uid)) !== 'written') continue;
+      const before = known?.[index];
+      if (known !== undefined && before !== undefined) known[index] = releaseBlocks(before, [blocks]);
+      this.#dependencies.meter.add(metric.CIDR_RELEASES, blocks.last - blocks.first + 1, 'Count');
+    }
+    if (known !== undefined) this.#sets = Promise.resolve(known);
   }
 
   #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
