@@ -81,6 +81,21 @@ describe('what joins the commit of a Node', () => {
     });
   });
 
+  it('takes no change of status for a sign of life that leaves Ready as it was: somebody else made it', async () => {
+    const world = await store();
+    let node = await world.create(aNode({ ready: 'True' }), T0);
+    const { conditions } = node.status as { conditions: { type: string; status: string }[] };
+    node = await world.update(
+      { ...node, status: { conditions, capacity: { 'example.com/dongle': '4' } } },
+      node,
+      T0 + 5_000,
+    );
+    expect((await world.digest())?.statusAtMs).toBe(T0);
+    const beaten = conditions.map((each) => ({ ...each, lastHeartbeatTime: '2026-01-01T00:00:09Z' }));
+    await world.update({ ...node, status: { conditions: beaten } }, node, T0 + 9_000);
+    expect((await world.digest())?.statusAtMs).toBe(T0 + 9_000);
+  });
+
   it('joins nothing to an update that the monitor need not know of', () => {
     const old = aNode({ ready: 'True' });
     const next = { ...old, metadata: { ...old.metadata, annotations: { a: 'b' } } };

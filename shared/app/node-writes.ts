@@ -42,9 +42,15 @@ export function healthWritesFor(write: NodeWrite): TransactWrite[] {
   ];
 }
 
+const readyOf = (node: KubeObject) => (node as KubeNode).status?.conditions?.find(({ type }) => type === 'Ready');
+
 /**
- * The same for a Node that came through the API. Status changes through the API are posts of the node: the main
- * resource leaves status alone, and a Node that is created with conditions brings its first post along.
+ * The same for a Node that came through the API. A change of the Ready condition is a post of the node, whose heartbeat time
+ * moves with each; a person who adds capacity or a controller that notes volumes says nothing of the node's life. A Node
+ * that is created with conditions brings its first post along.
+ *
+ * Source: updateNodeHealth in pkg/controller/nodelifecycle/node_lifecycle_controller.go, which compares the heartbeat
+ * times of Ready.
  */
 export function nodeHealthWrites(write: ObjectWrite, nowMs: number): TransactWrite[] {
   switch (write.kind) {
@@ -60,7 +66,7 @@ export function nodeHealthWrites(write: ObjectWrite, nowMs: number): TransactWri
         kind: 'update',
         next: write.object,
         old: write.previous,
-        statusPost: !jsonEqual(write.object.status, write.previous.status),
+        statusPost: !jsonEqual(readyOf(write.object), readyOf(write.previous)),
         nowMs,
       });
     case 'delete':
