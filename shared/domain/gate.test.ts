@@ -142,6 +142,17 @@ describe('the gate after missing ticks', () => {
     expect(decideGate(UNTRIED_GATE, { ...accepted, policy: { ...policy, tickGate: 'off' } }).freshSinceMs).toBe(0);
   });
 
+  it('holds while the first tick and those after it do not finish, and is open once one has', () => {
+    const probes = [{ sentAtMs: 0, accepted: true }];
+    let record = decideGate(UNTRIED_GATE, { nowMs: 0, probes, policy });
+    for (const nowMs of [5_000, 10_000, 15_000]) {
+      record = decideGate({ ...record, lastTickAtMs: undefined }, { nowMs, probes, policy });
+      expect(gateVerdict(record)).toEqual({ kind: 'holding', reasons: ['missedTicks'], sinceMs: 5_000 });
+    }
+    expect(record.freshSinceMs).toBe(15_000);
+    expect(gateVerdict(decideGate(record, { nowMs: 20_000, probes, policy })).kind).toBe('open');
+  });
+
   it('goes on holding while the path is still failing, and counts from the later of both', () => {
     const records = ticks({ 0: true, 300: false, 305: true, 310: true });
     expect(kinds(records)).toEqual(['open', 'holding', 'holding', 'open']);

@@ -37,7 +37,7 @@ export interface GateRecord {
   readonly reasons: readonly GateReason[];
   /** Since when it holds, or is open. Epoch milliseconds. */
   readonly sinceMs: number;
-  /** From when every node has a full grace; 0 when the gate never held. */
+  /** From when every node has a full grace: the first tick there ever was, or the end of a hold; 0 before either. */
   readonly freshSinceMs: number;
   /** Probes of the last two beat intervals, oldest first. */
   readonly probes: readonly Probe[];
@@ -134,12 +134,17 @@ export function decideGate(
   const provenAtMs = provenNow ? nowMs : record.provenAtMs;
   const unproven = probes.length > 0 && provenAtMs !== undefined && nowMs - provenAtMs > graceMs - beatMs;
   // Before the first tick there ever was nobody watched, and a control table that was lost or restored empty looks the same:
-  // the gate need not hold, but nobody is judged by what was before it.
-  const isFirst = policy.tickGate === 'on' && record.lastTickAtMs === undefined;
+  // the gate need not hold, but nobody is judged by what was before it. Each tick leaves `provenAtMs` behind, finished or not:
+  // if none has finished since the first, ticks are missing.
+  const isFirst = policy.tickGate === 'on' && record.lastTickAtMs === undefined && record.provenAtMs === undefined;
   const missed =
     policy.tickGate === 'on' &&
-    record.lastTickAtMs !== undefined &&
-    ticksWereMissing({ lastTickAtMs: record.lastTickAtMs, nowMs, periodSeconds: policy.nodeMonitorPeriodSeconds });
+    !isFirst &&
+    ticksWereMissing({
+      lastTickAtMs: record.lastTickAtMs,
+      nowMs,
+      periodSeconds: policy.nodeMonitorPeriodSeconds,
+    });
   const wasFailing = record.reasons.includes('failingPath');
   const lossy = wasFailing && lostAtMs !== undefined && lostAtMs > nowMs - beatMs;
   const failing = policy.ingestGate === 'on' && (pathIsFailing(probes) || lossy || (unproven && !missed));
