@@ -38,7 +38,7 @@ import { mergePages } from './merge-pages.ts';
 
 /** Attempts at a beat: one, one more for an owner that is not the row's Node, one more for a version ahead of our clock. */
 const RENEW_ATTEMPTS_MAX = 4;
-/** Pages of one segment of a scan, or of one shard: 1 MB each, about 5,000 nodes. */
+/** Pages of one shard, or of one segment where a scan takes most segments: 1 MB each, about 5,000 nodes. */
 const PAGES_MAX = 64;
 /** For each of which a scan takes one segment more: half a page, as segments are never of one size. */
 const ROWS_A_SEGMENT = 2_000;
@@ -425,8 +425,10 @@ async function scanSegment(
   part: { readonly segment: number; readonly segments: number; readonly consistent: boolean },
   into: NodeHealth[],
 ): Promise<void> {
+  // As many in all, whatever the number of segments: a count that was too low must not make a table unreadable for good.
+  const pagesMax = (PAGES_MAX * SCAN_SEGMENTS_MAX) / part.segments;
   let after: ItemPosition | undefined;
-  for (let pages = 0; pages < PAGES_MAX; pages += 1) {
+  for (let pages = 0; pages < pagesMax; pages += 1) {
     const page = await items.scan({
       table: 'health',
       ...part,
