@@ -35,7 +35,6 @@ const aMeasurement: Measurement = {
     memoryMegabytes: { heartbeat: 256, watch: 128 },
     polledQueues: 4,
     limitedQueues: 1,
-    secrets: 2,
     customerKeys: 0,
     alarmMetrics: 10,
     compositeAlarms: 1,
@@ -90,8 +89,8 @@ describe('a bill', () => {
   it('counts idle time with no nodes, and what stands in any case', () => {
     const { idle, idleWithAllPollers } = billReport(aMeasurement, settings, PRICES);
     expect(lineOf(idle, 'HTTP API')?.quantity).toBe(0);
-    // 5 metrics, 2 in four hours of 24, 10 metrics of alarms, a composite alarm, a dashboard, two secrets.
-    const standing = (5 + 2 / 6) * 0.3 + 10 * 0.1 + 0.5 + 3 + 2 * 0.4;
+    // 5 metrics, 2 in four hours of 24, 10 metrics of alarms, a composite alarm, a dashboard.
+    const standing = (5 + 2 / 6) * 0.3 + 10 * 0.1 + 0.5 + 3;
     expect(idle.dollars).toBeGreaterThan(standing);
     // 87,600 invocations of schedules, 525,600 messages, and the empty receives of a queue with five pollers, and three with two.
     const queues = (87_600 + 2 * 525_600 + (5 + 3 * 2) * 131_400) * 0.4e-6 + 87_600 * 1e-6;

@@ -1,7 +1,7 @@
 /**
  * From what was counted to dollars a month. Pure: the same measurement, settings and prices give the same bill.
  *
- * A month of N nodes is idle time, plus beats, plus status posts and reads, plus what a tick grows by with each row. Ticks
+ * A month of N nodes is idle time, plus beats, plus status posts and lists of pods, plus what a tick grows by with each row. Ticks
  * scan the health table in segments and whole units of 4 KB, which no small fleet shows: that part is arithmetic over the
  * measured size of a row.
  *
@@ -206,7 +206,6 @@ export function billOf(measurement: Measurement, settings: BillSettings, prices:
   add('CloudWatch alarms', standing.alarmMetrics + scaling, 'metrics of alarms', prices.alarmMetricMonth);
   add('CloudWatch composite alarms', standing.compositeAlarms, 'alarms', prices.compositeAlarmMonth);
   add('CloudWatch dashboard', standing.dashboards, 'dashboards', prices.dashboardMonth);
-  add('Secrets Manager', standing.secrets, 'secrets', prices.secretMonth);
   if (standing.customerKeys > 0) add('KMS', standing.customerKeys, 'keys', prices.keyMonth);
   add(DATA_OUT, month.answeredBytes / GIGABYTE, 'GB', prices.dataOutGigabyte);
   return { settings, lines, dollars: lines.reduce((sum, line) => sum + line.dollars, 0) };

@@ -30,7 +30,6 @@ export interface Standing {
   readonly polledQueues: number;
   /** Those of them whose source has a maximum concurrency: they keep all their pollers, however little comes. */
   readonly limitedQueues: number;
-  readonly secrets: number;
   readonly customerKeys: number;
   /** Metrics that alarms look at, an alarm over three counting three. */
   readonly alarmMetrics: number;

@@ -49,7 +49,6 @@ const check = fields({
     memoryMegabytes: each(number),
     polledQueues: number,
     limitedQueues: number,
-    secrets: number,
     customerKeys: number,
     alarmMetrics: number,
     compositeAlarms: number,

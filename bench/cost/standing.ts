@@ -22,7 +22,6 @@ export function standingOf(template: Template): Standing {
     memoryMegabytes,
     polledQueues: queueSources.length,
     limitedQueues: queueSources.filter((source) => source['ScalingConfig'] !== undefined).length,
-    secrets: of('AWS::SecretsManager::Secret').length,
     customerKeys: of('AWS::KMS::Key').length,
     alarmMetrics: of('AWS::CloudWatch::Alarm').reduce((sum, alarm) => sum + metricsOf(alarm), 0),
     compositeAlarms: of('AWS::CloudWatch::CompositeAlarm').length,

@@ -25,12 +25,12 @@ describe('a list of prices', () => {
     ],
     [
       'a missing price',
-      { readOn, region, prices: { ...prices, secretMonth: undefined } },
-      ['prices.secretMonth: is missing'],
+      { readOn, region, prices: { ...prices, keyMonth: undefined } },
+      ['prices.keyMonth: is missing'],
     ],
     [
       'a price nobody asked for',
-      { readOn, region, prices: { ...prices, lunch: prices.secretMonth } },
+      { readOn, region, prices: { ...prices, lunch: prices.keyMonth } },
       ['prices.lunch: is no price that is counted with'],
     ],
     ['a field too many', { readOn, region, prices, vat: 1 }, ['vat: is no field of a price list']],

@@ -22,7 +22,6 @@ export type PriceName =
   | 'recoveryGigabyteMonth'
   | 'sqsRequest'
   | 'schedulerInvocation'
-  | 'secretMonth'
   | 'logGigabyte'
   | 'metricMonth'
   | 'alarmMetricMonth'
@@ -74,7 +73,6 @@ export const PRICE_LIST: PriceList = {
     },
     sqsRequest: { dollars: 0.4 / MILLION, unit: 'request', source: 'Amazon SQS pricing, standard queues (2024-07)' },
     schedulerInvocation: { dollars: 1 / MILLION, unit: 'invocation', source: 'Amazon EventBridge pricing, Scheduler' },
-    secretMonth: { dollars: 0.4, unit: 'secret and month', source: 'AWS Secrets Manager pricing' },
     logGigabyte: { dollars: 0.5, unit: 'GB taken in', source: 'Amazon CloudWatch pricing, logs (2024-07)' },
     metricMonth: {
       dollars: 0.3,

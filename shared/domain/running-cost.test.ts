@@ -5,8 +5,8 @@ const fleet = { nodes: 1_000, beatIntervalSeconds: 10, periodSeconds: 5, tickRea
 
 describe('what a cluster costs while it runs', () => {
   it('is beats, status posts and ticks at list price', () => {
-    // 8.64 M beats at $1.8583 a million, 288,000 posts with their reads at $3.8583, 17,280 ticks at $6.158.
-    expect(runningDollarsPerDay(fleet)).toBeCloseTo(16.056 + 1.111 + 0.106, 2);
+    // 8.64 M beats at $1.8583 a million, 288,000 posts at $2.2417, 17,280 ticks at $6.158.
+    expect(runningDollarsPerDay(fleet)).toBeCloseTo(16.056 + 0.646 + 0.106, 2);
   });
 
   it('is a tick alone without nodes', () => {

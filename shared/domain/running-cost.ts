@@ -2,9 +2,8 @@
  * What a cluster costs while it runs, as far as node-monitor can know it: an estimate at list price, on demand, in the
  * region of the price table (prices.ts).
  *
- * Counted: beats; a status post and a read of its Node by each machine every five minutes; node-monitor's own ticks, with the
- * units the tables said they took. Not counted: the other functions, pods, people, watches, logs, metrics, alarms, secrets
- * and data out. `npm run cost` counts all of it; docs/cost.md compares.
+ * Counted: beats; a status post by each machine every five minutes; node-monitor's own ticks, with the units the tables said
+ * they took. Not counted: the other functions, pods, people, watches, logs, metrics, alarms and data out. `npm run cost` counts all of it; docs/cost.md compares.
  */
 import { PRICES, SECONDS_A_DAY } from './prices.ts';
 
@@ -26,16 +25,16 @@ const MINUTE_MS = 60_000;
 const REPORT_INTERVAL_SECONDS = 300;
 /** Assumed: billed time on 256, 512 and 512 MB. */
 const BEAT_GIGABYTE_SECONDS = 0.01 * 0.25;
-const REPORT_GIGABYTE_SECONDS = 2 * 0.025 * 0.5;
+const REPORT_GIGABYTE_SECONDS = 0.025 * 0.5;
 const TICK_GIGABYTE_SECONDS = 0.05 * 0.5;
-/** A post that says nothing new (decision 0008), on what it and the read beside it look at. */
+/** A post that says nothing new (decision 0008) reads the Node and its row, and writes the row. */
 const REPORT_WRITE_UNITS = 1;
-const REPORT_READ_UNITS = 4;
+const REPORT_READ_UNITS = 2;
 
 const DOLLARS_A_REQUEST = PRICES.httpApiRequest + PRICES.lambdaRequest;
 const DOLLARS_A_BEAT = DOLLARS_A_REQUEST + PRICES.writeUnit + BEAT_GIGABYTE_SECONDS * PRICES.lambdaGigabyteSecond;
 const DOLLARS_A_REPORT =
-  2 * DOLLARS_A_REQUEST +
+  DOLLARS_A_REQUEST +
   REPORT_WRITE_UNITS * PRICES.writeUnit +
   REPORT_READ_UNITS * PRICES.readUnit +
   REPORT_GIGABYTE_SECONDS * PRICES.lambdaGigabyteSecond;
