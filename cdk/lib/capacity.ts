@@ -28,7 +28,7 @@ export interface ExpectedLoad {
 
 const HEALTH_ITEM_BYTES = 250;
 const READ_UNIT_BYTES = 4_096;
-/** A node posts its status at least this often, changed or not, and reads its Node. */
+/** A node posts its status at least this often, changed or not; the Node is read for it. */
 const STATUS_REPORT_SECONDS = 300;
 /** A post that says nothing new goes to the node's row in health alone, but for one a day (docs/decisions/0008). */
 const WHOLE_REPORT_SECONDS = 86_400;

@@ -2,8 +2,8 @@
  * Doubt ourselves first (D9). Before a node is called silent, two things must be true of us: we were watching, and a beat
  * sent to us would have arrived.
  *
- * missedTicks   more than two periods without a tick that finished. Holds for the tick that finds it out; every node has a
- *               full grace from that tick on.
+ * missedTicks   more than two periods without a tick that finished, or none finished since the first. Holds for the tick
+ *               that finds it out; every node has a full grace from that tick on.
  * failingPath   of the probe beats of the last two beat intervals at least half got no success. Holds until that is no
  *               longer so and none was lost for a whole beat interval: a path that loses half of what it carries also lets
  *               half of the probes through, and must not open the gate by luck. Every node has a full grace from the first
