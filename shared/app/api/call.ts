@@ -16,6 +16,7 @@ import type { NoteRefusal } from './refused-sign-ins.ts';
 import { isTrue, type ResourceTarget } from './request.ts';
 import type { RequestThrottle } from './request-throttle.ts';
 import type { Shape } from './shape.ts';
+import type { NoteFault } from './told-each-minute.ts';
 import type { WatchCall, WatchSource } from './watch-request.ts';
 
 export interface ServeDependencies extends ApiDependencies {
@@ -27,6 +28,7 @@ export interface ServeDependencies extends ApiDependencies {
   /** Where acts of people are kept; absent: nowhere. */
   readonly auditTrail?: AuditTrail;
   readonly noteRefusal: NoteRefusal;
+  readonly noteFault: NoteFault;
   /** Absent: nobody is slowed down. */
   readonly throttle?: RequestThrottle;
   readonly readYaml: ReadYaml;

@@ -59,6 +59,7 @@ import { type RequestLimits, requestThrottle } from './request-throttle.ts';
 import { answerSelfReview } from './self-review.ts';
 import { serveApi } from './serve.ts';
 import type { ResourceStorage } from './storage.ts';
+import { failedRequests, type NoteFault, REQUEST_FAILED } from './told-each-minute.ts';
 
 /** Shown by `kubectl version`; the release of this project. */
 export const NODEKEEPER_VERSION = '0.1.0';
@@ -76,6 +77,8 @@ export interface ApiOptions {
   readonly log: Log;
   /** Absent: told to `log`, remembered for as long as what is composed here. */
   readonly noteRefusal?: NoteRefusal;
+  /** Likewise. */
+  readonly noteFault?: NoteFault;
   readonly policy: Policy;
   /** Digest of a text, safe in a URL. */
   readonly hash: (text: string) => string;
@@ -110,6 +113,7 @@ export function composeApi(options: ApiOptions): (request: HttpRequest) => Promi
     clock,
     log: options.log,
     noteRefusal: options.noteRefusal ?? refusedSignIns(options.log),
+    noteFault: options.noteFault ?? failedRequests(options.log, REQUEST_FAILED),
     changes,
     pause: options.pause,
     answerWatch: options.answerWatch ?? answerLongPoll,

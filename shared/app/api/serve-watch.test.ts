@@ -5,39 +5,49 @@ import { memoryItemStore } from '../../adapters/memory/item-store.ts';
 import { staticTokenAuthenticator } from '../../adapters/tokens/static-tokens.ts';
 import { readYaml } from '../../adapters/yaml/read-yaml.ts';
 import { defaultPolicy } from '../../domain/policy.ts';
+import { StoreFault } from '../../ports/item-store.ts';
+import type { WatchTicketVerifier } from '../../ports/watch-tickets.ts';
 import { serveWatch } from './serve-watch.ts';
+import { TICKET_PARAMETER } from './watch-redirect.ts';
 
 const START_MS = Date.UTC(2026, 0, 1);
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
 
-function watcher() {
+function watcher(verify: WatchTicketVerifier['verify'] = async () => ({ kind: 'refused', reason: 'invalid' })) {
   const items = memoryItemStore();
   const warned: string[] = [];
+  const failed: string[] = [];
   let nowMs = START_MS;
   const watch = serveWatch({
     items,
     authenticator: staticTokenAuthenticator([{ sha256: sha256('key'), user: 'admin', groups: ['system:masters'] }]),
-    tickets: { verify: async () => ({ kind: 'refused', reason: 'invalid' }) },
+    tickets: { verify },
     clock: { nowMs: () => nowMs },
     random: { uuid: () => 'u', fraction: () => 0.5 },
     pause: async (milliseconds) => {
       nowMs += milliseconds;
     },
-    log: { debug() {}, info() {}, warn: (message) => warned.push(message), error() {} },
+    log: { debug() {}, info() {}, warn: (message) => warned.push(message), error: (message) => failed.push(message) },
     policy: defaultPolicy,
     hash: sha256,
     readYaml,
     gzip,
   });
-  const request = (path: string, key: string) => ({
+  const request = (path: string, key: string, more: Record<string, string> = {}) => ({
     method: 'GET',
     path,
-    query: new URLSearchParams({ watch: '1', timeoutSeconds: '2' }),
+    query: new URLSearchParams({ watch: '1', timeoutSeconds: '2', ...more }),
     headers: { authorization: `Bearer ${key}` },
     body: new Uint8Array(),
     sourceIp: '192.0.2.1',
   });
-  return { items, warned, open: (path: string, key: string) => watch(request(path, key), START_MS + 10_000) };
+  return {
+    items,
+    warned,
+    failed,
+    open: (path: string, key: string) => watch(request(path, key), START_MS + 10_000),
+    openByTicket: (path: string) => watch(request(path, '', { [TICKET_PARAMETER]: 'of the API' }), START_MS + 10_000),
+  };
 }
 
 it.each(['/api/v1/namespaces', '/apis/scheduling.k8s.io/v1/priorityclasses'])(
@@ -59,4 +69,14 @@ it('a client that knocks again and again with a wrong token is told of once', as
     expect((await open('/api/v1/nodes', 'wrong')).head.status).toBe(401);
   }
   expect(warned).toEqual(['a sign-in was refused']);
+});
+
+it('watches that fail while the store is away are told of once', async () => {
+  const { failed, openByTicket } = watcher(async () => {
+    throw new StoreFault('unreachable', 'the keys of tickets cannot be read', { retryable: true });
+  });
+  for (let attempt = 0; attempt < 3; attempt += 1) {
+    expect((await openByTicket('/api/v1/nodes')).head.status).toBe(500);
+  }
+  expect(failed).toEqual(['request failed']);
 });

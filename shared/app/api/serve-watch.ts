@@ -11,6 +11,7 @@ import { type ApiOptions, composeApi } from './compose.ts';
 import { refusedSignIns } from './refused-sign-ins.ts';
 import { parsePath, verbOf } from './request.ts';
 import { statusResponse } from './respond.ts';
+import { failedRequests, REQUEST_FAILED } from './told-each-minute.ts';
 import { TICKET_PARAMETER, watchTarget } from './watch-redirect.ts';
 import { watchLines } from './watch-stream.ts';
 
@@ -28,8 +29,9 @@ export interface WatchOptions extends Omit<ApiOptions, 'answerWatch'> {
 export type ServeWatch = (request: HttpRequest, deadlineMs: number) => Promise<StreamedAnswer>;
 
 export function serveWatch(options: WatchOptions): ServeWatch {
-  // The API is composed anew for each watch; which refusals were told must outlast it.
+  // The API is composed anew for each watch; which refusals and faults were told must outlast it.
   const noteRefusal = refusedSignIns(options.log);
+  const noteFault = failedRequests(options.log, REQUEST_FAILED);
   return async (request, deadlineMs) => {
     if (!isWatch(request)) return { head: statusResponse(status.unknownPath().status) };
     const ticket = request.query.get(TICKET_PARAMETER);
@@ -39,6 +41,7 @@ export function serveWatch(options: WatchOptions): ServeWatch {
     const serve = composeApi({
       ...options,
       noteRefusal,
+      noteFault,
       makesInitialObjects: false,
       // A ticket speaks for itself; without one the credentials count, as they do at the API.
       authenticator: ticket === null ? options.authenticator : { authenticate: () => admit(options, request, ticket) },

@@ -17,24 +17,22 @@ import { get, list, watch } from './read-calls.ts';
 import { parsePath, type ResourceTarget, verbOf } from './request.ts';
 import { isStatusError, statusResponse } from './respond.ts';
 import { negotiateShape } from './shape.ts';
-import { failedRequests, type NoteFault } from './told-each-minute.ts';
 import { create, patch, remove, removeCollection, update } from './write-calls.ts';
 
 /** Paths that load balancers and `kubectl version` ask without credentials, as upstream's public-info roles allow. */
 const PUBLIC_PATHS = new Set(['/healthz', '/livez', '/readyz', '/version']);
 
 export function serveApi(dependencies: ServeDependencies): (request: HttpRequest) => Promise<HttpResponse> {
-  const serving = { ...dependencies, noteFault: failedRequests(dependencies.log, 'request failed') };
   return async (request) => {
     const seen: { act?: Act } = {};
-    const response = await answered(serving, request, seen);
+    const response = await answered(dependencies, request, seen);
     await audit(dependencies, seen.act, request, response);
     return response;
   };
 }
 
 async function answered(
-  dependencies: ServeDependencies & { readonly noteFault: NoteFault },
+  dependencies: ServeDependencies,
   request: HttpRequest,
   seen: { act?: Act },
 ): Promise<HttpResponse> {

@@ -18,6 +18,16 @@ describe('what keeps happening', () => {
     ]);
   });
 
+  it('is told again when the clock was set back by more than a minute', () => {
+    const sparingly = toldEachMinute();
+    const told: unknown[] = [];
+    for (const nowMs of [3_600_000, 3_550_000, 0]) sparingly('away', nowMs, (repeated) => told.push([nowMs, repeated]));
+    expect(told).toEqual([
+      [3_600_000, 0],
+      [0, 1],
+    ]);
+  });
+
   it('forgets the oldest of too many reasons, and grows no further', () => {
     const sparingly = toldEachMinute();
     const told: string[] = [];

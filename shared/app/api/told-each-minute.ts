@@ -17,7 +17,8 @@ export function toldEachMinute(): TellSparingly {
   const seen = new Map<string, { readonly toldAtMs: number; untold: number }>();
   return (reason, nowMs, tell) => {
     const before = seen.get(reason);
-    if (before !== undefined && nowMs - before.toldAtMs < EVERY_MS) {
+    // A time from the future was told before the clock was set back.
+    if (before !== undefined && Math.abs(nowMs - before.toldAtMs) < EVERY_MS) {
       before.untold += 1;
       return;
     }
@@ -30,6 +31,9 @@ export function toldEachMinute(): TellSparingly {
 
 /** A request that we could not serve. `fields` are those of the request that is told. */
 export type NoteFault = (error: unknown, fields: Readonly<Record<string, unknown>>, nowMs: number) => void;
+
+/** Message of the API and of the watch function. */
+export const REQUEST_FAILED = 'request failed';
 
 export function failedRequests(log: Log, message: string): NoteFault {
   const sparingly = toldEachMinute();
