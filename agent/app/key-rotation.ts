@@ -1,7 +1,7 @@
 /**
  * Replaces the machine's key before it is old, step by step as agent/rules/key-rotation.ts says.
  *
- * Each step asks the disk and the cluster's last word what is next; only the first look, and one after a refusal, is a
+ * Each step asks the disk and the cluster's last word what is next; only the first look, and one after a failure, is a
  * request of its own. What fails changes nothing: both keys stay where they are, it is told once, and tried again after
  * waits that double up to an hour. Nobody waits for this loop, and a machine whose key cannot be replaced goes on with it.
  */
@@ -65,7 +65,6 @@ export function createKeyRotation(
       return { kind: 'failed', why: describeAnswer(answer), atLeastMs };
     }
     if (expected(enrolled)) return DONE;
-    enrolled = undefined;
     return { kind: 'failed', why: 'the answer does not hold the keys that were asked for' };
   }
 
@@ -94,7 +93,6 @@ export function createKeyRotation(
       case 'wait':
         return due;
       case 'lost':
-        enrolled = undefined;
         return { kind: 'failed', why: 'the cluster does not know the key of this machine' };
       case 'make':
         await keys.makeNext();
@@ -139,6 +137,8 @@ export function createKeyRotation(
         const outcome = await tried(stop);
         if (stop.aborted) return;
         if (outcome.kind === 'failed') {
+          // What was told before may be what was wrong.
+          enrolled = undefined;
           if (failures === 0)
             log.warn('the key cannot be replaced; it goes on counting', { node: nodeName, why: outcome.why });
           await time.sleep(Math.max(doublingWaitMs(FAILURE_WAITS, failures), outcome.atLeastMs ?? 0), stop);

@@ -11,7 +11,7 @@ export interface PublicHalf {
 }
 
 export interface MachineKeys {
-  /** Rejects while the machine has no identity. */
+  /** As they lie on the disk now. Rejects while the machine has no identity. */
   held(): Promise<{ readonly current: PublicHalf; readonly next: PublicHalf | undefined }>;
   /** Makes the key to come, or finds the one that is there. It lies on the disk when this resolves. */
   makeNext(): Promise<PublicHalf>;

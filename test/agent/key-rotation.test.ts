@@ -341,6 +341,88 @@ describe('a rotation that is refused', () => {
     expect(filesOf()).toEqual(before);
     expect(await keyIds()).toEqual([old]);
   });
+
+  it('by a disk that cannot say that the new name will last is ended all the same', async () => {
+    const old = await enrolled();
+    const done: string[] = [];
+    disk.before = async (what) => {
+      done.push(what);
+      // Of the directory, after the enrolment and then the key were renamed.
+      if (what === 'fsync' && done.filter((each) => each === 'rename').length === 2) throw new Error('EIO');
+    };
+    const agent = process();
+    agent.run();
+    expect(await until(replaced(old))).toBe(true);
+    expect(agent.warnings).toHaveLength(1);
+    expect(new Set(agent.beats)).toEqual(new Set([200]));
+  });
+
+  it('by a cluster that lost the new key enrols it again', async () => {
+    const old = await enrolled();
+    let isLost = false;
+    const refused: KubeAnswer = { kind: 'answered', status: 401, body: { kind: 'Status', metadata: {} } };
+    let agent: Process | undefined;
+    agent = process({
+      instead: ({ path }) =>
+        !isLost && path.includes('/leases/') && agent?.identity.keys?.signingKeyId() !== old ? refused : undefined,
+    });
+    agent.run();
+    expect(await until(async () => (await keyIds()).length === 2 && agent.warnings.length > 0)).toBe(true);
+    const { current } = await agent.identity.keys!.held();
+    expect(current.keyId).toBe(old);
+    await cluster.enrol(await agent.identity.bearer(), NODE, current as never);
+    expect(await keyIds()).toEqual([old]);
+    isLost = true;
+    // Longer than a function may remember the lost one.
+    await time.pass(HOUR);
+    expect(await until(replaced(old), 2 * HOUR)).toBe(true);
+    expect(new Set(agent.beats)).toEqual(new Set([200]));
+  });
+});
+
+describe('of two agents on one disk', () => {
+  it('neither makes the cluster forget the key that the other is about to put in its place', async () => {
+    const old = await enrolled();
+    // It knows the old key, and of no other yet; nor would it replace one for long.
+    const second = process({ periodMs: 10 * PERIOD });
+    expect(await second.beat()).toBe(200);
+    let isSlow = true;
+    const answers: (() => void)[] = [];
+    const first = process({
+      before: async (what) => {
+        if (isSlow && what === 'the answer to PATCH arrives') await new Promise<void>((arrive) => answers.push(arrive));
+      },
+    });
+    first.run();
+    expect(await until(async () => (await keyIds()).length === 2)).toBe(true);
+    second.run();
+    await until(() => second.requests.some((each) => each.startsWith('POST')), 60_000);
+    isSlow = false;
+    for (const arrive of answers) arrive();
+    await until(() => false, 2 * HOUR);
+    const [fresh, ...others] = await keyIds();
+    expect(others).toEqual([]);
+    expect(fresh).not.toBe(old);
+    expect(enrolmentKeyId()).toBe(fresh);
+    for (const each of [first, second]) each.stop();
+    const last = process();
+    expect(await last.beat()).toBe(200);
+    expect(last.requests).toHaveLength(1);
+    expect(new Set([...first.beats, ...second.beats])).toEqual(new Set([200]));
+  });
+
+  it('the one that replaces nothing goes on with the key of the other', async () => {
+    const old = await enrolled();
+    const follower = process({ periodMs: 0 });
+    follower.run();
+    const agent = process();
+    agent.run();
+    expect(await until(replaced(old))).toBe(true);
+    await time.pass(HOUR);
+    expect(follower.beats.filter((status) => status !== 200).length).toBeLessThanOrEqual(1);
+    expect(follower.beats.at(-1)).toBe(200);
+    expect(follower.identity.keys?.signingKeyId()).toBe((await keyIds())[0]);
+  });
 });
 
 describe('an agent whose disk lost the replacement', () => {

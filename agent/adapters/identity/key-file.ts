@@ -35,6 +35,10 @@ const OTHERS = 0o077;
 /** Reads the key of this machine, or makes it. Rejects with a KeyFileError. */
 export const machineKey = (rootDirectory: string): Promise<MachineKey> => keyIn(rootDirectory, CURRENT);
 
+/** The key of this machine; undefined when there is none, and none is made. Rejects with a KeyFileError. */
+export const presentMachineKey = (rootDirectory: string): Promise<MachineKey | undefined> =>
+  told('the key of this machine could not be read', join(rootDirectory, CURRENT), read);
+
 /** The key to come; undefined when there is none. Rejects with a KeyFileError. */
 export const nextMachineKey = (rootDirectory: string): Promise<MachineKey | undefined> =>
   told('the next key of this machine could not be read', join(rootDirectory, NEXT), read);

@@ -205,6 +205,10 @@ describe('enrolling', () => {
     clock.nowMs += 60_001;
     await expect(identity.bearer()).rejects.toThrow(/403/);
     expect(api.requests).toHaveLength(2);
+    // A clock that was set back does not make it longer.
+    clock.nowMs -= 365 * 86_400_000;
+    await expect(identity.bearer()).rejects.toThrow(/403/);
+    expect(api.requests).toHaveLength(3);
   });
 
   it('is not believed without our key in the answer', async () => {

@@ -9,7 +9,8 @@
  * in the configuration enrols anew.
  *
  * While the key is being replaced (agent/app/key-rotation.ts) there are two. One signs; when it is refused, the other does:
- * whatever was going on when the machine lost its power, one of the two is known to the cluster.
+ * whatever was going on when the machine lost its power, one of the two is known to the cluster. The disk has the last word:
+ * another agent on it may have replaced the keys, so they are read again before each step and when none of ours is accepted.
  */
 import { sign } from 'node:crypto';
 import type { Log } from '../../../shared/ports/log.ts';
@@ -23,10 +24,15 @@ import { isWorthATry } from '../../rules/key-rotation.ts';
 import { answeredWith, describeAnswer } from '../../rules/kube-answer.ts';
 import { clockOffsetMs, explainsRefusal, isUsable, type TokenClaims, tokenClaims } from '../../rules/node-token.ts';
 import { type Enrolment, readEnrolment, writeEnrolment } from './enrolment-file.ts';
-import { adoptNextMachineKey, type MachineKey, machineKey, makeNextMachineKey, nextMachineKey } from './key-file.ts';
+import {
+  adoptNextMachineKey,
+  type MachineKey,
+  machineKey,
+  makeNextMachineKey,
+  nextMachineKey,
+  presentMachineKey,
+} from './key-file.ts';
 
-/** How long a refusal is believed. Milliseconds. */
-const REFUSED_FOR_MS = 60_000;
 /** Answers after which the same request may work. */
 const isPassing = (answer: KubeAnswer): boolean =>
   answer.kind === 'failed' || answer.status === 429 || answer.status >= 500;
@@ -74,14 +80,21 @@ export function createNodeIdentity(
   /** Keys that were refused for no fault of the clock, and when. As many as there are keys. Milliseconds. */
   const refusedAtMs = new Map<string, number>();
   let acceptedKeyId: string | undefined;
-  let refusal: { readonly error: EnrolmentError; readonly untilMs: number } | undefined;
+  /** None of our keys is accepted, as far as we know. */
+  let isLockedOut = false;
+  /** When the disk was last looked at for keys that are. Milliseconds. */
+  let lookedAtMs: number | undefined;
+  let refusal: { readonly error: EnrolmentError; readonly atMs: number } | undefined;
 
-  async function prepare(): Promise<Prepared> {
-    const key = await machineKey(config.rootDirectory);
-    const next = await nextMachineKey(config.rootDirectory).catch((error: unknown) => {
+  const usableNextKey = (): Promise<MachineKey | undefined> =>
+    nextMachineKey(config.rootDirectory).catch((error: unknown) => {
       log.warn('the next key of this machine cannot be used', { error });
       return undefined;
     });
+
+  async function prepare(): Promise<Prepared> {
+    const key = await machineKey(config.rootDirectory);
+    const next = await usableNextKey();
     const stored = await readEnrolment(config.rootDirectory);
     const ours =
       stored?.clusterId === config.clusterId &&
@@ -107,11 +120,11 @@ export function createNodeIdentity(
   }
 
   async function enrol(api: KubeApi, key: MachineKey): Promise<Readonly<Record<string, string>>> {
-    if (refusal !== undefined && time.nowMs() < refusal.untilMs) throw refusal.error;
+    if (refusal !== undefined && !isWorthATry(refusal.atMs, time.nowMs())) throw refusal.error;
     const answer = await api.send(enrolRequest(config.nodeName, key.publicKey));
     if (!answeredWith(answer, 200, 201)) {
       const error = new EnrolmentError(`${config.nodeName} could not be enrolled: ${describeAnswer(answer)}`);
-      if (!isPassing(answer)) refusal = { error, untilMs: time.nowMs() + REFUSED_FOR_MS };
+      if (!isPassing(answer)) refusal = { error, atMs: time.nowMs() };
       throw error;
     }
     refusal = undefined;
@@ -135,6 +148,22 @@ export function createNodeIdentity(
     return preparing;
   }
 
+  /** With the keys that lie on the disk now. Where its key is gone, ours are all there is. */
+  async function reread(): Promise<Prepared> {
+    const before = await prepared();
+    const key = await presentMachineKey(config.rootDirectory);
+    const next = await usableNextKey();
+    // Also when we changed them ourselves meanwhile.
+    if (ready !== before) return prepared();
+    if (key === undefined || (key.keyId === before.key.keyId && next?.keyId === before.next?.keyId)) return before;
+    const signedWith = signing(before).keyId;
+    ready = { ...before, key, next };
+    signsWithNext = next?.keyId === signedWith;
+    if (signing(ready).keyId !== signedWith) made = undefined;
+    refusedAtMs.clear();
+    return ready;
+  }
+
   function signed(key: MachineKey, claims: TokenClaims): string {
     const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
     const text = `${part({ alg: 'ES256', typ: 'JWT', kid: key.keyId })}.${part(claims)}`;
@@ -147,9 +176,10 @@ export function createNodeIdentity(
   /** After a refusal that the clock does not explain: whether another key signs now, and the request is worth repeating. */
   function turnToOtherKey(refusedKeyId: string): boolean {
     const other = [ready?.key, ready?.next].find((each) => each !== undefined && each.keyId !== refusedKeyId);
-    if (other === undefined) return false;
     refusedAtMs.set(refusedKeyId, time.nowMs());
-    const worthATry = isWorthATry(refusedAtMs.get(other.keyId), time.nowMs());
+    const worthATry = other !== undefined && isWorthATry(refusedAtMs.get(other.keyId), time.nowMs());
+    isLockedOut = !worthATry;
+    if (other === undefined) return false;
     // Both were refused: whatever that is, the one that worked is the likelier to work again.
     const signs = worthATry ? other.keyId : (acceptedKeyId ?? ready?.key.keyId);
     signsWithNext = signs === ready?.next?.keyId;
@@ -160,7 +190,7 @@ export function createNodeIdentity(
 
   const keys: MachineKeys = {
     async held() {
-      const { key, next } = await prepared();
+      const { key, next } = await reread();
       return { current: key, next };
     },
     async makeNext() {
@@ -195,6 +225,10 @@ export function createNodeIdentity(
 
   return {
     async bearer() {
+      if (isLockedOut && isWorthATry(lookedAtMs, time.nowMs())) {
+        lookedAtMs = time.nowMs();
+        await reread().catch((error: unknown) => log.warn('the keys could not be read again', { error }));
+      }
       const key = signing(await prepared());
       const serverNowMs = time.nowMs() + offsetMs;
       if (made === undefined || !isUsable(made.claims, serverNowMs)) {
@@ -206,7 +240,10 @@ export function createNodeIdentity(
     answered({ status, serverTimeMs, token }) {
       if (serverTimeMs !== undefined) offsetMs = clockOffsetMs(serverTimeMs, time.nowMs());
       if (status !== 401) {
-        if (made !== undefined && token === made.token && status < 400) acceptedKeyId = made.keyId;
+        if (made !== undefined && token === made.token && status < 400) {
+          acceptedKeyId = made.keyId;
+          isLockedOut = false;
+        }
         return false;
       }
       // The other connection met the same refusal first.
