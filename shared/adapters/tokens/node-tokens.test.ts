@@ -179,6 +179,17 @@ describe('what is remembered', () => {
     expect(await told(token())).toBe('node token: no such key');
   });
 
+  it('is judged anew after the clock was set back: no revoked key counts for longer, and none is missed', async () => {
+    nowMs = NOW_MS + 3_600_000;
+    expect(await told(token())).toBe('system:node:n1');
+    stored.delete('n1');
+    nowMs = NOW_MS;
+    expect(await told(token())).toBe('node token: no such key');
+    stored.set('n1', stores(ec));
+    nowMs -= 5_000;
+    expect(await told(token())).toBe('system:node:n1');
+  });
+
   it('finds a key that was added since, at once, or five seconds after it was missed', async () => {
     await told(token());
     stored.set('n1', stores(ec, other));

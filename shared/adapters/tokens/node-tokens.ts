@@ -98,7 +98,8 @@ export function nodeTokens(options: NodeTokenOptions): BearerScheme {
   async function keyOf(claims: NodeTokenClaims, nowMs: number): Promise<KnownKey | undefined> {
     const { username, keyId } = claims;
     const known = nodes.find(username) ?? strangers.find(username);
-    const ageMs = known === undefined ? Number.POSITIVE_INFINITY : nowMs - known.readAtMs;
+    // What was read in the future was read before the clock was set back: it is as old as it was young.
+    const ageMs = known === undefined ? Number.POSITIVE_INFINITY : Math.abs(nowMs - known.readAtMs);
     const found = ageMs < keysLiveMs ? known?.keys.get(keyId) : undefined;
     if (found !== undefined) return unended(found, nowMs);
     if (known?.newest === true && ageMs < ABSENT_LIVES_MS) return undefined;

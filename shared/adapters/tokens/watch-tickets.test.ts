@@ -114,6 +114,18 @@ describe('the keys of tickets', () => {
     expect(await kindOf(ticket, NOW_MS + 5_000)).toBe('valid');
   });
 
+  it('are read again after the clock was set back: no removed key counts for longer, and none is missed', async () => {
+    const earlierMs = NOW_MS - 2 * HOUR_MS;
+    const ticket = await tickets.issue({ user, target }, earlierMs);
+    const [key] = stored.values();
+    expect(await kindOf(ticket, NOW_MS)).toBe('refused');
+    stored.clear();
+    expect(await kindOf(ticket, earlierMs)).toBe('refused');
+    stored.set(key!.keyId, key!);
+    expect(await kindOf(ticket, earlierMs - 5_000)).toBe('valid');
+    expect(reads).toHaveLength(3);
+  });
+
   it('stay remembered through a flood of ids that nobody has', async () => {
     door = verifier(2);
     const ticket = await tickets.issue({ user, target }, NOW_MS);

@@ -49,8 +49,12 @@ export const watchTicketIssuer = (keys: ProcessKeys): WatchTicketIssuer => ({
 interface KnownKey {
   /** undefined: there was none. */
   readonly key: { readonly publicKey: KeyObject; readonly throughMs: number } | undefined;
-  readonly untilMs: number;
+  readonly readAtMs: number;
 }
+
+/** One that was read in the future was read before the clock was set back. */
+const isFresh = ({ key, readAtMs }: KnownKey, nowMs: number): boolean =>
+  Math.abs(nowMs - readAtMs) < (key === undefined ? ABSENT_LIVES_MS : KEYS_LIVE_MS);
 
 const refused = (reason: string): TicketVerdict => ({ kind: 'refused', reason });
 
@@ -63,16 +67,16 @@ export function watchTicketVerifier(
 
   async function keyOf(keyId: string, nowMs: number): Promise<KnownKey['key']> {
     const remembered = known.find(keyId) ?? absent.find(keyId);
-    if (remembered !== undefined && nowMs < remembered.untilMs) return remembered.key;
+    if (remembered !== undefined && isFresh(remembered, nowMs)) return remembered.key;
     const stored = await keys.find(keyId);
     if (stored === undefined) {
       known.forget(keyId);
-      absent.keep(keyId, { key: undefined, untilMs: nowMs + ABSENT_LIVES_MS });
+      absent.keep(keyId, { key: undefined, readAtMs: nowMs });
       return undefined;
     }
     const key = { publicKey: keyObjectOf(stored.publicKey), throughMs: stored.throughMs };
     absent.forget(keyId);
-    known.keep(keyId, { key, untilMs: nowMs + KEYS_LIVE_MS });
+    known.keep(keyId, { key, readAtMs: nowMs });
     return key;
   }
 
