@@ -59,6 +59,13 @@ describe('a probe beat', () => {
     expect(await probe.beat()).toEqual({ kind: 'failed', reason: 'Error the key was not stored' });
   });
 
+  it('has failed when what it proves itself with takes too long', async () => {
+    const fetch = () => Promise.reject(new Error('sent'));
+    const credentials = { bearer: () => new Promise<string>(() => {}), refused: () => {} };
+    const probe = leaseProbe({ url: 'https://cluster', credentials, clock, timeoutMs: 1, fetch });
+    expect(await probe.beat()).toMatchObject({ kind: 'failed', reason: expect.stringContaining('TimeoutError') });
+  });
+
   it('has failed when there is no answer, and says why', async () => {
     const cause = new Error('self-signed certificate');
     const outcome = await answering(new TypeError('fetch failed', { cause })).probe.beat();

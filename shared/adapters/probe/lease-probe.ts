@@ -11,7 +11,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Probe, ProbeCredentials, ProbeOutcome } from '../../ports/probe.ts';
 
 const COLLECTION = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
-/** A beat that takes longer is as good as lost to a node. Milliseconds. */
+/** A beat that takes longer is as good as lost to a node, and so is what it proves itself with. Milliseconds, each. */
 const TIMEOUT_MS = 2_000;
 
 export interface LeaseProbeOptions {
@@ -27,7 +27,7 @@ export function leaseProbe(options: LeaseProbeOptions): Probe {
   const { url, credentials, clock, timeoutMs = TIMEOUT_MS, fetch = globalThis.fetch } = options;
 
   async function send(method: 'PATCH' | 'POST', path: string, contentType: string, body: object): Promise<number> {
-    const bearer = await credentials.bearer(clock.nowMs());
+    const bearer = await within(timeoutMs, credentials.bearer(clock.nowMs()));
     const response = await fetch(`${url}${path}`, {
       method,
       headers: { authorization: `Bearer ${bearer}`, 'content-type': contentType, accept: 'application/json' },
@@ -64,6 +64,15 @@ export function leaseProbe(options: LeaseProbeOptions): Probe {
   return {
     beat: () => beat().catch((error: unknown): ProbeOutcome => ({ kind: 'failed', reason: reasonOf(error) })),
   };
+}
+
+/** A store that does not answer must not hold up the tick; the key it takes late serves the next beat. */
+function within<T>(timeoutMs: number, wanted: Promise<T>): Promise<T> {
+  const signal = AbortSignal.timeout(timeoutMs);
+  const late = new Promise<never>((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });
+  return Promise.race([wanted, late]);
 }
 
 function reasonOf(error: unknown): string {
