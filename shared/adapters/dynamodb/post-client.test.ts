@@ -105,7 +105,8 @@ describe('a POST over kept connections', () => {
   ])('tells %s, and serves the next request', async (name, fail) => {
     const { client } = await against(
       (socket, _, connection) => (connection === 1 ? fail(socket) : socket.write(answerOf('{}'))),
-      { timeoutMs: 200 },
+      // Only who waits for it has it short: on a busy machine the others must not meet it.
+      name === 'TimeoutError' ? { timeoutMs: 200 } : {},
     );
     await expect(client.post({}, '')).rejects.toMatchObject({ name });
     expect((await client.post({}, '')).body).toBe('{}');
