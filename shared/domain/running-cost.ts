@@ -3,7 +3,8 @@
  * region of the price table (prices.ts).
  *
  * Counted: beats; a status post by each machine every five minutes; node-monitor's own ticks, with the units the tables said
- * they took. Not counted: the other functions, pods, people, watches, logs, metrics, alarms and data out. `npm run cost` counts all of it; docs/cost.md compares.
+ * they took. Not counted: the other functions, lists of pods, pods, people, watches, logs, metrics, alarms and data out.
+ * `npm run cost` counts all of it; docs/cost.md compares.
  */
 import { PRICES, SECONDS_A_DAY } from './prices.ts';
 
