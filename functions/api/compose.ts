@@ -28,7 +28,7 @@ const KEYS_LIVE_MS = 60_000;
 export function composeApiFunction(environment: Environment) {
   const config = loadConfig(apiConfig, environment);
   const serving = composeServing(environment, config);
-  const { items } = serving;
+  const { items, log } = serving;
   return composeApi({
     ...serving,
     authenticator: bearerSchemes(
@@ -61,6 +61,6 @@ export function composeApiFunction(environment: Environment) {
     limits: API_LIMITS,
     ...(config.watchUrl === undefined
       ? {}
-      : { answerWatch: redirectWatches(config.watchUrl, watchTicketIssuer(processKeys(keepTicketKey(items)))) }),
+      : { answerWatch: redirectWatches(config.watchUrl, watchTicketIssuer(processKeys(keepTicketKey(items), log))) }),
   });
 }

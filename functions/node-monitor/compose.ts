@@ -17,7 +17,7 @@ export function composeNodeMonitor(environment: Environment) {
   }
   const beats = (items: ItemStore) => {
     if (url === undefined) return {};
-    const credentials = probeTokens({ keys: processKeys(keepProbeKey(items)), clusterId });
+    const credentials = probeTokens({ keys: processKeys(keepProbeKey(items), log), clusterId });
     return { probe: leaseProbe({ url, credentials, clock: systemClock }) };
   };
   return {

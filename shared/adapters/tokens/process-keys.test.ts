@@ -9,15 +9,18 @@ const HOUR_MS = 3_600_000;
 
 let kept: ProcessKey[];
 let broken: boolean;
+let warned: unknown[];
 let keys: ProcessKeys;
 
 beforeEach(() => {
   kept = [];
   broken = false;
-  keys = processKeys(async (key) => {
+  warned = [];
+  const keep = async (key: ProcessKey) => {
     if (broken) throw new Error('the table is not there');
     kept.push(key);
-  });
+  };
+  keys = processKeys(keep, { warn: (message, fields) => warned.push([message, fields]) });
 });
 
 describe('the key of a process', () => {
@@ -49,13 +52,15 @@ describe('the key of a process', () => {
     expect(kept).toHaveLength(2);
   });
 
-  it('serves on while the next cannot be stored, tried once a minute, and not beyond its end', async () => {
+  it('serves on while the next cannot be stored, tried and told once a minute, and not beyond its end', async () => {
     const first = await keys.current(START_MS);
     broken = true;
     const later = START_MS + 12 * HOUR_MS + 1;
     expect(await keys.current(later)).toBe(first);
     broken = false;
     expect(await keys.current(later + 59_999)).toBe(first);
+    const failure = { error: new Error('the table is not there'), endsAtMs: first.throughMs };
+    expect(warned).toEqual([['the next key of this process could not be stored', failure]]);
     expect(await keys.current(later + 60_000)).not.toBe(first);
     broken = true;
     await expect(keys.current(later + 24 * HOUR_MS)).rejects.toThrow('the table is not there');

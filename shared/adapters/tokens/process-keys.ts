@@ -1,6 +1,7 @@
 /** The key pair of this process: made when something is first to be signed, replaced in good time, never written anywhere. */
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { PROCESS_KEY_LIFE_SECONDS, useOfKey } from '../../domain/process-key.ts';
+import type { Log } from '../../ports/log.ts';
 import type { KeepProcessKey } from '../../ports/process-keys.ts';
 import { readPublicKey } from './public-keys.ts';
 
@@ -18,10 +19,10 @@ export interface ProcessKeys {
   forget(key: SigningKey): void;
 }
 
-/** A key that is due to be replaced serves on while storing the next fails; it is tried again so much later. */
+/** A key that is due to be replaced serves on while storing the next fails, which is told; it is tried again so much later. */
 const RETRY_MS = 60_000;
 
-export function processKeys(keep: KeepProcessKey): ProcessKeys {
+export function processKeys(keep: KeepProcessKey, log?: Pick<Log, 'warn'>): ProcessKeys {
   let key: SigningKey | undefined;
   let making: Promise<SigningKey> | undefined;
   let notBeforeMs = 0;
@@ -52,7 +53,10 @@ export function processKeys(keep: KeepProcessKey): ProcessKeys {
       if (present === undefined || use === 'ended') return next(nowMs);
       if (use === 'use' || nowMs < notBeforeMs) return present;
       notBeforeMs = nowMs + RETRY_MS;
-      return next(nowMs).catch(() => present);
+      return next(nowMs).catch((error: unknown) => {
+        log?.warn('the next key of this process could not be stored', { error, endsAtMs: present.throughMs });
+        return present;
+      });
     },
     forget(refused) {
       if (key === refused) key = undefined;
