@@ -142,15 +142,21 @@ describe('the gate after missing ticks', () => {
     expect(decideGate(UNTRIED_GATE, { ...accepted, policy: { ...policy, tickGate: 'off' } }).freshSinceMs).toBe(0);
   });
 
-  it('holds while the first tick and those after it do not finish, and is open once one has', () => {
-    const probes = [{ sentAtMs: 0, accepted: true }];
-    let record = decideGate(UNTRIED_GATE, { nowMs: 0, probes, policy });
-    for (const nowMs of [5_000, 10_000, 15_000]) {
-      record = decideGate({ ...record, lastTickAtMs: undefined }, { nowMs, probes, policy });
-      expect(gateVerdict(record)).toEqual({ kind: 'holding', reasons: ['missedTicks'], sinceMs: 5_000 });
+  it('holds when no tick has finished for two periods after the first, until one has', () => {
+    const unfinished = (record: GateRecord, second: number): GateRecord => {
+      const nowMs = second * 1_000;
+      const probes = [{ sentAtMs: nowMs, accepted: true }];
+      return { ...decideGate(record, { nowMs, probes, policy }), lastTickAtMs: undefined };
+    };
+    const records: GateRecord[] = [];
+    for (const second of [100, 105, 110, 115, 120, 125]) {
+      records.push(unfinished(records.at(-1) ?? UNTRIED_GATE, second));
     }
-    expect(record.freshSinceMs).toBe(15_000);
-    expect(gateVerdict(decideGate(record, { nowMs: 20_000, probes, policy })).kind).toBe('open');
+    expect(kinds({ ...records })).toEqual(['open', 'open', 'open', 'holding', 'holding', 'holding']);
+    expect(records.map(({ freshSinceMs }) => freshSinceMs / 1_000)).toEqual([100, 100, 100, 115, 120, 125]);
+    const finished = { ...(records[5] as GateRecord), lastTickAtMs: 125_000 };
+    const next = decideGate(finished, { nowMs: 130_000, probes: [{ sentAtMs: 130_000, accepted: true }], policy });
+    expect(gateVerdict(next).kind).toBe('open');
   });
 
   it('goes on holding while the path is still failing, and counts from the later of both', () => {

@@ -2,8 +2,8 @@
  * Doubt ourselves first (D9). Before a node is called silent, two things must be true of us: we were watching, and a beat
  * sent to us would have arrived.
  *
- * missedTicks   more than two periods without a tick that finished, or none finished since the first. Holds for the tick
- *               that finds it out; every node has a full grace from that tick on.
+ * missedTicks   more than two periods without a tick that finished, counted from the first where none has. Holds for the
+ *               tick that finds it out; every node has a full grace from that tick on.
  * failingPath   of the probe beats of the last two beat intervals at least half got no success. Holds until that is no
  *               longer so and none was lost for a whole beat interval: a path that loses half of what it carries also lets
  *               half of the probes through, and must not open the gate by luck. Every node has a full grace from the first
@@ -134,17 +134,15 @@ export function decideGate(
   const provenAtMs = provenNow ? nowMs : record.provenAtMs;
   const unproven = probes.length > 0 && provenAtMs !== undefined && nowMs - provenAtMs > graceMs - beatMs;
   // Before the first tick there ever was nobody watched, and a control table that was lost or restored empty looks the same:
-  // the gate need not hold, but nobody is judged by what was before it. Each tick leaves `provenAtMs` behind, finished or not:
-  // if none has finished since the first, ticks are missing.
+  // the gate need not hold, but nobody is judged by what was before it. Each tick leaves `provenAtMs` behind, finished or not.
   const isFirst = policy.tickGate === 'on' && record.lastTickAtMs === undefined && record.provenAtMs === undefined;
+  // Where none has finished, the grace of the first tick says when it was; once that holds the gate, until one finishes.
+  const heldForTicks = record.reasons.includes('missedTicks');
+  const lastTickAtMs = record.lastTickAtMs ?? (heldForTicks ? undefined : record.freshSinceMs);
   const missed =
     policy.tickGate === 'on' &&
     !isFirst &&
-    ticksWereMissing({
-      lastTickAtMs: record.lastTickAtMs,
-      nowMs,
-      periodSeconds: policy.nodeMonitorPeriodSeconds,
-    });
+    ticksWereMissing({ lastTickAtMs, nowMs, periodSeconds: policy.nodeMonitorPeriodSeconds });
   const wasFailing = record.reasons.includes('failingPath');
   const lossy = wasFailing && lostAtMs !== undefined && lostAtMs > nowMs - beatMs;
   const failing = policy.ingestGate === 'on' && (pathIsFailing(probes) || lossy || (unproven && !missed));
