@@ -1,7 +1,9 @@
 /**
  * RQ: rate-limited timed queue. Upstream's queue is an object with a function to call; ours is stored, node-monitor puts
  * nodes in and takes them out (decideMonitor), evictor takes the turns (decideEvictions). "Seen" is there what waits or
- * carries the taint; "the function is called" is a taint; "it asks for a retry" is a taint that did not come about.
+ * carries the taint; "the function is called" is a taint. "It asks for a retry" has no counterpart: a taint that does not come
+ * about leaves item and token as they were, in one transaction. RQ-06 and RQ-14 put the item back later and keep the token
+ * taken, to show what order and limiter make of that.
  */
 import { describe, expect, it } from 'vitest';
 import { changeRate, fullLimiter, type Limiter, takeToken } from '../../shared/domain/limiter.ts';
