@@ -52,6 +52,8 @@ const AWAY_MEAN_MS = 120_000;
 const ANCIENT_SHARE = 0.15;
 const ANCIENT_MS = 7_200_000;
 const VERSIONS_PER_MS = 1_000;
+/** Annotation of the bookmark that ends a state. */
+const STATE_ENDS = 'k8s.io/initial-events-end';
 const CONTENT = { accept: 'application/json' };
 const EMPTY = new Uint8Array();
 const decoder = new TextDecoder();
@@ -178,10 +180,12 @@ export function startWatchers(options: {
       return false;
     }
     if (client.version === undefined) {
-      if (type === 'BOOKMARK') {
+      // As an informer does: another bookmark does not say that the state is whole.
+      if (type !== 'BOOKMARK') state!.push(object);
+      else if (object.metadata.annotations?.[STATE_ENDS] === 'true') {
         hit('watch:state');
         learnState(client, version, state!);
-      } else state!.push(object);
+      }
       return true;
     }
     client.version = version;

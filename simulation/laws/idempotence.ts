@@ -7,8 +7,7 @@ import { scanHealth } from '../../shared/store/health-store.ts';
 import type { Broken } from './law.ts';
 
 /**
- * Asked at a moment at which node-monitor has just finished a tick and nothing else goes on. `decidedAtMs`: that tick's time, by
- * which its decisions are to be decided again.
+ * Asked at a moment at which node-monitor has just finished a tick and nothing else goes on: decides again by that tick's time.
  */
 export async function decidesNothingTwice(
   tables: MemoryItemStore,

@@ -1,6 +1,6 @@
 /**
- * Pod CIDRs (D8): no two Nodes are given overlapping ones; a block goes with its Node and comes back; a Node that can have none, or
- * has a bad one, is told so and stops nobody else.
+ * Pod CIDRs (D8): a Node is given one whole block of each cluster CIDR, and no two overlapping ones; a block goes with its Node and
+ * comes back; a Node that can have none, or has a bad one, is told so and stops nobody else.
  */
 import type { Policy } from '../../shared/domain/policy.ts';
 import type { KubeNode } from '../../shared/kube/types.ts';
@@ -81,8 +81,20 @@ export function podCidrsAreNobodyElses(context: LawContext, policy: Policy, hit:
   const isNoted = (uid: string, atMs: number): boolean =>
     [...noted.values()].some((each) => each.uid === uid && each.atMs < atMs);
 
+  /** One block of each cluster CIDR, in their order. */
+  const isWhole = ({ cidrs }: CidrNode): boolean =>
+    cidrs.length === clusterCIDRs.length &&
+    clusterCIDRs.every((cluster, index) => {
+      const cidr = cidrs[index]!;
+      if (cluster.includes(':')) return cidr.includes(':') && cidr.endsWith(`/${nodeCIDRMaskSizeIPv6}`);
+      return isInside(cidr, cluster) && cidr.endsWith(`/${nodeCIDRMaskSizeIPv4}`);
+    });
+
   function given(node: CidrNode): void {
     hit('cidr:allocated');
+    if (!isWhole(node)) {
+      fail([node.name], `${node.name} was given ${node.cidrs.join(', ')} of ${clusterCIDRs.join(', ')}`);
+    }
     for (const other of nodes.values()) {
       if (other === node) continue;
       const theirs = other.cidrs.find((cidr) => node.cidrs.some((own) => overlap(own, cidr)));

@@ -184,8 +184,9 @@ export function watchersAreTold(context: LawContext): WatchLaw {
         const shown = followed.picture.get(key);
         const least = ofKey.findLast((each) => each.version <= through);
         if (shown === undefined) {
+          // Nothing but a deletion takes it from the list, whatever else befell it meanwhile.
           const isGone =
-            least === undefined || least.type === 'DELETED' || ofKey.some((each) => each.version > through);
+            least === undefined || ofKey.some((each) => each.type === 'DELETED' && each.version >= least.version);
           if (!isGone) fail(followed, `listed at ${version} and did not find ${key}`, key);
         } else {
           const found = ofKey.find((each) => each.version === shown);

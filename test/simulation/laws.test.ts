@@ -231,6 +231,15 @@ const PLANTED: readonly PlantedBug[] = [
     options: { parts: ['podCidrs'] },
   },
   {
+    bug: 'a Node that is given half a block',
+    laws: ['cidrs'],
+    plant: seenThrough({
+      transact: (writes) =>
+        writes.map((write) => (write.key.pk.startsWith('o#nodes#') ? withHalfBlocks(write) : write)),
+    }),
+    options: { parts: ['podCidrs'], faults: [] },
+  },
+  {
     bug: 'a mounted volume that is taken at once',
     laws: ['volumes'],
     plant: withPolicy({ forceDetachTimeoutSeconds: 1 }),
@@ -269,6 +278,12 @@ function trustingHeads(items: ItemStore): ItemStore {
       return { kind: 'written', item: { ...head, ...write.set } };
     },
   };
+}
+
+function withHalfBlocks(write: TransactWrite): TransactWrite {
+  const text = write.kind === 'put' ? write.item['o'] : undefined;
+  if (write.kind !== 'put' || typeof text !== 'string') return write;
+  return { ...write, item: { ...write.item, o: text.replaceAll('.0/24"', '.0/25"') } };
 }
 
 function unconditional(write: TransactWrite): TransactWrite {
