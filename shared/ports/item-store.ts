@@ -201,7 +201,7 @@ export class StoreFault extends Error {
 /** Writes in one transaction at most. */
 export const TRANSACT_WRITES_MAX = 100;
 
-/** Segments of one scan at most. The service takes a million; this is as many as are read at once. */
+/** Segments of one scan at most, of the million that the service takes: a fleet of 100,000 needs no more. */
 export const SCAN_SEGMENTS_MAX = 32;
 
 /** Units consumed by one request, as DynamoDB reports them. */
