@@ -188,15 +188,16 @@ failSwapOn: false
         ({ keyId }) => keyId,
       );
     const [old] = await keyIds();
+    expect(old).toBeDefined();
     await stopAgent();
     writeConfiguration('10s');
     startAgent(bundle);
-    const [fresh] = await eventually('another key', async () => {
+    // A beat proves a key, and beats are as far apart as this period: the one after it may be there already.
+    await eventually('other keys without the old one', async () => {
       const ids = await keyIds();
-      return ids.length === 1 && ids[0] !== old && ids;
+      return ids.length > 0 && !ids.includes(old);
     });
     await stopAgent('SIGKILL');
-    expect(fresh).not.toBe(old);
     writeConfiguration('0s');
     const before = await versionOf();
     startAgent(bundle);
