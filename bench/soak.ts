@@ -73,6 +73,8 @@ export const soak: Benchmark = {
 interface Sample {
   readonly atMs: number;
   readonly megabytes: ReadonlyMap<string, number>;
+  /** How many there are of what is told for one of them. */
+  readonly workers: ReadonlyMap<string, number>;
 }
 
 class Soak {
@@ -245,10 +247,15 @@ class Soak {
     const local = this.#local!;
     const { functions, enginePid } = await local.counters();
     const megabytes = new Map([['process', rssMegabytes(local.pid)]]);
+    const workers = new Map<string, number>();
     if (enginePid !== undefined) megabytes.set('engine', rssMegabytes(enginePid));
-    for (const [name, { heapBytes }] of Object.entries(functions))
-      megabytes.set(`heap of ${name}`, heapBytes / 2 ** 20);
-    this.#samples.push({ atMs: performance.now(), megabytes });
+    for (const [name, { heapBytes, environments }] of Object.entries(functions)) {
+      // Each environment is a worker: their sum grows with how many events come at once.
+      const worker = `heap of a worker of ${name}`;
+      megabytes.set(worker, environments === 0 ? 0 : heapBytes / 2 ** 20 / environments);
+      workers.set(worker, environments);
+    }
+    this.#samples.push({ atMs: performance.now(), megabytes, workers });
   }
 
   async #endEnvironments(): Promise<void> {
@@ -289,6 +296,9 @@ class Soak {
         firstMegabytes: rounded(first.megabytes.get(what) ?? 0),
         lastMegabytes: rounded(now),
         mostMegabytes: rounded(Math.max(...samples.map(({ megabytes }) => megabytes.get(what) ?? 0))),
+        ...(last.workers.has(what)
+          ? { mostWorkers: Math.max(...samples.map(({ workers }) => workers.get(what) ?? 0)) }
+          : {}),
         // Without the first minute; of a short life it says little, because a heap grows until it is collected.
         slopeMegabytesPerHour: points.length < 3 ? undefined : rounded(slopeOf(points)),
         samples: points.length,
