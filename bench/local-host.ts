@@ -5,6 +5,7 @@
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { type LocalCounters, type LocalOptions, startLocal } from '../local/runtime.ts';
+import { openWorkerGarbage, type WorkerGarbage } from './worker-garbage.ts';
 
 export interface LocalHost {
   readonly pid: number;
@@ -14,12 +15,16 @@ export interface LocalHost {
   /** That of simulated machines. */
   readonly fleetToken: string;
   counters(): Promise<LocalCounters>;
+  /** The same, with heaps that hold no garbage: those of all workers are collected first, which costs their CPU. */
+  countersAfterCollection(): Promise<LocalCounters>;
   /** Ends every execution environment at once. */
   endEnvironments(): Promise<void>;
   stop(): Promise<void>;
   /** kill -9, and waits until it is gone. */
   kill(): Promise<void>;
 }
+
+type Word = 'counters' | 'countersAfterCollection' | 'endEnvironments';
 
 type Message =
   | {
@@ -56,7 +61,7 @@ export async function startLocalHost(options: HostedOptions): Promise<LocalHost>
     await exited;
   };
   const ask = async <Kind extends Message['kind']>(
-    word: 'counters' | 'endEnvironments',
+    word: Word,
     kind: Kind,
   ): Promise<Extract<Message, { kind: Kind }>> => {
     const answer = next();
@@ -77,6 +82,7 @@ export async function startLocalHost(options: HostedOptions): Promise<LocalHost>
     token: started.token,
     fleetToken: started.fleetToken,
     counters: async () => (await ask('counters', 'counters')).counters,
+    countersAfterCollection: async () => (await ask('countersAfterCollection', 'counters')).counters,
     endEnvironments: async () => {
       await ask('endEnvironments', 'ended');
     },
@@ -98,11 +104,21 @@ async function host(options: HostedOptions): Promise<void> {
     process.disconnect?.();
     return;
   }
-  process.on('message', async (word) => {
-    if (word === 'counters') return send({ kind: 'counters', counters: await system.counters() });
-    await system.endEnvironments();
-    return send({ kind: 'ended' });
-  });
+  let garbage: WorkerGarbage | undefined;
+  const answerTo = async (word: Word): Promise<Message> => {
+    switch (word) {
+      case 'countersAfterCollection':
+        garbage ??= await openWorkerGarbage();
+        await garbage.collect();
+        return { kind: 'counters', counters: await system.counters() };
+      case 'counters':
+        return { kind: 'counters', counters: await system.counters() };
+      case 'endEnvironments':
+        await system.endEnvironments();
+        return { kind: 'ended' };
+    }
+  };
+  process.on('message', async (word) => send(await answerTo(word as Word)));
   process.on('disconnect', async () => {
     await system.stop();
     process.exit(0);

@@ -23,7 +23,8 @@ const ANSWER_LIMIT_MS = 10_000;
 const REGISTRATION_LIMIT_MS = 900_000;
 const SETTLE_LIMIT_MS = 240_000;
 const STEP_MS = 1_000;
-const SAMPLE_EVERY_MS = 10_000;
+/** All heaps are collected for each. */
+const SAMPLE_EVERY_MS = 20_000;
 /** After a restart, what was cut off is still being told. */
 const EXCUSED_MS = 20_000;
 /** A mark in the first moments after a silence was decided before the machine was heard. */
@@ -245,7 +246,7 @@ class Soak {
 
   async #sample(): Promise<void> {
     const local = this.#local!;
-    const { functions, enginePid } = await local.counters();
+    const { functions, enginePid } = await local.countersAfterCollection();
     const megabytes = new Map([['process', rssMegabytes(local.pid)]]);
     const workers = new Map<string, number>();
     if (enginePid !== undefined) megabytes.set('engine', rssMegabytes(enginePid));
@@ -299,7 +300,7 @@ class Soak {
         ...(last.workers.has(what)
           ? { mostWorkers: Math.max(...samples.map(({ workers }) => workers.get(what) ?? 0)) }
           : {}),
-        // Without the first minute; of a short life it says little, because a heap grows until it is collected.
+        // Without the first minute. Heaps were collected for each sample; what a whole process holds is with its garbage.
         slopeMegabytesPerHour: points.length < 3 ? undefined : rounded(slopeOf(points)),
         samples: points.length,
       });
