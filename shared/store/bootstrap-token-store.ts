@@ -10,6 +10,7 @@
 import type { BootstrapToken } from '../domain/bootstrap-token.ts';
 import type { Item, ItemKey, ItemStore, UpdateWrite } from '../ports/item-store.ts';
 import type { BootstrapTokens } from '../ports/node-keys.ts';
+import { all, is } from './conditions.ts';
 import { RESOURCE_VERSIONS_PER_MS } from './layout.ts';
 
 const PARTITION = 'bootstrap-tokens';
@@ -46,14 +47,11 @@ export const takeUseWrite = ({ id, uid }: StoredBootstrapToken, nowMs: number): 
   kind: 'update',
   key: tokenKey(id),
   add: { usesLeft: -1, v: 1 },
-  when: {
-    kind: 'all',
-    of: [
-      { kind: 'compare', attribute: 'uid', op: '=', value: uid },
-      { kind: 'compare', attribute: 'usesLeft', op: '>=', value: 1 },
-      { kind: 'compare', attribute: 'expiresAtMs', op: '>', value: nowMs },
-    ],
-  },
+  when: all(
+    is('uid', uid),
+    { kind: 'compare', attribute: 'usesLeft', op: '>=', value: 1 },
+    { kind: 'compare', attribute: 'expiresAtMs', op: '>', value: nowMs },
+  ),
 });
 
 export function bootstrapTokenStore(items: ItemStore): BootstrapTokenStore {
@@ -89,7 +87,7 @@ export function bootstrapTokenStore(items: ItemStore): BootstrapTokenStore {
       const outcome = await items.write({
         kind: 'delete',
         key: tokenKey(id),
-        when: { kind: 'compare', attribute: 'uid', op: '=', value: uid },
+        when: is('uid', uid),
       });
       return outcome.kind === 'written' ? 'removed' : 'conflict';
     },

@@ -33,6 +33,7 @@
  */
 import type { Clock } from '../ports/clock.ts';
 import { type Item, type ItemKey, type ItemStore, StoreFault } from '../ports/item-store.ts';
+import { any, lacks } from './conditions.ts';
 import {
   ALONE,
   headPartition,
@@ -107,13 +108,7 @@ export function changeLog(options: {
         kind: 'update',
         key: headKey(resource, head.shard),
         set: { rv: version },
-        when: {
-          kind: 'any',
-          of: [
-            { kind: 'lacks', attribute: 'rv' },
-            { kind: 'compare', attribute: 'rv', op: '<', value: version },
-          ],
-        },
+        when: any(lacks('rv'), { kind: 'compare', attribute: 'rv', op: '<', value: version }),
       },
       { returnItem: true },
     );

@@ -19,6 +19,7 @@ import {
   type PutWrite,
   StoreFault,
 } from '../ports/item-store.ts';
+import { any, is } from './conditions.ts';
 
 const BLOCK_PREFIX = 'b#';
 const RANGE_PREFIX = 'r#';
@@ -68,10 +69,7 @@ export const takeBlockWrite = (set: CidrSetKey, block: number, owner: BlockOwner
   kind: 'put',
   key: keyOf(set, sortKeyOf({ first: block, last: block }, owner.uid)),
   item: { node: owner.nodeName, uid: owner.uid },
-  when: {
-    kind: 'any',
-    of: [{ kind: 'itemAbsent' }, { kind: 'compare', attribute: 'uid', op: '=', value: owner.uid }],
-  },
+  when: any({ kind: 'itemAbsent' }, is('uid', owner.uid)),
 });
 
 export function cidrStore(items: ItemStore): CidrStore {
@@ -118,7 +116,7 @@ export function cidrStore(items: ItemStore): CidrStore {
       const write: DeleteWrite = {
         kind: 'delete',
         key: keyOf(set, sortKeyOf(blocks, uid)),
-        when: { kind: 'compare', attribute: 'uid', op: '=', value: uid },
+        when: is('uid', uid),
       };
       const outcome = await items.write(write);
       return outcome.kind === 'written' ? 'written' : 'notTheirs';

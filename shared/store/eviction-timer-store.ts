@@ -10,6 +10,7 @@
  */
 import type { EvictionTimer } from '../domain/pod-eviction.ts';
 import {
+  type Condition,
   type Item,
   type ItemKey,
   type ItemStore,
@@ -17,6 +18,7 @@ import {
   StoreFault,
   type TransactWrite,
 } from '../ports/item-store.ts';
+import { is } from './conditions.ts';
 import { ALONE } from './layout.ts';
 
 const DUE_PARTITION = 'evictions-due';
@@ -84,10 +86,7 @@ export function evictionTimerStore(items: ItemStore): EvictionTimerStore {
       const { nodeName, version } = before;
       const due = earliestOf(timers);
       if (version === 0 && due === undefined) return 'written';
-      const when =
-        version === 0
-          ? ({ kind: 'itemAbsent' } as const)
-          : ({ kind: 'compare', attribute: 'version', op: '=', value: version } as const);
+      const when: Condition = version === 0 ? { kind: 'itemAbsent' } : is('version', version);
       const writes: TransactWrite[] =
         due === undefined
           ? [{ kind: 'delete', key: nodeKey(nodeName), when }]

@@ -9,7 +9,6 @@
  */
 import type { NodeKey } from '../domain/node-identity.ts';
 import {
-  type Condition,
   type Item,
   type ItemKey,
   type ItemReader,
@@ -19,6 +18,7 @@ import {
   type TransactWrite,
 } from '../ports/item-store.ts';
 import type { NodeKeys } from '../ports/node-keys.ts';
+import { is } from './conditions.ts';
 import { HEALTH_SHARDS, RESOURCE_VERSIONS_PER_MS, shardOf } from './layout.ts';
 import { mergePages } from './merge-pages.ts';
 
@@ -107,8 +107,6 @@ export const claimInstanceWrite = (instanceId: string, nodeName: string, nowMs: 
   when: { kind: 'itemAbsent' },
 });
 
-const isVersion = (version: number): Condition => ({ kind: 'compare', attribute: 'v', op: '=', value: version });
-
 export function nodeKeyStore(items: ItemStore): NodeKeyStore {
   return {
     ...nodeKeys(items),
@@ -141,7 +139,7 @@ export function nodeKeyStore(items: ItemStore): NodeKeyStore {
         kind: 'put',
         key: identityKey(identity.nodeName),
         item: itemOf(identity),
-        when: replaces === undefined ? { kind: 'itemAbsent' } : isVersion(replaces.version),
+        when: replaces === undefined ? { kind: 'itemAbsent' } : is('v', replaces.version),
       };
       for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
         const outcome = await items.transact([put, ...along]);
@@ -157,14 +155,14 @@ export function nodeKeyStore(items: ItemStore): NodeKeyStore {
     async replaceKeys(before, keys, nowMs) {
       const identity = { ...before, keys, version: nextVersion(nowMs, before) };
       const outcome = await items.write(
-        { kind: 'put', key: identityKey(before.nodeName), item: itemOf(identity), when: isVersion(before.version) },
+        { kind: 'put', key: identityKey(before.nodeName), item: itemOf(identity), when: is('v', before.version) },
         {},
       );
       return outcome.kind === 'written' ? { kind: 'written', identity } : { kind: 'conflict' };
     },
 
     async remove(nodeName, { version }) {
-      const outcome = await items.write({ kind: 'delete', key: identityKey(nodeName), when: isVersion(version) });
+      const outcome = await items.write({ kind: 'delete', key: identityKey(nodeName), when: is('v', version) });
       return outcome.kind === 'written' ? 'removed' : 'conflict';
     },
   };

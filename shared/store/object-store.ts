@@ -14,6 +14,7 @@ import type { KubeObject, ObjectRef } from '../kube/types.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Item, ItemKey, ItemStore, TransactWrite } from '../ports/item-store.ts';
 import { StoreFault, TRANSACT_WRITES_MAX } from '../ports/item-store.ts';
+import { any, is, lacks } from './conditions.ts';
 import {
   ALONE,
   headPartition,
@@ -340,13 +341,7 @@ function planTransaction(
       kind: 'update',
       key: { table: 'objects', pk, sk: ALONE },
       set: { rv: last, c: last },
-      when: {
-        kind: 'any',
-        of: [
-          { kind: 'lacks', attribute: 'rv' },
-          { kind: 'compare', attribute: 'rv', op: '<', value: first },
-        ],
-      },
+      when: any(lacks('rv'), { kind: 'compare', attribute: 'rv', op: '<', value: first }),
     });
   }
   extra.forEach((write, index) => {
@@ -361,12 +356,7 @@ function objectItem(draft: Draft, version: number): TransactWrite {
   if (write.kind === 'create') {
     return { kind: 'put', key, item: attributesOf(write, text, version), when: { kind: 'itemAbsent' } };
   }
-  const when = {
-    kind: 'compare',
-    attribute: 'rv',
-    op: '=',
-    value: resourceVersionOf(write.previous),
-  } as const;
+  const when = is('rv', resourceVersionOf(write.previous));
   return write.kind === 'delete'
     ? { kind: 'delete', key, when }
     : { kind: 'put', key, item: attributesOf(write, text, version), when };

@@ -12,6 +12,7 @@ import type { NodePublicKey } from '../domain/node-identity.ts';
 import { type ProcessKey, withProbeKey } from '../domain/process-key.ts';
 import { type Item, type ItemKey, type ItemReader, type ItemStore, StoreFault } from '../ports/item-store.ts';
 import type { KeepProcessKey, ProbeKeys, TicketKeys } from '../ports/process-keys.ts';
+import { is } from './conditions.ts';
 import { ALONE } from './layout.ts';
 
 const PROBE_KEYS: ItemKey = { table: 'control', pk: 'probe-keys', sk: ALONE };
@@ -46,8 +47,7 @@ export const keepProbeKey =
         kind: 'put',
         key: PROBE_KEYS,
         item: { v: version + 1, keys: JSON.stringify(keys), ttl: ttlOf(keys) },
-        when:
-          stored === undefined ? { kind: 'itemAbsent' } : { kind: 'compare', attribute: 'v', op: '=', value: version },
+        when: stored === undefined ? { kind: 'itemAbsent' } : is('v', version),
       });
       if (outcome.kind === 'written') return;
     }
