@@ -7,6 +7,7 @@ import * as z from 'zod/mini';
 import { describeAccessEntriesFault, parseAccessEntries } from './access-entries.ts';
 import { ConfigError } from './config-error.ts';
 import { describePolicyFault, parsePolicy } from './policy.ts';
+import { STATIC_TOKENS_RULE, staticTokensIn } from './static-tokens.ts';
 
 /** Says "missing" where the variable is absent, the rule where it is wrong. */
 const faultOf = (rule: string) => ({
@@ -47,20 +48,9 @@ const accessEntriesJson = jsonText((document) => {
     : { kind: 'faults', rules: parsed.faults.map(describeAccessEntriesFault) };
 });
 
-const staticToken = z.readonly(
-  z.strictObject({
-    /** SHA-256 of the token, lower-case hex. */
-    sha256: z.string().check(z.regex(/^[0-9a-f]{64}$/)),
-    user: z.string().check(z.minLength(1)),
-    groups: z.readonly(z.array(z.string().check(z.minLength(1)))),
-  }),
-);
-const staticTokenList = z.readonly(z.array(staticToken));
-const STATIC_TOKENS_RULE = 'must be a JSON list of {sha256: 64 lower-case hex digits, user, groups: [text]}';
-
 const staticTokensJson = jsonText((document) => {
-  const parsed = staticTokenList.safeParse(document);
-  return parsed.success ? { kind: 'ok', value: parsed.data } : { kind: 'faults', rules: [STATIC_TOKENS_RULE] };
+  const tokens = staticTokensIn(document);
+  return tokens === undefined ? { kind: 'faults', rules: [STATIC_TOKENS_RULE] } : { kind: 'ok', value: tokens };
 }, STATIC_TOKENS_RULE);
 
 const LOG_LEVELS = ['DEBUG', 'INFO', 'WARN', 'ERROR'] as const;

@@ -1,0 +1,32 @@
+/**
+ * STATIC_TOKENS, for every function that takes such tokens. Judged by hand: the bundle of the heartbeat, which is one of them,
+ * holds no schema library.
+ */
+export interface StaticTokenConfig {
+  /** SHA-256 of the token, lower-case hex. */
+  readonly sha256: string;
+  readonly user: string;
+  readonly groups: readonly string[];
+}
+
+export const STATIC_TOKENS_RULE = 'must be a JSON list of {sha256: 64 lower-case hex digits, user, groups: [text]}';
+
+/** The tokens that this document lists, frozen; undefined when it breaks the rule. */
+export function staticTokensIn(document: unknown): readonly StaticTokenConfig[] | undefined {
+  if (!Array.isArray(document) || !document.every(isStaticToken)) return undefined;
+  return Object.freeze(document.map((token) => Object.freeze({ ...token, groups: Object.freeze(token.groups) })));
+}
+
+function isStaticToken(value: unknown): value is StaticTokenConfig {
+  if (typeof value !== 'object' || value === null) return false;
+  const { sha256, user, groups, ...unknown } = value as Record<string, unknown>;
+  return (
+    Object.keys(unknown).length === 0 &&
+    typeof sha256 === 'string' &&
+    /^[0-9a-f]{64}$/.test(sha256) &&
+    typeof user === 'string' &&
+    user !== '' &&
+    Array.isArray(groups) &&
+    groups.every((group) => typeof group === 'string' && group !== '')
+  );
+}
