@@ -22,15 +22,13 @@ import {
   type ItemKey,
   type ItemStore,
   type PutWrite,
-  SCAN_SEGMENTS_MAX,
-  type ScanRequest,
   StoreFault,
   type TableName,
-  TRANSACT_WRITES_MAX,
   type TransactWrite,
   type WriteOutcome,
 } from '../../ports/item-store.ts';
 import { compareKeys } from '../../ports/key-order.ts';
+import { checkSegment, checkTransaction, keyText } from '../../ports/request-limits.ts';
 import { itemFromWire, itemToWire, presentItem, toWire, type WireItem } from './attribute-value.ts';
 import { cancellationOf, faultOf, refusalOf } from './errors.ts';
 import { conditionExpression, nameIn, placeholders, valueIn } from './expression.ts';
@@ -71,7 +69,7 @@ export function dynamoDbItemStore(options: DynamoDbOptions): ItemStore {
     },
 
     async getMany(keys, { consistent }) {
-      const distinct = new Map(keys.map((key) => [idOf(key), key]));
+      const distinct = new Map(keys.map((key) => [keyText(key), key]));
       const found = new Map<string, Item>();
       const pages: ItemKey[][] = [];
       const all = [...distinct.values()];
@@ -82,7 +80,7 @@ export function dynamoDbItemStore(options: DynamoDbOptions): ItemStore {
         const batch = pages.slice(start, start + BATCHES_AT_ONCE_MAX);
         await Promise.all(batch.map((page) => readBatch(options, page, consistent, found)));
       }
-      return keys.map((key) => found.get(idOf(key)));
+      return keys.map((key) => found.get(keyText(key)));
     },
 
     async query(request) {
@@ -226,7 +224,6 @@ const TRANSACT_OPERATIONS = {
   check: 'ConditionCheckItem',
 } as const;
 
-const idOf = (key: ItemKey): string => `${key.table}\n${key.pk}\n${key.sk}`;
 const wireKey = (key: ItemKey): WireItem => ({ pk: toWire(key.pk), sk: toWire(key.sk) });
 
 async function readBatch(
@@ -256,7 +253,7 @@ async function readBatch(
       const table = tableOf.get(name)!;
       for (const wire of items) {
         const item = itemFromWire(wire);
-        found.set(idOf({ table, pk: item['pk'] as string, sk: item['sk'] as string }), item);
+        found.set(keyText({ table, pk: item['pk'] as string, sk: item['sk'] as string }), item);
         read += 1;
       }
     }
@@ -324,18 +321,5 @@ function transactItem(write: TransactWrite, tableName: string) {
       }
       return { Update: { ...input, UpdateExpression: input.UpdateExpression } };
     }
-  }
-}
-
-function checkSegment({ segment, segments }: ScanRequest): void {
-  if (segments > SCAN_SEGMENTS_MAX || segment < 0 || segment >= segments) {
-    throw new StoreFault('rejected', 'a scan takes segment 0 to 31 of 1 to 32', { retryable: false });
-  }
-}
-
-function checkTransaction(writes: readonly TransactWrite[]): void {
-  const keys = new Set(writes.map(({ key }) => idOf(key)));
-  if (writes.length < 1 || writes.length > TRANSACT_WRITES_MAX || keys.size !== writes.length) {
-    throw new StoreFault('rejected', 'a transaction takes 1 to 100 writes on distinct items', { retryable: false });
   }
 }

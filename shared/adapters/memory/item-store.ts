@@ -16,16 +16,14 @@ import {
   type ItemPosition,
   type ItemStore,
   type QueryRequest,
-  SCAN_SEGMENTS_MAX,
   type ScanRequest,
   StoreFault,
   type TableName,
-  TRANSACT_WRITES_MAX,
-  type TransactWrite,
   type Write,
   type WriteOutcome,
 } from '../../ports/item-store.ts';
 import { compareKeys } from '../../ports/key-order.ts';
+import { checkSegment, checkTransaction, keyText } from '../../ports/request-limits.ts';
 
 /** One change of one item, as a stream record of the table tells it. */
 export interface ItemChange {
@@ -129,7 +127,7 @@ export function memoryItemStore(
         const seen = new Map<string, number>();
         const units = new Map<TableName, number>();
         keys.forEach((key, index) => {
-          const id = `${key.table}\n${key.pk}\n${key.sk}`;
+          const id = keyText(key);
           if (seen.has(id)) return;
           seen.set(id, index);
           const item = found[index];
@@ -407,19 +405,6 @@ function equalValues(one: AttributeValue | undefined, other: AttributeValue | un
     names.length === Object.keys(other).length &&
     names.every((name) => equalValues((one as Item)[name], (other as Item)[name]))
   );
-}
-
-function checkSegment({ segment, segments }: ScanRequest): void {
-  if (segments > SCAN_SEGMENTS_MAX || segment < 0 || segment >= segments) {
-    throw new StoreFault('rejected', 'a scan takes segment 0 to 31 of 1 to 32', { retryable: false });
-  }
-}
-
-function checkTransaction(writes: readonly TransactWrite[]): void {
-  const keys = new Set(writes.map(({ key }) => `${key.table}\n${key.pk}\n${key.sk}`));
-  if (writes.length < 1 || writes.length > TRANSACT_WRITES_MAX || keys.size !== writes.length) {
-    throw new StoreFault('rejected', 'a transaction takes 1 to 100 writes on distinct items', { retryable: false });
-  }
 }
 
 const operationOf = (write: Write): string =>
