@@ -91,8 +91,8 @@ async function ask(request: StackRequest): Promise<Answer> {
 }
 
 async function askOnce(request: StackRequest): Promise<Answer> {
-  const { stackName, region, credentials, nowMs, endpoint } = request;
-  const url = endpointOf({ region, ...(endpoint === undefined ? {} : { endpoint }) }, 'cloudformation');
+  const { stackName, region, credentials, nowMs } = request;
+  const url = endpointOf(request, 'cloudformation');
   const body = new URLSearchParams({ Action: 'DescribeStacks', Version: API_VERSION, StackName: stackName }).toString();
   const sign = requestSigner({
     region,

@@ -11,8 +11,8 @@ export interface EmbeddedMeter extends Meter {
 
 /**
  * Embedded metrics: figures leave as log lines, no call and no wait. Each distinct set of dimension values is a billed
- * metric; callers pass zone, state and reason only. Lines are billed too, so figures of one set share theirs. The library adds the dimension `service`, the function's name unless
- * one is given.
+ * metric; callers pass zone, state and reason only. Lines are billed too, so figures of one set share theirs. The library
+ * adds the dimension `service`, the function's name unless one is given.
  */
 export function embeddedMeter(make: (serviceName?: string) => Metrics): EmbeddedMeter {
   const plain = make();

@@ -44,7 +44,7 @@ export const awsHost = (service: string, region: string): string =>
 
 /** Where a service is asked: at the endpoint of our own where the connection has one. */
 export const endpointOf = (
-  { region, endpoint }: Pick<AwsConnection, 'region' | 'endpoint'>,
+  { region, endpoint }: { readonly region: string; readonly endpoint?: string | undefined },
   /** As in the host name: dynamodb, ec2, logs … */
   service: string,
 ): URL => new URL(endpoint ?? `https://${awsHost(service, region)}`);
