@@ -137,22 +137,21 @@ function providedFirst(
   | Extract<ProvidedIps, { readonly kind: 'refused' }> {
   const provided = providedIps(annotations);
   if (provided.kind === 'refused') return provided;
-  const types = [...new Set(addresses.map(({ type }) => type))];
-  let ordered = types.flatMap((type) => addresses.filter((entry) => entry.type === type));
-  for (const { text, address: wanted } of provided.ips.toReversed()) {
-    const isWanted = ({ address }: NodeAddress): boolean => {
-      const ip = readIp(address);
-      return ip?.family === wanted.family && ip.value === wanted.value;
-    };
-    if (!ordered.some(isWanted)) {
-      return { kind: 'refused', reason: `provided node ip ${text} is not among the addresses of the instance` };
-    }
-    ordered = types.flatMap((type) => {
-      const ofType = ordered.filter((entry) => entry.type === type);
-      return [...ofType.filter(isWanted), ...ofType.filter((entry) => !isWanted(entry))];
-    });
+  const { ips } = provided;
+  // Which of those provided an address is; after all of them, when it is none.
+  const rank = ({ address }: NodeAddress): number => {
+    const ip = readIp(address);
+    const at = ips.findIndex(({ address: wanted }) => ip?.family === wanted.family && ip.value === wanted.value);
+    return at < 0 ? ips.length : at;
+  };
+  const ranks = addresses.map(rank);
+  const missing = ips.findLast((_, at) => !ranks.includes(at));
+  if (missing !== undefined) {
+    return { kind: 'refused', reason: `provided node ip ${missing.text} is not among the addresses of the instance` };
   }
-  return { kind: 'ordered', addresses: ordered };
+  const types = addresses.map(({ type }) => type);
+  const byType = (a: NodeAddress, b: NodeAddress): number => types.indexOf(a.type) - types.indexOf(b.type);
+  return { kind: 'ordered', addresses: addresses.toSorted((a, b) => byType(a, b) || rank(a) - rank(b)) };
 }
 
 /** Keys in kubernetes.io, k8s.io and below are Kubernetes' own: a provider may not set them as additional labels. */
