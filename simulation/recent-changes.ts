@@ -11,6 +11,8 @@ export interface TimedChange extends ItemChange {
 }
 
 const TABLES = ['health', 'objects', 'control'] as const;
+/** Partitions of nodes' rows, and of heads of the change log: nothing else is read as eventually consistent. */
+const READ_LATE: Readonly<Partial<Record<TableName, string>>> = { health: '', objects: 'h#' };
 /** As far back as a read may lag. */
 const KEPT_MS = 5_000;
 
@@ -25,8 +27,12 @@ export interface RecentChanges {
 
 export function recentChanges(tables: MemoryItemStore): RecentChanges {
   const seen: Record<TableName, number> = { health: 0, objects: 0, control: 0 };
-  /** Of the health table, by partition. */
-  const kept = new Map<string, TimedChange[]>();
+  /** By partition. */
+  const kept: Record<TableName, Map<string, TimedChange[]>> = {
+    health: new Map(),
+    objects: new Map(),
+    control: new Map(),
+  };
   return {
     take(nowMs) {
       const taken: TimedChange[] = [];
@@ -35,17 +41,16 @@ export function recentChanges(tables: MemoryItemStore): RecentChanges {
           seen[table] = change.sequence;
           const timed = { ...change, atMs: nowMs };
           taken.push(timed);
-          // Only nodes' rows are read as eventually consistent.
-          if (table !== 'health') continue;
           const { pk } = change.key;
-          const before = (kept.get(pk) ?? []).filter(({ atMs }) => atMs > nowMs - KEPT_MS);
-          kept.set(pk, [...before, timed]);
+          const prefix = READ_LATE[table];
+          if (prefix === undefined || !pk.startsWith(prefix)) continue;
+          const before = (kept[table].get(pk) ?? []).filter(({ atMs }) => atMs > nowMs - KEPT_MS);
+          kept[table].set(pk, [...before, timed]);
         }
       }
       return taken;
     },
-    since: (table, pk, momentMs) =>
-      table === 'health' ? (kept.get(pk) ?? []).filter(({ atMs }) => atMs > momentMs) : [],
-    partitions: (table) => (table === 'health' ? [...kept.keys()] : []),
+    since: (table, pk, momentMs) => (kept[table].get(pk) ?? []).filter(({ atMs }) => atMs > momentMs),
+    partitions: (table) => [...kept[table].keys()],
   };
 }

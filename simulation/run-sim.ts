@@ -28,7 +28,6 @@ import { faultyStore } from './faults/faulty-store.ts';
 import { faultyStreams } from './faults/faulty-streams.ts';
 import { faultyTicks } from './faults/faulty-ticks.ts';
 import { type Functions, lambdaFunctions, type Process, type Program } from './faults/processes.ts';
-import { recentHeads } from './faults/stale-heads.ts';
 import { decidesNothingTwice } from './laws/idempotence.ts';
 import type { Broken, Law, LawContext } from './laws/law.ts';
 import { nodesOfTheLivingStay } from './laws/machines.ts';
@@ -155,7 +154,6 @@ export async function runSim(options: SimOptions): Promise<SimResult> {
   });
   const tables = memoryItemStore({ changesOf: ['health', 'objects', 'control'] });
   const recent = recentChanges(tables);
-  const heads = recentHeads();
   const view = clusterView(tables);
   const cloud = memoryCloud({
     clock: time,
@@ -380,7 +378,7 @@ export async function runSim(options: SimOptions): Promise<SimResult> {
   if (parts.includes('watches')) {
     watchFunctions = watchWorld({
       law: watches,
-      heads,
+      recent,
       time,
       plan,
       policy,
@@ -468,7 +466,6 @@ export async function runSim(options: SimOptions): Promise<SimResult> {
     // Those who watch raise heads, of which no rule knows.
     if (by.name !== 'node-monitor' && by.name !== 'watch') othersWroteAtMs = time.nowMs();
     view.refresh();
-    heads.learn(changes);
     watches.learn(changes);
     cidrs.learn(changes, by);
     if (parts.includes('volumes')) volumes.learn(changes);

@@ -12,8 +12,9 @@ import type { WatchTicketVerifier } from '../shared/ports/watch-tickets.ts';
 import { simulationAuthenticator } from './access.ts';
 import type { FaultPlan } from './faults/catalogue.ts';
 import { type Functions, lambdaFunctions, type Process } from './faults/processes.ts';
-import { type RecentHeads, withStaleHeads } from './faults/stale-heads.ts';
+import { withStaleHeads } from './faults/stale-heads.ts';
 import type { WatchLaw } from './laws/watches.ts';
+import type { RecentChanges } from './recent-changes.ts';
 import { seededUuid } from './seeded-random.ts';
 import type { VirtualTime } from './virtual-time.ts';
 import { startWatchers, type WatchMark, type WatchProgram } from './watchers.ts';
@@ -28,7 +29,7 @@ const NO_TICKETS: WatchTicketVerifier = {
 /** Runs until the time does. */
 export function watchWorld(options: {
   readonly law: WatchLaw;
-  readonly heads: RecentHeads;
+  readonly recent: RecentChanges;
   readonly time: VirtualTime;
   readonly plan: FaultPlan;
   readonly policy: Policy;
@@ -41,7 +42,7 @@ export function watchWorld(options: {
   readonly tell: (subject: string, text: string) => void;
   readonly onFault: (name: 'watch', faults: readonly unknown[]) => void;
 }): Functions<WatchProgram> {
-  const { law, heads, time, policy, random, hit, tell, onFault } = options;
+  const { law, recent, time, policy, random, hit, tell, onFault } = options;
   const plan = options.plan.apart('watches');
   const calls = random('watch calls');
   const code = random('watch code');
@@ -49,7 +50,7 @@ export function watchWorld(options: {
 
   function compose(process: Process): WatchProgram {
     const store = options.storeOf(process, plan, calls);
-    const items = options.planted(withStaleHeads(store, { heads, time, plan }), process);
+    const items = options.planted(withStaleHeads(store, { recent, time, plan }), process);
     const stretch = 1 + calls() * (STRETCH_MAX - 1);
     const api = {
       items,
