@@ -20,3 +20,26 @@ export function boundedMemory<T>(entriesMax: number): BoundedMemory<T> {
     forget: (key) => void entries.delete(key),
   };
 }
+
+/**
+ * What was looked up, and what is not there kept apart from what is: anybody can make up names of nothing, and they must not
+ * push out the others.
+ *
+ * @param isThere of a value
+ * @param entriesMax of each kind
+ */
+export function lookupMemory<T>(
+  entriesMax: number,
+  isThere: (value: T) => boolean,
+): Pick<BoundedMemory<T>, 'find' | 'keep'> {
+  const there = boundedMemory<T>(entriesMax);
+  const absent = boundedMemory<T>(entriesMax);
+  return {
+    find: (key) => there.find(key) ?? absent.find(key),
+    keep(key, value) {
+      const [kept, other] = isThere(value) ? [there, absent] : [absent, there];
+      kept.keep(key, value);
+      other.forget(key);
+    },
+  };
+}

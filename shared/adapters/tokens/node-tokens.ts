@@ -22,7 +22,7 @@ import type { Authentication, UserInfo } from '../../ports/authenticator.ts';
 import type { NodeKeys } from '../../ports/node-keys.ts';
 import type { ProbeKeys } from '../../ports/process-keys.ts';
 import type { BearerScheme } from './bearer.ts';
-import { boundedMemory } from './bounded-memory.ts';
+import { boundedMemory, lookupMemory } from './bounded-memory.ts';
 import { jsonObjectIn } from './json-object.ts';
 import { keyObjectOf } from './public-keys.ts';
 
@@ -74,8 +74,7 @@ const refused = (reason: string): Authentication => ({ kind: 'refused', reason }
 
 export function nodeTokens(options: NodeTokenOptions): BearerScheme {
   const { clusterId, keysLiveMs } = options;
-  const nodes = boundedMemory<KnownNode>(options.rememberedMax ?? NODES_MAX);
-  const strangers = boundedMemory<KnownNode>(options.rememberedMax ?? NODES_MAX);
+  const nodes = lookupMemory<KnownNode>(options.rememberedMax ?? NODES_MAX, ({ keys }) => keys.size > 0);
   const tokens = boundedMemory<KnownToken>(options.rememberedMax ?? TOKENS_MAX);
 
   async function readNode(who: Who, nowMs: number, consistent: boolean): Promise<KnownNode> {
@@ -88,16 +87,14 @@ export function nodeTokens(options: NodeTokenOptions): BearerScheme {
       keys.set(keyId, { algorithm: algorithmOf(publicKey), key: keyObjectOf(publicKey), throughMs });
     }
     const known = { keys, readAtMs: nowMs, newest: consistent };
-    const [kept, other] = keys.size > 0 ? [nodes, strangers] : [strangers, nodes];
-    kept.keep(who.username, known);
-    other.forget(who.username);
+    nodes.keep(who.username, known);
     return known;
   }
 
   /** The key, from memory while that is fresh. A key that is not there is looked for once more, in the newest state. */
   async function keyOf(claims: NodeTokenClaims, nowMs: number): Promise<KnownKey | undefined> {
     const { username, keyId } = claims;
-    const known = nodes.find(username) ?? strangers.find(username);
+    const known = nodes.find(username);
     // What was read in the future was read before the clock was set back: it is as old as it was young.
     const ageMs = known === undefined ? Number.POSITIVE_INFINITY : Math.abs(nowMs - known.readAtMs);
     const found = ageMs < keysLiveMs ? known?.keys.get(keyId) : undefined;

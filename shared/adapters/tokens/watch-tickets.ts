@@ -10,7 +10,7 @@ import { hasEnded } from '../../domain/process-key.ts';
 import type { UserInfo } from '../../ports/authenticator.ts';
 import type { TicketKeys } from '../../ports/process-keys.ts';
 import type { TicketVerdict, WatchTicketIssuer, WatchTicketVerifier } from '../../ports/watch-tickets.ts';
-import { boundedMemory } from './bounded-memory.ts';
+import { lookupMemory } from './bounded-memory.ts';
 import type { ProcessKeys } from './process-keys.ts';
 import { keyObjectOf } from './public-keys.ts';
 
@@ -22,7 +22,7 @@ const TICKET_CHARACTERS_MAX = 6_000;
 const KEYS_LIVE_MS = 3_600_000;
 /** That there is no such key is believed for so long. Milliseconds. */
 const ABSENT_LIVES_MS = 5_000;
-/** Keys remembered at most; and, apart from them because anybody can make them up, ids of none. */
+/** Keys remembered at most, and as many ids of none. */
 const KEYS_MAX = 1_000;
 
 interface Payload {
@@ -62,20 +62,13 @@ export function watchTicketVerifier(
   keys: TicketKeys,
   { rememberedMax = KEYS_MAX }: { readonly rememberedMax?: number } = {},
 ): WatchTicketVerifier {
-  const known = boundedMemory<KnownKey>(rememberedMax);
-  const absent = boundedMemory<KnownKey>(rememberedMax);
+  const known = lookupMemory<KnownKey>(rememberedMax, ({ key }) => key !== undefined);
 
   async function keyOf(keyId: string, nowMs: number): Promise<KnownKey['key']> {
-    const remembered = known.find(keyId) ?? absent.find(keyId);
+    const remembered = known.find(keyId);
     if (remembered !== undefined && isFresh(remembered, nowMs)) return remembered.key;
     const stored = await keys.find(keyId);
-    if (stored === undefined) {
-      known.forget(keyId);
-      absent.keep(keyId, { key: undefined, readAtMs: nowMs });
-      return undefined;
-    }
-    const key = { publicKey: keyObjectOf(stored.publicKey), throughMs: stored.throughMs };
-    absent.forget(keyId);
+    const key = stored && { publicKey: keyObjectOf(stored.publicKey), throughMs: stored.throughMs };
     known.keep(keyId, { key, readAtMs: nowMs });
     return key;
   }
