@@ -7,6 +7,7 @@ import { type ClusterEvent, nodeTransitions } from '../../domain/cluster-event.t
 import { zoneKeyOf } from '../../domain/zone.ts';
 import type { KubeNode, KubeObject } from '../../kube/types.ts';
 import type { ControllerDependencies } from './dependencies.ts';
+import { nodeNameOf } from './keep-pod-gc-list.ts';
 import * as metric from './metric-names.ts';
 
 const IDS_TOLD_MAX = 10;
@@ -66,6 +67,6 @@ function podEviction(before: KubeObject | undefined, after: KubeObject | undefin
   if (after === undefined || reason === undefined) return [];
   const { namespace = '', name = '', uid = '' } = after.metadata;
   if (before?.metadata.uid === uid && disruptionOf(before) === reason) return [];
-  const nodeName = (after.spec?.['nodeName'] as string | undefined) ?? '';
+  const nodeName = nodeNameOf(after);
   return [{ type: 'PodEvicted', id: `PodEvicted/${uid}/${reason}`, pod: { namespace, name, uid }, nodeName, reason }];
 }
