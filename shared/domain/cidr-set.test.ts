@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { formatCidr, parseCidr } from './cidr.ts';
+import { cidr } from '../../test/support/cidr-sets.ts';
+import { formatCidr } from './cidr.ts';
 import {
   allocateNext,
   blocksOf,
@@ -10,11 +11,6 @@ import {
   usageOf,
 } from './cidr-set.ts';
 
-function cidr(text: string) {
-  const parsed = parseCidr(text);
-  if (parsed === undefined) throw new Error(text);
-  return parsed;
-}
 function setOf(text: string, nodePrefix: number): CidrSet {
   const creation = createCidrSet(cidr(text), nodePrefix);
   if (creation.kind === 'refused') throw new Error(creation.reason);
