@@ -24,7 +24,7 @@ function firstSecondThird(): MonitoredFleet {
 }
 
 const names = (fleet: MonitoredFleet): string[] =>
-  fleet.queued().flatMap(({ nodeName, addedAtMs }) => `${nodeName} since ${addedAtMs / 1_000} s`);
+  fleet.queued().map(({ nodeName, addedAtMs }) => `${nodeName} since ${addedAtMs / 1_000} s`);
 
 const item = (nodeName: string, addedAtMs: number, processAtMs = addedAtMs): QueuedNode => ({
   nodeName,
