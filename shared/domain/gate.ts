@@ -117,8 +117,8 @@ function goodRunSince(
 
 /**
  * The gate at this tick of node-monitor. `probes` are those of this tick: send them first, so that an outage is seen by
- * the tick it would mislead. The record is stored when the tick has finished, so that one that failed half-way does not
- * pass for a tick.
+ * the tick it would mislead. All of the record is stored with the claim of the tick but `lastTickAtMs`, which is stored when
+ * the tick has finished, so that one that failed half-way does not pass for a tick.
  */
 export function decideGate(
   record: GateRecord,

@@ -2,9 +2,8 @@
  * A look at all pods now and then, page by page, that mends the work list: a record of the stream that was dropped after its
  * retries must not leave a pod for ever. It only writes hints; passes judge them as all others.
  *
- * Cost: strongly consistent reads, a unit for each 4 KB of pods, and of nodes' digests.
+ * Cost: a read unit for each 4 KB of pods, which are read strongly consistent, and half of one for each 4 KB of nodes' rows.
  */
-
 import { EBS_DRIVER } from '../../domain/attached-volumes.ts';
 import type { KubeObject, ObjectRef } from '../../kube/types.ts';
 import { jsonEqual } from '../../kube/wire/json-value.ts';
