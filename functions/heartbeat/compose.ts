@@ -10,14 +10,13 @@ import { loadHeartbeatConfig } from '../../shared/config/heartbeat-environment.t
 import { log } from '../../shared/observability/logger.ts';
 import { nodeKeys } from '../../shared/store/node-key-store.ts';
 import { probeKeys } from '../../shared/store/process-key-store.ts';
+import type { Environment } from '../controllers.ts';
 
 /**
  * How long a revoked key may still renew the one Lease of its node. A fleet is spread over several environments of this
  * function, each with its own memory: at five minutes most beats of a large fleet still find their key there.
  */
 const KEYS_LIVE_MS = 300_000;
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 export function composeHeartbeat(environment: Environment) {
   const config = loadHeartbeatConfig(environment);
