@@ -10,6 +10,7 @@ import type { ItemStore } from '../shared/ports/item-store.ts';
 import type { Log } from '../shared/ports/log.ts';
 import type { WatchTicketVerifier } from '../shared/ports/watch-tickets.ts';
 import { simulationAuthenticator } from './access.ts';
+import type { Mark } from './coverage.ts';
 import type { FaultPlan } from './faults/catalogue.ts';
 import { type Functions, lambdaFunctions, type Process } from './faults/processes.ts';
 import { withStaleHeads } from './faults/stale-heads.ts';
@@ -17,7 +18,7 @@ import type { WatchLaw } from './laws/watches.ts';
 import type { RecentChanges } from './recent-changes.ts';
 import { seededUuid } from './seeded-random.ts';
 import type { VirtualTime } from './virtual-time.ts';
-import { startWatchers, type WatchMark, type WatchProgram } from './watchers.ts';
+import { startWatchers, type WatchProgram } from './watchers.ts';
 
 /** A process looks less often than deployed, by up to so much: there is nothing to be found between two looks. */
 const STRETCH_MAX = 4;
@@ -38,7 +39,7 @@ export function watchWorld(options: {
   readonly storeOf: (process: Process, plan: FaultPlan, fraction: () => number) => ItemStore;
   readonly planted: (items: ItemStore, process: Process) => ItemStore;
   readonly logOf: (process: Process) => Log;
-  readonly hit: (mark: WatchMark) => void;
+  readonly hit: (mark: Mark) => void;
   readonly tell: (subject: string, text: string) => void;
   readonly onFault: (name: 'watch', faults: readonly unknown[]) => void;
 }): Functions<WatchProgram> {

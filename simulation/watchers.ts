@@ -11,6 +11,7 @@ import type { KubeObject } from '../shared/kube/types.ts';
 import type { Clock } from '../shared/ports/clock.ts';
 import type { HttpRequest, HttpResponse } from '../shared/ports/http.ts';
 import { headersOf, OPERATOR } from './access.ts';
+import type { Mark } from './coverage.ts';
 import type { FaultPlan } from './faults/catalogue.ts';
 import type { Functions } from './faults/processes.ts';
 import type { Watcher, WatchLaw } from './laws/watches.ts';
@@ -23,17 +24,6 @@ export interface WatchProgram {
   readonly watch: ServeWatch;
   readonly clock: Clock;
 }
-
-export type WatchMark =
-  | 'watch:event'
-  | 'watch:bookmark'
-  | 'watch:poll'
-  | 'watch:state'
-  | 'watch:pages'
-  | 'watch:resumed'
-  | 'watch:killed'
-  | 'watch:cut'
-  | 'watch:expired';
 
 /** As the platform ends a function. Milliseconds. */
 const LIFETIME_MS = 900_000;
@@ -85,7 +75,7 @@ export function startWatchers(options: {
   readonly time: VirtualTime;
   readonly plan: FaultPlan;
   readonly fraction: () => number;
-  readonly hit: (mark: WatchMark) => void;
+  readonly hit: (mark: Mark) => void;
   readonly tell: (subject: string, text: string) => void;
   readonly onFault: (name: 'watch', faults: readonly unknown[]) => void;
 }): void {

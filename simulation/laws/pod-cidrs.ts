@@ -5,12 +5,11 @@
 import type { Policy } from '../../shared/domain/policy.ts';
 import type { KubeNode } from '../../shared/kube/types.ts';
 import { objectOf } from '../../shared/store/object-record.ts';
+import type { Mark } from '../coverage.ts';
 import { STATUS_EVERY_MS } from '../machine.ts';
 import type { TimedChange } from '../recent-changes.ts';
 import { type Law, type LawContext, SLOW_EFFECT_MS, seconds } from './law.ts';
 import type { Writer } from './truth.ts';
-
-export type CidrMark = 'cidr:allocated' | 'cidr:released' | 'cidr:exhausted' | 'cidr:invalid';
 
 /** From a Node's change to what follows from it, with nothing in the way. Milliseconds. */
 const FOLLOWED_WITHIN_MS = 30_000;
@@ -59,7 +58,7 @@ function isInside(cidr: string, cluster: string): boolean {
   return a !== undefined && b !== undefined && a[0] >= b[0] && a[1] <= b[1];
 }
 
-export function podCidrsAreNobodyElses(context: LawContext, policy: Policy, hit: (mark: CidrMark) => void): CidrLaw {
+export function podCidrsAreNobodyElses(context: LawContext, policy: Policy, hit: (mark: Mark) => void): CidrLaw {
   const { truth, nowMs, calmSinceMs } = context;
   const { clusterCIDRs, nodeCIDRMaskSizeIPv4, nodeCIDRMaskSizeIPv6 } = policy;
   /** Partition of each set's blocks, and how many it has. */

@@ -7,11 +7,10 @@ import type { MemoryCloud } from '../../shared/adapters/memory/cloud.ts';
 import type { ConditionStatus, NodeCondition } from '../../shared/domain/kubernetes.ts';
 import type { KubeNode, KubeObject } from '../../shared/kube/types.ts';
 import { objectOf } from '../../shared/store/object-record.ts';
+import type { Mark } from '../coverage.ts';
 import type { TimedChange } from '../recent-changes.ts';
 import { VOLUME_ID_START, volumeIdOfPod } from '../volume-names.ts';
 import { effectMs, type Law, type LawContext, seconds } from './law.ts';
-
-export type VolumeMark = 'volume:unmounted' | 'volume:out-of-service' | 'volume:timeout' | 'volume:nodeGone';
 
 const OUT_OF_SERVICE = 'node.kubernetes.io/out-of-service';
 /** Passes of pod-gc until an unwanted volume is asked for, and what else lies in between. */
@@ -40,7 +39,7 @@ export interface VolumeLaw extends Law {
   onDetach(volumeId: string): void;
 }
 
-export function volumesAreKept(context: LawContext, cloud: MemoryCloud, hit: (mark: VolumeMark) => void): VolumeLaw {
+export function volumesAreKept(context: LawContext, cloud: MemoryCloud, hit: (mark: Mark) => void): VolumeLaw {
   const { nowMs, least, most, clockSlackMs, calmSinceMs } = context;
   const nodes = new Map<string, StoredNode>();
   const uses = new Map<string, Use>();
