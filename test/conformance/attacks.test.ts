@@ -409,7 +409,20 @@ describe('a watch elsewhere', () => {
     ],
     ['for another watch', ({ issuer }) => issuer.issue({ user, target: watchTarget('/api/v1/pods', query) }, NOW_MS)],
     ['that has expired', ({ issuer }) => issuer.issue({ user, target }, NOW_MS - 60_001)],
-    ['of a key that has ended', ({ issuer }) => issuer.issue({ user, target }, NOW_MS - 86_400_001)],
+    [
+      'of a key that has ended',
+      async ({ items, issuer }) => {
+        const ticket = await issuer.issue({ user, target }, NOW_MS);
+        const key = { table: 'control', pk: 'ticket-keys', sk: ticket.split('.')[0]! } as const;
+        await items.write({
+          kind: 'update',
+          key,
+          set: { throughMs: NOW_MS - 1 },
+          when: { kind: 'has', attribute: 'publicKey' },
+        });
+        return ticket;
+      },
+    ],
     [
       'with the name of another partition for a key id',
       async () => `${'node-keys#00'.padEnd(43, '-')}.e30.${'A'.repeat(86)}`,
