@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { judgeNodeToken, type NodeTokenVerdict } from './node-token.ts';
+import { isUsable, judgeNodeToken, type NodeTokenVerdict, tokenClaims } from './node-token.ts';
 
 const NOW_S = 1_767_225_600;
 const KEY_ID = 'k'.repeat(43);
@@ -109,5 +109,22 @@ describe('a token of a node', () => {
     { nbf: 'soon' },
   ])('is refused with the times %j', (claims) => {
     expect(reason(judged({}, claims))).toBe('times are not whole seconds in order');
+  });
+});
+
+describe('what an honest signer says', () => {
+  const [firstMs, lastMs] = [NOW_S * 1_000 - 60_000, NOW_S * 1_000 + 239_999];
+  const claims = tokenClaims('system:node:n1', 'here', NOW_S * 1_000 + 700);
+
+  it('is accepted for as long as it is used', () => {
+    expect(claims).toEqual(CLAIMS);
+    for (const nowMs of [firstMs, lastMs]) {
+      expect(isUsable(claims, nowMs)).toBe(true);
+      expect(reason(judged({}, claims, nowMs))).toBe('accepted');
+    }
+  });
+
+  it('is said anew a minute before its end, and when the clock was set back', () => {
+    expect([isUsable(claims, lastMs + 1), isUsable(claims, firstMs - 1)]).toEqual([false, false]);
   });
 });

@@ -44,6 +44,28 @@ export type NodeTokenRefusal =
   | 'not valid yet'
   | 'expired';
 
+/** A token is replaced this long before its end: it may be some requests old by then. Milliseconds. */
+const REPLACED_BEFORE_END_MS = 60_000;
+
+/** What an honest signer says. */
+export interface TokenClaims {
+  readonly iss: string;
+  readonly sub: string;
+  readonly aud: string;
+  readonly iat: number;
+  readonly exp: number;
+}
+
+/** @param serverNowMs the signer's clock, corrected by what it knows of the server's */
+export function tokenClaims(username: string, clusterId: string, serverNowMs: number): TokenClaims {
+  const iat = Math.floor(serverNowMs / 1_000);
+  return { iss: username, sub: username, aud: clusterId, iat, exp: iat + NODE_TOKEN_LIFE_SECONDS_MAX };
+}
+
+/** Whether a token is still worth sending. One from the future was made before the signer's clock was set back. */
+export const isUsable = ({ iat, exp }: TokenClaims, serverNowMs: number): boolean =>
+  serverNowMs < exp * 1_000 - REPLACED_BEFORE_END_MS && serverNowMs >= iat * 1_000 - REPLACED_BEFORE_END_MS;
+
 /** base64url of 32 bytes. */
 const THUMBPRINT = /^[A-Za-z0-9_-]{43}$/;
 

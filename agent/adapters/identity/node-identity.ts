@@ -13,6 +13,8 @@
  * another agent on it may have replaced the keys, so they are read again before each step and when none of ours is accepted.
  */
 import { sign } from 'node:crypto';
+import { NODE_USER_PREFIX } from '../../../shared/domain/node-restriction.ts';
+import { isUsable, type TokenClaims, tokenClaims } from '../../../shared/domain/node-token.ts';
 import type { Log } from '../../../shared/ports/log.ts';
 import type { AgentConfig } from '../../config.ts';
 import type { Credentials } from '../../ports/credentials.ts';
@@ -22,7 +24,7 @@ import type { AgentTime } from '../../ports/time.ts';
 import { enrolRequest, identityIn } from '../../rules/identity-request.ts';
 import { isWorthATry } from '../../rules/key-rotation.ts';
 import { answeredWith, describeAnswer } from '../../rules/kube-answer.ts';
-import { clockOffsetMs, explainsRefusal, isUsable, type TokenClaims, tokenClaims } from '../../rules/node-token.ts';
+import { clockOffsetMs, explainsRefusal } from '../../rules/node-token.ts';
 import { type Enrolment, readEnrolment, writeEnrolment } from './enrolment-file.ts';
 import {
   adoptNextMachineKey,
@@ -232,7 +234,7 @@ export function createNodeIdentity(
       const key = signing(await prepared());
       const serverNowMs = time.nowMs() + offsetMs;
       if (made === undefined || !isUsable(made.claims, serverNowMs)) {
-        const claims = tokenClaims(config.nodeName, config.clusterId, serverNowMs);
+        const claims = tokenClaims(`${NODE_USER_PREFIX}${config.nodeName}`, config.clusterId, serverNowMs);
         made = { token: signed(key, claims), keyId: key.keyId, claims, offsetMs };
       }
       return made.token;

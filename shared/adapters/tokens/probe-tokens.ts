@@ -3,13 +3,11 @@
  * (docs/decisions/0009-keys-of-our-own-processes.md). A token is used while it lasts, so a probe costs no signature, and no read
  * or write of the store but once in the life of a key.
  */
-import { NODE_TOKEN_LIFE_SECONDS_MAX } from '../../domain/node-token.ts';
+import { isUsable, type TokenClaims, tokenClaims } from '../../domain/node-token.ts';
 import { PROBE_USER } from '../../domain/probe-identity.ts';
 import type { ProbeCredentials } from '../../ports/probe.ts';
 import type { ProcessKeys, SigningKey } from './process-keys.ts';
 
-/** A token is replaced this long before its end: it is on its way for a while. Milliseconds. */
-const REPLACED_BEFORE_END_MS = 60_000;
 /**
  * A key that is refused is given up, since it may have been removed, but not before it was in use for so long: an
  * environment that has just looked does not know it for some seconds, and each new key is a write. Milliseconds.
@@ -18,11 +16,10 @@ const GIVEN_UP_AFTER_MS = 60_000;
 
 interface Made {
   readonly token: string;
+  readonly claims: TokenClaims;
   readonly key: SigningKey;
   /** When the key was first used. */
   readonly keySinceMs: number;
-  readonly atMs: number;
-  readonly untilMs: number;
 }
 
 export function probeTokens({
@@ -35,11 +32,11 @@ export function probeTokens({
   let made: Made | undefined;
   return {
     async bearer(nowMs) {
-      // One from the future was made before the clock was set back.
-      if (made !== undefined && nowMs < made.untilMs && nowMs >= made.atMs - REPLACED_BEFORE_END_MS) return made.token;
+      if (made !== undefined && isUsable(made.claims, nowMs)) return made.token;
       const key = await keys.current(nowMs);
       const keySinceMs = made?.key === key ? made.keySinceMs : nowMs;
-      made = { ...tokenOf(key, clusterId, nowMs), key, keySinceMs, atMs: nowMs };
+      const claims = tokenClaims(PROBE_USER, clusterId, nowMs);
+      made = { token: tokenOf(key, claims), claims, key, keySinceMs };
       return made.token;
     },
     refused(bearer, nowMs) {
@@ -50,12 +47,9 @@ export function probeTokens({
   };
 }
 
-function tokenOf(key: SigningKey, clusterId: string, nowMs: number): Pick<Made, 'token' | 'untilMs'> {
-  const iat = Math.floor(nowMs / 1_000);
-  const exp = iat + NODE_TOKEN_LIFE_SECONDS_MAX;
-  const header = { alg: 'EdDSA', typ: 'JWT', kid: key.keyId };
-  const text = `${part(header)}.${part({ iss: PROBE_USER, sub: PROBE_USER, aud: clusterId, iat, exp })}`;
-  return { token: `${text}.${key.sign(text)}`, untilMs: exp * 1_000 - REPLACED_BEFORE_END_MS };
+function tokenOf(key: SigningKey, claims: TokenClaims): string {
+  const text = `${part({ alg: 'EdDSA', typ: 'JWT', kid: key.keyId })}.${part(claims)}`;
+  return `${text}.${key.sign(text)}`;
 }
 
 const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
