@@ -95,8 +95,7 @@ export function watchersAreTold(context: LawContext): WatchLaw {
     const ofKey = byKey.get(change.key);
     if (ofKey === undefined) byKey.set(change.key, [change]);
     else ofKey.push(change);
-    if (change.type === 'DELETED') stored.delete(change.key);
-    else stored.set(change.key, change.version);
+    put(stored, change.key, change.type, change.version);
     if (through === undefined || change.version > through) return;
     fail(
       followed,
@@ -113,16 +112,14 @@ export function watchersAreTold(context: LawContext): WatchLaw {
     return isBefore ? 'DELETED' : undefined;
   }
 
-  /** Versions between `after` and `through` were passed over; those of one who is told in order. */
-  function passedOver(followed: Followed, after: number, through: number): Committed | undefined {
-    const next = followed.committed[firstAbove(followed.committed, after)];
-    return next !== undefined && next.version <= through ? next : undefined;
-  }
+  /** What is to be told next to one who was told through a version. */
+  const nextAfter = ({ committed }: Followed, through: number): Committed | undefined =>
+    committed[firstAbove(committed, through)];
 
-  const laid = ({ picture }: Followed, key: string, version: number | undefined): void => {
-    if (version === undefined) picture.delete(key);
-    else picture.set(key, version);
-  };
+  function put(versions: Map<string, number>, key: string, type: EventType, version: number): void {
+    if (type === 'DELETED') versions.delete(key);
+    else versions.set(key, version);
+  }
 
   function forget(followed: Followed): void {
     if (followed.through !== undefined) followed.listsSinceMs = nowMs();
@@ -213,7 +210,7 @@ export function watchersAreTold(context: LawContext): WatchLaw {
       if (version <= through) {
         return fail(followed, `was told of ${key} at ${version}, after it had been told through ${through}`, key);
       }
-      const next = followed.committed[firstAbove(followed.committed, through)];
+      const next = nextAfter(followed, through);
       if (next === undefined || next.version > version) {
         return fail(followed, `was told that ${key} was ${type} at ${version}, which never happened`, key);
       }
@@ -228,15 +225,15 @@ export function watchersAreTold(context: LawContext): WatchLaw {
         return fail(followed, `was told that ${key} was ${type} at ${version}; ${next.key} was ${next.type}`, key);
       }
       followed.through = version;
-      laid(followed, key, type === 'DELETED' ? undefined : version);
+      put(followed.picture, key, type, version);
     },
 
     onBookmark(watcher, version) {
       const followed = all.get(watcher)!;
       const { through = 0 } = followed;
       if (Number(version) < through) return fail(followed, `had a bookmark at ${version}, after ${through}`);
-      const missed = passedOver(followed, through, Number(version));
-      if (missed !== undefined) {
+      const missed = nextAfter(followed, through);
+      if (missed !== undefined && missed.version <= Number(version)) {
         const what = `${missed.key} was ${missed.type} at ${missed.version}`;
         return fail(followed, `had a bookmark at ${version} and was not told that ${what}`, missed.key);
       }
@@ -263,7 +260,7 @@ export function watchersAreTold(context: LawContext): WatchLaw {
       const calmMs = calmSinceMs();
       if (calmMs === undefined) return;
       for (const followed of all.values()) {
-        const { followsSinceMs, through, committed, stored, picture } = followed;
+        const { followsSinceMs, through, stored, picture } = followed;
         if (followsSinceMs === undefined) continue;
         const sinceMs = Math.max(calmMs, followsSinceMs);
         if (through === undefined) {
@@ -271,7 +268,7 @@ export function watchersAreTold(context: LawContext): WatchLaw {
           if (waitedMs > TOLD_WITHIN_MS) fail(followed, `has no list after ${seconds(waitedMs)} of calm`);
           continue;
         }
-        const next = committed[firstAbove(committed, through)];
+        const next = nextAfter(followed, through);
         if (next !== undefined) {
           if (nowMs() - Math.max(sinceMs, next.atMs) <= TOLD_WITHIN_MS) continue;
           const what = `${next.key} was ${next.type} at ${next.version}`;
