@@ -42,24 +42,13 @@ class ArgumentFault extends Error {
   override readonly name = 'ArgumentFault';
 }
 
-const isFault = (name: string): name is FaultName => Object.hasOwn(FAULTS, name);
-const isPart = (name: string): name is PartName => Object.hasOwn(PARTS, name);
-
-function faultsOf(list: string): readonly FaultName[] {
-  if (list === 'all') return FAULT_NAMES;
+function namesIn<Name extends string>(list: string, kind: string, names: readonly Name[]): readonly Name[] {
+  if (list === 'all') return names;
   if (list === 'none') return [];
-  return list.split(',').map((name) => {
-    if (!isFault(name)) throw new ArgumentFault(`no such fault: ${name}; there are ${FAULT_NAMES.join(', ')}`);
-    return name;
-  });
-}
-
-function partsOf(list: string): readonly PartName[] {
-  if (list === 'all') return PART_NAMES;
-  if (list === 'none') return [];
-  return list.split(',').map((name) => {
-    if (!isPart(name)) throw new ArgumentFault(`no such part: ${name}; there are ${PART_NAMES.join(', ')}`);
-    return name;
+  return list.split(',').map((text) => {
+    const found = names.find((name) => name === text);
+    if (found === undefined) throw new ArgumentFault(`no such ${kind}: ${text}; there are ${names.join(', ')}`);
+    return found;
   });
 }
 
@@ -97,8 +86,8 @@ function planOf(args: readonly string[]): Plan | 'help' | 'faults' | 'parts' {
     seeds: [first, last],
     hours: numberOf('hours', values.hours ?? String(DEFAULT_HOURS), 0.01),
     nodes: values.nodes === undefined ? undefined : Math.floor(numberOf('nodes', values.nodes, 1)),
-    faults: faultsOf(values.faults ?? 'all'),
-    parts: values.parts === undefined ? undefined : partsOf(values.parts),
+    faults: namesIn(values.faults ?? 'all', 'fault', FAULT_NAMES),
+    parts: values.parts === undefined ? undefined : namesIn(values.parts, 'part', PART_NAMES),
     json: values.json ?? false,
     shrink: values['no-shrink'] !== true,
   };
@@ -187,12 +176,9 @@ export async function sim(args: readonly string[], terminal: SimTerminal): Promi
     terminal.print(SIM_USAGE);
     return SIM_EXIT.holds;
   }
-  if (plan === 'faults') {
-    for (const [name, about] of Object.entries(FAULTS)) terminal.print(`${name.padEnd(18)}${about}`);
-    return SIM_EXIT.holds;
-  }
-  if (plan === 'parts') {
-    for (const [name, about] of Object.entries(PARTS)) terminal.print(`${name.padEnd(18)}${about}`);
+  if (plan === 'faults' || plan === 'parts') {
+    const abouts = plan === 'faults' ? FAULTS : PARTS;
+    for (const [name, about] of Object.entries(abouts)) terminal.print(`${name.padEnd(18)}${about}`);
     return SIM_EXIT.holds;
   }
   const totals = noTotals();
