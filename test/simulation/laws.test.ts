@@ -8,6 +8,7 @@ import type { Policy } from '../../shared/domain/policy.ts';
 import type { Condition, Item, ItemStore, TransactWrite, Write } from '../../shared/ports/item-store.ts';
 import { MARKS } from '../../simulation/coverage.ts';
 import { FAULT_NAMES, type FaultName } from '../../simulation/faults/catalogue.ts';
+import type { FunctionName } from '../../simulation/faults/processes.ts';
 import type { LawName } from '../../simulation/laws/law.ts';
 import { PART_NAMES, type PartName } from '../../simulation/parts.ts';
 import { runSim, type SimOptions } from '../../simulation/run-sim.ts';
@@ -254,12 +255,23 @@ const PLANTED: readonly PlantedBug[] = [
   {
     bug: 'a volume that is taken although a pod is there',
     laws: ['volumes'],
-    plant: seenThrough({ read: (item) => (String(item['pk']).startsWith('o#pods#') ? asIfEnded(item) : item) }),
+    plant: onlyFor(
+      'pod-gc',
+      seenThrough({ read: (item) => (String(item['pk']).startsWith('o#pods#') ? asIfEnded(item) : item) }),
+    ),
     options: { parts: ['volumes'], faults: [] },
   },
 ];
 
-/** pod-gc and whoever else reads pods takes those with volumes for ended. */
+/** The function that detaches has a bug of its own: were those who evict wrong too, they would take most of its pods first. */
+function onlyFor(
+  name: FunctionName,
+  { items: through }: NonNullable<SimOptions['plant']>,
+): NonNullable<SimOptions['plant']> {
+  return { items: (items, process) => (process.name === name ? (through?.(items, process) ?? items) : items) };
+}
+
+/** Whoever reads pods takes those with volumes for ended. */
 function asIfEnded(item: Item): Item {
   const text = item['o'];
   if (typeof text !== 'string' || !text.includes('awsElasticBlockStore')) return item;
