@@ -17,7 +17,7 @@ import { StatusLoop } from '../agent/app/status-loop.ts';
 import type { AgentConfig } from '../agent/config.ts';
 import type { Credentials } from '../agent/ports/credentials.ts';
 import type { KubeApi } from '../agent/ports/kube-api.ts';
-import type { Log } from '../shared/ports/log.ts';
+import { silentLog } from '../test/support/agent-api.ts';
 import { type Benchmark, percentile, rounded } from './benchmark.ts';
 import { type LocalHost, startLocalHost } from './local-host.ts';
 
@@ -28,7 +28,6 @@ const ROUNDS_A_DAY = 86_400_000 / ROUND_MS;
 /** Some 50 reports: 4.5 hours on a clock that only the passes move. */
 const STATUS_PASSES = 1_600;
 const NODE = 'agent-wire';
-const SILENT: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
 export const agentWire: Benchmark = {
   name: 'agent-wire',
@@ -57,7 +56,7 @@ export const agentWire: Benchmark = {
 function asLongAsSigned(local: LocalHost, rootDirectory: string): Credentials {
   const identity = createNodeIdentity(
     { nodeName: NODE, clusterId: 'nodekeeper', rootDirectory },
-    { time: { nowMs: () => Date.now() }, log: SILENT },
+    { time: { nowMs: () => Date.now() }, log: silentLog },
   );
   const given = givenToken(local.token);
   return {
@@ -83,7 +82,7 @@ async function measure(api: HttpKubeApi) {
       api,
       time: { nowMs: () => Date.now(), sleep: () => Promise.reject(new Error('a beat failed')) },
       fraction: Math.random,
-      log: SILENT,
+      log: silentLog,
       stop: new AbortController().signal,
       timeoutMs: 10_000,
       registerAgain: async () => false,
@@ -135,7 +134,7 @@ async function measureStatus(api: HttpKubeApi) {
     settings: config,
     machine,
     nowMs: () => nowMs,
-    log: SILENT,
+    log: silentLog,
     agentVersion: 'v1.34.2-nodekeeper.0.1.0',
     setAddresses: addressSetter(host, config, []),
     readyErrors: () => ({ runtime: undefined, shutdown: undefined }),
@@ -147,7 +146,7 @@ async function measureStatus(api: HttpKubeApi) {
     api: counted,
     time: { nowMs: () => nowMs, sleep: async () => {} },
     fraction: () => 0.5,
-    log: SILENT,
+    log: silentLog,
     compute: (node) => computation.compute(node),
     registration: { ensure: async () => true, again: async () => false, onRegistered: () => {} },
     recordEvent: () => {},

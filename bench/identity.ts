@@ -15,6 +15,7 @@ import type { NodeKeyAlgorithm } from '../shared/domain/node-identity.ts';
 import type { ConsumedUnits } from '../shared/ports/item-store.ts';
 import { createLease } from '../shared/store/health-store.ts';
 import { nodeKeyStore, nodeKeys } from '../shared/store/node-key-store.ts';
+import { silentLog } from '../test/support/agent-api.ts';
 import { type NodeKeyPair, nodeKeyPair, nodeToken } from '../test/support/node-key-pair.ts';
 import { type Benchmark, type Report, rounded } from './benchmark.ts';
 
@@ -93,7 +94,7 @@ async function measureBeats(credential: Credential, report: Report): Promise<voi
     authenticator: bearerSchemes([nodes], people),
     clock: { nowMs: () => nowMs },
     random: { uuid: () => '', fraction: Math.random },
-    log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
+    log: silentLog,
   });
   // Signing is the machines' work and not counted: every token is made before the beats are.
   const turns = Array.from({ length: WARM_UP_BEATS + BEATS }, (_, index) => {

@@ -6,7 +6,7 @@ import type { KubeApi } from '../agent/ports/kube-api.ts';
 import type { AgentTime, Fraction } from '../agent/ports/time.ts';
 import { formatTime } from '../shared/kube/time.ts';
 import type { KubeNode, NodeCondition } from '../shared/kube/types.ts';
-import type { Log } from '../shared/ports/log.ts';
+import { silentLog } from '../test/support/agent-api.ts';
 
 const LEASE_SECONDS = 40;
 /** The agent's own defaults. */
@@ -21,7 +21,6 @@ export interface StormAgent {
 }
 
 const nobody = (): void => {};
-const silentLog: Log = { debug: nobody, info: nobody, warn: nobody, error: nobody };
 
 /** Starts beating at once, as a process does that was just started. */
 export function startAgent(options: {
