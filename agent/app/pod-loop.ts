@@ -37,7 +37,7 @@ import { listPods } from './pod-list.ts';
 /** Longest time without a look at the list; a missed word of a change costs no more than this. Milliseconds. */
 const LIST_EVERY_MS = 300_000;
 /** … while there are none, when it can only be the start of a pod that is late: half of what an idle machine asks beside beats. */
-const LIST_WITHOUT_PODS_MS = 1_800_000;
+export const LIST_WITHOUT_PODS_MS = 1_800_000;
 const LIST_JITTER = 0.1;
 const LIST_WAITS: Doubling = { firstMs: 1_000, limitMs: 60_000 };
 const STEP_WAITS: Doubling = { firstMs: 1_000, limitMs: 300_000 };

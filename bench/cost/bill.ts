@@ -9,6 +9,7 @@
  * measured, on the share of a CPU that the function's memory buys, and an assumed wait for tables and probes. Beside it
  * stand the time on the clock of the machine that measured, and the least that is billed, a millisecond an invocation.
  */
+import { LIST_WITHOUT_PODS_MS } from '../../agent/app/pod-loop.ts';
 import { type Dollars, SECONDS_A_DAY, SECONDS_A_MONTH } from '../../shared/domain/prices.ts';
 import { COST_PERIOD_SECONDS } from '../../shared/domain/running-cost.ts';
 import { scanSegmentsFor } from '../../shared/store/health-store.ts';
@@ -53,9 +54,8 @@ export interface BillReport {
   readonly dollarsPerNodeWithoutDataOut: number;
 }
 
-/** Of the agent: a status post so often, and a list of its pods while it has some (agent/app/pod-loop.ts). */
+/** Of the agent: a status post so often, and a list of its pods while it has some. */
 const REPORT_SECONDS = 300;
-const LIST_WITHOUT_PODS_SECONDS = 1_800;
 /** Assumed: each pod of a node lives so long. */
 export const POD_LIFE_SECONDS = SECONDS_A_DAY;
 /**
@@ -144,7 +144,7 @@ function takenASecond(measurement: Measurement, settings: BillSettings): Taken {
   let sum = times(idle.taken, 1 / idle.seconds);
   sum = plus(sum, beatOf(measurement), nodes / beatSeconds);
   sum = plus(sum, each.statusPost, reports);
-  sum = plus(sum, each.podList, podsPerNode > 0 ? reports : nodes / LIST_WITHOUT_PODS_SECONDS);
+  sum = plus(sum, each.podList, podsPerNode > 0 ? reports : (1_000 * nodes) / LIST_WITHOUT_PODS_MS);
   sum = plus(sum, each.podLife, (nodes * podsPerNode) / POD_LIFE_SECONDS);
   sum = plus(sum, each.watchSecond, watchers);
   return plus(sum, {
