@@ -21,6 +21,7 @@ import { defaultPolicy } from '../../shared/domain/policy.ts';
 import type { KubeNode, KubeObject } from '../../shared/kube/types.ts';
 import { itemBytes } from '../../shared/ports/item-size.ts';
 import { startEngine, type TestEngine } from '../../test/support/engine.ts';
+import { secondsUntil } from '../benchmark.ts';
 import { type CountingProxy, startCountingProxy, type UnitCounts } from '../counting-proxy.ts';
 import { type LocalHost, startLocalHost } from '../local-host.ts';
 import { type Measurement, NOTHING, notNegative, plus, type Taken, times, type Window } from './measurement.ts';
@@ -36,6 +37,7 @@ export interface MeasureOptions {
 }
 
 const ZONES = 3;
+const REGISTRATION_LIMIT_MS = 60_000;
 /** For registrations, first taints and events to have gone through the streams. */
 const SETTLE_MS = 25_000;
 /** For schedules to have fired, and for pod-gc's first sweep, of which there is one in a quarter of an hour. */
@@ -151,9 +153,8 @@ class Run {
       statusIntervalSeconds: QUIET_SECONDS,
       lookIntervalSeconds: QUIET_SECONDS,
     });
-    for (let tries = 0; fleet.status().registered < nodes; tries += 1) {
-      if (tries === 120) throw new Error(`${fleet.status().registered} of ${nodes} machines could register`);
-      await pause(500);
+    if ((await secondsUntil(() => fleet.status().registered >= nodes, REGISTRATION_LIMIT_MS)) === undefined) {
+      throw new Error(`${fleet.status().registered} of ${nodes} machines could register`);
     }
     await pause(SETTLE_MS);
     return fleet;
