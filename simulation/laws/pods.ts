@@ -42,11 +42,9 @@ function dueOf(pod: TruePod, node: TrueNode): Due {
 
 export function podsHaveTheirTime(context: LawContext): Law {
   const { truth, nowMs, most, clockSlackMs, calmSinceMs, fail } = context;
-  const goneAtMs = new Map<string, number>();
   return {
     name: 'L7',
     onHappened(happened, by) {
-      if (happened.kind === 'nodeGone') goneAtMs.set(happened.node.name, nowMs());
       if (happened.kind !== 'podEnds') return;
       const { pod, isGone } = happened;
       // Its end is confirmed by its machine, asked for by a person, or pod-gc's; terminating pods are nobody's any more.
@@ -59,16 +57,9 @@ export function podsHaveTheirTime(context: LawContext): Law {
           subjects: [pod.nodeName, pod.path],
           message: `${pod.path} was deleted by ${by.name}; ${what}`,
         });
-      if (node === undefined) {
-        const goneMs = now - (goneAtMs.get(pod.nodeName) ?? 0);
-        if (goneMs > effectMs(context)) say(`its Node is gone since ${seconds(goneMs)}, so it is for pod-gc`);
-        return;
-      }
-      if (node.noExecute.size === 0) {
-        const liftedMs = now - node.noExecuteGoneAtMs;
-        if (liftedMs > effectMs(context)) say(`its node has no NoExecute taint since ${seconds(liftedMs)}`);
-        return;
-      }
+      // The commit that takes a pod asks for the Node it was decided on, so these two have no leeway.
+      if (node === undefined) return say('its Node is gone, so it is for pod-gc');
+      if (node.noExecute.size === 0) return say('its node has no NoExecute taint');
       const due = dueOf(pod, node);
       if (due.atMs === Number.POSITIVE_INFINITY) return say('it tolerates every taint of its node');
       const earlyMs = due.atMs - now;

@@ -25,8 +25,6 @@ export interface TrueNode {
   readonly noExecute: Map<string, { readonly value: string; readonly sinceMs: number }>;
   /** When they last changed. */
   noExecuteChangedAtMs: number;
-  /** When the last of them went. */
-  noExecuteGoneAtMs: number;
   /** The last renewal or status post of its own that was stored. */
   heardAtMs: number;
   /** From when on it was heard at least every (grace − period). */
@@ -92,7 +90,7 @@ export interface Truth {
   learn(changes: readonly TimedChange[], by: Writer): readonly Happened[];
 }
 
-const readyOf = (node: KubeNode): ConditionStatus | undefined =>
+export const readyOf = (node: KubeNode): ConditionStatus | undefined =>
   (node.status?.conditions as readonly NodeCondition[] | undefined)?.find(({ type }) => type === 'Ready')?.status;
 const taintsOf = (node: KubeNode): readonly Taint[] => node.spec?.taints ?? [];
 const counterOf = (node: KubeNode): string => node.metadata.annotations?.[COUNTER] ?? '0:';
@@ -153,7 +151,6 @@ export function createTruth(steadyGapMs: () => number): Truth {
         ready: readyOf(object),
         noExecute: new Map(),
         noExecuteChangedAtMs: atMs,
-        noExecuteGoneAtMs: Number.NEGATIVE_INFINITY,
         heardAtMs: atMs,
         steadySinceMs: atMs,
         isExcluded: object.metadata.labels?.[EXCLUDED] !== undefined,
@@ -185,10 +182,7 @@ export function createTruth(steadyGapMs: () => number): Truth {
     const added = [...present].filter(([key]) => !node.noExecute.has(key));
     if (gone.length + added.length > 0) node.noExecuteChangedAtMs = atMs;
     const swapped = gone.find(([key]) => isOurs(key));
-    for (const [key] of gone) {
-      node.noExecute.delete(key);
-      if (node.noExecute.size === 0) node.noExecuteGoneAtMs = atMs;
-    }
+    for (const [key] of gone) node.noExecute.delete(key);
     for (const [key, value] of added) {
       const isSwap = isOurs(key) && (swapped !== undefined || [...node.noExecute.keys()].some(isOurs));
       // To a pod it is one silence, whatever it is called.

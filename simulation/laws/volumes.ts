@@ -4,13 +4,14 @@
  */
 
 import type { MemoryCloud } from '../../shared/adapters/memory/cloud.ts';
-import type { ConditionStatus, NodeCondition } from '../../shared/domain/kubernetes.ts';
+import type { ConditionStatus } from '../../shared/domain/kubernetes.ts';
 import type { KubeNode, KubeObject } from '../../shared/kube/types.ts';
 import { objectOf } from '../../shared/store/object-record.ts';
 import type { Mark } from '../coverage.ts';
 import type { TimedChange } from '../recent-changes.ts';
 import { VOLUME_ID_START, volumeIdOfPod } from '../volume-names.ts';
 import { effectMs, type Law, type LawContext, seconds } from './law.ts';
+import { readyOf } from './truth.ts';
 
 const OUT_OF_SERVICE = 'node.kubernetes.io/out-of-service';
 /** Passes of pod-gc until an unwanted volume is asked for, and what else lies in between. */
@@ -56,9 +57,7 @@ export function volumesAreKept(context: LawContext, cloud: MemoryCloud, hit: (ma
       return;
     }
     const node = objectOf(newImage) as KubeNode;
-    const ready = (node.status?.conditions as readonly NodeCondition[] | undefined)?.find(
-      ({ type }) => type === 'Ready',
-    )?.status;
+    const ready = readyOf(node);
     const isOut = (node.spec?.taints ?? []).some((taint) => taint.key === OUT_OF_SERVICE);
     const inUse = ((node.status?.['volumesInUse'] as readonly string[] | undefined) ?? []).join();
     const known = nodes.get(key.sk);

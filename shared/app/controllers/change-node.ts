@@ -1,12 +1,30 @@
 /** One Node, read, decided upon and committed with its digest; again, bounded, where another write was faster. */
 import type { KubeNode, ObjectRef, Taint } from '../../kube/types.ts';
-import { StoreFault, type TransactWrite } from '../../ports/item-store.ts';
-import type { ObjectStore, ObjectWrite } from '../../store/object-store.ts';
+import { type CheckWrite, type ItemKey, StoreFault, type TransactWrite } from '../../ports/item-store.ts';
+import { is } from '../../store/conditions.ts';
+import { type ObjectStore, type ObjectWrite, objectKey } from '../../store/object-store.ts';
+import { shardsOf } from '../cluster-objects.ts';
 import { healthWritesFor } from '../node-writes.ts';
 
 const ATTEMPTS_MAX = 6;
 
 export const nodeRef = (nodeName: string): ObjectRef => ({ resource: 'nodes', namespace: '', name: nodeName });
+
+const nodeKey = (nodeName: string): ItemKey => objectKey(nodeRef(nodeName), shardsOf('nodes'));
+
+/** For a commit's `extra`: there is no such Node. */
+export const nodeAbsent = (nodeName: string): CheckWrite => ({
+  kind: 'check',
+  key: nodeKey(nodeName),
+  when: { kind: 'itemAbsent' },
+});
+
+/** For a commit's `extra`: the Node is at this version. */
+export const nodeUnchanged = (nodeName: string, resourceVersion: number): CheckWrite => ({
+  kind: 'check',
+  key: nodeKey(nodeName),
+  when: is('rv', resourceVersion),
+});
 
 export type NodeChangeOutcome =
   | { readonly kind: 'written'; readonly node: KubeNode }

@@ -28,11 +28,9 @@ import {
 import type { Policy } from '../../domain/policy.ts';
 import type { KubeNode, KubeObject, ObjectRef } from '../../kube/types.ts';
 import type { TransactWrite } from '../../ports/item-store.ts';
-import { objectKey } from '../../store/object-store.ts';
 import type { PodGcList } from '../../store/pod-gc-store.ts';
-import { shardsOf } from '../cluster-objects.ts';
 import { type WorkBudget, workThrough } from './bounded-work.ts';
-import { nodeRef } from './change-node.ts';
+import { nodeAbsent, nodeRef, nodeUnchanged } from './change-node.ts';
 import { collectablePod, collectableRow } from './collectable-pods.ts';
 import type { ControllerDependencies } from './dependencies.ts';
 import { nodeNameOf } from './keep-pod-gc-list.ts';
@@ -207,14 +205,11 @@ async function missingNodes(
 /** What a removal rests on, as a condition of its commits. */
 function guardOf(removal: PodRemoval, pod: KubeObject, nodes: ReadonlyMap<string, LiveNode>): TransactWrite[] {
   const nodeName = nodeNameOf(pod);
-  const key = objectKey(nodeRef(nodeName), shardsOf('nodes'));
   switch (removal.reason) {
     case 'orphaned':
-      return [{ kind: 'check', key, when: { kind: 'itemAbsent' } }];
-    case 'out-of-service': {
-      const value = nodes.get(nodeName)?.resourceVersion ?? 0;
-      return [{ kind: 'check', key, when: { kind: 'compare', attribute: 'rv', op: '=', value } }];
-    }
+      return [nodeAbsent(nodeName)];
+    case 'out-of-service':
+      return [nodeUnchanged(nodeName, nodes.get(nodeName)?.resourceVersion ?? 0)];
     case 'terminated':
     case 'unscheduled':
       return [];

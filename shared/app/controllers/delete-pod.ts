@@ -1,12 +1,12 @@
 /**
  * Deleting a pod by taint eviction: its condition says why, its event is told, and it ends with its own grace period, as
  * DELETE without options does (kube/deletion.ts). Condition, mark and event are one commit; of a pod without grace the
- * condition comes before.
+ * condition comes before. A Node that changed since the decision refuses it: a taint that was lifted takes no pod any more.
  */
 import { type DisruptionCondition, withDisruption } from '../../domain/pod-eviction.ts';
 import { markDeleted, podGraceSeconds } from '../../kube/deletion.ts';
 import type { KubeObject, ObjectRef } from '../../kube/types.ts';
-import type { PutWrite } from '../../ports/item-store.ts';
+import type { CheckWrite, PutWrite } from '../../ports/item-store.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';
 import type { ControllerDependencies } from './dependencies.ts';
 import { type EventToTell, eventWrite } from './record-event.ts';
@@ -17,6 +17,8 @@ export type PodDeletion =
   | { readonly kind: 'deleted' }
   /** It is gone, terminating, or another one of that name by now. */
   | { readonly kind: 'gone' }
+  /** Its Node is not what it was when this was decided: decide again. */
+  | { readonly kind: 'nodeChanged' }
   /** Other commits were in the way each time. */
   | { readonly kind: 'contended' };
 
@@ -48,8 +50,10 @@ export async function deletePod(
     readonly condition: DisruptionCondition;
     readonly event: EventToTell | undefined;
     readonly nowMs: number;
-    /** Further writes of the commit, without conditions. */
-    readonly extra?: readonly PutWrite[];
+    /** That the Node is as it was decided on, its taints with it: must hold at each commit. */
+    readonly guard: CheckWrite;
+    /** Goes with the last commit. */
+    readonly record: PutWrite;
   },
 ): Promise<PodDeletion> {
   const { nowMs, condition } = of;
@@ -67,7 +71,7 @@ export async function deletePod(
     const { write, isLast } = deletionOf(pod, ref, condition, nowMs);
     const outcome = await objects.commit({
       writes: [write, ...events],
-      ...(of.extra === undefined || !isLast ? {} : { extra: of.extra }),
+      extra: isLast ? [of.guard, of.record] : [of.guard],
     });
     if (outcome.kind === 'committed') {
       if (isLast) return { kind: 'deleted' };
@@ -75,6 +79,7 @@ export async function deletePod(
       event = undefined;
       continue;
     }
+    if (outcome.kind === 'extraRefused') return { kind: 'nodeChanged' };
     if (outcome.kind === 'conflict' && outcome.index === 0) pod = outcome.current;
     else if (outcome.kind === 'conflict') event = undefined;
     else pod = await objects.get(ref);

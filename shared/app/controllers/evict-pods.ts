@@ -19,11 +19,12 @@ import {
 } from '../../domain/pod-eviction.ts';
 import { parseTimeMs } from '../../kube/time.ts';
 import type { KubeNode, KubeObject } from '../../kube/types.ts';
-import { type PutWrite, StoreFault } from '../../ports/item-store.ts';
+import { type CheckWrite, type PutWrite, StoreFault } from '../../ports/item-store.ts';
 import { type EvictionTimerStore, type NodeTimers, TIMERS_ALONG_MAX } from '../../store/eviction-timer-store.ts';
 import type { FleetState } from '../../store/fleet-store.ts';
+import { resourceVersionOf } from '../../store/object-record.ts';
 import { inParts } from './bounded-work.ts';
-import { nodeRef } from './change-node.ts';
+import { nodeRef, nodeUnchanged } from './change-node.ts';
 import { deletePod } from './delete-pod.ts';
 import type { ControllerDependencies } from './dependencies.ts';
 import type { TickMark } from './ledger.ts';
@@ -82,10 +83,13 @@ export async function evictPods(
     };
     const decisions = decidePodEvictions(world, nowMs, policy);
     const record = recorderOf(dependencies, world, nowMs, at.tick);
-    const changes = await applyDecisions(dependencies, decisions, pods, { world, nowMs, record });
+    // Only pods of a Node that is there are deleted.
+    const guard = nodeUnchanged(nodeName, node === undefined ? 0 : resourceVersionOf(node));
+    const changes = await applyDecisions(dependencies, decisions, pods, { world, nowMs, record, guard });
+    if (changes === 'nodeChanged') continue;
     if (changes === undefined || (await replaceTimers(timerStore, before, changes))) return;
   }
-  throw new StoreFault('throttled', "a node's eviction timers kept changing", { retryable: true });
+  throw new StoreFault('throttled', 'a node or its eviction timers kept changing', { retryable: true });
 }
 
 /** Records of decisions over this world. The timer is known by the pod's uid. */
@@ -134,7 +138,7 @@ async function replaceTimers(
   return true;
 }
 
-/** The timers as they are to be stored; undefined when they stay as they are. */
+/** The timers as they are to be stored; undefined when they stay as they are. 'nodeChanged': what is left must be decided again. */
 async function applyDecisions(
   dependencies: ControllerDependencies,
   decisions: readonly PodEvictionDecision[],
@@ -143,12 +147,14 @@ async function applyDecisions(
     world,
     nowMs,
     record,
+    guard,
   }: {
     readonly world: EvictionWorld;
     readonly nowMs: number;
     readonly record: (decision: PodEvictionDecision) => PutWrite;
+    readonly guard: CheckWrite;
   },
-): Promise<TimerChanges | undefined> {
+): Promise<TimerChanges | 'nodeChanged' | undefined> {
   const { meter, log } = dependencies;
   const timers = new Map(world.timers.map((timer) => [timer.podUid, timer]));
   const records: { podUid: string; write: PutWrite }[] = [];
@@ -158,7 +164,6 @@ async function applyDecisions(
   const podsByUid = new Map(pods.map((pod) => [pod.metadata.uid ?? '', pod]));
   const told: EventToTell[] = [];
   let changed = false;
-  let deleted = 0;
   const keep = ({ namespace, name, podUid }: PodEvictionDecision, atMs: number): void => {
     timers.set(podUid, { namespace, name, podUid, atMs });
     changed = true;
@@ -201,14 +206,16 @@ async function applyDecisions(
           condition: decision.condition,
           event,
           nowMs,
-          extra: [record(decision)],
+          guard,
+          record: record(decision),
         });
+        if (outcome.kind === 'nodeChanged') return 'nodeChanged';
         if (outcome.kind === 'contended') {
           keep(decision, timer?.atMs ?? nowMs);
           break;
         }
         if (outcome.kind === 'deleted') {
-          deleted += 1;
+          meter.add(metric.POD_DELETIONS, 1, 'Count');
           log.info('a pod is deleted by taint eviction', {
             pod: `${decision.namespace}/${decision.name}`,
             reason: decision.reason,
@@ -219,7 +226,6 @@ async function applyDecisions(
       }
     }
   }
-  if (deleted > 0) meter.add(metric.POD_DELETIONS, deleted, 'Count');
   if (told.length > 0) await recordEvents(dependencies, told, nowMs);
   return changed ? { timers, records } : undefined;
 }

@@ -267,6 +267,38 @@ describe('pods of a tainted node', () => {
     expect(events.map((event) => event['message'])).toEqual(['Cancelling deletion of Pod default/p']);
   });
 
+  it.each([30, 0])(
+    'are spared when the node is back in the moment between decision and deletion, with %i s of grace',
+    async (terminationGracePeriodSeconds) => {
+      const { fleet, others } = await tainted({ name: 'p', seconds: 60 });
+      await fleet.changePod('p', (pod) => ({ ...pod, spec: { ...pod.spec, terminationGracePeriodSeconds } }));
+      await fleet.run(50, 100, others);
+      let once = true;
+      const racing = fleet.makeControllers({
+        ...fleet.tables,
+        async transact(writes) {
+          if (once && writes.some(({ key }) => key.pk.startsWith('o#pods#'))) {
+            once = false;
+            await fleet.beat('a-2');
+            await fleet.post('a-2');
+            await fleet.streams();
+          }
+          return fleet.tables.transact(writes);
+        },
+      });
+      fleet.at(105);
+      await fleet.beat('a-0', 'a-1');
+      await racing.tickEvictor(fleet.slot());
+      expect(once).toBe(false);
+      expect(await fleet.taints('a-2')).toEqual([]);
+      const pod = await fleet.pod('p');
+      expect(pod?.metadata.deletionTimestamp).toBeUndefined();
+      expect(JSON.stringify(pod?.status)).not.toContain('DisruptionTarget');
+      const events = await fleet.events('TaintManagerEviction');
+      expect(events.map((event) => event['message'])).toEqual(['Cancelling deletion of Pod default/p']);
+    },
+  );
+
   it('move their timer with a changed toleration', async () => {
     const { fleet, others } = await tainted({ name: 'p', seconds: 300 });
     fleet.at(52);
