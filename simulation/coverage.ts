@@ -29,6 +29,7 @@ export const MARKS = [
   'hold:totalDisruption',
   'hold:never',
   'hold:rate',
+  'decide:in-any-order',
   'tick:ran',
   'tick:lost',
   'tick:stale',

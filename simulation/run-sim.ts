@@ -14,7 +14,7 @@ import { serveHeartbeat } from '../shared/app/renew-lease.ts';
 import { defaultPolicy, type Policy } from '../shared/domain/policy.ts';
 import { PROBE_LEASE } from '../shared/domain/probe-identity.ts';
 import type { Clock, RandomSource } from '../shared/ports/clock.ts';
-import { type ItemStore, StoreFault } from '../shared/ports/item-store.ts';
+import { type ItemKey, type ItemStore, StoreFault } from '../shared/ports/item-store.ts';
 import type { Log } from '../shared/ports/log.ts';
 import type { Probe } from '../shared/ports/probe.ts';
 import { PROBE, simulationAuthenticator } from './access.ts';
@@ -254,7 +254,7 @@ export async function runSim(options: SimOptions): Promise<SimResult> {
     [...truth.pods.values()].some((pod) => pod.uid === uid && !pod.isTerminating),
   );
 
-  // Whether node-monitor has just finished a tick in which nobody else wrote.
+  // Whether node-monitor has just finished a tick in which nobody else wrote what it reads.
   let mayDecideAgain = false;
   let othersWroteAtMs = START_MS;
   // Who wrote in this step.
@@ -463,8 +463,8 @@ export async function runSim(options: SimOptions): Promise<SimResult> {
     writer = undefined;
     const changes = recent.take(time.nowMs());
     if (changes.length === 0) return;
-    // Those who watch raise heads, of which no rule knows.
-    if (by.name !== 'node-monitor' && by.name !== 'watch') othersWroteAtMs = time.nowMs();
+    if (by.name !== 'node-monitor' && changes.some(({ key }) => isReadByNodeMonitor(key)))
+      othersWroteAtMs = time.nowMs();
     view.refresh();
     watches.learn(changes);
     cidrs.learn(changes, by);
@@ -484,7 +484,7 @@ export async function runSim(options: SimOptions): Promise<SimResult> {
   async function decideAgain(): Promise<void> {
     const [only, ...others] = functions.policies();
     if (only === undefined || others.length > 0) return;
-    const broken = await decidesNothingTwice(tables, only, lookRandom);
+    const broken = await decidesNothingTwice(tables, only, lookRandom, coverage.hit);
     if (broken !== undefined) fail(broken);
   }
 
@@ -522,6 +522,10 @@ export async function runSim(options: SimOptions): Promise<SimResult> {
     failure,
   };
 }
+
+/** What its decisions rest on: digests of nodes, zones, queue. Its own probe is no node. */
+const isReadByNodeMonitor = ({ table, pk, sk }: ItemKey): boolean =>
+  (table === 'health' && sk !== PROBE_LEASE) || (table === 'control' && pk === 'fleet');
 
 /** As node-monitor's, without a wire: a beat for a Lease that is nobody's. */
 function ownProbe(send: Send, clock: Clock, sleep: (milliseconds: number) => Promise<void>): Probe {

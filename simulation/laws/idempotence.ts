@@ -4,6 +4,7 @@ import { decideMonitor } from '../../shared/domain/monitor.ts';
 import type { Policy } from '../../shared/domain/policy.ts';
 import { fleetStore } from '../../shared/store/fleet-store.ts';
 import { scanHealth } from '../../shared/store/health-store.ts';
+import type { Mark } from '../coverage.ts';
 import type { Broken } from './law.ts';
 
 /**
@@ -13,6 +14,7 @@ export async function decidesNothingTwice(
   tables: MemoryItemStore,
   policy: Policy,
   fraction: () => number,
+  hit: (mark: Mark) => void,
 ): Promise<Broken | undefined> {
   const { state, zones, queue } = await fleetStore(tables).read();
   const { lastTickAtMs } = state.gate;
@@ -20,17 +22,22 @@ export async function decidesNothingTwice(
   const nodes = await scanHealth(tables, { consistent: true });
   // By what was heard until then: a beat since is news, and news may be decided upon.
   const world = { nodes, zones, queue, disruption: state.disruption, gate: state.gate };
-  const { decisions } = decideMonitor(world, { nowMs: lastTickAtMs, policy });
-  const shuffled = (things: readonly (typeof nodes)[number][]) =>
+  const shuffled = <T>(things: readonly T[]): readonly T[] =>
     things
       .map((thing) => ({ thing, at: fraction() }))
       .sort((one, other) => one.at - other.at)
       .map(({ thing }) => thing);
-  const again = decideMonitor({ ...world, nodes: shuffled(nodes) }, { nowMs: lastTickAtMs, policy });
-  if (JSON.stringify(again.decisions) !== JSON.stringify(decisions)) {
+  // Now nothing is decided, so the order is tried where much is: had nobody been heard until some later moment.
+  const laterMs = lastTickAtMs + Math.round(2 * fraction() * policy.nodeMonitorGracePeriodSeconds * 1_000);
+  const later = { ...world, gate: { ...state.gate, lastTickAtMs: laterMs } };
+  const inOrder = decideMonitor(later, { nowMs: laterMs, policy });
+  const another = { ...later, nodes: shuffled(nodes), zones: shuffled(zones), queue: shuffled(queue) };
+  const outOfOrder = decideMonitor(another, { nowMs: laterMs, policy });
+  if (inOrder.decisions.length > 1) hit('decide:in-any-order');
+  if (JSON.stringify(outOfOrder.decisions) !== JSON.stringify(inOrder.decisions)) {
     return { law: 'L10', subjects: [], message: 'the order in which nodes were read changes what is decided' };
   }
-  const [first] = decisions;
+  const [first] = decideMonitor(world, { nowMs: lastTickAtMs, policy }).decisions;
   if (first === undefined) return undefined;
   const name = 'nodeName' in first ? first.nodeName : 'zone' in first ? first.zone : '';
   return { law: 'L10', subjects: [name], message: `decided again on the applied world: ${JSON.stringify(first)}` };

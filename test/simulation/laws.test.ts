@@ -176,6 +176,16 @@ const PLANTED: readonly PlantedBug[] = [
     options: { nodes: 12, policy: { nodeEvictionRatePerSecond: 0.05 } },
   },
   {
+    bug: "a zone's state that is decided and not kept",
+    laws: ['L10'],
+    plant: seenThrough({
+      transact: (writes) =>
+        writes.filter(
+          (write) => write.key.pk !== 'fleet' || write.kind !== 'update' || write.set?.['state'] === undefined,
+        ),
+    }),
+  },
+  {
     bug: 'one answer of EC2 taken for two',
     laws: ['L6'],
     plant: hastyCloud(),
