@@ -14,7 +14,7 @@ import { headersOf, OPERATOR } from './access.ts';
 import type { Mark } from './coverage.ts';
 import type { FaultPlan } from './faults/catalogue.ts';
 import type { Functions } from './faults/processes.ts';
-import type { Watcher, WatchLaw } from './laws/watches.ts';
+import { VERSIONS_PER_MS, type Watcher, type WatchLaw } from './laws/watches.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
 export interface WatchProgram {
@@ -41,7 +41,6 @@ const AWAY_MEAN_MS = 120_000;
 /** Of new clients, those with a version of a former life. */
 const ANCIENT_SHARE = 0.15;
 const ANCIENT_MS = 7_200_000;
-const VERSIONS_PER_MS = 1_000;
 /** Annotation of the bookmark that ends a state. */
 const STATE_ENDS = 'k8s.io/initial-events-end';
 const CONTENT = { accept: 'application/json' };

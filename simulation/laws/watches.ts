@@ -63,7 +63,8 @@ export interface WatchLaw extends Law {
 
 /** A version may be called too old from this age on. Milliseconds; what clocks differ by is taken off. */
 const KEPT_MS = 3_600_000;
-const VERSIONS_PER_MS = 1_000;
+/** A version tells the time of its commit. */
+export const VERSIONS_PER_MS = 1_000;
 /** From a commit to its event, over one end and resumption of a watch, with nothing in the way. Milliseconds. */
 const TOLD_WITHIN_MS = 20_000;
 
