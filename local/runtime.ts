@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { SIMULATED_FLEET_GROUP } from '../shared/domain/access-entry.ts';
 import { openCredentials, openDataDirectory, writeKubeconfig } from './access/data-directory.ts';
 import { readAssembly } from './assembly/assembly.ts';
 import { type FunctionPlan, functionUrlIds, type LocalPlan, planLocalMode } from './assembly/plan.ts';
@@ -331,7 +332,7 @@ function staticTokens(tokens: {
   return JSON.stringify([
     entry(tokens.adminToken, 'admin', 'system:masters'),
     entry(tokens.viewerToken, 'viewer', 'nodekeeper:viewers'),
-    entry(tokens.fleetToken, 'fleet', 'system:masters', 'nodekeeper:simulated-fleet'),
+    entry(tokens.fleetToken, 'fleet', 'system:masters', SIMULATED_FLEET_GROUP),
   ]);
 }
 

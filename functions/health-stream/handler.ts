@@ -1,14 +1,4 @@
-import { injectLambdaContext } from '@aws-lambda-powertools/logger/middleware';
-import middy from '@middy/core';
-import type { DynamoDBBatchResponse, DynamoDBStreamEvent } from 'aws-lambda';
-import { handleStream } from '../../shared/adapters/dynamodb/stream-records.ts';
-import { log, logger } from '../../shared/observability/logger.ts';
-import { publishMetrics } from '../../shared/observability/publish-metrics.ts';
+import { streamHandler } from '../stream-handler.ts';
 import { composeHealthStream } from './compose.ts';
 
-const onRecords = composeHealthStream(process.env);
-
-export const handler = middy<DynamoDBStreamEvent, DynamoDBBatchResponse>()
-  .use(injectLambdaContext(logger, { resetKeys: true }))
-  .use(publishMetrics())
-  .handler((event) => handleStream(event, log, onRecords));
+export const handler = streamHandler(composeHealthStream(process.env));

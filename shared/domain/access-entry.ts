@@ -5,6 +5,7 @@
  * Source: EKS User Guide, "Grant IAM users access to Kubernetes with EKS access entries"; aws-iam-authenticator pkg/arn for
  * the canonical form: sessions of a role count as the role, without its path, since STS does not tell the path.
  */
+import { NODES_GROUP } from './node-restriction.ts';
 import { PROBE_GROUP } from './probe-identity.ts';
 
 export interface AccessEntry {
@@ -33,7 +34,9 @@ const ASSUMED_ROLE_ARN =
   /^arn:(aws|aws-cn|aws-us-gov):sts::(\d{12}):assumed-role\/([\w+=,.@-]{1,64})\/([\w+=,.@-]{2,64})$/;
 const TEMPLATE = /\{\{(\w+)\}\}/g;
 /** Groups that would make somebody a node or the system itself: those have credentials of their own. */
-const RESERVED_GROUPS = new Set(['system:nodes', 'system:bootstrappers', PROBE_GROUP, 'nodekeeper:simulated-fleet']);
+/** Machines that are simulated in local mode: their requests are no acts of people. */
+export const SIMULATED_FLEET_GROUP = 'nodekeeper:simulated-fleet';
+const RESERVED_GROUPS = new Set([NODES_GROUP, 'system:bootstrappers', PROBE_GROUP, SIMULATED_FLEET_GROUP]);
 const GROUPS_MAX = 10;
 
 /** ARN of the role or user behind a caller, without its path; undefined for the root user, federated users and the like. */

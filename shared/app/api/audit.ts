@@ -5,6 +5,7 @@
  * The line is written before the answer is given. Where it cannot be kept the answer is given all the same (a cluster
  * that cannot be mended because its audit log fails is worse), and the line goes to the function's own log as an error.
  */
+import { SIMULATED_FLEET_GROUP } from '../../domain/access-entry.ts';
 import { NODES_GROUP } from '../../domain/node-restriction.ts';
 import { PROBE_GROUP } from '../../domain/probe-identity.ts';
 import type { Verb } from '../../kube/resources/descriptor.ts';
@@ -25,7 +26,7 @@ export interface Act {
 
 const READING: ReadonlySet<Verb> = new Set(['get', 'list', 'watch']);
 /** The last is local mode's: one token that plays all its machines. Access entries cannot give it. */
-const MACHINES = new Set([NODES_GROUP, PROBE_GROUP, 'nodekeeper:simulated-fleet']);
+const MACHINES = new Set([NODES_GROUP, PROBE_GROUP, SIMULATED_FLEET_GROUP]);
 /** Asking what one may do changes nothing. */
 const REVIEWS = new Set(['selfsubjectaccessreviews', 'selfsubjectrulesreviews', 'selfsubjectreviews']);
 /** Of what a client says of itself. Characters. */

@@ -1,4 +1,5 @@
 /** managedFields on ordinary writes: the writer of a request owns what it changes. */
+import { NODES_GROUP } from '../../domain/node-restriction.ts';
 import { fieldManagerFault, managerFromUserAgent, trackUpdate, type Writer } from '../../kube/patch/managed-fields.ts';
 import type { ResourceDescriptor } from '../../kube/resources/descriptor.ts';
 import { storedAs } from '../../kube/resources/registry.ts';
@@ -9,8 +10,6 @@ import type { JsonObject } from '../../kube/wire/json-value.ts';
 import { apiVersionOf, type Call, schemaFor } from './call.ts';
 import type { ResourceStorage } from './storage.ts';
 import type { WriteOptions } from './verbs.ts';
-
-const NODES_GROUP = 'system:nodes';
 
 export function writerOf({ request, descriptor, target, nowMs }: Call, optionsKind: string): Writer {
   const named = request.query.get('fieldManager') ?? '';
