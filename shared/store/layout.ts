@@ -19,6 +19,7 @@
  *          pk `bootstrap-tokens` sk <id>            permissions to enrol (bootstrap-token-store.ts)
  *          pk `probe-keys` sk `-`                   public keys of node-monitor's processes (process-key-store.ts)
  *          pk `ticket-keys` sk <key id>             a public key of one of the API's processes, TTL
+ *          pk `cidr#<cluster CIDR>#<mask>` sk `b#<block>` and the like   blocks given to Nodes (cidr-store.ts)
  *          pk `cloud` sk <node name>                a node EC2 is asked about (cloud-store.ts)
  *
  * Keys of health and objects are made here; those of control where their one store reads them back.
