@@ -296,6 +296,8 @@ class Soak {
         lifeMinutes: rounded((last.atMs - first.atMs) / 60_000),
         firstMegabytes: rounded(first.megabytes.get(what) ?? 0),
         lastMegabytes: rounded(now),
+        // A heap that fills up to a bound grows in the first of them alone.
+        quartersMegabytes: quartersOf(samples.map(({ megabytes }) => megabytes.get(what) ?? 0)).map(rounded),
         mostMegabytes: rounded(Math.max(...samples.map(({ megabytes }) => megabytes.get(what) ?? 0))),
         ...(last.workers.has(what)
           ? { mostWorkers: Math.max(...samples.map(({ workers }) => workers.get(what) ?? 0)) }
@@ -358,6 +360,15 @@ class Soak {
     for (const [what, count] of this.#unexplained) this.#report({ part: 'unexplained', what, count });
     for (const [why, times] of watchEnds) this.#report({ part: 'watch ended', why, times });
   }
+}
+
+/** Means of four parts in order. */
+function quartersOf(values: readonly number[]): readonly number[] {
+  const ends = [0, 1, 2, 3, 4].map((part) => Math.round((part * values.length) / 4));
+  return [0, 1, 2, 3].map((part) => {
+    const of = values.slice(ends[part], ends[part + 1]);
+    return of.length === 0 ? 0 : of.reduce((sum, value) => sum + value, 0) / of.length;
+  });
 }
 
 const readyOf = (node: KubeNode): string | undefined =>
