@@ -297,7 +297,9 @@ class Soak {
         firstMegabytes: rounded(first.megabytes.get(what) ?? 0),
         lastMegabytes: rounded(now),
         // A heap that fills up to a bound grows in the first of them alone.
-        quartersMegabytes: quartersOf(samples.map(({ megabytes }) => megabytes.get(what) ?? 0)).map(rounded),
+        quartersMegabytes: quartersOf(samples.map(({ megabytes }) => megabytes.get(what) ?? 0))
+          .map((mean) => rounded(mean, 3))
+          .join(', '),
         mostMegabytes: rounded(Math.max(...samples.map(({ megabytes }) => megabytes.get(what) ?? 0))),
         ...(last.workers.has(what)
           ? { mostWorkers: Math.max(...samples.map(({ workers }) => workers.get(what) ?? 0)) }
