@@ -53,7 +53,7 @@ const tableUses: Readonly<Record<FunctionName, TableUse>> = {
   },
   'object-stream': {
     health: ['BatchGetItem', 'UpdateItem'],
-    objects: ['BatchGetItem', 'GetItem', 'Query', ...COMMIT],
+    objects: ['BatchGetItem', 'ConditionCheckItem', 'DeleteItem', 'GetItem', 'Query', ...COMMIT],
     control: {
       fleet: ['DeleteItem', 'GetItem'],
       'evictions#*': ['DeleteItem', 'GetItem', 'PutItem'],
@@ -70,7 +70,7 @@ const tableUses: Readonly<Record<FunctionName, TableUse>> = {
   },
   evictor: {
     health: ['BatchGetItem', 'UpdateItem'],
-    objects: ['BatchGetItem', 'DeleteItem', 'GetItem', 'Query', ...COMMIT],
+    objects: ['BatchGetItem', 'ConditionCheckItem', 'DeleteItem', 'GetItem', 'Query', ...COMMIT],
     control: {
       'tick#evictor': CLAIM,
       fleet: ['ConditionCheckItem', 'DeleteItem', 'Query', 'UpdateItem'],

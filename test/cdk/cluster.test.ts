@@ -216,7 +216,7 @@ describe('permissions', () => {
     ],
     'object-stream': [
       ...at('Health', 'BatchGetItem UpdateItem'),
-      ...at('Objects', 'BatchGetItem GetItem PutItem Query UpdateItem'),
+      ...at('Objects', 'BatchGetItem ConditionCheckItem DeleteItem GetItem PutItem Query UpdateItem'),
       ...at('Control', 'DeleteItem GetItem', 'fleet'),
       ...at('Control', 'DeleteItem GetItem PutItem', 'evictions#*'),
       ...at('Control', 'DeleteItem PutItem', 'evictions-due'),
@@ -235,7 +235,7 @@ describe('permissions', () => {
     ],
     evictor: [
       ...at('Health', 'BatchGetItem UpdateItem'),
-      ...at('Objects', 'BatchGetItem DeleteItem GetItem PutItem Query UpdateItem'),
+      ...at('Objects', 'BatchGetItem ConditionCheckItem DeleteItem GetItem PutItem Query UpdateItem'),
       ...at('Control', 'UpdateItem', 'tick#evictor'),
       ...at('Control', 'ConditionCheckItem DeleteItem Query UpdateItem', 'fleet'),
       ...at('Control', 'DeleteItem GetItem PutItem', 'evictions#*'),

@@ -69,7 +69,10 @@ describe('permissions of the functions', () => {
     const template = changed(/ClusterEvictor/, 'dynamodb:ConditionCheckItem', (actions) =>
       actions.filter((action) => action !== 'dynamodb:ConditionCheckItem'),
     );
-    expect(told(verdicts(template).rows, 'missing')).toEqual(['evictor dynamodb:ConditionCheckItem fleet']);
+    expect(told(verdicts(template).rows, 'missing')).toEqual([
+      'evictor dynamodb:ConditionCheckItem fleet',
+      'evictor dynamodb:ConditionCheckItem o#*',
+    ]);
   });
 
   it('are found to hold one too many that is put in', () => {

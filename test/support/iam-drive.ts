@@ -76,6 +76,7 @@ export async function driveEverything(recordFile: string, say: (line: string) =>
       identities,
       watches,
       silence,
+      taintedByHand,
       darkZone,
       machinesInTheCloud,
       podGarbage,
@@ -434,6 +435,16 @@ async function silence(stage: Stage): Promise<void> {
   }
   await mustBe(200, send('PATCH', `${PODS}/finalized`, { metadata: { finalizers: null } }, MERGE));
   await mustBe(200, send('DELETE', `${PODS}/stays?gracePeriodSeconds=0`));
+}
+
+/** A pod that tolerates nothing and asks for no time: the record of the taint ends it, with no timer in between. */
+async function taintedByHand({ send, gone }: Stage): Promise<void> {
+  const node = `${NODES}/by-hand`;
+  await mustBe(201, send('POST', NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'by-hand' } }));
+  await mustBe(201, send('POST', PODS, pod('ends-at-once', 'by-hand', { spec: { terminationGracePeriodSeconds: 0 } })));
+  await mustBe(200, send('PATCH', node, { spec: { taints: [{ key: 'by-hand', effect: 'NoExecute' }] } }, MERGE));
+  await gone(`${PODS}/ends-at-once`);
+  await mustBe(200, send('DELETE', node));
 }
 
 async function reachable({ send }: Stage, ...nodes: string[]): Promise<void> {
