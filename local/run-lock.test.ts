@@ -15,9 +15,9 @@ beforeEach(() => {
   file = join(folder, 'run.json');
 });
 
-/** A process that only waits, with this on its command line. */
+/** A process that only waits, with this on its command line, after `--`: Node ends at options that it does not know. */
 function aProcess(...args: string[]) {
-  const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)', ...args], { stdio: 'ignore' });
+  const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)', '--', ...args], { stdio: 'ignore' });
   onTestFinished(() => void child.kill('SIGKILL'));
   return child;
 }
