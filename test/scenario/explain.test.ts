@@ -253,6 +253,14 @@ describe('the resource', () => {
     expect(fleet.consumed().requests).toHaveLength(1);
   });
 
+  it.each(['on-dark-2', 'a/b/c'])(
+    'says what a selector of pods looks like, instead of finding nothing: %s',
+    async (pod) => {
+      const { body } = await api.send('GET', `${DECISIONS}?fieldSelector=${encodeURIComponent(`pod=${pod}`)}`);
+      expect([body.code, body.message]).toEqual([400, `field label pod: expected NAMESPACE/NAME, not "${pod}"`]);
+    },
+  );
+
   it('gives one by its name, and cannot be written by anybody', async () => {
     const [first] = (await api.send('GET', `${DECISIONS}?fieldSelector=about.kind%3DZone,about.name%3Ddark`)).body
       .items;

@@ -6,6 +6,7 @@ import type { DecisionAbout } from '../../domain/decision-record.ts';
 import { shortHash } from '../../domain/text-hash.ts';
 import { decisionObject } from '../../kube/resources/decisions.ts';
 import type { FieldSelector } from '../../kube/selectors.ts';
+import { badRequest } from '../../kube/status.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { DecisionStore, NamedDecision } from '../../store/decision-store.ts';
@@ -31,12 +32,18 @@ function uidOf(name: string): string {
 const objectOf = ({ name, record }: NamedDecision): KubeObject =>
   decisionObject(name, record, record.atMs * RESOURCE_VERSIONS_PER_MS, uidOf(name));
 
-/** What a selector narrows decisions to; undefined: nothing that could be looked up. */
+/** What a selector narrows decisions to; undefined: nothing that could be looked up. A pod without its namespace is refused. */
 function decisionsAbout(fields: Pick<FieldSelector, 'exact'>): DecisionAbout | undefined {
   const node = fields.exact('node');
   if (node !== undefined) return { kind: 'Node', name: node };
-  const pod = fields.exact('pod')?.split('/');
-  if (pod?.length === 2) return { kind: 'Pod', namespace: pod[0]!, name: pod[1]! };
+  const pod = fields.exact('pod');
+  if (pod !== undefined) {
+    const [namespace, name, ...more] = pod.split('/');
+    if (name === undefined || more.length > 0) {
+      throw badRequest(`field label pod: expected NAMESPACE/NAME, not ${JSON.stringify(pod)}`);
+    }
+    return { kind: 'Pod', namespace: namespace!, name };
+  }
   const zone = fields.exact('zone');
   if (zone !== undefined) return { kind: 'Zone', name: zone };
   const kind = fields.exact('about.kind');
