@@ -39,8 +39,8 @@ const LEASES = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
 const OWN = '/apis/nodekeeper.dev/v1alpha1';
 /** Of one wait; a machine that is busy takes its time. */
 const STORY_MS_MAX = 90_000;
-/** Returns of two nodes in which object-stream or a tick may be quicker than health-stream: as often as not. */
-const LIFT_ROUNDS_MAX = 7;
+/** Rounds until a function of a stream is the one that acts: a tick or another stream is quicker as often as not. */
+const ROUNDS_MAX = 7;
 
 type Send = (
   method: ApiMethod,
@@ -426,8 +426,9 @@ async function silence(stage: Stage): Promise<void> {
   await machines('beat', node, 'edge-b-1');
   await gone(`${PODS}/leaves`);
   await reachable(stage, node, 'edge-b-1');
-  for (let round = 1; !(await liftedByHealthStream(stage)); round += 1) {
-    if (round === LIFT_ROUNDS_MAX) throw new Error(`health-stream lifted no taint in ${round} returns of two nodes`);
+  // Object-stream lifts by another rule.
+  for (let round = 1; !(await isDecidedByChange(stage, { act: 'TaintLifted' }, 'noExecute')); round += 1) {
+    if (round === ROUNDS_MAX) throw new Error(`health-stream lifted no taint in ${round} returns of two nodes`);
     await machines('silence', node, 'edge-b-1');
     for (const each of [node, 'edge-b-1']) await shows(`${NODES}/${each}`, '"effect":"NoExecute"');
     await machines('beat', node, 'edge-b-1');
@@ -437,13 +438,22 @@ async function silence(stage: Stage): Promise<void> {
   await mustBe(200, send('DELETE', `${PODS}/stays?gracePeriodSeconds=0`));
 }
 
-/** A pod that tolerates nothing and asks for no time: the record of the taint ends it, with no timer in between. */
+/**
+ * A pod that tolerates nothing and asks for no time: the record of the taint ends it, with no timer in between. Again, while
+ * the gate held just then, so that a tick ended it.
+ */
 async function taintedByHand({ send, gone }: Stage): Promise<void> {
   const node = `${NODES}/by-hand`;
+  const taint = (taints: unknown) => mustBe(200, send('PATCH', node, { spec: { taints } }, MERGE));
   await mustBe(201, send('POST', NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'by-hand' } }));
-  await mustBe(201, send('POST', PODS, pod('ends-at-once', 'by-hand', { spec: { terminationGracePeriodSeconds: 0 } })));
-  await mustBe(200, send('PATCH', node, { spec: { taints: [{ key: 'by-hand', effect: 'NoExecute' }] } }, MERGE));
-  await gone(`${PODS}/ends-at-once`);
+  for (let round = 1; ; round += 1) {
+    await mustBe(201, send('POST', PODS, pod('at-once', 'by-hand', { spec: { terminationGracePeriodSeconds: 0 } })));
+    await taint([{ key: 'by-hand', effect: 'NoExecute' }]);
+    await gone(`${PODS}/at-once`);
+    await taint(null);
+    if (await isDecidedByChange({ send }, { act: 'PodDeleted', pod: 'default/at-once' }, 'podEviction')) break;
+    if (round === ROUNDS_MAX) throw new Error(`object-stream ended no pod in ${round} rounds`);
+  }
   await mustBe(200, send('DELETE', node));
 }
 
@@ -457,12 +467,17 @@ async function reachable({ send }: Stage, ...nodes: string[]): Promise<void> {
   }
 }
 
-/** Lifted by this rule outside of any tick: object-stream lifts by another. */
-async function liftedByHealthStream({ send }: Stage): Promise<boolean> {
-  const fieldSelector = encodeURIComponent('act=TaintLifted');
-  const { items } = await mustBe(200, send('GET', `${OWN}/decisions?fieldSelector=${fieldSelector}`));
+/** Whether there is such a decision by this rule outside of any tick. */
+async function isDecidedByChange(
+  { send }: Pick<Stage, 'send'>,
+  fields: Readonly<Record<string, string>>,
+  rule: string,
+): Promise<boolean> {
+  const selector = Object.entries(fields).map(([name, value]) => `${name}=${value}`);
+  const query = encodeURIComponent(selector.join());
+  const { items } = await mustBe(200, send('GET', `${OWN}/decisions?fieldSelector=${query}`));
   return (items as { spec: { rule: string; slot?: number } }[]).some(
-    ({ spec }) => spec.rule === 'noExecute' && spec.slot === undefined,
+    ({ spec }) => spec.rule === rule && spec.slot === undefined,
   );
 }
 
