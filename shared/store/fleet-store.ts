@@ -203,7 +203,8 @@ export function fleetStore(items: ItemStore): FleetStore {
       if (along.length > 0) {
         const outcome = await items.transact([claim, ...along]);
         if (outcome.kind === 'written') return { kind: 'claimed' };
-        return notClaimed(await this.readState(), slot);
+        const refused = outcome.kind === 'refused' ? outcome.failures.find(({ index }) => index === 0) : undefined;
+        return notClaimed(refused === undefined ? (await this.read()).state : stateOf(refused.current), slot);
       }
       const outcome = await items.write(claim);
       return outcome.kind === 'written' ? { kind: 'claimed' } : notClaimed(stateOf(outcome.current), slot);
