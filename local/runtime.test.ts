@@ -306,6 +306,12 @@ describe('the local mode', () => {
     expect((await system.counters()).functions['beat']).toMatchObject({ invocations: 1, errors: 0 });
   });
 
+  it('keeps a connection that rests longer than from beat to beat', async () => {
+    const { call } = await aSystem({ controllers: false });
+    const { headers } = await call('GET', '/x', { headers: { connection: 'keep-alive' } });
+    expect(headers['keep-alive']).toBe('timeout=60');
+  });
+
   it('speaks HTTP/2 with clients that want it', async () => {
     const { system } = await aSystem({ controllers: false });
     const session = connectH2(system.url, { ca: system.caPem });

@@ -53,6 +53,8 @@ const BODY_BYTES_MAX = 10_000_000;
 const EVENT_BYTES_MAX = 6 * 1024 * 1024;
 const HEADER_BYTES_MAX = 10_240;
 const STOP_GRACE_MS = 1_000;
+/** A connection that rests longer is closed. Node's own 5 s lie below a beat, and clients met closing ones. */
+const IDLE_MS = 60_000;
 
 /** Answers with what to send, or undefined when it has been sent. */
 type Handle = (
@@ -83,6 +85,7 @@ export async function openHttpFront(options: {
     cert: options.certificatePem,
     key: options.privateKeyPem,
     allowHTTP1: true,
+    http1Options: { keepAliveTimeout: IDLE_MS },
   });
   server.on('connection', (socket: Socket) => {
     socket.setNoDelay(true);
