@@ -32,8 +32,6 @@ const RETURNED_MS = 10_000;
 /** Machines that are silent at once, as a share of all. */
 const SILENT_SHARE_MAX = 0.02;
 const PODS_MAX = 200;
-/** Memory in the first part of a life is what is being filled, not what is lost. */
-const WARM_UP_MS = 60_000;
 
 interface SoakOptions {
   readonly minutes: number;
@@ -283,7 +281,8 @@ class Soak {
     const first = samples[0];
     const last = samples.at(-1);
     if (first === undefined || last === undefined || first === last) return;
-    const warm = samples.filter(({ atMs }) => atMs - first.atMs >= WARM_UP_MS);
+    // In the first half of a life memory is being filled; what is lost is lost in the second one too.
+    const warm = samples.slice(Math.floor(samples.length / 2));
     for (const [what, now] of last.megabytes) {
       // A function whose environments were just ended holds nothing; that says nothing about those that live.
       const points = warm.flatMap(({ atMs, megabytes }) => {
@@ -304,7 +303,7 @@ class Soak {
         ...(last.workers.has(what)
           ? { mostWorkers: Math.max(...samples.map(({ workers }) => workers.get(what) ?? 0)) }
           : {}),
-        // Without the first minute. Heaps were collected for each sample; what a whole process holds is with its garbage.
+        // Of the second half. Heaps were collected for each sample; what a whole process holds is with its garbage.
         slopeMegabytesPerHour: points.length < 3 ? undefined : rounded(slopeOf(points)),
         samples: points.length,
       });
