@@ -186,6 +186,16 @@ const PLANTED: readonly PlantedBug[] = [
     }),
   },
   {
+    bug: 'an item that cannot be read',
+    laws: ['calm'],
+    plant: seenThrough({
+      read: (item) => {
+        if (item['pk'] === 'cloud') throw new TypeError('planted');
+        return item;
+      },
+    }),
+  },
+  {
     bug: 'one answer of EC2 taken for two',
     laws: ['L6'],
     plant: hastyCloud(),
