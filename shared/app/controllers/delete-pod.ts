@@ -1,7 +1,8 @@
 /**
  * Deleting a pod by taint eviction: its condition says why, its event is told, and it ends with its own grace period, as
  * DELETE without options does (kube/deletion.ts). Condition, mark and event are one commit; of a pod without grace the
- * condition comes before. A Node that changed since the decision refuses it: a taint that was lifted takes no pod any more.
+ * condition comes before. A Node that changed since the decision refuses it, and so do other tolerations: a taint that is
+ * lifted or tolerated by now takes no pod.
  */
 import { type DisruptionCondition, withDisruption } from '../../domain/pod-eviction.ts';
 import { markDeleted, podGraceSeconds } from '../../kube/deletion.ts';
@@ -17,8 +18,8 @@ export type PodDeletion =
   | { readonly kind: 'deleted' }
   /** It is gone, terminating, or another one of that name by now. */
   | { readonly kind: 'gone' }
-  /** Its Node is not what it was when this was decided: decide again. */
-  | { readonly kind: 'nodeChanged' }
+  /** Its Node, or what it tolerates, is not what it was when this was decided: decide again. */
+  | { readonly kind: 'changed' }
   /** Other commits were in the way each time. */
   | { readonly kind: 'contended' };
 
@@ -42,6 +43,9 @@ function deletionOf(
   const object = { ...markDeleted(pod, graceSeconds, nowMs), status };
   return { write: { kind: 'update', ref, object, previous: pod }, isLast: true };
 }
+
+const sameTolerations = (one: KubeObject, other: KubeObject): boolean =>
+  JSON.stringify(one.spec?.['tolerations']) === JSON.stringify(other.spec?.['tolerations']);
 
 export async function deletePod(
   { objects, random }: Pick<ControllerDependencies, 'objects' | 'random'>,
@@ -67,6 +71,7 @@ export async function deletePod(
   for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
     if (pod === undefined || pod.metadata.uid !== first.metadata.uid) return { kind: 'gone' };
     if (pod.metadata.deletionTimestamp !== undefined) return { kind: 'gone' };
+    if (!sameTolerations(pod, first)) return { kind: 'changed' };
     const events = event === undefined ? [] : [eventWrite(event, { nowMs, eventUid: random.uuid() })];
     const { write, isLast } = deletionOf(pod, ref, condition, nowMs);
     const outcome = await objects.commit({
@@ -79,7 +84,7 @@ export async function deletePod(
       event = undefined;
       continue;
     }
-    if (outcome.kind === 'extraRefused') return { kind: 'nodeChanged' };
+    if (outcome.kind === 'extraRefused') return { kind: 'changed' };
     if (outcome.kind === 'conflict' && outcome.index === 0) pod = outcome.current;
     else if (outcome.kind === 'conflict') event = undefined;
     else pod = await objects.get(ref);

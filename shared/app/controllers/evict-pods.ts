@@ -86,7 +86,7 @@ export async function evictPods(
     // Only pods of a Node that is there are deleted.
     const guard = nodeUnchanged(nodeName, node === undefined ? 0 : resourceVersionOf(node));
     const changes = await applyDecisions(dependencies, decisions, pods, { world, nowMs, record, guard });
-    if (changes === 'nodeChanged') continue;
+    if (changes === 'changed') continue;
     if (changes === undefined || (await replaceTimers(timerStore, before, changes))) return;
   }
   throw new StoreFault('throttled', 'a node or its eviction timers kept changing', { retryable: true });
@@ -138,7 +138,7 @@ async function replaceTimers(
   return true;
 }
 
-/** The timers as they are to be stored; undefined when they stay as they are. 'nodeChanged': what is left must be decided again. */
+/** The timers as they are to be stored; undefined when they stay as they are. 'changed': what is left must be decided again. */
 async function applyDecisions(
   dependencies: ControllerDependencies,
   decisions: readonly PodEvictionDecision[],
@@ -154,7 +154,7 @@ async function applyDecisions(
     readonly record: (decision: PodEvictionDecision) => PutWrite;
     readonly guard: CheckWrite;
   },
-): Promise<TimerChanges | 'nodeChanged' | undefined> {
+): Promise<TimerChanges | 'changed' | undefined> {
   const { meter, log } = dependencies;
   const timers = new Map(world.timers.map((timer) => [timer.podUid, timer]));
   const records: { podUid: string; write: PutWrite }[] = [];
@@ -209,7 +209,7 @@ async function applyDecisions(
           guard,
           record: record(decision),
         });
-        if (outcome.kind === 'nodeChanged') return 'nodeChanged';
+        if (outcome.kind === 'changed') return 'changed';
         if (outcome.kind === 'contended') {
           keep(decision, timer?.atMs ?? nowMs);
           break;

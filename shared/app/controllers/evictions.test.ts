@@ -299,6 +299,29 @@ describe('pods of a tainted node', () => {
     },
   );
 
+  it('are spared when they tolerate the taint in the moment between decision and deletion', async () => {
+    const { fleet, others } = await tainted({ name: 'p', seconds: 60 });
+    await fleet.run(50, 100, others);
+    let once = true;
+    const racing = fleet.makeControllers({
+      ...fleet.tables,
+      async transact(writes) {
+        if (once && writes.some(({ key }) => key.pk.startsWith('o#pods#'))) {
+          once = false;
+          const tolerations = [{ operator: 'Exists' }];
+          await fleet.changePod('p', (pod) => ({ ...pod, spec: { ...pod.spec, tolerations } }));
+        }
+        return fleet.tables.transact(writes);
+      },
+    });
+    fleet.at(105);
+    await fleet.beat('a-0', 'a-1');
+    await racing.tickEvictor(fleet.slot());
+    expect(once).toBe(false);
+    expect(await deleted(fleet, 'p')).toBe(false);
+    expect(await fleet.timers('a-2')).toEqual([]);
+  });
+
   it('move their timer with a changed toleration', async () => {
     const { fleet, others } = await tainted({ name: 'p', seconds: 300 });
     fleet.at(52);
