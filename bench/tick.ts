@@ -205,6 +205,7 @@ function reportTroubled(report: Report, name: Case, nodes: number, { ticks, rssM
       rssMegabytes: rounded(rssMegabytes),
     });
   });
+  if (marked === 0) throw new Error(`${name}: none of ${silent} silent nodes was marked, so this measured nothing`);
 }
 
 const countSilent = (name: Case, nodes: number): number =>
