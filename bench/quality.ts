@@ -7,7 +7,7 @@
  * each cut of a zone is told to the real controllers as well, over tables in memory, in fleets of up to 100, and must come
  * out the same.
  */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { defaultPolicy, type Policy } from '../shared/domain/policy.ts';
@@ -71,11 +71,14 @@ export const quality: Benchmark = {
     });
     const sizes = wholeNumbers('nodes', values.nodes, { least: 4, most: 100_000, otherwise: SIZES });
     const effort = wholeNumber('effort', values.effort, { least: 1, most: 1_000, otherwise: 100 }) / 100;
+    const directory = values.out ?? DOCS;
+    // Before the hours of measuring, not after.
+    mkdirSync(directory, { recursive: true });
     const command = ['npm run bench -- quality', ...words].join(' ');
     const started = process.cpuUsage();
     const figures = await measure(report, sizes, effort, command);
     const { user, system } = process.cpuUsage(started);
-    write(values.out ?? DOCS, figures);
+    write(directory, figures);
     report({ part: 'written', to: values.out ?? 'docs', cpuSeconds: rounded((user + system) / 1e6) });
   },
 };
