@@ -33,9 +33,9 @@ const IAM_ARN = /^arn:(aws|aws-cn|aws-us-gov):iam::(\d{12}):(role|user)\/(?:[\x2
 const ASSUMED_ROLE_ARN =
   /^arn:(aws|aws-cn|aws-us-gov):sts::(\d{12}):assumed-role\/([\w+=,.@-]{1,64})\/([\w+=,.@-]{2,64})$/;
 const TEMPLATE = /\{\{(\w+)\}\}/g;
-/** Groups that would make somebody a node or the system itself: those have credentials of their own. */
 /** Machines that are simulated in local mode: their requests are no acts of people. */
 export const SIMULATED_FLEET_GROUP = 'nodekeeper:simulated-fleet';
+/** Groups that would make somebody a node or the system itself: those have credentials of their own. */
 const RESERVED_GROUPS = new Set([NODES_GROUP, 'system:bootstrappers', PROBE_GROUP, SIMULATED_FLEET_GROUP]);
 const GROUPS_MAX = 10;
 

@@ -212,6 +212,23 @@ describe('pods of a tainted node', () => {
   const deleted = async (fleet: ControlledFleet, name: string) =>
     (await fleet.pod(name))?.metadata.deletionTimestamp !== undefined;
 
+  /** A tick of evictor, with something that happens after it has decided on pods and before the first of them is written. */
+  async function evictedWhile(fleet: ControlledFleet, happens: () => Promise<void>): Promise<void> {
+    let once = true;
+    const racing = fleet.makeControllers({
+      ...fleet.tables,
+      async transact(writes) {
+        if (once && writes.some(({ key }) => key.pk.startsWith('o#pods#'))) {
+          once = false;
+          await happens();
+        }
+        return fleet.tables.transact(writes);
+      },
+    });
+    await racing.tickEvictor(fleet.slot());
+    expect(once).toBe(false);
+  }
+
   it('are deleted when their seconds are over, within two periods, and told of once', async () => {
     const { fleet, others } = await tainted({ name: 'p', seconds: 60 }, { name: 'daemon' });
     expect(await fleet.timers('a-2')).toMatchObject([{ name: 'p', atMs: START_MS + 105_000 }]);
@@ -273,23 +290,13 @@ describe('pods of a tainted node', () => {
       const { fleet, others } = await tainted({ name: 'p', seconds: 60 });
       await fleet.changePod('p', (pod) => ({ ...pod, spec: { ...pod.spec, terminationGracePeriodSeconds } }));
       await fleet.run(50, 100, others);
-      let once = true;
-      const racing = fleet.makeControllers({
-        ...fleet.tables,
-        async transact(writes) {
-          if (once && writes.some(({ key }) => key.pk.startsWith('o#pods#'))) {
-            once = false;
-            await fleet.beat('a-2');
-            await fleet.post('a-2');
-            await fleet.streams();
-          }
-          return fleet.tables.transact(writes);
-        },
-      });
       fleet.at(105);
       await fleet.beat('a-0', 'a-1');
-      await racing.tickEvictor(fleet.slot());
-      expect(once).toBe(false);
+      await evictedWhile(fleet, async () => {
+        await fleet.beat('a-2');
+        await fleet.post('a-2');
+        await fleet.streams();
+      });
       expect(await fleet.taints('a-2')).toEqual([]);
       const pod = await fleet.pod('p');
       expect(pod?.metadata.deletionTimestamp).toBeUndefined();
@@ -302,22 +309,12 @@ describe('pods of a tainted node', () => {
   it('are spared when they tolerate the taint in the moment between decision and deletion', async () => {
     const { fleet, others } = await tainted({ name: 'p', seconds: 60 });
     await fleet.run(50, 100, others);
-    let once = true;
-    const racing = fleet.makeControllers({
-      ...fleet.tables,
-      async transact(writes) {
-        if (once && writes.some(({ key }) => key.pk.startsWith('o#pods#'))) {
-          once = false;
-          const tolerations = [{ operator: 'Exists' }];
-          await fleet.changePod('p', (pod) => ({ ...pod, spec: { ...pod.spec, tolerations } }));
-        }
-        return fleet.tables.transact(writes);
-      },
-    });
     fleet.at(105);
     await fleet.beat('a-0', 'a-1');
-    await racing.tickEvictor(fleet.slot());
-    expect(once).toBe(false);
+    await evictedWhile(fleet, async () => {
+      const tolerations = [{ operator: 'Exists' }];
+      await fleet.changePod('p', (pod) => ({ ...pod, spec: { ...pod.spec, tolerations } }));
+    });
     expect(await deleted(fleet, 'p')).toBe(false);
     expect(await fleet.timers('a-2')).toEqual([]);
   });
