@@ -21,7 +21,7 @@ items:
   kind: Pod
   metadata: {name: dns}
   spec:
-    priority: 2000000000
+    priorityClassName: system-cluster-critical
     containers:
     - {name: d, resources: {requests: {memory: 1Gi}}}
 - apiVersion: v1
@@ -66,7 +66,8 @@ describe('plan shutdown', () => {
   });
 
   it('prints the same as JSON, and skips phases without pods', async () => {
-    const pods = 'kind: Pod\nmetadata: {name: dns}\nspec: {priority: 2000000000, containers: [{name: c}]}\n';
+    const pods =
+      'kind: Pod\nmetadata: {name: dns}\nspec: {priorityClassName: system-cluster-critical, containers: [{name: c}]}\n';
     const { printed } = await run(given('shutdown', '--json'), { 'k.yaml': config, 'p.yaml': pods });
     expect(JSON.parse(printed.join('\n'))).toEqual({
       requestedSeconds: 30,
@@ -83,17 +84,79 @@ describe('plan shutdown', () => {
     });
   });
 
+  it.each([
+    ['system-node-critical', '', 2_000_001_000],
+    ['checkout', 'kind: PriorityClass\nmetadata: {name: checkout}\nvalue: 700\n', 700],
+    ['', 'kind: PriorityClass\nmetadata: {name: usual}\nvalue: 50\nglobalDefault: true\n', 50],
+  ])('uses the priority that the API computes from the class %j', async (name, classes, priority) => {
+    const byPriority = `${KUBELET}shutdownGracePeriodByPodPriority:
+- {priority: 0, shutdownGracePeriodSeconds: 60}
+- {priority: 50, shutdownGracePeriodSeconds: 61}
+- {priority: 700, shutdownGracePeriodSeconds: 62}
+- {priority: 2000000000, shutdownGracePeriodSeconds: 63}
+`;
+    const spec = name === '' ? '' : `priorityClassName: ${name}, `;
+    const pods = `kind: Pod\nmetadata: {name: web}\nspec: {${spec}containers: [{name: c}]}\n---\n${classes}`;
+    const { printed } = await run(given('shutdown', '--json'), { 'k.yaml': byPriority, 'p.yaml': pods });
+    const { phases } = JSON.parse(printed.join('\n')) as { phases: { priority: number; pods: unknown[] }[] };
+    expect(phases.filter((phase) => phase.pods.length > 0)).toMatchObject([
+      // 30 s is the API's default grace.
+      { priority: Math.min(priority, 2_000_000_000), pods: [{ name: 'web', priority, graceSeconds: 30 }] },
+    ]);
+  });
+
+  it('leaves a pod as the API returned it', async () => {
+    const spec =
+      '{priority: 700, priorityClassName: checkout, terminationGracePeriodSeconds: 7, containers: [{name: c}]}';
+    const pods = `kind: Pod\nmetadata: {name: web, uid: 1-2}\nspec: ${spec}\n`;
+    const { printed } = await run(given('shutdown'), { 'k.yaml': config, 'p.yaml': pods });
+    expect(printed).toContain('  default/web  priority 700  grace 7 s');
+  });
+
+  it('refuses the pods that the API refuses, with the line of the field', async () => {
+    const pods = `kind: Pod
+metadata: {name: high}
+spec:
+  containers: [{name: c}]
+  priority: 2000000000
+---
+kind: Pod
+metadata: {name: lost}
+spec:
+  containers: [{name: c}]
+  priorityClassName: absent
+---
+kind: PriorityClass
+metadata: {name: too-high}
+value: 1000000001
+`;
+    const { code, errors } = await run(given('shutdown'), { 'k.yaml': config, 'p.yaml': pods });
+    expect(code).toBe(2);
+    expect(errors).toEqual([
+      'p.yaml:15: value: Forbidden: maximum allowed value of a user defined priority is 1000000000',
+      'p.yaml:5: spec.priority: the integer value of priority (2000000000) must not be provided in pod spec; priority admission controller computed 0 from the given PriorityClass name',
+      'p.yaml:11: spec.priorityClassName: no PriorityClass with name absent was found; add that PriorityClass to the file, or use pods as the API returns them',
+    ]);
+  });
+
   it('says that it is off', async () => {
     const { printed } = await run(given('shutdown'), { 'k.yaml': KUBELET, 'p.yaml': PODS });
     expect(printed).toEqual(['Graceful shutdown is off: pods end as the system ends them.']);
   });
 });
 
+/** Of a machine under /m, and of a service on it. */
+const CGROUP_V2 = {
+  '/m/sys/fs/cgroup/cgroup.controllers': 'cpu memory\n',
+  '/m/proc/self/cgroup': '0::/system.slice/a.service\n',
+  '/m/sys/fs/cgroup/system.slice/a.service/memory.swap.max': 'max\n',
+};
+
 describe('plan swap', () => {
   const config = `${KUBELET}memorySwap: {swapBehavior: LimitedSwap}\n`;
 
   it('prints the limit of each container', async () => {
-    const argv = given('swap', '--memory', '4Gi', '--swap', '2Gi');
+    const argv = given('swap', '--memory', '4Gi', '--swap', '2Gi', '--cgroup', '2');
     const { printed } = await run(argv, { 'k.yaml': config, 'p.yaml': PODS });
     expect(printed).toEqual([
       'LimitedSwap: 2147483648 bytes of swap beside 4294967296 bytes of memory, cgroup v2',
@@ -108,13 +171,49 @@ describe('plan swap', () => {
 
   it('reads the machine where no size is said', async () => {
     const meminfo = 'MemTotal:  4194304 kB\nSwapTotal:  2097152 kB\n';
-    const files = { 'k.yaml': config, 'p.yaml': PODS, '/m/proc/meminfo': meminfo };
+    const files = { 'k.yaml': config, 'p.yaml': PODS, '/m/proc/meminfo': meminfo, ...CGROUP_V2 };
     const { printed } = await run(given('swap', '--root', '/m', '--json'), files);
     expect(JSON.parse(printed.join(''))).toMatchObject({
       memoryBytes: 2 ** 32,
       swapBytes: 2 ** 31,
+      cgroupVersion: 2,
+      swapController: true,
       pods: [{}, {}, { containers: [{ name: 'j', kind: 'swapMax', bytes: 536_870_912 }] }],
     });
+  });
+
+  it('takes a pod with limits alone for Guaranteed, as the API derives its requests', async () => {
+    const pods =
+      'kind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, resources: {limits: {cpu: 1, memory: 1Gi}}}]}\n';
+    const argv = given('swap', '--memory', '4Gi', '--swap', '2Gi', '--cgroup', '2');
+    const { printed } = await run(argv, { 'k.yaml': config, 'p.yaml': pods });
+    expect(printed.slice(1)).toEqual(['default/p  Guaranteed', '  c  memory.swap.max 0']);
+  });
+
+  const V1 = { '/m/sys/fs/cgroup/memory/memory.limit_in_bytes': '1\n' };
+  const V1_SWAP = { ...V1, '/m/sys/fs/cgroup/memory/memory.memsw.limit_in_bytes': '1\n' };
+  const { '/m/sys/fs/cgroup/system.slice/a.service/memory.swap.max': _, ...V2_NO_SWAP } = CGROUP_V2;
+  it.each<[string, Readonly<Record<string, string>>, string]>([
+    ['cgroup v2', CGROUP_V2, 'memory.swap.max 536870912'],
+    ['cgroup v2 without a swap controller', V2_NO_SWAP, 'not written'],
+    // The memory limit of a container that has none.
+    ['cgroup v1', V1_SWAP, 'memory and swap 0'],
+    ['cgroup v1 without a swap controller', V1, 'not written'],
+  ])('limits swap by the cgroups of the machine: %s', async (title, cgroup, limit) => {
+    const files = { 'k.yaml': config, 'p.yaml': PODS, ...cgroup };
+    const { printed } = await run(given('swap', '--root', '/m', '--memory', '4Gi', '--swap', '2Gi'), files);
+    expect([printed[0]?.split('memory, ').at(-1), printed.at(-1)]).toEqual([title, `  j  ${limit}`]);
+  });
+
+  it('says what it cannot find out about cgroups', async () => {
+    const files = { 'k.yaml': config, 'p.yaml': PODS };
+    const sizes = ['--memory', '4Gi', '--swap', '2Gi', '--root', '/m'];
+    expect((await run(given('swap', ...sizes), files)).errors).toEqual([
+      '/m/sys/fs/cgroup has no memory cgroup that can be read, say --cgroup',
+    ]);
+    expect((await run(given('swap', ...sizes, '--cgroup', '3'), files)).errors).toEqual([
+      '--cgroup: expected 1 or 2, found "3"',
+    ]);
   });
 
   it('says what is wrong with a size', async () => {
@@ -195,7 +294,7 @@ kind: Deployment
       'p.yaml:10: spec.containers[1].name: expected a name that no other container has, found "c"',
       'p.yaml:4: spec.priority: expected a whole number of 32 bits, found "high"',
       'p.yaml:5: spec.terminationGracePeriodSeconds: expected a whole number of seconds, not negative, found -1',
-      'p.yaml:12: kind: expected Pod, or a List of them, found "Deployment"',
+      'p.yaml:12: kind: expected Pod, PriorityClass, or a List of them, found "Deployment"',
     ]);
   });
 

@@ -16,7 +16,7 @@ import { isCriticalPod } from '../rules/critical-pod.ts';
 import { podsOf } from '../rules/pod-manifest.ts';
 import { shutdownPlan } from '../rules/shutdown-plan.ts';
 import { shutdownBuckets } from '../rules/shutdown-settings.ts';
-import { type SwapLimit, swapLimits } from '../rules/swap.ts';
+import { type SwapLimit, type SwapNode, swapLimits } from '../rules/swap.ts';
 import { admitTopology } from '../rules/topology/admission.ts';
 import type { Hint } from '../rules/topology/hint.ts';
 import { EMPTY_LEDGER, grantOf, podUidOf } from '../rules/topology/ledger.ts';
@@ -40,11 +40,15 @@ const USAGE = `Usage: nodekeeper-agent plan shutdown|swap|topology --config FILE
   topology   which pods are admitted by the topology manager, and on which NUMA nodes
 
   --config FILE   KubeletConfiguration and AgentConfiguration
-  --pods FILE     Pods, as documents of one YAML or JSON file or as a List
+  --pods FILE     Pods, as documents of one YAML or JSON file or as a List; with the PriorityClasses they name,
+                  if these are not the system's
   --json          as JSON
   --root DIR      where /proc and /sys of the machine are (/)
   --memory SIZE   instead of the machine's memory, such as 40Gi (swap)
-  --swap SIZE     instead of the machine's swap, such as 5Gi (swap)`;
+  --swap SIZE     instead of the machine's swap, such as 5Gi (swap)
+  --cgroup N      instead of the machine's cgroup version, 1 or 2, with a swap controller (swap)
+
+Pods are first given what the API gives them: defaults, priority and QoS class. Pods with a uid have that already.`;
 
 const WRONG = 2;
 
@@ -85,6 +89,7 @@ interface Given {
   readonly root: string;
   readonly memory: string | undefined;
   readonly swap: string | undefined;
+  readonly cgroup: string | undefined;
 }
 
 interface Told {
@@ -96,7 +101,7 @@ const PLANS = { shutdown: planShutdown, swap: planSwap, topology: planTopology }
 
 function readCommandLine(argv: readonly string[]): Given | 'help' {
   const text = { type: 'string' } as const;
-  const options = { config: text, pods: text, root: text, memory: text, swap: text } as const;
+  const options = { config: text, pods: text, root: text, memory: text, swap: text, cgroup: text } as const;
   const flags = { json: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } } as const;
   try {
     const parsed = parseArgs({ args: [...argv], options: { ...options, ...flags }, allowPositionals: true });
@@ -113,6 +118,7 @@ function readCommandLine(argv: readonly string[]): Given | 'help' {
       root: values.root ?? '/',
       memory: values.memory,
       swap: values.swap,
+      cgroup: values.cgroup,
     };
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
@@ -210,6 +216,38 @@ function machineBytes(flag: string, value: string | undefined, field: string, { 
   throw new PlanInputError([`${path} has no ${field}, say ${flag}`]);
 }
 
+/** Undefined when it cannot be read, for whatever reason. */
+function textAt(path: string, io: PlanIo): string | undefined {
+  try {
+    return io.readText(path);
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Which cgroup version limits swap here, and whether it can: without CONFIG_MEMCG_SWAP there is no file to write to.
+ * Source: swapControllerAvailable in pkg/kubelet/kuberuntime/kuberuntime_container_linux.go.
+ */
+function swapCgroup({ root, cgroup }: Given, io: PlanIo): Pick<SwapNode, 'cgroupVersion' | 'controllerPresent'> {
+  if (cgroup !== undefined) {
+    if (cgroup !== '1' && cgroup !== '2') {
+      throw new PlanInputError([`--cgroup: expected 1 or 2, found ${JSON.stringify(cgroup)}`]);
+    }
+    return { cgroupVersion: cgroup === '1' ? 1 : 2, controllerPresent: true };
+  }
+  const isThere = (...path: string[]): boolean => textAt(join(root, 'sys/fs/cgroup', ...path), io) !== undefined;
+  if (isThere('cgroup.controllers')) {
+    // The root cgroup has no such file, so the process asks about its own.
+    const own = /^0::(.*)$/m.exec(textAt(join(root, 'proc/self/cgroup'), io) ?? '')?.[1] ?? '/';
+    return { cgroupVersion: 2, controllerPresent: isThere(own, 'memory.swap.max') };
+  }
+  if (isThere('memory', 'memory.limit_in_bytes')) {
+    return { cgroupVersion: 1, controllerPresent: isThere('memory', 'memory.memsw.limit_in_bytes') };
+  }
+  throw new PlanInputError([`${join(root, 'sys/fs/cgroup')} has no memory cgroup that can be read, say --cgroup`]);
+}
+
 function limitText(limit: SwapLimit): string {
   switch (limit.kind) {
     case 'unset':
@@ -221,22 +259,20 @@ function limitText(limit: SwapLimit): string {
   }
 }
 
+const cgroupText = ({ cgroupVersion, controllerPresent }: SwapNode): string =>
+  `cgroup v${cgroupVersion}${controllerPresent ? '' : ' without a swap controller'}`;
+
 async function planSwap(given: Given, io: PlanIo): Promise<Told> {
   const { config, pods } = inputsOf(given, io);
   const memoryBytes = machineBytes('--memory', given.memory, 'MemTotal', given, io);
   const swapBytes = machineBytes('--swap', given.swap, 'SwapTotal', given, io);
   const { swapBehavior } = config;
-  const node = {
-    cgroupVersion: 2,
-    controllerPresent: true,
-    gateOn: true,
-    swapBehavior,
-    memoryBytes,
-    swapBytes,
-  } as const;
+  const node: SwapNode = { ...swapCgroup(given, io), swapBehavior, memoryBytes, swapBytes };
   const value = {
     memoryBytes,
     swapBytes,
+    cgroupVersion: node.cgroupVersion,
+    swapController: node.controllerPresent,
     swapBehavior: swapBehavior || 'NoSwap',
     pods: pods.map((pod) => ({
       namespace: pod.metadata.namespace ?? 'default',
@@ -247,7 +283,7 @@ async function planSwap(given: Given, io: PlanIo): Promise<Told> {
     })),
   };
   const lines = [
-    `${value.swapBehavior}: ${swapBytes} bytes of swap beside ${memoryBytes} bytes of memory, cgroup v2`,
+    `${value.swapBehavior}: ${swapBytes} bytes of swap beside ${memoryBytes} bytes of memory, ${cgroupText(node)}`,
     ...value.pods.flatMap((pod) => [
       `${pod.namespace}/${pod.name}  ${pod.qosClass}${pod.critical ? ', critical' : ''}`,
       ...pod.containers.map((container) => `  ${container.name}  ${limitText(container)}`),

@@ -1,12 +1,25 @@
-/** Pods as people write them in files: what of them has to be right before anything can be said about them. */
+/**
+ * Pods as people write them in files, read as the API would store them: checked, with its defaults and with the
+ * priority of their class. The node sees stored pods only, so a plan for the file itself would be a different one.
+ * Kubernetes: "Pod Priority and Preemption", "Pod Quality of Service Classes".
+ */
 import { parseQuantity } from '../../shared/kube/quantity.ts';
 import { isRecord, type Json } from '../../shared/kube/resources/normal-form.ts';
+import {
+  defaultPriorityClass,
+  type PriorityClasses,
+  priorityClassNameOf,
+  resolvePriority,
+} from '../../shared/kube/resources/pod-priority.ts';
+import { pods as podKind } from '../../shared/kube/resources/pods.ts';
+import { priorityclasses, systemPriorityClasses } from '../../shared/kube/resources/priorityclasses.ts';
 import type { KubeObject } from '../../shared/kube/types.ts';
 import type { ConfigDocument, ConfigFault } from './config-settings.ts';
 
 type Path = readonly (string | number)[];
 
 export interface ReadPods {
+  /** As the API stores them. A pod with a uid was read from the API and stays unchanged. */
   readonly pods: readonly KubeObject[];
   readonly faults: readonly ConfigFault[];
 }
@@ -17,11 +30,22 @@ const INT32 = 2 ** 31;
 const fieldName = (path: Path): string =>
   path.map((step, index) => (typeof step === 'number' ? `[${step}]` : `${index === 0 ? '' : '.'}${step}`)).join('');
 
+/** Kinds of lists, each with the kind of its items where these need not name it. */
+const LISTS: ReadonlyMap<string, string> = new Map([
+  ['List', ''],
+  ['PodList', 'Pod'],
+  ['PriorityClassList', 'PriorityClass'],
+]);
+
+/** Tolerations and timestamps are of no interest to a plan, so any time will do. */
+const PREPARE = { nowMs: 0 };
+
 const shown = (value: unknown): string => JSON.stringify(value)?.slice(0, 100) ?? 'nothing';
 
-/** A Pod, or a List or PodList of them, a document. */
+/** Each document is a Pod, a PriorityClass, or a List of them. The classes may come after the pods that name them. */
 export function podsOf(documents: readonly ConfigDocument[]): ReadPods {
-  const pods: KubeObject[] = [];
+  const checked: { readonly pod: KubeObject; readonly at: ConfigDocument['at']; readonly path: Path }[] = [];
+  const classes = new Map(systemPriorityClasses().map((each) => [each.metadata.name ?? '', each]));
   const faults: ConfigFault[] = [];
 
   for (const { value: document, at } of documents) {
@@ -91,25 +115,70 @@ export function podsOf(documents: readonly ConfigDocument[]): ReadPods {
         const grace = 'terminationGracePeriodSeconds';
         checkNumber([...own, grace], spec[grace], 0, 'a whole number of seconds, not negative');
       }
-      if (faults.length === before) pods.push(pod as unknown as KubeObject);
+      if (faults.length === before) checked.push({ pod: pod as unknown as KubeObject, at, path });
+    };
+
+    const readClass = (path: Path, value: Json): void => {
+      const metadata = isRecord(value['metadata']) ? value['metadata'] : {};
+      if (typeof value['value'] !== 'number') fault([...path, 'value'], 'the priority of the class', value['value']);
+      else {
+        const prepared = priorityclasses.prepareForCreate({ ...value, metadata }, PREPARE);
+        const causes = priorityclasses.validate(prepared, { operation: 'create', subresource: '' });
+        for (const { field = '', message } of causes) {
+          const own = [...path, ...field.split('.')];
+          faults.push({ field: fieldName(own), at: at(own), message: `${fieldName(own)}: ${message}` });
+        }
+        if (causes.length === 0) classes.set(prepared.metadata.name ?? '', prepared);
+      }
     };
 
     const read = (path: Path, value: unknown): void => {
       if (isRecord(value) && value['kind'] === 'Pod') readPod(path, value);
-      else fault([...path, 'kind'], 'Pod, or a List of them', isRecord(value) ? value['kind'] : value);
+      else if (isRecord(value) && value['kind'] === 'PriorityClass') readClass(path, value);
+      else fault([...path, 'kind'], 'Pod, PriorityClass, or a List of them', isRecord(value) ? value['kind'] : value);
     };
 
     // Between two separators there may be nothing.
     if (document === null || document === undefined) continue;
-    if (!isRecord(document) || !['List', 'PodList'].includes(String(document['kind']))) read([], document);
+    const kindOfItems = isRecord(document) ? LISTS.get(String(document['kind'])) : undefined;
+    if (!isRecord(document) || kindOfItems === undefined) read([], document);
     else if (!Array.isArray(document['items'])) fault(['items'], 'a list of pods', document['items']);
     else {
-      // Items of a PodList need not say what they are.
-      const kind = document['kind'] === 'PodList' ? { kind: 'Pod' } : {};
+      const kind = kindOfItems === '' ? {} : { kind: kindOfItems };
       for (const [index, item] of document['items'].entries()) {
         read(['items', index], isRecord(item) ? { ...kind, ...item } : item);
       }
     }
   }
+  const pods: KubeObject[] = [];
+  for (const { pod, at, path } of checked) {
+    const admitted = admit(pod, classes);
+    if (admitted.kind === 'stored') pods.push(admitted.pod);
+    else {
+      const own = [...path, 'spec', admitted.field];
+      faults.push({ field: fieldName(own), at: at(own), message: `${fieldName(own)}: ${admitted.why}` });
+    }
+  }
   return { pods, faults };
+}
+
+type Admitted =
+  | { readonly kind: 'stored'; readonly pod: KubeObject }
+  /** The API would answer 403. `field` of the spec. */
+  | { readonly kind: 'refused'; readonly field: string; readonly why: string };
+
+function admit(pod: KubeObject, classes: ReadonlyMap<string, KubeObject>): Admitted {
+  if (pod.metadata.uid !== undefined) return { kind: 'stored', pod };
+  const name = priorityClassNameOf(pod);
+  const found: PriorityClasses =
+    name === '' ? { globalDefault: defaultPriorityClass([...classes.values()]) } : { named: classes.get(name) };
+  const outcome = resolvePriority(pod, found);
+  if (outcome.kind === 'refused') {
+    if (name !== '' && found.named === undefined) {
+      const remedy = 'add that PriorityClass to the file, or use pods as the API returns them';
+      return { kind: 'refused', field: 'priorityClassName', why: `${outcome.why}; ${remedy}` };
+    }
+    return { kind: 'refused', field: outcome.field, why: outcome.why };
+  }
+  return { kind: 'stored', pod: podKind.prepareForCreate(pod, { ...PREPARE, priority: outcome.priority }) };
 }

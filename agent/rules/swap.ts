@@ -10,11 +10,7 @@ import { isCriticalPod } from './critical-pod.ts';
 import { type Container, containersOf } from './pod-containers.ts';
 
 /** Bytes; undefined when the node has no memory, or the request is more than it has. */
-export function limitedSwapBytes(
-  requestBytes: number,
-  nodeMemoryBytes: number,
-  nodeSwapBytes: number,
-): number | undefined {
+function limitedSwapBytes(requestBytes: number, nodeMemoryBytes: number, nodeSwapBytes: number): number | undefined {
   if (nodeMemoryBytes <= 0 || requestBytes > nodeMemoryBytes) return undefined;
   return Math.trunc((requestBytes / nodeMemoryBytes) * nodeSwapBytes);
 }
@@ -23,8 +19,7 @@ export interface SwapNode {
   readonly cgroupVersion: 1 | 2;
   /** Whether our own cgroup has a limit for swap at all. */
   readonly controllerPresent: boolean;
-  /** The feature gate NodeSwap. */
-  readonly gateOn: boolean;
+  /** With the feature gate NodeSwap off the configuration admits '' alone, which is NoSwap. */
   readonly swapBehavior: '' | 'NoSwap' | 'LimitedSwap';
   readonly memoryBytes: number;
   /** All of the machine's; nothing is held back for the system. */
@@ -59,7 +54,6 @@ function limitOf(node: SwapNode, podMaySwap: boolean, container: Container): Swa
 
 /** By container. Only Burstable pods that the node can do without get any. */
 export function swapLimits(node: SwapNode, pod: KubeObject): ReadonlyMap<string, SwapLimit> {
-  const podMaySwap =
-    node.swapBehavior === 'LimitedSwap' && node.gateOn && !isCriticalPod(pod) && podQosClass(pod) === 'Burstable';
+  const podMaySwap = node.swapBehavior === 'LimitedSwap' && !isCriticalPod(pod) && podQosClass(pod) === 'Burstable';
   return new Map(containersOf(pod).map((container) => [container.name, limitOf(node, podMaySwap, container)]));
 }

@@ -4,7 +4,12 @@
  */
 import type { PrepareContext, ResourceDescriptor } from '../../kube/resources/descriptor.ts';
 import { SYSTEM_NAMESPACES } from '../../kube/resources/namespaces.ts';
-import { priorityClassNameOf, resolvePriority } from '../../kube/resources/pods.ts';
+import {
+  defaultPriorityClass,
+  type PriorityClasses,
+  priorityClassNameOf,
+  resolvePriority,
+} from '../../kube/resources/pod-priority.ts';
 import { systemPriorityClasses } from '../../kube/resources/priorityclasses.ts';
 import { namespaces, priorityclasses } from '../../kube/resources/registry.ts';
 import * as status from '../../kube/status.ts';
@@ -52,18 +57,12 @@ async function needNamespace(
   );
 }
 
-async function classesFor(
-  dependencies: ApiDependencies,
-  pod: KubeObject,
-): Promise<{ readonly named?: KubeObject | undefined; readonly globalDefault?: KubeObject | undefined }> {
+async function classesFor(dependencies: ApiDependencies, pod: KubeObject): Promise<PriorityClasses> {
   const name = priorityClassNameOf(pod);
   const system = systemPriorityClasses().find((each) => each.metadata.name === name);
   if (system !== undefined) return { named: system };
   const storage = dependencies.storageOf(priorityclasses);
   if (name !== '') return { named: await storage.get('', name) };
   const { items } = await storage.list({ namespace: '', limit: CLASSES_MAX });
-  // There should be one; of several the lowest counts, as upstream.
-  const defaults = items.filter((each) => each['globalDefault'] === true);
-  const value = (each: KubeObject) => Number(each['value'] ?? 0);
-  return { globalDefault: defaults.sort((left, right) => value(left) - value(right))[0] };
+  return { globalDefault: defaultPriorityClass(items) };
 }

@@ -287,6 +287,7 @@ describe('priority', () => {
     expect(resolvePriority({ metadata: {}, spec: { priority: 5 } }, {})).toMatchObject({ kind: 'refused' });
     expect(resolvePriority({ metadata: {}, spec: { priorityClassName: 'absent' } }, {})).toEqual({
       kind: 'refused',
+      field: 'priorityClassName',
       why: 'no PriorityClass with name absent was found',
     });
   });

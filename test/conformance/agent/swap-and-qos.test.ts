@@ -1,7 +1,8 @@
-/** Areas WL, WB, WS and QC: swap, and the class of a pod. */
+/** Areas WL, WB, WS and QC: swap as `plan swap` computes it (nothing writes it), and the class of a pod. */
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { plan } from '../../../agent/bin/plan.ts';
 import { checkConfig, describeConfigFault } from '../../../agent/rules/config-settings.ts';
-import { limitedSwapBytes, type SwapNode, swapLimits } from '../../../agent/rules/swap.ts';
 import { swapIsOn, swapStartFault } from '../../../agent/rules/swap-detection.ts';
 import { podQosClass } from '../../../shared/kube/resources/qos-class.ts';
 import type { KubeObject } from '../../../shared/kube/types.ts';
@@ -18,32 +19,80 @@ const podOf = (...containers: Resources[]): KubeObject => ({
   spec: { containers: containers.map((resources, index) => ({ name: `c${index + 1}`, resources })) },
 });
 
+interface PlannedNode {
+  readonly memoryBytes: number;
+  readonly swapBytes: number;
+  readonly swapBehavior: string;
+  readonly gate: boolean;
+  /** Files of the machine, below its root. */
+  readonly cgroup: Readonly<Record<string, string>>;
+}
+
+const CGROUP_V2_ABSENT = { 'sys/fs/cgroup/cgroup.controllers': '', 'proc/self/cgroup': '0::/agent\n' };
+const CGROUP_V2 = { ...CGROUP_V2_ABSENT, 'sys/fs/cgroup/agent/memory.swap.max': 'max\n' };
+const CGROUP_V1 = {
+  'sys/fs/cgroup/memory/memory.limit_in_bytes': '',
+  'sys/fs/cgroup/memory/memory.memsw.limit_in_bytes': '',
+};
+const NODE: PlannedNode = {
+  memoryBytes: 40 * GI,
+  swapBytes: 5 * GI,
+  swapBehavior: 'LimitedSwap',
+  gate: true,
+  cgroup: CGROUP_V2,
+};
+
+type Limit = { readonly kind: string; readonly bytes?: number };
+
+/** What `nodekeeper-agent plan swap` prints: the limits by container, or what it refuses. */
+async function planned(over: Partial<PlannedNode>, pod: KubeObject): Promise<readonly Limit[] | string> {
+  const { memoryBytes, swapBytes, swapBehavior, gate, cgroup } = { ...NODE, ...over };
+  const kubelet = {
+    apiVersion: 'kubelet.config.k8s.io/v1beta1',
+    kind: 'KubeletConfiguration',
+    memorySwap: { swapBehavior },
+    featureGates: { NodeSwap: gate },
+  };
+  const files: Record<string, string> = {
+    'k.json': JSON.stringify(kubelet),
+    'p.json': JSON.stringify({ kind: 'Pod', ...pod }),
+  };
+  for (const [path, text] of Object.entries(cgroup)) files[join('/m', path)] = text;
+  const lines: string[] = [];
+  const argv = ['swap', '--config', 'k.json', '--pods', 'p.json', '--root', '/m', '--json'];
+  await plan([...argv, '--memory', String(memoryBytes), '--swap', String(swapBytes)], {
+    readText: (path) => {
+      const text = files[path];
+      if (text === undefined) throw new Error(`no file ${path}`);
+      return text;
+    },
+    hostname: () => 'h',
+    print: (line) => lines.push(line),
+    printError: (line) => lines.push(line),
+  });
+  const text = lines.join('\n');
+  if (!text.startsWith('{')) return text;
+  const { pods } = JSON.parse(text) as { pods: { containers: ({ name: string } & Limit)[] }[] };
+  return (pods[0]?.containers ?? []).map(({ name: _name, ...limit }) => limit);
+}
+
+const swapMax = (...bytes: number[]): Limit[] => bytes.map((each) => ({ kind: 'swapMax', bytes: each }));
+const memoryAndSwap = (...bytes: number[]): Limit[] => bytes.map((each) => ({ kind: 'memoryAndSwap', bytes: each }));
+
 describe('swap of one container', () => {
   it.each([
     ['WL-01', 1_073_741_824, 85_899_345_920, 4_294_967_296, 53_687_091],
     ['WL-03', 5_368_709_120, 161_061_273_600, 42_949_672_960, 1_431_655_765],
     ['WL-05', 2_147_483_648, 42_949_672_960, 5_368_709_120, 268_435_456],
     ['WL-07', 42_949_672_960, 42_949_672_960, 5_368_709_120, 5_368_709_120],
+    ['WL-09 no memory', 1_073_741_824, 0, 5_368_709_120, 0],
     ['WL-11', 104_857_600, 3_221_225_472, 1_073_741_824, 34_952_533],
-  ])('%s request %d of %d with swap %d', (_id, request, memory, swap, expected) => {
-    expect(limitedSwapBytes(request, memory, swap)).toBe(expected);
-  });
-
-  it('WL-09 falls back to no swap on a node without memory', () => {
-    expect(limitedSwapBytes(1_073_741_824, 0, 5_368_709_120)).toBeUndefined();
-    const limits = swapLimits({ ...NODE, memoryBytes: 0 }, BURSTABLE);
-    expect(limits.get('c1')).toEqual({ kind: 'swapMax', bytes: 0 });
+  ])('%s request %d of %d with swap %d', async (_id, request, memoryBytes, swapBytes, expected) => {
+    const pod = podOf({ requests: { memory: String(request) } });
+    expect(await planned({ memoryBytes, swapBytes }, pod)).toEqual(swapMax(expected));
   });
 });
 
-const NODE: SwapNode = {
-  cgroupVersion: 2,
-  controllerPresent: true,
-  gateOn: true,
-  swapBehavior: 'LimitedSwap',
-  memoryBytes: 40 * GI,
-  swapBytes: 5 * GI,
-};
 const BURSTABLE = podOf({ requests: { memory: '1Gi' } }, { requests: { memory: '2Gi' } });
 const NOTHING = podOf({}, {});
 const equal = (memory: string): Resources => ({
@@ -52,43 +101,48 @@ const equal = (memory: string): Resources => ({
 });
 
 describe('swap by behaviour', () => {
-  it.each<[string, Partial<SwapNode>, KubeObject, 'unset' | 'swapMax' | 'memoryAndSwap', [number, number]]>([
-    ['WB-01 limited, Burstable', {}, BURSTABLE, 'swapMax', [134_217_728, 268_435_456]],
+  it.each<[string, Partial<PlannedNode>, KubeObject, Limit[]]>([
+    ['WB-01 limited, Burstable', {}, BURSTABLE, swapMax(134_217_728, 268_435_456)],
     [
       'WB-03 a container whose request is its limit',
       {},
       podOf({ requests: { memory: '1Gi' } }, { requests: { memory: '2Gi' }, limits: { memory: '2Gi' } }),
-      'swapMax',
-      [134_217_728, 0],
+      swapMax(134_217_728, 0),
     ],
-    ['WB-05 limited, BestEffort', {}, NOTHING, 'swapMax', [0, 0]],
-    ['WB-07 none', { swapBehavior: 'NoSwap' }, NOTHING, 'swapMax', [0, 0]],
-    ['WB-09 empty', { swapBehavior: '' }, NOTHING, 'swapMax', [0, 0]],
-    ['WB-11 gate off', { gateOn: false }, BURSTABLE, 'swapMax', [0, 0]],
-    ['WB-13 cgroup v1', { cgroupVersion: 1 }, NOTHING, 'memoryAndSwap', [0, 0]],
-    ['WB-15 no swap controller', { controllerPresent: false, swapBehavior: '' }, NOTHING, 'unset', [0, 0]],
+    ['WB-05 limited, BestEffort', {}, NOTHING, swapMax(0, 0)],
+    ['WB-07 none', { swapBehavior: 'NoSwap' }, NOTHING, swapMax(0, 0)],
+    ['WB-09 empty', { swapBehavior: '' }, NOTHING, swapMax(0, 0)],
+    ['WB-13 cgroup v1', { cgroup: CGROUP_V1 }, NOTHING, memoryAndSwap(0, 0)],
+    [
+      'WB-15 no swap controller',
+      { cgroup: CGROUP_V2_ABSENT, swapBehavior: '' },
+      NOTHING,
+      [{ kind: 'unset' }, { kind: 'unset' }],
+    ],
     [
       'WB-17 cgroup v1, Guaranteed',
-      { cgroupVersion: 1, swapBehavior: 'NoSwap' },
+      { cgroup: CGROUP_V1, swapBehavior: 'NoSwap' },
       podOf(equal('1Gi'), equal('2Gi')),
-      'memoryAndSwap',
-      [1_073_741_824, 2_147_483_648],
+      memoryAndSwap(1_073_741_824, 2_147_483_648),
     ],
     [
       'WB-19 a limit without a request',
       {},
       podOf({ requests: { memory: '1Gi' } }, { requests: { memory: '0' }, limits: { memory: '2Gi' } }),
-      'swapMax',
-      [134_217_728, 0],
+      swapMax(134_217_728, 0),
     ],
-  ])('%s', (_name, over, pod, kind, bytes) => {
-    const limits = [...swapLimits({ ...NODE, ...over }, pod).values()];
-    expect(limits).toEqual(bytes.map((each) => (kind === 'unset' ? { kind } : { kind, bytes: each })));
+  ])('%s', async (_name, over, pod, expected) => {
+    expect(await planned(over, pod)).toEqual(expected);
   });
 
-  it('gives none to a pod that the node cannot do without', () => {
-    const critical = { ...BURSTABLE, spec: { ...BURSTABLE.spec, priority: 2_000_000_000 } };
-    expect(swapLimits(NODE, critical).get('c1')).toEqual({ kind: 'swapMax', bytes: 0 });
+  it('WB-11 gate off: no swap, and no configuration that asks for some', async () => {
+    expect(await planned({ gate: false }, BURSTABLE)).toMatch(/cannot be set when the feature gate NodeSwap is off/);
+    expect(await planned({ gate: false, swapBehavior: '' }, BURSTABLE)).toEqual(swapMax(0, 0));
+  });
+
+  it('gives none to a pod that the node cannot do without', async () => {
+    const critical = { ...BURSTABLE, spec: { ...BURSTABLE.spec, priorityClassName: 'system-cluster-critical' } };
+    expect(await planned({}, critical)).toEqual(swapMax(0, 0));
   });
 });
 
@@ -126,13 +180,13 @@ describe('swap at the start', () => {
       'k.yaml:3: invalid configuration: memorySwap.swapBehavior "UnlimitedSwap" must be one of: "", "LimitedSwap" or "NoSwap"',
     ]);
   });
-  it('WS-13 takes nothing for NoSwap', () => {
+  it('WS-13 takes nothing for NoSwap', async () => {
     const { config, faults } = checked({ memorySwap: { swapBehavior: '' } });
     expect(faults).toEqual([]);
     expect(config.swapBehavior).toBe('');
-    expect(swapLimits({ ...NODE, swapBehavior: '' }, BURSTABLE)).toEqual(
-      swapLimits({ ...NODE, swapBehavior: 'NoSwap' }, BURSTABLE),
-    );
+    const none = await planned({ swapBehavior: '' }, BURSTABLE);
+    expect(none).toEqual(swapMax(0, 0));
+    expect(none).toEqual(await planned({ swapBehavior: 'NoSwap' }, BURSTABLE));
   });
 });
 
