@@ -54,7 +54,9 @@ export async function buildAgent(directory: string): Promise<string> {
     bundle: true,
     platform: 'node',
     format: 'esm',
-    target: 'node22',
+    // What it needs is in check-node.mjs, which comes first; an older Node.js has to be able to read as far as that.
+    target: 'node18',
+    inject: [join(ROOT, 'agent/bin/check-node.mjs')],
     minify: true,
     legalComments: 'none',
     // Asked for only to find a session bus through a display.

@@ -36,8 +36,9 @@ done
 [ -f "$here/nodekeeper-agent.mjs" ] || die "nodekeeper-agent.mjs is not beside this script; npm run agent:build makes it"
 [ -n "$root" ] || [ "$(id -u)" = 0 ] || die "run as root, or give --root"
 if [ -z "$root" ]; then
-  major=$(node -p 'process.versions.node.split(".")[0]' 2>/dev/null) || die "Node 22 or later has to be on the PATH"
-  [ "$major" -ge 22 ] || die "Node 22 or later is needed; this is $major"
+  command -v node >/dev/null || die "Node.js 22.18.0 or later has to be on the PATH"
+  # The agent says itself which Node.js it needs.
+  node "$here/nodekeeper-agent.mjs" --help >/dev/null || die "the agent does not run here; nothing was installed"
 fi
 case $endpoint$cluster$name$runtime in *'"'*|*'
 '*) die "quotes and line breaks cannot stand in a setting" ;; esac
