@@ -25,7 +25,6 @@ import { leaseLoopComplaint } from '../rules/lease-liveness.ts';
 import { parseNodeIpArgument } from '../rules/node-ip.ts';
 import { initialNode } from '../rules/node-registration.ts';
 import { shutdownBuckets } from '../rules/shutdown-settings.ts';
-import { LINUX } from '../rules/shutdown-start.ts';
 import { NODE_SHUTTING_DOWN } from '../rules/shutdown-status.ts';
 import { swapStartFault } from '../rules/swap-detection.ts';
 import type { NumaNode } from '../rules/topology/ledger.ts';
@@ -184,7 +183,6 @@ export async function runAgent(parts: AgentParts, stop: AbortSignal): Promise<vo
   });
   const shutdown = shutdownManager({
     buckets: shutdownBuckets(config),
-    platform: LINUX,
     shutdownSignal: parts.shutdownSignal,
     time,
     log,

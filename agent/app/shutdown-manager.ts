@@ -15,7 +15,13 @@ import type { NodeEvent } from '../rules/node-event.ts';
 import type { Admission } from '../rules/pod-admission.ts';
 import { type ShutdownGroup, shutdownGraceSeconds, shutdownGroups } from '../rules/shutdown-groups.ts';
 import { requestedDelayMs } from '../rules/shutdown-settings.ts';
-import { delayDecision, type ShutdownPlatform } from '../rules/shutdown-start.ts';
+import {
+  DELAY_REREAD_WAITS_MS,
+  delayDecision,
+  delayTooShort,
+  SHUTDOWN_CANCELLED,
+  SHUTDOWN_DETECTED,
+} from '../rules/shutdown-start.ts';
 import {
   gaugeSeconds,
   readShutdownState,
@@ -33,7 +39,6 @@ const STATE_WRITE_MAX_MS = 2_000;
 export interface ShutdownDependencies {
   /** Of shutdownBuckets; empty: off. */
   readonly buckets: readonly PriorityGrace[];
-  readonly platform: ShutdownPlatform;
   readonly shutdownSignal: ShutdownSignal;
   readonly time: AgentTime;
   readonly log: Log;
@@ -69,7 +74,7 @@ interface Lock {
 class DelayTooShort extends Error {}
 
 export function shutdownManager(dependencies: ShutdownDependencies): ShutdownManager {
-  const { buckets, platform, shutdownSignal, time, log, meter, recordEvent } = dependencies;
+  const { buckets, shutdownSignal, time, log, meter, recordEvent } = dependencies;
   let shuttingDown = false;
   let lock: Lock | undefined;
   let everHeld = false;
@@ -98,12 +103,12 @@ export function shutdownManager(dependencies: ShutdownDependencies): ShutdownMan
     const decision = delayDecision(requestedMs, grantedMs);
     if (decision.kind === 'enough') return;
     await shutdownSignal.raiseDelayMax(decision.delayMs);
-    for (const waitMs of [0, ...platform.rereadWaitsMs]) {
+    for (const waitMs of [0, ...DELAY_REREAD_WAITS_MS]) {
       if (waitMs > 0) await time.sleep(waitMs, stop);
       grantedMs = await shutdownSignal.delayMaxMs();
       if (grantedMs >= requestedMs) return;
     }
-    throw new DelayTooShort(platform.tooShort(requestedMs, grantedMs));
+    throw new DelayTooShort(delayTooShort(requestedMs, grantedMs));
   }
 
   async function loadState(): Promise<void> {
@@ -177,7 +182,7 @@ export function shutdownManager(dependencies: ShutdownDependencies): ShutdownMan
   }
 
   async function onSignal(preparing: boolean, stop: AbortSignal): Promise<void> {
-    const message = preparing ? platform.detected : platform.cancelled;
+    const message = preparing ? SHUTDOWN_DETECTED : SHUTDOWN_CANCELLED;
     recordEvent({ type: 'Normal', reason: NODE_SHUTDOWN_REASON, message });
     shuttingDown = preparing;
     if (!preparing) return takeLock();
@@ -218,7 +223,7 @@ export function shutdownManager(dependencies: ShutdownDependencies): ShutdownMan
       log.error('Failed to start node shutdown manager', { error: describe(error) });
       if (!everWatched) return;
     }
-    while (!stop.aborted && platform.restarts) {
+    while (!stop.aborted) {
       await time.sleep(RESTART_WAIT_MS, stop);
       if (stop.aborted) break;
       try {

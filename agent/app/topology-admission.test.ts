@@ -28,24 +28,24 @@ function manager(policy: 'single-numa-node' | 'none') {
   return { counted, topology: topologyManager({ settings, nodes, meter, time }) };
 }
 
-it('remembers what it gave, until it is given back', () => {
+it('keeps what a pod has for itself from others, until that pod is released', () => {
   const { topology, counted } = manager('single-numa-node');
   expect(topology.admit(pod('a', '2'))).toEqual({ kind: 'admitted' });
   expect(topology.admit(pod('a', '2'))).toEqual({ kind: 'admitted' });
-  expect(topology.grant('a', 'c')?.cpus).toEqual([0, 1]);
   expect(topology.admit(pod('b', '3'))).toMatchObject({ kind: 'refused', reason: 'TopologyAffinityError' });
   expect(topology.admit(pod('b', '2'))).toEqual({ kind: 'admitted' });
+  expect(topology.admit(pod('d', '1'))).toMatchObject({ kind: 'refused' });
   topology.release('a');
-  expect(topology.admit(pod('d', '1'))).toEqual({ kind: 'admitted' });
-  expect(topology.grant('d', 'c')?.cpus).toEqual([0]);
+  expect(topology.admit(pod('d', '2'))).toEqual({ kind: 'admitted' });
+  expect(topology.admit(pod('e', '1'))).toMatchObject({ kind: 'refused' });
   const failures = 'kubelet_container_aligned_compute_resources_failure_count container numa_node';
-  expect(counted.filter((name) => name === failures)).toHaveLength(1);
-  expect(counted.filter((name) => name === 'kubelet_topology_manager_admission_errors_total')).toHaveLength(1);
+  expect(counted.filter((name) => name === failures)).toHaveLength(3);
+  expect(counted.filter((name) => name === 'kubelet_topology_manager_admission_errors_total')).toHaveLength(3);
 });
 
-it('gives out nothing under the policy none', () => {
+it('admits everything under the policy none, however much there is', () => {
   const { topology, counted } = manager('none');
   expect(topology.admit(pod('a', '64'))).toEqual({ kind: 'admitted' });
-  expect(topology.grant('a', 'c')).toBeUndefined();
+  expect(topology.admit(pod('b', '64'))).toEqual({ kind: 'admitted' });
   expect(counted).toEqual([]);
 });

@@ -7,15 +7,7 @@ import type { AgentMeter } from '../ports/meter.ts';
 import type { AgentTime } from '../ports/time.ts';
 import type { Admission } from '../rules/pod-admission.ts';
 import { admitTopology, type TopologyAdmission } from '../rules/topology/admission.ts';
-import {
-  EMPTY_LEDGER,
-  type Grant,
-  grantOf,
-  type Ledger,
-  type NumaNode,
-  podUidOf,
-  released,
-} from '../rules/topology/ledger.ts';
+import { EMPTY_LEDGER, type Ledger, type NumaNode, podUidOf, released } from '../rules/topology/ledger.ts';
 import { bitCount } from '../rules/topology/mask.ts';
 import type { TopologySettings } from '../rules/topology/policy.ts';
 import { cpuProvider, memoryProvider } from '../rules/topology/providers.ts';
@@ -33,8 +25,6 @@ export interface TopologyManager {
   admit(pod: KubeObject): Admission;
   /** Of a pod that is gone; unknown ones are nothing. */
   release(podUid: string): void;
-  /** What the container has for itself; undefined when that is nothing. */
-  grant(podUid: string, container: string): Grant | undefined;
 }
 
 export function topologyManager({ settings, nodes, meter, time }: TopologyDependencies): TopologyManager {
@@ -74,6 +64,5 @@ export function topologyManager({ settings, nodes, meter, time }: TopologyDepend
     release(podUid) {
       ledger = released(ledger, podUid);
     },
-    grant: (podUid, container) => grantOf(ledger, podUid, container),
   };
 }

@@ -1,4 +1,4 @@
-/** The operating system's announcement of a shutdown, and our hold on it: logind on Linux, a service control on Windows. */
+/** The operating system's announcement of a shutdown, and our hold on it: logind. */
 export interface ShutdownSignal {
   /** Longest delay that the system grants us. Milliseconds. */
   delayMaxMs(): Promise<number>;

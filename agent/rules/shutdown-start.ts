@@ -1,6 +1,6 @@
 /**
- * How the agent makes sure that the system will wait for it, by platform.
- * Source: start in pkg/kubelet/nodeshutdown/nodeshutdown_manager_linux.go and _windows.go, systemd/inhibit_linux.go.
+ * How the agent makes sure that logind waits for it.
+ * Source: start in pkg/kubelet/nodeshutdown/nodeshutdown_manager_linux.go, systemd/inhibit_linux.go.
  */
 import { formatGoDuration } from './go-duration.ts';
 
@@ -13,35 +13,16 @@ export type DelayDecision =
 export const delayDecision = (requestedMs: number, grantedMs: number): DelayDecision =>
   requestedMs > grantedMs ? { kind: 'raise', delayMs: requestedMs } : { kind: 'enough' };
 
-export interface ShutdownPlatform {
-  /** Between readings of the delay after it was raised; one reading more than waits. */
-  readonly rereadWaitsMs: readonly number[];
-  readonly tooShort: (requestedMs: number, grantedMs: number) => string;
-  readonly detected: string;
-  readonly cancelled: string;
-  /** Whether the watch is begun anew when it ends. */
-  readonly restarts: boolean;
-}
+/** Between readings of the delay after it was raised; one reading more than waits. */
+export const DELAY_REREAD_WAITS_MS: readonly number[] = [100, 200, 400, 800];
 
-const CANCELLED = 'Shutdown manager detected shutdown cancellation';
+/** What is logged when logind does not grant the delay. */
+export const delayTooShort = (requestedMs: number, grantedMs: number): string =>
+  `node shutdown manager was timed out after 5 attempts waiting for logind InhibitDelayMaxSec to update to ${formatGoDuration(requestedMs)} (ShutdownGracePeriod), current value is ${formatGoDuration(grantedMs)}`;
 
-export const LINUX: ShutdownPlatform = {
-  rereadWaitsMs: [100, 200, 400, 800],
-  tooShort: (requestedMs, grantedMs) =>
-    `node shutdown manager was timed out after 5 attempts waiting for logind InhibitDelayMaxSec to update to ${formatGoDuration(requestedMs)} (ShutdownGracePeriod), current value is ${formatGoDuration(grantedMs)}`,
-  detected: 'Shutdown manager detected shutdown event',
-  cancelled: CANCELLED,
-  restarts: true,
-};
-
-export const WINDOWS: ShutdownPlatform = {
-  rereadWaitsMs: [],
-  tooShort: (requestedMs, grantedMs) =>
-    `node shutdown manager was unable to update the preshutdown time-out of the service to ${formatGoDuration(requestedMs)} (ShutdownGracePeriod), current value is ${formatGoDuration(grantedMs)}`,
-  detected: 'Shutdown manager detected preshutdown event',
-  cancelled: CANCELLED,
-  restarts: false,
-};
+/** Messages of the Node's events. */
+export const SHUTDOWN_DETECTED = 'Shutdown manager detected shutdown event';
+export const SHUTDOWN_CANCELLED = 'Shutdown manager detected shutdown cancellation';
 
 /** logind's drop-in file: whole seconds, read after the distribution's own. */
 export const logindDropIn = (delayMs: number): string =>

@@ -8,6 +8,15 @@ export interface Deviation {
   readonly reason: string;
 }
 
+/** A case about something that we do not have: no test can carry its id. */
+export type LeftOut = Pick<Deviation, 'id' | 'reason'>;
+
+/** Sorted by id, as the table of docs/deviations.md. */
+export const leftOut: readonly LeftOut[] = ['01', '03', '05', '07', '09'].map((number) => ({
+  id: `agent/GW-${number}`,
+  reason: 'the agent does not run on Windows',
+}));
+
 // biome-ignore format: one object a line
 export const deviations: readonly Deviation[] = [
   { id: 'CL-01', deviation: 'D11', reason: 'an unknown instance needs two answers a period apart' },

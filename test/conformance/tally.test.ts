@@ -14,10 +14,11 @@ describe('the tally of conformance cases', () => {
         { title: 'HB-27 ours', status: 'passed' },
       ],
       deviations,
+      [],
     );
     expect(area(areas, 'ZS')).toMatchObject({ passed: 1, deviating: 0, total: 1, wrong: [] });
     expect(area(areas, 'HB')).toMatchObject({ passed: 0, deviating: 1, total: 1, wrong: [] });
-    expect(totalOf(areas)).toEqual({ passed: 1, deviating: 1, total: 2 });
+    expect(totalOf(areas)).toEqual({ passed: 1, deviating: 1, leftOut: 0, total: 2 });
   });
 
   it.each(['failed', 'skipped', 'pending'])('calls a case wrong of which a test is %s', (status) => {
@@ -26,6 +27,7 @@ describe('the tally of conformance cases', () => {
         { title: 'ZS-13 one', status: 'passed' },
         { title: 'ZS-13 another', status },
       ],
+      [],
       [],
     );
     expect(area(areas, 'ZS')).toMatchObject({ passed: 0, total: 1, wrong: ['ZS-13'] });
@@ -39,6 +41,7 @@ describe('the tally of conformance cases', () => {
         { title: 'LI-01 interval', status: 'passed', ofAgent: true },
       ],
       [{ id: 'agent/LI-01', deviation: 'D1', reason: 'ours' }],
+      [],
     );
     expect(area(areas, 'RA')).toMatchObject({ passed: 1, total: 1, wrong: [] });
     expect(area(areas, 'agent/RA')).toMatchObject({ passed: 0, total: 1, wrong: ['agent/RA-05'] });
@@ -46,6 +49,18 @@ describe('the tally of conformance cases', () => {
   });
 
   it('misses a deviation that no test tells', () => {
-    expect(area(areasOf([], deviations), 'HB')).toMatchObject({ total: 1, wrong: ['HB-27'] });
+    expect(area(areasOf([], deviations, []), 'HB')).toMatchObject({ total: 1, wrong: ['HB-27'] });
+  });
+
+  it('counts a case that is left out, and calls it wrong when a test carries it', () => {
+    const leftOut = [{ id: 'agent/GW-01', reason: 'no Windows' }];
+    expect(area(areasOf([], [], leftOut), 'agent/GW')).toMatchObject({ passed: 0, leftOut: 1, total: 1, wrong: [] });
+    const carried = [{ title: 'GW-01 no dependencies', status: 'passed', ofAgent: true }];
+    expect(area(areasOf(carried, [], leftOut), 'agent/GW')).toMatchObject({
+      passed: 0,
+      leftOut: 0,
+      total: 1,
+      wrong: ['agent/GW-01'],
+    });
   });
 });

@@ -1,5 +1,5 @@
 /** Conformance cases by area, from the results of the tests that carry their ids. */
-import type { Deviation } from './deviations.ts';
+import type { Deviation, LeftOut } from './deviations.ts';
 
 export interface TestOutcome {
   /** Begins with the id of its case; other tests are no cases. */
@@ -18,8 +18,10 @@ export interface Area {
   readonly passed: number;
   /** Cases whose outcome is ours, on purpose, and holds. */
   readonly deviating: number;
+  /** Cases about what we do not have. */
+  readonly leftOut: number;
   readonly total: number;
-  /** Ids of cases that failed, were skipped, or have no test. */
+  /** Ids of cases that failed, were skipped or have no test, and of those that are left out and have one. */
   readonly wrong: readonly string[];
 }
 
@@ -95,7 +97,11 @@ const AREAS: Readonly<Record<string, string>> = {
 const ID = /^([A-Z]{2})-\d{2}\b/;
 
 /** One line an area, areas without any case included: none is forgotten in silence. */
-export function areasOf(outcomes: readonly TestOutcome[], deviations: readonly Deviation[]): Area[] {
+export function areasOf(
+  outcomes: readonly TestOutcome[],
+  deviations: readonly Deviation[],
+  leftOut: readonly LeftOut[],
+): Area[] {
   const holds = new Map<string, boolean>();
   for (const { title, status, ofAgent } of outcomes) {
     const written = ID.exec(title)?.[0];
@@ -105,22 +111,27 @@ export function areasOf(outcomes: readonly TestOutcome[], deviations: readonly D
   }
   const deviating = new Set(deviations.map(({ id }) => id));
   for (const id of deviating) if (!holds.has(id)) holds.set(id, false);
+  const untested = new Set(leftOut.map(({ id }) => id).filter((id) => !holds.has(id)));
+  const contradicted = new Set(leftOut.map(({ id }) => id).filter((id) => holds.has(id)));
   return Object.entries(AREAS).map(([code, name]) => {
     const ids = [...holds.keys()].filter((id) => id.startsWith(`${code}-`)).sort();
-    const holding = ids.filter((id) => holds.get(id));
+    const holding = ids.filter((id) => holds.get(id) && !contradicted.has(id));
+    const without = [...untested].filter((id) => id.startsWith(`${code}-`)).length;
     return {
       code,
       name,
       passed: holding.filter((id) => !deviating.has(id)).length,
       deviating: holding.filter((id) => deviating.has(id)).length,
-      total: ids.length,
-      wrong: ids.filter((id) => !holds.get(id)),
+      leftOut: without,
+      total: ids.length + without,
+      wrong: ids.filter((id) => !holding.includes(id)),
     };
   });
 }
 
-export const totalOf = (areas: readonly Area[]): Pick<Area, 'passed' | 'deviating' | 'total'> => ({
+export const totalOf = (areas: readonly Area[]): Pick<Area, 'passed' | 'deviating' | 'leftOut' | 'total'> => ({
   passed: areas.reduce((sum, { passed }) => sum + passed, 0),
   deviating: areas.reduce((sum, { deviating }) => sum + deviating, 0),
+  leftOut: areas.reduce((sum, { leftOut }) => sum + leftOut, 0),
   total: areas.reduce((sum, { total }) => sum + total, 0),
 });

@@ -10,7 +10,6 @@ import { MockSystemBus, missingPackages } from '../../../test/support/mock-syste
 import { realTime } from '../../../test/support/real-time.ts';
 import { until } from '../../../test/support/until.ts';
 import { shutdownManager } from '../../app/shutdown-manager.ts';
-import { LINUX } from '../../rules/shutdown-start.ts';
 import { type Logind, logind } from './logind.ts';
 
 const missing = missingPackages();
@@ -180,7 +179,6 @@ describe.skipIf(missing.length > 0)(`logind on a bus of its own${why}`, () => {
     let pods = 1;
     const manager = shutdownManager({
       buckets: [{ priority: 0, shutdownGracePeriodSeconds: 30 }],
-      platform: LINUX,
       shutdownSignal: open(),
       time: realTime,
       log: silentLog,

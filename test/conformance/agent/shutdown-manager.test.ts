@@ -4,7 +4,7 @@ import { shutdownAnnouncements } from '../../../agent/adapters/logind/shutdown-a
 import type { BusSignal } from '../../../agent/adapters/logind/system-bus.ts';
 import { type ShutdownDependencies, shutdownManager } from '../../../agent/app/shutdown-manager.ts';
 import type { PriorityGrace } from '../../../agent/config.ts';
-import { LINUX, logindDropIn, WINDOWS } from '../../../agent/rules/shutdown-start.ts';
+import { logindDropIn } from '../../../agent/rules/shutdown-start.ts';
 import type { PodStatus } from '../../../agent/rules/shutdown-status.ts';
 import type { KubeObject } from '../../../shared/kube/types.ts';
 import type { Log } from '../../../shared/ports/log.ts';
@@ -55,7 +55,6 @@ class Machine {
     const keep: Log = { debug: log, info: log, warn: log, error: log };
     this.manager = shutdownManager({
       buckets,
-      platform: LINUX,
       time: this.time,
       log: keep,
       meter: { count() {}, gauge: (name, value) => this.gauges.set(name, value), observe() {} },
@@ -388,15 +387,6 @@ describe('what is announced', () => {
     machine.stop.abort();
     await machine.running;
     expect([machine.locks, machine.seconds()]).toEqual([0, 0]);
-  });
-
-  it('tells of a preshutdown on Windows, and does not begin again', async () => {
-    const machine = new Machine(ONE, { platform: WINDOWS });
-    await machine.start();
-    await machine.announce(true);
-    await machine.announce('end');
-    await machine.running;
-    expect(machine.history[0]).toBe('0 Normal NodeShutdown Shutdown manager detected preshutdown event');
   });
 });
 

@@ -1,9 +1,8 @@
-/** Areas GM, GV, GG, GP, GS, GW, CC, CK and CS: the rules of the graceful shutdown and of ending pods. */
+/** Areas GM, GV, GG, GP, GS, CC, CK and CS: the rules of the graceful shutdown and of ending pods. */
 import { describe, expect, it } from 'vitest';
 import type { PriorityGrace } from '../../../agent/config.ts';
 import { isCriticalPod } from '../../../agent/rules/critical-pod.ts';
 import { killRequest } from '../../../agent/rules/kill-request.ts';
-import { preshutdownOrder } from '../../../agent/rules/preshutdown-order.ts';
 import { shutdownGraceSeconds, shutdownGroups } from '../../../agent/rules/shutdown-groups.ts';
 import {
   requestedDelayMs,
@@ -191,23 +190,6 @@ describe('status of a pod that is ended', () => {
       ready,
       { ...evicted, reason: 'TerminationByKubelet', message },
     ]);
-  });
-});
-
-describe('order of services on Windows', () => {
-  it.each([
-    ['GW-01 no dependencies', '', '', ''],
-    ['GW-03 nothing listed', 'a b c', '', 'kubelet a b c'],
-    ['GW-05 one dependency missing', 'a b c', 'd b a f', 'd kubelet b a f c'],
-    ['GW-07 listed already', 'a b c', 'd f kubelet a b c', 'd f kubelet a b c'],
-    ['GW-09 one listed twice', 'a b c', 'd b a f b', 'd kubelet b a f b c'],
-  ])('%s', (_name, dependencies, existing, expected) => {
-    const words = (text: string): string[] => text.split(' ').filter((word) => word !== '');
-    expect(preshutdownOrder(words(existing), words(dependencies))).toEqual(words(expected));
-  });
-
-  it('finds itself in any case', () => {
-    expect(preshutdownOrder(['Kubelet', 'x', 'a'], ['a'])).toEqual(['x', 'kubelet', 'a']);
   });
 });
 
