@@ -5,11 +5,13 @@
 #              [--certificate-authority FILE] [--cluster-id ID] [--node-name NAME] [--runtime none|exec|podman]
 #              [--root DIR] [--no-start]
 #
-# A configuration that is there already stays as it is. --root installs into a directory, for images.
+# --runtime none (the default) runs no pods: the node beats and reports, and a pod bound to it fails with reason NoRuntime.
+# exec runs pods as processes of this machine, podman as containers. Graceful shutdown is on: 40 s, the last 10 of them for
+# critical pods. A configuration that exists already is kept. --root installs into a directory, for images.
 set -eu
 
 die() { echo "install.sh: $*" >&2; exit 1; }
-usage() { sed -n '2,8s/^# \{0,1\}//p' "$0"; exit "${1:-2}"; }
+usage() { sed -n '2,10s/^# \{0,1\}//p' "$0"; exit "${1:-2}"; }
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 root= endpoint= cluster= name= runtime=none authority= bootstrap= token= start=yes
@@ -40,6 +42,10 @@ if [ -z "$root" ]; then
   # The agent says itself which Node.js it needs.
   node "$here/nodekeeper-agent.mjs" --help >/dev/null || die "the agent does not run here; nothing was installed"
 fi
+case $runtime in
+  none|exec|podman) ;;
+  *) die "--runtime has to be none, exec or podman; found $runtime" ;;
+esac
 case $endpoint$cluster$name$runtime in *'"'*|*'
 '*) die "quotes and line breaks cannot stand in a setting" ;; esac
 
@@ -85,8 +91,18 @@ else
     [ -z "$name" ] || echo "hostnameOverride: \"$name\""
     echo "runtime: \"$runtime\""
     echo 'rootDirectory: /var/lib/nodekeeper'
+    # Less than half a minute would cut the default grace of a pod short.
+    echo '---'
+    echo 'apiVersion: kubelet.config.k8s.io/v1beta1'
+    echo 'kind: KubeletConfiguration'
+    echo 'shutdownGracePeriod: 40s'
+    echo 'shutdownGracePeriodCriticalPods: 10s'
   } > "$config"
   chmod 0644 "$config"
+  if [ "$runtime" = none ]; then
+    echo 'runtime none: this node runs no pods; a pod bound to it fails with reason NoRuntime.'
+    echo "To run pods set runtime to exec or podman in $config, or remove the file and install with --runtime."
+  fi
 fi
 
 if [ -z "$root" ] && [ "$start" = yes ]; then

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { loadConfig } from '../adapters/config/load-config.ts';
+import { plan } from '../bin/plan.ts';
 
 const HERE = fileURLToPath(new URL('.', import.meta.url));
 
@@ -25,6 +26,12 @@ describe('install.sh', () => {
   const install = (...args: readonly string[]): string =>
     execFileSync('sh', [join(directory, 'install.sh'), '--root', root, ...args], { encoding: 'utf8', stdio: 'pipe' });
   const usual = () => ['--endpoint', 'https://api.example', '--bootstrap-token-file', join(directory, 'token')];
+  /** The installed configuration, as the agent reads it. */
+  const load = () =>
+    loadConfig(['--config', join(root, 'etc/nodekeeper/agent.yaml')], {
+      readText: (path) => readFileSync(path.startsWith(root) ? path : join(root, path), 'utf8'),
+      hostname: () => 'other',
+    });
 
   it('writes a configuration that the agent takes', () => {
     install(
@@ -36,12 +43,9 @@ describe('install.sh', () => {
       '--runtime',
       'exec',
     );
-    const loaded = loadConfig(['--config', join(root, 'etc/nodekeeper/agent.yaml')], {
-      readText: (path) => readFileSync(path.startsWith(root) ? path : join(root, path), 'utf8'),
-      hostname: () => 'other',
-    });
-    expect(loaded).toMatchObject({
+    expect(load()).toMatchObject({
       kind: 'ok',
+      warnings: [],
       config: {
         nodeName: 'edge-1',
         runtime: 'exec',
@@ -49,6 +53,46 @@ describe('install.sh', () => {
         certificateAuthority: 'a certificate\n',
       },
     });
+  });
+
+  it.each([[[]], [['--runtime', 'none']], [['--runtime', 'exec']], [['--runtime', 'podman']]])(
+    'turns graceful shutdown on, with the default grace for ordinary pods (%j)',
+    async (runtime) => {
+      install(...usual(), ...runtime);
+      expect(load()).toMatchObject({ kind: 'ok', config: { runtime: runtime[1] ?? 'none' } });
+      const printed: string[] = [];
+      const config = join(root, 'etc/nodekeeper/agent.yaml');
+      const pods = 'kind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: c}]}\n';
+      await plan(['shutdown', '--config', config, '--pods', 'pods.yaml'], {
+        readText: (path) => (path === 'pods.yaml' ? pods : readFileSync(path, 'utf8')),
+        hostname: () => 'other',
+        print: (line) => printed.push(line),
+        printError: (line) => printed.push(line),
+      });
+      expect(printed).toEqual([
+        'The system is asked to wait 40 s; these pods take 30 s at most.',
+        'priority 0, 30 s, begins after 0 s at the latest:',
+        '  default/web  priority 0  grace 30 s',
+        'priority 2000000000, 10 s: no pods, skipped',
+      ]);
+    },
+  );
+
+  it('says that a node without a runtime runs no pods, where that is what it writes', () => {
+    const sentence = /^runtime none: this node runs no pods; a pod bound to it fails with reason NoRuntime\.$/m;
+    expect(install(...usual())).toMatch(sentence);
+    // The configuration is kept, and may say something else.
+    expect(install()).not.toMatch(sentence);
+    rmSync(root, { recursive: true });
+    expect(install(...usual(), '--runtime', 'exec')).not.toMatch(sentence);
+    expect(install('--help')).toMatch(/--runtime none \(the default\) runs no pods/);
+  });
+
+  it('refuses a runtime that does not exist, before it installs anything', () => {
+    expect(() => install(...usual(), '--runtime', 'docker')).toThrow(
+      /--runtime has to be none, exec or podman; found docker/,
+    );
+    expect(existsSync(root)).toBe(false);
   });
 
   it('keeps the token to root, and a configuration that is there as it is', () => {
