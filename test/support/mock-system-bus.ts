@@ -18,7 +18,10 @@ const NEEDED: readonly (readonly [packageName: string, command: string, ...args:
   ['python3-dbusmock', PYTHON, '-c', 'import dbusmock'],
 ];
 
-/** Names of the Debian packages that are not installed. */
+/** Names of the Debian packages. */
+export const NEEDED_PACKAGES: readonly string[] = NEEDED.map(([name]) => name);
+
+/** Those of them that are not installed. */
 export const missingPackages = (): string[] =>
   NEEDED.filter(([, command, ...args]) => spawnSync(command, args, { stdio: 'ignore' }).status !== 0).map(
     ([name]) => name,

@@ -1,0 +1,50 @@
+/** .ci/run on a machine that has nothing, with stand-ins for the programs that change one. */
+import { spawnSync } from 'node:child_process';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { NEEDED_PACKAGES } from './support/mock-system-bus.ts';
+
+const RUN = fileURLToPath(new URL('../.ci/run', import.meta.url));
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'nodekeeper-ci-run-'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+/** What it calls: one line per call of apt-get and npm. */
+function callsOf(present: readonly string[]): string[] {
+  const calls = join(folder, 'calls');
+  const program = (name: string, text: string): void => {
+    writeFileSync(join(folder, name), `#!/bin/sh\n${text}\n`);
+    chmodSync(join(folder, name), 0o755);
+  };
+  for (const name of ['apt-get', 'npm']) program(name, `echo "${name} $* CI=$CI" >> '${calls}'`);
+  for (const name of present) program(name, ':');
+  for (const name of ['bash', 'dirname']) symlinkSync(join('/usr/bin', name), join(folder, name));
+  // Hides the module, where this machine has it.
+  if (!present.includes('dbusmock')) writeFileSync(join(folder, 'dbusmock.py'), 'raise ImportError\n');
+  else writeFileSync(join(folder, 'dbusmock.py'), '');
+  const { status, stderr } = spawnSync('/usr/bin/bash', [RUN], {
+    env: { PATH: folder, PYTHONPATH: folder, PYTHONDONTWRITEBYTECODE: '1' },
+    encoding: 'utf8',
+  });
+  expect([status, stderr]).toEqual([0, '']);
+  return readFileSync(calls, 'utf8').trim().split('\n');
+}
+
+const NPM = ['npm ci --no-audit --no-fund CI=', 'npm test CI=true'];
+
+it('installs every program that a test would be skipped without', () => {
+  const [update, install = '', ...rest] = callsOf([]);
+  expect([update, rest]).toEqual(['apt-get update -qq CI=', NPM]);
+  const packages = install.replace(/^apt-get install .*--no-install-recommends | CI=$/g, '').split(' ');
+  expect(packages.toSorted()).toEqual(['kubernetes-client', 'default-jre-headless', ...NEEDED_PACKAGES].toSorted());
+});
+
+it('installs nothing where all of them are there', () => {
+  expect(callsOf(['kubectl', 'java', 'dbus-daemon', 'systemd-inhibit', 'dbusmock'])).toEqual(NPM);
+});
