@@ -82,11 +82,16 @@ describe('synth', () => {
   it('takes the policy of the file into every function that decides', () => {
     const path = policyFile('good.yaml', 'nodeMonitorPeriodSeconds: 30\nnodeMonitorGracePeriodSeconds: 90\n');
     const template = synthesise({}, { policyFile: path });
-    for (const [, resource] of ofType(template, 'AWS::Lambda::Function')) {
-      const { Variables: variables } = resource.Properties['Environment'] as { Variables: Record<string, string> };
+    const environments = ofType(template, 'AWS::Lambda::Function').map(
+      ([, resource]) => (resource.Properties['Environment'] as { Variables: Record<string, string> }).Variables,
+    );
+    const decidedBy = environments.filter((variables) => variables['NODEKEEPER_POLICY'] !== undefined);
+    expect(environments.map((variables) => variables['POWERTOOLS_SERVICE_NAME']).toSorted()).toEqual(
       // The heartbeat decides nothing that a policy could change.
-      if (variables['POWERTOOLS_SERVICE_NAME'] === 'heartbeat') continue;
-      expect(JSON.parse(variables['NODEKEEPER_POLICY']!)).toMatchObject({
+      [...decidedBy.map((variables) => variables['POWERTOOLS_SERVICE_NAME']), 'heartbeat'].toSorted(),
+    );
+    for (const variables of decidedBy) {
+      expect(JSON.parse(variables['NODEKEEPER_POLICY']!), variables['POWERTOOLS_SERVICE_NAME']).toMatchObject({
         nodeMonitorPeriodSeconds: 30,
         nodeMonitorGracePeriodSeconds: 90,
         beatIntervalSeconds: 10,

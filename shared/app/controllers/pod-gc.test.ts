@@ -210,14 +210,24 @@ describe('terminating pods', () => {
     expect(historyOf(fleet, 'staying').at(-1)).not.toBe('Failed');
   });
 
-  it('stay on a ready node, out of service or not', async () => {
+  it('stay on a ready node, out of service or not, until one that is out of service is not ready', async () => {
     const fleet = await fleetOfTwo();
     await outOfService(fleet, 'a-0');
     await fleet.endPod('p-0');
+    await fleet.endPod('p-1');
     await fleet.streams();
+    // Both were looked at: what is not on the list would stay for another reason.
+    expect((await listOf(fleet)).pods.map(({ name }) => name).toSorted()).toEqual(['p-0', 'p-1']);
     fleet.at(20);
-    await fleet.collect();
-    expect(await fleet.pod('p-0')).toBeDefined();
+    expect(await fleet.collect()).toMatchObject({ kind: 'ran', podsRemoved: 0 });
+    expect(await fleet.ready('a-0')).toBe('True');
+    for (const name of ['p-0', 'p-1']) expect([name, historyOf(fleet, name).includes('gone')]).toEqual([name, false]);
+    for (const name of ['a-0', 'a-1']) await fleet.post(name, 'False');
+    await fleet.streams();
+    fleet.at(40);
+    expect(await fleet.collect()).toMatchObject({ kind: 'ran', podsRemoved: 1 });
+    expect(await fleet.pod('p-0')).toBeUndefined();
+    expect(await fleet.pod('p-1')).toBeDefined();
   });
 
   it('stay when the taint is lifted at the moment of the delete', async () => {
