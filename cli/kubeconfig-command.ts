@@ -29,7 +29,7 @@ const LAUNCHER = fileURLToPath(new URL('./bin/nodekeeper.mjs', import.meta.url))
 
 export async function kubeconfigCommand(
   args: readonly string[],
-  { environment, nowMs, print }: CommandIo,
+  { environment, print }: CommandIo,
   find: FindCredentials = fromAws,
 ): Promise<void> {
   const { values } = parseArgs({
@@ -52,7 +52,7 @@ export async function kubeconfigCommand(
   );
   const credentials = await requireCredentials(profile, find);
   const endpoint = environment['AWS_ENDPOINT_URL_CLOUDFORMATION'];
-  const { status, outputs } = await describeStack({ stackName, region, credentials, nowMs, endpoint });
+  const { status, outputs } = await describeStack({ stackName, region, credentials, endpoint });
   const server = outputs.get('Endpoint');
   const clusterId = outputs.get('ClusterId');
   if (server === undefined || clusterId === undefined) throw withoutOutputs(stackName, status);

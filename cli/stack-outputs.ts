@@ -1,18 +1,18 @@
-/**
- * The outputs of a deployed stack: one DescribeStacks, by CloudFormation's query protocol.
- * Source: CloudFormation API reference, "DescribeStacks", "Common errors".
- */
-import { type AwsCredentials, endpointOf } from '../shared/adapters/aws-connection/connection.ts';
-import { requestSigner } from '../shared/adapters/aws-connection/signature.ts';
-import { childOf, parseXml, textOf, type XmlElement } from '../shared/adapters/aws-connection/xml.ts';
+/** The outputs of a deployed stack: one DescribeStacks. Source: CloudFormation API reference, "DescribeStacks". */
+import {
+  CloudFormationClient,
+  CloudFormationServiceException,
+  DescribeStacksCommand,
+  type Stack,
+} from '@aws-sdk/client-cloudformation';
+import type { AwsCredentials } from '../shared/adapters/aws-connection/connection.ts';
 import { CommandError } from './command.ts';
 
 export interface StackRequest {
   readonly stackName: string;
   readonly region: string;
   readonly credentials: AwsCredentials;
-  readonly nowMs: number;
-  /** Only for a stand-in of our own: AWS_ENDPOINT_URL_CLOUDFORMATION. */
+  /** Only for a server of our own: AWS_ENDPOINT_URL_CLOUDFORMATION. */
   readonly endpoint?: string | undefined;
 }
 
@@ -23,86 +23,74 @@ export interface DescribedStack {
   readonly outputs: ReadonlyMap<string, string>;
 }
 
-const API_VERSION = '2010-05-15';
 const TIMEOUT_MS = 15_000;
 const ATTEMPTS_MAX = 2;
 
 /** @throws CommandError with what CloudFormation says, and what to do about it */
 export async function describeStack(request: StackRequest): Promise<DescribedStack> {
-  const { status, text } = await ask(request);
-  let root: XmlElement;
-  try {
-    root = parseXml(text);
-  } catch (cause) {
-    throw new CommandError(`CloudFormation answered ${status}, and no XML`, 'is a proxy between?', { cause });
-  }
-  if (status !== 200) throw refusal(request, root, status);
-  const stack = members(childOf(childOf(root, 'DescribeStacksResult'), 'Stacks'))[0];
+  const stack = await ask(request);
   if (stack === undefined) throw noSuchStack(request);
-  const outputs = members(childOf(stack, 'Outputs')).map(
-    (output) => [textOf(output, 'OutputKey') ?? '', textOf(output, 'OutputValue') ?? ''] as const,
+  const outputs = (stack.Outputs ?? []).map(
+    ({ OutputKey = '', OutputValue = '' }) => [OutputKey, OutputValue] as const,
   );
-  return { status: textOf(stack, 'StackStatus') ?? '', outputs: new Map(outputs) };
+  return { status: stack.StackStatus ?? '', outputs: new Map(outputs) };
 }
 
-const members = (list: XmlElement | undefined): readonly XmlElement[] =>
-  list?.children.filter(({ name }) => name === 'member') ?? [];
+async function ask(request: StackRequest): Promise<Stack | undefined> {
+  const { stackName, region, credentials, endpoint } = request;
+  const client = new CloudFormationClient({
+    region,
+    credentials: { ...credentials },
+    maxAttempts: ATTEMPTS_MAX,
+    requestHandler: { requestTimeout: TIMEOUT_MS, throwOnRequestTimeout: true },
+    ...(endpoint === undefined ? {} : { endpoint }),
+  });
+  try {
+    return (await client.send(new DescribeStacksCommand({ StackName: stackName }))).Stacks?.[0];
+  } catch (cause) {
+    throw faultOf(request, cause);
+  } finally {
+    client.destroy();
+  }
+}
 
 const noSuchStack = ({ stackName, region }: StackRequest): CommandError =>
   new CommandError(
     `there is no stack ${stackName} in ${region}`,
-    'give --stack and --region; the outputs of `npx cdk deploy` have the whole line as KubeconfigCommand',
+    'pass --stack and --region; the outputs of `npx cdk deploy` have the whole line as KubeconfigCommand',
   );
 
-function refusal(request: StackRequest, root: XmlElement, status: number): CommandError {
-  const error = childOf(root, 'Error');
-  const code = textOf(error, 'Code') ?? String(status);
-  const message = textOf(error, 'Message') ?? '';
+interface AnsweredError extends Error {
+  readonly $response?: { readonly statusCode?: number };
+}
+
+function faultOf(request: StackRequest, cause: unknown): CommandError {
+  if (cause instanceof CloudFormationServiceException) return refusalOf(request, cause);
+  const { message, cause: deeper, $response } = cause as AnsweredError;
+  if ($response !== undefined) {
+    return new CommandError(
+      `CloudFormation answered ${$response.statusCode}, and no XML`,
+      'check whether a proxy stands between this machine and AWS',
+      { cause },
+    );
+  }
+  const why = deeper instanceof Error ? deeper.message : message;
+  return new CommandError(
+    `no answer from CloudFormation: ${why}`,
+    'check that this machine is online and that the region is right',
+    { cause },
+  );
+}
+
+function refusalOf(request: StackRequest, cause: CloudFormationServiceException): CommandError {
+  const { name: code, message } = cause;
   if (code === 'ValidationError' && message.includes('does not exist')) return noSuchStack(request);
-  const said = `CloudFormation refused (${code}): ${message}`;
+  const refusal = `CloudFormation refused (${code}): ${message}`;
   if (/^AccessDenied/.test(code)) {
-    return new CommandError(said, `the action cloudformation:DescribeStacks on stack ${request.stackName} is needed`);
+    return new CommandError(refusal, `allow cloudformation:DescribeStacks on stack ${request.stackName}`, { cause });
   }
   if (/Token|SignatureDoesNotMatch|AccessKey|RequestExpired/.test(code)) {
-    return new CommandError(said, 'sign in again, and see that the clock of this machine is right');
+    return new CommandError(refusal, 'sign in again, and check the clock of this machine', { cause });
   }
-  return new CommandError(said, 'try again in a minute');
-}
-
-interface Answer {
-  readonly status: number;
-  readonly text: string;
-}
-
-async function ask(request: StackRequest): Promise<Answer> {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      const answer = await askOnce(request);
-      if (answer.status < 500 || attempt >= ATTEMPTS_MAX) return answer;
-    } catch (cause) {
-      if (attempt < ATTEMPTS_MAX) continue;
-      const { message, cause: deeper } = cause as Error;
-      const why = deeper instanceof Error ? deeper.message : message;
-      throw new CommandError(`no answer from CloudFormation: ${why}`, 'is this machine online, the region right?', {
-        cause,
-      });
-    }
-  }
-}
-
-async function askOnce(request: StackRequest): Promise<Answer> {
-  const { stackName, region, credentials, nowMs } = request;
-  const url = endpointOf(request, 'cloudformation');
-  const body = new URLSearchParams({ Action: 'DescribeStacks', Version: API_VERSION, StackName: stackName }).toString();
-  const sign = requestSigner({
-    region,
-    credentials,
-    host: url.host,
-    service: 'cloudformation',
-    contentType: 'application/x-www-form-urlencoded; charset=utf-8',
-  });
-  // fetch sends the host of the address itself.
-  const { host: _host, ...headers } = sign({ body, nowMs });
-  const answer = await fetch(url, { method: 'POST', headers, body, signal: AbortSignal.timeout(TIMEOUT_MS) });
-  return { status: answer.status, text: await answer.text() };
+  return new CommandError(refusal, 'try again in a minute', { cause });
 }

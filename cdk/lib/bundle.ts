@@ -5,22 +5,31 @@ import { Code } from 'aws-cdk-lib/aws-lambda';
 import { buildSync } from 'esbuild';
 import { repositoryRoot } from './function-names.ts';
 
+export interface BundleOptions {
+  /** Texts to lie beside it, by name: what is too long for an environment, which holds 4 KB. */
+  readonly files?: Readonly<Record<string, string>> | undefined;
+  /**
+   * Whether what the handler imports on demand becomes a file of its own (`chunk-….mjs`), read when it is needed and not
+   * at each cold start. @default false: one file
+   */
+  readonly splitsOnDemandImports?: boolean | undefined;
+}
+
 /**
  * A handler and all it imports, AWS SDK included, as one minified ES module `index.mjs` with a source map: what was
  * tested is what runs. esbuild is called in this process, tens of milliseconds a function; NodejsFunction would start
  * npx for each, and turn to Docker where it finds no esbuild.
  *
  * @param entry absolute path of a handler.ts that exports `handler`
- * @param files texts to lie beside it, by name: what is too long for an environment, which holds 4 KB
  */
-export function bundledHandler(entry: string, files: Readonly<Record<string, string>> = {}): Code {
+export function bundledHandler(entry: string, { files = {}, splitsOnDemandImports = false }: BundleOptions = {}): Code {
   return Code.fromAsset(dirname(entry), {
     assetHashType: AssetHashType.OUTPUT,
     bundling: {
       image: NO_IMAGE,
       local: {
         tryBundle: (outputFolder) => {
-          bundle(entry, outputFolder);
+          bundle(entry, outputFolder, splitsOnDemandImports);
           for (const [name, text] of Object.entries(files)) writeFileSync(join(outputFolder, name), text);
           return true;
         },
@@ -32,10 +41,14 @@ export function bundledHandler(entry: string, files: Readonly<Record<string, str
 /** Asked for by the type; never pulled, since local bundling either succeeds or throws. */
 const NO_IMAGE = DockerImage.fromRegistry('local-bundling-only');
 
-function bundle(entry: string, outputFolder: string): void {
+function bundle(entry: string, outputFolder: string, splitting: boolean): void {
   buildSync({
     entryPoints: [entry],
-    outfile: join(outputFolder, 'index.mjs'),
+    outdir: outputFolder,
+    entryNames: 'index',
+    chunkNames: 'chunk-[hash]',
+    outExtension: { '.js': '.mjs' },
+    splitting,
     absWorkingDir: repositoryRoot,
     tsconfig: join(repositoryRoot, 'tsconfig.json'),
     bundle: true,

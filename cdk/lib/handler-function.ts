@@ -12,7 +12,7 @@ import {
 } from 'aws-cdk-lib/aws-lambda';
 import { LogGroup, type RetentionDays } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
-import { bundledHandler } from './bundle.ts';
+import { type BundleOptions, bundledHandler } from './bundle.ts';
 import { type FunctionName, handlerEntry } from './function-names.ts';
 
 /** Tag and metadata key that carries the role, since CloudFormation names the function itself. */
@@ -26,8 +26,8 @@ export interface HandlerFunctionProps<Environment extends { readonly [variable: 
   /** MB; also buys CPU: 1,769 MB is one vCPU. */
   readonly memoryMegabytes: number;
   readonly timeoutSeconds: number;
-  /** Texts that lie beside the handler, by name. */
-  readonly files?: Readonly<Record<string, string>>;
+  /** How the handler is bundled. @default - into one file, with nothing beside it */
+  readonly bundle?: BundleOptions;
   readonly logRetention: RetentionDays;
 }
 
@@ -53,7 +53,7 @@ export class HandlerFunction<Environment extends { readonly [variable: string]: 
 
     this.lambda = new LambdaFunction(this, 'Function', {
       description: props.description,
-      code: bundledHandler(handlerEntry(props.functionName), props.files),
+      code: bundledHandler(handlerEntry(props.functionName), props.bundle),
       handler: 'index.handler',
       runtime: Runtime.NODEJS_24_X,
       architecture: Architecture.ARM_64,

@@ -247,9 +247,12 @@ export class NodekeeperCluster extends Construct {
         ...redirects,
         ...instances,
       },
-      ...(certificate === undefined
-        ? {}
-        : { files: { [INSTANCE_IDENTITY_KEY_FILE]: readInstanceIdentityKey(certificate) } }),
+      bundle: {
+        splitsOnDemandImports: true,
+        ...(certificate === undefined
+          ? {}
+          : { files: { [INSTANCE_IDENTITY_KEY_FILE]: readInstanceIdentityKey(certificate) } }),
+      },
       memoryMegabytes: 512,
       // One less than the HTTP API's own limit, so that the answer is ours.
       timeoutSeconds: 29,

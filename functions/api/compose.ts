@@ -15,10 +15,11 @@ import { API_LIMITS } from '../../shared/app/api/request-throttle.ts';
 import { redirectWatches } from '../../shared/app/api/watch-redirect.ts';
 import { apiConfig, loadConfig } from '../../shared/config/environment.ts';
 import { INSTANCE_AGE_SECONDS_MAX } from '../../shared/domain/instance-identity.ts';
+import type { Cloud } from '../../shared/ports/cloud.ts';
 import { bootstrapTokenStore } from '../../shared/store/bootstrap-token-store.ts';
 import { nodeKeys } from '../../shared/store/node-key-store.ts';
 import { keepTicketKey, probeKeys } from '../../shared/store/process-key-store.ts';
-import { composeCloud } from '../cloud.ts';
+import type { CloudScope } from '../cloud.ts';
 import type { Environment } from '../controllers.ts';
 import { composeServing } from '../serving.ts';
 
@@ -56,11 +57,22 @@ export function composeApiFunction(environment: Environment) {
     readPublicKey,
     ...(config.instances === undefined
       ? {}
-      : { cloud: composeCloud(environment, { clusterId: config.clusterId, ...config.instances }) }),
+      : { cloud: ec2OnDemand(environment, { clusterId: config.clusterId, ...config.instances }) }),
     auditTrail: cloudWatchAuditTrail(auditLogConnectionFrom(environment, config.auditLog), systemClock.nowMs),
     limits: API_LIMITS,
     ...(config.watchUrl === undefined
       ? {}
       : { answerWatch: redirectWatches(config.watchUrl, watchTicketIssuer(processKeys(keepTicketKey(items), log))) }),
   });
+}
+
+/** EC2's client is as large as the rest of this function, and only an instance that enrols needs it: loaded then. */
+function ec2OnDemand(environment: Environment, scope: CloudScope): Pick<Cloud, 'describeInstances'> {
+  let loading: Promise<Cloud> | undefined;
+  return {
+    async describeInstances(instances) {
+      loading ??= import('../cloud.ts').then(({ composeCloud }) => composeCloud(environment, scope));
+      return (await loading).describeInstances(instances);
+    },
+  };
 }

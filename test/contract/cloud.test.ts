@@ -1,8 +1,6 @@
 import { startLocalCloud } from '../../local/cloud/server.ts';
-import type { Ec2Api } from '../../shared/adapters/ec2/api.ts';
 import { ec2Cloud } from '../../shared/adapters/ec2/cloud.ts';
-import { type Ec2Connection, queryEc2Api } from '../../shared/adapters/ec2/query-api.ts';
-import { ec2Client, sdkEc2Api } from '../../shared/adapters/ec2/sdk-api.ts';
+import { sdkEc2Api } from '../../shared/adapters/ec2/sdk-api.ts';
 import { memoryCloud } from '../../shared/adapters/memory/cloud.ts';
 import { type CloudSetting, type CloudUnderTest, defineCloudContract } from './cloud.ts';
 
@@ -18,14 +16,12 @@ defineCloudContract('memory', async (setting) => {
   };
 });
 
-type OpenApi = (connection: Ec2Connection) => Ec2Api & { close(): void };
-
 const overLoopback =
-  (openApi: OpenApi, options: { readonly pageSizeMax?: number } = {}) =>
+  (options: { readonly pageSizeMax?: number } = {}) =>
   async (setting: CloudSetting): Promise<CloudUnderTest> => {
     const { region, accountId, clusterId } = setting;
     const server = await startLocalCloud({ clock: setting, region, accountId, ...options });
-    const api = openApi({
+    const api = sdkEc2Api({
       region,
       endpoint: server.endpoint,
       credentials: { accessKeyId: 'local', secretAccessKey: 'local' },
@@ -45,12 +41,5 @@ const overLoopback =
     };
   };
 
-const overSdk: OpenApi = (connection) => {
-  const client = ec2Client(connection);
-  return { ...sdkEc2Api(client), close: () => client.destroy() };
-};
-
-defineCloudContract('EC2 on loopback, its query protocol', overLoopback(queryEc2Api));
-defineCloudContract('EC2 on loopback, through the SDK', overLoopback(overSdk));
-defineCloudContract('EC2 on loopback, in short pages', overLoopback(queryEc2Api, { pageSizeMax: 30 }));
-defineCloudContract('EC2 on loopback, through the SDK in short pages', overLoopback(overSdk, { pageSizeMax: 30 }));
+defineCloudContract('EC2 on loopback', overLoopback());
+defineCloudContract('EC2 on loopback, in short pages', overLoopback({ pageSizeMax: 30 }));

@@ -58,7 +58,7 @@ export const isRepeatable = (error: unknown): boolean =>
   isServiceError(error) &&
   (THROTTLED.has(error.name) ||
     TIMEOUT.has(error.name) ||
-    ['InternalServerError', 'ServiceUnavailable', 'ConnectionAborted'].includes(error.name) ||
+    ['InternalServerError', 'ServiceUnavailable'].includes(error.name) ||
     CONNECTION_CODES.has((error as { code?: string }).code ?? ''));
 
 /** The item that refused a single write; undefined for other errors. */

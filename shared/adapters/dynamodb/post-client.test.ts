@@ -42,7 +42,11 @@ describe('a POST over kept connections', () => {
       socket.write(answerOf('{}'));
     });
     expect(await client.post({ host: 'h', 'x-amz-target': 'T' }, '"ü"')).toMatchObject({ status: 200, body: '{}' });
-    expect(texts).toEqual(['POST / HTTP/1.1\r\nhost: h\r\nx-amz-target: T\r\ncontent-length: 4\r\n\r\n"ü"']);
+    const [head, body] = texts.join('').split('\r\n\r\n');
+    expect(head?.split('\r\n')).toEqual(
+      expect.arrayContaining(['POST / HTTP/1.1', 'host: h', 'x-amz-target: T', 'content-length: 4']),
+    );
+    expect(body).toBe('"ü"');
   });
 
   it('uses one connection for requests that follow each other', async () => {
@@ -80,7 +84,7 @@ describe('a POST over kept connections', () => {
     expect(sockets).toHaveLength(2);
   });
 
-  it('takes nothing for an answer that came before its request', async () => {
+  it('never takes bytes that came before a request for its answer', async () => {
     const { client, sockets } = await against((socket, _, connection) => {
       if (connection === 1) socket.write(`${answerOf('1')}${answerOf('unasked')}`);
       else socket.write(answerOf('2'));
@@ -98,27 +102,27 @@ describe('a POST over kept connections', () => {
   });
 
   it.each([
-    ['ConnectionAborted', (socket: Socket) => socket.end(answerOf('{}').slice(0, -1))],
-    ['MalformedAnswer', (socket: Socket) => socket.write('SSH-2.0\r\n\r\n')],
-    ['AnswerTooLong', (socket: Socket) => socket.write(`HTTP/1.1 200 OK\r\n\r\n${'x'.repeat(1_100_000)}`)],
-    ['TimeoutError', () => {}],
-  ])('tells %s, and serves the next request', async (name, fail) => {
+    [{ code: 'ECONNRESET' }, (socket: Socket) => socket.end(answerOf('{}').slice(0, -1))],
+    [{ code: expect.stringMatching(/^HPE_/) }, (socket: Socket) => socket.write('SSH-2.0\r\n\r\n')],
+    [{ name: 'AnswerTooLong' }, (socket: Socket) => socket.write(`HTTP/1.1 200 OK\r\n\r\n${'x'.repeat(1_100_000)}`)],
+    [{ name: 'TimeoutError' }, () => {}],
+  ])('rejects with %o, and serves the next request', async (fault, fail) => {
     const { client } = await against(
       (socket, _, connection) => (connection === 1 ? fail(socket) : socket.write(answerOf('{}'))),
       // Only who waits for it has it short: on a busy machine the others must not meet it.
-      name === 'TimeoutError' ? { timeoutMs: 200 } : {},
+      'name' in fault && fault.name === 'TimeoutError' ? { timeoutMs: 200 } : {},
     );
-    await expect(client.post({}, '')).rejects.toMatchObject({ name });
+    await expect(client.post({}, '')).rejects.toMatchObject(fault);
     expect((await client.post({}, '')).body).toBe('{}');
   });
 
-  it('tells a request that waited too long for a connection', async () => {
+  it('rejects a request that waited too long for a connection', async () => {
     const { client } = await against(() => {}, { socketsMax: 1, timeoutMs: 50 });
     const outcomes = await Promise.allSettled([client.post({}, ''), client.post({}, '')]);
     expect(outcomes).toMatchObject([{ reason: { name: 'TimeoutError' } }, { reason: { name: 'TimeoutError' } }]);
   });
 
-  it('tells that nobody listens by the code of Node', async () => {
+  it('rejects with the code of Node where nobody listens', async () => {
     const client = postClient({ endpoint: new URL('http://127.0.0.1:9'), socketsMax: 1, timeoutMs: 2_000 });
     await expect(client.post({}, '')).rejects.toMatchObject({ code: 'ECONNREFUSED' });
   });
@@ -127,14 +131,14 @@ describe('a POST over kept connections', () => {
     const { client } = await against(() => {}, { socketsMax: 1 });
     const outcomes = Promise.allSettled([client.post({}, ''), client.post({}, '')]);
     client.close();
-    expect(await outcomes).toMatchObject([{ reason: { name: 'ConnectionAborted' } }, { status: 'rejected' }]);
+    expect(await outcomes).toMatchObject([{ reason: { code: 'ECONNRESET' } }, { status: 'rejected' }]);
   });
 
   it('speaks TLS to a server it trusts, and resumes the session', async () => {
-    const seen: { readonly resumed: boolean; readonly protocol: TLSSocket['alpnProtocol'] }[] = [];
+    const seen: { readonly resumed: boolean }[] = [];
     const server = await startTlsServer((request, answer) => {
       const socket = request.socket as TLSSocket;
-      seen.push({ resumed: socket.isSessionReused(), protocol: socket.alpnProtocol });
+      seen.push({ resumed: socket.isSessionReused() });
       answer.writeHead(200, { connection: 'close' }).end('{}');
     });
     undo.push(() => server.close());
@@ -146,9 +150,6 @@ describe('a POST over kept connections', () => {
     setDefaultCACertificates([server.certificateAuthority]);
     expect((await client.post({ host: endpoint.host }, '')).body).toBe('{}');
     expect((await client.post({ host: endpoint.host }, '')).body).toBe('{}');
-    expect(seen).toEqual([
-      { resumed: false, protocol: 'http/1.1' },
-      { resumed: true, protocol: 'http/1.1' },
-    ]);
+    expect(seen).toEqual([{ resumed: false }, { resumed: true }]);
   });
 });

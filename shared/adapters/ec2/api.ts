@@ -1,6 +1,6 @@
 /**
- * The three calls of EC2 that we make, in the SDK's shapes, of which only what we read is named. Two adapters speak them:
- * sdk-api.ts through the SDK's client, query-api.ts by itself, for bundles. Both throw errors that errors.ts understands.
+ * The three calls to EC2 that we make, in the SDK's shapes. Only the fields that we read are named. sdk-api.ts implements
+ * them; errors.ts classifies what they throw.
  */
 export interface DescribeInput {
   /** At most 200 values. By filter, not by ids: an id that EC2 does not know would fail the call for all others. */

@@ -54,7 +54,7 @@ export interface Failure {
   readonly message: string;
 }
 
-/** The failure of a call; SDK and query client have already sent it again where that helps. */
+/** The failure of a call. The SDK has already sent it again where that helps. */
 export function failureOf(error: unknown): Failure {
   const code = codeOf(error);
   const socketCode = (error as { code?: unknown } | null)?.code;
@@ -65,16 +65,6 @@ export function failureOf(error: unknown): Failure {
       : 'error';
   const socket = typeof socketCode === 'string' && code === 'Error' ? ` ${socketCode}` : '';
   return { kind: 'failed', cause, message: `EC2: ${code}${socket}` };
-}
-
-/** Whether sending a question again at once may help: no answer, or a server's own trouble; not a throttle. */
-export function isRepeatable(error: unknown): boolean {
-  const code = codeOf(error);
-  return (
-    TIMEOUT.has(code) ||
-    ['InternalError', 'InternalFailure', 'ServiceUnavailable', 'Unavailable', MALFORMED_ANSWER].includes(code) ||
-    typeof (error as { code?: unknown } | null)?.code === 'string'
-  );
 }
 
 /** No account of this region has, or lately had, an instance of that id. */

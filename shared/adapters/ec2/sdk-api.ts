@@ -1,6 +1,8 @@
 /**
- * The calls through the SDK's client. For processes that are not bundled: the SDK's EC2 client adds 550 KB of schemas to a
- * bundle, for whatever few commands (query-api.ts adds 7).
+ * The calls to EC2 through the SDK's client. Credentials, region and timeouts are passed in, so the SDK looks nothing up.
+ *
+ * A describe call is sent again once after a timeout, a lost connection, a server error or a throttle. A detach is sent
+ * once: a second request could arrive after the first one succeeded and would then fail with "not attached".
  */
 import {
   DescribeInstancesCommand,
@@ -9,10 +11,24 @@ import {
   EC2Client,
   type EC2ClientConfig,
 } from '@aws-sdk/client-ec2';
-import type { DescribeInput, Ec2Api } from './api.ts';
-import { type Ec2Connection, REQUEST_TIMEOUT_MS } from './query-api.ts';
+import { type AwsConnection, awsConnectionFrom } from '../aws-connection/connection.ts';
+import type { DescribeById, DescribeInput, Ec2Api } from './api.ts';
 
-/** Everything the SDK would look up for itself is given, and everything that waits has a bound. */
+export interface Ec2Connection extends AwsConnection {
+  /** Requests per describe call at most, the first one included. Default: 2. */
+  readonly maxAttempts?: number;
+  /** Time from sending a request to the end of its answer. Milliseconds. Default: 3,000. */
+  readonly requestTimeoutMs?: number;
+}
+
+const REQUEST_TIMEOUT_MS = 3_000;
+const CONNECTION_TIMEOUT_MS = 1_000;
+const SOCKETS_MAX = 8;
+
+/** @throws RangeError that names every missing variable at once */
+export const ec2ConnectionFrom = (environment: Readonly<Record<string, string | undefined>>): Ec2Connection =>
+  awsConnectionFrom(environment, 'AWS_ENDPOINT_URL_EC2');
+
 export function ec2Client(connection: Ec2Connection): EC2Client {
   const { region, endpoint, credentials, maxAttempts = 2, requestTimeoutMs = REQUEST_TIMEOUT_MS } = connection;
   const config: EC2ClientConfig = {
@@ -26,31 +42,40 @@ export function ec2Client(connection: Ec2Connection): EC2Client {
     useFipsEndpoint: false,
     userAgentAppId: async () => undefined,
     requestHandler: {
-      connectionTimeout: 1_000,
+      connectionTimeout: CONNECTION_TIMEOUT_MS,
       requestTimeout: requestTimeoutMs,
       throwOnRequestTimeout: true,
-      httpAgent: { keepAlive: true, maxSockets: 8 },
-      httpsAgent: { keepAlive: true, maxSockets: 8 },
+      httpAgent: { keepAlive: true, maxSockets: SOCKETS_MAX },
+      httpsAgent: { keepAlive: true, maxSockets: SOCKETS_MAX },
     },
     ...(endpoint === undefined ? {} : { endpoint }),
   };
   return new EC2Client(config);
 }
 
-export function sdkEc2Api(client: EC2Client): Ec2Api {
-  const describe = ({ filter, nextToken }: DescribeInput) => ({
-    Filters: [{ Name: filter.name, Values: [...filter.values] }],
-    MaxResults: 1_000,
-    ...(nextToken === undefined ? {} : { NextToken: nextToken }),
-  });
+/** EC2 by connection; `close` ends its sockets. */
+export function sdkEc2Api(connection: Ec2Connection): Ec2Api & { close(): void } {
+  const describing = ec2Client(connection);
+  const detaching = ec2Client({ ...connection, maxAttempts: 1 });
   return {
     describeInstances: (input) =>
-      client.send(
-        new DescribeInstancesCommand('instanceId' in input ? { InstanceIds: [input.instanceId] } : describe(input)),
+      describing.send(
+        new DescribeInstancesCommand('instanceId' in input ? { InstanceIds: [input.instanceId] } : filtered(input)),
       ),
-    describeVolumes: (input) => client.send(new DescribeVolumesCommand(describe(input))),
+    describeVolumes: (input) => describing.send(new DescribeVolumesCommand(filtered(input))),
     async detachVolume({ volumeId, instanceId, force }) {
-      await client.send(new DetachVolumeCommand({ VolumeId: volumeId, InstanceId: instanceId, Force: force }));
+      await detaching.send(new DetachVolumeCommand({ VolumeId: volumeId, InstanceId: instanceId, Force: force }));
+    },
+    close() {
+      describing.destroy();
+      detaching.destroy();
     },
   };
 }
+
+/** EC2 refuses MaxResults beside an id, so only filtered calls carry it. */
+const filtered = ({ filter, nextToken }: Exclude<DescribeInput, DescribeById>) => ({
+  Filters: [{ Name: filter.name, Values: [...filter.values] }],
+  MaxResults: 1_000,
+  ...(nextToken === undefined ? {} : { NextToken: nextToken }),
+});

@@ -1,0 +1,114 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import { ec2Cloud } from './cloud.ts';
+import { failureOf } from './errors.ts';
+import { ec2ConnectionFrom, sdkEc2Api } from './sdk-api.ts';
+
+const EMPTY = '<DescribeInstancesResponse><reservationSet/></DescribeInstancesResponse>';
+const ERROR = (code: string) =>
+  `<Response><Errors><Error><Code>${code}</Code><Message>m</Message></Error></Errors></Response>`;
+const FILTERED = { filter: { name: 'instance-id', values: ['i-1', 'i-2'] } } as const;
+
+describe('the calls to EC2', () => {
+  const opened: (() => void)[] = [];
+  afterEach(() => {
+    for (const close of opened.splice(0)) close();
+  });
+
+  async function against(answer: (response: ServerResponse, request: IncomingMessage, body: string) => void) {
+    let requests = 0;
+    const server: Server = createServer((request, response) => {
+      let body = '';
+      request.on('data', (part) => {
+        body += part;
+      });
+      request.on('end', () => {
+        requests += 1;
+        answer(response, request, body);
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const api = sdkEc2Api({
+      region: 'us-east-1',
+      endpoint: `http://127.0.0.1:${port}`,
+      credentials: { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'secret', sessionToken: 'session' },
+      requestTimeoutMs: 200,
+    });
+    opened.push(() => {
+      api.close();
+      server.closeAllConnections();
+      server.close();
+    });
+    return { api, requests: () => requests };
+  }
+
+  it('are signed for EC2 in the region, with the session of the credentials', async () => {
+    let headers: IncomingMessage['headers'] = {};
+    const { api } = await against((response, request) => {
+      headers = request.headers;
+      response.end(EMPTY);
+    });
+    expect((await api.describeInstances({ ...FILTERED, nextToken: 'a+b' })).Reservations).toEqual([]);
+    expect(headers.authorization).toMatch(
+      /^AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE\/\d{8}\/us-east-1\/ec2\/aws4_request, .*x-amz-security-token/,
+    );
+  });
+
+  it('ask about one instance by its id, without the MaxResults that EC2 refuses beside an id', async () => {
+    let seen = '';
+    const { api } = await against((response, _, body) => {
+      seen = body;
+      response.writeHead(400).end(ERROR('InvalidInstanceID.NotFound'));
+    });
+    await expect(api.describeInstances({ instanceId: 'i-1' })).rejects.toMatchObject({
+      name: 'InvalidInstanceID.NotFound',
+    });
+    const parameters = new URLSearchParams(seen);
+    expect(parameters.get('InstanceId.1')).toBe('i-1');
+    expect(parameters.has('MaxResults')).toBe(false);
+  });
+
+  it.each<[string, (response: ServerResponse) => void, string, number]>([
+    ['a refusal', (response) => response.writeHead(400).end(ERROR('InvalidParameterValue')), 'error', 1],
+    ['a throttle', (response) => response.writeHead(503).end(ERROR('RequestLimitExceeded')), 'throttled', 2],
+    ['a server error', (response) => response.writeHead(500).end(ERROR('InternalError')), 'error', 2],
+    ['the page of a proxy', (response) => response.writeHead(502).end('<html>bad gateway'), 'error', 2],
+    ['half an answer', (response) => response.end(EMPTY.slice(0, 40)), 'error', 1],
+    ['no answer in time', () => {}, 'timeout', 2],
+  ])('fail by %s with its cause, and are sent again where that may help', async (_, answer, cause, times) => {
+    const { api, requests } = await against(answer);
+    const failure = await api.describeInstances(FILTERED).then(
+      () => undefined,
+      (error: unknown) => failureOf(error),
+    );
+    expect(failure?.cause).toBe(cause);
+    expect(requests()).toBe(times);
+  });
+
+  it('never take the answer to another call for "no such instance"', async () => {
+    const { api } = await against((response) => response.end('<html></html>'));
+    const cloud = ec2Cloud({ api, region: 'us-east-1', accountId: '123456789012', clusterId: 'one' });
+    const instanceId = 'i-0123456789abcdef0';
+    const answers = await cloud.describeInstances([{ instanceId, zone: 'us-east-1a', region: 'us-east-1' }]);
+    expect(answers.get(instanceId)?.answer).toMatchObject({ kind: 'failed' });
+  });
+
+  it('send a detach once, whatever the answer', async () => {
+    const { api, requests } = await against((response) => response.writeHead(500).end(ERROR('InternalError')));
+    const detach = api.detachVolume({ volumeId: 'vol-1', instanceId: 'i-1', force: true });
+    await expect(detach).rejects.toMatchObject({ name: 'InternalError' });
+    expect(requests()).toBe(1);
+  });
+
+  it('use the connection of the environment, whose missing variables are all named', () => {
+    const environment = { AWS_REGION: 'eu-west-1', AWS_ACCESS_KEY_ID: 'a', AWS_SECRET_ACCESS_KEY: 'b' };
+    expect(ec2ConnectionFrom({ ...environment, AWS_SESSION_TOKEN: 'c', AWS_ENDPOINT_URL_EC2: 'http://e' })).toEqual({
+      region: 'eu-west-1',
+      endpoint: 'http://e',
+      credentials: { accessKeyId: 'a', secretAccessKey: 'b', sessionToken: 'c' },
+    });
+    expect(() => ec2ConnectionFrom({ AWS_REGION: 'x' })).toThrow(/AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY$/);
+  });
+});
