@@ -8,9 +8,9 @@ import { makeAuthority, makeServerCertificate } from './certificate.ts';
 const nowMs = Date.UTC(2026, 10, 20);
 const names = ['localhost', '127.0.0.1', '::1'];
 
-describe('certificates', () => {
-  const authority = makeAuthority({ commonName: 'nodekeeper local', nowMs, validDays: 3650 });
-  const server = makeServerCertificate(authority, { names, nowMs, validDays: 825 });
+describe('certificates', async () => {
+  const authority = await makeAuthority({ commonName: 'nodekeeper local', nowMs, validDays: 3650 });
+  const server = await makeServerCertificate(authority, { names, nowMs, validDays: 825 });
 
   it('makes an authority that signs itself and is marked as one', () => {
     const certificate = new X509Certificate(authority.certificatePem);
@@ -35,8 +35,8 @@ describe('certificates', () => {
     expect(new Date(certificate.validTo).getTime()).toBe(nowMs + 825 * 86_400_000);
   });
 
-  it('writes dates after 2049 in the long form', () => {
-    const far = makeAuthority({ commonName: 'far', nowMs, validDays: 20_000 });
+  it('writes dates after 2049 in the long form', async () => {
+    const far = await makeAuthority({ commonName: 'far', nowMs, validDays: 20_000 });
     expect(new X509Certificate(far.certificatePem).validTo).toMatch(/2081/);
   });
 

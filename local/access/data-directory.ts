@@ -48,24 +48,24 @@ const SERVER_VALID_DAYS = 397;
 const PRIVATE = 0o600;
 
 /** The authority and tokens are made once a data directory, the server's certificate on every start. */
-export function openCredentials(data: DataDirectory, nowMs: number): Credentials {
-  const keep = (name: string, make: () => string): string => {
+export async function openCredentials(data: DataDirectory, nowMs: number): Promise<Credentials> {
+  const keep = async (name: string, make: () => string | Promise<string>): Promise<string> => {
     const file = data.file(name);
     if (existsSync(file)) return readFileSync(file, 'utf8');
-    const content = make();
+    const content = await make();
     writeFileSync(file, content, { mode: PRIVATE });
     return content;
   };
 
   let made: Authority | undefined;
-  const authority = () => {
-    made ??= makeAuthority({ commonName: AUTHORITY_NAME, nowMs, validDays: AUTHORITY_VALID_DAYS });
+  const authority = async (): Promise<Authority> => {
+    made ??= await makeAuthority({ commonName: AUTHORITY_NAME, nowMs, validDays: AUTHORITY_VALID_DAYS });
     return made;
   };
   // The key first: a certificate without its key would be of no use.
-  const privateKeyPem = keep('ca.key', () => authority().privateKeyPem);
+  const privateKeyPem = await keep('ca.key', async () => (await authority()).privateKeyPem);
   if (made !== undefined) rmSync(data.file('ca.pem'), { force: true });
-  const certificatePem = keep('ca.pem', () => {
+  const certificatePem = await keep('ca.pem', () => {
     if (made === undefined)
       throw new StartError(`${data.file('ca.pem')} is missing: delete ${data.file('ca.key')} as well`);
     return made.certificatePem;
@@ -73,14 +73,16 @@ export function openCredentials(data: DataDirectory, nowMs: number): Credentials
   const kept: Authority = { commonName: AUTHORITY_NAME, certificatePem, privateKeyPem };
 
   const newToken = () => randomBytes(32).toString('base64url');
-  const tokens = JSON.parse(keep('tokens.json', () => JSON.stringify({ admin: newToken(), fleet: newToken() }))) as {
+  const tokens = JSON.parse(
+    await keep('tokens.json', () => JSON.stringify({ admin: newToken(), fleet: newToken() })),
+  ) as {
     admin: string;
     fleet: string;
   };
-  const viewerToken = keep('viewer-token', newToken);
+  const viewerToken = await keep('viewer-token', newToken);
   return {
     authority: kept,
-    server: makeServerCertificate(kept, { names: SERVER_NAMES, nowMs, validDays: SERVER_VALID_DAYS }),
+    server: await makeServerCertificate(kept, { names: SERVER_NAMES, nowMs, validDays: SERVER_VALID_DAYS }),
     adminToken: tokens.admin,
     viewerToken,
     fleetToken: tokens.fleet,

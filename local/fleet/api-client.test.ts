@@ -141,9 +141,9 @@ describe('the client of a fleet', () => {
 
   it('trusts the given authority and nobody else', async () => {
     const nowMs = Date.now();
-    const authority = makeAuthority({ commonName: 'ours', nowMs, validDays: 1 });
-    const other = makeAuthority({ commonName: 'other', nowMs, validDays: 1 });
-    const { certificatePem, privateKeyPem } = makeServerCertificate(authority, {
+    const authority = await makeAuthority({ commonName: 'ours', nowMs, validDays: 1 });
+    const other = await makeAuthority({ commonName: 'other', nowMs, validDays: 1 });
+    const { certificatePem, privateKeyPem } = await makeServerCertificate(authority, {
       names: ['127.0.0.1'],
       nowMs,
       validDays: 1,

@@ -59,8 +59,12 @@ export async function startMemoryApi(items: ItemStore = memoryItemStore()): Prom
     gzip,
   });
   const nowMs = Date.now();
-  const authority = makeAuthority({ commonName: 'test', nowMs, validDays: 1 });
-  const certificate = makeServerCertificate(authority, { names: ['127.0.0.1', 'localhost'], nowMs, validDays: 1 });
+  const authority = await makeAuthority({ commonName: 'test', nowMs, validDays: 1 });
+  const certificate = await makeServerCertificate(authority, {
+    names: ['127.0.0.1', 'localhost'],
+    nowMs,
+    validDays: 1,
+  });
   const server = createServer(
     { cert: certificate.certificatePem, key: certificate.privateKeyPem },
     (incoming, outgoing) => {

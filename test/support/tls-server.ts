@@ -17,8 +17,8 @@ export interface TlsServer {
 
 export async function startTlsServer(listener: RequestListener): Promise<TlsServer> {
   const nowMs = Date.now();
-  const authority = makeAuthority({ commonName: 'test', nowMs, validDays: 1 });
-  const { certificatePem, privateKeyPem } = makeServerCertificate(authority, {
+  const authority = await makeAuthority({ commonName: 'test', nowMs, validDays: 1 });
+  const { certificatePem, privateKeyPem } = await makeServerCertificate(authority, {
     names: ['localhost', '127.0.0.1'],
     nowMs,
     validDays: 1,

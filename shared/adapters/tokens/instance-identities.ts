@@ -9,7 +9,6 @@ import { INSTANCE_USER_PREFIX, type InstanceScope, judgeInstance } from '../../d
 import type { Authentication } from '../../ports/authenticator.ts';
 import type { BearerScheme } from './bearer.ts';
 import { jsonObjectIn } from './json-object.ts';
-import { signedContent } from './pkcs7.ts';
 
 const PREFIX = 'ec2.';
 /** EC2's have about 2,000. */
@@ -34,6 +33,8 @@ export function instanceIdentities({ publicKey, ...scope }: InstanceIdentityOpti
     async authenticate(token, nowMs) {
       const encoded = token.slice(PREFIX.length);
       if (token.length > TOKEN_CHARACTERS_MAX || !/^[A-Za-z0-9_-]+$/.test(encoded)) return refused('malformed');
+      // The reader of PKCS #7 is as large as the rest of the function, and only an instance that enrols needs it.
+      const { signedContent } = await import('./pkcs7.ts');
       const outcome = signedContent(Buffer.from(encoded, 'base64url'), key);
       if (outcome.kind === 'refused') return refused(outcome.reason);
       const document = jsonObjectIn(outcome.content);
