@@ -71,7 +71,7 @@ export class MockSystemBus {
     const daemon = run('dbus-daemon', `--config-file=${config}`, '--nofork', '--nopidfile');
     const mocks: ChildProcess[] = [];
     try {
-      const client = await until(() => connectSystemBus(address, 1_000), { withinMs: START_MAX_MS });
+      const client = await until(() => connectSystemBus(address, { timeoutMs: 1_000 }), { withinMs: START_MAX_MS });
       mocks.push(run(PYTHON, '-m', 'dbusmock', '--template', 'logind'));
       mocks.push(run(PYTHON, '-m', 'dbusmock', '--system', SYSTEMD1, SYSTEMD1_PATH, `${SYSTEMD1}.Manager`));
       const bus = new MockSystemBus({ address, folder, client, daemon, mocks });

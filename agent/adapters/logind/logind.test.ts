@@ -28,7 +28,7 @@ describe.skipIf(missing.length > 0)(`logind on a bus of its own${why}`, () => {
   const stops: AbortController[] = [];
 
   const open = (log: Log = silentLog): Logind => {
-    const opening = logind({ log, busAddress: bus.address, root, timeoutMs: 5_000 });
+    const opening = logind({ log, busAddress: bus.address, root, timeoutMs: 5_000, pingIntervalMs: 100 });
     opened.push(opening);
     return opening;
   };

@@ -20,6 +20,8 @@ export interface LogindOptions {
   readonly root?: string;
   /** Of each call, of taking the lock, and of its release. */
   readonly timeoutMs?: number;
+  /** Time in which the end of the connection is seen. Milliseconds. Default: 5,000. */
+  readonly pingIntervalMs?: number;
 }
 
 export interface Logind extends ShutdownSignal {
@@ -27,13 +29,14 @@ export interface Logind extends ShutdownSignal {
   close(): void;
 }
 
-export function logind({ log, busAddress = SYSTEM_BUS, root = '/', timeoutMs = 5_000 }: LogindOptions): Logind {
+export function logind(options: LogindOptions): Logind {
+  const { log, busAddress = SYSTEM_BUS, root = '/', timeoutMs = 5_000, pingIntervalMs } = options;
   let bus: SystemBus | undefined;
   /** Aborted when a lock is lost: then the watch ends, and is begun anew with another lock. */
   let unguarded = new AbortController();
 
   async function connected(): Promise<SystemBus> {
-    if (bus === undefined || bus.ended.aborted) bus = await connectSystemBus(busAddress, timeoutMs);
+    if (bus === undefined || bus.ended.aborted) bus = await connectSystemBus(busAddress, { timeoutMs, pingIntervalMs });
     return bus;
   }
 

@@ -2,8 +2,7 @@
  * A connection to the system's message bus: bounded calls, and an end that can be seen. File descriptors cannot be passed:
  * Node has no way to receive them.
  */
-import type { EventEmitter } from 'node:events';
-import type { Message, MessageBus } from '@particle/dbus-next';
+import type { Message } from '@particle/dbus-next';
 
 export const SYSTEM_BUS = 'unix:path=/run/dbus/system_bus_socket';
 
@@ -53,14 +52,22 @@ async function within<T>(timeoutMs: number, what: string, work: Promise<T>): Pro
   }
 }
 
-/** The library tells errors, but of an orderly end only its inner connection does. */
-function connectionOf(bus: MessageBus): EventEmitter {
-  const connection = (bus as unknown as { _connection?: EventEmitter })._connection;
-  if (connection === undefined) throw new SystemBusError('the bus library has no connection to watch');
-  return connection;
+export interface SystemBusOptions {
+  /** Of connecting, and of each call. Milliseconds. */
+  readonly timeoutMs: number;
+  /**
+   * The library reports errors but no orderly end of the connection, so the bus is pinged: an end is seen within this
+   * time. Milliseconds. Default: 5,000.
+   */
+  readonly pingIntervalMs?: number | undefined;
 }
 
-export async function connectSystemBus(address: string, timeoutMs: number): Promise<SystemBus> {
+const PING_INTERVAL_MS = 5_000;
+
+export async function connectSystemBus(
+  address: string,
+  { timeoutMs, pingIntervalMs = PING_INTERVAL_MS }: SystemBusOptions,
+): Promise<SystemBus> {
   // Only when it is needed: an agent without graceful shutdown spares its memory.
   const { default: dbus } = await import('@particle/dbus-next');
   const bus = dbus.sessionBus({ busAddress: address, authMethods: ['EXTERNAL'] });
@@ -71,7 +78,6 @@ export async function connectSystemBus(address: string, timeoutMs: number): Prom
     over.abort();
   };
   bus.on('error', end);
-  connectionOf(bus).on('end', () => end());
   const ended = new Promise<never>((_, reject) => {
     over.signal.addEventListener('abort', () =>
       reject(new SystemBusError(`the connection to ${address} ended`, { cause: failure })),
@@ -91,6 +97,23 @@ export async function connectSystemBus(address: string, timeoutMs: number): Prom
     close();
     throw error;
   }
+
+  const ping = async (): Promise<void> => {
+    const message = new dbus.Message({
+      destination: 'org.freedesktop.DBus',
+      path: '/org/freedesktop/DBus',
+      interface: 'org.freedesktop.DBus.Peer',
+      member: 'Ping',
+    });
+    try {
+      await within(timeoutMs, 'Ping', bus.call(message));
+    } catch (error) {
+      end(error);
+    }
+  };
+  const pinging = setInterval(() => void ping(), pingIntervalMs);
+  pinging.unref();
+  over.signal.addEventListener('abort', () => clearInterval(pinging));
 
   return {
     ended: over.signal,
