@@ -34,6 +34,7 @@ import { peekRow } from '../store/peek-row.ts';
 import { authorize } from './api/authorize.ts';
 import { decodeObject, fieldValidationOf, mediaTypeOf, readJson, readObjectBody, refuseTooLarge } from './api/body.ts';
 import { leaseChangeOf } from './api/lease-change.ts';
+import { dryRunOf } from './api/options.ts';
 import { isPatchType, PATCH_TYPES, patchTransform } from './api/patch.ts';
 import { type NoteRefusal, refusedSignIns } from './api/refused-sign-ins.ts';
 import { parsePath, type ResourceTarget } from './api/request.ts';
@@ -110,8 +111,6 @@ async function answer(dependencies: Serving, request: HttpRequest): Promise<Http
 
 const placeOf = ({ namespace, name }: ResourceTarget) => ({ namespace, name });
 
-const refusedDryRun = (query: URLSearchParams): boolean => query.has('dryRun');
-
 /** A resourceVersion as clients send it back; anything that is no version of ours can match nothing stored. */
 function versionOf(text: string | undefined): number | undefined {
   if (text === undefined || text === '') return undefined;
@@ -152,7 +151,7 @@ async function put(dependencies: RenewLeaseDependencies, { request, target, nowM
   const lease: KubeObject = { ...object, metadata: { ...metadata, name: target.name, namespace: target.namespace } };
   refuseInvalid(lease, target.name);
   const change = leaseChangeOf(lease);
-  if (refusedDryRun(request.query)) return dryRun(dependencies, target.name, version, lease);
+  if (dryRunOf(request.query)) return dryRun(dependencies, target.name, version, lease);
   const outcome = await renewLease(dependencies.items, {
     change,
     nowMs,
@@ -180,8 +179,7 @@ async function patch(dependencies: RenewLeaseDependencies, beat: Beat): Promise<
   const { request, target, nowMs } = beat;
   const type = mediaTypeOf(request.headers);
   if (!isPatchType(type) || type === 'application/apply-patch+yaml') throw status.unsupportedMediaType(PATCH_TYPES);
-  if (type === 'application/json-patch+json' || refusedDryRun(request.query))
-    return patchRead(dependencies, beat, type);
+  if (type === 'application/json-patch+json' || dryRunOf(request.query)) return patchRead(dependencies, beat, type);
   const body = readJson(request.body).anyValue;
   if (!isJsonObject(body)) throw status.badRequest('a patch must be a JSON object');
   // Types are checked on what the patch sets; a patched Lease is valid when each part set in it is.
@@ -227,7 +225,7 @@ async function patchRead(
     const next = leases.prepareForUpdate(patched, stored, { subresource: '', nowMs });
     const causes = leases.validate(next, { operation: 'update', subresource: '', old: stored });
     if (causes.length > 0) throw status.invalid(leases, target.name, causes);
-    if (refusedDryRun(request.query)) return json(200, next, warningHeaders(warnings()));
+    if (dryRunOf(request.query)) return json(200, next, warningHeaders(warnings()));
     const version = Number(stored.metadata.resourceVersion);
     const outcome = await renewLease(dependencies.items, {
       change: leaseChangeOf(next),

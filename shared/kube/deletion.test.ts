@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { markDeleted, podGraceSeconds } from './deletion.ts';
 import type { KubeObject } from './types.ts';
+import { INT64_MAX } from './whole-number.ts';
 
 const NOW_MS = Date.UTC(2026, 0, 1);
 const aPod = (spec: object = {}, phase = 'Running'): KubeObject => ({
@@ -30,6 +31,15 @@ describe('marking an object deleted', () => {
       generation: 3,
     });
   });
+
+  it.each([1e12, 1e13, 2 ** 53, INT64_MAX, 1e300])(
+    'ends within the calendar after a grace of %d seconds',
+    (seconds) => {
+      const grace = podGraceSeconds(aPod({ terminationGracePeriodSeconds: seconds }));
+      expect(grace).toBe(Math.min(seconds, INT64_MAX));
+      expect(markDeleted(aPod(), grace, NOW_MS).metadata.deletionTimestamp).toBe('9999-12-31T23:59:59Z');
+    },
+  );
 
   it('only ever shortens the grace', () => {
     const marked = markDeleted(aPod(), 30, NOW_MS);

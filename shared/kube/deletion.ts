@@ -5,6 +5,7 @@
 import { isTerminated } from './resources/pods.ts';
 import { formatTime } from './time.ts';
 import type { KubeObject } from './types.ts';
+import { INT64_MAX } from './whole-number.ts';
 
 /** Of a pod that names no terminationGracePeriodSeconds. */
 const GRACE_SECONDS_DEFAULT = 30;
@@ -18,11 +19,15 @@ export function podGraceSeconds(pod: KubeObject, askedSeconds?: number): number 
   if ((pod.spec?.['nodeName'] ?? '') === '' || isTerminated(pod)) return 0;
   const own = pod.spec?.['terminationGracePeriodSeconds'];
   const seconds = askedSeconds ?? (typeof own === 'number' ? own : GRACE_SECONDS_DEFAULT);
-  // Kubernetes reads a negative grace as 1 second.
-  return seconds < 0 ? 1 : seconds;
+  // Kubernetes reads a negative grace as 1 second. The upper bound is that of the field: an object may be older than the
+  // check of what is stored.
+  return seconds < 0 ? 1 : Math.min(Math.trunc(seconds), INT64_MAX);
 }
 
-/** The object as it waits for its end; itself when it is marked already with no longer grace than this. */
+/**
+ * The object as it waits for its end; itself when it is marked already with no longer grace than this. A grace may be
+ * longer than the calendar: the time then is the last second that RFC 3339 can write.
+ */
 export function markDeleted(object: KubeObject, graceSeconds: number, nowMs: number): KubeObject {
   const { metadata } = object;
   const before = metadata.deletionGracePeriodSeconds;

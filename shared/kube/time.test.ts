@@ -32,6 +32,31 @@ describe('times', () => {
     expect(canonicalTime(text)).toBe(text);
   });
 
+  it('reads years of two digits as they stand', () => {
+    expect(parseTimeMs('0050-01-01T00:00:00Z')).toBe(Date.parse('0050-01-01T00:00:00Z'));
+    expect(canonicalTime('0099-12-31T23:59:59Z')).toBe('0099-12-31T23:59:59Z');
+  });
+
+  it.each([
+    '0000-01-01T00:00:00+00:01',
+    '9999-12-31T23:59:59-00:01',
+    '2001-02-03T04:05:06+25:00',
+    '2001-02-03T04:05:06+01:60',
+  ])('does not read %s, which no four digits of a year or no zone can write', (text) => {
+    expect(parseTimeMs(text)).toBeUndefined();
+  });
+
+  it.each([
+    [1e300, '9999-12-31T23:59:59Z'],
+    [Number.POSITIVE_INFINITY, '9999-12-31T23:59:59Z'],
+    [Date.UTC(9999, 11, 31, 23, 59, 60), '9999-12-31T23:59:59Z'],
+    [-1e300, '0000-01-01T00:00:00Z'],
+  ])('writes %d as the nearest time of the calendar', (epochMs, text) => {
+    expect(formatTime(epochMs)).toBe(text);
+    expect(formatMicroTime(epochMs).slice(0, 19)).toBe(text.slice(0, 19));
+    expect(canonicalMicroTime(formatMicroTime(epochMs))).toBe(formatMicroTime(epochMs));
+  });
+
   it('reads nothing from null', () => {
     expect(parseTimeMs(null)).toBeUndefined();
     expect(parseTimeMs(undefined)).toBeUndefined();

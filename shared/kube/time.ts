@@ -4,6 +4,13 @@
  */
 const RFC3339 = /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))?(?:[Zz]|([+-])(\d{2}):(\d{2}))$/;
 
+/** The first and the last second that four digits of a year can write. */
+const EPOCH_SECONDS_MIN = Date.parse('0000-01-01T00:00:00Z') / 1_000;
+const EPOCH_SECONDS_MAX = Date.parse('9999-12-31T23:59:59Z') / 1_000;
+/** Of a zone offset, as Go reads it. */
+const OFFSET_HOURS_MAX = 24;
+const OFFSET_MINUTES_MAX = 59;
+
 interface Instant {
   readonly epochSeconds: number;
   /** Within the second. */
@@ -14,16 +21,16 @@ function parseInstant(text: string): Instant | undefined {
   const match = RFC3339.exec(text);
   if (match === null) return undefined;
   const [, year, month, day, hour, minute, second, fraction, sign, offsetHours, offsetMinutes] = match;
-  const utcMs = Date.UTC(Number(year), Number(month) - 1, Number(day), Number(hour), Number(minute), Number(second));
-  const back = new Date(utcMs);
-  // Date.UTC carries over what does not exist, such as 31 February or 25:00.
-  if (back.getUTCDate() !== Number(day) || back.getUTCHours() !== Number(hour)) return undefined;
-  if (back.getUTCMinutes() !== Number(minute) || back.getUTCMonth() !== Number(month) - 1) return undefined;
+  const local = `${year}-${month}-${day}T${hour}:${minute}:${second}`;
+  const localMs = Date.parse(`${local}Z`);
+  // Date.parse carries over what does not exist, such as 31 February.
+  if (Number.isNaN(localMs) || new Date(localMs).toISOString().slice(0, 19) !== local) return undefined;
+  if (Number(offsetHours ?? 0) > OFFSET_HOURS_MAX || Number(offsetMinutes ?? 0) > OFFSET_MINUTES_MAX) return undefined;
   const offsetSeconds = sign === undefined ? 0 : (Number(offsetHours) * 60 + Number(offsetMinutes)) * 60;
-  return {
-    epochSeconds: utcMs / 1_000 - (sign === '-' ? -offsetSeconds : offsetSeconds),
-    micros: fraction === undefined ? 0 : Number(fraction.padEnd(6, '0').slice(0, 6)),
-  };
+  const epochSeconds = localMs / 1_000 - (sign === '-' ? -offsetSeconds : offsetSeconds);
+  // An offset may lead out of the years that four digits can write.
+  if (epochSeconds < EPOCH_SECONDS_MIN || epochSeconds > EPOCH_SECONDS_MAX) return undefined;
+  return { epochSeconds, micros: fraction === undefined ? 0 : Number(fraction.padEnd(6, '0').slice(0, 6)) };
 }
 
 /** Milliseconds since the epoch; undefined when the text is no RFC 3339 time. */
@@ -35,13 +42,17 @@ export function parseTimeMs(text: string | null | undefined): number | undefined
 
 const secondsText = (epochSeconds: number): string => new Date(epochSeconds * 1_000).toISOString().slice(0, 19);
 
-/** `2001-02-03T04:05:06Z`; what is below a second is cut. */
-export const formatTime = (epochMs: number): string => `${secondsText(Math.floor(epochMs / 1_000))}Z`;
+/** In the years 0000 to 9999: no client reads others, and a time may be computed from a count that a client chose. */
+const withinCalendar = (epochSeconds: number): number =>
+  Math.min(EPOCH_SECONDS_MAX, Math.max(EPOCH_SECONDS_MIN, epochSeconds));
+
+/** `2001-02-03T04:05:06Z`; what is below a second is cut, what is beyond the calendar is its first or last second. */
+export const formatTime = (epochMs: number): string => `${secondsText(withinCalendar(Math.floor(epochMs / 1_000)))}Z`;
 
 /** `2001-02-03T04:05:06.789000Z` */
 export function formatMicroTime(epochMs: number): string {
-  const epochSeconds = Math.floor(epochMs / 1_000);
-  const micros = Math.floor((epochMs - epochSeconds * 1_000) * 1_000);
+  const epochSeconds = withinCalendar(Math.floor(epochMs / 1_000));
+  const micros = Math.min(999_999, Math.max(0, Math.floor((epochMs - epochSeconds * 1_000) * 1_000)));
   return `${secondsText(epochSeconds)}.${String(micros).padStart(6, '0')}Z`;
 }
 

@@ -118,6 +118,10 @@ export function leaseReplacement(lease: KubeObject): LeaseChangeResult {
   };
 }
 
+/** A client names the member, and may name one that every object inherits, such as `constructor`. */
+const ownMember = (members: Readonly<Record<string, string>>, name: string): string | undefined =>
+  Object.hasOwn(members, name) ? members[name] : undefined;
+
 /**
  * A merge patch (RFC 7396; strategic merge means the same for these fields) that touches only spec fields with an
  * attribute of their own, as a beat by PATCH does. Anything else in it: needsRead.
@@ -130,8 +134,8 @@ export function leaseMergePatch(nodeName: string, patch: Readonly<Record<string,
     if (member === 'metadata' && namesOnly(value)) continue;
     if (member !== 'spec' || typeof value !== 'object' || value === null) return { kind: 'needsRead' };
     for (const [field, entry] of Object.entries(value)) {
-      const time = TIME_FIELDS[field as keyof typeof TIME_FIELDS];
-      const attribute = time ?? SPEC_FIELDS[field as keyof typeof SPEC_FIELDS];
+      const time = ownMember(TIME_FIELDS, field);
+      const attribute = time ?? ownMember(SPEC_FIELDS, field);
       if (attribute === undefined) return { kind: 'needsRead' };
       const stored = time !== undefined ? entry : holderless(field, entry === null ? undefined : entry, nodeName);
       if (stored === null || stored === undefined) remove.push(attribute);

@@ -77,7 +77,7 @@ export function outageIsForgiven(context: LawContext): Law {
       const slackMs = clockSlackMs(fromMs) + EFFECT_MS;
       const wasHeard = node.heardAtMs >= fromMs - steadyGapMs(context) + slackMs;
       const isReachable = real.sinceMs <= node.heardAtMs && real.lastCutMs < node.heardAtMs;
-      const isForgiven = nowMs() < Math.min(nowMs() + 1, untilMs) || nowMs() < untilMs + graceMs(context) - slackMs;
+      const isForgiven = nowMs() < untilMs || nowMs() < untilMs + graceMs(context) - slackMs;
       if (!wasHeard || !isReachable || !isForgiven || truth.nodes.get(node.name) === undefined) return;
       const message =
         `${node.name} was marked ${seconds(nowMs() - untilMs)} after the end of an outage of ours of ` +

@@ -9,7 +9,7 @@ import type { KubeObject } from '../../kube/types.ts';
 import { forbiddenField, required } from '../../kube/validation/causes.ts';
 import type { JsonObject } from '../../kube/wire/json-value.ts';
 import { decodeObject, type FieldValidation, readJson, refuseTooLarge } from './body.ts';
-import { isTrue } from './request.ts';
+import { isAskedFor } from './options.ts';
 
 export type YamlResult =
   | { readonly kind: 'read'; readonly value: unknown }
@@ -40,15 +40,14 @@ const PATCH_OPTIONS = { group: 'meta.k8s.io', kind: 'PatchOptions' } as const;
 
 /** `force` is for apply alone, and there a manager must give its name: its set of fields hangs on it. */
 export function checkApplyOptions(query: URLSearchParams, isApply: boolean): { readonly force: boolean } {
-  const force = query.get('force');
   if (!isApply) {
-    if (force === null) return { force: false };
+    if (!query.has('force')) return { force: false };
     throw status.invalid(PATCH_OPTIONS, '', [forbiddenField('force', 'may not be specified for non-apply patch')]);
   }
   if ((query.get('fieldManager') ?? '') === '') {
     throw status.invalid(PATCH_OPTIONS, '', [required('fieldManager', 'is required for apply patch')]);
   }
-  return { force: force !== null && isTrue(force) };
+  return { force: isAskedFor(query, 'force') };
 }
 
 export interface ApplySettings {

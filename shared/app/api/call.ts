@@ -13,7 +13,7 @@ import type { ChangeLog } from '../../store/change-log.ts';
 import type { ReadYaml } from './apply.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import type { NoteRefusal } from './refused-sign-ins.ts';
-import { isTrue, type ResourceTarget } from './request.ts';
+import type { ResourceTarget } from './request.ts';
 import type { RequestThrottle } from './request-throttle.ts';
 import type { Shape } from './shape.ts';
 import type { NoteFault } from './told-each-minute.ts';
@@ -64,19 +64,6 @@ export function schemaFor(descriptor: ResourceDescriptor): StructSchema {
   return schema;
 }
 
-/** A parameter that switches something on: `?watch`, `?watch=true`. */
-export const askedFor = (query: URLSearchParams, parameter: string): boolean =>
-  query.has(parameter) && isTrue(query.get(parameter));
-
-export function limitOf(query: URLSearchParams): number {
-  const text = query.get('limit') ?? '';
-  if (text === '') return 0;
-  if (!/^\d{1,18}$/.test(text)) {
-    throw status.badRequest(`unable to decode query parameter limit: ${JSON.stringify(text)} is not a whole number`);
-  }
-  return Number(text);
-}
-
 export function selectorsOf(descriptor: ResourceDescriptor, query: URLSearchParams) {
   const labels = parseLabelSelector(query.get('labelSelector') ?? '');
   if (labels.kind === 'malformed') throw status.badRequest(labels.message);
@@ -85,15 +72,4 @@ export function selectorsOf(descriptor: ResourceDescriptor, query: URLSearchPara
   const unsupported = unsupportedField(fields, descriptor);
   if (unsupported !== undefined) throw status.badRequest(unsupported);
   return { labels, fields };
-}
-
-/** dryRun=All decides and answers without writing; any other value is refused, as upstream does. */
-export function dryRunOf(query: URLSearchParams, fromBody: readonly unknown[] = []): boolean {
-  const values = [...query.getAll('dryRun'), ...fromBody];
-  for (const value of values) {
-    if (value !== 'All') {
-      throw status.badRequest(`Invalid value: ${JSON.stringify(value)}: dryRun must be "All"`);
-    }
-  }
-  return values.length > 0;
 }

@@ -15,7 +15,7 @@ import {
 } from '../../kube/resources/registry.ts';
 import { findUnkept } from '../../kube/resources/unkept.ts';
 import { virtualResources } from '../../kube/resources/virtual.ts';
-import { formatTime, parseTimeMs } from '../../kube/time.ts';
+import { formatTime } from '../../kube/time.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { AuditTrail } from '../../ports/audit-trail.ts';
 import type { Authenticator } from '../../ports/authenticator.ts';
@@ -179,7 +179,7 @@ function storagesOf(
           allocatesPodCidrs: policy.clusterCIDRs.length > 0,
         });
       case 'events':
-        return plain(descriptor, { expiresAtSeconds: eventExpiry });
+        return plain(descriptor, { expiresAtSeconds: () => eventExpiry(clock.nowMs()) });
       case 'leases':
         return splitStorage(
           LEASE_NAMESPACE,
@@ -237,8 +237,8 @@ function storagesOf(
 /** The digest in the `health` table moves with its Node, in one transaction. */
 const nodeTogether = (write: ObjectWrite, nowMs: number): readonly TransactWrite[] => nodeHealthWrites(write, nowMs);
 
-function eventExpiry(event: KubeObject): number {
-  const last = event['lastTimestamp'] ?? event['eventTime'] ?? event.metadata.creationTimestamp;
-  const lastMs = parseTimeMs(typeof last === 'string' ? last : event.metadata.creationTimestamp) ?? 0;
-  return Math.ceil(lastMs / 1_000) + EVENT_TTL_SECONDS;
-}
+/**
+ * When an event may be cleaned up. It counts from the write, as upstream: what stands in the event is the time of a
+ * machine, which may be wrong by years.
+ */
+const eventExpiry = (nowMs: number): number => Math.ceil(nowMs / 1_000) + EVENT_TTL_SECONDS;

@@ -15,8 +15,9 @@ import type { HttpResponse } from '../../ports/http.ts';
 import type { ReadPublicKey } from '../../ports/node-keys.ts';
 import { type EnrolAnswer, type EnrolDependencies, type EnrolledBy, enrolNode } from '../enrol-node.ts';
 import { decodeObject, fieldValidationOf, readObjectBody, refuseTooLarge } from './body.ts';
-import { apiVersionOf, type Call, dryRunOf } from './call.ts';
+import { apiVersionOf, type Call } from './call.ts';
 import { identityObject } from './identity-storage.ts';
+import { dryRunOf } from './options.ts';
 import { json, warningHeaders } from './respond.ts';
 import { shapeObject } from './shape.ts';
 

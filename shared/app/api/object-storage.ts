@@ -21,8 +21,8 @@ export interface ObjectStorageOptions {
   readonly changes: ChangeLog;
   /** What must be written together with an object, such as the digest of a Node. */
   readonly together?: (write: ObjectWrite) => readonly TransactWrite[];
-  /** Seconds since the epoch at which an object may be cleaned up; events have one. */
-  readonly expiresAtSeconds?: (object: KubeObject) => number;
+  /** Seconds since the epoch at which what is written now may be cleaned up; events have one. */
+  readonly expiresAtSeconds?: () => number;
 }
 
 export function objectStorage(descriptor: ResourceDescriptor, options: ObjectStorageOptions): ResourceStorage {
@@ -33,8 +33,7 @@ export function objectStorage(descriptor: ResourceDescriptor, options: ObjectSto
     namespace: object.metadata.namespace ?? '',
     name: object.metadata.name ?? '',
   });
-  const expiry = (object: KubeObject) =>
-    options.expiresAtSeconds === undefined ? {} : { expiresAtSeconds: options.expiresAtSeconds(object) };
+  const expiry = () => (options.expiresAtSeconds === undefined ? {} : { expiresAtSeconds: options.expiresAtSeconds() });
 
   async function commit(write: ObjectWrite, along: readonly ObjectWrite[] = []): Promise<WriteResult> {
     let outcome: CommitOutcome = { kind: 'contended' };
@@ -70,9 +69,9 @@ export function objectStorage(descriptor: ResourceDescriptor, options: ObjectSto
       return { items: page.objects, ...(page.next === undefined ? {} : { next: page.next }) };
     },
     listVersion: async () => String(await changes.currentVersion(resource)),
-    create: (object) => commit({ kind: 'create', ref: refOf(object), object, ...expiry(object) }),
+    create: (object) => commit({ kind: 'create', ref: refOf(object), object, ...expiry() }),
     update: (next, old, along) =>
-      commit({ kind: 'update', ref: refOf(old), object: next, previous: old, ...expiry(next) }, along),
+      commit({ kind: 'update', ref: refOf(old), object: next, previous: old, ...expiry() }, along),
     remove: (old, along) => commit({ kind: 'delete', ref: refOf(old), previous: old }, along),
   };
 }

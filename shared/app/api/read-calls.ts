@@ -1,8 +1,9 @@
 /** Requests that read: one object, a list, a watch. */
 import * as status from '../../kube/status.ts';
 import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
-import { askedFor, type Call, limitOf, type ServeDependencies, selectorsOf } from './call.ts';
+import { type Call, type ServeDependencies, selectorsOf } from './call.ts';
 import { listObjects } from './list.ts';
+import { isAskedFor, limitOf, wholeNumberOf } from './options.ts';
 import { ANSWER_BYTES_MAX, acceptsGzip, pack, packedBytes } from './pack.ts';
 import { json } from './respond.ts';
 import { refuseForeign } from './restrict-node.ts';
@@ -46,10 +47,7 @@ export async function list(dependencies: ServeDependencies, call: Call): Promise
 export async function watch(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
   const { descriptor, target, request } = call;
   const { query } = request;
-  const timeout = query.get('timeoutSeconds') ?? '';
-  if (timeout !== '' && !/^\d{1,9}$/.test(timeout)) {
-    throw status.badRequest(`timeoutSeconds: Invalid value: ${JSON.stringify(timeout)}: must be a whole number`);
-  }
+  const timeoutSeconds = wholeNumberOf(query, 'timeoutSeconds');
   return dependencies.answerWatch(
     {
       storage: dependencies.storageOf(descriptor),
@@ -63,9 +61,9 @@ export async function watch(dependencies: ServeDependencies, call: Call): Promis
       ...selectorsOf(descriptor, query),
       resourceVersion: query.get('resourceVersion') ?? '',
       shape: call.shape,
-      timeoutSeconds: timeout === '' ? undefined : Number(timeout),
-      bookmarks: askedFor(query, 'allowWatchBookmarks') || isJavaScriptClient(request),
-      sendInitialEvents: askedFor(query, 'sendInitialEvents'),
+      timeoutSeconds,
+      bookmarks: isAskedFor(query, 'allowWatchBookmarks') || isJavaScriptClient(request),
+      sendInitialEvents: isAskedFor(query, 'sendInitialEvents'),
     },
     call,
   );

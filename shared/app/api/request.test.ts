@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { isAskedFor } from './options.ts';
 import { parsePath, verbOf } from './request.ts';
 
 const target = (path: string) => {
@@ -58,13 +59,34 @@ describe('parsePath', () => {
   });
 });
 
+describe('a boolean option', () => {
+  it.each(['', 'true', 'True', 'TRUE', '1', 'yes', 'no', 'off', ' false', '00'])('is true as %j', (value) => {
+    expect(isAskedFor(new URLSearchParams({ option: value }), 'option')).toBe(true);
+  });
+
+  it.each(['0', 'false', 'False', 'FALSE', 'fAlSe'])('is false as %j', (value) => {
+    expect(isAskedFor(new URLSearchParams({ option: value }), 'option')).toBe(false);
+  });
+
+  it('is false when absent, and true without a value', () => {
+    expect(isAskedFor(new URLSearchParams(), 'option')).toBe(false);
+    expect(isAskedFor(new URLSearchParams('option'), 'option')).toBe(true);
+  });
+
+  it('counts as it is given first', () => {
+    expect(isAskedFor(new URLSearchParams('option=false&option=true'), 'option')).toBe(false);
+  });
+});
+
 describe('verbOf', () => {
   it('names the verb by method, name and watch', () => {
     const nodes = target('/api/v1/nodes');
     const one = target('/api/v1/nodes/a');
     expect(verbOf('GET', nodes, new URLSearchParams())).toBe('list');
     expect(verbOf('GET', nodes, new URLSearchParams('watch=true'))).toBe('watch');
-    expect(verbOf('GET', nodes, new URLSearchParams('watch=false'))).toBe('list');
+    expect(verbOf('GET', nodes, new URLSearchParams('watch=True'))).toBe('watch');
+    expect(verbOf('GET', nodes, new URLSearchParams('watch=False'))).toBe('list');
+    expect(verbOf('GET', one, new URLSearchParams('watch=True'))).toBe('get');
     expect(verbOf('GET', one, new URLSearchParams())).toBe('get');
     expect(verbOf('DELETE', nodes, new URLSearchParams())).toBe('deletecollection');
     expect(verbOf('DELETE', one, new URLSearchParams())).toBe('delete');

@@ -5,6 +5,7 @@
 import type { Verb } from '../../kube/resources/descriptor.ts';
 import type { UserInfo } from '../../ports/authenticator.ts';
 import type { HttpRequest } from '../../ports/http.ts';
+import { isAskedFor } from './options.ts';
 
 export interface ApiRequest extends HttpRequest {
   readonly user: UserInfo;
@@ -74,17 +75,13 @@ function placeOf(rest: readonly string[]): Omit<ResourceTarget, 'group' | 'versi
   return { resource: first, namespace: first === 'namespaces' ? second : '', name: second, subresource: third };
 }
 
-export const isTrue = (value: string | null): boolean => value === 'true' || value === '1' || value === '';
-
 /** The verb of a request on a resource path; undefined for methods the API does not know. */
 export function verbOf(method: string, target: ResourceTarget, query: URLSearchParams): Verb | undefined {
   switch (method) {
     case 'GET':
-    case 'HEAD': {
-      const watching = query.has('watch') && isTrue(query.get('watch'));
+    case 'HEAD':
       if (target.name !== '') return 'get';
-      return watching ? 'watch' : 'list';
-    }
+      return isAskedFor(query, 'watch') ? 'watch' : 'list';
     case 'POST':
       return 'create';
     case 'PUT':

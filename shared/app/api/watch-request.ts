@@ -3,6 +3,7 @@ import type { ResourceDescriptor } from '../../kube/resources/descriptor.ts';
 import type { FieldSelector, LabelSelector } from '../../kube/selectors.ts';
 import * as status from '../../kube/status.ts';
 import type { KubeObject } from '../../kube/types.ts';
+import { parseUint64 } from '../../kube/whole-number.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ChangeLog } from '../../store/change-log.ts';
 import { matches } from './list.ts';
@@ -48,12 +49,11 @@ export interface WatchSource {
 /** A resourceVersion as a client sends it; undefined: start with the state. */
 export function startOf(resourceVersion: string): number | undefined {
   if (resourceVersion === '' || resourceVersion === '0') return undefined;
-  if (!/^\d{1,16}$/.test(resourceVersion)) {
-    throw status.badRequest(
-      `resourceVersion: Invalid value: ${JSON.stringify(resourceVersion)}: must be a whole number`,
-    );
+  const parsed = parseUint64(resourceVersion);
+  if (parsed.kind === 'malformed') {
+    throw status.badRequest(`resourceVersion: Invalid value: ${JSON.stringify(resourceVersion)}: ${parsed.message}`);
   }
-  return Number(resourceVersion);
+  return parsed.value;
 }
 
 /** The state a watch from nothing starts with. */

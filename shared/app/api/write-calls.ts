@@ -9,12 +9,14 @@ import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
 import { applied, checkApplyOptions, readApplyBody } from './apply.ts';
 import { bindToNode } from './binding.ts';
 import { decodeObject, fieldValidationOf, mediaTypeOf, readObjectBody } from './body.ts';
-import { type Call, dryRunOf, limitOf, type ServeDependencies, schemaFor, selectorsOf } from './call.ts';
+import { type Call, type ServeDependencies, schemaFor, selectorsOf } from './call.ts';
+
 import { type DeletedObject, type DeleteOptions, deleteObject } from './delete.ts';
 import { evictPod } from './eviction.ts';
 import { trackingOf, untouchedBy, writerOf } from './field-tracking.ts';
 import { listObjects } from './list.ts';
 import { deleteNamespace } from './namespace-lifecycle.ts';
+import { dryRunOf, limitOf, wholeNumberOf } from './options.ts';
 import { isPatchType, PATCH_TYPES, patchTransform } from './patch.ts';
 import type { ResourceTarget } from './request.ts';
 import { isStatusError, json, warningHeaders } from './respond.ts';
@@ -165,13 +167,10 @@ function deleteBodyOf(request: HttpRequest): WantedDelete {
       ? {}
       : decodeObject(DELETE_OPTIONS, deleteOptionsSchema, readObjectBody(request.headers, request.body), 'Ignore')
           .object;
-  const queryGrace = request.query.get('gracePeriodSeconds');
-  if (queryGrace !== null && !/^-?\d{1,15}$/.test(queryGrace)) {
-    throw status.badRequest('gracePeriodSeconds must be a whole number of seconds');
-  }
+  const gracePeriodSeconds = wholeNumberOf(request.query, 'gracePeriodSeconds');
   const { options, dryRun } = wantedDelete(body);
   return {
-    options: { ...(queryGrace === null ? {} : { gracePeriodSeconds: Number(queryGrace) }), ...options },
+    options: { ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }), ...options },
     dryRun,
   };
 }

@@ -54,6 +54,16 @@ describe('decodeStrict', () => {
       { spec: { leaseTransitions: 2 ** 31 } },
       'number 2147483648 into Go struct field LeaseSpec.spec.leaseTransitions of type int32',
     ],
+    [
+      pod,
+      { spec: { terminationGracePeriodSeconds: 1e300 } },
+      'number 1e+300 into Go struct field PodSpec.spec.terminationGracePeriodSeconds of type int64',
+    ],
+    [
+      pod,
+      { spec: { activeDeadlineSeconds: Number.POSITIVE_INFINITY } },
+      'number Infinity into Go struct field PodSpec.spec.activeDeadlineSeconds of type int64',
+    ],
   ])('says of a wrong type what Go would say (%#)', (schema, value, message) => {
     expect(decodeStrict(schema, value).typeFaults[0]?.message).toBe(`json: cannot unmarshal ${message}`);
   });

@@ -1,3 +1,6 @@
+import { parseQuantity } from '../quantity.ts';
+import { formatTime } from '../time.ts';
+import { INT64_MAX } from '../whole-number.ts';
 import { cloneJson, getMember, isJsonObject, type JsonObject, setMember } from '../wire/json-value.ts';
 import {
   type Field,
@@ -206,26 +209,40 @@ function decodeScalar(schema: ScalarSchema, value: unknown, place: Place, faults
     case 'boolean':
       return typeof value === 'boolean' ? value : mistyped(schema, value, place, faults);
     case 'integer':
-      return isInteger(value, schema.format) ? value : mistyped(schema, value, place, faults);
+      return isInteger(value, schema.format) ? keptInteger(value) : mistyped(schema, value, place, faults);
     case 'number':
-      return typeof value === 'number' ? value : mistyped(schema, value, place, faults);
+      return Number.isFinite(value) ? value : mistyped(schema, value, place, faults);
     case 'time':
     case 'microTime':
       return decodeTime(schema, value, place, faults);
     case 'quantity':
       return decodeQuantity(schema, value, place, faults);
     case 'intOrString':
-      return typeof value === 'string' || isInteger(value, 'int32') ? value : mistyped(schema, value, place, faults);
+      if (typeof value === 'string') return value;
+      return isInteger(value, 'int32') ? keptInteger(value) : mistyped(schema, value, place, faults);
     case 'any':
-      return cloneJson(value);
+      return holdsOnlyFinite(value) ? cloneJson(value) : mistyped(schema, Number.NaN, place, faults);
   }
 }
 
 const INT32_MAX = 2_147_483_647;
+/** 2^63: what the largest int64 is read as, since a number here has 53 bits. */
+const INT64_BOUND = 2 ** 63;
 
 function isInteger(value: unknown, format: string | undefined): value is number {
   if (typeof value !== 'number' || !Number.isInteger(value)) return false;
-  return format !== 'int32' || (value <= INT32_MAX && value >= -INT32_MAX - 1);
+  if (format === 'int32') return value <= INT32_MAX && value >= -INT32_MAX - 1;
+  return Math.abs(value) <= INT64_BOUND;
+}
+
+/** As it can be written: the largest int64 as a number that programs in Go read back, and no negative zero. */
+const keptInteger = (value: number): number => (value === 0 ? 0 : Math.min(INT64_MAX, Math.max(-INT64_MAX, value)));
+
+/** A literal such as 1e400 is read as infinite, and would be written as null. */
+function holdsOnlyFinite(value: unknown): boolean {
+  if (typeof value === 'number') return Number.isFinite(value);
+  if (typeof value !== 'object' || value === null) return true;
+  return Object.values(value).every(holdsOnlyFinite);
 }
 
 const RFC3339 = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d+))?(Z|[+-]\d\d:\d\d)$/;
@@ -240,7 +257,11 @@ function decodeTime(schema: ScalarSchema, value: unknown, place: Place, faults: 
     const layout = schema.kind === 'time' ? '2006-01-02T15:04:05Z07:00' : '2006-01-02T15:04:05.000000Z07:00';
     return fault(`parsing time ${quote(value)} as "${layout}": cannot parse ${quote(value)}`, place, faults);
   }
-  const utc = new Date(epochMs).toISOString().slice(0, 19);
+  const utc = formatTime(epochMs).slice(0, 19);
+  // A zone offset may lead out of the years that four digits can write.
+  if (Date.parse(`${utc}Z`) !== epochMs) {
+    return fault(`parsing time ${quote(value)}: year outside of range [0,9999]`, place, faults);
+  }
   return schema.kind === 'time' ? `${utc}Z` : `${utc}.${fraction.padEnd(6, '0').slice(0, 6)}Z`;
 }
 
@@ -254,14 +275,18 @@ function isCalendarTime(seconds: string, epochMs: number): boolean {
 const QUANTITY = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[KMGTPE]i|[numkMGTPE]|[eE][+-]?\d+)?$/;
 
 function decodeQuantity(schema: ScalarSchema, value: unknown, place: Place, faults: Faults): unknown {
-  if (typeof value === 'number') return String(value);
-  if (typeof value !== 'string') return mistyped(schema, value, place, faults);
-  if (QUANTITY.test(value)) return value;
-  return fault(
-    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
-    place,
-    faults,
-  );
+  if (typeof value !== 'string' && typeof value !== 'number') return mistyped(schema, value, place, faults);
+  const text = String(value);
+  if (!QUANTITY.test(text)) {
+    return fault(
+      "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+      place,
+      faults,
+    );
+  }
+  // Of more digits, or a larger exponent, than any amount has: reading it costs clients what writing it does not.
+  const parsed = parseQuantity(text);
+  return parsed.kind === 'parsed' ? text : fault(parsed.message, place, faults);
 }
 
 function mistyped(schema: Schema, value: unknown, place: Place, faults: Faults): undefined {

@@ -39,6 +39,16 @@ function clone(value: unknown): unknown {
   return copy;
 }
 
+/** A copy in which each half of a surrogate pair, in texts and in keys, is U+FFFD. Of keys that become one the last counts. */
+export function wellFormed(value: unknown): unknown {
+  if (typeof value === 'string') return value.toWellFormed();
+  if (Array.isArray(value)) return value.map(wellFormed);
+  if (!isJsonObject(value)) return value;
+  const copy: JsonObject = {};
+  for (const key of Object.keys(value)) setMember(copy, key.toWellFormed(), wellFormed(value[key]));
+  return copy;
+}
+
 /** Equality of JSON values: order counts in lists, not among members. */
 export function jsonEqual(left: unknown, right: unknown): boolean {
   if (left === right) return true;

@@ -1,4 +1,4 @@
-import { nestsDeeperThan } from './json-value.ts';
+import { nestsDeeperThan, wellFormed } from './json-value.ts';
 
 /** Deepest nesting of a body. Real Kubernetes objects stay below 30. */
 export const BODY_DEPTH_MAX = 200;
@@ -31,8 +31,15 @@ export function parseJson(text: string): ParsedJson {
   if (nestsDeeperThan(value, BODY_DEPTH_MAX)) {
     return { kind: 'malformed', message: `invalid JSON: nests deeper than ${BODY_DEPTH_MAX} levels` };
   }
-  return { kind: 'parsed', value, duplicateFields: duplicateFields(text) };
+  return { kind: 'parsed', value: inUnicode(text, value), duplicateFields: duplicateFields(text) };
 }
+
+/** Half of a surrogate pair can come in as an escape only. */
+const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/;
+
+/** `value` as read from `text`, with U+FFFD for what is no character, as Go reads it: stores and clients take no other text. */
+export const inUnicode = (text: string, value: unknown): unknown =>
+  SURROGATE_ESCAPE.test(text) ? wellFormed(value) : value;
 
 interface Frame {
   /** Keys seen so far; none for a list. */
