@@ -7,6 +7,7 @@ import type { StructSchema } from '../../kube/schema/schema.ts';
 import * as status from '../../kube/status.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import { forbiddenField, required } from '../../kube/validation/causes.ts';
+import { inUnicode } from '../../kube/wire/json.ts';
 import type { JsonObject } from '../../kube/wire/json-value.ts';
 import { decodeObject, type FieldValidation, readJson, refuseTooLarge } from './body.ts';
 import { isAskedFor } from './options.ts';
@@ -33,7 +34,7 @@ export function readApplyBody(body: Uint8Array, readYaml: ReadYaml): ApplyBody {
   }
   const read = readYaml(text);
   if (read.kind === 'malformed') throw status.badRequest(`error decoding YAML: ${read.message}`);
-  return { applied: read.value, duplicateFields: [] };
+  return { applied: inUnicode(text, read.value), duplicateFields: [] };
 }
 
 const PATCH_OPTIONS = { group: 'meta.k8s.io', kind: 'PatchOptions' } as const;

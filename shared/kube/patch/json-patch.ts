@@ -1,11 +1,16 @@
 import { applyPatch, type Operation } from 'rfc6902';
 import { cloneJson, isJsonObject, type JsonObject, jsonEqual, nestsDeeperThan } from '../wire/json-value.ts';
-import { malformed, PATCH_DEPTH_MAX, PatchRefused, type PatchResult, unprocessable } from './result.ts';
+import { malformed, PATCH_DEPTH_MAX, PatchRefused, type PatchResult, PatchWork, unprocessable } from './result.ts';
 
 /** Operations one patch may hold; the bound of kube-apiserver. */
 export const JSON_PATCH_OPERATIONS_MAX = 10_000;
 /** Characters of JSON that all `copy` operations of a patch may add: copies of copies double each time. */
 export const JSON_PATCH_COPIED_CHARACTERS_MAX = 3_145_728;
+
+/** What an operation takes besides the values that it touches: a pointer is read and followed a few times. */
+const OPERATION_WORK = 4;
+/** Items of a list that move up or down together, at the cost of walking one value. */
+const ITEMS_SHIFTED_AS_ONE = 100;
 
 const REFUSED = 'the server rejected our request due to an error in our request';
 const OPERATIONS = new Set(['add', 'remove', 'replace', 'move', 'copy', 'test']);
@@ -26,7 +31,7 @@ export function applyJsonPatch(target: Readonly<JsonObject>, patch: unknown): Pa
   }
   if (nestsDeeperThan(patch, PATCH_DEPTH_MAX)) return malformed(`a patch nests at most ${PATCH_DEPTH_MAX} levels deep`);
   if (holdsProto(patch)) return malformed('a JSON patch may not hold the key "__proto__"');
-  const root: Root = { value: cloneJson(target), copiedCharacters: 0 };
+  const root: Root = { value: cloneJson(target), copiedCharacters: 0, work: new PatchWork() };
   try {
     for (const [index, operation] of patch.entries()) applyOperation(root, readOperation(operation, index));
   } catch (error) {
@@ -41,6 +46,7 @@ export function applyJsonPatch(target: Readonly<JsonObject>, patch: unknown): Pa
 interface Root {
   value: unknown;
   copiedCharacters: number;
+  readonly work: PatchWork;
 }
 
 interface ReadOperation {
@@ -80,6 +86,7 @@ function isPointer(path: unknown): path is string {
 
 function applyOperation(root: Root, operation: ReadOperation): void {
   const { op, path, from, value } = operation;
+  root.work.spend(OPERATION_WORK);
   switch (op) {
     case 'test': {
       const found = lookUp(root.value, path);
@@ -115,12 +122,14 @@ function applyOperation(root: Root, operation: ReadOperation): void {
 }
 
 function add(root: Root, path: string, value: unknown): void {
+  root.work.spendOn(value);
   if (path === '') {
     root.value = cloneJson(value);
     return;
   }
   const parent = parentOf(root.value, path, 'add');
   if (Array.isArray(parent.value)) {
+    root.work.spend(parent.value.length / ITEMS_SHIFTED_AS_ONE);
     if (parent.key !== '-' && listIndex(parent.key, parent.value.length) === undefined) throw missing('add', path);
   }
   run(root, { op: 'add', path, value });
@@ -128,13 +137,15 @@ function add(root: Root, path: string, value: unknown): void {
 
 function remove(root: Root, path: string): void {
   if (path === '') throw refused('remove: the whole object cannot be removed');
-  parentOf(root.value, path, 'remove');
+  const parent = parentOf(root.value, path, 'remove');
+  if (Array.isArray(parent.value)) root.work.spend(parent.value.length / ITEMS_SHIFTED_AS_ONE);
   existing(root, path, 'remove');
   run(root, { op: 'remove', path });
 }
 
 function replace(root: Root, path: string, value: unknown): void {
   existing(root, path, 'replace');
+  root.work.spendOn(value);
   if (path === '') root.value = cloneJson(value);
   else run(root, { op: 'replace', path, value });
 }
@@ -147,6 +158,7 @@ function run(root: Root, operation: Operation): void {
 function existing(root: Root, path: string, op: string): unknown {
   const found = lookUp(root.value, path);
   if (!found.exists) throw missing(op, path);
+  root.work.spendOn(found.value);
   if (nestsDeeperThan(found.value, PATCH_DEPTH_MAX)) throw refused(`${op}: ${path} nests too deep`);
   return found.value;
 }

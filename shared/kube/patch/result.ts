@@ -37,3 +37,34 @@ export function malformed(message: string): PatchRefusal {
 export function unprocessable(message: string): PatchRefusal {
   return { kind: 'unprocessable', message };
 }
+
+/**
+ * Values that one patch may walk, copy or move, each time they are counted anew. An object that can be stored has some
+ * 40,000, so that is to touch all of one ten times; by text alone a patch could make the server walk thousands of times that.
+ */
+export const PATCH_WORK_MAX = 400_000;
+
+/** What a patch has done so far. */
+export class PatchWork {
+  private left = PATCH_WORK_MAX;
+
+  /** @throws PatchRefused (413) when the patch does too much */
+  spend(values: number): void {
+    this.left -= values;
+    if (this.left < 0) {
+      const message = `a patch may walk ${PATCH_WORK_MAX} values, however few operations it has`;
+      throw new PatchRefused({ kind: 'tooLarge', message });
+    }
+  }
+
+  /** Spends what walking a value once takes, and stops on the way when that is too much. */
+  spendOn(value: unknown): void {
+    const waiting: unknown[] = [value];
+    while (waiting.length > 0) {
+      const next = waiting.pop();
+      this.spend(1);
+      if (typeof next !== 'object' || next === null) continue;
+      for (const member of Object.values(next)) waiting.push(member);
+    }
+  }
+}

@@ -1,6 +1,6 @@
 import { type ListSchema, memberSchema, type Schema } from '../schema/schema.ts';
 import { cloneJson, getMember, isJsonObject, type JsonObject, nestsDeeperThan, setMember } from '../wire/json-value.ts';
-import { malformed, PATCH_DEPTH_MAX, PatchRefused, type PatchResult } from './result.ts';
+import { malformed, PATCH_DEPTH_MAX, PatchRefused, type PatchResult, PatchWork } from './result.ts';
 
 const DIRECTIVE = '$patch';
 const RETAIN_KEYS = '$retainKeys';
@@ -24,7 +24,7 @@ export function applyStrategicMergePatch(
   if (!isJsonObject(patch)) return malformed('a strategic merge patch must be a JSON object');
   if (nestsDeeperThan(patch, PATCH_DEPTH_MAX)) return malformed(`a patch nests at most ${PATCH_DEPTH_MAX} levels deep`);
   try {
-    return { kind: 'patched', object: mergeObject(cloneJson(target), patch, schema) };
+    return { kind: 'patched', object: mergeObject(cloneJson(target), patch, schema, new PatchWork()) };
   } catch (error) {
     if (error instanceof PatchRefused) return error.refusal;
     throw error;
@@ -32,13 +32,13 @@ export function applyStrategicMergePatch(
 }
 
 /** Merges into `current`, which belongs to the result already. */
-function mergeObject(current: JsonObject, patch: JsonObject, schema: Schema | undefined): JsonObject {
+function mergeObject(current: JsonObject, patch: JsonObject, schema: Schema | undefined, work: PatchWork): JsonObject {
   const directive = readDirective(patch);
   if (directive === 'delete') return {};
-  if (directive === 'replace') return fresh(patch, schema);
+  if (directive === 'replace') return fresh(patch, schema, work);
 
-  retainKeys(current, patch);
-  deleteFromPrimitiveLists(current, patch);
+  retainKeys(current, patch, work);
+  deleteFromPrimitiveLists(current, patch, work);
   for (const key of Object.keys(patch)) {
     const value = patch[key];
     if (value === undefined || isDirective(key)) continue;
@@ -46,39 +46,45 @@ function mergeObject(current: JsonObject, patch: JsonObject, schema: Schema | un
       delete current[key];
       continue;
     }
-    setMember(current, key, mergeValue(getMember(current, key), value, memberSchema(schema, key)));
+    setMember(current, key, mergeValue(getMember(current, key), value, memberSchema(schema, key), work));
   }
-  orderElements(current, patch, schema);
+  orderElements(current, patch, schema, work);
   return current;
 }
 
-function mergeValue(current: unknown, value: unknown, schema: Schema | undefined): unknown {
+function mergeValue(current: unknown, value: unknown, schema: Schema | undefined, work: PatchWork): unknown {
   if (isJsonObject(value)) {
     const merges = isJsonObject(current) && !(schema?.kind === 'struct' && schema.replacedOnPatch === true);
-    return merges ? mergeObject(current, value, schema) : fresh(value, schema);
+    return merges ? mergeObject(current, value, schema, work) : fresh(value, schema, work);
   }
   if (Array.isArray(value)) {
     const strategy = schema?.kind === 'list' ? schema : undefined;
-    return mergeList(Array.isArray(current) ? current : [], value, strategy);
+    return mergeList(Array.isArray(current) ? current : [], value, strategy, work);
   }
   return value;
 }
 
 /** What a patch object stands for where there was nothing: its content without directives and nulls. */
-function fresh(patch: JsonObject, schema: Schema | undefined): JsonObject {
+function fresh(patch: JsonObject, schema: Schema | undefined, work: PatchWork): JsonObject {
   const { [DIRECTIVE]: _directive, ...content } = patch;
   // Spreading keeps `__proto__` as an own member only if it was one, so this is as safe as setMember.
-  return mergeObject({}, content, schema);
+  return mergeObject({}, content, schema, work);
 }
 
-function mergeList(current: unknown[], patch: readonly unknown[], schema: ListSchema | undefined): unknown[] {
+function mergeList(
+  current: unknown[],
+  patch: readonly unknown[],
+  schema: ListSchema | undefined,
+  work: PatchWork,
+): unknown[] {
+  work.spend(current.length + patch.length);
   const replaced = patch.some((item) => isJsonObject(item) && getMember(item, DIRECTIVE) === 'replace');
   const merges = schema !== undefined && schema.patchStrategy !== 'replace';
   if (!merges || replaced) {
-    return patch.filter((item) => !isListDirective(item)).map((item) => freshItem(item, schema?.items));
+    return patch.filter((item) => !isListDirective(item)).map((item) => freshItem(item, schema?.items, work));
   }
   if (schema.mergeKey === undefined) return mergePrimitives(current, patch);
-  return mergeItems(current, patch, schema, schema.mergeKey);
+  return mergeItems(current, patch, schema, schema.mergeKey, work);
 }
 
 /** An item that is nothing but a directive, or that says of itself to be deleted, adds nothing. */
@@ -88,8 +94,8 @@ function isListDirective(item: unknown): boolean {
   return directive === 'delete' || (directive === 'replace' && Object.keys(item).length === 1);
 }
 
-function freshItem(item: unknown, schema: Schema | undefined): unknown {
-  if (isJsonObject(item)) return fresh(item, schema);
+function freshItem(item: unknown, schema: Schema | undefined, work: PatchWork): unknown {
+  if (isJsonObject(item)) return fresh(item, schema, work);
   return cloneJson(item);
 }
 
@@ -111,6 +117,7 @@ function mergeItems(
   patch: readonly unknown[],
   schema: ListSchema,
   mergeKey: string,
+  work: PatchWork,
 ): unknown[] {
   // Indexed, as a body may hold many thousands of items; a key that stands twice is merged into its first holder.
   const merged: unknown[] = [...current];
@@ -139,9 +146,9 @@ function mergeItems(
       places.delete(identity(key));
     } else if (first === undefined) {
       place(item, merged.length);
-      merged.push(fresh(item, schema.items));
+      merged.push(fresh(item, schema.items, work));
     } else {
-      merged[first] = mergeObject(merged[first] as JsonObject, item, schema.items);
+      merged[first] = mergeObject(merged[first] as JsonObject, item, schema.items, work);
     }
   }
   return merged.filter((item) => item !== undefined);
@@ -164,7 +171,7 @@ function readDirective(patch: JsonObject): 'replace' | 'delete' | 'merge' | unde
 }
 
 /** `$retainKeys` lists the members that stay; one that the patch sets must be among them. */
-function retainKeys(current: JsonObject, patch: JsonObject): void {
+function retainKeys(current: JsonObject, patch: JsonObject, work: PatchWork): void {
   const retained = directiveList(patch, RETAIN_KEYS);
   if (retained === undefined) return;
   const kept = new Set(retained);
@@ -173,18 +180,21 @@ function retainKeys(current: JsonObject, patch: JsonObject): void {
       throw new PatchRefused(malformed(`${RETAIN_KEYS} must list every field the patch sets: "${key}" is missing`));
     }
   }
-  for (const key of Object.keys(current)) {
+  const keys = Object.keys(current);
+  work.spend(keys.length);
+  for (const key of keys) {
     if (!kept.has(key)) delete current[key];
   }
 }
 
-function deleteFromPrimitiveLists(current: JsonObject, patch: JsonObject): void {
+function deleteFromPrimitiveLists(current: JsonObject, patch: JsonObject, work: PatchWork): void {
   for (const directive of Object.keys(patch)) {
     if (!directive.startsWith(DELETE_FROM_LIST)) continue;
     const unwanted = directiveList(patch, directive) ?? [];
     const key = directive.slice(DELETE_FROM_LIST.length);
     const items = getMember(current, key);
     if (!Array.isArray(items)) continue;
+    work.spend(items.length);
     const unwantedIds = new Set(unwanted.map(identity));
     setMember(
       current,
@@ -195,7 +205,7 @@ function deleteFromPrimitiveLists(current: JsonObject, patch: JsonObject): void 
 }
 
 /** Brings lists that were merged into the order a client asks for. Items it does not name keep their place. */
-function orderElements(current: JsonObject, patch: JsonObject, schema: Schema | undefined): void {
+function orderElements(current: JsonObject, patch: JsonObject, schema: Schema | undefined, work: PatchWork): void {
   for (const directive of Object.keys(patch)) {
     if (!directive.startsWith(ELEMENT_ORDER)) continue;
     const order = directiveList(patch, directive) ?? [];
@@ -203,6 +213,7 @@ function orderElements(current: JsonObject, patch: JsonObject, schema: Schema | 
     const items = getMember(current, key);
     const listSchema = memberSchema(schema, key);
     if (!Array.isArray(items) || listSchema?.kind !== 'list' || listSchema.patchStrategy === 'replace') continue;
+    work.spend(items.length + order.length);
     setMember(current, key, arrange(items, order, listSchema.mergeKey));
   }
 }

@@ -1,0 +1,53 @@
+import { describe, expect, it } from 'vitest';
+import { readYaml } from './read-yaml.ts';
+
+describe('YAML', () => {
+  it.each<[string, string, unknown]>([
+    ['a map', 'a: 1\nb: [x, {c: yes}]', { a: 1, b: ['x', { c: true }] }],
+    ['an anchor and its aliases', 'a: &x {b: 1}\nc: *x\nd:\n  <<: *x', { a: { b: 1 }, c: { b: 1 }, d: { b: 1 } }],
+    ['a text that begins like an anchor', 'a: "&b"\nc: \'*d\'\ne: "["', { a: '&b', c: '*d', e: '[' }],
+    [
+      'a time, a sexagesimal and a set as text',
+      'a: 2026-01-01T00:00:00Z\nb: 1:30',
+      { a: '2026-01-01T00:00:00Z', b: '1:30' },
+    ],
+    ['nothing', '', null],
+  ])('reads %s', (_, text, value) => {
+    expect(readYaml(text)).toEqual({ kind: 'read', value });
+  });
+
+  it('keeps keys that every object inherits as keys of the object itself', () => {
+    const read = readYaml('__proto__: {a: 1}\nconstructor: 2');
+    if (read.kind !== 'read') throw new Error(read.message);
+    expect(Object.entries(read.value as object)).toEqual([
+      ['__proto__', { a: 1 }],
+      ['constructor', 2],
+    ]);
+    expect(({} as Record<string, unknown>)['a']).toBeUndefined();
+  });
+
+  it.each<[string, string]>([
+    ['a key that stands twice', 'a: 1\nb: 2\na: 3'],
+    ['a key that stands twice far below', 'a:\n- b: {c: 1, c: 2}'],
+    ['a number and a text of the same digits as keys', '1: a\n"1": b'],
+    ['a map as a key', '{a: 1}: b'],
+    ['a list as a key', '? [a]\n: b'],
+    ['101 aliases', `a: &a x\n${Array.from({ length: 101 }, (_, i) => `b${i}: *a`).join('\n')}`],
+    ['101 anchors', Array.from({ length: 101 }, (_, i) => `a${i}: &a${i} x`).join('\n')],
+    ['201 levels of lists', `a: ${'['.repeat(201)}${']'.repeat(201)}`],
+    ['20,000 levels of lists', `a: ${'['.repeat(20_000)}${']'.repeat(20_000)}`],
+    ['55,000 keys in brackets', `x: {${Array.from({ length: 55_000 }, (_, i) => i.toString(36)).join(', ')}}`],
+    ['120,000 items', `x:\n${'- \n'.repeat(120_000)}`],
+    ['an unknown alias', 'a: *b'],
+    ['an alias of an unknown anchor as a key', '*b : 1'],
+  ])('refuses %s', (_, text) => {
+    expect(readYaml(text)).toMatchObject({ kind: 'malformed' });
+  });
+
+  it('reads as many keys as any object has', () => {
+    const text = Array.from({ length: 12_000 }, (_, i) => `k${i}: v`).join('\n');
+    const read = readYaml(text);
+    if (read.kind !== 'read') throw new Error(read.message);
+    expect(Object.keys(read.value as object)).toHaveLength(12_000);
+  });
+});
