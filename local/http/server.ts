@@ -56,6 +56,9 @@ const STOP_GRACE_MS = 1_000;
 /** A connection that rests longer is closed. Node's own 5 s lie below a beat, and clients met closing ones. */
 const IDLE_MS = 60_000;
 
+/** A client may take so long for a body; the service gives up on a request after 30 s. */
+const BODY_MS = 30_000;
+
 /** Answers with what to send, or undefined when it has been sent. */
 type Handle = (
   request: Http2ServerRequest,
@@ -73,6 +76,8 @@ export async function openHttpFront(options: {
   readonly port: number;
   readonly certificatePem: string;
   readonly privateKeyPem: string;
+  /** Longest that a body may take to come. Milliseconds. */
+  readonly bodyMs?: number;
 }): Promise<HttpFront> {
   const counters: HttpCounters = { requests: 0, answeredBytes: 0, serverErrors: 0 };
   const sockets = new Set<Socket>();
@@ -102,11 +107,12 @@ export async function openHttpFront(options: {
   async function answer(request: Http2ServerRequest, response: Http2ServerResponse): Promise<void> {
     counters.requests += 1;
     let answered: GatewayResponse | undefined;
+    let isWhole = false;
     try {
-      const body = await readBody(request);
+      const body = await readBody(request, options.bodyMs ?? BODY_MS);
       const handle = await served;
-      answered =
-        body === 'tooLarge' ? gatewayMessage(413, 'Request Entity Too Large') : await handle(request, body, response);
+      isWhole = typeof body !== 'string';
+      answered = typeof body === 'string' ? REFUSED_BODY[body] : await handle(request, body, response);
     } catch (error) {
       if (request.destroyed || response.writableEnded) return;
       console.error('local gateway:', error);
@@ -122,7 +128,9 @@ export async function openHttpFront(options: {
     response.setHeader('content-length', answered.body.length);
     const headers = Object.entries(answered.headers).map(([name, value]) => `${name}: ${String(value)}\r\n`);
     counters.answeredBytes += Buffer.byteLength(headers.join('')) + answered.body.length;
-    response.end(request.method === 'HEAD' ? '' : answered.body);
+    // What is left of a body that was refused is not waited for: the connection ends with the answer.
+    const after = isWhole ? () => {} : () => leaveRequest(request, response);
+    response.end(request.method === 'HEAD' ? '' : answered.body, after);
   }
 
   await new Promise<void>((resolve, reject) => {
@@ -158,14 +166,39 @@ export async function openHttpFront(options: {
   };
 }
 
-async function readBody(request: Http2ServerRequest): Promise<Buffer | 'tooLarge'> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes <= BODY_BYTES_MAX) chunks.push(chunk);
-  }
-  return bytes > BODY_BYTES_MAX ? 'tooLarge' : Buffer.concat(chunks);
+type BodyRefusal = 'tooLarge' | 'late';
+
+const REFUSED_BODY: Readonly<Record<BodyRefusal, GatewayResponse>> = {
+  tooLarge: gatewayMessage(413, 'Request Entity Too Large'),
+  late: gatewayMessage(408, 'Request Timeout'),
+};
+
+/** A body that is whole in time. Nothing is kept of one that is not, and no more of it is read. */
+function readBody(request: Http2ServerRequest, bodyMs: number): Promise<Buffer | BodyRefusal> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    const settle = (outcome: Buffer | BodyRefusal) => {
+      clearTimeout(timer);
+      request.off('data', take);
+      if (typeof outcome === 'string') request.pause();
+      resolve(outcome);
+    };
+    const take = (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes > BODY_BYTES_MAX) settle('tooLarge');
+      else chunks.push(chunk);
+    };
+    const timer = setTimeout(() => settle('late'), bodyMs);
+    const fail = (cause?: unknown) => {
+      clearTimeout(timer);
+      reject(new Error('the client left before its body was whole', { cause }));
+    };
+    request.on('data', take);
+    request.once('end', () => settle(Buffer.concat(chunks)));
+    request.once('error', fail);
+    request.once('close', fail);
+  });
 }
 
 function gatewayHandler(options: GatewayOptions, domainName: string): Handle {
@@ -254,6 +287,12 @@ const asHttp1 = (response: Http2ServerResponse) =>
 /** HTTP/2 sends the head as soon as it is written. */
 function sendHead(response: Http2ServerResponse): void {
   asHttp1(response)?.flushHeaders();
+}
+
+/** The rest of a request is not read: HTTP/1.1 needs its connection ended for that, HTTP/2 the stream alone. */
+function leaveRequest(request: Http2ServerRequest, response: Http2ServerResponse): void {
+  if (asHttp1(response) === undefined) response.stream?.close();
+  else request.destroy();
 }
 
 /** So that the client can tell a broken answer from one that is complete. */
