@@ -58,11 +58,11 @@ describe('label selectors', () => {
 
   it.each([
     ['a b', "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt"],
-    ['a in b', "unable to parse requirement: found 'b', expected: '('"],
-    ['a in (b', "unable to parse requirement: found '', expected: ',', ')' or identifier"],
-    ['a,', "unable to parse requirement: found '', expected: identifier after ','"],
-    ['=a', "unable to parse requirement: found '=', expected: !, identifier, or 'end of string'"],
-    ['a=b)', "unable to parse requirement: found ')', expected: ',' or 'end of string'"],
+    ['a in b', "unable to parse requirement: found 'b' expected: '('"],
+    ['a in (b', "unable to parse requirement: found '', expected: ',' or ')'"],
+    ['a,', "found '', expected: identifier after ','"],
+    ['=a', "found '=', expected: !, identifier, or 'end of string'"],
+    ['a=b)', "found ')', expected: ',' or 'end of string'"],
     ['!', "unable to parse requirement: found '', expected: identifier"],
     [
       'a>x',

@@ -129,20 +129,20 @@ class LabelParser {
     return token.type === 'symbol' && token.text === text;
   }
 
-  private fail(expected: string): never {
-    throw new SelectorSyntaxError(`found '${this.peek().text}', expected: ${expected}`);
+  private fail(expected: string, within: 'requirement' | 'list' = 'requirement'): never {
+    throw new SelectorSyntaxError(`found '${this.peek().text}', expected: ${expected}`, { cause: within });
   }
 
   parse(): LabelRequirement[] {
     const requirements: LabelRequirement[] = [];
     if (this.peek().type === 'end') return requirements;
     for (;;) {
-      if (this.peek().type !== 'word' && !this.isSymbol('!')) this.fail("!, identifier, or 'end of string'");
+      if (this.peek().type !== 'word' && !this.isSymbol('!')) this.fail("!, identifier, or 'end of string'", 'list');
       requirements.push(this.requirement());
       if (this.peek().type === 'end') return requirements;
-      if (!this.isSymbol(',')) this.fail("',' or 'end of string'");
+      if (!this.isSymbol(',')) this.fail("',' or 'end of string'", 'list');
       this.next();
-      if (this.peek().type !== 'word' && !this.isSymbol('!')) this.fail("identifier after ','");
+      if (this.peek().type !== 'word' && !this.isSymbol('!')) this.fail("identifier after ','", 'list');
     }
   }
 
@@ -170,14 +170,13 @@ class LabelParser {
   }
 
   private valueSet(): string[] {
-    if (!this.isSymbol('(')) this.fail("'('");
+    if (!this.isSymbol('(')) throw new SelectorSyntaxError(`found '${this.peek().text}' expected: '('`);
     this.next();
     const values: string[] = [];
     let wantsValue = true;
-    for (;;) {
+    for (let isFirst = true; ; isFirst = false) {
       const token = this.peek();
-      if (token.type === 'word') {
-        if (!wantsValue) this.fail("',' or ')'");
+      if (token.type === 'word' && wantsValue) {
         values.push(token.text);
         wantsValue = false;
       } else if (this.isSymbol(',')) {
@@ -188,7 +187,8 @@ class LabelParser {
         if (wantsValue) values.push('');
         this.next();
         return [...new Set(values)].sort();
-      } else this.fail("',', ')' or identifier");
+      } else if (isFirst) this.fail("',', ')' or identifier");
+      else this.fail(wantsValue ? "',', or identifier" : "',' or ')'");
       this.next();
     }
   }
@@ -230,7 +230,9 @@ export function parseLabelSelector(text: string): LabelSelector | MalformedSelec
     return labelSelectorOf(new LabelParser(text).parse());
   } catch (error) {
     if (!(error instanceof SelectorSyntaxError)) throw error;
-    return { kind: 'malformed', message: `unable to parse requirement: ${error.message}` };
+    // Upstream says so of what is wrong within a requirement, not of what stands between two.
+    const prefix = error.cause === 'list' ? '' : 'unable to parse requirement: ';
+    return { kind: 'malformed', message: `${prefix}${error.message}` };
   }
 }
 

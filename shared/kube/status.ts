@@ -88,7 +88,7 @@ function failure(
   return new StatusError(status, options);
 }
 
-/** What a DELETE answers when it does not answer the object, and what an eviction answers. */
+/** What an eviction and a binding answer. */
 export function success(code: number, details?: StatusDetails): KubeStatus {
   return {
     kind: 'Status',
@@ -99,6 +99,15 @@ export function success(code: number, details?: StatusDetails): KubeStatus {
     code,
   };
 }
+
+/** What a DELETE answers when it does not answer the object: a Status without a code, as upstream. */
+export const deleted = (details: StatusDetails): Omit<KubeStatus, 'code'> => ({
+  kind: 'Status',
+  apiVersion: 'v1',
+  metadata: {},
+  status: 'Success',
+  details,
+});
 
 /** Details of a deleted object: what kubectl compares when it waits for the object to go. */
 export const deletedDetails = (target: ResourceName, name: string, uid: string): StatusDetails => ({

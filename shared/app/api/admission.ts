@@ -10,7 +10,7 @@ import {
   priorityClassNameOf,
   resolvePriority,
 } from '../../kube/resources/pod-priority.ts';
-import { systemPriorityClasses } from '../../kube/resources/priorityclasses.ts';
+import { isSystemPriorityClass, systemPriorityClasses } from '../../kube/resources/priorityclasses.ts';
 import { namespaces, priorityclasses } from '../../kube/resources/registry.ts';
 import * as status from '../../kube/status.ts';
 import type { KubeObject } from '../../kube/types.ts';
@@ -57,12 +57,38 @@ async function needNamespace(
   );
 }
 
+/**
+ * Throws the Status of a refusal that hangs on the other classes: only one may be the default. `next` is undefined for a
+ * deletion, which no class of the system survives.
+ * Source: plugin/pkg/admission/priority/admission.go, pkg/registry/scheduling/priorityclass/storage/storage.go.
+ */
+export async function admitPriorityClass(
+  dependencies: ApiDependencies,
+  name: string,
+  next: KubeObject | undefined,
+): Promise<void> {
+  if (next === undefined) {
+    if (!isSystemPriorityClass(name)) return;
+    throw status.forbidden(priorityclasses, name, 'this is a system priority class and cannot be deleted');
+  }
+  if (next['globalDefault'] !== true) return;
+  const others = (await allClasses(dependencies)).filter(({ metadata }) => metadata.name !== next.metadata.name);
+  const other = defaultPriorityClass(others);
+  if (other === undefined) return;
+  const why = `PriorityClass ${other.metadata.name} is already marked as default. Only one default can exist`;
+  throw status.forbidden(priorityclasses, next.metadata.name ?? '', why);
+}
+
 async function classesFor(dependencies: ApiDependencies, pod: KubeObject): Promise<PriorityClasses> {
   const name = priorityClassNameOf(pod);
   const system = systemPriorityClasses().find((each) => each.metadata.name === name);
   if (system !== undefined) return { named: system };
   const storage = dependencies.storageOf(priorityclasses);
   if (name !== '') return { named: await storage.get('', name) };
-  const { items } = await storage.list({ namespace: '', limit: CLASSES_MAX });
-  return { globalDefault: defaultPriorityClass(items) };
+  return { globalDefault: defaultPriorityClass(await allClasses(dependencies)) };
+}
+
+async function allClasses(dependencies: ApiDependencies): Promise<readonly KubeObject[]> {
+  const { items } = await dependencies.storageOf(priorityclasses).list({ namespace: '', limit: CLASSES_MAX });
+  return items;
 }

@@ -9,6 +9,8 @@ import type { ApiDependencies } from './dependencies.ts';
 import type { ResourceTarget } from './request.ts';
 import { pauseBefore, WRITE_ATTEMPTS_MAX, type WriteOptions } from './verbs.ts';
 
+/** How conflicts name it. */
+const PODS_BINDING = { group: '', resource: 'pods/binding' } as const;
 const BINDING = { group: '', kind: 'Binding' } as const;
 
 /** The pod belongs to the node that the binding names, from now on and for good. */
@@ -34,18 +36,18 @@ export async function bindToNode(
     const uid = binding.metadata.uid ?? '';
     if (uid !== '' && uid !== old.metadata.uid) {
       throw status.conflict(
-        pods,
+        PODS_BINDING,
         target.name,
         `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${old.metadata.uid}`,
       );
     }
     const outcome = bindPod(old, nodeName, options.nowMs);
-    if (outcome.kind === 'refused') throw status.conflict(pods, target.name, outcome.why);
+    if (outcome.kind === 'refused') throw status.conflict(PODS_BINDING, target.name, outcome.why);
     if (options.dryRun) return;
     const bound = withAnnotations(outcome.pod, binding.metadata.annotations);
     if ((await storage.update(bound, old)).kind === 'written') return;
   }
-  throw status.conflict(pods, target.name);
+  throw status.conflict(PODS_BINDING, target.name);
 }
 
 function withAnnotations(pod: KubeObject, annotations: Readonly<Record<string, string>> | undefined): KubeObject {

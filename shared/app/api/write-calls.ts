@@ -1,11 +1,13 @@
 /** Requests that change objects: read the body, run the verb, shape the answer. */
 import type { ResourceDescriptor } from '../../kube/resources/descriptor.ts';
+import { isSystemPriorityClass, priorityclasses } from '../../kube/resources/priorityclasses.ts';
 import { nodeidentities, storedAs } from '../../kube/resources/registry.ts';
 import { schemaOf } from '../../kube/schema/kinds.ts';
 import { deleteOptions as deleteOptionsSchema } from '../../kube/schema/meta.ts';
 import * as status from '../../kube/status.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
+import { admitPriorityClass } from './admission.ts';
 import { applied, checkApplyOptions, readApplyBody } from './apply.ts';
 import { bindToNode } from './binding.ts';
 import { decodeObject, fieldValidationOf, mediaTypeOf, readObjectBody } from './body.ts';
@@ -47,6 +49,17 @@ function refuseOtherKind(kind: string, { kind: given = '', apiVersion = '' }: Ku
   }
 }
 
+/** What refuses a write besides the object itself. Nodes may not write priority classes at all. */
+function admission(
+  dependencies: ServeDependencies,
+  call: Call,
+  verb: Parameters<typeof nodeRestriction>[2],
+): Pick<WriteOptions, 'admit'> {
+  const { descriptor, target } = call;
+  if (descriptor !== priorityclasses) return nodeRestriction(dependencies, call, verb);
+  return { admit: (next) => admitPriorityClass(dependencies, target.name, next) };
+}
+
 export async function create(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
   if (call.target.subresource === 'eviction') return evict(dependencies, call);
   if (call.target.subresource === 'binding') return bind(dependencies, call);
@@ -57,7 +70,7 @@ export async function create(dependencies: ServeDependencies, call: Call): Promi
     nowMs: call.nowMs,
     dryRun: dryRunOf(request.query),
     ...trackingOf(call, dependencies.storageOf(descriptor), 'CreateOptions'),
-    ...nodeRestriction(dependencies, call, 'create'),
+    ...admission(dependencies, call, 'create'),
   });
   return json(201, shapeObject(descriptor, written.object, call.shape, call.nowMs), warningHeaders(warnings));
 }
@@ -79,7 +92,7 @@ export async function update(dependencies: ServeDependencies, call: Call): Promi
     // A version that was read belongs to an object that was there: it is gone, and must not come back by itself.
     ...(descriptor.createOnUpdate && !named ? { whenAbsent: () => stored } : {}),
     ...trackingOf(call, dependencies.storageOf(descriptor), 'UpdateOptions'),
-    ...nodeRestriction(dependencies, call, 'update'),
+    ...admission(dependencies, call, 'update'),
   });
   return answerOf(call, written, warnings);
 }
@@ -112,7 +125,7 @@ export async function patch(dependencies: ServeDependencies, call: Call): Promis
     replaces: false,
     mayConfirm: target.subresource === 'status' && !namesVersion(request),
     ...trackingOf(call, dependencies.storageOf(descriptor), 'PatchOptions'),
-    ...nodeRestriction(dependencies, call, 'patch'),
+    ...admission(dependencies, call, 'patch'),
   });
   return answerOf(call, written, warnings());
 }
@@ -148,7 +161,7 @@ async function apply(dependencies: ServeDependencies, call: Call, force: boolean
       dryRun: dryRunOf(request.query),
       replaces: false,
       whenAbsent: () => on(undefined),
-      ...nodeRestriction(dependencies, call, 'patch'),
+      ...admission(dependencies, call, 'patch'),
     },
   );
   return answerOf(call, written, warnings);
@@ -207,7 +220,7 @@ export async function remove(dependencies: ServeDependencies, call: Call): Promi
   const deleted = await deleteOne(dependencies, storedAs(descriptor), target, wanted.options, {
     nowMs: call.nowMs,
     dryRun: dryRunOf(request.query, wanted.dryRun),
-    ...nodeRestriction(dependencies, call, 'delete'),
+    ...admission(dependencies, call, 'delete'),
   });
   return json(200, deleteAnswer(call, deleted.object, deleted.gone));
 }
@@ -216,7 +229,7 @@ export async function remove(dependencies: ServeDependencies, call: Call): Promi
 function deleteAnswer(call: Call, object: KubeObject, gone: boolean): unknown {
   const { descriptor } = call;
   if (!gone || descriptor.resource === 'pods') return shapeObject(descriptor, object, call.shape, call.nowMs);
-  return status.success(200, status.deletedDetails(descriptor, object.metadata.name ?? '', object.metadata.uid ?? ''));
+  return status.deleted(status.deletedDetails(descriptor, object.metadata.name ?? '', object.metadata.uid ?? ''));
 }
 
 /** DELETE of a collection: each object for itself, as upstream; what appears meanwhile stays. */
@@ -232,6 +245,8 @@ export async function removeCollection(dependencies: ServeDependencies, call: Ca
   });
   const dryRun = dryRunOf(request.query, wanted.dryRun);
   for (const object of listed.items) {
+    // What cannot be deleted by its name stays.
+    if (descriptor === priorityclasses && isSystemPriorityClass(object.metadata.name ?? '')) continue;
     const one = { ...target, namespace: object.metadata.namespace ?? '', name: object.metadata.name ?? '' };
     try {
       await deleteOne(dependencies, storedAs(descriptor), one, wanted.options, { nowMs: call.nowMs, dryRun });
@@ -265,7 +280,7 @@ async function evict(dependencies: ServeDependencies, call: Call): Promise<HttpR
   await evictPod(dependencies, call.target, options, {
     nowMs: call.nowMs,
     dryRun: dryRunOf(call.request.query, dryRun),
-    ...nodeRestriction(dependencies, call, 'create'),
+    ...admission(dependencies, call, 'create'),
   });
   return json(201, status.success(201));
 }

@@ -41,7 +41,7 @@ describe('budgets', () => {
     [{ minAvailable: 1, maxUnavailable: 1 }, /minAvailable and maxUnavailable cannot be both set/],
     [{ minAvailable: -1 }, /^spec\.minAvailable: Invalid value: -1: must be greater than or equal to 0/],
     [{ maxUnavailable: '101%' }, /must not be greater than 100%/],
-    [{ maxUnavailable: 'some' }, /must be an integer or percentage/],
+    [{ maxUnavailable: 'some' }, /a valid percent string must be a numeric string/],
     [{ selector: { matchLabels: { a: 'b@d' } } }, /^spec\.selector\.matchLabels: Invalid value: "b@d"/],
     [{ selector: { matchExpressions: [{ key: 'a', operator: 'In' }] } }, /values: Required value/],
     [{ unhealthyPodEvictionPolicy: 'Maybe' }, /Unsupported value: "Maybe"/],
@@ -111,8 +111,9 @@ describe('volume attachments', () => {
     expect(complaints(volumeattachments, create({ spec }))).toEqual([]);
     expect(complaints(volumeattachments, create({ spec: {} }))).toEqual([
       'spec.attacher: Required value',
-      'spec.nodeName: Required value',
       expect.stringMatching(/^spec\.source: Required value/),
+      'spec.nodeName: Required value',
+      expect.stringMatching(/^spec\.attacher: Invalid value: "": a lowercase RFC 1123 subdomain/),
     ]);
   });
 

@@ -64,3 +64,5 @@ export const systemPriorityClasses = (): KubeObject[] =>
   Object.entries(SYSTEM_PRIORITIES).map(([name, value]) =>
     priorityclasses.prepareForCreate({ metadata: { name }, value }, { nowMs: 0 }),
   );
+
+export const isSystemPriorityClass = (name: string): boolean => Object.hasOwn(SYSTEM_PRIORITIES, name);

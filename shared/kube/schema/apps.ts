@@ -56,7 +56,7 @@ const daemonSetStatus = struct(`${APPS}.DaemonSetStatus`, 'What is known of the 
 export const daemonSet: StructSchema = kindStruct(
   `${APPS}.DaemonSet`,
   { group: 'apps', version: 'v1', kind: 'DaemonSet' },
-  'Names pods that belong on every node, so that a drain leaves them alone. Nodekeeper keeps it and makes no pods.',
+  'DaemonSet represents the configuration of a daemon set: pods that belong on every node. It is kept here so that a drain leaves them alone; Nodekeeper makes no pods.',
   {
     metadata,
     spec: embedded(daemonSetSpec, 'Which pods are wanted on every node.'),

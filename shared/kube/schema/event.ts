@@ -34,7 +34,7 @@ const eventsEventSeries = struct(`${EVENTS}.EventSeries`, 'An event that keeps h
 export const coreEvent: StructSchema = kindStruct(
   `${CORE}.Event`,
   { group: '', version: 'v1', kind: 'Event' },
-  'Something that happened to an object. Kept for a limited time.',
+  'Event is a report of an event somewhere in the cluster. Kept for a limited time.',
   {
     metadata: required(metadata),
     involvedObject: required(embedded(objectReference, 'Object it happened to.')),
@@ -57,7 +57,7 @@ export const coreEvent: StructSchema = kindStruct(
 export const eventsEvent: StructSchema = kindStruct(
   `${EVENTS}.Event`,
   { group: 'events.k8s.io', version: 'v1', kind: 'Event' },
-  'Something that happened to an object, in the newer form. Kept for a limited time.',
+  'Event is a report of an event somewhere in the cluster, in the newer form. Kept for a limited time.',
   {
     metadata,
     eventTime: required(microTime('When it first happened, to the microsecond.')),

@@ -16,7 +16,7 @@ const leaseSpec = struct(`${COORDINATION}.LeaseSpec`, 'Who holds a lease, and si
 export const lease: StructSchema = kindStruct(
   `${COORDINATION}.Lease`,
   { group: 'coordination.k8s.io', version: 'v1', kind: 'Lease' },
-  'Says that somebody is alive. A node renews the one in kube-node-lease that bears its name.',
+  'Lease defines a lease concept: its holder is alive. A node renews the one in kube-node-lease that bears its name.',
   {
     metadata,
     spec: embedded(leaseSpec, 'Who holds the lease, and since when.'),

@@ -163,7 +163,7 @@ const nodeStatus = struct(`${CORE}.NodeStatus`, 'What a node, and we who watch i
 export const node: StructSchema = kindStruct(
   `${CORE}.Node`,
   { group: '', version: 'v1', kind: 'Node' },
-  'A machine of the cluster. It stays alive by renewing its Lease in kube-node-lease; its conditions say how it is.',
+  'Node is a worker node in Kubernetes. It stays alive by renewing its Lease in kube-node-lease; its conditions say how it is.',
   {
     metadata,
     spec: embedded(nodeSpec, 'What the cluster wants of the node.'),
@@ -195,7 +195,7 @@ const namespaceStatus = struct(`${CORE}.NamespaceStatus`, 'State of a namespace.
 export const namespace: StructSchema = kindStruct(
   `${CORE}.Namespace`,
   { group: '', version: 'v1', kind: 'Namespace' },
-  'A scope for names.',
+  'Namespace provides a scope for Names.',
   {
     metadata,
     spec: embedded(namespaceSpec, 'What is wanted of the namespace.'),

@@ -303,7 +303,7 @@ const podStatus = struct(`${CORE}.PodStatus`, 'What was last known of a pod.', {
 export const pod: StructSchema = kindStruct(
   `${CORE}.Pod`,
   { group: '', version: 'v1', kind: 'Pod' },
-  'Containers that run together on one node.',
+  'Pod is a collection of containers that can run on a host.',
   {
     metadata,
     spec: embedded(podSpec, 'What is wanted of the pod.'),

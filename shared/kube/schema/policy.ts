@@ -38,7 +38,7 @@ const budgetStatus = struct(`${POLICY}.PodDisruptionBudgetStatus`, 'What the bud
 export const podDisruptionBudget: StructSchema = kindStruct(
   `${POLICY}.PodDisruptionBudget`,
   { group: 'policy', version: 'v1', kind: 'PodDisruptionBudget' },
-  'Limits how many pods of a kind may be evicted at once. A dead node evicts regardless.',
+  'PodDisruptionBudget is an object to define the max disruption that can be caused to a collection of pods. A dead node evicts regardless.',
   {
     metadata,
     spec: embedded(budgetSpec, 'How many pods must stay.'),

@@ -4,7 +4,7 @@ import { bool, int32, kindStruct, pointer, required, type StructSchema, text } f
 export const priorityClass: StructSchema = kindStruct(
   'io.k8s.api.scheduling.v1.PriorityClass',
   { group: 'scheduling.k8s.io', version: 'v1', kind: 'PriorityClass' },
-  'A name for a priority.',
+  'PriorityClass defines mapping from a priority class name to the priority integer value.',
   {
     metadata,
     value: required(int32('The priority; larger goes first.')),

@@ -46,7 +46,7 @@ const attachmentStatus = struct(`${STORAGE}.VolumeAttachmentStatus`, 'Whether th
 export const volumeAttachment: StructSchema = kindStruct(
   `${STORAGE}.VolumeAttachment`,
   { group: 'storage.k8s.io', version: 'v1', kind: 'VolumeAttachment' },
-  'Says that a volume is, or is to be, attached to a node.',
+  'VolumeAttachment captures the intent to attach or detach the specified volume to/from the specified node.',
   {
     metadata,
     spec: required(embedded(attachmentSpec, 'Which volume is wanted on which node.')),
@@ -73,7 +73,7 @@ const csiNodeSpec = struct(`${STORAGE}.CSINodeSpec`, 'The drivers of the node.',
 export const csiNode: StructSchema = kindStruct(
   `${STORAGE}.CSINode`,
   { group: 'storage.k8s.io', version: 'v1', kind: 'CSINode' },
-  'Says which volume drivers run on a node. A kubelet writes its own when it starts.',
+  'CSINode holds information about all CSI drivers installed on a node. A kubelet writes its own when it starts.',
   {
     metadata,
     spec: required(embedded(csiNodeSpec, 'The drivers of the node.')),

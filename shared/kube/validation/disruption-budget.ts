@@ -12,12 +12,15 @@ const record = (value: unknown): Json =>
 const EVICTION_POLICIES = ['AlwaysAllow', 'IfHealthyBudget'];
 const SELECTOR_OPERATORS = ['In', 'NotIn', 'Exists', 'DoesNotExist'];
 
+const PERCENT_TEXT =
+  "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')";
+
 /** A count of pods, or a share of them such as 25%. */
 function validateShare(field: string, value: unknown): Cause[] {
   if (value === undefined) return [];
   if (typeof value === 'number') return value < 0 ? [invalidValue(field, value, NOT_NEGATIVE)] : [];
   const match = /^(\d+)%$/.exec(String(value));
-  if (match === null) return [invalidValue(field, value, "must be an integer or percentage (e.g '5%')")];
+  if (match === null) return [invalidValue(field, value, PERCENT_TEXT)];
   return Number(match[1]) > 100 ? [invalidValue(field, value, 'must not be greater than 100%')] : [];
 }
 

@@ -26,7 +26,7 @@ export function validatePriorityClass(priorityClass: KubeObject, old: KubeObject
   }
   const name = priorityClass.metadata.name ?? '';
   if (name.startsWith('system-')) {
-    if (SYSTEM_PRIORITIES[name] === undefined || SYSTEM_PRIORITIES[name] !== value) {
+    if (SYSTEM_PRIORITIES[name] !== value) {
       causes.push(
         forbiddenField(
           'metadata.name',
