@@ -285,3 +285,18 @@ describe('beats while the store is away', () => {
     expect(logged).toEqual([told(1, 0), told(601, 599), told(1_201, 599)]);
   });
 });
+
+describe('dryRun', () => {
+  it.each(['Never', 'all', 'true', ''])('%j is refused, and nothing is written', async (value) => {
+    for (const [method, body, contentType] of [
+      ['PUT', lease({ metadata: { resourceVersion: '1' } }), 'application/json'],
+      ['PATCH', { spec: { leaseDurationSeconds: 50 } }, 'application/merge-patch+json'],
+    ] as const) {
+      const query = `dryRun=${value}`;
+      const answer = await send(method, body, { query, headers: { 'content-type': contentType } });
+      expect(answer.status).toBe(400);
+      expect(String(answer.body)).toContain('dryRun must be \\"All\\"');
+    }
+    expect(consumed).toEqual([]);
+  });
+});
