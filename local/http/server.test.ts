@@ -10,8 +10,8 @@ afterEach(() => front?.kill());
 
 async function open(): Promise<{ port: number; ca: string }> {
   const nowMs = Date.now();
-  const authority = makeAuthority({ commonName: 'test', nowMs, validDays: 1 });
-  const certificate = makeServerCertificate(authority, { names: ['127.0.0.1'], nowMs, validDays: 1 });
+  const authority = await makeAuthority({ commonName: 'test', nowMs, validDays: 1 });
+  const certificate = await makeServerCertificate(authority, { names: ['127.0.0.1'], nowMs, validDays: 1 });
   front = await openHttpFront({ port: 0, ...certificate, bodyMs: BODY_MS });
   front.serve({
     api: { apiId: 'a', routes: [] } as never,
