@@ -48,6 +48,14 @@ export const gateClosed = (reasons: readonly (keyof typeof GATE_REASONS)[]): Eve
 export const gateOpened = (freshSince: string): EventText =>
   normal('GateOpened', `Nodes are judged again; every node has a full grace from ${freshSince}`);
 
+/** On an object that a controller could not change because it is too large. `what`: the change, such as `mark not ready`. */
+export const notWritten = (kind: string, name: string, what: string): EventText => ({
+  type: 'Warning',
+  reason: 'ObjectTooLarge',
+  message: `Cannot ${what}: ${kind} ${name} is too large to be stored with it. Shorten its annotations or status.`,
+  source: NODE_CONTROLLER,
+});
+
 /** On a Pod whose Ready condition was set False because of its node. */
 export const podNotReady: EventText = Object.freeze({
   type: 'Warning',

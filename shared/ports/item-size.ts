@@ -7,6 +7,10 @@ import type { AttributeValue, Item } from './item-store.ts';
 
 export const WRITE_UNIT_BYTES = 1_024;
 export const READ_UNIT_BYTES = 4_096;
+/** One item, attribute names included. Source: "Quotas in Amazon DynamoDB", items. */
+export const ITEM_BYTES_MAX = 400 * 1_024;
+/** All items of one transaction together. Source: API reference of TransactWriteItems. */
+export const TRANSACT_BYTES_MAX = 4 * 1_024 * 1_024;
 
 /** Bytes of a string in UTF-8, without making them. */
 export function utf8Bytes(text: string): number {

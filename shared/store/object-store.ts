@@ -12,6 +12,7 @@
  */
 import type { KubeObject, ObjectRef } from '../kube/types.ts';
 import type { Clock } from '../ports/clock.ts';
+import { ITEM_BYTES_MAX, itemBytes, TRANSACT_BYTES_MAX, utf8Bytes } from '../ports/item-size.ts';
 import type { Item, ItemKey, ItemStore, TransactWrite } from '../ports/item-store.ts';
 import { StoreFault, TRANSACT_WRITES_MAX } from '../ports/item-store.ts';
 import { any, is, lacks } from './conditions.ts';
@@ -41,8 +42,19 @@ import {
 
 /** Objects in one commit that always fit a transaction (object, log, pod pointer and head each), without `extra`. */
 export const COMMIT_OBJECTS_MAX = 25;
-/** JSON of one object, UTF-16 units: item and log entry stay below 400 KB even if every unit takes three bytes. */
+/**
+ * JSON of one object, UTF-16 units: its item stays below 400 KB even if every unit takes three bytes. Clients may fill
+ * CLIENT_TEXT_MAX of them. The difference is the headroom of controllers: a mark, taints and conditions always fit.
+ */
 const OBJECT_TEXT_MAX = 120_000;
+/** JSON of one object as a client may write it, UTF-16 units. */
+export const CLIENT_TEXT_MAX = 100_000;
+/** Keys and attributes beside the JSON, of an object's item and its log entry each: names take most. Bytes. */
+const ITEM_EXTRA_BYTES = 2_048;
+/** Head updates, and items of which a commit does not know the size, such as health rows. Bytes for each write. */
+const WRITE_EXTRA_BYTES = 1_024;
+/** UTF-8 bytes of one UTF-16 unit at most. */
+const UNIT_BYTES_MAX = 3;
 /** Log entries outlive the retention by this, so that a reader may be late with what it was told is there. Seconds. */
 const LOG_MARGIN_SECONDS = 300;
 
@@ -80,6 +92,11 @@ export interface Commit {
   readonly writes: readonly ObjectWrite[];
   /** Happen with the objects or not at all. On items of their own. */
   readonly extra?: readonly TransactWrite[];
+  /**
+   * What a client wrote: larger than CLIENT_TEXT_MAX is too large, unless the stored object is as large already (from
+   * before this limit, or by what controllers added). Absent: a controller's, which may use the headroom.
+   */
+  readonly byClient?: boolean;
 }
 
 export type CommitOutcome =
@@ -91,6 +108,8 @@ export type CommitOutcome =
   | { readonly kind: 'extraRefused'; readonly index: number; readonly current?: Item }
   /** Writes[index] is larger than an item may be. */
   | { readonly kind: 'tooLarge'; readonly index: number }
+  /** Nothing was written: each object fits, but together they are larger than a transaction may be. Commit fewer. */
+  | { readonly kind: 'overfull' }
   /** Nothing was written: other commits were in the way each time. Retry later. */
   | { readonly kind: 'contended' };
 
@@ -213,8 +232,9 @@ export function objectStore(options: ObjectStoreOptions): ObjectStore {
       if (commit.writes.length === 0) throw new RangeError('a commit writes at least one object');
       if (commitActions(commit, shardsOf) > TRANSACT_WRITES_MAX) throw new RangeError('the commit is too large');
       const drafts = commit.writes.map((write) => draftOf(write, options));
-      const tooLarge = drafts.findIndex(({ text }) => text.length > OBJECT_TEXT_MAX);
+      const tooLarge = drafts.findIndex((draft) => isTooLarge(draft, commit.byClient === true));
       if (tooLarge >= 0) return { kind: 'tooLarge', index: tooLarge };
+      if (isOverfull(drafts, commit.extra ?? [])) return { kind: 'overfull' };
       const floors = new Map<string, number>();
       for (let attempt = 1; attempt <= COMMIT_ATTEMPTS_MAX; attempt += 1) {
         const plan = planTransaction(drafts, commit.extra ?? [], issuer, floors);
@@ -275,6 +295,35 @@ function draftOf(write: ObjectWrite, options: ObjectStoreOptions): Draft {
     previous: write.kind === 'update' ? previousText(selectable(write.previous), selectable(write.object)) : undefined,
     pointer: pointerOf(write),
   };
+}
+
+function isTooLarge({ write, text, previous = '' }: Draft, byClient: boolean): boolean {
+  if (byClient && text.length > CLIENT_TEXT_MAX && write.kind !== 'delete') {
+    const before = write.kind === 'update' ? objectText(write.previous).length : 0;
+    // A deletion must be marked whatever the size; it adds two times to the metadata.
+    const isDeletion = write.kind === 'update' && isNewlyDeleted(write.previous, write.object);
+    if (text.length > before && !isDeletion) return true;
+  }
+  if (text.length > OBJECT_TEXT_MAX) return true;
+  if ((text.length + previous.length) * UNIT_BYTES_MAX + ITEM_EXTRA_BYTES <= ITEM_BYTES_MAX) return false;
+  return utf8Bytes(text) + utf8Bytes(previous) + ITEM_EXTRA_BYTES > ITEM_BYTES_MAX;
+}
+
+const isNewlyDeleted = (before: KubeObject, after: KubeObject): boolean =>
+  before.metadata.deletionTimestamp === undefined && after.metadata.deletionTimestamp !== undefined;
+
+/** The object and its log entry, both with the JSON. The texts are only weighed when their length leaves a doubt. */
+function isOverfull(drafts: readonly Draft[], extra: readonly TransactWrite[]): boolean {
+  let bytes = (drafts.length + extra.length) * WRITE_EXTRA_BYTES;
+  for (const write of extra) {
+    if (write.kind === 'put') bytes += itemBytes(write.item);
+    if (write.kind === 'update') bytes += itemBytes({ ...write.set, ...write.setIfAbsent });
+  }
+  const units = drafts.reduce((sum, { text, previous = '' }) => sum + 2 * text.length + previous.length, 0);
+  const around = bytes + drafts.length * 2 * ITEM_EXTRA_BYTES;
+  if (around + units * UNIT_BYTES_MAX <= TRANSACT_BYTES_MAX) return false;
+  const texts = drafts.reduce((sum, { text, previous = '' }) => sum + 2 * utf8Bytes(text) + utf8Bytes(previous), 0);
+  return around + texts > TRANSACT_BYTES_MAX;
 }
 
 /** The item that finds a pod by its node: written when it is bound, removed with it. A binding is never changed. */

@@ -394,6 +394,17 @@ export function defineItemStoreContract(name: string, options: ContractOptions):
         await isFault(store.transact([writes[0]!, { kind: 'delete', key: at('k0') }]), 'rejected');
       });
 
+      it('takes no more than 4 MB in all, in UTF-8 bytes, and writes nothing of a larger one', async () => {
+        const puts = (count: number) =>
+          Array.from(
+            { length: count },
+            (_, index): TransactWrite => ({ kind: 'put', key: at(`k${index}`), item: { text: '中'.repeat(130_000) } }),
+          );
+        expect((await store.transact(puts(10))).kind).toBe('written');
+        await isFault(store.transact(puts(11)), 'rejected');
+        expect(await read('k10')).toBeUndefined();
+      });
+
       it('meets other writers without losing or doubling anything', async () => {
         await put('a', { n: 0 });
         await put('b', { n: 0 });

@@ -244,6 +244,59 @@ describeOnStores('the object store', (fixture) => {
     await create('c', { spec: { text: '节'.repeat(119_000) } });
   });
 
+  it('says when objects that fit are together larger than a transaction may be', async () => {
+    const writes = (length: number) =>
+      Array.from({ length }, (_, index) => ({
+        kind: 'create' as const,
+        ref: ref(`n${index}`),
+        object: anObject(`n${index}`, { spec: { text: '节'.repeat(119_000) } }),
+      }));
+    expect(await store.commit({ writes: writes(6) })).toEqual({ kind: 'overfull' });
+    expect(await store.get(ref('n0'))).toBeUndefined();
+    expect((await store.commit({ writes: writes(5) })).kind).toBe('committed');
+  });
+
+  it('says so of an object whose log entry is too large with the labels of before', async () => {
+    const labels = Object.fromEntries(Array.from({ length: 1_100 }, (_, index) => [`k${index}`, 'v'.repeat(63)]));
+    const previous = await create('a', { metadata: { labels } } as Partial<KubeObject>);
+    const object = {
+      ...previous,
+      metadata: { ...previous.metadata, labels: {} },
+      spec: { text: '节'.repeat(118_000) },
+    };
+    const outcome = await store.commit({ writes: [{ kind: 'update', ref: ref('a'), object, previous }] });
+    expect(outcome).toEqual({ kind: 'tooLarge', index: 0 });
+  });
+
+  it('keeps headroom above what a client writes, and lets a larger object shrink and go', async () => {
+    const sized = (name: string, units: number) => anObject(name, { spec: { text: 'x'.repeat(units) } });
+    const put = (object: KubeObject, previous?: KubeObject, byClient = true) =>
+      store.commit({
+        writes: [
+          previous === undefined
+            ? { kind: 'create', ref: ref(object.metadata.name!), object }
+            : { kind: 'update', ref: ref(object.metadata.name!), object, previous },
+        ],
+        byClient,
+      });
+    expect(await put(sized('a', 100_000))).toEqual({ kind: 'tooLarge', index: 0 });
+    const first = await put(sized('a', 99_000));
+    if (first.kind !== 'committed') throw new Error(first.kind);
+    const atLimit = first.objects[0]!;
+    const grown = { ...atLimit, spec: { text: 'x'.repeat(119_000) } };
+    expect(await put(grown, atLimit)).toEqual({ kind: 'tooLarge', index: 0 });
+    const second = await put(grown, atLimit, false);
+    if (second.kind !== 'committed') throw new Error(second.kind);
+    const large = second.objects[0]!;
+    expect(await put({ ...large, spec: { text: 'x'.repeat(119_001) } }, large)).toMatchObject({ kind: 'tooLarge' });
+    const third = await put({ ...large, spec: { text: 'x'.repeat(118_000) } }, large);
+    if (third.kind !== 'committed') throw new Error(third.kind);
+    const shrunk = third.objects[0]!;
+    const deletionTimestamp = '2026-11-22T00:00:00Z';
+    const marked = { ...shrunk, metadata: { ...shrunk.metadata, deletionTimestamp } };
+    expect((await put(marked, shrunk)).kind).toBe('committed');
+  });
+
   it('counts the actions of a commit, and takes no more than a transaction does', async () => {
     const writes = (length: number) =>
       Array.from({ length }, (_, index) => ({

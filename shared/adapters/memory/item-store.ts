@@ -6,7 +6,13 @@
  * It can count units as DynamoDB bills them, and keep each table's changes for driving stream handlers.
  */
 import { textHash } from '../../domain/text-hash.ts';
-import { itemBytes, READ_UNIT_BYTES, WRITE_UNIT_BYTES } from '../../ports/item-size.ts';
+import {
+  ITEM_BYTES_MAX,
+  itemBytes,
+  READ_UNIT_BYTES,
+  TRANSACT_BYTES_MAX,
+  WRITE_UNIT_BYTES,
+} from '../../ports/item-size.ts';
 import {
   type AttributeValue,
   type Condition,
@@ -54,7 +60,6 @@ interface Partition {
   readonly order: string[];
 }
 
-const ITEM_BYTES_MAX = 400 * 1_024;
 const PAGE_BYTES = 1_024 * 1_024;
 
 /** Bytes of every stored item, weighed once: a page is cut by the sum of its items, whoever counts units. */
@@ -183,6 +188,15 @@ export function memoryItemStore(
           units.set(table, (units.get(table) ?? 0) + result.units);
         }
         for (const [table, sum] of units) consumedWrite(table, 'TransactWriteItems', sum);
+      }
+      // An item that is deleted or only checked counts as well: the service does not say that it does not.
+      const bytes = results.reduce((sum, { write, next }) => {
+        const item = next ?? read(write.key);
+        return sum + (item === undefined ? 0 : weightOf(item));
+      }, 0);
+      if (bytes > TRANSACT_BYTES_MAX) {
+        // `rejected`, as the service answers it: a ValidationException.
+        throw new StoreFault('rejected', 'the transaction is larger than 4 MB', { retryable: false });
       }
       if (failures.length > 0) return { kind: 'refused', failures };
       for (const { write, next } of results) if (write.kind !== 'check') apply(write.key, next);

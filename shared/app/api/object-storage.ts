@@ -39,7 +39,7 @@ export function objectStorage(descriptor: ResourceDescriptor, options: ObjectSto
     let outcome: CommitOutcome = { kind: 'contended' };
     for (let attempt = 1; attempt <= COMMIT_ATTEMPTS_MAX && outcome.kind === 'contended'; attempt += 1) {
       const extra = options.together?.(write) ?? [];
-      outcome = await objects.commit({ writes: [write, ...along], extra });
+      outcome = await objects.commit({ writes: [write, ...along], extra, byClient: true });
     }
     switch (outcome.kind) {
       case 'committed':
@@ -48,7 +48,8 @@ export function objectStorage(descriptor: ResourceDescriptor, options: ObjectSto
       case 'extraRefused':
         return { kind: 'conflict' };
       case 'tooLarge':
-        throw status.requestEntityTooLarge('an object may take 120,000 characters');
+      case 'overfull':
+        throw status.requestEntityTooLarge('an object may take 100,000 characters');
       case 'contended':
         throw status.serverTimeout(descriptor, 'write', 1);
     }

@@ -39,6 +39,47 @@ export async function workThrough<T>(
   return { left: items.length - next, faults };
 }
 
+/** For work that must be done whatever time it takes, because it is little. */
+export const UNBOUNDED: WorkBudget = { hasTime: () => true };
+
+/**
+ * Work that takes many items at once. When it fails as a whole, or answers 'split', each half is tried alone, down to single
+ * items: what one item does, it does to itself. A single item that answers 'split' is left.
+ *
+ * At most twice as many calls as items, and none begun after the budget. In an outage the first call uses up the budget.
+ */
+export async function workInHalves<T>(
+  items: readonly T[],
+  budget: WorkBudget,
+  work: (part: readonly T[]) => Promise<'done' | 'split'>,
+): Promise<WorkOutcome> {
+  const faults: unknown[] = [];
+  const waiting: (readonly T[])[] = items.length === 0 ? [] : [items];
+  let left = 0;
+  for (let part = waiting.pop(); part !== undefined; part = waiting.pop()) {
+    if (!budget.hasTime()) {
+      left += part.length;
+      continue;
+    }
+    let isDone = false;
+    let fault: { readonly cause: unknown } | undefined;
+    try {
+      isDone = (await work(part)) === 'done';
+    } catch (cause) {
+      fault = { cause };
+    }
+    if (isDone) continue;
+    if (part.length > 1) {
+      const middle = Math.ceil(part.length / 2);
+      waiting.push(part.slice(middle), part.slice(0, middle));
+      continue;
+    }
+    left += 1;
+    if (fault !== undefined) faults.push(fault.cause);
+  }
+  return { left, faults };
+}
+
 /** In parts of at most `size`. */
 export function inParts<T>(items: readonly T[], size: number): T[][] {
   const parts: T[][] = [];

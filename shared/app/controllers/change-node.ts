@@ -84,6 +84,7 @@ export async function changeNode(
       case 'extraRefused':
         return { kind: 'refused', index: outcome.index };
       case 'tooLarge':
+      case 'overfull':
         return { kind: 'tooLarge' };
       case 'conflict':
         if (outcome.index === 0) node = outcome.current as KubeNode | undefined;

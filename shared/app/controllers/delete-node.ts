@@ -69,6 +69,7 @@ export async function deleteNode(
         node = (await objects.get(ref)) as KubeNode | undefined;
         break;
       case 'tooLarge':
+      case 'overfull':
         throw new StoreFault('too-large', 'a Node is too large to be marked', { retryable: false });
     }
   }

@@ -20,15 +20,18 @@ import { shardOf } from '../../store/layout.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';
 import { shardsOf } from '../cluster-objects.ts';
 import { createdAtMsOf } from '../node-digest.ts';
-import { groupedBy, inParts, type WorkBudget, workThrough } from './bounded-work.ts';
+import { groupedBy, inParts, type WorkBudget, workInHalves, workThrough } from './bounded-work.ts';
 import { nodeRef, withTaints } from './change-node.ts';
 import type { ControllerDependencies } from './dependencies.ts';
 import type { TickMark } from './ledger.ts';
 import { isMarkable } from './mark-pods.ts';
 import { eventWrite } from './record-event.ts';
+import { reportUnwritable } from './report-unwritable.ts';
 
-/** 6 actions a node and 3 heads: 93 of 100; and 4 MB hold fifteen Nodes of the largest size, twice. */
+/** 6 actions for each node and 3 heads: 93 of 100. Nodes too large for one transaction are marked in halves. */
 const NODES_A_COMMIT_MAX = 15;
+/** Tries at a commit of several nodes that others stayed in the way of, before its halves are tried. */
+const CONTENDED_MAX = 2;
 /** Tries at one commit, each with one node fewer or read again. */
 const COMMIT_ATTEMPTS_MAX = NODES_A_COMMIT_MAX + 4;
 
@@ -57,6 +60,8 @@ export interface MarkOutcome {
 
 interface Candidate extends MarkToDo {
   readonly pods: readonly KubeObject[];
+  /** They could not be listed. */
+  readonly podsUnknown: boolean;
   node: KubeNode;
   /** The event is there already. */
   told: boolean;
@@ -81,37 +86,75 @@ export async function markNodes(
   const marked: MarkedNode[] = [];
   let spared = 0;
   let left = todo.length;
-  const lanes = await Promise.all(
+  const faults: unknown[] = [];
+  await Promise.all(
     [...groupedBy(todo, laneOf)].map(([lane, ofLane]) =>
       workThrough(inParts(ofLane, NODES_A_COMMIT_MAX), { concurrencyMax: 1, budget: at.budget }, async (part) => {
-        const outcome = await markPart(dependencies, part, lane, at);
-        marked.push(...outcome.marked);
-        spared += outcome.spared;
-        left -= outcome.marked.length + outcome.spared;
+        const halves = await workInHalves(part, at.budget, async (some) => {
+          const outcome = await markPart(dependencies, some, lane, at);
+          faults.push(...outcome.faults);
+          if (outcome.kind === 'split') return 'split';
+          marked.push(...outcome.marked);
+          spared += outcome.spared;
+          left -= outcome.marked.length + outcome.spared;
+          return 'done';
+        });
+        faults.push(...halves.faults);
       }),
     ),
   );
-  return { marked, spared, left, faults: lanes.flatMap((lane) => lane.faults) };
+  return { marked, spared, left, faults };
 }
+
+type PartOutcome =
+  | {
+      readonly kind: 'done';
+      readonly marked: readonly MarkedNode[];
+      readonly spared: number;
+      /** Of single nodes, which are marked all the same. */
+      readonly faults: readonly unknown[];
+    }
+  /** Too large together, or others stayed in the way of one of them: smaller parts may do. */
+  | { readonly kind: 'split'; readonly faults: readonly unknown[] };
 
 async function markPart(
   dependencies: ControllerDependencies,
   part: readonly MarkToDo[],
   lane: number,
   { nowMs, tick, zones }: Marking,
-): Promise<{ readonly marked: readonly MarkedNode[]; readonly spared: number }> {
-  const { objects, random, log, ledger, policy } = dependencies;
+): Promise<PartOutcome> {
+  const { objects, random, ledger, policy } = dependencies;
+  const faults: unknown[] = [];
   const [stored, pods] = await Promise.all([
     objects.getMany(part.map(({ decision }) => nodeRef(decision.nodeName))),
     Promise.all(
-      part.map(async ({ decision }) => (decision.markPods ? await objects.listByNode(decision.nodeName) : [])),
+      part.map(async ({ decision }): Promise<readonly KubeObject[] | undefined> => {
+        if (!decision.markPods) return [];
+        try {
+          return (await objects.listByNode(decision.nodeName)).filter(isMarkable);
+        } catch (fault) {
+          // The node is marked all the same. Its digest keeps that its pods are not, and the next tick lists them.
+          faults.push(fault);
+          return undefined;
+        }
+      }),
     ),
   ]);
+  let contended = 0;
+  let tooLarge = 0;
   let waiting = part.flatMap((each, index): Candidate[] => {
     const node = stored[index] as KubeNode | undefined;
     return node === undefined
       ? []
-      : [{ ...each, node, pods: pods[index]!.filter(isMarkable), told: each.decision.event === undefined }];
+      : [
+          {
+            ...each,
+            node,
+            pods: pods[index] ?? [],
+            podsUnknown: pods[index] === undefined,
+            told: each.decision.event === undefined,
+          },
+        ];
   });
   for (let attempt = 1; attempt <= COMMIT_ATTEMPTS_MAX; attempt += 1) {
     const nodes: ObjectWrite[] = [];
@@ -128,7 +171,7 @@ async function markPart(
         markUnknown(seen, {
           nowMs,
           noExecute: noExecuteOf(next.spec?.taints ?? []),
-          podsToMark: each.pods.length > 0,
+          podsToMark: each.podsUnknown || each.pods.length > 0,
         }),
       );
       records.push(ledger.write(markNote(decision, seen, { nowMs, policy, zone: zones.get(decision.zone) }), tick));
@@ -141,19 +184,25 @@ async function markPart(
       }
       return true;
     });
-    if (waiting.length === 0) return { marked: [], spared: part.length };
+    const spared = part.length - waiting.length - tooLarge;
+    if (waiting.length === 0) return { kind: 'done', marked: [], spared, faults };
     const outcome = await objects.commit({ writes: [...nodes, ...events], extra: [...extra, ...records] });
     switch (outcome.kind) {
       case 'committed':
-        return { marked: waiting, spared: part.length - waiting.length };
+        return { kind: 'done', marked: waiting, spared, faults };
       case 'extraRefused':
         // It has beaten or posted since: a living node.
         waiting = waiting.filter((_, index) => index !== outcome.index);
         break;
-      case 'tooLarge':
-        log.error('a Node is too large to be marked', { nodeName: waiting[outcome.index]?.decision.nodeName });
+      case 'tooLarge': {
+        const object = waiting[outcome.index]!.node;
+        await reportUnwritable(dependencies, { kind: 'Node', object, what: 'mark the node Unknown', nowMs });
         waiting = waiting.filter((_, index) => index !== outcome.index);
+        tooLarge += 1;
         break;
+      }
+      case 'overfull':
+        return { kind: 'split', faults: [] };
       case 'conflict': {
         const event = told[outcome.index - nodes.length];
         if (event !== undefined) event.told = true;
@@ -166,10 +215,11 @@ async function markPart(
         break;
       }
       case 'contended':
-        break;
+        contended += 1;
+        if (waiting.length > 1 && contended === CONTENDED_MAX) return { kind: 'split', faults: [] };
     }
   }
-  return { marked: [], spared: part.length - waiting.length };
+  return { kind: 'split', faults: [] };
 }
 
 /** The Node as marked; undefined when there is nothing to mark any more. */

@@ -6,15 +6,17 @@ import { markPodNotReady, type PodConditionParts } from '../../domain/conditions
 import { podNotReady } from '../../domain/event-text.ts';
 import type { KubeObject, ObjectRef } from '../../kube/types.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';
-import { inParts } from './bounded-work.ts';
+import { inParts, UNBOUNDED, type WorkBudget, workInHalves } from './bounded-work.ts';
 import type { ControllerDependencies } from './dependencies.ts';
 import { eventWrite, subjectOf } from './record-event.ts';
+import { reportUnwritable } from './report-unwritable.ts';
 
-/** 3 actions a pod, 2 an event, and up to 12 heads: 77 of 100. */
+/** 3 actions for each pod, 2 for its event, and up to 12 heads: 77 of 100. Larger ones are marked in halves. */
 const PODS_A_COMMIT_MAX = 13;
+/** Beyond one for each pod that is too large. */
 const COMMIT_ATTEMPTS_MAX = 6;
 
-type Dependencies = Pick<ControllerDependencies, 'objects' | 'random'>;
+type Dependencies = Pick<ControllerDependencies, 'objects' | 'random' | 'log' | 'meter'>;
 
 const podRef = (pod: KubeObject): ObjectRef => ({
   resource: 'pods',
@@ -31,32 +33,45 @@ function marked(pod: KubeObject, nowMs: number): KubeObject | undefined {
 /** Whether a pod is Ready and so would be marked. */
 export const isMarkable = (pod: KubeObject): boolean => marked(pod, 0) !== undefined;
 
-/**
- * Marks these pods, as far as they still are what was read and on that node. Answers how many could not be written for
- * other commits in the way; those are to be tried again.
- */
+export interface PodMarks {
+  readonly marked: number;
+  /** Not written for other commits in the way, or for a fault: to be tried again. One that is too large is not among them. */
+  readonly left: number;
+  /** Of single pods; the others were marked. */
+  readonly faults: readonly unknown[];
+}
+
+/** Marks these pods, as far as they still are what was read and on that node. */
 export async function markPods(
   dependencies: Dependencies,
   pods: readonly KubeObject[],
   nowMs: number,
-): Promise<{ readonly marked: number; readonly left: number }> {
-  let done = 0;
+  budget: WorkBudget = UNBOUNDED,
+): Promise<PodMarks> {
+  let marked = 0;
   let left = 0;
+  const faults: unknown[] = [];
   for (const part of inParts(pods, PODS_A_COMMIT_MAX)) {
-    const outcome = await markPart(dependencies, part, nowMs);
-    done += outcome.marked;
+    const outcome = await workInHalves(part, budget, async (some) => {
+      const done = await markPart(dependencies, some, nowMs);
+      if (done === 'split') return 'split';
+      marked += done.marked;
+      return 'done';
+    });
     left += outcome.left;
+    faults.push(...outcome.faults);
   }
-  return { marked: done, left };
+  return { marked, left, faults };
 }
 
 async function markPart(
-  { objects, random }: Dependencies,
+  dependencies: Dependencies,
   part: readonly KubeObject[],
   nowMs: number,
-): Promise<{ readonly marked: number; readonly left: number }> {
+): Promise<{ readonly marked: number } | 'split'> {
+  const { objects, random } = dependencies;
   let waiting = part.map((pod) => ({ pod, told: false }));
-  for (let attempt = 1; attempt <= COMMIT_ATTEMPTS_MAX; attempt += 1) {
+  for (let attempt = 1; attempt <= COMMIT_ATTEMPTS_MAX + part.length; attempt += 1) {
     const writes: ObjectWrite[] = [];
     const events: ObjectWrite[] = [];
     const kept: typeof waiting = [];
@@ -70,10 +85,16 @@ async function markPart(
       events.push(eventWrite({ ...podNotReady, about, once: nowMs }, { nowMs, eventUid: random.uuid() }));
     }
     waiting = kept;
-    if (waiting.length === 0) return { marked: 0, left: 0 };
+    if (waiting.length === 0) return { marked: 0 };
     const outcome = await objects.commit({ writes: [...writes, ...events] });
-    if (outcome.kind === 'committed') return { marked: waiting.length, left: 0 };
-    if (outcome.kind === 'tooLarge') return { marked: 0, left: waiting.length };
+    if (outcome.kind === 'committed') return { marked: waiting.length };
+    if (outcome.kind === 'overfull') return 'split';
+    if (outcome.kind === 'tooLarge') {
+      const object = waiting[outcome.index]!.pod;
+      await reportUnwritable(dependencies, { kind: 'Pod', object, what: 'mark the pod not ready', nowMs });
+      waiting = waiting.filter((_, index) => index !== outcome.index);
+      continue;
+    }
     if (outcome.kind !== 'conflict') continue;
     // Read all again: where one has changed, others may have.
     const nodeNames = waiting.map(({ pod }) => pod.spec?.['nodeName']);
@@ -86,5 +107,5 @@ async function markPart(
         : [{ pod, told: waiting[index]!.told || told }],
     );
   }
-  return { marked: 0, left: waiting.length };
+  return 'split';
 }

@@ -209,8 +209,10 @@ function boundPods(dependencies: ControllerDependencies, pods: readonly Change[]
         const onNotReady = bound.flatMap(({ after }) =>
           after !== undefined && marksPodsBoundNow(digests.get(nodeNameOf(after))?.ready) ? [after] : [],
         );
-        const { left } = await markPods(dependencies, onNotReady, nowMs);
-        if (left > 0) throw new Error(`${left} pods bound to nodes that are not ready could not be marked`);
+        const { left, faults } = await markPods(dependencies, onNotReady, nowMs);
+        if (left > 0) {
+          throw new AggregateError(faults, `${left} pods bound to nodes that are not ready could not be marked`);
+        }
       },
     },
   ];

@@ -170,7 +170,7 @@ async function commitEvents(
     if (waiting.length === 0) return;
     const outcome = await objects.commit({ writes: waiting.map(({ write }) => write) });
     if (outcome.kind === 'committed') return;
-    if (outcome.kind === 'tooLarge') {
+    if (outcome.kind === 'tooLarge' || outcome.kind === 'overfull') {
       throw new StoreFault('too-large', 'an event is larger than an item may be', { retryable: false });
     }
     if (outcome.kind !== 'conflict') continue;

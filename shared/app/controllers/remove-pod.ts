@@ -61,6 +61,7 @@ export async function removePod(
       case 'extraRefused':
         return { kind: 'changed' };
       case 'tooLarge':
+      case 'overfull':
         throw new StoreFault('too-large', 'a pod is too large to be marked', { retryable: false });
       case 'contended':
         throw new StoreFault('throttled', 'a pod could not be removed for other commits', { retryable: true });

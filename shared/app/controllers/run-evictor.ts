@@ -23,6 +23,7 @@ import type { QueuedNode } from '../../domain/monitor.ts';
 import type { NodeHealth } from '../../domain/node-health.ts';
 import { addNoExecute, wantedNoExecute } from '../../domain/node-taints.ts';
 import { slotVerdict } from '../../domain/tick.ts';
+import type { KubeNode } from '../../kube/types.ts';
 import type { Condition, TransactWrite, UpdateWrite } from '../../ports/item-store.ts';
 import { type FleetRecords, leaveQueueWrite, mayTaint, takeTokenWrite } from '../../store/fleet-store.ts';
 import { readHealth, unchangedSince } from '../../store/health-store.ts';
@@ -33,6 +34,7 @@ import { evictPods } from './evict-pods.ts';
 import type { TickMark } from './ledger.ts';
 import { swapTaints } from './lift-taints.ts';
 import * as metric from './metric-names.ts';
+import { reportUnwritable } from './report-unwritable.ts';
 import { type Tick, TickFault } from './run-node-monitor.ts';
 import { tellTickAge } from './tick-age.ts';
 
@@ -125,11 +127,13 @@ async function takeTurns(
   const holds = new Map<string, EvictionHold>();
   const tokensAtMs: number[] = [];
   const zones = [...groupedBy(records.queue, ({ zone }) => zone)];
-  const { faults } = await workThrough(
+  const faults: unknown[] = [];
+  const worked = await workThrough(
     zones,
     { concurrencyMax: ZONES_AT_ONCE_MAX, budget: at.budget },
     async ([zone, waiting]) => {
       const turn = await takeTurn(dependencies, records, waiting, at);
+      faults.push(...turn.faults);
       if (turn.tainted) tainted += 1;
       if (turn.hold !== undefined) holds.set(zone, turn.hold);
       if (turn.hold?.kind === 'rate') tokensAtMs.push(turn.hold.untilMs);
@@ -149,7 +153,7 @@ async function takeTurns(
     tainted,
     holds,
     nextTokenAtMs: tokensAtMs.length === 0 ? undefined : Math.min(...tokensAtMs),
-    faults: [...faults, ...cleared.faults],
+    faults: [...faults, ...worked.faults, ...cleared.faults],
   };
 }
 
@@ -221,6 +225,8 @@ export async function runEvictorSlot(
 interface Turn {
   readonly tainted: boolean;
   readonly hold: EvictionHold | undefined;
+  /** Of single nodes; the others had their turn. */
+  readonly faults: readonly unknown[];
 }
 
 /** The turn of one zone. */
@@ -233,10 +239,10 @@ async function takeTurn(
   const { nowMs, gate } = at;
   const { items, policy, fleet } = dependencies;
   const record = records.zones.find(({ zone }) => zone === waiting[0]?.zone);
-  if (record === undefined) return { tainted: false, hold: { kind: 'never' } };
+  if (record === undefined) return { tainted: false, hold: { kind: 'never' }, faults: [] };
   // Nothing can come of this turn, so nothing is read for it; what should leave the queue, node-monitor takes out.
   const hold = evictionHold(record.limiter, { nowMs, gate, totalDisruption: records.state.disruption.total });
-  if (hold !== undefined) return { tainted: false, hold };
+  if (hold !== undefined) return { tainted: false, hold, faults: [] };
   const freshSinceMs = Math.max(records.state.gate.freshSinceMs, records.state.disruption.freshSinceMs);
   const heads = [...waiting].sort(compareTurns).slice(0, ITEMS_A_ZONE_MAX);
   const nodes = await readHealth(
@@ -244,42 +250,53 @@ async function takeTurn(
     heads.map(({ nodeName }) => nodeName),
   );
   const { disruption } = records.state;
-  const outcome = decideEvictions(
-    { items: heads, nodes, limiter: record.limiter },
-    {
-      nowMs,
-      gate,
-      totalDisruption: disruption.total,
-      policy,
-      freshSinceMs,
-    },
-  );
-  let tainted = false;
-  for (const decision of outcome.decisions) {
-    switch (decision.kind) {
-      case 'drop':
-        await fleet.dequeue(decision);
-        break;
-      case 'swap':
-        await swapTaints(dependencies, { ...decision, nowMs, tick: at.tick }, decision.to);
-        await fleet.dequeue(decision);
-        break;
-      case 'taint':
-        tainted = await taint(dependencies, decision, heads, {
-          nowMs,
-          tick: at.tick,
-          seen: nodes.get(decision.nodeName)!,
-          limiter: record.limiter,
-          freshSinceMs,
-          waiting: waiting.length,
-        });
+  const faults: unknown[] = [];
+  // One that cannot be tainted for what is stored of it leaves the turn to the next; each round settles one at least.
+  let rest = heads;
+  while (rest.length > 0) {
+    const outcome = decideEvictions(
+      { items: rest, nodes, limiter: record.limiter },
+      { nowMs, gate, totalDisruption: disruption.total, policy, freshSinceMs },
+    );
+    const settled = new Set<string>();
+    let result: Tainting = 'stop';
+    for (const decision of outcome.decisions) {
+      settled.add(decision.nodeName);
+      try {
+        switch (decision.kind) {
+          case 'drop':
+            await fleet.dequeue(decision);
+            break;
+          case 'swap':
+            await swapTaints(dependencies, { ...decision, nowMs, tick: at.tick }, decision.to);
+            await fleet.dequeue(decision);
+            break;
+          case 'taint':
+            result = 'next';
+            result = await taint(dependencies, decision, heads, {
+              nowMs,
+              tick: at.tick,
+              seen: nodes.get(decision.nodeName)!,
+              limiter: record.limiter,
+              freshSinceMs,
+              waiting: waiting.length,
+            });
+        }
+      } catch (fault) {
+        faults.push(fault);
+      }
     }
+    if (result !== 'next') return { tainted: result === 'tainted', hold: outcome.hold, faults };
+    rest = rest.filter(({ nodeName }) => !settled.has(nodeName));
   }
-  return { tainted, hold: outcome.hold };
+  return { tainted: false, hold: undefined, faults };
 }
 
+/** `next`: not for a reason of this node alone. `stop`: the token or the gate stood against it, and would against any. */
+type Tainting = 'tainted' | 'next' | 'stop';
+
 async function taint(
-  { objects, meter, log, ledger, policy }: ControllerDependencies,
+  dependencies: ControllerDependencies,
   decision: Extract<EvictionDecision, { kind: 'taint' }>,
   heads: readonly QueuedNode[],
   at: {
@@ -290,24 +307,36 @@ async function taint(
     readonly freshSinceMs: number;
     readonly waiting: number;
   },
-): Promise<boolean> {
+): Promise<Tainting> {
+  const { objects, fleet, meter, log, ledger, policy } = dependencies;
   const { nowMs, seen } = at;
   const { nodeName, uid, zone } = decision;
   const item = heads.find((each) => each.nodeName === nodeName && each.uid === uid);
   const token = decision.token[0];
-  if (item === undefined || token === undefined) return false;
+  if (item === undefined || token === undefined) return 'stop';
   const record = ledger.write(taintNote(decision, { ...at, item, policy }), at.tick);
+  let stored: KubeNode | undefined;
   const outcome = await changeNode(objects, { nodeName, uid, nowMs }, (node) => {
+    stored = node;
     if (wantedNoExecute(readyStatusOf(node.status?.conditions)) !== decision.taint) return undefined;
     const taints = addNoExecute(node.spec?.taints ?? [], decision.taint, nowMs);
     if (taints === undefined) return undefined;
     return {
       next: withTaints(node, taints),
-      extra: [takeTokenWrite(zone, token), leaveQueueWrite(item), mayTaint, record],
+      extra: [leaveQueueWrite(item), takeTokenWrite(zone, token), mayTaint, record],
       health: (plain) => plain.map((write) => onlyAsSeen(write, seen)),
     };
   });
-  if (outcome.kind !== 'written') return false;
+  if (outcome.kind === 'tooLarge') {
+    // It leaves the head of its zone's queue. node-monitor puts it back at the end as long as it wants the taint.
+    await fleet.dequeue(item);
+    if (stored !== undefined) {
+      await reportUnwritable(dependencies, { kind: 'Node', object: stored, what: 'add its NoExecute taint', nowMs });
+    }
+    return 'next';
+  }
+  if (outcome.kind === 'refused') return STOPPED_BY.includes(outcome.index) ? 'stop' : 'next';
+  if (outcome.kind !== 'written') return 'next';
   meter.add(metric.EVICTIONS, 1, 'Count', metric.zoneDimension(zone));
   log.info('a node got its NoExecute taint', {
     nodeName,
@@ -316,8 +345,11 @@ async function taint(
     waitedSeconds: decision.waitedSeconds,
     ratePerSecond: decision.ratePerSecond,
   });
-  return true;
+  return 'tainted';
 }
+
+/** Of the taint's `extra`: the token, and what stands against any taint. */
+const STOPPED_BY: readonly number[] = [1, 2];
 
 /** A silent node's digest is written only while it is silent; one that says itself that it is not ready goes on beating. */
 function onlyAsSeen(write: TransactWrite, seen: NodeHealth): TransactWrite {

@@ -34,7 +34,7 @@ import { fleetMetricsOf } from '../../domain/zone-state.ts';
 import type { FleetRecords, FleetState } from '../../store/fleet-store.ts';
 import { podsMarked, scanHealth } from '../../store/health-store.ts';
 import { LEASE_NAMESPACE } from '../../store/lease-record.ts';
-import { type WorkBudget, workThrough, workUntil } from './bounded-work.ts';
+import { UNBOUNDED, workThrough, workUntil } from './bounded-work.ts';
 import type { ControllerDependencies } from './dependencies.ts';
 import { liftTaints, swapTaints } from './lift-taints.ts';
 import { type MarkDecision, type Marking, markNodes } from './mark-nodes.ts';
@@ -55,8 +55,6 @@ const PERIOD_RESERVE_MS = 500;
  * is marked slowly, never not at all. Such a tick may overlap the next one.
  */
 const LEAST_APPLY_SHARE = 0.25;
-/** What concerns zones is little, and no rate may lag behind the marks it follows from. */
-const UNBOUNDED: WorkBudget = { hasTime: () => true };
 /** Names told in one log line. */
 const NAMES_TOLD_MAX = 10;
 /** That a flag is down again is told until it fills the periods that its alarm looks at, four minutes at most. */
@@ -149,8 +147,10 @@ export async function runNodeMonitor(dependencies: ControllerDependencies, tick:
     zones: new Map(decided.outcome.zoneMetrics.map((zone) => [zone.zone, zone])),
     totalDisruption: decided.disruption.total,
   });
+  // Before it rejects: an effect that failed is one object's, and is decided again from the stored state. The tick has
+  // watched the whole fleet, and that is all the gate asks (docs/decisions/0003). What is untold must be told first.
+  if (untold.length === 0) await fleet.finish(nowMs);
   throwFaults([...untold, ...applied.faults]);
-  await fleet.finish(nowMs);
   const { marked, left } = applied;
   return { kind: 'ran', decisions: decided.outcome.decisions.length, marked, left };
 }
@@ -266,7 +266,8 @@ async function applyDecisions(
         withPods,
         { concurrencyMax: APPLY_CONCURRENCY_MAX, budget: at.budget },
         async (each) => {
-          const done = await markPods(dependencies, each.pods, at.nowMs);
+          const done = await markPods(dependencies, each.pods, at.nowMs, at.budget);
+          faults.push(...done.faults);
           if (done.left === 0) await dependencies.items.write(podsMarked(each.decision.nodeName, each.decision.uid));
           else left += 1;
         },
@@ -278,7 +279,10 @@ async function applyDecisions(
     const todo = run.filter((decision) => !('nodeName' in decision && unmarked.has(decision.nodeName)));
     const outcome = await workThrough(
       todo,
-      { concurrencyMax: APPLY_CONCURRENCY_MAX, budget: 'nodeName' in run[0]! ? at.budget : UNBOUNDED },
+      {
+        concurrencyMax: APPLY_CONCURRENCY_MAX, // What concerns zones is little, and no rate may lag behind the marks it follows from.
+        budget: 'nodeName' in run[0]! ? at.budget : UNBOUNDED,
+      },
       (decision) => applyDecision(dependencies, decision as Exclude<MonitorDecision, MarkDecision>, at),
     );
     faults.push(...outcome.faults);
@@ -302,7 +306,7 @@ function runsOf(decisions: readonly MonitorDecision[]): MonitorDecision[][] {
 async function applyDecision(
   dependencies: ControllerDependencies,
   decision: Exclude<MonitorDecision, MarkDecision>,
-  { nowMs, tick, zones, totalDisruption }: Applying,
+  { nowMs, tick, zones, totalDisruption, budget }: Applying,
 ): Promise<void> {
   const { fleet, items, objects, log, ledger, policy } = dependencies;
   const ofZone = (zone: Parameters<typeof zoneNote>[0]) =>
@@ -324,8 +328,9 @@ async function applyDecision(
     }
     case 'markPods': {
       const pods = (await objects.listByNode(decision.nodeName)).filter(isMarkable);
-      const { left } = await markPods(dependencies, pods, nowMs);
+      const { left, faults } = await markPods(dependencies, pods, nowMs, budget);
       if (left === 0) await items.write(podsMarked(decision.nodeName, decision.uid));
+      if (faults.length > 0) throw new AggregateError(faults, `pods of ${decision.nodeName} could not be marked`);
       return;
     }
     case 'dropPodsToMark':

@@ -1,0 +1,180 @@
+/** Law L12: what one object does, it does to itself alone. Each case has a healthy neighbour that must not wait for it. */
+import { describe, expect, it } from 'vitest';
+import { type ControlledFleet, settledFleet } from '../../../test/support/controlled-fleet.ts';
+import type { KubeNode, KubeObject } from '../../kube/types.ts';
+import { type ItemStore, StoreFault } from '../../ports/item-store.ts';
+import { objectText } from '../../store/object-record.ts';
+
+const beats = (fleet: ControlledFleet, ...names: string[]) => {
+  return (seconds: number): Promise<unknown> => (seconds % 10 === 0 ? fleet.beat(...names) : Promise.resolve());
+};
+/** With an annotation that makes the stored JSON this long. */
+const padded = <T extends KubeObject>(object: T, units: number, unit = 'x'): T => {
+  const withPadding = (padding: string): T => ({
+    ...object,
+    metadata: { ...object.metadata, annotations: { padding } },
+  });
+  return withPadding(unit.repeat(units - objectText(withPadding('')).length));
+};
+const notWritten = (fleet: ControlledFleet) =>
+  fleet.metrics.filter(({ name }) => name === 'objects_not_written_total').length;
+
+describe('an oversized object', () => {
+  it('does not keep a tick from finishing: pods that exceed a transaction together are marked in parts', async () => {
+    const { fleet } = await settledFleet({ a: 3 });
+    for (let index = 0; index < 13; index += 1) {
+      await fleet.addPod(`p-${index}`, 'a-2');
+      await fleet.changePod(`p-${index}`, (pod) => padded(pod, 99_900, '中'));
+    }
+    await fleet.streams();
+    await fleet.run(0, 60, beats(fleet, 'a-0', 'a-1'));
+    expect(await fleet.ready('a-2')).toBe('Unknown');
+    for (let index = 0; index < 13; index += 1) {
+      expect((await fleet.pod(`p-${index}`))?.status?.['conditions']).toMatchObject([
+        { type: 'Ready', status: 'False' },
+      ]);
+    }
+    expect((await fleet.health('a-2'))?.podsToMark).toBe(false);
+    expect((await fleet.records()).state.gate.reasons).toEqual([]);
+    expect(notWritten(fleet)).toBe(0);
+  });
+
+  it('is skipped and reported when it cannot be marked: the pods beside it are, and no tick looks at it again', async () => {
+    const { fleet } = await settledFleet({ a: 3 });
+    for (const name of ['p-0', 'p-1', 'p-2']) await fleet.addPod(name, 'a-2');
+    await fleet.changePod('p-1', (pod) => padded(pod, 120_000));
+    await fleet.streams();
+    await fleet.run(0, 60, beats(fleet, 'a-0', 'a-1'));
+    for (const [name, status] of [
+      ['p-0', 'False'],
+      ['p-1', 'True'],
+      ['p-2', 'False'],
+    ] as const) {
+      expect((await fleet.pod(name))?.status?.['conditions'], name).toMatchObject([{ status }]);
+    }
+    expect((await fleet.health('a-2'))?.podsToMark).toBe(false);
+    expect(notWritten(fleet)).toBe(1);
+    const [event] = await fleet.events('ObjectTooLarge');
+    expect(event).toMatchObject({ type: 'Warning', involvedObject: { kind: 'Pod', name: 'p-1' } });
+    expect(fleet.told).toContainEqual(
+      expect.objectContaining({ level: 'error', fields: expect.objectContaining({ name: 'default/p-1' }) }),
+    );
+  });
+
+  it('leaves the others of its commit marked when it is a Node', async () => {
+    const { fleet } = await settledFleet({ a: 8 });
+    await fleet.changeNode('a-7', (node) => padded(node, 120_000));
+    await fleet.streams();
+    await fleet.run(0, 45, beats(fleet, 'a-0', 'a-1', 'a-2', 'a-3'));
+    for (const name of ['a-4', 'a-5', 'a-6']) expect(await fleet.ready(name)).toBe('Unknown');
+    expect(await fleet.ready('a-7')).toBe('True');
+    expect((await fleet.events('ObjectTooLarge')).length).toBe(1);
+    await fleet.run(50, 50, beats(fleet, 'a-0', 'a-1', 'a-2', 'a-3'));
+    expect((await fleet.records()).state.gate.reasons).toEqual([]);
+  });
+
+  it('does not keep the head of its zone: the next node in turn gets its taint in the same tick', async () => {
+    const { fleet } = await settledFleet({ a: 6 }, { policy: { nodeEvictionRatePerSecond: 0.1 } });
+    const dead = ['a-0', 'a-1'];
+    const alive = ['a-2', 'a-3', 'a-4', 'a-5'];
+    await fleet.run(0, 40, beats(fleet, ...alive));
+    fleet.at(45);
+    await fleet.controllers.tickNodeMonitor(fleet.slot());
+    await fleet.streams();
+    for (const name of dead) expect(await fleet.ready(name)).toBe('Unknown');
+    // By now it is so large that its taint does not fit: a controller of somebody else filled the headroom.
+    await fleet.changeNode('a-0', (node) => padded(node, 120_000));
+    await fleet.controllers.tickEvictor(fleet.slot());
+    expect(await fleet.taints('a-0')).not.toContain('unreachable:NoExecute');
+    expect(await fleet.taints('a-1')).toContain('unreachable:NoExecute');
+    expect(notWritten(fleet)).toBe(1);
+    expect((await fleet.records()).queue).toEqual([]);
+  });
+});
+
+describe('an object that cannot be read or written', () => {
+  const failing =
+    (when: (pk: string) => boolean) =>
+    (items: ItemStore): ItemStore => ({
+      ...items,
+      query: (request) =>
+        when(request.pk)
+          ? Promise.reject(new StoreFault('throttled', 'this partition is throttled', { retryable: true }))
+          : items.query(request),
+    });
+
+  it('does not keep other nodes from being marked when the pods of one cannot be listed; its own are marked later', async () => {
+    let broken = true;
+    const { fleet } = await settledFleet({ a: 20 }, { between: failing((pk) => broken && pk === 'n#a-19') });
+    const silent = ['a-15', 'a-16', 'a-17', 'a-18', 'a-19'];
+    for (const name of silent) await fleet.addPod(`on-${name}`, name);
+    await fleet.streams();
+    const alive = Array.from({ length: 15 }, (_, index) => `a-${index}`);
+    await fleet.run(0, 40, beats(fleet, ...alive));
+    fleet.at(45);
+    await expect(fleet.controllers.tickNodeMonitor(fleet.slot())).rejects.toMatchObject({
+      errors: [expect.objectContaining({ message: 'this partition is throttled' })],
+    });
+    for (const name of silent) expect(await fleet.ready(name), name).toBe('Unknown');
+    expect((await fleet.pod('on-a-18'))?.status?.['conditions']).toMatchObject([{ status: 'False' }]);
+    expect((await fleet.health('a-19'))?.podsToMark).toBe(true);
+    broken = false;
+    fleet.at(50);
+    await fleet.beat(...alive);
+    await fleet.controllers.tickNodeMonitor(fleet.slot());
+    expect((await fleet.records()).state.gate.reasons).toEqual([]);
+    expect((await fleet.pod('on-a-19'))?.status?.['conditions']).toMatchObject([{ status: 'False' }]);
+  });
+
+  it('keeps no other node of its commit unmarked, and does not close the gate however long it lasts', async () => {
+    let broken = false;
+    const { fleet } = await settledFleet(
+      { a: 16 },
+      {
+        between: (items) => ({
+          ...items,
+          transact: (writes) =>
+            broken && writes.some(({ key }) => key.pk.startsWith('o#nodes#') && key.sk === 'a-15')
+              ? Promise.reject(new StoreFault('throttled', 'this item is throttled', { retryable: true }))
+              : items.transact(writes),
+        }),
+      },
+    );
+    const alive = Array.from({ length: 10 }, (_, index) => `a-${index}`);
+    await fleet.run(0, 40, beats(fleet, ...alive));
+    broken = true;
+    for (const seconds of [45, 50, 55, 60, 65]) {
+      fleet.at(seconds);
+      await beats(fleet, ...alive)(seconds);
+      await expect(fleet.controllers.tickNodeMonitor(fleet.slot())).rejects.toThrow('could not finish');
+      for (const name of ['a-10', 'a-11', 'a-12', 'a-13', 'a-14']) expect(await fleet.ready(name)).toBe('Unknown');
+    }
+    expect(await fleet.ready('a-15')).toBe('True');
+    expect((await fleet.records()).state.gate.reasons).toEqual([]);
+  });
+
+  it('does not keep the other dead node of its zone from its taint', async () => {
+    let broken = false;
+    const { fleet } = await settledFleet(
+      { a: 6 },
+      {
+        between: (items) => ({
+          ...items,
+          get: (key, options) =>
+            broken && key.pk.startsWith('o#nodes#') && key.sk === 'a-0'
+              ? Promise.reject(new StoreFault('throttled', 'this item is throttled', { retryable: true }))
+              : items.get(key, options),
+        }),
+      },
+    );
+    await fleet.run(0, 40, beats(fleet, 'a-2', 'a-3', 'a-4', 'a-5'));
+    fleet.at(45);
+    await fleet.controllers.tickNodeMonitor(fleet.slot());
+    broken = true;
+    await expect(fleet.controllers.tickEvictor(fleet.slot())).rejects.toThrow('evictor could not finish');
+    const tainted = (node: KubeNode | undefined) =>
+      (node?.spec?.taints ?? []).some(({ effect }) => effect === 'NoExecute');
+    expect(tainted(await fleet.node('a-1'))).toBe(true);
+    expect(tainted(await fleet.node('a-0'))).toBe(false);
+  });
+});
