@@ -6,6 +6,7 @@
  * staging/src/k8s.io/api/core/v1/toleration.go, pkg/controller/tainteviction/taint_eviction.go.
  */
 import type { Taint, Toleration } from './kubernetes.ts';
+import { boundedSeconds } from './stored-seconds.ts';
 
 /** Time a pod may stay beside a taint: for ever, or a number of seconds (0 = not at all). */
 export type TolerationTime = { readonly kind: 'forever' } | { readonly kind: 'seconds'; readonly seconds: number };
@@ -55,11 +56,13 @@ export function tolerationFor(
   return tolerations.find((toleration) => tolerates(toleration, taint));
 }
 
-/** How long one toleration allows: no seconds = for ever; zero and less = 0. No toleration at all = 0. */
+/**
+ * How long one toleration allows: no seconds = for ever; zero and less = 0. No toleration at all = 0. Seconds that are no
+ * number = for ever, so that nothing is deleted for a mistake; absurdly many = SECONDS_MAX.
+ */
 export function tolerationTime(toleration: Toleration | undefined): TolerationTime {
   if (toleration === undefined) return { kind: 'seconds', seconds: 0 };
-  const seconds = toleration.tolerationSeconds;
   // `null` arrives from JSON of clients that write it for "not set".
-  if (seconds === undefined || seconds === null) return { kind: 'forever' };
-  return { kind: 'seconds', seconds: Math.max(0, seconds) };
+  const seconds = boundedSeconds(toleration.tolerationSeconds);
+  return seconds === undefined ? { kind: 'forever' } : { kind: 'seconds', seconds };
 }

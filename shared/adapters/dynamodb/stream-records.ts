@@ -33,7 +33,16 @@ export async function handleStream(
   ) => Promise<{ readonly failedFrom?: number; readonly faults: readonly unknown[] }>,
 ): Promise<DynamoDBBatchResponse> {
   const outcome = await onRecords(event.Records.map(streamRecordOf));
-  if (outcome.failedFrom === undefined) return { batchItemFailures: [] };
+  if (outcome.failedFrom === undefined) {
+    if (outcome.faults.length > 0) {
+      log.error('stream records were given up', {
+        records: event.Records.length,
+        error: outcome.faults[0],
+        faults: outcome.faults.length,
+      });
+    }
+    return { batchItemFailures: [] };
+  }
   const sequenceNumber = event.Records[outcome.failedFrom]?.dynamodb?.SequenceNumber ?? '';
   log.error('stream records could not be dealt with', {
     records: event.Records.length,

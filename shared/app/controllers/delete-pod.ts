@@ -5,6 +5,7 @@
  * lifted or tolerated by now takes no pod.
  */
 import { type DisruptionCondition, withDisruption } from '../../domain/pod-eviction.ts';
+import { boundedSeconds } from '../../domain/stored-seconds.ts';
 import { markDeleted, podGraceSeconds } from '../../kube/deletion.ts';
 import type { KubeObject, ObjectRef } from '../../kube/types.ts';
 import type { CheckWrite, PutWrite } from '../../ports/item-store.ts';
@@ -20,6 +21,8 @@ export type PodDeletion =
   | { readonly kind: 'gone' }
   /** Its Node, or what it tolerates, is not what it was when this was decided: decide again. */
   | { readonly kind: 'changed' }
+  /** With its condition it would be larger than an item may be. */
+  | { readonly kind: 'tooLarge' }
   /** Other commits were in the way each time. */
   | { readonly kind: 'contended' };
 
@@ -30,7 +33,8 @@ function deletionOf(
   condition: DisruptionCondition,
   nowMs: number,
 ): { readonly write: ObjectWrite; readonly isLast: boolean } {
-  const graceSeconds = podGraceSeconds(pod);
+  // A stored grace may be absurd: deletionTimestamp must still be a time.
+  const graceSeconds = boundedSeconds(podGraceSeconds(pod)) ?? 0;
   const conditions = (pod.status?.['conditions'] as Parameters<typeof withDisruption>[0] | undefined) ?? [];
   const disrupted = withDisruption(conditions, condition, nowMs);
   const status = { ...pod.status, conditions: disrupted ?? conditions };
@@ -85,6 +89,7 @@ export async function deletePod(
       continue;
     }
     if (outcome.kind === 'extraRefused') return { kind: 'changed' };
+    if (outcome.kind === 'tooLarge' || outcome.kind === 'overfull') return { kind: 'tooLarge' };
     if (outcome.kind === 'conflict' && outcome.index === 0) pod = outcome.current;
     else if (outcome.kind === 'conflict') event = undefined;
     else pod = await objects.get(ref);

@@ -25,13 +25,16 @@ import type { FleetState } from '../../store/fleet-store.ts';
 import { resourceVersionOf } from '../../store/object-record.ts';
 import { inParts } from './bounded-work.ts';
 import { nodeRef, nodeUnchanged } from './change-node.ts';
-import { deletePod } from './delete-pod.ts';
+import { deletePod, type PodDeletion } from './delete-pod.ts';
 import type { ControllerDependencies } from './dependencies.ts';
 import type { TickMark } from './ledger.ts';
 import * as metric from './metric-names.ts';
 import { type EventToTell, recordEvents, subjectOf } from './record-event.ts';
+import { reportUnwritable } from './report-unwritable.ts';
 
 const ATTEMPTS_MAX = 6;
+/** Pods of one node deleted in one call: a node with thousands due does not keep a worker from the other nodes. */
+export const DELETIONS_A_CALL_MAX = 100;
 
 interface PodCondition {
   readonly type?: string;
@@ -39,8 +42,13 @@ interface PodCondition {
   readonly lastTransitionTime?: string | null;
 }
 
+/** @throws TypeError when what is stored of it cannot be read */
 function evictablePod(pod: KubeObject): EvictablePod {
   const nodeName = pod.spec?.['nodeName'] as string | undefined;
+  const tolerations = pod.spec?.['tolerations'] ?? [];
+  if (!Array.isArray(tolerations) || tolerations.some((each) => typeof each !== 'object' || each === null)) {
+    throw new TypeError(`tolerations of pod ${pod.metadata.namespace}/${pod.metadata.name} cannot be read`);
+  }
   const scheduled = ((pod.status?.['conditions'] as PodCondition[] | undefined) ?? []).find(
     (condition) => condition.type === 'PodScheduled' && condition.status === 'True',
   );
@@ -54,12 +62,15 @@ function evictablePod(pod: KubeObject): EvictablePod {
       nodeName === undefined || nodeName === ''
         ? undefined
         : (parseTimeMs(scheduled?.lastTransitionTime) ?? createdAtMs ?? 0),
-    tolerations: (pod.spec?.['tolerations'] as Toleration[] | undefined) ?? [],
+    tolerations: tolerations as Toleration[],
     terminating: pod.metadata.deletionTimestamp !== undefined,
   };
 }
 
-/** @throws StoreFault when others kept changing the node's timers; calling again is safe. */
+/**
+ * @throws StoreFault when others kept changing the node's timers, AggregateError of what single pods failed for, after the others
+ * were dealt with; calling again is safe.
+ */
 export async function evictPods(
   dependencies: ControllerDependencies,
   nodeName: string,
@@ -73,10 +84,18 @@ export async function evictPods(
       node === undefined ? undefined : noExecuteTaints((node as KubeNode).spec?.taints ?? []);
     if (before.timers.length === 0 && (taints === undefined || taints.length === 0)) return;
     const pods = taints === undefined ? [] : await objects.listByNode(nodeName);
+    const faults: unknown[] = [];
     const world: EvictionWorld = {
       nodeName,
       taints,
-      pods: pods.map(evictablePod),
+      pods: pods.flatMap((pod) => {
+        try {
+          return [evictablePod(pod)];
+        } catch (fault) {
+          faults.push(fault);
+          return [];
+        }
+      }),
       timers: before.timers,
       gate: gateVerdictFor(state.gate, { nowMs, policy }),
       freshSinceMs: state.gate.freshSinceMs,
@@ -85,9 +104,11 @@ export async function evictPods(
     const record = recorderOf(dependencies, world, nowMs, at.tick);
     // Only pods of a Node that is there are deleted.
     const guard = nodeUnchanged(nodeName, node === undefined ? 0 : resourceVersionOf(node));
-    const changes = await applyDecisions(dependencies, decisions, pods, { world, nowMs, record, guard });
+    const changes = await applyDecisions(dependencies, decisions, pods, { world, nowMs, record, guard, faults });
     if (changes === 'changed') continue;
-    if (changes === undefined || (await replaceTimers(timerStore, before, changes))) return;
+    if (changes !== undefined && !(await replaceTimers(timerStore, before, changes))) continue;
+    if (faults.length > 0) throw new AggregateError(faults, `pods of node ${nodeName} could not be evicted`);
+    return;
   }
   throw new StoreFault('throttled', 'a node or its eviction timers kept changing', { retryable: true });
 }
@@ -148,11 +169,14 @@ async function applyDecisions(
     nowMs,
     record,
     guard,
+    faults,
   }: {
     readonly world: EvictionWorld;
     readonly nowMs: number;
     readonly record: (decision: PodEvictionDecision) => PutWrite;
     readonly guard: CheckWrite;
+    /** Gets what single pods fail for. */
+    readonly faults: unknown[];
   },
 ): Promise<TimerChanges | 'changed' | undefined> {
   const { meter, log } = dependencies;
@@ -164,6 +188,7 @@ async function applyDecisions(
   const podsByUid = new Map(pods.map((pod) => [pod.metadata.uid ?? '', pod]));
   const told: EventToTell[] = [];
   let changed = false;
+  let deletions = 0;
   const keep = ({ namespace, name, podUid }: PodEvictionDecision, atMs: number): void => {
     timers.set(podUid, { namespace, name, podUid, atMs });
     changed = true;
@@ -198,17 +223,28 @@ async function applyDecisions(
         break;
       case 'delete': {
         if (pod === undefined) break;
+        deletions += 1;
+        if (deletions > DELETIONS_A_CALL_MAX) {
+          if (timer === undefined) keep(decision, nowMs);
+          break;
+        }
         const event =
           decision.event === undefined
             ? undefined
             : { ...decision.event, about: subjectOf('Pod', pod), once: 'marking' };
-        const outcome = await deletePod(dependencies, pod, {
-          condition: decision.condition,
-          event,
-          nowMs,
-          guard,
-          record: record(decision),
-        });
+        let outcome: PodDeletion;
+        try {
+          const { condition } = decision;
+          outcome = await deletePod(dependencies, pod, { condition, event, nowMs, guard, record: record(decision) });
+        } catch (fault) {
+          // Its own: the pods after it have their turn, and its timer brings it back at the next tick.
+          faults.push(fault);
+          if (timer === undefined) keep(decision, nowMs);
+          break;
+        }
+        if (outcome.kind === 'tooLarge') {
+          await reportUnwritable(dependencies, { kind: 'Pod', object: pod, what: 'mark the pod for deletion', nowMs });
+        }
         if (outcome.kind === 'changed') return 'changed';
         if (outcome.kind === 'contended') {
           keep(decision, timer?.atMs ?? nowMs);

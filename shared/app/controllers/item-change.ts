@@ -1,5 +1,7 @@
 /** A change of one item, as a table's stream tells it: at least once, in order for each item. */
-import type { Item } from '../../ports/item-store.ts';
+import { type Item, StoreFault } from '../../ports/item-store.ts';
+import type { ControllerDependencies } from './dependencies.ts';
+import * as metric from './metric-names.ts';
 
 export interface ItemChangeRecord {
   readonly type: 'INSERT' | 'MODIFY' | 'REMOVE';
@@ -11,7 +13,21 @@ export interface ItemChangeRecord {
 export interface ChangesOutcome {
   /** Position of the first record that could not be dealt with; all from there on are to be sent again. */
   readonly failedFrom?: number;
+  /** Of records that are to be sent again, and of those that are given up. */
   readonly faults: readonly unknown[];
+}
+
+/** Faults of programs and of what is stored, which are the same whenever the record comes. */
+const LASTING = [TypeError, RangeError, SyntaxError, ReferenceError];
+
+/**
+ * Whether the same record may succeed when it comes again. One that cannot is given up at once, and reported: sent again, it
+ * would hold its shard until its retries are used up, and with it the records of innocent nodes (law L12).
+ */
+export function mayPass(fault: unknown): boolean {
+  if (fault instanceof StoreFault) return fault.retryable;
+  if (fault instanceof AggregateError) return fault.errors.some(mayPass);
+  return !LASTING.some((kind) => fault instanceof kind);
 }
 
 /** Work on behalf of some records; the rest goes on when it fails. */
@@ -34,12 +50,45 @@ export async function runRecordWork(works: readonly RecordWork[], concurrencyMax
         await work.run();
       } catch (fault) {
         faults.push(fault);
-        failedFrom = Math.min(failedFrom ?? Infinity, ...work.of);
+        if (mayPass(fault)) failedFrom = Math.min(failedFrom ?? Infinity, ...work.of);
       }
     }
   };
   await Promise.all(Array.from({ length: Math.min(concurrencyMax, works.length) }, worker));
   return failedFrom === undefined ? { faults } : { failedFrom, faults };
+}
+
+/**
+ * A batch by `handle`, which rejects when a record cannot even be read: then each half is handled alone, down to that record.
+ * What was done before is done again, as when a batch comes twice.
+ */
+export async function handleInHalves(
+  records: readonly ItemChangeRecord[],
+  handle: (records: readonly ItemChangeRecord[]) => Promise<ChangesOutcome>,
+): Promise<ChangesOutcome> {
+  try {
+    return await handle(records);
+  } catch (fault) {
+    if (mayPass(fault) || records.length <= 1)
+      return mayPass(fault) ? { failedFrom: 0, faults: [fault] } : { faults: [fault] };
+    const middle = Math.ceil(records.length / 2);
+    const first = await handleInHalves(records.slice(0, middle), handle);
+    const second = await handleInHalves(records.slice(middle), handle);
+    return allOf(
+      first,
+      second.failedFrom === undefined ? second : { ...second, failedFrom: second.failedFrom + middle },
+    );
+  }
+}
+
+/** Never silent: what is given up is measured, and logged by whoever answers the stream. */
+export function measureFaults(
+  { meter }: Pick<ControllerDependencies, 'meter'>,
+  outcome: ChangesOutcome,
+): ChangesOutcome {
+  const givenUp = outcome.faults.filter((fault) => !mayPass(fault)).length;
+  if (givenUp > 0) meter.add(metric.RECORDS_GIVEN_UP, givenUp, 'Count', metric.ALL_FUNCTIONS);
+  return outcome;
 }
 
 export const allOf = (...outcomes: readonly ChangesOutcome[]): ChangesOutcome => {

@@ -56,6 +56,9 @@ export const WITHHELD_DETACHES = 'attachdetach_controller_withheld_detaches';
 /** Objects that a controller could not write because they are too large, in any function; absent: none. */
 export const OBJECTS_NOT_WRITTEN = 'objects_not_written_total';
 
+/** Work on stream records that can never succeed and was given up; ticks do most of it later. Absent: none. */
+export const RECORDS_GIVEN_UP = 'stream_records_given_up_total';
+
 /** Events of the cluster that the event bus did not take, after all tries; absent: none. */
 export const EVENTS_NOT_SENT = 'events_not_sent_total';
 /** Dimension of what is counted for all functions in one metric: alarms are paid by the metric. */

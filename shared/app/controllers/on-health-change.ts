@@ -10,7 +10,14 @@ import type { NodeHealth } from '../../domain/node-health.ts';
 import type { Item } from '../../ports/item-store.ts';
 import { nodeHealthOf } from '../../store/health-row.ts';
 import type { ControllerDependencies } from './dependencies.ts';
-import { type ChangesOutcome, type ItemChangeRecord, type RecordWork, runRecordWork } from './item-change.ts';
+import {
+  type ChangesOutcome,
+  handleInHalves,
+  type ItemChangeRecord,
+  measureFaults,
+  type RecordWork,
+  runRecordWork,
+} from './item-change.ts';
 import { liftTaints } from './lift-taints.ts';
 
 const CONCURRENCY_MAX = 16;
@@ -18,7 +25,13 @@ const CONCURRENCY_MAX = 16;
 const healthOf = (image: Item | undefined): NodeHealth | undefined =>
   image === undefined ? undefined : nodeHealthOf(image);
 
-export async function onHealthChange(
+export const onHealthChange = async (
+  dependencies: ControllerDependencies,
+  records: readonly ItemChangeRecord[],
+): Promise<ChangesOutcome> =>
+  measureFaults(dependencies, await handleInHalves(records, (some) => handleChanges(dependencies, some)));
+
+async function handleChanges(
   dependencies: ControllerDependencies,
   records: readonly ItemChangeRecord[],
 ): Promise<ChangesOutcome> {

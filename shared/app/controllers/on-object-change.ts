@@ -9,7 +9,10 @@
  * Pod   evictions of its node when it is bound, deleted, or changes its tolerations; not ready at once when it is bound to a
  *       node that is not; on or off the list of pods to be collected; its node is told with its next beat when anything but the pod's status changed
  *
- * What this misses (a record dropped after its retries) node-monitor and evictor mend at their next tick, but for events and
+ * What one record fails for is its own. If it may pass, that record and those after it come again; if it never will, it is
+ * given up and reported (item-change.ts).
+ *
+ * What this misses (a record given up, or dropped after its retries) node-monitor and evictor mend at their next tick, but for events and
  * for what a node is told of its pods: agents list them now and then in any case.
  */
 import { marksPodsBoundNow, readyStatusOf } from '../../domain/conditions.ts';
@@ -25,7 +28,15 @@ import { objectOf } from '../../store/object-record.ts';
 import { changeNode } from './change-node.ts';
 import type { ControllerDependencies } from './dependencies.ts';
 import { evictPods } from './evict-pods.ts';
-import { allOf, type ChangesOutcome, type ItemChangeRecord, type RecordWork, runRecordWork } from './item-change.ts';
+import {
+  allOf,
+  type ChangesOutcome,
+  handleInHalves,
+  type ItemChangeRecord,
+  measureFaults,
+  type RecordWork,
+  runRecordWork,
+} from './item-change.ts';
 import { nodeNameOf, podGcWorks } from './keep-pod-gc-list.ts';
 import { markPods } from './mark-pods.ts';
 import { objectEvents, publishEvents } from './publish-events.ts';
@@ -46,7 +57,13 @@ interface Change {
   readonly after: KubeObject | undefined;
 }
 
-export async function onObjectChange(
+export const onObjectChange = async (
+  dependencies: ControllerDependencies,
+  records: readonly ItemChangeRecord[],
+): Promise<ChangesOutcome> =>
+  measureFaults(dependencies, await handleInHalves(records, (some) => handleChanges(dependencies, some)));
+
+async function handleChanges(
   dependencies: ControllerDependencies,
   records: readonly ItemChangeRecord[],
 ): Promise<ChangesOutcome> {

@@ -1,6 +1,9 @@
 /** Law L12: what one object does, it does to itself alone. Each case has a healthy neighbour that must not wait for it. */
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type ControlledFleet, settledFleet } from '../../../test/support/controlled-fleet.ts';
+import type { Toleration } from '../../domain/kubernetes.ts';
+import { formatTime } from '../../kube/time.ts';
 import type { KubeNode, KubeObject } from '../../kube/types.ts';
 import { type ItemStore, StoreFault } from '../../ports/item-store.ts';
 import { objectText } from '../../store/object-record.ts';
@@ -176,5 +179,135 @@ describe('an object that cannot be read or written', () => {
       (node?.spec?.taints ?? []).some(({ effect }) => effect === 'NoExecute');
     expect(tainted(await fleet.node('a-1'))).toBe(true);
     expect(tainted(await fleet.node('a-0'))).toBe(false);
+  });
+});
+
+/** Stored before the API refused it, or by whoever writes to the table. */
+async function storeAsIs(fleet: ControlledFleet, name: string, change: (pod: KubeObject) => KubeObject): Promise<void> {
+  await fleet.changePod(name, change);
+}
+
+const withSpec =
+  (spec: Record<string, unknown>) =>
+  (pod: KubeObject): KubeObject => ({
+    ...pod,
+    spec: { ...pod.spec, ...spec },
+  });
+const tolerating = (tolerationSeconds: number): Toleration[] =>
+  ['not-ready', 'unreachable'].map((key) => ({
+    key: `node.kubernetes.io/${key}`,
+    operator: 'Exists',
+    effect: 'NoExecute',
+    tolerationSeconds,
+  }));
+
+describe('absurd numbers and times that are stored', () => {
+  /** A dead node with three pods, of which the middle one is made by `poison`; two minutes later. */
+  async function afterEviction(poison: (pod: KubeObject) => KubeObject) {
+    const { fleet } = await settledFleet({ a: 4, b: 3 });
+    for (const name of ['p-0', 'p-1', 'p-2']) await fleet.addPod(name, 'a-0', { tolerations: tolerating(5) });
+    await storeAsIs(fleet, 'p-1', poison);
+    await fleet.streams();
+    await fleet.run(0, 70, beats(fleet, 'a-1', 'a-2', 'a-3', 'b-0', 'b-1', 'b-2'));
+    return fleet;
+  }
+  const isGoing = async (fleet: ControlledFleet, name: string): Promise<boolean> =>
+    (await fleet.pod(name))?.metadata.deletionTimestamp !== undefined;
+
+  it('evict the pod and its neighbours, with a time that can be read, whatever its grace period', async () => {
+    const grace = fc.oneof(
+      fc.constantFrom(1e12, 1e13, 8.64e15, 1e300, Number.MAX_VALUE, -1e300, 2 ** 53),
+      fc.double({ noNaN: true, noDefaultInfinity: true }),
+    );
+    await fc.assert(
+      fc.asyncProperty(grace, async (terminationGracePeriodSeconds) => {
+        const fleet = await afterEviction(withSpec({ terminationGracePeriodSeconds }));
+        for (const name of ['p-0', 'p-2']) expect(await isGoing(fleet, name), name).toBe(true);
+        const pod = await fleet.pod('p-1');
+        const going = pod?.metadata.deletionTimestamp;
+        if (pod !== undefined) expect(Number.isNaN(Date.parse(going ?? '')), going).toBe(false);
+        expect((await fleet.records()).state.gate.reasons).toEqual([]);
+      }),
+      { numRuns: 12 },
+    );
+  });
+
+  it('evict the neighbours of a pod that tolerates for an absurd time', async () => {
+    const seconds = fc.oneof(
+      fc.constantFrom(1e11, 2 ** 63, 1e300, 1e305),
+      fc.double({ min: 1e6, noNaN: true, noDefaultInfinity: true }),
+    );
+    await fc.assert(
+      fc.asyncProperty(seconds, async (tolerationSeconds) => {
+        const fleet = await afterEviction(withSpec({ tolerations: tolerating(tolerationSeconds) }));
+        for (const name of ['p-0', 'p-2']) expect(await isGoing(fleet, name), name).toBe(true);
+        expect(await isGoing(fleet, 'p-1')).toBe(false);
+        const [timer] = await fleet.timers('a-0');
+        expect(timer?.atMs).toBeLessThan(fleet.nowMs() + 2 ** 31 * 1_000);
+      }),
+      { numRuns: 12 },
+    );
+  });
+
+  it('leave a pod alone that is terminating by a malformed time, and evict its neighbours', async () => {
+    const fleet = await afterEviction((pod) => ({
+      ...pod,
+      metadata: { ...pod.metadata, deletionTimestamp: '+318857-05-20T17:46:40Z' },
+    }));
+    for (const name of ['p-0', 'p-2']) expect(await isGoing(fleet, name), name).toBe(true);
+    expect(fleet.told.filter(({ level }) => level === 'error')).toEqual([]);
+  });
+});
+
+describe('a stream record that can never be worked on', () => {
+  it('is given up and reported at once; the records before and after it have their effect', async () => {
+    const { fleet } = await settledFleet({ a: 3 });
+    const image = (name: string) =>
+      fleet.tables.items('objects').find((item) => item['n'] === name && item['k'] === 'Node')!;
+    const keyOf = (name: string) => ({ pk: image(name)['pk'] as string, sk: name });
+    const record = (name: string, unreadable = false) => {
+      const newImage = unreadable ? { ...image(name), o: '{"kind":"No' } : image(name);
+      return { type: 'MODIFY' as const, key: keyOf(name), oldImage: image(name), newImage };
+    };
+    for (const name of ['a-0', 'a-2']) {
+      await fleet.changeNode(name, (node) => ({ ...node, spec: { ...node.spec, unschedulable: true } }));
+    }
+    const outcome = await fleet.controllers.onObjectRecords([record('a-0'), record('a-1', true), record('a-2')]);
+    expect(outcome.failedFrom).toBeUndefined();
+    expect(outcome.faults).toHaveLength(1);
+    expect(fleet.metrics.filter(({ name }) => name === 'stream_records_given_up_total')).toHaveLength(1);
+    for (const name of ['a-0', 'a-2']) expect(await fleet.taints(name)).toEqual(['unschedulable:NoSchedule']);
+  });
+
+  it('is given up when its pod cannot be read; the other pods of its node are evicted', async () => {
+    const { fleet } = await settledFleet({ a: 3 });
+    await fleet.addPod('bad', 'a-0', { tolerations: [] });
+    await storeAsIs(fleet, 'bad', withSpec({ tolerations: 'none' }));
+    await fleet.addPod('good', 'a-0', { tolerations: [] });
+    await fleet.run(0, 5);
+    const taint = { key: 'k', effect: 'NoExecute' as const, timeAdded: formatTime(fleet.nowMs()) };
+    await fleet.changeNode('a-0', (node) => ({ ...node, spec: { ...node.spec, taints: [taint] } }));
+    await expect(fleet.streams()).rejects.toThrow('could not be evicted');
+    expect((await fleet.pod('good'))?.metadata.deletionTimestamp).toBeDefined();
+    expect((await fleet.pod('bad'))?.metadata.deletionTimestamp).toBeUndefined();
+  });
+});
+
+describe('a node with thousands of pods that are due', () => {
+  it('has a bounded number of them deleted in one look, and the rest at the ticks that follow', async () => {
+    const { fleet } = await settledFleet({ a: 3 });
+    for (let index = 0; index < 130; index += 1) await fleet.addPod(`p-${index}`, 'a-0', { tolerations: [] });
+    await fleet.run(0, 5);
+    const taint = { key: 'k', effect: 'NoExecute' as const, timeAdded: formatTime(fleet.nowMs()) };
+    await fleet.changeNode('a-0', (node) => ({ ...node, spec: { ...node.spec, taints: [taint] } }));
+    const going = async () => {
+      const pods = await fleet.objects.listByNode('a-0');
+      return pods.filter(({ metadata }) => metadata.deletionTimestamp !== undefined).length;
+    };
+    const last = fleet.tables.changes('objects').findLast(({ key }) => key.pk.startsWith('o#nodes#'))!;
+    expect((await fleet.controllers.onObjectRecords([last])).faults).toEqual([]);
+    expect(await going()).toBe(100);
+    await fleet.run(10, 10);
+    expect(await going()).toBe(130);
   });
 });

@@ -16,8 +16,9 @@ import { StoreFault } from '../../ports/item-store.ts';
 import { objectSortKey, shardOf } from '../../store/layout.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';
 import { shardsOf } from '../cluster-objects.ts';
-import { groupedBy, inParts } from './bounded-work.ts';
+import { groupedBy, inParts, UNBOUNDED, workInHalves } from './bounded-work.ts';
 import type { ControllerDependencies } from './dependencies.ts';
+import { mayPass } from './item-change.ts';
 
 /** Kept this long after it was last told. Seconds; upstream's --event-ttl. */
 export const EVENT_TTL_SECONDS = 3_600;
@@ -153,11 +154,26 @@ export async function recordEvents(
       : [...groupedBy([...byName.entries()], ([name]) => shardOf(name, shards)).values()].map((lane) =>
           lane.map(([, each]) => each),
         );
+  const faults: unknown[] = [];
   await Promise.all(
     lanes.map(async (lane) => {
-      for (const part of inParts(lane, EVENTS_A_COMMIT_MAX)) await commitEvents(dependencies, part, nowMs);
+      for (const part of inParts(lane, EVENTS_A_COMMIT_MAX)) {
+        const outcome = await workInHalves(part, UNBOUNDED, async (some) => {
+          try {
+            await commitEvents(dependencies, some, nowMs);
+          } catch (fault) {
+            // Halves help where one event can never be stored, not where the table takes none.
+            if (!mayPass(fault)) throw fault;
+            faults.push(fault);
+          }
+          return 'done';
+        });
+        faults.push(...outcome.faults);
+      }
     }),
   );
+  if (faults.length === 1) throw faults[0];
+  if (faults.length > 1) throw new AggregateError(faults, `${faults.length} events could not be stored`);
 }
 
 async function commitEvents(
