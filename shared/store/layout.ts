@@ -11,7 +11,7 @@
  *          pk `fleet` sk `zone#<zone>`              zone state and eviction limiter
  *          pk `fleet` sk `queue#<zone>#<node name>` a node that waits for the limiter
  *          pk `tick#<controller>` sk `-`            the last claim of a controller whose claim carries nothing else
- *          pk `evictions#<node name>` sk `-`        eviction timers of the node's pods (eviction-timer-store.ts)
+ *          pk `evictions#<node name>` sk `-`, `p1` …   eviction timers of the node's pods (eviction-timer-store.ts)
  *          pk `evictions-due` sk `<due, 14 digits>#<node name>`   which nodes have one due
  *          pk `pod-gc` sk `pod#`, `missing#`, `volumes#` and a name, `sweep`   the work list of pod-gc (pod-gc-store.ts)
  *          pk `node-keys#<shard>` sk <node name>    public keys that may sign in as the node (node-key-store.ts)

@@ -87,6 +87,29 @@ export function inParts<T>(items: readonly T[], size: number): T[][] {
   return parts;
 }
 
+/** In parts of at most `size` items and `bytesMax` bytes; an item that is larger is a part of its own. */
+export function inPartsOfBytes<T>(
+  items: readonly T[],
+  size: number,
+  bytesMax: number,
+  bytesOf: (item: T) => number,
+): T[][] {
+  const parts: T[][] = [];
+  let last: T[] = [];
+  let bytes = 0;
+  for (const item of items) {
+    const more = bytesOf(item);
+    if (last.length === 0 || last.length === size || bytes + more > bytesMax) {
+      last = [];
+      bytes = 0;
+      parts.push(last);
+    }
+    last.push(item);
+    bytes += more;
+  }
+  return parts;
+}
+
 export function groupedBy<T, K>(items: readonly T[], keyOf: (item: T) => K): Map<K, T[]> {
   const groups = new Map<K, T[]>();
   for (const item of items) {

@@ -19,11 +19,17 @@ import {
 } from '../../domain/pod-eviction.ts';
 import { parseTimeMs } from '../../kube/time.ts';
 import type { KubeNode, KubeObject } from '../../kube/types.ts';
+import { itemBytes } from '../../ports/item-size.ts';
 import { type CheckWrite, type PutWrite, StoreFault } from '../../ports/item-store.ts';
-import { type EvictionTimerStore, type NodeTimers, TIMERS_ALONG_MAX } from '../../store/eviction-timer-store.ts';
+import {
+  type EvictionTimerStore,
+  earliestTimers,
+  type NodeTimers,
+  TIMERS_ALONG_MAX,
+} from '../../store/eviction-timer-store.ts';
 import type { FleetState } from '../../store/fleet-store.ts';
 import { resourceVersionOf } from '../../store/object-record.ts';
-import { inParts } from './bounded-work.ts';
+import { inPartsOfBytes } from './bounded-work.ts';
 import { nodeRef, nodeUnchanged } from './change-node.ts';
 import { deletePod, type PodDeletion } from './delete-pod.ts';
 import type { ControllerDependencies } from './dependencies.ts';
@@ -33,6 +39,8 @@ import { type EventToTell, recordEvents, subjectOf } from './record-event.ts';
 import { reportUnwritable } from './report-unwritable.ts';
 
 const ATTEMPTS_MAX = 6;
+/** Records that are stored in one transaction with timers, of which all parts may change. Bytes. */
+const RECORDS_BYTES_MAX = 1_000_000;
 /** Pods of one node deleted in one call: a node with thousands due does not keep a worker from the other nodes. */
 export const DELETIONS_A_CALL_MAX = 100;
 
@@ -141,13 +149,17 @@ async function replaceTimers(
   { timers, records }: TimerChanges,
 ): Promise<boolean> {
   let current = before;
-  for (const part of records.length === 0 ? [[]] : inParts(records, TIMERS_ALONG_MAX)) {
-    const isLast = part.length === 0 || part.at(-1) === records.at(-1);
+  // What is not stored for lack of room is decided again, and recorded when it is.
+  const kept = earliestTimers([...timers.values()]);
+  const isKept = new Set(kept.map(({ podUid }) => podUid));
+  const told =
+    kept.length === timers.size ? records : records.filter(({ podUid }) => isKept.has(podUid) || !timers.has(podUid));
+  const sized = inPartsOfBytes(told, TIMERS_ALONG_MAX, RECORDS_BYTES_MAX, ({ write }) => itemBytes(write.item));
+  for (const part of sized.length === 0 ? [[]] : sized) {
+    const isLast = part.length === 0 || part.at(-1) === told.at(-1);
     const changed = new Set(part.map(({ podUid }) => podUid));
-    const kept = current.timers.filter(({ podUid }) => !changed.has(podUid));
-    const next = isLast
-      ? [...timers.values()]
-      : [...kept, ...[...timers.values()].filter(({ podUid }) => changed.has(podUid))];
+    const others = current.timers.filter(({ podUid }) => !changed.has(podUid));
+    const next = isLast ? kept : [...others, ...kept.filter(({ podUid }) => changed.has(podUid))];
     const outcome = await store.replace(
       current,
       next,

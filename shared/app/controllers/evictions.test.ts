@@ -59,7 +59,7 @@ describe('a tick of evictor', () => {
       ...node,
       spec: { ...node.spec, taints: [{ key: 'by-hand', effect: 'NoExecute', timeAdded: '2026-01-01T00:00:00Z' }] },
     }));
-    const due = { nodeName: 'a-2', timers: [], version: 0, dueMs: undefined };
+    const due = { nodeName: 'a-2', timers: [], version: 0, dueMs: undefined, parts: [] };
     const podUid = (await fleet.pod('p'))?.metadata.uid ?? '';
     const timer = { namespace: 'default', name: 'p', podUid, atMs: fleet.nowMs() };
     await evictionTimerStore(fleet.tables).replace(due, [timer]);

@@ -293,6 +293,22 @@ describe('a stream record that can never be worked on', () => {
   });
 });
 
+describe('a node with more eviction timers than one item holds', () => {
+  it('keeps them all, and delays no other node', async () => {
+    const { fleet } = await settledFleet({ a: 4, b: 3 });
+    const nameOf = (index: number) => `p-${index}-`.padEnd(253, 'x');
+    for (let index = 0; index < 1_150; index += 1) {
+      await fleet.addPod(nameOf(index), 'a-0', { tolerations: tolerating(864_000) });
+    }
+    await fleet.addPod('victim', 'a-1', { tolerations: tolerating(5) });
+    await fleet.streams();
+    await fleet.run(0, 75, beats(fleet, 'a-2', 'a-3', 'b-0', 'b-1', 'b-2'));
+    expect(await fleet.taints('a-0')).toContain('unreachable:NoExecute');
+    expect((await fleet.timers('a-0')).length).toBe(1_150);
+    expect((await fleet.pod('victim'))?.metadata.deletionTimestamp).toBeDefined();
+  });
+});
+
 describe('a node with thousands of pods that are due', () => {
   it('has a bounded number of them deleted in one look, and the rest at the ticks that follow', async () => {
     const { fleet } = await settledFleet({ a: 3 });
