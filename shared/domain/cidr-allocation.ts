@@ -107,6 +107,21 @@ export function blocksOfNode(sets: readonly CidrSet[], { nodeName, podCIDRs }: N
   });
 }
 
+/**
+ * Why a machine may not say that it has these CIDRs; undefined when it may. A machine gets one block of each cluster CIDR, so
+ * that is the most it may claim: a wider claim would keep blocks from every other node. People may set wider ones.
+ */
+export function refusedClaim(sets: readonly CidrSet[], podCIDRs: readonly string[]): string | undefined {
+  for (const entry of blocksOfNode(sets, { nodeName: '', podCIDRs })) {
+    if (entry.kind === 'fault') return entry.fault.reason;
+    const set = sets[entry.index];
+    if (set !== undefined && entry.blocks.last > entry.blocks.first) {
+      return `pod CIDR ${entry.cidr} is larger than a node's block, which has prefix length ${set.nodePrefix}`;
+    }
+  }
+  return undefined;
+}
+
 export interface CidrMarking {
   readonly sets: readonly CidrSet[];
   readonly faults: readonly CidrFault[];
@@ -141,7 +156,7 @@ export type NodeAllocation =
   /** A set is full; nothing was taken from any. */
   | { readonly kind: 'exhausted'; readonly reason: string; readonly event: EventText };
 
-const nodeEvent = (nodeName: string, reason: string): EventText => ({
+export const nodeEvent = (nodeName: string, reason: 'CIDRNotAvailable' | 'CIDRAssignmentFailed'): EventText => ({
   type: 'Warning',
   reason,
   message: `Node ${nodeName} status is now: ${reason}`,

@@ -108,6 +108,18 @@ describe('addressesToWrite', () => {
     expect(addressesToWrite(own, [hostname('ip-10-0-0-1')])).toEqual([hostname('ip-10-0-0-1')]);
   });
 
+  it.each([
+    ['10.0.0.2', ['10.0.0.1', '10.0.0.2'], ['10.0.0.2', '10.0.0.1']],
+    ['fd00::2,10.0.0.2', ['10.0.0.2', 'fd00::2', '10.0.0.1'], ['fd00::2', '10.0.0.2', '10.0.0.1']],
+  ])('moves the provided address %s to the front of addresses that the node has already', (text, before, after) => {
+    const annotations = { [PROVIDED_NODE_IP_ANNOTATION]: text };
+    const written = addressesToWrite({ addresses: before.map(internal), annotations }, before.map(internal));
+    expect(written).toEqual(after.map(internal));
+    expect(addressesToWrite({ addresses: after.map(internal), annotations }, before.map(internal))).toBeUndefined();
+    const jittered = [...after.slice(0, -1).toReversed(), ...after.slice(-1)].map(internal);
+    expect(addressesToWrite({ addresses: after.map(internal), annotations }, jittered)).toBeUndefined();
+  });
+
   it('writes nothing when only the order differs', () => {
     const addresses = [internal('10.0.0.1'), internal('10.0.0.2')];
     expect(addressesToWrite({ addresses, annotations: {} }, addresses.toReversed())).toBeUndefined();

@@ -179,6 +179,14 @@ function labelsFor(present: Readonly<Record<string, string>>, metadata: Instance
   return labels;
 }
 
+const byIdentity = (one: NodeAddress, other: NodeAddress): number =>
+  `${one.type} ${one.address}` < `${other.type} ${other.address}` ? -1 : 1;
+
+const byType = (one: NodeAddress, other: NodeAddress): number =>
+  one.type < other.type ? -1 : one.type > other.type ? 1 : 0;
+
+const groupedByType = (addresses: readonly NodeAddress[]) => Map.groupBy(addresses, ({ type }) => type);
+
 /**
  * The node's addresses as the provider has them, or undefined when nothing is to be written: the provider names none, or
  * the same set, or the annotation cannot be followed. The machine's own Hostname entries stay when the provider has none; an
@@ -195,8 +203,13 @@ export function addressesToWrite(
   const preferred = providedFirst(node.annotations, [...fromProvider, ...ownHostnames]);
   if (preferred.kind === 'refused') return undefined;
   const ordered = preferred.addresses;
-  // As sets: a provider that lists the same addresses in another order causes no write.
-  const identity = ({ type, address }: NodeAddress): string => `${type} ${address}`;
-  const before = node.addresses.map(identity).toSorted().join();
-  return ordered.map(identity).toSorted().join() === before ? undefined : ordered;
+  const textOf = (addresses: readonly NodeAddress[]): string =>
+    addresses.map(({ type, address }) => `${type} ${address}`).join();
+  const isSameSet = textOf(ordered.toSorted(byIdentity)) === textOf(node.addresses.toSorted(byIdentity));
+  if (!isSameSet) return ordered;
+  // A provider that lists the same addresses in another order causes no write. Those of the annotation have places of their own.
+  const provided = node.annotations[PROVIDED_NODE_IP_ANNOTATION]?.split(',').length ?? 0;
+  const heads = (addresses: readonly NodeAddress[]): string =>
+    textOf([...groupedByType(addresses).values()].flatMap((ofType) => ofType.slice(0, provided)).toSorted(byType));
+  return heads(ordered) === heads(node.addresses) ? undefined : ordered;
 }

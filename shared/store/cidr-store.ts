@@ -50,8 +50,8 @@ export interface CidrStore {
   read(set: CidrSetKey): Promise<TakenBlocks>;
   /** The wide ranges alone: people set them, and no condition on one block sees them. */
   readRanges(set: CidrSetKey): Promise<readonly (BlockOwner & BlockRange)[]>;
-  /** Notes what a node has. `taken`: a single block that is another node's. */
-  occupy(set: CidrSetKey, blocks: BlockRange, owner: BlockOwner): Promise<'written' | 'taken'>;
+  /** Notes what a node has. `known`: as noted before; `taken`: a single block that is another node's. */
+  occupy(set: CidrSetKey, blocks: BlockRange, owner: BlockOwner): Promise<'written' | 'known' | 'taken'>;
   /** Gives back what this uid has of these blocks; anything else stays. */
   release(set: CidrSetKey, blocks: BlockRange, uid: string): Promise<'written' | 'notTheirs'>;
   /** A hint: where the next process begins to look. */
@@ -105,11 +105,12 @@ export function cidrStore(items: ItemStore): CidrStore {
     readRanges: async (set) => (await readAll(set, RANGE_PREFIX)).flatMap((item) => ownedBlocks(item) ?? []),
 
     async occupy(set, blocks, owner) {
-      const outcome = await items.write({
-        ...takeBlockWrite(set, blocks.first, owner),
-        key: keyOf(set, sortKeyOf(blocks, owner.uid)),
-      });
-      return outcome.kind === 'written' ? 'written' : 'taken';
+      const outcome = await items.write(
+        { ...takeBlockWrite(set, blocks.first, owner), key: keyOf(set, sortKeyOf(blocks, owner.uid)) },
+        { returnPrevious: true },
+      );
+      if (outcome.kind === 'refused') return 'taken';
+      return outcome.previous === undefined ? 'written' : 'known';
     },
 
     async release(set, blocks, uid) {

@@ -7,7 +7,7 @@ import { staticTokenAuthenticator } from '../../shared/adapters/tokens/static-to
 import { readYaml } from '../../shared/adapters/yaml/read-yaml.ts';
 import { composeApi } from '../../shared/app/api/compose.ts';
 import type { RequestLimits } from '../../shared/app/api/request-throttle.ts';
-import { defaultPolicy } from '../../shared/domain/policy.ts';
+import { defaultPolicy, type Policy } from '../../shared/domain/policy.ts';
 import type { KubeObject } from '../../shared/kube/types.ts';
 import type { AuditTrail } from '../../shared/ports/audit-trail.ts';
 import type { ItemStore } from '../../shared/ports/item-store.ts';
@@ -52,6 +52,7 @@ export function apiInMemory(
     readonly seed?: number;
     readonly auditTrail?: AuditTrail;
     readonly limits?: RequestLimits;
+    readonly policy?: Partial<Policy>;
   } = {},
 ): ApiInMemory {
   const items = options.items ?? memoryItemStore();
@@ -103,7 +104,7 @@ export function apiInMemory(
       await turn();
     },
     log: { debug: () => {}, info: () => {}, warn: note, error: note },
-    policy: defaultPolicy,
+    policy: { ...defaultPolicy, ...options.policy },
     hash: (text) => createHash('sha256').update(text).digest('hex').slice(0, 8),
     readYaml,
     gzip,

@@ -1,4 +1,6 @@
 /** The API over any item store: the same in the function, in tests and in simulations. */
+import { createCidrSets } from '../../domain/cidr-allocation.ts';
+import type { CidrSet } from '../../domain/cidr-set.ts';
 import type { Policy } from '../../domain/policy.ts';
 import { createOpenApi } from '../../kube/openapi/openapi.ts';
 import type { ResourceDescriptor } from '../../kube/resources/descriptor.ts';
@@ -109,6 +111,7 @@ export function composeApi(options: ApiOptions): (request: HttpRequest) => Promi
       findResource(group, version, resource) ?? findUnkept(group, version, resource),
     random,
     podEvictionTimeoutSeconds: policy.podEvictionTimeoutSeconds,
+    cidrSets: cidrSetsOf(policy),
     authenticator: options.authenticator,
     clock,
     log: options.log,
@@ -155,6 +158,12 @@ function enrolmentOf({ items, random, pause, readPublicKey, cloud }: ApiOptions)
 interface Storages {
   readonly storageOf: (descriptor: ResourceDescriptor) => ResourceStorage;
   readonly budgets: Budgets;
+}
+
+/** Empty also for CIDRs that cannot work: parsePolicy has refused those. */
+function cidrSetsOf(policy: Policy): readonly CidrSet[] {
+  const creation = createCidrSets(policy);
+  return creation.kind === 'created' ? creation.sets : [];
 }
 
 function storagesOf(

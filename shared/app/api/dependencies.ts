@@ -1,3 +1,4 @@
+import type { CidrSet } from '../../domain/cidr-set.ts';
 import type { ResourceDescriptor } from '../../kube/resources/descriptor.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { RandomSource } from '../../ports/clock.ts';
@@ -9,6 +10,8 @@ export interface ApiDependencies {
   readonly random: RandomSource;
   /** Waits. Milliseconds. */
   readonly pause: (milliseconds: number) => Promise<unknown>;
+  /** Of which nodes get their pod CIDRs; empty while allocation is off. */
+  readonly cidrSets: readonly CidrSet[];
   /** tolerationSeconds of pods that bring none. Seconds. */
   readonly podEvictionTimeoutSeconds: number;
   /** The disruption budgets of a pod, each with a true status. */

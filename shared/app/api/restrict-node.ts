@@ -3,13 +3,14 @@
  * The rules are in shared/domain/node-restriction.ts; here is when they are asked, and what they have to know. Likewise for our
  * own probe, which is no node.
  */
+import { refusedClaim } from '../../domain/cidr-allocation.ts';
 import { authorizeNode, nodeIdentity, type RestrictedObject } from '../../domain/node-restriction.ts';
 import { PROBE_GROUP, PROBE_LEASE } from '../../domain/probe-identity.ts';
 import type { ResourceDescriptor } from '../../kube/resources/descriptor.ts';
 import { textOf } from '../../kube/resources/normal-form.ts';
 import { nodes } from '../../kube/resources/registry.ts';
 import * as status from '../../kube/status.ts';
-import type { KubeObject } from '../../kube/types.ts';
+import type { KubeNode, KubeObject } from '../../kube/types.ts';
 import type { UserInfo } from '../../ports/authenticator.ts';
 import { readsAsNode } from './authorize.ts';
 import type { ApiDependencies } from './dependencies.ts';
@@ -51,11 +52,28 @@ export function nodeRestriction(
         stored: stored as RestrictedObject | undefined,
         facts: { pod: stored as RestrictedObject | undefined, nodeUid },
       });
-      if (verdict.kind === 'allowed') return;
       const name = target.name === '' ? (next?.metadata.name ?? '') : target.name;
+      if (verdict.kind === 'allowed') {
+        const claim = refusedClaimOf(dependencies, descriptor, next, stored);
+        if (claim !== undefined) throw status.forbidden(descriptor, name, claim);
+        return;
+      }
       throw status.forbidden(descriptor, name, verdict.message);
     },
   };
+}
+
+/** Of a machine that sets pod CIDRs on a Node; upstream lets a kubelet set any, and takes their blocks from all others. */
+function refusedClaimOf(
+  { cidrSets }: ApiDependencies,
+  descriptor: ResourceDescriptor,
+  next: KubeObject | undefined,
+  stored: KubeObject | undefined,
+): string | undefined {
+  if (descriptor.resource !== nodes.resource || cidrSets.length === 0) return undefined;
+  const claimed = (next as KubeNode | undefined)?.spec?.podCIDRs ?? [];
+  const before = (stored as KubeNode | undefined)?.spec?.podCIDRs ?? [];
+  return claimed.length === 0 || before.length > 0 ? undefined : refusedClaim(cidrSets, claimed);
 }
 
 /** The probe has one Lease: authorize sees no name when it makes it. */

@@ -3,6 +3,7 @@ import { type ControlledFleet, controlledFleet } from '../../../test/support/con
 import { dyingStore } from '../../../test/support/failing-store.ts';
 import { StoreFault } from '../../ports/item-store.ts';
 import { cidrStore } from '../../store/cidr-store.ts';
+import { objectText } from '../../store/object-record.ts';
 
 const DUAL = { clusterCIDRs: ['10.0.0.0/16', '2001:db8::/48'] };
 /** Four blocks of 4 addresses. */
@@ -191,6 +192,34 @@ describe('pod CIDRs', () => {
       node_ipam_controller_cidrset_allocation_tries_per_request: 0,
       node_ipam_controller_cirdset_max_cidrs: 4,
     });
+  });
+
+  it('count blocks that nodes brought as allocated, each once', async () => {
+    const fleet = controlledFleet({ policy: FOUR });
+    await fleet.register('n1');
+    await give(fleet, 'n1', ['10.0.0.0/29']);
+    await fleet.streams();
+    await fleet.register('n2');
+    await fleet.streams();
+    const records = fleet.tables.changes('objects').filter(({ key }) => key.pk.startsWith('o#nodes#'));
+    await fleet.controllers.onObjectRecords(records);
+    const counted = fleet.metrics.filter(({ name }) => name.endsWith('cidrs_allocations_total'));
+    expect(counted.reduce((sum, { value }) => sum + value, 0)).toBe(3);
+  });
+
+  it('that cannot be written into a Node are reported on it, and the next node gets its own', async () => {
+    const fleet = controlledFleet({ policy: FOUR });
+    await fleet.register('n1');
+    await fleet.changeNode('n1', (node) => {
+      const annotations = { padding: 'x'.repeat(120_000 - 40 - objectText(node).length) };
+      return { ...node, metadata: { ...node.metadata, annotations } };
+    });
+    await fleet.register('n2');
+    await fleet.streams();
+    expect(await cidrsOf(fleet, 'n2')).toBeDefined();
+    expect(await cidrsOf(fleet, 'n1')).toBeUndefined();
+    const [event] = await fleet.events('CIDRAssignmentFailed');
+    expect(event).toMatchObject({ message: 'Node n1 status is now: CIDRAssignmentFailed', type: 'Warning' });
   });
 });
 

@@ -15,6 +15,7 @@ import {
   blocksOfNode,
   type CidrFault,
   createCidrSets,
+  nodeEvent,
   occupyNodes,
   podCidrTaken,
 } from '../../domain/cidr-allocation.ts';
@@ -27,6 +28,7 @@ import { changeNode, nodeRef } from './change-node.ts';
 import type { ControllerDependencies } from './dependencies.ts';
 import * as metric from './metric-names.ts';
 import { recordEvents, subjectOf } from './record-event.ts';
+import { reportUnwritable } from './report-unwritable.ts';
 
 /** Blocks tried for one node in a row; so many processes must have been faster. */
 const TRIES_MAX = 64;
@@ -172,6 +174,10 @@ class Allocator implements CidrAllocator {
       const set = this.#fresh[entry.index];
       if (set === undefined) continue;
       const written = await this.#store.occupy(setKey(set), entry.blocks, { nodeName, uid });
+      if (written === 'written') {
+        const { first, last } = entry.blocks;
+        this.#dependencies.meter.add(metric.CIDR_ALLOCATIONS, last - first + 1, 'Count');
+      }
       if (written === 'taken') faults.push(podCidrTaken(nodeName, entry.cidr, formatCidr(set.cluster)));
     }
     return faults;
@@ -226,7 +232,8 @@ class Allocator implements CidrAllocator {
         continue;
       }
       if (outcome.kind === 'tooLarge') {
-        this.#dependencies.log.error('a Node is too large to be given pod CIDRs', { nodeName });
+        await reportUnwritable(this.#dependencies, { kind: 'Node', object: node, what: 'assign pod CIDRs', nowMs });
+        await this.#tellFailed(node, nowMs);
       }
       if (outcome.kind !== 'written') return;
       this.#sets = Promise.resolve(allocation.sets);
@@ -236,6 +243,7 @@ class Allocator implements CidrAllocator {
       this.#tellUsage(allocation.sets);
       return;
     }
+    await this.#tellFailed(node, nowMs);
     throw new StoreFault('throttled', 'every block tried was somebody else’s by then', { retryable: true });
   }
 
@@ -252,6 +260,12 @@ class Allocator implements CidrAllocator {
         return ranges.length === 0 ? set : occupyBlocks(set, ranges);
       }),
     );
+  }
+
+  /** There are blocks, but none could be written into the Node. */
+  async #tellFailed(node: KubeNode, nowMs: number): Promise<void> {
+    const event = nodeEvent(node.metadata.name ?? '', 'CIDRAssignmentFailed');
+    await recordEvents(this.#dependencies, [{ ...event, about: subjectOf('Node', node) }], nowMs);
   }
 
   async #exhausted(node: KubeNode, event: EventText, nowMs: number): Promise<void> {
