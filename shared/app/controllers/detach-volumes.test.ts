@@ -175,6 +175,20 @@ describe('a volume of a node out of service', () => {
     expect((await fleet.node('a-0'))?.status?.['volumesAttached']).toHaveLength(1);
   });
 
+  it('stays when the taint is lifted at that moment from a node that is still not ready: its six minutes count', async () => {
+    await podGoes();
+    const { describeVolumes } = fleet.cloud;
+    Object.assign(fleet.cloud, {
+      describeVolumes: async (ids: readonly string[]) => {
+        const answer = await describeVolumes(ids);
+        await fleet.changeNode('a-0', (node) => ({ ...node, spec: { ...node.spec, taints: [] } }));
+        return answer;
+      },
+    });
+    expect(await passes(360)).toEqual([]);
+    expect((await fleet.node('a-0'))?.status?.['volumesAttached']).toHaveLength(1);
+  });
+
   it('stays when a pod comes that wants it', async () => {
     await podGoes();
     const { describeVolumes } = fleet.cloud;
