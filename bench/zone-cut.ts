@@ -9,12 +9,12 @@ import { applyDisruption, type DisruptionRecord, NO_DISRUPTION } from '../shared
 import { decideEvictions } from '../shared/domain/evictor.ts';
 import { decideGate, type GateRecord, gateVerdictFor, UNTRIED_GATE } from '../shared/domain/gate.ts';
 import { isSuspect } from '../shared/domain/health.ts';
-import { changeRate, fullLimiter, takeToken } from '../shared/domain/limiter.ts';
 import { decideMonitor, type MonitorDecision, type QueuedNode, type ZoneRecord } from '../shared/domain/monitor.ts';
 import type { NodeHealth } from '../shared/domain/node-health.ts';
 import type { Policy } from '../shared/domain/policy.ts';
 import { seededFraction } from '../simulation/seeded-random.ts';
 import { controlledFleet } from '../test/support/controlled-fleet.ts';
+import { changeRate, fullLimiter, takeToken } from '../test/support/token-bucket.ts';
 import { percentile } from './benchmark.ts';
 
 export const CUT_ZONES = 4;
@@ -194,7 +194,7 @@ function ruledCluster({ nodes: count, policy }: ZoneCutOptions): Cluster {
         return;
       case 'enqueue': {
         const { nodeName, uid, zone, addedAtMs } = decision;
-        queue.set(nodeName, { nodeName, uid, zone, addedAtMs, processAtMs: addedAtMs });
+        queue.set(nodeName, { nodeName, uid, zone, addedAtMs });
         return;
       }
       case 'dequeue':
@@ -243,9 +243,9 @@ function ruledCluster({ nodes: count, policy }: ZoneCutOptions): Cluster {
       );
       for (const decision of decisions) {
         if (decision.kind === 'taint') {
-          const token = takeToken(zones.get(zone)!.limiter, nowMs);
-          if (token.kind === 'denied') continue;
-          changeZone(zone, { limiter: token.limiter });
+          const limiter = takeToken(zones.get(zone)!.limiter, nowMs);
+          if (limiter === undefined) continue;
+          changeZone(zone, { limiter });
           change(decision.nodeName, {
             noExecute: { notReady: decision.taint === 'notReady', unreachable: decision.taint === 'unreachable' },
           });

@@ -15,7 +15,6 @@ import {
   PROBES_A_TICK,
   UNTRIED_GATE,
 } from '../shared/domain/gate.ts';
-import { fullLimiter } from '../shared/domain/limiter.ts';
 import { decideMonitor, type ZoneRecord } from '../shared/domain/monitor.ts';
 import type { NodeHealth } from '../shared/domain/node-health.ts';
 import type { Policy } from '../shared/domain/policy.ts';
@@ -103,7 +102,7 @@ export function simulateFalseMarks(options: FalseMarksOptions): FalseMarksResult
   const zones: ZoneRecord[] = Array.from({ length: ZONES }, (_, zone) => ({
     zone: `zone-${zone}`,
     state: 'Normal',
-    limiter: fullLimiter(policy.nodeEvictionRatePerSecond),
+    limiter: { tatMs: undefined, ratePerSecond: policy.nodeEvictionRatePerSecond },
   }));
   const faults = Object.fromEntries(FAULTS.map((kind) => [kind, 0])) as Record<FaultKind, number>;
   const foundAfterSeconds: number[] = [];

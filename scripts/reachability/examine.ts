@@ -48,7 +48,7 @@ export function examine(root: string, layout: Layout, exceptions: readonly Excep
   const fromProduct = reachedFrom(graph, entries, (file) => !toolFiles.has(file.fileName));
   const fromAll = reachedFrom(graph, [...entries, ...entryFiles(root, program, layout.toolEntries)], () => true);
 
-  const unreached = [];
+  const unreached: Omit<Finding, 'namedIn'>[] = [];
   let symbols = 0;
   for (const file of files) {
     const reached = isIn([...layout.tools, ...layout.forTools], file) ? fromAll : fromProduct;

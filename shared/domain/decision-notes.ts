@@ -51,7 +51,7 @@ function part<K extends keyof Policy>(policy: Pick<Policy, K>, ...keys: readonly
 const GRACES = ['nodeMonitorGracePeriodSeconds', 'nodeStartupGracePeriodSeconds', 'beatIntervalSeconds'] as const;
 
 function recorded(health: NodeHealth): RecordedHealth {
-  const { nodeName: _name, uid: _uid, suspect: _suspect, podsToMark: _pods, unannounced: _told, ...kept } = health;
+  const { nodeName: _name, uid: _uid, suspect: _suspect, podsToMark: _pods, ...kept } = health;
   return kept;
 }
 
@@ -280,7 +280,7 @@ export function taintNote(
   },
 ): DecisionDraft {
   const { taint, waitedSeconds, ratePerSecond, ready, zone } = decision;
-  const { addedAtMs, processAtMs } = at.item;
+  const { addedAtMs } = at.item;
   const key = taint === 'notReady' ? 'not-ready' : 'unreachable';
   return {
     act: 'Tainted',
@@ -289,7 +289,7 @@ export function taintNote(
     reason: `Ready is ${ready}; node.kubernetes.io/${key}:NoExecute after ${seconds(waitedSeconds)} of waiting, zone ${zoneText(zone)} at ${rateText(ratePerSecond)}`,
     rule: 'eviction',
     inputs: {
-      item: { addedAtMs, processAtMs },
+      item: { addedAtMs },
       health: recorded(at.seen),
       limiter: at.limiter,
       freshSinceMs: at.freshSinceMs,

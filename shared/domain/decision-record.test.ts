@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { aPod, aTaint, tolerating } from '../../test/support/eviction-world.ts';
-import { aNode } from '../../test/support/monitored-fleet.ts';
+import { aNode } from '../../test/support/ruled-fleet.ts';
 import { type CloudAnswer, type CloudQuestion, decideCloud } from './cloud-node.ts';
 import {
   cloudNote,

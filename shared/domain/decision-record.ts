@@ -66,7 +66,7 @@ export interface DecisionAbout {
 export const FLEET: DecisionAbout = Object.freeze({ kind: 'Fleet', name: 'fleet' });
 
 /** Of a node's digest what rules read. */
-export type RecordedHealth = Omit<NodeHealth, 'nodeName' | 'uid' | 'suspect' | 'podsToMark' | 'unannounced'>;
+export type RecordedHealth = Omit<NodeHealth, 'nodeName' | 'uid' | 'suspect' | 'podsToMark'>;
 type RecordedPolicy = Partial<Policy>;
 
 /** What a rule was given. Absent is undefined: the form is JSON. */
@@ -111,7 +111,7 @@ export interface RuleInputs {
   };
   /** decideEvictions for one node. */
   readonly eviction: {
-    readonly item: { readonly addedAtMs: number; readonly processAtMs: number };
+    readonly item: { readonly addedAtMs: number };
     readonly health: RecordedHealth;
     readonly limiter: Limiter;
     readonly freshSinceMs: number;

@@ -3,7 +3,8 @@
  *
  * Upstream's queue remembers the names it has dealt with, so that a controller which does not yet see its own effect does not
  * do it twice. Ours needs no second set: what was dealt with shows in the node's digest (NodeHealth.noExecute), and one that is
- * waiting is not stamped again (L10), so the order is that of the first enqueueing.
+ * waiting is not stamped again (L10), so the order is that of the first enqueueing. Nothing is put back for a later time
+ * either: a taint that could not be written leaves the node where it waits, and its token where it was.
  *
  * Source: pkg/controller/nodelifecycle/scheduler/rate_limited_queue.go. Left out on purpose: a token taken for an item
  * that is not due (D4).
@@ -14,13 +15,10 @@ export interface QueueItem {
   readonly uid: string;
   /** When it was enqueued. Epoch milliseconds. */
   readonly addedAtMs: number;
-  /** Not before then. Epoch milliseconds. */
-  readonly processAtMs: number;
 }
 
-/** Order of turns: due time, then time of enqueueing, then name, so that it never depends on how a list was read. */
+/** Order of turns: time of enqueueing, then name, so that it never depends on how a list was read. */
 export function compareTurns(a: QueueItem, b: QueueItem): number {
-  if (a.processAtMs !== b.processAtMs) return a.processAtMs - b.processAtMs;
   if (a.addedAtMs !== b.addedAtMs) return a.addedAtMs - b.addedAtMs;
   if (a.nodeName === b.nodeName) return 0;
   return a.nodeName < b.nodeName ? -1 : 1;

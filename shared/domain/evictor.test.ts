@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { aNode } from '../../test/support/monitored-fleet.ts';
+import { aNode } from '../../test/support/ruled-fleet.ts';
 import { decideEvictions } from './evictor.ts';
 import type { Limiter } from './limiter.ts';
 import type { NodeHealth } from './node-health.ts';
@@ -10,7 +10,6 @@ const item = (nodeName: string, addedAtMs = 0, uid = `uid-${nodeName}`) => ({
   uid,
   zone: '',
   addedAtMs,
-  processAtMs: addedAtMs,
 });
 const full: Limiter = { tatMs: undefined, ratePerSecond: 0.1 };
 const at = {
@@ -88,9 +87,5 @@ describe('decideEvictions', () => {
     const holding = { kind: 'holding', reasons: ['failingPath'], sinceMs: 0 } as const;
     const outcome = decide([item('a'), item('b')], [aNode({ nodeName: 'a' }), dark('b')], full, { gate: holding });
     expect(outcome.decisions).toMatchObject([{ kind: 'drop', nodeName: 'a', reason: 'ready' }]);
-  });
-
-  it('asks for no token for an item that is not due', () => {
-    expect(decide([item('a', 100_001)], [dark('a')])).toEqual({ decisions: [], hold: undefined });
   });
 });

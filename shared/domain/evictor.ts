@@ -10,7 +10,7 @@ import type { GateReason, GateVerdict } from './gate.ts';
 import { healthVerdict, isReturning } from './health.ts';
 import type { ConditionStatus } from './kubernetes.ts';
 import type { Limiter } from './limiter.ts';
-import { type LimiterUpdate, takeTokenUpdates } from './limiter.ts';
+import { type LimiterUpdate, takeTokenUpdate } from './limiter.ts';
 import type { QueuedNode } from './monitor.ts';
 import type { NodeHealth } from './node-health.ts';
 import { decideNoExecute, type NoExecuteKind } from './node-taints.ts';
@@ -36,14 +36,14 @@ export type EvictionDecision =
       readonly to: NoExecuteKind;
       readonly ready: ConditionStatus;
     } & OfItem)
-  /** Ask for a token by these updates; if granted, taint, take out of the queue, and count one eviction. */
+  /** Ask for a token by this update; if granted, taint, take out of the queue, and count one eviction. */
   | ({
       readonly kind: 'taint';
       readonly taint: NoExecuteKind;
       readonly ready: ConditionStatus;
       readonly waitedSeconds: number;
       readonly ratePerSecond: number;
-      readonly token: readonly LimiterUpdate[];
+      readonly token: LimiterUpdate;
     } & OfItem);
 
 /** Why the head of the queue was not tainted. */
@@ -93,10 +93,9 @@ export function decideEvictions(
   const { nowMs } = at;
   const decisions: EvictionDecision[] = [];
   for (const item of [...zone.items].sort(compareTurns)) {
-    if (item.processAtMs > nowMs) break;
     const of: OfItem = { nodeName: item.nodeName, uid: item.uid, zone: item.zone, addedAtMs: item.addedAtMs };
     const health = zone.nodes.get(item.nodeName);
-    if (health === undefined || health.uid !== item.uid || health.deletedAtMs !== undefined) {
+    if (health === undefined || health.uid !== item.uid) {
       decisions.push({ kind: 'drop', ...of, reason: 'nodeGone' });
       continue;
     }
@@ -123,6 +122,8 @@ export function decideEvictions(
     const hold = evictionHold(zone.limiter, at);
     if (hold !== undefined) return { decisions, hold };
     const { ratePerSecond } = zone.limiter;
+    const token = takeTokenUpdate({ nowMs, ratePerSecond });
+    if (token === undefined) return { decisions, hold: { kind: 'never' } };
     decisions.push({
       kind: 'taint',
       ...of,
@@ -130,7 +131,7 @@ export function decideEvictions(
       ready,
       waitedSeconds: Math.max(0, nowMs - item.addedAtMs) / 1_000,
       ratePerSecond,
-      token: takeTokenUpdates({ nowMs, ratePerSecond }),
+      token,
     });
     return { decisions, hold: undefined };
   }

@@ -30,11 +30,6 @@ export interface Limiter {
   readonly ratePerSecond: number;
 }
 
-/** The burst of the documentation. With one token there is no partly used bucket: a single update decides. */
-export const EVICTION_BURST = 1;
-
-export const fullLimiter = (ratePerSecond: number): Limiter => ({ tatMs: undefined, ratePerSecond });
-
 /**
  * Milliseconds a token takes to refill; Infinity for never. Rounded up to a whole millisecond, which never grants more
  * than the rate.
@@ -58,8 +53,7 @@ export type LimiterCondition =
 
 export interface LimiterUpdate {
   readonly when: LimiterCondition;
-  readonly set?: { readonly tatMs?: number; readonly ratePerSecond?: number };
-  readonly add?: { readonly tatMs: number };
+  readonly set: { readonly tatMs?: number; readonly ratePerSecond?: number };
 }
 
 const tat = (op: '<=' | '>', value: number): LimiterCondition => ({ kind: 'compare', attribute: 'tatMs', op, value });
@@ -76,27 +70,17 @@ const fullAt = (nowMs: number): LimiterCondition => ({
 });
 
 /**
- * The updates that take one token, to be tried in this order; granted when one is written, denied when all are refused,
- * never when the list is empty.
- * A, the bucket is full: tat := now + interval.
- * B, it is partly used (only with a burst over one): tat := tat + interval.
- * Each also asks for the rate the caller knows: after a change of rate a stale caller is denied and has to read again.
+ * The update that takes the token of a full bucket: tat := now + interval. Granted when it is written, denied when it is
+ * refused; undefined at rate 0, which grants nothing. It also asks for the rate the caller knows: after a change of rate a
+ * stale caller is denied and has to read again.
  */
-export function takeTokenUpdates(at: {
+export function takeTokenUpdate(at: {
   readonly nowMs: number;
   readonly ratePerSecond: number;
-  readonly burst?: number;
-}): LimiterUpdate[] {
+}): LimiterUpdate | undefined {
   const intervalMs = tokenIntervalMs(at.ratePerSecond);
-  if (intervalMs === Infinity) return [];
-  const burst = at.burst ?? EVICTION_BURST;
-  const rate = rateIs(at.ratePerSecond);
-  const updates: LimiterUpdate[] = [{ when: all(rate, fullAt(at.nowMs)), set: { tatMs: at.nowMs + intervalMs } }];
-  if (burst > 1) {
-    const room = at.nowMs + (burst - 1) * intervalMs;
-    updates.push({ when: all(rate, tat('>', at.nowMs), tat('<=', room)), add: { tatMs: intervalMs } });
-  }
-  return updates;
+  if (intervalMs === Infinity) return undefined;
+  return { when: all(rateIs(at.ratePerSecond), fullAt(at.nowMs)), set: { tatMs: at.nowMs + intervalMs } };
 }
 
 /**
@@ -121,54 +105,3 @@ export function changeRateUpdates(at: {
     { when: all(from, fullAt(at.nowMs)), set: { ratePerSecond: at.toPerSecond } },
   ];
 }
-
-function holds(limiter: Limiter, condition: LimiterCondition): boolean {
-  switch (condition.kind) {
-    case 'all':
-      return condition.of.every((part) => holds(limiter, part));
-    case 'any':
-      return condition.of.some((part) => holds(limiter, part));
-    case 'lacks':
-      return limiter[condition.attribute] === undefined;
-    case 'compare': {
-      const value = limiter[condition.attribute];
-      if (value === undefined) return false;
-      if (condition.op === '=') return value === condition.value;
-      return condition.op === '<=' ? value <= condition.value : value > condition.value;
-    }
-  }
-}
-
-/** One of the updates as the store would do it, all in memory; undefined when its condition does not hold. */
-export const applyLimiterUpdate = (limiter: Limiter, update: LimiterUpdate): Limiter | undefined =>
-  holds(limiter, update.when)
-    ? {
-        ratePerSecond: update.set?.ratePerSecond ?? limiter.ratePerSecond,
-        tatMs:
-          update.add === undefined ? (update.set?.tatMs ?? limiter.tatMs) : (limiter.tatMs ?? 0) + update.add.tatMs,
-      }
-    : undefined;
-
-const firstApplied = (limiter: Limiter, updates: readonly LimiterUpdate[]): Limiter | undefined => {
-  for (const update of updates) {
-    const next = applyLimiterUpdate(limiter, update);
-    if (next !== undefined) return next;
-  }
-  return undefined;
-};
-
-export type TokenOutcome =
-  | { readonly kind: 'granted'; readonly limiter: Limiter }
-  /** `untilMs`: when a token can be had; absent for never. */
-  | { readonly kind: 'denied'; readonly untilMs: number | undefined };
-
-/** Takes a token in memory, by the very updates the store gets. */
-export function takeToken(limiter: Limiter, nowMs: number): TokenOutcome {
-  const next = firstApplied(limiter, takeTokenUpdates({ nowMs, ratePerSecond: limiter.ratePerSecond }));
-  if (next !== undefined) return { kind: 'granted', limiter: next };
-  return { kind: 'denied', untilMs: limiter.ratePerSecond > 0 ? (limiter.tatMs ?? nowMs) : undefined };
-}
-
-/** Changes the rate in memory, by the very updates the store gets. */
-export const changeRate = (limiter: Limiter, toPerSecond: number, nowMs: number): Limiter =>
-  firstApplied(limiter, changeRateUpdates({ nowMs, fromPerSecond: limiter.ratePerSecond, toPerSecond })) ?? limiter;

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { aNode, anEmptyWorld, MonitoredFleet } from '../../test/support/monitored-fleet.ts';
+import { aNode, anEmptyWorld, RuledFleet } from '../../test/support/ruled-fleet.ts';
 import { UNTRIED_GATE } from './gate.ts';
 import { decideMonitor } from './monitor.ts';
 import { defaultPolicy } from './policy.ts';
 
-const fleetOf = (...nodes: Parameters<typeof aNode>[0][]) => new MonitoredFleet(nodes.map(aNode));
+const fleetOf = (...nodes: Parameters<typeof aNode>[0][]) => new RuledFleet(nodes.map(aNode));
 const kindsOf = (outcome: { decisions: readonly { kind: string }[] }) => outcome.decisions.map(({ kind }) => kind);
 
 describe('decideMonitor', () => {
@@ -119,7 +119,7 @@ describe('decideMonitor', () => {
     const nodes = Array.from({ length: 51 }, (_, index) =>
       aNode({ nodeName: `n-${index}`, ready: index < 40 ? 'False' : 'True', renewedAtMs: 100_000 }),
     );
-    const fleet = new MonitoredFleet(nodes);
+    const fleet = new RuledFleet(nodes);
     fleet.pass(0);
     expect(fleet.zone('')?.limiter.ratePerSecond).toBe(0.01);
     fleet.remove('n-0');

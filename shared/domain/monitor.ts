@@ -19,7 +19,7 @@
  * pkg/controller/nodelifecycle/node_lifecycle_controller.go. What is different is told where it is.
  */
 import { applyDisruption, type DisruptionRecord, type DisruptionVerdict, disruptionVerdict } from './disruption.ts';
-import { type EventText, nodeNotReady, registeredNode, removingNode } from './event-text.ts';
+import { type EventText, nodeNotReady } from './event-text.ts';
 import type { QueueItem } from './eviction-queue.ts';
 import { type GateRecord, type GateVerdict, gateVerdict } from './gate.ts';
 import { healthVerdict, isReturning, lastSpokeAtMs } from './health.ts';
@@ -68,10 +68,6 @@ interface OfNode {
 export type DequeueReason = 'ready' | 'returning' | 'tainted' | 'totalDisruption' | 'zoneChanged' | 'nodeGone';
 
 export type MonitorDecision =
-  /** First sight: tell of it, and clear `unannounced`. */
-  | ({ readonly kind: 'announce'; readonly event: EventText } & OfNode)
-  /** The Node was deleted: tell of it, and drop the digest. */
-  | ({ readonly kind: 'forget'; readonly event: EventText; readonly deletedAtMs: number } & OfNode)
   /** Take these NoExecute taints of ours off, at once. */
   | ({
       readonly kind: 'lift';
@@ -182,9 +178,6 @@ function phaseOf(decision: MonitorDecision): number {
       return 10;
     case 'markPods':
       return 11;
-    case 'announce':
-    case 'forget':
-      return 12;
   }
 }
 
@@ -296,7 +289,7 @@ function markDecision(node: Judged, freshSinceMs: number, policy: Policy): Monit
   };
 }
 
-/** Step 4 for one node that is not deleted. `queued`: its own item, same uid. */
+/** Step 4 for one node. `queued`: its own item, same uid. */
 function* decideTaints(
   node: Judged,
   queued: QueuedNode | undefined,
@@ -387,19 +380,8 @@ export function decideMonitor(
   let freshSinceMs = Math.max(world.gate.freshSinceMs, world.disruption.freshSinceMs);
   const decisions: MonitorDecision[] = [];
 
-  const living: NodeHealth[] = [];
-  for (const health of world.nodes) {
-    if (health.deletedAtMs === undefined) living.push(health);
-    else {
-      const { deletedAtMs, nodeName } = health;
-      decisions.push({ kind: 'forget', ...identity(health), deletedAtMs, event: removingNode(nodeName) });
-    }
-    if (health.unannounced === true && health.deletedAtMs === undefined) {
-      decisions.push({ kind: 'announce', ...identity(health), event: registeredNode(health.nodeName) });
-    }
-  }
-
-  const judge = () => living.map((health) => judgeNode(health, { nowMs, policy, freshSinceMs }, gate.kind === 'open'));
+  const judge = () =>
+    world.nodes.map((health) => judgeNode(health, { nowMs, policy, freshSinceMs }, gate.kind === 'open'));
   let nodes = judge();
   let zones = judgeZones(nodes, policy);
   let verdict: DisruptionVerdict = disruptionVerdict(world.disruption.total, statesOf(zones));
@@ -419,7 +401,7 @@ export function decideMonitor(
 
   const queueByName = new Map<string, QueuedNode>();
   const uidByName = new Map<string, string>();
-  if (world.queue.length > 0) for (const health of living) uidByName.set(health.nodeName, health.uid);
+  if (world.queue.length > 0) for (const health of world.nodes) uidByName.set(health.nodeName, health.uid);
   for (const item of world.queue) {
     const { nodeName, uid, zone, addedAtMs } = item;
     if (uidByName.get(nodeName) === uid) queueByName.set(nodeName, item);

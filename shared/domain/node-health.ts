@@ -31,8 +31,4 @@ export interface NodeHealth {
   readonly markedAtMs?: number | undefined;
   /** Pods of this node are still to be set not ready, because writing some of them failed after the mark. */
   readonly podsToMark?: boolean | undefined;
-  /** The monitor has not yet told of this node (event RegisteredNode). Set where the Node is created. */
-  readonly unannounced?: boolean | undefined;
-  /** The Node was deleted then; the monitor tells of it (event RemovingNode) and drops the digest. */
-  readonly deletedAtMs?: number | undefined;
 }

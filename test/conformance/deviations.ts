@@ -37,6 +37,8 @@ export const deviations: readonly Deviation[] = [
   { id: 'RA-05', deviation: 'D8', reason: 'a bad CIDR on a node is reported on that node and stops nobody else' },
   { id: 'RA-07', deviation: 'D8', reason: 'a bad CIDR on a node is reported on that node and stops nobody else' },
   { id: 'RA-19', deviation: 'D8', reason: 'an allocation that fails half-way gives back what it took' },
+  { id: 'RQ-06', deviation: 'D4', reason: 'a taint that could not be written leaves node and token as they were: nothing is put back for later' },
+  { id: 'RQ-14', deviation: 'D4', reason: 'a taint that could not be written takes no token: the next turn has it' },
   { id: 'TE-12', deviation: 'D6', reason: 'lengthening a toleration moves the eviction' },
   { id: 'TE-40', deviation: 'D6', reason: 'each taint is judged by its own toleration, and a swap of ours keeps the clock running' },
   { id: 'TE-44', deviation: 'D7', reason: 'timers of a deleted node are dropped; pod garbage collection owns its pods' },

@@ -159,7 +159,7 @@ export function memoryItemStore(
 
     async write(write, writeOptions = {}): Promise<WriteOutcome> {
       const current = read(write.key);
-      const refused = write.when !== undefined && !holds(write.when, current);
+      const refused = write.when !== undefined && !conditionHolds(write.when, current);
       const next = refused ? current : resultOf(write, current);
       if (onConsumed) consumedWrite(write.key.table, operationOf(write), writeUnits(current, next));
       if (refused) {
@@ -176,7 +176,7 @@ export function memoryItemStore(
       const failures: { index: number; current?: Item }[] = [];
       const results = writes.map((write, index) => {
         const current = read(write.key);
-        const refused = write.when !== undefined && !holds(write.when, current);
+        const refused = write.when !== undefined && !conditionHolds(write.when, current);
         if (refused) failures.push(isBare(current) ? { index } : { index, current });
         const next = refused || write.kind === 'check' ? current : resultOf(write, current);
         return { write, next, units: 2 * writeUnits(current, next) };
@@ -369,7 +369,8 @@ function frozenCopy(value: AttributeValue): AttributeValue {
   return Object.freeze(Array.isArray(value) ? value.map(frozenCopy) : copyItem(value)) as AttributeValue;
 }
 
-function holds(condition: Condition, item: Item | undefined): boolean {
+/** Whether an item fulfils a condition, as DynamoDB judges it; undefined is an item that does not exist. */
+export function conditionHolds(condition: Condition, item: Item | undefined): boolean {
   switch (condition.kind) {
     case 'itemExists':
       return item !== undefined;
@@ -380,9 +381,9 @@ function holds(condition: Condition, item: Item | undefined): boolean {
     case 'lacks':
       return item?.[condition.attribute] === undefined;
     case 'all':
-      return condition.of.every((part) => holds(part, item));
+      return condition.of.every((part) => conditionHolds(part, item));
     case 'any':
-      return condition.of.some((part) => holds(part, item));
+      return condition.of.some((part) => conditionHolds(part, item));
     case 'compare':
       return compares(item?.[condition.attribute], condition.op, condition.value);
   }

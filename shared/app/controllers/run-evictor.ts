@@ -312,8 +312,7 @@ async function taint(
   const { nowMs, seen } = at;
   const { nodeName, uid, zone } = decision;
   const item = heads.find((each) => each.nodeName === nodeName && each.uid === uid);
-  const token = decision.token[0];
-  if (item === undefined || token === undefined) return 'stop';
+  if (item === undefined) return 'stop';
   const record = ledger.write(taintNote(decision, { ...at, item, policy }), at.tick);
   let stored: KubeNode | undefined;
   const outcome = await changeNode(objects, { nodeName, uid, nowMs }, (node) => {
@@ -323,7 +322,7 @@ async function taint(
     if (taints === undefined) return undefined;
     return {
       next: withTaints(node, taints),
-      extra: [leaveQueueWrite(item), takeTokenWrite(zone, token), mayTaint, record],
+      extra: [leaveQueueWrite(item), takeTokenWrite(zone, decision.token), mayTaint, record],
       health: (plain) => plain.map((write) => onlyAsSeen(write, seen)),
     };
   });

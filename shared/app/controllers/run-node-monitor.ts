@@ -323,7 +323,7 @@ async function applyDecision(
       return;
     case 'enqueue': {
       const { zone, nodeName, uid, addedAtMs } = decision;
-      await fleet.enqueue({ zone, nodeName, uid, addedAtMs, processAtMs: addedAtMs });
+      await fleet.enqueue({ zone, nodeName, uid, addedAtMs });
       return;
     }
     case 'markPods': {
@@ -363,10 +363,6 @@ async function applyDecision(
           : 'not every zone is dark any more: every node gets a fresh grace',
         { zones: decision.zones },
       );
-      return;
-    case 'announce':
-    case 'forget':
-      // Told by the stream of Node objects, which sees each creation and deletion (on-object-change.ts).
       return;
   }
 }
