@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { isLinkLocalUnicast, isLoopback, isMulticast, parseIp } from './ip-address.ts';
-import { parseNodeIpAnnotation, parseNodeIpArgument } from './node-ip.ts';
+import { parseNodeIpArgument } from './node-ip.ts';
 
 describe('an IP address', () => {
   it.each([
@@ -61,16 +61,5 @@ describe('the node IP', () => {
   it('may be one address of each family, in the order given', () => {
     const parsed = parseNodeIpArgument('abcd::1 , 1.2.3.4', true);
     expect(parsed.kind === 'parsed' && parsed.addresses.map(({ text }) => text)).toEqual(['abcd::1', '1.2.3.4']);
-  });
-
-  it('is read strictly from an annotation', () => {
-    expect(parseNodeIpAnnotation('1.2.3.4,abcd::1', true)).toMatchObject({ kind: 'parsed', ignored: [] });
-    for (const text of ['', ' 1.2.3.4', '1.2.3.4,', '1.2.3.4,blah']) {
-      expect(parseNodeIpAnnotation(text, true)).toMatchObject({ kind: 'refused' });
-    }
-    expect(parseNodeIpAnnotation('1.2.3.4,abcd::1', false)).toEqual({
-      kind: 'refused',
-      message: 'dual-stack not supported in this configuration',
-    });
   });
 });

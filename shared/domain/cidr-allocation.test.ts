@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { allocateForNode, createCidrSets, occupyNodes } from './cidr-allocation.ts';
+import { blocksOfNode, createCidrSets, occupyNode } from './cidr-allocation.ts';
 
 const policy = {
   clusterCIDRs: ['10.0.0.0/16', 'fd00::/48'],
@@ -37,32 +37,27 @@ describe('createCidrSets', () => {
   });
 });
 
-describe('occupyNodes', () => {
-  it('reports each bad CIDR on its node and marks all others', () => {
-    const { sets: marked, faults } = occupyNodes(sets(), [
-      { nodeName: 'bad', podCIDRs: ['junk', 'fd00::/64'] },
-      { nodeName: 'outside', podCIDRs: ['192.168.0.0/24'] },
-      { nodeName: 'many', podCIDRs: ['10.0.1.0/24', 'fd00:0:0:1::/64', '10.0.2.0/24'] },
-      { nodeName: 'good', podCIDRs: ['10.0.3.0/24'] },
-    ]);
-    expect(faults.map(({ nodeName, reason }) => `${nodeName}: ${reason}`)).toEqual([
-      'bad: pod CIDR "junk" is no CIDR',
+describe('blocksOfNode', () => {
+  it('is a fault of the node for each CIDR that cannot be read, and blocks for all others', () => {
+    const of = (nodeName: string, ...podCIDRs: string[]) =>
+      blocksOfNode(sets(), { nodeName, podCIDRs }).map((entry) =>
+        entry.kind === 'fault' ? `${entry.fault.nodeName}: ${entry.fault.reason}` : `${entry.cidr} in ${entry.index}`,
+      );
+    expect(of('bad', 'junk', 'fd00::/64')).toEqual(['bad: pod CIDR "junk" is no CIDR', 'fd00::/64 in 1']);
+    expect(of('outside', '192.168.0.0/24')).toEqual([
       'outside: pod CIDR 192.168.0.0/24 is not in cluster CIDR 10.0.0.0/16',
+    ]);
+    expect(of('many', '10.0.1.0/24', 'fd00:0:0:1::/64', '10.0.2.0/24')).toEqual([
+      '10.0.1.0/24 in 0',
+      'fd00:0:0:1::/64 in 1',
       'many: pod CIDR 10.0.2.0/24 is number 3, there are 2 cluster CIDRs',
     ]);
-    expect(faults[0]?.event).toEqual({
-      type: 'Warning',
-      reason: 'InvalidPodCIDR',
-      message: 'Node bad: pod CIDR "junk" is no CIDR',
-      source: 'cidrAllocator',
-    });
-    expect(marked.map(({ usedCount }) => usedCount)).toEqual([2, 2]);
   });
 });
 
-describe('allocateForNode', () => {
-  it('marks what the node has instead of taking more', () => {
-    const outcome = allocateForNode(sets(), { nodeName: 'n', podCIDRs: ['10.0.7.0/24'] });
-    expect(outcome).toMatchObject({ kind: 'occupied', faults: [] });
+describe('occupyNode', () => {
+  it('marks what can be read', () => {
+    const marked = occupyNode(sets(), { nodeName: 'n', podCIDRs: ['junk', 'fd00::/64'] });
+    expect(marked.map(({ usedCount }) => usedCount)).toEqual([0, 1]);
   });
 });

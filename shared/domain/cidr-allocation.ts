@@ -122,33 +122,26 @@ export function refusedClaim(sets: readonly CidrSet[], podCIDRs: readonly string
   return undefined;
 }
 
-export interface CidrMarking {
-  readonly sets: readonly CidrSet[];
-  readonly faults: readonly CidrFault[];
-}
-
 /** On the node: it says to have what is another node's. Both keep it; a person has to choose. */
 export const podCidrTaken = (nodeName: string, cidr: string, cluster: string): CidrFault =>
   fault(nodeName, `pod CIDR ${cidr} of cluster CIDR ${cluster} is another node's`);
 
-/** Marks the CIDRs that nodes have, index by index; each that cannot be marked is a fault of its node only. */
-export function occupyNodes(sets: readonly CidrSet[], nodes: readonly NodeCidrs[]): CidrMarking {
-  const blocksOfSet = sets.map((): BlockRange[] => []);
-  const faults: CidrFault[] = [];
-  for (const entry of nodes.flatMap((node) => blocksOfNode(sets, node))) {
-    if (entry.kind === 'fault') faults.push(entry.fault);
-    else blocksOfSet[entry.index]?.push(entry.blocks);
-  }
-  return { sets: sets.map((set, index) => occupyBlocks(set, blocksOfSet[index] ?? [])), faults };
+/** Marks the CIDRs that a node has, index by index, as far as they can be read. */
+export function occupyNode(sets: readonly CidrSet[], node: NodeCidrs): readonly CidrSet[] {
+  const readable = blocksOfNode(sets, node).flatMap((entry) => (entry.kind === 'readable' ? [entry] : []));
+  return sets.map((set, index) =>
+    occupyBlocks(
+      set,
+      readable.filter((entry) => entry.index === index).map(({ blocks }) => blocks),
+    ),
+  );
 }
 
 export type NodeAllocation =
-  /** The node has CIDRs: they are marked (again). */
-  | { readonly kind: 'occupied'; readonly sets: readonly CidrSet[]; readonly faults: readonly CidrFault[] }
   | {
       readonly kind: 'allocated';
       /** For spec.podCIDRs; spec.podCIDR is the first of them. */
-      readonly podCIDRs: readonly [string, ...string[]];
+      readonly podCIDRs: readonly string[];
       readonly sets: readonly CidrSet[];
       /** Used blocks passed over in each set: the metric allocation_tries_per_request. */
       readonly skipped: readonly number[];
@@ -163,9 +156,8 @@ export const nodeEvent = (nodeName: string, reason: 'CIDRNotAvailable' | 'CIDRAs
   source: CIDR_ALLOCATOR_COMPONENT,
 });
 
-/** What to do about a node that was added or changed. */
-export function allocateForNode(sets: readonly CidrSet[], node: NodeCidrs): NodeAllocation {
-  if (node.podCIDRs.length > 0) return { kind: 'occupied', ...occupyNodes(sets, [node]) };
+/** A block of each set, in their order, for a node that has no CIDRs. */
+export function allocateForNode(sets: readonly CidrSet[], nodeName: string): NodeAllocation {
   const podCIDRs: string[] = [];
   const next: CidrSet[] = [];
   const skipped: number[] = [];
@@ -175,14 +167,12 @@ export function allocateForNode(sets: readonly CidrSet[], node: NodeCidrs): Node
       return {
         kind: 'exhausted',
         reason: `cluster CIDR ${formatCidr(set.cluster)} has no free block`,
-        event: nodeEvent(node.nodeName, 'CIDRNotAvailable'),
+        event: nodeEvent(nodeName, 'CIDRNotAvailable'),
       };
     }
     podCIDRs.push(formatCidr(allocation.cidr));
     next.push(allocation.set);
     skipped.push(allocation.skipped);
   }
-  const [first, ...rest] = podCIDRs;
-  if (first === undefined) return { kind: 'occupied', sets, faults: [] };
-  return { kind: 'allocated', podCIDRs: [first, ...rest], sets: next, skipped };
+  return { kind: 'allocated', podCIDRs, sets: next, skipped };
 }

@@ -127,7 +127,6 @@ describe('a recorded decision says the same again', () => {
   ])('of a volume: %s', (_what, ofVolume, ofNode, doubt, told) => {
     const volume: AttachedVolume = {
       volumeId: 'vol-1',
-      wanted: false,
       mounted: true,
       detachRequestedAtMs: NOW - 400_000,
       tagged: true,
@@ -145,7 +144,6 @@ describe('a recorded decision says the same again', () => {
     };
     const asked = { volume, node, doubt };
     const decision = decideVolumeDetach(asked, NOW, defaultPolicy);
-    if (decision.kind === 'wanted') throw new Error('wanted');
     const { act, reason } = expectSame(detachNote({ ...NODE, nowMs: NOW, policy: defaultPolicy }, decision, asked));
     expect(`${act} ${reason}`).toBe(told);
   });

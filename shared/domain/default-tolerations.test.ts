@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { DAEMON_SET_TOLERATIONS } from '../../test/support/daemon-set.ts';
 import { withDefaultTolerations } from './default-tolerations.ts';
 
-const defaults = { notReadySeconds: 300, unreachableSeconds: 300 };
+const defaults = 300;
 
 describe('withDefaultTolerations', () => {
   it('is settled after one application', () => {

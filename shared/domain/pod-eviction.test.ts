@@ -46,11 +46,6 @@ describe('decidePodEvictions', () => {
     ]);
   });
 
-  it('announces a deletion once', () => {
-    const [decision] = decidePodEvictions({ ...world, timers: [{ ...timer, announced: true }] }, 10_000);
-    expect(decision).toMatchObject({ kind: 'delete', event: undefined });
-  });
-
   it('moves a timer that no longer fits', () => {
     expect(decidePodEvictions({ ...world, timers: [{ ...timer, atMs: 99_000 }] }, 1_000)).toMatchObject([
       { kind: 'move', fromMs: 99_000, atMs: 10_000 },

@@ -94,8 +94,6 @@ export interface EvictionTimer {
   readonly name: string;
   readonly podUid: string;
   readonly atMs: number;
-  /** The marking event was sent; a deletion that is tried again sends none. */
-  readonly announced?: boolean;
 }
 
 export interface EvictionWorld {
@@ -128,11 +126,11 @@ export type PodEvictionDecision =
   | (Target & { readonly kind: 'cancel'; readonly event: EventText })
   /** The timer has nothing to act on any more: remove it without a word. */
   | (Target & { readonly kind: 'drop' })
-  /** Send the event if there is one, write the condition, delete with the pod's own grace period and this uid. */
+  /** Send the event, write the condition, delete with the pod's own grace period and this uid. */
   | (Target & {
       readonly kind: 'delete';
       readonly condition: DisruptionCondition;
-      readonly event: EventText | undefined;
+      readonly event: EventText;
     })
   /** Due, but the gate holds: keep (or make) the timer at `atMs`. Not a change when `timerExists`: one of that time. */
   | (Target & { readonly kind: 'hold'; readonly atMs: number; readonly timerExists: boolean });
@@ -189,7 +187,7 @@ export function decidePodEvictions(
           kind: 'delete',
           ...target,
           condition: TAINT_EVICTION_CONDITION,
-          event: timer?.announced === true ? undefined : markingEvent(pod.namespace, pod.name),
+          event: markingEvent(pod.namespace, pod.name),
         });
         break;
       default:

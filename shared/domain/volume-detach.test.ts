@@ -4,7 +4,6 @@ import { type AttachedVolume, decideVolumeDetach, type VolumeNode } from './volu
 const policy = { forceDetachTimeoutSeconds: 360, disableForceDetachOnTimeout: false };
 const volume: AttachedVolume = {
   volumeId: 'vol-1',
-  wanted: false,
   mounted: true,
   detachRequestedAtMs: 0,
   tagged: true,
@@ -33,14 +32,6 @@ describe('decideVolumeDetach', () => {
       forcedReason: 'timeout',
       reason: 'node is unhealthy for too long',
     });
-  });
-
-  it('starts the wait at the first look without a pod that wants it', () => {
-    expect(decide({ volume: { detachRequestedAtMs: undefined } }, 777)).toMatchObject({
-      kind: 'wait',
-      detachRequestedAtMs: 777,
-    });
-    expect(decide({ volume: { wanted: true } })).toEqual({ kind: 'wanted' });
   });
 
   it('never takes a mounted volume from a healthy node by time', () => {

@@ -14,12 +14,10 @@ import type { Policy } from './policy.ts';
 
 export interface AttachedVolume {
   readonly volumeId: string;
-  /** A pod object on this node still names it, terminating ones included. */
-  readonly wanted: boolean;
   /** The node said so last (status.volumesInUse). */
   readonly mounted: boolean;
-  /** When it was first seen unwanted; absent when it was wanted at the last look. */
-  readonly detachRequestedAtMs: number | undefined;
+  /** When it was first seen unwanted: no pod object on this node names it, terminating ones included. */
+  readonly detachRequestedAtMs: number;
   /** It carries the tag that our permission to detach asks for. */
   readonly tagged: boolean;
   readonly isRootDevice: boolean;
@@ -44,9 +42,7 @@ export interface VolumeNode {
 export type ForcedDetachReason = 'timeout' | 'out-of-service';
 
 export type DetachDecision =
-  /** Forget the request: it is wanted. */
-  | { readonly kind: 'wanted' }
-  /** Keep (or set) the request's time. */
+  /** Keep the request's time. */
   | { readonly kind: 'wait'; readonly detachRequestedAtMs: number; readonly reason: string }
   /** Never by us; a person has to look. Keep the request's time. */
   | { readonly kind: 'refuse'; readonly detachRequestedAtMs: number; readonly reason: string }
@@ -73,8 +69,7 @@ export function decideVolumeDetach(
   policy: DetachPolicy,
 ): DetachDecision {
   const { volume, node, doubt } = question;
-  if (volume.wanted) return { kind: 'wanted' };
-  const detachRequestedAtMs = volume.detachRequestedAtMs ?? nowMs;
+  const { detachRequestedAtMs } = volume;
   const wait = (reason: string): DetachDecision => ({ kind: 'wait', detachRequestedAtMs, reason });
 
   const forbidden = reasonNeverToDetach(volume, node);

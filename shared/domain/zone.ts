@@ -11,11 +11,8 @@ export const BETA_REGION_LABEL = 'failure-domain.beta.kubernetes.io/region';
 /** Presence alone excludes a node from zone health, whatever the value. */
 export const EXCLUDE_DISRUPTION_LABEL = 'node.kubernetes.io/exclude-disruption';
 
-/** The zone of nodes that carry neither a zone nor a region label. */
-export const NO_ZONE = '';
-
 /**
- * Zone key: `region/zone` with a region, the zone alone without, NO_ZONE with neither. The beta labels win, as
+ * Zone key: `region/zone` with a region, the zone alone without, the empty text with neither. The beta labels win, as
  * upstream. The same text is stored, shown and used as a metric dimension; it cannot be ambiguous, because a label
  * value holds no slash. (Upstream joins region and zone with `:`, NUL, `:`, which no metric or console can show.)
  */

@@ -5,7 +5,7 @@ import type { MetaVersion } from './accept.ts';
 import type { ResourceDescriptor } from './resources/descriptor.ts';
 import type { KubeObject, ObjectMeta } from './types.ts';
 
-export { type AnswerForm, answerForm, wantsTable } from './accept.ts';
+export { type AnswerForm, answerForm } from './accept.ts';
 
 /** What a row carries besides its cells: query parameter includeObject. */
 export type IncludeObject = 'None' | 'Metadata' | 'Object';

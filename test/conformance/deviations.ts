@@ -28,6 +28,7 @@ export const deviations: readonly Deviation[] = [
   { id: 'CL-29', deviation: 'D11', reason: 'there is no look-up by name; no id is a typed refusal to ask' },
   { id: 'CL-33', deviation: 'D11', reason: 'without a providerID EC2 is not asked, and nothing is deleted' },
   { id: 'CL-35', deviation: 'D11', reason: 'an unknown instance needs two answers a period apart' },
+  { id: 'DT-11', deviation: 'policy', reason: 'podEvictionTimeoutSeconds sets the seconds of both' },
   { id: 'HB-27', deviation: 'D2', reason: 'state is kept by uid: a re-created node has its own startup grace' },
   { id: 'LG-01', deviation: 'taint eviction', reason: 'pods follow their own tolerationSeconds from the taint on; nothing queues a node for direct deletion' },
   { id: 'LG-03', deviation: 'taint eviction', reason: 'tolerations decide, not kinds; nothing sets NodeLost or sends DeletingAllPods' },

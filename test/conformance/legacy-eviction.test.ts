@@ -8,7 +8,7 @@ import { DAEMON_SET_TOLERATIONS } from '../support/daemon-set.ts';
 import { aPod, aTaint, EvictionWorld } from '../support/eviction-world.ts';
 
 const NOT_READY = 'node.kubernetes.io/not-ready';
-const plain = withDefaultTolerations([], { notReadySeconds: 300, unreachableSeconds: 300 });
+const plain = withDefaultTolerations([], 300);
 
 describe('legacy direct eviction', () => {
   it('LG-01 (ours) a default pod goes 300 s after the taint, from that second on', () => {

@@ -49,8 +49,6 @@ export class EvictionWorld {
   readonly deletedAtMs = new Map<string, number>();
   readonly events: string[] = [];
   readonly log: PodEvictionDecision[] = [];
-  /** While true, deletion calls fail. */
-  deletionFails = false;
 
   decide(): PodEvictionDecision[] {
     const { taints, pods, gate, freshSinceMs } = this;
@@ -111,11 +109,7 @@ export class EvictionWorld {
         this.timers.delete(podUid);
         break;
       case 'delete':
-        if (decision.event !== undefined) this.events.push(decision.event.message);
-        if (this.deletionFails) {
-          this.timers.set(podUid, { namespace, name, podUid, atMs: this.nowMs, announced: true });
-          break;
-        }
+        this.events.push(decision.event.message);
         this.timers.delete(podUid);
         this.deletedAtMs.set(name, this.nowMs);
         this.pods = this.pods.filter((pod) => pod.uid !== podUid);

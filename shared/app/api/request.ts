@@ -3,14 +3,7 @@
  * Kubernetes: "API overview", request verbs; upstream k8s.io/apiserver pkg/endpoints/request/requestinfo.go.
  */
 import type { Verb } from '../../kube/resources/descriptor.ts';
-import type { UserInfo } from '../../ports/authenticator.ts';
-import type { HttpRequest } from '../../ports/http.ts';
 import { isAskedFor } from './options.ts';
-
-export interface ApiRequest extends HttpRequest {
-  readonly user: UserInfo;
-  readonly nowMs: number;
-}
 
 /** A path below /api/v1 or /apis/<group>/<version>. */
 export interface ResourceTarget {

@@ -87,8 +87,7 @@ function settlePlace(descriptor: ResourceDescriptor, target: ResourceTarget, obj
 
 const prepareContext = (dependencies: ApiDependencies, options: WriteOptions): PrepareContext => ({
   nowMs: options.nowMs,
-  notReadyTolerationSeconds: dependencies.podEvictionTimeoutSeconds,
-  unreachableTolerationSeconds: dependencies.podEvictionTimeoutSeconds,
+  defaultTolerationSeconds: dependencies.podEvictionTimeoutSeconds,
 });
 
 /** POST on a collection. */

@@ -16,7 +16,7 @@ import {
   type CidrFault,
   createCidrSets,
   nodeEvent,
-  occupyNodes,
+  occupyNode,
   podCidrTaken,
 } from '../../domain/cidr-allocation.ts';
 import { type BlockRange, type CidrSet, isUsed, occupyBlocks, releaseBlocks, usageOf } from '../../domain/cidr-set.ts';
@@ -186,8 +186,7 @@ class Allocator implements CidrAllocator {
   async #occupy(node: KubeNode): Promise<CidrFault[]> {
     const faults = await this.#noteAll(node);
     if (this.#sets !== undefined) {
-      const { sets } = occupyNodes(await this.#sets, [cidrsOf(node)]);
-      this.#sets = Promise.resolve(sets);
+      this.#sets = Promise.resolve(occupyNode(await this.#sets, cidrsOf(node)));
     }
     return faults;
   }
@@ -199,8 +198,7 @@ class Allocator implements CidrAllocator {
     let isNew = this.#sets === undefined;
     let sets = await this.#withRanges(await this.#picture());
     for (let attempt = 0; attempt < TRIES_MAX; attempt += 1) {
-      const allocation = allocateForNode(sets, { nodeName, podCIDRs: [] });
-      if (allocation.kind === 'occupied') return;
+      const allocation = allocateForNode(sets, nodeName);
       if (allocation.kind === 'exhausted') {
         if (isNew) return this.#exhausted(node, allocation.event, nowMs);
         // Others may have given blocks back since the picture was made.
@@ -216,7 +214,7 @@ class Allocator implements CidrAllocator {
         (current.spec?.podCIDRs ?? []).length > 0
           ? undefined
           : {
-              next: { ...current, spec: { ...current.spec, podCIDR: podCIDRs[0], podCIDRs: [...podCIDRs] } },
+              next: { ...current, spec: { ...current.spec, podCIDR: podCIDRs[0] as string, podCIDRs: [...podCIDRs] } },
               extra: blocks.map(({ index, blocks: { first } }) =>
                 takeBlockWrite(setKey(sets[index] as CidrSet), first, { nodeName, uid }),
               ),

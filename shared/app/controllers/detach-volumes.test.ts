@@ -248,7 +248,7 @@ describe('a volume of a node out of service', () => {
 });
 
 describe('a volume of an unhealthy node', () => {
-  it('goes just after six minutes, without force from a machine that runs', async () => {
+  it('FD-02 stays for six minutes and goes just after them, without force from a machine that runs', async () => {
     await attached();
     await unhealthy();
     await podGoes();

@@ -313,7 +313,6 @@ function judge(
   const question = {
     volume: {
       volumeId,
-      wanted: false,
       mounted,
       detachRequestedAtMs: memory.requestedAtMs,
       tagged: answer.tagged,
@@ -325,12 +324,11 @@ function judge(
     doubt,
   };
   const decision = decideVolumeDetach(question, nowMs, policy);
-  const note =
-    decision.kind === 'wanted' ? undefined : detachNote({ ...nodeOf(node), nowMs, policy }, decision, question);
+  const note = detachNote({ ...nodeOf(node), nowMs, policy }, decision, question);
   if (decision.kind === 'refuse') return { ...withhold('refused', decision.reason), note };
   if (decision.kind !== 'detach') {
     const expired = nowMs - memory.requestedAtMs > policy.forceDetachTimeoutSeconds * 1_000;
-    if (!expired || decision.kind === 'wanted') return { of, memory, withheld: undefined, ...nothing };
+    if (!expired) return { of, memory, withheld: undefined, ...nothing };
     const reason = policy.disableForceDetachOnTimeout ? 'switched-off' : doubt === undefined ? 'no-answer' : 'doubt';
     return { ...withhold(reason, decision.reason), note };
   }

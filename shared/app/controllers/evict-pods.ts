@@ -240,10 +240,7 @@ async function applyDecisions(
           if (timer === undefined) keep(decision, nowMs);
           break;
         }
-        const event =
-          decision.event === undefined
-            ? undefined
-            : { ...decision.event, about: subjectOf('Pod', pod), once: 'marking' };
+        const event = { ...decision.event, about: subjectOf('Pod', pod), once: 'marking' };
         let outcome: PodDeletion;
         try {
           const { condition } = decision;

@@ -32,10 +32,8 @@ export interface ResolvedPriority {
 export interface PrepareContext {
   /** Server time. */
   readonly nowMs: number;
-  /** tolerationSeconds given to pods that bring no toleration of not-ready; policy podEvictionTimeoutSeconds. */
-  readonly notReadyTolerationSeconds?: number;
-  /** The same for unreachable. */
-  readonly unreachableTolerationSeconds?: number;
+  /** Given to pods that bring no toleration of not-ready or of unreachable; policy podEvictionTimeoutSeconds. */
+  readonly defaultTolerationSeconds?: number;
   /** Only for pods. Absent: priority 0. */
   readonly priority?: ResolvedPriority;
 }

@@ -98,10 +98,10 @@ describe('a new pod', () => {
     ]);
   });
 
-  it('DT-01 tolerates a short silence, DT-11 for as long as the policy says', () => {
+  it('tolerates a short silence for as long as the policy says', () => {
     expect(create().spec?.['tolerations']).toEqual([notReady(300), unreachable(300)]);
-    const context = { nowMs, notReadyTolerationSeconds: 30, unreachableTolerationSeconds: 60 };
-    expect(create({}, context).spec?.['tolerations']).toEqual([notReady(30), unreachable(60)]);
+    const context = { nowMs, defaultTolerationSeconds: 30 };
+    expect(create({}, context).spec?.['tolerations']).toEqual([notReady(30), unreachable(30)]);
   });
 
   it('DT-03 keeps the toleration it brings', () => {

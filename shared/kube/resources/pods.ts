@@ -30,10 +30,10 @@ const DEFAULT_TOLERATION_SECONDS = 300;
 
 /** Admission on create and update: every pod survives a short silence of its node, and leaves after it. */
 function admitTolerations(spec: Json, context: PrepareContext): Json {
-  const tolerations = withDefaultTolerations(recordsOf(spec['tolerations']) as unknown as Toleration[], {
-    notReadySeconds: context.notReadyTolerationSeconds ?? DEFAULT_TOLERATION_SECONDS,
-    unreachableSeconds: context.unreachableTolerationSeconds ?? DEFAULT_TOLERATION_SECONDS,
-  });
+  const tolerations = withDefaultTolerations(
+    recordsOf(spec['tolerations']) as unknown as Toleration[],
+    context.defaultTolerationSeconds ?? DEFAULT_TOLERATION_SECONDS,
+  );
   return { ...spec, tolerations };
 }
 
