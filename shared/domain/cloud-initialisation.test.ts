@@ -8,14 +8,12 @@ import {
 } from './cloud-initialisation.ts';
 
 const node: UninitialisedNode = {
-  providerId: undefined,
   labels: {},
   annotations: {},
   taints: [{ key: 'node.cloudprovider.kubernetes.io/uninitialized', value: 'true', effect: 'NoSchedule' }],
   addresses: [],
 };
 const metadata: InstanceMetadata = {
-  providerId: 'p://i-1',
   instanceType: '',
   zone: '',
   region: '',
@@ -29,12 +27,11 @@ describe('initialiseNode', () => {
     expect(initialiseNode(node, { kind: 'metadata', metadata })).toMatchObject({ kind: 'initialised', labels: {} });
   });
 
-  it('keeps the taint when the provider fails or nobody knows an id', () => {
+  it('keeps the taint when the provider fails', () => {
     expect(initialiseNode(node, { kind: 'failed', message: 'throttled' })).toEqual({
       kind: 'failed',
       reason: 'no instance metadata: throttled',
     });
-    expect(initialiseNode(node, { kind: 'metadata', metadata: { ...metadata, providerId: '' } }).kind).toBe('failed');
   });
 
   it('is settled by its own result', () => {

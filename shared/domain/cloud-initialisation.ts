@@ -1,5 +1,5 @@
 /**
- * What the cloud tells about a new node: providerID, instance type, zone, region and addresses; after which the
+ * What the cloud tells about a new node, which is asked by its providerID: instance type, zone, region and addresses; after which the
  * uninitialized taint goes.
  *
  * Source: staging/src/k8s.io/cloud-provider/controllers/node/node_controller.go,
@@ -23,7 +23,6 @@ export interface NodeAddress {
 
 /** What the provider knows of an instance. Empty strings mean it does not say. */
 export interface InstanceMetadata {
-  readonly providerId: string;
   readonly instanceType: string;
   readonly zone: string;
   readonly region: string;
@@ -38,7 +37,6 @@ export type MetadataAnswer =
   | { readonly kind: 'failed'; readonly message: string };
 
 export interface UninitialisedNode {
-  readonly providerId: string | undefined;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
   readonly taints: readonly Readonly<Taint>[];
@@ -53,8 +51,7 @@ export type Initialisation =
   | { readonly kind: 'failed'; readonly reason: string }
   | {
       readonly kind: 'initialised';
-      /** spec.providerID, spec.taints and metadata.labels as they should be, for one write. */
-      readonly providerId: string;
+      /** spec.taints and metadata.labels as they should be, for one write. */
       readonly labels: Readonly<Record<string, string>>;
       readonly taints: readonly Readonly<Taint>[];
       /** status.addresses for a second write; absent when they stay. */
@@ -73,24 +70,16 @@ const SYNCED: EventText = Object.freeze({
 export const isUninitialised = (taints: readonly Readonly<Taint>[]): boolean =>
   taints.some((taint) => taint.key === TAINT_UNINITIALIZED);
 
-/** The id a node goes by: its own, else what the provider says; undefined when neither does. */
-export const providerIdFor = (ofNode: string | undefined, ofMetadata: string | undefined): string | undefined =>
-  [ofNode, ofMetadata].find((id) => id !== undefined && id !== '');
-
 export function initialiseNode(node: UninitialisedNode, answer: MetadataAnswer): Initialisation {
   if (!isUninitialised(node.taints)) return { kind: 'notNeeded' };
   if (answer.kind === 'failed') return { kind: 'failed', reason: `no instance metadata: ${answer.message}` };
   if (answer.kind === 'none') return { kind: 'nothingKnown' };
 
   const { metadata } = answer;
-  const providerId = providerIdFor(node.providerId, metadata.providerId);
-  if (providerId === undefined)
-    return { kind: 'failed', reason: 'neither node nor instance metadata has a providerID' };
   const preferred = providedFirst(node.annotations, metadata.addresses);
   if (preferred.kind === 'refused') return { kind: 'failed', reason: preferred.reason };
   return {
     kind: 'initialised',
-    providerId,
     labels: labelsFor(node.labels, metadata),
     taints: node.taints.filter((taint) => taint.key !== TAINT_UNINITIALIZED),
     addresses: addressesToWrite(node, metadata.addresses),

@@ -31,8 +31,7 @@ export interface RestrictedObject {
 
 export interface NodeRequest {
   readonly user: { readonly name: string; readonly groups: readonly string[] };
-  /** create, update, patch, delete, deletecollection, connect; reading verbs pass. */
-  readonly verb: string;
+  readonly verb: 'create' | 'update' | 'patch' | 'delete';
   readonly apiGroup: string;
   /** Plural; '' as subresource for the object itself. */
   readonly resource: string;
@@ -42,21 +41,10 @@ export interface NodeRequest {
   readonly name: string;
   /** The object as it would be stored (create, update), or the body of a subresource. */
   readonly object?: RestrictedObject | undefined;
-  /** The object as it is stored (update, delete). */
+  /** The object as it is stored (update, delete); of an eviction its pod. */
   readonly stored?: RestrictedObject | undefined;
-  readonly facts?: NodeRequestFacts;
-}
-
-/** What has to be looked up for some requests. */
-export interface NodeRequestFacts {
-  /** The stored pod that `podToLookUp` names; absent when there is none. */
-  readonly pod?: RestrictedObject | undefined;
-  /** uid of the stored Node of the requesting identity; absent when there is none. */
+  /** Of a mirror pod that is created: uid of the stored Node of the requesting identity; absent when there is none. */
   readonly nodeUid?: string | undefined;
-  /** Common name in the body of a certificate signing request; absent when it cannot be read. */
-  readonly commonName?: string | undefined;
-  /** Audiences that roles grant this node for tokens. Absent: audiences are not judged. */
-  readonly grantedAudiences?: readonly string[];
 }
 
 export type NodeAuthorization = { readonly kind: 'allowed' } | { readonly kind: 'forbidden'; readonly message: string };
@@ -76,41 +64,21 @@ export function nodeIdentity(user: NodeRequest['user']): NodeIdentity {
   return nodeName === '' ? { kind: 'unknownNode' } : { kind: 'node', nodeName };
 }
 
-type Operation = 'create' | 'update' | 'delete' | 'connect';
+type Operation = 'create' | 'update' | 'delete';
 
-function operationOf({ verb, subresource, object, stored }: NodeRequest): Operation | undefined {
+function operationOf({ verb, subresource, object, stored }: NodeRequest): Operation {
   switch (verb) {
     case 'create':
-    case 'connect':
     case 'delete':
       return verb;
     case 'update':
     case 'patch':
       // An apply, or an update that may create, of what is not there yet: judged as the create it becomes.
       return subresource === '' && object !== undefined && stored === undefined ? 'create' : 'update';
-    case 'deletecollection':
-      return 'delete';
-    default:
-      return undefined;
   }
 }
 
-/** The pod whose stored form the rules need in `facts.pod`, if the request is about one: evictions and tokens. */
-export function podToLookUp(request: NodeRequest): { readonly namespace: string; readonly name: string } | undefined {
-  if (request.apiGroup !== '') return undefined;
-  const { namespace } = request;
-  if (request.resource === 'pods' && request.subresource === 'eviction') {
-    const name = request.name || (request.object?.metadata?.name ?? '');
-    return name === '' ? undefined : { namespace, name };
-  }
-  if (request.resource === 'serviceaccounts' && request.subresource === 'token') {
-    const ref = request.object?.spec?.['boundObjectRef'] as Json | undefined;
-    return typeof ref?.['name'] === 'string' && ref['name'] !== '' ? { namespace, name: ref['name'] } : undefined;
-  }
-  return undefined;
-}
-
-/** Whether this user may do this. Pure: everything that needs a look-up is in `facts`. */
+/** Whether this user may do this. */
 export function authorizeNode(request: NodeRequest): NodeAuthorization {
   const identity = nodeIdentity(request.user);
   if (identity.kind === 'notANode') return ALLOWED;
@@ -118,27 +86,18 @@ export function authorizeNode(request: NodeRequest): NodeAuthorization {
   if (identity.kind === 'unknownNode') {
     return forbidden(`could not determine node from user ${JSON.stringify(request.user.name)}`);
   }
-  if (operation === undefined) return ALLOWED;
   const { nodeName } = identity;
   switch (`${request.apiGroup}/${request.resource}`) {
     case '/pods':
       return authorizePod(nodeName, operation, request);
     case '/nodes':
       return authorizeOwnNode(nodeName, operation, request);
-    case '/persistentvolumeclaims':
-      return authorizeClaim(nodeName, operation, request);
-    case '/serviceaccounts':
-      return request.subresource === 'token' ? authorizeToken(nodeName, operation, request) : ALLOWED;
     case 'coordination.k8s.io/leases':
       return authorizeLease(nodeName, request);
     case 'storage.k8s.io/csinodes':
       return ownName(request) === nodeName
         ? ALLOWED
         : forbidden(`can only access CSINode with the same name as the requesting node`);
-    case 'resource.k8s.io/resourceslices':
-      return authorizeSlice(nodeName, operation, request);
-    case 'certificates.k8s.io/certificatesigningrequests':
-      return authorizeSigning(nodeName, operation, request);
     default:
       return ALLOWED;
   }
@@ -156,7 +115,6 @@ function authorizePod(nodeName: string, operation: Operation, request: NodeReque
     case '':
       if (operation === 'create') return authorizeMirrorPod(nodeName, request);
       if (operation === 'delete') {
-        if (request.name === '') return forbidden(`node ${node} can only delete pods one by one`);
         // Not stored: nothing to protect, the delete itself says that it is not there.
         if (request.stored === undefined || boundTo(request.stored) === nodeName) return ALLOWED;
         return forbidden(`node ${node} can only delete pods with spec.nodeName set to itself`);
@@ -182,9 +140,7 @@ function authorizePod(nodeName: string, operation: Operation, request: NodeReque
       return ALLOWED;
     case 'eviction': {
       if (operation !== 'create') return forbidden(`node ${node} can only create evictions`);
-      if (podToLookUp(request) === undefined) return forbidden('could not determine pod from request data');
-      const pod = request.facts?.pod;
-      if (pod === undefined || boundTo(pod) === nodeName) return ALLOWED;
+      if (request.stored === undefined || boundTo(request.stored) === nodeName) return ALLOWED;
       return forbidden(`node ${node} can only evict pods with spec.nodeName set to itself`);
     }
     default:
@@ -212,7 +168,7 @@ function authorizeMirrorPod(nodeName: string, request: NodeRequest): NodeAuthori
   if (owner['blockOwnerDeletion'] === true) {
     return forbidden(`node ${node} must not set blockOwnerDeletion on an owner reference`);
   }
-  const nodeUid = request.facts?.nodeUid;
+  const { nodeUid } = request;
   if (nodeUid === undefined) return forbidden(`node ${node} is not registered`);
   if (owner['uid'] !== nodeUid) {
     return forbidden(
@@ -354,84 +310,6 @@ function authorizeLease(nodeName: string, request: NodeRequest): NodeAuthorizati
     return forbidden('can only access node lease with the same name as the requesting node');
   }
   return ALLOWED;
-}
-
-function authorizeClaim(nodeName: string, operation: Operation, request: NodeRequest): NodeAuthorization {
-  const node = JSON.stringify(nodeName);
-  if (request.subresource !== 'status' || operation !== 'update') {
-    return forbidden(`node ${node} may only update the status of persistentvolumeclaims`);
-  }
-  const { stored, object } = request;
-  if (stored === undefined || object === undefined) return ALLOWED;
-  const rest = (claim: RestrictedObject): unknown => {
-    const {
-      managedFields: _managedFields,
-      resourceVersion: _resourceVersion,
-      ...metadata
-    } = (claim.metadata ?? {}) as Json;
-    const { capacity, conditions, allocatedResources, allocatedResourceStatuses, ...status } = claim.status ?? {};
-    return { ...claim, metadata, status };
-  };
-  return sameJson(rest(stored), rest(object))
-    ? ALLOWED
-    : forbidden(`node ${node} may only update status.capacity, status.conditions and allocated resources of a claim`);
-}
-
-function authorizeSlice(nodeName: string, operation: Operation, request: NodeRequest): NodeAuthorization {
-  if (operation !== 'create' && operation !== 'delete') return ALLOWED;
-  const slice = operation === 'create' ? request.object : request.stored;
-  if (operation === 'delete' && slice === undefined && request.name !== '') return ALLOWED;
-  return slice?.spec?.['nodeName'] === nodeName
-    ? ALLOWED
-    : forbidden('can only create and delete ResourceSlices with the same nodeName as the requesting node');
-}
-
-const KUBELET_SIGNERS = new Set(['kubernetes.io/kube-apiserver-client-kubelet', 'kubernetes.io/kubelet-serving']);
-
-function authorizeSigning(nodeName: string, operation: Operation, request: NodeRequest): NodeAuthorization {
-  if (operation !== 'create' || request.subresource !== '') return ALLOWED;
-  const signer = request.object?.spec?.['signerName'];
-  if (typeof signer !== 'string' || !KUBELET_SIGNERS.has(signer)) return ALLOWED;
-  const commonName = request.facts?.commonName;
-  if (commonName === undefined) return forbidden('unable to parse csr');
-  return commonName === `${NODE_USER_PREFIX}${nodeName}`
-    ? ALLOWED
-    : forbidden(`can only create a node CSR with CN=${NODE_USER_PREFIX}${nodeName}`);
-}
-
-function authorizeToken(nodeName: string, operation: Operation, request: NodeRequest): NodeAuthorization {
-  if (operation !== 'create') return ALLOWED;
-  const spec = request.object?.spec ?? {};
-  const ref = spec['boundObjectRef'] as Json | undefined;
-  if (ref?.['apiVersion'] !== 'v1' || ref['kind'] !== 'Pod' || !hasText(ref['name'])) {
-    return forbidden('node requested token not bound to a pod');
-  }
-  if (!hasText(ref['uid'])) return forbidden('node requested token with a pod binding without a uid');
-  const pod = request.facts?.pod;
-  if (pod === undefined) return forbidden('node requested token bound to a pod that does not exist');
-  if (pod.metadata?.uid !== ref['uid']) return forbidden('node requested token bound to a pod of another uid');
-  if (boundTo(pod) !== nodeName) return forbidden('node requested token bound to a pod scheduled on a different node');
-  const granted = request.facts?.grantedAudiences;
-  if (granted === undefined) return ALLOWED;
-  const audiences = Array.isArray(spec['audiences']) ? (spec['audiences'] as string[]) : [];
-  if (audiences.length > 1) return forbidden('node may only request 0 or 1 audiences');
-  // No audience means the API server's own, which a pod's volume also names by naming none.
-  const audience = audiences[0] ?? '';
-  return audiencesOf(pod).has(audience) || granted.includes(audience)
-    ? ALLOWED
-    : forbidden(`audience ${JSON.stringify(audience)} not found in pod spec volume`);
-}
-
-function audiencesOf(pod: RestrictedObject): Set<string> {
-  const projections = listOf(pod.spec?.['volumes']).flatMap((volume) =>
-    listOf((volume['projected'] as Json | undefined)?.['sources']),
-  );
-  return new Set(
-    projections.flatMap((source) => {
-      const token = source['serviceAccountToken'] as Json | undefined;
-      return token === undefined ? [] : [typeof token['audience'] === 'string' ? token['audience'] : ''];
-    }),
-  );
 }
 
 /** Structural equality of JSON values; the order of an object's fields does not matter. */

@@ -102,7 +102,6 @@ export function defineCloudContract(name: string, open: (setting: CloudSetting) 
         ];
         world.put({ instanceId: id, zone: 'us-east-1b', instanceType: 'm7g.large', launchedAtMs: T0, addresses });
         expect((await answerTo(id))?.metadata).toEqual({
-          providerId: `aws:///us-east-1b/${id}`,
           instanceType: 'm7g.large',
           zone: 'us-east-1b',
           region: 'us-east-1',

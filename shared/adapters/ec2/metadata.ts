@@ -15,7 +15,6 @@ export function metadataOf(instance: DescribedInstance, region: string): Instanc
   const zone = instance.Placement?.AvailabilityZone ?? '';
   const zoneId = instance.Placement?.AvailabilityZoneId;
   return {
-    providerId: `aws:///${zone}/${instance.InstanceId ?? ''}`,
     instanceType: instance.InstanceType ?? '',
     zone,
     region: regionOfZone(zone) ?? region,

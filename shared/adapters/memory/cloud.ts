@@ -238,7 +238,6 @@ function answerOf(seen: SeenInstance, region: string): InstanceAnswer {
   const answer = { kind: 'found', state: seen.state, launchedAtMs: seen.launchedAtMs } as const;
   if (seen.state === 'terminated') return { answer };
   const metadata: InstanceMetadata = {
-    providerId: `aws:///${seen.zone}/${seen.instanceId}`,
     instanceType: seen.instanceType,
     zone: seen.zone,
     region,

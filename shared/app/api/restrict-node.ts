@@ -50,7 +50,7 @@ export function nodeRestriction(
         name: target.name,
         object: next as RestrictedObject | undefined,
         stored: stored as RestrictedObject | undefined,
-        facts: { pod: stored as RestrictedObject | undefined, nodeUid },
+        nodeUid,
       });
       const name = target.name === '' ? (next?.metadata.name ?? '') : target.name;
       if (verdict.kind === 'allowed') {

@@ -411,7 +411,7 @@ function nodeAfter(
     return { change: next === node ? undefined : { next } };
   }
   const initialised = initialiseNode(
-    { providerId: node.spec?.providerID, labels, annotations, taints, addresses: present },
+    { labels, annotations, taints, addresses: present },
     metadataAnswer(answer, metadata, row),
   );
   if (initialised.kind !== 'initialised') {
@@ -422,7 +422,6 @@ function nodeAfter(
   next = {
     ...next,
     metadata: { ...next.metadata, labels: { ...initialised.labels } },
-    spec: { ...next.spec, providerID: initialised.providerId },
   };
   if (initialised.addresses !== undefined) {
     next = { ...next, status: { ...next.status, addresses: [...initialised.addresses] } };
