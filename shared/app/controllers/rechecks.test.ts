@@ -84,7 +84,6 @@ describe('a NoExecute taint', () => {
       nodeName: 'a-4',
       uid: health!.uid,
       addedAtMs,
-      processAtMs: addedAtMs,
     });
     await fleet.controllers.tickEvictor(fleet.slot());
     expect(await fleet.taints('a-4')).not.toContain('unreachable:NoExecute');
