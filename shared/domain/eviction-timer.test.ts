@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import {
-  evictionVerdict,
+  type EvictionQuestion,
   type NoExecuteTaint,
   noExecuteTaints,
+  stampedTaints,
   timerChange,
+  evictionVerdict as verdict,
   withTaintTimes,
 } from './eviction-timer.ts';
 import type { Taint, Toleration } from './kubernetes.ts';
@@ -14,6 +16,10 @@ const exists = (key: string, tolerationSeconds?: number): Toleration => ({
   operator: 'Exists',
   ...(tolerationSeconds === undefined ? {} : { tolerationSeconds }),
 });
+
+/** Asked long after every taint and binding, unless said otherwise. */
+const evictionVerdict = (question: Omit<EvictionQuestion, 'nowMs'> & { nowMs?: number }) =>
+  verdict({ nowMs: 1_000_000, ...question });
 
 describe('evictionVerdict', () => {
   it('counts from the taint when the pod was there before', () => {
@@ -38,10 +44,10 @@ describe('evictionVerdict', () => {
     ).toMatchObject({ atMs: 70_000, taintKey: 'b' });
   });
 
-  it('counts an unstamped taint from the binding', () => {
-    expect(evictionVerdict({ taints: [taint('a')], tolerations: [exists('a', 10)], boundAtMs: 3_000 })).toMatchObject({
-      atMs: 13_000,
-    });
+  it('counts a taint that is not stamped yet from now on, however long the pod has been bound', () => {
+    const question = { taints: [taint('a')], tolerations: [exists('a', 10)], boundAtMs: 3_000 };
+    expect(evictionVerdict({ ...question, nowMs: 90_000 })).toMatchObject({ atMs: 100_000 });
+    expect(evictionVerdict({ ...question, nowMs: 95_000 })).toMatchObject({ atMs: 105_000 });
   });
 
   it('lets a pod without toleration leave now, even when the taint time was rounded up', () => {
@@ -95,7 +101,7 @@ describe('taint times', () => {
     ).toEqual([taint('b', 1_000, 'x'), taint('c'), taint('d')]);
   });
 
-  it('keeps the time of a rewritten taint, restarts it on a new value, and stamps new ones rounded up', () => {
+  it('keeps the time of a rewritten taint, restarts it on a new value, and stamps new ones, whatever was sent', () => {
     const timed = (key: string, second: number, value?: string): Taint => ({
       key,
       ...(value === undefined ? {} : { value }),
@@ -105,15 +111,25 @@ describe('taint times', () => {
     const before = [timed('a', 1), timed('b', 2, 'x')];
     const after: Taint[] = [
       { key: 'a', effect: 'NoExecute' },
-      { key: 'b', value: 'y', effect: 'NoExecute' },
+      timed('b', 2, 'y'),
       timed('c', 3),
       { key: 'd', effect: 'NoSchedule' },
     ];
-    expect(withTaintTimes(before, after, 8_001)).toEqual([
-      timed('a', 1),
-      timed('b', 9, 'y'),
-      timed('c', 3),
-      { key: 'd', effect: 'NoSchedule' },
+    const stamped = [timed('a', 1), timed('b', 9, 'y'), timed('c', 9), { key: 'd', effect: 'NoSchedule' }];
+    expect(withTaintTimes(before, after, 8_001)).toEqual(stamped);
+    expect(withTaintTimes(before, [timed('a', 7), ...after.slice(1)], 8_001)).toEqual(stamped);
+  });
+
+  it('stamps stored taints that have no time, and only those', () => {
+    const stored: Taint[] = [
+      { key: 'a', effect: 'NoExecute' },
+      { key: 'b', effect: 'NoExecute', timeAdded: '1970-01-01T00:00:01Z' },
+      { key: 'c', effect: 'NoSchedule' },
+    ];
+    expect(stampedTaints(stored.slice(1), 8_000)).toBeUndefined();
+    expect(stampedTaints(stored, 8_000)).toEqual([
+      { key: 'a', effect: 'NoExecute', timeAdded: '1970-01-01T00:00:08Z' },
+      ...stored.slice(1),
     ]);
   });
 });

@@ -7,8 +7,9 @@
  * lengthening a toleration, adding or lifting a taint moves the eviction (D6), and a restart forgets nothing (D5).
  *
  * What writers of taints must do for that:
- * - Every NoExecute taint carries `timeAdded`, in server time. The API stamps those that come without
- *   (`withTaintTimes`); a taint rewritten with the same key and value keeps its time.
+ * - Every NoExecute taint carries `timeAdded`, in server time. The API writes it in the write that adds the taint
+ *   (`withTaintTimes`), whatever the client sent. A taint rewritten with the same key and value keeps its time.
+ * - A taint without a time is data of an older version. It counts as added now, so it evicts nobody before it is stamped.
  * - Our own swap between not-ready and unreachable carries the time over (`swapNoExecute` in node-taints.ts): to the
  *   pod it is one silence, whatever we call it. So `timeAdded` of these two means "since when the pods' clock runs".
  * - `timeAdded` has whole seconds on the wire. Writers round **up**, so that no pod leaves before its time.
@@ -24,7 +25,7 @@ import { tolerationFor, tolerationTime } from './toleration.ts';
 export interface NoExecuteTaint {
   readonly key: string;
   readonly value: string;
-  /** Server time at which the taint came. Absent when nobody stamped it: it then counts from the pod's binding. */
+  /** Server time at which the taint was added. Absent when it is not stamped yet: it then counts as added now. */
   readonly addedAtMs: number | undefined;
 }
 
@@ -42,16 +43,22 @@ export const noExecuteTaints = (taints: TaintList): NoExecuteTaint[] =>
     }));
 
 /**
- * The list that somebody wrote, with `timeAdded` on every NoExecute taint: a time the writer gave stands; a taint without
- * one keeps the time it had under the same key and value, or came now.
+ * The list that a client wrote, with the server's `timeAdded` on every NoExecute taint: the stored time of a taint with the
+ * same key and value, otherwise now. A time that the client sent has no effect, because evictions count from it.
  */
 export const withTaintTimes = (before: TaintList, after: TaintList, nowMs: number): Taint[] =>
   after.map((taint) => {
-    if (taint.effect !== 'NoExecute' || taint.timeAdded !== undefined) return { ...taint };
+    if (taint.effect !== 'NoExecute') return { ...taint };
     const known = findTaint(before, taint);
     const sameValue = known !== undefined && (known.value ?? '') === (taint.value ?? '');
     return { ...taint, timeAdded: (sameValue ? known.timeAdded : undefined) ?? rfc3339RoundedUp(nowMs) };
   });
+
+/** Stored taints with a time on each NoExecute taint that has none: now. Undefined when each has one. */
+export const stampedTaints = (taints: TaintList, nowMs: number): Taint[] | undefined =>
+  taints.some(({ effect, timeAdded }) => effect === 'NoExecute' && timeAdded === undefined)
+    ? withTaintTimes(taints, taints, nowMs)
+    : undefined;
 
 export type EvictionVerdict =
   /** No NoExecute taint, or not bound: nothing to tolerate. */
@@ -66,6 +73,8 @@ export interface EvictionQuestion {
   readonly tolerations: readonly Toleration[];
   /** Server time at which the pod was bound to the node; absent when it is not bound. */
   readonly boundAtMs: number | undefined;
+  /** Server time. A taint that is not stamped yet counts from here. */
+  readonly nowMs: number;
   /**
    * Evictions for our own two taints wait until this time: the fresh grace that every node gets after an outage of ours
    * (D9). Absent when there was none. Taints of others are not ours to doubt.
@@ -75,7 +84,7 @@ export interface EvictionQuestion {
 
 /** The verdict over one pod on one node. The reason names the taint and toleration that decided. */
 export function evictionVerdict(question: EvictionQuestion): EvictionVerdict {
-  const { taints, tolerations, boundAtMs, lifecycleNotBeforeMs } = question;
+  const { taints, tolerations, boundAtMs, nowMs, lifecycleNotBeforeMs } = question;
   if (boundAtMs === undefined) return { kind: 'none', reason: 'pod is not bound' };
   if (taints.length === 0) return { kind: 'none', reason: 'node has no NoExecute taint' };
 
@@ -85,7 +94,7 @@ export function evictionVerdict(question: EvictionQuestion): EvictionVerdict {
     const time = tolerationTime(toleration);
     if (time.kind === 'forever') continue;
     // Zero seconds is "now", also when the taint's time was rounded up into the future.
-    const clockStartMs = time.seconds === 0 ? boundAtMs : Math.max(taint.addedAtMs ?? boundAtMs, boundAtMs);
+    const clockStartMs = time.seconds === 0 ? boundAtMs : Math.max(taint.addedAtMs ?? nowMs, boundAtMs);
     const plainMs = clockStartMs + time.seconds * 1_000;
     const waits = lifecycleNotBeforeMs !== undefined && isLifecycleTaintKey(taint.key);
     const atMs = waits ? Math.max(plainMs, lifecycleNotBeforeMs) : plainMs;

@@ -248,7 +248,7 @@ function authorizeOwnNode(nodeName: string, operation: Operation, request: NodeR
     if (present(source) && !sameJson(source, stored.spec?.['configSource'])) {
       return forbidden(`node ${node} is not allowed to set spec.configSource`);
     }
-    if (!sameJson(stored.spec?.['taints'] ?? [], object?.spec?.['taints'] ?? [])) {
+    if (!sameJson(untimedTaints(stored), untimedTaints(object))) {
       return forbidden(`node ${node} is not allowed to modify taints`);
     }
     const labels = changedLabelKeys(stored.metadata?.labels, object?.metadata?.labels).filter(isForbiddenNodeLabel);
@@ -261,6 +261,10 @@ function authorizeOwnNode(nodeName: string, operation: Operation, request: NodeR
   }
   return ALLOWED;
 }
+
+/** Without their times, which the server writes whoever the client is. */
+const untimedTaints = (node: RestrictedObject | undefined): Json[] =>
+  listOf(node?.spec?.['taints']).map(({ timeAdded: _timeAdded, ...taint }) => taint);
 
 const present = (value: unknown): boolean => value !== undefined && value !== null;
 

@@ -81,7 +81,7 @@ export interface EvictablePod {
   readonly uid: string;
   /** '' or absent: not bound. */
   readonly nodeName: string | undefined;
-  /** Server time of the binding: PodScheduled's transition, else the creation; absent while not bound. */
+  /** Time of our commit that bound it, never a time of the pod's status: nodes write that. Absent while not bound. */
   readonly boundAtMs: number | undefined;
   readonly tolerations: readonly Toleration[];
   /** It has a deletionTimestamp. */
@@ -158,6 +158,7 @@ export function decidePodEvictions(
       taints: world.taints ?? [],
       tolerations: pod.tolerations,
       boundAtMs: pod.boundAtMs,
+      nowMs,
       lifecycleNotBeforeMs,
     });
     const target: Target = { namespace: pod.namespace, name: pod.name, podUid: pod.uid, reason: verdict.reason };

@@ -143,19 +143,21 @@ describe('taint eviction', () => {
   });
 
   it('TE-28 the minimum time of no tolerations is 0', () => {
-    expect(evictionVerdict({ taints: [aTaint('a')], tolerations: [], boundAtMs: 0 })).toMatchObject({ atMs: 0 });
+    expect(evictionVerdict({ taints: [aTaint('a')], tolerations: [], boundAtMs: 0, nowMs: 0 })).toMatchObject({
+      atMs: 0,
+    });
   });
 
   it('TE-30 the minimum of 1 s and 2 s is 1 s', () => {
     const tolerations = [tolerating('a', 1), tolerating('b', 2)];
-    expect(evictionVerdict({ taints: [aTaint('a'), aTaint('b')], tolerations, boundAtMs: 0 })).toMatchObject({
+    expect(evictionVerdict({ taints: [aTaint('a'), aTaint('b')], tolerations, boundAtMs: 0, nowMs: 0 })).toMatchObject({
       atMs: 1_000,
     });
   });
 
   it('TE-32 the minimum of for ever and 1 s is 1 s', () => {
     const tolerations = [tolerating('a'), tolerating('b', 1)];
-    expect(evictionVerdict({ taints: [aTaint('a'), aTaint('b')], tolerations, boundAtMs: 0 })).toMatchObject({
+    expect(evictionVerdict({ taints: [aTaint('a'), aTaint('b')], tolerations, boundAtMs: 0, nowMs: 0 })).toMatchObject({
       atMs: 1_000,
     });
   });

@@ -17,7 +17,6 @@ import {
   type EvictionWorld,
   type PodEvictionDecision,
 } from '../../domain/pod-eviction.ts';
-import { parseTimeMs } from '../../kube/time.ts';
 import type { KubeNode, KubeObject } from '../../kube/types.ts';
 import { itemBytes } from '../../ports/item-size.ts';
 import { type CheckWrite, type PutWrite, StoreFault } from '../../ports/item-store.ts';
@@ -29,6 +28,7 @@ import {
 } from '../../store/eviction-timer-store.ts';
 import type { FleetState } from '../../store/fleet-store.ts';
 import { resourceVersionOf } from '../../store/object-record.ts';
+import type { BoundPod } from '../../store/object-store.ts';
 import { inPartsOfBytes } from './bounded-work.ts';
 import { nodeRef, nodeUnchanged } from './change-node.ts';
 import { deletePod, type PodDeletion } from './delete-pod.ts';
@@ -44,32 +44,18 @@ const RECORDS_BYTES_MAX = 1_000_000;
 /** Pods of one node deleted in one call: a node with thousands due does not keep a worker from the other nodes. */
 export const DELETIONS_A_CALL_MAX = 100;
 
-interface PodCondition {
-  readonly type?: string;
-  readonly status?: string;
-  readonly lastTransitionTime?: string | null;
-}
-
 /** @throws TypeError when what is stored of it cannot be read */
-function evictablePod(pod: KubeObject): EvictablePod {
-  const nodeName = pod.spec?.['nodeName'] as string | undefined;
+function evictablePod({ pod, boundAtMs }: BoundPod): EvictablePod {
   const tolerations = pod.spec?.['tolerations'] ?? [];
   if (!Array.isArray(tolerations) || tolerations.some((each) => typeof each !== 'object' || each === null)) {
     throw new TypeError(`tolerations of pod ${pod.metadata.namespace}/${pod.metadata.name} cannot be read`);
   }
-  const scheduled = ((pod.status?.['conditions'] as PodCondition[] | undefined) ?? []).find(
-    (condition) => condition.type === 'PodScheduled' && condition.status === 'True',
-  );
-  const createdAtMs = parseTimeMs(pod.metadata.creationTimestamp);
   return {
     namespace: pod.metadata.namespace ?? '',
     name: pod.metadata.name ?? '',
     uid: pod.metadata.uid ?? '',
-    nodeName,
-    boundAtMs:
-      nodeName === undefined || nodeName === ''
-        ? undefined
-        : (parseTimeMs(scheduled?.lastTransitionTime) ?? createdAtMs ?? 0),
+    nodeName: pod.spec?.['nodeName'] as string | undefined,
+    boundAtMs,
     tolerations: tolerations as Toleration[],
     terminating: pod.metadata.deletionTimestamp !== undefined,
   };
@@ -91,14 +77,17 @@ export async function evictPods(
     const taints: readonly NoExecuteTaint[] | undefined =
       node === undefined ? undefined : noExecuteTaints((node as KubeNode).spec?.taints ?? []);
     if (before.timers.length === 0 && (taints === undefined || taints.length === 0)) return;
-    const pods = taints === undefined ? [] : await objects.listByNode(nodeName);
+    const bound = taints === undefined ? [] : await objects.listBound(nodeName);
+    // Before anything is decided: the next decision has to find the same time.
+    await objects.keepBindings(nodeName, bound);
+    const pods = bound.map(({ pod }) => pod);
     const faults: unknown[] = [];
     const world: EvictionWorld = {
       nodeName,
       taints,
-      pods: pods.flatMap((pod) => {
+      pods: bound.flatMap((each) => {
         try {
-          return [evictablePod(pod)];
+          return [evictablePod(each)];
         } catch (fault) {
           faults.push(fault);
           return [];

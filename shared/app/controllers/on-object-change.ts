@@ -164,11 +164,10 @@ function nodeWorks(dependencies: ControllerDependencies, nodes: readonly Change[
     run: async () => {
       for (const change of changes) await leaveQueue(dependencies, change);
       const last = changes.at(-1)?.after as KubeNode | undefined;
-      const at = { nowMs, earlier: taintsOf(changes[0]?.before) };
-      if (last === undefined || reconciledNode(last, at) === undefined) return;
+      if (last === undefined || reconciledNode(last, nowMs) === undefined) return;
       const { name = '', uid = '' } = last.metadata;
       const outcome = await changeNode(dependencies.objects, { nodeName: name, uid, nowMs, first: last }, (node) => {
-        const next = reconciledNode(node, at);
+        const next = reconciledNode(node, nowMs);
         if (next === undefined) return undefined;
         const note = taintsNote(
           { nodeName: name, uid, nowMs, unschedulable: node.spec?.unschedulable === true },

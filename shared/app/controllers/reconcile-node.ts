@@ -1,32 +1,25 @@
 /**
  * What a Node is to be as soon as anybody changes it: NoSchedule taints by its conditions, labels under their old and new
- * names, once Ready is True without NoExecute taints of ours and taints set on EC2's word, and with the time on every
- * NoExecute taint that somebody set without one, as kubectl does: evictions count from it. All in one write; on a Node that
- * is so already there is nothing to do, so a controller that sees its own write stops there.
+ * names, and once Ready is True without NoExecute taints of ours and taints set on EC2's word. A NoExecute taint that an
+ * older version stored without its time gets it here; the API stamps taints in the write that adds them. All in one write;
+ * on a Node that is so already there is nothing to do, so a controller that sees its own write stops there.
  */
 
-import { withTaintTimes } from '../../domain/eviction-timer.ts';
+import { stampedTaints } from '../../domain/eviction-timer.ts';
 import { osArchLabels, topologyLabels } from '../../domain/label-sync.ts';
 import { reconciledTaints } from '../../domain/reconciled-taints.ts';
-import { TAINT_UNINITIALIZED, type TaintList } from '../../domain/taint.ts';
+import { TAINT_UNINITIALIZED } from '../../domain/taint.ts';
 import type { KubeNode } from '../../kube/types.ts';
 import { withTaints } from './change-node.ts';
 
 /** undefined when the Node is as it should be. */
-export function reconciledNode(
-  node: KubeNode,
-  at: {
-    readonly nowMs: number;
-    /** Of the Node before it was changed: a taint written again without its time keeps the one it had. */
-    readonly earlier: TaintList;
-  },
-): KubeNode | undefined {
+export function reconciledNode(node: KubeNode, nowMs: number): KubeNode | undefined {
   const stored = node.spec?.taints ?? [];
-  const untimed = stored.some(({ effect, timeAdded }) => effect === 'NoExecute' && timeAdded === undefined);
-  const before = untimed ? withTaintTimes(at.earlier, stored, at.nowMs) : stored;
+  const stamped = stampedTaints(stored, nowMs);
+  const before = stamped ?? stored;
   const conditions = node.status?.conditions;
   const reconciled = reconciledTaints({ taints: before, conditions, unschedulable: node.spec?.unschedulable === true });
-  const taints = reconciled ?? (untimed ? before : undefined);
+  const taints = reconciled ?? stamped;
   const { labels } = node.metadata;
   // A Node the cloud has yet to initialise gets its topology from there.
   const initialised = !before.some(({ key }) => key === TAINT_UNINITIALIZED);

@@ -62,7 +62,7 @@ describe('a new node', () => {
   it('adds the not-ready taint after those it brings, unless key and effect are there', () => {
     const other = { key: 'node.kubernetes.io/not-ready', effect: 'NoExecute' as const };
     expect(create({ spec: { taints: [other] } }).spec?.['taints']).toEqual([
-      other,
+      { ...other, timeAdded: '2001-02-03T04:05:11Z' },
       { key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' },
     ]);
   });

@@ -1,3 +1,4 @@
+import { withTaintTimes } from '../../domain/eviction-timer.ts';
 import { ageSince } from '../age.ts';
 import { canonicalQuantity } from '../quantity.ts';
 import { canonicalTime } from '../time.ts';
@@ -115,6 +116,17 @@ function storedStatus(given: unknown): Json {
   );
 }
 
+/**
+ * NoExecute taints with the server's time in `timeAdded`: evictions count from it, so no client decides it. Stamped in the
+ * write that adds the taint; a stream record that came later would leave the taint without a time until then.
+ */
+function stampTaints(spec: Json, old: unknown, nowMs: number): Json {
+  const taints = spec['taints'];
+  if (!Array.isArray(taints) || !taints.every(isRecord)) return spec;
+  const before = recordsOf(recordOf(old)['taints']);
+  return { ...spec, taints: withTaintTimes(before as unknown as Taint[], taints as unknown as Taint[], nowMs) };
+}
+
 /** Every new node carries not-ready:NoSchedule until it has been seen Ready (plugin/pkg/admission/nodetaint). */
 function admitTaint(spec: Json): Json {
   const taints = recordsOf(spec['taints']) as unknown as Taint[];
@@ -197,20 +209,20 @@ export const nodes: ResourceDescriptor = {
   unconditionalUpdate: true,
   createOnUpdate: false,
   hasGeneration: false,
-  prepareForCreate(object) {
+  prepareForCreate(object, { nowMs }) {
     return typed('', 'v1', 'Node', {
       ...object,
       metadata: freshMetadata(object.metadata),
-      spec: admitTaint(storedSpec(object.spec)),
+      spec: admitTaint(stampTaints(storedSpec(object.spec), undefined, nowMs)),
       // Kept, unlike other kinds: a kubelet registers with its status.
       status: storedStatus(object.status),
     });
   },
-  prepareForUpdate(next, old, { subresource }) {
+  prepareForUpdate(next, old, { subresource, nowMs }) {
     return typed('', 'v1', 'Node', {
       ...next,
       metadata: inheritMetadata(next.metadata, old.metadata),
-      spec: subresource === 'status' ? (old.spec ?? {}) : storedSpec(next.spec),
+      spec: subresource === 'status' ? (old.spec ?? {}) : stampTaints(storedSpec(next.spec), old.spec, nowMs),
       status: subresource === 'status' ? storedStatus(next.status) : (old.status ?? storedStatus(undefined)),
     });
   },
