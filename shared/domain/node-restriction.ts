@@ -23,6 +23,7 @@ export interface RestrictedObject {
     readonly labels?: Readonly<Record<string, string>>;
     readonly annotations?: Readonly<Record<string, string>>;
     readonly ownerReferences?: readonly unknown[];
+    readonly finalizers?: readonly string[];
   };
   readonly spec?: Json;
   readonly status?: Json;
@@ -87,6 +88,10 @@ export function authorizeNode(request: NodeRequest): NodeAuthorization {
     return forbidden(`could not determine node from user ${JSON.stringify(request.user.name)}`);
   }
   const { nodeName } = identity;
+  // Ours, not upstream's: a finalizer keeps an object, and the namespace that it is in, from being deleted.
+  if (operation !== 'delete' && changesFinalizers(request)) {
+    return forbidden(`node ${JSON.stringify(nodeName)} is not allowed to modify finalizers`);
+  }
   switch (`${request.apiGroup}/${request.resource}`) {
     case '/pods':
       return authorizePod(nodeName, operation, request);
@@ -102,6 +107,9 @@ export function authorizeNode(request: NodeRequest): NodeAuthorization {
       return ALLOWED;
   }
 }
+
+const changesFinalizers = ({ object, stored }: NodeRequest): boolean =>
+  object !== undefined && !sameJson(stored?.metadata?.finalizers ?? [], object.metadata?.finalizers ?? []);
 
 /** The name a request is about: its path's, or on create without one the object's. */
 const ownName = (request: NodeRequest): string =>

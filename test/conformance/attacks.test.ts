@@ -19,6 +19,7 @@ import type { HttpRequest } from '../../shared/ports/http.ts';
 import { keepTicketKey, ticketKeys } from '../../shared/store/process-key-store.ts';
 import { APPLY, apiInMemory, JSON_PATCH, MERGE, NODES, node, STRATEGIC } from '../support/api-in-memory.ts';
 import {
+  API_KEYS_LIVE_MS,
   HEARTBEAT_KEYS_LIVE_MS,
   IDENTITIES,
   IdentityCluster,
@@ -365,6 +366,41 @@ describe('the probe of node-monitor', () => {
   });
 });
 
+describe('a node token in another spelling', () => {
+  /** Order of P-256. */
+  const ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
+  /** The other of the two ECDSA signatures that verify. */
+  function twin(token: string): string {
+    const [header, payload, signature = ''] = token.split('.');
+    const bytes = Buffer.from(signature, 'base64url');
+    const s = (ORDER - BigInt(`0x${bytes.subarray(32).toString('hex')}`)).toString(16).padStart(64, '0');
+    return [header, payload, Buffer.concat([bytes.subarray(0, 32), Buffer.from(s, 'hex')]).toString('base64url')].join(
+      '.',
+    );
+  }
+
+  it.each<[string, (token: string) => string]>([
+    ['with spaces around it', (token) => ` ${token} `],
+    ['with padding', (token) => `${token}==`],
+    ['with the twin of its signature', twin],
+  ])('%s opens what the token opens, and ends with it', async (_, spelt) => {
+    const cluster = new IdentityCluster();
+    const pair = nodeKeyPair();
+    await cluster.enrol(await cluster.bootstrapToken(), 'n1', pair);
+    await cluster.asAdmin('POST', NODES, node('n1'));
+    await cluster.asAdmin('POST', NODES, node('n2'));
+    const plain = cluster.signed(pair, 'n1');
+    const read = async (name: string, token: string) => (await cluster.send('GET', `${NODES}/${name}`, token)).code;
+    expect(await read('n1', plain)).toBe(200);
+    expect([200, 401]).toContain(await read('n1', spelt(plain)));
+    expect([401, 403]).toContain(await read('n2', spelt(plain)));
+    expect((await cluster.asAdmin('DELETE', `${IDENTITIES}/n1`)).code).toBe(200);
+    cluster.nowMs += API_KEYS_LIVE_MS;
+    expect(await read('n1', spelt(plain))).toBe(401);
+    expect(await read('n1', spelt(cluster.signed(pair, 'n1')))).toBe(401);
+  });
+});
+
 describe('a watch elsewhere', () => {
   const NOW_MS = Date.UTC(2026, 0, 1);
   const user = { username: 'eve', groups: ['system:masters'] };
@@ -396,9 +432,11 @@ describe('a watch elsewhere', () => {
   }
   const madeElsewhere = () => watchTicketIssuer(processKeys(async () => {}));
 
-  it('opens by a ticket of the API', async () => {
+  it('opens by a ticket of the API, any number of times until it expires', async () => {
     const { open, issuer } = door();
-    expect(await open(await issuer.issue({ user, target }, NOW_MS))).toBe(200);
+    const ticket = await issuer.issue({ user, target }, NOW_MS);
+    for (const afterMs of [0, 0, 59_000]) expect(await open(ticket, NOW_MS + afterMs)).toBe(200);
+    expect(await open(ticket, NOW_MS + 60_001)).toBe(401);
   });
 
   it.each<[string, (given: ReturnType<typeof door>) => Promise<string>]>([

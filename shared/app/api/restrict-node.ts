@@ -30,37 +30,37 @@ export function nodeRestriction(
   dependencies: ApiDependencies,
   { descriptor, target, user }: NodeCall,
   verb: 'create' | 'update' | 'patch' | 'delete',
-): Pick<WriteOptions, 'admit'> {
+): Pick<WriteOptions, 'admit' | 'admitStored'> {
   const identity = nodeIdentity(userOf(user));
   if (identity.kind === 'notANode') return user.groups.includes(PROBE_GROUP) ? probeRestriction(descriptor) : {};
-  return {
-    async admit(next, stored) {
-      const isMirrorPod = target.resource === 'pods' && target.subresource === '' && stored === undefined;
-      const nodeUid =
-        isMirrorPod && identity.kind === 'node'
-          ? (await dependencies.storageOf(nodes).get('', identity.nodeName))?.metadata.uid
-          : undefined;
-      const verdict = authorizeNode({
-        user: userOf(user),
-        verb,
-        apiGroup: target.group,
-        resource: target.resource,
-        subresource: target.subresource,
-        namespace: target.namespace,
-        name: target.name,
-        object: next as RestrictedObject | undefined,
-        stored: stored as RestrictedObject | undefined,
-        nodeUid,
-      });
-      const name = target.name === '' ? (next?.metadata.name ?? '') : target.name;
-      if (verdict.kind === 'allowed') {
-        const claim = refusedClaimOf(dependencies, descriptor, next, stored);
-        if (claim !== undefined) throw status.forbidden(descriptor, name, claim);
-        return;
-      }
-      throw status.forbidden(descriptor, name, verdict.message);
-    },
+  const admit: WriteOptions['admit'] = async (next, stored) => {
+    const isMirrorPod = target.resource === 'pods' && target.subresource === '' && stored === undefined;
+    const nodeUid =
+      isMirrorPod && identity.kind === 'node'
+        ? (await dependencies.storageOf(nodes).get('', identity.nodeName))?.metadata.uid
+        : undefined;
+    const verdict = authorizeNode({
+      user: userOf(user),
+      verb,
+      apiGroup: target.group,
+      resource: target.resource,
+      subresource: target.subresource,
+      namespace: target.namespace,
+      name: target.name,
+      object: next as RestrictedObject | undefined,
+      stored: stored as RestrictedObject | undefined,
+      nodeUid,
+    });
+    const name = target.name === '' ? (next?.metadata.name ?? '') : target.name;
+    if (verdict.kind === 'allowed') {
+      const claim = refusedClaimOf(dependencies, descriptor, next, stored);
+      if (claim !== undefined) throw status.forbidden(descriptor, name, claim);
+      return;
+    }
+    throw status.forbidden(descriptor, name, verdict.message);
   };
+  // An update that changes nothing.
+  return { admit, admitStored: (stored) => admit(stored, stored) };
 }
 
 /** Of a machine that sets pod CIDRs on a Node; upstream lets a kubelet set any, and takes their blocks from all others. */

@@ -46,6 +46,18 @@ function watcher(verify: WatchTicketVerifier['verify'] = async () => ({ kind: 'r
     warned,
     failed,
     open: (path: string, key: string) => watch(request(path, key), START_MS + 10_000),
+    /** Another request than a watch, as an administrator or with a ticket. */
+    ask: (method: string, path: string, query: Record<string, string>, body: unknown) =>
+      watch(
+        {
+          ...request(path, 'key'),
+          method,
+          query: new URLSearchParams(query),
+          headers: { authorization: 'Bearer key', 'content-type': 'application/json' },
+          body: Buffer.from(JSON.stringify(body)),
+        },
+        START_MS + 10_000,
+      ),
     openByTicket: (path: string) => watch(request(path, '', { [TICKET_PARAMETER]: 'of the API' }), START_MS + 10_000),
   };
 }
@@ -62,6 +74,29 @@ it.each(['/api/v1/namespaces', '/apis/scheduling.k8s.io/v1/priorityclasses'])(
     expect(items.items('objects').filter(({ pk }) => !String(pk).startsWith('h#'))).toEqual([]);
   },
 );
+
+it.each([
+  ['GET', '/api/v1/nodes', {}],
+  ['GET', '/api/v1/nodes', { watch: 'false' }],
+  ['GET', '/api/v1/nodes/n1', {}],
+  ['GET', '/api/v1/nodes/n1', { watch: '1' }],
+  ['GET', '/api', { watch: '1' }],
+  ['POST', '/api/v1/nodes', { watch: '1' }],
+  ['PUT', '/api/v1/namespaces/default', { watch: '1' }],
+  ['PATCH', '/api/v1/namespaces/default', { watch: '1' }],
+  ['DELETE', '/api/v1/namespaces/default', { watch: '1' }],
+  ['DELETE', '/api/v1/nodes', { watch: '1' }],
+] as const)('%s %s with %j is 404 here, also to an administrator and with a ticket', async (method, path, query) => {
+  const user = { username: 'admin', groups: ['system:masters'] };
+  const { items, ask, failed } = watcher(async () => ({ kind: 'valid', user }));
+  const body = { kind: path.endsWith('nodes') ? 'Node' : 'Namespace', metadata: { name: 'n1' } };
+  for (const by of [{}, { [TICKET_PARAMETER]: 'of the API' }]) {
+    const { head, lines } = await ask(method, path, { ...query, ...by }, body);
+    expect([head.status, lines]).toEqual([404, undefined]);
+  }
+  expect(items.items('objects')).toEqual([]);
+  expect(failed).toEqual([]);
+});
 
 it('a client that knocks again and again with a wrong token is told of once', async () => {
   const { warned, open } = watcher();

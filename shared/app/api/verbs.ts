@@ -35,6 +35,11 @@ export interface WriteOptions {
    * `stored` as it is (undefined for a creation). Asked before each try at a write, dry runs included.
    */
   readonly admit?: (next: KubeObject | undefined, stored: KubeObject | undefined) => Promise<void>;
+  /**
+   * The same for an update that is not computed yet. Asked before the patch is applied: otherwise its `test` operations
+   * would answer what an object says that the user may not read.
+   */
+  readonly admitStored?: (stored: KubeObject) => Promise<void>;
 }
 
 export interface WrittenObject {
@@ -173,6 +178,7 @@ export async function modifyObject(
       if (created !== undefined) return created;
       continue;
     }
+    await options.admitStored?.(old);
     const asked = settleType(descriptor, await transform(old));
     const precondition = asked.metadata.resourceVersion ?? '';
     if (precondition !== '' && precondition !== rvOf(old)) throw status.conflict(descriptor, target.name);
