@@ -1,7 +1,10 @@
 /** Controllers and the Kubernetes API over the same tables in memory, on one virtual clock. */
+import { createHash } from 'node:crypto';
+import { staticTokenAuthenticator } from '../../shared/adapters/tokens/static-tokens.ts';
+import { serveHeartbeat } from '../../shared/app/renew-lease.ts';
 import type { KubeObject } from '../../shared/kube/types.ts';
 import type { ItemStore } from '../../shared/ports/item-store.ts';
-import { type ApiInMemory, apiInMemory, type Send } from './api-in-memory.ts';
+import { type ApiInMemory, apiInMemory, MERGE, type Send } from './api-in-memory.ts';
 import { type ControlledFleet, controlledFleet, type FleetOptions } from './controlled-fleet.ts';
 
 export interface ServedFleet {
@@ -11,11 +14,26 @@ export interface ServedFleet {
   send(method: string, path: string, send?: Send): Promise<KubeObject>;
   /** As the identity of a machine. */
   sendAs(nodeName: string, method: string, path: string, send?: Send): ReturnType<ApiInMemory['send']>;
+  /** PATCH of the machine's Lease at the heartbeat. Answers the status code. */
+  beatAs(nodeName: string, lease: object, send?: { query?: string; headers?: Record<string, string> }): Promise<number>;
 }
 
 export function servedFleet(machines: readonly string[], options: FleetOptions = {}): ServedFleet {
   const fleet = controlledFleet(options);
   const tokenOf = (nodeName: string): string => `token-of-${nodeName}`;
+  const heartbeat = serveHeartbeat({
+    items: fleet.tables,
+    authenticator: staticTokenAuthenticator(
+      machines.map((name) => ({
+        sha256: createHash('sha256').update(tokenOf(name)).digest('hex'),
+        user: `system:node:${name}`,
+        groups: ['system:nodes'],
+      })),
+    ),
+    clock: { nowMs: fleet.nowMs },
+    random: { uuid: () => 'u', fraction: () => 0.5 },
+    log: { debug() {}, info() {}, warn() {}, error() {} },
+  });
   const api = apiInMemory({
     items: fleet.tables,
     clock: { nowMs: fleet.nowMs },
@@ -30,6 +48,17 @@ export function servedFleet(machines: readonly string[], options: FleetOptions =
       const { code, body, text } = await api.send(method, path, send);
       if (code >= 300) throw new Error(`${method} ${path}: ${code} ${text}`);
       return body as KubeObject;
+    },
+    async beatAs(nodeName, lease, { query = '', headers = {} } = {}) {
+      const { status } = await heartbeat({
+        method: 'PATCH',
+        path: `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${nodeName}`,
+        query: new URLSearchParams(query),
+        headers: { authorization: `Bearer ${tokenOf(nodeName)}`, 'content-type': MERGE, ...headers },
+        body: Buffer.from(JSON.stringify(lease)),
+        sourceIp: '192.0.2.9',
+      });
+      return status;
     },
     sendAs: (nodeName, method, path, send = {}) =>
       api.send(method, path, { ...send, headers: { ...send.headers, authorization: `Bearer ${tokenOf(nodeName)}` } }),
