@@ -203,6 +203,17 @@ export const confirmStatus = (
   when: all(is('u', post.uid), is('y', readyCode('True')), lacks('s'), lacks('m')),
 });
 
+/** A status post that says what is stored already, word for word: a sign of life all the same. */
+export const statusReceived = (
+  nodeName: string,
+  post: { readonly uid: string; readonly nowMs: number },
+): UpdateWrite => ({
+  kind: 'update',
+  key: healthKey(nodeName),
+  set: { l: post.nowMs },
+  when: all(is('u', post.uid), lacks('m')),
+});
+
 /**
  * Marks a node Unknown and suspect for its silence, to be committed together with its Node. A beat or status post received
  * since `seen` was read refuses it: a living node is never marked on old knowledge.

@@ -9,7 +9,7 @@ import { type HeartbeatTimes, movedTimes, shownNode, storedNode } from '../../ku
 import type { KubeNode, KubeObject } from '../../kube/types.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ItemStore } from '../../ports/item-store.ts';
-import { confirmStatus, readHeartbeatTimes } from '../../store/health-store.ts';
+import { confirmStatus, readHeartbeatTimes, statusReceived } from '../../store/health-store.ts';
 import type { ResourceStorage, WriteResult } from './storage.ts';
 
 /**
@@ -77,6 +77,9 @@ export function nodeStorage(objects: ResourceStorage, options: NodeStorageOption
       const result = await objects.update(storedNode(next as KubeNode, read), read.stored, along);
       if (result.kind !== 'written' || next.status === undefined) return result;
       return { kind: 'written', object: { ...result.object, status: next.status } };
+    },
+    async received({ metadata: { name = '', uid = '' } }) {
+      await items.write(statusReceived(name, { uid, nowMs: clock.nowMs() }));
     },
     async confirm(next, old): Promise<WriteResult | undefined> {
       const read = readOf(old);

@@ -46,6 +46,8 @@ export interface ResourceStorage {
    * this change is not of that kind, or not now, and is to be written by `update`. Absent: none is.
    */
   confirm?(next: KubeObject, old: KubeObject): Promise<WriteResult | undefined>;
+  /** The machine whose object this is posted a status that changes nothing. Absent: that means nothing. */
+  received?(object: KubeObject): Promise<void>;
   remove(old: KubeObject, along?: readonly ObjectWrite[]): Promise<WriteResult>;
   /** False where objects of a namespace carry no managedFields. Absent: all do. */
   keepsManagedFields?(namespace: string): boolean;

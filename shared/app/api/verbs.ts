@@ -152,6 +152,8 @@ export interface ModifyOptions extends WriteOptions {
   readonly replaces: boolean;
   /** The writer names no version: a change may be kept without a new one, where the storage knows how. */
   readonly mayConfirm?: boolean;
+  /** A machine posts the status of its own Node: a sign of life also where it changes nothing, as with a clock that stands. */
+  readonly isOwnStatus?: boolean;
   /** What to create when nothing is stored; absent: 404. */
   readonly whenAbsent?: () => KubeObject;
 }
@@ -188,7 +190,10 @@ export async function modifyObject(
     const settled = settleUpdate(dependencies, descriptor, target, asked, old, options);
     await options.admit?.(settled, old);
     const next = options.track?.(settled, old) ?? settled;
-    if (jsonEqual(withoutVersion(next), withoutVersion(old))) return { object: old, created: false };
+    if (jsonEqual(withoutVersion(next), withoutVersion(old))) {
+      if (options.isOwnStatus === true && !options.dryRun) await storage.received?.(old);
+      return { object: old, created: false };
+    }
     const finished = next.metadata.deletionTimestamp !== undefined && isReleased(next);
     if (options.dryRun) return { object: next, created: false };
     const confirmed = finished || options.mayConfirm !== true ? undefined : await storage.confirm?.(next, old);

@@ -1,7 +1,7 @@
 /** Requests that change objects: read the body, run the verb, shape the answer. */
 import type { ResourceDescriptor } from '../../kube/resources/descriptor.ts';
 import { isSystemPriorityClass, priorityclasses } from '../../kube/resources/priorityclasses.ts';
-import { nodeidentities, storedAs } from '../../kube/resources/registry.ts';
+import { nodeidentities, nodes, storedAs } from '../../kube/resources/registry.ts';
 import { schemaOf } from '../../kube/schema/kinds.ts';
 import { deleteOptions as deleteOptionsSchema } from '../../kube/schema/meta.ts';
 import * as status from '../../kube/status.ts';
@@ -9,6 +9,7 @@ import type { KubeObject } from '../../kube/types.ts';
 import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
 import { admitPriorityClass } from './admission.ts';
 import { applied, checkApplyOptions, readApplyBody } from './apply.ts';
+import { readsAsNode } from './authorize.ts';
 import { bindToNode } from './binding.ts';
 import { decodeObject, fieldValidationOf, mediaTypeOf, readObjectBody } from './body.ts';
 import { type Call, type ServeDependencies, schemaFor, selectorsOf } from './call.ts';
@@ -89,6 +90,7 @@ export async function update(dependencies: ServeDependencies, call: Call): Promi
     nowMs: call.nowMs,
     dryRun: dryRunOf(request.query),
     replaces: true,
+    isOwnStatus: isOwnStatus(call),
     // A version that was read belongs to an object that was there: it is gone, and must not come back by itself.
     ...(descriptor.createOnUpdate && !named ? { whenAbsent: () => stored } : {}),
     ...trackingOf(call, dependencies.storageOf(descriptor), 'UpdateOptions'),
@@ -123,12 +125,16 @@ export async function patch(dependencies: ServeDependencies, call: Call): Promis
     nowMs: call.nowMs,
     dryRun: dryRunOf(request.query),
     replaces: false,
+    isOwnStatus: isOwnStatus(call),
     mayConfirm: target.subresource === 'status' && !namesVersion(request),
     ...trackingOf(call, dependencies.storageOf(descriptor), 'PatchOptions'),
     ...admission(dependencies, call, 'patch'),
   });
   return answerOf(call, written, warnings());
 }
+
+const isOwnStatus = ({ descriptor, target, user }: Call): boolean =>
+  descriptor === nodes && target.subresource === 'status' && readsAsNode(user) === target.name;
 
 /** Wherever it stands in a patch: of those who name one version, one may win. */
 const namesVersion = ({ body }: HttpRequest): boolean => Buffer.from(body).includes('resourceVersion');
