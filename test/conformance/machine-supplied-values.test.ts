@@ -345,6 +345,7 @@ describe('what a machine supplies', () => {
       }
       await fleet.streams();
       await fleet.run(0, 120, async () => {
+        expect(await fleet.ready('n1')).toBe('True');
         const stored = await send('GET', '/api/v1/nodes/n1');
         const body = method === 'PUT' ? stored : { status: { conditions: [ready] } };
         const contentType = method === 'PUT' ? 'application/json' : MERGE;
