@@ -196,7 +196,8 @@ const VALUES: readonly Value[] = [
       'another cloud': spec({ providerID: 'k3s://n2' }),
       'an instance': spec({ providerID: 'aws:///eu-central-1a/i-0123456789abcdef0' }),
     },
-    decides: 'a name: whom EC2 is asked about, whose answers and launch time decide. A range concerns the pod CIDRs alone',
+    decides:
+      'a name: whom EC2 is asked about, whose answers and launch time decide. A range concerns the pod CIDRs alone',
   },
   {
     value: 'Pod conditions: times, `PodScheduled` among them; `startTime`',
