@@ -55,7 +55,7 @@ function admission(
   dependencies: ServeDependencies,
   call: Call,
   verb: Parameters<typeof nodeRestriction>[2],
-): Pick<WriteOptions, 'admit'> {
+): Pick<WriteOptions, 'admit' | 'admitStored'> {
   const { descriptor, target } = call;
   if (descriptor !== priorityclasses) return nodeRestriction(dependencies, call, verb);
   return { admit: (next) => admitPriorityClass(dependencies, target.name, next) };
