@@ -19,6 +19,8 @@ export const STATUS_EVERY_MS = 300_000;
 const LEASES = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
 /** Seconds a lease is good for, as kubelets write it. */
 const LEASE_SECONDS = 40;
+/** Pods that are started in one slot at most. */
+const STARTS_MAX = 20;
 const STRATEGIC = 'application/strategic-merge-patch+json';
 
 const REASONS: Readonly<Record<string, readonly [whenTrue: string, otherwise: string]>> = {
@@ -198,11 +200,14 @@ export function createMachine(
   }
 
   async function runPods(nowMs: number): Promise<void> {
+    let started = 0;
     for (const pod of [...view.podsOf(name)]) {
+      if (started === STARTS_MAX) break;
       if (pod.metadata.deletionTimestamp !== undefined) continue;
       const phase = pod.status?.['phase'];
       if (phase === 'Succeeded' || phase === 'Failed') continue;
       if (phase === 'Running' && readyOfPod(pod) === 'True') continue;
+      started += 1;
       const status = clock === undefined ? runningStatus(pod, nowMs + spec.clockOffsetMs) : timedStatus(nowMs, clock);
       await send('PATCH', `${podPath(pod)}/status`, status, STRATEGIC);
       if (clock !== undefined) await send('POST', `/api/v1/namespaces/default/events`, startedEvent(pod, nowMs, clock));
