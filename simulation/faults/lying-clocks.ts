@@ -54,29 +54,33 @@ export function lyingClock(options: {
   const { seed, name, startMs, isHonest, onLie } = options;
   const fractionsOf = (text: string): (() => number) => seededFraction(hashOf(`${seed} ${name} ${text}`));
 
-  function errorMs(field: string, nowMs: number): number {
+  /**
+   * Whole seconds, and the same for a minute at least: two honest times that are written alike are lies alike, so a write that
+   * changes nothing changes nothing in both worlds.
+   */
+  function errorSeconds(field: string, nowMs: number): number {
     const shape = fractionsOf(field);
     const [what, jumpEvery, drift] = [shape(), shape(), shape()];
     const jumpEveryMs = JUMP_EVERY_MIN_MS + jumpEvery * (JUMP_EVERY_MAX_MS - JUMP_EVERY_MIN_MS);
+    const epoch = Math.floor((nowMs - startMs) / jumpEveryMs);
     const isJumping = what < 0.33;
     const isDrifting = what >= 0.67;
-    const epoch = isJumping ? Math.floor((nowMs - startMs) / jumpEveryMs) : 0;
-    const size = fractionsOf(`${field} ${epoch}`);
+    const size = fractionsOf(`${field} ${isJumping ? epoch : 0}`);
     const seconds = (size() < 0.5 ? -1 : 1) * 10 ** (size() * (ERROR_DECADES + Math.log10(0.95)));
-    return seconds * 1_000 + (isDrifting ? (2 * drift - 1) * DRIFT_MAX * (nowMs - startMs) : 0);
+    const driftSeconds = isDrifting ? ((2 * drift - 1) * DRIFT_MAX * epoch * jumpEveryMs) / 1_000 : 0;
+    return Math.round(seconds + driftSeconds);
   }
 
   return {
     timeMs(field, nowMs) {
       if (isHonest) return nowMs;
       onLie();
-      return Math.round(nowMs + errorMs(field, nowMs));
+      return nowMs + 1_000 * errorSeconds(field, nowMs);
     },
     count(field, honest, nowMs) {
       if (isHonest) return honest;
       onLie();
-      const span = Math.abs(errorMs(field, nowMs)) / 1_000;
-      return Math.max(1, Math.min(COUNT_MAX, Math.round(span)));
+      return Math.max(1, Math.min(COUNT_MAX, Math.abs(errorSeconds(field, nowMs))));
     },
   };
 }

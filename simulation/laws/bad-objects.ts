@@ -20,11 +20,12 @@ export function badObjectsHarmNobodyElse(context: LawContext): Law {
   /** When a node's Ready changed last. */
   const readySinceMs = new Map<TrueNode, number>();
   const taintedAtMs = new Map<string, number>();
+  /** Since when somebody is Ready who is not poisoned. */
+  let lightSinceMs: number | undefined = Number.NEGATIVE_INFINITY;
   /** Since when a zone gives tokens at this rate, by its own nodes. */
   const rates = new Map<string, { readonly perSecond: number; readonly sinceMs: number }>();
 
-  function rateOf(zone: string): number {
-    const { ready, notReady } = truth.zone(zone);
+  function rateOf({ ready, notReady }: { readonly ready: number; readonly notReady: number }): number {
     const size = ready + notReady;
     const full = least(({ nodeEvictionRatePerSecond }) => nodeEvictionRatePerSecond);
     if (ready === 0 && notReady > 0) return least(({ fullDisruption }) => Number(fullDisruption !== 'hold')) * full;
@@ -33,21 +34,41 @@ export function badObjectsHarmNobodyElse(context: LawContext): Law {
     return isLarge ? least(({ secondaryNodeEvictionRatePerSecond }) => secondaryNodeEvictionRatePerSecond) : 0;
   }
 
+  /** A zone's rate at least: its poisoned nodes may be given up though their mark cannot be written. */
+  function leastRateOf(zone: string): number {
+    const counts = truth.zone(zone);
+    const unsure = [...truth.nodes.values()].filter(
+      (node) => node.zone === zone && !node.isExcluded && node.ready === 'True' && isPoisoned(node.name),
+    ).length;
+    const rates = Array.from({ length: unsure + 1 }, (_, lost) =>
+      rateOf({ ready: counts.ready - lost, notReady: counts.notReady + lost }),
+    );
+    return Math.min(...rates);
+  }
+
+  /** All zones may be dark: nobody is Ready who is not poisoned. */
+  const mayBeDark = (): boolean =>
+    ![...truth.nodes.values()].some((node) => node.ready === 'True' && !node.isExcluded && !isPoisoned(node.name));
+
   /** Neither Ready nor tainted, and not on its way back. */
   const waits = (node: TrueNode): boolean =>
     !isPoisoned(node.name) &&
     (node.ready === 'False' || (node.ready === 'Unknown' && node.heardAtMs < (readySinceMs.get(node) ?? 0))) &&
     ![...node.noExecute.keys()].some(isOurs);
 
-  function lookAtZones(openMs: number, allowedMs: number): void {
+  function lookAtZones(openMs: number, graceMs: number, allowedMs: number): void {
     const waiting = Map.groupBy([...truth.nodes.values()].filter(waits), ({ zone }) => zone);
+    if (!mayBeDark()) lightSinceMs ??= nowMs();
+    else lightSinceMs = undefined;
     for (const zone of new Set([...truth.nodes.values()].map((node) => node.zone))) {
-      const perSecond = truth.darkSinceMs === undefined ? rateOf(zone) : 0;
+      const perSecond = lightSinceMs === undefined ? 0 : leastRateOf(zone);
       if (rates.get(zone)?.perSecond !== perSecond) rates.set(zone, { perSecond, sinceMs: nowMs() });
       const nodes = waiting.get(zone) ?? [];
       if (perSecond === 0 || nodes.length === 0) continue;
       const sinceMs = Math.max(
         openMs,
+        // As after the dark of L4.
+        (lightSinceMs ?? 0) + graceMs,
         rates.get(zone)!.sinceMs,
         taintedAtMs.get(zone) ?? 0,
         Math.min(...nodes.map((node) => readySinceMs.get(node) ?? nowMs())),
@@ -97,7 +118,7 @@ export function badObjectsHarmNobodyElse(context: LawContext): Law {
       // As in L7: after an outage of ours, and after the dark, every node has its grace.
       const lightMs = truth.lastDark === undefined ? 0 : truth.lastDark.untilMs + periodMs + graceMs;
       const openMs = Math.max(calmMs + 2 * beatMs + 2 * periodMs + graceMs, lightMs);
-      lookAtZones(openMs, TURN_PERIODS * periodMs + effectMs(context));
+      lookAtZones(openMs, graceMs, TURN_PERIODS * periodMs + effectMs(context));
       for (const node of truth.nodes.values()) {
         if (!isPoisoned(node.name)) lookAtNode(node, calmMs + 2 * periodMs, PERIODS * periodMs + effectMs(context));
       }
