@@ -86,8 +86,8 @@ export interface SimOptions {
   readonly parts?: readonly PartName[];
   /** Instead of what the seed makes of it. */
   readonly policy?: Partial<Policy>;
-  /** The machines of `lyingClocks` tell the truth: everything else is the same. */
-  readonly honestClocks?: boolean;
+  /** The machines of `lyingClocks` lie by errors that stand still, or tell the truth: everything else is the same. */
+  readonly clocks?: 'steady' | 'honest';
   /** Receives what we decided and when, a line each. */
   readonly onDecision?: (decision: Decision) => void;
   /** A bug to plant: the laws must find it. */
@@ -391,7 +391,7 @@ export async function runSim(options: SimOptions): Promise<SimResult> {
             seed,
             name,
             startMs: START_MS,
-            isHonest: options.honestClocks === true,
+            mode: options.clocks ?? 'any',
             onLie: () => plan.count('lyingClocks'),
           })
         : undefined,

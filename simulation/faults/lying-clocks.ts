@@ -43,15 +43,15 @@ const COUNT_MAX = 2 ** 31 - 1;
 export const isLiar = (seed: number, name: string): boolean =>
   seededFraction(hashOf(`${seed} liar ${name}`))() < LIARS_SHARE;
 
-/** `isHonest`: the same machines write the same fields, and no lies. */
+/** `mode`: the same machines write the same fields, and no lies (honest), or lies that stand still (steady). */
 export function lyingClock(options: {
   readonly seed: number;
   readonly name: string;
   readonly startMs: number;
-  readonly isHonest: boolean;
+  readonly mode: 'honest' | 'steady' | 'any';
   readonly onLie: () => void;
 }): MachineClock {
-  const { seed, name, startMs, isHonest, onLie } = options;
+  const { seed, name, startMs, mode, onLie } = options;
   const fractionsOf = (text: string): (() => number) => seededFraction(hashOf(`${seed} ${name} ${text}`));
 
   /**
@@ -63,8 +63,8 @@ export function lyingClock(options: {
     const [what, jumpEvery, drift] = [shape(), shape(), shape()];
     const jumpEveryMs = JUMP_EVERY_MIN_MS + jumpEvery * (JUMP_EVERY_MAX_MS - JUMP_EVERY_MIN_MS);
     const epoch = Math.floor((nowMs - startMs) / jumpEveryMs);
-    const isJumping = what < 0.33;
-    const isDrifting = what >= 0.67;
+    const isJumping = mode === 'any' && what < 0.33;
+    const isDrifting = mode === 'any' && what >= 0.67;
     const size = fractionsOf(`${field} ${isJumping ? epoch : 0}`);
     const seconds = (size() < 0.5 ? -1 : 1) * 10 ** (size() * (ERROR_DECADES + Math.log10(0.95)));
     const driftSeconds = isDrifting ? ((2 * drift - 1) * DRIFT_MAX * epoch * jumpEveryMs) / 1_000 : 0;
@@ -73,12 +73,12 @@ export function lyingClock(options: {
 
   return {
     timeMs(field, nowMs) {
-      if (isHonest) return nowMs;
+      if (mode === 'honest') return nowMs;
       onLie();
       return nowMs + 1_000 * errorSeconds(field, nowMs);
     },
     count(field, honest, nowMs) {
-      if (isHonest) return honest;
+      if (mode === 'honest') return honest;
       onLie();
       return Math.max(1, Math.min(COUNT_MAX, Math.abs(errorSeconds(field, nowMs))));
     },
