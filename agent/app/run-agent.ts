@@ -22,6 +22,7 @@ import type { AgentTime, Fraction } from '../ports/time.ts';
 import { answeredWith } from '../rules/kube-answer.ts';
 import { leaseDurationSeconds, renewIntervalMs } from '../rules/lease.ts';
 import { leaseLoopComplaint } from '../rules/lease-liveness.ts';
+import type { NodeEvent } from '../rules/node-event.ts';
 import { parseNodeIpArgument } from '../rules/node-ip.ts';
 import { initialNode } from '../rules/node-registration.ts';
 import { shutdownBuckets } from '../rules/shutdown-settings.ts';
@@ -65,6 +66,8 @@ export interface AgentParts {
   readonly fraction: Fraction;
   readonly log: Log;
   readonly meter: AgentMeter;
+  /** Complaints about the machine that no loop knows of. */
+  readonly checks?: readonly HealthCheck[];
   /** Serves the complaints of these checks; its end is the caller's. */
   readonly serveHealth: (checks: readonly HealthCheck[]) => Promise<void>;
 }
@@ -86,12 +89,12 @@ export async function runAgent(parts: AgentParts, stop: AbortSignal): Promise<vo
   const events = createEventRecorder({ nodeName: config.nodeName, api, time, log, meter });
   const leaseSeconds = leaseDurationSeconds(config.nodeLeaseDurationSeconds);
   const timeoutMs = Math.min(config.nodeStatusUpdateFrequencyMs, leaseSeconds * 1_000);
-  let triedAtMs = time.nowMs();
+  let triedAtMs = time.monotonicMs();
   const beatApi: KubeApi = {
     async send(request) {
       const signedBy = parts.keys?.signingKeyId();
       const answer = await parts.beatApi.send(request);
-      triedAtMs = time.nowMs();
+      triedAtMs = time.monotonicMs();
       if (request.method === 'PUT') {
         // A key that signs before and after signed what was sent between.
         const certain = answeredWith(answer, 200) && parts.keys?.signingKeyId() === signedBy;
@@ -107,17 +110,27 @@ export async function runAgent(parts: AgentParts, stop: AbortSignal): Promise<vo
       : createKeyRotation(config, { keys: parts.keys, api, time, fraction, log, meter });
 
   let runtimeComplaint: string | undefined = 'the container runtime has not been asked yet';
+  let stateComplaint: string | undefined;
   const askRuntime = async (): Promise<void> => {
     const health = await runtime
       .health()
       .catch((cause: unknown) => ({ kind: 'notReady' as const, reason: String(cause) }));
     runtimeComplaint = health.kind === 'ready' ? undefined : health.reason;
+    const complaint = runtime.complaint?.();
+    if (complaint === stateComplaint) return;
+    stateComplaint = complaint;
+    events.aboutNode(
+      complaint === undefined
+        ? { type: 'Normal', reason: 'StateWritten', message: 'The state of pods is written to the disk again' }
+        : { type: 'Warning', reason: 'StateNotWritten', message: complaint },
+    );
   };
 
   const computation = new NodeStatusComputation({
     settings: config,
     machine,
     nowMs: () => time.nowMs(),
+    monotonicMs: () => time.monotonicMs(),
     log,
     agentVersion: parts.agentVersion,
     setAddresses: addressSetter(machine, config, nodeIps),
@@ -125,16 +138,20 @@ export async function runAgent(parts: AgentParts, stop: AbortSignal): Promise<vo
       runtime: runtimeComplaint,
       shutdown: shutdown.shuttingDown() ? NODE_SHUTTING_DOWN : undefined,
     }),
+    readyWarning: () => stateComplaint,
     runtimeVersion: () => (runtimeComplaint === undefined ? runtime.version : undefined),
     volumesInUse: () => [],
   });
+  let firstEvents: readonly NodeEvent[] = [];
   const buildNode = async (): Promise<KubeNode> => {
     const nodeLabels = { ...(await parts.clusterLabels()), ...config.nodeLabels };
     const initial = initialNode(
       { ...config, nodeLabels },
       { hostname: config.nodeName, operatingSystem, architecture },
     );
-    return (await computation.compute(initial)).node;
+    const computed = await computation.compute(initial);
+    firstEvents = computed.events;
+    return computed.node;
   };
   const registration = createRegistration(config, {
     api: parts.beatApi,
@@ -193,6 +210,7 @@ export async function runAgent(parts: AgentParts, stop: AbortSignal): Promise<vo
     reportStatus: async () => {
       await statusLoop.pass(stop);
     },
+    drainEvents: events.drain,
     stateFile: parts.shutdownState,
   });
 
@@ -205,15 +223,22 @@ export async function runAgent(parts: AgentParts, stop: AbortSignal): Promise<vo
     statusLoop.invalidate();
     podLoop.podsChanged();
   });
-  registration.onRegistered(podLoop.podsChanged);
+  registration.onRegistered(() => {
+    // As a kubelet, which records them at each start, whether or not the Node was there before.
+    for (const event of firstEvents) events.aboutNode(event);
+    firstEvents = [];
+    podLoop.podsChanged();
+  });
   meter.gauge('kubelet_node_name', 1, { node: config.nodeName });
 
   await askRuntime();
   await parts.serveHealth([
     { name: 'ping', complaint: () => undefined },
+    { name: 'runtime', complaint: () => runtime.complaint?.() },
+    ...(parts.checks ?? []),
     {
       name: 'lease',
-      complaint: () => leaseLoopComplaint(triedAtMs, time.nowMs(), renewIntervalMs(leaseSeconds)),
+      complaint: () => leaseLoopComplaint(triedAtMs, time.monotonicMs(), renewIntervalMs(leaseSeconds)),
     },
   ]);
   events.aboutNode({ type: 'Normal', reason: 'Starting', message: 'Starting kubelet.' });
