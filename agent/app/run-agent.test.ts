@@ -145,6 +145,11 @@ describe('the agent', () => {
 
   it.each([
     ['with swap on', { swaps: 'Filename Type\n/dev/sda2 partition\n' }, /running with swap on is not supported/],
+    [
+      'with more held back than there is',
+      { config: { ...configured(), systemReserved: { memory: '9Gi' } } },
+      /invalid Node Allocatable configuration\. Resource "memory" has a reservation of .* but capacity of 8Gi/,
+    ],
     ['without the distances its topology policy asks for', { config: distant }, /error getting NUMA distances/],
   ] as const)('does not start %s', async (_what, over, message) => {
     const started = runAgent(parts(over), stop.signal);

@@ -25,6 +25,7 @@ import { leaseLoopComplaint } from '../rules/lease-liveness.ts';
 import type { NodeEvent } from '../rules/node-event.ts';
 import { parseNodeIpArgument } from '../rules/node-ip.ts';
 import { initialNode } from '../rules/node-registration.ts';
+import { nodeResources, reservationFault } from '../rules/node-resources.ts';
 import { shutdownBuckets } from '../rules/shutdown-settings.ts';
 import { NODE_SHUTTING_DOWN } from '../rules/shutdown-status.ts';
 import { swapStartFault } from '../rules/swap-detection.ts';
@@ -84,7 +85,16 @@ export async function runAgent(parts: AgentParts, stop: AbortSignal): Promise<vo
   if (swapFault !== undefined) throw new AgentStartError(swapFault);
   const topology = startedTopology(parts);
   const nodeIps = givenNodeIps(parts);
-  const { operatingSystem, architecture } = await machine.facts();
+  const facts = await machine.facts();
+  const { operatingSystem, architecture } = facts;
+  const use = await machine.use().catch((error: unknown) => {
+    log.error('the use of the machine could not be read', { error });
+    return undefined;
+  });
+  const { capacity } = nodeResources(undefined, { ...config, machine: facts, rootFsBytes: use?.nodeFs.capacityBytes });
+  const pid = use === undefined ? {} : { pid: String(use.pidsMax) };
+  const reservation = reservationFault({ ...capacity, ...pid }, config);
+  if (reservation !== undefined) throw new AgentStartError(reservation);
 
   const events = createEventRecorder({ nodeName: config.nodeName, api, time, log, meter });
   const leaseSeconds = leaseDurationSeconds(config.nodeLeaseDurationSeconds);

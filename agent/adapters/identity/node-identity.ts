@@ -245,6 +245,8 @@ export function createNodeIdentity(
         await writeEnrolment(config.rootDirectory, { ...stored, keyId: next.keyId });
       }
       await adoptNextMachineKey(config.rootDirectory, next.keyId);
+      // What is still to be written names the key that counts now.
+      if (unsaved !== undefined) unsaved = { ...unsaved, enrolment: { ...unsaved.enrolment, keyId: next.keyId } };
       ready = { ...before, key: next, next: undefined };
       signsWithNext = false;
       refusedAtMs.clear();
