@@ -20,6 +20,7 @@ const BOUNDARY = find('nowMs >= dueMs → nowMs > dueMs');
 const FLIPPED = find('nowMs >= dueMs → nowMs < dueMs');
 const ENDLESS = find('left -= 2 → left += 2');
 const NOT_OF_TYPE = find("'none' → ''");
+const LATE = find('seconds > 1 → seconds >= 1');
 const UNREACHED = find('value === 0 → value !== 0');
 
 // Three starts of vitest: slow on a busy machine.
@@ -27,7 +28,7 @@ vi.setConfig({ testTimeout: 120_000 });
 afterAll(() => rmSync(join(ROOT, 'node_modules'), { recursive: true, force: true }));
 
 async function verdictsOf(sample: readonly Mutant[], accepted: readonly Accepted[] = []): Promise<Verdict[]> {
-  const tests = ['due.test.ts', 'unrelated.test.ts'];
+  const tests = ['due.test.ts', 'late.test.ts', 'unrelated.test.ts'];
   const related = await RelatedTests.find(ROOT, [SOURCE], tests, () => {});
   const verdicts: Verdict[] = [];
   for await (const { verdict } of hunt(ROOT, sample, related, accepted, 2_000)) verdicts.push(verdict);
@@ -35,13 +36,14 @@ async function verdictsOf(sample: readonly Mutant[], accepted: readonly Accepted
 }
 
 it('reports the mutant that no test detects, and not the one that a test does', async () => {
-  const verdicts = await verdictsOf([BOUNDARY, FLIPPED, UNREACHED]);
+  const verdicts = await verdictsOf([BOUNDARY, FLIPPED, LATE, UNREACHED]);
   expect(verdicts).toEqual([
     { kind: 'survived', tests: ['due.test.ts'] },
     { kind: 'killed', test: 'due.test.ts', failure: expect.stringContaining('before and after') },
+    { kind: 'survived', tests: ['late.test.ts'] },
     { kind: 'survived', tests: [] },
   ]);
-  expect(scoreOf(verdicts)).toEqual({ detected: 1, of: 3 });
+  expect(scoreOf(verdicts)).toEqual({ detected: 1, of: 4 });
 });
 
 it('takes an accepted mutant out of the score, with its reason', async () => {

@@ -1,7 +1,8 @@
 /**
  * Mutants of one file: small changes of behaviour, each of which a test should detect.
  *
- * Texts and types stay out where a change means nothing: imports, types, property names, messages of errors and log lines.
+ * Texts and types stay out where a change means nothing: imports, types, property names, sentences, messages of errors and
+ * log lines.
  * Numbers above ten stay too: most of them tune a cost (a page, a cache), and a test of one repeats the constant.
  */
 import ts from 'typescript';
@@ -108,7 +109,7 @@ function* changesOf(node: ts.Node, text: string): Generator<[string, { start: nu
   if (ts.isNumericLiteral(node) && Number(node.text) <= SMALL_NUMBER_MAX) {
     yield ['number', span(node), String(Number(node.text) + 1)];
   }
-  if (ts.isStringLiteral(node) && node.text !== '') yield ['text', span(node), "''"];
+  if (ts.isStringLiteral(node) && /^\S+$/.test(node.text)) yield ['text', span(node), "''"];
   if (ts.isArrayLiteralExpression(node) && node.elements.length > 0) yield ['array emptied', span(node), '[]'];
   if (ts.isSpreadAssignment(node)) yield ['spread removed', span(node), '...{}'];
   if (ts.isSpreadElement(node) && ts.isArrayLiteralExpression(node.parent))

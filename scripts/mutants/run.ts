@@ -64,7 +64,10 @@ const survivors: Mutant[] = [];
 for await (const { mutant, verdict } of hunt(ROOT, sample, related, ACCEPTED)) {
   verdicts.push(verdict);
   const name = `${mutant.file}:${mutant.line} ${mutant.within}: ${mutant.mutator}: ${mutant.change}`;
-  if (values.verbose) log(`${verdicts.length} ${verdict.kind} ${name} ${'test' in verdict ? verdict.test : ''}`);
+  if (values.verbose)
+    log(
+      `${verdicts.length} ${verdict.kind} ${name} ${'test' in verdict ? verdict.test : ''}${'failure' in verdict ? `: ${verdict.failure.split('\n')[0]}` : ''}`,
+    );
   if (verdict.kind !== 'survived') continue;
   survivors.push(mutant);
   console.log(

@@ -52,6 +52,9 @@ await vitest.standalone();
 async function run({ test, change }: Request): Promise<Answer> {
   for (const file of [changed?.file, change?.file]) if (file !== undefined) vitest.invalidateFile(join(root, file));
   changed = change;
+  // Results of former runs would count: as failures of this one, and against `bail`.
+  vitest.state.filesMap.clear();
+  vitest.state.idMap.clear();
   const startedMs = performance.now();
   const specification = vitest.getRootProject().createSpecification(join(root, test));
   const { testModules, unhandledErrors } = await vitest.runTestSpecifications([specification]);
