@@ -53,9 +53,9 @@ describe('the audit trail', () => {
     const { api, lines } = audited();
     await api.send('DELETE', `${NODES}/n1`, { headers: by('vera') });
     await api.send('DELETE', `${NODES}/n1`, { headers: by('ada') });
-    expect(lines.map(({ user, verb, code }) => [user, verb, code])).toEqual([
-      ['vera', 'delete', 403],
-      ['ada', 'delete', 404],
+    expect(lines.map(({ user, verb, name, code }) => [user, verb, name, code])).toEqual([
+      ['vera', 'delete', 'n1', 403],
+      ['ada', 'delete', 'n1', 404],
     ]);
   });
 
