@@ -68,3 +68,12 @@ it.each([
     body: { details: { causes: [{ field: 'spec.resourceAttributes' }] } },
   });
 });
+
+it('answers everybody who they are', async () => {
+  const headers = { authorization: 'Bearer nobody' };
+  const path = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
+  expect(await apiInMemory({ users: USERS }).send('POST', path, { body: {}, headers })).toMatchObject({
+    code: 201,
+    body: { status: { userInfo: { username: 'nobody' } } },
+  });
+});
