@@ -69,6 +69,26 @@ it.each([
   });
 });
 
+const answerOf = async (user: keyof typeof USERS, spec: object) => {
+  const headers = { authorization: `Bearer ${user}` };
+  const { body } = await apiInMemory({ users: USERS }).send('POST', ACCESS, { body: { spec }, headers });
+  return body.status as object;
+};
+
+it.each([
+  ['get', true],
+  ['head', true],
+  ['post', false],
+])('lets everybody %s a path that is no resource: %s', async (verb, allowed) => {
+  expect(await answerOf('nobody', { nonResourceAttributes: { verb, path: '/version' } })).toMatchObject({ allowed });
+});
+
+it('says by which rule a machine with a bootstrap token may enrol', async () => {
+  const resourceAttributes = { verb: 'create', group: 'nodekeeper.dev', resource: 'nodeidentities' };
+  expect(await answerOf('joiner', { resourceAttributes })).toEqual({ allowed: true, reason: 'bootstrap' });
+  expect(await answerOf('nobody', { resourceAttributes })).toMatchObject({ allowed: false });
+});
+
 it('answers everybody who they are', async () => {
   const headers = { authorization: 'Bearer nobody' };
   const path = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
