@@ -14,7 +14,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { seededFraction } from '../../simulation/seeded-random.ts';
+import { randomFrom } from '../../test/support/seeded.ts';
 import { ACCEPTED } from './accepted.ts';
 import { AREAS, filesOf, sourcesOf, TESTS } from './areas.ts';
 import { hunt, scoreOf, type Verdict } from './hunt.ts';
@@ -49,7 +49,7 @@ function chosen(): readonly Mutant[] {
     return mutants.filter((mutant) => before.has(nameOf(mutant)));
   }
   if (values.sample === undefined) return mutants;
-  return sampleOf(mutants, Number(values.sample), seededFraction(Number(values.seed)));
+  return sampleOf(mutants, Number(values.sample), randomFrom(Number(values.seed)));
 }
 
 const startedMs = performance.now();

@@ -33,6 +33,12 @@ describe('questions by id', () => {
     for (const { ask } of passes(3, missing, () => 'notFound')) expect(ask.toSorted()).toEqual(missing.toSorted());
   });
 
+  it('are asked about an instance never asked about before those of the first pass', () => {
+    const known = idsOf(BUDGET, 'known');
+    const kept: Confirmations = new Map(known.map((id) => [id, { pass: 1, notFoundInRow: 0, isForeign: false }]));
+    expect(planConfirmations([...known, 'fresh'], kept, 2).ask).toContain('fresh');
+  });
+
   it('stand side by side for each id, however many there are', () => {
     const missing = idsOf(3 * BUDGET);
     const all = passes(9, missing, () => 'notFound');

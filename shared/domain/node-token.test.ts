@@ -53,6 +53,11 @@ describe('a token of a node', () => {
     expect(at(360_000)).toBe('expired');
   });
 
+  it('may have an nbf of the epoch, and none before it', () => {
+    expect(judged({}, { nbf: 0 }).kind).toBe('claims');
+    expect(judged({}, { nbf: -1 }).kind).toBe('refused');
+  });
+
   it('is not good before its nbf', () => {
     expect(reason(judged({}, { nbf: NOW_S + 61 }))).toBe('not valid yet');
     expect(reason(judged({}, { nbf: NOW_S - 900 }))).toBe('accepted');
