@@ -25,3 +25,10 @@ it.each([
 ])('%i ms, %i ms of them for critical pods, and priorities %j are refused', (total, critical, priorities, words) => {
   expect(faultsOf(total, critical, priorities)).toEqual([expect.stringContaining(words)]);
 });
+
+it.each([
+  [1, 0],
+  [0, 1],
+])('any period beside priorities is refused as a second way to say the same: %i ms, %i ms', (total, critical) => {
+  expect(faultsOf(total, critical, [0])).toContainEqual(expect.stringContaining('Cannot specify both'));
+});

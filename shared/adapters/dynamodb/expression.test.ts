@@ -30,7 +30,7 @@ describe('a condition', () => {
 });
 
 describe('an update', () => {
-  const key = { pk: 'p', sk: 's' };
+  const key = { table: 'objects', pk: 'p', sk: 's' } as const;
 
   it('sets, sets where absent, adds and removes, each attribute under one placeholder', () => {
     const holders = placeholders();

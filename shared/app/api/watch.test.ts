@@ -14,7 +14,7 @@ it('a change made while the state is being sent follows as an event', async () =
   const serve = serveWatch({
     items,
     authenticator: {
-      authenticate: async () => ({ kind: 'authenticated', user: { name: 'tester', groups: ['system:masters'] } }),
+      authenticate: async () => ({ kind: 'authenticated', user: { username: 'tester', groups: ['system:masters'] } }),
     },
     tickets: { verify: async () => ({ kind: 'refused', reason: 'invalid' }) },
     clock: { nowMs: () => nowMs },
