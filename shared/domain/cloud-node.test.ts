@@ -96,6 +96,11 @@ describe('decideCloud', () => {
     });
   });
 
+  it('keeps how long an instance has been down when its launch becomes known only now', () => {
+    const over = { answer: found('stopped', 100), memory: { downSinceMs: 5 } };
+    expect(decideCloud(question(over), 10, policy).memory).toEqual({ launchedAtMs: 100, downSinceMs: 5 });
+  });
+
   it('remembers how long an instance has been down, anew after another launch, through failed calls', () => {
     let memory: CloudMemory = {};
     const at = (atMs: number, answer: CloudAnswer) => {

@@ -83,6 +83,16 @@ it.each([
   expect(await answerOf('nobody', { nonResourceAttributes: { verb, path: '/version' } })).toMatchObject({ allowed });
 });
 
+it.each([
+  ['authorization.k8s.io', 'selfsubjectaccessreviews'],
+  ['authorization.k8s.io', 'selfsubjectrulesreviews'],
+  ['authentication.k8s.io', 'selfsubjectreviews'],
+])('lets everybody create a question about oneself: %s/%s', async (group, resource) => {
+  const spec = (verb: string) => ({ resourceAttributes: { verb, group, resource } });
+  expect(await answerOf('nobody', spec('create'))).toEqual({ allowed: true, reason: 'self review' });
+  expect(await answerOf('nobody', spec('delete'))).toMatchObject({ allowed: false });
+});
+
 it('says by which rule a machine with a bootstrap token may enrol', async () => {
   const resourceAttributes = { verb: 'create', group: 'nodekeeper.dev', resource: 'nodeidentities' };
   expect(await answerOf('joiner', { resourceAttributes })).toEqual({ allowed: true, reason: 'bootstrap' });
