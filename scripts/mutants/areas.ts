@@ -33,7 +33,7 @@ export const TESTS: Globs = {
   include: [
     '{shared,functions,agent}/**/*.test.ts',
     'test/{agent,conformance,contract,property,scenario}/**/*.test.ts',
-    'test/e2e/{agent-heartbeat,node-credentials,node-identity}.test.ts',
+    'test/e2e/{agent-heartbeat,node-identity}.test.ts',
   ],
   exclude: [
     'test/agent/key-rotation.test.ts',

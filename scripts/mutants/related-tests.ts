@@ -1,7 +1,15 @@
 /** The tests that may detect a mutant: those that reach its function, nearest first. */
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import ts from 'typescript';
 import type { Mutant } from './mutators.ts';
@@ -61,7 +69,8 @@ export class RelatedTests {
   ): Promise<RelatedTests> {
     const probed = new Set(sources);
     const cache = join(root, 'node_modules/.cache/mutants/reach');
-    const output = mkdtempSync(join(tmpdir(), 'nk-mutants-'));
+    mkdirSync(cache, { recursive: true });
+    const output = mkdtempSync(join(cache, '..', 'run-'));
     const process = new TestProcess(root, {
       MUTANTS_PROBED: JSON.stringify([...probed]),
       MUTANTS_REACHED_DIRECTORY: output,
@@ -80,8 +89,12 @@ export class RelatedTests {
           log(`left out: ${test} fails or takes longer than ${TEST_LIMIT_MS / 1_000} s without any mutant`);
           continue;
         }
-        mkdirSync(cache, { recursive: true });
-        writeFileSync(file, JSON.stringify(reach));
+        if (!existsSync(file)) {
+          // Renamed, so that a run beside this one reads all of it or nothing.
+          const part = join(output, 'reach.part');
+          writeFileSync(part, JSON.stringify(reach));
+          renameSync(part, file);
+        }
         found.set(test, { ...reach, distances });
       }
     } finally {
