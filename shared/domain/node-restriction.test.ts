@@ -126,3 +126,28 @@ describe('isForbiddenNodeLabel', () => {
     expect(isForbiddenNodeLabel(key)).toBe(expected);
   });
 });
+
+it('a claim status whose only field is named __proto__ is not the same as one of another name', () => {
+  const pod = (claim: unknown) => ({
+    metadata: { name: 'p', namespace: 'default' },
+    spec: { nodeName: 'n1' },
+    status: { resourceClaimStatuses: [claim] },
+  });
+  const verdict = (claim: unknown) =>
+    authorizeNode({
+      user: { name: 'system:node:n1', groups: ['system:nodes'] },
+      verb: 'update',
+      apiGroup: '',
+      resource: 'pods',
+      subresource: 'status',
+      namespace: 'default',
+      name: 'p',
+      stored: pod(JSON.parse('{"__proto__":{}}')),
+      object: pod(claim),
+    });
+  expect(verdict(JSON.parse('{"__proto__":{}}'))).toEqual({ kind: 'allowed' });
+  expect(verdict({ name: {} })).toMatchObject({
+    kind: 'forbidden',
+    message: expect.stringContaining('cannot update resource claim statuses'),
+  });
+});
