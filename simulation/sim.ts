@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util';
 import { MARKS } from './coverage.ts';
 import { FAULT_NAMES, FAULTS, type FaultName, faultsOf } from './faults/catalogue.ts';
 import type { LawName } from './laws/law.ts';
+import { runWithTwin } from './laws/twin.ts';
 import { PART_NAMES, PARTS, type PartName } from './parts.ts';
 import { runSim, type SimFailure, type SimOptions, type SimResult } from './run-sim.ts';
 
@@ -19,6 +20,7 @@ export const SIM_USAGE = `usage: npm run sim -- [options]
   --faults LIST    names with commas between, all or none (the seed's own: all, poison in a third);
                    --faults help lists them
   --parts LIST     parts of the world with commas between, all or none (the seed's own); --parts help tells them
+  --twin           run each seed again with honest clocks of machines; a decision that differs breaks L11
   --no-shrink      do not look for fewer faults that do
   --json           one JSON line a seed
   --help           this text
@@ -39,6 +41,8 @@ interface Plan {
   readonly parts: readonly PartName[] | undefined;
   readonly json: boolean;
   readonly shrink: boolean;
+  /** Compare each run with the same run under honest clocks. */
+  readonly twin: boolean;
 }
 
 class ArgumentFault extends Error {
@@ -72,6 +76,7 @@ function planOf(args: readonly string[]): Plan | 'help' | 'faults' | 'parts' {
       nodes: { type: 'string' },
       faults: { type: 'string' },
       parts: { type: 'string' },
+      twin: { type: 'boolean' },
       'no-shrink': { type: 'boolean' },
       json: { type: 'boolean' },
       help: { type: 'boolean' },
@@ -92,7 +97,9 @@ function planOf(args: readonly string[]): Plan | 'help' | 'faults' | 'parts' {
     faults: values.faults === undefined ? undefined : namesIn(values.faults, 'fault', FAULT_NAMES),
     parts: values.parts === undefined ? undefined : namesIn(values.parts, 'part', PART_NAMES),
     json: values.json ?? false,
-    shrink: values['no-shrink'] !== true,
+    // Fewer faults change what a twin is compared with.
+    shrink: values['no-shrink'] !== true && values.twin !== true,
+    twin: values.twin ?? false,
   };
 }
 
@@ -199,7 +206,7 @@ export async function sim(args: readonly string[], terminal: SimTerminal): Promi
       ...(plan.nodes === undefined ? {} : { nodes: plan.nodes }),
       ...(plan.parts === undefined ? {} : { parts: plan.parts }),
     };
-    const result = await runSim(options);
+    const result = await (plan.twin ? runWithTwin(options) : runSim(options));
     addTo(totals, result);
     if (plan.json) terminal.print(JSON.stringify(result));
     if (result.failure === undefined) continue;

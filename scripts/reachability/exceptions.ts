@@ -4,12 +4,9 @@ import type { Exception } from './examine.ts';
 const OBSERVED = 'benchmarks and end-to-end tests watch and end a running system by it';
 const PACED = 'the simulation and benchmarks keep time themselves, and take single turns instead of a whole slot';
 const CLOSED = 'benchmarks and tests end connections by it; a Lambda is frozen with its connections open';
-const WINDOWS = 'rules of the shutdown on Windows, for which no program is built yet';
 const STEPPED = 'tests make single steps of a loop that runs by itself';
 
 export const exceptions: readonly Exception[] = [
-  { symbol: 'agent/adapters/windows/preshutdown.ts#windowsPreshutdown', reason: WINDOWS },
-  { symbol: 'agent/rules/shutdown-start.ts#WINDOWS', reason: WINDOWS },
   { symbol: 'agent/app/events.ts#EventRecorder.flush', reason: STEPPED },
   { symbol: 'agent/app/events.ts#createEventRecorder.flush', reason: STEPPED },
   { symbol: 'agent/app/lease-loop.ts#LeaseLoop.round', reason: STEPPED },
@@ -20,16 +17,6 @@ export const exceptions: readonly Exception[] = [
   { symbol: 'agent/app/pod-loop.ts#PodLoop.settled', reason: STEPPED },
   { symbol: 'agent/app/pod-loop.ts#createPodLoop.sync', reason: STEPPED },
   { symbol: 'agent/app/pod-loop.ts#createPodLoop.settled', reason: STEPPED },
-  { symbol: 'agent/app/topology-admission.ts#TopologyManager.grant', reason: STEPPED },
-  { symbol: 'agent/app/topology-admission.ts#topologyManager.grant', reason: STEPPED },
-  {
-    symbol: 'simulation/faults/faulty-streams.ts#FaultyStreams.isQuiet',
-    reason: 'to be removed with the next change of the faulty streams',
-  },
-  {
-    symbol: 'simulation/faults/faulty-streams.ts#faultyStreams.isQuiet',
-    reason: 'to be removed with the next change of the faulty streams',
-  },
   { symbol: 'local/engine/engine.ts#Engine.kill', reason: OBSERVED },
   { symbol: 'local/engine/engine.ts#connectEngine.kill', reason: OBSERVED },
   { symbol: 'local/engine/engine.ts#tryStart.kill', reason: OBSERVED },
@@ -50,11 +37,7 @@ export const exceptions: readonly Exception[] = [
   { symbol: 'shared/adapters/dynamodb/lean-updater.ts#leanUpdater.close', reason: CLOSED },
   { symbol: 'shared/adapters/dynamodb/post-client.ts#PostClient.close', reason: CLOSED },
   { symbol: 'shared/adapters/dynamodb/post-client.ts#postClient.close', reason: CLOSED },
-  { symbol: 'shared/adapters/ec2/query-api.ts#queryEc2Api.close', reason: CLOSED },
-  {
-    symbol: 'shared/adapters/ec2/sdk-api.ts#*',
-    reason: 'the adapter by the SDK, which takes the place of query-api.ts',
-  },
+  { symbol: 'shared/adapters/ec2/sdk-api.ts#sdkEc2Api.close', reason: CLOSED },
   { symbol: 'shared/app/controllers/index.ts#FleetControllers.tickEvictor', reason: PACED },
   { symbol: 'shared/app/controllers/index.ts#FleetControllers.turnQueues', reason: PACED },
   { symbol: 'shared/app/controllers/index.ts#fleetControllers.tickEvictor', reason: PACED },
@@ -62,4 +45,8 @@ export const exceptions: readonly Exception[] = [
   { symbol: 'shared/domain/prices.ts#SECONDS_A_MONTH', reason: 'npm run cost computes the bill with it' },
   { symbol: 'shared/domain/prices.ts#PriceListOutcome', reason: 'npm run cost reads a price list with it' },
   { symbol: 'shared/domain/prices.ts#parsePriceList', reason: 'npm run cost reads a price list with it' },
+  {
+    symbol: 'scripts/mutants/compiler.ts#Compiler.getCurrentDirectory',
+    reason: 'the TypeScript compiler calls it',
+  },
 ];

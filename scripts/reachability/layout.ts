@@ -28,6 +28,7 @@ export const layout: Layout = {
     'scripts/build-agent.ts',
     'scripts/template-size.ts',
     'scripts/iam/prove.ts',
+    'scripts/mutants/run.ts',
     'scripts/reachability/run.ts',
   ],
   // The tables and the cloud of the simulation.

@@ -26,8 +26,6 @@ const DUPLICATE_AFTER_MAX_MS = 5_000;
 export interface FaultyStreams {
   /** Takes what was written. */
   feed(changes: readonly TimedChange[]): void;
-  /** Nothing waits and nothing runs. */
-  isQuiet(): boolean;
 }
 
 interface Shard {
@@ -47,7 +45,6 @@ export function faultyStreams(options: {
 }): FaultyStreams {
   const { functions, time, plan, fraction, onFault, mayDrop } = options;
   const shards = new Map<string, Shard>();
-  let running = 0;
 
   function delayMs(): number {
     const plain = PICKED_UP_MIN_MS + fraction() * (PICKED_UP_MAX_MS - PICKED_UP_MIN_MS);
@@ -80,9 +77,7 @@ export function faultyStreams(options: {
       const isSplit = plan.strikes('splitBatches', 0.8);
       const most = isSplit ? 1 + Math.floor(plan.fraction('splitBatches') * 3) : BATCH_RECORDS_MAX;
       const batch = shard.records.splice(0, most);
-      running += 1;
       const rest = await deliver(shard, batch);
-      running -= 1;
       const [first] = rest;
       if (first !== undefined) {
         if (failing?.record !== first) failing = { record: first, count: 0 };
@@ -100,9 +95,7 @@ export function faultyStreams(options: {
   }
 
   async function again(shard: Shard, batch: readonly TimedChange[]): Promise<void> {
-    running += 1;
     await deliver(shard, batch);
-    running -= 1;
   }
 
   return {
@@ -124,6 +117,5 @@ export function faultyStreams(options: {
         void poll(shard);
       }
     },
-    isQuiet: () => running === 0 && [...shards.values()].every(({ isPolled }) => !isPolled),
   };
 }
