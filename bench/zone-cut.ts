@@ -5,13 +5,19 @@
  *
  * A machine notices that it gets through with its next beat, at a random phase of its interval, and posts status with it.
  */
-import { applyDisruption, type DisruptionRecord, NO_DISRUPTION } from '../shared/domain/disruption.ts';
-import { decideEvictions } from '../shared/domain/evictor.ts';
-import { decideGate, type GateRecord, gateVerdictFor, UNTRIED_GATE } from '../shared/domain/gate.ts';
-import { isSuspect } from '../shared/domain/health.ts';
-import { decideMonitor, type MonitorDecision, type QueuedNode, type ZoneRecord } from '../shared/domain/monitor.ts';
-import type { NodeHealth } from '../shared/domain/node-health.ts';
+
+import { decideEvictions } from '../shared/controllers/evictor/rule.ts';
+import {
+  decideMonitor,
+  type MonitorDecision,
+  type QueuedNode,
+  type ZoneRecord,
+} from '../shared/controllers/node-monitor/rule.ts';
+import { isSuspect } from '../shared/domain/nodes/health.ts';
+import type { NodeHealth } from '../shared/domain/nodes/node-health.ts';
 import type { Policy } from '../shared/domain/policy.ts';
+import { applyDisruption, type DisruptionRecord, NO_DISRUPTION } from '../shared/domain/zones/disruption.ts';
+import { decideGate, type GateRecord, gateVerdictFor, UNTRIED_GATE } from '../shared/domain/zones/gate.ts';
 import { seededFraction } from '../simulation/seeded-random.ts';
 import { controlledFleet } from '../test/support/controlled-fleet.ts';
 import { changeRate, fullLimiter, takeToken } from '../test/support/token-bucket.ts';

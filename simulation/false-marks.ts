@@ -6,7 +6,11 @@
  * Time is true time; servers read it through a clock that faults may move. A beat is tried five times, as a kubelet does; a
  * probe once, as node-monitor sends it.
  */
-import { applyDisruption, type DisruptionRecord, NO_DISRUPTION } from '../shared/domain/disruption.ts';
+
+import { decideMonitor, type ZoneRecord } from '../shared/controllers/node-monitor/rule.ts';
+import type { NodeHealth } from '../shared/domain/nodes/node-health.ts';
+import type { Policy } from '../shared/domain/policy.ts';
+import { applyDisruption, type DisruptionRecord, NO_DISRUPTION } from '../shared/domain/zones/disruption.ts';
 import {
   decideGate,
   firstProbes,
@@ -14,10 +18,7 @@ import {
   isPathInDoubt,
   PROBES_A_TICK,
   UNTRIED_GATE,
-} from '../shared/domain/gate.ts';
-import { decideMonitor, type ZoneRecord } from '../shared/domain/monitor.ts';
-import type { NodeHealth } from '../shared/domain/node-health.ts';
-import type { Policy } from '../shared/domain/policy.ts';
+} from '../shared/domain/zones/gate.ts';
 import { seededFraction } from './seeded-random.ts';
 
 export const FAULTS = [

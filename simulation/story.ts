@@ -3,7 +3,7 @@
  * instances; zones lose power; people bind pods, delete Nodes, taint them and write to them at the same time. All from a seed.
  */
 import type { MemoryCloud } from '../shared/adapters/memory/cloud.ts';
-import { ZONE_LABEL } from '../shared/domain/zone.ts';
+import { ZONE_LABEL } from '../shared/domain/zones/zone.ts';
 import type { KubeNode, KubeObject, Taint } from '../shared/kube/types.ts';
 import { OPERATOR } from './access.ts';
 import type { ClusterView } from './cluster-view.ts';

@@ -15,7 +15,7 @@
  * Entries are as many as the API has pods for this node; nothing else grows while the API is away. What has to be told
  * is the newest status of each pod, not a queue.
  */
-import { recordsOf, textOf } from '../../shared/kube/resources/normal-form.ts';
+import { recordsOf, textOf } from '../../shared/kube/normal-form.ts';
 import { parseTimeMs } from '../../shared/kube/time.ts';
 import type { KubeObject } from '../../shared/kube/types.ts';
 import type { Log } from '../../shared/ports/log.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { recordsOf, textOf } from '../../shared/kube/resources/normal-form.ts';
+import { recordsOf, textOf } from '../../shared/kube/normal-form.ts';
 import type { KubeObject } from '../../shared/kube/types.ts';
 import { silentLog } from '../../test/support/agent-api.ts';
 import { type ApiInMemory, apiInMemory, pod, podsIn } from '../../test/support/api-in-memory.ts';

@@ -7,7 +7,7 @@
  * of its own, so that nothing stands before a beat. Stopping ends the loops at once and leaves pods running: whoever
  * restarts the agent does not want their workloads restarted.
  */
-import { recordsOf, textOf } from '../../shared/kube/resources/normal-form.ts';
+import { recordsOf, textOf } from '../../shared/kube/normal-form.ts';
 import type { KubeNode } from '../../shared/kube/types.ts';
 import type { Log } from '../../shared/ports/log.ts';
 import type { AgentConfig } from '../config.ts';

@@ -9,8 +9,8 @@
  */
 import { randomBytes } from 'node:crypto';
 import type { CloudWorld, SeenInstance, SeenVolume } from '../../shared/adapters/memory/cloud-world.ts';
-import type { NodeAddress } from '../../shared/domain/cloud-initialisation.ts';
-import type { InstanceState } from '../../shared/domain/cloud-node.ts';
+import type { NodeAddress } from '../../shared/controllers/cloud-node/initialisation.rule.ts';
+import type { InstanceState } from '../../shared/controllers/cloud-node/rule.ts';
 import { Ec2ApiError } from './ec2-error.ts';
 import type { XmlValue } from './xml.ts';
 

@@ -11,7 +11,7 @@ interface Globs {
 
 /** Who may do what: sign-in, authorisation, admission for nodes, enrolment. */
 const ACCESS = [
-  'shared/app/enrol-node.ts',
+  'shared/api/access/enrol-node.ts',
   'shared/app/api/{admission,audit,authorize,enrolment,identity-storage,refused-sign-ins,request-throttle,restrict-node,self-review}.ts',
   'shared/adapters/tokens/*.ts',
   'shared/domain/{access-entry,bootstrap-token,caller-identity-token,instance-confirmation,instance-identity}.ts',

@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
+import { createCidrSets } from '../controllers/cidr-allocator/rule.ts';
 import { formatCidr } from '../domain/cidr.ts';
-import { createCidrSets } from '../domain/cidr-allocation.ts';
 import { defaultPolicy, type Policy } from '../domain/policy.ts';
 
 /** One thing wrong with a policy. */

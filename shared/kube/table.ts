@@ -2,7 +2,7 @@
  * Objects as a meta.k8s.io Table, the form in which kubectl get wants its answers, and as PartialObjectMetadata.
  */
 import type { MetaVersion } from './accept.ts';
-import type { ResourceDescriptor } from './resources/descriptor.ts';
+import type { ResourceDescriptor } from './descriptor.ts';
 import type { KubeObject, ObjectMeta } from './types.ts';
 
 export { type AnswerForm, answerForm } from './accept.ts';

@@ -6,7 +6,7 @@
  * one item; DynamoDB serialises them, and the adapter repeats a beat that met a transaction. Neither overwrites the
  * other: they set different attributes.
  */
-import type { NodeHealth } from '../domain/node-health.ts';
+import type { NodeHealth } from '../domain/nodes/node-health.ts';
 import type { HeartbeatTimes } from '../kube/heartbeat-times.ts';
 import type {
   Condition,

@@ -1,6 +1,6 @@
 /** L10: deciding again on the applied world decides nothing; the order of nodes never matters. */
 import type { MemoryItemStore } from '../../shared/adapters/memory/item-store.ts';
-import { decideMonitor } from '../../shared/domain/monitor.ts';
+import { decideMonitor } from '../../shared/controllers/node-monitor/rule.ts';
 import type { Policy } from '../../shared/domain/policy.ts';
 import { fleetStore } from '../../shared/store/fleet-store.ts';
 import { scanHealth } from '../../shared/store/health-store.ts';

@@ -4,7 +4,7 @@
  * checked over this, and over nothing the rules have worked out.
  */
 import type { ConditionStatus, NodeCondition, Taint, Toleration } from '../../shared/domain/kubernetes.ts';
-import { zoneKeyOf } from '../../shared/domain/zone.ts';
+import { zoneKeyOf } from '../../shared/domain/zones/zone.ts';
 import type { KubeNode, KubeObject } from '../../shared/kube/types.ts';
 import { objectOf } from '../../shared/store/object-record.ts';
 import type { TimedChange } from '../recent-changes.ts';

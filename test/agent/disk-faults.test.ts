@@ -13,7 +13,7 @@ import { execRuntime } from '../../agent/adapters/runtime-exec/runtime-exec.ts';
 import { stateFile } from '../../agent/adapters/system/state-file.ts';
 import type { PodRuntime } from '../../agent/ports/pod-runtime.ts';
 import { thumbprintOf } from '../../shared/adapters/tokens/public-keys.ts';
-import type { NodePublicKey } from '../../shared/domain/node-identity.ts';
+import type { NodePublicKey } from '../../shared/domain/access/node-identity.ts';
 import { podIn, shellPod, uidOf } from '../contract/pod-runtime.ts';
 import { answered, scriptedApi, silentLog } from '../support/agent-api.ts';
 import { type DiskFault, diskFaults } from '../support/disk-faults.ts';

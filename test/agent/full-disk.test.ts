@@ -13,7 +13,7 @@ import type { AgentConfig } from '../../agent/config.ts';
 import type { HealthCheck } from '../../agent/ports/health-check.ts';
 import type { KubeApi } from '../../agent/ports/kube-api.ts';
 import type { PodRuntime } from '../../agent/ports/pod-runtime.ts';
-import { recordsOf, textOf } from '../../shared/kube/resources/normal-form.ts';
+import { recordsOf, textOf } from '../../shared/kube/normal-form.ts';
 import type { KubeObject } from '../../shared/kube/types.ts';
 import { silentLog } from '../support/agent-api.ts';
 import { type ApiInMemory, apiInMemory, podsIn } from '../support/api-in-memory.ts';

@@ -4,13 +4,13 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { sealed } from '../../shared/domain/decision-record.ts';
-import { PROBE_GROUP, PROBE_USER } from '../../shared/domain/probe-identity.ts';
-import { decisions } from '../../shared/kube/resources/decisions.ts';
-import type { ResourceDescriptor } from '../../shared/kube/resources/descriptor.ts';
-import { resources } from '../../shared/kube/resources/registry.ts';
+import { decisions } from '../../shared/api/kinds/decisions.ts';
+import { resources } from '../../shared/api/kinds/registry.ts';
+import { sealed } from '../../shared/controllers/decisions/decision-record.ts';
+import { decisionName, decisionWrite } from '../../shared/controllers/decisions/decision-store.ts';
+import { PROBE_GROUP, PROBE_USER } from '../../shared/domain/access/probe-identity.ts';
+import type { ResourceDescriptor } from '../../shared/kube/descriptor.ts';
 import type { KubeObject } from '../../shared/kube/types.ts';
-import { decisionName, decisionWrite } from '../../shared/store/decision-store.ts';
 import { type ApiInMemory, apiInMemory, JSON_PATCH, MERGE, node } from '../support/api-in-memory.ts';
 import { notRefused } from '../support/machine-sweep.ts';
 

@@ -5,7 +5,7 @@ import {
   type InstanceMetadata,
   initialiseNode,
   type UninitialisedNode,
-} from '../../shared/domain/cloud-initialisation.ts';
+} from '../../shared/controllers/cloud-node/initialisation.rule.ts';
 import { controlledFleet } from '../support/controlled-fleet.ts';
 
 const UNINITIALIZED = 'node.cloudprovider.kubernetes.io/uninitialized';

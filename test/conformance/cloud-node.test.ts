@@ -3,10 +3,15 @@
  * goes by D11: two answers in a row about an instance that is not young. "v1" and "v2" name upstream's two interfaces.
  */
 import { describe, expect, it } from 'vitest';
-import { type CloudAnswer, type CloudMemory, type CloudQuestion, decideCloud } from '../../shared/domain/cloud-node.ts';
+import {
+  type CloudAnswer,
+  type CloudMemory,
+  type CloudQuestion,
+  decideCloud,
+} from '../../shared/controllers/cloud-node/rule.ts';
+import { parseProviderId } from '../../shared/domain/cloud/provider-id.ts';
 import type { ConditionStatus } from '../../shared/domain/kubernetes.ts';
 import { defaultPolicy } from '../../shared/domain/policy.ts';
-import { parseProviderId } from '../../shared/domain/provider-id.ts';
 import { controlledFleet } from '../support/controlled-fleet.ts';
 
 const INSTANCE = 'aws:///us-east-1a/i-0123456789abcdef0';

@@ -1,10 +1,15 @@
 /** Area RA: pod CIDRs of nodes. */
 import { describe, expect, it } from 'vitest';
-import { allocateForNode, blocksOfNode, type CidrPolicy, createCidrSets } from '../../shared/domain/cidr-allocation.ts';
-import { type CidrSet, releaseBlocks } from '../../shared/domain/cidr-set.ts';
+import { type CidrSet, releaseBlocks } from '../../shared/controllers/cidr-allocator/cidr-set.rule.ts';
+import { cidrStore } from '../../shared/controllers/cidr-allocator/cidr-store.ts';
+import {
+  allocateForNode,
+  blocksOfNode,
+  type CidrPolicy,
+  createCidrSets,
+} from '../../shared/controllers/cidr-allocator/rule.ts';
 import { defaultPolicy } from '../../shared/domain/policy.ts';
 import { StoreFault } from '../../shared/ports/item-store.ts';
-import { cidrStore } from '../../shared/store/cidr-store.ts';
 import { cidr, occupy } from '../support/cidr-sets.ts';
 import { controlledFleet } from '../support/controlled-fleet.ts';
 

@@ -1,8 +1,8 @@
 /** What controllers keep in the `control` table about ticks, zones and the queue, on every store. */
 import { beforeEach, describe, expect, it } from 'vitest';
-import { NO_DISRUPTION } from '../../shared/domain/disruption.ts';
-import { UNTRIED_GATE } from '../../shared/domain/gate.ts';
-import { takeTokenUpdate } from '../../shared/domain/limiter.ts';
+import { NO_DISRUPTION } from '../../shared/domain/zones/disruption.ts';
+import { UNTRIED_GATE } from '../../shared/domain/zones/gate.ts';
+import { takeTokenUpdate } from '../../shared/domain/zones/limiter.ts';
 import {
   type FleetStore,
   fleetStore,

@@ -6,7 +6,7 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { dynamoDbItemStore } from '../../shared/adapters/dynamodb/item-store.ts';
-import { takeTokenUpdate } from '../../shared/domain/limiter.ts';
+import { takeTokenUpdate } from '../../shared/domain/zones/limiter.ts';
 import type { ItemStore } from '../../shared/ports/item-store.ts';
 import { fleetStore, leaveQueueWrite, takeTokenWrite } from '../../shared/store/fleet-store.ts';
 import { startEngine, type TestEngine } from '../support/engine.ts';

@@ -12,7 +12,7 @@ const page = new URL('../../docs/cloud-truth-table.md', import.meta.url);
 const text = `# What follows from EC2's word
 
 Every combination of a node's readiness, EC2's answer and the shutdown taint, with what is done at the first answer and at the
-same answer a period later. Written from the rule itself (\`shared/domain/cloud-node.ts\`) with the default policy; a test holds
+same answer a period later. Written from the rule itself (\`shared/controllers/cloud-node/rule.ts\`) with the default policy; a test holds
 the two together. NotReady is Ready=False; a node without a Ready condition counts as Unknown. _Young_ is an instance of at most
 ${defaultPolicy.cloudYoungInstanceSeconds} s, by its launch where EC2 ever told it, else by the creation of its Node.
 

@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { shardsOf } from '../../shared/app/cluster-objects.ts';
+import { shardsOf } from '../../shared/api/storage/cluster-objects.ts';
 import type { Policy } from '../../shared/domain/policy.ts';
 import type { ObjectRef } from '../../shared/kube/types.ts';
 import {

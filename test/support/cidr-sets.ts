@@ -1,5 +1,5 @@
 /** CIDR sets in tests: made from text, and changed in place. */
-import { type Cidr, formatCidr, parseCidr } from '../../shared/domain/cidr.ts';
+
 import {
   allocateNext,
   blocksOf,
@@ -7,7 +7,8 @@ import {
   createCidrSet,
   occupyBlocks,
   releaseBlocks,
-} from '../../shared/domain/cidr-set.ts';
+} from '../../shared/controllers/cidr-allocator/cidr-set.rule.ts';
+import { type Cidr, formatCidr, parseCidr } from '../../shared/domain/cidr.ts';
 
 export function cidr(text: string): Cidr {
   const parsed = parseCidr(text);

@@ -5,7 +5,7 @@ import {
   type CloudMemory,
   type CloudPolicy,
   decideCloud,
-} from '../../shared/domain/cloud-node.ts';
+} from '../../shared/controllers/cloud-node/rule.ts';
 import type { ConditionStatus } from '../../shared/domain/kubernetes.ts';
 
 export interface CloudTableRow {

@@ -1,14 +1,14 @@
 /** A node with pods on virtual time: applies what decidePodEvictions decides, as the evictor does. */
-import type { NoExecuteTaint } from '../../shared/domain/eviction-timer.ts';
-import type { GateVerdict } from '../../shared/domain/gate.ts';
-import type { Toleration } from '../../shared/domain/kubernetes.ts';
+import type { NoExecuteTaint } from '../../shared/controllers/pod-evictor/eviction-time.rule.ts';
 import {
   decidePodEvictions,
   type EvictablePod,
   type EvictionTimer,
   type PodEvictionDecision,
-} from '../../shared/domain/pod-eviction.ts';
+} from '../../shared/controllers/pod-evictor/rule.ts';
+import type { Toleration } from '../../shared/domain/kubernetes.ts';
 import { defaultPolicy } from '../../shared/domain/policy.ts';
+import type { GateVerdict } from '../../shared/domain/zones/gate.ts';
 
 export const aTaint = (key: string, addedAtSeconds = 0, value = ''): NoExecuteTaint => ({
   key,

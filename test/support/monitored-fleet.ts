@@ -2,14 +2,15 @@
  * A fleet under node-monitor and evictor as they run, over tables in memory and on virtual time. Nodes are written as the API
  * writes them; what the controllers did is read from the stored objects. Times are in milliseconds.
  */
-import { nodeHealthWrites } from '../../shared/app/node-writes.ts';
+
+import type { QueuedNode } from '../../shared/controllers/node-monitor/rule.ts';
 import type { ConditionStatus, Taint } from '../../shared/domain/kubernetes.ts';
-import type { QueuedNode } from '../../shared/domain/monitor.ts';
 import type { Policy } from '../../shared/domain/policy.ts';
 import { formatTime } from '../../shared/kube/time.ts';
 import type { KubeNode, KubeObject } from '../../shared/kube/types.ts';
 import { createLease, renewLease } from '../../shared/store/health-store.ts';
 import { leaseReplacement } from '../../shared/store/lease-record.ts';
+import { nodeHealthWrites } from '../../shared/store/node-writes.ts';
 import type { ObjectWrite } from '../../shared/store/object-store.ts';
 import { type ControlledFleet, controlledFleet, type FleetOptions, START_MS } from './controlled-fleet.ts';
 

@@ -3,12 +3,8 @@
  * thousands a second. It says nothing of the controllers; conformance cases run those (monitored-fleet.ts). Times are in
  * milliseconds.
  */
-import { NO_DISRUPTION } from '../../shared/domain/disruption.ts';
-import type { EventText } from '../../shared/domain/event-text.ts';
-import { decideEvictions, type EvictionDecision } from '../../shared/domain/evictor.ts';
-import { decideGate, gateVerdict, gateVerdictFor, type Probe, UNTRIED_GATE } from '../../shared/domain/gate.ts';
-import { isSuspect } from '../../shared/domain/health.ts';
-import type { ConditionStatus } from '../../shared/domain/kubernetes.ts';
+
+import { decideEvictions, type EvictionDecision } from '../../shared/controllers/evictor/rule.ts';
 import {
   decideMonitor,
   type MonitorDecision,
@@ -16,10 +12,15 @@ import {
   type MonitorWorld,
   type QueuedNode,
   type ZoneRecord,
-} from '../../shared/domain/monitor.ts';
-import type { NodeHealth } from '../../shared/domain/node-health.ts';
-import { decideNoExecute } from '../../shared/domain/node-taints.ts';
+} from '../../shared/controllers/node-monitor/rule.ts';
+import type { EventText } from '../../shared/domain/events/event-text.ts';
+import type { ConditionStatus } from '../../shared/domain/kubernetes.ts';
+import { isSuspect } from '../../shared/domain/nodes/health.ts';
+import type { NodeHealth } from '../../shared/domain/nodes/node-health.ts';
+import { decideNoExecute } from '../../shared/domain/nodes/node-taints.ts';
 import { defaultPolicy, type Policy } from '../../shared/domain/policy.ts';
+import { NO_DISRUPTION } from '../../shared/domain/zones/disruption.ts';
+import { decideGate, gateVerdict, gateVerdictFor, type Probe, UNTRIED_GATE } from '../../shared/domain/zones/gate.ts';
 import { changeRate, fullLimiter, takeToken } from './token-bucket.ts';
 
 export function aNode(overrides: Partial<NodeHealth> & { readonly nodeName: string }): NodeHealth {

@@ -1,7 +1,7 @@
 /** Controllers and the Kubernetes API over the same tables in memory, on one virtual clock. */
 import { createHash } from 'node:crypto';
 import { staticTokenAuthenticator } from '../../shared/adapters/tokens/static-tokens.ts';
-import { serveHeartbeat } from '../../shared/app/renew-lease.ts';
+import { serveHeartbeat } from '../../shared/heartbeat/renew-lease.ts';
 import type { KubeObject } from '../../shared/kube/types.ts';
 import type { ItemStore } from '../../shared/ports/item-store.ts';
 import { type ApiInMemory, apiInMemory, MERGE, type Send } from './api-in-memory.ts';

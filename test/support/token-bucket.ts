@@ -1,6 +1,11 @@
 /** The limiter of a zone without a store: its updates, judged by the conditions of the tables in memory. */
 import { conditionHolds } from '../../shared/adapters/memory/item-store.ts';
-import { changeRateUpdates, type Limiter, type LimiterUpdate, takeTokenUpdate } from '../../shared/domain/limiter.ts';
+import {
+  changeRateUpdates,
+  type Limiter,
+  type LimiterUpdate,
+  takeTokenUpdate,
+} from '../../shared/domain/zones/limiter.ts';
 import type { Condition, Item } from '../../shared/ports/item-store.ts';
 
 export const fullLimiter = (ratePerSecond: number): Limiter => ({ tatMs: undefined, ratePerSecond });

@@ -13,7 +13,7 @@ import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject, ran
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { thumbprintOf } from '../../../shared/adapters/tokens/public-keys.ts';
-import { publicKeyOf } from '../../../shared/domain/node-identity.ts';
+import { publicKeyOf } from '../../../shared/domain/access/node-identity.ts';
 import type { PublicHalf } from '../../ports/machine-keys.ts';
 import { makeDirectory } from '../system/directory.ts';
 import * as files from '../system/files.ts';

@@ -13,8 +13,8 @@
  * another agent on it may have replaced the keys, so they are read again before each step and when none of ours is accepted.
  */
 import { sign } from 'node:crypto';
-import { NODE_USER_PREFIX } from '../../../shared/domain/node-restriction.ts';
-import { isUsable, type TokenClaims, tokenClaims } from '../../../shared/domain/node-token.ts';
+import { NODE_USER_PREFIX } from '../../../shared/domain/access/node-restriction.ts';
+import { isUsable, type TokenClaims, tokenClaims } from '../../../shared/domain/access/node-token.ts';
 import type { Log } from '../../../shared/ports/log.ts';
 import type { AgentConfig } from '../../config.ts';
 import type { Credentials } from '../../ports/credentials.ts';

@@ -18,7 +18,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
-import { numberOf, recordOf, recordsOf, textOf } from '../../../shared/kube/resources/normal-form.ts';
+import { numberOf, recordOf, recordsOf, textOf } from '../../../shared/kube/normal-form.ts';
 import type { KubeObject } from '../../../shared/kube/types.ts';
 import type { Log } from '../../../shared/ports/log.ts';
 import type { ContainerState, RunningContainer, RunningPod } from '../../ports/pod-runtime.ts';

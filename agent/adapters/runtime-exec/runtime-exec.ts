@@ -5,7 +5,7 @@
  */
 import { accessSync, constants, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { recordOf, recordsOf, textOf } from '../../../shared/kube/resources/normal-form.ts';
+import { recordOf, recordsOf, textOf } from '../../../shared/kube/normal-form.ts';
 import type { KubeObject } from '../../../shared/kube/types.ts';
 import type { Log } from '../../../shared/ports/log.ts';
 import type { PodRuntime } from '../../ports/pod-runtime.ts';

@@ -4,8 +4,8 @@
  *
  * Source: kubernetes/cloud-provider-aws, pkg/providers/v1/aws.go.
  */
-import type { InstanceMetadata, NodeAddress } from '../../domain/cloud-initialisation.ts';
-import { regionOfZone } from '../../domain/provider-id.ts';
+import type { InstanceMetadata, NodeAddress } from '../../controllers/cloud-node/initialisation.rule.ts';
+import { regionOfZone } from '../../domain/cloud/provider-id.ts';
 import type { DescribedInstance } from './api.ts';
 
 /** Label of the zone's id, which names the same place in every account. */

@@ -5,16 +5,16 @@
  * `answerDelayMs` makes answers show the world as it was that long ago, as EC2's may: an instance younger than the delay
  * is not known yet. Orders act on the present.
  */
-import type { InstanceMetadata } from '../../domain/cloud-initialisation.ts';
-import { CLUSTER_TAG } from '../../domain/cluster-tag.ts';
+import type { InstanceMetadata } from '../../controllers/cloud-node/initialisation.rule.ts';
+import { CLUSTER_TAG } from '../../domain/cloud/cluster-tag.ts';
 import {
   type Confirmations,
   hiddenInstanceReason,
   keepConfirmations,
   NOT_CONFIRMED,
   planConfirmations,
-} from '../../domain/instance-confirmation.ts';
-import { instanceScope } from '../../domain/provider-id.ts';
+} from '../../domain/cloud/instance-confirmation.ts';
+import { instanceScope } from '../../domain/cloud/provider-id.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Cloud, DetachOutcome, InstanceAnswer, VolumeAnswer } from '../../ports/cloud.ts';
 import {
