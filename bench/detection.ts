@@ -3,10 +3,11 @@
  * of beat and tick, on virtual time through the rules of one pass. The rest of the fleet beats on.
  */
 
-import { decideMonitor, type ZoneRecord } from '../shared/controllers/node-monitor/rule.ts';
+import { decideMonitor } from '../shared/controllers/node-monitor/rule.ts';
 import type { NodeHealth } from '../shared/domain/nodes/node-health.ts';
 import { defaultPolicy, type Policy } from '../shared/domain/policy.ts';
 import { NO_DISRUPTION } from '../shared/domain/zones/disruption.ts';
+import type { ZoneRecord } from '../shared/domain/zones/fleet-records.ts';
 import { UNTRIED_GATE } from '../shared/domain/zones/gate.ts';
 import { seededFraction } from '../simulation/seeded-random.ts';
 import { type Benchmark, percentile, rounded } from './benchmark.ts';

@@ -7,16 +7,12 @@
  */
 
 import { decideEvictions } from '../shared/controllers/evictor/rule.ts';
-import {
-  decideMonitor,
-  type MonitorDecision,
-  type QueuedNode,
-  type ZoneRecord,
-} from '../shared/controllers/node-monitor/rule.ts';
+import { decideMonitor, type MonitorDecision } from '../shared/controllers/node-monitor/rule.ts';
 import { isSuspect } from '../shared/domain/nodes/health.ts';
 import type { NodeHealth } from '../shared/domain/nodes/node-health.ts';
 import type { Policy } from '../shared/domain/policy.ts';
 import { applyDisruption, type DisruptionRecord, NO_DISRUPTION } from '../shared/domain/zones/disruption.ts';
+import type { QueuedNode, ZoneRecord } from '../shared/domain/zones/fleet-records.ts';
 import { decideGate, type GateRecord, gateVerdictFor, UNTRIED_GATE } from '../shared/domain/zones/gate.ts';
 import { seededFraction } from '../simulation/seeded-random.ts';
 import { controlledFleet } from '../test/support/controlled-fleet.ts';

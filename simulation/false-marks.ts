@@ -7,10 +7,11 @@
  * probe once, as node-monitor sends it.
  */
 
-import { decideMonitor, type ZoneRecord } from '../shared/controllers/node-monitor/rule.ts';
+import { decideMonitor } from '../shared/controllers/node-monitor/rule.ts';
 import type { NodeHealth } from '../shared/domain/nodes/node-health.ts';
 import type { Policy } from '../shared/domain/policy.ts';
 import { applyDisruption, type DisruptionRecord, NO_DISRUPTION } from '../shared/domain/zones/disruption.ts';
+import type { ZoneRecord } from '../shared/domain/zones/fleet-records.ts';
 import {
   decideGate,
   firstProbes,

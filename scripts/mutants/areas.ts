@@ -11,15 +11,16 @@ interface Globs {
 
 /** Who may do what: sign-in, authorisation, admission for nodes, enrolment. */
 const ACCESS = [
-  'shared/api/access/enrol-node.ts',
-  'shared/app/api/{admission,audit,authorize,enrolment,identity-storage,refused-sign-ins,request-throttle,restrict-node,self-review}.ts',
+  'shared/api/{access,admission}/*.ts',
+  'shared/api/storage/identity-storage.ts',
+  'shared/kube/request/{refused-sign-ins,request-throttle}.ts',
   'shared/adapters/tokens/*.ts',
-  'shared/domain/{access-entry,bootstrap-token,caller-identity-token,instance-confirmation,instance-identity}.ts',
-  'shared/domain/{node-identity,node-restriction,node-token,probe-identity,process-key,request-limit}.ts',
+  'shared/domain/access/*.ts',
+  'shared/domain/cloud/instance-confirmation.ts',
 ];
 
 export const AREAS: Readonly<Record<string, Globs>> = {
-  controllers: { include: ['shared/app/controllers/**/*.ts', 'shared/domain/**/*.ts'], exclude: ACCESS },
+  controllers: { include: ['shared/controllers/**/*.ts', 'shared/domain/**/*.ts'], exclude: ACCESS },
   store: { include: ['shared/store/**/*.ts', 'shared/adapters/dynamodb/**/*.ts'], exclude: [] },
   access: { include: ACCESS, exclude: [] },
   agent: { include: ['agent/{rules,app,adapters}/**/*.ts'], exclude: [] },

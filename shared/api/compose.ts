@@ -1,16 +1,16 @@
 /** The API over any item store: the same in the function, in tests and in simulations. */
 
-import type { CidrSet } from '../controllers/cidr-allocator/cidr-set.rule.ts';
-import { createCidrSets } from '../controllers/cidr-allocator/rule.ts';
 import { decisionStore } from '../controllers/decisions/decision-store.ts';
+import type { CidrSet } from '../domain/cidrs/cidr-set.ts';
+import { createCidrSets } from '../domain/cidrs/cluster-cidrs.ts';
 import type { Policy } from '../domain/policy.ts';
 import type { ResourceDescriptor } from '../kube/descriptor.ts';
 import { createOpenApi } from '../kube/openapi/openapi.ts';
+import { failedRequests, type NoteFault, REQUEST_FAILED } from '../kube/request/log-throttle.ts';
+import { type NoteRefusal, refusedSignIns } from '../kube/request/refused-sign-ins.ts';
 import { type RequestLimits, requestThrottle } from '../kube/request/request-throttle.ts';
 import { formatTime } from '../kube/time.ts';
 import type { KubeObject } from '../kube/types.ts';
-import { failedRequests, type NoteFault, REQUEST_FAILED } from '../observability/log-throttle.ts';
-import { type NoteRefusal, refusedSignIns } from '../observability/refused-sign-ins.ts';
 import type { AuditTrail } from '../ports/audit-trail.ts';
 import type { Authenticator } from '../ports/authenticator.ts';
 import type { Clock, RandomSource } from '../ports/clock.ts';

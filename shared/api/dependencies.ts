@@ -1,4 +1,4 @@
-import type { CidrSet } from '../controllers/cidr-allocator/cidr-set.rule.ts';
+import type { CidrSet } from '../domain/cidrs/cidr-set.ts';
 import type { ResourceDescriptor } from '../kube/descriptor.ts';
 import type { KubeObject } from '../kube/types.ts';
 import type { RandomSource } from '../ports/clock.ts';

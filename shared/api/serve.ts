@@ -5,6 +5,7 @@
  * wrong is logged with its cause, each cause once a minute, and answered 500 without detail.
  */
 
+import { authorize } from '../domain/access/authorize.ts';
 import type { ResourceDescriptor, Verb } from '../kube/descriptor.ts';
 import { parsePath, type ResourceTarget, verbOf } from '../kube/request/request.ts';
 import { isStatusError, statusResponse } from '../kube/request/respond.ts';
@@ -12,7 +13,6 @@ import { type FieldSelector, parseFieldSelector } from '../kube/selectors.ts';
 import * as status from '../kube/status.ts';
 import type { HttpRequest, HttpResponse } from '../ports/http.ts';
 import { type Act, audit } from './access/audit.ts';
-import { authorize } from './access/authorize.ts';
 import type { Call, ServeDependencies } from './request/call.ts';
 import { pack } from './request/pack.ts';
 import { negotiateShape } from './request/shape.ts';

@@ -1,5 +1,6 @@
 /** The controllers as one thing: what the functions run by events, a scenario or a simulation runs by calls. */
 
+import { cidrAllocator } from './cidr-allocator/reconcile.ts';
 import { type CloudNodeReport, lookAtInstance, runCloudNode } from './cloud-node/reconcile.ts';
 import { type EvictorReport, runEvictor, runEvictorSlot, turnQueues } from './evictor/reconcile.ts';
 import { type ControllerOptions, controllerDependencies } from './framework/dependencies.ts';
@@ -31,6 +32,7 @@ export interface FleetControllers {
 
 export function fleetControllers(options: ControllerOptions): FleetControllers {
   const dependencies = controllerDependencies(options);
+  const cidrs = cidrAllocator(dependencies);
   const tickOf = (slot: number, budgetMs: number | undefined) =>
     budgetMs === undefined ? { slot } : { slot, budgetMs };
   return {
@@ -42,7 +44,7 @@ export function fleetControllers(options: ControllerOptions): FleetControllers {
     tickCloudNode: (slot, budgetMs) => runCloudNode(dependencies, tickOf(slot, budgetMs)),
     onInstanceChange: (instanceId, budgetMs) => lookAtInstance(dependencies, instanceId, budgetMs),
     tickPodGc: (slot, budgetMs) => runPodGc(dependencies, tickOf(slot, budgetMs)),
-    onObjectRecords: (records) => onObjectChange(dependencies, records),
+    onObjectRecords: (records) => onObjectChange({ ...dependencies, cidrs }, records),
     onHealthRecords: (records) => onHealthChange(dependencies, records),
   };
 }

@@ -1,7 +1,7 @@
-import { leases } from '../api/kinds/leases.ts';
 import * as status from '../kube/status.ts';
 import type { KubeObject } from '../kube/types.ts';
 import { LEASE_EXTRAS_BYTES_MAX, type LeaseChange, leaseReplacement } from '../store/lease-record.ts';
+import { leases } from './lease-kind.ts';
 
 /** The row of a whole, validated Lease; 422 when what surrounds its spec would make a beat cost two write units. */
 export function leaseChangeOf(lease: KubeObject): LeaseChange {

@@ -10,8 +10,7 @@
  * Liveness runs from our own clock at receipt (D1): what a node writes into renewTime is kept and never judged.
  */
 
-import { authorize } from '../api/access/authorize.ts';
-import { leases } from '../api/kinds/leases.ts';
+import { authorize } from '../domain/access/authorize.ts';
 import { isPatchType, PATCH_TYPES, patchTransform } from '../kube/patch/patch.ts';
 import {
   decodeObject,
@@ -21,7 +20,9 @@ import {
   readObjectBody,
   refuseTooLarge,
 } from '../kube/request/body.ts';
+import { failedRequests } from '../kube/request/log-throttle.ts';
 import { dryRunOf } from '../kube/request/options.ts';
+import { type NoteRefusal, refusedSignIns } from '../kube/request/refused-sign-ins.ts';
 import { parsePath, type ResourceTarget } from '../kube/request/request.ts';
 import type { RequestThrottle } from '../kube/request/request-throttle.ts';
 import { isStatusError, json, statusResponse, warningHeaders } from '../kube/request/respond.ts';
@@ -30,8 +31,6 @@ import * as status from '../kube/status.ts';
 import type { KubeObject } from '../kube/types.ts';
 import { resourceVersionRequired } from '../kube/validation/metadata.ts';
 import { isJsonObject } from '../kube/wire/json-value.ts';
-import { failedRequests } from '../observability/log-throttle.ts';
-import { type NoteRefusal, refusedSignIns } from '../observability/refused-sign-ins.ts';
 import type { Authenticator } from '../ports/authenticator.ts';
 import type { Clock, RandomSource } from '../ports/clock.ts';
 import type { HttpRequest, HttpResponse } from '../ports/http.ts';
@@ -48,6 +47,7 @@ import {
 } from '../store/lease-record.ts';
 import { peekRow } from '../store/peek-row.ts';
 import { leaseChangeOf } from './lease-change.ts';
+import { leases } from './lease-kind.ts';
 
 /** A kubelet's Lease has about 600 bytes. */
 const LEASE_BODY_BYTES_MAX = 65_536;

@@ -2,8 +2,7 @@
  * What the controllers ask of the cloud that runs some of the machines. Nothing here throws for what the cloud may answer:
  * a refusal, a throttle or a silence is an outcome that the rules know (shared/controllers/cloud-node/rule.ts, volume-detach.ts).
  */
-import type { InstanceMetadata } from '../controllers/cloud-node/initialisation.rule.ts';
-import type { CloudAnswer } from '../controllers/cloud-node/rule.ts';
+import type { CloudAnswer, InstanceMetadata } from '../domain/cloud/instance.ts';
 import type { Ec2Instance } from '../domain/cloud/provider-id.ts';
 
 /** What is known of an instance besides its state; absent where the cloud gave no such answer. */

@@ -18,9 +18,9 @@
  * The queue is read whole and ordered in memory: a key by due time would make "take this node out, now" a search.
  */
 
-import type { QueuedNode, ZoneRecord } from '../controllers/node-monitor/rule.ts';
 import { claimSlot } from '../domain/tick.ts';
 import { type DisruptionRecord, NO_DISRUPTION } from '../domain/zones/disruption.ts';
+import type { QueuedNode, ZoneRecord } from '../domain/zones/fleet-records.ts';
 import { type GateRecord, UNTRIED_GATE } from '../domain/zones/gate.ts';
 import { changeRateUpdates, type Limiter, type LimiterUpdate } from '../domain/zones/limiter.ts';
 import type { ZoneState } from '../domain/zones/zone-state.ts';

@@ -2,10 +2,10 @@
 import { describe, expect, it } from 'vitest';
 import {
   addressesToWrite,
-  type InstanceMetadata,
   initialiseNode,
   type UninitialisedNode,
 } from '../../shared/controllers/cloud-node/initialisation.rule.ts';
+import type { InstanceMetadata } from '../../shared/domain/cloud/instance.ts';
 import { controlledFleet } from '../support/controlled-fleet.ts';
 
 const UNINITIALIZED = 'node.cloudprovider.kubernetes.io/uninitialized';

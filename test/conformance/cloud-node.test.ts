@@ -3,12 +3,8 @@
  * goes by D11: two answers in a row about an instance that is not young. "v1" and "v2" name upstream's two interfaces.
  */
 import { describe, expect, it } from 'vitest';
-import {
-  type CloudAnswer,
-  type CloudMemory,
-  type CloudQuestion,
-  decideCloud,
-} from '../../shared/controllers/cloud-node/rule.ts';
+import { type CloudMemory, type CloudQuestion, decideCloud } from '../../shared/controllers/cloud-node/rule.ts';
+import type { CloudAnswer } from '../../shared/domain/cloud/instance.ts';
 import { parseProviderId } from '../../shared/domain/cloud/provider-id.ts';
 import type { ConditionStatus } from '../../shared/domain/kubernetes.ts';
 import { defaultPolicy } from '../../shared/domain/policy.ts';

@@ -1,13 +1,9 @@
 /** Area RA: pod CIDRs of nodes. */
 import { describe, expect, it } from 'vitest';
-import { type CidrSet, releaseBlocks } from '../../shared/controllers/cidr-allocator/cidr-set.rule.ts';
 import { cidrStore } from '../../shared/controllers/cidr-allocator/cidr-store.ts';
-import {
-  allocateForNode,
-  blocksOfNode,
-  type CidrPolicy,
-  createCidrSets,
-} from '../../shared/controllers/cidr-allocator/rule.ts';
+import { allocateForNode } from '../../shared/controllers/cidr-allocator/rule.ts';
+import { type CidrSet, releaseBlocks } from '../../shared/domain/cidrs/cidr-set.ts';
+import { blocksOfNode, type CidrPolicy, createCidrSets } from '../../shared/domain/cidrs/cluster-cidrs.ts';
 import { defaultPolicy } from '../../shared/domain/policy.ts';
 import { StoreFault } from '../../shared/ports/item-store.ts';
 import { cidr, occupy } from '../support/cidr-sets.ts';

@@ -1,8 +1,9 @@
 /** Area TE: taint eviction. Area TW (its timers) is in eviction-timers.test.ts. */
 import { describe, expect, it } from 'vitest';
-import { evictionVerdict, noExecuteTaints } from '../../shared/controllers/pod-evictor/eviction-time.rule.ts';
+import { evictionVerdict } from '../../shared/controllers/pod-evictor/eviction-time.rule.ts';
 import type { Toleration } from '../../shared/domain/kubernetes.ts';
 import { addNoExecute, swapNoExecute } from '../../shared/domain/nodes/node-taints.ts';
+import { noExecuteTaints } from '../../shared/domain/nodes/taint-times.ts';
 import { formatTime } from '../../shared/kube/time.ts';
 import { StoreFault } from '../../shared/ports/item-store.ts';
 import { settledFleet } from '../support/controlled-fleet.ts';

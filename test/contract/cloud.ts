@@ -1,8 +1,8 @@
 /** What every Cloud must do: each clause of the port, run in memory and over a loopback EC2 with the real SDK. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { CloudWorld } from '../../shared/adapters/memory/cloud-world.ts';
-import type { InstanceState } from '../../shared/controllers/cloud-node/rule.ts';
 import { CLUSTER_TAG } from '../../shared/domain/cloud/cluster-tag.ts';
+import type { InstanceState } from '../../shared/domain/cloud/instance.ts';
 import type { Ec2Instance } from '../../shared/domain/cloud/provider-id.ts';
 import type { Cloud } from '../../shared/ports/cloud.ts';
 

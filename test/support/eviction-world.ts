@@ -1,5 +1,5 @@
 /** A node with pods on virtual time: applies what decidePodEvictions decides, as the evictor does. */
-import type { NoExecuteTaint } from '../../shared/controllers/pod-evictor/eviction-time.rule.ts';
+
 import {
   decidePodEvictions,
   type EvictablePod,
@@ -7,6 +7,7 @@ import {
   type PodEvictionDecision,
 } from '../../shared/controllers/pod-evictor/rule.ts';
 import type { Toleration } from '../../shared/domain/kubernetes.ts';
+import type { NoExecuteTaint } from '../../shared/domain/nodes/taint-times.ts';
 import { defaultPolicy } from '../../shared/domain/policy.ts';
 import type { GateVerdict } from '../../shared/domain/zones/gate.ts';
 

@@ -3,9 +3,9 @@
  * writes them; what the controllers did is read from the stored objects. Times are in milliseconds.
  */
 
-import type { QueuedNode } from '../../shared/controllers/node-monitor/rule.ts';
 import type { ConditionStatus, Taint } from '../../shared/domain/kubernetes.ts';
 import type { Policy } from '../../shared/domain/policy.ts';
+import type { QueuedNode } from '../../shared/domain/zones/fleet-records.ts';
 import { formatTime } from '../../shared/kube/time.ts';
 import type { KubeNode, KubeObject } from '../../shared/kube/types.ts';
 import { createLease, renewLease } from '../../shared/store/health-store.ts';

@@ -10,8 +10,6 @@ import {
   type MonitorDecision,
   type MonitorOutcome,
   type MonitorWorld,
-  type QueuedNode,
-  type ZoneRecord,
 } from '../../shared/controllers/node-monitor/rule.ts';
 import type { EventText } from '../../shared/domain/events/event-text.ts';
 import type { ConditionStatus } from '../../shared/domain/kubernetes.ts';
@@ -20,6 +18,7 @@ import type { NodeHealth } from '../../shared/domain/nodes/node-health.ts';
 import { decideNoExecute } from '../../shared/domain/nodes/node-taints.ts';
 import { defaultPolicy, type Policy } from '../../shared/domain/policy.ts';
 import { NO_DISRUPTION } from '../../shared/domain/zones/disruption.ts';
+import type { QueuedNode, ZoneRecord } from '../../shared/domain/zones/fleet-records.ts';
 import { decideGate, gateVerdict, gateVerdictFor, type Probe, UNTRIED_GATE } from '../../shared/domain/zones/gate.ts';
 import { changeRate, fullLimiter, takeToken } from './token-bucket.ts';
 

@@ -13,8 +13,9 @@
  * An answer that carries another owner than ours means that our credentials are not what we think: then whatever it lacks
  * is `foreign` too.
  */
-import type { InstanceState } from '../../controllers/cloud-node/rule.ts';
+
 import { CLUSTER_TAG } from '../../domain/cloud/cluster-tag.ts';
+import type { InstanceState } from '../../domain/cloud/instance.ts';
 import {
   type Confirmations,
   hiddenInstanceReason,

@@ -4,7 +4,7 @@
  *
  * Source: kubernetes/cloud-provider-aws, pkg/providers/v1/aws.go.
  */
-import type { InstanceMetadata, NodeAddress } from '../../controllers/cloud-node/initialisation.rule.ts';
+import type { InstanceMetadata, NodeAddress } from '../../domain/cloud/instance.ts';
 import { regionOfZone } from '../../domain/cloud/provider-id.ts';
 import type { DescribedInstance } from './api.ts';
 

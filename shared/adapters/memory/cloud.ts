@@ -5,8 +5,9 @@
  * `answerDelayMs` makes answers show the world as it was that long ago, as EC2's may: an instance younger than the delay
  * is not known yet. Orders act on the present.
  */
-import type { InstanceMetadata } from '../../controllers/cloud-node/initialisation.rule.ts';
+
 import { CLUSTER_TAG } from '../../domain/cloud/cluster-tag.ts';
+import type { InstanceMetadata } from '../../domain/cloud/instance.ts';
 import {
   type Confirmations,
   hiddenInstanceReason,

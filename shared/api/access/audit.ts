@@ -8,11 +8,11 @@
 import { SIMULATED_FLEET_GROUP } from '../../domain/access/access-entry.ts';
 import { NODES_GROUP } from '../../domain/access/node-restriction.ts';
 import { PROBE_GROUP } from '../../domain/access/probe-identity.ts';
+import type { UserInfo } from '../../domain/access/user-info.ts';
 import type { Verb } from '../../kube/descriptor.ts';
 import type { ResourceTarget } from '../../kube/request/request.ts';
 import { formatTime } from '../../kube/time.ts';
 import type { AuditLine, AuditTrail } from '../../ports/audit-trail.ts';
-import type { UserInfo } from '../../ports/authenticator.ts';
 import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
 import type { Log } from '../../ports/log.ts';
 

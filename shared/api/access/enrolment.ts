@@ -3,6 +3,7 @@ import { BOOTSTRAP_GROUP, BOOTSTRAP_USER_PREFIX } from '../../domain/access/boot
 import { INSTANCE_USER_PREFIX } from '../../domain/access/instance-identity.ts';
 import { KEY_ID_EXTRA } from '../../domain/access/node-identity.ts';
 import { nodeIdentity } from '../../domain/access/node-restriction.ts';
+import type { UserInfo } from '../../domain/access/user-info.ts';
 import { recordOf } from '../../kube/normal-form.ts';
 import { decodeObject, fieldValidationOf, readObjectBody, refuseTooLarge } from '../../kube/request/body.ts';
 import { dryRunOf } from '../../kube/request/options.ts';
@@ -12,7 +13,6 @@ import * as status from '../../kube/status.ts';
 import { formatTime } from '../../kube/time.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import { invalidValue } from '../../kube/validation/causes.ts';
-import type { UserInfo } from '../../ports/authenticator.ts';
 import type { HttpResponse } from '../../ports/http.ts';
 import type { ReadPublicKey } from '../../ports/node-keys.ts';
 import { nodeidentities } from '../kinds/identities.ts';

@@ -2,15 +2,16 @@
  * What the asker is and may do: `kubectl auth whoami`, `kubectl auth can-i`. Nothing is stored; the answers come from
  * the same rule that every request passes.
  */
+
+import { authorize, rulesFor } from '../../domain/access/authorize.ts';
+import type { UserInfo } from '../../domain/access/user-info.ts';
 import { isRecord, recordOf, textOf } from '../../kube/normal-form.ts';
 import { readObjectBody } from '../../kube/request/body.ts';
 import type { ResourceTarget } from '../../kube/request/request.ts';
 import { json } from '../../kube/request/respond.ts';
 import * as status from '../../kube/status.ts';
-import type { UserInfo } from '../../ports/authenticator.ts';
 import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
 import { findVirtual } from '../kinds/virtual.ts';
-import { authorize, rulesFor } from './authorize.ts';
 
 export function answerSelfReview(
   target: ResourceTarget,

@@ -3,16 +3,17 @@
  * The rules are in shared/domain/access/node-restriction.ts; here is when they are asked, and what they have to know. Likewise for our
  * own probe, which is no node.
  */
-import { refusedClaim } from '../../controllers/cidr-allocator/rule.ts';
+
+import { readsAsNode } from '../../domain/access/authorize.ts';
 import { authorizeNode, nodeIdentity, type RestrictedObject } from '../../domain/access/node-restriction.ts';
 import { PROBE_GROUP, PROBE_LEASE } from '../../domain/access/probe-identity.ts';
+import type { UserInfo } from '../../domain/access/user-info.ts';
+import { refusedClaim } from '../../domain/cidrs/cluster-cidrs.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
 import { textOf } from '../../kube/normal-form.ts';
 import type { ResourceTarget } from '../../kube/request/request.ts';
 import * as status from '../../kube/status.ts';
 import type { KubeNode, KubeObject } from '../../kube/types.ts';
-import type { UserInfo } from '../../ports/authenticator.ts';
-import { readsAsNode } from '../access/authorize.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { nodes } from '../kinds/registry.ts';
 import type { WriteOptions } from '../verbs/verbs.ts';

@@ -7,9 +7,9 @@
  */
 
 import { numberOf, recordsOf, textOf } from '../../kube/normal-form.ts';
+import { isTerminated } from '../../kube/pods/phase.ts';
 import { type LabelSelectorSpec, selectorFromSpec } from '../../kube/selectors.ts';
 import type { KubeObject } from '../../kube/types.ts';
-import { isTerminated } from './pods.ts';
 
 export interface BudgetStatus {
   readonly observedGeneration: number;

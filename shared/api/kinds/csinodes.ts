@@ -1,4 +1,5 @@
 import { ageSince } from '../../kube/age.ts';
+import { ageColumn, nameColumn } from '../../kube/columns.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
 import {
   freshMetadata,
@@ -14,7 +15,6 @@ import type { KubeObject } from '../../kube/types.ts';
 import { duplicate, required } from '../../kube/validation/causes.ts';
 import { validateObjectMetadata } from '../../kube/validation/metadata.ts';
 import { subdomainName } from '../../kube/validation/names.ts';
-import { ageColumn, nameColumn } from './columns.ts';
 import { STORAGE_GROUP } from './volumeattachments.ts';
 
 const storedSpec = (given: unknown) => {

@@ -1,4 +1,5 @@
 import { ageSince } from '../../kube/age.ts';
+import { ageColumn, NONE, nameColumn, textColumn } from '../../kube/columns.ts';
 import type { Column, ResourceDescriptor } from '../../kube/descriptor.ts';
 import {
   freshMetadata,
@@ -14,7 +15,6 @@ import {
 } from '../../kube/normal-form.ts';
 import { defaultPodSpec } from '../../kube/pods/pod-defaults.ts';
 import { validateDaemonSet } from '../../kube/validation/daemon-set.ts';
-import { ageColumn, NONE, nameColumn, textColumn } from './columns.ts';
 
 const APPS_GROUP = 'apps';
 

@@ -1,12 +1,12 @@
 /** What the controllers decided and why, to be read (docs/explain.md). */
 import type { DecisionRecord } from '../../controllers/decisions/decision-record.ts';
 import { ageSince } from '../../kube/age.ts';
+import { ageColumn, nameColumn, textColumn } from '../../kube/columns.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
 import { recordOf, textOf } from '../../kube/normal-form.ts';
 import { IDENTITY_GROUP } from '../../kube/schema/identity.ts';
 import { formatMicroTime, formatTime } from '../../kube/time.ts';
 import type { KubeObject } from '../../kube/types.ts';
-import { ageColumn, nameColumn, textColumn } from './columns.ts';
 
 const VERSION = 'v1alpha1';
 

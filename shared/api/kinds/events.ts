@@ -3,6 +3,7 @@
  * (pkg/apis/events/v1/conversion.go).
  */
 import { ageSince, formatAge } from '../../kube/age.ts';
+import { nameColumn, textColumn, UNKNOWN } from '../../kube/columns.ts';
 import type { Column, PrepareContext, ResourceDescriptor, Verb } from '../../kube/descriptor.ts';
 import {
   freshMetadata,
@@ -18,7 +19,6 @@ import {
 import { canonicalMicroTime, canonicalTime, parseTimeMs } from '../../kube/time.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import { validateEvent } from '../../kube/validation/event.ts';
-import { nameColumn, textColumn, UNKNOWN } from './columns.ts';
 
 const EVENTS_GROUP = 'events.k8s.io';
 const VERBS: readonly Verb[] = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];

@@ -1,12 +1,12 @@
 /** Kinds of our own: who may sign in as a node, and who may make such identities (docs/security.md). */
 import { ageSince } from '../../kube/age.ts';
+import { ageColumn, NONE, nameColumn, textColumn } from '../../kube/columns.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
 import { freshMetadata, listOf, recordOf, textOf, typed, withoutEmpty, withoutNulls } from '../../kube/normal-form.ts';
 import { IDENTITY_GROUP } from '../../kube/schema/identity.ts';
 import { canonicalTime } from '../../kube/time.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import { validateBootstrapToken, validateNodeIdentity } from '../../kube/validation/identity.ts';
-import { ageColumn, NONE, nameColumn, textColumn } from './columns.ts';
 
 const VERSION = 'v1alpha1';
 

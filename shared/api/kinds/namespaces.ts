@@ -1,4 +1,5 @@
 import { ageSince } from '../../kube/age.ts';
+import { ageColumn, nameColumn, textColumn } from '../../kube/columns.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
 import {
   freshMetadata,
@@ -11,7 +12,6 @@ import {
 } from '../../kube/normal-form.ts';
 import type { ObjectMeta } from '../../kube/types.ts';
 import { validateNamespace } from '../../kube/validation/namespace.ts';
-import { ageColumn, nameColumn, textColumn } from './columns.ts';
 
 /** Namespaces every cluster has from the start. */
 export const SYSTEM_NAMESPACES = ['default', 'kube-node-lease', 'kube-public', 'kube-system'] as const;

@@ -1,5 +1,6 @@
-import { withTaintTimes } from '../../controllers/pod-evictor/eviction-time.rule.ts';
+import { withTaintTimes } from '../../domain/nodes/taint-times.ts';
 import { ageSince } from '../../kube/age.ts';
+import { ageColumn, NONE, nameColumn, textColumn, UNKNOWN } from '../../kube/columns.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
 import {
   freshMetadata,
@@ -17,7 +18,6 @@ import { canonicalQuantity } from '../../kube/quantity.ts';
 import { canonicalTime } from '../../kube/time.ts';
 import type { KubeNode, KubeObject, NodeCondition, Taint } from '../../kube/types.ts';
 import { validateNode } from '../../kube/validation/node.ts';
-import { ageColumn, NONE, nameColumn, textColumn, UNKNOWN } from './columns.ts';
 
 const NOT_READY = 'node.kubernetes.io/not-ready';
 const ROLE_PREFIX = 'node-role.kubernetes.io/';

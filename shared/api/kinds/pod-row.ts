@@ -1,9 +1,9 @@
 /** READY, STATUS and RESTARTS as people know them (pkg/printers/internalversion/printers.go: printPod). */
 import { formatAge } from '../../kube/age.ts';
+import { NONE } from '../../kube/columns.ts';
 import { isRecord, type Json, numberOf, recordOf, recordsOf, textOf } from '../../kube/normal-form.ts';
 import { parseTimeMs } from '../../kube/time.ts';
 import type { KubeObject } from '../../kube/types.ts';
-import { NONE } from './columns.ts';
 
 /** What has been counted over some container statuses. */
 interface Restarts {

@@ -1,4 +1,5 @@
 import { ageSince } from '../../kube/age.ts';
+import { ageColumn, nameColumn, textColumn } from '../../kube/columns.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
 import {
   freshMetadata,
@@ -12,7 +13,6 @@ import {
   withoutNulls,
 } from '../../kube/normal-form.ts';
 import { validateDisruptionBudget } from '../../kube/validation/disruption-budget.ts';
-import { ageColumn, nameColumn, textColumn } from './columns.ts';
 
 export const POLICY_GROUP = 'policy';
 const NOT_APPLICABLE = 'N/A';

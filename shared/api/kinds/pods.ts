@@ -1,6 +1,7 @@
 import type { Toleration } from '../../domain/kubernetes.ts';
 import { withDefaultTolerations } from '../../domain/nodes/default-tolerations.ts';
 import { ageSince } from '../../kube/age.ts';
+import { ageColumn, NONE, nameColumn, textColumn } from '../../kube/columns.ts';
 import type { PrepareContext, ResourceDescriptor } from '../../kube/descriptor.ts';
 import {
   freshMetadata,
@@ -19,7 +20,6 @@ import { qosClassOf } from '../../kube/pods/qos-class.ts';
 import { canonicalTime, formatTime } from '../../kube/time.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import { validatePod } from '../../kube/validation/pod.ts';
-import { ageColumn, NONE, nameColumn, textColumn } from './columns.ts';
 import { readinessGatesCell, summarisePod } from './pod-row.ts';
 
 export { type PriorityOutcome, priorityClassNameOf, resolvePriority } from '../../kube/pods/pod-priority.ts';
@@ -112,10 +112,6 @@ export function bindPod(pod: KubeObject, nodeName: string, nowMs: number): BindO
     },
   };
 }
-
-/** A pod that has run to its end. */
-export const isTerminated = (pod: KubeObject): boolean =>
-  pod.status?.['phase'] === 'Succeeded' || pod.status?.['phase'] === 'Failed';
 
 export const pods: ResourceDescriptor = {
   group: '',

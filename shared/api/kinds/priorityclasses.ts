@@ -1,10 +1,10 @@
 import { ageSince } from '../../kube/age.ts';
+import { ageColumn, nameColumn, textColumn } from '../../kube/columns.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
 import { freshMetadata, inheritMetadata, textOf, typed, withoutEmpty } from '../../kube/normal-form.ts';
 import { DEFAULT_PREEMPTION_POLICY } from '../../kube/pods/pod-priority.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import { SYSTEM_PRIORITIES, validatePriorityClass } from '../../kube/validation/priority-class.ts';
-import { ageColumn, nameColumn, textColumn } from './columns.ts';
 
 export const SCHEDULING_GROUP = 'scheduling.k8s.io';
 

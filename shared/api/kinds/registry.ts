@@ -1,10 +1,10 @@
+import { leases } from '../../heartbeat/lease-kind.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
 import { csinodes } from './csinodes.ts';
 import { daemonsets } from './daemonsets.ts';
 import { decisions } from './decisions.ts';
 import { events, eventsV1 } from './events.ts';
 import { bootstraptokens, nodeidentities } from './identities.ts';
-import { leases } from './leases.ts';
 import { namespaces } from './namespaces.ts';
 import { nodes } from './nodes.ts';
 import { poddisruptionbudgets } from './poddisruptionbudgets.ts';

@@ -3,8 +3,8 @@
  * and watched, not written, and discovery does not name them, so kubectl offers none of them.
  */
 
+import { ageColumn, nameColumn } from '../../kube/columns.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
-import { ageColumn, nameColumn } from './columns.ts';
 
 const NAMED = ['metadata.name', 'metadata.namespace'];
 

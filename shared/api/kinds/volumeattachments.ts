@@ -1,4 +1,5 @@
 import { ageSince } from '../../kube/age.ts';
+import { ageColumn, nameColumn, textColumn } from '../../kube/columns.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
 import {
   freshMetadata,
@@ -10,7 +11,6 @@ import {
   withoutNulls,
 } from '../../kube/normal-form.ts';
 import { validateVolumeAttachment } from '../../kube/validation/volume-attachment.ts';
-import { ageColumn, nameColumn, textColumn } from './columns.ts';
 
 export const STORAGE_GROUP = 'storage.k8s.io';
 

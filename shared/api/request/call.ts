@@ -1,15 +1,17 @@
 /** One request on a resource, as the verbs get it, and what its query asks for. */
+
+import type { UserInfo } from '../../domain/access/user-info.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
+import type { NoteFault } from '../../kube/request/log-throttle.ts';
+import type { NoteRefusal } from '../../kube/request/refused-sign-ins.ts';
 import type { ResourceTarget } from '../../kube/request/request.ts';
 import type { RequestThrottle } from '../../kube/request/request-throttle.ts';
 import { schemaOf } from '../../kube/schema/kinds.ts';
 import type { StructSchema } from '../../kube/schema/schema.ts';
 import { parseFieldSelector, parseLabelSelector, unsupportedField } from '../../kube/selectors.ts';
 import * as status from '../../kube/status.ts';
-import type { NoteFault } from '../../observability/log-throttle.ts';
-import type { NoteRefusal } from '../../observability/refused-sign-ins.ts';
 import type { AuditTrail } from '../../ports/audit-trail.ts';
-import type { Authenticator, UserInfo } from '../../ports/authenticator.ts';
+import type { Authenticator } from '../../ports/authenticator.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
 import type { Log } from '../../ports/log.ts';

@@ -8,6 +8,7 @@
  */
 
 import { recordsOf } from '../../kube/normal-form.ts';
+import { isTerminated } from '../../kube/pods/phase.ts';
 import type { ResourceTarget } from '../../kube/request/request.ts';
 import { isStatusError } from '../../kube/request/respond.ts';
 import * as status from '../../kube/status.ts';
@@ -16,7 +17,6 @@ import type { KubeObject } from '../../kube/types.ts';
 import { COMMIT_OBJECTS_MAX, type ObjectWrite } from '../../store/object-store.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { mayEvict } from '../kinds/budget-status.ts';
-import { isTerminated } from '../kinds/pods.ts';
 import { poddisruptionbudgets, pods } from '../kinds/registry.ts';
 import { type DeleteOptions, deleteObject } from './delete.ts';
 import type { WriteOptions } from './verbs.ts';

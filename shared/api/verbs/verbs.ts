@@ -6,6 +6,7 @@
  * names no resourceVersion is decided again when it met another write, at most WRITE_ATTEMPTS_MAX times.
  */
 import type { PrepareContext, ResourceDescriptor } from '../../kube/descriptor.ts';
+import type { Transform } from '../../kube/patch/transform.ts';
 import type { ResourceTarget } from '../../kube/request/request.ts';
 import { isStatusError } from '../../kube/request/respond.ts';
 import * as status from '../../kube/status.ts';
@@ -143,9 +144,6 @@ export async function createObject(
   }
   throw status.generateNameConflict(descriptor, prefix);
 }
-
-/** What the caller makes of the stored object; it may throw a StatusError. `old` is undefined when nothing is stored. */
-export type Transform = (old: KubeObject) => KubeObject | Promise<KubeObject>;
 
 export interface ModifyOptions extends WriteOptions {
   /** A PUT: the body is the whole object, and its resourceVersion a precondition. */

@@ -1,6 +1,9 @@
 /** Requests that change objects: read the body, run the verb, shape the answer. */
+
+import { readsAsNode } from '../../domain/access/authorize.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
 import { isPatchType, PATCH_TYPES, patchTransform } from '../../kube/patch/patch.ts';
+import type { Transform } from '../../kube/patch/transform.ts';
 import { decodeObject, fieldValidationOf, mediaTypeOf, readObjectBody } from '../../kube/request/body.ts';
 import { dryRunOf, limitOf, wholeNumberOf } from '../../kube/request/options.ts';
 import type { ResourceTarget } from '../../kube/request/request.ts';
@@ -10,7 +13,6 @@ import { deleteOptions as deleteOptionsSchema } from '../../kube/schema/meta.ts'
 import * as status from '../../kube/status.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
-import { readsAsNode } from '../access/authorize.ts';
 import { admitPriorityClass } from '../admission/admission.ts';
 import { deleteNamespace } from '../admission/namespace-lifecycle.ts';
 import { nodeRestriction } from '../admission/restrict-node.ts';
@@ -24,7 +26,7 @@ import { type DeletedObject, type DeleteOptions, deleteObject } from './delete.t
 import { evictPod } from './eviction.ts';
 import { trackingOf, untouchedBy, writerOf } from './field-tracking.ts';
 import { listObjects } from './list.ts';
-import { createObject, modifyObject, type Transform, type WriteOptions } from './verbs.ts';
+import { createObject, modifyObject, type WriteOptions } from './verbs.ts';
 
 /** An object as it is stored: of another face of a resource, that resource's own form. */
 const toStored = (descriptor: ResourceDescriptor, object: KubeObject): KubeObject =>

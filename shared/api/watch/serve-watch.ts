@@ -3,11 +3,11 @@
  * here gets 404: one address, one purpose.
  */
 
+import { failedRequests, REQUEST_FAILED } from '../../kube/request/log-throttle.ts';
+import { refusedSignIns } from '../../kube/request/refused-sign-ins.ts';
 import { parsePath, verbOf } from '../../kube/request/request.ts';
 import { statusResponse } from '../../kube/request/respond.ts';
 import * as status from '../../kube/status.ts';
-import { failedRequests, REQUEST_FAILED } from '../../observability/log-throttle.ts';
-import { refusedSignIns } from '../../observability/refused-sign-ins.ts';
 import type { Authentication } from '../../ports/authenticator.ts';
 import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
 import type { WatchTicketVerifier } from '../../ports/watch-tickets.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { cidr } from '../../../test/support/cidr-sets.ts';
-import { formatCidr } from '../../domain/cidr.ts';
+import { formatCidr } from '../../domain/cidrs/cidr.ts';
 import {
   allocateNext,
   blocksOf,
@@ -9,7 +9,7 @@ import {
   occupyBlocks,
   releaseBlocks,
   usageOf,
-} from './cidr-set.rule.ts';
+} from '../../domain/cidrs/cidr-set.ts';
 
 function setOf(text: string, nodePrefix: number): CidrSet {
   const creation = createCidrSet(cidr(text), nodePrefix);

@@ -11,6 +11,7 @@
  * given back only by the uid that has it, so a deletion that is told twice cannot free what a later node was given.
  */
 
+import type { BlockRange } from '../../domain/cidrs/cidr-set.ts';
 import {
   type DeleteWrite,
   type Item,
@@ -20,7 +21,6 @@ import {
   StoreFault,
 } from '../../ports/item-store.ts';
 import { any, is } from '../../store/conditions.ts';
-import type { BlockRange } from './cidr-set.rule.ts';
 
 const BLOCK_PREFIX = 'b#';
 const RANGE_PREFIX = 'r#';

@@ -9,7 +9,16 @@
  *
  * Source: pkg/controller/nodeipam/ipam/range_allocator.go; D8 in docs/deviations.md.
  */
-import { formatCidr } from '../../domain/cidr.ts';
+import { formatCidr } from '../../domain/cidrs/cidr.ts';
+import {
+  type BlockRange,
+  type CidrSet,
+  isUsed,
+  occupyBlocks,
+  releaseBlocks,
+  usageOf,
+} from '../../domain/cidrs/cidr-set.ts';
+import { blocksOfNode, type CidrFault, createCidrSets } from '../../domain/cidrs/cluster-cidrs.ts';
 import type { EventText } from '../../domain/events/event-text.ts';
 import type { KubeNode } from '../../kube/types.ts';
 import { StoreFault } from '../../ports/item-store.ts';
@@ -18,17 +27,8 @@ import type { ControllerDependencies } from '../framework/dependencies.ts';
 import * as metric from '../framework/metric-names.ts';
 import { recordEvents, subjectOf } from '../framework/record-event.ts';
 import { reportUnwritable } from '../framework/report-unwritable.ts';
-import { type BlockRange, type CidrSet, isUsed, occupyBlocks, releaseBlocks, usageOf } from './cidr-set.rule.ts';
 import { type CidrSetKey, type CidrStore, cidrStore, takeBlockWrite } from './cidr-store.ts';
-import {
-  allocateForNode,
-  blocksOfNode,
-  type CidrFault,
-  createCidrSets,
-  nodeEvent,
-  occupyNode,
-  podCidrTaken,
-} from './rule.ts';
+import { allocateForNode, nodeEvent, occupyNode, podCidrTaken } from './rule.ts';
 
 /** Blocks tried for one node in a row; so many processes must have been faster. */
 const TRIES_MAX = 64;
@@ -37,8 +37,6 @@ const REFUSALS_A_PICTURE = 8;
 const LIST_PAGE = 500;
 /** Nodes that are counted in at most, when a cluster CIDR is new. */
 const LIST_PAGES_MAX = 2_000;
-
-export type CidrDependencies = Omit<ControllerDependencies, 'cidrs'>;
 
 export interface CidrAllocator {
   /** A node that is there: its CIDRs are noted, or it gets some. */
@@ -56,7 +54,7 @@ const cidrsOf = (node: KubeNode) => ({
 });
 
 /** @throws RangeError when the policy's CIDRs cannot work; parsePolicy refuses such a policy with the field's name. */
-export function cidrAllocator(dependencies: CidrDependencies): CidrAllocator {
+export function cidrAllocator(dependencies: ControllerDependencies): CidrAllocator {
   const creation = createCidrSets(dependencies.policy);
   if (creation.kind === 'off') return OFF;
   if (creation.kind === 'refused') throw new RangeError(creation.reasons.join('; '));
@@ -64,7 +62,7 @@ export function cidrAllocator(dependencies: CidrDependencies): CidrAllocator {
 }
 
 class Allocator implements CidrAllocator {
-  readonly #dependencies: CidrDependencies;
+  readonly #dependencies: ControllerDependencies;
   readonly #store: CidrStore;
   /** As configured, with only the service ranges used. */
   readonly #fresh: readonly CidrSet[];
@@ -72,7 +70,7 @@ class Allocator implements CidrAllocator {
   /** One node after the other: two at once in one process would only race for the same block. */
   #turn: Promise<unknown> = Promise.resolve();
 
-  constructor(dependencies: CidrDependencies, fresh: readonly CidrSet[]) {
+  constructor(dependencies: ControllerDependencies, fresh: readonly CidrSet[]) {
     this.#dependencies = dependencies;
     this.#store = cidrStore(dependencies.items);
     this.#fresh = fresh;

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { blocksOfNode, createCidrSets, occupyNode } from './rule.ts';
+import { blocksOfNode, createCidrSets } from '../../domain/cidrs/cluster-cidrs.ts';
+import { occupyNode } from './rule.ts';
 
 const policy = {
   clusterCIDRs: ['10.0.0.0/16', 'fd00::/48'],

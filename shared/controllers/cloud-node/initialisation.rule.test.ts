@@ -1,11 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import {
-  addressesToWrite,
-  type InstanceMetadata,
-  initialiseNode,
-  PROVIDED_NODE_IP_ANNOTATION,
-  type UninitialisedNode,
-} from './initialisation.rule.ts';
+import { type InstanceMetadata, PROVIDED_NODE_IP_ANNOTATION } from '../../domain/cloud/instance.ts';
+import { addressesToWrite, initialiseNode, type UninitialisedNode } from './initialisation.rule.ts';
 
 const node: UninitialisedNode = {
   labels: {},

@@ -5,30 +5,14 @@
  * Source: staging/src/k8s.io/cloud-provider/controllers/node/node_controller.go,
  * staging/src/k8s.io/cloud-provider/node/helpers/address.go, staging/src/k8s.io/component-helpers/node/util/ips.go.
  */
-import { type IpAddress, parseAddress } from '../../domain/cidr.ts';
+import { type IpAddress, parseAddress } from '../../domain/cidrs/cidr.ts';
+import { type InstanceMetadata, type NodeAddress, PROVIDED_NODE_IP_ANNOTATION } from '../../domain/cloud/instance.ts';
 import type { EventText } from '../../domain/events/event-text.ts';
 import type { Taint } from '../../domain/kubernetes.ts';
 import { TAINT_UNINITIALIZED } from '../../domain/nodes/taint.ts';
 import { BETA_REGION_LABEL, BETA_ZONE_LABEL, REGION_LABEL, ZONE_LABEL } from '../../domain/zones/zone.ts';
-
-/** One address, or one of each family with a comma and no blank between. */
-export const PROVIDED_NODE_IP_ANNOTATION = 'alpha.kubernetes.io/provided-node-ip';
 export const INSTANCE_TYPE_LABEL = 'node.kubernetes.io/instance-type';
 export const BETA_INSTANCE_TYPE_LABEL = 'beta.kubernetes.io/instance-type';
-
-export interface NodeAddress {
-  readonly type: string;
-  readonly address: string;
-}
-
-/** What the provider knows of an instance. Empty strings mean it does not say. */
-export interface InstanceMetadata {
-  readonly instanceType: string;
-  readonly zone: string;
-  readonly region: string;
-  readonly addresses: readonly NodeAddress[];
-  readonly additionalLabels: Readonly<Record<string, string>>;
-}
 
 export type MetadataAnswer =
   | { readonly kind: 'metadata'; readonly metadata: InstanceMetadata }

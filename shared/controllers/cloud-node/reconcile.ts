@@ -17,6 +17,7 @@
  * word about a node that is marked already: while the gate holds nobody new is, so nobody new comes to be asked about.
  */
 
+import type { CloudAnswer } from '../../domain/cloud/instance.ts';
 import type { Ec2Instance } from '../../domain/cloud/provider-id.ts';
 import type { EventText } from '../../domain/events/event-text.ts';
 import { addTaint, removeTaints } from '../../domain/nodes/taint.ts';
@@ -47,7 +48,6 @@ import {
 import { isWatchedNode, watchedNodeOf } from './maintain-watch-list.ts';
 import {
   AUTOMATIC_OUT_OF_SERVICE_TAINT,
-  type CloudAnswer,
   type CloudDecision,
   type CloudQuestion,
   deletingNodeFailedEvent,

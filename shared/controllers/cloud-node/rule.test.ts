@@ -1,12 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { cloudTable, renderCloudTable } from '../../../test/support/cloud-node-table.ts';
-import {
-  type CloudAnswer,
-  type CloudMemory,
-  type CloudQuestion,
-  decideAutomaticOutOfService,
-  decideCloud,
-} from './rule.ts';
+import type { CloudAnswer } from '../../domain/cloud/instance.ts';
+import { type CloudMemory, type CloudQuestion, decideAutomaticOutOfService, decideCloud } from './rule.ts';
 
 const policy = { nodeMonitorPeriodSeconds: 5, cloudYoungInstanceSeconds: 300 };
 const old = 300_001;

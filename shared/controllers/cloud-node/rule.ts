@@ -12,6 +12,8 @@
  * Source: staging/src/k8s.io/cloud-provider/controllers/nodelifecycle/node_lifecycle_controller.go; D11 in
  * docs/deviations.md. The whole truth table: docs/cloud-truth-table.md.
  */
+
+import type { CloudAnswer } from '../../domain/cloud/instance.ts';
 import type { EventText } from '../../domain/events/event-text.ts';
 import type { ConditionStatus, Taint } from '../../domain/kubernetes.ts';
 import { TAINT_OUT_OF_SERVICE, TAINT_SHUTDOWN } from '../../domain/nodes/taint.ts';
@@ -24,18 +26,6 @@ export const SHUTDOWN_TAINT: Readonly<Taint> = Object.freeze({
 
 /** `source.component` of the events of this controller. */
 export const CLOUD_NODE_COMPONENT = 'cloud-node-lifecycle-controller';
-
-export type InstanceState = 'pending' | 'running' | 'stopping' | 'stopped' | 'shutting-down' | 'terminated';
-
-export type CloudAnswer =
-  | { readonly kind: 'found'; readonly state: InstanceState; readonly launchedAtMs: number | undefined }
-  /** EC2 answered, and the instance was not in the answer. */
-  | { readonly kind: 'notFound' }
-  | { readonly kind: 'failed'; readonly cause: 'error' | 'throttled' | 'timeout'; readonly message: string }
-  /** Not to be seen with our account or region; see instanceScope. */
-  | { readonly kind: 'foreign'; readonly reason: string }
-  /** Nothing to ask for: no providerID, or one that is no EC2 instance. */
-  | { readonly kind: 'notEc2'; readonly reason: string };
 
 /** What is kept of earlier answers about one node uid; an empty record needs no storing. */
 export interface CloudMemory {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { CloudAnswer } from './rule.ts';
+import type { CloudAnswer } from '../../domain/cloud/instance.ts';
 import {
   CALLS_A_TICK_MAX,
   type CloudSeen,

@@ -5,6 +5,7 @@
  * without a providerID (or with one of another cloud) and without the uninitialized taint, is none of this rule's business.
  */
 
+import type { CloudAnswer } from '../../domain/cloud/instance.ts';
 import { type Ec2Instance, type ProviderId, parseProviderId } from '../../domain/cloud/provider-id.ts';
 import type { EventText } from '../../domain/events/event-text.ts';
 import type { ConditionStatus, Taint } from '../../domain/kubernetes.ts';
@@ -13,7 +14,6 @@ import type { Policy } from '../../domain/policy.ts';
 import type { Initialisation } from './initialisation.rule.ts';
 import {
   AUTOMATIC_OUT_OF_SERVICE_TAINT,
-  type CloudAnswer,
   type CloudDecision,
   type CloudMemory,
   decideAutomaticOutOfService,

@@ -3,17 +3,19 @@
  * decision (applied, refused by another write) is the caller's to know.
  */
 
+import type { CloudAnswer } from '../../domain/cloud/instance.ts';
 import type { ConditionStatus, NodeCondition, Taint } from '../../domain/kubernetes.ts';
 import type { NodeHealth } from '../../domain/nodes/node-health.ts';
+import type { NoExecuteTaint } from '../../domain/nodes/taint-times.ts';
 import type { Policy } from '../../domain/policy.ts';
 import { rfc3339 } from '../../domain/rfc3339.ts';
+import type { QueuedNode } from '../../domain/zones/fleet-records.ts';
 import type { GateReason, GateRecord, GateVerdict, Probe } from '../../domain/zones/gate.ts';
 import type { Limiter } from '../../domain/zones/limiter.ts';
 import { type ZoneMetrics, type ZoneState, zoneRatePerSecond, zoneStateOf } from '../../domain/zones/zone-state.ts';
-import type { CloudAnswer, CloudDecision, CloudQuestion, decideAutomaticOutOfService } from '../cloud-node/rule.ts';
+import type { CloudDecision, CloudQuestion, decideAutomaticOutOfService } from '../cloud-node/rule.ts';
 import type { EvictionDecision, EvictionHold } from '../evictor/rule.ts';
-import type { MonitorDecision, QueuedNode } from '../node-monitor/rule.ts';
-import type { NoExecuteTaint } from '../pod-evictor/eviction-time.rule.ts';
+import type { MonitorDecision } from '../node-monitor/rule.ts';
 import type { EvictablePod, EvictionTimer, PodEvictionDecision } from '../pod-evictor/rule.ts';
 import type { CollectableNode, CollectablePod, PodRemoval } from '../pod-gc/rule.ts';
 import type { AttachedVolume, DetachDecision, VolumeNode } from '../volume-detacher/rule.ts';

@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { aPod, aTaint, tolerating } from '../../../test/support/eviction-world.ts';
 import { aNode } from '../../../test/support/ruled-fleet.ts';
+import type { CloudAnswer } from '../../domain/cloud/instance.ts';
 import { TAINT_UNREACHABLE } from '../../domain/nodes/taint.ts';
 import { defaultPolicy } from '../../domain/policy.ts';
 import { decideGate, UNTRIED_GATE } from '../../domain/zones/gate.ts';
-import { type CloudAnswer, type CloudQuestion, decideCloud } from '../cloud-node/rule.ts';
+import { type CloudQuestion, decideCloud } from '../cloud-node/rule.ts';
 import { decidePodEvictions } from '../pod-evictor/rule.ts';
 import { type CollectablePod, podRemovals } from '../pod-gc/rule.ts';
 import { type AttachedVolume, decideVolumeDetach, type VolumeNode } from '../volume-detacher/rule.ts';

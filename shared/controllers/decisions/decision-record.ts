@@ -11,6 +11,7 @@
 import type { ConditionStatus, NodeCondition, Taint } from '../../domain/kubernetes.ts';
 import type { NodeHealth } from '../../domain/nodes/node-health.ts';
 import { carriedNoExecute, decideNoExecute } from '../../domain/nodes/node-taints.ts';
+import type { NoExecuteTaint } from '../../domain/nodes/taint-times.ts';
 import { defaultPolicy, type Policy } from '../../domain/policy.ts';
 import { shortHash } from '../../domain/text-hash.ts';
 import { disruptionVerdict, NO_DISRUPTION } from '../../domain/zones/disruption.ts';
@@ -28,7 +29,6 @@ import { type CloudQuestion, decideAutomaticOutOfService, decideCloud } from '..
 import { decideEvictions, evictionHold } from '../evictor/rule.ts';
 import { decideMonitor } from '../node-monitor/rule.ts';
 import { reconciledTaints } from '../node-reconciler/rule.ts';
-import type { NoExecuteTaint } from '../pod-evictor/eviction-time.rule.ts';
 import { decidePodEvictions, type EvictablePod, type EvictionTimer } from '../pod-evictor/rule.ts';
 import { type CollectableNode, type CollectablePod, podRemovals } from '../pod-gc/rule.ts';
 import { type AttachedVolume, decideVolumeDetach, type VolumeNode } from '../volume-detacher/rule.ts';

@@ -1,23 +1,5 @@
-/**
- * Nodes that wait for their zone's limiter, and the order of their turns.
- *
- * Upstream's queue remembers the names it has dealt with, so that a controller which does not yet see its own effect does not
- * do it twice. Ours needs no second set: what was dealt with shows in the node's digest (NodeHealth.noExecute), and one that is
- * waiting is not stamped again (L10), so the order is that of the first enqueueing. Nothing is put back for a later time
- * either: a taint that could not be written leaves the node where it waits, and its token where it was.
- *
- * Source: pkg/controller/nodelifecycle/scheduler/rate_limited_queue.go. Left out on purpose: a token taken for an item
- * that is not due (D4).
- */
-export interface QueueItem {
-  readonly nodeName: string;
-  /** uid of the Node meant; an item of a Node since re-created is dropped (D2). */
-  readonly uid: string;
-  /** When it was enqueued. Epoch milliseconds. */
-  readonly addedAtMs: number;
-}
-
 /** Order of turns: time of enqueueing, then name, so that it never depends on how a list was read. */
+import type { QueueItem } from '../../domain/zones/fleet-records.ts';
 export function compareTurns(a: QueueItem, b: QueueItem): number {
   if (a.addedAtMs !== b.addedAtMs) return a.addedAtMs - b.addedAtMs;
   if (a.nodeName === b.nodeName) return 0;

@@ -11,10 +11,10 @@ import { healthVerdict, isReturning } from '../../domain/nodes/health.ts';
 import type { NodeHealth } from '../../domain/nodes/node-health.ts';
 import { decideNoExecute, type NoExecuteKind } from '../../domain/nodes/node-taints.ts';
 import type { Policy } from '../../domain/policy.ts';
+import type { QueuedNode } from '../../domain/zones/fleet-records.ts';
 import type { GateReason, GateVerdict } from '../../domain/zones/gate.ts';
 import type { Limiter } from '../../domain/zones/limiter.ts';
 import { type LimiterUpdate, takeTokenUpdate } from '../../domain/zones/limiter.ts';
-import type { QueuedNode } from '../node-monitor/rule.ts';
 import { compareTurns } from './queue-order.rule.ts';
 
 interface OfItem {

@@ -10,7 +10,6 @@ import type { Log, Meter } from '../../ports/log.ts';
 import type { Probe } from '../../ports/probe.ts';
 import { type FleetStore, fleetStore } from '../../store/fleet-store.ts';
 import type { ObjectStore } from '../../store/object-store.ts';
-import { type CidrAllocator, cidrAllocator } from '../cidr-allocator/reconcile.ts';
 import { type EvictionTimerStore, evictionTimerStore } from '../pod-evictor/timer-store.ts';
 import { type PodGcStore, podGcStore } from '../pod-gc/work-list-store.ts';
 import { type Ledger, ledgerOver } from './ledger.ts';
@@ -41,12 +40,11 @@ export interface ControllerDependencies extends ControllerOptions {
   readonly fleet: FleetStore;
   readonly timers: EvictionTimerStore;
   readonly podGc: PodGcStore;
-  readonly cidrs: CidrAllocator;
   readonly ledger: Ledger;
 }
 
 export function controllerDependencies(options: ControllerOptions): ControllerDependencies {
-  const dependencies = {
+  return {
     ...options,
     objects: clusterObjects(options),
     fleet: fleetStore(options.items),
@@ -54,5 +52,4 @@ export function controllerDependencies(options: ControllerOptions): ControllerDe
     podGc: podGcStore(options.items),
     ledger: ledgerOver(options.items, options.policy),
   };
-  return { ...dependencies, cidrs: cidrAllocator(dependencies) };
 }

@@ -21,7 +21,7 @@
  */
 
 import { runningDollarsPerDay, tellsCost } from '../../domain/cost/running-cost.ts';
-import { type ClusterEvent, zoneTransitions } from '../../domain/events/cluster-event.ts';
+import type { ClusterEvent } from '../../domain/events/cluster-event.ts';
 import { gateClosed, gateOpened } from '../../domain/events/event-text.ts';
 import type { NodeHealth } from '../../domain/nodes/node-health.ts';
 import { rfc3339 } from '../../domain/rfc3339.ts';
@@ -43,6 +43,7 @@ import { liftTaints, swapTaints } from '../node-reconciler/lift-taints.ts';
 import { type MarkDecision, type Marking, markNodes } from './mark-nodes.ts';
 import { isMarkable, markPods } from './mark-pods.ts';
 import { decideMonitor, type MonitorDecision, type MonitorOutcome } from './rule.ts';
+import { zoneTransitions } from './zone-events.rule.ts';
 
 /** A claim decided on an older state is decided again, this often. */
 const CLAIM_ATTEMPTS_MAX = 3;

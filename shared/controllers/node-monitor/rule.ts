@@ -31,8 +31,8 @@ import {
   type DisruptionVerdict,
   disruptionVerdict,
 } from '../../domain/zones/disruption.ts';
+import type { QueuedNode, ZoneRecord } from '../../domain/zones/fleet-records.ts';
 import { type GateRecord, type GateVerdict, gateVerdict } from '../../domain/zones/gate.ts';
-import type { Limiter } from '../../domain/zones/limiter.ts';
 import {
   type ZoneMetrics,
   type ZoneState,
@@ -41,19 +41,6 @@ import {
   zoneSize,
   zoneStateOf,
 } from '../../domain/zones/zone-state.ts';
-import type { QueueItem } from '../evictor/queue-order.rule.ts';
-
-/** A zone as stored. Kept while the zone has nodes, and after that until its limiter is full again (L3). */
-export interface ZoneRecord {
-  readonly zone: string;
-  /** Absent while no node of the zone counts. */
-  readonly state: ZoneState | undefined;
-  readonly limiter: Limiter;
-}
-
-export interface QueuedNode extends QueueItem {
-  readonly zone: string;
-}
 
 export interface MonitorWorld {
   /** All of them: a partial read is a fault of the reader, never a smaller world. */

@@ -6,9 +6,9 @@
  */
 
 import { TAINT_UNINITIALIZED } from '../../domain/nodes/taint.ts';
+import { stampedTaints } from '../../domain/nodes/taint-times.ts';
 import type { KubeNode } from '../../kube/types.ts';
 import { withTaints } from '../framework/change-node.ts';
-import { stampedTaints } from '../pod-evictor/eviction-time.rule.ts';
 import { osArchLabels, topologyLabels } from './label-sync.rule.ts';
 import { reconciledTaints } from './rule.ts';
 

@@ -18,12 +18,14 @@
 
 import { registeredNode, removingNode } from '../../domain/events/event-text.ts';
 import { marksPodsBoundNow, readyStatusOf } from '../../domain/nodes/conditions.ts';
+import { noExecuteTaints } from '../../domain/nodes/taint-times.ts';
 import { zoneKeyOf } from '../../domain/zones/zone.ts';
 import type { KubeNode, KubeObject } from '../../kube/types.ts';
 import { jsonEqual } from '../../kube/wire/json-value.ts';
 import type { FleetState } from '../../store/fleet-store.ts';
 import { podsChanged, readHealth } from '../../store/health-store.ts';
 import { objectOf } from '../../store/object-record.ts';
+import type { CidrAllocator } from '../cidr-allocator/reconcile.ts';
 import { cloudWatchWorks } from '../cloud-node/maintain-watch-list.ts';
 import { taintsNote } from '../decisions/decision-notes.ts';
 import { changeNode } from '../framework/change-node.ts';
@@ -41,7 +43,6 @@ import { objectEvents, publishEvents } from '../framework/publish-events.ts';
 import { type EventToTell, recordEvents, subjectOf } from '../framework/record-event.ts';
 import { markPods } from '../node-monitor/mark-pods.ts';
 import { reconciledNode } from '../node-reconciler/reconcile.ts';
-import { noExecuteTaints } from '../pod-evictor/eviction-time.rule.ts';
 import { evictPods } from '../pod-evictor/reconcile.ts';
 import { nodeNameOf, podGcWorks } from '../pod-gc/maintain-work-list.ts';
 
@@ -58,14 +59,18 @@ interface Change {
   readonly after: KubeObject | undefined;
 }
 
+export interface ObjectStreamDependencies extends ControllerDependencies {
+  readonly cidrs: CidrAllocator;
+}
+
 export const onObjectChange = async (
-  dependencies: ControllerDependencies,
+  dependencies: ObjectStreamDependencies,
   records: readonly ItemChangeRecord[],
 ): Promise<ChangesOutcome> =>
   measureFaults(dependencies, await handleInHalves(records, (some) => handleChanges(dependencies, some)));
 
 async function handleChanges(
-  dependencies: ControllerDependencies,
+  dependencies: ObjectStreamDependencies,
   records: readonly ItemChangeRecord[],
 ): Promise<ChangesOutcome> {
   const nowMs = dependencies.clock.nowMs();
@@ -157,7 +162,7 @@ function nodeEvents(dependencies: ControllerDependencies, nodes: readonly Change
 }
 
 /** One work a node: its last state counts. */
-function nodeWorks(dependencies: ControllerDependencies, nodes: readonly Change[], nowMs: number): RecordWork[] {
+function nodeWorks(dependencies: ObjectStreamDependencies, nodes: readonly Change[], nowMs: number): RecordWork[] {
   const byName = new Map<string, Change[]>();
   for (const change of nodes) byName.set(nameOf(change), [...(byName.get(nameOf(change)) ?? []), change]);
   return [...byName.values()].map((changes) => ({
@@ -184,7 +189,7 @@ function nodeWorks(dependencies: ControllerDependencies, nodes: readonly Change[
 }
 
 /** Of a node as it was last: blocks for one that has none, a note of those that one brings, back from one that went. */
-function podCidrs({ cidrs }: ControllerDependencies, nodes: readonly Change[], nowMs: number): RecordWork[] {
+function podCidrs({ cidrs }: ObjectStreamDependencies, nodes: readonly Change[], nowMs: number): RecordWork[] {
   const works: RecordWork[] = [];
   const last = new Map(nodes.map((change) => [nameOf(change), change.after?.metadata.uid]));
   for (const { before, after, position } of nodes as readonly NodeChangeRecord[]) {

@@ -1,14 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Taint, Toleration } from '../../domain/kubernetes.ts';
-import {
-  type EvictionQuestion,
-  type NoExecuteTaint,
-  noExecuteTaints,
-  stampedTaints,
-  timerChange,
-  evictionVerdict as verdict,
-  withTaintTimes,
-} from './eviction-time.rule.ts';
+import { type NoExecuteTaint, noExecuteTaints, stampedTaints, withTaintTimes } from '../../domain/nodes/taint-times.ts';
+import { type EvictionQuestion, timerChange, evictionVerdict as verdict } from './eviction-time.rule.ts';
 
 const taint = (key: string, addedAtMs?: number, value = ''): NoExecuteTaint => ({ key, value, addedAtMs });
 const exists = (key: string, tolerationSeconds?: number): Toleration => ({

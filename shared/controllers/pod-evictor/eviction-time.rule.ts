@@ -16,49 +16,13 @@
  *
  * Source: pkg/controller/tainteviction/taint_eviction.go, less its memory of the first schedule (docs/deviations.md).
  */
-import type { Taint, Toleration } from '../../domain/kubernetes.ts';
-import { findTaint, TAINT_NOT_READY, TAINT_UNREACHABLE, type TaintList } from '../../domain/nodes/taint.ts';
+import type { Toleration } from '../../domain/kubernetes.ts';
+import { TAINT_NOT_READY, TAINT_UNREACHABLE } from '../../domain/nodes/taint.ts';
+import type { NoExecuteTaint } from '../../domain/nodes/taint-times.ts';
 import { tolerationFor, tolerationTime } from '../../domain/nodes/toleration.ts';
-import { parseRfc3339, rfc3339RoundedUp } from '../../domain/rfc3339.ts';
-
-/** A NoExecute taint with its time as a number. */
-export interface NoExecuteTaint {
-  readonly key: string;
-  readonly value: string;
-  /** Server time at which the taint was added. Absent when it is not stamped yet: it then counts as added now. */
-  readonly addedAtMs: number | undefined;
-}
 
 /** Whether a taint is one of the two that the node monitor itself puts on silent and not-ready nodes. */
 export const isLifecycleTaintKey = (key: string): boolean => key === TAINT_NOT_READY || key === TAINT_UNREACHABLE;
-
-/** The NoExecute taints of a node. A time that cannot be read counts as absent. */
-export const noExecuteTaints = (taints: TaintList): NoExecuteTaint[] =>
-  taints
-    .filter((taint) => taint.effect === 'NoExecute')
-    .map((taint) => ({
-      key: taint.key,
-      value: taint.value ?? '',
-      addedAtMs: taint.timeAdded === undefined ? undefined : parseRfc3339(taint.timeAdded),
-    }));
-
-/**
- * The list that a client wrote, with the server's `timeAdded` on every NoExecute taint: the stored time of a taint with the
- * same key and value, otherwise now. A time that the client sent has no effect, because evictions count from it.
- */
-export const withTaintTimes = (before: TaintList, after: TaintList, nowMs: number): Taint[] =>
-  after.map((taint) => {
-    if (taint.effect !== 'NoExecute') return { ...taint };
-    const known = findTaint(before, taint);
-    const sameValue = known !== undefined && (known.value ?? '') === (taint.value ?? '');
-    return { ...taint, timeAdded: (sameValue ? known.timeAdded : undefined) ?? rfc3339RoundedUp(nowMs) };
-  });
-
-/** Stored taints with a time on each NoExecute taint that has none: now. Undefined when each has one. */
-export const stampedTaints = (taints: TaintList, nowMs: number): Taint[] | undefined =>
-  taints.some(({ effect, timeAdded }) => effect === 'NoExecute' && timeAdded === undefined)
-    ? withTaintTimes(taints, taints, nowMs)
-    : undefined;
 
 export type EvictionVerdict =
   /** No NoExecute taint, or not bound: nothing to tolerate. */

@@ -7,6 +7,8 @@
  */
 
 import type { Toleration } from '../../domain/kubernetes.ts';
+import type { NoExecuteTaint } from '../../domain/nodes/taint-times.ts';
+import { noExecuteTaints } from '../../domain/nodes/taint-times.ts';
 import { gateVerdictFor } from '../../domain/zones/gate.ts';
 import type { KubeNode, KubeObject } from '../../kube/types.ts';
 import { itemBytes } from '../../ports/item-size.ts';
@@ -23,8 +25,6 @@ import * as metric from '../framework/metric-names.ts';
 import { type EventToTell, recordEvents, subjectOf } from '../framework/record-event.ts';
 import { reportUnwritable } from '../framework/report-unwritable.ts';
 import { deletePod, type PodDeletion } from './delete-pod.ts';
-import type { NoExecuteTaint } from './eviction-time.rule.ts';
-import { noExecuteTaints } from './eviction-time.rule.ts';
 import {
   decidePodEvictions,
   type EvictablePod,

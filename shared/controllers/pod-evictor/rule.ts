@@ -11,10 +11,11 @@
  */
 import type { EventText } from '../../domain/events/event-text.ts';
 import type { Toleration } from '../../domain/kubernetes.ts';
+import type { NoExecuteTaint } from '../../domain/nodes/taint-times.ts';
 import type { Policy } from '../../domain/policy.ts';
 import { rfc3339 } from '../../domain/rfc3339.ts';
 import type { GateVerdict } from '../../domain/zones/gate.ts';
-import { evictionVerdict, type NoExecuteTaint, timerChange } from './eviction-time.rule.ts';
+import { evictionVerdict, timerChange } from './eviction-time.rule.ts';
 
 /** `status.conditions[]` entry that says why a pod was deleted; its transition time is the writer's. */
 export interface DisruptionCondition {

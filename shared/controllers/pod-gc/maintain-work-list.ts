@@ -6,8 +6,8 @@
  * tables: a Node that goes looks for pods, a pod that is bound looks for its Node, both strongly consistent.
  */
 
-import { isTerminated } from '../../api/kinds/pods.ts';
 import { parseProviderId } from '../../domain/cloud/provider-id.ts';
+import { isTerminated } from '../../kube/pods/phase.ts';
 import type { KubeNode, KubeObject, ObjectRef } from '../../kube/types.ts';
 import { jsonEqual } from '../../kube/wire/json-value.ts';
 import { readHealth } from '../../store/health-store.ts';

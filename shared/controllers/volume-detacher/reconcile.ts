@@ -15,13 +15,13 @@
  * that a machine in good health holds is never touched, mounted or not.
  */
 
-import { isTerminated } from '../../api/kinds/pods.ts';
 import { parseProviderId } from '../../domain/cloud/provider-id.ts';
 import type { EventText } from '../../domain/events/event-text.ts';
 import type { ConditionStatus } from '../../domain/kubernetes.ts';
 import { readyStatusOf } from '../../domain/nodes/conditions.ts';
 import { gateVerdictFor } from '../../domain/zones/gate.ts';
 import { markDeleted } from '../../kube/deletion.ts';
+import { isTerminated } from '../../kube/pods/phase.ts';
 import type { KubeNode, KubeObject, ObjectRef } from '../../kube/types.ts';
 import type { Cloud, InstanceAnswer, VolumeAnswer } from '../../ports/cloud.ts';
 import { StoreFault } from '../../ports/item-store.ts';

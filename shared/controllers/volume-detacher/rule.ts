@@ -9,9 +9,9 @@
  * Source: pkg/controller/volume/attachdetach/reconciler/reconciler.go; EC2 DetachVolume for `force`.
  */
 
+import type { InstanceState } from '../../domain/cloud/instance.ts';
 import type { ConditionStatus } from '../../domain/kubernetes.ts';
 import type { Policy } from '../../domain/policy.ts';
-import type { InstanceState } from '../cloud-node/rule.ts';
 
 export interface AttachedVolume {
   readonly volumeId: string;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { CloudAnswer } from '../../controllers/cloud-node/rule.ts';
+import type { CloudAnswer } from '../cloud/instance.ts';
 import { judgeInstanceEnrolment } from './instance-identity.ts';
 
 const ID = 'i-0123456789abcdef0';

@@ -4,8 +4,7 @@
  * one identity, and for names that EC2 gives this instance.
  * EC2 User Guide: "Instance identity documents for Amazon EC2 instances".
  */
-import type { NodeAddress } from '../../controllers/cloud-node/initialisation.rule.ts';
-import type { CloudAnswer } from '../../controllers/cloud-node/rule.ts';
+import type { CloudAnswer, NodeAddress } from '../cloud/instance.ts';
 import { parseProviderId } from '../cloud/provider-id.ts';
 import { parseRfc3339 } from '../rfc3339.ts';
 

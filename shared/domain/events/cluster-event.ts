@@ -3,7 +3,6 @@
  * least once, with an id that is the same whenever the same transition is told: receivers drop what they have seen.
  */
 
-import type { MonitorDecision } from '../../controllers/node-monitor/rule.ts';
 import type { ConditionStatus } from '../kubernetes.ts';
 import { rfc3339 } from '../rfc3339.ts';
 import type { GateReason } from '../zones/gate.ts';
@@ -79,31 +78,4 @@ export function nodeTransitions(before: NodeAsTold | undefined, after: NodeAsTol
     events.push({ type: 'NodeNotReady', id: id('NodeNotReady'), node: nodeOf(after), ready: told, reason });
   }
   return events;
-}
-
-const isDisrupted = (state: ZoneState | undefined): state is 'PartialDisruption' | 'FullDisruption' =>
-  state === 'PartialDisruption' || state === 'FullDisruption';
-
-/**
- * Zones that became disrupted, more or less so, or no longer are, by what a tick decided. `lastTickAtMs`: the last tick that
- * finished, so that a tick that takes the place of one that died tells the same ids.
- */
-export function zoneTransitions(
-  decisions: readonly MonitorDecision[],
-  lastTickAtMs: number | undefined,
-): ClusterEvent[] {
-  return decisions.flatMap((decision): ClusterEvent[] => {
-    const [from, to] =
-      decision.kind === 'setZoneState'
-        ? [decision.from, decision.to]
-        : decision.kind === 'createZone'
-          ? [undefined, decision.state]
-          : [undefined, undefined];
-    if (decision.kind !== 'setZoneState' && decision.kind !== 'createZone') return [];
-    if (!isDisrupted(from) && !isDisrupted(to)) return [];
-    const { zone, size: nodes, notReady } = decision;
-    const type = isDisrupted(to) ? 'ZoneDisrupted' : 'ZoneRecovered';
-    const state = to ?? 'Normal';
-    return [{ type, id: `${type}/${zone}/${state}/${lastTickAtMs ?? 0}`, zone, state, nodes, notReady }];
-  });
 }

@@ -1,6 +1,5 @@
 /** The patch types, each turned into a transform of the stored object. */
 
-import type { Transform } from '../../api/verbs/verbs.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
 import { decodeObject, type FieldValidation, readJson, refuseTooLarge } from '../request/body.ts';
 import type { StructSchema } from '../schema/schema.ts';
@@ -10,6 +9,7 @@ import { applyJsonPatch } from './json-patch.ts';
 import { applyMergePatch } from './merge.ts';
 import type { PatchResult } from './result.ts';
 import { applyStrategicMergePatch } from './strategic.ts';
+import type { Transform } from './transform.ts';
 
 export const PATCH_TYPES = [
   'application/json-patch+json',

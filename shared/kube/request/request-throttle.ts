@@ -8,7 +8,7 @@
 import { NODES_GROUP } from '../../domain/access/node-restriction.ts';
 import { PROBE_GROUP } from '../../domain/access/probe-identity.ts';
 import { admitRequest, type RequestLimit } from '../../domain/access/request-limit.ts';
-import type { UserInfo } from '../../ports/authenticator.ts';
+import type { UserInfo } from '../../domain/access/user-info.ts';
 import * as status from '../status.ts';
 
 export interface RequestLimits {

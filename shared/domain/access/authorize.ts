@@ -13,9 +13,9 @@
  *
  * This same rule answers `kubectl auth can-i`.
  */
-import { LEASE_NAMESPACE, type NodeIdentity, nodeIdentity } from '../../domain/access/node-restriction.ts';
-import { PROBE_GROUP, PROBE_LEASE } from '../../domain/access/probe-identity.ts';
-import type { UserInfo } from '../../ports/authenticator.ts';
+import { LEASE_NAMESPACE, type NodeIdentity, nodeIdentity } from './node-restriction.ts';
+import { PROBE_GROUP, PROBE_LEASE } from './probe-identity.ts';
+import type { UserInfo } from './user-info.ts';
 
 export interface AccessQuestion {
   readonly verb: string;

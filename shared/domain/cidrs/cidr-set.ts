@@ -5,7 +5,7 @@
  * Allocation goes round robin: it starts at the cursor and wraps, so a freed block rests for as long as it can before
  * another node gets it. Source: pkg/controller/nodeipam/ipam/cidrset/cidr_set.go.
  */
-import { addressBits, type Cidr, formatCidr, lastAddress, overlaps } from '../../domain/cidr.ts';
+import { addressBits, type Cidr, formatCidr, lastAddress, overlaps } from './cidr.ts';
 
 /** IPv6 sets larger than this are refused, as upstream does. Bits. */
 const IPV6_DIFFERENCE_MAX = 16;

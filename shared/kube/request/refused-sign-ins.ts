@@ -1,5 +1,5 @@
 /** Why credentials were refused: told to our own log, never to the client. Some reasons name an ARN, so there may be many. */
-import type { Log } from '../ports/log.ts';
+import type { Log } from '../../ports/log.ts';
 import { toldEachMinute } from './log-throttle.ts';
 
 export type NoteRefusal = (reason: string, sourceIp: string, nowMs: number) => void;

@@ -2,9 +2,10 @@
  * What keeps happening, told once a minute a reason in each environment of a function, with how often it came since: neither
  * a client that knocks all day nor a store that is away may fill the log.
  */
-import { StatusError } from '../kube/status.ts';
-import { StoreFault } from '../ports/item-store.ts';
-import type { Log } from '../ports/log.ts';
+
+import { StoreFault } from '../../ports/item-store.ts';
+import type { Log } from '../../ports/log.ts';
+import { StatusError } from '../status.ts';
 
 const EVERY_MS = 60_000;
 /** Reasons kept apart; beyond them the oldest is forgotten. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { causeText } from '../../kube/status.ts';
-import { leases } from './leases.ts';
+import { causeText } from '../kube/status.ts';
+import { leases } from './lease-kind.ts';
 
 const context = { nowMs: 0 };
 const metadata = { name: 'kw-1', namespace: 'kube-node-lease' };

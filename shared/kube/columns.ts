@@ -1,4 +1,4 @@
-import type { Column } from '../../kube/descriptor.ts';
+import type { Column } from './descriptor.ts';
 
 export const nameColumn: Column = {
   name: 'Name',

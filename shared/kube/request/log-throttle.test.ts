@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { silentLog } from '../../test/support/agent-api.ts';
-import * as status from '../kube/status.ts';
-import { StoreFault } from '../ports/item-store.ts';
+import { silentLog } from '../../../test/support/agent-api.ts';
+import { StoreFault } from '../../ports/item-store.ts';
+import * as status from '../status.ts';
 import { failedRequests, toldEachMinute } from './log-throttle.ts';
 
 describe('what keeps happening', () => {

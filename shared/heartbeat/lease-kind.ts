@@ -1,5 +1,6 @@
-import { ageSince } from '../../kube/age.ts';
-import type { ResourceDescriptor } from '../../kube/descriptor.ts';
+import { ageSince } from '../kube/age.ts';
+import { ageColumn, nameColumn, textColumn } from '../kube/columns.ts';
+import type { ResourceDescriptor } from '../kube/descriptor.ts';
 import {
   freshMetadata,
   inheritMetadata,
@@ -8,10 +9,9 @@ import {
   textOf,
   typed,
   withoutNulls,
-} from '../../kube/normal-form.ts';
-import { canonicalMicroTime } from '../../kube/time.ts';
-import { validateLease } from '../../kube/validation/lease.ts';
-import { ageColumn, nameColumn, textColumn } from './columns.ts';
+} from '../kube/normal-form.ts';
+import { canonicalMicroTime } from '../kube/time.ts';
+import { validateLease } from '../kube/validation/lease.ts';
 
 export const LEASE_GROUP = 'coordination.k8s.io';
 
