@@ -166,7 +166,7 @@ describe('the form of an answer', () => {
 
 describe('large answers', () => {
   /** Quotes and backslashes double when the platform encodes the text once more. */
-  const filling = '"\\'.repeat(25_000);
+  const filling = '"\\'.repeat(24_000);
   const many = async (count: number): Promise<ApiInMemory> => {
     const api = apiInMemory();
     for (let index = 0; index < count; index += 1) {

@@ -13,6 +13,7 @@ import { type FieldSelector, parseFieldSelector } from '../kube/selectors.ts';
 import * as status from '../kube/status.ts';
 import type { HttpRequest, HttpResponse } from '../ports/http.ts';
 import { type Act, audit } from './access/audit.ts';
+import { namespaces } from './kinds/registry.ts';
 import type { Call, ServeDependencies } from './request/call.ts';
 import { pack } from './request/pack.ts';
 import { negotiateShape } from './request/shape.ts';
@@ -95,6 +96,7 @@ async function answer(
     const { subresource, namespace, name } = target;
     throw status.accessDenied({ user: user.username, verb, target, subresource, namespace, name }, access.reason);
   }
+  refuseImpossible(descriptor, target);
   const shape = negotiateShape(request.headers['accept'] ?? '', request.query);
   // The path of a Namespace names it as its own namespace, which is what is authorized; it is stored in none.
   const place = descriptor.namespaced ? target : { ...target, namespace: '' };
@@ -105,6 +107,16 @@ async function answer(
 function selectorsIn(query: URLSearchParams): { readonly fields?: FieldSelector } {
   const fields = parseFieldSelector(query.get('fieldSelector') ?? '');
   return fields.kind === 'parsed' ? { fields } : {};
+}
+
+/** Longer names are valid for no kind (apimachinery validation, IsDNS1123Subdomain and IsDNS1123Label). Characters. */
+const NAME_LENGTH_MAX = 253;
+const NAMESPACE_LENGTH_MAX = 63;
+
+/** A name that no object can have is not found. It is never looked up: it may be longer than a key of the store. */
+function refuseImpossible(descriptor: ResourceDescriptor, { namespace, name }: ResourceTarget): void {
+  if (name.length > NAME_LENGTH_MAX) throw status.notFound(descriptor, name);
+  if (namespace.length > NAMESPACE_LENGTH_MAX && descriptor.namespaced) throw status.notFound(namespaces, namespace);
 }
 
 /** A path that names a namespace for a cluster-scoped resource, lacks one, or names an unknown subresource. */

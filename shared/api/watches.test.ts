@@ -111,8 +111,8 @@ describe('a long poll', () => {
 
   it('of more state than an answer holds sends the client to the list', async () => {
     const api = apiInMemory();
-    for (let index = 0; index < 25; index += 1) {
-      const metadata = { annotations: { filling: 'x'.repeat(100_000) } };
+    for (let index = 0; index < 30; index += 1) {
+      const metadata = { annotations: { filling: 'x'.repeat(95_000) } };
       await api.send('POST', NODES, { body: node(`n${index}`, { metadata }) });
     }
     expect((await api.send('GET', `${NODES}?watch=1&resourceVersion=0`)).code).toBe(410);
@@ -128,7 +128,7 @@ describe('a long poll', () => {
     const names = Array.from({ length: 45 }, (_, index) => `n${String(index).padStart(2, '0')}`);
     for (const name of names) {
       await api.send('POST', NODES, {
-        body: node(name, { metadata: { annotations: { filling: 'x'.repeat(100_000) } } }),
+        body: node(name, { metadata: { annotations: { filling: 'x'.repeat(95_000) } } }),
       });
     }
     const seen: string[] = [];

@@ -72,7 +72,7 @@ describe('paths', () => {
     `/api/v1/nodes/${'n'.repeat(9_000)}`,
     '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/../../default/leases/n1',
     '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease%2F/leases/n1',
-  ])('%s opens nothing to anybody', async (path) => {
+  ])('%.60s opens nothing to anybody', async (path) => {
     const { api, writes } = await world();
     for (const headers of [asMachine, undefined]) {
       for (const [method, body] of [['DELETE'], ['PATCH', { metadata: { labels: { a: 'b' } } }]] as const) {
@@ -85,6 +85,32 @@ describe('paths', () => {
       }
     }
     expect(writes()).toBe(0);
+    expect(api.faults).toEqual([]);
+  });
+});
+
+describe('names that are longer than any object may have', () => {
+  const long = 'n'.repeat(9_000);
+
+  it.each([
+    ['GET', `/api/v1/nodes/${long}`],
+    ['DELETE', `/api/v1/nodes/${long}`],
+    ['PUT', `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${long}`],
+    ['GET', `/api/v1/namespaces/${long}`],
+    ['GET', `/api/v1/namespaces/${long}/pods`],
+    ['DELETE', `/api/v1/namespaces/${long}/pods/a`],
+  ])('%s of one is not found', async (method, path) => {
+    const { api } = await world();
+    const body = { metadata: { name: long }, spec: {} };
+    const answer = await api.send(method, path, method === 'PUT' ? { body } : {});
+    expect(answer).toMatchObject({ code: 404, body: { reason: 'NotFound' } });
+    expect(api.faults).toEqual([]);
+  });
+
+  it.each(['spec.nodeName', 'metadata.name', 'metadata.namespace'])('select nothing by %s', async (field) => {
+    const { api } = await world();
+    const answer = await api.send('GET', `/api/v1/pods?fieldSelector=${field}=${long}`);
+    expect(answer).toMatchObject({ code: 200, body: { items: [] } });
     expect(api.faults).toEqual([]);
   });
 });

@@ -154,6 +154,7 @@ export function memoryItemStore(
     },
 
     async query(request) {
+      checkKey({ ...request, sk: request.beginsWith || 'any' });
       const { items, next, bytes } = readPage(tables[request.table].get(request.pk), request);
       if (onConsumed) consumedRead(request.table, 'Query', readUnits(bytes, request.consistent));
       return next === undefined ? { items } : { items, next };

@@ -16,6 +16,9 @@ import {
 /** Tries at a write that others kept out of its way; each waits a little inside the store already. */
 const COMMIT_ATTEMPTS_MAX = 4;
 
+/** apimachinery validation, IsDNS1123Subdomain. Characters. */
+const NODE_NAME_LENGTH_MAX = 253;
+
 export interface ObjectStorageOptions {
   readonly objects: ObjectStore;
   readonly changes: ChangeLog;
@@ -59,6 +62,8 @@ export function objectStorage(descriptor: ResourceDescriptor, options: ObjectSto
     get: (namespace, name) => objects.get({ resource, namespace, name }),
     async list(query: ListQuery): Promise<ListPage> {
       if (query.nodeName !== undefined && query.nodeName !== '' && resource === 'pods') {
+        // No Node has a longer name, and it may be longer than a key of the store.
+        if (query.nodeName.length > NODE_NAME_LENGTH_MAX) return onePage([], query);
         return onePage(await objects.listByNode(query.nodeName), query);
       }
       const page = await objects.list({
