@@ -35,6 +35,19 @@ module.exports = {
       'Rules: no I/O, no SDK, no clock; Node built-ins included.',
     ),
     only(
+      'decisions-are-pure',
+      [
+        '^(test/fixtures/imports/)?shared/controllers/[^/]+/decisions\\.ts$',
+        '^(test/fixtures/imports/)?shared/controllers/decisions/(decision-record|record-parts|replay)\\.ts$',
+      ],
+      [
+        shared('domain'),
+        '^(test/fixtures/imports/)?shared/controllers/[^/]+/(rule|decisions)\\.ts$',
+        '^(test/fixtures/imports/)?shared/controllers/decisions/(decision-record|record-parts)\\.ts$',
+      ],
+      'Records of decisions and their replay run in the CLI too: no I/O, no SDK, no clock.',
+    ),
+    only(
       'domain-is-vocabulary',
       shared('domain'),
       [shared('domain')],

@@ -24,7 +24,6 @@ import type { KubeNode } from '../../kube/types.ts';
 import type { Condition, TransactWrite, UpdateWrite } from '../../ports/item-store.ts';
 import { type FleetRecords, leaveQueueWrite, mayTaint, takeTokenWrite } from '../../store/fleet-store.ts';
 import { readHealth, unchangedSince } from '../../store/health-store.ts';
-import { holdKey, holdNote, taintNote } from '../decisions/decision-notes.ts';
 import { groupedBy, type WorkBudget, workThrough, workUntil } from '../framework/bounded-work.ts';
 import { changeNode, withTaints } from '../framework/change-node.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
@@ -35,6 +34,7 @@ import { tellTickAge } from '../framework/tick-age.ts';
 import { type Tick, TickFault } from '../node-monitor/reconcile.ts';
 import { swapTaints } from '../node-reconciler/lift-taints.ts';
 import { evictPods } from '../pod-evictor/reconcile.ts';
+import { holdDraft, holdKey, taintDraft } from './decisions.ts';
 import { compareTurns } from './queue-order.rule.ts';
 import { decideEvictions, type EvictionDecision, type EvictionHold, evictionHold } from './rule.ts';
 
@@ -171,7 +171,7 @@ async function noteHold(
   const key = holdKey(hold, limiter.ratePerSecond);
   if (key === record.hold) return;
   const inTurn = [...waiting].sort(compareTurns);
-  const note = holdNote(hold, {
+  const note = holdDraft(hold, {
     nowMs,
     zone,
     limiter,
@@ -313,7 +313,7 @@ async function taint(
   const { nodeName, uid, zone } = decision;
   const item = heads.find((each) => each.nodeName === nodeName && each.uid === uid);
   if (item === undefined) return 'stop';
-  const record = ledger.write(taintNote(decision, { ...at, item, policy }), at.tick);
+  const record = ledger.write(taintDraft(decision, { ...at, item, policy }), at.tick);
   let stored: KubeNode | undefined;
   const outcome = await changeNode(objects, { nodeName, uid, nowMs }, (node) => {
     stored = node;

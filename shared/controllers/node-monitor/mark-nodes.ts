@@ -19,13 +19,13 @@ import { markUnknown } from '../../store/health-store.ts';
 import { shardOf } from '../../store/layout.ts';
 import { createdAtMsOf } from '../../store/node-digest.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';
-import { markNote } from '../decisions/decision-notes.ts';
 import { groupedBy, inParts, type WorkBudget, workInHalves, workThrough } from '../framework/bounded-work.ts';
 import { nodeRef, withTaints } from '../framework/change-node.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
 import type { TickMark } from '../framework/ledger.ts';
 import { eventWrite } from '../framework/record-event.ts';
 import { reportUnwritable } from '../framework/report-unwritable.ts';
+import { markDraft } from './decisions.ts';
 import { isMarkable } from './mark-pods.ts';
 import type { MonitorDecision } from './rule.ts';
 
@@ -175,7 +175,7 @@ async function markPart(
           podsToMark: each.podsUnknown || each.pods.length > 0,
         }),
       );
-      records.push(ledger.write(markNote(decision, seen, { nowMs, policy, zone: zones.get(decision.zone) }), tick));
+      records.push(ledger.write(markDraft(decision, seen, { nowMs, policy, zone: zones.get(decision.zone) }), tick));
       if (!each.told && decision.event !== undefined) {
         const about = { kind: 'Node', namespace: '', name: decision.nodeName, uid: decision.uid } as const;
         told.push(each);

@@ -31,7 +31,6 @@ import { fleetMetricsOf } from '../../domain/zones/zone-state.ts';
 import type { FleetRecords, FleetState } from '../../store/fleet-store.ts';
 import { podsMarked, scanHealth } from '../../store/health-store.ts';
 import { LEASE_NAMESPACE } from '../../store/lease-record.ts';
-import { disruptionNote, gateNote, zoneNote } from '../decisions/decision-notes.ts';
 import type { DecisionDraft } from '../decisions/decision-record.ts';
 import { UNBOUNDED, workThrough, workUntil } from '../framework/bounded-work.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
@@ -40,6 +39,7 @@ import { publishEvents } from '../framework/publish-events.ts';
 import { recordEvents } from '../framework/record-event.ts';
 import { tellTickAge } from '../framework/tick-age.ts';
 import { liftTaints, swapTaints } from '../node-reconciler/lift-taints.ts';
+import { disruptionDraft, gateDraft, zoneDraft } from './decisions.ts';
 import { type MarkDecision, type Marking, markNodes } from './mark-nodes.ts';
 import { isMarkable, markPods } from './mark-pods.ts';
 import { decideMonitor, type MonitorDecision, type MonitorOutcome } from './rule.ts';
@@ -196,17 +196,17 @@ function disruptionAfter(outcome: MonitorOutcome, state: FleetState): FleetState
 /** About ourselves: gate, and total disruption. */
 function notesOf(
   outcome: MonitorOutcome,
-  at: Pick<Parameters<typeof gateNote>[2], 'nowMs' | 'probes' | 'policy'> & {
+  at: Pick<Parameters<typeof gateDraft>[2], 'nowMs' | 'probes' | 'policy'> & {
     readonly before: GateRecord;
     readonly after: GateRecord;
   },
 ): DecisionDraft[] {
   const notes: DecisionDraft[] = [];
-  const gate = gateNote(at.before, at.after, { ...at, withheldMarks: outcome.withheldMarks });
+  const gate = gateDraft(at.before, at.after, { ...at, withheldMarks: outcome.withheldMarks });
   if (gate !== undefined) notes.push(gate);
   for (const decision of outcome.decisions) {
     if (decision.kind === 'enterTotalDisruption' || decision.kind === 'leaveTotalDisruption') {
-      notes.push(disruptionNote(decision, { ...at, zones: outcome.zoneMetrics }));
+      notes.push(disruptionDraft(decision, { ...at, zones: outcome.zoneMetrics }));
     }
   }
   return notes;
@@ -310,8 +310,8 @@ async function applyDecision(
   { nowMs, tick, zones, totalDisruption, budget }: Applying,
 ): Promise<void> {
   const { fleet, items, objects, log, ledger, policy } = dependencies;
-  const ofZone = (zone: Parameters<typeof zoneNote>[0]) =>
-    ledger.write(zoneNote(zone, { nowMs, policy, totalDisruption, zone: zones.get(zone.zone) }), tick);
+  const ofZone = (zone: Parameters<typeof zoneDraft>[0]) =>
+    ledger.write(zoneDraft(zone, { nowMs, policy, totalDisruption, zone: zones.get(zone.zone) }), tick);
   switch (decision.kind) {
     case 'lift':
       await liftTaints(dependencies, { ...decision, nowMs, tick }, decision.reason);

@@ -16,7 +16,6 @@ import { type CheckWrite, type PutWrite, StoreFault } from '../../ports/item-sto
 import type { FleetState } from '../../store/fleet-store.ts';
 import { resourceVersionOf } from '../../store/object-record.ts';
 import type { BoundPod } from '../../store/object-store.ts';
-import { podEvictionNote } from '../decisions/decision-notes.ts';
 import { inPartsOfBytes } from '../framework/bounded-work.ts';
 import { nodeRef, nodeUnchanged } from '../framework/change-node.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
@@ -24,6 +23,7 @@ import type { TickMark } from '../framework/ledger.ts';
 import * as metric from '../framework/metric-names.ts';
 import { type EventToTell, recordEvents, subjectOf } from '../framework/record-event.ts';
 import { reportUnwritable } from '../framework/report-unwritable.ts';
+import { podEvictionDraft } from './decisions.ts';
 import { deletePod, type PodDeletion } from './delete-pod.ts';
 import {
   decidePodEvictions,
@@ -117,7 +117,7 @@ function recorderOf(
   const timers = new Map(world.timers.map((timer) => [timer.podUid, timer]));
   return (decision) => {
     const of = { pod: pods.get(decision.podUid), timer: timers.get(decision.podUid) };
-    return ledger.write(podEvictionNote(decision, { ...world, ...of }, nowMs, policy), tick);
+    return ledger.write(podEvictionDraft(decision, { ...world, ...of }, nowMs, policy), tick);
   };
 }
 
