@@ -63,7 +63,11 @@ describe.runIf(kubectl !== undefined)('kubectl', () => {
     expect(stderr).toBe('');
     expect(stdout.split('\n').map((line) => line.split(/ {2,}/).slice(1))).toEqual([
       ['ABOUT', 'ACT', 'REASON'],
-      ['node/n1', 'TaintSwapped', 'Ready is Unknown: taint notReady replaced by unreachable; toleration times of pods keep running'],
+      [
+        'node/n1',
+        'TaintSwapped',
+        'Ready is Unknown: taint notReady replaced by unreachable; toleration times of pods keep running',
+      ],
       ['node/n1', 'ShutdownTaintAdded', 'EC2 instance state stopped: the shutdown taint is added'],
       [],
     ]);

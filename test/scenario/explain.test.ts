@@ -188,7 +188,9 @@ describe('explain', () => {
     );
     expect(lines.filter((line) => line.endsWith('≠ DIFFERENT'))).toHaveLength(1);
     await fleet.tables.write(decisionWrite({ ...found.record, reason: 'no reason' }));
-    expect((await explain('node', 'dark-1', '--verify')).at(-2)).toContain('the record was changed after it was written');
+    expect((await explain('node', 'dark-1', '--verify')).at(-2)).toContain(
+      'the record was changed after it was written',
+    );
     await fleet.tables.write(decisionWrite(found.record));
   });
 
