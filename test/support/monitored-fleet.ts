@@ -160,7 +160,7 @@ export class MonitoredFleet {
     const before = this.taintings.length;
     await this.#noting(nowMs, async () => {
       const { kind } = await this.fleet.controllers.tickEvictor(this.fleet.slot());
-      if (kind === 'lost') await this.fleet.controllers.turnQueues();
+      if (kind === 'lost') await this.fleet.controllers.processQueuesBetweenTicks();
     });
     return this.taintings.slice(before).map(({ nodeName }) => nodeName);
   }

@@ -33,7 +33,7 @@ import { workThrough, workUntil } from '../framework/bounded-work.ts';
 import { changeNode, type NodeChange, withTaints } from '../framework/change-node.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
 import * as metric from '../framework/metric-names.ts';
-import { type EventToTell, eventWrite, recordEvents, subjectOf } from '../framework/record-event.ts';
+import { eventWrite, type PendingEvent, recordEvents, subjectOf } from '../framework/record-event.ts';
 import { tellTickAge } from '../framework/tick-age.ts';
 import { type Tick, TickFault } from '../node-monitor/reconcile.ts';
 import { cloudDraft, outOfServiceDraft } from './decisions.ts';
@@ -370,7 +370,7 @@ async function remove(
     return outcome.kind;
   } catch (fault) {
     const why = fault instanceof Error ? fault.message : String(fault);
-    const failed: EventToTell = { ...deletingNodeFailedEvent(nodeName, why), about: aboutNode(row), once: 'cloud' };
+    const failed: PendingEvent = { ...deletingNodeFailedEvent(nodeName, why), about: aboutNode(row), once: 'cloud' };
     await recordEvents(dependencies, [failed], nowMs).catch((another: unknown) => {
       throw new AggregateError([fault, another], 'a Node could not be deleted, nor could that be told');
     });

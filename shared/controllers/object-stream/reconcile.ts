@@ -39,7 +39,7 @@ import {
   runRecordWork,
 } from '../framework/item-change.ts';
 import { objectEvents, publishEvents } from '../framework/publish-events.ts';
-import { type EventToTell, recordEvents, subjectOf } from '../framework/record-event.ts';
+import { type PendingEvent, recordEvents, subjectOf } from '../framework/record-event.ts';
 import { markPods } from '../node-monitor/mark-pods.ts';
 import { taintsDraft } from '../node-reconciler/decisions.ts';
 import { reconciledNode } from '../node-reconciler/reconcile.ts';
@@ -146,7 +146,7 @@ const evictionParts = (pod: KubeObject | undefined) =>
       };
 
 function nodeEvents(dependencies: ControllerDependencies, nodes: readonly Change[], nowMs: number): RecordWork[] {
-  const told: EventToTell[] = [];
+  const told: PendingEvent[] = [];
   const of: number[] = [];
   for (const change of nodes) {
     const { before, after, position } = change;
