@@ -32,7 +32,6 @@ import type { DecisionDraft } from '../decisions/decision-record.ts';
 import { workThrough, workUntil } from '../framework/bounded-work.ts';
 import { changeNode, type NodeChange, withTaints } from '../framework/change-node.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
-import * as metric from '../framework/metric-names.ts';
 import { eventWrite, type PendingEvent, recordEvents, subjectOf } from '../framework/record-event.ts';
 import { tellTickAge } from '../framework/tick-age.ts';
 import { type Tick, TickFault } from '../node-monitor/reconcile.ts';
@@ -46,6 +45,7 @@ import {
   type MetadataAnswer,
 } from './initialisation.rule.ts';
 import { isWatchedNode, watchedNodeOf } from './maintain-watch-list.ts';
+import * as metric from './metrics.ts';
 import {
   AUTOMATIC_OUT_OF_SERVICE_TAINT,
   type CloudDecision,

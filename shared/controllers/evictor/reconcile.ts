@@ -12,6 +12,7 @@
  * of gate and total disruption. So a crash never loses a token, and of two concurrent evictors one is refused (L3). A node
  * that sent a heartbeat since its digest was read is not tainted.
  */
+
 import { readyStatusOf } from '../../domain/nodes/conditions.ts';
 import type { NodeHealth } from '../../domain/nodes/node-health.ts';
 import { addNoExecute, wantedNoExecute } from '../../domain/nodes/node-taints.ts';
@@ -27,13 +28,14 @@ import { groupedBy, type WorkBudget, workThrough, workUntil } from '../framework
 import { changeNode, withTaints } from '../framework/change-node.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
 import type { TickMark } from '../framework/ledger.ts';
-import * as metric from '../framework/metric-names.ts';
+import { zoneDimension } from '../framework/metrics.ts';
 import { reportUnwritable } from '../framework/report-unwritable.ts';
 import { tellTickAge } from '../framework/tick-age.ts';
 import { type Tick, TickFault } from '../node-monitor/reconcile.ts';
 import { swapTaints } from '../node-reconciler/lift-taints.ts';
 import { evictPods } from '../pod-evictor/reconcile.ts';
 import { holdDraft, holdKey, taintDraft } from './decisions.ts';
+import * as metric from './metrics.ts';
 import { compareQueueItems } from './queue-order.rule.ts';
 import { decideEvictions, type EvictionDecision, type EvictionHold, evictionHold } from './rule.ts';
 
@@ -344,7 +346,7 @@ async function taint(
   }
   if (outcome.kind === 'refused') return STOPPED_BY.includes(outcome.index) ? 'stop' : 'next';
   if (outcome.kind !== 'written') return 'next';
-  meter.add(metric.EVICTIONS, 1, 'Count', metric.zoneDimension(zone));
+  meter.add(metric.EVICTIONS, 1, 'Count', zoneDimension(zone));
   log.info('NoExecute taint added', {
     nodeName,
     zone,

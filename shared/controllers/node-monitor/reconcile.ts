@@ -34,7 +34,7 @@ import { LEASE_NAMESPACE } from '../../store/lease-record.ts';
 import type { DecisionDraft } from '../decisions/decision-record.ts';
 import { UNBOUNDED, workThrough, workUntil } from '../framework/bounded-work.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
-import * as metric from '../framework/metric-names.ts';
+import { zoneDimension } from '../framework/metrics.ts';
 import { publishEvents } from '../framework/publish-events.ts';
 import { recordEvents } from '../framework/record-event.ts';
 import { tellTickAge } from '../framework/tick-age.ts';
@@ -42,6 +42,7 @@ import { liftTaints, swapTaints } from '../node-reconciler/lift-taints.ts';
 import { disruptionDraft, gateDraft, type ZoneDecision, zoneDraft } from './decisions.ts';
 import { type MarkDecision, type MarkedNode, type Marking, type MarkOutcome, markNodes } from './mark-nodes.ts';
 import { isMarkable, markPods } from './mark-pods.ts';
+import * as metric from './metrics.ts';
 import { decideMonitor, type MonitorDecision, type MonitorOutcome } from './rule.ts';
 import { zoneTransitions } from './zone-events.rule.ts';
 
@@ -404,7 +405,7 @@ function measure(
   const queued = new Map<string, number>();
   for (const { zone } of queue) queued.set(zone, (queued.get(zone) ?? 0) + 1);
   for (const { zone, size, healthPercent, unhealthy } of outcome.zoneMetrics) {
-    const dimension = metric.zoneDimension(zone);
+    const dimension = zoneDimension(zone);
     meter.add(metric.ZONE_SIZE, size, 'Count', dimension);
     meter.add(metric.ZONE_HEALTH, healthPercent, 'Percent', dimension);
     meter.add(metric.UNHEALTHY_NODES, unhealthy, 'Count', dimension);

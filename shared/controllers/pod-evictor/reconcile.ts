@@ -20,11 +20,11 @@ import { inPartsOfBytes } from '../framework/bounded-work.ts';
 import { nodeRef, nodeUnchanged } from '../framework/change-node.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
 import type { TickMark } from '../framework/ledger.ts';
-import * as metric from '../framework/metric-names.ts';
 import { type PendingEvent, recordEvents, subjectOf } from '../framework/record-event.ts';
 import { reportUnwritable } from '../framework/report-unwritable.ts';
 import { podEvictionDraft } from './decisions.ts';
 import { deletePod, type PodDeletion } from './delete-pod.ts';
+import * as metric from './metrics.ts';
 import {
   decidePodEvictions,
   type EvictablePod,

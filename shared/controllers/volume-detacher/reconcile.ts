@@ -29,7 +29,6 @@ import type { DecisionDraft } from '../decisions/decision-record.ts';
 import { groupedBy, type WorkBudget, workThrough } from '../framework/bounded-work.ts';
 import { changeNode, nodeRef } from '../framework/change-node.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
-import * as metric from '../framework/metric-names.ts';
 import { type EventSubject, recordEvents, subjectOf } from '../framework/record-event.ts';
 import { volumesOf } from '../pod-gc/maintain-work-list.ts';
 import { isOutOfService } from '../pod-gc/rule.ts';
@@ -44,6 +43,7 @@ import {
 } from './attached-volumes.rule.ts';
 import { detachDraft, volumeKeptDraft } from './decisions.ts';
 import { listAttachments } from './list-attachments.ts';
+import * as metric from './metrics.ts';
 import { type DetachDecision, decideVolumeDetach, type VolumeNode } from './rule.ts';
 
 /** Nodes looked at in one pass; with more, passes take turns. */
