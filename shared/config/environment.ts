@@ -3,7 +3,9 @@
  * (a forgotten variable is a compile error there), its output is what compose.ts receives. zod/mini on purpose: it adds
  * 19 KB to a bundle where the full build adds 88.
  */
+
 import * as z from 'zod/mini';
+import { defined } from '../domain/defined.ts';
 import { describeAccessEntriesFault, parseAccessEntries } from './access-entries.ts';
 import { ConfigError } from './config-error.ts';
 import { describePolicyFault, parsePolicy } from './policy.ts';
@@ -167,7 +169,7 @@ export const monitorConfig = z.pipe(
     ...common(environment),
     tables: tablesOf(environment),
     ...eventBusOf(environment),
-    ...(environment.PROBE_URL === undefined ? {} : { probeUrl: environment.PROBE_URL }),
+    ...defined({ probeUrl: environment.PROBE_URL }),
   })),
 );
 export type MonitorEnvironment = z.input<typeof monitorConfig>;

@@ -11,6 +11,7 @@
  */
 
 import { authorize } from '../domain/access/authorize.ts';
+import { defined } from '../domain/defined.ts';
 import { isPatchType, PATCH_TYPES, patchTransform } from '../kube/patch/patch.ts';
 import {
   decodeObject,
@@ -37,7 +38,6 @@ import type { HttpRequest, HttpResponse } from '../ports/http.ts';
 import type { Item, ItemUpdater } from '../ports/item-store.ts';
 import type { Log } from '../ports/log.ts';
 import { podsVersionOf } from '../store/health-row.ts';
-import { type LeaseWriteOutcome, renewLease } from '../store/health-store.ts';
 import {
   LEASE_NAMESPACE,
   type Lease,
@@ -45,6 +45,7 @@ import {
   leaseOf,
   PODS_VERSION_ANNOTATION,
 } from '../store/lease-record.ts';
+import { type LeaseWriteOutcome, renewLease } from '../store/lease-store.ts';
 import { peekRow } from '../store/peek-row.ts';
 import { leaseChangeOf } from './lease-change.ts';
 import { leases } from './lease-kind.ts';
@@ -202,8 +203,8 @@ async function patch(dependencies: RenewLeaseDependencies, beat: Beat): Promise<
     change: change.change,
     nowMs,
     tie: dependencies.random.fraction(),
-    ...(version === undefined ? {} : { expectedResourceVersion: version }),
-    ...(object.metadata.uid === undefined ? {} : { expectedUid: object.metadata.uid }),
+    ...defined({ expectedResourceVersion: version }),
+    ...defined({ expectedUid: object.metadata.uid }),
   });
   return answerOf(outcome, target.name, []);
 }

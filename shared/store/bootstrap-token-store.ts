@@ -7,7 +7,9 @@
  * A use is taken by a conditional update in the very transaction that writes the identity, so there are never more
  * identities than uses, whoever asks at once.
  */
+
 import type { BootstrapToken } from '../domain/access/bootstrap-token.ts';
+import { defined } from '../domain/defined.ts';
 import type { Item, ItemKey, ItemStore, UpdateWrite } from '../ports/item-store.ts';
 import type { BootstrapTokens } from '../ports/node-keys.ts';
 import { all, is } from './conditions.ts';
@@ -67,9 +69,9 @@ export function bootstrapTokenStore(items: ItemStore): BootstrapTokenStore {
         pk: PARTITION,
         consistent: true,
         limit,
-        ...(continueAfter === undefined ? {} : { after: continueAfter }),
+        ...defined({ after: continueAfter }),
       });
-      return { tokens: page.items.map(tokenOf), ...(page.next === undefined ? {} : { next: page.next }) };
+      return { tokens: page.items.map(tokenOf), ...defined({ next: page.next }) };
     },
 
     async create(wanted) {
@@ -105,7 +107,7 @@ function itemOf(token: StoredBootstrapToken): Item {
     uses: token.uses,
     usesLeft: token.usesLeft,
     ttl: Math.ceil(token.expiresAtMs / 1_000) + KEPT_AFTER_EXPIRY_SECONDS,
-    ...(nodeNamePattern === undefined ? {} : { pattern: nodeNamePattern }),
+    ...defined({ pattern: nodeNamePattern }),
     ...(nodeLabels === undefined ? {} : { labels: JSON.stringify(nodeLabels) }),
     ...(token.reissue ? { reissue: 1 } : {}),
   };
@@ -123,7 +125,7 @@ function tokenOf(item: Item): StoredBootstrapToken {
     uses: item['uses'] as number,
     usesLeft: item['usesLeft'] as number,
     reissue: item['reissue'] === 1,
-    ...(pattern === undefined ? {} : { nodeNamePattern: pattern as string }),
+    ...defined({ nodeNamePattern: pattern as string | undefined }),
     ...(labels === undefined ? {} : { nodeLabels: JSON.parse(labels as string) as Record<string, string> }),
   };
 }

@@ -18,6 +18,7 @@
  * The queue is read whole and ordered in memory: a key by due time would make "take this node out, now" a search.
  */
 
+import { defined } from '../domain/defined.ts';
 import { claimSlot } from '../domain/tick.ts';
 import { type DisruptionRecord, NO_DISRUPTION } from '../domain/zones/disruption.ts';
 import type { QueuedNode, ZoneRecord } from '../domain/zones/fleet-records.ts';
@@ -237,7 +238,7 @@ export function fleetStore(items: ItemStore): FleetStore {
         {
           kind: 'put',
           key: zoneKey(zone),
-          item: { ratePerSecond, ...(state === undefined ? {} : { state }) },
+          item: { ratePerSecond, ...defined({ state }) },
           when: { kind: 'itemAbsent' },
         },
         along,
@@ -333,7 +334,7 @@ const zoneOf = (item: Item): FleetZone => ({
   zone: (item['sk'] as string).slice(ZONE_PREFIX.length),
   state: item['state'] as ZoneState | undefined,
   limiter: limiterOf(item),
-  ...(item['hold'] === undefined ? {} : { hold: item['hold'] as string }),
+  ...defined({ hold: item['hold'] as string | undefined }),
 });
 
 function queuedNodeOf(item: Item): QueuedNode {

@@ -3,9 +3,11 @@
  * metav1.MicroTime has them. What a kubelet writes fits the short attributes; the rest (labels, annotations, other owners,
  * rare spec fields) shares one JSON text with a bound, so that a row stays below 1 KB and a beat stays one write unit.
  */
+
+import { defined } from '../domain/defined.ts';
+import { utf8Bytes } from '../domain/utf8-bytes.ts';
 import { canonicalMicroTime, formatTime, parseTimeMs } from '../kube/time.ts';
 import type { KubeObject, LeaseSpec, OwnerReference } from '../kube/types.ts';
-import { utf8Bytes } from '../ports/item-size.ts';
 import type { Item } from '../ports/item-store.ts';
 
 export const LEASE_NAMESPACE = 'kube-node-lease';
@@ -112,7 +114,7 @@ export function leaseReplacement(lease: KubeObject): LeaseChangeResult {
       nodeName,
       set: { ...set, ...short, ...(ownerUid === undefined ? {} : { o: 1 }) },
       remove: [...remove, ...('x' in short ? [] : ['x']), ...(ownerUid === undefined ? ['o'] : [])],
-      ...(ownerUid === undefined ? {} : { ownerUid }),
+      ...defined({ ownerUid }),
       spelledOut: { set: { ...set, ...long }, remove: [...remove, ...('x' in long ? [] : ['x']), 'o'] },
     },
   };
@@ -174,10 +176,10 @@ export function leaseOf(row: Item): Lease | undefined {
     },
     spec: {
       ...(holder === '' ? {} : { holderIdentity: holder as string }),
-      ...(row['d'] === undefined ? {} : { leaseDurationSeconds: row['d'] as number }),
+      ...defined({ leaseDurationSeconds: row['d'] as number | undefined }),
       ...(row['a'] === undefined ? {} : { acquireTime: microTimeText(row['a'] as number) }),
       ...(row['t'] === undefined ? {} : { renewTime: microTimeText(row['t'] as number) }),
-      ...(row['n'] === undefined ? {} : { leaseTransitions: row['n'] as number }),
+      ...defined({ leaseTransitions: row['n'] as number | undefined }),
       ...rareSpec,
     },
   };

@@ -1,4 +1,5 @@
 /** Sharded partitions read as one list in key order. */
+import { defined } from '../domain/defined.ts';
 import { type Item, type QueryPage, StoreFault } from '../ports/item-store.ts';
 import { compareKeys } from '../ports/key-order.ts';
 
@@ -41,8 +42,8 @@ export async function mergePages(
       throw new StoreFault('too-large', `more than ${PAGES_MAX} pages in one list`, { retryable: false });
     }
     const page = await source.read({
-      ...(from === undefined ? {} : { after: from }),
-      ...(pageLimit === undefined ? {} : { limit: pageLimit }),
+      ...defined({ after: from }),
+      ...defined({ limit: pageLimit }),
     });
     source.items = page.items;
     source.position = 0;

@@ -7,7 +7,9 @@
  * All keys of a node are one item, so a sign-in reads one item and a revocation deletes one. The partition's prefix is
  * what the heartbeat function may read of this table, and all of it (cdk/lib/nodekeeper-cluster.ts).
  */
+
 import type { NodeKey } from '../domain/access/node-identity.ts';
+import { defined } from '../domain/defined.ts';
 import {
   type Item,
   type ItemKey,
@@ -128,9 +130,9 @@ export function nodeKeyStore(items: ItemStore): NodeKeyStore {
       );
       const { items: rows, next } = await mergePages(readers, {
         limit,
-        ...(continueAfter === undefined ? {} : { after: continueAfter }),
+        ...defined({ after: continueAfter }),
       });
-      return { identities: rows.map(identityOf), ...(next === undefined ? {} : { next }) };
+      return { identities: rows.map(identityOf), ...defined({ next }) };
     },
 
     async enrol(wanted, { nowMs, replaces, along, pause }) {

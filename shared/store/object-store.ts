@@ -10,9 +10,12 @@
  * Cost of a commit, in write units, all doubled by the transaction: the object's KB, the log entry's KB, one for each
  * head, one for a pod's pointer when it is bound or removed.
  */
+
+import { defined } from '../domain/defined.ts';
+import { utf8Bytes } from '../domain/utf8-bytes.ts';
 import type { KubeObject, ObjectRef } from '../kube/types.ts';
 import type { Clock } from '../ports/clock.ts';
-import { ITEM_BYTES_MAX, itemBytes, TRANSACT_BYTES_MAX, utf8Bytes } from '../ports/item-size.ts';
+import { ITEM_BYTES_MAX, itemBytes, TRANSACT_BYTES_MAX } from '../ports/item-size.ts';
 import type { Item, ItemKey, ItemStore, TransactWrite } from '../ports/item-store.ts';
 import { StoreFault, TRANSACT_WRITES_MAX } from '../ports/item-store.ts';
 import { all, any, is, lacks } from './conditions.ts';
@@ -214,8 +217,8 @@ export function objectStore(options: ObjectStoreOptions): ObjectStore {
           }),
       );
       const page = await mergePages(readers, {
-        ...(limit === undefined ? {} : { limit }),
-        ...(continueAfter === undefined ? {} : { after: continueAfter }),
+        ...defined({ limit }),
+        ...defined({ after: continueAfter }),
       });
       const objects = page.items.map(objectOf);
       return page.next === undefined ? { objects } : { objects, next: page.next };
@@ -236,7 +239,7 @@ export function objectStore(options: ObjectStoreOptions): ObjectStore {
           table: 'objects',
           pk: nodePodsPartition(nodeName),
           consistent: true,
-          ...(after === undefined ? {} : { after }),
+          ...defined({ after }),
         });
         for (const item of page.items) {
           refs.push(refOf('pods', item['sk'] as string));
@@ -434,7 +437,7 @@ function planTransaction(
         key: key.sk,
         o: draft.text,
         ttl: Math.ceil(version / RESOURCE_VERSIONS_PER_MS / 1_000) + LOG_RETENTION_SECONDS + LOG_MARGIN_SECONDS,
-        ...(draft.previous === undefined ? {} : { p: draft.previous }),
+        ...defined({ p: draft.previous }),
       },
     });
     if (draft.pointer !== undefined) writes.push(draft.pointer);
@@ -472,7 +475,7 @@ function attributesOf(write: Exclude<ObjectWrite, { kind: 'delete' }>, text: str
     rv: version,
     k: write.object.kind ?? write.ref.resource,
     n: write.ref.name,
-    ...(write.expiresAtSeconds === undefined ? {} : { ttl: write.expiresAtSeconds }),
+    ...defined({ ttl: write.expiresAtSeconds }),
   };
 }
 
@@ -490,7 +493,7 @@ function refusalOf(
   for (const { index, current } of failures) {
     const extra = plan.extraAt.get(index);
     if (extra !== undefined) {
-      return { kind: 'extraRefused', index: extra, ...(current === undefined ? {} : { current }) };
+      return { kind: 'extraRefused', index: extra, ...defined({ current }) };
     }
   }
   return undefined;
