@@ -1,7 +1,7 @@
 /**
- * What an item weighs, by DynamoDB's published rules: names and strings by their UTF-8 bytes, a number by its
- * significant digits (two a byte, plus one), a boolean one byte, lists and maps three bytes and one for each member.
- * The service rounds numbers by rules it does not publish to the byte; this is right to a byte or two a number.
+ * Size of an item by DynamoDB's published rules: names and strings have their UTF-8 bytes, a number half a byte per
+ * significant digit plus one, a boolean one byte, lists and maps three bytes and one for each member. The exact
+ * rounding of numbers is not published; the result is right to one or two bytes per number.
  */
 import { utf8Bytes } from '../domain/utf8-bytes.ts';
 import type { AttributeValue, Item } from './item-store.ts';
@@ -35,7 +35,7 @@ export function valueBytes(value: AttributeValue): number {
   }
 }
 
-/** Bytes of a whole item, its keys included when they are among the attributes. */
+/** Bytes of a whole item, including its keys if they are among the attributes. */
 export function itemBytes(item: Item): number {
   let bytes = 0;
   for (const name in item) bytes += utf8Bytes(name) + valueBytes(item[name]!);

@@ -4,8 +4,8 @@
  *   pk `bootstrap-tokens` sk id   v resourceVersion, uid, createdAtMs, secretSha256, expiresAtMs, uses, usesLeft,
  *                                 pattern, labels JSON, reissue 1; ttl a week after it expired
  *
- * A use is taken by a conditional update in the very transaction that writes the identity, so there are never more
- * identities than uses, whoever asks at once.
+ * A use is counted by a conditional update in the transaction that writes the identity, so there are never more
+ * identities than uses, even for concurrent requests.
  */
 
 import type { BootstrapToken } from '../domain/access/bootstrap-token.ts';
@@ -26,7 +26,7 @@ export interface StoredBootstrapToken extends BootstrapToken {
   /** resourceVersion. */
   readonly version: number;
   readonly createdAtMs: number;
-  /** Machines it was made for. */
+  /** Machines that may use it. */
   readonly uses: number;
 }
 
@@ -40,11 +40,11 @@ export interface BootstrapTokenStore extends BootstrapTokens {
   create(
     token: Omit<StoredBootstrapToken, 'version'>,
   ): Promise<{ readonly kind: 'created'; readonly token: StoredBootstrapToken } | { readonly kind: 'taken' }>;
-  /** A use more or less does not matter here: whoever revokes a token revokes what is left of it. */
+  /** Not conditional on the uses: a revocation ends all that are left. */
   remove(id: string, expected: { readonly uid: string }): Promise<'removed' | 'conflict'>;
 }
 
-/** One use, to be written together with what it is used for. Refused when none is left, it expired, or was revoked. */
+/** Counts one use, in the transaction that it is for. Refused if none is left, or the token expired or was revoked. */
 export const takeUseWrite = ({ id, uid }: StoredBootstrapToken, nowMs: number): UpdateWrite => ({
   kind: 'update',
   key: tokenKey(id),

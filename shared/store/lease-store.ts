@@ -1,6 +1,6 @@
 /**
- * Leases of nodes in the `health` table (health-row.ts, lease-record.ts). A beat is one conditional update of a row; the digest
- * of the Node, in the same row, sets other attributes (health-store.ts).
+ * Leases of nodes in the `health` table (health-row.ts, lease-record.ts). A beat is one conditional update of a row;
+ * the digest of the Node, in the same row, sets other attributes (health-store.ts).
  */
 import { defined } from '../domain/defined.ts';
 import type { Condition, Item, ItemStore, ItemUpdater, WriteOutcome } from '../ports/item-store.ts';
@@ -18,12 +18,12 @@ export interface LeaseWrite {
   readonly change: LeaseChange;
   /** Server receipt time. */
   readonly nowMs: number;
-  /** A number in [0, 1): tells apart two writers of one millisecond. */
+  /** A number in [0, 1) that distinguishes two writers in one millisecond. */
   readonly tie: number;
 }
 
 export interface LeaseRenewal extends LeaseWrite {
-  /** The version the writer read; absent for a patch without one, which never conflicts. */
+  /** The version that the writer read; absent for a patch without one, which never conflicts. */
   readonly expectedResourceVersion?: number;
   /** The uid the writer read, when it sent one. */
   readonly expectedUid?: string;
@@ -31,17 +31,17 @@ export interface LeaseRenewal extends LeaseWrite {
 
 export type LeaseWriteOutcome =
   | { readonly kind: 'written' /** the whole row, digest included */; readonly row: Item }
-  /** Another version or uid is stored; for a create: a lease is there. */
+  /** Another version or uid is stored; for a create: a lease exists. */
   | { readonly kind: 'conflict'; readonly row: Item }
   /** There is no lease. */
   | { readonly kind: 'absent' };
 
 /**
- * A beat: one conditional update, no read. Answers the whole row, so that the beat's answer can say more than the Lease
- * (that the node is suspect, that its pods changed).
+ * A beat: one conditional update, without a read. Returns the whole row, so that the response can report more than the
+ * Lease, such as changed pods.
  *
- * An update whose answer was lost is sent again by the SDK and then refused by its own success; the row in the refusal
- * shows our very version and values, and counts as written.
+ * The client sends an update again when its response was lost. The second one is then refused, because the first one
+ * succeeded. The row in the refusal has exactly our version and values, and counts as written.
  */
 export async function renewLease(items: ItemUpdater, renewal: LeaseRenewal): Promise<LeaseWriteOutcome> {
   const { change, nowMs, tie, expectedResourceVersion, expectedUid } = renewal;
@@ -77,7 +77,7 @@ export async function renewLease(items: ItemUpdater, renewal: LeaseRenewal): Pro
     const stored = row['v'] as number;
     if (expectedResourceVersion !== undefined && stored !== expectedResourceVersion) return { kind: 'conflict', row };
     if (ownerUid !== undefined && row['u'] !== ownerUid) {
-      // The Lease names a Node that is not the row's: keep what it says, word for word.
+      // The Lease names a Node that is not the row's: store its owner in full.
       ({ set, remove } = change.spelledOut);
       ownerUid = undefined;
     }
@@ -114,19 +114,19 @@ export async function createLease(
   if (outcome.kind === 'written') return { kind: 'written', row: outcome.item! };
   const row = outcome.current;
   if (row === undefined) throw new StoreFault('rejected', 'an absent lease was refused', { retryable: true });
-  // The uid is ours alone: the row is the echo of a write whose answer was lost.
+  // The uid is unique: this row is the result of our own write, whose response was lost.
   return { kind: row['i'] === uid ? 'written' : 'conflict', row };
 }
 
 export interface LeaseStore {
   renewLease(renewal: LeaseRenewal): Promise<LeaseWriteOutcome>;
   createLease(creation: LeaseWrite & { readonly uid: string }): Promise<Exclude<LeaseWriteOutcome, { kind: 'absent' }>>;
-  /** Removes the Lease and keeps what is known of its Node, the last receipt included. Answers the row before. */
+  /** Removes the Lease and keeps the digest and the last receipt time of its Node. Returns the previous row. */
   deleteLease(
     nodeName: string,
     expected?: { readonly resourceVersion?: number; readonly uid?: string },
   ): Promise<LeaseWriteOutcome>;
-  /** The row, lease or not, strongly consistent. `leaseOf` and `nodeHealthOf` read it. */
+  /** The row, with or without a lease, strongly consistent. `leaseOf` and `nodeHealthOf` read it. */
   getRow(nodeName: string): Promise<Item | undefined>;
   /** Rows that hold a lease, by node name. `next` is the name to continue after. */
   listLeases(page: {
