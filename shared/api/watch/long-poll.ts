@@ -13,7 +13,7 @@
 import * as status from '../../kube/status.ts';
 import { forbiddenField } from '../../kube/validation/causes.ts';
 import type { HttpResponse } from '../../ports/http.ts';
-import { type WatchCall, type WatchEvent, type WatchSource, watchEvents } from './watch.ts';
+import { type WatchCall, type WatchEvent, type WatchSource, watchEvents } from './watch-events.ts';
 import { watchEventLine } from './watch-line.ts';
 
 const HOLD_SECONDS_MAX = 20;

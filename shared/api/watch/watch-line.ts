@@ -1,8 +1,8 @@
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
 import { buildTable } from '../../kube/table.ts';
 import type { KubeObject } from '../../kube/types.ts';
-import { type Shape, shapeObject } from '../request/shape.ts';
-import type { WatchEvent } from './watch.ts';
+import { type Shape, shapeObject } from '../request/response-shape.ts';
+import type { WatchEvent } from './watch-events.ts';
 
 export interface LineOptions {
   readonly nowMs: number;

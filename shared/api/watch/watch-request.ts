@@ -6,9 +6,9 @@ import type { KubeObject } from '../../kube/types.ts';
 import { parseUint64 } from '../../kube/whole-number.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ChangeLog } from '../../store/change-log.ts';
-import type { Shape } from '../request/shape.ts';
-import type { ResourceStorage } from '../storage/storage.ts';
-import { matches } from '../verbs/list.ts';
+import type { Shape } from '../request/response-shape.ts';
+import type { ResourceStorage } from '../storage/resource-storage.ts';
+import { matches } from '../verbs/list-objects.ts';
 
 /** Items of the state read at a time. */
 const STATE_PAGE_ITEMS = 500;

@@ -5,7 +5,7 @@
 
 import { isStatusError } from '../../kube/request/respond.ts';
 import * as status from '../../kube/status.ts';
-import { type WatchCall, type WatchSource, watchEvents } from './watch.ts';
+import { type WatchCall, type WatchSource, watchEvents } from './watch-events.ts';
 import { watchEventLine } from './watch-line.ts';
 
 /** Between two bookmarks told to those who asked for them, as upstream. Milliseconds. */

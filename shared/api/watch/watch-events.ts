@@ -10,8 +10,8 @@
 import * as status from '../../kube/status.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { ObjectChange, Selectable } from '../../store/object-record.ts';
-import { matches } from '../verbs/list.ts';
-import { watchByReading } from './lease-watch.ts';
+import { matches } from '../verbs/list-objects.ts';
+import { watchByReading } from './watch-by-reading.ts';
 import { startOf, stateOf, type WatchEvent, type WatchRequest, type WatchSource } from './watch-request.ts';
 
 export type { WatchCall, WatchEvent, WatchRequest, WatchSource } from './watch-request.ts';

@@ -10,8 +10,8 @@ import * as status from '../../kube/status.ts';
 import { parseTimeMs } from '../../kube/time.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import { RESOURCE_VERSIONS_PER_MS } from '../../store/layout.ts';
-import { listKeyOf } from '../storage/storage.ts';
-import { matches } from '../verbs/list.ts';
+import { listKeyOf } from '../storage/resource-storage.ts';
+import { matches } from '../verbs/list-objects.ts';
 import { startOf, stateOf, type WatchEvent, type WatchRequest, type WatchSource } from './watch-request.ts';
 
 /** Between two readings of one lease, and of all of them. Milliseconds: reading 10,000 leases takes 3 MB. */
