@@ -1,10 +1,10 @@
 /**
- * A watch of leases that stand in no change log, because a beat is one small write and a log entry would double it: the
- * leases are read again and again within the connection, and what differs is told.
+ * A watch of objects that have no change log, such as the leases of nodes. A log entry would double the cost of a beat.
+ * The objects are read again and again during the connection, and the differences become events.
  *
- * What a resuming watch can know: every lease written after the version it names is told again, those deleted between two
- * connections are not. Whoever must see deletions lists. A version handed out lags behind the reading, since writers'
- * clocks may: a beat may be told twice, never left out.
+ * A resuming watch gets every object written after its resourceVersion. It does not get objects that were deleted between
+ * two connections: a client that needs deletions must list. A returned resourceVersion lags behind the read, because
+ * the clocks of writers may lag. So a beat may be sent twice, but is never left out.
  */
 import * as status from '../../kube/status.ts';
 import { parseTimeMs } from '../../kube/time.ts';
@@ -14,17 +14,20 @@ import { listKeyOf } from '../storage/resource-storage.ts';
 import { matches } from '../verbs/list-objects.ts';
 import { startOf, stateOf, type WatchEvent, type WatchRequest, type WatchSource } from './watch-request.ts';
 
-/** Between two readings of one lease, and of all of them. Milliseconds: reading 10,000 leases takes 3 MB. */
+/** Between two reads of one object, and of all. Milliseconds. A read of 10,000 leases transfers 3 MB. */
 const READ_ONE_MS = 1_000;
 const READ_ALL_MS = 5_000;
-/** How far the clocks of two writers may be apart. Milliseconds. */
+/** Largest difference between the clocks of two writers. Milliseconds. */
 const CLOCK_SKEW_MS = 2_000;
 
-const versionOf = (lease: KubeObject): number => Number(lease.metadata.resourceVersion ?? 0);
+const versionOf = ({ metadata }: KubeObject): number => Number(metadata.resourceVersion ?? 0);
 
-/** Creation as a version; a whole second, so one that was created within the second counts as old. */
-const createdAt = (lease: KubeObject): number =>
-  (parseTimeMs(lease.metadata.creationTimestamp) ?? 0) * RESOURCE_VERSIONS_PER_MS;
+/** Creation time as a resourceVersion. It has whole seconds, so an object created within the same second counts as old. */
+const createdAt = ({ metadata }: KubeObject): number =>
+  (parseTimeMs(metadata.creationTimestamp) ?? 0) * RESOURCE_VERSIONS_PER_MS;
+
+type Objects = ReadonlyMap<string, KubeObject>;
+type Matches = (object: KubeObject) => boolean;
 
 export async function* watchByReading(
   source: WatchSource,
@@ -32,53 +35,64 @@ export async function* watchByReading(
   deadlineMs: number,
 ): AsyncGenerator<WatchEvent> {
   const { clock, pause } = source;
-  const onlyName = request.fields.exact('metadata.name');
-  const onlyOne = onlyName !== undefined && request.namespace !== '';
   const refusal = source.storage.refusesWatch?.(request.fields);
   if (refusal !== undefined) throw status.badRequest(refusal);
-  // What never changes is not seen entering or leaving a selector: only what it selects is read.
-  const everything =
-    source.storage.refusesWatch === undefined ? { ...request, labels: ALL, fields: ALL_FIELDS } : request;
-  const read = async (): Promise<Map<string, KubeObject>> => {
-    const leases = new Map<string, KubeObject>();
-    if (onlyOne) {
-      const lease = await source.storage.get(request.namespace, onlyName);
-      if (lease !== undefined) leases.set(listKeyOf(lease), lease);
-    } else {
-      for await (const lease of stateOf(source.storage, everything)) leases.set(listKeyOf(lease), lease);
-    }
-    return leases;
-  };
-  const shows = (lease: KubeObject): boolean => matches(request.descriptor, lease, request.labels, request.fields);
+  const { read, periodMs } = readerOf(source, request);
+  const isSelected: Matches = (object) => matches(request.descriptor, object, request.labels, request.fields);
 
   let after = startOf(request.resourceVersion);
   let readAtMs = clock.nowMs();
   let known = await read();
   const fromState = after === undefined;
-  for (const lease of known.values()) {
-    if (!shows(lease) || (after !== undefined && versionOf(lease) <= after)) continue;
-    const isNew = after === undefined || createdAt(lease) > after;
-    yield { type: isNew ? 'ADDED' : 'MODIFIED', object: lease, fromState };
+  for (const object of known.values()) {
+    if (!isSelected(object) || (after !== undefined && versionOf(object) <= after)) continue;
+    const isNew = after === undefined || createdAt(object) > after;
+    yield { type: isNew ? 'ADDED' : 'MODIFIED', object, fromState };
   }
   for (;;) {
     after = Math.max(after ?? 0, (readAtMs - CLOCK_SKEW_MS) * RESOURCE_VERSIONS_PER_MS);
     yield { type: 'BOOKMARK', resourceVersion: String(after), endsState: fromState };
     const leftMs = deadlineMs - clock.nowMs();
     if (leftMs <= 0) return;
-    await pause(Math.min(leftMs, onlyOne ? READ_ONE_MS : READ_ALL_MS));
+    await pause(Math.min(leftMs, periodMs));
     readAtMs = clock.nowMs();
-    const now = await read();
-    for (const [key, lease] of now) {
-      const before = known.get(key);
-      const event = before === undefined ? appeared(lease, shows) : changed(lease, before, shows);
-      if (event !== undefined) yield event;
-    }
-    for (const [key, lease] of known) {
-      if (now.has(key) || !shows(lease)) continue;
-      const metadata = { ...lease.metadata, resourceVersion: String(readAtMs * RESOURCE_VERSIONS_PER_MS) };
-      yield { type: 'DELETED', object: { ...lease, metadata }, fromState: false };
-    }
-    known = now;
+    const current = await read();
+    yield* differences(known, current, isSelected, readAtMs);
+    known = current;
+  }
+}
+
+/** Reads one object where the selector names one, else all of the namespace. */
+function readerOf(source: WatchSource, request: WatchRequest) {
+  const { storage } = source;
+  const name = request.namespace === '' ? undefined : request.fields.exact('metadata.name');
+  if (name !== undefined) {
+    const readOne = async (): Promise<Objects> => {
+      const object = await storage.get(request.namespace, name);
+      return new Map(object === undefined ? [] : [[listKeyOf(object), object]]);
+    };
+    return { read: readOne, periodMs: READ_ONE_MS };
+  }
+  // An immutable object never enters or leaves a selector, so only the selected ones are read.
+  const isImmutable = storage.refusesWatch !== undefined;
+  const wanted = isImmutable ? request : { ...request, labels: ALL, fields: ALL_FIELDS };
+  const readAll = async (): Promise<Objects> => {
+    const objects = new Map<string, KubeObject>();
+    for await (const object of stateOf(storage, wanted)) objects.set(listKeyOf(object), object);
+    return objects;
+  };
+  return { read: readAll, periodMs: READ_ALL_MS };
+}
+
+function* differences(known: Objects, current: Objects, isSelected: Matches, nowMs: number): Generator<WatchEvent> {
+  for (const [key, object] of current) {
+    const event = changeOf(object, known.get(key), isSelected);
+    if (event !== undefined) yield event;
+  }
+  for (const [key, object] of known) {
+    if (current.has(key) || !isSelected(object)) continue;
+    const metadata = { ...object.metadata, resourceVersion: String(nowMs * RESOURCE_VERSIONS_PER_MS) };
+    yield { type: 'DELETED', object: { ...object, metadata }, fromState: false };
   }
 }
 
@@ -90,11 +104,12 @@ const ALL_FIELDS: WatchRequest['fields'] = {
   exact: () => undefined,
 };
 
-const appeared = (lease: KubeObject, shows: (lease: KubeObject) => boolean): WatchEvent | undefined =>
-  shows(lease) ? { type: 'ADDED', object: lease, fromState: false } : undefined;
-
-function changed(lease: KubeObject, before: KubeObject, shows: (lease: KubeObject) => boolean): WatchEvent | undefined {
-  if (lease.metadata.uid === before.metadata.uid && versionOf(lease) === versionOf(before)) return undefined;
-  if (shows(lease)) return { type: shows(before) ? 'MODIFIED' : 'ADDED', object: lease, fromState: false };
-  return shows(before) ? { type: 'DELETED', object: lease, fromState: false } : undefined;
+/** undefined: not changed, or outside the selector before and after. */
+function changeOf(object: KubeObject, before: KubeObject | undefined, isSelected: Matches): WatchEvent | undefined {
+  const wasSelected = before !== undefined && isSelected(before);
+  if (before !== undefined && before.metadata.uid === object.metadata.uid && versionOf(before) === versionOf(object)) {
+    return undefined;
+  }
+  if (isSelected(object)) return { type: wasSelected ? 'MODIFIED' : 'ADDED', object, fromState: false };
+  return wasSelected ? { type: 'DELETED', object, fromState: false } : undefined;
 }
