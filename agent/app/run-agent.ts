@@ -214,8 +214,8 @@ export async function runAgent(parts: AgentParts, stop: AbortSignal): Promise<vo
     time,
     log,
     meter,
-    activePods: podLoop.activePods,
-    killPod: podLoop.killPod,
+    activePods: () => podLoop.activePods(),
+    killPod: (...args) => podLoop.killPod(...args),
     recordEvent: events.aboutNode,
     reportStatus: async () => {
       await statusLoop.pass(stop);
@@ -224,7 +224,7 @@ export async function runAgent(parts: AgentParts, stop: AbortSignal): Promise<vo
     stateFile: parts.shutdownState,
   });
 
-  leaseLoop.onPodsChange(podLoop.podsChanged);
+  leaseLoop.onPodsChange(() => podLoop.podsChanged());
   leaseLoop.onBeat((atMs, silentMs) => {
     meter.count('nodekeeper_agent_lease_renewals_total');
     meter.gauge('nodekeeper_agent_lease_renewed_time_seconds', Math.floor(atMs / 1_000));
