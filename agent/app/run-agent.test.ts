@@ -10,7 +10,8 @@ import type { AgentConfig } from '../config.ts';
 import type { HealthCheck } from '../ports/health-check.ts';
 import type { KubeApi } from '../ports/kube-api.ts';
 import type { Machine } from '../ports/machine.ts';
-import { type AgentParts, AgentStartError, runAgent } from './run-agent.ts';
+import { type AgentParts, runAgent } from './run-agent.ts';
+import { AgentStartError } from './start-checks.ts';
 
 const GIB = 2 ** 30;
 const fileSystem = { capacityBytes: 100 * GIB, availableBytes: 90 * GIB, inodes: 1_000, inodesFree: 900 };
