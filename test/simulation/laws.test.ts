@@ -179,7 +179,13 @@ const PLANTED: readonly PlantedBug[] = [
     options: { faults: ['apiOutage'], faultsAStorm: 28 },
   },
   { bug: 'a grace that is half as long', laws: ['L1'], plant: withPolicy({ nodeMonitorGracePeriodSeconds: 20 }) },
-  { bug: 'a grace that is half as long again', laws: ['L2'], plant: withPolicy({ nodeMonitorGracePeriodSeconds: 75 }) },
+  {
+    bug: 'a grace that is half as long again',
+    laws: ['L2'],
+    plant: withPolicy({ nodeMonitorGracePeriodSeconds: 75 }),
+    // A late mark is L12 while bad objects exist.
+    options: { faults: FAULT_NAMES.filter((name) => name !== 'poison') },
+  },
   {
     bug: 'a total disruption that nobody heeds',
     laws: ['L4', 'L10'],
