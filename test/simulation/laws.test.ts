@@ -22,8 +22,9 @@ import type { FunctionName } from '../../simulation/faults/processes.ts';
 import type { LawName } from '../../simulation/laws/law.ts';
 import { runWithTwin } from '../../simulation/laws/twin.ts';
 import { PART_NAMES, type PartName } from '../../simulation/parts.ts';
-import { runSim, type SimOptions } from '../../simulation/run-sim.ts';
+import { runSim } from '../../simulation/run-sim.ts';
 import { addTo, closingLines, neverHit, noTotals } from '../../simulation/sim.ts';
+import type { SimOptions } from '../../simulation/sim-options.ts';
 
 interface FailedSeed {
   readonly seed: number;
