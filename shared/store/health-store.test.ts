@@ -35,7 +35,7 @@ const replacement = (spec: object = {}) => changeOf(leaseReplacement(aLease(spec
 const patch = (spec: object) => changeOf(leaseMergePatch('n1', { spec }));
 
 /** A Node and its Lease, created at T0 with the lowest version of that millisecond. */
-async function leased(spec: object = {}) {
+async function leased(spec: object = {}, labels?: Record<string, string>) {
   const items = memoryItemStore();
   const digest = {
     uid: NODE_UID,
@@ -49,7 +49,9 @@ async function leased(spec: object = {}) {
     describeNode('n1', { ...digest, noExecute: { notReady: false, unreachable: false } }, { isNew: true }),
   );
   const store = healthStore(items);
-  await store.createLease({ change: replacement(spec), nowMs: T0, tie: 0, uid: LEASE_UID });
+  const lease = aLease(spec);
+  if (labels !== undefined) lease.metadata.labels = labels;
+  await store.createLease({ change: changeOf(leaseReplacement(lease)), nowMs: T0, tie: 0, uid: LEASE_UID });
   return store;
 }
 
@@ -125,4 +127,14 @@ it('a renewal ends with a retryable fault when the Lease changes before each att
     retryable: true,
   });
   expect(attempts).toBe(4);
+});
+
+it('the removal of a Lease leaves no attribute of it in the row of its Node', async () => {
+  const rare = { holderIdentity: 'other', acquireTime: '2025-12-31T00:00:00Z', leaseTransitions: 3 };
+  const store = await leased(rare, { a: 'b' });
+  const digest = ['b', 'pk', 'r', 'sk', 'u', 'y', 'z'];
+  const lease = ['a', 'c', 'd', 'h', 'i', 'n', 'o', 't', 'v', 'x'];
+  expect(Object.keys((await store.getRow('n1'))!).sort()).toEqual([...digest, ...lease].sort());
+  expect((await store.deleteLease('n1')).kind).toBe('written');
+  expect(Object.keys((await store.getRow('n1'))!).sort()).toEqual(digest);
 });
