@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { memoryItemStore } from '../adapters/memory/item-store.ts';
 import type { KubeObject } from '../kube/types.ts';
 import type { ItemUpdater } from '../ports/item-store.ts';
-import { describeNode, healthStore, renewLease } from './health-store.ts';
+import { confirmStatus, describeNode, healthStore, readHeartbeatTimes, renewLease } from './health-store.ts';
 import {
   type LeaseChange,
   type LeaseChangeResult,
@@ -138,3 +138,24 @@ it('the removal of a Lease leaves no attribute of it in the row of its Node', as
   expect((await store.deleteLease('n1')).kind).toBe('written');
   expect(Object.keys((await store.getRow('n1'))!).sort()).toEqual(digest);
 });
+
+it.each([1, 32, 33, 100])(
+  'heartbeat times of %i nodes are read by name, whether row by row or as a range',
+  async (count) => {
+    const items = memoryItemStore();
+    const names = Array.from({ length: count }, (_, index) => `n${String(index).padStart(3, '0')}`);
+    const digest = { zone: 'r/a', ready: 'True', excluded: false, suspect: false, createdAtMs: T0 } as const;
+    const noExecute = { notReady: false, unreachable: false };
+    for (const name of [...names, 'n0005', 'zz']) {
+      await items.write(describeNode(name, { ...digest, uid: name, noExecute }, { isNew: true }));
+      if (name === 'n000' && count > 1) continue;
+      const times = { fromSeconds: 7, toSeconds: 7 + name.length };
+      const outcome = await items.write(confirmStatus(name, { uid: name, nowMs: T0, times }));
+      expect(outcome.kind).toBe('written');
+    }
+    const found = await readHeartbeatTimes(items, names, { consistent: true });
+    const expected = count > 1 ? names.slice(1) : names;
+    expect([...found.keys()].filter((name) => names.includes(name)).sort()).toEqual(expected);
+    expect(found.get(expected[0]!)).toEqual({ fromSeconds: 7, toSeconds: 11 });
+  },
+);
