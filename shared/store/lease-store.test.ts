@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { memoryItemStore } from '../adapters/memory/item-store.ts';
 import type { KubeObject } from '../kube/types.ts';
 import type { ItemUpdater } from '../ports/item-store.ts';
-import { confirmStatus, describeNode, healthStore, readHeartbeatTimes, renewLease } from './health-store.ts';
+import { confirmStatus, describeNode, readHeartbeatTimes } from './health-store.ts';
 import {
   type LeaseChange,
   type LeaseChangeResult,
@@ -10,6 +10,7 @@ import {
   leaseOf,
   leaseReplacement,
 } from './lease-record.ts';
+import { leaseStore, renewLease } from './lease-store.ts';
 
 const T0 = Date.UTC(2026, 0, 1);
 /** Versions of one millisecond. */
@@ -48,7 +49,7 @@ async function leased(spec: object = {}, labels?: Record<string, string>) {
   await items.write(
     describeNode('n1', { ...digest, noExecute: { notReady: false, unreachable: false } }, { isNew: true }),
   );
-  const store = healthStore(items);
+  const store = leaseStore(items);
   const lease = aLease(spec);
   if (labels !== undefined) lease.metadata.labels = labels;
   await store.createLease({ change: changeOf(leaseReplacement(lease)), nowMs: T0, tie: 0, uid: LEASE_UID });
