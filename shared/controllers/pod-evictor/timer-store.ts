@@ -6,13 +6,13 @@
  *                         sk `p1` … `p15`   timers JSON of the timers of that part; version
  *   pk `evictions-due` sk `<due, 14 digits>#<node>`   finds the node by that time
  *
- * A decision is always over the whole node: a change of its taints moves all its pods by one write, and two deciders that meet
- * see it by the version. So all timers of a node move in one transaction with the item that finds them, and a timer is never
- * lost to the index. A time may lie any number of days ahead.
+ * A decision is always over the whole node: a change of its taints moves all its pods by one write, and two deciders
+ * that meet see it by the version. So all timers of a node move in one transaction with the item that finds them, and a
+ * timer is never lost to the index. A time may lie any number of days ahead.
  *
- * Almost every node has one part. Timers that would overflow an item are divided by the hash of the pod's uid, and only parts
- * that changed are written. Beyond TIMERS_BYTES_MAX the earliest timers are kept: a timer is decided from the world as it is
- * whenever one of its node is due, so the later ones follow when the earlier ones have fired.
+ * Almost every node has one part. Timers that would overflow an item are divided by the hash of the pod's uid, and only
+ * parts that changed are written. Beyond TIMERS_BYTES_MAX the earliest timers are kept: a timer is decided from the
+ * world as it is whenever one of its node is due, so the later ones follow when the earlier ones have fired.
  */
 
 import { utf8Bytes } from '../../domain/utf8-bytes.ts';
@@ -68,8 +68,8 @@ export interface EvictionTimerStore {
   /** Nodes with a timer due by then, earliest first, DUE_NODES_MAX at most. */
   readDue(nowMs: number): Promise<readonly string[]>;
   /**
-   * Replaces all timers of a node by those that earliestTimers keeps, if nobody else did since `before` was read; `along` is written with them,
-   * TIMERS_ALONG_MAX at most.
+   * Replaces all timers of a node by those that earliestTimers keeps, if nobody else did since `before` was read;
+   * `along` is written with them, TIMERS_ALONG_MAX at most.
    */
   replace(
     before: NodeTimers,
