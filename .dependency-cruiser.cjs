@@ -92,6 +92,7 @@ module.exports = {
       [
         shared('(controllers|store|ports|domain|kube)'),
         shared('api/kinds'),
+        MANIFESTS,
         '^(test/fixtures/imports/)?shared/(api/storage/cluster-objects|heartbeat/lease-kind)\\.ts$',
       ],
       'Controllers: no adapters, no SDK, no process.',

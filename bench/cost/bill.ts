@@ -9,9 +9,11 @@
  * measured, on the share of a CPU that the function's memory buys, and an assumed wait for tables and probes. Beside it
  * stand the time on the clock of the machine that measured, and the least that is billed, a millisecond an invocation.
  */
+
 import { LIST_WITHOUT_PODS_MS } from '../../agent/app/pod-loop.ts';
 import { type Dollars, SECONDS_A_DAY, SECONDS_A_MONTH } from '../../shared/domain/cost/prices.ts';
 import { COST_PERIOD_SECONDS } from '../../shared/domain/cost/running-cost.ts';
+import type { FunctionName } from '../../shared/function-list.ts';
 import { scanSegmentsFor } from '../../shared/store/health-store.ts';
 import { type FunctionTaken, type Measurement, NOTHING, notNegative, plus, type Taken, times } from './measurement.ts';
 
@@ -81,7 +83,13 @@ const MEGABYTES_A_CPU = 1_769;
  * Assumed: waiting for tables, 5 ms for each round trip that another waits for. Ticks as they are when quiet: evictor reads
  * the fleet, then what is due; cloud-node and pod-gc read their list. Milliseconds an invocation.
  */
-const WAIT_MS: Readonly<Record<string, number>> = { heartbeat: 5, api: 10, evictor: 10, 'cloud-node': 5, 'pod-gc': 5 };
+const WAIT_MS: Readonly<Partial<Record<FunctionName, number>>> = {
+  heartbeat: 5,
+  api: 10,
+  evictor: 10,
+  'cloud-node': 5,
+  'pod-gc': 5,
+};
 /** Of node-monitor, which waits for the answer to its probe as well, and of all others. */
 const OTHER_WAIT_MS = 30;
 const GIGABYTE = 1e9;
@@ -163,7 +171,7 @@ function lambdaMs(
   if (lambdaTime === 'floor') return invocations;
   if (lambdaTime === 'clock') return billedMs;
   const share = Math.min(1, memoryMegabytes / MEGABYTES_A_CPU);
-  return cpuMs / share + invocations * (WAIT_MS[name] ?? OTHER_WAIT_MS);
+  return cpuMs / share + invocations * (WAIT_MS[name as FunctionName] ?? OTHER_WAIT_MS);
 }
 
 export function billOf(measurement: Measurement, settings: BillSettings, prices: Dollars): Bill {

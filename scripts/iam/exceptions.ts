@@ -1,3 +1,5 @@
+import type { FunctionName } from '../../shared/function-list.ts';
+
 /** Grants that a recorded run need not use, each with the reason. One that nobody grants any more fails the proof. */
 export interface Exception {
   readonly functions: readonly string[];
@@ -9,7 +11,7 @@ export interface Exception {
   readonly reason: string;
 }
 
-export const exceptions: readonly Exception[] = [
+export const exceptions: readonly (Exception & { readonly functions: readonly FunctionName[] })[] = [
   {
     functions: ['health-stream', 'object-stream'],
     actions: ['sqs:SendMessage'],

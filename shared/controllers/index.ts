@@ -1,8 +1,10 @@
 /** The controllers as one thing: what the functions run by events, a scenario or a simulation runs by calls. */
 
+import type { TickingFunction } from '../function-list.ts';
 import { cidrAllocator } from './cidr-allocator/reconcile.ts';
 import { type CloudNodeReport, lookAtInstance, runCloudNode } from './cloud-node/reconcile.ts';
 import { type EvictorReport, processQueuesBetweenTicks, runEvictor, runEvictorSlot } from './evictor/reconcile.ts';
+import type { EvictionHold } from './evictor/rule.ts';
 import { type ControllerOptions, controllerDependencies } from './framework/dependencies.ts';
 import type { ChangesOutcome, ItemChangeRecord } from './framework/item-change.ts';
 import { onHealthChange } from './health-stream/reconcile.ts';
@@ -10,7 +12,16 @@ import { type MonitorReport, runNodeMonitor } from './node-monitor/reconcile.ts'
 import { onObjectChange } from './object-stream/reconcile.ts';
 import { type PodGcReport, runPodGc } from './pod-gc/reconcile.ts';
 
+/** What a tick of any controller reports. */
+export interface TickReport {
+  readonly kind: string;
+  /** Why zones with waiting nodes had none tainted. */
+  readonly holds?: ReadonlyMap<string, EvictionHold>;
+}
+
 export interface FleetControllers {
+  /** The tick of each function that ticks. @throws TickFault when something could not be done; the next tick does it */
+  readonly ticks: Readonly<Record<TickingFunction, (slot: number, budgetMs?: number) => Promise<TickReport>>>;
   /** @throws TickFault when something could not be done; the next tick does it. */
   tickNodeMonitor(slot: number, budgetMs?: number): Promise<MonitorReport>;
   tickEvictor(slot: number, budgetMs?: number): Promise<EvictorReport>;
@@ -35,7 +46,7 @@ export function fleetControllers(options: ControllerOptions): FleetControllers {
   const cidrs = cidrAllocator(dependencies);
   const tickOf = (slot: number, budgetMs: number | undefined) =>
     budgetMs === undefined ? { slot } : { slot, budgetMs };
-  return {
+  const controllers: Omit<FleetControllers, 'ticks'> = {
     tickNodeMonitor: (slot, budgetMs) => runNodeMonitor(dependencies, tickOf(slot, budgetMs)),
     tickEvictor: (slot, budgetMs) => runEvictor(dependencies, tickOf(slot, budgetMs)),
     runEvictorSlot: (slot, budgetMs) =>
@@ -47,11 +58,21 @@ export function fleetControllers(options: ControllerOptions): FleetControllers {
     onObjectRecords: (records) => onObjectChange({ ...dependencies, cidrs }, records),
     onHealthRecords: (records) => onHealthChange(dependencies, records),
   };
+  return {
+    ...controllers,
+    ticks: {
+      'node-monitor': controllers.tickNodeMonitor,
+      evictor: controllers.runEvictorSlot,
+      'cloud-node': controllers.tickCloudNode,
+      'pod-gc': controllers.tickPodGc,
+    },
+  };
 }
 
 export type { CloudNodeReport } from './cloud-node/reconcile.ts';
 export type { EvictorReport } from './evictor/reconcile.ts';
 export type { ControllerOptions } from './framework/dependencies.ts';
 export type { ChangesOutcome, ItemChangeRecord } from './framework/item-change.ts';
-export { type MonitorReport, TickFault } from './node-monitor/reconcile.ts';
+export { TickFault } from './framework/tick-runner.ts';
+export type { MonitorReport } from './node-monitor/reconcile.ts';
 export type { PodGcReport } from './pod-gc/reconcile.ts';

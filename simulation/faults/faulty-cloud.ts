@@ -1,9 +1,11 @@
 /** EC2 as cloud-node meets it: late, throttling, and now and then overlooking an instance for less than a period. */
+
 import type { MemoryCloud } from '../../shared/adapters/memory/cloud.ts';
+import type { FunctionName } from '../../shared/function-list.ts';
 import type { Cloud, InstanceAnswer } from '../../shared/ports/cloud.ts';
 import { never, type VirtualTime } from '../virtual-time.ts';
 import type { FaultPlan } from './catalogue.ts';
-import type { FunctionName, Functions, Process } from './processes.ts';
+import type { Functions, Process } from './processes.ts';
 
 export const EC2_STALE_MAX_MS = 20_000;
 const ANSWER_MIN_MS = 20;

@@ -2,13 +2,14 @@
  * The streams of the tables: shards of records in order, each polled by itself; between shards there is no order. A batch
  * that fails comes again from its first failed record on, after a while; one whose process died comes again whole.
  */
+import type { FunctionName } from '../../shared/function-list.ts';
 import type { TableName } from '../../shared/ports/item-store.ts';
 import type { TimedChange } from '../recent-changes.ts';
 import { hashOf } from '../seeded-random.ts';
 import { passesHealthFilter, passesObjectFilter } from '../streams.ts';
 import type { VirtualTime } from '../virtual-time.ts';
 import type { FaultPlan } from './catalogue.ts';
-import type { FunctionName, Functions } from './processes.ts';
+import type { Functions } from './processes.ts';
 
 const SHARDS = 3;
 const BATCH_RECORDS_MAX = 100;

@@ -2,9 +2,10 @@
 
 import type { Policy } from '../../shared/domain/policy.ts';
 import { slotOf } from '../../shared/domain/tick.ts';
+import { type TickingFunction, tickingFunctions } from '../../shared/function-list.ts';
 import type { VirtualTime } from '../virtual-time.ts';
 import type { FaultPlan } from './catalogue.ts';
-import type { FunctionName, Functions } from './processes.ts';
+import type { Functions } from './processes.ts';
 
 /** A message comes this much after its slot begins. Milliseconds. */
 const DELIVERED_MAX_MS = 250;
@@ -13,10 +14,8 @@ const TWICE_AFTER_MAX_MS = 8_000;
 /** What a function is given to run. */
 const BUDGET_MS = 25_000;
 
-type Ticked = Extract<FunctionName, 'node-monitor' | 'evictor' | 'cloud-node' | 'pod-gc'>;
-
 export interface TickReport {
-  readonly name: Ticked;
+  readonly name: TickingFunction;
   readonly kind: string;
   readonly holds: readonly string[];
   /** When it was delivered. True time. */
@@ -30,34 +29,25 @@ export function faultyTicks(options: {
   readonly fraction: () => number;
   readonly policy: Policy;
   readonly startMs: number;
-  readonly onFault: (name: FunctionName, faults: readonly unknown[]) => void;
+  readonly onFault: (name: TickingFunction, faults: readonly unknown[]) => void;
   readonly onReport: (report: TickReport) => void;
 }): void {
   const { functions, time, plan, fraction, policy, onFault, onReport } = options;
 
-  async function run(name: Ticked, slot: number): Promise<void> {
+  async function run(name: TickingFunction, slot: number): Promise<void> {
     const beganAtMs = time.nowMs();
     const outcome = await functions.invoke(name, '', async ({ controllers }): Promise<TickReport> => {
-      switch (name) {
-        case 'node-monitor':
-          return { name, kind: (await controllers.tickNodeMonitor(slot, BUDGET_MS)).kind, holds: [], beganAtMs };
-        case 'evictor': {
-          const report = await controllers.runEvictorSlot(slot, BUDGET_MS);
-          const holds = report.kind === 'ran' ? [...report.holds.values()] : [];
-          const kinds = holds.flatMap((hold) => (hold.kind === 'gate' ? ['gate', ...hold.reasons] : [hold.kind]));
-          return { name, kind: report.kind, holds: kinds, beganAtMs };
-        }
-        case 'cloud-node':
-          return { name, kind: (await controllers.tickCloudNode(slot, BUDGET_MS)).kind, holds: [], beganAtMs };
-        case 'pod-gc':
-          return { name, kind: (await controllers.tickPodGc(slot, BUDGET_MS)).kind, holds: [], beganAtMs };
-      }
+      const { kind, holds = new Map() } = await controllers.ticks[name](slot, BUDGET_MS);
+      const reasons = [...holds.values()].flatMap((hold) =>
+        hold.kind === 'gate' ? ['gate', ...hold.reasons] : [hold.kind],
+      );
+      return { name, kind, holds: reasons, beganAtMs };
     });
     if (outcome.kind === 'done') onReport(outcome.value);
     else if (outcome.kind === 'failed') onFault(name, [outcome.error]);
   }
 
-  function send(name: Ticked, periodSeconds: number): void {
+  function send(name: TickingFunction, periodSeconds: number): void {
     if (plan.severity('tickOutage') > 0) {
       plan.count('tickOutage');
       return;
@@ -76,15 +66,12 @@ export function faultyTicks(options: {
     if (plan.strikes('atOnce', 0.6)) deliver(delayMs);
   }
 
-  const every = (name: Ticked, periodSeconds: number): void => {
+  const every = (name: TickingFunction, periodSeconds: number): void => {
     const beat = (): void => {
       send(name, periodSeconds);
       time.after(periodSeconds * 1_000, beat);
     };
     time.after(options.startMs - time.nowMs(), beat);
   };
-  every('cloud-node', policy.nodeMonitorPeriodSeconds);
-  every('node-monitor', policy.nodeMonitorPeriodSeconds);
-  every('evictor', policy.nodeMonitorPeriodSeconds);
-  every('pod-gc', policy.podGcPeriodSeconds);
+  for (const { name, period } of tickingFunctions) every(name, policy[period]);
 }

@@ -5,21 +5,11 @@
  */
 import type { FleetControllers } from '../../shared/controllers/index.ts';
 import type { Policy } from '../../shared/domain/policy.ts';
+import type { FunctionName } from '../../shared/function-list.ts';
 import type { Clock } from '../../shared/ports/clock.ts';
 import type { Endpoint } from '../endpoint.ts';
 import type { VirtualTime } from '../virtual-time.ts';
 import type { FaultPlan } from './catalogue.ts';
-
-export type FunctionName =
-  | 'heartbeat'
-  | 'api'
-  | 'health-stream'
-  | 'object-stream'
-  | 'node-monitor'
-  | 'evictor'
-  | 'cloud-node'
-  | 'pod-gc'
-  | 'watch';
 
 /** Milliseconds either way. */
 const SKEW_MAX_MS = 1_000;

@@ -1,7 +1,7 @@
 /** What the functions ask of the tables under every fault is granted: paths that a recorded run need not meet. */
 import { expect, it } from 'vitest';
+import type { FunctionName } from '../../shared/function-list.ts';
 import type { ItemKey, ItemStore, TableName, TransactWrite } from '../../shared/ports/item-store.ts';
-import type { FunctionName } from '../../simulation/faults/processes.ts';
 import { PART_NAMES } from '../../simulation/parts.ts';
 import { runSim } from '../../simulation/run-sim.ts';
 import { allowedTo, synthesise } from './synthesised.ts';

@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { shardsOf } from '../../shared/api/storage/cluster-objects.ts';
 import type { Policy } from '../../shared/domain/policy.ts';
+import type { FunctionName } from '../../shared/function-list.ts';
 import type { ObjectRef } from '../../shared/kube/types.ts';
 import {
   type Condition,
@@ -18,7 +19,6 @@ import {
 import { objectKey } from '../../shared/store/object-store.ts';
 import { MARKS } from '../../simulation/coverage.ts';
 import { FAULT_NAMES, type FaultName } from '../../simulation/faults/catalogue.ts';
-import type { FunctionName } from '../../simulation/faults/processes.ts';
 import type { LawName } from '../../simulation/laws/law.ts';
 import { runWithTwin } from '../../simulation/laws/twin.ts';
 import { PART_NAMES, type PartName } from '../../simulation/parts.ts';

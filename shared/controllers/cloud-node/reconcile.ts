@@ -24,19 +24,18 @@ import { defined } from '../../domain/defined.ts';
 import type { EventText } from '../../domain/events/event-text.ts';
 import { addTaint, removeTaints } from '../../domain/nodes/taint.ts';
 import { rfc3339RoundedUp } from '../../domain/rfc3339.ts';
-import { slotVerdict } from '../../domain/tick.ts';
 import type { KubeNode, Taint } from '../../kube/types.ts';
 import type { Cloud, InstanceAnswer } from '../../ports/cloud.ts';
 import type { PutWrite } from '../../ports/item-store.ts';
 import { shardOf } from '../../store/layout.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';
 import type { DecisionDraft } from '../decisions/decision-record.ts';
-import { workThrough, workUntil } from '../framework/bounded-work.ts';
+import { type WorkBudget, workThrough, workUntil } from '../framework/bounded-work.ts';
 import { changeNode, type NodeChange, withTaints } from '../framework/change-node.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
 import { eventWrite, type PendingEvent, recordEvents, subjectOf } from '../framework/record-event.ts';
 import { tellTickAge } from '../framework/tick-age.ts';
-import { type Tick, TickFault } from '../node-monitor/reconcile.ts';
+import { bareClaim, runTick, type SkippedTick, type Tick, TickFault } from '../framework/tick-runner.ts';
 import { cloudDraft, outOfServiceDraft } from './decisions.ts';
 import { deleteNode, type NodeDeletion } from './delete-node.ts';
 import {
@@ -73,8 +72,6 @@ import { type CloudStore, cloudStore, type WatchRow } from './watch-list-store.t
 
 const CLOUD_NODE = 'cloud-node';
 const NODE_CONCURRENCY_MAX = 16;
-/** Reserved at the end of a period. Milliseconds. */
-const PERIOD_RESERVE_MS = 500;
 /** Events of failed checks per tick; later ticks record the others while the failure lasts. */
 const REPORTS_PER_TICK_MAX = 50;
 const REMEMBER_ATTEMPTS_MAX = 3;
@@ -83,8 +80,7 @@ const COMPARE_EVERY_TICKS = 120;
 
 export type CloudNodeReport =
   | { readonly kind: 'noCloud' }
-  | { readonly kind: 'stale' }
-  | { readonly kind: 'lost' }
+  | SkippedTick
   | {
       readonly kind: 'ran';
       /** Nodes on the list. */
@@ -98,29 +94,34 @@ const NOTHING_TO_DO = Object.freeze({ kind: 'ran' as const, watched: 0, looked: 
 
 /** @throws TickFault when an effect failed; the next tick decides it again. */
 export async function runCloudNode(dependencies: ControllerDependencies, tick: Tick): Promise<CloudNodeReport> {
-  const { clock, policy, items, fleet, meter, cloud } = dependencies;
+  const { policy, items, meter, cloud } = dependencies;
   if (cloud === undefined) return { kind: 'noCloud' };
-  const nowMs = clock.nowMs();
   const periodSeconds = policy.nodeMonitorPeriodSeconds;
-  if (slotVerdict({ slot: tick.slot, nowMs, periodSeconds }) === 'stale') return { kind: 'stale' };
-  // Read before the claim: a slot without work is not claimed.
-  const rows = await cloudStore(items).read();
-  if (rows.length === 0) return NOTHING_TO_DO;
-  if ((await fleet.claimBare(CLOUD_NODE, tick.slot, nowMs)) === 'lost') return { kind: 'lost' };
-
-  const { strideOf } = pollStrides(rows, { nowMs, periodSeconds });
-  const isTurnOf = (row: WatchRow, everyTicks: number): boolean =>
-    (tick.slot + shardOf(row.nodeName, everyTicks)) % everyTicks === 0;
-  const due = rows.filter((row) => isTurnOf(row, strideOf(row)));
-  tellTickAge(meter, { slot: tick.slot, periodSeconds, nowMs });
-  meter.add(metric.CLOUD_WATCHED, rows.length, 'Count');
-  const deleted = await look(dependencies, cloud, due, {
-    nowMs,
-    budgetMs: Math.min(tick.budgetMs ?? Infinity, periodSeconds * 1_000 - PERIOD_RESERVE_MS),
-    strideOf,
-    isCompared: (row) => isTurnOf(row, COMPARE_EVERY_TICKS),
+  return runTick(dependencies, tick, {
+    controller: CLOUD_NODE,
+    periodSeconds,
+    async read() {
+      // Read before the claim: a slot without work is not claimed.
+      const rows = await cloudStore(items).read();
+      return rows.length === 0 ? { kind: 'done', report: NOTHING_TO_DO } : { kind: 'work', world: rows };
+    },
+    claim: bareClaim(dependencies, CLOUD_NODE, tick.slot),
+    async work(rows: readonly WatchRow[], { nowMs, budget, faults }): Promise<CloudNodeReport> {
+      const { strideOf } = pollStrides(rows, { nowMs, periodSeconds });
+      const isTurnOf = (row: WatchRow, everyTicks: number): boolean =>
+        (tick.slot + shardOf(row.nodeName, everyTicks)) % everyTicks === 0;
+      const due = rows.filter((row) => isTurnOf(row, strideOf(row)));
+      tellTickAge(meter, { slot: tick.slot, periodSeconds, nowMs });
+      meter.add(metric.CLOUD_WATCHED, rows.length, 'Count');
+      const looked = await look(dependencies, cloud, due, {
+        budget: budget(),
+        strideOf,
+        isCompared: (row) => isTurnOf(row, COMPARE_EVERY_TICKS),
+      });
+      faults.push(...looked.faults);
+      return { kind: 'ran', watched: rows.length, looked: due.length, deleted: looked.deleted };
+    },
   });
-  return { kind: 'ran', watched: rows.length, looked: due.length, deleted };
 }
 
 /** Processes the nodes of an instance whose state has changed. @throws TickFault as a tick does */
@@ -138,33 +139,31 @@ export async function lookAtInstance(
   });
   if (ofInstance.length === 0) return { ...NOTHING_TO_DO, watched: rows.length };
   const nowMs = clock.nowMs();
-  const deleted = await look(dependencies, cloud, ofInstance, {
-    nowMs,
+  const { deleted, faults } = await look(dependencies, cloud, ofInstance, {
     ...pollStrides(rows, { nowMs, periodSeconds: policy.nodeMonitorPeriodSeconds }),
-    budgetMs: budgetMs ?? policy.nodeMonitorPeriodSeconds * 1_000,
+    budget: workUntil(clock, nowMs + (budgetMs ?? policy.nodeMonitorPeriodSeconds * 1_000)),
     isCompared: () => false,
   });
+  if (faults.length > 0) throw new TickFault([...faults], 'cloud-node could not finish its tick');
   return { kind: 'ran', watched: rows.length, looked: ofInstance.length, deleted };
 }
 
 interface Looking {
-  readonly nowMs: number;
-  readonly budgetMs: number;
+  readonly budget: WorkBudget;
   /** Interval, in ticks, at which EC2 is asked about the node. */
   strideOf(row: WatchRow): number;
   /** Whether the row is compared with its Node in this pass in any case. */
   isCompared(row: WatchRow): boolean;
 }
 
-/** Asks EC2, decides, applies. Returns the number of deleted Nodes. */
+/** Asks EC2, decides, applies. Returns the number of deleted Nodes, and the faults of single nodes. */
 async function look(
   dependencies: ControllerDependencies,
   cloud: Cloud,
   rows: readonly WatchRow[],
-  { nowMs, budgetMs, strideOf, isCompared }: Looking,
-): Promise<number> {
+  { budget, strideOf, isCompared }: Looking,
+): Promise<{ readonly deleted: number; readonly faults: readonly unknown[] }> {
   const { clock, meter, policy } = dependencies;
-  const budget = workUntil(clock, nowMs + budgetMs);
   const instances = new Map<string, Ec2Instance>();
   for (const row of rows) {
     const instance = instanceOf(row);
@@ -189,8 +188,7 @@ async function look(
     if (settled === 'deleted') deleted += 1;
   });
   if (deleted > 0) meter.add(metric.CLOUD_NODE_DELETIONS, deleted, 'Count');
-  if (faults.length > 0) throw new TickFault([...faults], 'cloud-node could not finish its tick');
-  return deleted;
+  return { deleted, faults };
 }
 
 function answerFor(row: WatchRow, answers: ReadonlyMap<string, InstanceAnswer>): InstanceAnswer {

@@ -16,7 +16,6 @@
 import { readyStatusOf } from '../../domain/nodes/conditions.ts';
 import type { NodeHealth } from '../../domain/nodes/node-health.ts';
 import { addNoExecute, wantedNoExecute } from '../../domain/nodes/node-taints.ts';
-import { slotVerdict } from '../../domain/tick.ts';
 import type { QueuedNode } from '../../domain/zones/fleet-records.ts';
 import { type GateVerdict, gateVerdictFor } from '../../domain/zones/gate.ts';
 import type { Limiter } from '../../domain/zones/limiter.ts';
@@ -31,7 +30,15 @@ import type { TickMark } from '../framework/ledger.ts';
 import { zoneDimension } from '../framework/metrics.ts';
 import { reportUnwritable } from '../framework/report-unwritable.ts';
 import { tellTickAge } from '../framework/tick-age.ts';
-import { type Tick, TickFault } from '../node-monitor/reconcile.ts';
+import {
+  bareClaim,
+  PERIOD_RESERVE_MS,
+  type RunningTick,
+  runTick,
+  type SkippedTick,
+  type Tick,
+  TickFault,
+} from '../framework/tick-runner.ts';
 import { swapTaints } from '../node-reconciler/lift-taints.ts';
 import { evictPods } from '../pod-evictor/reconcile.ts';
 import { holdDraft, holdKey, taintDraft } from './decisions.ts';
@@ -44,12 +51,9 @@ const EVICTOR = 'evictor';
 const ITEMS_PER_ZONE_MAX = 25;
 const ZONE_CONCURRENCY_MAX = 8;
 const NODE_CONCURRENCY_MAX = 8;
-/** Reserved at the end of a period. Milliseconds. */
-const PERIOD_RESERVE_MS = 500;
 
 export type EvictorReport =
-  | { readonly kind: 'stale' }
-  | { readonly kind: 'lost' }
+  | SkippedTick
   | {
       readonly kind: 'ran';
       /** Nodes that got a NoExecute taint. */
@@ -65,34 +69,51 @@ export type EvictorReport =
 /** Rounds between two ticks: a bound on reads, reached only at rates above 20 per second. */
 const ROUNDS_PER_SLOT_MAX = 100;
 
-export async function runEvictor(dependencies: ControllerDependencies, tick: Tick): Promise<EvictorReport> {
-  const { clock, policy, fleet, timers, meter } = dependencies;
-  const nowMs = clock.nowMs();
-  const periodSeconds = policy.nodeMonitorPeriodSeconds;
-  if (slotVerdict({ slot: tick.slot, nowMs, periodSeconds }) === 'stale') return { kind: 'stale' };
-  const records = await fleet.read();
-  const gate = gateVerdictFor(records.state.gate, { nowMs, policy });
-  // Timers stay due while the gate is closed (D9), so none are read.
-  const due = gate.kind === 'holding' ? [] : await timers.readDue(nowMs);
-  const reportAge = (): void => tellTickAge(meter, { slot: tick.slot, periodSeconds, nowMs });
-  if (!hasWork(records, due)) {
-    reportAge();
-    return { kind: 'ran', tainted: 0, holds: new Map(), nextTokenAtMs: undefined };
-  }
-  if ((await fleet.claimBare(EVICTOR, tick.slot, nowMs)) === 'lost') return { kind: 'lost' };
-  const timeMs = Math.min(tick.budgetMs ?? Infinity, periodSeconds * 1_000 - PERIOD_RESERVE_MS);
-  const budget = workUntil(clock, nowMs + timeMs);
+interface EvictorWorld {
+  readonly records: FleetRecords;
+  readonly gate: GateVerdict;
+  /** Nodes with pods whose timers are due. */
+  readonly due: readonly string[];
+}
 
-  const mark = { slot: tick.slot };
-  const queues = await processQueues(dependencies, records, { nowMs, gate, budget, tick: mark });
-  const evictions = await workThrough(due, { concurrencyMax: NODE_CONCURRENCY_MAX, budget }, (nodeName) =>
+/** @throws TickFault when an effect failed; the next tick decides it again */
+export function runEvictor(dependencies: ControllerDependencies, tick: Tick): Promise<EvictorReport> {
+  const { policy, fleet, timers, meter } = dependencies;
+  const periodSeconds = policy.nodeMonitorPeriodSeconds;
+  const reportAge = (nowMs: number): void => tellTickAge(meter, { slot: tick.slot, periodSeconds, nowMs });
+  return runTick<EvictorWorld, EvictorWorld, EvictorReport>(dependencies, tick, {
+    controller: EVICTOR,
+    periodSeconds,
+    async read(nowMs) {
+      const records = await fleet.read();
+      const gate = gateVerdictFor(records.state.gate, { nowMs, policy });
+      // Timers stay due while the gate is closed (D9), so none are read.
+      const due = gate.kind === 'holding' ? [] : await timers.readDue(nowMs);
+      if (hasWork(records, due)) return { kind: 'work', world: { records, gate, due } };
+      reportAge(nowMs);
+      return { kind: 'done', report: { kind: 'ran', tainted: 0, holds: new Map(), nextTokenAtMs: undefined } };
+    },
+    claim: bareClaim(dependencies, EVICTOR, tick.slot),
+    work: (world, running) => workOn(dependencies, world, running, reportAge),
+  });
+}
+
+async function workOn(
+  dependencies: ControllerDependencies,
+  { records, gate, due }: EvictorWorld,
+  { slot, nowMs, budget, faults }: RunningTick,
+  reportAge: (nowMs: number) => void,
+): Promise<Extract<EvictorReport, { kind: 'ran' }>> {
+  const mark = { slot };
+  const within = budget();
+  const queues = await processQueues(dependencies, records, { nowMs, gate, budget: within, tick: mark });
+  const evictions = await workThrough(due, { concurrencyMax: NODE_CONCURRENCY_MAX, budget: within }, (nodeName) =>
     evictPods(dependencies, nodeName, { nowMs, state: records.state, tick: mark }),
   );
-  reportAge();
-  const faults = [...queues.faults, ...evictions.faults];
-  if (faults.length > 0) throw new TickFault(faults, 'evictor could not finish its tick');
+  reportAge(nowMs);
+  faults.push(...queues.faults, ...evictions.faults);
   const { tainted, holds, nextTokenAtMs } = queues;
-  reportHolds(dependencies, holds);
+  if (faults.length === 0) reportHolds(dependencies, holds);
   return { kind: 'ran', tainted, holds, nextTokenAtMs };
 }
 

@@ -25,7 +25,7 @@ import type { ClusterEvent } from '../../domain/events/cluster-event.ts';
 import { gateClosed, gateOpened } from '../../domain/events/event-text.ts';
 import type { NodeHealth } from '../../domain/nodes/node-health.ts';
 import { rfc3339 } from '../../domain/rfc3339.ts';
-import { slotStartMs, slotVerdict } from '../../domain/tick.ts';
+import { slotStartMs } from '../../domain/tick.ts';
 import {
   decideGate,
   firstProbes,
@@ -38,12 +38,13 @@ import type { FleetRecords, FleetState } from '../../store/fleet-store.ts';
 import { podsMarked, scanHealth } from '../../store/health-store.ts';
 import { LEASE_NAMESPACE } from '../../store/lease-record.ts';
 import type { DecisionDraft } from '../decisions/decision-record.ts';
-import { UNBOUNDED, workThrough, workUntil } from '../framework/bounded-work.ts';
+import { UNBOUNDED, workThrough } from '../framework/bounded-work.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
 import { zoneDimension } from '../framework/metrics.ts';
 import { publishEvents } from '../framework/publish-events.ts';
 import { recordEvents } from '../framework/record-event.ts';
 import { tellTickAge } from '../framework/tick-age.ts';
+import { type Claim, type RunningTick, runTick, type SkippedTick, type Tick } from '../framework/tick-runner.ts';
 import { liftTaints, swapTaints } from '../node-reconciler/lift-taints.ts';
 import { disruptionDraft, gateDraft, type ZoneDecision, zoneDraft } from './decisions.ts';
 import { type MarkDecision, type MarkedNode, type Marking, type MarkOutcome, markNodes } from './mark-nodes.ts';
@@ -56,8 +57,6 @@ import { zoneTransitions } from './zone-events.rule.ts';
 const CLAIM_ATTEMPTS_MAX = 3;
 /** Effects of one kind that run concurrently. */
 const APPLY_CONCURRENCY_MAX = 32;
-/** Reserved at the end of a period, so that a tick finishes before the next one begins. Milliseconds. */
-const PERIOD_RESERVE_MS = 500;
 /**
  * Least time to apply decisions, as a share of the period. Without it, a fleet too large for its Lambda would never be
  * marked. Such a tick may overlap the next one.
@@ -68,23 +67,9 @@ const LOGGED_NAMES_MAX = 10;
 /** That a flag is down again is told until it fills the periods that its alarm looks at, four minutes at most. */
 const TURN_TOLD_MS = 300_000;
 
-export interface Tick {
-  readonly slot: number;
-  /** Time the caller may run. Milliseconds; about a period is used. */
-  readonly budgetMs?: number;
-}
-
 export type MonitorReport =
-  /** Delayed by an outage of the scheduler or the function; dropped without a claim. */
-  | { readonly kind: 'stale' }
-  /** Another tick has claimed this slot or a later one. */
-  | { readonly kind: 'lost' }
+  | SkippedTick
   | { readonly kind: 'ran'; readonly decisions: number; readonly marked: number; readonly left: number };
-
-/** Some effects of the tick failed. All others were applied; the next tick decides the failed ones again. */
-export class TickFault extends AggregateError {
-  override readonly name = 'TickFault';
-}
 
 interface Decided {
   readonly outcome: MonitorOutcome;
@@ -95,14 +80,38 @@ interface Decided {
   readonly drafts: readonly DecisionDraft[];
 }
 
-export async function runNodeMonitor(dependencies: ControllerDependencies, tick: Tick): Promise<MonitorReport> {
-  const { clock, policy, items, fleet, ledger } = dependencies;
-  const nowMs = clock.nowMs();
-  const periodSeconds = policy.nodeMonitorPeriodSeconds;
-  if (slotVerdict({ slot: tick.slot, nowMs, periodSeconds }) === 'stale') return { kind: 'stale' };
+/** What was read before the slot is claimed. */
+interface MonitorWorld {
+  readonly records: FleetRecords;
+  readonly nodes: readonly NodeHealth[];
+  readonly decide: (state: FleetState) => Decided;
+}
+
+interface ClaimedWorld extends MonitorWorld {
+  readonly decided: Decided;
+}
+
+/** @throws TickFault when something could not be done; the next tick does it */
+export const runNodeMonitor = (dependencies: ControllerDependencies, tick: Tick): Promise<MonitorReport> =>
+  runTick(dependencies, tick, {
+    controller: 'node-monitor',
+    periodSeconds: dependencies.policy.nodeMonitorPeriodSeconds,
+    read: (nowMs) => readWorld(dependencies, tick.slot, nowMs),
+    claim: (world: MonitorWorld, nowMs) => claimDecided(dependencies, tick.slot, world, nowMs),
+    work: (claimed: ClaimedWorld, running) => applyTick(dependencies, claimed, running),
+  });
+
+async function readWorld(
+  dependencies: ControllerDependencies,
+  slot: number,
+  nowMs: number,
+): Promise<
+  { readonly kind: 'work'; readonly world: MonitorWorld } | { readonly kind: 'done'; readonly report: MonitorReport }
+> {
+  const { policy, items, fleet } = dependencies;
   dependencies.takeUnits?.();
   const records = await fleet.read();
-  if (records.state.slot !== undefined && records.state.slot >= tick.slot) return { kind: 'lost' };
+  if (records.state.slot !== undefined && records.state.slot >= slot) return { kind: 'done', report: { kind: 'lost' } };
   const [answers, nodes] = await Promise.all([
     sendProbes(dependencies, records.state.gate),
     // Eventually consistent reads cost half. A stale read only makes a heartbeat look older, and every effect has a
@@ -110,63 +119,73 @@ export async function runNodeMonitor(dependencies: ControllerDependencies, tick:
     scanHealth(items, { consistent: false, rowsExpected: records.state.nodes }),
   ]);
   const probes = answers.map((accepted) => ({ sentAtMs: nowMs, accepted }));
-
   const decide = (state: FleetState): Decided => {
     const gate = decideGate(state.gate, { nowMs, probes, policy });
     const outcome = decideMonitor(worldOf(records, nodes, state, gate), { nowMs, policy });
     const drafts = fleetDrafts(outcome, { before: state.gate, after: gate, probes, nowMs, policy });
     return { outcome, gate, before: state, disruption: disruptionAfter(outcome, state), drafts };
   };
-  let decided = decide(records.state);
+  return { kind: 'work', world: { records, nodes, decide } };
+}
+
+/** Decides, and claims the slot with what was decided; control records that changed since are decided on again. */
+async function claimDecided(
+  { fleet, ledger }: ControllerDependencies,
+  slot: number,
+  world: MonitorWorld,
+  nowMs: number,
+): Promise<Claim<ClaimedWorld>> {
+  let decided = world.decide(world.records.state);
   for (let attempt = 1; ; attempt += 1) {
+    const { fence } = decided.before;
     const claim = await fleet.claim({
-      slot: tick.slot,
-      seenFence: decided.before.fence,
+      slot,
+      seenFence: fence,
       nowMs,
       gate: decided.gate,
       disruption: decided.disruption,
-      nodes: nodes.length,
+      nodes: world.nodes.length,
       finished: isQuiet(decided.outcome) && gateTransition(decided) === undefined,
-      along: decided.drafts.map((draft) => ledger.write(draft, { slot: tick.slot, fence: decided.before.fence + 1 })),
+      along: decided.drafts.map((draft) => ledger.write(draft, { slot, fence: fence + 1 })),
     });
-    if (claim.kind === 'claimed') break;
-    if (claim.kind === 'lost' || attempt === CLAIM_ATTEMPTS_MAX) return { kind: 'lost' };
-    decided = decide(claim.state);
+    if (claim.kind === 'claimed') return { kind: 'claimed', claimed: { ...world, decided } };
+    if (claim.kind === 'lost' || attempt === CLAIM_ATTEMPTS_MAX) return 'lost';
+    decided = world.decide(claim.state);
   }
+}
 
-  measureCost(dependencies, { slot: tick.slot, nodes: nodes.length });
+async function applyTick(
+  dependencies: ControllerDependencies,
+  { records, nodes, decided }: ClaimedWorld,
+  { slot, nowMs, budget, faults }: RunningTick,
+): Promise<MonitorReport> {
+  const { fleet, meter, policy } = dependencies;
+  measureCost(dependencies, { slot, nodes: nodes.length });
   measure(dependencies, records, decided, nowMs);
-  tellTickAge(dependencies.meter, { slot: tick.slot, periodSeconds, nowMs });
+  tellTickAge(meter, { slot, periodSeconds: policy.nodeMonitorPeriodSeconds, nowMs });
   const reportFaults = await reportGate(dependencies, decided, nowMs);
+  faults.push(...reportFaults);
   if (isQuiet(decided.outcome)) {
-    throwFaults(reportFaults);
-    if (gateTransition(decided) !== undefined) await fleet.finish(nowMs);
+    if (reportFaults.length === 0 && gateTransition(decided) !== undefined) await fleet.finish(nowMs);
     return { kind: 'ran', decisions: 0, marked: 0, left: 0 };
   }
   const zones = zoneTransitions(decided.outcome.decisions, decided.before.gate.lastTickAtMs);
   await publishEvents(dependencies, zones, nowMs);
 
-  const periodMs = periodSeconds * 1_000;
-  const untilMs = Math.max(nowMs + periodMs - PERIOD_RESERVE_MS, clock.nowMs() + APPLY_SHARE_MIN * periodMs);
-  const budget = workUntil(clock, Math.min(nowMs + (tick.budgetMs ?? Infinity), untilMs));
   const applied = await applyDecisions(dependencies, decided.outcome.decisions, nodes, {
     nowMs,
-    budget,
-    tick: { slot: tick.slot, fence: decided.before.fence + 1 },
+    budget: budget(APPLY_SHARE_MIN),
+    tick: { slot, fence: decided.before.fence + 1 },
     zones: new Map(decided.outcome.zoneMetrics.map((zone) => [zone.zone, zone])),
     totalDisruption: decided.disruption.total,
   });
-  // Recorded before the faults are thrown. A failed effect concerns one object and is decided again from the stored
+  // Recorded before the tick fails. A failed effect concerns one object and is decided again from the stored
   // state. The tick has evaluated the whole fleet, which is all the gate requires (docs/decisions/0003). A gate
   // transition that could not be reported leaves the tick unfinished, so that the next one reports it.
   if (reportFaults.length === 0) await fleet.finish(nowMs);
-  throwFaults([...reportFaults, ...applied.faults]);
+  faults.push(...applied.faults);
   const { marked, left } = applied;
   return { kind: 'ran', decisions: decided.outcome.decisions.length, marked, left };
-}
-
-function throwFaults(faults: readonly unknown[]): void {
-  if (faults.length > 0) throw new TickFault([...faults], 'node-monitor could not finish its tick');
 }
 
 const isQuiet = (outcome: MonitorOutcome): boolean => outcome.decisions.length === 0;

@@ -9,21 +9,17 @@
  * longer than a period, do the work of one: every effect carries its own condition, and a row that was read before the claim
  * is a hint as any other. What a pass that dies leaves is in the list still.
  */
-import { slotVerdict } from '../../domain/tick.ts';
-import { workUntil } from '../framework/bounded-work.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
-import { type Tick, TickFault } from '../node-monitor/reconcile.ts';
+import { bareClaim, type RunningTick, runTick, type SkippedTick, type Tick } from '../framework/tick-runner.ts';
 import { detachVolumes } from '../volume-detacher/reconcile.ts';
 import { collectPods, hasPodsToJudge } from './collect-pods.ts';
 import { isSweepDue, sweepPods } from './sweep-pods.ts';
+import type { PodGcList } from './work-list-store.ts';
 
 const POD_GC = 'pod-gc';
-/** Kept free at the end of a period. Milliseconds. */
-const PERIOD_RESERVE_MS = 500;
 
 export type PodGcReport =
-  | { readonly kind: 'stale' }
-  | { readonly kind: 'lost' }
+  | SkippedTick
   | {
       readonly kind: 'ran';
       readonly podsRemoved: number;
@@ -34,20 +30,28 @@ export type PodGcReport =
     };
 
 /** @throws TickFault when something could not be done; the next tick does it */
-export async function runPodGc(dependencies: ControllerDependencies, tick: Tick): Promise<PodGcReport> {
-  const { clock, policy, fleet, podGc } = dependencies;
-  const nowMs = clock.nowMs();
-  const periodSeconds = policy.podGcPeriodSeconds;
-  if (slotVerdict({ slot: tick.slot, nowMs, periodSeconds }) === 'stale') return { kind: 'stale' };
-  const list = await podGc.read();
-  if (list.volumes.length === 0 && !hasPodsToJudge(list, policy) && !isSweepDue(list, nowMs)) {
-    return { kind: 'ran', podsRemoved: 0, podsLeft: 0, volumesDetached: 0 };
-  }
-  if ((await fleet.claimBare(POD_GC, tick.slot, nowMs)) === 'lost') return { kind: 'lost' };
-  const timeMs = Math.min(tick.budgetMs ?? Infinity, periodSeconds * 1_000 - PERIOD_RESERVE_MS);
-  const pass = { slot: tick.slot, nowMs, budget: workUntil(clock, nowMs + timeMs) };
+export function runPodGc(dependencies: ControllerDependencies, tick: Tick): Promise<PodGcReport> {
+  const { policy, podGc } = dependencies;
+  return runTick(dependencies, tick, {
+    controller: POD_GC,
+    periodSeconds: policy.podGcPeriodSeconds,
+    async read(nowMs) {
+      const list = await podGc.read();
+      return list.volumes.length === 0 && !hasPodsToJudge(list, policy) && !isSweepDue(list, nowMs)
+        ? { kind: 'done', report: { kind: 'ran', podsRemoved: 0, podsLeft: 0, volumesDetached: 0 } }
+        : { kind: 'work', world: list };
+    },
+    claim: bareClaim(dependencies, POD_GC, tick.slot),
+    work: (list: PodGcList, running) => passThrough(dependencies, list, running),
+  });
+}
 
-  const faults: unknown[] = [];
+async function passThrough(
+  dependencies: ControllerDependencies,
+  list: PodGcList,
+  { slot, nowMs, budget, faults }: RunningTick,
+): Promise<Extract<PodGcReport, { kind: 'ran' }>> {
+  const pass = { slot, nowMs, budget: budget() };
   /** One part that fails does not hold up the others. */
   const part = async <T extends { readonly faults: readonly unknown[] }>(
     run: () => Promise<T>,
@@ -61,11 +65,10 @@ export async function runPodGc(dependencies: ControllerDependencies, tick: Tick)
       return undefined;
     }
   };
-  // Volumes first: a pod that this pass takes away has wanted its volumes until now, and the wait begins when it is gone.
+  // Volumes first: a pod that this pass removes has used its volumes until now, and the wait begins after its removal.
   const volumes = await part(() => detachVolumes(dependencies, list.volumes, pass));
   const pods = await part(() => collectPods(dependencies, list, pass));
   await part(() => sweepPods(dependencies, list, pass));
-  if (faults.length > 0) throw new TickFault(faults, 'pod-gc could not finish its tick');
   return {
     kind: 'ran',
     podsRemoved: pods?.removed ?? 0,
