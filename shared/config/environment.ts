@@ -88,7 +88,7 @@ const tablesOf = (environment: AllTables) =>
   });
 
 /** Functions that use all tables and serve no requests: streams and ticks. */
-const controllerConfig = z.pipe(
+export const controllerConfig = z.pipe(
   z.object({ ...everyFunction, ...allTables }),
   z.transform((environment) => ({ ...common(environment), tables: tablesOf(environment) })),
 );
