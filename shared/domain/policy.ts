@@ -6,17 +6,17 @@ export interface Policy {
   /** Time between monitoring passes. Seconds; 5, 10, 15, 20, 30 or 60. */
   readonly nodeMonitorPeriodSeconds: number;
   /**
-   * Silence allowed for a node that has a Ready condition. Seconds; at least 2 beat intervals and 2 periods.
+   * Grace period of a node that has a Ready condition. Seconds; at least 2 heartbeat intervals and 2 periods.
    * Larger means slower failover, smaller means that short network trouble marks nodes.
    */
   readonly nodeMonitorGracePeriodSeconds: number;
-  /** Silence allowed, counted from creation, for a node without a Ready condition. Seconds; at least one period. */
+  /** Grace period, from its creation, of a node without a Ready condition. Seconds; at least one period. */
   readonly nodeStartupGracePeriodSeconds: number;
-  /** Time between lease renewals, told to agents. Seconds. */
+  /** Time between Lease renewals, sent to agents. Seconds. */
   readonly beatIntervalSeconds: number;
-  /** leaseDurationSeconds told to agents. Seconds; at least 3 beat intervals. */
+  /** leaseDurationSeconds sent to agents. Seconds; at least 3 heartbeat intervals. */
   readonly leaseDurationSeconds: number;
-  /** NoExecute taints a second in a zone that is Normal (or fully dark alone). 0 means never. */
+  /** NoExecute taints per second in a zone that is Normal, or in FullDisruption while another is not. 0 means never. */
   readonly nodeEvictionRatePerSecond: number;
   /** The same in a large zone in partial disruption. 0 means never. */
   readonly secondaryNodeEvictionRatePerSecond: number;
@@ -24,25 +24,25 @@ export interface Policy {
   readonly largeClusterSizeThreshold: number;
   /** Share of not-ready nodes from which a zone is in partial disruption. 0 < x <= 1. */
   readonly unhealthyZoneThreshold: number;
-  /** tolerationSeconds given to pods that bring no toleration of not-ready and unreachable. Seconds. */
+  /** tolerationSeconds added to pods without a toleration of not-ready and unreachable. Seconds. */
   readonly podEvictionTimeoutSeconds: number;
-  /** What a fully dark zone does while others live: evict at the normal rate as documented, or hold. */
+  /** Evictions in a zone in FullDisruption while another is not: at the normal rate as documented, or held. */
   readonly fullDisruption: 'normal' | 'hold';
-  /** Doubt ourselves when our own probe beats fail. */
+  /** Close the safety gate when our own probe heartbeats fail. */
   readonly ingestGate: 'on' | 'off';
-  /** Doubt ourselves when ticks were missing. */
+  /** Close the safety gate when node-monitor missed ticks. */
   readonly tickGate: 'on' | 'off';
   readonly automaticOutOfService: 'off' | 'stopped' | 'terminated';
-  /** Seconds that EC2 must have said so. */
+  /** Seconds for which EC2 must have reported that state. */
   readonly automaticOutOfServiceAfterSeconds: number;
-  /** An instance younger than this that EC2 does not know is not gone. Seconds. */
+  /** An instance younger than this may exist although EC2 does not know it yet. Seconds. */
   readonly cloudYoungInstanceSeconds: number;
-  /** Seconds after which volumes of an unhealthy node are detached by force. */
+  /** Seconds after which volumes of an unhealthy node are force detached. */
   readonly forceDetachTimeoutSeconds: number;
   readonly disableForceDetachOnTimeout: boolean;
   /** Time between passes of pod garbage collection. Seconds. */
   readonly podGcPeriodSeconds: number;
-  /** Time a missing node is watched before its pods are called orphaned. Seconds. */
+  /** Time for which a node must be missing before its pods count as orphaned. Seconds. */
   readonly orphanQuarantineSeconds: number;
   /** Terminated pods kept; 0 keeps all. */
   readonly terminatedPodGcThreshold: number;

@@ -1,10 +1,10 @@
 /**
- * When a volume that nobody on its node wants any more is taken from it.
+ * When a volume that no pod on its node uses any more is detached.
  *
- * A volume detached under a machine that still writes is a damaged volume; one that stays attached is only a pod that
- * waits. So in doubt nothing is detached: not while our own view of the node is in doubt, not when EC2 gave no answer
- * about the instance, and not a volume that is not certainly the one meant. A healthy node's mounted volume is never
- * taken by time. The wait starts when the last pod object is gone: on a dead node somebody must delete the pod first.
+ * Detaching a volume from a machine that still writes damages it; leaving it attached only delays a pod. So a volume
+ * stays attached while the safety gate is closed, while the instance state is unknown, and when the volume is not
+ * identified with certainty. A mounted volume of a healthy node is never detached by timeout. The timeout starts when
+ * the last pod object is deleted: on a dead node a user must delete the pod first.
  *
  * Source: pkg/controller/volume/attachdetach/reconciler/reconciler.go; EC2 DetachVolume for `force`.
  */
@@ -15,27 +15,29 @@ import type { Policy } from '../../domain/policy.ts';
 
 export interface AttachedVolume {
   readonly volumeId: string;
-  /** The node said so last (status.volumesInUse). */
+  /** Reported by the node in status.volumesInUse. */
   readonly mounted: boolean;
-  /** When it was first seen unwanted: no pod object on this node names it, terminating ones included. */
+  /**
+   * When it was first seen unused: no pod object on this node names it, terminating ones included. Epoch milliseconds.
+   */
   readonly detachRequestedAtMs: number;
-  /** It carries the tag that our permission to detach asks for. */
+  /** Has the tag that our IAM permission to detach requires. */
   readonly tagged: boolean;
   readonly isRootDevice: boolean;
-  /** The attachment belongs to an AWS service, which refuses others. */
+  /** The attachment is managed by an AWS service, so other callers are refused. */
   readonly managedByAws: boolean;
-  /** The instance EC2 says it is attached to. */
+  /** The instance it is attached to, from EC2. */
   readonly attachedTo: string;
 }
 
 export interface VolumeNode {
-  /** Status of Ready; absent for a node without it or a Node that is gone: both are unhealthy. */
+  /** Status of Ready; absent without the condition or without the Node: both are unhealthy. */
   readonly ready: ConditionStatus | undefined;
-  /** It has a taint with the key out-of-service; see isOutOfService. */
+  /** Has a taint with the key out-of-service; see isOutOfService. */
   readonly outOfService: boolean;
-  /** Of its providerID; absent when the Node is gone or names none. */
+  /** From its providerID; absent without a Node or a providerID. */
   readonly instanceId: string | undefined;
-  /** What EC2 says of the instance the volume is attached to; unknown after a failed call. */
+  /** State of the instance the volume is attached to, from EC2; unknown after a failed call. */
   readonly instance: InstanceState | 'notFound' | 'unknown';
 }
 
@@ -43,14 +45,16 @@ export interface VolumeNode {
 export type ForcedDetachReason = 'timeout' | 'out-of-service';
 
 export type DetachDecision =
-  /** Keep the request's time. */
+  /** Keep detachRequestedAtMs. */
   | { readonly kind: 'wait'; readonly detachRequestedAtMs: number; readonly reason: string }
-  /** Never by us; a person has to look. Keep the request's time. */
+  /** Never detached by us; an operator must act. Keep detachRequestedAtMs. */
   | { readonly kind: 'refuse'; readonly detachRequestedAtMs: number; readonly reason: string }
   | {
       readonly kind: 'detach';
       readonly detachRequestedAtMs: number;
-      /** DetachVolume with Force: only of an instance that does not run, or that a person declared out of service. */
+      /**
+       * DetachVolume with Force: only for an instance that is stopped or terminated, or a node that is out of service.
+       */
       readonly force: boolean;
       /** Counted as forced when the check that it is safe was skipped. */
       readonly forcedReason: ForcedDetachReason | undefined;
@@ -63,7 +67,7 @@ export function decideVolumeDetach(
   question: {
     readonly volume: AttachedVolume;
     readonly node: VolumeNode;
-    /** Why our own view of nodes is in doubt (D9); absent when it is not. */
+    /** Why our view of nodes is unreliable (D9); absent while the safety gate is open. */
     readonly doubt?: string | undefined;
   },
   nowMs: number,
@@ -83,7 +87,7 @@ export function decideVolumeDetach(
   if (volume.mounted && !node.outOfService) {
     if (healthy) return wait('mounted on a healthy node');
     if (!timedOut) return wait(expired ? 'mounted; detaching on timeout is switched off' : 'mounted; time is not over');
-    // From here on only time speaks for detaching: our own view and EC2's must both be sure.
+    // Only the timeout asks for detaching here: the safety gate must be open and the instance state known.
     if (doubt !== undefined) return wait(`mounted; ${doubt}`);
     if (node.instance === 'unknown') return wait('mounted; EC2 gave no answer about the instance');
   }
