@@ -174,11 +174,11 @@ export function changeLog(options: {
         .flatMap((log) => log.entries)
         .filter((entry) => (entry['rv'] as number) <= complete)
         .sort((one, other) => (one['rv'] as number) - (other['rv'] as number));
-      const told = entries.slice(0, limit);
+      const delivered = entries.slice(0, limit);
       return {
         kind: 'changes',
-        changes: told.map((entry) => changeOf(resource, entry)),
-        through: told.length < entries.length ? (told.at(-1)!['rv'] as number) : complete,
+        changes: delivered.map((entry) => changeOf(resource, entry)),
+        through: delivered.length < entries.length ? (delivered.at(-1)!['rv'] as number) : complete,
       };
     },
 

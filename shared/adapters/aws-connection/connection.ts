@@ -1,4 +1,4 @@
-/** Where AWS is, and who asks it: what every adapter that speaks to AWS is given. */
+/** Region, endpoint and credentials of AWS, for every adapter that calls it. */
 export interface AwsCredentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
@@ -8,14 +8,14 @@ export interface AwsCredentials {
 export interface AwsConnection {
   readonly region: string;
   readonly credentials: AwsCredentials;
-  /** Only for a service of our own, in local mode and tests. */
+  /** Only for a local replacement of the service, in local mode and tests. */
   readonly endpoint?: string;
 }
 
 /**
- * The connection a Lambda's environment holds.
+ * The connection in a Lambda's environment.
  *
- * @param endpointVariable names the endpoint of a service of our own
+ * @param endpointVariable name of the variable with the endpoint of a local replacement
  * @throws RangeError that names every missing variable at once
  */
 export function awsConnectionFrom(
@@ -42,7 +42,7 @@ export function awsConnectionFrom(
 export const awsHost = (service: string, region: string): string =>
   `${service}.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`;
 
-/** Where a service is asked: at the endpoint of our own where the connection has one. */
+/** The endpoint of a service: the connection's own if it has one. */
 export const endpointOf = (
   { region, endpoint }: { readonly region: string; readonly endpoint?: string | undefined },
   /** As in the host name: dynamodb, ec2, logs … */

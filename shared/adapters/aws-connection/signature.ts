@@ -1,5 +1,5 @@
 /**
- * AWS Signature Version 4 for the one shape of request we send without the SDK: POST / with a body of text.
+ * AWS Signature Version 4 for the one kind of request that we send without the SDK: POST / with a text body.
  * Source: IAM User Guide, "Create a signed AWS API request".
  */
 import { createHash, createHmac, createSecretKey, type KeyObject } from 'node:crypto';
@@ -8,14 +8,14 @@ import type { AwsCredentials } from './connection.ts';
 export interface SignerOptions {
   readonly region: string;
   readonly service: string;
-  /** As in the Host header: with the port when it is not the scheme's own. */
+  /** As in the Host header: with the port unless it is the scheme's default. */
   readonly host: string;
   readonly credentials: AwsCredentials;
   readonly contentType: string;
 }
 
 export interface RequestToSign {
-  /** x-amz-target: the operation, where it does not stand in the body. */
+  /** x-amz-target: the operation, if it is not in the body. */
   readonly target?: string;
   readonly body: string;
   readonly nowMs: number;
@@ -25,12 +25,12 @@ const sha256 = (text: string): string => createHash('sha256').update(text).diges
 const hmac = (key: string | Buffer | KeyObject, text: string): Buffer =>
   createHmac('sha256', key).update(text).digest();
 
-/** The headers of a request. The key of a day is made once; the rest is two hashes and one HMAC. */
+/** The headers of a request. The signing key is derived once per day; each request needs two hashes and one HMAC. */
 export function requestSigner(options: SignerOptions): (request: RequestToSign) => Record<string, string> {
   const { region, service, host, credentials, contentType } = options;
   const { accessKeyId, secretAccessKey, sessionToken } = credentials;
   let keyDay = '';
-  // As an object: of bytes Node makes one for each HMAC, by an exception inside, which costs a tenth of a beat's CPU.
+  // A key object: from bytes Node creates one for each HMAC, with an internal exception, a tenth of a beat's CPU.
   let key = createSecretKey(Buffer.alloc(0));
   return ({ target, body, nowMs }) => {
     const at = new Date(nowMs).toISOString().replace(/[-:]|\.\d{3}/g, '');
@@ -40,7 +40,7 @@ export function requestSigner(options: SignerOptions): (request: RequestToSign) 
       key = createSecretKey(hmac(hmac(hmac(dayKey, region), service), 'aws4_request'));
       keyDay = day;
     }
-    // In the order of their names, as the canonical request wants them.
+    // In the order of their names, as the canonical request requires.
     const headers: Record<string, string> = {
       'content-type': contentType,
       host,

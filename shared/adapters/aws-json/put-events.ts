@@ -1,9 +1,9 @@
 /**
- * The event bus in EventBridge: PutEvents, ten events a call, without the SDK's client (200 KB for one call).
+ * The event bus in EventBridge: PutEvents, ten events per call, without the SDK's client (200 KB for one call).
  *
- * The call may succeed for some of its entries; the others are sent once more. An answer that was lost is sent again
- * whole, so events may come twice, with the same id in their detail.
- * Source: EventBridge API reference, PutEvents.
+ * A call may succeed for some of its entries; the others are sent once more. If the response is lost, the whole call is
+ * sent again, so events may be delivered twice, with the same id in their detail. Source: EventBridge API reference,
+ * PutEvents.
  */
 import { type ClusterEvent, detailOf, EVENT_SOURCE } from '../../domain/events/cluster-event.ts';
 import type { EventBus } from '../../ports/event-bus.ts';
@@ -15,11 +15,11 @@ export interface EventBusConnection extends AwsConnection {
 }
 
 const TARGET = 'AWSEvents.PutEvents';
-const ENTRIES_A_CALL_MAX = 10;
-/** Calls at once: a zone that goes dark tells of thousands of nodes. */
+const ENTRIES_PER_CALL_MAX = 10;
+/** Concurrent calls: when a zone fails, there are events of thousands of nodes. */
 const CALLS_AT_ONCE_MAX = 4;
 const ATTEMPTS_MAX = 2;
-/** Both attempts fit a tick, which waits for them. */
+/** A tick waits for both attempts, so they must fit into it. */
 const TIMEOUT_MS = 1_000;
 
 /** @throws RangeError that names every missing variable */
@@ -36,7 +36,7 @@ export function eventBridgeBus(connection: EventBusConnection, cluster: string):
   const { busName } = connection;
   const post = signedPost(connection, { service: 'events', target: TARGET, timeoutMs: TIMEOUT_MS });
 
-  /** Those that were not taken, and why. */
+  /** Events that were not accepted, and why. */
   async function put(events: readonly ClusterEvent[], nowMs: number): Promise<Failures> {
     const body = JSON.stringify({
       Entries: events.map((event) => ({
@@ -72,8 +72,8 @@ export function eventBridgeBus(connection: EventBusConnection, cluster: string):
   return {
     async publish(events, nowMs) {
       const parts: (readonly ClusterEvent[])[] = [];
-      for (let first = 0; first < events.length; first += ENTRIES_A_CALL_MAX) {
-        parts.push(events.slice(first, first + ENTRIES_A_CALL_MAX));
+      for (let first = 0; first < events.length; first += ENTRIES_PER_CALL_MAX) {
+        parts.push(events.slice(first, first + ENTRIES_PER_CALL_MAX));
       }
       const failed: ClusterEvent[] = [];
       let reason: string | undefined;

@@ -1,9 +1,9 @@
 /**
- * The audit trail in CloudWatch Logs: one PutLogEvents a line, without the SDK's client (200 KB for one call).
+ * The audit trail in CloudWatch Logs: one PutLogEvents per line, without the SDK's client (200 KB for one call).
  *
- * The log stream is made with the deployment, so that the function may add lines and nothing else. A line that was sent
- * twice because an answer was lost stands there twice, with the same time.
- * Source: CloudWatch Logs API reference, PutLogEvents (sequence tokens are ignored since 2023).
+ * The deployment creates the log stream, so the function only needs permission to add lines. If a response is lost, the
+ * line is sent again and appears twice, with the same time. Source: CloudWatch Logs API reference, PutLogEvents
+ * (sequence tokens are ignored since 2023).
  */
 import type { AuditTrail } from '../../ports/audit-trail.ts';
 import { type AwsConnection, awsConnectionFrom } from '../aws-connection/connection.ts';
@@ -18,7 +18,7 @@ const TIMEOUT_MS = 2_000;
 const ATTEMPTS_MAX = 2;
 const TARGET = 'Logs_20140328.PutLogEvents';
 
-/** The audit log did not take a line. */
+/** The audit log did not accept a line. */
 export class AuditLogError extends Error {
   override readonly name = 'AuditLogError';
   readonly code = 'audit-log-failed';

@@ -1,6 +1,5 @@
 /**
- * One signed POST to a service of AWS that speaks its JSON protocol 1.1, without the SDK's client: 200 KB of bundle for one
- * call.
+ * One signed POST to an AWS service with JSON protocol 1.1, without the SDK's client, which adds 200 KB to a bundle.
  */
 import { type AwsConnection, endpointOf } from '../aws-connection/connection.ts';
 import { requestSigner } from '../aws-connection/signature.ts';
@@ -10,7 +9,7 @@ export interface AwsAnswer {
   readonly text: string;
 }
 
-/** Rejects when no answer came in time. */
+/** Rejects if there is no response in time. */
 export type SignedPost = (body: string, nowMs: number) => Promise<AwsAnswer>;
 
 export function signedPost(

@@ -1,4 +1,4 @@
-/** Our attribute values and DynamoDB's wire form. Five types are all we store: S, N, BOOL, L, M. */
+/** Converts attribute values to and from DynamoDB's wire format. We store five types: S, N, BOOL, L, M. */
 import type { AttributeValue as WireValue } from '@aws-sdk/client-dynamodb';
 import { type AttributeValue, type Item, StoreFault } from '../../ports/item-store.ts';
 
@@ -24,7 +24,7 @@ export function itemToWire(item: Item): WireItem {
   return wire;
 }
 
-/** A type we never write is a fault: somebody else wrote to the table. */
+/** A type that we never write is a fault: another program wrote to the table. */
 export function fromWire(wire: WireValue): AttributeValue {
   if (wire.S !== undefined) return wire.S;
   if (wire.N !== undefined) return Number(wire.N);
@@ -34,14 +34,14 @@ export function fromWire(wire: WireValue): AttributeValue {
   throw new StoreFault('rejected', 'an attribute is of a type this store does not write', { retryable: false });
 }
 
-/** Also reads the images of a stream record, whose form is the same. */
+/** Also reads the images of a stream record, which have the same format. */
 export function itemFromWire(wire: WireItem): Item {
   const item: Item = {};
   for (const name in wire) item[name] = fromWire(wire[name]!);
   return item;
 }
 
-/** An image that holds attributes besides its keys. Some engines answer the bare keys, or nothing, for "none". */
+/** An image that has attributes besides its keys. For a missing item some engines return only the keys, or nothing. */
 export function presentItem(wire: WireItem | undefined): Item | undefined {
   if (wire === undefined) return undefined;
   const item = itemFromWire(wire);

@@ -1,8 +1,8 @@
 /**
- * The DynamoDB client as our processes use it: everything the SDK would look up for itself (credential chain, shared
- * config files, instance metadata) is given, and everything that waits has a bound.
+ * The DynamoDB client of our processes. Everything that the SDK would look up (credential chain, shared config files,
+ * instance metadata) is passed in, and every wait has a bound.
  *
- * Bundles replace `@aws-sdk/credential-provider-node` by no-credential-chain.ts and take the packages' `module` entry;
+ * Bundles replace `@aws-sdk/credential-provider-node` by no-credential-chain.ts and use the packages' `module` entry;
  * together that is 196 KB instead of 526 KB for one command.
  */
 
@@ -11,13 +11,13 @@ import { defined } from '../../domain/defined.ts';
 import { type AwsConnection, awsConnectionFrom } from '../aws-connection/connection.ts';
 
 export interface DynamoDbClientOptions extends AwsConnection {
-  /** Sends of one request at most, the first included. */
+  /** Maximum number of attempts at one request, including the first. */
   readonly maxAttempts?: number;
-  /** Sockets at most; a Lambda of one request at a time needs one for each item it reads in parallel. */
+  /** Maximum number of sockets; a Lambda that handles one request at a time needs one for each parallel read. */
   readonly socketsMax?: number;
   /** Time to connect. Milliseconds. */
   readonly connectionTimeoutMs?: number;
-  /** Time from sending a request to its whole answer. Milliseconds. */
+  /** Time from sending a request to its complete response. Milliseconds. */
   readonly requestTimeoutMs?: number;
 }
 
@@ -46,13 +46,13 @@ export function dynamoDbClient(options: DynamoDbClientOptions): DynamoDBClient {
     ...defined({ endpoint }),
   };
   const client = new DynamoDBClient(config);
-  // It copies every answer, value by value, for a logger that we do not give: a third of the CPU of reading a fleet.
+  // It copies every response for a logger that we do not configure: a third of the CPU of reading a fleet.
   client.middlewareStack.remove('loggerMiddleware');
   return client;
 }
 
 /**
- * The options a Lambda's environment holds.
+ * The options in a Lambda's environment.
  *
  * @throws RangeError that names every missing variable at once
  */

@@ -1,6 +1,6 @@
 /**
- * What DynamoDB's errors mean to us, by their names and codes, never by the words of a message.
- * The SDK has already retried throttling and connection trouble `maxAttempts` times when an error arrives here.
+ * Classifies DynamoDB's errors by name and code, never by the text of a message. The SDK has already made `maxAttempts`
+ * attempts after throttling and connection errors when an error arrives here.
  */
 import { type Item, StoreFault, type TransactOutcome } from '../../ports/item-store.ts';
 import { presentItem, type WireItem } from './attribute-value.ts';
@@ -14,9 +14,9 @@ const THROTTLED = new Set([
   'RequestLimitExceeded',
   'LimitExceededException',
 ]);
-/** Two requests met on one item; nothing was written. */
+/** A conflict of two requests on one item; nothing was written. */
 const CONFLICT = new Set(['TransactionConflictException', 'TransactionConflict']);
-/** The outcome is not known: also when a repeated transaction finds its first sending still under way. */
+/** The outcome is unknown: also if a repeated transaction finds its first attempt still in progress. */
 const TIMEOUT = new Set([
   'TimeoutError',
   'AbortError',
@@ -50,10 +50,10 @@ export const isServiceError = (error: unknown): error is ServiceError =>
 
 export const isConflict = (error: unknown): boolean => isServiceError(error) && CONFLICT.has(error.name);
 
-/** Connections that broke, servers that failed: sending again may help. Names of Node's, where there is no answer. */
+/** Broken connections and server errors: another attempt may succeed. Without a response they are Node's names. */
 const CONNECTION_CODES = new Set(['ECONNRESET', 'ECONNREFUSED', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN']);
 
-/** Whether the same request may be sent again; what the SDK's retry decides for itself. */
+/** Whether the same request may be sent again, as the SDK's retry strategy decides it. */
 export const isRepeatable = (error: unknown): boolean =>
   isServiceError(error) &&
   (THROTTLED.has(error.name) ||
@@ -69,7 +69,7 @@ export function refusalOf(error: unknown): { readonly kind: 'refused'; readonly 
 }
 
 /**
- * Why a transaction was cancelled. A condition that failed outweighs a conflict beside it: it would fail again.
+ * Why a transaction was cancelled. A failed condition has precedence over a conflict, because it would fail again.
  * Throttling of a part is a fault of the whole; undefined when the error is no cancellation.
  */
 export function cancellationOf(

@@ -1,9 +1,9 @@
 /**
  * The tables in DynamoDB.
  *
- * Retries: the SDK repeats throttled requests and lost connections, `maxAttempts` in all (client.ts). A write that met a
- * transaction on its item is repeated here. A transaction carries one idempotency token through all its attempts, so
- * it is applied once; a single write has no such token, see ItemStore.write.
+ * Retries: the SDK repeats throttled requests and lost connections, up to `maxAttempts` (client.ts). A write that
+ * conflicts with a transaction on its item is repeated here. A transaction uses one idempotency token for all its
+ * attempts, so it is applied once. A single write has no such token, see ItemStore.write.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -40,17 +40,17 @@ import {
   type DynamoDbOptions,
   orFault,
   pauseBefore,
+  reportConsumed,
+  reportRefused,
   sendPastConflicts,
   tableNameOf,
-  tellConsumed,
-  tellRefused,
 } from './request.ts';
 import { sdkUpdateSender } from './update-item.ts';
 import { updateInput, updateItem } from './update-request.ts';
 
-/** Keys in one BatchGetItem at most: the service's bound. */
+/** Maximum number of keys in one BatchGetItem, a limit of the service. */
 const BATCH_KEYS_MAX = 100;
-/** Batches in flight at once. */
+/** Concurrent batches. */
 const BATCHES_AT_ONCE_MAX = 8;
 
 export function dynamoDbItemStore(options: DynamoDbOptions): ItemStore {
@@ -66,7 +66,7 @@ export function dynamoDbItemStore(options: DynamoDbOptions): ItemStore {
       };
       options.onCall?.({ operation: 'GetItem', table: key.table, partitionKeys: [key.pk] });
       const answer = await orFault(() => client.send(new GetItemCommand(input)));
-      tellConsumed(options, 'GetItem', 'read', [answer.ConsumedCapacity]);
+      reportConsumed(options, 'GetItem', 'read', [answer.ConsumedCapacity]);
       return answer.Item === undefined ? undefined : itemFromWire(answer.Item);
     },
 
@@ -94,8 +94,8 @@ export function dynamoDbItemStore(options: DynamoDbOptions): ItemStore {
       if (beginsWith !== undefined) {
         condition += ` AND begins_with(${nameIn(holders, 'sk')}, ${valueIn(holders, beginsWith)})`;
       }
-      // One condition on the sort key is all a query takes; `after` is therefore a start key, which need not exist,
-      // but which the service refuses outside the prefix. Before the prefix it says nothing anyway.
+      // A query accepts one condition on the sort key, so `after` is a start key. It need not exist, but the service
+      // refuses one outside the prefix. One before the prefix has no effect and is left out.
       const start =
         after !== undefined && (beginsWith === undefined || after.startsWith(beginsWith)) ? after : undefined;
       const projection = attributes && ['pk', 'sk', ...attributes].map((name) => nameIn(holders, name)).join(', ');
@@ -113,7 +113,7 @@ export function dynamoDbItemStore(options: DynamoDbOptions): ItemStore {
       };
       options.onCall?.({ operation: 'Query', table, partitionKeys: [pk] });
       const answer = await orFault(() => client.send(new QueryCommand(input)));
-      tellConsumed(options, 'Query', 'read', [answer.ConsumedCapacity]);
+      reportConsumed(options, 'Query', 'read', [answer.ConsumedCapacity]);
       const items = (answer.Items ?? []).map(itemFromWire);
       const next = answer.LastEvaluatedKey?.['sk']?.S;
       return next === undefined ? { items } : { items, next };
@@ -138,7 +138,7 @@ export function dynamoDbItemStore(options: DynamoDbOptions): ItemStore {
       };
       options.onCall?.({ operation: 'Scan', table, partitionKeys: [] });
       const answer = await orFault(() => client.send(new ScanCommand(input)));
-      tellConsumed(options, 'Scan', 'read', [answer.ConsumedCapacity]);
+      reportConsumed(options, 'Scan', 'read', [answer.ConsumedCapacity]);
       const items = (answer.Items ?? []).map(itemFromWire);
       const { pk, sk } = answer.LastEvaluatedKey ?? {};
       return pk?.S === undefined || sk?.S === undefined ? { items } : { items, next: { pk: pk.S, sk: sk.S } };
@@ -160,7 +160,7 @@ export function dynamoDbItemStore(options: DynamoDbOptions): ItemStore {
           () => ('Item' in base ? client.send(new PutItemCommand(base)) : client.send(new DeleteItemCommand(base))),
           options,
         );
-        tellConsumed(options, operation, 'write', [answer.ConsumedCapacity]);
+        reportConsumed(options, operation, 'write', [answer.ConsumedCapacity]);
         const previous = wanted.returnPrevious ? presentItem(answer.Attributes) : undefined;
         if (previous !== undefined) return { kind: 'written', previous };
         if (wanted.returnItem && write.kind === 'put') {
@@ -170,7 +170,7 @@ export function dynamoDbItemStore(options: DynamoDbOptions): ItemStore {
       } catch (error) {
         const refusal = refusalOf(error);
         if (refusal === undefined) throw faultOf(error);
-        tellRefused(options, write.key.table, operation, refusal.current);
+        reportRefused(options, write.key.table, operation, refusal.current);
         return refusal;
       }
     },
@@ -191,12 +191,12 @@ export function dynamoDbItemStore(options: DynamoDbOptions): ItemStore {
               ...consumedWanted(options),
             }),
           );
-          tellConsumed(options, 'TransactWriteItems', 'write', answer.ConsumedCapacity ?? []);
+          reportConsumed(options, 'TransactWriteItems', 'write', answer.ConsumedCapacity ?? []);
           return { kind: 'written' };
         } catch (error) {
           const outcome = cancellationOf(error);
           if (outcome === undefined) throw faultOf(error);
-          if (outcome.kind === 'refused') tellCancelled(options, writes, outcome.failures);
+          if (outcome.kind === 'refused') reportCancelled(options, writes, outcome.failures);
           if (outcome.kind !== 'throttled') return outcome;
           if (attempt >= CONFLICT_ATTEMPTS_MAX) throw faultOf(error);
           await pauseBefore(attempt, options);
@@ -206,8 +206,8 @@ export function dynamoDbItemStore(options: DynamoDbOptions): ItemStore {
   };
 }
 
-/** A cancelled transaction is billed for every part, twice over, and tells no units either. */
-function tellCancelled(
+/** A cancelled transaction is billed twice for every part, and its response has no units either. */
+function reportCancelled(
   options: DynamoDbOptions,
   writes: readonly TransactWrite[],
   failures: readonly { readonly index: number; readonly current?: Item }[],
@@ -215,7 +215,7 @@ function tellCancelled(
   const currentAt = new Map(failures.map(({ index, current }) => [index, current]));
   writes.forEach((write, index) => {
     const item = currentAt.get(index) ?? (write.kind === 'put' ? write.item : undefined);
-    for (let time = 0; time < 2; time += 1) tellRefused(options, write.key.table, 'TransactWriteItems', item);
+    for (let time = 0; time < 2; time += 1) reportRefused(options, write.key.table, 'TransactWriteItems', item);
   });
 }
 
@@ -249,7 +249,7 @@ async function readBatch(
   for (let attempt = 1; Object.keys(wanted).length > 0; attempt += 1) {
     const request = { RequestItems: wanted, ...consumedWanted(options) };
     const answer = await orFault(() => options.client.send(new BatchGetItemCommand(request)));
-    tellConsumed(options, 'BatchGetItem', 'read', answer.ConsumedCapacity ?? []);
+    reportConsumed(options, 'BatchGetItem', 'read', answer.ConsumedCapacity ?? []);
     let read = 0;
     for (const [name, items] of Object.entries(answer.Responses ?? {})) {
       const table = tableOf.get(name)!;
@@ -264,7 +264,7 @@ async function readBatch(
     wanted = Object.fromEntries(
       left.map(([name, part]) => [name, { Keys: part.Keys ?? [], ConsistentRead: consistent }]),
     );
-    // A batch that moved on (its answer was full at 16 MB) goes on at once; one that did not was throttled.
+    // A batch that made progress (its response was full at 16 MB) continues at once; one that did not was throttled.
     if (read > 0) attempt = 0;
     else if (attempt >= CONFLICT_ATTEMPTS_MAX) {
       throw new StoreFault('throttled', 'BatchGetItem left keys unread', { retryable: true });
@@ -272,7 +272,7 @@ async function readBatch(
   }
 }
 
-/** True when no sort key can lie in the range: the service would call it an error. */
+/** True if the range is empty, which the service refuses as an error. */
 function isEmptyRange(request: Parameters<ItemStore['query']>[0]): boolean {
   const { after, through, beginsWith, descending } = request;
   if (after === undefined) return false;

@@ -1,11 +1,11 @@
 /**
- * Conditional updates, and reads of one item, without the SDK: one signed HTTP request over kept connections. For the
- * heartbeat, which does nothing else, ten thousand times as often as anything else: half the CPU of the SDK's client, a
- * twentieth of the bundle, the same expressions, errors and contract (aws-connection/signature.test.ts compares signatures
- * with the SDK's signer).
+ * Conditional updates, and reads of one item, without the SDK: one signed HTTP request over persistent connections. It
+ * is for the heartbeat, by far the most frequent request. It needs half the CPU of the SDK's client and a twentieth of
+ * the bundle, with the same expressions, errors and contract (aws-connection/signature.test.ts compares signatures with
+ * the SDK's signer).
  *
- * Attempts: as the SDK's standard mode, a request is sent again after throttling, a server's error, a lost connection or a
- * timeout, `attemptsMax` in all. What that means for a caller: ItemStore.write.
+ * As in the SDK's standard mode, a request is sent again after throttling, a server error, a lost connection or a
+ * timeout, up to `attemptsMax` times in all. Consequences for callers: ItemStore.write.
  */
 import type { GetItemCommandOutput, UpdateItemCommandOutput } from '@aws-sdk/client-dynamodb';
 import type { ItemReader, ItemUpdater } from '../../ports/item-store.ts';
@@ -15,7 +15,7 @@ import { itemFromWire, toWire } from './attribute-value.ts';
 import type { DynamoDbClientOptions } from './client.ts';
 import { isRepeatable } from './errors.ts';
 import { type PostAnswer, postClient, RequestError } from './post-client.ts';
-import { consumedWanted, orFault, pauseBefore, type RequestOptions, tableNameOf, tellConsumed } from './request.ts';
+import { consumedWanted, orFault, pauseBefore, type RequestOptions, reportConsumed, tableNameOf } from './request.ts';
 import { updateItem } from './update-request.ts';
 
 export interface LeanUpdaterOptions extends RequestOptions {
@@ -70,14 +70,14 @@ export function leanUpdater(options: LeanUpdaterOptions): ItemUpdater & ItemRead
         ...consumedWanted(options),
       };
       const answer = await orFault(() => send('GetItem', input));
-      tellConsumed(options, 'GetItem', 'read', [answer.ConsumedCapacity]);
+      reportConsumed(options, 'GetItem', 'read', [answer.ConsumedCapacity]);
       return answer.Item === undefined ? undefined : itemFromWire(answer.Item);
     },
     close: () => client.close(),
   };
 }
 
-/** @throws RequestError by the name that DynamoDB gives its errors */
+/** @throws RequestError with DynamoDB's name of the error */
 function readAnswer({ status, body }: PostAnswer): Answer {
   let answer: { __type?: string; Item?: unknown };
   try {

@@ -1,9 +1,9 @@
 /**
- * Stands in for `@aws-sdk/credential-provider-node` in bundles: a Lambda's credentials are in its environment and are
- * given to the client (client.ts), so the chain that looks in files, SSO and metadata services is dead weight.
+ * Replaces `@aws-sdk/credential-provider-node` in bundles. A Lambda's credentials are in its environment, and client.ts
+ * passes them to the client, so the chain that searches files, SSO and metadata services is not needed.
  */
 export function defaultProvider(): () => Promise<never> {
   return async () => {
-    throw new Error('no credential chain in this bundle: give the client its credentials');
+    throw new Error('no credential chain in this bundle: pass credentials to the client');
   };
 }

@@ -1,5 +1,6 @@
 /**
- * POST / to one endpoint over kept connections, by Node's own HTTP client. For requests without the SDK (lean-updater.ts).
+ * POST / to one endpoint over persistent connections, with Node's HTTP client. For requests without the SDK
+ * (lean-updater.ts).
  */
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
@@ -21,13 +22,13 @@ export interface PostClient {
 
 export interface PostClientOptions {
   readonly endpoint: URL;
-  /** Connections at most; more requests wait for one. */
+  /** Maximum number of connections; further requests wait for one. */
   readonly socketsMax: number;
-  /** From the call to the end of the answer, waiting for a connection included. Milliseconds. */
+  /** From the call to the end of the response, including the wait for a connection. Milliseconds. */
   readonly timeoutMs: number;
 }
 
-/** An error by the name that DynamoDB, or its SDK, gives it. */
+/** An error with the name that DynamoDB or its SDK uses. */
 export class RequestError extends Error {
   override readonly name: string;
   readonly Item?: unknown;
@@ -38,12 +39,12 @@ export class RequestError extends Error {
   }
 }
 
-/** An answer is one item: DynamoDB's are far below this. */
+/** A response has one item: DynamoDB's are far below this. */
 const ANSWER_BYTES_MAX = 1_000_000;
 const KEEP_ALIVE_DELAY_MS = 1_000;
 /**
- * An idle connection is closed after this, before the network forgets it (a NAT gateway: 350 s, a frozen environment
- * notices nothing). Milliseconds.
+ * An idle connection is closed after this time, before a NAT gateway drops it (350 s), which a frozen execution
+ * environment does not notice. Milliseconds.
  */
 const IDLE_MS_MAX = 20_000;
 

@@ -1,11 +1,11 @@
-/** What every request of the adapter shares: who is told of it, how it is retried, what its errors become. */
+/** Shared by all requests of the adapter: reports of calls and units, retries, and the mapping of errors. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ConsumedCapacity, DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { itemBytes, WRITE_UNIT_BYTES } from '../../ports/item-size.ts';
 import { type ConsumedUnits, type Item, StoreFault, type TableName } from '../../ports/item-store.ts';
 import { faultOf, isConflict } from './errors.ts';
 
-/** One call as it goes out: what an execution role must allow. */
+/** One call to DynamoDB, as an execution role must allow it. */
 export interface CallRecord {
   /** API operation, as IAM spells it behind `dynamodb:`; `ConditionCheckItem` for a check in a transaction. */
   readonly operation: string;
@@ -15,9 +15,9 @@ export interface CallRecord {
 }
 
 export interface RequestOptions {
-  /** Physical name of each table the process may use; using another one is a fault. */
+  /** Physical name of each table that the process may use; use of another table is a fault. */
   readonly tables: Readonly<Partial<Record<TableName, string>>>;
-  /** Told of the units of each request. Asking for them is free. */
+  /** Receives the consumed units of each request. DynamoDB returns them at no cost. */
   readonly onConsumed?: (units: ConsumedUnits) => void;
   readonly onCall?: (call: CallRecord) => void;
   /** A number in [0, 1), for jitter. */
@@ -30,7 +30,7 @@ export interface DynamoDbOptions extends RequestOptions {
   readonly client: DynamoDBClient;
 }
 
-/** Attempts at a write that met a transaction on its item, and at keys a batch left unread. */
+/** Attempts at a write that conflicts with a transaction, and at keys that a batch did not process. */
 export const CONFLICT_ATTEMPTS_MAX = 6;
 const CONFLICT_PAUSE_MS = 20;
 
@@ -42,14 +42,14 @@ export function tableNameOf(options: RequestOptions, table: TableName): string {
   return name;
 }
 
-/** Half to the whole of a doubling wait: contenders part. */
+/** Exponential backoff with jitter: half to the whole of a doubling wait. */
 export async function pauseBefore(attempt: number, options: RequestOptions): Promise<void> {
   const random = options.random ?? Math.random;
   const pause = options.pause ?? sleep;
   await pause(CONFLICT_PAUSE_MS * 2 ** (attempt - 1) * (0.5 + random() / 2));
 }
 
-/** Sends until it does not meet a transaction; the caller tells refusals from faults. */
+/** Sends again while the request conflicts with a transaction; the caller distinguishes refusals from faults. */
 export async function sendPastConflicts<T>(send: () => Promise<T>, options: RequestOptions): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -72,7 +72,7 @@ export async function orFault<T>(send: () => Promise<T>): Promise<T> {
 export const consumedWanted = (options: RequestOptions): { ReturnConsumedCapacity?: 'TOTAL' } =>
   options.onConsumed === undefined ? {} : { ReturnConsumedCapacity: 'TOTAL' };
 
-export function tellConsumed(
+export function reportConsumed(
   options: RequestOptions,
   operation: string,
   kind: 'read' | 'write',
@@ -94,14 +94,17 @@ export function tellConsumed(
 function logicalName(options: RequestOptions, physical: string | undefined): TableName {
   for (const table of ['health', 'objects', 'control'] as const) {
     const name = options.tables[table];
-    // The service answers the name it was asked by, or the table's ARN.
+    // The service returns the name of the request, or the table's ARN.
     if (name !== undefined && (physical === name || physical?.endsWith(`/${name}`))) return table;
   }
   throw new StoreFault('rejected', `answer for the unknown table ${physical}`, { retryable: false });
 }
 
-/** A refused write is billed, but its answer tells no units: by the item that refused it, at least one. */
-export function tellRefused(
+/**
+ * A refused write is billed, but its response has no units: they are computed from the item that refused it, at least
+ * one.
+ */
+export function reportRefused(
   options: RequestOptions,
   table: TableName,
   operation: string,

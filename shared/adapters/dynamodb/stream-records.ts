@@ -1,4 +1,4 @@
-/** Records of a table's stream as Lambda delivers them, and the answer that says from where on to send them again. */
+/** Records of a table's stream from Lambda, and the response that says from which record to deliver again. */
 import type { DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from 'aws-lambda';
 import type { Item } from '../../ports/item-store.ts';
 import type { Log } from '../../ports/log.ts';
@@ -22,8 +22,8 @@ export function streamRecordOf({ eventName, dynamodb }: DynamoDBRecord): StreamR
 }
 
 /**
- * Hands a batch on. A stream goes back to the lowest record named in the answer, so one is enough; what came after it is
- * told twice.
+ * Processes a batch. Lambda delivers again from the lowest record in the response, so one is enough. Later records are
+ * then delivered twice.
  */
 export async function handleStream(
   event: DynamoDBStreamEvent,
@@ -35,7 +35,7 @@ export async function handleStream(
   const outcome = await onRecords(event.Records.map(streamRecordOf));
   if (outcome.failedFrom === undefined) {
     if (outcome.faults.length > 0) {
-      log.error('stream records were given up', {
+      log.error('stream records were skipped', {
         records: event.Records.length,
         error: outcome.faults[0],
         faults: outcome.faults.length,
@@ -44,7 +44,7 @@ export async function handleStream(
     return { batchItemFailures: [] };
   }
   const sequenceNumber = event.Records[outcome.failedFrom]?.dynamodb?.SequenceNumber ?? '';
-  log.error('stream records could not be dealt with', {
+  log.error('stream records could not be processed', {
     records: event.Records.length,
     failedFrom: sequenceNumber,
     error: outcome.faults[0],

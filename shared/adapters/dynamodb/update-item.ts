@@ -1,4 +1,4 @@
-/** How an update goes out through the SDK; the heartbeat sends its own (lean-updater.ts). */
+/** Sends an update through the SDK; the heartbeat sends its own (lean-updater.ts). */
 import { type DynamoDBClient, UpdateItemCommand } from '@aws-sdk/client-dynamodb';
 import type { UpdateSender } from './update-request.ts';
 

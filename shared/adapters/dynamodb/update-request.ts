@@ -1,4 +1,4 @@
-/** One conditional UpdateItem, whoever sends it: the SDK's client (update-item.ts) or our own (lean-updater.ts). */
+/** One conditional UpdateItem, sent by the SDK's client (update-item.ts) or our own (lean-updater.ts). */
 import type { UpdateItemCommandInput, UpdateItemCommandOutput } from '@aws-sdk/client-dynamodb';
 import type { UpdateWrite, WriteOptions, WriteOutcome } from '../../ports/item-store.ts';
 import { itemFromWire, presentItem, toWire } from './attribute-value.ts';
@@ -7,10 +7,10 @@ import { conditionExpression, placeholders, updateExpression } from './expressio
 import {
   consumedWanted,
   type RequestOptions,
+  reportConsumed,
+  reportRefused,
   sendPastConflicts,
   tableNameOf,
-  tellConsumed,
-  tellRefused,
 } from './request.ts';
 
 /** The request of an update, in or out of a transaction. */
@@ -30,7 +30,7 @@ export function updateInput(write: UpdateWrite, tableName: string) {
   };
 }
 
-/** Sends one request; errors are thrown with the service's name of them, and `Item` where a condition failed. */
+/** Sends one request. Throws errors with the service's name, and with `Item` if a condition failed. */
 export type UpdateSender = (
   input: UpdateItemCommandInput,
 ) => Promise<Pick<UpdateItemCommandOutput, 'Attributes' | 'ConsumedCapacity'>>;
@@ -50,7 +50,7 @@ export async function updateItem(
   options.onCall?.({ operation: 'UpdateItem', table: write.key.table, partitionKeys: [write.key.pk] });
   try {
     const answer = await sendPastConflicts(() => send(input), options);
-    tellConsumed(options, 'UpdateItem', 'write', [answer.ConsumedCapacity]);
+    reportConsumed(options, 'UpdateItem', 'write', [answer.ConsumedCapacity]);
     if (answer.Attributes === undefined) return { kind: 'written' };
     if (wanted.returnItem) return { kind: 'written', item: itemFromWire(answer.Attributes) };
     const previous = wanted.returnPrevious ? presentItem(answer.Attributes) : undefined;
@@ -58,7 +58,7 @@ export async function updateItem(
   } catch (error) {
     const refusal = refusalOf(error);
     if (refusal === undefined) throw faultOf(error);
-    tellRefused(options, write.key.table, 'UpdateItem', refusal.current);
+    reportRefused(options, write.key.table, 'UpdateItem', refusal.current);
     return refusal;
   }
 }

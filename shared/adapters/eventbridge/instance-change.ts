@@ -1,4 +1,7 @@
-/** EC2's word on the default bus that the state of an instance changed. Best effort: it may come late, twice or never. */
+/**
+ * EC2's event on the default bus that the state of an instance changed. Best effort: it may arrive late, twice or
+ * never.
+ */
 
 /** `detail-type` of the event. */
 export const INSTANCE_CHANGE = 'EC2 Instance State-change Notification';

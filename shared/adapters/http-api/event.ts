@@ -1,4 +1,4 @@
-/** API Gateway HTTP API, payload format 2.0, to and from our request and response. */
+/** Converts events of API Gateway's HTTP API, payload format 2.0, to our request, and our response to its result. */
 import { once } from 'node:events';
 import type { Writable } from 'node:stream';
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2, LambdaFunctionURLEvent } from 'aws-lambda';
@@ -30,14 +30,14 @@ export function resultOf(response: HttpResponse): APIGatewayProxyStructuredResul
   };
 }
 
-/** An answer whose body may come line by line, onto a function URL's response stream. */
+/** Writes a response, whose body may have lines that follow later, to a function URL's response stream. */
 export async function streamAnswer(
   answer: { readonly head: HttpResponse; readonly lines?: AsyncIterable<string> },
   stream: Writable,
 ): Promise<void> {
   const { head, lines } = answer;
   const out = awslambda.HttpResponseStream.from(stream, { statusCode: head.status, headers: { ...head.headers } });
-  // The head goes out with the first bytes: a client that waits for it must not wait for the first event.
+  // The head is sent with the first bytes: a client must not have to wait for the first event to receive it.
   out.write(head.body);
   for await (const line of lines ?? []) {
     if (!out.write(line)) await once(out, 'drain');

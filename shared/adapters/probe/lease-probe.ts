@@ -1,17 +1,16 @@
 /**
- * Beats of our own: renews one Lease through the public endpoint, over TLS, with a token, as an agent renews its own. What
- * stands between a node and its row (name, certificate, gateway, throttling, authorisation, table) stands between this
- * and its row.
+ * The probe: renews one Lease through the public endpoint, over TLS, with a token, as an agent does. It passes
+ * everything that a node's beat passes: DNS name, certificate, gateway, throttling, authorisation, table.
  *
- * The Lease is nobody's: without a Node of its name node-monitor never looks at it. It is a patch and no PUT, because a PUT
- * names the version it read and two monitors at once would refuse each other.
+ * No Node has the name of this Lease, so node-monitor never evaluates it. The probe sends a patch and not a PUT,
+ * because a PUT contains the version that was read, and two concurrent monitors would conflict.
  */
 import { PROBE_LEASE } from '../../domain/access/probe-identity.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Probe, ProbeCredentials, ProbeOutcome } from '../../ports/probe.ts';
 
 const COLLECTION = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
-/** A beat that takes longer is as good as lost to a node, and so is what it proves itself with. Milliseconds, each. */
+/** Timeout of a beat, and of obtaining its token. A slower beat is useless to a node. Milliseconds, each. */
 const TIMEOUT_MS = 2_000;
 
 export interface LeaseProbeOptions {
@@ -33,10 +32,10 @@ export function leaseProbe(options: LeaseProbeOptions): Probe {
       headers: { authorization: `Bearer ${bearer}`, 'content-type': contentType, accept: 'application/json' },
       body: JSON.stringify(body),
       signal: AbortSignal.timeout(timeoutMs),
-      // A redirect would send the token elsewhere.
+      // A redirect would send the token to another host.
       redirect: 'error',
     });
-    // Read to its end, so that the connection is free for the next beat.
+    // Read completely, so that the connection is free for the next beat.
     await response.arrayBuffer();
     if (response.status === 401) credentials.refused(bearer, clock.nowMs());
     return response.status;
@@ -55,7 +54,7 @@ export function leaseProbe(options: LeaseProbeOptions): Probe {
       metadata: { name: PROBE_LEASE, namespace: 'kube-node-lease' },
       spec: { holderIdentity: PROBE_LEASE, leaseDurationSeconds: 40, renewTime },
     });
-    // 409: another monitor has made it in the same moment.
+    // 409: another monitor has created it concurrently.
     return created === 201 || created === 409
       ? { kind: 'accepted' }
       : { kind: 'failed', reason: `creating the probe's lease answered ${created}` };
@@ -66,7 +65,7 @@ export function leaseProbe(options: LeaseProbeOptions): Probe {
   };
 }
 
-/** A store that does not answer must not hold up the tick; the key it takes late serves the next beat. */
+/** An unresponsive store must not delay the tick; a key that is stored late is used by the next beat. */
 function within<T>(timeoutMs: number, wanted: Promise<T>): Promise<T> {
   const signal = AbortSignal.timeout(timeoutMs);
   const late = new Promise<never>((_, reject) => {

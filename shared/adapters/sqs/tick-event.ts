@@ -1,4 +1,4 @@
-/** Tick messages as SQS delivers them, and the answer that names those to be sent again. */
+/** Tick messages from SQS, and the response that lists those to deliver again. */
 import type { SQSBatchResponse, SQSEvent } from 'aws-lambda';
 import { ALL_FUNCTIONS, FAILED_TICKS } from '../../domain/functions/tick-metrics.ts';
 import { parseRfc3339 } from '../../domain/rfc3339.ts';
@@ -12,11 +12,11 @@ export interface TickHandling {
   readonly runTick: (slot: number) => Promise<unknown>;
 }
 
-const CAUSES_TOLD_MAX = 5;
+const LOGGED_CAUSES_MAX = 5;
 
 /**
- * Runs each message's tick, one after the other. A message that cannot be read never will be: it is told and dropped. One
- * whose tick failed is sent again by its id, in case it failed before its slot was claimed.
+ * Runs the tick of each message in sequence. A malformed message is logged and dropped, because a retry cannot succeed.
+ * A message whose tick failed is delivered again, because the tick may have failed before it claimed its slot.
  */
 export async function handleTicks(event: SQSEvent, handling: TickHandling): Promise<SQSBatchResponse> {
   const batchItemFailures: SQSBatchResponse['batchItemFailures'] = [];
@@ -37,7 +37,7 @@ export async function handleTicks(event: SQSEvent, handling: TickHandling): Prom
   return { batchItemFailures };
 }
 
-/** The slot a message names: when its minute was due, plus how far into the minute it belongs. */
+/** The slot of a message: its scheduled minute plus the offset within it. undefined for a malformed message. */
 export function slotOfMessage(body: string, periodSeconds: number): number | undefined {
   let message: unknown;
   try {
@@ -55,4 +55,4 @@ export function slotOfMessage(body: string, periodSeconds: number): number | und
 }
 
 const causesOf = (error: unknown): string[] =>
-  error instanceof AggregateError ? error.errors.slice(0, CAUSES_TOLD_MAX).map(String) : [];
+  error instanceof AggregateError ? error.errors.slice(0, LOGGED_CAUSES_MAX).map(String) : [];

@@ -1,23 +1,23 @@
-/** Several kinds of bearer token behind one Authenticator: each is known by its form, before anything is looked up. */
+/** Several kinds of bearer token behind one Authenticator. Each is recognised by its format, without a lookup. */
 import type { Authentication, Authenticator } from '../../ports/authenticator.ts';
 
 export interface BearerScheme {
-  /** Whether the token has this scheme's form. Cheap: asked for every request. */
+  /** Whether the token has this scheme's format. Called for every request, so it must be cheap. */
   recognises(token: string): boolean;
-  /** Answers `refused` or `authenticated`. */
+  /** Returns `refused` or `authenticated`. */
   authenticate(token: string, nowMs: number): Promise<Authentication>;
 }
 
 const BEARER = 'bearer ';
 
-/** The token of a bearer header; undefined when there is no such header, or it carries something else. */
+/** The token of the Authorization header; undefined if there is no header, or it has another scheme. */
 export function bearerTokenOf(headers: Readonly<Record<string, string>>): string | undefined {
   const header = headers['authorization'];
   if (header === undefined || header.slice(0, BEARER.length).toLowerCase() !== BEARER) return undefined;
   return header.slice(BEARER.length).trim();
 }
 
-/** The first scheme that recognises a token decides; `otherwise` decides about all the rest, no header included. */
+/** The first scheme that recognises a token authenticates it; `otherwise` handles all other requests. */
 export function bearerSchemes(schemes: readonly BearerScheme[], otherwise: Authenticator): Authenticator {
   return {
     async authenticate(headers, nowMs) {

@@ -1,6 +1,6 @@
 /**
- * Bootstrap tokens at the door: proves the secret, nothing more. Whether the token still enrols, and whom, is judged with
- * the request (shared/domain/access/bootstrap-token.ts), where the bearer can be told why not.
+ * Authenticates bootstrap tokens: verifies only the secret. Whether the token may still enrol, and which node, is
+ * checked with the request (shared/domain/access/bootstrap-token.ts), where the response can give the reason.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { BOOTSTRAP_GROUP, BOOTSTRAP_USER_PREFIX, parseBootstrapToken } from '../../domain/access/bootstrap-token.ts';

@@ -4,7 +4,9 @@ export interface BoundedMemory<T> {
   forget(key: string): void;
 }
 
-/** Forgets what was kept longest ago. What is used is kept again by its own expiry, so order of use is not followed. */
+/**
+ * Drops the entry that was added first. Entries that are used are added again when they expire, so use does not count.
+ */
 export function boundedMemory<T>(entriesMax: number): BoundedMemory<T> {
   const entries = new Map<string, T>();
   return {
@@ -22,11 +24,11 @@ export function boundedMemory<T>(entriesMax: number): BoundedMemory<T> {
 }
 
 /**
- * What was looked up, and what is not there kept apart from what is: anybody can make up names of nothing, and they must not
- * push out the others.
+ * Caches lookups. Entries that do not exist are kept separately, because a client can invent names, which must not push
+ * out existing entries.
  *
- * @param isThere of a value
- * @param entriesMax of each kind
+ * @param isThere whether a value is of an existing entry
+ * @param entriesMax maximum number of each kind
  */
 export function lookupMemory<T>(
   entriesMax: number,

@@ -1,10 +1,10 @@
 /**
- * Signs people in by their pre-signed GetCallerIdentity requests: the request is sent to STS, whose answer says who
- * signed it; access entries say who that is here.
+ * Authenticates users by their pre-signed GetCallerIdentity requests. The request is sent to STS, whose response
+ * identifies the signer. Access entries map that identity to a user and groups.
  *
- * A verdict is kept while the token is good, at most VERDICT_SECONDS, by the token's hash: kubectl sends the same token for
- * many requests. So an access entry that was taken away counts from the next deployment on (functions start anew), and
- * an AWS credential that was revoked within VERDICT_SECONDS.
+ * A verdict is cached by the token's hash while the token is valid, at most VERDICT_SECONDS: kubectl sends the same
+ * token for many requests. So the removal of an access entry takes effect with the deployment, which restarts
+ * functions, and the revocation of an AWS credential within VERDICT_SECONDS.
  */
 
 import { createHash } from 'node:crypto';
@@ -20,23 +20,23 @@ import type { Authentication } from '../../ports/authenticator.ts';
 import type { BearerScheme } from './bearer.ts';
 import { boundedMemory } from './bounded-memory.ts';
 
-/** A good verdict holds so long at most. */
+/** Maximum lifetime of a positive verdict. */
 const VERDICT_SECONDS = 300;
-/** A refusal by STS holds so long, so that a client that repeats it costs nothing. */
+/** Lifetime of a refusal by STS, so that a client that repeats it costs nothing. */
 const REFUSAL_SECONDS = 10;
-/** Verdicts kept; the oldest goes first. */
+/** Maximum number of cached verdicts; the oldest is dropped first. */
 const VERDICTS_MAX = 1_000;
-/** An answer of STS is about 400 bytes. */
+/** A response of STS has about 400 bytes. */
 const ANSWER_BYTES_MAX = 65_536;
 const TIMEOUT_MS = 5_000;
-/** Questions to STS at one time; beyond it requests are asked to come back. */
+/** Concurrent requests to STS; beyond it clients must retry. */
 const QUESTIONS_AT_ONCE_MAX = 16;
 const RETRY_AFTER_SECONDS = 2;
 
 export interface CallerIdentityOptions {
   readonly clusterId: string;
   readonly entries: readonly AccessEntry[];
-  /** How STS is asked; the runtime's own fetch unless said. */
+  /** Sends requests to STS; by default the runtime's fetch. */
   readonly fetch?: typeof fetch;
 }
 
@@ -50,8 +50,8 @@ export function callerIdentityTokens(options: CallerIdentityOptions): BearerSche
   const asking = new Map<string, Promise<Authentication>>();
 
   async function settle(key: string, url: string, at: { nowMs: number; goodUntilMs: number }): Promise<Authentication> {
-    const told = await askSts(options, url);
-    const answer = told.kind === 'identity' ? userOf(told.identity, options.entries) : told;
+    const response = await askSts(options, url);
+    const answer = response.kind === 'identity' ? userOf(response.identity, options.entries) : response;
     const holdsMs = (answer.kind === 'authenticated' ? VERDICT_SECONDS : REFUSAL_SECONDS) * 1_000;
     verdicts.keep(key, { answer, untilMs: Math.min(at.goodUntilMs, at.nowMs + holdsMs) });
     return answer;
@@ -102,14 +102,14 @@ type StsAnswer =
   | { readonly kind: 'identity'; readonly identity: CallerIdentity }
   | { readonly kind: 'refused'; readonly reason: string };
 
-/** @throws the Status 503 when STS gave no answer that says anything about the caller */
+/** @throws the Status 503 if the response of STS neither identifies nor refuses the caller */
 async function askSts(options: CallerIdentityOptions, url: string): Promise<StsAnswer> {
   let response: Response;
   let text: string;
   try {
     response = await (options.fetch ?? fetch)(url, {
       method: 'GET',
-      // The value that was signed: a token for another cluster has another, and STS refuses it.
+      // The value that was signed: a token for another cluster has a different one, so STS refuses it.
       headers: { [CLUSTER_HEADER]: options.clusterId, accept: 'application/json' },
       redirect: 'error',
       signal: AbortSignal.timeout(TIMEOUT_MS),

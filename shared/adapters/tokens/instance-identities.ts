@@ -1,7 +1,7 @@
 /**
  * EC2 instances by their signed identity document: `Bearer ec2.<base64url of the PKCS #7>`, what
- * http://169.254.169.254/latest/dynamic/instance-identity/rsa2048 answers (base64 there, without line ends here). Opens
- * enrolment and nothing else; whether the instance lives and what it may be called is asked then.
+ * http://169.254.169.254/latest/dynamic/instance-identity/rsa2048 answers (base64 there, without line ends here). It
+ * permits only enrolment, which then checks whether the instance is running and which name it may have.
  */
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { BOOTSTRAP_GROUP } from '../../domain/access/bootstrap-token.ts';

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from '../../kube/wire/json-value.ts';
 
-/** The JSON object that these bytes are; undefined for anything else. */
+/** Parses bytes as a JSON object; undefined for anything else. */
 export function jsonObjectIn(bytes: Buffer): JsonObject | undefined {
   try {
     const value: unknown = JSON.parse(bytes.toString('utf8'));

@@ -1,16 +1,16 @@
 /**
- * Tokens that nodes sign themselves, and node-monitor's probe as they do (JWT, RFC 7519; rules in
- * shared/domain/access/node-token.ts), checked inside the function: no second hop, no service to ask.
+ * Verifies tokens that nodes and node-monitor's probe sign themselves (JWT, RFC 7519; rules in
+ * shared/domain/access/node-token.ts). It happens inside the function, without a call to another service.
  *
- * Which algorithm a key is used with follows from the stored key alone; a header that says another is refused, so
- * there is no `none`, no key taken for a secret, and no key that a token brings along.
+ * The stored key alone determines the algorithm. A header with another one is refused, so there is no `none`, no public
+ * key used as a secret, and no key that is sent with a token.
  *
- * Memories, all bounded, so that a beat in calm reads nothing and checks no signature:
- *   keys of a node      keysLiveMs since they were read: how long a revoked key may still open something here. Those of the
- *                       probe likewise, as of one more node; each has an end of its own besides
- *   no such key         ABSENT_LIVES_MS: a flood of tokens for nobody costs two reads a name in so long. Names without
- *                       any key are kept apart: anybody can make them up, and they must not push out keys of nodes
- *   tokens seen good    to their end, and only while the key they were signed with is among the node's
+ * Caches, all bounded, so that a beat in steady state reads nothing and verifies no signature:
+ *   keys of a node      for keysLiveMs: how long a revoked key may still be accepted. The probe's keys are cached
+ *                       like those of one more node, and each has an expiry besides
+ *   missing keys        for ABSENT_KEYS_LIVE_MS: a flood of unknown names costs two reads per name in that time.
+ *                       They are kept separately, because invented names must not push out keys of nodes
+ *   verified tokens     until they expire, and only while the key that signed them is among the node's
  */
 import { createHash, type KeyObject, verify } from 'node:crypto';
 import { algorithmOf, KEY_ID_EXTRA, type NodeKey, type NodeKeyAlgorithm } from '../../domain/access/node-identity.ts';
@@ -27,26 +27,26 @@ import { boundedMemory, lookupMemory } from './bounded-memory.ts';
 import { jsonObjectIn } from './json-object.ts';
 import { keyObjectOf } from './public-keys.ts';
 
-const ABSENT_LIVES_MS = 5_000;
+const ABSENT_KEYS_LIVE_MS = 5_000;
 const NODES_MAX = 20_000;
 const TOKENS_MAX = 20_000;
 
 export interface NodeTokenOptions {
   readonly keys: NodeKeys;
-  /** Absent: probes do not sign in here. */
+  /** Absent: tokens of probes are refused. */
   readonly probeKeys?: ProbeKeys;
   /** The audience that tokens must name. */
   readonly clusterId: string;
-  /** How long keys are believed after they were read. Milliseconds: a revocation takes effect within it. */
+  /** Lifetime of cached keys. Milliseconds: a revocation takes effect within it. */
   readonly keysLiveMs: number;
-  /** Nodes, names without a key, and tokens remembered at most, each. */
+  /** Maximum number of cached nodes, of names without a key, and of tokens, each. */
   readonly rememberedMax?: number;
 }
 
 interface KnownKey {
   readonly algorithm: NodeKeyAlgorithm;
   readonly key: KeyObject;
-  /** Last moment it counts, however it is remembered; a node's key has no end. Epoch milliseconds. */
+  /** Expiry, independent of the cache; a node's key does not expire. Epoch milliseconds. */
   readonly throughMs: number;
 }
 
@@ -54,7 +54,7 @@ interface KnownKey {
 interface KnownNode {
   readonly keys: ReadonlyMap<string, KnownKey>;
   readonly readAtMs: number;
-  /** Whether it was the newest state at that time, and not possibly a moment older. */
+  /** Whether the read was strongly consistent. */
   readonly newest: boolean;
 }
 
@@ -92,15 +92,15 @@ export function nodeTokens(options: NodeTokenOptions): BearerScheme {
     return known;
   }
 
-  /** The key, from memory while that is fresh. A key that is not there is looked for once more, in the newest state. */
+  /** The key, from the cache while that is fresh. A missing key is read once more, strongly consistent. */
   async function keyOf(claims: NodeTokenClaims, nowMs: number): Promise<KnownKey | undefined> {
     const { username, keyId } = claims;
     const known = nodes.find(username);
-    // What was read in the future was read before the clock was set back: it is as old as it was young.
+    // A read time in the future means that the clock was set back since: use the distance as the age.
     const ageMs = known === undefined ? Number.POSITIVE_INFINITY : Math.abs(nowMs - known.readAtMs);
     const found = ageMs < keysLiveMs ? known?.keys.get(keyId) : undefined;
     if (found !== undefined) return unended(found, nowMs);
-    if (known?.newest === true && ageMs < ABSENT_LIVES_MS) return undefined;
+    if (known?.newest === true && ageMs < ABSENT_KEYS_LIVE_MS) return undefined;
     if (ageMs >= keysLiveMs) {
       const cheaply = (await readNode(claims, nowMs, false)).keys.get(keyId);
       if (cheaply !== undefined) return unended(cheaply, nowMs);
@@ -140,7 +140,7 @@ export function nodeTokens(options: NodeTokenOptions): BearerScheme {
       if (seen !== undefined) {
         const { fromMs, throughMs } = seen.claims;
         if (nowMs < fromMs || nowMs > throughMs) return refused('node token: expired');
-        // The signature stays as good as it was; whether the key still counts may have changed.
+        // The signature stays valid, but the key may have been revoked.
         if ((await keyOf(seen.claims, nowMs)) !== undefined) return seen.authentication;
         return refused('node token: no such key');
       }

@@ -1,7 +1,7 @@
 /**
- * Content signed by one known key, in the form EC2 issues it: PKCS #7 SignedData (RFC 5652) with the content inside, one
- * signer, RSA with SHA-256. pkijs reads the structure (BER or DER), Node verifies the signature. Certificates inside are
- * ignored: only the configured key is trusted.
+ * Content signed by one known key, in the form EC2 issues it: PKCS #7 SignedData (RFC 5652) with the content inside,
+ * one signer, RSA with SHA-256. pkijs reads the structure (BER or DER), Node verifies the signature. Certificates
+ * inside are ignored: only the configured key is trusted.
  */
 import { createHash, type KeyObject, timingSafeEqual, verify } from 'node:crypto';
 import { type BaseBlock, fromBER, OctetString } from 'asn1js';
@@ -30,7 +30,7 @@ export function signedContent(pkcs7: Buffer, key: KeyObject): SignedContent {
   try {
     signedData = parse(pkcs7);
   } catch {
-    // The library throws for whatever is not of the form; the reason for the client is the same.
+    // The library throws for every malformed input; the client receives the same reason.
     return MALFORMED;
   }
   return signedData === undefined ? refused('no signed data') : verdictOf(signedData, key);

@@ -1,7 +1,7 @@
 /**
- * How node-monitor's probes prove themselves: as nodes do, by short tokens signed with a key of their own
- * (docs/decisions/0009-keys-of-our-own-processes.md). A token is used while it lasts, so a probe costs no signature, and no read
- * or write of the store but once in the life of a key.
+ * Credentials of node-monitor's probes: short-lived tokens, signed with the key of the process, as nodes do
+ * (docs/decisions/0009-keys-of-our-own-processes.md). A token is reused until it expires, so most probes need no
+ * signature. The store is accessed once per key.
  */
 import { isUsable, type TokenClaims, tokenClaims } from '../../domain/access/node-token.ts';
 import { PROBE_USER } from '../../domain/access/probe-identity.ts';
@@ -9,10 +9,10 @@ import type { ProbeCredentials } from '../../ports/probe.ts';
 import type { ProcessKeys, SigningKey } from './process-keys.ts';
 
 /**
- * A key that is refused is given up, since it may have been removed, but not before it was in use for so long: an
- * environment that has just looked does not know it for some seconds, and each new key is a write. Milliseconds.
+ * A refused key is replaced, because it may have been removed, but not before this age: an environment that has just
+ * read the keys does not know a new one for some seconds, and each new key is a write. Milliseconds.
  */
-const GIVEN_UP_AFTER_MS = 60_000;
+const REPLACED_AFTER_MS = 60_000;
 
 interface Made {
   readonly token: string;
@@ -40,7 +40,7 @@ export function probeTokens({
       return made.token;
     },
     refused(bearer, nowMs) {
-      if (made?.token !== bearer || Math.abs(nowMs - made.keySinceMs) < GIVEN_UP_AFTER_MS) return;
+      if (made?.token !== bearer || Math.abs(nowMs - made.keySinceMs) < REPLACED_AFTER_MS) return;
       keys.forget(made.key);
       made = undefined;
     },

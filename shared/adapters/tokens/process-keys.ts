@@ -1,4 +1,7 @@
-/** The key pair of this process: made when something is first to be signed, replaced in good time, never written anywhere. */
+/**
+ * The key pair of this process: created for the first signature, replaced before it expires. The private key is never
+ * stored.
+ */
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { PROCESS_KEY_LIFE_SECONDS, useOfKey } from '../../domain/access/process-key.ts';
 import type { Log } from '../../ports/log.ts';
@@ -13,13 +16,13 @@ export interface SigningKey {
 }
 
 export interface ProcessKeys {
-  /** The key to sign with now; its public half is stored. Rejects when there is none and none can be stored. */
+  /** The key to sign with; its public half is stored. Rejects if there is none and a new one cannot be stored. */
   current(nowMs: number): Promise<SigningKey>;
-  /** It is not believed: the next one is another. */
+  /** The key was refused: the next call of `current` creates another. */
   forget(key: SigningKey): void;
 }
 
-/** A key that is due to be replaced serves on while storing the next fails, which is told; it is tried again so much later. */
+/** If the next key cannot be stored, that is logged and the current one stays in use. Time until the next attempt. */
 const RETRY_MS = 60_000;
 
 export function processKeys(keep: KeepProcessKey, log?: Pick<Log, 'warn'>): ProcessKeys {
@@ -38,7 +41,7 @@ export function processKeys(keep: KeepProcessKey, log?: Pick<Log, 'warn'>): Proc
     return key;
   }
 
-  /** One at a time: whoever comes meanwhile waits for the same. */
+  /** One at a time: concurrent calls wait for the same key. */
   function next(nowMs: number): Promise<SigningKey> {
     making ??= make(nowMs).finally(() => {
       making = undefined;

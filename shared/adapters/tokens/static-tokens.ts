@@ -9,12 +9,12 @@ export interface StaticToken {
   readonly groups: readonly string[];
 }
 
-/** Longer tokens are refused unread; API Gateway bounds headers at 10 KB anyway. */
+/** Longer tokens are refused without hashing; API Gateway limits headers to 10 KB anyway. */
 const TOKEN_CHARACTERS_MAX = 4_096;
 
 /**
- * Bearer tokens known by their hash. The header is hashed once and compared with every known hash in constant time,
- * so that neither content nor order of the list shows in the time taken.
+ * Authenticates bearer tokens by their hash. The token is hashed once and compared with every known hash in constant
+ * time, so that the response time reveals neither the tokens nor their order.
  */
 export function staticTokenAuthenticator(tokens: readonly StaticToken[]): Authenticator {
   const known = tokens.map((token) => ({ hash: Buffer.from(token.sha256, 'hex'), token }));

@@ -1,9 +1,9 @@
 /**
- * `key id.payload.signature`, base64url: the user and the end of validity, signed together with the path and query they are for
- * (Ed25519). The target is not in the ticket, so a ticket for one watch opens no other.
+ * `key id.payload.signature`, base64url: the user and the end of validity, signed together with the path and query they
+ * are for (Ed25519). The target is not in the ticket, so a ticket for one watch opens no other.
  *
- * The API signs with the key of its process and stores the public half; the watch function reads that once and can make no
- * ticket (docs/decisions/0009-keys-of-our-own-processes.md).
+ * The API signs with the key of its process and stores the public half. The watch function reads that once and cannot
+ * issue tickets (docs/decisions/0009-keys-of-our-own-processes.md).
  */
 import { type KeyObject, verify } from 'node:crypto';
 import { hasEnded } from '../../domain/access/process-key.ts';
@@ -18,11 +18,11 @@ import { keyObjectOf } from './public-keys.ts';
 export const TICKET_SECONDS = 60;
 /** A user with a thousand groups still fits; API Gateway and function URLs bound a request line at 10 KB and more. */
 const TICKET_CHARACTERS_MAX = 6_000;
-/** A key that was removed from the table opens watches here for so long at most. Milliseconds. */
+/** A key that was removed from the table is accepted for at most this long. Milliseconds. */
 const KEYS_LIVE_MS = 3_600_000;
-/** That there is no such key is believed for so long. Milliseconds. */
-const ABSENT_LIVES_MS = 5_000;
-/** Keys remembered at most, and as many ids of none. */
+/** A missing key is cached for this long. Milliseconds. */
+const ABSENT_KEYS_LIVE_MS = 5_000;
+/** Maximum number of cached keys, and of ids without a key. */
 const KEYS_MAX = 1_000;
 
 interface Payload {
@@ -47,14 +47,14 @@ export const watchTicketIssuer = (keys: ProcessKeys): WatchTicketIssuer => ({
 });
 
 interface KnownKey {
-  /** undefined: there was none. */
+  /** undefined: there is no such key. */
   readonly key: { readonly publicKey: KeyObject; readonly throughMs: number } | undefined;
   readonly readAtMs: number;
 }
 
-/** One that was read in the future was read before the clock was set back. */
+/** A read time in the future means that the clock was set back since. */
 const isFresh = ({ key, readAtMs }: KnownKey, nowMs: number): boolean =>
-  Math.abs(nowMs - readAtMs) < (key === undefined ? ABSENT_LIVES_MS : KEYS_LIVE_MS);
+  Math.abs(nowMs - readAtMs) < (key === undefined ? ABSENT_KEYS_LIVE_MS : KEYS_LIVE_MS);
 
 const refused = (reason: string): TicketVerdict => ({ kind: 'refused', reason });
 
