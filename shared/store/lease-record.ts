@@ -177,10 +177,12 @@ export function leaseOf(row: Item): Lease | undefined {
     },
     spec: {
       ...(holder === '' ? {} : { holderIdentity: holder as string }),
-      ...defined({ leaseDurationSeconds: row['d'] as number | undefined }),
-      ...(row['a'] === undefined ? {} : { acquireTime: microTimeText(row['a'] as number) }),
-      ...(row['t'] === undefined ? {} : { renewTime: microTimeText(row['t'] as number) }),
-      ...defined({ leaseTransitions: row['n'] as number | undefined }),
+      ...defined({
+        leaseDurationSeconds: row['d'] as number | undefined,
+        acquireTime: row['a'] === undefined ? undefined : microTimeText(row['a'] as number),
+        renewTime: row['t'] === undefined ? undefined : microTimeText(row['t'] as number),
+        leaseTransitions: row['n'] as number | undefined,
+      }),
       ...rareSpec,
     },
   };
