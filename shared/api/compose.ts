@@ -21,7 +21,7 @@ import { changeLog } from '../store/change-log.ts';
 import { nodeKeyStore } from '../store/node-key-store.ts';
 import { answerEnrolment } from './access/enrolment.ts';
 import { answerSelfReview } from './access/self-review.ts';
-import { openApiAnswers } from './discovery/openapi.ts';
+import { openApiDocuments } from './discovery/openapi.ts';
 import { staticDocuments } from './discovery/static-documents.ts';
 import { findAlwaysEmpty } from './kinds/always-empty.ts';
 import { findResource, resources } from './kinds/registry.ts';
@@ -96,7 +96,7 @@ export function composeApi(options: ApiOptions): (request: HttpRequest) => Promi
     }),
     staticDocument: staticDocuments(
       { version: NODEKEEPER_VERSION },
-      openApiAnswers(
+      openApiDocuments(
         createOpenApi({
           resources: [...resources, ...selfReviews.map((each) => ({ ...each, subresources: [] }))],
           serverVersion: NODEKEEPER_VERSION,

@@ -4,16 +4,16 @@ import type { KubeObject } from '../kube/types.ts';
 import type { RandomSource } from '../ports/clock.ts';
 import type { ResourceStorage } from './storage/resource-storage.ts';
 
-/** What the verbs need, made once a process by compose.ts. */
+/** Dependencies of the verbs, created once per process by compose.ts. */
 export interface ApiDependencies {
   readonly storageOf: (descriptor: ResourceDescriptor) => ResourceStorage;
   readonly random: RandomSource;
   /** Waits. Milliseconds. */
   readonly pause: (milliseconds: number) => Promise<unknown>;
-  /** Of which nodes get their pod CIDRs; empty while allocation is off. */
+  /** The CIDRs from which nodes get their pod CIDRs. Empty while allocation is off. */
   readonly cidrSets: readonly CidrSet[];
-  /** tolerationSeconds of pods that bring none. Seconds. */
+  /** tolerationSeconds of the default tolerations. Seconds. */
   readonly podEvictionTimeoutSeconds: number;
-  /** The disruption budgets of a pod, each with a true status. */
+  /** The disruption budgets of a pod, each with its current status. */
   readonly budgetsCovering: (pod: KubeObject) => Promise<readonly KubeObject[]>;
 }

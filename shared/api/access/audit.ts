@@ -1,14 +1,16 @@
 /**
- * Who changed what, when, from where, and how it ended: a line for every write that is not a machine's own, refusals
- * included. Machines report on themselves all day; what they may touch is bounded by NodeRestriction.
+ * The audit log: one line per write by a person, refusals included. It has user, verb, object, time, source and code.
+ * Writes by machines are left out. There are very many, and NodeRestriction bounds them.
  *
- * The line is written before the answer is given. Where it cannot be kept the answer is given all the same (a cluster
- * that cannot be mended because its audit log fails is worse), and the line goes to the function's own log as an error.
+ * The line is written before the response is sent. When that fails, the response is sent all the same and the line is logged
+ * as an error. Otherwise a failure of the audit log would prevent the repair of a cluster.
  */
+
 import { SIMULATED_FLEET_GROUP } from '../../domain/access/access-entry.ts';
 import { NODES_GROUP } from '../../domain/access/node-restriction.ts';
 import { PROBE_GROUP } from '../../domain/access/probe-identity.ts';
 import type { UserInfo } from '../../domain/access/user-info.ts';
+import { defined } from '../../domain/defined.ts';
 import type { Verb } from '../../kube/descriptor.ts';
 import type { ResourceTarget } from '../../kube/request/request.ts';
 import { formatTime } from '../../kube/time.ts';
@@ -16,7 +18,7 @@ import type { AuditLine, AuditTrail } from '../../ports/audit-trail.ts';
 import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
 import type { Log } from '../../ports/log.ts';
 
-/** What is known of a request once it was signed in and read. */
+/** An authenticated request whose path is understood. */
 export interface Act {
   readonly user: UserInfo;
   readonly verb: Verb;
@@ -25,11 +27,11 @@ export interface Act {
 }
 
 const READING: ReadonlySet<Verb> = new Set(['get', 'list', 'watch']);
-/** The last is local mode's: one token that plays all its machines. Access entries cannot give it. */
+/** The last is that of local mode, where one token acts for all machines. Access entries cannot grant it. */
 const MACHINES = new Set([NODES_GROUP, PROBE_GROUP, SIMULATED_FLEET_GROUP]);
-/** Asking what one may do changes nothing. */
+/** Reviews of the own permissions change nothing. */
 const REVIEWS = new Set(['selfsubjectaccessreviews', 'selfsubjectrulesreviews', 'selfsubjectreviews']);
-/** Of what a client says of itself. Characters. */
+/** Length of the user agent in a line. Characters. */
 const USER_AGENT_MAX = 200;
 
 const isAudited = ({ user, verb, target }: Act): boolean =>
@@ -42,7 +44,7 @@ function lineOf({ user, verb, target, nowMs }: Act, request: HttpRequest, respon
     time: formatTime(nowMs),
     user: user.username,
     groups: user.groups,
-    ...(user.extra === undefined ? {} : { extra: user.extra }),
+    ...defined({ extra: user.extra }),
     verb,
     group,
     resource,
@@ -56,7 +58,7 @@ function lineOf({ user, verb, target, nowMs }: Act, request: HttpRequest, respon
   };
 }
 
-/** A create names its object in the body, or lets us name it. */
+/** The path of a creation has no name, so it comes from the response. */
 function createdName({ body }: HttpResponse): string {
   if (typeof body !== 'string') return '';
   try {
@@ -79,6 +81,6 @@ export async function audit(
   try {
     await auditTrail.record(line);
   } catch (error) {
-    log.error('an act could not be written to the audit log', { ...line, error });
+    log.error('a request could not be written to the audit log', { ...line, error });
   }
 }

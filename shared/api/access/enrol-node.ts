@@ -1,13 +1,18 @@
 /**
- * Gives a machine its identity, or another key: who asks decides which. A bootstrap token enrols names that are free, or
- * taken ones if it may; an administrator enrols free names; a node rotates its own keys.
+ * Creates the identity of a machine, or adds a key to it. The credential of the request decides which:
+ * - A bootstrap token enrols a free name, or an existing one if the token has `reissue`.
+ * - An instance identity document enrols a free name, once per instance.
+ * - An administrator enrols a free name.
+ * - A node rotates its own keys.
  *
- * Everything that must not happen twice is in one transaction with the identity (takeUseWrite), and asking again with the
- * same key is answered with what is there: an answer may get lost.
+ * The use of a token is counted in the transaction that writes the identity (takeUseWrite). A repeated request with the
+ * same key returns the existing identity, because the first response may have been lost.
  */
+
 import { judgeBootstrap } from '../../domain/access/bootstrap-token.ts';
 import { judgeInstanceEnrolment } from '../../domain/access/instance-identity.ts';
 import { keysAfterRotation, type NodeKey } from '../../domain/access/node-identity.ts';
+import { defined } from '../../domain/defined.ts';
 import type { RandomSource } from '../../ports/clock.ts';
 import type { Cloud } from '../../ports/cloud.ts';
 import type { TransactWrite } from '../../ports/item-store.ts';
@@ -20,16 +25,16 @@ export interface EnrolDependencies {
   readonly random: RandomSource;
   /** Waits. Milliseconds. */
   readonly pause: (milliseconds: number) => Promise<unknown>;
-  /** Absent: instances do not enrol by themselves. */
+  /** Absent: instances cannot enrol by their identity documents. */
   readonly cloud?: Pick<Cloud, 'describeInstances'>;
 }
 
 export type EnrolledBy =
   | { readonly kind: 'bootstrapToken'; readonly id: string }
   | { readonly kind: 'user'; readonly name: string; readonly labels?: Readonly<Record<string, string>> }
-  /** Showed its identity document. */
+  /** Authenticated by its identity document. */
   | { readonly kind: 'instance'; readonly instanceId: string }
-  /** Signed in as this very node, with this key. */
+  /** Authenticated as this node, with this key. */
   | { readonly kind: 'node'; readonly keyId: string };
 
 export interface EnrolRequest {
@@ -43,16 +48,16 @@ export interface EnrolRequest {
 
 export type EnrolAnswer =
   | { readonly kind: 'created'; readonly identity: NodeIdentity }
-  /** It was there, and has the key (now). */
+  /** The identity existed before, and has the key now. */
   | { readonly kind: 'present'; readonly identity: NodeIdentity }
   | { readonly kind: 'forbidden'; readonly reason: string }
   | { readonly kind: 'taken' }
-  /** What has to be asked gave no answer. */
+  /** A service that must confirm the enrolment did not respond. */
   | { readonly kind: 'unavailable'; readonly reason: string }
-  /** Others kept changing what this was decided on. */
+  /** Other writers won every attempt. */
   | { readonly kind: 'contended' };
 
-/** Tries at a decision whose ground moved: each sees the newest state. */
+/** Attempts, each with the current state, when other writers change it. */
 const DECISIONS_MAX = 6;
 const PAUSE_MS = 20;
 const PAUSE_MAX_MS = 500;
@@ -68,7 +73,7 @@ export async function enrolNode(dependencies: EnrolDependencies, request: EnrolR
   return { kind: 'contended' };
 }
 
-/** undefined: the ground has moved, decide again. */
+/** undefined: the state changed, decide again. */
 async function enrol(
   dependencies: EnrolDependencies,
   request: EnrolRequest,
@@ -77,27 +82,27 @@ async function enrol(
   const { nodeName, key, nowMs } = request;
   const existing = await dependencies.identities.read(nodeName);
   if (existing?.keys.some(({ keyId }) => keyId === key.keyId)) return { kind: 'present', identity: existing };
-  const ground = await groundOf(dependencies, by, { nodeName, nowMs, taken: existing !== undefined });
-  if (ground.kind !== 'granted') return ground;
+  const grant = await grantOf(dependencies, by, { nodeName, nowMs, taken: existing !== undefined });
+  if (grant.kind !== 'granted') return grant;
   const identity = {
     nodeName,
     uid: dependencies.random.uuid(),
     createdAtMs: nowMs,
     keys: [{ keyId: key.keyId, publicKey: key.publicKey, addedAtMs: nowMs }],
-    source: ground.source,
-    ...(ground.labels === undefined ? {} : { labels: ground.labels }),
+    source: grant.source,
+    ...defined({ labels: grant.labels }),
   };
   if (request.dryRun) return { kind: 'created', identity: { ...identity, version: 0 } };
   const outcome = await dependencies.identities.enrol(identity, {
     nowMs,
-    ...(existing === undefined ? {} : { replaces: existing }),
-    along: ground.along,
+    ...defined({ replaces: existing }),
+    along: grant.along,
     pause: (attempt) => pauseBefore(dependencies, attempt),
   });
   return outcome.kind === 'enrolled' ? { kind: 'created', identity: outcome.identity } : undefined;
 }
 
-type Ground =
+type Grant =
   | {
       readonly kind: 'granted';
       readonly source: string;
@@ -106,17 +111,17 @@ type Ground =
     }
   | Extract<EnrolAnswer, { kind: 'forbidden' | 'taken' | 'unavailable' }>;
 
-async function groundOf(
+async function grantOf(
   dependencies: EnrolDependencies,
   by: Exclude<EnrolledBy, { kind: 'node' }>,
   wanted: { readonly nodeName: string; readonly nowMs: number; readonly taken: boolean },
-): Promise<Ground> {
+): Promise<Grant> {
   if (by.kind === 'user') {
     return wanted.taken
       ? { kind: 'taken' }
       : { kind: 'granted', source: `user/${by.name}`, labels: by.labels, along: [] };
   }
-  if (by.kind === 'instance') return instanceGround(dependencies, by.instanceId, wanted);
+  if (by.kind === 'instance') return grantToInstance(dependencies, by.instanceId, wanted);
   const token = await dependencies.tokens.find(by.id);
   if (token === undefined) return { kind: 'forbidden', reason: `bootstrap token ${by.id} was revoked` };
   const verdict = judgeBootstrap(token, wanted);
@@ -129,13 +134,14 @@ async function groundOf(
   };
 }
 
-/** An instance takes over no name, not even one it had: whoever lost its key has to be let in by a person. */
-async function instanceGround(
+/** An instance gets no existing name, not even its own. When it lost its key, a person must enrol it again. */
+async function grantToInstance(
   { cloud, identities }: EnrolDependencies,
   instanceId: string,
   { nodeName, nowMs, taken }: { readonly nodeName: string; readonly nowMs: number; readonly taken: boolean },
-): Promise<Ground> {
-  if (cloud === undefined) return { kind: 'forbidden', reason: 'instances do not enrol by themselves here' };
+): Promise<Grant> {
+  if (cloud === undefined)
+    return { kind: 'forbidden', reason: 'this cluster does not enrol instances by their identity documents' };
   if (taken) return { kind: 'taken' };
   if (await identities.hasEnrolled(instanceId)) {
     return { kind: 'forbidden', reason: `instance ${instanceId} has enrolled before` };
@@ -169,6 +175,6 @@ async function rotate(
   return outcome.kind === 'written' ? { kind: 'present', identity: outcome.identity } : undefined;
 }
 
-/** Half to the whole of a doubling wait, so that machines that met once do not meet again. */
+/** Exponential back-off with jitter between half and all of the wait, so that machines do not contend again. */
 const pauseBefore = ({ pause, random }: EnrolDependencies, attempt: number): Promise<unknown> =>
   pause(Math.min(PAUSE_MAX_MS, PAUSE_MS * 2 ** (attempt - 1)) * (0.5 + random.fraction() / 2));

@@ -1,9 +1,10 @@
-/** POST of a NodeIdentity: reads what is asked, lets enrolNode decide by who asks, answers as the API answers. */
+/** POST of a NodeIdentity: reads the body, lets enrolNode decide by the user, returns the identity. */
 import { BOOTSTRAP_GROUP, BOOTSTRAP_USER_PREFIX } from '../../domain/access/bootstrap-token.ts';
 import { INSTANCE_USER_PREFIX } from '../../domain/access/instance-identity.ts';
 import { KEY_ID_EXTRA } from '../../domain/access/node-identity.ts';
 import { nodeIdentity } from '../../domain/access/node-restriction.ts';
 import type { UserInfo } from '../../domain/access/user-info.ts';
+import { defined } from '../../domain/defined.ts';
 import { recordOf } from '../../kube/normal-form.ts';
 import { decodeObject, fieldValidationOf, readObjectBody, refuseTooLarge } from '../../kube/request/body.ts';
 import { dryRunOf } from '../../kube/request/options.ts';
@@ -21,7 +22,7 @@ import { shapeObject } from '../request/response-shape.ts';
 import { identityObject } from '../storage/identity-storage.ts';
 import { type EnrolAnswer, type EnrolDependencies, type EnrolledBy, enrolNode } from './enrol-node.ts';
 
-/** A key has about 200 bytes; labels may be more. */
+/** A key has about 200 bytes. Labels may have more. */
 const BODY_BYTES_MAX = 16_384;
 
 export interface EnrolmentDependencies extends EnrolDependencies {
@@ -35,18 +36,18 @@ export const answerEnrolment =
   async (call) => {
     const { request, user, nowMs, descriptor } = call;
     refuseTooLarge(request.body, BODY_BYTES_MAX);
-    const { asked, warnings } = askedOf(call);
-    const nodeName = asked.metadata.name ?? '';
-    const key = dependencies.readPublicKey(recordOf(asked.spec?.['publicKey']));
+    const { requested, warnings } = requestedIdentity(call);
+    const nodeName = requested.metadata.name ?? '';
+    const key = dependencies.readPublicKey(recordOf(requested.spec?.['publicKey']));
     if (key.kind === 'invalid') {
       throw status.invalid(nodeidentities, nodeName, [
-        invalidValue('spec.publicKey', asked.spec?.['publicKey'], key.why),
+        invalidValue('spec.publicKey', requested.spec?.['publicKey'], key.why),
       ]);
     }
     const answer = await enrolNode(dependencies, {
       nodeName,
       key,
-      by: enrolledBy(user, nodeName, asked),
+      by: enrolledBy(user, nodeName, requested),
       nowMs,
       dryRun: dryRunOf(request.query),
     });
@@ -55,7 +56,10 @@ export const answerEnrolment =
     return json(answer.kind === 'created' ? 201 : 200, object, warningHeaders(warnings));
   };
 
-function askedOf({ request, nowMs }: Call): { readonly asked: KubeObject; readonly warnings: readonly string[] } {
+function requestedIdentity({ request, nowMs }: Call): {
+  readonly requested: KubeObject;
+  readonly warnings: readonly string[];
+} {
   const read = readObjectBody(request.headers, request.body);
   const validation = fieldValidationOf(request.query);
   const { object, warnings } = decodeObject(nodeidentities, nodeIdentitySchema, read, validation);
@@ -66,20 +70,24 @@ function askedOf({ request, nowMs }: Call): { readonly asked: KubeObject; readon
   ) {
     throw status.badRequest(`${kind} in version ${JSON.stringify(apiVersion)} cannot be handled as a NodeIdentity`);
   }
-  const asked = nodeidentities.prepareForCreate(object, { nowMs });
-  const withTime = { ...asked, metadata: { ...asked.metadata, creationTimestamp: formatTime(nowMs) } };
+  const requested = nodeidentities.prepareForCreate(object, { nowMs });
+  const withTime = { ...requested, metadata: { ...requested.metadata, creationTimestamp: formatTime(nowMs) } };
   const causes = nodeidentities.validate(withTime, { operation: 'create', subresource: '' });
-  if (causes.length > 0) throw status.invalid(nodeidentities, asked.metadata.name ?? '', causes);
-  return { asked, warnings };
+  if (causes.length > 0) throw status.invalid(nodeidentities, requested.metadata.name ?? '', causes);
+  return { requested, warnings };
 }
 
-/** Who asks, of those whom authorize has let through: a node for itself, a bootstrap token, or a person. */
-function enrolledBy(user: UserInfo, nodeName: string, asked: KubeObject): EnrolledBy {
+/** The credential of an authorized request: a node for itself, a bootstrap token, an instance, or a person. */
+function enrolledBy(user: UserInfo, nodeName: string, requested: KubeObject): EnrolledBy {
   const node = nodeIdentity({ name: user.username, groups: user.groups });
   if (node.kind !== 'notANode') {
     const keyId = user.extra?.[KEY_ID_EXTRA]?.[0];
     if (node.kind !== 'node' || node.nodeName !== nodeName || keyId === undefined) {
-      throw status.forbidden(nodeidentities, nodeName, 'a node may add keys of its own, with a token signed by one');
+      throw status.forbidden(
+        nodeidentities,
+        nodeName,
+        'a node may add keys only to its own identity, with a token signed by one of them',
+      );
     }
     return { kind: 'node', keyId };
   }
@@ -89,8 +97,8 @@ function enrolledBy(user: UserInfo, nodeName: string, asked: KubeObject): Enroll
     }
     return { kind: 'bootstrapToken', id: user.username.slice(BOOTSTRAP_USER_PREFIX.length) };
   }
-  const labels = asked.spec?.['nodeLabels'] as Record<string, string> | undefined;
-  return { kind: 'user', name: user.username, ...(labels === undefined ? {} : { labels }) };
+  const labels = requested.spec?.['nodeLabels'] as Record<string, string> | undefined;
+  return { kind: 'user', name: user.username, ...defined({ labels }) };
 }
 
 function identityIn(answer: EnrolAnswer, nodeName: string) {

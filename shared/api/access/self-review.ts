@@ -1,10 +1,11 @@
 /**
- * What the asker is and may do: `kubectl auth whoami`, `kubectl auth can-i`. Nothing is stored; the answers come from
- * the same rule that every request passes.
+ * Identity and permissions of the user: `kubectl auth whoami`, `kubectl auth can-i`. Nothing is stored. The responses come
+ * from the rule that authorizes every request.
  */
 
 import { authorize, rulesFor } from '../../domain/access/authorize.ts';
 import type { UserInfo } from '../../domain/access/user-info.ts';
+import { defined } from '../../domain/defined.ts';
 import { isRecord, recordOf, textOf } from '../../kube/normal-form.ts';
 import { readObjectBody } from '../../kube/request/body.ts';
 import type { ResourceTarget } from '../../kube/request/request.ts';
@@ -18,13 +19,13 @@ export function answerSelfReview(
   request: HttpRequest,
   user: UserInfo,
 ): HttpResponse | undefined {
-  const virtual = findSelfReview(target.group, target.version, target.resource);
-  if (virtual === undefined) return undefined;
+  const review = findSelfReview(target.group, target.version, target.resource);
+  if (review === undefined) return undefined;
   if (target.name !== '' || request.method !== 'POST') throw status.methodNotAllowedHere();
-  const apiVersion = `${virtual.group}/${virtual.version}`;
-  const head = { kind: virtual.kind, apiVersion, metadata: { creationTimestamp: null } };
+  const apiVersion = `${review.group}/${review.version}`;
+  const head = { kind: review.kind, apiVersion, metadata: { creationTimestamp: null } };
   const spec = recordOf(readObjectBody(request.headers, request.body).value['spec']);
-  switch (virtual.kind) {
+  switch (review.kind) {
     case 'SelfSubjectReview':
       return json(201, { ...head, status: { userInfo: userInfoOf(user) } });
     case 'SelfSubjectAccessReview':
@@ -36,9 +37,9 @@ export function answerSelfReview(
 
 const userInfoOf = (user: UserInfo) => ({
   username: user.username,
-  ...(user.uid === undefined ? {} : { uid: user.uid }),
+  ...defined({ uid: user.uid }),
   groups: user.groups,
-  ...(user.extra === undefined ? {} : { extra: user.extra }),
+  ...defined({ extra: user.extra }),
 });
 
 function accessStatus(user: UserInfo, spec: Record<string, unknown>) {
@@ -64,10 +65,10 @@ function accessStatus(user: UserInfo, spec: Record<string, unknown>) {
         name: textOf(asked['name']),
       })
     : authorizePath(user, textOf(asked['verb']));
-  return { allowed: answer.allowed, ...(answer.reason === '' ? {} : { reason: answer.reason }) };
+  return { allowed: answer.allowed, ...defined({ reason: answer.reason === '' ? undefined : answer.reason }) };
 }
 
-/** Paths that are no resources (discovery, OpenAPI, version) may be read by everybody who is authenticated. */
+/** Every authenticated user may read paths that are not resources (discovery, OpenAPI, version). */
 function authorizePath(user: UserInfo, verb: string) {
   if (verb === 'get' || verb === 'head') return { allowed: true, reason: 'discovery' };
   return authorize(user, { verb, group: '', resource: '', subresource: '', namespace: '', name: '' });

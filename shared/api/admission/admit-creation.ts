@@ -1,5 +1,5 @@
 /**
- * What a creation needs to know of other objects: that its namespace is there, and what priority a pod's class has.
+ * Admission that reads other objects: the namespace of a new object, and the priority class of a new pod.
  * Kubernetes: "Admission Controllers", NamespaceLifecycle and Priority.
  */
 import type { PrepareContext, ResourceDescriptor } from '../../kube/descriptor.ts';
@@ -16,24 +16,24 @@ import { SYSTEM_NAMESPACES } from '../kinds/namespaces.ts';
 import { isSystemPriorityClass, systemPriorityClasses } from '../kinds/priorityclasses.ts';
 import { namespaces, priorityclasses } from '../kinds/registry.ts';
 
-/** Priority classes looked through for the default one. */
+/** Priority classes that are searched for the default one, at most. */
 const CLASSES_MAX = 500;
 
-/** What the kind's defaults need besides the time. Throws the Status of a refusal. */
+/** Context for the kind's defaults. @throws StatusError when the creation is refused */
 export async function admitCreation(
   dependencies: ApiDependencies,
   descriptor: ResourceDescriptor,
   object: KubeObject,
 ): Promise<Pick<PrepareContext, 'priority'>> {
-  if (descriptor.namespaced) await needNamespace(dependencies, descriptor, object);
+  if (descriptor.namespaced) await requireNamespace(dependencies, descriptor, object);
   if (descriptor.group !== '' || descriptor.resource !== 'pods') return {};
   const outcome = resolvePriority(object, await classesFor(dependencies, object));
   if (outcome.kind === 'refused') throw status.forbidden(descriptor, object.metadata.name ?? '', outcome.why);
   return { priority: outcome.priority };
 }
 
-/** System namespaces are always there; asking for them would be a read for nothing. */
-async function needNamespace(
+/** System namespaces always exist, so they are not read. */
+async function requireNamespace(
   dependencies: ApiDependencies,
   descriptor: ResourceDescriptor,
   { metadata }: KubeObject,
@@ -58,9 +58,11 @@ async function needNamespace(
 }
 
 /**
- * Throws the Status of a refusal that hangs on the other classes: only one may be the default. `next` is undefined for a
- * deletion, which no class of the system survives.
+ * Refuses a second default class, and the deletion of a system class.
  * Source: plugin/pkg/admission/priority/admission.go, pkg/registry/scheduling/priorityclass/storage/storage.go.
+ *
+ * @param next undefined for a deletion
+ * @throws StatusError 403
  */
 export async function admitPriorityClass(
   dependencies: ApiDependencies,

@@ -6,7 +6,7 @@ import type { WriteOptions } from '../verbs/write-options.ts';
 import { admitPriorityClass } from './admit-creation.ts';
 import { nodeRestriction, type RestrictedVerb } from './restrict-node.ts';
 
-/** Refusals that depend on the stored objects. Nodes may not write priority classes at all, so those need no restriction. */
+/** Refusals that depend on stored objects. NodeRestriction skips priority classes, because no node may write them. */
 export function admitWrite(
   dependencies: ServeDependencies,
   call: Call,

@@ -1,4 +1,4 @@
-/** What the removal of an object that had been held may let go of. */
+/** Completes the deletion of a namespace when its last object was removed. */
 
 import type { KubeObject } from '../../kube/types.ts';
 import type { ApiDependencies } from '../dependencies.ts';
@@ -6,8 +6,9 @@ import { SYSTEM_NAMESPACES } from '../kinds/namespaces.ts';
 import { namespaces } from '../kinds/registry.ts';
 
 /**
- * It may have been the last object of a terminating namespace, which goes when it is read (namespace-lifecycle.ts), and
- * somebody may be watching for that. Only an object that was marked before can have outlived the namespace's emptying.
+ * Reads the namespace of a removed object. The read deletes a terminating namespace that is empty (namespace-lifecycle.ts),
+ * so that watches see its deletion. Only an object that was marked earlier can be the last one: the others were removed
+ * when the namespace was emptied.
  */
 export async function finishNamespaceOf(dependencies: ApiDependencies, { metadata }: KubeObject): Promise<void> {
   const namespace = metadata.namespace ?? '';

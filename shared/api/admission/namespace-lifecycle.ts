@@ -1,10 +1,11 @@
 /**
- * The end of a namespace: nothing new may be made in it, everything in it is deleted, and when the last object has gone
- * it goes too. Kubernetes: "Namespaces", deletion; upstream pkg/controller/namespace/deletion.
+ * Deletion of a namespace: no object may be created in it, its objects are deleted, then the namespace itself.
+ * Kubernetes: "Namespaces", deletion; upstream pkg/controller/namespace/deletion.
  *
- * There is no controller for this. Whoever deletes a namespace empties it within the request; what takes longer (a pod's
- * grace, a finalizer) is looked for again when the namespace is next read, and when the API removes such an object.
+ * There is no controller for this. The DELETE request empties the namespace. Objects that take longer (a grace period, a
+ * finalizer) are checked again when the namespace is next read, and when the API removes such an object.
  */
+import { defined } from '../../domain/defined.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
 import { listOf } from '../../kube/normal-form.ts';
 import type { ResourceTarget } from '../../kube/request/request.ts';
@@ -17,11 +18,11 @@ import type { ResourceStorage } from '../storage/resource-storage.ts';
 import { type DeletedObject, type DeleteOptions, deleteObject } from '../verbs/delete-object.ts';
 import type { WriteOptions } from '../verbs/write-options.ts';
 
-/** They may not be deleted; all of them would be back when next asked for. */
-const IMMORTAL = new Set(['default', 'kube-node-lease', 'kube-public', 'kube-system']);
-/** What a namespace waits for that is ours to remove. */
+/** These may not be deleted. Each would be created again at the next read. */
+const UNDELETABLE = new Set(['default', 'kube-node-lease', 'kube-public', 'kube-system']);
+/** The finalizer that this API removes itself. */
 const OWN_FINALIZER = 'kubernetes';
-/** Objects removed in one request; more need another delete, or a look at the namespace. */
+/** Objects removed in one request. The rest needs another DELETE. */
 const REMOVALS_MAX = 2_000;
 const PAGE_ITEMS = 100;
 
@@ -31,41 +32,37 @@ const contents: readonly ResourceDescriptor[] = resources.filter(
 
 const isTerminating = (namespace: KubeObject): boolean => namespace.metadata.deletionTimestamp !== undefined;
 
-/** Only what others put there can hold an empty namespace. */
+/** Only finalizers of other components can hold an empty namespace. */
 const isHeld = ({ metadata, spec }: KubeObject): boolean =>
   (metadata.finalizers ?? []).length > 0 || listOf(spec?.['finalizers']).some((each) => each !== OWN_FINALIZER);
 
 export async function deleteNamespace(
   dependencies: ApiDependencies,
   target: ResourceTarget,
-  wanted: DeleteOptions,
+  requested: DeleteOptions,
   options: WriteOptions,
 ): Promise<DeletedObject> {
   const { name } = target;
-  if (IMMORTAL.has(name)) throw status.forbidden(namespaces, name, 'this namespace may not be deleted');
-  // Marked first, so that nothing can be put into a namespace that was just found empty.
-  const marked = await deleteObject(dependencies, namespaces, target, wanted, options, async () => ({
+  if (UNDELETABLE.has(name)) throw status.forbidden(namespaces, name, 'this namespace may not be deleted');
+  // Marked first, so that no object can be created after the namespace was found empty.
+  const marked = await deleteObject(dependencies, namespaces, target, requested, options, async () => ({
     holds: true,
     mark: (namespace) => ({ ...namespace, status: { ...namespace.status, phase: 'Terminating' } }),
   }));
   if (options.dryRun) return marked;
-  await empty(dependencies, name, options);
+  await deleteContents(dependencies, name, options);
   const storage = dependencies.storageOf(namespaces);
   const left = await storage.get('', name);
   return left === undefined ? { object: marked.object, removed: true } : { object: left, removed: false };
 }
 
-async function empty(dependencies: ApiDependencies, namespace: string, options: WriteOptions): Promise<void> {
+async function deleteContents(dependencies: ApiDependencies, namespace: string, options: WriteOptions): Promise<void> {
   let left = REMOVALS_MAX;
   for (const descriptor of contents) {
     const storage = dependencies.storageOf(descriptor);
     let after: string | undefined;
     do {
-      const page = await storage.list({
-        namespace,
-        limit: PAGE_ITEMS,
-        ...(after === undefined ? {} : { continueAfter: after }),
-      });
+      const page = await storage.list({ namespace, limit: PAGE_ITEMS, ...defined({ continueAfter: after }) });
       for (const { metadata } of page.items) {
         left -= 1;
         if (left < 0) return;
@@ -91,8 +88,9 @@ const targetIn = ({ group, version, resource }: ResourceDescriptor, namespace: s
 });
 
 /**
- * Namespaces that go when they are found terminating and empty. Reading one costs, only while it is terminating, a
- * look at each kind.
+ * Namespaces that are removed when a read finds them terminating and empty.
+ *
+ * Cost: one list of one object per kind for each read of a terminating namespace.
  */
 export function withTermination(
   storage: ResourceStorage,
@@ -105,7 +103,7 @@ export function withTermination(
     }
     return true;
   }
-  async function ended(namespace: KubeObject | undefined): Promise<boolean> {
+  async function removedIfEmpty(namespace: KubeObject | undefined): Promise<boolean> {
     if (namespace === undefined || !isTerminating(namespace) || isHeld(namespace)) return false;
     return (await isEmpty(namespace.metadata.name ?? '')) && (await storage.remove(namespace)).kind === 'written';
   }
@@ -113,12 +111,12 @@ export function withTermination(
     ...storage,
     async get(namespace, name) {
       const found = await storage.get(namespace, name);
-      return (await ended(found)) ? undefined : found;
+      return (await removedIfEmpty(found)) ? undefined : found;
     },
     async list(query) {
       const page = await storage.list(query);
-      const gone = await Promise.all(page.items.map(ended));
-      return { ...page, items: page.items.filter((_, index) => gone[index] !== true) };
+      const isRemoved = await Promise.all(page.items.map(removedIfEmpty));
+      return { ...page, items: page.items.filter((_, index) => isRemoved[index] !== true) };
     },
   };
 }

@@ -1,7 +1,6 @@
 /**
- * NodeRestriction: what the identity of a machine may change, judged with the objects as they are and as they would be.
- * The rules are in shared/domain/access/node-restriction.ts; here is when they are asked, and what they have to know. Likewise for our
- * own probe, which is no node.
+ * NodeRestriction as an admission check: calls the rules of shared/domain/access/node-restriction.ts with the stored object
+ * and the object to store. The heartbeat probe, which is not a node, has a restriction of its own.
  */
 
 import { readsAsNode } from '../../domain/access/authorize.ts';
@@ -28,7 +27,7 @@ export type RestrictedVerb = 'create' | 'update' | 'patch' | 'delete';
 
 const userOf = ({ username, groups }: UserInfo) => ({ name: username, groups });
 
-/** For the options of a write: refuses what this user's node may not do. Nothing for people. */
+/** The checks for writes of this user. None for people. */
 export function nodeRestriction(
   dependencies: ApiDependencies,
   { descriptor, target, user }: NodeCall,
@@ -62,11 +61,11 @@ export function nodeRestriction(
     }
     throw status.forbidden(descriptor, name, verdict.message);
   };
-  // An update that changes nothing.
+  // Before the change is computed: as an update that changes nothing.
   return { admit, admitStored: (stored) => admit(stored, stored) };
 }
 
-/** Of a machine that sets pod CIDRs on a Node; upstream lets a kubelet set any, and takes their blocks from all others. */
+/** Why a node may not set these pod CIDRs. Upstream accepts any, and then excludes their blocks for all other nodes. */
 function refusedClaimOf(
   { cidrSets }: ApiDependencies,
   descriptor: ResourceDescriptor,
@@ -79,20 +78,21 @@ function refusedClaimOf(
   return claimed.length === 0 || before.length > 0 ? undefined : refusedClaim(cidrSets, claimed);
 }
 
-/** The probe has one Lease: authorize sees no name when it makes it. */
+/** The probe may create one Lease. The path of a creation has no name, so authorize cannot check it. */
 const probeRestriction = (descriptor: ResourceDescriptor): Pick<WriteOptions, 'admit'> => ({
   async admit(next) {
     const name = next?.metadata.name ?? '';
-    if (name !== PROBE_LEASE) throw status.forbidden(descriptor, name, `the probe may make ${PROBE_LEASE} alone`);
+    if (name !== PROBE_LEASE)
+      throw status.forbidden(descriptor, name, `the probe may create only the Lease ${PROBE_LEASE}`);
   },
 });
 
-/** What belongs to a node by its spec.nodeName is read by that node alone. */
-const OF_A_NODE = new Set(['/pods', 'storage.k8s.io/volumeattachments']);
+/** Resources of which a node may read only the objects with its name in spec.nodeName. */
+const NODE_NAME_RESOURCES = new Set(['/pods', 'storage.k8s.io/volumeattachments']);
 
-/** A node may read the pods that are bound to it, and its own volumes. */
+/** @throws StatusError 403 when a node reads a pod or a volume attachment of another node */
 export function refuseForeign({ descriptor, target, user }: NodeCall, object: KubeObject): void {
-  if (!OF_A_NODE.has(`${target.group}/${target.resource}`)) return;
+  if (!NODE_NAME_RESOURCES.has(`${target.group}/${target.resource}`)) return;
   const nodeName = readsAsNode(user);
   if (nodeName === undefined || textOf(object.spec?.['nodeName']) === nodeName) return;
   const { subresource, namespace, name } = target;

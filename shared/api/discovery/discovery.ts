@@ -1,13 +1,13 @@
 /**
- * What this server offers, derived from the registry: /version, /api, /apis, /api/v1, /apis/<group>/<version>, and the
- * aggregated form that answers /api and /apis in one document each.
+ * Discovery documents, derived from the registry: /version, /api, /apis, /api/v1, /apis/<group>/<version>, and the
+ * aggregated form of /api and /apis, which is one document each.
  */
 import { mediaRanges } from '../../kube/accept.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
 import { resources } from '../kinds/registry.ts';
 import { selfReviews } from '../kinds/self-reviews.ts';
 
-/** The Kubernetes minor we speak. kubectl's dispatcher picks its own version by it. */
+/** The Kubernetes version that is served. kubectl's dispatcher selects its own version by it. */
 const MAJOR = '1';
 const MINOR = '32';
 
@@ -17,11 +17,11 @@ export interface BuildInfo {
   readonly gitCommit?: string;
   /** RFC 3339. */
   readonly buildDate?: string;
-  /** As Go says it, such as linux/arm64. */
+  /** In Go's form, such as linux/arm64. */
   readonly platform?: string;
 }
 
-export const versionAnswer = (build: BuildInfo): Record<string, string> => ({
+export const versionDocument = (build: BuildInfo): Record<string, string> => ({
   major: MAJOR,
   minor: MINOR,
   gitVersion: `v${MAJOR}.${MINOR}.0-nodekeeper.${build.version}`,
@@ -33,7 +33,7 @@ export const versionAnswer = (build: BuildInfo): Record<string, string> => ({
   platform: build.platform ?? 'linux/arm64',
 });
 
-/** Groups in the order clients prefer them: the first that knows a name wins. */
+/** Groups in order of preference: clients use the first group that has a name. */
 const GROUP_ORDER = [
   '',
   'apps',
@@ -66,13 +66,13 @@ const offered: readonly GroupVersion[] = (() => {
 const groupVersionText = ({ group, version }: GroupVersion): string => (group === '' ? version : `${group}/${version}`);
 
 /** GET /api */
-export const apiVersionsAnswer = (serverAddress: string): Record<string, unknown> => ({
+export const apiVersionsDocument = (serverAddress: string): Record<string, unknown> => ({
   kind: 'APIVersions',
   versions: offered.filter((each) => each.group === '').map((each) => each.version),
   serverAddressByClientCIDRs: [{ clientCIDR: '0.0.0.0/0', serverAddress }],
 });
 
-const groupAnswer = (group: string): Record<string, unknown> => {
+const groupDocument = (group: string): Record<string, unknown> => {
   const versions = offered
     .filter((each) => each.group === group)
     .map((each) => ({ groupVersion: groupVersionText(each), version: each.version }));
@@ -82,15 +82,15 @@ const groupAnswer = (group: string): Record<string, unknown> => {
 const namedGroups = (): string[] => [...new Set(offered.map((each) => each.group))].filter((group) => group !== '');
 
 /** GET /apis */
-export const apiGroupListAnswer = (): Record<string, unknown> => ({
+export const apiGroupListDocument = (): Record<string, unknown> => ({
   kind: 'APIGroupList',
   apiVersion: 'v1',
-  groups: namedGroups().map(groupAnswer),
+  groups: namedGroups().map(groupDocument),
 });
 
 /** GET /apis/<group>; undefined when there is no such group. */
-export const apiGroupAnswer = (group: string): Record<string, unknown> | undefined =>
-  namedGroups().includes(group) ? { kind: 'APIGroup', apiVersion: 'v1', ...groupAnswer(group) } : undefined;
+export const apiGroupDocument = (group: string): Record<string, unknown> | undefined =>
+  namedGroups().includes(group) ? { kind: 'APIGroup', apiVersion: 'v1', ...groupDocument(group) } : undefined;
 
 const resourceEntries = (descriptor: ResourceDescriptor): Record<string, unknown>[] => [
   {
@@ -113,8 +113,8 @@ const resourceEntries = (descriptor: ResourceDescriptor): Record<string, unknown
   })),
 ];
 
-/** GET /api/v1 and /apis/<group>/<version>; undefined when we do not serve it. */
-export function apiResourceListAnswer(group: string, version: string): Record<string, unknown> | undefined {
+/** GET /api/v1 and /apis/<group>/<version>; undefined when it is not served. */
+export function apiResourceListDocument(group: string, version: string): Record<string, unknown> | undefined {
   const isOurs = (each: GroupVersion): boolean => each.group === group && each.version === version;
   if (!offered.some(isOurs)) return undefined;
   return {
@@ -198,7 +198,7 @@ function aggregatedGroup(group: string): Record<string, unknown> {
 }
 
 /** GET /api (`core`) and GET /apis (`named`) for a client that accepts the aggregated form. */
-export const aggregatedDiscoveryAnswer = (
+export const aggregatedDiscoveryDocument = (
   which: 'core' | 'named',
   version: AggregatedVersion,
 ): Record<string, unknown> => ({

@@ -1,16 +1,16 @@
-/** Answers that depend on the path alone: version, discovery, health, OpenAPI. */
+/** Responses that depend on the path alone: version, discovery, health, OpenAPI. */
 
 import { json } from '../../kube/request/respond.ts';
 import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
 import {
   aggregatedContentType,
-  aggregatedDiscoveryAnswer,
-  apiGroupAnswer,
-  apiGroupListAnswer,
-  apiResourceListAnswer,
-  apiVersionsAnswer,
+  aggregatedDiscoveryDocument,
+  apiGroupDocument,
+  apiGroupListDocument,
+  apiResourceListDocument,
+  apiVersionsDocument,
   type BuildInfo,
-  versionAnswer,
+  versionDocument,
   wantsAggregatedDiscovery,
 } from './discovery.ts';
 
@@ -21,7 +21,7 @@ const HEALTH_PATHS = new Set(['/healthz', '/livez', '/readyz']);
 export function staticDocuments(build: BuildInfo, openApi: StaticDocuments): StaticDocuments {
   return (path, request) => {
     if (HEALTH_PATHS.has(path)) return { status: 200, headers: { 'content-type': 'text/plain' }, body: 'ok' };
-    if (path === '/version') return json(200, versionAnswer(build));
+    if (path === '/version') return json(200, versionDocument(build));
     if (path.startsWith('/openapi/')) return openApi(path, request);
     if (path === '/api' || path === '/apis') return root(path, request);
     return groupOrVersion(path);
@@ -31,11 +31,11 @@ export function staticDocuments(build: BuildInfo, openApi: StaticDocuments): Sta
 function root(path: '/api' | '/apis', request: HttpRequest): HttpResponse {
   const aggregated = wantsAggregatedDiscovery(request.headers['accept']);
   if (aggregated !== undefined) {
-    return json(200, aggregatedDiscoveryAnswer(path === '/api' ? 'core' : 'named', aggregated), {
+    return json(200, aggregatedDiscoveryDocument(path === '/api' ? 'core' : 'named', aggregated), {
       'content-type': aggregatedContentType(aggregated),
     });
   }
-  return json(200, path === '/api' ? apiVersionsAnswer(request.headers['host'] ?? '') : apiGroupListAnswer());
+  return json(200, path === '/api' ? apiVersionsDocument(request.headers['host'] ?? '') : apiGroupListDocument());
 }
 
 function groupOrVersion(path: string): HttpResponse | undefined {
@@ -43,11 +43,11 @@ function groupOrVersion(path: string): HttpResponse | undefined {
   if (more.length > 0) return undefined;
   const answer =
     first === 'api' && third === undefined
-      ? apiResourceListAnswer('', second)
+      ? apiResourceListDocument('', second)
       : first === 'apis' && third === undefined
-        ? apiGroupAnswer(second)
+        ? apiGroupDocument(second)
         : first === 'apis' && third !== undefined
-          ? apiResourceListAnswer(second, third)
+          ? apiResourceListDocument(second, third)
           : undefined;
   return answer === undefined ? undefined : json(200, answer);
 }

@@ -1,4 +1,5 @@
-/** The form of an answer: the object, a Table, or its metadata alone, as Accept and includeObject ask. */
+/** The form of a response by Accept and includeObject: the object, a Table, or the metadata alone. */
+import { defined } from '../../domain/defined.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
 import * as status from '../../kube/status.ts';
 import {
@@ -11,7 +12,7 @@ import {
   partialMetadataList,
 } from '../../kube/table.ts';
 import type { KubeObject } from '../../kube/types.ts';
-import type { ListAnswer } from '../verbs/list-objects.ts';
+import type { ListedPage } from '../verbs/list-objects.ts';
 
 export interface Shape {
   readonly form: AnswerForm;
@@ -36,7 +37,7 @@ export function shapeObject(descriptor: ResourceDescriptor, object: KubeObject, 
         nowMs,
         includeObject: shape.includeObject,
         version: shape.form.version,
-        ...versionMeta(object.metadata.resourceVersion),
+        ...defined({ metadata: versionOnly(object.metadata.resourceVersion) }),
       });
     case 'partialMetadata':
       return partialMetadata(object, shape.form.version);
@@ -45,13 +46,13 @@ export function shapeObject(descriptor: ResourceDescriptor, object: KubeObject, 
   }
 }
 
-const versionMeta = (resourceVersion: string | undefined) =>
-  resourceVersion === undefined ? {} : { metadata: { resourceVersion } };
+const versionOnly = (resourceVersion: string | undefined) =>
+  resourceVersion === undefined ? undefined : { resourceVersion };
 
-export function shapeList(descriptor: ResourceDescriptor, list: ListAnswer, shape: Shape, nowMs: number): unknown {
+export function shapeList(descriptor: ResourceDescriptor, list: ListedPage, shape: Shape, nowMs: number): unknown {
   const metadata = {
     resourceVersion: list.resourceVersion,
-    ...(list.continueToken === '' ? {} : { continue: list.continueToken }),
+    ...defined({ continue: list.continueToken === '' ? undefined : list.continueToken }),
   };
   switch (shape.form.kind) {
     case 'table':

@@ -1,29 +1,31 @@
 /**
- * Disruption budgets whose status is true whenever it is read: counted from the pods there are, at the time of asking.
- * Nobody has to follow pods for that. A watch shows what was stored, which an eviction brings up to date.
+ * Disruption budgets with a status that is counted from the pods at the time of the read. So no controller has to follow
+ * pods. A watch shows the stored status, which the last eviction updated.
  *
- * Costs a read of the namespace's pods, for each namespace with a budget in the answer.
+ * Cost: a read of all pods of each namespace with a budget in the response.
  */
 
+import { defined } from '../../domain/defined.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import { covers, withBudgetStatus } from '../kinds/budget-status.ts';
 import type { ResourceStorage } from './resource-storage.ts';
 
 const PAGE_ITEMS = 500;
-/** A bound, not a limit anyone meets: 10 million objects. */
+/** 10 million objects: a bound that no cluster reaches. */
 const PAGES_MAX = 20_000;
 
 export interface Budgets {
   readonly storage: ResourceStorage;
+  /** Every budget of the pod, with its current status. */
   covering(pod: KubeObject): Promise<readonly KubeObject[]>;
 }
 
 export function budgetsOver(stored: ResourceStorage, pods: ResourceStorage): Budgets {
-  async function counted(budgets: readonly KubeObject[]): Promise<readonly KubeObject[]> {
+  async function withCurrentStatus(budgets: readonly KubeObject[]): Promise<readonly KubeObject[]> {
     const podsOf = new Map<string, readonly KubeObject[]>();
     for (const { metadata } of budgets) {
       const namespace = metadata.namespace ?? '';
-      if (!podsOf.has(namespace)) podsOf.set(namespace, await everything(pods, namespace));
+      if (!podsOf.has(namespace)) podsOf.set(namespace, await listAll(pods, namespace));
     }
     return budgets.map((budget) => withBudgetStatus(budget, podsOf.get(budget.metadata.namespace ?? '') ?? []));
   }
@@ -32,30 +34,26 @@ export function budgetsOver(stored: ResourceStorage, pods: ResourceStorage): Bud
       ...stored,
       async get(namespace, name) {
         const budget = await stored.get(namespace, name);
-        return budget === undefined ? undefined : (await counted([budget]))[0];
+        return budget === undefined ? undefined : (await withCurrentStatus([budget]))[0];
       },
       async list(query) {
         const page = await stored.list(query);
-        return { ...page, items: await counted(page.items) };
+        return { ...page, items: await withCurrentStatus(page.items) };
       },
     },
     async covering(pod) {
-      const budgets = await everything(stored, pod.metadata.namespace ?? '');
-      // Budgets first, pods after: an eviction that came between moved its budget, and ours will be refused.
-      return counted(budgets.filter((budget) => covers(budget, pod)));
+      const budgets = await listAll(stored, pod.metadata.namespace ?? '');
+      // Budgets are read before pods. An eviction in between changed its budget, so our write of that budget will fail.
+      return withCurrentStatus(budgets.filter((budget) => covers(budget, pod)));
     },
   };
 }
 
-async function everything(storage: ResourceStorage, namespace: string): Promise<readonly KubeObject[]> {
+async function listAll(storage: ResourceStorage, namespace: string): Promise<readonly KubeObject[]> {
   const all: KubeObject[] = [];
   let after: string | undefined;
   for (let page = 0; page < PAGES_MAX; page += 1) {
-    const read = await storage.list({
-      namespace,
-      limit: PAGE_ITEMS,
-      ...(after === undefined ? {} : { continueAfter: after }),
-    });
+    const read = await storage.list({ namespace, limit: PAGE_ITEMS, ...defined({ continueAfter: after }) });
     all.push(...read.items);
     if (read.next === undefined) return all;
     after = read.next;

@@ -1,5 +1,6 @@
-/** The store of Kubernetes objects as everybody in this house must open it: same shards, same selectable fields. */
+/** Opens the store of Kubernetes objects. Every process must use the same shards and selectable fields. */
 
+import { defined } from '../../domain/defined.ts';
 import type { Clock, RandomSource } from '../../ports/clock.ts';
 import type { ItemStore } from '../../ports/item-store.ts';
 import { type ObjectStore, objectStore } from '../../store/object-store.ts';
@@ -9,7 +10,7 @@ export interface ClusterObjectsOptions {
   readonly items: ItemStore;
   readonly clock: Clock;
   readonly random: RandomSource;
-  /** Waits between tries at a contended commit. Milliseconds. Absent: tries follow at once. */
+  /** Waits between attempts at a contended commit. Milliseconds. Absent: no wait. */
   readonly pause?: (milliseconds: number) => Promise<unknown>;
 }
 
@@ -26,5 +27,5 @@ export const clusterObjects = ({ items, clock, random, pause }: ClusterObjectsOp
         Object.entries(findStored(resource)?.selectableFields ?? {}).map(([field, read]) => [field, read(object)]),
       ),
     random: random.fraction,
-    ...(pause === undefined ? {} : { pause }),
+    ...defined({ pause }),
   });

@@ -1,9 +1,10 @@
 /**
- * Decisions as the verbs see them: read and never written. With a field selector that names what they are about
- * (`node=n1`, `pod=default/web-0`, `zone=…`, `about.kind=Fleet`) a list is one query; without, it reads all.
+ * The read-only storage of decisions. With a field selector that names their subject (`node=n1`, `pod=default/web-0`,
+ * `zone=…`, `about.kind=Fleet`) a list is one query. Without one it reads all decisions.
  */
 import type { DecisionAbout } from '../../controllers/decisions/decision-record.ts';
 import type { DecisionStore, NamedDecision } from '../../controllers/decisions/decision-store.ts';
+import { defined } from '../../domain/defined.ts';
 import { shortHash } from '../../domain/text-hash.ts';
 import type { FieldSelector } from '../../kube/selectors.ts';
 import { badRequest } from '../../kube/status.ts';
@@ -13,9 +14,9 @@ import { RESOURCE_VERSIONS_PER_MS } from '../../store/layout.ts';
 import { decisionObject } from '../kinds/decisions.ts';
 import type { ResourceStorage, WriteResult } from './resource-storage.ts';
 
-const nothing = async (): Promise<WriteResult> => ({ kind: 'conflict' });
+const refused = async (): Promise<WriteResult> => ({ kind: 'conflict' });
 
-/** Follows from the name, which is never given twice. */
+/** Computed from the name, which is unique for ever. */
 function uidOf(name: string): string {
   const digits = [0, 1, 2, 3].map((part) => shortHash(`${part}|${name}`)).join('');
   return [
@@ -32,7 +33,7 @@ function uidOf(name: string): string {
 const objectOf = ({ name, record }: NamedDecision): KubeObject =>
   decisionObject(name, record, record.atMs * RESOURCE_VERSIONS_PER_MS, uidOf(name));
 
-/** What a selector narrows decisions to; undefined: nothing that could be looked up. A pod without its namespace is refused. */
+/** The subject that a selector names. undefined: it names none. @throws StatusError 400 for a pod without namespace */
 function decisionsAbout(fields: Pick<FieldSelector, 'exact'>): DecisionAbout | undefined {
   const node = fields.exact('node');
   if (node !== undefined) return { kind: 'Node', name: node };
@@ -52,7 +53,7 @@ function decisionsAbout(fields: Pick<FieldSelector, 'exact'>): DecisionAbout | u
   if (name === undefined || (kind !== 'Node' && kind !== 'Pod' && kind !== 'Zone')) return undefined;
   const namespace = fields.exact('about.namespace');
   if (kind === 'Pod' && namespace === undefined) return undefined;
-  return { kind, name, ...(namespace === undefined ? {} : { namespace }) };
+  return { kind, name, ...defined({ namespace }) };
 }
 
 export function decisionStorage(decisions: DecisionStore, clock: Clock): ResourceStorage {
@@ -66,18 +67,17 @@ export function decisionStorage(decisions: DecisionStore, clock: Clock): Resourc
       const page = await decisions.list({
         nowMs: clock.nowMs(),
         limit,
-        ...(about === undefined ? {} : { about }),
-        ...(continueAfter === undefined ? {} : { continueAfter }),
+        ...defined({ about, continueAfter }),
       });
-      return { items: page.decisions.map(objectOf), ...(page.next === undefined ? {} : { next: page.next }) };
+      return { items: page.decisions.map(objectOf), ...defined({ next: page.next }) };
     },
     listVersion: async () => String(clock.nowMs() * RESOURCE_VERSIONS_PER_MS),
-    create: nothing,
-    update: nothing,
-    remove: nothing,
+    create: refused,
+    update: refused,
+    remove: refused,
     keepsManagedFields: () => false,
     readsInsteadOfLog: () => true,
-    // Read every few seconds, all of them would cost more than they tell.
+    // A watch reads every few seconds. Reading all decisions each time would cost too much.
     refusesWatch: (fields) =>
       decisionsAbout(fields) === undefined
         ? 'a watch of decisions names what they are about: --field-selector node=NAME, pod=NAMESPACE/NAME, zone=KEY or about.kind=Fleet'

@@ -1,5 +1,6 @@
-/** Identities and bootstrap tokens of the `control` table as the verbs see them. Neither stands in a change log. */
+/** The storage of identities and bootstrap tokens, in the `control` table. Neither has a change log. */
 
+import { defined } from '../../domain/defined.ts';
 import { formatTime, parseTimeMs } from '../../kube/time.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -11,9 +12,9 @@ import { apiVersionOf } from '../request/call.ts';
 import type { ResourceStorage, WriteResult } from './resource-storage.ts';
 
 const CONFLICT: WriteResult = { kind: 'conflict' };
-const nothing = async (): Promise<WriteResult> => CONFLICT;
+const refused = async (): Promise<WriteResult> => CONFLICT;
 
-const outsideTheLog = ({ nowMs }: Clock) => ({
+const withoutLog = ({ nowMs }: Clock) => ({
   listVersion: async () => String(nowMs() * RESOURCE_VERSIONS_PER_MS),
   keepsManagedFields: () => false,
   readsInsteadOfLog: () => true,
@@ -27,37 +28,37 @@ export function identityObject(identity: NodeIdentity): KubeObject {
     metadata: metadataOf(nodeName, uid, version, createdAtMs),
     spec: {
       keys: keys.map(({ keyId, publicKey, addedAtMs }) => ({ keyId, publicKey, addedAt: formatTime(addedAtMs) })),
-      ...(labels === undefined ? {} : { nodeLabels: labels }),
+      ...defined({ nodeLabels: labels }),
       source,
     },
   };
 }
 
-/** Version 0 is that of a dry run: nothing is stored. */
+/** Version 0 means a dry run, in which nothing is stored. */
 const metadataOf = (name: string, uid: string, version: number, createdAtMs: number): KubeObject['metadata'] => ({
   name,
   uid,
-  ...(version === 0 ? {} : { resourceVersion: String(version) }),
+  ...defined({ resourceVersion: version === 0 ? undefined : String(version) }),
   creationTimestamp: formatTime(createdAtMs),
 });
 
-/** They are made by enrolment (enrolment.ts), not by storing an object. */
+/** Enrolment creates identities (access/enrolment.ts), so this storage refuses creations. */
 export function identityStorage(identities: NodeKeyStore, clock: Clock): ResourceStorage {
   return {
-    ...outsideTheLog(clock),
+    ...withoutLog(clock),
     async get(_namespace, name) {
       const identity = await identities.read(name);
       return identity === undefined ? undefined : identityObject(identity);
     },
     async list({ limit, continueAfter }) {
-      const page = await identities.list({ limit, ...(continueAfter === undefined ? {} : { continueAfter }) });
+      const page = await identities.list({ limit, ...defined({ continueAfter }) });
       return {
         items: page.identities.map(identityObject),
-        ...(page.next === undefined ? {} : { next: page.next }),
+        ...defined({ next: page.next }),
       };
     },
-    create: nothing,
-    update: nothing,
+    create: refused,
+    update: refused,
     async remove(old) {
       const version = Number(old.metadata.resourceVersion);
       const outcome = await identities.remove(old.metadata.name ?? '', { version });
@@ -66,7 +67,7 @@ export function identityStorage(identities: NodeKeyStore, clock: Clock): Resourc
   };
 }
 
-/** Without the hash of the secret: nobody has a use for it. */
+/** The token as an object, without the hash of its secret: no client needs it. */
 function tokenObject(token: StoredBootstrapToken): KubeObject {
   const { id, uid, version, createdAtMs, expiresAtMs, uses, usesLeft, nodeNamePattern, nodeLabels, reissue } = token;
   return {
@@ -76,9 +77,7 @@ function tokenObject(token: StoredBootstrapToken): KubeObject {
     spec: {
       expires: formatTime(expiresAtMs),
       uses,
-      ...(nodeNamePattern === undefined ? {} : { nodeNamePattern }),
-      ...(nodeLabels === undefined ? {} : { nodeLabels }),
-      ...(reissue ? { reissue } : {}),
+      ...defined({ nodeNamePattern, nodeLabels, reissue: reissue ? true : undefined }),
     },
     status: { usesLeft },
   };
@@ -86,16 +85,16 @@ function tokenObject(token: StoredBootstrapToken): KubeObject {
 
 export function bootstrapTokenStorage(tokens: BootstrapTokenStore, clock: Clock): ResourceStorage {
   return {
-    ...outsideTheLog(clock),
+    ...withoutLog(clock),
     async get(_namespace, name) {
       const token = await tokens.find(name);
       return token === undefined ? undefined : tokenObject(token);
     },
     async list({ limit, continueAfter }) {
-      const page = await tokens.list({ limit, ...(continueAfter === undefined ? {} : { continueAfter }) });
-      return { items: page.tokens.map(tokenObject), ...(page.next === undefined ? {} : { next: page.next }) };
+      const page = await tokens.list({ limit, ...defined({ continueAfter }) });
+      return { items: page.tokens.map(tokenObject), ...defined({ next: page.next }) };
     },
-    /** The object has passed its validation. */
+    /** @param object an object that passed its validation */
     async create({ metadata, spec = {} }) {
       const uses = Number(spec['uses']);
       const outcome = await tokens.create({
@@ -107,12 +106,14 @@ export function bootstrapTokenStorage(tokens: BootstrapTokenStore, clock: Clock)
         uses,
         usesLeft: uses,
         reissue: spec['reissue'] === true,
-        ...(spec['nodeNamePattern'] === undefined ? {} : { nodeNamePattern: String(spec['nodeNamePattern']) }),
-        ...(spec['nodeLabels'] === undefined ? {} : { nodeLabels: spec['nodeLabels'] as Record<string, string> }),
+        ...defined({
+          nodeNamePattern: spec['nodeNamePattern'] as string | undefined,
+          nodeLabels: spec['nodeLabels'] as Record<string, string> | undefined,
+        }),
       });
       return outcome.kind === 'created' ? { kind: 'written', object: tokenObject(outcome.token) } : CONFLICT;
     },
-    update: nothing,
+    update: refused,
     async remove(old) {
       const outcome = await tokens.remove(old.metadata.name ?? '', { uid: old.metadata.uid ?? '' });
       return outcome === 'removed' ? { kind: 'written', object: old } : CONFLICT;

@@ -1,5 +1,6 @@
-/** Leases of nodes, kept in the `health` table beside the digest of their Node. Leases elsewhere are plain objects. */
+/** The storage of node leases: rows of the `health` table, with the digest of their Node. Other leases are objects. */
 
+import { defined } from '../../domain/defined.ts';
 import { leaseChangeOf } from '../../heartbeat/lease-change.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { Clock, RandomSource } from '../../ports/clock.ts';
@@ -12,7 +13,7 @@ export interface LeaseStorageDependencies {
   readonly health: LeaseStore;
   readonly clock: Clock;
   readonly random: RandomSource;
-  /** A version that no later write of the cluster stays below. */
+  /** A version that every later write of the cluster exceeds. */
   readonly currentVersion: () => Promise<string>;
 }
 
@@ -22,7 +23,7 @@ function resultOf(outcome: LeaseWriteOutcome): WriteResult {
   return object === undefined ? { kind: 'conflict' } : { kind: 'written', object };
 }
 
-/** A client may send some, or apply from the server's side; they are dropped, not refused. */
+/** Clients may send managedFields. They are dropped, not refused. */
 function withoutManagedFields(lease: KubeObject): KubeObject {
   const { managedFields: _dropped, ...metadata } = lease.metadata;
   return { ...lease, metadata };
@@ -30,7 +31,7 @@ function withoutManagedFields(lease: KubeObject): KubeObject {
 
 export function nodeLeaseStorage(dependencies: LeaseStorageDependencies): ResourceStorage {
   const { health, clock, random } = dependencies;
-  const written = (object: KubeObject) => ({
+  const leaseWrite = (object: KubeObject) => ({
     change: leaseChangeOf(withoutManagedFields(object)),
     nowMs: clock.nowMs(),
     tie: random.fraction(),
@@ -43,22 +44,22 @@ export function nodeLeaseStorage(dependencies: LeaseStorageDependencies): Resour
     async list({ limit, continueAfter }) {
       const page = await health.listLeases({
         limit,
-        // Continue keys are `namespace/name`; rows are keyed by name alone.
-        ...(continueAfter === undefined ? {} : { continueAfter: continueAfter.slice(continueAfter.indexOf('/') + 1) }),
+        // Continue keys are `namespace/name`. The key of a row is the name alone.
+        ...defined({ continueAfter: continueAfter?.slice(continueAfter.indexOf('/') + 1) }),
       });
       const items = page.rows.filter(hasLease).flatMap((row) => leaseOf(row) ?? []);
-      return { items, ...(page.next === undefined ? {} : { next: page.next }) };
+      return { items, ...defined({ next: page.next }) };
     },
     listVersion: dependencies.currentVersion,
-    // A row has no room for them, and beats stand in no log: one of either would double what a beat costs.
+    // managedFields, or an entry in a change log, would double the cost of a beat.
     keepsManagedFields: () => false,
     readsInsteadOfLog: () => true,
     async create(object) {
-      return resultOf(await health.createLease({ ...written(object), uid: object.metadata.uid ?? '' }));
+      return resultOf(await health.createLease({ ...leaseWrite(object), uid: object.metadata.uid ?? '' }));
     },
     async update(next, old) {
       return resultOf(
-        await health.renewLease({ ...written(next), expectedResourceVersion: Number(old.metadata.resourceVersion) }),
+        await health.renewLease({ ...leaseWrite(next), expectedResourceVersion: Number(old.metadata.resourceVersion) }),
       );
     },
     async remove(old) {

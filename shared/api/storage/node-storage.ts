@@ -1,8 +1,8 @@
 /**
- * Nodes as the verbs see them: objects, with the heartbeat times that their rows in `health` keep (heartbeat-times.ts).
+ * The storage of Nodes: objects, with the heartbeat times of their rows in `health` (heartbeat-times.ts).
  *
- * A status post of a healthy node that only moves those times is one write unit on its row. Why no acknowledged write is
- * lost: decision 0008.
+ * A status post of a healthy node that changes only these times costs one write unit, on its row. Decision 0008 explains
+ * why no acknowledged write is lost.
  */
 import { readyStatusOf } from '../../domain/nodes/conditions.ts';
 import { type HeartbeatTimes, movedTimes, shownNode, storedNode } from '../../kube/heartbeat-times.ts';
@@ -13,23 +13,23 @@ import { confirmStatus, readHeartbeatTimes, statusReceived } from '../../store/h
 import type { ResourceStorage, WriteResult } from './resource-storage.ts';
 
 /**
- * A status is written whole at least this often. Watches tell only whole writes, and what a lost stream record left undone
- * is mended by the next. Seconds.
+ * The object is written at least this often. Seconds. Watches show only such writes, and the next one also repeats the
+ * work of a lost stream record.
  */
-const WHOLE_AFTER_SECONDS = 86_400;
-/** Our taints and the cloud's: something is going on with the node that its next change may have to move on. */
+const OBJECT_WRITE_AFTER_SECONDS = 86_400;
+/** Taints of our controllers and of the cloud. A controller waits for the next change of such a node. */
 const TAINTS_OF_CONTROLLERS = /^node\.(cloudprovider\.)?kubernetes\.io\//;
 
 export interface NodeStorageOptions {
   readonly items: ItemStore;
   readonly clock: Clock;
-  /** Nodes without pod CIDRs wait for them, and are tried again with each whole write. */
+  /** True: a Node without pod CIDRs is not steady, because each write of the object repeats the allocation. */
   readonly allocatesPodCidrs: boolean;
 }
 
 export function nodeStorage(objects: ResourceStorage, options: NodeStorageOptions): ResourceStorage {
   const { items, clock } = options;
-  /** What was shown, as it is stored. */
+  /** The stored Node of each Node that was returned with heartbeat times. */
   const storedOf = new WeakMap<KubeObject, KubeNode>();
   const readOf = (shown: KubeObject) => ({
     shown: shown as KubeNode,
@@ -48,7 +48,7 @@ export function nodeStorage(objects: ResourceStorage, options: NodeStorageOption
     return nodes.map((node, index) => show(node, times.get(names[index]!)));
   }
 
-  /** Steady, so that nobody waits for a change of this node. The row is asked for the rest when it is written. */
+  /** True when no controller waits for a change of this Node. The write of the row checks the rest. */
   function isSteady({ metadata, spec, status }: KubeNode): boolean {
     return (
       metadata.deletionTimestamp === undefined &&
@@ -85,7 +85,7 @@ export function nodeStorage(objects: ResourceStorage, options: NodeStorageOption
       const read = readOf(old);
       const node = next as KubeNode;
       const times = isSteady(node) ? movedTimes(node, read) : undefined;
-      if (times === undefined || times.toSeconds - times.fromSeconds >= WHOLE_AFTER_SECONDS) return undefined;
+      if (times === undefined || times.toSeconds - times.fromSeconds >= OBJECT_WRITE_AFTER_SECONDS) return undefined;
       const { name = '', uid = '' } = node.metadata;
       const outcome = await items.write(confirmStatus(name, { uid, times, nowMs: clock.nowMs() }));
       return outcome.kind === 'written' ? { kind: 'written', object: node } : undefined;

@@ -1,4 +1,5 @@
-/** Objects of the `objects` table as the verbs see them. */
+/** The storage of resources in the `objects` table. */
+import { defined } from '../../domain/defined.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
 import * as status from '../../kube/status.ts';
 import type { KubeObject, ObjectRef } from '../../kube/types.ts';
@@ -13,7 +14,7 @@ import {
   type WriteResult,
 } from './resource-storage.ts';
 
-/** Tries at a write that others kept out of its way; each waits a little inside the store already. */
+/** Attempts at a contended write. The store waits inside each attempt. */
 const COMMIT_ATTEMPTS_MAX = 4;
 
 /** apimachinery validation, IsDNS1123Subdomain. Characters. */
@@ -22,9 +23,9 @@ const NODE_NAME_LENGTH_MAX = 253;
 export interface ObjectStorageOptions {
   readonly objects: ObjectStore;
   readonly changes: ChangeLog;
-  /** What must be written together with an object, such as the digest of a Node. */
+  /** Writes in the same transaction as an object, such as the digest of a Node. */
   readonly together?: (write: ObjectWrite) => readonly TransactWrite[];
-  /** Seconds since the epoch at which what is written now may be cleaned up; events have one. */
+  /** When an object written now expires, in seconds since the epoch. Absent: never. */
   readonly expiresAtSeconds?: () => number;
 }
 
@@ -36,7 +37,7 @@ export function objectStorage(descriptor: ResourceDescriptor, options: ObjectSto
     namespace: object.metadata.namespace ?? '',
     name: object.metadata.name ?? '',
   });
-  const expiry = () => (options.expiresAtSeconds === undefined ? {} : { expiresAtSeconds: options.expiresAtSeconds() });
+  const expiry = () => defined({ expiresAtSeconds: options.expiresAtSeconds?.() });
 
   async function commit(write: ObjectWrite, along: readonly ObjectWrite[] = []): Promise<WriteResult> {
     let outcome: CommitOutcome = { kind: 'contended' };
@@ -70,9 +71,9 @@ export function objectStorage(descriptor: ResourceDescriptor, options: ObjectSto
         resource,
         namespace: query.namespace,
         limit: query.limit,
-        ...(query.continueAfter === undefined ? {} : { continueAfter: query.continueAfter }),
+        ...defined({ continueAfter: query.continueAfter }),
       });
-      return { items: page.objects, ...(page.next === undefined ? {} : { next: page.next }) };
+      return { items: page.objects, ...defined({ next: page.next }) };
     },
     listVersion: async () => String(await changes.currentVersion(resource)),
     create: (object) => commit({ kind: 'create', ref: refOf(object), object, ...expiry() }),
@@ -82,7 +83,7 @@ export function objectStorage(descriptor: ResourceDescriptor, options: ObjectSto
   };
 }
 
-/** A node's pods come at once; they are put in order and cut like any other list. */
+/** The pods of a node are read at once, then sorted and paged like any other list. */
 function onePage(pods: readonly KubeObject[], query: ListQuery): ListPage {
   const sorted = pods
     .filter((pod) => query.namespace === '' || pod.metadata.namespace === query.namespace)
@@ -93,23 +94,24 @@ function onePage(pods: readonly KubeObject[], query: ListQuery): ListPage {
   return sorted.length > items.length && last !== undefined ? { items, next: keyOf(last) } : { items };
 }
 
-/** Leases live in two places by namespace; together they list as one resource. */
+/** One resource over two storages, such as leases: `special` holds one namespace, `others` the rest. */
 export function splitStorage(inNamespace: string, special: ResourceStorage, others: ResourceStorage): ResourceStorage {
-  const of = (namespace: string | undefined) => (namespace === inNamespace ? special : others);
+  const storageOf = (namespace: string | undefined) => (namespace === inNamespace ? special : others);
   const prefix = `${inNamespace}/`;
   const specialPage = async (query: ListQuery): Promise<ListPage> => {
     const { continueAfter, ...rest } = query;
-    const begun = continueAfter?.startsWith(prefix) === true;
-    if (continueAfter !== undefined && !begun && continueAfter > prefix) return { items: [] };
-    return special.list({ ...rest, namespace: inNamespace, ...(begun ? { continueAfter } : {}) });
+    const hasStarted = continueAfter?.startsWith(prefix) === true;
+    if (continueAfter !== undefined && !hasStarted && continueAfter > prefix) return { items: [] };
+    const after = hasStarted ? continueAfter : undefined;
+    return special.list({ ...rest, namespace: inNamespace, ...defined({ continueAfter: after }) });
   };
   return {
-    get: (namespace, name) => of(namespace).get(namespace, name),
+    get: (namespace, name) => storageOf(namespace).get(namespace, name),
     async list(query) {
-      if (query.namespace !== '') return of(query.namespace).list(query);
+      if (query.namespace !== '') return storageOf(query.namespace).list(query);
       const pages = await Promise.all([specialPage(query), others.list(query)]);
       const merged = pages.flatMap((page) => page.items).sort((left, right) => (keyOf(left) < keyOf(right) ? -1 : 1));
-      // Beyond the end of an unfinished page the other one may have keys in between that were not read yet.
+      // After the end of an unfinished page there may be keys that were not read yet, so the merged page ends there too.
       const ends = pages.flatMap((page) => (page.next === undefined ? [] : [keyOf(page.items.at(-1) as KubeObject)]));
       const through = ends.sort()[0];
       const items = merged.filter((item) => through === undefined || keyOf(item) <= through).slice(0, query.limit);
@@ -119,15 +121,15 @@ export function splitStorage(inNamespace: string, special: ResourceStorage, othe
         : { items };
     },
     listVersion: others.listVersion,
-    create: (object) => of(object.metadata.namespace).create(object),
-    update: (next, old, along) => of(old.metadata.namespace).update(next, old, along),
-    remove: (old, along) => of(old.metadata.namespace).remove(old, along),
-    keepsManagedFields: (namespace) => of(namespace).keepsManagedFields?.(namespace) ?? true,
-    readsInsteadOfLog: (namespace) => namespace === '' || of(namespace).readsInsteadOfLog?.(namespace) === true,
+    create: (object) => storageOf(object.metadata.namespace).create(object),
+    update: (next, old, along) => storageOf(old.metadata.namespace).update(next, old, along),
+    remove: (old, along) => storageOf(old.metadata.namespace).remove(old, along),
+    keepsManagedFields: (namespace) => storageOf(namespace).keepsManagedFields?.(namespace) ?? true,
+    readsInsteadOfLog: (namespace) => namespace === '' || storageOf(namespace).readsInsteadOfLog?.(namespace) === true,
   };
 }
 
-/** Objects that every cluster has from the start: made when first asked for, with what a creation would give them. */
+/** A storage whose objects `names` always exist: each is created when it is first read. */
 export function withInitialObjects(
   storage: ResourceStorage,
   names: readonly string[],
@@ -151,15 +153,15 @@ export function withInitialObjects(
   };
 }
 
-/** A kind that is not kept: there, and empty. */
+/** A resource that is served and always empty. */
 export const emptyStorage = (currentVersion: () => Promise<string>): ResourceStorage => {
-  const nothing = async (): Promise<WriteResult> => ({ kind: 'conflict' });
+  const refused = async (): Promise<WriteResult> => ({ kind: 'conflict' });
   return {
     get: async () => undefined,
     list: async () => ({ items: [] }),
     listVersion: currentVersion,
-    create: nothing,
-    update: nothing,
-    remove: nothing,
+    create: refused,
+    update: refused,
+    remove: refused,
   };
 };

@@ -1,4 +1,4 @@
-/** POST of pods/binding: what a scheduler does. Kubernetes: upstream pkg/registry/core/pod/storage/storage.go. */
+/** POST of pods/binding, which schedulers send. Source: upstream pkg/registry/core/pod/storage/storage.go. */
 import { recordOf, textOf } from '../../kube/normal-form.ts';
 import type { ResourceTarget } from '../../kube/request/request.ts';
 import * as status from '../../kube/status.ts';
@@ -9,20 +9,20 @@ import { bindPod } from '../kinds/pods.ts';
 import { pods } from '../kinds/registry.ts';
 import { pauseBefore, WRITE_ATTEMPTS_MAX, type WriteOptions } from './write-options.ts';
 
-/** How conflicts name it. */
+/** The resource that conflicts name. */
 const PODS_BINDING = { group: '', resource: 'pods/binding' } as const;
 const BINDING = { group: '', kind: 'Binding' } as const;
 
-/** The pod belongs to the node that the binding names, from now on and for good. */
+/** Binds the pod to the node of the binding. A pod is bound once. */
 export async function bindToNode(
   dependencies: ApiDependencies,
   target: ResourceTarget,
   binding: KubeObject,
   options: WriteOptions,
 ): Promise<void> {
-  const to = recordOf(binding['target']);
-  const kind = textOf(to['kind']);
-  const nodeName = textOf(to['name']);
+  const { kind: targetKind, name: targetName } = recordOf(binding['target']);
+  const kind = textOf(targetKind);
+  const nodeName = textOf(targetName);
   const causes = [
     ...(kind === '' || kind === 'Node' ? [] : [notSupported('target.kind', kind, ['Node', '<empty>'])]),
     ...(nodeName === '' ? [required('target.name')] : []),

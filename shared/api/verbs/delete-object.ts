@@ -15,24 +15,24 @@ import type { ApiDependencies } from '../dependencies.ts';
 import { pauseBefore, resourceVersionOf, WRITE_ATTEMPTS_MAX, type WriteOptions } from './write-options.ts';
 
 export interface DeleteOptions {
-  /** Seconds a pod on a node may take to end; undefined: the pod's own. */
+  /** Grace period of a pod on a node. Seconds. Absent: the one in the pod's spec. */
   readonly gracePeriodSeconds?: number;
   readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string };
 }
 
 export interface DeletedObject {
   readonly object: KubeObject;
-  /** The object is gone; otherwise it is marked and waits for its grace period or finalizers. */
+  /** True: the object was removed. False: it is marked and waits for its grace period or finalizers. */
   readonly removed: boolean;
 }
 
-/** What has to happen for one attempt at a deletion, besides the deletion itself. */
+/** What one attempt at a deletion does besides the deletion. */
 export interface Deletion {
-  /** The object is marked, not removed, even if nothing else holds it. */
+  /** Mark the object and do not remove it, even if nothing else holds it. */
   readonly holds?: boolean;
-  /** Changes what a marked object looks like. */
+  /** Changes the marked object before it is stored. */
   readonly mark?: (marked: KubeObject) => KubeObject;
-  /** Written in the same transaction. */
+  /** Writes of other objects in the same transaction. */
   readonly along?: readonly ObjectWrite[];
 }
 
@@ -40,12 +40,12 @@ export type DecideDeletion = (old: KubeObject) => Promise<Deletion>;
 
 const PLAIN: Deletion = {};
 
-/** `decide` is asked at each attempt, with the object as it is then; it throws the Status of a refusal. */
+/** @param decide called at each attempt with the current object; throws the Status of a refusal */
 export async function deleteObject(
   dependencies: ApiDependencies,
   descriptor: ResourceDescriptor,
   target: ResourceTarget,
-  wanted: DeleteOptions,
+  requested: DeleteOptions,
   options: WriteOptions,
   decide: DecideDeletion = async () => PLAIN,
 ): Promise<DeletedObject> {
@@ -54,10 +54,10 @@ export async function deleteObject(
     if (attempt > 1) await pauseBefore(dependencies, attempt);
     const old = await storage.get(target.namespace, target.name);
     if (old === undefined) throw status.notFound(descriptor, target.name);
-    refuseUnmetPreconditions(descriptor, target.name, old, wanted);
+    refuseUnmetPreconditions(descriptor, target.name, old, requested);
     await options.admit?.(undefined, old);
     const { holds = false, mark, along } = await decide(old);
-    const graceSeconds = graceOf(descriptor, old, wanted);
+    const graceSeconds = graceOf(descriptor, old, requested);
     const held = holds || graceSeconds > 0 || (old.metadata.finalizers ?? []).length > 0;
     if (!held) {
       if (options.dryRun) return { object: old, removed: true };
@@ -97,6 +97,6 @@ function refuseUnmetPreconditions(
   }
 }
 
-/** Only pods end gracefully. */
-const graceOf = (descriptor: ResourceDescriptor, old: KubeObject, wanted: DeleteOptions): number =>
-  descriptor.group === '' && descriptor.resource === 'pods' ? podGraceSeconds(old, wanted.gracePeriodSeconds) : 0;
+/** Only pods have a grace period. Seconds. */
+const graceOf = (descriptor: ResourceDescriptor, old: KubeObject, requested: DeleteOptions): number =>
+  descriptor.group === '' && descriptor.resource === 'pods' ? podGraceSeconds(old, requested.gracePeriodSeconds) : 0;

@@ -1,10 +1,11 @@
 /**
  * POST of pods/eviction: a deletion that the pod's disruption budgets must allow.
  *
- * The pod and its budgets change in one transaction, and a budget that somebody else moved meanwhile refuses it: of two
- * evictions that count on the same last disruption, one is decided again and finds it gone. Kubernetes: "API-initiated
- * eviction"; upstream pkg/registry/core/pod/storage/eviction.go. Unlike there, a pod under several budgets may go when
- * all of them allow it.
+ * The pod and its budgets change in one transaction, which fails when another writer changed a budget. So of two evictions
+ * that need the same last disruption, one is decided again and refused.
+ *
+ * Kubernetes: "API-initiated eviction"; upstream pkg/registry/core/pod/storage/eviction.go. Upstream answers 500 to a pod
+ * with several budgets. Here all of them must allow the eviction.
  */
 
 import { recordsOf } from '../../kube/normal-form.ts';
@@ -21,39 +22,40 @@ import { poddisruptionbudgets, pods } from '../kinds/registry.ts';
 import { type DeleteOptions, deleteObject } from './delete-object.ts';
 import type { WriteOptions } from './write-options.ts';
 
-/** When too many evictions meet at one budget: clients wait this long and ask again by themselves. */
+/** Clients repeat an eviction after this time when too many evictions contend for one budget. */
 const RETRY_AFTER_SECONDS = 2;
 
 export async function evictPod(
   dependencies: ApiDependencies,
   target: ResourceTarget,
-  wanted: DeleteOptions,
+  requested: DeleteOptions,
   options: WriteOptions,
 ): Promise<void> {
   try {
-    await deleteObject(dependencies, pods, target, wanted, options, async (pod) => ({
+    await deleteObject(dependencies, pods, target, requested, options, async (pod) => ({
       mark: (marked) => withDisruptionTarget(marked, options.nowMs),
-      along: disruptsNothing(pod) ? [] : await takeFromBudgets(dependencies, pod),
+      along: disruptsNothing(pod) ? [] : await budgetWrites(dependencies, pod),
     }));
   } catch (error) {
-    if (!isStatusError(error) || !lostTheRace(error, wanted)) throw error;
+    if (!isStatusError(error) || !isContention(error, requested)) throw error;
     throw status.tooManyRequests('Cannot evict pod: its disruption budget keeps changing.', {
       retryAfterSeconds: RETRY_AFTER_SECONDS,
     });
   }
 }
 
-/** A conflict that the client did not ask for by a precondition. */
-const lostTheRace = (error: status.StatusError, { preconditions }: DeleteOptions): boolean =>
+/** A conflict with another writer. A failed precondition of the client is none. */
+const isContention = (error: status.StatusError, { preconditions }: DeleteOptions): boolean =>
   error.status.reason === 'Conflict' &&
   preconditions?.resourceVersion === undefined &&
   preconditions?.uid === undefined;
 
-/** A pod that does no work yet, or no more, or is going anyway. */
+/** A pod that does not run yet, has terminated, or is being deleted. */
 const disruptsNothing = (pod: KubeObject): boolean =>
   isTerminated(pod) || pod.status?.['phase'] === 'Pending' || pod.metadata.deletionTimestamp !== undefined;
 
-async function takeFromBudgets(dependencies: ApiDependencies, pod: KubeObject): Promise<readonly ObjectWrite[]> {
+/** Takes one disruption from each budget of the pod. @throws StatusError 429 when one of them allows none */
+async function budgetWrites(dependencies: ApiDependencies, pod: KubeObject): Promise<readonly ObjectWrite[]> {
   const budgets = await dependencies.budgetsCovering(pod);
   if (budgets.length >= COMMIT_OBJECTS_MAX) {
     throw status.disruptionBudgetExceeded(`${budgets.length} budgets cover this pod; ${COMMIT_OBJECTS_MAX - 1} may`);
@@ -71,7 +73,7 @@ async function takeFromBudgets(dependencies: ApiDependencies, pod: KubeObject): 
   });
 }
 
-/** Why the pod ends, for whoever made it. Kubernetes: "Disruptions", pod disruption conditions. */
+/** The reason of the deletion, for the owner of the pod. Kubernetes: "Disruptions", pod disruption conditions. */
 function withDisruptionTarget(pod: KubeObject, nowMs: number): KubeObject {
   const conditions = recordsOf(pod.status?.['conditions']).filter((each) => each['type'] !== 'DisruptionTarget');
   const condition = {

@@ -1,4 +1,4 @@
-/** managedFields on ordinary writes: the writer of a request owns what it changes. */
+/** managedFields of writes other than apply: the writer owns the fields that it changes. */
 import { NODES_GROUP } from '../../domain/access/node-restriction.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
 import { fieldManagerFault, managerFromUserAgent, trackUpdate, type Writer } from '../../kube/patch/managed-fields.ts';
@@ -25,15 +25,15 @@ export function writerOf({ request, descriptor, target, nowMs }: Call, optionsKi
   };
 }
 
-/** Fields that a write to this (sub)resource leaves as they are, whatever the body says. */
+/** Fields that a write to this (sub)resource never changes. The body is ignored there. */
 export function untouchedBy(descriptor: ResourceDescriptor, subresource: string): readonly (readonly string[])[] {
   if (subresource === 'status') return [['spec']];
   return descriptor.subresources.some((each) => each.name === 'status') ? [['status']] : [];
 }
 
 /**
- * What a write has to say of its writer. Nothing where managedFields are not kept, and nothing of the status that nodes
- * post about themselves and their pods: nobody else applies that, and it would be half of what a report costs.
+ * The tracking of managedFields for one write. None where the storage keeps no managedFields. None for the status that
+ * nodes post: no other client applies it, and tracking would add half of the cost of a status post.
  */
 export function trackingOf(call: Call, storage: ResourceStorage, optionsKind: string): Pick<WriteOptions, 'track'> {
   const { target, user } = call;

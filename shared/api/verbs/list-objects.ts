@@ -1,28 +1,29 @@
 /**
- * Lists: selectors, pages, and the size an answer may have.
+ * Lists: selectors, pages, and the size of a response.
  *
- * Order is that of the keys over all shards. A page ends at `limit` matching items or at `charactersMax`, whichever comes
- * first; the continue token names the last key, not an offset, so deleting between pages skips nothing. A page reads
- * the state of its own moment.
+ * Objects are ordered by key over all shards. A page ends at `limit` matching objects or at `charactersMax`, whichever
+ * comes first. The continue token holds the last key, not an offset, so a deletion between two pages skips nothing. Each
+ * page reads the current state.
  */
+import { defined } from '../../domain/defined.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
 import type { FieldSelector, LabelSelector } from '../../kube/selectors.ts';
 import * as status from '../../kube/status.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import { listKeyOf, type ResourceStorage } from '../storage/resource-storage.ts';
 
-/** Items asked of the store at a time when the client names no limit, or when selectors may drop most of a page. */
+/** Objects per page of the store, at most. */
 const STORE_PAGE_ITEMS = 500;
-/** A continue token older than this is 410 Expired, as after a compaction upstream (5 minutes there). */
+/** A continue token older than this is 410 Expired. Upstream: after a compaction, every 5 minutes. */
 export const CONTINUE_SECONDS_MAX = 900;
-/** 200,000 pages of 500: a bound, not a limit anyone meets. */
+/** 200,000 pages of 500: a bound that no cluster reaches. */
 const STORE_PAGES_MAX = 200_000;
 
 export interface ListRequest {
   readonly namespace: string;
   /** 0: no limit. */
   readonly limit: number;
-  /** Length of the JSON of all items at which a page ends; absent: no end. */
+  /** Length of the JSON of all items at which a page ends. Absent: no bound. */
   readonly charactersMax?: number;
   readonly continueToken: string;
   readonly labels: LabelSelector;
@@ -30,7 +31,7 @@ export interface ListRequest {
   readonly nowMs: number;
 }
 
-export interface ListAnswer {
+export interface ListedPage {
   readonly items: readonly KubeObject[];
   readonly resourceVersion: string;
   readonly continueToken: string;
@@ -80,12 +81,12 @@ export function matches(
   return fields.matches((field) => descriptor.selectableFields[field]?.(object) ?? '');
 }
 
-/** Reads one answer's worth of a list. */
+/** Reads one page. */
 export async function listObjects(
   storage: ResourceStorage,
   descriptor: ResourceDescriptor,
   request: ListRequest,
-): Promise<ListAnswer> {
+): Promise<ListedPage> {
   const token = request.continueToken === '' ? undefined : decodeContinue(request.continueToken, request.nowMs);
   const resourceVersion = token?.rv ?? (await storage.listVersion());
   const nodeName = request.fields.exact('spec.nodeName');
@@ -98,8 +99,7 @@ export async function listObjects(
     const read = await storage.list({
       namespace: request.namespace,
       limit: wanted,
-      ...(after === undefined ? {} : { continueAfter: after }),
-      ...(nodeName === undefined ? {} : { nodeName }),
+      ...defined({ continueAfter: after, nodeName }),
       fields: request.fields,
     });
     for (const [index, object] of read.items.entries()) {

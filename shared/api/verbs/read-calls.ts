@@ -1,4 +1,4 @@
-/** Requests that read: one object, a list, a watch. */
+/** GET of one object, of a list, and watches. */
 
 import { isAskedFor, limitOf, wholeNumberOf } from '../../kube/request/options.ts';
 import { json } from '../../kube/request/respond.ts';
@@ -10,10 +10,10 @@ import { shapeList, shapeObject } from '../request/response-shape.ts';
 import { acceptsGzip, compressedIfLarge, payloadBytes, RESPONSE_BYTES_MAX } from '../request/response-size.ts';
 import { listObjects } from './list-objects.ts';
 
-/** Objects in one answer by the length of their JSON, plain and where they will be compressed. Characters. */
+/** Length of the JSON of all objects in one response: plain, and where it will be compressed. Characters. */
 const PLAIN_LIST_MAX = 4_500_000;
 const COMPRESSED_LIST_MAX = 24_000_000;
-/** Tries at a list that turned out too large once it was shaped: each takes fewer objects. */
+/** Attempts at a list that is too large in its final form. Each attempt lists fewer objects. */
 const FIT_ATTEMPTS_MAX = 8;
 const FIT_MARGIN = 0.9;
 
@@ -46,7 +46,7 @@ export async function list(dependencies: ServeDependencies, call: Call): Promise
     if (bytes <= RESPONSE_BYTES_MAX) return answer;
     limit = Math.max(1, Math.floor((listed.items.length * RESPONSE_BYTES_MAX * FIT_MARGIN) / bytes));
   }
-  throw status.internalError('a list would not fit its answer');
+  throw status.internalError('a list does not fit into one response');
 }
 
 export async function watch(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
@@ -74,6 +74,6 @@ export async function watch(dependencies: ServeDependencies, call: Call): Promis
   );
 }
 
-/** Its watches cannot ask for bookmarks, and back off for want of a line. */
+/** Its watches cannot ask for bookmarks, and back off after a response without a line. */
 const isJavaScriptClient = (request: HttpRequest): boolean =>
   (request.headers['user-agent'] ?? '').startsWith('undici') && (request.headers['accept'] ?? '*/*') === '*/*';

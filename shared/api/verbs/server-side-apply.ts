@@ -1,4 +1,4 @@
-/** Server-side apply: the body of `application/apply-patch+yaml` turned into the object to store. */
+/** Server-side apply: computes the object to store from a body of type `application/apply-patch+yaml`. */
 
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
 import { applyServerSide } from '../../kube/patch/apply.ts';
@@ -17,7 +17,7 @@ export type YamlResult =
   | { readonly kind: 'read'; readonly value: unknown }
   | { readonly kind: 'malformed'; readonly message: string };
 
-/** One YAML document. A key given twice is malformed. */
+/** Reads one YAML document. A duplicate key is malformed. */
 export type ReadYaml = (text: string) => YamlResult;
 
 export interface ApplyBody {
@@ -25,7 +25,7 @@ export interface ApplyBody {
   readonly duplicateFields: readonly string[];
 }
 
-/** kubectl sends JSON, which is YAML; people and scripts send either. */
+/** kubectl sends JSON, which is YAML too. People and scripts send either. */
 export function readApplyBody(body: Uint8Array, readYaml: ReadYaml): ApplyBody {
   refuseTooLarge(body);
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
@@ -40,7 +40,7 @@ export function readApplyBody(body: Uint8Array, readYaml: ReadYaml): ApplyBody {
 
 const PATCH_OPTIONS = { group: 'meta.k8s.io', kind: 'PatchOptions' } as const;
 
-/** `force` is for apply alone, and there a manager must give its name: its set of fields hangs on it. */
+/** Only an apply may have `force`. Its manager must be named, because managedFields are kept by that name. */
 export function checkApplyOptions(query: URLSearchParams, isApply: boolean): { readonly force: boolean } {
   if (!isApply) {
     if (!query.has('force')) return { force: false };
@@ -58,11 +58,11 @@ export interface ApplySettings {
   readonly writer: Writer;
   readonly force: boolean;
   readonly validation: FieldValidation;
-  /** Paths this write does not touch. */
+  /** Paths that this write does not change. */
   readonly ignored: readonly (readonly string[])[];
 }
 
-/** The object after applying, `live` being what is stored in the version that is served; and what to warn of. */
+/** @param live the stored object in the served version; undefined: none */
 export function applied(
   settings: ApplySettings,
   body: ApplyBody,
