@@ -1,4 +1,4 @@
-/** Credentials and region of a person, found where the AWS CLI finds them. */
+/** AWS credentials and region, from the sources that the AWS CLI uses. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { defaultProvider } from '@aws-sdk/credential-provider-node';
@@ -9,14 +9,14 @@ export type FindCredentials = (profile: string | undefined) => Promise<AwsCreden
 
 export const fromAws: FindCredentials = (profile) => defaultProvider(profile === undefined ? {} : { profile })();
 
-/** @throws CommandError when there are none */
+/** @throws CommandError when no credentials are found */
 export async function requireCredentials(profile: string | undefined, find: FindCredentials): Promise<AwsCredentials> {
   try {
     return await find(profile);
   } catch (cause) {
     throw new CommandError(
       `no AWS credentials were found: ${(cause as Error).message}`,
-      'run `aws sts get-caller-identity` to see what the AWS CLI finds, or give --profile',
+      'run `aws sts get-caller-identity` to check the credentials of the AWS CLI, or pass --profile',
       { cause },
     );
   }
@@ -27,23 +27,23 @@ type Environment = CommandIo['environment'];
 export const regionOfEnvironment = (environment: Environment): string | undefined =>
   environment['AWS_REGION'] ?? environment['AWS_DEFAULT_REGION'];
 
-/** @throws CommandError when it is missing, or no region by its form */
+/** @throws CommandError when it is missing or malformed */
 export function requireRegion(region: string | undefined): string {
   if (region !== undefined && /^[a-z]{2}(-[a-z]+)+-\d$/.test(region)) return region;
   throw new CommandError(
-    region === undefined ? 'no region' : `${JSON.stringify(region)} is no AWS region`,
-    'give --region, or set AWS_REGION, such as eu-west-1',
+    region === undefined ? 'no region is set' : `${JSON.stringify(region)} is not an AWS region`,
+    'pass --region or set AWS_REGION, such as eu-west-1',
   );
 }
 
-/** The `region` of a profile in the AWS configuration file; undefined when there is no such line. */
+/** The `region` of a profile in the AWS configuration file. undefined: none is set. */
 export function regionOfProfile(profile: string | undefined, environment: Environment): string | undefined {
   const path = environment['AWS_CONFIG_FILE'] ?? join(environment['HOME'] ?? '', '.aws', 'config');
   let text: string;
   try {
     text = readFileSync(path, 'utf8');
   } catch {
-    // Most who have no such file have AWS_REGION; who has neither is told so by requireRegion.
+    // Without this file AWS_REGION is usually set. requireRegion reports it when both are missing.
     return undefined;
   }
   const wanted = profile ?? 'default';

@@ -52,10 +52,10 @@ describe('nodekeeper bootstrap-token', () => {
   });
 
   it.each([
-    [['create', '--uses', '0'], '--uses takes a whole number from 1 on, not 0'],
-    [['create', '--label', 'site'], '--label takes KEY=VALUE, not site'],
-    [['revoke'], 'revoke which?'],
-    [['show'], 'no such verb: show'],
+    [['create', '--uses', '0'], '--uses must be a whole number of at least 1, not 0'],
+    [['create', '--label', 'site'], '--label must be KEY=VALUE, not site'],
+    [['revoke'], 'the ID of the token to revoke is missing'],
+    [['show'], 'unknown verb: show'],
     [['create', '--nodes', '[a]'], 'spec.nodeNamePattern'],
   ])('says what is wrong with %j', async (args, message) => {
     await expect(run(...args)).rejects.toThrow(message);
@@ -97,11 +97,11 @@ describe('a kubeconfig', () => {
     const exec = { command: process.execPath, args: ['-e', script], env: [{ name: 'WORD', value: 'from-plugin' }] };
     expect(apiAccess({ kubeconfig: write({ exec }) }, {})).toMatchObject({ token: 'from-plugin' });
     const mute = { command: process.execPath, args: ['-e', ''] };
-    expect(() => apiAccess({ kubeconfig: write({ exec: mute }) }, {})).toThrow('gave no token');
+    expect(() => apiAccess({ kubeconfig: write({ exec: mute }) }, {})).toThrow('returned no token');
   });
 
-  it('that is missing or has no token is told so', () => {
+  it('reports a missing file and a missing token', () => {
     expect(() => apiAccess({ kubeconfig: join(dir, 'none') }, {})).toThrow('no kubeconfig at');
-    expect(() => apiAccess({ kubeconfig: write({}) }, {})).toThrow('signs in without a token');
+    expect(() => apiAccess({ kubeconfig: write({}) }, {})).toThrow('has no token, tokenFile or exec plugin');
   });
 });

@@ -1,12 +1,13 @@
 /**
  * nodekeeper bootstrap-token create|list|revoke
  *
- * A token is made here: the cluster is told the hash of its secret, and the secret is printed once.
+ * The token is generated here and printed once. The cluster receives only the hash of its secret.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { parseArgs } from 'node:util';
+import { defined } from '../shared/domain/defined.ts';
 import { rfc3339 } from '../shared/domain/rfc3339.ts';
-import { type SendToApi, sendToApi } from './api-request.ts';
+import { type ApiRequest, type SendToApi, sendToApi } from './api-request.ts';
 import { CommandError, type CommandIo } from './command.ts';
 import { apiAccess } from './kubeconfig.ts';
 
@@ -23,7 +24,7 @@ const ID_CHARACTERS = 'abcdefghijkmnpqrstuvwxyz23456789';
 const ID_LENGTH = 8;
 const SECRET_BYTES = 32;
 
-interface Shown {
+interface BootstrapToken {
   readonly metadata: { readonly name: string };
   readonly spec: {
     readonly expires: string;
@@ -41,54 +42,68 @@ export async function bootstrapTokenCommand(
 ): Promise<void> {
   const { values, positionals } = parse(args);
   const [verb, ...names] = positionals;
-  const access = () => apiAccess(values, environment);
+  const request = (call: ApiRequest) => send(apiAccess(values, environment), call);
   switch (verb) {
-    case 'create': {
-      if (names.length > 0) throw new CommandError(`create takes no ${names[0]}`, BOOTSTRAP_TOKEN_USAGE);
-      const made = newToken();
-      const hours = positive('hours', values.hours, HOURS);
-      await send(access(), {
-        method: 'POST',
-        path: PATH,
-        body: {
-          apiVersion: 'nodekeeper.dev/v1alpha1',
-          kind: 'BootstrapToken',
-          metadata: { name: made.id },
-          spec: {
-            secretSha256: made.secretSha256,
-            expires: rfc3339(nowMs + hours * 3_600_000),
-            uses: positive('uses', values.uses, 1),
-            ...(values.nodes === undefined ? {} : { nodeNamePattern: values.nodes }),
-            ...(values.label === undefined ? {} : { nodeLabels: labelsOf(values.label) }),
-            ...(values.reissue === true ? { reissue: true } : {}),
-          },
-        },
-      });
-      // Alone on its line, for scripts; it is not kept anywhere.
-      print(`${made.id}.${made.secret}`);
-      return;
-    }
-    case 'list': {
-      const { items } = (await send(access(), { method: 'GET', path: PATH })) as { items: readonly Shown[] };
-      for (const { metadata, spec, status } of items) {
-        const left = `${status?.usesLeft ?? 0}/${spec.uses}`;
-        const reissues = spec.reissue === true ? ' reissue' : '';
-        print(`${metadata.name} left ${left} until ${spec.expires} nodes ${spec.nodeNamePattern ?? '*'}${reissues}`);
-      }
-      return;
-    }
-    case 'revoke': {
-      if (names.length === 0) throw new CommandError('revoke which?', BOOTSTRAP_TOKEN_USAGE);
-      for (const name of names) {
-        // Whoever has the whole token at hand may paste it.
-        const [id = ''] = name.split('.');
-        await send(access(), { method: 'DELETE', path: `${PATH}/${encodeURIComponent(id)}` });
-        print(`${id} revoked`);
-      }
-      return;
-    }
+    case 'create':
+      if (names.length > 0) throw new CommandError(`create accepts no argument: ${names[0]}`, BOOTSTRAP_TOKEN_USAGE);
+      return create(values, nowMs, request, print);
+    case 'list':
+      return list(request, print);
+    case 'revoke':
+      if (names.length === 0) throw new CommandError('the ID of the token to revoke is missing', BOOTSTRAP_TOKEN_USAGE);
+      return revoke(names, request, print);
     default:
-      throw new CommandError(verb === undefined ? 'what about them?' : `no such verb: ${verb}`, BOOTSTRAP_TOKEN_USAGE);
+      throw new CommandError(
+        verb === undefined ? 'the verb is missing: create, list or revoke' : `unknown verb: ${verb}`,
+        BOOTSTRAP_TOKEN_USAGE,
+      );
+  }
+}
+
+type Send = (call: ApiRequest) => Promise<unknown>;
+type Values = ReturnType<typeof parse>['values'];
+
+async function create(values: Values, nowMs: number, request: Send, print: CommandIo['print']): Promise<void> {
+  const { id, secret, secretSha256 } = newToken();
+  const expiresAtMs = nowMs + wholeNumber('hours', values.hours, HOURS) * 3_600_000;
+  await request({
+    method: 'POST',
+    path: PATH,
+    body: {
+      apiVersion: 'nodekeeper.dev/v1alpha1',
+      kind: 'BootstrapToken',
+      metadata: { name: id },
+      spec: {
+        secretSha256,
+        expires: rfc3339(expiresAtMs),
+        uses: wholeNumber('uses', values.uses, 1),
+        ...defined({
+          nodeNamePattern: values.nodes,
+          nodeLabels: values.label === undefined ? undefined : labelsOf(values.label),
+          reissue: values.reissue,
+        }),
+      },
+    },
+  });
+  // Alone on its line, for scripts. It is stored nowhere.
+  print(`${id}.${secret}`);
+}
+
+async function list(request: Send, print: CommandIo['print']): Promise<void> {
+  const { items } = (await request({ method: 'GET', path: PATH })) as { items: readonly BootstrapToken[] };
+  for (const { metadata, spec, status } of items) {
+    const left = `${status?.usesLeft ?? 0}/${spec.uses}`;
+    const reissues = spec.reissue === true ? ' reissue' : '';
+    print(`${metadata.name} left ${left} until ${spec.expires} nodes ${spec.nodeNamePattern ?? '*'}${reissues}`);
+  }
+}
+
+async function revoke(names: readonly string[], request: Send, print: CommandIo['print']): Promise<void> {
+  for (const name of names) {
+    // The whole token is accepted too.
+    const [id = ''] = name.split('.');
+    await request({ method: 'DELETE', path: `${PATH}/${encodeURIComponent(id)}` });
+    print(`${id} revoked`);
   }
 }
 
@@ -116,11 +131,12 @@ function newToken() {
   return { id, secret, secretSha256: createHash('sha256').update(secret).digest('hex') };
 }
 
-function positive(option: string, text: string | undefined, otherwise: number): number {
-  if (text === undefined) return otherwise;
+/** @throws CommandError when the option is not a whole number of at least 1 */
+function wholeNumber(option: string, text: string | undefined, defaultValue: number): number {
+  if (text === undefined) return defaultValue;
   const value = /^\d{1,9}$/.test(text) ? Number(text) : 0;
   if (value < 1)
-    throw new CommandError(`--${option} takes a whole number from 1 on, not ${text}`, BOOTSTRAP_TOKEN_USAGE);
+    throw new CommandError(`--${option} must be a whole number of at least 1, not ${text}`, BOOTSTRAP_TOKEN_USAGE);
   return value;
 }
 
@@ -128,7 +144,7 @@ function labelsOf(pairs: readonly string[]): Record<string, string> {
   return Object.fromEntries(
     pairs.map((pair) => {
       const divide = pair.indexOf('=');
-      if (divide < 1) throw new CommandError(`--label takes KEY=VALUE, not ${pair}`, BOOTSTRAP_TOKEN_USAGE);
+      if (divide < 1) throw new CommandError(`--label must be KEY=VALUE, not ${pair}`, BOOTSTRAP_TOKEN_USAGE);
       return [pair.slice(0, divide), pair.slice(divide + 1)];
     }),
   );

@@ -1,6 +1,6 @@
 /**
- * The token of a person with AWS credentials: a GetCallerIdentity request, signed but not sent. The same bytes that
- * `aws eks get-token` makes, so that its users and tools feel at home; the cluster's id is part of what is signed.
+ * The token of a user with AWS credentials: a GetCallerIdentity request that is signed and not sent. It has the format of
+ * `aws eks get-token`, so that tools for those tokens work. The signature covers the id of the cluster.
  */
 import { SignatureV4 } from '@smithy/signature-v4';
 import { type AwsCredentials, awsHost } from '../shared/adapters/aws-connection/connection.ts';
@@ -14,20 +14,20 @@ import {
 export interface CallerIdentityRequest {
   readonly credentials: AwsCredentials;
   readonly clusterId: string;
-  /** Of the STS endpoint that is to be asked, such as eu-west-1. */
+  /** Region of the STS endpoint, such as eu-west-1. */
   readonly region: string;
   readonly nowMs: number;
 }
 
 export interface PresignedToken {
   readonly token: string;
-  /** When kubectl should make another. */
+  /** When kubectl should request another token. */
   readonly expiresAtMs: number;
 }
 
-/** As signed; STS itself holds such a request good for 15 minutes. Seconds. */
+/** The signed expiry. STS accepts such a request for 15 minutes in any case. Seconds. */
 const EXPIRES_SECONDS = 60;
-/** Taken off the end, so that no request is sent with a token about to end. Seconds. */
+/** A new token is requested this long before expiry, so that no request carries an expired one. Seconds. */
 const MARGIN_SECONDS = 60;
 
 export async function callerIdentityToken(request: CallerIdentityRequest): Promise<PresignedToken> {

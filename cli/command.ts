@@ -1,14 +1,15 @@
-/** What the commands of `nodekeeper` share: where they write, and how they fail. */
+/** Input and output of a `nodekeeper` command. */
 export interface CommandIo {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly nowMs: number;
-  /** One line to standard output. */
+  /** Writes one line to standard output. */
   readonly print: (line: string) => void;
 }
 
-/** What went wrong, and what to do next. Ends the command with 1 and no stack. */
+/** An expected failure of a command: exit code 1 without a stack trace. */
 export class CommandError extends Error {
   override readonly name = 'CommandError';
+  /** What the user can do next. */
   readonly next: string;
   constructor(message: string, next: string, options: { readonly cause?: unknown } = {}) {
     super(message, options);

@@ -118,7 +118,7 @@ describe('nodekeeper kubeconfig', () => {
 
 describe('nodekeeper kubeconfig says what to do next', () => {
   it('without a region', async () => {
-    await expect(run([])).rejects.toMatchObject({ message: 'no region', next: expect.stringContaining('--region') });
+    await expect(run([])).rejects.toMatchObject({ message: 'no region is set', next: expect.stringContaining('--region') });
   });
 
   it('without credentials', async () => {
@@ -131,14 +131,14 @@ describe('nodekeeper kubeconfig says what to do next', () => {
 
   it('when there is no such stack', async () => {
     await expect(run([...REGION, '--stack', 'Nodkeeper'])).rejects.toMatchObject({
-      message: 'there is no stack Nodkeeper in eu-west-1',
+      message: 'no stack Nodkeeper in eu-west-1',
       next: expect.stringContaining('--stack and --region'),
     });
-    await expect(run([...REGION, '--stack', 'a b'])).rejects.toThrow('"a b" is no name of a stack');
+    await expect(run([...REGION, '--stack', 'a b'])).rejects.toThrow('"a b" is not a valid stack name');
   });
 
   it.each([
-    ['CREATE_IN_PROGRESS', 'is not there yet: CREATE_IN_PROGRESS', 'wait'],
+    ['CREATE_IN_PROGRESS', 'is not deployed yet: CREATE_IN_PROGRESS', 'wait'],
     ['ROLLBACK_COMPLETE', 'failed: ROLLBACK_COMPLETE', 'events'],
     ['UPDATE_COMPLETE', 'has no outputs Endpoint and ClusterId', 'deploy again'],
   ])('when the stack is %s and has no outputs of ours', async (status, message, next) => {
@@ -162,7 +162,7 @@ describe('nodekeeper kubeconfig says what to do next', () => {
   it('when there is no network', async () => {
     await cloudFormation.close();
     await expect(run(REGION)).rejects.toMatchObject({
-      message: expect.stringContaining('no answer from CloudFormation: connect ECONNREFUSED'),
+      message: expect.stringContaining('no response from CloudFormation: connect ECONNREFUSED'),
       next: expect.stringContaining('region'),
     });
   });

@@ -1,8 +1,8 @@
 /**
  * nodekeeper kubeconfig [--stack NAME] [--region REGION] [--profile PROFILE] [--alias NAME] [--file PATH|-]
  *
- * Reads the outputs of a deployed stack and adds the cluster to a kubeconfig: kubectl then gets its tokens from
- * `nodekeeper token` of this very installation, by path, so that it works in any directory and never asks a registry.
+ * Reads the outputs of a deployed stack and adds the cluster to a kubeconfig. kubectl then runs `nodekeeper token` of this
+ * installation, by absolute path. So it works in any directory and never downloads from a registry.
  */
 import { homedir } from 'node:os';
 import { join } from 'node:path';
@@ -44,7 +44,7 @@ export async function kubeconfigCommand(
   });
   const stackName = values.stack ?? STACK;
   if (!/^[A-Za-z][A-Za-z0-9-]{0,127}$/.test(stackName)) {
-    throw new CommandError(`${JSON.stringify(stackName)} is no name of a stack`, KUBECONFIG_USAGE);
+    throw new CommandError(`${JSON.stringify(stackName)} is not a valid stack name`, KUBECONFIG_USAGE);
   }
   const profile = values.profile ?? environment['AWS_PROFILE'];
   const region = requireRegion(
@@ -69,7 +69,7 @@ export async function kubeconfigCommand(
         'token',
         ...['--cluster-id', clusterId],
         ...['--region', region],
-        // Only what was asked for: who signs in by environment variables today may have a profile tomorrow.
+        // Only an explicit profile: AWS_PROFILE may have another value when kubectl runs.
         ...(values.profile === undefined ? [] : ['--profile', values.profile]),
       ],
     },
@@ -78,24 +78,30 @@ export async function kubeconfigCommand(
     print(mergedKubeconfig('', entry).trimEnd());
     return;
   }
-  const path = values.file ?? usualFile(environment);
+  const path = values.file ?? defaultFile(environment);
   changeKubeconfigFile(path, (text) => mergedKubeconfig(text, entry));
   print(`context ${entry.contextName} in ${path}`);
 }
 
-/** kubectl's: the first of $KUBECONFIG, else ~/.kube/config. */
-const usualFile = (environment: CommandIo['environment']): string =>
+/** The default of kubectl: the first of $KUBECONFIG, else ~/.kube/config. */
+const defaultFile = (environment: CommandIo['environment']): string =>
   firstKubeconfig(environment) ?? join(environment['HOME'] ?? homedir(), '.kube', 'config');
 
 function withoutOutputs(stackName: string, status: string): CommandError {
   if (status.endsWith('_IN_PROGRESS')) {
-    return new CommandError(`the stack ${stackName} is not there yet: ${status}`, 'wait until it is deployed');
+    return new CommandError(
+      `the stack ${stackName} is not deployed yet: ${status}`,
+      'wait until the deployment is complete',
+    );
   }
   if (/FAILED|ROLLBACK_COMPLETE/.test(status) && !status.startsWith('UPDATE')) {
-    return new CommandError(`the stack ${stackName} failed: ${status}`, 'look at its events, then deploy again');
+    return new CommandError(
+      `the stack ${stackName} failed: ${status}`,
+      'check its events in CloudFormation, then deploy again',
+    );
   }
   return new CommandError(
     `the stack ${stackName} has no outputs Endpoint and ClusterId`,
-    'it is another stack (give --stack), or of a version before these outputs: deploy again',
+    'pass --stack if this is another stack; deploy again if it is of a version without these outputs',
   );
 }

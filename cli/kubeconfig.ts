@@ -1,23 +1,24 @@
 /**
- * The server and the credential of a kubeconfig's current context, as much of it as our commands need: tokens, token
- * files and exec plugins. Kubernetes: "Organizing Cluster Access Using kubeconfig Files".
+ * Server and credential of a kubeconfig context. Supported credentials: tokens, token files and exec plugins.
+ * Kubernetes: "Organizing Cluster Access Using kubeconfig Files".
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import { parse } from 'yaml';
+import { defined } from '../shared/domain/defined.ts';
 import { CommandError, type CommandIo } from './command.ts';
 
 export interface ApiAccess {
   readonly url: string;
-  /** PEM text; the system's authorities when absent. */
+  /** PEM text. Absent: the certificate authorities of the system. */
   readonly ca?: string;
   readonly token: string;
 }
 
 export interface AccessOptions {
   readonly kubeconfig?: string | undefined;
-  /** Instead of the current one. */
+  /** Absent: the current context. */
   readonly context?: string | undefined;
   readonly server?: string | undefined;
   readonly token?: string | undefined;
@@ -43,25 +44,25 @@ interface KubeconfigFile {
 }
 
 const EXEC_TIMEOUT_MS = 60_000;
-const GIVE = 'give --kubeconfig FILE, or --server URL and --token TOKEN';
+const NEXT = 'pass --kubeconfig FILE, or --server URL and --token TOKEN';
 
 type Environment = CommandIo['environment'];
 
-/** The first of $KUBECONFIG: the one kubectl writes to; undefined when the variable names none. */
+/** The first file of $KUBECONFIG, which kubectl writes to. undefined: the variable names none. */
 export const firstKubeconfig = (environment: Environment): string | undefined =>
   environment['KUBECONFIG']?.split(delimiter).find((path) => path !== '');
 
-/** What the options say; the rest from the kubeconfig: the one given, $KUBECONFIG, local mode's, ~/.kube/config. */
+/** Access by the options, completed from a kubeconfig: --kubeconfig, $KUBECONFIG, that of local mode, ~/.kube/config. */
 export function apiAccess(options: AccessOptions, environment: Environment): ApiAccess {
   const { server, token } = options;
   const caFile = options['certificate-authority'];
-  const ca = caFile === undefined ? {} : { ca: readFileSync(caFile, 'utf8') };
+  const ca = defined({ ca: caFile === undefined ? undefined : readFileSync(caFile, 'utf8') });
   if (server !== undefined && token !== undefined) return { url: server, token, ...ca };
   const path = options.kubeconfig ?? kubeconfigPath(environment);
   if (path === undefined || !existsSync(path))
-    throw new CommandError(`no kubeconfig at ${path ?? 'any usual place'}`, GIVE);
+    throw new CommandError(path === undefined ? 'no kubeconfig was found' : `no kubeconfig at ${path}`, NEXT);
   const found = readKubeconfig(path, environment, options);
-  return { ...found, ...ca, ...(server === undefined ? {} : { url: server }) };
+  return { ...found, ...ca, ...defined({ url: server }) };
 }
 
 function kubeconfigPath(environment: Environment): string | undefined {
@@ -70,15 +71,20 @@ function kubeconfigPath(environment: Environment): string | undefined {
   return firstKubeconfig(environment) ?? places.find((place) => existsSync(place));
 }
 
-function readKubeconfig(path: string, environment: Environment, { token, context: wanted }: AccessOptions): ApiAccess {
+function readKubeconfig(
+  path: string,
+  environment: Environment,
+  { token, context: requested }: AccessOptions,
+): ApiAccess {
   const file = parse(readFileSync(path, 'utf8')) as KubeconfigFile | null;
-  const contextName = wanted ?? file?.['current-context'];
+  const contextName = requested ?? file?.['current-context'];
   const context = file?.contexts?.find(({ name }) => name === contextName)?.context;
-  if (wanted !== undefined && context === undefined) throw new CommandError(`${path} has no context ${wanted}`, GIVE);
+  if (requested !== undefined && context === undefined)
+    throw new CommandError(`${path} has no context ${requested}`, NEXT);
   const cluster = file?.clusters?.find(({ name }) => name === context?.cluster)?.cluster;
   const user = file?.users?.find(({ name }) => name === context?.user)?.user;
   const url = cluster?.['server'];
-  if (cluster === undefined || url === undefined) throw new CommandError(`${path} names no server`, GIVE);
+  if (cluster === undefined || url === undefined) throw new CommandError(`${path} has no server`, NEXT);
   const beside = (name: string): string => readFileSync(resolve(dirname(path), name), 'utf8');
   const data = cluster['certificate-authority-data'];
   const caFile = cluster['certificate-authority'];
@@ -93,8 +99,8 @@ function readKubeconfig(path: string, environment: Environment, { token, context
     user?.token ??
     (user?.tokenFile === undefined ? undefined : beside(user.tokenFile).trim()) ??
     (user?.exec === undefined ? undefined : fromPlugin(user.exec, environment));
-  if (bearer === undefined) throw new CommandError(`${path}: its user signs in without a token`, GIVE);
-  return { url, token: bearer, ...(ca === undefined ? {} : { ca }) };
+  if (bearer === undefined) throw new CommandError(`the user in ${path} has no token, tokenFile or exec plugin`, NEXT);
+  return { url, token: bearer, ...defined({ ca }) };
 }
 
 function fromPlugin({ command, args, env, apiVersion }: ExecPlugin, environment: Environment): string {
@@ -110,7 +116,14 @@ function fromPlugin({ command, args, env, apiVersion }: ExecPlugin, environment:
     const { status } = JSON.parse(output) as { status?: { token?: unknown } };
     if (typeof status?.token === 'string') return status.token;
   } catch (cause) {
-    throw new CommandError(`the kubeconfig's ${command} gave no token`, 'run it by hand to see why', { cause });
+    throw new CommandError(
+      `${command}, the exec plugin of the kubeconfig, returned no token`,
+      'run it by hand to see why',
+      { cause },
+    );
   }
-  throw new CommandError(`the kubeconfig's ${command} gave no token`, 'run it by hand to see why');
+  throw new CommandError(
+    `${command}, the exec plugin of the kubeconfig, returned no token`,
+    'run it by hand to see why',
+  );
 }

@@ -1,5 +1,5 @@
 /**
- * One more cluster in a kubeconfig, everything else in it left as it was, comments included.
+ * Adds a cluster to a kubeconfig. Everything else stays the same, comments included.
  * Kubernetes: "Organizing Cluster Access Using kubeconfig Files"; "client-go credential plugins".
  */
 import {
@@ -18,9 +18,9 @@ import { Document, isMap, isSeq, parseDocument, type YAMLMap, YAMLSeq } from 'ya
 import { CommandError } from './command.ts';
 
 export interface KubeconfigEntry {
-  /** Of the cluster and the user. */
+  /** Name of the cluster and of the user. */
   readonly name: string;
-  /** Of the context, which becomes the current one. */
+  /** Name of the context, which becomes the current one. */
   readonly contextName: string;
   readonly server: string;
   readonly exec: {
@@ -30,21 +30,21 @@ export interface KubeconfigEntry {
 }
 
 const EXEC_VERSION = 'client.authentication.k8s.io/v1';
-const INSTALL_HINT = 'Nodekeeper is no longer where it was: run `npx nodekeeper kubeconfig` once more.';
+const INSTALL_HINT = 'Nodekeeper was moved or removed: run `npx nodekeeper kubeconfig` again.';
 
-/** @throws CommandError when the text is no kubeconfig */
+/** @throws CommandError when the text is not a kubeconfig */
 export function mergedKubeconfig(text: string, { name, contextName, server, exec }: KubeconfigEntry): string {
   const document = parseDocument(text);
-  if (document.errors.length > 0) throw notOne(document.errors[0]?.message ?? '');
+  if (document.errors.length > 0) throw notKubeconfig(document.errors[0]?.message ?? '');
   const config = document.contents === null ? new Document({ apiVersion: 'v1', kind: 'Config' }) : document;
   const top = config.contents;
-  if (!isMap(top)) throw notOne('it is no mapping');
+  if (!isMap(top)) throw notKubeconfig('it is not a mapping');
   const kind = config.get('kind');
-  if (kind !== undefined && kind !== 'Config') throw notOne(`it is of kind ${String(kind)}`);
+  if (kind !== undefined && kind !== 'Config') throw notKubeconfig(`it is of kind ${String(kind)}`);
   config.set('apiVersion', 'v1');
   config.set('kind', 'Config');
-  put(config, 'clusters', { name, cluster: { server } });
-  put(config, 'users', {
+  setEntry(config, 'clusters', { name, cluster: { server } });
+  setEntry(config, 'users', {
     name,
     user: {
       exec: {
@@ -57,22 +57,26 @@ export function mergedKubeconfig(text: string, { name, contextName, server, exec
       },
     },
   });
-  put(config, 'contexts', { name: contextName, context: { cluster: name, user: name } });
+  setEntry(config, 'contexts', { name: contextName, context: { cluster: name, user: name } });
   config.set('current-context', contextName);
   return config.toString({ lineWidth: 0 });
 }
 
-/** In place of the entry of that name, else at the end. */
-function put(config: Document, list: string, entry: { readonly name: string; readonly [part: string]: unknown }): void {
+/** Replaces the entry of that name, or appends it. */
+function setEntry(
+  config: Document,
+  list: string,
+  entry: { readonly name: string; readonly [part: string]: unknown },
+): void {
   let entries = config.get(list);
   // kubectl writes `null` where there are none.
-  if (!isSeq(entries) && entries !== undefined && entries !== null) throw notOne(`${list} is no list`);
+  if (!isSeq(entries) && entries !== undefined && entries !== null) throw notKubeconfig(`${list} is not a list`);
   if (!isSeq(entries)) {
     entries = new YAMLSeq(config.schema);
     config.set(list, entries);
   }
   const items = entries as YAMLSeq;
-  // A list written as [] would keep to one line for ever.
+  // Without this, a list written as [] would stay on one line.
   if (items.items.length === 0) items.flow = false;
   const at = items.items.findIndex((item) => isMap(item) && (item as YAMLMap).get('name') === entry.name);
   const node = config.createNode(entry);
@@ -80,13 +84,16 @@ function put(config: Document, list: string, entry: { readonly name: string; rea
   else items.items[at] = node;
 }
 
-const notOne = (why: string): CommandError =>
-  new CommandError(`this is no kubeconfig: ${why}`, 'give another with --file, or - to print it');
+const notKubeconfig = (why: string): CommandError =>
+  new CommandError(
+    `this is not a kubeconfig: ${why}`,
+    'pass another file with --file, or --file - to print the result',
+  );
 
 /**
- * Changes a file under kubectl's own lock, whole at any time, for its owner alone. A link is followed.
+ * Changes a file atomically, under the lock file of kubectl, with mode 0600. A symbolic link is followed.
  *
- * @throws CommandError when somebody else holds the lock
+ * @throws CommandError when another process holds the lock, or the file cannot be written
  */
 export function changeKubeconfigFile(path: string, change: (text: string) => string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
@@ -96,11 +103,13 @@ export function changeKubeconfigFile(path: string, change: (text: string) => str
     closeSync(openSync(lock, 'wx', 0o600));
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') throw unwritable(target, cause);
-    throw new CommandError(`${lock} exists`, 'is kubectl changing the file? Remove the lock if nobody is', { cause });
+    throw new CommandError(`${lock} exists`, 'another process may be changing the file; remove the lock if none is', {
+      cause,
+    });
   }
   const temporary = `${target}.${process.pid}.new`;
   try {
-    const text = readIfThere(target);
+    const text = readIfPresent(target);
     writeFileSync(temporary, change(text), { mode: 0o600, flag: 'wx' });
     renameSync(temporary, target);
   } catch (cause) {
@@ -111,7 +120,7 @@ export function changeKubeconfigFile(path: string, change: (text: string) => str
   }
 }
 
-function readIfThere(path: string): string {
+function readIfPresent(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (cause) {
@@ -121,4 +130,6 @@ function readIfThere(path: string): string {
 }
 
 const unwritable = (path: string, cause: unknown): CommandError =>
-  new CommandError(`${path} cannot be changed: ${(cause as Error).message}`, 'give another with --file', { cause });
+  new CommandError(`${path} cannot be changed: ${(cause as Error).message}`, 'pass another file with --file', {
+    cause,
+  });

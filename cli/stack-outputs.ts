@@ -1,4 +1,4 @@
-/** The outputs of a deployed stack: one DescribeStacks. Source: CloudFormation API reference, "DescribeStacks". */
+/** Reads the outputs of a stack. Source: CloudFormation API reference, "DescribeStacks". */
 import {
   CloudFormationClient,
   CloudFormationServiceException,
@@ -6,29 +6,30 @@ import {
   type Stack,
 } from '@aws-sdk/client-cloudformation';
 import type { AwsCredentials } from '../shared/adapters/aws-connection/connection.ts';
+import { defined } from '../shared/domain/defined.ts';
 import { CommandError } from './command.ts';
 
 export interface StackRequest {
   readonly stackName: string;
   readonly region: string;
   readonly credentials: AwsCredentials;
-  /** Only for a server of our own: AWS_ENDPOINT_URL_CLOUDFORMATION. */
+  /** AWS_ENDPOINT_URL_CLOUDFORMATION, such as that of a test server. Absent: the endpoint of AWS. */
   readonly endpoint?: string | undefined;
 }
 
 export interface DescribedStack {
   /** Such as UPDATE_COMPLETE. */
   readonly status: string;
-  /** By name; empty while a stack is made. */
+  /** By name. Empty while a stack is created. */
   readonly outputs: ReadonlyMap<string, string>;
 }
 
 const TIMEOUT_MS = 15_000;
 const ATTEMPTS_MAX = 2;
 
-/** @throws CommandError with what CloudFormation says, and what to do about it */
+/** @throws CommandError with the error of CloudFormation and what to do next */
 export async function describeStack(request: StackRequest): Promise<DescribedStack> {
-  const stack = await ask(request);
+  const stack = await fetchStack(request);
   if (stack === undefined) throw noSuchStack(request);
   const outputs = (stack.Outputs ?? []).map(
     ({ OutputKey = '', OutputValue = '' }) => [OutputKey, OutputValue] as const,
@@ -36,14 +37,14 @@ export async function describeStack(request: StackRequest): Promise<DescribedSta
   return { status: stack.StackStatus ?? '', outputs: new Map(outputs) };
 }
 
-async function ask(request: StackRequest): Promise<Stack | undefined> {
+async function fetchStack(request: StackRequest): Promise<Stack | undefined> {
   const { stackName, region, credentials, endpoint } = request;
   const client = new CloudFormationClient({
     region,
     credentials: { ...credentials },
     maxAttempts: ATTEMPTS_MAX,
     requestHandler: { requestTimeout: TIMEOUT_MS, throwOnRequestTimeout: true },
-    ...(endpoint === undefined ? {} : { endpoint }),
+    ...defined({ endpoint }),
   });
   try {
     return (await client.send(new DescribeStacksCommand({ StackName: stackName }))).Stacks?.[0];
@@ -56,27 +57,27 @@ async function ask(request: StackRequest): Promise<Stack | undefined> {
 
 const noSuchStack = ({ stackName, region }: StackRequest): CommandError =>
   new CommandError(
-    `there is no stack ${stackName} in ${region}`,
-    'pass --stack and --region; the outputs of `npx cdk deploy` have the whole line as KubeconfigCommand',
+    `no stack ${stackName} in ${region}`,
+    'pass --stack and --region; `npx cdk deploy` prints the whole command as output KubeconfigCommand',
   );
 
-interface AnsweredError extends Error {
+interface ResponseError extends Error {
   readonly $response?: { readonly statusCode?: number };
 }
 
 function faultOf(request: StackRequest, cause: unknown): CommandError {
   if (cause instanceof CloudFormationServiceException) return refusalOf(request, cause);
-  const { message, cause: deeper, $response } = cause as AnsweredError;
+  const { message, cause: deeper, $response } = cause as ResponseError;
   if ($response !== undefined) {
     return new CommandError(
-      `CloudFormation answered ${$response.statusCode}, and no XML`,
-      'check whether a proxy stands between this machine and AWS',
+      `CloudFormation responded ${$response.statusCode} without XML`,
+      'check whether a proxy between this machine and AWS sent the response',
       { cause },
     );
   }
   const why = deeper instanceof Error ? deeper.message : message;
   return new CommandError(
-    `no answer from CloudFormation: ${why}`,
+    `no response from CloudFormation: ${why}`,
     'check that this machine is online and that the region is right',
     { cause },
   );

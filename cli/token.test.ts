@@ -34,8 +34,8 @@ describe('nodekeeper token', () => {
 
   it.each([
     ['--cluster-id is missing', [], {}],
-    ['no region', ['--cluster-id', 'c'], {}],
-    ['"Paris" is no AWS region', ['--cluster-id', 'c', '--region', 'Paris'], {}],
+    ['no region is set', ['--cluster-id', 'c'], {}],
+    ['"Paris" is not an AWS region', ['--cluster-id', 'c', '--region', 'Paris'], {}],
   ])('says %s', async (message, args, environment) => {
     await expect(run(args, environment)).rejects.toThrow(message);
   });

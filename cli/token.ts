@@ -1,8 +1,8 @@
 /**
  * nodekeeper token --cluster-id ID [--region REGION] [--profile PROFILE]
  *
- * Prints an ExecCredential for kubectl (client.authentication.k8s.io): its exec plugin. Credentials are found as the AWS
- * CLI finds them.
+ * The exec plugin of kubectl: prints an ExecCredential (client.authentication.k8s.io). Credentials come from the sources
+ * that the AWS CLI uses.
  */
 import { parseArgs } from 'node:util';
 import { rfc3339 } from '../shared/domain/rfc3339.ts';
@@ -36,18 +36,18 @@ export async function tokenCommand(
   print(
     JSON.stringify({
       kind: 'ExecCredential',
-      apiVersion: wantedVersion(environment['KUBERNETES_EXEC_INFO']),
+      apiVersion: requestedVersion(environment['KUBERNETES_EXEC_INFO']),
       spec: {},
       status: { expirationTimestamp: rfc3339(expiresAtMs), token },
     }),
   );
 }
 
-/** The version that kubectl asks in; the newest it does not say. */
-function wantedVersion(execInfo: string | undefined): string {
+/** The apiVersion that kubectl requested, or the newest when it requested none. */
+function requestedVersion(execInfo: string | undefined): string {
   try {
-    const asked = (JSON.parse(execInfo ?? '{}') as { apiVersion?: unknown }).apiVersion;
-    return API_VERSIONS.find((version) => version === asked) ?? (API_VERSIONS[0] as string);
+    const requested = (JSON.parse(execInfo ?? '{}') as { apiVersion?: unknown }).apiVersion;
+    return API_VERSIONS.find((version) => version === requested) ?? (API_VERSIONS[0] as string);
   } catch {
     return API_VERSIONS[0] as string;
   }

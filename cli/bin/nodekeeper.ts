@@ -1,4 +1,4 @@
-/** npx nodekeeper <command>: for the people of a cluster, on their own machines. */
+/** npx nodekeeper <command>: for users of a cluster, on their own machines. */
 import { BOOTSTRAP_TOKEN_USAGE, bootstrapTokenCommand } from '../bootstrap-token.ts';
 import { CommandError, type CommandIo } from '../command.ts';
 import { EXPLAIN_USAGE, explainCommand } from '../explain.ts';
@@ -19,9 +19,9 @@ const USAGE = ['usage:', ...usages.map((line) => `  ${line}`)].join('\n');
 const [name = '', ...args] = process.argv.slice(2);
 const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
 if (command === undefined) {
-  const asked = name === '--help' || name === '-h' || name === 'help';
-  (asked ? console.log : console.error)(name === '' || asked ? USAGE : `no such command: ${name}\n${USAGE}`);
-  process.exitCode = asked ? 0 : 2;
+  const isHelp = name === '--help' || name === '-h' || name === 'help';
+  (isHelp ? console.log : console.error)(name === '' || isHelp ? USAGE : `unknown command: ${name}\n${USAGE}`);
+  process.exitCode = isHelp ? 0 : 2;
 } else {
   try {
     await command(args, { environment: process.env, nowMs: Date.now(), print: (line) => console.log(line) });
