@@ -1,14 +1,15 @@
 /**
  * nodekeeper explain node NAME, nodekeeper explain pod NAMESPACE/NAME
  *
- * What the controllers decided about it, in order and with the reason of each step; what was decided about its zone and
- * the fleet meanwhile; the events beside. With --verify each rule is run again over what it was given.
+ * Prints the decisions of the controllers about the object, in order and with their reasons. Decisions about its zone and
+ * the fleet in the same time are included, and its events. With --verify each rule runs again over its recorded inputs.
  */
 import { parseArgs } from 'node:util';
 import type { DecisionAbout, DecisionRecord } from '../shared/controllers/decisions/decision-record.ts';
 import { DECISION_ACTS } from '../shared/controllers/decisions/decision-record.ts';
 import type { KnownDecision, Replay } from '../shared/controllers/decisions/replay.ts';
 import { replay } from '../shared/controllers/decisions/replay.ts';
+import { defined } from '../shared/domain/defined.ts';
 import { zoneKeyOf } from '../shared/domain/zones/zone.ts';
 import { formatAge } from '../shared/kube/age.ts';
 import { formatTime, parseTimeMs } from '../shared/kube/time.ts';
@@ -25,7 +26,7 @@ export const EXPLAIN_USAGE = [
 const DECISIONS = '/apis/nodekeeper.dev/v1alpha1/decisions';
 const PAGE_ITEMS = 500;
 const PAGES_MAX = 40;
-/** What happened to zone and fleet this long before the first decision may have led to it. Milliseconds. */
+/** Decisions about zone and fleet are shown from this long before the first decision. Milliseconds. */
 const BEFORE_MS = 120_000;
 const UNITS_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
@@ -49,7 +50,7 @@ interface EventObject {
   readonly lastTimestamp?: string | null;
 }
 
-/** One line of the story. */
+/** One line of the output. */
 interface Step {
   readonly atMs: number;
   readonly about: string;
@@ -73,16 +74,16 @@ export async function explainCommand(
   const steps = story.steps.sort(
     (one, other) => one.atMs - other.atMs || rankOf(one) - rankOf(other) || actOf(one) - actOf(other),
   );
-  const told = values.verify === true ? steps.map(verified) : steps;
-  if (told.length === 0) {
+  const shown = values.verify === true ? steps.map(verified) : steps;
+  if (shown.length === 0) {
     throw new CommandError(
       `nothing was decided about ${titleOf(subject)} since ${formatTime(sinceMs)}`,
       `look further back with --since 30d, or see whether the name is right: kubectl get ${subject.kind === 'Node' ? 'nodes' : 'pods -A'}`,
     );
   }
-  if (values.json === true) print(JSON.stringify({ about: subject, ...story.facts, steps: told }, undefined, 2));
-  else for (const line of tellStory(subject, story.facts, told, sinceMs)) print(line);
-  if (values.verify === true) judge(told, values.json === true ? () => {} : print);
+  if (values.json === true) print(JSON.stringify({ about: subject, ...story.facts, steps: shown }, undefined, 2));
+  else for (const line of storyLines(subject, story.facts, shown, sinceMs)) print(line);
+  if (values.verify === true) reportReplays(shown, values.json === true ? () => {} : print);
 }
 
 const parse = (args: readonly string[]) =>
@@ -103,7 +104,7 @@ const parse = (args: readonly string[]) =>
 
 function subjectOf([kind, name, ...more]: readonly string[]): DecisionAbout {
   if (kind === undefined || name === undefined || more.length > 0) {
-    throw new CommandError('explain one node, or one pod', EXPLAIN_USAGE);
+    throw new CommandError('name one node or one pod', EXPLAIN_USAGE);
   }
   if (kind === 'node') return { kind: 'Node', name };
   const [namespace = '', podName = '', ...rest] = name.includes('/') ? name.split('/') : ['default', name];
@@ -111,18 +112,19 @@ function subjectOf([kind, name, ...more]: readonly string[]): DecisionAbout {
     return { kind: 'Pod', namespace, name: podName };
   }
   throw new CommandError(
-    kind === 'pod' ? `${name} is no NAMESPACE/NAME` : `there is nothing to explain about a ${kind}`,
+    kind === 'pod' ? `${name} is not NAMESPACE/NAME` : `explain does not support ${kind}, only node and pod`,
     EXPLAIN_USAGE,
   );
 }
 
 function durationMs(text: string): number {
   const match = /^(\d{1,6})([smhd])$/.exec(text);
-  if (match === null) throw new CommandError(`--since takes a time such as 30m, 24h or 7d, not ${text}`, EXPLAIN_USAGE);
+  if (match === null)
+    throw new CommandError(`--since must be a duration such as 30m, 24h or 7d, not ${text}`, EXPLAIN_USAGE);
   return Number(match[1]) * UNITS_MS[match[2] as keyof typeof UNITS_MS];
 }
 
-/** What was decided in one moment, cause before effect: the node, its zone, its pods; and what was told of it last. */
+/** Order within one moment, cause before effect: the node, zone and fleet, pods, then events. */
 const RANKS = { Node: 0, Zone: 1, Fleet: 1, Pod: 2 } as const;
 const rankOf = ({ record }: Step): number => (record === undefined ? 3 : RANKS[record.about.kind]);
 const actOf = ({ record }: Step): number => (record === undefined ? 0 : DECISION_ACTS.indexOf(record.act));
@@ -144,19 +146,19 @@ interface Story {
 async function nodeStory(asked: Asked, name: string): Promise<Story> {
   const [own, node, events] = await Promise.all([
     decisionsOf(asked, `node=${name}`),
-    readIfThere(asked, `/api/v1/nodes/${encodeURIComponent(name)}`),
+    readIfPresent(asked, `/api/v1/nodes/${encodeURIComponent(name)}`),
     eventsOf(asked, { kind: 'Node', name }),
   ]);
   const labels = node?.metadata.labels;
   const zones = new Set(own.flatMap(zonesOf));
   if (node !== undefined) zones.add(zoneKeyOf(labels));
   const fromMs = Math.min(...own.map(({ atMs }) => atMs - BEFORE_MS));
-  const around = await aroundIt(asked, zones, own.length === 0 ? asked.sinceMs : fromMs);
+  const around = await zoneAndFleetDecisions(asked, zones, own.length === 0 ? asked.sinceMs : fromMs);
   const zone = node === undefined ? [...zones].at(-1) : zoneKeyOf(labels);
   const uid = node?.metadata.uid ?? own.at(-1)?.record?.about.uid;
   return {
-    facts: { ...(uid === undefined ? {} : { uid }), ...(zone === undefined ? {} : { zone }) },
-    // What befell others says nothing about a node that nobody ever decided about, or that there never was.
+    facts: defined({ uid, zone }),
+    // Decisions about zone and fleet alone do not explain a node that has no decisions or does not exist.
     steps: own.length + events.length === 0 && node === undefined ? [] : [...own, ...around, ...events],
   };
 }
@@ -165,7 +167,7 @@ async function podStory(asked: Asked, { namespace = '', name }: DecisionAbout): 
   const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(name)}`;
   const [own, pod, events] = await Promise.all([
     decisionsOf(asked, `pod=${namespace}/${name}`),
-    readIfThere(asked, path),
+    readIfPresent(asked, path),
     eventsOf(asked, { kind: 'Pod', namespace, name }),
   ]);
   const nodes = new Set(own.flatMap(evictionNodesOf));
@@ -173,17 +175,19 @@ async function podStory(asked: Asked, { namespace = '', name }: DecisionAbout): 
   if (typeof boundTo === 'string' && boundTo !== '') nodes.add(boundTo);
   const ofNodes = await Promise.all([...nodes].map((node) => decisionsOf(asked, `node=${node}`)));
   const around =
-    own.length === 0 ? [] : await aroundIt(asked, new Set(), Math.min(...own.map(({ atMs }) => atMs - BEFORE_MS)));
+    own.length === 0
+      ? []
+      : await zoneAndFleetDecisions(asked, new Set(), Math.min(...own.map(({ atMs }) => atMs - BEFORE_MS)));
   const uid = pod?.metadata.uid ?? own.at(-1)?.record?.about.uid;
   const node = [...nodes].at(-1);
   return {
-    facts: { ...(uid === undefined ? {} : { uid }), ...(node === undefined ? {} : { node }) },
+    facts: defined({ uid, node }),
     steps: [...own, ...ofNodes.flat(), ...around, ...events],
   };
 }
 
-/** What was decided about its zones and the fleet from then on. */
-async function aroundIt(asked: Asked, zones: ReadonlySet<string>, fromMs: number): Promise<Step[]> {
+/** Decisions about these zones and the fleet since `fromMs`. */
+async function zoneAndFleetDecisions(asked: Asked, zones: ReadonlySet<string>, fromMs: number): Promise<Step[]> {
   const selectors = ['about.kind=Fleet', ...[...zones].map((zone) => `about.kind=Zone,about.name=${zone}`)];
   const found = await Promise.all(selectors.map((selector) => decisionsOf(asked, selector)));
   return found.flat().filter(({ atMs }) => atMs >= fromMs);
@@ -216,7 +220,7 @@ async function decisionsOf({ access, send, sinceMs }: Asked, selector: string): 
     after = metadata?.continue ?? '';
     if (after === '') return steps;
   }
-  throw new CommandError('there is more than can be told at once', 'ask for less with --since');
+  throw new CommandError('there are too many decisions', 'shorten the time with --since');
 }
 
 const stepOf = (name: string, record: DecisionRecord): Step => ({
@@ -246,8 +250,8 @@ interface Found {
   readonly spec?: Readonly<Record<string, unknown>>;
 }
 
-/** undefined where there is no such object any more; what was decided about it is kept all the same. */
-async function readIfThere({ access, send }: Asked, path: string): Promise<Found | undefined> {
+/** undefined: the object no longer exists. Its decisions are kept all the same. */
+async function readIfPresent({ access, send }: Asked, path: string): Promise<Found | undefined> {
   try {
     return (await send(access, { method: 'GET', path })) as Found;
   } catch (error) {
@@ -258,7 +262,7 @@ async function readIfThere({ access, send }: Asked, path: string): Promise<Found
 
 const verified = (step: Step): Step => (step.record === undefined ? step : { ...step, replayed: replay(step.record) });
 
-function* tellStory(
+function* storyLines(
   subject: DecisionAbout,
   { uid, zone, node }: Story['facts'],
   steps: readonly Step[],
@@ -285,18 +289,18 @@ function* tellStory(
       delta.padStart(7),
       what.padEnd(22),
       who === '' ? reason : `[${who}] ${reason}`,
-      ...verdictOf(replayed),
+      ...replayMark(replayed),
     ].join('  ');
   }
 }
 
-function verdictOf(replayed: Replay | undefined): string[] {
+function replayMark(replayed: Replay | undefined): string[] {
   if (replayed === undefined || !replayed.checked) return [];
   return replayed.same ? ['= same'] : ['≠ DIFFERENT'];
 }
 
-/** @throws CommandError when a rule said something else than is recorded */
-function judge(steps: readonly Step[], print: (line: string) => void): void {
+/** @throws CommandError when a rule returns another result than the recorded one */
+function reportReplays(steps: readonly Step[], print: (line: string) => void): void {
   const checked = steps.filter(({ replayed }) => replayed?.checked === true);
   const different = checked.filter(({ replayed }) => replayed?.same === false);
   const facts = steps.filter(({ replayed }) => replayed?.checked === false).length;

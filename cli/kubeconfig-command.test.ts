@@ -118,7 +118,10 @@ describe('nodekeeper kubeconfig', () => {
 
 describe('nodekeeper kubeconfig says what to do next', () => {
   it('without a region', async () => {
-    await expect(run([])).rejects.toMatchObject({ message: 'no region is set', next: expect.stringContaining('--region') });
+    await expect(run([])).rejects.toMatchObject({
+      message: 'no region is set',
+      next: expect.stringContaining('--region'),
+    });
   });
 
   it('without credentials', async () => {

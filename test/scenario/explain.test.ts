@@ -205,9 +205,9 @@ describe('explain', () => {
 
   it.each([
     [['node', 'nobody'], 'nothing was decided about node nobody since'],
-    [['node', 'dark-2', '--since', 'soon'], '--since takes a time such as 30m, 24h or 7d, not soon'],
-    [['zone', 'dark'], 'there is nothing to explain about a zone'],
-    [['node'], 'explain one node, or one pod'],
+    [['node', 'dark-2', '--since', 'soon'], '--since must be a duration such as 30m, 24h or 7d, not soon'],
+    [['zone', 'dark'], 'explain does not support zone, only node and pod'],
+    [['node'], 'name one node or one pod'],
   ])('says what is wrong with %j', async (args, message) => {
     expect((await explain(...args)).join()).toContain(`error: ${message}`);
   });
