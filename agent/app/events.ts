@@ -5,6 +5,7 @@
  * bounds, and what cannot be told in time is dropped and counted. An object about which too much is said falls silent for
  * a while.
  */
+import { defined } from '../../shared/domain/defined.ts';
 import { formatTime } from '../../shared/kube/time.ts';
 import type { KubeObject } from '../../shared/kube/types.ts';
 import type { Log } from '../../shared/ports/log.ts';
@@ -184,7 +185,7 @@ export function createEventRecorder(dependencies: EventRecorderDependencies): Ev
   /** False when the server did not take it, and it still waits. */
   async function tell(told: Told, stop: AbortSignal | undefined): Promise<boolean> {
     const { count } = told;
-    const answer = await api.send({ ...requestOf(told), ...(stop === undefined ? {} : { signal: stop }) });
+    const answer = await api.send({ ...requestOf(told), ...defined({ signal: stop }) });
     if (answeredWith(answer, 404) && told.created) {
       // The server has forgotten it: told anew at the next turn.
       told.created = false;

@@ -2,6 +2,7 @@
  * The Node as it should read now, from the Node as it was read: all setters in their order
  * (pkg/kubelet/nodestatus/setters.go). Nothing is written here; events are returned, to be told when the write is done.
  */
+import { defined } from '../../shared/domain/defined.ts';
 import type { KubeNode, NodeStatus } from '../../shared/kube/types.ts';
 import type { Log } from '../../shared/ports/log.ts';
 import type { AgentConfig } from '../config.ts';
@@ -186,7 +187,7 @@ export class NodeStatusComputation {
       conditions = withCondition(conditions, condition);
       if (event !== undefined) events.push(event);
     }
-    return { node: withStatus(node, conditions === undefined ? {} : { conditions }), events };
+    return { node: withStatus(node, defined({ conditions })), events };
   }
 
   #ready(node: KubeNode, { nowMs }: Readings): ComputedNode {

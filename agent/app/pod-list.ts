@@ -1,4 +1,5 @@
 /** All pods that the API binds to this node, in pages. */
+import { defined } from '../../shared/domain/defined.ts';
 import { recordOf, recordsOf, textOf } from '../../shared/kube/normal-form.ts';
 import type { KubeObject } from '../../shared/kube/types.ts';
 import type { KubeAnswer, KubeApi } from '../ports/kube-api.ts';
@@ -21,7 +22,7 @@ export async function listPods(api: KubeApi, nodeName: string, stop?: AbortSigna
     const answer = await api.send({
       method: 'GET',
       path: `/api/v1/pods?${query}${token === '' ? '' : `&continue=${encodeURIComponent(token)}`}`,
-      ...(stop === undefined ? {} : { signal: stop }),
+      ...defined({ signal: stop }),
     });
     if (answer.kind !== 'answered' || !answeredWith(answer, 200)) {
       return { kind: 'failed', why: describeAnswer(answer), answer };

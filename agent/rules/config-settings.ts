@@ -2,6 +2,7 @@
  * The agent's configuration from its documents and flags. All that is wrong is reported at once; flags win over the file.
  * Defaults are those of a kubelet (pkg/kubelet/apis/config/v1beta1/defaults.go, pkg/kubelet/eviction/defaults_linux.go).
  */
+import { defined } from '../../shared/domain/defined.ts';
 import { labelComplaints, subdomainComplaints } from '../../shared/kube/validation/names.ts';
 import { isJsonObject } from '../../shared/kube/wire/json-value.ts';
 import type { AgentConfig, EvictionThresholds, RuntimeName, TopologyPolicy } from '../config.ts';
@@ -115,7 +116,7 @@ class Gathering {
   }
 
   fault(field: string, message: string, at = this.#places.get(field)): void {
-    this.faults.push({ field, message, ...(at === undefined ? {} : { at }) });
+    this.faults.push({ field, message, ...defined({ at }) });
   }
 
   isAtFault(field: string): boolean {
@@ -124,7 +125,7 @@ class Gathering {
 
   placeOf(setting: SettingName): { readonly at?: string } {
     const at = this.#places.get(setting);
-    return at === undefined ? {} : { at };
+    return defined({ at });
   }
 }
 
@@ -266,9 +267,11 @@ function assemble(gathering: Gathering, hostname: string): Pick<CheckedConfig, '
       : settings.evictionHard;
   const config: AgentConfig = {
     endpoint: checkedEndpoint(gathering),
-    ...(settings.certificateAuthority === undefined ? {} : { certificateAuthority: settings.certificateAuthority }),
-    ...(settings.bootstrapToken === undefined ? {} : { bootstrapToken: settings.bootstrapToken }),
-    ...(settings.token === undefined ? {} : { token: settings.token }),
+    ...defined({
+      certificateAuthority: settings.certificateAuthority,
+      bootstrapToken: settings.bootstrapToken,
+      token: settings.token,
+    }),
     clusterId: checkedClusterId(gathering),
     keyRotationPeriodMs: checkedKeyRotationPeriod(gathering),
     rootDirectory: checkedRootDirectory(gathering),

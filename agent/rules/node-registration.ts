@@ -2,6 +2,7 @@
  * The Node as we first describe it, and what is made right on one that is there already
  * (pkg/kubelet/kubelet_node_status.go).
  */
+import { defined } from '../../shared/domain/defined.ts';
 import { addTaint, hasTaint, TAINT_UNINITIALIZED, TAINT_UNSCHEDULABLE } from '../../shared/domain/nodes/taint.ts';
 import type { KubeNode, Taint } from '../../shared/kube/types.ts';
 import type { AgentConfig } from '../config.ts';
@@ -98,8 +99,7 @@ export function reconcileNode(
       ...existing,
       metadata: {
         ...existing.metadata,
-        ...(annotations === undefined ? {} : { annotations }),
-        ...(labels === undefined ? {} : { labels }),
+        ...defined({ annotations, labels }),
       },
       ...(resources === undefined ? {} : { status: { ...existing.status, ...resources } }),
     },

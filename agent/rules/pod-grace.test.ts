@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { defined } from '../../shared/domain/defined.ts';
 import { deletionGraceSeconds } from './pod-grace.ts';
 
 const pod = (own?: number, deletion?: number) => ({
-  metadata: { name: 'p', ...(deletion === undefined ? {} : { deletionGracePeriodSeconds: deletion }) },
+  metadata: { name: 'p', ...defined({ deletionGracePeriodSeconds: deletion }) },
   spec: own === undefined ? {} : { terminationGracePeriodSeconds: own },
 });
 

@@ -2,6 +2,7 @@
  * Status of a pod from what runs of it. Source: upstream pkg/kubelet/kubelet_pods.go (getPhase, generateAPIPodStatus)
  * and pkg/kubelet/status/generate.go. There are no probes: a container is ready when it runs.
  */
+import { defined } from '../../shared/domain/defined.ts';
 import { recordOf, recordsOf, textOf } from '../../shared/kube/normal-form.ts';
 import { formatTime } from '../../shared/kube/time.ts';
 import type { KubeObject } from '../../shared/kube/types.ts';
@@ -63,7 +64,7 @@ function stateJson(state: ContainerState, containerId: string | undefined): PodS
   switch (state.kind) {
     case 'waiting':
       return {
-        waiting: { reason: state.reason, ...(state.message === undefined ? {} : { message: state.message }) },
+        waiting: { reason: state.reason, ...defined({ message: state.message }) },
       };
     case 'running':
       return { running: { startedAt: formatTime(state.startedAtMs) } };
@@ -71,12 +72,12 @@ function stateJson(state: ContainerState, containerId: string | undefined): PodS
       return {
         terminated: {
           exitCode: state.exitCode,
-          ...(state.signal === undefined ? {} : { signal: state.signal }),
+          ...defined({ signal: state.signal }),
           reason: state.reason,
-          ...(state.message === undefined ? {} : { message: state.message }),
+          ...defined({ message: state.message }),
           startedAt: formatTime(state.startedAtMs),
           finishedAt: formatTime(state.finishedAtMs),
-          ...(containerId === undefined ? {} : { containerID: containerId }),
+          ...defined({ containerID: containerId }),
         },
       };
   }
@@ -99,7 +100,7 @@ function containerStatus(placed: Placed, ready: boolean): PodStatus {
     restartCount: found.restartCount,
     state: stateJson(found.state, found.containerId),
     lastState: found.lastState === undefined ? {} : stateJson(found.lastState, undefined),
-    ...(found.containerId === undefined ? {} : { containerID: found.containerId }),
+    ...defined({ containerID: found.containerId }),
   };
 }
 

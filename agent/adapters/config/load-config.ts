@@ -1,8 +1,10 @@
 /** The configuration of the agent from its command line, its file, and the files that one names. */
+
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { parseArgs } from 'node:util';
+import { defined } from '../../../shared/domain/defined.ts';
 import type { AgentConfig } from '../../config.ts';
 import { BOOLEAN_FLAGS, FLAGS } from '../../rules/config-fields.ts';
 import { type CheckedConfig, type ConfigFault, checkConfig } from '../../rules/config-settings.ts';
@@ -115,7 +117,7 @@ function readNamedFiles({ files }: CheckedConfig, { readText }: ConfigSources) {
       if (text.trim() === '') throw new Error(`${path} is empty`);
     } catch (cause) {
       const message = `${field} cannot be read: ${causeText(cause)}`;
-      faults.push({ field, message, ...(at === undefined ? {} : { at }) });
+      faults.push({ field, message, ...defined({ at }) });
     }
   }
   const given = texts.certificateAuthority;
@@ -123,7 +125,7 @@ function readNamedFiles({ files }: CheckedConfig, { readText }: ConfigSources) {
   if (complaint !== undefined) {
     const { at, path } = files.find(({ setting }) => setting === 'certificateAuthority') ?? {};
     const message = `certificateAuthorityFile ${JSON.stringify(path)}: ${complaint}`;
-    faults.push({ field: 'certificateAuthorityFile', message, ...(at === undefined ? {} : { at }) });
+    faults.push({ field: 'certificateAuthorityFile', message, ...defined({ at }) });
   }
   return { texts, faults };
 }

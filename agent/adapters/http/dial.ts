@@ -2,9 +2,11 @@
  * Connections to one server: TLS, straight or through a proxy by CONNECT, with the bytes counted where they leave and
  * enter the machine, handshakes included.
  */
+
 import { connect, isIP, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
+import { defined } from '../../../shared/domain/defined.ts';
 import { bareHost } from './proxy-choice.ts';
 
 export interface Traffic {
@@ -58,14 +60,14 @@ export function createDialler({ server, proxy, certificateAuthority, timeoutMs }
     host: name,
     // No name of a server may be an address (RFC 6066, 3).
     ...(isIP(name) === 0 ? { servername: name } : {}),
-    ...(certificateAuthority === undefined ? {} : { ca: certificateAuthority }),
+    ...defined({ ca: certificateAuthority }),
   });
 
   function toServer(socket: Duplex): TLSSocket {
     const tls = connectTls({
       socket,
       ...peer(host),
-      ...(session === undefined ? {} : { session }),
+      ...defined({ session }),
       ALPNProtocols: ['http/1.1'],
     });
     tls.on('session', (given) => {

@@ -2,9 +2,11 @@
  * The Kubernetes API over HTTPS with kept connections. The agent has two of these: one for heartbeats alone, so that
  * nothing else can stand before a beat, and one for the rest.
  */
+
 import type { IncomingMessage } from 'node:http';
 import { Agent, request as httpsRequest, type RequestOptions } from 'node:https';
 import type { Duplex } from 'node:stream';
+import { defined } from '../../../shared/domain/defined.ts';
 import type { Credentials } from '../../ports/credentials.ts';
 import type { KubeAnswer, KubeApi, KubeRequest } from '../../ports/kube-api.ts';
 import { createDialler, type Dialler, type Traffic } from './dial.ts';
@@ -64,7 +66,7 @@ export function createHttpKubeApi(options: HttpKubeApiOptions): HttpKubeApi {
     const again = options.credentials.answered({
       status: answer.status,
       token,
-      ...(serverTimeMs === undefined ? {} : { serverTimeMs }),
+      ...defined({ serverTimeMs }),
     });
     return { answer, again };
   }
@@ -168,9 +170,9 @@ async function readAnswer(incoming: IncomingMessage, bytesMax: number): Promise<
       kind: 'answered',
       status: incoming.statusCode ?? 0,
       body: parsed(Buffer.concat(chunks).toString('utf8')),
-      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+      ...defined({ retryAfterMs }),
     },
-    ...(serverTimeMs === undefined ? {} : { serverTimeMs }),
+    ...defined({ serverTimeMs }),
   };
 }
 

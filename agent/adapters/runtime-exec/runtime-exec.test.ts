@@ -2,6 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { defined } from '../../../shared/domain/defined.ts';
 import type { KubeObject } from '../../../shared/kube/types.ts';
 import { OBEDIENT, podIn, STUBBORN, shellPod, stateWithin, uidOf } from '../../../test/contract/pod-runtime.ts';
 import { silentLog } from '../../../test/support/agent-api.ts';
@@ -33,7 +34,7 @@ function open(time: AgentTime = realTime, logBytesMax?: number): PodRuntime {
     time,
     log: silentLog,
     hostIp: () => '192.0.2.7',
-    ...(logBytesMax === undefined ? {} : { logBytesMax }),
+    ...defined({ logBytesMax }),
   });
   opened.push(runtime);
   return runtime;

@@ -3,7 +3,9 @@
  * call is a child process with a time limit. A pod's name in podman is its uid, because names of pods are unique only in
  * their namespace.
  */
+
 import { spawn } from 'node:child_process';
+import { defined } from '../../../shared/domain/defined.ts';
 import { listOf, numberOf, recordOf, recordsOf, textOf } from '../../../shared/kube/normal-form.ts';
 import { parseTimeMs } from '../../../shared/kube/time.ts';
 import type { KubeObject } from '../../../shared/kube/types.ts';
@@ -40,7 +42,7 @@ export function manifestOf(pod: KubeObject): KubeObject {
     metadata: {
       name: podmanName(uid),
       labels: { ...labels, [UID_LABEL]: uid, [NAMESPACE_LABEL]: namespace, [NAME_LABEL]: name },
-      ...(annotations === undefined ? {} : { annotations }),
+      ...defined({ annotations }),
     },
     spec: pod.spec ?? {},
   };

@@ -3,6 +3,7 @@
  *
  * A line that cannot be written is lost. Whoever logs goes on: a full disk must not end what it is logged about.
  */
+import { defined } from '../../../shared/domain/defined.ts';
 import type { Log } from '../../../shared/ports/log.ts';
 
 const PRIORITIES = { debug: 7, info: 6, warn: 4, error: 3 } as const;
@@ -35,5 +36,5 @@ export function jsonLog({ write, nowMs, priorities, debug = false }: JsonLogOpti
 function plain(_key: string, value: unknown): unknown {
   if (typeof value === 'bigint') return String(value);
   if (!(value instanceof Error)) return value;
-  return { name: value.name, message: value.message, ...(value.cause === undefined ? {} : { cause: value.cause }) };
+  return { name: value.name, message: value.message, ...defined({ cause: value.cause }) };
 }

@@ -1,5 +1,7 @@
 /** The system's clock and timers. */
+
 import { setTimeout as wait } from 'node:timers/promises';
+import { defined } from '../../../shared/domain/defined.ts';
 import type { AgentTime } from '../../ports/time.ts';
 
 /** Longest wait that a timer takes; a longer one would end at once. Milliseconds. */
@@ -13,6 +15,6 @@ export const systemTime: AgentTime = {
     if (signal?.aborted) return;
     const waitMs = Math.min(Math.max(0, milliseconds), WAIT_MAX_MS);
     // Its only rejection is that of the signal.
-    await wait(waitMs, undefined, signal === undefined ? {} : { signal }).catch(() => undefined);
+    await wait(waitMs, undefined, defined({ signal })).catch(() => undefined);
   },
 };
