@@ -4,12 +4,15 @@
  * A round renews the Lease known from the round before; if that fails, or none is known, it reads or creates the Lease
  * and renews what it read. Between rounds it waits a quarter of the lease's duration, counted from the end of a round.
  *
- * The loop holds one Lease and no queue, so an outage of any length costs no memory. It ends with its stop signal alone,
- * which is not the machine's shutdown: a node that ends its pods gracefully goes on beating.
+ * The loop keeps one Lease and no queue, so an outage of any length costs no memory. Only its stop signal ends it.
+ * During a graceful shutdown of the machine it goes on renewing.
  *
- * Where this leaves upstream: the wait after the first round is a share of the interval that follows from the node's name,
- * so that a fleet switched on at once does not beat in step; a Retry-After is kept, within bounds; and when the Node turns
- * out to be gone, it is registered again before the Lease is created.
+ * Differences from upstream:
+ * - The wait after the first round is a share of the interval, derived from the node's name. A fleet that is started
+ *   at once does not renew in step.
+ * - A Retry-After is obeyed, within bounds.
+ * - A deleted Node is registered again before the Lease is created.
+ * - An answer counts only when it is the Lease that was sent. A captive portal answers everything with 200.
  */
 import type { KubeNode, KubeObject } from '../../shared/kube/types.ts';
 import type { Log } from '../../shared/ports/log.ts';
@@ -44,7 +47,7 @@ export interface LeaseLoopDependencies {
   readonly stop: AbortSignal;
   /** An answer later than this counts as none. Milliseconds. */
   readonly timeoutMs: number;
-  /** Registers the Node again, because it is gone. False: it was not. */
+  /** Registers the deleted Node again. False when it was not registered. */
   readonly registerAgain: () => Promise<boolean>;
 }
 
@@ -58,8 +61,8 @@ export interface LeaseLoop {
   /** The Lease that the next round begins with. */
   cached(): KubeObject | undefined;
   /**
-   * Called after each acknowledged beat, with its time in milliseconds since the epoch, and how long it was since the beat
-   * before: after a silence the controller may have marked the Node. Milliseconds; 0 at the first.
+   * Called after each acknowledged beat, with its time in milliseconds since the epoch, and how long it was since the
+   * beat before: after a silence the controller may have marked the Node. Milliseconds; 0 at the first.
    */
   onBeat(listener: BeatListener): void;
   /** Called when the answer to a beat says that pods of this node changed since the one before. */

@@ -2,13 +2,14 @@
  * Runs the pods that the API binds to this node, and reports their status. Source: upstream pkg/kubelet/kubelet.go
  * (syncLoop, HandlePodAdditions), pod_workers.go, status/status_manager.go.
  *
- * There is no watch. The answer to a heartbeat says that pods of this node changed. Then, and every few minutes, all pods
- * of the node are listed. A failed list changes nothing: running pods go on.
+ * There is no watch. The answer to a heartbeat says that pods of this node changed. Then, and every few minutes, all
+ * pods of the node are listed. A failed list changes nothing: running pods go on.
  *
  *   bound → admitted → started → (finished) ┬→ deleted: stopped, deletion confirmed, removed
  *         └→ refused: Failed                └→ no longer in the API: stopped, removed
  *
- * The loop keeps one entry per pod of this node, with its newest status and no queue. An outage of the API costs no memory.
+ * The loop keeps one entry per pod of this node, with its newest status and no queue. An outage of the API costs no
+ * memory.
  */
 import type { KubeObject } from '../../shared/kube/types.ts';
 import type { RunningPod } from '../ports/pod-runtime.ts';
@@ -37,11 +38,12 @@ export interface PodLoop {
   /** Pods that run or are about to. */
   activePods(): readonly KubeObject[];
   /**
-   * Terminates a pod for good. Resolves when none of its containers runs and its status was reported, or the report failed.
+   * Terminates a pod for good. Resolves when none of its containers runs and its status was reported, or the report
+   * failed.
    * @throws Error when it does not terminate in time.
    */
   killPod(pod: KubeObject, graceSeconds: number, change: (status: PodStatus) => PodStatus): Promise<void>;
-  /** Lists, decides and acts once. False when the list failed, or the Node that an admission needs could not be read. */
+  /** Lists, decides and acts once. False when the list failed, or the Node for an admission could not be read. */
   sync(stop?: AbortSignal): Promise<boolean>;
   /** Resolves when no step is under way. */
   settled(): Promise<void>;

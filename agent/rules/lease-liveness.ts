@@ -1,11 +1,11 @@
-/** Whether the loop that renews the Lease is alive: it tried lately, whatever came of it. */
+/** Whether the loop that renews the Lease is alive: it tried recently, with or without success. */
 
-/** A round that hangs on its requests is slow, not dead; this many intervals without the end of one are a dead loop. */
+/** Intervals without an answer until the loop counts as dead. A round that waits for its requests is only slow. */
 const INTERVALS_MAX = 6;
 
 /**
- * What is wrong; undefined while the loop is alive. A server that cannot be reached is no fault of ours: rounds that fail
- * count, so that nobody restarts an agent for want of a network.
+ * What is wrong; undefined while the loop is alive. Failed rounds count as rounds: a restart of the agent does not
+ * bring back the network.
  *
  * @param lastRoundAtMs end of the last round, or the start of the loop. Monotonic milliseconds, as `nowMs`.
  * @param intervalMs between two rounds. Milliseconds.

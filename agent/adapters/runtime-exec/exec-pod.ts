@@ -2,12 +2,12 @@
  * One pod as processes of this machine.
  *
  * Init containers run one after the other, then all other containers together. The pod's policy restarts each of them
- * with a growing wait. A stop ends them all, and nothing starts after it. Everything happens on one thread. A change (an
- * exit, the end of a wait) calls `advance`, which starts what is due.
+ * with a growing wait. A stop ends them all, and nothing starts after it. Everything happens on one thread. A change
+ * (an exit, the end of a wait) calls `advance`, which starts what is due.
  *
- * A container is a process in a session of its own. When its first process exits, every process that carries its mark in
- * the environment is killed, as a container ends with its first process. Processes outlive the agent. The next agent finds
- * them by their record. It is not their parent, so it sees that they exit but not how.
+ * A container is a process in a session of its own. When its first process exits, every process that carries its mark
+ * in the environment is killed, as a container ends with its first process. Processes outlive the agent. The next agent
+ * finds them by their record. It is not their parent, so it sees that they exit but not how.
  *
  * Durations and deadlines are monotonic. The pod's status shows times of the wall clock.
  */
@@ -92,7 +92,7 @@ export class ExecPod {
   adopt(marked: readonly MarkedProcess[]): void {
     const processes = this.#processes;
     for (const container of processes.record.containers) this.#adoptRestart(container);
-    // Processes of a start that the record does not contain, because it could not be written, must not run beside the next.
+    // A record that could not be written lacks a start. Processes of that start must not run beside the next one.
     const live = processes.running().filter((each) => processes.mayBeAlive(each));
     for (const { pid, mark } of marked) {
       if (!mark.startsWith(`${processes.uid}/`)) continue;

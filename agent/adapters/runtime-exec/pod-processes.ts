@@ -1,8 +1,8 @@
 /**
  * The processes of one pod and the record of them, as the steps of its life share them.
  *
- * The record on disk serves the next agent alone. A failed write changes nothing about what runs: it is tried again later,
- * and is a complaint of the pod meanwhile.
+ * The record on disk serves the next agent alone. A failed write changes nothing about what runs: it is tried again
+ * later, and is a complaint of the pod meanwhile.
  */
 import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * What is known about a pod, on disk, so that the next agent finds its processes: `<pods>/<uid>/record.json`, replaced as
- * a whole.
+ * What is known about a pod, on disk, so that the next agent finds its processes: `<pods>/<uid>/record.json`, replaced
+ * as a whole.
  */
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

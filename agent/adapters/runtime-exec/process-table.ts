@@ -1,10 +1,10 @@
 /**
- * Processes as /proc tells them (proc(5)). A process is told apart from a later one with the same id by its start time,
- * and from one of an earlier boot by the boot id.
+ * Processes as /proc reports them (proc(5)). The start time distinguishes a process from a later one with the same id.
+ * The boot id distinguishes it from one of an earlier boot.
  *
- * Which container a process belongs to is said by a variable in the environment that it was started with, its mark. It
- * is inherited over fork, double fork and setsid(2), so a process cannot leave its pod by becoming a daemon. It can by
- * starting another program with an empty environment, or by writing over its own.
+ * A variable in the initial environment of a process, its mark, names its container. Processes inherit it over fork,
+ * double fork and setsid(2), so a process cannot leave its pod by becoming a daemon. It can leave by starting another
+ * program with an empty environment, or by overwriting its own.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 
@@ -35,7 +35,7 @@ const codeOf = (cause: unknown): string | undefined => (cause as NodeJS.ErrnoExc
 export const isShortage = (cause: unknown): boolean =>
   ['EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN'].includes(codeOf(cause) ?? '');
 
-/** Undefined: there is no such process. @throws Error when that cannot be said. */
+/** Undefined when the process does not exist. @throws Error when /proc cannot be read */
 function statOf(pid: number): Stat | undefined {
   let text: string;
   try {
@@ -44,12 +44,12 @@ function statOf(pid: number): Stat | undefined {
     if (codeOf(cause) === 'ENOENT' || codeOf(cause) === 'ESRCH') return undefined;
     throw cause;
   }
-  // The name stands in brackets and may hold anything; state is the first field after it, field 3.
+  // The name is in parentheses and may contain any character. State is the first field after it, field 3.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
   return { state: fields[0] ?? '', startTicks: fields[19] ?? '' };
 }
 
-/** Empty where the kernel has none. @throws Error when it cannot be read. */
+/** Empty when the kernel provides none. @throws Error when it cannot be read */
 export function readBootId(): string {
   try {
     return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
@@ -59,14 +59,14 @@ export function readBootId(): string {
   }
 }
 
-/** Of a process that lives. @throws Error when /proc cannot be read. */
+/** Identity of a living process. @throws Error when /proc cannot be read */
 export function identify(pid: number, bootId: string): ProcessIdentity | undefined {
   const stat = statOf(pid);
   return stat === undefined ? undefined : { pid, startTicks: stat.startTicks, bootId };
 }
 
 /**
- * Whether this very process lives. One that ended and was not collected by its parent is dead.
+ * Whether this very process is alive. A zombie is not.
  *
  * @throws Error when /proc cannot be read
  */
@@ -95,11 +95,11 @@ export function markedProcesses(): MarkedProcess[] {
 function markOf(pid: number): string | undefined {
   let environment: string;
   try {
-    // Of a process that ended and was not collected it is empty.
+    // Empty for a zombie.
     environment = readFileSync(`/proc/${pid}/environ`, 'latin1');
   } catch (cause) {
     if (isShortage(cause)) throw cause;
-    // No longer there, or of another user.
+    // The process no longer exists, or belongs to another user.
     return undefined;
   }
   const entry = `\0${environment}`.lastIndexOf(`\0${MARK}=`);
@@ -108,7 +108,7 @@ function markOf(pid: number): string | undefined {
 }
 
 /**
- * Sends a signal to a process, or, negative, to its group. One that no longer exists is no failure.
+ * Sends a signal to a process or, when negative, to its group. A process that no longer exists is no failure.
  *
  * @returns why it was not sent
  */

@@ -1,7 +1,7 @@
 /**
- * Runs pods as plain processes: no images, no isolation, no limits, no probes, no volumes but directories of the machine
- * at their own path. For machines that trust their pods and have no container engine, and for trying things out.
- * Linux only. Records and output lie in `<rootDirectory>/pods/<uid>/`.
+ * Runs pods as plain processes: no images, no isolation, no limits, no probes, no volumes but directories of the
+ * machine at their own path. For machines that trust their pods and have no container engine, and for trying things
+ * out. Linux only. Records and output lie in `<rootDirectory>/pods/<uid>/`.
  */
 import { accessSync, constants, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,11 +15,11 @@ import { ExecPod } from './exec-pod.ts';
 import { newRecord, type PodRecord, readRecord, removeQuietly, writeRecord } from './pod-record.ts';
 import { isShortage, type MarkedProcess, markedProcesses, readBootId, signal } from './process-table.ts';
 
-/** How often processes that we did not start are looked after. Milliseconds. */
+/** Between two checks of processes that this agent did not start. Milliseconds. */
 const LOOK_MS = 1_000;
-/** How often the size of the output is looked at. Milliseconds. */
+/** Between two checks of the size of the output. Milliseconds. */
 const BOUND_LOGS_MS = 10_000;
-/** How often what could not be read or removed is tried again. Milliseconds. */
+/** Between two tries to read or remove files. Milliseconds. */
 const TRY_AGAIN_MS = 10_000;
 /** As kubelets' containerLogMaxSize. Bytes. */
 const LOG_BYTES_MAX = 10 * 1024 * 1024;
@@ -39,8 +39,8 @@ export interface ExecRuntimeOptions {
 }
 
 /**
- * A disk that cannot be used is no reason to throw: the runtime is not ready, says why, and tries again. Until the records
- * were read it knows no pods, and refuses to say which ones run.
+ * Does not throw when the disk cannot be used: the runtime is not ready, reports why, and tries again. Until the
+ * records are read, it rejects every request about pods.
  */
 export function execRuntime(options: ExecRuntimeOptions): PodRuntime {
   const { time, log } = options;
@@ -48,7 +48,7 @@ export function execRuntime(options: ExecRuntimeOptions): PodRuntime {
   let bootId = '';
   /** Why the records of an agent before this one were not read. */
   let unread: string | undefined = 'the records of pods have not been read yet';
-  /** Pods that were removed, whose directories could not be. With the reason. */
+  /** Removed pods whose directory could not be removed, with the reason. */
   const unremoved = new Map<string, string>();
   const pods = new Map<string, ExecPod>();
   const listeners: ((podUid: string) => void)[] = [];
@@ -89,7 +89,7 @@ export function execRuntime(options: ExecRuntimeOptions): PodRuntime {
     }
   };
 
-  /** @throws Error when nothing can be said about the pods that an agent before this one left */
+  /** @throws Error when the pods of a previous agent cannot be determined */
   function readRecords(): void {
     makeDirectory(podsDirectory, 0o700);
     bootId = readBootId();
@@ -100,7 +100,7 @@ export function execRuntime(options: ExecRuntimeOptions): PodRuntime {
     }
   }
 
-  /** Undefined when it is lost. The pod starts anew if it is still wanted, so what runs of it has to end. */
+  /** Undefined when the record is lost. The pod would start again, so its processes are killed. */
   function recordOfPod(uid: string, marked: readonly MarkedProcess[]): PodRecord | undefined {
     try {
       return readRecord(directoryOf(uid));

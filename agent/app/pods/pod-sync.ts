@@ -1,6 +1,6 @@
 /**
- * Brings one pod from its actual state to the desired one, one step per call. A step that cannot do its work throws, and
- * is tried again by the caller.
+ * Brings one pod from its actual state to the desired one, one step per call. A step that cannot do its work throws,
+ * and is tried again by the caller.
  *
  *   desired to run     start · record events · report the status
  *   desired to stop    stop the containers, then one of:
@@ -173,7 +173,7 @@ export class PodSync {
     await this.#remove(entry);
   }
 
-  /** A controller with a finalizer needs to know how the pod ended. Without finalizers the status is deleted with the pod. */
+  /** A controller with a finalizer needs to know how the pod ended. Otherwise the status is deleted with the pod. */
   async #reportEndToFinalizers(entry: PodEntry): Promise<void> {
     const { pod, admission, status } = entry;
     if (admission !== 'admitted' || (pod.metadata.finalizers ?? []).length === 0 || hasEnded(pod)) return;
