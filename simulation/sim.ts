@@ -1,4 +1,4 @@
-/** `npm run sim`: arguments in; figures, the story of a failure and an exit code out. */
+/** `npm run sim`: reads the arguments, prints figures and failures, and returns the exit code. */
 import { parseArgs } from 'node:util';
 import { MARKS } from './coverage.ts';
 import { FAULT_NAMES, FAULTS, type FaultName, faultsOf } from './faults/catalogue.ts';
@@ -14,16 +14,16 @@ const SEEDS_MAX = 1_000_000;
 
 export const SIM_USAGE = `usage: npm run sim -- [options]
 
-  --seed N         the seed; everything follows from it (1)
+  --seed N         the seed (1); the same seed and options replay the same run
   --seeds A..B     all of these seeds, one after the other
   --hours H        virtual time of each, in hours (${DEFAULT_HOURS})
   --nodes N        machines at the beginning (5 to 45, by the seed)
   --faults LIST    names with commas between, all or none (the seed's own: all, poison in a third);
                    --faults help lists them
-  --parts LIST     parts of the world with commas between, all or none (the seed's own); --parts help tells them
-  --twin           run each seed again with honest clocks of machines; a decision that differs breaks L11
-  --no-shrink      do not look for fewer faults that do
-  --json           one JSON line a seed
+  --parts LIST     parts of the world with commas between, all or none (the seed's own); --parts help lists them
+  --twin           run each seed again with correct clocks of machines; a different decision breaks L11
+  --no-shrink      do not search for fewer faults that break the same law
+  --json           one JSON line per seed
   --help           this text
 
 exit code: 0 every law holds, 1 one is broken, 2 an argument is not valid`;
@@ -55,7 +55,7 @@ function namesIn<Name extends string>(list: string, kind: string, names: readonl
   if (list === 'none') return [];
   return list.split(',').map((text) => {
     const found = names.find((name) => name === text);
-    if (found === undefined) throw new ArgumentFault(`no such ${kind}: ${text}; there are ${names.join(', ')}`);
+    if (found === undefined) throw new ArgumentFault(`no such ${kind}: ${text}; valid names: ${names.join(', ')}`);
     return found;
   });
 }
@@ -63,7 +63,7 @@ function namesIn<Name extends string>(list: string, kind: string, names: readonl
 function numberOf(option: string, text: string, least: number): number {
   const value = Number(text);
   if (!Number.isFinite(value) || value < least)
-    throw new ArgumentFault(`--${option} takes a number from ${least}, not ${text}`);
+    throw new ArgumentFault(`--${option} must be a number of at least ${least}, not ${text}`);
   return value;
 }
 
@@ -89,7 +89,7 @@ function planOf(args: readonly string[]): Plan | 'help' | 'faults' | 'parts' {
   const range = (values.seeds ?? `${values.seed ?? 1}..${values.seed ?? 1}`).split('..');
   const [first, last] = range.map((text) => Math.floor(numberOf('seeds', text, 0)));
   if (range.length !== 2 || first === undefined || last === undefined || last < first || last - first >= SEEDS_MAX) {
-    throw new ArgumentFault(`--seeds takes A..B, not ${values.seeds}`);
+    throw new ArgumentFault(`--seeds must be A..B with A <= B, not ${values.seeds}`);
   }
   return {
     seeds: [first, last],
@@ -161,19 +161,19 @@ export function addTo(totals: SimTotals, result: SimResult): void {
   for (const [name, count] of Object.entries(result.marks)) totals.marks[name] = (totals.marks[name] ?? 0) + count;
 }
 
-/** Names of what never happened. */
+/** Names with a count of 0. */
 export const neverHit = (counts: Readonly<Record<string, number>>, names: readonly string[]): string[] =>
   names.filter((name) => (counts[name] ?? 0) === 0);
 
 export function closingLines(totals: SimTotals): string[] {
-  const say = (counts: Readonly<Record<string, number>>): string =>
+  const listOf = (counts: Readonly<Record<string, number>>): string =>
     Object.entries(counts)
       .filter(([, count]) => count > 0)
       .map(([name, count]) => `${name} ${count}`)
       .join(', ');
   const unhit = neverHit(totals.marks, MARKS);
   return [
-    `faults: ${say(totals.faults) || 'none'}`,
+    `faults: ${listOf(totals.faults) || 'none'}`,
     `marks: ${MARKS.length - unhit.length} of ${MARKS.length}${unhit.length === 0 ? '' : `, not hit: ${unhit.join(', ')}`}`,
     `${totals.seeds} seeds, ${Math.round(totals.nodeHours)} node-hours, ${totals.steps} steps`,
   ];

@@ -83,7 +83,7 @@ export function badObjectsHarmNobodyElse(context: LawContext): Law {
       const waitedMs = nowMs() - sinceMs;
       if (waitedMs <= 1_000 / perSecond + allowedMs + clockSlackMs(sinceMs)) continue;
       const names = nodes.map(({ name }) => name);
-      const message = `${names.join(', ')} wait for a taint; zone ${zone} gave none for ${seconds(waitedMs)} at ${perSecond} a second`;
+      const message = `${names.join(', ')} wait for a taint; zone ${zone} added none for ${seconds(waitedMs)} at a rate of ${perSecond} per second`;
       fail({ law: 'L12', subjects: [...names, zone], message });
     }
   }
@@ -93,18 +93,18 @@ export function badObjectsHarmNobodyElse(context: LawContext): Law {
     const lateMs = nowMs() - sinceMs - allowedMs - clockSlackMs(sinceMs);
     if (lateMs <= 0 || node.ready === undefined) return;
     const since = seconds(nowMs() - sinceMs);
-    const say = (what: string): void =>
+    const report = (what: string): void =>
       fail({
         law: 'L12',
         subjects: [node.name],
-        message: `${node.name} is Ready=${node.ready} for ${since} and ${what}`,
+        message: `${node.name} has been Ready=${node.ready} for ${since} and ${what}`,
       });
     const carried = [...node.noExecute].find(([key]) => isOurs(key));
-    if (node.ready === 'True' && carried !== undefined) say(`still carries ${carried[0]}:NoExecute`);
+    if (node.ready === 'True' && carried !== undefined) report(`still has ${carried[0]}:NoExecute`);
     const expected = node.ready === 'True' ? undefined : node.ready === 'False' ? NOT_READY : UNREACHABLE;
     for (const key of [NOT_READY, UNREACHABLE]) {
       if (node.noSchedule.has(key) !== (key === expected)) {
-        say(`${key === expected ? 'has no' : 'still carries'} ${key}:NoSchedule`);
+        report(`${key === expected ? 'has no' : 'still has'} ${key}:NoSchedule`);
       }
     }
   }

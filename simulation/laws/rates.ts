@@ -54,7 +54,7 @@ export function zonesKeepTheirRate(context: LawContext): Law {
       const now = nowMs();
       const stoppedMs = stoppedSinceMs.get(node.zone);
       if (stoppedMs !== undefined && now - stoppedMs > unnoticedMs(context, stoppedMs) && !mayBeFull(node.zone)) {
-        const message = `${node.name} was tainted; its zone's rate is none since ${seconds(now - stoppedMs)}`;
+        const message = `${node.name} was tainted; the rate of its zone has been 0 for ${seconds(now - stoppedMs)}`;
         fail({ law: 'L3', subjects: [node.name, node.zone], message });
       }
       const rate = most((policy) =>
@@ -67,7 +67,7 @@ export function zonesKeepTheirRate(context: LawContext): Law {
         const windowSeconds = (now - first.atMs + slackMs) / 1_000;
         const most = 1 + rate * windowSeconds;
         if (index + 2 <= most + 1e-6) continue;
-        const message = `${index + 2} taintings in ${seconds(now - first.atMs)} of zone ${node.zone} at ${rate} a second`;
+        const message = `${index + 2} taints in zone ${node.zone} within ${seconds(now - first.atMs)} at a rate of ${rate} per second`;
         fail({ law: 'L3', subjects: [node.name, node.zone], message });
         break;
       }
@@ -98,7 +98,7 @@ export function darkIsNobodysFault(context: LawContext): Law {
       if (happened.kind === 'tainted' && isOurs(happened.key) && !happened.isSwap && isEviction(by.name)) {
         const { node } = happened;
         if (darkSinceMs !== undefined && now - darkSinceMs > unnoticedMs(context, darkSinceMs)) {
-          const message = `${node.name} was tainted; all zones are dark since ${seconds(now - darkSinceMs)}`;
+          const message = `${node.name} was tainted; all zones have been dark for ${seconds(now - darkSinceMs)}`;
           fail({ law: 'L4', subjects: [node.name, node.zone], message });
         }
         const rate = most((policy) =>
@@ -133,7 +133,11 @@ export function darkIsNobodysFault(context: LawContext): Law {
       if (nowMs() - fromMs <= unnoticedMs(context, fromMs) + poisonSlackMs()) return;
       const waiting = [...truth.queued].find((each) => !isPoisoned(each.split('#')[1]!));
       if (waiting !== undefined) {
-        fail({ law: 'L4', subjects: [waiting.split('#')[1]!], message: `${waiting} still waits in the dark` });
+        fail({
+          law: 'L4',
+          subjects: [waiting.split('#')[1]!],
+          message: `${waiting} is still queued while all zones are dark`,
+        });
       }
       for (const node of truth.nodes.values()) {
         if (isPoisoned(node.name)) continue;
@@ -142,7 +146,7 @@ export function darkIsNobodysFault(context: LawContext): Law {
         fail({
           law: 'L4',
           subjects: [node.name],
-          message: `${node.name} still carries its NoExecute taint in the dark`,
+          message: `${node.name} still has its NoExecute taint while all zones are dark`,
         });
       }
     },

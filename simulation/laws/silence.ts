@@ -1,4 +1,4 @@
-/** L1, L2 and L5: who is heard is not marked, who is silent is found out, and an outage of ours is nobody's silence. */
+/** L1, L2 and L5: a node that beats is not marked, a silent node is marked in time, and an outage of ours marks no node. */
 import { EFFECT_MS, type Law, type LawContext, seconds } from './law.ts';
 import { UNREACHABLE } from './truth.ts';
 
@@ -22,7 +22,7 @@ export function beatingIsNotMarked(context: LawContext): Law {
         // Steps of clocks lengthen a silence; skew between processes has its room in the period.
         const allowedMs = steadyGapMs(context) - clockSlackMs(node.heardAtMs, 'steps');
         if (from === undefined || silentMs > allowedMs) return;
-        const message = `${node.name} was marked Unknown ${seconds(silentMs)} after it was heard`;
+        const message = `${node.name} was marked Unknown ${seconds(silentMs)} after its last heartbeat or status`;
         fail({ law: 'L1', subjects: [node.name], message });
       }
       if (happened.kind === 'tainted' && happened.key === UNREACHABLE && !happened.isSwap && by.name === 'evictor') {
@@ -30,7 +30,7 @@ export function beatingIsNotMarked(context: LawContext): Law {
         const isSteady =
           nowMs() - node.heardAtMs <= steadyGapMs(context) && nowMs() - node.steadySinceMs >= 2 * graceMs(context);
         if (!isSteady) return;
-        const message = `${node.name} was tainted unreachable; it beats since ${seconds(nowMs() - node.steadySinceMs)}`;
+        const message = `${node.name} was tainted unreachable; it has sent heartbeats for ${seconds(nowMs() - node.steadySinceMs)}`;
         fail({ law: 'L1', subjects: [node.name], message });
       }
     },
@@ -54,7 +54,7 @@ export function silentIsMarked(context: LawContext): Law {
         const fromMs = Math.max(node.heardAtMs, calmMs + 2 * period, lightMs);
         const dueMs = fromMs + grace + period + EFFECT_MS + clockSlackMs(fromMs - grace) + poisonSlackMs();
         if (nowMs() <= dueMs) continue;
-        const message = `${node.name} is ${node.ready} ${seconds(nowMs() - node.heardAtMs)} after it was last heard`;
+        const message = `${node.name} is ${node.ready} ${seconds(nowMs() - node.heardAtMs)} after its last heartbeat or status`;
         fail({ law: 'L2', subjects: [node.name], message, isLate: true });
       }
     },

@@ -30,7 +30,7 @@ export async function runWithTwin(options: SimOptions): Promise<SimResult> {
       step: 0,
       atMs: Math.min(lied?.atMs ?? Infinity, truthful?.atMs ?? Infinity),
       subjects,
-      message: `with clocks that lie: ${textOf(lied)}; with honest ones: ${textOf(truthful)}`,
+      message: `with wrong clocks: ${textOf(lied)}; with correct clocks: ${textOf(truthful)}`,
       timeline: lying.slice(Math.max(0, at - LINES_BEFORE), at).map(textOf),
     },
   };

@@ -1,6 +1,6 @@
 /**
- * L9: a watcher is told every change after the version it lists or resumes from, in order, each once; a version that it was
- * told through is closed for ever; in calm its picture is the list.
+ * L9: a watcher receives every change after the version it lists or resumes from, in order and once. After a watcher has
+ * received everything up to a version, no change is committed below it. In calm the watcher's objects are those of the list.
  *
  * Held against what was committed to the tables, change by change, so that a watcher needs no calm to be found wrong.
  */
@@ -113,7 +113,7 @@ export function watchersAreTold(context: LawContext): WatchLaw {
     if (through === undefined || change.version > through) return;
     fail(
       followed,
-      `was told through ${through}, and then ${change.key} was ${change.type} at ${change.version}`,
+      `received everything up to ${through}, and then ${change.key} was ${change.type} at ${change.version}`,
       change.key,
     );
   }
@@ -174,7 +174,7 @@ export function watchersAreTold(context: LawContext): WatchLaw {
           const followers = [...all.values()].filter(({ watcher }) => watcher.resource === resource);
           if (log === undefined) {
             for (const followed of followers)
-              fail(followed, `cannot be told of ${sk}: it was written without its log`, sk);
+              fail(followed, `cannot receive ${sk}: it was written without a log record`, sk);
             continue;
           }
           const before = change.oldImage === undefined ? undefined : objectOf(change.oldImage);
@@ -209,7 +209,7 @@ export function watchersAreTold(context: LawContext): WatchLaw {
           // Nothing but a deletion takes it from the list, whatever else befell it meanwhile.
           const isGone =
             least === undefined || ofKey.some((each) => each.type === 'DELETED' && each.version >= least.version);
-          if (!isGone) fail(followed, `listed at ${version} and did not find ${key}`, key);
+          if (!isGone) fail(followed, `listed at ${version} without ${key}`, key);
         } else {
           const found = ofKey.find((each) => each.version === shown);
           const isThere = found !== undefined && found.type !== 'DELETED' && shown >= (least?.version ?? 0);
@@ -217,7 +217,7 @@ export function watchersAreTold(context: LawContext): WatchLaw {
         }
       }
       for (const key of followed.picture.keys()) {
-        if (!followed.byKey.has(key)) fail(followed, `listed ${key}, which never was`, key);
+        if (!followed.byKey.has(key)) fail(followed, `listed ${key}, which never existed`, key);
       }
     },
 
@@ -237,21 +237,17 @@ export function watchersAreTold(context: LawContext): WatchLaw {
       const version = versionOf(object);
       const key = keyOf(object);
       if (version <= through) {
-        return fail(followed, `was told of ${key} at ${version}, after it had been told through ${through}`, key);
+        return fail(followed, `received ${key} at ${version} after ${through}`, key);
       }
       const next = nextAfter(followed, through);
       if (next === undefined || next.version > version) {
-        return fail(followed, `was told that ${key} was ${type} at ${version}, which never happened`, key);
+        return fail(followed, `received ${key} ${type} at ${version}, which never happened`, key);
       }
       if (next.version < version) {
-        return fail(
-          followed,
-          `was told of ${version} and not that ${next.key} was ${next.type} at ${next.version}`,
-          next.key,
-        );
+        return fail(followed, `received ${version} without ${next.key} ${next.type} at ${next.version}`, next.key);
       }
       if (next.key !== key || next.type !== type) {
-        return fail(followed, `was told that ${key} was ${type} at ${version}; ${next.key} was ${next.type}`, key);
+        return fail(followed, `received ${key} ${type} at ${version}; it was ${next.key} ${next.type}`, key);
       }
       followed.through = version;
       put(followed.picture, key, type, version);
@@ -260,11 +256,11 @@ export function watchersAreTold(context: LawContext): WatchLaw {
     onBookmark(watcher, version) {
       const followed = all.get(watcher)!;
       const { through = 0 } = followed;
-      if (Number(version) < through) return fail(followed, `had a bookmark at ${version}, after ${through}`);
+      if (Number(version) < through) return fail(followed, `received a bookmark at ${version} after ${through}`);
       const missed = nextAfter(followed, through);
       if (missed !== undefined && missed.version <= Number(version)) {
         const what = `${missed.key} was ${missed.type} at ${missed.version}`;
-        return fail(followed, `had a bookmark at ${version} and was not told that ${what}`, missed.key);
+        return fail(followed, `received a bookmark at ${version} and did not receive that ${what}`, missed.key);
       }
       followed.through = Number(version);
     },
@@ -274,7 +270,7 @@ export function watchersAreTold(context: LawContext): WatchLaw {
       const ageMs = nowMs() - (followed.through ?? 0) / VERSIONS_PER_MS;
       forget(followed);
       if (ageMs >= KEPT_MS - clockSlackMs(nowMs() - KEPT_MS) - TOLD_WITHIN_MS) return;
-      fail(followed, `was told that its version is too old; it is of ${seconds(ageMs)} ago`);
+      fail(followed, `received Expired for a version that is ${seconds(ageMs)} old`);
     },
 
     onForgot(watcher) {
@@ -304,12 +300,16 @@ export function watchersAreTold(context: LawContext): WatchLaw {
         if (next !== undefined) {
           if (nowMs() - Math.max(sinceMs, next.atMs) <= allowedMs(next.linesBefore)) continue;
           const what = `${next.key} was ${next.type} at ${next.version}`;
-          fail(followed, `is not told since ${seconds(nowMs() - next.atMs)} that ${what}`, next.key);
+          fail(followed, `has not received for ${seconds(nowMs() - next.atMs)} that ${what}`, next.key);
           continue;
         }
         const wrong = [...stored.keys(), ...picture.keys()].find((key) => stored.get(key) !== picture.get(key));
         if (wrong === undefined) continue;
-        fail(followed, `believes ${wrong} to be of ${picture.get(wrong)}; it is of ${stored.get(wrong)}`, wrong);
+        fail(
+          followed,
+          `has ${wrong} at version ${picture.get(wrong)}; the stored version is ${stored.get(wrong)}`,
+          wrong,
+        );
       }
     },
   };
