@@ -420,7 +420,7 @@ describe('the local mode', () => {
       .poll(async () => (await system.counters()).streams['changes'], { timeout: 10_000 })
       .toMatchObject({ read: 8, filtered: 5, delivered: 3, discarded: 1 });
     expect((await system.counters()).queues['Test-FailedChanges']).toMatchObject({ sent: 1, visible: 1 });
-    expect(lines).toContain('local | a message was given up: Test-FailedChanges');
+    expect(lines).toContain('local | a message could not be processed and is in Test-FailedChanges');
   });
 
   it('ticks at once and then by the schedule', async () => {

@@ -34,14 +34,14 @@ import { type StreamCounters, type StreamSource, startStreamSource } from './str
  * schedules and event rules in this process, beside an EC2 on loopback. Nothing here knows what the functions do.
  *
  * Order of life: port, credentials, synthesis, engine, tables, EC2, functions, listener open, queues, streams, schedules,
- * events; and back in the opposite order. A start that fails takes down what it had put up.
+ * events; and back in the opposite order. A start that fails stops what it had started.
  */
 export interface LocalOptions {
   /** Folder for everything kept. Undefined: nothing is kept. */
   readonly dataDirectory?: string | undefined;
   /** 0, the default, takes any free port. */
   readonly port?: number;
-  /** False: no schedules, streams and queues; a server that stays as it is put. */
+  /** False: no schedules, streams and queues. Objects change only by requests. */
   readonly controllers?: boolean;
   /** YAML file of policy fields. */
   readonly policyFile?: string | undefined;
@@ -54,9 +54,9 @@ export interface LocalOptions {
   readonly routeEnvironmentsMax?: number;
   /** An engine that runs already, `http://host:port`. Default: the DYNAMODB_ENDPOINT variable, else our own. */
   readonly dynamodbEndpoint?: string | undefined;
-  /** Where to write which calls each function made to AWS, when stopped. Undefined: nobody looks, at no cost. */
+  /** File for the calls of each function to AWS, written on stop. Undefined: no recording, at no cost. */
   readonly recordCallsFile?: string | undefined;
-  /** Takes what the system has to say, a line at a time. Default: standard error. */
+  /** Receives the log of the system, line by line. Default: standard error. */
   print?(line: string): void;
 }
 
@@ -79,11 +79,11 @@ export interface LocalSystem {
   /** Settles with a reason when the system can no longer work. */
   readonly broken: Promise<string>;
   counters(): Promise<LocalCounters>;
-  /** Ends every execution environment at once, in the middle of an event too; new ones take their place. */
+  /** Terminates every execution environment at once, also during an event. New ones replace them. */
   endEnvironments(): Promise<void>;
   /** Everything, in order, within a bound. */
   stop(): Promise<void>;
-  /** As a power cut would: nothing is finished, nothing written. The kept data can be started again. */
+  /** Like a power cut: nothing is finished or written. The kept data can be started again. */
   kill(): Promise<void>;
 }
 
@@ -121,9 +121,9 @@ const REGION = 'us-east-1';
 const ACCOUNT = '000000000000';
 const PLACE = { region: REGION, accountId: ACCOUNT };
 const TOKENS_PARAMETER = 'StaticTokens';
-/** Discard: nothing listens there, so a call to a service that does not run here fails at once. */
+/** The discard port: nothing listens there. A call to a service that does not run here fails at once. */
 const NO_SERVICE_ENDPOINT = 'http://127.0.0.1:9';
-/** Time an instance of the local EC2 takes to start, to stop and to shut down: seen by a person, waited for by nobody. */
+/** Time that an instance of the local EC2 needs to start, to stop and to shut down: long enough to be visible. */
 const INSTANCE_TURN_MS = 3_000;
 /** EC2's own for calls that change nothing. */
 const EC2_BUCKET = { burst: 100, refillPerSecond: 20 };
@@ -132,166 +132,259 @@ const ROUTE_ENVIRONMENTS_MAX = 2;
 /** A held watch keeps an environment to itself. */
 const URL_ENVIRONMENTS_MAX = 16;
 
-/** @throws StartError for what the user can put right */
+/** @throws StartError for faults that the user can correct */
 export async function startLocal(options: LocalOptions = {}): Promise<LocalSystem> {
-  const print = options.print ?? ((line: string) => process.stderr.write(`${line}\n`));
-  const timings = new Timings();
-  const undo = new Undo();
-  const nowMs = () => Date.now();
+  const start: Start = { options, timings: new Timings(), undo: new Undo(), nowMs: () => Date.now() };
   try {
-    if (options.policyFile !== undefined && !existsSync(options.policyFile)) {
-      throw new StartError(`the policy file ${options.policyFile} does not exist`);
-    }
-    const data = openDataDirectory(options.dataDirectory);
-    undo.push(() => data.dispose());
-    const databaseFile = data.file('data/nodekeeper.sqlite');
-    const lock = await takeRunLock(data.file('run.json'), databaseFile);
-    undo.push(() => lock.release());
-    const credentials = await openCredentials(data, nowMs());
-    const caPem = credentials.authority.certificatePem;
-    const front = await openHttpFront({ port: options.port ?? 0, ...credentials.server });
-    undo.push(() => front.kill());
-    const url = `https://127.0.0.1:${front.port}`;
-    timings.mark('listen');
-
-    const assemblyDirectory = options.assemblyDirectory ?? (await synthesiseProject(options, timings));
-    const assembly = readAssembly(assemblyDirectory);
-    const urlFronts = new Map<string, HttpFront>();
-    for (const id of functionUrlIds(assembly.template)) {
-      const urlFront = await openHttpFront({ port: 0, ...credentials.server });
-      undo.push(() => urlFront.kill());
-      urlFronts.set(id, urlFront);
-    }
-    const plan = planLocalMode(assembly, {
-      ...PLACE,
-      apiUrl: url,
-      functionUrls: Object.fromEntries([...urlFronts].map(([id, { port }]) => [id, `https://127.0.0.1:${port}/`])),
-      parameters: { [TOKENS_PARAMETER]: staticTokens(credentials), ...options.parameters },
-    });
-    if (plan.api === undefined) throw new StartError('the template has no HTTP API to serve');
-    timings.mark('plan');
-
-    const engine = await openEngine(options, databaseFile);
-    undo.push(() => engine.stop());
-    lock.engineStarted(engine.pid);
-    const streamArns = await createTables(engine.client, plan.tables);
-    if (engine.pid !== undefined) tendStreamRecords(databaseFile, nowMs());
-    timings.mark('engine');
-
-    const cloud = await startLocalCloud({
-      clock: { nowMs },
-      ...PLACE,
-      file: data.ephemeral ? undefined : data.file('cloud.json'),
-      bucket: EC2_BUCKET,
-      startingMs: INSTANCE_TURN_MS,
-      stoppingMs: INSTANCE_TURN_MS,
-      shuttingDownMs: INSTANCE_TURN_MS,
-      detachingMs: INSTANCE_TURN_MS,
-    });
-    undo.push(() => cloud.stop());
-
-    const logs = await startLogServer(data.path, () => 'audit.log');
-    undo.push(() => logs.stop());
-    const eventServer = await startEventServer({
-      file: data.file('events.jsonl'),
-      ...PLACE,
-    });
-    undo.push(() => eventServer.stop());
-
-    const metrics = data.ephemeral ? noMetrics : metricsFile(data.file('metrics.jsonl'));
-    const output = createOutput(print, metrics);
-    const recorder =
-      options.recordCallsFile === undefined
-        ? undefined
-        : await startCallRecorder({
-            ...PLACE,
-            assembly: assemblyDirectory,
-            file: options.recordCallsFile,
-            services: {
-              dynamodb: engine.endpoint,
-              ec2: cloud.endpoint,
-              logs: logs.endpoint,
-              events: eventServer.endpoint,
-            },
-            tagsOf: (id) => (cloud.world.volume(id, nowMs()) ?? cloud.world.instance(id, nowMs()))?.tags ?? {},
-          });
-    undo.push(() => recorder?.stop());
-    const functions = createFunctions(plan, { engine, cloud, logs, eventServer, recorder, caPem, output, options });
-    undo.push(async () => {
-      await Promise.all([...functions.values()].map((fn) => fn.stop()));
-    });
-    const functionOf = (id: string) => functions.get(id)!;
-    const routed = new Set(plan.api.routes.map((route) => route.functionId));
-    await Promise.all([...routed].map((id) => functionOf(id).warm()));
-    front.serve({ api: plan.api, accountId: ACCOUNT, functionOf, nowMs });
-    for (const { logicalId, functionId } of plan.functionUrls) {
-      urlFronts.get(logicalId)?.serveFunction({ accountId: ACCOUNT, fn: functionOf(functionId), nowMs });
-    }
-    const kubeconfigPath = data.file('kubeconfig');
-    const { adminToken, viewerToken } = credentials;
-    writeKubeconfig(kubeconfigPath, { url, caPem, token: adminToken, viewerToken });
-    timings.mark('functions');
-
-    const positions = openPositions(data.ephemeral ? undefined : data.file('positions.json'));
+    const access = await openAccess(start);
+    const { plan, assemblyDirectory, urlFronts } = await planSystem(start, access);
+    const storage = await openStorage(start, access, plan);
+    const services = await startServices(start, access, { engine: storage.engine, assemblyDirectory });
+    const { functions, functionOf } = await serveFunctions(start, access, { plan, urlFronts, storage, services });
+    const positions = openPositions(access.data.ephemeral ? undefined : access.data.file('positions.json'));
+    const { recorder, output } = services;
+    const { engine, streamArns } = storage;
+    const { nowMs } = start;
     const background = startBackground({
-      plan,
-      engine,
-      streamArns,
-      functionOf,
-      positions,
-      recorder,
-      output,
-      nowMs,
-      options,
+      ...{ plan, engine, streamArns, functionOf, positions, recorder, output, nowMs, options },
     });
-
-    cloud.subscribe((change) => background.events.put(stateChangeEvent(change, PLACE)));
-
-    const end = async () => {
-      background.scheduler.stop();
-      const drained = Promise.all([
-        ...background.queueSources.map((source) => source.stop()),
-        ...background.streamSources.map((source) => source.stop()),
-        front.stop(),
-        ...[...urlFronts.values()].map((urlFront) => urlFront.stop()),
-      ]);
-      await withinMs(drained, DRAIN_MS);
-      positions.flush();
-      metrics.flush();
-      await undo.run();
-    };
-    const kill = async () => {
-      background.scheduler.stop();
-      engine.kill();
-      for (const listener of [front, ...urlFronts.values()]) listener.kill();
-      // From here on nothing can be written; what is left is freeing memory.
-      await undo.run();
-    };
-
-    let ending: Promise<void> | undefined;
-    return {
-      url,
-      caPem,
-      adminToken: credentials.adminToken,
-      fleetToken: credentials.fleetToken,
-      kubeconfigPath,
-      dataDirectory: data.path,
-      policy: policyOf(plan.functions),
-      timings: timings.all,
-      cloud,
-      region: REGION,
-      broken: engine.ended,
-      counters: () => readCounters(front.counters, functions, background, engine, nowMs()),
-      endEnvironments: async () => {
-        await Promise.all([...functions.values()].map((fn) => fn.endEnvironments()));
-      },
-      stop: () => (ending ??= end()),
-      kill: () => (ending ??= kill()),
-    };
+    services.cloud.subscribe((change) => background.events.put(stateChangeEvent(change, PLACE)));
+    const running = { plan, urlFronts, engine, services, functions, positions, background };
+    return systemOf(start, access, running);
   } catch (error) {
-    await undo.run();
+    await start.undo.run();
     throw error;
   }
+}
+
+/** What every step of a start uses. */
+interface Start {
+  readonly options: LocalOptions;
+  readonly timings: Timings;
+  /** Stops what has been started, the last first. */
+  readonly undo: Undo;
+  nowMs(): number;
+}
+
+/** Data directory, lock, credentials and the listener of the API. */
+interface Access {
+  readonly data: ReturnType<typeof openDataDirectory>;
+  readonly databaseFile: string;
+  readonly lock: Awaited<ReturnType<typeof takeRunLock>>;
+  readonly credentials: Awaited<ReturnType<typeof openCredentials>>;
+  readonly caPem: string;
+  readonly front: HttpFront;
+  readonly url: string;
+}
+
+async function openAccess({ options, timings, undo, nowMs }: Start): Promise<Access> {
+  if (options.policyFile !== undefined && !existsSync(options.policyFile)) {
+    throw new StartError(`the policy file ${options.policyFile} does not exist`);
+  }
+  const data = openDataDirectory(options.dataDirectory);
+  undo.push(() => data.dispose());
+  const databaseFile = data.file('data/nodekeeper.sqlite');
+  const lock = await takeRunLock(data.file('run.json'), databaseFile);
+  undo.push(() => lock.release());
+  const credentials = await openCredentials(data, nowMs());
+  const caPem = credentials.authority.certificatePem;
+  const front = await openHttpFront({ port: options.port ?? 0, ...credentials.server });
+  undo.push(() => front.kill());
+  timings.mark('listen');
+  return { data, databaseFile, lock, credentials, caPem, front, url: `https://127.0.0.1:${front.port}` };
+}
+
+interface PlannedSystem {
+  readonly plan: ServedPlan;
+  readonly assemblyDirectory: string;
+  /** Listeners of the function URLs, by logical id. */
+  readonly urlFronts: ReadonlyMap<string, HttpFront>;
+}
+
+/** A plan with an HTTP API. */
+type ServedPlan = LocalPlan & { readonly api: NonNullable<LocalPlan['api']> };
+
+async function planSystem(start: Start, { credentials, url }: Access): Promise<PlannedSystem> {
+  const { options, timings, undo } = start;
+  const assemblyDirectory = options.assemblyDirectory ?? (await synthesiseProject(options, timings));
+  const assembly = readAssembly(assemblyDirectory);
+  const urlFronts = new Map<string, HttpFront>();
+  for (const id of functionUrlIds(assembly.template)) {
+    const urlFront = await openHttpFront({ port: 0, ...credentials.server });
+    undo.push(() => urlFront.kill());
+    urlFronts.set(id, urlFront);
+  }
+  const plan = planLocalMode(assembly, {
+    ...PLACE,
+    apiUrl: url,
+    functionUrls: Object.fromEntries([...urlFronts].map(([id, { port }]) => [id, `https://127.0.0.1:${port}/`])),
+    parameters: { [TOKENS_PARAMETER]: staticTokens(credentials), ...options.parameters },
+  });
+  const { api } = plan;
+  if (api === undefined) throw new StartError('the template has no HTTP API to serve');
+  timings.mark('plan');
+  return { plan: { ...plan, api }, assemblyDirectory, urlFronts };
+}
+
+interface Storage {
+  readonly engine: Engine;
+  readonly streamArns: ReadonlyMap<string, string>;
+}
+
+async function openStorage(start: Start, { databaseFile, lock }: Access, plan: LocalPlan): Promise<Storage> {
+  const { options, timings, undo, nowMs } = start;
+  const engine = await openEngine(options, databaseFile);
+  undo.push(() => engine.stop());
+  lock.engineStarted(engine.pid);
+  const streamArns = await createTables(engine.client, plan.tables);
+  if (engine.pid !== undefined) tendStreamRecords(databaseFile, nowMs());
+  timings.mark('engine');
+  return { engine, streamArns };
+}
+
+/** AWS on loopback, besides the tables, and where output goes. */
+interface Services {
+  readonly cloud: LocalCloud;
+  readonly logs: LogServer;
+  readonly eventServer: EventServer;
+  readonly metrics: ReturnType<typeof metricsFile>;
+  readonly output: Output;
+  readonly recorder: CallRecorder | undefined;
+}
+
+async function startServices(
+  { options, undo, nowMs }: Start,
+  { data }: Access,
+  { engine, assemblyDirectory }: { readonly engine: Engine; readonly assemblyDirectory: string },
+): Promise<Services> {
+  const cloud = await startLocalCloud({
+    clock: { nowMs },
+    ...PLACE,
+    file: data.ephemeral ? undefined : data.file('cloud.json'),
+    bucket: EC2_BUCKET,
+    startingMs: INSTANCE_TURN_MS,
+    stoppingMs: INSTANCE_TURN_MS,
+    shuttingDownMs: INSTANCE_TURN_MS,
+    detachingMs: INSTANCE_TURN_MS,
+  });
+  undo.push(() => cloud.stop());
+  const logs = await startLogServer(data.path, () => 'audit.log');
+  undo.push(() => logs.stop());
+  const eventServer = await startEventServer({ file: data.file('events.jsonl'), ...PLACE });
+  undo.push(() => eventServer.stop());
+  const metrics = data.ephemeral ? noMetrics : metricsFile(data.file('metrics.jsonl'));
+  const output = createOutput(options.print ?? ((line: string) => process.stderr.write(`${line}\n`)), metrics);
+  const recorder =
+    options.recordCallsFile === undefined
+      ? undefined
+      : await startCallRecorder({
+          ...PLACE,
+          assembly: assemblyDirectory,
+          file: options.recordCallsFile,
+          services: {
+            dynamodb: engine.endpoint,
+            ec2: cloud.endpoint,
+            logs: logs.endpoint,
+            events: eventServer.endpoint,
+          },
+          tagsOf: (id) => (cloud.world.volume(id, nowMs()) ?? cloud.world.instance(id, nowMs()))?.tags ?? {},
+        });
+  undo.push(() => recorder?.stop());
+  return { cloud, logs, eventServer, metrics, output, recorder };
+}
+
+interface ServedFunctions {
+  readonly functions: ReadonlyMap<string, LocalFunction>;
+  functionOf(id: string): LocalFunction;
+}
+
+/** Starts the functions, and opens the API and the function URLs. */
+async function serveFunctions(
+  { options, timings, undo, nowMs }: Start,
+  { data, credentials, caPem, front, url }: Access,
+  parts: {
+    readonly plan: ServedPlan;
+    readonly urlFronts: ReadonlyMap<string, HttpFront>;
+    readonly storage: Storage;
+    readonly services: Services;
+  },
+): Promise<ServedFunctions> {
+  const { plan, urlFronts, services } = parts;
+  const functions = createFunctions(plan, { engine: parts.storage.engine, ...services, caPem, options });
+  undo.push(async () => {
+    await Promise.all([...functions.values()].map((fn) => fn.stop()));
+  });
+  const functionOf = (id: string) => functions.get(id)!;
+  const routed = new Set(plan.api.routes.map((route) => route.functionId));
+  await Promise.all([...routed].map((id) => functionOf(id).warm()));
+  front.serve({ api: plan.api, accountId: ACCOUNT, functionOf, nowMs });
+  for (const { logicalId, functionId } of plan.functionUrls) {
+    urlFronts.get(logicalId)?.serveFunction({ accountId: ACCOUNT, fn: functionOf(functionId), nowMs });
+  }
+  const { adminToken, viewerToken } = credentials;
+  writeKubeconfig(data.file('kubeconfig'), { url, caPem, token: adminToken, viewerToken });
+  timings.mark('functions');
+  return { functions, functionOf };
+}
+
+interface RunningSystem {
+  readonly plan: LocalPlan;
+  readonly urlFronts: ReadonlyMap<string, HttpFront>;
+  readonly engine: Engine;
+  readonly services: Services;
+  readonly functions: ReadonlyMap<string, LocalFunction>;
+  readonly positions: Positions;
+  readonly background: Background;
+}
+
+function systemOf(start: Start, access: Access, running: RunningSystem): LocalSystem {
+  const { front, credentials, data, url, caPem } = access;
+  const { engine, functions, background, services } = running;
+  let ending: Promise<void> | undefined;
+  return {
+    url,
+    caPem,
+    adminToken: credentials.adminToken,
+    fleetToken: credentials.fleetToken,
+    kubeconfigPath: data.file('kubeconfig'),
+    dataDirectory: data.path,
+    policy: policyOf(running.plan.functions),
+    timings: start.timings.all,
+    cloud: services.cloud,
+    region: REGION,
+    broken: engine.ended,
+    counters: () => readCounters(front.counters, functions, background, engine, start.nowMs()),
+    endEnvironments: async () => {
+      await Promise.all([...functions.values()].map((fn) => fn.endEnvironments()));
+    },
+    stop: () => (ending ??= stopSystem(start.undo, front, running)),
+    kill: () => (ending ??= killSystem(start.undo, front, running)),
+  };
+}
+
+/** Schedules first, then what is in progress, within a bound. */
+async function stopSystem(undo: Undo, front: HttpFront, running: RunningSystem): Promise<void> {
+  const { background, urlFronts, positions, services } = running;
+  background.scheduler.stop();
+  const drained = Promise.all([
+    ...background.queueSources.map((source) => source.stop()),
+    ...background.streamSources.map((source) => source.stop()),
+    front.stop(),
+    ...[...urlFronts.values()].map((urlFront) => urlFront.stop()),
+  ]);
+  await withinMs(drained, DRAIN_MS);
+  positions.flush();
+  services.metrics.flush();
+  await undo.run();
+}
+
+async function killSystem(undo: Undo, front: HttpFront, running: RunningSystem): Promise<void> {
+  const { background, engine, urlFronts } = running;
+  background.scheduler.stop();
+  engine.kill();
+  for (const listener of [front, ...urlFronts.values()]) listener.kill();
+  // Nothing can be written after this. The remaining steps free memory.
+  await undo.run();
 }
 
 async function synthesiseProject(options: LocalOptions, timings: Timings): Promise<string> {
@@ -299,7 +392,7 @@ async function synthesiseProject(options: LocalOptions, timings: Timings): Promi
   const synthesis = await synthesise({
     projectDirectory,
     mode: options.synthesis ?? 'auto',
-    // A domain and restored tables of the deployment are there, not here.
+    // The domain and the restored tables of a deployment do not exist here.
     context: {
       domainName: '',
       certificateArn: '',
@@ -461,7 +554,7 @@ function startBackground(input: BackgroundInput): Background {
     targets: {
       sendToUrl(url, body, delaySeconds) {
         const queue = queueByUrl.get(url);
-        if (queue === undefined) output.notice(`a schedule sends to ${url}, which is no queue of the template`);
+        if (queue === undefined) output.notice(`a schedule sends to ${url}, which is not a queue of the template`);
         else queue.send(body, nowMs(), { delaySeconds });
       },
       sendToQueue: (queueId, body) => void queueOf(queueId).send(body, nowMs()),
@@ -496,8 +589,11 @@ function createQueues(plan: LocalPlan, output: Output): ReadonlyMap<string, Loca
     const isDeadEnd =
       failureQueues.has(queue.logicalId) ||
       plan.queues.some((other) => other.redrive?.deadLetterQueueId === queue.logicalId);
-    // An alarm watches these in AWS; here somebody may be looking at the terminal.
-    if (isDeadEnd) make(queue.logicalId).onChange(() => output.notice(`a message was given up: ${queue.queueName}`));
+    // In AWS an alarm watches these queues. Here a person may look at the terminal.
+    if (isDeadEnd)
+      make(queue.logicalId).onChange(() =>
+        output.notice(`a message could not be processed and is in ${queue.queueName}`),
+      );
   }
   return queues;
 }
@@ -548,7 +644,7 @@ async function withinMs(work: Promise<unknown>, boundMs: number): Promise<void> 
   clearTimeout(timer);
 }
 
-/** What has been put up, taken down last first, each once. */
+/** Steps that stop what has been started. They run once each, the last first. */
 class Undo {
   #steps: (() => unknown)[] = [];
 
