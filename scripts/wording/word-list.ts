@@ -28,7 +28,7 @@ export const WORD_LIST: readonly Wording[] = [
     pattern:
       String.raw`(?<!\b(how long|longest|time)\b[^.]{0,60})\b(takes?|took|taken|taking)\b` +
       String.raw`(?! (effect|place|precedence|over|up to|at (most|least)|(about |some |over |under |only )?[\d·$]|` +
-      '(too |a |as )?(long|few|minute|second|while)))',
+      '(too |a |as )?(long|few|while)|(about |some )?(an? |one |two )?(second|minute|hour|day)))',
     write: TRANSFER,
   },
   { pattern: String.raw`\b(hands|handed|handing|hand (it|them|out|on|over|back))\b`, write: TRANSFER },
