@@ -56,7 +56,8 @@ describe('the word list', () => {
     'the API answers 410 Gone',
     'for a given name, no more than two',
     'there is room for two pods',
-    'how long the start took',
+    'how long the start took, and a call takes some milliseconds',
+    'law L1 a node with heartbeats is not marked',
     'units per node, calls per hour',
     'a queue passes messages through',
   ])('spares the technical sense: %s', (sentence) => {

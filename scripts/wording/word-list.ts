@@ -28,7 +28,7 @@ export const WORD_LIST: readonly Wording[] = [
     pattern:
       String.raw`(?<!\b(how long|longest|time)\b[^.]{0,60})\b(takes?|took|taken|taking)\b` +
       String.raw`(?! (effect|place|precedence|over|up to|at (most|least)|(about |some |over |under |only )?[\d·$]|` +
-      '(too |a |as )?(long|few|while)|(about |some )?(an? |one |two )?(second|minute|hour|day)))',
+      '(too |a |as )?(long|few|while)|(about |some )?(an? |one |two )?((milli)?second|minute|hour|day)))',
     write: TRANSFER,
   },
   { pattern: String.raw`\b(hands|handed|handing|hand (it|them|out|on|over|back))\b`, write: TRANSFER },
@@ -62,7 +62,7 @@ export const WORD_LIST: readonly Wording[] = [
   },
   { pattern: String.raw`\bmend(s|ed|ing)?\b`, write: 'fix, repair' },
   {
-    pattern: String.raw`(\b(one|two|three|units)|\d) ((${COUNTED}) )?an? (${PERIODS})\b`,
+    pattern: String.raw`(\b(one|two|three|units)|(?<![\w.,])\d([\d.,]*\d)?) ((${COUNTED}) )?an? (${PERIODS})\b`,
     write: 'per node, per tick, per second',
   },
   { pattern: String.raw`\bgate'?s? turn(s|ed)?\b|\bturns? of (the|a) gate\b`, write: 'transition' },
