@@ -1,5 +1,5 @@
 /**
- * Every verb on every resource by everybody: what the API really answers, beside the table in docs/access.md. Writes are dry
+ * Every verb on every resource by every kind of user: real responses of the API, and the table in docs/access.md. Writes are dry
  * runs of what is stored already, so "refused" is 401 or 403 and nothing else. `WRITE_DOCS=1` writes the table anew.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -215,10 +215,12 @@ function rendered(
   return [
     '# Who may do what',
     '',
-    'Written by `test/conformance/access-matrix.test.ts` from what the API answers; the objects are those of node n1: its',
-    'Node, its Lease, a pod bound to it. `yes` is any answer that is not 401 or 403. Besides this everybody who is',
-    'authenticated may ask who they are and what they may do (`kubectl auth whoami`, `can-i`), and read discovery. `probe` is',
-    'node-monitor itself: all it may touch is a Lease of its own that belongs to no node.',
+    'Check your own permissions with `kubectl auth can-i VERB RESOURCE`, your identity with `kubectl auth whoami`. Every',
+    'authenticated user may do that, and read discovery.',
+    '',
+    '`test/conformance/access-matrix.test.ts` generates this table from real responses. `yes` is any response that is not',
+    '401 or 403. The objects are those of node n1: its Node, its Lease, a pod bound to it. `probe` is node-monitor, which',
+    'may access only a Lease of its own that belongs to no node.',
     '',
     line(['request', ...WHO]),
     line(['---', ...WHO.map(() => '---')]),
