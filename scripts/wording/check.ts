@@ -2,8 +2,9 @@
  * npm run wording [-- --update]
  *
  * Looks in comments, string literals and Markdown for the words that the word list replaces. Exit code 1 when a file
- * holds more of them than its ceiling in baseline.json, or fewer: `--update` writes the lower counts back, and follows
- * files that git knows as renamed since the baseline was last committed.
+ * holds more of them than its ceiling in baseline.json, or fewer. `--update` writes the lower counts back. It also moves
+ * the ceilings of files that git knows as renamed since the last commit of the baseline: stage moves first (`git mv`).
+ * After a merge conflict in baseline.json keep either side and run `--update`.
  */
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -26,18 +27,23 @@ function* filesOf(folder: string): Generator<string> {
   }
 }
 
-/** By new path: the path of each file at the commit that last changed the baseline. */
-function previousPaths(): ReadonlyMap<string, string> {
+interface Committed {
+  readonly ceilings: Ceilings;
+  /** By current path of each renamed file: its path in that commit. */
+  readonly previousPaths: ReadonlyMap<string, string>;
+}
+
+/** The last commit of the baseline. Its ceilings count too, in case a file is moved twice between two commits. */
+function committed(): Committed {
   const git = (...args: readonly string[]): string => spawnSync('git', args, { cwd: ROOT, encoding: 'utf8' }).stdout;
   const commit = git('log', '-1', '--format=%H', '--', BASELINE).trim();
-  if (commit === '') return new Map();
+  if (commit === '') return { ceilings: {}, previousPaths: new Map() };
   const renames = git('diff', '--find-renames=40%', '-l5000', '--diff-filter=R', '--name-status', commit);
-  return new Map(
-    renames
-      .split('\n')
-      .map((line) => line.split('\t'))
-      .map(([, from = '', to = '']) => [to, from]),
-  );
+  const pairs = renames.split('\n').map((line) => line.split('\t'));
+  return {
+    ceilings: JSON.parse(git('show', `${commit}:${BASELINE}`)) as Ceilings,
+    previousPaths: new Map(pairs.map(([, from = '', to = '']) => [to, from])),
+  };
 }
 
 const findings = new Map<string, readonly Finding[]>();
@@ -51,7 +57,8 @@ const counts = new Map([...findings].map(([path, { length }]) => [path, length])
 
 let ceilings = JSON.parse(readFileSync(join(ROOT, BASELINE), 'utf8')) as Ceilings;
 if (process.argv.includes('--update')) {
-  ceilings = lower(ceilings, counts, previousPaths());
+  const { ceilings: lastCeilings, previousPaths } = committed();
+  ceilings = lower({ ...lastCeilings, ...ceilings }, counts, previousPaths);
   writeFileSync(join(ROOT, BASELINE), `${JSON.stringify(ceilings, null, 2)}\n`);
 }
 
