@@ -16,7 +16,7 @@ module.exports = {
       name: 'no-circular',
       severity: 'error',
       from: {},
-      to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } },
+      to: { circular: true },
     },
     {
       name: 'not-to-unresolvable',
@@ -25,16 +25,26 @@ module.exports = {
       to: { couldNotResolve: true, pathNot: '^aws-lambda$' },
     }, // types only: @types/aws-lambda has no code
     only(
-      'domain-is-pure',
+      'rules-are-pure',
+      [shared('domain'), '^(test/fixtures/imports/)?shared/controllers/.*(^|/)(rule|[^/]+\\.rule)\\.ts$'],
+      [
+        shared('domain'),
+        shared('kube'),
+        '^(test/fixtures/imports/)?shared/controllers/.*(^|/)(rule|[^/]+\\.rule)\\.ts$',
+      ],
+      'Rules: no I/O, no SDK, no clock; Node built-ins included.',
+    ),
+    only(
+      'domain-is-vocabulary',
       shared('domain'),
       [shared('domain')],
-      'Rules: no I/O, no SDK, no clock; Node built-ins included.',
+      'What more than one folder needs; it knows none of them.',
     ),
     only(
       'kube-is-machinery',
       shared('kube'),
-      [shared('kube'), shared('domain'), npm('rfc6902')],
-      'Kubernetes API machinery: pure, a library at most.',
+      [shared('kube'), shared('domain'), shared('ports'), npm('rfc6902')],
+      'Kubernetes API machinery without I/O; of ports the types alone, a library at most.',
     ),
     only('ports-are-types', shared('ports'), [shared('ports'), shared('domain'), shared('kube')], 'Ports: types only.'),
     only(
@@ -44,10 +54,26 @@ module.exports = {
       'Store: keys and conditions over the ItemStore port.',
     ),
     only(
-      'app-uses-ports',
-      shared('app'),
-      [shared('app'), shared('store'), shared('ports'), shared('domain'), shared('kube')],
-      'App: the verbs; no adapters, no SDK, no process.',
+      'heartbeat-is-alone',
+      shared('heartbeat'),
+      [shared('heartbeat'), shared('store'), shared('ports'), shared('domain'), shared('kube')],
+      'The hot path: nothing of the API, nothing of a controller.',
+    ),
+    only(
+      'api-uses-ports',
+      shared('api'),
+      [shared('(api|heartbeat|store|ports|domain|kube)'), shared('controllers/decisions')],
+      'The Kubernetes API: no adapters, no SDK, no process.',
+    ),
+    only(
+      'controllers-use-ports',
+      shared('controllers'),
+      [
+        shared('(controllers|store|ports|domain|kube)'),
+        shared('api/kinds'),
+        '^(test/fixtures/imports/)?shared/(api/storage/cluster-objects|heartbeat/lease-kind)\\.ts$',
+      ],
+      'Controllers: no adapters, no SDK, no process.',
     ),
     only(
       'config-is-schema',
@@ -64,11 +90,11 @@ module.exports = {
     {
       name: 'adapters-apart',
       comment:
-        'An adapter knows ports, domain, kube, its own SDK and how AWS is spoken to; never another adapter nor app.',
+        'An adapter knows ports, domain, kube, its own SDK and how AWS is spoken to; never another adapter, nor what uses it.',
       severity: 'error',
       from: { path: '^(?:test/fixtures/imports/)?shared/adapters/([^/]+)/' },
       to: {
-        path: [shared('app'), shared('adapters'), '^functions/', '^agent/', '^local/', '^cdk/'],
+        path: [shared('(api|controllers|heartbeat)'), shared('adapters'), '^functions/', '^agent/', '^local/', '^cdk/'],
         pathNot: ['^(?:test/fixtures/imports/)?shared/adapters/$1/', shared('adapters/aws-connection')],
       },
     },
@@ -91,7 +117,7 @@ module.exports = {
     only(
       'agent-rules-are-pure',
       '^agent/rules/',
-      ['^agent/(rules|ports)/', '^agent/config\\.ts$', '^shared/(domain|kube)/'],
+      ['^agent/(rules|ports)/', '^agent/config\\.ts$', '^shared/(domain|kube|api/kinds)/'],
       'Rules of the node: no I/O, no clock; Node built-ins included.',
     ),
     only(
@@ -112,7 +138,7 @@ module.exports = {
       severity: 'error',
       from: { path: '^cli/', pathNot: '\\.test\\.ts$' },
       to: {
-        path: ['^functions/', '^agent/', '^local/', '^cdk/', '^shared/(app|store|adapters)/', '^test/'],
+        path: ['^functions/', '^agent/', '^local/', '^cdk/', '^shared/(api|heartbeat|store|adapters)/', '^test/'],
         pathNot: '^shared/adapters/aws-connection/',
       },
     },
@@ -121,7 +147,7 @@ module.exports = {
       comment: 'Local mode takes functions from the synthesised assembly, never by import.',
       severity: 'error',
       from: { path: '^local/' },
-      to: { path: ['^functions/', '^agent/', '^shared/(app|store)/'] },
+      to: { path: ['^functions/', '^agent/', '^shared/(api|controllers|heartbeat|store)/'] },
     },
     {
       name: 'simulation-apart',

@@ -10,6 +10,7 @@ import { loadConfig } from '../agent/adapters/config/load-config.ts';
 import { createHttpKubeApi, type HttpKubeApi } from '../agent/adapters/http/kube-api.ts';
 import { createNodeIdentity, givenToken } from '../agent/adapters/identity/node-identity.ts';
 import { LinuxMachine } from '../agent/adapters/linux-machine/linux-machine.ts';
+import { systemTime } from '../agent/adapters/system/time.ts';
 import { createLeaseLoop } from '../agent/app/lease-loop.ts';
 import { NodeStatusComputation } from '../agent/app/node-status.ts';
 import { addressSetter } from '../agent/app/set-addresses.ts';
@@ -56,7 +57,7 @@ export const agentWire: Benchmark = {
 function asLongAsSigned(local: LocalHost, rootDirectory: string): Credentials {
   const identity = createNodeIdentity(
     { nodeName: NODE, clusterId: 'nodekeeper', rootDirectory },
-    { time: { nowMs: () => Date.now() }, log: silentLog },
+    { time: systemTime, log: silentLog },
   );
   const given = givenToken(local.token);
   return {
@@ -80,7 +81,7 @@ async function measure(api: HttpKubeApi) {
     { nodeName: NODE, nodeLeaseDurationSeconds: 40 },
     {
       api,
-      time: { nowMs: () => Date.now(), sleep: () => Promise.reject(new Error('a beat failed')) },
+      time: { ...systemTime, sleep: () => Promise.reject(new Error('a beat failed')) },
       fraction: Math.random,
       log: silentLog,
       stop: new AbortController().signal,
@@ -134,6 +135,7 @@ async function measureStatus(api: HttpKubeApi) {
     settings: config,
     machine,
     nowMs: () => nowMs,
+    monotonicMs: () => nowMs,
     log: silentLog,
     agentVersion: 'v1.34.2-nodekeeper.0.1.0',
     setAddresses: addressSetter(host, config, []),
@@ -144,7 +146,7 @@ async function measureStatus(api: HttpKubeApi) {
   const loop = new StatusLoop({
     settings: config,
     api: counted,
-    time: { nowMs: () => nowMs, sleep: async () => {} },
+    time: { nowMs: () => nowMs, monotonicMs: () => nowMs, sleep: async () => {} },
     fraction: () => 0.5,
     log: silentLog,
     compute: (node) => computation.compute(node),

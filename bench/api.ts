@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { tendStreamRecords } from '../local/engine/stream-records.ts';
-import { PRICES } from '../shared/domain/prices.ts';
+import { PRICES } from '../shared/domain/cost/prices.ts';
 import { startEngine } from '../test/support/engine.ts';
 import { type Benchmark, percentile, type Report, rounded } from './benchmark.ts';
 import { type CountingProxy, startCountingProxy } from './counting-proxy.ts';

@@ -2,11 +2,13 @@
  * Time from a machine's last beat to the pass that marks it Unknown, over 200 machines that fall silent at random phases
  * of beat and tick, on virtual time through the rules of one pass. The rest of the fleet beats on.
  */
-import { NO_DISRUPTION } from '../shared/domain/disruption.ts';
-import { UNTRIED_GATE } from '../shared/domain/gate.ts';
-import { decideMonitor, type ZoneRecord } from '../shared/domain/monitor.ts';
-import type { NodeHealth } from '../shared/domain/node-health.ts';
+
+import { decideMonitor } from '../shared/controllers/node-monitor/rule.ts';
+import type { NodeHealth } from '../shared/domain/nodes/node-health.ts';
 import { defaultPolicy, type Policy } from '../shared/domain/policy.ts';
+import { NO_DISRUPTION } from '../shared/domain/zones/disruption.ts';
+import type { ZoneRecord } from '../shared/domain/zones/fleet-records.ts';
+import { UNTRIED_GATE } from '../shared/domain/zones/gate.ts';
 import { seededFraction } from '../simulation/seeded-random.ts';
 import { type Benchmark, percentile, rounded } from './benchmark.ts';
 

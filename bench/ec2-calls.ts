@@ -5,16 +5,16 @@
  */
 import { memoryCloud } from '../shared/adapters/memory/cloud.ts';
 import { memoryItemStore } from '../shared/adapters/memory/item-store.ts';
-import { clusterObjects } from '../shared/app/cluster-objects.ts';
-import { inParts } from '../shared/app/controllers/bounded-work.ts';
-import { nodeRef } from '../shared/app/controllers/change-node.ts';
-import { fleetControllers } from '../shared/app/controllers/index.ts';
-import { watchedNodeOf } from '../shared/app/controllers/watch-cloud-nodes.ts';
+import { clusterObjects } from '../shared/api/storage/cluster-objects.ts';
+import { watchedNodeOf } from '../shared/controllers/cloud-node/maintain-watch-list.ts';
+import { cloudStore } from '../shared/controllers/cloud-node/watch-list-store.ts';
+import { inParts } from '../shared/controllers/framework/bounded-work.ts';
+import { nodeRef } from '../shared/controllers/framework/change-node.ts';
+import { fleetControllers } from '../shared/controllers/index.ts';
 import { defaultPolicy } from '../shared/domain/policy.ts';
 import { slotOf } from '../shared/domain/tick.ts';
 import { formatTime } from '../shared/kube/time.ts';
 import type { KubeNode } from '../shared/kube/types.ts';
-import { cloudStore } from '../shared/store/cloud-store.ts';
 import { COMMIT_OBJECTS_MAX } from '../shared/store/object-store.ts';
 import { seededFraction, seededUuid } from '../simulation/seeded-random.ts';
 import { type Benchmark, rounded } from './benchmark.ts';

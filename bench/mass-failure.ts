@@ -4,15 +4,15 @@
  * stops for want of time where it would.
  */
 
-import { clusterObjects } from '../shared/app/cluster-objects.ts';
-import { fleetControllers } from '../shared/app/controllers/index.ts';
-import { healthWritesFor } from '../shared/app/node-writes.ts';
+import { clusterObjects } from '../shared/api/storage/cluster-objects.ts';
+import { fleetControllers } from '../shared/controllers/index.ts';
 import { defaultPolicy } from '../shared/domain/policy.ts';
 import { slotOf } from '../shared/domain/tick.ts';
 import type { Clock, RandomSource } from '../shared/ports/clock.ts';
 import type { ConsumedUnits, ItemStore, TransactWrite, Write } from '../shared/ports/item-store.ts';
 import { healthKey } from '../shared/store/health-row.ts';
 import { scanHealth } from '../shared/store/health-store.ts';
+import { healthWritesFor } from '../shared/store/node-writes.ts';
 import { startEngineStores } from '../simulation/engine-store.ts';
 import { seededFraction, seededUuid } from '../simulation/seeded-random.ts';
 import type { Benchmark, Report } from './benchmark.ts';

@@ -1,6 +1,7 @@
 /** A Node as a kubelet registers it, which has been Ready for long. */
-import { ZONE_LABEL } from '../shared/domain/zone.ts';
-import { nodes as nodesResource } from '../shared/kube/resources/registry.ts';
+
+import { nodes as nodesResource } from '../shared/api/kinds/registry.ts';
+import { ZONE_LABEL } from '../shared/domain/zones/zone.ts';
 import { formatTime } from '../shared/kube/time.ts';
 import type { KubeObject } from '../shared/kube/types.ts';
 

@@ -8,7 +8,7 @@
 import { fileURLToPath } from 'node:url';
 import { type Engine, engineBinary, startEngine } from '../local/engine/engine.ts';
 import { itemToWire } from '../shared/adapters/dynamodb/attribute-value.ts';
-import { shardsOf } from '../shared/app/cluster-objects.ts';
+import { shardsOf } from '../shared/api/storage/cluster-objects.ts';
 import { defaultPolicy } from '../shared/domain/policy.ts';
 import { itemBytes } from '../shared/ports/item-size.ts';
 import type { Item, ItemKey, TableName } from '../shared/ports/item-store.ts';

@@ -5,16 +5,18 @@
  *
  * A machine notices that it gets through with its next beat, at a random phase of its interval, and posts status with it.
  */
-import { applyDisruption, type DisruptionRecord, NO_DISRUPTION } from '../shared/domain/disruption.ts';
-import { decideEvictions } from '../shared/domain/evictor.ts';
-import { decideGate, type GateRecord, gateVerdictFor, UNTRIED_GATE } from '../shared/domain/gate.ts';
-import { isSuspect } from '../shared/domain/health.ts';
-import { changeRate, fullLimiter, takeToken } from '../shared/domain/limiter.ts';
-import { decideMonitor, type MonitorDecision, type QueuedNode, type ZoneRecord } from '../shared/domain/monitor.ts';
-import type { NodeHealth } from '../shared/domain/node-health.ts';
+
+import { decideEvictions } from '../shared/controllers/evictor/rule.ts';
+import { decideMonitor, type MonitorDecision } from '../shared/controllers/node-monitor/rule.ts';
+import { isSuspect } from '../shared/domain/nodes/health.ts';
+import type { NodeHealth } from '../shared/domain/nodes/node-health.ts';
 import type { Policy } from '../shared/domain/policy.ts';
+import { applyDisruption, type DisruptionRecord, NO_DISRUPTION } from '../shared/domain/zones/disruption.ts';
+import type { QueuedNode, ZoneRecord } from '../shared/domain/zones/fleet-records.ts';
+import { decideGate, type GateRecord, gateVerdictFor, UNTRIED_GATE } from '../shared/domain/zones/gate.ts';
 import { seededFraction } from '../simulation/seeded-random.ts';
 import { controlledFleet } from '../test/support/controlled-fleet.ts';
+import { changeRate, fullLimiter, takeToken } from '../test/support/token-bucket.ts';
 import { percentile } from './benchmark.ts';
 
 export const CUT_ZONES = 4;
@@ -194,7 +196,7 @@ function ruledCluster({ nodes: count, policy }: ZoneCutOptions): Cluster {
         return;
       case 'enqueue': {
         const { nodeName, uid, zone, addedAtMs } = decision;
-        queue.set(nodeName, { nodeName, uid, zone, addedAtMs, processAtMs: addedAtMs });
+        queue.set(nodeName, { nodeName, uid, zone, addedAtMs });
         return;
       }
       case 'dequeue':
@@ -243,9 +245,9 @@ function ruledCluster({ nodes: count, policy }: ZoneCutOptions): Cluster {
       );
       for (const decision of decisions) {
         if (decision.kind === 'taint') {
-          const token = takeToken(zones.get(zone)!.limiter, nowMs);
-          if (token.kind === 'denied') continue;
-          changeZone(zone, { limiter: token.limiter });
+          const limiter = takeToken(zones.get(zone)!.limiter, nowMs);
+          if (limiter === undefined) continue;
+          changeZone(zone, { limiter });
           change(decision.nodeName, {
             noExecute: { notReady: decision.taint === 'notReady', unreachable: decision.taint === 'unreachable' },
           });

@@ -9,7 +9,7 @@ import {
   CALLER_IDENTITY_PREFIX,
   CALLER_IDENTITY_SECONDS,
   CLUSTER_HEADER,
-} from '../shared/domain/caller-identity-token.ts';
+} from '../shared/domain/access/caller-identity-token.ts';
 
 export interface CallerIdentityRequest {
   readonly credentials: AwsCredentials;

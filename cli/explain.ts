@@ -5,9 +5,9 @@
  * the fleet meanwhile; the events beside. With --verify each rule is run again over what it was given.
  */
 import { parseArgs } from 'node:util';
-import type { DecisionAbout, DecisionRecord, Replay } from '../shared/domain/decision-record.ts';
-import { DECISION_ACTS, replay } from '../shared/domain/decision-record.ts';
-import { zoneKeyOf } from '../shared/domain/zone.ts';
+import type { DecisionAbout, DecisionRecord, Replay } from '../shared/controllers/decisions/decision-record.ts';
+import { DECISION_ACTS, replay } from '../shared/controllers/decisions/decision-record.ts';
+import { zoneKeyOf } from '../shared/domain/zones/zone.ts';
 import { formatAge } from '../shared/kube/age.ts';
 import { formatTime, parseTimeMs } from '../shared/kube/time.ts';
 import { type SendToApi, sendToApi } from './api-request.ts';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { SIMULATED_FLEET_GROUP } from '../shared/domain/access-entry.ts';
+import { SIMULATED_FLEET_GROUP } from '../shared/domain/access/access-entry.ts';
 import { openCredentials, openDataDirectory, writeKubeconfig } from './access/data-directory.ts';
 import { readAssembly } from './assembly/assembly.ts';
 import { type FunctionPlan, functionUrlIds, type LocalPlan, planLocalMode } from './assembly/plan.ts';

@@ -1,6 +1,7 @@
 /** Who asks in a simulation: machines, the operator and node-monitor's probe, each by a token of its own. */
-import { PROBE_GROUP, PROBE_USER } from '../shared/domain/probe-identity.ts';
-import type { Authentication, Authenticator, UserInfo } from '../shared/ports/authenticator.ts';
+import { PROBE_GROUP, PROBE_USER } from '../shared/domain/access/probe-identity.ts';
+import type { UserInfo } from '../shared/domain/access/user-info.ts';
+import type { Authentication, Authenticator } from '../shared/ports/authenticator.ts';
 import type { ProbeCredentials } from '../shared/ports/probe.ts';
 
 export const OPERATOR = 'operator';

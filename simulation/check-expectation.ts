@@ -1,10 +1,10 @@
 /** Compares what an `expect` wants with what is stored. */
-import { clusterObjects } from '../shared/app/cluster-objects.ts';
-import { readyStatusOf } from '../shared/domain/conditions.ts';
+import { clusterObjects } from '../shared/api/storage/cluster-objects.ts';
+import { evictionTimerStore } from '../shared/controllers/pod-evictor/timer-store.ts';
 import type { Taint } from '../shared/domain/kubernetes.ts';
+import { readyStatusOf } from '../shared/domain/nodes/conditions.ts';
 import type { KubeNode, KubeObject } from '../shared/kube/types.ts';
 import type { ItemStore } from '../shared/ports/item-store.ts';
-import { evictionTimerStore } from '../shared/store/eviction-timer-store.ts';
 import { fleetStore } from '../shared/store/fleet-store.ts';
 import { nodeNameOf, podKey } from './cluster-view.ts';
 import { formatDuration } from './duration.ts';

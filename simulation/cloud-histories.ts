@@ -9,10 +9,9 @@
  */
 import { type MemoryCloud, memoryCloud } from '../shared/adapters/memory/cloud.ts';
 import { memoryItemStore } from '../shared/adapters/memory/item-store.ts';
-import { clusterObjects, shardsOf } from '../shared/app/cluster-objects.ts';
-import { type FleetControllers, fleetControllers } from '../shared/app/controllers/index.ts';
-import { nodeHealthWrites } from '../shared/app/node-writes.ts';
-import { hasShutdownTaint } from '../shared/domain/cloud-watch.ts';
+import { clusterObjects, shardsOf } from '../shared/api/storage/cluster-objects.ts';
+import { hasShutdownTaint } from '../shared/controllers/cloud-node/watch-list.rule.ts';
+import { type FleetControllers, fleetControllers } from '../shared/controllers/index.ts';
 import type { ConditionStatus } from '../shared/domain/kubernetes.ts';
 import type { Policy } from '../shared/domain/policy.ts';
 import { slotOf } from '../shared/domain/tick.ts';
@@ -20,6 +19,7 @@ import { formatTime } from '../shared/kube/time.ts';
 import type { KubeNode } from '../shared/kube/types.ts';
 import type { Cloud, InstanceAnswer } from '../shared/ports/cloud.ts';
 import { type ItemStore, StoreFault } from '../shared/ports/item-store.ts';
+import { nodeHealthWrites } from '../shared/store/node-writes.ts';
 import { type ObjectWrite, objectKey } from '../shared/store/object-store.ts';
 import { seededFraction, seededUuid } from './seeded-random.ts';
 import { passesObjectFilter } from './streams.ts';

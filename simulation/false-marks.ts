@@ -6,7 +6,12 @@
  * Time is true time; servers read it through a clock that faults may move. A beat is tried five times, as a kubelet does; a
  * probe once, as node-monitor sends it.
  */
-import { applyDisruption, type DisruptionRecord, NO_DISRUPTION } from '../shared/domain/disruption.ts';
+
+import { decideMonitor } from '../shared/controllers/node-monitor/rule.ts';
+import type { NodeHealth } from '../shared/domain/nodes/node-health.ts';
+import type { Policy } from '../shared/domain/policy.ts';
+import { applyDisruption, type DisruptionRecord, NO_DISRUPTION } from '../shared/domain/zones/disruption.ts';
+import type { ZoneRecord } from '../shared/domain/zones/fleet-records.ts';
 import {
   decideGate,
   firstProbes,
@@ -14,11 +19,7 @@ import {
   isPathInDoubt,
   PROBES_A_TICK,
   UNTRIED_GATE,
-} from '../shared/domain/gate.ts';
-import { fullLimiter } from '../shared/domain/limiter.ts';
-import { decideMonitor, type ZoneRecord } from '../shared/domain/monitor.ts';
-import type { NodeHealth } from '../shared/domain/node-health.ts';
-import type { Policy } from '../shared/domain/policy.ts';
+} from '../shared/domain/zones/gate.ts';
 import { seededFraction } from './seeded-random.ts';
 
 export const FAULTS = [
@@ -103,7 +104,7 @@ export function simulateFalseMarks(options: FalseMarksOptions): FalseMarksResult
   const zones: ZoneRecord[] = Array.from({ length: ZONES }, (_, zone) => ({
     zone: `zone-${zone}`,
     state: 'Normal',
-    limiter: fullLimiter(policy.nodeEvictionRatePerSecond),
+    limiter: { tatMs: undefined, ratePerSecond: policy.nodeEvictionRatePerSecond },
   }));
   const faults = Object.fromEntries(FAULTS.map((kind) => [kind, 0])) as Record<FaultKind, number>;
   const foundAfterSeconds: number[] = [];

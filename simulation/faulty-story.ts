@@ -1,6 +1,6 @@
 /** A long story for the whole system in which nobody dies: outages of ours, one after the other, made from a seed. */
 import type { Policy } from '../shared/domain/policy.ts';
-import { ZONE_LABEL } from '../shared/domain/zone.ts';
+import { ZONE_LABEL } from '../shared/domain/zones/zone.ts';
 import type { MachineSpec, Scenario, Step, StepAction } from './scenario.ts';
 import { seededFraction } from './seeded-random.ts';
 

@@ -11,6 +11,7 @@ import { formatMicroTime, formatTime, parseTimeMs } from '../shared/kube/time.ts
 import type { KubeNode, KubeObject, NodeCondition } from '../shared/kube/types.ts';
 import type { ClusterView } from './cluster-view.ts';
 import type { Endpoint, EndpointAnswer } from './endpoint.ts';
+import type { MachineClock } from './faults/lying-clocks.ts';
 import type { MachineSpec } from './scenario.ts';
 import { providerIdOf } from './simulated-instance.ts';
 
@@ -18,6 +19,8 @@ export const STATUS_EVERY_MS = 300_000;
 const LEASES = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
 /** Seconds a lease is good for, as kubelets write it. */
 const LEASE_SECONDS = 40;
+/** Pods that are started in one slot at most. */
+const STARTS_MAX = 20;
 const STRATEGIC = 'application/strategic-merge-patch+json';
 
 const REASONS: Readonly<Record<string, readonly [whenTrue: string, otherwise: string]>> = {
@@ -42,7 +45,13 @@ export interface Machine {
   start(): void;
 }
 
-export function createMachine(spec: MachineSpec, endpoint: Endpoint, view: ClusterView): Machine {
+/** `clock`: of a machine that writes every time and count an agent can write, each by a clock of its own. */
+export function createMachine(
+  spec: MachineSpec,
+  endpoint: Endpoint,
+  view: ClusterView,
+  clock: MachineClock | undefined = undefined,
+): Machine {
   const { name } = spec;
   const nodePath = `/api/v1/nodes/${name}`;
   const leasePath = `${LEASES}/${name}`;
@@ -69,7 +78,8 @@ export function createMachine(spec: MachineSpec, endpoint: Endpoint, view: Clust
 
   /** By the machine's own clock. */
   function conditionsAt(nowMs: number, found: readonly NodeCondition[] | undefined): NodeCondition[] {
-    const now = formatTime(nowMs + spec.clockOffsetMs);
+    const now = formatTime(clock?.timeMs('lastHeartbeatTime', nowMs) ?? nowMs + spec.clockOffsetMs);
+    const changedAt = clock === undefined ? now : formatTime(clock.timeMs('lastTransitionTime', nowMs));
     return [...says].map(([type, status]) => {
       const before = found?.find((condition) => condition.type === type);
       const [whenTrue, otherwise] = REASONS[type] ?? [`${type}IsTrue`, `${type}IsNotTrue`];
@@ -77,7 +87,7 @@ export function createMachine(spec: MachineSpec, endpoint: Endpoint, view: Clust
         type,
         status,
         lastHeartbeatTime: now,
-        lastTransitionTime: before?.status === status ? (before.lastTransitionTime ?? now) : now,
+        lastTransitionTime: before?.status === status ? (before.lastTransitionTime ?? changedAt) : changedAt,
         reason: status === 'True' ? whenTrue : otherwise,
         message: 'as the machine says',
       };
@@ -102,9 +112,13 @@ export function createMachine(spec: MachineSpec, endpoint: Endpoint, view: Clust
     const answer = await send('POST', '/api/v1/nodes', {
       apiVersion: 'v1',
       kind: 'Node',
-      metadata: { name, labels: { 'kubernetes.io/hostname': name, 'kubernetes.io/os': 'linux', ...spec.labels } },
+      metadata: {
+        name,
+        labels: { 'kubernetes.io/hostname': name, 'kubernetes.io/os': 'linux', ...spec.labels },
+        ...(clock === undefined ? {} : { creationTimestamp: formatTime(clock.timeMs('creationTimestamp', nowMs)) }),
+      },
       spec: {
-        ...(spec.taints.length === 0 ? {} : { taints: spec.taints }),
+        ...(spec.taints.length === 0 ? {} : { taints: timedTaints(nowMs) }),
         ...(spec.hasInstance ? { providerID: providerIdOf(spec) } : {}),
       },
       status: {
@@ -121,14 +135,26 @@ export function createMachine(spec: MachineSpec, endpoint: Endpoint, view: Clust
     return answer;
   }
 
+  /** As a kubelet registers with taints; the time on one is the machine's. */
+  const timedTaints = (nowMs: number): MachineSpec['taints'] =>
+    clock === undefined
+      ? spec.taints
+      : spec.taints.map((taint) => ({ ...taint, timeAdded: formatTime(clock.timeMs('timeAdded', nowMs)) }));
+
   const leaseAt = (nowMs: number): KubeObject => ({
     apiVersion: 'coordination.k8s.io/v1',
     kind: 'Lease',
     metadata: lease?.metadata ?? { name, namespace: 'kube-node-lease' },
     spec: {
       holderIdentity: name,
-      leaseDurationSeconds: LEASE_SECONDS,
-      renewTime: formatMicroTime(nowMs + spec.clockOffsetMs),
+      leaseDurationSeconds: clock?.count('leaseDurationSeconds', LEASE_SECONDS, nowMs) ?? LEASE_SECONDS,
+      renewTime: formatMicroTime(clock?.timeMs('renewTime', nowMs) ?? nowMs + spec.clockOffsetMs),
+      ...(clock === undefined
+        ? {}
+        : {
+            acquireTime: formatMicroTime(clock.timeMs('acquireTime', nowMs)),
+            leaseTransitions: clock.count('leaseTransitions', 1, nowMs),
+          }),
     },
   });
 
@@ -174,12 +200,17 @@ export function createMachine(spec: MachineSpec, endpoint: Endpoint, view: Clust
   }
 
   async function runPods(nowMs: number): Promise<void> {
+    let started = 0;
     for (const pod of [...view.podsOf(name)]) {
+      if (started === STARTS_MAX) break;
       if (pod.metadata.deletionTimestamp !== undefined) continue;
       const phase = pod.status?.['phase'];
       if (phase === 'Succeeded' || phase === 'Failed') continue;
       if (phase === 'Running' && readyOfPod(pod) === 'True') continue;
-      await send('PATCH', `${podPath(pod)}/status`, runningStatus(pod, nowMs + spec.clockOffsetMs), STRATEGIC);
+      started += 1;
+      const status = clock === undefined ? runningStatus(pod, nowMs + spec.clockOffsetMs) : timedStatus(nowMs, clock);
+      await send('PATCH', `${podPath(pod)}/status`, status, STRATEGIC);
+      if (clock !== undefined) await send('POST', `/api/v1/namespaces/default/events`, startedEvent(pod, nowMs, clock));
     }
   }
 
@@ -218,6 +249,50 @@ export function createMachine(spec: MachineSpec, endpoint: Endpoint, view: Clust
     start: () => {
       beating = true;
     },
+  };
+}
+
+/** A running pod with every time and count that an agent writes. */
+function timedStatus(nowMs: number, clock: MachineClock): unknown {
+  const at = (field: Parameters<MachineClock['timeMs']>[0]): string => formatTime(clock.timeMs(field, nowMs));
+  const conditions = ['Initialized', 'Ready', 'ContainersReady', 'PodScheduled'].map((type) => ({
+    type,
+    status: 'True',
+    lastProbeTime: at('lastProbeTime'),
+    lastTransitionTime: at(type === 'PodScheduled' ? 'podScheduledTime' : 'podTransitionTime'),
+  }));
+  const restarts = clock.count('restartCount', 0, nowMs);
+  const containers = [
+    {
+      name: 'main',
+      image: 'registry.example/main:1',
+      imageID: 'registry.example/main@sha256:0',
+      ready: true,
+      started: true,
+      restartCount: restarts,
+      state: { running: { startedAt: at('startedAt') } },
+      lastState: { terminated: { exitCode: 1, startedAt: at('startedAt'), finishedAt: at('finishedAt') } },
+    },
+  ];
+  return { status: { phase: 'Running', startTime: at('startTime'), conditions, containerStatuses: containers } };
+}
+
+/** What an agent reports of a pod that it has started. */
+function startedEvent(pod: KubeObject, nowMs: number, clock: MachineClock): unknown {
+  const { name = '', namespace, uid } = pod.metadata;
+  const at = (field: Parameters<MachineClock['timeMs']>[0]): string => formatTime(clock.timeMs(field, nowMs));
+  return {
+    apiVersion: 'v1',
+    kind: 'Event',
+    metadata: { name: `${name}.${nowMs.toString(16)}`, namespace },
+    involvedObject: { apiVersion: 'v1', kind: 'Pod', name, namespace, uid },
+    reason: 'Started',
+    message: 'Started container main',
+    type: 'Normal',
+    source: { component: 'kubelet' },
+    firstTimestamp: at('firstTimestamp'),
+    lastTimestamp: at('lastTimestamp'),
+    count: clock.count('eventCount', 1, nowMs),
   };
 }
 

@@ -8,11 +8,12 @@ import { gzip } from '../shared/adapters/gzip/gzip.ts';
 import { type MemoryCloud, memoryCloud } from '../shared/adapters/memory/cloud.ts';
 import { memoryItemStore } from '../shared/adapters/memory/item-store.ts';
 import { readYaml } from '../shared/adapters/yaml/read-yaml.ts';
-import { composeApi } from '../shared/app/api/compose.ts';
-import { fleetControllers } from '../shared/app/controllers/index.ts';
-import { serveHeartbeat } from '../shared/app/renew-lease.ts';
+import { composeApi } from '../shared/api/compose.ts';
+import { clusterObjects } from '../shared/api/storage/cluster-objects.ts';
+import { fleetControllers } from '../shared/controllers/index.ts';
+import { PROBE_LEASE } from '../shared/domain/access/probe-identity.ts';
 import { defaultPolicy, type Policy } from '../shared/domain/policy.ts';
-import { PROBE_LEASE } from '../shared/domain/probe-identity.ts';
+import { serveHeartbeat } from '../shared/heartbeat/renew-lease.ts';
 import type { Clock, RandomSource } from '../shared/ports/clock.ts';
 import { type ItemKey, type ItemStore, StoreFault } from '../shared/ports/item-store.ts';
 import type { Log } from '../shared/ports/log.ts';
@@ -21,13 +22,16 @@ import { PROBE, simulationAuthenticator } from './access.ts';
 import { clusterView } from './cluster-view.ts';
 import { createCoverage, type Mark } from './coverage.ts';
 import { createEndpoint, type EndpointRequest } from './endpoint.ts';
-import { FAULT_NAMES, type FaultName, type FaultPlan, faultPlan } from './faults/catalogue.ts';
+import { FAULT_NAMES, type FaultName, type FaultPlan, faultPlan, faultsOf } from './faults/catalogue.ts';
 import { faultyCloud, faultyInstanceEvents } from './faults/faulty-cloud.ts';
 import { faultyNetwork, type Send } from './faults/faulty-network.ts';
 import { faultyStore } from './faults/faulty-store.ts';
 import { faultyStreams } from './faults/faulty-streams.ts';
 import { faultyTicks } from './faults/faulty-ticks.ts';
+import { isLiar, lyingClock } from './faults/lying-clocks.ts';
 import { type Functions, lambdaFunctions, type Process, type Program } from './faults/processes.ts';
+import { throttledFor } from './faults/throttled-items.ts';
+import { badObjectsHarmNobodyElse } from './laws/bad-objects.ts';
 import { decidesNothingTwice } from './laws/idempotence.ts';
 import type { Broken, Law, LawContext } from './laws/law.ts';
 import { nodesOfTheLivingStay } from './laws/machines.ts';
@@ -41,6 +45,8 @@ import { watchersAreTold } from './laws/watches.ts';
 import { writesAreKept } from './laws/writes.ts';
 import { type PartName, partsOf } from './parts.ts';
 import { cidrPolicyOf, givePodCidrs } from './people-cidrs.ts';
+import { BY_MACHINE, taintByHand } from './people-taints.ts';
+import { type Poison, poisonMachines } from './poison.ts';
 import { recentChanges } from './recent-changes.ts';
 import { hashOf, seededFraction, seededUuid } from './seeded-random.ts';
 import { SIMULATED_REGION } from './simulated-instance.ts';
@@ -63,6 +69,9 @@ const EXPIRE_EVERY_MS = 1_800_000;
 const LINES_KEPT = 20_000;
 const LINES_TOLD = 60;
 const HEARD = 'is heard';
+/** Of all machines, besides one in any case. */
+const POISONED_SHARE = 0.1;
+const NO_NAMES: ReadonlySet<string> = new Set();
 
 export interface SimOptions {
   readonly seed: number;
@@ -77,12 +86,24 @@ export interface SimOptions {
   readonly parts?: readonly PartName[];
   /** Instead of what the seed makes of it. */
   readonly policy?: Partial<Policy>;
+  /** The machines of `lyingClocks` lie by errors that stand still, or tell the truth: everything else is the same. */
+  readonly clocks?: 'steady' | 'honest';
+  /** Receives what we decided and when, a line each. */
+  readonly onDecision?: (decision: Decision) => void;
   /** A bug to plant: the laws must find it. */
   readonly plant?: {
     readonly items?: (items: ItemStore, process: Process) => ItemStore;
     readonly policy?: (policy: Policy) => Policy;
     readonly probe?: (probe: Probe) => Probe;
   };
+}
+
+/** A mark, taint, lift or deletion that no person or machine asked for. */
+export interface Decision {
+  /** From the start. */
+  readonly atMs: number;
+  readonly subject: string;
+  readonly text: string;
 }
 
 export interface SimFailure extends Broken {
@@ -148,7 +169,7 @@ export async function runSim(options: SimOptions): Promise<SimResult> {
     seed,
     startMs: START_MS,
     endMs,
-    faults: options.faults ?? FAULT_NAMES,
+    faults: options.faults ?? faultsOf(seed),
     nowMs: time.nowMs,
     ...(options.faultsAStorm === undefined ? {} : { faultsAStorm: options.faultsAStorm }),
   });
@@ -183,9 +204,15 @@ export async function runSim(options: SimOptions): Promise<SimResult> {
     if (lines.length > 2 * LINES_KEPT) lines.splice(0, LINES_KEPT);
   };
   let failure: SimFailure | undefined;
+  /** Since when there are bad objects. */
+  let poisonedSinceMs: number | undefined;
+  let poison: Poison | undefined;
   const fail = (broken: Broken): void => {
+    const isPoison = poisonedSinceMs !== undefined && broken.isLate === true;
     failure ??= {
-      ...broken,
+      law: isPoison ? 'L12' : broken.law,
+      subjects: broken.subjects,
+      message: isPoison ? `${broken.message} (${broken.law}, with bad objects about)` : broken.message,
       seed,
       step: time.steps(),
       atMs: time.nowMs() - START_MS,
@@ -213,6 +240,12 @@ export async function runSim(options: SimOptions): Promise<SimResult> {
   /** Policies are changed for good when the last process with an older one is gone, and what it decided has had its time. */
   let rolledUntilMs = START_MS;
 
+  const first = hashOf(`${seed} first poisoned`) % nodes;
+  /** Of machines, whether poison is about yet or not. */
+  const isPoisoned = (name: string): boolean =>
+    plan.has('poison') &&
+    (name === `m-${first}` || seededFraction(hashOf(`${seed} poisoned ${name}`))() < POISONED_SHARE);
+
   const truth = createTruth(() => steadyGapMs(context));
   const context: LawContext = {
     truth,
@@ -231,6 +264,8 @@ export async function runSim(options: SimOptions): Promise<SimResult> {
       return steps + (of !== 'steps' && plan.has('skew') ? SKEW_MS : 0);
     },
     machine: (name) => story.machine(name),
+    isPoisoned,
+    poisonSlackMs: () => (poisonedSinceMs === undefined ? 0 : policy.nodeMonitorPeriodSeconds * 1_000),
     fail,
   };
   const writes = writesAreKept(context);
@@ -245,6 +280,7 @@ export async function runSim(options: SimOptions): Promise<SimResult> {
     outageIsForgiven(context),
     nodesOfTheLivingStay(context),
     podsHaveTheirTime(context),
+    badObjectsHarmNobodyElse(context),
     writes,
     watches,
     cidrs,
@@ -265,6 +301,8 @@ export async function runSim(options: SimOptions): Promise<SimResult> {
       tell('', `${name} failed: ${text}`);
       // Refused and lost calls are faults of ours; anything else is a bug, at any time.
       const isInjected = fault instanceof StoreFault || fault instanceof AggregateError;
+      // What one bad object does to its own calls is reported, as here; what it does to others is L12.
+      if (poisonedSinceMs !== undefined) continue;
       if (!isInjected || context.calmSinceMs() !== undefined) {
         fail({ law: 'calm', subjects: [], message: `${name} failed with nothing in its way: ${text}` });
       }
@@ -274,7 +312,7 @@ export async function runSim(options: SimOptions): Promise<SimResult> {
   const planted = (items: ItemStore, process: Process): ItemStore => plant.items?.(items, process) ?? items;
   const storeOf = (process: Process, faults: FaultPlan, fraction: () => number): ItemStore =>
     faultyStore(process, {
-      tables,
+      tables: throttledFor(tables, () => poison?.throttled ?? NO_NAMES),
       recent,
       time,
       plan: faults,
@@ -344,7 +382,21 @@ export async function runSim(options: SimOptions): Promise<SimResult> {
     return known;
   };
   const send: Send = faultyNetwork({ functions, time, plan, fraction: network, cutZone });
+  const hasLiars = plan.has('lyingClocks');
+  const liesOf = (name: string): boolean => hasLiars && isLiar(seed, name);
   const story = tellStory({
+    clockOf: (name) =>
+      liesOf(name)
+        ? lyingClock({
+            seed,
+            name,
+            startMs: START_MS,
+            mode: options.clocks ?? 'any',
+            onLie: () => plan.count('lyingClocks'),
+          })
+        : undefined,
+    taintsOf: (name) =>
+      liesOf(name) && parts.includes('taints') && hashOf(`${seed} taint of ${name}`) % 4 === 0 ? [BY_MACHINE] : [],
     nodes,
     zones,
     beatEveryMs: policy.beatIntervalSeconds * 1_000,
@@ -359,7 +411,14 @@ export async function runSim(options: SimOptions): Promise<SimResult> {
     onAcknowledged: (write) => writes.onAcknowledged(write),
     onConflict: () => coverage.hit('write:conflict'),
   });
-  const streams = faultyStreams({ functions, time, plan, fraction: random('streams'), onFault });
+  const streams = faultyStreams({
+    functions,
+    time,
+    plan,
+    fraction: random('streams'),
+    onFault,
+    mayDrop: () => poisonedSinceMs !== undefined,
+  });
   faultyTicks({
     functions,
     time,
@@ -394,10 +453,44 @@ export async function runSim(options: SimOptions): Promise<SimResult> {
   if (policy.clusterCIDRs.length > 0) {
     givePodCidrs({ policy, time, fraction: random('people and pod cidrs'), send, view, tell });
   }
+  if (plan.has('poison')) poison = startPoison();
+  if (parts.includes('taints')) {
+    taintByHand({ time, fraction: random('people and taints'), send, view, tell });
+  }
   if (parts.includes('volumes')) {
     runVolumes({ time, fraction: random('volumes'), send, view, cloud, machine: story.machine, tell });
   }
   runEpisodes();
+
+  function startPoison(): Poison {
+    const fraction = random('poison');
+    const uuid = (): string => seededUuid(fraction);
+    const objects = clusterObjects({ items: tables, clock: time, random: { fraction, uuid } });
+    return poisonMachines({
+      time,
+      fraction,
+      uuid,
+      send,
+      view,
+      isPoisoned,
+      zoneOf: (name) => story.machine(name)?.zone,
+      commit: (commit) => {
+        writer = { name: 'an older version', who: 'an older version' };
+        return objects.commit(commit);
+      },
+      crash: story.crash,
+      tell,
+      onPoison: () => {
+        plan.count('poison');
+        poisonedSinceMs ??= time.nowMs();
+      },
+      onAnswer: ({ method, path }, { status, body }) => {
+        if (status < 500 || context.calmSinceMs() === undefined || poison!.throttled.size > 0) return;
+        const message = `${method} ${path} of a bad object answered ${status}: ${JSON.stringify(body)}`;
+        fail({ law: 'calm', subjects: [], message });
+      },
+    });
+  }
 
   /** Faults that are something done, and not something that befalls what is done. */
   function runEpisodes(): void {
@@ -474,6 +567,13 @@ export async function runSim(options: SimOptions): Promise<SimResult> {
       coverage.onHappened(happened, by);
       const line = lineOf(happened, by);
       if (line !== undefined) tell(line.subject, line.text);
+      if (line !== undefined && by.who === '' && DECIDED.has(happened.kind)) {
+        options.onDecision?.({ atMs: time.nowMs() - START_MS, ...line });
+        if ('node' in happened && liesOf(happened.node.name)) coverage.hit(`clock:${happened.kind}`);
+        if ('pod' in happened && liesOf(happened.pod.nodeName)) coverage.hit('clock:podEnds');
+        const name = 'node' in happened ? happened.node.name : 'pod' in happened ? happened.pod.nodeName : '';
+        if (poisonedSinceMs !== undefined && !isPoisoned(name)) coverage.hit(`poison:${happened.kind}`);
+      }
       for (const law of laws) law.onHappened?.(happened, by);
     }
     for (const table of ['health', 'objects', 'control'] as const) {
@@ -484,7 +584,7 @@ export async function runSim(options: SimOptions): Promise<SimResult> {
   async function decideAgain(): Promise<void> {
     const [only, ...others] = functions.policies();
     if (only === undefined || others.length > 0) return;
-    const broken = await decidesNothingTwice(tables, only, lookRandom, coverage.hit);
+    const broken = await decidesNothingTwice(tables, only, lookRandom, coverage.hit, isPoisoned);
     if (broken !== undefined) fail(broken);
   }
 
@@ -522,6 +622,9 @@ export async function runSim(options: SimOptions): Promise<SimResult> {
     failure,
   };
 }
+
+/** What follows from silence and taints. */
+const DECIDED: ReadonlySet<Happened['kind']> = new Set(['ready', 'tainted', 'untainted', 'podEnds', 'nodeGone']);
 
 /** What its decisions rest on: digests of nodes, zones, queue. Its own probe is no node. */
 const isReadByNodeMonitor = ({ table, pk, sk }: ItemKey): boolean =>

@@ -1,8 +1,8 @@
 /** What the steps of a story do, as the machines and the operator would: through the API. */
 
 import type { CloudTrouble, MemoryCloud } from '../shared/adapters/memory/cloud.ts';
-import type { ResourceDescriptor } from '../shared/kube/resources/descriptor.ts';
-import { resources } from '../shared/kube/resources/registry.ts';
+import { resources } from '../shared/api/kinds/registry.ts';
+import type { ResourceDescriptor } from '../shared/kube/descriptor.ts';
 import type { KubeNode, KubeObject, Taint } from '../shared/kube/types.ts';
 import { OPERATOR } from './access.ts';
 import { matchesTaint, sayTaint } from './check-expectation.ts';

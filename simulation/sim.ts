@@ -1,7 +1,9 @@
 /** `npm run sim`: arguments in; figures, the story of a failure and an exit code out. */
 import { parseArgs } from 'node:util';
 import { MARKS } from './coverage.ts';
-import { FAULT_NAMES, FAULTS, type FaultName } from './faults/catalogue.ts';
+import { FAULT_NAMES, FAULTS, type FaultName, faultsOf } from './faults/catalogue.ts';
+import type { LawName } from './laws/law.ts';
+import { runWithTwin } from './laws/twin.ts';
 import { PART_NAMES, PARTS, type PartName } from './parts.ts';
 import { runSim, type SimFailure, type SimOptions, type SimResult } from './run-sim.ts';
 
@@ -15,8 +17,10 @@ export const SIM_USAGE = `usage: npm run sim -- [options]
   --seeds A..B     all of these seeds, one after the other
   --hours H        virtual time of each, in hours (${DEFAULT_HOURS})
   --nodes N        machines at the beginning (5 to 45, by the seed)
-  --faults LIST    names with commas between, all or none (all); --faults help tells them
+  --faults LIST    names with commas between, all or none (the seed's own: all, poison in a third);
+                   --faults help lists them
   --parts LIST     parts of the world with commas between, all or none (the seed's own); --parts help tells them
+  --twin           run each seed again with honest clocks of machines; a decision that differs breaks L11
   --no-shrink      do not look for fewer faults that do
   --json           one JSON line a seed
   --help           this text
@@ -32,10 +36,13 @@ interface Plan {
   readonly seeds: readonly [first: number, last: number];
   readonly hours: number;
   readonly nodes: number | undefined;
-  readonly faults: readonly FaultName[];
+  /** undefined: the seed's own. */
+  readonly faults: readonly FaultName[] | undefined;
   readonly parts: readonly PartName[] | undefined;
   readonly json: boolean;
   readonly shrink: boolean;
+  /** Compare each run with the same run under honest clocks. */
+  readonly twin: boolean;
 }
 
 class ArgumentFault extends Error {
@@ -69,6 +76,7 @@ function planOf(args: readonly string[]): Plan | 'help' | 'faults' | 'parts' {
       nodes: { type: 'string' },
       faults: { type: 'string' },
       parts: { type: 'string' },
+      twin: { type: 'boolean' },
       'no-shrink': { type: 'boolean' },
       json: { type: 'boolean' },
       help: { type: 'boolean' },
@@ -86,12 +94,18 @@ function planOf(args: readonly string[]): Plan | 'help' | 'faults' | 'parts' {
     seeds: [first, last],
     hours: numberOf('hours', values.hours ?? String(DEFAULT_HOURS), 0.01),
     nodes: values.nodes === undefined ? undefined : Math.floor(numberOf('nodes', values.nodes, 1)),
-    faults: namesIn(values.faults ?? 'all', 'fault', FAULT_NAMES),
+    faults: values.faults === undefined ? undefined : namesIn(values.faults, 'fault', FAULT_NAMES),
     parts: values.parts === undefined ? undefined : namesIn(values.parts, 'part', PART_NAMES),
     json: values.json ?? false,
-    shrink: values['no-shrink'] !== true,
+    // Fewer faults change what a twin is compared with.
+    shrink: values['no-shrink'] !== true && values.twin !== true,
+    twin: values.twin ?? false,
   };
 }
+
+/** Too late without poison is L2, L6 or L7, and L12 with it. */
+const LATE: ReadonlySet<LawName> = new Set(['L2', 'L6', 'L7', 'L12']);
+const isAlike = (one: LawName, other: LawName): boolean => one === other || (LATE.has(one) && LATE.has(other));
 
 /** The same law broken by fewer faults: leaves out half of them, then a quarter, and so on, as long as it stays broken. */
 export async function shrinkFaults(
@@ -105,7 +119,7 @@ export async function shrinkFaults(
     for (let from = 0; from < faults.length; ) {
       const fewer = [...faults.slice(0, from), ...faults.slice(from + size)];
       const again = (await runSim({ ...options, hours, faults: fewer })).failure;
-      if (again?.law === failure.law) {
+      if (again !== undefined && isAlike(again.law, failure.law)) {
         faults = fewer;
         last = again;
       } else from += size;
@@ -119,7 +133,7 @@ const commandOf = (plan: Plan, seed: number, faults: readonly FaultName[], hours
     `npm run sim -- --seed ${seed} --hours ${hours}`,
     ...(plan.nodes === undefined ? [] : [`--nodes ${plan.nodes}`]),
     ...(plan.parts === undefined ? [] : [`--parts ${plan.parts.join(',') || 'none'}`]),
-    ...(faults.length === FAULT_NAMES.length ? [] : [`--faults ${faults.length === 0 ? 'none' : faults.join(',')}`]),
+    ...(faults.join() === faultsOf(seed).join() ? [] : [`--faults ${faults.length === 0 ? 'none' : faults.join(',')}`]),
   ].join(' ');
 
 function describe(failure: SimFailure): string[] {
@@ -188,18 +202,18 @@ export async function sim(args: readonly string[], terminal: SimTerminal): Promi
     const options = {
       seed,
       hours: plan.hours,
-      faults: plan.faults,
+      faults: plan.faults ?? faultsOf(seed),
       ...(plan.nodes === undefined ? {} : { nodes: plan.nodes }),
       ...(plan.parts === undefined ? {} : { parts: plan.parts }),
     };
-    const result = await runSim(options);
+    const result = await (plan.twin ? runWithTwin(options) : runSim(options));
     addTo(totals, result);
     if (plan.json) terminal.print(JSON.stringify(result));
     if (result.failure === undefined) continue;
     failed += 1;
     if (plan.json) continue;
     for (const line of describe(result.failure)) terminal.print(line);
-    terminal.print(`replay: ${commandOf(plan, seed, plan.faults, plan.hours)}`);
+    terminal.print(`replay: ${commandOf(plan, seed, options.faults, plan.hours)}`);
     if (!plan.shrink) continue;
     const { faults, failure } = await shrinkFaults(options, result.failure);
     const hours = Math.ceil(failure.atMs / 36_000) / 100;

@@ -3,13 +3,14 @@
  * instances; zones lose power; people bind pods, delete Nodes, taint them and write to them at the same time. All from a seed.
  */
 import type { MemoryCloud } from '../shared/adapters/memory/cloud.ts';
-import { ZONE_LABEL } from '../shared/domain/zone.ts';
+import { ZONE_LABEL } from '../shared/domain/zones/zone.ts';
 import type { KubeNode, KubeObject, Taint } from '../shared/kube/types.ts';
 import { OPERATOR } from './access.ts';
 import type { ClusterView } from './cluster-view.ts';
 import type { EndpointAnswer, EndpointRequest } from './endpoint.ts';
 import type { FaultPlan } from './faults/catalogue.ts';
 import type { Send } from './faults/faulty-network.ts';
+import type { MachineClock } from './faults/lying-clocks.ts';
 import type { TrueMachine } from './laws/law.ts';
 import { COUNTER } from './laws/truth.ts';
 import type { CountedWrite } from './laws/writes.ts';
@@ -57,6 +58,8 @@ export interface Story {
   /** Everybody registers and begins. */
   begin(): Promise<void>;
   machine(name: string): TrueMachine | undefined;
+  /** Switches a machine off for a while, if it is on. */
+  crash(name: string, offMs: number): void;
   readonly machines: ReadonlyMap<string, unknown>;
 }
 
@@ -71,6 +74,10 @@ export function tellStory(options: {
   readonly view: ClusterView;
   readonly cloud: MemoryCloud;
   readonly cutZone: () => string | undefined;
+  /** Of a machine whose clock may lie; absent for all others. */
+  readonly clockOf: (name: string) => MachineClock | undefined;
+  /** With which a machine registers. */
+  readonly taintsOf: (name: string) => MachineSpec['taints'];
   readonly tell: (subject: string, text: string) => void;
   readonly onAcknowledged: (write: CountedWrite) => void;
   readonly onConflict: () => void;
@@ -96,7 +103,7 @@ export function tellStory(options: {
     const spec: MachineSpec = {
       name,
       labels: { [ZONE_LABEL]: zone },
-      taints: [],
+      taints: options.taintsOf(name),
       podCount: 0,
       hasInstance,
       beating: true,
@@ -132,7 +139,7 @@ export function tellStory(options: {
       failShare: 0,
       send: (request: EndpointRequest) => send(request, { zone: machine.zone, isGone }),
     };
-    const kubelet = createMachine(machine.spec, endpoint, view);
+    const kubelet = createMachine(machine.spec, endpoint, view, options.clockOf(machine.spec.name));
     machine.machine = kubelet;
     await time.sleep(machine.spec.phaseMs);
     while (!isGone()) {
@@ -362,6 +369,10 @@ export function tellStory(options: {
   return {
     machines,
     machine: (name) => machines.get(name),
+    crash(name, offMs) {
+      const machine = machines.get(name);
+      if (machine?.isOn === true) void offFor(machine, offMs, 'crashed');
+    },
     async begin() {
       for (let index = 0; index < options.nodes; index += 1) enlist(index);
       for (const machine of [...all]) {
@@ -370,7 +381,7 @@ export function tellStory(options: {
           failShare: 0,
           send: (request: EndpointRequest) => send(request, { zone, isGone: () => false }),
         };
-        void createMachine(spec, endpoint, view)
+        void createMachine(spec, endpoint, view, options.clockOf(spec.name))
           .register(time.nowMs())
           .then(() => switchOn(machine));
         void fate(machine);

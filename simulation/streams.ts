@@ -3,7 +3,7 @@
  * holds them against cdk/lib/streams.ts), delivered in batches until nothing new comes of it.
  */
 import type { ItemChange, MemoryItemStore } from '../shared/adapters/memory/item-store.ts';
-import type { ChangesOutcome, FleetControllers } from '../shared/app/controllers/index.ts';
+import type { ChangesOutcome, FleetControllers } from '../shared/controllers/index.ts';
 
 const BATCH_RECORDS_MAX = 100;
 /** Deliveries of one batch, as many as the mapping allows. */

@@ -1,5 +1,5 @@
 /** What has happened so far, counted from the changes: nodes tainted by us, pods deleted by anyone, nodes removed by us. */
-import { TAINT_NOT_READY, TAINT_UNREACHABLE } from '../shared/domain/taint.ts';
+import { TAINT_NOT_READY, TAINT_UNREACHABLE } from '../shared/domain/nodes/taint.ts';
 import type { KubeNode } from '../shared/kube/types.ts';
 import type { ViewChanges } from './cluster-view.ts';
 

@@ -1,6 +1,6 @@
 /** What happened, a line a change: for people, with neighbours that did the same put together, or as JSON lines. */
 
-import { zoneKeyOf } from '../shared/domain/zone.ts';
+import { zoneKeyOf } from '../shared/domain/zones/zone.ts';
 import { parseTimeMs } from '../shared/kube/time.ts';
 import type { KubeNode, KubeObject } from '../shared/kube/types.ts';
 import type { FleetRecords } from '../shared/store/fleet-store.ts';

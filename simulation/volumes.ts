@@ -3,8 +3,8 @@
  * detaches on nodes in good health, as a CSI driver does.
  */
 import type { MemoryCloud } from '../shared/adapters/memory/cloud.ts';
-import { CLUSTER_TAG } from '../shared/domain/cluster-tag.ts';
-import { readyStatusOf } from '../shared/domain/conditions.ts';
+import { CLUSTER_TAG } from '../shared/domain/cloud/cluster-tag.ts';
+import { readyStatusOf } from '../shared/domain/nodes/conditions.ts';
 import { OPERATOR } from './access.ts';
 import type { ClusterView } from './cluster-view.ts';
 import type { EndpointAnswer, EndpointRequest } from './endpoint.ts';

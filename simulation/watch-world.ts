@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto';
 import { gzip } from '../shared/adapters/gzip/gzip.ts';
 import { readYaml } from '../shared/adapters/yaml/read-yaml.ts';
-import { composeApi } from '../shared/app/api/compose.ts';
-import { serveWatch } from '../shared/app/api/serve-watch.ts';
+import { composeApi } from '../shared/api/compose.ts';
+import { serveWatch } from '../shared/api/watch/serve-watch.ts';
 import type { Policy } from '../shared/domain/policy.ts';
 import type { RandomSource } from '../shared/ports/clock.ts';
 import type { ItemStore } from '../shared/ports/item-store.ts';

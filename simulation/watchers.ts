@@ -6,7 +6,7 @@
  * Nothing here draws from the numbers that anything else goes by.
  */
 
-import type { ServeWatch } from '../shared/app/api/serve-watch.ts';
+import type { ServeWatch } from '../shared/api/watch/serve-watch.ts';
 import type { KubeObject } from '../shared/kube/types.ts';
 import type { Clock } from '../shared/ports/clock.ts';
 import type { HttpRequest, HttpResponse } from '../shared/ports/http.ts';

@@ -51,8 +51,19 @@ async function planted(rule: string): Promise<readonly string[]> {
 }
 
 describe('the rules on imports', () => {
+  it('report a heartbeat that imports the API', async () => {
+    expect(await planted('heartbeat-is-alone')).toEqual(['shared/heartbeat/bad.ts -> shared/api/request.ts']);
+  });
+
+  it('report a circle, through types too', async () => {
+    expect(await planted('no-circular')).toEqual(['shared/kube/circle-one.ts -> shared/kube/circle-two.ts']);
+  });
+
   it('report a rule that imports a node built-in and an adapter', async () => {
-    expect(await planted('domain-is-pure')).toEqual([
+    expect(await planted('rules-are-pure')).toEqual([
+      'shared/controllers/planted/rule.ts -> os',
+      'shared/controllers/planted/rule.ts -> shared/adapters/clock/system-clock.ts',
+      'shared/controllers/planted/second.rule.ts -> shared/controllers/planted/reconcile.ts',
       'shared/domain/bad.ts -> os',
       'shared/domain/bad.ts -> shared/adapters/clock/system-clock.ts',
     ]);

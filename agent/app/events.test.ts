@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { answered, refused, scriptedApi, silentLog, timedOut, virtualTime } from '../../test/support/agent-api.ts';
-import type { KubeAnswer, KubeRequest } from '../ports/kube-api.ts';
+import { SteppedTime } from '../../test/support/stepped-time.ts';
+import type { KubeAnswer, KubeApi, KubeRequest } from '../ports/kube-api.ts';
 import { createEventRecorder, EVENTS_DROPPED_METRIC } from './events.ts';
 
 const T0 = Date.UTC(2026, 0, 2, 3, 4, 5);
 const pod = { metadata: { name: 'web', namespace: 'shop', uid: 'u-1' } };
+const silentMeter = { count() {}, gauge() {}, observe() {} };
 const said = (message: string) => ({ type: 'Warning', reason: 'OutOfcpu', message }) as const;
 
 function recorderWith(answer: (request: KubeRequest) => KubeAnswer) {
@@ -100,6 +102,81 @@ describe('events of the agent', () => {
     events.aboutPod(pod, said('two'));
     expect(dropped).toEqual(['spam', 'spam', 'spam']);
   });
+
+  it('that are recorded while others are sent do not wait for the next turn', async () => {
+    const time = new SteppedTime(T0);
+    const sentAtMs: number[] = [];
+    const stop = new AbortController();
+    const api: KubeApi = {
+      async send() {
+        sentAtMs.push(time.monotonicMs());
+        if (sentAtMs.length < 3) events.aboutPod(pod, said(`no room for ${sentAtMs.length}`));
+        return answered(201);
+      },
+      reconnect() {},
+    };
+    const events = createEventRecorder({ nodeName: 'edge-1', api, time, log: silentLog, meter: silentMeter });
+    events.aboutPod(pod, said('no room'));
+    void events.run(stop.signal);
+    await time.pass(1_000);
+    expect(sentAtMs).toEqual([0, 0, 0]);
+    stop.abort();
+  });
+
+  it('that were recorded when the agent is stopped are sent before it ends', async () => {
+    const stop = new AbortController();
+    const api = scriptedApi(() => answered(201));
+    const time = new SteppedTime(T0);
+    const events = createEventRecorder({ nodeName: 'edge-1', api, time, log: silentLog, meter: silentMeter });
+    const running = events.run(stop.signal);
+    await time.pass(1_000);
+    stop.abort();
+    events.aboutPod(pod, said('no room'));
+    await running;
+    expect(api.requests).toHaveLength(1);
+  });
+
+  it('hold up a shutdown for two seconds at most', async () => {
+    const time = new SteppedTime(T0);
+    const api: KubeApi = {
+      send: ({ signal }) =>
+        new Promise((resolve) => {
+          signal?.addEventListener('abort', () => resolve(timedOut));
+        }),
+      reconnect() {},
+    };
+    const events = createEventRecorder({ nodeName: 'edge-1', api, time, log: silentLog, meter: silentMeter });
+    for (const message of ['one', 'two', 'three']) events.aboutPod(pod, said(message));
+    let over = false;
+    const draining = events.drain().then(() => {
+      over = true;
+    });
+    await time.pass(1_900);
+    expect(over).toBe(false);
+    await time.pass(100);
+    await draining;
+  });
+
+  it.each([3_600_000, -3_600_000])(
+    'are counted up and let through as time passes, the clock set by %s ms',
+    async (byMs) => {
+      const time = new SteppedTime(T0);
+      const api = scriptedApi(({ method }) => answered(method === 'POST' ? 201 : 200));
+      const dropped: string[] = [];
+      const meter = { ...silentMeter, count: (name: string) => dropped.push(name) };
+      const events = createEventRecorder({ nodeName: 'edge-1', api, time, log: silentLog, meter });
+      for (let count = 0; count < 25; count += 1) events.aboutPod(pod, said('no room'));
+      await events.flush();
+      time.setClock(byMs);
+      events.aboutPod(pod, said('no room'));
+      expect(dropped).toHaveLength(1);
+      await time.pass(300_000);
+      events.aboutPod(pod, said('no room'));
+      await events.flush();
+      expect(dropped).toHaveLength(1);
+      expect(api.requests.map(({ method }) => method)).toEqual(['POST', 'PATCH']);
+    },
+  );
 
   it('are told by the loop, which ends when it is stopped', async () => {
     const stop = new AbortController();

@@ -27,6 +27,10 @@ const REFILL_MS = 300_000;
 /** A later repetition is a new event: the server forgets events after an hour. Milliseconds. */
 const REPETITION_MS = 3_000_000;
 const IDLE_MS = 60_000;
+/** Passes of one flush over the queue: what is recorded while it runs is sent by the same flush, within this bound. */
+const FLUSH_PASSES_MAX = 20;
+/** What waits when the agent stops is sent within this time, or lost. Milliseconds. */
+const LAST_FLUSH_MS = 2_000;
 const MESSAGE_LENGTH_MAX = 1_024;
 const SOURCE = 'kubelet';
 /** Namespace of events about objects that have none. */
@@ -45,8 +49,11 @@ interface Told {
   readonly name: string;
   readonly about: Subject;
   readonly event: NodeEvent;
+  /** Wall clock, for the object. */
   readonly firstAtMs: number;
   lastAtMs: number;
+  /** When it was last recorded, on the monotonic clock. */
+  recordedAtMs: number;
   count: number;
   /** The server has it, under its name. */
   created: boolean;
@@ -64,10 +71,15 @@ export interface EventRecorderDependencies {
 export interface EventRecorder {
   aboutNode(event: NodeEvent): void;
   aboutPod(pod: KubeObject, event: NodeEvent): void;
-  /** Tells what waits until stopped. */
+  /** Sends what waits until stopped, then once more what was recorded until then, within two seconds. */
   run(stop: AbortSignal): Promise<void>;
-  /** Tells what waits, each once. True when nothing waits any more. */
+  /**
+   * Sends what waits, and what is recorded meanwhile. An event that the server did not take is left to the next flush. True
+   * when nothing waits any more.
+   */
   flush(stop?: AbortSignal): Promise<boolean>;
+  /** Sends what waits before the machine goes down. Gives up after two seconds. */
+  drain(): Promise<void>;
 }
 
 export function createEventRecorder(dependencies: EventRecorderDependencies): EventRecorder {
@@ -77,15 +89,17 @@ export function createEventRecorder(dependencies: EventRecorderDependencies): Ev
   const spoken = new Map<string, { left: number; atMs: number }>();
   let wake = new AbortController();
   let named = 0;
+  /** The flush under way, or the last one: two at once would send the same events. */
+  let flushing: Promise<unknown> = Promise.resolve();
 
   function drop(reason: string): void {
     meter.count(EVENTS_DROPPED_METRIC, { reason });
   }
 
-  /** Whether yet another event about this object may be told. */
-  function mayTell(uid: string, nowMs: number): boolean {
-    const was = spoken.get(uid) ?? { left: BURST_MAX, atMs: nowMs };
-    const refilled = Math.floor((nowMs - was.atMs) / REFILL_MS);
+  /** Whether yet another event about this object may be sent. */
+  function mayTell(uid: string, monotonicMs: number): boolean {
+    const was = spoken.get(uid) ?? { left: BURST_MAX, atMs: monotonicMs };
+    const refilled = Math.floor((monotonicMs - was.atMs) / REFILL_MS);
     const left = Math.min(BURST_MAX, was.left + refilled);
     const may = left >= 1;
     remember(spoken, uid, { left: may ? left - 1 : left, atMs: was.atMs + refilled * REFILL_MS });
@@ -94,15 +108,16 @@ export function createEventRecorder(dependencies: EventRecorderDependencies): Ev
 
   function record(about: Subject, event: NodeEvent): void {
     const nowMs = time.nowMs();
+    const monotonicMs = time.monotonicMs();
     const message = event.message.slice(0, MESSAGE_LENGTH_MAX);
     const key = [about.uid, event.type, event.reason, message].join('\n');
-    if (!mayTell(about.uid, nowMs)) {
+    if (!mayTell(about.uid, monotonicMs)) {
       drop('spam');
       return;
     }
     const known = remembered.get(key);
-    const again = known !== undefined && nowMs - known.lastAtMs < REPETITION_MS;
-    const told = again ? known : newlyTold(about, { ...event, message }, nowMs);
+    const again = known !== undefined && monotonicMs - known.recordedAtMs < REPETITION_MS;
+    const told = again ? known : newlyTold(about, { ...event, message }, nowMs, monotonicMs);
     if (!waiting.has(told) && waiting.size >= WAITING_MAX) {
       drop('queue');
       return;
@@ -110,13 +125,14 @@ export function createEventRecorder(dependencies: EventRecorderDependencies): Ev
     if (again) {
       told.count += 1;
       told.lastAtMs = nowMs;
+      told.recordedAtMs = monotonicMs;
     }
     remember(remembered, key, told);
     waiting.add(told);
     wake.abort();
   }
 
-  function newlyTold(about: Subject, event: NodeEvent, nowMs: number): Told {
+  function newlyTold(about: Subject, event: NodeEvent, nowMs: number, monotonicMs: number): Told {
     named += 1;
     const suffix = (BigInt(nowMs) * 1_000_000n + BigInt(named % 1_000_000)).toString(16);
     return {
@@ -125,6 +141,7 @@ export function createEventRecorder(dependencies: EventRecorderDependencies): Ev
       event,
       firstAtMs: nowMs,
       lastAtMs: nowMs,
+      recordedAtMs: monotonicMs,
       count: 1,
       created: false,
       tries: 0,
@@ -164,25 +181,26 @@ export function createEventRecorder(dependencies: EventRecorderDependencies): Ev
     };
   }
 
-  async function tell(told: Told, stop: AbortSignal | undefined): Promise<void> {
+  /** False when the server did not take it, and it still waits. */
+  async function tell(told: Told, stop: AbortSignal | undefined): Promise<boolean> {
     const { count } = told;
     const answer = await api.send({ ...requestOf(told), ...(stop === undefined ? {} : { signal: stop }) });
     if (answeredWith(answer, 404) && told.created) {
       // The server has forgotten it: told anew at the next turn.
       told.created = false;
-      return;
+      return false;
     }
     if (answeredWith(answer, 200, 201) || (answeredWith(answer, 409) && !told.created)) {
       told.created = true;
       told.tries = 0;
       // It may have been said again meanwhile.
       if (told.count === count) waiting.delete(told);
-      return;
+      return true;
     }
     told.tries += 1;
     // The server said no, and will say so again; where it was busy, or silent, it may not.
     const final = answer.kind === 'answered' && answer.status < 500 && answer.status !== 429 && answer.status !== 401;
-    if (!final && told.tries < TRIES_MAX) return;
+    if (!final && told.tries < TRIES_MAX) return false;
     waiting.delete(told);
     drop(final ? 'refused' : 'unreachable');
     log.warn('an event was not told', {
@@ -190,14 +208,35 @@ export function createEventRecorder(dependencies: EventRecorderDependencies): Ev
       about: told.about.name,
       why: describeAnswer(answer),
     });
+    return true;
   }
 
-  async function flush(stop?: AbortSignal): Promise<boolean> {
-    for (const told of [...waiting]) {
-      if (stop?.aborted) break;
-      await tell(told, stop);
+  function flush(stop?: AbortSignal): Promise<boolean> {
+    const turn = flushing.then(() => sendWaiting(stop));
+    flushing = turn.catch(() => undefined);
+    return turn;
+  }
+
+  async function sendWaiting(stop: AbortSignal | undefined): Promise<boolean> {
+    const failed = new Set<Told>();
+    for (let pass = 0; pass < FLUSH_PASSES_MAX; pass += 1) {
+      const due = [...waiting].filter((told) => !failed.has(told));
+      if (due.length === 0) break;
+      for (const told of due) {
+        if (stop?.aborted) return waiting.size === 0;
+        if (!(await tell(told, stop))) failed.add(told);
+      }
     }
     return waiting.size === 0;
+  }
+
+  async function drain(): Promise<void> {
+    if (waiting.size === 0) return;
+    const over = new AbortController();
+    const timeOut = new AbortController();
+    const timer = time.sleep(LAST_FLUSH_MS, over.signal).then(() => timeOut.abort());
+    await Promise.race([flush(timeOut.signal), timer]);
+    over.abort();
   }
 
   return {
@@ -210,6 +249,7 @@ export function createEventRecorder(dependencies: EventRecorderDependencies): Ev
       );
     },
     flush,
+    drain,
     async run(stop) {
       while (!stop.aborted) {
         wake = new AbortController();
@@ -217,6 +257,7 @@ export function createEventRecorder(dependencies: EventRecorderDependencies): Ev
         if (done) await time.sleep(IDLE_MS, AbortSignal.any([stop, wake.signal]));
         else await time.sleep(TRY_AGAIN_MS, stop);
       }
+      await drain();
     },
   };
 }

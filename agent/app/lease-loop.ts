@@ -84,6 +84,7 @@ export function createLeaseLoop(
   const podsListeners: (() => void)[] = [];
   let cached: KubeObject | undefined;
   let podsVersion: string | undefined;
+  /** On the monotonic clock. */
   let beatAtMs: number | undefined;
 
   const send = (request: KubeRequest) => api.send({ ...request, timeoutMs, signal: stop });
@@ -94,10 +95,10 @@ export function createLeaseLoop(
     const version = podsVersionOf(lease);
     const changed = version !== podsVersion;
     podsVersion = version;
-    const nowMs = time.nowMs();
-    const silentMs = beatAtMs === undefined ? 0 : nowMs - beatAtMs;
-    beatAtMs = nowMs;
-    for (const listener of beatListeners) listener(nowMs, silentMs);
+    const monotonicMs = time.monotonicMs();
+    const silentMs = beatAtMs === undefined ? 0 : monotonicMs - beatAtMs;
+    beatAtMs = monotonicMs;
+    for (const listener of beatListeners) listener(time.nowMs(), silentMs);
     if (changed) for (const listener of podsListeners) listener();
   }
 

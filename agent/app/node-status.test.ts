@@ -42,6 +42,7 @@ function aComputation(sources: Partial<NodeStatusSources> = {}) {
     },
     machine: { facts: async () => FACTS, use: async () => USE },
     nowMs: () => NOW_MS,
+    monotonicMs: () => NOW_MS,
     log: { debug: () => {}, info: () => {}, warn: () => {}, error: (_message, fields) => logged.push(fields) },
     agentVersion: 'v0.1.0',
     setAddresses: async (node) => ({
@@ -140,6 +141,7 @@ describe('the computed node status', () => {
     const { computation } = aComputation({
       machine: { facts: async () => FACTS, use: async () => ({ ...USE, nodeFs: { ...FS, availableBytes } }) },
       nowMs: () => nowMs,
+      monotonicMs: () => nowMs,
     });
     const under = await computation.compute(bare);
     expect(statusOf(under.node, 'DiskPressure')).toBe('True');

@@ -45,7 +45,10 @@ export interface NodeStatusSettings
 export interface NodeStatusSources {
   readonly settings: NodeStatusSettings;
   readonly machine: Pick<Machine, 'facts' | 'use'>;
+  /** Wall clock, for the times in conditions. */
   readonly nowMs: () => number;
+  /** For how long a pressure has been over. */
+  readonly monotonicMs: () => number;
   readonly log: Log;
   /** For status.nodeInfo.kubeletVersion. */
   readonly agentVersion: string;
@@ -61,6 +64,7 @@ export interface NodeStatusSources {
 
 interface Readings {
   readonly nowMs: number;
+  readonly monotonicMs: number;
   readonly facts: MachineFacts | undefined;
   readonly use: MachineUse | undefined;
 }
@@ -111,13 +115,14 @@ export class NodeStatusComputation {
   }
 
   async #read(): Promise<Readings> {
-    const { machine, log, nowMs } = this.#sources;
+    const { machine, log, nowMs, monotonicMs } = this.#sources;
     const [facts, use] = await Promise.allSettled([machine.facts(), machine.use()]);
     // An unreadable machine is reported as one without capacity, so the node says so instead of falling silent.
     if (facts.status === 'rejected') log.error('the machine could not be read', { cause: facts.reason });
     if (use.status === 'rejected') log.error('the use of the machine could not be read', { cause: use.reason });
     return {
       nowMs: nowMs(),
+      monotonicMs: monotonicMs(),
       facts: facts.status === 'fulfilled' ? facts.value : undefined,
       use: use.status === 'fulfilled' ? use.value : undefined,
     };
@@ -164,17 +169,17 @@ export class NodeStatusComputation {
     return node.status?.['images'] === undefined ? unchanged(node) : unchanged(withStatus(node, { images: [] }));
   }
 
-  #pressures(node: KubeNode, { nowMs, facts, use }: Readings): ComputedNode {
+  #pressures(node: KubeNode, { nowMs, monotonicMs, facts, use }: Readings): ComputedNode {
     const { settings } = this.#sources;
     if (use !== undefined && facts !== undefined) {
       const signals = signalsMet(use, facts.memoryBytes, settings.evictionHard);
-      this.#sightings = sightPressures(this.#sightings, signals, nowMs);
+      this.#sightings = sightPressures(this.#sightings, signals, monotonicMs);
     }
     let conditions = node.status?.conditions;
     const events: NodeEvent[] = [];
     for (const type of PRESSURE_TYPES) {
       const { condition, event } = pressureCondition(type, conditionOf(conditions, type), {
-        underPressure: underPressure(type, this.#sightings, nowMs, settings.evictionPressureTransitionPeriodMs),
+        underPressure: underPressure(type, this.#sightings, monotonicMs, settings.evictionPressureTransitionPeriodMs),
         nodeName: settings.nodeName,
         nowMs,
       });

@@ -1,5 +1,5 @@
 /** All pods that the API binds to this node, in pages. */
-import { recordOf, recordsOf, textOf } from '../../shared/kube/resources/normal-form.ts';
+import { recordOf, recordsOf, textOf } from '../../shared/kube/normal-form.ts';
 import type { KubeObject } from '../../shared/kube/types.ts';
 import type { KubeAnswer, KubeApi } from '../ports/kube-api.ts';
 import { answeredWith, describeAnswer } from '../rules/kube-answer.ts';

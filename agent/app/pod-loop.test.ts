@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { recordsOf } from '../../shared/kube/resources/normal-form.ts';
+import { recordsOf } from '../../shared/kube/normal-form.ts';
 import type { KubeObject } from '../../shared/kube/types.ts';
 import { silentLog, timedOut } from '../../test/support/agent-api.ts';
 import { type ApiInMemory, apiInMemory, NODES, node, pod, podsIn } from '../../test/support/api-in-memory.ts';
@@ -192,6 +192,23 @@ describe('a pod bound to the node', () => {
     expect(runtime.asked).toEqual(['start web', 'start web', 'start web']);
     expect(await stored('web')).toMatchObject({ status: { phase: 'Running' } });
   });
+
+  it.each([10_800_000, -10_800_000])(
+    'is tried again and listed in time, though the clock is set by %s ms',
+    async (byMs) => {
+      runtime.failStarts = 1;
+      await bind('web');
+      await running();
+      time.setClock(byMs);
+      await pass(1_000);
+      expect(runtime.asked).toEqual(['start web', 'start web']);
+      requests.length = 0;
+      await pass(298_000);
+      expect(requests.filter(({ path }) => path.startsWith('/api/v1/pods?'))).toHaveLength(0);
+      await pass(2_000);
+      expect(requests.filter(({ path }) => path.startsWith('/api/v1/pods?'))).toHaveLength(1);
+    },
+  );
 
   it('of another node is not ours', async () => {
     await bind('web', { nodeName: 'edge-2' });
@@ -402,6 +419,20 @@ describe('a deleted pod', () => {
     expect(runtime.asked).toEqual(expect.arrayContaining(['start web', 'stop web 30', 'remove web', 'start web']));
     expect(await stored('web')).toMatchObject({ status: { phase: 'Running' } });
   });
+
+  it('is confirmed as itself: a successor that came meanwhile stays', async () => {
+    await bind('web');
+    await running();
+    runtime.endsAfterSeconds = 5;
+    await remove('web', { gracePeriodSeconds: 20 });
+    await changed();
+    await server.send('DELETE', `${podsIn('default')}/web`, { body: { gracePeriodSeconds: 0 } });
+    const successor = await bind('web');
+    await pass(5_000);
+    expect(requests.filter(({ method }) => method === 'DELETE')).toHaveLength(1);
+    expect((await stored('web'))?.metadata.uid).toBe(successor.metadata.uid);
+    expect((await stored('web'))?.metadata.deletionTimestamp).toBeUndefined();
+  });
 });
 
 describe('an API that is away', () => {
@@ -509,11 +540,23 @@ describe('the end of the process', () => {
     await bind('web');
     const stop = await running();
     runtime.endsAfterSeconds = 10;
+    await bind('other');
     await remove('web', { gracePeriodSeconds: 20 });
     await changed();
+    expect(runtime.asked).toEqual(['start web', 'start other', 'stop web 20']);
+    const sent = requests.length;
     stop.abort();
     await pass(15_000);
-    expect(await stored('web')).toBeDefined();
+    // The containers have ended, and the runtime said so.
+    expect((await runtime.pods())[0]?.containers[0]?.state.kind).toBe('terminated');
+    expect(requests).toHaveLength(sent);
+    expect(runtime.asked).toHaveLength(3);
+    expect(await stored('web')).toMatchObject({ metadata: { deletionGracePeriodSeconds: 20 } });
+    // The next agent goes on where this one was.
+    runtime.endsAfterSeconds = 0;
+    loop = newLoop();
+    await running();
+    expect(await stored('web')).toBeUndefined();
   });
 });
 

@@ -15,7 +15,7 @@
  * Entries are as many as the API has pods for this node; nothing else grows while the API is away. What has to be told
  * is the newest status of each pod, not a queue.
  */
-import { recordsOf, textOf } from '../../shared/kube/resources/normal-form.ts';
+import { recordsOf, textOf } from '../../shared/kube/normal-form.ts';
 import { parseTimeMs } from '../../shared/kube/time.ts';
 import type { KubeObject } from '../../shared/kube/types.ts';
 import type { Log } from '../../shared/ports/log.ts';
@@ -117,6 +117,7 @@ interface Entry {
   step?: Promise<void>;
   again: boolean;
   failures: number;
+  /** On the monotonic clock. Milliseconds. */
   retryAtMs?: number;
 }
 
@@ -353,7 +354,7 @@ export function createPodLoop(dependencies: PodLoopDependencies): PodLoop {
         const why = cause instanceof Error ? cause.message : String(cause);
         log.warn('a pod could not be brought where it should be', { ...fields(entry), why, attempt: entry.failures });
         if (entry.failures < STEPS_MAX) {
-          entry.retryAtMs = time.nowMs() + doublingWaitMs(STEP_WAITS, entry.failures - 1);
+          entry.retryAtMs = time.monotonicMs() + doublingWaitMs(STEP_WAITS, entry.failures - 1);
           wake.abort();
         } else entry.failures = 0;
       }
@@ -557,10 +558,10 @@ export function createPodLoop(dependencies: PodLoopDependencies): PodLoop {
   async function run(stop: AbortSignal): Promise<void> {
     stopped = stop;
     let failures = 0;
-    let listAtMs = time.nowMs();
+    let listAtMs = time.monotonicMs();
     while (!stop.aborted) {
       wake = new AbortController();
-      if ((wanted && failures === 0) || time.nowMs() >= listAtMs) {
+      if ((wanted && failures === 0) || time.monotonicMs() >= listAtMs) {
         const done = await sync(stop).catch((cause: unknown) => {
           log.error('the pods of this node could not be looked after', { cause: String(cause) });
           return false;
@@ -568,9 +569,9 @@ export function createPodLoop(dependencies: PodLoopDependencies): PodLoop {
         failures = done ? 0 : failures + 1;
         const everyMs = entries.size > 0 ? LIST_EVERY_MS : LIST_WITHOUT_PODS_MS;
         const waitMs = done ? everyMs * (1 + LIST_JITTER * fraction()) : doublingWaitMs(LIST_WAITS, failures - 1);
-        listAtMs = time.nowMs() + waitMs;
+        listAtMs = time.monotonicMs() + waitMs;
       }
-      const nowMs = time.nowMs();
+      const nowMs = time.monotonicMs();
       let nextMs = listAtMs;
       for (const entry of [...entries.values()]) {
         if (entry.retryAtMs === undefined) continue;
@@ -578,7 +579,7 @@ export function createPodLoop(dependencies: PodLoopDependencies): PodLoop {
         else nextMs = Math.min(nextMs, entry.retryAtMs);
       }
       if (stop.aborted || (wanted && failures === 0)) continue;
-      await time.sleep(Math.max(0, nextMs - time.nowMs()), AbortSignal.any([stop, wake.signal]));
+      await time.sleep(Math.max(0, nextMs - time.monotonicMs()), AbortSignal.any([stop, wake.signal]));
     }
   }
 

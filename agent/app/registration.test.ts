@@ -3,7 +3,7 @@ import { answered, refused, scriptedApi, silentLog, virtualTime } from '../../te
 import type { KubeAnswer } from '../ports/kube-api.ts';
 import { createRegistration } from './registration.ts';
 
-const node = { metadata: { name: 'edge-7', uid: 'u1' } };
+const node = { kind: 'Node', metadata: { name: 'edge-7', uid: 'u1' } };
 
 function world(answer: () => KubeAnswer, { registerNode = true, sleepsMax = 20 } = {}) {
   const stopper = new AbortController();
@@ -59,6 +59,21 @@ describe('registration', () => {
     });
     await registration.ensure();
     expect(time.waits).toEqual([100, 4_000]);
+  });
+
+  it.each([
+    ['a page of a captive portal', '<html>log in</html>'],
+    ['an object without a kind', { metadata: node.metadata }],
+    ['another Node', { kind: 'Node', metadata: { name: 'edge-8', uid: 'u2' } }],
+    ['a Node that nobody stored', { kind: 'Node', metadata: { name: 'edge-7' } }],
+  ])('does not take %s for the Node', async (_what, body) => {
+    let requests = 0;
+    const { api, registration } = world(() => {
+      requests += 1;
+      return requests === 1 ? answered(200, body) : answered(201, node);
+    });
+    expect(await registration.ensure()).toBe(true);
+    expect(api.requests).toHaveLength(2);
   });
 
   it('ends without a Node when it is stopped', async () => {

@@ -10,7 +10,7 @@ import type { AgentConfig } from '../config.ts';
 import type { KubeAnswer, KubeApi, KubeRequest } from '../ports/kube-api.ts';
 import type { AgentTime, Fraction } from '../ports/time.ts';
 import { doublingWaitMs, REGISTRATION_WAITS, retryAfterWaitMs } from '../rules/backoff.ts';
-import { answeredWith, describeAnswer, objectIn, reasonOf } from '../rules/kube-answer.ts';
+import { answeredWith, describeAnswer, nodeIn, reasonOf } from '../rules/kube-answer.ts';
 import { nodePath } from '../rules/lease.ts';
 import { nodeStatusPatch } from '../rules/node-patch.ts';
 import { reconcileNode } from '../rules/node-registration.ts';
@@ -111,13 +111,19 @@ export async function registerOnce(
     answer,
   });
   const created = await send({ method: 'POST', path: '/api/v1/nodes', body: initial });
-  if (answeredWith(created, 200, 201)) return { kind: 'registered', node: objectIn<KubeNode>(created) ?? initial };
+  const name = initial.metadata.name ?? '';
+  const told = (answer: KubeAnswer): RegistrationAttempt => {
+    const node = nodeIn(answer, name);
+    if (node !== undefined) return { kind: 'registered', node };
+    return { kind: 'failed', why: `${describeAnswer(answer)}, but the answer is not the Node ${name}`, answer };
+  };
+  if (answeredWith(created, 200, 201)) return told(created);
   // An admission rule may forbid to create a Node that is there all the same.
   const mayExist = answeredWith(created, 403) || (answeredWith(created, 409) && reasonOf(created) === 'AlreadyExists');
   if (!mayExist) return failed('create', created);
-  const path = nodePath(initial.metadata.name ?? '');
+  const path = nodePath(name);
   const found = await send({ method: 'GET', path });
-  const existing = answeredWith(found, 200) ? objectIn<KubeNode>(found) : undefined;
+  const existing = answeredWith(found, 200) ? nodeIn(found, name) : undefined;
   if (existing === undefined) return failed('read', found);
   const { node, changed } = reconcileNode(existing, initial, { zeroExtendedResources });
   const patch = changed ? nodeStatusPatch(existing, node) : undefined;
@@ -129,5 +135,5 @@ export async function registerOnce(
     contentType: 'application/strategic-merge-patch+json',
   });
   if (!answeredWith(patched, 200)) return failed('correct', patched);
-  return { kind: 'registered', node: objectIn<KubeNode>(patched) ?? node };
+  return told(patched);
 }

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { recordsOf } from '../../shared/kube/resources/normal-form.ts';
+import { recordsOf, textOf } from '../../shared/kube/normal-form.ts';
 import type { KubeObject } from '../../shared/kube/types.ts';
 import { silentLog } from '../../test/support/agent-api.ts';
 import { type ApiInMemory, apiInMemory, pod, podsIn } from '../../test/support/api-in-memory.ts';
@@ -145,6 +145,11 @@ describe('the agent', () => {
 
   it.each([
     ['with swap on', { swaps: 'Filename Type\n/dev/sda2 partition\n' }, /running with swap on is not supported/],
+    [
+      'with more held back than there is',
+      { config: { ...configured(), systemReserved: { memory: '9Gi' } } },
+      /invalid Node Allocatable configuration\. Resource "memory" has a reservation of .* but capacity of 8Gi/,
+    ],
     ['without the distances its topology policy asks for', { config: distant }, /error getting NUMA distances/],
   ] as const)('does not start %s', async (_what, over, message) => {
     const started = runAgent(parts(over), stop.signal);
@@ -169,10 +174,148 @@ describe('the agent', () => {
     // Nothing in memory says that pods changed; the list that is made anyway does.
     await pass(1_800_000);
     expect(runtime.asked).toContain('start web');
-    expect(checks.map(({ complaint }) => complaint())).toEqual([undefined, undefined]);
+    expect(checks.map(({ complaint }) => complaint())).toEqual([undefined, undefined, undefined]);
     stop.abort();
     await running;
     expect(runtime.asked.filter((each) => each.startsWith('stop'))).toEqual([]);
+  });
+
+  const eventsOf = async (name: string): Promise<string[]> => {
+    const list = await get(`/api/v1/namespaces/default/events?fieldSelector=involvedObject.name=${name}`);
+    return recordsOf(list['items']).map((each) => textOf(each['reason']));
+  };
+
+  it('sends the events of its first report, also about a Node that is there already', async () => {
+    const first = ['NodeHasSufficientMemory', 'NodeHasNoDiskPressure', 'NodeHasSufficientPID'];
+    const before = runAgent(parts(), stop.signal);
+    await pass(3_000);
+    expect(await eventsOf('edge-1')).toEqual(expect.arrayContaining(['Starting', ...first]));
+    stop.abort();
+    await before;
+    stop = new AbortController();
+    await pass(1_000);
+    void runAgent(parts(), stop.signal);
+    await pass(3_000);
+    const reasons = await eventsOf('edge-1');
+    for (const reason of first) expect(reasons.filter((each) => each === reason)).toHaveLength(2);
+  });
+
+  it.each([3_600_000, -3_600_000])('stays healthy and beats in step when the clock is set by %s ms', async (byMs) => {
+    const beats: number[] = [];
+    let hangs = false;
+    const given = parts();
+    const beatApi: KubeApi = {
+      async send(request) {
+        if (request.method === 'PUT') beats.push(time.monotonicMs());
+        if (hangs) await time.sleep(3_600_000);
+        return given.beatApi.send(request);
+      },
+      reconnect() {},
+    };
+    void runAgent({ ...given, beatApi }, stop.signal);
+    await pass(30_000);
+    const before = beats.length;
+    time.setClock(byMs);
+    expect(checks.map(({ complaint }) => complaint())).toEqual([undefined, undefined, undefined]);
+    await pass(40_000);
+    expect(checks.map(({ complaint }) => complaint())).toEqual([undefined, undefined, undefined]);
+    expect(beats.length - before).toBe(4);
+    hangs = true;
+    await pass(75_000);
+    expect(checks.map(({ complaint }) => complaint())).toContainEqual(
+      expect.stringMatching(/^no round of the lease loop ended for [678]\d s$/),
+    );
+  });
+
+  it('reads its Node again after a silence as long as the lease, and not after a shorter one', async () => {
+    const given = parts();
+    let silent = false;
+    let reads = 0;
+    const beatApi: KubeApi = {
+      async send(request) {
+        const isLease = request.path.includes('/leases/');
+        if (silent && isLease) return { kind: 'failed', cause: new Error('no answer') };
+        if (request.method === 'GET' && !isLease) reads += 1;
+        return given.beatApi.send(request);
+      },
+      reconnect() {},
+    };
+    void runAgent({ ...given, beatApi }, stop.signal);
+    await pass(60_000);
+    reads = 0;
+    // Nobody has to read what nobody can have changed.
+    await pass(60_000);
+    expect(reads).toBe(0);
+    silent = true;
+    await pass(25_000);
+    silent = false;
+    await pass(20_000);
+    expect(reads).toBe(0);
+    silent = true;
+    await pass(60_000);
+    silent = false;
+    await pass(20_000);
+    expect(reads).toBe(1);
+  });
+
+  it('says on its Node, in an event and in its health what the runtime cannot keep', async () => {
+    let complaint: string | undefined;
+    const forgetful = { ...runtime, complaint: () => complaint };
+    void runAgent(parts({ runtime: forgetful }), stop.signal);
+    await pass(3_000);
+    complaint = 'the records of pods cannot be written: ENOSPC: no space left on device';
+    await pass(30_000);
+    expect(checks.map((each) => each.complaint())).toContain(complaint);
+    expect(await readyOf()).toMatchObject({
+      status: 'True',
+      message: `kubelet is posting ready status. WARNING: ${complaint}`,
+    });
+    expect(await eventsOf('edge-1')).toContain('StateNotWritten');
+    complaint = undefined;
+    await pass(30_000);
+    expect(checks.map((each) => each.complaint())).toEqual([undefined, undefined, undefined]);
+    expect(await readyOf()).toMatchObject({ message: 'kubelet is posting ready status' });
+    expect(await eventsOf('edge-1')).toContain('StateWritten');
+  });
+
+  it('has sent every event of a shutdown when it lets the machine go down', async () => {
+    const config = { ...configured(), shutdownGracePeriodMs: 30_000, shutdownGracePeriodCriticalPodsMs: 10_000 };
+    const names = ['one', 'two', 'three'];
+    for (const name of names) {
+      await server.send('POST', podsIn('default'), {
+        body: pod(name, { spec: { nodeName: 'edge-1', ...pod(name).spec } }),
+      });
+    }
+    const given = parts({ config });
+    const sent: string[][] = [];
+    const { shutdownSignal } = given;
+    const held: AgentParts['shutdownSignal'] = {
+      ...shutdownSignal,
+      async hold() {
+        const lock = await shutdownSignal.hold();
+        return {
+          async release() {
+            sent.push(...(await Promise.all(['edge-1', ...names].map(eventsOf))));
+            await lock.release();
+          },
+        };
+      },
+    };
+    const api: KubeApi = {
+      async send(request) {
+        if (request.path.endsWith('/events')) await time.sleep(100);
+        return given.api.send(request);
+      },
+      reconnect() {},
+    };
+    void runAgent({ ...given, api, shutdownSignal: held }, stop.signal);
+    await pass(3_000);
+    announce(true);
+    await pass(10_000);
+    expect(holds).toBe(0);
+    expect(sent[0]).toEqual(expect.arrayContaining(['NodeShutdown', 'NodeNotReady']));
+    for (const reasons of sent.slice(1)) expect(reasons).toContain('Killing');
+    expect(sent).toHaveLength(4);
   });
 
   it('says that it goes down, ends its pods, refuses new ones, and lets go', async () => {

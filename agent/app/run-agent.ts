@@ -7,7 +7,7 @@
  * of its own, so that nothing stands before a beat. Stopping ends the loops at once and leaves pods running: whoever
  * restarts the agent does not want their workloads restarted.
  */
-import { recordsOf, textOf } from '../../shared/kube/resources/normal-form.ts';
+import { recordsOf, textOf } from '../../shared/kube/normal-form.ts';
 import type { KubeNode } from '../../shared/kube/types.ts';
 import type { Log } from '../../shared/ports/log.ts';
 import type { AgentConfig } from '../config.ts';
@@ -22,8 +22,10 @@ import type { AgentTime, Fraction } from '../ports/time.ts';
 import { answeredWith } from '../rules/kube-answer.ts';
 import { leaseDurationSeconds, renewIntervalMs } from '../rules/lease.ts';
 import { leaseLoopComplaint } from '../rules/lease-liveness.ts';
+import type { NodeEvent } from '../rules/node-event.ts';
 import { parseNodeIpArgument } from '../rules/node-ip.ts';
 import { initialNode } from '../rules/node-registration.ts';
+import { nodeResources, reservationFault } from '../rules/node-resources.ts';
 import { shutdownBuckets } from '../rules/shutdown-settings.ts';
 import { NODE_SHUTTING_DOWN } from '../rules/shutdown-status.ts';
 import { swapStartFault } from '../rules/swap-detection.ts';
@@ -65,6 +67,8 @@ export interface AgentParts {
   readonly fraction: Fraction;
   readonly log: Log;
   readonly meter: AgentMeter;
+  /** Complaints about the machine that no loop knows of. */
+  readonly checks?: readonly HealthCheck[];
   /** Serves the complaints of these checks; its end is the caller's. */
   readonly serveHealth: (checks: readonly HealthCheck[]) => Promise<void>;
 }
@@ -81,17 +85,26 @@ export async function runAgent(parts: AgentParts, stop: AbortSignal): Promise<vo
   if (swapFault !== undefined) throw new AgentStartError(swapFault);
   const topology = startedTopology(parts);
   const nodeIps = givenNodeIps(parts);
-  const { operatingSystem, architecture } = await machine.facts();
+  const facts = await machine.facts();
+  const { operatingSystem, architecture } = facts;
+  const use = await machine.use().catch((error: unknown) => {
+    log.error('the use of the machine could not be read', { error });
+    return undefined;
+  });
+  const { capacity } = nodeResources(undefined, { ...config, machine: facts, rootFsBytes: use?.nodeFs.capacityBytes });
+  const pid = use === undefined ? {} : { pid: String(use.pidsMax) };
+  const reservation = reservationFault({ ...capacity, ...pid }, config);
+  if (reservation !== undefined) throw new AgentStartError(reservation);
 
   const events = createEventRecorder({ nodeName: config.nodeName, api, time, log, meter });
   const leaseSeconds = leaseDurationSeconds(config.nodeLeaseDurationSeconds);
   const timeoutMs = Math.min(config.nodeStatusUpdateFrequencyMs, leaseSeconds * 1_000);
-  let triedAtMs = time.nowMs();
+  let triedAtMs = time.monotonicMs();
   const beatApi: KubeApi = {
     async send(request) {
       const signedBy = parts.keys?.signingKeyId();
       const answer = await parts.beatApi.send(request);
-      triedAtMs = time.nowMs();
+      triedAtMs = time.monotonicMs();
       if (request.method === 'PUT') {
         // A key that signs before and after signed what was sent between.
         const certain = answeredWith(answer, 200) && parts.keys?.signingKeyId() === signedBy;
@@ -107,17 +120,27 @@ export async function runAgent(parts: AgentParts, stop: AbortSignal): Promise<vo
       : createKeyRotation(config, { keys: parts.keys, api, time, fraction, log, meter });
 
   let runtimeComplaint: string | undefined = 'the container runtime has not been asked yet';
+  let stateComplaint: string | undefined;
   const askRuntime = async (): Promise<void> => {
     const health = await runtime
       .health()
       .catch((cause: unknown) => ({ kind: 'notReady' as const, reason: String(cause) }));
     runtimeComplaint = health.kind === 'ready' ? undefined : health.reason;
+    const complaint = runtime.complaint?.();
+    if (complaint === stateComplaint) return;
+    stateComplaint = complaint;
+    events.aboutNode(
+      complaint === undefined
+        ? { type: 'Normal', reason: 'StateWritten', message: 'The state of pods is written to the disk again' }
+        : { type: 'Warning', reason: 'StateNotWritten', message: complaint },
+    );
   };
 
   const computation = new NodeStatusComputation({
     settings: config,
     machine,
     nowMs: () => time.nowMs(),
+    monotonicMs: () => time.monotonicMs(),
     log,
     agentVersion: parts.agentVersion,
     setAddresses: addressSetter(machine, config, nodeIps),
@@ -125,16 +148,20 @@ export async function runAgent(parts: AgentParts, stop: AbortSignal): Promise<vo
       runtime: runtimeComplaint,
       shutdown: shutdown.shuttingDown() ? NODE_SHUTTING_DOWN : undefined,
     }),
+    readyWarning: () => stateComplaint,
     runtimeVersion: () => (runtimeComplaint === undefined ? runtime.version : undefined),
     volumesInUse: () => [],
   });
+  let firstEvents: readonly NodeEvent[] = [];
   const buildNode = async (): Promise<KubeNode> => {
     const nodeLabels = { ...(await parts.clusterLabels()), ...config.nodeLabels };
     const initial = initialNode(
       { ...config, nodeLabels },
       { hostname: config.nodeName, operatingSystem, architecture },
     );
-    return (await computation.compute(initial)).node;
+    const computed = await computation.compute(initial);
+    firstEvents = computed.events;
+    return computed.node;
   };
   const registration = createRegistration(config, {
     api: parts.beatApi,
@@ -193,6 +220,7 @@ export async function runAgent(parts: AgentParts, stop: AbortSignal): Promise<vo
     reportStatus: async () => {
       await statusLoop.pass(stop);
     },
+    drainEvents: events.drain,
     stateFile: parts.shutdownState,
   });
 
@@ -205,15 +233,22 @@ export async function runAgent(parts: AgentParts, stop: AbortSignal): Promise<vo
     statusLoop.invalidate();
     podLoop.podsChanged();
   });
-  registration.onRegistered(podLoop.podsChanged);
+  registration.onRegistered(() => {
+    // As a kubelet, which records them at each start, whether or not the Node was there before.
+    for (const event of firstEvents) events.aboutNode(event);
+    firstEvents = [];
+    podLoop.podsChanged();
+  });
   meter.gauge('kubelet_node_name', 1, { node: config.nodeName });
 
   await askRuntime();
   await parts.serveHealth([
     { name: 'ping', complaint: () => undefined },
+    { name: 'runtime', complaint: () => runtime.complaint?.() },
+    ...(parts.checks ?? []),
     {
       name: 'lease',
-      complaint: () => leaseLoopComplaint(triedAtMs, time.nowMs(), renewIntervalMs(leaseSeconds)),
+      complaint: () => leaseLoopComplaint(triedAtMs, time.monotonicMs(), renewIntervalMs(leaseSeconds)),
     },
   ]);
   events.aboutNode({ type: 'Normal', reason: 'Starting', message: 'Starting kubelet.' });

@@ -35,6 +35,8 @@ import { NODE_SHUTDOWN_REASON, type PodStatus, SHUTDOWN_REFUSAL, terminatedStatu
 const RESTART_WAIT_MS = 1_000;
 /** The end of the state file's writing is waited for no longer than this: the lock is due to be released. */
 const STATE_WRITE_MAX_MS = 2_000;
+/** When all pods have ended, the last status and events are waited for no longer than this. */
+const LAST_REPORT_MAX_MS = 3_000;
 
 export interface ShutdownDependencies {
   /** Of shutdownBuckets; empty: off. */
@@ -53,6 +55,8 @@ export interface ShutdownDependencies {
   readonly recordEvent: (event: NodeEvent) => void;
   /** One status pass. */
   readonly reportStatus: () => Promise<void>;
+  /** Sends the events that wait. The machine goes down after it: what is not sent then never is. */
+  readonly drainEvents?: () => Promise<void>;
   readonly stateFile: {
     /** Undefined when there is none. */
     read(): Promise<string | undefined>;
@@ -187,9 +191,24 @@ export function shutdownManager(dependencies: ShutdownDependencies): ShutdownMan
     shuttingDown = preparing;
     if (!preparing) return takeLock();
     const report = async (): Promise<void> => dependencies.reportStatus();
-    report().catch((error: unknown) => log.error('Failed to report the shutdown', { error: describe(error) }));
+    const reported = report().catch((error: unknown) =>
+      log.error('Failed to report the shutdown', { error: describe(error) }),
+    );
     await killPods(stop);
+    await lastReport(reported, stop);
     await releaseLock();
+  }
+
+  /** The report itself records an event, so events are sent after it. */
+  async function lastReport(reported: Promise<void>, stop: AbortSignal): Promise<void> {
+    const { drainEvents } = dependencies;
+    if (drainEvents === undefined) return;
+    const over = new AbortController();
+    const done = reported
+      .then(drainEvents)
+      .catch((error: unknown) => log.error('Failed to send the last events', { error: describe(error) }));
+    await Promise.race([done, time.sleep(LAST_REPORT_MAX_MS, AbortSignal.any([stop, over.signal]))]);
+    over.abort();
   }
 
   /** From the delay to the end of the watch. What fails before the watch stands is a failed start. */

@@ -125,8 +125,8 @@ export class StatusLoop {
 
   async #runFast(signal: AbortSignal): Promise<void> {
     const { time } = this.#parts;
-    const endsAtMs = time.nowMs() + FAST_DURATION_MS;
-    while (!signal.aborted && time.nowMs() < endsAtMs) {
+    const endsAtMs = time.monotonicMs() + FAST_DURATION_MS;
+    while (!signal.aborted && time.monotonicMs() < endsAtMs) {
       if (await this.#inTurn(() => this.#fastTry(signal))) return;
       await time.sleep(FAST_INTERVAL_MS, signal);
     }
@@ -187,7 +187,7 @@ export class StatusLoop {
     const { settings, time, fraction } = this.#parts;
     return reportDue(this.#report, {
       changed,
-      nowMs: time.nowMs(),
+      nowMs: time.monotonicMs(),
       reportFrequencyMs: settings.nodeStatusReportFrequencyMs,
       fraction,
     });
@@ -218,7 +218,7 @@ export class StatusLoop {
     const stored = answeredWith(answer, 200) ? objectIn<KubeNode>(answer) : undefined;
     if (stored === undefined) return this.#failure(answer);
     this.#cached = stored;
-    this.#report = { lastReportAtMs: this.#parts.time.nowMs(), delayMs: due.delayMs };
+    this.#report = { lastReportAtMs: this.#parts.time.monotonicMs(), delayMs: due.delayMs };
     this.#tell(computed.events);
     return { kind: 'written' };
   }

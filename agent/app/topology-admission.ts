@@ -47,12 +47,12 @@ export function topologyManager({ settings, nodes, meter, time }: TopologyDepend
 
   return {
     admit(pod) {
-      const startedAtMs = time.nowMs();
+      const startedAtMs = time.monotonicMs();
       if (settings !== undefined) meter.count('kubelet_topology_manager_admission_requests_total');
       const outcome = admitTopology(settings, providers, released(ledger, podUidOf(pod)), pod);
       countAlignment(outcome);
       if (settings !== undefined) {
-        meter.observe('kubelet_topology_manager_admission_duration_ms', time.nowMs() - startedAtMs);
+        meter.observe('kubelet_topology_manager_admission_duration_ms', time.monotonicMs() - startedAtMs);
       }
       if (outcome.kind === 'refused') {
         meter.count('kubelet_topology_manager_admission_errors_total');

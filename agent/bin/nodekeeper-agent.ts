@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /** The agent as a process: configuration, adapters, signals. `--help` says what it takes. */
-import { mkdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { loadConfig } from '../adapters/config/load-config.ts';
@@ -8,6 +8,7 @@ import { type HealthzServer, serveHealthz } from '../adapters/healthz/healthz-se
 import { AGENT_METRICS } from '../adapters/healthz/metrics.ts';
 import { MetricRegistry } from '../adapters/healthz/registry.ts';
 import { createHttpKubeApi, type HttpKubeApi } from '../adapters/http/kube-api.ts';
+import { presentMachineKey, UnfitKeyError } from '../adapters/identity/key-file.ts';
 import { createNodeIdentity, givenToken } from '../adapters/identity/node-identity.ts';
 import { LinuxMachine } from '../adapters/linux-machine/linux-machine.ts';
 import { logind } from '../adapters/logind/logind.ts';
@@ -15,6 +16,7 @@ import { readNuma } from '../adapters/numa/numa.ts';
 import { execRuntime } from '../adapters/runtime-exec/runtime-exec.ts';
 import { noRuntime } from '../adapters/runtime-none/runtime-none.ts';
 import { podmanRuntime } from '../adapters/runtime-podman/runtime-podman.ts';
+import { makeDirectory } from '../adapters/system/directory.ts';
 import { jsonLog } from '../adapters/system/json-log.ts';
 import { stateFile } from '../adapters/system/state-file.ts';
 import { systemTime } from '../adapters/system/time.ts';
@@ -46,6 +48,8 @@ if (process.argv[2] === 'plan') {
   );
 }
 
+// Where the log cannot be written, an error with nobody to take it would end the process.
+process.stderr.on('error', () => undefined);
 const log = jsonLog({
   write: (line) => process.stderr.write(line),
   nowMs: Date.now,
@@ -109,8 +113,24 @@ function runtimeOf(name: AgentConfig['runtime']): PodRuntime {
   }
 }
 
+/** @throws AgentStartError for what only a person can set right */
+async function checkRootDirectory(): Promise<void> {
+  try {
+    makeDirectory(config.rootDirectory, 0o700);
+  } catch (cause) {
+    throw new AgentStartError(`rootDirectory ${config.rootDirectory} cannot be made: ${(cause as Error).message}`);
+  }
+  if (config.token !== undefined) return;
+  try {
+    await presentMachineKey(config.rootDirectory);
+  } catch (error) {
+    // What the disk does not let us read now, it may later.
+    if (error instanceof UnfitKeyError) throw new AgentStartError(error.message);
+  }
+}
+
 async function main(): Promise<void> {
-  mkdirSync(config.rootDirectory, { recursive: true, mode: 0o700 });
+  await checkRootDirectory();
   metrics.gauge('process_start_time_seconds', Math.floor(Date.now() / 1_000 - process.uptime()));
   const bootstrapApi = config.bootstrapToken === undefined ? undefined : client(givenToken(config.bootstrapToken), 1);
   const identity = createNodeIdentity(config, { time: systemTime, log, bootstrapApi });
@@ -144,6 +164,7 @@ async function main(): Promise<void> {
         shutdownSignal,
         shutdownState: stateFile(join(config.rootDirectory, SHUTDOWN_STATE_FILE), `.tmp-${SHUTDOWN_STATE_FILE}`),
         time: systemTime,
+        checks: [{ name: 'identity', complaint: () => identity.complaint() }],
         fraction: Math.random,
         log,
         meter: metrics,

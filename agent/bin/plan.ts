@@ -5,8 +5,8 @@
  */
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { podQosClass } from '../../shared/kube/pods/qos-class.ts';
 import { parseQuantity } from '../../shared/kube/quantity.ts';
-import { podQosClass } from '../../shared/kube/resources/qos-class.ts';
 import type { KubeObject } from '../../shared/kube/types.ts';
 import { readDocuments } from '../adapters/config/documents.ts';
 import { NumaUnreadableError, readNuma } from '../adapters/numa/numa.ts';

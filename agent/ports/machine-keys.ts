@@ -2,7 +2,7 @@
  * The keys of this machine: the one that counts, and while it is being replaced the one to come. Both are on the disk, so
  * that an agent that starts has each key the cluster may know it by.
  */
-import type { NodePublicKey } from '../../shared/domain/node-identity.ts';
+import type { NodePublicKey } from '../../shared/domain/access/node-identity.ts';
 
 export interface PublicHalf {
   /** RFC 7638 thumbprint. */

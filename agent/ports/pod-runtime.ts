@@ -45,6 +45,8 @@ export interface PodRuntime {
   readonly refusal?: { readonly reason: string; readonly message: string };
   /** Whether pods can be run now; its words go into the Ready condition. */
   health(): Promise<{ readonly kind: 'ready' } | { readonly kind: 'notReady'; readonly reason: string }>;
+  /** What keeps the runtime from keeping its own state, while pods go on; undefined while nothing does. */
+  complaint?(): string | undefined;
   /** Starts the pod's containers. Again for a pod that runs: nothing happens. */
   start(pod: KubeObject): Promise<void>;
   /**

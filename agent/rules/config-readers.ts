@@ -106,8 +106,8 @@ function threshold(value: unknown): Read<ThresholdValue | undefined> {
   const written = String(value);
   if (written === '0%' || written === '100%') return read(undefined);
   if (written.endsWith('%')) {
-    const percent = Number(written.slice(0, -1));
-    return written.length > 1 && percent > 0 && percent <= 100 ? read({ kind: 'percent', percent }) : unfit(expected);
+    const percent = /^\d{1,3}(?:\.\d+)?%$/.test(written) ? Number(written.slice(0, -1)) : 0;
+    return percent > 0 && percent <= 100 ? read({ kind: 'percent', percent }) : unfit(expected);
   }
   const parsed = parseQuantity(written);
   if (parsed.kind === 'malformed' || parsed.quantity.nanos <= 0n) return unfit(expected);

@@ -68,6 +68,8 @@ const AGENT = { apiVersion: 'nodekeeper.dev/v1alpha1', kind: 'AgentConfiguration
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const DEFAULT_UPDATE_MS = 10 * SECOND;
+/** It bounds each beat and status request, too. */
+const STATUS_UPDATE_MS_MIN = SECOND;
 const DEFAULT_REPORT_MS = 5 * MINUTE;
 const DEFAULT_MAX_PODS = 110;
 const DEFAULT_HEALTHZ_PORT = 10_248;
@@ -114,6 +116,10 @@ class Gathering {
 
   fault(field: string, message: string, at = this.#places.get(field)): void {
     this.faults.push({ field, message, ...(at === undefined ? {} : { at }) });
+  }
+
+  isAtFault(field: string): boolean {
+    return this.faults.some((fault) => fault.field === field);
   }
 
   placeOf(setting: SettingName): { readonly at?: string } {
@@ -323,8 +329,6 @@ function oneOf<Word extends string>(
   return unset;
 }
 
-const LOOPBACK = /^http:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?(?:\/|$)/;
-
 function checkedEndpoint(gathering: Gathering): string {
   const { endpoint } = gathering.settings;
   const expected = 'expected the https URL of the cluster, as its output Endpoint has it';
@@ -332,8 +336,8 @@ function checkedEndpoint(gathering: Gathering): string {
     gathering.fault('endpoint', `endpoint: ${expected}`);
     return '';
   }
-  // Plain HTTP only where nothing can listen in between.
-  if (!/^https:\/\/[^/\s]+/.test(endpoint) && !LOOPBACK.test(endpoint)) {
+  // Tokens go over nothing but TLS, on loopback too.
+  if (!/^https:\/\/[^/\s]+/.test(endpoint) || !URL.canParse(endpoint)) {
     gathering.fault('endpoint', `endpoint ${shown(endpoint)}: ${expected}`);
   }
   return endpoint.replace(/\/+$/, '');
@@ -419,5 +423,12 @@ function checkRelations(gathering: Gathering, config: AgentConfig): void {
   // No cloud provider but an external one can be named, so dual-stack is always allowed.
   const nodeIps = parseNodeIpArgument(config.nodeIp, true);
   if (nodeIps.kind === 'refused') gathering.fault('nodeIP', `nodeIP ${shown(config.nodeIp)}: ${nodeIps.message}`);
-  for (const message of shutdownSettingFaults(config)) gathering.fault('shutdownGracePeriod', message);
+  // Of a period that cannot be read nothing follows for the other.
+  if (!['shutdownGracePeriod', 'shutdownGracePeriodCriticalPods'].some((field) => gathering.isAtFault(field))) {
+    for (const message of shutdownSettingFaults(config)) gathering.fault('shutdownGracePeriod', message);
+  }
+  if (config.nodeStatusUpdateFrequencyMs < STATUS_UPDATE_MS_MIN) {
+    const message = 'nodeStatusUpdateFrequency: expected at least 1s; a request that takes longer counts as failed';
+    gathering.fault('nodeStatusUpdateFrequency', message);
+  }
 }

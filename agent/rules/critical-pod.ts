@@ -2,7 +2,7 @@
  * Which pods the node cannot do without.
  * Source: pkg/kubelet/types/pod_update.go, pkg/apis/scheduling/types.go.
  */
-import { MIRROR_POD_ANNOTATION } from '../../shared/domain/node-restriction.ts';
+import { MIRROR_POD_ANNOTATION } from '../../shared/domain/access/node-restriction.ts';
 import type { KubeObject } from '../../shared/kube/types.ts';
 
 /** Of the class system-cluster-critical; system-node-critical has 1000 more. */

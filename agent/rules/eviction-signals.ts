@@ -53,7 +53,7 @@ export function signalsMet(use: MachineUse, memoryBytes: number, thresholds: Evi
   });
 }
 
-/** When each pressure was last seen. Milliseconds since the epoch. */
+/** When each pressure was last seen. Milliseconds on the monotonic clock, as `nowMs` below. */
 export type PressureSightings = Readonly<Partial<Record<PressureType, number>>>;
 
 /** The sightings after an observation. */

@@ -1,6 +1,6 @@
 /** Requests about this machine's identity, and what answers to them say (docs/security.md, "The protocol"). */
-import type { NodePublicKey } from '../../shared/domain/node-identity.ts';
-import { recordsOf } from '../../shared/kube/resources/normal-form.ts';
+import type { NodePublicKey } from '../../shared/domain/access/node-identity.ts';
+import { recordsOf } from '../../shared/kube/normal-form.ts';
 import { parseTimeMs } from '../../shared/kube/time.ts';
 import type { KubeAnswer, KubeRequest } from '../ports/kube-api.ts';
 import type { EnrolledKey } from './key-rotation.ts';

@@ -67,10 +67,9 @@ describe('the first look of an agent', () => {
 });
 
 describe('a key that was refused', () => {
-  it('is worth another try after a minute, by whatever clock', () => {
+  it('is worth another try after a minute', () => {
     expect(isWorthATry(undefined, 5)).toBe(true);
     expect(isWorthATry(0, 59_999)).toBe(false);
     expect(isWorthATry(0, 60_000)).toBe(true);
-    expect(isWorthATry(DAY, 0)).toBe(true);
   });
 });

@@ -80,6 +80,9 @@ const lifeMs = (keyId: string, periodMs: number): number =>
 export const firstLookMs = (periodMs: number, fraction: number): number =>
   Math.min(FIRST_LOOK_MS, periodMs * FIRST_LOOK_SHARE) * fraction;
 
-/** Whether a key may be tried again in place of one that was just refused. `refusedAtMs`: undefined when it never was. */
+/**
+ * Whether a key may be tried again in place of one that was just refused. Both times are monotonic; `refusedAtMs` is
+ * undefined when it never was.
+ */
 export const isWorthATry = (refusedAtMs: number | undefined, nowMs: number): boolean =>
-  refusedAtMs === undefined || Math.abs(nowMs - refusedAtMs) >= REFUSED_FOR_MS;
+  refusedAtMs === undefined || nowMs - refusedAtMs >= REFUSED_FOR_MS;

@@ -1,5 +1,5 @@
 /** What an answer of the API says, without its transport. */
-import type { KubeObject } from '../../shared/kube/types.ts';
+import type { KubeNode, KubeObject } from '../../shared/kube/types.ts';
 import { isJsonObject } from '../../shared/kube/wire/json-value.ts';
 import type { KubeAnswer } from '../ports/kube-api.ts';
 
@@ -11,6 +11,13 @@ export function objectIn<T extends KubeObject>(answer: KubeAnswer): T | undefine
   if (answer.kind !== 'answered' || !isJsonObject(answer.body) || !isJsonObject(answer.body['metadata']))
     return undefined;
   return answer.body as T;
+}
+
+/** The Node of this name in an answer. A gateway that answers everything with 200, such as a captive portal, has none. */
+export function nodeIn(answer: KubeAnswer, nodeName: string): KubeNode | undefined {
+  const node = objectIn<KubeNode>(answer);
+  const isOurs = node?.['kind'] === 'Node' && node.metadata.name === nodeName && (node.metadata.uid ?? '') !== '';
+  return isOurs ? node : undefined;
 }
 
 /** `AlreadyExists`, `Conflict` …, which share a status code; '' when the server gave none. */

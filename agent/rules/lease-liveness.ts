@@ -7,7 +7,7 @@ const INTERVALS_MAX = 6;
  * What is wrong; undefined while the loop is alive. A server that cannot be reached is no fault of ours: rounds that fail
  * count, so that nobody restarts an agent for want of a network.
  *
- * @param lastRoundAtMs end of the last round, or the start of the loop. Milliseconds since the epoch.
+ * @param lastRoundAtMs end of the last round, or the start of the loop. Monotonic milliseconds, as `nowMs`.
  * @param intervalMs between two rounds. Milliseconds.
  */
 export function leaseLoopComplaint(lastRoundAtMs: number, nowMs: number, intervalMs: number): string | undefined {

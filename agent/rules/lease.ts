@@ -2,7 +2,7 @@
  * The Lease that says this node lives, and when to renew it
  * (component-helpers/apimachinery/lease/controller.go, pkg/kubelet/util/nodelease.go).
  */
-import { LEASE_NAMESPACE } from '../../shared/domain/node-restriction.ts';
+import { LEASE_NAMESPACE } from '../../shared/domain/access/node-restriction.ts';
 import { formatMicroTime } from '../../shared/kube/time.ts';
 import type { KubeNode, KubeObject, OwnerReference } from '../../shared/kube/types.ts';
 

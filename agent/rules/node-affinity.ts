@@ -3,7 +3,7 @@
  * staging/src/k8s.io/component-helpers/scheduling/corev1/nodeaffinity. Terms are alternatives; the demands of a term, and
  * the selector, hold together; a term without demands, and a demand that cannot be read, match nothing.
  */
-import { listOf, recordOf, recordsOf, textOf } from '../../shared/kube/resources/normal-form.ts';
+import { listOf, recordOf, recordsOf, textOf } from '../../shared/kube/normal-form.ts';
 import type { KubeObject } from '../../shared/kube/types.ts';
 
 type Labels = Readonly<Record<string, string>>;

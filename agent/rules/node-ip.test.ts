@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { isLinkLocalUnicast, isLoopback, isMulticast, parseIp } from './ip-address.ts';
-import { parseNodeIpAnnotation, parseNodeIpArgument } from './node-ip.ts';
+import { parseNodeIpArgument } from './node-ip.ts';
 
 describe('an IP address', () => {
   it.each([
@@ -10,6 +10,7 @@ describe('an IP address', () => {
     ['1:0:0:2:0:0:0:3', '1:0:0:2::3'],
     ['1:0:0:2:2:0:0:3', '1::2:2:0:0:3'],
     ['1:0:2:3:4:5:6:7', '1:0:2:3:4:5:6:7'],
+    ['1:2:3:4:5:6:7::', '1:2:3:4:5:6:7:0'],
     ['FD00::A:0', 'fd00::a:0'],
     ['64:ff9b::192.0.2.33', '64:ff9b::c000:221'],
     ['::ffff:10.0.0.1', '10.0.0.1'],
@@ -30,6 +31,7 @@ describe('an IP address', () => {
     'fe80::1%eth0',
     '12345::',
     '1:2:3:4:5:6:7:8::',
+    '1:2:3:4::5:6:7:8',
     '1.2.3.4::1',
   ])('%j is none', (text) => {
     expect(parseIp(text)).toBeUndefined();
@@ -61,16 +63,5 @@ describe('the node IP', () => {
   it('may be one address of each family, in the order given', () => {
     const parsed = parseNodeIpArgument('abcd::1 , 1.2.3.4', true);
     expect(parsed.kind === 'parsed' && parsed.addresses.map(({ text }) => text)).toEqual(['abcd::1', '1.2.3.4']);
-  });
-
-  it('is read strictly from an annotation', () => {
-    expect(parseNodeIpAnnotation('1.2.3.4,abcd::1', true)).toMatchObject({ kind: 'parsed', ignored: [] });
-    for (const text of ['', ' 1.2.3.4', '1.2.3.4,', '1.2.3.4,blah']) {
-      expect(parseNodeIpAnnotation(text, true)).toMatchObject({ kind: 'refused' });
-    }
-    expect(parseNodeIpAnnotation('1.2.3.4,abcd::1', false)).toEqual({
-      kind: 'refused',
-      message: 'dual-stack not supported in this configuration',
-    });
   });
 });

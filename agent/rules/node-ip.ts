@@ -1,5 +1,5 @@
 /**
- * The node IP argument, its form in an annotation, and whether an address is one of this host
+ * The node IP argument, and whether an address is one of this host
  * (component-helpers/node/util/ips.go, pkg/kubelet/kubelet_node_status.go).
  */
 import { type IpAddress, isLinkLocalUnicast, isLoopback, isMulticast, isUnspecified, parseIp } from './ip-address.ts';
@@ -40,17 +40,6 @@ export function parseNodeIpArgument(argument: string, dualStackAllowed: boolean)
     else if (item !== '') ignored.push(item);
   }
   return judged(addresses, ignored, dualStackAllowed);
-}
-
-/** As alpha.kubernetes.io/provided-node-ip holds it: no blanks, and nothing that is no address. */
-export function parseNodeIpAnnotation(text: string, dualStackAllowed: boolean): NodeIps {
-  const addresses: IpAddress[] = [];
-  for (const item of text.split(',')) {
-    const address = parseIp(item);
-    if (address === undefined) return refused(`could not parse ${JSON.stringify(item)} as an IP address`);
-    addresses.push(address);
-  }
-  return judged(addresses, [], dualStackAllowed);
 }
 
 /** Why this address cannot be the node's; undefined when it can. `hostAddresses`: of all interfaces. */

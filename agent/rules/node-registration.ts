@@ -2,7 +2,7 @@
  * The Node as we first describe it, and what is made right on one that is there already
  * (pkg/kubelet/kubelet_node_status.go).
  */
-import { addTaint, hasTaint, TAINT_UNINITIALIZED, TAINT_UNSCHEDULABLE } from '../../shared/domain/taint.ts';
+import { addTaint, hasTaint, TAINT_UNINITIALIZED, TAINT_UNSCHEDULABLE } from '../../shared/domain/nodes/taint.ts';
 import type { KubeNode, Taint } from '../../shared/kube/types.ts';
 import type { AgentConfig } from '../config.ts';
 import { MACHINE_LABELS } from './node-labels.ts';

@@ -83,6 +83,20 @@ export function reservedOf(capacity: ResourceTexts, settings: ReservationSetting
   return reserved;
 }
 
+/**
+ * Why the machine is too small for what is held back of it; undefined when it is not. A kubelet does not start then
+ * (validateNodeAllocatable in pkg/kubelet/cm/node_container_manager_linux.go).
+ */
+export function reservationFault(capacity: ResourceTexts, settings: ReservationSettings): string | undefined {
+  const faults = Object.entries(reservedOf(capacity, settings))
+    .filter(([name, reserved]) => compareQuantities(reserved, read(capacity[name])) > 0)
+    .map(
+      ([name, reserved]) =>
+        `Resource ${JSON.stringify(name)} has a reservation of ${formatQuantity(reserved)} but capacity of ${capacity[name]}. Expected capacity >= reservation.`,
+    );
+  return faults.length === 0 ? undefined : `invalid Node Allocatable configuration. ${faults.join(' ')}`;
+}
+
 /** The part of the machine's facts that becomes capacity. */
 export interface MachineResources {
   readonly cpuCores: number;

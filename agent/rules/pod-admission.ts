@@ -4,9 +4,9 @@
  * NodeResourcesFit, NodeAffinity, NodeName and NodePorts. Not done: making room for a critical pod by killing others.
  */
 import type { Taint, Toleration } from '../../shared/domain/kubernetes.ts';
-import { tolerationFor } from '../../shared/domain/toleration.ts';
+import { tolerationFor } from '../../shared/domain/nodes/toleration.ts';
+import { type Json, numberOf, recordOf, recordsOf, textOf } from '../../shared/kube/normal-form.ts';
 import { parseQuantity } from '../../shared/kube/quantity.ts';
-import { type Json, numberOf, recordOf, recordsOf, textOf } from '../../shared/kube/resources/normal-form.ts';
 import type { KubeObject } from '../../shared/kube/types.ts';
 import { isStaticPod } from './critical-pod.ts';
 import { matchesNodeAffinity } from './node-affinity.ts';

@@ -1,5 +1,5 @@
 /** The containers of a pod, as those rules read them that deal out the machine's resources. Ephemeral ones get none. */
-import { recordOf, recordsOf, textOf } from '../../shared/kube/resources/normal-form.ts';
+import { recordOf, recordsOf, textOf } from '../../shared/kube/normal-form.ts';
 import type { KubeObject } from '../../shared/kube/types.ts';
 
 export interface Container {

@@ -3,16 +3,17 @@
  * priority of their class. The node sees stored pods only, so a plan for the file itself would be a different one.
  * Kubernetes: "Pod Priority and Preemption", "Pod Quality of Service Classes".
  */
-import { parseQuantity } from '../../shared/kube/quantity.ts';
-import { isRecord, type Json } from '../../shared/kube/resources/normal-form.ts';
+
+import { pods as podKind } from '../../shared/api/kinds/pods.ts';
+import { priorityclasses, systemPriorityClasses } from '../../shared/api/kinds/priorityclasses.ts';
+import { isRecord, type Json } from '../../shared/kube/normal-form.ts';
 import {
   defaultPriorityClass,
   type PriorityClasses,
   priorityClassNameOf,
   resolvePriority,
-} from '../../shared/kube/resources/pod-priority.ts';
-import { pods as podKind } from '../../shared/kube/resources/pods.ts';
-import { priorityclasses, systemPriorityClasses } from '../../shared/kube/resources/priorityclasses.ts';
+} from '../../shared/kube/pods/pod-priority.ts';
+import { parseQuantity } from '../../shared/kube/quantity.ts';
 import type { KubeObject } from '../../shared/kube/types.ts';
 import type { ConfigDocument, ConfigFault } from './config-settings.ts';
 

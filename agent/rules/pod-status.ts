@@ -2,7 +2,7 @@
  * Status of a pod from what runs of it. Source: upstream pkg/kubelet/kubelet_pods.go (getPhase, generateAPIPodStatus)
  * and pkg/kubelet/status/generate.go. There are no probes: a container is ready when it runs.
  */
-import { recordOf, recordsOf, textOf } from '../../shared/kube/resources/normal-form.ts';
+import { recordOf, recordsOf, textOf } from '../../shared/kube/normal-form.ts';
 import { formatTime } from '../../shared/kube/time.ts';
 import type { KubeObject } from '../../shared/kube/types.ts';
 import type { ContainerState, RunningContainer, RunningPod } from '../ports/pod-runtime.ts';

@@ -57,7 +57,7 @@ export function labelsToSet(
 }
 
 export interface ReportState {
-  /** Undefined before this process reported for the first time. Milliseconds. */
+  /** On the monotonic clock; undefined before this process reported for the first time. Milliseconds. */
   readonly lastReportAtMs: number | undefined;
   /** The random extra in force, which keeps a fleet that started together from reporting together. Milliseconds. */
   readonly delayMs: number;
@@ -78,6 +78,7 @@ export function reportDue(
   state: ReportState,
   input: {
     readonly changed: boolean;
+    /** On the monotonic clock. Milliseconds. */
     readonly nowMs: number;
     readonly reportFrequencyMs: number;
     readonly fraction: () => number;
@@ -85,7 +86,5 @@ export function reportDue(
 ): { readonly delayMs: number } | undefined {
   const { changed, nowMs, reportFrequencyMs, fraction } = input;
   if (changed || state.lastReportAtMs === undefined) return { delayMs: (fraction() - 0.5) * reportFrequencyMs };
-  // A clock that was set back says nothing about how long ago it was.
-  const sinceMs = nowMs < state.lastReportAtMs ? Number.POSITIVE_INFINITY : nowMs - state.lastReportAtMs;
-  return sinceMs >= reportFrequencyMs + state.delayMs ? { delayMs: 0 } : undefined;
+  return nowMs - state.lastReportAtMs >= reportFrequencyMs + state.delayMs ? { delayMs: 0 } : undefined;
 }

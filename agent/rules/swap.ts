@@ -3,8 +3,9 @@
  * Source: pkg/kubelet/kuberuntime/kuberuntime_container_linux.go, pkg/kubelet/util/swap,
  * pkg/kubelet/cm/container_manager_linux.go.
  */
+
+import { podQosClass } from '../../shared/kube/pods/qos-class.ts';
 import { parseQuantity } from '../../shared/kube/quantity.ts';
-import { podQosClass } from '../../shared/kube/resources/qos-class.ts';
 import type { KubeObject } from '../../shared/kube/types.ts';
 import { isCriticalPod } from './critical-pod.ts';
 import { type Container, containersOf } from './pod-containers.ts';

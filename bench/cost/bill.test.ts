@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { PRICES } from '../../shared/domain/prices.ts';
+import { PRICES } from '../../shared/domain/cost/prices.ts';
 import { type Bill, type BillSettings, billOf, billReport, DATA_OUT, POLLERS_MIN, tickReadUnits } from './bill.ts';
 import { seriesOf } from './measure.ts';
 import { type Measurement, NOTHING, plus, type Taken, times } from './measurement.ts';

@@ -10,8 +10,8 @@
  * stand the time on the clock of the machine that measured, and the least that is billed, a millisecond an invocation.
  */
 import { LIST_WITHOUT_PODS_MS } from '../../agent/app/pod-loop.ts';
-import { type Dollars, SECONDS_A_DAY, SECONDS_A_MONTH } from '../../shared/domain/prices.ts';
-import { COST_PERIOD_SECONDS } from '../../shared/domain/running-cost.ts';
+import { type Dollars, SECONDS_A_DAY, SECONDS_A_MONTH } from '../../shared/domain/cost/prices.ts';
+import { COST_PERIOD_SECONDS } from '../../shared/domain/cost/running-cost.ts';
 import { scanSegmentsFor } from '../../shared/store/health-store.ts';
 import { type FunctionTaken, type Measurement, NOTHING, notNegative, plus, type Taken, times } from './measurement.ts';
 

@@ -4,7 +4,7 @@
  * What a cluster costs a month, item by item, from requests that local mode was seen to make.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
-import { dollarsOf, PRICE_LIST, type PriceList, parsePriceList } from '../../shared/domain/prices.ts';
+import { dollarsOf, PRICE_LIST, type PriceList, parsePriceList } from '../../shared/domain/cost/prices.ts';
 import { type BillLine, type BillReport, type BillSettings, billReport, POLLERS, POLLERS_MIN } from './bill.ts';
 import { measureCost } from './measure.ts';
 import type { Measurement } from './measurement.ts';

@@ -4,7 +4,7 @@ import {
   type ParsedAccessEntries,
 } from '../../shared/config/access-entries.ts';
 import { accessEntriesFromYaml } from '../../shared/config/access-entries-file.ts';
-import type { AccessEntry } from '../../shared/domain/access-entry.ts';
+import type { AccessEntry } from '../../shared/domain/access/access-entry.ts';
 import { readInputFile } from './input-file.ts';
 
 /** The access entries cannot be deployed. `message` has one line a fault: `file:line accessEntries[i].field rule`. */

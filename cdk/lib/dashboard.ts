@@ -10,8 +10,8 @@ import {
 } from 'aws-cdk-lib/aws-cloudwatch';
 import type { IFunction } from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
+import { COST_PERIOD_SECONDS } from '../../shared/domain/cost/running-cost.ts';
 import type { Policy } from '../../shared/domain/policy.ts';
-import { COST_PERIOD_SECONDS } from '../../shared/domain/running-cost.ts';
 import type { Alarms } from './alarms.ts';
 
 export interface DashboardProps {

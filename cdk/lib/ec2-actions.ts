@@ -1,5 +1,5 @@
 import { Stack, Validations } from 'aws-cdk-lib';
-import { CLUSTER_TAG } from '../../shared/domain/cluster-tag.ts';
+import { CLUSTER_TAG } from '../../shared/domain/cloud/cluster-tag.ts';
 import type { HandlerFunction } from './handler-function.ts';
 
 /** EC2 knows no resources for its describing actions, so only the region bounds them. */

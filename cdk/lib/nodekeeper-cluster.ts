@@ -13,7 +13,7 @@ import type {
 } from '../../shared/config/environment.ts';
 import type { HeartbeatEnvironment } from '../../shared/config/heartbeat-environment.ts';
 import { parsePolicy } from '../../shared/config/policy.ts';
-import type { AccessEntry } from '../../shared/domain/access-entry.ts';
+import type { AccessEntry } from '../../shared/domain/access/access-entry.ts';
 import type { Policy } from '../../shared/domain/policy.ts';
 import { readAccessEntriesFile, requireAccessEntries } from './access-entries-source.ts';
 import { AlarmEmail } from './alarm-email.ts';

@@ -4,9 +4,9 @@ import { systemClock, systemRandom } from '../../shared/adapters/system/clock.ts
 import { bearerSchemes } from '../../shared/adapters/tokens/bearer.ts';
 import { nodeTokens } from '../../shared/adapters/tokens/node-tokens.ts';
 import { staticTokenAuthenticator } from '../../shared/adapters/tokens/static-tokens.ts';
-import { HEARTBEAT_LIMITS, requestThrottle } from '../../shared/app/api/request-throttle.ts';
-import { serveHeartbeat } from '../../shared/app/renew-lease.ts';
 import { loadHeartbeatConfig } from '../../shared/config/heartbeat-environment.ts';
+import { serveHeartbeat } from '../../shared/heartbeat/renew-lease.ts';
+import { HEARTBEAT_LIMITS, requestThrottle } from '../../shared/kube/request/request-throttle.ts';
 import { log } from '../../shared/observability/logger.ts';
 import { nodeKeys } from '../../shared/store/node-key-store.ts';
 import { probeKeys } from '../../shared/store/process-key-store.ts';

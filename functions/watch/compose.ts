@@ -1,6 +1,6 @@
 import { staticTokenAuthenticator } from '../../shared/adapters/tokens/static-tokens.ts';
 import { watchTicketVerifier } from '../../shared/adapters/tokens/watch-tickets.ts';
-import { serveWatch } from '../../shared/app/api/serve-watch.ts';
+import { serveWatch } from '../../shared/api/watch/serve-watch.ts';
 import { loadConfig, watchConfig } from '../../shared/config/environment.ts';
 import { ticketKeys } from '../../shared/store/process-key-store.ts';
 import type { Environment } from '../controllers.ts';

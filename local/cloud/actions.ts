@@ -9,8 +9,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import type { CloudWorld, SeenInstance, SeenVolume } from '../../shared/adapters/memory/cloud-world.ts';
-import type { NodeAddress } from '../../shared/domain/cloud-initialisation.ts';
-import type { InstanceState } from '../../shared/domain/cloud-node.ts';
+import type { InstanceState, NodeAddress } from '../../shared/domain/cloud/instance.ts';
 import { Ec2ApiError } from './ec2-error.ts';
 import type { XmlValue } from './xml.ts';
 

@@ -1,5 +1,5 @@
 /** Commands to the EC2 of a running local mode, over its control socket. */
-import type { InstanceState } from '../../shared/domain/cloud-node.ts';
+import type { InstanceState } from '../../shared/domain/cloud/instance.ts';
 import { type Control, type ControlOutcome, sendControl, serveControl } from '../control-socket.ts';
 import { selectNames } from '../fleet/names.ts';
 import type { CloudMachines } from './machines.ts';

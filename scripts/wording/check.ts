@@ -4,10 +4,11 @@
  * Looks in comments, string literals and Markdown for the words that the word list replaces. Exit code 1 when a file
  * holds more of them than its ceiling in baseline.json, or fewer. `--update` writes the lower counts back. It also moves
  * the ceilings of files that git knows as renamed since the last commit of the baseline: stage moves first (`git mv`).
- * After a merge conflict in baseline.json keep either side and run `--update`.
+ * After a merge conflict in baseline.json keep either side and run `--update`. Without a baseline.json `--update` starts a
+ * new one from the current counts: only for a merge that brings text from before this check.
  */
 import { spawnSync } from 'node:child_process';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Ceilings, compare, lower } from './ceilings.ts';
@@ -55,10 +56,12 @@ for (const path of filesOf('')) {
 }
 const counts = new Map([...findings].map(([path, { length }]) => [path, length]));
 
-let ceilings = JSON.parse(readFileSync(join(ROOT, BASELINE), 'utf8')) as Ceilings;
+const isStarted = existsSync(join(ROOT, BASELINE));
+let ceilings = isStarted ? (JSON.parse(readFileSync(join(ROOT, BASELINE), 'utf8')) as Ceilings) : {};
 if (process.argv.includes('--update')) {
   const { ceilings: lastCeilings, previousPaths } = committed();
-  ceilings = lower({ ...lastCeilings, ...ceilings }, counts, previousPaths);
+  const previous = isStarted ? { ...lastCeilings, ...ceilings } : Object.fromEntries(counts);
+  ceilings = lower(previous, counts, previousPaths);
   writeFileSync(join(ROOT, BASELINE), `${JSON.stringify(ceilings, null, 2)}\n`);
 }
 

@@ -1,6 +1,6 @@
 /** Access entries as they are given to a deployment: a list of {arn, username?, groups}. Every fault is reported. */
 import * as z from 'zod/mini';
-import { type AccessEntry, accessEntryFaults, canonicalArn } from '../domain/access-entry.ts';
+import { type AccessEntry, accessEntryFaults, canonicalArn } from '../domain/access/access-entry.ts';
 
 /** What a function's environment has room for. Characters of JSON; an entry takes about 100. */
 export const ACCESS_ENTRIES_CHARACTERS_MAX = 1_024;

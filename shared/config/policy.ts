@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
-import { formatCidr } from '../domain/cidr.ts';
-import { createCidrSets } from '../domain/cidr-allocation.ts';
+import { formatCidr } from '../domain/cidrs/cidr.ts';
+import { createCidrSets } from '../domain/cidrs/cluster-cidrs.ts';
 import { defaultPolicy, type Policy } from '../domain/policy.ts';
 
 /** One thing wrong with a policy. */

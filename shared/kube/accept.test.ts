@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { answerForm, wantsTable } from './accept.ts';
+import { answerForm } from './accept.ts';
 
 const KUBECTL_GET =
   'application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json';
@@ -7,7 +7,6 @@ const KUBECTL_GET =
 describe('the form of an answer', () => {
   it('is a table for kubectl get', () => {
     expect(answerForm(KUBECTL_GET)).toEqual({ kind: 'table', version: 'v1' });
-    expect(wantsTable(KUBECTL_GET)).toBe(true);
   });
 
   it.each([

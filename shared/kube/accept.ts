@@ -53,5 +53,3 @@ export function answerForm(accept: string | undefined): AnswerForm {
   }
   return { kind: 'object' };
 }
-
-export const wantsTable = (accept: string | undefined): boolean => answerForm(accept).kind === 'table';

@@ -2,7 +2,7 @@
  * Graceful deletion, the same whoever deletes: a person, an eviction or a controller.
  * Source: k8s.io/apiserver pkg/registry/rest/delete.go, and the pod strategy in upstream pkg/registry/core/pod.
  */
-import { isTerminated } from './resources/pods.ts';
+import { isTerminated } from './pods/phase.ts';
 import { formatTime } from './time.ts';
 import type { KubeObject } from './types.ts';
 import { INT64_MAX } from './whole-number.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { leases } from './resources/leases.ts';
-import { nodes } from './resources/nodes.ts';
+import { nodes } from '../api/kinds/nodes.ts';
+import { leases } from '../heartbeat/lease-kind.ts';
 import { parseFieldSelector, parseLabelSelector, selectorFromSpec, unsupportedField } from './selectors.ts';
 
 function labelSelector(text: string) {

@@ -234,9 +234,6 @@ export const continueExpired = (): StatusError =>
     'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter.',
   );
 
-/** 410 for good: what was there does not come back. */
-export const gone = (message: string): StatusError => failure(410, 'Gone', message);
-
 /** 415 */
 export const unsupportedMediaType = (accepted: readonly string[]): StatusError =>
   failure(
@@ -297,10 +294,6 @@ export const serviceUnavailable = (
     options.retryAfterSeconds === undefined ? undefined : { retryAfterSeconds: options.retryAfterSeconds },
     options,
   );
-
-/** 504: nothing is known about whether it was done. */
-export const timeout = (message: string, retryAfterSeconds?: number): StatusError =>
-  failure(504, 'Timeout', `Timeout: ${message}`, retryAfterSeconds === undefined ? undefined : { retryAfterSeconds });
 
 /** 500, reason ServerTimeout: the operation could not be completed in time and may be tried again. */
 export const serverTimeout = (target: ResourceName, operation: string, retryAfterSeconds: number): StatusError =>

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { leases } from './resources/leases.ts';
-import { events, eventsV1 } from './resources/registry.ts';
+import { events, eventsV1 } from '../api/kinds/registry.ts';
+import { leases } from '../heartbeat/lease-kind.ts';
 import { buildTable, parseIncludeObject, partialMetadataList } from './table.ts';
 
 const nowMs = Date.UTC(2001, 1, 3, 4, 5, 11);

@@ -2,10 +2,10 @@
  * Objects as a meta.k8s.io Table, the form in which kubectl get wants its answers, and as PartialObjectMetadata.
  */
 import type { MetaVersion } from './accept.ts';
-import type { ResourceDescriptor } from './resources/descriptor.ts';
+import type { ResourceDescriptor } from './descriptor.ts';
 import type { KubeObject, ObjectMeta } from './types.ts';
 
-export { type AnswerForm, answerForm, wantsTable } from './accept.ts';
+export { type AnswerForm, answerForm } from './accept.ts';
 
 /** What a row carries besides its cells: query parameter includeObject. */
 export type IncludeObject = 'None' | 'Metadata' | 'Object';

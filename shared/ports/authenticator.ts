@@ -1,11 +1,4 @@
-/** Who sent a request, as Kubernetes names it. */
-export interface UserInfo {
-  readonly username: string;
-  readonly uid?: string;
-  readonly groups: readonly string[];
-  readonly extra?: Readonly<Record<string, readonly string[]>>;
-}
-
+import type { UserInfo } from '../domain/access/user-info.ts';
 export type Authentication =
   | { readonly kind: 'authenticated'; readonly user: UserInfo }
   /** No credentials were sent. */

@@ -1,10 +1,9 @@
 /**
  * What the controllers ask of the cloud that runs some of the machines. Nothing here throws for what the cloud may answer:
- * a refusal, a throttle or a silence is an outcome that the rules know (shared/domain/cloud-node.ts, volume-detach.ts).
+ * a refusal, a throttle or a silence is an outcome that the rules know (shared/controllers/cloud-node/rule.ts, volume-detach.ts).
  */
-import type { InstanceMetadata } from '../domain/cloud-initialisation.ts';
-import type { CloudAnswer } from '../domain/cloud-node.ts';
-import type { Ec2Instance } from '../domain/provider-id.ts';
+import type { CloudAnswer, InstanceMetadata } from '../domain/cloud/instance.ts';
+import type { Ec2Instance } from '../domain/cloud/provider-id.ts';
 
 /** What is known of an instance besides its state; absent where the cloud gave no such answer. */
 export interface InstanceAnswer {

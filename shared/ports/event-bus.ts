@@ -1,4 +1,4 @@
-import type { ClusterEvent } from '../domain/cluster-event.ts';
+import type { ClusterEvent } from '../domain/events/cluster-event.ts';
 
 export interface PublishOutcome {
   /** Not taken, after all tries. */

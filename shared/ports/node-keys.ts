@@ -1,5 +1,5 @@
-import type { BootstrapToken } from '../domain/bootstrap-token.ts';
-import type { NodeKey, NodeKeyAlgorithm, NodePublicKey } from '../domain/node-identity.ts';
+import type { BootstrapToken } from '../domain/access/bootstrap-token.ts';
+import type { NodeKey, NodeKeyAlgorithm, NodePublicKey } from '../domain/access/node-identity.ts';
 
 /** The keys that may sign in under a node's name; none when it has no identity. */
 export interface NodeKeys {

@@ -1,4 +1,4 @@
-import type { ProcessKey } from '../domain/process-key.ts';
+import type { ProcessKey } from '../domain/access/process-key.ts';
 
 /** Stores the public half of a key that was just made. Once it returns, whoever looks for the key finds it. */
 export type KeepProcessKey = (key: ProcessKey, nowMs: number) => Promise<void>;

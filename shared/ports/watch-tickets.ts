@@ -1,4 +1,4 @@
-import type { UserInfo } from './authenticator.ts';
+import type { UserInfo } from '../domain/access/user-info.ts';
 
 /** What a ticket admits to: one watch, as the API understood and authorized it. */
 export interface WatchAdmission {

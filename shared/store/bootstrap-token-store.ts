@@ -7,7 +7,7 @@
  * A use is taken by a conditional update in the very transaction that writes the identity, so there are never more
  * identities than uses, whoever asks at once.
  */
-import type { BootstrapToken } from '../domain/bootstrap-token.ts';
+import type { BootstrapToken } from '../domain/access/bootstrap-token.ts';
 import type { Item, ItemKey, ItemStore, UpdateWrite } from '../ports/item-store.ts';
 import type { BootstrapTokens } from '../ports/node-keys.ts';
 import { all, is } from './conditions.ts';

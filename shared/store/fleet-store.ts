@@ -7,7 +7,7 @@
  *                    disruption JSON of its record; total 1 during total disruption; nodes how many it saw
  *   zone#<zone>      state as judged last, absent while no node counts; ratePerSecond and tatMs, the limiter; hold why
  *                    nobody of those who wait is tainted, as last told to the ledger
- *   queue#<zone>#<node>   a node that waits for its zone's limiter: uid, addedAtMs, processAtMs
+ *   queue#<zone>#<node>   a node that waits for its zone's limiter: uid, addedAtMs
  *
  * The claim of node-monitor's tick carries what the tick has decided about ourselves: gate, probes and total disruption. So a
  * quiet tick is one write, a tick that dies half-way has said so already, and whoever decided on an older state loses the
@@ -17,12 +17,13 @@
  *
  * The queue is read whole and ordered in memory: a key by due time would make "take this node out, now" a search.
  */
-import { type DisruptionRecord, NO_DISRUPTION } from '../domain/disruption.ts';
-import { type GateRecord, UNTRIED_GATE } from '../domain/gate.ts';
-import { changeRateUpdates, type Limiter, type LimiterUpdate } from '../domain/limiter.ts';
-import type { QueuedNode, ZoneRecord } from '../domain/monitor.ts';
+
 import { claimSlot } from '../domain/tick.ts';
-import type { ZoneState } from '../domain/zone-state.ts';
+import { type DisruptionRecord, NO_DISRUPTION } from '../domain/zones/disruption.ts';
+import type { QueuedNode, ZoneRecord } from '../domain/zones/fleet-records.ts';
+import { type GateRecord, UNTRIED_GATE } from '../domain/zones/gate.ts';
+import { changeRateUpdates, type Limiter, type LimiterUpdate } from '../domain/zones/limiter.ts';
+import type { ZoneState } from '../domain/zones/zone-state.ts';
 import type {
   CheckWrite,
   Condition,
@@ -286,11 +287,11 @@ export function fleetStore(items: ItemStore): FleetStore {
       });
     },
 
-    async enqueue({ zone, nodeName, uid, addedAtMs, processAtMs }) {
+    async enqueue({ zone, nodeName, uid, addedAtMs }) {
       const outcome = await items.write({
         kind: 'put',
         key: queueKey(zone, nodeName),
-        item: { uid, addedAtMs, processAtMs },
+        item: { uid, addedAtMs },
         when: { kind: 'itemAbsent' },
       });
       return outcome.kind;
@@ -305,13 +306,10 @@ export function fleetStore(items: ItemStore): FleetStore {
 const notClaimed = (state: FleetState, slot: number): MonitorClaimOutcome =>
   state.slot !== undefined && state.slot >= slot ? { kind: 'lost' } : { kind: 'overtaken', state };
 
-function writeOf({ when, set, add }: LimiterUpdate): Pick<UpdateWrite, 'when' | 'set' | 'add'> {
-  return {
-    when: when as Condition,
-    ...(set === undefined ? {} : { set: { ...set } as Item }),
-    ...(add === undefined ? {} : { add: { ...add } }),
-  };
-}
+const writeOf = ({ when, set }: LimiterUpdate): Pick<UpdateWrite, 'when' | 'set'> => ({
+  when: when as Condition,
+  set: { ...set } as Item,
+});
 
 function stateOf(item: Item | undefined): FleetState {
   const gate = item?.['gate'] as string | undefined;
@@ -347,6 +345,5 @@ function queuedNodeOf(item: Item): QueuedNode {
     nodeName: rest.slice(divide + 1),
     uid: item['uid'] as string,
     addedAtMs: item['addedAtMs'] as number,
-    processAtMs: item['processAtMs'] as number,
   };
 }

@@ -17,7 +17,7 @@
  * A row has a lease when it has `v`, and a digest when it has `u`; either may be there alone.
  */
 import type { ConditionStatus } from '../domain/kubernetes.ts';
-import type { NodeHealth } from '../domain/node-health.ts';
+import type { NodeHealth } from '../domain/nodes/node-health.ts';
 import type { HeartbeatTimes } from '../kube/heartbeat-times.ts';
 import type { Item, ItemKey } from '../ports/item-store.ts';
 import { healthPartitionOf } from './layout.ts';

@@ -6,7 +6,7 @@
  * one item; DynamoDB serialises them, and the adapter repeats a beat that met a transaction. Neither overwrites the
  * other: they set different attributes.
  */
-import type { NodeHealth } from '../domain/node-health.ts';
+import type { NodeHealth } from '../domain/nodes/node-health.ts';
 import type { HeartbeatTimes } from '../kube/heartbeat-times.ts';
 import type {
   Condition,
@@ -201,6 +201,17 @@ export const confirmStatus = (
   key: healthKey(nodeName),
   set: { l: post.nowMs, f: post.times.fromSeconds, g: post.times.toSeconds },
   when: all(is('u', post.uid), is('y', readyCode('True')), lacks('s'), lacks('m')),
+});
+
+/** A status post that says what is stored already, word for word: a sign of life all the same. */
+export const statusReceived = (
+  nodeName: string,
+  post: { readonly uid: string; readonly nowMs: number },
+): UpdateWrite => ({
+  kind: 'update',
+  key: healthKey(nodeName),
+  set: { l: post.nowMs },
+  when: all(is('u', post.uid), lacks('m')),
 });
 
 /**

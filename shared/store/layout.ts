@@ -5,7 +5,7 @@
  * objects  pk `o#<resource>#<shard>` sk `[namespace/]name`      the object
  *          pk `l#<resource>#<shard>` sk <resourceVersion, 16 digits>   the change log a watch reads, TTL
  *          pk `h#<resource>#<shard>` sk `-`      the head: highest resourceVersion committed in the shard
- *          pk `n#<node name>` sk `namespace/name`            which pods are bound to a node
+ *          pk `n#<node name>` sk `namespace/name`            which pods are bound to a node, and since when
  *          pk `d#<shard>` sk <about>.<ms>-<hash>             a decision, TTL (decision-store.ts)
  * control  pk `fleet` sk `state`                   node-monitor's last claim, gate, total disruption (fleet-store.ts)
  *          pk `fleet` sk `zone#<zone>`              zone state and eviction limiter

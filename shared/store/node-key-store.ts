@@ -7,7 +7,7 @@
  * All keys of a node are one item, so a sign-in reads one item and a revocation deletes one. The partition's prefix is
  * what the heartbeat function may read of this table, and all of it (cdk/lib/nodekeeper-cluster.ts).
  */
-import type { NodeKey } from '../domain/node-identity.ts';
+import type { NodeKey } from '../domain/access/node-identity.ts';
 import {
   type Item,
   type ItemKey,

@@ -7,7 +7,7 @@
  *           key the object's sort key; p JSON of the labels and selectable fields before, when they differ;
  *           ttl epoch seconds
  *   head    rv the version below which nothing can be committed any more; c the highest version committed
- *   pod     (of a node) nothing: its keys say all
+ *   pod     (of a node) u uid of the pod; b epoch milliseconds at which we bound it, by our clock
  *
  * The version stands in `rv` alone, so that a commit that must take a higher one need not write the JSON again.
  */

@@ -15,7 +15,7 @@ import type { Clock } from '../ports/clock.ts';
 import { ITEM_BYTES_MAX, itemBytes, TRANSACT_BYTES_MAX, utf8Bytes } from '../ports/item-size.ts';
 import type { Item, ItemKey, ItemStore, TransactWrite } from '../ports/item-store.ts';
 import { StoreFault, TRANSACT_WRITES_MAX } from '../ports/item-store.ts';
-import { any, is, lacks } from './conditions.ts';
+import { all, any, is, lacks } from './conditions.ts';
 import {
   ALONE,
   headPartition,
@@ -128,6 +128,18 @@ export interface ObjectList {
   readonly next?: string;
 }
 
+/** A pod and when it was bound. */
+export interface BoundPod {
+  readonly pod: KubeObject;
+  /** Server time of the commit that bound it; not known to be so where `isBindingKept` is false. */
+  readonly boundAtMs: number;
+  /**
+   * False for a pod that an older version bound, which kept no time. `boundAtMs` is then that of its present version: never
+   * before the binding, so no eviction is early; but the next write of the pod moves it, unless keepBindings was called.
+   */
+  readonly isBindingKept: boolean;
+}
+
 export interface ObjectStore {
   /** Strongly consistent. */
   get(ref: ObjectRef): Promise<KubeObject | undefined>;
@@ -137,6 +149,10 @@ export interface ObjectStore {
   list(request: ListRequest): Promise<ObjectList>;
   /** The pods bound to a node, strongly consistent. */
   listByNode(nodeName: string): Promise<readonly KubeObject[]>;
+  /** The same, with the time of each binding. Reads no more than listByNode. */
+  listBound(nodeName: string): Promise<readonly BoundPod[]>;
+  /** Keeps boundAtMs of pods whose binding was not kept; one write unit for each, once. Others are left alone. */
+  keepBindings(nodeName: string, pods: readonly BoundPod[]): Promise<void>;
   commit(commit: Commit): Promise<CommitOutcome>;
 }
 
@@ -172,7 +188,7 @@ export function commitActions(commit: Commit, shardsOf: (resource: string) => nu
 export function objectStore(options: ObjectStoreOptions): ObjectStore {
   const { items, shardsOf } = options;
   const issuer = versionIssuer(options.clock);
-  return {
+  const store: ObjectStore = {
     async get(ref) {
       const item = await items.get(objectKey(ref, shardsOf(ref.resource)), { consistent: true });
       return item === undefined ? undefined : objectOf(item);
@@ -205,8 +221,11 @@ export function objectStore(options: ObjectStoreOptions): ObjectStore {
       return page.next === undefined ? { objects } : { objects, next: page.next };
     },
 
-    async listByNode(nodeName) {
+    listByNode: async (nodeName) => (await store.listBound(nodeName)).map(({ pod }) => pod),
+
+    async listBound(nodeName) {
       const refs: ObjectRef[] = [];
+      const pointers: Item[] = [];
       let after: string | undefined;
       let pages = 0;
       do {
@@ -219,13 +238,30 @@ export function objectStore(options: ObjectStoreOptions): ObjectStore {
           consistent: true,
           ...(after === undefined ? {} : { after }),
         });
-        for (const item of page.items) refs.push(refOf('pods', item['sk'] as string));
+        for (const item of page.items) {
+          refs.push(refOf('pods', item['sk'] as string));
+          pointers.push(item);
+        }
         after = page.next;
         pages += 1;
       } while (after !== undefined);
-      const pods = await this.getMany(refs);
+      const pods = await store.getMany(refs);
       // Deleted, or deleted and made anew elsewhere, between the two reads.
-      return pods.filter((pod): pod is KubeObject => nodeNameOf('pods', pod) === nodeName);
+      return pods.flatMap((pod, index) =>
+        pod === undefined || nodeNameOf('pods', pod) !== nodeName ? [] : [boundPod(pod, pointers[index] as Item)],
+      );
+    },
+
+    async keepBindings(nodeName, pods) {
+      for (const { pod, boundAtMs, isBindingKept } of pods) {
+        if (isBindingKept) continue;
+        await items.write({
+          kind: 'update',
+          key: pointerKey(nodeName, { namespace: pod.metadata.namespace ?? '', name: pod.metadata.name ?? '' }),
+          set: bindingOf(pod, boundAtMs),
+          when: all({ kind: 'itemExists' }, lacks('b')),
+        });
+      }
     },
 
     async commit(commit) {
@@ -255,6 +291,7 @@ export function objectStore(options: ObjectStoreOptions): ObjectStore {
       return { kind: 'contended' };
     },
   };
+  return store;
 }
 
 /** A write as it will stand in the table, but for its version. */
@@ -293,7 +330,7 @@ function draftOf(write: ObjectWrite, options: ObjectStoreOptions): Draft {
     shards,
     text: objectText(object),
     previous: write.kind === 'update' ? previousText(selectable(write.previous), selectable(write.object)) : undefined,
-    pointer: pointerOf(write),
+    pointer: pointerOf(write, options.clock.nowMs()),
   };
 }
 
@@ -326,18 +363,36 @@ function isOverfull(drafts: readonly Draft[], extra: readonly TransactWrite[]): 
   return around + texts > TRANSACT_BYTES_MAX;
 }
 
-/** The item that finds a pod by its node: written when it is bound, removed with it. A binding is never changed. */
-function pointerOf(write: ObjectWrite): TransactWrite | undefined {
+const pointerKey = (nodeName: string, { namespace, name }: Omit<ObjectRef, 'resource'>): ItemKey => ({
+  table: 'objects',
+  pk: nodePodsPartition(nodeName),
+  sk: objectSortKey(namespace, name),
+});
+
+/** Attributes of a pointer. */
+const bindingOf = (pod: KubeObject, boundAtMs: number): Item => ({ u: pod.metadata.uid ?? '', b: boundAtMs });
+
+/** A pointer of another uid is that of a pod of the same name, deleted between the two reads. */
+function boundPod(pod: KubeObject, pointer: Item): BoundPod {
+  const { b: boundAtMs, u: uid } = pointer;
+  return typeof boundAtMs === 'number' && uid === pod.metadata.uid
+    ? { pod, boundAtMs, isBindingKept: true }
+    : { pod, boundAtMs: Math.floor(resourceVersionOf(pod) / RESOURCE_VERSIONS_PER_MS), isBindingKept: false };
+}
+
+/**
+ * The item that finds a pod by its node, and says when we bound it: written when the pod is bound, removed with it. A
+ * binding is never changed. The time stands here and not in the object, where nodes write the pod's status.
+ */
+function pointerOf(write: ObjectWrite, nowMs: number): TransactWrite | undefined {
   const before = write.kind === 'create' ? undefined : nodeNameOf(write.ref.resource, write.previous);
   const after = write.kind === 'delete' ? undefined : nodeNameOf(write.ref.resource, write.object);
   if (before === after) return undefined;
   if (before !== undefined && after !== undefined) throw new RangeError('a bound pod does not change its node');
-  const key: ItemKey = {
-    table: 'objects',
-    pk: nodePodsPartition((after ?? before)!),
-    sk: objectSortKey(write.ref.namespace, write.ref.name),
-  };
-  return after === undefined ? { kind: 'delete', key } : { kind: 'put', key, item: {} };
+  const key = pointerKey((after ?? before)!, write.ref);
+  return write.kind === 'delete' || after === undefined
+    ? { kind: 'delete', key }
+    : { kind: 'put', key, item: bindingOf(write.object, nowMs) };
 }
 
 interface TransactionPlan {

@@ -8,8 +8,8 @@
  * TTL cleans up; that a key has ended is judged by its throughMs, by whoever reads it. Whoever may write a partition may sign
  * in as what it stands for, so each has a grant of its own (cdk/lib/table-actions.ts).
  */
-import type { NodePublicKey } from '../domain/node-identity.ts';
-import { type ProcessKey, withProbeKey } from '../domain/process-key.ts';
+import type { NodePublicKey } from '../domain/access/node-identity.ts';
+import { type ProcessKey, withProbeKey } from '../domain/access/process-key.ts';
 import { type Item, type ItemKey, type ItemReader, type ItemStore, StoreFault } from '../ports/item-store.ts';
 import type { KeepProcessKey, ProbeKeys, TicketKeys } from '../ports/process-keys.ts';
 import { is } from './conditions.ts';

@@ -32,9 +32,22 @@ export const FAULTS = {
   ec2Wrong: 'EC2 overlooks an instance for less than a period',
   ec2Events: 'changes of instances are told late, twice or not at all',
   policyRoll: 'some processes have a new policy already, others still the old one',
+  lyingClocks: 'times and counts that machines write are off by seconds to years, drift or jump',
+  poison: 'a few machines have objects at every limit: huge, countless, malformed, absurd or throttled',
 } as const;
 export type FaultName = keyof typeof FAULTS;
 export const FAULT_NAMES = Object.keys(FAULTS) as readonly FaultName[];
+
+/** Faults that last for the whole run and must harm nobody else: no law makes an allowance for them, and no calm ends. */
+const STANDING: ReadonlySet<FaultName> = new Set(['lyingClocks', 'poison']);
+/** Faults that come in storms. */
+const EPISODIC = FAULT_NAMES.filter((name) => !STANDING.has(name));
+/** Poison keeps `calm` from being checked, so most seeds have none unless `--faults` names it. */
+const POISON_SHARE = 0.35;
+
+/** The faults of a seed when none are named. */
+export const faultsOf = (seed: number): readonly FaultName[] =>
+  FAULT_NAMES.filter((name) => name !== 'poison' || seededFraction(hashOf(`${seed} has poison`))() < POISON_SHARE);
 
 /** Stories begin with a while in which nothing goes wrong, so that there is something to be broken. */
 const FIRST_STORM_MS = 90_000;
@@ -108,13 +121,13 @@ export function faultPlan(options: {
     storms.push({ fromMs: Math.round(atMs), untilMs });
     atMs = untilMs + CALM_MIN_MS + weather() * (CALM_MAX_MS - CALM_MIN_MS);
   }
-  const share = (options.faultsAStorm ?? FAULTS_A_STORM) / FAULT_NAMES.length;
+  const share = (options.faultsAStorm ?? FAULTS_A_STORM) / EPISODIC.length;
   const episodes = new Map<FaultName, Episode[]>();
   for (const name of FAULT_NAMES) {
     const random = seededFraction(hashOf(`${seed} ${name}`));
     const own = storms.flatMap(({ fromMs, untilMs }): Episode[] => {
       const [isHit, from, length, severity] = [random() < share * (OFTENER[name] ?? 1), random(), random(), random()];
-      if (!isHit || !wanted.has(name)) return [];
+      if (!isHit || !wanted.has(name) || STANDING.has(name)) return [];
       const begins = Math.round(fromMs + 0.5 * from * (untilMs - fromMs));
       const rest = untilMs - begins;
       const lasts = OUTAGES.has(name) ? Math.max(5_000, length * rest) : (0.5 + 0.5 * length) * rest;

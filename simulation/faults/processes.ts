@@ -3,7 +3,7 @@
  * one warm, and where none is free a cold one begins. A process has its own clock, its own policy (from when it began) and
  * nothing in memory that another could see. One that is killed stops at a call: nothing it waited for ever continues.
  */
-import type { FleetControllers } from '../../shared/app/controllers/index.ts';
+import type { FleetControllers } from '../../shared/controllers/index.ts';
 import type { Policy } from '../../shared/domain/policy.ts';
 import type { Clock } from '../../shared/ports/clock.ts';
 import type { Endpoint } from '../endpoint.ts';

@@ -1,6 +1,6 @@
 /** L10: deciding again on the applied world decides nothing; the order of nodes never matters. */
 import type { MemoryItemStore } from '../../shared/adapters/memory/item-store.ts';
-import { decideMonitor } from '../../shared/domain/monitor.ts';
+import { decideMonitor } from '../../shared/controllers/node-monitor/rule.ts';
 import type { Policy } from '../../shared/domain/policy.ts';
 import { fleetStore } from '../../shared/store/fleet-store.ts';
 import { scanHealth } from '../../shared/store/health-store.ts';
@@ -15,6 +15,7 @@ export async function decidesNothingTwice(
   policy: Policy,
   fraction: () => number,
   hit: (mark: Mark) => void,
+  isPoisoned: (name: string) => boolean,
 ): Promise<Broken | undefined> {
   const { state, zones, queue } = await fleetStore(tables).read();
   const { lastTickAtMs } = state.gate;
@@ -37,7 +38,10 @@ export async function decidesNothingTwice(
   if (JSON.stringify(outOfOrder.decisions) !== JSON.stringify(inOrder.decisions)) {
     return { law: 'L10', subjects: [], message: 'the order in which nodes were read changes what is decided' };
   }
-  const [first] = decideMonitor(world, { nowMs: lastTickAtMs, policy }).decisions;
+  // What could not be done to a poisoned machine's Node is decided again, rightly.
+  const first = decideMonitor(world, { nowMs: lastTickAtMs, policy }).decisions.find(
+    (decision) => !('nodeName' in decision && isPoisoned(decision.nodeName)),
+  );
   if (first === undefined) return undefined;
   const name = 'nodeName' in first ? first.nodeName : 'zone' in first ? first.zone : '';
   return { law: 'L10', subjects: [name], message: `decided again on the applied world: ${JSON.stringify(first)}` };

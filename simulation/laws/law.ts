@@ -14,6 +14,8 @@ export type LawName =
   | 'L8'
   | 'L9'
   | 'L10'
+  | 'L11'
+  | 'L12'
   | 'cidrs'
   | 'volumes'
   | 'calm';
@@ -23,6 +25,8 @@ export interface Broken {
   /** About whom, for the timeline: a node, a zone, a pod. */
   readonly subjects: readonly string[];
   readonly message: string;
+  /** Something came too late or not at all: while there is poison, that is L12. */
+  readonly isLate?: boolean;
 }
 
 /** A machine as it really is. */
@@ -49,6 +53,10 @@ export interface LawContext {
   /** What clocks may differ by, and steps of all clocks since a moment. Milliseconds. */
   clockSlackMs(sinceMs: number, of?: 'steps'): number;
   machine(name: string): TrueMachine | undefined;
+  /** Its own objects are bad: it may be late, nobody else. */
+  isPoisoned(name: string): boolean;
+  /** What L12 adds to the time of an effect: a period while there is poison, else nothing. Milliseconds. */
+  poisonSlackMs(): number;
   fail(broken: Broken): void;
 }
 

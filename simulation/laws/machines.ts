@@ -6,7 +6,7 @@ import { EFFECT_MS, type Law, type LawContext, seconds } from './law.ts';
 const POLLS_MAX = 3;
 
 export function nodesOfTheLivingStay(context: LawContext): Law {
-  const { truth, nowMs, most, clockSlackMs, calmSinceMs, machine, fail } = context;
+  const { truth, nowMs, most, clockSlackMs, calmSinceMs, machine, isPoisoned, poisonSlackMs, fail } = context;
   return {
     name: 'L6',
     onHappened(happened, by) {
@@ -23,7 +23,7 @@ export function nodesOfTheLivingStay(context: LawContext): Law {
       const periodMs = most((policy) => policy.nodeMonitorPeriodSeconds) * 1_000;
       for (const node of truth.nodes.values()) {
         const real = machine(node.name);
-        if (real?.instance !== 'ended' || node.ready === 'True') continue;
+        if (real?.instance !== 'ended' || node.ready === 'True' || isPoisoned(node.name)) continue;
         const seenMs = Math.max(calmMs, real.instanceEndedAtMs + EC2_STALE_MAX_MS, node.heardAtMs);
         // Only while it is marked is EC2 asked; that it is marked in time is L2. A young one that vanished is waited for.
         const youngMs = most((policy) => policy.cloudYoungInstanceSeconds) * 1_000;
@@ -31,9 +31,9 @@ export function nodesOfTheLivingStay(context: LawContext): Law {
         const dueMs =
           Math.max(seenMs + 2 * graceMs, node.createdAtMs + youngMs) + (POLLS_MAX + 2) * periodMs + EFFECT_MS;
         const lightMs = truth.lastDark === undefined ? 0 : truth.lastDark.untilMs + 2 * graceMs;
-        if (nowMs() <= Math.max(dueMs, lightMs) + clockSlackMs(seenMs)) continue;
+        if (nowMs() <= Math.max(dueMs, lightMs) + clockSlackMs(seenMs) + poisonSlackMs()) continue;
         const message = `${node.name} is still there ${seconds(nowMs() - real.instanceEndedAtMs)} after the end of its instance`;
-        fail({ law: 'L6', subjects: [node.name], message });
+        fail({ law: 'L6', subjects: [node.name], message, isLate: true });
       }
     },
   };

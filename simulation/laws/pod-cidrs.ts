@@ -189,7 +189,7 @@ export function podCidrsAreNobodyElses(context: LawContext, policy: Policy, hit:
     onMoment() {
       const calmMs = calmSinceMs();
       if (calmMs === undefined || clusterCIDRs.length === 0) return;
-      for (const node of nodes.values()) lookAtNode(node, calmMs);
+      for (const node of nodes.values()) if (!context.isPoisoned(node.name)) lookAtNode(node, calmMs);
       const present = new Set([...nodes.values()].map(({ uid }) => uid));
       for (const [block, { uid, atMs }] of noted) {
         if (present.has(uid)) continue;

@@ -41,7 +41,7 @@ function dueOf(pod: TruePod, node: TrueNode): Due {
 }
 
 export function podsHaveTheirTime(context: LawContext): Law {
-  const { truth, nowMs, most, clockSlackMs, calmSinceMs, fail } = context;
+  const { truth, nowMs, most, clockSlackMs, calmSinceMs, isPoisoned, poisonSlackMs, fail } = context;
   return {
     name: 'L7',
     onHappened(happened, by) {
@@ -74,16 +74,16 @@ export function podsHaveTheirTime(context: LawContext): Law {
       // The gate looks back on two beat intervals, so that long nobody is deleted after an outage of ours.
       const openMs = calmMs + 2 * beatMs + 2 * periodMs;
       for (const pod of truth.pods.values()) {
-        if (pod.isTerminating) continue;
+        if (pod.isTerminating || isPoisoned(pod.nodeName)) continue;
         const node = truth.nodes.get(pod.nodeName);
         if (node === undefined || node.noExecute.size === 0) continue;
         const due = dueOf(pod, node);
         // After an outage of ours nobody leaves for our own taints until every node has had its grace.
         const heldMs = due.isOurs ? openMs + graceMs : openMs;
         const lateMs = nowMs() - Math.max(due.atMs + ROUNDING_MS, heldMs, node.noExecuteChangedAtMs) - 2 * periodMs;
-        if (lateMs <= EFFECT_MS + clockSlackMs(due.sinceMs)) continue;
+        if (lateMs <= EFFECT_MS + clockSlackMs(due.sinceMs) + poisonSlackMs()) continue;
         const message = `${pod.path} is still there, ${seconds(nowMs() - due.atMs)} after its time`;
-        fail({ law: 'L7', subjects: [pod.nodeName, pod.path], message });
+        fail({ law: 'L7', subjects: [pod.nodeName, pod.path], message, isLate: true });
       }
     },
   };

@@ -81,7 +81,7 @@ export function zonesKeepTheirRate(context: LawContext): Law {
  * Unknown are tainted from the drained limiter.
  */
 export function darkIsNobodysFault(context: LawContext): Law {
-  const { truth, nowMs, least, most, clockSlackMs, calmSinceMs, fail } = context;
+  const { truth, nowMs, least, most, clockSlackMs, calmSinceMs, isPoisoned, poisonSlackMs, fail } = context;
   /** When total disruption, as stored, was last left. */
   let leftAtMs = Number.NEGATIVE_INFINITY;
   let wasTotal = false;
@@ -130,12 +130,13 @@ export function darkIsNobodysFault(context: LawContext): Law {
       const { darkSinceMs } = truth;
       if (calmMs === undefined || darkSinceMs === undefined) return;
       const fromMs = Math.max(calmMs, darkSinceMs);
-      if (nowMs() - fromMs <= unnoticedMs(context, fromMs)) return;
-      const [waiting] = truth.queued;
+      if (nowMs() - fromMs <= unnoticedMs(context, fromMs) + poisonSlackMs()) return;
+      const waiting = [...truth.queued].find((each) => !isPoisoned(each.split('#')[1]!));
       if (waiting !== undefined) {
         fail({ law: 'L4', subjects: [waiting.split('#')[1]!], message: `${waiting} still waits in the dark` });
       }
       for (const node of truth.nodes.values()) {
+        if (isPoisoned(node.name)) continue;
         // Whoever turned not ready of late is still on the way.
         if (![...node.noExecute].some(([key, { sinceMs }]) => isOurs(key) && sinceMs < fromMs)) continue;
         fail({

@@ -39,7 +39,7 @@ export function beatingIsNotMarked(context: LawContext): Law {
 
 /** L2: a silent node is Unknown at most grace + one period after its last beat (gate not holding, ticks running). */
 export function silentIsMarked(context: LawContext): Law {
-  const { truth, nowMs, most, clockSlackMs, calmSinceMs, fail } = context;
+  const { truth, nowMs, most, clockSlackMs, calmSinceMs, isPoisoned, poisonSlackMs, fail } = context;
   return {
     name: 'L2',
     onMoment() {
@@ -50,12 +50,12 @@ export function silentIsMarked(context: LawContext): Law {
       // After an outage: a fresh grace from the first good tick. After the dark: from the tick that saw light.
       const lightMs = truth.lastDark === undefined ? 0 : truth.lastDark.untilMs + period + EFFECT_MS;
       for (const node of truth.nodes.values()) {
-        if (node.ready === 'Unknown' || node.ready === undefined) continue;
+        if (node.ready === 'Unknown' || node.ready === undefined || isPoisoned(node.name)) continue;
         const fromMs = Math.max(node.heardAtMs, calmMs + 2 * period, lightMs);
-        const dueMs = fromMs + grace + period + EFFECT_MS + clockSlackMs(fromMs - grace);
+        const dueMs = fromMs + grace + period + EFFECT_MS + clockSlackMs(fromMs - grace) + poisonSlackMs();
         if (nowMs() <= dueMs) continue;
         const message = `${node.name} is ${node.ready} ${seconds(nowMs() - node.heardAtMs)} after it was last heard`;
-        fail({ law: 'L2', subjects: [node.name], message });
+        fail({ law: 'L2', subjects: [node.name], message, isLate: true });
       }
     },
   };

@@ -4,7 +4,7 @@
  * checked over this, and over nothing the rules have worked out.
  */
 import type { ConditionStatus, NodeCondition, Taint, Toleration } from '../../shared/domain/kubernetes.ts';
-import { zoneKeyOf } from '../../shared/domain/zone.ts';
+import { zoneKeyOf } from '../../shared/domain/zones/zone.ts';
 import type { KubeNode, KubeObject } from '../../shared/kube/types.ts';
 import { objectOf } from '../../shared/store/object-record.ts';
 import type { TimedChange } from '../recent-changes.ts';
@@ -25,6 +25,8 @@ export interface TrueNode {
   readonly noExecute: Map<string, { readonly value: string; readonly sinceMs: number }>;
   /** When they last changed. */
   noExecuteChangedAtMs: number;
+  /** Keys of NoSchedule taints. */
+  noSchedule: ReadonlySet<string>;
   /** The last renewal or status post of its own that was stored. */
   heardAtMs: number;
   /** From when on it was heard at least every (grace − period). */
@@ -151,6 +153,7 @@ export function createTruth(steadyGapMs: () => number): Truth {
         ready: readyOf(object),
         noExecute: new Map(),
         noExecuteChangedAtMs: atMs,
+        noSchedule: new Set(),
         heardAtMs: atMs,
         steadySinceMs: atMs,
         isExcluded: object.metadata.labels?.[EXCLUDED] !== undefined,
@@ -178,6 +181,7 @@ export function createTruth(steadyGapMs: () => number): Truth {
     const present = new Map(
       taints.flatMap(({ key, value, effect }) => (effect === 'NoExecute' ? [[key, value ?? ''] as const] : [])),
     );
+    node.noSchedule = new Set(taints.flatMap(({ key, effect }) => (effect === 'NoSchedule' ? [key] : [])));
     const gone = [...node.noExecute].filter(([key]) => !present.has(key));
     const added = [...present].filter(([key]) => !node.noExecute.has(key));
     if (gone.length + added.length > 0) node.noExecuteChangedAtMs = atMs;

@@ -120,7 +120,11 @@ function process(options: ProcessOptions = {}): Process {
   const requests: string[] = [];
   const warnings: unknown[] = [];
   const log = { ...silentLog, warn: (message: string, fields?: object) => warnings.push({ message, ...fields }) };
-  const clock = { nowMs: () => now.nowMs() + aheadMs(), sleep: now.sleep.bind(now) };
+  const clock = {
+    nowMs: () => now.nowMs() + aheadMs(),
+    monotonicMs: () => now.monotonicMs(),
+    sleep: now.sleep.bind(now),
+  };
   /** One request, as agent/adapters/http/kube-api.ts sends it. */
   const send = async (request: KubeRequest, token: string): Promise<KubeAnswer> => {
     requests.push(`${request.method} ${request.path}`);

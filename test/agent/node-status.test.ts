@@ -73,6 +73,7 @@ function anAgent() {
   };
   const time = {
     nowMs: () => server.nowMs(),
+    monotonicMs: () => server.nowMs(),
     sleep: async (milliseconds: number) => server.advance(milliseconds),
   };
   const nodeIps = ['10.0.0.5', 'fd00::5'].map(parseIp).filter((address) => address !== undefined);
@@ -80,6 +81,7 @@ function anAgent() {
     settings: config,
     machine,
     nowMs: () => server.nowMs(),
+    monotonicMs: () => server.nowMs(),
     log: SILENT,
     agentVersion: 'v0.1.0',
     setAddresses: addressSetter(machine, config, nodeIps),

@@ -10,15 +10,16 @@ import { processKeys } from '../../shared/adapters/tokens/process-keys.ts';
 import { staticTokenAuthenticator } from '../../shared/adapters/tokens/static-tokens.ts';
 import { watchTicketIssuer, watchTicketVerifier } from '../../shared/adapters/tokens/watch-tickets.ts';
 import { readYaml } from '../../shared/adapters/yaml/read-yaml.ts';
-import { serveWatch } from '../../shared/app/api/serve-watch.ts';
-import { TICKET_PARAMETER, watchTarget } from '../../shared/app/api/watch-redirect.ts';
-import { serveHeartbeat } from '../../shared/app/renew-lease.ts';
+import { serveWatch } from '../../shared/api/watch/serve-watch.ts';
+import { TICKET_PARAMETER, watchTarget } from '../../shared/api/watch/watch-redirect.ts';
+import { PROBE_LEASE, PROBE_USER } from '../../shared/domain/access/probe-identity.ts';
 import { defaultPolicy } from '../../shared/domain/policy.ts';
-import { PROBE_LEASE, PROBE_USER } from '../../shared/domain/probe-identity.ts';
+import { serveHeartbeat } from '../../shared/heartbeat/renew-lease.ts';
 import type { HttpRequest } from '../../shared/ports/http.ts';
 import { keepTicketKey, ticketKeys } from '../../shared/store/process-key-store.ts';
 import { APPLY, apiInMemory, JSON_PATCH, MERGE, NODES, node, STRATEGIC } from '../support/api-in-memory.ts';
 import {
+  API_KEYS_LIVE_MS,
   HEARTBEAT_KEYS_LIVE_MS,
   IDENTITIES,
   IdentityCluster,
@@ -71,7 +72,7 @@ describe('paths', () => {
     `/api/v1/nodes/${'n'.repeat(9_000)}`,
     '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/../../default/leases/n1',
     '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease%2F/leases/n1',
-  ])('%s opens nothing to anybody', async (path) => {
+  ])('%.60s opens nothing to anybody', async (path) => {
     const { api, writes } = await world();
     for (const headers of [asMachine, undefined]) {
       for (const [method, body] of [['DELETE'], ['PATCH', { metadata: { labels: { a: 'b' } } }]] as const) {
@@ -84,6 +85,32 @@ describe('paths', () => {
       }
     }
     expect(writes()).toBe(0);
+    expect(api.faults).toEqual([]);
+  });
+});
+
+describe('names that are longer than any object may have', () => {
+  const long = 'n'.repeat(9_000);
+
+  it.each([
+    ['GET', `/api/v1/nodes/${long}`],
+    ['DELETE', `/api/v1/nodes/${long}`],
+    ['PUT', `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${long}`],
+    ['GET', `/api/v1/namespaces/${long}`],
+    ['GET', `/api/v1/namespaces/${long}/pods`],
+    ['DELETE', `/api/v1/namespaces/${long}/pods/a`],
+  ])('%s of one is not found', async (method, path) => {
+    const { api } = await world();
+    const body = { metadata: { name: long }, spec: {} };
+    const answer = await api.send(method, path, method === 'PUT' ? { body } : {});
+    expect(answer).toMatchObject({ code: 404, body: { reason: 'NotFound' } });
+    expect(api.faults).toEqual([]);
+  });
+
+  it.each(['spec.nodeName', 'metadata.name', 'metadata.namespace'])('select nothing by %s', async (field) => {
+    const { api } = await world();
+    const answer = await api.send('GET', `/api/v1/pods?fieldSelector=${field}=${long}`);
+    expect(answer).toMatchObject({ code: 200, body: { items: [] } });
     expect(api.faults).toEqual([]);
   });
 });
@@ -365,6 +392,41 @@ describe('the probe of node-monitor', () => {
   });
 });
 
+describe('a node token in another spelling', () => {
+  /** Order of P-256. */
+  const ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
+  /** The other of the two ECDSA signatures that verify. */
+  function twin(token: string): string {
+    const [header, payload, signature = ''] = token.split('.');
+    const bytes = Buffer.from(signature, 'base64url');
+    const s = (ORDER - BigInt(`0x${bytes.subarray(32).toString('hex')}`)).toString(16).padStart(64, '0');
+    return [header, payload, Buffer.concat([bytes.subarray(0, 32), Buffer.from(s, 'hex')]).toString('base64url')].join(
+      '.',
+    );
+  }
+
+  it.each<[string, (token: string) => string]>([
+    ['with spaces around it', (token) => ` ${token} `],
+    ['with padding', (token) => `${token}==`],
+    ['with the twin of its signature', twin],
+  ])('%s opens what the token opens, and ends with it', async (_, spelt) => {
+    const cluster = new IdentityCluster();
+    const pair = nodeKeyPair();
+    await cluster.enrol(await cluster.bootstrapToken(), 'n1', pair);
+    await cluster.asAdmin('POST', NODES, node('n1'));
+    await cluster.asAdmin('POST', NODES, node('n2'));
+    const plain = cluster.signed(pair, 'n1');
+    const read = async (name: string, token: string) => (await cluster.send('GET', `${NODES}/${name}`, token)).code;
+    expect(await read('n1', plain)).toBe(200);
+    expect([200, 401]).toContain(await read('n1', spelt(plain)));
+    expect([401, 403]).toContain(await read('n2', spelt(plain)));
+    expect((await cluster.asAdmin('DELETE', `${IDENTITIES}/n1`)).code).toBe(200);
+    cluster.nowMs += API_KEYS_LIVE_MS;
+    expect(await read('n1', spelt(plain))).toBe(401);
+    expect(await read('n1', spelt(cluster.signed(pair, 'n1')))).toBe(401);
+  });
+});
+
 describe('a watch elsewhere', () => {
   const NOW_MS = Date.UTC(2026, 0, 1);
   const user = { username: 'eve', groups: ['system:masters'] };
@@ -396,9 +458,11 @@ describe('a watch elsewhere', () => {
   }
   const madeElsewhere = () => watchTicketIssuer(processKeys(async () => {}));
 
-  it('opens by a ticket of the API', async () => {
+  it('opens by a ticket of the API, any number of times until it expires', async () => {
     const { open, issuer } = door();
-    expect(await open(await issuer.issue({ user, target }, NOW_MS))).toBe(200);
+    const ticket = await issuer.issue({ user, target }, NOW_MS);
+    for (const afterMs of [0, 0, 59_000]) expect(await open(ticket, NOW_MS + afterMs)).toBe(200);
+    expect(await open(ticket, NOW_MS + 60_001)).toBe(401);
   });
 
   it.each<[string, (given: ReturnType<typeof door>) => Promise<string>]>([

@@ -2,14 +2,14 @@
 import { describe, expect, it } from 'vitest';
 import {
   addressesToWrite,
-  type InstanceMetadata,
   initialiseNode,
   type UninitialisedNode,
-} from '../../shared/domain/cloud-initialisation.ts';
+} from '../../shared/controllers/cloud-node/initialisation.rule.ts';
+import type { InstanceMetadata } from '../../shared/domain/cloud/instance.ts';
+import { controlledFleet } from '../support/controlled-fleet.ts';
 
 const UNINITIALIZED = 'node.cloudprovider.kubernetes.io/uninitialized';
 const node = (over: Partial<UninitialisedNode> = {}): UninitialisedNode => ({
-  providerId: undefined,
   labels: {},
   annotations: {},
   taints: [{ key: UNINITIALIZED, value: 'true', effect: 'NoSchedule' }],
@@ -17,7 +17,6 @@ const node = (over: Partial<UninitialisedNode> = {}): UninitialisedNode => ({
   ...over,
 });
 const metadata = (over: Partial<InstanceMetadata> = {}): InstanceMetadata => ({
-  providerId: 'p://i-1',
   instanceType: 'm5',
   zone: 'z1',
   region: 'r1',
@@ -28,38 +27,47 @@ const metadata = (over: Partial<InstanceMetadata> = {}): InstanceMetadata => ({
 const told = (over: Partial<InstanceMetadata> = {}) => ({ kind: 'metadata', metadata: metadata(over) }) as const;
 
 describe('cloud node initialisation', () => {
-  it('CN-01 sets providerID, six labels and the address, takes the taint off and tells Synced', () => {
-    expect(initialiseNode(node(), told())).toEqual({
-      kind: 'initialised',
-      providerId: 'p://i-1',
-      labels: {
-        'beta.kubernetes.io/instance-type': 'm5',
-        'node.kubernetes.io/instance-type': 'm5',
-        'failure-domain.beta.kubernetes.io/zone': 'z1',
-        'topology.kubernetes.io/zone': 'z1',
-        'failure-domain.beta.kubernetes.io/region': 'r1',
-        'topology.kubernetes.io/region': 'r1',
-      },
-      taints: [],
+  /** A node on an EC2 instance, with the taint, after a tick of cloud-node. */
+  async function initialised() {
+    const fleet = controlledFleet({ hasCloud: true });
+    fleet.cloud.put({
+      instanceId: 'i-0123456789abcdef0',
+      zone: 'eu-central-1a',
+      instanceType: 'm7g.large',
+      launchedAtMs: 0,
       addresses: [{ type: 'InternalIP', address: '10.0.0.1' }],
-      event: {
-        type: 'Normal',
-        reason: 'Synced',
-        message: 'Node synced successfully',
-        source: 'cloud-node-controller',
-      },
     });
+    const taint = { key: UNINITIALIZED, value: 'true', effect: 'NoSchedule' } as const;
+    await fleet.register('n', { providerID: 'aws:///eu-central-1a/i-0123456789abcdef0', taints: [taint] });
+    await fleet.streams();
+    await fleet.controllers.tickCloudNode(fleet.slot());
+    return fleet;
+  }
+
+  it('CN-01 (ours, D11) sets six labels and the address, takes the taint off and tells Synced', async () => {
+    const fleet = await initialised();
+    const node = await fleet.node('n');
+    expect(node?.metadata.labels).toMatchObject({
+      'beta.kubernetes.io/instance-type': 'm7g.large',
+      'node.kubernetes.io/instance-type': 'm7g.large',
+      'failure-domain.beta.kubernetes.io/zone': 'eu-central-1a',
+      'topology.kubernetes.io/zone': 'eu-central-1a',
+      'failure-domain.beta.kubernetes.io/region': 'eu-central-1',
+      'topology.kubernetes.io/region': 'eu-central-1',
+    });
+    expect(node?.spec?.taints?.map(({ key }) => key)).not.toContain(UNINITIALIZED);
+    expect(node?.status?.addresses).toEqual([{ type: 'InternalIP', address: '10.0.0.1' }]);
+    expect(await fleet.events('Synced')).toMatchObject([
+      { type: 'Normal', message: 'Node synced successfully', source: { component: 'cloud-node-controller' } },
+    ]);
   });
 
   it('CN-03 leaves node and taint when there is no metadata, without trying again', () => {
     expect(initialiseNode(node(), { kind: 'none' })).toEqual({ kind: 'nothingKnown' });
   });
 
-  it('CN-05 keeps the providerID of the node when the metadata has none', () => {
-    expect(initialiseNode(node({ providerId: 'p://i-1' }), told({ providerId: '' }))).toMatchObject({
-      kind: 'initialised',
-      providerId: 'p://i-1',
-    });
+  it('CN-05 keeps the providerID of the node', async () => {
+    expect((await (await initialised()).node('n'))?.spec?.providerID).toBe('aws:///eu-central-1a/i-0123456789abcdef0');
   });
 
   it('CN-07 is an error when the provided address is not among the provider’s', () => {

@@ -3,11 +3,12 @@
  * goes by D11: two answers in a row about an instance that is not young. "v1" and "v2" name upstream's two interfaces.
  */
 import { describe, expect, it } from 'vitest';
-import { providerIdFor } from '../../shared/domain/cloud-initialisation.ts';
-import { type CloudAnswer, type CloudMemory, type CloudQuestion, decideCloud } from '../../shared/domain/cloud-node.ts';
+import { type CloudMemory, type CloudQuestion, decideCloud } from '../../shared/controllers/cloud-node/rule.ts';
+import type { CloudAnswer } from '../../shared/domain/cloud/instance.ts';
+import { parseProviderId } from '../../shared/domain/cloud/provider-id.ts';
 import type { ConditionStatus } from '../../shared/domain/kubernetes.ts';
 import { defaultPolicy } from '../../shared/domain/policy.ts';
-import { parseProviderId } from '../../shared/domain/provider-id.ts';
+import { controlledFleet } from '../support/controlled-fleet.ts';
 
 const INSTANCE = 'aws:///us-east-1a/i-0123456789abcdef0';
 const HOUR_MS = 3_600_000;
@@ -95,18 +96,36 @@ describe('cloud lifecycle', () => {
     expect(passes(1, { ready: 'Unknown', ec2: terminated, shutdownTaint: true })).toEqual(['delete']);
   });
 
-  it('CL-25 uses spec.providerID', () => {
-    expect(providerIdFor('fake://12345', 'fake://other')).toBe('fake://12345');
+  it('CL-25 asks about the instance that spec.providerID names', async () => {
+    const fleet = controlledFleet({ hasCloud: true });
+    const instanceId = 'i-0123456789abcdef0';
+    fleet.cloud.put({ instanceId, zone: 'eu-central-1a', instanceType: 'm7g.large', launchedAtMs: 0 });
+    fleet.cloud.stop(instanceId);
+    await fleet.register('n', { providerID: `aws:///eu-central-1a/${instanceId}` });
+    fleet.at(600);
+    await fleet.post('n', 'Unknown');
+    await fleet.streams();
+    await fleet.controllers.tickCloudNode(fleet.slot());
+    expect(await fleet.taints('n')).toContain('shutdown:NoSchedule');
   });
 
-  it('CL-27 uses the providerID of the metadata when the spec has none', () => {
-    expect(providerIdFor(undefined, 'fake://12345')).toBe('fake://12345');
-    expect(providerIdFor('', 'fake://12345')).toBe('fake://12345');
-  });
-
-  it('CL-29 (ours, D11) without any id there is none, and that is a refusal to ask', () => {
-    expect(providerIdFor(undefined, '')).toBeUndefined();
-    expect(parseProviderId(undefined)).toMatchObject({ kind: 'refused', refusal: 'absent' });
+  it.each([
+    'CL-27 (ours, D11) leaves a node without a providerID as it is: there is no metadata to take one from',
+    'CL-29 (ours, D11) asks nothing about a node without a providerID, and says so on the node',
+  ])('%s', async () => {
+    const fleet = controlledFleet({ hasCloud: true });
+    const taint = {
+      key: 'node.cloudprovider.kubernetes.io/uninitialized',
+      value: 'true',
+      effect: 'NoSchedule',
+    } as const;
+    await fleet.register('n', { taints: [taint] });
+    await fleet.streams();
+    await fleet.controllers.tickCloudNode(fleet.slot());
+    expect(fleet.cloud.calls().describeInstances).toBe(0);
+    expect((await fleet.node('n'))?.spec).toMatchObject({ taints: expect.arrayContaining([taint]) });
+    expect((await fleet.node('n'))?.spec?.providerID).toBeUndefined();
+    expect(await fleet.events('InitializationFailed')).toMatchObject([{ involvedObject: { name: 'n' } }]);
   });
 
   it('CL-31 takes the shutdown taint off a Ready node', () => {

@@ -1,44 +1,71 @@
-/** Area TW: the timed work behind eviction. Our timers are stored items that belong to a pod's uid. */
+/** Area TW: the timed work behind eviction, by evictor and streams. Our timers are stored items that belong to a pod's uid. */
 import { describe, expect, it } from 'vitest';
-import { aPod, aTaint, EvictionWorld, tolerating } from '../support/eviction-world.ts';
+import { formatTime } from '../../shared/kube/time.ts';
+import { settledFleet } from '../support/controlled-fleet.ts';
+import { tolerating } from '../support/eviction-world.ts';
 
-const world = (seconds: number, count: number): EvictionWorld => {
-  const made = new EvictionWorld();
-  made.taints = [aTaint('t1')];
-  made.pods = Array.from({ length: count }, (_, index) => aPod(`p${index + 1}`, [tolerating('t1', seconds)]));
-  return made;
-};
+/** So many pods that tolerate the taint of their node for so long; it comes now. */
+async function tainted(seconds: number, count: number) {
+  const policy = { tickGate: 'off', ingestGate: 'off' } as const;
+  const { fleet } = await settledFleet({ a: 1, b: 1 }, { policy });
+  const names = Array.from({ length: count }, (_, index) => `p${index + 1}`);
+  for (const name of names) await fleet.addPod(name, 'a-0', { tolerations: [tolerating('t1', seconds)] });
+  const setTaints = async (...keys: string[]) => {
+    const taints = keys.map((key) => ({ key, effect: 'NoExecute' as const, timeAdded: formatTime(fleet.nowMs()) }));
+    await fleet.changeNode('a-0', (node) => ({ ...node, spec: { ...node.spec, taints } }));
+    await fleet.streams();
+  };
+  await setTaints('t1');
+  const tick = async (at: number) => {
+    fleet.at(at);
+    await fleet.controllers.tickEvictor(fleet.slot());
+    await fleet.streams();
+  };
+  const deleted = async () => {
+    const pods = await Promise.all(names.map(async (name) => [name, await fleet.pod(name)] as const));
+    return pods.flatMap(([name, pod]) => (pod?.metadata.deletionTimestamp === undefined ? [] : [name]));
+  };
+  return { fleet, setTaints, tick, deleted };
+}
 
 describe('eviction timers', () => {
-  it('TW-01 five items due now are five deletions', () => {
-    const five = world(0, 5);
-    five.handle();
-    expect(five.deletedAtMs.size).toBe(5);
+  it('TW-01 five items due now are five deletions', async () => {
+    const { deleted } = await tainted(0, 5);
+    expect(await deleted()).toEqual(['p1', 'p2', 'p3', 'p4', 'p5']);
   });
 
-  it('TW-03 items added twice run once, cancelled ones never', () => {
-    const five = world(10, 5);
-    five.handle();
-    five.handle();
-    expect(five.timers.size).toBe(5);
-    five.at(5, (w) => {
-      w.replacePod('p2', { tolerations: [tolerating('t1')] });
-      w.replacePod('p4', { tolerations: [tolerating('t1')] });
-    });
-    five.runTo(11);
-    expect([...five.deletedAtMs.keys()]).toEqual(['p1', 'p3', 'p5']);
+  it('TW-03 items added twice run once, cancelled ones never', async () => {
+    const { fleet, setTaints, tick, deleted } = await tainted(10, 5);
+    await setTaints('t1');
+    expect(await fleet.timers('a-0')).toHaveLength(5);
+    fleet.at(5);
+    for (const name of ['p2', 'p4']) {
+      await fleet.changePod(name, (pod) => ({ ...pod, spec: { ...pod.spec, tolerations: [tolerating('t1')] } }));
+    }
+    await fleet.streams();
+    await tick(10);
+    await tick(15);
+    expect(await deleted()).toEqual(['p1', 'p3', 'p5']);
   });
 
-  it('TW-05 a replacement under the same name has its own timer while the first still runs', () => {
-    const one = world(0, 1);
-    one.deletionFails = true;
-    one.handle();
-    // The old pod ends by itself; a new one of the same name is bound, due 10 s from now.
-    one.pods = [aPod('p1', [tolerating('t1', 10)], { uid: 'uid-second', boundAtMs: 0 })];
-    expect(one.handle().map(({ kind, podUid }) => `${kind} ${podUid}`)).toEqual(['schedule uid-second', 'drop uid-p1']);
-    expect(one.dueInSeconds('p1')).toBe(10);
-    one.at(1, (w) => (w.taints = []));
-    expect(one.timers.size).toBe(0);
-    expect(one.events).toEqual(['Marking for deletion Pod default/p1', 'Cancelling deletion of Pod default/p1']);
+  it('TW-05 a replacement under the same name has its own timer, and loses it with the taint', async () => {
+    const { fleet, setTaints, tick } = await tainted(10, 1);
+    const [first] = await fleet.timers('a-0');
+    fleet.at(4);
+    // The old pod ends by itself; a new one of the same name is bound before the streams tell of it.
+    await fleet.removePod('p1');
+    await fleet.addPod('p1', 'a-0', { tolerations: [tolerating('t1', 10)] });
+    await fleet.streams();
+    const second = (await fleet.pod('p1'))?.metadata.uid;
+    expect(await fleet.timers('a-0')).toMatchObject([{ name: 'p1', podUid: second, atMs: fleet.nowMs() + 10_000 }]);
+    expect(first?.podUid).not.toBe(second);
+    await tick(10);
+    expect((await fleet.pod('p1'))?.metadata.deletionTimestamp).toBeUndefined();
+    fleet.at(11);
+    await setTaints();
+    expect(await fleet.timers('a-0')).toEqual([]);
+    expect((await fleet.events('TaintManagerEviction')).map(({ message }) => message)).toEqual([
+      'Cancelling deletion of Pod default/p1',
+    ]);
   });
 });

@@ -1,8 +1,8 @@
 /** LE: labels and node events. Grace 50 s. */
 import { describe, expect, it } from 'vitest';
-import { nodeNotReady, registeredNode, removingNode } from '../../shared/domain/event-text.ts';
-import { osArchLabels, topologyLabels } from '../../shared/domain/label-sync.ts';
-import { aNode, MonitoredFleet } from '../support/monitored-fleet.ts';
+import { osArchLabels, topologyLabels } from '../../shared/controllers/node-reconciler/label-sync.rule.ts';
+import { nodeNotReady, registeredNode, removingNode } from '../../shared/domain/events/event-text.ts';
+import { MonitoredFleet } from '../support/monitored-fleet.ts';
 
 const GRACE_50 = { nodeMonitorGracePeriodSeconds: 50 };
 
@@ -32,10 +32,13 @@ describe('LE labels', () => {
 });
 
 describe('LE node events', () => {
-  it('LE-10 tells NodeNotReady once, however long the node stays Unknown', () => {
-    const fleet = new MonitoredFleet([aNode({ nodeName: 'n0', statusAtMs: 0 })], GRACE_50);
-    fleet.run(0, 110_000);
-    expect(fleet.events.map(({ event }) => event)).toEqual([nodeNotReady('n0')]);
+  it('LE-10 tells NodeNotReady once, however long the node stays Unknown', async () => {
+    const fleet = await MonitoredFleet.of([{ nodeName: 'n0' }], GRACE_50);
+    await fleet.run(0, 110_000);
+    await fleet.fleet.streams();
+    expect(await fleet.events('NodeNotReady')).toMatchObject([
+      { type: 'Normal', message: 'Node n0 status is now: NodeNotReady', count: 1, involvedObject: { name: 'n0' } },
+    ]);
   });
 
   it('LE uses the words of the upstream controller', () => {
@@ -49,12 +52,14 @@ describe('LE node events', () => {
     expect(nodeNotReady('n0').message).toBe('Node n0 status is now: NodeNotReady');
   });
 
-  it('LE tells of a node once when it comes and once when it goes', () => {
-    const fleet = new MonitoredFleet([aNode({ nodeName: 'n0', statusAtMs: 0, unannounced: true })], GRACE_50);
-    fleet.run(0, 10_000);
-    fleet.change('n0', { deletedAtMs: 12_000 });
-    fleet.run(15_000, 25_000);
-    expect(fleet.events.map(({ event }) => event.reason)).toEqual(['RegisteredNode', 'RemovingNode']);
-    expect(fleet.world.nodes).toEqual([]);
+  it('LE tells of a node once when it comes and once when it goes', async () => {
+    const fleet = await MonitoredFleet.of([{ nodeName: 'n0', beats: true }], GRACE_50);
+    await fleet.fleet.streams();
+    await fleet.run(0, 10_000);
+    await fleet.remove('n0');
+    await fleet.fleet.streams();
+    await fleet.run(15_000, 25_000);
+    const counts = async (reason: string) => (await fleet.events(reason)).map(({ count }) => count);
+    expect([await counts('RegisteredNode'), await counts('RemovingNode')]).toEqual([[1], [1]]);
   });
 });

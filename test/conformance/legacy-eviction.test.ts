@@ -3,12 +3,12 @@
  * pods follow by their tolerations. These tests show what becomes of the old outcomes.
  */
 import { describe, expect, it } from 'vitest';
-import { withDefaultTolerations } from '../../shared/domain/default-tolerations.ts';
+import { withDefaultTolerations } from '../../shared/domain/nodes/default-tolerations.ts';
 import { DAEMON_SET_TOLERATIONS } from '../support/daemon-set.ts';
 import { aPod, aTaint, EvictionWorld } from '../support/eviction-world.ts';
 
 const NOT_READY = 'node.kubernetes.io/not-ready';
-const plain = withDefaultTolerations([], { notReadySeconds: 300, unreachableSeconds: 300 });
+const plain = withDefaultTolerations([], 300);
 
 describe('legacy direct eviction', () => {
   it('LG-01 (ours) a default pod goes 300 s after the taint, from that second on', () => {

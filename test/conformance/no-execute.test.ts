@@ -1,164 +1,152 @@
-/** NX: NoExecute tainting. Grace 50 s. */
+/** NX: NoExecute tainting, by node-monitor, evictor and the stream of Nodes. Grace 50 s. */
 import { describe, expect, it } from 'vitest';
-import type { Taint } from '../../shared/domain/kubernetes.ts';
-import { swapNoExecute } from '../../shared/domain/node-taints.ts';
-import { aNode, MonitoredFleet } from '../support/monitored-fleet.ts';
+import { MonitoredFleet } from '../support/monitored-fleet.ts';
 
 const T1 = Date.UTC(2017, 0, 1, 12);
 const LONG_AGO = Date.UTC(2015, 0, 1, 12);
 const GRACE_50 = { nodeMonitorGracePeriodSeconds: 50 };
+const silent = { createdAtMs: LONG_AGO, ready: 'Unknown' } as const;
+const alive = { createdAtMs: T1, beats: true };
 
 describe('NX NoExecute tainting', () => {
-  it('NX-02 lifts the taint of a node that is Ready again', () => {
-    const fleet = new MonitoredFleet(
+  it('NX-02 lifts the taint of a node that is Ready again', async () => {
+    const fleet = await MonitoredFleet.of(
       [
-        aNode({ nodeName: 'node0', ready: 'Unknown', statusAtMs: LONG_AGO }),
-        aNode({ nodeName: 'node1', statusAtMs: T1 }),
-        aNode({ nodeName: 'node2', ready: 'False', statusAtMs: T1 }),
-        aNode({ nodeName: 'node3', statusAtMs: T1 }),
+        { nodeName: 'node0', ...silent },
+        { nodeName: 'node1', ...alive },
+        { nodeName: 'node2', ...alive, ready: 'False' },
+        { nodeName: 'node3', ...alive },
       ],
-      { ...GRACE_50, nodeEvictionRatePerSecond: 100_000 },
+      { ...GRACE_50, nodeEvictionRatePerSecond: 100 },
     );
-    fleet.pass(T1);
-    fleet.evict(T1);
-    fleet.evict(T1 + 1);
-    expect([fleet.taints('node0'), fleet.taints('node2')]).toEqual([['unreachable'], ['notReady']]);
-    fleet.post('node2', 'True', T1 + 5_000);
-    fleet.pass(T1 + 5_000);
-    fleet.evict(T1 + 5_000);
-    expect(fleet.taints('node2')).toEqual([]);
-    expect(fleet.taints('node0')).toEqual(['unreachable']);
+    await fleet.pass(T1);
+    // One token in one instant, at any rate.
+    expect([await fleet.evict(T1), await fleet.evict(T1 + 10)]).toEqual([['node0'], ['node2']]);
+    expect([await fleet.taints('node0'), await fleet.taints('node2')]).toEqual([['unreachable'], ['notReady']]);
+    await fleet.post('node2', 'True', T1 + 5_000);
+    await fleet.pass(T1 + 5_000);
+    await fleet.evict(T1 + 5_000);
+    expect(await fleet.taints('node2')).toEqual([]);
+    expect(await fleet.taints('node0')).toEqual(['unreachable']);
   });
 
-  it('NX-04 taints nobody while nodes are Ready', () => {
-    const fleet = new MonitoredFleet(
-      ['node0', 'node1'].map((nodeName) => aNode({ nodeName, statusAtMs: T1 })),
+  it('NX-04 taints nobody while nodes are Ready', async () => {
+    const fleet = await MonitoredFleet.of(
+      ['node0', 'node1'].map((nodeName) => ({ nodeName, ...alive })),
       GRACE_50,
     );
-    fleet.run(T1, T1);
+    await fleet.run(T1, T1 + 60_000);
     expect(fleet.taintings).toEqual([]);
   });
 
-  it('NX-06 lifts unreachable from a node that posts again', () => {
-    const fleet = new MonitoredFleet(
-      ['node0', 'node1'].map((nodeName) => aNode({ nodeName, statusAtMs: T1 })),
-      GRACE_50,
-    );
-    fleet.run(T1, T1);
-    fleet.post('node1', 'True', T1 + 51_000);
-    fleet.run(T1 + 51_000, T1 + 51_000);
-    expect(fleet.taints('node0')).toEqual(['unreachable']);
-    fleet.post('node0', 'True', T1 + 52_000);
-    fleet.run(T1 + 56_000, T1 + 56_000);
-    expect(fleet.taints('node0')).toEqual([]);
-  });
-
-  it('NX-08 changes unreachable for not-ready when the node posts Ready False', () => {
-    const fleet = new MonitoredFleet(
+  it('NX-06 lifts unreachable from a node that posts again', async () => {
+    const fleet = await MonitoredFleet.of(
       [
-        aNode({
-          nodeName: 'node0',
-          ready: 'Unknown',
-          statusAtMs: LONG_AGO,
-          noExecute: { notReady: false, unreachable: true },
-        }),
-        aNode({ nodeName: 'node1', statusAtMs: T1 }),
+        { nodeName: 'node0', createdAtMs: T1 },
+        { nodeName: 'node1', ...alive },
       ],
       GRACE_50,
     );
-    fleet.run(T1, T1);
-    fleet.post('node0', 'False', T1 + 1_000);
-    fleet.post('node1', 'True', T1 + 1_000);
-    fleet.run(T1 + 5_000, T1 + 5_000);
-    expect(fleet.taints('node0')).toEqual(['notReady']);
+    await fleet.run(T1, T1);
+    await fleet.run(T1 + 55_000, T1 + 55_000);
+    expect(await fleet.taints('node0')).toEqual(['unreachable']);
+    await fleet.post('node0', 'True', T1 + 56_000);
+    await fleet.fleet.streams();
+    expect(await fleet.taints('node0')).toEqual([]);
   });
 
-  it('NX-10 changes not-ready for unreachable in the very pass that finds the node silent', () => {
-    const fleet = new MonitoredFleet(
+  it('NX-08 changes unreachable for not-ready when the node posts Ready False', async () => {
+    const fleet = await MonitoredFleet.of(
       [
-        aNode({
-          nodeName: 'node0',
-          ready: 'False',
-          statusAtMs: LONG_AGO,
-          noExecute: { notReady: true, unreachable: false },
-        }),
-        aNode({ nodeName: 'node1', statusAtMs: T1 }),
+        { nodeName: 'node0', ...silent, taint: 'unreachable' },
+        { nodeName: 'node1', ...alive },
       ],
       GRACE_50,
     );
-    fleet.pass(T1);
-    expect(fleet.node('node0').ready).toBe('Unknown');
-    expect(fleet.taints('node0')).toEqual(['unreachable']);
+    await fleet.run(T1, T1);
+    expect(await fleet.taints('node0')).toEqual(['unreachable']);
+    await fleet.post('node0', 'False', T1 + 1_000);
+    await fleet.run(T1 + 5_000, T1 + 5_000);
+    expect(await fleet.taints('node0')).toEqual(['notReady']);
   });
 
-  it('NX-10 keeps the clock of the pods running through the change (D6)', () => {
-    const notReady: Taint = {
-      key: 'node.kubernetes.io/not-ready',
-      effect: 'NoExecute',
-      timeAdded: '2017-01-01T11:00:00Z',
-    };
-    expect(swapNoExecute([notReady], 'unreachable', T1)).toEqual([
-      { key: 'node.kubernetes.io/unreachable', effect: 'NoExecute', timeAdded: '2017-01-01T11:00:00Z' },
+  it('NX-10 changes not-ready for unreachable in the very pass that finds the node silent, and keeps its time (D6)', async () => {
+    const fleet = await MonitoredFleet.of(
+      [
+        { nodeName: 'node0', createdAtMs: LONG_AGO, ready: 'False', taint: 'notReady' },
+        { nodeName: 'node1', ...alive },
+      ],
+      GRACE_50,
+    );
+    await fleet.pass(T1);
+    expect(await fleet.ready('node0')).toBe('Unknown');
+    const noExecute = (await fleet.node('node0')).spec?.taints?.filter(({ effect }) => effect === 'NoExecute');
+    // The clock of the pods runs on.
+    expect(noExecute).toEqual([
+      { key: 'node.kubernetes.io/unreachable', effect: 'NoExecute', timeAdded: '2015-01-01T12:00:00Z' },
     ]);
   });
 
-  it('NX-12 writes nothing more while the taint stands', () => {
-    const fleet = new MonitoredFleet(
+  it('NX-12 writes nothing more while the taint stands', async () => {
+    const fleet = await MonitoredFleet.of(
       [
-        aNode({ nodeName: 'node0', ready: 'Unknown', statusAtMs: LONG_AGO }),
-        aNode({ nodeName: 'node1', statusAtMs: T1, renewedAtMs: T1 + 100_000 }),
+        { nodeName: 'node0', ...silent },
+        { nodeName: 'node1', ...alive },
       ],
       GRACE_50,
     );
-    fleet.run(T1, T1);
-    const decided = fleet.decisions.length;
-    fleet.run(T1 + 5_000, T1 + 50_000);
-    expect(fleet.decisions).toHaveLength(decided);
+    await fleet.run(T1, T1);
     expect(fleet.taintings).toHaveLength(1);
+    const before = await fleet.node('node0');
+    await fleet.run(T1 + 5_000, T1 + 50_000);
+    expect(await fleet.node('node0')).toEqual(before);
+    expect(await fleet.waiting()).toEqual([]);
   });
 
-  it('NX-14 drops a queued node that was deleted, without a token', () => {
-    const fleet = new MonitoredFleet(
+  it('NX-14 drops a queued node that was deleted, without a token', async () => {
+    const fleet = await MonitoredFleet.of(
       [
-        aNode({ nodeName: 'node0', ready: 'Unknown', statusAtMs: LONG_AGO }),
-        aNode({ nodeName: 'node1', ready: 'Unknown', statusAtMs: LONG_AGO }),
-        aNode({ nodeName: 'node2', statusAtMs: T1 }),
+        { nodeName: 'node0', ...silent },
+        { nodeName: 'node1', ...silent },
+        { nodeName: 'node2', ...alive },
       ],
       GRACE_50,
     );
-    fleet.pass(T1);
-    fleet.remove('node0');
-    expect(fleet.evict(T1).map(({ kind, nodeName }) => [kind, nodeName])).toEqual([
-      ['drop', 'node0'],
-      ['taint', 'node1'],
-    ]);
-    expect(fleet.queued()).toEqual([]);
+    await fleet.pass(T1);
+    expect(await fleet.waiting()).toHaveLength(2);
+    await fleet.remove('node0');
+    expect(await fleet.evict(T1)).toEqual(['node1']);
+    expect(await fleet.waiting()).toEqual([]);
   });
 
-  it('NX-16 taints by the state at its turn: queued as Ready False, Unknown by then', () => {
-    const fleet = new MonitoredFleet(
-      [aNode({ nodeName: 'node0', ready: 'False', statusAtMs: T1 }), aNode({ nodeName: 'node1', statusAtMs: T1 })],
-      GRACE_50,
-    );
-    fleet.pass(T1);
-    fleet.change('node0', { ready: 'Unknown' });
-    fleet.evict(T1);
-    expect(fleet.taints('node0')).toEqual(['unreachable']);
-  });
-
-  it('NX-18 counts taintings, not instant swaps', () => {
-    const fleet = new MonitoredFleet(
+  it('NX-16 taints by the state at its turn: queued as Ready False, Unknown by then', async () => {
+    const fleet = await MonitoredFleet.of(
       [
-        aNode({ nodeName: 'n0', zone: 'A', ready: 'Unknown', statusAtMs: LONG_AGO }),
-        aNode({ nodeName: 'n1', zone: 'A', ready: 'Unknown', statusAtMs: LONG_AGO }),
-        aNode({ nodeName: 'n2', zone: 'A', statusAtMs: T1, renewedAtMs: T1 + 100_000 }),
+        { nodeName: 'node0', ...alive, ready: 'False' },
+        { nodeName: 'node1', ...alive },
       ],
       GRACE_50,
     );
-    fleet.run(T1, T1 + 10_000);
-    fleet.post('n0', 'False', T1 + 12_000);
-    fleet.run(T1 + 15_000, T1 + 15_000);
+    await fleet.pass(T1);
+    await fleet.post('node0', 'Unknown', T1 + 1_000);
+    expect(await fleet.evict(T1 + 1_000)).toEqual(['node0']);
+    expect(await fleet.taints('node0')).toEqual(['unreachable']);
+  });
+
+  it('NX-18 counts taintings, not instant swaps', async () => {
+    const fleet = await MonitoredFleet.of(
+      [
+        { nodeName: 'n0', zone: 'A', ...silent },
+        { nodeName: 'n1', zone: 'A', ...silent },
+        { nodeName: 'n2', zone: 'A', ...alive },
+      ],
+      GRACE_50,
+    );
+    await fleet.run(T1, T1 + 10_000);
+    await fleet.post('n0', 'False', T1 + 12_000);
+    await fleet.run(T1 + 15_000, T1 + 15_000);
     expect(fleet.taintings).toHaveLength(2);
     expect(fleet.swaps).toBe(1);
+    expect(fleet.measured('node_collector_evictions_total', 'A')).toEqual([1, 1]);
   });
 });

@@ -4,11 +4,36 @@ import {
   authorizeNode,
   changedLabelKeys,
   type NodeRequest,
-  type NodeRequestFacts,
   type RestrictedObject,
-} from '../../shared/domain/node-restriction.ts';
+} from '../../shared/domain/access/node-restriction.ts';
+import {
+  type ApiInMemory,
+  apiInMemory,
+  NODES,
+  node as nodeBody,
+  pod as podBody,
+  podsIn,
+  type Send,
+} from '../support/api-in-memory.ts';
 
 const MYNODE = { name: 'system:node:mynode', groups: ['system:nodes'] };
+
+/** The API with the Node mynode, its pod `own`, and the pod `other` of another node. */
+async function apiOfNode(): Promise<ApiInMemory> {
+  const api = apiInMemory({ users: { [MYNODE.name]: MYNODE } });
+  for (const name of ['mynode', 'othernode']) {
+    expect((await api.send('POST', NODES, { body: nodeBody(name) })).code).toBe(201);
+  }
+  for (const [name, nodeName] of [
+    ['own', 'mynode'],
+    ['other', 'othernode'],
+  ] as const) {
+    const made = await api.send('POST', podsIn('default'), { body: podBody(name, { spec: { nodeName } }) });
+    expect(made.code).toBe(201);
+  }
+  return api;
+}
+const asNode = (send: Send): Send => ({ ...send, headers: { authorization: `Bearer ${MYNODE.name}` } });
 
 function ask(over: Partial<NodeRequest>): string {
   const request: NodeRequest = {
@@ -25,7 +50,7 @@ function ask(over: Partial<NodeRequest>): string {
 }
 
 const allVerbs = (over: Partial<NodeRequest>): string[] =>
-  ['create', 'update', 'delete'].map((verb) => ask({ verb, ...over }));
+  (['create', 'update', 'delete'] as const).map((verb) => ask({ verb, ...over }));
 
 const FORBIDDEN = ['forbidden', 'forbidden', 'forbidden'];
 
@@ -58,13 +83,12 @@ const pod = ({ nodeName, mirror, labels, owners, spec }: PodParts): RestrictedOb
   spec: { ...(nodeName === undefined ? {} : { nodeName }), ...spec },
 });
 
-const facts: NodeRequestFacts = { nodeUid: 'node-uid' };
 const podRequest = (object: RestrictedObject, over: Partial<NodeRequest> = {}): Partial<NodeRequest> => ({
   namespace: 'ns',
   name: 'mypod',
   object,
   stored: object,
-  facts: { ...facts, pod: object },
+  nodeUid: 'node-uid',
   ...over,
 });
 const createMirror = (parts: PodParts): string =>
@@ -114,10 +138,12 @@ describe('pods', () => {
     }
   });
 
-  it('NR-14 takes the name of an eviction from its body, and refuses one without', () => {
-    const own = pod({ nodeName: 'mynode' });
-    expect(ask(eviction(own, ''))).toBe('allowed');
-    expect(ask({ ...eviction(own, ''), object: { metadata: {} } })).toBe('forbidden');
+  it('NR-14 (ours, not kept) takes the name of an eviction from its path; a body without one is no fault', async () => {
+    const api = await apiOfNode();
+    const own = await api.send('POST', `${podsIn('default')}/own/eviction`, asNode({ body: { metadata: {} } }));
+    const other = await api.send('POST', `${podsIn('default')}/other/eviction`, asNode({ body: { metadata: {} } }));
+    expect([own.code, other.code]).toEqual([201, 403]);
+    expect(other.body.message).toContain('node "mynode" can only evict pods with spec.nodeName set to itself');
   });
 
   it('NR-16 creates no mirror pod that references API objects', () => {
@@ -247,7 +273,6 @@ describe('nodes', () => {
     const nameless = { user: { name: 'nobody', groups: ['system:nodes'] } };
     expect(allVerbs({ ...nameless, resource: 'nodes', name: 'mynode' })).toEqual(FORBIDDEN);
     expect(ask({ ...nameless, resource: 'events' })).toBe('forbidden');
-    expect(ask({ ...nameless, verb: 'get', resource: 'nodes', name: 'mynode' })).toBe('forbidden');
   });
 
   it('NR-50 may exclude itself from disruption handling', () => {
@@ -256,26 +281,16 @@ describe('nodes', () => {
 });
 
 describe('others', () => {
-  it('NR-30 asks for tokens of its pods’ audience, one at most, or of a granted one', () => {
-    const volumes = [{ projected: { sources: [{ serviceAccountToken: { audience: 'vault', path: 't' } }] } }];
-    const bound = pod({ nodeName: 'mynode', spec: { volumes } });
-    const token = (audiences: string[], grantedAudiences: string[]): string =>
-      ask({
-        resource: 'serviceaccounts',
-        subresource: 'token',
-        namespace: 'ns',
-        name: 'sa',
-        object: {
-          spec: { audiences, boundObjectRef: { apiVersion: 'v1', kind: 'Pod', name: 'mypod', uid: 'pod-uid' } },
-        },
-        facts: { pod: bound, grantedAudiences },
-      });
-    expect([
-      token(['vault'], []),
-      token(['vault', 'other'], []),
-      token(['other'], []),
-      token(['other'], ['other']),
-    ]).toEqual(['allowed', 'forbidden', 'forbidden', 'allowed']);
+  it('NR-30 (ours, not kept) asks for no tokens: there are no service accounts', async () => {
+    const api = await apiOfNode();
+    const path = '/api/v1/namespaces/default/serviceaccounts/default/token';
+    const body = {
+      apiVersion: 'authentication.k8s.io/v1',
+      kind: 'TokenRequest',
+      spec: { audiences: ['vault'], boundObjectRef: { apiVersion: 'v1', kind: 'Pod', name: 'own' } },
+    };
+    expect((await api.send('POST', path, asNode({ body }))).code).toBe(404);
+    expect((await api.send('POST', path, { body })).code).toBe(404);
   });
 
   it('NR-34 does nothing to another’s lease', () => {
@@ -294,32 +309,13 @@ describe('others', () => {
     expect(allVerbs({ ...csiNode, object: { metadata: { name: 'foo' } } })).toEqual(FORBIDDEN);
   });
 
-  it('NR-38 asks for kubelet certificates in its own name only', () => {
-    const csr = (signerName: string, commonName: string | undefined): string =>
-      ask({
-        apiGroup: 'certificates.k8s.io',
-        resource: 'certificatesigningrequests',
-        name: 'csr',
-        object: { spec: { signerName } },
-        facts: { commonName },
-      });
-    const serving = 'kubernetes.io/kubelet-serving';
-    expect([
-      csr(serving, 'system:node:mynode'),
-      csr('kubernetes.io/kube-apiserver-client-kubelet', 'system:node:mynode'),
-      csr('example.com/other', 'some-other-identity'),
-      csr(serving, 'system:node:othernode'),
-      csr(serving, undefined),
-    ]).toEqual(['allowed', 'allowed', 'allowed', 'forbidden', 'forbidden']);
-  });
-
-  it('NR-46 creates ResourceSlices of its own only', () => {
-    const slice = (spec: Record<string, unknown>): string =>
-      ask({ apiGroup: 'resource.k8s.io', resource: 'resourceslices', name: 's', object: { spec } });
-    expect([slice({ nodeName: 'mynode' }), slice({ nodeName: 'other' }), slice({})]).toEqual([
-      'allowed',
-      'forbidden',
-      'forbidden',
-    ]);
+  it.each([
+    ['NR-38 (ours, not kept) asks for no certificates', '/apis/certificates.k8s.io/v1/certificatesigningrequests'],
+    ['NR-46 (ours, not kept) creates no ResourceSlices', '/apis/resource.k8s.io/v1/resourceslices'],
+  ])('%s: that kind is not kept', async (_, path) => {
+    const api = await apiOfNode();
+    const body = { metadata: { name: 'mynode' }, spec: { nodeName: 'mynode' } };
+    expect((await api.send('POST', path, asNode({ body }))).code).toBe(404);
+    expect((await api.send('POST', path, { body })).code).toBe(404);
   });
 });

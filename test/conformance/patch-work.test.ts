@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { memoryItemStore } from '../../shared/adapters/memory/item-store.ts';
 import { staticTokenAuthenticator } from '../../shared/adapters/tokens/static-tokens.ts';
-import { serveHeartbeat } from '../../shared/app/renew-lease.ts';
+import { serveHeartbeat } from '../../shared/heartbeat/renew-lease.ts';
 import { PATCH_WORK_MAX } from '../../shared/kube/patch/result.ts';
 import { APPLY, apiInMemory, JSON_PATCH, NODES, node, pod, podsIn, STRATEGIC } from '../support/api-in-memory.ts';
 

@@ -1,7 +1,6 @@
 /** Area GC: pod garbage collection. */
 import { describe, expect, it } from 'vitest';
-import type { Taint } from '../../shared/domain/kubernetes.ts';
-import { withDisruption } from '../../shared/domain/pod-eviction.ts';
+import { withDisruption } from '../../shared/controllers/pod-evictor/rule.ts';
 import {
   type CollectableNode,
   type CollectablePod,
@@ -12,7 +11,8 @@ import {
   terminatedRemovals,
   unscheduledRemovals,
   watchOrphans,
-} from '../../shared/domain/pod-gc.ts';
+} from '../../shared/controllers/pod-gc/rule.ts';
+import type { Taint } from '../../shared/domain/kubernetes.ts';
 import { defaultPolicy } from '../../shared/domain/policy.ts';
 
 const HOUR_MS = 3_600_000;

@@ -1,16 +1,11 @@
 /** Area RA: pod CIDRs of nodes. */
 import { describe, expect, it } from 'vitest';
-import {
-  allocateForNode,
-  blocksOfNode,
-  type CidrPolicy,
-  createCidrSets,
-  occupyNodes,
-} from '../../shared/domain/cidr-allocation.ts';
-import { type CidrSet, releaseBlocks } from '../../shared/domain/cidr-set.ts';
+import { cidrStore } from '../../shared/controllers/cidr-allocator/cidr-store.ts';
+import { allocateForNode } from '../../shared/controllers/cidr-allocator/rule.ts';
+import { type CidrSet, releaseBlocks } from '../../shared/domain/cidrs/cidr-set.ts';
+import { blocksOfNode, type CidrPolicy, createCidrSets } from '../../shared/domain/cidrs/cluster-cidrs.ts';
 import { defaultPolicy } from '../../shared/domain/policy.ts';
 import { StoreFault } from '../../shared/ports/item-store.ts';
-import { cidrStore } from '../../shared/store/cidr-store.ts';
 import { cidr, occupy } from '../support/cidr-sets.ts';
 import { controlledFleet } from '../support/controlled-fleet.ts';
 
@@ -20,11 +15,28 @@ function start(clusterCIDRs: string[], over: Partial<CidrPolicy> = {}): readonly
   return creation.sets;
 }
 
+/** Nodes with these CIDRs, in this order, on the controllers; what a node has when the streams are quiet. */
+async function clusterOf(
+  clusterCIDRs: string[],
+  nodes: Readonly<Record<string, readonly string[]>>,
+  over: Partial<CidrPolicy> = {},
+) {
+  const fleet = controlledFleet({ policy: { clusterCIDRs, ...over } });
+  for (const [name, podCIDRs] of Object.entries(nodes)) {
+    await fleet.register(name);
+    const [podCIDR] = podCIDRs;
+    if (podCIDR === undefined) continue;
+    await fleet.changeNode(name, (node) => ({ ...node, spec: { ...node.spec, podCIDR, podCIDRs: [...podCIDRs] } }));
+  }
+  await fleet.streams();
+  return { fleet, given: async (name: string) => (await fleet.node(name))?.spec?.podCIDRs };
+}
+
 /** podCIDRs a new node gets, or the reason of its event. */
 function add(sets: readonly CidrSet[], nodeName = 'node0') {
-  const outcome = allocateForNode(sets, { nodeName, podCIDRs: [] });
+  const outcome = allocateForNode(sets, nodeName);
   if (outcome.kind === 'allocated') return { sets: outcome.sets, got: outcome.podCIDRs };
-  return { sets, got: outcome.kind === 'exhausted' ? outcome.event.reason : outcome.kind };
+  return { sets, got: outcome.event.reason };
 }
 
 function occupyAll(sets: readonly CidrSet[], texts: readonly string[]): readonly CidrSet[] {
@@ -43,31 +55,37 @@ const release = (sets: readonly CidrSet[], podCIDR: string): readonly CidrSet[] 
   );
 
 describe('range allocator', () => {
-  it('RA-01 starts with a node without CIDR', () => {
-    const { faults, sets } = occupyNodes(start(['10.10.0.0/16']), [{ nodeName: 'node0', podCIDRs: [] }]);
-    expect([faults, sets[0]?.usedCount]).toEqual([[], 0]);
+  it('RA-01 starts with a node without CIDR', async () => {
+    const { fleet, given } = await clusterOf(['10.10.0.0/16'], { node0: [] });
+    expect([await given('node0'), await fleet.events('InvalidPodCIDR')]).toEqual([['10.10.0.0/24'], []]);
   });
 
-  it('RA-03 starts with a node whose CIDR has host bits', () => {
-    const { faults, sets } = occupyNodes(start(['10.10.0.0/16']), [{ nodeName: 'node0', podCIDRs: ['10.10.0.1/24'] }]);
-    expect([faults, sets[0]?.usedCount]).toEqual([[], 1]);
+  it('RA-03 starts with a node whose CIDR has host bits', async () => {
+    const { fleet, given } = await clusterOf(['10.10.0.0/16'], { node0: ['10.10.0.1/24'], node1: [] });
+    expect([await given('node1'), await fleet.events('InvalidPodCIDR')]).toEqual([['10.10.1.0/24'], []]);
   });
 
-  it('RA-05 (ours, D8) starts although a node’s CIDR is out of range, and reports it on that node', () => {
-    const { faults, sets } = occupyNodes(start(['10.10.0.0/16']), [{ nodeName: 'node0', podCIDRs: ['172.10.0.1/24'] }]);
-    expect(faults.map(({ nodeName, reason }) => `${nodeName}: ${reason}`)).toEqual([
-      'node0: pod CIDR 172.10.0.1/24 is not in cluster CIDR 10.10.0.0/16',
+  it('RA-05 (ours, D8) starts although a node’s CIDR is out of range, and reports it on that node', async () => {
+    const { fleet, given } = await clusterOf(['10.10.0.0/16'], { node0: ['172.10.0.1/24'], node1: [] });
+    expect(await fleet.events('InvalidPodCIDR')).toMatchObject([
+      {
+        involvedObject: { name: 'node0' },
+        message: 'Node node0: pod CIDR 172.10.0.1/24 is not in cluster CIDR 10.10.0.0/16',
+      },
     ]);
-    expect(add(sets, 'node1').got).toEqual(['10.10.0.0/24']);
+    expect(await given('node1')).toEqual(['10.10.0.0/24']);
   });
 
-  it('RA-07 (ours, D8) marks the good CIDR of a dual-stack node and reports the bad one', () => {
-    const sets = start(['10.10.0.0/16', 'ace:cab:deca::/8'], { nodeCIDRMaskSizeIPv6: 24 });
-    const outcome = occupyNodes(sets, [{ nodeName: 'node0', podCIDRs: ['172.10.0.1/24', 'a00::/86'] }]);
-    expect(outcome.faults.map(({ nodeName, reason }) => `${nodeName}: ${reason}`)).toEqual([
-      'node0: pod CIDR 172.10.0.1/24 is not in cluster CIDR 10.10.0.0/16',
+  it('RA-07 (ours, D8) marks the good CIDR of a dual-stack node and reports the bad one', async () => {
+    const { fleet, given } = await clusterOf(
+      ['10.10.0.0/16', 'ace:cab:deca::/8'],
+      { node0: ['172.10.0.1/24', 'a00::/86'], node1: [] },
+      { nodeCIDRMaskSizeIPv6: 24 },
+    );
+    expect(await fleet.events('InvalidPodCIDR')).toMatchObject([
+      { message: 'Node node0: pod CIDR 172.10.0.1/24 is not in cluster CIDR 10.10.0.0/16' },
     ]);
-    expect(outcome.sets.map(({ usedCount }) => usedCount)).toEqual([0, 1]);
+    expect(await given('node1')).toEqual(['10.10.0.0/24', 'a00:100::/24']);
   });
 
   it('RA-09 gives the first block', () => {
@@ -95,13 +113,13 @@ describe('range allocator', () => {
     expect(add(sets).got).toEqual(['ace:cab:deca::/98', '127.0.0.0/24']);
   });
 
-  it('RA-15 fills the gap between nodes that have theirs', () => {
-    const { sets } = occupyNodes(start(['10.10.0.0/22']), [
-      { nodeName: 'node0', podCIDRs: ['10.10.0.0/24'] },
-      { nodeName: 'node1', podCIDRs: ['10.10.2.0/24'] },
-    ]);
-    expect(allocateForNode(sets, { nodeName: 'node0', podCIDRs: ['10.10.0.0/24'] }).kind).toBe('occupied');
-    expect(add(sets, 'node2').got).toEqual(['10.10.1.0/24']);
+  it('RA-15 fills the gap between nodes that have theirs', async () => {
+    const { given } = await clusterOf(['10.10.0.0/22'], {
+      node0: ['10.10.0.0/24'],
+      node1: ['10.10.2.0/24'],
+      node2: [],
+    });
+    expect(await given('node2')).toEqual(['10.10.1.0/24']);
   });
 
   it('RA-17 gives out a block that was released', () => {
@@ -146,16 +164,15 @@ describe('range allocator', () => {
     }
   });
 
-  it('RA-23 gives the block of a deleted node out again after a round', () => {
-    const { sets } = occupyNodes(start(['10.10.0.0/16']), [{ nodeName: 'gone', podCIDRs: ['10.10.5.0/24'] }]);
-    let current = release(sets, '10.10.5.0/24');
-    const given: string[] = [];
-    for (let index = 0; index < 256; index += 1) {
-      const outcome = add(current, `node${index}`);
-      given.push(outcome.got[0] ?? '');
-      current = outcome.sets;
-    }
-    expect(given).toContain('10.10.5.0/24');
+  it('RA-23 gives the block of a deleted node out again after a round', async () => {
+    const { fleet, given } = await clusterOf(['10.10.0.0/16'], { gone: ['10.10.5.0/24'] });
+    await fleet.removeNode('gone');
+    await fleet.streams();
+    for (let index = 0; index < 256; index += 1) await fleet.register(`node${index}`);
+    await fleet.streams();
+    const all = await Promise.all(Array.from({ length: 256 }, (_, index) => given(`node${index}`)));
+    expect(new Set(all.flat()).size).toBe(256);
+    expect(all.flat()).toContain('10.10.5.0/24');
   });
 
   it('RA-25 a service range wider than the cluster leaves nothing', () => {

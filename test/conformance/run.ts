@@ -11,6 +11,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { deviations, leftOut } from './deviations.ts';
+import { filesOnRules } from './shown-on-rules.ts';
 import { areasOf, type TestOutcome, totalOf } from './tally.ts';
 
 const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
@@ -62,6 +63,20 @@ for (const area of areas) {
 }
 const all = totalOf(areas);
 console.log(`          ${'all'.padEnd(28)}  ${counts(all)}`);
+const idsIn = (isOnRules: boolean): Set<string> =>
+  new Set(
+    report.testResults
+      .filter(({ name }) => filesOnRules.some((file) => name.endsWith(`/${file}`)) === isOnRules)
+      .flatMap(({ name, assertionResults }) =>
+        assertionResults.flatMap(({ title }) => {
+          const id = /^[A-Z]{2}-\d{2}\b/.exec(title)?.[0];
+          return id === undefined ? [] : [`${name.includes(`/${AGENT_PLACE}`) ? 'agent/' : ''}${id}`];
+        }),
+      ),
+  );
+const elsewhere = idsIn(false);
+const onRulesOnly = [...idsIn(true)].filter((id) => !elsewhere.has(id));
+console.log(`          shown in files of rules only: ${onRulesOnly.length} (docs/deviations.md)`);
 // A file that cannot be loaded has no results, so its cases would only be missing.
 const broken = report.testResults.filter(({ assertionResults }) => assertionResults.length === 0);
 for (const { name, message } of broken) console.error(`${name}: ${message.split('\n', 1)[0]}`);

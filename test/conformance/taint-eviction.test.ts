@@ -1,8 +1,12 @@
 /** Area TE: taint eviction. Area TW (its timers) is in eviction-timers.test.ts. */
 import { describe, expect, it } from 'vitest';
-import { evictionVerdict, noExecuteTaints } from '../../shared/domain/eviction-timer.ts';
+import { evictionVerdict } from '../../shared/controllers/pod-evictor/eviction-time.rule.ts';
 import type { Toleration } from '../../shared/domain/kubernetes.ts';
-import { addNoExecute, swapNoExecute } from '../../shared/domain/node-taints.ts';
+import { addNoExecute, swapNoExecute } from '../../shared/domain/nodes/node-taints.ts';
+import { noExecuteTaints } from '../../shared/domain/nodes/taint-times.ts';
+import { formatTime } from '../../shared/kube/time.ts';
+import { StoreFault } from '../../shared/ports/item-store.ts';
+import { settledFleet } from '../support/controlled-fleet.ts';
 import { DAEMON_SET_TOLERATIONS } from '../support/daemon-set.ts';
 import { aPod, aTaint, EvictionWorld, tolerating } from '../support/eviction-world.ts';
 
@@ -140,19 +144,21 @@ describe('taint eviction', () => {
   });
 
   it('TE-28 the minimum time of no tolerations is 0', () => {
-    expect(evictionVerdict({ taints: [aTaint('a')], tolerations: [], boundAtMs: 0 })).toMatchObject({ atMs: 0 });
+    expect(evictionVerdict({ taints: [aTaint('a')], tolerations: [], boundAtMs: 0, nowMs: 0 })).toMatchObject({
+      atMs: 0,
+    });
   });
 
   it('TE-30 the minimum of 1 s and 2 s is 1 s', () => {
     const tolerations = [tolerating('a', 1), tolerating('b', 2)];
-    expect(evictionVerdict({ taints: [aTaint('a'), aTaint('b')], tolerations, boundAtMs: 0 })).toMatchObject({
+    expect(evictionVerdict({ taints: [aTaint('a'), aTaint('b')], tolerations, boundAtMs: 0, nowMs: 0 })).toMatchObject({
       atMs: 1_000,
     });
   });
 
   it('TE-32 the minimum of for ever and 1 s is 1 s', () => {
     const tolerations = [tolerating('a'), tolerating('b', 1)];
-    expect(evictionVerdict({ taints: [aTaint('a'), aTaint('b')], tolerations, boundAtMs: 0 })).toMatchObject({
+    expect(evictionVerdict({ taints: [aTaint('a'), aTaint('b')], tolerations, boundAtMs: 0, nowMs: 0 })).toMatchObject({
       atMs: 1_000,
     });
   });
@@ -228,18 +234,43 @@ describe('taint eviction', () => {
     expect(world.log).toEqual([]);
   });
 
-  it('TE-48 (ours, L7) a deletion that fails is tried again at every decision, under one marking event', () => {
-    const world = tainted(aTaint('t1'));
-    world.pods = [aPod('p', [])];
-    world.deletionFails = true;
-    world.handle();
-    world.runTo(60, 5_000);
-    expect(world.log.filter((decision) => decision.kind === 'delete')).toHaveLength(13);
-    expect(world.events).toEqual(['Marking for deletion Pod default/p']);
-    world.deletionFails = false;
-    world.runTo(65, 5_000);
-    expect(world.deletedAtMs.get('p')).toBe(65_000);
-    expect(world.events).toHaveLength(1);
+  it('TE-48 (ours, L7) a deletion that fails is tried again at every tick, under one marking event', async () => {
+    const refuses = { pods: false };
+    const { fleet } = await settledFleet(
+      { a: 1, b: 1 },
+      {
+        policy: { tickGate: 'off', ingestGate: 'off' },
+        between: (items) => ({
+          ...items,
+          async transact(writes) {
+            if (refuses.pods && writes.some(({ kind, key }) => kind !== 'check' && key.pk.startsWith('o#pods#'))) {
+              throw new StoreFault('timeout', 'no answer in time', { retryable: true });
+            }
+            return items.transact(writes);
+          },
+        }),
+      },
+    );
+    await fleet.addPod('p', 'a-0', { tolerations: [tolerating('t1', 5)] });
+    await fleet.changeNode('a-0', (node) => ({
+      ...node,
+      spec: { ...node.spec, taints: [{ key: 't1', effect: 'NoExecute', timeAdded: formatTime(fleet.nowMs()) }] },
+    }));
+    await fleet.streams();
+    refuses.pods = true;
+    for (let seconds = 5; seconds <= 60; seconds += 5) {
+      fleet.at(seconds);
+      await expect(fleet.controllers.tickEvictor(fleet.slot())).rejects.toThrow('evictor could not finish its tick');
+      expect((await fleet.pod('p'))?.metadata.deletionTimestamp).toBeUndefined();
+    }
+    refuses.pods = false;
+    fleet.at(65);
+    await fleet.controllers.tickEvictor(fleet.slot());
+    await fleet.streams();
+    expect((await fleet.pod('p'))?.metadata.deletionTimestamp).toBeDefined();
+    expect(await fleet.events('TaintManagerEviction')).toMatchObject([
+      { message: 'Marking for deletion Pod default/p', count: 1 },
+    ]);
   });
 
   it('TE-50 NoSchedule taints and labels change nothing', () => {

@@ -5,13 +5,13 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { dynamoDbItemStore } from '../../shared/adapters/dynamodb/item-store.ts';
-import { clusterObjects } from '../../shared/app/cluster-objects.ts';
-import { cidrAllocator } from '../../shared/app/controllers/allocate-cidrs.ts';
-import { controllerDependencies } from '../../shared/app/controllers/dependencies.ts';
+import { clusterObjects } from '../../shared/api/storage/cluster-objects.ts';
+import { cidrStore } from '../../shared/controllers/cidr-allocator/cidr-store.ts';
+import { cidrAllocator } from '../../shared/controllers/cidr-allocator/reconcile.ts';
+import { controllerDependencies } from '../../shared/controllers/framework/dependencies.ts';
 import { defaultPolicy } from '../../shared/domain/policy.ts';
 import type { KubeNode } from '../../shared/kube/types.ts';
 import { type ItemStore, StoreFault } from '../../shared/ports/item-store.ts';
-import { cidrStore } from '../../shared/store/cidr-store.ts';
 import { startEngine, type TestEngine } from '../support/engine.ts';
 import { randomFrom } from '../support/seeded.ts';
 

@@ -1,7 +1,7 @@
 /** The list of nodes EC2 is asked about, on every store. */
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { WatchedNode } from '../../shared/domain/cloud-watch.ts';
-import { type CloudStore, cloudStore, leaveWatchWrite } from '../../shared/store/cloud-store.ts';
+import type { WatchedNode } from '../../shared/controllers/cloud-node/watch-list.rule.ts';
+import { type CloudStore, cloudStore, leaveWatchWrite } from '../../shared/controllers/cloud-node/watch-list-store.ts';
 import { describeOnStores } from './stores.ts';
 
 let count = 0;

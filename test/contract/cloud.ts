@@ -1,9 +1,9 @@
 /** What every Cloud must do: each clause of the port, run in memory and over a loopback EC2 with the real SDK. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { CloudWorld } from '../../shared/adapters/memory/cloud-world.ts';
-import type { InstanceState } from '../../shared/domain/cloud-node.ts';
-import { CLUSTER_TAG } from '../../shared/domain/cluster-tag.ts';
-import type { Ec2Instance } from '../../shared/domain/provider-id.ts';
+import { CLUSTER_TAG } from '../../shared/domain/cloud/cluster-tag.ts';
+import type { InstanceState } from '../../shared/domain/cloud/instance.ts';
+import type { Ec2Instance } from '../../shared/domain/cloud/provider-id.ts';
 import type { Cloud } from '../../shared/ports/cloud.ts';
 
 export interface CloudUnderTest {
@@ -102,7 +102,6 @@ export function defineCloudContract(name: string, open: (setting: CloudSetting) 
         ];
         world.put({ instanceId: id, zone: 'us-east-1b', instanceType: 'm7g.large', launchedAtMs: T0, addresses });
         expect((await answerTo(id))?.metadata).toEqual({
-          providerId: `aws:///us-east-1b/${id}`,
           instanceType: 'm7g.large',
           zone: 'us-east-1b',
           region: 'us-east-1',

@@ -1,8 +1,8 @@
 /** What controllers keep in the `control` table about ticks, zones and the queue, on every store. */
 import { beforeEach, describe, expect, it } from 'vitest';
-import { NO_DISRUPTION } from '../../shared/domain/disruption.ts';
-import { UNTRIED_GATE } from '../../shared/domain/gate.ts';
-import { takeTokenUpdates } from '../../shared/domain/limiter.ts';
+import { NO_DISRUPTION } from '../../shared/domain/zones/disruption.ts';
+import { UNTRIED_GATE } from '../../shared/domain/zones/gate.ts';
+import { takeTokenUpdate } from '../../shared/domain/zones/limiter.ts';
 import {
   type FleetStore,
   fleetStore,
@@ -136,7 +136,7 @@ describeOnStores('the fleet store', (fixture) => {
       fixture.consumed();
     });
     const take = (nowMs: number, ratePerSecond = 0.1) =>
-      commit(takeTokenWrite(zone, takeTokenUpdates({ nowMs, ratePerSecond })[0]!));
+      commit(takeTokenWrite(zone, takeTokenUpdate({ nowMs, ratePerSecond })!));
 
     it('grants one token an interval', async () => {
       expect(await take(T0)).toBe('written');
@@ -156,7 +156,7 @@ describeOnStores('the fleet store', (fixture) => {
 
     it('does not grant at a rate that is not the limiter’s, nor where there is none', async () => {
       expect(await take(T0, 1)).toBe('refused');
-      const [token] = takeTokenUpdates({ nowMs: T0, ratePerSecond: 0.1 });
+      const token = takeTokenUpdate({ nowMs: T0, ratePerSecond: 0.1 });
       expect(await commit(takeTokenWrite(`${zone}-unknown`, token!))).toBe('refused');
     });
 
@@ -186,7 +186,6 @@ describeOnStores('the fleet store', (fixture) => {
       nodeName: 'n1',
       uid: 'u1',
       addedAtMs: T0,
-      processAtMs: T0,
       ...change,
     });
     const waiting = async () => (await store.read()).queue.filter((each) => each.zone === zone);

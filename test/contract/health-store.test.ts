@@ -1,5 +1,5 @@
 import { beforeEach, expect, it } from 'vitest';
-import type { NodeHealth } from '../../shared/domain/node-health.ts';
+import type { NodeHealth } from '../../shared/domain/nodes/node-health.ts';
 import type { KubeObject } from '../../shared/kube/types.ts';
 import { itemBytes } from '../../shared/ports/item-size.ts';
 import type { ItemStore } from '../../shared/ports/item-store.ts';

@@ -123,6 +123,58 @@ export function defineItemStoreContract(name: string, options: ContractOptions):
       });
     });
 
+    describe('sizes', () => {
+      const KILOBYTE = 1_024;
+      const text = (bytes: number): string => 'x'.repeat(bytes);
+      /** The service names none of its sizes by a code of its own. */
+      const isTooMuch = async (attempt: Promise<unknown>): Promise<void> => {
+        const fault = await attempt.then(
+          () => undefined,
+          (error: unknown) => error,
+        );
+        expect(fault).toBeInstanceOf(StoreFault);
+        expect(['too-large', 'rejected']).toContain((fault as StoreFault).code);
+        expect((fault as StoreFault).retryable).toBe(false);
+      };
+
+      it('takes an item just below 400 KB and none above, by put, update and transaction', async () => {
+        await put('a', { text: text(400 * KILOBYTE - 100) });
+        await isTooMuch(put('b', { text: text(400 * KILOBYTE) }));
+        await isTooMuch(store.write({ kind: 'update', key: at('a'), set: { more: text(200) } }));
+        await isTooMuch(store.transact([{ kind: 'put', key: at('b'), item: { text: text(400 * KILOBYTE) } }]));
+        expect(await read('b')).toBeUndefined();
+        expect(await read('a')).toEqual({ pk, sk: 'a', text: text(400 * KILOBYTE - 100) });
+      });
+
+      it('takes 4 MB in one transaction and not more, and then writes none of it', async () => {
+        const writes = Array.from(
+          { length: 11 },
+          (_, index): TransactWrite => ({ kind: 'put', key: at(`k${index}`), item: { text: text(390 * KILOBYTE) } }),
+        );
+        await isTooMuch(store.transact(writes));
+        expect(await read('k0')).toBeUndefined();
+        expect(await store.transact(writes.slice(0, 10))).toEqual({ kind: 'written' });
+      });
+
+      it('takes keys of 2,048 and 1,024 bytes and none longer', async () => {
+        const long = { table: 'objects', pk: pk.padEnd(2 * KILOBYTE, 'p'), sk: text(KILOBYTE) } as const;
+        await store.write({ kind: 'put', key: long, item: {} });
+        expect(await store.get(long, { consistent: true })).toBeDefined();
+        await isTooMuch(store.write({ kind: 'put', key: { ...long, pk: `${long.pk}p` }, item: {} }));
+        await isTooMuch(store.write({ kind: 'put', key: { ...long, sk: `${long.sk}x` }, item: {} }));
+        // A character of two bytes counts as two.
+        await isTooMuch(store.write({ kind: 'put', key: { ...long, sk: `ä${text(KILOBYTE - 1)}` }, item: {} }));
+        await isTooMuch(store.get({ ...long, sk: `${long.sk}x` }, { consistent: true }));
+      });
+
+      it('rejects numbers that are too large or too small to be stored', async () => {
+        await put('a', { large: 1e125, negative: -1e125, small: 1e-130 });
+        await isFault(put('a', { n: 1e126 }), 'rejected');
+        await isFault(put('a', { n: -1e300 }), 'rejected');
+        await isFault(put('a', { n: 1e-131 }), 'rejected');
+      });
+    });
+
     describe('getMany', () => {
       it('answers in the order of the keys, absent and repeated ones included, past one batch', async () => {
         const names = Array.from({ length: 230 }, (_, index) => `k${index}`);

@@ -6,7 +6,7 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { dynamoDbItemStore } from '../../shared/adapters/dynamodb/item-store.ts';
-import { takeTokenUpdates } from '../../shared/domain/limiter.ts';
+import { takeTokenUpdate } from '../../shared/domain/zones/limiter.ts';
 import type { ItemStore } from '../../shared/ports/item-store.ts';
 import { fleetStore, leaveQueueWrite, takeTokenWrite } from '../../shared/store/fleet-store.ts';
 import { startEngine, type TestEngine } from '../support/engine.ts';
@@ -41,10 +41,10 @@ async function attempt(
   },
   entry: { readonly nodeName: string },
 ): Promise<Grant | undefined> {
-  const [token] = takeTokenUpdates({ nowMs: at.nowMs + at.skewMs, ratePerSecond: at.ratePerSecond });
+  const token = takeTokenUpdate({ nowMs: at.nowMs + at.skewMs, ratePerSecond: at.ratePerSecond });
   const fate = at.random();
   if (token === undefined || fate < 0.1) return undefined;
-  const queued = { zone, nodeName: entry.nodeName, uid: entry.nodeName, addedAtMs: START_MS, processAtMs: START_MS };
+  const queued = { zone, nodeName: entry.nodeName, uid: entry.nodeName, addedAtMs: START_MS };
   const commit = () => items.transact([takeTokenWrite(zone, token), leaveQueueWrite(queued)]);
   const outcome = await commit();
   // A lost answer: the same commit once more. Its first try has taken the entry, so it cannot take a second token.
@@ -66,7 +66,7 @@ async function race(
   for (let round = 0; round < rounds; round += 1) {
     nowMs += Math.floor(random() * 4_000);
     const nodeName = `n-${round}`;
-    await fleet.enqueue({ zone, nodeName, uid: nodeName, addedAtMs: START_MS, processAtMs: START_MS });
+    await fleet.enqueue({ zone, nodeName, uid: nodeName, addedAtMs: START_MS });
     // Half want the same node, half one that waits from before.
     const won = await Promise.all(
       skews.map((skewMs, evictor) =>

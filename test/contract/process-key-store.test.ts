@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { PROBE_KEYS_MAX, type ProcessKey } from '../../shared/domain/process-key.ts';
+import { PROBE_KEYS_MAX, type ProcessKey } from '../../shared/domain/access/process-key.ts';
 import { keepProbeKey, keepTicketKey, probeKeys, ticketKeys } from '../../shared/store/process-key-store.ts';
 import { describeOnStores } from './stores.ts';
 

@@ -1,6 +1,6 @@
 /** Status posts in which only heartbeat times move: what they cost, what clients see, and that nothing acknowledged is lost. */
 import { beforeEach, expect, it } from 'vitest';
-import { shardsOf } from '../../shared/app/cluster-objects.ts';
+import { shardsOf } from '../../shared/api/storage/cluster-objects.ts';
 import { changeLog } from '../../shared/store/change-log.ts';
 import { markUnknown, scanHealth } from '../../shared/store/health-store.ts';
 import { type ApiInMemory, apiInMemory, MERGE, NODES, node, STRATEGIC } from '../support/api-in-memory.ts';

@@ -57,6 +57,7 @@ function apiFor(credentials: Credentials): KubeApi {
 async function machine(nodeName: string, aheadMs = 0): Promise<LeaseLoop> {
   const time = {
     nowMs: () => cluster.nowMs + aheadMs,
+    monotonicMs: () => cluster.nowMs,
     async sleep(milliseconds: number) {
       cluster.nowMs += milliseconds;
       sleeps += 1;

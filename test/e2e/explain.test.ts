@@ -3,12 +3,12 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { memoryItemStore } from '../../shared/adapters/memory/item-store.ts';
-import { decideCloud } from '../../shared/domain/cloud-node.ts';
-import { cloudNote, swapNote } from '../../shared/domain/decision-notes.ts';
-import { type DecisionDraft, sealed } from '../../shared/domain/decision-record.ts';
+import { decideCloud } from '../../shared/controllers/cloud-node/rule.ts';
+import { cloudNote, swapNote } from '../../shared/controllers/decisions/decision-notes.ts';
+import { type DecisionDraft, sealed } from '../../shared/controllers/decisions/decision-record.ts';
+import { decisionWrite } from '../../shared/controllers/decisions/decision-store.ts';
 import { defaultPolicy } from '../../shared/domain/policy.ts';
 import type { ItemStore } from '../../shared/ports/item-store.ts';
-import { decisionWrite } from '../../shared/store/decision-store.ts';
 import { kubectlOf, startKubectl } from '../support/kubectl.ts';
 import { type MemoryApi, startMemoryApi } from '../support/memory-api.ts';
 

@@ -1,8 +1,15 @@
 /** CIDR sets: no block twice, occupy and release undo each other, nothing outside the cluster. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { addressBits, cidrOf, formatCidr, type IpFamily, overlaps, parseCidr } from '../../shared/domain/cidr.ts';
-import { allocateNext, blockAt, blocksOf, type CidrSet, createCidrSet, isUsed } from '../../shared/domain/cidr-set.ts';
+import { addressBits, cidrOf, formatCidr, type IpFamily, overlaps, parseCidr } from '../../shared/domain/cidrs/cidr.ts';
+import {
+  allocateNext,
+  blockAt,
+  blocksOf,
+  type CidrSet,
+  createCidrSet,
+  isUsed,
+} from '../../shared/domain/cidrs/cidr-set.ts';
 import { occupy, release } from '../support/cidr-sets.ts';
 
 const address = (family: IpFamily) =>

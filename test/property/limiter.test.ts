@@ -1,14 +1,8 @@
 /** L3: in any window of T seconds a zone gets at most 1 + rate·T taintings, however many callers ask, race or die. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  applyLimiterUpdate,
-  changeRateUpdates,
-  fullLimiter,
-  type Limiter,
-  takeToken,
-  takeTokenUpdates,
-} from '../../shared/domain/limiter.ts';
+import { changeRateUpdates, type Limiter, takeTokenUpdate } from '../../shared/domain/zones/limiter.ts';
+import { fullLimiter, takeToken, updatedLimiter } from '../support/token-bucket.ts';
 
 const rate = fc.constantFrom(0.01, 0.1, 0.3, 1, 3, 250);
 
@@ -35,9 +29,9 @@ describe('L3 the pace of a limiter', () => {
         let limiter = fullLimiter(ratePerSecond);
         const grants: number[] = [];
         for (const nowMs of times) {
-          const outcome = takeToken(limiter, nowMs);
-          if (outcome.kind === 'denied') continue;
-          limiter = outcome.limiter;
+          const after = takeToken(limiter, nowMs);
+          if (after === undefined) continue;
+          limiter = after;
           grants.push(nowMs);
         }
         expectPaced(grants, ratePerSecond);
@@ -68,13 +62,10 @@ describe('L3 the pace of a limiter', () => {
             .filter((caller) => !caller.dies)
             .sort((a, b) => a.nowMs + a.writesAt - (b.nowMs + b.writesAt));
           for (const { nowMs } of writes) {
-            for (const update of takeTokenUpdates({ nowMs, ratePerSecond })) {
-              const next = applyLimiterUpdate(limiter, update);
-              if (next === undefined) continue;
-              limiter = next;
-              grants.push(nowMs);
-              break;
-            }
+            const after = takeToken(limiter, nowMs);
+            if (after === undefined) continue;
+            limiter = after;
+            grants.push(nowMs);
           }
           expectPaced(grants, ratePerSecond);
         },
@@ -105,10 +96,10 @@ describe('L3 the pace of a limiter', () => {
             nowMs += step.afterMs;
             const updates =
               step.kind === 'take'
-                ? takeTokenUpdates({ nowMs, ratePerSecond: step.knows })
+                ? [takeTokenUpdate({ nowMs, ratePerSecond: step.knows })]
                 : changeRateUpdates({ nowMs, fromPerSecond: limiter.ratePerSecond, toPerSecond: step.to });
             for (const update of updates) {
-              const next = applyLimiterUpdate(limiter, update);
+              const next = update && updatedLimiter(limiter, update);
               if (next === undefined) continue;
               limiter = next;
               if (step.kind === 'take') grants.push({ atMs: nowMs, ratePerSecond: limiter.ratePerSecond });
@@ -147,9 +138,9 @@ describe('L3 the pace of a limiter', () => {
           let limiter: Limiter = fullLimiter(0.1);
           const grants: number[] = [];
           for (const { trueMs, skew } of calls.sort((a, b) => a.trueMs - b.trueMs)) {
-            const outcome = takeToken(limiter, trueMs + skew);
-            if (outcome.kind === 'denied') continue;
-            limiter = outcome.limiter;
+            const after = takeToken(limiter, trueMs + skew);
+            if (after === undefined) continue;
+            limiter = after;
             grants.push(trueMs);
           }
           expectPaced(grants, 0.1, skewMs);

@@ -1,12 +1,12 @@
 /** L1, L2, L3, L4, L5 and L10 at the level of the rules, on virtual time. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { UNTRIED_GATE } from '../../shared/domain/gate.ts';
+import { decideMonitor, type MonitorWorld } from '../../shared/controllers/node-monitor/rule.ts';
 import type { ConditionStatus } from '../../shared/domain/kubernetes.ts';
-import { decideMonitor, type MonitorWorld } from '../../shared/domain/monitor.ts';
-import type { NodeHealth } from '../../shared/domain/node-health.ts';
+import type { NodeHealth } from '../../shared/domain/nodes/node-health.ts';
 import { defaultPolicy, type Policy } from '../../shared/domain/policy.ts';
-import { aNode, applyMonitor, MonitoredFleet } from '../support/monitored-fleet.ts';
+import { UNTRIED_GATE } from '../../shared/domain/zones/gate.ts';
+import { aNode, applyMonitor, RuledFleet } from '../support/ruled-fleet.ts';
 
 const seconds = (value: number) => value * 1_000;
 
@@ -38,7 +38,7 @@ describe('L1 and L2', () => {
           const policy = { ...defaultPolicy, ...timed };
           const longestMs = seconds(policy.nodeMonitorGracePeriodSeconds - policy.nodeMonitorPeriodSeconds);
           const periodMs = seconds(policy.nodeMonitorPeriodSeconds);
-          const fleet = new MonitoredFleet([aNode({ nodeName: 'n', ready, renewedAtMs: 0 })], timed);
+          const fleet = new RuledFleet([aNode({ nodeName: 'n', ready, renewedAtMs: 0 })], timed);
           const beats: number[] = [];
           for (const share of shares) beats.push((beats.at(-1) ?? 0) + Math.floor(share * longestMs));
           let tickMs = phaseMs % periodMs;
@@ -63,7 +63,7 @@ describe('L1 and L2', () => {
         const policy = { ...defaultPolicy, ...timed };
         const periodMs = seconds(policy.nodeMonitorPeriodSeconds);
         const graceMs = seconds(policy.nodeMonitorGracePeriodSeconds);
-        const fleet = new MonitoredFleet([aNode({ nodeName: 'n', renewedAtMs: lastBeatMs })], timed);
+        const fleet = new RuledFleet([aNode({ nodeName: 'n', renewedAtMs: lastBeatMs })], timed);
         const first = lastBeatMs + (phaseMs % periodMs);
         fleet.run(first, lastBeatMs + graceMs + 2 * periodMs);
         const mark = fleet.decisions.find(({ decision }) => decision.kind === 'markUnknown');
@@ -89,7 +89,7 @@ describe('L3 and L4', () => {
     const nodes = Array.from({ length: 12 }, (_, index) =>
       aNode({ nodeName: `n-${index}`, zone: `z-${index % 3}`, renewedAtMs: seconds(10_000) }),
     );
-    const fleet = new MonitoredFleet(nodes, { nodeEvictionRatePerSecond: 0.1 });
+    const fleet = new RuledFleet(nodes, { nodeEvictionRatePerSecond: 0.1 });
     const totals: { fromMs: number; toMs: number }[] = [];
     for (let nowMs = 0; nowMs <= seconds(1_000); nowMs += 5_000) {
       for (const { atSecond, node, ready } of steps) {
@@ -141,7 +141,7 @@ describe('L3 and L4', () => {
         fc.array(fc.boolean(), { minLength: 1, maxLength: 5 }),
         (zones, darkTicks, spares) => {
           // Spares are excluded and silent; they are judged like others, and their silence is as long as the outage.
-          const fleet = new MonitoredFleet(
+          const fleet = new RuledFleet(
             [
               ...Array.from({ length: zones }, (_, index) =>
                 aNode({ nodeName: `n-${index}`, zone: `z-${index}`, ready: 'False', renewedAtMs: seconds(1e6) }),
@@ -203,7 +203,7 @@ describe('L5', () => {
               ({ kind, fromMs, toMs }) => (kind === what || kind === 'both') && nowMs >= fromMs && nowMs < toMs,
             );
           const nodes = beatPhases.map((_, index) => aNode({ nodeName: `n-${index}`, renewedAtMs: 0 }));
-          const fleet = new MonitoredFleet(nodes, { ...timed, tickGate: 'on', ingestGate: 'on' });
+          const fleet = new RuledFleet(nodes, { ...timed, tickGate: 'on', ingestGate: 'on' });
           const happenings = [
             ...beatPhases.flatMap((phase, index) =>
               Array.from({ length: Math.ceil(endMs / beatMs) }, (_, beat) => ({
@@ -236,7 +236,7 @@ describe('L5', () => {
   it('still marks within grace and a period of the return whoever does not come back', () => {
     fc.assert(
       fc.property(fc.integer({ min: 20, max: 500 }), fc.constantFrom('path', 'ticks'), (ticks, kind) => {
-        const fleet = new MonitoredFleet(
+        const fleet = new RuledFleet(
           [aNode({ nodeName: 'dead' }), aNode({ nodeName: 'alive', renewedAtMs: seconds(1e6) })],
           { tickGate: 'on', ingestGate: 'on' },
         );
@@ -270,8 +270,6 @@ describe('L10', () => {
     statusAtMs: maybeTime,
     markedAtMs: maybeTime,
     podsToMark: fc.constantFrom(undefined, true),
-    unannounced: fc.constantFrom(undefined, true),
-    deletedAtMs: fc.option(time, { nil: undefined, freq: 8 }),
   });
   const world: fc.Arbitrary<MonitorWorld> = fc.record({
     nodes: fc
@@ -288,17 +286,16 @@ describe('L10', () => {
       }),
       { selector: ({ zone }) => zone },
     ),
-    queue: fc
-      .uniqueArray(
-        fc.record({
-          nodeName: fc.nat({ max: 18 }).map((index) => `n-${index}`),
-          uid: fc.constantFrom('u1', 'u2'),
-          zone: fc.constantFrom('', 'a', 'r/b', 'gone'),
-          addedAtMs: time,
-        }),
-        { selector: ({ nodeName }) => nodeName, maxLength: 12 },
-      )
-      .map((items) => items.map((item) => ({ ...item, processAtMs: item.addedAtMs }))),
+    queue: fc.uniqueArray(
+      fc.record({
+        nodeName: fc.nat({ max: 18 }).map((index) => `n-${index}`),
+        uid: fc.constantFrom('u1', 'u2'),
+        zone: fc.constantFrom('', 'a', 'r/b', 'gone'),
+        addedAtMs: time,
+      }),
+      { selector: ({ nodeName }) => nodeName, maxLength: 12 },
+    ),
+
     disruption: fc.record({ total: fc.boolean(), sinceMs: time, freshSinceMs: fc.constantFrom(0, NOW - 30_000) }),
     gate: fc.constantFrom(
       { ...UNTRIED_GATE, lastTickAtMs: NOW },

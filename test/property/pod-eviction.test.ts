@@ -1,9 +1,9 @@
 /** L7: a pod tolerating everything is never deleted; one with s seconds goes in [s, s + 2 periods]; a lift cancels. L10 too. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { noExecuteTaints } from '../../shared/domain/eviction-timer.ts';
 import type { Taint } from '../../shared/domain/kubernetes.ts';
-import { addNoExecute, swapNoExecute } from '../../shared/domain/node-taints.ts';
+import { addNoExecute, swapNoExecute } from '../../shared/domain/nodes/node-taints.ts';
+import { noExecuteTaints } from '../../shared/domain/nodes/taint-times.ts';
 import { aPod, aTaint, EvictionWorld, tolerating } from '../support/eviction-world.ts';
 
 const PERIOD_MS = 5_000;

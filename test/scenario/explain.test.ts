@@ -6,8 +6,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { CommandError } from '../../cli/command.ts';
 import { explainCommand } from '../../cli/explain.ts';
-import { type DecisionRecord, replay, sealed } from '../../shared/domain/decision-record.ts';
-import { decisionStore, decisionWrite, type NamedDecision } from '../../shared/store/decision-store.ts';
+import { type DecisionRecord, replay, sealed } from '../../shared/controllers/decisions/decision-record.ts';
+import { decisionStore, decisionWrite, type NamedDecision } from '../../shared/controllers/decisions/decision-store.ts';
 import { type ApiInMemory, apiInMemory, eventsOf, TABLE } from '../support/api-in-memory.ts';
 import { type ControlledFleet, controlledFleet, START_MS } from '../support/controlled-fleet.ts';
 

@@ -5,11 +5,12 @@ import { gzip } from '../../shared/adapters/gzip/gzip.ts';
 import { memoryItemStore } from '../../shared/adapters/memory/item-store.ts';
 import { staticTokenAuthenticator } from '../../shared/adapters/tokens/static-tokens.ts';
 import { readYaml } from '../../shared/adapters/yaml/read-yaml.ts';
-import { composeApi } from '../../shared/app/api/compose.ts';
-import type { RequestLimits } from '../../shared/app/api/request-throttle.ts';
+import { composeApi } from '../../shared/api/compose.ts';
 import { defaultPolicy, type Policy } from '../../shared/domain/policy.ts';
+import type { RequestLimits } from '../../shared/kube/request/request-throttle.ts';
 import type { KubeObject } from '../../shared/kube/types.ts';
 import type { AuditTrail } from '../../shared/ports/audit-trail.ts';
+import type { Clock } from '../../shared/ports/clock.ts';
 import type { ItemStore } from '../../shared/ports/item-store.ts';
 
 export interface ApiAnswer {
@@ -53,6 +54,8 @@ export function apiInMemory(
     readonly auditTrail?: AuditTrail;
     readonly limits?: RequestLimits;
     readonly policy?: Partial<Policy>;
+    /** Absent: a clock of its own. Pauses and `advance` are added to it. */
+    readonly clock?: Clock;
   } = {},
 ): ApiInMemory {
   const items = options.items ?? memoryItemStore();
@@ -61,7 +64,9 @@ export function apiInMemory(
     const error = fields?.['error'];
     faults.push(`${message} ${error instanceof Error ? `${error.stack} ${String(error.cause ?? '')}` : ''}`);
   };
-  let nowMs = START_MS;
+  const base: Clock = options.clock ?? { nowMs: () => START_MS };
+  let passedMs = 0;
+  const clock: Clock = { nowMs: () => base.nowMs() + passedMs };
   let uuids = 0;
   let state = options.seed ?? 1;
   const planned: { atMs: number; what: () => Promise<unknown> }[] = [];
@@ -79,7 +84,7 @@ export function apiInMemory(
         groups,
       })),
     ]),
-    clock: { nowMs: () => nowMs },
+    clock,
     random: {
       uuid() {
         uuids += 1;
@@ -91,16 +96,19 @@ export function apiInMemory(
       },
     },
     async pause(milliseconds) {
-      const untilMs = nowMs + milliseconds;
+      const waitUntil = (atMs: number): void => {
+        passedMs = Math.max(passedMs, atMs - base.nowMs());
+      };
+      const untilMs = clock.nowMs() + milliseconds;
       for (;;) {
         planned.sort((one, other) => one.atMs - other.atMs);
         const next = planned[0];
         if (next === undefined || next.atMs > untilMs) break;
         planned.shift();
-        nowMs = Math.max(nowMs, next.atMs);
+        waitUntil(next.atMs);
         await next.what();
       }
-      nowMs = Math.max(nowMs, untilMs);
+      waitUntil(untilMs);
       await turn();
     },
     log: { debug: () => {}, info: () => {}, warn: note, error: note },
@@ -114,12 +122,12 @@ export function apiInMemory(
   return {
     items,
     faults,
-    nowMs: () => nowMs,
+    nowMs: clock.nowMs,
     advance(milliseconds) {
-      nowMs += milliseconds;
+      passedMs += milliseconds;
     },
     at(afterMs, what) {
-      planned.push({ atMs: nowMs + afterMs, what });
+      planned.push({ atMs: clock.nowMs() + afterMs, what });
     },
     async send(method, pathAndQuery, { body, contentType, accept, headers = {} } = {}) {
       const [path = '', query = ''] = pathAndQuery.split('?', 2);

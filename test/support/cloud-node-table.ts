@@ -1,11 +1,11 @@
 /** The truth table of decideCloud, for documents and tests: every combination that the rule tells apart. */
 import {
-  type CloudAnswer,
   type CloudDecision,
   type CloudMemory,
   type CloudPolicy,
   decideCloud,
-} from '../../shared/domain/cloud-node.ts';
+} from '../../shared/controllers/cloud-node/rule.ts';
+import type { CloudAnswer } from '../../shared/domain/cloud/instance.ts';
 import type { ConditionStatus } from '../../shared/domain/kubernetes.ts';
 
 export interface CloudTableRow {

@@ -5,9 +5,9 @@
 import { createHash } from 'node:crypto';
 import { memoryCloud } from '../../shared/adapters/memory/cloud.ts';
 import { memoryItemStore } from '../../shared/adapters/memory/item-store.ts';
-import { clusterObjects } from '../../shared/app/cluster-objects.ts';
-import { fleetControllers } from '../../shared/app/controllers/index.ts';
-import { nodeHealthWrites } from '../../shared/app/node-writes.ts';
+import { clusterObjects } from '../../shared/api/storage/cluster-objects.ts';
+import { fleetControllers } from '../../shared/controllers/index.ts';
+import { evictionTimerStore } from '../../shared/controllers/pod-evictor/timer-store.ts';
 import type { NodeCondition, Taint, Toleration } from '../../shared/domain/kubernetes.ts';
 import { defaultPolicy, type Policy } from '../../shared/domain/policy.ts';
 import { markDeleted } from '../../shared/kube/deletion.ts';
@@ -17,10 +17,10 @@ import type { EventBus } from '../../shared/ports/event-bus.ts';
 import type { ConsumedUnits, ItemStore } from '../../shared/ports/item-store.ts';
 import type { Meter, MetricUnit } from '../../shared/ports/log.ts';
 import type { Probe } from '../../shared/ports/probe.ts';
-import { evictionTimerStore } from '../../shared/store/eviction-timer-store.ts';
 import { fleetStore } from '../../shared/store/fleet-store.ts';
 import { createLease, readHealth, renewLease } from '../../shared/store/health-store.ts';
 import { leaseReplacement } from '../../shared/store/lease-record.ts';
+import { nodeHealthWrites } from '../../shared/store/node-writes.ts';
 import type { ObjectWrite } from '../../shared/store/object-store.ts';
 
 export const START_MS = Date.UTC(2026, 0, 1);

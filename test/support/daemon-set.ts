@@ -7,7 +7,7 @@ import {
   TAINT_PID_PRESSURE,
   TAINT_UNREACHABLE,
   TAINT_UNSCHEDULABLE,
-} from '../../shared/domain/taint.ts';
+} from '../../shared/domain/nodes/taint.ts';
 
 const exists = (key: string, effect: TaintEffect): Toleration => ({ key, operator: 'Exists', effect });
 

@@ -1,14 +1,15 @@
 /** A node with pods on virtual time: applies what decidePodEvictions decides, as the evictor does. */
-import type { NoExecuteTaint } from '../../shared/domain/eviction-timer.ts';
-import type { GateVerdict } from '../../shared/domain/gate.ts';
-import type { Toleration } from '../../shared/domain/kubernetes.ts';
+
 import {
   decidePodEvictions,
   type EvictablePod,
   type EvictionTimer,
   type PodEvictionDecision,
-} from '../../shared/domain/pod-eviction.ts';
+} from '../../shared/controllers/pod-evictor/rule.ts';
+import type { Toleration } from '../../shared/domain/kubernetes.ts';
+import type { NoExecuteTaint } from '../../shared/domain/nodes/taint-times.ts';
 import { defaultPolicy } from '../../shared/domain/policy.ts';
+import type { GateVerdict } from '../../shared/domain/zones/gate.ts';
 
 export const aTaint = (key: string, addedAtSeconds = 0, value = ''): NoExecuteTaint => ({
   key,
@@ -49,8 +50,6 @@ export class EvictionWorld {
   readonly deletedAtMs = new Map<string, number>();
   readonly events: string[] = [];
   readonly log: PodEvictionDecision[] = [];
-  /** While true, deletion calls fail. */
-  deletionFails = false;
 
   decide(): PodEvictionDecision[] {
     const { taints, pods, gate, freshSinceMs } = this;
@@ -111,11 +110,7 @@ export class EvictionWorld {
         this.timers.delete(podUid);
         break;
       case 'delete':
-        if (decision.event !== undefined) this.events.push(decision.event.message);
-        if (this.deletionFails) {
-          this.timers.set(podUid, { namespace, name, podUid, atMs: this.nowMs, announced: true });
-          break;
-        }
+        this.events.push(decision.event.message);
         this.timers.delete(podUid);
         this.deletedAtMs.set(name, this.nowMs);
         this.pods = this.pods.filter((pod) => pod.uid !== podUid);

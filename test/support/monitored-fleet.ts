@@ -1,264 +1,233 @@
 /**
- * The world of node-monitor and evictor in memory: what the decisions mean when they are applied, and a small fleet on
- * virtual time to tell stories with. Times are in milliseconds; nothing here knows a clock.
+ * A fleet under node-monitor and evictor as they run, over tables in memory and on virtual time. Nodes are written as the API
+ * writes them; what the controllers did is read from the stored objects. Times are in milliseconds.
  */
-import { NO_DISRUPTION } from '../../shared/domain/disruption.ts';
-import type { EventText } from '../../shared/domain/event-text.ts';
-import { decideEvictions, type EvictionDecision } from '../../shared/domain/evictor.ts';
-import { decideGate, gateVerdict, gateVerdictFor, type Probe, UNTRIED_GATE } from '../../shared/domain/gate.ts';
-import { isSuspect } from '../../shared/domain/health.ts';
-import type { ConditionStatus } from '../../shared/domain/kubernetes.ts';
-import { changeRate, fullLimiter, takeToken } from '../../shared/domain/limiter.ts';
-import {
-  decideMonitor,
-  type MonitorDecision,
-  type MonitorOutcome,
-  type MonitorWorld,
-  type QueuedNode,
-  type ZoneRecord,
-} from '../../shared/domain/monitor.ts';
-import type { NodeHealth } from '../../shared/domain/node-health.ts';
-import { decideNoExecute } from '../../shared/domain/node-taints.ts';
-import { defaultPolicy, type Policy } from '../../shared/domain/policy.ts';
 
-export function aNode(overrides: Partial<NodeHealth> & { readonly nodeName: string }): NodeHealth {
-  return {
-    uid: `uid-${overrides.nodeName}`,
-    zone: '',
-    ready: 'True',
-    excluded: false,
-    suspect: false,
-    noExecute: { notReady: false, unreachable: false },
-    createdAtMs: 0,
-    renewedAtMs: undefined,
-    statusAtMs: undefined,
-    ...overrides,
-  };
+import type { ConditionStatus, Taint } from '../../shared/domain/kubernetes.ts';
+import type { Policy } from '../../shared/domain/policy.ts';
+import type { QueuedNode } from '../../shared/domain/zones/fleet-records.ts';
+import { formatTime } from '../../shared/kube/time.ts';
+import type { KubeNode, KubeObject } from '../../shared/kube/types.ts';
+import { createLease, renewLease } from '../../shared/store/health-store.ts';
+import { leaseReplacement } from '../../shared/store/lease-record.ts';
+import { nodeHealthWrites } from '../../shared/store/node-writes.ts';
+import type { ObjectWrite } from '../../shared/store/object-store.ts';
+import { type ControlledFleet, controlledFleet, type FleetOptions, START_MS } from './controlled-fleet.ts';
+
+export type NoExecuteKind = 'notReady' | 'unreachable';
+
+export interface AskedNode {
+  readonly nodeName: string;
+  /** `region/zone`, or a zone; '' for a node without such labels. */
+  readonly zone?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  /** Status of its Ready condition; undefined: it never posts status. Default 'True'. */
+  readonly ready?: ConditionStatus | undefined;
+  readonly createdAtMs?: number;
+  /** Its last status post; at its creation, if absent. */
+  readonly statusAtMs?: number;
+  /** Its last renewal of the Lease; absent: it has none. */
+  readonly renewedAtMs?: number;
+  /** Renews its Lease before each pass. */
+  readonly beats?: boolean;
+  readonly taint?: NoExecuteKind;
 }
 
-/** An empty world whose gate has been open for ever. */
-export const anEmptyWorld = (overrides: Partial<MonitorWorld> = {}): MonitorWorld => ({
-  nodes: [],
-  zones: [],
-  queue: [],
-  disruption: NO_DISRUPTION,
-  gate: UNTRIED_GATE,
-  ...overrides,
-});
-
-const withNode = (world: MonitorWorld, nodeName: string, change: Partial<NodeHealth>): MonitorWorld => ({
-  ...world,
-  nodes: world.nodes.map((health) => {
-    if (health.nodeName !== nodeName) return health;
-    const changed = { ...health, ...change };
-    return { ...changed, suspect: isSuspect(changed) };
-  }),
-});
-
-const withoutItem = (world: MonitorWorld, item: { nodeName: string; uid: string; zone: string }): MonitorWorld => ({
-  ...world,
-  queue: world.queue.filter(
-    (queued) => queued.nodeName !== item.nodeName || queued.uid !== item.uid || queued.zone !== item.zone,
-  ),
-});
-
-const withZone = (world: MonitorWorld, zone: string, change: (record: ZoneRecord) => ZoneRecord): MonitorWorld => ({
-  ...world,
-  zones: world.zones.map((record) => (record.zone === zone ? change(record) : record)),
-});
-
-/** The world after one decision of node-monitor. */
-export function applyMonitorDecision(world: MonitorWorld, decision: MonitorDecision, nowMs: number): MonitorWorld {
-  switch (decision.kind) {
-    case 'announce':
-      return withNode(world, decision.nodeName, { unannounced: undefined });
-    case 'forget':
-      return {
-        ...world,
-        nodes: world.nodes.filter((health) => health.nodeName !== decision.nodeName || health.uid !== decision.uid),
-      };
-    case 'lift':
-      return withNode(world, decision.nodeName, { noExecute: { notReady: false, unreachable: false } });
-    case 'dequeue':
-      return withoutItem(world, decision);
-    case 'markUnknown':
-      return withNode(world, decision.nodeName, {
-        ready: 'Unknown',
-        markedAtMs: nowMs,
-        ...(decision.markPods ? { podsToMark: undefined } : {}),
-      });
-    case 'markPods':
-    case 'dropPodsToMark':
-      return withNode(world, decision.nodeName, { podsToMark: undefined });
-    case 'createZone': {
-      const { zone, state, ratePerSecond } = decision;
-      return { ...world, zones: [...world.zones, { zone, state, limiter: fullLimiter(ratePerSecond) }] };
-    }
-    case 'setZoneState':
-      return withZone(world, decision.zone, (record) => ({ ...record, state: decision.to }));
-    case 'setZoneRate':
-      return withZone(world, decision.zone, (record) => ({
-        ...record,
-        limiter: changeRate(record.limiter, decision.toPerSecond, nowMs),
-      }));
-    case 'dropZone':
-      return { ...world, zones: world.zones.filter((record) => record.zone !== decision.zone) };
-    case 'enterTotalDisruption':
-    case 'leaveTotalDisruption':
-      return { ...world, disruption: decision.disruption };
-    case 'swap':
-      return withNode(world, decision.nodeName, {
-        noExecute: { notReady: decision.to === 'notReady', unreachable: decision.to === 'unreachable' },
-      });
-    case 'enqueue': {
-      const { nodeName, uid, zone, addedAtMs } = decision;
-      return { ...world, queue: [...world.queue, { nodeName, uid, zone, addedAtMs, processAtMs: addedAtMs }] };
-    }
-  }
-}
-
-export const applyMonitor = (world: MonitorWorld, decisions: readonly MonitorDecision[], nowMs: number): MonitorWorld =>
-  decisions.reduce((applied, decision) => applyMonitorDecision(applied, decision, nowMs), world);
+const KEYS: Readonly<Record<NoExecuteKind, string>> = {
+  notReady: 'node.kubernetes.io/not-ready',
+  unreachable: 'node.kubernetes.io/unreachable',
+};
 
 export interface Tainting {
   readonly atMs: number;
   readonly nodeName: string;
-  readonly zone: string;
-  readonly taint: 'notReady' | 'unreachable';
 }
 
-/** A fleet with its controllers: tell it what befalls nodes, let passes run, look at what is stored. */
+interface NodeState {
+  readonly ready: ConditionStatus | undefined;
+  readonly taints: readonly NoExecuteKind[];
+}
+
+const readyOf = (node: KubeNode): ConditionStatus | undefined =>
+  node.status?.conditions?.find(({ type }) => type === 'Ready')?.status;
+
+const noExecuteOf = (node: KubeNode): NoExecuteKind[] =>
+  (['notReady', 'unreachable'] as const).filter((kind) =>
+    node.spec?.taints?.some(({ key, effect }) => key === KEYS[kind] && effect === 'NoExecute'),
+  );
+
 export class MonitoredFleet {
-  world: MonitorWorld;
-  readonly policy: Policy;
-  readonly events: { readonly atMs: number; readonly event: EventText }[] = [];
+  readonly fleet: ControlledFleet;
+  /** Nodes that a pass marked Unknown. */
+  readonly marks: Tainting[] = [];
+  /** Nodes that got a NoExecute taint and carried none of ours before. */
   readonly taintings: Tainting[] = [];
-  readonly decisions: { readonly atMs: number; readonly decision: MonitorDecision }[] = [];
   /** Instant swaps of NoExecute taints. */
   swaps = 0;
+  readonly #beating = new Set<string>();
+  readonly #leases = new Set<string>();
 
-  constructor(nodes: readonly NodeHealth[], policy: Partial<Policy> = {}, world: Partial<MonitorWorld> = {}) {
-    // The gate has stories of its own; here it is off unless asked for.
-    this.policy = { ...defaultPolicy, tickGate: 'off', ingestGate: 'off', ...policy };
-    this.world = anEmptyWorld({ nodes, ...world });
+  private constructor(fleet: ControlledFleet) {
+    this.fleet = fleet;
   }
 
-  node(nodeName: string): NodeHealth {
-    const found = this.world.nodes.find((health) => health.nodeName === nodeName);
-    if (found === undefined) throw new Error(`no node ${nodeName}`);
-    return found;
+  /** The gate has cases of its own; here it is off unless asked for. */
+  static async of(
+    nodes: readonly AskedNode[],
+    policy: Partial<Policy> = {},
+    options: Omit<FleetOptions, 'policy'> = {},
+  ): Promise<MonitoredFleet> {
+    const off = { tickGate: 'off', ingestGate: 'off' } as const;
+    const monitored = new MonitoredFleet(controlledFleet({ ...options, policy: { ...off, ...policy } }));
+    for (const node of nodes) await monitored.add(node);
+    return monitored;
   }
 
-  zone(zone: string): ZoneRecord | undefined {
-    return this.world.zones.find((record) => record.zone === zone);
+  #at(nowMs: number): void {
+    this.fleet.at((nowMs - START_MS) / 1_000);
   }
 
-  queued(zone?: string): QueuedNode[] {
-    return this.world.queue.filter((item) => zone === undefined || item.zone === zone);
+  async #commit(write: ObjectWrite, nowMs: number): Promise<void> {
+    const outcome = await this.fleet.objects.commit({ writes: [write], extra: nodeHealthWrites(write, nowMs) });
+    if (outcome.kind !== 'committed') throw new Error(`${write.kind} ${write.ref.name}: ${outcome.kind}`);
   }
 
-  change(nodeName: string, change: Partial<NodeHealth>): void {
-    this.world = withNode(this.world, nodeName, change);
+  async add(asked: AskedNode): Promise<void> {
+    const { nodeName, zone = '', createdAtMs = 0, statusAtMs = createdAtMs, taint } = asked;
+    const [region, place] = zone.includes('/') ? zone.split('/') : [undefined, zone];
+    const labels = {
+      ...(region === undefined ? {} : { 'topology.kubernetes.io/region': region }),
+      ...(place === '' || place === undefined ? {} : { 'topology.kubernetes.io/zone': place }),
+      ...asked.labels,
+    };
+    const taints: Taint[] =
+      taint === undefined ? [] : [{ key: KEYS[taint], effect: 'NoExecute', timeAdded: formatTime(createdAtMs) }];
+    const uid = `uid-${nodeName}-${createdAtMs}`;
+    const metadata = { name: nodeName, uid, creationTimestamp: formatTime(createdAtMs), labels };
+    const object = { apiVersion: 'v1', kind: 'Node', metadata, spec: { taints }, status: {} };
+    await this.#commit(
+      { kind: 'create', ref: { resource: 'nodes', namespace: '', name: nodeName }, object },
+      createdAtMs,
+    );
+    if (!('ready' in asked) || asked.ready !== undefined) await this.post(nodeName, asked.ready ?? 'True', statusAtMs);
+    if (asked.renewedAtMs !== undefined) await this.renew(nodeName, asked.renewedAtMs);
+    if (asked.beats === true) this.#beating.add(nodeName);
   }
 
   /** The node posts status. */
-  post(nodeName: string, ready: ConditionStatus, atMs: number): void {
-    this.change(nodeName, { ready, statusAtMs: atMs, markedAtMs: undefined });
+  async post(nodeName: string, ready: ConditionStatus, nowMs: number): Promise<void> {
+    this.#at(nowMs);
+    await this.fleet.post(nodeName, ready);
   }
 
-  /** The node renews its lease. */
-  renew(nodeName: string, atMs: number): void {
-    this.change(nodeName, { renewedAtMs: atMs });
+  /** The node renews its Lease, and makes one first if it has none. */
+  async renew(nodeName: string, nowMs: number): Promise<void> {
+    const change = leaseReplacement({
+      metadata: { name: nodeName, namespace: 'kube-node-lease' },
+      spec: {
+        holderIdentity: nodeName,
+        leaseDurationSeconds: 40,
+        renewTime: formatTime(nowMs).replace('Z', '.000000Z'),
+      },
+    });
+    if (change.kind !== 'change') throw new Error(change.kind);
+    const beat = { change: change.change, nowMs, tie: 0.5 };
+    if (this.#leases.has(nodeName)) await renewLease(this.fleet.tables, beat);
+    else await createLease(this.fleet.tables, { ...beat, uid: `lease-${nodeName}` });
+    this.#leases.add(nodeName);
   }
 
-  add(health: NodeHealth): void {
-    this.world = { ...this.world, nodes: [...this.world.nodes, health] };
+  /** The Node is deleted, its Lease with it. */
+  async remove(nodeName: string): Promise<void> {
+    await this.fleet.removeNode(nodeName);
+    this.#leases.delete(nodeName);
+    this.#beating.delete(nodeName);
   }
 
-  /** The Node is deleted, its digest with it. */
-  remove(nodeName: string): void {
-    this.world = { ...this.world, nodes: this.world.nodes.filter((health) => health.nodeName !== nodeName) };
+  /** One tick of node-monitor in the slot of this moment. */
+  async pass(nowMs: number): Promise<void> {
+    for (const nodeName of this.#beating) await this.renew(nodeName, nowMs);
+    this.#at(nowMs);
+    await this.#noting(nowMs, async () => {
+      const { kind } = await this.fleet.controllers.tickNodeMonitor(this.fleet.slot());
+      if (kind !== 'ran') throw new Error(`the tick of node-monitor is ${kind}: one was made in this period already`);
+    });
   }
 
-  /** One pass of node-monitor. */
-  pass(nowMs: number, probes: readonly Probe[] = []): MonitorOutcome {
-    this.world = { ...this.world, gate: decideGate(this.world.gate, { nowMs, probes, policy: this.policy }) };
-    const outcome = decideMonitor(this.world, { nowMs, policy: this.policy });
-    this.world = applyMonitor(this.world, outcome.decisions, nowMs);
-    for (const decision of outcome.decisions) {
-      this.decisions.push({ atMs: nowMs, decision });
-      if (decision.kind === 'swap') this.swaps += 1;
-      if ('event' in decision && decision.event !== undefined) this.events.push({ atMs: nowMs, event: decision.event });
-    }
-    return outcome;
+  /** A tick of evictor, or a turn between two ticks. The names it tainted, in their order. */
+  async evict(nowMs: number): Promise<string[]> {
+    this.#at(nowMs);
+    const before = this.taintings.length;
+    await this.#noting(nowMs, async () => {
+      const { kind } = await this.fleet.controllers.tickEvictor(this.fleet.slot());
+      if (kind === 'lost') await this.fleet.controllers.turnQueues();
+    });
+    return this.taintings.slice(before).map(({ nodeName }) => nodeName);
   }
 
-  /** One pass of the evictor over every zone that has a queue. */
-  evict(nowMs: number): EvictionDecision[] {
-    const made: EvictionDecision[] = [];
-    for (const zone of new Set(this.world.queue.map((item) => item.zone))) {
-      const { decisions } = decideEvictions(
-        {
-          items: this.queued(zone),
-          nodes: new Map(this.world.nodes.map((health) => [health.nodeName, health])),
-          limiter: this.zone(zone)?.limiter ?? fullLimiter(0),
-        },
-        {
-          nowMs,
-          gate: gateVerdictFor(this.world.gate, { nowMs, policy: this.policy }),
-          totalDisruption: this.world.disruption.total,
-          policy: this.policy,
-          freshSinceMs: Math.max(this.world.gate.freshSinceMs, this.world.disruption.freshSinceMs),
-        },
-      );
-      for (const decision of decisions) this.#applyEviction(decision, nowMs);
-      made.push(...decisions);
-    }
-    return made;
-  }
-
-  #applyEviction(decision: EvictionDecision, nowMs: number): void {
-    const { nodeName, zone } = decision;
-    if (decision.kind === 'taint') {
-      const record = this.zone(zone);
-      const outcome = takeToken(record?.limiter ?? fullLimiter(0), nowMs);
-      if (outcome.kind === 'denied') return;
-      this.world = withZone(this.world, zone, (present) => ({ ...present, limiter: outcome.limiter }));
-      this.change(nodeName, {
-        noExecute: { notReady: decision.taint === 'notReady', unreachable: decision.taint === 'unreachable' },
-      });
-      this.taintings.push({ atMs: nowMs, nodeName, zone, taint: decision.taint });
-    } else if (decision.kind === 'swap') {
-      this.change(nodeName, {
-        noExecute: { notReady: decision.to === 'notReady', unreachable: decision.to === 'unreachable' },
-      });
-      this.swaps += 1;
-    }
-    this.world = withoutItem(this.world, decision);
-  }
-
-  /** Passes from one moment to another, both included: monitor, then evictor, each `everyMs` (the period). */
-  run(fromMs: number, toMs: number, everyMs = this.policy.nodeMonitorPeriodSeconds * 1_000): void {
+  /** From one moment to another, both included: node-monitor, then evictor, each `everyMs` (the period). */
+  async run(fromMs: number, toMs: number, everyMs = this.fleet.policy.nodeMonitorPeriodSeconds * 1_000): Promise<void> {
     for (let nowMs = fromMs; nowMs <= toMs; nowMs += everyMs) {
-      this.pass(nowMs);
-      this.evict(nowMs);
+      await this.pass(nowMs);
+      await this.evict(nowMs);
     }
   }
 
-  /** NoExecute taints of ours on a node. */
-  taints(nodeName: string): string[] {
-    const { noExecute } = this.node(nodeName);
-    return [...(noExecute.notReady ? ['notReady'] : []), ...(noExecute.unreachable ? ['unreachable'] : [])];
+  /** Turns of evictor from one moment to another, both included. */
+  async evictFor(fromMs: number, toMs: number, everyMs = 1_000): Promise<void> {
+    for (let nowMs = fromMs; nowMs <= toMs; nowMs += everyMs) await this.evict(nowMs);
   }
 
-  /** Whether a node's taints are as its Ready status asks, or it waits for them. */
-  isSettled(nodeName: string): boolean {
-    const { ready, noExecute } = this.node(nodeName);
-    const { kind } = decideNoExecute(ready, noExecute);
-    return kind === 'none' || (kind === 'enqueue' && this.queued().some((item) => item.nodeName === nodeName));
+  async #states(): Promise<Map<string, NodeState>> {
+    const { objects } = await this.fleet.objects.list({ resource: 'nodes' });
+    return new Map(
+      (objects as readonly KubeNode[]).map((node) => [
+        node.metadata.name ?? '',
+        { ready: readyOf(node), taints: noExecuteOf(node) },
+      ]),
+    );
   }
 
-  gateKind(): 'open' | 'holding' {
-    return gateVerdict(this.world.gate).kind;
+  async #noting(atMs: number, act: () => Promise<void>): Promise<void> {
+    const before = await this.#states();
+    await act();
+    for (const [nodeName, after] of await this.#states()) {
+      const earlier = before.get(nodeName);
+      if (after.ready === 'Unknown' && earlier?.ready !== 'Unknown') this.marks.push({ atMs, nodeName });
+      if (after.taints.length === 0 || after.taints.join() === earlier?.taints.join()) continue;
+      if (earlier?.taints.length === 0) this.taintings.push({ atMs, nodeName });
+      else this.swaps += 1;
+    }
+  }
+
+  async node(nodeName: string): Promise<KubeNode> {
+    const node = await this.fleet.node(nodeName);
+    if (node === undefined) throw new Error(`no node ${nodeName}`);
+    return node;
+  }
+
+  ready = async (nodeName: string): Promise<ConditionStatus | undefined> => readyOf(await this.node(nodeName));
+
+  /** NoExecute taints of ours. */
+  taints = async (nodeName: string): Promise<NoExecuteKind[]> => noExecuteOf(await this.node(nodeName));
+
+  async zone(zone: string) {
+    return (await this.fleet.records()).zones.find((record) => record.zone === zone);
+  }
+
+  /** Names that wait, in the order of their turns, with their second. */
+  async waiting(): Promise<string[]> {
+    const queue: QueuedNode[] = [...(await this.fleet.records()).queue];
+    return queue
+      .sort((one, other) => one.addedAtMs - other.addedAtMs)
+      .map(({ nodeName, addedAtMs }) => `${nodeName} since ${addedAtMs / 1_000} s`);
+  }
+
+  /** Events of a reason, as the API lists them. */
+  events = (reason: string): Promise<readonly KubeObject[]> => this.fleet.events(reason);
+
+  /** What the last passes measured of a zone under this name, oldest first. */
+  measured(name: string, zone: string): number[] {
+    return this.fleet.metrics.filter((each) => each.name === name && each.zone === zone).map(({ value }) => value);
   }
 }

@@ -11,15 +11,28 @@ export const settle = (): Promise<void> => new Promise((resolve) => setImmediate
 
 export class SteppedTime implements AgentTime {
   #nowMs: number;
+  readonly #startMs: number;
+  #clockAheadMs = 0;
   #sleepers: Sleeper[] = [];
   readonly waits: number[] = [];
 
   constructor(startMs: number) {
     this.#nowMs = startMs;
+    this.#startMs = startMs;
   }
 
   nowMs(): number {
-    return this.#nowMs;
+    return this.#nowMs + this.#clockAheadMs;
+  }
+
+  /** Has another origin than the wall clock: a rule that mixes the two fails. */
+  monotonicMs(): number {
+    return this.#nowMs - this.#startMs;
+  }
+
+  /** Sets the wall clock; no time passes. */
+  setClock(byMs: number): void {
+    this.#clockAheadMs += byMs;
   }
 
   sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {

@@ -1,3 +1,4 @@
+import { rootCertificates } from 'node:tls';
 import { describe, expect, it } from 'vitest';
 import { describeConfigFault } from '../../rules/config-settings.ts';
 import { loadConfig } from './load-config.ts';
@@ -12,6 +13,7 @@ const load = (args: readonly string[], files: Readonly<Record<string, string>> =
     },
   });
 
+const CA = rootCertificates[0] ?? '';
 const ENDPOINT = '--endpoint=https://example.test';
 
 const configOf = (args: readonly string[], files?: Readonly<Record<string, string>>) => {
@@ -98,13 +100,13 @@ nodeLabels: {site: a}
 registerSchedulable: false
 runtime: exec
 `,
-        '/ca.pem': 'PEM\n',
+        '/ca.pem': CA,
         '/token': 'abc.def\n',
       },
     );
     expect(config).toMatchObject({
       clusterId: 'edge',
-      certificateAuthority: 'PEM\n',
+      certificateAuthority: CA,
       bootstrapToken: 'abc.def',
       nodeLabels: { site: 'b' },
       registerNode: false,
@@ -217,6 +219,10 @@ tokenFile: /token
       'shutdownGracePeriod: 10s\nshutdownGracePeriodCriticalPods: 20s\n',
       /^k\.yaml:3: .*must be <= shutdownGracePeriod/,
     ],
+    ['evictionHard: {memory.available: "5 %"}\n', /a percentage from 0% to 100%$/],
+    ['evictionHard: {memory.available: 0x5%}\n', /a percentage from 0% to 100%$/],
+    ['evictionHard: {memory.available: 1e1%}\n', /a percentage from 0% to 100%$/],
+    ['shutdownGracePeriod: 30\nshutdownGracePeriodCriticalPods: 10s\n', /^k\.yaml:3: shutdownGracePeriod 30: expected/],
     ['nodeLeaseDurationSeconds: -1\n', /nodeLeaseDurationSeconds must be greater than 0$/],
     ['memorySwap: {swapBehavior: NoSwap}\nfeatureGates: {NodeSwap: false}\n', /^k\.yaml:3: .*NodeSwap is off$/],
     ['topologyManagerPolicy: best\n', /^k\.yaml:3: unknown policy: "best"$/],
@@ -232,6 +238,13 @@ tokenFile: /token
     [['--node-ip=10.0.0.1,10.0.0.2', ENDPOINT], /dual-stack pair/],
     [['--cloud-provider=aws', ENDPOINT], /cloudProvider "aws": expected one of "", "external"$/],
     [['--endpoint=http://example.test'], /expected the https URL/],
+    [['--endpoint=http://127.0.0.1:6443'], /expected the https URL/],
+    [['--endpoint=https://exa[mple'], /expected the https URL/],
+    [
+      ['--certificate-authority=/x', ENDPOINT],
+      /^command line: certificateAuthorityFile "\/x": expected certificates in PEM$/,
+    ],
+    [['--node-status-update-frequency=1ms', ENDPOINT], /nodeStatusUpdateFrequency: expected at least 1s/],
     [[], /^endpoint: expected the https URL/],
     [['--config=none.yaml', ENDPOINT], /^--config cannot be read: ENOENT/],
     [['--hostname-override=a_b', ENDPOINT], /^command line: node name "a_b"/],

@@ -1,4 +1,5 @@
 /** The configuration of the agent from its command line, its file, and the files that one names. */
+import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -41,7 +42,13 @@ export function loadConfig(args: readonly string[], sources: ConfigSources = SYS
   const named = readNamedFiles(checked, sources);
   // What a broken file does not say is not missing.
   const own = file.faults.length > 0 ? checked.faults.filter(({ at }) => at !== undefined) : checked.faults;
-  const faults = [...line.faults, ...file.faults, ...own, ...named.faults];
+  const { certificateAuthority } = checked.config;
+  const complaint = certificateAuthority === undefined ? undefined : certificateComplaint(certificateAuthority);
+  const inline =
+    complaint === undefined
+      ? []
+      : [{ field: 'certificateAuthority', message: `certificateAuthority: ${complaint}` } satisfies ConfigFault];
+  const faults = [...line.faults, ...file.faults, ...own, ...named.faults, ...inline];
   const { warnings } = checked;
   if (faults.length > 0) return { kind: 'faults', faults, warnings };
   return { kind: 'ok', config: Object.freeze({ ...checked.config, ...named.texts }), warnings };
@@ -111,5 +118,26 @@ function readNamedFiles({ files }: CheckedConfig, { readText }: ConfigSources) {
       faults.push({ field, message, ...(at === undefined ? {} : { at }) });
     }
   }
+  const given = texts.certificateAuthority;
+  const complaint = given === undefined || given.trim() === '' ? undefined : certificateComplaint(given);
+  if (complaint !== undefined) {
+    const { at, path } = files.find(({ setting }) => setting === 'certificateAuthority') ?? {};
+    const message = `certificateAuthorityFile ${JSON.stringify(path)}: ${complaint}`;
+    faults.push({ field: 'certificateAuthorityFile', message, ...(at === undefined ? {} : { at }) });
+  }
   return { texts, faults };
+}
+
+/** Why a text holds no certificates to trust; undefined when it does. */
+function certificateComplaint(text: string): string | undefined {
+  const blocks = text.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
+  if (blocks.length === 0) return 'expected certificates in PEM';
+  for (const [index, block] of blocks.entries()) {
+    try {
+      new X509Certificate(block);
+    } catch (cause) {
+      return `certificate ${index + 1} of ${blocks.length} cannot be read: ${causeText(cause)}`;
+    }
+  }
+  return undefined;
 }

@@ -35,9 +35,9 @@ describe('requests to the API', () => {
       const chunks: Buffer[] = [];
       request.on('data', (chunk: Buffer) => chunks.push(chunk));
       request.on('end', () => {
-        const { authorization, 'content-type': type } = request.headers;
+        const { accept, authorization, 'content-type': type } = request.headers;
         const body = JSON.parse(Buffer.concat(chunks).toString());
-        response.end(JSON.stringify({ authorization, type, body, method: request.method, url: request.url }));
+        response.end(JSON.stringify({ accept, authorization, type, body, method: request.method, url: request.url }));
       });
     });
     const answer = await api.send({
@@ -50,6 +50,7 @@ describe('requests to the API', () => {
       kind: 'answered',
       status: 200,
       body: {
+        accept: 'application/json',
         authorization: 'Bearer t0ken',
         type: 'application/a+json',
         body: { é: 1 },
@@ -57,6 +58,14 @@ describe('requests to the API', () => {
         url: '/x?y=1',
       },
     });
+  });
+
+  it('are JSON unless they say otherwise', async () => {
+    const { api } = await world((request, response) => {
+      response.end(JSON.stringify(request.headers['content-type'] ?? 'none'));
+    });
+    expect(await api.send({ method: 'PUT', path: '/x', body: {} })).toMatchObject({ body: 'application/json' });
+    expect(await api.send(get)).toMatchObject({ body: 'none' });
   });
 
   it('keep the path of the endpoint as prefix', async () => {

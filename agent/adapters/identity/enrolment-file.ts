@@ -1,6 +1,6 @@
 /** What the cluster said when this machine was enrolled: kept, so that a restart needs no bootstrap token. */
 import { join } from 'node:path';
-import { isRecord } from '../../../shared/kube/resources/normal-form.ts';
+import { isRecord } from '../../../shared/kube/normal-form.ts';
 import { readFile } from '../system/files.ts';
 import { replaceFile } from '../system/state-file.ts';
 

@@ -13,8 +13,9 @@ import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject, ran
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { thumbprintOf } from '../../../shared/adapters/tokens/public-keys.ts';
-import { publicKeyOf } from '../../../shared/domain/node-identity.ts';
+import { publicKeyOf } from '../../../shared/domain/access/node-identity.ts';
 import type { PublicHalf } from '../../ports/machine-keys.ts';
+import { makeDirectory } from '../system/directory.ts';
 import * as files from '../system/files.ts';
 import { syncDirectory } from '../system/state-file.ts';
 
@@ -64,14 +65,14 @@ export async function adoptNextMachineKey(rootDirectory: string, keyId: string):
   });
 }
 
-/** It is there, and is no key or one that others may read. */
-class UnfitKeyError extends KeyFileError {}
+/** It is there, and is no key or one that others may read. Nothing but a person changes that. */
+export class UnfitKeyError extends KeyFileError {}
 
 async function keyIn(rootDirectory: string, name: string): Promise<MachineKey> {
   return told('the key of this machine could not be read or made', join(rootDirectory, name), async (path) => {
     const present = await read(path);
     if (present !== undefined) return present;
-    await files.mkdir(rootDirectory, { recursive: true, mode: 0o700 });
+    makeDirectory(rootDirectory, 0o700);
     await write(path);
     await syncDirectory(rootDirectory);
     const made = await read(path);
@@ -132,6 +133,7 @@ async function write(path: string): Promise<void> {
     // A file system without links, such as FAT.
     await files.rename(temporary, path);
   } finally {
-    await files.rm(temporary, { force: true });
+    // Another name of the same key, or half of one that nobody uses.
+    await files.rm(temporary, { force: true }).catch(() => undefined);
   }
 }

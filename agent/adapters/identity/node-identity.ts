@@ -13,8 +13,8 @@
  * another agent on it may have replaced the keys, so they are read again before each step and when none of ours is accepted.
  */
 import { sign } from 'node:crypto';
-import { NODE_USER_PREFIX } from '../../../shared/domain/node-restriction.ts';
-import { isUsable, type TokenClaims, tokenClaims } from '../../../shared/domain/node-token.ts';
+import { NODE_USER_PREFIX } from '../../../shared/domain/access/node-restriction.ts';
+import { isUsable, type TokenClaims, tokenClaims } from '../../../shared/domain/access/node-token.ts';
 import type { Log } from '../../../shared/ports/log.ts';
 import type { AgentConfig } from '../../config.ts';
 import type { Credentials } from '../../ports/credentials.ts';
@@ -28,6 +28,7 @@ import { clockOffsetMs, explainsRefusal } from '../../rules/node-token.ts';
 import { type Enrolment, readEnrolment, writeEnrolment } from './enrolment-file.ts';
 import {
   adoptNextMachineKey,
+  KeyFileError,
   type MachineKey,
   machineKey,
   makeNextMachineKey,
@@ -46,6 +47,8 @@ export class EnrolmentError extends Error {
 export interface NodeIdentity extends Credentials {
   /** Labels the cluster wants the Node registered with. Enrols first where that is due; rejects as `bearer` does. */
   nodeLabels(): Promise<Readonly<Record<string, string>>>;
+  /** What is wrong with the files of the identity; undefined while nothing is. */
+  complaint(): string | undefined;
   /** Absent where a token was given: then there is no key of ours. */
   readonly keys?: MachineKeys;
 }
@@ -57,7 +60,7 @@ interface Prepared {
 }
 
 export interface NodeIdentityDependencies {
-  readonly time: Pick<AgentTime, 'nowMs'>;
+  readonly time: Pick<AgentTime, 'nowMs' | 'monotonicMs'>;
   readonly log: Log;
   /** Speaks with the bootstrap token; used to enrol and for nothing else. */
   readonly bootstrapApi?: KubeApi | undefined;
@@ -70,8 +73,15 @@ export function createNodeIdentity(
   config: Pick<AgentConfig, 'nodeName' | 'clusterId' | 'rootDirectory' | 'bootstrapToken' | 'token'>,
   dependencies: NodeIdentityDependencies,
 ): NodeIdentity {
-  if (config.token !== undefined) return { ...givenToken(config.token), nodeLabels: async () => ({}) };
+  if (config.token !== undefined)
+    return { ...givenToken(config.token), nodeLabels: async () => ({}), complaint: () => undefined };
   const { time, log } = dependencies;
+  /** What the cluster said when it enrolled us, and could not be written. The key lies on the disk, so it counts. */
+  let unsaved: { readonly enrolment: Enrolment; why: string; triedAtMs: number } | undefined;
+  let keyComplaint: string | undefined;
+  // The server dates our tokens. Its time is what it said last plus what has passed since, however our clock is set.
+  const aheadMs = time.nowMs() - time.monotonicMs();
+  const steadyNowMs = (): number => aheadMs + time.monotonicMs();
   let offsetMs = 0;
   let made:
     | { readonly token: string; readonly keyId: string; readonly claims: TokenClaims; readonly offsetMs: number }
@@ -79,12 +89,12 @@ export function createNodeIdentity(
   let ready: Prepared | undefined;
   let preparing: Promise<Prepared> | undefined;
   let signsWithNext = false;
-  /** Keys that were refused for no fault of the clock, and when. As many as there are keys. Milliseconds. */
+  /** Keys that were refused for no fault of the clock, and when. As many as there are keys. Monotonic milliseconds. */
   const refusedAtMs = new Map<string, number>();
   let acceptedKeyId: string | undefined;
   /** None of our keys is accepted, as far as we know. */
   let isLockedOut = false;
-  /** When the disk was last looked at for keys that are. Milliseconds. */
+  /** When the disk was last looked at for keys that are. Monotonic milliseconds. */
   let lookedAtMs: number | undefined;
   let refusal: { readonly error: EnrolmentError; readonly atMs: number } | undefined;
 
@@ -116,17 +126,28 @@ export function createNodeIdentity(
       bootstrapTokenId: tokenId,
       nodeLabels,
     };
-    await writeEnrolment(config.rootDirectory, enrolment);
+    await save(enrolment);
     log.info('enrolled', { node: config.nodeName, keyId: key.keyId });
     return { key, next, nodeLabels };
   }
 
+  async function save(enrolment: Enrolment): Promise<void> {
+    try {
+      await writeEnrolment(config.rootDirectory, enrolment);
+      unsaved = undefined;
+    } catch (cause) {
+      const why = (cause as Error).message;
+      if (unsaved === undefined) log.error('the identity cannot be written; it is tried again', { why });
+      unsaved = { enrolment, why, triedAtMs: time.monotonicMs() };
+    }
+  }
+
   async function enrol(api: KubeApi, key: MachineKey): Promise<Readonly<Record<string, string>>> {
-    if (refusal !== undefined && !isWorthATry(refusal.atMs, time.nowMs())) throw refusal.error;
+    if (refusal !== undefined && !isWorthATry(refusal.atMs, time.monotonicMs())) throw refusal.error;
     const answer = await api.send(enrolRequest(config.nodeName, key.publicKey));
     if (!answeredWith(answer, 200, 201)) {
       const error = new EnrolmentError(`${config.nodeName} could not be enrolled: ${describeAnswer(answer)}`);
-      if (!isPassing(answer)) refusal = { error, atMs: time.nowMs() };
+      if (!isPassing(answer)) refusal = { error, atMs: time.monotonicMs() };
       throw error;
     }
     refusal = undefined;
@@ -140,10 +161,17 @@ export function createNodeIdentity(
   async function prepared(): Promise<Prepared> {
     if (ready !== undefined) return ready;
     preparing ??= prepare()
-      .then((found) => {
-        ready = found;
-        return found;
-      })
+      .then(
+        (found) => {
+          ready = found;
+          keyComplaint = undefined;
+          return found;
+        },
+        (error: unknown) => {
+          if (error instanceof KeyFileError) keyComplaint = error.message;
+          throw error;
+        },
+      )
       .finally(() => {
         preparing = undefined;
       });
@@ -178,8 +206,8 @@ export function createNodeIdentity(
   /** After a refusal that the clock does not explain: whether another key signs now, and the request is worth repeating. */
   function turnToOtherKey(refusedKeyId: string): boolean {
     const other = [ready?.key, ready?.next].find((each) => each !== undefined && each.keyId !== refusedKeyId);
-    refusedAtMs.set(refusedKeyId, time.nowMs());
-    const worthATry = other !== undefined && isWorthATry(refusedAtMs.get(other.keyId), time.nowMs());
+    refusedAtMs.set(refusedKeyId, time.monotonicMs());
+    const worthATry = other !== undefined && isWorthATry(refusedAtMs.get(other.keyId), time.monotonicMs());
     isLockedOut = !worthATry;
     if (other === undefined) return false;
     // Both were refused: whatever that is, the one that worked is the likelier to work again.
@@ -217,22 +245,28 @@ export function createNodeIdentity(
         await writeEnrolment(config.rootDirectory, { ...stored, keyId: next.keyId });
       }
       await adoptNextMachineKey(config.rootDirectory, next.keyId);
+      // What is still to be written names the key that counts now.
+      if (unsaved !== undefined) unsaved = { ...unsaved, enrolment: { ...unsaved.enrolment, keyId: next.keyId } };
       ready = { ...before, key: next, next: undefined };
       signsWithNext = false;
       refusedAtMs.clear();
       if (made?.keyId !== next.keyId) made = undefined;
     },
-    serverNowMs: () => time.nowMs() + offsetMs,
+    serverNowMs: () => steadyNowMs() + offsetMs,
   };
 
   return {
     async bearer() {
-      if (isLockedOut && isWorthATry(lookedAtMs, time.nowMs())) {
-        lookedAtMs = time.nowMs();
+      if (isLockedOut && isWorthATry(lookedAtMs, time.monotonicMs())) {
+        lookedAtMs = time.monotonicMs();
         await reread().catch((error: unknown) => log.warn('the keys could not be read again', { error }));
       }
       const key = signing(await prepared());
-      const serverNowMs = time.nowMs() + offsetMs;
+      if (unsaved !== undefined && isWorthATry(unsaved.triedAtMs, time.monotonicMs())) {
+        unsaved.triedAtMs = time.monotonicMs();
+        await save(unsaved.enrolment);
+      }
+      const serverNowMs = steadyNowMs() + offsetMs;
       if (made === undefined || !isUsable(made.claims, serverNowMs)) {
         const claims = tokenClaims(`${NODE_USER_PREFIX}${config.nodeName}`, config.clusterId, serverNowMs);
         made = { token: signed(key, claims), keyId: key.keyId, claims, offsetMs };
@@ -240,7 +274,7 @@ export function createNodeIdentity(
       return made.token;
     },
     answered({ status, serverTimeMs, token }) {
-      if (serverTimeMs !== undefined) offsetMs = clockOffsetMs(serverTimeMs, time.nowMs());
+      if (serverTimeMs !== undefined) offsetMs = clockOffsetMs(serverTimeMs, steadyNowMs());
       if (status !== 401) {
         if (made !== undefined && token === made.token && status < 400) {
           acceptedKeyId = made.keyId;
@@ -250,13 +284,15 @@ export function createNodeIdentity(
       }
       // The other connection met the same refusal first.
       if (made === undefined || (token !== undefined && token !== made.token)) return true;
-      const usable = isUsable(made.claims, time.nowMs() + offsetMs);
+      const usable = isUsable(made.claims, steadyNowMs() + offsetMs);
       if (usable && !explainsRefusal(made.offsetMs, offsetMs)) return turnToOtherKey(made.keyId);
       log.warn('our token was refused because of the clock', { node: config.nodeName, offsetMs });
       made = undefined;
       return true;
     },
     nodeLabels: async () => (await prepared()).nodeLabels,
+    complaint: () =>
+      keyComplaint ?? (unsaved === undefined ? undefined : `the identity is not written: ${unsaved.why}`),
     keys,
   };
 }

@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import type { Log } from '../../../shared/ports/log.ts';
 import type { ShutdownSignal } from '../../ports/shutdown-signal.ts';
 import { INHIBITOR, logindDropIn } from '../../rules/shutdown-start.ts';
-import { mkdir } from '../system/files.ts';
+import { makeDirectory } from '../system/directory.ts';
 import { replaceFile } from '../system/state-file.ts';
 import { InhibitorLockError, takeInhibitorLock } from './inhibitor-lock.ts';
 import { LOGIND, LOGIND_MANAGER, LOGIND_PATH, shutdownAnnouncements } from './shutdown-announcements.ts';
@@ -69,7 +69,7 @@ export function logind(options: LogindOptions): Logind {
 
     async raiseDelayMax(delayMs) {
       const file = join(root, DROP_IN);
-      await mkdir(dirname(file), { recursive: true, mode: 0o755 });
+      makeDirectory(dirname(file), 0o755);
       await replaceFile(file, `${basename(file)}.tmp`, logindDropIn(delayMs), 0o644);
       await (await connected()).call({
         destination: 'org.freedesktop.systemd1',

@@ -2,7 +2,7 @@
  * What a container's spec says about the process to start. Source: upstream pkg/kubelet/kubelet_pods.go
  * (makeEnvironmentVariables) and third_party/forked/golang/expansion.
  */
-import { numberOf, recordOf, recordsOf, textOf } from '../../../shared/kube/resources/normal-form.ts';
+import { numberOf, recordOf, recordsOf, textOf } from '../../../shared/kube/normal-form.ts';
 import type { KubeObject } from '../../../shared/kube/types.ts';
 
 /** Without one of these a shell script would find nothing. */

@@ -2,11 +2,19 @@
  * What is known of a pod, on disk, so that its processes are found again by the agent's next start:
  * `<pods>/<uid>/record.json`, replaced as a whole.
  */
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { KubeObject } from '../../../shared/kube/types.ts';
 import type { ContainerState } from '../../ports/pod-runtime.ts';
+import { makeDirectory } from '../system/directory.ts';
 import type { ProcessIdentity } from './process-table.ts';
+
+/** A moment that a later agent can compare with its own clock, as long as the machine has not booted again. */
+export interface Moment {
+  readonly bootId: string;
+  /** Milliseconds. */
+  readonly monotonicMs: number;
+}
 
 export interface ContainerRecord {
   readonly name: string;
@@ -18,10 +26,14 @@ export interface ContainerRecord {
   containerId?: string;
   /** Of the container's first process, while it runs. */
   process?: ProcessIdentity;
+  /** When it was last started. */
+  started?: Moment;
+  /** How long it ran the last time; absent where nobody knows. Milliseconds. */
+  ranMs?: number;
   /** Wait that applied to the last restart. Milliseconds. */
   backOffMs?: number;
-  /** When it is started again. Epoch milliseconds. */
-  restartAtMs?: number;
+  /** When it is started again. */
+  restart?: Moment;
 }
 
 export interface PodRecord {
@@ -36,12 +48,28 @@ export interface PodRecord {
 
 const RECORD_FILE = 'record.json';
 
+/** @throws Error of the file system; the record before stays as it is. */
 export function writeRecord(directory: string, record: PodRecord): void {
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  makeDirectory(directory, 0o700);
   const file = join(directory, RECORD_FILE);
-  // The pod's environment may hold secrets.
-  writeFileSync(`${file}.tmp`, JSON.stringify(record), { mode: 0o600 });
-  renameSync(`${file}.tmp`, file);
+  const temporary = `${file}.tmp`;
+  try {
+    // The pod's environment may hold secrets.
+    writeFileSync(temporary, JSON.stringify(record), { mode: 0o600 });
+    renameSync(temporary, file);
+  } catch (cause) {
+    removeQuietly(temporary);
+    throw cause;
+  }
+}
+
+/** Of what is in nobody's way when it stays. */
+export function removeQuietly(path: string): void {
+  try {
+    rmSync(path, { recursive: true, force: true });
+  } catch {
+    // The error that led here says what is wrong with the disk.
+  }
 }
 
 /** @throws Error when there is none, or none that this version wrote. */

@@ -1,8 +1,15 @@
 /**
  * Processes as /proc tells them (proc(5)). A process is told apart from a later one with the same id by its start time,
  * and from one of an earlier boot by the boot id.
+ *
+ * Which container a process belongs to is said by a variable in the environment that it was started with, its mark. It
+ * is inherited over fork, double fork and setsid(2), so a process cannot leave its pod by becoming a daemon. It can by
+ * starting another program with an empty environment, or by writing over its own.
  */
 import { readdirSync, readFileSync } from 'node:fs';
+
+/** Name of the variable. */
+export const MARK = 'NODEKEEPER_CONTAINER';
 
 export interface ProcessIdentity {
   readonly pid: number;
@@ -11,40 +18,58 @@ export interface ProcessIdentity {
   readonly bootId: string;
 }
 
+export interface MarkedProcess {
+  readonly pid: number;
+  /** `<pod uid>/<container>/<start>`; without the last part where an earlier agent started it. */
+  readonly mark: string;
+}
+
 interface Stat {
   readonly state: string;
-  readonly sessionId: number;
   readonly startTicks: string;
 }
 
+const codeOf = (cause: unknown): string | undefined => (cause as NodeJS.ErrnoException).code;
+
+/** Whether a call failed because this process, or the machine, has no more descriptors or memory. It may work later. */
+export const isShortage = (cause: unknown): boolean =>
+  ['EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN'].includes(codeOf(cause) ?? '');
+
+/** Undefined: there is no such process. @throws Error when that cannot be said. */
 function statOf(pid: number): Stat | undefined {
   let text: string;
   try {
     text = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  } catch {
-    // No such process, or none any more.
-    return undefined;
+  } catch (cause) {
+    if (codeOf(cause) === 'ENOENT' || codeOf(cause) === 'ESRCH') return undefined;
+    throw cause;
   }
   // The name stands in brackets and may hold anything; state is the first field after it, field 3.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-  return { state: fields[0] ?? '', sessionId: Number(fields[3]), startTicks: fields[19] ?? '' };
+  return { state: fields[0] ?? '', startTicks: fields[19] ?? '' };
 }
 
+/** Empty where the kernel has none. @throws Error when it cannot be read. */
 export function readBootId(): string {
   try {
     return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
-  } catch {
-    return '';
+  } catch (cause) {
+    if (codeOf(cause) === 'ENOENT') return '';
+    throw cause;
   }
 }
 
-/** Of a process that lives. */
+/** Of a process that lives. @throws Error when /proc cannot be read. */
 export function identify(pid: number, bootId: string): ProcessIdentity | undefined {
   const stat = statOf(pid);
   return stat === undefined ? undefined : { pid, startTicks: stat.startTicks, bootId };
 }
 
-/** Whether this very process lives. One that ended and was not collected by its parent is dead. */
+/**
+ * Whether this very process lives. One that ended and was not collected by its parent is dead.
+ *
+ * @throws Error when /proc cannot be read
+ */
 export function isAlive(identity: ProcessIdentity, bootId: string): boolean {
   if (identity.bootId !== bootId) return false;
   const stat = statOf(identity.pid);
@@ -53,33 +78,45 @@ export function isAlive(identity: ProcessIdentity, bootId: string): boolean {
 }
 
 /**
- * Living processes of the session that carry `entry` in the environment they were started with. A session id can be taken
- * again once its last process has gone; the entry says that these are ours.
+ * Living processes with a mark, of all pods of all agents on this machine. One pass over /proc.
+ *
+ * @throws Error when /proc cannot be read
  */
-export function sessionMembers(sessionId: number, entry: string): number[] {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .map(Number)
-    .filter((pid) => {
-      const stat = statOf(pid);
-      return stat !== undefined && stat.sessionId === sessionId && stat.state !== 'Z' && startedWith(pid, entry);
-    });
-}
-
-function startedWith(pid: number, entry: string): boolean {
-  try {
-    return readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').includes(entry);
-  } catch {
-    // Gone, or of another user.
-    return false;
+export function markedProcesses(): MarkedProcess[] {
+  const found: MarkedProcess[] = [];
+  for (const name of readdirSync('/proc')) {
+    const pid = /^\d+$/.test(name) ? Number(name) : process.pid;
+    const mark = pid === process.pid ? undefined : markOf(pid);
+    if (mark !== undefined) found.push({ pid, mark });
   }
+  return found;
 }
 
-/** Sends a signal to a process (or, negative, to its group) that may be gone by now. */
-export function signal(target: number, name: 'SIGTERM' | 'SIGKILL'): void {
+function markOf(pid: number): string | undefined {
+  let environment: string;
+  try {
+    // Of a process that ended and was not collected it is empty.
+    environment = readFileSync(`/proc/${pid}/environ`, 'latin1');
+  } catch (cause) {
+    if (isShortage(cause)) throw cause;
+    // No longer there, or of another user.
+    return undefined;
+  }
+  const entry = `\0${environment}`.lastIndexOf(`\0${MARK}=`);
+  if (entry < 0) return undefined;
+  return environment.slice(entry + MARK.length + 1).split('\0', 1)[0];
+}
+
+/**
+ * Sends a signal to a process, or, negative, to its group. One that no longer exists is no failure.
+ *
+ * @returns why it was not sent
+ */
+export function signal(target: number, name: 'SIGTERM' | 'SIGKILL'): string | undefined {
   try {
     process.kill(target, name);
+    return undefined;
   } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code !== 'ESRCH') throw cause;
+    return codeOf(cause) === 'ESRCH' ? undefined : (cause as Error).message;
   }
 }

@@ -59,6 +59,7 @@ function releasedTime() {
   let skippedMs = 0;
   const time: AgentTime = {
     nowMs: () => Date.now() + skippedMs,
+    monotonicMs: () => realTime.monotonicMs() + skippedMs,
     sleep(milliseconds, signal) {
       if (milliseconds < 5_000) return realTime.sleep(milliseconds, signal);
       return new Promise((resolve) => {

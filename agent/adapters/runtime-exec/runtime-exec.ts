@@ -3,21 +3,24 @@
  * at their own path. For machines that trust their pods and have no container engine, and for trying things out.
  * Linux only. Records and output lie in `<rootDirectory>/pods/<uid>/`.
  */
-import { accessSync, constants, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { accessSync, constants, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { recordOf, recordsOf, textOf } from '../../../shared/kube/resources/normal-form.ts';
+import { recordOf, recordsOf, textOf } from '../../../shared/kube/normal-form.ts';
 import type { KubeObject } from '../../../shared/kube/types.ts';
 import type { Log } from '../../../shared/ports/log.ts';
 import type { PodRuntime } from '../../ports/pod-runtime.ts';
 import type { AgentTime } from '../../ports/time.ts';
+import { makeDirectory } from '../system/directory.ts';
 import { type ExecPod, execPod, newRecord } from './exec-pod.ts';
-import { type PodRecord, readRecord, writeRecord } from './pod-record.ts';
-import { readBootId } from './process-table.ts';
+import { type PodRecord, readRecord, removeQuietly, writeRecord } from './pod-record.ts';
+import { isShortage, type MarkedProcess, markedProcesses, readBootId, signal } from './process-table.ts';
 
 /** How often processes that we did not start are looked after. Milliseconds. */
 const LOOK_MS = 1_000;
 /** How often the size of the output is looked at. Milliseconds. */
 const BOUND_LOGS_MS = 10_000;
+/** How often what could not be read or removed is tried again. Milliseconds. */
+const TRY_AGAIN_MS = 10_000;
 /** As kubelets' containerLogMaxSize. Bytes. */
 const LOG_BYTES_MAX = 10 * 1024 * 1024;
 
@@ -35,11 +38,18 @@ export interface ExecRuntimeOptions {
   readonly logBytesMax?: number;
 }
 
-/** @throws Error when the directory for pods cannot be made. */
+/**
+ * A disk that cannot be used is no reason to throw: the runtime is not ready, says why, and tries again. Until the records
+ * were read it knows no pods, and refuses to say which ones run.
+ */
 export function execRuntime(options: ExecRuntimeOptions): PodRuntime {
   const { time, log } = options;
   const podsDirectory = join(options.rootDirectory, 'pods');
-  const bootId = readBootId();
+  let bootId = '';
+  /** Why the records of an agent before this one were not read. */
+  let unread: string | undefined = 'the records of pods have not been read yet';
+  /** Pods that were removed, whose directories could not be. With the reason. */
+  const unremoved = new Map<string, string>();
   const pods = new Map<string, ExecPod>();
   const listeners: ((podUid: string) => void)[] = [];
   const closed = new AbortController();
@@ -62,35 +72,91 @@ export function execRuntime(options: ExecRuntimeOptions): PodRuntime {
     return made;
   }
 
-  async function every(intervalMs: number, act: (pod: ExecPod) => void): Promise<void> {
+  async function every(intervalMs: number, act: () => void): Promise<void> {
     while (!closed.signal.aborted) {
       await time.sleep(intervalMs, closed.signal);
-      if (closed.signal.aborted) return;
-      for (const [podUid, pod] of pods) {
-        try {
-          act(pod);
-        } catch (cause) {
-          log.error('a pod could not be looked after', { podUid, cause: String(cause) });
-        }
-      }
+      if (!closed.signal.aborted) act();
     }
   }
 
-  mkdirSync(podsDirectory, { recursive: true, mode: 0o700 });
-  for (const uid of readdirSync(podsDirectory)) {
-    try {
-      keep(readRecord(directoryOf(uid))).look();
-    } catch (cause) {
-      // Its processes, if any, cannot be told from others; the pod starts anew if it is still wanted.
-      log.error('the record of a pod cannot be read', { podUid: uid, cause: String(cause) });
+  const eachPod = (act: (pod: ExecPod) => void) => (): void => {
+    for (const [podUid, pod] of pods) {
+      try {
+        act(pod);
+      } catch (cause) {
+        log.error('a pod could not be looked after', { podUid, cause: String(cause) });
+      }
+    }
+  };
+
+  /** @throws Error when nothing can be said about the pods that an agent before this one left */
+  function readRecords(): void {
+    makeDirectory(podsDirectory, 0o700);
+    bootId = readBootId();
+    const marked = markedProcesses();
+    for (const uid of readdirSync(podsDirectory)) {
+      const record = pods.has(uid) ? undefined : recordOfPod(uid, marked);
+      if (record !== undefined) keep(record).adopt(marked);
     }
   }
-  void every(LOOK_MS, (pod) => pod.look());
-  void every(BOUND_LOGS_MS, (pod) => pod.boundLogs());
+
+  /** Undefined when it is lost. The pod starts anew if it is still wanted, so what runs of it has to end. */
+  function recordOfPod(uid: string, marked: readonly MarkedProcess[]): PodRecord | undefined {
+    try {
+      return readRecord(directoryOf(uid));
+    } catch (cause) {
+      if (isShortage(cause)) throw cause;
+      log.error('the record of a pod cannot be read', { podUid: uid, cause: String(cause) });
+      for (const { pid, mark } of marked) if (mark.startsWith(`${uid}/`)) signal(pid, 'SIGKILL');
+      return undefined;
+    }
+  }
+
+  function begin(): void {
+    if (unread === undefined) return;
+    try {
+      readRecords();
+      unread = undefined;
+    } catch (cause) {
+      unread = (cause as Error).message;
+      log.error('the records of pods cannot be read', { why: unread });
+    }
+  }
+
+  function removeDirectory(podUid: string): void {
+    try {
+      rmSync(directoryOf(podUid), { recursive: true, force: true });
+      unremoved.delete(podUid);
+    } catch (cause) {
+      if (!unremoved.has(podUid)) {
+        log.error('the directory of a pod cannot be removed', { podUid, cause: String(cause) });
+      }
+      unremoved.set(podUid, (cause as Error).message);
+    }
+  }
+
+  function requireRecords(): void {
+    if (unread !== undefined) throw new Error(`the records of pods cannot be read: ${unread}`);
+  }
+
+  begin();
+  void every(
+    LOOK_MS,
+    eachPod((pod) => pod.look()),
+  );
+  void every(
+    BOUND_LOGS_MS,
+    eachPod((pod) => pod.boundLogs()),
+  );
+  void every(TRY_AGAIN_MS, () => {
+    begin();
+    for (const podUid of [...unremoved.keys()]) removeDirectory(podUid);
+  });
 
   return {
     version: `exec://${options.version ?? '1.0.0'}`,
     async health() {
+      if (unread !== undefined) return { kind: 'notReady', reason: `processes cannot be run: ${unread}` };
       try {
         accessSync(podsDirectory, constants.W_OK);
         accessSync('/proc/self/stat', constants.R_OK);
@@ -99,7 +165,15 @@ export function execRuntime(options: ExecRuntimeOptions): PodRuntime {
         return { kind: 'notReady', reason: `processes cannot be run: ${(cause as Error).message}` };
       }
     },
+    complaint() {
+      if (unread !== undefined) return `the records of pods cannot be read: ${withoutPath(unread)}`;
+      const unwritten = [...pods.values()].map((pod) => pod.complaint()).find((why) => why !== undefined);
+      if (unwritten !== undefined) return `the records of pods cannot be written: ${withoutPath(unwritten)}`;
+      const [left] = unremoved.values();
+      return left === undefined ? undefined : `directories of removed pods are left: ${withoutPath(left)}`;
+    },
     async start(pod) {
+      requireRecords();
       const uid = uidOf(pod);
       const known = pods.get(uid);
       if (known !== undefined) {
@@ -108,21 +182,33 @@ export function execRuntime(options: ExecRuntimeOptions): PodRuntime {
         return;
       }
       const record = newRecord(pod);
-      writeRecord(directoryOf(uid), record);
+      try {
+        writeRecord(directoryOf(uid), record);
+      } catch (cause) {
+        // Without a record the next agent would not find what runs, and would start it a second time.
+        removeQuietly(directoryOf(uid));
+        throw cause;
+      }
+      unremoved.delete(uid);
       keep(record).advance();
     },
     async stop(podUid, graceSeconds) {
+      requireRecords();
       await pods.get(podUid)?.stop(graceSeconds);
     },
     async remove(podUid) {
+      requireRecords();
       const pod = pods.get(podUid);
       if (pod === undefined) return;
       if (!pod.isStopped()) throw new Error(`pod ${podUid} has not been stopped`);
       pod.detach();
       pods.delete(podUid);
-      rmSync(directoryOf(podUid), { recursive: true, force: true });
+      removeDirectory(podUid);
     },
-    pods: async () => [...pods.values()].map((pod) => pod.view()),
+    async pods() {
+      requireRecords();
+      return [...pods.values()].map((pod) => pod.view());
+    },
     onChange(listener) {
       listeners.push(listener);
     },
@@ -132,6 +218,9 @@ export function execRuntime(options: ExecRuntimeOptions): PodRuntime {
     },
   };
 }
+
+/** Error texts of the file system end with the path. Without it they are the same for all pods. */
+const withoutPath = (message: string): string => message.split(', ', 1)[0] ?? message;
 
 function uidOf(pod: KubeObject): string {
   const uid = pod.metadata.uid ?? '';

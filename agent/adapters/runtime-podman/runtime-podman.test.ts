@@ -1,3 +1,6 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { silentLog } from '../../../test/support/agent-api.ts';
 import { realTime } from '../../../test/support/real-time.ts';
@@ -50,5 +53,25 @@ describe('a machine without podman', () => {
     const runtime = podmanRuntime({ time: realTime, log: silentLog, program: 'no-such-podman' });
     expect(await runtime.health()).toMatchObject({ kind: 'notReady', reason: expect.stringMatching(/no-such-podman/) });
     await runtime.close();
+  });
+});
+
+describe('a pod that is stopped', () => {
+  it('gets its whole grace period in seconds of podman, which knows no fractions', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'nodekeeper-podman-'));
+    const program = join(directory, 'podman');
+    const calls = join(directory, 'calls');
+    writeFileSync(program, `#!/bin/sh\necho "$@" >> ${calls}\ncase "$*" in 'pod ps'*) echo '[{}]' ;; esac\n`, {
+      mode: 0o755,
+    });
+    const runtime = podmanRuntime({ time: realTime, log: silentLog, program });
+    await runtime.stop('u-1', 1.2);
+    await runtime.stop('u-1', 30);
+    await runtime.close();
+    const stops = readFileSync(calls, 'utf8')
+      .split('\n')
+      .filter((line) => line.startsWith('pod stop'));
+    expect(stops).toEqual(['pod stop --time 2 nodekeeper-u-1', 'pod stop --time 30 nodekeeper-u-1']);
+    rmSync(directory, { recursive: true });
   });
 });

@@ -4,7 +4,7 @@
  * their namespace.
  */
 import { spawn } from 'node:child_process';
-import { listOf, numberOf, recordOf, recordsOf, textOf } from '../../../shared/kube/resources/normal-form.ts';
+import { listOf, numberOf, recordOf, recordsOf, textOf } from '../../../shared/kube/normal-form.ts';
 import { parseTimeMs } from '../../../shared/kube/time.ts';
 import type { KubeObject } from '../../../shared/kube/types.ts';
 import type { Log } from '../../../shared/ports/log.ts';

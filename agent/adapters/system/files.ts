@@ -6,7 +6,6 @@ export const close = promisify(fs.close);
 export const fchmod = promisify(fs.fchmod);
 export const fsync = promisify(fs.fsync);
 export const link = promisify(fs.link);
-export const mkdir = promisify(fs.mkdir);
 export const open = promisify(fs.open);
 export const readFile = promisify(fs.readFile);
 export const rename = promisify(fs.rename);

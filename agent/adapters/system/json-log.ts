@@ -1,5 +1,7 @@
 /**
  * A line of JSON for each entry, with the priority in front as journald reads it (sd-daemon(3)); it takes the prefix off.
+ *
+ * A line that cannot be written is lost. Whoever logs goes on: a full disk must not end what it is logged about.
  */
 import type { Log } from '../../../shared/ports/log.ts';
 
@@ -20,7 +22,11 @@ export function jsonLog({ write, nowMs, priorities, debug = false }: JsonLogOpti
     (message: string, fields: Record<string, unknown> = {}): void => {
       if (level === 'debug' && !debug) return;
       const entry = { time: new Date(nowMs()).toISOString(), level, message, ...fields };
-      write(`${priorities ? `<${PRIORITIES[level]}>` : ''}${JSON.stringify(entry, plain)}\n`);
+      try {
+        write(`${priorities ? `<${PRIORITIES[level]}>` : ''}${JSON.stringify(entry, plain)}\n`);
+      } catch {
+        // There is no other place to say so.
+      }
     };
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }

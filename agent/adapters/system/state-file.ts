@@ -26,7 +26,8 @@ export async function replaceFile(path: string, temporaryName: string, text: str
     await rename(temporary, path);
     await syncDirectory(dirname(path));
   } catch (cause) {
-    await rm(temporary, { force: true });
+    // What it says of the disk, the cause says as well.
+    await rm(temporary, { force: true }).catch(() => undefined);
     throw cause;
   }
 }

@@ -74,4 +74,23 @@ describe('waiting', () => {
     await waiting;
     await systemTime.sleep(60_000, stop.signal);
   });
+
+  it('of no time, or of time that is over, ends at once', async () => {
+    await systemTime.sleep(0);
+    await systemTime.sleep(-60_000);
+  });
+
+  it('of more time than a timer takes does not end at once', async () => {
+    const stop = new AbortController();
+    let ended = false;
+    const waiting = systemTime.sleep(2 ** 31 + 1_000, stop.signal).then(() => {
+      ended = true;
+    });
+    // A timer of too long a time would fire after 1 ms, before these.
+    await systemTime.sleep(5);
+    await systemTime.sleep(5);
+    expect(ended).toBe(false);
+    stop.abort();
+    await waiting;
+  });
 });

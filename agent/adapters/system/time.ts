@@ -7,6 +7,8 @@ const WAIT_MAX_MS = 2 ** 31 - 1;
 
 export const systemTime: AgentTime = {
   nowMs: Date.now,
+  // CLOCK_MONOTONIC, which all processes of one boot share. performance.now() counts from the start of this process.
+  monotonicMs: () => Number(process.hrtime.bigint() / 1_000n) / 1_000,
   async sleep(milliseconds, signal) {
     if (signal?.aborted) return;
     const waitMs = Math.min(Math.max(0, milliseconds), WAIT_MAX_MS);

@@ -2,8 +2,9 @@
  * What of each NUMA node was given to which container. A value: giving out makes a new one.
  * Source: the state of pkg/kubelet/cm/cpumanager and memorymanager (policy static).
  */
+
+import { podQosClass } from '../../../shared/kube/pods/qos-class.ts';
 import { parseQuantity } from '../../../shared/kube/quantity.ts';
-import { podQosClass } from '../../../shared/kube/resources/qos-class.ts';
 import type { KubeObject } from '../../../shared/kube/types.ts';
 import { type Container, containersOf } from '../pod-containers.ts';
 

@@ -5,7 +5,7 @@
  * whole, so events may come twice, with the same id in their detail.
  * Source: EventBridge API reference, PutEvents.
  */
-import { type ClusterEvent, detailOf, EVENT_SOURCE } from '../../domain/cluster-event.ts';
+import { type ClusterEvent, detailOf, EVENT_SOURCE } from '../../domain/events/cluster-event.ts';
 import type { EventBus } from '../../ports/event-bus.ts';
 import { type AwsConnection, awsConnectionFrom } from '../aws-connection/connection.ts';
 import { signedPost } from './signed-post.ts';

@@ -272,7 +272,6 @@ describe('EC2 as the cloud', () => {
     });
     const { metadata } = (await cloud.describeInstances([named(idOf(1))])).get(idOf(1))!;
     expect(metadata).toMatchObject({
-      providerId: `aws:///us-west-2-lax-1a/${idOf(1)}`,
       region: 'us-west-2',
       additionalLabels: { 'topology.k8s.aws/zone-id': 'usw2-lax1-az1' },
     });

@@ -13,16 +13,17 @@
  * An answer that carries another owner than ours means that our credentials are not what we think: then whatever it lacks
  * is `foreign` too.
  */
-import type { InstanceState } from '../../domain/cloud-node.ts';
-import { CLUSTER_TAG } from '../../domain/cluster-tag.ts';
+
+import { CLUSTER_TAG } from '../../domain/cloud/cluster-tag.ts';
+import type { InstanceState } from '../../domain/cloud/instance.ts';
 import {
   type Confirmations,
   hiddenInstanceReason,
   keepConfirmations,
   NOT_CONFIRMED,
   planConfirmations,
-} from '../../domain/instance-confirmation.ts';
-import { type Ec2Instance, instanceScope } from '../../domain/provider-id.ts';
+} from '../../domain/cloud/instance-confirmation.ts';
+import { type Ec2Instance, instanceScope } from '../../domain/cloud/provider-id.ts';
 import type { Cloud, DetachOutcome, InstanceAnswer, VolumeAnswer } from '../../ports/cloud.ts';
 import type { DescribedInstance, DescribedVolume, DescribeInput, Ec2Api, InstancesPage } from './api.ts';
 import { detachRefusalOf, Ec2Error, type Failure, failureOf, isUnknownInstance, MALFORMED_ANSWER } from './errors.ts';

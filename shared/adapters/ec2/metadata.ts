@@ -4,8 +4,8 @@
  *
  * Source: kubernetes/cloud-provider-aws, pkg/providers/v1/aws.go.
  */
-import type { InstanceMetadata, NodeAddress } from '../../domain/cloud-initialisation.ts';
-import { regionOfZone } from '../../domain/provider-id.ts';
+import type { InstanceMetadata, NodeAddress } from '../../domain/cloud/instance.ts';
+import { regionOfZone } from '../../domain/cloud/provider-id.ts';
 import type { DescribedInstance } from './api.ts';
 
 /** Label of the zone's id, which names the same place in every account. */
@@ -15,7 +15,6 @@ export function metadataOf(instance: DescribedInstance, region: string): Instanc
   const zone = instance.Placement?.AvailabilityZone ?? '';
   const zoneId = instance.Placement?.AvailabilityZoneId;
   return {
-    providerId: `aws:///${zone}/${instance.InstanceId ?? ''}`,
     instanceType: instance.InstanceType ?? '',
     zone,
     region: regionOfZone(zone) ?? region,

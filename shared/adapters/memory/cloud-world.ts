@@ -3,8 +3,7 @@
  * given about the past (EC2 is eventually consistent) and a change can be set for the future (stopping takes its time).
  * Only told times count: nothing here waits. memoryCloud answers from it in process, local/cloud over HTTP.
  */
-import type { NodeAddress } from '../../domain/cloud-initialisation.ts';
-import type { InstanceState } from '../../domain/cloud-node.ts';
+import type { InstanceState, NodeAddress } from '../../domain/cloud/instance.ts';
 import type { Clock } from '../../ports/clock.ts';
 
 export interface CloudInstance {

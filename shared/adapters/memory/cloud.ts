@@ -5,16 +5,17 @@
  * `answerDelayMs` makes answers show the world as it was that long ago, as EC2's may: an instance younger than the delay
  * is not known yet. Orders act on the present.
  */
-import type { InstanceMetadata } from '../../domain/cloud-initialisation.ts';
-import { CLUSTER_TAG } from '../../domain/cluster-tag.ts';
+
+import { CLUSTER_TAG } from '../../domain/cloud/cluster-tag.ts';
+import type { InstanceMetadata } from '../../domain/cloud/instance.ts';
 import {
   type Confirmations,
   hiddenInstanceReason,
   keepConfirmations,
   NOT_CONFIRMED,
   planConfirmations,
-} from '../../domain/instance-confirmation.ts';
-import { instanceScope } from '../../domain/provider-id.ts';
+} from '../../domain/cloud/instance-confirmation.ts';
+import { instanceScope } from '../../domain/cloud/provider-id.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Cloud, DetachOutcome, InstanceAnswer, VolumeAnswer } from '../../ports/cloud.ts';
 import {
@@ -238,7 +239,6 @@ function answerOf(seen: SeenInstance, region: string): InstanceAnswer {
   const answer = { kind: 'found', state: seen.state, launchedAtMs: seen.launchedAtMs } as const;
   if (seen.state === 'terminated') return { answer };
   const metadata: InstanceMetadata = {
-    providerId: `aws:///${seen.zone}/${seen.instanceId}`,
     instanceType: seen.instanceType,
     zone: seen.zone,
     region,

@@ -11,6 +11,7 @@ import {
   itemBytes,
   READ_UNIT_BYTES,
   TRANSACT_BYTES_MAX,
+  utf8Bytes,
   WRITE_UNIT_BYTES,
 } from '../../ports/item-size.ts';
 import {
@@ -60,6 +61,12 @@ interface Partition {
   readonly order: string[];
 }
 
+// Limits of the service, as its page of quotas has them (Amazon DynamoDB Developer Guide, "Quotas in Amazon DynamoDB").
+const PARTITION_KEY_BYTES_MAX = 2_048;
+const SORT_KEY_BYTES_MAX = 1_024;
+/** Magnitudes stay below this. */
+const NUMBER_LIMIT = 1e126;
+const NUMBER_MIN = 1e-130;
 const PAGE_BYTES = 1_024 * 1_024;
 
 /** Bytes of every stored item, weighed once: a page is cut by the sum of its items, whoever counts units. */
@@ -120,6 +127,7 @@ export function memoryItemStore(
 
   return {
     async get(key, { consistent }) {
+      checkKey(key);
       const item = read(key);
       if (onConsumed)
         consumedRead(key.table, 'GetItem', readUnits(item === undefined ? 0 : weightOf(item), consistent));
@@ -127,6 +135,7 @@ export function memoryItemStore(
     },
 
     async getMany(keys, { consistent }) {
+      for (const key of keys) checkKey(key);
       const found = keys.map(read);
       if (onConsumed) {
         const seen = new Map<string, number>();
@@ -145,6 +154,7 @@ export function memoryItemStore(
     },
 
     async query(request) {
+      checkKey({ ...request, sk: request.beginsWith || 'any' });
       const { items, next, bytes } = readPage(tables[request.table].get(request.pk), request);
       if (onConsumed) consumedRead(request.table, 'Query', readUnits(bytes, request.consistent));
       return next === undefined ? { items } : { items, next };
@@ -159,7 +169,7 @@ export function memoryItemStore(
 
     async write(write, writeOptions = {}): Promise<WriteOutcome> {
       const current = read(write.key);
-      const refused = write.when !== undefined && !holds(write.when, current);
+      const refused = write.when !== undefined && !conditionHolds(write.when, current);
       const next = refused ? current : resultOf(write, current);
       if (onConsumed) consumedWrite(write.key.table, operationOf(write), writeUnits(current, next));
       if (refused) {
@@ -173,14 +183,20 @@ export function memoryItemStore(
 
     async transact(writes) {
       checkTransaction(writes);
+      let bytes = 0;
       const failures: { index: number; current?: Item }[] = [];
       const results = writes.map((write, index) => {
         const current = read(write.key);
-        const refused = write.when !== undefined && !holds(write.when, current);
+        const refused = write.when !== undefined && !conditionHolds(write.when, current);
         if (refused) failures.push(isBare(current) ? { index } : { index, current });
+        checkKey(write.key);
         const next = refused || write.kind === 'check' ? current : resultOf(write, current);
+        bytes += largerOf(current, next);
         return { write, next, units: 2 * writeUnits(current, next) };
       });
+      if (bytes > TRANSACT_BYTES_MAX) {
+        throw new StoreFault('rejected', 'the items of the transaction are larger than 4 MB', { retryable: false });
+      }
       if (onConsumed) {
         const units = new Map<TableName, number>();
         for (const result of results) {
@@ -188,15 +204,6 @@ export function memoryItemStore(
           units.set(table, (units.get(table) ?? 0) + result.units);
         }
         for (const [table, sum] of units) consumedWrite(table, 'TransactWriteItems', sum);
-      }
-      // An item that is deleted or only checked counts as well: the service does not say that it does not.
-      const bytes = results.reduce((sum, { write, next }) => {
-        const item = next ?? read(write.key);
-        return sum + (item === undefined ? 0 : weightOf(item));
-      }, 0);
-      if (bytes > TRANSACT_BYTES_MAX) {
-        // `rejected`, as the service answers it: a ValidationException.
-        throw new StoreFault('rejected', 'the transaction is larger than 4 MB', { retryable: false });
       }
       if (failures.length > 0) return { kind: 'refused', failures };
       for (const { write, next } of results) if (write.kind !== 'check') apply(write.key, next);
@@ -325,10 +332,18 @@ function project(item: Item, attributes: readonly string[]): Item {
   return out;
 }
 
+/** @throws StoreFault `rejected` */
+function checkKey({ pk, sk }: ItemKey): void {
+  if (pk === '' || sk === '') throw new StoreFault('rejected', 'a key is empty', { retryable: false });
+  if (utf8Bytes(pk) > PARTITION_KEY_BYTES_MAX || utf8Bytes(sk) > SORT_KEY_BYTES_MAX) {
+    throw new StoreFault('rejected', 'a key is longer than 2,048 or 1,024 bytes', { retryable: false });
+  }
+}
+
 /** The item a write leaves behind, frozen: nobody who reads it can change the table by accident. */
 function resultOf(write: Write, current: Item | undefined): Item | undefined {
   const { pk, sk } = write.key;
-  if (pk === '' || sk === '') throw new StoreFault('rejected', 'a key is empty', { retryable: false });
+  checkKey(write.key);
   if (write.kind === 'delete') return undefined;
   const next: Item =
     write.kind === 'put' ? { ...copyItem(write.item), pk, sk } : { ...updated(write, current), pk, sk };
@@ -361,15 +376,19 @@ function copyItem(item: Item): Item {
   return copy;
 }
 
+const isStorable = (value: number): boolean =>
+  value === 0 || (Math.abs(value) >= NUMBER_MIN && Math.abs(value) < NUMBER_LIMIT);
+
 function frozenCopy(value: AttributeValue): AttributeValue {
-  if (typeof value === 'number' && !Number.isFinite(value)) {
-    throw new StoreFault('rejected', 'a number is not finite', { retryable: false });
+  if (typeof value === 'number' && !isStorable(value)) {
+    throw new StoreFault('rejected', `${value} is not a number that an item can hold`, { retryable: false });
   }
   if (typeof value !== 'object') return value;
   return Object.freeze(Array.isArray(value) ? value.map(frozenCopy) : copyItem(value)) as AttributeValue;
 }
 
-function holds(condition: Condition, item: Item | undefined): boolean {
+/** Whether an item fulfils a condition, as DynamoDB judges it; undefined is an item that does not exist. */
+export function conditionHolds(condition: Condition, item: Item | undefined): boolean {
   switch (condition.kind) {
     case 'itemExists':
       return item !== undefined;
@@ -380,9 +399,9 @@ function holds(condition: Condition, item: Item | undefined): boolean {
     case 'lacks':
       return item?.[condition.attribute] === undefined;
     case 'all':
-      return condition.of.every((part) => holds(part, item));
+      return condition.of.every((part) => conditionHolds(part, item));
     case 'any':
-      return condition.of.some((part) => holds(part, item));
+      return condition.of.some((part) => conditionHolds(part, item));
     case 'compare':
       return compares(item?.[condition.attribute], condition.op, condition.value);
   }
@@ -428,8 +447,10 @@ const operationOf = (write: Write): string =>
 const readUnits = (bytes: number, consistent: boolean): number =>
   Math.max(1, Math.ceil(bytes / READ_UNIT_BYTES)) * (consistent ? 1 : 0.5);
 
+const largerOf = (before: Item | undefined, after: Item | undefined): number =>
+  Math.max(before === undefined ? 0 : weightOf(before), after === undefined ? 0 : weightOf(after));
+
 /** Writes are billed by the larger of the item before and after; a refused one as well. */
 function writeUnits(before: Item | undefined, after: Item | undefined): number {
-  const bytes = Math.max(before === undefined ? 0 : weightOf(before), after === undefined ? 0 : weightOf(after));
-  return Math.max(1, Math.ceil(bytes / WRITE_UNIT_BYTES));
+  return Math.max(1, Math.ceil(largerOf(before, after) / WRITE_UNIT_BYTES));
 }

@@ -6,7 +6,7 @@
  * The Lease is nobody's: without a Node of its name node-monitor never looks at it. It is a patch and no PUT, because a PUT
  * names the version it read and two monitors at once would refuse each other.
  */
-import { PROBE_LEASE } from '../../domain/probe-identity.ts';
+import { PROBE_LEASE } from '../../domain/access/probe-identity.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Probe, ProbeCredentials, ProbeOutcome } from '../../ports/probe.ts';
 

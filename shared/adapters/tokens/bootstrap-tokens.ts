@@ -1,9 +1,9 @@
 /**
  * Bootstrap tokens at the door: proves the secret, nothing more. Whether the token still enrols, and whom, is judged with
- * the request (shared/domain/bootstrap-token.ts), where the bearer can be told why not.
+ * the request (shared/domain/access/bootstrap-token.ts), where the bearer can be told why not.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { BOOTSTRAP_GROUP, BOOTSTRAP_USER_PREFIX, parseBootstrapToken } from '../../domain/bootstrap-token.ts';
+import { BOOTSTRAP_GROUP, BOOTSTRAP_USER_PREFIX, parseBootstrapToken } from '../../domain/access/bootstrap-token.ts';
 import type { BootstrapTokens } from '../../ports/node-keys.ts';
 import type { BearerScheme } from './bearer.ts';
 

@@ -7,8 +7,12 @@
  * an AWS credential that was revoked within VERDICT_SECONDS.
  */
 import { createHash } from 'node:crypto';
-import { type AccessEntry, type CallerIdentity, mapIdentity } from '../../domain/access-entry.ts';
-import { CALLER_IDENTITY_PREFIX, CLUSTER_HEADER, readCallerIdentityToken } from '../../domain/caller-identity-token.ts';
+import { type AccessEntry, type CallerIdentity, mapIdentity } from '../../domain/access/access-entry.ts';
+import {
+  CALLER_IDENTITY_PREFIX,
+  CLUSTER_HEADER,
+  readCallerIdentityToken,
+} from '../../domain/access/caller-identity-token.ts';
 import * as status from '../../kube/status.ts';
 import type { Authentication } from '../../ports/authenticator.ts';
 import type { BearerScheme } from './bearer.ts';

@@ -4,8 +4,8 @@
  * enrolment and nothing else; whether the instance lives and what it may be called is asked then.
  */
 import { createPublicKey, type KeyObject } from 'node:crypto';
-import { BOOTSTRAP_GROUP } from '../../domain/bootstrap-token.ts';
-import { INSTANCE_USER_PREFIX, type InstanceScope, judgeInstance } from '../../domain/instance-identity.ts';
+import { BOOTSTRAP_GROUP } from '../../domain/access/bootstrap-token.ts';
+import { INSTANCE_USER_PREFIX, type InstanceScope, judgeInstance } from '../../domain/access/instance-identity.ts';
 import type { Authentication } from '../../ports/authenticator.ts';
 import type { BearerScheme } from './bearer.ts';
 import { jsonObjectIn } from './json-object.ts';

@@ -9,7 +9,7 @@ import {
   nodeToken,
   signedBy,
 } from '../../../test/support/node-key-pair.ts';
-import type { NodeKey } from '../../domain/node-identity.ts';
+import type { NodeKey } from '../../domain/access/node-identity.ts';
 import type { Authentication } from '../../ports/authenticator.ts';
 import { nodeTokens } from './node-tokens.ts';
 import { readPublicKey } from './public-keys.ts';

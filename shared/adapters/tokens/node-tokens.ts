@@ -1,6 +1,6 @@
 /**
  * Tokens that nodes sign themselves, and node-monitor's probe as they do (JWT, RFC 7519; rules in
- * shared/domain/node-token.ts), checked inside the function: no second hop, no service to ask.
+ * shared/domain/access/node-token.ts), checked inside the function: no second hop, no service to ask.
  *
  * Which algorithm a key is used with follows from the stored key alone; a header that says another is refused, so
  * there is no `none`, no key taken for a secret, and no key that a token brings along.
@@ -13,12 +13,13 @@
  *   tokens seen good    to their end, and only while the key they were signed with is among the node's
  */
 import { createHash, type KeyObject, verify } from 'node:crypto';
-import { algorithmOf, KEY_ID_EXTRA, type NodeKey, type NodeKeyAlgorithm } from '../../domain/node-identity.ts';
-import { NODES_GROUP } from '../../domain/node-restriction.ts';
-import { judgeNodeToken, NODE_TOKEN_CHARACTERS_MAX, type NodeTokenClaims } from '../../domain/node-token.ts';
-import { PROBE_GROUP, PROBE_USER } from '../../domain/probe-identity.ts';
-import { hasEnded } from '../../domain/process-key.ts';
-import type { Authentication, UserInfo } from '../../ports/authenticator.ts';
+import { algorithmOf, KEY_ID_EXTRA, type NodeKey, type NodeKeyAlgorithm } from '../../domain/access/node-identity.ts';
+import { NODES_GROUP } from '../../domain/access/node-restriction.ts';
+import { judgeNodeToken, NODE_TOKEN_CHARACTERS_MAX, type NodeTokenClaims } from '../../domain/access/node-token.ts';
+import { PROBE_GROUP, PROBE_USER } from '../../domain/access/probe-identity.ts';
+import { hasEnded } from '../../domain/access/process-key.ts';
+import type { UserInfo } from '../../domain/access/user-info.ts';
+import type { Authentication } from '../../ports/authenticator.ts';
 import type { NodeKeys } from '../../ports/node-keys.ts';
 import type { ProbeKeys } from '../../ports/process-keys.ts';
 import type { BearerScheme } from './bearer.ts';

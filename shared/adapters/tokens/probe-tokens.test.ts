@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { nodeKeyPair, nodeToken } from '../../../test/support/node-key-pair.ts';
-import type { ProcessKey } from '../../domain/process-key.ts';
+import type { ProcessKey } from '../../domain/access/process-key.ts';
 import { nodeTokens } from './node-tokens.ts';
 import { probeTokens } from './probe-tokens.ts';
 import { processKeys } from './process-keys.ts';

@@ -3,8 +3,8 @@
  * (docs/decisions/0009-keys-of-our-own-processes.md). A token is used while it lasts, so a probe costs no signature, and no read
  * or write of the store but once in the life of a key.
  */
-import { isUsable, type TokenClaims, tokenClaims } from '../../domain/node-token.ts';
-import { PROBE_USER } from '../../domain/probe-identity.ts';
+import { isUsable, type TokenClaims, tokenClaims } from '../../domain/access/node-token.ts';
+import { PROBE_USER } from '../../domain/access/probe-identity.ts';
 import type { ProbeCredentials } from '../../ports/probe.ts';
 import type { ProcessKeys, SigningKey } from './process-keys.ts';
 

@@ -1,6 +1,6 @@
 import { verify } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { ProcessKey } from '../../domain/process-key.ts';
+import type { ProcessKey } from '../../domain/access/process-key.ts';
 import { type ProcessKeys, processKeys } from './process-keys.ts';
 import { keyObjectOf, thumbprintOf } from './public-keys.ts';
 

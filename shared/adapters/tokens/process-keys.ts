@@ -1,6 +1,6 @@
 /** The key pair of this process: made when something is first to be signed, replaced in good time, never written anywhere. */
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
-import { PROCESS_KEY_LIFE_SECONDS, useOfKey } from '../../domain/process-key.ts';
+import { PROCESS_KEY_LIFE_SECONDS, useOfKey } from '../../domain/access/process-key.ts';
 import type { Log } from '../../ports/log.ts';
 import type { KeepProcessKey } from '../../ports/process-keys.ts';
 import { readPublicKey } from './public-keys.ts';

@@ -1,6 +1,6 @@
 /** Public keys of nodes: their thumbprint, and whether they are keys at all. */
 import { createHash, createPublicKey, type KeyObject } from 'node:crypto';
-import { algorithmOf, type NodePublicKey, publicKeyOf } from '../../domain/node-identity.ts';
+import { algorithmOf, type NodePublicKey, publicKeyOf } from '../../domain/access/node-identity.ts';
 import type { ReadPublicKey } from '../../ports/node-keys.ts';
 
 /** RFC 7638: the required members in the order of their names, hashed. */

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { ProcessKey } from '../../domain/process-key.ts';
+import type { ProcessKey } from '../../domain/access/process-key.ts';
 import type { WatchTicketIssuer, WatchTicketVerifier } from '../../ports/watch-tickets.ts';
 import { processKeys } from './process-keys.ts';
 import { TICKET_SECONDS, watchTicketIssuer, watchTicketVerifier } from './watch-tickets.ts';

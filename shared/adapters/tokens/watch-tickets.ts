@@ -6,8 +6,8 @@
  * ticket (docs/decisions/0009-keys-of-our-own-processes.md).
  */
 import { type KeyObject, verify } from 'node:crypto';
-import { hasEnded } from '../../domain/process-key.ts';
-import type { UserInfo } from '../../ports/authenticator.ts';
+import { hasEnded } from '../../domain/access/process-key.ts';
+import type { UserInfo } from '../../domain/access/user-info.ts';
 import type { TicketKeys } from '../../ports/process-keys.ts';
 import type { TicketVerdict, WatchTicketIssuer, WatchTicketVerifier } from '../../ports/watch-tickets.ts';
 import { lookupMemory } from './bounded-memory.ts';

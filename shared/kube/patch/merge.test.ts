@@ -1,19 +1,19 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { isJsonObject, type JsonObject, jsonEqual } from '../wire/json-value.ts';
-import { applyMergePatch, createMergePatch, mergeValue } from './merge.ts';
+import { applyMergePatch, mergeValue } from './merge.ts';
 
 /** JSON objects as a parser makes them, `__proto__` members included. */
 const jsonObject = fc
   .dictionary(fc.oneof(fc.constantFrom('a', 'b', 'metadata', '__proto__'), fc.string()), fc.jsonValue())
   .map((value) => JSON.parse(JSON.stringify(value)) as JsonObject);
 
-const withoutNulls = (value: unknown): unknown => {
+const _withoutNulls = (value: unknown): unknown => {
   if (!isJsonObject(value)) return value;
   return Object.fromEntries(
     Object.entries(value)
       .filter(([, member]) => member !== null)
-      .map(([key, member]) => [key, withoutNulls(member)]),
+      .map(([key, member]) => [key, _withoutNulls(member)]),
   );
 };
 
@@ -74,25 +74,6 @@ describe('applyMergePatch', () => {
       fc.property(jsonObject, jsonObject, (target, patch) => {
         const once = mergeValue(target, patch);
         expect(jsonEqual(mergeValue(once, patch), once)).toBe(true);
-      }),
-    );
-  });
-});
-
-describe('createMergePatch', () => {
-  it('makes the patch that leads from one object to the other', () => {
-    fc.assert(
-      fc.property(jsonObject, jsonObject, (from, to) => {
-        const [source, target] = [withoutNulls(from), withoutNulls(to)] as [JsonObject, JsonObject];
-        expect(jsonEqual(mergeValue(source, createMergePatch(source, target)), target)).toBe(true);
-      }),
-    );
-  });
-
-  it('is empty for equal objects', () => {
-    fc.assert(
-      fc.property(jsonObject, (value) => {
-        expect(createMergePatch(withoutNulls(value) as JsonObject, withoutNulls(value) as JsonObject)).toEqual({});
       }),
     );
   });

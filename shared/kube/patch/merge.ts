@@ -1,12 +1,4 @@
-import {
-  cloneJson,
-  getMember,
-  isJsonObject,
-  type JsonObject,
-  jsonEqual,
-  nestsDeeperThan,
-  setMember,
-} from '../wire/json-value.ts';
+import { cloneJson, getMember, isJsonObject, type JsonObject, nestsDeeperThan, setMember } from '../wire/json-value.ts';
 import { malformed, PATCH_DEPTH_MAX, type PatchResult } from './result.ts';
 
 /**
@@ -42,27 +34,4 @@ function mergeInto(merged: JsonObject, patch: JsonObject): void {
       setMember(merged, key, cloneJson(value));
     }
   }
-}
-
-/**
- * The smallest merge patch that turns one object into another; `{}` when they are equal. A merge patch cannot set a
- * member to null, so a null in `to` reads as "absent".
- */
-export function createMergePatch(from: Readonly<JsonObject>, to: Readonly<JsonObject>): JsonObject {
-  const patch: JsonObject = {};
-  for (const key of Object.keys(from)) {
-    if (from[key] !== undefined && (getMember(to, key) ?? null) === null) setMember(patch, key, null);
-  }
-  for (const key of Object.keys(to)) {
-    const wanted = to[key];
-    if (wanted === undefined || wanted === null) continue;
-    const current = getMember(from, key);
-    if (isJsonObject(current) && isJsonObject(wanted)) {
-      const inner = createMergePatch(current, wanted);
-      if (Object.keys(inner).length > 0) setMember(patch, key, inner);
-    } else if (!jsonEqual(current, wanted)) {
-      setMember(patch, key, cloneJson(wanted));
-    }
-  }
-  return patch;
 }

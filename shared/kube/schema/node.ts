@@ -38,7 +38,9 @@ export const taint: StructSchema = struct(
         'What happens to pods without a toleration: NoSchedule keeps new ones off, PreferNoSchedule tries to, NoExecute also evicts those that run.',
       ),
     ),
-    timeAdded: pointer(time('When the taint was added. Kept for NoExecute, where eviction counts from it.')),
+    timeAdded: pointer(
+      time('When the taint was added. Of a NoExecute taint the server writes it, because eviction counts from it.'),
+    ),
   },
 );
 

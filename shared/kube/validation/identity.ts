@@ -1,11 +1,11 @@
-/** NodeIdentity and BootstrapToken. Limits are those of shared/domain/bootstrap-token.ts. */
+/** NodeIdentity and BootstrapToken. Limits are those of shared/domain/access/bootstrap-token.ts. */
 import {
   BOOTSTRAP_LIFE_SECONDS_MAX,
   BOOTSTRAP_USES_MAX,
   isBootstrapTokenId,
   isNamePattern,
-} from '../../domain/bootstrap-token.ts';
-import { isForbiddenNodeLabel } from '../../domain/node-restriction.ts';
+} from '../../domain/access/bootstrap-token.ts';
+import { isForbiddenNodeLabel } from '../../domain/access/node-restriction.ts';
 import type { Cause } from '../status.ts';
 import { parseTimeMs } from '../time.ts';
 import type { KubeObject } from '../types.ts';

@@ -2,7 +2,7 @@
  * Which texts may name things. Every function returns complaints, empty when the text will do
  * (staging/src/k8s.io/apimachinery/pkg/util/validation/validation.go).
  */
-import { PROBE_LEASE } from '../../domain/probe-identity.ts';
+import { PROBE_LEASE } from '../../domain/access/probe-identity.ts';
 
 const LABEL_FORMAT = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
 const SUBDOMAIN_FORMAT = '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*';

@@ -22,9 +22,12 @@ const settings: RegistrationSettings = {
 const machine = { hostname: 'h1', operatingSystem: 'linux', architecture: 'amd64' };
 const never = new AbortController().signal;
 
+/** As the server stores it. */
+const withUid = (node: KubeNode): KubeNode => ({ ...node, metadata: { ...node.metadata, uid: 'u-h1' } });
+
 describe('one registration attempt', () => {
   const ours = (attachDetach: boolean): KubeNode =>
-    initialNode({ ...settings, enableControllerAttachDetach: attachDetach }, machine);
+    withUid(initialNode({ ...settings, enableControllerAttachDetach: attachDetach }, machine));
   const stored = ours(true);
   const found = answered(200, stored);
 
@@ -68,7 +71,7 @@ describe('one registration attempt', () => {
 });
 
 describe('waits before registration attempts', () => {
-  const node = initialNode(settings, machine);
+  const node = withUid(initialNode(settings, machine));
   async function waitsOf(failures: { readonly answers?: number; readonly builds?: number }) {
     let builds = 0;
     let posts = 0;

@@ -1,0 +1,31 @@
+/** Directories, made without the recursion of node:fs. */
+import { mkdirSync, statSync } from 'node:fs';
+import { resolve, sep } from 'node:path';
+
+/**
+ * Makes a directory with the ones above it, as `mkdir -p`. One that is there stays as it is.
+ *
+ * Each name is tried once. `mkdirSync` with `recursive` tries for ever where the kernel answers ENOENT for a name inside a
+ * directory that exists, as /proc does.
+ *
+ * @throws Error of the file system
+ */
+export function makeDirectory(path: string, mode: number): void {
+  const names = resolve(path).split(sep);
+  for (let count = 2; count <= names.length; count += 1) {
+    const directory = names.slice(0, count).join(sep);
+    try {
+      mkdirSync(directory, { mode });
+    } catch (cause) {
+      if (!isDirectory(directory)) throw cause;
+    }
+  }
+}
+
+const isDirectory = (path: string): boolean => {
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    return false;
+  }
+};

@@ -1,0 +1,62 @@
+/**
+ * The areas of a mutation run: which files are changed, and which files are not (paths from the root, as globs).
+ * When a folder moves, this table is the one place to edit.
+ */
+import { globSync } from 'node:fs';
+
+interface Globs {
+  readonly include: readonly string[];
+  readonly exclude: readonly string[];
+}
+
+/** Who may do what: sign-in, authorisation, admission for nodes, enrolment. */
+const ACCESS = [
+  'shared/api/{access,admission}/*.ts',
+  'shared/api/storage/identity-storage.ts',
+  'shared/kube/request/{refused-sign-ins,request-throttle}.ts',
+  'shared/adapters/tokens/*.ts',
+  'shared/domain/access/*.ts',
+  'shared/domain/cloud/instance-confirmation.ts',
+];
+
+export const AREAS: Readonly<Record<string, Globs>> = {
+  controllers: { include: ['shared/controllers/**/*.ts', 'shared/domain/**/*.ts'], exclude: ACCESS },
+  store: { include: ['shared/store/**/*.ts', 'shared/adapters/dynamodb/**/*.ts'], exclude: [] },
+  access: { include: ACCESS, exclude: [] },
+  agent: { include: ['agent/{rules,app,adapters}/**/*.ts'], exclude: [] },
+};
+
+/**
+ * Tests that may detect a mutant. Those that start programs, bundles or a synthesis never load the changed module. Left out
+ * too: races, histories and fuzz runs of several seconds each. What only they detect lacks a test beside its file.
+ */
+export const TESTS: Globs = {
+  include: [
+    '{shared,functions,agent}/**/*.test.ts',
+    'test/{agent,conformance,contract,property,scenario}/**/*.test.ts',
+    'test/e2e/{agent-heartbeat,node-identity}.test.ts',
+  ],
+  exclude: [
+    'test/agent/key-rotation.test.ts',
+    'test/contract/{cidr-race,item-store,limiter-race}.test.ts',
+    'test/property/{api-fuzz,pod-gc}.test.ts',
+    'test/scenario/{decisions,shipped}.test.ts',
+  ],
+};
+
+/** Paths from `root`, sorted. */
+export function filesOf(root: string, { include, exclude }: Globs): string[] {
+  const left = new Set(exclude.flatMap((glob) => globSync(glob, { cwd: root })));
+  const found = include.flatMap((glob) => globSync(glob, { cwd: root }));
+  return [...new Set(found)].filter((file) => !left.has(file)).sort();
+}
+
+/** Code of the product in an area. @throws Error when the area is unknown or one of its globs matches nothing */
+export function sourcesOf(root: string, area: string): string[] {
+  const globs = AREAS[area];
+  if (globs === undefined) throw new Error(`unknown area ${area}: one of ${Object.keys(AREAS).join(', ')}`);
+  for (const glob of [...globs.include, ...globs.exclude]) {
+    if (globSync(glob, { cwd: root }).length === 0) throw new Error(`${glob} of area ${area} matches no file`);
+  }
+  return filesOf(root, globs).filter((file) => !/\.(test|bench)\.ts$/.test(file));
+}

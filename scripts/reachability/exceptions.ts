@@ -1,0 +1,52 @@
+/** Code that stays although no program reaches it. An entry that no longer applies fails `npm run reach`. */
+import type { Exception } from './examine.ts';
+
+const OBSERVED = 'benchmarks and end-to-end tests watch and end a running system by it';
+const PACED = 'the simulation and benchmarks keep time themselves, and take single turns instead of a whole slot';
+const CLOSED = 'benchmarks and tests end connections by it; a Lambda is frozen with its connections open';
+const STEPPED = 'tests make single steps of a loop that runs by itself';
+
+export const exceptions: readonly Exception[] = [
+  { symbol: 'agent/app/events.ts#EventRecorder.flush', reason: STEPPED },
+  { symbol: 'agent/app/events.ts#createEventRecorder.flush', reason: STEPPED },
+  { symbol: 'agent/app/lease-loop.ts#LeaseLoop.round', reason: STEPPED },
+  { symbol: 'agent/app/lease-loop.ts#createLeaseLoop.round', reason: STEPPED },
+  { symbol: 'agent/app/lease-loop.ts#LeaseLoop.cached', reason: STEPPED },
+  { symbol: 'agent/app/lease-loop.ts#createLeaseLoop.cached', reason: STEPPED },
+  { symbol: 'agent/app/pod-loop.ts#PodLoop.sync', reason: STEPPED },
+  { symbol: 'agent/app/pod-loop.ts#PodLoop.settled', reason: STEPPED },
+  { symbol: 'agent/app/pod-loop.ts#createPodLoop.sync', reason: STEPPED },
+  { symbol: 'agent/app/pod-loop.ts#createPodLoop.settled', reason: STEPPED },
+  { symbol: 'local/engine/engine.ts#Engine.kill', reason: OBSERVED },
+  { symbol: 'local/engine/engine.ts#connectEngine.kill', reason: OBSERVED },
+  { symbol: 'local/engine/engine.ts#tryStart.kill', reason: OBSERVED },
+  { symbol: 'local/fleet/api-client.ts#ApiClient.pending', reason: OBSERVED },
+  { symbol: 'local/fleet/api-client.ts#createApiClient.pending', reason: OBSERVED },
+  { symbol: 'local/fleet/api-client.ts#createQueue.size', reason: OBSERVED },
+  { symbol: 'local/runtime.ts#LocalSystem.counters', reason: OBSERVED },
+  { symbol: 'local/runtime.ts#LocalSystem.endEnvironments', reason: OBSERVED },
+  { symbol: 'local/runtime.ts#LocalSystem.kill', reason: OBSERVED },
+  { symbol: 'local/runtime.ts#LocalCounters', reason: OBSERVED },
+  { symbol: 'local/runtime.ts#FunctionReport', reason: OBSERVED },
+  { symbol: 'local/runtime.ts#QueueReport', reason: OBSERVED },
+  { symbol: 'local/runtime.ts#startLocal.counters', reason: OBSERVED },
+  { symbol: 'local/runtime.ts#startLocal.endEnvironments', reason: OBSERVED },
+  { symbol: 'local/runtime.ts#startLocal.kill', reason: OBSERVED },
+  { symbol: 'local/runtime.ts#Background.nameOf', reason: OBSERVED },
+  { symbol: 'local/runtime.ts#startBackground.nameOf', reason: OBSERVED },
+  { symbol: 'shared/adapters/dynamodb/lean-updater.ts#leanUpdater.close', reason: CLOSED },
+  { symbol: 'shared/adapters/dynamodb/post-client.ts#PostClient.close', reason: CLOSED },
+  { symbol: 'shared/adapters/dynamodb/post-client.ts#postClient.close', reason: CLOSED },
+  { symbol: 'shared/adapters/ec2/sdk-api.ts#sdkEc2Api.close', reason: CLOSED },
+  { symbol: 'shared/controllers/index.ts#FleetControllers.tickEvictor', reason: PACED },
+  { symbol: 'shared/controllers/index.ts#FleetControllers.turnQueues', reason: PACED },
+  { symbol: 'shared/controllers/index.ts#fleetControllers.tickEvictor', reason: PACED },
+  { symbol: 'shared/controllers/index.ts#fleetControllers.turnQueues', reason: PACED },
+  { symbol: 'shared/domain/cost/prices.ts#SECONDS_A_MONTH', reason: 'npm run cost computes the bill with it' },
+  { symbol: 'shared/domain/cost/prices.ts#PriceListOutcome', reason: 'npm run cost reads a price list with it' },
+  { symbol: 'shared/domain/cost/prices.ts#parsePriceList', reason: 'npm run cost reads a price list with it' },
+  {
+    symbol: 'scripts/mutants/compiler.ts#Compiler.getCurrentDirectory',
+    reason: 'the TypeScript compiler calls it',
+  },
+];

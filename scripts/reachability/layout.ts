@@ -1,0 +1,37 @@
+/** What runs in production, and what runs beside it. */
+export interface Layout {
+  /** Folders whose code has to be reached from `entries`. */
+  readonly product: readonly string[];
+  /** Programs that people or AWS start. Globs. */
+  readonly entries: readonly string[];
+  /** Folders that may use all of the product, and count for their own code alone. */
+  readonly tools: readonly string[];
+  readonly toolEntries: readonly string[];
+  /** Folders of the product that exist for the tools. */
+  readonly forTools: readonly string[];
+}
+
+export const layout: Layout = {
+  product: ['shared', 'functions', 'cdk', 'cli', 'agent', 'local'],
+  entries: [
+    'functions/*/handler.ts',
+    'cdk/bin/*.ts',
+    'cli/bin/*.ts',
+    'agent/bin/nodekeeper-agent.ts',
+    'local/bin/{start,fleet,cloud}.ts',
+  ],
+  tools: ['simulation', 'bench', 'scripts'],
+  toolEntries: [
+    'simulation/bin/*.ts',
+    'bench/run.ts',
+    'bench/cost/run.ts',
+    'scripts/build-agent.ts',
+    'scripts/template-size.ts',
+    'scripts/iam/prove.ts',
+    'scripts/mutants/run.ts',
+    'scripts/reachability/run.ts',
+    'scripts/wording/check.ts',
+  ],
+  // The tables and the cloud of the simulation.
+  forTools: ['shared/adapters/memory'],
+};

@@ -1,0 +1,112 @@
+import { describe, expect, it } from 'vitest';
+import { apiInMemory, MERGE, NODES, node } from '../../../test/support/api-in-memory.ts';
+import type { AuditLine } from '../../ports/audit-trail.ts';
+
+const USERS = {
+  ada: { name: 'ada', groups: ['nodekeeper:admins'] },
+  vera: { name: 'vera', groups: ['nodekeeper:viewers'] },
+  machine: { name: 'system:node:n1', groups: ['system:nodes'] },
+};
+const by = (token: string) => ({ authorization: `Bearer ${token}` });
+
+function audited(fails = false) {
+  const lines: AuditLine[] = [];
+  const api = apiInMemory({
+    users: USERS,
+    auditTrail: {
+      record: async (line) => {
+        if (fails) throw new Error('the log is away');
+        lines.push(line);
+      },
+    },
+  });
+  return { api, lines };
+}
+
+describe('the audit trail', () => {
+  it('says who did what, when, from where, and how it ended', async () => {
+    const { api, lines } = audited();
+    await api.send('POST', NODES, { body: node('n1'), headers: by('ada') });
+    await api.send('PATCH', `${NODES}/n1?dryRun=All`, {
+      body: { spec: { unschedulable: true } },
+      contentType: MERGE,
+      headers: { ...by('ada'), 'user-agent': 'kubectl/v1.32.0' },
+    });
+    expect(lines).toEqual([
+      {
+        time: '2026-01-01T00:00:00Z',
+        user: 'ada',
+        groups: ['nodekeeper:admins', 'system:authenticated'],
+        verb: 'create',
+        group: '',
+        resource: 'nodes',
+        name: 'n1',
+        sourceIp: '192.0.2.9',
+        userAgent: 'tester/1',
+        code: 201,
+      },
+      expect.objectContaining({ verb: 'patch', name: 'n1', dryRun: true, userAgent: 'kubectl/v1.32.0', code: 200 }),
+    ]);
+  });
+
+  it('has refusals, and mistakes, too', async () => {
+    const { api, lines } = audited();
+    await api.send('DELETE', `${NODES}/n1`, { headers: by('vera') });
+    await api.send('DELETE', `${NODES}/n1`, { headers: by('ada') });
+    expect(lines.map(({ user, verb, name, code }) => [user, verb, name, code])).toEqual([
+      ['vera', 'delete', 'n1', 403],
+      ['ada', 'delete', 'n1', 404],
+    ]);
+  });
+
+  it('has no reading, no self review, and nothing that machines do', async () => {
+    const { api, lines } = audited();
+    await api.send('POST', NODES, { body: node('n1'), headers: by('machine') });
+    await api.send('GET', NODES, { headers: by('ada') });
+    await api.send('POST', '/apis/authentication.k8s.io/v1/selfsubjectreviews', { body: {}, headers: by('ada') });
+    expect(lines).toEqual([]);
+  });
+
+  it('never holds a body or a token, and cuts what a client says of itself', async () => {
+    const { api, lines } = audited();
+    const secret = { metadata: { annotations: { note: 'hush-hush' } } };
+    await api.send('POST', NODES, {
+      body: node('n1', secret as never),
+      headers: { ...by('ada'), 'user-agent': 'x'.repeat(10_000) },
+    });
+    expect(JSON.stringify(lines)).not.toMatch(/hush-hush|Bearer/);
+    expect(lines[0]?.userAgent).toHaveLength(200);
+  });
+
+  it('that cannot be written stops nobody, and leaves its line in our own log', async () => {
+    const { api } = audited(true);
+    expect((await api.send('POST', NODES, { body: node('n1'), headers: by('ada') })).code).toBe(201);
+    expect(api.faults[0]).toMatch(/^an act could not be written to the audit log .*the log is away/s);
+  });
+});
+
+describe('the throttle', () => {
+  const limits = { node: { ratePerSecond: 1, burst: 3 }, person: { ratePerSecond: 2, burst: 5 } };
+
+  it('slows down one identity and no other', async () => {
+    const api = apiInMemory({ users: USERS, limits });
+    const codes = async (token: string, times: number) => {
+      const answers = [];
+      for (let time = 0; time < times; time += 1) {
+        answers.push(await api.send('GET', `${NODES}?fieldSelector=metadata.name%3Dn1`, { headers: by(token) }));
+      }
+      return answers;
+    };
+    const noisy = await codes('machine', 5);
+    expect(noisy.map(({ code }) => code)).toEqual([200, 200, 200, 429, 429]);
+    expect(noisy[3]).toMatchObject({ headers: { 'retry-after': '1' }, body: { reason: 'TooManyRequests' } });
+    expect((await codes('vera', 5)).map(({ code }) => code)).toEqual([200, 200, 200, 200, 200]);
+    api.advance(1_000);
+    expect((await codes('machine', 2)).map(({ code }) => code)).toEqual([200, 429]);
+  });
+
+  it('lets the emergency token through always', async () => {
+    const api = apiInMemory({ limits });
+    for (let time = 0; time < 20; time += 1) expect((await api.send('GET', NODES)).code).toBe(200);
+  });
+});

@@ -1,0 +1,174 @@
+/**
+ * Gives a machine its identity, or another key: who asks decides which. A bootstrap token enrols names that are free, or
+ * taken ones if it may; an administrator enrols free names; a node rotates its own keys.
+ *
+ * Everything that must not happen twice is in one transaction with the identity (takeUseWrite), and asking again with the
+ * same key is answered with what is there: an answer may get lost.
+ */
+import { judgeBootstrap } from '../../domain/access/bootstrap-token.ts';
+import { judgeInstanceEnrolment } from '../../domain/access/instance-identity.ts';
+import { keysAfterRotation, type NodeKey } from '../../domain/access/node-identity.ts';
+import type { RandomSource } from '../../ports/clock.ts';
+import type { Cloud } from '../../ports/cloud.ts';
+import type { TransactWrite } from '../../ports/item-store.ts';
+import { type BootstrapTokenStore, takeUseWrite } from '../../store/bootstrap-token-store.ts';
+import { claimInstanceWrite, type NodeIdentity, type NodeKeyStore } from '../../store/node-key-store.ts';
+
+export interface EnrolDependencies {
+  readonly identities: NodeKeyStore;
+  readonly tokens: BootstrapTokenStore;
+  readonly random: RandomSource;
+  /** Waits. Milliseconds. */
+  readonly pause: (milliseconds: number) => Promise<unknown>;
+  /** Absent: instances do not enrol by themselves. */
+  readonly cloud?: Pick<Cloud, 'describeInstances'>;
+}
+
+export type EnrolledBy =
+  | { readonly kind: 'bootstrapToken'; readonly id: string }
+  | { readonly kind: 'user'; readonly name: string; readonly labels?: Readonly<Record<string, string>> }
+  /** Showed its identity document. */
+  | { readonly kind: 'instance'; readonly instanceId: string }
+  /** Signed in as this very node, with this key. */
+  | { readonly kind: 'node'; readonly keyId: string };
+
+export interface EnrolRequest {
+  readonly nodeName: string;
+  readonly key: Pick<NodeKey, 'keyId' | 'publicKey'>;
+  readonly by: EnrolledBy;
+  readonly nowMs: number;
+  /** Decide, write nothing. */
+  readonly dryRun: boolean;
+}
+
+export type EnrolAnswer =
+  | { readonly kind: 'created'; readonly identity: NodeIdentity }
+  /** It was there, and has the key (now). */
+  | { readonly kind: 'present'; readonly identity: NodeIdentity }
+  | { readonly kind: 'forbidden'; readonly reason: string }
+  | { readonly kind: 'taken' }
+  /** What has to be asked gave no answer. */
+  | { readonly kind: 'unavailable'; readonly reason: string }
+  /** Others kept changing what this was decided on. */
+  | { readonly kind: 'contended' };
+
+/** Tries at a decision whose ground moved: each sees the newest state. */
+const DECISIONS_MAX = 6;
+const PAUSE_MS = 20;
+const PAUSE_MAX_MS = 500;
+
+export async function enrolNode(dependencies: EnrolDependencies, request: EnrolRequest): Promise<EnrolAnswer> {
+  for (let attempt = 1; attempt <= DECISIONS_MAX; attempt += 1) {
+    const answer =
+      request.by.kind === 'node'
+        ? await rotate(dependencies, request, request.by.keyId)
+        : await enrol(dependencies, request, request.by);
+    if (answer !== undefined) return answer;
+  }
+  return { kind: 'contended' };
+}
+
+/** undefined: the ground has moved, decide again. */
+async function enrol(
+  dependencies: EnrolDependencies,
+  request: EnrolRequest,
+  by: Exclude<EnrolledBy, { kind: 'node' }>,
+): Promise<EnrolAnswer | undefined> {
+  const { nodeName, key, nowMs } = request;
+  const existing = await dependencies.identities.read(nodeName);
+  if (existing?.keys.some(({ keyId }) => keyId === key.keyId)) return { kind: 'present', identity: existing };
+  const ground = await groundOf(dependencies, by, { nodeName, nowMs, taken: existing !== undefined });
+  if (ground.kind !== 'granted') return ground;
+  const identity = {
+    nodeName,
+    uid: dependencies.random.uuid(),
+    createdAtMs: nowMs,
+    keys: [{ keyId: key.keyId, publicKey: key.publicKey, addedAtMs: nowMs }],
+    source: ground.source,
+    ...(ground.labels === undefined ? {} : { labels: ground.labels }),
+  };
+  if (request.dryRun) return { kind: 'created', identity: { ...identity, version: 0 } };
+  const outcome = await dependencies.identities.enrol(identity, {
+    nowMs,
+    ...(existing === undefined ? {} : { replaces: existing }),
+    along: ground.along,
+    pause: (attempt) => pauseBefore(dependencies, attempt),
+  });
+  return outcome.kind === 'enrolled' ? { kind: 'created', identity: outcome.identity } : undefined;
+}
+
+type Ground =
+  | {
+      readonly kind: 'granted';
+      readonly source: string;
+      readonly labels?: Readonly<Record<string, string>> | undefined;
+      readonly along: readonly TransactWrite[];
+    }
+  | Extract<EnrolAnswer, { kind: 'forbidden' | 'taken' | 'unavailable' }>;
+
+async function groundOf(
+  dependencies: EnrolDependencies,
+  by: Exclude<EnrolledBy, { kind: 'node' }>,
+  wanted: { readonly nodeName: string; readonly nowMs: number; readonly taken: boolean },
+): Promise<Ground> {
+  if (by.kind === 'user') {
+    return wanted.taken
+      ? { kind: 'taken' }
+      : { kind: 'granted', source: `user/${by.name}`, labels: by.labels, along: [] };
+  }
+  if (by.kind === 'instance') return instanceGround(dependencies, by.instanceId, wanted);
+  const token = await dependencies.tokens.find(by.id);
+  if (token === undefined) return { kind: 'forbidden', reason: `bootstrap token ${by.id} was revoked` };
+  const verdict = judgeBootstrap(token, wanted);
+  if (verdict.kind !== 'granted') return verdict;
+  return {
+    kind: 'granted',
+    source: `bootstraptoken/${token.id}`,
+    labels: token.nodeLabels,
+    along: [takeUseWrite(token, wanted.nowMs)],
+  };
+}
+
+/** An instance takes over no name, not even one it had: whoever lost its key has to be let in by a person. */
+async function instanceGround(
+  { cloud, identities }: EnrolDependencies,
+  instanceId: string,
+  { nodeName, nowMs, taken }: { readonly nodeName: string; readonly nowMs: number; readonly taken: boolean },
+): Promise<Ground> {
+  if (cloud === undefined) return { kind: 'forbidden', reason: 'instances do not enrol by themselves here' };
+  if (taken) return { kind: 'taken' };
+  if (await identities.hasEnrolled(instanceId)) {
+    return { kind: 'forbidden', reason: `instance ${instanceId} has enrolled before` };
+  }
+  const instances = await cloud.describeInstances([{ instanceId, zone: undefined, region: undefined }]);
+  const known = instances.get(instanceId);
+  const verdict = judgeInstanceEnrolment(nodeName, instanceId, {
+    answer: known?.answer ?? { kind: 'notFound' },
+    addresses: known?.metadata?.addresses ?? [],
+  });
+  if (verdict.kind !== 'granted') return verdict;
+  const along = [claimInstanceWrite(instanceId, nodeName, nowMs)];
+  return { kind: 'granted', source: `instance/${instanceId}`, along };
+}
+
+async function rotate(
+  { identities }: EnrolDependencies,
+  { nodeName, key, nowMs, dryRun }: EnrolRequest,
+  signingKeyId: string,
+): Promise<EnrolAnswer | undefined> {
+  const existing = await identities.read(nodeName);
+  const wanted = { keyId: key.keyId, publicKey: key.publicKey, addedAtMs: nowMs };
+  const keys = existing === undefined ? undefined : keysAfterRotation(existing.keys, signingKeyId, wanted);
+  if (existing === undefined || keys === undefined) {
+    return { kind: 'forbidden', reason: 'the key that signed this request was revoked' };
+  }
+  const unchanged =
+    keys.length === existing.keys.length && keys.every((each, index) => each.keyId === existing.keys[index]?.keyId);
+  if (unchanged || dryRun) return { kind: 'present', identity: { ...existing, keys } };
+  const outcome = await identities.replaceKeys(existing, keys, nowMs);
+  return outcome.kind === 'written' ? { kind: 'present', identity: outcome.identity } : undefined;
+}
+
+/** Half to the whole of a doubling wait, so that machines that met once do not meet again. */
+const pauseBefore = ({ pause, random }: EnrolDependencies, attempt: number): Promise<unknown> =>
+  pause(Math.min(PAUSE_MAX_MS, PAUSE_MS * 2 ** (attempt - 1)) * (0.5 + random.fraction() / 2));

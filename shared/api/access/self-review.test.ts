@@ -1,0 +1,114 @@
+import { expect, it } from 'vitest';
+import { apiInMemory } from '../../../test/support/api-in-memory.ts';
+
+const RULES = '/apis/authorization.k8s.io/v1/selfsubjectrulesreviews';
+const ACCESS = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
+const USERS = {
+  ada: { name: 'ada', groups: ['nodekeeper:admins'] },
+  vera: { name: 'vera', groups: ['nodekeeper:viewers'] },
+  machine: { name: 'system:node:n1', groups: ['system:nodes'] },
+  joiner: { name: 'system:bootstrap:abcdef', groups: ['system:bootstrappers'] },
+  nobody: { name: 'nobody', groups: [] },
+};
+type Rule = { verbs: string[]; apiGroups: string[]; resources: string[]; resourceNames?: string[] };
+
+async function rulesOf(user: keyof typeof USERS) {
+  const headers = { authorization: `Bearer ${user}` };
+  const { code, body } = await apiInMemory({ users: USERS }).send('POST', RULES, {
+    body: { spec: { namespace: 'default' } },
+    headers,
+  });
+  expect(code).toBe(201);
+  return body.status as { resourceRules: Rule[]; nonResourceRules: unknown[]; incomplete: boolean };
+}
+
+it('lists all that a user may do, and says that the list is complete', async () => {
+  expect(await rulesOf('ada')).toMatchObject({
+    nonResourceRules: [{ verbs: ['get'], nonResourceURLs: ['*'] }],
+    incomplete: false,
+  });
+  expect((await rulesOf('ada')).resourceRules).toContainEqual({ verbs: ['*'], apiGroups: ['*'], resources: ['*'] });
+  expect((await rulesOf('vera')).resourceRules).toContainEqual({
+    verbs: ['get', 'list', 'watch'],
+    apiGroups: ['*'],
+    resources: ['*'],
+  });
+  expect((await rulesOf('joiner')).resourceRules).toContainEqual({
+    verbs: ['create'],
+    apiGroups: ['nodekeeper.dev'],
+    resources: ['nodeidentities'],
+  });
+});
+
+it('lists what a node may do, by API group, and its own Lease and Node by name', async () => {
+  const { resourceRules } = await rulesOf('machine');
+  const ruleOf = (group: string, resource: string) =>
+    resourceRules.filter(({ apiGroups, resources }) => apiGroups.includes(group) && resources.includes(resource));
+  expect(ruleOf('coordination.k8s.io', 'leases').length).toBeGreaterThan(0);
+  expect(ruleOf('', 'pods').length).toBeGreaterThan(0);
+  expect(resourceRules.filter(({ verbs, apiGroups }) => verbs.includes('*') || apiGroups.includes('*'))).toEqual([]);
+  for (const { resourceNames } of resourceRules) expect(resourceNames ?? ['n1']).toEqual(['n1']);
+  expect(resourceRules.some(({ resourceNames }) => resourceNames !== undefined)).toBe(true);
+});
+
+it('grants nothing but questions about oneself to a user without groups', async () => {
+  const { resourceRules } = await rulesOf('nobody');
+  expect(resourceRules).toEqual([
+    {
+      verbs: ['create'],
+      apiGroups: ['authorization.k8s.io'],
+      resources: ['selfsubjectaccessreviews', 'selfsubjectrulesreviews'],
+    },
+    { verbs: ['create'], apiGroups: ['authentication.k8s.io'], resources: ['selfsubjectreviews'] },
+  ]);
+});
+
+it.each([
+  [{}],
+  [{ resourceAttributes: { verb: 'get', resource: 'nodes' }, nonResourceAttributes: { verb: 'get', path: '/' } }],
+])('refuses a question about both a resource and a path, or about neither: %j', async (spec) => {
+  const headers = { authorization: 'Bearer vera' };
+  expect(await apiInMemory({ users: USERS }).send('POST', ACCESS, { body: { spec }, headers })).toMatchObject({
+    code: 422,
+    body: { details: { causes: [{ field: 'spec.resourceAttributes' }] } },
+  });
+});
+
+const answerOf = async (user: keyof typeof USERS, spec: object) => {
+  const headers = { authorization: `Bearer ${user}` };
+  const { body } = await apiInMemory({ users: USERS }).send('POST', ACCESS, { body: { spec }, headers });
+  return body.status as object;
+};
+
+it.each([
+  ['get', true],
+  ['head', true],
+  ['post', false],
+])('lets everybody %s a path that is no resource: %s', async (verb, allowed) => {
+  expect(await answerOf('nobody', { nonResourceAttributes: { verb, path: '/version' } })).toMatchObject({ allowed });
+});
+
+it.each([
+  ['authorization.k8s.io', 'selfsubjectaccessreviews'],
+  ['authorization.k8s.io', 'selfsubjectrulesreviews'],
+  ['authentication.k8s.io', 'selfsubjectreviews'],
+])('lets everybody create a question about oneself: %s/%s', async (group, resource) => {
+  const spec = (verb: string) => ({ resourceAttributes: { verb, group, resource } });
+  expect(await answerOf('nobody', spec('create'))).toEqual({ allowed: true, reason: 'self review' });
+  expect(await answerOf('nobody', spec('delete'))).toMatchObject({ allowed: false });
+});
+
+it('says by which rule a machine with a bootstrap token may enrol', async () => {
+  const resourceAttributes = { verb: 'create', group: 'nodekeeper.dev', resource: 'nodeidentities' };
+  expect(await answerOf('joiner', { resourceAttributes })).toEqual({ allowed: true, reason: 'bootstrap' });
+  expect(await answerOf('nobody', { resourceAttributes })).toMatchObject({ allowed: false });
+});
+
+it('answers everybody who they are', async () => {
+  const headers = { authorization: 'Bearer nobody' };
+  const path = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
+  expect(await apiInMemory({ users: USERS }).send('POST', path, { body: {}, headers })).toMatchObject({
+    code: 201,
+    body: { status: { userInfo: { username: 'nobody' } } },
+  });
+});

@@ -1,0 +1,94 @@
+/**
+ * What a creation needs to know of other objects: that its namespace is there, and what priority a pod's class has.
+ * Kubernetes: "Admission Controllers", NamespaceLifecycle and Priority.
+ */
+import type { PrepareContext, ResourceDescriptor } from '../../kube/descriptor.ts';
+import {
+  defaultPriorityClass,
+  type PriorityClasses,
+  priorityClassNameOf,
+  resolvePriority,
+} from '../../kube/pods/pod-priority.ts';
+import * as status from '../../kube/status.ts';
+import type { KubeObject } from '../../kube/types.ts';
+import type { ApiDependencies } from '../dependencies.ts';
+import { SYSTEM_NAMESPACES } from '../kinds/namespaces.ts';
+import { isSystemPriorityClass, systemPriorityClasses } from '../kinds/priorityclasses.ts';
+import { namespaces, priorityclasses } from '../kinds/registry.ts';
+
+/** Priority classes looked through for the default one. */
+const CLASSES_MAX = 500;
+
+/** What the kind's defaults need besides the time. Throws the Status of a refusal. */
+export async function admitCreation(
+  dependencies: ApiDependencies,
+  descriptor: ResourceDescriptor,
+  object: KubeObject,
+): Promise<Pick<PrepareContext, 'priority'>> {
+  if (descriptor.namespaced) await needNamespace(dependencies, descriptor, object);
+  if (descriptor.group !== '' || descriptor.resource !== 'pods') return {};
+  const outcome = resolvePriority(object, await classesFor(dependencies, object));
+  if (outcome.kind === 'refused') throw status.forbidden(descriptor, object.metadata.name ?? '', outcome.why);
+  return { priority: outcome.priority };
+}
+
+/** System namespaces are always there; asking for them would be a read for nothing. */
+async function needNamespace(
+  dependencies: ApiDependencies,
+  descriptor: ResourceDescriptor,
+  { metadata }: KubeObject,
+): Promise<void> {
+  const name = metadata.namespace ?? '';
+  if ((SYSTEM_NAMESPACES as readonly string[]).includes(name)) return;
+  const namespace = await dependencies.storageOf(namespaces).get('', name);
+  if (namespace === undefined) throw status.notFound(namespaces, name);
+  if (namespace.metadata.deletionTimestamp === undefined) return;
+  throw status.forbidden(
+    descriptor,
+    metadata.name ?? '',
+    `unable to create new content in namespace ${name} because it is being terminated`,
+    [
+      {
+        reason: 'NamespaceTerminating',
+        message: `namespace ${name} is being terminated`,
+        field: 'metadata.namespace',
+      },
+    ],
+  );
+}
+
+/**
+ * Throws the Status of a refusal that hangs on the other classes: only one may be the default. `next` is undefined for a
+ * deletion, which no class of the system survives.
+ * Source: plugin/pkg/admission/priority/admission.go, pkg/registry/scheduling/priorityclass/storage/storage.go.
+ */
+export async function admitPriorityClass(
+  dependencies: ApiDependencies,
+  name: string,
+  next: KubeObject | undefined,
+): Promise<void> {
+  if (next === undefined) {
+    if (!isSystemPriorityClass(name)) return;
+    throw status.forbidden(priorityclasses, name, 'this is a system priority class and cannot be deleted');
+  }
+  if (next['globalDefault'] !== true) return;
+  const others = (await allClasses(dependencies)).filter(({ metadata }) => metadata.name !== next.metadata.name);
+  const other = defaultPriorityClass(others);
+  if (other === undefined) return;
+  const why = `PriorityClass ${other.metadata.name} is already marked as default. Only one default can exist`;
+  throw status.forbidden(priorityclasses, next.metadata.name ?? '', why);
+}
+
+async function classesFor(dependencies: ApiDependencies, pod: KubeObject): Promise<PriorityClasses> {
+  const name = priorityClassNameOf(pod);
+  const system = systemPriorityClasses().find((each) => each.metadata.name === name);
+  if (system !== undefined) return { named: system };
+  const storage = dependencies.storageOf(priorityclasses);
+  if (name !== '') return { named: await storage.get('', name) };
+  return { globalDefault: defaultPriorityClass(await allClasses(dependencies)) };
+}
+
+async function allClasses(dependencies: ApiDependencies): Promise<readonly KubeObject[]> {
+  const { items } = await dependencies.storageOf(priorityclasses).list({ namespace: '', limit: CLASSES_MAX });
+  return items;
+}

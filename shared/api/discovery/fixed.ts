@@ -1,0 +1,53 @@
+/** Answers that depend on the path alone: version, discovery, health, OpenAPI. */
+
+import { json } from '../../kube/request/respond.ts';
+import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
+import {
+  aggregatedContentType,
+  aggregatedDiscoveryAnswer,
+  apiGroupAnswer,
+  apiGroupListAnswer,
+  apiResourceListAnswer,
+  apiVersionsAnswer,
+  type BuildInfo,
+  versionAnswer,
+  wantsAggregatedDiscovery,
+} from './discovery.ts';
+
+export type FixedAnswers = (path: string, request: HttpRequest) => HttpResponse | undefined;
+
+const HEALTH_PATHS = new Set(['/healthz', '/livez', '/readyz']);
+
+export function fixedAnswers(build: BuildInfo, openApi: FixedAnswers): FixedAnswers {
+  return (path, request) => {
+    if (HEALTH_PATHS.has(path)) return { status: 200, headers: { 'content-type': 'text/plain' }, body: 'ok' };
+    if (path === '/version') return json(200, versionAnswer(build));
+    if (path.startsWith('/openapi/')) return openApi(path, request);
+    if (path === '/api' || path === '/apis') return root(path, request);
+    return groupOrVersion(path);
+  };
+}
+
+function root(path: '/api' | '/apis', request: HttpRequest): HttpResponse {
+  const aggregated = wantsAggregatedDiscovery(request.headers['accept']);
+  if (aggregated !== undefined) {
+    return json(200, aggregatedDiscoveryAnswer(path === '/api' ? 'core' : 'named', aggregated), {
+      'content-type': aggregatedContentType(aggregated),
+    });
+  }
+  return json(200, path === '/api' ? apiVersionsAnswer(request.headers['host'] ?? '') : apiGroupListAnswer());
+}
+
+function groupOrVersion(path: string): HttpResponse | undefined {
+  const [, first, second = '', third, ...more] = path.split('/');
+  if (more.length > 0) return undefined;
+  const answer =
+    first === 'api' && third === undefined
+      ? apiResourceListAnswer('', second)
+      : first === 'apis' && third === undefined
+        ? apiGroupAnswer(second)
+        : first === 'apis' && third !== undefined
+          ? apiResourceListAnswer(second, third)
+          : undefined;
+  return answer === undefined ? undefined : json(200, answer);
+}

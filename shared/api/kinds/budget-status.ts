@@ -1,0 +1,93 @@
+/**
+ * What a PodDisruptionBudget allows, from the budget and the pods there are.
+ *
+ * Kubernetes: "Disruptions", pod disruption budgets; upstream pkg/controller/disruption/disruption.go, whose counting is
+ * followed but for one thing: a share, and maxUnavailable, count the pods that are there and not those their controller
+ * wants, because controllers of pods are not kept here.
+ */
+
+import { numberOf, recordsOf, textOf } from '../../kube/normal-form.ts';
+import { isTerminated } from '../../kube/pods/phase.ts';
+import { type LabelSelectorSpec, selectorFromSpec } from '../../kube/selectors.ts';
+import type { KubeObject } from '../../kube/types.ts';
+
+export interface BudgetStatus {
+  readonly observedGeneration: number;
+  /** Evictions that are allowed now. */
+  readonly disruptionsAllowed: number;
+  readonly currentHealthy: number;
+  readonly desiredHealthy: number;
+  readonly expectedPods: number;
+}
+
+/** Whether a budget is about a pod of the same namespace. */
+export const covers = (budget: KubeObject, pod: KubeObject): boolean =>
+  budget.metadata.namespace === pod.metadata.namespace &&
+  selectorFromSpec(budget.spec?.['selector'] as LabelSelectorSpec | undefined).matches(pod.metadata.labels);
+
+const isReady = (pod: KubeObject): boolean =>
+  recordsOf(pod.status?.['conditions']).some((each) => each['type'] === 'Ready' && each['status'] === 'True');
+
+const isHealthy = (pod: KubeObject): boolean => pod.metadata.deletionTimestamp === undefined && isReady(pod);
+
+/** A count as it is; of a share, its part of `of`, rounded up as upstream does for both fields. */
+function scaled(value: unknown, of: number): number {
+  if (typeof value === 'number') return value;
+  const percent = /^(\d+)%$/.exec(textOf(value))?.[1];
+  return percent === undefined ? 0 : Math.ceil((Number(percent) * of) / 100);
+}
+
+function desiredOf(budget: KubeObject, expected: number): number {
+  const { minAvailable, maxUnavailable } = budget.spec ?? {};
+  if (maxUnavailable !== undefined) return Math.max(0, expected - scaled(maxUnavailable, expected));
+  return scaled(minAvailable, expected);
+}
+
+/** `pods` may hold others than the budget's. */
+export function budgetStatusOf(budget: KubeObject, pods: readonly KubeObject[]): BudgetStatus {
+  const covered = pods.filter((pod) => covers(budget, pod) && !isTerminated(pod));
+  const expectedPods = covered.length;
+  const currentHealthy = covered.filter(isHealthy).length;
+  const desiredHealthy = desiredOf(budget, expectedPods);
+  return {
+    observedGeneration: numberOf(budget.metadata.generation) ?? 0,
+    disruptionsAllowed: Math.max(0, currentHealthy - desiredHealthy),
+    currentHealthy,
+    desiredHealthy,
+    expectedPods,
+  };
+}
+
+/** The budget with its status made true. Conditions somebody wrote stay. */
+export function withBudgetStatus(budget: KubeObject, pods: readonly KubeObject[]): KubeObject {
+  const { disruptedPods: _disruptedPods, ...status } = budget.status ?? {};
+  return { ...budget, status: { ...status, ...budgetStatusOf(budget, pods) } };
+}
+
+export type EvictionAnswer =
+  /** `budget` as it is to be stored with the eviction. */
+  | { readonly kind: 'allowed'; readonly budget: KubeObject }
+  /** `why` says what the budget counts. */
+  | { readonly kind: 'refused'; readonly why: string };
+
+/**
+ * Whether a budget, whose status is true, lets one of its pods go (pkg/registry/core/pod/storage/eviction.go). A pod
+ * that is not ready counts for nothing, so it may go while enough healthy ones stay, or always with
+ * unhealthyPodEvictionPolicy AlwaysAllow.
+ */
+export function mayEvict(budget: KubeObject, pod: KubeObject): EvictionAnswer {
+  const { disruptionsAllowed, currentHealthy, desiredHealthy } = budget.status as unknown as BudgetStatus;
+  if (!isReady(pod)) {
+    const always = budget.spec?.['unhealthyPodEvictionPolicy'] === 'AlwaysAllow';
+    if (always || (currentHealthy >= desiredHealthy && desiredHealthy > 0)) return { kind: 'allowed', budget };
+  }
+  if (disruptionsAllowed > 0) {
+    const healthyLeft = isReady(pod) ? currentHealthy - 1 : currentHealthy;
+    const status = { ...budget.status, disruptionsAllowed: disruptionsAllowed - 1, currentHealthy: healthyLeft };
+    return { kind: 'allowed', budget: { ...budget, status } };
+  }
+  return {
+    kind: 'refused',
+    why: `The disruption budget ${budget.metadata.name} needs ${desiredHealthy} healthy pods and has ${currentHealthy} currently`,
+  };
+}

@@ -1,0 +1,132 @@
+import { ageSince } from '../../kube/age.ts';
+import { ageColumn, NONE, nameColumn, textColumn } from '../../kube/columns.ts';
+import type { Column, ResourceDescriptor } from '../../kube/descriptor.ts';
+import {
+  freshMetadata,
+  inheritMetadata,
+  type Json,
+  nextGeneration,
+  numberOf,
+  recordOf,
+  recordsOf,
+  textOf,
+  typed,
+  withoutNulls,
+} from '../../kube/normal-form.ts';
+import { defaultPodSpec } from '../../kube/pods/pod-defaults.ts';
+import { validateDaemonSet } from '../../kube/validation/daemon-set.ts';
+
+const APPS_GROUP = 'apps';
+
+const EMPTY_STATUS = {
+  currentNumberScheduled: 0,
+  numberMisscheduled: 0,
+  desiredNumberScheduled: 0,
+  numberReady: 0,
+};
+const REVISIONS_KEPT = 10;
+
+function storedSpec(given: unknown): Json {
+  const spec = withoutNulls(recordOf(given));
+  const template = recordOf(spec['template']);
+  const strategy = recordOf(spec['updateStrategy']);
+  const type = textOf(strategy['type']) || 'RollingUpdate';
+  const rolling = { maxSurge: 0, maxUnavailable: 1, ...recordOf(strategy['rollingUpdate']) };
+  return {
+    revisionHistoryLimit: REVISIONS_KEPT,
+    ...spec,
+    template: { ...template, spec: defaultPodSpec(template['spec']) },
+    updateStrategy: type === 'RollingUpdate' ? { type, rollingUpdate: rolling } : { ...strategy, type },
+  };
+}
+
+const counted = (name: string, description: string): Column => ({
+  name,
+  type: 'integer',
+  format: '',
+  description,
+  priority: 0,
+});
+
+const labelsText = (labels: unknown): string =>
+  Object.entries(recordOf(labels))
+    .map(([key, value]) => `${key}=${String(value)}`)
+    .sort()
+    .join(',') || NONE;
+
+/**
+ * Kept so that people and drain can ask for them: drain leaves pods alone whose DaemonSet it finds. Nobody here makes
+ * pods of them.
+ */
+export const daemonsets: ResourceDescriptor = {
+  group: APPS_GROUP,
+  version: 'v1',
+  resource: 'daemonsets',
+  singular: 'daemonset',
+  kind: 'DaemonSet',
+  listKind: 'DaemonSetList',
+  shortNames: ['ds'],
+  categories: ['all'],
+  namespaced: true,
+  verbs: ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'],
+  subresources: [{ name: 'status', verbs: ['get', 'patch', 'update'] }],
+  shards: 1,
+  columns: [
+    nameColumn,
+    counted('Desired', 'Nodes that should run a pod.'),
+    counted('Current', 'Nodes that run a pod.'),
+    counted('Ready', 'Nodes whose pod is ready.'),
+    counted('Up-to-date', 'Nodes that run the pod of the present template.'),
+    counted('Available', 'Nodes whose pod has been ready long enough.'),
+    textColumn('Node Selector', 'Labels a node must have.'),
+    ageColumn,
+    textColumn('Containers', 'Names of the containers.', 1),
+    textColumn('Images', 'Images of the containers.', 1),
+    textColumn('Selector', 'Labels of the pods.', 1),
+  ],
+  row(object, nowMs) {
+    const status = object.status ?? {};
+    const podSpec = recordOf(recordOf(object.spec?.['template'])['spec']);
+    const containers = recordsOf(podSpec['containers']);
+    return [
+      object.metadata.name ?? '',
+      numberOf(status['desiredNumberScheduled']) ?? 0,
+      numberOf(status['currentNumberScheduled']) ?? 0,
+      numberOf(status['numberReady']) ?? 0,
+      numberOf(status['updatedNumberScheduled']) ?? 0,
+      numberOf(status['numberAvailable']) ?? 0,
+      labelsText(podSpec['nodeSelector']),
+      ageSince(object.metadata.creationTimestamp, nowMs),
+      containers.map((each) => textOf(each['name'])).join(','),
+      containers.map((each) => textOf(each['image'])).join(','),
+      labelsText(recordOf(object.spec?.['selector'])['matchLabels']),
+    ];
+  },
+  selectableFields: {
+    'metadata.name': (object) => object.metadata.name ?? '',
+    'metadata.namespace': (object) => object.metadata.namespace ?? '',
+  },
+  unconditionalUpdate: true,
+  createOnUpdate: false,
+  hasGeneration: true,
+  prepareForCreate: (object) =>
+    typed(APPS_GROUP, 'v1', 'DaemonSet', {
+      ...object,
+      metadata: { ...freshMetadata(object.metadata), generation: 1 },
+      spec: storedSpec(object.spec),
+      status: { ...EMPTY_STATUS },
+    }),
+  prepareForUpdate(next, old, { subresource }) {
+    const onStatus = subresource === 'status';
+    const prepared = typed(APPS_GROUP, 'v1', 'DaemonSet', {
+      ...next,
+      metadata: inheritMetadata(next.metadata, old.metadata),
+      spec: onStatus ? (old.spec ?? {}) : storedSpec(next.spec),
+      status: onStatus
+        ? { ...EMPTY_STATUS, ...withoutNulls(recordOf(next.status)) }
+        : (old.status ?? { ...EMPTY_STATUS }),
+    });
+    return { ...prepared, metadata: { ...prepared.metadata, generation: nextGeneration(prepared, old) } };
+  },
+  validate: (object, { old, subresource }) => validateDaemonSet(object, old, subresource),
+};

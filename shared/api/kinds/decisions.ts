@@ -1,0 +1,93 @@
+/** What the controllers decided and why, to be read (docs/explain.md). */
+import type { DecisionRecord } from '../../controllers/decisions/decision-record.ts';
+import { ageSince } from '../../kube/age.ts';
+import { ageColumn, nameColumn, textColumn } from '../../kube/columns.ts';
+import type { ResourceDescriptor } from '../../kube/descriptor.ts';
+import { recordOf, textOf } from '../../kube/normal-form.ts';
+import { IDENTITY_GROUP } from '../../kube/schema/identity.ts';
+import { formatMicroTime, formatTime } from '../../kube/time.ts';
+import type { KubeObject } from '../../kube/types.ts';
+
+const VERSION = 'v1alpha1';
+
+const aboutOf = (object: KubeObject) => recordOf(object.spec?.['about']);
+const aboutField =
+  (field: string) =>
+  (object: KubeObject): string =>
+    textOf(aboutOf(object)[field]);
+
+/** `namespace/name` or name, of decisions about that kind; '' for others. */
+const nameIfAbout =
+  (kind: string) =>
+  (object: KubeObject): string => {
+    const about = aboutOf(object);
+    if (about['kind'] !== kind) return '';
+    return kind === 'Pod' ? `${textOf(about['namespace'])}/${textOf(about['name'])}` : textOf(about['name']);
+  };
+
+function aboutCell(object: KubeObject): string {
+  const kind = textOf(aboutOf(object)['kind']);
+  return kind === 'Fleet' ? 'fleet' : `${kind.toLowerCase()}/${nameIfAbout(kind)(object)}`;
+}
+
+export const decisions: ResourceDescriptor = {
+  group: IDENTITY_GROUP,
+  version: VERSION,
+  resource: 'decisions',
+  singular: 'decision',
+  kind: 'Decision',
+  listKind: 'DecisionList',
+  shortNames: [],
+  categories: [],
+  namespaced: false,
+  // Nobody writes: neither is there a verb for it, nor does authority over everything give one.
+  verbs: ['get', 'list', 'watch'],
+  subresources: [],
+  shards: 1,
+  columns: [
+    { ...ageColumn, description: 'Time since it was decided.' },
+    textColumn('About', 'What it is about.'),
+    textColumn('Act', 'What was done, or not done.'),
+    textColumn('Reason', 'Why.'),
+    textColumn('Rule', 'The rule that decided.', 1),
+    textColumn('Policy', 'Hash of the policy it was decided by.', 1),
+    { ...nameColumn, priority: 1 },
+  ],
+  row: (object, nowMs) => [
+    ageSince(object.metadata.creationTimestamp, nowMs),
+    aboutCell(object),
+    textOf(object.spec?.['act']),
+    textOf(object.spec?.['reason']),
+    textOf(object.spec?.['rule']),
+    textOf(object.spec?.['policy']),
+    object.metadata.name ?? '',
+  ],
+  selectableFields: {
+    'metadata.name': (object) => object.metadata.name ?? '',
+    act: (object) => textOf(object.spec?.['act']),
+    node: nameIfAbout('Node'),
+    pod: nameIfAbout('Pod'),
+    zone: nameIfAbout('Zone'),
+    'about.kind': aboutField('kind'),
+    'about.namespace': aboutField('namespace'),
+    'about.name': aboutField('name'),
+    'about.uid': aboutField('uid'),
+  },
+  unconditionalUpdate: false,
+  createOnUpdate: false,
+  hasGeneration: false,
+  prepareForCreate: (object) => object,
+  prepareForUpdate: (_next, old) => old,
+  validate: () => [],
+};
+
+/** A record as an object; `version`: any number that grows with time. */
+export function decisionObject(name: string, record: DecisionRecord, version: number, uid: string): KubeObject {
+  const { v, act, about, atMs, ...rest } = record;
+  return {
+    apiVersion: `${IDENTITY_GROUP}/${VERSION}`,
+    kind: decisions.kind,
+    metadata: { name, uid, resourceVersion: String(version), creationTimestamp: formatTime(atMs) },
+    spec: { v, act, about, at: formatMicroTime(atMs), atMs, ...rest },
+  };
+}

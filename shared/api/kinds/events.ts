@@ -1,0 +1,207 @@
+/**
+ * Events, stored in the older form (v1) and served in both: events.k8s.io/v1 calls the same things by other names
+ * (pkg/apis/events/v1/conversion.go).
+ */
+import { ageSince, formatAge } from '../../kube/age.ts';
+import { nameColumn, textColumn, UNKNOWN } from '../../kube/columns.ts';
+import type { Column, PrepareContext, ResourceDescriptor, Verb } from '../../kube/descriptor.ts';
+import {
+  freshMetadata,
+  inheritMetadata,
+  type Json,
+  numberOf,
+  recordOf,
+  textOf,
+  typed,
+  withoutEmpty,
+  withoutNulls,
+} from '../../kube/normal-form.ts';
+import { canonicalMicroTime, canonicalTime, parseTimeMs } from '../../kube/time.ts';
+import type { KubeObject } from '../../kube/types.ts';
+import { validateEvent } from '../../kube/validation/event.ts';
+
+const EVENTS_GROUP = 'events.k8s.io';
+const VERBS: readonly Verb[] = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
+
+const timeOrNull = (value: unknown, canonical: (text: string) => string): string | null =>
+  typeof value === 'string' ? canonical(value) : null;
+
+function storedForm(event: KubeObject): KubeObject {
+  const { apiVersion: _apiVersion, kind: _kind, metadata, ...body } = event;
+  const tidy = withoutEmpty(withoutNulls(body as Json), 'reason', 'message', 'type', 'count', 'action');
+  return {
+    ...typed('', 'v1', 'Event', { metadata }),
+    ...tidy,
+    involvedObject: withoutEmpty(
+      recordOf(tidy['involvedObject']),
+      'kind',
+      'namespace',
+      'name',
+      'uid',
+      'apiVersion',
+      'resourceVersion',
+      'fieldPath',
+    ),
+    source: withoutEmpty(recordOf(tidy['source']), 'component', 'host'),
+    reportingComponent: textOf(tidy['reportingComponent']),
+    reportingInstance: textOf(tidy['reportingInstance']),
+    // These are printed even when there is none.
+    firstTimestamp: timeOrNull(tidy['firstTimestamp'], canonicalTime),
+    lastTimestamp: timeOrNull(tidy['lastTimestamp'], canonicalTime),
+    eventTime: timeOrNull(tidy['eventTime'], canonicalMicroTime),
+  };
+}
+
+const prepareForCreate = (object: KubeObject, _context: PrepareContext): KubeObject =>
+  storedForm({ ...object, metadata: freshMetadata(object.metadata) });
+
+const prepareForUpdate = (next: KubeObject, old: KubeObject): KubeObject =>
+  storedForm({ ...next, metadata: inheritMetadata(next.metadata, old.metadata) });
+
+const timeOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
+
+function lastSeen(event: KubeObject, nowMs: number): string {
+  const series = recordOf(event['series']);
+  const count = numberOf(series['count']);
+  const first = timeOf(event['firstTimestamp']) ?? timeOf(event['eventTime']);
+  const seriesSeen = timeOf(series['lastObservedTime']);
+  if (seriesSeen !== undefined && count !== undefined) return ageSince(seriesSeen, nowMs);
+  return ageSince(timeOf(event['lastTimestamp']) ?? first, nowMs);
+}
+
+function firstSeen(event: KubeObject, nowMs: number): string {
+  const firstMs = parseTimeMs(timeOf(event['firstTimestamp']) ?? timeOf(event['eventTime']));
+  return firstMs === undefined ? UNKNOWN : formatAge(nowMs - firstMs);
+}
+
+function sourceCell(event: KubeObject): string {
+  const source = recordOf(event['source']);
+  const component = textOf(source['component']) || textOf(event['reportingComponent']);
+  const host = textOf(source['host']) || textOf(event['reportingInstance']);
+  return host === '' ? component : `${component}, ${host}`;
+}
+
+function countCell(event: KubeObject): number {
+  const series = numberOf(recordOf(event['series'])['count']);
+  const count = series ?? numberOf(event['count']) ?? 0;
+  return count === 0 ? 1 : count;
+}
+
+const columns: readonly Column[] = [
+  textColumn('Last Seen', 'Time since it last happened.'),
+  textColumn('Type', 'Normal or Warning.'),
+  textColumn('Reason', 'What happened, in one word.'),
+  textColumn('Object', 'What it happened to.'),
+  textColumn('Subobject', 'Which part of that object.', 1),
+  textColumn('Source', 'Who reports it, and where that one runs.', 1),
+  textColumn('Message', 'What happened, in a sentence.'),
+  textColumn('First Seen', 'Time since it first happened.', 1),
+  textColumn('Count', 'How often it happened.', 1),
+  { ...nameColumn, priority: 1 },
+];
+
+function row(event: KubeObject, nowMs: number): unknown[] {
+  const involved = recordOf(event['involvedObject']);
+  const name = textOf(involved['name']);
+  const kind = textOf(involved['kind']).toLowerCase();
+  return [
+    lastSeen(event, nowMs),
+    textOf(event['type']),
+    textOf(event['reason']),
+    name === '' ? kind : `${kind}/${name}`,
+    textOf(involved['fieldPath']),
+    sourceCell(event),
+    textOf(event['message']).trim(),
+    firstSeen(event, nowMs),
+    countCell(event),
+    event.metadata.name ?? '',
+  ];
+}
+
+type FieldReader = (object: KubeObject) => string;
+
+const metadataFields: Readonly<Record<string, FieldReader>> = {
+  'metadata.name': (event) => event.metadata.name ?? '',
+  'metadata.namespace': (event) => event.metadata.namespace ?? '',
+};
+
+const reporter: FieldReader = (event) =>
+  textOf(recordOf(event['source'])['component']) || textOf(event['reportingComponent']);
+
+const objectFields = (prefix: string): Readonly<Record<string, FieldReader>> =>
+  Object.fromEntries(
+    ['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath'].map((field) => [
+      `${prefix}.${field}`,
+      (event: KubeObject) => textOf(recordOf(event['involvedObject'])[field]),
+    ]),
+  );
+
+const commonFields: Readonly<Record<string, FieldReader>> = {
+  ...metadataFields,
+  reason: (event) => textOf(event['reason']),
+  type: (event) => textOf(event['type']),
+};
+
+export const events: ResourceDescriptor = {
+  group: '',
+  version: 'v1',
+  resource: 'events',
+  singular: 'event',
+  kind: 'Event',
+  listKind: 'EventList',
+  shortNames: ['ev'],
+  categories: [],
+  namespaced: true,
+  verbs: VERBS,
+  subresources: [],
+  shards: 4,
+  columns,
+  row,
+  selectableFields: {
+    ...commonFields,
+    ...objectFields('involvedObject'),
+    reportingComponent: reporter,
+    source: reporter,
+  },
+  unconditionalUpdate: true,
+  createOnUpdate: true,
+  hasGeneration: false,
+  prepareForCreate,
+  prepareForUpdate,
+  validate: (object, { old }) => validateEvent(object, old),
+};
+
+/** Names in the newer form, by those of the older. */
+const RENAMED: Readonly<Record<string, string>> = {
+  involvedObject: 'regarding',
+  message: 'note',
+  reportingComponent: 'reportingController',
+  source: 'deprecatedSource',
+  firstTimestamp: 'deprecatedFirstTimestamp',
+  lastTimestamp: 'deprecatedLastTimestamp',
+  count: 'deprecatedCount',
+};
+const ORIGINAL = Object.fromEntries(Object.entries(RENAMED).map(([older, newer]) => [newer, older]));
+
+function renamed(event: KubeObject, names: Readonly<Record<string, string>>, apiVersion: string): KubeObject {
+  const { apiVersion: _apiVersion, kind: _kind, metadata, ...body } = event;
+  const fields = Object.entries(body).map(([key, value]) => [names[key] ?? key, value]);
+  return { apiVersion, kind: 'Event', metadata, ...Object.fromEntries(fields) };
+}
+
+/** The same events by their newer names. The selectors and rows read the stored form. */
+export const eventsV1: ResourceDescriptor = {
+  ...events,
+  group: EVENTS_GROUP,
+  selectableFields: {
+    ...commonFields,
+    ...objectFields('regarding'),
+    reportingController: reporter,
+  },
+  servedFrom: {
+    group: '',
+    resource: 'events',
+    toServed: (stored) => renamed(stored, RENAMED, `${EVENTS_GROUP}/v1`),
+    toStored: (served) => renamed(served, ORIGINAL, 'v1'),
+  },
+};

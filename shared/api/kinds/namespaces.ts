@@ -1,0 +1,74 @@
+import { ageSince } from '../../kube/age.ts';
+import { ageColumn, nameColumn, textColumn } from '../../kube/columns.ts';
+import type { ResourceDescriptor } from '../../kube/descriptor.ts';
+import {
+  freshMetadata,
+  inheritMetadata,
+  recordOf,
+  textOf,
+  typed,
+  withoutEmpty,
+  withoutNulls,
+} from '../../kube/normal-form.ts';
+import type { ObjectMeta } from '../../kube/types.ts';
+import { validateNamespace } from '../../kube/validation/namespace.ts';
+
+/** Namespaces every cluster has from the start. */
+export const SYSTEM_NAMESPACES = ['default', 'kube-node-lease', 'kube-public', 'kube-system'] as const;
+
+/** Lets a selector name a namespace; kept by the API, whoever tries to change it. */
+const NAME_LABEL = 'kubernetes.io/metadata.name';
+
+const withNameLabel = (meta: ObjectMeta): ObjectMeta =>
+  meta.name === undefined || meta.name === '' ? meta : { ...meta, labels: { ...meta.labels, [NAME_LABEL]: meta.name } };
+
+export const namespaces: ResourceDescriptor = {
+  group: '',
+  version: 'v1',
+  resource: 'namespaces',
+  singular: 'namespace',
+  kind: 'Namespace',
+  listKind: 'NamespaceList',
+  shortNames: ['ns'],
+  categories: [],
+  namespaced: false,
+  verbs: ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch'],
+  subresources: [
+    { name: 'finalize', verbs: ['update'] },
+    { name: 'status', verbs: ['get', 'patch', 'update'] },
+  ],
+  shards: 1,
+  columns: [nameColumn, textColumn('Status', 'Active, or Terminating while it is emptied.'), ageColumn],
+  row: (object, nowMs) => [
+    object.metadata.name ?? '',
+    textOf(object.status?.['phase']),
+    ageSince(object.metadata.creationTimestamp, nowMs),
+  ],
+  selectableFields: {
+    'metadata.name': (object) => object.metadata.name ?? '',
+    'status.phase': (object) => textOf(object.status?.['phase']),
+  },
+  unconditionalUpdate: true,
+  createOnUpdate: false,
+  hasGeneration: false,
+  prepareForCreate(object) {
+    const given = recordOf(object.spec)['finalizers'];
+    const finalizers = Array.isArray(given) ? given : [];
+    return typed('', 'v1', 'Namespace', {
+      ...object,
+      metadata: withNameLabel(freshMetadata(object.metadata)),
+      spec: { finalizers: finalizers.includes('kubernetes') ? finalizers : [...finalizers, 'kubernetes'] },
+      status: { phase: 'Active' },
+    });
+  },
+  prepareForUpdate(next, old, { subresource }) {
+    const spec = subresource === 'finalize' ? withoutEmpty(withoutNulls(recordOf(next.spec)), 'finalizers') : old.spec;
+    return typed('', 'v1', 'Namespace', {
+      ...next,
+      metadata: withNameLabel(inheritMetadata(next.metadata, old.metadata)),
+      spec: spec ?? {},
+      status: subresource === 'status' ? withoutNulls(recordOf(next.status)) : (old.status ?? { phase: 'Active' }),
+    });
+  },
+  validate: (object, { old, subresource }) => validateNamespace(object, old, subresource),
+};

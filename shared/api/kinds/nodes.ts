@@ -1,0 +1,230 @@
+import { withTaintTimes } from '../../domain/nodes/taint-times.ts';
+import { ageSince } from '../../kube/age.ts';
+import { ageColumn, NONE, nameColumn, textColumn, UNKNOWN } from '../../kube/columns.ts';
+import type { ResourceDescriptor } from '../../kube/descriptor.ts';
+import {
+  freshMetadata,
+  inheritMetadata,
+  isRecord,
+  type Json,
+  recordOf,
+  recordsOf,
+  textOf,
+  typed,
+  withoutEmpty,
+  withoutNulls,
+} from '../../kube/normal-form.ts';
+import { canonicalQuantity } from '../../kube/quantity.ts';
+import { canonicalTime } from '../../kube/time.ts';
+import type { KubeNode, KubeObject, NodeCondition, Taint } from '../../kube/types.ts';
+import { validateNode } from '../../kube/validation/node.ts';
+
+const NOT_READY = 'node.kubernetes.io/not-ready';
+const ROLE_PREFIX = 'node-role.kubernetes.io/';
+const ROLE_LABEL = 'kubernetes.io/role';
+
+const NODE_INFO_FIELDS = [
+  'machineID',
+  'systemUUID',
+  'bootID',
+  'kernelVersion',
+  'osImage',
+  'containerRuntimeVersion',
+  'kubeletVersion',
+  'kubeProxyVersion',
+  'operatingSystem',
+  'architecture',
+];
+
+/**
+ * podCIDR and podCIDRs say the same: the first of the list, and the list. Where they disagree, podCIDR counts, because
+ * an old client knows only that one.
+ */
+function alignPodCidrs(spec: Json): Json {
+  const single = textOf(spec['podCIDR']);
+  const list = Array.isArray(spec['podCIDRs']) ? spec['podCIDRs'] : [];
+  const podCIDRs = single !== '' && list[0] !== single ? [single] : list;
+  const { podCIDR: _podCIDR, podCIDRs: _podCIDRs, ...rest } = spec;
+  return podCIDRs.length === 0 ? rest : { ...rest, podCIDR: podCIDRs[0], podCIDRs };
+}
+
+function storedTaint(taint: Json): Json {
+  const tidy = withoutEmpty(taint, 'value');
+  return typeof tidy['timeAdded'] === 'string' ? { ...tidy, timeAdded: canonicalTime(tidy['timeAdded']) } : tidy;
+}
+
+function storedSpec(given: unknown): Json {
+  const spec = alignPodCidrs(withoutNulls(recordOf(given)));
+  const taints = Array.isArray(spec['taints'])
+    ? spec['taints'].map((taint) => (isRecord(taint) ? storedTaint(taint) : taint))
+    : undefined;
+  return withoutEmpty(
+    taints === undefined ? spec : { ...spec, taints },
+    'taints',
+    'unschedulable',
+    'providerID',
+    'externalID',
+  );
+}
+
+const canonicalQuantities = (given: unknown): Json | undefined =>
+  isRecord(given)
+    ? Object.fromEntries(
+        Object.entries(given).map(([name, value]) => [
+          name,
+          typeof value === 'string' || typeof value === 'number' ? canonicalQuantity(value) : value,
+        ]),
+      )
+    : undefined;
+
+const timeOrNull = (value: unknown): string | null => (typeof value === 'string' ? canonicalTime(value) : null);
+
+function storedCondition(condition: Json): Json {
+  return {
+    ...withoutEmpty(condition, 'reason', 'message'),
+    lastHeartbeatTime: timeOrNull(condition['lastHeartbeatTime']),
+    lastTransitionTime: timeOrNull(condition['lastTransitionTime']),
+  };
+}
+
+function storedStatus(given: unknown): Json {
+  const status = withoutNulls(recordOf(given));
+  const capacity = canonicalQuantities(status['capacity']);
+  // A node that reports only what it has can give away all of it.
+  const allocatable = canonicalQuantities(status['allocatable']) ?? capacity;
+  const endpoint = recordOf(recordOf(status['daemonEndpoints'])['kubeletEndpoint']);
+  const info = recordOf(status['nodeInfo']);
+  const conditions = recordsOf(status['conditions']).map(storedCondition);
+  return withoutEmpty(
+    {
+      ...status,
+      ...(capacity === undefined ? {} : { capacity }),
+      ...(allocatable === undefined ? {} : { allocatable }),
+      conditions,
+      daemonEndpoints: { kubeletEndpoint: { Port: 0, ...endpoint } },
+      nodeInfo: { ...Object.fromEntries(NODE_INFO_FIELDS.map((field) => [field, ''])), ...info },
+    },
+    'capacity',
+    'allocatable',
+    'conditions',
+    'addresses',
+    'images',
+    'volumesInUse',
+    'volumesAttached',
+    'phase',
+    'runtimeHandlers',
+  );
+}
+
+/**
+ * NoExecute taints with the server's time in `timeAdded`: evictions count from it, so no client decides it. Stamped in the
+ * write that adds the taint; a stream record that came later would leave the taint without a time until then.
+ */
+function stampTaints(spec: Json, old: unknown, nowMs: number): Json {
+  const taints = spec['taints'];
+  if (!Array.isArray(taints) || !taints.every(isRecord)) return spec;
+  const before = recordsOf(recordOf(old)['taints']);
+  return { ...spec, taints: withTaintTimes(before as unknown as Taint[], taints as unknown as Taint[], nowMs) };
+}
+
+/** Every new node carries not-ready:NoSchedule until it has been seen Ready (plugin/pkg/admission/nodetaint). */
+function admitTaint(spec: Json): Json {
+  const taints = recordsOf(spec['taints']) as unknown as Taint[];
+  if (taints.some((taint) => taint.key === NOT_READY && taint.effect === 'NoSchedule')) return spec;
+  return { ...spec, taints: [...taints, { effect: 'NoSchedule', key: NOT_READY }] };
+}
+
+/** Roles by label, sorted; kubectl's ROLES column. */
+export function nodeRoles(labels: Readonly<Record<string, string>> | undefined): string[] {
+  const roles = new Set<string>();
+  for (const [key, value] of Object.entries(labels ?? {})) {
+    if (key.startsWith(ROLE_PREFIX) && key.length > ROLE_PREFIX.length) roles.add(key.slice(ROLE_PREFIX.length));
+    else if (key === ROLE_LABEL && value !== '') roles.add(value);
+  }
+  return [...roles].sort();
+}
+
+function statusCell(node: KubeNode): string {
+  const ready = (node.status?.conditions ?? []).find((condition: NodeCondition) => condition.type === 'Ready');
+  const parts = [ready === undefined ? 'Unknown' : ready.status === 'True' ? 'Ready' : 'NotReady'];
+  if (node.spec?.unschedulable === true) parts.push('SchedulingDisabled');
+  return parts.join(',');
+}
+
+const addressCell = (node: KubeNode, type: string): string =>
+  (node.status?.addresses ?? []).find((address) => address.type === type)?.address ?? NONE;
+
+const infoCell = (node: KubeNode, field: string): string => {
+  const value = node.status?.nodeInfo?.[field] ?? '';
+  return value === '' ? UNKNOWN : value;
+};
+
+const asNode = (object: KubeObject): KubeNode => object as KubeNode;
+
+export const nodes: ResourceDescriptor = {
+  group: '',
+  version: 'v1',
+  resource: 'nodes',
+  singular: 'node',
+  kind: 'Node',
+  listKind: 'NodeList',
+  shortNames: ['no'],
+  categories: [],
+  namespaced: false,
+  verbs: ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'],
+  subresources: [{ name: 'status', verbs: ['get', 'patch', 'update'] }],
+  shards: 8,
+  columns: [
+    nameColumn,
+    textColumn('Status', 'Ready or not, and whether new pods may be placed.'),
+    textColumn('Roles', 'Roles by the node-role labels.'),
+    ageColumn,
+    textColumn('Version', 'Version of the kubelet.'),
+    textColumn('Internal-IP', 'First address of type InternalIP.', 1),
+    textColumn('External-IP', 'First address of type ExternalIP.', 1),
+    textColumn('OS-Image', 'Operating system as the node reports it.', 1),
+    textColumn('Kernel-Version', 'Kernel as the node reports it.', 1),
+    textColumn('Container-Runtime', 'Container runtime and its version.', 1),
+  ],
+  row(object, nowMs) {
+    const node = asNode(object);
+    const roles = nodeRoles(node.metadata.labels);
+    return [
+      node.metadata.name ?? '',
+      statusCell(node),
+      roles.length === 0 ? NONE : roles.join(','),
+      ageSince(node.metadata.creationTimestamp, nowMs),
+      node.status?.nodeInfo?.['kubeletVersion'] ?? '',
+      addressCell(node, 'InternalIP'),
+      addressCell(node, 'ExternalIP'),
+      infoCell(node, 'osImage'),
+      infoCell(node, 'kernelVersion'),
+      infoCell(node, 'containerRuntimeVersion'),
+    ];
+  },
+  selectableFields: {
+    'metadata.name': (object) => object.metadata.name ?? '',
+    'spec.unschedulable': (object) => String(object.spec?.['unschedulable'] === true),
+  },
+  unconditionalUpdate: true,
+  createOnUpdate: false,
+  hasGeneration: false,
+  prepareForCreate(object, { nowMs }) {
+    return typed('', 'v1', 'Node', {
+      ...object,
+      metadata: freshMetadata(object.metadata),
+      spec: admitTaint(stampTaints(storedSpec(object.spec), undefined, nowMs)),
+      // Kept, unlike other kinds: a kubelet registers with its status.
+      status: storedStatus(object.status),
+    });
+  },
+  prepareForUpdate(next, old, { subresource, nowMs }) {
+    return typed('', 'v1', 'Node', {
+      ...next,
+      metadata: inheritMetadata(next.metadata, old.metadata),
+      spec: subresource === 'status' ? (old.spec ?? {}) : stampTaints(storedSpec(next.spec), old.spec, nowMs),
+      status: subresource === 'status' ? storedStatus(next.status) : (old.status ?? storedStatus(undefined)),
+    });
+  },
+  validate: (object, { old }) => validateNode(asNode(object), old === undefined ? undefined : asNode(old)),
+};

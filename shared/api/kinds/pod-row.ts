@@ -1,0 +1,124 @@
+/** READY, STATUS and RESTARTS as people know them (pkg/printers/internalversion/printers.go: printPod). */
+import { formatAge } from '../../kube/age.ts';
+import { NONE } from '../../kube/columns.ts';
+import { isRecord, type Json, numberOf, recordOf, recordsOf, textOf } from '../../kube/normal-form.ts';
+import { parseTimeMs } from '../../kube/time.ts';
+import type { KubeObject } from '../../kube/types.ts';
+
+/** What has been counted over some container statuses. */
+interface Restarts {
+  count: number;
+  lastMs: number | undefined;
+}
+
+function countRestart(restarts: Restarts, status: Json): void {
+  restarts.count += numberOf(status['restartCount']) ?? 0;
+  const ended = parseTimeMs(textOf(recordOf(recordOf(status['lastState'])['terminated'])['finishedAt']));
+  if (ended !== undefined && (restarts.lastMs === undefined || ended > restarts.lastMs)) restarts.lastMs = ended;
+}
+
+const conditionIsTrue = (pod: KubeObject, type: string): boolean =>
+  recordsOf(pod.status?.['conditions']).some((each) => each['type'] === type && each['status'] === 'True');
+
+/** Why a terminated container ended: the reason it gives, else the signal or exit code. */
+function endReason(terminated: Json): string {
+  const reason = textOf(terminated['reason']);
+  if (reason !== '') return reason;
+  const signal = numberOf(terminated['signal']) ?? 0;
+  return signal === 0 ? `ExitCode:${numberOf(terminated['exitCode']) ?? 0}` : `Signal:${signal}`;
+}
+
+interface InitView {
+  /** Set while an init container holds the pod back. */
+  readonly holding: string | undefined;
+  readonly all: Restarts;
+  /** Restarts of the init containers that go on running beside the others. */
+  readonly sidecars: Restarts;
+  readonly sidecarsReady: number;
+}
+
+function viewInit(pod: KubeObject, sidecarNames: ReadonlySet<string>, initCount: number): InitView {
+  const all: Restarts = { count: 0, lastMs: undefined };
+  const sidecars: Restarts = { count: 0, lastMs: undefined };
+  let sidecarsReady = 0;
+  for (const [index, status] of recordsOf(pod.status?.['initContainerStatuses']).entries()) {
+    countRestart(all, status);
+    const isSidecar = sidecarNames.has(textOf(status['name']));
+    if (isSidecar) countRestart(sidecars, status);
+    const state = recordOf(status['state']);
+    const terminated = state['terminated'];
+    const waitingReason = textOf(recordOf(state['waiting'])['reason']);
+    if (isRecord(terminated) && (numberOf(terminated['exitCode']) ?? 0) === 0) continue;
+    if (isSidecar && status['started'] === true) {
+      if (status['ready'] === true) sidecarsReady += 1;
+      continue;
+    }
+    let holding = `Init:${index}/${initCount}`;
+    if (isRecord(terminated)) holding = `Init:${endReason(terminated)}`;
+    else if (waitingReason !== '' && waitingReason !== 'PodInitializing') holding = `Init:${waitingReason}`;
+    return { holding, all, sidecars, sidecarsReady };
+  }
+  return { holding: undefined, all, sidecars, sidecarsReady };
+}
+
+const restartsText = (restarts: Restarts, nowMs: number): string =>
+  restarts.count === 0 || restarts.lastMs === undefined
+    ? String(restarts.count)
+    : `${restarts.count} (${formatAge(nowMs - restarts.lastMs)} ago)`;
+
+export interface PodSummary {
+  readonly ready: string;
+  readonly status: string;
+  readonly restarts: string;
+}
+
+export function summarisePod(pod: KubeObject, nowMs: number): PodSummary {
+  const spec = recordOf(pod.spec);
+  const initContainers = recordsOf(spec['initContainers']);
+  const sidecarNames = new Set(
+    initContainers.filter((each) => each['restartPolicy'] === 'Always').map((each) => textOf(each['name'])),
+  );
+  const phase = textOf(pod.status?.['phase']);
+  const statusReason = textOf(pod.status?.['reason']);
+  let status = statusReason || phase;
+  const gated = recordsOf(pod.status?.['conditions']).some(
+    (each) => each['type'] === 'PodScheduled' && each['reason'] === 'SchedulingGated',
+  );
+  if (gated) status = 'SchedulingGated';
+
+  const init = viewInit(pod, sidecarNames, initContainers.length);
+  let ready = init.sidecarsReady;
+  let restarts = init.all;
+  if (init.holding !== undefined) status = init.holding;
+  if (init.holding === undefined || conditionIsTrue(pod, 'Initialized')) {
+    restarts = { ...init.sidecars };
+    let running = false;
+    // From the last to the first, so that the first container has the last word.
+    for (const each of recordsOf(pod.status?.['containerStatuses']).reverse()) {
+      countRestart(restarts, each);
+      const state = recordOf(each['state']);
+      const waitingReason = textOf(recordOf(state['waiting'])['reason']);
+      if (waitingReason !== '') status = waitingReason;
+      else if (isRecord(state['terminated'])) status = endReason(state['terminated']);
+      else if (each['ready'] === true && isRecord(state['running'])) {
+        running = true;
+        ready += 1;
+      }
+    }
+    if (status === 'Completed' && running) status = conditionIsTrue(pod, 'Ready') ? 'Running' : 'NotReady';
+  }
+  if (pod.metadata.deletionTimestamp !== undefined) {
+    if (statusReason === 'NodeLost') status = 'Unknown';
+    else if (phase !== 'Succeeded' && phase !== 'Failed') status = 'Terminating';
+  }
+  const total = recordsOf(spec['containers']).length + sidecarNames.size;
+  return { ready: `${ready}/${total}`, status, restarts: restartsText(restarts, nowMs) };
+}
+
+/** How many readiness gates are open, of how many. */
+export function readinessGatesCell(pod: KubeObject): string {
+  const gates = recordsOf(recordOf(pod.spec)['readinessGates']);
+  if (gates.length === 0) return NONE;
+  const open = gates.filter((gate) => conditionIsTrue(pod, textOf(gate['conditionType'])));
+  return `${open.length}/${gates.length}`;
+}

@@ -1,0 +1,87 @@
+import { ageSince } from '../../kube/age.ts';
+import { ageColumn, nameColumn, textColumn } from '../../kube/columns.ts';
+import type { ResourceDescriptor } from '../../kube/descriptor.ts';
+import {
+  freshMetadata,
+  inheritMetadata,
+  type Json,
+  nextGeneration,
+  numberOf,
+  recordOf,
+  typed,
+  withoutEmpty,
+  withoutNulls,
+} from '../../kube/normal-form.ts';
+import { validateDisruptionBudget } from '../../kube/validation/disruption-budget.ts';
+
+export const POLICY_GROUP = 'policy';
+const NOT_APPLICABLE = 'N/A';
+
+const EMPTY_STATUS = { currentHealthy: 0, desiredHealthy: 0, disruptionsAllowed: 0, expectedPods: 0 };
+
+const storedSpec = (given: unknown): Json => withoutNulls(recordOf(given));
+
+const shareCell = (value: unknown): string =>
+  typeof value === 'string' || typeof value === 'number' ? String(value) : NOT_APPLICABLE;
+
+export const poddisruptionbudgets: ResourceDescriptor = {
+  group: POLICY_GROUP,
+  version: 'v1',
+  resource: 'poddisruptionbudgets',
+  singular: 'poddisruptionbudget',
+  kind: 'PodDisruptionBudget',
+  listKind: 'PodDisruptionBudgetList',
+  shortNames: ['pdb'],
+  categories: [],
+  namespaced: true,
+  verbs: ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'],
+  subresources: [{ name: 'status', verbs: ['get', 'patch', 'update'] }],
+  shards: 1,
+  columns: [
+    nameColumn,
+    textColumn('Min Available', 'Pods that must stay, as a count or a share.'),
+    textColumn('Max Unavailable', 'Pods that may be missing, as a count or a share.'),
+    {
+      name: 'Allowed Disruptions',
+      type: 'integer',
+      format: '',
+      description: 'Pods that may be evicted now.',
+      priority: 0,
+    },
+    ageColumn,
+  ],
+  row: (object, nowMs) => [
+    object.metadata.name ?? '',
+    shareCell(object.spec?.['minAvailable']),
+    shareCell(object.spec?.['maxUnavailable']),
+    numberOf(object.status?.['disruptionsAllowed']) ?? 0,
+    ageSince(object.metadata.creationTimestamp, nowMs),
+  ],
+  selectableFields: {
+    'metadata.name': (object) => object.metadata.name ?? '',
+    'metadata.namespace': (object) => object.metadata.namespace ?? '',
+  },
+  unconditionalUpdate: false,
+  createOnUpdate: false,
+  hasGeneration: true,
+  prepareForCreate: (object) =>
+    typed(POLICY_GROUP, 'v1', 'PodDisruptionBudget', {
+      ...object,
+      metadata: { ...freshMetadata(object.metadata), generation: 1 },
+      spec: storedSpec(object.spec),
+      status: { ...EMPTY_STATUS },
+    }),
+  prepareForUpdate(next, old, { subresource }) {
+    const onStatus = subresource === 'status';
+    const prepared = typed(POLICY_GROUP, 'v1', 'PodDisruptionBudget', {
+      ...next,
+      metadata: inheritMetadata(next.metadata, old.metadata),
+      spec: onStatus ? (old.spec ?? {}) : storedSpec(next.spec),
+      status: onStatus
+        ? { ...EMPTY_STATUS, ...withoutEmpty(withoutNulls(recordOf(next.status)), 'conditions', 'disruptedPods') }
+        : (old.status ?? { ...EMPTY_STATUS }),
+    });
+    return { ...prepared, metadata: { ...prepared.metadata, generation: nextGeneration(prepared, old) } };
+  },
+  validate: (object, { old, subresource }) => validateDisruptionBudget(object, old, subresource),
+};

@@ -1,0 +1,205 @@
+import type { Toleration } from '../../domain/kubernetes.ts';
+import { withDefaultTolerations } from '../../domain/nodes/default-tolerations.ts';
+import { ageSince } from '../../kube/age.ts';
+import { ageColumn, NONE, nameColumn, textColumn } from '../../kube/columns.ts';
+import type { PrepareContext, ResourceDescriptor } from '../../kube/descriptor.ts';
+import {
+  freshMetadata,
+  inheritMetadata,
+  type Json,
+  recordOf,
+  recordsOf,
+  textOf,
+  typed,
+  withoutEmpty,
+  withoutNulls,
+} from '../../kube/normal-form.ts';
+import { defaultPodSpec } from '../../kube/pods/pod-defaults.ts';
+import { DEFAULT_PREEMPTION_POLICY } from '../../kube/pods/pod-priority.ts';
+import { qosClassOf } from '../../kube/pods/qos-class.ts';
+import { canonicalTime, formatTime } from '../../kube/time.ts';
+import type { KubeObject } from '../../kube/types.ts';
+import { validatePod } from '../../kube/validation/pod.ts';
+import { readinessGatesCell, summarisePod } from './pod-row.ts';
+
+export { type PriorityOutcome, priorityClassNameOf, resolvePriority } from '../../kube/pods/pod-priority.ts';
+export { podQosClass, type QosClass, qosClassOf } from '../../kube/pods/qos-class.ts';
+
+/** Where the policy says nothing. */
+const DEFAULT_TOLERATION_SECONDS = 300;
+
+/** Admission on create and update: every pod survives a short silence of its node, and leaves after it. */
+function admitTolerations(spec: Json, context: PrepareContext): Json {
+  const tolerations = withDefaultTolerations(
+    recordsOf(spec['tolerations']) as unknown as Toleration[],
+    context.defaultTolerationSeconds ?? DEFAULT_TOLERATION_SECONDS,
+  );
+  return { ...spec, tolerations };
+}
+
+function admitPriority(spec: Json, context: PrepareContext): Json {
+  const resolved = context.priority ?? { priority: 0, preemptionPolicy: DEFAULT_PREEMPTION_POLICY };
+  const name = resolved.priorityClassName ?? '';
+  return {
+    ...spec,
+    priority: resolved.priority,
+    preemptionPolicy: resolved.preemptionPolicy,
+    ...(name === '' ? {} : { priorityClassName: name }),
+  };
+}
+
+const timeOrNull = (value: unknown): string | null => (typeof value === 'string' ? canonicalTime(value) : null);
+
+/** podIP and podIPs say the same, as do hostIP and hostIPs; where they disagree, the single one counts. */
+function alignAddresses(status: Json, single: string, list: string): Json {
+  const address = textOf(status[single]);
+  const addresses = recordsOf(status[list]);
+  const first = textOf(addresses[0]?.['ip']);
+  const { [single]: _single, [list]: _list, ...rest } = status;
+  if (address !== '' && address !== first) return { ...rest, [single]: address, [list]: [{ ip: address }] };
+  return first === '' ? rest : { ...rest, [single]: first, [list]: addresses };
+}
+
+function storedStatus(given: unknown, qosClass: string): Json {
+  const status = withoutNulls(recordOf(given));
+  const conditions = recordsOf(status['conditions']).map((condition) => ({
+    ...withoutEmpty(condition, 'reason', 'message'),
+    lastProbeTime: timeOrNull(condition['lastProbeTime']),
+    lastTransitionTime: timeOrNull(condition['lastTransitionTime']),
+  }));
+  const aligned = alignAddresses(alignAddresses(status, 'podIP', 'podIPs'), 'hostIP', 'hostIPs');
+  return withoutEmpty(
+    { ...aligned, conditions, qosClass },
+    'conditions',
+    'phase',
+    'reason',
+    'message',
+    'nominatedNodeName',
+    'containerStatuses',
+    'initContainerStatuses',
+    'ephemeralContainerStatuses',
+    'qosClass',
+  );
+}
+
+export type BindOutcome =
+  | { readonly kind: 'bound'; readonly pod: KubeObject }
+  /** Answer 409: conflict(pods, name, why). */
+  | { readonly kind: 'refused'; readonly why: string };
+
+/** What a POST of pods/binding does: the pod belongs to the node from now on, for good. */
+export function bindPod(pod: KubeObject, nodeName: string, nowMs: number): BindOutcome {
+  if (pod.metadata.deletionTimestamp !== undefined) {
+    return { kind: 'refused', why: `pod ${pod.metadata.name} is being deleted, cannot be assigned to a host` };
+  }
+  const bound = textOf(pod.spec?.['nodeName']);
+  if (bound !== '') {
+    return { kind: 'refused', why: `pod ${pod.metadata.name} is already assigned to node ${JSON.stringify(bound)}` };
+  }
+  const conditions = recordsOf(pod.status?.['conditions']).filter((each) => each['type'] !== 'PodScheduled');
+  const scheduled = {
+    type: 'PodScheduled',
+    status: 'True',
+    lastProbeTime: null,
+    lastTransitionTime: formatTime(nowMs),
+  };
+  return {
+    kind: 'bound',
+    pod: {
+      ...pod,
+      spec: { ...pod.spec, nodeName },
+      status: { ...pod.status, conditions: [...conditions, scheduled] },
+    },
+  };
+}
+
+export const pods: ResourceDescriptor = {
+  group: '',
+  version: 'v1',
+  resource: 'pods',
+  singular: 'pod',
+  kind: 'Pod',
+  listKind: 'PodList',
+  shortNames: ['po'],
+  categories: ['all'],
+  namespaced: true,
+  verbs: ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'],
+  subresources: [
+    { name: 'binding', kind: 'Binding', verbs: ['create'] },
+    // drain evicts only when it finds exactly this entry.
+    { name: 'eviction', kind: 'Eviction', group: 'policy', version: 'v1', verbs: ['create'] },
+    { name: 'status', verbs: ['get', 'patch', 'update'] },
+  ],
+  shards: 8,
+  columns: [
+    nameColumn,
+    textColumn('Ready', 'Containers that are ready, of how many.'),
+    textColumn('Status', 'What the pod is doing, or what keeps it from it.'),
+    textColumn('Restarts', 'Restarts of its containers, and when the last was.'),
+    ageColumn,
+    textColumn('IP', 'Address of the pod.', 1),
+    textColumn('Node', 'Node the pod is bound to.', 1),
+    textColumn('Nominated Node', 'Node that is being cleared for the pod.', 1),
+    textColumn('Readiness Gates', 'Readiness gates that are open, of how many.', 1),
+  ],
+  row(object, nowMs) {
+    const summary = summarisePod(object, nowMs);
+    return [
+      object.metadata.name ?? '',
+      summary.ready,
+      summary.status,
+      summary.restarts,
+      ageSince(object.metadata.creationTimestamp, nowMs),
+      textOf(object.status?.['podIP']) || NONE,
+      textOf(object.spec?.['nodeName']) || NONE,
+      textOf(object.status?.['nominatedNodeName']) || NONE,
+      readinessGatesCell(object),
+    ];
+  },
+  selectableFields: {
+    'metadata.name': (pod) => pod.metadata.name ?? '',
+    'metadata.namespace': (pod) => pod.metadata.namespace ?? '',
+    'spec.nodeName': (pod) => textOf(pod.spec?.['nodeName']),
+    'spec.restartPolicy': (pod) => textOf(pod.spec?.['restartPolicy']),
+    'spec.schedulerName': (pod) => textOf(pod.spec?.['schedulerName']),
+    'spec.serviceAccountName': (pod) => textOf(pod.spec?.['serviceAccountName']),
+    'spec.hostNetwork': (pod) => String(pod.spec?.['hostNetwork'] === true),
+    'status.phase': (pod) => textOf(pod.status?.['phase']),
+    'status.podIP': (pod) => textOf(pod.status?.['podIP']),
+    'status.nominatedNodeName': (pod) => textOf(pod.status?.['nominatedNodeName']),
+  },
+  unconditionalUpdate: true,
+  createOnUpdate: false,
+  hasGeneration: false,
+  prepareForCreate(object, context) {
+    const spec = admitPriority(admitTolerations(defaultPodSpec(object.spec), context), context);
+    return typed('', 'v1', 'Pod', {
+      ...object,
+      metadata: freshMetadata(object.metadata),
+      spec,
+      status: { phase: 'Pending', qosClass: qosClassOf(spec) },
+    });
+  },
+  prepareForUpdate(next, old, context) {
+    const metadata = inheritMetadata(next.metadata, old.metadata);
+    const oldQos = textOf(old.status?.['qosClass']);
+    if (context.subresource === 'status') {
+      // A kubelet's status must not touch who owns the pod.
+      const { ownerReferences: _ownerReferences, ...rest } = metadata;
+      const owners = old.metadata.ownerReferences;
+      return typed('', 'v1', 'Pod', {
+        ...next,
+        metadata: owners === undefined ? rest : { ...rest, ownerReferences: owners },
+        spec: old.spec ?? {},
+        status: storedStatus(next.status, textOf(recordOf(next.status)['qosClass']) || oldQos),
+      });
+    }
+    const spec = admitTolerations(defaultPodSpec(next.spec), context);
+    const oldSpec = recordOf(old.spec);
+    for (const field of ['priority', 'preemptionPolicy', 'priorityClassName']) {
+      if (spec[field] === undefined && oldSpec[field] !== undefined) spec[field] = oldSpec[field];
+    }
+    return typed('', 'v1', 'Pod', { ...next, metadata, spec, status: old.status ?? {} });
+  },
+  validate: (object, { old, subresource }) => validatePod(object, old, subresource),
+};

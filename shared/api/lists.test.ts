@@ -1,0 +1,260 @@
+import { gunzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import {
+  type ApiInMemory,
+  apiInMemory,
+  NODES,
+  node,
+  pod,
+  podsIn,
+  READY,
+  TABLE,
+} from '../../test/support/api-in-memory.ts';
+import { ANSWER_BYTES_MAX } from './request/pack.ts';
+import { CONTINUE_SECONDS_MAX } from './verbs/list.ts';
+
+const namesIn = (body: { items: { metadata: { name: string } }[] }) => body.items.map((each) => each.metadata.name);
+
+async function withNodes(names: readonly string[]): Promise<ApiInMemory> {
+  const api = apiInMemory();
+  for (const [index, name] of names.entries()) {
+    const labels = { zone: index % 2 === 0 ? 'even' : 'odd' };
+    await api.send('POST', NODES, { body: node(name, { metadata: { labels }, spec: { unschedulable: index === 0 } }) });
+  }
+  return api;
+}
+
+describe('a list', () => {
+  it('is in order of names, whatever shard they live in, with kind, version and bare items', async () => {
+    const api = await withNodes(['c', 'a', 'e', 'b', 'd']);
+    const { body } = await api.send('GET', NODES);
+    expect(body).toMatchObject({
+      kind: 'NodeList',
+      apiVersion: 'v1',
+      metadata: { resourceVersion: expect.any(String) },
+    });
+    expect(namesIn(body)).toEqual(['a', 'b', 'c', 'd', 'e']);
+    expect(body.items[0].kind).toBeUndefined();
+    expect(body.metadata.continue).toBeUndefined();
+  });
+
+  it.each([
+    ['labelSelector=zone%3Deven', ['a', 'c']],
+    ['labelSelector=zone%20in%20(odd),!gone', ['b', 'd']],
+    ['fieldSelector=metadata.name!%3Da', ['b', 'c', 'd']],
+    ['fieldSelector=spec.unschedulable%3Dtrue', ['a']],
+    ['fieldSelector=spec.unschedulable%3Dtrue&labelSelector=zone%3Dodd', []],
+  ])('holds only what %s selects', async (query, names) => {
+    const api = await withNodes(['a', 'b', 'c', 'd']);
+    expect(namesIn((await api.send('GET', `${NODES}?${query}`)).body)).toEqual(names);
+  });
+
+  it.each([
+    'fieldSelector=spec.colour%3Dred',
+    'labelSelector=a%20b',
+    'limit=many',
+    'continue=nonsense',
+    'includeObject=All',
+  ])('refuses %s', async (query) => {
+    expect(await apiInMemory().send('GET', `${NODES}?${query}`)).toMatchObject({
+      code: 400,
+      body: { reason: 'BadRequest' },
+    });
+  });
+
+  it('finds the pods of a node, and of events what they are about', async () => {
+    const api = apiInMemory();
+    for (const [name, nodeName] of [
+      ['p', 'a'],
+      ['q', 'b'],
+      ['r', 'a'],
+    ] as const) {
+      await api.send('POST', podsIn('default'), { body: pod(name, { spec: { nodeName } }) });
+    }
+    await api.send('PATCH', `${podsIn('default')}/r/status`, {
+      body: { status: { ...READY, phase: 'Failed' } },
+      contentType: 'application/merge-patch+json',
+    });
+    const query = 'fieldSelector=spec.nodeName%3Da,status.phase!%3DFailed';
+    expect(namesIn((await api.send('GET', `/api/v1/pods?${query}`)).body)).toEqual(['p']);
+    const event = {
+      metadata: { name: 'e1', namespace: 'default' },
+      involvedObject: { kind: 'Node', name: 'a' },
+      reason: 'X',
+      lastTimestamp: '2026-01-01T00:00:00Z',
+    };
+    expect((await api.send('POST', '/api/v1/namespaces/default/events', { body: event })).code).toBe(201);
+    const about = async (path: string, field: string) =>
+      namesIn((await api.send('GET', `${path}?fieldSelector=${field}.name%3Da,${field}.namespace%3D`)).body);
+    expect(await about('/api/v1/events', 'involvedObject')).toEqual(['e1']);
+    expect(await about('/apis/events.k8s.io/v1/events', 'regarding')).toEqual(['e1']);
+  });
+});
+
+describe('pages', () => {
+  it('follow each other by name, so that deleting between them skips nothing', async () => {
+    const api = await withNodes(['a', 'b', 'c', 'd', 'e']);
+    const seen: string[] = [];
+    let token = '';
+    do {
+      const { body } = await api.send('GET', `${NODES}?limit=2&continue=${token}`);
+      seen.push(...namesIn(body));
+      for (const name of namesIn(body)) await api.send('DELETE', `${NODES}/${name}`);
+      token = body.metadata.continue ?? '';
+    } while (token !== '');
+    expect(seen).toEqual(['a', 'b', 'c', 'd', 'e']);
+  });
+
+  it('count matches, not reads', async () => {
+    const api = await withNodes(['a', 'b', 'c', 'd', 'e']);
+    const first = await api.send('GET', `${NODES}?limit=2&labelSelector=zone%3Deven`);
+    expect(namesIn(first.body)).toEqual(['a', 'c']);
+    const second = await api.send(
+      'GET',
+      `${NODES}?limit=2&labelSelector=zone%3Deven&continue=${first.body.metadata.continue}`,
+    );
+    expect(namesIn(second.body)).toEqual(['e']);
+    expect(second.body.metadata.resourceVersion).toBe(first.body.metadata.resourceVersion);
+  });
+
+  it('expire', async () => {
+    const api = await withNodes(['a', 'b', 'c']);
+    const { body } = await api.send('GET', `${NODES}?limit=1`);
+    api.advance(CONTINUE_SECONDS_MAX * 1_000 + 1);
+    expect(await api.send('GET', `${NODES}?limit=1&continue=${body.metadata.continue}`)).toMatchObject({
+      code: 410,
+      body: { reason: 'Expired' },
+    });
+  });
+});
+
+describe('the form of an answer', () => {
+  it('is a table for those who ask, with metadata, objects or nothing beside the cells', async () => {
+    const api = await withNodes(['a']);
+    const { body } = await api.send('GET', NODES, { accept: TABLE });
+    expect(body).toMatchObject({ kind: 'Table', apiVersion: 'meta.k8s.io/v1' });
+    expect(body.columnDefinitions[0]).toMatchObject({ name: 'Name', format: 'name' });
+    expect(body.rows[0].cells.slice(0, 2)).toEqual(['a', 'Unknown,SchedulingDisabled']);
+    expect(body.rows[0].object).toMatchObject({ kind: 'PartialObjectMetadata', metadata: { name: 'a' } });
+    expect(body.rows[0].object.metadata.managedFields).toBeUndefined();
+    const whole = await api.send('GET', `${NODES}?includeObject=Object`, { accept: TABLE });
+    expect(whole.body.rows[0].object).toMatchObject({ kind: 'Node', spec: { unschedulable: true } });
+    const bare = await api.send('GET', `${NODES}/a?includeObject=None`, { accept: TABLE });
+    expect(bare.body.rows[0].object).toBeUndefined();
+  });
+
+  it('is metadata alone for those who ask', async () => {
+    const api = await withNodes(['a']);
+    const accept = (kind: string) => `application/json;as=${kind};g=meta.k8s.io;v=v1`;
+    const list = await api.send('GET', NODES, { accept: accept('PartialObjectMetadataList') });
+    expect(list.body).toMatchObject({ kind: 'PartialObjectMetadataList', items: [{ metadata: { name: 'a' } }] });
+    expect(list.body.items[0].spec).toBeUndefined();
+    const one = await api.send('GET', `${NODES}/a`, { accept: accept('PartialObjectMetadata') });
+    expect(one.body).toMatchObject({ kind: 'PartialObjectMetadata', metadata: { name: 'a' } });
+  });
+
+  it('is JSON even for those who would rather have protobuf', async () => {
+    const api = await withNodes(['a']);
+    const answer = await api.send('GET', `${NODES}/a`, { accept: 'application/vnd.kubernetes.protobuf, */*' });
+    expect(answer).toMatchObject({
+      code: 200,
+      body: { kind: 'Node' },
+      headers: { 'content-type': 'application/json' },
+    });
+  });
+});
+
+describe('large answers', () => {
+  /** Quotes and backslashes double when the platform encodes the text once more. */
+  const filling = '"\\'.repeat(24_000);
+  const many = async (count: number): Promise<ApiInMemory> => {
+    const api = apiInMemory();
+    for (let index = 0; index < count; index += 1) {
+      const metadata = { annotations: { filling } };
+      const { code } = await api.send('POST', NODES, {
+        body: node(`n${String(index).padStart(3, '0')}`, { metadata }),
+      });
+      expect(code).toBe(201);
+    }
+    return api;
+  };
+  const encoded = (answer: { bytes: Uint8Array; text: string }) => Buffer.byteLength(JSON.stringify(answer.text));
+
+  it('are cut into pages that fit, and the pages hold everything once', async () => {
+    const api = apiInMemory();
+    for (let index = 0; index < 45; index += 1) {
+      // 100,000 characters of which each stands for three bytes.
+      const metadata = { annotations: { filling: '\u20ac'.repeat(70_000) } };
+      const name = `n${String(index).padStart(3, '0')}`;
+      expect((await api.send('POST', NODES, { body: node(name, { metadata }) })).code).toBe(201);
+    }
+    const seen: string[] = [];
+    let token = '';
+    let pages = 0;
+    do {
+      const answer = await api.send('GET', `${NODES}?continue=${token}`);
+      expect(encoded(answer)).toBeLessThanOrEqual(ANSWER_BYTES_MAX);
+      seen.push(...namesIn(answer.body));
+      token = answer.body.metadata.continue ?? '';
+      pages += 1;
+    } while (token !== '' && pages < 20);
+    expect(pages).toBeGreaterThan(1);
+    expect(seen).toHaveLength(45);
+    expect(new Set(seen).size).toBe(45);
+  });
+
+  it('go compressed and whole to those who accept it', async () => {
+    const api = await many(60);
+    const answer = await api.send('GET', NODES, { headers: { 'accept-encoding': 'deflate, gzip;q=0.8' } });
+    expect(answer.headers).toMatchObject({ 'content-encoding': 'gzip', vary: 'Accept-Encoding' });
+    expect(answer.bytes.byteLength).toBeLessThan(1_000_000);
+    const body = JSON.parse(gunzipSync(answer.bytes).toString('utf8'));
+    expect(body.items).toHaveLength(60);
+    const plain = await api.send('GET', NODES, { headers: { 'accept-encoding': 'gzip;q=0' } });
+    expect(plain.headers['content-encoding']).toBeUndefined();
+    expect(encoded(plain)).toBeLessThanOrEqual(ANSWER_BYTES_MAX);
+  });
+});
+
+describe('kinds that are not kept', () => {
+  it.each([
+    '/api/v1/services',
+    '/api/v1/namespaces/default/configmaps',
+    '/api/v1/secrets',
+    '/api/v1/serviceaccounts',
+    '/apis/discovery.k8s.io/v1/endpointslices',
+    '/apis/storage.k8s.io/v1/csidrivers',
+    '/apis/node.k8s.io/v1/runtimeclasses',
+  ])('%s are there and empty, and cannot be written', async (path) => {
+    const api = apiInMemory();
+    expect(await api.send('GET', path)).toMatchObject({
+      code: 200,
+      body: { kind: expect.stringMatching(/List$/), items: [], metadata: { resourceVersion: expect.any(String) } },
+    });
+    expect((await api.send('GET', `${path}?watch=1&timeoutSeconds=1`)).code).toBe(200);
+    const inNamespace = path.includes('/namespaces/') || /csidrivers|runtimeclasses/.test(path);
+    const named = inNamespace ? path : path.replace(/\/([a-z]+)$/, '/namespaces/default/$1');
+    expect((await api.send('GET', `${named}/x`)).code).toBe(404);
+    expect((await api.send('POST', named, { body: { metadata: { name: 'x' } } })).code).toBe(405);
+  });
+
+  it('are not offered by discovery; daemonsets and CSI nodes are, and are kept', async () => {
+    const api = apiInMemory();
+    const core = await api.send('GET', '/api/v1');
+    expect(core.body.resources.map((each: { name: string }) => each.name)).not.toContain('services');
+    const storage = await api.send('GET', '/apis/storage.k8s.io/v1');
+    expect(storage.body.resources.map((each: { name: string }) => each.name)).toContain('csinodes');
+    const csiNode = { metadata: { name: 'a' }, spec: { drivers: [{ name: 'd', nodeID: 'i', topologyKeys: ['t'] }] } };
+    expect((await api.send('POST', '/apis/storage.k8s.io/v1/csinodes', { body: csiNode })).code).toBe(201);
+    const sets = '/apis/apps/v1/namespaces/default/daemonsets';
+    const template = { metadata: { labels: { app: 'x' } }, spec: pod('x').spec };
+    const set = { metadata: { name: 'agent' }, spec: { selector: { matchLabels: { app: 'x' } }, template } };
+    expect(await api.send('POST', sets, { body: set })).toMatchObject({
+      code: 201,
+      body: { metadata: { generation: 1 } },
+    });
+    expect((await api.send('GET', `${sets}/agent`)).code).toBe(200);
+    const other = { ...set, spec: { ...set.spec, selector: { matchLabels: { app: 'y' } } } };
+    expect((await api.send('POST', sets, { body: { ...other, metadata: { name: 'b' } } })).code).toBe(422);
+  });
+});

@@ -1,0 +1,371 @@
+import { describe, expect, it } from 'vitest';
+import {
+  apiInMemory,
+  eventsOf,
+  JSON_PATCH,
+  MERGE,
+  NODES,
+  node,
+  pod,
+  podsIn,
+  STRATEGIC,
+} from '../../test/support/api-in-memory.ts';
+
+describe('one object', () => {
+  it('is created, read, replaced and deleted', async () => {
+    const api = apiInMemory();
+    const created = await api.send('POST', NODES, { body: node('a', { metadata: { labels: { zone: 'x' } } }) });
+    expect(created).toMatchObject({
+      code: 201,
+      body: { kind: 'Node', metadata: { name: 'a', labels: { zone: 'x' } } },
+    });
+    expect(created.body.metadata).toMatchObject({ uid: expect.any(String), creationTimestamp: '2026-01-01T00:00:00Z' });
+    expect((await api.send('GET', `${NODES}/a`)).body).toEqual(created.body);
+    const replaced = await api.send('PUT', `${NODES}/a`, {
+      body: { ...created.body, spec: { ...created.body.spec, unschedulable: true } },
+    });
+    expect(replaced).toMatchObject({ code: 200, body: { spec: { unschedulable: true } } });
+    expect(Number(replaced.body.metadata.resourceVersion)).toBeGreaterThan(
+      Number(created.body.metadata.resourceVersion),
+    );
+    expect(await api.send('DELETE', `${NODES}/a`)).toMatchObject({
+      code: 200,
+      body: {
+        kind: 'Status',
+        status: 'Success',
+        details: { name: 'a', kind: 'nodes', uid: created.body.metadata.uid },
+      },
+    });
+    expect(await api.send('GET', `${NODES}/a`)).toMatchObject({
+      code: 404,
+      body: { kind: 'Status', reason: 'NotFound', message: 'nodes "a" not found', code: 404 },
+    });
+  });
+
+  it.each([
+    ['a name that is taken', 'POST', NODES, { body: node('a') }, 409, 'AlreadyExists'],
+    ['an invalid object', 'POST', NODES, { body: node('A_b') }, 422, 'Invalid'],
+    ['no JSON', 'POST', NODES, { body: '{' }, 400, 'BadRequest'],
+    ['no object', 'POST', NODES, { body: '[]' }, 400, 'BadRequest'],
+    ['another kind', 'POST', NODES, { body: { kind: 'Pod', metadata: { name: 'b' } } }, 400, 'BadRequest'],
+    ['a wrong type', 'POST', NODES, { body: node('b', { spec: { unschedulable: 'yes' } }) }, 400, 'BadRequest'],
+    [
+      'a resourceVersion',
+      'POST',
+      NODES,
+      { body: node('b', { metadata: { resourceVersion: '1' } }) },
+      400,
+      'BadRequest',
+    ],
+    ['an unknown media type', 'POST', NODES, { body: '{}', contentType: 'text/plain' }, 415, 'UnsupportedMediaType'],
+    ['an unknown patch type', 'PATCH', `${NODES}/a`, { body: {}, contentType: 'a/b' }, 415, 'UnsupportedMediaType'],
+    [
+      'a body beyond the limit',
+      'POST',
+      NODES,
+      { body: `{"x":"${'x'.repeat(400_000)}"}` },
+      413,
+      'RequestEntityTooLarge',
+    ],
+    ['an absent object', 'PATCH', `${NODES}/z`, { body: {}, contentType: MERGE }, 404, 'NotFound'],
+    ['an unknown resource', 'GET', '/api/v1/widgets', {}, 404, 'NotFound'],
+    ['an unknown path', 'GET', '/nonsense', {}, 404, 'NotFound'],
+    ['a verb that is not for the place', 'POST', `${NODES}/a`, { body: {} }, 405, 'MethodNotAllowed'],
+    ['a pod without a namespace', 'POST', '/api/v1/pods', { body: pod('p') }, 405, 'MethodNotAllowed'],
+    ['an absent namespace', 'POST', podsIn('absent'), { body: pod('p') }, 404, 'NotFound'],
+    ['two names', 'PUT', `${NODES}/a`, { body: node('b') }, 400, 'BadRequest'],
+    [
+      'two namespaces',
+      'POST',
+      podsIn('default'),
+      { body: pod('p', { metadata: { namespace: 'x' } }) },
+      400,
+      'BadRequest',
+    ],
+    ['an odd dry run', 'POST', `${NODES}?dryRun=Some`, { body: node('b') }, 400, 'BadRequest'],
+    ['acting for another', 'GET', NODES, { headers: { 'impersonate-user': 'root' } }, 403, 'Forbidden'],
+    ['no credential', 'GET', NODES, { headers: { authorization: '' } }, 401, 'Unauthorized'],
+  ] as const)('answers a Status to %s', async (_, method, path, send, code, reason) => {
+    const api = apiInMemory();
+    await api.send('POST', NODES, { body: node('a') });
+    const answer = await api.send(method, path, send);
+    expect(answer).toMatchObject({ code, body: { kind: 'Status', status: 'Failure', reason, code } });
+    expect(api.faults).toEqual([]);
+  });
+
+  it('stores nothing in a dry run, and answers as if it had', async () => {
+    const api = apiInMemory();
+    expect(await api.send('POST', `${NODES}?dryRun=All`, { body: node('a') })).toMatchObject({
+      code: 201,
+      body: { metadata: { name: 'a' } },
+    });
+    expect((await api.send('GET', `${NODES}/a`)).code).toBe(404);
+    const { body } = await api.send('POST', NODES, { body: node('a') });
+    const patched = await api.send('PATCH', `${NODES}/a?dryRun=All`, {
+      body: { spec: { unschedulable: true } },
+      contentType: MERGE,
+    });
+    expect(patched.body.spec.unschedulable).toBe(true);
+    expect((await api.send('POST', `${NODES}?dryRun=All`, { body: node('a') })).code).toBe(409);
+    expect((await api.send('DELETE', `${NODES}/a`, { body: { dryRun: ['All'] } })).code).toBe(200);
+    expect((await api.send('GET', `${NODES}/a`)).body).toEqual(body);
+  });
+
+  it('refuses, warns of or drops unknown fields and fields given twice', async () => {
+    const api = apiInMemory();
+    const body = '{"metadata":{"name":"a"},"spec":{"colour":"red","unschedulable":false,"unschedulable":true}}';
+    expect(await api.send('POST', `${NODES}?fieldValidation=Strict`, { body })).toMatchObject({
+      code: 400,
+      body: { message: expect.stringMatching(/strict decoding error: .*unknown field "spec.colour"/) },
+    });
+    const warned = await api.send('POST', `${NODES}?fieldValidation=Warn&dryRun=All`, { body });
+    expect(warned.code).toBe(201);
+    expect(warned.headers['warning']).toContain('299 - "unknown field \\"spec.colour\\""');
+    expect(warned.headers['warning']).toContain('duplicate field \\"spec.unschedulable\\"');
+    const ignored = await api.send('POST', `${NODES}?fieldValidation=Ignore`, { body });
+    expect(ignored.headers['warning']).toBeUndefined();
+    expect(ignored.body.spec).toMatchObject({ unschedulable: true });
+    expect(ignored.body.spec.colour).toBeUndefined();
+    expect((await api.send('POST', `${NODES}?fieldValidation=Loose`, { body })).code).toBe(400);
+  });
+
+  it('gets a name made from generateName', async () => {
+    const api = apiInMemory();
+    const names = new Set<string>();
+    for (let count = 0; count < 5; count += 1) {
+      const { code, body } = await api.send('POST', podsIn('default'), {
+        body: { ...pod('x'), metadata: { generateName: 'web-' } },
+      });
+      expect(code).toBe(201);
+      names.add(body.metadata.name);
+    }
+    expect(names.size).toBe(5);
+    for (const name of names) expect(name).toMatch(/^web-[a-z0-9]{5}$/);
+  });
+});
+
+describe('versions', () => {
+  it('stay when nothing changes, whatever way it is said', async () => {
+    const api = apiInMemory();
+    const { body } = await api.send('POST', NODES, { body: node('a', { metadata: { labels: { zone: 'x' } } }) });
+    api.advance(5_000);
+    const path = `${NODES}/a`;
+    const answers = [
+      await api.send('PUT', path, { body }),
+      await api.send('PATCH', path, { body: { metadata: { labels: { zone: 'x', none: null } } }, contentType: MERGE }),
+      await api.send('PATCH', path, { body: { spec: { taints: body.spec.taints } }, contentType: STRATEGIC }),
+      await api.send('PATCH', path, { body: [{ op: 'test', path: '/kind', value: 'Node' }], contentType: JSON_PATCH }),
+    ];
+    for (const answer of answers) expect(answer).toMatchObject({ code: 200, body });
+  });
+
+  it('are preconditions in PUT and PATCH, and of a deletion', async () => {
+    const api = apiInMemory();
+    const { body: first } = await api.send('POST', NODES, { body: node('a') });
+    const { body: second } = await api.send('PATCH', `${NODES}/a`, {
+      body: { spec: { unschedulable: true } },
+      contentType: MERGE,
+    });
+    const stale = first.metadata.resourceVersion;
+    const inPatch = { body: { metadata: { resourceVersion: stale } }, contentType: MERGE };
+    for (const answer of [
+      await api.send('PUT', `${NODES}/a`, { body: first }),
+      await api.send('PATCH', `${NODES}/a`, inPatch),
+      await api.send('DELETE', `${NODES}/a`, { body: { preconditions: { resourceVersion: stale } } }),
+      await api.send('DELETE', `${NODES}/a`, { body: { preconditions: { uid: 'other' } } }),
+    ]) {
+      expect(answer).toMatchObject({ code: 409, body: { reason: 'Conflict', details: { name: 'a', kind: 'nodes' } } });
+    }
+    const { resourceVersion, uid } = second.metadata;
+    const right = await api.send('DELETE', `${NODES}/a`, { body: { preconditions: { resourceVersion, uid } } });
+    expect(right.code).toBe(200);
+  });
+
+  it('are wanted in a PUT where overwriting unseen is never meant', async () => {
+    const api = apiInMemory();
+    const budgets = '/apis/policy/v1/namespaces/default/poddisruptionbudgets';
+    const budget = { metadata: { name: 'b' }, spec: { minAvailable: 1, selector: {} } };
+    expect((await api.send('POST', budgets, { body: budget })).code).toBe(201);
+    expect(await api.send('PUT', `${budgets}/b`, { body: budget })).toMatchObject({
+      code: 422,
+      body: { details: { causes: [{ field: 'metadata.resourceVersion' }] } },
+    });
+    expect((await api.send('PUT', `${NODES}/n`, { body: node('n') })).code).toBe(404);
+  });
+});
+
+describe('patches', () => {
+  it.each([
+    [MERGE, { spec: { taints: [{ key: 'k', effect: 'NoExecute' }] }, metadata: { labels: { b: '2', a: null } } }],
+    [STRATEGIC, { spec: { taints: [{ key: 'k', effect: 'NoExecute' }] }, metadata: { labels: { b: '2', a: null } } }],
+    [
+      JSON_PATCH,
+      [
+        { op: 'replace', path: '/spec/taints', value: [{ key: 'k', effect: 'NoExecute' }] },
+        { op: 'add', path: '/metadata/labels/b', value: '2' },
+        { op: 'remove', path: '/metadata/labels/a' },
+      ],
+    ],
+  ])('of type %s change what they name', async (contentType, body) => {
+    const api = apiInMemory();
+    await api.send('POST', NODES, { body: node('a', { metadata: { labels: { a: '1', c: '3' } } }) });
+    const answer = await api.send('PATCH', `${NODES}/a`, { body, contentType });
+    expect(answer).toMatchObject({ code: 200, body: { metadata: { labels: { b: '2', c: '3' } } } });
+    expect(answer.body.metadata.labels.a).toBeUndefined();
+    expect(answer.body.spec.taints).toEqual([expect.objectContaining({ key: 'k', effect: 'NoExecute' })]);
+  });
+
+  it('of conditions merge by type, on the status alone', async () => {
+    const api = apiInMemory();
+    await api.send('POST', NODES, { body: node('a') });
+    const post = (type: string, status: string) =>
+      api.send('PATCH', `${NODES}/a/status`, {
+        body: { spec: { unschedulable: true }, status: { conditions: [{ type, status }] } },
+        contentType: STRATEGIC,
+      });
+    await post('Ready', 'True');
+    await post('DiskPressure', 'False');
+    const { body } = await post('Ready', 'False');
+    expect(body.status.conditions.map((each: { type: string; status: string }) => [each.type, each.status])).toEqual([
+      ['Ready', 'False'],
+      ['DiskPressure', 'False'],
+    ]);
+    expect(body.spec.unschedulable).toBeUndefined();
+  });
+
+  it('that fail their test say so and change nothing', async () => {
+    const api = apiInMemory();
+    const { body } = await api.send('POST', NODES, { body: node('a') });
+    const patch = [
+      { op: 'add', path: '/spec/unschedulable', value: true },
+      { op: 'test', path: '/kind', value: 'Pod' },
+    ];
+    expect(await api.send('PATCH', `${NODES}/a`, { body: patch, contentType: JSON_PATCH })).toMatchObject({
+      code: 422,
+      body: { reason: 'Invalid' },
+    });
+    expect((await api.send('GET', `${NODES}/a`)).body).toEqual(body);
+  });
+});
+
+describe('deletion', () => {
+  it('waits for finalizers, then takes the object with the last of them', async () => {
+    const api = apiInMemory();
+    await api.send('POST', NODES, { body: node('a', { metadata: { finalizers: ['example.org/hold'] } }) });
+    expect(await api.send('DELETE', `${NODES}/a`)).toMatchObject({
+      code: 200,
+      body: { kind: 'Node', metadata: { deletionTimestamp: '2026-01-01T00:00:00Z', deletionGracePeriodSeconds: 0 } },
+    });
+    const add = { body: { metadata: { finalizers: ['example.org/hold', 'example.org/more'] } }, contentType: MERGE };
+    expect((await api.send('PATCH', `${NODES}/a`, add)).code).toBe(422);
+    const lift = { body: { metadata: { finalizers: null } }, contentType: MERGE };
+    expect((await api.send('PATCH', `${NODES}/a`, lift)).code).toBe(200);
+    expect((await api.send('GET', `${NODES}/a`)).code).toBe(404);
+  });
+
+  it('gives a bound pod its grace, which a second one may only shorten', async () => {
+    const api = apiInMemory();
+    const path = `${podsIn('default')}/p`;
+    await api.send('POST', podsIn('default'), { body: pod('p', { spec: { nodeName: 'a' } }) });
+    const marked = await api.send('DELETE', path);
+    expect(marked.body.metadata).toMatchObject({
+      deletionGracePeriodSeconds: 30,
+      deletionTimestamp: '2026-01-01T00:00:30Z',
+    });
+    const longer = await api.send('DELETE', path, { body: { gracePeriodSeconds: 60 } });
+    expect(longer.body).toEqual(marked.body);
+    const shorter = await api.send('DELETE', path, { body: { gracePeriodSeconds: 5 } });
+    expect(shorter.body.metadata).toMatchObject({ deletionGracePeriodSeconds: 5 });
+    expect((await api.send('DELETE', `${path}?gracePeriodSeconds=0`)).code).toBe(200);
+    expect((await api.send('GET', path)).code).toBe(404);
+  });
+
+  it('of an unbound pod is at once', async () => {
+    const api = apiInMemory();
+    await api.send('POST', podsIn('default'), { body: pod('p') });
+    expect((await api.send('DELETE', `${podsIn('default')}/p`)).body).toMatchObject({ kind: 'Pod' });
+    expect((await api.send('GET', `${podsIn('default')}/p`)).code).toBe(404);
+  });
+
+  it('of a collection takes what the selector names', async () => {
+    const api = apiInMemory();
+    for (const [name, zone] of [
+      ['a', 'x'],
+      ['b', 'y'],
+      ['c', 'x'],
+    ] as const) {
+      await api.send('POST', NODES, { body: node(name, { metadata: { labels: { zone } } }) });
+    }
+    expect((await api.send('DELETE', `${NODES}?labelSelector=zone%3Dx`)).body.items).toHaveLength(2);
+    expect(
+      (await api.send('GET', NODES)).body.items.map((each: { metadata: { name: string } }) => each.metadata.name),
+    ).toEqual(['b']);
+  });
+});
+
+describe('a namespace', () => {
+  const NAMESPACES = '/api/v1/namespaces';
+
+  it('takes its objects with it, and lets nothing new in meanwhile', async () => {
+    const api = apiInMemory();
+    await api.send('POST', NAMESPACES, { body: { metadata: { name: 'team' } } });
+    await api.send('POST', podsIn('team'), { body: pod('bound', { spec: { nodeName: 'a' } }) });
+    await api.send('POST', podsIn('team'), { body: pod('free') });
+    expect((await api.send('DELETE', `${NAMESPACES}/team`)).body).toMatchObject({ status: { phase: 'Terminating' } });
+    expect((await api.send('GET', podsIn('team'))).body.items).toHaveLength(1);
+    expect(await api.send('POST', podsIn('team'), { body: pod('late') })).toMatchObject({
+      code: 403,
+      body: { details: { causes: [{ reason: 'NamespaceTerminating' }] } },
+    });
+    const from = (await api.send('GET', NAMESPACES)).body.metadata.resourceVersion;
+    await api.send('DELETE', `${podsIn('team')}/bound?gracePeriodSeconds=0`);
+    const watched = await api.send('GET', `${NAMESPACES}?watch=1&resourceVersion=${from}`);
+    expect(eventsOf(watched).at(-1)).toMatchObject({ type: 'DELETED', object: { metadata: { name: 'team' } } });
+    expect((await api.send('GET', `${NAMESPACES}/team`)).code).toBe(404);
+  });
+
+  it('goes at once when it is empty, and never when the cluster needs it', async () => {
+    const api = apiInMemory();
+    await api.send('POST', NAMESPACES, { body: { metadata: { name: 'team' } } });
+    expect((await api.send('DELETE', `${NAMESPACES}/team`)).body).toMatchObject({ status: 'Success' });
+    expect((await api.send('GET', `${NAMESPACES}/team`)).code).toBe(404);
+    expect((await api.send('DELETE', `${NAMESPACES}/default`)).code).toBe(403);
+    expect((await api.send('GET', NAMESPACES)).body.items).toHaveLength(4);
+  });
+});
+
+describe('many writers', () => {
+  it('L8: of those who name one version exactly one wins', async () => {
+    const api = apiInMemory();
+    const { body } = await api.send('POST', NODES, { body: node('a') });
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, (_, writer) =>
+        api.send('PUT', `${NODES}/a`, {
+          body: { ...body, metadata: { ...body.metadata, labels: { writer: String(writer) } } },
+        }),
+      ),
+    );
+    expect(answers.filter((each) => each.code === 200)).toHaveLength(1);
+    expect(answers.filter((each) => each.code === 409)).toHaveLength(39);
+    const winner = answers.find((each) => each.code === 200)!;
+    expect((await api.send('GET', `${NODES}/a`)).body).toEqual(winner.body);
+  });
+
+  it('L8: no acknowledged patch is lost, and none without a version conflicts', async () => {
+    const api = apiInMemory();
+    await api.send('POST', NODES, { body: node('a') });
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, (_, writer) =>
+        api.send('PATCH', `${NODES}/a?fieldManager=w`, {
+          body: { metadata: { labels: { [`w${writer}`]: 'here' } } },
+          contentType: MERGE,
+        }),
+      ),
+    );
+    expect(answers.map((each) => each.code)).toEqual(answers.map(() => 200));
+    const { body } = await api.send('GET', `${NODES}/a`);
+    expect(Object.keys(body.metadata.labels)).toHaveLength(40);
+    const versions = answers.map((each) => each.body.metadata.resourceVersion);
+    expect(new Set(versions).size).toBe(40);
+  });
+});

@@ -1,0 +1,30 @@
+/** The store of Kubernetes objects as everybody in this house must open it: same shards, same selectable fields. */
+
+import type { Clock, RandomSource } from '../../ports/clock.ts';
+import type { ItemStore } from '../../ports/item-store.ts';
+import { type ObjectStore, objectStore } from '../../store/object-store.ts';
+import { findStored } from '../kinds/registry.ts';
+
+export interface ClusterObjectsOptions {
+  readonly items: ItemStore;
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  /** Waits between tries at a contended commit. Milliseconds. Absent: tries follow at once. */
+  readonly pause?: (milliseconds: number) => Promise<unknown>;
+}
+
+/** Shards of a resource, by plural name. */
+export const shardsOf = (resource: string): number => findStored(resource)?.shards ?? 1;
+
+export const clusterObjects = ({ items, clock, random, pause }: ClusterObjectsOptions): ObjectStore =>
+  objectStore({
+    items,
+    clock,
+    shardsOf,
+    selectableFields: (resource, object) =>
+      Object.fromEntries(
+        Object.entries(findStored(resource)?.selectableFields ?? {}).map(([field, read]) => [field, read(object)]),
+      ),
+    random: random.fraction,
+    ...(pause === undefined ? {} : { pause }),
+  });

@@ -1,0 +1,86 @@
+/**
+ * Decisions as the verbs see them: read and never written. With a field selector that names what they are about
+ * (`node=n1`, `pod=default/web-0`, `zone=…`, `about.kind=Fleet`) a list is one query; without, it reads all.
+ */
+import type { DecisionAbout } from '../../controllers/decisions/decision-record.ts';
+import type { DecisionStore, NamedDecision } from '../../controllers/decisions/decision-store.ts';
+import { shortHash } from '../../domain/text-hash.ts';
+import type { FieldSelector } from '../../kube/selectors.ts';
+import { badRequest } from '../../kube/status.ts';
+import type { KubeObject } from '../../kube/types.ts';
+import type { Clock } from '../../ports/clock.ts';
+import { RESOURCE_VERSIONS_PER_MS } from '../../store/layout.ts';
+import { decisionObject } from '../kinds/decisions.ts';
+import type { ResourceStorage, WriteResult } from './storage.ts';
+
+const nothing = async (): Promise<WriteResult> => ({ kind: 'conflict' });
+
+/** Follows from the name, which is never given twice. */
+function uidOf(name: string): string {
+  const digits = [0, 1, 2, 3].map((part) => shortHash(`${part}|${name}`)).join('');
+  return [
+    [0, 8],
+    [8, 12],
+    [12, 16],
+    [16, 20],
+    [20, 32],
+  ]
+    .map(([from, to]) => digits.slice(from, to))
+    .join('-');
+}
+
+const objectOf = ({ name, record }: NamedDecision): KubeObject =>
+  decisionObject(name, record, record.atMs * RESOURCE_VERSIONS_PER_MS, uidOf(name));
+
+/** What a selector narrows decisions to; undefined: nothing that could be looked up. A pod without its namespace is refused. */
+function decisionsAbout(fields: Pick<FieldSelector, 'exact'>): DecisionAbout | undefined {
+  const node = fields.exact('node');
+  if (node !== undefined) return { kind: 'Node', name: node };
+  const pod = fields.exact('pod');
+  if (pod !== undefined) {
+    const [namespace, name, ...more] = pod.split('/');
+    if (name === undefined || more.length > 0) {
+      throw badRequest(`field label pod: expected NAMESPACE/NAME, not ${JSON.stringify(pod)}`);
+    }
+    return { kind: 'Pod', namespace: namespace!, name };
+  }
+  const zone = fields.exact('zone');
+  if (zone !== undefined) return { kind: 'Zone', name: zone };
+  const kind = fields.exact('about.kind');
+  const name = fields.exact('about.name');
+  if (kind === 'Fleet') return { kind, name: 'fleet' };
+  if (name === undefined || (kind !== 'Node' && kind !== 'Pod' && kind !== 'Zone')) return undefined;
+  const namespace = fields.exact('about.namespace');
+  if (kind === 'Pod' && namespace === undefined) return undefined;
+  return { kind, name, ...(namespace === undefined ? {} : { namespace }) };
+}
+
+export function decisionStorage(decisions: DecisionStore, clock: Clock): ResourceStorage {
+  return {
+    async get(_namespace, name) {
+      const found = await decisions.get(name, clock.nowMs());
+      return found === undefined ? undefined : objectOf(found);
+    },
+    async list({ limit, continueAfter, fields }) {
+      const about = fields === undefined ? undefined : decisionsAbout(fields);
+      const page = await decisions.list({
+        nowMs: clock.nowMs(),
+        limit,
+        ...(about === undefined ? {} : { about }),
+        ...(continueAfter === undefined ? {} : { continueAfter }),
+      });
+      return { items: page.decisions.map(objectOf), ...(page.next === undefined ? {} : { next: page.next }) };
+    },
+    listVersion: async () => String(clock.nowMs() * RESOURCE_VERSIONS_PER_MS),
+    create: nothing,
+    update: nothing,
+    remove: nothing,
+    keepsManagedFields: () => false,
+    readsInsteadOfLog: () => true,
+    // Read every few seconds, all of them would cost more than they tell.
+    refusesWatch: (fields) =>
+      decisionsAbout(fields) === undefined
+        ? 'a watch of decisions names what they are about: --field-selector node=NAME, pod=NAMESPACE/NAME, zone=KEY or about.kind=Fleet'
+        : undefined,
+  };
+}

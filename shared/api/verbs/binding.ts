@@ -1,0 +1,56 @@
+/** POST of pods/binding: what a scheduler does. Kubernetes: upstream pkg/registry/core/pod/storage/storage.go. */
+import { recordOf, textOf } from '../../kube/normal-form.ts';
+import type { ResourceTarget } from '../../kube/request/request.ts';
+import * as status from '../../kube/status.ts';
+import type { KubeObject } from '../../kube/types.ts';
+import { notSupported, required } from '../../kube/validation/causes.ts';
+import type { ApiDependencies } from '../dependencies.ts';
+import { bindPod } from '../kinds/pods.ts';
+import { pods } from '../kinds/registry.ts';
+import { pauseBefore, WRITE_ATTEMPTS_MAX, type WriteOptions } from './verbs.ts';
+
+/** How conflicts name it. */
+const PODS_BINDING = { group: '', resource: 'pods/binding' } as const;
+const BINDING = { group: '', kind: 'Binding' } as const;
+
+/** The pod belongs to the node that the binding names, from now on and for good. */
+export async function bindToNode(
+  dependencies: ApiDependencies,
+  target: ResourceTarget,
+  binding: KubeObject,
+  options: WriteOptions,
+): Promise<void> {
+  const to = recordOf(binding['target']);
+  const kind = textOf(to['kind']);
+  const nodeName = textOf(to['name']);
+  const causes = [
+    ...(kind === '' || kind === 'Node' ? [] : [notSupported('target.kind', kind, ['Node', '<empty>'])]),
+    ...(nodeName === '' ? [required('target.name')] : []),
+  ];
+  if (causes.length > 0) throw status.invalid(BINDING, target.name, causes);
+  const storage = dependencies.storageOf(pods);
+  for (let attempt = 1; attempt <= WRITE_ATTEMPTS_MAX; attempt += 1) {
+    if (attempt > 1) await pauseBefore(dependencies, attempt);
+    const old = await storage.get(target.namespace, target.name);
+    if (old === undefined) throw status.notFound(pods, target.name);
+    const uid = binding.metadata.uid ?? '';
+    if (uid !== '' && uid !== old.metadata.uid) {
+      throw status.conflict(
+        PODS_BINDING,
+        target.name,
+        `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${old.metadata.uid}`,
+      );
+    }
+    const outcome = bindPod(old, nodeName, options.nowMs);
+    if (outcome.kind === 'refused') throw status.conflict(PODS_BINDING, target.name, outcome.why);
+    if (options.dryRun) return;
+    const bound = withAnnotations(outcome.pod, binding.metadata.annotations);
+    if ((await storage.update(bound, old)).kind === 'written') return;
+  }
+  throw status.conflict(PODS_BINDING, target.name);
+}
+
+function withAnnotations(pod: KubeObject, annotations: Readonly<Record<string, string>> | undefined): KubeObject {
+  if (annotations === undefined) return pod;
+  return { ...pod, metadata: { ...pod.metadata, annotations: { ...pod.metadata.annotations, ...annotations } } };
+}

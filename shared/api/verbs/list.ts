@@ -1,0 +1,120 @@
+/**
+ * Lists: selectors, pages, and the size an answer may have.
+ *
+ * Order is that of the keys over all shards. A page ends at `limit` matching items or at `charactersMax`, whichever comes
+ * first; the continue token names the last key, not an offset, so deleting between pages skips nothing. A page reads
+ * the state of its own moment.
+ */
+import type { ResourceDescriptor } from '../../kube/descriptor.ts';
+import type { FieldSelector, LabelSelector } from '../../kube/selectors.ts';
+import * as status from '../../kube/status.ts';
+import type { KubeObject } from '../../kube/types.ts';
+import { listKeyOf, type ResourceStorage } from '../storage/storage.ts';
+
+/** Items asked of the store at a time when the client names no limit, or when selectors may drop most of a page. */
+const STORE_PAGE_ITEMS = 500;
+/** A continue token older than this is 410 Expired, as after a compaction upstream (5 minutes there). */
+export const CONTINUE_SECONDS_MAX = 900;
+/** 200,000 pages of 500: a bound, not a limit anyone meets. */
+const STORE_PAGES_MAX = 200_000;
+
+export interface ListRequest {
+  readonly namespace: string;
+  /** 0: no limit. */
+  readonly limit: number;
+  /** Length of the JSON of all items at which a page ends; absent: no end. */
+  readonly charactersMax?: number;
+  readonly continueToken: string;
+  readonly labels: LabelSelector;
+  readonly fields: FieldSelector;
+  readonly nowMs: number;
+}
+
+export interface ListAnswer {
+  readonly items: readonly KubeObject[];
+  readonly resourceVersion: string;
+  readonly continueToken: string;
+}
+
+interface ContinueToken {
+  readonly v: 1;
+  readonly rv: string;
+  readonly after: string;
+  /** When the first page was answered. */
+  readonly atMs: number;
+}
+
+function encodeContinue(token: Omit<ContinueToken, 'v'>): string {
+  return Buffer.from(JSON.stringify({ v: 1, ...token })).toString('base64url');
+}
+
+function decodeContinue(text: string, nowMs: number): ContinueToken {
+  let value: unknown;
+  try {
+    value = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'));
+  } catch {
+    value = undefined;
+  }
+  const token = value as Partial<ContinueToken> | undefined;
+  if (
+    token === undefined ||
+    token === null ||
+    token.v !== 1 ||
+    typeof token.rv !== 'string' ||
+    typeof token.after !== 'string' ||
+    typeof token.atMs !== 'number'
+  ) {
+    throw status.badRequest('continue key is not valid');
+  }
+  if (nowMs - token.atMs > CONTINUE_SECONDS_MAX * 1_000) throw status.continueExpired();
+  return token as ContinueToken;
+}
+
+export function matches(
+  descriptor: ResourceDescriptor,
+  object: KubeObject,
+  labels: LabelSelector,
+  fields: FieldSelector,
+): boolean {
+  if (!labels.matches(object.metadata.labels ?? {})) return false;
+  return fields.matches((field) => descriptor.selectableFields[field]?.(object) ?? '');
+}
+
+/** Reads one answer's worth of a list. */
+export async function listObjects(
+  storage: ResourceStorage,
+  descriptor: ResourceDescriptor,
+  request: ListRequest,
+): Promise<ListAnswer> {
+  const token = request.continueToken === '' ? undefined : decodeContinue(request.continueToken, request.nowMs);
+  const resourceVersion = token?.rv ?? (await storage.listVersion());
+  const nodeName = request.fields.exact('spec.nodeName');
+  const items: KubeObject[] = [];
+  let characters = 0;
+  const charactersMax = request.charactersMax ?? Number.POSITIVE_INFINITY;
+  let after = token?.after;
+  for (let page = 0; page < STORE_PAGES_MAX; page += 1) {
+    const wanted = request.limit === 0 ? STORE_PAGE_ITEMS : Math.min(STORE_PAGE_ITEMS, request.limit);
+    const read = await storage.list({
+      namespace: request.namespace,
+      limit: wanted,
+      ...(after === undefined ? {} : { continueAfter: after }),
+      ...(nodeName === undefined ? {} : { nodeName }),
+      fields: request.fields,
+    });
+    for (const [index, object] of read.items.entries()) {
+      after = listKeyOf(object);
+      if (!matches(descriptor, object, request.labels, request.fields)) continue;
+      items.push(object);
+      characters += JSON.stringify(object).length;
+      const more = index < read.items.length - 1 || read.next !== undefined;
+      if (more && (items.length === request.limit || characters >= charactersMax)) {
+        const atMs = token?.atMs ?? request.nowMs;
+        return { items, resourceVersion, continueToken: encodeContinue({ rv: resourceVersion, after, atMs }) };
+      }
+    }
+    if (read.next === undefined) return { items, resourceVersion, continueToken: '' };
+    after = read.next;
+  }
+  throw status.internalError('a list did not end');
+}

@@ -1,0 +1,75 @@
+/** Requests that read: one object, a list, a watch. */
+
+import { isAskedFor, limitOf, wholeNumberOf } from '../../kube/request/options.ts';
+import { json } from '../../kube/request/respond.ts';
+import * as status from '../../kube/status.ts';
+import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
+import { refuseForeign } from '../admission/restrict-node.ts';
+import { type Call, type ServeDependencies, selectorsOf } from '../request/call.ts';
+import { ANSWER_BYTES_MAX, acceptsGzip, pack, packedBytes } from '../request/pack.ts';
+import { shapeList, shapeObject } from '../request/shape.ts';
+import { listObjects } from './list.ts';
+
+/** Objects in one answer by the length of their JSON, plain and where they will be compressed. Characters. */
+const PLAIN_LIST_MAX = 4_500_000;
+const COMPRESSED_LIST_MAX = 24_000_000;
+/** Tries at a list that turned out too large once it was shaped: each takes fewer objects. */
+const FIT_ATTEMPTS_MAX = 8;
+const FIT_MARGIN = 0.9;
+
+export async function get(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
+  const { descriptor, target } = call;
+  const object = await dependencies.storageOf(descriptor).get(target.namespace, target.name);
+  if (object === undefined) throw status.notFound(descriptor, target.name);
+  refuseForeign(call, object);
+  return json(200, shapeObject(descriptor, object, call.shape, call.nowMs));
+}
+
+export async function list(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
+  const { descriptor, target, request } = call;
+  let limit = limitOf(request.query);
+  for (let attempt = 1; attempt <= FIT_ATTEMPTS_MAX; attempt += 1) {
+    const listed = await listObjects(dependencies.storageOf(descriptor), descriptor, {
+      namespace: target.namespace,
+      limit,
+      charactersMax: acceptsGzip(request) ? COMPRESSED_LIST_MAX : PLAIN_LIST_MAX,
+      continueToken: request.query.get('continue') ?? '',
+      ...selectorsOf(descriptor, request.query),
+      nowMs: call.nowMs,
+    });
+    const answer = pack(request, json(200, shapeList(descriptor, listed, call.shape, call.nowMs)), dependencies.gzip);
+    const bytes = packedBytes(answer);
+    if (bytes <= ANSWER_BYTES_MAX) return answer;
+    limit = Math.max(1, Math.floor((listed.items.length * ANSWER_BYTES_MAX * FIT_MARGIN) / bytes));
+  }
+  throw status.internalError('a list would not fit its answer');
+}
+
+export async function watch(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
+  const { descriptor, target, request } = call;
+  const { query } = request;
+  const timeoutSeconds = wholeNumberOf(query, 'timeoutSeconds');
+  return dependencies.answerWatch(
+    {
+      storage: dependencies.storageOf(descriptor),
+      changes: dependencies.changes,
+      clock: dependencies.clock,
+      pause: dependencies.pause,
+    },
+    {
+      descriptor,
+      namespace: target.namespace,
+      ...selectorsOf(descriptor, query),
+      resourceVersion: query.get('resourceVersion') ?? '',
+      shape: call.shape,
+      timeoutSeconds,
+      bookmarks: isAskedFor(query, 'allowWatchBookmarks') || isJavaScriptClient(request),
+      sendInitialEvents: isAskedFor(query, 'sendInitialEvents'),
+    },
+    call,
+  );
+}
+
+/** Its watches cannot ask for bookmarks, and back off for want of a line. */
+const isJavaScriptClient = (request: HttpRequest): boolean =>
+  (request.headers['user-agent'] ?? '').startsWith('undici') && (request.headers['accept'] ?? '*/*') === '*/*';

@@ -1,0 +1,70 @@
+/**
+ * The watch function's side: the same API, but a watch is answered with lines as they come. Whoever asks for anything else
+ * here gets 404: one address, one purpose.
+ */
+
+import { failedRequests, REQUEST_FAILED } from '../../kube/request/log-throttle.ts';
+import { refusedSignIns } from '../../kube/request/refused-sign-ins.ts';
+import { parsePath, verbOf } from '../../kube/request/request.ts';
+import { statusResponse } from '../../kube/request/respond.ts';
+import * as status from '../../kube/status.ts';
+import type { Authentication } from '../../ports/authenticator.ts';
+import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
+import type { WatchTicketVerifier } from '../../ports/watch-tickets.ts';
+import { type ApiOptions, composeApi } from '../compose.ts';
+import { TICKET_PARAMETER, watchTarget } from './watch-redirect.ts';
+import { watchLines } from './watch-stream.ts';
+
+export interface StreamedAnswer {
+  readonly head: HttpResponse;
+  /** Absent when the answer is complete with its head (a refusal). */
+  readonly lines?: AsyncIterable<string>;
+}
+
+export interface WatchOptions extends Omit<ApiOptions, 'answerWatch'> {
+  readonly tickets: WatchTicketVerifier;
+}
+
+/** `deadlineMs`: when the last line has to be out; epoch milliseconds. */
+export type ServeWatch = (request: HttpRequest, deadlineMs: number) => Promise<StreamedAnswer>;
+
+export function serveWatch(options: WatchOptions): ServeWatch {
+  // The API is composed anew for each watch; which refusals and faults were told must outlast it.
+  const noteRefusal = refusedSignIns(options.log);
+  const noteFault = failedRequests(options.log, REQUEST_FAILED);
+  return async (request, deadlineMs) => {
+    if (!isWatch(request)) return { head: statusResponse(status.unknownPath().status) };
+    const ticket = request.query.get(TICKET_PARAMETER);
+    const query = new URLSearchParams(request.query);
+    query.delete(TICKET_PARAMETER);
+    let lines: AsyncIterable<string> | undefined;
+    const serve = composeApi({
+      ...options,
+      noteRefusal,
+      noteFault,
+      makesInitialObjects: false,
+      // A ticket speaks for itself; without one the credentials count, as they do at the API.
+      authenticator: ticket === null ? options.authenticator : { authenticate: () => admit(options, request, ticket) },
+      answerWatch: async (source, watch) => {
+        lines = watchLines(source, watch, deadlineMs);
+        return {
+          status: 200,
+          headers: { 'content-type': 'application/json', 'cache-control': 'no-cache, private' },
+          body: '',
+        };
+      },
+    });
+    const head = await serve({ ...request, query });
+    return lines === undefined ? { head } : { head, lines };
+  };
+}
+
+function isWatch({ method, path, query }: HttpRequest): boolean {
+  const parsed = parsePath(path);
+  return parsed.kind === 'resource' && verbOf(method, parsed.target, query) === 'watch';
+}
+
+async function admit({ tickets, clock }: WatchOptions, request: HttpRequest, ticket: string): Promise<Authentication> {
+  const verdict = await tickets.verify(ticket, watchTarget(request.path, request.query), clock.nowMs());
+  return verdict.kind === 'valid' ? { kind: 'authenticated', user: verdict.user } : verdict;
+}

@@ -1,0 +1,30 @@
+/** A watch answered with where to go: the HTTP API cannot stream, the watch function can. */
+import type { WatchTicketIssuer } from '../../ports/watch-tickets.ts';
+import type { AnswerWatch } from '../request/call.ts';
+
+/** Query parameter that carries the ticket. */
+export const TICKET_PARAMETER = 'nodekeeper-ticket';
+
+/** Path and query of a watch, as it is signed: the same text on both sides. */
+export function watchTarget(path: string, query: URLSearchParams): string {
+  const plain = new URLSearchParams(query);
+  plain.delete(TICKET_PARAMETER);
+  return `${path}?${plain}`;
+}
+
+/** @param watchUrl of the watch function, without a trailing slash */
+export function redirectWatches(watchUrl: string, tickets: WatchTicketIssuer): AnswerWatch {
+  return async (_source, _watch, { request, user, nowMs }) => {
+    const target = watchTarget(request.path, request.query);
+    const ticket = await tickets.issue({ user, target }, nowMs);
+    return {
+      status: 307,
+      headers: {
+        location: `${watchUrl}${target}&${TICKET_PARAMETER}=${encodeURIComponent(ticket)}`,
+        'cache-control': 'no-store',
+        'content-length': '0',
+      },
+      body: '',
+    };
+  };
+}

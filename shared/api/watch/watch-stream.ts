@@ -1,0 +1,47 @@
+/**
+ * A watch held open: each event is a line as soon as it is seen. Kubernetes: "API concepts", efficient detection of
+ * changes.
+ */
+
+import { isStatusError } from '../../kube/request/respond.ts';
+import * as status from '../../kube/status.ts';
+import { type WatchCall, type WatchSource, watchEvents } from './watch.ts';
+import { watchEventLine } from './watch-line.ts';
+
+/** Between two bookmarks told to those who asked for them, as upstream. Milliseconds. */
+const BOOKMARK_MS = 60_000;
+
+/**
+ * Lines until the client's timeout or `deadlineMs`. A version too old, or a fault, ends the lines with an ERROR event,
+ * since the head of the answer is on its way by then.
+ */
+export async function* watchLines(source: WatchSource, call: WatchCall, deadlineMs: number): AsyncGenerator<string> {
+  const { clock } = source;
+  const startedMs = clock.nowMs();
+  const { timeoutSeconds = 0 } = call;
+  const endMs = timeoutSeconds > 0 ? Math.min(deadlineMs, startedMs + timeoutSeconds * 1_000) : deadlineMs;
+  const request = call.sendInitialEvents ? { ...call, resourceVersion: '' } : call;
+  let first = true;
+  let bookmarkedMs = startedMs;
+  try {
+    for await (const event of watchEvents(source, request, endMs)) {
+      const nowMs = clock.nowMs();
+      if (event.type === 'BOOKMARK') {
+        const endsState = event.endsState && call.sendInitialEvents;
+        const due = call.bookmarks && nowMs - bookmarkedMs >= BOOKMARK_MS;
+        if (!endsState && !due) continue;
+        bookmarkedMs = nowMs;
+        yield watchEventLine(call.descriptor, event, call.shape, { nowMs, first, endsState });
+      } else {
+        yield watchEventLine(call.descriptor, event, call.shape, { nowMs, first });
+      }
+      first = false;
+    }
+  } catch (error) {
+    const { status: object } = isStatusError(error)
+      ? error
+      : status.internalError('the watch was cut off', { cause: error });
+    yield `${JSON.stringify({ type: 'ERROR', object })}\n`;
+    if (!isStatusError(error)) throw error;
+  }
+}

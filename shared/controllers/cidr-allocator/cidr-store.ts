@@ -1,0 +1,149 @@
+/**
+ * Which block of a cluster CIDR belongs to which node, in the `control` table.
+ *
+ *   pk `cidr#<cluster CIDR>#<node mask>` sk `b#<block, 8 digits>`   one block: node, uid
+ *                                        sk `r#<first>#<last>#<uid>` a node's CIDR of more than one block: node, uid
+ *                                        sk `cursor`                next: where a new process begins to look
+ *                                        sk `counted`               at (ms): the CIDRs that nodes had then are in here
+ *
+ * One item a block, taken by a conditional put in the very transaction that writes the Node: no two allocators can give
+ * one block twice, whatever each believes of the rest, and none is left taken by a process that dies half-way (D8). It is
+ * given back only by the uid that has it, so a deletion that is told twice cannot free what a later node was given.
+ */
+
+import type { BlockRange } from '../../domain/cidrs/cidr-set.ts';
+import {
+  type DeleteWrite,
+  type Item,
+  type ItemKey,
+  type ItemStore,
+  type PutWrite,
+  StoreFault,
+} from '../../ports/item-store.ts';
+import { any, is } from '../../store/conditions.ts';
+
+const BLOCK_PREFIX = 'b#';
+const RANGE_PREFIX = 'r#';
+const BLOCK_DIGITS = 8;
+const CURSOR = 'cursor';
+const COUNTED = 'counted';
+/** At 1 MB a page: about a million blocks. */
+const PAGES_MAX = 128;
+
+/** Of one set: its cluster CIDR and node mask, as they are configured. */
+export type CidrSetKey = `${string}#${number}`;
+
+export interface BlockOwner {
+  readonly nodeName: string;
+  readonly uid: string;
+}
+
+export interface TakenBlocks {
+  /** A single block, or the blocks of a wide CIDR, each with whom they belong to. */
+  readonly taken: readonly (BlockOwner & BlockRange)[];
+  readonly cursor: number;
+  /** Nodes' CIDRs of before this set was kept are in `taken`. */
+  readonly counted: boolean;
+}
+
+export interface CidrStore {
+  /** Everything of a set; strongly consistent. */
+  read(set: CidrSetKey): Promise<TakenBlocks>;
+  /** The wide ranges alone: people set them, and no condition on one block sees them. */
+  readRanges(set: CidrSetKey): Promise<readonly (BlockOwner & BlockRange)[]>;
+  /** Notes what a node has. `known`: as noted before; `taken`: a single block that is another node's. */
+  occupy(set: CidrSetKey, blocks: BlockRange, owner: BlockOwner): Promise<'written' | 'known' | 'taken'>;
+  /** Gives back what this uid has of these blocks; anything else stays. */
+  release(set: CidrSetKey, blocks: BlockRange, uid: string): Promise<'written' | 'notTheirs'>;
+  /** A hint: where the next process begins to look. */
+  moveCursor(set: CidrSetKey, next: number): Promise<void>;
+  setCounted(set: CidrSetKey, nowMs: number): Promise<void>;
+}
+
+const keyOf = (set: CidrSetKey, sk: string): ItemKey => ({ table: 'control', pk: `cidr#${set}`, sk });
+const digits = (block: number): string => String(block).padStart(BLOCK_DIGITS, '0');
+const sortKeyOf = ({ first, last }: BlockRange, uid: string): string =>
+  first === last ? `${BLOCK_PREFIX}${digits(first)}` : `${RANGE_PREFIX}${digits(first)}#${digits(last)}#${uid}`;
+
+/** For a commit's `extra`: the block becomes this node's, or the commit is refused because it is somebody's. */
+export const takeBlockWrite = (set: CidrSetKey, block: number, owner: BlockOwner): PutWrite => ({
+  kind: 'put',
+  key: keyOf(set, sortKeyOf({ first: block, last: block }, owner.uid)),
+  item: { node: owner.nodeName, uid: owner.uid },
+  when: any({ kind: 'itemAbsent' }, is('uid', owner.uid)),
+});
+
+export function cidrStore(items: ItemStore): CidrStore {
+  async function readAll(set: CidrSetKey, beginsWith: string | undefined): Promise<Item[]> {
+    const found: Item[] = [];
+    let after: string | undefined;
+    for (let page = 0; page < PAGES_MAX; page += 1) {
+      const { items: part, next } = await items.query({
+        table: 'control',
+        pk: `cidr#${set}`,
+        consistent: true,
+        ...(beginsWith === undefined ? {} : { beginsWith }),
+        ...(after === undefined ? {} : { after }),
+      });
+      found.push(...part);
+      if (next === undefined) return found;
+      after = next;
+    }
+    throw new StoreFault('rejected', `more than ${PAGES_MAX} pages of pod CIDRs`, { retryable: false });
+  }
+
+  return {
+    async read(set) {
+      const all = await readAll(set, undefined);
+      const cursor = all.find((item) => item['sk'] === CURSOR)?.['next'];
+      return {
+        taken: all.flatMap((item) => ownedBlocks(item) ?? []),
+        cursor: typeof cursor === 'number' ? cursor : 0,
+        counted: all.some((item) => item['sk'] === COUNTED),
+      };
+    },
+
+    readRanges: async (set) => (await readAll(set, RANGE_PREFIX)).flatMap((item) => ownedBlocks(item) ?? []),
+
+    async occupy(set, blocks, owner) {
+      const outcome = await items.write(
+        { ...takeBlockWrite(set, blocks.first, owner), key: keyOf(set, sortKeyOf(blocks, owner.uid)) },
+        { returnPrevious: true },
+      );
+      if (outcome.kind === 'refused') return 'taken';
+      return outcome.previous === undefined ? 'written' : 'known';
+    },
+
+    async release(set, blocks, uid) {
+      const write: DeleteWrite = {
+        kind: 'delete',
+        key: keyOf(set, sortKeyOf(blocks, uid)),
+        when: is('uid', uid),
+      };
+      const outcome = await items.write(write);
+      return outcome.kind === 'written' ? 'written' : 'notTheirs';
+    },
+
+    async moveCursor(set, next) {
+      await items.write({ kind: 'put', key: keyOf(set, CURSOR), item: { next } });
+    },
+
+    async setCounted(set, nowMs) {
+      await items.write({ kind: 'put', key: keyOf(set, COUNTED), item: { at: nowMs } });
+    },
+  };
+}
+
+function ownedBlocks(item: Item): (BlockOwner & BlockRange) | undefined {
+  const sk = item['sk'] as string;
+  const isBlock = sk.startsWith(BLOCK_PREFIX);
+  if (!isBlock && !sk.startsWith(RANGE_PREFIX)) return undefined;
+  const [first = Number.NaN, last = first] = sk
+    .split('#')
+    .slice(1, isBlock ? 2 : 3)
+    .map(Number);
+  if (!Number.isInteger(first) || !Number.isInteger(last)) {
+    throw new StoreFault('rejected', 'a pod CIDR without its blocks', { retryable: false });
+  }
+  return { first, last, nodeName: item['node'] as string, uid: item['uid'] as string };
+}

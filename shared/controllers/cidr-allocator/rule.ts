@@ -1,0 +1,72 @@
+/**
+ * Which pod CIDRs a node gets: one block from each cluster CIDR, in their order.
+ *
+ * An allocation is all or nothing: when a later set is full, what was taken from earlier ones is given back, and a bad CIDR
+ * on one node is reported on that node and stops nobody else (D8 in docs/deviations.md).
+ * Source: pkg/controller/nodeipam/ipam/range_allocator.go, cidr_allocator.go.
+ */
+import { formatCidr } from '../../domain/cidrs/cidr.ts';
+import { allocateNext, type CidrSet, occupyBlocks } from '../../domain/cidrs/cidr-set.ts';
+import {
+  blocksOfNode,
+  CIDR_ALLOCATOR_COMPONENT,
+  type CidrFault,
+  fault,
+  type NodeCidrs,
+} from '../../domain/cidrs/cluster-cidrs.ts';
+import type { EventText } from '../../domain/events/event-text.ts';
+
+/** On the node: it says to have what is another node's. Both keep it; a person has to choose. */
+export const podCidrTaken = (nodeName: string, cidr: string, cluster: string): CidrFault =>
+  fault(nodeName, `pod CIDR ${cidr} of cluster CIDR ${cluster} is another node's`);
+
+/** Marks the CIDRs that a node has, index by index, as far as they can be read. */
+export function occupyNode(sets: readonly CidrSet[], node: NodeCidrs): readonly CidrSet[] {
+  const readable = blocksOfNode(sets, node).flatMap((entry) => (entry.kind === 'readable' ? [entry] : []));
+  return sets.map((set, index) =>
+    occupyBlocks(
+      set,
+      readable.filter((entry) => entry.index === index).map(({ blocks }) => blocks),
+    ),
+  );
+}
+
+export type NodeAllocation =
+  | {
+      readonly kind: 'allocated';
+      /** For spec.podCIDRs; spec.podCIDR is the first of them. */
+      readonly podCIDRs: readonly string[];
+      readonly sets: readonly CidrSet[];
+      /** Used blocks passed over in each set: the metric allocation_tries_per_request. */
+      readonly skipped: readonly number[];
+    }
+  /** A set is full; nothing was taken from any. */
+  | { readonly kind: 'exhausted'; readonly reason: string; readonly event: EventText };
+
+export const nodeEvent = (nodeName: string, reason: 'CIDRNotAvailable' | 'CIDRAssignmentFailed'): EventText => ({
+  type: 'Warning',
+  reason,
+  message: `Node ${nodeName} status is now: ${reason}`,
+  source: CIDR_ALLOCATOR_COMPONENT,
+});
+
+/** A block of each set, in their order, for a node that has no CIDRs. */
+export function allocateForNode(sets: readonly CidrSet[], nodeName: string): NodeAllocation {
+  const podCIDRs: string[] = [];
+  const next: CidrSet[] = [];
+  const skipped: number[] = [];
+  for (const set of sets) {
+    const allocation = allocateNext(set);
+    if (allocation.kind === 'full') {
+      return {
+        kind: 'exhausted',
+        reason: `cluster CIDR ${formatCidr(set.cluster)} has no free block`,
+        event: nodeEvent(nodeName, 'CIDRNotAvailable'),
+      };
+    }
+    podCIDRs.push(formatCidr(allocation.cidr));
+    next.push(allocation.set);
+    skipped.push(allocation.skipped);
+  }
+  return { kind: 'allocated', podCIDRs, sets: next, skipped };
+}

@@ -1,0 +1,64 @@
+/**
+ * Keeps the list of nodes EC2 is asked about (store/cloud-store.ts) in step with the Nodes, from object-stream: decided
+ * from the Node as it is now, so a late or repeated record puts nothing wrong. What a dropped record leaves behind is mended
+ * by the next change of that Node, and cloud-node compares every row with its Node now and then.
+ */
+
+import { readyStatusOf } from '../../domain/nodes/conditions.ts';
+import type { KubeNode } from '../../kube/types.ts';
+import { createdAtMsOf } from '../../store/node-digest.ts';
+import { nodeRef } from '../framework/change-node.ts';
+import type { ControllerDependencies } from '../framework/dependencies.ts';
+import type { RecordWork } from '../framework/item-change.ts';
+import { isUninitialised } from './initialisation.rule.ts';
+import { hasShutdownTaint, isWatched, outOfServiceTaintOf, type WatchedNode } from './watch-list.rule.ts';
+import { cloudStore } from './watch-list-store.ts';
+
+interface NodeRecord {
+  readonly position: number;
+  readonly before: KubeNode | undefined;
+  readonly after: KubeNode | undefined;
+}
+
+export function watchedNodeOf(node: KubeNode): WatchedNode {
+  const taints = node.spec?.taints ?? [];
+  return {
+    nodeName: node.metadata.name ?? '',
+    uid: node.metadata.uid ?? '',
+    providerId: node.spec?.providerID ?? '',
+    createdAtMs: createdAtMsOf(node),
+    ready: readyStatusOf(node.status?.conditions),
+    hasShutdownTaint: hasShutdownTaint(taints),
+    outOfServiceTaint: outOfServiceTaintOf(taints),
+    uninitialised: isUninitialised(taints),
+  };
+}
+
+export const isWatchedNode = (node: KubeNode | undefined): boolean =>
+  node !== undefined && isWatched(watchedNodeOf(node));
+
+/** One work a node that is, or was, of interest. */
+export function cloudWatchWorks(dependencies: ControllerDependencies, nodes: readonly NodeRecord[]): RecordWork[] {
+  const byName = new Map<string, { uid: string; readonly of: number[] }>();
+  for (const { before, after, position } of nodes) {
+    if (!isWatchedNode(before) && !isWatchedNode(after)) continue;
+    const { name = '', uid = '' } = (after ?? before)?.metadata ?? {};
+    const known = byName.get(name);
+    if (known === undefined) byName.set(name, { uid, of: [position] });
+    else {
+      known.uid = uid;
+      known.of.push(position);
+    }
+  }
+  return [...byName].map(([name, { uid, of }]) => ({ of, run: () => settleWatch(dependencies, name, uid) }));
+}
+
+async function settleWatch({ items, objects }: ControllerDependencies, nodeName: string, uid: string): Promise<void> {
+  const list = cloudStore(items);
+  const node = (await objects.get(nodeRef(nodeName))) as KubeNode | undefined;
+  // Gone: whatever is there of it is of no use any more.
+  if (node === undefined) return list.unwatch({ nodeName, uid }, Number.MAX_SAFE_INTEGER);
+  const watched = watchedNodeOf(node);
+  const version = Number(node.metadata.resourceVersion ?? 0);
+  return isWatched(watched) ? list.watch(watched, version) : list.unwatch(watched, version);
+}

@@ -1,0 +1,498 @@
+/** cloud-node over tables in memory, with an EC2 in memory; and under bad luck: twice, at once, overtaken, killed half-way. */
+import { describe, expect, it } from 'vitest';
+import { type ControlledFleet, controlledFleet, type FleetOptions } from '../../../test/support/controlled-fleet.ts';
+import { dyingStore } from '../../../test/support/failing-store.ts';
+import type { MemoryCloud } from '../../adapters/memory/cloud.ts';
+import type { Taint } from '../../domain/kubernetes.ts';
+import type { ItemStore } from '../../ports/item-store.ts';
+import { cloudStore } from './watch-list-store.ts';
+
+const ID = 'i-0123456789abcdef0';
+const PROVIDER_ID = `aws:///eu-central-1a/${ID}`;
+const HOUR_MS = 3_600_000;
+const UNINITIALISED: Taint = {
+  key: 'node.cloudprovider.kubernetes.io/uninitialized',
+  value: 'true',
+  effect: 'NoSchedule',
+};
+
+interface Given extends Omit<FleetOptions, 'hasCloud'> {
+  readonly providerID?: string;
+  readonly taints?: Taint[];
+  readonly ready?: 'True' | 'False' | 'Unknown';
+  readonly launchedAgoMs?: number;
+  readonly annotations?: Record<string, string>;
+}
+
+/** One machine `vm`, not Ready unless said otherwise, an instance that runs, and the streams at rest; 600 s in. */
+async function started(given: Given = {}): Promise<{ fleet: ControlledFleet; cloud: MemoryCloud }> {
+  const fleet = controlledFleet({ ...given, hasCloud: true });
+  const { cloud } = fleet;
+  cloud.put({
+    instanceId: ID,
+    zone: 'eu-central-1a',
+    instanceType: 'm5.large',
+    launchedAtMs: fleet.nowMs() - (given.launchedAgoMs ?? HOUR_MS),
+    addresses: [{ type: 'InternalIP', address: '10.0.0.1' }],
+  });
+  await fleet.register('vm', {
+    providerID: given.providerID ?? PROVIDER_ID,
+    ...(given.taints === undefined ? {} : { taints: given.taints }),
+  });
+  if (given.annotations !== undefined) {
+    await fleet.changeNode('vm', (node) => ({
+      ...node,
+      metadata: { ...node.metadata, annotations: given.annotations! },
+    }));
+  }
+  fleet.at(600);
+  await fleet.post('vm', given.ready ?? 'False');
+  await fleet.streams();
+  return { fleet, cloud };
+}
+
+const rows = (fleet: ControlledFleet) => cloudStore(fleet.tables).read();
+const tick = async (fleet: ControlledFleet, seconds: number) => {
+  fleet.at(seconds);
+  const report = await fleet.controllers.tickCloudNode(fleet.slot());
+  await fleet.streams();
+  return report;
+};
+const deletions = async (fleet: ControlledFleet) =>
+  (await fleet.events('DeletingNode')).map((event) => [
+    event['count'],
+    (event['involvedObject'] as { name: string }).name,
+  ]);
+
+describe('the list of nodes EC2 is asked about', () => {
+  it('takes a node on when it is not Ready and off when it is Ready again', async () => {
+    const { fleet } = await started({ ready: 'True' });
+    expect(await rows(fleet)).toEqual([]);
+    await fleet.post('vm', 'False');
+    await fleet.streams();
+    expect(await rows(fleet)).toMatchObject([{ nodeName: 'vm', ready: 'False', providerId: PROVIDER_ID }]);
+    await fleet.post('vm');
+    await fleet.streams();
+    expect(await rows(fleet)).toEqual([]);
+  });
+
+  it.each([[''], ['k3s://vm'], ['gce://project/zone/vm']])(
+    'never takes on a machine at the edge (providerID %j), and asks nothing',
+    async (providerID) => {
+      const { fleet, cloud } = await started({ providerID });
+      expect(await rows(fleet)).toEqual([]);
+      expect(await tick(fleet, 605)).toMatchObject({ kind: 'ran', watched: 0 });
+      expect(cloud.calls().describeInstances).toBe(0);
+    },
+  );
+
+  it('costs a quiet tick half a read unit and no write', async () => {
+    const { fleet } = await started({ ready: 'True' });
+    fleet.consumed();
+    await tick(fleet, 605);
+    expect(fleet.consumed()).toMatchObject({ readUnits: 0.5, writeUnits: 0 });
+  });
+
+  it('loses what was seen of a Node that was made anew under the name', async () => {
+    const { fleet, cloud } = await started();
+    cloud.vanish(ID);
+    await tick(fleet, 605);
+    expect((await rows(fleet))[0]?.seen.memory.notFoundSinceMs).toBeDefined();
+    await fleet.removeNode('vm');
+    await fleet.register('vm', { providerID: PROVIDER_ID });
+    await fleet.post('vm', 'False');
+    await fleet.streams();
+    expect((await rows(fleet))[0]?.seen).toEqual({ memory: {} });
+    // Made anew it is young, whatever the one before was.
+    await tick(fleet, 610);
+    await tick(fleet, 615);
+    expect(await fleet.node('vm')).toBeDefined();
+  });
+
+  it('is emptied of a Node that went by itself', async () => {
+    const { fleet } = await started();
+    await fleet.removeNode('vm');
+    await fleet.streams();
+    expect(await rows(fleet)).toEqual([]);
+  });
+
+  it('is compared with the Nodes now and then, so that a lost record stays no longer than that', async () => {
+    const { fleet } = await started();
+    const [row] = await rows(fleet);
+    await fleet.post('vm');
+    await fleet.streams();
+    await cloudStore(fleet.tables).watch(row!, row!.resourceVersion);
+    for (let seconds = 605; seconds <= 1_205; seconds += 5) await tick(fleet, seconds);
+    expect(await rows(fleet)).toEqual([]);
+  });
+
+  it('writes nothing on ticks that say nothing new', async () => {
+    const { fleet } = await started();
+    await tick(fleet, 605);
+    fleet.consumed();
+    await tick(fleet, 610);
+    // The claim.
+    expect(fleet.consumed()).toMatchObject({ writeUnits: 1 });
+  });
+});
+
+describe('a node whose instance', () => {
+  it('is terminated goes at once, with its Lease and its digest, and that is told once', async () => {
+    const { fleet, cloud } = await started();
+    cloud.terminate(ID);
+    expect(await tick(fleet, 605)).toEqual({ kind: 'ran', watched: 1, looked: 1, deleted: 1 });
+    expect(await fleet.node('vm')).toBeUndefined();
+    expect(await fleet.health('vm')).toBeUndefined();
+    expect(await rows(fleet)).toEqual([]);
+    expect(await deletions(fleet)).toEqual([[1, 'vm']]);
+    expect((await fleet.events('RemovingNode')).length).toBe(1);
+  });
+
+  it('is terminated is looked at as soon as EventBridge tells', async () => {
+    const { fleet, cloud } = await started();
+    cloud.terminate(ID);
+    fleet.at(601);
+    expect(await fleet.controllers.onInstanceChange('i-00000000000000000')).toMatchObject({ looked: 0 });
+    expect(cloud.calls().describeInstances).toBe(0);
+    expect(await fleet.controllers.onInstanceChange(ID)).toMatchObject({ looked: 1, deleted: 1 });
+    expect(await fleet.node('vm')).toBeUndefined();
+  });
+
+  it('is said to have ended by an event that EC2 does not bear out is kept', async () => {
+    const { fleet } = await started();
+    expect(await fleet.controllers.onInstanceChange(ID)).toMatchObject({ looked: 1, deleted: 0 });
+    expect(await fleet.node('vm')).toBeDefined();
+  });
+
+  it('is unknown goes at the second answer in a row, not the first', async () => {
+    const { fleet, cloud } = await started();
+    cloud.vanish(ID);
+    expect(await tick(fleet, 605)).toMatchObject({ deleted: 0 });
+    expect(await tick(fleet, 610)).toMatchObject({ deleted: 1 });
+  });
+
+  it('is unknown twice within a period is kept, however long the tick had taken before it asked', async () => {
+    let slow: (() => void) | undefined;
+    const between = (items: ItemStore): ItemStore => ({
+      ...items,
+      async query(request) {
+        const page = await items.query(request);
+        if (request.pk === 'cloud') slow?.();
+        return page;
+      },
+    });
+    const { fleet, cloud } = await started({ between });
+    cloud.vanish(ID);
+    slow = () => fleet.at(608);
+    await tick(fleet, 605);
+    slow = undefined;
+    expect(await tick(fleet, 610)).toMatchObject({ deleted: 0 });
+    expect(await tick(fleet, 615)).toMatchObject({ deleted: 1 });
+  });
+
+  it('is unknown, by a providerID that names no zone, is kept: it may be of another region', async () => {
+    const { fleet, cloud } = await started({ providerID: ID });
+    cloud.vanish(ID);
+    for (const seconds of [605, 610, 615]) await tick(fleet, seconds);
+    expect(await fleet.node('vm')).toBeDefined();
+    expect(await fleet.events('CloudCheckFailed')).toHaveLength(1);
+    cloud.start(ID);
+    cloud.terminate(ID);
+    await tick(fleet, 620);
+    expect(await fleet.node('vm')).toBeUndefined();
+  });
+
+  it('is unknown twice with an error between is kept', async () => {
+    const { fleet, cloud } = await started();
+    cloud.vanish(ID);
+    await tick(fleet, 605);
+    cloud.fail('InternalError', { calls: 1 });
+    await tick(fleet, 610);
+    expect(await tick(fleet, 615)).toMatchObject({ deleted: 0 });
+    expect(await tick(fleet, 620)).toMatchObject({ deleted: 1 });
+  });
+
+  it('was unknown before an outage of ours is asked about twice again', async () => {
+    const { fleet, cloud } = await started();
+    cloud.vanish(ID);
+    await tick(fleet, 605);
+    // 15 s is three turns: still in a row.
+    expect(await tick(fleet, 625)).toMatchObject({ deleted: 0 });
+    expect(await tick(fleet, 640)).toMatchObject({ deleted: 1 });
+  });
+
+  it('is terminated stays while a finalizer holds it', async () => {
+    const { fleet, cloud } = await started();
+    await fleet.changeNode('vm', (node) => ({ ...node, metadata: { ...node.metadata, finalizers: ['a.b/c'] } }));
+    await fleet.streams();
+    cloud.terminate(ID);
+    for (const seconds of [605, 610, 615]) expect(await tick(fleet, seconds)).toMatchObject({ deleted: 0 });
+    expect((await fleet.node('vm'))?.metadata.deletionTimestamp).toBeDefined();
+    expect(await deletions(fleet)).toEqual([[1, 'vm']]);
+  });
+
+  it('is stopped gets the shutdown taint, and is rid of it with the change that makes it Ready', async () => {
+    const { fleet, cloud } = await started();
+    cloud.stop(ID);
+    await tick(fleet, 605);
+    expect(await fleet.taints('vm')).toContain('shutdown:NoSchedule');
+    await fleet.post('vm');
+    await fleet.streams();
+    expect(await fleet.taints('vm')).toEqual([]);
+  });
+
+  it.each([
+    ['Throttling', 'throttled'],
+    ['InternalError', 'error'],
+    ['timeout', 'timeout'],
+  ] as const)(
+    'cannot be asked about (%s) is kept for ever, told once and counted by reason',
+    async (trouble, state) => {
+      const { fleet, cloud } = await started();
+      cloud.terminate(ID);
+      cloud.fail(trouble);
+      for (let seconds = 605; seconds < 1_200; seconds += 5) await tick(fleet, seconds);
+      expect(await fleet.node('vm')).toBeDefined();
+      const told = await fleet.events('CloudCheckFailed');
+      expect(told.map((event) => event['count'])).toEqual([1]);
+      expect(String(told[0]?.['message'])).toContain(state);
+      const answers = fleet.metrics.filter(({ name }) => name === 'cloud_answers_total');
+      expect(answers).toHaveLength(119);
+    },
+  );
+
+  it.each([
+    ['of another region', 'aws:///eu-west-1a/i-0123456789abcdef0', /region eu-west-1/],
+    ['that is none', 'aws:///eu-central-1a/vm-17', /ends in no EC2 instance id/],
+    ['of Fargate', 'aws:///eu-central-1a/fargate-ip-10-0-0-1', /Fargate/],
+  ])('has a providerID %s is kept and told once', async (_, providerID, message) => {
+    const { fleet, cloud } = await started({ providerID });
+    cloud.vanish(ID);
+    for (let seconds = 605; seconds < 1_200; seconds += 5) await tick(fleet, seconds);
+    expect(await fleet.node('vm')).toBeDefined();
+    const told = await fleet.events('CloudCheckFailed');
+    expect(told).toHaveLength(1);
+    expect(told[0]?.['message']).toMatch(message);
+    expect(cloud.calls().describeInstances).toBe(0);
+  });
+
+  it.each(['running', 'terminated'] as const)(
+    'belongs to another account and is %s is kept and told once',
+    async (state) => {
+      const { fleet, cloud } = await started();
+      cloud.put({
+        instanceId: ID,
+        zone: 'eu-central-1a',
+        instanceType: 'm5.large',
+        launchedAtMs: 0,
+        accountId: '999999999999',
+        state,
+      });
+      for (let seconds = 605; seconds < 1_200; seconds += 5) await tick(fleet, seconds);
+      expect(await fleet.node('vm')).toBeDefined();
+      expect((await rows(fleet))[0]?.seen).toMatchObject({ memory: {}, state: 'foreign' });
+      const told = await fleet.events('CloudCheckFailed');
+      expect(told).toHaveLength(1);
+      expect(told[0]?.['message']).toMatch(/another account's/);
+    },
+  );
+
+  it('vanished with many others, more than are confirmed in one tick, goes in its turn', async () => {
+    const { fleet, cloud } = await started();
+    const others = Array.from({ length: 44 }, (_, index) => `vm-${index}`);
+    for (const [index, name] of others.entries()) {
+      const instanceId = `i-${String(index).padStart(17, '0')}`;
+      const hidden = index < 22 ? { accountId: '999999999999' } : {};
+      cloud.put({ instanceId, zone: 'eu-central-1a', instanceType: 'm5.large', launchedAtMs: 0, ...hidden });
+      if (index >= 22) cloud.vanish(instanceId);
+      await fleet.register(name, { providerID: `aws:///eu-central-1a/${instanceId}` });
+    }
+    cloud.vanish(ID);
+    fleet.at(1_200);
+    for (const name of others) await fleet.post(name, 'False');
+    await fleet.streams();
+    for (let seconds = 1_205; seconds <= 1_235; seconds += 5) await tick(fleet, seconds);
+    expect(await fleet.node('vm')).toBeUndefined();
+    for (const [index, name] of others.entries()) expect((await fleet.node(name)) !== undefined, name).toBe(index < 22);
+  });
+
+  it('has new addresses is told so, once', async () => {
+    const { fleet } = await started();
+    await tick(fleet, 605);
+    expect((await fleet.node('vm'))?.status?.addresses).toEqual([{ type: 'InternalIP', address: '10.0.0.1' }]);
+    const version = (await fleet.node('vm'))?.metadata.resourceVersion;
+    await tick(fleet, 610);
+    expect((await fleet.node('vm'))?.metadata.resourceVersion).toBe(version);
+  });
+});
+
+describe('a node that is not initialised', () => {
+  it('gets labels and addresses, loses the taint whatever its effect, and is told Synced', async () => {
+    const { fleet } = await started({
+      ready: 'True',
+      taints: [UNINITIALISED, { ...UNINITIALISED, effect: 'NoExecute' }],
+    });
+    await tick(fleet, 605);
+    const node = await fleet.node('vm');
+    expect(await fleet.taints('vm')).toEqual([]);
+    expect(node?.metadata.labels).toMatchObject({
+      'node.kubernetes.io/instance-type': 'm5.large',
+      'topology.kubernetes.io/zone': 'eu-central-1a',
+      'topology.kubernetes.io/region': 'eu-central-1',
+      'failure-domain.beta.kubernetes.io/zone': 'eu-central-1a',
+    });
+    expect(node?.status?.addresses).toEqual([{ type: 'InternalIP', address: '10.0.0.1' }]);
+    expect((await fleet.events('Synced')).map((event) => event['count'])).toEqual([1]);
+    expect(await rows(fleet)).toEqual([]);
+  });
+
+  it.each([
+    ['it has no providerID', { providerID: '' }, /no providerID/],
+    [
+      'its given address is none of the instance',
+      { annotations: { 'alpha.kubernetes.io/provided-node-ip': '10.0.0.9' } },
+      /10\.0\.0\.9 is not among/,
+    ],
+  ] as const)('keeps its taint while %s, and is told why once', async (_, given, message) => {
+    const { fleet } = await started({ ready: 'True', taints: [UNINITIALISED], ...given });
+    for (let seconds = 605; seconds < 800; seconds += 5) await tick(fleet, seconds);
+    expect(await fleet.taints('vm')).toEqual(['uninitialized:NoSchedule']);
+    const told = await fleet.events('InitializationFailed');
+    expect(told).toHaveLength(1);
+    expect(told[0]?.['message']).toMatch(message);
+    expect(await fleet.events('CloudCheckFailed')).toEqual([]);
+  });
+
+  it('waits for an instance that is too young to be known', async () => {
+    const { fleet, cloud } = await started({ ready: 'True', taints: [UNINITIALISED], launchedAgoMs: -606_000 });
+    cloud.setAnswerDelay(10_000);
+    await tick(fleet, 610);
+    expect(await fleet.taints('vm')).toEqual(['uninitialized:NoSchedule']);
+    await tick(fleet, 620);
+    expect(await fleet.taints('vm')).toEqual([]);
+  });
+});
+
+describe('under bad luck cloud-node', () => {
+  it('deletes once when the same tick runs twice, and two at once, and an event comes in', async () => {
+    const { fleet, cloud } = await started();
+    cloud.terminate(ID);
+    fleet.at(605);
+    const reports = await Promise.all([
+      fleet.controllers.tickCloudNode(fleet.slot()),
+      fleet.makeControllers(fleet.tables).tickCloudNode(fleet.slot()),
+      fleet.makeControllers(fleet.tables).tickCloudNode(fleet.slot() + 1),
+      fleet.controllers.onInstanceChange(ID),
+    ]);
+    await fleet.controllers.tickCloudNode(fleet.slot());
+    await fleet.streams();
+    expect(reports.reduce((sum, report) => sum + (report.kind === 'ran' ? report.deleted : 0), 0)).toBe(1);
+    expect(await deletions(fleet)).toEqual([[1, 'vm']]);
+  });
+
+  it('does not take two answers of one moment for two a period apart', async () => {
+    const { fleet, cloud } = await started();
+    cloud.vanish(ID);
+    fleet.at(605);
+    await fleet.controllers.tickCloudNode(fleet.slot());
+    await fleet.controllers.onInstanceChange(ID);
+    await fleet.controllers.onInstanceChange(ID);
+    expect(await fleet.node('vm')).toBeDefined();
+  });
+
+  /** The tables, with something done just before the first transaction. */
+  const beforeCommit = (items: ItemStore, what: () => Promise<unknown>): ItemStore => {
+    let once = true;
+    return {
+      ...items,
+      async transact(writes) {
+        if (once) {
+          once = false;
+          await what();
+        }
+        return items.transact(writes);
+      },
+    };
+  };
+
+  it('spares a node that turns Ready while it is about to be deleted', async () => {
+    const { fleet, cloud } = await started();
+    cloud.terminate(ID);
+    fleet.at(605);
+    const racing = fleet.makeControllers(beforeCommit(fleet.tables, () => fleet.post('vm')));
+    expect(await racing.tickCloudNode(fleet.slot())).toMatchObject({ deleted: 0 });
+    expect(await fleet.node('vm')).toBeDefined();
+    expect(await fleet.events('DeletingNode')).toEqual([]);
+  });
+
+  it('does not delete on two answers when another one came in between', async () => {
+    const { fleet, cloud } = await started();
+    cloud.vanish(ID);
+    await tick(fleet, 605);
+    fleet.at(610);
+    const racing = fleet.makeControllers(
+      beforeCommit(fleet.tables, async () => {
+        cloud.start(ID);
+        await fleet.controllers.onInstanceChange(ID);
+      }),
+    );
+    expect(await racing.tickCloudNode(fleet.slot())).toMatchObject({ deleted: 0 });
+    expect(await fleet.node('vm')).toBeDefined();
+    expect((await rows(fleet))[0]?.seen.state).toBe('running');
+  });
+
+  it('does not take a row off that was brought up to date meanwhile', async () => {
+    const { fleet } = await started();
+    const [row] = await rows(fleet);
+    await fleet.changeNode('vm', (node) => ({ ...node, metadata: { ...node.metadata, labels: { a: 'b' } } }));
+    await fleet.streams();
+    await cloudStore(fleet.tables).drop(row!);
+    expect(await rows(fleet)).toHaveLength(1);
+  });
+
+  it.each([false, true])('ends up the same wherever it was killed (last write done: %s)', async (happens) => {
+    for (const what of ['terminate', 'vanish', 'stop'] as const) {
+      const counting = await started();
+      counting.cloud[what](ID);
+      await tick(counting.fleet, 605);
+      counting.fleet.at(610);
+      const alive = dyingStore(counting.fleet.tables, Number.POSITIVE_INFINITY, false);
+      await counting.fleet.makeControllers(alive.items).tickCloudNode(counting.fleet.slot());
+      for (let atCall = 1; atCall <= Math.max(12, alive.calls()); atCall += 1) {
+        const { fleet, cloud } = await started();
+        cloud[what](ID);
+        for (const seconds of [605, 610]) {
+          fleet.at(seconds);
+          await fleet
+            .makeControllers(dyingStore(fleet.tables, atCall, happens).items)
+            .tickCloudNode(fleet.slot())
+            .catch(() => 'killed');
+        }
+        await fleet.streams();
+        await tick(fleet, 615);
+        await tick(fleet, 620);
+        if (what === 'stop') expect(await fleet.taints('vm')).toContain('shutdown:NoSchedule');
+        else {
+          expect(await fleet.node('vm')).toBeUndefined();
+          expect(await deletions(fleet)).toEqual([[1, 'vm']]);
+        }
+      }
+    }
+  });
+
+  it('tells that a deletion failed, and deletes at the next tick', async () => {
+    const { fleet, cloud } = await started();
+    cloud.terminate(ID);
+    fleet.at(605);
+    const failing = fleet.makeControllers({
+      ...fleet.tables,
+      transact: async (writes) =>
+        writes.some(({ kind, key }) => kind === 'delete' && key.table === 'health')
+          ? { kind: 'contended' }
+          : fleet.tables.transact(writes),
+    });
+    await expect(failing.tickCloudNode(fleet.slot())).rejects.toThrow('could not finish');
+    expect(await fleet.events('DeletingNodeFailed')).toHaveLength(1);
+    expect(await tick(fleet, 610)).toMatchObject({ deleted: 1 });
+  });
+});

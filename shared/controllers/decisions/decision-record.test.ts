@@ -1,0 +1,260 @@
+import { describe, expect, it } from 'vitest';
+import { aPod, aTaint, tolerating } from '../../../test/support/eviction-world.ts';
+import { aNode } from '../../../test/support/ruled-fleet.ts';
+import type { CloudAnswer } from '../../domain/cloud/instance.ts';
+import { TAINT_UNREACHABLE } from '../../domain/nodes/taint.ts';
+import { defaultPolicy } from '../../domain/policy.ts';
+import { decideGate, UNTRIED_GATE } from '../../domain/zones/gate.ts';
+import { type CloudQuestion, decideCloud } from '../cloud-node/rule.ts';
+import { decidePodEvictions } from '../pod-evictor/rule.ts';
+import { type CollectablePod, podRemovals } from '../pod-gc/rule.ts';
+import { type AttachedVolume, decideVolumeDetach, type VolumeNode } from '../volume-detacher/rule.ts';
+import {
+  cloudNote,
+  detachNote,
+  gateNote,
+  outOfServiceNote,
+  podEvictionNote,
+  podGcNote,
+  swapNote,
+  volumeKeptNote,
+} from './decision-notes.ts';
+import { type DecisionDraft, type DecisionRecord, replay, sealed } from './decision-record.ts';
+
+const NOW = 1_000_000;
+const NODE = { nodeName: 'n1', uid: 'u1' };
+
+/** As it comes back from a store. */
+const stored = (draft: DecisionDraft): DecisionRecord =>
+  JSON.parse(JSON.stringify(sealed({ ...draft, v: 1, policy: 'p' }))) as DecisionRecord;
+
+function expectSame(draft: DecisionDraft): DecisionRecord {
+  const record = stored(draft);
+  expect(replay(record)).toMatchObject({ same: true, checked: true, expected: record.outcome });
+  return record;
+}
+
+describe('a recorded decision says the same again', () => {
+  const question = (answer: CloudAnswer, more: Partial<CloudQuestion> = {}) => ({
+    ...NODE,
+    ready: 'Unknown' as const,
+    answer,
+    memory: {},
+    createdAtMs: 0,
+    hasShutdownTaint: false,
+    ...more,
+  });
+
+  it.each<[string, CloudAnswer, Partial<CloudQuestion>, string, string]>([
+    [
+      'an error',
+      { kind: 'failed', cause: 'error', message: 'boom' },
+      {},
+      'NodeKept',
+      'EC2 gave no answer (error: boom): the Node is kept, and EC2 asked again',
+    ],
+    ['foreign', { kind: 'foreign', reason: 'another region' }, {}, 'NodeKept', 'another region: the Node is kept'],
+    ['no instance', { kind: 'notEc2', reason: 'no providerID' }, {}, 'NodeKept', 'no providerID: the Node is kept'],
+    [
+      'unknown and young',
+      { kind: 'notFound' },
+      { createdAtMs: NOW - 1_000 },
+      'NodeKept',
+      'EC2 does not know the instance, which may be too young to be known: the Node is kept, and EC2 asked again',
+    ],
+    [
+      'unknown twice',
+      { kind: 'notFound' },
+      { memory: { notFoundSinceMs: NOW - 5_000 } },
+      'NodeDeleted',
+      'EC2 did not know the instance twice in a row: the Node is deleted',
+    ],
+    [
+      'stopped',
+      { kind: 'found', state: 'stopped', launchedAtMs: 0 },
+      {},
+      'ShutdownTaintAdded',
+      'EC2 says stopped: the Node gets the shutdown taint',
+    ],
+    [
+      'Ready again',
+      { kind: 'found', state: 'stopped', launchedAtMs: undefined },
+      { ready: 'True', hasShutdownTaint: true },
+      'ShutdownTaintRemoved',
+      'EC2 says stopped: the Node loses the shutdown taint',
+    ],
+    [
+      'without a Ready condition',
+      { kind: 'found', state: 'running', launchedAtMs: undefined },
+      { ready: undefined },
+      'NodeKept',
+      'EC2 says running: the Node is kept',
+    ],
+  ])('of EC2: %s', (_what, answer, more, act, reason) => {
+    const asked = question(answer, more);
+    const { decision } = decideCloud(asked, NOW, defaultPolicy);
+    expect(expectSame(cloudNote(decision, asked, NOW, defaultPolicy))).toMatchObject({ act, reason });
+  });
+
+  it('of taking a node back into service', () => {
+    const asked = { ready: 'True', answer: { kind: 'notFound' }, memory: {}, outOfServiceTaint: 'ours' } as const;
+    const of = { ...NODE, nowMs: NOW, policy: defaultPolicy };
+    expect(expectSame(outOfServiceNote('remove', of, asked)).act).toBe('OutOfServiceRemoved');
+  });
+
+  it.each<[string, Partial<AttachedVolume>, Partial<VolumeNode>, string | undefined, string]>([
+    [
+      'dead for long',
+      { mounted: true },
+      {},
+      undefined,
+      'VolumeDetached volume vol-1: node is unhealthy for too long, by force',
+    ],
+    [
+      'in doubt',
+      { mounted: true },
+      {},
+      'our own view of nodes is in doubt',
+      'VolumeKept volume vol-1: mounted; our own view of nodes is in doubt',
+    ],
+    ['not tagged', { tagged: false }, {}, undefined, 'VolumeKept volume vol-1: volume does not carry our tag'],
+    [
+      'a Node that is gone',
+      { mounted: false },
+      { ready: undefined, instance: 'terminated' },
+      undefined,
+      'VolumeDetached volume vol-1: not mounted',
+    ],
+  ])('of a volume: %s', (_what, ofVolume, ofNode, doubt, told) => {
+    const volume: AttachedVolume = {
+      volumeId: 'vol-1',
+      mounted: true,
+      detachRequestedAtMs: NOW - 400_000,
+      tagged: true,
+      isRootDevice: false,
+      managedByAws: false,
+      attachedTo: 'i-1',
+      ...ofVolume,
+    };
+    const node: VolumeNode = {
+      ready: 'Unknown',
+      outOfService: false,
+      instanceId: 'i-1',
+      instance: 'stopped',
+      ...ofNode,
+    };
+    const asked = { volume, node, doubt };
+    const decision = decideVolumeDetach(asked, NOW, defaultPolicy);
+    const { act, reason } = expectSame(detachNote({ ...NODE, nowMs: NOW, policy: defaultPolicy }, decision, asked));
+    expect(`${act} ${reason}`).toBe(told);
+  });
+
+  it.each([
+    [
+      'held while the gate holds',
+      { gate: { kind: 'holding', reasons: ['failingPath'], sinceMs: 1 } as const },
+      'PodEvictionHeld',
+    ],
+    ['deleted', {}, 'PodDeleted'],
+    ['dropped with its node', { taints: undefined, pods: [] }, 'PodEvictionCancelled'],
+    ['moved', { pods: [aPod('p', [tolerating(TAINT_UNREACHABLE, 2_000)])] }, 'PodEvictionMoved'],
+    ['spared', { taints: [] }, 'PodEvictionCancelled'],
+  ])('of a pod that is %s', (_what, more, act) => {
+    const timer = { namespace: 'default', name: 'p', podUid: 'uid-p', atMs: NOW };
+    const world = {
+      nodeName: 'node1',
+      taints: [aTaint(TAINT_UNREACHABLE, 700)],
+      pods: [aPod('p', [tolerating(TAINT_UNREACHABLE, 300)])],
+      timers: act === 'PodEvictionHeld' ? [] : [timer],
+      gate: { kind: 'open' } as const,
+      freshSinceMs: 0,
+      ...more,
+    };
+    const [decision] = decidePodEvictions(world, NOW, defaultPolicy);
+    const of = { ...world, pod: world.pods[0], timer: world.timers[0] };
+    expect(expectSame(podEvictionNote(decision!, of, NOW, defaultPolicy)).act).toBe(act);
+  });
+
+  it('of pods that are collected, each for its own reason', () => {
+    const pod: CollectablePod = {
+      namespace: 'default',
+      name: 'p',
+      uid: 'u',
+      nodeName: undefined,
+      phase: 'Succeeded',
+      reason: undefined,
+      createdAtMs: 1,
+      terminating: false,
+    };
+    const node = {
+      name: 'n1',
+      ready: undefined,
+      taints: [{ key: 'node.kubernetes.io/out-of-service', effect: 'NoExecute' }],
+    } as const;
+    const policy = { ...defaultPolicy, terminatedPodGcThreshold: 1 };
+    const cases = [
+      ['terminated', pod, 2],
+      ['unscheduled', { ...pod, phase: 'Running', terminating: true }, 0],
+      ['orphaned', { ...pod, phase: undefined, nodeName: 'gone' }, 0],
+      ['out-of-service', { ...pod, phase: 'Running', nodeName: 'n1', terminating: true }, 0],
+    ] as const;
+    for (const [reason, each, othersEnded] of cases) {
+      const others = Array.from({ length: othersEnded }, (_, index) => ({
+        ...pod,
+        uid: `o${index}`,
+        createdAtMs: 2 + index,
+      }));
+      const world = { pods: [each, ...others], nodes: [node], missing: new Set(['gone']) };
+      const removal = podRemovals(world, policy).find(({ podUid }) => podUid === 'u')!;
+      expect(removal.reason).toBe(reason);
+      expectSame(podGcNote(removal, { pod: each, node, othersEnded }, NOW, policy));
+    }
+  });
+
+  it('of the gate, with the probes it rests on', () => {
+    const probes = [{ sentAtMs: NOW, accepted: false }];
+    const after = decideGate(UNTRIED_GATE, { nowMs: NOW, probes, policy: defaultPolicy });
+    const note = gateNote(UNTRIED_GATE, after, { nowMs: NOW, probes, policy: defaultPolicy, withheldMarks: 3 });
+    expect(expectSame(note!).reason).toContain('our own probe beats get no success');
+    expect(gateNote(after, after, { nowMs: NOW, probes, policy: defaultPolicy, withheldMarks: 3 })).toBeUndefined();
+  });
+});
+
+describe('replay', () => {
+  const { ready, noExecute } = aNode({
+    nodeName: 'n1',
+    ready: 'Unknown',
+    noExecute: { notReady: true, unreachable: false },
+  });
+  const record = stored(swapNote({ ...NODE, nowMs: NOW, ready, noExecute }, 'notReady', 'unreachable'));
+
+  it('sees a record that was changed, by its sum, and one sealed anew by its rule', () => {
+    expect(replay(record).same).toBe(true);
+    const changed = { ...record, reason: 'another' };
+    expect(replay(changed)).toMatchObject({ same: false, got: { why: 'the record is not as it was written' } });
+    const { sum: _, ...rest } = { ...record, outcome: { from: 'unreachable', to: 'notReady' } };
+    expect(replay(sealed(rest as Omit<DecisionRecord, 'sum'>))).toMatchObject({
+      same: false,
+      expected: { from: 'unreachable' },
+      got: { from: 'notReady', to: 'unreachable' },
+    });
+  });
+
+  it.each([
+    ['of a later version', { v: 2 }, 'version 2 is not known'],
+    ['of an unknown rule', { rule: 'toString' }, 'rule toString is not known'],
+    ['whose inputs cannot be read', { rule: 'cloud', inputs: {} }, ''],
+  ])('takes a record %s for a difference, not an error', (_what, change, why) => {
+    const { sum: _, ...rest } = { ...record, ...change };
+    const outcome = replay(sealed(rest as unknown as Omit<DecisionRecord, 'sum'>));
+    expect(outcome).toMatchObject({ same: false, got: { kind: 'unreadable' } });
+    expect(outcome.got['why']).toContain(why);
+  });
+
+  it('has nothing to run where a fact was found', () => {
+    const fact = stored(
+      volumeKeptNote({ ...NODE, nowMs: NOW, policy: defaultPolicy }, 'vol-1', 'EC2 refuses: IncorrectState'),
+    );
+    expect(replay(fact)).toMatchObject({ same: true, checked: false });
+  });
+});

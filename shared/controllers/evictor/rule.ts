@@ -1,0 +1,140 @@
+/**
+ * One turn of a zone's eviction queue: who leaves it, and who gets the NoExecute taint if the limiter gives a token.
+ * The decision rests on the node as it is now, not as it was when enqueued. A token is asked for only when an item is due
+ * and would be tainted (D4). At most one taint comes of one turn: the bucket holds one token.
+ *
+ * Source: doNoExecuteTaintingPass in pkg/controller/nodelifecycle/node_lifecycle_controller.go.
+ */
+
+import type { ConditionStatus } from '../../domain/kubernetes.ts';
+import { healthVerdict, isReturning } from '../../domain/nodes/health.ts';
+import type { NodeHealth } from '../../domain/nodes/node-health.ts';
+import { decideNoExecute, type NoExecuteKind } from '../../domain/nodes/node-taints.ts';
+import type { Policy } from '../../domain/policy.ts';
+import type { QueuedNode } from '../../domain/zones/fleet-records.ts';
+import type { GateReason, GateVerdict } from '../../domain/zones/gate.ts';
+import type { Limiter } from '../../domain/zones/limiter.ts';
+import { type LimiterUpdate, takeTokenUpdate } from '../../domain/zones/limiter.ts';
+import { compareTurns } from './queue-order.rule.ts';
+
+interface OfItem {
+  readonly nodeName: string;
+  readonly uid: string;
+  readonly zone: string;
+  readonly addedAtMs: number;
+}
+
+export type EvictionDecision =
+  /** Leaves the queue untainted, without a token. */
+  | ({
+      readonly kind: 'drop';
+      readonly reason: 'nodeGone' | 'ready' | 'noReadyCondition' | 'returning' | 'tainted';
+    } & OfItem)
+  /** The opposite taint is on it: changed at once, without a token, and not counted. Leaves the queue. */
+  | ({
+      readonly kind: 'swap';
+      readonly from: NoExecuteKind;
+      readonly to: NoExecuteKind;
+      readonly ready: ConditionStatus;
+    } & OfItem)
+  /** Ask for a token by this update; if granted, taint, take out of the queue, and count one eviction. */
+  | ({
+      readonly kind: 'taint';
+      readonly taint: NoExecuteKind;
+      readonly ready: ConditionStatus;
+      readonly waitedSeconds: number;
+      readonly ratePerSecond: number;
+      readonly token: LimiterUpdate;
+    } & OfItem);
+
+/** Why the head of the queue was not tainted. */
+export type EvictionHold =
+  | { readonly kind: 'gate'; readonly reasons: readonly GateReason[] }
+  | { readonly kind: 'totalDisruption' }
+  | { readonly kind: 'never' }
+  | { readonly kind: 'rate'; readonly untilMs: number };
+
+export interface EvictionOutcome {
+  /** In order. A taint comes last. */
+  readonly decisions: readonly EvictionDecision[];
+  /** Present when somebody waits and none is tainted. */
+  readonly hold: EvictionHold | undefined;
+}
+
+/** What keeps a zone from tainting anybody just now, whoever waits; undefined when nothing does. */
+export function evictionHold(
+  limiter: Limiter,
+  at: { readonly nowMs: number; readonly gate: GateVerdict; readonly totalDisruption: boolean },
+): EvictionHold | undefined {
+  if (at.gate.kind === 'holding') return { kind: 'gate', reasons: at.gate.reasons };
+  if (at.totalDisruption) return { kind: 'totalDisruption' };
+  if (!(limiter.ratePerSecond > 0)) return { kind: 'never' };
+  if (limiter.tatMs !== undefined && limiter.tatMs > at.nowMs) return { kind: 'rate', untilMs: limiter.tatMs };
+  return undefined;
+}
+
+/**
+ * `items`: the queue of one zone, from its head, as many as were read. `nodes`: digests of their nodes; one that is not
+ * there is gone. `limiter`: as last read; the token updates decide, not this.
+ */
+export function decideEvictions(
+  zone: {
+    readonly items: readonly QueuedNode[];
+    readonly nodes: ReadonlyMap<string, NodeHealth>;
+    readonly limiter: Limiter;
+  },
+  at: {
+    readonly nowMs: number;
+    readonly gate: GateVerdict;
+    readonly totalDisruption: boolean;
+    readonly policy: Policy;
+    readonly freshSinceMs: number;
+  },
+): EvictionOutcome {
+  const { nowMs } = at;
+  const decisions: EvictionDecision[] = [];
+  for (const item of [...zone.items].sort(compareTurns)) {
+    const of: OfItem = { nodeName: item.nodeName, uid: item.uid, zone: item.zone, addedAtMs: item.addedAtMs };
+    const health = zone.nodes.get(item.nodeName);
+    if (health === undefined || health.uid !== item.uid) {
+      decisions.push({ kind: 'drop', ...of, reason: 'nodeGone' });
+      continue;
+    }
+    const { ready } = health;
+    if (ready === 'True' || ready === undefined) {
+      decisions.push({ kind: 'drop', ...of, reason: ready === 'True' ? 'ready' : 'noReadyCondition' });
+      continue;
+    }
+    const wanted = decideNoExecute(ready, health.noExecute);
+    if (wanted.kind === 'swap') {
+      // In total disruption node-monitor is lifting these; changing one would only put it back.
+      if (at.totalDisruption) return { decisions, hold: { kind: 'totalDisruption' } };
+      decisions.push({ kind: 'swap', ...of, from: wanted.from, to: wanted.to, ready });
+      continue;
+    }
+    if (wanted.kind !== 'enqueue') {
+      decisions.push({ kind: 'drop', ...of, reason: 'tainted' });
+      continue;
+    }
+    if (isReturning(health, healthVerdict(health, at))) {
+      decisions.push({ kind: 'drop', ...of, reason: 'returning' });
+      continue;
+    }
+    const hold = evictionHold(zone.limiter, at);
+    if (hold !== undefined) return { decisions, hold };
+    const { ratePerSecond } = zone.limiter;
+    const token = takeTokenUpdate({ nowMs, ratePerSecond });
+    if (token === undefined) return { decisions, hold: { kind: 'never' } };
+    decisions.push({
+      kind: 'taint',
+      ...of,
+      taint: wanted.taint,
+      ready,
+      waitedSeconds: Math.max(0, nowMs - item.addedAtMs) / 1_000,
+      ratePerSecond,
+      token,
+    });
+    return { decisions, hold: undefined };
+  }
+  return { decisions, hold: undefined };
+}

@@ -1,0 +1,55 @@
+/** What every controller needs, made once a process: by a function's compose.ts, a scenario or a simulation. */
+
+import { clusterObjects } from '../../api/storage/cluster-objects.ts';
+import type { Policy } from '../../domain/policy.ts';
+import type { Clock, RandomSource } from '../../ports/clock.ts';
+import type { Cloud } from '../../ports/cloud.ts';
+import type { EventBus } from '../../ports/event-bus.ts';
+import type { ItemStore } from '../../ports/item-store.ts';
+import type { Log, Meter } from '../../ports/log.ts';
+import type { Probe } from '../../ports/probe.ts';
+import { type FleetStore, fleetStore } from '../../store/fleet-store.ts';
+import type { ObjectStore } from '../../store/object-store.ts';
+import { type EvictionTimerStore, evictionTimerStore } from '../pod-evictor/timer-store.ts';
+import { type PodGcStore, podGcStore } from '../pod-gc/work-list-store.ts';
+import { type Ledger, ledgerOver } from './ledger.ts';
+
+export interface ControllerOptions {
+  readonly items: ItemStore;
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  readonly policy: Policy;
+  readonly log: Log;
+  readonly meter: Meter;
+  /** Sends node-monitor's own beats; absent: the gate cannot hold for a failing path. */
+  readonly probe?: Probe;
+  /** EC2, for cloud-node and for volumes; absent: nobody is asked, and nothing follows from what it would say. */
+  readonly cloud?: Cloud;
+  /** Hears of transitions; absent: nobody is told outside the cluster. */
+  readonly eventBus?: EventBus;
+  /** Units that the tables said were taken since this was last asked; absent: nobody counts, and no cost is told. */
+  readonly takeUnits?: () => { readonly readUnits: number; readonly writeUnits: number };
+  /** In hex: tells volumes by the names that the CSI attacher made from them; absent: such names are not understood. */
+  readonly sha256?: (text: string) => string;
+  /** Waits between tries at a contended commit. Milliseconds. Absent: tries follow at once. */
+  readonly pause?: (milliseconds: number) => Promise<unknown>;
+}
+
+export interface ControllerDependencies extends ControllerOptions {
+  readonly objects: ObjectStore;
+  readonly fleet: FleetStore;
+  readonly timers: EvictionTimerStore;
+  readonly podGc: PodGcStore;
+  readonly ledger: Ledger;
+}
+
+export function controllerDependencies(options: ControllerOptions): ControllerDependencies {
+  return {
+    ...options,
+    objects: clusterObjects(options),
+    fleet: fleetStore(options.items),
+    timers: evictionTimerStore(options.items),
+    podGc: podGcStore(options.items),
+    ledger: ledgerOver(options.items, options.policy),
+  };
+}

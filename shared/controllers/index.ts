@@ -1,0 +1,57 @@
+/** The controllers as one thing: what the functions run by events, a scenario or a simulation runs by calls. */
+
+import { cidrAllocator } from './cidr-allocator/reconcile.ts';
+import { type CloudNodeReport, lookAtInstance, runCloudNode } from './cloud-node/reconcile.ts';
+import { type EvictorReport, runEvictor, runEvictorSlot, turnQueues } from './evictor/reconcile.ts';
+import { type ControllerOptions, controllerDependencies } from './framework/dependencies.ts';
+import type { ChangesOutcome, ItemChangeRecord } from './framework/item-change.ts';
+import { onHealthChange } from './health-stream/reconcile.ts';
+import { type MonitorReport, runNodeMonitor } from './node-monitor/reconcile.ts';
+import { onObjectChange } from './object-stream/reconcile.ts';
+import { type PodGcReport, runPodGc } from './pod-gc/reconcile.ts';
+
+export interface FleetControllers {
+  /** @throws TickFault when something could not be done; the next tick does it. */
+  tickNodeMonitor(slot: number, budgetMs?: number): Promise<MonitorReport>;
+  tickEvictor(slot: number, budgetMs?: number): Promise<EvictorReport>;
+  /** A tick of evictor and the turns that come due before the next one; waits in between. */
+  runEvictorSlot(slot: number, budgetMs?: number): Promise<EvictorReport>;
+  /** The turns of one moment between ticks, for those who keep time themselves (`nextTokenAtMs` of the last report). */
+  turnQueues(): Promise<Extract<EvictorReport, { kind: 'ran' }>>;
+  /** Asks EC2 about nodes that are not Ready; does nothing without a cloud. @throws TickFault as above */
+  tickCloudNode(slot: number, budgetMs?: number): Promise<CloudNodeReport>;
+  /** EventBridge tells that the state of an instance changed: EC2 is asked about its node at once. @throws TickFault */
+  onInstanceChange(instanceId: string, budgetMs?: number): Promise<CloudNodeReport>;
+  /** Pods that nobody will finish, volumes that nobody wants; slots of podGcPeriodSeconds. @throws TickFault as above */
+  tickPodGc(slot: number, budgetMs?: number): Promise<PodGcReport>;
+  /** Changes of the `objects` table. */
+  onObjectRecords(records: readonly ItemChangeRecord[]): Promise<ChangesOutcome>;
+  /** Changes of the `health` table; those the stream's filter drops do nothing here either. */
+  onHealthRecords(records: readonly ItemChangeRecord[]): Promise<ChangesOutcome>;
+}
+
+export function fleetControllers(options: ControllerOptions): FleetControllers {
+  const dependencies = controllerDependencies(options);
+  const cidrs = cidrAllocator(dependencies);
+  const tickOf = (slot: number, budgetMs: number | undefined) =>
+    budgetMs === undefined ? { slot } : { slot, budgetMs };
+  return {
+    tickNodeMonitor: (slot, budgetMs) => runNodeMonitor(dependencies, tickOf(slot, budgetMs)),
+    tickEvictor: (slot, budgetMs) => runEvictor(dependencies, tickOf(slot, budgetMs)),
+    runEvictorSlot: (slot, budgetMs) =>
+      runEvictorSlot(dependencies, tickOf(slot, budgetMs), options.pause ?? (() => Promise.resolve())),
+    turnQueues: () => turnQueues(dependencies),
+    tickCloudNode: (slot, budgetMs) => runCloudNode(dependencies, tickOf(slot, budgetMs)),
+    onInstanceChange: (instanceId, budgetMs) => lookAtInstance(dependencies, instanceId, budgetMs),
+    tickPodGc: (slot, budgetMs) => runPodGc(dependencies, tickOf(slot, budgetMs)),
+    onObjectRecords: (records) => onObjectChange({ ...dependencies, cidrs }, records),
+    onHealthRecords: (records) => onHealthChange(dependencies, records),
+  };
+}
+
+export type { CloudNodeReport } from './cloud-node/reconcile.ts';
+export type { EvictorReport } from './evictor/reconcile.ts';
+export type { ControllerOptions } from './framework/dependencies.ts';
+export type { ChangesOutcome, ItemChangeRecord } from './framework/item-change.ts';
+export { type MonitorReport, TickFault } from './node-monitor/reconcile.ts';
+export type { PodGcReport } from './pod-gc/reconcile.ts';

@@ -1,0 +1,112 @@
+/**
+ * Setting the pods of a node not ready, each with its event in one commit.
+ * Source: MarkPodsNotReady in pkg/controller/util/node/controller_utils.go.
+ */
+
+import { podNotReady } from '../../domain/events/event-text.ts';
+import { markPodNotReady, type PodConditionParts } from '../../domain/nodes/conditions.ts';
+import type { KubeObject, ObjectRef } from '../../kube/types.ts';
+import type { ObjectWrite } from '../../store/object-store.ts';
+import { inParts, UNBOUNDED, type WorkBudget, workInHalves } from '../framework/bounded-work.ts';
+import type { ControllerDependencies } from '../framework/dependencies.ts';
+import { eventWrite, subjectOf } from '../framework/record-event.ts';
+import { reportUnwritable } from '../framework/report-unwritable.ts';
+
+/** 3 actions for each pod, 2 for its event, and up to 12 heads: 77 of 100. Larger ones are marked in halves. */
+const PODS_A_COMMIT_MAX = 13;
+/** Beyond one for each pod that is too large. */
+const COMMIT_ATTEMPTS_MAX = 6;
+
+type Dependencies = Pick<ControllerDependencies, 'objects' | 'random' | 'log' | 'meter'>;
+
+const podRef = (pod: KubeObject): ObjectRef => ({
+  resource: 'pods',
+  namespace: pod.metadata.namespace ?? '',
+  name: pod.metadata.name ?? '',
+});
+
+function marked(pod: KubeObject, nowMs: number): KubeObject | undefined {
+  const conditions = pod.status?.['conditions'] as PodConditionParts[] | undefined;
+  const next = markPodNotReady(conditions, nowMs);
+  return next === undefined ? undefined : { ...pod, status: { ...pod.status, conditions: next } };
+}
+
+/** Whether a pod is Ready and so would be marked. */
+export const isMarkable = (pod: KubeObject): boolean => marked(pod, 0) !== undefined;
+
+export interface PodMarks {
+  readonly marked: number;
+  /** Not written for other commits in the way, or for a fault: to be tried again. One that is too large is not among them. */
+  readonly left: number;
+  /** Of single pods; the others were marked. */
+  readonly faults: readonly unknown[];
+}
+
+/** Marks these pods, as far as they still are what was read and on that node. */
+export async function markPods(
+  dependencies: Dependencies,
+  pods: readonly KubeObject[],
+  nowMs: number,
+  budget: WorkBudget = UNBOUNDED,
+): Promise<PodMarks> {
+  let marked = 0;
+  let left = 0;
+  const faults: unknown[] = [];
+  for (const part of inParts(pods, PODS_A_COMMIT_MAX)) {
+    const outcome = await workInHalves(part, budget, async (some) => {
+      const done = await markPart(dependencies, some, nowMs);
+      if (done === 'split') return 'split';
+      marked += done.marked;
+      return 'done';
+    });
+    left += outcome.left;
+    faults.push(...outcome.faults);
+  }
+  return { marked, left, faults };
+}
+
+async function markPart(
+  dependencies: Dependencies,
+  part: readonly KubeObject[],
+  nowMs: number,
+): Promise<{ readonly marked: number } | 'split'> {
+  const { objects, random } = dependencies;
+  let waiting = part.map((pod) => ({ pod, told: false }));
+  for (let attempt = 1; attempt <= COMMIT_ATTEMPTS_MAX + part.length; attempt += 1) {
+    const writes: ObjectWrite[] = [];
+    const events: ObjectWrite[] = [];
+    const kept: typeof waiting = [];
+    for (const each of waiting) {
+      const next = marked(each.pod, nowMs);
+      if (next === undefined) continue;
+      kept.push(each);
+      writes.push({ kind: 'update', ref: podRef(each.pod), object: next, previous: each.pod });
+      if (each.told) continue;
+      const about = subjectOf('Pod', each.pod);
+      events.push(eventWrite({ ...podNotReady, about, once: nowMs }, { nowMs, eventUid: random.uuid() }));
+    }
+    waiting = kept;
+    if (waiting.length === 0) return { marked: 0 };
+    const outcome = await objects.commit({ writes: [...writes, ...events] });
+    if (outcome.kind === 'committed') return { marked: waiting.length };
+    if (outcome.kind === 'overfull') return 'split';
+    if (outcome.kind === 'tooLarge') {
+      const object = waiting[outcome.index]!.pod;
+      await reportUnwritable(dependencies, { kind: 'Pod', object, what: 'mark the pod not ready', nowMs });
+      waiting = waiting.filter((_, index) => index !== outcome.index);
+      continue;
+    }
+    if (outcome.kind !== 'conflict') continue;
+    // Read all again: where one has changed, others may have.
+    const nodeNames = waiting.map(({ pod }) => pod.spec?.['nodeName']);
+    const uids = waiting.map(({ pod }) => pod.metadata.uid);
+    const told = outcome.index >= writes.length;
+    const stored = await objects.getMany(waiting.map(({ pod }) => podRef(pod)));
+    waiting = stored.flatMap((pod, index) =>
+      pod === undefined || pod.metadata.uid !== uids[index] || pod.spec?.['nodeName'] !== nodeNames[index]
+        ? []
+        : [{ pod, told: waiting[index]!.told || told }],
+    );
+  }
+  return 'split';
+}

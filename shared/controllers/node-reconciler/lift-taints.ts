@@ -1,0 +1,59 @@
+/** NoExecute taints of ours that are changed or taken off at once, outside any rate. */
+import { readyStatusOf } from '../../domain/nodes/conditions.ts';
+import {
+  liftNoExecute,
+  type NoExecuteKind,
+  noExecuteOf,
+  swapNoExecute,
+  wantedNoExecute,
+} from '../../domain/nodes/node-taints.ts';
+import type { KubeNode } from '../../kube/types.ts';
+import { liftNote, swapNote } from '../decisions/decision-notes.ts';
+import { changeNode, type NodeChangeOutcome, withTaints } from '../framework/change-node.ts';
+import type { ControllerDependencies } from '../framework/dependencies.ts';
+import type { TickMark } from '../framework/ledger.ts';
+
+interface Target {
+  readonly nodeName: string;
+  readonly uid: string;
+  readonly nowMs: number;
+  /** For the ledger. */
+  readonly tick?: TickMark;
+}
+
+const situationOf = ({ nodeName, uid, nowMs }: Target, node: KubeNode) => ({
+  nodeName,
+  uid,
+  nowMs,
+  ready: readyStatusOf(node.status?.conditions),
+  noExecute: noExecuteOf(node.spec?.taints ?? []),
+});
+
+/** Takes both off. Because the node is `ready`: only while it is. In total disruption: from any node. */
+export const liftTaints = (
+  { objects, ledger }: Pick<ControllerDependencies, 'objects' | 'ledger'>,
+  target: Target,
+  reason: 'ready' | 'totalDisruption',
+): Promise<NodeChangeOutcome> =>
+  changeNode(objects, target, (node) => {
+    if (reason === 'ready' && readyStatusOf(node.status?.conditions) !== 'True') return undefined;
+    const taints = liftNoExecute(node.spec?.taints ?? []);
+    if (taints === undefined) return undefined;
+    const record = ledger.write(liftNote(situationOf(target, node), reason), target.tick);
+    return { next: withTaints(node, taints), extra: [record] };
+  });
+
+/** Changes the opposite taint for `to`, while the node's Ready status asks for that one. Its time stays. */
+export const swapTaints = (
+  { objects, ledger }: Pick<ControllerDependencies, 'objects' | 'ledger'>,
+  target: Target,
+  to: NoExecuteKind,
+): Promise<NodeChangeOutcome> =>
+  changeNode(objects, target, (node) => {
+    if (wantedNoExecute(readyStatusOf(node.status?.conditions)) !== to) return undefined;
+    const taints = swapNoExecute(node.spec?.taints ?? [], to, target.nowMs);
+    if (taints === undefined) return undefined;
+    const from = to === 'notReady' ? 'unreachable' : 'notReady';
+    const record = ledger.write(swapNote(situationOf(target, node), from, to), target.tick);
+    return { next: withTaints(node, taints), extra: [record] };
+  });

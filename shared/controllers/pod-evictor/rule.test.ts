@@ -1,0 +1,127 @@
+import { describe, expect, it } from 'vitest';
+import {
+  decidePodEvictions as decide,
+  type EvictablePod,
+  type EvictionWorld,
+  TAINT_EVICTION_CONDITION,
+  withDisruption,
+} from './rule.ts';
+
+const pod: EvictablePod = {
+  namespace: 'ns',
+  name: 'p',
+  uid: 'u1',
+  nodeName: 'n',
+  boundAtMs: 0,
+  tolerations: [{ key: 'a', operator: 'Exists', tolerationSeconds: 10 }],
+  terminating: false,
+};
+const world: EvictionWorld = {
+  nodeName: 'n',
+  taints: [{ key: 'a', value: '', addedAtMs: 0 }],
+  pods: [pod],
+  timers: [],
+  gate: { kind: 'open' },
+  freshSinceMs: 0,
+};
+const timer = { namespace: 'ns', name: 'p', podUid: 'u1', atMs: 10_000 };
+const target = { namespace: 'ns', name: 'p', podUid: 'u1' };
+
+const decidePodEvictions = (given: EvictionWorld, nowMs: number) =>
+  decide(given, nowMs, { nodeMonitorGracePeriodSeconds: 40 });
+
+describe('decidePodEvictions', () => {
+  it('schedules, keeps, and deletes with event, condition and uid', () => {
+    expect(decidePodEvictions(world, 0)).toEqual([
+      { kind: 'schedule', ...target, reason: 'a is tolerated for 10 s', atMs: 10_000 },
+    ]);
+    expect(decidePodEvictions({ ...world, timers: [timer] }, 9_999)).toEqual([]);
+    expect(decidePodEvictions({ ...world, timers: [timer] }, 10_000)).toMatchObject([
+      {
+        kind: 'delete',
+        ...target,
+        condition: { reason: 'DeletionByTaintManager', message: 'Taint manager: deleting due to NoExecute taint' },
+        event: { reason: 'TaintManagerEviction', message: 'Marking for deletion Pod ns/p' },
+      },
+    ]);
+  });
+
+  it('moves a timer that no longer fits', () => {
+    expect(decidePodEvictions({ ...world, timers: [{ ...timer, atMs: 99_000 }] }, 1_000)).toMatchObject([
+      { kind: 'move', fromMs: 99_000, atMs: 10_000 },
+    ]);
+  });
+
+  it('cancels with an event when the taint is lifted, also while the gate holds', () => {
+    for (const gate of [{ kind: 'open' }, { kind: 'holding', reasons: ['failingPath'], sinceMs: 0 }] as const) {
+      expect(decidePodEvictions({ ...world, gate, taints: [], timers: [timer] }, 5_000)).toMatchObject([
+        { kind: 'cancel', event: { message: 'Cancelling deletion of Pod ns/p' } },
+      ]);
+    }
+  });
+
+  it('deletes nothing while the gate holds, and says why', () => {
+    const gate = { kind: 'holding', reasons: ['failingPath'], sinceMs: 0 } as const;
+    expect(decidePodEvictions({ ...world, gate, timers: [timer] }, 50_000)).toEqual([
+      {
+        kind: 'hold',
+        ...target,
+        reason: 'a is tolerated for 10 s; held: failingPath',
+        atMs: 10_000,
+        timerExists: true,
+      },
+    ]);
+    const bare = { ...pod, tolerations: [] };
+    expect(decidePodEvictions({ ...world, gate, pods: [bare] }, 50_000)).toMatchObject([
+      { kind: 'hold', atMs: 50_000, timerExists: false },
+    ]);
+  });
+
+  it('keeps a held pod due now whose timer was set for a later time', () => {
+    const gate = { kind: 'holding', reasons: ['failingPath'], sinceMs: 0 } as const;
+    const later = { ...world, gate, timers: [{ ...timer, atMs: 99_000 }] };
+    expect(decidePodEvictions(later, 50_000)).toMatchObject([{ kind: 'hold', atMs: 50_000, timerExists: false }]);
+  });
+
+  it('gives pods of our own taints the fresh grace after an outage', () => {
+    const silent = { ...world, taints: [{ key: 'node.kubernetes.io/unreachable', value: '', addedAtMs: 0 }] };
+    expect(decidePodEvictions({ ...silent, freshSinceMs: 50_000, timers: [timer] }, 50_000)).toMatchObject([
+      { kind: 'move', fromMs: 10_000, atMs: 90_000 },
+    ]);
+  });
+
+  it('drops timers of a deleted node, of a gone pod, of a terminating pod and of a pod elsewhere', () => {
+    const reasonOf = (over: Partial<EvictionWorld>) =>
+      decidePodEvictions({ ...world, timers: [timer], ...over }, 50_000).map(
+        ({ kind, reason }) => `${kind}: ${reason}`,
+      );
+    expect(reasonOf({ taints: undefined })).toEqual(['drop: node is deleted']);
+    expect(reasonOf({ pods: [] })).toEqual(['drop: pod is gone']);
+    expect(reasonOf({ pods: [{ ...pod, terminating: true }] })).toEqual(['drop: pod is already terminating']);
+    expect(reasonOf({ pods: [{ ...pod, nodeName: 'm' }] })).toEqual(['drop: pod is not on this node']);
+  });
+});
+
+describe('withDisruption', () => {
+  const ready = { type: 'Ready', status: 'True' };
+  it('adds the condition beside the others', () => {
+    expect(withDisruption([ready], TAINT_EVICTION_CONDITION, 61_000)).toEqual([
+      ready,
+      { ...TAINT_EVICTION_CONDITION, lastTransitionTime: '1970-01-01T00:01:01Z' },
+    ]);
+  });
+
+  it('changes what differs, and the transition time only with the status', () => {
+    const earlier = { ...TAINT_EVICTION_CONDITION, reason: 'Other', lastTransitionTime: 'T0' };
+    expect(withDisruption([earlier], TAINT_EVICTION_CONDITION, 61_000)).toEqual([
+      { ...TAINT_EVICTION_CONDITION, lastTransitionTime: 'T0' },
+    ]);
+    expect(withDisruption([{ ...earlier, status: 'False' }], TAINT_EVICTION_CONDITION, 61_000)).toEqual([
+      { ...TAINT_EVICTION_CONDITION, lastTransitionTime: '1970-01-01T00:01:01Z' },
+    ]);
+  });
+
+  it('writes nothing when it is there', () => {
+    expect(withDisruption([{ ...TAINT_EVICTION_CONDITION }], TAINT_EVICTION_CONDITION, 0)).toBeUndefined();
+  });
+});

@@ -1,0 +1,216 @@
+/**
+ * What taint eviction does about the pods of one node.
+ *
+ * Runs whenever the node's NoExecute taints, a pod's tolerations or binding changed, and when a timer is due; always
+ * over the whole node, so a late or repeated trigger decides the same (L10). Nobody is exempt by kind: DaemonSet and
+ * static pods survive by their tolerations only. A pod that is already terminating is left alone: deleting it again
+ * changes nothing, and on a silent machine it would be asked for at every tick. Not rate limited: the pace comes from
+ * the taints. A deletion that fails comes again with the next decision, since the world has not changed.
+ *
+ * Source: pkg/controller/tainteviction/taint_eviction.go; D6, D7 and D9 in docs/deviations.md.
+ */
+import type { EventText } from '../../domain/events/event-text.ts';
+import type { Toleration } from '../../domain/kubernetes.ts';
+import type { NoExecuteTaint } from '../../domain/nodes/taint-times.ts';
+import type { Policy } from '../../domain/policy.ts';
+import { rfc3339 } from '../../domain/rfc3339.ts';
+import type { GateVerdict } from '../../domain/zones/gate.ts';
+import { evictionVerdict, timerChange } from './eviction-time.rule.ts';
+
+/** `status.conditions[]` entry that says why a pod was deleted; its transition time is the writer's. */
+export interface DisruptionCondition {
+  readonly type: 'DisruptionTarget';
+  readonly status: 'True';
+  readonly reason: string;
+  readonly message: string;
+}
+
+export const TAINT_EVICTION_CONDITION: DisruptionCondition = Object.freeze({
+  type: 'DisruptionTarget',
+  status: 'True',
+  reason: 'DeletionByTaintManager',
+  message: 'Taint manager: deleting due to NoExecute taint',
+});
+
+interface PodCondition {
+  type: string;
+  status: string;
+  reason?: string;
+  message?: string;
+  lastTransitionTime?: string | null;
+}
+
+/**
+ * A pod's conditions with this one in them; undefined when it is there already, word for word. The transition time moves
+ * only with the status.
+ */
+export function withDisruption<C extends PodCondition>(
+  conditions: readonly C[],
+  disruption: DisruptionCondition,
+  nowMs: number,
+): (C | PodCondition)[] | undefined {
+  const present = conditions.find(({ type }) => type === disruption.type);
+  if (present === undefined) return [...conditions, { ...disruption, lastTransitionTime: rfc3339(nowMs) }];
+  const { status, reason, message } = disruption;
+  if (present.status === status && present.reason === reason && present.message === message) return undefined;
+  const moved = present.status === status ? {} : { lastTransitionTime: rfc3339(nowMs) };
+  return conditions.map((condition) =>
+    condition === present ? { ...condition, status, reason, message, ...moved } : condition,
+  );
+}
+
+/** `source.component` of the events of this controller. */
+export const TAINT_EVICTION_COMPONENT = 'taint-eviction-controller';
+
+export const markingEvent = (namespace: string, name: string): EventText => ({
+  type: 'Normal',
+  reason: 'TaintManagerEviction',
+  message: `Marking for deletion Pod ${namespace}/${name}`,
+  source: TAINT_EVICTION_COMPONENT,
+});
+
+export const cancellingEvent = (namespace: string, name: string): EventText => ({
+  type: 'Normal',
+  reason: 'TaintManagerEviction',
+  message: `Cancelling deletion of Pod ${namespace}/${name}`,
+  source: TAINT_EVICTION_COMPONENT,
+});
+
+export interface EvictablePod {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  /** '' or absent: not bound. */
+  readonly nodeName: string | undefined;
+  /** Time of our commit that bound it, never a time of the pod's status: nodes write that. Absent while not bound. */
+  readonly boundAtMs: number | undefined;
+  readonly tolerations: readonly Toleration[];
+  /** It has a deletionTimestamp. */
+  readonly terminating: boolean;
+}
+
+/** A stored timer. It belongs to the pod's uid: a pod re-created under the same name starts without one. */
+export interface EvictionTimer {
+  readonly namespace: string;
+  readonly name: string;
+  readonly podUid: string;
+  readonly atMs: number;
+}
+
+export interface EvictionWorld {
+  readonly nodeName: string;
+  /** The NoExecute taints; absent when the Node does not exist. */
+  readonly taints: readonly NoExecuteTaint[] | undefined;
+  /** Pods of this node, and any other pod that has a timer here and still exists. */
+  readonly pods: readonly EvictablePod[];
+  readonly timers: readonly EvictionTimer[];
+  /** While it holds nothing is deleted (D9). */
+  readonly gate: GateVerdict;
+  /**
+   * From when every node has a full grace, as in GateRecord; 0 when there was no outage of ours. Until that grace is over
+   * no pod leaves because of our own two taints: its node may be about to beat again.
+   */
+  readonly freshSinceMs: number;
+}
+
+interface Target {
+  readonly namespace: string;
+  readonly name: string;
+  readonly podUid: string;
+  readonly reason: string;
+}
+
+export type PodEvictionDecision =
+  | (Target & { readonly kind: 'schedule'; readonly atMs: number })
+  | (Target & { readonly kind: 'move'; readonly fromMs: number; readonly atMs: number })
+  /** The pod is spared: remove its timer and say so. */
+  | (Target & { readonly kind: 'cancel'; readonly event: EventText })
+  /** The timer has nothing to act on any more: remove it without a word. */
+  | (Target & { readonly kind: 'drop' })
+  /** Send the event, write the condition, delete with the pod's own grace period and this uid. */
+  | (Target & {
+      readonly kind: 'delete';
+      readonly condition: DisruptionCondition;
+      readonly event: EventText;
+    })
+  /** Due, but the gate holds: keep (or make) the timer at `atMs`. Not a change when `timerExists`: one of that time. */
+  | (Target & { readonly kind: 'hold'; readonly atMs: number; readonly timerExists: boolean });
+
+/** Decisions in the order of the pods, then dropped timers. Timers that stay as they are yield no decision. */
+export function decidePodEvictions(
+  world: EvictionWorld,
+  nowMs: number,
+  policy: Pick<Policy, 'nodeMonitorGracePeriodSeconds'>,
+): PodEvictionDecision[] {
+  const decisions: PodEvictionDecision[] = [];
+  const timersByUid = new Map(world.timers.map((timer) => [timer.podUid, timer]));
+  const settled = new Set<string>();
+  const lifecycleNotBeforeMs =
+    world.freshSinceMs > 0 ? world.freshSinceMs + policy.nodeMonitorGracePeriodSeconds * 1_000 : undefined;
+
+  // D7: a deleted node's timers are dropped below; its pods belong to pod garbage collection.
+  const here = world.taints === undefined ? [] : world.pods.filter((pod) => pod.nodeName === world.nodeName);
+
+  for (const pod of here) {
+    if (pod.terminating) continue;
+    settled.add(pod.uid);
+    const timer = timersByUid.get(pod.uid);
+    const verdict = evictionVerdict({
+      taints: world.taints ?? [],
+      tolerations: pod.tolerations,
+      boundAtMs: pod.boundAtMs,
+      nowMs,
+      lifecycleNotBeforeMs,
+    });
+    const target: Target = { namespace: pod.namespace, name: pod.name, podUid: pod.uid, reason: verdict.reason };
+    const change = timerChange(verdict, timer?.atMs, nowMs);
+    switch (change.kind) {
+      case 'nothing':
+      case 'keep':
+        break;
+      case 'schedule':
+        decisions.push({ kind: 'schedule', ...target, atMs: change.atMs });
+        break;
+      case 'move':
+        decisions.push({ kind: 'move', ...target, fromMs: change.fromMs, atMs: change.atMs });
+        break;
+      case 'cancel':
+        decisions.push({ kind: 'cancel', ...target, event: cancellingEvent(pod.namespace, pod.name) });
+        break;
+      case 'fire':
+        if (world.gate.kind === 'holding') {
+          // A timer of a time that has been moved here must not hold it longer than the gate does.
+          const atMs = Math.min(timer?.atMs ?? nowMs, nowMs);
+          const reason = `${verdict.reason}; held: ${world.gate.reasons.join(', ')}`;
+          decisions.push({ kind: 'hold', ...target, reason, atMs, timerExists: timer?.atMs === atMs });
+          break;
+        }
+        decisions.push({
+          kind: 'delete',
+          ...target,
+          condition: TAINT_EVICTION_CONDITION,
+          event: markingEvent(pod.namespace, pod.name),
+        });
+        break;
+      default:
+        change satisfies never;
+    }
+  }
+
+  const podsByUid = new Map(world.pods.map((pod) => [pod.uid, pod]));
+  for (const timer of world.timers) {
+    if (settled.has(timer.podUid)) continue;
+    const { namespace, name, podUid } = timer;
+    const pod = podsByUid.get(podUid);
+    const reason =
+      world.taints === undefined
+        ? 'node is deleted'
+        : pod === undefined
+          ? 'pod is gone'
+          : pod.terminating
+            ? 'pod is already terminating'
+            : 'pod is not on this node';
+    decisions.push({ kind: 'drop', namespace, name, podUid, reason });
+  }
+  return decisions;
+}

@@ -1,0 +1,104 @@
+/**
+ * Keeps the work list of pod garbage collection after changes of pods and Nodes (store/pod-gc-store.ts), from what is stored
+ * now: records that come twice or late write what is there already.
+ *
+ * A pod that is bound and a Node that goes may pass each other. Whichever record is dealt with last finds the other in the
+ * tables: a Node that goes looks for pods, a pod that is bound looks for its Node, both strongly consistent.
+ */
+
+import { parseProviderId } from '../../domain/cloud/provider-id.ts';
+import { isTerminated } from '../../kube/pods/phase.ts';
+import type { KubeNode, KubeObject, ObjectRef } from '../../kube/types.ts';
+import { jsonEqual } from '../../kube/wire/json-value.ts';
+import { readHealth } from '../../store/health-store.ts';
+import type { ControllerDependencies } from '../framework/dependencies.ts';
+import type { RecordWork } from '../framework/item-change.ts';
+import { type NamedVolume, namesVolumes } from '../volume-detacher/attached-volumes.rule.ts';
+import { listedPod } from './collectable-pods.ts';
+
+interface ObjectChange {
+  readonly position: number;
+  readonly before: KubeObject | undefined;
+  readonly after: KubeObject | undefined;
+}
+
+type Dependencies = Pick<ControllerDependencies, 'objects' | 'items' | 'podGc'>;
+
+const uidOf = (object: KubeObject | undefined): string | undefined => object?.metadata.uid;
+/** The node a pod is bound to; '' while it is not. */
+export const nodeNameOf = (pod: KubeObject | undefined): string =>
+  (pod?.spec?.['nodeName'] as string | undefined) ?? '';
+export const volumesOf = (pod: KubeObject | undefined): readonly NamedVolume[] =>
+  (pod?.spec?.['volumes'] as readonly NamedVolume[] | undefined) ?? [];
+
+export const podGcWorks = (
+  dependencies: Dependencies,
+  { nodes, pods }: { readonly nodes: readonly ObjectChange[]; readonly pods: readonly ObjectChange[] },
+  nowMs: number,
+): RecordWork[] => [
+  ...listedPods(dependencies, pods),
+  ...leftVolumes(dependencies, pods, nowMs),
+  ...missingNodes(dependencies, nodes, nowMs),
+];
+
+/** Rows of pods whose row would be another one now. */
+function listedPods({ objects, podGc }: Dependencies, pods: readonly ObjectChange[]): RecordWork[] {
+  const changed = pods.filter(({ before, after }) => !jsonEqual(listedPod(before) ?? null, listedPod(after) ?? null));
+  if (changed.length === 0) return [];
+  const refs = new Map<string, ObjectRef>();
+  for (const { before, after } of changed) {
+    const { namespace = '', name = '' } = (after ?? before)!.metadata;
+    refs.set(`${namespace}/${name}`, { resource: 'pods', namespace, name });
+  }
+  return [
+    {
+      of: changed.map(({ position }) => position),
+      run: async () => {
+        const wanted = [...refs.values()];
+        const stored = await objects.getMany(wanted);
+        await Promise.all(
+          wanted.map((ref, index) => {
+            const row = listedPod(stored[index]);
+            return row === undefined ? podGc.dropPod(ref) : podGc.putPod(row);
+          }),
+        );
+      },
+    },
+  ];
+}
+
+/** Nodes that a pod with volumes has left, by going or by ending. */
+function leftVolumes({ podGc }: Dependencies, pods: readonly ObjectChange[], nowMs: number): RecordWork[] {
+  const left = new Map<string, number[]>();
+  for (const { before, after, position } of pods) {
+    const nodeName = nodeNameOf(before);
+    if (before === undefined || nodeName === '' || !namesVolumes(volumesOf(before))) continue;
+    const gone = uidOf(before) !== uidOf(after);
+    const ended = !gone && !isTerminated(before) && isTerminated(after!);
+    if (gone || ended) left.set(nodeName, [...(left.get(nodeName) ?? []), position]);
+  }
+  return [...left].map(([nodeName, of]) => ({ of, run: () => podGc.touchVolumes(nodeName, nowMs) }));
+}
+
+/** Node names into quarantine when their Node went and pods name them, out of it when a Node is there. */
+function missingNodes(dependencies: Dependencies, nodes: readonly ObjectChange[], nowMs: number): RecordWork[] {
+  const { items, podGc } = dependencies;
+  const positions = new Map<string, number[]>();
+  const instances = new Map<string, string>();
+  for (const { before, after, position } of nodes) {
+    if (uidOf(before) === uidOf(after)) continue;
+    const name = (after ?? before)?.metadata.name ?? '';
+    positions.set(name, [...(positions.get(name) ?? []), position]);
+    const provider = parseProviderId((before as KubeNode | undefined)?.spec?.providerID);
+    if (provider.kind === 'ec2') instances.set(name, provider.instanceId);
+  }
+  return [...positions].map(([nodeName, of]) => ({
+    of,
+    run: async () => {
+      const instanceId = instances.get(nodeName);
+      if (instanceId !== undefined) await podGc.noteInstance(nodeName, instanceId, nowMs);
+      if ((await readHealth(items, [nodeName])).has(nodeName)) await podGc.dropMissing(nodeName);
+      else if (await podGc.hasPods(nodeName)) await podGc.putMissing(nodeName, nowMs);
+    },
+  }));
+}

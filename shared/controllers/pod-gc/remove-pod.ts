@@ -1,0 +1,72 @@
+/**
+ * Taking a pod away that nobody will finish: first its status says Failed and why, then it goes without grace. Two commits,
+ * so that who watches sees the one before the other; a pod whose first step fails is not deleted.
+ * Source: markFailedAndDeletePod in pkg/controller/podgc/gc_controller.go.
+ */
+
+import { markDeleted } from '../../kube/deletion.ts';
+import type { KubeObject, ObjectRef } from '../../kube/types.ts';
+import { type PutWrite, StoreFault, type TransactWrite } from '../../ports/item-store.ts';
+import type { ObjectStore, ObjectWrite } from '../../store/object-store.ts';
+import { withDisruption } from '../pod-evictor/rule.ts';
+import type { PodRemoval, RemovalStep } from './rule.ts';
+
+export type PodRemovalOutcome =
+  | { readonly kind: 'removed' }
+  /** Its finalizers hold it; it is marked to go without grace. */
+  | { readonly kind: 'held' }
+  /** The pod, or what spoke against it, is not what it was: the next pass decides anew. */
+  | { readonly kind: 'changed' };
+
+function writeOf(step: RemovalStep, pod: KubeObject, ref: ObjectRef, nowMs: number): ObjectWrite | undefined {
+  if (step.kind === 'markFailed') {
+    const before = (pod.status?.['conditions'] as Parameters<typeof withDisruption>[0] | undefined) ?? [];
+    const conditions =
+      step.condition === undefined ? before : (withDisruption(before, step.condition, nowMs) ?? before);
+    const status = { ...pod.status, phase: 'Failed', ...(conditions.length === 0 ? {} : { conditions }) };
+    return { kind: 'update', ref, object: { ...pod, status }, previous: pod };
+  }
+  if ((pod.metadata.finalizers ?? []).length === 0) return { kind: 'delete', ref, previous: pod };
+  const marked = markDeleted(pod, step.gracePeriodSeconds, nowMs);
+  return marked === pod ? undefined : { kind: 'update', ref, object: marked, previous: pod };
+}
+
+/**
+ * `pod` as the removal was decided on. `guard`: what must still hold at each commit, such as that the Node is not there.
+ *
+ * @throws StoreFault when other commits stayed in the way, or the pod is too large to say why it goes
+ */
+export async function removePod(
+  objects: ObjectStore,
+  pod: KubeObject,
+  removal: PodRemoval,
+  at: {
+    readonly guard: readonly TransactWrite[];
+    /** Goes with the last step. */
+    readonly record?: PutWrite;
+    readonly nowMs: number;
+  },
+): Promise<PodRemovalOutcome> {
+  const ref: ObjectRef = { resource: 'pods', namespace: removal.namespace, name: removal.name };
+  let current = pod;
+  for (const step of removal.steps) {
+    const write = writeOf(step, current, ref, at.nowMs);
+    if (write === undefined) return { kind: 'held' };
+    const record = at.record === undefined || step !== removal.steps.at(-1) ? [] : [at.record];
+    const outcome = await objects.commit({ writes: [write], extra: [...at.guard, ...record] });
+    switch (outcome.kind) {
+      case 'committed':
+        current = outcome.objects[0]!;
+        break;
+      case 'conflict':
+      case 'extraRefused':
+        return { kind: 'changed' };
+      case 'tooLarge':
+      case 'overfull':
+        throw new StoreFault('too-large', 'a pod is too large to be marked', { retryable: false });
+      case 'contended':
+        throw new StoreFault('throttled', 'a pod could not be removed for other commits', { retryable: true });
+    }
+  }
+  return { kind: (current.metadata.finalizers ?? []).length > 0 ? 'held' : 'removed' };
+}

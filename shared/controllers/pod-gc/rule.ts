@@ -1,0 +1,193 @@
+/**
+ * Pods that nobody will ever finish: terminated ones beyond a number, terminating ones on nodes declared out of service,
+ * those of nodes that no longer exist, and terminating ones that were never bound.
+ *
+ * Orphans are judged slowly. A node name that is missing waits out a quarantine, and then a live read must say that the
+ * node is not there: a list that was read a moment too early must not cost a node its pods. The caller keeps the
+ * quarantine between passes, makes the live reads for the ripe names, and passes their answers on:
+ *
+ *     watchOrphans -> ripe names -> live reads -> settleOrphans -> missing names -> podRemovals -> steps
+ *
+ * Source: pkg/controller/podgc/gc_controller.go.
+ */
+import type { ConditionStatus, Taint } from '../../domain/kubernetes.ts';
+import { TAINT_OUT_OF_SERVICE } from '../../domain/nodes/taint.ts';
+import type { Policy } from '../../domain/policy.ts';
+import type { DisruptionCondition } from '../pod-evictor/rule.ts';
+
+export const ORPHAN_CONDITION: DisruptionCondition = Object.freeze({
+  type: 'DisruptionTarget',
+  status: 'True',
+  reason: 'DeletionByPodGC',
+  message: 'PodGC: node no longer exists',
+});
+
+export interface CollectablePod {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  /** '' or absent: not bound. */
+  readonly nodeName: string | undefined;
+  /** status.phase; absent counts as terminated, as upstream has it. */
+  readonly phase: string | undefined;
+  /** status.reason */
+  readonly reason: string | undefined;
+  readonly createdAtMs: number;
+  readonly terminating: boolean;
+}
+
+export interface CollectableNode {
+  readonly name: string;
+  readonly ready: ConditionStatus | undefined;
+  readonly taints: readonly Readonly<Taint>[];
+}
+
+/** Label `reason` of the metrics pod_gc_collector_force_delete_pods_total and …_errors_total. */
+export type RemovalReason = 'terminated' | 'out-of-service' | 'orphaned' | 'unscheduled';
+
+export type RemovalStep =
+  /** status.phase becomes Failed; the condition, if any, is written with it. */
+  | { readonly kind: 'markFailed'; readonly condition: DisruptionCondition | undefined }
+  | { readonly kind: 'delete'; readonly gracePeriodSeconds: 0 };
+
+export interface PodRemoval {
+  readonly namespace: string;
+  readonly name: string;
+  readonly podUid: string;
+  readonly reason: RemovalReason;
+  /** In this order. A step that fails ends the removal; the next pass decides anew. */
+  readonly steps: readonly RemovalStep[];
+}
+
+function removal(pod: CollectablePod, reason: RemovalReason, condition?: DisruptionCondition): PodRemoval {
+  const finished = pod.phase === 'Succeeded' || pod.phase === 'Failed';
+  const markFailed: readonly RemovalStep[] = finished ? [] : [{ kind: 'markFailed', condition }];
+  return {
+    namespace: pod.namespace,
+    name: pod.name,
+    podUid: pod.uid,
+    reason,
+    steps: [...markFailed, { kind: 'delete', gracePeriodSeconds: 0 }],
+  };
+}
+
+const isBound = (pod: Pick<CollectablePod, 'nodeName'>): boolean => pod.nodeName !== undefined && pod.nodeName !== '';
+
+/** Ended, or without a phase, which upstream takes for ended. */
+export const isTerminated = (pod: Pick<CollectablePod, 'phase'>): boolean =>
+  pod.phase !== 'Pending' && pod.phase !== 'Running' && pod.phase !== 'Unknown';
+
+const compare = <T extends number | string>(a: T, b: T): number => (a < b ? -1 : a > b ? 1 : 0);
+
+/** Terminated pods above the threshold: evicted ones first, then the oldest, then by name. 0 keeps all. */
+export function terminatedRemovals(pods: readonly CollectablePod[], threshold: number): PodRemoval[] {
+  if (threshold <= 0) return [];
+  const terminated = pods.filter(isTerminated);
+  const surplus = terminated.length - threshold;
+  if (surplus <= 0) return [];
+  const rank = (pod: CollectablePod): number => (pod.reason === 'Evicted' ? 0 : 1);
+  return terminated
+    .toSorted(
+      (a, b) =>
+        rank(a) - rank(b) ||
+        a.createdAtMs - b.createdAtMs ||
+        compare(a.name, b.name) ||
+        compare(a.namespace, b.namespace),
+    )
+    .slice(0, surplus)
+    .map((pod) => removal(pod, 'terminated'));
+}
+
+/** Matched by its key alone, whatever its value and effect. */
+export const isOutOfService = (taints: readonly Readonly<Taint>[]): boolean =>
+  taints.some((taint) => taint.key === TAINT_OUT_OF_SERVICE);
+
+/** Terminating pods on nodes that are not Ready and out of service. Others there are left to taint eviction. */
+export function outOfServiceRemovals(pods: readonly CollectablePod[], nodes: readonly CollectableNode[]): PodRemoval[] {
+  const lost = new Set(
+    nodes.filter((node) => node.ready !== 'True' && isOutOfService(node.taints)).map(({ name }) => name),
+  );
+  return pods
+    .filter((pod) => pod.terminating && pod.nodeName !== undefined && lost.has(pod.nodeName))
+    .map((pod) => removal(pod, 'out-of-service'));
+}
+
+/** Node name to the time at which it was first seen missing. */
+export type OrphanQuarantine = ReadonlyMap<string, number>;
+
+/**
+ * One look at the lists. Names that came back, or that no pod names any more, leave the quarantine. `ripe`: names that
+ * have been missing for the whole quarantine (from that millisecond on), to be read live.
+ */
+export function watchOrphans(
+  world: {
+    readonly pods: readonly Pick<CollectablePod, 'nodeName'>[];
+    readonly nodeNames: ReadonlySet<string>;
+    readonly quarantine: OrphanQuarantine;
+  },
+  nowMs: number,
+  policy: Pick<Policy, 'orphanQuarantineSeconds'>,
+): { readonly quarantine: OrphanQuarantine; readonly ripe: readonly string[] } {
+  const quarantine = new Map<string, number>();
+  for (const pod of world.pods) {
+    if (!isBound(pod) || pod.nodeName === undefined || world.nodeNames.has(pod.nodeName)) continue;
+    quarantine.set(pod.nodeName, world.quarantine.get(pod.nodeName) ?? nowMs);
+  }
+  const ripe = [...quarantine]
+    .filter(([, sinceMs]) => nowMs - sinceMs >= policy.orphanQuarantineSeconds * 1_000)
+    .map(([nodeName]) => nodeName)
+    .toSorted();
+  return { quarantine, ripe };
+}
+
+export type LiveRead = 'missing' | 'exists' | 'failed';
+
+/** The live reads of the ripe names. A node that exists is no orphaner; a read that failed makes its name wait again. */
+export function settleOrphans(
+  quarantine: OrphanQuarantine,
+  reads: ReadonlyMap<string, LiveRead>,
+  nowMs: number,
+): { readonly quarantine: OrphanQuarantine; readonly missing: ReadonlySet<string> } {
+  const next = new Map(quarantine);
+  const missing = new Set<string>();
+  for (const [nodeName, read] of reads) {
+    if (read === 'failed') {
+      next.set(nodeName, nowMs);
+      continue;
+    }
+    next.delete(nodeName);
+    if (read === 'missing') missing.add(nodeName);
+  }
+  return { quarantine: next, missing };
+}
+
+/** All pods of the nodes known to be missing, finished ones too. */
+export const orphanRemovals = (pods: readonly CollectablePod[], missing: ReadonlySet<string>): PodRemoval[] =>
+  pods
+    .filter((pod) => pod.nodeName !== undefined && missing.has(pod.nodeName))
+    .map((pod) => removal(pod, 'orphaned', ORPHAN_CONDITION));
+
+/** Terminating pods that no kubelet will ever confirm. */
+export const unscheduledRemovals = (pods: readonly CollectablePod[]): PodRemoval[] =>
+  pods.filter((pod) => pod.terminating && !isBound(pod)).map((pod) => removal(pod, 'unscheduled'));
+
+/** One pass: the four kinds in upstream's order, each pod once, by the first kind that claims it. */
+export function podRemovals(
+  world: {
+    readonly pods: readonly CollectablePod[];
+    readonly nodes: readonly CollectableNode[];
+    readonly missing: ReadonlySet<string>;
+  },
+  policy: Pick<Policy, 'terminatedPodGcThreshold'>,
+): PodRemoval[] {
+  const claimed = new Map<string, PodRemoval>();
+  for (const candidate of [
+    ...terminatedRemovals(world.pods, policy.terminatedPodGcThreshold),
+    ...outOfServiceRemovals(world.pods, world.nodes),
+    ...orphanRemovals(world.pods, world.missing),
+    ...unscheduledRemovals(world.pods),
+  ]) {
+    if (!claimed.has(candidate.podUid)) claimed.set(candidate.podUid, candidate);
+  }
+  return [...claimed.values()];
+}

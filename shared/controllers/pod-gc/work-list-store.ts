@@ -1,0 +1,250 @@
+/**
+ * The work list of pod garbage collection and volume detach: one partition of the `control` table, so that a pass with
+ * nothing to do is one query.
+ *
+ *   pk `pod-gc` sk `pod#<namespace>/<name>`  a pod that is terminating or has ended: u uid, n node name, p phase, t 1 while
+ *                                     terminating, e 1 when evicted, c creation (ms)
+ *   pk `pod-gc` sk `missing#<node>`    a node name that pods name and no Node has: since when (ms), the quarantine
+ *   pk `pod-gc` sk `volumes#<node>`    a node one of whose volumes may not be wanted any more: touched when last a pod
+ *                                     that names volumes left it (ms), instance its EC2 instance as last known, memory
+ *                                     JSON of what is known of each attachment
+ *   pk `pod-gc` sk `sweep`             when the next full sweep is due (ms), and after which pod it goes on
+ *
+ * object-stream keeps the list, a sweep of all pods now and then mends what a lost record left out or behind. A row is
+ * a hint and never a reason: whatever is done is decided again from live objects.
+ */
+import type { Item, ItemKey, ItemStore } from '../../ports/item-store.ts';
+import { is } from '../../store/conditions.ts';
+import { controlPages } from '../../store/control-pages.ts';
+import { nodePodsPartition, objectSortKey } from '../../store/layout.ts';
+
+const PARTITION = 'pod-gc';
+const POD_PREFIX = 'pod#';
+const MISSING_PREFIX = 'missing#';
+const VOLUMES_PREFIX = 'volumes#';
+const SWEEP = 'sweep';
+
+export interface ListedPod {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  /** Absent: not bound. */
+  readonly nodeName: string | undefined;
+  readonly phase: string | undefined;
+  readonly terminating: boolean;
+  readonly evicted: boolean;
+  readonly createdAtMs: number;
+}
+
+/** What is known of one attachment of a node, by the name of its VolumeAttachment. */
+export interface VolumeMemory {
+  readonly volumeId: string;
+  /** First seen unwanted, without a break since. */
+  readonly requestedAtMs: number;
+  /** When EC2 last accepted to detach it; absent: not asked yet. */
+  readonly askedAtMs?: number;
+  /** It was asked with force. */
+  readonly forced?: boolean;
+}
+
+export interface NodeVolumes {
+  readonly nodeName: string;
+  /** A pod that names volumes left the node then, or the node itself went. */
+  readonly touchedAtMs: number;
+  readonly instanceId: string | undefined;
+  readonly memory: Readonly<Record<string, VolumeMemory>>;
+}
+
+export interface SweepState {
+  readonly dueAtMs: number;
+  /** Sort key of the last pod seen; absent: from the beginning. */
+  readonly after: string | undefined;
+}
+
+export interface PodGcList {
+  readonly pods: readonly ListedPod[];
+  /** Node name to the time since when it is missing. */
+  readonly missing: ReadonlyMap<string, number>;
+  readonly volumes: readonly NodeVolumes[];
+  /** undefined before the first sweep. */
+  readonly sweep: SweepState | undefined;
+}
+
+export interface PodGcStore {
+  /** All of it, strongly consistent. */
+  read(): Promise<PodGcList>;
+  putPod(pod: ListedPod): Promise<void>;
+  dropPod(pod: { readonly namespace: string; readonly name: string }): Promise<void>;
+  /** Begins the quarantine of a node name, unless it is in it already. */
+  putMissing(nodeName: string, sinceMs: number): Promise<void>;
+  /** Begins it anew, if it began when the caller saw it begin. */
+  restartMissing(nodeName: string, from: { readonly seenSinceMs: number; readonly sinceMs: number }): Promise<void>;
+  /** Ends it. `seenSinceMs`: only that very quarantine. */
+  dropMissing(nodeName: string, seenSinceMs?: number): Promise<void>;
+  /** A pod that names volumes left the node: its volumes are to be looked at, and no earlier wait of theirs counts. */
+  touchVolumes(nodeName: string, nowMs: number): Promise<void>;
+  /** The Node went, or is about to be forgotten: this is the instance it was. */
+  noteInstance(nodeName: string, instanceId: string, nowMs: number): Promise<void>;
+  /** The node's volumes are to be looked at; a wait that runs goes on. */
+  askVolumes(nodeName: string, nowMs: number): Promise<void>;
+  /** Refused when the node was touched since `seen`. */
+  saveVolumes(seen: NodeVolumes, next: Pick<NodeVolumes, 'instanceId' | 'memory'>): Promise<'written' | 'refused'>;
+  /** Nothing is left to be looked at; not when the node was touched since `seen`. */
+  dropVolumes(seen: NodeVolumes): Promise<void>;
+  saveSweep(state: SweepState): Promise<void>;
+  /** Whether any pod names this node, strongly consistent. */
+  hasPods(nodeName: string): Promise<boolean>;
+}
+
+const keyOf = (sk: string): ItemKey => ({ table: 'control', pk: PARTITION, sk });
+const podKey = ({ namespace, name }: { readonly namespace: string; readonly name: string }): ItemKey =>
+  keyOf(`${POD_PREFIX}${objectSortKey(namespace, name)}`);
+const missingKey = (nodeName: string): ItemKey => keyOf(`${MISSING_PREFIX}${nodeName}`);
+const volumesKey = (nodeName: string): ItemKey => keyOf(`${VOLUMES_PREFIX}${nodeName}`);
+
+export function podGcStore(items: ItemStore): PodGcStore {
+  return {
+    async read() {
+      const pods: ListedPod[] = [];
+      const missing = new Map<string, number>();
+      const volumes: NodeVolumes[] = [];
+      let sweep: SweepState | undefined;
+      const pages = controlPages(items, PARTITION, {
+        consistent: true,
+        tooMany: 'more pods to be collected than one read takes',
+      });
+      for await (const page of pages) {
+        for (const item of page) {
+          const sk = item['sk'] as string;
+          if (sk.startsWith(POD_PREFIX)) pods.push(listedPodOf(item));
+          else if (sk.startsWith(MISSING_PREFIX)) {
+            missing.set(sk.slice(MISSING_PREFIX.length), item['since'] as number);
+          } else if (sk.startsWith(VOLUMES_PREFIX)) volumes.push(nodeVolumesOf(item));
+          else if (sk === SWEEP) {
+            sweep = { dueAtMs: item['due'] as number, after: item['after'] as string | undefined };
+          }
+        }
+      }
+      return { pods, missing, volumes, sweep };
+    },
+
+    async putPod(pod) {
+      await items.write({
+        kind: 'put',
+        key: podKey(pod),
+        item: {
+          u: pod.uid,
+          c: pod.createdAtMs,
+          ...(pod.nodeName === undefined ? {} : { n: pod.nodeName }),
+          ...(pod.phase === undefined ? {} : { p: pod.phase }),
+          ...(pod.terminating ? { t: 1 } : {}),
+          ...(pod.evicted ? { e: 1 } : {}),
+        },
+      });
+    },
+
+    async dropPod(pod) {
+      await items.write({ kind: 'delete', key: podKey(pod) });
+    },
+
+    async putMissing(nodeName, sinceMs) {
+      await items.write({
+        kind: 'put',
+        key: missingKey(nodeName),
+        item: { since: sinceMs },
+        when: { kind: 'itemAbsent' },
+      });
+    },
+
+    async restartMissing(nodeName, { seenSinceMs, sinceMs }) {
+      await items.write({
+        kind: 'put',
+        key: missingKey(nodeName),
+        item: { since: sinceMs },
+        when: is('since', seenSinceMs),
+      });
+    },
+
+    async dropMissing(nodeName, seenSinceMs) {
+      await items.write({
+        kind: 'delete',
+        key: missingKey(nodeName),
+        ...(seenSinceMs === undefined ? {} : { when: is('since', seenSinceMs) }),
+      });
+    },
+
+    async touchVolumes(nodeName, nowMs) {
+      await items.write({ kind: 'update', key: volumesKey(nodeName), set: { touched: nowMs } });
+    },
+
+    async noteInstance(nodeName, instanceId, nowMs) {
+      await items.write({
+        kind: 'update',
+        key: volumesKey(nodeName),
+        set: { instance: instanceId },
+        setIfAbsent: { touched: nowMs },
+      });
+    },
+
+    async askVolumes(nodeName, nowMs) {
+      await items.write({ kind: 'update', key: volumesKey(nodeName), setIfAbsent: { touched: nowMs } });
+    },
+
+    async saveVolumes(seen, { instanceId, memory }) {
+      const outcome = await items.write({
+        kind: 'update',
+        key: volumesKey(seen.nodeName),
+        set: { memory: JSON.stringify(memory), ...(instanceId === undefined ? {} : { instance: instanceId }) },
+        when: is('touched', seen.touchedAtMs),
+      });
+      return outcome.kind;
+    },
+
+    async dropVolumes({ nodeName, touchedAtMs }) {
+      await items.write({ kind: 'delete', key: volumesKey(nodeName), when: is('touched', touchedAtMs) });
+    },
+
+    async saveSweep({ dueAtMs, after }) {
+      await items.write({
+        kind: 'put',
+        key: keyOf(SWEEP),
+        item: { due: dueAtMs, ...(after === undefined ? {} : { after }) },
+      });
+    },
+
+    async hasPods(nodeName) {
+      const page = await items.query({
+        table: 'objects',
+        pk: nodePodsPartition(nodeName),
+        consistent: true,
+        limit: 1,
+      });
+      return page.items.length > 0;
+    },
+  };
+}
+
+function listedPodOf(item: Item): ListedPod {
+  const path = (item['sk'] as string).slice(POD_PREFIX.length);
+  const slash = path.indexOf('/');
+  return {
+    namespace: path.slice(0, slash),
+    name: path.slice(slash + 1),
+    uid: item['u'] as string,
+    nodeName: item['n'] as string | undefined,
+    phase: item['p'] as string | undefined,
+    terminating: item['t'] === 1,
+    evicted: item['e'] === 1,
+    createdAtMs: item['c'] as number,
+  };
+}
+
+function nodeVolumesOf(item: Item): NodeVolumes {
+  const memory = item['memory'] as string | undefined;
+  return {
+    nodeName: (item['sk'] as string).slice(VOLUMES_PREFIX.length),
+    touchedAtMs: item['touched'] as number,
+    instanceId: item['instance'] as string | undefined,
+    memory: memory === undefined ? {} : (JSON.parse(memory) as Record<string, VolumeMemory>),
+  };
+}

@@ -1,0 +1,188 @@
+/**
+ * Who may do what, by group. Kubernetes: "Using RBAC authorization", the default roles of the same names, and "Using Node
+ * Authorization".
+ *
+ * system:masters, nodekeeper:admins   everything
+ * nodekeeper:viewers                  reading
+ * system:nodes                        what NODE_RULES says, and of itself only: the name in the request, or the field
+ *                                     selector of a list, must be its own. What a write may change is judged later, when
+ *                                     the objects are known (restrict-node.ts).
+ * system:bootstrappers                making one node identity
+ * nodekeeper:probes                   the Lease of node-monitor's own beats, which belongs to no node
+ * everybody who is authenticated      who they are and what they may do; discovery
+ *
+ * This same rule answers `kubectl auth can-i`.
+ */
+import { LEASE_NAMESPACE, type NodeIdentity, nodeIdentity } from './node-restriction.ts';
+import { PROBE_GROUP, PROBE_LEASE } from './probe-identity.ts';
+import type { UserInfo } from './user-info.ts';
+
+export interface AccessQuestion {
+  readonly verb: string;
+  readonly group: string;
+  readonly resource: string;
+  readonly subresource: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** The one value to which a list or watch is narrowed by this field; absent: nothing is known of it. */
+  readonly exactField?: (field: string) => string | undefined;
+}
+
+export type AccessAnswer =
+  | { readonly allowed: true; readonly reason: string }
+  | { readonly allowed: false; readonly reason: string };
+
+/** As a SelfSubjectRulesReview lists them. */
+export interface AccessRule {
+  readonly verbs: readonly string[];
+  readonly apiGroups: readonly string[];
+  readonly resources: readonly string[];
+  readonly resourceNames?: readonly string[];
+}
+
+const ADMIN_GROUPS = new Set(['system:masters', 'nodekeeper:admins']);
+const VIEWER_GROUPS = new Set(['nodekeeper:viewers']);
+export const BOOTSTRAPPERS_GROUP = 'system:bootstrappers';
+const READING_VERBS = new Set(['get', 'list', 'watch']);
+const SELF_REVIEWS = new Set(['selfsubjectaccessreviews', 'selfsubjectrulesreviews', 'selfsubjectreviews']);
+
+const SELF_REVIEW_RULES: readonly AccessRule[] = [
+  {
+    verbs: ['create'],
+    apiGroups: ['authorization.k8s.io'],
+    resources: ['selfsubjectaccessreviews', 'selfsubjectrulesreviews'],
+  },
+  { verbs: ['create'], apiGroups: ['authentication.k8s.io'], resources: ['selfsubjectreviews'] },
+];
+
+interface NodeRule {
+  readonly group: string;
+  /** `resource` or `resource/subresource`. */
+  readonly resource: string;
+  readonly verbs: readonly string[];
+  /** How a request must name the node itself; absent: it need not. */
+  readonly own?: 'name' | 'spec.nodeName';
+}
+
+const READ = ['get', 'list', 'watch'];
+
+/**
+ * Upstream's role system:node, for what is kept here, narrowed as its authorizer narrows reading: a node sees itself and its
+ * own pods. Kinds that are not kept (services and the like) are empty lists that kubelets insist on.
+ * Source: plugin/pkg/auth/authorizer/rbac/bootstrappolicy/policy.go (NodeRules), plugin/pkg/auth/authorizer/node.
+ */
+const NODE_RULES: readonly NodeRule[] = [
+  { group: '', resource: 'nodes', verbs: ['create', 'get', 'list', 'watch', 'update', 'patch'], own: 'name' },
+  { group: '', resource: 'nodes/status', verbs: ['update', 'patch'], own: 'name' },
+  {
+    group: 'coordination.k8s.io',
+    resource: 'leases',
+    verbs: ['create', 'get', 'update', 'patch', 'delete'],
+    own: 'name',
+  },
+  { group: 'storage.k8s.io', resource: 'csinodes', verbs: ['create', 'get', 'update', 'patch', 'delete'], own: 'name' },
+  { group: '', resource: 'pods', verbs: READ, own: 'spec.nodeName' },
+  { group: '', resource: 'pods', verbs: ['create', 'delete'] },
+  { group: '', resource: 'pods/status', verbs: ['update', 'patch'] },
+  { group: '', resource: 'pods/eviction', verbs: ['create'] },
+  { group: '', resource: 'events', verbs: ['create', 'update', 'patch'] },
+  { group: 'events.k8s.io', resource: 'events', verbs: ['create', 'update', 'patch'] },
+  { group: 'storage.k8s.io', resource: 'volumeattachments', verbs: ['get'] },
+  ...['configmaps', 'secrets', 'services', 'endpoints', 'persistentvolumes', 'persistentvolumeclaims'].map(
+    (resource) => ({
+      group: '',
+      resource,
+      verbs: READ,
+    }),
+  ),
+  { group: 'discovery.k8s.io', resource: 'endpointslices', verbs: READ },
+  { group: 'node.k8s.io', resource: 'runtimeclasses', verbs: READ },
+  { group: 'storage.k8s.io', resource: 'csidrivers', verbs: READ },
+  { group: 'nodekeeper.dev', resource: 'nodeidentities', verbs: ['create', 'get'], own: 'name' },
+];
+
+export function authorize(user: UserInfo, question: AccessQuestion): AccessAnswer {
+  if (user.groups.some((group) => ADMIN_GROUPS.has(group))) return { allowed: true, reason: 'admin' };
+  if (question.verb === 'create' && SELF_REVIEWS.has(question.resource))
+    return { allowed: true, reason: 'self review' };
+  if (user.groups.some((group) => VIEWER_GROUPS.has(group)) && READING_VERBS.has(question.verb)) {
+    return { allowed: true, reason: 'viewer' };
+  }
+  if (user.groups.includes(PROBE_GROUP) && isProbeLease(question)) return { allowed: true, reason: 'probe' };
+  if (user.groups.includes(BOOTSTRAPPERS_GROUP) && isBootstrap(question)) return { allowed: true, reason: 'bootstrap' };
+  const identity = nodeIdentity({ name: user.username, groups: user.groups });
+  return identity.kind === 'notANode' ? { allowed: false, reason: '' } : authorizeAsNode(identity, question);
+}
+
+/** What authorize would allow, for `kubectl auth can-i --list`. */
+export function rulesFor(user: UserInfo): readonly AccessRule[] {
+  const rules: AccessRule[] = [];
+  if (user.groups.some((group) => ADMIN_GROUPS.has(group))) {
+    rules.push({ verbs: ['*'], apiGroups: ['*'], resources: ['*'] });
+  }
+  if (user.groups.some((group) => VIEWER_GROUPS.has(group))) {
+    rules.push({ verbs: READ, apiGroups: ['*'], resources: ['*'] });
+  }
+  const identity = nodeIdentity({ name: user.username, groups: user.groups });
+  if (identity.kind === 'node') {
+    for (const { group, resource, verbs, own } of NODE_RULES) {
+      const names = own === 'name' ? { resourceNames: [identity.nodeName] } : {};
+      rules.push({ verbs, apiGroups: [group], resources: [resource], ...names });
+    }
+  }
+  if (user.groups.includes(BOOTSTRAPPERS_GROUP)) {
+    rules.push({ verbs: ['create'], apiGroups: ['nodekeeper.dev'], resources: ['nodeidentities'] });
+  }
+  return [...rules, ...SELF_REVIEW_RULES];
+}
+
+/** The node as which this user reads, if it may read as nothing else. */
+export function readsAsNode(user: UserInfo): string | undefined {
+  if (user.groups.some((group) => ADMIN_GROUPS.has(group) || VIEWER_GROUPS.has(group))) return undefined;
+  const identity = nodeIdentity({ name: user.username, groups: user.groups });
+  return identity.kind === 'node' ? identity.nodeName : undefined;
+}
+
+function isProbeLease({ verb, resource, namespace, name }: AccessQuestion): boolean {
+  if (resource !== 'leases' || namespace !== LEASE_NAMESPACE) return false;
+  // A create names its Lease in the body, which is judged with the object (restrict-node.ts).
+  return verb === 'create' || ((verb === 'update' || verb === 'patch' || verb === 'get') && name === PROBE_LEASE);
+}
+
+const isBootstrap = ({ verb, group, resource, subresource }: AccessQuestion): boolean =>
+  verb === 'create' && group === 'nodekeeper.dev' && resource === 'nodeidentities' && subresource === '';
+
+function authorizeAsNode(
+  identity: Exclude<NodeIdentity, { kind: 'notANode' }>,
+  question: AccessQuestion,
+): AccessAnswer {
+  const refused = (reason: string): AccessAnswer => ({ allowed: false, reason });
+  if (identity.kind === 'unknownNode') return refused('unknown node for user');
+  const { nodeName } = identity;
+  const { verb, group, namespace, name } = question;
+  const resource = question.subresource === '' ? question.resource : `${question.resource}/${question.subresource}`;
+  const rule = NODE_RULES.find(
+    (each) => each.group === group && each.resource === resource && each.verbs.includes(verb),
+  );
+  if (rule === undefined) return refused('');
+  const allowed: AccessAnswer = { allowed: true, reason: 'node' };
+  switch (rule.own) {
+    case undefined:
+      return allowed;
+    case 'name': {
+      if (resource === 'leases' && namespace !== LEASE_NAMESPACE) {
+        return refused(`can only access leases in the "${LEASE_NAMESPACE}" system namespace`);
+      }
+      // A create names its object in the body, which is judged with the object.
+      const asked = name !== '' || verb === 'create' ? name : (question.exactField?.('metadata.name') ?? '');
+      if (asked === nodeName || (verb === 'create' && asked === '')) return allowed;
+      return refused(`node '${nodeName}' can only access ${resource} of its own name`);
+    }
+    case 'spec.nodeName':
+      // Of a single pod only its object says whose it is; see refuseForeign.
+      if (verb === 'get' || question.exactField?.('spec.nodeName') === nodeName) return allowed;
+      return refused(`can only list/watch pods with spec.nodeName field selector`);
+    default:
+      return rule.own satisfies never;
+  }
+}

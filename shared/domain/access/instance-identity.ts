@@ -1,0 +1,69 @@
+/**
+ * What an EC2 instance says of itself, signed by AWS: its instance identity document. It proves which instance asks, not
+ * that it may join, and it does not change for as long as the instance runs. So it counts while the instance is young, for
+ * one identity, and for names that EC2 gives this instance.
+ * EC2 User Guide: "Instance identity documents for Amazon EC2 instances".
+ */
+import type { CloudAnswer, NodeAddress } from '../cloud/instance.ts';
+import { parseProviderId } from '../cloud/provider-id.ts';
+import { parseRfc3339 } from '../rfc3339.ts';
+
+/** How long after its launch an instance may enrol, where nothing else is set. Seconds. */
+export const INSTANCE_AGE_SECONDS_MAX = 900;
+/** A launch time of ours and one of EC2's differ by no more. Milliseconds. */
+const CLOCK_TOLERANCE_MS = 60_000;
+
+export const INSTANCE_USER_PREFIX = 'system:instance:';
+
+export interface InstanceScope {
+  readonly accountId: string;
+  readonly region: string;
+  /** Seconds from launch. */
+  readonly ageSecondsMax: number;
+}
+
+export type InstanceVerdict =
+  | { readonly kind: 'instance'; readonly instanceId: string; readonly launchedAtMs: number }
+  | { readonly kind: 'refused'; readonly reason: string };
+
+const refused = (reason: string): InstanceVerdict => ({ kind: 'refused', reason });
+
+/** `document`: the JSON object whose signature was found good. */
+export function judgeInstance(
+  document: Readonly<Record<string, unknown>>,
+  scope: InstanceScope,
+  nowMs: number,
+): InstanceVerdict {
+  const { accountId, region, instanceId, pendingTime } = document;
+  if (typeof instanceId !== 'string' || parseProviderId(instanceId).kind !== 'ec2') return refused('names no instance');
+  if (accountId !== scope.accountId) return refused('of another account');
+  if (region !== scope.region) return refused('of another region');
+  const launchedAtMs = typeof pendingTime === 'string' ? parseRfc3339(pendingTime) : undefined;
+  if (launchedAtMs === undefined) return refused('says no launch time');
+  if (launchedAtMs > nowMs + CLOCK_TOLERANCE_MS) return refused('launched in the future');
+  if (nowMs - launchedAtMs > scope.ageSecondsMax * 1_000) return refused('launched too long ago');
+  return { kind: 'instance', instanceId, launchedAtMs };
+}
+
+export type InstanceEnrolment =
+  | { readonly kind: 'granted' }
+  | { readonly kind: 'forbidden'; readonly reason: string }
+  /** EC2 gave no answer to go by. */
+  | { readonly kind: 'unavailable'; readonly reason: string };
+
+/** Whether this instance enrols under this name, by what EC2 says of it now. */
+export function judgeInstanceEnrolment(
+  nodeName: string,
+  instanceId: string,
+  known: { readonly answer: CloudAnswer; readonly addresses: readonly NodeAddress[] },
+): InstanceEnrolment {
+  const { answer, addresses } = known;
+  if (answer.kind === 'failed') return { kind: 'unavailable', reason: `EC2 could not be asked about ${instanceId}` };
+  if (answer.kind !== 'found' || (answer.state !== 'running' && answer.state !== 'pending')) {
+    return { kind: 'forbidden', reason: `instance ${instanceId} is not running` };
+  }
+  const names = addresses.filter(({ type }) => type === 'InternalDNS' || type === 'Hostname');
+  if (nodeName === instanceId || names.some(({ address }) => address === nodeName)) return { kind: 'granted' };
+  const allowed = [instanceId, ...new Set(names.map(({ address }) => address))].join(', ');
+  return { kind: 'forbidden', reason: `instance ${instanceId} may be named ${allowed}` };
+}

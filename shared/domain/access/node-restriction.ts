@@ -1,0 +1,340 @@
+/**
+ * What a node's identity may write: itself, its lease, its pods' status, and little else, so that one stolen machine does
+ * not open the others. Reading is not judged here, and neither are other users; the API asks its roles about both.
+ *
+ * Runs on every write of a user in the group `system:nodes`, after the body is read and before it is stored; `patch`
+ * counts as update. `message` is what follows `<resource> "<name>" is forbidden: ` in the answer.
+ *
+ * A kubelet may set `node.kubernetes.io/exclude-disruption` on itself: the whole namespace is its own.
+ * Source: plugin/pkg/admission/noderestriction/admission.go, staging/src/k8s.io/kubelet/pkg/apis/well_known_labels.go.
+ */
+export const NODES_GROUP = 'system:nodes';
+export const NODE_USER_PREFIX = 'system:node:';
+export const LEASE_NAMESPACE = 'kube-node-lease';
+export const MIRROR_POD_ANNOTATION = 'kubernetes.io/config.mirror';
+
+type Json = Record<string, unknown>;
+
+/** The parts of an object that these rules read. */
+export interface RestrictedObject {
+  readonly metadata?: {
+    readonly name?: string;
+    readonly uid?: string;
+    readonly labels?: Readonly<Record<string, string>>;
+    readonly annotations?: Readonly<Record<string, string>>;
+    readonly ownerReferences?: readonly unknown[];
+    readonly finalizers?: readonly string[];
+  };
+  readonly spec?: Json;
+  readonly status?: Json;
+  readonly [field: string]: unknown;
+}
+
+export interface NodeRequest {
+  readonly user: { readonly name: string; readonly groups: readonly string[] };
+  readonly verb: 'create' | 'update' | 'patch' | 'delete';
+  readonly apiGroup: string;
+  /** Plural; '' as subresource for the object itself. */
+  readonly resource: string;
+  readonly subresource: string;
+  readonly namespace: string;
+  /** Of the request's path; '' on a create without name. */
+  readonly name: string;
+  /** The object as it would be stored (create, update), or the body of a subresource. */
+  readonly object?: RestrictedObject | undefined;
+  /** The object as it is stored (update, delete); of an eviction its pod. */
+  readonly stored?: RestrictedObject | undefined;
+  /** Of a mirror pod that is created: uid of the stored Node of the requesting identity; absent when there is none. */
+  readonly nodeUid?: string | undefined;
+}
+
+export type NodeAuthorization = { readonly kind: 'allowed' } | { readonly kind: 'forbidden'; readonly message: string };
+
+const ALLOWED: NodeAuthorization = Object.freeze({ kind: 'allowed' });
+const forbidden = (message: string): NodeAuthorization => ({ kind: 'forbidden', message });
+
+export type NodeIdentity =
+  | { readonly kind: 'notANode' }
+  | { readonly kind: 'node'; readonly nodeName: string }
+  /** In the nodes' group without a node's name. */
+  | { readonly kind: 'unknownNode' };
+
+export function nodeIdentity(user: NodeRequest['user']): NodeIdentity {
+  if (!user.groups.includes(NODES_GROUP)) return { kind: 'notANode' };
+  const nodeName = user.name.startsWith(NODE_USER_PREFIX) ? user.name.slice(NODE_USER_PREFIX.length) : '';
+  return nodeName === '' ? { kind: 'unknownNode' } : { kind: 'node', nodeName };
+}
+
+type Operation = 'create' | 'update' | 'delete';
+
+function operationOf({ verb, subresource, object, stored }: NodeRequest): Operation {
+  switch (verb) {
+    case 'create':
+    case 'delete':
+      return verb;
+    case 'update':
+    case 'patch':
+      // An apply, or an update that may create, of what is not there yet: judged as the create it becomes.
+      return subresource === '' && object !== undefined && stored === undefined ? 'create' : 'update';
+  }
+}
+
+/** Whether this user may do this. */
+export function authorizeNode(request: NodeRequest): NodeAuthorization {
+  const identity = nodeIdentity(request.user);
+  if (identity.kind === 'notANode') return ALLOWED;
+  const operation = operationOf(request);
+  if (identity.kind === 'unknownNode') {
+    return forbidden(`could not determine node from user ${JSON.stringify(request.user.name)}`);
+  }
+  const { nodeName } = identity;
+  // Ours, not upstream's: a finalizer keeps an object, and the namespace that it is in, from being deleted.
+  if (operation !== 'delete' && changesFinalizers(request)) {
+    return forbidden(`node ${JSON.stringify(nodeName)} is not allowed to modify finalizers`);
+  }
+  switch (`${request.apiGroup}/${request.resource}`) {
+    case '/pods':
+      return authorizePod(nodeName, operation, request);
+    case '/nodes':
+      return authorizeOwnNode(nodeName, operation, request);
+    case 'coordination.k8s.io/leases':
+      return authorizeLease(nodeName, request);
+    case 'storage.k8s.io/csinodes':
+      return ownName(request) === nodeName
+        ? ALLOWED
+        : forbidden(`can only access CSINode with the same name as the requesting node`);
+    default:
+      return ALLOWED;
+  }
+}
+
+const changesFinalizers = ({ object, stored }: NodeRequest): boolean =>
+  object !== undefined && !sameJson(stored?.metadata?.finalizers ?? [], object.metadata?.finalizers ?? []);
+
+/** The name a request is about: its path's, or on create without one the object's. */
+const ownName = (request: NodeRequest): string =>
+  request.name !== '' || request.verb !== 'create' ? request.name : (request.object?.metadata?.name ?? '');
+
+const boundTo = (pod: RestrictedObject | undefined): unknown => pod?.spec?.['nodeName'];
+
+function authorizePod(nodeName: string, operation: Operation, request: NodeRequest): NodeAuthorization {
+  const node = JSON.stringify(nodeName);
+  switch (request.subresource) {
+    case '':
+      if (operation === 'create') return authorizeMirrorPod(nodeName, request);
+      if (operation === 'delete') {
+        // Not stored: nothing to protect, the delete itself says that it is not there.
+        if (request.stored === undefined || boundTo(request.stored) === nodeName) return ALLOWED;
+        return forbidden(`node ${node} can only delete pods with spec.nodeName set to itself`);
+      }
+      return forbidden(`node ${node} can only create and delete mirror pods and delete its own`);
+    case 'status':
+      if (operation !== 'update') return forbidden(`node ${node} can only update the status of pods`);
+      if (request.stored === undefined) return ALLOWED;
+      if (boundTo(request.stored) !== nodeName) {
+        return forbidden(`node ${node} can only update pod status for pods with spec.nodeName set to itself`);
+      }
+      if (changedLabelKeys(request.stored.metadata?.labels, request.object?.metadata?.labels).length > 0) {
+        return forbidden(`node ${node} cannot update labels through pod status`);
+      }
+      if (
+        !sameJson(
+          request.stored.status?.['resourceClaimStatuses'] ?? [],
+          request.object?.status?.['resourceClaimStatuses'] ?? [],
+        )
+      ) {
+        return forbidden(`node ${node} cannot update resource claim statuses`);
+      }
+      return ALLOWED;
+    case 'eviction': {
+      if (operation !== 'create') return forbidden(`node ${node} can only create evictions`);
+      if (request.stored === undefined || boundTo(request.stored) === nodeName) return ALLOWED;
+      return forbidden(`node ${node} can only evict pods with spec.nodeName set to itself`);
+    }
+    default:
+      return forbidden(`node ${node} may not use pod subresource ${JSON.stringify(request.subresource)}`);
+  }
+}
+
+function authorizeMirrorPod(nodeName: string, request: NodeRequest): NodeAuthorization {
+  const node = JSON.stringify(nodeName);
+  const pod = request.object;
+  if (pod?.metadata?.annotations?.[MIRROR_POD_ANNOTATION] === undefined) {
+    return forbidden(`node ${node} can only create mirror pods: annotation ${MIRROR_POD_ANNOTATION} is missing`);
+  }
+  if (boundTo(pod) !== nodeName) {
+    return forbidden(`node ${node} can only create pods with spec.nodeName set to itself`);
+  }
+  const owners = pod.metadata.ownerReferences ?? [];
+  if (owners.length !== 1) return forbidden(`node ${node} can only create pods with exactly one owner: itself`);
+  const owner = owners[0] as Json;
+  if (owner['apiVersion'] !== 'v1' || owner['kind'] !== 'Node' || owner['name'] !== nodeName) {
+    return forbidden(`node ${node} can only create pods with an owner reference set to itself`);
+  }
+  if (owner['controller'] !== true)
+    return forbidden(`node ${node}: the owner reference must have controller set to true`);
+  if (owner['blockOwnerDeletion'] === true) {
+    return forbidden(`node ${node} must not set blockOwnerDeletion on an owner reference`);
+  }
+  const { nodeUid } = request;
+  if (nodeUid === undefined) return forbidden(`node ${node} is not registered`);
+  if (owner['uid'] !== nodeUid) {
+    return forbidden(
+      `node ${node}: the owner reference has uid ${JSON.stringify(owner['uid'])}, the node has ${JSON.stringify(nodeUid)}`,
+    );
+  }
+  const reference = apiReferenceIn(pod.spec ?? {});
+  return reference === undefined ? ALLOWED : forbidden(`node ${node} can not create pods that reference ${reference}`);
+}
+
+/** Fields that name another API object, and what kind it is. */
+const REFERENCES: Readonly<Record<string, string>> = {
+  secret: 'secrets',
+  secretRef: 'secrets',
+  secretKeyRef: 'secrets',
+  secretName: 'secrets',
+  nodePublishSecretRef: 'secrets',
+  configMap: 'configmaps',
+  configMapRef: 'configmaps',
+  configMapKeyRef: 'configmaps',
+  persistentVolumeClaim: 'persistentvolumeclaims',
+  ephemeral: 'persistentvolumeclaims',
+  clusterTrustBundle: 'clustertrustbundles',
+  serviceAccountToken: 'service accounts',
+};
+/** Free-form maps: their keys mean nothing here. */
+const FREE_FORM = new Set(['volumeAttributes', 'options']);
+const WALK_DEPTH_MAX = 12;
+
+function referenceWithin(value: unknown, depth: number): string | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  if (depth > WALK_DEPTH_MAX) return 'objects nested too deeply to be read';
+  for (const [field, inner] of Object.entries(value)) {
+    if (FREE_FORM.has(field)) continue;
+    const kind = Array.isArray(value) || inner === undefined || inner === null ? undefined : REFERENCES[field];
+    const found = kind ?? referenceWithin(inner, depth + 1);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+const hasText = (value: unknown): boolean => typeof value === 'string' && value !== '';
+const listOf = (value: unknown): Json[] => (Array.isArray(value) ? (value as Json[]) : []);
+
+/** The kind of API object that a pod's spec refers to; undefined when to none. */
+function apiReferenceIn(spec: Json): string | undefined {
+  if (hasText(spec['serviceAccountName']) || hasText(spec['serviceAccount'])) return 'service accounts';
+  if (listOf(spec['imagePullSecrets']).length > 0) return 'secrets';
+  if (listOf(spec['resourceClaims']).length > 0) return 'resource claims';
+  const containers = ['initContainers', 'containers', 'ephemeralContainers'].flatMap((field) => listOf(spec[field]));
+  const carriers = [spec['volumes'], ...containers.flatMap(({ env, envFrom }) => [env, envFrom])];
+  return carriers.map((carrier) => referenceWithin(carrier, 0)).find((kind) => kind !== undefined);
+}
+
+function authorizeOwnNode(nodeName: string, operation: Operation, request: NodeRequest): NodeAuthorization {
+  const node = JSON.stringify(nodeName);
+  const name = ownName(request);
+  if (name !== nodeName || (operation === 'create' && (request.object?.metadata?.name ?? name) !== nodeName)) {
+    return forbidden(`node ${node} is not allowed to modify node ${JSON.stringify(name)}`);
+  }
+  if (request.subresource !== '' && request.subresource !== 'status') {
+    return forbidden(`node ${node} may not use node subresource ${JSON.stringify(request.subresource)}`);
+  }
+  if (operation === 'create') {
+    if (present(request.object?.spec?.['configSource'])) {
+      return forbidden(`node ${node} is not allowed to create itself with a spec.configSource`);
+    }
+    const labels = changedLabelKeys({}, request.object?.metadata?.labels).filter(isForbiddenNodeLabel);
+    return labels.length === 0
+      ? ALLOWED
+      : forbidden(`node ${node} is not allowed to set the following labels: ${labels.join(', ')}`);
+  }
+  if (operation === 'update') {
+    const { stored, object } = request;
+    if (stored === undefined) return ALLOWED;
+    const source = object?.spec?.['configSource'];
+    if (present(source) && !sameJson(source, stored.spec?.['configSource'])) {
+      return forbidden(`node ${node} is not allowed to set spec.configSource`);
+    }
+    if (!sameJson(untimedTaints(stored), untimedTaints(object))) {
+      return forbidden(`node ${node} is not allowed to modify taints`);
+    }
+    const labels = changedLabelKeys(stored.metadata?.labels, object?.metadata?.labels).filter(isForbiddenNodeLabel);
+    if (labels.length > 0) {
+      return forbidden(`node ${node} is not allowed to modify labels: ${labels.join(', ')}`);
+    }
+    if (!sameJson(stored.metadata?.ownerReferences ?? [], object?.metadata?.ownerReferences ?? [])) {
+      return forbidden(`node ${node} is not allowed to modify ownerReferences`);
+    }
+  }
+  return ALLOWED;
+}
+
+/** Without their times, which the server writes whoever the client is. */
+const untimedTaints = (node: RestrictedObject | undefined): Json[] =>
+  listOf(node?.spec?.['taints']).map(({ timeAdded: _timeAdded, ...taint }) => taint);
+
+const present = (value: unknown): boolean => value !== undefined && value !== null;
+
+const ALLOWED_NODE_LABELS: ReadonlySet<string> = new Set([
+  'kubernetes.io/hostname',
+  'kubernetes.io/os',
+  'kubernetes.io/arch',
+  'topology.kubernetes.io/zone',
+  'topology.kubernetes.io/region',
+  'failure-domain.beta.kubernetes.io/zone',
+  'failure-domain.beta.kubernetes.io/region',
+  'beta.kubernetes.io/instance-type',
+  'beta.kubernetes.io/os',
+  'beta.kubernetes.io/arch',
+  'node.kubernetes.io/instance-type',
+]);
+
+const within = (namespace: string, domain: string): boolean => namespace === domain || namespace.endsWith(`.${domain}`);
+
+/** Whether a node may not set, change or remove this label on itself. */
+export function isForbiddenNodeLabel(key: string): boolean {
+  const slash = key.indexOf('/');
+  const namespace = slash < 0 ? '' : key.slice(0, slash);
+  if (within(namespace, 'node-restriction.kubernetes.io')) return true;
+  if (!within(namespace, 'kubernetes.io') && !within(namespace, 'k8s.io')) return false;
+  if (ALLOWED_NODE_LABELS.has(key)) return false;
+  return !within(namespace, 'kubelet.kubernetes.io') && !within(namespace, 'node.kubernetes.io');
+}
+
+/** Keys that were added, removed or given another value, sorted. */
+export function changedLabelKeys(
+  before: Readonly<Record<string, string>> | undefined,
+  after: Readonly<Record<string, string>> | undefined,
+): string[] {
+  const [old, fresh] = [before ?? {}, after ?? {}];
+  return [...new Set([...Object.keys(old), ...Object.keys(fresh)])]
+    .filter((key) => Object.hasOwn(old, key) !== Object.hasOwn(fresh, key) || old[key] !== fresh[key])
+    .toSorted();
+}
+
+function authorizeLease(nodeName: string, request: NodeRequest): NodeAuthorization {
+  if (request.namespace !== LEASE_NAMESPACE) {
+    return forbidden(`can only access leases in the namespace ${JSON.stringify(LEASE_NAMESPACE)}`);
+  }
+  const named = request.object?.metadata?.name;
+  if (ownName(request) !== nodeName || (request.verb === 'create' && named !== undefined && named !== nodeName)) {
+    return forbidden('can only access node lease with the same name as the requesting node');
+  }
+  return ALLOWED;
+}
+
+/** Structural equality of JSON values; the order of an object's fields does not matter. */
+function sameJson(a: unknown, b: unknown): boolean {
+  if (a === b) return true;
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
+  if (Array.isArray(a) !== Array.isArray(b)) return false;
+  const [left, right] = [definedFields(a), definedFields(b)];
+  return (
+    left.length === right.length &&
+    left.every(([field, value]) => Object.hasOwn(b, field) && sameJson(value, (b as Json)[field]))
+  );
+}
+
+const definedFields = (value: object): [string, unknown][] =>
+  Object.entries(value).filter(([, inner]) => inner !== undefined);

@@ -1,0 +1,135 @@
+import { describe, expect, it } from 'vitest';
+import { isUsable, judgeNodeToken, type NodeTokenVerdict, tokenClaims } from './node-token.ts';
+
+const NOW_S = 1_767_225_600;
+const KEY_ID = 'k'.repeat(43);
+const HEADER = { alg: 'ES256', typ: 'JWT', kid: KEY_ID };
+const CLAIMS = { iss: 'system:node:n1', sub: 'system:node:n1', aud: 'here', iat: NOW_S, exp: NOW_S + 300 };
+const AT = { nowMs: NOW_S * 1_000, clusterId: 'here' };
+
+const judged = (header: object = {}, claims: object = {}, nowMs = AT.nowMs): NodeTokenVerdict =>
+  judgeNodeToken({ ...HEADER, ...header }, { ...CLAIMS, ...claims }, { ...AT, nowMs });
+const reason = (verdict: NodeTokenVerdict): string => (verdict.kind === 'refused' ? verdict.reason : 'accepted');
+
+describe('a token of a node', () => {
+  it('says which node, which key and how long', () => {
+    expect(judged()).toEqual({
+      kind: 'claims',
+      claims: {
+        username: 'system:node:n1',
+        nodeName: 'n1',
+        keyId: KEY_ID,
+        algorithm: 'ES256',
+        fromMs: (NOW_S - 60) * 1_000,
+        throughMs: (NOW_S + 360) * 1_000 - 1,
+      },
+    });
+  });
+
+  it("may be the probe's, which names no node", () => {
+    const probe = 'system:nodekeeper:probe';
+    expect(judged({}, { iss: probe, sub: probe })).toMatchObject({
+      kind: 'claims',
+      claims: { username: probe, nodeName: undefined },
+    });
+    for (const sub of [
+      'nodekeeper:probe',
+      'nodekeeper:probes',
+      'system:nodekeeper:probe ',
+      'system:node:nodekeeper-probe',
+    ])
+      expect(reason(judged({}, { iss: sub, sub })), sub).toBe('issuer and subject are not one node');
+  });
+
+  it('may live 300 seconds and not 301', () => {
+    expect(reason(judged({}, { exp: NOW_S + 301 }))).toBe('lives too long');
+  });
+
+  it('is good from a minute before to a minute after, to the millisecond', () => {
+    const at = (offsetMs: number) => reason(judged({}, {}, AT.nowMs + offsetMs));
+    expect(at(-60_000)).toBe('accepted');
+    expect(at(-60_001)).toBe('not valid yet');
+    expect(at(359_999)).toBe('accepted');
+    expect(at(360_000)).toBe('expired');
+  });
+
+  it('may have an nbf of the epoch, and none before it', () => {
+    expect(judged({}, { nbf: 0 }).kind).toBe('claims');
+    expect(judged({}, { nbf: -1 }).kind).toBe('refused');
+  });
+
+  it('is not good before its nbf', () => {
+    expect(reason(judged({}, { nbf: NOW_S + 61 }))).toBe('not valid yet');
+    expect(reason(judged({}, { nbf: NOW_S - 900 }))).toBe('accepted');
+  });
+
+  it.each(['none', 'None', 'HS256', 'RS256', 'ES384', 'es256', '', undefined, ['ES256']])(
+    'is refused with algorithm %j',
+    (alg) => {
+      expect(reason(judged({ alg }))).toBe('algorithm not allowed');
+    },
+  );
+
+  it('is refused with demands of its header that nobody here understands', () => {
+    expect(reason(judged({ crit: ['exp'] }))).toBe('header asks for what is not understood');
+    expect(reason(judged({ b64: false }))).toBe('header asks for what is not understood');
+    expect(reason(judged({ typ: 'at+jwt' }))).toBe('header asks for what is not understood');
+  });
+
+  it.each(['', '../../etc/passwd', `${KEY_ID}/`, `${KEY_ID}#x`, 'k', 7, null, undefined, [KEY_ID]])(
+    'is refused with the key id %j',
+    (kid) => {
+      expect(reason(judged({ kid }))).toBe('key id is no thumbprint');
+    },
+  );
+
+  it.each([
+    { sub: 'system:node:n2' },
+    { sub: 'n1', iss: 'n1' },
+    { sub: 'system:node:', iss: 'system:node:' },
+    { sub: 'system:node:../n1', iss: 'system:node:../n1' },
+    { sub: 'system:masters', iss: 'system:masters' },
+    { sub: 7, iss: 7 },
+    { sub: undefined, iss: undefined },
+  ])('is refused with issuer and subject %j', (claims) => {
+    expect(reason(judged({}, claims))).toBe('issuer and subject are not one node');
+  });
+
+  it.each(['there', '', undefined, ['here', 'there'], [], ['there'], { here: true }])(
+    'is refused for the audience %j',
+    (aud) => {
+      expect(reason(judged({}, { aud }))).toBe('for another audience');
+    },
+  );
+
+  it.each([
+    { iat: undefined },
+    { exp: undefined },
+    { exp: NOW_S },
+    { iat: NOW_S + 0.5 },
+    { exp: String(NOW_S + 10) },
+    { iat: -1 },
+    { iat: Number.NaN },
+    { exp: Number.POSITIVE_INFINITY },
+    { nbf: 'soon' },
+  ])('is refused with the times %j', (claims) => {
+    expect(reason(judged({}, claims))).toBe('times are not whole seconds in order');
+  });
+});
+
+describe('what an honest signer says', () => {
+  const [firstMs, lastMs] = [NOW_S * 1_000 - 60_000, NOW_S * 1_000 + 239_999];
+  const claims = tokenClaims('system:node:n1', 'here', NOW_S * 1_000 + 700);
+
+  it('is accepted for as long as it is used', () => {
+    expect(claims).toEqual(CLAIMS);
+    for (const nowMs of [firstMs, lastMs]) {
+      expect(isUsable(claims, nowMs)).toBe(true);
+      expect(reason(judged({}, claims, nowMs))).toBe('accepted');
+    }
+  });
+
+  it('is said anew a minute before its end, and when the clock was set back', () => {
+    expect([isUsable(claims, lastMs + 1), isUsable(claims, firstMs - 1)]).toEqual([false, false]);
+  });
+});

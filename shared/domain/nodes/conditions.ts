@@ -1,0 +1,90 @@
+/**
+ * Conditions of silent nodes, and of the pods on them.
+ * Source: tryUpdateNodeHealth in pkg/controller/nodelifecycle/node_lifecycle_controller.go, MarkPodsNotReady in
+ * pkg/controller/util/node/controller_utils.go. Reasons and messages are literal: clients match them.
+ */
+import type { ConditionStatus, NodeCondition } from '../kubernetes.ts';
+import { rfc3339 } from '../rfc3339.ts';
+
+export const READY = 'Ready';
+/** What a silent node can no longer vouch for, in the order written. NetworkUnavailable belongs to others and is left. */
+export const MARKED_CONDITIONS = [READY, 'MemoryPressure', 'DiskPressure', 'PIDPressure'] as const;
+
+export const REASON_NEVER_UPDATED = 'NodeStatusNeverUpdated';
+export const REASON_UNKNOWN = 'NodeStatusUnknown';
+const MESSAGE_NEVER_UPDATED = 'Kubelet never posted node status.';
+const MESSAGE_UNKNOWN = 'Kubelet stopped posting node status.';
+
+export const conditionOf = (
+  conditions: readonly NodeCondition[] | undefined,
+  type: string,
+): Readonly<NodeCondition> | undefined => conditions?.find((condition) => condition.type === type);
+
+/** Status of the Ready condition; undefined when there is none. */
+export const readyStatusOf = (conditions: readonly NodeCondition[] | undefined): ConditionStatus | undefined =>
+  conditionOf(conditions, READY)?.status;
+
+/**
+ * The conditions of a node that is silent. Undefined when Ready is Unknown already: then nothing is written, not even a
+ * missing pressure condition.
+ */
+export function markUnknown(
+  conditions: readonly NodeCondition[] | undefined,
+  at: { readonly nowMs: number; readonly createdAtMs: number },
+): NodeCondition[] | undefined {
+  if (readyStatusOf(conditions) === 'Unknown') return undefined;
+  const now = rfc3339(at.nowMs);
+  const marked = (conditions ?? []).map(
+    (condition): NodeCondition =>
+      condition.status !== 'Unknown' && MARKED_CONDITIONS.some((type) => type === condition.type)
+        ? {
+            ...condition,
+            status: 'Unknown',
+            reason: REASON_UNKNOWN,
+            message: MESSAGE_UNKNOWN,
+            lastTransitionTime: now,
+          }
+        : { ...condition },
+  );
+  for (const type of MARKED_CONDITIONS) {
+    if (conditionOf(conditions, type) !== undefined) continue;
+    marked.push({
+      type,
+      status: 'Unknown',
+      reason: REASON_NEVER_UPDATED,
+      message: MESSAGE_NEVER_UPDATED,
+      lastHeartbeatTime: rfc3339(at.createdAtMs),
+      lastTransitionTime: now,
+    });
+  }
+  return marked;
+}
+
+/** What these rules look at in a pod's condition; everything else is carried along. */
+export interface PodConditionParts {
+  type: string;
+  status: string;
+  lastTransitionTime?: string | null;
+}
+
+/**
+ * A pod's conditions with Ready False. Undefined when there is nothing to write: no Ready condition, or False already.
+ * To be followed by the pod's event (event-text.ts, podNotReady).
+ */
+export function markPodNotReady<C extends PodConditionParts>(
+  conditions: readonly C[] | undefined,
+  nowMs: number,
+): C[] | undefined {
+  const ready = conditions?.find((condition) => condition.type === READY);
+  if (conditions === undefined || ready === undefined || ready.status === 'False') return undefined;
+  return conditions.map((condition) =>
+    condition === ready ? { ...condition, status: 'False', lastTransitionTime: rfc3339(nowMs) } : condition,
+  );
+}
+
+/**
+ * Whether a pod that has just been bound to a node is set not ready at once. `ready` is the node's status as stored;
+ * undefined when the node is not known or has no Ready condition, and then nothing is said about its pods.
+ */
+export const marksPodsBoundNow = (ready: ConditionStatus | undefined): boolean =>
+  ready !== undefined && ready !== 'True';

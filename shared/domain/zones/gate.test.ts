@@ -1,0 +1,178 @@
+import { describe, expect, it } from 'vitest';
+import { defaultPolicy } from '../policy.ts';
+import {
+  decideGate,
+  firstProbes,
+  type GateRecord,
+  gateVerdict,
+  gateVerdictFor,
+  isPathInDoubt,
+  PROBES_A_TICK,
+  pathIsFailing,
+  UNTRIED_GATE,
+} from './gate.ts';
+
+const policy = defaultPolicy;
+/** Ticks every 5 s, one probe each; returns the records by second. */
+function ticks(outcomes: Record<number, boolean>, start: GateRecord = { ...UNTRIED_GATE, lastTickAtMs: -5_000 }) {
+  const records: Record<number, GateRecord> = {};
+  let record = start;
+  for (const [second, accepted] of Object.entries(outcomes)) {
+    const nowMs = Number(second) * 1_000;
+    record = decideGate(record, { nowMs, probes: [{ sentAtMs: nowMs, accepted }], policy });
+    records[Number(second)] = record;
+  }
+  return records;
+}
+const kinds = (records: Record<number, GateRecord>) => Object.values(records).map((record) => gateVerdict(record).kind);
+
+describe('the gate against a failing path', () => {
+  it('holds when half of the probes of two beat intervals are refused, and not before', () => {
+    const records = ticks({ 0: true, 5: true, 10: true, 15: true, 20: false, 25: false });
+    expect(gateVerdict(records[20] as GateRecord).kind).toBe('open');
+    expect(gateVerdict(records[25] as GateRecord)).toEqual({
+      kind: 'holding',
+      reasons: ['failingPath'],
+      sinceMs: 25_000,
+    });
+  });
+
+  it('lets go when more than half are accepted again, with a fresh grace from the first accepted probe', () => {
+    const records = ticks({ 0: false, 5: false, 10: false, 15: false, 20: true, 25: true, 30: true });
+    expect(kinds(records)).toEqual(['holding', 'holding', 'holding', 'holding', 'holding', 'holding', 'open']);
+    expect(records[25]?.freshSinceMs).toBe(0);
+    expect(records[30]?.freshSinceMs).toBe(20_000);
+    expect(records[30]?.sinceMs).toBe(30_000);
+  });
+
+  it('counts the fresh grace from the first probe accepted after the last refused one', () => {
+    const records = ticks({ 0: false, 5: false, 10: true, 15: false, 20: true, 25: true });
+    expect(records[25]?.freshSinceMs).toBe(20_000);
+  });
+
+  it('does not open by luck: a path that goes on losing some holds it until none was lost for a beat interval', () => {
+    const records = ticks({
+      0: false,
+      5: false,
+      10: true,
+      15: true,
+      20: true,
+      25: false,
+      30: true,
+      35: true,
+      40: true,
+    });
+    expect(gateVerdict(records[20] as GateRecord).kind).toBe('open');
+    const lossy = ticks({ 0: false, 5: false, 10: true, 15: false, 20: true, 22: true, 24: true });
+    expect(gateVerdict(lossy[24] as GateRecord).kind).toBe('holding');
+  });
+
+  it('forgets probes from a time that is yet to come', () => {
+    const records = ticks({ 1000: false, 1005: false });
+    const after = decideGate(records[1005] as GateRecord, {
+      nowMs: 500_000,
+      probes: [{ sentAtMs: 500_000, accepted: true }],
+      policy,
+    });
+    expect(after.probes).toEqual([{ sentAtMs: 500_000, accepted: true }]);
+  });
+
+  it('asks with one probe a tick in calm, with more where ticks are few, and with all in doubt', () => {
+    expect(firstProbes(policy)).toBe(1);
+    expect(firstProbes({ ...policy, nodeMonitorPeriodSeconds: 10 })).toBe(2);
+    expect(firstProbes({ ...policy, nodeMonitorPeriodSeconds: 20 })).toBe(PROBES_A_TICK);
+    const calm = { probes: [{ sentAtMs: 0, accepted: true }] };
+    expect(isPathInDoubt(calm, [true])).toBe(false);
+    expect(isPathInDoubt(calm, [false])).toBe(true);
+    expect(isPathInDoubt({ probes: [{ sentAtMs: 0, accepted: false }] }, [true])).toBe(true);
+  });
+
+  it('has no opinion without probes', () => {
+    expect(pathIsFailing([])).toBe(false);
+    let record = UNTRIED_GATE;
+    for (let nowMs = 0; nowMs <= 300_000; nowMs += 5_000) record = decideGate(record, { nowMs, probes: [], policy });
+    expect(gateVerdict(record).kind).toBe('open');
+  });
+
+  it('holds as well while no stretch of a tight grace was good for a whole beat interval', () => {
+    // Period 15 s, beat 20 s, grace 40 s: an outage from 166 s to 186 s swallows the beats at 166 s and 186 s, and one
+    // probe of three.
+    const tight = {
+      ...policy,
+      nodeMonitorPeriodSeconds: 15,
+      beatIntervalSeconds: 20,
+      nodeMonitorGracePeriodSeconds: 40,
+    };
+    let record: GateRecord = UNTRIED_GATE;
+    const held: number[] = [];
+    for (let nowMs = 0; nowMs <= 300_000; nowMs += 15_000) {
+      const accepted = nowMs < 166_000 || nowMs >= 186_000;
+      record = decideGate(record, { nowMs, probes: [{ sentAtMs: nowMs, accepted }], policy: tight });
+      if (record.reasons.includes('failingPath')) held.push(nowMs);
+    }
+    expect(held).toEqual([195_000, 210_000]);
+    expect(record.freshSinceMs).toBe(195_000);
+  });
+
+  it('can be switched off', () => {
+    const record = decideGate(UNTRIED_GATE, {
+      nowMs: 0,
+      probes: [{ sentAtMs: 0, accepted: false }],
+      policy: { ...policy, ingestGate: 'off', tickGate: 'off' },
+    });
+    expect(gateVerdict(record).kind).toBe('open');
+    expect(record.freshSinceMs).toBe(0);
+  });
+});
+
+describe('the gate after missing ticks', () => {
+  it('holds for the tick that finds the gap, with a fresh grace from it, and is open at the next', () => {
+    const records = ticks({ 0: true, 300: true, 305: true });
+    expect(gateVerdict(records[300] as GateRecord)).toMatchObject({ kind: 'holding', reasons: ['missedTicks'] });
+    expect(records[300]?.freshSinceMs).toBe(300_000);
+    expect(gateVerdict(records[305] as GateRecord).kind).toBe('open');
+    expect(records[305]?.freshSinceMs).toBe(300_000);
+  });
+
+  it('does not hold at the first tick there ever was, yet judges nobody by what was before it', () => {
+    const accepted = { nowMs: 700_000, probes: [{ sentAtMs: 700_000, accepted: true }] };
+    const record = decideGate(UNTRIED_GATE, { ...accepted, policy });
+    expect(gateVerdict(record).kind).toBe('open');
+    expect(record.freshSinceMs).toBe(700_000);
+    expect(decideGate(UNTRIED_GATE, { ...accepted, policy: { ...policy, tickGate: 'off' } }).freshSinceMs).toBe(0);
+  });
+
+  it('holds when no tick has finished for two periods after the first, until one has', () => {
+    const unfinished = (record: GateRecord, second: number): GateRecord => {
+      const nowMs = second * 1_000;
+      const probes = [{ sentAtMs: nowMs, accepted: true }];
+      return { ...decideGate(record, { nowMs, probes, policy }), lastTickAtMs: undefined };
+    };
+    const records: GateRecord[] = [];
+    for (const second of [100, 105, 110, 115, 120, 125]) {
+      records.push(unfinished(records.at(-1) ?? UNTRIED_GATE, second));
+    }
+    expect(kinds({ ...records })).toEqual(['open', 'open', 'open', 'holding', 'holding', 'holding']);
+    expect(records.map(({ freshSinceMs }) => freshSinceMs / 1_000)).toEqual([100, 100, 100, 115, 120, 125]);
+    const finished = { ...(records[5] as GateRecord), lastTickAtMs: 125_000 };
+    const next = decideGate(finished, { nowMs: 130_000, probes: [{ sentAtMs: 130_000, accepted: true }], policy });
+    expect(gateVerdict(next).kind).toBe('open');
+  });
+
+  it('goes on holding while the path is still failing, and counts from the later of both', () => {
+    const records = ticks({ 0: true, 300: false, 305: true, 310: true });
+    expect(kinds(records)).toEqual(['open', 'holding', 'holding', 'open']);
+    expect(records[310]?.freshSinceMs).toBe(305_000);
+  });
+
+  it('holds for whoever wakes before node-monitor', () => {
+    const record = ticks({ 0: true })[0] as GateRecord;
+    expect(gateVerdictFor(record, { nowMs: 10_000, policy }).kind).toBe('open');
+    expect(gateVerdictFor(record, { nowMs: 15_000, policy })).toEqual({
+      kind: 'holding',
+      reasons: ['missedTicks'],
+      sinceMs: 0,
+    });
+    expect(gateVerdictFor(record, { nowMs: 15_000, policy: { ...policy, tickGate: 'off' } }).kind).toBe('open');
+  });
+});

@@ -1,0 +1,107 @@
+/**
+ * The limiter of a zone: a token bucket that holds one token, kept as one number.
+ *
+ * GCRA: `tatMs`, the theoretical arrival time, is the moment at which the bucket is full again. Full is tat <= now; a grant
+ * moves tat to now + interval. Nothing is read first and nothing refilled: a grant is a conditional update, so of any
+ * number of callers at most one gets a given token, and a caller that dies after its grant has lost a token, never
+ * doubled one (L3).
+ *
+ *   now ──────┤ tat            denied, until tat
+ *   tat ┤────── now            granted, tat := now + interval
+ *
+ * Why L3 holds: grants are at least one interval apart, because a grant needs now >= tat and the grant before set tat to
+ * its own now plus an interval. So a window of T seconds holds at most 1 + floor(T / interval) <= 1 + rate·T of them. A
+ * change of rate either leaves tat alone or moves it to now + the new interval, and a grant made with a stale rate is
+ * refused by its condition.
+ *
+ * Clocks of two callers may differ by d (about a second between Lambdas). A caller that runs d ahead gets its token d
+ * early and sets tat d late for all others, so the excess does not add up: in true time a window of T holds at most
+ * 1 + rate·(T + 2d) grants.
+ *
+ * Never (rate 0) and one a second are different limiters (D3). Whoever asks does so for an item that is due (D4).
+ * Source: client-go/util/flowcontrol/throttle.go and SwapLimiter in nodelifecycle/scheduler/rate_limited_queue.go for
+ * what a change of rate means.
+ */
+
+export interface Limiter {
+  /** When the bucket is full again. Epoch milliseconds; absent on a bucket from which nothing was ever taken. */
+  readonly tatMs: number | undefined;
+  /** 0 means never. */
+  readonly ratePerSecond: number;
+}
+
+/**
+ * Milliseconds a token takes to refill; Infinity for never. Rounded up to a whole millisecond, which never grants more
+ * than the rate.
+ */
+export const tokenIntervalMs = (ratePerSecond: number): number =>
+  ratePerSecond > 0 ? Math.ceil(1_000 / ratePerSecond - 1e-9) : Infinity;
+
+/**
+ * A conditional update as data, in the words of the item store: `when` and `set` can be handed to it as they are.
+ * Attributes: tatMs and ratePerSecond, both numbers.
+ */
+export type LimiterCondition =
+  | { readonly kind: 'lacks'; readonly attribute: 'tatMs' }
+  | {
+      readonly kind: 'compare';
+      readonly attribute: 'tatMs' | 'ratePerSecond';
+      readonly op: '=' | '<=' | '>';
+      readonly value: number;
+    }
+  | { readonly kind: 'all' | 'any'; readonly of: readonly LimiterCondition[] };
+
+export interface LimiterUpdate {
+  readonly when: LimiterCondition;
+  readonly set: { readonly tatMs?: number; readonly ratePerSecond?: number };
+}
+
+const tat = (op: '<=' | '>', value: number): LimiterCondition => ({ kind: 'compare', attribute: 'tatMs', op, value });
+const rateIs = (value: number): LimiterCondition => ({
+  kind: 'compare',
+  attribute: 'ratePerSecond',
+  op: '=',
+  value,
+});
+const all = (...of: LimiterCondition[]): LimiterCondition => ({ kind: 'all', of });
+const fullAt = (nowMs: number): LimiterCondition => ({
+  kind: 'any',
+  of: [{ kind: 'lacks', attribute: 'tatMs' }, tat('<=', nowMs)],
+});
+
+/**
+ * The update that takes the token of a full bucket: tat := now + interval. Granted when it is written, denied when it is
+ * refused; undefined at rate 0, which grants nothing. It also asks for the rate the caller knows: after a change of rate a
+ * stale caller is denied and has to read again.
+ */
+export function takeTokenUpdate(at: {
+  readonly nowMs: number;
+  readonly ratePerSecond: number;
+}): LimiterUpdate | undefined {
+  const intervalMs = tokenIntervalMs(at.ratePerSecond);
+  if (intervalMs === Infinity) return undefined;
+  return { when: all(rateIs(at.ratePerSecond), fullAt(at.nowMs)), set: { tatMs: at.nowMs + intervalMs } };
+}
+
+/**
+ * The updates that change the rate, of which exactly one is written while the rate is still `fromPerSecond`. The change
+ * holds at once: a bucket that could give a token stays full, one that could not starts drained under the new rate, and
+ * from never every rate starts drained. The same rate is no change.
+ */
+export function changeRateUpdates(at: {
+  readonly nowMs: number;
+  readonly fromPerSecond: number;
+  readonly toPerSecond: number;
+}): LimiterUpdate[] {
+  if (at.fromPerSecond === at.toPerSecond) return [];
+  const from = rateIs(at.fromPerSecond);
+  const intervalMs = tokenIntervalMs(at.toPerSecond);
+  // To never: tat stays; whoever leaves never is drained anyway.
+  if (intervalMs === Infinity) return [{ when: from, set: { ratePerSecond: at.toPerSecond } }];
+  const drained = { ratePerSecond: at.toPerSecond, tatMs: at.nowMs + intervalMs };
+  if (tokenIntervalMs(at.fromPerSecond) === Infinity) return [{ when: from, set: drained }];
+  return [
+    { when: all(from, tat('>', at.nowMs)), set: drained },
+    { when: all(from, fullAt(at.nowMs)), set: { ratePerSecond: at.toPerSecond } },
+  ];
+}

@@ -1,0 +1,91 @@
+/**
+ * How a zone stands, from the Ready statuses of its counted nodes, and the eviction rate that follows.
+ * Source: ComputeZoneState, ReducedQPSFunc and HealthyQPSFunc in
+ * pkg/controller/nodelifecycle/node_lifecycle_controller.go.
+ */
+import type { Policy } from '../policy.ts';
+
+/** Initial: has a record and has not been judged yet. It is not FullDisruption. */
+export type ZoneState = 'Initial' | 'Normal' | 'PartialDisruption' | 'FullDisruption';
+
+/** Nodes of a zone that are not excluded. Absent and not True are not ready. */
+export interface ZoneCount {
+  readonly ready: number;
+  readonly notReady: number;
+}
+
+/** Up to this many not-ready nodes never make a zone partially disrupted: shares of tiny zones say nothing. */
+const FEW_NOT_READY = 2;
+
+export const zoneSize = (count: ZoneCount): number => count.ready + count.notReady;
+
+export function zoneStateOf(
+  count: ZoneCount,
+  policy: Pick<Policy, 'unhealthyZoneThreshold'>,
+): Exclude<ZoneState, 'Initial'> {
+  if (count.ready === 0 && count.notReady > 0) return 'FullDisruption';
+  // Compared as a product: 0.55 of 20 is 11 exactly, 11 / 20 >= 0.55 hangs on rounding.
+  const unhealthyFrom = policy.unhealthyZoneThreshold * zoneSize(count);
+  if (count.notReady > FEW_NOT_READY && count.notReady >= unhealthyFrom - 1e-9) return 'PartialDisruption';
+  return 'Normal';
+}
+
+export type RatePolicy = Pick<
+  Policy,
+  'nodeEvictionRatePerSecond' | 'secondaryNodeEvictionRatePerSecond' | 'largeClusterSizeThreshold' | 'fullDisruption'
+>;
+
+/**
+ * NoExecute taints a second in a zone of this state and size while some zone lives. 0 means never.
+ * - Normal, Initial: the usual rate.
+ * - PartialDisruption: the secondary rate if the zone counts more nodes than the threshold, never if it is small.
+ * - FullDisruption: the usual rate as documented, or never with `fullDisruption: hold` (D10).
+ */
+export function zoneRatePerSecond(state: ZoneState, size: number, policy: RatePolicy): number {
+  switch (state) {
+    case 'Initial':
+    case 'Normal':
+      return policy.nodeEvictionRatePerSecond;
+    case 'PartialDisruption':
+      return size > policy.largeClusterSizeThreshold ? policy.secondaryNodeEvictionRatePerSecond : 0;
+    case 'FullDisruption':
+      return policy.fullDisruption === 'hold' ? 0 : policy.nodeEvictionRatePerSecond;
+  }
+}
+
+/** What is measured of a zone on each pass. An empty zone is healthy. */
+export interface ZoneMetrics {
+  readonly zone: string;
+  /** Counted nodes. */
+  readonly size: number;
+  /** Share of ready nodes. Percent, 0 to 100. */
+  readonly healthPercent: number;
+  /** Counted nodes that are not ready. */
+  readonly unhealthy: number;
+}
+
+export const zoneMetricsOf = (zone: string, count: ZoneCount): ZoneMetrics => {
+  const size = zoneSize(count);
+  return { zone, size, healthPercent: size === 0 ? 100 : (100 * count.ready) / size, unhealthy: count.notReady };
+};
+
+/** What is measured of all zones together. */
+export interface FleetMetrics {
+  /** Share of not-ready nodes in the zone where it is largest. Percent, 0 to 100. */
+  readonly notReadyShareMaxPercent: number;
+  /** Zones in partial or full disruption. */
+  readonly disruptedZones: number;
+}
+
+export function fleetMetricsOf(
+  zones: readonly ZoneMetrics[],
+  policy: Pick<Policy, 'unhealthyZoneThreshold'>,
+): FleetMetrics {
+  let notReadyShareMaxPercent = 0;
+  let disruptedZones = 0;
+  for (const { size, healthPercent, unhealthy } of zones) {
+    notReadyShareMaxPercent = Math.max(notReadyShareMaxPercent, 100 - healthPercent);
+    if (zoneStateOf({ ready: size - unhealthy, notReady: unhealthy }, policy) !== 'Normal') disruptedZones += 1;
+  }
+  return { notReadyShareMaxPercent, disruptedZones };
+}

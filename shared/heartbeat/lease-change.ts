@@ -1,0 +1,17 @@
+import * as status from '../kube/status.ts';
+import type { KubeObject } from '../kube/types.ts';
+import { LEASE_EXTRAS_BYTES_MAX, type LeaseChange, leaseReplacement } from '../store/lease-record.ts';
+import { leases } from './lease-kind.ts';
+
+/** The row of a whole, validated Lease; 422 when what surrounds its spec would make a beat cost two write units. */
+export function leaseChangeOf(lease: KubeObject): LeaseChange {
+  const result = leaseReplacement(lease);
+  if (result.kind === 'change') return result.change;
+  throw status.invalid(leases, lease.metadata.name ?? '', [
+    {
+      reason: 'FieldValueTooLong',
+      field: 'metadata',
+      message: `Too long: labels, annotations and owners of a node's lease may take ${LEASE_EXTRAS_BYTES_MAX} bytes in all`,
+    },
+  ]);
+}

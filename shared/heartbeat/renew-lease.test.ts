@@ -1,0 +1,302 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { type MemoryItemStore, memoryItemStore } from '../adapters/memory/item-store.ts';
+import type { Authenticator } from '../ports/authenticator.ts';
+import type { HttpResponse } from '../ports/http.ts';
+import { type ConsumedUnits, StoreFault } from '../ports/item-store.ts';
+import { healthKey } from '../store/health-row.ts';
+import { createLease, podsChanged } from '../store/health-store.ts';
+import { LEASE_NAMESPACE, PODS_VERSION_ANNOTATION } from '../store/lease-record.ts';
+import { leaseChangeOf } from './lease-change.ts';
+import { serveHeartbeat } from './renew-lease.ts';
+
+const NOW_MS = Date.UTC(2026, 0, 1);
+const PATH = `/apis/coordination.k8s.io/v1/namespaces/${LEASE_NAMESPACE}/leases/n1`;
+const authenticator: Authenticator = {
+  authenticate: async (headers) =>
+    headers['authorization'] === 'Bearer good'
+      ? { kind: 'authenticated', user: { username: 'fleet', groups: ['system:masters'] } }
+      : { kind: 'anonymous' },
+};
+
+const lease = (more: { metadata?: object; spec?: object } = {}) => ({
+  apiVersion: 'coordination.k8s.io/v1',
+  kind: 'Lease',
+  metadata: { name: 'n1', namespace: LEASE_NAMESPACE, ...more.metadata },
+  spec: { holderIdentity: 'n1', leaseDurationSeconds: 40, renewTime: '2026-01-01T00:00:00.123456Z', ...more.spec },
+});
+
+let items: MemoryItemStore;
+let consumed: ConsumedUnits[];
+let logged: unknown[];
+let nowMs: number;
+
+beforeEach(async () => {
+  consumed = [];
+  logged = [];
+  nowMs = NOW_MS;
+  items = memoryItemStore({ onConsumed: (units) => consumed.push(units) });
+  await createLease(items, { change: leaseChangeOf(lease()), nowMs, tie: 0, uid: 'uid-1' });
+  consumed = [];
+});
+
+const note = (...line: unknown[]): void => void logged.push(line);
+
+function send(
+  method: 'PUT' | 'PATCH',
+  body: unknown,
+  more: { path?: string; query?: string; headers?: Record<string, string> } = {},
+): Promise<HttpResponse> {
+  const heartbeat = serveHeartbeat({
+    items,
+    authenticator,
+    clock: { nowMs: () => nowMs },
+    random: { uuid: () => 'uid-2', fraction: () => 0 },
+    log: { debug: note, info: note, warn: note, error: note },
+  });
+  return heartbeat({
+    method,
+    path: more.path ?? PATH,
+    query: new URLSearchParams(more.query ?? ''),
+    headers: { authorization: 'Bearer good', 'content-type': 'application/json', ...more.headers },
+    body: Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)),
+    sourceIp: '192.0.2.1',
+  });
+}
+
+const parsed = (response: HttpResponse) => JSON.parse(response.body as string);
+const merge = { 'content-type': 'application/merge-patch+json' };
+const stored = async () => parsed(await send('PATCH', {}, { headers: merge }));
+const writes = () => consumed.filter((units) => units.writeUnits > 0);
+
+describe('a heartbeat by PUT', () => {
+  it('is one write unit, no read and no log line, and answers the Lease as stored', async () => {
+    nowMs += 10_000;
+    const version = String(NOW_MS * 1_000);
+    const answer = await send(
+      'PUT',
+      lease({ metadata: { resourceVersion: version }, spec: { renewTime: '2026-01-01T00:00:10.000001Z' } }),
+    );
+    expect(answer.status).toBe(200);
+    expect(parsed(answer)).toMatchObject({
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: { name: 'n1', namespace: LEASE_NAMESPACE, uid: 'uid-1', resourceVersion: String(nowMs * 1_000) },
+      spec: { holderIdentity: 'n1', leaseDurationSeconds: 40, renewTime: '2026-01-01T00:00:10.000001Z' },
+    });
+    expect(consumed).toEqual([expect.objectContaining({ table: 'health', readUnits: 0, writeUnits: 1 })]);
+    expect(logged).toEqual([]);
+  });
+
+  it('keeps our receipt time, whatever the machine writes', async () => {
+    nowMs += 10_000;
+    await send(
+      'PUT',
+      lease({
+        metadata: { resourceVersion: String(NOW_MS * 1_000) },
+        spec: { renewTime: '1999-01-01T00:00:00.000000Z' },
+      }),
+    );
+    const row = await items.get(healthKey('n1'), { consistent: true });
+    expect(row?.['r']).toBe(nowMs);
+  });
+
+  it('is told that pods of the node changed, and never keeps what it was told', async () => {
+    const before = await stored();
+    expect(before.metadata.annotations).toBeUndefined();
+    await items.write(podsChanged('n1'));
+    consumed = [];
+    const answer = parsed(await send('PUT', before));
+    expect(answer.metadata.annotations).toEqual({ [PODS_VERSION_ANNOTATION]: '1' });
+    expect(consumed).toEqual([expect.objectContaining({ readUnits: 0, writeUnits: 1 })]);
+    await items.write(podsChanged('n1'));
+    expect(parsed(await send('PUT', answer)).metadata.annotations).toEqual({ [PODS_VERSION_ANNOTATION]: '2' });
+    expect((await items.get(healthKey('n1'), { consistent: true }))?.['x']).toBeUndefined();
+  });
+
+  it('with a version that is not the stored one is a Conflict, and changes nothing', async () => {
+    const before = await stored();
+    const answer = await send('PUT', lease({ metadata: { resourceVersion: '1' }, spec: { holderIdentity: 'thief' } }));
+    expect(answer.status).toBe(409);
+    expect(parsed(answer)).toMatchObject({
+      kind: 'Status',
+      reason: 'Conflict',
+      details: { name: 'n1', kind: 'leases' },
+    });
+    expect((await stored()).spec).toEqual(before.spec);
+  });
+
+  it('of two with one version exactly one wins', async () => {
+    const body = lease({ metadata: { resourceVersion: String(NOW_MS * 1_000) } });
+    nowMs += 1;
+    const answers = await Promise.all([
+      send('PUT', body),
+      send('PUT', { ...body, spec: { ...body.spec, leaseTransitions: 3 } }),
+    ]);
+    expect(answers.map((answer) => answer.status).sort()).toEqual([200, 409]);
+  });
+
+  it('for a node without a Lease is 404, so that it registers again', async () => {
+    const path = PATH.replace('n1', 'n2');
+    const body = lease({ metadata: { name: 'n2', resourceVersion: '5' } });
+    const answer = await send('PUT', body, { path });
+    expect(answer.status).toBe(404);
+    expect(parsed(answer).message).toBe('leases.coordination.k8s.io "n2" not found');
+  });
+
+  it('without a resourceVersion is Invalid and names the field', async () => {
+    const answer = await send('PUT', lease());
+    expect(answer.status).toBe(422);
+    expect(parsed(answer).details.causes[0].field).toBe('metadata.resourceVersion');
+  });
+
+  it.each([
+    [{ leaseDurationSeconds: 0 }, 'spec.leaseDurationSeconds'],
+    [{ leaseTransitions: -1 }, 'spec.leaseTransitions'],
+  ])('with spec %j is Invalid and names the field', async (spec, field) => {
+    const answer = await send('PUT', lease({ metadata: { resourceVersion: '1' }, spec }));
+    expect(answer.status).toBe(422);
+    expect(parsed(answer).details.causes.map((cause: { field: string }) => cause.field)).toEqual([field]);
+    expect(writes()).toEqual([]);
+  });
+
+  it('that is not JSON, not an object, of a wrong type or for another name is 400, and nothing is written', async () => {
+    const bodies = [
+      '{',
+      '[]',
+      '"x"',
+      JSON.stringify({ ...lease(), spec: { leaseDurationSeconds: 'forty' } }),
+      JSON.stringify(lease({ metadata: { name: 'n9', resourceVersion: '1' } })),
+    ];
+    for (const body of bodies) {
+      const answer = await send('PUT', body);
+      expect([answer.status, parsed(answer).reason], body).toEqual([400, 'BadRequest']);
+    }
+    expect(consumed).toEqual([]);
+  });
+
+  it('of over 64 KB is 413, and nothing is written', async () => {
+    const answer = await send('PUT', lease({ metadata: { annotations: { a: 'x'.repeat(65_536) } } }));
+    expect([answer.status, parsed(answer).reason]).toEqual([413, 'RequestEntityTooLarge']);
+    expect(consumed).toEqual([]);
+  });
+
+  it('with more metadata than one write unit holds is Invalid, and nothing is written', async () => {
+    const body = lease({ metadata: { resourceVersion: '1', annotations: { a: 'x'.repeat(500) } } });
+    expect((await send('PUT', body)).status).toBe(422);
+    expect(consumed).toEqual([]);
+  });
+
+  it('as a dry run answers and writes nothing', async () => {
+    const body = lease({ metadata: { resourceVersion: String(NOW_MS * 1_000) }, spec: { leaseTransitions: 7 } });
+    const answer = await send('PUT', body, { query: 'dryRun=All' });
+    expect(parsed(answer).spec.leaseTransitions).toBe(7);
+    expect((await stored()).spec.leaseTransitions).toBeUndefined();
+  });
+
+  it('without credentials is 401, and nothing is written', async () => {
+    const answer = await send('PUT', lease(), { headers: { authorization: '' } });
+    expect([answer.status, parsed(answer).message]).toEqual([401, 'Unauthorized']);
+    expect(consumed).toEqual([]);
+  });
+});
+
+describe('a heartbeat by PATCH', () => {
+  it.each(['application/merge-patch+json', 'application/strategic-merge-patch+json'])(
+    'of type %s is one write unit and no read',
+    async (type) => {
+      nowMs += 10_000;
+      const patch = { spec: { renewTime: '2026-01-01T00:00:10.000000Z' } };
+      const answer = await send('PATCH', patch, { headers: { 'content-type': type } });
+      expect(parsed(answer).spec).toMatchObject({ renewTime: '2026-01-01T00:00:10.000000Z', leaseDurationSeconds: 40 });
+      expect(consumed).toEqual([expect.objectContaining({ readUnits: 0, writeUnits: 1 })]);
+    },
+  );
+
+  it('without a version never conflicts, even with a clock behind the stored version', async () => {
+    nowMs = NOW_MS - 5_000;
+    expect((await send('PATCH', { spec: { leaseTransitions: 1 } }, { headers: merge })).status).toBe(200);
+    expect(Number((await stored()).metadata.resourceVersion)).toBeGreaterThan(NOW_MS * 1_000);
+  });
+
+  it('of labels keeps the spec, and a JSON patch works too', async () => {
+    await send('PATCH', { metadata: { labels: { a: 'b' } } }, { headers: merge });
+    const operations = [{ op: 'replace', path: '/spec/leaseDurationSeconds', value: 60 }];
+    const answer = await send('PATCH', operations, { headers: { 'content-type': 'application/json-patch+json' } });
+    expect(parsed(answer)).toMatchObject({
+      metadata: { labels: { a: 'b' } },
+      spec: { leaseDurationSeconds: 60, holderIdentity: 'n1' },
+    });
+  });
+
+  it('that removes a field by null removes it', async () => {
+    const answer = await send('PATCH', { spec: { leaseDurationSeconds: null } }, { headers: merge });
+    expect(parsed(answer).spec).not.toHaveProperty('leaseDurationSeconds');
+  });
+
+  it('with a value of the wrong type or out of range writes nothing', async () => {
+    expect((await send('PATCH', { spec: { renewTime: 7 } }, { headers: merge })).status).toBe(400);
+    expect((await send('PATCH', { spec: { leaseDurationSeconds: 0 } }, { headers: merge })).status).toBe(422);
+    expect(writes()).toEqual([]);
+  });
+
+  it('of an unknown type is 415', async () => {
+    expect((await send('PATCH', {}, { headers: { 'content-type': 'text/yaml' } })).status).toBe(415);
+  });
+
+  it('of an absent Lease is 404 and makes none', async () => {
+    const path = PATH.replace('n1', 'n2');
+    expect((await send('PATCH', { spec: {} }, { path, headers: merge })).status).toBe(404);
+    const operations = [{ op: 'test', path: '/kind', value: 'Lease' }];
+    const json = { 'content-type': 'application/json-patch+json' };
+    expect((await send('PATCH', operations, { path, headers: json })).status).toBe(404);
+  });
+});
+
+describe('beats while the store is away', () => {
+  it('are answered 503 each, and told once a minute with how many there were', async () => {
+    const heartbeat = serveHeartbeat({
+      items: {
+        write: async () => {
+          throw new StoreFault('unreachable', 'the table health cannot be reached', { retryable: true });
+        },
+      },
+      authenticator,
+      clock: { nowMs: () => nowMs },
+      random: { uuid: () => 'uid-2', fraction: () => 0 },
+      log: { debug: note, info: note, warn: note, error: note },
+    });
+    const beat = async (node: number) => {
+      nowMs += 100;
+      const { status } = await heartbeat({
+        method: 'PATCH',
+        path: PATH.replace('n1', `n${node}`),
+        query: new URLSearchParams(),
+        headers: { authorization: 'Bearer good', ...merge },
+        body: Buffer.from(JSON.stringify({ spec: { leaseDurationSeconds: 40 } })),
+        sourceIp: '192.0.2.1',
+      });
+      return status;
+    };
+    for (let node = 1; node <= 1_201; node += 1) expect(await beat(node)).toBe(503);
+    const told = (node: number, repeated: number) => [
+      'heartbeat failed',
+      { error: expect.objectContaining({ code: 'unreachable' }), path: PATH.replace('n1', `n${node}`), repeated },
+    ];
+    expect(logged).toEqual([told(1, 0), told(601, 599), told(1_201, 599)]);
+  });
+});
+
+describe('dryRun', () => {
+  it.each(['Never', 'all', 'true', ''])('%j is refused, and nothing is written', async (value) => {
+    for (const [method, body, contentType] of [
+      ['PUT', lease({ metadata: { resourceVersion: '1' } }), 'application/json'],
+      ['PATCH', { spec: { leaseDurationSeconds: 50 } }, 'application/merge-patch+json'],
+    ] as const) {
+      const query = `dryRun=${value}`;
+      const answer = await send(method, body, { query, headers: { 'content-type': contentType } });
+      expect(answer.status).toBe(400);
+      expect(String(answer.body)).toContain('dryRun must be \\"All\\"');
+    }
+    expect(consumed).toEqual([]);
+  });
+});

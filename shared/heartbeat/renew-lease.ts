@@ -1,0 +1,256 @@
+/**
+ * A heartbeat: PUT or PATCH of one Lease in kube-node-lease. One conditional update, no read, no log line; what fails is told
+ * once a minute, so that a store that is away costs no line a beat.
+ *
+ * A beat is a PUT of the whole Lease with the resourceVersion the node last saw (kubelets), or a merge patch of its
+ * spec (agents). Both map straight onto attributes of the row. What does not (a JSON patch, labels and annotations in a
+ * patch, apply) needs the stored Lease; it is learnt from an update that is refused on purpose, because this function
+ * may do nothing but UpdateItem. That rare way costs two write units.
+ *
+ * Liveness runs from our own clock at receipt (D1): what a node writes into renewTime is kept and never judged.
+ */
+
+import { authorize } from '../domain/access/authorize.ts';
+import { isPatchType, PATCH_TYPES, patchTransform } from '../kube/patch/patch.ts';
+import {
+  decodeObject,
+  fieldValidationOf,
+  mediaTypeOf,
+  readJson,
+  readObjectBody,
+  refuseTooLarge,
+} from '../kube/request/body.ts';
+import { failedRequests } from '../kube/request/log-throttle.ts';
+import { dryRunOf } from '../kube/request/options.ts';
+import { type NoteRefusal, refusedSignIns } from '../kube/request/refused-sign-ins.ts';
+import { parsePath, type ResourceTarget } from '../kube/request/request.ts';
+import type { RequestThrottle } from '../kube/request/request-throttle.ts';
+import { isStatusError, json, statusResponse, warningHeaders } from '../kube/request/respond.ts';
+import { lease as leaseSchema } from '../kube/schema/lease.ts';
+import * as status from '../kube/status.ts';
+import type { KubeObject } from '../kube/types.ts';
+import { resourceVersionRequired } from '../kube/validation/metadata.ts';
+import { isJsonObject } from '../kube/wire/json-value.ts';
+import type { Authenticator } from '../ports/authenticator.ts';
+import type { Clock, RandomSource } from '../ports/clock.ts';
+import type { HttpRequest, HttpResponse } from '../ports/http.ts';
+import type { Item, ItemUpdater } from '../ports/item-store.ts';
+import type { Log } from '../ports/log.ts';
+import { podsVersionOf } from '../store/health-row.ts';
+import { type LeaseWriteOutcome, renewLease } from '../store/health-store.ts';
+import {
+  LEASE_NAMESPACE,
+  type Lease,
+  leaseMergePatch,
+  leaseOf,
+  PODS_VERSION_ANNOTATION,
+} from '../store/lease-record.ts';
+import { peekRow } from '../store/peek-row.ts';
+import { leaseChangeOf } from './lease-change.ts';
+import { leases } from './lease-kind.ts';
+
+/** A kubelet's Lease has about 600 bytes. */
+const LEASE_BODY_BYTES_MAX = 65_536;
+const WRITE_ATTEMPTS_MAX = 5;
+
+export interface RenewLeaseDependencies {
+  readonly items: ItemUpdater;
+  readonly authenticator: Authenticator;
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  readonly log: Log;
+  /** Absent: nobody is slowed down. */
+  readonly throttle?: RequestThrottle;
+}
+
+type Serving = RenewLeaseDependencies & { readonly noteRefusal: NoteRefusal };
+
+interface Beat {
+  readonly request: HttpRequest;
+  readonly target: ResourceTarget;
+  readonly nowMs: number;
+}
+
+export function serveHeartbeat(options: RenewLeaseDependencies): (request: HttpRequest) => Promise<HttpResponse> {
+  const dependencies = { ...options, noteRefusal: refusedSignIns(options.log) };
+  const noteFault = failedRequests(options.log, 'heartbeat failed');
+  return async (request) => {
+    try {
+      return await answer(dependencies, request);
+    } catch (error) {
+      if (isStatusError(error)) return statusResponse(error.status);
+      noteFault(error, { path: request.path }, options.clock.nowMs());
+      return statusResponse(
+        status.serviceUnavailable('the heartbeat could not be stored', { retryAfterSeconds: 1 }).status,
+      );
+    }
+  };
+}
+
+async function answer(dependencies: Serving, request: HttpRequest): Promise<HttpResponse> {
+  const nowMs = dependencies.clock.nowMs();
+  const parsed = parsePath(request.path);
+  if (parsed.kind === 'malformed') throw status.badRequest(parsed.reason);
+  const verb = request.method === 'PUT' ? 'update' : 'patch';
+  if (
+    parsed.kind !== 'resource' ||
+    parsed.target.resource !== leases.resource ||
+    parsed.target.group !== leases.group ||
+    parsed.target.namespace !== LEASE_NAMESPACE ||
+    parsed.target.name === '' ||
+    parsed.target.subresource !== ''
+  ) {
+    throw status.unknownPath();
+  }
+  const { target } = parsed;
+  const authentication = await dependencies.authenticator.authenticate(request.headers, nowMs);
+  if (authentication.kind === 'refused') dependencies.noteRefusal(authentication.reason, request.sourceIp, nowMs);
+  if (authentication.kind !== 'authenticated') throw status.unauthorized();
+  dependencies.throttle?.admit(authentication.user, nowMs);
+  const access = authorize(authentication.user, { verb, ...target });
+  if (!access.allowed) {
+    throw status.accessDenied({ user: authentication.user.username, verb, target, ...placeOf(target) }, access.reason);
+  }
+  refuseTooLarge(request.body, LEASE_BODY_BYTES_MAX);
+  const beat = { request, target, nowMs };
+  return verb === 'update' ? put(dependencies, beat) : patch(dependencies, beat);
+}
+
+const placeOf = ({ namespace, name }: ResourceTarget) => ({ namespace, name });
+
+/** A resourceVersion as clients send it back; anything that is no version of ours can match nothing stored. */
+function versionOf(text: string | undefined): number | undefined {
+  if (text === undefined || text === '') return undefined;
+  return /^\d{1,16}$/.test(text) ? Number(text) : -1;
+}
+
+function refuseInvalid(lease: KubeObject, name: string): void {
+  const causes = leases.validate(lease, { operation: 'create', subresource: '' });
+  if (causes.length > 0) throw status.invalid(leases, name, causes);
+}
+
+function answerOf(outcome: LeaseWriteOutcome, name: string, warnings: readonly string[]): HttpResponse {
+  if (outcome.kind === 'absent') throw status.notFound(leases, name);
+  if (outcome.kind === 'conflict') throw status.conflict(leases, name);
+  return json(200, answeredLease(outcome.row), warningHeaders(warnings));
+}
+
+/** The Lease, and whether pods of its node changed. */
+function answeredLease(row: Item): Lease | undefined {
+  const lease = leaseOf(row);
+  const podsVersion = podsVersionOf(row);
+  if (lease === undefined || podsVersion === undefined) return lease;
+  const annotations = { ...lease.metadata.annotations, [PODS_VERSION_ANNOTATION]: String(podsVersion) };
+  return { ...lease, metadata: { ...lease.metadata, annotations } };
+}
+
+async function put(dependencies: RenewLeaseDependencies, { request, target, nowMs }: Beat): Promise<HttpResponse> {
+  const read = readObjectBody(request.headers, request.body);
+  const { object, warnings } = decodeObject(leases, leaseSchema, read, fieldValidationOf(request.query));
+  const { metadata } = object;
+  if ((metadata.name ?? '') !== '' && metadata.name !== target.name)
+    throw status.nameMismatch(metadata.name ?? '', target.name);
+  if ((metadata.namespace ?? '') !== '' && metadata.namespace !== target.namespace) throw status.namespaceMismatch();
+  const version = versionOf(metadata.resourceVersion);
+  if (version === undefined) {
+    throw status.invalid(leases, target.name, [resourceVersionRequired]);
+  }
+  const lease: KubeObject = { ...object, metadata: { ...metadata, name: target.name, namespace: target.namespace } };
+  refuseInvalid(lease, target.name);
+  const change = leaseChangeOf(lease);
+  if (dryRunOf(request.query)) return dryRun(dependencies, target.name, version, lease);
+  const outcome = await renewLease(dependencies.items, {
+    change,
+    nowMs,
+    tie: dependencies.random.fraction(),
+    expectedResourceVersion: version,
+    ...(metadata.uid === undefined || metadata.uid === '' ? {} : { expectedUid: metadata.uid }),
+  });
+  return answerOf(outcome, target.name, warnings);
+}
+
+async function dryRun(
+  dependencies: RenewLeaseDependencies,
+  name: string,
+  version: number | undefined,
+  next: KubeObject,
+): Promise<HttpResponse> {
+  const row = await peekRow(dependencies.items, name);
+  const stored = row === undefined ? undefined : leaseOf(row);
+  if (stored === undefined) throw status.notFound(leases, name);
+  if (version !== undefined && stored.metadata.resourceVersion !== String(version)) throw status.conflict(leases, name);
+  return json(200, leases.prepareForUpdate(next, stored, { subresource: '', nowMs: 0 }));
+}
+
+async function patch(dependencies: RenewLeaseDependencies, beat: Beat): Promise<HttpResponse> {
+  const { request, target, nowMs } = beat;
+  const type = mediaTypeOf(request.headers);
+  if (!isPatchType(type) || type === 'application/apply-patch+yaml') throw status.unsupportedMediaType(PATCH_TYPES);
+  if (type === 'application/json-patch+json' || dryRunOf(request.query)) return patchRead(dependencies, beat, type);
+  const body = readJson(request.body).anyValue;
+  if (!isJsonObject(body)) throw status.badRequest('a patch must be a JSON object');
+  // Types are checked on what the patch sets; a patched Lease is valid when each part set in it is.
+  const { object } = decodeObject(leases, leaseSchema, { value: withoutNulls(body), duplicateFields: [] }, 'Ignore');
+  refuseInvalid(
+    { ...object, metadata: { ...object.metadata, name: target.name, namespace: target.namespace } },
+    target.name,
+  );
+  const change = leaseMergePatch(target.name, body);
+  if (change.kind !== 'change') return patchRead(dependencies, beat, type);
+  const version = versionOf(object.metadata.resourceVersion);
+  const outcome = await renewLease(dependencies.items, {
+    change: change.change,
+    nowMs,
+    tie: dependencies.random.fraction(),
+    ...(version === undefined ? {} : { expectedResourceVersion: version }),
+    ...(object.metadata.uid === undefined ? {} : { expectedUid: object.metadata.uid }),
+  });
+  return answerOf(outcome, target.name, []);
+}
+
+/** The rare way: learn what is stored, apply the patch to it, replace it if nobody was faster. */
+async function patchRead(
+  dependencies: RenewLeaseDependencies,
+  { request, target, nowMs }: Beat,
+  type: Parameters<typeof patchTransform>[3],
+): Promise<HttpResponse> {
+  const { transform, warnings } = patchTransform(
+    leases,
+    leaseSchema,
+    target.name,
+    type,
+    request.body,
+    fieldValidationOf(request.query),
+  );
+  for (let attempt = 1; attempt <= WRITE_ATTEMPTS_MAX; attempt += 1) {
+    const row = await peekRow(dependencies.items, target.name);
+    const stored = row === undefined ? undefined : leaseOf(row);
+    if (stored === undefined) throw status.notFound(leases, target.name);
+    const patched = await transform(stored);
+    const asked = patched.metadata.resourceVersion ?? '';
+    if (asked !== '' && asked !== stored.metadata.resourceVersion) throw status.conflict(leases, target.name);
+    const next = leases.prepareForUpdate(patched, stored, { subresource: '', nowMs });
+    const causes = leases.validate(next, { operation: 'update', subresource: '', old: stored });
+    if (causes.length > 0) throw status.invalid(leases, target.name, causes);
+    if (dryRunOf(request.query)) return json(200, next, warningHeaders(warnings()));
+    const version = Number(stored.metadata.resourceVersion);
+    const outcome = await renewLease(dependencies.items, {
+      change: leaseChangeOf(next),
+      nowMs,
+      tie: dependencies.random.fraction(),
+      expectedResourceVersion: version,
+    });
+    if (outcome.kind !== 'conflict') return answerOf(outcome, target.name, warnings());
+  }
+  throw status.conflict(leases, target.name);
+}
+
+/** What a merge patch removes has no type to check. */
+function withoutNulls(patchBody: Record<string, unknown>): Record<string, unknown> {
+  const kept: Record<string, unknown> = {};
+  for (const [member, value] of Object.entries(patchBody)) {
+    if (value === null) continue;
+    kept[member] = isJsonObject(value) ? withoutNulls(value) : value;
+  }
+  return kept;
+}

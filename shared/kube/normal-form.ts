@@ -1,0 +1,105 @@
+/**
+ * The form objects are stored in: what an API server written in Go would print after reading the same body. Nulls and
+ * empty optional fields are absent, so that a write that changes nothing is seen to change nothing.
+ */
+
+import type { KubeObject, ObjectMeta } from './types.ts';
+import { sameJson } from './validation/causes.ts';
+
+export type Json = Record<string, unknown>;
+
+export const isRecord = (value: unknown): value is Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** A field as a record; {} when it is absent or something else. */
+export const recordOf = (value: unknown): Json => (isRecord(value) ? value : {});
+/** A field as a list; [] when it is absent or something else. */
+export const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
+/** A list of records; anything else in it is left out. */
+export const recordsOf = (value: unknown): Json[] => listOf(value).filter(isRecord);
+/** A field as text; '' when it is absent or something else. */
+export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
+/** A field as a number; undefined when it is absent or something else. */
+export const numberOf = (value: unknown): number | undefined => (typeof value === 'number' ? value : undefined);
+
+/** Without null fields, at any depth. Nulls in lists stay: they are somebody's mistake, for validation to see. */
+export function withoutNulls<T>(value: T): T {
+  if (Array.isArray(value)) return value.map((item) => withoutNulls(item)) as T;
+  if (!isRecord(value)) return value;
+  const kept: Json = {};
+  for (const [key, item] of Object.entries(value)) {
+    if (item !== null && item !== undefined) kept[key] = withoutNulls(item);
+  }
+  return kept as T;
+}
+
+const isEmpty = (value: unknown): boolean =>
+  value === undefined ||
+  value === null ||
+  value === '' ||
+  value === false ||
+  value === 0 ||
+  (Array.isArray(value) && value.length === 0) ||
+  (isRecord(value) && Object.keys(value).length === 0);
+
+/** Without those of the named fields that are empty: '', 0, false, [] or {}. */
+export function withoutEmpty<T extends Json>(record: T, ...fields: readonly string[]): T {
+  const drop = new Set(fields.filter((field) => field in record && isEmpty(record[field])));
+  if (drop.size === 0) return record;
+  return Object.fromEntries(Object.entries(record).filter(([key]) => !drop.has(key))) as T;
+}
+
+export function tidyMetadata(meta: ObjectMeta): ObjectMeta {
+  return withoutEmpty(
+    withoutNulls(meta) as Json,
+    'generateName',
+    'namespace',
+    'labels',
+    'annotations',
+    'finalizers',
+    'ownerReferences',
+    'resourceVersion',
+    'uid',
+    'selfLink',
+    'creationTimestamp',
+    'deletionTimestamp',
+    'generation',
+  ) as ObjectMeta;
+}
+
+/**
+ * Metadata of an update: what only the server sets is taken from the stored object; a uid is taken over only when none
+ * was sent, so that a wrong one is still seen by validation.
+ */
+export function inheritMetadata(next: ObjectMeta, old: ObjectMeta): ObjectMeta {
+  const meta: ObjectMeta = { ...tidyMetadata(next) };
+  for (const key of ['generation', 'creationTimestamp', 'deletionTimestamp', 'deletionGracePeriodSeconds'] as const) {
+    if (old[key] === undefined) delete meta[key];
+    else Object.assign(meta, { [key]: old[key] });
+  }
+  if (meta.uid === undefined && old.uid !== undefined) meta.uid = old.uid;
+  if (meta.name === undefined && old.name !== undefined) meta.name = old.name;
+  if (meta.namespace === undefined && old.namespace !== undefined) meta.namespace = old.namespace;
+  return meta;
+}
+
+/** Metadata of a creation: no generation, no trace of a deletion, whatever the client sent. */
+export function freshMetadata(meta: ObjectMeta): ObjectMeta {
+  const {
+    generation: _generation,
+    deletionTimestamp: _deleted,
+    deletionGracePeriodSeconds: _grace,
+    ...fresh
+  } = tidyMetadata(meta);
+  return fresh;
+}
+
+/** The generation after an update: one more when the spec is no longer the same. */
+export const nextGeneration = (next: KubeObject, old: KubeObject): number =>
+  (old.metadata.generation ?? 0) + (sameJson(next.spec, old.spec) ? 0 : 1);
+
+/** kind and apiVersion first, as clients print objects; both are filled in where the body left them out. */
+export function typed(group: string, version: string, kind: string, object: KubeObject): KubeObject {
+  const { apiVersion: _apiVersion, kind: _kind, ...rest } = object;
+  return { apiVersion: group === '' ? version : `${group}/${version}`, kind, ...rest, metadata: object.metadata ?? {} };
+}

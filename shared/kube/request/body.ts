@@ -1,0 +1,95 @@
+/**
+ * Bodies at the door: media type, size, JSON, the kind's fields. What passes has the right types everywhere; what a
+ * client may have meant otherwise is said to it, by `fieldValidation` (Kubernetes: "API concepts", field validation).
+ */
+import type { ResourceDescriptor } from '../descriptor.ts';
+import { decodeStrict, fieldWarnings, strictDecodingMessage, typeFaultMessage } from '../schema/decode.ts';
+import type { StructSchema } from '../schema/schema.ts';
+import * as status from '../status.ts';
+import type { KubeObject } from '../types.ts';
+import { parseJson } from '../wire/json.ts';
+import { isJsonObject, type JsonObject } from '../wire/json-value.ts';
+import { decodeProtobuf, isProtobuf, PROTOBUF_MEDIA_TYPE } from '../wire/protobuf.ts';
+
+/** Upstream takes 3 MB; a DynamoDB item holds 400 KB. */
+export const BODY_BYTES_MAX = 393_216;
+
+export type FieldValidation = 'Strict' | 'Warn' | 'Ignore';
+
+export interface ReadBody {
+  readonly value: JsonObject;
+  /** Paths given twice in the text. */
+  readonly duplicateFields: readonly string[];
+}
+
+const JSON_TYPES = new Set(['', 'application/json', 'text/json', '*/*']);
+
+export const mediaTypeOf = (headers: Readonly<Record<string, string>>): string =>
+  (headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
+
+export function fieldValidationOf(query: URLSearchParams): FieldValidation {
+  const value = query.get('fieldValidation') ?? '';
+  if (value === '' || value === 'Warn') return 'Warn';
+  if (value === 'Strict' || value === 'Ignore') return value;
+  throw status.badRequest(
+    `fieldValidation: Unsupported value: ${JSON.stringify(value)}: supported values: "Ignore", "Warn", "Strict"`,
+  );
+}
+
+export function refuseTooLarge(body: Uint8Array, bytesMax: number = BODY_BYTES_MAX): void {
+  if (body.byteLength > bytesMax) throw status.requestEntityTooLarge(`limit is ${bytesMax} bytes`);
+}
+
+/** Text of a JSON body as a value; `what` names it in the refusal. */
+export function readJson(body: Uint8Array): ReadBody & { readonly anyValue: unknown } {
+  const parsed = parseJson(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8'));
+  if (parsed.kind === 'malformed')
+    throw status.badRequest(`the body of the request was in an unknown format - ${parsed.message}`);
+  return {
+    anyValue: parsed.value,
+    value: isJsonObject(parsed.value) ? parsed.value : {},
+    duplicateFields: parsed.duplicateFields,
+  };
+}
+
+/** An object body, JSON or one of the few protobuf messages that kubectl sends. */
+export function readObjectBody(headers: Readonly<Record<string, string>>, body: Uint8Array): ReadBody {
+  refuseTooLarge(body);
+  const mediaType = mediaTypeOf(headers);
+  if (mediaType === PROTOBUF_MEDIA_TYPE || isProtobuf(body)) {
+    const decoded = decodeProtobuf(body);
+    if (decoded.kind !== 'decoded') throw status.badRequest(decoded.message);
+    return { value: decoded.object, duplicateFields: [] };
+  }
+  if (!JSON_TYPES.has(mediaType)) throw status.unsupportedMediaType(['application/json', PROTOBUF_MEDIA_TYPE]);
+  const read = readJson(body);
+  if (!isJsonObject(read.anyValue)) {
+    throw status.badRequest('the object provided is unrecognized (must be of type Object)');
+  }
+  return read;
+}
+
+export interface DecodedObject {
+  readonly object: KubeObject;
+  /** For `Warning` headers. */
+  readonly warnings: readonly string[];
+}
+
+/** Types checked, unknown fields refused, warned of or dropped. */
+export function decodeObject(
+  descriptor: Pick<ResourceDescriptor, 'kind' | 'version'>,
+  schema: StructSchema,
+  read: ReadBody,
+  validation: FieldValidation,
+): DecodedObject {
+  const decoded = decodeStrict(schema, read.value);
+  const typeFault = typeFaultMessage(descriptor.kind, descriptor.version, decoded.typeFaults);
+  if (typeFault !== undefined) throw status.badRequest(typeFault);
+  if (validation === 'Strict') {
+    const message = strictDecodingMessage(decoded.unknownFields, read.duplicateFields);
+    if (message !== undefined) throw status.badRequest(message);
+  }
+  const warnings = validation === 'Warn' ? fieldWarnings(decoded.unknownFields, read.duplicateFields) : [];
+  const object = decoded.value as unknown as KubeObject;
+  return { object: { ...object, metadata: object.metadata ?? {} }, warnings };
+}

@@ -1,0 +1,57 @@
+/**
+ * Slows down identities that ask too much, each for itself. Kept in memory: every instance of a function counts what it
+ * sees, so the bound holds for an instance; the HTTP API's own throttle bounds the whole.
+ *
+ * Exempt, as upstream's flow schema of that name: system:masters (the emergency token, and whatever simulates a fleet by
+ * it) and our own probes, whose refusal would read as a failing path.
+ */
+import { NODES_GROUP } from '../../domain/access/node-restriction.ts';
+import { PROBE_GROUP } from '../../domain/access/probe-identity.ts';
+import { admitRequest, type RequestLimit } from '../../domain/access/request-limit.ts';
+import type { UserInfo } from '../../domain/access/user-info.ts';
+import * as status from '../status.ts';
+
+export interface RequestLimits {
+  readonly node: RequestLimit;
+  readonly person: RequestLimit;
+}
+
+/** A kubelet starts with some fifty requests and then asks a few a minute; kubectl reads discovery and OpenAPI at once. */
+export const API_LIMITS: RequestLimits = {
+  node: { ratePerSecond: 10, burst: 100 },
+  person: { ratePerSecond: 50, burst: 300 },
+};
+/** A node beats every ten seconds; a round that fails may try ten times in a row. */
+export const HEARTBEAT_LIMITS: RequestLimits = {
+  node: { ratePerSecond: 1, burst: 20 },
+  person: { ratePerSecond: 10, burst: 50 },
+};
+
+/** Identities remembered; the one not heard of for longest is forgotten, which only ever forgives. */
+const IDENTITIES_MAX = 20_000;
+const EXEMPT_GROUPS = new Set(['system:masters', PROBE_GROUP]);
+
+export interface RequestThrottle {
+  /** @throws the Status 429 with Retry-After */
+  admit(user: UserInfo, nowMs: number): void;
+}
+
+export function requestThrottle(limits: RequestLimits): RequestThrottle {
+  const fullAt = new Map<string, number>();
+  return {
+    admit({ username, groups }, nowMs) {
+      if (groups.some((group) => EXEMPT_GROUPS.has(group))) return;
+      const limit = groups.includes(NODES_GROUP) ? limits.node : limits.person;
+      const admission = admitRequest(fullAt.get(username), nowMs, limit);
+      if (admission.kind === 'refused') {
+        const { retryAfterSeconds } = admission;
+        throw status.tooManyRequests('this identity sends too many requests, please try again later', {
+          retryAfterSeconds,
+        });
+      }
+      fullAt.delete(username);
+      fullAt.set(username, admission.fullAtMs);
+      if (fullAt.size > IDENTITIES_MAX) fullAt.delete(fullAt.keys().next().value as string);
+    },
+  };
+}

@@ -1,0 +1,89 @@
+/**
+ * What an HTTP request asks of the Kubernetes API: verb, group, version, resource, namespace, name, subresource.
+ * Kubernetes: "API overview", request verbs; upstream k8s.io/apiserver pkg/endpoints/request/requestinfo.go.
+ */
+import type { Verb } from '../descriptor.ts';
+import { isAskedFor } from './options.ts';
+
+/** A path below /api/v1 or /apis/<group>/<version>. */
+export interface ResourceTarget {
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
+  /** '' when the path names none: cluster-scoped, or all namespaces. */
+  readonly namespace: string;
+  /** '' when the path names a collection. */
+  readonly name: string;
+  /** '' when the path names the object itself. */
+  readonly subresource: string;
+}
+
+export type ParsedPath =
+  | { readonly kind: 'resource'; readonly target: ResourceTarget }
+  /** Discovery, version, OpenAPI, health: decided by the exact text. */
+  | { readonly kind: 'other'; readonly path: string }
+  | { readonly kind: 'malformed'; readonly reason: string };
+
+/** Segments of the deepest resource path: apis, group, version, namespaces, ns, resource, name, subresource. */
+const SEGMENTS_MAX = 8;
+
+/** Subresources of a Namespace: below /namespaces/<name>/ these are not resources. */
+const NAMESPACE_SUBRESOURCES = new Set(['status', 'finalize']);
+
+/**
+ * Reads a path. Nothing is normalised: a double slash, a dot segment or an escaped slash is refused, so that what was
+ * authorized is what is served.
+ */
+export function parsePath(path: string): ParsedPath {
+  const trimmed = path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path;
+  const raw = trimmed.split('/').slice(1);
+  const segments: string[] = [];
+  for (const part of raw) {
+    let decoded: string;
+    try {
+      decoded = decodeURIComponent(part);
+    } catch {
+      return { kind: 'malformed', reason: 'the path is not valid percent-encoding' };
+    }
+    if (decoded === '.' || decoded === '..' || decoded.includes('/') || decoded.includes('\u0000')) {
+      return { kind: 'malformed', reason: 'the path must not hold dot segments or escaped slashes' };
+    }
+    segments.push(decoded);
+  }
+  const [root] = segments;
+  if (root !== 'api' && root !== 'apis') return { kind: 'other', path: trimmed };
+  const prefixLength = root === 'api' ? 2 : 3;
+  if (segments.length <= prefixLength) return { kind: 'other', path: trimmed };
+  if (segments.length > SEGMENTS_MAX || segments.includes('')) return { kind: 'other', path: trimmed };
+  const group = root === 'api' ? '' : (segments[1] ?? '');
+  const version = segments[prefixLength - 1] ?? '';
+  const rest = segments.slice(prefixLength);
+  return { kind: 'resource', target: { group, version, ...placeOf(rest) } };
+}
+
+function placeOf(rest: readonly string[]): Omit<ResourceTarget, 'group' | 'version'> {
+  const [first = '', second = '', third = '', fourth = '', fifth = ''] = rest;
+  const insideNamespace = first === 'namespaces' && rest.length >= 3 && !NAMESPACE_SUBRESOURCES.has(third);
+  if (insideNamespace) return { resource: third, namespace: second, name: fourth, subresource: fifth };
+  return { resource: first, namespace: first === 'namespaces' ? second : '', name: second, subresource: third };
+}
+
+/** The verb of a request on a resource path; undefined for methods the API does not know. */
+export function verbOf(method: string, target: ResourceTarget, query: URLSearchParams): Verb | undefined {
+  switch (method) {
+    case 'GET':
+    case 'HEAD':
+      if (target.name !== '') return 'get';
+      return isAskedFor(query, 'watch') ? 'watch' : 'list';
+    case 'POST':
+      return 'create';
+    case 'PUT':
+      return 'update';
+    case 'PATCH':
+      return 'patch';
+    case 'DELETE':
+      return target.name === '' ? 'deletecollection' : 'delete';
+    default:
+      return undefined;
+  }
+}

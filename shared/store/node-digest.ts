@@ -1,0 +1,40 @@
+/** What the `health` table is to know of a Node: read off the object, so that two writers of one Node agree. */
+import { readyStatusOf } from '../domain/nodes/conditions.ts';
+import { isSuspect } from '../domain/nodes/health.ts';
+import type { NodeHealth } from '../domain/nodes/node-health.ts';
+import { noExecuteOf } from '../domain/nodes/node-taints.ts';
+import { isExcluded, zoneKeyOf } from '../domain/zones/zone.ts';
+import { parseTimeMs } from '../kube/time.ts';
+import type { KubeNode, KubeObject } from '../kube/types.ts';
+
+export type DigestOfNode = Pick<
+  NodeHealth,
+  'uid' | 'zone' | 'ready' | 'excluded' | 'noExecute' | 'suspect' | 'createdAtMs'
+>;
+
+/** Creation in server time, epoch milliseconds; a whole second, as it stands in the object. */
+export const createdAtMsOf = (object: KubeObject): number => parseTimeMs(object.metadata.creationTimestamp) ?? 0;
+
+export function digestOf(object: KubeObject): DigestOfNode {
+  const node = object as KubeNode;
+  const ready = readyStatusOf(node.status?.conditions);
+  const noExecute = noExecuteOf(node.spec?.taints ?? []);
+  return {
+    uid: node.metadata.uid ?? '',
+    zone: zoneKeyOf(node.metadata.labels),
+    ready,
+    excluded: isExcluded(node.metadata.labels),
+    noExecute,
+    suspect: isSuspect({ ready, noExecute }),
+    createdAtMs: createdAtMsOf(object),
+  };
+}
+
+export const sameDigest = (one: DigestOfNode, other: DigestOfNode): boolean =>
+  one.uid === other.uid &&
+  one.zone === other.zone &&
+  one.ready === other.ready &&
+  one.excluded === other.excluded &&
+  one.noExecute.notReady === other.noExecute.notReady &&
+  one.noExecute.unreachable === other.noExecute.unreachable &&
+  one.createdAtMs === other.createdAtMs;

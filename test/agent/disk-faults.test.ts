@@ -1,0 +1,158 @@
+/**
+ * Every call of the agent to its disk may fail. Each run of a scenario makes the next one fail, until a run has none left
+ * that could; and what cannot be written now is written when the disk works again. An error that nobody catches fails
+ * the test by itself.
+ */
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { createNodeIdentity } from '../../agent/adapters/identity/node-identity.ts';
+import { markedProcesses } from '../../agent/adapters/runtime-exec/process-table.ts';
+import { execRuntime } from '../../agent/adapters/runtime-exec/runtime-exec.ts';
+import { stateFile } from '../../agent/adapters/system/state-file.ts';
+import type { PodRuntime } from '../../agent/ports/pod-runtime.ts';
+import { thumbprintOf } from '../../shared/adapters/tokens/public-keys.ts';
+import type { NodePublicKey } from '../../shared/domain/access/node-identity.ts';
+import { podIn, shellPod, uidOf } from '../contract/pod-runtime.ts';
+import { answered, scriptedApi, silentLog } from '../support/agent-api.ts';
+import { type DiskFault, diskFaults } from '../support/disk-faults.ts';
+import { scaledTime } from '../support/scaled-time.ts';
+import { until } from '../support/until.ts';
+
+vi.mock('node:fs', async (original) => (await import('../support/disk-faults.ts')).faultyFs(original));
+
+const CODES: readonly DiskFault[] = ['ENOSPC', 'EROFS', 'EMFILE', 'EIO'];
+/** More calls than any scenario makes. */
+const CALLS_MAX = 400;
+const soon = { withinMs: 10_000, everyMs: 5 };
+
+let root: string;
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'nodekeeper-faults-'));
+});
+afterEach(() => {
+  diskFaults.release();
+  rmSync(root, { recursive: true, force: true });
+});
+
+/** Runs it with the n-th call failing, for each n there is. Returns how many there were. */
+async function eachCall(code: DiskFault, scenario: (n: number) => Promise<void>): Promise<number> {
+  for (let n = 1; n <= CALLS_MAX; n += 1) {
+    diskFaults.arm(root, code, n, n);
+    await scenario(n);
+    if (diskFaults.release() === 0) return n - 1;
+  }
+  throw new Error(`more than ${CALLS_MAX} calls`);
+}
+
+async function startedAtLast(runtime: PodRuntime, pod: ReturnType<typeof shellPod>): Promise<void> {
+  for (let number = 0; ; number += 1) {
+    try {
+      await runtime.start(pod);
+      return;
+    } catch (cause) {
+      // As the pod loop does; a fault that lasts ends here.
+      if (number === 2) diskFaults.release();
+      if (number > 20) throw cause;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+}
+
+/** A container that crashes and is started again, a stop, a removal, and the next agent. */
+async function lifeOfAPod(code: DiskFault, n: number): Promise<void> {
+  const time = scaledTime(100);
+  const options = { rootDirectory: root, time, log: silentLog, hostIp: () => undefined };
+  const runtime = execRuntime(options);
+  const pod = shellPod(['sleep 0.01; exit 1'], { restartPolicy: 'Always' });
+  const what = `${code} at call ${n}`;
+  await startedAtLast(runtime, pod);
+  await until(async () => {
+    const container = (await podIn(runtime, pod))?.containers[0];
+    return container?.state.kind === 'waiting' && container.state.reason === 'CrashLoopBackOff';
+  }, soon).catch(() => undefined);
+  // It settles while the fault lasts; where /proc cannot be read, it says that nothing is known.
+  const stopped = await runtime.stop(uidOf(pod), 1).then(
+    () => 'stopped',
+    (error: Error) => error.message,
+  );
+  expect(stopped, what).toMatch(code === 'EMFILE' ? /^stopped$|EMFILE/ : /^stopped$/);
+  const failed = diskFaults.release();
+  await runtime.stop(uidOf(pod), 1);
+  await until(() => runtime.complaint?.() === undefined, { ...soon, what: `${what}: no complaint` });
+  await runtime.remove(uidOf(pod));
+  expect(existsSync(join(root, 'pods', uidOf(pod))), what).toBe(false);
+  await until(() => markedProcesses().every(({ mark }) => !mark.startsWith(uidOf(pod))), { ...soon, what });
+  await runtime.close();
+  const next = execRuntime(options);
+  expect(await next.pods(), what).toEqual([]);
+  expect(next.complaint?.()).toBeUndefined();
+  await next.close();
+  diskFaults.failed = failed;
+}
+
+describe('pods as processes', () => {
+  it.each(['ENOSPC', 'EMFILE', 'EIO'] as const)(
+    'live and end though a call fails with %s',
+    { timeout: 120_000 },
+    async (code) => {
+      expect(await eachCall(code, (n) => lifeOfAPod(code, n))).toBeGreaterThan(10);
+    },
+  );
+});
+
+describe('the identity of the machine', () => {
+  const addedAt = '2026-01-01T00:00:00Z';
+
+  it.each(CODES)('is never one that the disk does not have, though a call fails with %s', async (code) => {
+    const calls = await eachCall(code, async (n) => {
+      const rootDirectory = join(root, String(n));
+      const api = scriptedApi(({ body }) => {
+        const keyId = thumbprintOf((body as { spec: { publicKey: NodePublicKey } }).spec.publicKey);
+        return answered(200, { metadata: {}, spec: { keys: [{ keyId, addedAt }] } });
+      });
+      const time = scaledTime(1_000);
+      const config = { nodeName: 'edge-7', clusterId: 'c1', rootDirectory, bootstrapToken: 'abc.secret' };
+      const start = () => createNodeIdentity(config, { time, log: silentLog, bootstrapApi: api });
+      const identity = start();
+      const bearer = () => identity.bearer();
+      await until(() => bearer().then(() => true), soon);
+      await until(() => identity.keys?.makeNext().then(() => true), soon);
+      identity.keys?.signWithNext();
+      // As the rotation does: the disk has the last word on what was done.
+      await until(async () => {
+        const held = await identity.keys?.held();
+        if (held?.next !== undefined) await identity.keys?.adoptNext();
+        return true;
+      }, soon);
+      const signing = identity.keys?.signingKeyId();
+      const failed = diskFaults.release();
+      await until(() => bearer().then(() => identity.complaint() === undefined), soon);
+      const next = start();
+      await next.bearer();
+      expect(next.keys?.signingKeyId(), `${code} at call ${n}`).toBe(signing);
+      diskFaults.failed = failed;
+    });
+    expect(calls).toBeGreaterThan(10);
+  });
+});
+
+describe('a state file', () => {
+  it.each(CODES)('holds the old text or the new one, and nothing lies beside it, after %s', async (code) => {
+    const file = stateFile(join(root, 'state'), '.tmp-state');
+    await file.write('old');
+    await eachCall(code, async (n) => {
+      const wrote = await file.write(`new ${n}`).then(
+        () => true,
+        () => false,
+      );
+      const failed = diskFaults.release();
+      const text = await file.read();
+      if (wrote) expect(text).toBe(`new ${n}`);
+      await file.write('old');
+      expect(readdirSync(root)).toEqual(['state']);
+      diskFaults.failed = failed;
+    });
+  });
+});

@@ -1,0 +1,169 @@
+/** The agent, with processes as pods, on a small file system of its own that fills up. */
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { loadConfig } from '../../agent/adapters/config/load-config.ts';
+import { LinuxMachine } from '../../agent/adapters/linux-machine/linux-machine.ts';
+import { markedProcesses } from '../../agent/adapters/runtime-exec/process-table.ts';
+import { execRuntime } from '../../agent/adapters/runtime-exec/runtime-exec.ts';
+import { runAgent } from '../../agent/app/run-agent.ts';
+import type { AgentConfig } from '../../agent/config.ts';
+import type { HealthCheck } from '../../agent/ports/health-check.ts';
+import type { KubeApi } from '../../agent/ports/kube-api.ts';
+import type { PodRuntime } from '../../agent/ports/pod-runtime.ts';
+import { recordsOf, textOf } from '../../shared/kube/normal-form.ts';
+import type { KubeObject } from '../../shared/kube/types.ts';
+import { silentLog } from '../support/agent-api.ts';
+import { type ApiInMemory, apiInMemory, podsIn } from '../support/api-in-memory.ts';
+import { scaledTime } from '../support/scaled-time.ts';
+import { until } from '../support/until.ts';
+
+/** Why no file system can be mounted here; undefined where one can. */
+function mountRefusal(): string | undefined {
+  const directory = mkdtempSync(join(tmpdir(), 'nodekeeper-mount-'));
+  try {
+    mount(directory);
+    execFileSync('umount', [directory], { stdio: 'pipe' });
+    return undefined;
+  } catch (cause) {
+    return `tmpfs cannot be mounted: ${
+      String((cause as Error).message)
+        .split('\n')
+        .at(-2) ?? cause
+    }`;
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+function mount(directory: string): void {
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', directory], { stdio: 'pipe' });
+}
+
+const why = mountRefusal();
+
+describe.skipIf(why !== undefined)(`a full disk${why === undefined ? '' : ` (skipped: ${why})`}`, () => {
+  let rootDirectory: string;
+  let server: ApiInMemory;
+  let runtime: PodRuntime;
+  let checks: readonly HealthCheck[] = [];
+  let beats: number;
+  const stop = new AbortController();
+  const soon = { withinMs: 15_000, everyMs: 20 };
+
+  beforeEach(() => {
+    rootDirectory = mkdtempSync(join(tmpdir(), 'nodekeeper-full-'));
+    mount(rootDirectory);
+    mkdirSync(join(rootDirectory, 'pods'));
+    server = apiInMemory();
+    beats = 0;
+  });
+  afterEach(async () => {
+    stop.abort();
+    await runtime.close();
+    execFileSync('umount', ['-l', rootDirectory]);
+    rmSync(rootDirectory, { recursive: true, force: true });
+  });
+
+  function configured(): AgentConfig {
+    const args = ['--endpoint', 'https://api.example', '--token', 't', '--root-dir', rootDirectory];
+    const loaded = loadConfig([...args, '--fail-swap-on=false'], { readText: () => '', hostname: () => 'edge-1' });
+    if (loaded.kind !== 'ok') throw new Error(JSON.stringify(loaded));
+    return { ...loaded.config, evictionPressureTransitionPeriodMs: 20_000 };
+  }
+
+  function start(): void {
+    const time = scaledTime(50);
+    const api: KubeApi = {
+      async send({ method, path, body, contentType }) {
+        const answer = await server.send(method, path, { body, contentType: contentType ?? 'application/json' });
+        if (method === 'PUT' && answer.code === 200) beats += 1;
+        return { kind: 'answered', status: answer.code, body: answer.body };
+      },
+      reconnect() {},
+    };
+    runtime = execRuntime({ rootDirectory, time, log: silentLog, hostIp: () => undefined });
+    void runAgent(
+      {
+        config: configured(),
+        agentVersion: 'v1',
+        beatApi: api,
+        api,
+        clusterLabels: async () => ({}),
+        machine: new LinuxMachine({ rootDirectory }),
+        numa: { nodes: [], distances: undefined },
+        swaps: undefined,
+        runtime,
+        shutdownSignal: {
+          delayMaxMs: async () => 0,
+          raiseDelayMax: async () => {},
+          hold: async () => ({ release: async () => {} }),
+          async *watch() {},
+        },
+        shutdownState: { read: async () => undefined, write: async () => {} },
+        time,
+        fraction: () => 0,
+        log: silentLog,
+        meter: { count() {}, gauge() {}, observe() {} },
+        async serveHealth(given) {
+          checks = given;
+        },
+      },
+      stop.signal,
+    );
+  }
+
+  const get = async (path: string): Promise<KubeObject> => (await server.send('GET', path)).body as KubeObject;
+  const conditionIs = (type: string, status: string) =>
+    until(
+      async () =>
+        recordsOf((await get('/api/v1/nodes/edge-1')).status?.['conditions']).find((each) => each['type'] === type)?.[
+          'status'
+        ] === status,
+      { ...soon, what: `${type} ${status}` },
+    );
+  const complaints = () => checks.flatMap(({ complaint }) => complaint() ?? []);
+
+  it('is reported and beaten through, pods on it can be ended, and all is well when it has room again', async () => {
+    const path = `${podsIn('default')}/web`;
+    await server.send('POST', podsIn('default'), {
+      body: {
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { name: 'web' },
+        spec: {
+          nodeName: 'edge-1',
+          containers: [
+            { name: 'stays', image: 'i', command: ['/bin/sh', '-c', 'exec sleep 300'] },
+            { name: 'crashes', image: 'i', command: ['/bin/sh', '-c', 'sleep 0.5; exit 1'] },
+          ],
+        },
+      },
+    });
+    start();
+    await until(async () => (await runtime.pods()).length === 1, { ...soon, what: 'the pod runs' });
+    await conditionIs('Ready', 'True');
+    await conditionIs('DiskPressure', 'False');
+    expect(() => writeFileSync(join(rootDirectory, 'filler'), Buffer.alloc(2 ** 21))).toThrow(/ENOSPC/);
+    await conditionIs('DiskPressure', 'True');
+    await until(() => complaints().some((each) => /cannot be written: ENOSPC/.test(each)), soon);
+    const before = beats;
+    await until(() => beats >= before + 3, soon);
+    await conditionIs('Ready', 'True');
+    const { uid = '' } = (await get(path)).metadata;
+    await server.send('DELETE', path, { body: { gracePeriodSeconds: 1 } });
+    await until(async () => (await runtime.pods()).length === 0, { ...soon, what: 'the pod is deleted' });
+    await until(async () => (await server.send('GET', path)).code === 404, soon);
+    expect(markedProcesses().filter(({ mark }) => mark.startsWith(uid))).toEqual([]);
+    rmSync(join(rootDirectory, 'filler'));
+    await conditionIs('DiskPressure', 'False');
+    await until(() => complaints().length === 0, soon);
+    expect(existsSync(join(rootDirectory, 'pods', uid))).toBe(false);
+    const events = recordsOf((await get('/api/v1/namespaces/default/events'))['items']);
+    expect(events.map((each) => textOf(each['reason']))).toEqual(
+      expect.arrayContaining(['NodeHasDiskPressure', 'StateNotWritten', 'StateWritten']),
+    );
+  }, 60_000);
+});
