@@ -7,6 +7,8 @@ const only = (name, from, allowed, comment) => ({
   from: { path: from, pathNot: '\\.(test|bench)\\.ts$' },
   to: { pathNot: allowed },
 });
+/** Plain data about the functions: manifests, the metrics and alarms beside them, and the list of them. */
+const MANIFESTS = '^(test/fixtures/imports/)?shared/(function-list|.*/(manifest|metrics|alarms))\\.ts$';
 const npm = (names) => `^node_modules/(${names})(/|$)`;
 
 /** @type {import('dependency-cruiser').IConfiguration} */
@@ -35,6 +37,19 @@ module.exports = {
       'Rules: no I/O, no SDK, no clock; Node built-ins included.',
     ),
     only(
+      'decisions-are-pure',
+      [
+        '^(test/fixtures/imports/)?shared/controllers/[^/]+/decisions\\.ts$',
+        '^(test/fixtures/imports/)?shared/controllers/decisions/(decision-record|record-parts|replay)\\.ts$',
+      ],
+      [
+        shared('domain'),
+        '^(test/fixtures/imports/)?shared/controllers/[^/]+/(rule|decisions)\\.ts$',
+        '^(test/fixtures/imports/)?shared/controllers/decisions/(decision-record|record-parts)\\.ts$',
+      ],
+      'Records of decisions and their replay run in the CLI too: no I/O, no SDK, no clock.',
+    ),
+    only(
       'domain-is-vocabulary',
       shared('domain'),
       [shared('domain')],
@@ -52,6 +67,12 @@ module.exports = {
       shared('store'),
       [shared('store'), shared('ports'), shared('domain'), shared('kube')],
       'Store: keys and conditions over the ItemStore port.',
+    ),
+    only(
+      'manifests-are-data',
+      MANIFESTS,
+      [shared('domain'), MANIFESTS],
+      'Read by the template and by tools, which must not load what a function runs.',
     ),
     only(
       'heartbeat-is-alone',
@@ -147,7 +168,7 @@ module.exports = {
       comment: 'Local mode takes functions from the synthesised assembly, never by import.',
       severity: 'error',
       from: { path: '^local/' },
-      to: { path: ['^functions/', '^agent/', '^shared/(api|controllers|heartbeat|store)/'] },
+      to: { path: ['^functions/', '^agent/', '^shared/(api|controllers|heartbeat|store)/'], pathNot: MANIFESTS },
     },
     {
       name: 'simulation-apart',
@@ -163,10 +184,14 @@ module.exports = {
       to: { path: '^simulation/' },
     },
     {
-      name: 'cdk-knows-config-types-only',
+      name: 'cdk-knows-config-and-manifests-only',
+      comment: 'Handlers are known to the template by path, never by import.',
       severity: 'error',
-      from: { path: '^cdk/' },
-      to: { path: ['^functions/', '^agent/', '^local/', '^shared/(?!config/|domain/)'] },
+      from: { path: '^(test/fixtures/imports/)?cdk/' },
+      to: {
+        path: ['^functions/', '^agent/', '^local/', '^(test/fixtures/imports/)?shared/(?!config/|domain/)'],
+        pathNot: MANIFESTS,
+      },
     },
     {
       name: 'scripts-are-programs',

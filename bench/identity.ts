@@ -13,7 +13,7 @@ import type { NodeKeyAlgorithm } from '../shared/domain/access/node-identity.ts'
 import { leaseChangeOf } from '../shared/heartbeat/lease-change.ts';
 import { serveHeartbeat } from '../shared/heartbeat/renew-lease.ts';
 import type { ConsumedUnits } from '../shared/ports/item-store.ts';
-import { createLease } from '../shared/store/health-store.ts';
+import { createLease } from '../shared/store/lease-store.ts';
 import { nodeKeyStore, nodeKeys } from '../shared/store/node-key-store.ts';
 import { silentLog } from '../test/support/agent-api.ts';
 import { type NodeKeyPair, nodeKeyPair, nodeToken } from '../test/support/node-key-pair.ts';

@@ -23,6 +23,7 @@ import { quiet } from './quiet.ts';
 import { soak } from './soak.ts';
 import { storm } from './storm.ts';
 import { tick } from './tick.ts';
+import { walks } from './walks.ts';
 
 const BENCHMARKS: readonly Benchmark[] = [
   bundles,
@@ -42,6 +43,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   nodeHours,
   cloudHistories,
   ec2Calls,
+  walks,
 ];
 
 async function run(words: readonly string[]): Promise<number> {

@@ -231,7 +231,8 @@ function reportGrowth(report: Report, curve: readonly { nodes: number; outcome: 
   });
 }
 
-async function makeTables(engine: Engine, prefix: string): Promise<Record<TableName, string>> {
+/** Empty tables of our layout, in the engine; their names begin with `prefix`. */
+export async function makeTables(engine: Engine, prefix: string): Promise<Record<TableName, string>> {
   const tables = { health: `${prefix}-health`, objects: `${prefix}-objects`, control: `${prefix}-control` };
   for (const table of Object.values(tables)) {
     await engine.client.call('DynamoDB_20120810.CreateTable', {

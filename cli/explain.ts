@@ -5,8 +5,10 @@
  * the fleet meanwhile; the events beside. With --verify each rule is run again over what it was given.
  */
 import { parseArgs } from 'node:util';
-import type { DecisionAbout, DecisionRecord, Replay } from '../shared/controllers/decisions/decision-record.ts';
-import { DECISION_ACTS, replay } from '../shared/controllers/decisions/decision-record.ts';
+import type { DecisionAbout, DecisionRecord } from '../shared/controllers/decisions/decision-record.ts';
+import { DECISION_ACTS } from '../shared/controllers/decisions/decision-record.ts';
+import type { KnownDecision, Replay } from '../shared/controllers/decisions/replay.ts';
+import { replay } from '../shared/controllers/decisions/replay.ts';
 import { zoneKeyOf } from '../shared/domain/zones/zone.ts';
 import { formatAge } from '../shared/kube/age.ts';
 import { formatTime, parseTimeMs } from '../shared/kube/time.ts';
@@ -166,7 +168,7 @@ async function podStory(asked: Asked, { namespace = '', name }: DecisionAbout): 
     readIfThere(asked, path),
     eventsOf(asked, { kind: 'Pod', namespace, name }),
   ]);
-  const nodes = new Set(own.flatMap(({ record }) => (record?.rule === 'podEviction' ? [record.inputs.nodeName] : [])));
+  const nodes = new Set(own.flatMap(evictionNodesOf));
   const boundTo = pod?.spec?.['nodeName'];
   if (typeof boundTo === 'string' && boundTo !== '') nodes.add(boundTo);
   const ofNodes = await Promise.all([...nodes].map((node) => decisionsOf(asked, `node=${node}`)));
@@ -187,8 +189,17 @@ async function aroundIt(asked: Asked, zones: ReadonlySet<string>, fromMs: number
   return found.flat().filter(({ atMs }) => atMs >= fromMs);
 }
 
-const zonesOf = ({ record }: Step): string[] =>
-  record?.rule === 'silence' || record?.rule === 'eviction' ? [record.inputs.health.zone] : [];
+const knownDecision = ({ record }: Step): KnownDecision | undefined => record as KnownDecision | undefined;
+
+function evictionNodesOf(step: Step): string[] {
+  const decision = knownDecision(step);
+  return decision?.rule === 'podEviction' ? [decision.inputs.nodeName] : [];
+}
+
+function zonesOf(step: Step): string[] {
+  const decision = knownDecision(step);
+  return decision?.rule === 'silence' || decision?.rule === 'eviction' ? [decision.inputs.health.zone] : [];
+}
 
 async function decisionsOf({ access, send, sinceMs }: Asked, selector: string): Promise<Step[]> {
   const steps: Step[] = [];

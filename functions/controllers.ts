@@ -1,4 +1,4 @@
-/** The controllers over the tables of the account: what the functions that run them plug in, once for all of them. */
+/** Composes the controllers over the account's tables. Every function that runs a controller uses it. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { clientOptionsFrom, dynamoDbClient } from '../shared/adapters/dynamodb/client.ts';
 import { dynamoDbItemStore } from '../shared/adapters/dynamodb/item-store.ts';
@@ -11,7 +11,7 @@ import type { ConsumedUnits, ItemStore } from '../shared/ports/item-store.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Of this process; it works on one event at a time. */
+/** Counts units of this process, which handles one event at a time. */
 function unitCounter() {
   let taken = { readUnits: 0, writeUnits: 0 };
   return {
@@ -29,7 +29,7 @@ function unitCounter() {
 export const composeControllers = (
   environment: Environment,
   { tables, policy }: Pick<EvictorConfig, 'tables' | 'policy'>,
-  /** What only some of them need, over the same tables: node-monitor's own beats, EC2. */
+  /** Options that only some functions need, over the same tables: the probe of node-monitor, EC2. */
   more: (items: ItemStore) => Partial<ControllerOptions> = () => ({}),
 ): FleetControllers => {
   const { onConsumed, takeUnits } = unitCounter();

@@ -1,4 +1,4 @@
-/** The cluster's event bus, where one is configured: what the functions that see transitions plug in. */
+/** Composes the cluster's event bus, if one is configured. Functions that publish transitions use it. */
 import { eventBridgeBus, eventBusConnectionFrom } from '../shared/adapters/aws-json/put-events.ts';
 import type { EventBus } from '../shared/ports/event-bus.ts';
 import type { Environment } from './controllers.ts';

@@ -1,4 +1,4 @@
-/** The API over the tables of the account: what the functions that answer it plug in, whoever they admit. */
+/** Composes what the API needs over the account's tables. The api and watch functions use it. */
 import { createHash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { clientOptionsFrom, dynamoDbClient } from '../shared/adapters/dynamodb/client.ts';

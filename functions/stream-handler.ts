@@ -1,4 +1,4 @@
-/** The handler of a function that nothing but a table's stream calls. */
+/** The handler of a function that only a table's stream invokes. */
 import { injectLambdaContext } from '@aws-lambda-powertools/logger/middleware';
 import middy from '@middy/core';
 import type { DynamoDBBatchResponse, DynamoDBStreamEvent } from 'aws-lambda';

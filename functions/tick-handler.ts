@@ -1,4 +1,4 @@
-/** The handler of a function that nothing but ticks call: what node-monitor, evictor and pod-gc have in common. */
+/** The handler of a function that only ticks invoke: node-monitor, evictor and pod-gc. */
 import { injectLambdaContext } from '@aws-lambda-powertools/logger/middleware';
 import middy from '@middy/core';
 import type { SQSBatchResponse, SQSEvent } from 'aws-lambda';
@@ -7,7 +7,7 @@ import { log, logger } from '../shared/observability/logger.ts';
 import { meter } from '../shared/observability/meter.ts';
 import { publishMetrics } from '../shared/observability/publish-metrics.ts';
 
-/** Kept for the answer. Milliseconds. */
+/** Reserved for the response. Milliseconds. */
 export const RESERVE_MS = 2_000;
 
 export const tickHandler = (periodSeconds: number, tick: (slot: number, budgetMs: number) => Promise<unknown>) =>

@@ -153,7 +153,7 @@ export async function runScenario(scenario: Scenario, options: RunOptions): Prom
       if (!down && options.isTickTwice?.(nowMs - startMs) === true) await world.tick({ podGc });
       nextTickMs += periodMs;
     } else if (nowMs === nextTokenMs) {
-      nextTokenMs = turnWithin(down ? undefined : await world.turnQueues(), nextTickMs);
+      nextTokenMs = turnWithin(down ? undefined : await world.processQueuesBetweenTicks(), nextTickMs);
     }
     if (!down) await streams.drain();
     await lookAround('controllers');

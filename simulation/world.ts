@@ -37,7 +37,7 @@ export interface World {
   /** Answers when a limiter next has a token for somebody who waits; undefined: for nobody. Epoch milliseconds. */
   tick(parts: { readonly podGc: boolean }): Promise<number | undefined>;
   /** The evictor's turns between two ticks; answers as a tick does. */
-  turnQueues(): Promise<number | undefined>;
+  processQueuesBetweenTicks(): Promise<number | undefined>;
   /** Where the machines' instances are, in SIMULATED_REGION. */
   readonly cloud: MemoryCloud;
   /** Lets go of recorded changes that everybody has seen. */
@@ -125,7 +125,7 @@ export function createWorld({ store, policy, seed, startMs, meter }: WorldOption
       if (podGc) await controllers.tickPodGc(slotOf(nowMs, policy.podGcPeriodSeconds));
       return evictor.kind === 'ran' ? evictor.nextTokenAtMs : undefined;
     },
-    turnQueues: async () => (await controllers.turnQueues()).nextTokenAtMs,
+    processQueuesBetweenTicks: async () => (await controllers.processQueuesBetweenTicks()).nextTokenAtMs,
     forget() {
       const { record } = store;
       record.forgetChanges('objects', Math.min(view.seen, streams.delivered.objects));

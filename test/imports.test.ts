@@ -69,6 +69,18 @@ describe('the rules on imports', () => {
     ]);
   });
 
+  it('report a manifest that imports what the function runs', async () => {
+    expect(await planted('manifests-are-data')).toEqual([
+      'shared/controllers/planted/manifest.ts -> shared/controllers/planted/rule.ts',
+    ]);
+  });
+
+  it('report a template that imports a controller, and let it read the manifest', async () => {
+    expect(await planted('cdk-knows-config-and-manifests-only')).toEqual([
+      'cdk/bad.ts -> shared/controllers/planted/reconcile.ts',
+    ]);
+  });
+
   it('report an adapter that imports another one, and let it share how AWS is spoken to', async () => {
     expect(await planted('adapters-apart')).toEqual([
       'shared/adapters/bad/clock-of-another.ts -> shared/adapters/clock/system-clock.ts',

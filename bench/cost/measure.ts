@@ -16,7 +16,7 @@ import { type ApiAnswer, type ApiClient, createApiClient } from '../../local/fle
 import { type Fleet, startFleet } from '../../local/fleet/index.ts';
 import type { LocalCounters } from '../../local/runtime.ts';
 import { itemFromWire } from '../../shared/adapters/dynamodb/attribute-value.ts';
-import { COST_DOLLARS_PER_DAY, TICK_UNITS } from '../../shared/controllers/framework/metric-names.ts';
+import { COST_DOLLARS_PER_DAY, TICK_UNITS } from '../../shared/controllers/node-monitor/metrics.ts';
 import { defaultPolicy } from '../../shared/domain/policy.ts';
 import type { KubeNode, KubeObject } from '../../shared/kube/types.ts';
 import { itemBytes } from '../../shared/ports/item-size.ts';

@@ -10,7 +10,12 @@ import {
 } from 'aws-cdk-lib/aws-cloudwatch';
 import type { IFunction } from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
+import { CLOUD_ANSWERS } from '../../shared/controllers/cloud-node/metrics.ts';
+import { EVICTIONS, HELD_ZONES } from '../../shared/controllers/evictor/metrics.ts';
+import * as monitor from '../../shared/controllers/node-monitor/metrics.ts';
+import { POD_DELETIONS } from '../../shared/controllers/pod-evictor/metrics.ts';
 import { COST_PERIOD_SECONDS } from '../../shared/domain/cost/running-cost.ts';
+import { TICK_AGE } from '../../shared/domain/functions/tick-metrics.ts';
 import type { Policy } from '../../shared/domain/policy.ts';
 import type { Alarms } from './alarms.ts';
 
@@ -28,7 +33,7 @@ const HEIGHT = 6;
 const PERIOD = Duration.minutes(1);
 const COST_PERIOD = Duration.seconds(COST_PERIOD_SECONDS);
 
-/** One page a cluster. Zones, reasons and states are searched for, so that a new one is there by itself. */
+/** One page per cluster. It searches for zones, reasons and states, so that a new one appears by itself. */
 export class Dashboard extends Construct {
   /** In the console of the stack's Region. */
   readonly url: string;
@@ -68,15 +73,15 @@ export class Dashboard extends Construct {
         height: 5,
         alarms: [props.alarms.page, ...props.alarms.byName.values()],
       }),
-      graph('Nodes by zone', [search('node_collector_zone_size', 'Maximum', 'zone')], { stacked: true }),
-      graph('Nodes not ready by zone', [search('node_collector_unhealthy_nodes_in_zone', 'Maximum', 'zone')], {
+      graph('Nodes by zone', [search(monitor.ZONE_SIZE, 'Maximum', 'zone')], { stacked: true }),
+      graph('Nodes not ready by zone', [search(monitor.UNHEALTHY_NODES, 'Maximum', 'zone')], {
         stacked: true,
       }),
       graph('Zones in disruption; doubt in ourselves', [
-        own('disrupted_zones', 'Maximum', 'zones disrupted'),
-        own('total_disruption', 'Maximum', 'total disruption'),
-        own('gate_holding', 'Maximum', 'gate holds'),
-        own('withheld_marks', 'Maximum', 'marks withheld'),
+        own(monitor.DISRUPTED_ZONES, 'Maximum', 'zones disrupted'),
+        own(monitor.TOTAL_DISRUPTION, 'Maximum', 'total disruption'),
+        own(monitor.GATE_HOLDING, 'Maximum', 'gate holds'),
+        own(monitor.WITHHELD_MARKS, 'Maximum', 'marks withheld'),
       ]),
       graph('Beats a second', [
         new MathExpression({
@@ -88,27 +93,27 @@ export class Dashboard extends Construct {
       ]),
       graph(
         'Detection: silence to Unknown',
-        [own('detection_seconds', 'Maximum', 'longest'), own('late_nodes', 'Maximum', 'nodes late')],
+        [own(monitor.DETECTION_TIME, 'Maximum', 'longest'), own(monitor.LATE_NODES, 'Maximum', 'nodes late')],
         { leftAnnotations: [{ value: detectionSeconds, label: `grace and a period: ${detectionSeconds} s` }] },
       ),
-      graph('Age of ticks', [search('tick_age_seconds', 'Maximum')]),
-      graph('Evictions allowed by zone', [search('node_collector_evictions_total', 'Sum', 'zone')]),
-      graph('Zones held, by reason', [search('node_collector_held_zones', 'Maximum', 'reason')]),
-      graph('Nodes queued by zone', [search('node_collector_queued_nodes_in_zone', 'Maximum', 'zone')], {
-        right: [own('queue_age_seconds_max', 'Maximum', 'longest wait, seconds')],
+      graph('Age of ticks', [search(TICK_AGE, 'Maximum')]),
+      graph('Evictions allowed by zone', [search(EVICTIONS, 'Sum', 'zone')]),
+      graph('Zones held, by reason', [search(HELD_ZONES, 'Maximum', 'reason')]),
+      graph('Nodes queued by zone', [search(monitor.QUEUED_NODES, 'Maximum', 'zone')], {
+        right: [own(monitor.QUEUE_AGE_MAX, 'Maximum', 'longest wait, seconds')],
       }),
-      graph('EC2 answers by state', [search('cloud_answers_total', 'Sum', 'state')]),
-      graph('Pods deleted', [search('taint_eviction_controller_pod_deletions_total', 'Sum')]),
+      graph('EC2 answers by state', [search(CLOUD_ANSWERS, 'Sum', 'state')]),
+      graph('Pods deleted', [search(POD_DELETIONS, 'Sum')]),
       graph(
         'Cost a day, dollars',
         [
           new MathExpression({
-            expression: `SEARCH('Namespace="${namespace}" MetricName="cost_dollars_per_day"', 'Maximum', ${COST_PERIOD_SECONDS})`,
+            expression: `SEARCH('Namespace="${namespace}" MetricName="${monitor.COST_DOLLARS_PER_DAY}"', 'Maximum', ${COST_PERIOD_SECONDS})`,
             period: COST_PERIOD,
             label: 'list price',
           }),
         ],
-        // Told so seldom that the hours which the others show hold a point at best.
+        // Written so seldom that the three hours of the other graphs have one point at most.
         { period: COST_PERIOD, start: '-P14D' },
       ),
     );

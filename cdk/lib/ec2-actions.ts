@@ -2,8 +2,8 @@ import { Stack, Validations } from 'aws-cdk-lib';
 import { CLUSTER_TAG } from '../../shared/domain/cloud/cluster-tag.ts';
 import type { HandlerFunction } from './handler-function.ts';
 
-/** EC2 knows no resources for its describing actions, so only the region bounds them. */
-export function allowDescribeInstances(target: HandlerFunction<Record<string, string>>): void {
+/** The Describe actions of EC2 have no resource-level permissions, so the statement is limited by region. */
+export function allowDescribeInstances(target: HandlerFunction): void {
   target.allow(['ec2:DescribeInstances'], ['*'], { StringEquals: { 'ec2:Region': [Stack.of(target).region] } });
   Validations.of(target).acknowledge({
     id: 'AwsSolutions-IAM5[Resource::*]',
@@ -12,7 +12,7 @@ export function allowDescribeInstances(target: HandlerFunction<Record<string, st
 }
 
 /** Of this cluster by their tag; of any instance, since EC2 judges by both and only volumes are ours to mark. */
-export function allowDetachVolumes(target: HandlerFunction<Record<string, string>>, clusterId: string): void {
+export function allowDetachVolumes(target: HandlerFunction, clusterId: string): void {
   const stack = Stack.of(target);
   target.allow(['ec2:DescribeVolumes'], ['*'], { StringEquals: { 'ec2:Region': [stack.region] } });
   const arnOf = (resource: string): string => stack.formatArn({ service: 'ec2', resource, resourceName: '*' });

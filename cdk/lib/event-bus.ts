@@ -19,7 +19,7 @@ export class EventBus extends Construct {
   }
 
   /** Lets a function send here, and to no other bus. */
-  allowSending(sender: HandlerFunction<Record<string, string>>): void {
+  allowSending(sender: HandlerFunction): void {
     sender.allow(['events:PutEvents'], [this.#arn]);
   }
 }

@@ -1,16 +1,5 @@
 import { fileURLToPath } from 'node:url';
-
-/** Role of a function: its folder under functions/, its POWERTOOLS_SERVICE_NAME and its `nodekeeper:function` tag. */
-export type FunctionName =
-  | 'heartbeat'
-  | 'api'
-  | 'watch'
-  | 'health-stream'
-  | 'object-stream'
-  | 'node-monitor'
-  | 'evictor'
-  | 'cloud-node'
-  | 'pod-gc';
+import type { FunctionName } from '../../shared/function-list.ts';
 
 /** Top of the repository: the lock file and the entry files are found from here, whatever the working directory. */
 export const repositoryRoot = fileURLToPath(new URL('../..', import.meta.url));

@@ -12,18 +12,19 @@ import {
 } from 'aws-cdk-lib/aws-lambda';
 import { LogGroup, type RetentionDays } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
+import type { FunctionName } from '../../shared/function-list.ts';
 import { type BundleOptions, bundledHandler } from './bundle.ts';
-import { type FunctionName, handlerEntry } from './function-names.ts';
+import { handlerEntry } from './function-names.ts';
 
 /** Tag and metadata key that carries the role, since CloudFormation names the function itself. */
 export const FUNCTION_ROLE_KEY = 'nodekeeper:function';
 
-export interface HandlerFunctionProps<Environment extends { readonly [variable: string]: string }> {
+export interface HandlerFunctionProps {
   readonly functionName: FunctionName;
   readonly description: string;
   /** Exactly what the function's config schema asks for (shared/config/environment.ts). */
-  readonly environment: Environment;
-  /** MB; also buys CPU: 1,769 MB is one vCPU. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** Memory in MB. It sets the share of a CPU as well: 1,769 MB is one vCPU. */
   readonly memoryMegabytes: number;
   readonly timeoutSeconds: number;
   /** How the handler is bundled. @default - into one file, with nothing beside it */
@@ -35,11 +36,11 @@ export interface HandlerFunctionProps<Environment extends { readonly [variable: 
  * A Lambda function of this house: its own role that may write to its own log group and nothing else until `allow` is
  * called.
  */
-export class HandlerFunction<Environment extends { readonly [variable: string]: string }> extends Construct {
+export class HandlerFunction extends Construct {
   readonly lambda: LambdaFunction;
   readonly #role: Role;
 
-  constructor(scope: Construct, id: string, props: HandlerFunctionProps<Environment>) {
+  constructor(scope: Construct, id: string, props: HandlerFunctionProps) {
     super(scope, id);
     const logGroup = new LogGroup(this, 'Logs', {
       retention: props.logRetention,

@@ -4,25 +4,29 @@ import { LambdaFunction } from 'aws-cdk-lib/aws-events-targets';
 import { Construct } from 'constructs';
 import type { HandlerFunction } from './handler-function.ts';
 
-/** States that something may follow from for a node that is not Ready; the others wait for the next tick. */
-const STATES = ['shutting-down', 'stopped', 'terminated'];
-/** After this the tick has long asked by itself. */
+/** By then the tick has asked EC2 several times. */
 const EVENT_AGE_MAX_SECONDS = 60;
 const RETRIES_MAX = 1;
 
+export interface InstanceChangesProps {
+  readonly target: HandlerFunction;
+  /** States of an instance that the function reacts to. */
+  readonly states: readonly string[];
+}
+
 /**
- * Changes of instances, told to a function when they happen. Only to be faster than the next tick: delivery is best effort,
- * so nothing is kept of an event that could not be delivered.
+ * Calls a function when an EC2 instance enters one of the states. It only makes the function faster than its next tick:
+ * delivery is best effort, so an event that could not be delivered is dropped.
  */
 export class InstanceChanges extends Construct {
-  constructor(scope: Construct, id: string, props: { readonly target: HandlerFunction<Record<string, string>> }) {
+  constructor(scope: Construct, id: string, props: InstanceChangesProps) {
     super(scope, id);
     new Rule(this, 'Rule', {
       description: 'EC2 instances that stop or end',
       eventPattern: {
         source: ['aws.ec2'],
         detailType: ['EC2 Instance State-change Notification'],
-        detail: { state: STATES },
+        detail: { state: [...props.states] },
       },
       targets: [
         new LambdaFunction(props.target.lambda, {

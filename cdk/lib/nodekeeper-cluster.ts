@@ -1,25 +1,22 @@
 import { CfnOutput, CfnParameter, RemovalPolicy, Stack } from 'aws-cdk-lib';
+import type { IFunction } from 'aws-cdk-lib/aws-lambda';
 import { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
+import { apiManifest } from '../../shared/api/manifest.ts';
+import { watchManifest } from '../../shared/api/watch/manifest.ts';
 import { parseAccessEntries } from '../../shared/config/access-entries.ts';
-import type {
-  ApiEnvironment,
-  CloudNodeEnvironment,
-  EvictorEnvironment,
-  MonitorEnvironment,
-  ObjectStreamEnvironment,
-  PodGcEnvironment,
-  StreamEnvironment,
-} from '../../shared/config/environment.ts';
-import type { HeartbeatEnvironment } from '../../shared/config/heartbeat-environment.ts';
 import { parsePolicy } from '../../shared/config/policy.ts';
 import type { AccessEntry } from '../../shared/domain/access/access-entry.ts';
+import type { Feature } from '../../shared/domain/functions/function-manifest.ts';
 import type { Policy } from '../../shared/domain/policy.ts';
+import { type FunctionName, functionList } from '../../shared/function-list.ts';
+import { heartbeatManifest } from '../../shared/heartbeat/manifest.ts';
 import { readAccessEntriesFile, requireAccessEntries } from './access-entries-source.ts';
 import { AlarmEmail } from './alarm-email.ts';
 import { Alarms } from './alarms.ts';
 import { AuditLog } from './audit-log.ts';
 import type { Capacity } from './capacity.ts';
+import { functionOf } from './cluster-alarms.ts';
 import {
   CLUSTER_ID_DEFAULT,
   type CustomDomain,
@@ -30,19 +27,13 @@ import {
 import { CustomerKey } from './customer-key.ts';
 import { Dashboard } from './dashboard.ts';
 import { deadLetterQueue } from './dead-letters.ts';
-import { allowDescribeInstances, allowDetachVolumes } from './ec2-actions.ts';
 import { EventBus } from './event-bus.ts';
-import type { FunctionName } from './function-names.ts';
-import { HandlerFunction } from './handler-function.ts';
 import { FrontDoor } from './http-api.ts';
-import { InstanceChanges } from './instance-changes.ts';
 import { INSTANCE_IDENTITY_KEY_FILE, readInstanceIdentityKey } from './instance-identity-key.ts';
+import { type FunctionSurroundings, ManifestFunction, type ManifestFunctionProps } from './manifest-function.ts';
 import { readPolicyFile, requirePolicy } from './policy-source.ts';
 import { type RestoredTables, readRestoredTables, requireRestoredTables } from './restored-tables.ts';
-import { healthFilters, objectFilters, TableStream } from './streams.ts';
-import { allowInstances, allowTables, allowTickets } from './table-actions.ts';
 import { Tables } from './tables.ts';
-import { Tick } from './tick.ts';
 import { Watch } from './watch.ts';
 
 /** Of a cluster: metrics carry no dimension that would tell two clusters of one account apart. */
@@ -161,19 +152,32 @@ export class NodekeeperCluster extends Construct {
     requireProps(props, this.policy);
     this.clusterId = props.clusterId ?? CLUSTER_ID_DEFAULT;
 
-    const staticTokens = new CfnParameter(this, 'StaticTokens', {
-      type: 'String',
-      default: '[]',
-      noEcho: true,
-      // An environment holds 4 KB in all; the policy takes about one.
-      maxLength: 640,
-      description:
-        'Sign-in without IAM, for emergencies: JSON list of {"sha256": hex of the token\'s SHA-256, "user": name, ' +
-        '"groups": [names]}. Only hashes are stored.',
-    });
-    staticTokens.overrideLogicalId('StaticTokens');
+    const staticTokens = staticTokensParameter(this);
+    this.tables = this.#createTables(props);
+    const surroundings = this.#surroundings(props);
+    const variables = {
+      ...variablesOf(this.tables, this.policy),
+      STATIC_TOKENS: staticTokens.valueAsString,
+      EVENT_BUS: surroundings.eventBus.busName,
+      ACCOUNT_ID: Stack.of(this).account,
+    };
+    const serving = this.#createServing(props, surroundings, variables);
+    const { frontDoor } = serving;
+    this.endpoint = frontDoor.endpoint;
+    const functions = new Map<FunctionName, IFunction>([
+      ...serving.functions,
+      ...this.#createControllers(surroundings, variables),
+    ]);
 
-    this.tables = new Tables(this, 'Tables', {
+    const dashboard = this.#createAlarms(props, { surroundings, functions, apiId: frontDoor.apiId });
+    this.#createOutputs({ surroundings, dashboard, frontDoor });
+
+    // Last, so that everything that it encrypts exists.
+    if (props.encryption?.kind === 'customerManaged') new CustomerKey(this, 'Key', props.encryption).encrypt(this);
+  }
+
+  #createTables(props: NodekeeperClusterProps): Tables {
+    return new Tables(this, 'Tables', {
       capacity: props.capacity ?? { kind: 'onDemand' },
       policy: this.policy,
       removalPolicy: props.removalPolicy ?? RemovalPolicy.RETAIN,
@@ -181,91 +185,55 @@ export class NodekeeperCluster extends Construct {
       pointInTimeRecoveryDays: props.pointInTimeRecoveryDays,
       restored: restoredTablesOf(props),
     });
+  }
 
-    const logRetention = props.logRetention ?? RetentionDays.ONE_MONTH;
-    const metricsNamespace = metricsNamespaceOf(this.clusterId);
-    const common = (functionName: FunctionName) => ({
-      CLUSTER_ID: this.clusterId,
-      POWERTOOLS_SERVICE_NAME: functionName,
-      POWERTOOLS_METRICS_NAMESPACE: metricsNamespace,
-      POWERTOOLS_LOG_LEVEL: 'WARN' as const,
-    });
-    const { health, objects, control } = this.tables;
-    const allTables = {
-      HEALTH_TABLE: health.tableName,
-      OBJECTS_TABLE: objects.tableName,
-      CONTROL_TABLE: control.tableName,
+  #surroundings(props: NodekeeperClusterProps): FunctionSurroundings {
+    const features = new Set<Feature>();
+    if (this.policy.watchMode === 'stream') features.add('streamedWatches');
+    if (props.instanceIdentityCertificateFile !== undefined) features.add('instanceEnrolment');
+    return {
+      clusterId: this.clusterId,
+      policy: this.policy,
+      metricsNamespace: metricsNamespaceOf(this.clusterId),
+      tables: this.tables,
+      eventBus: new EventBus(this, 'Events', { clusterId: this.clusterId }),
+      deadLetters: deadLetterQueue(this, 'DeadLetters'),
+      logRetention: props.logRetention ?? RetentionDays.ONE_MONTH,
+      features,
     };
-    const policy = { NODEKEEPER_POLICY: JSON.stringify(this.policy) };
-    const accessEntries = JSON.stringify(accessEntriesOf(props));
-    const tokens = { STATIC_TOKENS: staticTokens.valueAsString };
+  }
 
-    const heartbeat = new HandlerFunction<HeartbeatEnvironment>(this, 'Heartbeat', {
-      functionName: 'heartbeat',
-      description: 'Renews the Lease of one node',
-      environment: {
-        ...common('heartbeat'),
-        HEALTH_TABLE: health.tableName,
-        CONTROL_TABLE: control.tableName,
-        ...tokens,
-      },
-      memoryMegabytes: 256,
-      timeoutSeconds: 5,
-      logRetention,
-    });
-    allowTables(heartbeat, 'heartbeat', this.tables);
-
-    const watch =
-      this.policy.watchMode === 'stream'
-        ? new Watch(this, 'WatchStream', {
-            tables: this.tables,
-            environment: {
-              ...common('watch'),
-              ...policy,
-              ...allTables,
-              ...tokens,
-            },
-            logRetention,
-          })
-        : undefined;
-    const redirects = watch === undefined ? {} : { WATCH_URL: watch.url };
-    const certificate = props.instanceIdentityCertificateFile;
-    const instances = certificate === undefined ? {} : { ACCOUNT_ID: Stack.of(this).account };
+  /** The functions that answer requests, and the HTTP API in front of them. */
+  #createServing(
+    props: NodekeeperClusterProps,
+    surroundings: FunctionSurroundings,
+    variables: Variables,
+  ): { readonly frontDoor: FrontDoor; readonly functions: readonly [FunctionName, IFunction][] } {
+    const heartbeat = new ManifestFunction(this, { manifest: heartbeatManifest, surroundings, variables });
+    const watch = surroundings.features.has('streamedWatches')
+      ? new Watch(this, 'WatchStream', { manifest: watchManifest, surroundings, variables })
+      : undefined;
     const auditLog = new AuditLog(this, 'AuditLog');
-    const api = new HandlerFunction<ApiEnvironment & Record<string, string>>(this, 'Api', {
-      functionName: 'api',
-      description: 'The Kubernetes API',
-      environment: {
-        ...common('api'),
-        // It tells no metrics of its own, and its environment is nearly full.
-        POWERTOOLS_METRICS_NAMESPACE: 'Nodekeeper',
-        ...policy,
-        ...allTables,
-        ...tokens,
-        ACCESS_ENTRIES: accessEntries,
+    const certificate = props.instanceIdentityCertificateFile;
+    const api = new ManifestFunction(this, {
+      manifest: apiManifest,
+      surroundings,
+      variables: {
+        ...variables,
+        ACCESS_ENTRIES: JSON.stringify(accessEntriesOf(props)),
         ...auditLog.environment,
-        ...redirects,
-        ...instances,
+        ...(watch === undefined ? {} : { WATCH_URL: watch.url }),
       },
+      // It writes no metrics of its own, and its environment is nearly full.
+      environment: { POWERTOOLS_METRICS_NAMESPACE: 'Nodekeeper' },
       bundle: {
         splitsOnDemandImports: true,
         ...(certificate === undefined
           ? {}
           : { files: { [INSTANCE_IDENTITY_KEY_FILE]: readInstanceIdentityKey(certificate) } }),
       },
-      memoryMegabytes: 512,
-      // One less than the HTTP API's own limit, so that the answer is ours.
-      timeoutSeconds: 29,
-      logRetention,
     });
-    allowTables(api, 'api', this.tables);
-    if (watch !== undefined) allowTickets(api, this.tables);
-    if (certificate !== undefined) {
-      allowDescribeInstances(api);
-      allowInstances(api, this.tables);
-    }
     api.allow(['logs:PutLogEvents'], [auditLog.streamArn]);
-
     const frontDoor = new FrontDoor(this, 'FrontDoor', {
       clusterId: this.clusterId,
       heartbeat: heartbeat.lambda,
@@ -273,151 +241,96 @@ export class NodekeeperCluster extends Construct {
       ...requestLimits(props, this.policy),
       customDomain: props.customDomain,
     });
-    this.endpoint = frontDoor.endpoint;
+    const functions: [FunctionName, IFunction][] = [
+      ['heartbeat', heartbeat.lambda],
+      ['api', api.lambda],
+    ];
+    return { frontDoor, functions };
+  }
 
-    const healthStream = new HandlerFunction<StreamEnvironment>(this, 'HealthStream', {
-      functionName: 'health-stream',
-      description: 'Welcomes nodes that beat for the first time, or again',
-      environment: { ...common('health-stream'), ...policy, ...allTables },
-      memoryMegabytes: 256,
-      timeoutSeconds: 60,
-      logRetention,
-    });
-    allowTables(healthStream, 'health-stream', this.tables);
-    const deadLetters = deadLetterQueue(this, 'DeadLetters');
-    new TableStream(this, 'HealthChanges', {
-      table: health,
-      target: healthStream,
-      filters: healthFilters,
-      deadLetters,
-    });
+  /** The functions that streams, ticks and events call: all that the list has besides those that answer requests. */
+  #createControllers(surroundings: FunctionSurroundings, variables: Variables): readonly [FunctionName, IFunction][] {
+    const known: Variables = { ...variables, PROBE_URL: this.endpoint };
+    return functionList
+      .filter(({ triggers }) => !triggers.some(({ kind }) => kind === 'http' || kind === 'functionUrl'))
+      .map((manifest) => [
+        manifest.name,
+        new ManifestFunction(this, { manifest, surroundings, variables: known }).lambda,
+      ]);
+  }
 
-    const eventBus = new EventBus(this, 'Events', { clusterId: this.clusterId });
-    const events = { EVENT_BUS: eventBus.busName };
-    const objectStream = new HandlerFunction<ObjectStreamEnvironment>(this, 'ObjectStream', {
-      functionName: 'object-stream',
-      description: 'Reacts to changes of nodes and pods',
-      environment: { ...common('object-stream'), ...policy, ...allTables, ...events },
-      memoryMegabytes: 512,
-      timeoutSeconds: 60,
-      logRetention,
-    });
-    allowTables(objectStream, 'object-stream', this.tables);
-    eventBus.allowSending(objectStream);
-    new TableStream(this, 'ObjectChanges', {
-      table: objects,
-      target: objectStream,
-      filters: objectFilters,
-      deadLetters,
-    });
-
-    const eachPeriod = { periodSeconds: this.policy.nodeMonitorPeriodSeconds, deadLetters };
-
-    const nodeMonitor = new HandlerFunction<MonitorEnvironment>(this, 'NodeMonitor', {
-      functionName: 'node-monitor',
-      description: 'Notices silence, marks nodes, keeps zone states, queues evictions',
-      environment: {
-        ...common('node-monitor'),
-        ...policy,
-        ...allTables,
-        PROBE_URL: this.endpoint,
-        ...events,
-      },
-      // 100,000 nodes that go dark at once take 560 MB (`npm run bench -- tick`).
-      memoryMegabytes: 1_024,
-      timeoutSeconds: 30,
-      logRetention,
-    });
-    allowTables(nodeMonitor, 'node-monitor', this.tables);
-    eventBus.allowSending(nodeMonitor);
-    new Tick(this, 'NodeMonitorTick', { target: nodeMonitor, ...eachPeriod });
-
-    const evictor = new HandlerFunction<EvictorEnvironment>(this, 'Evictor', {
-      functionName: 'evictor',
-      description: 'Paces NoExecute taints by zone and deletes pods that are due',
-      environment: { ...common('evictor'), ...policy, ...allTables },
-      memoryMegabytes: 512,
-      timeoutSeconds: 30,
-      logRetention,
-    });
-    allowTables(evictor, 'evictor', this.tables);
-    new Tick(this, 'EvictorTick', { target: evictor, ...eachPeriod });
-
-    const cloudNode = new HandlerFunction<CloudNodeEnvironment>(this, 'CloudNode', {
-      functionName: 'cloud-node',
-      description: 'Asks EC2 about nodes that are not Ready, deletes those whose instance is gone',
-      environment: { ...common('cloud-node'), ...policy, ...allTables, ACCOUNT_ID: Stack.of(this).account },
-      memoryMegabytes: 512,
-      timeoutSeconds: 30,
-      logRetention,
-    });
-    allowTables(cloudNode, 'cloud-node', this.tables);
-    allowDescribeInstances(cloudNode);
-    new Tick(this, 'CloudNodeTick', { target: cloudNode, ...eachPeriod });
-    new InstanceChanges(this, 'InstanceChanges', { target: cloudNode });
-
-    const podGc = new HandlerFunction<PodGcEnvironment>(this, 'PodGc', {
-      functionName: 'pod-gc',
-      description: 'Collects pods that nobody will finish, detaches volumes that nobody wants',
-      environment: { ...common('pod-gc'), ...policy, ...allTables, ACCOUNT_ID: Stack.of(this).account },
-      memoryMegabytes: 512,
-      timeoutSeconds: 30,
-      logRetention,
-    });
-    allowTables(podGc, 'pod-gc', this.tables);
-    allowDescribeInstances(podGc);
-    allowDetachVolumes(podGc, this.clusterId);
-    new Tick(this, 'PodGcTick', {
-      target: podGc,
-      periodSeconds: this.policy.podGcPeriodSeconds,
-      deadLetters,
-    });
-
-    const watched = {
+  #createAlarms(
+    props: NodekeeperClusterProps,
+    of: {
+      readonly surroundings: FunctionSurroundings;
+      readonly functions: ReadonlyMap<FunctionName, IFunction>;
+      readonly apiId: string;
+    },
+  ): Dashboard {
+    const { metricsNamespace, deadLetters, tables } = of.surroundings;
+    const alarms = new Alarms(this, 'Alarms', {
       metricsNamespace,
       policy: this.policy,
-      apiId: frontDoor.apiId,
-      tables: this.tables,
-      functions: {
-        heartbeat: heartbeat.lambda,
-        'health-stream': healthStream.lambda,
-        'object-stream': objectStream.lambda,
-        'node-monitor': nodeMonitor.lambda,
-        evictor: evictor.lambda,
-        'cloud-node': cloudNode.lambda,
-        'pod-gc': podGc.lambda,
-      },
-    };
-    const alarms = new Alarms(this, 'Alarms', {
-      ...watched,
+      apiId: of.apiId,
+      tables,
+      functions: of.functions,
       clusterId: this.clusterId,
       deadLetters,
       alarmTopicArn: alarmTopicArnOf(this, props),
       runbookBaseUrl: props.runbookBaseUrl,
     });
-    const dashboard = new Dashboard(this, 'Dashboard', {
+    return new Dashboard(this, 'Dashboard', {
       clusterId: this.clusterId,
       metricsNamespace,
-      heartbeat: heartbeat.lambda,
+      heartbeat: functionOf(of.functions, 'heartbeat'),
       policy: this.policy,
       alarms,
     });
-    output(this, 'EventBusName', eventBus.busName, 'Where the cluster tells its events (docs/events)');
-    output(this, 'DashboardUrl', dashboard.url, 'The cluster at a glance');
+  }
 
+  #createOutputs(of: {
+    readonly surroundings: FunctionSurroundings;
+    readonly dashboard: Dashboard;
+    readonly frontDoor: FrontDoor;
+  }): void {
+    output(this, 'EventBusName', of.surroundings.eventBus.busName, 'Where the cluster tells its events (docs/events)');
+    output(this, 'DashboardUrl', of.dashboard.url, 'The cluster at a glance');
     output(this, 'Endpoint', this.endpoint, 'Server URL for kubeconfigs and agents');
     output(this, 'ClusterId', this.clusterId, 'Name of this cluster');
     const { region, stackName } = Stack.of(this);
     output(this, 'Region', region, 'Where it runs');
     const command = `npx nodekeeper kubeconfig --stack ${stackName} --region ${region}`;
     output(this, 'KubeconfigCommand', command, 'Writes a kubeconfig for people with AWS credentials');
-    if (frontDoor.domainTarget !== undefined) {
-      output(this, 'DomainTarget', frontDoor.domainTarget, 'What the DNS record of the custom domain points to');
+    const { domainTarget } = of.frontDoor;
+    if (domainTarget !== undefined) {
+      output(this, 'DomainTarget', domainTarget, 'What the DNS record of the custom domain points to');
     }
-
-    // Last, when everything is there that it has to encrypt.
-    if (props.encryption?.kind === 'customerManaged') new CustomerKey(this, 'Key', props.encryption).encrypt(this);
   }
+}
+
+type Variables = ManifestFunctionProps['variables'];
+
+/** Those that many functions read. */
+const variablesOf = ({ health, objects, control }: Tables, policy: Policy): Variables => ({
+  NODEKEEPER_POLICY: JSON.stringify(policy),
+  HEALTH_TABLE: health.tableName,
+  OBJECTS_TABLE: objects.tableName,
+  CONTROL_TABLE: control.tableName,
+});
+
+function staticTokensParameter(scope: Construct): CfnParameter {
+  const parameter = new CfnParameter(scope, 'StaticTokens', {
+    type: 'String',
+    default: '[]',
+    noEcho: true,
+    // An environment has at most 4 KB; the policy takes about one.
+    maxLength: 640,
+    description:
+      'Sign-in without IAM, for emergencies: JSON list of {"sha256": hex of the token\'s SHA-256, "user": name, ' +
+      '"groups": [names]}. Only hashes are stored.',
+  });
+  parameter.overrideLogicalId('StaticTokens');
+  return parameter;
 }
 
 function policyOf(props: NodekeeperClusterProps): Policy {

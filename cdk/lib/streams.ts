@@ -1,6 +1,6 @@
 import { type CfnElement, Duration, Stack, Validations } from 'aws-cdk-lib';
 import type { ITable } from 'aws-cdk-lib/aws-dynamodb';
-import { EventSourceMapping, FilterCriteria, FilterRule, StartingPosition } from 'aws-cdk-lib/aws-lambda';
+import { EventSourceMapping, FilterCriteria, StartingPosition } from 'aws-cdk-lib/aws-lambda';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import type { HandlerFunction } from './handler-function.ts';
@@ -12,26 +12,11 @@ const BATCH_RECORDS_MAX = 100;
 /** Batches of one shard worked on at once; order stays kept per partition key. */
 const PARALLEL_BATCHES = 4;
 
-type Filter = ReturnType<typeof FilterCriteria.filter>;
-
-/**
- * A node's first row, and every change of a row that carries the suspect flag (`s` = 1). Beats of healthy nodes match
- * neither, so in steady state this stream invokes nothing.
- */
-export const healthFilters: readonly Filter[] = [
-  FilterCriteria.filter({ eventName: FilterRule.isEqual('INSERT') }),
-  FilterCriteria.filter({ dynamodb: { NewImage: { s: { N: FilterRule.isEqual('1') } } } }),
-];
-
-/** Node and Pod objects; not the change log, heads and indexes that share the table (shared/store/layout.ts). */
-export const objectFilters: readonly Filter[] = ['o#nodes#', 'o#pods#'].map((prefix) =>
-  FilterCriteria.filter({ dynamodb: { Keys: { pk: { S: FilterRule.beginsWith(prefix) } } } }),
-);
-
 export interface TableStreamProps {
   readonly table: ITable;
-  readonly target: HandlerFunction<Record<string, string>>;
-  readonly filters: readonly Filter[];
+  readonly target: HandlerFunction;
+  /** Event filter patterns; a record that matches one of them is delivered. */
+  readonly filters: readonly object[];
   /** Takes the positions of records that were given up. */
   readonly deadLetters: Queue;
 }
@@ -52,7 +37,7 @@ export class TableStream extends Construct {
       target: target.lambda,
       eventSourceArn: streamArn,
       startingPosition: StartingPosition.TRIM_HORIZON,
-      filters: [...props.filters],
+      filters: props.filters.map((pattern) => FilterCriteria.filter({ ...pattern })),
       batchSize: BATCH_RECORDS_MAX,
       maxBatchingWindow: Duration.seconds(0),
       parallelizationFactor: PARALLEL_BATCHES,

@@ -19,7 +19,7 @@ const VISIBILITY_SECONDS = 40;
 const RECEIVES_MAX = 3;
 
 export interface TickProps {
-  readonly target: HandlerFunction<Record<string, string>>;
+  readonly target: HandlerFunction;
   /** Time between ticks. Seconds; a divisor of 60. */
   readonly periodSeconds: number;
   /** Takes messages that failed at every receive, and calls that a schedule could not make. */

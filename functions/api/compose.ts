@@ -23,7 +23,7 @@ import type { CloudScope } from '../cloud.ts';
 import type { Environment } from '../controllers.ts';
 import { composeServing } from '../serving.ts';
 
-/** How long a revoked key may still open the API. */
+/** How long a revoked key is still accepted by the API. */
 const KEYS_LIVE_MS = 60_000;
 
 export function composeApiFunction(environment: Environment) {
@@ -66,7 +66,7 @@ export function composeApiFunction(environment: Environment) {
   });
 }
 
-/** EC2's client is as large as the rest of this function, and only an instance that enrols needs it: loaded then. */
+/** EC2's client is as large as the rest of this function. It is loaded when the first instance enrols. */
 function ec2OnDemand(environment: Environment, scope: CloudScope): Pick<Cloud, 'describeInstances'> {
   let loading: Promise<Cloud> | undefined;
   return {

@@ -11,7 +11,7 @@ import { composeCloudNode } from './compose.ts';
 
 const { policy, tick, onInstanceChange } = composeCloudNode(process.env);
 
-/** Ticks come by their queue; changes of instances from EventBridge, to be looked at before the next tick. */
+/** Receives ticks from their queue, and changes of instances from EventBridge, which do not wait for the next tick. */
 export const handler = middy<SQSEvent | InstanceChangeEvent, SQSBatchResponse>()
   .use(injectLambdaContext(logger, { resetKeys: true }))
   .use(publishMetrics())

@@ -13,8 +13,8 @@ import { probeKeys } from '../../shared/store/process-key-store.ts';
 import type { Environment } from '../controllers.ts';
 
 /**
- * How long a revoked key may still renew the one Lease of its node. A fleet is spread over several environments of this
- * function, each with its own memory: at five minutes most beats of a large fleet still find their key there.
+ * How long a revoked key may still renew the Lease of its node. Each execution environment of this function has a cache
+ * of its own. With five minutes most beats of a large fleet find their key in it.
  */
 const KEYS_LIVE_MS = 300_000;
 

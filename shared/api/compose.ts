@@ -21,8 +21,8 @@ import type { Log } from '../ports/log.ts';
 import type { ReadPublicKey } from '../ports/node-keys.ts';
 import { bootstrapTokenStore } from '../store/bootstrap-token-store.ts';
 import { type ChangeLog, changeLog } from '../store/change-log.ts';
-import { healthStore } from '../store/health-store.ts';
 import { LEASE_NAMESPACE } from '../store/lease-record.ts';
+import { leaseStore } from '../store/lease-store.ts';
 import { nodeKeyStore } from '../store/node-key-store.ts';
 import { nodeHealthWrites } from '../store/node-writes.ts';
 import type { ObjectWrite } from '../store/object-store.ts';
@@ -186,7 +186,7 @@ function storagesOf(
         return splitStorage(
           LEASE_NAMESPACE,
           nodeLeaseStorage({
-            health: healthStore(items),
+            health: leaseStore(items),
             clock,
             random,
             currentVersion: async () => String(await changes.currentVersion(leases.resource)),

@@ -1,12 +1,12 @@
-/** Access entries as they are given to a deployment: a list of {arn, username?, groups}. Every fault is reported. */
+/** Access entries of a deployment: a list of {arn, username?, groups}. Every fault is reported. */
 import * as z from 'zod/mini';
 import { type AccessEntry, accessEntryFaults, canonicalArn } from '../domain/access/access-entry.ts';
 
-/** What a function's environment has room for. Characters of JSON; an entry takes about 100. */
+/** Maximum size in a function's environment, in characters of JSON; an entry has about 100. */
 export const ACCESS_ENTRIES_CHARACTERS_MAX = 1_024;
 
 export interface AccessEntriesFault {
-  /** Position in the list; absent when the list as a whole is at fault. */
+  /** Position in the list; absent for a fault of the whole list. */
   readonly index?: number;
   /** Name of the entry's field, or ''. */
   readonly field: string;
@@ -58,7 +58,7 @@ export function parseAccessEntries(input: unknown): ParsedAccessEntries {
   return faults.length > 0 ? { kind: 'faults', faults } : { kind: 'ok', entries: Object.freeze(entries) };
 }
 
-/** One line a fault: `file:line accessEntries[2].arn rule`. */
+/** One line per fault: `file:line accessEntries[2].arn rule`. */
 export function describeAccessEntriesFault({ at, index, field, rule }: AccessEntriesFault): string {
   const place = `accessEntries${index === undefined ? '' : `[${index}]`}${field === '' ? '' : `.${field}`}`;
   return [at, place, rule].filter((word) => word !== undefined).join(' ');

@@ -1,15 +1,17 @@
 /**
- * What each process reads from its environment: one schema a process. The schema's input is the type that cdk/ fills
- * (a forgotten variable is a compile error there), its output is what compose.ts receives. zod/mini on purpose: it adds
- * 19 KB to a bundle where the full build adds 88.
+ * Environment variables of each process: one schema per process. Its input is the type that cdk/ fills, where a missing
+ * variable is a compile error; its output is what compose.ts receives. It uses zod/mini, which adds 19 KB to a bundle;
+ * the full build adds 88.
  */
+
 import * as z from 'zod/mini';
+import { defined } from '../domain/defined.ts';
 import { describeAccessEntriesFault, parseAccessEntries } from './access-entries.ts';
 import { ConfigError } from './config-error.ts';
 import { describePolicyFault, parsePolicy } from './policy.ts';
 import { STATIC_TOKENS_RULE, staticTokensIn } from './static-tokens.ts';
 
-/** Says "missing" where the variable is absent, the rule where it is wrong. */
+/** The fault "is missing" for an absent variable, the rule for an invalid one. */
 const faultOf = (rule: string) => ({
   error: (issue: { readonly input?: unknown }) => (issue.input === undefined ? 'is missing' : rule),
 });
@@ -20,7 +22,7 @@ type Reading<Output> =
   | { readonly kind: 'ok'; readonly value: Output }
   | { readonly kind: 'faults'; readonly rules: readonly string[] };
 
-/** A variable that holds JSON: `read` says what the document is, or every rule it breaks. */
+/** A variable that holds JSON: `read` returns the value of the document, or every rule that it breaks. */
 const jsonText = <Output>(read: (document: unknown) => Reading<Output>, malformed = 'must be JSON') =>
   z.pipe(
     text,
@@ -85,7 +87,7 @@ const tablesOf = (environment: AllTables) =>
     control: environment.CONTROL_TABLE,
   });
 
-/** Functions that read and write all tables and answer nobody: streams and ticks. */
+/** Functions that use all tables and serve no requests: streams and ticks. */
 const controllerConfig = z.pipe(
   z.object({ ...everyFunction, ...allTables }),
   z.transform((environment) => ({ ...common(environment), tables: tablesOf(environment) })),
@@ -107,22 +109,25 @@ export const apiConfig = z.pipe(
     ...common(environment),
     tables: tablesOf(environment),
     staticTokens: environment.STATIC_TOKENS,
-    /** Who people with AWS credentials are here. */
+    /** Maps AWS principals to users and groups. */
     accessEntries: environment.ACCESS_ENTRIES,
-    /** Where acts of people are kept. */
+    /** Destination of the audit trail. */
     auditLog: Object.freeze({ logGroup: environment.AUDIT_LOG_GROUP, logStream: environment.AUDIT_LOG_STREAM }),
-    /** Where EC2 instances are that enrol by their identity documents; absent: none do. Their key lies beside the handler. */
+    /**
+     * Account and region of EC2 instances that enrol with identity documents; absent: disabled. Their key is beside the
+     * handler.
+     */
     ...(environment.ACCOUNT_ID === undefined || environment.AWS_REGION === undefined
       ? {}
       : { instances: Object.freeze({ accountId: environment.ACCOUNT_ID, region: environment.AWS_REGION }) }),
-    /** Where watches are streamed; absent: they are long polls. */
+    /** Endpoint that streams watches; absent: they are long polls. */
     ...(environment.WATCH_URL === undefined ? {} : { watchUrl: environment.WATCH_URL.replace(/\/$/, '') }),
   })),
 );
 /** AWS_REGION is Lambda's own variable, which a template may not set. */
 export type ApiEnvironment = Omit<z.input<typeof apiConfig>, 'AWS_REGION'>;
 
-/** watch: reads what changed, and the leases; of the control table the keys of tickets alone. */
+/** watch: reads changes and leases, and from the control table only the keys of tickets. */
 export const watchConfig = z.pipe(
   z.object({
     ...everyFunction,
@@ -141,7 +146,7 @@ export type WatchEnvironment = z.input<typeof watchConfig>;
 export const streamConfig = controllerConfig;
 export type StreamEnvironment = z.input<typeof streamConfig>;
 
-/** Where events of the cluster go; absent: nobody outside is told. */
+/** Event bus of the cluster; absent: events are not published. */
 const eventBus = { EVENT_BUS: z.exactOptional(text) };
 const eventBusOf = (environment: { readonly EVENT_BUS?: string }) =>
   environment.EVENT_BUS === undefined ? {} : { eventBusName: environment.EVENT_BUS };
@@ -158,8 +163,8 @@ export const objectStreamConfig = z.pipe(
 export type ObjectStreamEnvironment = z.input<typeof objectStreamConfig>;
 
 /**
- * node-monitor. With PROBE_URL it sends beats of its own through that endpoint; without it it cannot tell a silent fleet from a
- * failing heartbeat path.
+ * node-monitor. With PROBE_URL it sends probe beats through that endpoint. Without it, it cannot distinguish a silent
+ * fleet from a failing heartbeat path.
  */
 export const monitorConfig = z.pipe(
   z.object({ ...everyFunction, ...allTables, ...eventBus, PROBE_URL: z.exactOptional(text) }),
@@ -167,7 +172,7 @@ export const monitorConfig = z.pipe(
     ...common(environment),
     tables: tablesOf(environment),
     ...eventBusOf(environment),
-    ...(environment.PROBE_URL === undefined ? {} : { probeUrl: environment.PROBE_URL }),
+    ...defined({ probeUrl: environment.PROBE_URL }),
   })),
 );
 export type MonitorEnvironment = z.input<typeof monitorConfig>;
@@ -176,7 +181,7 @@ export const evictorConfig = controllerConfig;
 export type EvictorEnvironment = z.input<typeof evictorConfig>;
 export type EvictorConfig = Readonly<z.output<typeof evictorConfig>>;
 
-/** Functions that ask EC2: in which account and region its silence means anything. */
+/** Functions that call EC2, with the account and region in which a missing instance is significant. */
 const cloudConfig = z.pipe(
   z.object({ ...everyFunction, ...allTables, ACCOUNT_ID: text, AWS_REGION: text }),
   z.transform((environment) => ({

@@ -1,11 +1,11 @@
 /**
- * What the heartbeat reads from its environment. Written out by hand: the schema library of environment.ts would be a
- * tenth of this bundle, which is loaded for the most frequent request there is. It needs no policy.
+ * Environment variables of the heartbeat. They are validated without the schema library of environment.ts, which would
+ * be a tenth of this bundle, and the heartbeat is the most frequent request. It needs no policy.
  */
 import { ConfigError, type ConfigFault } from './config-error.ts';
 import { STATIC_TOKENS_RULE, type StaticTokenConfig, staticTokensIn } from './static-tokens.ts';
 
-/** What cdk/ fills; a forgotten variable is a compile error there. */
+/** Filled by cdk/, where a missing variable is a compile error. */
 export type HeartbeatEnvironment = {
   HEALTH_TABLE: string;
   CONTROL_TABLE: string;
@@ -18,7 +18,7 @@ export type HeartbeatEnvironment = {
 
 export interface HeartbeatConfig {
   readonly clusterId: string;
-  /** Of control only the keys of nodes and probes are read. */
+  /** From control only the keys of nodes and probes are read. */
   readonly tables: { readonly health: string; readonly control: string };
   readonly staticTokens: readonly StaticTokenConfig[];
 }

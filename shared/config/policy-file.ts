@@ -5,9 +5,9 @@ const API_VERSION = 'nodekeeper.dev/v1alpha1';
 const KIND = 'Policy';
 
 /**
- * A policy from its YAML file: a plain map of policy fields, or the same under `spec` of a document with
- * `apiVersion: nodekeeper.dev/v1alpha1` and `kind: Policy`. An empty file is the default policy. Faults carry
- * `file:line`. Apart from policy.ts so that functions, which get the policy as JSON, do not bundle a YAML parser.
+ * A policy from its YAML file: a plain map of policy fields, or the same under `spec` of a document with `apiVersion:
+ * nodekeeper.dev/v1alpha1` and `kind: Policy`. An empty file is the default policy. Faults carry `file:line`. It is
+ * separate from policy.ts, because functions receive the policy as JSON and do not bundle a YAML parser.
  *
  * @param fileName as it should appear in faults
  */
@@ -24,7 +24,7 @@ export function policyFromYaml(text: string, fileName: string): ParsedPolicy {
     return { kind: 'faults', faults };
   }
 
-  // A policy is short enough to write values out; without aliases nothing can expand or point nowhere.
+  // A policy is short, so it needs no aliases; without them no value can expand or be undefined.
   const aliases: PolicyFault[] = [];
   visit(document, {
     Alias: (_key, alias) => {
@@ -70,13 +70,13 @@ function located(document: Document, fields: YAMLMap, at: At): ParsedPolicy {
   return { kind: 'faults', faults: parsed.faults.map((fault) => ({ ...fault, at: faultAt(fields, fault, at) })) };
 }
 
-/** A relation may be broken by the default of one field against what the file says of the other. */
+/** The default of one field may break a relation with another field that the file sets. */
 function faultAt(fields: YAMLMap, fault: PolicyFault, at: At): string {
   const written = fields.has(fault.field) || fault.other === undefined ? fault.field : fault.other;
   return keyAt(fields, written, at);
 }
 
-/** Where the key stands; the start of the map when it is not written there. */
+/** Position of the key; the start of the map if the key is absent. */
 function keyAt(map: YAMLMap, key: string, at: At): string {
   const pair = map.items.find((item) => isScalar(item.key) && String(item.key.value) === key);
   const node = isScalar(pair?.key) ? pair.key : map;

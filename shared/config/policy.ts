@@ -3,15 +3,15 @@ import { formatCidr } from '../domain/cidrs/cidr.ts';
 import { createCidrSets } from '../domain/cidrs/cluster-cidrs.ts';
 import { defaultPolicy, type Policy } from '../domain/policy.ts';
 
-/** One thing wrong with a policy. */
+/** One fault of a policy. */
 export interface PolicyFault {
-  /** Name of the policy field, or '' when the document as a whole is at fault. */
+  /** Name of the policy field, or '' for a fault of the whole document. */
   readonly field: string;
-  /** What was given; for a relation, the value of `field`. */
+  /** The invalid value; for a relation, the value of `field`. */
   readonly value: unknown;
-  /** What is asked of the field, in words. */
+  /** The rule of the field, in words. */
   readonly rule: string;
-  /** Of a relation between two fields, the second. */
+  /** The second field of a relation between two fields. */
   readonly other?: string;
   /** `file:line`, when the policy came from a file. */
   readonly at?: string;
@@ -26,9 +26,9 @@ interface FieldRule<Value> {
   readonly rule: string;
 }
 
-/** A year: longer waits are surely a slip of the unit, and milliseconds of it stay far from 2^53. */
+/** One year: a longer time is probably in the wrong unit, and its milliseconds stay far below 2^53. */
 const SECONDS_MAX = 31_536_000;
-/** Nodes or pods in one cluster; a bound against slips, not a promise. */
+/** Nodes or pods in one cluster; a bound against typing errors, not a supported size. */
 const COUNT_MAX = 10_000_000;
 /** Upstream's limit for IPv6: a set of node blocks is a bitmap of at most 2^16. */
 const IPV6_NODE_BITS_MAX = 16;
@@ -115,7 +115,7 @@ const fieldRules: { readonly [Field in keyof Policy]: FieldRule<Policy[Field]> }
 
 export const policyFields = Object.keys(fieldRules) as readonly (keyof Policy)[];
 
-/** What two fields owe each other. Judged only when both are right by themselves. */
+/** Relations between two fields. Checked only if each field is valid by itself. */
 interface Relation {
   readonly field: keyof Policy;
   readonly other: keyof Policy;
@@ -216,7 +216,7 @@ export function parsePolicy(input: unknown): ParsedPolicy {
     : { kind: 'ok', policy: Object.freeze(policy) as unknown as Policy };
 }
 
-/** What the allocator itself would refuse, asked of it once the fields hold alone and with each other. */
+/** Faults that the allocator finds, checked after the fields and their relations are valid. */
 function cidrFaults(policy: Policy): PolicyFault[] {
   const creation = createCidrSets(policy);
   switch (creation.kind) {
@@ -238,7 +238,7 @@ function cidrFaults(policy: Policy): PolicyFault[] {
   }
 }
 
-/** One line a fault: `file:line field value rule`. */
+/** One line per fault: `file:line field value rule`. */
 export function describePolicyFault(fault: PolicyFault): string {
   const { value } = fault;
   const valueText = typeof value === 'number' ? String(value) : JSON.stringify(value);

@@ -1,6 +1,6 @@
 /**
- * STATIC_TOKENS, for every function that takes such tokens. Judged by hand: the bundle of the heartbeat, which is one of them,
- * holds no schema library.
+ * STATIC_TOKENS, for every function that accepts such tokens. It is validated without the schema library, which the
+ * bundle of the heartbeat does not contain.
  */
 export interface StaticTokenConfig {
   /** SHA-256 of the token, lower-case hex. */
@@ -11,7 +11,7 @@ export interface StaticTokenConfig {
 
 export const STATIC_TOKENS_RULE = 'must be a JSON list of {sha256: 64 lower-case hex digits, user, groups: [text]}';
 
-/** The tokens that this document lists, frozen; undefined when it breaks the rule. */
+/** The tokens in this document, frozen; undefined if it breaks the rule. */
 export function staticTokensIn(document: unknown): readonly StaticTokenConfig[] | undefined {
   if (!Array.isArray(document) || !document.every(isStaticToken)) return undefined;
   return Object.freeze(document.map((token) => Object.freeze({ ...token, groups: Object.freeze(token.groups) })));

@@ -145,7 +145,7 @@ describe('zones and the limiter', () => {
       if (report.tainted > 0) taintedAtSeconds.push(seconds);
       seconds = (report.nextTokenAtMs - START_MS) / 1_000;
       fleet.at(seconds);
-      report = await fleet.controllers.turnQueues();
+      report = await fleet.controllers.processQueuesBetweenTicks();
       if (report.nextTokenAtMs === undefined && report.tainted > 0) taintedAtSeconds.push(seconds);
     }
     expect(taintedAtSeconds).toEqual([45, 46, 47, 48, 49, 50, 51]);

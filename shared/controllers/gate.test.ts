@@ -29,12 +29,12 @@ describe('the gate', () => {
         reason: 'GateClosed',
         type: 'Warning',
         involvedObject: { kind: 'Namespace', name: 'kube-node-lease' },
-        message: 'No node is newly marked, tainted or evicted: ticks of our own were missing',
+        message: 'Safety gate closed: node-monitor missed ticks; no node is newly marked, tainted or evicted',
       },
       {
         reason: 'GateOpened',
         type: 'Normal',
-        message: 'Nodes are judged again; every node has a full grace from 2026-01-01T00:05:00Z',
+        message: 'Safety gate open; every node has a full grace period from 2026-01-01T00:05:00Z',
       },
     ]);
     expect(fleet.metrics.filter(({ name, value }) => name === 'gate_holding' && value === 1)).toHaveLength(1);
@@ -86,7 +86,10 @@ describe('the gate', () => {
     await fleet.run(25, 200);
     for (const name of names) expect(await fleet.taints(name)).toEqual([]);
     expect(await fleet.events('GateClosed')).toMatchObject([
-      { message: 'No node is newly marked, tainted or evicted: our own probe beats get no success' },
+      {
+        message:
+          'Safety gate closed: heartbeat path unhealthy (probe heartbeats fail); no node is newly marked, tainted or evicted',
+      },
     ]);
     accepted = true;
     await fleet.run(205, 240, () => fleet.beat(...names));
@@ -119,7 +122,10 @@ describe('the gate', () => {
     expect(sent).toBe(0);
     for (const name of names) expect(await fleet.ready(name)).toBe('True');
     expect(await fleet.events('GateClosed')).toMatchObject([
-      { message: 'No node is newly marked, tainted or evicted: our own probe beats get no success' },
+      {
+        message:
+          'Safety gate closed: heartbeat path unhealthy (probe heartbeats fail); no node is newly marked, tainted or evicted',
+      },
     ]);
     broken = false;
     await fleet.run(205, 240, () => fleet.beat(...names));

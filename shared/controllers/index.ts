@@ -2,7 +2,7 @@
 
 import { cidrAllocator } from './cidr-allocator/reconcile.ts';
 import { type CloudNodeReport, lookAtInstance, runCloudNode } from './cloud-node/reconcile.ts';
-import { type EvictorReport, runEvictor, runEvictorSlot, turnQueues } from './evictor/reconcile.ts';
+import { type EvictorReport, processQueuesBetweenTicks, runEvictor, runEvictorSlot } from './evictor/reconcile.ts';
 import { type ControllerOptions, controllerDependencies } from './framework/dependencies.ts';
 import type { ChangesOutcome, ItemChangeRecord } from './framework/item-change.ts';
 import { onHealthChange } from './health-stream/reconcile.ts';
@@ -17,7 +17,7 @@ export interface FleetControllers {
   /** A tick of evictor and the turns that come due before the next one; waits in between. */
   runEvictorSlot(slot: number, budgetMs?: number): Promise<EvictorReport>;
   /** The turns of one moment between ticks, for those who keep time themselves (`nextTokenAtMs` of the last report). */
-  turnQueues(): Promise<Extract<EvictorReport, { kind: 'ran' }>>;
+  processQueuesBetweenTicks(): Promise<Extract<EvictorReport, { kind: 'ran' }>>;
   /** Asks EC2 about nodes that are not Ready; does nothing without a cloud. @throws TickFault as above */
   tickCloudNode(slot: number, budgetMs?: number): Promise<CloudNodeReport>;
   /** EventBridge tells that the state of an instance changed: EC2 is asked about its node at once. @throws TickFault */
@@ -40,7 +40,7 @@ export function fleetControllers(options: ControllerOptions): FleetControllers {
     tickEvictor: (slot, budgetMs) => runEvictor(dependencies, tickOf(slot, budgetMs)),
     runEvictorSlot: (slot, budgetMs) =>
       runEvictorSlot(dependencies, tickOf(slot, budgetMs), options.pause ?? (() => Promise.resolve())),
-    turnQueues: () => turnQueues(dependencies),
+    processQueuesBetweenTicks: () => processQueuesBetweenTicks(dependencies),
     tickCloudNode: (slot, budgetMs) => runCloudNode(dependencies, tickOf(slot, budgetMs)),
     onInstanceChange: (instanceId, budgetMs) => lookAtInstance(dependencies, instanceId, budgetMs),
     tickPodGc: (slot, budgetMs) => runPodGc(dependencies, tickOf(slot, budgetMs)),

@@ -3,7 +3,9 @@ import type { KubeObject } from '../kube/types.ts';
 import { LEASE_EXTRAS_BYTES_MAX, type LeaseChange, leaseReplacement } from '../store/lease-record.ts';
 import { leases } from './lease-kind.ts';
 
-/** The row of a whole, validated Lease; 422 when what surrounds its spec would make a beat cost two write units. */
+/**
+ * The row of a whole, validated Lease. Throws 422 if its metadata is so large that a beat would cost two write units.
+ */
 export function leaseChangeOf(lease: KubeObject): LeaseChange {
   const result = leaseReplacement(lease);
   if (result.kind === 'change') return result.change;

@@ -4,8 +4,9 @@ import type { Authenticator } from '../ports/authenticator.ts';
 import type { HttpResponse } from '../ports/http.ts';
 import { type ConsumedUnits, StoreFault } from '../ports/item-store.ts';
 import { healthKey } from '../store/health-row.ts';
-import { createLease, podsChanged } from '../store/health-store.ts';
+import { podsChanged } from '../store/health-store.ts';
 import { LEASE_NAMESPACE, PODS_VERSION_ANNOTATION } from '../store/lease-record.ts';
+import { createLease } from '../store/lease-store.ts';
 import { leaseChangeOf } from './lease-change.ts';
 import { serveHeartbeat } from './renew-lease.ts';
 

@@ -1,16 +1,17 @@
 /**
- * A heartbeat: PUT or PATCH of one Lease in kube-node-lease. One conditional update, no read, no log line; what fails is told
- * once a minute, so that a store that is away costs no line a beat.
+ * A heartbeat: PUT or PATCH of one Lease in kube-node-lease. It is one conditional update, without a read or a log
+ * line. Failures are logged once per minute, so an unreachable store does not cost a line per beat.
  *
- * A beat is a PUT of the whole Lease with the resourceVersion the node last saw (kubelets), or a merge patch of its
- * spec (agents). Both map straight onto attributes of the row. What does not (a JSON patch, labels and annotations in a
- * patch, apply) needs the stored Lease; it is learnt from an update that is refused on purpose, because this function
- * may do nothing but UpdateItem. That rare way costs two write units.
+ * A beat is a PUT of the whole Lease with the resourceVersion the node last read (kubelets), or a merge patch of its
+ * spec (agents). Both map to attributes of the row. Other changes need the stored Lease: a JSON patch, or labels and
+ * annotations in a patch. This function may only call UpdateItem on the table, so it reads the row by an update whose
+ * condition always fails. That rare path costs two write units.
  *
- * Liveness runs from our own clock at receipt (D1): what a node writes into renewTime is kept and never judged.
+ * Liveness is measured by our own clock at receipt (D1). The renewTime that a node writes is stored and not evaluated.
  */
 
 import { authorize } from '../domain/access/authorize.ts';
+import { defined } from '../domain/defined.ts';
 import { isPatchType, PATCH_TYPES, patchTransform } from '../kube/patch/patch.ts';
 import {
   decodeObject,
@@ -37,7 +38,6 @@ import type { HttpRequest, HttpResponse } from '../ports/http.ts';
 import type { Item, ItemUpdater } from '../ports/item-store.ts';
 import type { Log } from '../ports/log.ts';
 import { podsVersionOf } from '../store/health-row.ts';
-import { type LeaseWriteOutcome, renewLease } from '../store/health-store.ts';
 import {
   LEASE_NAMESPACE,
   type Lease,
@@ -45,6 +45,7 @@ import {
   leaseOf,
   PODS_VERSION_ANNOTATION,
 } from '../store/lease-record.ts';
+import { type LeaseWriteOutcome, renewLease } from '../store/lease-store.ts';
 import { peekRow } from '../store/peek-row.ts';
 import { leaseChangeOf } from './lease-change.ts';
 import { leases } from './lease-kind.ts';
@@ -59,7 +60,7 @@ export interface RenewLeaseDependencies {
   readonly clock: Clock;
   readonly random: RandomSource;
   readonly log: Log;
-  /** Absent: nobody is slowed down. */
+  /** Absent: requests are not throttled. */
   readonly throttle?: RequestThrottle;
 }
 
@@ -118,7 +119,7 @@ async function answer(dependencies: Serving, request: HttpRequest): Promise<Http
 
 const placeOf = ({ namespace, name }: ResourceTarget) => ({ namespace, name });
 
-/** A resourceVersion as clients send it back; anything that is no version of ours can match nothing stored. */
+/** The resourceVersion that a client sends back; -1, which matches no stored version, for a malformed one. */
 function versionOf(text: string | undefined): number | undefined {
   if (text === undefined || text === '') return undefined;
   return /^\d{1,16}$/.test(text) ? Number(text) : -1;
@@ -135,7 +136,7 @@ function answerOf(outcome: LeaseWriteOutcome, name: string, warnings: readonly s
   return json(200, answeredLease(outcome.row), warningHeaders(warnings));
 }
 
-/** The Lease, and whether pods of its node changed. */
+/** The Lease, with the version of its node's pods in an annotation. */
 function answeredLease(row: Item): Lease | undefined {
   const lease = leaseOf(row);
   const podsVersion = podsVersionOf(row);
@@ -189,7 +190,7 @@ async function patch(dependencies: RenewLeaseDependencies, beat: Beat): Promise<
   if (type === 'application/json-patch+json' || dryRunOf(request.query)) return patchRead(dependencies, beat, type);
   const body = readJson(request.body).anyValue;
   if (!isJsonObject(body)) throw status.badRequest('a patch must be a JSON object');
-  // Types are checked on what the patch sets; a patched Lease is valid when each part set in it is.
+  // Only the members that the patch sets are validated: the stored ones are valid already.
   const { object } = decodeObject(leases, leaseSchema, { value: withoutNulls(body), duplicateFields: [] }, 'Ignore');
   refuseInvalid(
     { ...object, metadata: { ...object.metadata, name: target.name, namespace: target.namespace } },
@@ -202,13 +203,13 @@ async function patch(dependencies: RenewLeaseDependencies, beat: Beat): Promise<
     change: change.change,
     nowMs,
     tie: dependencies.random.fraction(),
-    ...(version === undefined ? {} : { expectedResourceVersion: version }),
-    ...(object.metadata.uid === undefined ? {} : { expectedUid: object.metadata.uid }),
+    ...defined({ expectedResourceVersion: version }),
+    ...defined({ expectedUid: object.metadata.uid }),
   });
   return answerOf(outcome, target.name, []);
 }
 
-/** The rare way: learn what is stored, apply the patch to it, replace it if nobody was faster. */
+/** The rare path: reads the stored Lease, applies the patch, and replaces it if it has not changed meanwhile. */
 async function patchRead(
   dependencies: RenewLeaseDependencies,
   { request, target, nowMs }: Beat,
@@ -245,7 +246,7 @@ async function patchRead(
   throw status.conflict(leases, target.name);
 }
 
-/** What a merge patch removes has no type to check. */
+/** A merge patch without the members that it removes: those have no type to validate. */
 function withoutNulls(patchBody: Record<string, unknown>): Record<string, unknown> {
   const kept: Record<string, unknown> = {};
   for (const [member, value] of Object.entries(patchBody)) {

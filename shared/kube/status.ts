@@ -3,6 +3,7 @@
  * Texts and details follow Kubernetes (staging/src/k8s.io/apimachinery/pkg/api/errors/errors.go), because clients
  * print the first and branch on the second.
  */
+import { defined } from '../domain/defined.ts';
 
 /** One reason within a Status. `reason` is a CauseType such as FieldValueInvalid, `field` a path such as spec.taints[0].key. */
 export interface Cause {
@@ -82,7 +83,7 @@ function failure(
     status: 'Failure',
     message,
     reason,
-    ...(details === undefined ? {} : { details }),
+    ...defined({ details }),
     code,
   };
   return new StatusError(status, options);
@@ -95,7 +96,7 @@ export function success(code: number, details?: StatusDetails): KubeStatus {
     apiVersion: 'v1',
     metadata: {},
     status: 'Success',
-    ...(details === undefined ? {} : { details }),
+    ...defined({ details }),
     code,
   };
 }
@@ -193,7 +194,7 @@ export function forbidden(target: ResourceName, name: string, why: string, cause
       : `${qualifiedResource(target)}${name === '' ? '' : ` ${quote(name)}`} is forbidden`;
   return failure(403, 'Forbidden', `${subject}: ${why}`, {
     ...resourceDetails(target, name),
-    ...(causes === undefined ? {} : { causes }),
+    ...defined({ causes }),
   });
 }
 
@@ -264,8 +265,7 @@ export const tooManyRequests = (
   options: { readonly retryAfterSeconds?: number; readonly causes?: readonly Cause[] } = {},
 ): StatusError =>
   failure(429, 'TooManyRequests', message, {
-    ...(options.causes === undefined ? {} : { causes: options.causes }),
-    ...(options.retryAfterSeconds === undefined ? {} : { retryAfterSeconds: options.retryAfterSeconds }),
+    ...defined({ causes: options.causes, retryAfterSeconds: options.retryAfterSeconds }),
   });
 
 /** 429 of an eviction that a budget does not allow now. `detail` says which budget and what it counts. */

@@ -1,6 +1,7 @@
 /**
  * Objects as a meta.k8s.io Table, the form in which kubectl get wants its answers, and as PartialObjectMetadata.
  */
+import { defined } from '../domain/defined.ts';
 import type { MetaVersion } from './accept.ts';
 import type { ResourceDescriptor } from './descriptor.ts';
 import type { KubeObject, ObjectMeta } from './types.ts';
@@ -105,7 +106,7 @@ export function buildTable(
     columnDefinitions: options.withoutColumns === true ? null : descriptor.columns,
     rows: objects.map((object) => {
       const shown = rowObject(descriptor, object, include, version);
-      return { cells: descriptor.row(object, options.nowMs), ...(shown === undefined ? {} : { object: shown }) };
+      return { cells: descriptor.row(object, options.nowMs), ...defined({ object: shown }) };
     }),
   };
 }

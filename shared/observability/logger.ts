@@ -1,7 +1,7 @@
 import { Logger } from '@aws-lambda-powertools/logger';
 import type { Log } from '../ports/log.ts';
 
-/** The platform's structured logger behind the Log port. Level and service name come from its own environment names. */
+/** Structured logger for the Log port. Level and service name come from the library's environment variables. */
 export const logger = new Logger();
 
 export const log: Log = {

@@ -5,14 +5,14 @@ import type { Meter } from '../ports/log.ts';
 const DIMENSION_SETS_MAX = 200;
 
 export interface EmbeddedMeter extends Meter {
-  /** Writes what was counted since the last time: one line for each set of dimensions, none when nothing was. */
+  /** Writes the metrics added since the last call: one line for each set of dimensions that has any. */
   publish(): void;
 }
 
 /**
- * Embedded metrics: figures leave as log lines, no call and no wait. Each distinct set of dimension values is a billed
- * metric; callers pass zone, state and reason only. Lines are billed too, so figures of one set share theirs. The library
- * adds the dimension `service`, the function's name unless one is given.
+ * Metrics in CloudWatch's embedded format: they are log lines, so they need no call. Each distinct set of dimension
+ * values is a billed metric; callers pass zone, state and reason only. Lines are billed too, so metrics of one set
+ * share a line. The library adds the dimension `service`, by default the function's name.
  */
 export function embeddedMeter(make: (serviceName?: string) => Metrics): EmbeddedMeter {
   const plain = make();
@@ -27,7 +27,7 @@ export function embeddedMeter(make: (serviceName?: string) => Metrics): Embedded
       const { service, ...others } = dimensions;
       const metrics = byDimensions.get(key) ?? make(service);
       byDimensions.set(key, metrics);
-      // Writing a line forgets its dimensions.
+      // The library drops the dimensions when it writes a line.
       if (!metrics.hasStoredMetrics()) {
         for (const [dimension, text] of Object.entries(others)) metrics.addDimension(dimension, text);
       }
@@ -42,5 +42,5 @@ export function embeddedMeter(make: (serviceName?: string) => Metrics): Embedded
   };
 }
 
-/** Of this function: service name and namespace come from the library's own environment names. */
+/** The meter of this function. Service name and namespace come from the library's environment variables. */
 export const meter = embeddedMeter((serviceName) => new Metrics(serviceName === undefined ? {} : { serviceName }));

@@ -1,8 +1,8 @@
 import { meter } from './meter.ts';
 
 /**
- * Writes what an invocation counted when it ends, well or not. The library's own middleware warns on each invocation
- * that counted nothing, and in steady state most count nothing.
+ * Writes the metrics of an invocation when it completes or fails. The library's own middleware warns on each invocation
+ * without metrics, and in steady state most have none.
  */
 export const publishMetrics = (): { readonly after: () => void; readonly onError: () => void } => ({
   after: meter.publish,

@@ -1,10 +1,10 @@
-/** One act of a person on the cluster, done or refused. No bodies: they may hold what is nobody's business. */
+/** One request of a user that changes the cluster, allowed or refused. Without bodies, which may contain secrets. */
 export interface AuditLine {
   /** RFC 3339, server time. */
   readonly time: string;
   readonly user: string;
   readonly groups: readonly string[];
-  /** What the sign-in tells besides, such as the IAM ARN. */
+  /** More data from the authentication, such as the IAM ARN. */
   readonly extra?: Readonly<Record<string, readonly string[]>>;
   readonly verb: string;
   readonly group: string;
@@ -15,11 +15,11 @@ export interface AuditLine {
   readonly dryRun?: boolean;
   readonly sourceIp: string;
   readonly userAgent: string;
-  /** HTTP status of the answer. */
+  /** HTTP status of the response. */
   readonly code: number;
 }
 
-/** Where acts are kept. @throws when it could not be kept */
+/** Stores audit records. @throws if a record could not be stored */
 export interface AuditTrail {
   record(line: AuditLine): Promise<void>;
 }

@@ -3,10 +3,10 @@ export type Authentication =
   | { readonly kind: 'authenticated'; readonly user: UserInfo }
   /** No credentials were sent. */
   | { readonly kind: 'anonymous' }
-  /** Credentials were sent and do not hold; the reason is for our log, never for the answer. */
+  /** Credentials were sent and are invalid; the reason is for our log, never for the response. */
   | { readonly kind: 'refused'; readonly reason: string };
 
-/** Says who sent a request, from its headers (lower-case names). */
+/** Identifies the sender of a request by its headers (lower-case names). */
 export interface Authenticator {
   authenticate(headers: Readonly<Record<string, string>>, nowMs: number): Promise<Authentication>;
 }

@@ -1,10 +1,10 @@
-/** Where "now" comes from. Asked once a beat or tick; the number is then passed on. */
+/** The current time. Read once per beat or tick, then passed as an argument. */
 export interface Clock {
   /** Milliseconds since the Unix epoch. */
   nowMs(): number;
 }
 
-/** Where randomness comes from: uids and generated name suffixes. */
+/** Randomness, for uids and generated name suffixes. */
 export interface RandomSource {
   /** A random UUID, version 4, lower case. */
   uuid(): string;

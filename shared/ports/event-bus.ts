@@ -1,13 +1,13 @@
 import type { ClusterEvent } from '../domain/events/cluster-event.ts';
 
 export interface PublishOutcome {
-  /** Not taken, after all tries. */
+  /** Events that the bus did not accept after all attempts. */
   readonly failed: readonly ClusterEvent[];
-  /** Why, of the last failure; absent when none failed. */
+  /** Reason of the last failure; absent if there was none. */
   readonly reason?: string;
 }
 
-/** Where a cluster tells what has happened. Never rejects: nobody who decides waits for those who listen. */
+/** Publishes events of the cluster. Never rejects: a controller does not depend on its subscribers. */
 export interface EventBus {
   publish(events: readonly ClusterEvent[], nowMs: number): Promise<PublishOutcome>;
 }

@@ -1,4 +1,4 @@
-/** One HTTP request and its answer, free of any platform's event shape. */
+/** One HTTP request and its response, independent of the platform's event format. */
 export interface HttpRequest {
   readonly method: string;
   /** Still percent-encoded, without the query. */

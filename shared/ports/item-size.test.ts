@@ -1,17 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { itemBytes, utf8Bytes, valueBytes } from './item-size.ts';
+import { itemBytes, valueBytes } from './item-size.ts';
 import { compareKeys } from './key-order.ts';
 
 describe('sizes', () => {
-  it('counts UTF-8 bytes as an encoder does', () => {
-    fc.assert(
-      fc.property(fc.string({ unit: 'binary' }), (text) => {
-        expect(utf8Bytes(text)).toBe(Buffer.byteLength(text));
-      }),
-    );
-  });
-
   it.each([
     ['an empty string', '', 0],
     ['zero', 0, 2],

@@ -1,8 +1,9 @@
 /**
- * What an item weighs, by DynamoDB's published rules: names and strings by their UTF-8 bytes, a number by its
- * significant digits (two a byte, plus one), a boolean one byte, lists and maps three bytes and one for each member.
- * The service rounds numbers by rules it does not publish to the byte; this is right to a byte or two a number.
+ * Size of an item by DynamoDB's published rules: names and strings have their UTF-8 bytes, a number half a byte per
+ * significant digit plus one, a boolean one byte, lists and maps three bytes and one for each member. The exact
+ * rounding of numbers is not published; the result is right to one or two bytes per number.
  */
+import { utf8Bytes } from '../domain/utf8-bytes.ts';
 import type { AttributeValue, Item } from './item-store.ts';
 
 export const WRITE_UNIT_BYTES = 1_024;
@@ -11,18 +12,6 @@ export const READ_UNIT_BYTES = 4_096;
 export const ITEM_BYTES_MAX = 400 * 1_024;
 /** All items of one transaction together. Source: API reference of TransactWriteItems. */
 export const TRANSACT_BYTES_MAX = 4 * 1_024 * 1_024;
-
-/** Bytes of a string in UTF-8, without making them. */
-export function utf8Bytes(text: string): number {
-  let bytes = text.length;
-  for (let index = 0; index < text.length; index += 1) {
-    const unit = text.charCodeAt(index);
-    if (unit < 0x80) continue;
-    // A surrogate pair is two UTF-16 units and four bytes: each half adds one to the unit already counted.
-    bytes += unit < 0x800 || (unit >= 0xd800 && unit <= 0xdfff) ? 1 : 2;
-  }
-  return bytes;
-}
 
 function numberBytes(value: number): number {
   const digits = Math.abs(value).toExponential().split('e')[0]!.replace('.', '').length;
@@ -46,7 +35,7 @@ export function valueBytes(value: AttributeValue): number {
   }
 }
 
-/** Bytes of a whole item, its keys included when they are among the attributes. */
+/** Bytes of a whole item, including its keys if they are among the attributes. */
 export function itemBytes(item: Item): number {
   let bytes = 0;
   for (const name in item) bytes += utf8Bytes(name) + valueBytes(item[name]!);

@@ -1,11 +1,10 @@
 /**
- * The tables as the rest of the house sees them: items with a partition and a sort key, conditional writes, and
- * transactions. It is the part of DynamoDB's semantics we rely on and no more, so that the memory adapter can pass the
- * same contract suite (test/contract/item-store.ts) as the real one. What the keys and attributes mean is decided in
- * shared/store, once, for every adapter.
+ * The tables: items with a partition key and a sort key, conditional writes, and transactions. The port contains only
+ * the DynamoDB semantics that we rely on, so that the memory adapter passes the same contract suite
+ * (test/contract/item-store.ts) as the real one. shared/store defines the keys and attributes, for every adapter.
  *
- * Outcomes a caller plans for (a condition that did not hold, a transaction that met another) are values; faults
- * (throttled beyond the adapter's bounded retries, unreachable, malformed) are thrown as StoreFault.
+ * Expected outcomes (a condition that did not hold, a conflict of transactions) are values. Faults (throttled beyond
+ * the adapter's bounded retries, unreachable, malformed) are thrown as StoreFault.
  */
 export type TableName = 'health' | 'objects' | 'control';
 
@@ -20,7 +19,7 @@ export interface ItemKey {
 
 /**
  * Comparison is by DynamoDB's rules: values of different type are never equal, nor smaller or larger, and an absent
- * attribute equals nothing (so `<>` holds for it). Booleans have no order: only `=` and `<>`.
+ * attribute equals no value (so `<>` holds for it). Booleans have no order: only `=` and `<>`.
  */
 export type Condition =
   | { readonly kind: 'itemExists' }
@@ -48,7 +47,7 @@ export interface UpdateWrite {
   readonly kind: 'update';
   readonly key: ItemKey;
   readonly set?: Item;
-  /** Set only where the attribute is not there yet. */
+  /** Set only if the attribute does not exist. */
   readonly setIfAbsent?: Item;
   /** Numeric addition; an absent attribute counts as 0. */
   readonly add?: Record<string, number>;
@@ -72,11 +71,11 @@ export interface CheckWrite {
 export type Write = PutWrite | UpdateWrite | DeleteWrite;
 export type TransactWrite = Write | CheckWrite;
 
-/** At most one of the two; both are free of read units. */
+/** At most one of the two; neither costs read units. */
 export interface WriteOptions {
-  /** Only for an update: answer the item as it is after the write. */
+  /** Only for an update: return the item after the write. */
   readonly returnItem?: boolean;
-  /** Answer the item as it was before the write. */
+  /** Return the item before the write. */
   readonly returnPrevious?: boolean;
 }
 
@@ -97,7 +96,7 @@ export type TransactOutcome =
       readonly kind: 'refused';
       readonly failures: readonly { readonly index: number; readonly current?: Item }[];
     }
-  /** Met another write on one of the items in the same moment: nothing was written; decide again and retry, bounded. */
+  /** Conflict with a concurrent write on one of the items: nothing was written. Decide again and retry, bounded. */
   | { readonly kind: 'contended' };
 
 export interface QueryRequest {
@@ -107,24 +106,24 @@ export interface QueryRequest {
   readonly after?: string;
   /** Sort keys up to and including this one; ascending only. */
   readonly through?: string;
-  /** Sort keys that begin with this; may go with after, not with through. */
+  /** Sort keys that begin with this; may be combined with after, not with through. */
   readonly beginsWith?: string;
   readonly descending?: boolean;
-  /** Items in this page at most. */
+  /** Maximum number of items in this page. */
   readonly limit?: number;
   /** Strongly consistent read: twice the read units. */
   readonly consistent: boolean;
-  /** Only these attributes (pk and sk always come). Saves bytes on the wire, not read units. */
+  /** Only these attributes, and always pk and sk. Saves bytes on the wire, not read units. */
   readonly attributes?: readonly string[];
 }
 
 export interface QueryPage {
   readonly items: readonly Item[];
-  /** Sort key to continue after; absent when nothing follows. The page it leads to may be empty. */
+  /** Sort key to continue after; absent for the last page. The next page may be empty. */
   readonly next?: string;
 }
 
-/** Where in a table an item stands. */
+/** Position of an item in a table. */
 export interface ItemPosition {
   readonly pk: string;
   readonly sk: string;
@@ -132,28 +131,28 @@ export interface ItemPosition {
 
 export interface ScanRequest {
   readonly table: TableName;
-  /** Which of `segments` parts of the table, from 0. Together they give every item once; one of them may be empty. */
+  /** Which of `segments` parts of the table, from 0. Together they contain every item once; a segment may be empty. */
   readonly segment: number;
   /** 1 to SCAN_SEGMENTS_MAX. */
   readonly segments: number;
-  /** Goes on after this item: `next` of the page before, of the same segment of as many. */
+  /** Continues after this item: `next` of the previous page of the same segment, with the same `segments`. */
   readonly after?: ItemPosition;
-  /** Items in this page at most. */
+  /** Maximum number of items in this page. */
   readonly limit?: number;
   /** Strongly consistent read: twice the read units. */
   readonly consistent: boolean;
-  /** Only these attributes (pk and sk always come). Saves bytes on the wire, not read units. */
+  /** Only these attributes, and always pk and sk. Saves bytes on the wire, not read units. */
   readonly attributes?: readonly string[];
 }
 
 export interface ScanPage {
-  /** In no order that means anything, but always in the same one. */
+  /** In an arbitrary but stable order. */
   readonly items: readonly Item[];
-  /** Where to continue; absent when nothing follows. A page may be empty and be followed by others. */
+  /** Where to continue; absent for the last page. An empty page may be followed by others. */
   readonly next?: ItemPosition;
 }
 
-/** Conditional updates and no more: all that the heartbeat may do. Every ItemStore is one. */
+/** Conditional updates only: what the heartbeat may do. Every ItemStore is one. */
 export interface ItemUpdater {
   write(write: UpdateWrite, options?: WriteOptions): Promise<WriteOutcome>;
 }
@@ -165,27 +164,27 @@ export interface ItemReader {
 
 /** Every returned item carries its own keys as attributes `pk` and `sk`. */
 export interface ItemStore extends ItemReader {
-  /** Any number of keys; the adapter pages. Order of the answer is that of the keys; absent items are undefined. */
+  /** Any number of keys; the adapter pages. The result is in order of the keys; absent items are undefined. */
   getMany(keys: readonly ItemKey[], options: { readonly consistent: boolean }): Promise<readonly (Item | undefined)[]>;
   /** One page, in order of the sort key. */
   query(request: QueryRequest): Promise<QueryPage>;
   /**
-   * One page of a table, or of a segment of it. No picture of one moment: an item that is there all the while comes once, as
-   * it was when its page was read; one that comes or goes meanwhile may be met or missed.
+   * One page of a table, or of a segment of it. It is no snapshot: an item that exists throughout is returned once, as
+   * it was when its page was read. An item that is created or deleted meanwhile may be missing.
    */
   scan(request: ScanRequest): Promise<ScanPage>;
   /**
-   * One write. A write whose answer was lost may be sent again by the adapter, so a refusal can be the echo of one's own
-   * success: conditions are chosen so that taking it for a refusal is safe, or `current` shows it.
+   * One write. The adapter may send it again if the response was lost, so a refusal can be caused by the success of the
+   * first one. Callers choose conditions for which that is safe, or recognise it by `current`.
    */
   write(write: Write, options?: WriteOptions): Promise<WriteOutcome>;
-  /** 1 to 100 writes on distinct items, all or nothing, and applied once however often the request was sent. */
+  /** 1 to 100 writes on distinct items, all or none, applied once even if the request is sent again. */
   transact(writes: readonly TransactWrite[]): Promise<TransactOutcome>;
 }
 
 /**
- * The store could not do what it was asked. After `too-large` and `rejected` nothing was written; after the others nothing
- * is known about whether a write happened, because an earlier sending of the same request may have been the one.
+ * A request to the store failed. After `too-large` and `rejected` nothing was written. After the others it is unknown
+ * whether the write was applied, because an earlier attempt may have succeeded.
  */
 export class StoreFault extends Error {
   override readonly name = 'StoreFault';
@@ -198,10 +197,10 @@ export class StoreFault extends Error {
   }
 }
 
-/** Writes in one transaction at most. */
+/** Maximum number of writes in one transaction. */
 export const TRANSACT_WRITES_MAX = 100;
 
-/** Segments of one scan at most, of the million that the service takes: a fleet of 100,000 needs no more. */
+/** Maximum number of segments of one scan. DynamoDB allows a million; a fleet of 100,000 needs no more than this. */
 export const SCAN_SEGMENTS_MAX = 32;
 
 /** Units consumed by one request, as DynamoDB reports them. */

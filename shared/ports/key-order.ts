@@ -1,6 +1,7 @@
 /**
- * Order of string keys as the tables have it: by UTF-8 bytes, which is the order of code points. JavaScript compares
- * UTF-16 units, where a surrogate pair (U+10000 and up) sorts below U+E000 to U+FFFF: surrogates are lifted over them.
+ * Compares string keys as DynamoDB does: by UTF-8 bytes, which is the order of code points. JavaScript compares UTF-16
+ * units, in which a surrogate pair (U+10000 and up) sorts below U+E000 to U+FFFF. Surrogates are ranked above them
+ * here.
  */
 export function compareKeys(one: string, other: string): number {
   const length = Math.min(one.length, other.length);

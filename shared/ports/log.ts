@@ -1,6 +1,6 @@
 /**
  * Structured log. Messages are constant, facts are fields.
- * On the heartbeat path nothing is logged while nothing is wrong.
+ * A successful heartbeat logs nothing.
  */
 export interface Log {
   debug(message: string, fields?: Record<string, unknown>): void;
@@ -13,8 +13,8 @@ export interface Log {
 export type MetricUnit = 'Count' | 'Seconds' | 'Milliseconds' | 'Percent' | 'Bytes' | 'None';
 
 /**
- * Metrics. Dimensions are zone and state, never a node: each distinct set of dimension values is billed as a metric. The
- * dimension `service` is the function's name unless it is given.
+ * Metrics. Dimensions are zone and state, never a node: each distinct set of dimension values is billed as a metric.
+ * The dimension `service` defaults to the function's name.
  */
 export interface Meter {
   add(name: string, value: number, unit: MetricUnit, dimensions?: Record<string, string>): void;

@@ -1,13 +1,13 @@
 import type { BootstrapToken } from '../domain/access/bootstrap-token.ts';
 import type { NodeKey, NodeKeyAlgorithm, NodePublicKey } from '../domain/access/node-identity.ts';
 
-/** The keys that may sign in under a node's name; none when it has no identity. */
+/** The keys of a node; none if it has no identity. */
 export interface NodeKeys {
   keysOf(nodeName: string, options: { readonly consistent: boolean }): Promise<readonly NodeKey[]>;
 }
 
 export interface BootstrapTokens {
-  /** undefined: there is no such token (any more). */
+  /** undefined: the token does not exist, or no longer exists. */
   find(id: string): Promise<BootstrapToken | undefined>;
 }
 
@@ -20,5 +20,7 @@ export type PublicKeyReading =
     }
   | { readonly kind: 'invalid'; readonly why: string };
 
-/** Reads a JSON Web Key: that it is a key we take, that its point is on its curve, and its thumbprint. */
+/**
+ * Reads a JSON Web Key: checks that we accept its type and that its point is on its curve, and computes its thumbprint.
+ */
 export type ReadPublicKey = (jwk: Readonly<Record<string, unknown>>) => PublicKeyReading;

@@ -3,15 +3,15 @@ export type ProbeOutcome =
   /** Refused, lost or late; the reason is for the log. */
   | { readonly kind: 'failed'; readonly reason: string };
 
-/** A beat of our own, sent through the public endpoint exactly as a node sends its own. Never throws. */
+/** Sends a beat through the public endpoint, exactly as a node does. Never throws. */
 export interface Probe {
   beat(): Promise<ProbeOutcome>;
 }
 
-/** What a probe proves itself with. */
+/** Credentials of a probe. */
 export interface ProbeCredentials {
-  /** For the next request. Rejects when there is nothing to prove it with. */
+  /** The token for the next request. Rejects if there is none. */
   bearer(nowMs: number): Promise<string>;
-  /** The endpoint answered 401 to this one. */
+  /** The endpoint answered 401 to this token. */
   refused(bearer: string, nowMs: number): void;
 }

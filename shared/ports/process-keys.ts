@@ -1,15 +1,15 @@
 import type { ProcessKey } from '../domain/access/process-key.ts';
 
-/** Stores the public half of a key that was just made. Once it returns, whoever looks for the key finds it. */
+/** Stores the public half of a new key. Once it returns, every reader finds the key. */
 export type KeepProcessKey = (key: ProcessKey, nowMs: number) => Promise<void>;
 
-/** The keys by which probes sign in; ended ones may still be among them. */
+/** The keys that authenticate probes; the result may include expired ones. */
 export interface ProbeKeys {
   probeKeys(options: { readonly consistent: boolean }): Promise<readonly ProcessKey[]>;
 }
 
 /** The keys that sign watch tickets. */
 export interface TicketKeys {
-  /** Strongly consistent; undefined: there is none of this id (any more). */
+  /** Strongly consistent; undefined: no key has this id, or no longer. */
   find(keyId: string): Promise<ProcessKey | undefined>;
 }

@@ -1,4 +1,4 @@
-/** What the service refuses before it looks at an item; every store refuses it alike. */
+/** Limits of DynamoDB requests that do not depend on items. Every store enforces them. */
 import {
   type ItemKey,
   SCAN_SEGMENTS_MAX,
@@ -8,14 +8,14 @@ import {
   type TransactWrite,
 } from './item-store.ts';
 
-/** Two keys have the same text only when they are the same. */
+/** A text that identifies a key. */
 export const keyText = ({ table, pk, sk }: ItemKey): string => `${table}\n${pk}\n${sk}`;
 
 /** @throws StoreFault `rejected` */
 export function checkSegment({ segment, segments }: ScanRequest): void {
   if (segments > SCAN_SEGMENTS_MAX || segment < 0 || segment >= segments) {
     const last = SCAN_SEGMENTS_MAX - 1;
-    throw new StoreFault('rejected', `a scan takes segment 0 to ${last} of 1 to ${SCAN_SEGMENTS_MAX}`, {
+    throw new StoreFault('rejected', `a scan accepts segment 0 to ${last} of 1 to ${SCAN_SEGMENTS_MAX}`, {
       retryable: false,
     });
   }
@@ -25,7 +25,7 @@ export function checkSegment({ segment, segments }: ScanRequest): void {
 export function checkTransaction(writes: readonly TransactWrite[]): void {
   const keys = new Set(writes.map(({ key }) => keyText(key)));
   if (writes.length < 1 || writes.length > TRANSACT_WRITES_MAX || keys.size !== writes.length) {
-    throw new StoreFault('rejected', `a transaction takes 1 to ${TRANSACT_WRITES_MAX} writes on distinct items`, {
+    throw new StoreFault('rejected', `a transaction accepts 1 to ${TRANSACT_WRITES_MAX} writes on distinct items`, {
       retryable: false,
     });
   }

@@ -1,9 +1,9 @@
 import type { UserInfo } from '../domain/access/user-info.ts';
 
-/** What a ticket admits to: one watch, as the API understood and authorized it. */
+/** The one watch that a ticket permits, as the API parsed and authorized it. */
 export interface WatchAdmission {
   readonly user: UserInfo;
-  /** Path and query, exactly as they will be asked for. */
+  /** Path and query, exactly as the client will request them. */
   readonly target: string;
 }
 
@@ -12,15 +12,15 @@ export type TicketVerdict =
   | { readonly kind: 'refused'; readonly reason: string };
 
 /**
- * Short-lived, signed permission to open one watch elsewhere. The API answers a watch with a redirect; clients that drop
- * their credentials on the way to another host have the ticket.
+ * Short-lived, signed permission to open one watch at another endpoint. The API redirects a watch there. Clients drop
+ * their credentials on a redirect to another host, so the ticket replaces them.
  */
 export interface WatchTicketIssuer {
-  /** Rejects when there is no key to sign it with. */
+  /** Rejects if there is no key to sign with. */
   issue(admission: WatchAdmission, nowMs: number): Promise<string>;
 }
 
-/** The other side: it knows no key by which it could make a ticket. */
+/** Verifies tickets. It has no private key, so it cannot issue one. */
 export interface WatchTicketVerifier {
   verify(ticket: string, target: string, nowMs: number): Promise<TicketVerdict>;
 }

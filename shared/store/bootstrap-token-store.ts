@@ -4,10 +4,12 @@
  *   pk `bootstrap-tokens` sk id   v resourceVersion, uid, createdAtMs, secretSha256, expiresAtMs, uses, usesLeft,
  *                                 pattern, labels JSON, reissue 1; ttl a week after it expired
  *
- * A use is taken by a conditional update in the very transaction that writes the identity, so there are never more
- * identities than uses, whoever asks at once.
+ * A use is counted by a conditional update in the transaction that writes the identity, so there are never more
+ * identities than uses, even for concurrent requests.
  */
+
 import type { BootstrapToken } from '../domain/access/bootstrap-token.ts';
+import { defined } from '../domain/defined.ts';
 import type { Item, ItemKey, ItemStore, UpdateWrite } from '../ports/item-store.ts';
 import type { BootstrapTokens } from '../ports/node-keys.ts';
 import { all, is } from './conditions.ts';
@@ -24,7 +26,7 @@ export interface StoredBootstrapToken extends BootstrapToken {
   /** resourceVersion. */
   readonly version: number;
   readonly createdAtMs: number;
-  /** Machines it was made for. */
+  /** Machines that may use it. */
   readonly uses: number;
 }
 
@@ -38,11 +40,11 @@ export interface BootstrapTokenStore extends BootstrapTokens {
   create(
     token: Omit<StoredBootstrapToken, 'version'>,
   ): Promise<{ readonly kind: 'created'; readonly token: StoredBootstrapToken } | { readonly kind: 'taken' }>;
-  /** A use more or less does not matter here: whoever revokes a token revokes what is left of it. */
+  /** Not conditional on the uses: a revocation ends all that are left. */
   remove(id: string, expected: { readonly uid: string }): Promise<'removed' | 'conflict'>;
 }
 
-/** One use, to be written together with what it is used for. Refused when none is left, it expired, or was revoked. */
+/** Counts one use, in the transaction that it is for. Refused if none is left, or the token expired or was revoked. */
 export const takeUseWrite = ({ id, uid }: StoredBootstrapToken, nowMs: number): UpdateWrite => ({
   kind: 'update',
   key: tokenKey(id),
@@ -67,9 +69,9 @@ export function bootstrapTokenStore(items: ItemStore): BootstrapTokenStore {
         pk: PARTITION,
         consistent: true,
         limit,
-        ...(continueAfter === undefined ? {} : { after: continueAfter }),
+        ...defined({ after: continueAfter }),
       });
-      return { tokens: page.items.map(tokenOf), ...(page.next === undefined ? {} : { next: page.next }) };
+      return { tokens: page.items.map(tokenOf), ...defined({ next: page.next }) };
     },
 
     async create(wanted) {
@@ -105,7 +107,7 @@ function itemOf(token: StoredBootstrapToken): Item {
     uses: token.uses,
     usesLeft: token.usesLeft,
     ttl: Math.ceil(token.expiresAtMs / 1_000) + KEPT_AFTER_EXPIRY_SECONDS,
-    ...(nodeNamePattern === undefined ? {} : { pattern: nodeNamePattern }),
+    ...defined({ pattern: nodeNamePattern }),
     ...(nodeLabels === undefined ? {} : { labels: JSON.stringify(nodeLabels) }),
     ...(token.reissue ? { reissue: 1 } : {}),
   };
@@ -123,7 +125,7 @@ function tokenOf(item: Item): StoredBootstrapToken {
     uses: item['uses'] as number,
     usesLeft: item['usesLeft'] as number,
     reissue: item['reissue'] === 1,
-    ...(pattern === undefined ? {} : { nodeNamePattern: pattern as string }),
+    ...defined({ nodeNamePattern: pattern as string | undefined }),
     ...(labels === undefined ? {} : { nodeLabels: JSON.parse(labels as string) as Record<string, string> }),
   };
 }

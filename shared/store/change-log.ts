@@ -1,35 +1,38 @@
 /**
- * What a watch reads: the changes of a resource after a resourceVersion, in order, each once, none lost.
+ * The change log, which a watch reads: all changes of a resource after a resourceVersion, in order, each once.
  *
- * The difficulty: a commit takes its version before it is in the table, so a lower version may appear after a higher one
- * was read. A reader that simply remembers the highest version it saw would step over the late one for ever.
+ * The problem: a commit chooses its version before it is in the table, so a lower version may appear after a higher one
+ * was read. A reader that only remembers the highest version it read would skip the late one forever.
  *
  * Every shard of a resource has a head item with `rv`. A commit with version v into shard s writes, in one transaction,
  * its objects, its log entries, and head(s).rv := v under the condition head(s).rv < v. A reader that wants to deliver
  * everything up to R
  *
- *   1. reads all heads, strongly consistent, and takes R = the highest rv among them;
+ *   1. reads all heads, strongly consistent, and sets R = the highest rv among them;
  *   2. raises every lower head to R, by an update under the condition head(s).rv < R;
  *   3. reads each shard's log strictly above its cursor up to R, strongly consistent, and merges by version.
  *
- * Why nothing is lost: after step 2 every head is at least R (either it was, or our update made it so, or our update was
- * refused because it already was), and heads never fall. A commit with v <= R into any shard that is not done by then
- * will find head(s).rv >= R >= v and be refused; its writer takes a version above R and is found by a later read. A
- * commit that is done by then has its log entries in the table, because they were written with the head, and step 3
- * reads them. So the log up to R is complete and closed when step 3 begins. Versions of a resource are distinct (see
- * object-store.ts), so a cursor at any of them, or at R, divides the changes without a tie.
+ * Why no change is missed:
+ *   - After step 2 every head is at least R: it was, or our update raised it, or our update was refused because it was.
+ *     Heads never decrease.
+ *   - A commit with v <= R that is not applied by then finds head(s).rv >= R >= v and is refused. Its writer retries
+ *     with a version above R, which a later read finds.
+ *   - A commit that is applied by then has its log entries in the table, because they were written with the head.
+ *     Step 3 reads them.
+ * So the log up to R is complete when step 3 begins. Versions of a resource are distinct (see object-store.ts), so a
+ * cursor at any of them, or at R, divides the changes without a tie.
  *
- * A list is the same: R is fixed and raised first, the objects are read after; they contain every change up to R, perhaps
- * some beyond, which a watch from R tells again (a client applies a state, so twice is once).
+ * A list works the same way: R is fixed and raised first, then the objects are read. They contain every change up to R
+ * and may contain later ones. A watch from R delivers those again, which is harmless, because a client applies states.
  *
- * Quiet shards cost nothing: `c` on the head is the highest version committed there (raising does not touch it), and a
- * log is read only where c is above the cursor. A poll begins with an eventually consistent look at the heads; it can
- * only be late, and late news is next poll's news.
+ * Quiet shards cost nothing: `c` on the head is the highest version committed there (raising does not change it), and a
+ * log is read only if c is above the cursor. A poll starts with an eventually consistent read of the heads. What it
+ * misses, the next poll reads.
  *
- * Expiry: log entries carry a TTL of LOG_RETENTION_SECONDS and a margin after their own version, so a cursor younger than
- * the retention has everything above it still there. An older cursor is expired only if something was committed
- * after it; and so that a quiet cluster does not get there, lists and held watches move a version older than
- * FRESHEN_AFTER_SECONDS up to the present, by the same raising.
+ * Expiry: log entries have a TTL of LOG_RETENTION_SECONDS and a margin after their version, so all entries after a
+ * cursor younger than the retention still exist. An older cursor is expired only if something was committed after it.
+ * To avoid that in a quiet cluster, lists and held watches raise a version older than FRESHEN_AFTER_SECONDS to the
+ * current time, as in step 2.
  */
 import type { Clock } from '../ports/clock.ts';
 import { type Item, type ItemKey, type ItemStore, StoreFault } from '../ports/item-store.ts';
@@ -44,7 +47,7 @@ import {
 } from './layout.ts';
 import { changeOf, type ObjectChange } from './object-record.ts';
 
-/** A resourceVersion handed out is never older than this when it is handed out. Seconds. */
+/** A returned resourceVersion is never older than this. Seconds. */
 const FRESHEN_AFTER_SECONDS = 600;
 /** Pages of one shard's log in one read, at 1 MB. */
 const LOG_PAGES_MAX = 64;
@@ -54,16 +57,16 @@ export type ChangesOutcome =
       readonly kind: 'changes';
       /** By resourceVersion, oldest first. */
       readonly changes: readonly ObjectChange[];
-      /** Everything up to here has been told: the cursor of the next read, and the version of a bookmark. */
+      /** All changes up to here have been delivered: the cursor of the next read, and the version of a bookmark. */
       readonly through: number;
     }
-  /** Changes after the cursor may be gone: 410 Expired, list again. */
+  /** Changes after the cursor may have expired: 410 Expired, list again. */
   | { readonly kind: 'expired' };
 
 export interface ChangeLog {
   /**
-   * Changes after the version `after`, `limit` at most. `eager: false` begins with a cheap look that may be late by
-   * DynamoDB's usual lag; true asks at once for all that is committed.
+   * At most `limit` changes after the version `after`. `eager: false` starts with an eventually consistent read, which
+   * costs less and may be late; true reads everything that is committed.
    */
   readChanges(request: {
     readonly resource: string;
@@ -71,13 +74,13 @@ export interface ChangeLog {
     readonly limit: number;
     readonly eager?: boolean;
   }): Promise<ChangesOutcome>;
-  /** The version a list answers, asked before the list is read: a watch from here misses nothing of what came after. */
+  /** The version of a list, read before the list: a watch from here delivers every later change. */
   currentVersion(resource: string): Promise<number>;
 }
 
 interface Head {
   readonly shard: number;
-  /** Nothing at or below this can be committed any more. */
+  /** No version at or below this can be committed any more. */
   readonly raisedTo: number;
   /** The highest version committed. */
   readonly committed: number;
@@ -100,7 +103,7 @@ export function changeLog(options: {
     return (await items.getMany(keys, { consistent })).map((item, shard) => headOf(shard, item));
   }
 
-  /** Step 2. Answers the head as it stood at the raise or after: its `committed` covers every commit up to `version`. */
+  /** Step 2. Returns the head at the raise or later: its `committed` includes every commit up to `version`. */
   async function raise(resource: string, head: Head, version: number): Promise<Head> {
     if (head.raisedTo >= version) return head;
     const outcome = await items.write(

@@ -1,4 +1,4 @@
-/** Conditions of writes, in the words of the stores. */
+/** Short names for conditions of writes. */
 import type { Condition } from '../ports/item-store.ts';
 
 export const is = (attribute: string, value: string | number): Condition => ({
@@ -8,6 +8,6 @@ export const is = (attribute: string, value: string | number): Condition => ({
   value,
 });
 export const lacks = (attribute: string): Condition => ({ kind: 'lacks', attribute });
-/** One alone is itself. */
+/** A single condition stays as it is. */
 export const all = (...of: Condition[]): Condition => (of.length === 1 ? of[0]! : { kind: 'all', of });
 export const any = (...of: Condition[]): Condition => ({ kind: 'any', of });

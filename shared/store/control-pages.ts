@@ -1,10 +1,11 @@
-/** Reading a partition of the `control` table whole. */
+/** Reads a whole partition of the `control` table. */
+import { defined } from '../domain/defined.ts';
 import { type Item, type ItemStore, StoreFault } from '../ports/item-store.ts';
 
-/** Pages of 1 MB in one read: about 3,000 watched nodes each, 7,000 waiting ones, or 8,000 pods to be collected. */
+/** Pages in one read. A page of 1 MB holds about 3,000 watched nodes, 7,000 queued nodes, or 8,000 pods to collect. */
 const PAGES_MAX = 64;
 
-/** @throws StoreFault `too-large`, in the words of `tooMany`, when more pages follow than one read takes */
+/** @throws StoreFault `too-large` with the message `tooMany`, if the partition has more pages */
 export async function* controlPages(
   items: Pick<ItemStore, 'query'>,
   pk: string,
@@ -12,7 +13,7 @@ export async function* controlPages(
 ): AsyncGenerator<readonly Item[], void, undefined> {
   let after: string | undefined;
   for (let pages = 0; pages < PAGES_MAX; pages += 1) {
-    const page = await items.query({ table: 'control', pk, consistent, ...(after === undefined ? {} : { after }) });
+    const page = await items.query({ table: 'control', pk, consistent, ...defined({ after }) });
     yield page.items;
     if (page.next === undefined) return;
     after = page.next;

@@ -1,23 +1,27 @@
 /**
- * What node-monitor and evictor know of the fleet as a whole, in one partition of the `control` table, so that a quiet
- * tick reads it by one query:
+ * State of the fleet that node-monitor and evictor share, in one partition of the `control` table. A quiet tick reads
+ * it by one query:
  *
- *   state            slot the last slot claimed, fence, at when (ms); doneAt when the last tick that finished began (ms);
- *                    gate JSON of the gate's record; holding 1 while the gate holds;
- *                    disruption JSON of its record; total 1 during total disruption; nodes how many it saw
- *   zone#<zone>      state as judged last, absent while no node counts; ratePerSecond and tatMs, the limiter; hold why
- *                    nobody of those who wait is tainted, as last told to the ledger
+ *   state            slot of the last claim, fence, at its time (ms); doneAt start of the last finished tick (ms);
+ *                    gate JSON of the gate's record; holding 1 while the gate is closed;
+ *                    disruption JSON of its record; total 1 during total disruption; nodes number of Nodes seen
+ *   zone#<zone>      state of the last evaluation, absent while the zone has no node that counts; ratePerSecond and
+ *                    tatMs, the limiter; hold the last recorded reason why no queued node is tainted
  *   queue#<zone>#<node>   a node that waits for its zone's limiter: uid, addedAtMs
  *
- * The claim of node-monitor's tick carries what the tick has decided about ourselves: gate, probes and total disruption. So a
- * quiet tick is one write, a tick that dies half-way has said so already, and whoever decided on an older state loses the
- * claim. Evictor decides nothing about ourselves and has nothing to carry: it looks first, and claims in an item of its
- * own (`tick#evictor`: slot, fence, at) what slots it has work in. The rule of who wins is one for both (domain/tick.ts); one
- * item for both would make a controller lose its claim, and decide again, for a tick of the other.
+ * The claim of a node-monitor tick also stores what the tick decided about our own health: gate, probes, total
+ * disruption.
+ *   - A quiet tick is one write.
+ *   - If the tick is killed later, its decision is already stored.
+ *   - A tick that decided on an older state loses the claim.
+ * Evictor makes no such decision. It reads first, and claims only slots in which it has work, in an item of its own
+ * (`tick#evictor`: slot, fence, at). Both use one rule for claims (domain/tick.ts). With one item for both, a tick of
+ * one controller would make the other lose its claim.
  *
- * The queue is read whole and ordered in memory: a key by due time would make "take this node out, now" a search.
+ * The queue is read as a whole and ordered in memory: with due times as keys, removing one node would be a search.
  */
 
+import { defined } from '../domain/defined.ts';
 import { claimSlot } from '../domain/tick.ts';
 import { type DisruptionRecord, NO_DISRUPTION } from '../domain/zones/disruption.ts';
 import type { QueuedNode, ZoneRecord } from '../domain/zones/fleet-records.ts';
@@ -45,7 +49,7 @@ const ZONE_PREFIX = 'zone#';
 const QUEUE_PREFIX = 'queue#';
 
 export interface FleetState {
-  /** The last slot of node-monitor that was claimed; undefined before the first. */
+  /** The last slot that node-monitor claimed; undefined before the first. */
   readonly slot: number | undefined;
   /** Grows with every claim; 0 before the first. */
   readonly fence: number;
@@ -62,28 +66,28 @@ export interface FleetRecords {
 }
 
 export interface FleetZone extends ZoneRecord {
-  /** Why evictor tainted nobody of those who wait, as last told to the ledger; absent while nothing holds it. */
+  /** The last recorded reason why evictor taints no queued node; absent while there is none. */
   readonly hold?: string;
 }
 
 export interface MonitorClaim {
   readonly slot: number;
-  /** Fence of the state the decisions rest on. */
+  /** Fence of the state that the decisions are based on. */
   readonly seenFence: number;
   readonly nowMs: number;
   readonly gate: GateRecord;
   readonly disruption: DisruptionRecord;
   /** How many Nodes it saw. */
   readonly nodes: number;
-  /** Nothing is left to be done: the claim finishes its tick as well. */
+  /** No work is left: the claim also finishes the tick. */
   readonly finished: boolean;
-  /** Told with what is claimed, such as records of what was decided about ourselves. Absent in a quiet tick. */
+  /** Written in one transaction with the claim, such as decision records. Absent in a quiet tick. */
   readonly along?: readonly PutWrite[];
 }
 
 export type MonitorClaimOutcome =
   | { readonly kind: 'claimed' }
-  /** This slot, or a later one, is somebody else's. */
+  /** Another process has claimed this slot or a later one. */
   | { readonly kind: 'lost' }
   /** An earlier slot was claimed since `seenFence`: decide again on this state. */
   | { readonly kind: 'overtaken'; readonly state: FleetState };
@@ -93,17 +97,17 @@ export interface FleetStore {
   read(): Promise<FleetRecords>;
   /** The state alone, strongly consistent. */
   readState(): Promise<FleetState>;
-  /** A tick of node-monitor, with what it decided about ourselves. */
+  /** Claims a tick of node-monitor and stores what it decided about our own health. */
   claim(claim: MonitorClaim): Promise<MonitorClaimOutcome>;
   /**
-   * A tick of a controller that has nothing to store with it: one conditional update. A claim whose answer was lost and
-   * that the SDK sent again is refused by its own success and told `lost`: the slot is then nobody's, which costs one tick
+   * Claims a tick of a controller that stores nothing with it: one conditional update. If the response is lost, the SDK
+   * sends the claim again, and its own success refuses it: `lost`. No process then runs the slot, which costs one tick
    * and is safe.
    */
   claimBare(controller: string, slot: number, nowMs: number): Promise<'claimed' | 'lost'>;
-  /** The tick that began then has done all it could. */
+  /** The tick that began at this time has finished. */
   finish(beganAtMs: number): Promise<void>;
-  /** Makes the record of a zone, with a full limiter, unless there is one. */
+  /** Creates the record of a zone, with a full limiter, unless it exists. */
   createZone(
     zone: string,
     first: { readonly state: ZoneState | undefined; readonly ratePerSecond: number },
@@ -111,7 +115,7 @@ export interface FleetStore {
   ): Promise<void>;
   /** Sets the state of a zone that still has the state `from`. */
   setZoneState(zone: string, from: ZoneState | undefined, to: ZoneState | undefined, along?: PutWrite): Promise<void>;
-  /** Notes why nobody of the zone is tainted, if it stands noted as `from`; undefined: nobody waits. */
+  /** Stores why no queued node of the zone is tainted, if `from` is stored; undefined: no node is queued. */
   setHold(zone: string, from: string | undefined, to: string | undefined, along?: PutWrite): Promise<void>;
   /** Changes the rate of a limiter that still runs at `fromPerSecond`. */
   setZoneRate(
@@ -119,11 +123,11 @@ export interface FleetStore {
     at: { readonly nowMs: number; readonly fromPerSecond: number; readonly toPerSecond: number },
     along?: PutWrite,
   ): Promise<void>;
-  /** Drops the record of a zone whose limiter is full: it is as good as a new one. */
+  /** Deletes the record of a zone whose limiter is full: a new record would be equal. */
   dropZone(zone: string, nowMs: number): Promise<void>;
-  /** Puts a node into its zone's queue unless it waits there already. */
+  /** Adds a node to its zone's queue, unless it is queued already. */
   enqueue(item: QueuedNode): Promise<'written' | 'refused'>;
-  /** Takes a node out of its zone's queue, if it is this uid that waits there. */
+  /** Removes a node from its zone's queue, if the queued entry has this uid. */
   dequeue(item: { readonly zone: string; readonly nodeName: string; readonly uid: string }): Promise<void>;
 }
 
@@ -133,19 +137,19 @@ const zoneKey = (zone: string): ItemKey => keyOf(`${ZONE_PREFIX}${zone}`);
 const queueKey = (zone: string, nodeName: string): ItemKey => keyOf(`${QUEUE_PREFIX}${zone}#${nodeName}`);
 
 /**
- * For a commit's `extra`: taints may be added. Holds while the gate is open and there is no total disruption, at the
- * moment of the commit, however long ago it was decided.
+ * For a commit's `extra`: refuses the commit unless taints may be added. It holds if the gate is open and there is no
+ * total disruption when the commit is applied, regardless of when the decision was made.
  */
 export const mayTaint: CheckWrite = { kind: 'check', key: stateKey, when: all(lacks('holding'), lacks('total')) };
 
-/** For a commit's `extra`: takes a token of the zone's limiter, or refuses the commit. */
+/** For a commit's `extra`: acquires a token of the zone's limiter, or refuses the commit. */
 export const takeTokenWrite = (zone: string, update: LimiterUpdate): UpdateWrite => ({
   kind: 'update',
   key: zoneKey(zone),
   ...writeOf(update),
 });
 
-/** For a commit's `extra`: this very entry leaves the queue, or the commit is refused because it has left already. */
+/** For a commit's `extra`: deletes this queue entry, or refuses the commit if the entry no longer exists. */
 export const leaveQueueWrite = (item: QueuedNode): DeleteWrite => ({
   kind: 'delete',
   key: queueKey(item.zone, item.nodeName),
@@ -153,7 +157,7 @@ export const leaveQueueWrite = (item: QueuedNode): DeleteWrite => ({
 });
 
 export function fleetStore(items: ItemStore): FleetStore {
-  /** Refused also when it met another write in the same moment: the next tick decides again. */
+  /** `refused` also after a conflict with a concurrent write: the next tick decides again. */
   const writeWith = async (write: Write, along: PutWrite | undefined): Promise<'written' | 'refused'> => {
     const outcome = along === undefined ? await items.write(write) : await items.transact([write, along]);
     return outcome.kind === 'written' ? 'written' : 'refused';
@@ -237,7 +241,7 @@ export function fleetStore(items: ItemStore): FleetStore {
         {
           kind: 'put',
           key: zoneKey(zone),
-          item: { ratePerSecond, ...(state === undefined ? {} : { state }) },
+          item: { ratePerSecond, ...defined({ state }) },
           when: { kind: 'itemAbsent' },
         },
         along,
@@ -262,7 +266,7 @@ export function fleetStore(items: ItemStore): FleetStore {
           kind: 'update',
           key: zoneKey(zone),
           ...(to === undefined ? { remove: ['state'] } : { set: { state: to } }),
-          // Never made by this: a zone without its limiter would find a full bucket (L3).
+          // Must not create the record: a zone without its limiter would start with a full bucket (L3).
           when: all(
             { kind: 'has', attribute: 'ratePerSecond' },
             from === undefined ? lacks('state') : is('state', from),
@@ -333,12 +337,12 @@ const zoneOf = (item: Item): FleetZone => ({
   zone: (item['sk'] as string).slice(ZONE_PREFIX.length),
   state: item['state'] as ZoneState | undefined,
   limiter: limiterOf(item),
-  ...(item['hold'] === undefined ? {} : { hold: item['hold'] as string }),
+  ...defined({ hold: item['hold'] as string | undefined }),
 });
 
 function queuedNodeOf(item: Item): QueuedNode {
   const rest = (item['sk'] as string).slice(QUEUE_PREFIX.length);
-  // Neither label values nor node names hold a '#'.
+  // Neither label values nor node names contain a '#'.
   const divide = rest.indexOf('#');
   return {
     zone: rest.slice(0, divide),

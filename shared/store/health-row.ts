@@ -1,20 +1,20 @@
 /**
- * The row of a node in the `health` table: its Lease and the digest of its Node, in one item so that a beat is one
- * write and a tick one read. Names are one letter: every beat is billed by the row's size (at most 1 KB, one write
- * unit), every tick by the sum of all rows.
+ * The row of a node in the `health` table: its Lease and the digest of its Node. They share one item, so that a beat is
+ * one write and a tick one scan. Attribute names have one letter: a beat is billed by the size of the row (at most 1
+ * KB, one write unit), a tick by the sum of all rows.
  *
- *   lease   v resourceVersion, i uid, c creation (s), t renewTime (us), d duration (s), a acquireTime (us), n transitions,
- *           h holder when it is not the node's name ('' for none), o 1: owned by the Node whose uid is `u`,
+ *   lease   v resourceVersion, i uid, c creation (s), t renewTime (us), d duration (s), a acquireTime (us),
+ *           n transitions, h holder when it is not the node's name ('' for none), o 1: owned by the Node whose uid is `u`,
  *           x JSON of whatever else the Lease carries
  *   both    r server receipt time of the last renewal (ms)
  *   digest  u Node uid, z zone, y Ready as T, F or U, e 1: excluded, s 1: suspect (the stream's filter asks for this),
- *           k NoExecute taints of ours (1 not-ready, 2 unreachable), b creation (ms), l last status post (ms);
+ *           k our NoExecute taints (1 not-ready, 2 unreachable), b creation (ms), l last status post (ms);
  *           f, g: conditions whose stored lastHeartbeatTime is f are to be shown with g (s)
- *   marks   m when node-monitor marked it Unknown for its silence (ms); goes away with the next status post
- *           w 1: pods of this node are still to be set not ready
- *           p grows whenever pods of the node were bound, changed or removed; told in the answer to a beat
+ *   marks   m when node-monitor marked the silent node Unknown (ms); removed by the next status post
+ *           w 1: pods of this node must still be set not ready
+ *           p counts changes of the node's pods: bound, changed, removed; reported in the response to a beat
  *
- * A row has a lease when it has `v`, and a digest when it has `u`; either may be there alone.
+ * A row has a lease if it has `v`, and a digest if it has `u`; it may have only one of them.
  */
 import type { ConditionStatus } from '../domain/kubernetes.ts';
 import type { NodeHealth } from '../domain/nodes/node-health.ts';
@@ -23,7 +23,7 @@ import type { Item, ItemKey } from '../ports/item-store.ts';
 import { healthPartitionOf } from './layout.ts';
 
 export const LEASE_ATTRIBUTES = ['v', 'i', 'c', 't', 'd', 'a', 'n', 'h', 'o', 'x'] as const;
-/** What a scan asks for. */
+/** Attributes that a scan reads. */
 export const DIGEST_ATTRIBUTES = ['u', 'z', 'y', 'e', 's', 'k', 'b', 'l', 'm', 'w', 'r'] as const;
 
 export const healthKey = (nodeName: string): ItemKey => ({
@@ -46,7 +46,7 @@ export const noExecuteCode = (noExecute: NodeHealth['noExecute']): number =>
 export const hasLease = (row: Item): boolean => row['v'] !== undefined;
 export const hasDigest = (row: Item): boolean => row['u'] !== undefined;
 
-/** Another number than before: pods of the node changed in between. undefined before the first change. */
+/** Changes whenever pods of the node change; undefined before the first change. */
 export const podsVersionOf = (row: Item): number | undefined => row['p'] as number | undefined;
 
 /** Attributes that heartbeatTimesOf reads. */
@@ -73,7 +73,7 @@ export function nodeHealthOf(row: Item): NodeHealth | undefined {
     suspect: row['s'] !== undefined,
     noExecute: { notReady: (code & NOT_READY) !== 0, unreachable: (code & UNREACHABLE) !== 0 },
     createdAtMs,
-    // A beat from before the Node was created speaks of an earlier one (D2).
+    // A beat from before the Node was created belongs to an earlier Node (D2).
     renewedAtMs: renewedAtMs !== undefined && renewedAtMs >= createdAtMs ? renewedAtMs : undefined,
     statusAtMs: row['l'] as number | undefined,
     markedAtMs: row['m'] as number | undefined,

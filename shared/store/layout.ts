@@ -1,42 +1,42 @@
 /**
  * Keys and attributes of the three tables, in one place (docs/decisions/0001-store-layout.md).
  *
- * health   pk `s<shard>` sk node name            one item a node: lease and health digest, target <= 250 B (health-row.ts)
- * objects  pk `o#<resource>#<shard>` sk `[namespace/]name`      the object
+ * health   pk `s<shard>` sk node name            one item per node: lease and health digest, target <= 250 B
+ * (health-row.ts) objects  pk `o#<resource>#<shard>` sk `[namespace/]name`      the object
  *          pk `l#<resource>#<shard>` sk <resourceVersion, 16 digits>   the change log a watch reads, TTL
  *          pk `h#<resource>#<shard>` sk `-`      the head: highest resourceVersion committed in the shard
  *          pk `n#<node name>` sk `namespace/name`            which pods are bound to a node, and since when
  *          pk `d#<shard>` sk <about>.<ms>-<hash>             a decision, TTL (decision-store.ts)
  * control  pk `fleet` sk `state`                   node-monitor's last claim, gate, total disruption (fleet-store.ts)
  *          pk `fleet` sk `zone#<zone>`              zone state and eviction limiter
- *          pk `fleet` sk `queue#<zone>#<node name>` a node that waits for the limiter
+ *          pk `fleet` sk `queue#<zone>#<node name>` a node that waits for its limiter
  *          pk `tick#<controller>` sk `-`            the last claim of a controller whose claim carries nothing else
  *          pk `evictions#<node name>` sk `-`, `p1` …   eviction timers of the node's pods (eviction-timer-store.ts)
- *          pk `evictions-due` sk `<due, 14 digits>#<node name>`   which nodes have one due
- *          pk `pod-gc` sk `pod#`, `missing#`, `volumes#` and a name, `sweep`   the work list of pod-gc (pod-gc-store.ts)
+ *          pk `evictions-due` sk `<due, 14 digits>#<node name>`   which nodes have one that is due
+ *          pk `pod-gc` sk `pod#`, `missing#`, `volumes#` and a name, `sweep`   pod-gc's work list (pod-gc-store.ts)
  *          pk `node-keys#<shard>` sk <node name>    public keys that may sign in as the node (node-key-store.ts)
  *          pk `node-instances` sk <instance id>     EC2 instances that have enrolled
  *          pk `bootstrap-tokens` sk <id>            permissions to enrol (bootstrap-token-store.ts)
  *          pk `probe-keys` sk `-`                   public keys of node-monitor's processes (process-key-store.ts)
  *          pk `ticket-keys` sk <key id>             a public key of one of the API's processes, TTL
- *          pk `cidr#<cluster CIDR>#<mask>` sk `b#<block>` and the like   blocks given to Nodes (cidr-store.ts)
- *          pk `cloud` sk <node name>                a node EC2 is asked about (cloud-store.ts)
+ *          pk `cidr#<cluster CIDR>#<mask>` sk `b#<block>` and the like   blocks assigned to Nodes (cidr-store.ts)
+ *          pk `cloud` sk <node name>                a node whose instance is checked (cloud-store.ts)
  *
- * Keys of health and objects are made here; those of control where their one store reads them back.
+ * Keys of health and objects are built here; those of control in the store that uses them.
  */
 
 import { textHash } from '../domain/text-hash.ts';
 
-/** Shards of the health table: 100,000 beats in 10 s are 312 writes a second and shard; a partition takes 1,000. */
+/** Shards of the health table: 100,000 beats in 10 s are 312 writes per second and shard; a partition accepts 1,000. */
 export const HEALTH_SHARDS = 32;
 
 /** Digits of a resourceVersion in a sort key. Number.MAX_SAFE_INTEGER has sixteen. */
 const RESOURCE_VERSION_DIGITS = 16;
 
-/** How long the change log answers a resuming watch. Seconds; older is 410 Expired. */
+/** How long a watch can resume from the change log. Seconds; after that it receives 410 Expired. */
 export const LOG_RETENTION_SECONDS = 3_600;
 
-/** resourceVersions a millisecond: they are milliseconds and a counter of three digits. */
+/** resourceVersions per millisecond: a version is milliseconds and a counter of three digits. */
 export const RESOURCE_VERSIONS_PER_MS = 1_000;
 
 /** Changing it moves every key. */

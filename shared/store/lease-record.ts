@@ -1,25 +1,28 @@
 /**
  * Lease objects (coordination.k8s.io/v1) and the attributes of a row that hold one. Times are microseconds, as
- * metav1.MicroTime has them. What a kubelet writes fits the short attributes; the rest (labels, annotations, other owners,
- * rare spec fields) shares one JSON text with a bound, so that a row stays below 1 KB and a beat stays one write unit.
+ * metav1.MicroTime has them. The fields that a kubelet writes have short attributes. The others (labels, annotations,
+ * other owners, rare spec fields) share one JSON text with a size limit, so that a row stays below 1 KB and a beat
+ * costs one write unit.
  */
+
+import { defined } from '../domain/defined.ts';
+import { utf8Bytes } from '../domain/utf8-bytes.ts';
 import { canonicalMicroTime, formatTime, parseTimeMs } from '../kube/time.ts';
 import type { KubeObject, LeaseSpec, OwnerReference } from '../kube/types.ts';
-import { utf8Bytes } from '../ports/item-size.ts';
 import type { Item } from '../ports/item-store.ts';
 
 export const LEASE_NAMESPACE = 'kube-node-lease';
 
 /**
- * In the answer to a beat, once pods of the node have changed: another text than in the answer before means that they
- * changed in between, and to list them again. So no node has to hold a watch. Clients send the Lease back as they got it;
- * it is never stored.
+ * Annotation in the response to a beat, once pods of the node have changed. If its value differs from the last
+ * response, the pods changed in between and the node lists them again, so no node needs a watch. Clients send the Lease
+ * back as they received it; the annotation is never stored.
  */
 export const PODS_VERSION_ANNOTATION = 'nodekeeper.dev/pods-version';
 
 /**
- * Bytes of JSON and foreign holder together. A row's other attributes take 580 at most: two names of 253 and 129, two
- * uids, and numbers.
+ * Bytes of the JSON text and a holder other than the node, together. The other attributes of a row need at most 580:
+ * two names of 253 and 129, two uids, and numbers.
  */
 export const LEASE_EXTRAS_BYTES_MAX = 400;
 
@@ -37,7 +40,7 @@ interface Extras {
   readonly spec?: Record<string, unknown>;
 }
 
-/** What a write of a Lease changes in its row, besides version, receipt time, uid and creation. */
+/** The changes that a write of a Lease makes to its row, besides version, receipt time, uid and creation. */
 export interface LeaseChange {
   readonly nodeName: string;
   readonly set: Item;
@@ -52,15 +55,15 @@ export interface LeaseChange {
 
 export type LeaseChangeResult =
   | { readonly kind: 'change'; readonly change: LeaseChange }
-  /** Labels, annotations and the like take more than LEASE_EXTRAS_BYTES_MAX. */
+  /** Labels, annotations and the like exceed LEASE_EXTRAS_BYTES_MAX. */
   | { readonly kind: 'tooLarge'; readonly bytes: number }
-  /** A patch touches what only a read Lease can tell: read, apply, and replace. */
+  /** The patch needs the stored Lease: read it, apply the patch, and replace it. */
   | { readonly kind: 'needsRead' };
 
 const SPEC_FIELDS = { holderIdentity: 'h', leaseDurationSeconds: 'd', leaseTransitions: 'n' } as const;
 const TIME_FIELDS = { renewTime: 't', acquireTime: 'a' } as const;
 
-/** Microseconds since the epoch. Throws a RangeError for what is no time: validation comes first. */
+/** Microseconds since the epoch. Throws a RangeError for an invalid time; callers validate first. */
 export function microsOf(text: string): number {
   const epochMs = parseTimeMs(text);
   if (epochMs === undefined) throw new RangeError('no RFC 3339 time');
@@ -73,7 +76,7 @@ export function microTimeText(micros: number): string {
   return `${formatTime(seconds * 1_000).slice(0, -1)}.${String(micros - seconds * 1_000_000).padStart(6, '0')}Z`;
 }
 
-/** The row of a whole Lease: what create stores and PUT replaces. The Lease has passed validation. */
+/** The row of a whole Lease, for create and PUT. The Lease has passed validation. */
 export function leaseReplacement(lease: KubeObject): LeaseChangeResult {
   const { metadata } = lease;
   const spec: Record<string, unknown> = { ...lease.spec };
@@ -112,19 +115,19 @@ export function leaseReplacement(lease: KubeObject): LeaseChangeResult {
       nodeName,
       set: { ...set, ...short, ...(ownerUid === undefined ? {} : { o: 1 }) },
       remove: [...remove, ...('x' in short ? [] : ['x']), ...(ownerUid === undefined ? ['o'] : [])],
-      ...(ownerUid === undefined ? {} : { ownerUid }),
+      ...defined({ ownerUid }),
       spelledOut: { set: { ...set, ...long }, remove: [...remove, ...('x' in long ? [] : ['x']), 'o'] },
     },
   };
 }
 
-/** A client names the member, and may name one that every object inherits, such as `constructor`. */
+/** Own members only: a client may send a name that every object inherits, such as `constructor`. */
 const ownMember = (members: Readonly<Record<string, string>>, name: string): string | undefined =>
   Object.hasOwn(members, name) ? members[name] : undefined;
 
 /**
  * A merge patch (RFC 7396; strategic merge means the same for these fields) that touches only spec fields with an
- * attribute of their own, as a beat by PATCH does. Anything else in it: needsRead.
+ * attribute of their own, as a beat by PATCH does. `needsRead` for any other member.
  */
 export function leaseMergePatch(nodeName: string, patch: Readonly<Record<string, unknown>>): LeaseChangeResult {
   const set: Item = {};
@@ -143,13 +146,13 @@ export function leaseMergePatch(nodeName: string, patch: Readonly<Record<string,
       else set[attribute] = stored as string | number;
     }
   }
-  // Beside a JSON text of unknown length a long holder could break the bound.
+  // The stored JSON text has an unknown length: together with a long holder it could exceed the limit.
   const bytes = utf8Bytes(String(set['h'] ?? ''));
   if (bytes > LEASE_EXTRAS_BYTES_MAX / 4) return { kind: 'needsRead' };
   return { kind: 'change', change: { nodeName, set, remove, spelledOut: { set, remove } } };
 }
 
-/** The Lease a row holds; undefined for a row without one. Never shares structure with the row. */
+/** The Lease of a row; undefined for a row without one. It shares no structure with the row. */
 export function leaseOf(row: Item): Lease | undefined {
   if (row['v'] === undefined) return undefined;
   const name = row['sk'] as string;
@@ -174,16 +177,16 @@ export function leaseOf(row: Item): Lease | undefined {
     },
     spec: {
       ...(holder === '' ? {} : { holderIdentity: holder as string }),
-      ...(row['d'] === undefined ? {} : { leaseDurationSeconds: row['d'] as number }),
+      ...defined({ leaseDurationSeconds: row['d'] as number | undefined }),
       ...(row['a'] === undefined ? {} : { acquireTime: microTimeText(row['a'] as number) }),
       ...(row['t'] === undefined ? {} : { renewTime: microTimeText(row['t'] as number) }),
-      ...(row['n'] === undefined ? {} : { leaseTransitions: row['n'] as number }),
+      ...defined({ leaseTransitions: row['n'] as number | undefined }),
       ...rareSpec,
     },
   };
 }
 
-/** A holder that is the node itself is stored by leaving it out; none at all as ''. */
+/** A holder that equals the node's name is not stored; no holder is stored as ''. */
 function holderless(field: string, value: unknown, nodeName: string): unknown {
   if (field !== 'holderIdentity') return value;
   if (value === undefined || value === null) return '';

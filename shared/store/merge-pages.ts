@@ -1,4 +1,5 @@
-/** Sharded partitions read as one list in key order. */
+/** Reads sharded partitions as one list in key order. */
+import { defined } from '../domain/defined.ts';
 import { type Item, type QueryPage, StoreFault } from '../ports/item-store.ts';
 import { compareKeys } from '../ports/key-order.ts';
 
@@ -11,14 +12,14 @@ export interface MergedPage {
   readonly next?: string;
 }
 
-/** Pages of one merged read in all: at 1 MB each, far beyond what a function holds in memory. */
+/** Pages of one merged read, over all partitions: at 1 MB each, far beyond the memory of a function. */
 const PAGES_MAX = 2_000;
 
 interface Source {
   readonly read: PageReader;
   items: readonly Item[];
   position: number;
-  /** Where its next page begins; undefined when nothing follows. */
+  /** Where its next page begins; undefined after the last page. */
   next: string | undefined;
 }
 
@@ -26,7 +27,7 @@ const headOf = (source: Source): string => source.items[source.position]!['sk'] 
 
 /**
  * The first `limit` items after `after` over all partitions, in order of the sort key. Pages are sized for an even
- * spread of keys, so little is read that is not answered; a partition is read on only when its page ran out.
+ * spread of keys, so little is read in vain. A partition's next page is read only when its last one is used up.
  */
 export async function mergePages(
   readers: readonly PageReader[],
@@ -41,8 +42,8 @@ export async function mergePages(
       throw new StoreFault('too-large', `more than ${PAGES_MAX} pages in one list`, { retryable: false });
     }
     const page = await source.read({
-      ...(from === undefined ? {} : { after: from }),
-      ...(pageLimit === undefined ? {} : { limit: pageLimit }),
+      ...defined({ after: from }),
+      ...defined({ limit: pageLimit }),
     });
     source.items = page.items;
     source.position = 0;

@@ -1,4 +1,4 @@
-/** What the `health` table is to know of a Node: read off the object, so that two writers of one Node agree. */
+/** The digest of a Node for the `health` table. It is derived from the object, so that all writers of a Node agree. */
 import { readyStatusOf } from '../domain/nodes/conditions.ts';
 import { isSuspect } from '../domain/nodes/health.ts';
 import type { NodeHealth } from '../domain/nodes/node-health.ts';
@@ -12,7 +12,7 @@ export type DigestOfNode = Pick<
   'uid' | 'zone' | 'ready' | 'excluded' | 'noExecute' | 'suspect' | 'createdAtMs'
 >;
 
-/** Creation in server time, epoch milliseconds; a whole second, as it stands in the object. */
+/** Creation in server time, in epoch milliseconds; a whole second, because the object stores seconds. */
 export const createdAtMsOf = (object: KubeObject): number => parseTimeMs(object.metadata.creationTimestamp) ?? 0;
 
 export function digestOf(object: KubeObject): DigestOfNode {

@@ -1,13 +1,16 @@
 /**
  * Node identities in the `control` table:
  *
- *   pk `node-keys#<shard>` sk node name   v resourceVersion, uid, createdAtMs, keys JSON, source, labels JSON when there are some
- *   pk `node-instances` sk instance id    who enrolled by that instance: name, atMs. Never removed: an instance enrols once
+ *   pk `node-keys#<shard>` sk node name   v resourceVersion, uid, createdAtMs, keys JSON, source, labels JSON if any
+ *   pk `node-instances` sk instance id    the node that enrolled with that instance: name, atMs. Never deleted:
+ *                                         an instance enrols once
  *
- * All keys of a node are one item, so a sign-in reads one item and a revocation deletes one. The partition's prefix is
- * what the heartbeat function may read of this table, and all of it (cdk/lib/nodekeeper-cluster.ts).
+ * All keys of a node are one item, so a sign-in reads one item and a revocation deletes one. The heartbeat function may
+ * read only partitions with this prefix (cdk/lib/nodekeeper-cluster.ts).
  */
+
 import type { NodeKey } from '../domain/access/node-identity.ts';
+import { defined } from '../domain/defined.ts';
 import {
   type Item,
   type ItemKey,
@@ -22,7 +25,7 @@ import { is } from './conditions.ts';
 import { HEALTH_SHARDS, RESOURCE_VERSIONS_PER_MS, shardOf } from './layout.ts';
 import { mergePages } from './merge-pages.ts';
 
-/** As many as the health table's: a fleet that starts at once reads here as often as it beats there. */
+/** As many as the health table has: a fleet that starts at once reads keys as often as it beats. */
 const SHARDS = HEALTH_SHARDS;
 const partition = (shard: number): string => `node-keys#${String(shard).padStart(2, '0')}`;
 const identityKey = (nodeName: string): ItemKey => ({
@@ -31,7 +34,7 @@ const identityKey = (nodeName: string): ItemKey => ({
   sk: nodeName,
 });
 
-/** Tries at a transaction that met another: the store has waited between them already. */
+/** Attempts at a transaction that conflicts with another; the store waits between them. */
 const ATTEMPTS_MAX = 8;
 
 export interface NodeIdentity {
@@ -41,7 +44,7 @@ export interface NodeIdentity {
   readonly version: number;
   readonly createdAtMs: number;
   readonly keys: readonly NodeKey[];
-  /** How it was enrolled: `bootstraptoken/<id>`, `instance/<id>`, `user/<name>`. */
+  /** Source of the enrolment: `bootstraptoken/<id>`, `instance/<id>`, `user/<name>`. */
   readonly source: string;
   /** Labels to register the Node with. */
   readonly labels?: Readonly<Record<string, string>>;
@@ -49,9 +52,9 @@ export interface NodeIdentity {
 
 export type EnrolOutcome =
   | { readonly kind: 'enrolled'; readonly identity: NodeIdentity }
-  /** The name has an identity, or another than `replaces`. */
+  /** The name has an identity already, or one that is not `replaces`. */
   | { readonly kind: 'taken' }
-  /** What was to be written along would not have it. */
+  /** The condition of a write in `along` did not hold. */
   | { readonly kind: 'alongRefused' };
 
 export interface NodeKeyStore extends NodeKeys {
@@ -63,9 +66,9 @@ export interface NodeKeyStore extends NodeKeys {
     readonly next?: string;
   }>;
   /**
-   * Makes an identity and whatever must be written with it, in one transaction.
-   * @param replaces the identity it takes the place of; absent: the name must be free
-   * @throws StoreFault when it kept meeting other transactions
+   * Creates an identity, and writes `along` in the same transaction.
+   * @param replaces the identity that it replaces; absent: the name must be free
+   * @throws StoreFault if every attempt conflicted with other transactions
    */
   enrol(
     identity: Omit<NodeIdentity, 'version'>,
@@ -77,7 +80,7 @@ export interface NodeKeyStore extends NodeKeys {
       readonly pause: (attempt: number) => Promise<unknown>;
     },
   ): Promise<EnrolOutcome>;
-  /** Replaces the keys, if nobody else changed the identity since `before` was read. */
+  /** Replaces the keys, if the identity has not changed since `before` was read. */
   replaceKeys(
     before: NodeIdentity,
     keys: readonly NodeKey[],
@@ -85,11 +88,11 @@ export interface NodeKeyStore extends NodeKeys {
   ): Promise<{ readonly kind: 'written'; readonly identity: NodeIdentity } | { readonly kind: 'conflict' }>;
   /** Strongly consistent. */
   hasEnrolled(instanceId: string): Promise<boolean>;
-  /** Its keys open nothing any more. */
+  /** Deletes the identity: its keys are no longer accepted. */
   remove(nodeName: string, expected: { readonly version: number }): Promise<'removed' | 'conflict'>;
 }
 
-/** The reading side alone: all that a function needs to check a token. */
+/** The read side, for functions that verify tokens. */
 export const nodeKeys = (items: ItemReader): NodeKeys => ({
   async keysOf(nodeName, { consistent }) {
     const item = await items.get(identityKey(nodeName), { consistent });
@@ -99,7 +102,7 @@ export const nodeKeys = (items: ItemReader): NodeKeys => ({
 
 const instanceKey = (instanceId: string): ItemKey => ({ table: 'control', pk: 'node-instances', sk: instanceId });
 
-/** That this instance enrols, once and for all. */
+/** Records that this instance has enrolled; refused if it has before. */
 export const claimInstanceWrite = (instanceId: string, nodeName: string, nowMs: number): PutWrite => ({
   kind: 'put',
   key: instanceKey(instanceId),
@@ -128,9 +131,9 @@ export function nodeKeyStore(items: ItemStore): NodeKeyStore {
       );
       const { items: rows, next } = await mergePages(readers, {
         limit,
-        ...(continueAfter === undefined ? {} : { after: continueAfter }),
+        ...defined({ after: continueAfter }),
       });
-      return { identities: rows.map(identityOf), ...(next === undefined ? {} : { next }) };
+      return { identities: rows.map(identityOf), ...defined({ next }) };
     },
 
     async enrol(wanted, { nowMs, replaces, along, pause }) {
@@ -168,7 +171,7 @@ export function nodeKeyStore(items: ItemStore): NodeKeyStore {
   };
 }
 
-/** Grows with every write of one name, whatever the clocks of two functions say. */
+/** Increases with every write of one name, even if the clocks of two functions differ. */
 const nextVersion = (nowMs: number, before: NodeIdentity | undefined): number =>
   Math.max(nowMs * RESOURCE_VERSIONS_PER_MS, (before?.version ?? 0) + 1);
 

@@ -1,6 +1,6 @@
 /**
- * What joins the commit of a Node: its digest in the `health` table. Every writer of Nodes, the API and the controllers
- * alike, takes it from here, so that the digest always says what the stored Node says.
+ * The writes that belong to every commit of a Node: its digest in the `health` table. The API and the controllers both
+ * use them, so the digest always matches the stored Node.
  */
 
 import type { KubeNode, KubeObject } from '../kube/types.ts';
@@ -14,7 +14,7 @@ export type NodeWrite =
   | {
       readonly kind: 'create';
       readonly next: KubeObject;
-      /** The node itself posted status with it: a sign of life, received now. */
+      /** The write is a status post of the node itself, received now. */
       readonly statusPost: boolean;
       readonly nowMs: number;
     }
@@ -22,13 +22,13 @@ export type NodeWrite =
       readonly kind: 'update';
       readonly next: KubeObject;
       readonly old: KubeObject;
-      /** As above. Never for a controller's write: what we do to a node is no sign of its life. */
+      /** As above. Never for a controller's write, which does not prove that the node is alive. */
       readonly statusPost: boolean;
       readonly nowMs: number;
     }
   | { readonly kind: 'delete'; readonly old: KubeObject };
 
-/** To be put into the commit's `extra`. An update that the monitor need not know of joins nothing. */
+/** For the commit's `extra`. Empty for an update that does not change the digest. */
 export function healthWritesFor(write: NodeWrite): TransactWrite[] {
   if (write.kind === 'delete') return [forgetNode(write.old.metadata.name ?? '')];
   const digest = digestOf(write.next);
@@ -45,9 +45,9 @@ export function healthWritesFor(write: NodeWrite): TransactWrite[] {
 const readyOf = (node: KubeObject) => (node as KubeNode).status?.conditions?.find(({ type }) => type === 'Ready');
 
 /**
- * The same for a Node that came through the API. A change of the Ready condition is a post of the node, whose heartbeat time
- * moves with each; a person who adds capacity or a controller that notes volumes says nothing of the node's life. A Node
- * that is created with conditions brings its first post along.
+ * The same for a write through the API. A change of the Ready condition, whose heartbeat time changes with every post,
+ * is a status post of the node. Other changes, such as capacity or volumes, do not prove that the node is alive. A Node
+ * that is created with conditions includes its first post.
  *
  * Source: updateNodeHealth in pkg/controller/nodelifecycle/node_lifecycle_controller.go, which compares the heartbeat
  * times of Ready.

@@ -7,16 +7,16 @@
  *           key the object's sort key; p JSON of the labels and selectable fields before, when they differ;
  *           ttl epoch seconds
  *   head    rv the version below which nothing can be committed any more; c the highest version committed
- *   pod     (of a node) u uid of the pod; b epoch milliseconds at which we bound it, by our clock
+ *   pod     (per node) u uid of the pod; b when it was bound, by our clock (ms)
  *
- * The version stands in `rv` alone, so that a commit that must take a higher one need not write the JSON again.
+ * Only `rv` holds the version, so a commit that retries with a higher version need not serialise the object again.
  */
 import type { KubeObject, ObjectRef } from '../kube/types.ts';
 import type { Item } from '../ports/item-store.ts';
 
 export type ChangeType = 'ADDED' | 'MODIFIED' | 'DELETED';
 
-/** Labels and the fields a selector can name: what decides whether a watcher with a selector saw the object before. */
+/** Labels and selectable fields. They decide whether a watch with a selector has seen the object before. */
 export interface Selectable {
   readonly labels: Readonly<Record<string, string>>;
   readonly fields: Readonly<Record<string, string>>;
@@ -26,9 +26,9 @@ export interface ObjectChange {
   readonly type: ChangeType;
   readonly resourceVersion: number;
   readonly ref: ObjectRef;
-  /** At this version; of a deleted object its last state, under the version of its deletion. */
+  /** The object at this version; for a deleted object its last state, with the version of the deletion. */
   readonly object: KubeObject;
-  /** Before this change; absent when the same as now, and on ADDED. */
+  /** Labels and fields before this change; absent if unchanged, and on ADDED. */
   readonly previous?: Selectable;
 }
 
@@ -38,14 +38,14 @@ export function objectText(object: KubeObject): string {
   return JSON.stringify({ ...object, metadata });
 }
 
-/** The object of an object or log item, or of a stream record's image; it shares nothing with the item. */
+/** The object of an object item, a log item or an image of a stream record; a copy, independent of the item. */
 export function objectOf(item: Item): KubeObject {
   const object = JSON.parse(item['o'] as string) as KubeObject;
   object.metadata.resourceVersion = String(item['rv']);
   return object;
 }
 
-/** resourceVersion of a stored object, as the number it is. Throws a RangeError when it carries none. */
+/** resourceVersion of a stored object, as a number. Throws a RangeError if it has none. */
 export function resourceVersionOf(object: KubeObject): number {
   const version = Number(object.metadata.resourceVersion ?? '');
   if (!Number.isSafeInteger(version) || version <= 0) throw new RangeError('the object carries no resourceVersion');
@@ -75,7 +75,7 @@ export function nodeNameOf(resource: string, object: KubeObject | undefined): st
   return typeof nodeName === 'string' && nodeName !== '' ? nodeName : undefined;
 }
 
-/** `p` of a log item: undefined when before and after are the same to every selector. */
+/** `p` of a log item: undefined if no selector can distinguish the two states. */
 export function previousText(before: Selectable, after: Selectable): string | undefined {
   const text = JSON.stringify(sorted(before));
   return text === JSON.stringify(sorted(after)) ? undefined : text;

@@ -1,18 +1,21 @@
 /**
- * Kubernetes objects in the `objects` table. Reading is plain; writing is `commit`: one transaction that moves the objects,
- * the change log and the heads of the shards they live in, and whatever else must happen with them.
+ * Kubernetes objects in the `objects` table. Every write is a `commit`: one transaction that changes the objects, the
+ * change log, the heads of their shards, and other items that must change with them.
  *
- * resourceVersion is a hybrid clock: milliseconds and a counter, never at or below the head of the shard, which every
- * commit moves and checks. Two shards of a resource never issue the same number (a version modulo the number of shards
- * is its shard), so a version names one change of its resource and a watch can resume after any of them. Why a
- * watch loses nothing: change-log.ts.
+ * resourceVersion is a hybrid clock of milliseconds and a counter. It is always above the head of the shard, which
+ * every commit checks and raises. Two shards of a resource never issue the same version: a version modulo the number of
+ * shards is its shard. So a version identifies one change of its resource, and a watch can resume after any of them.
+ * Why a watch misses no change: change-log.ts.
  *
- * Cost of a commit, in write units, all doubled by the transaction: the object's KB, the log entry's KB, one for each
- * head, one for a pod's pointer when it is bound or removed.
+ * Cost of a commit, in write units, doubled by the transaction: the object's KB, the log entry's KB, one for each
+ * head, and one for a pod's pointer when the pod is bound or removed.
  */
+
+import { defined } from '../domain/defined.ts';
+import { utf8Bytes } from '../domain/utf8-bytes.ts';
 import type { KubeObject, ObjectRef } from '../kube/types.ts';
 import type { Clock } from '../ports/clock.ts';
-import { ITEM_BYTES_MAX, itemBytes, TRANSACT_BYTES_MAX, utf8Bytes } from '../ports/item-size.ts';
+import { ITEM_BYTES_MAX, itemBytes, TRANSACT_BYTES_MAX } from '../ports/item-size.ts';
 import type { Item, ItemKey, ItemStore, TransactWrite } from '../ports/item-store.ts';
 import { StoreFault, TRANSACT_WRITES_MAX } from '../ports/item-store.ts';
 import { all, any, is, lacks } from './conditions.ts';
@@ -43,26 +46,26 @@ import {
 /** Objects in one commit that always fit a transaction (object, log, pod pointer and head each), without `extra`. */
 export const COMMIT_OBJECTS_MAX = 25;
 /**
- * JSON of one object, UTF-16 units: its item stays below 400 KB even if every unit takes three bytes. Clients may fill
- * CLIENT_TEXT_MAX of them. The difference is the headroom of controllers: a mark, taints and conditions always fit.
+ * JSON of one object, in UTF-16 units: its item stays below 400 KB even if every unit needs three bytes. Clients may
+ * use CLIENT_TEXT_MAX of them. The difference is reserved for controllers: a mark, taints and conditions always fit.
  */
 const OBJECT_TEXT_MAX = 120_000;
 /** JSON of one object as a client may write it, UTF-16 units. */
 export const CLIENT_TEXT_MAX = 100_000;
-/** Keys and attributes beside the JSON, of an object's item and its log entry each: names take most. Bytes. */
+/** Keys and attributes beside the JSON, in each of an object's item and its log entry. Bytes. */
 const ITEM_EXTRA_BYTES = 2_048;
-/** Head updates, and items of which a commit does not know the size, such as health rows. Bytes for each write. */
+/** Head updates, and items of unknown size, such as health rows. Bytes for each write. */
 const WRITE_EXTRA_BYTES = 1_024;
 /** UTF-8 bytes of one UTF-16 unit at most. */
 const UNIT_BYTES_MAX = 3;
-/** Log entries outlive the retention by this, so that a reader may be late with what it was told is there. Seconds. */
+/** Log entries are kept this much longer than the retention, for a reader that is late. Seconds. */
 const LOG_MARGIN_SECONDS = 300;
 
-/** Tries at a commit that met another commit: each takes a higher version, or waits a little. */
+/** Attempts at a commit that conflicts with another: each uses a higher version or waits briefly. */
 const COMMIT_ATTEMPTS_MAX = 10;
 const PAUSE_MS = 5;
 const PAUSE_MAX_MS = 200;
-/** Pages of one node's pods, at 1 MB: kubelets take about a hundred pods. */
+/** Pages of one node's pods, at 1 MB: a kubelet runs about a hundred pods. */
 const NODE_PAGES_MAX = 8;
 
 export type ObjectWrite =
@@ -76,41 +79,43 @@ export type ObjectWrite =
       readonly kind: 'update';
       readonly ref: ObjectRef;
       readonly object: KubeObject;
-      /** As read: its resourceVersion is what must still be stored. */
+      /** The object as read: its resourceVersion must still be stored. */
       readonly previous: KubeObject;
       readonly expiresAtSeconds?: number;
     }
   | {
       readonly kind: 'delete';
       readonly ref: ObjectRef;
-      /** As read: its resourceVersion is what must still be stored. Watchers get it as the object's last state. */
+      /** The object as read: its resourceVersion must still be stored. Watches receive it as the last state. */
       readonly previous: KubeObject;
     };
 
 export interface Commit {
   /** On distinct objects; 1 to COMMIT_OBJECTS_MAX, or more where commitActions says that they fit. */
   readonly writes: readonly ObjectWrite[];
-  /** Happen with the objects or not at all. On items of their own. */
+  /** Written in the same transaction as the objects, to other items. */
   readonly extra?: readonly TransactWrite[];
   /**
-   * What a client wrote: larger than CLIENT_TEXT_MAX is too large, unless the stored object is as large already (from
-   * before this limit, or by what controllers added). Absent: a controller's, which may use the headroom.
+   * A client's write: CLIENT_TEXT_MAX applies, unless the stored object is as large already (from before this limit, or
+   * because of what controllers added). Absent: a controller's write, which may use the reserve.
    */
   readonly byClient?: boolean;
 }
 
 export type CommitOutcome =
-  /** The objects as stored (a deleted one in its last state), each with its new resourceVersion, in order of the writes. */
+  /**
+   * The objects as stored (a deleted one in its last state), each with its new resourceVersion, in order of the writes.
+   */
   | { readonly kind: 'committed'; readonly objects: readonly KubeObject[] }
-  /** Writes[index] met another version; `current` is what is stored, absent when nothing is. */
+  /** Another version of writes[index] is stored: `current`; absent if none is. */
   | { readonly kind: 'conflict'; readonly index: number; readonly current?: KubeObject }
-  /** Extra[index] had a condition that did not hold. */
+  /** The condition of extra[index] did not hold. */
   | { readonly kind: 'extraRefused'; readonly index: number; readonly current?: Item }
   /** Writes[index] is larger than an item may be. */
   | { readonly kind: 'tooLarge'; readonly index: number }
   /** Nothing was written: each object fits, but together they are larger than a transaction may be. Commit fewer. */
   | { readonly kind: 'overfull' }
-  /** Nothing was written: other commits were in the way each time. Retry later. */
+  /** Nothing was written: every attempt conflicted with other commits. Retry later. */
   | { readonly kind: 'contended' };
 
 export interface ListRequest {
@@ -131,11 +136,12 @@ export interface ObjectList {
 /** A pod and when it was bound. */
 export interface BoundPod {
   readonly pod: KubeObject;
-  /** Server time of the commit that bound it; not known to be so where `isBindingKept` is false. */
+  /** Server time of the commit that bound it; an upper bound if `isBindingKept` is false. */
   readonly boundAtMs: number;
   /**
-   * False for a pod that an older version bound, which kept no time. `boundAtMs` is then that of its present version: never
-   * before the binding, so no eviction is early; but the next write of the pod moves it, unless keepBindings was called.
+   * False for a pod that an older release bound without storing the time. `boundAtMs` is then the time of its current
+   * version: never before the binding, so no eviction is early. The next write of the pod changes it, unless
+   * keepBindings was called.
    */
   readonly isBindingKept: boolean;
 }
@@ -145,13 +151,16 @@ export interface ObjectStore {
   get(ref: ObjectRef): Promise<KubeObject | undefined>;
   /** Strongly consistent, in order of the refs. */
   getMany(refs: readonly ObjectRef[]): Promise<readonly (KubeObject | undefined)[]>;
-  /** One page in order of namespace and name, strongly consistent. For a watch from here: ChangeLog.currentVersion first. */
+  /**
+   * One page in order of namespace and name, strongly consistent. For a watch from here: ChangeLog.currentVersion
+   * first.
+   */
   list(request: ListRequest): Promise<ObjectList>;
   /** The pods bound to a node, strongly consistent. */
   listByNode(nodeName: string): Promise<readonly KubeObject[]>;
   /** The same, with the time of each binding. Reads no more than listByNode. */
   listBound(nodeName: string): Promise<readonly BoundPod[]>;
-  /** Keeps boundAtMs of pods whose binding was not kept; one write unit for each, once. Others are left alone. */
+  /** Stores boundAtMs of pods without a stored binding; one write unit for each, once. Skips the others. */
   keepBindings(nodeName: string, pods: readonly BoundPod[]): Promise<void>;
   commit(commit: Commit): Promise<CommitOutcome>;
 }
@@ -159,7 +168,7 @@ export interface ObjectStore {
 export interface ObjectStoreOptions {
   readonly items: ItemStore;
   readonly clock: Clock;
-  /** Shards of a resource (the descriptor says how many). */
+  /** Number of shards of a resource, from its descriptor. */
   readonly shardsOf: (resource: string) => number;
   /** Fields that a field selector may name, with their values; metadata.name and namespace need not be among them. */
   readonly selectableFields?: (resource: string, object: KubeObject) => Readonly<Record<string, string>>;
@@ -174,7 +183,7 @@ export const objectKey = (ref: ObjectRef, shards: number): ItemKey => {
   return { table: 'objects', pk: objectPartition(ref.resource, shardOf(sk, shards)), sk };
 };
 
-/** Actions a commit takes in its transaction, of TRANSACT_WRITES_MAX; an upper bound. */
+/** Actions that a commit needs of the TRANSACT_WRITES_MAX of a transaction; an upper bound. */
 export function commitActions(commit: Commit, shardsOf: (resource: string) => number): number {
   const heads = new Set<string>();
   let actions = commit.extra?.length ?? 0;
@@ -214,8 +223,8 @@ export function objectStore(options: ObjectStoreOptions): ObjectStore {
           }),
       );
       const page = await mergePages(readers, {
-        ...(limit === undefined ? {} : { limit }),
-        ...(continueAfter === undefined ? {} : { after: continueAfter }),
+        ...defined({ limit }),
+        ...defined({ after: continueAfter }),
       });
       const objects = page.items.map(objectOf);
       return page.next === undefined ? { objects } : { objects, next: page.next };
@@ -236,7 +245,7 @@ export function objectStore(options: ObjectStoreOptions): ObjectStore {
           table: 'objects',
           pk: nodePodsPartition(nodeName),
           consistent: true,
-          ...(after === undefined ? {} : { after }),
+          ...defined({ after }),
         });
         for (const item of page.items) {
           refs.push(refOf('pods', item['sk'] as string));
@@ -246,7 +255,7 @@ export function objectStore(options: ObjectStoreOptions): ObjectStore {
         pages += 1;
       } while (after !== undefined);
       const pods = await store.getMany(refs);
-      // Deleted, or deleted and made anew elsewhere, between the two reads.
+      // Deleted, or deleted and recreated on another node, between the two reads.
       return pods.flatMap((pod, index) =>
         pod === undefined || nodeNameOf('pods', pod) !== nodeName ? [] : [boundPod(pod, pointers[index] as Item)],
       );
@@ -281,7 +290,7 @@ export function objectStore(options: ObjectStoreOptions): ObjectStore {
         if (outcome.kind === 'refused') {
           const answer = refusalOf(outcome.failures, plan);
           if (answer !== undefined) return answer;
-          // Only heads refused: another commit or a reader is ahead in that shard. Its version is our floor.
+          // Only heads refused: another commit or a reader raised that shard. Its version is our lower bound.
           for (const { index, current } of outcome.failures) {
             floors.set(plan.headAt.get(index)!, (current?.['rv'] as number | undefined) ?? 0);
           }
@@ -294,7 +303,7 @@ export function objectStore(options: ObjectStoreOptions): ObjectStore {
   return store;
 }
 
-/** A write as it will stand in the table, but for its version. */
+/** A write as it will be stored, without its version. */
 interface Draft {
   readonly write: ObjectWrite;
   readonly type: ChangeType;
@@ -337,7 +346,7 @@ function draftOf(write: ObjectWrite, options: ObjectStoreOptions): Draft {
 function isTooLarge({ write, text, previous = '' }: Draft, byClient: boolean): boolean {
   if (byClient && text.length > CLIENT_TEXT_MAX && write.kind !== 'delete') {
     const before = write.kind === 'update' ? objectText(write.previous).length : 0;
-    // A deletion must be marked whatever the size; it adds two times to the metadata.
+    // A deletion mark is allowed at any size; it adds two timestamps to the metadata.
     const isDeletion = write.kind === 'update' && isNewlyDeleted(write.previous, write.object);
     if (text.length > before && !isDeletion) return true;
   }
@@ -349,7 +358,9 @@ function isTooLarge({ write, text, previous = '' }: Draft, byClient: boolean): b
 const isNewlyDeleted = (before: KubeObject, after: KubeObject): boolean =>
   before.metadata.deletionTimestamp === undefined && after.metadata.deletionTimestamp !== undefined;
 
-/** The object and its log entry, both with the JSON. The texts are only weighed when their length leaves a doubt. */
+/**
+ * Bytes of the object and its log entry, both with the JSON. Texts are measured only if their length is not conclusive.
+ */
 function isOverfull(drafts: readonly Draft[], extra: readonly TransactWrite[]): boolean {
   let bytes = (drafts.length + extra.length) * WRITE_EXTRA_BYTES;
   for (const write of extra) {
@@ -372,7 +383,7 @@ const pointerKey = (nodeName: string, { namespace, name }: Omit<ObjectRef, 'reso
 /** Attributes of a pointer. */
 const bindingOf = (pod: KubeObject, boundAtMs: number): Item => ({ u: pod.metadata.uid ?? '', b: boundAtMs });
 
-/** A pointer of another uid is that of a pod of the same name, deleted between the two reads. */
+/** A pointer with another uid belongs to an earlier pod of the same name, deleted between the two reads. */
 function boundPod(pod: KubeObject, pointer: Item): BoundPod {
   const { b: boundAtMs, u: uid } = pointer;
   return typeof boundAtMs === 'number' && uid === pod.metadata.uid
@@ -381,8 +392,9 @@ function boundPod(pod: KubeObject, pointer: Item): BoundPod {
 }
 
 /**
- * The item that finds a pod by its node, and says when we bound it: written when the pod is bound, removed with it. A
- * binding is never changed. The time stands here and not in the object, where nodes write the pod's status.
+ * The item that finds a pod by its node and stores when it was bound. It is written when the pod is bound and deleted
+ * with the pod. A binding never changes. The time is not stored in the object, because nodes write the pod's status
+ * there.
  */
 function pointerOf(write: ObjectWrite, nowMs: number): TransactWrite | undefined {
   const before = write.kind === 'create' ? undefined : nodeNameOf(write.ref.resource, write.previous);
@@ -434,7 +446,7 @@ function planTransaction(
         key: key.sk,
         o: draft.text,
         ttl: Math.ceil(version / RESOURCE_VERSIONS_PER_MS / 1_000) + LOG_RETENTION_SECONDS + LOG_MARGIN_SECONDS,
-        ...(draft.previous === undefined ? {} : { p: draft.previous }),
+        ...defined({ p: draft.previous }),
       },
     });
     if (draft.pointer !== undefined) writes.push(draft.pointer);
@@ -472,11 +484,11 @@ function attributesOf(write: Exclude<ObjectWrite, { kind: 'delete' }>, text: str
     rv: version,
     k: write.object.kind ?? write.ref.resource,
     n: write.ref.name,
-    ...(write.expiresAtSeconds === undefined ? {} : { ttl: write.expiresAtSeconds }),
+    ...defined({ ttl: write.expiresAtSeconds }),
   };
 }
 
-/** What to tell the caller; undefined when only heads refused, which is ours to mend. */
+/** The outcome for the caller; undefined if only heads refused, in which case the commit is tried again. */
 function refusalOf(
   failures: readonly { readonly index: number; readonly current?: Item }[],
   plan: TransactionPlan,
@@ -490,7 +502,7 @@ function refusalOf(
   for (const { index, current } of failures) {
     const extra = plan.extraAt.get(index);
     if (extra !== undefined) {
-      return { kind: 'extraRefused', index: extra, ...(current === undefined ? {} : { current }) };
+      return { kind: 'extraRefused', index: extra, ...defined({ current }) };
     }
   }
   return undefined;
@@ -506,7 +518,7 @@ async function pauseAfter(
   outcome: 'refused' | 'contended',
   { pause, random }: ObjectStoreOptions,
 ): Promise<void> {
-  // A refused head told us the version to beat: go on at once the first time.
+  // A refused head contains the version to exceed: the first retry does not wait.
   if (pause === undefined || (outcome === 'refused' && attempt === 1)) return;
   await pause(Math.min(PAUSE_MAX_MS, PAUSE_MS * 2 ** attempt) * (0.5 + (random?.() ?? 0.5) / 2));
 }

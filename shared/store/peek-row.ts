@@ -2,15 +2,15 @@ import { type Item, type ItemUpdater, StoreFault } from '../ports/item-store.ts'
 import { hasLease, healthKey } from './health-row.ts';
 
 /**
- * The row of a node's Lease, learnt from an update that no row can satisfy: for a function that may do nothing but
- * UpdateItem. One write unit; strongly consistent. undefined when there is no Lease.
+ * Reads the row of a node's Lease by an update whose condition no row satisfies, for a function that may only call
+ * UpdateItem. Costs one write unit; strongly consistent. undefined if there is no Lease.
  */
 export async function peekRow(items: ItemUpdater, nodeName: string): Promise<Item | undefined> {
   const outcome = await items.write({
     kind: 'update',
     key: healthKey(nodeName),
     remove: ['never'],
-    // No resourceVersion is negative, and an absent one compares with nothing.
+    // No resourceVersion is negative, and the comparison is false for an absent one.
     when: { kind: 'compare', attribute: 'v', op: '<', value: 0 },
   });
   if (outcome.kind === 'written') {

@@ -1,12 +1,12 @@
 /**
  * Public keys of our own processes in the `control` table:
  *
- *   pk `probe-keys` sk `-`        v, keys JSON: of node-monitor's processes. One item, so that whoever asks about a key that is
- *                                 not there has learnt of all that are, and a made-up id costs a read in some seconds, not each
- *   pk `ticket-keys` sk key id    publicKey JSON, throughMs: of the API's processes, of which there may be hundreds
+ *   pk `probe-keys` sk `-`        v, keys JSON: keys of node-monitor's processes. One item: a lookup of an unknown key
+ *                                 reads all keys, so made-up ids cost one read in several seconds and not one each
+ *   pk `ticket-keys` sk key id    publicKey JSON, throughMs: keys of the API's processes; there may be hundreds
  *
- * TTL cleans up; that a key has ended is judged by its throughMs, by whoever reads it. Whoever may write a partition may sign
- * in as what it stands for, so each has a grant of its own (cdk/lib/table-actions.ts).
+ * TTL deletes old keys; readers compare throughMs to know whether a key has expired. A principal that may write a
+ * partition can sign in with its keys, so each partition has its own grant (cdk/lib/table-actions.ts).
  */
 import type { NodePublicKey } from '../domain/access/node-identity.ts';
 import { type ProcessKey, withProbeKey } from '../domain/access/process-key.ts';
@@ -18,9 +18,9 @@ import { ALONE } from './layout.ts';
 const PROBE_KEYS: ItemKey = { table: 'control', pk: 'probe-keys', sk: ALONE };
 const ticketKey = (keyId: string): ItemKey => ({ table: 'control', pk: 'ticket-keys', sk: keyId });
 
-/** Tries at the one item of all probes, when others change it. */
+/** Attempts at the shared item of all probes while others change it. */
 const ATTEMPTS_MAX = 4;
-/** Kept beyond its end, for whoever looks into what happened. Seconds. */
+/** Keys are kept this long after they expire, for investigations. Seconds. */
 const REMEMBERED_SECONDS = 86_400;
 
 const ttlOf = (keys: readonly ProcessKey[]): number =>
@@ -33,13 +33,13 @@ export const probeKeys = (items: ItemReader): ProbeKeys => ({
   probeKeys: async (options) => keysIn(await items.get(PROBE_KEYS, options)),
 });
 
-/** @throws StoreFault when the store refuses, or others kept changing the item */
+/** @throws StoreFault if the store refuses, or if the item changed during every attempt */
 export const keepProbeKey =
   (items: Pick<ItemStore, 'get' | 'write'>): KeepProcessKey =>
   async (made, nowMs) => {
     for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
       const stored = await items.get(PROBE_KEYS, { consistent: true });
-      // A refusal may have been the echo of our own write.
+      // The refusal may be caused by our own earlier write, whose response was lost.
       if (keysIn(stored).some(({ keyId }) => keyId === made.keyId)) return;
       const keys = withProbeKey(keysIn(stored), made, nowMs);
       const version = (stored?.['v'] as number | undefined) ?? 0;

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { RemovalPolicy } from 'aws-cdk-lib';
 import { describe, expect, it } from 'vitest';
-import { type FunctionName, handlerEntry } from '../../cdk/lib/function-names.ts';
+import { handlerEntry } from '../../cdk/lib/function-names.ts';
 import { readInstanceIdentityKey } from '../../cdk/lib/instance-identity-key.ts';
 import { INSTANCE_CHANGE } from '../../shared/adapters/eventbridge/instance-change.ts';
 import { ACCESS_ENTRIES_CHARACTERS_MAX } from '../../shared/config/access-entries.ts';
@@ -15,6 +15,7 @@ import {
 } from '../../shared/config/environment.ts';
 import { loadHeartbeatConfig } from '../../shared/config/heartbeat-environment.ts';
 import { defaultPolicy } from '../../shared/domain/policy.ts';
+import type { FunctionName } from '../../shared/function-list.ts';
 import { allowedTo, functionIds, functionRole, ofType, type Resource, shortArn, synthesise } from './synthesised.ts';
 
 const template = synthesise();

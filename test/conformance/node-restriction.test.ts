@@ -146,6 +146,21 @@ describe('pods', () => {
     expect(other.body.message).toContain('node "mynode" can only evict pods with spec.nodeName set to itself');
   });
 
+  it.each([
+    ['of an existing namespace', 'default'],
+    ['of a namespace that does not exist', 'absent'],
+  ])('answers 404 to the eviction of a missing pod %s, not 403', async (_, namespace) => {
+    const api = await apiOfNode();
+    const path = `${podsIn(namespace)}/missing/eviction`;
+    const answer = await api.send('POST', path, asNode({ body: { metadata: { name: 'missing', namespace } } }));
+    expect(answer.code).toBe(404);
+    expect(answer.body).toMatchObject({
+      reason: 'NotFound',
+      message: 'pods "missing" not found',
+      details: { name: 'missing', kind: 'pods' },
+    });
+  });
+
   it('NR-16 creates no mirror pod that references API objects', () => {
     expect(createMirror({})).toBe('allowed');
     const bundle = { projected: { sources: [{ clusterTrustBundle: { name: 'b', path: 'p' } }] } };

@@ -7,8 +7,6 @@ import { podsVersionOf } from '../../shared/store/health-row.ts';
 import {
   describeNode,
   forgetNode,
-  type HealthStore,
-  healthStore,
   markUnknown,
   type NodeDigest,
   podsChanged,
@@ -16,6 +14,7 @@ import {
   scanHealth,
 } from '../../shared/store/health-store.ts';
 import { type LeaseChange, leaseMergePatch, leaseOf, leaseReplacement } from '../../shared/store/lease-record.ts';
+import { type LeaseStore, leaseStore } from '../../shared/store/lease-store.ts';
 import { describeOnStores } from './stores.ts';
 
 const T0 = 1_795_197_000_000;
@@ -56,10 +55,10 @@ const change = (lease: KubeObject): LeaseChange => {
 };
 
 describeOnStores('the health store', (fixture) => {
-  let store: HealthStore;
+  let store: LeaseStore;
   let name: string;
   beforeEach(() => {
-    store = healthStore(fixture.items());
+    store = leaseStore(fixture.items());
     count += 1;
     name = `ip-10-0-12-${count}.eu-central-1.compute.internal`;
     fixture.consumed();

@@ -3,10 +3,11 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { memoryItemStore } from '../../shared/adapters/memory/item-store.ts';
+import { cloudDraft } from '../../shared/controllers/cloud-node/decisions.ts';
 import { decideCloud } from '../../shared/controllers/cloud-node/rule.ts';
-import { cloudNote, swapNote } from '../../shared/controllers/decisions/decision-notes.ts';
 import { type DecisionDraft, sealed } from '../../shared/controllers/decisions/decision-record.ts';
 import { decisionWrite } from '../../shared/controllers/decisions/decision-store.ts';
+import { swapDraft } from '../../shared/controllers/node-reconciler/decisions.ts';
 import { defaultPolicy } from '../../shared/domain/policy.ts';
 import type { ItemStore } from '../../shared/ports/item-store.ts';
 import { kubectlOf, startKubectl } from '../support/kubectl.ts';
@@ -32,14 +33,14 @@ beforeAll(async () => {
     hasShutdownTaint: false,
   } as const;
   await keep(
-    swapNote(
+    swapDraft(
       { ...NODE, nowMs, ready: 'Unknown', noExecute: { notReady: true, unreachable: false } },
       'notReady',
       'unreachable',
     ),
   );
   await keep(
-    cloudNote(decideCloud(question, nowMs + 5_000, defaultPolicy).decision, question, nowMs + 5_000, defaultPolicy),
+    cloudDraft(decideCloud(question, nowMs + 5_000, defaultPolicy).decision, question, nowMs + 5_000, defaultPolicy),
   );
   api = await startMemoryApi(items);
 });
@@ -62,8 +63,12 @@ describe.runIf(kubectl !== undefined)('kubectl', () => {
     expect(stderr).toBe('');
     expect(stdout.split('\n').map((line) => line.split(/ {2,}/).slice(1))).toEqual([
       ['ABOUT', 'ACT', 'REASON'],
-      ['node/n1', 'TaintSwapped', 'Ready is Unknown: notReady becomes unreachable, the clock of the pods runs on'],
-      ['node/n1', 'ShutdownTaintAdded', 'EC2 says stopped: the Node gets the shutdown taint'],
+      [
+        'node/n1',
+        'TaintSwapped',
+        'Ready is Unknown: taint notReady replaced by unreachable; toleration times of pods keep running',
+      ],
+      ['node/n1', 'ShutdownTaintAdded', 'EC2 instance state stopped: the shutdown taint is added'],
       [],
     ]);
     const names = (await run('get', 'decisions', '-o', 'name')).stdout.trim().split('\n');
@@ -94,7 +99,7 @@ describe('nodekeeper explain', () => {
     expect(good.out).toContain('2 decisions run again: all the same');
     // No rule swaps a taint of a node that is Ready.
     const noExecute = { notReady: true, unreachable: false };
-    await keep(swapNote({ ...NODE, nowMs: Date.now(), ready: 'True', noExecute }, 'notReady', 'unreachable'));
+    await keep(swapDraft({ ...NODE, nowMs: Date.now(), ready: 'True', noExecute }, 'notReady', 'unreachable'));
     const bad = await explain('node', 'n1', '--verify');
     expect(bad.code).toBe(1);
     expect(bad.err).toContain('1 of 3 decisions came out differently');

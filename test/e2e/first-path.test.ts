@@ -210,7 +210,7 @@ describe.skipIf(tested === undefined)('the first path', { timeout: 120_000 }, ()
       { withinMs: 2 * PERIOD_SECONDS * 1_000 + SLACK_MS, everyMs: 300, what: 'edge-b-0 Ready and clean' },
     );
     const decisions = await kubectl('get', 'decisions.nodekeeper.dev', '--field-selector', 'node=edge-b-0');
-    expect(decisions).toMatch(/node\/edge-b-0 +MarkUnknown +silent for \d+/);
+    expect(decisions).toMatch(/node\/edge-b-0 +MarkUnknown +No heartbeat or status for \d+/);
     expect(decisions.trim().split('\n').at(-1)).toMatch(/TaintLifted +Ready is True/);
   });
 

@@ -18,8 +18,8 @@ cloud-node does at the first answer, and at the same answer one period later.
 - _Young_ is an instance of at most ${defaultPolicy.cloudYoungInstanceSeconds} s, since its launch if EC2 ever reported that,
   else since the creation of its Node.
 
-The table has every combination. A test generates it from the rule (\`shared/controllers/cloud-node/rule.ts\`) with the default
-policy.
+The table has every combination. A test generates it from the rule (\`shared/controllers/cloud-node/rule.ts\`) with the
+default policy.
 
 ${renderCloudTable(defaultPolicy)}`;
 

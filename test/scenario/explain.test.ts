@@ -6,8 +6,9 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { CommandError } from '../../cli/command.ts';
 import { explainCommand } from '../../cli/explain.ts';
-import { type DecisionRecord, replay, sealed } from '../../shared/controllers/decisions/decision-record.ts';
+import { type DecisionRecord, sealed } from '../../shared/controllers/decisions/decision-record.ts';
 import { decisionStore, decisionWrite, type NamedDecision } from '../../shared/controllers/decisions/decision-store.ts';
+import { replay } from '../../shared/controllers/decisions/replay.ts';
 import { type ApiInMemory, apiInMemory, eventsOf, TABLE } from '../support/api-in-memory.ts';
 import { type ControlledFleet, controlledFleet, START_MS } from '../support/controlled-fleet.ts';
 
@@ -103,13 +104,13 @@ describe('explain', () => {
     ]);
     const text = lines.join('\n');
     for (const essential of [
-      '00:01:05Z     +65s  MarkUnknown             silent for 45 s, allowed are 40 s; with it 3 of 3 nodes of its zone are not ready',
-      'NodeKept                EC2 says running: the Node is kept',
+      '00:01:05Z     +65s  MarkUnknown             No heartbeat or status for 45 s (grace period 40 s); 3 of 3 nodes in its zone are not ready',
+      'NodeKept                EC2 instance state running: the Node is kept',
       '[zone dark] Normal to FullDisruption: 3 of 3 nodes are not ready',
-      '[zone dark] 2 nodes wait for the NoExecute taint: one taint in 10 s, the next at 2026-01-01T00:01:15Z',
-      'Ready is Unknown; node.kubernetes.io/unreachable:NoExecute after 20 s of waiting, zone dark at one taint in 10 s',
+      '[zone dark] 2 nodes wait for the NoExecute taint: one taint every 10 s, next at 2026-01-01T00:01:15Z',
+      'Ready is Unknown: node.kubernetes.io/unreachable:NoExecute added after 20 s in the eviction queue; zone dark: one taint every 10 s',
       '[zone dark] FullDisruption to Normal: 1 of 3 nodes are not ready',
-      '00:06:40Z   +4m30s  NodeDeleted             EC2 says terminated: the Node is deleted',
+      '00:06:40Z   +4m30s  NodeDeleted             EC2 instance state terminated: the Node is deleted',
     ]) {
       expect(text).toContain(essential);
     }
@@ -131,7 +132,7 @@ describe('explain', () => {
       'PodEvictionCancelled itself',
     ]);
     expect(lines.join('\n')).toMatch(
-      /PodEvictionSet +node dark-0: node.kubernetes.io\/unreachable is tolerated for 300 s, to go at 2026-01-01T00:06:05Z/,
+      /PodEvictionSet +node dark-0: node.kubernetes.io\/unreachable is tolerated for 300 s, eviction due at 2026-01-01T00:06:05Z/,
     );
   });
 
@@ -151,7 +152,7 @@ describe('explain', () => {
     ]);
     const text = lines.join('\n');
     expect(text).toContain(
-      'node dark-2: node.kubernetes.io/unreachable is tolerated for 300 s, due at 2026-01-01T00:06:25Z',
+      'node dark-2: node.kubernetes.io/unreachable is tolerated for 300 s, eviction was due at 2026-01-01T00:06:25Z',
     );
     expect(text).toContain('its node no longer exists (dark-2)');
   });
@@ -187,7 +188,9 @@ describe('explain', () => {
     );
     expect(lines.filter((line) => line.endsWith('≠ DIFFERENT'))).toHaveLength(1);
     await fleet.tables.write(decisionWrite({ ...found.record, reason: 'no reason' }));
-    expect((await explain('node', 'dark-1', '--verify')).at(-2)).toContain('the record is not as it was written');
+    expect((await explain('node', 'dark-1', '--verify')).at(-2)).toContain(
+      'the record was changed after it was written',
+    );
     await fleet.tables.write(decisionWrite(found.record));
   });
 

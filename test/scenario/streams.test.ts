@@ -1,17 +1,17 @@
 import { describe, expect, it } from 'vitest';
-import { healthFilters, objectFilters } from '../../cdk/lib/streams.ts';
 import { compileFilters } from '../../local/streams/filter.ts';
+import { healthStreamManifest } from '../../shared/controllers/health-stream/manifest.ts';
+import { objectStreamManifest } from '../../shared/controllers/object-stream/manifest.ts';
 import { passesHealthFilter, passesObjectFilter } from '../../simulation/streams.ts';
 
-const patternsOf = (filters: readonly Record<string, unknown>[]) =>
-  filters.map((filter) => (typeof filter['pattern'] === 'string' ? filter['pattern'] : JSON.stringify(filter)));
+const patternsOf = (filters: readonly object[]) => filters.map((filter) => JSON.stringify(filter));
 
 const TYPES = ['INSERT', 'MODIFY', 'REMOVE'] as const;
 
 describe('the filters of simulated streams', () => {
   it('let through what the deployed ones do', () => {
-    const health = compileFilters(patternsOf(healthFilters as never), 'health');
-    const objects = compileFilters(patternsOf(objectFilters as never), 'objects');
+    const health = compileFilters(patternsOf(healthStreamManifest.triggers[0].filters), 'health');
+    const objects = compileFilters(patternsOf(objectStreamManifest.triggers[0].filters), 'objects');
     for (const type of TYPES) {
       for (const suspect of [true, false]) {
         const image = type === 'REMOVE' ? undefined : { pk: 's01', sk: 'a', ...(suspect ? { s: 1 } : {}) };

@@ -18,8 +18,9 @@ import type { ConsumedUnits, ItemStore } from '../../shared/ports/item-store.ts'
 import type { Meter, MetricUnit } from '../../shared/ports/log.ts';
 import type { Probe } from '../../shared/ports/probe.ts';
 import { fleetStore } from '../../shared/store/fleet-store.ts';
-import { createLease, readHealth, renewLease } from '../../shared/store/health-store.ts';
+import { readHealth } from '../../shared/store/health-store.ts';
 import { leaseReplacement } from '../../shared/store/lease-record.ts';
+import { createLease, renewLease } from '../../shared/store/lease-store.ts';
 import { nodeHealthWrites } from '../../shared/store/node-writes.ts';
 import type { ObjectWrite } from '../../shared/store/object-store.ts';
 

@@ -8,8 +8,8 @@ import type { Policy } from '../../shared/domain/policy.ts';
 import type { QueuedNode } from '../../shared/domain/zones/fleet-records.ts';
 import { formatTime } from '../../shared/kube/time.ts';
 import type { KubeNode, KubeObject } from '../../shared/kube/types.ts';
-import { createLease, renewLease } from '../../shared/store/health-store.ts';
 import { leaseReplacement } from '../../shared/store/lease-record.ts';
+import { createLease, renewLease } from '../../shared/store/lease-store.ts';
 import { nodeHealthWrites } from '../../shared/store/node-writes.ts';
 import type { ObjectWrite } from '../../shared/store/object-store.ts';
 import { type ControlledFleet, controlledFleet, type FleetOptions, START_MS } from './controlled-fleet.ts';
@@ -160,7 +160,7 @@ export class MonitoredFleet {
     const before = this.taintings.length;
     await this.#noting(nowMs, async () => {
       const { kind } = await this.fleet.controllers.tickEvictor(this.fleet.slot());
-      if (kind === 'lost') await this.fleet.controllers.turnQueues();
+      if (kind === 'lost') await this.fleet.controllers.processQueuesBetweenTicks();
     });
     return this.taintings.slice(before).map(({ nodeName }) => nodeName);
   }

@@ -5,8 +5,8 @@
 import { Metrics } from '@aws-lambda-powertools/metrics';
 import type { Template } from 'aws-cdk-lib/assertions';
 import type { SQSEvent } from 'aws-lambda';
-import type { FunctionName } from '../../cdk/lib/function-names.ts';
 import { handleTicks } from '../../shared/adapters/sqs/tick-event.ts';
+import type { FunctionName } from '../../shared/function-list.ts';
 import { formatTime } from '../../shared/kube/time.ts';
 import { type EmbeddedMeter, embeddedMeter } from '../../shared/observability/meter.ts';
 import { functionIds } from '../cdk/synthesised.ts';

@@ -5,7 +5,9 @@
  * Bundles replace `@aws-sdk/credential-provider-node` by no-credential-chain.ts and take the packages' `module` entry;
  * together that is 196 KB instead of 526 KB for one command.
  */
+
 import { DynamoDBClient, type DynamoDBClientConfig } from '@aws-sdk/client-dynamodb';
+import { defined } from '../../domain/defined.ts';
 import { type AwsConnection, awsConnectionFrom } from '../aws-connection/connection.ts';
 
 export interface DynamoDbClientOptions extends AwsConnection {
@@ -41,7 +43,7 @@ export function dynamoDbClient(options: DynamoDbClientOptions): DynamoDBClient {
       httpAgent: agent,
       httpsAgent: agent,
     },
-    ...(endpoint === undefined ? {} : { endpoint }),
+    ...defined({ endpoint }),
   };
   const client = new DynamoDBClient(config);
   // It copies every answer, value by value, for a logger that we do not give: a third of the CPU of reading a fleet.

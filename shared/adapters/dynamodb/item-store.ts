@@ -5,6 +5,7 @@
  * transaction on its item is repeated here. A transaction carries one idempotency token through all its attempts, so
  * it is applied once; a single write has no such token, see ItemStore.write.
  */
+
 import { randomUUID } from 'node:crypto';
 import {
   BatchGetItemCommand,
@@ -15,6 +16,7 @@ import {
   ScanCommand,
   TransactWriteItemsCommand,
 } from '@aws-sdk/client-dynamodb';
+import { defined } from '../../domain/defined.ts';
 import {
   type Condition,
   type DeleteWrite,
@@ -104,9 +106,9 @@ export function dynamoDbItemStore(options: DynamoDbOptions): ItemStore {
         ExpressionAttributeValues: holders.values,
         ConsistentRead: request.consistent,
         ScanIndexForward: descending !== true,
-        ...(request.limit === undefined ? {} : { Limit: request.limit }),
+        ...defined({ Limit: request.limit }),
         ...(start === undefined ? {} : { ExclusiveStartKey: { pk: toWire(pk), sk: toWire(start) } }),
-        ...(projection === undefined ? {} : { ProjectionExpression: projection }),
+        ...defined({ ProjectionExpression: projection }),
         ...consumedWanted(options),
       };
       options.onCall?.({ operation: 'Query', table, partitionKeys: [pk] });
@@ -127,7 +129,7 @@ export function dynamoDbItemStore(options: DynamoDbOptions): ItemStore {
         Segment: segment,
         TotalSegments: segments,
         ConsistentRead: request.consistent,
-        ...(request.limit === undefined ? {} : { Limit: request.limit }),
+        ...defined({ Limit: request.limit }),
         ...(after === undefined ? {} : { ExclusiveStartKey: { pk: toWire(after.pk), sk: toWire(after.sk) } }),
         ...(projection === undefined
           ? {}

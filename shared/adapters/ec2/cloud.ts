@@ -24,6 +24,7 @@ import {
   planConfirmations,
 } from '../../domain/cloud/instance-confirmation.ts';
 import { type Ec2Instance, instanceScope } from '../../domain/cloud/provider-id.ts';
+import { defined } from '../../domain/defined.ts';
 import type { Cloud, DetachOutcome, InstanceAnswer, VolumeAnswer } from '../../ports/cloud.ts';
 import type { DescribedInstance, DescribedVolume, DescribeInput, Ec2Api, InstancesPage } from './api.ts';
 import { detachRefusalOf, Ec2Error, type Failure, failureOf, isUnknownInstance, MALFORMED_ANSWER } from './errors.ts';
@@ -135,7 +136,7 @@ export function ec2Cloud(options: Ec2CloudOptions): Cloud {
   ): Promise<void> {
     let nextToken: string | undefined;
     for (let page = 0; page < PAGES_MAX; page += 1) {
-      const answer = await ask({ filter, ...(nextToken === undefined ? {} : { nextToken }) });
+      const answer = await ask({ filter, ...defined({ nextToken }) });
       take(answer);
       nextToken = answer.NextToken === '' ? undefined : answer.NextToken;
       if (nextToken === undefined) return;

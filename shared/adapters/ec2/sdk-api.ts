@@ -4,6 +4,7 @@
  * A describe call is sent again once after a timeout, a lost connection, a server error or a throttle. A detach is sent
  * once: a second request could arrive after the first one succeeded and would then fail with "not attached".
  */
+
 import {
   DescribeInstancesCommand,
   DescribeVolumesCommand,
@@ -11,6 +12,7 @@ import {
   EC2Client,
   type EC2ClientConfig,
 } from '@aws-sdk/client-ec2';
+import { defined } from '../../domain/defined.ts';
 import { type AwsConnection, awsConnectionFrom } from '../aws-connection/connection.ts';
 import type { DescribeById, DescribeInput, Ec2Api } from './api.ts';
 
@@ -48,7 +50,7 @@ export function ec2Client(connection: Ec2Connection): EC2Client {
       httpAgent: { keepAlive: true, maxSockets: SOCKETS_MAX },
       httpsAgent: { keepAlive: true, maxSockets: SOCKETS_MAX },
     },
-    ...(endpoint === undefined ? {} : { endpoint }),
+    ...defined({ endpoint }),
   };
   return new EC2Client(config);
 }
@@ -77,5 +79,5 @@ export function sdkEc2Api(connection: Ec2Connection): Ec2Api & { close(): void }
 const filtered = ({ filter, nextToken }: Exclude<DescribeInput, DescribeById>) => ({
   Filters: [{ Name: filter.name, Values: [...filter.values] }],
   MaxResults: 1_000,
-  ...(nextToken === undefined ? {} : { NextToken: nextToken }),
+  ...defined({ NextToken: nextToken }),
 });

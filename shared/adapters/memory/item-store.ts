@@ -5,13 +5,14 @@
  *
  * It can count units as DynamoDB bills them, and keep each table's changes for driving stream handlers.
  */
+import { defined } from '../../domain/defined.ts';
 import { textHash } from '../../domain/text-hash.ts';
+import { utf8Bytes } from '../../domain/utf8-bytes.ts';
 import {
   ITEM_BYTES_MAX,
   itemBytes,
   READ_UNIT_BYTES,
   TRANSACT_BYTES_MAX,
-  utf8Bytes,
   WRITE_UNIT_BYTES,
 } from '../../ports/item-size.ts';
 import {
@@ -114,8 +115,8 @@ export function memoryItemStore(
       sequence: feed.last,
       key,
       type: old === undefined ? 'INSERT' : next === undefined ? 'REMOVE' : 'MODIFY',
-      ...(old === undefined ? {} : { oldImage: old }),
-      ...(next === undefined ? {} : { newImage: next }),
+      ...defined({ oldImage: old }),
+      ...defined({ newImage: next }),
       ...(expired ? { expired } : {}),
     });
   }

@@ -1,6 +1,7 @@
 import type { SQSEvent } from 'aws-lambda';
 import { describe, expect, it } from 'vitest';
-import { FAILED_TICKS, handleTicks, slotOfMessage } from './tick-event.ts';
+import { FAILED_TICKS } from '../../domain/functions/tick-metrics.ts';
+import { handleTicks, slotOfMessage } from './tick-event.ts';
 
 const eventOf = (...bodies: string[]) =>
   ({ Records: bodies.map((body, index) => ({ messageId: `m${index}`, body })) }) as SQSEvent;

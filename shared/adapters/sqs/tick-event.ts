@@ -1,5 +1,6 @@
 /** Tick messages as SQS delivers them, and the answer that names those to be sent again. */
 import type { SQSBatchResponse, SQSEvent } from 'aws-lambda';
+import { ALL_FUNCTIONS, FAILED_TICKS } from '../../domain/functions/tick-metrics.ts';
 import { parseRfc3339 } from '../../domain/rfc3339.ts';
 import { slotOf } from '../../domain/tick.ts';
 import type { Log, Meter } from '../../ports/log.ts';
@@ -11,10 +12,6 @@ export interface TickHandling {
   readonly runTick: (slot: number) => Promise<unknown>;
 }
 
-/** Ticks that could not do all they began: what an alarm watches, since the message itself succeeds at its next receive. */
-export const FAILED_TICKS = 'failed_ticks';
-/** Of all functions in one metric: alarms are paid by the metric, and the log says which it was. */
-const ALL_FUNCTIONS = { service: 'all' };
 const CAUSES_TOLD_MAX = 5;
 
 /**

@@ -6,6 +6,7 @@
  * many requests. So an access entry that was taken away counts from the next deployment on (functions start anew), and
  * an AWS credential that was revoked within VERDICT_SECONDS.
  */
+
 import { createHash } from 'node:crypto';
 import { type AccessEntry, type CallerIdentity, mapIdentity } from '../../domain/access/access-entry.ts';
 import {
@@ -13,6 +14,7 @@ import {
   CLUSTER_HEADER,
   readCallerIdentityToken,
 } from '../../domain/access/caller-identity-token.ts';
+import { defined } from '../../domain/defined.ts';
 import * as status from '../../kube/status.ts';
 import type { Authentication } from '../../ports/authenticator.ts';
 import type { BearerScheme } from './bearer.ts';
@@ -79,7 +81,7 @@ export function callerIdentityTokens(options: CallerIdentityOptions): BearerSche
 const notNow = (cause?: unknown): Error =>
   status.serviceUnavailable('sign-in could not be checked with AWS STS', {
     retryAfterSeconds: RETRY_AFTER_SECONDS,
-    ...(cause === undefined ? {} : { cause }),
+    ...defined({ cause }),
   });
 
 function userOf(identity: CallerIdentity, entries: readonly AccessEntry[]): Authentication {

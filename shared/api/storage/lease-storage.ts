@@ -4,12 +4,12 @@ import { leaseChangeOf } from '../../heartbeat/lease-change.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { Clock, RandomSource } from '../../ports/clock.ts';
 import { hasLease } from '../../store/health-row.ts';
-import type { HealthStore, LeaseWriteOutcome } from '../../store/health-store.ts';
 import { leaseOf } from '../../store/lease-record.ts';
+import type { LeaseStore, LeaseWriteOutcome } from '../../store/lease-store.ts';
 import type { ResourceStorage, WriteResult } from './storage.ts';
 
 export interface LeaseStorageDependencies {
-  readonly health: HealthStore;
+  readonly health: LeaseStore;
   readonly clock: Clock;
   readonly random: RandomSource;
   /** A version that no later write of the cluster stays below. */

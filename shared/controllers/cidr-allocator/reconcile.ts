@@ -9,6 +9,7 @@
  *
  * Source: pkg/controller/nodeipam/ipam/range_allocator.go; D8 in docs/deviations.md.
  */
+
 import { formatCidr } from '../../domain/cidrs/cidr.ts';
 import {
   type BlockRange,
@@ -24,10 +25,10 @@ import type { KubeNode } from '../../kube/types.ts';
 import { StoreFault } from '../../ports/item-store.ts';
 import { changeNode, nodeRef } from '../framework/change-node.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
-import * as metric from '../framework/metric-names.ts';
 import { recordEvents, subjectOf } from '../framework/record-event.ts';
 import { reportUnwritable } from '../framework/report-unwritable.ts';
 import { type CidrSetKey, type CidrStore, cidrStore, takeBlockWrite } from './cidr-store.ts';
+import * as metric from './metrics.ts';
 import { allocateForNode, nodeEvent, occupyNode, podCidrTaken } from './rule.ts';
 
 /** Blocks tried for one node in a row; so many processes must have been faster. */

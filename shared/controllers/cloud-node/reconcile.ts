@@ -28,15 +28,14 @@ import type { Cloud, InstanceAnswer } from '../../ports/cloud.ts';
 import type { PutWrite } from '../../ports/item-store.ts';
 import { shardOf } from '../../store/layout.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';
-import { cloudNote, outOfServiceNote } from '../decisions/decision-notes.ts';
 import type { DecisionDraft } from '../decisions/decision-record.ts';
 import { workThrough, workUntil } from '../framework/bounded-work.ts';
 import { changeNode, type NodeChange, withTaints } from '../framework/change-node.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
-import * as metric from '../framework/metric-names.ts';
-import { type EventToTell, eventWrite, recordEvents, subjectOf } from '../framework/record-event.ts';
+import { eventWrite, type PendingEvent, recordEvents, subjectOf } from '../framework/record-event.ts';
 import { tellTickAge } from '../framework/tick-age.ts';
 import { type Tick, TickFault } from '../node-monitor/reconcile.ts';
+import { cloudDraft, outOfServiceDraft } from './decisions.ts';
 import { deleteNode, type NodeDeletion } from './delete-node.ts';
 import {
   addressesToWrite,
@@ -46,6 +45,7 @@ import {
   type MetadataAnswer,
 } from './initialisation.rule.ts';
 import { isWatchedNode, watchedNodeOf } from './maintain-watch-list.ts';
+import * as metric from './metrics.ts';
 import {
   AUTOMATIC_OUT_OF_SERVICE_TAINT,
   type CloudDecision,
@@ -240,7 +240,7 @@ async function settle(
     confirmWithinMs: withinMs,
   });
   const noteOf = (node: WatchedNode, decided: CloudDecision, seen = row.seen): DecisionDraft =>
-    cloudNote(decided, questionOf(node, seen), nowMs, policy);
+    cloudDraft(decided, questionOf(node, seen), nowMs, policy);
   const judge = (node: WatchedNode, { memory: before } = row.seen) =>
     judgeNode(node, answer, before, { nowMs, policy, confirmWithinMs: withinMs });
   const { decision, memory, outOfService } = judge(row);
@@ -321,10 +321,10 @@ function taintRecords(
 ): PutWrite[] {
   const drafts: DecisionDraft[] = [];
   if (decision.kind === 'addShutdownTaint' || decision.kind === 'removeShutdownTaint') {
-    drafts.push(cloudNote(decision, question, nowMs, policy));
+    drafts.push(cloudDraft(decision, question, nowMs, policy));
   }
   if (outOfService !== 'keep') {
-    drafts.push(outOfServiceNote(outOfService, { ...question, nowMs, policy }, { ...question, memory }));
+    drafts.push(outOfServiceDraft(outOfService, { ...question, nowMs, policy }, { ...question, memory }));
   }
   return drafts.map((draft) => ledger.write(draft));
 }
@@ -370,7 +370,7 @@ async function remove(
     return outcome.kind;
   } catch (fault) {
     const why = fault instanceof Error ? fault.message : String(fault);
-    const failed: EventToTell = { ...deletingNodeFailedEvent(nodeName, why), about: aboutNode(row), once: 'cloud' };
+    const failed: PendingEvent = { ...deletingNodeFailedEvent(nodeName, why), about: aboutNode(row), once: 'cloud' };
     await recordEvents(dependencies, [failed], nowMs).catch((another: unknown) => {
       throw new AggregateError([fault, another], 'a Node could not be deleted, nor could that be told');
     });

@@ -1,6 +1,6 @@
-/** Order of turns: time of enqueueing, then name, so that it never depends on how a list was read. */
+/** Queue order: time of enqueueing, then name, so that it never depends on the order of a read. */
 import type { QueueItem } from '../../domain/zones/fleet-records.ts';
-export function compareTurns(a: QueueItem, b: QueueItem): number {
+export function compareQueueItems(a: QueueItem, b: QueueItem): number {
   if (a.addedAtMs !== b.addedAtMs) return a.addedAtMs - b.addedAtMs;
   if (a.nodeName === b.nodeName) return 0;
   return a.nodeName < b.nodeName ? -1 : 1;

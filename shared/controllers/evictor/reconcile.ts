@@ -1,18 +1,18 @@
 /**
- * One tick of evictor: NoExecute taints as far as each zone's limiter lets them, and pods whose time has come.
+ * One tick of evictor: adds NoExecute taints at each zone's rate, and evicts pods whose timers are due.
  *
- *   read the control records, and which timers are due ── nobody waits, nothing due: done
- *   claim the slot; loser exits
- *   a turn of each zone's queue, and the due pods
+ *   1. Read the control records and the due timers. Done if no node waits and no timer is due.
+ *   2. Claim the slot. The loser exits.
+ *   3. Process each zone's queue once, and evict the due pods.
  *
- * Nothing acts without a claim; a slot in which there is nothing to do need not be anybody's. What was read before the claim
- * may have been done by another tick since: every effect carries its own condition, as when two ticks overlap.
+ * Only a claimed slot has effects; a slot without work is not claimed. Another tick may have done the same work since the
+ * records were read: every effect carries its own condition, as for overlapping ticks.
  *
- * A taint is one transaction: the Node with its taint, its digest, the queue entry that leaves, the limiter's token, and a
- * check that neither gate nor total disruption stands against it. So it happens whole or not at all; a token is never lost
- * to a crash, and of two evictors at once one is refused (L3). A node that has beaten since its digest was read refuses its
- * own taint.
+ * A taint is one transaction: the Node with its taint, its digest, the removed queue entry, the limiter's token, and a check
+ * of gate and total disruption. So a crash never loses a token, and of two concurrent evictors one is refused (L3). A node
+ * that sent a heartbeat since its digest was read is not tainted.
  */
+
 import { readyStatusOf } from '../../domain/nodes/conditions.ts';
 import type { NodeHealth } from '../../domain/nodes/node-health.ts';
 import { addNoExecute, wantedNoExecute } from '../../domain/nodes/node-taints.ts';
@@ -24,26 +24,27 @@ import type { KubeNode } from '../../kube/types.ts';
 import type { Condition, TransactWrite, UpdateWrite } from '../../ports/item-store.ts';
 import { type FleetRecords, leaveQueueWrite, mayTaint, takeTokenWrite } from '../../store/fleet-store.ts';
 import { readHealth, unchangedSince } from '../../store/health-store.ts';
-import { holdKey, holdNote, taintNote } from '../decisions/decision-notes.ts';
 import { groupedBy, type WorkBudget, workThrough, workUntil } from '../framework/bounded-work.ts';
 import { changeNode, withTaints } from '../framework/change-node.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
 import type { TickMark } from '../framework/ledger.ts';
-import * as metric from '../framework/metric-names.ts';
+import { zoneDimension } from '../framework/metrics.ts';
 import { reportUnwritable } from '../framework/report-unwritable.ts';
 import { tellTickAge } from '../framework/tick-age.ts';
 import { type Tick, TickFault } from '../node-monitor/reconcile.ts';
 import { swapTaints } from '../node-reconciler/lift-taints.ts';
 import { evictPods } from '../pod-evictor/reconcile.ts';
-import { compareTurns } from './queue-order.rule.ts';
+import { holdDraft, holdKey, taintDraft } from './decisions.ts';
+import * as metric from './metrics.ts';
+import { compareQueueItems } from './queue-order.rule.ts';
 import { decideEvictions, type EvictionDecision, type EvictionHold, evictionHold } from './rule.ts';
 
 const EVICTOR = 'evictor';
-/** Waiting nodes of one zone looked at in one tick: those that leave untainted, and the one that is tainted. */
-const ITEMS_A_ZONE_MAX = 25;
-const ZONES_AT_ONCE_MAX = 8;
-const NODES_AT_ONCE_MAX = 8;
-/** Kept free at the end of a period. Milliseconds. */
+/** Queue entries read per zone and tick: those that leave untainted, and the one that is tainted. */
+const ITEMS_PER_ZONE_MAX = 25;
+const ZONE_CONCURRENCY_MAX = 8;
+const NODE_CONCURRENCY_MAX = 8;
+/** Reserved at the end of a period. Milliseconds. */
 const PERIOD_RESERVE_MS = 500;
 
 export type EvictorReport =
@@ -51,16 +52,16 @@ export type EvictorReport =
   | { readonly kind: 'lost' }
   | {
       readonly kind: 'ran';
-      /** Nodes given a NoExecute taint. */
+      /** Nodes that got a NoExecute taint. */
       readonly tainted: number;
-      /** Why zones with waiting nodes had none tainted. */
+      /** Per zone with waiting nodes: why none was tainted. */
       readonly holds: ReadonlyMap<string, EvictionHold>;
-      /** When a limiter next has a token for somebody who waits; a rate above one a period comes due between ticks. */
+      /** When a limiter next grants a token to a waiting node. At rates above one per period this lies between ticks. */
       readonly nextTokenAtMs: number | undefined;
     };
 
-/** Turns between two ticks at most: a bound on reads, reached only by rates above 20 a second. */
-const TURNS_A_SLOT_MAX = 100;
+/** Rounds between two ticks: a bound on reads, reached only at rates above 20 per second. */
+const ROUNDS_PER_SLOT_MAX = 100;
 
 export async function runEvictor(dependencies: ControllerDependencies, tick: Tick): Promise<EvictorReport> {
   const { clock, policy, fleet, timers, meter } = dependencies;
@@ -69,11 +70,11 @@ export async function runEvictor(dependencies: ControllerDependencies, tick: Tic
   if (slotVerdict({ slot: tick.slot, nowMs, periodSeconds }) === 'stale') return { kind: 'stale' };
   const records = await fleet.read();
   const gate = gateVerdictFor(records.state.gate, { nowMs, policy });
-  // What is due stays due while the gate holds (D9): nothing is read for it.
+  // Timers stay due while the gate is closed (D9), so none are read.
   const due = gate.kind === 'holding' ? [] : await timers.readDue(nowMs);
-  const tellAge = (): void => tellTickAge(meter, { slot: tick.slot, periodSeconds, nowMs });
-  if (!isAnythingToDo(records, due)) {
-    tellAge();
+  const reportAge = (): void => tellTickAge(meter, { slot: tick.slot, periodSeconds, nowMs });
+  if (!hasWork(records, due)) {
+    reportAge();
     return { kind: 'ran', tainted: 0, holds: new Map(), nextTokenAtMs: undefined };
   }
   if ((await fleet.claimBare(EVICTOR, tick.slot, nowMs)) === 'lost') return { kind: 'lost' };
@@ -81,48 +82,48 @@ export async function runEvictor(dependencies: ControllerDependencies, tick: Tic
   const budget = workUntil(clock, nowMs + timeMs);
 
   const mark = { slot: tick.slot };
-  const queues = await takeTurns(dependencies, records, { nowMs, gate, budget, tick: mark });
-  const evictions = await workThrough(due, { concurrencyMax: NODES_AT_ONCE_MAX, budget }, (nodeName) =>
+  const queues = await processQueues(dependencies, records, { nowMs, gate, budget, tick: mark });
+  const evictions = await workThrough(due, { concurrencyMax: NODE_CONCURRENCY_MAX, budget }, (nodeName) =>
     evictPods(dependencies, nodeName, { nowMs, state: records.state, tick: mark }),
   );
-  tellAge();
+  reportAge();
   const faults = [...queues.faults, ...evictions.faults];
   if (faults.length > 0) throw new TickFault(faults, 'evictor could not finish its tick');
   const { tainted, holds, nextTokenAtMs } = queues;
-  tellHolds(dependencies, holds);
+  reportHolds(dependencies, holds);
   return { kind: 'ran', tainted, holds, nextTokenAtMs };
 }
 
-/** Whether somebody waits, something is due, or a hold is still noted of a zone in which nobody waits any more. */
-const isAnythingToDo = ({ queue, zones }: FleetRecords, due: readonly string[]): boolean =>
+/** Whether a node waits, a timer is due, or a zone without waiting nodes still has a recorded hold. */
+const hasWork = ({ queue, zones }: FleetRecords, due: readonly string[]): boolean =>
   queue.length > 0 || due.length > 0 || zones.some(({ hold }) => hold !== undefined);
 
-function tellHolds({ meter }: ControllerDependencies, holds: ReadonlyMap<string, EvictionHold>): void {
+function reportHolds({ meter }: ControllerDependencies, holds: ReadonlyMap<string, EvictionHold>): void {
   const zones = new Map<string, number>();
   for (const { kind } of holds.values()) zones.set(kind, (zones.get(kind) ?? 0) + 1);
   for (const [reason, count] of zones) meter.add(metric.HELD_ZONES, count, 'Count', { reason });
 }
 
-interface Turns {
+interface QueueResults {
   readonly tainted: number;
   readonly holds: ReadonlyMap<string, EvictionHold>;
   readonly nextTokenAtMs: number | undefined;
   readonly faults: readonly unknown[];
 }
 
-interface Turning {
+interface QueueTime {
   readonly nowMs: number;
   readonly gate: GateVerdict;
-  /** For the ledger. */
+  /** For decision records. */
   readonly tick: TickMark;
 }
 
-/** One turn of every zone in which somebody waits. */
-async function takeTurns(
+/** Processes the queue of every zone with waiting nodes once. */
+async function processQueues(
   dependencies: ControllerDependencies,
   records: FleetRecords,
-  at: Turning & { readonly budget: WorkBudget },
-): Promise<Turns> {
+  at: QueueTime & { readonly budget: WorkBudget },
+): Promise<QueueResults> {
   let tainted = 0;
   const holds = new Map<string, EvictionHold>();
   const tokensAtMs: number[] = [];
@@ -130,23 +131,23 @@ async function takeTurns(
   const faults: unknown[] = [];
   const worked = await workThrough(
     zones,
-    { concurrencyMax: ZONES_AT_ONCE_MAX, budget: at.budget },
+    { concurrencyMax: ZONE_CONCURRENCY_MAX, budget: at.budget },
     async ([zone, waiting]) => {
-      const turn = await takeTurn(dependencies, records, waiting, at);
-      faults.push(...turn.faults);
-      if (turn.tainted) tainted += 1;
-      if (turn.hold !== undefined) holds.set(zone, turn.hold);
-      if (turn.hold?.kind === 'rate') tokensAtMs.push(turn.hold.untilMs);
+      const result = await processQueue(dependencies, records, waiting, at);
+      faults.push(...result.faults);
+      if (result.tainted) tainted += 1;
+      if (result.hold !== undefined) holds.set(zone, result.hold);
+      if (result.hold?.kind === 'rate') tokensAtMs.push(result.hold.untilMs);
       const ratePerSecond = records.zones.find((record) => record.zone === zone)?.limiter.ratePerSecond ?? 0;
-      if (turn.tainted && waiting.length > 1 && ratePerSecond > 0) tokensAtMs.push(at.nowMs + 1_000 / ratePerSecond);
-      if (turn.hold !== undefined) await noteHold(dependencies, records, waiting, turn.hold, at);
+      if (result.tainted && waiting.length > 1 && ratePerSecond > 0) tokensAtMs.push(at.nowMs + 1_000 / ratePerSecond);
+      if (result.hold !== undefined) await recordHold(dependencies, records, waiting, result.hold, at);
     },
   );
   const waited = new Set(zones.map(([zone]) => zone));
-  // Only told: what cannot be cleared here must not keep due pods from their eviction.
+  // Faults are only reported: a hold that cannot be cleared must not block the eviction of due pods.
   const cleared = await workThrough(
     records.zones.filter(({ zone, hold }) => hold !== undefined && !waited.has(zone)),
-    { concurrencyMax: ZONES_AT_ONCE_MAX, budget: at.budget },
+    { concurrencyMax: ZONE_CONCURRENCY_MAX, budget: at.budget },
     ({ zone, hold }) => dependencies.fleet.setHold(zone, hold, undefined),
   );
   return {
@@ -157,36 +158,36 @@ async function takeTurns(
   };
 }
 
-/** A hold goes into the ledger when it begins, not while it lasts; that a zone waits for its rate lasts from taint to taint. */
-async function noteHold(
+/** Records a hold when it begins, not while it lasts. A hold by rate lasts until the next taint. */
+async function recordHold(
   { fleet, ledger }: ControllerDependencies,
   { zones, state }: FleetRecords,
   waiting: readonly QueuedNode[],
   hold: EvictionHold,
-  { nowMs, gate, tick }: Turning,
+  { nowMs, gate, tick }: QueueTime,
 ): Promise<void> {
   const record = zones.find(({ zone }) => zone === waiting[0]?.zone);
   if (record === undefined) return;
   const { zone, limiter } = record;
   const key = holdKey(hold, limiter.ratePerSecond);
   if (key === record.hold) return;
-  const inTurn = [...waiting].sort(compareTurns);
-  const note = holdNote(hold, {
+  const inOrder = [...waiting].sort(compareQueueItems);
+  const draft = holdDraft(hold, {
     nowMs,
     zone,
     limiter,
     gate,
     totalDisruption: state.disruption.total,
-    waiting: inTurn,
+    waiting: inOrder,
   });
-  await fleet.setHold(zone, record.hold, key, ledger.write(note, tick));
+  await fleet.setHold(zone, record.hold, key, ledger.write(draft, tick));
 }
 
 /**
- * The turns of one moment between two ticks. Needs no claim: a taint is one transaction with its token, and two at once are
- * settled there.
+ * Processes the queues once between two ticks. Needs no claim: a taint and its token are one transaction, so of two
+ * concurrent callers one is refused.
  */
-export async function turnQueues(
+export async function processQueuesBetweenTicks(
   dependencies: ControllerDependencies,
 ): Promise<Extract<EvictorReport, { kind: 'ran' }>> {
   const { clock, policy, fleet } = dependencies;
@@ -194,14 +195,14 @@ export async function turnQueues(
   const records = await fleet.read();
   const gate = gateVerdictFor(records.state.gate, { nowMs, policy });
   const budget = workUntil(clock, nowMs + policy.nodeMonitorPeriodSeconds * 1_000);
-  const { faults, ...turns } = await takeTurns(dependencies, records, { nowMs, gate, budget, tick: {} });
-  if (faults.length > 0) throw new TickFault([...faults], 'evictor could not finish its turns');
-  return { kind: 'ran', ...turns };
+  const { faults, ...results } = await processQueues(dependencies, records, { nowMs, gate, budget, tick: {} });
+  if (faults.length > 0) throw new TickFault([...faults], 'evictor could not process its queues');
+  return { kind: 'ran', ...results };
 }
 
 /**
- * A tick, and after it the turns that come due before the next one: the limiter's bucket holds one token, so a rate above
- * one a period needs more than one look a period. Waits only while somebody waits for a token of this very slot.
+ * A tick, and further rounds until the next one. A limiter's bucket holds one token, so a rate above one per period needs
+ * more than one round per period. Pauses only when a waiting node gets a token within this slot.
  */
 export async function runEvictorSlot(
   dependencies: ControllerDependencies,
@@ -212,108 +213,117 @@ export async function runEvictorSlot(
   const startedMs = clock.nowMs();
   let report = await runEvictor(dependencies, tick);
   const budgetMs = Math.min(tick.budgetMs ?? Infinity, policy.nodeMonitorPeriodSeconds * 1_000 - PERIOD_RESERVE_MS);
-  for (let turn = 0; turn < TURNS_A_SLOT_MAX && report.kind === 'ran'; turn += 1) {
+  for (let round = 0; round < ROUNDS_PER_SLOT_MAX && report.kind === 'ran'; round += 1) {
     const atMs = report.nextTokenAtMs;
     if (atMs === undefined || atMs >= startedMs + budgetMs) break;
     await pause(Math.max(0, Math.ceil(atMs - clock.nowMs())));
-    const more = await turnQueues(dependencies);
+    const more = await processQueuesBetweenTicks(dependencies);
     report = { ...more, tainted: report.tainted + more.tainted };
   }
   return report;
 }
 
-interface Turn {
+interface QueueResult {
   readonly tainted: boolean;
   readonly hold: EvictionHold | undefined;
-  /** Of single nodes; the others had their turn. */
+  /** Faults of single nodes; the other nodes were processed. */
   readonly faults: readonly unknown[];
 }
 
-/** The turn of one zone. */
-async function takeTurn(
+/** Processes the queue of one zone: removes entries that need no taint, and taints one node at most. */
+async function processQueue(
   dependencies: ControllerDependencies,
   records: FleetRecords,
   waiting: readonly QueuedNode[],
-  at: Turning,
-): Promise<Turn> {
+  at: QueueTime,
+): Promise<QueueResult> {
   const { nowMs, gate } = at;
-  const { items, policy, fleet } = dependencies;
+  const { items, policy } = dependencies;
+  const { disruption } = records.state;
   const record = records.zones.find(({ zone }) => zone === waiting[0]?.zone);
   if (record === undefined) return { tainted: false, hold: { kind: 'never' }, faults: [] };
-  // Nothing can come of this turn, so nothing is read for it; what should leave the queue, node-monitor takes out.
-  const hold = evictionHold(record.limiter, { nowMs, gate, totalDisruption: records.state.disruption.total });
+  // No node of this zone can be tainted now, so no digest is read. node-monitor removes entries that should leave the queue.
+  const hold = evictionHold(record.limiter, { nowMs, gate, totalDisruption: disruption.total });
   if (hold !== undefined) return { tainted: false, hold, faults: [] };
-  const freshSinceMs = Math.max(records.state.gate.freshSinceMs, records.state.disruption.freshSinceMs);
-  const heads = [...waiting].sort(compareTurns).slice(0, ITEMS_A_ZONE_MAX);
+  const freshSinceMs = Math.max(records.state.gate.freshSinceMs, disruption.freshSinceMs);
+  const heads = [...waiting].sort(compareQueueItems).slice(0, ITEMS_PER_ZONE_MAX);
   const nodes = await readHealth(
     items,
     heads.map(({ nodeName }) => nodeName),
   );
-  const { disruption } = records.state;
+  const zone: QueuedZone = { heads, nodes, limiter: record.limiter, freshSinceMs, waiting: waiting.length };
   const faults: unknown[] = [];
-  // One that cannot be tainted for what is stored of it leaves the turn to the next; each round settles one at least.
+  // A node whose stored state makes the taint impossible yields to the next one. Each round settles one node at least.
   let rest = heads;
   while (rest.length > 0) {
     const outcome = decideEvictions(
       { items: rest, nodes, limiter: record.limiter },
       { nowMs, gate, totalDisruption: disruption.total, policy, freshSinceMs },
     );
-    const settled = new Set<string>();
-    let result: Tainting = 'stop';
-    for (const decision of outcome.decisions) {
-      settled.add(decision.nodeName);
-      try {
-        switch (decision.kind) {
-          case 'drop':
-            await fleet.dequeue(decision);
-            break;
-          case 'swap':
-            await swapTaints(dependencies, { ...decision, nowMs, tick: at.tick }, decision.to);
-            await fleet.dequeue(decision);
-            break;
-          case 'taint':
-            result = 'next';
-            result = await taint(dependencies, decision, heads, {
-              nowMs,
-              tick: at.tick,
-              seen: nodes.get(decision.nodeName)!,
-              limiter: record.limiter,
-              freshSinceMs,
-              waiting: waiting.length,
-            });
-        }
-      } catch (fault) {
-        faults.push(fault);
-      }
-    }
+    const settled = new Set(outcome.decisions.map(({ nodeName }) => nodeName));
+    const result = await applyEvictions(dependencies, outcome.decisions, zone, at, faults);
     if (result !== 'next') return { tainted: result === 'tainted', hold: outcome.hold, faults };
     rest = rest.filter(({ nodeName }) => !settled.has(nodeName));
   }
   return { tainted: false, hold: undefined, faults };
 }
 
-/** `next`: not for a reason of this node alone. `stop`: the token or the gate stood against it, and would against any. */
-type Tainting = 'tainted' | 'next' | 'stop';
+/** What was read of one zone's queue. */
+interface QueuedZone {
+  readonly heads: readonly QueuedNode[];
+  readonly nodes: ReadonlyMap<string, NodeHealth>;
+  readonly limiter: Limiter;
+  readonly freshSinceMs: number;
+  /** Number of waiting nodes. */
+  readonly waiting: number;
+}
+
+/** Applies decisions in order. A fault is added to `faults` and does not stop the decisions after it. */
+async function applyEvictions(
+  dependencies: ControllerDependencies,
+  decisions: readonly EvictionDecision[],
+  zone: QueuedZone,
+  { nowMs, tick }: QueueTime,
+  faults: unknown[],
+): Promise<TaintResult> {
+  const { fleet } = dependencies;
+  let result: TaintResult = 'stop';
+  for (const decision of decisions) {
+    try {
+      switch (decision.kind) {
+        case 'drop':
+          await fleet.dequeue(decision);
+          break;
+        case 'swap':
+          await swapTaints(dependencies, { ...decision, nowMs, tick }, decision.to);
+          await fleet.dequeue(decision);
+          break;
+        case 'taint':
+          result = 'next';
+          result = await taint(dependencies, decision, zone, { nowMs, tick });
+      }
+    } catch (fault) {
+      faults.push(fault);
+    }
+  }
+  return result;
+}
+
+/** `next`: this node alone cannot be tainted. `stop`: token, gate or total disruption refused it and would refuse any. */
+type TaintResult = 'tainted' | 'next' | 'stop';
 
 async function taint(
   dependencies: ControllerDependencies,
   decision: Extract<EvictionDecision, { kind: 'taint' }>,
-  heads: readonly QueuedNode[],
-  at: {
-    readonly nowMs: number;
-    readonly tick: TickMark;
-    readonly seen: NodeHealth;
-    readonly limiter: Limiter;
-    readonly freshSinceMs: number;
-    readonly waiting: number;
-  },
-): Promise<Tainting> {
+  { heads, nodes, ...zoneInputs }: QueuedZone,
+  { nowMs, tick }: { readonly nowMs: number; readonly tick: TickMark },
+): Promise<TaintResult> {
   const { objects, fleet, meter, log, ledger, policy } = dependencies;
-  const { nowMs, seen } = at;
   const { nodeName, uid, zone } = decision;
   const item = heads.find((each) => each.nodeName === nodeName && each.uid === uid);
   if (item === undefined) return 'stop';
-  const record = ledger.write(taintNote(decision, { ...at, item, policy }), at.tick);
+  const seen = nodes.get(nodeName)!;
+  const record = ledger.write(taintDraft(decision, { ...zoneInputs, nowMs, seen, item, policy }), tick);
   let stored: KubeNode | undefined;
   const outcome = await changeNode(objects, { nodeName, uid, nowMs }, (node) => {
     stored = node;
@@ -327,7 +337,7 @@ async function taint(
     };
   });
   if (outcome.kind === 'tooLarge') {
-    // It leaves the head of its zone's queue. node-monitor puts it back at the end as long as it wants the taint.
+    // Removed from the head of its zone's queue. node-monitor enqueues it again at the end while it needs the taint.
     await fleet.dequeue(item);
     if (stored !== undefined) {
       await reportUnwritable(dependencies, { kind: 'Node', object: stored, what: 'add its NoExecute taint', nowMs });
@@ -336,8 +346,8 @@ async function taint(
   }
   if (outcome.kind === 'refused') return STOPPED_BY.includes(outcome.index) ? 'stop' : 'next';
   if (outcome.kind !== 'written') return 'next';
-  meter.add(metric.EVICTIONS, 1, 'Count', metric.zoneDimension(zone));
-  log.info('a node got its NoExecute taint', {
+  meter.add(metric.EVICTIONS, 1, 'Count', zoneDimension(zone));
+  log.info('NoExecute taint added', {
     nodeName,
     zone,
     taint: decision.taint,
@@ -347,10 +357,10 @@ async function taint(
   return 'tainted';
 }
 
-/** Of the taint's `extra`: the token, and what stands against any taint. */
+/** Positions in the taint's `extra` whose refusal concerns every node of the zone: token, gate and total disruption. */
 const STOPPED_BY: readonly number[] = [1, 2];
 
-/** A silent node's digest is written only while it is silent; one that says itself that it is not ready goes on beating. */
+/** The digest of a silent node is written only while it is silent. A node that reports NotReady itself keeps sending heartbeats. */
 function onlyAsSeen(write: TransactWrite, seen: NodeHealth): TransactWrite {
   const sameNode: Condition = { kind: 'compare', attribute: 'u', op: '=', value: seen.uid };
   return { ...(write as UpdateWrite), when: seen.ready === 'Unknown' ? unchangedSince(seen) : sameNode };

@@ -1,7 +1,7 @@
 /**
- * One turn of a zone's eviction queue: who leaves it, and who gets the NoExecute taint if the limiter gives a token.
- * The decision rests on the node as it is now, not as it was when enqueued. A token is asked for only when an item is due
- * and would be tainted (D4). At most one taint comes of one turn: the bucket holds one token.
+ * One pass over a zone's eviction queue: which nodes leave it, and which one is tainted when the limiter grants a token.
+ * The decision uses the node's current state, not its state when it was enqueued. A token is requested only for an item
+ * that is due and would be tainted (D4). A pass taints one node at most: the bucket holds one token.
  *
  * Source: doNoExecuteTaintingPass in pkg/controller/nodelifecycle/node_lifecycle_controller.go.
  */
@@ -15,7 +15,7 @@ import type { QueuedNode } from '../../domain/zones/fleet-records.ts';
 import type { GateReason, GateVerdict } from '../../domain/zones/gate.ts';
 import type { Limiter } from '../../domain/zones/limiter.ts';
 import { type LimiterUpdate, takeTokenUpdate } from '../../domain/zones/limiter.ts';
-import { compareTurns } from './queue-order.rule.ts';
+import { compareQueueItems } from './queue-order.rule.ts';
 
 interface OfItem {
   readonly nodeName: string;
@@ -30,14 +30,14 @@ export type EvictionDecision =
       readonly kind: 'drop';
       readonly reason: 'nodeGone' | 'ready' | 'noReadyCondition' | 'returning' | 'tainted';
     } & OfItem)
-  /** The opposite taint is on it: changed at once, without a token, and not counted. Leaves the queue. */
+  /** The node carries the opposite taint: swapped at once, without a token, not counted as an eviction. Leaves the queue. */
   | ({
       readonly kind: 'swap';
       readonly from: NoExecuteKind;
       readonly to: NoExecuteKind;
       readonly ready: ConditionStatus;
     } & OfItem)
-  /** Ask for a token by this update; if granted, taint, take out of the queue, and count one eviction. */
+  /** Request a token by this update. If granted: add the taint, remove the queue entry, count one eviction. */
   | ({
       readonly kind: 'taint';
       readonly taint: NoExecuteKind;
@@ -57,11 +57,11 @@ export type EvictionHold =
 export interface EvictionOutcome {
   /** In order. A taint comes last. */
   readonly decisions: readonly EvictionDecision[];
-  /** Present when somebody waits and none is tainted. */
+  /** Present when a node waits and none is tainted. */
   readonly hold: EvictionHold | undefined;
 }
 
-/** What keeps a zone from tainting anybody just now, whoever waits; undefined when nothing does. */
+/** Why no node of the zone can be tainted now; undefined when one can. */
 export function evictionHold(
   limiter: Limiter,
   at: { readonly nowMs: number; readonly gate: GateVerdict; readonly totalDisruption: boolean },
@@ -74,8 +74,8 @@ export function evictionHold(
 }
 
 /**
- * `items`: the queue of one zone, from its head, as many as were read. `nodes`: digests of their nodes; one that is not
- * there is gone. `limiter`: as last read; the token updates decide, not this.
+ * `items`: the head of one zone's queue. `nodes`: their digests; a node without a digest no longer exists. `limiter`: as
+ * last read; whether a token is granted is decided by the conditional update.
  */
 export function decideEvictions(
   zone: {
@@ -93,7 +93,7 @@ export function decideEvictions(
 ): EvictionOutcome {
   const { nowMs } = at;
   const decisions: EvictionDecision[] = [];
-  for (const item of [...zone.items].sort(compareTurns)) {
+  for (const item of [...zone.items].sort(compareQueueItems)) {
     const of: OfItem = { nodeName: item.nodeName, uid: item.uid, zone: item.zone, addedAtMs: item.addedAtMs };
     const health = zone.nodes.get(item.nodeName);
     if (health === undefined || health.uid !== item.uid) {
@@ -107,7 +107,7 @@ export function decideEvictions(
     }
     const wanted = decideNoExecute(ready, health.noExecute);
     if (wanted.kind === 'swap') {
-      // In total disruption node-monitor is lifting these; changing one would only put it back.
+      // In total disruption node-monitor removes these taints; a swap would add one again.
       if (at.totalDisruption) return { decisions, hold: { kind: 'totalDisruption' } };
       decisions.push({ kind: 'swap', ...of, from: wanted.from, to: wanted.to, ready });
       continue;

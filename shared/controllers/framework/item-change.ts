@@ -1,7 +1,9 @@
 /** A change of one item, as a table's stream tells it: at least once, in order for each item. */
+
+import { ALL_FUNCTIONS } from '../../domain/functions/tick-metrics.ts';
 import { type Item, StoreFault } from '../../ports/item-store.ts';
 import type { ControllerDependencies } from './dependencies.ts';
-import * as metric from './metric-names.ts';
+import * as metric from './metrics.ts';
 
 export interface ItemChangeRecord {
   readonly type: 'INSERT' | 'MODIFY' | 'REMOVE';
@@ -87,7 +89,7 @@ export function measureFaults(
   outcome: ChangesOutcome,
 ): ChangesOutcome {
   const givenUp = outcome.faults.filter((fault) => !mayPass(fault)).length;
-  if (givenUp > 0) meter.add(metric.RECORDS_GIVEN_UP, givenUp, 'Count', metric.ALL_FUNCTIONS);
+  if (givenUp > 0) meter.add(metric.RECORDS_GIVEN_UP, givenUp, 'Count', ALL_FUNCTIONS);
   return outcome;
 }
 

@@ -2,8 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import { type ControlledFleet, settledFleet } from '../../../test/support/controlled-fleet.ts';
 import { dyingStore } from '../../../test/support/failing-store.ts';
-import { replay } from '../decisions/decision-record.ts';
 import { decisionStore, type NamedDecision } from '../decisions/decision-store.ts';
+import { replay } from '../decisions/replay.ts';
 
 const DEAD = ['a-3', 'a-4'];
 const ALIVE = ['a-0', 'a-1', 'a-2', 'b-0', 'b-1'];
@@ -126,7 +126,7 @@ describe('the ledger', () => {
     expect(await told(fleet, 41)).toEqual(['GateClosed fleet', 'GateOpened fleet']);
     const closed = (await records(fleet)).find(({ record }) => record.act === 'GateClosed');
     expect(closed?.record.reason).toBe(
-      'we doubt ourselves: ticks of our own were missing; nobody is newly marked, tainted or evicted',
+      'safety gate closed: node-monitor missed ticks; no node is newly marked, tainted or evicted',
     );
     for (const { record } of await records(fleet)) expect(replay(record).same).toBe(true);
   });

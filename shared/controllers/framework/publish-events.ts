@@ -3,12 +3,14 @@
  * of their objects, which comes at least once; of zones and the gate by node-monitor's tick, before it has finished, so
  * that one that dies is told again by the next. What the bus does not take is counted and logged, and stops nobody.
  */
+
 import { type ClusterEvent, nodeTransitions } from '../../domain/events/cluster-event.ts';
+import { ALL_FUNCTIONS } from '../../domain/functions/tick-metrics.ts';
 import { zoneKeyOf } from '../../domain/zones/zone.ts';
 import type { KubeNode, KubeObject } from '../../kube/types.ts';
 import { nodeNameOf } from '../pod-gc/maintain-work-list.ts';
 import type { ControllerDependencies } from './dependencies.ts';
-import * as metric from './metric-names.ts';
+import * as metric from './metrics.ts';
 
 const IDS_TOLD_MAX = 10;
 const DISRUPTION_TARGET = 'DisruptionTarget';
@@ -24,7 +26,7 @@ export async function publishEvents(
   if (eventBus === undefined || events.length === 0) return;
   const { failed, reason } = await eventBus.publish(events, nowMs);
   if (failed.length === 0) return;
-  meter.add(metric.EVENTS_NOT_SENT, failed.length, 'Count', metric.ALL_FUNCTIONS);
+  meter.add(metric.EVENTS_NOT_SENT, failed.length, 'Count', ALL_FUNCTIONS);
   log.error('events were not sent', {
     failed: failed.length,
     reason,

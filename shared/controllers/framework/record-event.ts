@@ -41,7 +41,7 @@ export interface EventSubject {
   readonly uid: string;
 }
 
-export interface EventToTell extends EventText {
+export interface PendingEvent extends EventText {
   readonly about: EventSubject;
   /** Tells apart two tellings of the same reason about the same object; with it, each is told once. */
   readonly once?: string | number;
@@ -59,9 +59,9 @@ const hex32 = (text: string): string =>
     .toString(16)
     .padStart(8, '0');
 
-const namespaceOf = ({ about }: EventToTell): string => (about.namespace === '' ? CLUSTER_NAMESPACE : about.namespace);
+const namespaceOf = ({ about }: PendingEvent): string => (about.namespace === '' ? CLUSTER_NAMESPACE : about.namespace);
 
-function nameOf(event: EventToTell, nonce: number): string {
+function nameOf(event: PendingEvent, nonce: number): string {
   const told = [event.about.uid, event.reason, event.once ?? '', ...(nonce === 0 ? [] : [nonce])].join('|');
   // Two hashes from two beginnings: 64 bits.
   const suffix = `${hex32(told)}${hex32(`2|${told}`)}`;
@@ -70,7 +70,7 @@ function nameOf(event: EventToTell, nonce: number): string {
 }
 
 /** Where the event lies. With a wanted shard its name is the first of its names that lies there. */
-function eventRef(event: EventToTell, wantedShard?: number): ObjectRef {
+function eventRef(event: PendingEvent, wantedShard?: number): ObjectRef {
   const namespace = namespaceOf(event);
   const { resource } = eventsResource;
   const shards = shardsOf(resource);
@@ -87,7 +87,7 @@ const expiryOf = (nowMs: number): number => Math.ceil(nowMs / 1_000) + EVENT_TTL
 
 /** The event as an object to create, for somebody else's commit. */
 export function eventWrite(
-  event: EventToTell,
+  event: PendingEvent,
   at: { readonly nowMs: number; readonly eventUid: string; readonly wantedShard?: number },
 ): ObjectWrite {
   const ref = eventRef(event, at.wantedShard);
@@ -138,7 +138,7 @@ type Dependencies = Pick<ControllerDependencies, 'objects' | 'random'>;
 /** Tells events, many in one commit. @throws StoreFault when other commits stayed in the way; telling again is safe. */
 export async function recordEvents(
   dependencies: Dependencies,
-  toTell: readonly EventToTell[],
+  toTell: readonly PendingEvent[],
   nowMs: number,
 ): Promise<void> {
   const byName = new Map(
@@ -179,7 +179,7 @@ export async function recordEvents(
 
 async function commitEvents(
   { objects }: Dependencies,
-  part: readonly { readonly event: EventToTell; readonly write: ObjectWrite }[],
+  part: readonly { readonly event: PendingEvent; readonly write: ObjectWrite }[],
   nowMs: number,
 ): Promise<void> {
   let waiting = [...part];

@@ -3,10 +3,12 @@
  * (object-store.ts): one from before that limit. It is skipped and reported: a metric, a log line, and an event about the
  * object. It must not delay any other object, so nothing here rejects.
  */
+
 import { notWritten } from '../../domain/events/event-text.ts';
+import { ALL_FUNCTIONS } from '../../domain/functions/tick-metrics.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { ControllerDependencies } from './dependencies.ts';
-import * as metric from './metric-names.ts';
+import * as metric from './metrics.ts';
 import { type EventSubject, recordEvents, subjectOf } from './record-event.ts';
 
 type Dependencies = Pick<ControllerDependencies, 'objects' | 'random' | 'log' | 'meter'>;
@@ -25,7 +27,7 @@ export async function reportUnwritable(
   const { kind, object, what, nowMs } = of;
   const about = subjectOf(kind, object);
   const name = about.namespace === '' ? about.name : `${about.namespace}/${about.name}`;
-  meter.add(metric.OBJECTS_NOT_WRITTEN, 1, 'Count', metric.ALL_FUNCTIONS);
+  meter.add(metric.OBJECTS_NOT_WRITTEN, 1, 'Count', ALL_FUNCTIONS);
   log.error('an object is too large to be written by a controller', { kind, name, what });
   const event = { ...notWritten(kind, name, what), about, once: what };
   await recordEvents(dependencies, [event], nowMs).catch((fault: unknown) =>

@@ -1,6 +1,6 @@
+import { TICK_AGE } from '../../domain/functions/tick-metrics.ts';
 import { slotStartMs, tellsAge } from '../../domain/tick.ts';
 import type { Meter } from '../../ports/log.ts';
-import { TICK_AGE } from './metric-names.ts';
 
 /** How late a tick works, where it is worth a line (domain/tick.ts). An alarm takes silence for a controller that does not run. */
 export function tellTickAge(

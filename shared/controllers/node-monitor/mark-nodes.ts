@@ -1,10 +1,10 @@
 /**
- * Marking silent nodes: conditions Unknown, the NoSchedule taint of the new state, the event and the digest, all of one
- * node in one commit and of many nodes in one transaction. A beat that came in between refuses it (health-store.ts): then
- * that node is left alone and the others go on.
+ * Marks silent nodes: Unknown conditions, the NoSchedule taint of the new state, the event and the digest. All changes of
+ * one node are in one commit, and one transaction holds many nodes. A heartbeat that arrived in between refuses the mark
+ * of its node (health-store.ts); the other nodes are marked.
  *
- * Five thousand nodes that die at once are some three hundred transactions. Those of different shards run side by side;
- * the event of a node is put into a shard of the same lane, so that lanes never meet on the head of a shard.
+ * 5,000 nodes that fail at once take about 300 transactions. Transactions of different shards run concurrently. A node's
+ * event goes into a shard of the same lane, so that two lanes never contend for the head of a shard.
  */
 
 import { nodes as nodesResource } from '../../api/kinds/registry.ts';
@@ -19,22 +19,22 @@ import { markUnknown } from '../../store/health-store.ts';
 import { shardOf } from '../../store/layout.ts';
 import { createdAtMsOf } from '../../store/node-digest.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';
-import { markNote } from '../decisions/decision-notes.ts';
 import { groupedBy, inParts, type WorkBudget, workInHalves, workThrough } from '../framework/bounded-work.ts';
 import { nodeRef, withTaints } from '../framework/change-node.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
 import type { TickMark } from '../framework/ledger.ts';
 import { eventWrite } from '../framework/record-event.ts';
 import { reportUnwritable } from '../framework/report-unwritable.ts';
+import { markDraft } from './decisions.ts';
 import { isMarkable } from './mark-pods.ts';
 import type { MonitorDecision } from './rule.ts';
 
-/** 6 actions for each node and 3 heads: 93 of 100. Nodes too large for one transaction are marked in halves. */
-const NODES_A_COMMIT_MAX = 15;
-/** Tries at a commit of several nodes that others stayed in the way of, before its halves are tried. */
+/** 6 actions per node and 3 heads: 93 of 100. Nodes too large for one transaction are marked in halves. */
+const NODES_PER_COMMIT_MAX = 15;
+/** Attempts at a contended commit of several nodes, before its halves are tried. */
 const CONTENDED_MAX = 2;
-/** Tries at one commit, each with one node fewer or read again. */
-const COMMIT_ATTEMPTS_MAX = NODES_A_COMMIT_MAX + 4;
+/** Attempts at one commit, each with one node fewer or with one read again. */
+const COMMIT_ATTEMPTS_MAX = NODES_PER_COMMIT_MAX + 4;
 
 export type MarkDecision = Extract<MonitorDecision, { kind: 'markUnknown' }>;
 
@@ -46,32 +46,32 @@ export interface MarkToDo {
 
 export interface MarkedNode {
   readonly decision: MarkDecision;
-  /** Its pods that are Ready and now have to be marked. */
+  /** Its Ready pods, which are to be marked next. */
   readonly pods: readonly KubeObject[];
 }
 
 export interface MarkOutcome {
   readonly marked: readonly MarkedNode[];
-  /** It beat, posted, changed or went between reading and marking: rightly left alone. */
+  /** Heartbeat, status post, change or deletion between read and mark: correctly not marked. */
   readonly spared: number;
-  /** Not begun or not written: the next tick's. */
+  /** Not started or not written: left to the next tick. */
   readonly left: number;
   readonly faults: readonly unknown[];
 }
 
 interface Candidate extends MarkToDo {
   readonly pods: readonly KubeObject[];
-  /** They could not be listed. */
+  /** The pods could not be listed. */
   readonly podsUnknown: boolean;
-  node: KubeNode;
-  /** The event is there already. */
-  told: boolean;
+  readonly node: KubeNode;
+  /** The event exists already, or there is none to write. */
+  hasEvent: boolean;
 }
 
 export interface Marking {
   readonly nowMs: number;
   readonly budget: WorkBudget;
-  /** For the ledger: the tick, and the zones as they are after its marks. */
+  /** For decision records: the tick, and the zones after its marks. */
   readonly tick: TickMark;
   readonly zones: ReadonlyMap<string, ZoneMetrics>;
 }
@@ -90,7 +90,7 @@ export async function markNodes(
   const faults: unknown[] = [];
   await Promise.all(
     [...groupedBy(todo, laneOf)].map(([lane, ofLane]) =>
-      workThrough(inParts(ofLane, NODES_A_COMMIT_MAX), { concurrencyMax: 1, budget: at.budget }, async (part) => {
+      workThrough(inParts(ofLane, NODES_PER_COMMIT_MAX), { concurrencyMax: 1, budget: at.budget }, async (part) => {
         const halves = await workInHalves(part, at.budget, async (some) => {
           const outcome = await markPart(dependencies, some, lane, at);
           faults.push(...outcome.faults);
@@ -112,92 +112,39 @@ type PartOutcome =
       readonly kind: 'done';
       readonly marked: readonly MarkedNode[];
       readonly spared: number;
-      /** Of single nodes, which are marked all the same. */
+      /** Pods that could not be listed; their nodes are marked nevertheless. */
       readonly faults: readonly unknown[];
     }
-  /** Too large together, or others stayed in the way of one of them: smaller parts may do. */
+  /** Too large together, or contended: smaller parts may succeed. */
   | { readonly kind: 'split'; readonly faults: readonly unknown[] };
 
 async function markPart(
   dependencies: ControllerDependencies,
   part: readonly MarkToDo[],
   lane: number,
-  { nowMs, tick, zones }: Marking,
+  at: Marking,
 ): Promise<PartOutcome> {
-  const { objects, random, ledger, policy } = dependencies;
-  const faults: unknown[] = [];
-  const [stored, pods] = await Promise.all([
-    objects.getMany(part.map(({ decision }) => nodeRef(decision.nodeName))),
-    Promise.all(
-      part.map(async ({ decision }): Promise<readonly KubeObject[] | undefined> => {
-        if (!decision.markPods) return [];
-        try {
-          return (await objects.listByNode(decision.nodeName)).filter(isMarkable);
-        } catch (fault) {
-          // The node is marked all the same. Its digest keeps that its pods are not, and the next tick lists them.
-          faults.push(fault);
-          return undefined;
-        }
-      }),
-    ),
-  ]);
+  const { objects } = dependencies;
+  const { candidates, faults } = await readCandidates(dependencies, part);
+  let waiting: readonly Candidate[] = candidates;
   let contended = 0;
   let tooLarge = 0;
-  let waiting = part.flatMap((each, index): Candidate[] => {
-    const node = stored[index] as KubeNode | undefined;
-    return node === undefined
-      ? []
-      : [
-          {
-            ...each,
-            node,
-            pods: pods[index] ?? [],
-            podsUnknown: pods[index] === undefined,
-            told: each.decision.event === undefined,
-          },
-        ];
-  });
   for (let attempt = 1; attempt <= COMMIT_ATTEMPTS_MAX; attempt += 1) {
-    const nodes: ObjectWrite[] = [];
-    const events: ObjectWrite[] = [];
-    const told: Candidate[] = [];
-    const extra: TransactWrite[] = [];
-    const records: TransactWrite[] = [];
-    waiting = waiting.filter((each) => {
-      const next = markedNode(each, nowMs);
-      if (next === undefined) return false;
-      const { decision, node, seen } = each;
-      nodes.push({ kind: 'update', ref: nodeRef(decision.nodeName), object: next, previous: node });
-      extra.push(
-        markUnknown(seen, {
-          nowMs,
-          noExecute: noExecuteOf(next.spec?.taints ?? []),
-          podsToMark: each.podsUnknown || each.pods.length > 0,
-        }),
-      );
-      records.push(ledger.write(markNote(decision, seen, { nowMs, policy, zone: zones.get(decision.zone) }), tick));
-      if (!each.told && decision.event !== undefined) {
-        const about = { kind: 'Node', namespace: '', name: decision.nodeName, uid: decision.uid } as const;
-        told.push(each);
-        events.push(
-          eventWrite({ ...decision.event, about, once: nowMs }, { nowMs, eventUid: random.uuid(), wantedShard: lane }),
-        );
-      }
-      return true;
-    });
+    const commit = commitOf(dependencies, waiting, lane, at);
+    waiting = commit.marked;
     const spared = part.length - waiting.length - tooLarge;
     if (waiting.length === 0) return { kind: 'done', marked: [], spared, faults };
-    const outcome = await objects.commit({ writes: [...nodes, ...events], extra: [...extra, ...records] });
+    const outcome = await objects.commit(commit);
     switch (outcome.kind) {
       case 'committed':
         return { kind: 'done', marked: waiting, spared, faults };
       case 'extraRefused':
-        // It has beaten or posted since: a living node.
+        // A heartbeat or a status post arrived since: the node is alive.
         waiting = waiting.filter((_, index) => index !== outcome.index);
         break;
       case 'tooLarge': {
         const object = waiting[outcome.index]!.node;
-        await reportUnwritable(dependencies, { kind: 'Node', object, what: 'mark the node Unknown', nowMs });
+        await reportUnwritable(dependencies, { kind: 'Node', object, what: 'mark the node Unknown', nowMs: at.nowMs });
         waiting = waiting.filter((_, index) => index !== outcome.index);
         tooLarge += 1;
         break;
@@ -205,14 +152,9 @@ async function markPart(
       case 'overfull':
         return { kind: 'split', faults: [] };
       case 'conflict': {
-        const event = told[outcome.index - nodes.length];
-        if (event !== undefined) event.told = true;
-        else {
-          const current = outcome.current as KubeNode | undefined;
-          waiting = waiting.flatMap((each, index) =>
-            index !== outcome.index ? [each] : current === undefined ? [] : [{ ...each, node: current }],
-          );
-        }
+        const duplicate = commit.withEvent[outcome.index - waiting.length];
+        if (duplicate !== undefined) duplicate.hasEvent = true;
+        else waiting = withCurrent(waiting, outcome.index, outcome.current as KubeNode | undefined);
         break;
       }
       case 'contended':
@@ -223,7 +165,90 @@ async function markPart(
   return { kind: 'split', faults: [] };
 }
 
-/** The Node as marked; undefined when there is nothing to mark any more. */
+/** Reads the Nodes and their Ready pods. A Node that no longer exists is no candidate. */
+async function readCandidates(
+  { objects }: ControllerDependencies,
+  part: readonly MarkToDo[],
+): Promise<{ readonly candidates: readonly Candidate[]; readonly faults: unknown[] }> {
+  const faults: unknown[] = [];
+  const [stored, pods] = await Promise.all([
+    objects.getMany(part.map(({ decision }) => nodeRef(decision.nodeName))),
+    Promise.all(
+      part.map(async ({ decision }): Promise<readonly KubeObject[] | undefined> => {
+        if (!decision.markPods) return [];
+        try {
+          return (await objects.listByNode(decision.nodeName)).filter(isMarkable);
+        } catch (fault) {
+          // The node is marked nevertheless. Its digest records that its pods are not, and the next tick lists them.
+          faults.push(fault);
+          return undefined;
+        }
+      }),
+    ),
+  ]);
+  const candidates = part.flatMap((each, index): Candidate[] => {
+    const node = stored[index] as KubeNode | undefined;
+    if (node === undefined) return [];
+    const ready = pods[index];
+    const hasEvent = each.decision.event === undefined;
+    return [{ ...each, node, pods: ready ?? [], podsUnknown: ready === undefined, hasEvent }];
+  });
+  return { candidates, faults };
+}
+
+interface MarkCommit {
+  /** The candidates that still need a mark. `writes` begins with one update for each, in this order. */
+  readonly marked: readonly Candidate[];
+  /** The candidates whose events follow in `writes`, in this order. */
+  readonly withEvent: readonly Candidate[];
+  readonly writes: ObjectWrite[];
+  readonly extra: TransactWrite[];
+}
+
+function commitOf(
+  { random, ledger, policy }: ControllerDependencies,
+  candidates: readonly Candidate[],
+  lane: number,
+  { nowMs, tick, zones }: Marking,
+): MarkCommit {
+  const marked: Candidate[] = [];
+  const withEvent: Candidate[] = [];
+  const nodes: ObjectWrite[] = [];
+  const events: ObjectWrite[] = [];
+  const digests: TransactWrite[] = [];
+  const records: TransactWrite[] = [];
+  for (const each of candidates) {
+    const next = markedNode(each, nowMs);
+    if (next === undefined) continue;
+    const { decision, node, seen } = each;
+    marked.push(each);
+    nodes.push({ kind: 'update', ref: nodeRef(decision.nodeName), object: next, previous: node });
+    digests.push(
+      markUnknown(seen, {
+        nowMs,
+        noExecute: noExecuteOf(next.spec?.taints ?? []),
+        podsToMark: each.podsUnknown || each.pods.length > 0,
+      }),
+    );
+    records.push(ledger.write(markDraft(decision, seen, { nowMs, policy, zone: zones.get(decision.zone) }), tick));
+    if (each.hasEvent || decision.event === undefined) continue;
+    const about = { kind: 'Node', namespace: '', name: decision.nodeName, uid: decision.uid } as const;
+    withEvent.push(each);
+    events.push(
+      eventWrite({ ...decision.event, about, once: nowMs }, { nowMs, eventUid: random.uuid(), wantedShard: lane }),
+    );
+  }
+  return { marked, withEvent, writes: [...nodes, ...events], extra: [...digests, ...records] };
+}
+
+/** The candidates with one Node as it is stored now; without it when it no longer exists. */
+const withCurrent = (candidates: readonly Candidate[], at: number, current: KubeNode | undefined): Candidate[] =>
+  candidates.flatMap((each, index) => {
+    if (index !== at) return [each];
+    return current === undefined ? [] : [{ ...each, node: current }];
+  });
+
+/** The Node as marked; undefined when it was replaced or needs no mark. */
 function markedNode({ decision, node }: Candidate, nowMs: number): KubeNode | undefined {
   if (node.metadata.uid !== decision.uid) return undefined;
   const conditions = withUnknownConditions(node.status?.conditions, { nowMs, createdAtMs: createdAtMsOf(node) });

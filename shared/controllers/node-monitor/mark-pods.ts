@@ -1,5 +1,5 @@
 /**
- * Setting the pods of a node not ready, each with its event in one commit.
+ * Marks the pods of a node not ready. A pod and its event are one commit.
  * Source: MarkPodsNotReady in pkg/controller/util/node/controller_utils.go.
  */
 
@@ -12,9 +12,9 @@ import type { ControllerDependencies } from '../framework/dependencies.ts';
 import { eventWrite, subjectOf } from '../framework/record-event.ts';
 import { reportUnwritable } from '../framework/report-unwritable.ts';
 
-/** 3 actions for each pod, 2 for its event, and up to 12 heads: 77 of 100. Larger ones are marked in halves. */
-const PODS_A_COMMIT_MAX = 13;
-/** Beyond one for each pod that is too large. */
+/** 3 actions per pod, 2 per event, and up to 12 heads: 77 of 100. Larger parts are marked in halves. */
+const PODS_PER_COMMIT_MAX = 13;
+/** In addition to one for each pod that may be too large. */
 const COMMIT_ATTEMPTS_MAX = 6;
 
 type Dependencies = Pick<ControllerDependencies, 'objects' | 'random' | 'log' | 'meter'>;
@@ -31,18 +31,18 @@ function marked(pod: KubeObject, nowMs: number): KubeObject | undefined {
   return next === undefined ? undefined : { ...pod, status: { ...pod.status, conditions: next } };
 }
 
-/** Whether a pod is Ready and so would be marked. */
+/** Whether a pod is Ready, so that a mark changes it. */
 export const isMarkable = (pod: KubeObject): boolean => marked(pod, 0) !== undefined;
 
 export interface PodMarks {
   readonly marked: number;
-  /** Not written for other commits in the way, or for a fault: to be tried again. One that is too large is not among them. */
+  /** Not written because of concurrent commits or a fault: try again. Pods that are too large are not counted. */
   readonly left: number;
-  /** Of single pods; the others were marked. */
+  /** Faults of single pods; the other pods were marked. */
   readonly faults: readonly unknown[];
 }
 
-/** Marks these pods, as far as they still are what was read and on that node. */
+/** Marks these pods. A pod that was replaced or moved to another node since it was read is skipped. */
 export async function markPods(
   dependencies: Dependencies,
   pods: readonly KubeObject[],
@@ -52,7 +52,7 @@ export async function markPods(
   let marked = 0;
   let left = 0;
   const faults: unknown[] = [];
-  for (const part of inParts(pods, PODS_A_COMMIT_MAX)) {
+  for (const part of inParts(pods, PODS_PER_COMMIT_MAX)) {
     const outcome = await workInHalves(part, budget, async (some) => {
       const done = await markPart(dependencies, some, nowMs);
       if (done === 'split') return 'split';
@@ -71,7 +71,7 @@ async function markPart(
   nowMs: number,
 ): Promise<{ readonly marked: number } | 'split'> {
   const { objects, random } = dependencies;
-  let waiting = part.map((pod) => ({ pod, told: false }));
+  let waiting = part.map((pod) => ({ pod, hasEvent: false }));
   for (let attempt = 1; attempt <= COMMIT_ATTEMPTS_MAX + part.length; attempt += 1) {
     const writes: ObjectWrite[] = [];
     const events: ObjectWrite[] = [];
@@ -81,7 +81,7 @@ async function markPart(
       if (next === undefined) continue;
       kept.push(each);
       writes.push({ kind: 'update', ref: podRef(each.pod), object: next, previous: each.pod });
-      if (each.told) continue;
+      if (each.hasEvent) continue;
       const about = subjectOf('Pod', each.pod);
       events.push(eventWrite({ ...podNotReady, about, once: nowMs }, { nowMs, eventUid: random.uuid() }));
     }
@@ -97,15 +97,15 @@ async function markPart(
       continue;
     }
     if (outcome.kind !== 'conflict') continue;
-    // Read all again: where one has changed, others may have.
+    // All are read again: when one pod has changed, others may have too.
     const nodeNames = waiting.map(({ pod }) => pod.spec?.['nodeName']);
     const uids = waiting.map(({ pod }) => pod.metadata.uid);
-    const told = outcome.index >= writes.length;
+    const isEvent = outcome.index >= writes.length;
     const stored = await objects.getMany(waiting.map(({ pod }) => podRef(pod)));
     waiting = stored.flatMap((pod, index) =>
       pod === undefined || pod.metadata.uid !== uids[index] || pod.spec?.['nodeName'] !== nodeNames[index]
         ? []
-        : [{ pod, told: waiting[index]!.told || told }],
+        : [{ pod, hasEvent: waiting[index]!.hasEvent || isEvent }],
     );
   }
   return 'split';

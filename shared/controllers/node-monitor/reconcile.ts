@@ -1,23 +1,23 @@
 /**
- * One tick of node-monitor: read the world, decide (domain/monitor.ts), claim the slot, apply.
+ * One tick of node-monitor: read the stored state, decide (rule.ts), claim the slot, apply.
  *
- *   read the control records ── slot taken? exit
- *   probe, and scan the health table
- *   decide gate, marks, zones, queue
- *   claim the slot: one conditional write that carries gate, probes and total disruption; loser exits
- *   apply what was decided, within the time budget; then say that the tick finished
+ *   1. Read the control records. Exit if the slot is already claimed.
+ *   2. Send probe heartbeats and scan the health table.
+ *   3. Decide the safety gate, marks, zones and the eviction queue.
+ *   4. Claim the slot: one conditional write with gate, probes and total disruption. The loser exits.
+ *   5. Apply the decisions within the time budget, then record that the tick finished.
  *
- * The claim comes after deciding, so that a quiet tick is one write: the claim that finds nothing to do has finished the
- * tick. Whoever decided on control records that another tick has changed since is told so by the refusal and decides
- * again. A tick that dies leaves a claimed and unfinished slot behind; the next slot does its work, and the gate sees how
- * long no tick has finished.
+ * The claim follows the decision, so a quiet tick is one write: its claim also records that it finished. If another tick
+ * changed the control records in between, the claim is refused and this tick decides again. A tick that dies leaves a
+ * claimed, unfinished slot. The next slot does its work, and the gate sees for how long no tick has finished.
  *
- * Twice, at once, late, half-way: every effect carries its own condition (the Node's version, the receipt time of the last
- * beat, the zone's rate, the queue entry's uid), and what is not done is decided again from the stored state. Two
- * ticks that overlap do the work of one; a tick stops taking new work before the next one begins, unless reading and
- * deciding alone took that long: then it works on for a while.
+ * Ticks may run twice, at once, late or be killed half-way:
+ *   - Every effect carries its own condition: the Node's version, the receipt time of the last heartbeat, the zone's rate,
+ *     the queue entry's uid.
+ *   - Work that was not done is decided again from the stored state.
+ *   - A tick starts no new work after the next one begins, unless reading and deciding alone took that long.
  *
- * Order of application is that of the decisions: what heals first.
+ * Decisions are applied in their order: recovery first.
  */
 
 import { runningDollarsPerDay, tellsCost } from '../../domain/cost/running-cost.ts';
@@ -31,33 +31,34 @@ import { fleetMetricsOf } from '../../domain/zones/zone-state.ts';
 import type { FleetRecords, FleetState } from '../../store/fleet-store.ts';
 import { podsMarked, scanHealth } from '../../store/health-store.ts';
 import { LEASE_NAMESPACE } from '../../store/lease-record.ts';
-import { disruptionNote, gateNote, zoneNote } from '../decisions/decision-notes.ts';
 import type { DecisionDraft } from '../decisions/decision-record.ts';
 import { UNBOUNDED, workThrough, workUntil } from '../framework/bounded-work.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
-import * as metric from '../framework/metric-names.ts';
+import { zoneDimension } from '../framework/metrics.ts';
 import { publishEvents } from '../framework/publish-events.ts';
 import { recordEvents } from '../framework/record-event.ts';
 import { tellTickAge } from '../framework/tick-age.ts';
 import { liftTaints, swapTaints } from '../node-reconciler/lift-taints.ts';
-import { type MarkDecision, type Marking, markNodes } from './mark-nodes.ts';
+import { disruptionDraft, gateDraft, type ZoneDecision, zoneDraft } from './decisions.ts';
+import { type MarkDecision, type MarkedNode, type Marking, type MarkOutcome, markNodes } from './mark-nodes.ts';
 import { isMarkable, markPods } from './mark-pods.ts';
+import * as metric from './metrics.ts';
 import { decideMonitor, type MonitorDecision, type MonitorOutcome } from './rule.ts';
 import { zoneTransitions } from './zone-events.rule.ts';
 
-/** A claim decided on an older state is decided again, this often. */
+/** Attempts to claim a slot. Each one decides again on newer control records. */
 const CLAIM_ATTEMPTS_MAX = 3;
-/** Effects of one kind at once, on as many items. */
+/** Effects of one kind that run concurrently. */
 const APPLY_CONCURRENCY_MAX = 32;
-/** Kept free at the end of a period, so that a tick is done when the next one begins. Milliseconds. */
+/** Reserved at the end of a period, so that a tick finishes before the next one begins. Milliseconds. */
 const PERIOD_RESERVE_MS = 500;
 /**
- * Time to apply, as a share of the period, when reading and deciding took nearly all of it: a fleet too large for its machine
- * is marked slowly, never not at all. Such a tick may overlap the next one.
+ * Least time to apply decisions, as a share of the period. Without it, a fleet too large for its Lambda would never be
+ * marked. Such a tick may overlap the next one.
  */
-const LEAST_APPLY_SHARE = 0.25;
-/** Names told in one log line. */
-const NAMES_TOLD_MAX = 10;
+const APPLY_SHARE_MIN = 0.25;
+/** Node names in one log line. */
+const LOGGED_NAMES_MAX = 10;
 /** That a flag is down again is told until it fills the periods that its alarm looks at, four minutes at most. */
 const TURN_TOLD_MS = 300_000;
 
@@ -68,13 +69,13 @@ export interface Tick {
 }
 
 export type MonitorReport =
-  /** Held up by an outage of ours; dropped unclaimed. */
+  /** Delayed by an outage of the scheduler or the function; dropped without a claim. */
   | { readonly kind: 'stale' }
-  /** Another tick has this slot, or a later one. */
+  /** Another tick has claimed this slot or a later one. */
   | { readonly kind: 'lost' }
   | { readonly kind: 'ran'; readonly decisions: number; readonly marked: number; readonly left: number };
 
-/** The tick could not do all it began. Everything else was done; the next tick does the rest. */
+/** Some effects of the tick failed. All others were applied; the next tick decides the failed ones again. */
 export class TickFault extends AggregateError {
   override readonly name = 'TickFault';
 }
@@ -84,8 +85,8 @@ interface Decided {
   readonly gate: GateRecord;
   readonly before: FleetState;
   readonly disruption: FleetState['disruption'];
-  /** What was decided about ourselves, for the ledger. */
-  readonly notes: readonly DecisionDraft[];
+  /** Records of gate and total disruption, written with the claim. */
+  readonly drafts: readonly DecisionDraft[];
 }
 
 export async function runNodeMonitor(dependencies: ControllerDependencies, tick: Tick): Promise<MonitorReport> {
@@ -98,7 +99,7 @@ export async function runNodeMonitor(dependencies: ControllerDependencies, tick:
   if (records.state.slot !== undefined && records.state.slot >= tick.slot) return { kind: 'lost' };
   const [answers, nodes] = await Promise.all([
     sendProbes(dependencies, records.state.gate),
-    // Late reads only make a beat look older, and every effect asks again; they cost half.
+    // Eventually consistent reads cost half. A stale read only makes a heartbeat look older, and every effect has a condition.
     scanHealth(items, { consistent: false, rowsExpected: records.state.nodes }),
   ]);
   const probes = answers.map((accepted) => ({ sentAtMs: nowMs, accepted }));
@@ -106,8 +107,8 @@ export async function runNodeMonitor(dependencies: ControllerDependencies, tick:
   const decide = (state: FleetState): Decided => {
     const gate = decideGate(state.gate, { nowMs, probes, policy });
     const outcome = decideMonitor(worldOf(records, nodes, state, gate), { nowMs, policy });
-    const notes = notesOf(outcome, { before: state.gate, after: gate, probes, nowMs, policy });
-    return { outcome, gate, before: state, disruption: disruptionAfter(outcome, state), notes };
+    const drafts = fleetDrafts(outcome, { before: state.gate, after: gate, probes, nowMs, policy });
+    return { outcome, gate, before: state, disruption: disruptionAfter(outcome, state), drafts };
   };
   let decided = decide(records.state);
   for (let attempt = 1; ; attempt += 1) {
@@ -118,8 +119,8 @@ export async function runNodeMonitor(dependencies: ControllerDependencies, tick:
       gate: decided.gate,
       disruption: decided.disruption,
       nodes: nodes.length,
-      finished: isQuiet(decided.outcome) && gateTurn(decided) === undefined,
-      along: decided.notes.map((note) => ledger.write(note, { slot: tick.slot, fence: decided.before.fence + 1 })),
+      finished: isQuiet(decided.outcome) && gateTransition(decided) === undefined,
+      along: decided.drafts.map((draft) => ledger.write(draft, { slot: tick.slot, fence: decided.before.fence + 1 })),
     });
     if (claim.kind === 'claimed') break;
     if (claim.kind === 'lost' || attempt === CLAIM_ATTEMPTS_MAX) return { kind: 'lost' };
@@ -129,17 +130,17 @@ export async function runNodeMonitor(dependencies: ControllerDependencies, tick:
   measureCost(dependencies, { slot: tick.slot, nodes: nodes.length });
   measure(dependencies, records, decided, nowMs);
   tellTickAge(dependencies.meter, { slot: tick.slot, periodSeconds, nowMs });
-  const untold = await tellGate(dependencies, decided, nowMs);
+  const reportFaults = await reportGate(dependencies, decided, nowMs);
   if (isQuiet(decided.outcome)) {
-    throwFaults(untold);
-    if (gateTurn(decided) !== undefined) await fleet.finish(nowMs);
+    throwFaults(reportFaults);
+    if (gateTransition(decided) !== undefined) await fleet.finish(nowMs);
     return { kind: 'ran', decisions: 0, marked: 0, left: 0 };
   }
   const zones = zoneTransitions(decided.outcome.decisions, decided.before.gate.lastTickAtMs);
   await publishEvents(dependencies, zones, nowMs);
 
   const periodMs = periodSeconds * 1_000;
-  const untilMs = Math.max(nowMs + periodMs - PERIOD_RESERVE_MS, clock.nowMs() + LEAST_APPLY_SHARE * periodMs);
+  const untilMs = Math.max(nowMs + periodMs - PERIOD_RESERVE_MS, clock.nowMs() + APPLY_SHARE_MIN * periodMs);
   const budget = workUntil(clock, Math.min(nowMs + (tick.budgetMs ?? Infinity), untilMs));
   const applied = await applyDecisions(dependencies, decided.outcome.decisions, nodes, {
     nowMs,
@@ -148,10 +149,11 @@ export async function runNodeMonitor(dependencies: ControllerDependencies, tick:
     zones: new Map(decided.outcome.zoneMetrics.map((zone) => [zone.zone, zone])),
     totalDisruption: decided.disruption.total,
   });
-  // Before it rejects: an effect that failed is one object's, and is decided again from the stored state. The tick has
-  // watched the whole fleet, and that is all the gate asks (docs/decisions/0003). What is untold must be told first.
-  if (untold.length === 0) await fleet.finish(nowMs);
-  throwFaults([...untold, ...applied.faults]);
+  // Recorded before the faults are thrown. A failed effect concerns one object and is decided again from the stored state.
+  // The tick has evaluated the whole fleet, which is all the gate requires (docs/decisions/0003). A gate transition that
+  // could not be reported leaves the tick unfinished, so that the next one reports it.
+  if (reportFaults.length === 0) await fleet.finish(nowMs);
+  throwFaults([...reportFaults, ...applied.faults]);
   const { marked, left } = applied;
   return { kind: 'ran', decisions: decided.outcome.decisions.length, marked, left };
 }
@@ -170,18 +172,18 @@ const worldOf = (records: FleetRecords, nodes: readonly NodeHealth[], state: Fle
   gate,
 });
 
-/** Whether each probe got through; none without a probe to send. */
+/** Whether each probe heartbeat was accepted; empty where no probe is configured. */
 async function sendProbes({ probe, policy, log }: ControllerDependencies, gate: GateRecord): Promise<boolean[]> {
   if (probe === undefined || policy.ingestGate === 'off') return [];
   const send = (count: number) => Promise.all(Array.from({ length: count }, () => probe.beat()));
   const outcomes = await send(firstProbes(policy));
-  const isDoubt = isPathInDoubt(
+  const sendsMore = isPathInDoubt(
     gate,
     outcomes.map(({ kind }) => kind === 'accepted'),
   );
-  if (isDoubt) outcomes.push(...(await send(PROBES_A_TICK - outcomes.length)));
+  if (sendsMore) outcomes.push(...(await send(PROBES_A_TICK - outcomes.length)));
   const failed = outcomes.find((outcome) => outcome.kind === 'failed');
-  if (failed !== undefined) log.warn('a probe beat failed', { reason: failed.reason });
+  if (failed !== undefined) log.warn('probe heartbeat failed', { reason: failed.reason });
   return outcomes.map(({ kind }) => kind === 'accepted');
 }
 
@@ -193,23 +195,23 @@ function disruptionAfter(outcome: MonitorOutcome, state: FleetState): FleetState
   return state.disruption;
 }
 
-/** About ourselves: gate, and total disruption. */
-function notesOf(
+/** Records about the whole fleet: safety gate and total disruption. */
+function fleetDrafts(
   outcome: MonitorOutcome,
-  at: Pick<Parameters<typeof gateNote>[2], 'nowMs' | 'probes' | 'policy'> & {
+  at: Pick<Parameters<typeof gateDraft>[2], 'nowMs' | 'probes' | 'policy'> & {
     readonly before: GateRecord;
     readonly after: GateRecord;
   },
 ): DecisionDraft[] {
-  const notes: DecisionDraft[] = [];
-  const gate = gateNote(at.before, at.after, { ...at, withheldMarks: outcome.withheldMarks });
-  if (gate !== undefined) notes.push(gate);
+  const drafts: DecisionDraft[] = [];
+  const gate = gateDraft(at.before, at.after, { ...at, withheldMarks: outcome.withheldMarks });
+  if (gate !== undefined) drafts.push(gate);
   for (const decision of outcome.decisions) {
     if (decision.kind === 'enterTotalDisruption' || decision.kind === 'leaveTotalDisruption') {
-      notes.push(disruptionNote(decision, { ...at, zones: outcome.zoneMetrics }));
+      drafts.push(disruptionDraft(decision, { ...at, zones: outcome.zoneMetrics }));
     }
   }
-  return notes;
+  return drafts;
 }
 
 interface Applying extends Marking {
@@ -218,7 +220,7 @@ interface Applying extends Marking {
 
 interface Applied {
   readonly marked: number;
-  /** Not begun for lack of time, or met by other writes: decided again at the next tick. */
+  /** Not applied, for lack of time or because of concurrent writes: decided again at the next tick. */
   readonly left: number;
   readonly faults: readonly unknown[];
 }
@@ -229,59 +231,27 @@ async function applyDecisions(
   nodes: readonly NodeHealth[],
   at: Applying,
 ): Promise<Applied> {
-  const { log } = dependencies;
   const faults: unknown[] = [];
   let marked = 0;
   let left = 0;
-  // Marks refused by a beat: what was decided on them does not hold either.
+  // Marks that a heartbeat refused. Decisions that follow from such a mark are dropped.
   const unmarked = new Set<string>();
   for (const run of runsOf(decisions)) {
     if (run[0]?.kind === 'markUnknown') {
       const marks = run as MarkDecision[];
-      const seen = new Map(nodes.map((health) => [health.nodeName, health]));
-      const todo = marks.map((decision) => ({ decision, seen: seen.get(decision.nodeName)! }));
-      const outcome = await markNodes(dependencies, todo, at);
-      faults.push(...outcome.faults);
-      marked = outcome.marked.length;
+      const outcome = await applyMarks(dependencies, marks, nodes, at);
+      for (const { nodeName } of marks) if (!outcome.markedNames.has(nodeName)) unmarked.add(nodeName);
+      marked = outcome.marked;
       left += outcome.left;
-      for (const { nodeName } of marks) unmarked.add(nodeName);
-      for (const { decision } of outcome.marked) unmarked.delete(decision.nodeName);
-      dependencies.meter.add(metric.MARKED_NODES, marked, 'Count');
-      if (marked > 0) {
-        const silentSeconds = outcome.marked.map(({ decision }) => decision.silentSeconds);
-        dependencies.meter.add(metric.DETECTION_TIME, Math.max(...silentSeconds), 'Seconds');
-      }
-      log.info('silent nodes marked Unknown', {
-        marked,
-        spared: outcome.spared,
-        left: outcome.left,
-        nodes: outcome.marked.slice(0, NAMES_TOLD_MAX).map(({ decision }) => ({
-          nodeName: decision.nodeName,
-          zone: decision.zone,
-          silentSeconds: decision.silentSeconds,
-          graceSeconds: decision.graceSeconds,
-        })),
-      });
-      const withPods = outcome.marked.filter(({ pods }) => pods.length > 0);
-      const pods = await workThrough(
-        withPods,
-        { concurrencyMax: APPLY_CONCURRENCY_MAX, budget: at.budget },
-        async (each) => {
-          const done = await markPods(dependencies, each.pods, at.nowMs, at.budget);
-          faults.push(...done.faults);
-          if (done.left === 0) await dependencies.items.write(podsMarked(each.decision.nodeName, each.decision.uid));
-          else left += 1;
-        },
-      );
-      faults.push(...pods.faults);
-      left += pods.left;
+      faults.push(...outcome.faults);
       continue;
     }
     const todo = run.filter((decision) => !('nodeName' in decision && unmarked.has(decision.nodeName)));
     const outcome = await workThrough(
       todo,
       {
-        concurrencyMax: APPLY_CONCURRENCY_MAX, // What concerns zones is little, and no rate may lag behind the marks it follows from.
+        concurrencyMax: APPLY_CONCURRENCY_MAX,
+        // Zone decisions are few, and an eviction rate must not lag behind the marks that changed it.
         budget: 'nodeName' in run[0]! ? at.budget : UNBOUNDED,
       },
       (decision) => applyDecision(dependencies, decision as Exclude<MonitorDecision, MarkDecision>, at),
@@ -289,11 +259,68 @@ async function applyDecisions(
     faults.push(...outcome.faults);
     left += outcome.left;
   }
-  if (left > 0) log.warn('a tick left work for the next one', { left });
+  if (left > 0) dependencies.log.warn('tick left work for the next one', { left });
   return { marked, left, faults };
 }
 
-/** Neighbours of one kind, which may be applied side by side. */
+/** Marks silent nodes Unknown, then their pods not ready. */
+async function applyMarks(
+  dependencies: ControllerDependencies,
+  marks: readonly MarkDecision[],
+  nodes: readonly NodeHealth[],
+  at: Applying,
+): Promise<Applied & { readonly markedNames: ReadonlySet<string> }> {
+  const seen = new Map(nodes.map((health) => [health.nodeName, health]));
+  const todo = marks.map((decision) => ({ decision, seen: seen.get(decision.nodeName)! }));
+  const outcome = await markNodes(dependencies, todo, at);
+  reportMarks(dependencies, outcome);
+  const pods = await markPodsOf(dependencies, outcome.marked, at);
+  return {
+    marked: outcome.marked.length,
+    markedNames: new Set(outcome.marked.map(({ decision }) => decision.nodeName)),
+    left: outcome.left + pods.left,
+    faults: [...outcome.faults, ...pods.faults],
+  };
+}
+
+function reportMarks({ log, meter }: ControllerDependencies, { marked, spared, left }: MarkOutcome): void {
+  meter.add(metric.MARKED_NODES, marked.length, 'Count');
+  if (marked.length > 0) {
+    const silentSeconds = marked.map(({ decision }) => decision.silentSeconds);
+    meter.add(metric.DETECTION_TIME, Math.max(...silentSeconds), 'Seconds');
+  }
+  log.info('silent nodes marked Unknown', {
+    marked: marked.length,
+    spared,
+    left,
+    nodes: marked.slice(0, LOGGED_NAMES_MAX).map(({ decision }) => ({
+      nodeName: decision.nodeName,
+      zone: decision.zone,
+      silentSeconds: decision.silentSeconds,
+      graceSeconds: decision.graceSeconds,
+    })),
+  });
+}
+
+/** Marks the pods of these nodes not ready. A node counts as left while one of its pods could not be marked. */
+async function markPodsOf(
+  dependencies: ControllerDependencies,
+  marked: readonly MarkedNode[],
+  { nowMs, budget }: Applying,
+): Promise<{ readonly left: number; readonly faults: readonly unknown[] }> {
+  const faults: unknown[] = [];
+  let left = 0;
+  const withPods = marked.filter(({ pods }) => pods.length > 0);
+  const worked = await workThrough(withPods, { concurrencyMax: APPLY_CONCURRENCY_MAX, budget }, async (each) => {
+    const done = await markPods(dependencies, each.pods, nowMs, budget);
+    faults.push(...done.faults);
+    if (done.left === 0) await dependencies.items.write(podsMarked(each.decision.nodeName, each.decision.uid));
+    else left += 1;
+  });
+  return { left: left + worked.left, faults: [...faults, ...worked.faults] };
+}
+
+/** Groups consecutive decisions of one kind, which may be applied concurrently. */
 function runsOf(decisions: readonly MonitorDecision[]): MonitorDecision[][] {
   const runs: MonitorDecision[][] = [];
   for (const decision of decisions) {
@@ -310,8 +337,8 @@ async function applyDecision(
   { nowMs, tick, zones, totalDisruption, budget }: Applying,
 ): Promise<void> {
   const { fleet, items, objects, log, ledger, policy } = dependencies;
-  const ofZone = (zone: Parameters<typeof zoneNote>[0]) =>
-    ledger.write(zoneNote(zone, { nowMs, policy, totalDisruption, zone: zones.get(zone.zone) }), tick);
+  const zoneRecord = (zone: ZoneDecision) =>
+    ledger.write(zoneDraft(zone, { nowMs, policy, totalDisruption, zone: zones.get(zone.zone) }), tick);
   switch (decision.kind) {
     case 'lift':
       await liftTaints(dependencies, { ...decision, nowMs, tick }, decision.reason);
@@ -338,18 +365,18 @@ async function applyDecision(
       await items.write(podsMarked(decision.nodeName, decision.uid));
       return;
     case 'createZone':
-      await fleet.createZone(decision.zone, decision, ofZone(decision));
+      await fleet.createZone(decision.zone, decision, zoneRecord(decision));
       return;
     case 'setZoneState': {
       const { zone, from, to, size, notReady } = decision;
       log.warn('zone state changed', { zone, from, to, size, notReady });
-      await fleet.setZoneState(zone, from, to, ofZone(decision));
+      await fleet.setZoneState(zone, from, to, zoneRecord(decision));
       return;
     }
     case 'setZoneRate': {
       const { zone, fromPerSecond, toPerSecond } = decision;
       log.info('eviction rate of a zone changed', { zone, fromPerSecond, toPerSecond });
-      await fleet.setZoneRate(zone, { nowMs, fromPerSecond, toPerSecond }, ofZone(decision));
+      await fleet.setZoneRate(zone, { nowMs, fromPerSecond, toPerSecond }, zoneRecord(decision));
       return;
     }
     case 'dropZone':
@@ -357,11 +384,11 @@ async function applyDecision(
       return;
     case 'enterTotalDisruption':
     case 'leaveTotalDisruption':
-      // Stored with the claim; here it is only told.
+      // Stored with the claim; only logged here.
       log.warn(
         decision.kind === 'enterTotalDisruption'
-          ? 'every zone is dark: evictions are called off'
-          : 'not every zone is dark any more: every node gets a fresh grace',
+          ? 'total disruption: every zone is in full disruption, all evictions stop'
+          : 'total disruption is over: every node has a new grace period',
         { zones: decision.zones },
       );
       return;
@@ -378,7 +405,7 @@ function measure(
   const queued = new Map<string, number>();
   for (const { zone } of queue) queued.set(zone, (queued.get(zone) ?? 0) + 1);
   for (const { zone, size, healthPercent, unhealthy } of outcome.zoneMetrics) {
-    const dimension = metric.zoneDimension(zone);
+    const dimension = zoneDimension(zone);
     meter.add(metric.ZONE_SIZE, size, 'Count', dimension);
     meter.add(metric.ZONE_HEALTH, healthPercent, 'Percent', dimension);
     meter.add(metric.UNHEALTHY_NODES, unhealthy, 'Count', dimension);
@@ -424,34 +451,34 @@ function measureCost(
   meter.add(metric.TICK_UNITS, readUnits + writeUnits, 'Count');
 }
 
-/** About us and no node: told of the namespace in which nodes renew their leases. */
+/** The gate concerns no single node: its events are about the namespace of the Leases. */
 const LEASE_NAMESPACE_SUBJECT = { kind: 'Namespace', namespace: '', name: LEASE_NAMESPACE, uid: '' } as const;
 
-/** Tells when the gate closes or opens, once. What cannot be told holds up nothing else: its faults are the answer. */
-async function tellGate(
+/** Logs and publishes a transition of the gate, once. Returns the faults: they must not block the rest of the tick. */
+async function reportGate(
   dependencies: ControllerDependencies,
   { gate, before, outcome }: Decided,
   nowMs: number,
 ): Promise<readonly unknown[]> {
   const { log } = dependencies;
-  const turn = gateTurn({ gate, before });
-  if (turn === undefined) return [];
-  const holding = gate.reasons.length > 0;
-  if (holding) {
-    log.warn('the gate holds: nothing is newly marked, tainted or deleted', {
+  const transition = gateTransition({ gate, before });
+  if (transition === undefined) return [];
+  const isClosed = gate.reasons.length > 0;
+  if (isClosed) {
+    log.warn('safety gate closed: no node is newly marked, tainted or evicted', {
       reasons: gate.reasons,
       lastTickAtMs: before.gate.lastTickAtMs,
       withheldMarks: outcome.withheldMarks,
     });
-  } else log.warn('the gate is open', { heldFor: before.gate.reasons, freshSinceMs: gate.freshSinceMs });
-  const text = holding ? gateClosed(gate.reasons) : gateOpened(rfc3339(gate.freshSinceMs));
+  } else log.warn('safety gate open', { closedFor: before.gate.reasons, freshSinceMs: gate.freshSinceMs });
+  const text = isClosed ? gateClosed(gate.reasons) : gateOpened(rfc3339(gate.freshSinceMs));
   const faults: unknown[] = [];
   await recordEvents(dependencies, [{ ...text, about: LEASE_NAMESPACE_SUBJECT, once: gate.sinceMs }], nowMs).catch(
     (fault: unknown) => faults.push(fault),
   );
-  if (turn === 'reasons') return faults;
+  if (transition === 'reasons') return faults;
   const { reasons, sinceMs, freshSinceMs } = gate;
-  const event: ClusterEvent = holding
+  const event: ClusterEvent = isClosed
     ? { type: 'GateClosed', id: `GateClosed/${sinceMs}`, reasons }
     : { type: 'GateOpened', id: `GateOpened/${sinceMs}`, freshSince: rfc3339(freshSinceMs) };
   await publishEvents(dependencies, [event], nowMs);
@@ -459,12 +486,12 @@ async function tellGate(
 }
 
 /**
- * Whether the gate has turned, or holds for other reasons than before. A turn that no finished tick has told may be untold:
- * the tick that made it died.
+ * Whether the gate closed or opened, or is closed for other reasons than before. A transition that no finished tick has
+ * reported may be unreported, because its tick died: it is reported again.
  */
-function gateTurn({ gate, before }: Pick<Decided, 'gate' | 'before'>): 'turned' | 'reasons' | undefined {
+function gateTransition({ gate, before }: Pick<Decided, 'gate' | 'before'>): 'state' | 'reasons' | undefined {
   const { reasons, sinceMs, lastTickAtMs } = before.gate;
-  if (gate.sinceMs !== sinceMs) return gate.reasons.length > 0 || reasons.length > 0 ? 'turned' : undefined;
-  if (sinceMs > 0 && (lastTickAtMs ?? 0) < sinceMs) return 'turned';
+  if (gate.sinceMs !== sinceMs) return gate.reasons.length > 0 || reasons.length > 0 ? 'state' : undefined;
+  if (sinceMs > 0 && (lastTickAtMs ?? 0) < sinceMs) return 'state';
   return gate.reasons.join() === reasons.join() ? undefined : 'reasons';
 }

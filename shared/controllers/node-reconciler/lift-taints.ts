@@ -8,10 +8,10 @@ import {
   wantedNoExecute,
 } from '../../domain/nodes/node-taints.ts';
 import type { KubeNode } from '../../kube/types.ts';
-import { liftNote, swapNote } from '../decisions/decision-notes.ts';
 import { changeNode, type NodeChangeOutcome, withTaints } from '../framework/change-node.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
 import type { TickMark } from '../framework/ledger.ts';
+import { liftDraft, swapDraft } from './decisions.ts';
 
 interface Target {
   readonly nodeName: string;
@@ -39,7 +39,7 @@ export const liftTaints = (
     if (reason === 'ready' && readyStatusOf(node.status?.conditions) !== 'True') return undefined;
     const taints = liftNoExecute(node.spec?.taints ?? []);
     if (taints === undefined) return undefined;
-    const record = ledger.write(liftNote(situationOf(target, node), reason), target.tick);
+    const record = ledger.write(liftDraft(situationOf(target, node), reason), target.tick);
     return { next: withTaints(node, taints), extra: [record] };
   });
 
@@ -54,6 +54,6 @@ export const swapTaints = (
     const taints = swapNoExecute(node.spec?.taints ?? [], to, target.nowMs);
     if (taints === undefined) return undefined;
     const from = to === 'notReady' ? 'unreachable' : 'notReady';
-    const record = ledger.write(swapNote(situationOf(target, node), from, to), target.tick);
+    const record = ledger.write(swapDraft(situationOf(target, node), from, to), target.tick);
     return { next: withTaints(node, taints), extra: [record] };
   });

@@ -27,7 +27,6 @@ import { podsChanged, readHealth } from '../../store/health-store.ts';
 import { objectOf } from '../../store/object-record.ts';
 import type { CidrAllocator } from '../cidr-allocator/reconcile.ts';
 import { cloudWatchWorks } from '../cloud-node/maintain-watch-list.ts';
-import { taintsNote } from '../decisions/decision-notes.ts';
 import { changeNode } from '../framework/change-node.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
 import {
@@ -40,8 +39,9 @@ import {
   runRecordWork,
 } from '../framework/item-change.ts';
 import { objectEvents, publishEvents } from '../framework/publish-events.ts';
-import { type EventToTell, recordEvents, subjectOf } from '../framework/record-event.ts';
+import { type PendingEvent, recordEvents, subjectOf } from '../framework/record-event.ts';
 import { markPods } from '../node-monitor/mark-pods.ts';
+import { taintsDraft } from '../node-reconciler/decisions.ts';
 import { reconciledNode } from '../node-reconciler/reconcile.ts';
 import { evictPods } from '../pod-evictor/reconcile.ts';
 import { nodeNameOf, podGcWorks } from '../pod-gc/maintain-work-list.ts';
@@ -146,7 +146,7 @@ const evictionParts = (pod: KubeObject | undefined) =>
       };
 
 function nodeEvents(dependencies: ControllerDependencies, nodes: readonly Change[], nowMs: number): RecordWork[] {
-  const told: EventToTell[] = [];
+  const told: PendingEvent[] = [];
   const of: number[] = [];
   for (const change of nodes) {
     const { before, after, position } = change;
@@ -175,7 +175,7 @@ function nodeWorks(dependencies: ObjectStreamDependencies, nodes: readonly Chang
       const outcome = await changeNode(dependencies.objects, { nodeName: name, uid, nowMs, first: last }, (node) => {
         const next = reconciledNode(node, nowMs);
         if (next === undefined) return undefined;
-        const note = taintsNote(
+        const note = taintsDraft(
           { nodeName: name, uid, nowMs, unschedulable: node.spec?.unschedulable === true },
           node.status?.conditions ?? [],
           taintsOf(node),

@@ -1,8 +1,8 @@
 /**
- * Deleting a pod by taint eviction: its condition says why, its event is told, and it ends with its own grace period, as
- * DELETE without options does (kube/deletion.ts). Condition, mark and event are one commit; of a pod without grace the
- * condition comes before. A Node that changed since the decision refuses it, and so do other tolerations: a taint that is
- * lifted or tolerated by now takes no pod.
+ * Deletes a pod by taint eviction, as DELETE without options does (kube/deletion.ts): its condition states the cause, and
+ * its own grace period applies. Condition, deletion mark and event are one commit. A pod without a grace period gets the
+ * condition in a commit before. The commit is refused when the Node changed since the decision, and skipped when the
+ * pod's tolerations did: a taint that was removed or is tolerated evicts no pod.
  */
 
 import { boundedSeconds } from '../../domain/stored-seconds.ts';
@@ -11,36 +11,36 @@ import type { KubeObject, ObjectRef } from '../../kube/types.ts';
 import type { CheckWrite, PutWrite } from '../../ports/item-store.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
-import { type EventToTell, eventWrite } from '../framework/record-event.ts';
+import { eventWrite, type PendingEvent } from '../framework/record-event.ts';
 import { type DisruptionCondition, withDisruption } from './rule.ts';
 
 const ATTEMPTS_MAX = 6;
 
 export type PodDeletion =
   | { readonly kind: 'deleted' }
-  /** It is gone, terminating, or another one of that name by now. */
-  | { readonly kind: 'gone' }
-  /** Its Node, or what it tolerates, is not what it was when this was decided: decide again. */
+  /** The pod no longer exists, is terminating, or was replaced by another one of that name. */
+  | { readonly kind: 'absent' }
+  /** The Node or the pod's tolerations changed since the decision: decide again. */
   | { readonly kind: 'changed' }
-  /** With its condition it would be larger than an item may be. */
+  /** With its condition the pod would exceed the size limit of an item. */
   | { readonly kind: 'tooLarge' }
-  /** Other commits were in the way each time. */
+  /** Concurrent commits refused every attempt. */
   | { readonly kind: 'contended' };
 
-/** The next commit on the way to the end of a pod. `isLast`: there is none after it. */
+/** The next commit of a deletion. `isLast`: no commit follows. */
 function deletionOf(
   pod: KubeObject,
   ref: ObjectRef,
   condition: DisruptionCondition,
   nowMs: number,
 ): { readonly write: ObjectWrite; readonly isLast: boolean } {
-  // A stored grace may be absurd: deletionTimestamp must still be a time.
+  // A stored grace period may be out of range: deletionTimestamp must still be a valid time.
   const graceSeconds = boundedSeconds(podGraceSeconds(pod)) ?? 0;
   const conditions = (pod.status?.['conditions'] as Parameters<typeof withDisruption>[0] | undefined) ?? [];
   const disrupted = withDisruption(conditions, condition, nowMs);
   const status = { ...pod.status, conditions: disrupted ?? conditions };
   if (graceSeconds === 0 && (pod.metadata.finalizers ?? []).length === 0) {
-    // It goes at once, so that who watches sees why only by a commit before.
+    // The pod is removed at once, so watchers see the condition only in a commit before.
     return disrupted === undefined
       ? { write: { kind: 'delete', ref, previous: pod }, isLast: true }
       : { write: { kind: 'update', ref, object: { ...pod, status }, previous: pod }, isLast: false };
@@ -57,11 +57,11 @@ export async function deletePod(
   first: KubeObject,
   of: {
     readonly condition: DisruptionCondition;
-    readonly event: EventToTell | undefined;
+    readonly event: PendingEvent | undefined;
     readonly nowMs: number;
-    /** That the Node is as it was decided on, its taints with it: must hold at each commit. */
+    /** Condition of each commit: the Node and its taints have not changed since the decision. */
     readonly guard: CheckWrite;
-    /** Goes with the last commit. */
+    /** Written with the last commit. */
     readonly record: PutWrite;
   },
 ): Promise<PodDeletion> {
@@ -74,8 +74,8 @@ export async function deletePod(
   let pod: KubeObject | undefined = first;
   let { event } = of;
   for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
-    if (pod === undefined || pod.metadata.uid !== first.metadata.uid) return { kind: 'gone' };
-    if (pod.metadata.deletionTimestamp !== undefined) return { kind: 'gone' };
+    if (pod === undefined || pod.metadata.uid !== first.metadata.uid) return { kind: 'absent' };
+    if (pod.metadata.deletionTimestamp !== undefined) return { kind: 'absent' };
     if (!sameTolerations(pod, first)) return { kind: 'changed' };
     const events = event === undefined ? [] : [eventWrite(event, { nowMs, eventUid: random.uuid() })];
     const { write, isLast } = deletionOf(pod, ref, condition, nowMs);

@@ -1,9 +1,9 @@
 /**
- * Taint eviction of one node's pods (domain/pod-eviction.ts), whatever gave rise to it: a taint, a pod or a timer. Always
- * over the whole node as it stands, so a late or repeated call finds nothing to do.
+ * Taint eviction of one node's pods (rule.ts), triggered by a change of a taint or a pod, or by a timer. Always evaluates
+ * the whole node in its current state, so a late or repeated call finds nothing to do.
  *
- * Order: pods are deleted first and timers written after, events of cancelled ones before. So a process that dies on the
- * way leaves a timer that is due again and a pod that is terminating already, never a pod nobody remembers.
+ * Order: events of cancelled evictions, deletion of pods, then timers. A process that dies half-way leaves a timer that
+ * is due again for a pod that is already terminating, never a pod without its timer.
  */
 
 import type { Toleration } from '../../domain/kubernetes.ts';
@@ -16,15 +16,15 @@ import { type CheckWrite, type PutWrite, StoreFault } from '../../ports/item-sto
 import type { FleetState } from '../../store/fleet-store.ts';
 import { resourceVersionOf } from '../../store/object-record.ts';
 import type { BoundPod } from '../../store/object-store.ts';
-import { podEvictionNote } from '../decisions/decision-notes.ts';
 import { inPartsOfBytes } from '../framework/bounded-work.ts';
 import { nodeRef, nodeUnchanged } from '../framework/change-node.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
 import type { TickMark } from '../framework/ledger.ts';
-import * as metric from '../framework/metric-names.ts';
-import { type EventToTell, recordEvents, subjectOf } from '../framework/record-event.ts';
+import { type PendingEvent, recordEvents, subjectOf } from '../framework/record-event.ts';
 import { reportUnwritable } from '../framework/report-unwritable.ts';
+import { podEvictionDraft } from './decisions.ts';
 import { deletePod, type PodDeletion } from './delete-pod.ts';
+import * as metric from './metrics.ts';
 import {
   decidePodEvictions,
   type EvictablePod,
@@ -35,12 +35,12 @@ import {
 import { type EvictionTimerStore, earliestTimers, type NodeTimers, TIMERS_ALONG_MAX } from './timer-store.ts';
 
 const ATTEMPTS_MAX = 6;
-/** Records that are stored in one transaction with timers, of which all parts may change. Bytes. */
+/** Decision records in one transaction with timers, all parts of which may change. Bytes. */
 const RECORDS_BYTES_MAX = 1_000_000;
-/** Pods of one node deleted in one call: a node with thousands due does not keep a worker from the other nodes. */
-export const DELETIONS_A_CALL_MAX = 100;
+/** Pods deleted in one call: a node with thousands of due pods must not block a worker for the other nodes. */
+export const DELETIONS_PER_CALL_MAX = 100;
 
-/** @throws TypeError when what is stored of it cannot be read */
+/** @throws TypeError when its stored tolerations are malformed */
 function evictablePod({ pod, boundAtMs }: BoundPod): EvictablePod {
   const tolerations = pod.spec?.['tolerations'] ?? [];
   if (!Array.isArray(tolerations) || tolerations.some((each) => typeof each !== 'object' || each === null)) {
@@ -58,8 +58,8 @@ function evictablePod({ pod, boundAtMs }: BoundPod): EvictablePod {
 }
 
 /**
- * @throws StoreFault when others kept changing the node's timers, AggregateError of what single pods failed for, after the others
- * were dealt with; calling again is safe.
+ * @throws StoreFault when the node's timers kept changing. @throws AggregateError with the faults of single pods, after the
+ * other pods were processed. Calling again is safe.
  */
 export async function evictPods(
   dependencies: ControllerDependencies,
@@ -74,7 +74,7 @@ export async function evictPods(
       node === undefined ? undefined : noExecuteTaints((node as KubeNode).spec?.taints ?? []);
     if (before.timers.length === 0 && (taints === undefined || taints.length === 0)) return;
     const bound = taints === undefined ? [] : await objects.listBound(nodeName);
-    // Before anything is decided: the next decision has to find the same time.
+    // Before the decision: the next decision must read the same binding time.
     await objects.keepBindings(nodeName, bound);
     const pods = bound.map(({ pod }) => pod);
     const faults: unknown[] = [];
@@ -95,7 +95,7 @@ export async function evictPods(
     };
     const decisions = decidePodEvictions(world, nowMs, policy);
     const record = recorderOf(dependencies, world, nowMs, at.tick);
-    // Only pods of a Node that is there are deleted.
+    // Pods are deleted only while the Node exists and is unchanged.
     const guard = nodeUnchanged(nodeName, node === undefined ? 0 : resourceVersionOf(node));
     const changes = await applyDecisions(dependencies, decisions, pods, { world, nowMs, record, guard, faults });
     if (changes === 'changed') continue;
@@ -106,7 +106,7 @@ export async function evictPods(
   throw new StoreFault('throttled', 'a node or its eviction timers kept changing', { retryable: true });
 }
 
-/** Records of decisions over this world. The timer is known by the pod's uid. */
+/** Builds decision records over this world. A timer belongs to the pod's uid. */
 function recorderOf(
   { ledger, policy }: ControllerDependencies,
   world: EvictionWorld,
@@ -117,31 +117,31 @@ function recorderOf(
   const timers = new Map(world.timers.map((timer) => [timer.podUid, timer]));
   return (decision) => {
     const of = { pod: pods.get(decision.podUid), timer: timers.get(decision.podUid) };
-    return ledger.write(podEvictionNote(decision, { ...world, ...of }, nowMs, policy), tick);
+    return ledger.write(podEvictionDraft(decision, { ...world, ...of }, nowMs, policy), tick);
   };
 }
 
-/** What the timers come to, and the records that belong to it. */
+/** The new timers and the records of their changes. */
 interface TimerChanges {
   readonly timers: ReadonlyMap<string, EvictionTimer>;
   readonly records: readonly { readonly podUid: string; readonly write: PutWrite }[];
 }
 
-/** In as many steps as the records need, each with its own timers. False when others were at it too. */
+/** Replaces the timers in as many transactions as the records need. False when another process changed them. */
 async function replaceTimers(
   store: EvictionTimerStore,
   before: NodeTimers,
   { timers, records }: TimerChanges,
 ): Promise<boolean> {
   let current = before;
-  // What is not stored for lack of room is decided again, and recorded when it is.
+  // A timer that does not fit is decided again later, and recorded when it is stored.
   const kept = earliestTimers([...timers.values()]);
   const isKept = new Set(kept.map(({ podUid }) => podUid));
-  const told =
+  const recorded =
     kept.length === timers.size ? records : records.filter(({ podUid }) => isKept.has(podUid) || !timers.has(podUid));
-  const sized = inPartsOfBytes(told, TIMERS_ALONG_MAX, RECORDS_BYTES_MAX, ({ write }) => itemBytes(write.item));
+  const sized = inPartsOfBytes(recorded, TIMERS_ALONG_MAX, RECORDS_BYTES_MAX, ({ write }) => itemBytes(write.item));
   for (const part of sized.length === 0 ? [[]] : sized) {
-    const isLast = part.length === 0 || part.at(-1) === told.at(-1);
+    const isLast = part.length === 0 || part.at(-1) === recorded.at(-1);
     const changed = new Set(part.map(({ podUid }) => podUid));
     const others = current.timers.filter(({ podUid }) => !changed.has(podUid));
     const next = isLast ? kept : [...others, ...kept.filter(({ podUid }) => changed.has(podUid))];
@@ -156,106 +156,134 @@ async function replaceTimers(
   return true;
 }
 
-/** The timers as they are to be stored; undefined when they stay as they are. 'changed': what is left must be decided again. */
+interface EvictionPass {
+  readonly world: EvictionWorld;
+  readonly nowMs: number;
+  readonly record: (decision: PodEvictionDecision) => PutWrite;
+  readonly guard: CheckWrite;
+  /** Collects the faults of single pods. */
+  readonly faults: unknown[];
+}
+
+/** The timers and records of one pass, as its decisions change them. */
+class TimerPlan {
+  readonly timers: Map<string, EvictionTimer>;
+  readonly records: { podUid: string; write: PutWrite }[] = [];
+  changed = false;
+  readonly #record: EvictionPass['record'];
+
+  constructor({ world, record }: EvictionPass) {
+    this.timers = new Map(world.timers.map((timer) => [timer.podUid, timer]));
+    this.#record = record;
+  }
+
+  set({ namespace, name, podUid }: PodEvictionDecision, atMs: number): void {
+    this.timers.set(podUid, { namespace, name, podUid, atMs });
+    this.changed = true;
+  }
+
+  remove({ podUid }: PodEvictionDecision): void {
+    this.timers.delete(podUid);
+    this.changed = true;
+  }
+
+  recordDecision(decision: PodEvictionDecision): void {
+    this.records.push({ podUid: decision.podUid, write: this.#record(decision) });
+  }
+}
+
+/** The timers to store; undefined when they do not change. 'changed': the Node or a pod changed, decide again. */
 async function applyDecisions(
   dependencies: ControllerDependencies,
   decisions: readonly PodEvictionDecision[],
   pods: readonly KubeObject[],
-  {
-    world,
-    nowMs,
-    record,
-    guard,
-    faults,
-  }: {
-    readonly world: EvictionWorld;
-    readonly nowMs: number;
-    readonly record: (decision: PodEvictionDecision) => PutWrite;
-    readonly guard: CheckWrite;
-    /** Gets what single pods fail for. */
-    readonly faults: unknown[];
-  },
+  pass: EvictionPass,
 ): Promise<TimerChanges | 'changed' | undefined> {
-  const { meter, log } = dependencies;
-  const timers = new Map(world.timers.map((timer) => [timer.podUid, timer]));
-  const records: { podUid: string; write: PutWrite }[] = [];
-  const note = (decision: PodEvictionDecision): void => {
-    records.push({ podUid: decision.podUid, write: record(decision) });
-  };
+  const plan = new TimerPlan(pass);
   const podsByUid = new Map(pods.map((pod) => [pod.metadata.uid ?? '', pod]));
-  const told: EventToTell[] = [];
-  let changed = false;
+  const events: PendingEvent[] = [];
   let deletions = 0;
-  const keep = ({ namespace, name, podUid }: PodEvictionDecision, atMs: number): void => {
-    timers.set(podUid, { namespace, name, podUid, atMs });
-    changed = true;
-  };
   for (const decision of decisions) {
     const pod = podsByUid.get(decision.podUid);
-    const timer = timers.get(decision.podUid);
+    const timer = plan.timers.get(decision.podUid);
     switch (decision.kind) {
       case 'schedule':
       case 'move':
-        keep(decision, decision.atMs);
-        note(decision);
+        plan.set(decision, decision.atMs);
+        plan.recordDecision(decision);
         break;
       case 'hold':
         if (decision.timerExists) break;
-        keep(decision, decision.atMs);
-        note(decision);
+        plan.set(decision, decision.atMs);
+        plan.recordDecision(decision);
         break;
       case 'cancel':
         if (pod !== undefined) {
-          told.push({ ...decision.event, about: subjectOf('Pod', pod), once: `cancel ${timer?.atMs ?? ''}` });
+          events.push({ ...decision.event, about: subjectOf('Pod', pod), once: `cancel ${timer?.atMs ?? ''}` });
         }
-        timers.delete(decision.podUid);
-        note(decision);
-        changed = true;
+        plan.remove(decision);
+        plan.recordDecision(decision);
         break;
       case 'drop':
-        timers.delete(decision.podUid);
-        // That a pod which is gone or going has no timer any more is nothing that was decided.
-        if (world.taints === undefined) note(decision);
-        changed = true;
+        plan.remove(decision);
+        // The timer of a deleted or terminating pod is removed without a decision. A deleted Node is one.
+        if (pass.world.taints === undefined) plan.recordDecision(decision);
         break;
-      case 'delete': {
+      case 'delete':
         if (pod === undefined) break;
         deletions += 1;
-        if (deletions > DELETIONS_A_CALL_MAX) {
-          if (timer === undefined) keep(decision, nowMs);
+        if (deletions > DELETIONS_PER_CALL_MAX) {
+          if (timer === undefined) plan.set(decision, pass.nowMs);
           break;
         }
-        const event = { ...decision.event, about: subjectOf('Pod', pod), once: 'marking' };
-        let outcome: PodDeletion;
-        try {
-          const { condition } = decision;
-          outcome = await deletePod(dependencies, pod, { condition, event, nowMs, guard, record: record(decision) });
-        } catch (fault) {
-          // Its own: the pods after it have their turn, and its timer brings it back at the next tick.
-          faults.push(fault);
-          if (timer === undefined) keep(decision, nowMs);
-          break;
-        }
-        if (outcome.kind === 'tooLarge') {
-          await reportUnwritable(dependencies, { kind: 'Pod', object: pod, what: 'mark the pod for deletion', nowMs });
-        }
-        if (outcome.kind === 'changed') return 'changed';
-        if (outcome.kind === 'contended') {
-          keep(decision, timer?.atMs ?? nowMs);
-          break;
-        }
-        if (outcome.kind === 'deleted') {
-          meter.add(metric.POD_DELETIONS, 1, 'Count');
-          log.info('a pod is deleted by taint eviction', {
-            pod: `${decision.namespace}/${decision.name}`,
-            reason: decision.reason,
-            lateMs: timer === undefined ? 0 : Math.max(0, nowMs - timer.atMs),
-          });
-        }
-        if (timers.delete(decision.podUid)) changed = true;
-      }
+        if ((await evictPod(dependencies, decision, pod, plan, pass)) === 'changed') return 'changed';
     }
   }
-  if (told.length > 0) await recordEvents(dependencies, told, nowMs);
-  return changed ? { timers, records } : undefined;
+  if (events.length > 0) await recordEvents(dependencies, events, pass.nowMs);
+  return plan.changed ? { timers: plan.timers, records: plan.records } : undefined;
+}
+
+/** Deletes one due pod. Its timer stays while the deletion failed or was contended. */
+async function evictPod(
+  dependencies: ControllerDependencies,
+  decision: Extract<PodEvictionDecision, { kind: 'delete' }>,
+  pod: KubeObject,
+  plan: TimerPlan,
+  { nowMs, guard, record, faults }: EvictionPass,
+): Promise<'settled' | 'changed'> {
+  const { meter, log } = dependencies;
+  const timer = plan.timers.get(decision.podUid);
+  const event = { ...decision.event, about: subjectOf('Pod', pod), once: 'marking' };
+  let outcome: PodDeletion;
+  try {
+    const { condition } = decision;
+    outcome = await deletePod(dependencies, pod, { condition, event, nowMs, guard, record: record(decision) });
+  } catch (fault) {
+    // A fault of one pod: the pods after it are processed, and its timer is due again at the next tick.
+    faults.push(fault);
+    if (timer === undefined) plan.set(decision, nowMs);
+    return 'settled';
+  }
+  switch (outcome.kind) {
+    case 'changed':
+      return 'changed';
+    case 'contended':
+      plan.set(decision, timer?.atMs ?? nowMs);
+      return 'settled';
+    case 'tooLarge':
+      await reportUnwritable(dependencies, { kind: 'Pod', object: pod, what: 'mark the pod for deletion', nowMs });
+      break;
+    case 'deleted':
+      meter.add(metric.POD_DELETIONS, 1, 'Count');
+      log.info('pod deleted by taint eviction', {
+        pod: `${decision.namespace}/${decision.name}`,
+        reason: decision.reason,
+        lateMs: timer === undefined ? 0 : Math.max(0, nowMs - timer.atMs),
+      });
+      break;
+    case 'absent':
+      break;
+  }
+  if (timer !== undefined) plan.remove(decision);
+  return 'settled';
 }

@@ -15,7 +15,7 @@
  * whenever one of its node is due, so the later ones follow when the earlier ones have fired.
  */
 
-import { utf8Bytes } from '../../ports/item-size.ts';
+import { utf8Bytes } from '../../domain/utf8-bytes.ts';
 import {
   type Condition,
   type Item,

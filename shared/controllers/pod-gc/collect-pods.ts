@@ -13,17 +13,18 @@
  * What makes a pod an orphan, or its node out of service, is a condition of each of its commits: a Node that comes
  * back in that very moment keeps its pods.
  */
+
 import { readyStatusOf } from '../../domain/nodes/conditions.ts';
 import type { Policy } from '../../domain/policy.ts';
 import type { KubeNode, KubeObject, ObjectRef } from '../../kube/types.ts';
 import type { TransactWrite } from '../../ports/item-store.ts';
-import { podGcNote } from '../decisions/decision-notes.ts';
 import { type WorkBudget, workThrough } from '../framework/bounded-work.ts';
 import { nodeAbsent, nodeRef, nodeUnchanged } from '../framework/change-node.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
-import * as metric from '../framework/metric-names.ts';
 import { collectablePod, collectableRow } from './collectable-pods.ts';
+import { podGcDraft } from './decisions.ts';
 import { nodeNameOf } from './maintain-work-list.ts';
+import * as metric from './metrics.ts';
 import { removePod } from './remove-pod.ts';
 import {
   type CollectableNode,
@@ -235,7 +236,7 @@ async function removeAll(
       const pod = live.get(pathOf(removal))!;
       try {
         const found = { pod: collectablePod(pod), node: nodes.get(nodeNameOf(pod))?.node, othersEnded: ended - 1 };
-        const record = ledger.write(podGcNote(removal, found, nowMs, policy), { slot });
+        const record = ledger.write(podGcDraft(removal, found, nowMs, policy), { slot });
         const outcome = await removePod(objects, pod, removal, { guard: guardOf(removal, pod, nodes), record, nowMs });
         if (outcome.kind !== 'removed') return;
         removed += 1;

@@ -4,8 +4,8 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { type ControlledFleet, type FleetOptions, settledFleet } from '../../../test/support/controlled-fleet.ts';
 import { dyingStore } from '../../../test/support/failing-store.ts';
 import type { Taint } from '../../domain/kubernetes.ts';
-import { replay } from '../decisions/decision-record.ts';
 import { decisionStore } from '../decisions/decision-store.ts';
+import { replay } from '../decisions/replay.ts';
 import { podGcStore } from '../pod-gc/work-list-store.ts';
 
 const INSTANCE = 'i-0123456789abcdef0';
@@ -474,7 +474,7 @@ describe('the ledger', () => {
         const isAsked = fleet.cloud.calls().detachVolume > 0;
         if (isAsked) expect(await told()).toHaveLength(1);
         await passes(100);
-        expect(await told()).toEqual([`VolumeDetached volume ${VOLUME}: node is out of service, by force`]);
+        expect(await told()).toEqual([`VolumeDetached volume ${VOLUME}: node is out of service, force detach`]);
       }
     },
   );

@@ -25,12 +25,10 @@ import { isTerminated } from '../../kube/pods/phase.ts';
 import type { KubeNode, KubeObject, ObjectRef } from '../../kube/types.ts';
 import type { Cloud, InstanceAnswer, VolumeAnswer } from '../../ports/cloud.ts';
 import { StoreFault } from '../../ports/item-store.ts';
-import { detachNote, volumeKeptNote } from '../decisions/decision-notes.ts';
 import type { DecisionDraft } from '../decisions/decision-record.ts';
 import { groupedBy, type WorkBudget, workThrough } from '../framework/bounded-work.ts';
 import { changeNode, nodeRef } from '../framework/change-node.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
-import * as metric from '../framework/metric-names.ts';
 import { type EventSubject, recordEvents, subjectOf } from '../framework/record-event.ts';
 import { volumesOf } from '../pod-gc/maintain-work-list.ts';
 import { isOutOfService } from '../pod-gc/rule.ts';
@@ -43,7 +41,9 @@ import {
   volumeIdOf,
   wantsVolume,
 } from './attached-volumes.rule.ts';
+import { detachDraft, volumeKeptDraft } from './decisions.ts';
 import { listAttachments } from './list-attachments.ts';
+import * as metric from './metrics.ts';
 import { type DetachDecision, decideVolumeDetach, type VolumeNode } from './rule.ts';
 
 /** Nodes looked at in one pass; with more, passes take turns. */
@@ -325,7 +325,7 @@ function judge(
     doubt,
   };
   const decision = decideVolumeDetach(question, nowMs, policy);
-  const note = detachNote({ ...nodeOf(node), nowMs, policy }, decision, question);
+  const note = detachDraft({ ...nodeOf(node), nowMs, policy }, decision, question);
   if (decision.kind === 'refuse') return { ...withhold('refused', decision.reason), note };
   if (decision.kind !== 'detach') {
     const expired = nowMs - memory.requestedAtMs > policy.forceDetachTimeoutSeconds * 1_000;
@@ -491,7 +491,7 @@ async function tellWithheld(
   const event = { ...withheldEvent(volume, row.nodeName, why), about, once: `${of.attachment.metadata.uid} ${why}` };
   await recordEvents(dependencies, [event], nowMs);
   const { ledger, policy } = dependencies;
-  const plain = volumeKeptNote({ ...nodeOf({ row, node }), nowMs, policy }, volume, why);
+  const plain = volumeKeptDraft({ ...nodeOf({ row, node }), nowMs, policy }, volume, why);
   await ledger.tell(withheldByRule ?? plain, { atMs: memory?.requestedAtMs ?? row.touchedAtMs, key: event.once });
   dependencies.log.warn('a volume is not detached', { volume, nodeName: row.nodeName, why });
 }

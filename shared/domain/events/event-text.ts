@@ -1,7 +1,10 @@
 /**
- * Events of node-monitor, word for word as the upstream controller tells them: people grep for these.
- * Source: pkg/controller/util/node/controller_utils.go. Node events carry the node's real uid.
+ * Event texts of node-monitor, word for word those of upstream: operators search for them. Node events carry the Node's uid.
+ * Source: pkg/controller/util/node/controller_utils.go.
  */
+
+import type { GateReason } from '../zones/gate.ts';
+
 export const NODE_CONTROLLER = 'node-controller';
 
 export interface EventText {
@@ -19,34 +22,37 @@ const normal = (reason: string, message: string): EventText => ({
   source: NODE_CONTROLLER,
 });
 
-/** On the Node: it is watched from now on. */
+/** On the Node: node-monitor watches it from now on. */
 export const registeredNode = (nodeName: string): EventText =>
   normal('RegisteredNode', `Node ${nodeName} event: Registered Node ${nodeName} in Controller`);
 
-/** On the Node: it is gone, and no longer watched. */
+/** On the Node: it was deleted and is no longer watched. */
 export const removingNode = (nodeName: string): EventText =>
   normal('RemovingNode', `Node ${nodeName} event: Removing Node ${nodeName} from Controller`);
 
-/** On the Node: only when we marked it, not when it said so itself. */
+/** On the Node: node-monitor marked it. Not emitted when the node itself reported it. */
 export const nodeNotReady = (nodeName: string): EventText =>
   normal('NodeNotReady', `Node ${nodeName} status is now: NodeNotReady`);
 
-const GATE_REASONS = {
-  missedTicks: 'ticks of our own were missing',
-  failingPath: 'our own probe beats get no success',
-} as const;
+const GATE_REASONS: Readonly<Record<GateReason, string>> = {
+  missedTicks: 'node-monitor missed ticks',
+  failingPath: 'heartbeat path unhealthy (probe heartbeats fail)',
+};
 
-/** On the namespace of the leases: we doubt ourselves (D9). */
-export const gateClosed = (reasons: readonly (keyof typeof GATE_REASONS)[]): EventText => ({
+export const gateReasonsText = (reasons: readonly GateReason[]): string =>
+  reasons.map((reason) => GATE_REASONS[reason]).join(', ');
+
+/** On the namespace of the Leases: the safety gate closed (D9). */
+export const gateClosed = (reasons: readonly GateReason[]): EventText => ({
   type: 'Warning',
   reason: 'GateClosed',
-  message: `No node is newly marked, tainted or evicted: ${reasons.map((reason) => GATE_REASONS[reason]).join(', ')}`,
+  message: `Safety gate closed: ${gateReasonsText(reasons)}; no node is newly marked, tainted or evicted`,
   source: NODE_CONTROLLER,
 });
 
-/** On the namespace of the leases: `freshSince` is when every node's new grace began, RFC 3339. */
+/** On the namespace of the Leases. `freshSince`: start of every node's new grace period, RFC 3339. */
 export const gateOpened = (freshSince: string): EventText =>
-  normal('GateOpened', `Nodes are judged again; every node has a full grace from ${freshSince}`);
+  normal('GateOpened', `Safety gate open; every node has a full grace period from ${freshSince}`);
 
 /** On an object that a controller could not change because it is too large. `what`: the change, such as `mark not ready`. */
 export const notWritten = (kind: string, name: string, what: string): EventText => ({

@@ -1,3 +1,4 @@
+import { defined } from '../../domain/defined.ts';
 import { type Field, goName, type Schema, type StructSchema } from '../schema/schema.ts';
 import type { JsonObject } from '../wire/json-value.ts';
 
@@ -102,7 +103,7 @@ export class Components {
           'x-kubernetes-list-type': schema.listType,
           ...(schema.listType === 'map' ? { 'x-kubernetes-list-map-keys': schema.mapKeys } : {}),
           ...(schema.patchStrategy === 'replace' ? {} : { 'x-kubernetes-patch-strategy': schema.patchStrategy }),
-          ...(schema.mergeKey === undefined ? {} : { 'x-kubernetes-patch-merge-key': schema.mergeKey }),
+          ...defined({ 'x-kubernetes-patch-merge-key': schema.mergeKey }),
         };
       case 'quantity':
         return this.#shared(QUANTITY);
@@ -116,8 +117,8 @@ export class Components {
       default:
         return {
           type: schema.kind,
-          ...(schema.format === undefined ? {} : { format: schema.format }),
-          ...(schema.values === undefined ? {} : { enum: schema.values }),
+          ...defined({ format: schema.format }),
+          ...defined({ enum: schema.values }),
         };
     }
   }

@@ -1,3 +1,4 @@
+import { defined } from '../../domain/defined.ts';
 import { deleteOptions, listMeta, status } from '../schema/meta.ts';
 import { type GroupVersionKind, kindStruct, type StructSchema } from '../schema/schema.ts';
 import type { JsonObject } from '../wire/json-value.ts';
@@ -173,7 +174,7 @@ function operation(
     tags: [target.tag],
     operationId: `${word}${target.id}`,
     ...(parameters.length > 0 ? { parameters } : {}),
-    ...(requestBody === undefined ? {} : { requestBody }),
+    ...defined({ requestBody }),
     responses: { ...responses, 401: { description: 'Unauthorized' } },
     'x-kubernetes-action': action,
     'x-kubernetes-group-version-kind': target.gvk,

@@ -5,21 +5,18 @@ import type { CloudAnswer } from '../../domain/cloud/instance.ts';
 import { TAINT_UNREACHABLE } from '../../domain/nodes/taint.ts';
 import { defaultPolicy } from '../../domain/policy.ts';
 import { decideGate, UNTRIED_GATE } from '../../domain/zones/gate.ts';
+import { cloudDraft, outOfServiceDraft } from '../cloud-node/decisions.ts';
 import { type CloudQuestion, decideCloud } from '../cloud-node/rule.ts';
+import { gateDraft } from '../node-monitor/decisions.ts';
+import { swapDraft } from '../node-reconciler/decisions.ts';
+import { podEvictionDraft } from '../pod-evictor/decisions.ts';
 import { decidePodEvictions } from '../pod-evictor/rule.ts';
+import { podGcDraft } from '../pod-gc/decisions.ts';
 import { type CollectablePod, podRemovals } from '../pod-gc/rule.ts';
+import { detachDraft, volumeKeptDraft } from '../volume-detacher/decisions.ts';
 import { type AttachedVolume, decideVolumeDetach, type VolumeNode } from '../volume-detacher/rule.ts';
-import {
-  cloudNote,
-  detachNote,
-  gateNote,
-  outOfServiceNote,
-  podEvictionNote,
-  podGcNote,
-  swapNote,
-  volumeKeptNote,
-} from './decision-notes.ts';
-import { type DecisionDraft, type DecisionRecord, replay, sealed } from './decision-record.ts';
+import { type DecisionDraft, type DecisionRecord, sealed } from './decision-record.ts';
+import { replay } from './replay.ts';
 
 const NOW = 1_000_000;
 const NODE = { nodeName: 'n1', uid: 'u1' };
@@ -51,7 +48,7 @@ describe('a recorded decision says the same again', () => {
       { kind: 'failed', cause: 'error', message: 'boom' },
       {},
       'NodeKept',
-      'EC2 gave no answer (error: boom): the Node is kept, and EC2 asked again',
+      'EC2 gave no answer (error: boom): the Node is kept, and EC2 is asked again',
     ],
     ['foreign', { kind: 'foreign', reason: 'another region' }, {}, 'NodeKept', 'another region: the Node is kept'],
     ['no instance', { kind: 'notEc2', reason: 'no providerID' }, {}, 'NodeKept', 'no providerID: the Node is kept'],
@@ -60,7 +57,7 @@ describe('a recorded decision says the same again', () => {
       { kind: 'notFound' },
       { createdAtMs: NOW - 1_000 },
       'NodeKept',
-      'EC2 does not know the instance, which may be too young to be known: the Node is kept, and EC2 asked again',
+      'EC2 does not know the instance, which may be too young to be known: the Node is kept, and EC2 is asked again',
     ],
     [
       'unknown twice',
@@ -74,32 +71,32 @@ describe('a recorded decision says the same again', () => {
       { kind: 'found', state: 'stopped', launchedAtMs: 0 },
       {},
       'ShutdownTaintAdded',
-      'EC2 says stopped: the Node gets the shutdown taint',
+      'EC2 instance state stopped: the shutdown taint is added',
     ],
     [
       'Ready again',
       { kind: 'found', state: 'stopped', launchedAtMs: undefined },
       { ready: 'True', hasShutdownTaint: true },
       'ShutdownTaintRemoved',
-      'EC2 says stopped: the Node loses the shutdown taint',
+      'EC2 instance state stopped: the shutdown taint is removed',
     ],
     [
       'without a Ready condition',
       { kind: 'found', state: 'running', launchedAtMs: undefined },
       { ready: undefined },
       'NodeKept',
-      'EC2 says running: the Node is kept',
+      'EC2 instance state running: the Node is kept',
     ],
   ])('of EC2: %s', (_what, answer, more, act, reason) => {
     const asked = question(answer, more);
     const { decision } = decideCloud(asked, NOW, defaultPolicy);
-    expect(expectSame(cloudNote(decision, asked, NOW, defaultPolicy))).toMatchObject({ act, reason });
+    expect(expectSame(cloudDraft(decision, asked, NOW, defaultPolicy))).toMatchObject({ act, reason });
   });
 
   it('of taking a node back into service', () => {
     const asked = { ready: 'True', answer: { kind: 'notFound' }, memory: {}, outOfServiceTaint: 'ours' } as const;
     const of = { ...NODE, nowMs: NOW, policy: defaultPolicy };
-    expect(expectSame(outOfServiceNote('remove', of, asked)).act).toBe('OutOfServiceRemoved');
+    expect(expectSame(outOfServiceDraft('remove', of, asked)).act).toBe('OutOfServiceRemoved');
   });
 
   it.each<[string, Partial<AttachedVolume>, Partial<VolumeNode>, string | undefined, string]>([
@@ -108,7 +105,7 @@ describe('a recorded decision says the same again', () => {
       { mounted: true },
       {},
       undefined,
-      'VolumeDetached volume vol-1: node is unhealthy for too long, by force',
+      'VolumeDetached volume vol-1: node is unhealthy for too long, force detach',
     ],
     [
       'in doubt',
@@ -145,7 +142,7 @@ describe('a recorded decision says the same again', () => {
     };
     const asked = { volume, node, doubt };
     const decision = decideVolumeDetach(asked, NOW, defaultPolicy);
-    const { act, reason } = expectSame(detachNote({ ...NODE, nowMs: NOW, policy: defaultPolicy }, decision, asked));
+    const { act, reason } = expectSame(detachDraft({ ...NODE, nowMs: NOW, policy: defaultPolicy }, decision, asked));
     expect(`${act} ${reason}`).toBe(told);
   });
 
@@ -172,7 +169,7 @@ describe('a recorded decision says the same again', () => {
     };
     const [decision] = decidePodEvictions(world, NOW, defaultPolicy);
     const of = { ...world, pod: world.pods[0], timer: world.timers[0] };
-    expect(expectSame(podEvictionNote(decision!, of, NOW, defaultPolicy)).act).toBe(act);
+    expect(expectSame(podEvictionDraft(decision!, of, NOW, defaultPolicy)).act).toBe(act);
   });
 
   it('of pods that are collected, each for its own reason', () => {
@@ -207,16 +204,16 @@ describe('a recorded decision says the same again', () => {
       const world = { pods: [each, ...others], nodes: [node], missing: new Set(['gone']) };
       const removal = podRemovals(world, policy).find(({ podUid }) => podUid === 'u')!;
       expect(removal.reason).toBe(reason);
-      expectSame(podGcNote(removal, { pod: each, node, othersEnded }, NOW, policy));
+      expectSame(podGcDraft(removal, { pod: each, node, othersEnded }, NOW, policy));
     }
   });
 
   it('of the gate, with the probes it rests on', () => {
     const probes = [{ sentAtMs: NOW, accepted: false }];
     const after = decideGate(UNTRIED_GATE, { nowMs: NOW, probes, policy: defaultPolicy });
-    const note = gateNote(UNTRIED_GATE, after, { nowMs: NOW, probes, policy: defaultPolicy, withheldMarks: 3 });
-    expect(expectSame(note!).reason).toContain('our own probe beats get no success');
-    expect(gateNote(after, after, { nowMs: NOW, probes, policy: defaultPolicy, withheldMarks: 3 })).toBeUndefined();
+    const note = gateDraft(UNTRIED_GATE, after, { nowMs: NOW, probes, policy: defaultPolicy, withheldMarks: 3 });
+    expect(expectSame(note!).reason).toContain('heartbeat path unhealthy');
+    expect(gateDraft(after, after, { nowMs: NOW, probes, policy: defaultPolicy, withheldMarks: 3 })).toBeUndefined();
   });
 });
 
@@ -226,12 +223,12 @@ describe('replay', () => {
     ready: 'Unknown',
     noExecute: { notReady: true, unreachable: false },
   });
-  const record = stored(swapNote({ ...NODE, nowMs: NOW, ready, noExecute }, 'notReady', 'unreachable'));
+  const record = stored(swapDraft({ ...NODE, nowMs: NOW, ready, noExecute }, 'notReady', 'unreachable'));
 
   it('sees a record that was changed, by its sum, and one sealed anew by its rule', () => {
     expect(replay(record).same).toBe(true);
     const changed = { ...record, reason: 'another' };
-    expect(replay(changed)).toMatchObject({ same: false, got: { why: 'the record is not as it was written' } });
+    expect(replay(changed)).toMatchObject({ same: false, got: { why: 'the record was changed after it was written' } });
     const { sum: _, ...rest } = { ...record, outcome: { from: 'unreachable', to: 'notReady' } };
     expect(replay(sealed(rest as Omit<DecisionRecord, 'sum'>))).toMatchObject({
       same: false,
@@ -253,7 +250,7 @@ describe('replay', () => {
 
   it('has nothing to run where a fact was found', () => {
     const fact = stored(
-      volumeKeptNote({ ...NODE, nowMs: NOW, policy: defaultPolicy }, 'vol-1', 'EC2 refuses: IncorrectState'),
+      volumeKeptDraft({ ...NODE, nowMs: NOW, policy: defaultPolicy }, 'vol-1', 'EC2 refuses: IncorrectState'),
     );
     expect(replay(fact)).toMatchObject({ same: true, checked: false });
   });

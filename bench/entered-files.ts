@@ -1,0 +1,66 @@
+/**
+ * Which of our source files a piece of work enters: V8's precise coverage of the functions that it calls. What runs when a
+ * module loads does not count.
+ */
+import { readFileSync } from 'node:fs';
+import { Session } from 'node:inspector/promises';
+import { dirname, join, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const PROJECT = fileURLToPath(new URL('..', import.meta.url));
+/** What is deployed. */
+const DEPLOYED = /^(functions|shared)\//;
+const IMPORT = /^(?:import|export)\s+(?!type\b)[^;]*?from\s+'(\.[^']+)'/gms;
+
+export interface EnteredFiles {
+  /** Files that `work` entered, by path from the project's folder, in alphabetical order. */
+  during(work: () => Promise<unknown>): Promise<readonly string[]>;
+}
+
+export async function startCoverage(): Promise<EnteredFiles> {
+  const session = new Session();
+  session.connect();
+  await session.post('Profiler.enable');
+  await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
+  return {
+    async during(work) {
+      // Taking the counts sets them to zero.
+      await session.post('Profiler.takePreciseCoverage');
+      await work();
+      const { result } = await session.post('Profiler.takePreciseCoverage');
+      const entered = result.filter(({ functions }) => functions.some(wasCalled)).map(({ url }) => pathOf(url));
+      return entered.filter((path) => DEPLOYED.test(path)).sort();
+    },
+  };
+}
+
+/** The function without a name that begins at 0 is the module itself. */
+const wasCalled = (each: {
+  readonly functionName: string;
+  readonly ranges: readonly { readonly startOffset: number; readonly count: number }[];
+}): boolean => each.ranges.some(({ startOffset, count }) => count > 0 && (each.functionName !== '' || startOffset > 0));
+
+const pathOf = (url: string): string => (url.startsWith('file:') ? relative(PROJECT, fileURLToPath(url)) : url);
+
+/** `shared/kube` and `functions/api` are one folder each, and so is each adapter and each controller. */
+export function folderOf(path: string): string {
+  const folders = dirname(path).split('/');
+  const hasParts = folders[1] === 'adapters' || folders[1] === 'controllers';
+  return folders.slice(0, hasParts ? 3 : 2).join('/');
+}
+
+/** Pairs of folders of which each imports the other, among these files; imports of types do not count. */
+export function waysBack(paths: readonly string[]): readonly string[] {
+  const entered = new Set(paths);
+  const edges = new Set<string>();
+  for (const path of paths) {
+    for (const [, specifier = ''] of readFileSync(join(PROJECT, path), 'utf8').matchAll(IMPORT)) {
+      const imported = relative(PROJECT, resolve(PROJECT, dirname(path), specifier));
+      if (entered.has(imported)) edges.add(`${folderOf(path)} ${folderOf(imported)}`);
+    }
+  }
+  return [...edges].filter((edge) => {
+    const [from = '', to = ''] = edge.split(' ');
+    return from < to && edges.has(`${to} ${from}`);
+  });
+}

@@ -1,0 +1,246 @@
+/** The alarms as data: those of each function's manifest, and those on what the functions share. */
+import { type IMetric, Metric } from 'aws-cdk-lib/aws-cloudwatch';
+import type { ITable } from 'aws-cdk-lib/aws-dynamodb';
+import type { IFunction } from 'aws-cdk-lib/aws-lambda';
+import type { Queue } from 'aws-cdk-lib/aws-sqs';
+import { EVENTS_NOT_SENT } from '../../shared/controllers/framework/metrics.ts';
+import type { AlarmManifest, AlarmMetric } from '../../shared/domain/functions/alarm-manifest.ts';
+import type { Trigger } from '../../shared/domain/functions/function-manifest.ts';
+import { ALL_FUNCTIONS, FAILED_TICKS } from '../../shared/domain/functions/tick-metrics.ts';
+import type { Policy } from '../../shared/domain/policy.ts';
+import { type FunctionName, functionList } from '../../shared/function-list.ts';
+
+/** What is watched. */
+export interface AlarmSources {
+  /** CloudWatch namespace of the functions' own metrics. */
+  readonly metricsNamespace: string;
+  readonly functions: ReadonlyMap<FunctionName, IFunction>;
+  readonly tables: Readonly<Record<'health' | 'objects' | 'control', ITable>>;
+  readonly apiId: string;
+  /** Takes the messages and records that were given up. */
+  readonly deadLetters: Queue;
+  readonly policy: Policy;
+}
+
+/** An alarm with the metrics of this cluster. */
+export interface AlarmRow extends Omit<AlarmManifest, 'metrics'> {
+  readonly metrics: Readonly<Record<string, IMetric>>;
+}
+
+/** One in twenty. Percent. */
+const FAILED_SHARE_PERCENT = 5;
+/** A record that waits for a minute is held up. Milliseconds. */
+const ITERATOR_AGE_MS = 60_000;
+/** Clients of a beat time out after some seconds. Milliseconds. */
+const LATENCY_MS = 3_000;
+/** Long polls are held for up to 20 s. Milliseconds. */
+const LONG_POLL_LATENCY_MS = 25_000;
+/** In five minutes: a single failure is repaired by the retry. */
+const FUNCTION_ERRORS = 3;
+
+/** @throws Error when this cluster does not have the function */
+export function functionOf(functions: AlarmSources['functions'], name: FunctionName): IFunction {
+  const found = functions.get(name);
+  if (found === undefined) throw new Error(`this cluster has no function ${name}`);
+  return found;
+}
+
+/** All alarms, the one to look at first at the top. */
+export const alarmRows = (sources: AlarmSources): readonly AlarmRow[] =>
+  [...functionAlarms(sources), ...requestAlarms(sources), ...backgroundAlarms(sources), ...sharedAlarms(sources)].sort(
+    (one, other) => one.rank - other.rank,
+  );
+
+const functionAlarms = (sources: AlarmSources): readonly AlarmRow[] =>
+  functionList.flatMap(({ name, alarms = [] }) =>
+    alarms.map((alarm) => ({
+      ...alarm,
+      metrics: Object.fromEntries(
+        Object.entries(alarm.metrics).map(([id, metric]) => [id, metricOfFunction(sources, name, metric)]),
+      ),
+    })),
+  );
+
+function metricOfFunction(sources: AlarmSources, name: FunctionName, metric: AlarmMetric): IMetric {
+  const { metricName, statistic } = metric;
+  return metric.kind === 'lambda'
+    ? lambdaMetric(sources, name, metricName, statistic)
+    : ownMetric(sources, { service: name }, metricName, statistic);
+}
+
+const lambdaMetric = (sources: AlarmSources, name: FunctionName, metricName: string, statistic = 'Sum'): IMetric =>
+  new Metric({
+    namespace: 'AWS/Lambda',
+    metricName,
+    statistic,
+    dimensionsMap: { FunctionName: functionOf(sources.functions, name).functionName },
+  });
+
+const ownMetric = (
+  sources: AlarmSources,
+  dimensionsMap: { readonly service: string },
+  metricName: string,
+  statistic: string,
+): IMetric => new Metric({ namespace: sources.metricsNamespace, metricName, statistic, dimensionsMap });
+
+/** On the HTTP API as a whole. */
+function requestAlarms({ apiId, policy }: AlarmSources): readonly AlarmRow[] {
+  const api = (metricName: string, statistic: string): IMetric =>
+    new Metric({ namespace: 'AWS/ApiGateway', metricName, statistic, dimensionsMap: { ApiId: apiId } });
+  return [
+    {
+      name: 'api-errors',
+      rank: 80,
+      meaning: `Of the requests to the HTTP API ${FAILED_SHARE_PERCENT} % or more are answered 5xx, beats included.`,
+      pages: true,
+      metrics: { failed: api('5xx', 'Sum'), all: api('Count', 'Sum') },
+      expression: '100 * FILL(failed, 0) / all',
+      when: '>=',
+      threshold: FAILED_SHARE_PERCENT,
+      datapoints: [3, 5],
+      missing: 'notBreaching',
+      missingBecause: 'without requests there is no share; heartbeats-stopped notices that',
+    },
+    {
+      name: 'api-latency',
+      rank: 160,
+      meaning: 'One request in twenty to the HTTP API takes longer than clients like to wait.',
+      pages: false,
+      metrics: { latency: api('Latency', 'p95') },
+      when: '>',
+      threshold: policy.watchMode === 'longPoll' ? LONG_POLL_LATENCY_MS : LATENCY_MS,
+      datapoints: [5, 5],
+      missing: 'notBreaching',
+      missingBecause: 'without requests no client waits; heartbeats-stopped notices that',
+    },
+  ];
+}
+
+/** Functions that stop without an alarm of their own: one alarm on their calls, one on their failures. */
+function backgroundAlarms(sources: AlarmSources): readonly AlarmRow[] {
+  const background = functionList.flatMap(({ name, triggers }) =>
+    triggers.flatMap((trigger: Trigger) =>
+      trigger.kind === 'tick' && trigger.silence.alarm === 'background' ? [{ name, ...trigger.silence }] : [],
+    ),
+  );
+  const names = background.map(({ name }) => name);
+  const calls = Object.fromEntries(background.map(({ name, as }) => [as, lambdaMetric(sources, name, 'Invocations')]));
+  const failures = numbered([
+    ...names.map((name) => lambdaMetric(sources, name, 'Errors')),
+    ownMetric(sources, ALL_FUNCTIONS, FAILED_TICKS, 'Sum'),
+  ]);
+  return [
+    {
+      name: 'background-ticks',
+      rank: 110,
+      meaning: `${names.join(' or ')} does not run: ${background.map(({ consequence }) => consequence).join(', ')}.`,
+      pages: false,
+      metrics: calls,
+      expression: `MIN([${filled(calls)}])`,
+      when: '<',
+      threshold: 1,
+      datapoints: [5, 5],
+      missing: 'breaching',
+      missingBecause: 'a function without calls has no data',
+    },
+    {
+      name: 'function-errors',
+      rank: 170,
+      meaning: 'Ticks of controllers fail again and again; what they began the next tick does.',
+      pages: false,
+      metrics: failures,
+      expression: sumOf(failures),
+      when: '>=',
+      threshold: FUNCTION_ERRORS,
+      datapoints: [1, 1],
+      periodSeconds: 300,
+      missing: 'notBreaching',
+      missingBecause: 'without failures there is no data',
+    },
+  ];
+}
+
+/** On tables, streams, queues and the event bus. */
+function sharedAlarms(sources: AlarmSources): readonly AlarmRow[] {
+  const streaming = functionList.filter(({ triggers }) => triggers.some(({ kind }) => kind === 'stream'));
+  const iteratorAges = numbered(streaming.map(({ name }) => lambdaMetric(sources, name, 'IteratorAge', 'Maximum')));
+  const throttles = tableThrottles(sources.tables);
+  return [
+    {
+      name: 'dead-letters',
+      rank: 130,
+      meaning: 'Messages or stream records were given up and wait in the dead-letter queue.',
+      pages: false,
+      metrics: { depth: sources.deadLetters.metricApproximateNumberOfMessagesVisible({ statistic: 'Maximum' }) },
+      when: '>',
+      threshold: 0,
+      datapoints: [1, 1],
+      missing: 'notBreaching',
+      missingBecause: 'SQS sends no metrics of a queue without use for hours',
+    },
+    {
+      name: 'stream-age',
+      rank: 140,
+      meaning: `Changes of a table wait for over ${ITERATOR_AGE_MS / 1_000} s: what follows from them follows late.`,
+      pages: false,
+      metrics: iteratorAges,
+      expression: `MAX([${filled(iteratorAges)}])`,
+      when: '>',
+      threshold: ITERATOR_AGE_MS,
+      datapoints: [2, 3],
+      missing: 'notBreaching',
+      missingBecause: 'a stream without changes has no age',
+    },
+    {
+      name: 'throttled-keys',
+      rank: 150,
+      meaning: 'DynamoDB throttles a table: beats are refused or tried again, ticks take longer.',
+      pages: false,
+      metrics: throttles,
+      expression: sumOf(throttles),
+      when: '>',
+      threshold: 0,
+      datapoints: [3, 5],
+      missing: 'notBreaching',
+      missingBecause:
+        'DynamoDB sends these metrics only while it throttles; FILL, since its alarms ignore missing data',
+    },
+    {
+      name: 'events-not-sent',
+      rank: 180,
+      meaning: 'The event bus did not take events of the cluster; receivers have missed them.',
+      pages: false,
+      metrics: { lost: ownMetric(sources, ALL_FUNCTIONS, EVENTS_NOT_SENT, 'Sum') },
+      when: '>',
+      threshold: 0,
+      datapoints: [1, 1],
+      periodSeconds: 300,
+      missing: 'notBreaching',
+      missingBecause: 'the metric is written only when events are lost',
+    },
+  ];
+}
+
+/** Reads of `health` alone: each tick reads all of it, and reads the other tables by key. */
+function tableThrottles({ health, objects, control }: AlarmSources['tables']): Record<string, IMetric> {
+  const throttled = (table: ITable, metricName: string): IMetric =>
+    new Metric({
+      namespace: 'AWS/DynamoDB',
+      metricName,
+      statistic: 'Sum',
+      dimensionsMap: { TableName: table.tableName },
+    });
+  return numbered([
+    throttled(health, 'ReadThrottleEvents'),
+    ...[health, objects, control].map((table) => throttled(table, 'WriteThrottleEvents')),
+  ]);
+}
+
+/** By the short names that expressions need: m0, m1 … */
+const numbered = (metrics: readonly IMetric[]): Record<string, IMetric> =>
+  Object.fromEntries(metrics.map((metric, index) => [`m${index}`, metric]));
+const filled = (metrics: Readonly<Record<string, IMetric>>): string =>
+  Object.keys(metrics)
+    .map((name) => `FILL(${name}, 0)`)
+    .join(', ');
+const sumOf = (metrics: Readonly<Record<string, IMetric>>): string => `SUM([${filled(metrics)}])`;

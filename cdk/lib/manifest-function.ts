@@ -1,0 +1,127 @@
+import type { RetentionDays } from 'aws-cdk-lib/aws-logs';
+import type { Queue } from 'aws-cdk-lib/aws-sqs';
+import type { Construct } from 'constructs';
+import type {
+  Feature,
+  FunctionNeeds,
+  FunctionVariable,
+  Trigger,
+} from '../../shared/domain/functions/function-manifest.ts';
+import type { Policy } from '../../shared/domain/policy.ts';
+import type { ListedFunction } from '../../shared/function-list.ts';
+import type { BundleOptions } from './bundle.ts';
+import { allowDescribeInstances, allowDetachVolumes } from './ec2-actions.ts';
+import type { EventBus } from './event-bus.ts';
+import { HandlerFunction } from './handler-function.ts';
+import { InstanceChanges } from './instance-changes.ts';
+import { TableStream } from './streams.ts';
+import { allowTables } from './table-actions.ts';
+import type { Tables } from './tables.ts';
+import { Tick } from './tick.ts';
+
+/** The parts of a cluster that its functions are connected to. */
+export interface FunctionSurroundings {
+  readonly clusterId: string;
+  readonly policy: Policy;
+  readonly metricsNamespace: string;
+  readonly tables: Tables;
+  readonly eventBus: EventBus;
+  readonly deadLetters: Queue;
+  readonly logRetention: RetentionDays;
+  /** Features that this cluster has. */
+  readonly features: ReadonlySet<Feature>;
+}
+
+export interface ManifestFunctionProps {
+  readonly manifest: ListedFunction;
+  readonly surroundings: FunctionSurroundings;
+  /** Values of the variables that manifests name. */
+  readonly variables: Readonly<Partial<Record<FunctionVariable, string>>>;
+  /** Variables of this function alone, over those of every function. */
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly bundle?: BundleOptions;
+}
+
+/** `pod-gc` to `PodGc`: the id of a function's construct. A different id replaces the function. */
+export const constructIdOf = (name: string): string =>
+  name.replaceAll(/(?:^|-)([a-z])/g, (_, letter: string) => letter.toUpperCase());
+
+/**
+ * A function as its manifest describes it: environment, permissions and triggers. Requests of the HTTP API and of function URLs
+ * are connected by the constructs that own those.
+ */
+export class ManifestFunction extends HandlerFunction {
+  constructor(scope: Construct, props: ManifestFunctionProps) {
+    const { manifest, surroundings } = props;
+    const needs = needsOf(manifest, surroundings.features);
+    super(scope, constructIdOf(manifest.name), {
+      functionName: manifest.name,
+      description: manifest.description,
+      environment: {
+        CLUSTER_ID: surroundings.clusterId,
+        POWERTOOLS_SERVICE_NAME: manifest.name,
+        POWERTOOLS_METRICS_NAMESPACE: surroundings.metricsNamespace,
+        POWERTOOLS_LOG_LEVEL: 'WARN',
+        ...environmentOf(manifest.name, needs, props.variables),
+        ...props.environment,
+      },
+      memoryMegabytes: manifest.memoryMegabytes,
+      timeoutSeconds: manifest.timeoutSeconds,
+      logRetention: surroundings.logRetention,
+      ...(props.bundle === undefined ? {} : { bundle: props.bundle }),
+    });
+    for (const need of needs) this.#allow(need, surroundings);
+    for (const trigger of manifest.triggers) this.#connect(scope, trigger, surroundings);
+  }
+
+  #allow(needs: FunctionNeeds, { tables, eventBus, clusterId }: FunctionSurroundings): void {
+    if (needs.tables !== undefined) allowTables(this, needs.tables, tables);
+    if (needs.publishesEvents === true) eventBus.allowSending(this);
+    if (needs.ec2?.includes('DescribeInstances')) allowDescribeInstances(this);
+    if (needs.ec2?.includes('DetachVolumes')) allowDetachVolumes(this, clusterId);
+  }
+
+  #connect(scope: Construct, trigger: Trigger, surroundings: FunctionSurroundings): void {
+    const { deadLetters, policy, tables } = surroundings;
+    switch (trigger.kind) {
+      case 'tick':
+        new Tick(scope, `${this.node.id}Tick`, { target: this, periodSeconds: policy[trigger.period], deadLetters });
+        break;
+      case 'stream': {
+        const { id, table, filters } = trigger;
+        new TableStream(scope, id, { table: tables[table], target: this, filters, deadLetters });
+        break;
+      }
+      case 'instanceStates':
+        new InstanceChanges(scope, trigger.id, { target: this, states: trigger.states });
+        break;
+      case 'http':
+      case 'functionUrl':
+        break;
+    }
+  }
+}
+
+/** What it needs always, and what it needs with each feature of the cluster. */
+const needsOf = (manifest: ListedFunction, features: ReadonlySet<Feature>): readonly FunctionNeeds[] => [
+  manifest,
+  ...[...features].flatMap((feature) => manifest.needsWith?.[feature] ?? []),
+];
+
+function environmentOf(
+  name: string,
+  needs: readonly FunctionNeeds[],
+  variables: ManifestFunctionProps['variables'],
+): Record<string, string> {
+  const environment: Record<string, string> = {};
+  const names = needs.flatMap((need) => [
+    ...(need.environment ?? []),
+    ...(need.publishesEvents === true ? (['EVENT_BUS'] as const) : []),
+  ]);
+  for (const variable of names) {
+    const value = variables[variable];
+    if (value === undefined) throw new Error(`${name} needs ${variable}, which the cluster does not set`);
+    environment[variable] = value;
+  }
+  return environment;
+}

@@ -1,0 +1,29 @@
+import { COMMIT, type FunctionManifest, POLICY_AND_TABLES } from '../domain/functions/function-manifest.ts';
+
+export const apiManifest = {
+  name: 'api',
+  description: 'The Kubernetes API',
+  triggers: [{ kind: 'http', requests: 'others' }],
+  memoryMegabytes: 512,
+  // One less than the HTTP API's own limit, so that the client gets our answer.
+  timeoutSeconds: 29,
+  environment: [...POLICY_AND_TABLES, 'STATIC_TOKENS', 'ACCESS_ENTRIES', 'AUDIT_LOG_GROUP', 'AUDIT_LOG_STREAM'],
+  tables: {
+    health: ['BatchGetItem', 'DeleteItem', 'GetItem', 'Query', 'UpdateItem'],
+    objects: ['BatchGetItem', 'DeleteItem', 'GetItem', 'Query', ...COMMIT],
+    control: {
+      'node-keys#*': ['DeleteItem', 'GetItem', 'PutItem', 'Query'],
+      'bootstrap-tokens': ['DeleteItem', 'GetItem', 'PutItem', 'Query', 'UpdateItem'],
+      'probe-keys': ['GetItem'],
+    },
+  },
+  needsWith: {
+    // It signs the tickets that `watch` checks; long polls need none.
+    streamedWatches: [{ environment: ['WATCH_URL'], tables: { control: { 'ticket-keys': ['PutItem'] } } }],
+    // Instances that have enrolled are recorded.
+    instanceEnrolment: [
+      { environment: ['ACCOUNT_ID'], ec2: ['DescribeInstances'] },
+      { tables: { control: { 'node-instances': ['GetItem', 'PutItem'] } } },
+    ],
+  },
+} as const satisfies FunctionManifest;

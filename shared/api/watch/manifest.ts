@@ -1,0 +1,18 @@
+import { type FunctionManifest, POLICY_AND_TABLES } from '../../domain/functions/function-manifest.ts';
+
+export const watchManifest = {
+  name: 'watch',
+  description: 'Streams watches of the Kubernetes API',
+  triggers: [{ kind: 'functionUrl' }],
+  memoryMegabytes: 128,
+  // Lambda's longest: the watch of a client ends and resumes this often.
+  timeoutSeconds: 900,
+  environment: [...POLICY_AND_TABLES, 'STATIC_TOKENS'],
+  tables: {
+    health: ['BatchGetItem', 'GetItem', 'Query'],
+    objects: ['BatchGetItem', 'Query'],
+    // Reading the change log in order raises the heads of its shards.
+    objectPartitions: { 'h#*': ['UpdateItem'] },
+    control: { 'ticket-keys': ['GetItem'] },
+  },
+} as const satisfies FunctionManifest;

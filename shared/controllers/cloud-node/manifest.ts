@@ -1,0 +1,45 @@
+import { type AlarmManifest, total } from '../../domain/functions/alarm-manifest.ts';
+import { CLAIM, COMMIT, type FunctionManifest, POLICY_AND_TABLES } from '../../domain/functions/function-manifest.ts';
+import { CLOUD_ANSWERS_FAILED } from './metrics.ts';
+
+const alarms: readonly AlarmManifest[] = [
+  {
+    name: 'cloud-answers-failing',
+    rank: 120,
+    meaning: 'EC2 gives no useful answer about nodes that are not ready: none of them is deleted.',
+    pages: false,
+    metrics: { failed: total(CLOUD_ANSWERS_FAILED) },
+    when: '>',
+    threshold: 0,
+    datapoints: [5, 5],
+    missing: 'notBreaching',
+    missingBecause: 'the metric is written only while answers fail',
+  },
+];
+
+export const cloudNodeManifest = {
+  name: 'cloud-node',
+  description: 'Asks EC2 about nodes that are not Ready, deletes those whose instance is gone',
+  triggers: [
+    {
+      kind: 'tick',
+      period: 'nodeMonitorPeriodSeconds',
+      silence: { alarm: 'background', as: 'cloud', consequence: 'gone instances keep their Nodes' },
+    },
+    // States after which a node that is not Ready may change; all others wait for the next tick.
+    { kind: 'instanceStates', id: 'InstanceChanges', states: ['shutting-down', 'stopped', 'terminated'] },
+  ],
+  memoryMegabytes: 512,
+  timeoutSeconds: 30,
+  environment: [...POLICY_AND_TABLES, 'ACCOUNT_ID'],
+  ec2: ['DescribeInstances'],
+  tables: {
+    health: ['DeleteItem', 'UpdateItem'],
+    objects: ['BatchGetItem', 'DeleteItem', 'GetItem', ...COMMIT],
+    control: {
+      'tick#cloud-node': CLAIM,
+      cloud: ['DeleteItem', 'GetItem', 'Query', 'UpdateItem'],
+    },
+  },
+  alarms,
+} as const satisfies FunctionManifest;

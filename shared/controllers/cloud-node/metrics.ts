@@ -1,0 +1,9 @@
+/** Metrics of cloud-node. */
+
+/** Nodes that cloud-node asks EC2 about: not Ready, or not initialised. */
+export const CLOUD_WATCHED = 'cloud_watched_nodes';
+/** Answers of EC2, by `state`: an instance's, `notFound`, or why there was no answer (`throttled`, `foreign` …). */
+export const CLOUD_ANSWERS = 'cloud_answers_total';
+/** Answers that contain no state of the instance: throttled, denied, timed out …; absent: none. */
+export const CLOUD_ANSWERS_FAILED = 'cloud_answers_failed_total';
+export const CLOUD_NODE_DELETIONS = 'cloud_node_deletions_total';

@@ -1,0 +1,63 @@
+/**
+ * Runs recorded decisions again. The registry holds every rule by its id; the functions belong to the controllers.
+ * A different outcome means that the record was changed, or that the rule was.
+ */
+
+import { type CloudNodeDraft, cloudNodeReplay } from '../cloud-node/decisions.ts';
+import { type EvictorDraft, evictorReplay } from '../evictor/decisions.ts';
+import { type NodeMonitorDraft, nodeMonitorReplay } from '../node-monitor/decisions.ts';
+import { type NodeReconcilerDraft, nodeReconcilerReplay } from '../node-reconciler/decisions.ts';
+import { type PodEvictorDraft, podEvictorReplay } from '../pod-evictor/decisions.ts';
+import { type PodGcDraft, podGcReplay } from '../pod-gc/decisions.ts';
+import { type VolumeDetacherDraft, volumeDetacherReplay } from '../volume-detacher/decisions.ts';
+import { canonical, type DecisionRecord, type Outcome, sumOf } from './decision-record.ts';
+
+/** Every kind of decision, distinguished by `rule`. */
+export type KnownDecision =
+  | NodeMonitorDraft
+  | EvictorDraft
+  | NodeReconcilerDraft
+  | PodEvictorDraft
+  | PodGcDraft
+  | CloudNodeDraft
+  | VolumeDetacherDraft;
+
+type ReplayRule = (inputs: never, record: DecisionRecord) => Outcome;
+
+/** Rule ids are stored in records: a rule keeps its id. */
+const RULES: Readonly<Record<string, ReplayRule>> = {
+  ...nodeMonitorReplay,
+  ...evictorReplay,
+  ...nodeReconcilerReplay,
+  ...podEvictorReplay,
+  ...podGcReplay,
+  ...cloudNodeReplay,
+  ...volumeDetacherReplay,
+};
+
+export interface Replay {
+  readonly same: boolean;
+  /** False for a fact, which has no rule to run. */
+  readonly checked: boolean;
+  /** As recorded. */
+  readonly expected: Outcome;
+  /** What the rule returns now. */
+  readonly got: Outcome;
+}
+
+/** Runs the rule over the recorded inputs. Inputs that the rule cannot read are a difference, not an error. */
+export function replay(record: DecisionRecord): Replay {
+  const { rule, inputs, outcome: expected } = record;
+  const checked = rule !== 'fact';
+  const differs = (why: string): Replay => ({ same: false, checked, expected, got: { kind: 'unreadable', why } });
+  if (record.sum !== sumOf(record)) return differs('the record was changed after it was written');
+  if (record.v !== 1) return differs(`version ${String(record.v)} is not known`);
+  const run = Object.hasOwn(RULES, rule) ? RULES[rule] : undefined;
+  if (run === undefined) return differs(`rule ${String(rule)} is not known`);
+  try {
+    const got = run(inputs as never, record);
+    return { same: canonical(got) === canonical(expected), checked, expected, got };
+  } catch (fault) {
+    return differs(fault instanceof Error ? fault.message : String(fault));
+  }
+}

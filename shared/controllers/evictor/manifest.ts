@@ -1,0 +1,22 @@
+import { CLAIM, COMMIT, type FunctionManifest, POLICY_AND_TABLES } from '../../domain/functions/function-manifest.ts';
+import { ticksAlarm } from '../../domain/functions/tick-metrics.ts';
+
+export const evictorManifest = {
+  name: 'evictor',
+  description: 'Paces NoExecute taints by zone and deletes pods that are due',
+  triggers: [{ kind: 'tick', period: 'nodeMonitorPeriodSeconds', silence: { alarm: 'own' } }],
+  memoryMegabytes: 512,
+  timeoutSeconds: 30,
+  environment: POLICY_AND_TABLES,
+  tables: {
+    health: ['BatchGetItem', 'UpdateItem'],
+    objects: ['BatchGetItem', 'ConditionCheckItem', 'DeleteItem', 'GetItem', 'Query', ...COMMIT],
+    control: {
+      'tick#evictor': CLAIM,
+      fleet: ['ConditionCheckItem', 'DeleteItem', 'Query', 'UpdateItem'],
+      'evictions#*': ['DeleteItem', 'GetItem', 'PutItem'],
+      'evictions-due': ['DeleteItem', 'PutItem', 'Query'],
+    },
+  },
+  alarms: [ticksAlarm('evictor', 20, 'pods stay on dead nodes')],
+} as const satisfies FunctionManifest;

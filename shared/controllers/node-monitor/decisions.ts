@@ -1,0 +1,240 @@
+/** Decision records of node-monitor: silent nodes, the safety gate, total disruption, zones. */
+
+import { defined } from '../../domain/defined.ts';
+import { gateReasonsText } from '../../domain/events/event-text.ts';
+import type { NodeHealth } from '../../domain/nodes/node-health.ts';
+import type { Policy } from '../../domain/policy.ts';
+import { rfc3339 } from '../../domain/rfc3339.ts';
+import { disruptionVerdict, NO_DISRUPTION } from '../../domain/zones/disruption.ts';
+import { decideGate, type GateRecord, type Probe, UNTRIED_GATE } from '../../domain/zones/gate.ts';
+import { type ZoneMetrics, type ZoneState, zoneRatePerSecond, zoneStateOf } from '../../domain/zones/zone-state.ts';
+import { type DecisionAct, type DraftOf, FLEET, NOTHING, type ReplayRules } from '../decisions/decision-record.ts';
+import {
+  aboutNode,
+  aboutZone,
+  fullPolicy,
+  GRACE_FIELDS,
+  healthOf,
+  policyPart,
+  type RecordedHealth,
+  type RecordedPolicy,
+  rateText,
+  recordedHealth,
+  secondsText,
+  zoneText,
+} from '../decisions/record-parts.ts';
+import { decideMonitor, type MonitorDecision } from './rule.ts';
+
+interface NodeMonitorInputs {
+  /** decideMonitor for one node. */
+  readonly silence: {
+    readonly health: RecordedHealth;
+    readonly freshSinceMs: number;
+    /** Not read by the rule: the zone after this tick's marks. */
+    readonly zoneCount?: { readonly size: number; readonly notReady: number } | undefined;
+    readonly policy: RecordedPolicy;
+  };
+  /** decideGate. */
+  readonly gate: {
+    readonly before: GateRecord;
+    readonly probes: readonly Probe[];
+    /** Not read by the rule: silent nodes that the closed gate kept from being marked. */
+    readonly withheldMarks: number;
+    readonly policy: RecordedPolicy;
+  };
+  /** disruptionVerdict. */
+  readonly disruption: {
+    readonly total: boolean;
+    /** Number of non-empty zones per state. */
+    readonly zones: Readonly<Partial<Record<ZoneState, number>>>;
+  };
+  /** zoneStateOf and zoneRatePerSecond. */
+  readonly zone: {
+    readonly ready: number;
+    readonly notReady: number;
+    readonly totalDisruption: boolean;
+    readonly policy: RecordedPolicy;
+  };
+}
+
+export type NodeMonitorDraft = DraftOf<NodeMonitorInputs>;
+
+export function markDraft(
+  decision: Extract<MonitorDecision, { kind: 'markUnknown' }>,
+  seen: NodeHealth,
+  at: { readonly nowMs: number; readonly policy: Policy; readonly zone: ZoneMetrics | undefined },
+): NodeMonitorDraft {
+  const { silentSeconds, graceSeconds, freshSinceMs } = decision;
+  const { zone } = at;
+  const zoneCount = zone === undefined ? '' : `; ${zone.unhealthy} of ${zone.size} nodes in its zone are not ready`;
+  const silence = `No heartbeat or status for ${secondsText(silentSeconds)}`;
+  return {
+    act: 'MarkUnknown',
+    about: aboutNode(decision),
+    atMs: at.nowMs,
+    reason: `${silence} (grace period ${secondsText(graceSeconds)})${zoneCount}`,
+    rule: 'silence',
+    inputs: {
+      health: recordedHealth(seen),
+      freshSinceMs,
+      ...defined({ zoneCount: zone === undefined ? undefined : { size: zone.size, notReady: zone.unhealthy } }),
+      policy: policyPart(at.policy, ...GRACE_FIELDS),
+    },
+    outcome: { mark: true, silentSeconds, graceSeconds },
+  };
+}
+
+/** Returns undefined while the gate does not change. */
+export function gateDraft(
+  before: GateRecord,
+  after: GateRecord,
+  at: {
+    readonly nowMs: number;
+    readonly probes: readonly Probe[];
+    readonly policy: Policy;
+    readonly withheldMarks: number;
+  },
+): NodeMonitorDraft | undefined {
+  if (before.reasons.join() === after.reasons.join()) return undefined;
+  const { reasons, sinceMs, freshSinceMs } = after;
+  const isClosed = reasons.length > 0;
+  const withheld = at.withheldMarks === 0 ? '' : `; silent nodes not marked: ${at.withheldMarks}`;
+  return {
+    act: isClosed ? 'GateClosed' : 'GateOpened',
+    about: FLEET,
+    atMs: at.nowMs,
+    reason: isClosed
+      ? `safety gate closed: ${gateReasonsText(reasons)}; no node is newly marked, tainted or evicted${withheld}`
+      : `safety gate open; every node has a full grace period from ${rfc3339(freshSinceMs)}`,
+    rule: 'gate',
+    inputs: {
+      before,
+      probes: at.probes,
+      withheldMarks: at.withheldMarks,
+      policy: policyPart(
+        at.policy,
+        'nodeMonitorPeriodSeconds',
+        'nodeMonitorGracePeriodSeconds',
+        'beatIntervalSeconds',
+        'ingestGate',
+        'tickGate',
+      ),
+    },
+    outcome: { reasons, sinceMs, freshSinceMs },
+  };
+}
+
+export function disruptionDraft(
+  decision: Extract<MonitorDecision, { kind: 'enterTotalDisruption' | 'leaveTotalDisruption' }>,
+  at: { readonly nowMs: number; readonly policy: Policy; readonly zones: readonly ZoneMetrics[] },
+): NodeMonitorDraft {
+  const enters = decision.kind === 'enterTotalDisruption';
+  const zones: Partial<Record<ZoneState, number>> = {};
+  for (const { size, unhealthy } of at.zones) {
+    if (size === 0) continue;
+    const state = zoneStateOf({ ready: size - unhealthy, notReady: unhealthy }, at.policy);
+    zones[state] = (zones[state] ?? 0) + 1;
+  }
+  return {
+    act: enters ? 'TotalDisruptionEntered' : 'TotalDisruptionLeft',
+    about: FLEET,
+    atMs: at.nowMs,
+    reason: enters
+      ? `all zones (${decision.zones}) are in full disruption: a fault of the controller is likely, all evictions stop`
+      : `not all zones (${decision.zones}) are in full disruption any more: every node has a new grace period`,
+    rule: 'disruption',
+    inputs: { total: !enters, zones },
+    outcome: { total: enters },
+  };
+}
+
+export type ZoneDecision = Extract<MonitorDecision, { kind: 'createZone' | 'setZoneState' | 'setZoneRate' }>;
+
+/** A zone was created, or its state or its eviction rate changed. */
+export function zoneDraft(
+  decision: ZoneDecision,
+  at: {
+    readonly nowMs: number;
+    readonly policy: Policy;
+    readonly totalDisruption: boolean;
+    readonly zone: ZoneMetrics | undefined;
+  },
+): NodeMonitorDraft {
+  const { policy, totalDisruption, zone } = at;
+  const notReady = zone?.unhealthy ?? 0;
+  const size = zone?.size ?? 0;
+  const to = decision.kind === 'setZoneState' ? decision.to : decision.state;
+  const count = `${notReady} of ${size} nodes are not ready`;
+  const draft = (act: DecisionAct, reason: string, ratePerSecond: number): NodeMonitorDraft => ({
+    act,
+    about: aboutZone(decision.zone),
+    atMs: at.nowMs,
+    reason,
+    rule: 'zone',
+    inputs: {
+      ready: size - notReady,
+      notReady,
+      totalDisruption,
+      policy: policyPart(
+        policy,
+        'unhealthyZoneThreshold',
+        'nodeEvictionRatePerSecond',
+        'secondaryNodeEvictionRatePerSecond',
+        'largeClusterSizeThreshold',
+        'fullDisruption',
+      ),
+    },
+    outcome: { ...defined({ state: to }), ratePerSecond },
+  });
+  switch (decision.kind) {
+    case 'createZone': {
+      const reason = `zone ${zoneText(decision.zone)} is new: ${to ?? 'empty'}, ${count}`;
+      return draft('ZoneStateSet', reason, decision.ratePerSecond);
+    }
+    case 'setZoneState': {
+      const rate = totalDisruption ? 0 : zoneRatePerSecond(to ?? 'Initial', size, policy);
+      return draft('ZoneStateSet', `${decision.from ?? 'empty'} to ${to ?? 'empty'}: ${count}`, rate);
+    }
+    case 'setZoneRate': {
+      const { fromPerSecond, toPerSecond } = decision;
+      const cause = totalDisruption ? 'total disruption' : (to ?? 'empty');
+      const reason = `${rateText(fromPerSecond)} to ${rateText(toPerSecond)}: ${cause}, ${count}`;
+      return draft('ZoneRateSet', reason, toPerSecond);
+    }
+  }
+}
+
+export const nodeMonitorReplay: ReplayRules<NodeMonitorInputs> = {
+  silence({ health, freshSinceMs, policy }, { about, atMs }) {
+    const { decisions } = decideMonitor(
+      {
+        nodes: [healthOf(about, health)],
+        zones: [],
+        queue: [],
+        disruption: NO_DISRUPTION,
+        gate: { ...UNTRIED_GATE, freshSinceMs },
+      },
+      { nowMs: atMs, policy: fullPolicy(policy) },
+    );
+    const mark = decisions.find((decision) => decision.kind === 'markUnknown');
+    return mark === undefined
+      ? NOTHING
+      : { mark: true, silentSeconds: mark.silentSeconds, graceSeconds: mark.graceSeconds };
+  },
+  gate({ before, probes, policy }, { atMs }) {
+    const { reasons, sinceMs, freshSinceMs } = decideGate(before, { nowMs: atMs, probes, policy: fullPolicy(policy) });
+    return { reasons, sinceMs, freshSinceMs };
+  },
+  disruption({ total, zones }) {
+    const states = (Object.keys(zones) as ZoneState[]).filter((state) => (zones[state] ?? 0) > 0);
+    const verdict = disruptionVerdict(total, states);
+    return { total: verdict === 'enter' || (verdict === 'unchanged' && total) };
+  },
+  zone({ ready, notReady, totalDisruption, policy: recorded }) {
+    const policy = fullPolicy(recorded);
+    const size = ready + notReady;
+    const state = size === 0 ? undefined : zoneStateOf({ ready, notReady }, policy);
+    const ratePerSecond = totalDisruption ? 0 : zoneRatePerSecond(state ?? 'Initial', size, policy);
+    return { ...defined({ state }), ratePerSecond };
+  },
+};

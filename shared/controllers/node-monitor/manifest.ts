@@ -1,0 +1,19 @@
+import { COMMIT, type FunctionManifest, POLICY_AND_TABLES } from '../../domain/functions/function-manifest.ts';
+import { nodeMonitorAlarms } from './alarms.ts';
+
+export const nodeMonitorManifest = {
+  name: 'node-monitor',
+  description: 'Notices silence, marks nodes, keeps zone states, queues evictions',
+  triggers: [{ kind: 'tick', period: 'nodeMonitorPeriodSeconds', silence: { alarm: 'own' } }],
+  // 100,000 nodes that fall silent at once take 560 MB (`npm run bench -- tick`).
+  memoryMegabytes: 1_024,
+  timeoutSeconds: 30,
+  environment: [...POLICY_AND_TABLES, 'PROBE_URL'],
+  publishesEvents: true,
+  tables: {
+    health: ['Scan', 'UpdateItem'],
+    objects: ['BatchGetItem', 'GetItem', 'Query', ...COMMIT],
+    control: { fleet: ['DeleteItem', 'PutItem', 'Query', 'UpdateItem'], 'probe-keys': ['GetItem', 'PutItem'] },
+  },
+  alarms: nodeMonitorAlarms,
+} as const satisfies FunctionManifest;

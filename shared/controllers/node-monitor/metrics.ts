@@ -1,0 +1,32 @@
+/** Metrics of node-monitor. Names are upstream's where it has the metric. */
+
+/** Nodes, by zone. */
+export const ZONE_SIZE = 'node_collector_zone_size';
+/** Share of ready nodes, by zone. Percent. */
+export const ZONE_HEALTH = 'node_collector_zone_health';
+/** Nodes that are not ready, by zone. */
+export const UNHEALTHY_NODES = 'node_collector_unhealthy_nodes_in_zone';
+/** Nodes in the eviction queue of a zone, by zone; absent: none. */
+export const QUEUED_NODES = 'node_collector_queued_nodes_in_zone';
+/** Longest time that a node has waited for any limiter; absent: no node waits. Seconds. */
+export const QUEUE_AGE_MAX = 'queue_age_seconds_max';
+/** Share of nodes not ready in the zone where it is largest. Percent. For alarms, which cannot search for zones. */
+export const NOT_READY_SHARE_MAX = 'not_ready_share_max';
+/** Zones in partial or full disruption. */
+export const DISRUPTED_ZONES = 'disrupted_zones';
+/** Silence of the node marked last in a tick: from its last sign of life to Ready=Unknown. Seconds. */
+export const DETECTION_TIME = 'detection_seconds';
+/** Nodes over one beat interval without a sign of life; absent: none. */
+export const LATE_NODES = 'late_nodes';
+/** Nodes that would have been marked, had the gate not held; absent: none. */
+export const WITHHELD_MARKS = 'withheld_marks';
+/** 1 while the gate holds, 0 for five minutes after; absent: it is open. */
+export const GATE_HOLDING = 'gate_holding';
+/** 1 while every zone is dark, 0 for five minutes after; absent: there is no total disruption. */
+export const TOTAL_DISRUPTION = 'total_disruption';
+/** Nodes marked Ready=Unknown in a tick. */
+export const MARKED_NODES = 'marked_nodes';
+/** Estimate, four times a day: beats, status posts and its own ticks at list price (domain/cost/running-cost.ts). */
+export const COST_DOLLARS_PER_DAY = 'cost_dollars_per_day';
+/** Read and write units of the tick that writes the cost. */
+export const TICK_UNITS = 'tick_consumed_units';

@@ -1,0 +1,115 @@
+/** Decision records of taints that follow from a Node's conditions. */
+
+import { defined } from '../../domain/defined.ts';
+import type { ConditionStatus, NodeCondition, Taint } from '../../domain/kubernetes.ts';
+import type { NodeHealth } from '../../domain/nodes/node-health.ts';
+import { carriedNoExecute, decideNoExecute } from '../../domain/nodes/node-taints.ts';
+import { type DraftOf, NOTHING, type ReplayRules } from '../decisions/decision-record.ts';
+import { aboutNode, type NodeIdentity } from '../decisions/record-parts.ts';
+import { reconciledTaints } from './rule.ts';
+
+interface NodeReconcilerInputs {
+  /** decideNoExecute; in total disruption, all of our NoExecute taints that the Node carries. */
+  readonly noExecute: {
+    readonly ready?: ConditionStatus | undefined;
+    readonly noExecute: NodeHealth['noExecute'];
+    readonly totalDisruption: boolean;
+  };
+  /** reconciledTaints. */
+  readonly taints: {
+    readonly taints: readonly Readonly<Taint>[];
+    readonly conditions: readonly Pick<NodeCondition, 'type' | 'status' | 'reason'>[];
+    readonly unschedulable: boolean;
+  };
+}
+
+export type NodeReconcilerDraft = DraftOf<NodeReconcilerInputs>;
+
+interface Situation extends NodeIdentity {
+  readonly nowMs: number;
+  readonly ready: ConditionStatus | undefined;
+  readonly noExecute: NodeHealth['noExecute'];
+}
+
+const inputsOf = ({ ready, noExecute }: Situation, totalDisruption: boolean): NodeReconcilerInputs['noExecute'] => ({
+  ...defined({ ready }),
+  noExecute,
+  totalDisruption,
+});
+
+export const swapDraft = (node: Situation, from: string, to: string): NodeReconcilerDraft => ({
+  act: 'TaintSwapped',
+  about: aboutNode(node),
+  atMs: node.nowMs,
+  reason: `Ready is ${node.ready ?? 'absent'}: taint ${from} replaced by ${to}; toleration times of pods keep running`,
+  rule: 'noExecute',
+  inputs: inputsOf(node, false),
+  outcome: { from, to },
+});
+
+export const liftDraft = (node: Situation, reason: 'ready' | 'totalDisruption'): NodeReconcilerDraft => ({
+  act: 'TaintLifted',
+  about: aboutNode(node),
+  atMs: node.nowMs,
+  reason: `${reason === 'ready' ? 'Ready is True' : 'total disruption'}: our NoExecute taints are removed`,
+  rule: 'noExecute',
+  inputs: inputsOf(node, reason === 'totalDisruption'),
+  outcome: {
+    lift: [...(node.noExecute.unreachable ? ['unreachable'] : []), ...(node.noExecute.notReady ? ['notReady'] : [])],
+  },
+});
+
+/** Taints that follow a Node's conditions; undefined when they do not change. */
+export function taintsDraft(
+  node: NodeIdentity & { readonly nowMs: number; readonly unschedulable: boolean },
+  conditions: readonly NodeCondition[],
+  before: readonly Readonly<Taint>[],
+  after: readonly Readonly<Taint>[],
+): NodeReconcilerDraft | undefined {
+  const change = taintChange(before, after);
+  const { added, removed } = change;
+  if (added.length + removed.length === 0) return undefined;
+  const ready = conditions.find(({ type }) => type === 'Ready')?.status ?? 'absent';
+  const changes = [...added.map((each) => `+${each}`), ...removed.map((each) => `-${each}`)];
+  return {
+    act: removed.length === 0 ? 'Tainted' : added.length === 0 ? 'TaintLifted' : 'TaintSwapped',
+    about: aboutNode(node),
+    atMs: node.nowMs,
+    reason: `Ready is ${ready}${node.unschedulable ? ', cordoned' : ''}: ${changes.join(', ')}`,
+    rule: 'taints',
+    inputs: {
+      taints: before,
+      conditions: conditions
+        .map(({ type, status, reason }) => ({ type, status, ...defined({ reason }) }))
+        .filter(({ type }) => type === 'Ready' || type.endsWith('Pressure') || type === 'NetworkUnavailable'),
+      unschedulable: node.unschedulable,
+    },
+    outcome: change,
+  };
+}
+
+/** Added and removed taints, as `key:Effect`. */
+function taintChange(
+  before: readonly Readonly<Taint>[],
+  after: readonly Readonly<Taint>[],
+): { readonly added: readonly string[]; readonly removed: readonly string[] } {
+  const textOf = ({ key, effect }: Readonly<Taint>): string => `${key}:${effect}`;
+  const old = new Set(before.map(textOf));
+  const current = new Set(after.map(textOf));
+  return {
+    added: [...current].filter((each) => !old.has(each)),
+    removed: [...old].filter((each) => !current.has(each)),
+  };
+}
+
+export const nodeReconcilerReplay: ReplayRules<NodeReconcilerInputs> = {
+  noExecute({ ready, noExecute, totalDisruption }) {
+    if (totalDisruption) return { lift: carriedNoExecute(noExecute) };
+    const decision = decideNoExecute(ready, noExecute);
+    if (decision.kind === 'lift') return { lift: decision.taints };
+    return decision.kind === 'swap' ? { from: decision.from, to: decision.to } : NOTHING;
+  },
+  taints({ taints, conditions, unschedulable }) {
+    return taintChange(taints, reconciledTaints({ taints, conditions: [...conditions], unschedulable }) ?? taints);
+  },
+};

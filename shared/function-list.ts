@@ -1,0 +1,46 @@
+/** Every function of the cluster. The template, the simulation and the tools iterate over this list. */
+import { apiManifest } from './api/manifest.ts';
+import { watchManifest } from './api/watch/manifest.ts';
+import { cloudNodeManifest } from './controllers/cloud-node/manifest.ts';
+import { evictorManifest } from './controllers/evictor/manifest.ts';
+import { healthStreamManifest } from './controllers/health-stream/manifest.ts';
+import { nodeMonitorManifest } from './controllers/node-monitor/manifest.ts';
+import { objectStreamManifest } from './controllers/object-stream/manifest.ts';
+import { podGcManifest } from './controllers/pod-gc/manifest.ts';
+import type { FunctionManifest, TickPeriod } from './domain/functions/function-manifest.ts';
+import { heartbeatManifest } from './heartbeat/manifest.ts';
+
+/** The simulation ticks controllers in this order: another order changes what its seeds replay. */
+const manifests = [
+  heartbeatManifest,
+  apiManifest,
+  watchManifest,
+  healthStreamManifest,
+  objectStreamManifest,
+  cloudNodeManifest,
+  nodeMonitorManifest,
+  evictorManifest,
+  podGcManifest,
+] as const;
+
+type Listed = (typeof manifests)[number];
+
+/** Role of a function: its folder under functions/, its POWERTOOLS_SERVICE_NAME and its `nodekeeper:function` tag. */
+export type FunctionName = Listed['name'];
+
+/** Functions that tick. */
+export type TickingFunction = Extract<Listed, { triggers: readonly [{ kind: 'tick' }, ...unknown[]] }>['name'];
+
+export interface ListedFunction extends FunctionManifest {
+  readonly name: FunctionName;
+}
+
+export const functionList: readonly ListedFunction[] = manifests;
+
+/** The functions that tick, in the order of the list, and the policy field of their period. */
+export const tickingFunctions: readonly { readonly name: TickingFunction; readonly period: TickPeriod }[] =
+  functionList.flatMap(({ name, triggers }) =>
+    triggers.flatMap((trigger) =>
+      trigger.kind === 'tick' ? [{ name: name as TickingFunction, period: trigger.period }] : [],
+    ),
+  );
