@@ -16,8 +16,8 @@ import {
   decideGate,
   firstProbes,
   type GateRecord,
-  isPathInDoubt,
-  PROBES_A_TICK,
+  needsAllProbes,
+  PROBES_PER_TICK_MAX,
   UNTRIED_GATE,
 } from '../shared/domain/zones/gate.ts';
 import { seededFraction } from './seeded-random.ts';
@@ -185,7 +185,7 @@ export function simulateFalseMarks(options: FalseMarksOptions): FalseMarksResult
     const sendProbe = () => ({ sentAtMs: serverMs, accepted: arrives(nowMs, 1) });
     const probes = Array.from({ length: firstProbes(policy) }, sendProbe);
     const answers = probes.map(({ accepted }) => accepted);
-    if (isPathInDoubt(gate, answers)) while (probes.length < PROBES_A_TICK) probes.push(sendProbe());
+    if (needsAllProbes(gate, answers)) while (probes.length < PROBES_PER_TICK_MAX) probes.push(sendProbe());
     const decidedGate = decideGate(gate, { nowMs: serverMs, probes, policy });
     const world = { nodes: digests, zones, queue: [], disruption, gate: decidedGate };
     const { decisions, withheldMarks: withheld } = decideMonitor(world, { nowMs: serverMs, policy });

@@ -5,7 +5,8 @@ import { FAULT_NAMES, FAULTS, type FaultName, faultsOf } from './faults/catalogu
 import type { LawName } from './laws/law.ts';
 import { runWithTwin } from './laws/twin.ts';
 import { PART_NAMES, PARTS, type PartName } from './parts.ts';
-import { runSim, type SimFailure, type SimOptions, type SimResult } from './run-sim.ts';
+import { runSim } from './run-sim.ts';
+import type { SimFailure, SimOptions, SimResult } from './sim-options.ts';
 
 export const SIM_EXIT = { holds: 0, fails: 1, invalid: 2 } as const;
 const DEFAULT_HOURS = 1;

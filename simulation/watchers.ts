@@ -14,7 +14,7 @@ import { headersOf, OPERATOR } from './access.ts';
 import type { Mark } from './coverage.ts';
 import type { FaultPlan } from './faults/catalogue.ts';
 import type { Functions } from './faults/processes.ts';
-import { VERSIONS_PER_MS, type Watcher, type WatchLaw } from './laws/watches.ts';
+import { LINE_MAX_MS, VERSIONS_PER_MS, type Watcher, type WatchLaw } from './laws/watches.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
 export interface WatchProgram {
@@ -28,7 +28,6 @@ export interface WatchProgram {
 /** As the platform ends a function. Milliseconds. */
 const LIFETIME_MS = 900_000;
 const WAY_MIN_MS = 5;
-const WAY_MAX_MS = 40;
 const AGAIN_MIN_MS = 100;
 const AGAIN_MAX_MS = 1_000;
 const PAGES_MAX = 1_000;
@@ -81,7 +80,7 @@ export function startWatchers(options: {
   const { functions, law, time, plan, fraction, hit, tell, onFault } = options;
   const chance = (share: number): boolean => fraction() < share;
   const between = (least: number, most: number): number => least + fraction() * (most - least);
-  const way = (): Promise<void> => time.sleep(between(WAY_MIN_MS, WAY_MAX_MS));
+  const way = (): Promise<void> => time.sleep(between(WAY_MIN_MS, LINE_MAX_MS));
 
   function make(index: number): Client {
     const isOfNodes = chance(0.5);
@@ -158,6 +157,7 @@ export function startWatchers(options: {
 
   /** Takes what it is told; answers whether the watch goes on. `state`: what it began with, until that ends. */
   function take(client: Client, { type, object }: Line, state: KubeObject[] | undefined): boolean {
+    law.onLine(client);
     const version = object.metadata?.resourceVersion ?? '';
     if (type === 'ERROR') {
       if (object.code === 410) {

@@ -12,8 +12,9 @@ import type { KubeAnswer, KubeRequest } from '../ports/kube-api.ts';
 import { firstWaitMs } from '../rules/lease.ts';
 import { createLeaseLoop } from './lease-loop.ts';
 
-const node = { metadata: { name: 'edge-7', uid: 'u1' } };
+const node = { kind: 'Node', metadata: { name: 'edge-7', uid: 'u1' } };
 const lease = (version: string, podsVersion?: string) => ({
+  kind: 'Lease',
   metadata: {
     name: 'edge-7',
     resourceVersion: version,
@@ -151,6 +152,38 @@ describe('the lease loop', () => {
     expect(sent().slice(-2)).toEqual(['GET lease', 'PUT lease']);
     expect(time.waits.at(-1)).toBe(7_000);
     expect(loop.cached()?.metadata.resourceVersion).toBe('2');
+  });
+
+  it.each([
+    ['the page of a captive portal', '<html>log in</html>'],
+    ['an object without a kind', { metadata: lease('9').metadata }],
+    ['an object of another kind', { ...lease('9'), kind: 'Node' }],
+    ['the Lease of another node', { ...lease('9'), metadata: { ...lease('9').metadata, name: 'edge-8' } }],
+  ])('does not accept %s as the Lease, however it asks', async (_what, body) => {
+    let isCaptive = false;
+    const { loop, sent } = world({
+      answer: ({ method }) => answered(200, isCaptive ? body : lease(method === 'GET' ? '1' : '2')),
+      sleepsMax: 2,
+    });
+    let beats = 0;
+    loop.onBeat(() => {
+      beats += 1;
+    });
+    await loop.round();
+    expect(beats).toBe(1);
+    isCaptive = true;
+    await loop.round();
+    expect(sent().slice(-3)).toEqual(['PUT lease', 'GET lease', 'GET lease']);
+    expect(beats).toBe(1);
+  });
+
+  it('creates no Lease for a Node that is none, such as the page of a captive portal', async () => {
+    const { loop, sent } = world({
+      answer: ({ path }) => (path.includes('/leases') ? refused(404, 'NotFound') : answered(200, { metadata: {} })),
+    });
+    await loop.round();
+    expect(sent()).toEqual(['GET lease', 'GET node']);
+    expect(loop.cached()).toBeUndefined();
   });
 
   it('ends while it makes sure of the Lease when it is stopped', async () => {

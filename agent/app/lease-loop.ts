@@ -17,7 +17,7 @@ import type { AgentConfig } from '../config.ts';
 import type { KubeAnswer, KubeApi, KubeRequest } from '../ports/kube-api.ts';
 import type { AgentTime, Fraction } from '../ports/time.ts';
 import { doublingWaitMs, ENSURE_LEASE_WAITS, retryAfterWaitMs } from '../rules/backoff.ts';
-import { answeredWith, describeAnswer, objectIn } from '../rules/kube-answer.ts';
+import { answeredWith, describeAnswer, leaseIn, nodeIn } from '../rules/kube-answer.ts';
 import {
   firstWaitMs,
   jitteredMs,
@@ -90,6 +90,11 @@ export function createLeaseLoop(
   const send = (request: KubeRequest) => api.send({ ...request, timeoutMs, signal: stop });
   const timing = () => ({ leaseDurationSeconds: durationSeconds, nowMs: time.nowMs() });
 
+  const whyNoLease = (answer: KubeAnswer): string =>
+    answeredWith(answer, 200, 201)
+      ? `${describeAnswer(answer)}, but the answer is not the Lease ${nodeName}`
+      : describeAnswer(answer);
+
   function acknowledge(lease: KubeObject): void {
     cached = lease;
     const version = podsVersionOf(lease);
@@ -111,7 +116,8 @@ export function createLeaseLoop(
   /** The Node that is to own the Lease; undefined when it cannot be read. */
   async function owner(): Promise<KubeNode | undefined> {
     const answer = await send({ method: 'GET', path: nodePath(nodeName) });
-    if (answeredWith(answer, 200)) return objectIn<KubeNode>(answer);
+    const node = answeredWith(answer, 200) ? nodeIn(answer, nodeName) : undefined;
+    if (node !== undefined) return node;
     if (!answeredWith(answer, 404)) {
       log.warn('the Node that owns the Lease cannot be read', { node: nodeName, why: describeAnswer(answer) });
       return undefined;
@@ -119,18 +125,18 @@ export function createLeaseLoop(
     log.warn('the Node is not there', { node: nodeName });
     if (!(await registerAgain())) return undefined;
     const again = await send({ method: 'GET', path: nodePath(nodeName) });
-    return answeredWith(again, 200) ? objectIn<KubeNode>(again) : undefined;
+    return answeredWith(again, 200) ? nodeIn(again, nodeName) : undefined;
   }
 
   async function ensureOnce(): Promise<EnsureTry> {
     const found = await send({ method: 'GET', path: leasePath(nodeName) });
-    const lease = answeredWith(found, 200) ? objectIn(found) : undefined;
+    const lease = answeredWith(found, 200) ? leaseIn(found, nodeName) : undefined;
     if (lease !== undefined) return { kind: 'found', lease };
     if (!answeredWith(found, 404)) return { kind: 'failed', answer: found };
     const node = await owner();
     if (node === undefined) return { kind: 'nothing' };
     const created = await send({ method: 'POST', path: LEASES_PATH, body: newLease(node, timing()) });
-    const stored = answeredWith(created, 200, 201) ? objectIn(created) : undefined;
+    const stored = answeredWith(created, 200, 201) ? leaseIn(created, nodeName) : undefined;
     return stored === undefined ? { kind: 'failed', answer: created } : { kind: 'created', lease: stored };
   }
 
@@ -141,7 +147,11 @@ export function createLeaseLoop(
       if (tried.kind === 'created') acknowledge(tried.lease);
       if (tried.kind !== 'failed') return tried;
       const waitMs = doublingWaitMs(ENSURE_LEASE_WAITS, number);
-      log.warn('the Lease could not be made sure of', { node: nodeName, why: describeAnswer(tried.answer), waitMs });
+      log.warn('the Lease could be neither read nor created', {
+        node: nodeName,
+        why: whyNoLease(tried.answer),
+        waitMs,
+      });
       await waitAsAsked(tried.answer, waitMs);
     }
     return { kind: 'nothing' };
@@ -162,12 +172,12 @@ export function createLeaseLoop(
       const body = await build(base);
       if (body === undefined) continue;
       const answer = await send({ method: 'PUT', path: leasePath(nodeName), body });
-      const renewed = answeredWith(answer, 200, 201) ? objectIn(answer) : undefined;
+      const renewed = answeredWith(answer, 200, 201) ? leaseIn(answer, nodeName) : undefined;
       if (renewed !== undefined) {
         acknowledge(renewed);
         return true;
       }
-      log.warn('a beat failed', { node: nodeName, why: describeAnswer(answer), attempt: number + 1 });
+      log.warn('the Lease was not renewed', { node: nodeName, why: whyNoLease(answer), attempt: number + 1 });
       if (answeredWith(answer, 409)) {
         const ensured = await ensure();
         base = ensured.kind === 'nothing' ? undefined : ensured.lease;

@@ -9,7 +9,8 @@ import type { KubeAnswer, KubeRequest } from '../ports/kube-api.ts';
 import type { PodRuntime } from '../ports/pod-runtime.ts';
 import { ADMITTED } from '../rules/pod-admission.ts';
 import { terminatedStatus } from '../rules/shutdown-status.ts';
-import { createPodLoop, type PodLoop, type PodLoopDependencies } from './pod-loop.ts';
+import { createPodLoop, type PodLoop } from './pod-loop.ts';
+import type { PodLoopDependencies } from './pods/dependencies.ts';
 
 const NODE_TOKEN = 'edge-1-token';
 

@@ -2,12 +2,14 @@ import { execFileSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { rootCertificates } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { loadConfig } from '../adapters/config/load-config.ts';
 import { plan } from '../bin/plan.ts';
 
 const HERE = fileURLToPath(new URL('.', import.meta.url));
+const CA = `${rootCertificates[0]}\n`;
 
 describe('install.sh', () => {
   let directory: string;
@@ -19,7 +21,7 @@ describe('install.sh', () => {
       copyFileSync(join(HERE, file), join(directory, file));
     writeFileSync(join(directory, 'nodekeeper-agent.mjs'), '');
     writeFileSync(join(directory, 'token'), 'abc.def\n');
-    writeFileSync(join(directory, 'ca.pem'), 'a certificate\n');
+    writeFileSync(join(directory, 'ca.pem'), CA);
   });
   afterEach(() => rmSync(directory, { recursive: true }));
 
@@ -33,7 +35,7 @@ describe('install.sh', () => {
       hostname: () => 'other',
     });
 
-  it('writes a configuration that the agent takes', () => {
+  it('writes a configuration that the agent accepts', () => {
     install(
       ...usual(),
       '--certificate-authority',
@@ -50,7 +52,7 @@ describe('install.sh', () => {
         nodeName: 'edge-1',
         runtime: 'exec',
         bootstrapToken: 'abc.def',
-        certificateAuthority: 'a certificate\n',
+        certificateAuthority: CA,
       },
     });
   });

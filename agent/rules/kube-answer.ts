@@ -16,8 +16,14 @@ export function objectIn<T extends KubeObject>(answer: KubeAnswer): T | undefine
 /** The Node of this name in an answer. A gateway that answers everything with 200, such as a captive portal, has none. */
 export function nodeIn(answer: KubeAnswer, nodeName: string): KubeNode | undefined {
   const node = objectIn<KubeNode>(answer);
-  const isOurs = node?.['kind'] === 'Node' && node.metadata.name === nodeName && (node.metadata.uid ?? '') !== '';
+  const isOurs = node?.kind === 'Node' && node.metadata.name === nodeName && (node.metadata.uid ?? '') !== '';
   return isOurs ? node : undefined;
+}
+
+/** The Lease of this name in an answer; undefined as for nodeIn. */
+export function leaseIn(answer: KubeAnswer, name: string): KubeObject | undefined {
+  const lease = objectIn(answer);
+  return lease?.kind === 'Lease' && lease.metadata.name === name ? lease : undefined;
 }
 
 /** `AlreadyExists`, `Conflict` …, which share a status code; '' when the server gave none. */

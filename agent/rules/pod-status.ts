@@ -223,3 +223,13 @@ export function rejectedStatus(
     startTime: textOf(before['startTime']) || formatTime(nowMs),
   };
 }
+
+/** Whether another client changed the phase or readiness that this agent reported, as the node controller does. */
+export function isContradicted(reported: PodStatus | undefined, stored: PodStatus | undefined): boolean {
+  if (reported === undefined || stored === undefined) return false;
+  if (reported['phase'] !== stored['phase']) return true;
+  const conditions = recordsOf(stored['conditions']);
+  return recordsOf(reported['conditions']).some(
+    (own) => conditions.find((each) => each['type'] === own['type'])?.['status'] !== own['status'],
+  );
+}

@@ -22,6 +22,30 @@ export const ACCEPTED: readonly Accepted[] = [
     reason: "The codes are only looked up in sets, and 'None' is in none of them.",
   },
   {
+    file: 'dynamodb/item-store.ts',
+    within: 'isEmptyRange',
+    change: 'compareKeys(after, beginsWith) < 0 → compareKeys(after, beginsWith) <= 0',
+    reason: 'Equal keys have the prefix, and the line before answers for those.',
+  },
+  {
+    file: 'store/object-record.ts',
+    within: 'refOf',
+    change: 'slash < 0 → slash <= 0',
+    reason: 'No sort key begins with a slash: an object without a namespace is stored under its name alone.',
+  },
+  {
+    file: 'framework/ledger.ts',
+    within: 'policyVersion',
+    change: 'one < other → one <= other',
+    reason: 'The names of one object are never equal.',
+  },
+  {
+    file: 'object-stream/reconcile.ts',
+    within: 'handleChanges',
+    change: 'nodes.length + pods.length === 0 → false',
+    reason: 'It spares work: without a change of a Node or a pod each list of work below is empty.',
+  },
+  {
     file: 'bootstrap-token.ts',
     within: 'matchesPattern',
     change: 'wanted !== undefined && wanted === name[at] → wanted === name[at]',

@@ -2,7 +2,7 @@ import type { CidrSet } from '../domain/cidrs/cidr-set.ts';
 import type { ResourceDescriptor } from '../kube/descriptor.ts';
 import type { KubeObject } from '../kube/types.ts';
 import type { RandomSource } from '../ports/clock.ts';
-import type { ResourceStorage } from './storage/storage.ts';
+import type { ResourceStorage } from './storage/resource-storage.ts';
 
 /** What the verbs need, made once a process by compose.ts. */
 export interface ApiDependencies {

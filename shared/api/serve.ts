@@ -1,47 +1,54 @@
 /**
- * The Kubernetes API: one request in, one answer out.
+ * The Kubernetes API: one request, one response.
  *
- * authenticate -> read the path -> authorize -> verb. Everything a client can do wrong ends as a Status; what we did
- * wrong is logged with its cause, each cause once a minute, and answered 500 without detail.
+ * Steps: parse the path, authenticate, authorize, run the verb. An error of the client becomes a Status. A fault of ours
+ * is logged with its cause, each cause once per minute, and becomes a 500 without detail.
  */
 
 import { authorize } from '../domain/access/authorize.ts';
+import type { UserInfo } from '../domain/access/user-info.ts';
+import { defined } from '../domain/defined.ts';
 import type { ResourceDescriptor, Verb } from '../kube/descriptor.ts';
 import { parsePath, type ResourceTarget, verbOf } from '../kube/request/request.ts';
 import { isStatusError, statusResponse } from '../kube/request/respond.ts';
-import { type FieldSelector, parseFieldSelector } from '../kube/selectors.ts';
+import { parseFieldSelector } from '../kube/selectors.ts';
 import * as status from '../kube/status.ts';
 import type { HttpRequest, HttpResponse } from '../ports/http.ts';
 import { type Act, audit } from './access/audit.ts';
 import { namespaces } from './kinds/registry.ts';
 import type { Call, ServeDependencies } from './request/call.ts';
-import { pack } from './request/pack.ts';
-import { negotiateShape } from './request/shape.ts';
+import { negotiateShape } from './request/response-shape.ts';
+import { compressedIfLarge } from './request/response-size.ts';
+import { remove, removeCollection } from './verbs/delete-calls.ts';
 import { get, list, watch } from './verbs/read-calls.ts';
-import { create, patch, remove, removeCollection, update } from './verbs/write-calls.ts';
+import { create, patch, update } from './verbs/write-calls.ts';
 
-/** Paths that load balancers and `kubectl version` ask without credentials, as upstream's public-info roles allow. */
+/** Paths that load balancers and `kubectl version` read without credentials, as upstream's role system:public-info-viewer. */
 const PUBLIC_PATHS = new Set(['/healthz', '/livez', '/readyz', '/version']);
 
-export function serveApi(dependencies: ServeDependencies): (request: HttpRequest) => Promise<HttpResponse> {
+type Serve = (request: HttpRequest) => Promise<HttpResponse>;
+
+/** What the audit log records of a request. Set as soon as the request is authenticated and its path is understood. */
+interface Audited {
+  act?: Act;
+}
+
+export function serveApi(dependencies: ServeDependencies): Serve {
   return async (request) => {
-    const seen: { act?: Act } = {};
-    const response = await answered(dependencies, request, seen);
-    await audit(dependencies, seen.act, request, response);
+    const audited: Audited = {};
+    const response = await respond(dependencies, request, audited);
+    await audit(dependencies, audited.act, request, response);
     return response;
   };
 }
 
-async function answered(
-  dependencies: ServeDependencies,
-  request: HttpRequest,
-  seen: { act?: Act },
-): Promise<HttpResponse> {
+/** Never rejects: every error becomes a Status. */
+async function respond(dependencies: ServeDependencies, request: HttpRequest, audited: Audited): Promise<HttpResponse> {
   const { clock, noteFault } = dependencies;
   const note = (error: unknown): void =>
     noteFault(error, { method: request.method, path: request.path }, clock.nowMs());
   try {
-    return pack(request, await answer(dependencies, request, seen), dependencies.gzip);
+    return compressedIfLarge(request, await serve(dependencies, request, audited), dependencies.gzip);
   } catch (error) {
     if (isStatusError(error)) {
       if (error.status.code >= 500) note(error);
@@ -52,61 +59,75 @@ async function answered(
   }
 }
 
-async function answer(
-  dependencies: ServeDependencies,
-  request: HttpRequest,
-  seen: { act?: Act },
-): Promise<HttpResponse> {
+async function serve(dependencies: ServeDependencies, request: HttpRequest, audited: Audited): Promise<HttpResponse> {
   const nowMs = dependencies.clock.nowMs();
   const parsed = parsePath(request.path);
   if (parsed.kind === 'malformed') throw status.badRequest(parsed.reason);
   if (parsed.kind === 'other' && PUBLIC_PATHS.has(parsed.path)) {
-    return dependencies.fixed(parsed.path, request) ?? statusResponse(status.unknownPath().status);
+    return dependencies.staticDocument(parsed.path, request) ?? statusResponse(status.unknownPath().status);
   }
-  const authentication = await dependencies.authenticator.authenticate(request.headers, nowMs);
-  if (authentication.kind === 'refused') dependencies.noteRefusal(authentication.reason, request.sourceIp, nowMs);
-  if (authentication.kind !== 'authenticated') throw status.unauthorized();
-  const { user } = authentication;
+  const user = await authenticate(dependencies, request, nowMs);
   dependencies.throttle?.admit(user, nowMs);
-  if (Object.keys(request.headers).some((name) => name.startsWith('impersonate-'))) {
-    throw status.forbidden(
-      { group: '', resource: 'users' },
-      request.headers['impersonate-user'] ?? '',
-      `User "${user.username}" cannot impersonate resource "users" in API group "" at the cluster scope`,
-    );
-  }
+  refuseImpersonation(request, user);
   if (parsed.kind === 'other') {
-    const fixed =
-      request.method === 'GET' || request.method === 'HEAD' ? dependencies.fixed(parsed.path, request) : undefined;
-    if (fixed === undefined) throw status.unknownPath();
-    return fixed;
+    const isRead = request.method === 'GET' || request.method === 'HEAD';
+    const document = isRead ? dependencies.staticDocument(parsed.path, request) : undefined;
+    if (document === undefined) throw status.unknownPath();
+    return document;
   }
-  const { target } = parsed;
+  return serveResource(dependencies, request, { target: parsed.target, user, nowMs }, audited);
+}
+
+async function authenticate(
+  { authenticator, noteRefusal }: ServeDependencies,
+  request: HttpRequest,
+  nowMs: number,
+): Promise<UserInfo> {
+  const authentication = await authenticator.authenticate(request.headers, nowMs);
+  if (authentication.kind === 'refused') noteRefusal(authentication.reason, request.sourceIp, nowMs);
+  if (authentication.kind !== 'authenticated') throw status.unauthorized();
+  return authentication.user;
+}
+
+function refuseImpersonation({ headers }: HttpRequest, user: UserInfo): void {
+  if (!Object.keys(headers).some((name) => name.startsWith('impersonate-'))) return;
+  throw status.forbidden(
+    { group: '', resource: 'users' },
+    headers['impersonate-user'] ?? '',
+    `User "${user.username}" cannot impersonate resource "users" in API group "" at the cluster scope`,
+  );
+}
+
+async function serveResource(
+  dependencies: ServeDependencies,
+  request: HttpRequest,
+  { target, user, nowMs }: Pick<Call, 'target' | 'user' | 'nowMs'>,
+  audited: Audited,
+): Promise<HttpResponse> {
   const verb = verbOf(request.method, target, request.query);
   if (verb === undefined) throw status.methodNotAllowedHere();
-  const virtual = dependencies.virtual(target, request, user);
-  if (virtual !== undefined) return virtual;
+  const review = dependencies.selfReview(target, request, user);
+  if (review !== undefined) return review;
   const descriptor = dependencies.descriptorOf(target.group, target.version, target.resource);
   if (descriptor === undefined) throw status.unknownPath();
   refuseMisplaced(descriptor, target, verb);
-  seen.act = { user, verb, target, nowMs };
-  const { fields } = selectorsIn(request.query);
-  const access = authorize(user, { verb, ...target, ...(fields === undefined ? {} : { exactField: fields.exact }) });
-  if (!access.allowed) {
-    const { subresource, namespace, name } = target;
-    throw status.accessDenied({ user: user.username, verb, target, subresource, namespace, name }, access.reason);
-  }
+  audited.act = { user, verb, target, nowMs };
+  refuseUnauthorized(user, verb, target, request.query);
   refuseImpossible(descriptor, target);
   const shape = negotiateShape(request.headers['accept'] ?? '', request.query);
-  // The path of a Namespace names it as its own namespace, which is what is authorized; it is stored in none.
+  // The path of a Namespace names it as its own namespace, and is authorized as such. It is stored without a namespace.
   const place = descriptor.namespaced ? target : { ...target, namespace: '' };
   return serveVerb(dependencies, verb, { request, descriptor, target: place, shape, nowMs, user });
 }
 
-/** What a list asks for by field, for the authorizer; a selector that cannot be read is refused later, by the list. */
-function selectorsIn(query: URLSearchParams): { readonly fields?: FieldSelector } {
+function refuseUnauthorized(user: UserInfo, verb: Verb, target: ResourceTarget, query: URLSearchParams): void {
+  // The list itself refuses a malformed selector, later.
   const fields = parseFieldSelector(query.get('fieldSelector') ?? '');
-  return fields.kind === 'parsed' ? { fields } : {};
+  const exactField = fields.kind === 'parsed' ? fields.exact : undefined;
+  const access = authorize(user, { verb, ...target, ...defined({ exactField }) });
+  if (access.allowed) return;
+  const { subresource, namespace, name } = target;
+  throw status.accessDenied({ user: user.username, verb, target, subresource, namespace, name }, access.reason);
 }
 
 /** Longer names are valid for no kind (apimachinery validation, IsDNS1123Subdomain and IsDNS1123Label). Characters. */
@@ -119,7 +140,7 @@ function refuseImpossible(descriptor: ResourceDescriptor, { namespace, name }: R
   if (namespace.length > NAMESPACE_LENGTH_MAX && descriptor.namespaced) throw status.notFound(namespaces, namespace);
 }
 
-/** A path that names a namespace for a cluster-scoped resource, lacks one, or names an unknown subresource. */
+/** Refuses a namespace on a cluster-scoped resource, a missing namespace, and an unknown subresource. */
 function refuseMisplaced(descriptor: ResourceDescriptor, target: ResourceTarget, verb: Verb): void {
   if (!descriptor.namespaced && target.namespace !== '' && target.resource !== 'namespaces') throw status.unknownPath();
   const needsNamespace = target.name !== '' || verb === 'create' || verb === 'deletecollection';

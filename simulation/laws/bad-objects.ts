@@ -20,7 +20,7 @@ export function badObjectsHarmNobodyElse(context: LawContext): Law {
   /** When a node's Ready changed last. */
   const readySinceMs = new Map<TrueNode, number>();
   const taintedAtMs = new Map<string, number>();
-  /** Since when somebody is Ready who is not poisoned. */
+  /** Since when the fleet is not dark; undefined while it may be. */
   let lightSinceMs: number | undefined = Number.NEGATIVE_INFINITY;
   /** Since when a zone gives tokens at this rate, by its own nodes. */
   const rates = new Map<string, { readonly perSecond: number; readonly sinceMs: number }>();
@@ -34,11 +34,18 @@ export function badObjectsHarmNobodyElse(context: LawContext): Law {
     return isLarge ? least(({ secondaryNodeEvictionRatePerSecond }) => secondaryNodeEvictionRatePerSecond) : 0;
   }
 
-  /** A zone's rate at least: its poisoned nodes may be given up though their mark cannot be written. */
+  /** Silent for so long that node-monitor counts it as lost, though its mark cannot be written. */
+  function isLostUnmarked(node: TrueNode): boolean {
+    if (node.ready !== 'True' || !isPoisoned(node.name)) return false;
+    const graceMs = least((policy) => policy.nodeMonitorGracePeriodSeconds) * 1_000;
+    return nowMs() - node.heardAtMs >= graceMs - clockSlackMs(node.heardAtMs);
+  }
+
+  /** A zone's rate at least. A poisoned node counts by its own silence; one that beats counts as Ready. */
   function leastRateOf(zone: string): number {
     const counts = truth.zone(zone);
     const unsure = [...truth.nodes.values()].filter(
-      (node) => node.zone === zone && !node.isExcluded && node.ready === 'True' && isPoisoned(node.name),
+      (node) => node.zone === zone && !node.isExcluded && isLostUnmarked(node),
     ).length;
     const rates = Array.from({ length: unsure + 1 }, (_, lost) =>
       rateOf({ ready: counts.ready - lost, notReady: counts.notReady + lost }),
@@ -46,9 +53,9 @@ export function badObjectsHarmNobodyElse(context: LawContext): Law {
     return Math.min(...rates);
   }
 
-  /** All zones may be dark: nobody is Ready who is not poisoned. */
+  /** All zones may be dark: every Ready node is a silent one whose mark cannot be written. */
   const mayBeDark = (): boolean =>
-    ![...truth.nodes.values()].some((node) => node.ready === 'True' && !node.isExcluded && !isPoisoned(node.name));
+    ![...truth.nodes.values()].some((node) => node.ready === 'True' && !node.isExcluded && !isLostUnmarked(node));
 
   /** Neither Ready nor tainted, and not on its way back. */
   const waits = (node: TrueNode): boolean =>

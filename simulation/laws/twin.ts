@@ -4,7 +4,8 @@
  * worlds differ in nothing else. Each error stands still here: a post whose times go back costs other calls, and with them moves
  * what comes after.
  */
-import { type Decision, runSim, type SimOptions, type SimResult } from '../run-sim.ts';
+import { runSim } from '../run-sim.ts';
+import type { Decision, SimOptions, SimResult } from '../sim-options.ts';
 import { seconds } from './law.ts';
 
 /** Lines of the timeline: decisions of both runs before the first that differs. */

@@ -25,6 +25,8 @@ interface Committed {
   readonly type: EventType;
   readonly key: string;
   readonly atMs: number;
+  /** Lines that the watcher had received when this was committed. */
+  readonly linesBefore: number;
 }
 
 interface Followed {
@@ -41,6 +43,10 @@ interface Followed {
   through: number | undefined;
   /** Since when it has had to list, if it has. */
   listsSinceMs: number;
+  /** Lines received until then. */
+  linesBeforeList: number;
+  /** Lines received, those of an initial state included. */
+  lines: number;
   /** Since when it has wanted to be told; undefined while it is away. */
   followsSinceMs: number | undefined;
 }
@@ -52,6 +58,8 @@ export interface WatchLaw extends Law {
   onListed(watcher: Watcher, version: string, objects: readonly KubeObject[]): void;
   /** It goes on from a version of long ago with an empty picture, as a client that slept for hours. */
   onAncient(watcher: Watcher, version: string): void;
+  /** It received a line, whatever the line says. */
+  onLine(watcher: Watcher): void;
   onEvent(watcher: Watcher, type: EventType, object: KubeObject): void;
   onBookmark(watcher: Watcher, version: string): void;
   /** It was told that its version is too old. */
@@ -67,6 +75,11 @@ const KEPT_MS = 3_600_000;
 export const VERSIONS_PER_MS = 1_000;
 /** From a commit to its event, over one end and resumption of a watch, with nothing in the way. Milliseconds. */
 const TOLD_WITHIN_MS = 20_000;
+/**
+ * A watcher receives one line after another, each at most this long after the one before. A thousand pods that are created
+ * at once take their lines' time: each line received since a commit adds this to the time of its event. Milliseconds.
+ */
+export const LINE_MAX_MS = 40;
 
 const keyOf = ({ metadata }: KubeObject): string =>
   metadata.namespace === undefined ? metadata.name! : `${metadata.namespace}/${metadata.name}`;
@@ -123,7 +136,10 @@ export function watchersAreTold(context: LawContext): WatchLaw {
   }
 
   function forget(followed: Followed): void {
-    if (followed.through !== undefined) followed.listsSinceMs = nowMs();
+    if (followed.through !== undefined) {
+      followed.listsSinceMs = nowMs();
+      followed.linesBeforeList = followed.lines;
+    }
     followed.through = undefined;
   }
 
@@ -139,6 +155,8 @@ export function watchersAreTold(context: LawContext): WatchLaw {
         picture: new Map(),
         through: undefined,
         listsSinceMs: nowMs(),
+        linesBeforeList: 0,
+        lines: 0,
         followsSinceMs: nowMs(),
       });
     },
@@ -166,7 +184,13 @@ export function watchersAreTold(context: LawContext): WatchLaw {
             const { selects } = followed.watcher;
             const shown = seen(type, before !== undefined && selects(before), now !== undefined && selects(now));
             if (shown === undefined) continue;
-            commit(followed, { version: log['rv'] as number, type: shown, key: sk, atMs: change.atMs });
+            commit(followed, {
+              version: log['rv'] as number,
+              type: shown,
+              key: sk,
+              atMs: change.atMs,
+              linesBefore: followed.lines,
+            });
           }
         }
       }
@@ -201,6 +225,10 @@ export function watchersAreTold(context: LawContext): WatchLaw {
       const followed = all.get(watcher)!;
       followed.picture = new Map();
       followed.through = Number(version);
+    },
+
+    onLine(watcher) {
+      all.get(watcher)!.lines += 1;
     },
 
     onEvent(watcher, type, object) {
@@ -264,14 +292,17 @@ export function watchersAreTold(context: LawContext): WatchLaw {
         const { followsSinceMs, through, stored, picture } = followed;
         if (followsSinceMs === undefined) continue;
         const sinceMs = Math.max(calmMs, followsSinceMs);
+        const allowedMs = (linesBefore: number): number =>
+          TOLD_WITHIN_MS + (followed.lines - linesBefore) * LINE_MAX_MS;
         if (through === undefined) {
           const waitedMs = nowMs() - Math.max(sinceMs, followed.listsSinceMs);
-          if (waitedMs > TOLD_WITHIN_MS) fail(followed, `has no list after ${seconds(waitedMs)} of calm`);
+          if (waitedMs > allowedMs(followed.linesBeforeList))
+            fail(followed, `has no list after ${seconds(waitedMs)} of calm`);
           continue;
         }
         const next = nextAfter(followed, through);
         if (next !== undefined) {
-          if (nowMs() - Math.max(sinceMs, next.atMs) <= TOLD_WITHIN_MS) continue;
+          if (nowMs() - Math.max(sinceMs, next.atMs) <= allowedMs(next.linesBefore)) continue;
           const what = `${next.key} was ${next.type} at ${next.version}`;
           fail(followed, `is not told since ${seconds(nowMs() - next.atMs)} that ${what}`, next.key);
           continue;

@@ -22,8 +22,9 @@ import type { FunctionName } from '../../simulation/faults/processes.ts';
 import type { LawName } from '../../simulation/laws/law.ts';
 import { runWithTwin } from '../../simulation/laws/twin.ts';
 import { PART_NAMES, type PartName } from '../../simulation/parts.ts';
-import { runSim, type SimOptions } from '../../simulation/run-sim.ts';
+import { runSim } from '../../simulation/run-sim.ts';
 import { addTo, closingLines, neverHit, noTotals } from '../../simulation/sim.ts';
+import type { SimOptions } from '../../simulation/sim-options.ts';
 
 interface FailedSeed {
   readonly seed: number;
@@ -179,7 +180,13 @@ const PLANTED: readonly PlantedBug[] = [
     options: { faults: ['apiOutage'], faultsAStorm: 28 },
   },
   { bug: 'a grace that is half as long', laws: ['L1'], plant: withPolicy({ nodeMonitorGracePeriodSeconds: 20 }) },
-  { bug: 'a grace that is half as long again', laws: ['L2'], plant: withPolicy({ nodeMonitorGracePeriodSeconds: 75 }) },
+  {
+    bug: 'a grace that is half as long again',
+    laws: ['L2'],
+    plant: withPolicy({ nodeMonitorGracePeriodSeconds: 75 }),
+    // A late mark is L12 while bad objects exist.
+    options: { faults: FAULT_NAMES.filter((name) => name !== 'poison') },
+  },
   {
     bug: 'a total disruption that nobody heeds',
     laws: ['L4', 'L10'],

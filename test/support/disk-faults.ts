@@ -8,15 +8,16 @@ export type DiskFault = 'ENOSPC' | 'EROFS' | 'EMFILE' | 'EIO';
 
 export const diskFaults = {
   root: '',
-  code: 'ENOSPC' as DiskFault,
+  codes: [] as readonly DiskFault[],
   /** The first call that fails, counted from 1; 0: none. */
   from: 0,
   /** The last one. */
   to: 0,
   calls: 0,
   failed: 0,
-  arm(root: string, code: DiskFault, from: number, to: number): void {
-    Object.assign(diskFaults, { root, code, from, to, calls: 0, failed: 0 });
+  /** Counts the calls that can fail with one of these codes. Where several can, they alternate from call to call. */
+  arm(root: string, codes: readonly DiskFault[], from: number, to: number): void {
+    Object.assign(diskFaults, { root, codes, from, to, calls: 0, failed: 0 });
   },
   /** From now on everything works. Returns how many calls failed. */
   release(): number {
@@ -35,15 +36,18 @@ const OPENS = new Set(
 
 /** Undefined when this call goes through. */
 function faultOf(name: string, first: unknown): NodeJS.ErrnoException | undefined {
-  const { from, to, code, root } = diskFaults;
+  const { from, to, codes, root } = diskFaults;
   if (from === 0) return undefined;
   const isOurs = typeof first !== 'string' || first.startsWith(root);
   // One unreadable environment ends a pass over /proc as an unreadable list of processes does.
   const isProc = typeof first === 'string' && first.startsWith('/proc') && !first.endsWith('/environ');
   // A full or read-only disk can be read.
   const writes = WRITES.has(name) || name === 'openSync' || name === 'open';
-  const isMeant = code === 'EMFILE' ? isOurs || isProc : isOurs && (writes || code === 'EIO');
-  if (!isMeant) return undefined;
+  const canFailWith = (code: DiskFault): boolean =>
+    code === 'EMFILE' ? isOurs || isProc : isOurs && (writes || code === 'EIO');
+  const possible = codes.filter(canFailWith);
+  const code = possible[diskFaults.calls % possible.length];
+  if (code === undefined) return undefined;
   diskFaults.calls += 1;
   if (diskFaults.calls < from || diskFaults.calls > to) return undefined;
   diskFaults.failed += 1;

@@ -1,15 +1,16 @@
 /**
- * What is known of a pod, on disk, so that its processes are found again by the agent's next start:
- * `<pods>/<uid>/record.json`, replaced as a whole.
+ * What is known about a pod, on disk, so that the next agent finds its processes: `<pods>/<uid>/record.json`, replaced as
+ * a whole.
  */
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { type Json, recordOf, recordsOf, textOf } from '../../../shared/kube/normal-form.ts';
 import type { KubeObject } from '../../../shared/kube/types.ts';
 import type { ContainerState } from '../../ports/pod-runtime.ts';
 import { makeDirectory } from '../system/directory.ts';
 import type { ProcessIdentity } from './process-table.ts';
 
-/** A moment that a later agent can compare with its own clock, as long as the machine has not booted again. */
+/** A time that a later agent can compare with its own clock until the machine boots. */
 export interface Moment {
   readonly bootId: string;
   /** Milliseconds. */
@@ -28,7 +29,7 @@ export interface ContainerRecord {
   process?: ProcessIdentity;
   /** When it was last started. */
   started?: Moment;
-  /** How long it ran the last time; absent where nobody knows. Milliseconds. */
+  /** How long it ran the last time; absent when unknown. Milliseconds. */
   ranMs?: number;
   /** Wait that applied to the last restart. Milliseconds. */
   backOffMs?: number;
@@ -41,14 +42,43 @@ export interface PodRecord {
   readonly pod: KubeObject;
   /** All init containers have done their work. */
   initialised: boolean;
-  /** Nothing of it is started any more. */
+  /** No container of it is started any more. */
   stopped: boolean;
   readonly containers: ContainerRecord[];
 }
 
 const RECORD_FILE = 'record.json';
 
-/** @throws Error of the file system; the record before stays as it is. */
+export function newRecord(pod: KubeObject): PodRecord {
+  const spec = recordOf(pod.spec);
+  const inits = recordsOf(spec['initContainers']);
+  const waiting = (container: Json, kind: ContainerRecord['kind'], reason: string): ContainerRecord => ({
+    name: textOf(container['name']),
+    kind,
+    state: { kind: 'waiting', reason },
+    restartCount: 0,
+  });
+  return {
+    version: 1,
+    pod,
+    initialised: inits.length === 0,
+    stopped: false,
+    containers: [
+      ...inits.map((each) => waiting(each, each['restartPolicy'] === 'Always' ? 'sidecar' : 'init', 'PodInitializing')),
+      ...recordsOf(spec['containers']).map((each) =>
+        waiting(each, 'main', inits.length === 0 ? 'ContainerCreating' : 'PodInitializing'),
+      ),
+    ],
+  };
+}
+
+/** The spec of an init container or container of the pod. */
+export function containerSpec(pod: KubeObject, name: string): Json | undefined {
+  const { initContainers, containers } = recordOf(pod.spec);
+  return [...recordsOf(initContainers), ...recordsOf(containers)].find((each) => each['name'] === name);
+}
+
+/** @throws Error of the file system; the previous record stays. */
 export function writeRecord(directory: string, record: PodRecord): void {
   makeDirectory(directory, 0o700);
   const file = join(directory, RECORD_FILE);

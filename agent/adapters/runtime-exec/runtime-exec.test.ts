@@ -6,6 +6,7 @@ import type { KubeObject } from '../../../shared/kube/types.ts';
 import { OBEDIENT, podIn, STUBBORN, shellPod, stateWithin, uidOf } from '../../../test/contract/pod-runtime.ts';
 import { silentLog } from '../../../test/support/agent-api.ts';
 import { realTime } from '../../../test/support/real-time.ts';
+import { SteppedTime } from '../../../test/support/stepped-time.ts';
 import { until } from '../../../test/support/until.ts';
 import type { PodRuntime } from '../../ports/pod-runtime.ts';
 import type { AgentTime } from '../../ports/time.ts';
@@ -107,6 +108,26 @@ describe('processes of a pod', () => {
     }, soon);
   });
 
+  it.each([
+    ['when the first process exits', 'exit 0'],
+    ['when the pod is stopped', 'while true; do sleep 0.1; done'],
+  ])('terminate in a session of their own (setsid) %s', async (_when, rest) => {
+    const runtime = open();
+    // As in every pod, two dollar signs stand for one.
+    const mark = join(rootDirectory, 'mark');
+    const child = `setsid sh -c 'echo "child $$$$ ready"; echo > ${mark}; exec sleep 300'`;
+    const pod = shellPod([`${child} & until test -s ${mark}; do sleep 0.01; done; ${rest}`]);
+    await runtime.start(pod);
+    await written(pod, 'ready');
+    const bootId = readBootId();
+    const found = identify(Number(/child (\d+)/.exec(outputOf(pod))?.[1]), bootId);
+    if (rest !== 'exit 0') {
+      expect(found !== undefined && isAlive(found, bootId)).toBe(true);
+      await runtime.stop(uidOf(pod), 1);
+    }
+    await until(() => found === undefined || !isAlive(found, bootId), soon);
+  });
+
   it('that cannot be started end as such', async () => {
     const runtime = open();
     const pod = shellPod([]);
@@ -189,6 +210,56 @@ describe('restarts', () => {
     await runtime.start(pod);
     await stateWithin(runtime, pod, 'running');
     expect((await podIn(runtime, pod))?.containers[0]).toMatchObject({ restartCount: 1 });
+  });
+});
+
+describe.each([-10_800_000, 3_600_000])('after the clock of the machine is set by %s ms', (byMs) => {
+  it('a restart comes when its wait is over, neither earlier nor later', async () => {
+    const time = new SteppedTime(Date.now());
+    const runtime = open(time);
+    const pod = shellPod(['exit 1'], { restartPolicy: 'Always' });
+    await runtime.start(pod);
+    const containerWaits = (restartCount: number) =>
+      until(async () => {
+        const container = (await podIn(runtime, pod))?.containers[0];
+        return container?.restartCount === restartCount && container.state.kind === 'waiting';
+      }, soon);
+    await containerWaits(1);
+    time.setClock(byMs);
+    await time.pass(9_000);
+    expect((await podIn(runtime, pod))?.containers[0]).toMatchObject({ restartCount: 1, state: { kind: 'waiting' } });
+    await time.pass(1_000);
+    await containerWaits(2);
+    // An agent that starts now counts on from the record.
+    await runtime.close();
+    const next = open(time);
+    await next.start(pod);
+    await time.pass(19_000);
+    expect((await podIn(next, pod))?.containers[0]).toMatchObject({ restartCount: 2, state: { kind: 'waiting' } });
+    await time.pass(1_000);
+    await until(async () => (await podIn(next, pod))?.containers[0]?.restartCount === 3, soon);
+  });
+
+  it('a stop kills when its grace period is over, neither earlier nor later', async () => {
+    const time = new SteppedTime(Date.now());
+    const runtime = open(time);
+    const pod = shellPod([STUBBORN]);
+    await runtime.start(pod);
+    await written(pod, 'ready');
+    let isStopped = false;
+    const stop = runtime.stop(uidOf(pod), 30).then(() => {
+      isStopped = true;
+    });
+    time.setClock(byMs);
+    await time.pass(29_000);
+    expect((await podIn(runtime, pod))?.containers[0]?.state.kind).toBe('running');
+    await until(async () => {
+      // A second of the grace period is left; killing takes a few looks more.
+      await time.pass(1_000);
+      return isStopped;
+    }, soon);
+    await stop;
+    expect((await podIn(runtime, pod))?.containers[0]?.state).toMatchObject({ exitCode: 137, signal: 9 });
   });
 });
 

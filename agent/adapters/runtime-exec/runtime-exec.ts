@@ -11,8 +11,8 @@ import type { Log } from '../../../shared/ports/log.ts';
 import type { PodRuntime } from '../../ports/pod-runtime.ts';
 import type { AgentTime } from '../../ports/time.ts';
 import { makeDirectory } from '../system/directory.ts';
-import { type ExecPod, execPod, newRecord } from './exec-pod.ts';
-import { type PodRecord, readRecord, removeQuietly, writeRecord } from './pod-record.ts';
+import { ExecPod } from './exec-pod.ts';
+import { newRecord, type PodRecord, readRecord, removeQuietly, writeRecord } from './pod-record.ts';
 import { isShortage, type MarkedProcess, markedProcesses, readBootId, signal } from './process-table.ts';
 
 /** How often processes that we did not start are looked after. Milliseconds. */
@@ -57,7 +57,7 @@ export function execRuntime(options: ExecRuntimeOptions): PodRuntime {
 
   function keep(record: PodRecord): ExecPod {
     const uid = record.pod.metadata.uid ?? '';
-    const made = execPod(record, {
+    const made = new ExecPod(record, {
       time,
       log,
       bootId,
@@ -84,7 +84,7 @@ export function execRuntime(options: ExecRuntimeOptions): PodRuntime {
       try {
         act(pod);
       } catch (cause) {
-        log.error('a pod could not be looked after', { podUid, cause: String(cause) });
+        log.error('a pod could not be checked', { podUid, cause: String(cause) });
       }
     }
   };
@@ -142,7 +142,7 @@ export function execRuntime(options: ExecRuntimeOptions): PodRuntime {
   begin();
   void every(
     LOOK_MS,
-    eachPod((pod) => pod.look()),
+    eachPod((pod) => pod.check()),
   );
   void every(
     BOUND_LOGS_MS,

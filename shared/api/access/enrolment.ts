@@ -17,7 +17,7 @@ import type { HttpResponse } from '../../ports/http.ts';
 import type { ReadPublicKey } from '../../ports/node-keys.ts';
 import { nodeidentities } from '../kinds/identities.ts';
 import { apiVersionOf, type Call } from '../request/call.ts';
-import { shapeObject } from '../request/shape.ts';
+import { shapeObject } from '../request/response-shape.ts';
 import { identityObject } from '../storage/identity-storage.ts';
 import { type EnrolAnswer, type EnrolDependencies, type EnrolledBy, enrolNode } from './enrol-node.ts';
 

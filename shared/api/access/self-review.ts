@@ -11,14 +11,14 @@ import type { ResourceTarget } from '../../kube/request/request.ts';
 import { json } from '../../kube/request/respond.ts';
 import * as status from '../../kube/status.ts';
 import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
-import { findVirtual } from '../kinds/virtual.ts';
+import { findSelfReview } from '../kinds/self-reviews.ts';
 
 export function answerSelfReview(
   target: ResourceTarget,
   request: HttpRequest,
   user: UserInfo,
 ): HttpResponse | undefined {
-  const virtual = findVirtual(target.group, target.version, target.resource);
+  const virtual = findSelfReview(target.group, target.version, target.resource);
   if (virtual === undefined) return undefined;
   if (target.name !== '' || request.method !== 'POST') throw status.methodNotAllowedHere();
   const apiVersion = `${virtual.group}/${virtual.version}`;

@@ -13,9 +13,9 @@ import * as status from '../../kube/status.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { namespaces, resources } from '../kinds/registry.ts';
-import type { ResourceStorage } from '../storage/storage.ts';
-import { type DeletedObject, type DeleteOptions, deleteObject } from '../verbs/delete.ts';
-import type { WriteOptions } from '../verbs/verbs.ts';
+import type { ResourceStorage } from '../storage/resource-storage.ts';
+import { type DeletedObject, type DeleteOptions, deleteObject } from '../verbs/delete-object.ts';
+import type { WriteOptions } from '../verbs/write-options.ts';
 
 /** They may not be deleted; all of them would be back when next asked for. */
 const IMMORTAL = new Set(['default', 'kube-node-lease', 'kube-public', 'kube-system']);
@@ -52,7 +52,7 @@ export async function deleteNamespace(
   await empty(dependencies, name, options);
   const storage = dependencies.storageOf(namespaces);
   const left = await storage.get('', name);
-  return left === undefined ? { object: marked.object, gone: true } : { object: left, gone: false };
+  return left === undefined ? { object: marked.object, removed: true } : { object: left, removed: false };
 }
 
 async function empty(dependencies: ApiDependencies, namespace: string, options: WriteOptions): Promise<void> {

@@ -16,7 +16,7 @@ import * as status from '../../kube/status.ts';
 import type { KubeNode, KubeObject } from '../../kube/types.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { nodes } from '../kinds/registry.ts';
-import type { WriteOptions } from '../verbs/verbs.ts';
+import type { WriteOptions } from '../verbs/write-options.ts';
 
 interface NodeCall {
   readonly descriptor: ResourceDescriptor;
@@ -24,13 +24,15 @@ interface NodeCall {
   readonly user: UserInfo;
 }
 
+export type RestrictedVerb = 'create' | 'update' | 'patch' | 'delete';
+
 const userOf = ({ username, groups }: UserInfo) => ({ name: username, groups });
 
 /** For the options of a write: refuses what this user's node may not do. Nothing for people. */
 export function nodeRestriction(
   dependencies: ApiDependencies,
   { descriptor, target, user }: NodeCall,
-  verb: 'create' | 'update' | 'patch' | 'delete',
+  verb: RestrictedVerb,
 ): Pick<WriteOptions, 'admit' | 'admitStored'> {
   const identity = nodeIdentity(userOf(user));
   if (identity.kind === 'notANode') return user.groups.includes(PROBE_GROUP) ? probeRestriction(descriptor) : {};

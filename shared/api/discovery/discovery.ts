@@ -5,7 +5,7 @@
 import { mediaRanges } from '../../kube/accept.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
 import { resources } from '../kinds/registry.ts';
-import { virtualResources } from '../kinds/virtual.ts';
+import { selfReviews } from '../kinds/self-reviews.ts';
 
 /** The Kubernetes minor we speak. kubectl's dispatcher picks its own version by it. */
 const MAJOR = '1';
@@ -53,7 +53,7 @@ interface GroupVersion {
 
 const offered: readonly GroupVersion[] = (() => {
   const seen = new Map<string, GroupVersion>();
-  for (const each of [...resources, ...virtualResources]) {
+  for (const each of [...resources, ...selfReviews]) {
     seen.set(`${each.group}/${each.version}`, { group: each.group, version: each.version });
   }
   const rank = (group: string): number =>
@@ -123,7 +123,7 @@ export function apiResourceListAnswer(group: string, version: string): Record<st
     groupVersion: groupVersionText({ group, version }),
     resources: [
       ...resources.filter(isOurs).flatMap(resourceEntries),
-      ...virtualResources.filter(isOurs).map((each) => ({
+      ...selfReviews.filter(isOurs).map((each) => ({
         name: each.resource,
         singularName: each.singular,
         namespaced: each.namespaced,
@@ -183,7 +183,7 @@ function aggregatedGroup(group: string): Record<string, unknown> {
       freshness: 'Current',
       resources: [
         ...resources.filter((each) => each.group === group && each.version === version).map(aggregatedResource),
-        ...virtualResources
+        ...selfReviews
           .filter((each) => each.group === group && each.version === version)
           .map((each) => ({
             resource: each.resource,

@@ -1,11 +1,11 @@
 /** OpenAPI over HTTP: the index, one document a group version, and the empty v2 that old clients accept. */
 import { OPENAPI_V2, type OpenApi, type OpenApiDocument } from '../../kube/openapi/openapi.ts';
 import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
-import type { FixedAnswers } from './fixed.ts';
+import type { StaticDocuments } from './static-documents.ts';
 
 const FOR_EVER = 'public, max-age=31536000, immutable';
 
-export function openApiAnswers(openApi: OpenApi): FixedAnswers {
+export function openApiAnswers(openApi: OpenApi): StaticDocuments {
   return (path, request) => {
     if (path === '/openapi/v2') {
       return { status: 200, headers: { 'content-type': OPENAPI_V2.contentType }, body: OPENAPI_V2.body };

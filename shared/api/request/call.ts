@@ -1,4 +1,4 @@
-/** One request on a resource, as the verbs get it, and what its query asks for. */
+/** One request on a resource in the form that the verbs receive, and the selectors of its query. */
 
 import type { UserInfo } from '../../domain/access/user-info.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
@@ -10,6 +10,7 @@ import { schemaOf } from '../../kube/schema/kinds.ts';
 import type { StructSchema } from '../../kube/schema/schema.ts';
 import { parseFieldSelector, parseLabelSelector, unsupportedField } from '../../kube/selectors.ts';
 import * as status from '../../kube/status.ts';
+import type { KubeObject } from '../../kube/types.ts';
 import type { AuditTrail } from '../../ports/audit-trail.ts';
 import type { Authenticator } from '../../ports/authenticator.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -17,9 +18,9 @@ import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
 import type { Log } from '../../ports/log.ts';
 import type { ChangeLog } from '../../store/change-log.ts';
 import type { ApiDependencies } from '../dependencies.ts';
-import type { ReadYaml } from '../verbs/apply.ts';
+import type { ReadYaml } from '../verbs/server-side-apply.ts';
 import type { WatchCall, WatchSource } from '../watch/watch-request.ts';
-import type { Shape } from './shape.ts';
+import type { Shape } from './response-shape.ts';
 
 export interface ServeDependencies extends ApiDependencies {
   readonly authenticator: Authenticator;
@@ -27,21 +28,21 @@ export interface ServeDependencies extends ApiDependencies {
   readonly log: Log;
   readonly changes: ChangeLog;
   readonly answerWatch: AnswerWatch;
-  /** Where acts of people are kept; absent: nowhere. */
+  /** Receives a line for each write by a person. Absent: no audit log. */
   readonly auditTrail?: AuditTrail;
   readonly noteRefusal: NoteRefusal;
   readonly noteFault: NoteFault;
-  /** Absent: nobody is slowed down. */
+  /** Limits the rate of requests per user. Absent: no limit. */
   readonly throttle?: RequestThrottle;
   readonly readYaml: ReadYaml;
   readonly gzip: (text: string) => Uint8Array;
   readonly descriptorOf: (group: string, version: string, resource: string) => ResourceDescriptor | undefined;
-  /** Answers of fixed paths (version, discovery, OpenAPI, health); undefined: there is nothing at this path. */
-  readonly fixed: (path: string, request: HttpRequest) => HttpResponse | undefined;
-  /** Answers the POST of a NodeIdentity. Absent: identities are not made here. */
+  /** Responses of version, discovery, OpenAPI and health paths. undefined: no such path. */
+  readonly staticDocument: (path: string, request: HttpRequest) => HttpResponse | undefined;
+  /** Handles the POST of a NodeIdentity. Absent: this process creates no identities. */
   readonly enrol?: (call: Call) => Promise<HttpResponse>;
-  /** Answers of create-only resources that store nothing (the self reviews). */
-  readonly virtual: (target: ResourceTarget, request: HttpRequest, user: UserInfo) => HttpResponse | undefined;
+  /** Handles the self reviews, which are created and never stored. undefined: another resource. */
+  readonly selfReview: (target: ResourceTarget, request: HttpRequest, user: UserInfo) => HttpResponse | undefined;
 }
 
 export interface Call {
@@ -53,19 +54,28 @@ export interface Call {
   readonly user: UserInfo;
 }
 
-/** How a watch that was authorized and understood gets to the client: as a long poll, a stream, a redirect. */
+/** Delivers an authorized watch to the client: as a long poll, a stream or a redirect. */
 export type AnswerWatch = (source: WatchSource, watch: WatchCall, call: Call) => Promise<HttpResponse>;
 
 export const apiVersionOf = ({ group, version }: Pick<ResourceDescriptor, 'group' | 'version'>): string =>
   group === '' ? version : `${group}/${version}`;
 
-/** The schema objects of a resource are read with. */
+/** The schema that decodes objects of a resource. */
 export function schemaFor(descriptor: ResourceDescriptor): StructSchema {
   const schema = schemaOf(apiVersionOf(descriptor), descriptor.kind);
   if (schema === undefined) throw new Error(`no schema of ${apiVersionOf(descriptor)} ${descriptor.kind}`);
   return schema;
 }
 
+/** @throws StatusError 400 when the body names another kind than `kind` */
+export function refuseOtherKind(kind: string, { kind: named = '', apiVersion = '' }: KubeObject): void {
+  if (named === '' || named === kind) return;
+  throw status.badRequest(
+    `${named} in version ${JSON.stringify(apiVersion)} cannot be handled as a ${kind}: converting (${named}) to (${kind}): unknown conversion`,
+  );
+}
+
+/** @throws StatusError 400 when a selector is malformed, or names a field that the kind does not support */
 export function selectorsOf(descriptor: ResourceDescriptor, query: URLSearchParams) {
   const labels = parseLabelSelector(query.get('labelSelector') ?? '');
   if (labels.kind === 'malformed') throw status.badRequest(labels.message);

@@ -7,7 +7,7 @@
 
 import type { KubeObject } from '../../kube/types.ts';
 import { covers, withBudgetStatus } from '../kinds/budget-status.ts';
-import type { ResourceStorage } from './storage.ts';
+import type { ResourceStorage } from './resource-storage.ts';
 
 const PAGE_ITEMS = 500;
 /** A bound, not a limit anyone meets: 10 million objects. */

@@ -11,7 +11,7 @@ import type { KubeObject } from '../../kube/types.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { RESOURCE_VERSIONS_PER_MS } from '../../store/layout.ts';
 import { decisionObject } from '../kinds/decisions.ts';
-import type { ResourceStorage, WriteResult } from './storage.ts';
+import type { ResourceStorage, WriteResult } from './resource-storage.ts';
 
 const nothing = async (): Promise<WriteResult> => ({ kind: 'conflict' });
 

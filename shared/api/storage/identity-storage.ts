@@ -8,7 +8,7 @@ import { RESOURCE_VERSIONS_PER_MS } from '../../store/layout.ts';
 import type { NodeIdentity, NodeKeyStore } from '../../store/node-key-store.ts';
 import { bootstraptokens, nodeidentities } from '../kinds/identities.ts';
 import { apiVersionOf } from '../request/call.ts';
-import type { ResourceStorage, WriteResult } from './storage.ts';
+import type { ResourceStorage, WriteResult } from './resource-storage.ts';
 
 const CONFLICT: WriteResult = { kind: 'conflict' };
 const nothing = async (): Promise<WriteResult> => CONFLICT;

@@ -6,7 +6,7 @@ import type { Clock, RandomSource } from '../../ports/clock.ts';
 import { hasLease } from '../../store/health-row.ts';
 import { leaseOf } from '../../store/lease-record.ts';
 import type { LeaseStore, LeaseWriteOutcome } from '../../store/lease-store.ts';
-import type { ResourceStorage, WriteResult } from './storage.ts';
+import type { ResourceStorage, WriteResult } from './resource-storage.ts';
 
 export interface LeaseStorageDependencies {
   readonly health: LeaseStore;

@@ -10,7 +10,7 @@ import type { KubeNode, KubeObject } from '../../kube/types.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ItemStore } from '../../ports/item-store.ts';
 import { confirmStatus, readHeartbeatTimes, statusReceived } from '../../store/health-store.ts';
-import type { ResourceStorage, WriteResult } from './storage.ts';
+import type { ResourceStorage, WriteResult } from './resource-storage.ts';
 
 /**
  * A status is written whole at least this often. Watches tell only whole writes, and what a lost stream record left undone

@@ -11,7 +11,7 @@ import {
   type ListQuery,
   type ResourceStorage,
   type WriteResult,
-} from './storage.ts';
+} from './resource-storage.ts';
 
 /** Tries at a write that others kept out of its way; each waits a little inside the store already. */
 const COMMIT_ATTEMPTS_MAX = 4;

@@ -8,8 +8,8 @@ import { invalidValue } from '../../kube/validation/causes.ts';
 import type { JsonObject } from '../../kube/wire/json-value.ts';
 import { storedAs } from '../kinds/registry.ts';
 import { apiVersionOf, type Call, schemaFor } from '../request/call.ts';
-import type { ResourceStorage } from '../storage/storage.ts';
-import type { WriteOptions } from './verbs.ts';
+import type { ResourceStorage } from '../storage/resource-storage.ts';
+import type { WriteOptions } from './write-options.ts';
 
 export function writerOf({ request, descriptor, target, nowMs }: Call, optionsKind: string): Writer {
   const named = request.query.get('fieldManager') ?? '';

@@ -6,9 +6,9 @@ import * as status from '../../kube/status.ts';
 import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
 import { refuseForeign } from '../admission/restrict-node.ts';
 import { type Call, type ServeDependencies, selectorsOf } from '../request/call.ts';
-import { ANSWER_BYTES_MAX, acceptsGzip, pack, packedBytes } from '../request/pack.ts';
-import { shapeList, shapeObject } from '../request/shape.ts';
-import { listObjects } from './list.ts';
+import { shapeList, shapeObject } from '../request/response-shape.ts';
+import { acceptsGzip, compressedIfLarge, payloadBytes, RESPONSE_BYTES_MAX } from '../request/response-size.ts';
+import { listObjects } from './list-objects.ts';
 
 /** Objects in one answer by the length of their JSON, plain and where they will be compressed. Characters. */
 const PLAIN_LIST_MAX = 4_500_000;
@@ -37,10 +37,14 @@ export async function list(dependencies: ServeDependencies, call: Call): Promise
       ...selectorsOf(descriptor, request.query),
       nowMs: call.nowMs,
     });
-    const answer = pack(request, json(200, shapeList(descriptor, listed, call.shape, call.nowMs)), dependencies.gzip);
-    const bytes = packedBytes(answer);
-    if (bytes <= ANSWER_BYTES_MAX) return answer;
-    limit = Math.max(1, Math.floor((listed.items.length * ANSWER_BYTES_MAX * FIT_MARGIN) / bytes));
+    const answer = compressedIfLarge(
+      request,
+      json(200, shapeList(descriptor, listed, call.shape, call.nowMs)),
+      dependencies.gzip,
+    );
+    const bytes = payloadBytes(answer);
+    if (bytes <= RESPONSE_BYTES_MAX) return answer;
+    limit = Math.max(1, Math.floor((listed.items.length * RESPONSE_BYTES_MAX * FIT_MARGIN) / bytes));
   }
   throw status.internalError('a list would not fit its answer');
 }

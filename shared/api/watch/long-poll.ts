@@ -1,32 +1,33 @@
 /**
- * A watch as one buffered answer, for an HTTP front that cannot stream: held until there is news or the time is over,
- * then closed; clients resume from the last resourceVersion. The rules below were found with kubectl 1.20 to 1.33 and
- * the JavaScript client; each one that is missing breaks one of them.
+ * A watch as one buffered response, for an HTTP front that cannot stream. It is held until there are changes or the time
+ * is over. Clients resume from the last resourceVersion. The rules below were found with kubectl 1.20 to 1.33 and the
+ * JavaScript client. Without any one of them, one of these clients fails.
  *
- * - Held 20 s at most (the gateway ends at 30 s, one client gives up at 30 s of silence), 2 s for a watch of one object
- *   with a timeout: that is `kubectl wait` and `delete`, which ask once more after they have what they wanted.
- * - Never ended at once and empty: clients without back-off would come back hundreds of times a second.
- * - News ends it, with all that came since the look before; the state that a watch from nothing starts with does not.
- * - The closing bookmark goes to those who asked for bookmarks, and to the JavaScript client, which cannot ask but backs
- *   off after an answer without a line.
+ * - Held 20 s at most. The gateway times out after 30 s, and one client after 30 s without data.
+ * - Held 2 s at most for a watch of one object with a timeout. `kubectl wait` and `kubectl delete` send those, and send
+ *   one more when they already have the result.
+ * - Never an immediate empty response: clients without back-off would repeat it hundreds of times per second.
+ * - Changes end it, together with all changes of the same read. The initial state of a watch does not end it.
+ * - The closing bookmark is for clients that asked for bookmarks, and for the JavaScript client. That client cannot ask,
+ *   but backs off after a response without a line.
  */
 import * as status from '../../kube/status.ts';
 import { forbiddenField } from '../../kube/validation/causes.ts';
 import type { HttpResponse } from '../../ports/http.ts';
-import { type WatchCall, type WatchEvent, type WatchSource, watchEvents } from './watch.ts';
+import { type WatchCall, type WatchEvent, type WatchSource, watchEvents } from './watch-events.ts';
 import { watchEventLine } from './watch-line.ts';
 
 const HOLD_SECONDS_MAX = 20;
 const HOLD_ONE_OBJECT_SECONDS = 2;
 
-/** JSON of all lines at which an answer ends; the platform takes 6 MB, encoded once more. Characters. */
+/** Length of all lines at which a response ends. The platform allows 6 MB, encoded once more. Characters. */
 const CHARACTERS_MAX = 1_900_000;
 
 function holdSeconds(request: Pick<WatchCall, 'timeoutSeconds' | 'fields'>): number {
   const { timeoutSeconds, fields } = request;
-  const ofOne = fields.exact('metadata.name') !== undefined && timeoutSeconds !== undefined;
-  const most = ofOne ? HOLD_ONE_OBJECT_SECONDS : HOLD_SECONDS_MAX;
-  return Math.min(most, timeoutSeconds === undefined || timeoutSeconds <= 0 ? most : timeoutSeconds);
+  const isOfOneObject = fields.exact('metadata.name') !== undefined && timeoutSeconds !== undefined;
+  const maxSeconds = isOfOneObject ? HOLD_ONE_OBJECT_SECONDS : HOLD_SECONDS_MAX;
+  return timeoutSeconds === undefined || timeoutSeconds <= 0 ? maxSeconds : Math.min(maxSeconds, timeoutSeconds);
 }
 
 export async function answerLongPoll(source: WatchSource, request: WatchCall): Promise<HttpResponse> {
@@ -34,9 +35,9 @@ export async function answerLongPoll(source: WatchSource, request: WatchCall): P
   const endMs = clock.nowMs() + holdSeconds(request) * 1_000;
   const lines: string[] = [];
   let characters = 0;
-  let hasNews = false;
+  let hasChanges = false;
   let through: string | undefined;
-  const told = (event: WatchEvent, endsState = false): void => {
+  const addLine = (event: WatchEvent, endsState = false): void => {
     const line = watchEventLine(request.descriptor, event, request.shape, {
       nowMs: clock.nowMs(),
       first: lines.length === 0,
@@ -50,37 +51,37 @@ export async function answerLongPoll(source: WatchSource, request: WatchCall): P
     if (event.type === 'BOOKMARK') {
       through = event.resourceVersion;
       if (event.endsState && request.sendInitialEvents) {
-        told(event, true);
-        return body(lines);
+        addLine(event, true);
+        return responseOf(lines);
       }
     } else {
-      told(event);
-      if (!event.fromState) hasNews = true;
+      addLine(event);
+      if (!event.fromState) hasChanges = true;
       if (characters > CHARACTERS_MAX) {
         if (event.fromState) throw stateTooLarge(request);
-        // What is not told yet comes after the version of the last line, where the client will go on.
-        return body(lines);
+        // Later changes have versions after the last line, where the client resumes.
+        return responseOf(lines);
       }
     }
-    // A bookmark closes each look at the log: what came between two looks is told together.
-    if (event.type === 'BOOKMARK' && hasNews) break;
+    // A bookmark ends each read of the log. All changes of one read belong in one response.
+    if (event.type === 'BOOKMARK' && hasChanges) break;
   }
   if (request.bookmarks) {
     const resourceVersion = through ?? request.resourceVersion;
     if (resourceVersion !== '' && resourceVersion !== '0')
-      told({ type: 'BOOKMARK', resourceVersion, endsState: false });
+      addLine({ type: 'BOOKMARK', resourceVersion, endsState: false });
   }
-  return body(lines);
+  return responseOf(lines);
 }
 
-/** Sends clients to the list, which has pages; those that asked for the state in a watch know to do so on a 422. */
+/** Makes the client list instead, because lists have pages. Clients of sendInitialEvents do that after a 422. */
 function stateTooLarge(request: WatchCall): status.StatusError {
-  const why = 'there are too many objects to be told by one watch; list them and watch from there';
+  const why = 'there are too many objects for one watch response; list them and watch from there';
   if (!request.sendInitialEvents) return status.expired(why);
   return status.invalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', [forbiddenField('sendInitialEvents', why)]);
 }
 
-const body = (lines: readonly string[]): HttpResponse => ({
+const responseOf = (lines: readonly string[]): HttpResponse => ({
   status: 200,
   headers: { 'content-type': 'application/json', 'cache-control': 'no-cache, private' },
   body: lines.join(''),

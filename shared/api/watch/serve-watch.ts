@@ -1,8 +1,6 @@
-/**
- * The watch function's side: the same API, but a watch is answered with lines as they come. Whoever asks for anything else
- * here gets 404: one address, one purpose.
- */
+/** The watch function: the same API, but it streams the lines of a watch. Every other request is 404. */
 
+import { defined } from '../../domain/defined.ts';
 import { failedRequests, REQUEST_FAILED } from '../../kube/request/log-throttle.ts';
 import { refusedSignIns } from '../../kube/request/refused-sign-ins.ts';
 import { parsePath, verbOf } from '../../kube/request/request.ts';
@@ -17,7 +15,7 @@ import { watchLines } from './watch-stream.ts';
 
 export interface StreamedAnswer {
   readonly head: HttpResponse;
-  /** Absent when the answer is complete with its head (a refusal). */
+  /** Absent when the head is the whole response, as for a refusal. */
   readonly lines?: AsyncIterable<string>;
 }
 
@@ -25,11 +23,11 @@ export interface WatchOptions extends Omit<ApiOptions, 'answerWatch'> {
   readonly tickets: WatchTicketVerifier;
 }
 
-/** `deadlineMs`: when the last line has to be out; epoch milliseconds. */
+/** @param deadlineMs when the last line must be sent, in epoch milliseconds */
 export type ServeWatch = (request: HttpRequest, deadlineMs: number) => Promise<StreamedAnswer>;
 
 export function serveWatch(options: WatchOptions): ServeWatch {
-  // The API is composed anew for each watch; which refusals and faults were told must outlast it.
+  // The API is composed for each watch. The throttling of log lines must outlive it.
   const noteRefusal = refusedSignIns(options.log);
   const noteFault = failedRequests(options.log, REQUEST_FAILED);
   return async (request, deadlineMs) => {
@@ -43,8 +41,11 @@ export function serveWatch(options: WatchOptions): ServeWatch {
       noteRefusal,
       noteFault,
       makesInitialObjects: false,
-      // A ticket speaks for itself; without one the credentials count, as they do at the API.
-      authenticator: ticket === null ? options.authenticator : { authenticate: () => admit(options, request, ticket) },
+      // A ticket replaces the credentials. Without a ticket the credentials are checked as in the API.
+      authenticator:
+        ticket === null
+          ? options.authenticator
+          : { authenticate: () => authenticateByTicket(options, request, ticket) },
       answerWatch: async (source, watch) => {
         lines = watchLines(source, watch, deadlineMs);
         return {
@@ -55,7 +56,7 @@ export function serveWatch(options: WatchOptions): ServeWatch {
       },
     });
     const head = await serve({ ...request, query });
-    return lines === undefined ? { head } : { head, lines };
+    return { head, ...defined({ lines }) };
   };
 }
 
@@ -64,7 +65,11 @@ function isWatch({ method, path, query }: HttpRequest): boolean {
   return parsed.kind === 'resource' && verbOf(method, parsed.target, query) === 'watch';
 }
 
-async function admit({ tickets, clock }: WatchOptions, request: HttpRequest, ticket: string): Promise<Authentication> {
+async function authenticateByTicket(
+  { tickets, clock }: WatchOptions,
+  request: HttpRequest,
+  ticket: string,
+): Promise<Authentication> {
   const verdict = await tickets.verify(ticket, watchTarget(request.path, request.query), clock.nowMs());
   return verdict.kind === 'valid' ? { kind: 'authenticated', user: verdict.user } : verdict;
 }

@@ -1,18 +1,18 @@
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
 import { buildTable } from '../../kube/table.ts';
 import type { KubeObject } from '../../kube/types.ts';
-import { type Shape, shapeObject } from '../request/shape.ts';
-import type { WatchEvent } from './watch.ts';
+import { type Shape, shapeObject } from '../request/response-shape.ts';
+import type { WatchEvent } from './watch-events.ts';
 
 export interface LineOptions {
   readonly nowMs: number;
-  /** Tables name their columns in the first event of a watch only. */
+  /** A Table lists its columns only in the first event of a watch. */
   readonly first: boolean;
   /** This bookmark ends the initial events (`sendInitialEvents`). */
   readonly endsState?: boolean;
 }
 
-/** One event of a watch as a line of JSON. Kubernetes: "API concepts", watch; a Table watch carries one-row tables. */
+/** One event as a line of JSON. Kubernetes: "API concepts", watch. A watch of Tables carries tables of one row. */
 export function watchEventLine(
   descriptor: ResourceDescriptor,
   event: WatchEvent,

@@ -1,4 +1,5 @@
-/** What a watch asks for and tells, however it finds out (watch.ts, lease-watch.ts). */
+/** Request and events of a watch, for both sources: the change log (watch-events.ts) and reads (watch-by-reading.ts). */
+import { defined } from '../../domain/defined.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
 import type { FieldSelector, LabelSelector } from '../../kube/selectors.ts';
 import * as status from '../../kube/status.ts';
@@ -6,17 +7,17 @@ import type { KubeObject } from '../../kube/types.ts';
 import { parseUint64 } from '../../kube/whole-number.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ChangeLog } from '../../store/change-log.ts';
-import type { Shape } from '../request/shape.ts';
-import type { ResourceStorage } from '../storage/storage.ts';
-import { matches } from '../verbs/list.ts';
+import type { Shape } from '../request/response-shape.ts';
+import type { ResourceStorage } from '../storage/resource-storage.ts';
+import { matches } from '../verbs/list-objects.ts';
 
-/** Items of the state read at a time. */
+/** Objects per page of the initial state. */
 const STATE_PAGE_ITEMS = 500;
 const STATE_PAGES_MAX = 200_000;
 
 export type WatchEvent =
   | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: KubeObject; readonly fromState: boolean }
-  /** Everything up to this version was told. */
+  /** Every change up to this version was sent. */
   | { readonly type: 'BOOKMARK'; readonly resourceVersion: string; readonly endsState: boolean };
 
 export interface WatchRequest {
@@ -24,17 +25,17 @@ export interface WatchRequest {
   readonly namespace: string;
   readonly labels: LabelSelector;
   readonly fields: FieldSelector;
-  /** Absent or '0': the state first, then its changes. */
+  /** '' or '0': the initial state first, then changes. */
   readonly resourceVersion: string;
 }
 
-/** A watch as a client asked for it. */
+/** A watch as the client requested it. */
 export interface WatchCall extends WatchRequest {
   readonly shape: Shape;
-  /** As asked; undefined when not. Seconds. */
+  /** As requested. Seconds. */
   readonly timeoutSeconds: number | undefined;
   readonly bookmarks: boolean;
-  /** Tell the state, say that it ends, go on. */
+  /** Send the initial state, a bookmark that ends it, then changes. */
   readonly sendInitialEvents: boolean;
 }
 
@@ -42,11 +43,11 @@ export interface WatchSource {
   readonly storage: ResourceStorage;
   readonly changes: ChangeLog;
   readonly clock: Clock;
-  /** Waits; resolves early when the watch is ended from outside. */
+  /** Waits. Resolves early when the watch is ended from outside. */
   readonly pause: (milliseconds: number) => Promise<unknown>;
 }
 
-/** A resourceVersion as a client sends it; undefined: start with the state. */
+/** The version after which changes are sent. undefined: start with the initial state. */
 export function startOf(resourceVersion: string): number | undefined {
   if (resourceVersion === '' || resourceVersion === '0') return undefined;
   const parsed = parseUint64(resourceVersion);
@@ -56,7 +57,7 @@ export function startOf(resourceVersion: string): number | undefined {
   return parsed.value;
 }
 
-/** The state a watch from nothing starts with. */
+/** The objects that exist now and match the request. */
 export async function* stateOf(storage: ResourceStorage, request: WatchRequest): AsyncGenerator<KubeObject> {
   const nodeName = request.fields.exact('spec.nodeName');
   let after: string | undefined;
@@ -64,8 +65,7 @@ export async function* stateOf(storage: ResourceStorage, request: WatchRequest):
     const read = await storage.list({
       namespace: request.namespace,
       limit: STATE_PAGE_ITEMS,
-      ...(after === undefined ? {} : { continueAfter: after }),
-      ...(nodeName === undefined ? {} : { nodeName }),
+      ...defined({ continueAfter: after, nodeName }),
       fields: request.fields,
     });
     for (const object of read.items) {

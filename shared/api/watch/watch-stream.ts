@@ -1,19 +1,16 @@
-/**
- * A watch held open: each event is a line as soon as it is seen. Kubernetes: "API concepts", efficient detection of
- * changes.
- */
+/** A watch over an open connection. Kubernetes: "API concepts", efficient detection of changes. */
 
 import { isStatusError } from '../../kube/request/respond.ts';
 import * as status from '../../kube/status.ts';
-import { type WatchCall, type WatchSource, watchEvents } from './watch.ts';
+import { type WatchCall, type WatchSource, watchEvents } from './watch-events.ts';
 import { watchEventLine } from './watch-line.ts';
 
-/** Between two bookmarks told to those who asked for them, as upstream. Milliseconds. */
+/** Between two requested bookmarks, as upstream. Milliseconds. */
 const BOOKMARK_MS = 60_000;
 
 /**
- * Lines until the client's timeout or `deadlineMs`. A version too old, or a fault, ends the lines with an ERROR event,
- * since the head of the answer is on its way by then.
+ * Lines until the client's timeout or `deadlineMs`. An expired version, or a fault, ends them with an ERROR event, because
+ * the head of the response was already sent.
  */
 export async function* watchLines(source: WatchSource, call: WatchCall, deadlineMs: number): AsyncGenerator<string> {
   const { clock } = source;

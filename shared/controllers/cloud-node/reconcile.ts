@@ -1,24 +1,26 @@
 /**
- * cloud-node: asks EC2 about nodes that are not Ready or not initialised, and does what follows (domain/cloud-node.ts).
+ * cloud-node: asks EC2 about nodes that are not Ready or not initialised, and applies the answers (rule.ts).
  *
- *   read the list (store/cloud-store.ts) ── empty? nothing else
- *   claim the slot; loser exits
- *   ask EC2 about the nodes whose turn it is, in batches
- *   node by node: decide, apply to the Node as it is now, remember what was said
+ *   1. Read the watch list (watch-list-store.ts). Done if it is empty.
+ *   2. Claim the slot. The loser exits.
+ *   3. Ask EC2 about the nodes that are due, in batches.
+ *   4. Per node: decide, apply to the Node's current state, store the answer.
  *
- * A change of an instance that EventBridge tells of makes the same happen at once for its node, without a claim. The event
- * is never taken at its word: EC2 is asked. It may come late, twice or not at all; the tick decides.
+ * An EventBridge event about an instance does steps 3 and 4 for its node at once, without a claim. The event is only a
+ * trigger: EC2 is asked. Events may come late, twice or not at all, so the tick decides.
  *
- * Twice, at once, half-way: what was seen is remembered only if nobody saw more since it was read, and a Node is deleted in
- * the commit that takes its row off the list, on the same condition, and only in the version whose Ready was looked at. A
- * process that dies between an answer and its memory has heard nothing: the next tick asks again.
+ * Calls may run twice, at once or be killed half-way:
+ *   - An answer is stored only if the row has not changed since it was read.
+ *   - A Node is deleted in the commit that removes its row, and only in the version whose Ready status was evaluated.
+ *   - A process that dies before it stores an answer loses it; the next tick asks again.
  *
- * The gate (D9) does not hold any of this up. It stands for doubt in our own ears, and what is done here is done on EC2's
- * word about a node that is marked already: while the gate holds nobody new is, so nobody new comes to be asked about.
+ * The safety gate (D9) does not apply here. It concerns silence, and these decisions rest on EC2's answer about a node
+ * that is marked already. While the gate is closed no node is newly marked, so none is newly watched.
  */
 
 import type { CloudAnswer } from '../../domain/cloud/instance.ts';
 import type { Ec2Instance } from '../../domain/cloud/provider-id.ts';
+import { defined } from '../../domain/defined.ts';
 import type { EventText } from '../../domain/events/event-text.ts';
 import { addTaint, removeTaints } from '../../domain/nodes/taint.ts';
 import { rfc3339RoundedUp } from '../../domain/rfc3339.ts';
@@ -70,13 +72,13 @@ import {
 import { type CloudStore, cloudStore, type WatchRow } from './watch-list-store.ts';
 
 const CLOUD_NODE = 'cloud-node';
-const NODES_AT_ONCE_MAX = 16;
-/** Kept free at the end of a period. Milliseconds. */
+const NODE_CONCURRENCY_MAX = 16;
+/** Reserved at the end of a period. Milliseconds. */
 const PERIOD_RESERVE_MS = 500;
-/** Nodes told in one tick that EC2 gave no answer; the others are told by later ticks, should it last. */
-const TOLD_A_TICK_MAX = 50;
+/** Events of failed checks per tick; later ticks record the others while the failure lasts. */
+const REPORTS_PER_TICK_MAX = 50;
 const REMEMBER_ATTEMPTS_MAX = 3;
-/** Every row is compared with its Node once in so many ticks: ten minutes at 5 s. */
+/** Interval, in ticks, at which every row is compared with its Node: ten minutes at 5 s. */
 const COMPARE_EVERY_TICKS = 120;
 
 export type CloudNodeReport =
@@ -87,21 +89,21 @@ export type CloudNodeReport =
       readonly kind: 'ran';
       /** Nodes on the list. */
       readonly watched: number;
-      /** Nodes EC2 was asked about, or whose providerID says that it need not be. */
+      /** Nodes processed in this tick. */
       readonly looked: number;
       readonly deleted: number;
     };
 
 const NOTHING_TO_DO = Object.freeze({ kind: 'ran' as const, watched: 0, looked: 0, deleted: 0 });
 
-/** @throws TickFault when something could not be done; the next tick does it. */
+/** @throws TickFault when an effect failed; the next tick decides it again. */
 export async function runCloudNode(dependencies: ControllerDependencies, tick: Tick): Promise<CloudNodeReport> {
   const { clock, policy, items, fleet, meter, cloud } = dependencies;
   if (cloud === undefined) return { kind: 'noCloud' };
   const nowMs = clock.nowMs();
   const periodSeconds = policy.nodeMonitorPeriodSeconds;
   if (slotVerdict({ slot: tick.slot, nowMs, periodSeconds }) === 'stale') return { kind: 'stale' };
-  // Read before the claim: a slot in which there is nothing to do need not be anybody's.
+  // Read before the claim: a slot without work is not claimed.
   const rows = await cloudStore(items).read();
   if (rows.length === 0) return NOTHING_TO_DO;
   if ((await fleet.claimBare(CLOUD_NODE, tick.slot, nowMs)) === 'lost') return { kind: 'lost' };
@@ -121,7 +123,7 @@ export async function runCloudNode(dependencies: ControllerDependencies, tick: T
   return { kind: 'ran', watched: rows.length, looked: due.length, deleted };
 }
 
-/** The nodes of an instance whose state has changed, at once. @throws TickFault as a tick does */
+/** Processes the nodes of an instance whose state has changed. @throws TickFault as a tick does */
 export async function lookAtInstance(
   dependencies: ControllerDependencies,
   instanceId: string,
@@ -148,13 +150,13 @@ export async function lookAtInstance(
 interface Looking {
   readonly nowMs: number;
   readonly budgetMs: number;
-  /** Every how many ticks it is asked about. */
+  /** Interval, in ticks, at which EC2 is asked about the node. */
   strideOf(row: WatchRow): number;
-  /** Whether the row is to be compared with its Node even if nothing else asks for it. */
+  /** Whether the row is compared with its Node in this pass in any case. */
   isCompared(row: WatchRow): boolean;
 }
 
-/** Asks, decides, applies. Answers how many Nodes were deleted. */
+/** Asks EC2, decides, applies. Returns the number of deleted Nodes. */
 async function look(
   dependencies: ControllerDependencies,
   cloud: Cloud,
@@ -168,20 +170,20 @@ async function look(
     const instance = instanceOf(row);
     if (instance.kind === 'ec2') instances.set(instance.instanceId, instance);
   }
-  // Two answers confirm each other by when they were asked for: what came before it in the tick may have taken seconds.
+  // The time of the request, not of the tick: two answers confirm each other only a period apart.
   const askedAtMs = clock.nowMs();
   const answers = instances.size === 0 ? new Map() : await cloud.describeInstances([...instances.values()]);
   countAnswers(dependencies, rows, answers);
   let deleted = 0;
-  let tellable = TOLD_A_TICK_MAX;
-  const { faults } = await workThrough(rows, { concurrencyMax: NODES_AT_ONCE_MAX, budget }, async (row) => {
+  let reportsLeft = REPORTS_PER_TICK_MAX;
+  const { faults } = await workThrough(rows, { concurrencyMax: NODE_CONCURRENCY_MAX, budget }, async (row) => {
     const settled = await settle(dependencies, row, answerFor(row, answers), {
       nowMs: askedAtMs,
       confirmWithinMs: confirmWithinMs(strideOf(row), policy.nodeMonitorPeriodSeconds),
       isCompared: isCompared(row),
-      mayTell: () => {
-        tellable -= 1;
-        return tellable >= 0;
+      mayReport: () => {
+        reportsLeft -= 1;
+        return reportsLeft >= 0;
       },
     });
     if (settled === 'deleted') deleted += 1;
@@ -194,10 +196,10 @@ async function look(
 function answerFor(row: WatchRow, answers: ReadonlyMap<string, InstanceAnswer>): InstanceAnswer {
   const instance = instanceOf(row);
   if (instance.kind === 'refused') return { answer: { kind: 'notEc2', reason: instance.reason } };
-  const told = answers.get(instance.instanceId);
-  return told === undefined
+  const received = answers.get(instance.instanceId);
+  return received === undefined
     ? { answer: { kind: 'failed', cause: 'error', message: 'the answer does not name the instance' } }
-    : { ...told, answer: provenAnswer(instance, told.answer) };
+    : { ...received, answer: provenAnswer(instance, received.answer) };
 }
 
 function countAnswers(
@@ -221,98 +223,163 @@ interface Settling {
   readonly nowMs: number;
   readonly confirmWithinMs: number;
   readonly isCompared: boolean;
-  /** Whether one more node may be told of a failed check. */
-  mayTell(): boolean;
+  /** Whether one more event of a failed check may be recorded in this tick. */
+  mayReport(): boolean;
 }
 
+/** One watched node in this pass: EC2's answer, and what follows from it for a given state of the Node. */
+interface NodeCase {
+  readonly row: WatchRow;
+  readonly answer: CloudAnswer;
+  readonly metadata: InstanceAnswer['metadata'];
+  readonly nowMs: number;
+  judge(node: WatchedNode, seen?: CloudSeen): ReturnType<typeof judgeNode>;
+  questionOf(node: WatchedNode, seen?: CloudSeen): WatchedNode & Pick<CloudQuestion, 'answer' | 'memory'>;
+  draftOf(node: WatchedNode, decided: CloudDecision, seen?: CloudSeen): DecisionDraft;
+}
+
+function caseOf(
+  { policy }: ControllerDependencies,
+  row: WatchRow,
+  { answer, metadata }: InstanceAnswer,
+  { nowMs, confirmWithinMs: withinMs }: Settling,
+): NodeCase {
+  const questionOf = (node: WatchedNode, { memory } = row.seen) => ({
+    ...node,
+    answer,
+    memory,
+    confirmWithinMs: withinMs,
+  });
+  return {
+    row,
+    answer,
+    metadata,
+    nowMs,
+    judge: (node, { memory } = row.seen) =>
+      judgeNode(node, answer, memory, { nowMs, policy, confirmWithinMs: withinMs }),
+    questionOf,
+    draftOf: (node, decided, seen = row.seen) => cloudDraft(decided, questionOf(node, seen), nowMs, policy),
+  };
+}
+
+/** Applies EC2's answer to one node: deletes the Node, or changes it, reports a failed check and stores the answer. */
 async function settle(
   dependencies: ControllerDependencies,
   row: WatchRow,
-  { answer, metadata }: InstanceAnswer,
-  { nowMs, isCompared, mayTell, confirmWithinMs: withinMs }: Settling,
+  instance: InstanceAnswer,
+  at: Settling,
 ): Promise<'deleted' | 'kept'> {
-  const { items, objects, policy, ledger } = dependencies;
-  const list = cloudStore(items);
-  const questionOf = (node: WatchedNode, { memory: before } = row.seen) => ({
-    ...node,
-    answer,
-    memory: before,
-    confirmWithinMs: withinMs,
-  });
-  const noteOf = (node: WatchedNode, decided: CloudDecision, seen = row.seen): DecisionDraft =>
-    cloudDraft(decided, questionOf(node, seen), nowMs, policy);
-  const judge = (node: WatchedNode, { memory: before } = row.seen) =>
-    judgeNode(node, answer, before, { nowMs, policy, confirmWithinMs: withinMs });
-  const { decision, memory, outOfService } = judge(row);
-  if (decision.kind === 'delete') {
-    const outcome = await remove(dependencies, row, decision.reason, nowMs, (node) => {
-      const now = judge(watchedNodeOf(node)).decision;
-      if (now.kind !== 'delete') return undefined;
-      return { event: now.event, record: ledger.write(noteOf(watchedNodeOf(node), now)) };
-    });
+  const { answer, metadata } = instance;
+  const of = caseOf(dependencies, row, instance, at);
+  const list = cloudStore(dependencies.items);
+  const judged = of.judge(row);
+  if (judged.decision.kind === 'delete') {
+    const outcome = await removeNode(dependencies, of, judged.decision.reason);
     if (outcome === 'deleted') return 'deleted';
     if (outcome === 'gone') await list.drop(row);
     if (outcome === 'gone' || outcome === 'overtaken') return 'kept';
-    // Held or spared: what was said is kept all the same.
+    // The Node was not deleted. The answer is stored nevertheless.
   }
-
   const addresses = metadata === undefined ? undefined : JSON.stringify(metadata.addresses);
-  const newAddresses = addresses !== undefined && addresses !== row.seen.addresses;
-  let failure: EventText | undefined = cloudCheckFailed(answer);
-  let told = failure === undefined ? undefined : cloudState(answer);
-  const acts = decision.kind === 'addShutdownTaint' || decision.kind === 'removeShutdownTaint';
-  if (acts || outOfService !== 'keep' || row.uninitialised || newAddresses || isCompared) {
-    let isStillWatched = true;
-    const outcome = await changeNode(objects, { nodeName: row.nodeName, uid: row.uid, nowMs }, (node) => {
-      isStillWatched = isWatchedNode(node);
-      const judged = judge(watchedNodeOf(node));
-      const change = nodeAfter(dependencies, node, judged, { answer, metadata, row, nowMs });
-      if (change.failed !== undefined) {
-        failure = initialisationFailed(change.failed);
-        told = `uninitialised ${cloudState(answer)}`;
-      }
-      if (change.change === undefined) return undefined;
-      const records = taintRecords(dependencies, questionOf(watchedNodeOf(node)), judged, nowMs);
-      return { ...change.change, extra: records };
-    });
-    if (outcome.kind === 'gone' || (outcome.kind === 'nothing' && !isStillWatched)) {
+  const hasNewAddresses = addresses !== undefined && addresses !== row.seen.addresses;
+  let failure = checkFailure(answer);
+  const { decision, outOfService } = judged;
+  const changesTaint = decision.kind === 'addShutdownTaint' || decision.kind === 'removeShutdownTaint';
+  if (changesTaint || outOfService !== 'keep' || row.uninitialised || hasNewAddresses || at.isCompared) {
+    const changed = await changeWatchedNode(dependencies, of);
+    if (changed === 'unwatched') {
       await list.drop(row);
       return 'kept';
     }
-    if (outcome.kind === 'tooLarge')
-      dependencies.log.error('a Node is too large to be changed', { nodeName: row.nodeName });
+    failure = changed.failure ?? failure;
   }
-
-  if (failure !== undefined && told !== row.seen.told) {
-    if (mayTell()) await recordEvents(dependencies, [{ ...failure, about: aboutNode(row), once: told ?? '' }], nowMs);
-    else told = row.seen.told;
-  }
-  const more = { ...(told === undefined ? {} : { told }), ...(addresses === undefined ? {} : { addresses }) };
-  await remember(
-    list,
-    row,
-    (now) => {
-      const judged = now === row ? { decision, memory } : judge(now, now.seen);
-      const kept = tellsKept(now) ? keptKey(answer, judged.decision) : now.seen.kept;
-      const seen = seenAfter(now.seen, answer, {
-        ...more,
-        ...(kept === undefined ? {} : { kept }),
-        nowMs,
-        memory: judged.memory,
-      });
-      const isKept = judged.decision.kind === 'wait' || judged.decision.kind === 'nothing';
-      const isNews = isKept && kept !== now.seen.kept;
-      return isNews ? { seen, record: ledger.write(noteOf(now, judged.decision, now.seen)) } : { seen };
-    },
-    answer.kind === 'found',
-  );
+  const reported = await reportFailure(dependencies, of, failure, at);
+  await rememberAnswer(dependencies, of, judged, defined({ told: reported, addresses }));
   return 'kept';
 }
 
-/** A node that is Ready, or only waits to be initialised while its instance runs, is left alone as a matter of course. */
-const tellsKept = ({ ready, uninitialised }: WatchedNode): boolean => ready !== 'True' && !uninitialised;
+/** Deletes the Node if its current state still asks for it. */
+const removeNode = (
+  dependencies: ControllerDependencies,
+  of: NodeCase,
+  reason: string,
+): Promise<NodeDeletion['kind']> =>
+  remove(dependencies, of.row, reason, of.nowMs, (node) => {
+    const current = of.judge(watchedNodeOf(node)).decision;
+    if (current.kind !== 'delete') return undefined;
+    return { event: current.event, record: dependencies.ledger.write(of.draftOf(watchedNodeOf(node), current)) };
+  });
 
-/** Of the taints that EC2's word puts on a Node or takes off. */
+/** A failed check. `key` is stored, so that the same failure is reported once. */
+interface CheckFailure {
+  readonly event: EventText;
+  readonly key: string;
+}
+
+function checkFailure(answer: CloudAnswer): CheckFailure | undefined {
+  const event = cloudCheckFailed(answer);
+  return event === undefined ? undefined : { event, key: cloudState(answer) };
+}
+
+/** Writes taints, labels and addresses that follow from the answer. 'unwatched': the row is to be dropped. */
+async function changeWatchedNode(
+  dependencies: ControllerDependencies,
+  of: NodeCase,
+): Promise<'unwatched' | { readonly failure: CheckFailure | undefined }> {
+  const { objects, log } = dependencies;
+  const { row, answer, nowMs } = of;
+  let isStillWatched = true;
+  let failure: CheckFailure | undefined;
+  const outcome = await changeNode(objects, { nodeName: row.nodeName, uid: row.uid, nowMs }, (node) => {
+    isStillWatched = isWatchedNode(node);
+    const judged = of.judge(watchedNodeOf(node));
+    const { change, failed } = nodeAfter(dependencies, node, judged, of);
+    if (failed !== undefined) {
+      failure = { event: initialisationFailed(failed), key: `uninitialised ${cloudState(answer)}` };
+    }
+    if (change === undefined) return undefined;
+    return { ...change, extra: taintRecords(dependencies, of.questionOf(watchedNodeOf(node)), judged, nowMs) };
+  });
+  if (outcome.kind === 'gone' || (outcome.kind === 'nothing' && !isStillWatched)) return 'unwatched';
+  if (outcome.kind === 'tooLarge') log.error('Node is too large to be changed', { nodeName: row.nodeName });
+  return { failure };
+}
+
+/** Records the event of a failed check, once per failure. Returns the key to store. */
+async function reportFailure(
+  dependencies: ControllerDependencies,
+  { row, nowMs }: NodeCase,
+  failure: CheckFailure | undefined,
+  { mayReport }: Settling,
+): Promise<string | undefined> {
+  if (failure === undefined || failure.key === row.seen.told) return failure?.key;
+  if (!mayReport()) return row.seen.told;
+  await recordEvents(dependencies, [{ ...failure.event, about: aboutNode(row), once: failure.key }], nowMs);
+  return failure.key;
+}
+
+/** Stores the answer on the node's row, with the record of a Node that is kept for a new reason. */
+async function rememberAnswer(
+  { items, ledger }: ControllerDependencies,
+  { row, answer, nowMs, judge, draftOf }: NodeCase,
+  first: ReturnType<typeof judgeNode>,
+  extra: Pick<CloudSeen, 'told' | 'addresses'>,
+): Promise<void> {
+  const seenOf = (current: WatchRow): { readonly seen: CloudSeen; readonly record?: PutWrite } => {
+    const { decision, memory } = current === row ? first : judge(current, current.seen);
+    const kept = recordsKept(current) ? keptKey(answer, decision) : current.seen.kept;
+    const seen = seenAfter(current.seen, answer, { ...extra, ...defined({ kept }), nowMs, memory });
+    const isKept = decision.kind === 'wait' || decision.kind === 'nothing';
+    if (!isKept || kept === current.seen.kept) return { seen };
+    return { seen, record: ledger.write(draftOf(current, decision, current.seen)) };
+  };
+  await remember(cloudStore(items), row, seenOf, answer.kind === 'found');
+}
+
+/** Whether a decision to keep the node is recorded. For a Ready or uninitialised node it is the normal case. */
+const recordsKept = ({ ready, uninitialised }: WatchedNode): boolean => ready !== 'True' && !uninitialised;
+
+/** Records of the taints that EC2's answer adds or removes. */
 function taintRecords(
   { ledger, policy }: ControllerDependencies,
   question: WatchedNode & Pick<CloudQuestion, 'answer' | 'memory' | 'confirmWithinMs'>,
@@ -330,8 +397,8 @@ function taintRecords(
 }
 
 /**
- * Keeps what was seen. Where somebody else saw something meanwhile, only that the instance is there is said again: it must
- * not be lost between two answers that say it is not. Anything else would put an answer after one that came later.
+ * Stores what was seen. After a concurrent change only `isThere` is stored again: an answer that the instance exists
+ * must not be lost between two answers that it does not. Any other answer would overwrite a later one.
  */
 async function remember(
   list: CloudStore,
@@ -361,7 +428,7 @@ async function remove(
   try {
     const outcome = await deleteNode(dependencies, row, nowMs, decide);
     if (outcome.kind === 'deleted') {
-      dependencies.log.warn('a Node is deleted: its instance is gone', {
+      dependencies.log.warn('Node deleted: its instance no longer exists', {
         nodeName,
         providerID: row.providerId,
         reason,
@@ -372,25 +439,18 @@ async function remove(
     const why = fault instanceof Error ? fault.message : String(fault);
     const failed: PendingEvent = { ...deletingNodeFailedEvent(nodeName, why), about: aboutNode(row), once: 'cloud' };
     await recordEvents(dependencies, [failed], nowMs).catch((another: unknown) => {
-      throw new AggregateError([fault, another], 'a Node could not be deleted, nor could that be told');
+      throw new AggregateError([fault, another], 'a Node could not be deleted, and the event could not be recorded');
     });
     throw fault;
   }
 }
 
-interface Heard {
-  readonly answer: CloudAnswer;
-  readonly metadata: InstanceAnswer['metadata'];
-  readonly row: WatchRow;
-  readonly nowMs: number;
-}
-
-/** The Node after what EC2 said, in one write. */
+/** The Node after EC2's answer, in one write. */
 function nodeAfter(
   { random }: ControllerDependencies,
   node: KubeNode,
   { decision, outOfService }: ReturnType<typeof judgeNode>,
-  { answer, metadata, row, nowMs }: Heard,
+  { answer, metadata, row, nowMs }: NodeCase,
 ): { readonly change: NodeChange | undefined; readonly failed?: Extract<Initialisation, { kind: 'failed' }> } {
   const before = node.spec?.taints ?? [];
   let taints: readonly Taint[] = before;
@@ -434,7 +494,7 @@ function nodeAfter(
   return { change: { next, events: [synced] } };
 }
 
-/** What EC2's answer is worth to a node that waits to be initialised. */
+/** EC2's answer for a node that waits to be initialised. */
 function metadataAnswer(answer: CloudAnswer, metadata: InstanceAnswer['metadata'], row: WatchRow): MetadataAnswer {
   if (metadata !== undefined) return { kind: 'metadata', metadata };
   switch (answer.kind) {

@@ -1,9 +1,9 @@
 /**
  * What a controller decided, with the inputs of the rule, so that the rule can be run again (replay.ts).
  *
- * A record is plain JSON and self-contained: `inputs` holds the part of the policy that the rule read, `outcome` what the
- * rule returned. Each controller's `decisions.ts` builds its records and replays them. Records are kept for 30 days under
- * the object they are about (docs/explain.md).
+ * A record is plain JSON and self-contained: `inputs` holds the part of the policy that the rule read, `outcome` what
+ * the rule returned. Each controller's `decisions.ts` builds its records and replays them. Records are kept for 30 days
+ * under the object they are about (docs/explain.md).
  */
 
 import { shortHash } from '../../domain/text-hash.ts';
@@ -67,7 +67,9 @@ export interface DecisionDraft {
   readonly outcome: Outcome;
 }
 
-/** The drafts of one controller. `Inputs` maps each rule id to the inputs that the rule reads; absent means undefined. */
+/**
+ * The drafts of one controller. `Inputs` maps each rule id to the inputs that the rule reads; absent means undefined.
+ */
 export type DraftOf<Inputs> = {
   [R in keyof Inputs & string]: DecisionDraft & { readonly rule: R; readonly inputs: Inputs[R] };
 }[keyof Inputs & string];

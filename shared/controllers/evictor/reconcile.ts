@@ -5,12 +5,12 @@
  *   2. Claim the slot. The loser exits.
  *   3. Process each zone's queue once, and evict the due pods.
  *
- * Only a claimed slot has effects; a slot without work is not claimed. Another tick may have done the same work since the
- * records were read: every effect carries its own condition, as for overlapping ticks.
+ * Only a claimed slot has effects; a slot without work is not claimed. Another tick may have done the same work since
+ * the records were read: every effect carries its own condition, as for overlapping ticks.
  *
- * A taint is one transaction: the Node with its taint, its digest, the removed queue entry, the limiter's token, and a check
- * of gate and total disruption. So a crash never loses a token, and of two concurrent evictors one is refused (L3). A node
- * that sent a heartbeat since its digest was read is not tainted.
+ * A taint is one transaction: the Node with its taint, its digest, the removed queue entry, the limiter's token, and a
+ * check of gate and total disruption. So a crash never loses a token, and of two concurrent evictors one is refused
+ * (L3). A node that sent a heartbeat since its digest was read is not tainted.
  */
 
 import { readyStatusOf } from '../../domain/nodes/conditions.ts';
@@ -56,7 +56,9 @@ export type EvictorReport =
       readonly tainted: number;
       /** Per zone with waiting nodes: why none was tainted. */
       readonly holds: ReadonlyMap<string, EvictionHold>;
-      /** When a limiter next grants a token to a waiting node. At rates above one per period this lies between ticks. */
+      /**
+       * When a limiter next grants a token to a waiting node. At rates above one per period this lies between ticks.
+       */
       readonly nextTokenAtMs: number | undefined;
     };
 
@@ -201,8 +203,8 @@ export async function processQueuesBetweenTicks(
 }
 
 /**
- * A tick, and further rounds until the next one. A limiter's bucket holds one token, so a rate above one per period needs
- * more than one round per period. Pauses only when a waiting node gets a token within this slot.
+ * A tick, and further rounds until the next one. A limiter's bucket holds one token, so a rate above one per period
+ * needs more than one round per period. Pauses only when a waiting node gets a token within this slot.
  */
 export async function runEvictorSlot(
   dependencies: ControllerDependencies,
@@ -242,7 +244,8 @@ async function processQueue(
   const { disruption } = records.state;
   const record = records.zones.find(({ zone }) => zone === waiting[0]?.zone);
   if (record === undefined) return { tainted: false, hold: { kind: 'never' }, faults: [] };
-  // No node of this zone can be tainted now, so no digest is read. node-monitor removes entries that should leave the queue.
+  // No node of this zone can be tainted now, so no digest is read. node-monitor removes entries that should leave the
+  // queue.
   const hold = evictionHold(record.limiter, { nowMs, gate, totalDisruption: disruption.total });
   if (hold !== undefined) return { tainted: false, hold, faults: [] };
   const freshSinceMs = Math.max(records.state.gate.freshSinceMs, disruption.freshSinceMs);
@@ -309,7 +312,9 @@ async function applyEvictions(
   return result;
 }
 
-/** `next`: this node alone cannot be tainted. `stop`: token, gate or total disruption refused it and would refuse any. */
+/**
+ * `next`: this node alone cannot be tainted. `stop`: token, gate or total disruption refused it and would refuse any.
+ */
 type TaintResult = 'tainted' | 'next' | 'stop';
 
 async function taint(
@@ -360,7 +365,10 @@ async function taint(
 /** Positions in the taint's `extra` whose refusal concerns every node of the zone: token, gate and total disruption. */
 const STOPPED_BY: readonly number[] = [1, 2];
 
-/** The digest of a silent node is written only while it is silent. A node that reports NotReady itself keeps sending heartbeats. */
+/**
+ * The digest of a silent node is written only while it is silent. A node that reports NotReady itself keeps sending
+ * heartbeats.
+ */
 function onlyAsSeen(write: TransactWrite, seen: NodeHealth): TransactWrite {
   const sameNode: Condition = { kind: 'compare', attribute: 'u', op: '=', value: seen.uid };
   return { ...(write as UpdateWrite), when: seen.ready === 'Unknown' ? unchangedSince(seen) : sameNode };

@@ -1,7 +1,7 @@
 /**
- * One pass over a zone's eviction queue: which nodes leave it, and which one is tainted when the limiter grants a token.
- * The decision uses the node's current state, not its state when it was enqueued. A token is requested only for an item
- * that is due and would be tainted (D4). A pass taints one node at most: the bucket holds one token.
+ * One pass over a zone's eviction queue: which nodes leave it, and which one is tainted when the limiter grants a
+ * token. The decision uses the node's current state, not its state when it was enqueued. A token is requested only for
+ * an item that is due and would be tainted (D4). A pass taints one node at most: the bucket holds one token.
  *
  * Source: doNoExecuteTaintingPass in pkg/controller/nodelifecycle/node_lifecycle_controller.go.
  */
@@ -30,7 +30,10 @@ export type EvictionDecision =
       readonly kind: 'drop';
       readonly reason: 'nodeGone' | 'ready' | 'noReadyCondition' | 'returning' | 'tainted';
     } & OfItem)
-  /** The node carries the opposite taint: swapped at once, without a token, not counted as an eviction. Leaves the queue. */
+  /**
+   * The node carries the opposite taint: swapped at once, without a token, not counted as an eviction. Leaves the
+   * queue.
+   */
   | ({
       readonly kind: 'swap';
       readonly from: NoExecuteKind;
@@ -74,8 +77,8 @@ export function evictionHold(
 }
 
 /**
- * `items`: the head of one zone's queue. `nodes`: their digests; a node without a digest no longer exists. `limiter`: as
- * last read; whether a token is granted is decided by the conditional update.
+ * `items`: the head of one zone's queue. `nodes`: their digests; a node without a digest no longer exists. `limiter`:
+ * as last read; whether a token is granted is decided by the conditional update.
  */
 export function decideEvictions(
   zone: {

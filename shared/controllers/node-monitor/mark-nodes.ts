@@ -1,10 +1,10 @@
 /**
- * Marks silent nodes: Unknown conditions, the NoSchedule taint of the new state, the event and the digest. All changes of
- * one node are in one commit, and one transaction holds many nodes. A heartbeat that arrived in between refuses the mark
- * of its node (health-store.ts); the other nodes are marked.
+ * Marks silent nodes: Unknown conditions, the NoSchedule taint of the new state, the event and the digest. All changes
+ * of one node are in one commit, and one transaction holds many nodes. A heartbeat that arrived in between refuses the
+ * mark of its node (health-store.ts); the other nodes are marked.
  *
- * 5,000 nodes that fail at once take about 300 transactions. Transactions of different shards run concurrently. A node's
- * event goes into a shard of the same lane, so that two lanes never contend for the head of a shard.
+ * 5,000 nodes that fail at once take about 300 transactions. Transactions of different shards run concurrently. A
+ * node's event goes into a shard of the same lane, so that two lanes never contend for the head of a shard.
  */
 
 import { nodes as nodesResource } from '../../api/kinds/registry.ts';

@@ -7,13 +7,13 @@
  *   4. Claim the slot: one conditional write with gate, probes and total disruption. The loser exits.
  *   5. Apply the decisions within the time budget, then record that the tick finished.
  *
- * The claim follows the decision, so a quiet tick is one write: its claim also records that it finished. If another tick
- * changed the control records in between, the claim is refused and this tick decides again. A tick that dies leaves a
- * claimed, unfinished slot. The next slot does its work, and the gate sees for how long no tick has finished.
+ * The claim follows the decision, so a quiet tick is one write: its claim also records that it finished. If another
+ * tick changed the control records in between, the claim is refused and this tick decides again. A tick that dies
+ * leaves a claimed, unfinished slot. The next slot does its work, and the gate sees for how long no tick has finished.
  *
  * Ticks may run twice, at once, late or be killed half-way:
- *   - Every effect carries its own condition: the Node's version, the receipt time of the last heartbeat, the zone's rate,
- *     the queue entry's uid.
+ *   - Every effect carries its own condition: the Node's version, the receipt time of the last heartbeat, the zone's
+ *     rate, the queue entry's uid.
  *   - Work that was not done is decided again from the stored state.
  *   - A tick starts no new work after the next one begins, unless reading and deciding alone took that long.
  *
@@ -26,7 +26,13 @@ import { gateClosed, gateOpened } from '../../domain/events/event-text.ts';
 import type { NodeHealth } from '../../domain/nodes/node-health.ts';
 import { rfc3339 } from '../../domain/rfc3339.ts';
 import { slotStartMs, slotVerdict } from '../../domain/tick.ts';
-import { decideGate, firstProbes, type GateRecord, isPathInDoubt, PROBES_A_TICK } from '../../domain/zones/gate.ts';
+import {
+  decideGate,
+  firstProbes,
+  type GateRecord,
+  needsAllProbes,
+  PROBES_PER_TICK_MAX,
+} from '../../domain/zones/gate.ts';
 import { fleetMetricsOf } from '../../domain/zones/zone-state.ts';
 import type { FleetRecords, FleetState } from '../../store/fleet-store.ts';
 import { podsMarked, scanHealth } from '../../store/health-store.ts';
@@ -99,7 +105,8 @@ export async function runNodeMonitor(dependencies: ControllerDependencies, tick:
   if (records.state.slot !== undefined && records.state.slot >= tick.slot) return { kind: 'lost' };
   const [answers, nodes] = await Promise.all([
     sendProbes(dependencies, records.state.gate),
-    // Eventually consistent reads cost half. A stale read only makes a heartbeat look older, and every effect has a condition.
+    // Eventually consistent reads cost half. A stale read only makes a heartbeat look older, and every effect has a
+    // condition.
     scanHealth(items, { consistent: false, rowsExpected: records.state.nodes }),
   ]);
   const probes = answers.map((accepted) => ({ sentAtMs: nowMs, accepted }));
@@ -149,9 +156,9 @@ export async function runNodeMonitor(dependencies: ControllerDependencies, tick:
     zones: new Map(decided.outcome.zoneMetrics.map((zone) => [zone.zone, zone])),
     totalDisruption: decided.disruption.total,
   });
-  // Recorded before the faults are thrown. A failed effect concerns one object and is decided again from the stored state.
-  // The tick has evaluated the whole fleet, which is all the gate requires (docs/decisions/0003). A gate transition that
-  // could not be reported leaves the tick unfinished, so that the next one reports it.
+  // Recorded before the faults are thrown. A failed effect concerns one object and is decided again from the stored
+  // state. The tick has evaluated the whole fleet, which is all the gate requires (docs/decisions/0003). A gate
+  // transition that could not be reported leaves the tick unfinished, so that the next one reports it.
   if (reportFaults.length === 0) await fleet.finish(nowMs);
   throwFaults([...reportFaults, ...applied.faults]);
   const { marked, left } = applied;
@@ -177,11 +184,11 @@ async function sendProbes({ probe, policy, log }: ControllerDependencies, gate: 
   if (probe === undefined || policy.ingestGate === 'off') return [];
   const send = (count: number) => Promise.all(Array.from({ length: count }, () => probe.beat()));
   const outcomes = await send(firstProbes(policy));
-  const sendsMore = isPathInDoubt(
+  const sendsMore = needsAllProbes(
     gate,
     outcomes.map(({ kind }) => kind === 'accepted'),
   );
-  if (sendsMore) outcomes.push(...(await send(PROBES_A_TICK - outcomes.length)));
+  if (sendsMore) outcomes.push(...(await send(PROBES_PER_TICK_MAX - outcomes.length)));
   const failed = outcomes.find((outcome) => outcome.kind === 'failed');
   if (failed !== undefined) log.warn('probe heartbeat failed', { reason: failed.reason });
   return outcomes.map(({ kind }) => kind === 'accepted');

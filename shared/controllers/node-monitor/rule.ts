@@ -1,22 +1,22 @@
 /**
- * One pass of node-monitor: from what is stored to what is to be done. Pure; the world is not changed here.
+ * One pass of node-monitor: decisions from the stored state. Pure.
  *
- * In named steps, each reading the last one's result:
- *   1. verdict of every node; marks, unless the gate holds
- *   2. zone states from the Ready statuses as they are after the marks
- *   3. total disruption, entered or left; leaving it gives every node a fresh grace, so the marks of this pass fall away
- *   4. NoExecute taints and queue, node by node: lift, swap, enqueue, dequeue
- *   5. rates of the zones
+ * Each step uses the result of the previous one:
+ *   1. Evaluate every node; mark silent nodes while the gate is open.
+ *   2. Compute zone states from the Ready statuses after the marks.
+ *   3. Enter or leave total disruption. Leaving it starts a new grace period for every node, so this pass marks none.
+ *   4. Per node: remove or swap NoExecute taints, enqueue, dequeue.
+ *   5. Set the eviction rates of the zones.
  *
- * Every decision carries its reason and the numbers it rests on, so that a ledger can replay it. The order of the list is
- * the order to apply it in: what heals first, what can wait last; a pass that dies on the way is healed by the next one.
- * A quiet world yields no decision, and so does the world after all decisions were applied (L10). Nothing depends on the
- * order in which nodes, zones or queue were read, nor on how many passes ran.
+ * Every decision carries its reason and its numbers, so that its record can be replayed. Decisions are applied in the
+ * order of the list: recovery first. A pass that dies half-way is completed by the next one. A stable state yields no
+ * decision, and so does the state after all decisions were applied (L10). The result does not depend on the order in
+ * which nodes, zones and queue were read, nor on the number of passes.
  *
- * Whether the evictor may act is not decided here (evictor.ts): enqueueing goes on while the gate holds.
+ * Whether the evictor may act is decided in its own rule: nodes are enqueued while the gate is closed, too.
  *
  * Source: monitorNodeHealth, handleDisruption and processTaintBaseEviction in
- * pkg/controller/nodelifecycle/node_lifecycle_controller.go. What is different is told where it is.
+ * pkg/controller/nodelifecycle/node_lifecycle_controller.go. Differences are noted where they occur.
  */
 
 import { type EventText, nodeNotReady } from '../../domain/events/event-text.ts';
@@ -43,12 +43,12 @@ import {
 } from '../../domain/zones/zone-state.ts';
 
 export interface MonitorWorld {
-  /** All of them: a partial read is a fault of the reader, never a smaller world. */
+  /** All nodes: a partial read is a fault of the reader. */
   readonly nodes: readonly NodeHealth[];
   readonly zones: readonly ZoneRecord[];
   readonly queue: readonly QueuedNode[];
   readonly disruption: DisruptionRecord;
-  /** As decided for this very tick (gate.ts). */
+  /** As decided for this tick (gate.ts). */
   readonly gate: GateRecord;
 }
 
@@ -61,7 +61,7 @@ interface OfNode {
 export type DequeueReason = 'ready' | 'returning' | 'tainted' | 'totalDisruption' | 'zoneChanged' | 'nodeGone';
 
 export type MonitorDecision =
-  /** Take these NoExecute taints of ours off, at once. */
+  /** Remove these NoExecute taints of ours, at once. */
   | ({
       readonly kind: 'lift';
       readonly reason: 'ready' | 'totalDisruption';
@@ -80,10 +80,10 @@ export type MonitorDecision =
       readonly lastSpokeAtMs: number;
       readonly freshSinceMs: number;
       readonly markPods: boolean;
-      /** Told when it was Ready before. */
+      /** Present when the node was Ready before. */
       readonly event: EventText | undefined;
     } & OfNode)
-  /** An earlier pass could not mark all pods: again. */
+  /** An earlier pass could not mark all pods: retry. */
   | ({ readonly kind: 'markPods'; readonly ready: ConditionStatus } & OfNode)
   /** The node is Ready again: its pods are no longer to be marked. */
   | ({ readonly kind: 'dropPodsToMark' } & OfNode)
@@ -114,11 +114,13 @@ export type MonitorDecision =
       readonly state: ZoneState | undefined;
       readonly size: number;
     }
-  /** The zone has no node and its limiter is full: drop the record, if the limiter still is (tatMs absent or <= now). */
+  /**
+   * The zone has no node and its limiter is full: drop the record, if the limiter still is (tatMs absent or <= now).
+   */
   | { readonly kind: 'dropZone'; readonly zone: string }
   | { readonly kind: 'enterTotalDisruption'; readonly zones: number; readonly disruption: DisruptionRecord }
   | { readonly kind: 'leaveTotalDisruption'; readonly zones: number; readonly disruption: DisruptionRecord }
-  /** Change the one NoExecute taint for the other, at once; outside any rate and not counted as an eviction. */
+  /** Replace one NoExecute taint by the other, at once; not rate limited and not counted as an eviction. */
   | ({
       readonly kind: 'swap';
       readonly from: NoExecuteKind;
@@ -135,16 +137,16 @@ export type MonitorDecision =
 
 export interface MonitorOutcome {
   readonly decisions: readonly MonitorDecision[];
-  /** One a zone, by name; with size 0 for a zone whose last counted node has just gone. */
+  /** One per zone, by name; with size 0 for a zone whose last counted node was just removed. */
   readonly zoneMetrics: readonly ZoneMetrics[];
   readonly gate: GateVerdict;
-  /** Nodes over one beat interval without a sign, marked ones included; a meter. */
+  /** Nodes without a sign of life for over one heartbeat interval, marked ones included; a metric. */
   readonly lateNodes: number;
-  /** Nodes that would have been marked, had the gate not held; a meter, and the reason of an alarm. */
+  /** Silent nodes that the closed gate kept from being marked; a metric with an alarm. */
   readonly withheldMarks: number;
 }
 
-/** Order of application. Healing first; a Ready node must not wait behind five thousand dead ones. */
+/** Order of application. Recovery first: a Ready node must not wait behind 5,000 silent ones. */
 function phaseOf(decision: MonitorDecision): number {
   switch (decision.kind) {
     case 'lift':
@@ -188,10 +190,10 @@ function inOrder(decisions: MonitorDecision[]): MonitorDecision[] {
   );
 }
 
-/** A node as step 1 left it. */
-interface Judged {
+/** A node after step 1. */
+interface EvaluatedNode {
   readonly health: NodeHealth;
-  /** Ready as it is after the marks of this pass. */
+  /** Ready status after the marks of this pass. */
   readonly ready: ConditionStatus | undefined;
   readonly marked: boolean;
   readonly returning: boolean;
@@ -207,11 +209,11 @@ const identity = (health: NodeHealth): OfNode => ({
 interface ZoneCounts {
   ready: number;
   notReady: number;
-  /** Excluded ones included. */
+  /** Including excluded nodes. */
   nodes: number;
 }
 
-function countZones(nodes: readonly Judged[]): Map<string, ZoneCounts> {
+function countZones(nodes: readonly EvaluatedNode[]): Map<string, ZoneCounts> {
   const zones = new Map<string, ZoneCounts>();
   for (const { health, ready } of nodes) {
     let counts = zones.get(health.zone);
@@ -227,30 +229,30 @@ function countZones(nodes: readonly Judged[]): Map<string, ZoneCounts> {
   return zones;
 }
 
-interface JudgedZone {
+interface EvaluatedZone {
   readonly zone: string;
   readonly counts: ZoneCounts;
   /** Undefined: no node counts. */
   readonly state: Exclude<ZoneState, 'Initial'> | undefined;
 }
 
-const judgeZones = (nodes: readonly Judged[], policy: Policy): JudgedZone[] =>
+const evaluateZones = (nodes: readonly EvaluatedNode[], policy: Policy): EvaluatedZone[] =>
   [...countZones(nodes)].map(([zone, counts]) => ({
     zone,
     counts,
     state: zoneSize(counts) === 0 ? undefined : zoneStateOf(counts, policy),
   }));
 
-function statesOf(zones: readonly JudgedZone[]): ZoneState[] {
+function statesOf(zones: readonly EvaluatedZone[]): ZoneState[] {
   return zones.map((zone) => zone.state).filter((state) => state !== undefined);
 }
 
 /** Step 1. `mayMark` false: verdicts only. */
-function judgeNode(
+function evaluateNode(
   health: NodeHealth,
   at: { readonly nowMs: number; readonly policy: Policy; readonly freshSinceMs: number },
   mayMark: boolean,
-): Judged & { readonly late: boolean; readonly withheld: boolean } {
+): EvaluatedNode & { readonly late: boolean; readonly withheld: boolean } {
   const verdict = healthVerdict(health, at);
   const due = verdict.kind === 'silent' && health.ready !== 'Unknown';
   const marked = due && mayMark;
@@ -265,7 +267,7 @@ function judgeNode(
   };
 }
 
-function markDecision(node: Judged, freshSinceMs: number, policy: Policy): MonitorDecision {
+function markDecision(node: EvaluatedNode, freshSinceMs: number, policy: Policy): MonitorDecision {
   const { health } = node;
   const wasReady = health.ready === 'True';
   return {
@@ -284,7 +286,7 @@ function markDecision(node: Judged, freshSinceMs: number, policy: Policy): Monit
 
 /** Step 4 for one node. `queued`: its own item, same uid. */
 function* decideTaints(
-  node: Judged,
+  node: EvaluatedNode,
   queued: QueuedNode | undefined,
   total: boolean,
   nowMs: number,
@@ -305,7 +307,7 @@ function* decideTaints(
     return;
   }
   if (total) {
-    // Not only on entering, as upstream: whatever a pass that died left behind goes in the next one.
+    // In every pass, not only on entering as upstream: a pass that died may have left taints and queue entries.
     const taints = carriedNoExecute(health.noExecute);
     if (taints.length > 0) yield { kind: 'lift', ...of, reason: 'totalDisruption', taints };
     if (queued !== undefined) yield dequeue('totalDisruption');
@@ -315,7 +317,8 @@ function* decideTaints(
     yield { kind: 'swap', ...of, from: decision.from, to: decision.to, ready };
   }
   if (decision.kind === 'enqueue' && !node.returning) {
-    // Upstream stamps a waiting node again on each pass; here it keeps its turn, or no world would ever be quiet.
+    // Upstream enqueues a waiting node again on each pass. Here it keeps its place, so that a stable state needs no
+    // write.
     if (queued?.zone === health.zone) return;
     if (queued !== undefined) yield dequeue('zoneChanged');
     yield { kind: 'enqueue', ...of, taint: decision.taint, addedAtMs: nowMs, silentSeconds: node.silentSeconds };
@@ -324,8 +327,8 @@ function* decideTaints(
   if (queued !== undefined && ready !== undefined) yield dequeue(node.returning ? 'returning' : 'tainted');
 }
 
-/** Retries of marking pods, for a node that is not marked in this very pass. */
-function* decidePods(node: Judged): Generator<MonitorDecision> {
+/** Retries of marking pods, for a node that this pass does not mark. */
+function* decidePods(node: EvaluatedNode): Generator<MonitorDecision> {
   const { health, ready } = node;
   if (health.podsToMark !== true || node.marked) return;
   if (ready === 'True') yield { kind: 'dropPodsToMark', ...identity(health) };
@@ -334,7 +337,7 @@ function* decidePods(node: Judged): Generator<MonitorDecision> {
 
 /** Step 5, and the records of zones. */
 function* decideZones(
-  zones: readonly JudgedZone[],
+  zones: readonly EvaluatedZone[],
   records: ReadonlyMap<string, ZoneRecord>,
   total: boolean,
   nowMs: number,
@@ -358,7 +361,7 @@ function* decideZones(
     if (present.has(record.zone)) continue;
     if ((record.limiter.tatMs ?? nowMs) <= nowMs) yield { kind: 'dropZone', zone: record.zone };
     else if (record.state !== undefined) {
-      // No longer a zone, but a zone of this name that came back now must not find a full bucket (L3).
+      // The zone is empty. Its record stays, so that a new zone of this name does not start with a full bucket (L3).
       yield { kind: 'setZoneState', zone: record.zone, from: record.state, to: undefined, size: 0, notReady: 0 };
     }
   }
@@ -373,16 +376,17 @@ export function decideMonitor(
   let freshSinceMs = Math.max(world.gate.freshSinceMs, world.disruption.freshSinceMs);
   const decisions: MonitorDecision[] = [];
 
-  const judge = () =>
-    world.nodes.map((health) => judgeNode(health, { nowMs, policy, freshSinceMs }, gate.kind === 'open'));
-  let nodes = judge();
-  let zones = judgeZones(nodes, policy);
+  const evaluate = () =>
+    world.nodes.map((health) => evaluateNode(health, { nowMs, policy, freshSinceMs }, gate.kind === 'open'));
+  let nodes = evaluate();
+  let zones = evaluateZones(nodes, policy);
   let verdict: DisruptionVerdict = disruptionVerdict(world.disruption.total, statesOf(zones));
   if (verdict === 'leave') {
-    // The fresh grace begins now, so nobody is marked in this pass. Fewer marks leave no more zones dark: it stays a leave.
+    // A new grace period begins now, so this pass marks no node. Fewer marks cannot put more zones into FullDisruption,
+    // so the verdict stays 'leave'.
     freshSinceMs = nowMs;
-    nodes = judge();
-    zones = judgeZones(nodes, policy);
+    nodes = evaluate();
+    zones = evaluateZones(nodes, policy);
     verdict = disruptionVerdict(world.disruption.total, statesOf(zones));
   }
   const disruption = applyDisruption(world.disruption, verdict, nowMs);

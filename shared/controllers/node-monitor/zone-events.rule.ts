@@ -5,8 +5,8 @@ import type { ZoneState } from '../../domain/zones/zone-state.ts';
 import type { MonitorDecision } from './rule.ts';
 
 /**
- * Zones that became disrupted, changed the degree of disruption, or recovered. `lastTickAtMs`: the last finished tick. It
- * is part of the event id, so that a tick that replaces a dead one publishes the same ids.
+ * Zones that became disrupted, changed the degree of disruption, or recovered. `lastTickAtMs`: the last finished tick.
+ * It is part of the event id, so that a tick that replaces a dead one publishes the same ids.
  */
 export function zoneTransitions(
   decisions: readonly MonitorDecision[],

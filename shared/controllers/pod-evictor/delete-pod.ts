@@ -1,8 +1,8 @@
 /**
- * Deletes a pod by taint eviction, as DELETE without options does (kube/deletion.ts): its condition states the cause, and
- * its own grace period applies. Condition, deletion mark and event are one commit. A pod without a grace period gets the
- * condition in a commit before. The commit is refused when the Node changed since the decision, and skipped when the
- * pod's tolerations did: a taint that was removed or is tolerated evicts no pod.
+ * Deletes a pod by taint eviction, as DELETE without options does (kube/deletion.ts): its condition states the cause,
+ * and its own grace period applies. Condition, deletion mark and event are one commit. A pod without a grace period
+ * gets the condition in a commit before. The commit is refused when the Node changed since the decision, and skipped
+ * when the pod's tolerations did: a taint that was removed or is tolerated evicts no pod.
  */
 
 import { boundedSeconds } from '../../domain/stored-seconds.ts';

@@ -1,35 +1,37 @@
 /**
- * When a pod must leave a node because of the node's NoExecute taints.
+ * When a node's NoExecute taints evict a pod.
  *
  *     due = minimum over the taints of ( later of (taint's time, pod's binding) + seconds of the toleration used )
  *
- * The due time is a function of the world as it stands: nothing is remembered between decisions, so shortening or
- * lengthening a toleration, adding or lifting a taint moves the eviction (D6), and a restart forgets nothing (D5).
+ * The due time is computed from the current state only. So a change of a toleration or a taint moves the eviction (D6),
+ * and a restart loses nothing (D5).
  *
- * What writers of taints must do for that:
+ * Requirements on writers of taints:
  * - Every NoExecute taint carries `timeAdded`, in server time. The API writes it in the write that adds the taint
  *   (`withTaintTimes`), whatever the client sent. A taint rewritten with the same key and value keeps its time.
- * - A taint without a time is data of an older version. It counts as added now, so it evicts nobody before it is stamped.
- * - Our own swap between not-ready and unreachable carries the time over (`swapNoExecute` in node-taints.ts): to the
- *   pod it is one silence, whatever we call it. So `timeAdded` of these two means "since when the pods' clock runs".
- * - `timeAdded` has whole seconds on the wire. Writers round **up**, so that no pod leaves before its time.
+ * - A taint without a time is data of an older version. It counts as added now, so it evicts no pod before it is
+ *   stamped.
+ * - Our own swap between not-ready and unreachable keeps the time (`swapNoExecute` in node-taints.ts): for the pod both
+ *   are one outage. So `timeAdded` of these two is the start of the pods' toleration times.
+ * - `timeAdded` has whole seconds on the wire. Writers round **up**, so that no pod is evicted early.
  *
- * Source: pkg/controller/tainteviction/taint_eviction.go, less its memory of the first schedule (docs/deviations.md).
+ * Source: pkg/controller/tainteviction/taint_eviction.go, without its memory of the first schedule
+ * (docs/deviations.md).
  */
 import type { Toleration } from '../../domain/kubernetes.ts';
 import { TAINT_NOT_READY, TAINT_UNREACHABLE } from '../../domain/nodes/taint.ts';
 import type { NoExecuteTaint } from '../../domain/nodes/taint-times.ts';
 import { tolerationFor, tolerationTime } from '../../domain/nodes/toleration.ts';
 
-/** Whether a taint is one of the two that the node monitor itself puts on silent and not-ready nodes. */
+/** Whether a taint is one of the two that the controllers add to silent and not-ready nodes. */
 export const isLifecycleTaintKey = (key: string): boolean => key === TAINT_NOT_READY || key === TAINT_UNREACHABLE;
 
 export type EvictionVerdict =
   /** No NoExecute taint, or not bound: nothing to tolerate. */
   | { readonly kind: 'none'; readonly reason: string }
-  /** Every taint is tolerated for ever. */
+  /** Every taint is tolerated without a time limit. */
   | { readonly kind: 'never'; readonly reason: string }
-  /** To be deleted at this time; one in the past means now. `taintKey` decided it. */
+  /** To be deleted at this time; a time in the past means now. `taintKey` names the deciding taint. */
   | { readonly kind: 'due'; readonly atMs: number; readonly taintKey: string; readonly reason: string };
 
 export interface EvictionQuestion {
@@ -37,11 +39,11 @@ export interface EvictionQuestion {
   readonly tolerations: readonly Toleration[];
   /** Server time at which the pod was bound to the node; absent when it is not bound. */
   readonly boundAtMs: number | undefined;
-  /** Server time. A taint that is not stamped yet counts from here. */
+  /** Server time. A taint without a time counts from here. */
   readonly nowMs: number;
   /**
-   * Evictions for our own two taints wait until this time: the fresh grace that every node gets after an outage of ours
-   * (D9). Absent when there was none. Taints of others are not ours to doubt.
+   * Evictions for our own two taints wait until this time, the end of every node's new grace period after an outage of
+   * the controller (D9). Absent without an outage. Other taints are not delayed.
    */
   readonly lifecycleNotBeforeMs?: number | undefined;
 }
@@ -57,7 +59,7 @@ export function evictionVerdict(question: EvictionQuestion): EvictionVerdict {
     const toleration = tolerationFor(tolerations, { key: taint.key, value: taint.value, effect: 'NoExecute' });
     const time = tolerationTime(toleration);
     if (time.kind === 'forever') continue;
-    // Zero seconds is "now", also when the taint's time was rounded up into the future.
+    // Zero seconds means now, even when the taint's time was rounded up into the future.
     const clockStartMs = time.seconds === 0 ? boundAtMs : Math.max(taint.addedAtMs ?? nowMs, boundAtMs);
     const plainMs = clockStartMs + time.seconds * 1_000;
     const waits = lifecycleNotBeforeMs !== undefined && isLifecycleTaintKey(taint.key);
@@ -70,7 +72,7 @@ export function evictionVerdict(question: EvictionQuestion): EvictionVerdict {
   return earliest ?? { kind: 'never', reason: 'every NoExecute taint is tolerated for ever' };
 }
 
-/** What becomes of a timer, given the verdict and the timer's present due time (absent: no timer). */
+/** The change of a timer, from the verdict and the timer's current due time (absent: no timer). */
 export type TimerChange =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'schedule'; readonly atMs: number }

@@ -1,6 +1,6 @@
 /**
- * Taint eviction of one node's pods (rule.ts), triggered by a change of a taint or a pod, or by a timer. Always evaluates
- * the whole node in its current state, so a late or repeated call finds nothing to do.
+ * Taint eviction of one node's pods (rule.ts), triggered by a change of a taint or a pod, or by a timer. Always
+ * evaluates the whole node in its current state, so a late or repeated call finds nothing to do.
  *
  * Order: events of cancelled evictions, deletion of pods, then timers. A process that dies half-way leaves a timer that
  * is due again for a pod that is already terminating, never a pod without its timer.
@@ -58,8 +58,8 @@ function evictablePod({ pod, boundAtMs }: BoundPod): EvictablePod {
 }
 
 /**
- * @throws StoreFault when the node's timers kept changing. @throws AggregateError with the faults of single pods, after the
- * other pods were processed. Calling again is safe.
+ * @throws StoreFault when the node's timers kept changing. @throws AggregateError with the faults of single pods, after
+ * the other pods were processed. Calling again is safe.
  */
 export async function evictPods(
   dependencies: ControllerDependencies,

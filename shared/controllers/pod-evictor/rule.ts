@@ -1,11 +1,11 @@
 /**
- * What taint eviction does about the pods of one node.
+ * Taint eviction of the pods of one node.
  *
- * Runs whenever the node's NoExecute taints, a pod's tolerations or binding changed, and when a timer is due; always
- * over the whole node, so a late or repeated trigger decides the same (L10). Nobody is exempt by kind: DaemonSet and
- * static pods survive by their tolerations only. A pod that is already terminating is left alone: deleting it again
- * changes nothing, and on a silent machine it would be asked for at every tick. Not rate limited: the pace comes from
- * the taints. A deletion that fails comes again with the next decision, since the world has not changed.
+ * Runs when the node's NoExecute taints, a pod's tolerations or its binding changed, and when a timer is due. It always
+ * evaluates the whole node, so a late or repeated trigger decides the same (L10). No kind of pod is exempt: DaemonSet
+ * and static pods stay only because of their tolerations. A terminating pod is skipped: a second deletion changes
+ * nothing, and on a silent machine it would repeat at every tick. Not rate limited: the taints set the pace. A failed
+ * deletion is decided again, because the state has not changed.
  *
  * Source: pkg/controller/tainteviction/taint_eviction.go; D6, D7 and D9 in docs/deviations.md.
  */
@@ -41,8 +41,8 @@ interface PodCondition {
 }
 
 /**
- * A pod's conditions with this one in them; undefined when it is there already, word for word. The transition time moves
- * only with the status.
+ * A pod's conditions with this one; undefined when an identical one is present. The transition time changes only with
+ * the status.
  */
 export function withDisruption<C extends PodCondition>(
   conditions: readonly C[],
@@ -82,10 +82,13 @@ export interface EvictablePod {
   readonly uid: string;
   /** '' or absent: not bound. */
   readonly nodeName: string | undefined;
-  /** Time of our commit that bound it, never a time of the pod's status: nodes write that. Absent while not bound. */
+  /**
+   * Server time of the commit that bound the pod, never a time from its status, which nodes write. Absent while not
+   * bound.
+   */
   readonly boundAtMs: number | undefined;
   readonly tolerations: readonly Toleration[];
-  /** It has a deletionTimestamp. */
+  /** The pod has a deletionTimestamp. */
   readonly terminating: boolean;
 }
 
@@ -104,11 +107,11 @@ export interface EvictionWorld {
   /** Pods of this node, and any other pod that has a timer here and still exists. */
   readonly pods: readonly EvictablePod[];
   readonly timers: readonly EvictionTimer[];
-  /** While it holds nothing is deleted (D9). */
+  /** While it is closed no pod is deleted (D9). */
   readonly gate: GateVerdict;
   /**
-   * From when every node has a full grace, as in GateRecord; 0 when there was no outage of ours. Until that grace is over
-   * no pod leaves because of our own two taints: its node may be about to beat again.
+   * Start of every node's full grace period, as in GateRecord; 0 without an outage of the controller. Until that grace
+   * period is over our own two taints evict no pod: its node may be about to send a heartbeat.
    */
   readonly freshSinceMs: number;
 }
@@ -123,20 +126,23 @@ interface Target {
 export type PodEvictionDecision =
   | (Target & { readonly kind: 'schedule'; readonly atMs: number })
   | (Target & { readonly kind: 'move'; readonly fromMs: number; readonly atMs: number })
-  /** The pod is spared: remove its timer and say so. */
+  /** The pod stays: remove its timer and record the event. */
   | (Target & { readonly kind: 'cancel'; readonly event: EventText })
-  /** The timer has nothing to act on any more: remove it without a word. */
+  /** The timer's pod is no longer to be evicted from here: remove the timer without an event. */
   | (Target & { readonly kind: 'drop' })
-  /** Send the event, write the condition, delete with the pod's own grace period and this uid. */
+  /** Record the event, write the condition, delete with the pod's own grace period and this uid. */
   | (Target & {
       readonly kind: 'delete';
       readonly condition: DisruptionCondition;
       readonly event: EventText;
     })
-  /** Due, but the gate holds: keep (or make) the timer at `atMs`. Not a change when `timerExists`: one of that time. */
+  /**
+   * Due, but the gate is closed: keep or create the timer at `atMs`. `timerExists`: it is stored already, with this
+   * time.
+   */
   | (Target & { readonly kind: 'hold'; readonly atMs: number; readonly timerExists: boolean });
 
-/** Decisions in the order of the pods, then dropped timers. Timers that stay as they are yield no decision. */
+/** Decisions in the order of the pods, then dropped timers. An unchanged timer yields no decision. */
 export function decidePodEvictions(
   world: EvictionWorld,
   nowMs: number,
@@ -179,7 +185,7 @@ export function decidePodEvictions(
         break;
       case 'fire':
         if (world.gate.kind === 'holding') {
-          // A timer of a time that has been moved here must not hold it longer than the gate does.
+          // A timer that lies in the future must not delay the pod beyond the opening of the gate.
           const atMs = Math.min(timer?.atMs ?? nowMs, nowMs);
           const reason = `${verdict.reason}; held: ${world.gate.reasons.join(', ')}`;
           decisions.push({ kind: 'hold', ...target, reason, atMs, timerExists: timer?.atMs === atMs });

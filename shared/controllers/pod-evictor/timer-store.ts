@@ -6,13 +6,13 @@
  *                         sk `p1` … `p15`   timers JSON of the timers of that part; version
  *   pk `evictions-due` sk `<due, 14 digits>#<node>`   finds the node by that time
  *
- * A decision is always over the whole node: a change of its taints moves all its pods by one write, and two deciders that meet
- * see it by the version. So all timers of a node move in one transaction with the item that finds them, and a timer is never
- * lost to the index. A time may lie any number of days ahead.
+ * A decision always covers the whole node. A change of its taints moves all its timers in one write, and concurrent
+ * writers are detected by the version. All timers of a node and their index item are one transaction, so the index
+ * never loses a timer. A timer may lie any number of days ahead.
  *
- * Almost every node has one part. Timers that would overflow an item are divided by the hash of the pod's uid, and only parts
- * that changed are written. Beyond TIMERS_BYTES_MAX the earliest timers are kept: a timer is decided from the world as it is
- * whenever one of its node is due, so the later ones follow when the earlier ones have fired.
+ * Almost every node has one part. Timers that would overflow an item are divided by the hash of the pod's uid, and only
+ * changed parts are written. Beyond TIMERS_BYTES_MAX the earliest timers are stored. The later ones are decided again
+ * from the current state when an earlier one is due.
  */
 
 import { utf8Bytes } from '../../domain/utf8-bytes.ts';
@@ -41,7 +41,7 @@ const PART_BYTES = 200_000;
 /** JSON of one part at most: an item holds 400 KB. Bytes. */
 const PART_BYTES_MAX = 380_000;
 const PARTS_MAX = 16;
-/** Reads of timers of which some part belongs to another version. */
+/** Attempts to read all parts in one version. */
 const READS_MAX = 4;
 /** Due nodes in one read. */
 const DUE_NODES_MAX = 500;
@@ -68,8 +68,8 @@ export interface EvictionTimerStore {
   /** Nodes with a timer due by then, earliest first, DUE_NODES_MAX at most. */
   readDue(nowMs: number): Promise<readonly string[]>;
   /**
-   * Replaces all timers of a node by those that earliestTimers keeps, if nobody else did since `before` was read; `along` is written with them,
-   * TIMERS_ALONG_MAX at most.
+   * Replaces all timers of a node by those that earliestTimers returns, unless they changed since `before` was read.
+   * `along` is written with them, TIMERS_ALONG_MAX at most.
    */
   replace(
     before: NodeTimers,
@@ -99,9 +99,9 @@ const bytesOf = (timer: EvictionTimer): number => utf8Bytes(JSON.stringify(timer
 const byTime = (one: EvictionTimer, other: EvictionTimer): number =>
   one.atMs - other.atMs || (one.podUid < other.podUid ? -1 : 1);
 
-/** Those of a node that are stored: all, or as many of the earliest as there is room for. In the order they came in. */
+/** The timers to store: all, or the earliest ones that fit. In the given order. */
 export function earliestTimers(timers: readonly EvictionTimer[]): readonly EvictionTimer[] {
-  // By far the usual case, without weighing any: a timer takes less than 1,000 bytes.
+  // The usual case, without measuring: a timer takes less than 1,000 bytes.
   if (timers.length * 1_000 <= TIMERS_BYTES_MAX) return timers;
   let bytes = 0;
   const kept = new Set<EvictionTimer>();
@@ -113,7 +113,7 @@ export function earliestTimers(timers: readonly EvictionTimer[]): readonly Evict
   return timers.filter((timer) => kept.has(timer));
 }
 
-/** Divided by pod, so that a timer stays in its part while their number is the same. One part at least. */
+/** Divided by pod, so that a timer stays in its part while the number of parts is the same. At least one part. */
 function divided(timers: readonly EvictionTimer[]): string[] {
   const plain = JSON.stringify(timers);
   const bytes = utf8Bytes(plain);
@@ -125,7 +125,7 @@ function divided(timers: readonly EvictionTimer[]): string[] {
     for (const timer of timers) parts[shardOf(timer.podUid, count)]!.push(timer);
     const texts = parts.map((part) => JSON.stringify(part));
     if (texts.every((text) => utf8Bytes(text) <= PART_BYTES_MAX)) return texts;
-    // Uids that all fall into one part, such as by somebody's choice: the earliest of them are kept.
+    // Too many uids hash to one part, possibly by choice of a client: the earliest of them are stored.
     if (count >= PARTS_MAX) return parts.map(asFarAsFits);
   }
 }
@@ -149,7 +149,7 @@ export function evictionTimerStore(items: ItemStore): EvictionTimerStore {
         const others = await Promise.all(
           versions.map((_, index) => items.get(partKey(nodeName, index + 1), { consistent: true })),
         );
-        // Written since the head was read: all of it again.
+        // Changed since the head was read: read all parts again.
         if (versions.some((version, index) => others[index]?.['version'] !== version)) continue;
         return timersOf(nodeName, head, others as Item[]);
       }
@@ -161,7 +161,7 @@ export function evictionTimerStore(items: ItemStore): EvictionTimerStore {
         table: 'control',
         pk: DUE_PARTITION,
         consistent: true,
-        // Sorts after every node of this very millisecond: names hold no such character.
+        // Sorts after every node of this millisecond: names cannot contain this character.
         through: `${dueText(nowMs)}#~`,
         limit: DUE_NODES_MAX,
       });

@@ -6,9 +6,9 @@
  *   podRemovals over the list ── candidates, read live; podRemovals again, with what was found
  *   remove, a bounded number; the rest is the next pass's
  *
- * The gate (D9) does not hold this back. It stands for doubt about silence; here nobody is judged by silence: a Node is gone
- * because a person deleted it or EC2 said so, a node is out of service because a person said so (or EC2, if the policy lets
- * it), and a pod without a node has nobody to be heard from.
+ * The gate (D9) does not hold this back. It stands for doubt about silence; here nobody is judged by silence: a Node is
+ * gone because a person deleted it or EC2 said so, a node is out of service because a person said so (or EC2, if the
+ * policy lets it), and a pod without a node has nobody to be heard from.
  *
  * What makes a pod an orphan, or its node out of service, is a condition of each of its commits: a Node that comes
  * back in that very moment keeps its pods.
@@ -66,8 +66,8 @@ interface LiveNode {
 }
 
 /**
- * Whether anything could follow from the list: pods that have ended are only counted, until there are more of them than the
- * policy keeps.
+ * Whether anything could follow from the list: pods that have ended are only counted, until there are more of them than
+ * the policy keeps.
  */
 export function hasPodsToJudge(list: PodGcList, policy: Pick<Policy, 'terminatedPodGcThreshold'>): boolean {
   if (list.missing.size > 0 || list.pods.some(({ terminating }) => terminating)) return true;

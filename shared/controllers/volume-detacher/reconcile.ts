@@ -8,11 +8,11 @@
  *     pods once more ── report "not attached" on the Node ── DetachVolume
  *   in a later pass, when EC2 says that it is off: the VolumeAttachment says so and goes
  *
- * Killed anywhere, the next pass goes on from there: the memory is stored before the first effect, and each effect finds
- * what is done already. Twice at once is twice the same request of EC2.
+ * Killed anywhere, the next pass goes on from there: the memory is stored before the first effect, and each effect
+ * finds what is done already. Twice at once is twice the same request of EC2.
  *
- * Ordinary detaching from healthy nodes is the business of whoever attaches; there is no CSI attacher in here. So a volume
- * that a machine in good health holds is never touched, mounted or not.
+ * Ordinary detaching from healthy nodes is the business of whoever attaches; there is no CSI attacher in here. So a
+ * volume that a machine in good health holds is never touched, mounted or not.
  */
 
 import { parseProviderId } from '../../domain/cloud/provider-id.ts';
@@ -425,8 +425,8 @@ async function detach(
 }
 
 /**
- * Before the detach, so that nobody mounts what is on its way out. Rests on the Node as it is at the commit: one that has
- * become healthy, or another instance, in the meantime keeps its volumes. Answers whether to go on.
+ * Before the detach, so that nobody mounts what is on its way out. Rests on the Node as it is at the commit: one that
+ * has become healthy, or another instance, in the meantime keeps its volumes. Answers whether to go on.
  */
 async function reportNotAttached(
   { objects }: ControllerDependencies,

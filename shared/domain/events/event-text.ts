@@ -1,6 +1,6 @@
 /**
- * Event texts of node-monitor, word for word those of upstream: operators search for them. Node events carry the Node's uid.
- * Source: pkg/controller/util/node/controller_utils.go.
+ * Event texts of node-monitor, word for word those of upstream: operators search for them. Node events carry the Node's
+ * uid. Source: pkg/controller/util/node/controller_utils.go.
  */
 
 import type { GateReason } from '../zones/gate.ts';
@@ -54,7 +54,10 @@ export const gateClosed = (reasons: readonly GateReason[]): EventText => ({
 export const gateOpened = (freshSince: string): EventText =>
   normal('GateOpened', `Safety gate open; every node has a full grace period from ${freshSince}`);
 
-/** On an object that a controller could not change because it is too large. `what`: the change, such as `mark not ready`. */
+/**
+ * On an object that a controller could not change because it is too large. `what`: the change, such as `mark not
+ * ready`.
+ */
 export const notWritten = (kind: string, name: string, what: string): EventText => ({
   type: 'Warning',
   reason: 'ObjectTooLarge',

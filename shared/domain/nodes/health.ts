@@ -1,6 +1,6 @@
 /**
- * Is a node alive? Judged by our own receipt times, never by a node's clock (D1): a lease renewal or a status post is a
- * sign of life; creation is the first one.
+ * Whether a node is alive, evaluated by the server's receipt times, never by a node's clock (D1). Lease renewals and
+ * status posts are signs of life; creation is the first one.
  *
  *   sign of life ──────── grace ────────┤ still alive at this very millisecond
  *                                        └─ silent from the next one on
@@ -8,7 +8,8 @@
  * Why this keeps the laws. Ticks come one period apart at most.
  * L1: a node that beats at least every (grace − period) is, at any moment, silent for at most grace − period plus the
  *     time its beat takes to be stored, and a period is allowed for that; silence must be strictly over grace to count.
- * L2: with the last beat at b, a tick at exactly b + grace does not count and the next one, at most a period later, does.
+ * L2: with the last beat at b, a tick at exactly b + grace does not count and the next one, at most a period later,
+ * does.
  *     So the mark comes in (b + grace, b + grace + period]; with "at least" instead of "over" a beat exactly one grace
  *     apart would be too late, and L1 would hang on the order of two things in one millisecond.
  *
@@ -26,11 +27,11 @@ export type GracePolicy = Pick<
 
 export interface HealthVerdict {
   /**
-   * alive: nothing is missing. late: over one beat interval without a sign; feeds a meter only, so that trouble is seen
-   * before anything is marked. silent: over the grace.
+   * alive: no heartbeat is missing. late: no sign of life for over one heartbeat interval; a metric only, which shows a
+   * problem before a node is marked. silent: the grace period is over.
    */
   readonly kind: 'alive' | 'late' | 'silent';
-  /** Since the node's own last sign of life, our own pauses included. Never negative. Milliseconds. */
+  /** Time since the node's last sign of life, including outages of the controller. Never negative. Milliseconds. */
   readonly silentMs: number;
   /** The first moment that still counts as alive and is not followed by another. Epoch milliseconds. */
   readonly deadlineMs: number;
@@ -50,8 +51,8 @@ export const lastSignOfLifeMs = (health: SignsOfLife, freshSinceMs: number): num
 /**
  * The last moment at which the node still counts as alive. Epoch milliseconds.
  *
- * A node without a Ready condition has the startup grace from its creation. If it beats without ever posting status, its
- * beats count as well and give it the longer of both graces: with a startup grace below the monitor grace, L1 would
+ * A node without a Ready condition has the startup grace from its creation. If it beats without ever posting status,
+ * its beats count as well and give it the longer of both graces: with a startup grace below the monitor grace, L1 would
  * otherwise fail for a node that is merely slow to post.
  */
 export function deadlineMs(
@@ -66,7 +67,7 @@ export function deadlineMs(
   return Math.max(health.createdAtMs + startupMs, heardMs + Math.max(startupMs, graceMs));
 }
 
-/** How a node stands at nowMs. A clock that stepped back, or a beat that came while we were reading, is no silence. */
+/** The verdict at nowMs. A clock that stepped back, or a heartbeat that arrived during the read, is no silence. */
 export function healthVerdict(
   health: SignsOfLife & Pick<NodeHealth, 'ready'>,
   at: { readonly nowMs: number; readonly policy: GracePolicy; readonly freshSinceMs: number },
@@ -79,8 +80,8 @@ export function healthVerdict(
 }
 
 /**
- * A node that we marked Unknown and that has beaten since: it is back, its status is only on its way. It is taken out of
- * the eviction queue and not put in again, but what it carries stays until its own status says Ready.
+ * A node marked Unknown that has sent a heartbeat since: it is alive, and its status is still to come. It leaves the
+ * eviction queue and is not enqueued again, but keeps its taints until its own status is Ready.
  */
 export const isReturning = (
   health: SignsOfLife & Pick<NodeHealth, 'ready' | 'markedAtMs'>,
@@ -91,6 +92,8 @@ export const isReturning = (
   verdict.kind !== 'silent' &&
   lastSpokeAtMs(health) > health.markedAtMs;
 
-/** Whether the next beat of the node is to be looked at (NodeHealth.suspect): it is not Ready, or carries taints of ours. */
+/**
+ * Whether the node's next heartbeat needs processing (NodeHealth.suspect): it is not Ready, or carries taints of ours.
+ */
 export const isSuspect = (health: Pick<NodeHealth, 'ready' | 'noExecute'>): boolean =>
   health.ready !== 'True' || health.noExecute.notReady || health.noExecute.unreachable;

@@ -1,20 +1,20 @@
 /**
- * What the monitor knows of a node: the digest kept beside its lease in the `health` table, one small item a node.
- * A tick reads only this; Node objects are read for nodes about which something must be done.
+ * The digest of a node: one small item per node beside its Lease in the `health` table. A tick reads only digests; it
+ * reads a Node object only when it changes it.
  */
 import type { ConditionStatus } from '../kubernetes.ts';
 
 export interface NodeHealth {
   readonly nodeName: string;
-  /** uid of the Node this digest speaks of. A re-created Node starts afresh (D2). */
+  /** uid of the Node. A re-created Node gets a new digest (D2). */
   readonly uid: string;
   /** Zone key, see zone.ts; '' for nodes without zone and region labels. */
   readonly zone: string;
-  /** Status of the Ready condition as last written, by whoever; absent when the Node has none. */
+  /** Status of the Ready condition as last written by any client; absent when the Node has none. */
   readonly ready: ConditionStatus | undefined;
-  /** Carries the label node.kubernetes.io/exclude-disruption. */
+  /** Whether the Node has the label node.kubernetes.io/exclude-disruption. */
   readonly excluded: boolean;
-  /** Something is to be looked at on its next beat: it is not Ready, or carries taints of ours. */
+  /** Its next heartbeat needs processing: the node is not Ready, or carries taints of ours. */
   readonly suspect: boolean;
   /** Which NoExecute taints of ours the Node carries, as last written. */
   readonly noExecute: { readonly notReady: boolean; readonly unreachable: boolean };
@@ -25,10 +25,10 @@ export interface NodeHealth {
   /** Server receipt time of the last status post; absent when none was received. */
   readonly statusAtMs: number | undefined;
   /**
-   * When we marked the node Unknown for its silence; goes away with the next status post. A node that has beaten since,
-   * and whose status is only on its way, is not tainted for a silence that is over.
+   * When node-monitor marked the node Unknown; removed by the next status post. A node that sent a heartbeat since, and
+   * whose status is still to come, is not tainted.
    */
   readonly markedAtMs?: number | undefined;
-  /** Pods of this node are still to be set not ready, because writing some of them failed after the mark. */
+  /** Pods of this node are still to be marked not ready, because writing some of them failed after the mark. */
   readonly podsToMark?: boolean | undefined;
 }

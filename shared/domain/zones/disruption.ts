@@ -1,22 +1,24 @@
 /**
- * Total disruption: every listed zone is dark, so it is more likely us than them. A stored flag (D12), entered when
- * every listed zone is FullDisruption and left when one is not. While it stands nothing is queued, every rate is never,
- * and NoExecute taints of ours are off. When it is left, every node gets a full grace before it can be marked, and the
- * limiters start drained: nodes already Unknown follow one by one.
+ * Total disruption: every listed zone is in FullDisruption, so a fault of the controller is more likely than of all
+ * nodes. A stored flag (D12), set when every listed zone is in FullDisruption and cleared when one is not. While it is
+ * set, no node is queued, every eviction rate is 0, and our NoExecute taints are removed. When it is cleared, every
+ * node has a full grace period, and the limiters start drained: nodes that are already Unknown are tainted one by one.
  *
- * A zone is listed when it counts at least one node. With no zone listed there is nothing to judge by and the flag
- * stays as it is.
+ * A zone is listed when it counts at least one node. Without a listed zone the flag does not change.
  *
  * Source: handleDisruption in pkg/controller/nodelifecycle/node_lifecycle_controller.go, which derives the flag from
- * the zone states of the pass before and so forgets it in a restart.
+ * the zone states of the previous pass and so loses it in a restart.
  */
 import type { ZoneState } from './zone-state.ts';
 
 export interface DisruptionRecord {
   readonly total: boolean;
-  /** Since when the flag is as it is. Epoch milliseconds. */
+  /** Time of the flag's last change. Epoch milliseconds. */
   readonly sinceMs: number;
-  /** From when every node has a full grace, because total disruption was left then; 0 when it never was. */
+  /**
+   * End of the last total disruption, when every node got a full grace period; 0 when there was none. Epoch
+   * milliseconds.
+   */
   readonly freshSinceMs: number;
 }
 

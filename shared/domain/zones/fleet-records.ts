@@ -1,19 +1,21 @@
-import type { Limiter } from './limiter.ts';
-import type { ZoneState } from './zone-state.ts'; /** What the controllers remember about zones and waiting nodes between ticks. */
 /**
- * Nodes that wait for their zone's limiter, and the order of their turns.
+ * What the controllers store about zones and waiting nodes between ticks.
  *
- * Upstream's queue remembers the names it has dealt with, so that a controller which does not yet see its own effect does not
- * do it twice. Ours needs no second set: what was dealt with shows in the node's digest (NodeHealth.noExecute), and one that is
- * waiting is not stamped again (L10), so the order is that of the first enqueueing. Nothing is put back for a later time
- * either: a taint that could not be written leaves the node where it waits, and its token where it was.
+ * Upstream's queue remembers the names it has processed, so that a controller that does not yet see its own effect does
+ * not repeat it. Here the node's digest shows the effect (NodeHealth.noExecute), so a second set is not needed. A
+ * waiting node is not enqueued again (L10), so the order is that of the first enqueueing. No item is delayed: when a
+ * taint cannot be written, the node and the token stay where they are.
  *
- * Source: pkg/controller/nodelifecycle/scheduler/rate_limited_queue.go. Left out on purpose: a token taken for an item
- * that is not due (D4).
+ * Source: pkg/controller/nodelifecycle/scheduler/rate_limited_queue.go, without its token for an item that is not due
+ * (D4).
  */
+
+import type { Limiter } from './limiter.ts';
+import type { ZoneState } from './zone-state.ts';
+
 export interface QueueItem {
   readonly nodeName: string;
-  /** uid of the Node meant; an item of a Node since re-created is dropped (D2). */
+  /** uid of the Node; the item of a Node that was re-created since is dropped (D2). */
   readonly uid: string;
   /** When it was enqueued. Epoch milliseconds. */
   readonly addedAtMs: number;

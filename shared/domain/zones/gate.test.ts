@@ -6,8 +6,8 @@ import {
   type GateRecord,
   gateVerdict,
   gateVerdictFor,
-  isPathInDoubt,
-  PROBES_A_TICK,
+  needsAllProbes,
+  PROBES_PER_TICK_MAX,
   pathIsFailing,
   UNTRIED_GATE,
 } from './gate.ts';
@@ -80,11 +80,11 @@ describe('the gate against a failing path', () => {
   it('asks with one probe a tick in calm, with more where ticks are few, and with all in doubt', () => {
     expect(firstProbes(policy)).toBe(1);
     expect(firstProbes({ ...policy, nodeMonitorPeriodSeconds: 10 })).toBe(2);
-    expect(firstProbes({ ...policy, nodeMonitorPeriodSeconds: 20 })).toBe(PROBES_A_TICK);
+    expect(firstProbes({ ...policy, nodeMonitorPeriodSeconds: 20 })).toBe(PROBES_PER_TICK_MAX);
     const calm = { probes: [{ sentAtMs: 0, accepted: true }] };
-    expect(isPathInDoubt(calm, [true])).toBe(false);
-    expect(isPathInDoubt(calm, [false])).toBe(true);
-    expect(isPathInDoubt({ probes: [{ sentAtMs: 0, accepted: false }] }, [true])).toBe(true);
+    expect(needsAllProbes(calm, [true])).toBe(false);
+    expect(needsAllProbes(calm, [false])).toBe(true);
+    expect(needsAllProbes({ probes: [{ sentAtMs: 0, accepted: false }] }, [true])).toBe(true);
   });
 
   it('has no opinion without probes', () => {

@@ -1,49 +1,51 @@
 /**
- * Doubt ourselves first (D9). Before a node is called silent, two things must be true of us: we were watching, and a beat
- * sent to us would have arrived.
+ * The safety gate (D9). A node is called silent only while two things are true of the controller: its ticks ran, and a
+ * heartbeat sent to it would have arrived.
  *
- * missedTicks   more than two periods without a tick that finished, counted from the first where none has. Holds for the
- *               tick that finds it out; every node has a full grace from that tick on.
- * failingPath   of the probe beats of the last two beat intervals at least half got no success. Holds until that is no
- *               longer so and none was lost for a whole beat interval: a path that loses half of what it carries also lets
- *               half of the probes through, and must not open the gate by luck. Every node has a full grace from the first
- *               probe accepted after the last lost one.
+ * missedTicks   More than two periods without a finished tick. Before the first finished tick they are counted from the
+ *               first tick. Closes the gate for the tick that detects it. Every node has a full grace period from then.
+ * failingPath   At least half of the probe heartbeats of the last two heartbeat intervals failed. The gate opens when
+ *               fewer failed and none failed for a whole heartbeat interval: a path that loses half of all heartbeats
+ *               also accepts half of the probes, and must not open the gate by chance. Every node has a full grace
+ *               period from the first probe accepted after the last failed one.
  *
- * A grace is at least two beat intervals, and with four of them (the default) the half is enough: the gate closes before
- * the first beating node has used up its grace. With a grace of barely two, or a period near it, an outage can swallow two
- * beats between few probes. So the path also counts as failing while no stretch of the last grace is proven good that was
- * long enough for every node to beat in (L5): a run of ticks, none missing, of whose probes most were accepted, over one
- * beat interval. In steady state every tick proves it.
+ * A grace period is at least two heartbeat intervals. With four (the default), half of the probes is strict enough: the
+ * gate closes before the first live node exceeds its grace period. With barely two, or with a period close to the grace
+ * period, an outage can lose two heartbeats between few probes. So the path also counts as failing while the last grace
+ * period contains no proven stretch in which every node could send a heartbeat (L5): consecutive ticks over one
+ * heartbeat interval, none missed, with most of their probes accepted. In steady state every tick proves it.
  *
- * While it holds nothing is newly marked, tainted by a limiter, or deleted by taint eviction. Everything that heals goes on.
- * A fleet that is silent while probes get through is not our fault and does not close the gate.
+ * While the gate is closed, no node is newly marked or tainted by a limiter, and taint eviction deletes no pod.
+ * Recovery continues. Nodes that are silent while probes succeed do not close the gate.
  */
 import type { Policy } from '../policy.ts';
 import { periodsBetween, ticksWereMissing } from '../tick.ts';
 
 export type GateReason = 'missedTicks' | 'failingPath';
 
-/** A probe beat, sent through the public endpoint as a node sends its own. */
+/** A probe heartbeat, sent through the public endpoint as nodes send theirs. */
 export interface Probe {
   readonly sentAtMs: number;
-  /** Answered with success in time. Everything else, and one that could not even be sent, is not. */
+  /** Answered with success in time. False for every other result, and for a probe that could not be sent. */
   readonly accepted: boolean;
 }
 
 export interface GateRecord {
   /** The last tick of node-monitor that finished; absent before the first. Epoch milliseconds. */
   readonly lastTickAtMs: number | undefined;
-  /** Why the gate holds; empty when it is open. */
+  /** Why the gate is closed; empty when it is open. */
   readonly reasons: readonly GateReason[];
-  /** Since when it holds, or is open. Epoch milliseconds. */
+  /** Time of the last transition. Epoch milliseconds. */
   readonly sinceMs: number;
-  /** From when every node has a full grace: the first tick there ever was, or the end of a hold; 0 before either. */
+  /** Start of a full grace period for every node: the first tick ever, or the opening of the gate; 0 before either. */
   readonly freshSinceMs: number;
-  /** Probes of the last two beat intervals, oldest first. */
+  /** Probes of the last two heartbeat intervals, oldest first. */
   readonly probes: readonly Probe[];
-  /** First tick of the present run of good ones; absent when the last tick was not good. Epoch milliseconds. */
+  /** First of the consecutive good ticks up to now; absent when the last tick was not good. Epoch milliseconds. */
   readonly goodSinceMs: number | undefined;
-  /** When a good run of at least one beat interval was last seen, or a fresh grace began. Epoch milliseconds. */
+  /**
+   * Last time with good ticks over at least one heartbeat interval, or start of a new grace period. Epoch milliseconds.
+   */
   readonly provenAtMs: number | undefined;
 }
 
@@ -62,28 +64,28 @@ export type GatePolicy = Pick<
   'nodeMonitorPeriodSeconds' | 'nodeMonitorGracePeriodSeconds' | 'beatIntervalSeconds' | 'ingestGate' | 'tickGate'
 >;
 
-/** Probes of a tick in doubt: one alone says too little of a path that loses some of what it carries. */
-export const PROBES_A_TICK = 3;
+/** Probes per tick after a failed one: a single probe says too little about a path that loses some heartbeats. */
+export const PROBES_PER_TICK_MAX = 3;
 
-/** Probes that two beat intervals hold at least, in calm. */
-const PROBES_A_WINDOW_MIN = 4;
+/** Least number of probes in two heartbeat intervals while none fails. */
+const PROBES_PER_WINDOW_MIN = 4;
 
-/** Probes a tick begins with: one, where the ticks of two beat intervals are many enough; more where they are few. */
+/** Probes that a tick sends first: one, or more where two heartbeat intervals contain few ticks. */
 export function firstProbes(policy: Pick<Policy, 'beatIntervalSeconds' | 'nodeMonitorPeriodSeconds'>): number {
   const ticks = Math.max(1, Math.floor((2 * policy.beatIntervalSeconds) / policy.nodeMonitorPeriodSeconds));
-  return Math.min(PROBES_A_TICK, Math.ceil(PROBES_A_WINDOW_MIN / ticks));
+  return Math.min(PROBES_PER_TICK_MAX, Math.ceil(PROBES_PER_WINDOW_MIN / ticks));
 }
 
 /**
- * Whether a tick sends all its probes. Those it begins with are enough while none was lost in the last two beat intervals;
- * if one of them is lost, or one was, the others follow at once.
+ * Whether a tick sends all its probes. The first ones are enough while no probe failed in the last two heartbeat
+ * intervals. Otherwise the others follow at once.
  */
-export const isPathInDoubt = (record: Pick<GateRecord, 'probes'>, first: readonly boolean[]): boolean =>
+export const needsAllProbes = (record: Pick<GateRecord, 'probes'>, first: readonly boolean[]): boolean =>
   first.includes(false) || record.probes.some(({ accepted }) => !accepted);
 
 /**
- * Probes that count at nowMs: those of the last two beat intervals, oldest first, and no more than their ticks can have
- * sent; none from a time that is yet to come, which a clock that stepped back would leave behind.
+ * The probes evaluated at nowMs: those of the last two heartbeat intervals, oldest first, and no more than their ticks
+ * can have sent. Probes from the future, which remain when the clock steps back, are dropped.
  */
 export function probesInWindow(
   probes: readonly Probe[],
@@ -95,16 +97,16 @@ export function probesInWindow(
   return probes
     .filter(({ sentAtMs }) => sentAtMs > nowMs - windowSeconds * 1_000 && sentAtMs <= nowMs)
     .sort((a, b) => a.sentAtMs - b.sentAtMs)
-    .slice(-ticks * PROBES_A_TICK);
+    .slice(-ticks * PROBES_PER_TICK_MAX);
 }
 
-const lastLost = (probes: readonly Probe[]): Probe | undefined => probes.findLast(({ accepted }) => !accepted);
+const lastFailed = (probes: readonly Probe[]): Probe | undefined => probes.findLast(({ accepted }) => !accepted);
 
-/** At least half got no success. Without a single probe nothing is known, and nothing held against us. */
+/** At least half of the probes failed. Without probes the path is unknown and does not count as failing. */
 export const pathIsFailing = (probes: readonly Probe[]): boolean =>
   probes.length > 0 && probes.filter((probe) => !probe.accepted).length * 2 >= probes.length;
 
-/** The present run of good ticks: begun, carried on, or broken by refused probes, by none at all, or by a missing tick. */
+/** Start of the consecutive good ticks. Failed probes, a tick without probes, or a missed tick end them. */
 function goodRunSince(
   record: GateRecord,
   at: { readonly nowMs: number; readonly probes: readonly Probe[]; readonly policy: GatePolicy },
@@ -116,9 +118,9 @@ function goodRunSince(
 }
 
 /**
- * The gate at this tick of node-monitor. `probes` are those of this tick: send them first, so that an outage is seen by
- * the tick it would mislead. All of the record is stored with the claim of the tick but `lastTickAtMs`, which is stored when
- * the tick has finished, so that one that failed half-way does not pass for a tick.
+ * The gate at this tick of node-monitor. `probes` are those of this tick: they are sent first, so that the tick that an
+ * outage would mislead detects it. The record is stored with the claim of the tick, except `lastTickAtMs`: it is stored
+ * when the tick has finished, so that a tick that failed half-way does not count.
  */
 export function decideGate(
   record: GateRecord,
@@ -128,41 +130,43 @@ export function decideGate(
   const beatMs = policy.beatIntervalSeconds * 1_000;
   const graceMs = policy.nodeMonitorGracePeriodSeconds * 1_000;
   const probes = probesInWindow([...record.probes, ...at.probes], nowMs, policy);
-  const lostAtMs = lastLost(probes)?.sentAtMs;
+  const failedAtMs = lastFailed(probes)?.sentAtMs;
   const goodSinceMs = goodRunSince(record, at);
   const provenNow = goodSinceMs !== undefined && nowMs - goodSinceMs >= beatMs;
   const provenAtMs = provenNow ? nowMs : record.provenAtMs;
   const unproven = probes.length > 0 && provenAtMs !== undefined && nowMs - provenAtMs > graceMs - beatMs;
-  // Before the first tick there ever was nobody watched, and a control table that was lost or restored empty looks the same:
-  // the gate need not hold, but nobody is judged by what was before it. Each tick leaves `provenAtMs` behind, finished or not.
+  // Before the first tick ever no controller watched the nodes. A control table that was lost or restored empty looks
+  // the same. The gate stays open, but silence before this tick does not count. Every tick stores `provenAtMs`,
+  // finished or not.
   const isFirst = policy.tickGate === 'on' && record.lastTickAtMs === undefined && record.provenAtMs === undefined;
-  // Where none has finished, the grace of the first tick says when it was; once that holds the gate, until one finishes.
-  const heldForTicks = record.reasons.includes('missedTicks');
-  const lastTickAtMs = record.lastTickAtMs ?? (heldForTicks ? undefined : record.freshSinceMs);
+  // While no tick has finished, the new grace period shows when the first tick ran. Once that closes the gate, it stays
+  // closed until a tick finishes.
+  const isClosedForTicks = record.reasons.includes('missedTicks');
+  const lastTickAtMs = record.lastTickAtMs ?? (isClosedForTicks ? undefined : record.freshSinceMs);
   const missed =
     policy.tickGate === 'on' &&
     !isFirst &&
     ticksWereMissing({ lastTickAtMs, nowMs, periodSeconds: policy.nodeMonitorPeriodSeconds });
   const wasFailing = record.reasons.includes('failingPath');
-  const lossy = wasFailing && lostAtMs !== undefined && lostAtMs > nowMs - beatMs;
+  const lossy = wasFailing && failedAtMs !== undefined && failedAtMs > nowMs - beatMs;
   const failing = policy.ingestGate === 'on' && (pathIsFailing(probes) || lossy || (unproven && !missed));
   const pathRecovered = wasFailing && !failing;
   const recoveredAtMs =
-    probes.find(({ sentAtMs }) => lostAtMs === undefined || sentAtMs > lostAtMs)?.sentAtMs ?? goodSinceMs ?? nowMs;
+    probes.find(({ sentAtMs }) => failedAtMs === undefined || sentAtMs > failedAtMs)?.sentAtMs ?? goodSinceMs ?? nowMs;
   const reasons: GateReason[] = [];
   if (missed) reasons.push('missedTicks');
   if (failing) reasons.push('failingPath');
-  const holds = reasons.length > 0;
-  const held = record.reasons.length > 0;
+  const isClosed = reasons.length > 0;
+  const wasClosed = record.reasons.length > 0;
   const freshSinceMs = Math.max(record.freshSinceMs, missed || isFirst ? nowMs : 0, pathRecovered ? recoveredAtMs : 0);
   return {
     lastTickAtMs: nowMs,
     reasons,
-    sinceMs: holds === held ? record.sinceMs : nowMs,
+    sinceMs: isClosed === wasClosed ? record.sinceMs : nowMs,
     freshSinceMs,
     probes,
     goodSinceMs,
-    // A fresh grace stands in for a proof: nobody is judged by what was before it.
+    // A new grace period replaces the proof: silence before it does not count.
     provenAtMs: Math.max(provenAtMs ?? nowMs, freshSinceMs),
   };
 }
@@ -171,15 +175,15 @@ export type GateVerdict =
   | { readonly kind: 'open' }
   | { readonly kind: 'holding'; readonly reasons: readonly GateReason[]; readonly sinceMs: number };
 
-/** What a record says at the tick it was decided. */
+/** The verdict of a record at the tick that decided it. */
 export const gateVerdict = (record: GateRecord): GateVerdict =>
   record.reasons.length === 0
     ? { kind: 'open' }
     : { kind: 'holding', reasons: record.reasons, sinceMs: record.sinceMs };
 
 /**
- * The gate for everybody but node-monitor: as stored, and holding as well while node-monitor itself has missed ticks.
- * After an outage the evictor may wake first; it must not act on what was believed before.
+ * The gate for the other controllers: as stored, and also closed while node-monitor has missed ticks. After an outage
+ * the evictor may run before node-monitor, and must not act on outdated state.
  */
 export function gateVerdictFor(
   record: GateRecord,

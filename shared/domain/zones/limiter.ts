@@ -1,30 +1,30 @@
 /**
  * The limiter of a zone: a token bucket that holds one token, kept as one number.
  *
- * GCRA: `tatMs`, the theoretical arrival time, is the moment at which the bucket is full again. Full is tat <= now; a grant
- * moves tat to now + interval. Nothing is read first and nothing refilled: a grant is a conditional update, so of any
- * number of callers at most one gets a given token, and a caller that dies after its grant has lost a token, never
- * doubled one (L3).
+ * GCRA: `tatMs`, the theoretical arrival time, is the time at which the bucket is full again. The bucket is full when
+ * tat <= now; a grant moves tat to now + interval. A grant is one conditional update without a read or a refill. So at
+ * most one of any number of callers gets a given token. A caller that dies after its grant loses a token and never
+ * doubles one (L3).
  *
  *   now ──────┤ tat            denied, until tat
  *   tat ┤────── now            granted, tat := now + interval
  *
- * Why L3 holds: grants are at least one interval apart, because a grant needs now >= tat and the grant before set tat to
- * its own now plus an interval. So a window of T seconds holds at most 1 + floor(T / interval) <= 1 + rate·T of them. A
- * change of rate either leaves tat alone or moves it to now + the new interval, and a grant made with a stale rate is
- * refused by its condition.
+ * Why L3 holds: grants are at least one interval apart, because a grant needs now >= tat and the grant before set tat
+ * to its own now plus an interval. So a window of T seconds holds at most 1 + floor(T / interval) <= 1 + rate·T of
+ * them. A change of rate either leaves tat alone or moves it to now + the new interval, and a grant made with a stale
+ * rate is refused by its condition.
  *
  * Clocks of two callers may differ by d (about a second between Lambdas). A caller that runs d ahead gets its token d
  * early and sets tat d late for all others, so the excess does not add up: in true time a window of T holds at most
  * 1 + rate·(T + 2d) grants.
  *
- * Never (rate 0) and one a second are different limiters (D3). Whoever asks does so for an item that is due (D4).
+ * Rate 0 (never) and 1 per second are different limiters (D3). A token is requested only for an item that is due (D4).
  * Source: client-go/util/flowcontrol/throttle.go and SwapLimiter in nodelifecycle/scheduler/rate_limited_queue.go for
  * what a change of rate means.
  */
 
 export interface Limiter {
-  /** When the bucket is full again. Epoch milliseconds; absent on a bucket from which nothing was ever taken. */
+  /** When the bucket is full again. Epoch milliseconds; absent while no token was ever granted. */
   readonly tatMs: number | undefined;
   /** 0 means never. */
   readonly ratePerSecond: number;
@@ -38,7 +38,7 @@ export const tokenIntervalMs = (ratePerSecond: number): number =>
   ratePerSecond > 0 ? Math.ceil(1_000 / ratePerSecond - 1e-9) : Infinity;
 
 /**
- * A conditional update as data, in the words of the item store: `when` and `set` can be handed to it as they are.
+ * A conditional update as data, in the form of the item store: `when` and `set` can be passed to it unchanged.
  * Attributes: tatMs and ratePerSecond, both numbers.
  */
 export type LimiterCondition =
@@ -70,9 +70,9 @@ const fullAt = (nowMs: number): LimiterCondition => ({
 });
 
 /**
- * The update that takes the token of a full bucket: tat := now + interval. Granted when it is written, denied when it is
- * refused; undefined at rate 0, which grants nothing. It also asks for the rate the caller knows: after a change of rate a
- * stale caller is denied and has to read again.
+ * The update that takes the token of a full bucket: tat := now + interval. Granted when it is written, denied when it
+ * is refused; undefined at rate 0, which grants nothing. It also requires the rate that the caller read: after a change
+ * of rate a stale caller is denied and must read again.
  */
 export function takeTokenUpdate(at: {
   readonly nowMs: number;
@@ -84,9 +84,9 @@ export function takeTokenUpdate(at: {
 }
 
 /**
- * The updates that change the rate, of which exactly one is written while the rate is still `fromPerSecond`. The change
- * holds at once: a bucket that could give a token stays full, one that could not starts drained under the new rate, and
- * from never every rate starts drained. The same rate is no change.
+ * The updates that change the rate. Exactly one of them is written while the rate is still `fromPerSecond`. The change
+ * applies at once: a full bucket stays full, any other starts drained at the new rate, and after rate 0 the bucket
+ * always starts drained. The same rate is no change.
  */
 export function changeRateUpdates(at: {
   readonly nowMs: number;
@@ -96,7 +96,7 @@ export function changeRateUpdates(at: {
   if (at.fromPerSecond === at.toPerSecond) return [];
   const from = rateIs(at.fromPerSecond);
   const intervalMs = tokenIntervalMs(at.toPerSecond);
-  // To never: tat stays; whoever leaves never is drained anyway.
+  // To rate 0: tat stays, because a later rate starts drained anyway.
   if (intervalMs === Infinity) return [{ when: from, set: { ratePerSecond: at.toPerSecond } }];
   const drained = { ratePerSecond: at.toPerSecond, tatMs: at.nowMs + intervalMs };
   if (tokenIntervalMs(at.fromPerSecond) === Infinity) return [{ when: from, set: drained }];

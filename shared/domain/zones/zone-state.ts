@@ -1,14 +1,14 @@
 /**
- * How a zone stands, from the Ready statuses of its counted nodes, and the eviction rate that follows.
+ * The state of a zone, from the Ready statuses of its counted nodes, and the eviction rate that follows.
  * Source: ComputeZoneState, ReducedQPSFunc and HealthyQPSFunc in
  * pkg/controller/nodelifecycle/node_lifecycle_controller.go.
  */
 import type { Policy } from '../policy.ts';
 
-/** Initial: has a record and has not been judged yet. It is not FullDisruption. */
+/** Initial: has a record and was not evaluated yet. It is not FullDisruption. */
 export type ZoneState = 'Initial' | 'Normal' | 'PartialDisruption' | 'FullDisruption';
 
-/** Nodes of a zone that are not excluded. Absent and not True are not ready. */
+/** Nodes of a zone that are not excluded. A node whose Ready condition is absent or not True is not ready. */
 export interface ZoneCount {
   readonly ready: number;
   readonly notReady: number;
@@ -24,7 +24,7 @@ export function zoneStateOf(
   policy: Pick<Policy, 'unhealthyZoneThreshold'>,
 ): Exclude<ZoneState, 'Initial'> {
   if (count.ready === 0 && count.notReady > 0) return 'FullDisruption';
-  // Compared as a product: 0.55 of 20 is 11 exactly, 11 / 20 >= 0.55 hangs on rounding.
+  // Compared as a product: 0.55 of 20 is exactly 11, but 11 / 20 >= 0.55 depends on rounding.
   const unhealthyFrom = policy.unhealthyZoneThreshold * zoneSize(count);
   if (count.notReady > FEW_NOT_READY && count.notReady >= unhealthyFrom - 1e-9) return 'PartialDisruption';
   return 'Normal';
@@ -36,10 +36,10 @@ export type RatePolicy = Pick<
 >;
 
 /**
- * NoExecute taints a second in a zone of this state and size while some zone lives. 0 means never.
- * - Normal, Initial: the usual rate.
+ * NoExecute taints per second in a zone of this state and size, outside total disruption. 0 means never.
+ * - Normal, Initial: the normal rate.
  * - PartialDisruption: the secondary rate if the zone counts more nodes than the threshold, never if it is small.
- * - FullDisruption: the usual rate as documented, or never with `fullDisruption: hold` (D10).
+ * - FullDisruption: the normal rate as documented, or never with `fullDisruption: hold` (D10).
  */
 export function zoneRatePerSecond(state: ZoneState, size: number, policy: RatePolicy): number {
   switch (state) {
@@ -53,7 +53,7 @@ export function zoneRatePerSecond(state: ZoneState, size: number, policy: RatePo
   }
 }
 
-/** What is measured of a zone on each pass. An empty zone is healthy. */
+/** Metrics of one zone per pass. An empty zone is healthy. */
 export interface ZoneMetrics {
   readonly zone: string;
   /** Counted nodes. */
@@ -69,7 +69,7 @@ export const zoneMetricsOf = (zone: string, count: ZoneCount): ZoneMetrics => {
   return { zone, size, healthPercent: size === 0 ? 100 : (100 * count.ready) / size, unhealthy: count.notReady };
 };
 
-/** What is measured of all zones together. */
+/** Metrics over all zones. */
 export interface FleetMetrics {
   /** Share of not-ready nodes in the zone where it is largest. Percent, 0 to 100. */
   readonly notReadyShareMaxPercent: number;

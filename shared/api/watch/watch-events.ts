@@ -1,41 +1,41 @@
 /**
  * Watches: the changes of a resource after a resourceVersion, through a selector, as events.
  *
- * One generator serves both ways out: held open by the streaming function, or as a long poll on the HTTP API, which
- * ends at the first news. That none is lost is the change log's business (decision 0002); here it is turned into what
- * one client may see. An object that leaves the selector is DELETED to it, one that enters is ADDED.
+ * One generator serves both transports: the streaming function, and the long poll of the HTTP API, which ends at the
+ * first changes. The change log ensures that no change is lost (decision 0002). This file turns changes into events
+ * of one client. An object that leaves the selector is DELETED for it, an object that enters is ADDED.
  *
  * Kubernetes: "API concepts", efficient detection of changes, watch bookmarks, streaming lists.
  */
 import * as status from '../../kube/status.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { ObjectChange, Selectable } from '../../store/object-record.ts';
-import { matches } from '../verbs/list.ts';
-import { watchByReading } from './lease-watch.ts';
+import { matches } from '../verbs/list-objects.ts';
+import { watchByReading } from './watch-by-reading.ts';
 import { startOf, stateOf, type WatchEvent, type WatchRequest, type WatchSource } from './watch-request.ts';
 
 export type { WatchCall, WatchEvent, WatchRequest, WatchSource } from './watch-request.ts';
 
-/** Time between two looks at the change log. Milliseconds: half of what a write may take to be seen. */
+/** Time between two reads of the change log. Milliseconds. Half of the delay that a write may have until its event. */
 export const POLL_MS = 1_000;
-/** Changes taken from the log at a time. */
+/** Changes per read of the log. */
 const CHANGES_MAX = 500;
 
-/** How a change looks through a selector; undefined when it does not show. */
-function seenThrough(request: WatchRequest, change: ObjectChange): WatchEvent | undefined {
+/** The event of a change for this request. undefined: outside the selector before and after. */
+function eventOf(request: WatchRequest, change: ObjectChange): WatchEvent | undefined {
   const { descriptor, labels, fields } = request;
   const { object } = change;
   if (request.namespace !== '' && object.metadata.namespace !== request.namespace) return undefined;
-  const now = matches(descriptor, object, labels, fields);
-  if (change.type === 'DELETED') return now ? { type: 'DELETED', object, fromState: false } : undefined;
-  if (change.type === 'ADDED') return now ? { type: 'ADDED', object, fromState: false } : undefined;
-  const before = change.previous === undefined ? now : matchedBefore(request, change.previous, object);
-  if (now) return { type: before ? 'MODIFIED' : 'ADDED', object, fromState: false };
-  return before ? { type: 'DELETED', object: asItLeft(request, change), fromState: false } : undefined;
+  const isSelected = matches(descriptor, object, labels, fields);
+  if (change.type === 'DELETED') return isSelected ? { type: 'DELETED', object, fromState: false } : undefined;
+  if (change.type === 'ADDED') return isSelected ? { type: 'ADDED', object, fromState: false } : undefined;
+  const wasSelected = change.previous === undefined ? isSelected : matchedBefore(request, change.previous, object);
+  if (isSelected) return { type: wasSelected ? 'MODIFIED' : 'ADDED', object, fromState: false };
+  return wasSelected ? { type: 'DELETED', object: lastSelected(request, change), fromState: false } : undefined;
 }
 
-/** What a selector saw of an object before it left it: labels, and the text fields it names, as they were then. */
-function asItLeft({ fields }: WatchRequest, { object, previous }: ObjectChange): KubeObject {
+/** An object that left the selector, with its previous labels and the previous text fields that the selector names. */
+function lastSelected({ fields }: WatchRequest, { object, previous }: ObjectChange): KubeObject {
   if (previous === undefined) return object;
   const left: KubeObject = { ...object, metadata: { ...object.metadata, labels: { ...previous.labels } } };
   for (const { field } of fields.requirements) {
@@ -58,8 +58,8 @@ function matchedBefore(
 }
 
 /**
- * Events without end, until the consumer stops asking or `deadlineMs` has passed. After every look at the log that told
- * something, and after the state, a BOOKMARK says how far it went; the way out decides who gets to see it.
+ * Events until the consumer stops or `deadlineMs` has passed. A BOOKMARK with the version reached follows the initial
+ * state, and every read of the log that returned changes. The transport decides which clients receive it.
  */
 export function watchEvents(
   source: WatchSource,
@@ -88,7 +88,7 @@ async function* watchLog(source: WatchSource, request: WatchRequest, deadlineMs:
     });
     if (outcome.kind === 'expired') throw status.resourceVersionTooOld(cursor, 'the last hour');
     for (const change of outcome.changes) {
-      const event = seenThrough(request, change);
+      const event = eventOf(request, change);
       if (event !== undefined) yield event;
     }
     if (outcome.through > cursor) {

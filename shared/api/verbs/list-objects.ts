@@ -9,7 +9,7 @@ import type { ResourceDescriptor } from '../../kube/descriptor.ts';
 import type { FieldSelector, LabelSelector } from '../../kube/selectors.ts';
 import * as status from '../../kube/status.ts';
 import type { KubeObject } from '../../kube/types.ts';
-import { listKeyOf, type ResourceStorage } from '../storage/storage.ts';
+import { listKeyOf, type ResourceStorage } from '../storage/resource-storage.ts';
 
 /** Items asked of the store at a time when the client names no limit, or when selectors may drop most of a page. */
 const STORE_PAGE_ITEMS = 500;

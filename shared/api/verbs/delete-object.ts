@@ -10,9 +10,9 @@ import type { ResourceTarget } from '../../kube/request/request.ts';
 import * as status from '../../kube/status.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';
-import { afterRemoval } from '../admission/last-removal.ts';
+import { finishNamespaceOf } from '../admission/finish-namespace.ts';
 import type { ApiDependencies } from '../dependencies.ts';
-import { pauseBefore, rvOf, WRITE_ATTEMPTS_MAX, type WriteOptions } from './verbs.ts';
+import { pauseBefore, resourceVersionOf, WRITE_ATTEMPTS_MAX, type WriteOptions } from './write-options.ts';
 
 export interface DeleteOptions {
   /** Seconds a pod on a node may take to end; undefined: the pod's own. */
@@ -23,7 +23,7 @@ export interface DeleteOptions {
 export interface DeletedObject {
   readonly object: KubeObject;
   /** The object is gone; otherwise it is marked and waits for its grace period or finalizers. */
-  readonly gone: boolean;
+  readonly removed: boolean;
 }
 
 /** What has to happen for one attempt at a deletion, besides the deletion itself. */
@@ -60,16 +60,16 @@ export async function deleteObject(
     const graceSeconds = graceOf(descriptor, old, wanted);
     const held = holds || graceSeconds > 0 || (old.metadata.finalizers ?? []).length > 0;
     if (!held) {
-      if (options.dryRun) return { object: old, gone: true };
+      if (options.dryRun) return { object: old, removed: true };
       const result = await storage.remove(old, along);
       if (result.kind === 'conflict') continue;
-      await afterRemoval(dependencies, old);
-      return { object: old, gone: true };
+      await finishNamespaceOf(dependencies, old);
+      return { object: old, removed: true };
     }
     const marked = markDeleted(old, graceSeconds, options.nowMs);
-    if (marked === old || options.dryRun) return { object: marked, gone: false };
+    if (marked === old || options.dryRun) return { object: marked, removed: false };
     const result = await storage.update(mark?.(marked) ?? marked, old, along);
-    if (result.kind === 'written') return { object: result.object, gone: false };
+    if (result.kind === 'written') return { object: result.object, removed: false };
   }
   throw status.conflict(descriptor, target.name);
 }
@@ -88,11 +88,11 @@ function refuseUnmetPreconditions(
       `Precondition failed: UID in precondition: ${preconditions.uid}, UID in object meta: ${uid}`,
     );
   }
-  if (preconditions?.resourceVersion !== undefined && preconditions.resourceVersion !== rvOf(old)) {
+  if (preconditions?.resourceVersion !== undefined && preconditions.resourceVersion !== resourceVersionOf(old)) {
     throw status.conflict(
       descriptor,
       name,
-      `Precondition failed: ResourceVersion in precondition: ${preconditions.resourceVersion}, ResourceVersion in object meta: ${rvOf(old)}`,
+      `Precondition failed: ResourceVersion in precondition: ${preconditions.resourceVersion}, ResourceVersion in object meta: ${resourceVersionOf(old)}`,
     );
   }
 }

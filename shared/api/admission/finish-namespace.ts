@@ -9,7 +9,7 @@ import { namespaces } from '../kinds/registry.ts';
  * It may have been the last object of a terminating namespace, which goes when it is read (namespace-lifecycle.ts), and
  * somebody may be watching for that. Only an object that was marked before can have outlived the namespace's emptying.
  */
-export async function afterRemoval(dependencies: ApiDependencies, { metadata }: KubeObject): Promise<void> {
+export async function finishNamespaceOf(dependencies: ApiDependencies, { metadata }: KubeObject): Promise<void> {
   const namespace = metadata.namespace ?? '';
   if (namespace === '' || (SYSTEM_NAMESPACES as readonly string[]).includes(namespace)) return;
   if (metadata.deletionTimestamp !== undefined) await dependencies.storageOf(namespaces).get('', namespace);

@@ -1,5 +1,5 @@
 /** Resources that can only be created and are never stored: questions about the asker. */
-export interface VirtualResource {
+export interface SelfReview {
   readonly group: string;
   readonly version: string;
   readonly resource: string;
@@ -9,7 +9,7 @@ export interface VirtualResource {
   readonly verbs: readonly ['create'];
 }
 
-const selfReview = (group: string, resource: string, kind: string): VirtualResource => ({
+const selfReview = (group: string, resource: string, kind: string): SelfReview => ({
   group,
   version: 'v1',
   resource,
@@ -19,11 +19,11 @@ const selfReview = (group: string, resource: string, kind: string): VirtualResou
   verbs: ['create'],
 });
 
-export const virtualResources: readonly VirtualResource[] = [
+export const selfReviews: readonly SelfReview[] = [
   selfReview('authentication.k8s.io', 'selfsubjectreviews', 'SelfSubjectReview'),
   selfReview('authorization.k8s.io', 'selfsubjectaccessreviews', 'SelfSubjectAccessReview'),
   selfReview('authorization.k8s.io', 'selfsubjectrulesreviews', 'SelfSubjectRulesReview'),
 ];
 
-export const findVirtual = (group: string, version: string, resource: string): VirtualResource | undefined =>
-  virtualResources.find((each) => each.group === group && each.version === version && each.resource === resource);
+export const findSelfReview = (group: string, version: string, resource: string): SelfReview | undefined =>
+  selfReviews.find((each) => each.group === group && each.version === version && each.resource === resource);

@@ -11,7 +11,7 @@ import {
   partialMetadataList,
 } from '../../kube/table.ts';
 import type { KubeObject } from '../../kube/types.ts';
-import type { ListAnswer } from '../verbs/list.ts';
+import type { ListAnswer } from '../verbs/list-objects.ts';
 
 export interface Shape {
   readonly form: AnswerForm;

@@ -18,8 +18,8 @@ import { COMMIT_OBJECTS_MAX, type ObjectWrite } from '../../store/object-store.t
 import type { ApiDependencies } from '../dependencies.ts';
 import { mayEvict } from '../kinds/budget-status.ts';
 import { poddisruptionbudgets, pods } from '../kinds/registry.ts';
-import { type DeleteOptions, deleteObject } from './delete.ts';
-import type { WriteOptions } from './verbs.ts';
+import { type DeleteOptions, deleteObject } from './delete-object.ts';
+import type { WriteOptions } from './write-options.ts';
 
 /** When too many evictions meet at one budget: clients wait this long and ask again by themselves. */
 const RETRY_AFTER_SECONDS = 2;

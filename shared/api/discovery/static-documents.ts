@@ -14,11 +14,11 @@ import {
   wantsAggregatedDiscovery,
 } from './discovery.ts';
 
-export type FixedAnswers = (path: string, request: HttpRequest) => HttpResponse | undefined;
+export type StaticDocuments = (path: string, request: HttpRequest) => HttpResponse | undefined;
 
 const HEALTH_PATHS = new Set(['/healthz', '/livez', '/readyz']);
 
-export function fixedAnswers(build: BuildInfo, openApi: FixedAnswers): FixedAnswers {
+export function staticDocuments(build: BuildInfo, openApi: StaticDocuments): StaticDocuments {
   return (path, request) => {
     if (HEALTH_PATHS.has(path)) return { status: 200, headers: { 'content-type': 'text/plain' }, body: 'ok' };
     if (path === '/version') return json(200, versionAnswer(build));

@@ -7,7 +7,7 @@ import { notSupported, required } from '../../kube/validation/causes.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { bindPod } from '../kinds/pods.ts';
 import { pods } from '../kinds/registry.ts';
-import { pauseBefore, WRITE_ATTEMPTS_MAX, type WriteOptions } from './verbs.ts';
+import { pauseBefore, WRITE_ATTEMPTS_MAX, type WriteOptions } from './write-options.ts';
 
 /** How conflicts name it. */
 const PODS_BINDING = { group: '', resource: 'pods/binding' } as const;

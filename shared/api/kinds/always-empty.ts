@@ -8,7 +8,7 @@ import type { ResourceDescriptor } from '../../kube/descriptor.ts';
 
 const NAMED = ['metadata.name', 'metadata.namespace'];
 
-function unkept(
+function alwaysEmpty(
   group: string,
   resource: string,
   kind: string,
@@ -40,18 +40,18 @@ function unkept(
   };
 }
 
-const unkeptResources: readonly ResourceDescriptor[] = [
-  unkept('', 'configmaps', 'ConfigMap', 'namespaced'),
-  unkept('', 'endpoints', 'Endpoints', 'namespaced'),
-  unkept('', 'persistentvolumeclaims', 'PersistentVolumeClaim', 'namespaced'),
-  unkept('', 'persistentvolumes', 'PersistentVolume', 'cluster'),
-  unkept('', 'secrets', 'Secret', 'namespaced', ['type']),
-  unkept('', 'serviceaccounts', 'ServiceAccount', 'namespaced'),
-  unkept('', 'services', 'Service', 'namespaced', ['spec.clusterIP', 'spec.type']),
-  unkept('discovery.k8s.io', 'endpointslices', 'EndpointSlice', 'namespaced'),
-  unkept('node.k8s.io', 'runtimeclasses', 'RuntimeClass', 'cluster'),
-  unkept('storage.k8s.io', 'csidrivers', 'CSIDriver', 'cluster'),
+const alwaysEmptyResources: readonly ResourceDescriptor[] = [
+  alwaysEmpty('', 'configmaps', 'ConfigMap', 'namespaced'),
+  alwaysEmpty('', 'endpoints', 'Endpoints', 'namespaced'),
+  alwaysEmpty('', 'persistentvolumeclaims', 'PersistentVolumeClaim', 'namespaced'),
+  alwaysEmpty('', 'persistentvolumes', 'PersistentVolume', 'cluster'),
+  alwaysEmpty('', 'secrets', 'Secret', 'namespaced', ['type']),
+  alwaysEmpty('', 'serviceaccounts', 'ServiceAccount', 'namespaced'),
+  alwaysEmpty('', 'services', 'Service', 'namespaced', ['spec.clusterIP', 'spec.type']),
+  alwaysEmpty('discovery.k8s.io', 'endpointslices', 'EndpointSlice', 'namespaced'),
+  alwaysEmpty('node.k8s.io', 'runtimeclasses', 'RuntimeClass', 'cluster'),
+  alwaysEmpty('storage.k8s.io', 'csidrivers', 'CSIDriver', 'cluster'),
 ];
 
-export const findUnkept = (group: string, version: string, resource: string): ResourceDescriptor | undefined =>
-  unkeptResources.find((each) => each.group === group && each.version === version && each.resource === resource);
+export const findAlwaysEmpty = (group: string, version: string, resource: string): ResourceDescriptor | undefined =>
+  alwaysEmptyResources.find((each) => each.group === group && each.version === version && each.resource === resource);

@@ -1,0 +1,147 @@
+/** Starts the process of a container, and reports how it ended. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync } from 'node:fs';
+import { constants } from 'node:os';
+import { defined } from '../../../shared/domain/defined.ts';
+import type { ContainerState } from '../../ports/pod-runtime.ts';
+import type { AgentTime } from '../../ports/time.ts';
+import { type CommandLine, commandLine } from './command-line.ts';
+import { openLog } from './log-file.ts';
+import type { PodProcesses } from './pod-processes.ts';
+import { type ContainerRecord, containerSpec } from './pod-record.ts';
+import { isShortage, MARK } from './process-table.ts';
+
+export type Terminated = Extract<ContainerState, { kind: 'terminated' }>;
+
+/** Exit codes of shells and container runtimes for programs that could not be started. */
+const EXIT_NOT_FOUND = 127;
+const EXIT_NOT_EXECUTABLE = 126;
+const EXIT_NOT_STARTED = 128;
+
+/** The group and output of a container. Closes `output`. @throws Error when no process could be made */
+export function startProcess(
+  processes: PodProcesses,
+  container: ContainerRecord,
+  line: CommandLine,
+  output: number,
+): ChildProcess {
+  try {
+    return spawn(line.file, line.args, {
+      cwd: line.directory,
+      env: { ...line.env, [MARK]: processes.markOf(container) },
+      detached: true,
+      stdio: ['ignore', output, output],
+      ...defined({ uid: line.userId, gid: line.groupId }),
+    });
+  } finally {
+    closeSync(output);
+  }
+}
+
+export interface ContainerStartDependencies {
+  readonly time: AgentTime;
+  readonly hostIp: () => string | undefined;
+  /** The process has exited, or can never be started. */
+  readonly onEnd: (container: ContainerRecord, state: Terminated) => void;
+  /** The machine lacks something that the start needs; the container is as it was before. */
+  readonly onShortage: (container: ContainerRecord, cause: Error) => void;
+}
+
+export class ContainerStart {
+  readonly #processes: PodProcesses;
+  readonly #dependencies: ContainerStartDependencies;
+
+  constructor(processes: PodProcesses, dependencies: ContainerStartDependencies) {
+    this.#processes = processes;
+    this.#dependencies = dependencies;
+  }
+
+  start(container: ContainerRecord): void {
+    const processes = this.#processes;
+    const { pod } = processes;
+    const line = commandLine(pod, containerSpec(pod, container.name) ?? {}, this.#dependencies.hostIp());
+    if (line.kind === 'unsupported') {
+      container.state = { kind: 'waiting', reason: 'CreateContainerConfigError', message: line.message };
+      processes.changed();
+      return;
+    }
+    const revert = this.#countStart(container);
+    const startedAtMs = this.#dependencies.time.nowMs();
+    const failed = (cause: NodeJS.ErrnoException): void => this.#failed(container, cause, startedAtMs, revert);
+    let output: number;
+    try {
+      output = openLog(processes.logPath(container));
+    } catch (cause) {
+      revert();
+      this.#dependencies.onShortage(container, cause as Error);
+      return;
+    }
+    let child: ChildProcess;
+    try {
+      child = startProcess(processes, container, line, output);
+    } catch (cause) {
+      // Later, because the caller of `start` would otherwise be entered again.
+      queueMicrotask(() => processes.guarded(() => failed(cause as NodeJS.ErrnoException)));
+      return;
+    }
+    child.once('error', (cause) => {
+      if (child.pid === undefined) processes.guarded(() => failed(cause));
+    });
+    if (child.pid !== undefined) this.#follow(container, child, startedAtMs);
+  }
+
+  /** Returns how to undo it. */
+  #countStart(container: ContainerRecord): () => void {
+    const { restartCount, containerId } = container;
+    if (containerId !== undefined) container.restartCount += 1;
+    container.containerId = `exec://${this.#processes.uid}/${container.name}/${container.restartCount}`;
+    container.started = this.#processes.momentIn(0);
+    return () => {
+      container.restartCount = restartCount;
+      if (containerId === undefined) delete container.containerId;
+      else container.containerId = containerId;
+    };
+  }
+
+  #failed(container: ContainerRecord, cause: NodeJS.ErrnoException, startedAtMs: number, revert: () => void): void {
+    if (this.#processes.isDetached) return;
+    if (isShortage(cause) && !this.#processes.record.stopped) {
+      revert();
+      this.#dependencies.onShortage(container, cause);
+      return;
+    }
+    this.#dependencies.onEnd(container, {
+      kind: 'terminated',
+      exitCode:
+        cause.code === 'ENOENT' ? EXIT_NOT_FOUND : cause.code === 'EACCES' ? EXIT_NOT_EXECUTABLE : EXIT_NOT_STARTED,
+      reason: 'ContainerCannotRun',
+      message: cause.message,
+      startedAtMs,
+      finishedAtMs: this.#dependencies.time.nowMs(),
+    });
+  }
+
+  #follow(container: ContainerRecord, child: ChildProcess, startedAtMs: number): void {
+    const processes = this.#processes;
+    container.state = { kind: 'running', startedAtMs };
+    processes.children.set(container, child);
+    processes.learnIdentity(container, child);
+    child.once('exit', (code, signalName) =>
+      processes.guarded(() => {
+        if (processes.isDetached || processes.children.get(container) !== child) return;
+        const signal = signalName === null ? undefined : constants.signals[signalName];
+        const exitCode = code ?? EXIT_NOT_STARTED + (signal ?? 0);
+        this.#dependencies.onEnd(container, {
+          kind: 'terminated',
+          exitCode,
+          ...defined({ signal }),
+          reason: exitCode === 0 ? 'Completed' : 'Error',
+          startedAtMs,
+          finishedAtMs: this.#dependencies.time.nowMs(),
+        });
+      }),
+    );
+    child.unref();
+    processes.changed();
+  }
+}

@@ -1,0 +1,82 @@
+import { expect, it } from 'vitest';
+import type { KubeObject } from '../../shared/kube/types.ts';
+import { apiInMemory, NODES, node, pod, podsIn } from '../../test/support/api-in-memory.ts';
+import { memoryRuntime } from '../../test/support/memory-runtime.ts';
+import { SteppedTime, settle } from '../../test/support/stepped-time.ts';
+import type { KubeAnswer, KubeRequest } from '../ports/kube-api.ts';
+import { ADMITTED } from '../rules/pod-admission.ts';
+import { createPodLoop } from './pod-loop.ts';
+
+const NODE_TOKEN = 'edge-1-token';
+
+it('failures of a pod are counted from one again after a success', async () => {
+  const server = apiInMemory({
+    users: { [NODE_TOKEN]: { name: 'system:node:edge-1', groups: ['system:nodes', 'system:authenticated'] } },
+  });
+  const time = new SteppedTime(server.nowMs());
+  const runtime = memoryRuntime(time);
+  const attempts: unknown[] = [];
+  let isAway = false;
+  const send = async (request: KubeRequest): Promise<KubeAnswer> => {
+    if (isAway && request.method === 'PATCH') return { kind: 'answered', status: 503, body: {} };
+    const { code, body } = await server.send(request.method, request.path, {
+      body: request.body,
+      contentType: request.contentType ?? 'application/json',
+      headers: { authorization: `Bearer ${NODE_TOKEN}` },
+    });
+    return { kind: 'answered', status: code, body };
+  };
+  const loop = createPodLoop({
+    nodeName: 'edge-1',
+    api: { send, reconnect() {} },
+    runtime,
+    time,
+    fraction: () => 0,
+    log: { debug() {}, info() {}, error() {}, warn: (_, fields) => void attempts.push(fields?.['attempt']) },
+    meter: { count() {}, gauge() {}, observe() {} },
+    operatingSystem: 'linux',
+    hostIp: () => '192.0.2.7',
+    recordEvent: () => {},
+    gate: () => ({ kind: 'admitted' }),
+    topology: { admit: () => ADMITTED, release() {} },
+  });
+  const pass = async (milliseconds: number): Promise<void> => {
+    for (let passedMs = 0; passedMs < milliseconds; passedMs += 500) {
+      await time.pass(500);
+      for (let turn = 0; turn < 60; turn += 1) await settle();
+    }
+  };
+  await server.send('POST', NODES, { body: node('edge-1') });
+  await server.send('PATCH', `${NODES}/edge-1/status`, {
+    contentType: 'application/merge-patch+json',
+    body: { status: { allocatable: { cpu: '2', memory: '4Gi', pods: '3', 'ephemeral-storage': '10Gi' } } },
+  });
+  const made = await server.send('POST', podsIn('default'), {
+    body: pod('web', { spec: { nodeName: 'edge-1', ...pod('web').spec } }),
+  });
+  expect(made.code).toBe(201);
+  runtime.failStarts = 2;
+  const stop = new AbortController();
+  const running = loop.run(stop.signal);
+  await pass(5_000);
+  expect(attempts).toEqual([1, 2]);
+  const web = async () => (await server.send('GET', `${podsIn('default')}/web`)).body as KubeObject;
+  expect((await web()).status?.['phase']).toBe('Running');
+
+  isAway = true;
+  runtime.setState('web', 'main', {
+    kind: 'terminated',
+    exitCode: 1,
+    reason: 'Error',
+    startedAtMs: time.nowMs(),
+    finishedAtMs: time.nowMs(),
+  });
+  await pass(500);
+  expect(attempts).toEqual([1, 2, 1]);
+  isAway = false;
+  await pass(1_000);
+  expect(attempts).toEqual([1, 2, 1]);
+  expect((await web()).status).toMatchObject({ containerStatuses: [{ ready: false }] });
+  stop.abort();
+  await running;
+});

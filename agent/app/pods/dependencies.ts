@@ -1,0 +1,28 @@
+/** What the synchronization of pods needs from outside. */
+import type { KubeObject } from '../../../shared/kube/types.ts';
+import type { Log } from '../../../shared/ports/log.ts';
+import type { KubeApi } from '../../ports/kube-api.ts';
+import type { AgentMeter } from '../../ports/meter.ts';
+import type { PodRuntime } from '../../ports/pod-runtime.ts';
+import type { AgentTime, Fraction } from '../../ports/time.ts';
+import type { NodeEvent } from '../../rules/node-event.ts';
+import type { Admission } from '../../rules/pod-admission.ts';
+
+export interface PodLoopDependencies {
+  readonly nodeName: string;
+  readonly api: KubeApi;
+  readonly runtime: PodRuntime;
+  readonly time: AgentTime;
+  readonly fraction: Fraction;
+  readonly log: Log;
+  readonly meter: AgentMeter;
+  /** In Go's spelling, such as `linux`. */
+  readonly operatingSystem: string;
+  /** Address of this machine; pods share it. */
+  readonly hostIp: () => string | undefined;
+  readonly recordEvent: (pod: KubeObject, event: NodeEvent) => void;
+  /** Asked first, about all new pods: a shutdown refuses them. */
+  readonly gate: () => Admission;
+  /** Asked last, because admitting a pod assigns resources to it. */
+  readonly topology: { admit(pod: KubeObject): Admission; release(podUid: string): void };
+}

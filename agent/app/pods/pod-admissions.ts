@@ -1,0 +1,87 @@
+/**
+ * Decides for each new pod whether this node runs it: one by one, in the order of their creation, before any of them
+ * starts. A pod that already runs stays admitted.
+ */
+import { defined } from '../../../shared/domain/defined.ts';
+import type { KubeNode } from '../../../shared/kube/types.ts';
+import { answeredWith, describeAnswer, objectIn } from '../../rules/kube-answer.ts';
+import { nodePath } from '../../rules/lease.ts';
+import { type Admission, admitPod, type Refusal } from '../../rules/pod-admission.ts';
+import { rejectedStatus } from '../../rules/pod-status.ts';
+import type { PodLoopDependencies } from './dependencies.ts';
+import { byAge, hasFinished, isDeleted, logFields, type PodEntry } from './pod-entry.ts';
+
+export class PodAdmissions {
+  readonly #dependencies: PodLoopDependencies;
+  readonly #entries: ReadonlyMap<string, PodEntry>;
+
+  constructor(dependencies: PodLoopDependencies, entries: ReadonlyMap<string, PodEntry>) {
+    this.#dependencies = dependencies;
+    this.#entries = entries;
+  }
+
+  /** @returns false when the Node could not be read, so that pods still wait for their admission */
+  async decide(runningUids: ReadonlySet<string>, stop?: AbortSignal): Promise<boolean> {
+    const waiting = [...this.#entries.values()]
+      .filter((each) => each.present && each.admission === 'waiting' && !isDeleted(each))
+      .sort(byAge);
+    for (const entry of waiting) if (runningUids.has(entry.uid)) this.#adopt(entry);
+    const fresh = waiting.filter(({ uid }) => !runningUids.has(uid));
+    if (fresh.length === 0) return true;
+    const refusalOfAll = this.#refusalOfAll();
+    const node = refusalOfAll === undefined ? await this.#ownNode(stop) : undefined;
+    for (const entry of fresh) {
+      const verdict = refusalOfAll ?? (node === undefined ? undefined : this.#verdictOn(entry, node));
+      if (verdict === undefined) return false;
+      if (verdict.kind === 'refused') this.#refuse(entry, verdict);
+      else entry.admission = 'admitted';
+    }
+    return true;
+  }
+
+  #adopt(entry: PodEntry): void {
+    const { topology, log } = this.#dependencies;
+    const verdict = topology.admit(entry.pod);
+    if (verdict.kind === 'refused') {
+      log.warn('a running pod would not be admitted now', { ...logFields(entry), ...verdict });
+    }
+    entry.admission = 'admitted';
+    entry.adopted = true;
+  }
+
+  /** Why every new pod is refused now; undefined while pods can be admitted. */
+  #refusalOfAll(): Refusal | undefined {
+    const { runtime, gate } = this.#dependencies;
+    if (runtime.refusal !== undefined) return { kind: 'refused', ...runtime.refusal };
+    const verdict = gate();
+    return verdict.kind === 'refused' ? verdict : undefined;
+  }
+
+  async #ownNode(signal?: AbortSignal): Promise<KubeNode | undefined> {
+    const { api, nodeName, log } = this.#dependencies;
+    const answer = await api.send({ method: 'GET', path: nodePath(nodeName), ...defined({ signal }) });
+    const node = answeredWith(answer, 200) ? objectIn<KubeNode>(answer) : undefined;
+    if (node === undefined && !signal?.aborted) {
+      log.warn('the Node cannot be read, so no pod is admitted', { why: describeAnswer(answer) });
+    }
+    return node;
+  }
+
+  #verdictOn(entry: PodEntry, node: KubeNode): Admission {
+    const { operatingSystem, topology } = this.#dependencies;
+    const others = [...this.#entries.values()].filter(
+      (each) => each !== entry && each.present && each.admission === 'admitted' && !hasFinished(each),
+    );
+    const verdict = admitPod({ pod: entry.pod, node, others: others.map(({ pod }) => pod), operatingSystem });
+    return verdict.kind === 'refused' ? verdict : topology.admit(entry.pod);
+  }
+
+  #refuse(entry: PodEntry, { reason, message }: Refusal): void {
+    const { time, meter, log, recordEvent } = this.#dependencies;
+    entry.admission = 'refused';
+    entry.status = rejectedStatus(entry.pod.status ?? {}, { reason, message }, time.nowMs());
+    meter.count('kubelet_admission_rejections_total', { reason });
+    recordEvent(entry.pod, { type: 'Warning', reason, message });
+    log.info('a pod was refused', { ...logFields(entry), reason, message });
+  }
+}

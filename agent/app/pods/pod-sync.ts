@@ -1,0 +1,211 @@
+/**
+ * Brings one pod from its actual state to the desired one, one step per call. A step that cannot do its work throws, and
+ * is tried again by the caller.
+ *
+ *   desired to run     start · record events · report the status
+ *   desired to stop    stop the containers, then one of:
+ *                        no longer in the API    remove it from the machine
+ *                        killed by the agent     report its last status
+ *                        deleted in the API      confirm the deletion, remove it from the machine
+ *                        finished                report its status
+ */
+import { defined } from '../../../shared/domain/defined.ts';
+import type { KubeObject } from '../../../shared/kube/types.ts';
+import type { RunningPod } from '../../ports/pod-runtime.ts';
+import { killRequest } from '../../rules/kill-request.ts';
+import { answeredWith, describeAnswer, objectIn } from '../../rules/kube-answer.ts';
+import { deletionGraceSeconds } from '../../rules/pod-grace.ts';
+import { hasEnded, podStatusOf } from '../../rules/pod-status.ts';
+import type { PodStatus } from '../../rules/shutdown-status.ts';
+import { dueContainerEvents } from './container-events.ts';
+import type { PodLoopDependencies } from './dependencies.ts';
+import { hasFinished, isDeleted, isTerminal, type PodEntry, type PodKill } from './pod-entry.ts';
+import { isRunning, RuntimeView } from './runtime-view.ts';
+
+/** A status report must not delay the shutdown of the machine by more than this. Milliseconds. */
+const LAST_REPORT_TIMEOUT_MS = 3_000;
+/** For a running pod whose spec is unknown. Seconds. */
+const ORPHAN_GRACE_SECONDS = 1;
+
+/** A step could not do its work. */
+class PodSyncError extends Error {
+  override readonly name = 'PodSyncError';
+}
+
+const podPath = ({ metadata }: KubeObject): string =>
+  `/api/v1/namespaces/${encodeURIComponent(metadata.namespace ?? '')}/pods/${encodeURIComponent(metadata.name ?? '')}`;
+
+/** Seconds the pod has to terminate now; undefined while it is to run. The shortest of the requested periods counts. */
+export function stopGraceSeconds(entry: PodEntry): number | undefined {
+  const { pod, kill, present } = entry;
+  const requested: number[] = [];
+  if (kill !== undefined) requested.push(kill.graceSeconds);
+  if (isDeleted(entry)) requested.push(deletionGraceSeconds(pod));
+  if (!present)
+    requested.push(pod.spec === undefined ? ORPHAN_GRACE_SECONDS : killRequest(pod, undefined).graceSeconds);
+  if (requested.length === 0 && hasFinished(entry)) requested.push(killRequest(pod, undefined).graceSeconds);
+  return requested.length === 0 ? undefined : Math.min(...requested);
+}
+
+export interface PodSyncDependencies extends PodLoopDependencies {
+  readonly entries: Map<string, PodEntry>;
+  /** This process ends, and leaves the pods as they are. */
+  readonly isStopping: () => boolean;
+  /** Asks for a new list of the pods of this node. */
+  readonly requestList: () => void;
+}
+
+export class PodSync {
+  readonly #dependencies: PodSyncDependencies;
+  readonly #view: RuntimeView;
+
+  constructor(dependencies: PodSyncDependencies) {
+    this.#dependencies = dependencies;
+    this.#view = new RuntimeView(dependencies.runtime, dependencies.meter);
+  }
+
+  /** @throws Error when the step has to be tried again */
+  async step(entry: PodEntry): Promise<void> {
+    if (this.#dependencies.entries.get(entry.uid) !== entry) return;
+    const graceSeconds = stopGraceSeconds(entry);
+    if (graceSeconds === undefined) return this.#keepRunning(entry);
+    if (entry.admission === 'refused' && entry.present) await this.#reportStatus(entry);
+    else await this.#stopContainers(entry, graceSeconds);
+    if (this.#dependencies.isStopping()) return;
+    if (!entry.present) return this.#remove(entry);
+    if (entry.kill !== undefined) return this.#finishKill(entry, entry.kill);
+    if (isDeleted(entry)) return this.#confirmDeletion(entry);
+    if (entry.status !== undefined) await this.#reportStatus(entry);
+  }
+
+  async #keepRunning(entry: PodEntry): Promise<void> {
+    if (entry.admission !== 'admitted') return;
+    if (!entry.started) {
+      await this.#start(entry);
+      entry.started = true;
+    }
+    const running = await this.#view.podWithUid(entry.uid);
+    for (const event of dueContainerEvents(entry, running)) this.#dependencies.recordEvent(entry.pod, event);
+    entry.adopted = false;
+    entry.status = this.#statusOf(entry, running, entry.pod);
+    // Sidecars outlive the main containers. The next step stops them, before the status reports the end.
+    if (isTerminal(entry.status) && isRunning(running)) entry.syncAgain = true;
+    else await this.#reportStatus(entry);
+  }
+
+  async #start(entry: PodEntry): Promise<void> {
+    const { meter, runtime, recordEvent } = this.#dependencies;
+    meter.count('kubelet_started_pods_total');
+    try {
+      await runtime.start(entry.pod);
+      entry.stopped = false;
+    } catch (cause) {
+      meter.count('kubelet_started_pods_errors_total');
+      const message = `Error starting pod: ${(cause as Error).message}`;
+      recordEvent(entry.pod, { type: 'Warning', reason: 'FailedSync', message });
+      throw cause;
+    }
+  }
+
+  async #stopContainers(entry: PodEntry, graceSeconds: number): Promise<void> {
+    const { runtime, recordEvent } = this.#dependencies;
+    const running = await this.#view.podWithUid(entry.uid);
+    if (running === undefined || (entry.stopped && !isRunning(running))) return;
+    for (const { name, state } of running.containers) {
+      if (state.kind !== 'running' || !entry.present) continue;
+      recordEvent(entry.pod, { type: 'Normal', reason: 'Killing', message: `Stopping container ${name}` });
+    }
+    entry.stoppingSeconds = graceSeconds;
+    try {
+      await runtime.stop(entry.uid, graceSeconds);
+      entry.stopped = true;
+    } finally {
+      delete entry.stoppingSeconds;
+    }
+  }
+
+  #statusOf(entry: PodEntry, running: RunningPod | undefined, pod: KubeObject): PodStatus {
+    const { time, hostIp } = this.#dependencies;
+    const before = entry.status ?? entry.pod.status ?? {};
+    return podStatusOf({ pod, running, before, nowMs: time.nowMs(), hostIp: hostIp() });
+  }
+
+  /** No container starts again, so the pod has finished with its containers, whatever its restart policy. */
+  async #lastStatusOf(entry: PodEntry): Promise<PodStatus> {
+    const running = await this.#view.podWithUid(entry.uid);
+    return this.#statusOf(entry, running, { ...entry.pod, spec: { ...entry.pod.spec, restartPolicy: 'Never' } });
+  }
+
+  async #finishKill(entry: PodEntry, kill: PodKill): Promise<void> {
+    if (!isTerminal(entry.status)) {
+      // The agent terminated it, so it has failed, whatever its containers returned.
+      entry.status = { ...(entry.status ?? entry.pod.status), phase: 'Failed' };
+      entry.status = kill.change(await this.#lastStatusOf(entry));
+    }
+    try {
+      await this.#reportStatus(entry, LAST_REPORT_TIMEOUT_MS);
+    } finally {
+      kill.done.resolve();
+    }
+    if (isDeleted(entry)) await this.#confirmDeletion(entry);
+  }
+
+  async #confirmDeletion(entry: PodEntry): Promise<void> {
+    if (entry.deletionConfirmed) return;
+    await this.#reportEndToFinalizers(entry);
+    const answer = await this.#dependencies.api.send({
+      method: 'DELETE',
+      path: podPath(entry.pod),
+      body: {
+        apiVersion: 'v1',
+        kind: 'DeleteOptions',
+        gracePeriodSeconds: 0,
+        preconditions: { uid: entry.uid },
+      },
+    });
+    // 404 and 409: the pod no longer exists. Another pod may have its name.
+    if (!answeredWith(answer, 200, 202, 404, 409)) throw new PodSyncError(`delete: ${describeAnswer(answer)}`);
+    entry.deletionConfirmed = true;
+    const left = objectIn(answer);
+    const isHeld = left?.metadata.uid === entry.uid && (left.metadata.finalizers ?? []).length > 0;
+    if (answeredWith(answer, 202) || isHeld) return;
+    entry.present = false;
+    await this.#remove(entry);
+  }
+
+  /** A controller with a finalizer needs to know how the pod ended. Without finalizers the status is deleted with the pod. */
+  async #reportEndToFinalizers(entry: PodEntry): Promise<void> {
+    const { pod, admission, status } = entry;
+    if (admission !== 'admitted' || (pod.metadata.finalizers ?? []).length === 0 || hasEnded(pod)) return;
+    if (!isTerminal(status)) entry.status = await this.#lastStatusOf(entry);
+    await this.#reportStatus(entry);
+  }
+
+  async #remove(entry: PodEntry): Promise<void> {
+    const { runtime, topology, entries } = this.#dependencies;
+    await runtime.remove(entry.uid);
+    topology.release(entry.uid);
+    entry.kill?.done.resolve();
+    entries.delete(entry.uid);
+  }
+
+  async #reportStatus(entry: PodEntry, timeoutMs?: number): Promise<void> {
+    const { status } = entry;
+    const text = JSON.stringify(status);
+    if (status === undefined || entry.reported === text) return;
+    const answer = await this.#dependencies.api.send({
+      method: 'PATCH',
+      path: `${podPath(entry.pod)}/status`,
+      // With the uid, the patch cannot change another pod of the same name.
+      body: { metadata: { uid: entry.uid }, status },
+      contentType: 'application/strategic-merge-patch+json',
+      ...defined({ timeoutMs }),
+    });
+    if (answeredWith(answer, 200)) {
+      entry.reported = text;
+      return;
+    }
+    if (answeredWith(answer, 404, 409)) this.#dependencies.requestList();
+    throw new PodSyncError(`status: ${describeAnswer(answer)}`);
+  }
+}

@@ -1,0 +1,26 @@
+import { expect, it } from 'vitest';
+import { cancellationOf, faultOf } from './errors.ts';
+
+const cancelled = (...codes: string[]): Error =>
+  Object.assign(new Error('cancelled'), {
+    name: 'TransactionCanceledException',
+    CancellationReasons: codes.map((Code) => ({ Code })),
+  });
+
+it('a conflict beside a code that is not known is still contended', () => {
+  expect(cancellationOf(cancelled('TransactionConflict', 'LaterCode'))).toEqual({ kind: 'contended' });
+});
+
+it('throttling beside a code that is not known is still throttled', () => {
+  expect(cancellationOf(cancelled('ThrottlingError', 'LaterCode'))).toEqual({ kind: 'throttled' });
+});
+
+it.each([null, undefined, 'text', {}, { name: 7 }])(
+  'what was thrown without a name is a fault with its cause: %s',
+  (error) => {
+    expect(cancellationOf(error)).toBeUndefined();
+    const fault = faultOf(error);
+    expect(fault).toMatchObject({ code: 'unreachable', retryable: true, message: 'DynamoDB: unknown' });
+    expect(fault.cause).toBe(error);
+  },
+);

@@ -1,0 +1,146 @@
+/** The storage of each resource: most are plain objects, some have rows of their own or a status that is counted. */
+import { decisionStore } from '../../controllers/decisions/decision-store.ts';
+import type { Policy } from '../../domain/policy.ts';
+import type { ResourceDescriptor } from '../../kube/descriptor.ts';
+import { formatTime } from '../../kube/time.ts';
+import type { KubeObject } from '../../kube/types.ts';
+import type { Clock, RandomSource } from '../../ports/clock.ts';
+import type { ItemStore } from '../../ports/item-store.ts';
+import { bootstrapTokenStore } from '../../store/bootstrap-token-store.ts';
+import type { ChangeLog } from '../../store/change-log.ts';
+import { LEASE_NAMESPACE } from '../../store/lease-record.ts';
+import { leaseStore } from '../../store/lease-store.ts';
+import { nodeKeyStore } from '../../store/node-key-store.ts';
+import { nodeHealthWrites } from '../../store/node-writes.ts';
+import { withTermination } from '../admission/namespace-lifecycle.ts';
+import { findAlwaysEmpty } from '../kinds/always-empty.ts';
+import { SYSTEM_NAMESPACES } from '../kinds/namespaces.ts';
+import { systemPriorityClasses } from '../kinds/priorityclasses.ts';
+import { leases, namespaces, poddisruptionbudgets, pods, storedAs } from '../kinds/registry.ts';
+import { type Budgets, budgetsOver } from './budget-storage.ts';
+import { clusterObjects } from './cluster-objects.ts';
+import { decisionStorage } from './decision-storage.ts';
+import { bootstrapTokenStorage, identityStorage } from './identity-storage.ts';
+import { nodeLeaseStorage } from './lease-storage.ts';
+import { nodeStorage } from './node-storage.ts';
+import {
+  emptyStorage,
+  type ObjectStorageOptions,
+  objectStorage,
+  splitStorage,
+  withInitialObjects,
+} from './object-storage.ts';
+import type { ResourceStorage } from './resource-storage.ts';
+
+/** Events expire one hour after they were last written, as with upstream's --event-ttl. */
+const EVENT_TTL_SECONDS = 3_600;
+
+export interface StorageOptions {
+  readonly items: ItemStore;
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  /** Waits between attempts at a contended write. Milliseconds. */
+  readonly pause: (milliseconds: number) => Promise<unknown>;
+  readonly policy: Policy;
+  readonly changes: ChangeLog;
+  /** False in a process that may not write. Absent: true. */
+  readonly makesInitialObjects?: boolean;
+}
+
+export interface Storages {
+  /** The storage of a resource, made on first use. Two resources that serve the same objects share one. */
+  readonly storageOf: (descriptor: ResourceDescriptor) => ResourceStorage;
+  readonly budgets: Budgets;
+}
+
+export function composeStorages(options: StorageOptions): Storages {
+  const plain = plainStorages(options);
+  const budgets = budgetsOver(plain(poddisruptionbudgets), plain(pods));
+  const special = specialStorages(options, { plain, budgets, storageOf });
+  const { changes } = options;
+  const storages = new Map<string, ResourceStorage>();
+  function create(descriptor: ResourceDescriptor): ResourceStorage {
+    const { group, version, resource } = descriptor;
+    if (findAlwaysEmpty(group, version, resource) !== undefined) {
+      return emptyStorage(async () => String(await changes.currentVersion(resource)));
+    }
+    return special[resource]?.(descriptor) ?? plain(descriptor);
+  }
+  function storageOf(served: ResourceDescriptor): ResourceStorage {
+    const descriptor = findAlwaysEmpty(served.group, served.version, served.resource) ?? storedAs(served);
+    const storage = storages.get(descriptor.resource) ?? create(descriptor);
+    storages.set(descriptor.resource, storage);
+    return storage;
+  }
+  return { storageOf, budgets };
+}
+
+type PlainStorage = (descriptor: ResourceDescriptor, more?: Partial<ObjectStorageOptions>) => ResourceStorage;
+
+function plainStorages({ items, clock, random, pause, changes }: StorageOptions): PlainStorage {
+  const objects = clusterObjects({ items, clock, random, pause });
+  return (descriptor, more = {}) => objectStorage(descriptor, { objects, changes, ...more });
+}
+
+interface SharedStorages extends Storages {
+  readonly plain: PlainStorage;
+}
+
+/** Resources that are not plain objects, by plural name. */
+function specialStorages(
+  options: StorageOptions,
+  { plain, budgets, storageOf }: SharedStorages,
+): Readonly<Record<string, (descriptor: ResourceDescriptor) => ResourceStorage>> {
+  const { items, clock, random, policy, changes } = options;
+  const initial = initialObjects(options);
+  return {
+    nodes: (descriptor) =>
+      // The digest in the `health` table changes in the transaction that writes its Node.
+      nodeStorage(plain(descriptor, { together: (write) => nodeHealthWrites(write, clock.nowMs()) }), {
+        items,
+        clock,
+        allocatesPodCidrs: policy.clusterCIDRs.length > 0,
+      }),
+    events: (descriptor) => plain(descriptor, { expiresAtSeconds: () => eventExpirySeconds(clock.nowMs()) }),
+    leases: (descriptor) => {
+      const currentVersion = async () => String(await changes.currentVersion(leases.resource));
+      const ofNodes = nodeLeaseStorage({ health: leaseStore(items), clock, random, currentVersion });
+      return splitStorage(LEASE_NAMESPACE, ofNodes, plain(descriptor));
+    },
+    namespaces: (descriptor) =>
+      withTermination(initial.with(plain(descriptor), SYSTEM_NAMESPACES, initial.namespace), storageOf),
+    priorityclasses: (descriptor) =>
+      initial.with(
+        plain(descriptor),
+        systemPriorityClasses().map(({ metadata }) => metadata.name ?? ''),
+        initial.priorityClass,
+      ),
+    nodeidentities: () => identityStorage(nodeKeyStore(items), clock),
+    bootstraptokens: () => bootstrapTokenStorage(bootstrapTokenStore(items), clock),
+    decisions: () => decisionStorage(decisionStore(items), clock),
+    poddisruptionbudgets: () => budgets.storage,
+  };
+}
+
+/** Objects that every new cluster has, with the metadata of an ordinary creation. */
+function initialObjects({ clock, random, makesInitialObjects = true }: StorageOptions) {
+  const metadataOf = (name: string) => ({
+    name,
+    uid: random.uuid(),
+    creationTimestamp: formatTime(clock.nowMs()),
+  });
+  const unchanged: typeof withInitialObjects = (storage) => storage;
+  return {
+    with: makesInitialObjects ? withInitialObjects : unchanged,
+    namespace: (name: string): KubeObject =>
+      namespaces.prepareForCreate({ metadata: metadataOf(name) }, { nowMs: clock.nowMs() }),
+    priorityClass(name: string): KubeObject {
+      const object = systemPriorityClasses().find(({ metadata }) => metadata.name === name);
+      if (object === undefined) throw new Error(`${name} is not a system priority class`);
+      return { ...object, metadata: { ...object.metadata, ...metadataOf(name) } };
+    },
+  };
+}
+
+/** Counted from the write, as upstream. The times inside an event come from a machine whose clock may be wrong by years. */
+const eventExpirySeconds = (nowMs: number): number => Math.ceil(nowMs / 1_000) + EVENT_TTL_SECONDS;

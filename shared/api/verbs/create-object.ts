@@ -1,0 +1,89 @@
+/** POST on a collection: one new object of any kind. */
+import type { PrepareContext, ResourceDescriptor } from '../../kube/descriptor.ts';
+import type { ResourceTarget } from '../../kube/request/request.ts';
+import * as status from '../../kube/status.ts';
+import { formatTime } from '../../kube/time.ts';
+import type { KubeObject } from '../../kube/types.ts';
+import { generateName } from '../../kube/validation/names.ts';
+import { admitCreation } from '../admission/admit-creation.ts';
+import type { ApiDependencies } from '../dependencies.ts';
+import {
+  prepareContext,
+  refuseInvalid,
+  type WriteOptions,
+  type WrittenObject,
+  withNamespaceOf,
+  withTypeOf,
+} from './write-options.ts';
+
+/** Names made from one `generateName` before the answer is 409. */
+const GENERATED_NAME_ATTEMPTS_MAX = 8;
+
+/** @throws StatusError when the body is refused, or the name is in use */
+export async function createObject(
+  dependencies: ApiDependencies,
+  descriptor: ResourceDescriptor,
+  target: ResourceTarget,
+  body: KubeObject,
+  options: WriteOptions,
+): Promise<WrittenObject> {
+  const typed = withNamespaceOf(descriptor, target, withTypeOf(descriptor, body));
+  if ((typed.metadata.resourceVersion ?? '') !== '') {
+    throw status.badRequest('resourceVersion should not be set on objects to be created');
+  }
+  const context = {
+    ...prepareContext(dependencies, options),
+    ...(await admitCreation(dependencies, descriptor, typed)),
+  };
+  const prefix = typed.metadata.generateName ?? '';
+  const isNamed = (typed.metadata.name ?? '') !== '';
+  const attempts = isNamed || prefix === '' ? 1 : GENERATED_NAME_ATTEMPTS_MAX;
+  for (let attempt = 1; attempt <= attempts; attempt += 1) {
+    const prepared = preparedForCreate(dependencies, descriptor, typed, context, options);
+    await options.admit?.(prepared, undefined);
+    const created = await storeNew(dependencies, descriptor, target, prepared, options);
+    if (created !== undefined) return { object: created, created: true };
+    if (isNamed) throw status.alreadyExists(descriptor, prepared.metadata.name ?? '');
+  }
+  throw status.generateNameConflict(descriptor, prefix);
+}
+
+/** The object to store: server-set metadata, defaults, managedFields. A missing name is made from generateName. */
+function preparedForCreate(
+  { random }: ApiDependencies,
+  descriptor: ResourceDescriptor,
+  typed: KubeObject,
+  context: PrepareContext,
+  { nowMs, track }: WriteOptions,
+): KubeObject {
+  const metadata = { ...typed.metadata };
+  const prefix = metadata.generateName ?? '';
+  if ((metadata.name ?? '') === '' && prefix !== '') metadata.name = generateName(prefix, random.fraction);
+  metadata.uid = random.uuid();
+  metadata.creationTimestamp = formatTime(nowMs);
+  delete metadata.deletionTimestamp;
+  delete metadata.deletionGracePeriodSeconds;
+  delete metadata.selfLink;
+  const settled = descriptor.prepareForCreate({ ...typed, metadata }, context);
+  const prepared = track?.(settled, undefined) ?? settled;
+  const causes = descriptor.validate(prepared, { operation: 'create', subresource: '' });
+  refuseInvalid(descriptor, prepared.metadata.name ?? '', causes);
+  return prepared;
+}
+
+/** undefined: the name is in use. */
+async function storeNew(
+  dependencies: ApiDependencies,
+  descriptor: ResourceDescriptor,
+  { namespace }: ResourceTarget,
+  prepared: KubeObject,
+  { dryRun }: WriteOptions,
+): Promise<KubeObject | undefined> {
+  const storage = dependencies.storageOf(descriptor);
+  if (dryRun) {
+    const existing = await storage.get(namespace, prepared.metadata.name ?? '');
+    return existing === undefined ? prepared : undefined;
+  }
+  const result = await storage.create(prepared);
+  return result.kind === 'written' ? result.object : undefined;
+}

@@ -1,0 +1,100 @@
+/** DELETE of one object and of a collection. */
+import { defined } from '../../domain/defined.ts';
+import type { ResourceDescriptor } from '../../kube/descriptor.ts';
+import { decodeObject, readObjectBody } from '../../kube/request/body.ts';
+import { dryRunOf, limitOf, wholeNumberOf } from '../../kube/request/options.ts';
+import type { ResourceTarget } from '../../kube/request/request.ts';
+import { isStatusError, json } from '../../kube/request/respond.ts';
+import { deleteOptions as deleteOptionsSchema } from '../../kube/schema/meta.ts';
+import * as status from '../../kube/status.ts';
+import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
+import { admitWrite } from '../admission/admit-write.ts';
+import { deleteNamespace } from '../admission/namespace-lifecycle.ts';
+import { isSystemPriorityClass, priorityclasses } from '../kinds/priorityclasses.ts';
+import { storedAs } from '../kinds/registry.ts';
+import { type Call, type ServeDependencies, selectorsOf } from '../request/call.ts';
+import { shapeList, shapeObject } from '../request/response-shape.ts';
+import { type DeletedObject, type DeleteOptions, deleteObject } from './delete-object.ts';
+import { listObjects } from './list-objects.ts';
+import type { WriteOptions } from './write-options.ts';
+
+/** The parts of a DeleteOptions body that are used. */
+export interface RequestedDelete {
+  readonly options: DeleteOptions;
+  readonly dryRun: readonly unknown[];
+}
+
+const DELETE_OPTIONS = { kind: 'DeleteOptions', version: 'v1' } as const;
+
+/** @param options DeleteOptions that passed their schema */
+export function requestedDelete(options: object): RequestedDelete {
+  const { gracePeriodSeconds, preconditions, dryRun } = options as Partial<DeleteOptions> & Partial<RequestedDelete>;
+  return { options: defined({ gracePeriodSeconds, preconditions }), dryRun: dryRun ?? [] };
+}
+
+/** The body counts before the query. */
+function deleteBodyOf(request: HttpRequest): RequestedDelete {
+  const body =
+    request.body.byteLength === 0
+      ? {}
+      : decodeObject(DELETE_OPTIONS, deleteOptionsSchema, readObjectBody(request.headers, request.body), 'Ignore')
+          .object;
+  const gracePeriodSeconds = wholeNumberOf(request.query, 'gracePeriodSeconds');
+  const { options, dryRun } = requestedDelete(body);
+  return { options: { ...defined({ gracePeriodSeconds }), ...options }, dryRun };
+}
+
+function deleteOne(
+  dependencies: ServeDependencies,
+  descriptor: ResourceDescriptor,
+  target: ResourceTarget,
+  requested: DeleteOptions,
+  options: WriteOptions,
+): Promise<DeletedObject> {
+  return descriptor.group === '' && descriptor.resource === 'namespaces'
+    ? deleteNamespace(dependencies, target, requested, options)
+    : deleteObject(dependencies, descriptor, target, requested, options);
+}
+
+export async function remove(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
+  const { descriptor, target, request } = call;
+  const requested = deleteBodyOf(request);
+  const deleted = await deleteOne(dependencies, storedAs(descriptor), target, requested.options, {
+    nowMs: call.nowMs,
+    dryRun: dryRunOf(request.query, requested.dryRun),
+    ...admitWrite(dependencies, call, 'delete'),
+  });
+  return json(200, deletedBody(call, deleted));
+}
+
+/** A pod, and an object that only was marked, is returned itself. Everything else is a Success with its name, as upstream. */
+function deletedBody({ descriptor, shape, nowMs }: Call, { object, removed }: DeletedObject): unknown {
+  if (!removed || descriptor.resource === 'pods') return shapeObject(descriptor, object, shape, nowMs);
+  return status.deleted(status.deletedDetails(descriptor, object.metadata.name ?? '', object.metadata.uid ?? ''));
+}
+
+/** Deletes each listed object by itself, as upstream. Objects that are created in the meantime stay. */
+export async function removeCollection(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
+  const { descriptor, target, request } = call;
+  const requested = deleteBodyOf(request);
+  const listed = await listObjects(dependencies.storageOf(descriptor), descriptor, {
+    namespace: target.namespace,
+    limit: limitOf(request.query),
+    continueToken: request.query.get('continue') ?? '',
+    ...selectorsOf(descriptor, request.query),
+    nowMs: call.nowMs,
+  });
+  const dryRun = dryRunOf(request.query, requested.dryRun);
+  for (const { metadata } of listed.items) {
+    const { namespace = '', name = '' } = metadata;
+    // A DELETE of this class by name is refused, so the collection leaves it out.
+    if (descriptor === priorityclasses && isSystemPriorityClass(name)) continue;
+    const one = { ...target, namespace, name };
+    try {
+      await deleteOne(dependencies, storedAs(descriptor), one, requested.options, { nowMs: call.nowMs, dryRun });
+    } catch (error) {
+      if (!isStatusError(error) || error.status.code !== 404) throw error;
+    }
+  }
+  return json(200, shapeList(descriptor, listed, call.shape, call.nowMs));
+}

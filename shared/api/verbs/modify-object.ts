@@ -1,0 +1,189 @@
+/**
+ * PUT and every kind of PATCH on one object, for all kinds. The descriptor holds what is particular to a kind.
+ *
+ * Order of a write, as in upstream k8s.io/apiserver pkg/registry: decode, admission and defaults, validation, optimistic
+ * write. A write that changes nothing is not stored and keeps its resourceVersion. A write without a resourceVersion that
+ * loses to another writer is computed again from the current object, at most WRITE_ATTEMPTS_MAX times.
+ */
+import { defined } from '../../domain/defined.ts';
+import type { ResourceDescriptor } from '../../kube/descriptor.ts';
+import type { Transform } from '../../kube/patch/transform.ts';
+import type { ResourceTarget } from '../../kube/request/request.ts';
+import { isStatusError } from '../../kube/request/respond.ts';
+import * as status from '../../kube/status.ts';
+import type { KubeObject, ObjectMeta } from '../../kube/types.ts';
+import { resourceVersionRequired } from '../../kube/validation/metadata.ts';
+import { jsonEqual } from '../../kube/wire/json-value.ts';
+import { finishNamespaceOf } from '../admission/finish-namespace.ts';
+import type { ApiDependencies } from '../dependencies.ts';
+import { createObject } from './create-object.ts';
+import {
+  pauseBefore,
+  prepareContext,
+  refuseInvalid,
+  resourceVersionOf,
+  WRITE_ATTEMPTS_MAX,
+  type WriteOptions,
+  type WrittenObject,
+  withNamespaceOf,
+  withTypeOf,
+} from './write-options.ts';
+
+export interface ModifyOptions extends WriteOptions {
+  /** A PUT: the body is the whole object, and its resourceVersion a precondition. */
+  readonly replaces: boolean;
+  /** The request names no version, so the storage may keep the change without a new one. */
+  readonly mayConfirm?: boolean;
+  /** A node posts its own status. That proves life even when it changes nothing, as when the node's clock has stopped. */
+  readonly isOwnStatus?: boolean;
+  /** The object to create when none is stored. Absent: 404. */
+  readonly whenAbsent?: () => KubeObject;
+}
+
+/** The object that is written to, through which path, and how. */
+interface Modification {
+  readonly dependencies: ApiDependencies;
+  readonly descriptor: ResourceDescriptor;
+  readonly target: ResourceTarget;
+  readonly options: ModifyOptions;
+}
+
+/**
+ * Read, transform, prepare, validate, write.
+ *
+ * `transform` returns the whole next object. A resourceVersion in it is the client's precondition.
+ *
+ * @throws StatusError 409 when the precondition does not hold, or other writers win every attempt
+ */
+export async function modifyObject(
+  dependencies: ApiDependencies,
+  descriptor: ResourceDescriptor,
+  target: ResourceTarget,
+  transform: Transform,
+  options: ModifyOptions,
+): Promise<WrittenObject> {
+  const modification = { dependencies, descriptor, target, options };
+  const storage = dependencies.storageOf(descriptor);
+  for (let attempt = 1; attempt <= WRITE_ATTEMPTS_MAX; attempt += 1) {
+    if (attempt > 1) await pauseBefore(dependencies, attempt);
+    const old = await storage.get(target.namespace, target.name);
+    const written =
+      old === undefined ? await createInstead(modification) : await modifyOnce(modification, transform, old);
+    if (written !== undefined) return written;
+  }
+  throw status.conflict(descriptor, target.name);
+}
+
+/** undefined: another writer was first. */
+async function modifyOnce(
+  modification: Modification,
+  transform: Transform,
+  old: KubeObject,
+): Promise<WrittenObject | undefined> {
+  const { descriptor, target, options } = modification;
+  await options.admitStored?.(old);
+  const requested = withTypeOf(descriptor, await transform(old));
+  const precondition = resourceVersionOf(requested);
+  if (precondition !== '' && precondition !== resourceVersionOf(old)) throw status.conflict(descriptor, target.name);
+  if (options.replaces && precondition === '' && !descriptor.unconditionalUpdate) {
+    throw status.invalid(descriptor, target.name, [resourceVersionRequired]);
+  }
+  const prepared = preparedForUpdate(modification, requested, old);
+  await options.admit?.(prepared, old);
+  const next = options.track?.(prepared, old) ?? prepared;
+  const object = await storeChange(modification, next, old);
+  if (object !== undefined) return { object, created: false };
+  // A client that named the version it read has lost. One that named none means the current object, whatever it is.
+  if (options.replaces && precondition !== '') throw status.conflict(descriptor, target.name);
+  return undefined;
+}
+
+/** The object as stored or removed. undefined: another writer was first. */
+async function storeChange(
+  { dependencies, descriptor, options }: Modification,
+  next: KubeObject,
+  old: KubeObject,
+): Promise<KubeObject | undefined> {
+  const storage = dependencies.storageOf(descriptor);
+  if (jsonEqual(withoutVersion(next), withoutVersion(old))) {
+    if (options.isOwnStatus === true && !options.dryRun) await storage.received?.(old);
+    return old;
+  }
+  if (options.dryRun) return next;
+  if (next.metadata.deletionTimestamp !== undefined && isReleased(next)) {
+    if ((await storage.remove(old)).kind !== 'written') return undefined;
+    await finishNamespaceOf(dependencies, old);
+    return next;
+  }
+  const confirmed = options.mayConfirm === true ? await storage.confirm?.(next, old) : undefined;
+  const result = confirmed ?? (await storage.update(next, old));
+  return result.kind === 'written' ? result.object : undefined;
+}
+
+/** undefined: another writer created it in the meantime. */
+async function createInstead({
+  dependencies,
+  descriptor,
+  target,
+  options: { whenAbsent, ...options },
+}: Modification): Promise<WrittenObject | undefined> {
+  if (whenAbsent === undefined || target.subresource !== '') throw status.notFound(descriptor, target.name);
+  const object = whenAbsent();
+  const name = object.metadata.name ?? target.name;
+  if (name !== target.name) throw status.nameMismatch(name, target.name);
+  const named = { ...object, metadata: { ...object.metadata, name } };
+  try {
+    return await createObject(dependencies, descriptor, target, named, options);
+  } catch (error) {
+    if (isStatusError(error) && error.status.reason === 'AlreadyExists') return undefined;
+    throw error;
+  }
+}
+
+function withoutVersion(object: KubeObject): KubeObject {
+  const { resourceVersion: _version, ...metadata } = object.metadata;
+  return { ...object, metadata };
+}
+
+/** A deleted object that nothing holds any more: no finalizers, and no grace period left to a pod on a node. */
+function isReleased(object: KubeObject): boolean {
+  return (object.metadata.finalizers ?? []).length === 0 && (object.metadata.deletionGracePeriodSeconds ?? 0) === 0;
+}
+
+/** The object to store: immutable metadata of the old object, then the defaults and the validation of its kind. */
+function preparedForUpdate(
+  { dependencies, descriptor, target, options }: Modification,
+  requested: KubeObject,
+  old: KubeObject,
+): KubeObject {
+  const { subresource } = target;
+  const metadata = keptMetadata(requested.metadata, old.metadata);
+  metadata.name ??= target.name;
+  if (metadata.name !== target.name) throw status.nameMismatch(metadata.name, target.name);
+  const placed = withNamespaceOf(descriptor, target, { ...requested, metadata });
+  const prepared = descriptor.prepareForUpdate(placed, old, { ...prepareContext(dependencies, options), subresource });
+  refuseInvalid(descriptor, target.name, descriptor.validate(prepared, { operation: 'update', subresource, old }));
+  return prepared;
+}
+
+/** Metadata that only the server sets comes from the old object. A different uid stays, so that validation refuses it. */
+function keptMetadata(requested: ObjectMeta, old: ObjectMeta): ObjectMeta {
+  const {
+    deletionTimestamp: _deletionTimestamp,
+    deletionGracePeriodSeconds: _deletionGracePeriodSeconds,
+    generation: _generation,
+    selfLink: _selfLink,
+    ...metadata
+  } = requested;
+  metadata.uid ??= old.uid as string;
+  metadata.creationTimestamp = old.creationTimestamp as string;
+  if ((old.resourceVersion ?? '') !== '') metadata.resourceVersion = old.resourceVersion as string;
+  return {
+    ...metadata,
+    ...defined({
+      deletionTimestamp: old.deletionTimestamp,
+      deletionGracePeriodSeconds: old.deletionGracePeriodSeconds,
+      generation: old.generation,
+    }),
+  };
+}

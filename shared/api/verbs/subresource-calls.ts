@@ -1,0 +1,49 @@
+/** POST of pods/eviction and pods/binding, whose bodies have kinds of their own. */
+import { decodeObject, fieldValidationOf, readObjectBody } from '../../kube/request/body.ts';
+import { dryRunOf } from '../../kube/request/options.ts';
+import { json } from '../../kube/request/respond.ts';
+import { schemaOf } from '../../kube/schema/kinds.ts';
+import * as status from '../../kube/status.ts';
+import type { KubeObject } from '../../kube/types.ts';
+import type { HttpResponse } from '../../ports/http.ts';
+import { admitWrite } from '../admission/admit-write.ts';
+import { type Call, refuseOtherKind, type ServeDependencies } from '../request/call.ts';
+import { bindToNode } from './bind-pod.ts';
+import { requestedDelete } from './delete-calls.ts';
+import { evictPod } from './evict-pod.ts';
+
+/** @param apiVersions that the kind is served in; a body without apiVersion is read as the first */
+function readSubresourceBody(call: Call, kind: string, apiVersions: readonly [string, ...string[]]): KubeObject {
+  const { request, target } = call;
+  const read = readObjectBody(request.headers, request.body);
+  const apiVersion = apiVersions.find((each) => each === read.value['apiVersion']) ?? apiVersions[0];
+  const schema = schemaOf(apiVersion, kind);
+  if (schema === undefined) throw new Error(`no schema of ${apiVersion} ${kind}`);
+  const version = apiVersion.slice(apiVersion.indexOf('/') + 1);
+  const { object } = decodeObject({ kind, version }, schema, read, fieldValidationOf(request.query));
+  refuseOtherKind(kind, object);
+  const { name = '', namespace = '' } = object.metadata;
+  if (name !== '' && name !== target.name) throw status.badRequest(`name in URL does not match name in ${kind} object`);
+  if (namespace !== '' && namespace !== target.namespace) throw status.namespaceMismatch();
+  return object;
+}
+
+export async function evict(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
+  const eviction = readSubresourceBody(call, 'Eviction', ['policy/v1', 'policy/v1beta1']);
+  const { options, dryRun } = requestedDelete(eviction['deleteOptions'] ?? {});
+  await evictPod(dependencies, call.target, options, {
+    nowMs: call.nowMs,
+    dryRun: dryRunOf(call.request.query, dryRun),
+    ...admitWrite(dependencies, call, 'create'),
+  });
+  return json(201, status.success(201));
+}
+
+export async function bind(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
+  const binding = readSubresourceBody(call, 'Binding', ['v1']);
+  await bindToNode(dependencies, call.target, binding, {
+    nowMs: call.nowMs,
+    dryRun: dryRunOf(call.request.query),
+  });
+  return json(201, status.success(201));
+}

@@ -1,0 +1,172 @@
+/** The laws of a run with the state that they are checked over. */
+import { StoreFault } from '../shared/ports/item-store.ts';
+import { type Coverage, createCoverage } from './coverage.ts';
+import type { Functions } from './faults/processes.ts';
+import { badObjectsHarmNobodyElse } from './laws/bad-objects.ts';
+import type { Broken, Law, LawContext } from './laws/law.ts';
+import { nodesOfTheLivingStay } from './laws/machines.ts';
+import { podCidrsAreNobodyElses } from './laws/pod-cidrs.ts';
+import { podsHaveTheirTime } from './laws/pods.ts';
+import { darkIsNobodysFault, zonesKeepTheirRate } from './laws/rates.ts';
+import { beatingIsNotMarked, outageIsForgiven, silentIsMarked, steadyGapMs } from './laws/silence.ts';
+import { createTruth, type Truth, type Writer } from './laws/truth.ts';
+import { volumesAreKept } from './laws/volumes.ts';
+import { watchersAreTold } from './laws/watches.ts';
+import { writesAreKept } from './laws/writes.ts';
+import type { Poison } from './poison.ts';
+import { type PolicyVersions, policyVersions } from './policy-versions.ts';
+import { type SimLog, simLog } from './sim-log.ts';
+import type { SimFailure } from './sim-options.ts';
+import { type SimSetup, START_MS } from './sim-setup.ts';
+import type { Story } from './story.ts';
+
+const SKEW_MS = 2_000;
+/** Effects of a fault may arrive for this long after it ended. */
+const CALM_AFTER_MS = 10_000;
+
+/** What changes during a run. */
+export interface SimState {
+  failure: SimFailure | undefined;
+  /** Since when there are bad objects. */
+  poisonedSinceMs: number | undefined;
+  poison: Poison | undefined;
+  /** Who wrote in this step. */
+  writer: Writer | undefined;
+  /** node-monitor finished a tick during which no other writer changed what it reads. */
+  mayDecideAgain: boolean;
+  othersWroteAtMs: number;
+  /** Steps of all clocks together. */
+  readonly clockSteps: { readonly atMs: number; readonly byMs: number }[];
+  /** Set before the first step. */
+  functions: Functions | undefined;
+  watchFunctions: Functions<unknown> | undefined;
+  story: Story | undefined;
+}
+
+export interface SimChecks {
+  readonly state: SimState;
+  readonly log: SimLog;
+  readonly versions: PolicyVersions;
+  readonly truth: Truth;
+  readonly context: LawContext;
+  readonly coverage: Coverage;
+  /** All of them. */
+  readonly laws: readonly Law[];
+  readonly writes: ReturnType<typeof writesAreKept>;
+  readonly watches: ReturnType<typeof watchersAreTold>;
+  readonly cidrs: ReturnType<typeof podCidrsAreNobodyElses>;
+  readonly volumes: ReturnType<typeof volumesAreKept>;
+  fail(broken: Broken): void;
+  /** An invocation failed. */
+  onFault(name: string, faults: readonly unknown[]): void;
+}
+
+export function createChecks(setup: SimSetup): SimChecks {
+  const { time, policy, cloud, options } = setup;
+  const state: SimState = {
+    failure: undefined,
+    poisonedSinceMs: undefined,
+    poison: undefined,
+    writer: undefined,
+    mayDecideAgain: false,
+    othersWroteAtMs: START_MS,
+    clockSteps: [],
+    functions: undefined,
+    watchFunctions: undefined,
+    story: undefined,
+  };
+  const log = simLog(time, START_MS);
+  const versions = policyVersions({ nowMs: time.nowMs, plant: options.plant?.policy });
+  const fail = (broken: Broken): void => {
+    state.failure ??= failureOf(broken, setup, state, log);
+  };
+  const truth = createTruth(() => steadyGapMs(context));
+  const context = lawContext({ setup, state, truth, versions, fail });
+  const coverage = createCoverage((uid) =>
+    [...truth.pods.values()].some((pod) => pod.uid === uid && !pod.isTerminating),
+  );
+  const writes = writesAreKept(context);
+  const watches = watchersAreTold(context);
+  const cidrs = podCidrsAreNobodyElses(context, policy, coverage.hit);
+  const volumes = volumesAreKept(context, cloud, coverage.hit);
+  const laws: readonly Law[] = [
+    beatingIsNotMarked(context),
+    silentIsMarked(context),
+    zonesKeepTheirRate(context),
+    darkIsNobodysFault(context),
+    outageIsForgiven(context),
+    nodesOfTheLivingStay(context),
+    podsHaveTheirTime(context),
+    badObjectsHarmNobodyElse(context),
+    writes,
+    watches,
+    cidrs,
+    volumes,
+  ];
+
+  function onFault(name: string, faults: readonly unknown[]): void {
+    for (const fault of faults.flatMap((each) => (each instanceof AggregateError ? [each, ...each.errors] : [each]))) {
+      const text = fault instanceof Error ? `${fault.name} ${fault.message}` : String(fault);
+      log.add('', `${name} failed: ${text}`);
+      // Refused and lost calls are injected. Any other error is a bug, at any time.
+      const isInjected = fault instanceof StoreFault || fault instanceof AggregateError;
+      // A bad object may fail its own calls. What it does to others is L12.
+      if (state.poisonedSinceMs !== undefined) continue;
+      if (!isInjected || context.calmSinceMs() !== undefined) {
+        fail({ law: 'calm', subjects: [], message: `${name} failed without a fault: ${text}` });
+      }
+    }
+  }
+
+  return { state, log, versions, truth, context, coverage, laws, writes, watches, cidrs, volumes, fail, onFault };
+}
+
+/** A late effect is L12 while there are bad objects. */
+function failureOf(broken: Broken, setup: SimSetup, state: SimState, log: SimLog): SimFailure {
+  const isPoison = state.poisonedSinceMs !== undefined && broken.isLate === true;
+  return {
+    law: isPoison ? 'L12' : broken.law,
+    subjects: broken.subjects,
+    message: isPoison ? `${broken.message} (${broken.law}, while bad objects exist)` : broken.message,
+    seed: setup.seed,
+    step: setup.time.steps(),
+    atMs: setup.time.nowMs() - START_MS,
+    timeline: log.timelineOf(broken.subjects),
+  };
+}
+
+function lawContext(options: {
+  readonly setup: SimSetup;
+  readonly state: SimState;
+  readonly truth: Truth;
+  readonly versions: PolicyVersions;
+  readonly fail: (broken: Broken) => void;
+}): LawContext {
+  const { setup, state, truth, versions, fail } = options;
+  const { time, plan, policy, isPoisoned } = setup;
+  const policies = () => versions.all(state.functions!.policies());
+  return {
+    truth,
+    plan,
+    nowMs: time.nowMs,
+    most: (of) => Math.max(...policies().map(of)),
+    least: (of) => Math.min(...policies().map(of)),
+    calmSinceMs() {
+      const sinceMs = plan.calmSinceMs();
+      if (sinceMs === undefined) return undefined;
+      const fromMs = Math.max(sinceMs, START_MS, versions.settledAtMs());
+      return time.nowMs() - fromMs < CALM_AFTER_MS ? undefined : fromMs;
+    },
+    clockSlackMs(sinceMs, of) {
+      const steps = state.clockSteps.reduce(
+        (sum, { atMs, byMs }) => (atMs >= sinceMs - 60_000 ? sum + Math.abs(byMs) : sum),
+        0,
+      );
+      return steps + (of !== 'steps' && plan.has('skew') ? SKEW_MS : 0);
+    },
+    machine: (name) => state.story!.machine(name),
+    isPoisoned,
+    poisonSlackMs: () => (state.poisonedSinceMs === undefined ? 0 : policy.nodeMonitorPeriodSeconds * 1_000),
+    fail,
+  };
+}

@@ -1,0 +1,64 @@
+/** What a run of the simulation takes, and what it returns. */
+import type { Policy } from '../shared/domain/policy.ts';
+import type { ItemStore } from '../shared/ports/item-store.ts';
+import type { Probe } from '../shared/ports/probe.ts';
+import type { Mark } from './coverage.ts';
+import type { FaultName } from './faults/catalogue.ts';
+import type { Process } from './faults/processes.ts';
+import type { Broken } from './laws/law.ts';
+import type { PartName } from './parts.ts';
+
+export interface SimOptions {
+  readonly seed: number;
+  readonly hours: number;
+  /** Machines at the beginning. Default: by the seed. */
+  readonly nodes?: number;
+  /** Default: those of the seed. */
+  readonly faults?: readonly FaultName[];
+  /** Mean number of faults in one storm, out of all faults. */
+  readonly faultsAStorm?: number;
+  /** Parts of the world that only some seeds have. Default: those of the seed. */
+  readonly parts?: readonly PartName[];
+  /** Replaces fields of the seed's policy. */
+  readonly policy?: Partial<Policy>;
+  /** Clocks of the machines of `lyingClocks`: constant errors, or none. Everything else is the same. */
+  readonly clocks?: 'steady' | 'honest';
+  /** Receives each decision with its time. */
+  readonly onDecision?: (decision: Decision) => void;
+  /** A bug to plant: the laws must find it. */
+  readonly plant?: {
+    readonly items?: (items: ItemStore, process: Process) => ItemStore;
+    readonly policy?: (policy: Policy) => Policy;
+    readonly probe?: (probe: Probe) => Probe;
+  };
+}
+
+/** A mark, taint, lift or deletion that no person or machine requested. */
+export interface Decision {
+  /** From the start. */
+  readonly atMs: number;
+  readonly subject: string;
+  readonly text: string;
+}
+
+export interface SimFailure extends Broken {
+  readonly seed: number;
+  readonly step: number;
+  /** From the start. */
+  readonly atMs: number;
+  /** The last lines about its subjects. */
+  readonly timeline: readonly string[];
+}
+
+export interface SimResult {
+  readonly seed: number;
+  readonly nodes: number;
+  readonly zones: number;
+  readonly policy: Partial<Policy>;
+  readonly parts: readonly PartName[];
+  readonly nodeHours: number;
+  readonly steps: number;
+  readonly faults: Readonly<Record<FaultName, number>>;
+  readonly marks: Readonly<Record<Mark, number>>;
+  readonly failure: SimFailure | undefined;
+}

@@ -1,0 +1,113 @@
+/** The code that runs in a simulated process: real controllers, API and heartbeat over faulty tables, EC2 and clocks. */
+import { createHash } from 'node:crypto';
+import { gzip } from '../shared/adapters/gzip/gzip.ts';
+import type { MemoryCloud } from '../shared/adapters/memory/cloud.ts';
+import { readYaml } from '../shared/adapters/yaml/read-yaml.ts';
+import { composeApi } from '../shared/api/compose.ts';
+import { fleetControllers } from '../shared/controllers/index.ts';
+import { serveHeartbeat } from '../shared/heartbeat/renew-lease.ts';
+import type { RandomSource } from '../shared/ports/clock.ts';
+import type { ItemStore } from '../shared/ports/item-store.ts';
+import type { Log } from '../shared/ports/log.ts';
+import { simulationAuthenticator } from './access.ts';
+import { createEndpoint } from './endpoint.ts';
+import type { FaultPlan } from './faults/catalogue.ts';
+import { faultyCloud } from './faults/faulty-cloud.ts';
+import type { Send } from './faults/faulty-network.ts';
+import { faultyStore } from './faults/faulty-store.ts';
+import type { Process, Program } from './faults/processes.ts';
+import { throttledFor } from './faults/throttled-items.ts';
+import { ownProbe } from './own-probe.ts';
+import { seededUuid } from './seeded-random.ts';
+import type { SimChecks } from './sim-checks.ts';
+import type { SimSetup } from './sim-setup.ts';
+
+const NO_NAMES: ReadonlySet<string> = new Set();
+
+export interface SimPrograms {
+  compose(process: Process): Program;
+  storeOf(process: Process, plan: FaultPlan, fraction: () => number): ItemStore;
+  /** The store as a planted bug changes it. */
+  planted(items: ItemStore, process: Process): ItemStore;
+  logOf(process: Process): Log;
+}
+
+/** `network`: numbers of the calls to tables and EC2. `send`: the way of the probe to the endpoint. */
+export function simPrograms(
+  setup: SimSetup,
+  checks: SimChecks,
+  { network, send }: { readonly network: () => number; readonly send: Send },
+): SimPrograms {
+  const { seed, time, plan, policy, tables, recent, options } = setup;
+  const { state, coverage, onFault } = checks;
+  const { plant = {} } = options;
+  const overlooking = { fromMs: Number.NEGATIVE_INFINITY };
+  const fraction = setup.random('code');
+  const source: RandomSource = { fraction, uuid: () => seededUuid(fraction) };
+  const cloud = observedCloud(setup, checks);
+  const hash = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+  const planted = (items: ItemStore, process: Process): ItemStore => plant.items?.(items, process) ?? items;
+  const storeOf = (process: Process, faults: FaultPlan, calls: () => number): ItemStore =>
+    faultyStore(process, {
+      tables: throttledFor(tables, () => state.poison?.throttled ?? NO_NAMES),
+      recent,
+      time,
+      plan: faults,
+      fraction: calls,
+      onEffect: (by) => {
+        state.writer = { name: by.name, who: by.who };
+      },
+    });
+  const logOf = (process: Process): Log => ({
+    debug: () => undefined,
+    info: (message, fields) => coverage.onLog(message, fields),
+    warn: (message, fields) => coverage.onLog(message, fields),
+    error: (message, fields) => {
+      const error = fields?.['error'];
+      onFault(process.name, [error instanceof Error ? error : new Error(message)]);
+    },
+  });
+
+  function compose(process: Process): Program {
+    const { clock } = process;
+    const items = planted(storeOf(process, plan, network), process);
+    const probe = ownProbe(send, clock, time.sleep);
+    const shared = {
+      items,
+      clock,
+      random: source,
+      policy: process.policy,
+      log: logOf(process),
+      pause: (milliseconds: number): Promise<void> => time.sleep(milliseconds),
+    };
+    const authenticator = simulationAuthenticator;
+    const periodMs = policy.nodeMonitorPeriodSeconds * 1_000;
+    return {
+      controllers: fleetControllers({
+        ...shared,
+        meter: { add: () => undefined },
+        probe: plant.probe?.(probe) ?? probe,
+        cloud: faultyCloud(process, { cloud, time, plan, fraction: network, periodMs, overlooking }),
+        sha256: hash,
+      }),
+      endpoint: createEndpoint({
+        api: composeApi({ ...shared, authenticator, hash, readYaml, gzip }),
+        heartbeat: serveHeartbeat({ items, authenticator, clock, random: source, log: shared.log }),
+        clock,
+        seed,
+      }),
+    };
+  }
+
+  return { compose, storeOf, planted, logOf };
+}
+
+/** EC2, with each request to detach a volume shown to its law. */
+const observedCloud = ({ cloud }: SimSetup, { volumes }: SimChecks): MemoryCloud => ({
+  ...cloud,
+  detachVolume(request) {
+    volumes.onDetach(request.volumeId);
+    return cloud.detachVolume(request);
+  },
+});

@@ -1,0 +1,124 @@
+/** What a run derives from its seed and options, before anything happens. */
+import { type MemoryCloud, memoryCloud } from '../shared/adapters/memory/cloud.ts';
+import { type MemoryItemStore, memoryItemStore } from '../shared/adapters/memory/item-store.ts';
+import { defined } from '../shared/domain/defined.ts';
+import { defaultPolicy, type Policy } from '../shared/domain/policy.ts';
+import { type ClusterView, clusterView } from './cluster-view.ts';
+import { type FaultPlan, faultPlan, faultsOf } from './faults/catalogue.ts';
+import { isLiar } from './faults/lying-clocks.ts';
+import { type PartName, partsOf } from './parts.ts';
+import { cidrPolicyOf } from './people-cidrs.ts';
+import { type RecentChanges, recentChanges } from './recent-changes.ts';
+import { hashOf, seededFraction } from './seeded-random.ts';
+import type { SimOptions } from './sim-options.ts';
+import { SIMULATED_REGION } from './simulated-instance.ts';
+import { type VirtualTime, virtualTime } from './virtual-time.ts';
+
+export const START_MS = Date.UTC(2026, 0, 1);
+const ACCOUNT_ID = '123456789012';
+/** Share of machines with bad objects. One machine has them in any case. */
+const POISONED_SHARE = 0.1;
+
+export interface SimSetup {
+  readonly options: SimOptions;
+  readonly seed: number;
+  /** Random numbers for one purpose: those of one purpose do not change those of another. */
+  readonly random: (purpose: string) => () => number;
+  readonly parts: readonly PartName[];
+  readonly nodes: number;
+  readonly zones: number;
+  /** Fields of the policy that the seed and the options set. */
+  readonly chosenPolicy: Partial<Policy>;
+  readonly policy: Policy;
+  /** Epoch milliseconds. */
+  readonly endMs: number;
+  readonly time: VirtualTime;
+  readonly plan: FaultPlan;
+  readonly tables: MemoryItemStore;
+  readonly recent: RecentChanges;
+  readonly view: ClusterView;
+  readonly cloud: MemoryCloud;
+  /** Whether a machine has bad objects, now or later. */
+  readonly isPoisoned: (name: string) => boolean;
+  /** Whether the clocks of a machine are wrong. */
+  readonly isLiar: (name: string) => boolean;
+}
+
+/** The policy of a seed: small zones, rates and times that reach every branch of the rules within hours. */
+export function seededPolicy(fraction: () => number): Partial<Policy> {
+  const oneOf = <T>(...choices: readonly T[]): T => choices[Math.floor(fraction() * choices.length)]!;
+  const timing = oneOf<Partial<Policy>>(
+    {},
+    {},
+    {},
+    { nodeMonitorPeriodSeconds: 10, nodeMonitorGracePeriodSeconds: 50 },
+    {
+      nodeMonitorGracePeriodSeconds: 60,
+    },
+  );
+  return {
+    ...timing,
+    nodeEvictionRatePerSecond: oneOf(0.1, 0.1, 0.05, 0.5),
+    secondaryNodeEvictionRatePerSecond: oneOf(0.01, 0.05),
+    largeClusterSizeThreshold: oneOf(50, 5),
+    podEvictionTimeoutSeconds: oneOf(300, 60, 20),
+    fullDisruption: oneOf('normal', 'normal', 'hold'),
+    terminatedPodGcThreshold: oneOf(12_500, 2),
+  };
+}
+
+export function setUpSim(options: SimOptions): SimSetup {
+  const { seed, hours } = options;
+  const random = (purpose: string): (() => number) => seededFraction(hashOf(`${seed} ${purpose}`));
+  const shape = random('shape');
+  const parts = options.parts ?? partsOf(seed);
+  const nodes = options.nodes ?? 5 + Math.floor(shape() ** 2 * 40);
+  const zones = 1 + Math.floor(shape() * 3.999);
+  const blocks = parts.includes('podCidrs') ? cidrPolicyOf(random('pod cidrs'), nodes) : {};
+  // Short enough to end within a storm and the calm after it.
+  const detachPolicy = parts.includes('volumes') ? { forceDetachTimeoutSeconds: 90 } : {};
+  const chosenPolicy = { ...seededPolicy(shape), ...blocks, ...detachPolicy, ...options.policy };
+  const endMs = START_MS + hours * 3_600_000;
+  const time = virtualTime(START_MS);
+  const plan = faultPlan({
+    seed,
+    startMs: START_MS,
+    endMs,
+    faults: options.faults ?? faultsOf(seed),
+    nowMs: time.nowMs,
+    ...defined({ faultsAStorm: options.faultsAStorm }),
+  });
+  const tables = memoryItemStore({ changesOf: ['health', 'objects', 'control'] });
+  const recent = recentChanges(tables);
+  const view = clusterView(tables);
+  const cloud = memoryCloud({
+    clock: time,
+    region: SIMULATED_REGION,
+    accountId: ACCOUNT_ID,
+    startingMs: 5_000,
+    stoppingMs: 10_000,
+    shuttingDownMs: Math.floor(shape() * 30_000),
+  });
+  const first = hashOf(`${seed} first poisoned`) % nodes;
+  return {
+    options,
+    seed,
+    random,
+    parts,
+    nodes,
+    zones,
+    chosenPolicy,
+    policy: { ...defaultPolicy, ...chosenPolicy },
+    endMs,
+    time,
+    plan,
+    tables,
+    recent,
+    view,
+    cloud,
+    isPoisoned: (name) =>
+      plan.has('poison') &&
+      (name === `m-${first}` || seededFraction(hashOf(`${seed} poisoned ${name}`))() < POISONED_SHARE),
+    isLiar: (name) => plan.has('lyingClocks') && isLiar(seed, name),
+  };
+}

@@ -1,0 +1,163 @@
+/** Everything that acts in a run: functions, network, machines, streams, ticks, EC2, people, bad objects, faults. */
+import { clusterObjects } from '../shared/api/storage/cluster-objects.ts';
+import { faultyInstanceEvents } from './faults/faulty-cloud.ts';
+import { faultyNetwork, type Send } from './faults/faulty-network.ts';
+import { type FaultyStreams, faultyStreams } from './faults/faulty-streams.ts';
+import { faultyTicks } from './faults/faulty-ticks.ts';
+import { lyingClock } from './faults/lying-clocks.ts';
+import { lambdaFunctions } from './faults/processes.ts';
+import { givePodCidrs } from './people-cidrs.ts';
+import { BY_MACHINE, taintByHand } from './people-taints.ts';
+import { type Poison, poisonMachines } from './poison.ts';
+import { runEpisodes } from './run-episodes.ts';
+import { hashOf, seededUuid } from './seeded-random.ts';
+import type { SimChecks } from './sim-checks.ts';
+import { simPrograms } from './sim-programs.ts';
+import { type SimSetup, START_MS } from './sim-setup.ts';
+import { type Story, tellStory } from './story.ts';
+import { runVolumes } from './volumes.ts';
+import { watchWorld } from './watch-world.ts';
+
+export interface World {
+  readonly story: Story;
+  readonly streams: FaultyStreams;
+}
+
+export function startWorld(setup: SimSetup, checks: SimChecks): World {
+  const { time, plan, policy, random, view, cloud, parts } = setup;
+  const { state, coverage, onFault } = checks;
+  const tell = checks.log.add;
+  const network = random('network');
+  const programs = simPrograms(setup, checks, { network, send: (request, sender) => send(request, sender) });
+  const functions = lambdaFunctions({
+    time,
+    plan,
+    fraction: random('processes'),
+    policy: checks.versions.asPlanted(policy),
+    compose: programs.compose,
+  });
+  state.functions = functions;
+  const cutZone = zoneCuts(setup);
+  const send: Send = faultyNetwork({ functions, time, plan, fraction: network, cutZone });
+  const story = startStory(setup, checks, { send, cutZone });
+  state.story = story;
+  const streams = faultyStreams({
+    functions,
+    time,
+    plan,
+    fraction: random('streams'),
+    onFault,
+    mayDrop: () => state.poisonedSinceMs !== undefined,
+  });
+  faultyTicks({
+    functions,
+    time,
+    plan,
+    fraction: random('ticks'),
+    policy,
+    startMs: START_MS,
+    onFault,
+    onReport: (report) => {
+      coverage.onReport(report);
+      const isUndisturbed = state.othersWroteAtMs < report.beganAtMs && report.kind === 'ran';
+      state.mayDecideAgain = report.name === 'node-monitor' && isUndisturbed;
+    },
+  });
+  faultyInstanceEvents({ cloud, functions, time, plan, onFault });
+  if (parts.includes('watches')) {
+    const { recent } = setup;
+    const { storeOf, planted, logOf } = programs;
+    const { watches: law } = checks;
+    const { hit } = coverage;
+    state.watchFunctions = watchWorld({
+      ...{ law, recent, time, plan, policy, random, storeOf, planted, logOf, hit, tell, onFault },
+    });
+  }
+  if (policy.clusterCIDRs.length > 0) {
+    givePodCidrs({ policy, time, fraction: random('people and pod cidrs'), send, view, tell });
+  }
+  if (plan.has('poison')) state.poison = startPoison(setup, checks, { send, story });
+  if (parts.includes('taints')) taintByHand({ time, fraction: random('people and taints'), send, view, tell });
+  if (parts.includes('volumes')) {
+    runVolumes({ time, fraction: random('volumes'), send, view, cloud, machine: story.machine, tell });
+  }
+  runEpisodes(setup, checks);
+  return { story, streams };
+}
+
+/** The zone that is cut off at this moment, chosen once per episode. */
+function zoneCuts({ plan, time, random, zones }: SimSetup): () => string | undefined {
+  const zoneOfCut = new Map<number, string>();
+  const fraction = random('cut');
+  return () => {
+    const cut = plan.last('zoneCut');
+    if (cut === undefined || time.nowMs() >= cut.untilMs) return undefined;
+    const zone = zoneOfCut.get(cut.fromMs) ?? `zone-${Math.floor(fraction() * zones)}`;
+    zoneOfCut.set(cut.fromMs, zone);
+    return zone;
+  };
+}
+
+function startStory(
+  setup: SimSetup,
+  { log, writes, coverage }: SimChecks,
+  { send, cutZone }: { readonly send: Send; readonly cutZone: () => string | undefined },
+): Story {
+  const { seed, options, time, plan, parts, nodes, zones, policy, random, view, cloud, isLiar } = setup;
+  const mode = options.clocks ?? 'any';
+  const onLie = (): void => plan.count('lyingClocks');
+  const isTainting = (name: string): boolean =>
+    isLiar(name) && parts.includes('taints') && hashOf(`${seed} taint of ${name}`) % 4 === 0;
+  return tellStory({
+    clockOf: (name) => (isLiar(name) ? lyingClock({ seed, name, startMs: START_MS, mode, onLie }) : undefined),
+    taintsOf: (name) => (isTainting(name) ? [BY_MACHINE] : []),
+    nodes,
+    zones,
+    beatEveryMs: policy.beatIntervalSeconds * 1_000,
+    time,
+    plan,
+    fraction: random('story'),
+    send,
+    view,
+    cloud,
+    cutZone,
+    tell: log.add,
+    onAcknowledged: (write) => writes.onAcknowledged(write),
+    onConflict: () => coverage.hit('write:conflict'),
+  });
+}
+
+function startPoison(
+  setup: SimSetup,
+  { state, log, context, fail }: SimChecks,
+  { send, story }: { readonly send: Send; readonly story: Story },
+): Poison {
+  const { time, plan, tables, view, isPoisoned } = setup;
+  const fraction = setup.random('poison');
+  const uuid = (): string => seededUuid(fraction);
+  const objects = clusterObjects({ items: tables, clock: time, random: { fraction, uuid } });
+  return poisonMachines({
+    time,
+    fraction,
+    uuid,
+    send,
+    view,
+    isPoisoned,
+    zoneOf: (name) => story.machine(name)?.zone,
+    commit: (commit) => {
+      state.writer = { name: 'an older version', who: 'an older version' };
+      return objects.commit(commit);
+    },
+    crash: story.crash,
+    tell: log.add,
+    onPoison: () => {
+      plan.count('poison');
+      state.poisonedSinceMs ??= time.nowMs();
+    },
+    onAnswer: ({ method, path }, { status, body }) => {
+      if (status < 500 || context.calmSinceMs() === undefined || state.poison!.throttled.size > 0) return;
+      const message = `${method} ${path} of a bad object answered ${status}: ${JSON.stringify(body)}`;
+      fail({ law: 'calm', subjects: [], message });
+    },
+  });
+}

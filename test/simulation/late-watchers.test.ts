@@ -1,0 +1,69 @@
+import { expect, it } from 'vitest';
+import type { KubeObject } from '../../shared/kube/types.ts';
+import type { Broken, LawContext } from '../../simulation/laws/law.ts';
+import { type Watcher, type WatchLaw, watchersAreTold } from '../../simulation/laws/watches.ts';
+
+const POD_COUNT = 1_150;
+const LINE_MS = 25;
+const FIRST_VERSION = 1_000;
+const WATCHER: Watcher = { name: 'watcher-1', resource: 'pods', selects: () => true };
+
+const podOf = (index: number): KubeObject => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: `pod-${index}`, namespace: 'default', resourceVersion: String(FIRST_VERSION + index) },
+});
+
+/** A watcher with an empty list, and 1,150 pods that are created at one moment. */
+function pendingEvents() {
+  const time = { nowMs: 0 };
+  const broken: Broken[] = [];
+  const law: WatchLaw = watchersAreTold({
+    nowMs: () => time.nowMs,
+    calmSinceMs: () => 0,
+    clockSlackMs: () => 0,
+    fail: (failure: Broken) => broken.push(failure),
+  } as unknown as LawContext);
+  law.follow(WATCHER);
+  law.onListed(WATCHER, '1', []);
+  for (let index = 0; index < POD_COUNT; index += 1) {
+    const { apiVersion: _, ...body } = podOf(index);
+    law.learn([
+      {
+        key: { table: 'objects', pk: 'o#pods#0', sk: `default/pod-${index}` },
+        newImage: { pk: 'o#pods#0', sk: `default/pod-${index}`, o: JSON.stringify(body), rv: FIRST_VERSION + index },
+        atMs: 0,
+      },
+      {
+        key: { table: 'objects', pk: 'l#pods#0', sk: String(index) },
+        newImage: { pk: 'l#pods#0', sk: String(index), key: `default/pod-${index}`, rv: FIRST_VERSION + index },
+        atMs: 0,
+      },
+    ] as unknown as Parameters<WatchLaw['learn']>[0]);
+  }
+  return { time, law, broken };
+}
+
+it('a watcher that receives one line after another is not late (L9)', () => {
+  const { time, law, broken } = pendingEvents();
+  for (let index = 0; index < POD_COUNT; index += 1) {
+    time.nowMs += LINE_MS;
+    law.onMoment?.();
+    law.onLine(WATCHER);
+    law.onEvent(WATCHER, 'ADDED', podOf(index));
+  }
+  expect(time.nowMs).toBeGreaterThan(20_000);
+  expect(broken).toEqual([]);
+});
+
+it('a watcher that receives no line for 20 s is late (L9)', () => {
+  const { time, law, broken } = pendingEvents();
+  law.onLine(WATCHER);
+  law.onEvent(WATCHER, 'ADDED', podOf(0));
+  time.nowMs = 20_000;
+  law.onMoment?.();
+  expect(broken).toEqual([]);
+  time.nowMs = 20_041;
+  law.onMoment?.();
+  expect(broken.map(({ law: name }) => name)).toEqual(['L9']);
+});
