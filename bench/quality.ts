@@ -1,11 +1,10 @@
 /**
- * How fast the dead are found, how seldom the living are taken for dead, and what a zone that is merely cut off suffers: by
- * fleet size, for the default policy and others, on virtual time. Writes docs/quality.svg, docs/quality.json and the tables in
- * docs/quality.md between its two markers.
+ * Measures on virtual time, by fleet size, for the default policy and others: how fast failed nodes are detected, how
+ * often live nodes are marked by mistake, and how much a zone without network loses. Writes docs/quality.svg,
+ * docs/quality.json and the tables in docs/quality.md between its two markers.
  *
- * Detection and marks by mistake are told at the level of the rules (domain/), because stores answer the same at any size;
- * each cut of a zone is told to the real controllers as well, over tables in memory, in fleets of up to 100, and must come
- * out the same.
+ * Detection and false marks are simulated with the rules alone (domain/), because stores answer the same at any size. Each
+ * cut of a zone also runs through the real controllers, over tables in memory, in fleets of up to 100. Both must end alike.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -235,35 +234,35 @@ export function tables({ command, cells, pooled, lossy, checkedWithControllers, 
   const head = (...names: readonly string[]): string[] => [row(...names), row(...names.map(() => '---'))];
   const own = cells.filter(({ policy }) => !(policy in CUT_ONLY));
   return [
-    `\`${command}\` made these tables, the [figures](quality.json) and the picture. ` +
-      `${checkedWithControllers} of the cuts were told to the real controllers as well, with the same end.`,
+    `\`${command}\` generates these tables, the [figures](quality.json) and the picture.`,
+    `${checkedWithControllers} of the cuts also ran through the real controllers, with the same result.`,
     '',
-    ...head('policy', 'grace', 'beat', 'period'),
+    ...head('policy', 'grace period', 'heartbeat', 'period'),
     ...policies.map(({ name, graceSeconds, beatSeconds, periodSeconds }) =>
       row(name, `${graceSeconds} s`, `${beatSeconds} s`, `${periodSeconds} s`),
     ),
     '',
     '`hold` is the default with `fullDisruption: hold`.',
     '',
-    '**Dead nodes**: last beat to `Ready=Unknown`.',
+    '**Failed nodes**: time from the last heartbeat to `Ready=Unknown`.',
     '',
     ...head('policy', 'nodes', 'p50', 'p99', 'max', 'limit', 'cases'),
     ...own.map(({ policy, nodes, detection: d }) =>
       row(policy, nodes, `${d.p50Seconds} s`, `${d.p99Seconds} s`, `${d.maxSeconds} s`, `${d.limitSeconds} s`, d.cases),
     ),
     '',
-    '**Live nodes marked by mistake**, under faults of ours: missing, late, double and broken ticks, a heartbeat path that is',
-    'down, clocks that step, stale reads. The last column is the 95 % bound for a million node-hours: with none seen, 3 divided by',
-    'the millions of node-hours simulated.',
+    '**Live nodes marked by mistake**, under faults of ours: missing, late, doubled and failed ticks, outages of the',
+    'heartbeat path, clock steps, stale reads. The last column is the 95 % bound for a million node-hours. With no mark',
+    'it is 3 divided by the millions of node-hours simulated.',
     '',
-    ...head('policy', 'nodes', 'node-hours', 'marked by mistake', 'at most, in 10⁶ node-hours'),
+    ...head('policy', 'nodes', 'node-hours', 'marked by mistake', 'at most, per 10⁶ node-hours'),
     ...own.map(({ policy, nodes, falseMarks: m }) =>
       row(policy, nodes, m.nodeHours, m.falseMarks, m.bound95PerMillionNodeHours),
     ),
     ...pooled.map((m) => row(m.policy, 'all', m.nodeHours, m.falseMarks, m.bound95PerMillionNodeHours)),
     ...lossy.map((m) =>
       row(
-        `${m.policy}, and a path that loses 10 to 95 % of all requests`,
+        `${m.policy}, with a path that loses 10 to 95 % of requests`,
         LOSSY.nodes,
         m.nodeHours,
         m.falseMarks,
@@ -271,11 +270,13 @@ export function tables({ command, cells, pooled, lossy, checkedWithControllers, 
       ),
     ),
     '',
-    '**A zone of four is cut off** while its nodes live. Tainted: share of its nodes that got the NoExecute taint. Evicted: share',
-    'that carried it for `podEvictionTimeoutSeconds`, so that their pods were deleted. Recovery: from the end of the cut until a',
-    'node is Ready and without taint, the last one in brackets.',
+    '**One zone of four loses its network** while its nodes live. The columns are:',
     '',
-    ...head('policy', 'nodes', 'cut', 'tainted', 'evicted', 'recovery', 'nodes elsewhere touched'),
+    '- Tainted: share of its nodes that got the NoExecute taint.',
+    '- Evicted: share that had the taint for `podEvictionTimeoutSeconds`. Their pods were deleted.',
+    '- Recovery: from the end of the cut until a node is Ready and without taint; the last one in brackets.',
+    '',
+    ...head('policy', 'nodes', 'cut', 'tainted', 'evicted', 'recovery', 'nodes affected elsewhere'),
     ...cells.flatMap(({ policy, nodes, cuts }) =>
       cuts.map((cut) =>
         row(

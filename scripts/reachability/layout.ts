@@ -30,6 +30,7 @@ export const layout: Layout = {
     'scripts/iam/prove.ts',
     'scripts/mutants/run.ts',
     'scripts/reachability/run.ts',
+    'scripts/wording/check.ts',
   ],
   // The tables and the cloud of the simulation.
   forTools: ['shared/adapters/memory'],

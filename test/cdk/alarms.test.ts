@@ -426,7 +426,7 @@ describe('alarms', () => {
     expect(Math.max(...metrics)).toBeLessThanOrEqual(10);
     const dollars = metrics.reduce((sum, count) => sum + count, 0) * 0.1 + alarms.compositeCount * 0.5;
     expect(readFileSync(join(repositoryRoot, RUNBOOKS, 'README.md'), 'utf8')).toContain(
-      `**$${dollars.toFixed(2)} a month**`,
+      `**$${dollars.toFixed(2)} per month**`,
     );
   });
 });

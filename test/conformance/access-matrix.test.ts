@@ -1,5 +1,5 @@
 /**
- * Every verb on every resource by everybody: what the API really answers, beside the table in docs/access.md. Writes are dry
+ * Every verb on every resource by every kind of user: real responses of the API, and the table in docs/access.md. Writes are dry
  * runs of what is stored already, so "refused" is 401 or 403 and nothing else. `WRITE_DOCS=1` writes the table anew.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -258,14 +258,14 @@ interface Unrefused {
 /** Each line of the sweep that is not refused has one of these. */
 const UNREFUSED: readonly Unrefused[] = [
   {
-    what: 'read the kinds that are there and empty (secrets, configmaps, services …)',
+    what: 'read the kinds that are always empty (secrets, configmaps, services …)',
     line: /^(GET|HEAD) (configmaps|csidrivers|endpoints|endpointslices|persistentvolumeclaims|persistentvolumes|runtimeclasses|secrets|services)\b/,
-    why: 'kubelets insist on these lists; none of them is kept, so they are empty. 400 is a field selector they do not know',
+    why: 'kubelets need these lists; none of these kinds is stored. 400: an unknown field selector',
   },
   {
     what: 'list its own Node, and its own pods in all namespaces',
     line: /^GET (nodes|pods)( of all namespaces)?: 200$/,
-    why: 'a field selector narrows the list to itself; without one it is 403. A second, empty selector does not widen it',
+    why: 'a field selector restricts the list to itself; without one 403. A second, empty selector does not widen it',
   },
   {
     what: 'create events in any namespace',
@@ -275,32 +275,33 @@ const UNREFUSED: readonly Unrefused[] = [
   {
     what: 'change any event',
     line: /^(PATCH|PUT) events(\.events\.k8s\.io)? of another: (200|422)$/,
-    why: 'as upstream, where an event belongs to nobody. So an event proves nothing against a machine; the decision ledger does, and no machine writes it',
+    why: 'as upstream, where an event has no owner. Decision records are the proof, and no machine can write them',
   },
   {
     what: 'send a pod that is invalid',
     line: /^POST pods: 422$/,
-    why: 'the body is validated before it is judged; the answer speaks of the body alone, and no valid pod but a mirror pod is accepted',
+    why: 'the body is validated first, and the response is about the body alone. Of valid pods only mirror pods are accepted',
   },
   {
-    what: 'send a patch of a foreign pod’s status with wrong options',
+    what: 'send a patch of the status of another node’s pod with wrong options',
     line: /^PATCH pods\/status of another: 422$/,
-    why: 'options are read before the pod is; with sound ones the answer is 403, before the patch is applied',
+    why: 'options are validated before the pod is read; with valid ones 403, before the patch is applied',
   },
   {
-    what: 'send an eviction that is none',
+    what: 'send an eviction with another kind',
     line: /^POST pods\/eviction of another: 400$/,
-    why: 'the body has another kind; it is refused before the pod is read',
+    why: 'the body is refused before the pod is read',
   },
 ];
 
 const UNREFUSED_HEAD = [
   '## What a machine is not refused',
   '',
-  'The same test sends every method to every resource and subresource, with odd queries and paths, by the identity of node n2',
-  'about objects of n1. Each answer other than 401, 403, 404 and 405 is explained here; the test fails when there is another.',
+  'The same test sends every method to every resource and subresource, with unusual queries and paths, with the identity of',
+  'node n2 about objects of n1. This table explains each response other than 401, 403, 404 and 405. Another one fails the',
+  'test.',
   '',
-  '| by any machine | answers | why |',
+  '| by any machine | responses | why |',
   '| --- | --- | --- |',
 ];
 
@@ -308,15 +309,15 @@ const UNREFUSED_HEAD = [
 const AFTERWARDS = `
 ## After an identity was deleted
 
-| what still opens | how long | why |
+| still accepted | how long | why |
 | --- | --- | --- |
-| the API | 60 s | keys are remembered, so that a request reads nothing |
-| renewing the node's own Lease | 5 min | the same at the heartbeat, where a beat costs one write |
-| a watch that is open | to its end, 15 min at most | a watch is authorized once, when it opens; it shows what it showed before: the machine's own Node or pods |
-| a ticket that was issued | 60 s from its issue, any number of times | it names one watch; opening it twice shows the same twice |
+| requests at the API | 60 s | keys are cached, and a request reads nothing |
+| renewing the node's own Lease | 5 min | the same at the heartbeat, which costs one write |
+| an open watch | 15 min at most | a watch is authorized once, at its start; it shows only the machine's own Node or pods |
+| a ticket that was issued | 60 s from its issue, any number of times | it names one watch; used twice, it shows the same twice |
 
-A token in another spelling (spaces around it, padding, the other of the two valid ECDSA signatures) signs in as the same machine and
-ends with the same key and the same \`exp\`: a spelling is remembered for itself, and opens nothing that the token does not.
+A token in another spelling (spaces around it, padding, the other of the two valid ECDSA signatures) signs in as the same
+machine and expires with the same key and the same \`exp\`. Each spelling is cached separately and allows nothing more.
 `;
 
 function rendered(
@@ -327,10 +328,12 @@ function rendered(
   return [
     '# Who may do what',
     '',
-    'Written by `test/conformance/access-matrix.test.ts` from what the API answers; the objects are those of node n1: its',
-    'Node, its Lease, a pod bound to it. `yes` is any answer that is not 401 or 403. Besides this everybody who is',
-    'authenticated may ask who they are and what they may do (`kubectl auth whoami`, `can-i`), and read discovery. `probe` is',
-    'node-monitor itself: all it may touch is a Lease of its own that belongs to no node.',
+    'Check your own permissions with `kubectl auth can-i VERB RESOURCE`, your identity with `kubectl auth whoami`. Every',
+    'authenticated user may do that, and read discovery.',
+    '',
+    '`test/conformance/access-matrix.test.ts` generates this table from real responses. `yes` is any response that is not',
+    '401 or 403. The objects are those of node n1: its Node, its Lease, a pod bound to it. `probe` is node-monitor, which',
+    'may access only a Lease of its own that belongs to no node.',
     '',
     line(['request', ...WHO]),
     line(['---', ...WHO.map(() => '---')]),

@@ -115,12 +115,12 @@ const VALUES: readonly Value[] = [
   },
   {
     value: 'Node conditions: `status`',
-    read: '`node-taints.ts`, `monitor.ts`',
+    read: '`node-taints.ts`, `node-monitor/rule.ts`',
     lies: {
       'Ready False': conditions((each) => (each['type'] === 'Ready' ? { ...each, status: 'False' } : each)),
       'MemoryPressure True': conditions((each) => (each['type'] === 'Ready' ? each : { ...each, status: 'True' })),
     },
-    decides: 'the machine says that it cannot work; when it said so is our receipt',
+    decides: 'the machine reports that it cannot work; the time is our receipt',
   },
   {
     value: 'Node `status.addresses`, `capacity`, `allocatable`, `images`, `daemonEndpoints`',
@@ -143,12 +143,13 @@ const VALUES: readonly Value[] = [
   },
   {
     value: 'Node `status.volumesInUse`, `volumesAttached`',
-    read: '`detach-volumes.ts`: whether a volume counts as mounted',
+    read: '`volume-detacher/reconcile.ts`: whether a volume counts as mounted',
     lies: status(
       { volumesInUse: manyOf(50, (index) => `kubernetes.io/csi/ebs.csi.aws.com^vol-${index}`) },
       { volumesAttached: [{ name: 'kubernetes.io/csi/ebs.csi.aws.com^vol-1', devicePath: '' }] },
     ),
-    decides: 'what it calls mounted is not detached before the six minutes, which are ours; no pod or Node hangs on it',
+    decides:
+      'a volume reported as mounted is detached only after six minutes by our clock; no pod or Node depends on it',
   },
   {
     value: 'Node `metadata`: times, counts, uid, `deletionTimestamp`, `generation`, annotations',
@@ -171,33 +172,32 @@ const VALUES: readonly Value[] = [
       }),
       'another zone': metadata({ labels: { 'topology.kubernetes.io/zone': 'b' } }),
     },
-    decides: 'the zone whose limiter paces its taint; a name, and the zone’s rate and token are our own',
+    decides: 'the zone that limits its taint; it is a name, and rate and tokens of the zone are our own',
   },
   {
     value: 'Node `spec.taints` at registration, with `timeAdded`',
-    read: '`eviction-timer.ts`; `timeAdded` is overwritten (decision 0011)',
+    read: '`pod-evictor/eviction-time.rule.ts`; `timeAdded` is overwritten (decision 0011)',
     lies: {
       'a NoExecute taint long ago': spec({ taints: [{ key: 'own', effect: 'NoExecute', timeAdded: PAST }] }),
       'a NoExecute taint far ahead': spec({ taints: [{ key: 'own', effect: 'NoExecute', timeAdded: FUTURE }] }),
     },
-    decides: 'the machine keeps pods that do not tolerate it away; the clock of its taint is ours',
+    decides: 'the machine refuses pods without the toleration; the time of its taint is ours',
   },
   {
     value: 'Node `spec.unschedulable`',
     read: '`node-taints.ts`',
     lies: { cordoned: spec({ unschedulable: true }) },
-    decides: 'the machine takes no new pods; nothing is evicted for it',
+    decides: 'the machine accepts no new pods; nothing is evicted for it',
   },
   {
     value: 'Node `spec.podCIDR`, `providerID`',
-    read: '`cidr-allocation.ts`, `cloud-node.ts`: whom EC2 is asked about',
+    read: '`cidr-allocator/rule.ts`, `cloud-node/rule.ts`: which instance EC2 describes',
     lies: {
       'a range': spec({ podCIDR: '10.0.0.0/8', podCIDRs: ['10.0.0.0/8'] }),
       'another cloud': spec({ providerID: 'k3s://n2' }),
       'an instance': spec({ providerID: 'aws:///eu-central-1a/i-0123456789abcdef0' }),
     },
-    decides:
-      'a name: whom EC2 is asked about, whose answers and launch time decide. A range concerns the pod CIDRs alone',
+    decides: 'a name: which instance EC2 describes. Its answers and launch time decide. A range affects only pod CIDRs',
   },
   {
     value: 'Pod conditions: times, `PodScheduled` among them; `startTime`',
@@ -237,18 +237,18 @@ const VALUES: readonly Value[] = [
   },
   {
     value: 'Pod `status.phase`',
-    read: '`pod-gc.ts`: whether a pod has ended; how many ended pods are kept is the policy’s',
+    read: '`pod-gc/rule.ts`: whether a pod terminated; the policy limits terminated pods',
     lies: podStatus({ phase: 'Succeeded' }, { phase: 'Failed', reason: 'Evicted' }),
-    decides: 'a pod that has ended needs no grace, so it is removed when it would be marked; the second is the same',
+    decides: 'a terminated pod needs no grace period: it is removed when it would be marked',
   },
   {
     value: 'Mirror pod: `tolerations`, `terminationGracePeriodSeconds`',
-    read: '`eviction-timer.ts`, `deletion.ts`',
+    read: '`pod-evictor/eviction-time.rule.ts`, `deletion.ts`',
     lies: {
       'tolerates everything': mirror({ tolerations: [{ operator: 'Exists' }] }),
       'a grace of an hour': mirror({ terminationGracePeriodSeconds: 3_600 }),
     },
-    decides: 'the spec of the machine’s own static pod, which runs there whatever we do',
+    decides: 'the spec of the machine’s own static pod, which we do not control',
   },
   {
     value: 'Mirror pod: creation, uid, `priority`',
@@ -295,7 +295,7 @@ const ELSEWHERE = [
   [
     'DELETE with `gracePeriodSeconds` of its own pod',
     '`deletion.ts`',
-    'by design: the machine ends what it runs; `access.md`',
+    'by design: the machine terminates its own pods; `access.md`',
   ],
   ['Order of requests', 'resourceVersion is the server’s', '`change-log-race.test.ts`'],
 ] as const;
@@ -390,13 +390,17 @@ describe('what a machine supplies', () => {
     const text = [
       '# What machines supply',
       '',
-      'No mark, taint, eviction or deletion, and no time of one, rests on a clock or a count of a machine. Written by',
-      '`test/conformance/machine-supplied-values.test.ts`, which plays one story for each lie and compares it with the honest one:',
-      'the machine registers, beats, posts status and runs pods, falls silent, is marked and tainted, loses its pods, recovers, and',
-      'a person taints it. `nothing` means that every mark, taint and deletion came at the same second. A lie that is refused is',
-      'followed by the truth, as a machine whose every request is refused is a silent one.',
+      'No mark, taint, eviction or deletion, and no time of one, depends on a clock or a count of a machine. This table lists',
+      'each value that a machine supplies, the wrong values that were tested, and their effect.',
       '',
-      line(['value', 'where it is read', 'lies', 'what it changes']),
+      '`test/conformance/machine-supplied-values.test.ts` generates it. It runs one story per wrong value and compares it with',
+      'the story with correct values: the machine registers, sends heartbeats, posts status, runs pods and stops. It is marked',
+      'and tainted, its pods are deleted, it recovers, and a person taints it.',
+      '',
+      '`nothing` means that every mark, taint and deletion happened at the same second. After a refused value the story',
+      'continues with the correct one, because a machine without accepted requests has no heartbeats.',
+      '',
+      line(['value', 'where it is read', 'wrong values', 'effect']),
       line(['---', '---', '---', '---']),
       ...VALUES.map(({ value, read, decides }) =>
         line([

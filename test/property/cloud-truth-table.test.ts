@@ -1,5 +1,5 @@
 /**
- * docs/cloud-truth-table.md is what the rule says, word for word. After a change of the rule:
+ * docs/cloud-truth-table.md is generated from the rule. After a change of the rule:
  *   UPDATE_DOCS=1 npx vitest run test/property/cloud-truth-table.test.ts
  */
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -9,12 +9,17 @@ import { cloudTable, renderCloudTable } from '../support/cloud-node-table.ts';
 
 const page = new URL('../../docs/cloud-truth-table.md', import.meta.url);
 
-const text = `# What follows from EC2's word
+const text = `# What follows from an answer of EC2
 
-Every combination of a node's readiness, EC2's answer and the shutdown taint, with what is done at the first answer and at the
-same answer a period later. Written from the rule itself (\`shared/controllers/cloud-node/rule.ts\`) with the default policy; a test holds
-the two together. NotReady is Ready=False; a node without a Ready condition counts as Unknown. _Young_ is an instance of at most
-${defaultPolicy.cloudYoungInstanceSeconds} s, by its launch where EC2 ever told it, else by the creation of its Node.
+Find the row with the node's Ready condition, the answer of EC2 and the shutdown taint. The last two columns are what
+cloud-node does at the first answer, and at the same answer one period later.
+
+- True, False and Unknown are the status of Ready. A node without a Ready condition counts as Unknown.
+- _Young_ is an instance of at most ${defaultPolicy.cloudYoungInstanceSeconds} s, since its launch if EC2 ever reported that,
+  else since the creation of its Node.
+
+The table has every combination. A test generates it from the rule (\`shared/controllers/cloud-node/rule.ts\`) with the
+default policy.
 
 ${renderCloudTable(defaultPolicy)}`;
 

@@ -83,7 +83,7 @@ export function renderCloudTable(policy: CloudPolicy): string {
       `| ${ready} | ${answer} | ${shutdownTaint ? 'yes' : 'no'} | ${cell(first)} | ${cell(second)} |`,
   );
   return [
-    '| Ready | EC2 says | shutdown taint | first answer | the same answer a period later |',
+    '| Ready | answer of EC2 | shutdown taint | first answer | the same answer one period later |',
     '| --- | --- | --- | --- | --- |',
     ...lines,
     '',
