@@ -62,8 +62,13 @@ export async function* watchByReading(
   }
 }
 
+interface Reader {
+  readonly read: () => Promise<Objects>;
+  readonly periodMs: number;
+}
+
 /** Reads one object where the selector names one, else all of the namespace. */
-function readerOf(source: WatchSource, request: WatchRequest) {
+function readerOf(source: WatchSource, request: WatchRequest): Reader {
   const { storage } = source;
   const name = request.namespace === '' ? undefined : request.fields.exact('metadata.name');
   if (name !== undefined) {
