@@ -23,7 +23,7 @@ const manifests = [
   podGcManifest,
 ] as const;
 
-type Listed = (typeof manifests)[number];
+export type Listed = (typeof manifests)[number];
 
 /** Role of a function: its folder under functions/, its POWERTOOLS_SERVICE_NAME and its `nodekeeper:function` tag. */
 export type FunctionName = Listed['name'];

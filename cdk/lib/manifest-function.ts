@@ -11,6 +11,7 @@ import type { Policy } from '../../shared/domain/policy.ts';
 import type { ListedFunction } from '../../shared/function-list.ts';
 import type { BundleOptions } from './bundle.ts';
 import { allowDescribeInstances, allowDetachVolumes } from './ec2-actions.ts';
+import type { CommonVariable, Complete } from './environment-check.ts';
 import type { EventBus } from './event-bus.ts';
 import { HandlerFunction } from './handler-function.ts';
 import { InstanceChanges } from './instance-changes.ts';
@@ -58,10 +59,7 @@ export class ManifestFunction extends HandlerFunction {
       functionName: manifest.name,
       description: manifest.description,
       environment: {
-        CLUSTER_ID: surroundings.clusterId,
-        POWERTOOLS_SERVICE_NAME: manifest.name,
-        POWERTOOLS_METRICS_NAMESPACE: surroundings.metricsNamespace,
-        POWERTOOLS_LOG_LEVEL: 'WARN',
+        ...commonVariables(manifest.name, surroundings),
         ...environmentOf(manifest.name, needs, props.variables),
         ...props.environment,
       },
@@ -101,6 +99,16 @@ export class ManifestFunction extends HandlerFunction {
     }
   }
 }
+
+const commonVariables = (
+  name: string,
+  surroundings: FunctionSurroundings,
+): Complete<Readonly<Record<CommonVariable, string>>> => ({
+  CLUSTER_ID: surroundings.clusterId,
+  POWERTOOLS_SERVICE_NAME: name,
+  POWERTOOLS_METRICS_NAMESPACE: surroundings.metricsNamespace,
+  POWERTOOLS_LOG_LEVEL: 'WARN',
+});
 
 /** What it needs always, and what it needs with each feature of the cluster. */
 const needsOf = (manifest: ListedFunction, features: ReadonlySet<Feature>): readonly FunctionNeeds[] => [
