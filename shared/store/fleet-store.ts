@@ -6,7 +6,8 @@
  *                    gate JSON of the gate's record; holding 1 while the gate is closed;
  *                    disruption JSON of its record; total 1 during total disruption; nodes number of Nodes seen
  *   zone#<zone>      state of the last evaluation, absent while the zone has no node that counts; ratePerSecond and
- *                    tatMs, the limiter; hold the last recorded reason why no queued node is tainted
+ *                    tatMs, the limiter; hold the last recorded reason why no queued node is tainted; createdAtMs
+ *                    when the zone got its first node, absent in a record of an earlier version
  *   queue#<zone>#<node>   a node that waits for its zone's limiter: uid, addedAtMs
  *
  * The claim of a node-monitor tick also stores what the tick decided about our own health: gate, probes, total
@@ -110,7 +111,7 @@ export interface FleetStore {
   /** Creates the record of a zone, with a full limiter, unless it exists. */
   createZone(
     zone: string,
-    first: { readonly state: ZoneState | undefined; readonly ratePerSecond: number },
+    first: { readonly state: ZoneState | undefined; readonly ratePerSecond: number; readonly nowMs: number },
     along?: PutWrite,
   ): Promise<void>;
   /** Sets the state of a zone that still has the state `from`. */
@@ -236,12 +237,12 @@ export function fleetStore(items: ItemStore): FleetStore {
       });
     },
 
-    async createZone(zone, { state, ratePerSecond }, along) {
+    async createZone(zone, { state, ratePerSecond, nowMs: createdAtMs }, along) {
       await writeWith(
         {
           kind: 'put',
           key: zoneKey(zone),
-          item: { ratePerSecond, ...defined({ state }) },
+          item: { ratePerSecond, createdAtMs, ...defined({ state }) },
           when: { kind: 'itemAbsent' },
         },
         along,
@@ -337,7 +338,10 @@ const zoneOf = (item: Item): FleetZone => ({
   zone: (item['sk'] as string).slice(ZONE_PREFIX.length),
   state: item['state'] as ZoneState | undefined,
   limiter: limiterOf(item),
-  ...defined({ hold: item['hold'] as string | undefined }),
+  ...defined({
+    hold: item['hold'] as string | undefined,
+    createdAtMs: item['createdAtMs'] as number | undefined,
+  }),
 });
 
 function queuedNodeOf(item: Item): QueuedNode {

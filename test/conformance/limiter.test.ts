@@ -50,19 +50,21 @@ describe('LM limiter per zone state', () => {
   it('LM-10 drops a zone with its last node, and measures it empty once', async () => {
     const fleet = await MonitoredFleet.of([...nodes('a', 1, 'True'), ...nodes('b', 1, 'True')], GRACE_50);
     await fleet.pass(0);
+    await fleet.pass(60_000);
     await fleet.remove('a-True-0');
     const sizes = () => fleet.measured('node_collector_zone_size', 'a');
     const before = sizes().length;
-    await fleet.pass(60_000);
+    await fleet.pass(120_000);
     expect(sizes().slice(before)).toEqual([0]);
     expect(await fleet.zone('a')).toBeUndefined();
-    await fleet.pass(120_000);
+    await fleet.pass(180_000);
     expect(sizes().slice(before)).toEqual([0]);
   });
 
   it('LM-12 measures 8 nodes with 2 not ready as 75 % healthy', async () => {
     const fleet = await MonitoredFleet.of([...nodes('z', 6, 'True'), ...nodes('z', 2, 'False')], GRACE_50);
     await fleet.pass(0);
+    await fleet.pass(60_000);
     expect(fleet.measured('node_collector_zone_size', 'z')).toEqual([8]);
     expect(fleet.measured('node_collector_zone_health', 'z')).toEqual([75]);
     expect(fleet.measured('node_collector_unhealthy_nodes_in_zone', 'z')).toEqual([2]);

@@ -104,23 +104,23 @@ describeOnStores('the fleet store', (fixture) => {
 
   describe('zones', () => {
     it('reads all zones there are, the nameless one included', async () => {
-      await store.createZone(zone, { state: 'Normal', ratePerSecond: 0.1 });
-      await store.createZone('', { state: undefined, ratePerSecond: 1 });
+      await store.createZone(zone, { state: 'Normal', ratePerSecond: 0.1, nowMs: 0 });
+      await store.createZone('', { state: undefined, ratePerSecond: 1, nowMs: 0 });
       const unused = { tatMs: undefined };
       expect(await recordOf(zone)).toEqual({ zone, state: 'Normal', limiter: { ...unused, ratePerSecond: 0.1 } });
       expect(await recordOf('')).toEqual({ zone: '', state: undefined, limiter: { ...unused, ratePerSecond: 1 } });
     });
 
     it('keeps what a zone has when it is created again', async () => {
-      await store.createZone(zone, { state: 'Normal', ratePerSecond: 0.1 });
-      await store.createZone(zone, { state: 'FullDisruption', ratePerSecond: 1 });
+      await store.createZone(zone, { state: 'Normal', ratePerSecond: 0.1, nowMs: 0 });
+      await store.createZone(zone, { state: 'FullDisruption', ratePerSecond: 1, nowMs: 0 });
       expect(await recordOf(zone)).toMatchObject({ state: 'Normal', limiter: { ratePerSecond: 0.1 } });
     });
 
     it('changes the state for those who know the present one, and never makes a zone by it', async () => {
       await store.setZoneState(zone, undefined, 'Normal');
       expect(await recordOf(zone)).toBeUndefined();
-      await store.createZone(zone, { state: 'Normal', ratePerSecond: 0.1 });
+      await store.createZone(zone, { state: 'Normal', ratePerSecond: 0.1, nowMs: 0 });
       await store.setZoneState(zone, 'PartialDisruption', 'FullDisruption');
       expect(await recordOf(zone)).toMatchObject({ state: 'Normal' });
       await store.setZoneState(zone, 'Normal', 'FullDisruption');
@@ -132,7 +132,7 @@ describeOnStores('the fleet store', (fixture) => {
 
   describe('limiters', () => {
     beforeEach(async () => {
-      await store.createZone(zone, { state: 'Normal', ratePerSecond: 0.1 });
+      await store.createZone(zone, { state: 'Normal', ratePerSecond: 0.1, nowMs: 0 });
       fixture.consumed();
     });
     const take = (nowMs: number, ratePerSecond = 0.1) =>

@@ -58,7 +58,7 @@ async function race(
 ) {
   const random = randomFrom(SEED);
   const fleet = fleetStore(items);
-  await fleet.createZone(zone, { state: 'Normal', ratePerSecond: options.ratePerSecond });
+  await fleet.createZone(zone, { state: 'Normal', ratePerSecond: options.ratePerSecond, nowMs: 0 });
   const skews = Array.from({ length: EVICTORS }, () => (random() * 2 - 1) * options.skewMs);
   const grants: Grant[] = [];
   const rounds = Math.ceil(options.attempts / EVICTORS);

@@ -44,9 +44,25 @@ describe('a tick of node-monitor', () => {
     expect(fleet.told).toEqual([]);
   });
 
-  it('tells the figures of each zone at every tick, with the zone as the only dimension', async () => {
+  it('emits no metric of a zone that lasts for seconds, whatever a machine calls its zone', async () => {
     const { fleet } = await settledFleet({ a: 4 });
-    await fleet.run(0, 45, async (seconds) => seconds % 10 === 0 && fleet.beat('a-0', 'a-1', 'a-2'));
+    await fleet.run(0, 90, async (seconds) => {
+      if (seconds % 10 === 0) await fleet.beat('a-0', 'a-1', 'a-2', 'a-3');
+      const zone = { 'topology.kubernetes.io/zone': `hop-${seconds}` };
+      await fleet.changeNode('a-3', (node) => ({
+        ...node,
+        metadata: { ...node.metadata, labels: { ...node.metadata.labels, ...zone } },
+      }));
+    });
+    const zones = new Set(fleet.metrics.flatMap(({ zone }) => (zone === undefined ? [] : [zone])));
+    expect([...zones]).toEqual(['a']);
+    // The records go with their zones.
+    expect((await fleet.records()).zones.length).toBeLessThan(5);
+  });
+
+  it('emits the figures of each zone at every tick, with the zone as the only dimension', async () => {
+    const { fleet } = await settledFleet({ a: 4 });
+    await fleet.run(0, 105, async (seconds) => seconds % 10 === 0 && fleet.beat('a-0', 'a-1', 'a-2'));
     const last = (name: string) => fleet.metrics.findLast((metric) => metric.name === name);
     expect(last('node_collector_zone_size')).toEqual({
       name: 'node_collector_zone_size',

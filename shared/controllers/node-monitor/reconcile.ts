@@ -67,6 +67,12 @@ const LOGGED_NAMES_MAX = 10;
 /** That a flag is down again is told until it fills the periods that its alarm looks at, four minutes at most. */
 const TURN_TOLD_MS = 300_000;
 
+/**
+ * Age from which a zone has metrics of its own. CloudWatch bills each zone name by the hour, and a machine may change its
+ * zone label with every request: zones that last for seconds must cost nothing. Milliseconds.
+ */
+const MEASURED_ZONE_AGE_MS = 60_000;
+
 export type MonitorReport =
   | SkippedTick
   | { readonly kind: 'ran'; readonly decisions: number; readonly marked: number; readonly left: number };
@@ -391,7 +397,7 @@ async function applyDecision(
       await items.write(podsMarked(decision.nodeName, decision.uid));
       return;
     case 'createZone':
-      await fleet.createZone(decision.zone, decision, zoneRecord(decision));
+      await fleet.createZone(decision.zone, { ...decision, nowMs }, zoneRecord(decision));
       return;
     case 'setZoneState': {
       const { zone, from, to, size, notReady } = decision;
@@ -424,13 +430,16 @@ async function applyDecision(
 /** A quiet tick tells little: each name is billed by the hour in which it is told, and what is absent is none. */
 function measure(
   { meter, policy }: ControllerDependencies,
-  { queue }: FleetRecords,
+  { queue, zones }: FleetRecords,
   { outcome, gate, disruption }: Decided,
   nowMs: number,
 ): void {
+  const records = new Map(zones.map((record) => [record.zone, record]));
   const queued = new Map<string, number>();
   for (const { zone } of queue) queued.set(zone, (queued.get(zone) ?? 0) + 1);
   for (const { zone, size, healthPercent, unhealthy } of outcome.zoneMetrics) {
+    const record = records.get(zone);
+    if (record === undefined || nowMs - (record.createdAtMs ?? 0) < MEASURED_ZONE_AGE_MS) continue;
     const dimension = zoneDimension(zone);
     meter.add(metric.ZONE_SIZE, size, 'Count', dimension);
     meter.add(metric.ZONE_HEALTH, healthPercent, 'Percent', dimension);

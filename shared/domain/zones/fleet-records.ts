@@ -27,6 +27,8 @@ export interface ZoneRecord {
   /** Absent while no node of the zone counts. */
   readonly state: ZoneState | undefined;
   readonly limiter: Limiter;
+  /** When the zone got its first node. Epoch milliseconds. Absent in a record of an earlier version. */
+  readonly createdAtMs?: number;
 }
 
 export interface QueuedNode extends QueueItem {
