@@ -57,12 +57,6 @@ export const ACCEPTED: readonly Accepted[] = [
     change: "claims.algorithm === 'ES256' → false",
     reason: 'Without a digest OpenSSL verifies by the default of the key, which is SHA-256 for a key of P-256.',
   },
-  {
-    file: 'agent/adapters/http/dial.ts',
-    within: 'createDialler.toServer',
-    change: 'session === undefined → false',
-    reason: 'tls.connect takes `session: undefined` for no session.',
-  },
 ];
 
 export function accepts(entry: Accepted, mutant: Mutant): boolean {
