@@ -82,6 +82,7 @@ describe('ZS zone states', () => {
     );
     await fleet.pass(T0);
     expect(await stateOf(fleet, 'z')).toBe('FullDisruption');
+    await fleet.pass(T0 + 60_000);
     expect(fleet.measured('node_collector_unhealthy_nodes_in_zone', 'z')).toEqual([1]);
   });
 

@@ -104,11 +104,11 @@ describeOnStores('the fleet store', (fixture) => {
 
   describe('zones', () => {
     it('reads all zones there are, the nameless one included', async () => {
-      await store.createZone(zone, { state: 'Normal', ratePerSecond: 0.1, nowMs: 0 });
-      await store.createZone('', { state: undefined, ratePerSecond: 1, nowMs: 0 });
-      const unused = { tatMs: undefined };
-      expect(await recordOf(zone)).toEqual({ zone, state: 'Normal', limiter: { ...unused, ratePerSecond: 0.1 } });
-      expect(await recordOf('')).toEqual({ zone: '', state: undefined, limiter: { ...unused, ratePerSecond: 1 } });
+      await store.createZone(zone, { state: 'Normal', ratePerSecond: 0.1, nowMs: 1 });
+      await store.createZone('', { state: undefined, ratePerSecond: 1, nowMs: 2 });
+      const limiter = (ratePerSecond: number) => ({ tatMs: undefined, ratePerSecond });
+      expect(await recordOf(zone)).toEqual({ zone, state: 'Normal', limiter: limiter(0.1), createdAtMs: 1 });
+      expect(await recordOf('')).toEqual({ zone: '', state: undefined, limiter: limiter(1), createdAtMs: 2 });
     });
 
     it('keeps what a zone has when it is created again', async () => {
