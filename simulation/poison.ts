@@ -1,5 +1,5 @@
 /**
- * Poison: a few machines whose objects are at every limit at once, so that some of them cannot be written, read or reckoned
+ * Poison: a few machines whose objects are at every limit at once, so that some of them cannot be written, read or computed
  * with. They come through the API, as the machine or as the operator; and straight into the tables, as data that an older
  * version accepted. Once there they stay. Then the machine dies, often together with neighbours in its zone: those must not
  * notice (L12).

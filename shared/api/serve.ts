@@ -13,6 +13,7 @@ import { parsePath, type ResourceTarget, verbOf } from '../kube/request/request.
 import { isStatusError, statusResponse } from '../kube/request/respond.ts';
 import { parseFieldSelector } from '../kube/selectors.ts';
 import * as status from '../kube/status.ts';
+import { NAME_LENGTH_MAX } from '../kube/validation/names.ts';
 import type { HttpRequest, HttpResponse } from '../ports/http.ts';
 import { type Act, audit } from './access/audit.ts';
 import { namespaces } from './kinds/registry.ts';
@@ -130,8 +131,7 @@ function refuseUnauthorized(user: UserInfo, verb: Verb, target: ResourceTarget, 
   throw status.accessDenied({ user: user.username, verb, target, subresource, namespace, name }, access.reason);
 }
 
-/** Longer names are valid for no kind (apimachinery validation, IsDNS1123Subdomain and IsDNS1123Label). Characters. */
-const NAME_LENGTH_MAX = 253;
+/** No namespace has a longer name (apimachinery validation, IsDNS1123Label). Characters. */
 const NAMESPACE_LENGTH_MAX = 63;
 
 /** A name that no object can have is not found. It is never looked up: it may be longer than a key of the store. */

@@ -144,6 +144,14 @@ describe('a heartbeat by PUT', () => {
     expect(parsed(answer).message).toBe('leases.coordination.k8s.io "n2" not found');
   });
 
+  it('for a name that no node can have is 404, and is never looked up', async () => {
+    const name = 'n'.repeat(2_000);
+    const body = lease({ metadata: { name, resourceVersion: '5' } });
+    const answer = await send('PUT', body, { path: PATH.replace('n1', name) });
+    expect(answer.status).toBe(404);
+    expect(consumed).toEqual([]);
+  });
+
   it('without a resourceVersion is Invalid and names the field', async () => {
     const answer = await send('PUT', lease());
     expect(answer.status).toBe(422);

@@ -31,6 +31,7 @@ import { lease as leaseSchema } from '../kube/schema/lease.ts';
 import * as status from '../kube/status.ts';
 import type { KubeObject } from '../kube/types.ts';
 import { resourceVersionRequired } from '../kube/validation/metadata.ts';
+import { NAME_LENGTH_MAX } from '../kube/validation/names.ts';
 import { isJsonObject } from '../kube/wire/json-value.ts';
 import type { Authenticator } from '../ports/authenticator.ts';
 import type { Clock, RandomSource } from '../ports/clock.ts';
@@ -112,6 +113,8 @@ async function answer(dependencies: Serving, request: HttpRequest): Promise<Http
   if (!access.allowed) {
     throw status.accessDenied({ user: authentication.user.username, verb, target, ...placeOf(target) }, access.reason);
   }
+  // It may be longer than a key of the store.
+  if (target.name.length > NAME_LENGTH_MAX) throw status.notFound(leases, target.name);
   refuseTooLarge(request.body, LEASE_BODY_BYTES_MAX);
   const beat = { request, target, nowMs };
   return verb === 'update' ? put(dependencies, beat) : patch(dependencies, beat);

@@ -3,6 +3,7 @@ import { defined } from '../../domain/defined.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
 import * as status from '../../kube/status.ts';
 import type { KubeObject, ObjectRef } from '../../kube/types.ts';
+import { NAME_LENGTH_MAX } from '../../kube/validation/names.ts';
 import type { TransactWrite } from '../../ports/item-store.ts';
 import type { ChangeLog } from '../../store/change-log.ts';
 import type { CommitOutcome, ObjectStore, ObjectWrite } from '../../store/object-store.ts';
@@ -16,9 +17,6 @@ import {
 
 /** Attempts at a contended write. The store waits inside each attempt. */
 const COMMIT_ATTEMPTS_MAX = 4;
-
-/** apimachinery validation, IsDNS1123Subdomain. Characters. */
-const NODE_NAME_LENGTH_MAX = 253;
 
 export interface ObjectStorageOptions {
   readonly objects: ObjectStore;
@@ -64,7 +62,7 @@ export function objectStorage(descriptor: ResourceDescriptor, options: ObjectSto
     async list(query: ListQuery): Promise<ListPage> {
       if (query.nodeName !== undefined && query.nodeName !== '' && resource === 'pods') {
         // No Node has a longer name, and it may be longer than a key of the store.
-        if (query.nodeName.length > NODE_NAME_LENGTH_MAX) return onePage([], query);
+        if (query.nodeName.length > NAME_LENGTH_MAX) return onePage([], query);
         return onePage(await objects.listByNode(query.nodeName), query);
       }
       const page = await objects.list({

@@ -13,7 +13,7 @@ export interface ItemChangeRecord {
 }
 
 export interface ChangesOutcome {
-  /** Position of the first record that could not be dealt with; all from there on are to be sent again. */
+  /** Position of the first record that could not be processed. It and all later records are delivered again. */
   readonly failedFrom?: number;
   /** Of records that are to be sent again, and of those that are given up. */
   readonly faults: readonly unknown[];

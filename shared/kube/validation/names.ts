@@ -24,7 +24,8 @@ const QUALIFIED_TEXT =
 const LABEL_VALUE_TEXT = `a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character`;
 
 const DNS_LABEL_MAX = 63;
-const DNS_SUBDOMAIN_MAX = 253;
+/** No kind allows a longer name (apimachinery validation, IsDNS1123Subdomain). Characters. */
+export const NAME_LENGTH_MAX = 253;
 const QUALIFIED_NAME_MAX = 63;
 const LABEL_VALUE_MAX = 63;
 
@@ -50,7 +51,7 @@ export function labelComplaints(value: string): string[] {
 /** DNS-1123 subdomain: 1 to 253 characters, no bound on a dot-separated part. Most object names. */
 export function subdomainComplaints(value: string): string[] {
   const complaints: string[] = [];
-  if (byteLength(value) > DNS_SUBDOMAIN_MAX) complaints.push(tooLongText(DNS_SUBDOMAIN_MAX));
+  if (byteLength(value) > NAME_LENGTH_MAX) complaints.push(tooLongText(NAME_LENGTH_MAX));
   if (!value.split('.').every((part) => label.test(part))) {
     complaints.push(formatText(SUBDOMAIN_TEXT, SUBDOMAIN_FORMAT, 'example.com'));
   }
