@@ -42,12 +42,15 @@ const wasCalled = (each: {
 
 const pathOf = (url: string): string => (url.startsWith('file:') ? relative(PROJECT, fileURLToPath(url)) : url);
 
-/** `shared/kube` and `functions/api` are one folder each, and so is each adapter and each controller. */
+/** `shared/kube` and `shared/adapters` are one folder each, and so are `functions` and each controller. */
 export function folderOf(path: string): string {
   const folders = dirname(path).split('/');
-  const hasParts = folders[1] === 'adapters' || folders[1] === 'controllers';
-  return folders.slice(0, hasParts ? 3 : 2).join('/');
+  if (folders[0] === 'functions') return 'functions';
+  return folders.slice(0, folders[1] === 'controllers' ? 3 : 2).join('/');
 }
+
+/** Each adapter is a folder of its own: it speaks to one thing outside. */
+export const adapterOf = (path: string): string | undefined => /^shared\/adapters\/([^/]+)\//.exec(path)?.[1];
 
 /** Pairs of folders of which each imports the other, among these files; imports of types do not count. */
 export function waysBack(paths: readonly string[]): readonly string[] {

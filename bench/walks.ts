@@ -5,7 +5,7 @@
 import { fileURLToPath } from 'node:url';
 import { engineBinary, startEngine } from '../local/engine/engine.ts';
 import { type Benchmark, readOptions } from './benchmark.ts';
-import { folderOf, waysBack } from './entered-files.ts';
+import { adapterOf, folderOf, waysBack } from './entered-files.ts';
 import { makeTables } from './tick.ts';
 import { takeWalks } from './walk-process.ts';
 
@@ -26,7 +26,7 @@ export const walks: Benchmark = {
           walk: name,
           files: files.length,
           folders: byFolder.size,
-          foldersOfAdapters: [...byFolder.keys()].filter((folder) => folder.startsWith('shared/adapters/')).length,
+          adapters: new Set(files.map(adapterOf).filter((adapter) => adapter !== undefined)).size,
           waysBack: waysBack(files).join(', ') || 'none',
         });
         if (!verbose) continue;

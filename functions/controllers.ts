@@ -2,12 +2,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { clientOptionsFrom, dynamoDbClient } from '../shared/adapters/dynamodb/client.ts';
 import { dynamoDbItemStore } from '../shared/adapters/dynamodb/item-store.ts';
-import { systemClock, systemRandom } from '../shared/adapters/system/clock.ts';
 import type { EvictorConfig } from '../shared/config/environment.ts';
 import { type ControllerOptions, type FleetControllers, fleetControllers } from '../shared/controllers/index.ts';
 import { log } from '../shared/observability/logger.ts';
 import { meter } from '../shared/observability/meter.ts';
 import type { ConsumedUnits, ItemStore } from '../shared/ports/item-store.ts';
+import { systemClock, systemRandom } from './system-clock.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 

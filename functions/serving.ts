@@ -5,12 +5,12 @@ import { clientOptionsFrom, dynamoDbClient } from '../shared/adapters/dynamodb/c
 import { dynamoDbItemStore } from '../shared/adapters/dynamodb/item-store.ts';
 import type { DynamoDbOptions } from '../shared/adapters/dynamodb/request.ts';
 import { gzip } from '../shared/adapters/gzip/gzip.ts';
-import { systemClock, systemRandom } from '../shared/adapters/system/clock.ts';
 import { readYaml } from '../shared/adapters/yaml/read-yaml.ts';
 import type { ApiOptions } from '../shared/api/compose.ts';
 import type { Policy } from '../shared/domain/policy.ts';
 import { log } from '../shared/observability/logger.ts';
 import type { Environment } from './controllers.ts';
+import { systemClock, systemRandom } from './system-clock.ts';
 
 export const composeServing = (
   environment: Environment,

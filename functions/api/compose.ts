@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { auditLogConnectionFrom, cloudWatchAuditTrail } from '../../shared/adapters/aws-json/put-log-events.ts';
-import { systemClock } from '../../shared/adapters/system/clock.ts';
 import { bearerSchemes } from '../../shared/adapters/tokens/bearer.ts';
 import { bootstrapTokens } from '../../shared/adapters/tokens/bootstrap-tokens.ts';
 import { callerIdentityTokens } from '../../shared/adapters/tokens/caller-identity.ts';
@@ -22,6 +21,7 @@ import { keepTicketKey, probeKeys } from '../../shared/store/process-key-store.t
 import type { CloudScope } from '../cloud.ts';
 import type { Environment } from '../controllers.ts';
 import { composeServing } from '../serving.ts';
+import { systemClock } from '../system-clock.ts';
 
 /** How long a revoked key is still accepted by the API. */
 const KEYS_LIVE_MS = 60_000;

@@ -1,6 +1,5 @@
 import { clientOptionsFrom } from '../../shared/adapters/dynamodb/client.ts';
 import { leanUpdater } from '../../shared/adapters/dynamodb/lean-updater.ts';
-import { systemClock, systemRandom } from '../../shared/adapters/system/clock.ts';
 import { bearerSchemes } from '../../shared/adapters/tokens/bearer.ts';
 import { nodeTokens } from '../../shared/adapters/tokens/node-tokens.ts';
 import { staticTokenAuthenticator } from '../../shared/adapters/tokens/static-tokens.ts';
@@ -11,6 +10,7 @@ import { log } from '../../shared/observability/logger.ts';
 import { nodeKeys } from '../../shared/store/node-key-store.ts';
 import { probeKeys } from '../../shared/store/process-key-store.ts';
 import type { Environment } from '../controllers.ts';
+import { systemClock, systemRandom } from '../system-clock.ts';
 
 /**
  * How long a revoked key may still renew the Lease of its node. Each execution environment of this function has a cache

@@ -1,5 +1,4 @@
 import { leaseProbe } from '../../shared/adapters/probe/lease-probe.ts';
-import { systemClock } from '../../shared/adapters/system/clock.ts';
 import { probeTokens } from '../../shared/adapters/tokens/probe-tokens.ts';
 import { processKeys } from '../../shared/adapters/tokens/process-keys.ts';
 import { loadConfig, monitorConfig } from '../../shared/config/environment.ts';
@@ -8,6 +7,7 @@ import type { ItemStore } from '../../shared/ports/item-store.ts';
 import { keepProbeKey } from '../../shared/store/process-key-store.ts';
 import { composeControllers, type Environment } from '../controllers.ts';
 import { composeEventBus } from '../event-bus.ts';
+import { systemClock } from '../system-clock.ts';
 
 export function composeNodeMonitor(environment: Environment) {
   const config = loadConfig(monitorConfig, environment);

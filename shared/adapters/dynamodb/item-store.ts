@@ -30,7 +30,7 @@ import {
   type WriteOutcome,
 } from '../../ports/item-store.ts';
 import { compareKeys } from '../../ports/key-order.ts';
-import { checkSegment, checkTransaction, keyText } from '../../ports/request-limits.ts';
+import { checkSegment, checkTransaction, keyText } from '../../store/request-limits.ts';
 import { itemFromWire, itemToWire, presentItem, toWire, type WireItem } from './attribute-value.ts';
 import { cancellationOf, faultOf, refusalOf } from './errors.ts';
 import { conditionExpression, nameIn, placeholders, valueIn } from './expression.ts';

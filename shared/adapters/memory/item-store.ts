@@ -31,7 +31,7 @@ import {
   type WriteOutcome,
 } from '../../ports/item-store.ts';
 import { compareKeys } from '../../ports/key-order.ts';
-import { checkSegment, checkTransaction, keyText } from '../../ports/request-limits.ts';
+import { checkSegment, checkTransaction, keyText } from '../../store/request-limits.ts';
 
 /** One change of one item, as a stream record of the table tells it. */
 export interface ItemChange {

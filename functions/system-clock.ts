@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Clock, RandomSource } from '../../ports/clock.ts';
+import type { Clock, RandomSource } from '../shared/ports/clock.ts';
 
 /** The machine's clock. */
 export const systemClock: Clock = { nowMs: () => Date.now() };
