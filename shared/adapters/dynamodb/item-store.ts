@@ -24,16 +24,22 @@ import {
   type ItemKey,
   type ItemStore,
   type PutWrite,
+  type QueryPage,
+  type QueryRequest,
+  type ScanPage,
+  type ScanRequest,
   StoreFault,
   type TableName,
+  type TransactOutcome,
   type TransactWrite,
+  type WriteOptions,
   type WriteOutcome,
 } from '../../ports/item-store.ts';
 import { compareKeys } from '../../ports/key-order.ts';
 import { checkSegment, checkTransaction, keyText } from '../../store/request-limits.ts';
 import { itemFromWire, itemToWire, presentItem, toWire, type WireItem } from './attribute-value.ts';
 import { cancellationOf, faultOf, refusalOf } from './errors.ts';
-import { conditionExpression, nameIn, placeholders, valueIn } from './expression.ts';
+import { conditionExpression, nameIn, type Placeholders, placeholders, valueIn } from './expression.ts';
 import {
   CONFLICT_ATTEMPTS_MAX,
   consumedWanted,
@@ -54,156 +60,176 @@ const BATCH_KEYS_MAX = 100;
 const BATCHES_AT_ONCE_MAX = 8;
 
 export function dynamoDbItemStore(options: DynamoDbOptions): ItemStore {
-  const { client } = options;
-  const sendUpdate = sdkUpdateSender(client);
+  const sendUpdate = sdkUpdateSender(options.client);
   return {
-    async get(key, { consistent }) {
-      const input = {
-        TableName: tableNameOf(options, key.table),
-        Key: wireKey(key),
-        ConsistentRead: consistent,
-        ...consumedWanted(options),
-      };
-      options.onCall?.({ operation: 'GetItem', table: key.table, partitionKeys: [key.pk] });
-      const answer = await orFault(() => client.send(new GetItemCommand(input)));
-      reportConsumed(options, 'GetItem', 'read', [answer.ConsumedCapacity]);
-      return answer.Item === undefined ? undefined : itemFromWire(answer.Item);
-    },
-
-    async getMany(keys, { consistent }) {
-      const distinct = new Map(keys.map((key) => [keyText(key), key]));
-      const found = new Map<string, Item>();
-      const pages: ItemKey[][] = [];
-      const all = [...distinct.values()];
-      for (let start = 0; start < all.length; start += BATCH_KEYS_MAX) {
-        pages.push(all.slice(start, start + BATCH_KEYS_MAX));
-      }
-      for (let start = 0; start < pages.length; start += BATCHES_AT_ONCE_MAX) {
-        const batch = pages.slice(start, start + BATCHES_AT_ONCE_MAX);
-        await Promise.all(batch.map((page) => readBatch(options, page, consistent, found)));
-      }
-      return keys.map((key) => found.get(keyText(key)));
-    },
-
-    async query(request) {
-      const { table, pk, after, through, beginsWith, descending, attributes } = request;
-      if (isEmptyRange(request)) return { items: [] };
-      const holders = placeholders();
-      let condition = `${nameIn(holders, 'pk')} = ${valueIn(holders, pk)}`;
-      if (through !== undefined) condition += ` AND ${nameIn(holders, 'sk')} <= ${valueIn(holders, through)}`;
-      if (beginsWith !== undefined) {
-        condition += ` AND begins_with(${nameIn(holders, 'sk')}, ${valueIn(holders, beginsWith)})`;
-      }
-      // A query accepts one condition on the sort key, so `after` is a start key. It need not exist, but the service
-      // refuses one outside the prefix. One before the prefix has no effect and is left out.
-      const start =
-        after !== undefined && (beginsWith === undefined || after.startsWith(beginsWith)) ? after : undefined;
-      const projection = attributes && ['pk', 'sk', ...attributes].map((name) => nameIn(holders, name)).join(', ');
-      const input = {
-        TableName: tableNameOf(options, table),
-        KeyConditionExpression: condition,
-        ExpressionAttributeNames: holders.names,
-        ExpressionAttributeValues: holders.values,
-        ConsistentRead: request.consistent,
-        ScanIndexForward: descending !== true,
-        ...defined({ Limit: request.limit }),
-        ...(start === undefined ? {} : { ExclusiveStartKey: { pk: toWire(pk), sk: toWire(start) } }),
-        ...defined({ ProjectionExpression: projection }),
-        ...consumedWanted(options),
-      };
-      options.onCall?.({ operation: 'Query', table, partitionKeys: [pk] });
-      const answer = await orFault(() => client.send(new QueryCommand(input)));
-      reportConsumed(options, 'Query', 'read', [answer.ConsumedCapacity]);
-      const items = (answer.Items ?? []).map(itemFromWire);
-      const next = answer.LastEvaluatedKey?.['sk']?.S;
-      return next === undefined ? { items } : { items, next };
-    },
-
-    async scan(request) {
-      checkSegment(request);
-      const { table, segment, segments, after, attributes } = request;
-      const holders = placeholders();
-      const projection = attributes && ['pk', 'sk', ...attributes].map((name) => nameIn(holders, name)).join(', ');
-      const input = {
-        TableName: tableNameOf(options, table),
-        Segment: segment,
-        TotalSegments: segments,
-        ConsistentRead: request.consistent,
-        ...defined({ Limit: request.limit }),
-        ...(after === undefined ? {} : { ExclusiveStartKey: { pk: toWire(after.pk), sk: toWire(after.sk) } }),
-        ...(projection === undefined
-          ? {}
-          : { ProjectionExpression: projection, ExpressionAttributeNames: holders.names }),
-        ...consumedWanted(options),
-      };
-      options.onCall?.({ operation: 'Scan', table, partitionKeys: [] });
-      const answer = await orFault(() => client.send(new ScanCommand(input)));
-      reportConsumed(options, 'Scan', 'read', [answer.ConsumedCapacity]);
-      const items = (answer.Items ?? []).map(itemFromWire);
-      const { pk, sk } = answer.LastEvaluatedKey ?? {};
-      return pk?.S === undefined || sk?.S === undefined ? { items } : { items, next: { pk: pk.S, sk: sk.S } };
-    },
-
-    async write(write, wanted = {}): Promise<WriteOutcome> {
-      if (write.kind === 'update') return updateItem(sendUpdate, options, write, wanted);
-      const base = {
-        ...(write.kind === 'put'
-          ? putInput(write, tableNameOf(options, write.key.table))
-          : deleteInput(write, tableNameOf(options, write.key.table))),
-        ...consumedWanted(options),
-        ...(wanted.returnPrevious ? { ReturnValues: 'ALL_OLD' as const } : {}),
-      };
-      const operation = write.kind === 'put' ? 'PutItem' : 'DeleteItem';
-      options.onCall?.({ operation, table: write.key.table, partitionKeys: [write.key.pk] });
-      try {
-        const answer = await sendPastConflicts(
-          () => ('Item' in base ? client.send(new PutItemCommand(base)) : client.send(new DeleteItemCommand(base))),
-          options,
-        );
-        reportConsumed(options, operation, 'write', [answer.ConsumedCapacity]);
-        const previous = wanted.returnPrevious ? presentItem(answer.Attributes) : undefined;
-        if (previous !== undefined) return { kind: 'written', previous };
-        if (wanted.returnItem && write.kind === 'put') {
-          return { kind: 'written', item: { ...write.item, pk: write.key.pk, sk: write.key.sk } };
-        }
-        return { kind: 'written' };
-      } catch (error) {
-        const refusal = refusalOf(error);
-        if (refusal === undefined) throw faultOf(error);
-        reportRefused(options, write.key.table, operation, refusal.current);
-        return refusal;
-      }
-    },
-
-    async transact(writes) {
-      checkTransaction(writes);
-      const items = writes.map((write) => transactItem(write, tableNameOf(options, write.key.table)));
-      for (const write of writes) {
-        const operation = TRANSACT_OPERATIONS[write.kind];
-        options.onCall?.({ operation, table: write.key.table, partitionKeys: [write.key.pk] });
-      }
-      for (let attempt = 1; ; attempt += 1) {
-        try {
-          const answer = await client.send(
-            new TransactWriteItemsCommand({
-              TransactItems: items,
-              ClientRequestToken: randomUUID(),
-              ...consumedWanted(options),
-            }),
-          );
-          reportConsumed(options, 'TransactWriteItems', 'write', answer.ConsumedCapacity ?? []);
-          return { kind: 'written' };
-        } catch (error) {
-          const outcome = cancellationOf(error);
-          if (outcome === undefined) throw faultOf(error);
-          if (outcome.kind === 'refused') reportCancelled(options, writes, outcome.failures);
-          if (outcome.kind !== 'throttled') return outcome;
-          if (attempt >= CONFLICT_ATTEMPTS_MAX) throw faultOf(error);
-          await pauseBefore(attempt, options);
-        }
-      }
-    },
+    get: (key, { consistent }) => getItem(options, key, consistent),
+    getMany: (keys, { consistent }) => getItems(options, keys, consistent),
+    query: (request) => queryPage(options, request),
+    scan: (request) => scanPage(options, request),
+    write: (write, wanted = {}) =>
+      write.kind === 'update' ? updateItem(sendUpdate, options, write, wanted) : putOrDelete(options, write, wanted),
+    transact: (writes) => transact(options, writes),
   };
+}
+
+async function getItem(options: DynamoDbOptions, key: ItemKey, consistent: boolean): Promise<Item | undefined> {
+  const input = {
+    TableName: tableNameOf(options, key.table),
+    Key: wireKey(key),
+    ConsistentRead: consistent,
+    ...consumedWanted(options),
+  };
+  options.onCall?.({ operation: 'GetItem', table: key.table, partitionKeys: [key.pk] });
+  const answer = await orFault(() => options.client.send(new GetItemCommand(input)));
+  reportConsumed(options, 'GetItem', 'read', [answer.ConsumedCapacity]);
+  return answer.Item === undefined ? undefined : itemFromWire(answer.Item);
+}
+
+async function getItems(
+  options: DynamoDbOptions,
+  keys: readonly ItemKey[],
+  consistent: boolean,
+): Promise<readonly (Item | undefined)[]> {
+  const distinct = new Map(keys.map((key) => [keyText(key), key]));
+  const found = new Map<string, Item>();
+  const pages: ItemKey[][] = [];
+  const all = [...distinct.values()];
+  for (let start = 0; start < all.length; start += BATCH_KEYS_MAX) {
+    pages.push(all.slice(start, start + BATCH_KEYS_MAX));
+  }
+  for (let start = 0; start < pages.length; start += BATCHES_AT_ONCE_MAX) {
+    const batch = pages.slice(start, start + BATCHES_AT_ONCE_MAX);
+    await Promise.all(batch.map((page) => readBatch(options, page, consistent, found)));
+  }
+  return keys.map((key) => found.get(keyText(key)));
+}
+
+async function queryPage(options: DynamoDbOptions, request: QueryRequest): Promise<QueryPage> {
+  if (isEmptyRange(request)) return { items: [] };
+  options.onCall?.({ operation: 'Query', table: request.table, partitionKeys: [request.pk] });
+  const answer = await orFault(() => options.client.send(new QueryCommand(queryInput(options, request))));
+  reportConsumed(options, 'Query', 'read', [answer.ConsumedCapacity]);
+  const items = (answer.Items ?? []).map(itemFromWire);
+  const next = answer.LastEvaluatedKey?.['sk']?.S;
+  return next === undefined ? { items } : { items, next };
+}
+
+function queryInput(options: DynamoDbOptions, request: QueryRequest) {
+  const { table, pk, after, through, beginsWith, descending, attributes } = request;
+  const holders = placeholders();
+  let condition = `${nameIn(holders, 'pk')} = ${valueIn(holders, pk)}`;
+  if (through !== undefined) condition += ` AND ${nameIn(holders, 'sk')} <= ${valueIn(holders, through)}`;
+  if (beginsWith !== undefined) {
+    condition += ` AND begins_with(${nameIn(holders, 'sk')}, ${valueIn(holders, beginsWith)})`;
+  }
+  // A query accepts one condition on the sort key, so `after` is a start key. It need not exist, but the service
+  // refuses one outside the prefix. One before the prefix has no effect and is left out.
+  const start = after !== undefined && (beginsWith === undefined || after.startsWith(beginsWith)) ? after : undefined;
+  return {
+    TableName: tableNameOf(options, table),
+    KeyConditionExpression: condition,
+    ...projectionInput(attributes, holders),
+    ExpressionAttributeNames: holders.names,
+    ExpressionAttributeValues: holders.values,
+    ConsistentRead: request.consistent,
+    ScanIndexForward: descending !== true,
+    ...defined({ Limit: request.limit }),
+    ...(start === undefined ? {} : { ExclusiveStartKey: { pk: toWire(pk), sk: toWire(start) } }),
+    ...consumedWanted(options),
+  };
+}
+
+async function scanPage(options: DynamoDbOptions, request: ScanRequest): Promise<ScanPage> {
+  checkSegment(request);
+  options.onCall?.({ operation: 'Scan', table: request.table, partitionKeys: [] });
+  const answer = await orFault(() => options.client.send(new ScanCommand(scanInput(options, request))));
+  reportConsumed(options, 'Scan', 'read', [answer.ConsumedCapacity]);
+  const items = (answer.Items ?? []).map(itemFromWire);
+  const { pk, sk } = answer.LastEvaluatedKey ?? {};
+  return pk?.S === undefined || sk?.S === undefined ? { items } : { items, next: { pk: pk.S, sk: sk.S } };
+}
+
+function scanInput(options: DynamoDbOptions, { table, segment, segments, after, attributes, ...request }: ScanRequest) {
+  const holders = placeholders();
+  return {
+    TableName: tableNameOf(options, table),
+    Segment: segment,
+    TotalSegments: segments,
+    ConsistentRead: request.consistent,
+    ...defined({ Limit: request.limit }),
+    ...(after === undefined ? {} : { ExclusiveStartKey: { pk: toWire(after.pk), sk: toWire(after.sk) } }),
+    ...projectionInput(attributes, holders),
+    ...(attributes === undefined ? {} : { ExpressionAttributeNames: holders.names }),
+    ...consumedWanted(options),
+  };
+}
+
+const projectionInput = (attributes: readonly string[] | undefined, holders: Placeholders) =>
+  attributes === undefined
+    ? {}
+    : { ProjectionExpression: ['pk', 'sk', ...attributes].map((name) => nameIn(holders, name)).join(', ') };
+
+async function putOrDelete(
+  options: DynamoDbOptions,
+  write: PutWrite | DeleteWrite,
+  wanted: WriteOptions,
+): Promise<WriteOutcome> {
+  const { client } = options;
+  const tableName = tableNameOf(options, write.key.table);
+  const base = {
+    ...(write.kind === 'put' ? putInput(write, tableName) : deleteInput(write, tableName)),
+    ...consumedWanted(options),
+    ...(wanted.returnPrevious ? { ReturnValues: 'ALL_OLD' as const } : {}),
+  };
+  const operation = write.kind === 'put' ? 'PutItem' : 'DeleteItem';
+  options.onCall?.({ operation, table: write.key.table, partitionKeys: [write.key.pk] });
+  try {
+    const answer = await sendPastConflicts(
+      () => ('Item' in base ? client.send(new PutItemCommand(base)) : client.send(new DeleteItemCommand(base))),
+      options,
+    );
+    reportConsumed(options, operation, 'write', [answer.ConsumedCapacity]);
+    const previous = wanted.returnPrevious ? presentItem(answer.Attributes) : undefined;
+    if (previous !== undefined) return { kind: 'written', previous };
+    if (wanted.returnItem && write.kind === 'put') {
+      return { kind: 'written', item: { ...write.item, pk: write.key.pk, sk: write.key.sk } };
+    }
+    return { kind: 'written' };
+  } catch (error) {
+    const refusal = refusalOf(error);
+    if (refusal === undefined) throw faultOf(error);
+    reportRefused(options, write.key.table, operation, refusal.current);
+    return refusal;
+  }
+}
+
+async function transact(options: DynamoDbOptions, writes: readonly TransactWrite[]): Promise<TransactOutcome> {
+  checkTransaction(writes);
+  const items = writes.map((write) => transactItem(write, tableNameOf(options, write.key.table)));
+  for (const write of writes) {
+    const operation = TRANSACT_OPERATIONS[write.kind];
+    options.onCall?.({ operation, table: write.key.table, partitionKeys: [write.key.pk] });
+  }
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      const answer = await options.client.send(
+        new TransactWriteItemsCommand({
+          TransactItems: items,
+          ClientRequestToken: randomUUID(),
+          ...consumedWanted(options),
+        }),
+      );
+      reportConsumed(options, 'TransactWriteItems', 'write', answer.ConsumedCapacity ?? []);
+      return { kind: 'written' };
+    } catch (error) {
+      const outcome = cancellationOf(error);
+      if (outcome === undefined) throw faultOf(error);
+      if (outcome.kind === 'refused') reportCancelled(options, writes, outcome.failures);
+      if (outcome.kind !== 'throttled') return outcome;
+      if (attempt >= CONFLICT_ATTEMPTS_MAX) throw faultOf(error);
+      await pauseBefore(attempt, options);
+    }
+  }
 }
 
 /** A cancelled transaction is billed twice for every part, and its response has no units either. */
