@@ -65,9 +65,11 @@ export class HandlerFunction extends Construct {
       loggingFormat: LoggingFormat.JSON,
       // Platform lines at INFO would cost as much as the requests: 0.4 KB a beat.
       systemLogLevelV2: SystemLogLevel.WARN,
-      applicationLogLevelV2: ApplicationLogLevel.WARN,
+      // Metrics are lines without a level, which Lambda takes for INFO and drops above it. What functions log is limited by
+      // their own POWERTOOLS_LOG_LEVEL. Source: AWS Lambda Developer Guide, "Log-level filtering".
+      applicationLogLevelV2: ApplicationLogLevel.INFO,
       tracing: Tracing.DISABLED,
-      environment: { ...props.environment, NODE_OPTIONS: '--enable-source-maps' },
+      environment: { ...props.environment },
     });
 
     Tags.of(this).add(FUNCTION_ROLE_KEY, props.functionName);

@@ -48,7 +48,7 @@ function aFunction(plan: Partial<FunctionPlan> = {}, options: Partial<LocalFunct
     runtime: 'nodejs24.x',
     logGroupName: '/aws/lambda/Test-F',
     logFormat: 'JSON',
-    logLevel: 'WARN',
+    logLevel: 'INFO',
     ...plan,
   };
   const variables = functionVariables(full, {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { FunctionPlan } from '../assembly/plan.ts';
 import { Environment, type EnvironmentSetup, type StreamReceiver } from './environment.ts';
+import { passesLogLevel } from './log-level.ts';
 import type { FunctionError } from './protocol.ts';
 
 export type InvocationOutcome =
@@ -181,6 +182,7 @@ export class LocalFunction {
       caPem,
       variables,
       onLine: (line) => {
+        if (!passesLogLevel(line, plan.logLevel)) return;
         this.counters.logBytes += Buffer.byteLength(line) + LOG_EVENT_BYTES;
         onLine(line);
       },

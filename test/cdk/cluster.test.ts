@@ -4,6 +4,7 @@ import { RemovalPolicy } from 'aws-cdk-lib';
 import { describe, expect, it } from 'vitest';
 import { handlerEntry } from '../../cdk/lib/function-names.ts';
 import { readInstanceIdentityKey } from '../../cdk/lib/instance-identity-key.ts';
+import { passesLogLevel } from '../../local/functions/log-level.ts';
 import { INSTANCE_CHANGE } from '../../shared/adapters/eventbridge/instance-change.ts';
 import { ACCESS_ENTRIES_CHARACTERS_MAX } from '../../shared/config/access-entries.ts';
 import {
@@ -119,13 +120,17 @@ describe('functions', () => {
     expect(existsSync(handlerEntry(role as FunctionName))).toBe(true);
   });
 
-  it.each(roles)('%s runs Node 24 on arm64, logs JSON from WARN on, and is not traced', (role) => {
+  it.each(roles)('%s runs Node 24 on arm64, logs JSON from WARN on but keeps metrics, and is not traced', (role) => {
     expect(propertiesOf(role)).toMatchObject({
       Runtime: 'nodejs24.x',
       Architectures: ['arm64'],
       Handler: 'index.handler',
-      LoggingConfig: { LogFormat: 'JSON', ApplicationLogLevel: 'WARN', SystemLogLevel: 'WARN' },
+      LoggingConfig: { LogFormat: 'JSON', ApplicationLogLevel: 'INFO', SystemLogLevel: 'WARN' },
+      Environment: { Variables: { POWERTOOLS_LOG_LEVEL: 'WARN' } },
     });
+    const { LoggingConfig: logging } = propertiesOf(role) as { LoggingConfig: { ApplicationLogLevel: string } };
+    const metrics = JSON.stringify({ _aws: { Timestamp: 0, CloudWatchMetrics: [] }, ticks_failed_total: 1 });
+    expect(passesLogLevel(metrics, logging.ApplicationLogLevel)).toBe(true);
     expect(propertiesOf(role)).not.toHaveProperty('TracingConfig');
   });
 
