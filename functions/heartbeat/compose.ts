@@ -18,10 +18,16 @@ import { systemClock, systemRandom } from '../system-clock.ts';
  */
 const KEYS_LIVE_MS = 300_000;
 
+/** DynamoDB answers within tens of milliseconds. Two attempts fit the budget. */
+const ATTEMPT_MS = 900;
+/** A beat makes two requests at most, the node's key and its row, in a function that runs for 5 s. Milliseconds. */
+const REQUEST_BUDGET_MS = 2_000;
+
 export function composeHeartbeat(environment: Environment) {
   const config = loadHeartbeatConfig(environment);
   const items = leanUpdater({
-    connection: clientOptionsFrom(environment),
+    connection: { ...clientOptionsFrom(environment), requestTimeoutMs: ATTEMPT_MS },
+    budgetMs: REQUEST_BUDGET_MS,
     tables: config.tables,
     nowMs: systemClock.nowMs,
     random: systemRandom.fraction,

@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
-import { leanUpdater } from './lean-updater.ts';
+import { type LeanUpdaterOptions, leanUpdater } from './lean-updater.ts';
 
 let server: Server | undefined;
 afterEach(async () => {
@@ -10,25 +10,32 @@ afterEach(async () => {
   server = undefined;
 });
 
+const WRITE = { kind: 'update', key: { table: 'health', pk: 's01', sk: 'n1' }, set: { v: 1 } } as const;
+
+async function updaterOf(listener: Server, options: Partial<LeanUpdaterOptions> = {}) {
+  await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
+  return leanUpdater({
+    connection: {
+      region: 'eu-central-1',
+      endpoint: `http://127.0.0.1:${(listener.address() as AddressInfo).port}`,
+      credentials: { accessKeyId: 'local', secretAccessKey: 'local' },
+    },
+    tables: { health: 'health' },
+    nowMs: () => 0,
+    pause: async () => {},
+    ...options,
+  });
+}
+
 /** The fault of an update that the service answers like this. */
 async function faultOf(status: number, body: string): Promise<unknown> {
   server = createServer((incoming, answer) => {
     incoming.resume();
     incoming.on('end', () => answer.writeHead(status).end(body));
   });
-  await new Promise<void>((resolve) => server!.listen(0, '127.0.0.1', resolve));
-  const updater = leanUpdater({
-    connection: {
-      region: 'eu-central-1',
-      endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-      credentials: { accessKeyId: 'local', secretAccessKey: 'local' },
-    },
-    tables: { health: 'health' },
-    nowMs: () => 0,
-    pause: async () => {},
-  });
+  const updater = await updaterOf(server);
   try {
-    await updater.write({ kind: 'update', key: { table: 'health', pk: 's01', sk: 'n1' }, set: { v: 1 } });
+    await updater.write(WRITE);
     return undefined;
   } catch (fault) {
     return fault;
@@ -37,10 +44,42 @@ async function faultOf(status: number, body: string): Promise<unknown> {
   }
 }
 
+it('sends a request again after a server error of any name', async () => {
+  let requests = 0;
+  server = createServer((incoming, answer) => {
+    requests += 1;
+    const status = requests === 1 ? 500 : 200;
+    incoming
+      .resume()
+      .on('end', () => answer.writeHead(status).end(status === 200 ? '{}' : '{"__type":"a#InternalFailure"}'));
+  });
+  const updater = await updaterOf(server);
+  await updater.write(WRITE);
+  expect(requests).toBe(2);
+  updater.close();
+});
+
+it('makes no attempt that its budget cannot hold', async () => {
+  let requests = 0;
+  let nowMs = 0;
+  server = createServer((incoming, answer) => {
+    requests += 1;
+    nowMs += 980;
+    incoming.resume().on('end', () => answer.writeHead(503).end('{}'));
+  });
+  const updater = await updaterOf(server, { nowMs: () => nowMs, budgetMs: 2_000 });
+  await expect(updater.write(WRITE)).rejects.toMatchObject({ name: 'StoreFault' });
+  expect(requests).toBe(2);
+  updater.close();
+});
+
 it.each([
   [500, 'no JSON', 'InternalServerError'],
   [500, '{}', 'InternalServerError'],
   [503, '{}', 'InternalServerError'],
+  [500, '{"__type":"com.amazon.coral.service#InternalFailure"}', 'InternalServerError'],
+  [503, '{"__type":"ServiceUnavailableException"}', 'InternalServerError'],
+  [503, '{"__type":"x#ThrottlingException"}', 'ThrottlingException'],
   [499, 'no JSON', 'SerializationException'],
   [499, '{}', 'Status499'],
   [404, '{}', 'Status404'],

@@ -22,7 +22,15 @@ export interface LeanUpdaterOptions extends RequestOptions {
   readonly connection: DynamoDbClientOptions;
   /** Server time, for signatures. */
   readonly nowMs: () => number;
+  /**
+   * Time for all attempts at one request, pauses included: it must fit what runs it. Milliseconds.
+   * @default - not bounded but by the attempts and their timeouts
+   */
+  readonly budgetMs?: number;
 }
+
+/** With less time than this no further attempt is made. Milliseconds. */
+const ATTEMPT_MS_MIN = 50;
 
 type Operation = 'UpdateItem' | 'GetItem';
 type Answer = UpdateItemCommandOutput & GetItemCommandOutput;
@@ -30,11 +38,8 @@ type Answer = UpdateItemCommandOutput & GetItemCommandOutput;
 export function leanUpdater(options: LeanUpdaterOptions): ItemUpdater & ItemReader & { close(): void } {
   const { connection, nowMs } = options;
   const endpoint = endpointOf(connection, 'dynamodb');
-  const client = postClient({
-    endpoint,
-    socketsMax: connection.socketsMax ?? 32,
-    timeoutMs: connection.requestTimeoutMs ?? 3_000,
-  });
+  const timeoutMs = connection.requestTimeoutMs ?? 3_000;
+  const client = postClient({ endpoint, socketsMax: connection.socketsMax ?? 32, timeoutMs });
   const sign = requestSigner({
     ...connection,
     host: endpoint.host,
@@ -43,19 +48,21 @@ export function leanUpdater(options: LeanUpdaterOptions): ItemUpdater & ItemRead
   });
   const attemptsMax = connection.maxAttempts ?? 3;
 
-  const sendOnce = async (operation: Operation, body: string): Promise<Answer> => {
+  const sendOnce = async (operation: Operation, body: string, attemptMs: number): Promise<Answer> => {
     const headers = sign({ target: `DynamoDB_20120810.${operation}`, body, nowMs: nowMs() });
-    return readAnswer(await client.post(headers, body));
+    return readAnswer(await client.post(headers, body, attemptMs));
   };
 
   const send = async (operation: Operation, input: object): Promise<Answer> => {
     const body = JSON.stringify(input);
+    const deadlineMs = nowMs() + (options.budgetMs ?? Infinity);
     for (let attempt = 1; ; attempt += 1) {
       try {
-        return await sendOnce(operation, body);
+        return await sendOnce(operation, body, Math.min(timeoutMs, deadlineMs - nowMs()));
       } catch (error) {
         if (attempt >= attemptsMax || !isRepeatable(error)) throw error;
         await pauseBefore(attempt, options);
+        if (deadlineMs - nowMs() < ATTEMPT_MS_MIN) throw error;
       }
     }
   };
@@ -87,6 +94,8 @@ function readAnswer({ status, body }: PostAnswer): Answer {
   }
   if (status === 200) return answer as Answer;
   // `com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException`
-  const name = answer.__type?.split('#').at(-1) ?? (status >= 500 ? 'InternalServerError' : `Status${status}`);
-  throw new RequestError(name, answer.Item);
+  const name = answer.__type?.split('#').at(-1) ?? `Status${status}`;
+  // Whatever a server error is called (InternalFailure, ServiceUnavailableException), another attempt may succeed.
+  const isOtherServerError = status >= 500 && !isRepeatable({ name });
+  throw new RequestError(isOtherServerError ? 'InternalServerError' : name, answer.Item);
 }

@@ -13,10 +13,11 @@ export interface PostAnswer {
 export interface PostClient {
   /**
    * @param headers all of them except content-length
+   * @param timeoutMs for this request. @default that of the client
    * @throws RequestError `TimeoutError` or `AnswerTooLong`; Node's errors of connections and of the HTTP parser, with
    * their codes
    */
-  post(headers: Readonly<Record<string, string>>, body: string): Promise<PostAnswer>;
+  post(headers: Readonly<Record<string, string>>, body: string, timeoutMs?: number): Promise<PostAnswer>;
   close(): void;
 }
 
@@ -48,7 +49,7 @@ const KEEP_ALIVE_DELAY_MS = 1_000;
  */
 const IDLE_MS_MAX = 20_000;
 
-export function postClient({ endpoint, socketsMax, timeoutMs }: PostClientOptions): PostClient {
+export function postClient({ endpoint, socketsMax, timeoutMs: timeoutDefaultMs }: PostClientOptions): PostClient {
   const isSecure = endpoint.protocol === 'https:';
   const request = isSecure ? httpsRequest : httpRequest;
   const agent = new (isSecure ? HttpsAgent : HttpAgent)({
@@ -65,7 +66,7 @@ export function postClient({ endpoint, socketsMax, timeoutMs }: PostClientOption
     agent,
   };
   return {
-    post: (headers, body) =>
+    post: (headers, body, timeoutMs = timeoutDefaultMs) =>
       new Promise((resolve, reject) => {
         const outgoing = request({ ...target, headers: { ...headers, 'content-length': Buffer.byteLength(body) } });
         const timer = setTimeout(() => outgoing.destroy(new RequestError('TimeoutError')), timeoutMs);
