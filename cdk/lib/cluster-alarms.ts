@@ -3,7 +3,7 @@ import { type IMetric, Metric } from 'aws-cdk-lib/aws-cloudwatch';
 import type { ITable } from 'aws-cdk-lib/aws-dynamodb';
 import type { IFunction } from 'aws-cdk-lib/aws-lambda';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
-import { EVENTS_NOT_SENT } from '../../shared/controllers/framework/metrics.ts';
+import { EVENTS_NOT_SENT, OBJECTS_NOT_WRITTEN, RECORDS_GIVEN_UP } from '../../shared/controllers/framework/metrics.ts';
 import type { AlarmManifest, AlarmMetric } from '../../shared/domain/functions/alarm-manifest.ts';
 import type { Trigger } from '../../shared/domain/functions/function-manifest.ts';
 import { ALL_FUNCTIONS, FAILED_TICKS } from '../../shared/domain/functions/tick-metrics.ts';
@@ -177,6 +177,32 @@ function sharedAlarms(sources: AlarmSources): readonly AlarmRow[] {
       datapoints: [1, 1],
       missing: 'notBreaching',
       missingBecause: 'SQS sends no metrics of a queue without use for hours',
+    },
+    {
+      name: 'stream-records-dropped',
+      rank: 135,
+      meaning: 'Stream records were dropped because their work fails each time; ticks do most of it later.',
+      pages: false,
+      metrics: { dropped: ownMetric(sources, ALL_FUNCTIONS, RECORDS_GIVEN_UP, 'Sum') },
+      when: '>',
+      threshold: 0,
+      datapoints: [1, 1],
+      periodSeconds: 300,
+      missing: 'notBreaching',
+      missingBecause: 'the metric is emitted only when a record is dropped',
+    },
+    {
+      name: 'objects-not-written',
+      rank: 145,
+      meaning: 'Controllers cannot write objects that are too large: these are not marked, tainted or evicted.',
+      pages: false,
+      metrics: { refused: ownMetric(sources, ALL_FUNCTIONS, OBJECTS_NOT_WRITTEN, 'Sum') },
+      when: '>',
+      threshold: 0,
+      datapoints: [1, 1],
+      periodSeconds: 300,
+      missing: 'notBreaching',
+      missingBecause: 'the metric is emitted only when an object cannot be written',
     },
     {
       name: 'stream-age',

@@ -49,7 +49,7 @@ export const COMMIT_OBJECTS_MAX = 25;
  * JSON of one object, in UTF-16 units: its item stays below 400 KB even if every unit needs three bytes. Clients may
  * use CLIENT_TEXT_MAX of them. The difference is reserved for controllers: a mark, taints and conditions always fit.
  */
-const OBJECT_TEXT_MAX = 120_000;
+export const OBJECT_TEXT_MAX = 120_000;
 /** JSON of one object as a client may write it, UTF-16 units. */
 export const CLIENT_TEXT_MAX = 100_000;
 /** Keys and attributes beside the JSON, in each of an object's item and its log entry. Bytes. */

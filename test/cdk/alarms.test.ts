@@ -351,6 +351,39 @@ describe('what is context', () => {
     }
   });
 
+  it('objects-not-written: a silent Node is too large to be marked', async () => {
+    const some = await cluster({ a: 9 });
+    const { fleet } = some;
+    const length = JSON.stringify(await fleet.node('a-0')).length;
+    const annotations = { 'example.com/large': 'x'.repeat(119_900 - length) };
+    await some.minutes(5);
+    await fleet.changeNode('a-0', (node) => ({ ...node, metadata: { ...node.metadata, annotations } }));
+    await some.minutes(3);
+    expect(some.alarming()).toEqual([]);
+    await some.minutes(5, { beating: (name) => name !== 'a-0' });
+    expect(some.alarming()).toEqual(['objects-not-written']);
+    expect(some.pages()).toBe(false);
+    await fleet.changeNode('a-0', ({ metadata: { annotations: _, ...metadata }, ...node }) => ({ ...node, metadata }));
+    await some.minutes(20);
+    expect(some.alarming()).toEqual([]);
+  });
+
+  it('stream-records-dropped: a stored Node that no function can read', async () => {
+    const some = await cluster({ a: 9 });
+    const key = { pk: 'o#nodes#0', sk: 'a-0' };
+    await some.minutes(5);
+    // Published with the next call of object-stream.
+    const newImage = { ...key, k: 'Node', n: 'a-0', rv: 1, o: '{' };
+    expect(await some.fleet.controllers.onObjectRecords([{ type: 'MODIFY', key, newImage }])).toMatchObject({
+      faults: [expect.any(SyntaxError)],
+    });
+    await some.minutes(5);
+    expect(some.alarming()).toEqual(['stream-records-dropped']);
+    expect(some.pages()).toBe(false);
+    await some.minutes(20);
+    expect(some.alarming()).toEqual([]);
+  });
+
   it('events-not-sent: the event bus takes none', async () => {
     let broken = false;
     const eventBus: EventBus = {

@@ -10,7 +10,7 @@ import { type DecisionRecord, sealed } from '../../shared/controllers/decisions/
 import { decisionStore, decisionWrite, type NamedDecision } from '../../shared/controllers/decisions/decision-store.ts';
 import { replay } from '../../shared/controllers/decisions/replay.ts';
 import { type ApiInMemory, apiInMemory, eventsOf, TABLE } from '../support/api-in-memory.ts';
-import { type ControlledFleet, controlledFleet, START_MS } from '../support/controlled-fleet.ts';
+import { type ControlledFleet, controlledFleet, START_MS, settledFleet } from '../support/controlled-fleet.ts';
 
 const DARK = ['dark-0', 'dark-1', 'dark-2'];
 const LIT = ['lit-0', 'lit-1'];
@@ -60,7 +60,9 @@ beforeAll(async () => {
   api.advance(fleet.nowMs() - api.nowMs());
 });
 
-async function explain(...args: string[]): Promise<string[]> {
+const explain = (...args: string[]): Promise<string[]> => explainThrough(api, ...args);
+
+async function explainThrough(api: ApiInMemory, ...args: string[]): Promise<string[]> {
   const lines: string[] = [];
   const io = { environment: {}, nowMs: api.nowMs(), print: (line: string) => lines.push(line) };
   const access = ['--server', 'https://cluster.example', '--token', 'token'];
@@ -304,5 +306,24 @@ describe('the resource', () => {
       (await store.list({ nowMs: later, limit: 1_000 })).decisions.every(({ record }) => record.atMs > START_MS),
     ).toBe(true);
     expect((await store.list({ nowMs: later + END * 1_000, limit: 1_000 })).decisions).toEqual([]);
+  });
+});
+
+describe('explain of an object that cannot be written', () => {
+  it('prints what was not done to a Node that is too large, and why', async () => {
+    const { fleet } = await settledFleet({ a: 4 });
+    const length = JSON.stringify(await fleet.node('a-0')).length;
+    const annotations = { 'example.com/large': 'x'.repeat(119_900 - length) };
+    await fleet.changeNode('a-0', (node) => ({ ...node, metadata: { ...node.metadata, annotations } }));
+    await fleet.run(0, 60, (seconds) => (seconds % 10 === 0 ? fleet.beat('a-1', 'a-2', 'a-3') : Promise.resolve()));
+    const api = apiInMemory({ items: fleet.tables });
+    api.advance(fleet.nowMs() - api.nowMs());
+    const lines = await explainThrough(api, 'node', 'a-0', '--verify');
+    const notWritten = lines.filter((line) => line.includes('NotWritten'));
+    expect(notWritten).toHaveLength(1);
+    expect(notWritten[0]).toMatch(
+      /could not mark the node Unknown: the object has 119\d{3} characters and would exceed 120000 characters/,
+    );
+    expect(lines.join('\n')).not.toContain('differs');
   });
 });

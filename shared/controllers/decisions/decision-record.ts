@@ -34,6 +34,7 @@ export const DECISION_ACTS = [
   'OutOfServiceRemoved',
   'VolumeDetached',
   'VolumeKept',
+  'NotWritten',
 ] as const;
 export type DecisionAct = (typeof DECISION_ACTS)[number];
 

@@ -5,6 +5,7 @@
 
 import { type CloudNodeDraft, cloudNodeReplay } from '../cloud-node/decisions.ts';
 import { type EvictorDraft, evictorReplay } from '../evictor/decisions.ts';
+import { type FrameworkDraft, frameworkReplay } from '../framework/decisions.ts';
 import { type NodeMonitorDraft, nodeMonitorReplay } from '../node-monitor/decisions.ts';
 import { type NodeReconcilerDraft, nodeReconcilerReplay } from '../node-reconciler/decisions.ts';
 import { type PodEvictorDraft, podEvictorReplay } from '../pod-evictor/decisions.ts';
@@ -20,7 +21,8 @@ export type KnownDecision =
   | PodEvictorDraft
   | PodGcDraft
   | CloudNodeDraft
-  | VolumeDetacherDraft;
+  | VolumeDetacherDraft
+  | FrameworkDraft;
 
 type ReplayRule = (inputs: never, record: DecisionRecord) => Outcome;
 
@@ -33,6 +35,7 @@ const RULES: Readonly<Record<string, ReplayRule>> = {
   ...podGcReplay,
   ...cloudNodeReplay,
   ...volumeDetacherReplay,
+  ...frameworkReplay,
 };
 
 export interface Replay {

@@ -13,6 +13,7 @@ import type { ObjectStore } from '../../store/object-store.ts';
 import { type EvictionTimerStore, evictionTimerStore } from '../pod-evictor/timer-store.ts';
 import { type PodGcStore, podGcStore } from '../pod-gc/work-list-store.ts';
 import { type Ledger, ledgerOver } from './ledger.ts';
+import { type ReportLimit, reportLimit } from './report-limit.ts';
 
 export interface ControllerOptions {
   readonly items: ItemStore;
@@ -41,6 +42,8 @@ export interface ControllerDependencies extends ControllerOptions {
   readonly timers: EvictionTimerStore;
   readonly podGc: PodGcStore;
   readonly ledger: Ledger;
+  /** Bounds the reports of report-unwritable.ts. */
+  readonly unwritableReports: ReportLimit;
 }
 
 export function controllerDependencies(options: ControllerOptions): ControllerDependencies {
@@ -51,5 +54,6 @@ export function controllerDependencies(options: ControllerOptions): ControllerDe
     timers: evictionTimerStore(options.items),
     podGc: podGcStore(options.items),
     ledger: ledgerOver(options.items, options.policy),
+    unwritableReports: reportLimit(),
   };
 }

@@ -1,36 +1,70 @@
 /**
  * An object that cannot be written because it is too large, although clients may not fill the headroom of controllers
- * (object-store.ts): one from before that limit. It is skipped and reported: a metric, a log line, and an event about the
- * object. It must not delay any other object, so nothing here rejects.
+ * (object-store.ts): one from before that limit. It is skipped and reported. It must not delay any other object, so
+ * nothing here rejects.
+ *
+ * Every such write is counted in a metric, which has an alarm. The log line, the event and the decision record follow
+ * report-limit.ts: one per object and change within ten minutes. The record's key holds the start of that interval, so
+ * two processes that find the same write one record.
  */
 
 import { notWritten } from '../../domain/events/event-text.ts';
 import { ALL_FUNCTIONS } from '../../domain/functions/tick-metrics.ts';
 import type { KubeObject } from '../../kube/types.ts';
+import { objectText } from '../../store/object-record.ts';
+import { OBJECT_TEXT_MAX } from '../../store/object-store.ts';
+import type { DecisionAbout } from '../decisions/decision-record.ts';
+import { notWrittenDraft } from './decisions.ts';
 import type { ControllerDependencies } from './dependencies.ts';
 import * as metric from './metrics.ts';
 import { type EventSubject, recordEvents, subjectOf } from './record-event.ts';
+import { REPORT_INTERVAL_MS, REPORTED_SUBJECTS_MAX } from './report-limit.ts';
 
-type Dependencies = Pick<ControllerDependencies, 'objects' | 'random' | 'log' | 'meter'>;
+export type ReportDependencies = Pick<
+  ControllerDependencies,
+  'objects' | 'random' | 'log' | 'meter' | 'ledger' | 'unwritableReports'
+>;
 
-/** `what` was not done, such as `mark Ready=Unknown`: the same words each time, so that the event is one. Never rejects. */
-export async function reportUnwritable(
-  dependencies: Dependencies,
-  of: {
-    readonly kind: EventSubject['kind'];
-    readonly object: KubeObject;
-    readonly what: string;
-    readonly nowMs: number;
-  },
-): Promise<void> {
-  const { log, meter } = dependencies;
-  const { kind, object, what, nowMs } = of;
-  const about = subjectOf(kind, object);
-  const name = about.namespace === '' ? about.name : `${about.namespace}/${about.name}`;
-  meter.add(metric.OBJECTS_NOT_WRITTEN, 1, 'Count', ALL_FUNCTIONS);
-  log.error('an object is too large to be written by a controller', { kind, name, what });
-  const event = { ...notWritten(kind, name, what), about, once: what };
-  await recordEvents(dependencies, [event], nowMs).catch((fault: unknown) =>
-    log.error('the event about an object that is too large could not be stored', { kind, name, error: fault }),
-  );
+export interface UnwritableObject {
+  readonly kind: 'Node' | 'Pod';
+  /** As stored. */
+  readonly object: KubeObject;
+  /** The change that was not written, such as `mark the node Unknown`. The same words each time identify one event. */
+  readonly what: string;
+  readonly nowMs: number;
 }
+
+/** Reports a write that the store refused because of the object's size. Never rejects. */
+export async function reportUnwritable(dependencies: ReportDependencies, unwritable: UnwritableObject): Promise<void> {
+  const { log, meter, ledger, unwritableReports } = dependencies;
+  const { kind, object, what, nowMs } = unwritable;
+  meter.add(metric.OBJECTS_NOT_WRITTEN, 1, 'Count', ALL_FUNCTIONS);
+  const subject = subjectOf(kind, object);
+  switch (unwritableReports.verdictOn(`${kind}/${subject.uid}/${what}`, nowMs)) {
+    case 'skip':
+      return;
+    case 'limit':
+      log.error('further objects that are too large are only counted', { reported: REPORTED_SUBJECTS_MAX });
+      return;
+    case 'report':
+  }
+  const name = subject.namespace === '' ? subject.name : `${subject.namespace}/${subject.name}`;
+  const event = { ...notWritten(kind, name, what), about: subject, once: what };
+  const characters = objectText(object).length;
+  const inputs = { what, characters, charactersMax: OBJECT_TEXT_MAX };
+  const draft = notWrittenDraft(aboutOf(kind, subject), nowMs, inputs);
+  const atMs = Math.floor(nowMs / REPORT_INTERVAL_MS) * REPORT_INTERVAL_MS;
+  log.error('an object is too large to be written by a controller', { kind, name, what });
+  const outcomes = await Promise.allSettled([
+    recordEvents(dependencies, [event], nowMs),
+    ledger.tell(draft, { atMs, key: what }),
+  ]);
+  for (const outcome of outcomes) {
+    if (outcome.status === 'rejected') {
+      log.error('the report of an object that is too large could not be stored', { kind, name, error: outcome.reason });
+    }
+  }
+}
+
+const aboutOf = (kind: UnwritableObject['kind'], { namespace, name, uid }: EventSubject): DecisionAbout =>
+  kind === 'Pod' ? { kind, namespace, name, uid } : { kind, name, uid };

@@ -8,16 +8,13 @@ import { markPodNotReady, type PodConditionParts } from '../../domain/nodes/cond
 import type { KubeObject, ObjectRef } from '../../kube/types.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';
 import { inParts, UNBOUNDED, type WorkBudget, workInHalves } from '../framework/bounded-work.ts';
-import type { ControllerDependencies } from '../framework/dependencies.ts';
 import { eventWrite, subjectOf } from '../framework/record-event.ts';
-import { reportUnwritable } from '../framework/report-unwritable.ts';
+import { type ReportDependencies, reportUnwritable } from '../framework/report-unwritable.ts';
 
 /** 3 actions per pod, 2 per event, and up to 12 heads: 77 of 100. Larger parts are marked in halves. */
 const PODS_PER_COMMIT_MAX = 13;
 /** In addition to one for each pod that may be too large. */
 const COMMIT_ATTEMPTS_MAX = 6;
-
-type Dependencies = Pick<ControllerDependencies, 'objects' | 'random' | 'log' | 'meter'>;
 
 const podRef = (pod: KubeObject): ObjectRef => ({
   resource: 'pods',
@@ -44,7 +41,7 @@ export interface PodMarks {
 
 /** Marks these pods. A pod that was replaced or moved to another node since it was read is skipped. */
 export async function markPods(
-  dependencies: Dependencies,
+  dependencies: ReportDependencies,
   pods: readonly KubeObject[],
   nowMs: number,
   budget: WorkBudget = UNBOUNDED,
@@ -66,7 +63,7 @@ export async function markPods(
 }
 
 async function markPart(
-  dependencies: Dependencies,
+  dependencies: ReportDependencies,
   part: readonly KubeObject[],
   nowMs: number,
 ): Promise<{ readonly marked: number } | 'split'> {

@@ -3,8 +3,8 @@
  *
  * Each step uses the result of the previous one:
  *   1. Evaluate every node; mark silent nodes while the gate is open.
- *   2. Compute zone states from the Ready statuses after the marks. A node whose mark then cannot be written counts as
- *      not ready nevertheless: failed writes must not raise an eviction rate (docs/deviations.md).
+ *   2. Compute zone states from the Ready statuses after the marks. A node counts as not ready even when its mark
+ *      cannot be written: failed writes must not raise an eviction rate (docs/deviations.md).
  *   3. Enter or leave total disruption. Leaving it starts a new grace period for every node, so this pass marks none.
  *   4. Per node: remove or swap NoExecute taints, enqueue, dequeue.
  *   5. Set the eviction rates of the zones.

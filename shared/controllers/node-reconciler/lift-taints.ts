@@ -11,6 +11,7 @@ import type { KubeNode } from '../../kube/types.ts';
 import { changeNode, type NodeChangeOutcome, withTaints } from '../framework/change-node.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
 import type { TickMark } from '../framework/ledger.ts';
+import { type ReportDependencies, reportUnwritable } from '../framework/report-unwritable.ts';
 import { liftDraft, swapDraft } from './decisions.ts';
 
 interface Target {
@@ -44,12 +45,15 @@ export const liftTaints = (
   });
 
 /** Changes the opposite taint for `to`, while the node's Ready status asks for that one. Its time stays. */
-export const swapTaints = (
-  { objects, ledger }: Pick<ControllerDependencies, 'objects' | 'ledger'>,
+export async function swapTaints(
+  dependencies: ReportDependencies,
   target: Target,
   to: NoExecuteKind,
-): Promise<NodeChangeOutcome> =>
-  changeNode(objects, target, (node) => {
+): Promise<NodeChangeOutcome> {
+  const { objects, ledger } = dependencies;
+  let stored: KubeNode | undefined;
+  const outcome = await changeNode(objects, target, (node) => {
+    stored = node;
     if (wantedNoExecute(readyStatusOf(node.status?.conditions)) !== to) return undefined;
     const taints = swapNoExecute(node.spec?.taints ?? [], to, target.nowMs);
     if (taints === undefined) return undefined;
@@ -57,3 +61,9 @@ export const swapTaints = (
     const record = ledger.write(swapDraft(situationOf(target, node), from, to), target.tick);
     return { next: withTaints(node, taints), extra: [record] };
   });
+  if (outcome.kind === 'tooLarge' && stored !== undefined) {
+    const { nowMs } = target;
+    await reportUnwritable(dependencies, { kind: 'Node', object: stored, what: 'replace its NoExecute taint', nowMs });
+  }
+  return outcome;
+}
