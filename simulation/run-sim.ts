@@ -102,11 +102,11 @@ function recordHappened(setup: SimSetup, checks: SimChecks, happened: Happened, 
   if (line === undefined) return;
   log.add(line.subject, line.text);
   if (by.who !== '' || !DECIDED.has(happened.kind)) return;
-  options.onDecision?.({ atMs: time.nowMs() - START_MS, ...line });
+  const ofNode = 'node' in happened ? happened.node.name : 'pod' in happened ? happened.pod.nodeName : '';
+  options.onDecision?.({ atMs: time.nowMs() - START_MS, ...line, isOfWrongClock: isLiar(ofNode) });
   if ('node' in happened && isLiar(happened.node.name)) coverage.hit(`clock:${happened.kind}`);
   if ('pod' in happened && isLiar(happened.pod.nodeName)) coverage.hit('clock:podEnds');
-  const name = 'node' in happened ? happened.node.name : 'pod' in happened ? happened.pod.nodeName : '';
-  if (state.poisonedSinceMs !== undefined && !isPoisoned(name)) coverage.hit(`poison:${happened.kind}`);
+  if (state.poisonedSinceMs !== undefined && !isPoisoned(ofNode)) coverage.hit(`poison:${happened.kind}`);
 }
 
 /** What decisions of node-monitor rest on: digests of nodes, zones, queue. The Lease of its own probe is no node. */

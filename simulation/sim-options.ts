@@ -4,6 +4,7 @@ import type { ItemStore } from '../shared/ports/item-store.ts';
 import type { Probe } from '../shared/ports/probe.ts';
 import type { Mark } from './coverage.ts';
 import type { FaultName } from './faults/catalogue.ts';
+import type { ClockMode } from './faults/lying-clocks.ts';
 import type { Process } from './faults/processes.ts';
 import type { Broken } from './laws/law.ts';
 import type { PartName } from './parts.ts';
@@ -21,8 +22,8 @@ export interface SimOptions {
   readonly parts?: readonly PartName[];
   /** Replaces fields of the seed's policy. */
   readonly policy?: Partial<Policy>;
-  /** Clocks of the machines of `lyingClocks`: constant errors, or none. Everything else is the same. */
-  readonly clocks?: 'steady' | 'honest';
+  /** Clocks of the machines of `lyingClocks`. Everything else is the same. Default: any. */
+  readonly clocks?: ClockMode;
   /** Receives each decision with its time. */
   readonly onDecision?: (decision: Decision) => void;
   /** A bug to plant: the laws must find it. */
@@ -39,6 +40,8 @@ export interface Decision {
   readonly atMs: number;
   readonly subject: string;
   readonly text: string;
+  /** It is about a machine of `lyingClocks`, or a pod on it. */
+  readonly isOfWrongClock: boolean;
 }
 
 export interface SimFailure extends Broken {

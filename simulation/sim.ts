@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 import { MARKS } from './coverage.ts';
 import { FAULT_NAMES, FAULTS, type FaultName, faultsOf } from './faults/catalogue.ts';
 import type { LawName } from './laws/law.ts';
-import { runWithTwin } from './laws/twin.ts';
+import { runWithTwin, type TwinResult } from './laws/twin.ts';
 import { PART_NAMES, PARTS, type PartName } from './parts.ts';
 import { runSim } from './run-sim.ts';
 import type { SimFailure, SimOptions, SimResult } from './sim-options.ts';
@@ -149,11 +149,26 @@ export interface SimTotals {
   steps: number;
   readonly faults: Record<string, number>;
   readonly marks: Record<string, number>;
+  /** Decisions compared with those of a twin run. */
+  twinDecisions: number;
+  twinDecisionsOfWrongClocks: number;
 }
 
-export const noTotals = (): SimTotals => ({ seeds: 0, nodeHours: 0, steps: 0, faults: {}, marks: {} });
+export const noTotals = (): SimTotals => ({
+  seeds: 0,
+  nodeHours: 0,
+  steps: 0,
+  faults: {},
+  marks: {},
+  twinDecisions: 0,
+  twinDecisionsOfWrongClocks: 0,
+});
 
-export function addTo(totals: SimTotals, result: SimResult): void {
+export function addTo(totals: SimTotals, result: SimResult | TwinResult): void {
+  if ('twin' in result) {
+    totals.twinDecisions += result.twin.compared;
+    totals.twinDecisionsOfWrongClocks += result.twin.ofWrongClocks;
+  }
   totals.seeds += 1;
   totals.nodeHours += result.nodeHours;
   totals.steps += result.steps;
@@ -175,6 +190,12 @@ export function closingLines(totals: SimTotals): string[] {
   return [
     `faults: ${listOf(totals.faults) || 'none'}`,
     `marks: ${MARKS.length - unhit.length} of ${MARKS.length}${unhit.length === 0 ? '' : `, not hit: ${unhit.join(', ')}`}`,
+    ...(totals.twinDecisions === 0
+      ? []
+      : [
+          `decisions compared with correct clocks: ${totals.twinDecisions}, ` +
+            `of machines with wrong clocks: ${totals.twinDecisionsOfWrongClocks}`,
+        ]),
     `${totals.seeds} seeds, ${Math.round(totals.nodeHours)} node-hours, ${totals.steps} steps`,
   ];
 }

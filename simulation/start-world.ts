@@ -4,7 +4,7 @@ import { faultyInstanceEvents } from './faults/faulty-cloud.ts';
 import { faultyNetwork, type Send } from './faults/faulty-network.ts';
 import { type FaultyStreams, faultyStreams } from './faults/faulty-streams.ts';
 import { faultyTicks } from './faults/faulty-ticks.ts';
-import { lyingClock } from './faults/lying-clocks.ts';
+import { type LieKind, lyingClock } from './faults/lying-clocks.ts';
 import { lambdaFunctions } from './faults/processes.ts';
 import { givePodCidrs } from './people-cidrs.ts';
 import { BY_MACHINE, taintByHand } from './people-taints.ts';
@@ -105,7 +105,10 @@ function startStory(
 ): Story {
   const { seed, options, time, plan, parts, nodes, zones, policy, random, view, cloud, isLiar } = setup;
   const mode = options.clocks ?? 'any';
-  const onLie = (): void => plan.count('lyingClocks');
+  const onLie = (kind: LieKind): void => {
+    plan.count('lyingClocks');
+    coverage.hit(`lie:${kind}`);
+  };
   const isTainting = (name: string): boolean =>
     isLiar(name) && parts.includes('taints') && hashOf(`${seed} taint of ${name}`) % 4 === 0;
   return tellStory({

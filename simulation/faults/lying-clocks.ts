@@ -40,47 +40,68 @@ const JUMP_EVERY_MIN_MS = 60_000;
 const JUMP_EVERY_MAX_MS = 900_000;
 const COUNT_MAX = 2 ** 31 - 1;
 
+/** How an error develops: it changes at once, is constant, or grows with time. */
+export type LieKind = 'jump' | 'steady' | 'drift';
+
 export const isLiar = (seed: number, name: string): boolean =>
   seededFraction(hashOf(`${seed} liar ${name}`))() < LIARS_SHARE;
 
-/** `mode`: the same machines write the same fields, and no lies (honest), or lies that stand still (steady). */
+/**
+ * honest: no lies. moving: as `any`, but `lastHeartbeatTime` only moves forward, by less than a day. Then both worlds of a
+ * twin run send and store the same requests (laws/twin.ts). any: errors of every kind.
+ */
+export type ClockMode = 'honest' | 'moving' | 'any';
+
+/** Forward steps of `lastHeartbeatTime` in mode `moving`. Seconds. */
+const FORWARD_STEP_MAX_SECONDS = 300;
+const FORWARD_MAX_SECONDS = 40_000;
+
+/** The same machines write the same fields in every mode. */
 export function lyingClock(options: {
   readonly seed: number;
   readonly name: string;
   readonly startMs: number;
-  readonly mode: 'honest' | 'steady' | 'any';
-  readonly onLie: () => void;
+  readonly mode: ClockMode;
+  readonly onLie: (kind: LieKind) => void;
 }): MachineClock {
   const { seed, name, startMs, mode, onLie } = options;
   const fractionsOf = (text: string): (() => number) => seededFraction(hashOf(`${seed} ${name} ${text}`));
 
   /**
-   * Whole seconds, and the same for a minute at least: two honest times that are written alike are lies alike, so a write that
-   * changes nothing changes nothing in both worlds.
+   * Whole seconds, and constant for a minute at least. Two honest times with the same text are then two lies with the same
+   * text, so a write that changes nothing changes nothing in both worlds.
    */
-  function errorSeconds(field: string, nowMs: number): number {
+  function errorOf(field: string, nowMs: number): { readonly kind: LieKind; readonly seconds: number } {
     const shape = fractionsOf(field);
     const [what, jumpEvery, drift] = [shape(), shape(), shape()];
+    const kind: LieKind = what < 0.33 ? 'jump' : what < 0.67 ? 'steady' : 'drift';
     const jumpEveryMs = JUMP_EVERY_MIN_MS + jumpEvery * (JUMP_EVERY_MAX_MS - JUMP_EVERY_MIN_MS);
     const epoch = Math.floor((nowMs - startMs) / jumpEveryMs);
-    const isJumping = mode === 'any' && what < 0.33;
-    const isDrifting = mode === 'any' && what >= 0.67;
-    const size = fractionsOf(`${field} ${isJumping ? epoch : 0}`);
-    const seconds = (size() < 0.5 ? -1 : 1) * 10 ** (size() * (ERROR_DECADES + Math.log10(0.95)));
-    const driftSeconds = isDrifting ? ((2 * drift - 1) * DRIFT_MAX * epoch * jumpEveryMs) / 1_000 : 0;
-    return Math.round(seconds + driftSeconds);
+    const isForwardOnly = mode === 'moving' && field === 'lastHeartbeatTime';
+    const size = fractionsOf(`${field} ${kind === 'jump' && !isForwardOnly ? epoch : 0}`);
+    const constant = (size() < 0.5 ? -1 : 1) * 10 ** (size() * (ERROR_DECADES + Math.log10(0.95)));
+    if (kind === 'steady') return { kind, seconds: Math.round(constant) };
+    if (isForwardOnly) {
+      const forward = Math.min(FORWARD_MAX_SECONDS, epoch * Math.ceil(drift * FORWARD_STEP_MAX_SECONDS));
+      return { kind, seconds: Math.round(constant) + forward };
+    }
+    if (kind === 'jump') return { kind, seconds: Math.round(constant) };
+    const driftSeconds = ((2 * drift - 1) * DRIFT_MAX * epoch * jumpEveryMs) / 1_000;
+    return { kind, seconds: Math.round(constant + driftSeconds) };
+  }
+
+  function lie(field: string, nowMs: number): number {
+    const { kind, seconds } = errorOf(field, nowMs);
+    onLie(kind);
+    return seconds;
   }
 
   return {
     timeMs(field, nowMs) {
-      if (mode === 'honest') return nowMs;
-      onLie();
-      return nowMs + 1_000 * errorSeconds(field, nowMs);
+      return mode === 'honest' ? nowMs : nowMs + 1_000 * lie(field, nowMs);
     },
     count(field, honest, nowMs) {
-      if (mode === 'honest') return honest;
-      onLie();
-      return Math.max(1, Math.min(COUNT_MAX, Math.abs(errorSeconds(field, nowMs))));
+      return mode === 'honest' ? honest : Math.max(1, Math.min(COUNT_MAX, Math.abs(lie(field, nowMs))));
     },
   };
 }
