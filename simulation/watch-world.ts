@@ -8,6 +8,7 @@ import type { Policy } from '../shared/domain/policy.ts';
 import type { RandomSource } from '../shared/ports/clock.ts';
 import type { ItemStore } from '../shared/ports/item-store.ts';
 import type { Log } from '../shared/ports/log.ts';
+import type { NodeKeys } from '../shared/ports/node-keys.ts';
 import type { WatchTicketVerifier } from '../shared/ports/watch-tickets.ts';
 import { simulationAuthenticator } from './access.ts';
 import type { Mark } from './coverage.ts';
@@ -23,6 +24,7 @@ import { startWatchers, type WatchProgram } from './watchers.ts';
 /** A process looks less often than deployed, by up to so much: there is nothing to be found between two looks. */
 const STRETCH_MAX = 4;
 /** Clients here bring their credentials to every address. */
+const NO_NODE_KEYS: NodeKeys = { keysOf: async () => [] };
 const NO_TICKETS: WatchTicketVerifier = {
   verify: async () => ({ kind: 'refused', reason: 'there are no tickets in a simulation' }),
 };
@@ -65,7 +67,11 @@ export function watchWorld(options: {
       readYaml,
       gzip,
     };
-    return { api: composeApi(api), watch: serveWatch({ ...api, tickets: NO_TICKETS }), clock: process.clock };
+    return {
+      api: composeApi(api),
+      watch: serveWatch({ ...api, tickets: NO_TICKETS, nodeKeys: NO_NODE_KEYS }),
+      clock: process.clock,
+    };
   }
 
   const functions = lambdaFunctions<WatchProgram>({

@@ -2,6 +2,7 @@ import { staticTokenAuthenticator } from '../../shared/adapters/tokens/static-to
 import { watchTicketVerifier } from '../../shared/adapters/tokens/watch-tickets.ts';
 import { serveWatch } from '../../shared/api/watch/serve-watch.ts';
 import { loadConfig, watchConfig } from '../../shared/config/environment.ts';
+import { nodeKeys } from '../../shared/store/node-key-store.ts';
 import { ticketKeys } from '../../shared/store/process-key-store.ts';
 import type { Environment } from '../controllers.ts';
 import { composeServing } from '../serving.ts';
@@ -13,5 +14,6 @@ export function composeWatch(environment: Environment) {
     ...serving,
     authenticator: staticTokenAuthenticator(config.staticTokens),
     tickets: watchTicketVerifier(ticketKeys(serving.items)),
+    nodeKeys: nodeKeys(serving.items),
   });
 }

@@ -272,7 +272,7 @@ describe('permissions', () => {
       ...at('Health', 'BatchGetItem GetItem Query'),
       ...at('Objects', 'BatchGetItem Query'),
       ...at('Objects', 'UpdateItem', 'h#*'),
-      ...at('Control', 'GetItem', 'ticket-keys'),
+      ...at('Control', 'GetItem', 'node-keys#*', 'ticket-keys'),
     ],
   };
 

@@ -313,8 +313,8 @@ const AFTERWARDS = `
 | --- | --- | --- |
 | requests at the API | 60 s | keys are cached, and a request reads nothing |
 | renewing the node's own Lease | 5 min | the same at the heartbeat, which costs one write |
-| an open watch | 15 min at most | a watch is authorized once, at its start; it shows only the machine's own Node or pods |
-| a ticket that was issued | 60 s from its issue, any number of times | it names one watch; used twice, it shows the same twice |
+| an open watch | 60 s | the watch function reads the machine's keys at the start of a watch and once per minute, and ends the watch with 401 |
+| a ticket that was issued | not for a machine: the new watch ends at once | it names one watch; of other users it holds 60 s from its issue, any number of times |
 
 A token in another spelling (spaces around it, padding, the other of the two valid ECDSA signatures) signs in as the same
 machine and expires with the same key and the same \`exp\`. Each spelling is cached separately and allows nothing more.

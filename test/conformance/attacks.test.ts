@@ -16,6 +16,7 @@ import { PROBE_LEASE, PROBE_USER } from '../../shared/domain/access/probe-identi
 import { defaultPolicy } from '../../shared/domain/policy.ts';
 import { serveHeartbeat } from '../../shared/heartbeat/renew-lease.ts';
 import type { HttpRequest } from '../../shared/ports/http.ts';
+import { nodeKeys } from '../../shared/store/node-key-store.ts';
 import { keepTicketKey, ticketKeys } from '../../shared/store/process-key-store.ts';
 import { APPLY, apiInMemory, JSON_PATCH, MERGE, NODES, node, STRATEGIC } from '../support/api-in-memory.ts';
 import {
@@ -439,6 +440,7 @@ describe('a watch elsewhere', () => {
       items,
       authenticator: staticTokenAuthenticator([]),
       tickets: watchTicketVerifier(ticketKeys(items)),
+      nodeKeys: nodeKeys(items),
       clock: { nowMs: () => nowMs },
       random: { uuid: () => 'u', fraction: () => 0.5 },
       pause: async () => {},

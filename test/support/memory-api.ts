@@ -52,7 +52,7 @@ export async function startMemoryApi(items: ItemStore = memoryItemStore()): Prom
     hash,
     async answerWatch(source, watch) {
       const answer = { status: 200, headers: { 'content-type': 'application/json' }, body: '' };
-      streams.set(answer, watchLines(source, watch, systemClock.nowMs() + WATCH_MS));
+      streams.set(answer, watchLines(source, watch, systemClock.nowMs() + WATCH_MS, undefined));
       return answer;
     },
     readYaml,

@@ -14,6 +14,6 @@ export const watchManifest = {
     objects: ['BatchGetItem', 'Query'],
     // Reading the change log in order raises the heads of its shards.
     objectPartitions: { 'h#*': ['UpdateItem'] },
-    control: { 'ticket-keys': ['GetItem'] },
+    control: { 'node-keys#*': ['GetItem'], 'ticket-keys': ['GetItem'] },
   },
 } as const satisfies FunctionManifest;

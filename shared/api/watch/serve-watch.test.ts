@@ -22,6 +22,7 @@ function watcher(verify: WatchTicketVerifier['verify'] = async () => ({ kind: 'r
     items,
     authenticator: staticTokenAuthenticator([{ sha256: sha256('key'), user: 'admin', groups: ['system:masters'] }]),
     tickets: { verify },
+    nodeKeys: { keysOf: async () => [] },
     clock: { nowMs: () => nowMs },
     random: { uuid: () => 'u', fraction: () => 0.5 },
     pause: async (milliseconds) => {

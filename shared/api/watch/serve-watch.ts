@@ -1,5 +1,6 @@
 /** The watch function: the same API, but it streams the lines of a watch. Every other request is 404. */
 
+import type { UserInfo } from '../../domain/access/user-info.ts';
 import { defined } from '../../domain/defined.ts';
 import { failedRequests, REQUEST_FAILED } from '../../kube/request/log-throttle.ts';
 import { refusedSignIns } from '../../kube/request/refused-sign-ins.ts';
@@ -8,8 +9,10 @@ import { statusResponse } from '../../kube/request/respond.ts';
 import * as status from '../../kube/status.ts';
 import type { Authentication } from '../../ports/authenticator.ts';
 import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
+import type { NodeKeys } from '../../ports/node-keys.ts';
 import type { WatchTicketVerifier } from '../../ports/watch-tickets.ts';
 import { type ApiOptions, composeApi } from '../compose.ts';
+import { revocationCheck } from './revocation.ts';
 import { TICKET_PARAMETER, watchTarget } from './watch-redirect.ts';
 import { watchLines } from './watch-stream.ts';
 
@@ -21,6 +24,8 @@ export interface StreamedAnswer {
 
 export interface WatchOptions extends Omit<ApiOptions, 'answerWatch'> {
   readonly tickets: WatchTicketVerifier;
+  /** To end watches of machines whose identity was deleted. */
+  readonly nodeKeys: NodeKeys;
 }
 
 /** @param deadlineMs when the last line must be sent, in epoch milliseconds */
@@ -36,6 +41,7 @@ export function serveWatch(options: WatchOptions): ServeWatch {
     const query = new URLSearchParams(request.query);
     query.delete(TICKET_PARAMETER);
     let lines: AsyncIterable<string> | undefined;
+    let user: UserInfo | undefined;
     const serve = composeApi({
       ...options,
       noteRefusal,
@@ -45,9 +51,15 @@ export function serveWatch(options: WatchOptions): ServeWatch {
       authenticator:
         ticket === null
           ? options.authenticator
-          : { authenticate: () => authenticateByTicket(options, request, ticket) },
+          : {
+              authenticate: async () => {
+                const authentication = await authenticateByTicket(options, request, ticket);
+                if (authentication.kind === 'authenticated') user = authentication.user;
+                return authentication;
+              },
+            },
       answerWatch: async (source, watch) => {
-        lines = watchLines(source, watch, deadlineMs);
+        lines = watchLines(source, watch, deadlineMs, revocationCheck(options.nodeKeys, user));
         return {
           status: 200,
           headers: { 'content-type': 'application/json', 'cache-control': 'no-cache, private' },

@@ -17,6 +17,7 @@ it('a change made while the state is being sent follows as an event', async () =
       authenticate: async () => ({ kind: 'authenticated', user: { username: 'tester', groups: ['system:masters'] } }),
     },
     tickets: { verify: async () => ({ kind: 'refused', reason: 'invalid' }) },
+    nodeKeys: { keysOf: async () => [] },
     clock: { nowMs: () => nowMs },
     random: { uuid: () => 'u', fraction: () => 0.5 },
     pause: async (milliseconds) => {

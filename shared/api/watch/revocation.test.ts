@@ -1,0 +1,111 @@
+/** A machine whose identity is deleted, or whose key is replaced, loses its open watch within a minute. */
+import { createHash } from 'node:crypto';
+import { expect, it } from 'vitest';
+import { apiInMemory, NODES, node } from '../../../test/support/api-in-memory.ts';
+import { gzip } from '../../adapters/gzip/gzip.ts';
+import { staticTokenAuthenticator } from '../../adapters/tokens/static-tokens.ts';
+import { readYaml } from '../../adapters/yaml/read-yaml.ts';
+import { KEY_ID_EXTRA } from '../../domain/access/node-identity.ts';
+import type { UserInfo } from '../../domain/access/user-info.ts';
+import { defaultPolicy } from '../../domain/policy.ts';
+import { type ItemStore, StoreFault } from '../../ports/item-store.ts';
+import { nodeKeyStore, nodeKeys } from '../../store/node-key-store.ts';
+import { serveWatch } from './serve-watch.ts';
+import { TICKET_PARAMETER } from './watch-redirect.ts';
+
+const MACHINE: UserInfo = {
+  username: 'system:node:n1',
+  groups: ['system:nodes', 'system:authenticated'],
+  extra: { [KEY_ID_EXTRA]: ['key-1'] },
+};
+const PERSON: UserInfo = { username: 'admin', groups: ['system:masters'] };
+const WATCH_SECONDS = 600;
+
+/** A watch of node n1 by a ticket of this user, on virtual time. `duringPause` runs before each pause. */
+async function watchFor(
+  user: UserInfo,
+  duringPause: (seconds: number, identities: ReturnType<typeof nodeKeyStore>) => Promise<unknown>,
+  between: (items: ItemStore) => ItemStore = (items) => items,
+) {
+  const api = apiInMemory();
+  const { items } = api;
+  const startMs = api.nowMs();
+  let nowMs = startMs;
+  const identities = nodeKeyStore(items);
+  const publicKey = { kty: 'OKP' as const, crv: 'Ed25519' as const, x: 'x'.repeat(43) };
+  const keys = [{ keyId: 'key-1', publicKey, addedAtMs: nowMs }];
+  const identity = { nodeName: 'n1', uid: 'uid-n1', createdAtMs: nowMs, keys, source: 'user/admin' };
+  await identities.enrol(identity, { nowMs, along: [], pause: async () => {} });
+  await api.send('POST', NODES, { body: node('n1') });
+  let keyReads = 0;
+  const seen = between({
+    ...items,
+    get: (key, options) => {
+      if (key.pk.startsWith('node-keys#')) keyReads += 1;
+      return items.get(key, options);
+    },
+  });
+  const serve = serveWatch({
+    items,
+    authenticator: staticTokenAuthenticator([]),
+    tickets: { verify: async () => ({ kind: 'valid', user }) },
+    nodeKeys: nodeKeys(seen),
+    clock: { nowMs: () => nowMs },
+    random: { uuid: () => 'u', fraction: () => 0.5 },
+    pause: async (milliseconds) => {
+      await duringPause((nowMs - startMs) / 1_000, identities);
+      nowMs += milliseconds;
+    },
+    log: { debug() {}, info() {}, warn() {}, error() {} },
+    policy: defaultPolicy,
+    hash: (text) => createHash('sha256').update(text).digest('hex'),
+    readYaml,
+    gzip,
+  });
+  const query = new URLSearchParams({ watch: '1', fieldSelector: 'metadata.name=n1', [TICKET_PARAMETER]: 'a ticket' });
+  const request = { method: 'GET', path: NODES, query, headers: {}, body: new Uint8Array(), sourceIp: '192.0.2.1' };
+  const { head, lines } = await serve(request, startMs + WATCH_SECONDS * 1_000);
+  const events: { type: string; object: { code?: number; reason?: string } }[] = [];
+  for await (const line of lines ?? []) events.push(JSON.parse(line));
+  return { status: head.status, events, endedAfterSeconds: (nowMs - startMs) / 1_000, keyReads };
+}
+
+const revoke = async (identities: ReturnType<typeof nodeKeyStore>) => {
+  const identity = await identities.read('n1');
+  if (identity !== undefined) await identities.remove('n1', identity);
+};
+
+it('the watch of a machine ends with 401 within a minute after its identity was deleted', async () => {
+  const { events, endedAfterSeconds } = await watchFor(MACHINE, async (seconds, identities) => {
+    if (seconds === 130) await revoke(identities);
+  });
+  expect(events.map(({ type }) => type)).toEqual(['ADDED', 'ERROR']);
+  expect(events.at(-1)?.object).toMatchObject({ code: 401, reason: 'Unauthorized' });
+  expect(endedAfterSeconds).toBeGreaterThan(130);
+  expect(endedAfterSeconds).toBeLessThanOrEqual(191);
+});
+
+it('a ticket that was issued before the identity was deleted shows nothing', async () => {
+  const user = { ...MACHINE, extra: { [KEY_ID_EXTRA]: ['key-0'] } };
+  const { events, endedAfterSeconds } = await watchFor(user, async () => {});
+  expect(events.map(({ type }) => type)).toEqual(['ERROR']);
+  expect(endedAfterSeconds).toBe(0);
+});
+
+it('the watch of a machine with a valid key lasts, and reads the keys once per minute', async () => {
+  const { events, endedAfterSeconds, keyReads } = await watchFor(MACHINE, async () => {});
+  expect(events.map(({ type }) => type)).toEqual(['ADDED']);
+  expect(endedAfterSeconds).toBe(WATCH_SECONDS);
+  expect(keyReads).toBeGreaterThanOrEqual(9);
+  expect(keyReads).toBeLessThanOrEqual(1 + WATCH_SECONDS / 60);
+});
+
+it('a watch lasts while the keys cannot be read, and that of a person reads none', async () => {
+  const broken = (items: ItemStore): ItemStore => ({
+    ...items,
+    get: () => Promise.reject(new StoreFault('throttled', 'this partition is throttled', { retryable: true })),
+  });
+  expect((await watchFor(MACHINE, async () => {}, broken)).endedAfterSeconds).toBe(WATCH_SECONDS);
+  const person = await watchFor(PERSON, async (_, identities) => revoke(identities));
+  expect(person).toMatchObject({ endedAfterSeconds: WATCH_SECONDS, keyReads: 0 });
+});
