@@ -121,12 +121,6 @@ export function createChecks(setup: SimSetup): SimChecks {
   return { state, log, versions, truth, context, coverage, laws, writes, watches, cidrs, volumes, fail, onFault };
 }
 
-/**
- * How long a stream record of a throttled node is tried again, with the records behind it: ten retries, and the time of the
- * calls. A known limit: those records may be late by this and not by one period (docs/simulation.md). Milliseconds.
- */
-const STREAM_RETRIES_MS = 30_000;
-
 /** A late effect is L12 while there are bad objects. */
 function failureOf(broken: Broken, setup: SimSetup, state: SimState, log: SimLog): SimFailure {
   const isPoison = state.poisonedSinceMs !== undefined && broken.isLate === true;
@@ -150,7 +144,6 @@ function lawContext(options: {
 }): LawContext {
   const { setup, state, truth, versions, fail } = options;
   const { time, plan, policy, isPoisoned } = setup;
-  let throttledAtMs = Number.NEGATIVE_INFINITY;
   const policies = () => versions.all(state.functions!.policies());
   return {
     truth,
@@ -173,12 +166,7 @@ function lawContext(options: {
     },
     machine: (name) => state.story!.machine(name),
     isPoisoned,
-    poisonSlackMs() {
-      if (state.poisonedSinceMs === undefined) return 0;
-      if ((state.poison?.throttled.size ?? 0) > 0) throttledAtMs = time.nowMs();
-      const isRetrying = time.nowMs() - throttledAtMs < 2 * STREAM_RETRIES_MS;
-      return policy.nodeMonitorPeriodSeconds * 1_000 + (isRetrying ? STREAM_RETRIES_MS : 0);
-    },
+    poisonSlackMs: () => (state.poisonedSinceMs === undefined ? 0 : policy.nodeMonitorPeriodSeconds * 1_000),
     fail,
   };
 }

@@ -16,8 +16,10 @@ export class StreamsFault extends AggregateError {
 }
 
 const OBJECT_PREFIXES = ['o#nodes#', 'o#pods#'];
-export const passesObjectFilter = ({ key }: Pick<ItemChange, 'key'>): boolean =>
-  OBJECT_PREFIXES.some((prefix) => key.pk.startsWith(prefix));
+const RETRY_PREFIX = 'r#';
+/** Every change of a Node or Pod, and every started retry of a parked row. */
+export const passesObjectFilter = ({ type, key }: Pick<ItemChange, 'type' | 'key'>): boolean =>
+  OBJECT_PREFIXES.some((prefix) => key.pk.startsWith(prefix)) || (key.pk.startsWith(RETRY_PREFIX) && type !== 'REMOVE');
 /** A node's first row, and every change of a row that is suspect. */
 export const passesHealthFilter = ({ type, newImage }: Pick<ItemChange, 'type' | 'newImage'>): boolean =>
   type === 'INSERT' || newImage?.['s'] === 1;

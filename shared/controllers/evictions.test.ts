@@ -13,7 +13,7 @@ const requestsOf = (fleet: ControlledFleet) =>
   fleet.consumed().requests.map(({ operation, readUnits, writeUnits }) => [operation, readUnits, writeUnits]);
 
 describe('a tick of evictor', () => {
-  it('is two reads where nobody waits and nothing is due, and tells its age all the same', async () => {
+  it('costs two and a half read units where no node waits and nothing is due, and reports its age', async () => {
     const { fleet, ofZone } = await settledFleet({ a: 3 });
     await fleet.run(0, 25, beatAll(fleet, ...ofZone('a')));
     fleet.at(30);
@@ -22,8 +22,10 @@ describe('a tick of evictor', () => {
     fleet.metrics.splice(0);
     const report = await fleet.controllers.tickEvictor(fleet.slot());
     expect(report).toEqual({ kind: 'ran', tainted: 0, holds: new Map(), nextTokenAtMs: undefined });
+    // Control records, parked works of object-stream, due timers.
     expect(requestsOf(fleet)).toEqual([
       ['Query', 1, 0],
+      ['Query', 0.5, 0],
       ['Query', 1, 0],
     ]);
     expect(fleet.metrics).toEqual([{ name: 'tick_age_seconds', value: 0, unit: 'Seconds' }]);
@@ -38,7 +40,7 @@ describe('a tick of evictor', () => {
     expect(await fleet.controllers.tickEvictor(fleet.slot())).toMatchObject({ kind: 'ran', tainted: 1 });
     fleet.consumed();
     expect((await fleet.controllers.tickEvictor(fleet.slot())).kind).toBe('lost');
-    expect(requestsOf(fleet).map(([operation]) => operation)).toEqual(['Query', 'Query', 'UpdateItem']);
+    expect(requestsOf(fleet).map(([operation]) => operation)).toEqual(['Query', 'Query', 'Query', 'UpdateItem']);
   });
 
   it('does not look for what is due while the gate holds', async () => {
@@ -48,7 +50,10 @@ describe('a tick of evictor', () => {
     fleet.at(120);
     fleet.consumed();
     await fleet.controllers.tickEvictor(fleet.slot());
-    expect(requestsOf(fleet)).toEqual([['Query', 1, 0]]);
+    expect(requestsOf(fleet)).toEqual([
+      ['Query', 1, 0],
+      ['Query', 0.5, 0],
+    ]);
   });
 
   it('claims its slot for a pod that is due, and to take back a hold of a zone in which nobody waits', async () => {
@@ -66,7 +71,7 @@ describe('a tick of evictor', () => {
     fleet.at(20.5);
     fleet.consumed();
     await fleet.controllers.tickEvictor(fleet.slot() + 1);
-    expect(requestsOf(fleet)[2]).toEqual(['UpdateItem', 0, 1]);
+    expect(requestsOf(fleet)[3]).toEqual(['UpdateItem', 0, 1]);
     const [zone] = (await fleet.records()).zones;
     await fleetStore(fleet.tables).setHold(zone!.zone, zone!.hold, 'rate 0.1');
     fleet.at(25);

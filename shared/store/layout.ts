@@ -7,12 +7,14 @@
  *          pk `h#<resource>#<shard>` sk `-`      the head: highest resourceVersion committed in the shard
  *          pk `n#<node name>` sk `namespace/name`            which pods are bound to a node, and since when
  *          pk `d#<shard>` sk <about>.<ms>-<hash>             a decision, TTL (decision-store.ts)
+ *          pk `r#<parked row>` sk `-`                        starts a retry of a parked row, TTL (parked-store.ts)
  * control  pk `fleet` sk `state`                   node-monitor's last claim, gate, total disruption (fleet-store.ts)
  *          pk `fleet` sk `zone#<zone>`              zone state and eviction limiter
  *          pk `fleet` sk `queue#<zone>#<node name>` a node that waits for its limiter
  *          pk `tick#<controller>` sk `-`            the last claim of a controller whose claim carries nothing else
  *          pk `evictions#<node name>` sk `-`, `p1` …   eviction timers of the node's pods (eviction-timer-store.ts)
  *          pk `evictions-due` sk `<due, 14 digits>#<node name>`   which nodes have one that is due
+ *          pk `parked` sk `<resource>#<key>#<uid>`  works of object-stream that are retried (parked-store.ts)
  *          pk `pod-gc` sk `pod#`, `missing#`, `volumes#` and a name, `sweep`   pod-gc's work list (pod-gc-store.ts)
  *          pk `node-keys#<shard>` sk <node name>    public keys that may sign in as the node (node-key-store.ts)
  *          pk `node-instances` sk <instance id>     EC2 instances that have enrolled
@@ -58,6 +60,9 @@ export const objectSortKey = (namespace: string, name: string): string =>
 
 export const resourceVersionKey = (resourceVersion: number): string =>
   String(resourceVersion).padStart(RESOURCE_VERSION_DIGITS, '0');
+
+/** Partitions of rows that start a retry of a parked row. */
+export const RETRY_PREFIX = 'r#';
 
 /** Sort key of items that are alone in their partition. */
 export const ALONE = '-';

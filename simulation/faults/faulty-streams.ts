@@ -64,10 +64,9 @@ export function faultyStreams(options: {
       onFault(name, [outcome.error]);
       return batch;
     }
-    const { failedFrom, faults } = outcome.value;
-    if (failedFrom === undefined) return [];
-    onFault(name, faults);
-    return batch.slice(failedFrom);
+    const { failedFrom, faults, postponed } = outcome.value;
+    if (faults.length + postponed.length > 0) onFault(name, [...faults, ...postponed]);
+    return failedFrom === undefined ? [] : batch.slice(failedFrom);
   }
 
   async function poll(shard: Shard): Promise<void> {

@@ -228,6 +228,7 @@ describe('permissions', () => {
       ...at('Control', 'DeleteItem PutItem', 'evictions-due'),
       ...at('Control', 'DeleteItem PutItem UpdateItem', 'cloud', 'pod-gc'),
       ...at('Control', 'DeleteItem PutItem Query', 'cidr#*'),
+      ...at('Control', 'DeleteItem GetItem UpdateItem', 'parked'),
       ...streamOf('Objects'),
       putEvents,
     ],
@@ -246,6 +247,7 @@ describe('permissions', () => {
       ...at('Control', 'ConditionCheckItem DeleteItem Query UpdateItem', 'fleet'),
       ...at('Control', 'DeleteItem GetItem PutItem', 'evictions#*'),
       ...at('Control', 'DeleteItem PutItem Query', 'evictions-due'),
+      ...at('Control', 'DeleteItem Query UpdateItem', 'parked'),
       ...receive('Evictor'),
     ],
     'pod-gc': [
@@ -385,10 +387,11 @@ describe('streams', () => {
     ]);
   });
 
-  it('tell object-stream only of nodes and pods, not of logs, heads and indexes beside them', () => {
+  it('invoke object-stream only for nodes, pods and retries, not for logs, heads and indexes beside them', () => {
     expect(patternsOf('object-stream')).toEqual([
       { dynamodb: { Keys: { pk: { S: [{ prefix: 'o#nodes#' }] } } } },
       { dynamodb: { Keys: { pk: { S: [{ prefix: 'o#pods#' }] } } } },
+      { eventName: ['INSERT', 'MODIFY'], dynamodb: { Keys: { pk: { S: [{ prefix: 'r#' }] } } } },
     ]);
   });
 

@@ -24,12 +24,16 @@ describe('the filters of simulated streams', () => {
         ]);
       }
     }
-    for (const pk of ['o#nodes#00', 'o#pods#03', 'o#events#00', 'l#nodes#00', 'h#pods#01', 'n#a-0']) {
-      const change = { key: { table: 'objects', pk, sk: 'a' } } as const;
-      expect([pk, passesObjectFilter(change)]).toEqual([
-        pk,
-        objects({ eventName: 'MODIFY', dynamodb: { Keys: { pk: { S: pk } } } }),
-      ]);
+    const partitions = ['o#nodes#00', 'o#pods#03', 'o#events#00', 'l#nodes#00', 'h#pods#01', 'n#a-0', 'r#nodes#a#u'];
+    for (const type of TYPES) {
+      for (const pk of partitions) {
+        const change = { type, key: { table: 'objects', pk, sk: 'a' } } as const;
+        expect([type, pk, passesObjectFilter(change)]).toEqual([
+          type,
+          pk,
+          objects({ eventName: type, dynamodb: { Keys: { pk: { S: pk } } } }),
+        ]);
+      }
     }
   });
 });

@@ -23,6 +23,7 @@ import { leaseReplacement } from '../../shared/store/lease-record.ts';
 import { createLease, renewLease } from '../../shared/store/lease-store.ts';
 import { nodeHealthWrites } from '../../shared/store/node-writes.ts';
 import type { ObjectWrite } from '../../shared/store/object-store.ts';
+import { passesHealthFilter, passesObjectFilter } from '../../simulation/streams.ts';
 
 export const START_MS = Date.UTC(2026, 0, 1);
 
@@ -228,12 +229,8 @@ export function controlledFleet(options: FleetOptions = {}) {
     /** Streams until quiet; answers how many rounds had records that passed the filters. */
     async streams(): Promise<number> {
       for (let rounds = 0; rounds < 50; rounds += 1) {
-        const objectChanges = tables
-          .changes('objects', seen.objects)
-          .filter(({ key }) => key.pk.startsWith('o#nodes#') || key.pk.startsWith('o#pods#'));
-        const healthChanges = tables
-          .changes('health', seen.health)
-          .filter(({ type, newImage }) => type === 'INSERT' || newImage?.['s'] === 1);
+        const objectChanges = tables.changes('objects', seen.objects).filter(passesObjectFilter);
+        const healthChanges = tables.changes('health', seen.health).filter(passesHealthFilter);
         seen.objects = tables.changes('objects', seen.objects).at(-1)?.sequence ?? seen.objects;
         seen.health = tables.changes('health', seen.health).at(-1)?.sequence ?? seen.health;
         if (objectChanges.length + healthChanges.length === 0) return rounds;

@@ -31,13 +31,17 @@ describe('a batch of stream records', () => {
         { type: 'INSERT', key: { pk: 's01', sk: 'n1' }, newImage: { pk: 's01', sk: 'n1', u: 'uid', b: 12 } },
         { type: 'REMOVE', key: { pk: 's01', sk: 'n2' }, oldImage: { pk: 's01', sk: 'n2', u: 'uid' } },
       ]);
-      return { faults: [] };
+      return { faults: [], postponed: [] };
     });
     expect(answer).toEqual({ batchItemFailures: [] });
   });
 
   it('is sent again from the first record that failed', async () => {
-    const answer = await handleStream(event, log, async () => ({ failedFrom: 1, faults: [new Error('no')] }));
+    const answer = await handleStream(event, log, async () => ({
+      failedFrom: 1,
+      faults: [new Error('no')],
+      postponed: [],
+    }));
     expect(answer).toEqual({ batchItemFailures: [{ itemIdentifier: '200' }] });
   });
 });

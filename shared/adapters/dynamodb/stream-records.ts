@@ -28,11 +28,20 @@ export function streamRecordOf({ eventName, dynamodb }: DynamoDBRecord): StreamR
 export async function handleStream(
   event: DynamoDBStreamEvent,
   log: Log,
-  onRecords: (
-    records: readonly StreamRecord[],
-  ) => Promise<{ readonly failedFrom?: number; readonly faults: readonly unknown[] }>,
+  onRecords: (records: readonly StreamRecord[]) => Promise<{
+    readonly failedFrom?: number;
+    readonly faults: readonly unknown[];
+    readonly postponed: readonly unknown[];
+  }>,
 ): Promise<DynamoDBBatchResponse> {
   const outcome = await onRecords(event.Records.map(streamRecordOf));
+  if (outcome.postponed.length > 0) {
+    log.warn('works of stream records failed and are done later', {
+      records: event.Records.length,
+      error: outcome.postponed[0],
+      faults: outcome.postponed.length,
+    });
+  }
   if (outcome.failedFrom === undefined) {
     if (outcome.faults.length > 0) {
       log.error('stream records were skipped', {

@@ -18,6 +18,8 @@ interface NodeRecord {
   readonly position: number;
   readonly before: KubeNode | undefined;
   readonly after: KubeNode | undefined;
+  /** A retry: `before` has only names, so a comparison decides nothing. */
+  readonly isRetry?: boolean;
 }
 
 export function watchedNodeOf(node: KubeNode): WatchedNode {
@@ -40,8 +42,8 @@ export const isWatchedNode = (node: KubeNode | undefined): boolean =>
 /** One work a node that is, or was, of interest. */
 export function cloudWatchWorks(dependencies: ControllerDependencies, nodes: readonly NodeRecord[]): RecordWork[] {
   const byName = new Map<string, { uid: string; readonly of: number[] }>();
-  for (const { before, after, position } of nodes) {
-    if (!isWatchedNode(before) && !isWatchedNode(after)) continue;
+  for (const { before, after, position, isRetry } of nodes) {
+    if (isRetry !== true && !isWatchedNode(before) && !isWatchedNode(after)) continue;
     const { name = '', uid = '' } = (after ?? before)?.metadata ?? {};
     const known = byName.get(name);
     if (known === undefined) byName.set(name, { uid, of: [position] });

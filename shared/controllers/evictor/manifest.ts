@@ -16,6 +16,7 @@ export const evictorManifest = {
       fleet: ['ConditionCheckItem', 'DeleteItem', 'Query', 'UpdateItem'],
       'evictions#*': ['DeleteItem', 'GetItem', 'PutItem'],
       'evictions-due': ['DeleteItem', 'PutItem', 'Query'],
+      parked: ['DeleteItem', 'Query', 'UpdateItem'],
     },
   },
   alarms: [ticksAlarm('evictor', 20, 'pods stay on dead nodes')],

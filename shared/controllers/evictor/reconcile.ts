@@ -1,9 +1,9 @@
 /**
  * One tick of evictor: adds NoExecute taints at each zone's rate, and evicts pods whose timers are due.
  *
- *   1. Read the control records and the due timers. Done if no node waits and no timer is due.
+ *   1. Read the control records, the due timers and the due retries of object-stream. Done if there is no work.
  *   2. Claim the slot. The loser exits.
- *   3. Process each zone's queue once, and evict the due pods.
+ *   3. Process each zone's queue once, and evict the due pods. At the same time start the retries (start-retries.ts).
  *
  * Only a claimed slot has effects; a slot without work is not claimed. Another tick may have done the same work since
  * the records were read: every effect carries its own condition, as for overlapping ticks.
@@ -23,6 +23,7 @@ import type { KubeNode } from '../../kube/types.ts';
 import type { Condition, TransactWrite, UpdateWrite } from '../../ports/item-store.ts';
 import { type FleetRecords, leaveQueueWrite, mayTaint, takeTokenWrite } from '../../store/fleet-store.ts';
 import { readHealth, unchangedSince } from '../../store/health-store.ts';
+import type { ParkedRow } from '../../store/parked-store.ts';
 import { groupedBy, type WorkBudget, workThrough, workUntil } from '../framework/bounded-work.ts';
 import { changeNode, withTaints } from '../framework/change-node.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
@@ -45,6 +46,7 @@ import { holdDraft, holdKey, taintDraft } from './decisions.ts';
 import * as metric from './metrics.ts';
 import { compareQueueItems } from './queue-order.rule.ts';
 import { decideEvictions, type EvictionDecision, type EvictionHold, evictionHold } from './rule.ts';
+import { readDueRetries, startRetries } from './start-retries.ts';
 
 const EVICTOR = 'evictor';
 /** Queue entries read per zone and tick: those that leave untainted, and the one that is tainted. */
@@ -74,6 +76,9 @@ interface EvictorWorld {
   readonly gate: GateVerdict;
   /** Nodes with pods whose timers are due. */
   readonly due: readonly string[];
+  readonly retries: readonly ParkedRow[];
+  /** Of the read of the retries, which concerns no eviction. */
+  readonly faults: readonly unknown[];
 }
 
 /** @throws TickFault when an effect failed; the next tick decides it again */
@@ -85,11 +90,19 @@ export function runEvictor(dependencies: ControllerDependencies, tick: Tick): Pr
     controller: EVICTOR,
     periodSeconds,
     async read(nowMs) {
-      const records = await fleet.read();
+      const readFaults: unknown[] = [];
+      const [records, retries] = await Promise.all([
+        fleet.read(),
+        readDueRetries(dependencies, nowMs).catch((fault: unknown): readonly ParkedRow[] => {
+          readFaults.push(fault);
+          return [];
+        }),
+      ]);
       const gate = gateVerdictFor(records.state.gate, { nowMs, policy });
       // Timers stay due while the gate is closed (D9), so none are read.
       const due = gate.kind === 'holding' ? [] : await timers.readDue(nowMs);
-      if (hasWork(records, due)) return { kind: 'work', world: { records, gate, due } };
+      const world: EvictorWorld = { records, gate, due, retries, faults: readFaults };
+      if (hasWork(world)) return { kind: 'work', world };
       reportAge(nowMs);
       return { kind: 'done', report: { kind: 'ran', tainted: 0, holds: new Map(), nextTokenAtMs: undefined } };
     },
@@ -100,26 +113,28 @@ export function runEvictor(dependencies: ControllerDependencies, tick: Tick): Pr
 
 async function workOn(
   dependencies: ControllerDependencies,
-  { records, gate, due }: EvictorWorld,
+  { records, gate, due, retries, faults: readFaults }: EvictorWorld,
   { slot, nowMs, budget, faults }: RunningTick,
   reportAge: (nowMs: number) => void,
 ): Promise<Extract<EvictorReport, { kind: 'ran' }>> {
   const mark = { slot };
   const within = budget();
+  // Side by side: neither slow retries nor many evictions use up the time of the other.
+  const retrying = startRetries(dependencies, retries, { nowMs, budget: within });
   const queues = await processQueues(dependencies, records, { nowMs, gate, budget: within, tick: mark });
   const evictions = await workThrough(due, { concurrencyMax: NODE_CONCURRENCY_MAX, budget: within }, (nodeName) =>
     evictPods(dependencies, nodeName, { nowMs, state: records.state, tick: mark }),
   );
   reportAge(nowMs);
-  faults.push(...queues.faults, ...evictions.faults);
+  faults.push(...readFaults, ...queues.faults, ...evictions.faults, ...(await retrying));
   const { tainted, holds, nextTokenAtMs } = queues;
   if (faults.length === 0) reportHolds(dependencies, holds);
   return { kind: 'ran', tainted, holds, nextTokenAtMs };
 }
 
-/** Whether a node waits, a timer is due, or a zone without waiting nodes still has a recorded hold. */
-const hasWork = ({ queue, zones }: FleetRecords, due: readonly string[]): boolean =>
-  queue.length > 0 || due.length > 0 || zones.some(({ hold }) => hold !== undefined);
+/** Whether a node waits, a timer or a retry is due, or a zone without waiting nodes still has a recorded hold. */
+const hasWork = ({ records: { queue, zones }, due, retries, faults }: EvictorWorld): boolean =>
+  queue.length + due.length + retries.length + faults.length > 0 || zones.some(({ hold }) => hold !== undefined);
 
 function reportHolds({ meter }: ControllerDependencies, holds: ReadonlyMap<string, EvictionHold>): void {
   const zones = new Map<string, number>();

@@ -1,7 +1,18 @@
-/** A change of one item, as a table's stream tells it: at least once, in order for each item. */
+/**
+ * Changes of items, from the stream of a table: delivered at least once, in order for each item.
+ *
+ * A stream delivers in lanes. A record that is reported as failed is delivered again with all records behind it, so one
+ * bad object would delay other nodes (law L12). A fault therefore blocks a lane only where every record would fail:
+ *
+ *   - it can never pass: the record is given up at once, counted and logged;
+ *   - it may pass: the work is run once more after the other records of the batch. After that the function decides.
+ *     health-stream leaves the work to node-monitor, object-stream parks it (object-stream/parked-works.ts).
+ */
 
+import { defined } from '../../domain/defined.ts';
 import { ALL_FUNCTIONS } from '../../domain/functions/tick-metrics.ts';
 import { type Item, StoreFault } from '../../ports/item-store.ts';
+import { UNBOUNDED, type WorkBudget, workThrough } from './bounded-work.ts';
 import type { ControllerDependencies } from './dependencies.ts';
 import * as metric from './metrics.ts';
 
@@ -15,86 +26,92 @@ export interface ItemChangeRecord {
 export interface ChangesOutcome {
   /** Position of the first record that could not be processed. It and all later records are delivered again. */
   readonly failedFrom?: number;
-  /** Of records that are to be sent again, and of those that are given up. */
+  /** Faults of records that are delivered again, and of records that are given up. */
   readonly faults: readonly unknown[];
+  /** Faults of records whose work is done later: by a retry of their parked row, or by a tick. */
+  readonly postponed: readonly unknown[];
 }
 
-/** Faults of programs and of what is stored, which are the same whenever the record comes. */
+/** Faults of programs and of stored data. They are the same at every delivery. */
 const LASTING = [TypeError, RangeError, SyntaxError, ReferenceError];
 
-/**
- * Whether the same record may succeed when it comes again. One that cannot is given up at once, and reported: sent again, it
- * would hold its shard until its retries are used up, and with it the records of innocent nodes (law L12).
- */
-export function mayPass(fault: unknown): boolean {
+/** Whether the same work may succeed later. */
+export function isRetryable(fault: unknown): boolean {
   if (fault instanceof StoreFault) return fault.retryable;
-  if (fault instanceof AggregateError) return fault.errors.some(mayPass);
+  if (fault instanceof AggregateError) return fault.errors.some(isRetryable);
   return !LASTING.some((kind) => fault instanceof kind);
 }
 
-/** Work on behalf of some records; the rest goes on when it fails. */
+/** Work that some records ask for. A fault does not stop the other works. */
 export interface RecordWork {
-  /** Positions of the records it is for. */
+  /** Positions of these records. */
   readonly of: readonly number[];
   readonly run: () => Promise<unknown>;
 }
 
-/** Bounded, side by side. */
-export async function runRecordWork(works: readonly RecordWork[], concurrencyMax: number): Promise<ChangesOutcome> {
-  let next = 0;
-  let failedFrom: number | undefined;
-  const faults: unknown[] = [];
-  const worker = async (): Promise<void> => {
-    while (next < works.length) {
-      const work = works[next]!;
-      next += 1;
-      try {
-        await work.run();
-      } catch (fault) {
-        faults.push(fault);
-        if (mayPass(fault)) failedFrom = Math.min(failedFrom ?? Infinity, ...work.of);
-      }
+/**
+ * Runs all works, `concurrencyMax` at a time. Then it runs those with a retryable fault once more, within the budget:
+ * contention with another commit usually ends within a second. Returns the works that failed, with the last fault.
+ */
+export async function runRecordWorks<W extends RecordWork>(
+  works: readonly W[],
+  { concurrencyMax, retryBudget }: { readonly concurrencyMax: number; readonly retryBudget: WorkBudget },
+): Promise<ReadonlyMap<W, unknown>> {
+  const failed = new Map<W, unknown>();
+  const attempt = async (work: W): Promise<void> => {
+    try {
+      await work.run();
+      failed.delete(work);
+    } catch (fault) {
+      failed.set(work, fault);
     }
   };
-  await Promise.all(Array.from({ length: Math.min(concurrencyMax, works.length) }, worker));
-  return failedFrom === undefined ? { faults } : { failedFrom, faults };
+  await workThrough(works, { concurrencyMax, budget: UNBOUNDED }, attempt);
+  const retryable = [...failed].flatMap(([work, fault]) => (isRetryable(fault) ? [work] : []));
+  await workThrough(retryable, { concurrencyMax, budget: retryBudget }, attempt);
+  return failed;
 }
 
 /**
- * A batch by `handle`, which rejects when a record cannot even be read: then each half is handled alone, down to that record.
- * What was done before is done again, as when a batch comes twice.
+ * Handles a batch, and counts what it gives up or postpones. `handle` rejects when a record cannot be read: then each half is handled
+ * alone, down to that record. Completed works are repeated then, as when a batch is delivered twice.
  */
-export async function handleInHalves(
+export async function handleRecords(
+  { meter }: Pick<ControllerDependencies, 'meter'>,
+  records: readonly ItemChangeRecord[],
+  handle: (records: readonly ItemChangeRecord[]) => Promise<ChangesOutcome>,
+): Promise<ChangesOutcome> {
+  const outcome = await handleInHalves(records, handle);
+  const givenUp = outcome.faults.filter((fault) => !isRetryable(fault)).length;
+  if (givenUp > 0) meter.add(metric.RECORDS_GIVEN_UP, givenUp, 'Count', ALL_FUNCTIONS);
+  const postponed = outcome.postponed.length;
+  if (postponed > 0) meter.add(metric.RECORD_WORKS_POSTPONED, postponed, 'Count', ALL_FUNCTIONS);
+  return outcome;
+}
+
+async function handleInHalves(
   records: readonly ItemChangeRecord[],
   handle: (records: readonly ItemChangeRecord[]) => Promise<ChangesOutcome>,
 ): Promise<ChangesOutcome> {
   try {
     return await handle(records);
   } catch (fault) {
-    if (mayPass(fault) || records.length <= 1)
-      return mayPass(fault) ? { failedFrom: 0, faults: [fault] } : { faults: [fault] };
+    if (isRetryable(fault)) return { failedFrom: 0, faults: [fault], postponed: [] };
+    if (records.length <= 1) return { faults: [fault], postponed: [] };
     const middle = Math.ceil(records.length / 2);
     const first = await handleInHalves(records.slice(0, middle), handle);
     const second = await handleInHalves(records.slice(middle), handle);
-    return allOf(
-      first,
-      second.failedFrom === undefined ? second : { ...second, failedFrom: second.failedFrom + middle },
-    );
+    const { failedFrom } = second;
+    return combined(first, failedFrom === undefined ? second : { ...second, failedFrom: failedFrom + middle });
   }
 }
 
-/** Never silent: what is given up is measured, and logged by whoever answers the stream. */
-export function measureFaults(
-  { meter }: Pick<ControllerDependencies, 'meter'>,
-  outcome: ChangesOutcome,
-): ChangesOutcome {
-  const givenUp = outcome.faults.filter((fault) => !mayPass(fault)).length;
-  if (givenUp > 0) meter.add(metric.RECORDS_GIVEN_UP, givenUp, 'Count', ALL_FUNCTIONS);
-  return outcome;
-}
-
-export const allOf = (...outcomes: readonly ChangesOutcome[]): ChangesOutcome => {
+/** One outcome for several parts of the same batch. */
+export function combined(...outcomes: readonly ChangesOutcome[]): ChangesOutcome {
   const failed = outcomes.flatMap(({ failedFrom }) => (failedFrom === undefined ? [] : [failedFrom]));
-  const faults = outcomes.flatMap((outcome) => outcome.faults);
-  return failed.length === 0 ? { faults } : { failedFrom: Math.min(...failed), faults };
-};
+  return {
+    faults: outcomes.flatMap(({ faults }) => faults),
+    postponed: outcomes.flatMap(({ postponed }) => postponed),
+    ...defined({ failedFrom: failed.length === 0 ? undefined : Math.min(...failed) }),
+  };
+}

@@ -19,7 +19,7 @@ import { objectSortKey, shardOf } from '../../store/layout.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';
 import { groupedBy, inParts, UNBOUNDED, workInHalves } from './bounded-work.ts';
 import type { ControllerDependencies } from './dependencies.ts';
-import { mayPass } from './item-change.ts';
+import { isRetryable } from './item-change.ts';
 
 /** Kept this long after it was last told. Seconds; upstream's --event-ttl. */
 export const EVENT_TTL_SECONDS = 3_600;
@@ -164,7 +164,7 @@ export async function recordEvents(
             await commitEvents(dependencies, some, nowMs);
           } catch (fault) {
             // Halves help where one event can never be stored, not where the table takes none.
-            if (!mayPass(fault)) throw fault;
+            if (!isRetryable(fault)) throw fault;
             faults.push(fault);
           }
           return 'done';

@@ -1,22 +1,27 @@
 /**
- * A suspect node beats (or posts) again: it leaves the eviction queue at once, and NoExecute taints of ours go when its
- * status is Ready. What it carries as long as its own status is not Ready stays; its next status post ends that.
+ * Reacts to a heartbeat or status post of a suspect node. The node leaves the eviction queue at once, and if its status is
+ * Ready, our NoExecute taints are removed. Taints that its own status demands stay until its next status post.
  *
- * The table's stream is filtered to new rows and rows of suspect nodes, so a healthy fleet calls this never. node-monitor
- * decides the same at its next tick; this is only sooner.
+ * The stream is filtered to new rows and rows of suspect nodes, so a healthy fleet never invokes this function.
+ *
+ * A record is never reported as failed. node-monitor decides the same at its next tick, so another delivery would gain
+ * less than one period, and it would delay the recovery of the nodes behind the record (law L12). That also holds when
+ * the tables are unavailable and every record fails: the first tick after the outage does this work. So a fault that may
+ * pass is retried once in place, and then left to node-monitor and counted.
  */
 import { lastSpokeAtMs } from '../../domain/nodes/health.ts';
 import type { NodeHealth } from '../../domain/nodes/node-health.ts';
 import type { Item } from '../../ports/item-store.ts';
 import { nodeHealthOf } from '../../store/health-row.ts';
+import { UNBOUNDED } from '../framework/bounded-work.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
 import {
   type ChangesOutcome,
-  handleInHalves,
+  handleRecords,
   type ItemChangeRecord,
-  measureFaults,
+  isRetryable,
   type RecordWork,
-  runRecordWork,
+  runRecordWorks,
 } from '../framework/item-change.ts';
 import { liftTaints } from '../node-reconciler/lift-taints.ts';
 
@@ -25,11 +30,10 @@ const CONCURRENCY_MAX = 16;
 const healthOf = (image: Item | undefined): NodeHealth | undefined =>
   image === undefined ? undefined : nodeHealthOf(image);
 
-export const onHealthChange = async (
+export const onHealthChange = (
   dependencies: ControllerDependencies,
   records: readonly ItemChangeRecord[],
-): Promise<ChangesOutcome> =>
-  measureFaults(dependencies, await handleInHalves(records, (some) => handleChanges(dependencies, some)));
+): Promise<ChangesOutcome> => handleRecords(dependencies, records, (some) => handleChanges(dependencies, some));
 
 async function handleChanges(
   dependencies: ControllerDependencies,
@@ -46,7 +50,9 @@ async function handleChanges(
     const run = workOf(dependencies, after, { nowMs, spokeAtMs, spokeBeforeMs });
     return run === undefined ? [] : [{ of: [position], run }];
   });
-  return runRecordWork(works, CONCURRENCY_MAX);
+  const failed = await runRecordWorks(works, { concurrencyMax: CONCURRENCY_MAX, retryBudget: UNBOUNDED });
+  const faults = [...failed.values()];
+  return { faults: faults.filter((fault) => !isRetryable(fault)), postponed: faults.filter(isRetryable) };
 }
 
 function workOf(
@@ -58,8 +64,8 @@ function workOf(
   if (ready === 'True' && (noExecute.notReady || noExecute.unreachable)) {
     return () => liftTaints(dependencies, { nodeName, uid, nowMs: at.nowMs }, 'ready');
   }
-  // The first sign of life after the mark; those that follow have nothing to add.
-  const returns = markedAtMs !== undefined && at.spokeAtMs > markedAtMs && at.spokeBeforeMs <= markedAtMs;
-  if (ready === 'Unknown' && returns) return () => dependencies.fleet.dequeue(health);
+  // Only the first sign of life after the mark changes the queue.
+  const isFirst = markedAtMs !== undefined && at.spokeAtMs > markedAtMs && at.spokeBeforeMs <= markedAtMs;
+  if (ready === 'Unknown' && isFirst) return () => dependencies.fleet.dequeue(health);
   return undefined;
 }

@@ -8,10 +8,12 @@ export const objectStreamManifest = {
       kind: 'stream',
       id: 'ObjectChanges',
       table: 'objects',
-      // Nodes and Pods; not the change log, heads and indexes in the same table (shared/store/layout.ts).
+      // Nodes, Pods and retries; not the change log, heads and indexes in the same table (shared/store/layout.ts).
       filters: [
         { dynamodb: { Keys: { pk: { S: [{ prefix: 'o#nodes#' }] } } } },
         { dynamodb: { Keys: { pk: { S: [{ prefix: 'o#pods#' }] } } } },
+        // Started retries (shared/store/parked-store.ts). TTL deletes these rows: their REMOVE is not delivered.
+        { eventName: ['INSERT', 'MODIFY'], dynamodb: { Keys: { pk: { S: [{ prefix: 'r#' }] } } } },
       ],
     },
   ],
@@ -29,6 +31,7 @@ export const objectStreamManifest = {
       'pod-gc': ['DeleteItem', 'PutItem', 'UpdateItem'],
       cloud: ['DeleteItem', 'PutItem', 'UpdateItem'],
       'cidr#*': ['DeleteItem', 'PutItem', 'Query'],
+      parked: ['DeleteItem', 'GetItem', 'UpdateItem'],
     },
   },
 } as const satisfies FunctionManifest;

@@ -3,7 +3,7 @@ import { controlledFleet } from '../../../test/support/controlled-fleet.ts';
 import { healthKey, podsVersionOf } from '../../store/health-row.ts';
 
 describe('a change of a Node', () => {
-  it('tells of its registration and its removal, once however often the records come', async () => {
+  it('emits its registration and its removal once, however often the records are delivered', async () => {
     const fleet = controlledFleet();
     await fleet.register('n1');
     await fleet.streams();
@@ -13,8 +13,8 @@ describe('a change of a Node', () => {
     const records = fleet.tables.changes('objects').filter(({ key }) => key.pk.startsWith('o#nodes#'));
     await fleet.controllers.onObjectRecords(records);
     await fleet.controllers.onObjectRecords(records);
-    const told = (await fleet.events()).map((event) => [event['reason'], event['message'], event['count']]);
-    expect(told.sort()).toEqual([
+    const events = (await fleet.events()).map((event) => [event['reason'], event['message'], event['count']]);
+    expect(events.sort()).toEqual([
       ['RegisteredNode', 'Node n1 event: Registered Node n1 in Controller', 1],
       ['RemovingNode', 'Node n1 event: Removing Node n1 from Controller', 1],
     ]);
@@ -31,7 +31,7 @@ describe('a change of a Node', () => {
     expect(stored.map(({ ttl }) => ttl)).toEqual([fleet.nowMs() / 1_000 + 3_600]);
   });
 
-  it('tells of a Node that is made anew under its name', async () => {
+  it('emits the registration of a Node that is created again under its name', async () => {
     const fleet = controlledFleet();
     await fleet.register('n1');
     await fleet.streams();
@@ -41,7 +41,7 @@ describe('a change of a Node', () => {
     expect(await fleet.events('RegisteredNode')).toHaveLength(2);
   });
 
-  it('takes off the taint of creation at the first Ready, and comes to rest after its own write', async () => {
+  it('removes the taint of creation at the first Ready, and does nothing after its own write', async () => {
     const fleet = controlledFleet();
     await fleet.register('n1');
     await fleet.streams();
@@ -72,36 +72,13 @@ describe('a change of a Node', () => {
     });
   });
 
-  it('never touches taints of others', async () => {
+  it('does not change taints that it does not own', async () => {
     const fleet = controlledFleet();
     const taints = [{ key: 'example.com/mine', effect: 'NoSchedule' as const }];
     await fleet.register('n1', { taints });
     await fleet.post('n1');
     await fleet.streams();
     expect((await fleet.node('n1'))?.spec?.taints).toEqual(taints);
-  });
-
-  it('names the first record that failed, and does the rest', async () => {
-    const fleet = controlledFleet();
-    await fleet.register('n1');
-    await fleet.register('n2');
-    await fleet.post('n1');
-    await fleet.post('n2');
-    const records = fleet.tables.changes('objects').filter(({ key }) => key.pk.startsWith('o#nodes#'));
-    const failing = fleet.makeControllers({
-      ...fleet.tables,
-      async transact(writes) {
-        if (writes.some(({ key }) => key.sk === 'n2')) throw new Error('no');
-        return fleet.tables.transact(writes);
-      },
-    });
-    const outcome = await failing.onObjectRecords(records);
-    const first = records.findIndex(({ key }) => key.sk === 'n2');
-    expect(outcome.failedFrom).toBe(first);
-    expect(await fleet.taints('n1')).toEqual([]);
-    expect((await fleet.controllers.onObjectRecords(records.slice(first))).faults).toEqual([]);
-    expect(await fleet.taints('n2')).toEqual([]);
-    expect(await fleet.events('RegisteredNode')).toHaveLength(2);
   });
 });
 
@@ -116,7 +93,7 @@ describe('a change of a Pod', () => {
     return { fleet, version };
   }
 
-  it('is told to its node when it is bound, changed or removed', async () => {
+  it('raises the pods version of its node when it is bound, changed or removed', async () => {
     const { fleet, version } = await fleetWithPod();
     expect(await version()).toBe(1);
     await fleet.changePod('p', (pod) => ({ ...pod, metadata: { ...pod.metadata, labels: { a: 'b' } } }));
@@ -127,14 +104,14 @@ describe('a change of a Pod', () => {
     expect(await version()).toBe(3);
   });
 
-  it('is not told to the node that wrote its status', async () => {
+  it('does not raise it when only its status changed', async () => {
     const { fleet, version } = await fleetWithPod();
     await fleet.changePod('p', (pod) => ({ ...pod, status: { ...pod.status, podIP: '10.0.0.7' } }));
     await fleet.streams();
     expect(await version()).toBe(1);
   });
 
-  it('costs one write for all pods of a node, and makes no row for a node that has none', async () => {
+  it('costs one write for all pods of a node, and creates no row for a missing node', async () => {
     const { fleet, version } = await fleetWithPod();
     for (const name of ['q', 'r', 's']) await fleet.addPod(name, 'n1');
     await fleet.addPod('t', 'nowhere');

@@ -20,6 +20,8 @@ interface ObjectChange {
   readonly position: number;
   readonly before: KubeObject | undefined;
   readonly after: KubeObject | undefined;
+  /** A retry: `before` has only names, so a comparison decides nothing. */
+  readonly isRetry?: boolean;
 }
 
 type Dependencies = Pick<ControllerDependencies, 'objects' | 'items' | 'podGc'>;
@@ -43,7 +45,9 @@ export const podGcWorks = (
 
 /** Rows of pods whose row would be another one now. */
 function listedPods({ objects, podGc }: Dependencies, pods: readonly ObjectChange[]): RecordWork[] {
-  const changed = pods.filter(({ before, after }) => !jsonEqual(listedPod(before) ?? null, listedPod(after) ?? null));
+  const changed = pods.filter(
+    ({ before, after, isRetry }) => isRetry === true || !jsonEqual(listedPod(before) ?? null, listedPod(after) ?? null),
+  );
   if (changed.length === 0) return [];
   const refs = new Map<string, ObjectRef>();
   for (const { before, after } of changed) {
@@ -85,12 +89,13 @@ function missingNodes(dependencies: Dependencies, nodes: readonly ObjectChange[]
   const { items, podGc } = dependencies;
   const positions = new Map<string, number[]>();
   const instances = new Map<string, string>();
-  for (const { before, after, position } of nodes) {
-    if (uidOf(before) === uidOf(after)) continue;
+  for (const { before, after, position, isRetry } of nodes) {
+    const isSame = uidOf(before) === uidOf(after);
+    if (isSame && isRetry !== true) continue;
     const name = (after ?? before)?.metadata.name ?? '';
     positions.set(name, [...(positions.get(name) ?? []), position]);
     const provider = parseProviderId((before as KubeNode | undefined)?.spec?.providerID);
-    if (provider.kind === 'ec2') instances.set(name, provider.instanceId);
+    if (provider.kind === 'ec2' && !isSame) instances.set(name, provider.instanceId);
   }
   return [...positions].map(([nodeName, of]) => ({
     of,

@@ -1,0 +1,183 @@
+/**
+ * Works of object-stream that failed for a reason that may pass: parked, and retried until they succeed or are given up.
+ *
+ *   1. Works of a batch fail. Their rows are written (store/parked-store.ts), and the batch succeeds. The records behind
+ *      it are delivered at once (law L12).
+ *   2. evictor's tick starts a retry of each row that is due and moves its due time. It gives up rows that are too old.
+ *   3. object-stream receives the retry, runs the row's works on the current object, and removes those that succeeded.
+ *
+ * What may happen at once, late, twice or half-way:
+ *
+ *   - Killed before the rows are written: the batch is not acknowledged and is delivered again.
+ *   - Killed between the rows and the acknowledgement: the batch is delivered again. Its works run again. They find
+ *     nothing to do, or fail and are parked in the rows that exist.
+ *   - The row cannot be written: the record is reported as failed and blocks its lane. The `control` table is then
+ *     unavailable, and every record would fail.
+ *   - A newer change of the same object runs before the retry, or beside it: both decide on the current object, and
+ *     their effects are conditional. If it fails too, its works join the row.
+ *   - Works are parked while a retry runs: the retry cannot remove them, because the row's version changed.
+ *   - Killed during a retry, or a retry fails: the row stays, with the next due time that evictor wrote.
+ *   - A retry runs twice: the second run finds no row, or nothing to do.
+ *   - The object was deleted meanwhile: its works run with the names, zone and pod CIDRs that the row kept. An object of
+ *     the same name has another uid and another row.
+ *
+ * Each row is read, run and settled alone, so one that fails delays no other row.
+ */
+
+import type { KubeNode, KubeObject } from '../../kube/types.ts';
+import { type ParkedObject, type ParkedRow, parkedId, parkedStore, retriedId } from '../../store/parked-store.ts';
+import { UNBOUNDED, type WorkBudget, workThrough } from '../framework/bounded-work.ts';
+import { type ChangesOutcome, type ItemChangeRecord, isRetryable } from '../framework/item-change.ts';
+import { parkedNode, parkedPod } from './parking.rule.ts';
+import {
+  type ObjectChanges,
+  type ObjectWork,
+  WORK_KINDS,
+  type WorkDependencies,
+  type WorkKind,
+  worksOf,
+} from './works.ts';
+
+/** Rows that are written or retried concurrently. */
+const CONCURRENCY_MAX = 8;
+
+/** Parks the works that may pass. The others are given up. */
+export async function parkFailed(
+  { items }: WorkDependencies,
+  { nodes, pods }: ObjectChanges,
+  failed: ReadonlyMap<ObjectWork, unknown>,
+  nowMs: number,
+): Promise<ChangesOutcome> {
+  const rows = new Map<string, { readonly object: ParkedObject; readonly works: Set<WorkKind>; position: number }>();
+  const faults: unknown[] = [];
+  const postponed: unknown[] = [];
+  const targets = new Map<number, readonly Incarnation[]>();
+  for (const { before, after, position } of nodes) targets.set(position, incarnations('nodes', before, after));
+  for (const { before, after, position } of pods) targets.set(position, incarnations('pods', before, after));
+  for (const [{ kind, of }, fault] of failed) {
+    if (!isRetryable(fault)) {
+      faults.push(fault);
+      continue;
+    }
+    postponed.push(fault);
+    for (const position of of) {
+      for (const { object, isBefore, isAfter } of targets.get(position) ?? []) {
+        if ((kind === 'registered' && !isAfter) || (kind === 'removed' && !isBefore)) continue;
+        const id = parkedId(object);
+        const row = rows.get(id) ?? { object, works: new Set(), position };
+        row.works.add(kind);
+        row.position = Math.min(row.position, position);
+        // The latest state of the object in this batch.
+        rows.set(id, object.resourceVersion > row.object.resourceVersion ? { ...row, object } : row);
+      }
+    }
+  }
+  const store = parkedStore(items);
+  const failedAt: number[] = [];
+  await workThrough([...rows.values()], { concurrencyMax: CONCURRENCY_MAX, budget: UNBOUNDED }, async (row) => {
+    try {
+      await store.park(row.object, [...row.works], nowMs);
+    } catch (fault) {
+      faults.push(fault);
+      if (isRetryable(fault)) failedAt.push(row.position);
+    }
+  });
+  return { faults, postponed, ...(failedAt.length === 0 ? {} : { failedFrom: Math.min(...failedAt) }) };
+}
+
+interface Incarnation {
+  readonly object: ParkedObject;
+  readonly isBefore: boolean;
+  readonly isAfter: boolean;
+}
+
+/** The objects that a change concerns: one, or two if an object was replaced by another of its name. */
+function incarnations(
+  resource: 'nodes' | 'pods',
+  before: KubeObject | undefined,
+  after: KubeObject | undefined,
+): readonly Incarnation[] {
+  const isSame = before?.metadata.uid === after?.metadata.uid;
+  if (isSame && after !== undefined) return [{ object: parkedObject(resource, after), isBefore: true, isAfter: true }];
+  return [
+    ...(before === undefined ? [] : [{ object: parkedObject(resource, before), isBefore: true, isAfter: false }]),
+    ...(after === undefined ? [] : [{ object: parkedObject(resource, after), isBefore: false, isAfter: true }]),
+  ];
+}
+
+function parkedObject(resource: 'nodes' | 'pods', object: KubeObject): ParkedObject {
+  const { namespace = '', name = '', uid = '', resourceVersion } = object.metadata;
+  const kept = resource === 'nodes' ? parkedNode(object as KubeNode) : parkedPod(object);
+  const version = Number(resourceVersion);
+  return {
+    resource,
+    namespace,
+    name,
+    uid,
+    resourceVersion: Number.isSafeInteger(version) ? version : 0,
+    text: JSON.stringify(kept),
+  };
+}
+
+/** Retries the parked rows that records ask for. Never asks for another delivery. */
+export async function retryParked(
+  dependencies: WorkDependencies,
+  records: readonly ItemChangeRecord[],
+  { nowMs, budget }: { readonly nowMs: number; readonly budget: WorkBudget },
+): Promise<ChangesOutcome> {
+  const ids = new Set(records.flatMap(({ key }) => retriedId(key) ?? []));
+  const outcomes: RetryOutcome[] = [];
+  // A row that is not begun within the budget, or that cannot be read, is due again soon.
+  const { faults } = await workThrough([...ids], { concurrencyMax: CONCURRENCY_MAX, budget }, async (id) => {
+    outcomes.push(await retryRow(dependencies, id, nowMs));
+  });
+  return {
+    faults: [...outcomes.flatMap(({ givenUp }) => givenUp), ...faults.filter((fault) => !isRetryable(fault))],
+    postponed: [...outcomes.flatMap(({ left }) => left), ...faults.filter(isRetryable)],
+  };
+}
+
+interface RetryOutcome {
+  /** Faults of works that stay parked. */
+  readonly left: readonly unknown[];
+  /** Faults that cannot pass. */
+  readonly givenUp: readonly unknown[];
+}
+
+async function retryRow(dependencies: WorkDependencies, id: string, nowMs: number): Promise<RetryOutcome> {
+  const store = parkedStore(dependencies.items);
+  const row = await store.get(id);
+  if (row === undefined) return { left: [], givenUp: [] };
+  const left = new Map<WorkKind, unknown>();
+  const givenUp: unknown[] = [];
+  for (const kind of WORK_KINDS.filter((each) => row.works.includes(each))) {
+    try {
+      const changes = retriedChanges(row, kind, await currentObject(dependencies, row));
+      for (const work of worksOf(kind, dependencies, changes, nowMs)) await work.run();
+    } catch (fault) {
+      if (isRetryable(fault)) left.set(kind, fault);
+      else givenUp.push(fault);
+    }
+  }
+  await store.settle(row, [...left.keys()]);
+  return { left: [...left.values()], givenUp };
+}
+
+const isNode = ({ id }: ParkedRow): boolean => id.startsWith('nodes#');
+const keptOf = ({ text }: ParkedRow): KubeObject => JSON.parse(text) as KubeObject;
+
+async function currentObject({ objects }: WorkDependencies, row: ParkedRow): Promise<KubeObject | undefined> {
+  const { namespace = '', name = '' } = keptOf(row).metadata;
+  return objects.get({ resource: isNode(row) ? 'nodes' : 'pods', namespace, name });
+}
+
+/** The change from the parked object to the current one, as the works of a record expect it. */
+function retriedChanges(row: ParkedRow, kind: WorkKind, current: KubeObject | undefined): ObjectChanges {
+  const kept = keptOf(row);
+  const sides =
+    kind === 'registered'
+      ? { before: undefined, after: kept }
+      : { before: kept, after: kind === 'removed' ? undefined : current };
+  const change = { position: 0, isRetry: true, ...sides };
+  return isNode(row) ? { nodes: [change], pods: [] } : { nodes: [], pods: [change] };
+}

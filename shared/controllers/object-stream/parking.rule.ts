@@ -1,0 +1,54 @@
+/** When a parked work is retried, and what is kept of its object. */
+import { defined } from '../../domain/defined.ts';
+import { BETA_REGION_LABEL, BETA_ZONE_LABEL, REGION_LABEL, ZONE_LABEL } from '../../domain/zones/zone.ts';
+import type { KubeNode, KubeObject } from '../../kube/types.ts';
+import { type NamedVolume, namesVolumes } from '../volume-detacher/attached-volumes.rule.ts';
+
+/** From a retry to the next one, by the number of retries so far. The first retry is due at once. Milliseconds. */
+const BACKOFF_MS = [5_000, 10_000] as const;
+/**
+ * Works are given up this long after they were parked first. Milliseconds. Longer than the minutes for which a hot key
+ * is throttled, and shorter than the hour for which an Event is kept: a repeated Event must still find the first one.
+ */
+export const PARKED_AGE_MAX_MS = 30 * 60_000;
+
+const ZONE_LABELS: readonly string[] = [ZONE_LABEL, REGION_LABEL, BETA_ZONE_LABEL, BETA_REGION_LABEL];
+/** Longest text that is kept: more than any valid name, label value or provider id. UTF-16 units. */
+const TEXT_LENGTH_MAX = 512;
+/** Pod CIDRs that are kept. A Node has two at most. */
+const POD_CIDRS_MAX = 4;
+
+export const retryDelayMs = (tries: number): number => BACKOFF_MS[Math.min(tries, BACKOFF_MS.length - 1)]!;
+
+export const isGivenUp = (row: { readonly firstMs: number }, nowMs: number): boolean =>
+  nowMs - row.firstMs >= PARKED_AGE_MAX_MS;
+
+/** The parts of a Node that its works need when the Node no longer exists: a few hundred bytes. */
+export function parkedNode({ metadata, spec }: KubeNode): KubeNode {
+  const labels = Object.entries(metadata.labels ?? {}).filter(
+    ([key, value]) => ZONE_LABELS.includes(key) && isKept(value),
+  );
+  const podCIDRs = Array.isArray(spec?.podCIDRs) ? spec.podCIDRs.slice(0, POD_CIDRS_MAX).filter(isKept) : [];
+  const providerID = spec?.providerID;
+  return {
+    metadata: { ...namesOf(metadata), labels: Object.fromEntries(labels) },
+    spec: { podCIDRs, ...(isKept(providerID) ? { providerID } : {}) },
+  };
+}
+
+/** The same of a Pod. One volume stands for all, because only their kind counts. */
+export function parkedPod({ metadata, spec }: KubeObject): KubeObject {
+  const nodeName = spec?.['nodeName'];
+  const volumes = spec?.['volumes'] as readonly NamedVolume[] | undefined;
+  return {
+    metadata: namesOf(metadata),
+    spec: {
+      ...(isKept(nodeName) ? { nodeName } : {}),
+      ...(Array.isArray(volumes) && namesVolumes(volumes) ? { volumes: [{ persistentVolumeClaim: {} }] } : {}),
+    },
+  };
+}
+
+const isKept = (text: unknown): text is string => typeof text === 'string' && text.length <= TEXT_LENGTH_MAX;
+
+const namesOf = ({ name, namespace, uid }: KubeObject['metadata']) => defined({ name, namespace, uid });

@@ -1,0 +1,272 @@
+/** The works that follow from changes of Nodes and Pods. Each decides on the stored state when it runs. */
+
+import { registeredNode, removingNode } from '../../domain/events/event-text.ts';
+import { marksPodsBoundNow, readyStatusOf } from '../../domain/nodes/conditions.ts';
+import { noExecuteTaints } from '../../domain/nodes/taint-times.ts';
+import { zoneKeyOf } from '../../domain/zones/zone.ts';
+import type { KubeNode, KubeObject } from '../../kube/types.ts';
+import { jsonEqual } from '../../kube/wire/json-value.ts';
+import type { FleetState } from '../../store/fleet-store.ts';
+import { podsChanged, readHealth } from '../../store/health-store.ts';
+import type { CidrAllocator } from '../cidr-allocator/reconcile.ts';
+import { cloudWatchWorks } from '../cloud-node/maintain-watch-list.ts';
+import { groupedBy } from '../framework/bounded-work.ts';
+import { changeNode } from '../framework/change-node.ts';
+import type { ControllerDependencies } from '../framework/dependencies.ts';
+import type { RecordWork } from '../framework/item-change.ts';
+import { recordEvents, subjectOf } from '../framework/record-event.ts';
+import { markPods } from '../node-monitor/mark-pods.ts';
+import { taintsDraft } from '../node-reconciler/decisions.ts';
+import { reconciledNode } from '../node-reconciler/reconcile.ts';
+import { evictPods } from '../pod-evictor/reconcile.ts';
+import { nodeNameOf, podGcWorks } from '../pod-gc/maintain-work-list.ts';
+
+/** Stored in parked rows: a kind keeps its name. */
+export const WORK_KINDS = [
+  'registered',
+  'removed',
+  'node',
+  'boundPods',
+  'podsVersion',
+  'cidrs',
+  'podGc',
+  'cloudWatch',
+  'evictions',
+] as const;
+export type WorkKind = (typeof WORK_KINDS)[number];
+
+interface Change<T extends KubeObject> {
+  readonly position: number;
+  readonly before: T | undefined;
+  readonly after: T | undefined;
+  /**
+   * A retry of a parked work: `after` is the current object, and `before` has only what parking.rule.ts keeps. The work is
+   * wanted, so the two are not compared.
+   */
+  readonly isRetry?: boolean;
+}
+export type NodeChange = Change<KubeNode>;
+export type PodChange = Change<KubeObject>;
+
+export interface ObjectChanges {
+  readonly nodes: readonly NodeChange[];
+  readonly pods: readonly PodChange[];
+}
+
+export interface ObjectWork extends RecordWork {
+  readonly kind: WorkKind;
+}
+
+export interface WorkDependencies extends ControllerDependencies {
+  readonly cidrs: CidrAllocator;
+  /** One read serves all works of a batch. */
+  readonly fleetState: () => Promise<FleetState>;
+}
+
+type WorksOf = (dependencies: WorkDependencies, changes: ObjectChanges, nowMs: number) => readonly RecordWork[];
+
+const WORKS: Readonly<Record<WorkKind, WorksOf>> = {
+  registered: (dependencies, { nodes }, nowMs) => registeredEvents(dependencies, nodes, nowMs),
+  removed: (dependencies, { nodes }, nowMs) => removedEvents(dependencies, nodes, nowMs),
+  node: (dependencies, { nodes }, nowMs) => nodeWorks(dependencies, nodes, nowMs),
+  boundPods: (dependencies, { pods }, nowMs) => boundPodWorks(dependencies, pods, nowMs),
+  podsVersion: (dependencies, { pods }) => podsVersionWorks(dependencies, pods),
+  cidrs: (dependencies, { nodes }, nowMs) => podCidrWorks(dependencies, nodes, nowMs),
+  podGc: podGcWorks,
+  cloudWatch: (dependencies, { nodes }) => cloudWatchWorks(dependencies, nodes),
+  evictions: (dependencies, changes, nowMs) => evictionWorks(dependencies, changes, nowMs),
+};
+
+export const worksOf = (
+  kind: WorkKind,
+  dependencies: WorkDependencies,
+  changes: ObjectChanges,
+  nowMs: number,
+): readonly ObjectWork[] => WORKS[kind](dependencies, changes, nowMs).map((work) => ({ ...work, kind }));
+
+const nameOf = ({ before, after }: NodeChange): string => (after ?? before)?.metadata.name ?? '';
+const taintsOf = (node: KubeNode | undefined) => node?.spec?.taints ?? [];
+const readyOf = (node: KubeNode | undefined) => readyStatusOf(node?.status?.conditions);
+const positionsOf = (changes: readonly { readonly position: number }[]): number[] =>
+  changes.map(({ position }) => position);
+
+/** The object of `before` no longer exists. A Node that is deleted and created again may arrive as one change. */
+const isRemoved = ({ before, after }: Change<KubeObject>): boolean =>
+  before !== undefined && before.metadata.uid !== after?.metadata.uid;
+const isCreated = ({ before, after }: Change<KubeObject>): boolean =>
+  after !== undefined && before?.metadata.uid !== after.metadata.uid;
+
+function registeredEvents(
+  dependencies: ControllerDependencies,
+  nodes: readonly NodeChange[],
+  nowMs: number,
+): RecordWork[] {
+  const created = nodes.filter(isCreated);
+  if (created.length === 0) return [];
+  const events = created.map((change) => ({
+    ...registeredNode(nameOf(change)),
+    about: subjectOf('Node', change.after!),
+    once: 'registered',
+  }));
+  return [{ of: positionsOf(created), run: () => recordEvents(dependencies, events, nowMs) }];
+}
+
+function removedEvents(
+  dependencies: ControllerDependencies,
+  nodes: readonly NodeChange[],
+  nowMs: number,
+): RecordWork[] {
+  const removed = nodes.filter(isRemoved);
+  if (removed.length === 0) return [];
+  const events = removed.map((change) => ({
+    ...removingNode(nameOf(change)),
+    about: subjectOf('Node', change.before!),
+    once: 'removed',
+  }));
+  return [{ of: positionsOf(removed), run: () => recordEvents(dependencies, events, nowMs) }];
+}
+
+/** One work per node: taints and labels follow its last state. */
+function nodeWorks(dependencies: ControllerDependencies, nodes: readonly NodeChange[], nowMs: number): RecordWork[] {
+  return [...groupedBy(nodes, nameOf)].map(([nodeName, changes]) => ({
+    of: positionsOf(changes),
+    run: async () => {
+      for (const change of changes) await leaveQueue(dependencies, change);
+      const last = changes.at(-1)?.after;
+      if (last !== undefined) await reconcileNode(dependencies, nodeName, last, nowMs);
+    },
+  }));
+}
+
+async function reconcileNode(
+  { objects, ledger, log }: ControllerDependencies,
+  nodeName: string,
+  first: KubeNode,
+  nowMs: number,
+): Promise<void> {
+  if (reconciledNode(first, nowMs) === undefined) return;
+  const { uid = '' } = first.metadata;
+  const outcome = await changeNode(objects, { nodeName, uid, nowMs, first }, (node) => {
+    const next = reconciledNode(node, nowMs);
+    if (next === undefined) return undefined;
+    const draft = taintsDraft(
+      { nodeName, uid, nowMs, unschedulable: node.spec?.unschedulable === true },
+      node.status?.conditions ?? [],
+      taintsOf(node),
+      taintsOf(next),
+    );
+    return { next, extra: draft === undefined ? [] : [ledger.write(draft)] };
+  });
+  if (outcome.kind === 'tooLarge') log.error('a Node is too large to be tainted', { nodeName });
+}
+
+/** Removes a node that became Ready, or was deleted, from its zone's eviction queue. */
+async function leaveQueue({ fleet }: ControllerDependencies, change: NodeChange): Promise<void> {
+  const { before, after } = change;
+  if (before === undefined) return;
+  const becameReady = readyOf(after) === 'True' && readyOf(before) !== 'True';
+  if (!isRemoved(change) && !becameReady) return;
+  const { name = '', uid = '', labels } = before.metadata;
+  await fleet.dequeue({ zone: zoneKeyOf(labels), nodeName: name, uid });
+}
+
+/** Allocates blocks to a node without pod CIDRs, records those that a node has, and releases those of a deleted one. */
+function podCidrWorks({ cidrs }: WorkDependencies, nodes: readonly NodeChange[], nowMs: number): RecordWork[] {
+  const works: RecordWork[] = [];
+  const last = new Map(nodes.map((change) => [nameOf(change), change.after?.metadata.uid]));
+  for (const change of nodes) {
+    const { before, after, position, isRetry } = change;
+    const of = [position];
+    if (before !== undefined && isRemoved(change)) works.push({ of, run: () => cidrs.release(before) });
+    if (after === undefined || last.get(after.metadata.name ?? '') !== after.metadata.uid) continue;
+    const current = after.spec?.podCIDRs ?? [];
+    const previous = isCreated(change) ? [] : (before?.spec?.podCIDRs ?? []);
+    if (isRetry === true || current.length === 0 || !jsonEqual(previous, current)) {
+      works.push({ of, run: () => cidrs.settle(after, nowMs) });
+    }
+  }
+  return works;
+}
+
+/** A pod that is bound to a node that is not Ready is marked at once. A node name without a Node is quarantined. */
+function boundPodWorks(dependencies: ControllerDependencies, pods: readonly PodChange[], nowMs: number): RecordWork[] {
+  const bound = pods.filter(
+    (change) =>
+      nodeNameOf(change.after) !== '' &&
+      (change.isRetry === true || nodeNameOf(change.before) === '' || isCreated(change)),
+  );
+  if (bound.length === 0) return [];
+  return [
+    {
+      of: positionsOf(bound),
+      run: async () => {
+        const nodeNames = [...new Set(bound.map(({ after }) => nodeNameOf(after)))];
+        const digests = await readHealth(dependencies.items, nodeNames);
+        for (const name of nodeNames) if (!digests.has(name)) await dependencies.podGc.putMissing(name, nowMs);
+        const onNotReady = bound.flatMap(({ after }) =>
+          after !== undefined && marksPodsBoundNow(digests.get(nodeNameOf(after))?.ready) ? [after] : [],
+        );
+        const { left, faults } = await markPods(dependencies, onNotReady, nowMs);
+        if (left > 0) {
+          throw new AggregateError(faults, `${left} pods bound to nodes that are not ready could not be marked`);
+        }
+      },
+    },
+  ];
+}
+
+/** By node name, the positions of changes that `concerns` says concern a pod's node. */
+function byNode(pods: readonly PodChange[], concerns: (change: PodChange) => boolean): Map<string, readonly number[]> {
+  const entries = pods.filter(concerns).flatMap(({ before, after, position }) => {
+    const nodeNames = new Set([nodeNameOf(before), nodeNameOf(after)]);
+    return [...nodeNames].flatMap((nodeName) => (nodeName === '' ? [] : [{ nodeName, position }]));
+  });
+  return new Map([...groupedBy(entries, ({ nodeName }) => nodeName)].map(([name, each]) => [name, positionsOf(each)]));
+}
+
+/** The parts of a pod that its node does not write itself: everything but the status. */
+function partsForNode(pod: KubeObject | undefined) {
+  if (pod === undefined) return null;
+  const { resourceVersion: _, generation: __, managedFields: ___, ...metadata } = pod.metadata;
+  return { metadata, spec: pod.spec ?? {} };
+}
+
+/** One write per node: the response to its next heartbeat says that its pods changed. */
+const podsVersionWorks = ({ items }: ControllerDependencies, pods: readonly PodChange[]): RecordWork[] =>
+  [
+    ...byNode(
+      pods,
+      ({ before, after, isRetry }) => isRetry === true || !jsonEqual(partsForNode(before), partsForNode(after)),
+    ),
+  ].map(([nodeName, of]) => ({ of, run: () => items.write(podsChanged(nodeName)) }));
+
+/** The parts of a pod that decide about its eviction. */
+const evictionParts = (pod: KubeObject | undefined) =>
+  nodeNameOf(pod) === ''
+    ? null
+    : {
+        uid: pod?.metadata.uid ?? '',
+        nodeName: nodeNameOf(pod),
+        tolerations: pod?.spec?.['tolerations'] ?? [],
+        terminating: pod?.metadata.deletionTimestamp !== undefined,
+      };
+
+/** One work per node with changed NoExecute taints or pods. */
+function evictionWorks(dependencies: WorkDependencies, { nodes, pods }: ObjectChanges, nowMs: number): RecordWork[] {
+  const positions = new Map<string, readonly number[]>(
+    byNode(
+      pods,
+      ({ before, after, isRetry }) => isRetry === true || !jsonEqual(evictionParts(before), evictionParts(after)),
+    ),
+  );
+  for (const change of nodes) {
+    const { before, after, position, isRetry } = change;
+    const isChanged = !jsonEqual(noExecuteTaints(taintsOf(before)), noExecuteTaints(taintsOf(after)));
+    if (!isChanged && isRetry !== true) continue;
+    positions.set(nameOf(change), [...(positions.get(nameOf(change)) ?? []), position]);
+  }
+  return [...positions].map(([nodeName, of]) => ({
+    of,
+    run: async () => evictPods(dependencies, nodeName, { nowMs, state: await dependencies.fleetState() }),
+  }));
+}
