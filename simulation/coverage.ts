@@ -45,6 +45,8 @@ export const MARKS = [
   'gc:terminated',
   'gc:out-of-service',
   'pod:evicted-at-once',
+  'stream:parked',
+  'stream:settled',
   'write:conflict',
   'watch:event',
   'watch:bookmark',
@@ -103,6 +105,8 @@ export function createCoverage(podStands: (uid: string) => boolean): Coverage {
   function onControl({ change }: Extract<Happened, { kind: 'control' }>): void {
     const { key, oldImage, newImage } = change;
     if (key.pk === 'cloud' && oldImage === undefined) hit('cloud:watch');
+    if (key.pk === 'parked' && oldImage === undefined) hit('stream:parked');
+    if (key.pk === 'parked' && newImage === undefined) hit('stream:settled');
     if (key.pk.startsWith('evictions#')) {
       const before = timersOf(oldImage?.['timers']);
       const after = timersOf(newImage?.['timers']);

@@ -132,6 +132,7 @@ export function startWatchers(options: {
     for (let page = 0; page < PAGES_MAX; page += 1) {
       const answer = await ask(({ api }) => api(requestOf(client, { ...limit, ...token })));
       if (answer?.status !== 200) return;
+      law.onPage(client);
       const { metadata, items } = JSON.parse(textOf(answer)) as List;
       objects.push(...items);
       if (metadata.continue === undefined || metadata.continue === '') {

@@ -51,6 +51,13 @@ export const exceptions: readonly (Exception & { readonly functions: readonly Fu
     reason: 'the row of a Node whose name another Node had before, when the record of its end was given up',
   },
   {
+    functions: ['object-stream', 'evictor'],
+    actions: ['dynamodb:DeleteItem', 'dynamodb:GetItem', 'dynamodb:UpdateItem'],
+    resource: 'table/*Control',
+    partitions: ['parked'],
+    reason: 'works are parked and retried only while a table throttles or refuses them',
+  },
+  {
     functions: ['pod-gc'],
     actions: ['dynamodb:BatchGetItem'],
     resource: 'table/*Health',

@@ -60,6 +60,8 @@ export interface WatchLaw extends Law {
   onAncient(watcher: Watcher, version: string): void;
   /** It received a line, whatever the line says. */
   onLine(watcher: Watcher): void;
+  /** It received a page of a list. */
+  onPage(watcher: Watcher): void;
   onEvent(watcher: Watcher, type: EventType, object: KubeObject): void;
   onBookmark(watcher: Watcher, version: string): void;
   /** It was told that its version is too old. */
@@ -71,6 +73,8 @@ export interface WatchLaw extends Law {
 
 /** A version may be called too old from this age on. Milliseconds; what clocks differ by is taken off. */
 const KEPT_MS = 3_600_000;
+/** A page of a list is a request and its response. It may last as long as so many lines. */
+const PAGE_LINES = 4;
 /** A version tells the time of its commit. */
 export const VERSIONS_PER_MS = 1_000;
 /** From a commit to its event, over one end and resumption of a watch, with nothing in the way. Milliseconds. */
@@ -229,6 +233,10 @@ export function watchersAreTold(context: LawContext): WatchLaw {
 
     onLine(watcher) {
       all.get(watcher)!.lines += 1;
+    },
+
+    onPage(watcher) {
+      all.get(watcher)!.lines += PAGE_LINES;
     },
 
     onEvent(watcher, type, object) {

@@ -359,6 +359,12 @@ const PLANTED: readonly PlantedBug[] = [
     plant: timersInOneItem(),
     options: { faults: ['poison'] },
   },
+  {
+    bug: 'a throttled stream record that is delivered again instead of parked',
+    laws: ['L12'],
+    plant: onlyFor('object-stream', withoutParking()),
+    options: { faults: ['poison'] },
+  },
 ];
 
 /** The time of a binding, by every clock but ours: what the machine says of PodScheduled. */
@@ -466,6 +472,19 @@ function contagious(name: FunctionName, isBad: (item: Item) => boolean): NonNull
 
 const textOf = (item: Item): string => (typeof item['o'] === 'string' ? item['o'] : '');
 const LARGE_LENGTH = 80_000;
+
+/** No work can be parked, so its record is reported as failed and blocks the records behind it. */
+function withoutParking(): NonNullable<SimOptions['plant']> {
+  return {
+    items: (items) => ({
+      ...items,
+      write: (write, options) =>
+        write.key.pk === 'parked'
+          ? Promise.reject(new StoreFault('throttled', 'planted', { retryable: true }))
+          : items.write(write, options),
+    }),
+  };
+}
 
 /** Timers of all nodes share one item's size. */
 function timersInOneItem(): NonNullable<SimOptions['plant']> {

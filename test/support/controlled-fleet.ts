@@ -37,6 +37,8 @@ export interface FleetOptions {
   readonly eventBus?: EventBus;
   /** What the controllers see in place of the tables, such as ones that fail. */
   readonly between?: (items: ItemStore) => ItemStore;
+  /** `streams` accepts works that are parked or left to a tick. */
+  readonly mayPostpone?: boolean;
 }
 
 export interface ToldMetric {
@@ -238,7 +240,8 @@ export function controlledFleet(options: FleetOptions = {}) {
           await controllers.onHealthRecords(healthChanges),
           await controllers.onObjectRecords(objectChanges),
         ]) {
-          if (outcome.faults.length > 0) throw outcome.faults[0];
+          const faults = [...outcome.faults, ...(options.mayPostpone === true ? [] : outcome.postponed)];
+          if (faults.length > 0) throw faults[0];
         }
       }
       throw new Error('the streams never come to rest');

@@ -32,13 +32,13 @@ const decide = (
 const dark = (nodeName: string) => aNode({ nodeName, ready: 'Unknown' });
 
 describe('decideEvictions', () => {
-  it('taints the one that waits longest, and nobody else in this turn', () => {
+  it('taints the node that waits longest, and no other node in this pass', () => {
     const outcome = decide([item('b', 2), item('a', 1)], [dark('a'), dark('b')]);
     expect(outcome.decisions).toMatchObject([{ kind: 'taint', nodeName: 'a', taint: 'unreachable' }]);
     expect(outcome.hold).toBeUndefined();
   });
 
-  it('drops without a token whoever is gone, re-created, Ready, without Ready, or tainted', () => {
+  it('removes deleted, re-created, Ready, tainted nodes and nodes without Ready, without a token', () => {
     const outcome = decide(
       [item('gone'), item('new', 0, 'old-uid'), item('ready'), item('silent'), item('tainted'), item('z')],
       [
@@ -59,18 +59,18 @@ describe('decideEvictions', () => {
     ]);
   });
 
-  it('drops a node that beats again after its mark', () => {
+  it('removes a node that sends heartbeats again after its mark', () => {
     const back = { ...dark('a'), markedAtMs: 90_000, renewedAtMs: 95_000 };
     expect(decide([item('a')], [back]).decisions).toMatchObject([{ kind: 'drop', reason: 'returning' }]);
   });
 
-  it('changes the opposite taint without a token, and goes on', () => {
+  it('swaps the opposite taint without a token, and continues', () => {
     const swap = { ...dark('a'), noExecute: { notReady: true, unreachable: false } };
     const outcome = decide([item('a'), item('b')], [swap, dark('b')]);
     expect(outcome.decisions.map(({ kind }) => kind)).toEqual(['swap', 'taint']);
   });
 
-  it('waits for the gate, for total disruption to end, for a rate, and for a token, and says so', () => {
+  it('returns the hold: closed gate, total disruption, no rate, no token', () => {
     const items = [item('a')];
     const nodes = [dark('a')];
     const holding = { kind: 'holding', reasons: ['missedTicks'], sinceMs: 0 } as const;
@@ -83,7 +83,7 @@ describe('decideEvictions', () => {
     });
   });
 
-  it('goes on dropping while the gate holds', () => {
+  it('removes entries while the gate is closed', () => {
     const holding = { kind: 'holding', reasons: ['failingPath'], sinceMs: 0 } as const;
     const outcome = decide([item('a'), item('b')], [aNode({ nodeName: 'a' }), dark('b')], full, { gate: holding });
     expect(outcome.decisions).toMatchObject([{ kind: 'drop', nodeName: 'a', reason: 'ready' }]);

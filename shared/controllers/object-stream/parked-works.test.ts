@@ -26,7 +26,7 @@ const throttled =
 async function fleetWithHotNodes(options: FleetOptions = {}) {
   const hot = new Set<string>();
   const between = throttled(({ pk, sk }) => pk.startsWith('o#nodes#') && hot.has(sk));
-  const { fleet } = await settledFleet({ a: 3 }, { between, ...options });
+  const { fleet } = await settledFleet({ a: 3 }, { between, mayPostpone: true, ...options });
   return { fleet, hot, between };
 }
 
@@ -258,7 +258,11 @@ describe('works of a deleted object', () => {
     let isDown = false;
     const { fleet } = await settledFleet(
       { a: 1 },
-      { policy: { clusterCIDRs: ['10.96.0.0/16'] }, between: throttled(({ pk }) => isDown && pk.startsWith('cidr#')) },
+      {
+        policy: { clusterCIDRs: ['10.96.0.0/16'] },
+        between: throttled(({ pk }) => isDown && pk.startsWith('cidr#')),
+        mayPostpone: true,
+      },
     );
     const blocks = () =>
       fleet.tables
@@ -289,7 +293,7 @@ describe('works of a deleted object', () => {
     let isDown = false;
     const { fleet } = await settledFleet(
       { a: 2 },
-      { between: throttled(({ pk }) => isDown && pk === 'evictions#a-0') },
+      { between: throttled(({ pk }) => isDown && pk === 'evictions#a-0'), mayPostpone: true },
     );
     const toleration = { key: 'k', operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 300 } as const;
     await fleet.addPod('p', 'a-0', { tolerations: [toleration] });
