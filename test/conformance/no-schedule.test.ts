@@ -57,7 +57,7 @@ describe('NS NoSchedule taints from conditions', () => {
       .filter(({ key }) => key.sk === 'n1' && key.pk.startsWith('o#nodes#'));
     await fleet.removeNode('n1');
     const before = fleet.tables.items('objects');
-    expect(await fleet.controllers.onObjectRecords(posted.slice(-1))).toEqual({ faults: [] });
+    expect(await fleet.controllers.onObjectRecords(posted.slice(-1))).toEqual({ faults: [], postponed: [] });
     expect(fleet.tables.items('objects')).toEqual(before);
   });
 });

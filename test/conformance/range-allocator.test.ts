@@ -156,7 +156,8 @@ describe('range allocator', () => {
           throw new StoreFault('timeout', 'no answer in time', { retryable: true });
         },
       });
-      expect((await slow.onObjectRecords(records)).faults).not.toEqual([]);
+      // A work is run once more in place: then it finds what the first write did.
+      expect((await slow.onObjectRecords(records)).postponed.length > 0).toBe(!happened);
       const { taken } = await cidrStore(fleet.tables).read('10.0.0.0/16#24');
       expect(taken.map(({ first }) => first)).toEqual(happened ? [0] : []);
       await fleet.streams();
