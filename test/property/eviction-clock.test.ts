@@ -233,8 +233,8 @@ describe('a pod that is a day old and tolerates the taint for 600 s', () => {
       spec: { ...each.spec, taints: [{ key: 'foo', value: 'bar', effect: 'NoExecute' }] },
     }));
     const controllers = fleet.makeControllers(busy);
-    const { faults } = await controllers.onObjectRecords(recordsSince(served, before, 'o#'));
-    expect(faults).not.toEqual([]);
+    const { postponed } = await controllers.onObjectRecords(recordsSince(served, before, 'o#'));
+    expect(postponed).not.toEqual([]);
     expect(await deletedAt(served, 'old')).toBeUndefined();
     for (let seconds = DAY_SECONDS + 65; seconds <= DAY_SECONDS + 65 + 2 * TOLERATED_SECONDS; seconds += 5) {
       fleet.at(seconds);
