@@ -22,6 +22,9 @@
  *     the same name has another uid and another row.
  *
  * Each row is read, run and settled alone, so one that fails delays no other row.
+ *
+ * Works for one node by its name, which any of its pods may ask for, have one row per node (uid ''): a thousand pods of a
+ * throttled node park one row.
  */
 
 import type { KubeNode, KubeObject } from '../../kube/types.ts';
@@ -54,14 +57,16 @@ export async function parkFailed(
   const targets = new Map<number, readonly Incarnation[]>();
   for (const { before, after, position } of nodes) targets.set(position, incarnations('nodes', before, after));
   for (const { before, after, position } of pods) targets.set(position, incarnations('pods', before, after));
-  for (const [{ kind, of }, fault] of failed) {
+  for (const [{ kind, of, nodeName }, fault] of failed) {
     if (!isRetryable(fault)) {
       faults.push(fault);
       continue;
     }
     postponed.push(fault);
     for (const position of of) {
-      for (const { object, isBefore, isAfter } of targets.get(position) ?? []) {
+      const byName =
+        nodeName === undefined ? undefined : [{ object: namedNode(nodeName), isBefore: true, isAfter: true }];
+      for (const { object, isBefore, isAfter } of byName ?? targets.get(position) ?? []) {
         if ((kind === 'registered' && !isAfter) || (kind === 'removed' && !isBefore)) continue;
         const id = parkedId(object);
         const row = rows.get(id) ?? { object, works: new Set(), position };
@@ -104,6 +109,8 @@ function incarnations(
     ...(after === undefined ? [] : [{ object: parkedObject(resource, after), isBefore: false, isAfter: true }]),
   ];
 }
+
+const namedNode = (name: string): ParkedObject => parkedObject('nodes', { metadata: { name } });
 
 function parkedObject(resource: 'nodes' | 'pods', object: KubeObject): ParkedObject {
   const { namespace = '', name = '', uid = '', resourceVersion } = object.metadata;

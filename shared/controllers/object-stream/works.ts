@@ -53,7 +53,12 @@ export interface ObjectChanges {
   readonly pods: readonly PodChange[];
 }
 
-export interface ObjectWork extends RecordWork {
+/** Work for one node by its name, whatever objects ask for it. */
+interface NodeNameWork extends RecordWork {
+  readonly nodeName?: string;
+}
+
+export interface ObjectWork extends NodeNameWork {
   readonly kind: WorkKind;
 }
 
@@ -63,18 +68,18 @@ export interface WorkDependencies extends ControllerDependencies {
   readonly fleetState: () => Promise<FleetState>;
 }
 
-type WorksOf = (dependencies: WorkDependencies, changes: ObjectChanges, nowMs: number) => readonly RecordWork[];
+type WorksOf = (dependencies: WorkDependencies, changes: ObjectChanges, nowMs: number) => readonly NodeNameWork[];
 
 const WORKS: Readonly<Record<WorkKind, WorksOf>> = {
   registered: (dependencies, { nodes }, nowMs) => registeredEvents(dependencies, nodes, nowMs),
   removed: (dependencies, { nodes }, nowMs) => removedEvents(dependencies, nodes, nowMs),
   node: (dependencies, { nodes }, nowMs) => nodeWorks(dependencies, nodes, nowMs),
   boundPods: (dependencies, { pods }, nowMs) => boundPodWorks(dependencies, pods, nowMs),
-  podsVersion: (dependencies, { pods }) => podsVersionWorks(dependencies, pods),
+  podsVersion: podsVersionWorks,
   cidrs: (dependencies, { nodes }, nowMs) => podCidrWorks(dependencies, nodes, nowMs),
   podGc: podGcWorks,
   cloudWatch: (dependencies, { nodes }) => cloudWatchWorks(dependencies, nodes),
-  evictions: (dependencies, changes, nowMs) => evictionWorks(dependencies, changes, nowMs),
+  evictions: evictionWorks,
 };
 
 export const worksOf = (
@@ -215,14 +220,30 @@ function boundPodWorks(dependencies: ControllerDependencies, pods: readonly PodC
   ];
 }
 
-/** By node name, the positions of changes that `concerns` says concern a pod's node. */
-function byNode(pods: readonly PodChange[], concerns: (change: PodChange) => boolean): Map<string, readonly number[]> {
-  const entries = pods.filter(concerns).flatMap(({ before, after, position }) => {
+interface Concern {
+  readonly nodeName: string;
+  readonly position: number;
+}
+
+/** The nodes of the pods with changes that `isWanted`, and the nodes of the wanted changes of Nodes. */
+const concernsOf = (
+  { nodes, pods }: ObjectChanges,
+  isWanted: { readonly node: (change: NodeChange) => boolean; readonly pod: (change: PodChange) => boolean },
+): readonly Concern[] => [
+  ...nodes.filter(isWanted.node).map((change) => ({ nodeName: nameOf(change), position: change.position })),
+  ...pods.filter(isWanted.pod).flatMap(({ before, after, position }) => {
     const nodeNames = new Set([nodeNameOf(before), nodeNameOf(after)]);
     return [...nodeNames].flatMap((nodeName) => (nodeName === '' ? [] : [{ nodeName, position }]));
-  });
-  return new Map([...groupedBy(entries, ({ nodeName }) => nodeName)].map(([name, each]) => [name, positionsOf(each)]));
-}
+  }),
+];
+
+/** One work per node. */
+const worksByNode = (concerns: readonly Concern[], run: (nodeName: string) => Promise<unknown>): NodeNameWork[] =>
+  [...groupedBy(concerns, ({ nodeName }) => nodeName)].map(([nodeName, some]) => ({
+    nodeName,
+    of: positionsOf(some),
+    run: () => run(nodeName),
+  }));
 
 /** The parts of a pod that its node does not write itself: everything but the status. */
 function partsForNode(pod: KubeObject | undefined) {
@@ -232,13 +253,13 @@ function partsForNode(pod: KubeObject | undefined) {
 }
 
 /** One write per node: the response to its next heartbeat says that its pods changed. */
-const podsVersionWorks = ({ items }: ControllerDependencies, pods: readonly PodChange[]): RecordWork[] =>
-  [
-    ...byNode(
-      pods,
-      ({ before, after, isRetry }) => isRetry === true || !jsonEqual(partsForNode(before), partsForNode(after)),
-    ),
-  ].map(([nodeName, of]) => ({ of, run: () => items.write(podsChanged(nodeName)) }));
+function podsVersionWorks({ items }: ControllerDependencies, changes: ObjectChanges): NodeNameWork[] {
+  const concerns = concernsOf(changes, {
+    node: ({ isRetry }) => isRetry === true,
+    pod: ({ before, after }) => !jsonEqual(partsForNode(before), partsForNode(after)),
+  });
+  return worksByNode(concerns, (nodeName) => items.write(podsChanged(nodeName)));
+}
 
 /** The parts of a pod that decide about its eviction. */
 const evictionParts = (pod: KubeObject | undefined) =>
@@ -252,21 +273,13 @@ const evictionParts = (pod: KubeObject | undefined) =>
       };
 
 /** One work per node with changed NoExecute taints or pods. */
-function evictionWorks(dependencies: WorkDependencies, { nodes, pods }: ObjectChanges, nowMs: number): RecordWork[] {
-  const positions = new Map<string, readonly number[]>(
-    byNode(
-      pods,
-      ({ before, after, isRetry }) => isRetry === true || !jsonEqual(evictionParts(before), evictionParts(after)),
-    ),
+function evictionWorks(dependencies: WorkDependencies, changes: ObjectChanges, nowMs: number): NodeNameWork[] {
+  const noExecuteOf = (node: KubeNode | undefined) => noExecuteTaints(taintsOf(node));
+  const concerns = concernsOf(changes, {
+    node: ({ before, after, isRetry }) => isRetry === true || !jsonEqual(noExecuteOf(before), noExecuteOf(after)),
+    pod: ({ before, after }) => !jsonEqual(evictionParts(before), evictionParts(after)),
+  });
+  return worksByNode(concerns, async (nodeName) =>
+    evictPods(dependencies, nodeName, { nowMs, state: await dependencies.fleetState() }),
   );
-  for (const change of nodes) {
-    const { before, after, position, isRetry } = change;
-    const isChanged = !jsonEqual(noExecuteTaints(taintsOf(before)), noExecuteTaints(taintsOf(after)));
-    if (!isChanged && isRetry !== true) continue;
-    positions.set(nameOf(change), [...(positions.get(nameOf(change)) ?? []), position]);
-  }
-  return [...positions].map(([nodeName, of]) => ({
-    of,
-    run: async () => evictPods(dependencies, nodeName, { nowMs, state: await dependencies.fleetState() }),
-  }));
 }
