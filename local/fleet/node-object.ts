@@ -145,9 +145,10 @@ export function labelCorrections(
  */
 export function statusPatchAt(machine: MachineIdentity, nowMs: number, found: KubeNode | undefined): KubeObject {
   const wanted = statusAt(machine, nowMs, found?.status);
+  const reported: Record<string, unknown> = found?.status ?? {};
   const status: Record<string, unknown> = { conditions: wanted.conditions };
   for (const [field, value] of Object.entries(wanted)) {
-    if (field === 'conditions' || sameJson(value, found?.status?.[field])) continue;
+    if (field === 'conditions' || sameJson(value, reported[field])) continue;
     status[field] = field === 'addresses' ? [...(value as unknown[]), { $patch: 'replace' }] : value;
   }
   return { metadata: { name: machine.name }, status } as KubeObject;

@@ -1,8 +1,16 @@
-import type { NodeCondition, Taint } from '../domain/kubernetes.ts';
+/**
+ * Kubernetes objects as they are in JSON, with the members that this code reads. The schemas (schema/decode.ts) check
+ * the shape of every body; after that, these types are trusted.
+ *
+ * A KubeObject is assignable to the type of its kind and back, so no cast is needed where the kind is known. The types
+ * of `spec` and `status` are aliases: unlike an interface, an alias is assignable to a record of unknown members, and a
+ * misspelt member is an error.
+ */
+import type { ConditionStatus, NodeCondition, Taint, Toleration } from '../domain/kubernetes.ts';
+import type { LabelSelectorSpec } from './selectors.ts';
 
 export type { ConditionStatus, NodeCondition, Taint, TaintEffect, Toleration } from '../domain/kubernetes.ts';
 
-/** A Kubernetes object as it stands in JSON. Shapes are checked at the door (validation), then trusted. */
 export interface OwnerReference {
   apiVersion: string;
   kind: string;
@@ -46,30 +54,35 @@ export interface ObjectRef {
   readonly name: string;
 }
 
-export interface NodeSpec {
+export type NodeSpec = {
   podCIDR?: string;
   podCIDRs?: string[];
   providerID?: string;
   taints?: Taint[];
   unschedulable?: boolean;
-  [field: string]: unknown;
-}
+  configSource?: unknown;
+  externalID?: string;
+};
 
-export interface NodeStatus {
-  capacity?: Record<string, string>;
-  allocatable?: Record<string, string>;
+export type NodeStatus = {
+  capacity?: ResourceList;
+  allocatable?: ResourceList;
+  phase?: string;
   conditions?: NodeCondition[];
   addresses?: { type: string; address: string }[];
+  daemonEndpoints?: { kubeletEndpoint?: { Port: number } };
   nodeInfo?: Record<string, string>;
-  [field: string]: unknown;
-}
+  images?: { names?: string[]; sizeBytes?: number }[];
+  volumesInUse?: string[];
+  volumesAttached?: { name?: string; devicePath?: string }[];
+};
 
 export interface KubeNode extends KubeObject {
-  spec?: NodeSpec & Record<string, unknown>;
-  status?: NodeStatus & Record<string, unknown>;
+  spec?: NodeSpec;
+  status?: NodeStatus;
 }
 
-export interface LeaseSpec {
+export type LeaseSpec = {
   holderIdentity?: string;
   leaseDurationSeconds?: number;
   acquireTime?: string;
@@ -77,4 +90,318 @@ export interface LeaseSpec {
   leaseTransitions?: number;
   strategy?: string;
   preferredHolder?: string;
+};
+
+export type PodPhase = 'Pending' | 'Running' | 'Succeeded' | 'Failed' | 'Unknown';
+
+export type PodQosClass = 'Guaranteed' | 'Burstable' | 'BestEffort';
+
+export interface PodCondition {
+  type: string;
+  status: ConditionStatus;
+  observedGeneration?: number;
+  lastProbeTime?: string | null;
+  lastTransitionTime?: string | null;
+  reason?: string;
+  message?: string;
+}
+
+/** Amounts by resource name, each as a quantity. */
+export type ResourceList = Record<string, string>;
+
+export interface ResourceRequirements {
+  limits?: ResourceList;
+  requests?: ResourceList;
+  claims?: { name: string; request?: string }[];
+}
+
+export interface ContainerPort {
+  name?: string;
+  containerPort?: number;
+  hostPort?: number;
+  hostIP?: string;
+  protocol?: 'TCP' | 'UDP' | 'SCTP';
+}
+
+export interface EnvVar {
+  name?: string;
+  value?: string;
+  valueFrom?: {
+    fieldRef?: { apiVersion?: string; fieldPath?: string };
+    resourceFieldRef?: { containerName?: string; resource?: string; divisor?: string };
+    configMapKeyRef?: { name?: string; key?: string; optional?: boolean };
+    secretKeyRef?: { name?: string; key?: string; optional?: boolean };
+  };
+}
+
+export interface VolumeMount {
+  name?: string;
+  mountPath?: string;
+  subPath?: string;
+  subPathExpr?: string;
+  readOnly?: boolean;
+}
+
+/** An init container with restartPolicy Always is a sidecar. */
+export interface Container {
+  name?: string;
+  image?: string;
+  imagePullPolicy?: 'Always' | 'IfNotPresent' | 'Never';
+  command?: string[];
+  args?: string[];
+  workingDir?: string;
+  ports?: ContainerPort[];
+  env?: EnvVar[];
+  envFrom?: unknown[];
+  resources?: ResourceRequirements;
+  restartPolicy?: string;
+  volumeMounts?: VolumeMount[];
+  securityContext?: Record<string, unknown>;
+  lifecycle?: Record<string, unknown>;
+  terminationMessagePath?: string;
+  terminationMessagePolicy?: 'File' | 'FallbackToLogsOnError';
+}
+
+/** A volume of a pod; exactly one source is set. */
+export interface Volume {
+  name?: string;
+  awsElasticBlockStore?: { volumeID?: string; fsType?: string; readOnly?: boolean };
+  csi?: { driver?: string };
+  ephemeral?: unknown;
+  hostPath?: { path?: string; type?: string };
+  persistentVolumeClaim?: { claimName?: string; readOnly?: boolean };
+  [source: string]: unknown;
+}
+
+export interface NodeSelectorRequirement {
+  key: string;
+  operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist' | 'Gt' | 'Lt';
+  values?: string[];
+}
+
+export interface NodeSelectorTerm {
+  matchExpressions?: NodeSelectorRequirement[];
+  matchFields?: NodeSelectorRequirement[];
+}
+
+export interface NodeSelector {
+  nodeSelectorTerms?: NodeSelectorTerm[];
+}
+
+export interface Affinity {
+  nodeAffinity?: {
+    requiredDuringSchedulingIgnoredDuringExecution?: NodeSelector;
+    preferredDuringSchedulingIgnoredDuringExecution?: { weight: number; preference: NodeSelectorTerm }[];
+  };
+  podAffinity?: unknown;
+  podAntiAffinity?: unknown;
+}
+
+export type PodSpec = {
+  activeDeadlineSeconds?: number;
+  affinity?: Affinity;
+  containers?: Container[];
+  dnsPolicy?: 'ClusterFirst' | 'ClusterFirstWithHostNet' | 'Default' | 'None';
+  enableServiceLinks?: boolean;
+  ephemeralContainers?: Container[];
+  hostNetwork?: boolean;
+  hostname?: string;
+  imagePullSecrets?: { name?: string }[];
+  initContainers?: Container[];
+  nodeName?: string;
+  nodeSelector?: Record<string, string>;
+  os?: { name?: string };
+  overhead?: ResourceList;
+  preemptionPolicy?: 'PreemptLowerPriority' | 'Never';
+  priority?: number;
+  priorityClassName?: string;
+  readinessGates?: { conditionType?: string }[];
+  resourceClaims?: { name: string }[];
+  resources?: ResourceRequirements;
+  restartPolicy?: 'Always' | 'OnFailure' | 'Never';
+  schedulerName?: string;
+  schedulingGates?: { name?: string }[];
+  securityContext?: Record<string, unknown>;
+  serviceAccount?: string;
+  serviceAccountName?: string;
+  subdomain?: string;
+  terminationGracePeriodSeconds?: number;
+  tolerations?: Toleration[];
+  volumes?: Volume[];
+};
+
+/** At most one member is set; none of them means waiting. */
+export interface ContainerState {
+  waiting?: { reason?: string; message?: string };
+  running?: { startedAt?: string | null };
+  terminated?: {
+    exitCode?: number;
+    signal?: number;
+    reason?: string;
+    message?: string;
+    startedAt?: string | null;
+    finishedAt?: string | null;
+    containerID?: string;
+  };
+}
+
+export interface ContainerStatus {
+  name?: string;
+  state?: ContainerState;
+  lastState?: ContainerState;
+  ready?: boolean;
+  restartCount?: number;
+  image?: string;
+  imageID?: string;
+  containerID?: string;
+  started?: boolean;
+}
+
+export type PodStatus = {
+  phase?: PodPhase;
+  conditions?: PodCondition[];
+  message?: string;
+  reason?: string;
+  nominatedNodeName?: string;
+  hostIP?: string;
+  hostIPs?: { ip?: string }[];
+  podIP?: string;
+  podIPs?: { ip?: string }[];
+  startTime?: string;
+  initContainerStatuses?: ContainerStatus[];
+  containerStatuses?: ContainerStatus[];
+  ephemeralContainerStatuses?: ContainerStatus[];
+  qosClass?: PodQosClass;
+  resourceClaimStatuses?: { name: string; resourceClaimName?: string }[];
+};
+
+export interface KubePod extends KubeObject {
+  spec?: PodSpec;
+  status?: PodStatus;
+}
+
+export interface ObjectReference {
+  apiVersion?: string;
+  kind?: string;
+  namespace?: string;
+  name?: string;
+  uid?: string;
+  resourceVersion?: string;
+  fieldPath?: string;
+}
+
+/** An event in the form of v1, which is the form that is stored. */
+export interface KubeEvent extends KubeObject {
+  involvedObject?: ObjectReference;
+  related?: ObjectReference;
+  type?: string;
+  reason?: string;
+  message?: string;
+  action?: string;
+  count?: number;
+  firstTimestamp?: string | null;
+  lastTimestamp?: string | null;
+  eventTime?: string | null;
+  series?: { count?: number; lastObservedTime?: string | null };
+  source?: { component?: string; host?: string };
+  reportingComponent?: string;
+  reportingInstance?: string;
+}
+
+export interface KubeLease extends KubeObject {
+  spec?: LeaseSpec;
+}
+
+export type NamespaceSpec = { finalizers?: string[] };
+
+export type NamespaceStatus = { phase?: 'Active' | 'Terminating' };
+
+export interface KubeNamespace extends KubeObject {
+  spec?: NamespaceSpec;
+  status?: NamespaceStatus;
+}
+
+export type VolumeAttachmentSpec = {
+  attacher?: string;
+  nodeName?: string;
+  source?: {
+    persistentVolumeName?: string;
+    inlineVolumeSpec?: { csi?: { driver?: string; volumeHandle?: string } };
+  };
+};
+
+export type VolumeAttachmentStatus = {
+  attached?: boolean;
+  attachmentMetadata?: Record<string, string>;
+};
+
+export interface KubeVolumeAttachment extends KubeObject {
+  spec?: VolumeAttachmentSpec;
+  status?: VolumeAttachmentStatus;
+}
+
+export type CsiNodeSpec = {
+  drivers?: { name?: string; nodeID?: string; topologyKeys?: string[]; allocatable?: { count?: number } }[];
+};
+
+export interface KubeCsiNode extends KubeObject {
+  spec?: CsiNodeSpec;
+}
+
+/** A number of pods, or a share of them such as `50%`. */
+export type IntOrString = number | string;
+
+export type PodDisruptionBudgetSpec = {
+  minAvailable?: IntOrString;
+  maxUnavailable?: IntOrString;
+  selector?: LabelSelectorSpec;
+  unhealthyPodEvictionPolicy?: 'IfHealthyBudget' | 'AlwaysAllow';
+};
+
+export type PodDisruptionBudgetStatus = {
+  observedGeneration?: number;
+  disruptedPods?: Record<string, string | null>;
+  disruptionsAllowed?: number;
+  currentHealthy?: number;
+  desiredHealthy?: number;
+  expectedPods?: number;
+};
+
+export interface KubePodDisruptionBudget extends KubeObject {
+  spec?: PodDisruptionBudgetSpec;
+  status?: PodDisruptionBudgetStatus;
+}
+
+export interface KubePriorityClass extends KubeObject {
+  value?: number;
+  globalDefault?: boolean;
+  description?: string;
+  preemptionPolicy?: 'PreemptLowerPriority' | 'Never';
+}
+
+export type DaemonSetSpec = {
+  selector?: LabelSelectorSpec;
+  template?: { metadata?: ObjectMeta; spec?: PodSpec };
+  updateStrategy?: {
+    type?: 'RollingUpdate' | 'OnDelete';
+    rollingUpdate?: { maxSurge?: IntOrString; maxUnavailable?: IntOrString };
+  };
+  minReadySeconds?: number;
+  revisionHistoryLimit?: number;
+};
+
+export type DaemonSetStatus = {
+  currentNumberScheduled?: number;
+  desiredNumberScheduled?: number;
+  numberMisscheduled?: number;
+  numberReady?: number;
+  numberAvailable?: number;
+  numberUnavailable?: number;
+  observedGeneration?: number;
+  updatedNumberScheduled?: number;
+};
+
+export interface KubeDaemonSet extends KubeObject {
+  spec?: DaemonSetSpec;
+  status?: DaemonSetStatus;
 }
