@@ -1,5 +1,5 @@
 import type { Cause } from './status.ts';
-import type { KubeObject } from './types.ts';
+import type { KubeObject, PreemptionPolicy } from './types.ts';
 
 export type Verb = 'create' | 'delete' | 'deletecollection' | 'get' | 'list' | 'patch' | 'update' | 'watch';
 
@@ -26,7 +26,7 @@ export interface Subresource {
 export interface ResolvedPriority {
   readonly priority: number;
   readonly priorityClassName?: string;
-  readonly preemptionPolicy: string;
+  readonly preemptionPolicy: PreemptionPolicy;
 }
 
 export interface PrepareContext {

@@ -43,15 +43,15 @@ const isEmpty = (value: unknown): boolean =>
   (isRecord(value) && Object.keys(value).length === 0);
 
 /** Without those of the named fields that are empty: '', 0, false, [] or {}. */
-export function withoutEmpty<T extends Json>(record: T, ...fields: readonly string[]): T {
-  const drop = new Set(fields.filter((field) => field in record && isEmpty(record[field])));
-  if (drop.size === 0) return record;
-  return Object.fromEntries(Object.entries(record).filter(([key]) => !drop.has(key))) as T;
+export function withoutEmpty<T extends object>(record: T, ...fields: readonly string[]): T {
+  const entries = Object.entries(record);
+  const kept = entries.filter(([key, value]) => !(fields.includes(key) && isEmpty(value)));
+  return kept.length === entries.length ? record : (Object.fromEntries(kept) as T);
 }
 
 export function tidyMetadata(meta: ObjectMeta): ObjectMeta {
   return withoutEmpty(
-    withoutNulls(meta) as Json,
+    withoutNulls(meta),
     'generateName',
     'namespace',
     'labels',
@@ -64,7 +64,7 @@ export function tidyMetadata(meta: ObjectMeta): ObjectMeta {
     'creationTimestamp',
     'deletionTimestamp',
     'generation',
-  ) as ObjectMeta;
+  );
 }
 
 /**

@@ -92,6 +92,8 @@ export type LeaseSpec = {
   preferredHolder?: string;
 };
 
+export type PreemptionPolicy = 'PreemptLowerPriority' | 'Never';
+
 export type PodPhase = 'Pending' | 'Running' | 'Succeeded' | 'Failed' | 'Unknown';
 
 export type PodQosClass = 'Guaranteed' | 'Burstable' | 'BestEffort';
@@ -127,7 +129,7 @@ export interface EnvVar {
   name?: string;
   value?: string;
   valueFrom?: {
-    fieldRef?: { apiVersion?: string; fieldPath?: string };
+    fieldRef?: FieldReference;
     resourceFieldRef?: { containerName?: string; resource?: string; divisor?: string };
     configMapKeyRef?: { name?: string; key?: string; optional?: boolean };
     secretKeyRef?: { name?: string; key?: string; optional?: boolean };
@@ -140,6 +142,38 @@ export interface VolumeMount {
   subPath?: string;
   subPathExpr?: string;
   readOnly?: boolean;
+}
+
+export interface LifecycleHandler {
+  exec?: { command?: string[] };
+  httpGet?: { path?: string; port?: IntOrString; host?: string; scheme?: string };
+  sleep?: { seconds?: number };
+  tcpSocket?: { port?: IntOrString; host?: string };
+}
+
+export interface Probe extends LifecycleHandler {
+  grpc?: { port?: number; service?: string };
+  initialDelaySeconds?: number;
+  timeoutSeconds?: number;
+  periodSeconds?: number;
+  successThreshold?: number;
+  failureThreshold?: number;
+}
+
+export interface ProjectedSource {
+  serviceAccountToken?: { audience?: string; expirationSeconds?: number; path?: string };
+  downwardAPI?: { items?: DownwardItem[] };
+}
+
+/** A file of a downward API volume. */
+export interface DownwardItem {
+  path?: string;
+  fieldRef?: FieldReference;
+}
+
+export interface FieldReference {
+  apiVersion?: string;
+  fieldPath?: string;
 }
 
 /** An init container with restartPolicy Always is a sidecar. */
@@ -157,7 +191,10 @@ export interface Container {
   restartPolicy?: string;
   volumeMounts?: VolumeMount[];
   securityContext?: Record<string, unknown>;
-  lifecycle?: Record<string, unknown>;
+  lifecycle?: { postStart?: LifecycleHandler; preStop?: LifecycleHandler; stopSignal?: string };
+  livenessProbe?: Probe;
+  readinessProbe?: Probe;
+  startupProbe?: Probe;
   terminationMessagePath?: string;
   terminationMessagePolicy?: 'File' | 'FallbackToLogsOnError';
 }
@@ -168,8 +205,12 @@ export interface Volume {
   awsElasticBlockStore?: { volumeID?: string; fsType?: string; readOnly?: boolean };
   csi?: { driver?: string };
   ephemeral?: unknown;
+  configMap?: { name?: string; defaultMode?: number };
+  downwardAPI?: { items?: DownwardItem[]; defaultMode?: number };
   hostPath?: { path?: string; type?: string };
   persistentVolumeClaim?: { claimName?: string; readOnly?: boolean };
+  projected?: { sources?: ProjectedSource[]; defaultMode?: number };
+  secret?: { secretName?: string; defaultMode?: number };
   [source: string]: unknown;
 }
 
@@ -212,7 +253,7 @@ export type PodSpec = {
   nodeSelector?: Record<string, string>;
   os?: { name?: string };
   overhead?: ResourceList;
-  preemptionPolicy?: 'PreemptLowerPriority' | 'Never';
+  preemptionPolicy?: PreemptionPolicy;
   priority?: number;
   priorityClassName?: string;
   readinessGates?: { conditionType?: string }[];
@@ -312,6 +353,49 @@ export interface KubeLease extends KubeObject {
   spec?: LeaseSpec;
 }
 
+export interface PublicKey {
+  kty?: string;
+  crv?: string;
+  x?: string;
+  y?: string;
+}
+
+export type NodeIdentitySpec = {
+  publicKey?: PublicKey;
+  keys?: { keyId?: string; publicKey?: PublicKey; addedAt?: string }[];
+  nodeLabels?: Record<string, string>;
+  source?: string;
+};
+
+export interface KubeNodeIdentity extends KubeObject {
+  spec?: NodeIdentitySpec;
+}
+
+export type BootstrapTokenSpec = {
+  secretSha256?: string;
+  expires?: string;
+  uses?: number;
+  nodeNamePattern?: string;
+  nodeLabels?: Record<string, string>;
+  reissue?: boolean;
+};
+
+export interface KubeBootstrapToken extends KubeObject {
+  spec?: BootstrapTokenSpec;
+  status?: { usesLeft?: number } & Record<string, unknown>;
+}
+
+/** A record of a controller's decision. */
+export interface KubeDecision extends KubeObject {
+  spec?: {
+    act?: string;
+    about?: { kind?: string; namespace?: string; name?: string; uid?: string };
+    reason?: string;
+    rule?: string;
+    policy?: string;
+  } & Record<string, unknown>;
+}
+
 export type NamespaceSpec = { finalizers?: string[] };
 
 export type NamespaceStatus = { phase?: 'Active' | 'Terminating' };
@@ -376,7 +460,7 @@ export interface KubePriorityClass extends KubeObject {
   value?: number;
   globalDefault?: boolean;
   description?: string;
-  preemptionPolicy?: 'PreemptLowerPriority' | 'Never';
+  preemptionPolicy?: PreemptionPolicy;
 }
 
 export type DaemonSetSpec = {

@@ -6,10 +6,9 @@
  * wants, because controllers of pods are not kept here.
  */
 
-import { numberOf, recordsOf, textOf } from '../../kube/normal-form.ts';
 import { isTerminated } from '../../kube/pods/phase.ts';
-import { type LabelSelectorSpec, selectorFromSpec } from '../../kube/selectors.ts';
-import type { KubeObject } from '../../kube/types.ts';
+import { selectorFromSpec } from '../../kube/selectors.ts';
+import type { IntOrString, KubePod, KubePodDisruptionBudget } from '../../kube/types.ts';
 
 export interface BudgetStatus {
   readonly observedGeneration: number;
@@ -21,36 +20,36 @@ export interface BudgetStatus {
 }
 
 /** Whether a budget is about a pod of the same namespace. */
-export const covers = (budget: KubeObject, pod: KubeObject): boolean =>
+export const covers = (budget: KubePodDisruptionBudget, pod: KubePod): boolean =>
   budget.metadata.namespace === pod.metadata.namespace &&
-  selectorFromSpec(budget.spec?.['selector'] as LabelSelectorSpec | undefined).matches(pod.metadata.labels);
+  selectorFromSpec(budget.spec?.selector).matches(pod.metadata.labels);
 
-const isReady = (pod: KubeObject): boolean =>
-  recordsOf(pod.status?.['conditions']).some((each) => each['type'] === 'Ready' && each['status'] === 'True');
+const isReady = (pod: KubePod): boolean =>
+  (pod.status?.conditions ?? []).some((each) => each.type === 'Ready' && each.status === 'True');
 
-const isHealthy = (pod: KubeObject): boolean => pod.metadata.deletionTimestamp === undefined && isReady(pod);
+const isHealthy = (pod: KubePod): boolean => pod.metadata.deletionTimestamp === undefined && isReady(pod);
 
 /** A count as it is; of a share, its part of `of`, rounded up as upstream does for both fields. */
-function scaled(value: unknown, of: number): number {
+function scaled(value: IntOrString | undefined, of: number): number {
   if (typeof value === 'number') return value;
-  const percent = /^(\d+)%$/.exec(textOf(value))?.[1];
+  const percent = /^(\d+)%$/.exec(value ?? '')?.[1];
   return percent === undefined ? 0 : Math.ceil((Number(percent) * of) / 100);
 }
 
-function desiredOf(budget: KubeObject, expected: number): number {
+function desiredOf(budget: KubePodDisruptionBudget, expected: number): number {
   const { minAvailable, maxUnavailable } = budget.spec ?? {};
   if (maxUnavailable !== undefined) return Math.max(0, expected - scaled(maxUnavailable, expected));
   return scaled(minAvailable, expected);
 }
 
 /** `pods` may hold others than the budget's. */
-export function budgetStatusOf(budget: KubeObject, pods: readonly KubeObject[]): BudgetStatus {
+export function budgetStatusOf(budget: KubePodDisruptionBudget, pods: readonly KubePod[]): BudgetStatus {
   const covered = pods.filter((pod) => covers(budget, pod) && !isTerminated(pod));
   const expectedPods = covered.length;
   const currentHealthy = covered.filter(isHealthy).length;
   const desiredHealthy = desiredOf(budget, expectedPods);
   return {
-    observedGeneration: numberOf(budget.metadata.generation) ?? 0,
+    observedGeneration: budget.metadata.generation ?? 0,
     disruptionsAllowed: Math.max(0, currentHealthy - desiredHealthy),
     currentHealthy,
     desiredHealthy,
@@ -59,14 +58,14 @@ export function budgetStatusOf(budget: KubeObject, pods: readonly KubeObject[]):
 }
 
 /** The budget with its status made true. Conditions somebody wrote stay. */
-export function withBudgetStatus(budget: KubeObject, pods: readonly KubeObject[]): KubeObject {
+export function withBudgetStatus(budget: KubePodDisruptionBudget, pods: readonly KubePod[]): KubePodDisruptionBudget {
   const { disruptedPods: _disruptedPods, ...status } = budget.status ?? {};
   return { ...budget, status: { ...status, ...budgetStatusOf(budget, pods) } };
 }
 
 export type EvictionAnswer =
   /** `budget` as it is to be stored with the eviction. */
-  | { readonly kind: 'allowed'; readonly budget: KubeObject }
+  | { readonly kind: 'allowed'; readonly budget: KubePodDisruptionBudget }
   /** `why` says what the budget counts. */
   | { readonly kind: 'refused'; readonly why: string };
 
@@ -75,10 +74,10 @@ export type EvictionAnswer =
  * that is not ready counts for nothing, so it may go while enough healthy ones stay, or always with
  * unhealthyPodEvictionPolicy AlwaysAllow.
  */
-export function mayEvict(budget: KubeObject, pod: KubeObject): EvictionAnswer {
+export function mayEvict(budget: KubePodDisruptionBudget, pod: KubePod): EvictionAnswer {
   const { disruptionsAllowed, currentHealthy, desiredHealthy } = budget.status as unknown as BudgetStatus;
   if (!isReady(pod)) {
-    const always = budget.spec?.['unhealthyPodEvictionPolicy'] === 'AlwaysAllow';
+    const always = budget.spec?.unhealthyPodEvictionPolicy === 'AlwaysAllow';
     if (always || (currentHealthy >= desiredHealthy && desiredHealthy > 0)) return { kind: 'allowed', budget };
   }
   if (disruptionsAllowed > 0) {

@@ -1,35 +1,24 @@
 import { ageSince } from '../../kube/age.ts';
 import { ageColumn, nameColumn } from '../../kube/columns.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
-import {
-  freshMetadata,
-  inheritMetadata,
-  recordOf,
-  recordsOf,
-  textOf,
-  typed,
-  withoutNulls,
-} from '../../kube/normal-form.ts';
+import { freshMetadata, inheritMetadata, typed, withoutNulls } from '../../kube/normal-form.ts';
 import type { Cause } from '../../kube/status.ts';
-import type { KubeObject } from '../../kube/types.ts';
+import type { KubeCsiNode, KubeObject } from '../../kube/types.ts';
 import { duplicate, required } from '../../kube/validation/causes.ts';
 import { validateObjectMetadata } from '../../kube/validation/metadata.ts';
 import { subdomainName } from '../../kube/validation/names.ts';
 import { STORAGE_GROUP } from './volumeattachments.ts';
 
-const storedSpec = (given: unknown) => {
-  const spec = withoutNulls(recordOf(given));
-  return { ...spec, drivers: recordsOf(spec['drivers']) };
-};
+const storedSpec = (given: KubeCsiNode['spec']) => ({ drivers: [], ...withoutNulls(given ?? {}) });
 
 /** CSINode (pkg/apis/storage/validation/validation.go): drivers have names and ids, each name once. */
-function validate(object: KubeObject, old: KubeObject | undefined): Cause[] {
+function validate(object: KubeCsiNode, old: KubeObject | undefined): Cause[] {
   const causes = validateObjectMetadata(object, old, { namespaced: false, name: subdomainName });
   const seen = new Set<string>();
-  for (const [index, driver] of recordsOf(object.spec?.['drivers']).entries()) {
-    const name = textOf(driver['name']);
+  for (const [index, driver] of (object.spec?.drivers ?? []).entries()) {
+    const name = driver.name ?? '';
     if (name === '') causes.push(required(`spec.drivers[${index}].name`));
-    if (textOf(driver['nodeID']) === '') causes.push(required(`spec.drivers[${index}].nodeID`));
+    if ((driver.nodeID ?? '') === '') causes.push(required(`spec.drivers[${index}].nodeID`));
     if (name !== '' && seen.has(name)) causes.push(duplicate(`spec.drivers[${index}].name`, name));
     seen.add(name);
   }
@@ -55,9 +44,9 @@ export const csinodes: ResourceDescriptor = {
     { name: 'Drivers', type: 'integer', format: '', description: 'Volume drivers on the node.', priority: 0 },
     ageColumn,
   ],
-  row: (object, nowMs) => [
+  row: (object: KubeCsiNode, nowMs) => [
     object.metadata.name ?? '',
-    recordsOf(object.spec?.['drivers']).length,
+    (object.spec?.drivers ?? []).length,
     ageSince(object.metadata.creationTimestamp, nowMs),
   ],
   selectableFields: { 'metadata.name': (object) => object.metadata.name ?? '' },

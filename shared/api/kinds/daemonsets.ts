@@ -4,16 +4,13 @@ import type { Column, ResourceDescriptor } from '../../kube/descriptor.ts';
 import {
   freshMetadata,
   inheritMetadata,
-  type Json,
   nextGeneration,
-  numberOf,
   recordOf,
-  recordsOf,
-  textOf,
   typed,
   withoutNulls,
 } from '../../kube/normal-form.ts';
 import { defaultPodSpec } from '../../kube/pods/pod-defaults.ts';
+import type { DaemonSetSpec, KubeDaemonSet } from '../../kube/types.ts';
 import { validateDaemonSet } from '../../kube/validation/daemon-set.ts';
 
 const APPS_GROUP = 'apps';
@@ -26,16 +23,15 @@ const EMPTY_STATUS = {
 };
 const REVISIONS_KEPT = 10;
 
-function storedSpec(given: unknown): Json {
-  const spec = withoutNulls(recordOf(given));
-  const template = recordOf(spec['template']);
-  const strategy = recordOf(spec['updateStrategy']);
-  const type = textOf(strategy['type']) || 'RollingUpdate';
-  const rolling = { maxSurge: 0, maxUnavailable: 1, ...recordOf(strategy['rollingUpdate']) };
+function storedSpec(given: DaemonSetSpec | undefined): DaemonSetSpec {
+  const spec = withoutNulls(given ?? {});
+  const { template, updateStrategy: strategy } = spec;
+  const type = strategy?.type || 'RollingUpdate';
+  const rolling = { maxSurge: 0, maxUnavailable: 1, ...strategy?.rollingUpdate };
   return {
     revisionHistoryLimit: REVISIONS_KEPT,
     ...spec,
-    template: { ...template, spec: defaultPodSpec(template['spec']) },
+    template: { ...template, spec: defaultPodSpec(template?.spec) },
     updateStrategy: type === 'RollingUpdate' ? { type, rollingUpdate: rolling } : { ...strategy, type },
   };
 }
@@ -48,9 +44,9 @@ const counted = (name: string, description: string): Column => ({
   priority: 0,
 });
 
-const labelsText = (labels: unknown): string =>
-  Object.entries(recordOf(labels))
-    .map(([key, value]) => `${key}=${String(value)}`)
+const labelsText = (labels: Readonly<Record<string, string>> = {}): string =>
+  Object.entries(labels)
+    .map(([key, value]) => `${key}=${value}`)
     .sort()
     .join(',') || NONE;
 
@@ -84,22 +80,21 @@ export const daemonsets: ResourceDescriptor = {
     textColumn('Images', 'Images of the containers.', 1),
     textColumn('Selector', 'Labels of the pods.', 1),
   ],
-  row(object, nowMs) {
+  row(object: KubeDaemonSet, nowMs) {
     const status = object.status ?? {};
-    const podSpec = recordOf(recordOf(object.spec?.['template'])['spec']);
-    const containers = recordsOf(podSpec['containers']);
+    const { containers = [], nodeSelector } = object.spec?.template?.spec ?? {};
     return [
       object.metadata.name ?? '',
-      numberOf(status['desiredNumberScheduled']) ?? 0,
-      numberOf(status['currentNumberScheduled']) ?? 0,
-      numberOf(status['numberReady']) ?? 0,
-      numberOf(status['updatedNumberScheduled']) ?? 0,
-      numberOf(status['numberAvailable']) ?? 0,
-      labelsText(podSpec['nodeSelector']),
+      status.desiredNumberScheduled ?? 0,
+      status.currentNumberScheduled ?? 0,
+      status.numberReady ?? 0,
+      status.updatedNumberScheduled ?? 0,
+      status.numberAvailable ?? 0,
+      labelsText(nodeSelector),
       ageSince(object.metadata.creationTimestamp, nowMs),
-      containers.map((each) => textOf(each['name'])).join(','),
-      containers.map((each) => textOf(each['image'])).join(','),
-      labelsText(recordOf(object.spec?.['selector'])['matchLabels']),
+      containers.map((each) => each.name ?? '').join(','),
+      containers.map((each) => each.image ?? '').join(','),
+      labelsText(object.spec?.selector?.matchLabels),
     ];
   },
   selectableFields: {

@@ -3,30 +3,29 @@ import type { DecisionRecord } from '../../controllers/decisions/decision-record
 import { ageSince } from '../../kube/age.ts';
 import { ageColumn, nameColumn, textColumn } from '../../kube/columns.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
-import { recordOf, textOf } from '../../kube/normal-form.ts';
 import { IDENTITY_GROUP } from '../../kube/schema/identity.ts';
 import { formatMicroTime, formatTime } from '../../kube/time.ts';
-import type { KubeObject } from '../../kube/types.ts';
+import type { KubeDecision, KubeObject } from '../../kube/types.ts';
 
 const VERSION = 'v1alpha1';
 
-const aboutOf = (object: KubeObject) => recordOf(object.spec?.['about']);
+const aboutOf = (object: KubeDecision) => object.spec?.about ?? {};
 const aboutField =
-  (field: string) =>
-  (object: KubeObject): string =>
-    textOf(aboutOf(object)[field]);
+  (field: 'kind' | 'namespace' | 'name' | 'uid') =>
+  (object: KubeDecision): string =>
+    aboutOf(object)[field] ?? '';
 
 /** `namespace/name` or name, of decisions about that kind; '' for others. */
 const nameIfAbout =
   (kind: string) =>
-  (object: KubeObject): string => {
-    const about = aboutOf(object);
-    if (about['kind'] !== kind) return '';
-    return kind === 'Pod' ? `${textOf(about['namespace'])}/${textOf(about['name'])}` : textOf(about['name']);
+  (object: KubeDecision): string => {
+    const { kind: aboutKind, namespace = '', name = '' } = aboutOf(object);
+    if (aboutKind !== kind) return '';
+    return kind === 'Pod' ? `${namespace}/${name}` : name;
   };
 
-function aboutCell(object: KubeObject): string {
-  const kind = textOf(aboutOf(object)['kind']);
+function aboutCell(object: KubeDecision): string {
+  const { kind = '' } = aboutOf(object);
   return kind === 'Fleet' ? 'fleet' : `${kind.toLowerCase()}/${nameIfAbout(kind)(object)}`;
 }
 
@@ -53,18 +52,18 @@ export const decisions: ResourceDescriptor = {
     textColumn('Policy', 'Hash of the policy it was decided by.', 1),
     { ...nameColumn, priority: 1 },
   ],
-  row: (object, nowMs) => [
+  row: (object: KubeDecision, nowMs) => [
     ageSince(object.metadata.creationTimestamp, nowMs),
     aboutCell(object),
-    textOf(object.spec?.['act']),
-    textOf(object.spec?.['reason']),
-    textOf(object.spec?.['rule']),
-    textOf(object.spec?.['policy']),
+    object.spec?.act ?? '',
+    object.spec?.reason ?? '',
+    object.spec?.rule ?? '',
+    object.spec?.policy ?? '',
     object.metadata.name ?? '',
   ],
   selectableFields: {
     'metadata.name': (object) => object.metadata.name ?? '',
-    act: (object) => textOf(object.spec?.['act']),
+    act: (object: KubeDecision) => object.spec?.act ?? '',
     node: nameIfAbout('Node'),
     pod: nameIfAbout('Pod'),
     zone: nameIfAbout('Zone'),

@@ -5,19 +5,9 @@
 import { ageSince, formatAge } from '../../kube/age.ts';
 import { nameColumn, textColumn, UNKNOWN } from '../../kube/columns.ts';
 import type { Column, PrepareContext, ResourceDescriptor, Verb } from '../../kube/descriptor.ts';
-import {
-  freshMetadata,
-  inheritMetadata,
-  type Json,
-  numberOf,
-  recordOf,
-  textOf,
-  typed,
-  withoutEmpty,
-  withoutNulls,
-} from '../../kube/normal-form.ts';
+import { freshMetadata, inheritMetadata, typed, withoutEmpty, withoutNulls } from '../../kube/normal-form.ts';
 import { canonicalMicroTime, canonicalTime, parseTimeMs } from '../../kube/time.ts';
-import type { KubeObject } from '../../kube/types.ts';
+import type { KubeEvent, KubeObject } from '../../kube/types.ts';
 import { validateEvent } from '../../kube/validation/event.ts';
 
 const EVENTS_GROUP = 'events.k8s.io';
@@ -26,14 +16,14 @@ const VERBS: readonly Verb[] = ['create', 'delete', 'deletecollection', 'get', '
 const timeOrNull = (value: unknown, canonical: (text: string) => string): string | null =>
   typeof value === 'string' ? canonical(value) : null;
 
-function storedForm(event: KubeObject): KubeObject {
+function storedForm(event: KubeEvent): KubeEvent {
   const { apiVersion: _apiVersion, kind: _kind, metadata, ...body } = event;
-  const tidy = withoutEmpty(withoutNulls(body as Json), 'reason', 'message', 'type', 'count', 'action');
+  const tidy = withoutEmpty(withoutNulls<Partial<KubeEvent>>(body), 'reason', 'message', 'type', 'count', 'action');
   return {
     ...typed('', 'v1', 'Event', { metadata }),
     ...tidy,
     involvedObject: withoutEmpty(
-      recordOf(tidy['involvedObject']),
+      tidy.involvedObject ?? {},
       'kind',
       'namespace',
       'name',
@@ -42,13 +32,13 @@ function storedForm(event: KubeObject): KubeObject {
       'resourceVersion',
       'fieldPath',
     ),
-    source: withoutEmpty(recordOf(tidy['source']), 'component', 'host'),
-    reportingComponent: textOf(tidy['reportingComponent']),
-    reportingInstance: textOf(tidy['reportingInstance']),
+    source: withoutEmpty(tidy.source ?? {}, 'component', 'host'),
+    reportingComponent: tidy.reportingComponent ?? '',
+    reportingInstance: tidy.reportingInstance ?? '',
     // These are printed even when there is none.
-    firstTimestamp: timeOrNull(tidy['firstTimestamp'], canonicalTime),
-    lastTimestamp: timeOrNull(tidy['lastTimestamp'], canonicalTime),
-    eventTime: timeOrNull(tidy['eventTime'], canonicalMicroTime),
+    firstTimestamp: timeOrNull(tidy.firstTimestamp, canonicalTime),
+    lastTimestamp: timeOrNull(tidy.lastTimestamp, canonicalTime),
+    eventTime: timeOrNull(tidy.eventTime, canonicalMicroTime),
   };
 }
 
@@ -58,34 +48,29 @@ const prepareForCreate = (object: KubeObject, _context: PrepareContext): KubeObj
 const prepareForUpdate = (next: KubeObject, old: KubeObject): KubeObject =>
   storedForm({ ...next, metadata: inheritMetadata(next.metadata, old.metadata) });
 
-const timeOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
+const firstTimeOf = ({ firstTimestamp, eventTime }: KubeEvent): string | undefined =>
+  firstTimestamp ?? eventTime ?? undefined;
 
-function lastSeen(event: KubeObject, nowMs: number): string {
-  const series = recordOf(event['series']);
-  const count = numberOf(series['count']);
-  const first = timeOf(event['firstTimestamp']) ?? timeOf(event['eventTime']);
-  const seriesSeen = timeOf(series['lastObservedTime']);
-  if (seriesSeen !== undefined && count !== undefined) return ageSince(seriesSeen, nowMs);
-  return ageSince(timeOf(event['lastTimestamp']) ?? first, nowMs);
+function lastSeen(event: KubeEvent, nowMs: number): string {
+  const { count, lastObservedTime } = event.series ?? {};
+  if (typeof lastObservedTime === 'string' && count !== undefined) return ageSince(lastObservedTime, nowMs);
+  return ageSince(event.lastTimestamp ?? firstTimeOf(event), nowMs);
 }
 
-function firstSeen(event: KubeObject, nowMs: number): string {
-  const firstMs = parseTimeMs(timeOf(event['firstTimestamp']) ?? timeOf(event['eventTime']));
+function firstSeen(event: KubeEvent, nowMs: number): string {
+  const firstMs = parseTimeMs(firstTimeOf(event));
   return firstMs === undefined ? UNKNOWN : formatAge(nowMs - firstMs);
 }
 
-function sourceCell(event: KubeObject): string {
-  const source = recordOf(event['source']);
-  const component = textOf(source['component']) || textOf(event['reportingComponent']);
-  const host = textOf(source['host']) || textOf(event['reportingInstance']);
+const componentOf = ({ source, reportingComponent = '' }: KubeEvent): string => source?.component || reportingComponent;
+
+function sourceCell(event: KubeEvent): string {
+  const component = componentOf(event);
+  const host = event.source?.host || (event.reportingInstance ?? '');
   return host === '' ? component : `${component}, ${host}`;
 }
 
-function countCell(event: KubeObject): number {
-  const series = numberOf(recordOf(event['series'])['count']);
-  const count = series ?? numberOf(event['count']) ?? 0;
-  return count === 0 ? 1 : count;
-}
+const countCell = ({ series, count }: KubeEvent): number => (series?.count ?? count) || 1;
 
 const columns: readonly Column[] = [
   textColumn('Last Seen', 'Time since it last happened.'),
@@ -100,46 +85,41 @@ const columns: readonly Column[] = [
   { ...nameColumn, priority: 1 },
 ];
 
-function row(event: KubeObject, nowMs: number): unknown[] {
-  const involved = recordOf(event['involvedObject']);
-  const name = textOf(involved['name']);
-  const kind = textOf(involved['kind']).toLowerCase();
+function row(event: KubeEvent, nowMs: number): unknown[] {
+  const { name = '', kind: involvedKind = '', fieldPath = '' } = event.involvedObject ?? {};
+  const kind = involvedKind.toLowerCase();
   return [
     lastSeen(event, nowMs),
-    textOf(event['type']),
-    textOf(event['reason']),
+    event.type ?? '',
+    event.reason ?? '',
     name === '' ? kind : `${kind}/${name}`,
-    textOf(involved['fieldPath']),
+    fieldPath,
     sourceCell(event),
-    textOf(event['message']).trim(),
+    (event.message ?? '').trim(),
     firstSeen(event, nowMs),
     countCell(event),
     event.metadata.name ?? '',
   ];
 }
 
-type FieldReader = (object: KubeObject) => string;
+type FieldReader = (event: KubeEvent) => string;
 
 const metadataFields: Readonly<Record<string, FieldReader>> = {
   'metadata.name': (event) => event.metadata.name ?? '',
   'metadata.namespace': (event) => event.metadata.namespace ?? '',
 };
 
-const reporter: FieldReader = (event) =>
-  textOf(recordOf(event['source'])['component']) || textOf(event['reportingComponent']);
+const REFERENCE_FIELDS = ['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath'] as const;
 
 const objectFields = (prefix: string): Readonly<Record<string, FieldReader>> =>
   Object.fromEntries(
-    ['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath'].map((field) => [
-      `${prefix}.${field}`,
-      (event: KubeObject) => textOf(recordOf(event['involvedObject'])[field]),
-    ]),
+    REFERENCE_FIELDS.map((field) => [`${prefix}.${field}`, (event: KubeEvent) => event.involvedObject?.[field] ?? '']),
   );
 
 const commonFields: Readonly<Record<string, FieldReader>> = {
   ...metadataFields,
-  reason: (event) => textOf(event['reason']),
-  type: (event) => textOf(event['type']),
+  reason: (event) => event.reason ?? '',
+  type: (event) => event.type ?? '',
 };
 
 export const events: ResourceDescriptor = {
@@ -160,8 +140,8 @@ export const events: ResourceDescriptor = {
   selectableFields: {
     ...commonFields,
     ...objectFields('involvedObject'),
-    reportingComponent: reporter,
-    source: reporter,
+    reportingComponent: componentOf,
+    source: componentOf,
   },
   unconditionalUpdate: true,
   createOnUpdate: true,
@@ -196,7 +176,7 @@ export const eventsV1: ResourceDescriptor = {
   selectableFields: {
     ...commonFields,
     ...objectFields('regarding'),
-    reportingController: reporter,
+    reportingController: componentOf,
   },
   servedFrom: {
     group: '',

@@ -1,11 +1,12 @@
 /** Kinds of our own: who may sign in as a node, and who may make such identities (docs/security.md). */
+import { defined } from '../../domain/defined.ts';
 import { ageSince } from '../../kube/age.ts';
 import { ageColumn, NONE, nameColumn, textColumn } from '../../kube/columns.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
-import { freshMetadata, listOf, recordOf, textOf, typed, withoutEmpty, withoutNulls } from '../../kube/normal-form.ts';
+import { freshMetadata, typed, withoutEmpty, withoutNulls } from '../../kube/normal-form.ts';
 import { IDENTITY_GROUP } from '../../kube/schema/identity.ts';
 import { canonicalTime } from '../../kube/time.ts';
-import type { KubeObject } from '../../kube/types.ts';
+import type { KubeBootstrapToken, KubeNodeIdentity, KubeObject, ObjectMeta } from '../../kube/types.ts';
 import { validateBootstrapToken, validateNodeIdentity } from '../../kube/validation/identity.ts';
 
 const VERSION = 'v1alpha1';
@@ -26,13 +27,13 @@ const common = {
 } as const satisfies Partial<ResourceDescriptor>;
 
 /** Only what is kept: name and what the server sets. */
-function bareMetadata(object: KubeObject): KubeObject['metadata'] {
+function bareMetadata(object: KubeObject): ObjectMeta {
   const { name, uid, creationTimestamp, resourceVersion } = freshMetadata(object.metadata);
-  return withoutNulls({ name, uid, creationTimestamp, resourceVersion }) as KubeObject['metadata'];
+  return defined({ name, uid, creationTimestamp, resourceVersion });
 }
 
-const identityForm = (object: KubeObject): KubeObject => {
-  const { keys: _server, source: _too, ...spec } = recordOf(withoutNulls(object.spec));
+const identityForm = (object: KubeNodeIdentity): KubeObject => {
+  const { keys: _keys, source: _source, ...spec } = withoutNulls(object.spec ?? {});
   return typed(IDENTITY_GROUP, VERSION, 'NodeIdentity', {
     metadata: bareMetadata(object),
     spec: withoutEmpty(spec, 'nodeLabels'),
@@ -52,10 +53,10 @@ export const nodeidentities: ResourceDescriptor = {
     textColumn('Source', 'How it was enrolled.'),
     ageColumn,
   ],
-  row: (object, nowMs) => [
+  row: (object: KubeNodeIdentity, nowMs) => [
     object.metadata.name ?? '',
-    listOf(object.spec?.['keys']).length,
-    textOf(object.spec?.['source']),
+    (object.spec?.keys ?? []).length,
+    object.spec?.source ?? '',
     ageSince(object.metadata.creationTimestamp, nowMs),
   ],
   prepareForCreate: identityForm,
@@ -63,11 +64,11 @@ export const nodeidentities: ResourceDescriptor = {
   validate: validateNodeIdentity,
 };
 
-const tokenForm = (object: KubeObject): KubeObject => {
-  const given = recordOf(withoutNulls(object.spec));
+const tokenForm = (object: KubeBootstrapToken): KubeObject => {
+  const given = withoutNulls(object.spec ?? {});
   const { expires } = given;
   const spec = withoutEmpty(
-    { uses: 1, ...given, ...(typeof expires === 'string' ? { expires: canonicalTime(expires) } : {}) },
+    { uses: 1, ...given, ...(expires === undefined ? {} : { expires: canonicalTime(expires) }) },
     'nodeNamePattern',
     'nodeLabels',
     'reissue',
@@ -75,7 +76,7 @@ const tokenForm = (object: KubeObject): KubeObject => {
   return typed(IDENTITY_GROUP, VERSION, 'BootstrapToken', {
     metadata: bareMetadata(object),
     spec,
-    status: { usesLeft: spec['uses'] },
+    status: { usesLeft: spec.uses },
   });
 };
 
@@ -94,12 +95,12 @@ export const bootstraptokens: ResourceDescriptor = {
     { name: 'Reissue', type: 'boolean', format: '', description: 'Whether it may take over a name.', priority: 0 },
     ageColumn,
   ],
-  row: ({ metadata, spec = {}, status = {} }, nowMs) => [
+  row: ({ metadata, spec = {}, status = {} }: KubeBootstrapToken, nowMs) => [
     metadata.name ?? '',
-    `${String(status['usesLeft'] ?? 0)}/${String(spec['uses'] ?? 0)}`,
-    textOf(spec['expires']) || NONE,
-    textOf(spec['nodeNamePattern']) || '*',
-    spec['reissue'] === true,
+    `${status.usesLeft ?? 0}/${spec.uses ?? 0}`,
+    spec.expires || NONE,
+    spec.nodeNamePattern || '*',
+    spec.reissue === true,
     ageSince(metadata.creationTimestamp, nowMs),
   ],
   prepareForCreate: tokenForm,

@@ -1,16 +1,8 @@
 import { ageSince } from '../../kube/age.ts';
 import { ageColumn, nameColumn, textColumn } from '../../kube/columns.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
-import {
-  freshMetadata,
-  inheritMetadata,
-  recordOf,
-  textOf,
-  typed,
-  withoutEmpty,
-  withoutNulls,
-} from '../../kube/normal-form.ts';
-import type { ObjectMeta } from '../../kube/types.ts';
+import { freshMetadata, inheritMetadata, recordOf, typed, withoutEmpty, withoutNulls } from '../../kube/normal-form.ts';
+import type { KubeNamespace, ObjectMeta } from '../../kube/types.ts';
 import { validateNamespace } from '../../kube/validation/namespace.ts';
 
 /** Namespaces every cluster has from the start. */
@@ -39,21 +31,20 @@ export const namespaces: ResourceDescriptor = {
   ],
   shards: 1,
   columns: [nameColumn, textColumn('Status', 'Active, or Terminating while it is emptied.'), ageColumn],
-  row: (object, nowMs) => [
+  row: (object: KubeNamespace, nowMs) => [
     object.metadata.name ?? '',
-    textOf(object.status?.['phase']),
+    object.status?.phase ?? '',
     ageSince(object.metadata.creationTimestamp, nowMs),
   ],
   selectableFields: {
     'metadata.name': (object) => object.metadata.name ?? '',
-    'status.phase': (object) => textOf(object.status?.['phase']),
+    'status.phase': (object: KubeNamespace) => object.status?.phase ?? '',
   },
   unconditionalUpdate: true,
   createOnUpdate: false,
   hasGeneration: false,
-  prepareForCreate(object) {
-    const given = recordOf(object.spec)['finalizers'];
-    const finalizers = Array.isArray(given) ? given : [];
+  prepareForCreate(object: KubeNamespace) {
+    const finalizers = object.spec?.finalizers ?? [];
     return typed('', 'v1', 'Namespace', {
       ...object,
       metadata: withNameLabel(freshMetadata(object.metadata)),

@@ -1,22 +1,12 @@
+import { defined } from '../../domain/defined.ts';
 import { withTaintTimes } from '../../domain/nodes/taint-times.ts';
 import { ageSince } from '../../kube/age.ts';
 import { ageColumn, NONE, nameColumn, textColumn, UNKNOWN } from '../../kube/columns.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
-import {
-  freshMetadata,
-  inheritMetadata,
-  isRecord,
-  type Json,
-  recordOf,
-  recordsOf,
-  textOf,
-  typed,
-  withoutEmpty,
-  withoutNulls,
-} from '../../kube/normal-form.ts';
+import { freshMetadata, inheritMetadata, typed, withoutEmpty, withoutNulls } from '../../kube/normal-form.ts';
 import { canonicalQuantity } from '../../kube/quantity.ts';
 import { canonicalTime } from '../../kube/time.ts';
-import type { KubeNode, KubeObject, NodeCondition, Taint } from '../../kube/types.ts';
+import type { KubeNode, NodeCondition, NodeSpec, NodeStatus, ResourceList, Taint } from '../../kube/types.ts';
 import { validateNode } from '../../kube/validation/node.ts';
 
 const NOT_READY = 'node.kubernetes.io/not-ready';
@@ -40,26 +30,22 @@ const NODE_INFO_FIELDS = [
  * podCIDR and podCIDRs say the same: the first of the list, and the list. Where they disagree, podCIDR counts, because
  * an old client knows only that one.
  */
-function alignPodCidrs(spec: Json): Json {
-  const single = textOf(spec['podCIDR']);
-  const list = Array.isArray(spec['podCIDRs']) ? spec['podCIDRs'] : [];
-  const podCIDRs = single !== '' && list[0] !== single ? [single] : list;
-  const { podCIDR: _podCIDR, podCIDRs: _podCIDRs, ...rest } = spec;
-  return podCIDRs.length === 0 ? rest : { ...rest, podCIDR: podCIDRs[0], podCIDRs };
+function alignPodCidrs(spec: NodeSpec): NodeSpec {
+  const { podCIDR: single, podCIDRs: list = [], ...rest } = spec;
+  const podCIDRs = single && list[0] !== single ? [single] : list;
+  const [podCIDR] = podCIDRs;
+  return podCIDR === undefined ? rest : { ...rest, podCIDR, podCIDRs };
 }
 
-function storedTaint(taint: Json): Json {
+function storedTaint(taint: Taint): Taint {
   const tidy = withoutEmpty(taint, 'value');
-  return typeof tidy['timeAdded'] === 'string' ? { ...tidy, timeAdded: canonicalTime(tidy['timeAdded']) } : tidy;
+  return tidy.timeAdded === undefined ? tidy : { ...tidy, timeAdded: canonicalTime(tidy.timeAdded) };
 }
 
-function storedSpec(given: unknown): Json {
-  const spec = alignPodCidrs(withoutNulls(recordOf(given)));
-  const taints = Array.isArray(spec['taints'])
-    ? spec['taints'].map((taint) => (isRecord(taint) ? storedTaint(taint) : taint))
-    : undefined;
+function storedSpec(given: NodeSpec | undefined): NodeSpec {
+  const spec = alignPodCidrs(withoutNulls(given ?? {}));
   return withoutEmpty(
-    taints === undefined ? spec : { ...spec, taints },
+    spec.taints === undefined ? spec : { ...spec, taints: spec.taints.map(storedTaint) },
     'taints',
     'unschedulable',
     'providerID',
@@ -67,42 +53,31 @@ function storedSpec(given: unknown): Json {
   );
 }
 
-const canonicalQuantities = (given: unknown): Json | undefined =>
-  isRecord(given)
-    ? Object.fromEntries(
-        Object.entries(given).map(([name, value]) => [
-          name,
-          typeof value === 'string' || typeof value === 'number' ? canonicalQuantity(value) : value,
-        ]),
-      )
-    : undefined;
+const canonicalQuantities = (amounts: ResourceList): ResourceList =>
+  Object.fromEntries(Object.entries(amounts).map(([name, value]) => [name, canonicalQuantity(value)]));
 
 const timeOrNull = (value: unknown): string | null => (typeof value === 'string' ? canonicalTime(value) : null);
 
-function storedCondition(condition: Json): Json {
+function storedCondition(condition: NodeCondition): NodeCondition {
   return {
     ...withoutEmpty(condition, 'reason', 'message'),
-    lastHeartbeatTime: timeOrNull(condition['lastHeartbeatTime']),
-    lastTransitionTime: timeOrNull(condition['lastTransitionTime']),
+    lastHeartbeatTime: timeOrNull(condition.lastHeartbeatTime),
+    lastTransitionTime: timeOrNull(condition.lastTransitionTime),
   };
 }
 
-function storedStatus(given: unknown): Json {
-  const status = withoutNulls(recordOf(given));
-  const capacity = canonicalQuantities(status['capacity']);
-  // A node that reports only what it has can give away all of it.
-  const allocatable = canonicalQuantities(status['allocatable']) ?? capacity;
-  const endpoint = recordOf(recordOf(status['daemonEndpoints'])['kubeletEndpoint']);
-  const info = recordOf(status['nodeInfo']);
-  const conditions = recordsOf(status['conditions']).map(storedCondition);
+function storedStatus(given: NodeStatus | undefined): NodeStatus {
+  const status = withoutNulls(given ?? {});
+  const capacity = status.capacity && canonicalQuantities(status.capacity);
+  // Pods may use all resources of a node that reports only its capacity.
+  const allocatable = status.allocatable ? canonicalQuantities(status.allocatable) : capacity;
   return withoutEmpty(
     {
       ...status,
-      ...(capacity === undefined ? {} : { capacity }),
-      ...(allocatable === undefined ? {} : { allocatable }),
-      conditions,
-      daemonEndpoints: { kubeletEndpoint: { Port: 0, ...endpoint } },
-      nodeInfo: { ...Object.fromEntries(NODE_INFO_FIELDS.map((field) => [field, ''])), ...info },
+      ...defined({ capacity, allocatable }),
+      conditions: (status.conditions ?? []).map(storedCondition),
+      daemonEndpoints: { kubeletEndpoint: { Port: 0, ...status.daemonEndpoints?.kubeletEndpoint } },
+      nodeInfo: { ...Object.fromEntries(NODE_INFO_FIELDS.map((field) => [field, ''])), ...status.nodeInfo },
     },
     'capacity',
     'allocatable',
@@ -120,16 +95,14 @@ function storedStatus(given: unknown): Json {
  * NoExecute taints with the server's time in `timeAdded`: evictions count from it, so no client decides it. Stamped in the
  * write that adds the taint; a stream record that came later would leave the taint without a time until then.
  */
-function stampTaints(spec: Json, old: unknown, nowMs: number): Json {
-  const taints = spec['taints'];
-  if (!Array.isArray(taints) || !taints.every(isRecord)) return spec;
-  const before = recordsOf(recordOf(old)['taints']);
-  return { ...spec, taints: withTaintTimes(before as unknown as Taint[], taints as unknown as Taint[], nowMs) };
+function stampTaints(spec: NodeSpec, old: NodeSpec | undefined, nowMs: number): NodeSpec {
+  const { taints } = spec;
+  return taints === undefined ? spec : { ...spec, taints: [...withTaintTimes(old?.taints ?? [], taints, nowMs)] };
 }
 
 /** Every new node carries not-ready:NoSchedule until it has been seen Ready (plugin/pkg/admission/nodetaint). */
-function admitTaint(spec: Json): Json {
-  const taints = recordsOf(spec['taints']) as unknown as Taint[];
+function admitTaint(spec: NodeSpec): NodeSpec {
+  const taints = spec.taints ?? [];
   if (taints.some((taint) => taint.key === NOT_READY && taint.effect === 'NoSchedule')) return spec;
   return { ...spec, taints: [...taints, { effect: 'NoSchedule', key: NOT_READY }] };
 }
@@ -159,8 +132,6 @@ const infoCell = (node: KubeNode, field: string): string => {
   return value === '' ? UNKNOWN : value;
 };
 
-const asNode = (object: KubeObject): KubeNode => object as KubeNode;
-
 export const nodes: ResourceDescriptor = {
   group: '',
   version: 'v1',
@@ -186,8 +157,7 @@ export const nodes: ResourceDescriptor = {
     textColumn('Kernel-Version', 'Kernel as the node reports it.', 1),
     textColumn('Container-Runtime', 'Container runtime and its version.', 1),
   ],
-  row(object, nowMs) {
-    const node = asNode(object);
+  row(node: KubeNode, nowMs) {
     const roles = nodeRoles(node.metadata.labels);
     return [
       node.metadata.name ?? '',
@@ -204,7 +174,7 @@ export const nodes: ResourceDescriptor = {
   },
   selectableFields: {
     'metadata.name': (object) => object.metadata.name ?? '',
-    'spec.unschedulable': (object) => String(object.spec?.['unschedulable'] === true),
+    'spec.unschedulable': (node: KubeNode) => String(node.spec?.unschedulable === true),
   },
   unconditionalUpdate: true,
   createOnUpdate: false,
@@ -226,5 +196,5 @@ export const nodes: ResourceDescriptor = {
       status: subresource === 'status' ? storedStatus(next.status) : (old.status ?? storedStatus(undefined)),
     });
   },
-  validate: (object, { old }) => validateNode(asNode(object), old === undefined ? undefined : asNode(old)),
+  validate: (object, { old }) => validateNode(object, old),
 };

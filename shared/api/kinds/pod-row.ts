@@ -1,9 +1,8 @@
 /** READY, STATUS and RESTARTS as people know them (pkg/printers/internalversion/printers.go: printPod). */
 import { formatAge } from '../../kube/age.ts';
 import { NONE } from '../../kube/columns.ts';
-import { isRecord, type Json, numberOf, recordOf, recordsOf, textOf } from '../../kube/normal-form.ts';
 import { parseTimeMs } from '../../kube/time.ts';
-import type { KubeObject } from '../../kube/types.ts';
+import type { ContainerState, ContainerStatus, KubePod } from '../../kube/types.ts';
 
 /** What has been counted over some container statuses. */
 interface Restarts {
@@ -11,21 +10,19 @@ interface Restarts {
   lastMs: number | undefined;
 }
 
-function countRestart(restarts: Restarts, status: Json): void {
-  restarts.count += numberOf(status['restartCount']) ?? 0;
-  const ended = parseTimeMs(textOf(recordOf(recordOf(status['lastState'])['terminated'])['finishedAt']));
+function countRestart(restarts: Restarts, status: ContainerStatus): void {
+  restarts.count += status.restartCount ?? 0;
+  const ended = parseTimeMs(status.lastState?.terminated?.finishedAt ?? '');
   if (ended !== undefined && (restarts.lastMs === undefined || ended > restarts.lastMs)) restarts.lastMs = ended;
 }
 
-const conditionIsTrue = (pod: KubeObject, type: string): boolean =>
-  recordsOf(pod.status?.['conditions']).some((each) => each['type'] === type && each['status'] === 'True');
+const conditionIsTrue = (pod: KubePod, type: string): boolean =>
+  (pod.status?.conditions ?? []).some((each) => each.type === type && each.status === 'True');
 
 /** Why a terminated container ended: the reason it gives, else the signal or exit code. */
-function endReason(terminated: Json): string {
-  const reason = textOf(terminated['reason']);
+function endReason({ reason = '', signal = 0, exitCode = 0 }: NonNullable<ContainerState['terminated']>): string {
   if (reason !== '') return reason;
-  const signal = numberOf(terminated['signal']) ?? 0;
-  return signal === 0 ? `ExitCode:${numberOf(terminated['exitCode']) ?? 0}` : `Signal:${signal}`;
+  return signal === 0 ? `ExitCode:${exitCode}` : `Signal:${signal}`;
 }
 
 interface InitView {
@@ -37,24 +34,23 @@ interface InitView {
   readonly sidecarsReady: number;
 }
 
-function viewInit(pod: KubeObject, sidecarNames: ReadonlySet<string>, initCount: number): InitView {
+function viewInit(pod: KubePod, sidecarNames: ReadonlySet<string>, initCount: number): InitView {
   const all: Restarts = { count: 0, lastMs: undefined };
   const sidecars: Restarts = { count: 0, lastMs: undefined };
   let sidecarsReady = 0;
-  for (const [index, status] of recordsOf(pod.status?.['initContainerStatuses']).entries()) {
+  for (const [index, status] of (pod.status?.initContainerStatuses ?? []).entries()) {
     countRestart(all, status);
-    const isSidecar = sidecarNames.has(textOf(status['name']));
+    const isSidecar = sidecarNames.has(status.name ?? '');
     if (isSidecar) countRestart(sidecars, status);
-    const state = recordOf(status['state']);
-    const terminated = state['terminated'];
-    const waitingReason = textOf(recordOf(state['waiting'])['reason']);
-    if (isRecord(terminated) && (numberOf(terminated['exitCode']) ?? 0) === 0) continue;
-    if (isSidecar && status['started'] === true) {
-      if (status['ready'] === true) sidecarsReady += 1;
+    const { terminated, waiting } = status.state ?? {};
+    const waitingReason = waiting?.reason ?? '';
+    if (terminated !== undefined && (terminated.exitCode ?? 0) === 0) continue;
+    if (isSidecar && status.started === true) {
+      if (status.ready === true) sidecarsReady += 1;
       continue;
     }
     let holding = `Init:${index}/${initCount}`;
-    if (isRecord(terminated)) holding = `Init:${endReason(terminated)}`;
+    if (terminated !== undefined) holding = `Init:${endReason(terminated)}`;
     else if (waitingReason !== '' && waitingReason !== 'PodInitializing') holding = `Init:${waitingReason}`;
     return { holding, all, sidecars, sidecarsReady };
   }
@@ -72,18 +68,14 @@ export interface PodSummary {
   readonly restarts: string;
 }
 
-export function summarisePod(pod: KubeObject, nowMs: number): PodSummary {
-  const spec = recordOf(pod.spec);
-  const initContainers = recordsOf(spec['initContainers']);
+export function summarisePod(pod: KubePod, nowMs: number): PodSummary {
+  const { containers = [], initContainers = [] } = pod.spec ?? {};
   const sidecarNames = new Set(
-    initContainers.filter((each) => each['restartPolicy'] === 'Always').map((each) => textOf(each['name'])),
+    initContainers.filter((each) => each.restartPolicy === 'Always').map((each) => each.name ?? ''),
   );
-  const phase = textOf(pod.status?.['phase']);
-  const statusReason = textOf(pod.status?.['reason']);
-  let status = statusReason || phase;
-  const gated = recordsOf(pod.status?.['conditions']).some(
-    (each) => each['type'] === 'PodScheduled' && each['reason'] === 'SchedulingGated',
-  );
+  const { phase = '', reason: statusReason = '', conditions = [], containerStatuses = [] } = pod.status ?? {};
+  let status: string = statusReason || phase;
+  const gated = conditions.some((each) => each.type === 'PodScheduled' && each.reason === 'SchedulingGated');
   if (gated) status = 'SchedulingGated';
 
   const init = viewInit(pod, sidecarNames, initContainers.length);
@@ -94,13 +86,13 @@ export function summarisePod(pod: KubeObject, nowMs: number): PodSummary {
     restarts = { ...init.sidecars };
     let running = false;
     // From the last to the first, so that the first container has the last word.
-    for (const each of recordsOf(pod.status?.['containerStatuses']).reverse()) {
+    for (const each of containerStatuses.toReversed()) {
       countRestart(restarts, each);
-      const state = recordOf(each['state']);
-      const waitingReason = textOf(recordOf(state['waiting'])['reason']);
+      const { waiting, terminated, running: runningState } = each.state ?? {};
+      const waitingReason = waiting?.reason ?? '';
       if (waitingReason !== '') status = waitingReason;
-      else if (isRecord(state['terminated'])) status = endReason(state['terminated']);
-      else if (each['ready'] === true && isRecord(state['running'])) {
+      else if (terminated !== undefined) status = endReason(terminated);
+      else if (each.ready === true && runningState !== undefined) {
         running = true;
         ready += 1;
       }
@@ -111,14 +103,14 @@ export function summarisePod(pod: KubeObject, nowMs: number): PodSummary {
     if (statusReason === 'NodeLost') status = 'Unknown';
     else if (phase !== 'Succeeded' && phase !== 'Failed') status = 'Terminating';
   }
-  const total = recordsOf(spec['containers']).length + sidecarNames.size;
+  const total = containers.length + sidecarNames.size;
   return { ready: `${ready}/${total}`, status, restarts: restartsText(restarts, nowMs) };
 }
 
 /** How many readiness gates are open, of how many. */
-export function readinessGatesCell(pod: KubeObject): string {
-  const gates = recordsOf(recordOf(pod.spec)['readinessGates']);
+export function readinessGatesCell(pod: KubePod): string {
+  const gates = pod.spec?.readinessGates ?? [];
   if (gates.length === 0) return NONE;
-  const open = gates.filter((gate) => conditionIsTrue(pod, textOf(gate['conditionType'])));
+  const open = gates.filter((gate) => conditionIsTrue(pod, gate.conditionType ?? ''));
   return `${open.length}/${gates.length}`;
 }

@@ -6,12 +6,12 @@ import {
   inheritMetadata,
   type Json,
   nextGeneration,
-  numberOf,
   recordOf,
   typed,
   withoutEmpty,
   withoutNulls,
 } from '../../kube/normal-form.ts';
+import type { IntOrString, KubePodDisruptionBudget } from '../../kube/types.ts';
 import { validateDisruptionBudget } from '../../kube/validation/disruption-budget.ts';
 
 export const POLICY_GROUP = 'policy';
@@ -21,8 +21,7 @@ const EMPTY_STATUS = { currentHealthy: 0, desiredHealthy: 0, disruptionsAllowed:
 
 const storedSpec = (given: unknown): Json => withoutNulls(recordOf(given));
 
-const shareCell = (value: unknown): string =>
-  typeof value === 'string' || typeof value === 'number' ? String(value) : NOT_APPLICABLE;
+const shareCell = (share: IntOrString | undefined): string => String(share ?? NOT_APPLICABLE);
 
 export const poddisruptionbudgets: ResourceDescriptor = {
   group: POLICY_GROUP,
@@ -50,11 +49,11 @@ export const poddisruptionbudgets: ResourceDescriptor = {
     },
     ageColumn,
   ],
-  row: (object, nowMs) => [
+  row: (object: KubePodDisruptionBudget, nowMs) => [
     object.metadata.name ?? '',
-    shareCell(object.spec?.['minAvailable']),
-    shareCell(object.spec?.['maxUnavailable']),
-    numberOf(object.status?.['disruptionsAllowed']) ?? 0,
+    shareCell(object.spec?.minAvailable),
+    shareCell(object.spec?.maxUnavailable),
+    object.status?.disruptionsAllowed ?? 0,
     ageSince(object.metadata.creationTimestamp, nowMs),
   ],
   selectableFields: {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { PrepareContext } from '../../kube/descriptor.ts';
 import { causeText } from '../../kube/status.ts';
-import type { KubeObject } from '../../kube/types.ts';
+import type { KubeObject, KubePod } from '../../kube/types.ts';
 import { bindPod, podQosClass, pods, qosClassOf, resolvePriority } from './pods.ts';
 
 type Json = Record<string, unknown>;
@@ -109,7 +109,7 @@ describe('a new pod', () => {
   });
 
   it('gets the priority of its class', () => {
-    const priority = { priority: 1000, priorityClassName: 'urgent', preemptionPolicy: 'Never' };
+    const priority = { priority: 1000, priorityClassName: 'urgent', preemptionPolicy: 'Never' } as const;
     expect(create({ priorityClassName: 'urgent' }, { nowMs, priority }).spec).toMatchObject(priority);
   });
 
@@ -268,7 +268,7 @@ describe('binding', () => {
 });
 
 describe('priority', () => {
-  const urgent = { metadata: { name: 'urgent' }, value: 1000, preemptionPolicy: 'Never' };
+  const urgent = { metadata: { name: 'urgent' }, value: 1000, preemptionPolicy: 'Never' } as const;
 
   it('is that of the class named, or of the default class, or 0', () => {
     const bare = (spec: Json): KubeObject => ({ metadata: {}, spec });
@@ -324,7 +324,7 @@ describe('quality of service', () => {
   });
 
   it('QC25 of a stored pod is the stored one', () => {
-    const pod = { metadata: {}, spec: { containers: [r(small, small)] }, status: { qosClass: 'Burstable' } };
+    const pod: KubePod = { metadata: {}, spec: { containers: [r(small, small)] }, status: { qosClass: 'Burstable' } };
     expect(podQosClass(pod)).toBe('Burstable');
     expect(podQosClass({ ...pod, status: {} })).toBe('Guaranteed');
   });

@@ -1,4 +1,4 @@
-import type { Toleration } from '../../domain/kubernetes.ts';
+import { defined } from '../../domain/defined.ts';
 import { withDefaultTolerations } from '../../domain/nodes/default-tolerations.ts';
 import { ageSince } from '../../kube/age.ts';
 import { ageColumn, NONE, nameColumn, textColumn } from '../../kube/columns.ts';
@@ -7,7 +7,6 @@ import {
   freshMetadata,
   inheritMetadata,
   type Json,
-  recordOf,
   recordsOf,
   textOf,
   typed,
@@ -18,7 +17,7 @@ import { defaultPodSpec } from '../../kube/pods/pod-defaults.ts';
 import { DEFAULT_PREEMPTION_POLICY } from '../../kube/pods/pod-priority.ts';
 import { qosClassOf } from '../../kube/pods/qos-class.ts';
 import { canonicalTime, formatTime } from '../../kube/time.ts';
-import type { KubeObject } from '../../kube/types.ts';
+import type { KubeObject, KubePod, PodCondition, PodSpec, PodStatus } from '../../kube/types.ts';
 import { validatePod } from '../../kube/validation/pod.ts';
 import { readinessGatesCell, summarisePod } from './pod-row.ts';
 
@@ -29,15 +28,15 @@ export { podQosClass, type QosClass, qosClassOf } from '../../kube/pods/qos-clas
 const DEFAULT_TOLERATION_SECONDS = 300;
 
 /** Admission on create and update: every pod survives a short silence of its node, and leaves after it. */
-function admitTolerations(spec: Json, context: PrepareContext): Json {
+function admitTolerations(spec: PodSpec, context: PrepareContext): PodSpec {
   const tolerations = withDefaultTolerations(
-    recordsOf(spec['tolerations']) as unknown as Toleration[],
+    spec.tolerations ?? [],
     context.defaultTolerationSeconds ?? DEFAULT_TOLERATION_SECONDS,
   );
-  return { ...spec, tolerations };
+  return { ...spec, tolerations: [...tolerations] };
 }
 
-function admitPriority(spec: Json, context: PrepareContext): Json {
+function admitPriority(spec: PodSpec, context: PrepareContext): PodSpec {
   const resolved = context.priority ?? { priority: 0, preemptionPolicy: DEFAULT_PREEMPTION_POLICY };
   const name = resolved.priorityClassName ?? '';
   return {
@@ -60,12 +59,12 @@ function alignAddresses(status: Json, single: string, list: string): Json {
   return first === '' ? rest : { ...rest, [single]: first, [list]: addresses };
 }
 
-function storedStatus(given: unknown, qosClass: string): Json {
-  const status = withoutNulls(recordOf(given));
-  const conditions = recordsOf(status['conditions']).map((condition) => ({
+function storedStatus(given: PodStatus | undefined, qosClass: PodStatus['qosClass']): Json {
+  const status = withoutNulls(given ?? {});
+  const conditions = (status.conditions ?? []).map((condition) => ({
     ...withoutEmpty(condition, 'reason', 'message'),
-    lastProbeTime: timeOrNull(condition['lastProbeTime']),
-    lastTransitionTime: timeOrNull(condition['lastTransitionTime']),
+    lastProbeTime: timeOrNull(condition.lastProbeTime),
+    lastTransitionTime: timeOrNull(condition.lastTransitionTime),
   }));
   const aligned = alignAddresses(alignAddresses(status, 'podIP', 'podIPs'), 'hostIP', 'hostIPs');
   return withoutEmpty(
@@ -88,16 +87,16 @@ export type BindOutcome =
   | { readonly kind: 'refused'; readonly why: string };
 
 /** What a POST of pods/binding does: the pod belongs to the node from now on, for good. */
-export function bindPod(pod: KubeObject, nodeName: string, nowMs: number): BindOutcome {
+export function bindPod(pod: KubePod, nodeName: string, nowMs: number): BindOutcome {
   if (pod.metadata.deletionTimestamp !== undefined) {
     return { kind: 'refused', why: `pod ${pod.metadata.name} is being deleted, cannot be assigned to a host` };
   }
-  const bound = textOf(pod.spec?.['nodeName']);
+  const bound = pod.spec?.nodeName ?? '';
   if (bound !== '') {
     return { kind: 'refused', why: `pod ${pod.metadata.name} is already assigned to node ${JSON.stringify(bound)}` };
   }
-  const conditions = recordsOf(pod.status?.['conditions']).filter((each) => each['type'] !== 'PodScheduled');
-  const scheduled = {
+  const conditions = (pod.status?.conditions ?? []).filter((each) => each.type !== 'PodScheduled');
+  const scheduled: PodCondition = {
     type: 'PodScheduled',
     status: 'True',
     lastProbeTime: null,
@@ -142,7 +141,7 @@ export const pods: ResourceDescriptor = {
     textColumn('Nominated Node', 'Node that is being cleared for the pod.', 1),
     textColumn('Readiness Gates', 'Readiness gates that are open, of how many.', 1),
   ],
-  row(object, nowMs) {
+  row(object: KubePod, nowMs) {
     const summary = summarisePod(object, nowMs);
     return [
       object.metadata.name ?? '',
@@ -150,23 +149,23 @@ export const pods: ResourceDescriptor = {
       summary.status,
       summary.restarts,
       ageSince(object.metadata.creationTimestamp, nowMs),
-      textOf(object.status?.['podIP']) || NONE,
-      textOf(object.spec?.['nodeName']) || NONE,
-      textOf(object.status?.['nominatedNodeName']) || NONE,
+      object.status?.podIP || NONE,
+      object.spec?.nodeName || NONE,
+      object.status?.nominatedNodeName || NONE,
       readinessGatesCell(object),
     ];
   },
   selectableFields: {
     'metadata.name': (pod) => pod.metadata.name ?? '',
     'metadata.namespace': (pod) => pod.metadata.namespace ?? '',
-    'spec.nodeName': (pod) => textOf(pod.spec?.['nodeName']),
-    'spec.restartPolicy': (pod) => textOf(pod.spec?.['restartPolicy']),
-    'spec.schedulerName': (pod) => textOf(pod.spec?.['schedulerName']),
-    'spec.serviceAccountName': (pod) => textOf(pod.spec?.['serviceAccountName']),
-    'spec.hostNetwork': (pod) => String(pod.spec?.['hostNetwork'] === true),
-    'status.phase': (pod) => textOf(pod.status?.['phase']),
-    'status.podIP': (pod) => textOf(pod.status?.['podIP']),
-    'status.nominatedNodeName': (pod) => textOf(pod.status?.['nominatedNodeName']),
+    'spec.nodeName': (pod: KubePod) => pod.spec?.nodeName ?? '',
+    'spec.restartPolicy': (pod: KubePod) => pod.spec?.restartPolicy ?? '',
+    'spec.schedulerName': (pod: KubePod) => pod.spec?.schedulerName ?? '',
+    'spec.serviceAccountName': (pod: KubePod) => pod.spec?.serviceAccountName ?? '',
+    'spec.hostNetwork': (pod) => String(pod.spec?.hostNetwork === true),
+    'status.phase': (pod: KubePod) => pod.status?.phase ?? '',
+    'status.podIP': (pod: KubePod) => pod.status?.podIP ?? '',
+    'status.nominatedNodeName': (pod: KubePod) => pod.status?.nominatedNodeName ?? '',
   },
   unconditionalUpdate: true,
   createOnUpdate: false,
@@ -180,9 +179,9 @@ export const pods: ResourceDescriptor = {
       status: { phase: 'Pending', qosClass: qosClassOf(spec) },
     });
   },
-  prepareForUpdate(next, old, context) {
+  prepareForUpdate(next: KubePod, old: KubePod, context) {
     const metadata = inheritMetadata(next.metadata, old.metadata);
-    const oldQos = textOf(old.status?.['qosClass']);
+    const oldQos = old.status?.qosClass;
     if (context.subresource === 'status') {
       // A kubelet's status must not touch who owns the pod.
       const { ownerReferences: _ownerReferences, ...rest } = metadata;
@@ -191,15 +190,16 @@ export const pods: ResourceDescriptor = {
         ...next,
         metadata: owners === undefined ? rest : { ...rest, ownerReferences: owners },
         spec: old.spec ?? {},
-        status: storedStatus(next.status, textOf(recordOf(next.status)['qosClass']) || oldQos),
+        status: storedStatus(next.status, next.status?.qosClass ?? oldQos),
       });
     }
     const spec = admitTolerations(defaultPodSpec(next.spec), context);
-    const oldSpec = recordOf(old.spec);
-    for (const field of ['priority', 'preemptionPolicy', 'priorityClassName']) {
-      if (spec[field] === undefined && oldSpec[field] !== undefined) spec[field] = oldSpec[field];
-    }
-    return typed('', 'v1', 'Pod', { ...next, metadata, spec, status: old.status ?? {} });
+    const kept = defined({
+      priority: spec.priority ?? old.spec?.priority,
+      preemptionPolicy: spec.preemptionPolicy ?? old.spec?.preemptionPolicy,
+      priorityClassName: spec.priorityClassName ?? old.spec?.priorityClassName,
+    });
+    return typed('', 'v1', 'Pod', { ...next, metadata, spec: { ...spec, ...kept }, status: old.status ?? {} });
   },
   validate: (object, { old, subresource }) => validatePod(object, old, subresource),
 };

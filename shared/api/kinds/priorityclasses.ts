@@ -1,19 +1,19 @@
 import { ageSince } from '../../kube/age.ts';
 import { ageColumn, nameColumn, textColumn } from '../../kube/columns.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
-import { freshMetadata, inheritMetadata, textOf, typed, withoutEmpty } from '../../kube/normal-form.ts';
+import { freshMetadata, inheritMetadata, typed, withoutEmpty } from '../../kube/normal-form.ts';
 import { DEFAULT_PREEMPTION_POLICY } from '../../kube/pods/pod-priority.ts';
-import type { KubeObject } from '../../kube/types.ts';
+import type { KubeObject, KubePriorityClass } from '../../kube/types.ts';
 import { SYSTEM_PRIORITIES, validatePriorityClass } from '../../kube/validation/priority-class.ts';
 
 export const SCHEDULING_GROUP = 'scheduling.k8s.io';
 
-const storedForm = (object: KubeObject): KubeObject =>
+const storedForm = (object: KubePriorityClass): KubeObject =>
   typed(SCHEDULING_GROUP, 'v1', 'PriorityClass', {
     ...withoutEmpty(object, 'globalDefault', 'description'),
     metadata: object.metadata,
-    preemptionPolicy: textOf(object['preemptionPolicy']) || DEFAULT_PREEMPTION_POLICY,
-    value: object['value'] ?? 0,
+    preemptionPolicy: object.preemptionPolicy || DEFAULT_PREEMPTION_POLICY,
+    value: object.value ?? 0,
   });
 
 export const priorityclasses: ResourceDescriptor = {
@@ -42,12 +42,12 @@ export const priorityclasses: ResourceDescriptor = {
     ageColumn,
     textColumn('PreemptionPolicy', 'Whether such pods may displace others.'),
   ],
-  row: (object, nowMs) => [
+  row: (object: KubePriorityClass, nowMs) => [
     object.metadata.name ?? '',
-    object['value'] ?? 0,
-    object['globalDefault'] === true,
+    object.value ?? 0,
+    object.globalDefault === true,
     ageSince(object.metadata.creationTimestamp, nowMs),
-    textOf(object['preemptionPolicy']),
+    object.preemptionPolicy ?? '',
   ],
   selectableFields: { 'metadata.name': (object) => object.metadata.name ?? '' },
   unconditionalUpdate: true,

@@ -1,15 +1,8 @@
 import { ageSince } from '../../kube/age.ts';
 import { ageColumn, nameColumn, textColumn } from '../../kube/columns.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
-import {
-  freshMetadata,
-  inheritMetadata,
-  recordOf,
-  textOf,
-  typed,
-  withoutEmpty,
-  withoutNulls,
-} from '../../kube/normal-form.ts';
+import { freshMetadata, inheritMetadata, recordOf, typed, withoutEmpty, withoutNulls } from '../../kube/normal-form.ts';
+import type { KubeVolumeAttachment } from '../../kube/types.ts';
 import { validateVolumeAttachment } from '../../kube/validation/volume-attachment.ts';
 
 export const STORAGE_GROUP = 'storage.k8s.io';
@@ -41,12 +34,12 @@ export const volumeattachments: ResourceDescriptor = {
     },
     ageColumn,
   ],
-  row: (object, nowMs) => [
+  row: (object: KubeVolumeAttachment, nowMs) => [
     object.metadata.name ?? '',
-    textOf(object.spec?.['attacher']),
-    textOf(recordOf(object.spec?.['source'])['persistentVolumeName']),
-    textOf(object.spec?.['nodeName']),
-    object.status?.['attached'] === true,
+    object.spec?.attacher ?? '',
+    object.spec?.source?.persistentVolumeName ?? '',
+    object.spec?.nodeName ?? '',
+    object.status?.attached === true,
     ageSince(object.metadata.creationTimestamp, nowMs),
   ],
   selectableFields: { 'metadata.name': (object) => object.metadata.name ?? '' },

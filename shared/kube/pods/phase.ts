@@ -1,5 +1,5 @@
-import type { KubeObject } from '../types.ts';
+import type { KubePod } from '../types.ts';
 
 /** A pod that has run to its end. */
-export const isTerminated = (pod: KubeObject): boolean =>
-  pod.status?.['phase'] === 'Succeeded' || pod.status?.['phase'] === 'Failed';
+export const isTerminated = (pod: KubePod): boolean =>
+  pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';

@@ -1,15 +1,27 @@
 /** What an API server fills in where a pod says nothing (pkg/apis/core/v1/defaults.go). */
 
-import { isRecord, type Json, recordOf, recordsOf, textOf, withoutEmpty, withoutNulls } from '../normal-form.ts';
+import { defined } from '../../domain/defined.ts';
+import { withoutEmpty, withoutNulls } from '../normal-form.ts';
 import { canonicalQuantity } from '../quantity.ts';
+import type {
+  Container,
+  ContainerPort,
+  DownwardItem,
+  EnvVar,
+  FieldReference,
+  LifecycleHandler,
+  PodSpec,
+  Probe,
+  ProjectedSource,
+  ResourceList,
+  ResourceRequirements,
+  Volume,
+} from '../types.ts';
 
 const DEFAULT_GRACE_SECONDS = 30;
 /** Octal 0644. */
 const DEFAULT_FILE_MODE = 420;
 const DEFAULT_TOKEN_SECONDS = 3_600;
-
-/** Sources with a file mode for what they put into the volume. */
-const MODED_SOURCES = ['configMap', 'secret', 'downwardAPI', 'projected'];
 
 /** `app` and `app:latest` may change behind their name; `app:1` and `app@sha256:…` do not. */
 function isLatestImage(image: string): boolean {
@@ -19,88 +31,71 @@ function isLatestImage(image: string): boolean {
   return colon < 0 || afterHost.slice(colon + 1) === 'latest';
 }
 
-function withFieldVersion(holder: Json): Json {
-  const fieldRef = holder['fieldRef'];
-  return isRecord(fieldRef) ? { ...holder, fieldRef: { apiVersion: 'v1', ...fieldRef } } : holder;
+function withFieldVersion<T extends { fieldRef?: FieldReference }>(holder: T): T {
+  const { fieldRef } = holder;
+  return fieldRef === undefined ? holder : { ...holder, fieldRef: { apiVersion: 'v1', ...fieldRef } };
 }
 
-function defaultHandler(handler: Json): Json {
-  const httpGet = handler['httpGet'];
-  if (!isRecord(httpGet)) return handler;
-  return {
-    ...handler,
-    httpGet: { ...httpGet, path: textOf(httpGet['path']) || '/', scheme: textOf(httpGet['scheme']) || 'HTTP' },
-  };
+function defaultHandler<T extends LifecycleHandler>(handler: T): T {
+  const { httpGet } = handler;
+  if (httpGet === undefined) return handler;
+  return { ...handler, httpGet: { ...httpGet, path: httpGet.path || '/', scheme: httpGet.scheme || 'HTTP' } };
 }
 
 const PROBE_DEFAULTS = { timeoutSeconds: 1, periodSeconds: 10, successThreshold: 1, failureThreshold: 3 };
 
-function defaultProbe(given: Json): Json {
+function defaultProbe(given: Probe): Probe {
   const probe = defaultHandler(withoutEmpty(given, 'initialDelaySeconds', ...Object.keys(PROBE_DEFAULTS)));
-  const grpc = probe['grpc'];
-  return {
-    ...PROBE_DEFAULTS,
-    ...probe,
-    ...(isRecord(grpc) ? { grpc: { service: '', ...grpc } } : {}),
-  };
+  const { grpc } = probe;
+  return { ...PROBE_DEFAULTS, ...probe, ...(grpc === undefined ? {} : { grpc: { service: '', ...grpc } }) };
 }
 
-const canonicalAmounts = (amounts: Json): Json =>
-  Object.fromEntries(
-    Object.entries(amounts).map(([name, value]) => [
-      name,
-      typeof value === 'string' || typeof value === 'number' ? canonicalQuantity(value) : value,
-    ]),
-  );
+const canonicalAmounts = (amounts: ResourceList = {}): ResourceList =>
+  Object.fromEntries(Object.entries(amounts).map(([name, value]) => [name, canonicalQuantity(value)]));
 
 /** Quantities in canonical form; a limit without a request asks for as much. */
-function defaultResources(given: unknown, requestsFromLimits: boolean): Json {
-  const resources = recordOf(given);
-  const limits = canonicalAmounts(recordOf(resources['limits']));
-  const requests = canonicalAmounts(recordOf(resources['requests']));
-  return withoutEmpty(
-    { ...resources, limits, requests: requestsFromLimits ? { ...limits, ...requests } : requests },
-    'limits',
-    'requests',
-    'claims',
-  );
+function defaultResources(resources: ResourceRequirements = {}): ResourceRequirements {
+  const limits = canonicalAmounts(resources.limits);
+  const requests = { ...limits, ...canonicalAmounts(resources.requests) };
+  return withoutEmpty({ ...resources, limits, requests }, 'limits', 'requests', 'claims');
 }
 
 const CONTAINER_PROBES = ['livenessProbe', 'readinessProbe', 'startupProbe'] as const;
+const HOOKS = ['postStart', 'preStop'] as const;
 
-function defaultContainer(given: Json, hostNetwork: boolean): Json {
+const defaultPort = (port: ContainerPort, hostNetwork: boolean): ContainerPort => ({
+  ...withoutEmpty(port, 'name', 'hostPort', 'hostIP'),
+  ...(hostNetwork && (port.hostPort ?? 0) === 0 ? defined({ hostPort: port.containerPort }) : {}),
+  protocol: port.protocol || 'TCP',
+});
+
+function defaultVariable(variable: EnvVar): EnvVar {
+  const tidy = withoutEmpty(variable, 'value');
+  return tidy.valueFrom === undefined ? tidy : { ...tidy, valueFrom: withFieldVersion(tidy.valueFrom) };
+}
+
+function defaultContainer(given: Container, hostNetwork: boolean): Container {
   const container = { ...given };
-  if (Array.isArray(given['ports'])) {
-    container['ports'] = recordsOf(given['ports']).map((port) => ({
-      ...withoutEmpty(port, 'name', 'hostPort', 'hostIP'),
-      ...(hostNetwork && (port['hostPort'] ?? 0) === 0 ? { hostPort: port['containerPort'] } : {}),
-      protocol: textOf(port['protocol']) || 'TCP',
-    }));
-  }
-  if (Array.isArray(given['env'])) {
-    container['env'] = recordsOf(given['env']).map((variable) => {
-      const tidy = withoutEmpty(variable, 'value');
-      return isRecord(tidy['valueFrom']) ? { ...tidy, valueFrom: withFieldVersion(tidy['valueFrom']) } : tidy;
-    });
-  }
+  if (given.ports !== undefined) container.ports = given.ports.map((port) => defaultPort(port, hostNetwork));
+  if (given.env !== undefined) container.env = given.env.map(defaultVariable);
   for (const name of CONTAINER_PROBES) {
     const probe = given[name];
-    if (isRecord(probe)) container[name] = defaultProbe(probe);
+    if (probe !== undefined) container[name] = defaultProbe(probe);
   }
-  const lifecycle = given['lifecycle'];
-  if (isRecord(lifecycle)) {
-    container['lifecycle'] = Object.fromEntries(
-      Object.entries(lifecycle).map(([hook, handler]) => [hook, isRecord(handler) ? defaultHandler(handler) : handler]),
-    );
+  if (given.lifecycle !== undefined) {
+    container.lifecycle = { ...given.lifecycle };
+    for (const hook of HOOKS) {
+      const handler = given.lifecycle[hook];
+      if (handler !== undefined) container.lifecycle[hook] = defaultHandler(handler);
+    }
   }
   return withoutEmpty(
     {
       ...container,
-      imagePullPolicy:
-        textOf(given['imagePullPolicy']) || (isLatestImage(textOf(given['image'])) ? 'Always' : 'IfNotPresent'),
-      resources: defaultResources(given['resources'], true),
-      terminationMessagePath: textOf(given['terminationMessagePath']) || '/dev/termination-log',
-      terminationMessagePolicy: textOf(given['terminationMessagePolicy']) || 'File',
+      imagePullPolicy: given.imagePullPolicy || (isLatestImage(given.image ?? '') ? 'Always' : 'IfNotPresent'),
+      resources: defaultResources(given.resources),
+      terminationMessagePath: given.terminationMessagePath || '/dev/termination-log',
+      terminationMessagePolicy: given.terminationMessagePolicy || 'File',
     },
     'image',
     'command',
@@ -117,62 +112,59 @@ function defaultContainer(given: Json, hostNetwork: boolean): Json {
   );
 }
 
-function defaultProjected(source: Json): Json {
-  const sources = recordsOf(source['sources']).map((each) => {
-    const token = each['serviceAccountToken'];
-    const downward = each['downwardAPI'];
-    return {
-      ...each,
-      ...(isRecord(token) ? { serviceAccountToken: { expirationSeconds: DEFAULT_TOKEN_SECONDS, ...token } } : {}),
-      ...(isRecord(downward)
-        ? { downwardAPI: { ...downward, items: recordsOf(downward['items']).map(withFieldVersion) } }
-        : {}),
-    };
-  });
-  return { ...source, sources };
+function defaultProjectedSource(source: ProjectedSource): ProjectedSource {
+  const { serviceAccountToken: token, downwardAPI } = source;
+  return {
+    ...source,
+    ...(token === undefined ? {} : { serviceAccountToken: { expirationSeconds: DEFAULT_TOKEN_SECONDS, ...token } }),
+    ...(downwardAPI === undefined ? {} : { downwardAPI: withFieldVersions(downwardAPI) }),
+  };
 }
 
-function defaultVolume(given: Json): Json {
+const withFieldVersions = <T extends { items?: DownwardItem[] }>(source: T): T => ({
+  ...source,
+  items: (source.items ?? []).map(withFieldVersion),
+});
+
+const MODE = { defaultMode: DEFAULT_FILE_MODE };
+
+function defaultVolume(given: Volume): Volume {
+  if (Object.keys(given).every((key) => key === 'name')) return { ...given, emptyDir: {} };
   const volume = { ...given };
-  if (Object.keys(given).every((key) => key === 'name')) return { ...volume, emptyDir: {} };
-  for (const name of MODED_SOURCES) {
-    const source = given[name];
-    if (!isRecord(source)) continue;
-    const moded = { defaultMode: DEFAULT_FILE_MODE, ...source };
-    if (name === 'projected') volume[name] = defaultProjected(moded);
-    else if (name === 'downwardAPI') {
-      volume[name] = { ...moded, items: recordsOf(source['items']).map(withFieldVersion) };
-    } else volume[name] = moded;
+  const { configMap, downwardAPI, hostPath, projected, secret } = given;
+  if (configMap !== undefined) volume.configMap = { ...MODE, ...configMap };
+  if (secret !== undefined) volume.secret = { ...MODE, ...secret };
+  if (downwardAPI !== undefined) volume.downwardAPI = withFieldVersions({ ...MODE, ...downwardAPI });
+  if (projected !== undefined) {
+    volume.projected = { ...MODE, ...projected, sources: (projected.sources ?? []).map(defaultProjectedSource) };
   }
-  const hostPath = given['hostPath'];
-  if (isRecord(hostPath)) volume['hostPath'] = { type: '', ...hostPath };
+  if (hostPath !== undefined) volume.hostPath = { type: '', ...hostPath };
   return volume;
 }
 
 /** A pod's spec as it is stored. Tolerations and priority are admission's, not defaults'. */
-export function defaultPodSpec(given: unknown): Json {
-  const spec = withoutNulls(recordOf(given));
-  const hostNetwork = spec['hostNetwork'] === true;
-  const account = textOf(spec['serviceAccountName']) || textOf(spec['serviceAccount']);
-  const podResources = spec['resources'];
-  const containers = (field: string): Json =>
-    Array.isArray(spec[field])
-      ? { [field]: recordsOf(spec[field]).map((container) => defaultContainer(container, hostNetwork)) }
-      : {};
+export function defaultPodSpec(given: PodSpec | undefined): PodSpec {
+  const spec = withoutNulls(given ?? {});
+  const hostNetwork = spec.hostNetwork === true;
+  const account = spec.serviceAccountName || spec.serviceAccount;
+  const withDefaults = (containers: readonly Container[] | undefined): Container[] | undefined =>
+    containers?.map((container) => defaultContainer(container, hostNetwork));
   return withoutEmpty(
     {
       ...spec,
-      ...containers('containers'),
-      ...containers('initContainers'),
-      ...(Array.isArray(spec['volumes']) ? { volumes: recordsOf(spec['volumes']).map(defaultVolume) } : {}),
-      ...(isRecord(podResources) ? { resources: defaultResources(podResources, true) } : {}),
-      ...(account === '' ? {} : { serviceAccountName: account, serviceAccount: account }),
-      restartPolicy: textOf(spec['restartPolicy']) || 'Always',
-      dnsPolicy: textOf(spec['dnsPolicy']) || 'ClusterFirst',
-      schedulerName: textOf(spec['schedulerName']) || 'default-scheduler',
-      securityContext: recordOf(spec['securityContext']),
-      terminationGracePeriodSeconds: spec['terminationGracePeriodSeconds'] ?? DEFAULT_GRACE_SECONDS,
-      enableServiceLinks: spec['enableServiceLinks'] ?? true,
+      ...defined({
+        containers: withDefaults(spec.containers),
+        initContainers: withDefaults(spec.initContainers),
+        volumes: spec.volumes?.map(defaultVolume),
+        resources: spec.resources && defaultResources(spec.resources),
+      }),
+      ...(account ? { serviceAccountName: account, serviceAccount: account } : {}),
+      restartPolicy: spec.restartPolicy || 'Always',
+      dnsPolicy: spec.dnsPolicy || 'ClusterFirst',
+      schedulerName: spec.schedulerName || 'default-scheduler',
+      securityContext: spec.securityContext ?? {},
+      terminationGracePeriodSeconds: spec.terminationGracePeriodSeconds ?? DEFAULT_GRACE_SECONDS,
+      enableServiceLinks: spec.enableServiceLinks ?? true,
     },
     'initContainers',
     'ephemeralContainers',

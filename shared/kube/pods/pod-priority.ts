@@ -1,8 +1,7 @@
 /** Priority of a pod by its class (plugin/pkg/admission/priority/admission.go). */
 
 import type { ResolvedPriority } from '../descriptor.ts';
-import { numberOf, recordOf, textOf } from '../normal-form.ts';
-import type { KubeObject } from '../types.ts';
+import type { KubePod, KubePriorityClass } from '../types.ts';
 
 export const DEFAULT_PREEMPTION_POLICY = 'PreemptLowerPriority';
 
@@ -14,29 +13,28 @@ export type PriorityOutcome =
 /** What priority admission needs to know about the classes of the cluster. */
 export interface PriorityClasses {
   /** The class that the pod names, if that exists. */
-  readonly named?: KubeObject | undefined;
+  readonly named?: KubePriorityClass | undefined;
   /** The class for pods that name none, if there is one. */
-  readonly globalDefault?: KubeObject | undefined;
+  readonly globalDefault?: KubePriorityClass | undefined;
 }
 
 /** The class for pods that name none. There should be one; of several the lowest counts, as upstream. */
-export function defaultPriorityClass(classes: readonly KubeObject[]): KubeObject | undefined {
-  const value = (each: KubeObject): number => numberOf(each['value']) ?? 0;
-  const defaults = classes.filter((each) => each['globalDefault'] === true);
-  return defaults.sort((left, right) => value(left) - value(right))[0];
+export function defaultPriorityClass(classes: readonly KubePriorityClass[]): KubePriorityClass | undefined {
+  const defaults = classes.filter((each) => each.globalDefault === true);
+  return defaults.sort((left, right) => (left.value ?? 0) - (right.value ?? 0))[0];
 }
 
 /** Name of the PriorityClass to look up; '' when the pod names none. */
-export const priorityClassNameOf = (pod: KubeObject): string => textOf(recordOf(pod.spec)['priorityClassName']);
+export const priorityClassNameOf = (pod: KubePod): string => pod.spec?.priorityClassName ?? '';
 
-const ofClass = (priorityClass: KubeObject): ResolvedPriority => ({
-  priority: numberOf(priorityClass['value']) ?? 0,
+const ofClass = (priorityClass: KubePriorityClass): ResolvedPriority => ({
+  priority: priorityClass.value ?? 0,
   priorityClassName: priorityClass.metadata.name ?? '',
-  preemptionPolicy: textOf(priorityClass['preemptionPolicy']) || DEFAULT_PREEMPTION_POLICY,
+  preemptionPolicy: priorityClass.preemptionPolicy || DEFAULT_PREEMPTION_POLICY,
 });
 
 /** What priority a new pod gets. */
-export function resolvePriority(pod: KubeObject, classes: PriorityClasses): PriorityOutcome {
+export function resolvePriority(pod: KubePod, classes: PriorityClasses): PriorityOutcome {
   const name = priorityClassNameOf(pod);
   if (name !== '' && classes.named === undefined) {
     return { kind: 'refused', field: 'priorityClassName', why: `no PriorityClass with name ${name} was found` };
@@ -44,8 +42,7 @@ export function resolvePriority(pod: KubeObject, classes: PriorityClasses): Prio
   const chosen = name === '' ? classes.globalDefault : classes.named;
   const priority: ResolvedPriority =
     chosen === undefined ? { priority: 0, preemptionPolicy: DEFAULT_PREEMPTION_POLICY } : ofClass(chosen);
-  const spec = recordOf(pod.spec);
-  const given = numberOf(spec['priority']);
+  const { priority: given, preemptionPolicy: policy } = pod.spec ?? {};
   if (given !== undefined && given !== priority.priority) {
     return {
       kind: 'refused',
@@ -53,8 +50,7 @@ export function resolvePriority(pod: KubeObject, classes: PriorityClasses): Prio
       why: `the integer value of priority (${given}) must not be provided in pod spec; priority admission controller computed ${priority.priority} from the given PriorityClass name`,
     };
   }
-  const policy = textOf(spec['preemptionPolicy']);
-  if (policy !== '' && policy !== priority.preemptionPolicy) {
+  if (policy !== undefined && policy !== priority.preemptionPolicy) {
     return {
       kind: 'refused',
       field: 'preemptionPolicy',
