@@ -4,7 +4,7 @@
  */
 import { isTerminated } from './pods/phase.ts';
 import { formatTime } from './time.ts';
-import type { KubeObject } from './types.ts';
+import type { KubeObject, KubePod } from './types.ts';
 import { INT64_MAX } from './whole-number.ts';
 
 /** Of a pod that names no terminationGracePeriodSeconds. */
@@ -15,9 +15,9 @@ const GRACE_SECONDS_DEFAULT = 30;
  *
  * @param askedSeconds what the deletion itself asks for, instead of the pod's own grace
  */
-export function podGraceSeconds(pod: KubeObject, askedSeconds?: number): number {
-  if ((pod.spec?.['nodeName'] ?? '') === '' || isTerminated(pod)) return 0;
-  const own = pod.spec?.['terminationGracePeriodSeconds'];
+export function podGraceSeconds(pod: KubePod, askedSeconds?: number): number {
+  if ((pod.spec?.nodeName ?? '') === '' || isTerminated(pod)) return 0;
+  const own = pod.spec?.terminationGracePeriodSeconds;
   const seconds = askedSeconds ?? (typeof own === 'number' ? own : GRACE_SECONDS_DEFAULT);
   // Kubernetes reads a negative grace as 1 second. The upper bound is that of the field: an object may be older than the
   // check of what is stored.

@@ -405,13 +405,15 @@ export interface KubeNamespace extends KubeObject {
   status?: NamespaceStatus;
 }
 
+export interface VolumeAttachmentSource {
+  persistentVolumeName?: string;
+  inlineVolumeSpec?: { csi?: { driver?: string; volumeHandle?: string } };
+}
+
 export type VolumeAttachmentSpec = {
   attacher?: string;
   nodeName?: string;
-  source?: {
-    persistentVolumeName?: string;
-    inlineVolumeSpec?: { csi?: { driver?: string; volumeHandle?: string } };
-  };
+  source?: VolumeAttachmentSource;
 };
 
 export type VolumeAttachmentStatus = {

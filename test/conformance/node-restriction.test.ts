@@ -67,7 +67,7 @@ interface PodParts {
   readonly nodeName?: string;
   readonly mirror?: boolean;
   readonly labels?: Record<string, string>;
-  readonly owners?: readonly unknown[];
+  readonly owners?: readonly object[];
   readonly spec?: Record<string, unknown>;
 }
 

@@ -12,7 +12,7 @@ import { json, warningHeaders } from '../../kube/request/respond.ts';
 import { nodeIdentity as nodeIdentitySchema } from '../../kube/schema/identity.ts';
 import * as status from '../../kube/status.ts';
 import { formatTime } from '../../kube/time.ts';
-import type { KubeObject } from '../../kube/types.ts';
+import type { KubeNodeIdentity } from '../../kube/types.ts';
 import { invalidValue } from '../../kube/validation/causes.ts';
 import type { HttpResponse } from '../../ports/http.ts';
 import type { ReadPublicKey } from '../../ports/node-keys.ts';
@@ -38,10 +38,10 @@ export const answerEnrolment =
     refuseTooLarge(request.body, BODY_BYTES_MAX);
     const { requested, warnings } = requestedIdentity(call);
     const nodeName = requested.metadata.name ?? '';
-    const key = dependencies.readPublicKey(recordOf(requested.spec?.['publicKey']));
+    const key = dependencies.readPublicKey(recordOf(requested.spec?.publicKey));
     if (key.kind === 'invalid') {
       throw status.invalid(nodeidentities, nodeName, [
-        invalidValue('spec.publicKey', requested.spec?.['publicKey'], key.why),
+        invalidValue('spec.publicKey', requested.spec?.publicKey, key.why),
       ]);
     }
     const answer = await enrolNode(dependencies, {
@@ -57,7 +57,7 @@ export const answerEnrolment =
   };
 
 function requestedIdentity({ request, nowMs }: Call): {
-  readonly requested: KubeObject;
+  readonly requested: KubeNodeIdentity;
   readonly warnings: readonly string[];
 } {
   const read = readObjectBody(request.headers, request.body);
@@ -78,7 +78,7 @@ function requestedIdentity({ request, nowMs }: Call): {
 }
 
 /** The credential of an authorized request: a node for itself, a bootstrap token, an instance, or a person. */
-function enrolledBy(user: UserInfo, nodeName: string, requested: KubeObject): EnrolledBy {
+function enrolledBy(user: UserInfo, nodeName: string, requested: KubeNodeIdentity): EnrolledBy {
   const node = nodeIdentity({ name: user.username, groups: user.groups });
   if (node.kind !== 'notANode') {
     const keyId = user.extra?.[KEY_ID_EXTRA]?.[0];
@@ -97,8 +97,7 @@ function enrolledBy(user: UserInfo, nodeName: string, requested: KubeObject): En
     }
     return { kind: 'bootstrapToken', id: user.username.slice(BOOTSTRAP_USER_PREFIX.length) };
   }
-  const labels = requested.spec?.['nodeLabels'] as Record<string, string> | undefined;
-  return { kind: 'user', name: user.username, ...defined({ labels }) };
+  return { kind: 'user', name: user.username, ...defined({ labels: requested.spec?.nodeLabels }) };
 }
 
 function identityIn(answer: EnrolAnswer, nodeName: string) {

@@ -24,7 +24,7 @@ export function answerSelfReview(
   if (target.name !== '' || request.method !== 'POST') throw status.methodNotAllowedHere();
   const apiVersion = `${review.group}/${review.version}`;
   const head = { kind: review.kind, apiVersion, metadata: { creationTimestamp: null } };
-  const spec = recordOf(readObjectBody(request.headers, request.body).value['spec']);
+  const spec = recordOf(readObjectBody(request.headers, request.body).value.spec);
   switch (review.kind) {
     case 'SelfSubjectReview':
       return json(201, { ...head, status: { userInfo: userInfoOf(user) } });
@@ -42,9 +42,13 @@ const userInfoOf = (user: UserInfo) => ({
   ...defined({ extra: user.extra }),
 });
 
-function accessStatus(user: UserInfo, spec: Record<string, unknown>) {
-  const resource = spec['resourceAttributes'];
-  const path = spec['nonResourceAttributes'];
+/** The body of a review has no schema here, so its members are unchecked. */
+interface AccessReviewSpec {
+  readonly resourceAttributes?: unknown;
+  readonly nonResourceAttributes?: unknown;
+}
+
+function accessStatus(user: UserInfo, { resourceAttributes: resource, nonResourceAttributes: path }: AccessReviewSpec) {
   if (isRecord(resource) === isRecord(path)) {
     throw status.invalid({ group: 'authorization.k8s.io', kind: 'SelfSubjectAccessReview' }, '', [
       {
@@ -54,17 +58,17 @@ function accessStatus(user: UserInfo, spec: Record<string, unknown>) {
       },
     ]);
   }
-  const asked = recordOf(resource ?? path);
+  const { verb, group, resource: plural, subresource, namespace, name } = recordOf(resource ?? path);
   const answer = isRecord(resource)
     ? authorize(user, {
-        verb: textOf(asked['verb']),
-        group: textOf(asked['group']),
-        resource: textOf(asked['resource']),
-        subresource: textOf(asked['subresource']),
-        namespace: textOf(asked['namespace']),
-        name: textOf(asked['name']),
+        verb: textOf(verb),
+        group: textOf(group),
+        resource: textOf(plural),
+        subresource: textOf(subresource),
+        namespace: textOf(namespace),
+        name: textOf(name),
       })
-    : authorizePath(user, textOf(asked['verb']));
+    : authorizePath(user, textOf(verb));
   return { allowed: answer.allowed, ...defined({ reason: answer.reason === '' ? undefined : answer.reason }) };
 }
 

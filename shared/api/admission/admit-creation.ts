@@ -10,7 +10,7 @@ import {
   resolvePriority,
 } from '../../kube/pods/pod-priority.ts';
 import * as status from '../../kube/status.ts';
-import type { KubeObject } from '../../kube/types.ts';
+import type { KubeObject, KubePriorityClass } from '../../kube/types.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { SYSTEM_NAMESPACES } from '../kinds/namespaces.ts';
 import { isSystemPriorityClass, systemPriorityClasses } from '../kinds/priorityclasses.ts';
@@ -67,13 +67,13 @@ async function requireNamespace(
 export async function admitPriorityClass(
   dependencies: ApiDependencies,
   name: string,
-  next: KubeObject | undefined,
+  next: KubePriorityClass | undefined,
 ): Promise<void> {
   if (next === undefined) {
     if (!isSystemPriorityClass(name)) return;
     throw status.forbidden(priorityclasses, name, 'this is a system priority class and cannot be deleted');
   }
-  if (next['globalDefault'] !== true) return;
+  if (next.globalDefault !== true) return;
   const others = (await allClasses(dependencies)).filter(({ metadata }) => metadata.name !== next.metadata.name);
   const other = defaultPriorityClass(others);
   if (other === undefined) return;

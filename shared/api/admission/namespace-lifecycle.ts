@@ -7,11 +7,10 @@
  */
 import { defined } from '../../domain/defined.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
-import { listOf } from '../../kube/normal-form.ts';
 import type { ResourceTarget } from '../../kube/request/request.ts';
 import { isStatusError } from '../../kube/request/respond.ts';
 import * as status from '../../kube/status.ts';
-import type { KubeObject } from '../../kube/types.ts';
+import type { KubeNamespace, KubeObject } from '../../kube/types.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { namespaces, resources } from '../kinds/registry.ts';
 import type { ResourceStorage } from '../storage/resource-storage.ts';
@@ -33,8 +32,8 @@ const contents: readonly ResourceDescriptor[] = resources.filter(
 const isTerminating = (namespace: KubeObject): boolean => namespace.metadata.deletionTimestamp !== undefined;
 
 /** Only finalizers of other components can hold an empty namespace. */
-const isHeld = ({ metadata, spec }: KubeObject): boolean =>
-  (metadata.finalizers ?? []).length > 0 || listOf(spec?.['finalizers']).some((each) => each !== OWN_FINALIZER);
+const isHeld = ({ metadata, spec }: KubeNamespace): boolean =>
+  (metadata.finalizers ?? []).length > 0 || (spec?.finalizers ?? []).some((each) => each !== OWN_FINALIZER);
 
 export async function deleteNamespace(
   dependencies: ApiDependencies,

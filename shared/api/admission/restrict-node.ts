@@ -9,7 +9,6 @@ import { PROBE_GROUP, PROBE_LEASE } from '../../domain/access/probe-identity.ts'
 import type { UserInfo } from '../../domain/access/user-info.ts';
 import { refusedClaim } from '../../domain/cidrs/cluster-cidrs.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
-import { textOf } from '../../kube/normal-form.ts';
 import type { ResourceTarget } from '../../kube/request/request.ts';
 import * as status from '../../kube/status.ts';
 import type { KubeNode, KubeObject } from '../../kube/types.ts';
@@ -69,12 +68,12 @@ export function nodeRestriction(
 function refusedClaimOf(
   { cidrSets }: ApiDependencies,
   descriptor: ResourceDescriptor,
-  next: KubeObject | undefined,
-  stored: KubeObject | undefined,
+  next: KubeNode | undefined,
+  stored: KubeNode | undefined,
 ): string | undefined {
   if (descriptor.resource !== nodes.resource || cidrSets.length === 0) return undefined;
-  const claimed = (next as KubeNode | undefined)?.spec?.podCIDRs ?? [];
-  const before = (stored as KubeNode | undefined)?.spec?.podCIDRs ?? [];
+  const claimed = next?.spec?.podCIDRs ?? [];
+  const before = stored?.spec?.podCIDRs ?? [];
   return claimed.length === 0 || before.length > 0 ? undefined : refusedClaim(cidrSets, claimed);
 }
 
@@ -94,7 +93,7 @@ const NODE_NAME_RESOURCES = new Set(['/pods', 'storage.k8s.io/volumeattachments'
 export function refuseForeign({ descriptor, target, user }: NodeCall, object: KubeObject): void {
   if (!NODE_NAME_RESOURCES.has(`${target.group}/${target.resource}`)) return;
   const nodeName = readsAsNode(user);
-  if (nodeName === undefined || textOf(object.spec?.['nodeName']) === nodeName) return;
+  if (nodeName === undefined || object.spec?.nodeName === nodeName) return;
   const { subresource, namespace, name } = target;
   throw status.accessDenied(
     { user: user.username, verb: 'get', target: descriptor, subresource, namespace, name },

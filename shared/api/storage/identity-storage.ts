@@ -2,7 +2,7 @@
 
 import { defined } from '../../domain/defined.ts';
 import { formatTime, parseTimeMs } from '../../kube/time.ts';
-import type { KubeObject } from '../../kube/types.ts';
+import type { KubeBootstrapToken, KubeObject, ObjectMeta } from '../../kube/types.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { BootstrapTokenStore, StoredBootstrapToken } from '../../store/bootstrap-token-store.ts';
 import { RESOURCE_VERSIONS_PER_MS } from '../../store/layout.ts';
@@ -35,7 +35,7 @@ export function identityObject(identity: NodeIdentity): KubeObject {
 }
 
 /** Version 0 means a dry run, in which nothing is stored. */
-const metadataOf = (name: string, uid: string, version: number, createdAtMs: number): KubeObject['metadata'] => ({
+const metadataOf = (name: string, uid: string, version: number, createdAtMs: number): ObjectMeta => ({
   name,
   uid,
   ...defined({ resourceVersion: version === 0 ? undefined : String(version) }),
@@ -95,21 +95,18 @@ export function bootstrapTokenStorage(tokens: BootstrapTokenStore, clock: Clock)
       return { items: page.tokens.map(tokenObject), ...defined({ next: page.next }) };
     },
     /** @param object an object that passed its validation */
-    async create({ metadata, spec = {} }) {
-      const uses = Number(spec['uses']);
+    async create({ metadata, spec = {} }: KubeBootstrapToken) {
+      const { uses = 1, secretSha256 = '', expires, reissue = false, nodeNamePattern, nodeLabels } = spec;
       const outcome = await tokens.create({
         id: metadata.name ?? '',
         uid: metadata.uid ?? '',
         createdAtMs: clock.nowMs(),
-        secretSha256: String(spec['secretSha256']),
-        expiresAtMs: parseTimeMs(String(spec['expires'])) ?? 0,
+        secretSha256,
+        expiresAtMs: parseTimeMs(expires) ?? 0,
         uses,
         usesLeft: uses,
-        reissue: spec['reissue'] === true,
-        ...defined({
-          nodeNamePattern: spec['nodeNamePattern'] as string | undefined,
-          nodeLabels: spec['nodeLabels'] as Record<string, string> | undefined,
-        }),
+        reissue,
+        ...defined({ nodeNamePattern, nodeLabels }),
       });
       return outcome.kind === 'created' ? { kind: 'written', object: tokenObject(outcome.token) } : CONFLICT;
     },

@@ -31,14 +31,11 @@ export function nodeStorage(objects: ResourceStorage, options: NodeStorageOption
   const { items, clock } = options;
   /** The stored Node of each Node that was returned with heartbeat times. */
   const storedOf = new WeakMap<KubeObject, KubeNode>();
-  const readOf = (shown: KubeObject) => ({
-    shown: shown as KubeNode,
-    stored: storedOf.get(shown) ?? (shown as KubeNode),
-  });
+  const readOf = (shown: KubeNode) => ({ shown, stored: storedOf.get(shown) ?? shown });
 
-  function show(node: KubeObject, times: HeartbeatTimes | undefined): KubeObject {
-    const shown = shownNode(node as KubeNode, times);
-    if (shown !== node) storedOf.set(shown, node as KubeNode);
+  function show(node: KubeNode, times: HeartbeatTimes | undefined): KubeNode {
+    const shown = shownNode(node, times);
+    if (shown !== node) storedOf.set(shown, node);
     return shown;
   }
 
@@ -74,16 +71,15 @@ export function nodeStorage(objects: ResourceStorage, options: NodeStorageOption
     },
     async update(next, old, along) {
       const read = readOf(old);
-      const result = await objects.update(storedNode(next as KubeNode, read), read.stored, along);
+      const result = await objects.update(storedNode(next, read), read.stored, along);
       if (result.kind !== 'written' || next.status === undefined) return result;
       return { kind: 'written', object: { ...result.object, status: next.status } };
     },
     async received({ metadata: { name = '', uid = '' } }) {
       await items.write(statusReceived(name, { uid, nowMs: clock.nowMs() }));
     },
-    async confirm(next, old): Promise<WriteResult | undefined> {
+    async confirm(node: KubeNode, old): Promise<WriteResult | undefined> {
       const read = readOf(old);
-      const node = next as KubeNode;
       const times = isSteady(node) ? movedTimes(node, read) : undefined;
       if (times === undefined || times.toSeconds - times.fromSeconds >= OBJECT_WRITE_AFTER_SECONDS) return undefined;
       const { name = '', uid = '' } = node.metadata;

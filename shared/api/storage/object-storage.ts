@@ -45,7 +45,7 @@ export function objectStorage(descriptor: ResourceDescriptor, options: ObjectSto
     }
     switch (outcome.kind) {
       case 'committed':
-        return { kind: 'written', object: outcome.objects[0] as KubeObject };
+        return { kind: 'written', object: outcome.objects[0]! };
       case 'conflict':
       case 'extraRefused':
         return { kind: 'conflict' };
@@ -110,7 +110,7 @@ export function splitStorage(inNamespace: string, special: ResourceStorage, othe
       const pages = await Promise.all([specialPage(query), others.list(query)]);
       const merged = pages.flatMap((page) => page.items).sort((left, right) => (keyOf(left) < keyOf(right) ? -1 : 1));
       // After the end of an unfinished page there may be keys that were not read yet, so the merged page ends there too.
-      const ends = pages.flatMap((page) => (page.next === undefined ? [] : [keyOf(page.items.at(-1) as KubeObject)]));
+      const ends = pages.flatMap((page) => (page.next === undefined ? [] : [keyOf(page.items.at(-1)!)]));
       const through = ends.sort()[0];
       const items = merged.filter((item) => through === undefined || keyOf(item) <= through).slice(0, query.limit);
       const last = items.at(-1);

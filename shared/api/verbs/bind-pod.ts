@@ -20,7 +20,7 @@ export async function bindToNode(
   binding: KubeObject,
   options: WriteOptions,
 ): Promise<void> {
-  const { kind: targetKind, name: targetName } = recordOf(binding['target']);
+  const { kind: targetKind, name: targetName } = recordOf(binding.target);
   const kind = textOf(targetKind);
   const nodeName = textOf(targetName);
   const causes = [

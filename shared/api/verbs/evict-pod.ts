@@ -8,13 +8,12 @@
  * with several budgets. Here all of them must allow the eviction.
  */
 
-import { recordsOf } from '../../kube/normal-form.ts';
 import { isTerminated } from '../../kube/pods/phase.ts';
 import type { ResourceTarget } from '../../kube/request/request.ts';
 import { isStatusError } from '../../kube/request/respond.ts';
 import * as status from '../../kube/status.ts';
 import { formatTime } from '../../kube/time.ts';
-import type { KubeObject } from '../../kube/types.ts';
+import type { KubeObject, KubePod, PodCondition } from '../../kube/types.ts';
 import { COMMIT_OBJECTS_MAX, type ObjectWrite } from '../../store/object-store.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { mayEvict } from '../kinds/budget-status.ts';
@@ -51,8 +50,8 @@ const isContention = (error: status.StatusError, { preconditions }: DeleteOption
   preconditions?.uid === undefined;
 
 /** A pod that does not run yet, has terminated, or is being deleted. */
-const disruptsNothing = (pod: KubeObject): boolean =>
-  isTerminated(pod) || pod.status?.['phase'] === 'Pending' || pod.metadata.deletionTimestamp !== undefined;
+const disruptsNothing = (pod: KubePod): boolean =>
+  isTerminated(pod) || pod.status?.phase === 'Pending' || pod.metadata.deletionTimestamp !== undefined;
 
 /** Takes one disruption from each budget of the pod. @throws StatusError 429 when one of them allows none */
 async function budgetWrites(dependencies: ApiDependencies, pod: KubeObject): Promise<readonly ObjectWrite[]> {
@@ -74,9 +73,9 @@ async function budgetWrites(dependencies: ApiDependencies, pod: KubeObject): Pro
 }
 
 /** The reason of the deletion, for the owner of the pod. Kubernetes: "Disruptions", pod disruption conditions. */
-function withDisruptionTarget(pod: KubeObject, nowMs: number): KubeObject {
-  const conditions = recordsOf(pod.status?.['conditions']).filter((each) => each['type'] !== 'DisruptionTarget');
-  const condition = {
+function withDisruptionTarget(pod: KubePod, nowMs: number): KubePod {
+  const conditions = (pod.status?.conditions ?? []).filter(({ type }) => type !== 'DisruptionTarget');
+  const condition: PodCondition = {
     type: 'DisruptionTarget',
     status: 'True',
     lastProbeTime: null,

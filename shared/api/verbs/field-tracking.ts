@@ -5,7 +5,6 @@ import { fieldManagerFault, managerFromUserAgent, trackUpdate, type Writer } fro
 import * as status from '../../kube/status.ts';
 import { formatTime } from '../../kube/time.ts';
 import { invalidValue } from '../../kube/validation/causes.ts';
-import type { JsonObject } from '../../kube/wire/json-value.ts';
 import { storedAs } from '../kinds/registry.ts';
 import { apiVersionOf, type Call, schemaFor } from '../request/call.ts';
 import type { ResourceStorage } from '../storage/resource-storage.ts';
@@ -47,8 +46,8 @@ export function trackingOf(call: Call, storage: ResourceStorage, optionsKind: st
     track(next, live) {
       const managedFields = trackUpdate({
         schema,
-        live: live as JsonObject | undefined,
-        next: next as unknown as JsonObject,
+        live,
+        next,
         writer: { ...writer, apiVersion: apiVersionOf(stored) },
         ignored,
       });

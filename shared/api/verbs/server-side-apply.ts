@@ -11,7 +11,6 @@ import * as status from '../../kube/status.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import { forbiddenField, required } from '../../kube/validation/causes.ts';
 import { inUnicode } from '../../kube/wire/json.ts';
-import type { JsonObject } from '../../kube/wire/json-value.ts';
 
 export type YamlResult =
   | { readonly kind: 'read'; readonly value: unknown }
@@ -71,7 +70,7 @@ export function applied(
   const { descriptor, schema, writer, force, validation, ignored } = settings;
   const result = applyServerSide({
     schema,
-    live: live as JsonObject | undefined,
+    live,
     applied: body.applied,
     writer,
     force,

@@ -16,7 +16,7 @@ import { evictPod } from './evict-pod.ts';
 function readSubresourceBody(call: Call, kind: string, apiVersions: readonly [string, ...string[]]): KubeObject {
   const { request, target } = call;
   const read = readObjectBody(request.headers, request.body);
-  const apiVersion = apiVersions.find((each) => each === read.value['apiVersion']) ?? apiVersions[0];
+  const apiVersion = apiVersions.find((each) => each === read.value.apiVersion) ?? apiVersions[0];
   const schema = schemaOf(apiVersion, kind);
   if (schema === undefined) throw new Error(`no schema of ${apiVersion} ${kind}`);
   const version = apiVersion.slice(apiVersion.indexOf('/') + 1);
@@ -30,7 +30,7 @@ function readSubresourceBody(call: Call, kind: string, apiVersions: readonly [st
 
 export async function evict(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
   const eviction = readSubresourceBody(call, 'Eviction', ['policy/v1', 'policy/v1beta1']);
-  const { options, dryRun } = requestedDelete(eviction['deleteOptions'] ?? {});
+  const { options, dryRun } = requestedDelete(eviction.deleteOptions ?? {});
   await evictPod(dependencies, call.target, options, {
     nowMs: call.nowMs,
     dryRun: dryRunOf(call.request.query, dryRun),

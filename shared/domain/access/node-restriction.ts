@@ -15,6 +15,30 @@ export const MIRROR_POD_ANNOTATION = 'kubernetes.io/config.mirror';
 
 type Json = Record<string, unknown>;
 
+/** The members of a spec that these rules read, of any kind. The rules check their types themselves. */
+interface RestrictedSpec {
+  readonly nodeName?: unknown;
+  readonly configSource?: unknown;
+  readonly taints?: unknown;
+  readonly serviceAccountName?: unknown;
+  readonly serviceAccount?: unknown;
+  readonly imagePullSecrets?: unknown;
+  readonly resourceClaims?: unknown;
+  readonly volumes?: unknown;
+  readonly containers?: unknown;
+  readonly initContainers?: unknown;
+  readonly ephemeralContainers?: unknown;
+}
+
+interface RestrictedOwner {
+  readonly apiVersion?: unknown;
+  readonly kind?: unknown;
+  readonly name?: unknown;
+  readonly uid?: unknown;
+  readonly controller?: unknown;
+  readonly blockOwnerDeletion?: unknown;
+}
+
 /** The parts of an object that these rules read. */
 export interface RestrictedObject {
   readonly metadata?: {
@@ -22,11 +46,11 @@ export interface RestrictedObject {
     readonly uid?: string;
     readonly labels?: Readonly<Record<string, string>>;
     readonly annotations?: Readonly<Record<string, string>>;
-    readonly ownerReferences?: readonly unknown[];
+    readonly ownerReferences?: readonly RestrictedOwner[];
     readonly finalizers?: readonly string[];
   };
-  readonly spec?: Json;
-  readonly status?: Json;
+  readonly spec?: RestrictedSpec;
+  readonly status?: { readonly resourceClaimStatuses?: unknown };
   readonly [field: string]: unknown;
 }
 
@@ -115,7 +139,9 @@ const changesFinalizers = ({ object, stored }: NodeRequest): boolean =>
 const ownName = (request: NodeRequest): string =>
   request.name !== '' || request.verb !== 'create' ? request.name : (request.object?.metadata?.name ?? '');
 
-const boundTo = (pod: RestrictedObject | undefined): unknown => pod?.spec?.['nodeName'];
+const boundTo = (pod: RestrictedObject | undefined): unknown => pod?.spec?.nodeName;
+
+const claimStatusesOf = (pod: RestrictedObject | undefined): unknown => pod?.status?.resourceClaimStatuses ?? [];
 
 function authorizePod(nodeName: string, operation: Operation, request: NodeRequest): NodeAuthorization {
   const node = JSON.stringify(nodeName);
@@ -137,12 +163,7 @@ function authorizePod(nodeName: string, operation: Operation, request: NodeReque
       if (changedLabelKeys(request.stored.metadata?.labels, request.object?.metadata?.labels).length > 0) {
         return forbidden(`node ${node} cannot update labels through pod status`);
       }
-      if (
-        !sameJson(
-          request.stored.status?.['resourceClaimStatuses'] ?? [],
-          request.object?.status?.['resourceClaimStatuses'] ?? [],
-        )
-      ) {
+      if (!sameJson(claimStatusesOf(request.stored), claimStatusesOf(request.object))) {
         return forbidden(`node ${node} cannot update resource claim statuses`);
       }
       return ALLOWED;
@@ -166,21 +187,22 @@ function authorizeMirrorPod(nodeName: string, request: NodeRequest): NodeAuthori
     return forbidden(`node ${node} can only create pods with spec.nodeName set to itself`);
   }
   const owners = pod.metadata.ownerReferences ?? [];
-  if (owners.length !== 1) return forbidden(`node ${node} can only create pods with exactly one owner: itself`);
-  const owner = owners[0] as Json;
-  if (owner['apiVersion'] !== 'v1' || owner['kind'] !== 'Node' || owner['name'] !== nodeName) {
+  const [owner] = owners;
+  if (owner === undefined || owners.length !== 1) {
+    return forbidden(`node ${node} can only create pods with exactly one owner: itself`);
+  }
+  if (owner.apiVersion !== 'v1' || owner.kind !== 'Node' || owner.name !== nodeName) {
     return forbidden(`node ${node} can only create pods with an owner reference set to itself`);
   }
-  if (owner['controller'] !== true)
-    return forbidden(`node ${node}: the owner reference must have controller set to true`);
-  if (owner['blockOwnerDeletion'] === true) {
+  if (owner.controller !== true) return forbidden(`node ${node}: the owner reference must have controller set to true`);
+  if (owner.blockOwnerDeletion === true) {
     return forbidden(`node ${node} must not set blockOwnerDeletion on an owner reference`);
   }
   const { nodeUid } = request;
   if (nodeUid === undefined) return forbidden(`node ${node} is not registered`);
-  if (owner['uid'] !== nodeUid) {
+  if (owner.uid !== nodeUid) {
     return forbidden(
-      `node ${node}: the owner reference has uid ${JSON.stringify(owner['uid'])}, the node has ${JSON.stringify(nodeUid)}`,
+      `node ${node}: the owner reference has uid ${JSON.stringify(owner.uid)}, the node has ${JSON.stringify(nodeUid)}`,
     );
   }
   const reference = apiReferenceIn(pod.spec ?? {});
@@ -222,12 +244,12 @@ const hasText = (value: unknown): boolean => typeof value === 'string' && value 
 const listOf = (value: unknown): Json[] => (Array.isArray(value) ? (value as Json[]) : []);
 
 /** The kind of API object that a pod's spec refers to; undefined when to none. */
-function apiReferenceIn(spec: Json): string | undefined {
-  if (hasText(spec['serviceAccountName']) || hasText(spec['serviceAccount'])) return 'service accounts';
-  if (listOf(spec['imagePullSecrets']).length > 0) return 'secrets';
-  if (listOf(spec['resourceClaims']).length > 0) return 'resource claims';
-  const containers = ['initContainers', 'containers', 'ephemeralContainers'].flatMap((field) => listOf(spec[field]));
-  const carriers = [spec['volumes'], ...containers.flatMap(({ env, envFrom }) => [env, envFrom])];
+function apiReferenceIn(spec: RestrictedSpec): string | undefined {
+  if (hasText(spec.serviceAccountName) || hasText(spec.serviceAccount)) return 'service accounts';
+  if (listOf(spec.imagePullSecrets).length > 0) return 'secrets';
+  if (listOf(spec.resourceClaims).length > 0) return 'resource claims';
+  const containers = [spec.initContainers, spec.containers, spec.ephemeralContainers].flatMap(listOf);
+  const carriers = [spec.volumes, ...containers.flatMap(({ env, envFrom }) => [env, envFrom])];
   return carriers.map((carrier) => referenceWithin(carrier, 0)).find((kind) => kind !== undefined);
 }
 
@@ -241,7 +263,7 @@ function authorizeOwnNode(nodeName: string, operation: Operation, request: NodeR
     return forbidden(`node ${node} may not use node subresource ${JSON.stringify(request.subresource)}`);
   }
   if (operation === 'create') {
-    if (present(request.object?.spec?.['configSource'])) {
+    if (present(request.object?.spec?.configSource)) {
       return forbidden(`node ${node} is not allowed to create itself with a spec.configSource`);
     }
     const labels = changedLabelKeys({}, request.object?.metadata?.labels).filter(isForbiddenNodeLabel);
@@ -252,8 +274,8 @@ function authorizeOwnNode(nodeName: string, operation: Operation, request: NodeR
   if (operation === 'update') {
     const { stored, object } = request;
     if (stored === undefined) return ALLOWED;
-    const source = object?.spec?.['configSource'];
-    if (present(source) && !sameJson(source, stored.spec?.['configSource'])) {
+    const source = object?.spec?.configSource;
+    if (present(source) && !sameJson(source, stored.spec?.configSource)) {
       return forbidden(`node ${node} is not allowed to set spec.configSource`);
     }
     if (!sameJson(untimedTaints(stored), untimedTaints(object))) {
@@ -272,7 +294,7 @@ function authorizeOwnNode(nodeName: string, operation: Operation, request: NodeR
 
 /** Without their times, which the server writes whoever the client is. */
 const untimedTaints = (node: RestrictedObject | undefined): Json[] =>
-  listOf(node?.spec?.['taints']).map(({ timeAdded: _timeAdded, ...taint }) => taint);
+  listOf(node?.spec?.taints).map(({ timeAdded: _timeAdded, ...taint }) => taint);
 
 const present = (value: unknown): boolean => value !== undefined && value !== null;
 

@@ -1,13 +1,10 @@
 /** PodDisruptionBudget (pkg/apis/policy/validation/validation.go). */
+import type { LabelSelectorSpec } from '../selectors.ts';
 import type { Cause } from '../status.ts';
-import type { KubeObject } from '../types.ts';
+import type { IntOrString, KubePodDisruptionBudget } from '../types.ts';
 import { invalidValue, NOT_NEGATIVE, nonNegative, notSupported, required } from './causes.ts';
 import { validateLabels, validateObjectMetadata } from './metadata.ts';
 import { labelValueComplaints, qualifiedNameComplaints, subdomainName } from './names.ts';
-
-type Json = Record<string, unknown>;
-const record = (value: unknown): Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : {};
 
 const EVICTION_POLICIES = ['AlwaysAllow', 'IfHealthyBudget'];
 const SELECTOR_OPERATORS = ['In', 'NotIn', 'Exists', 'DoesNotExist'];
@@ -16,24 +13,19 @@ const PERCENT_TEXT =
   "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')";
 
 /** A count of pods, or a share of them such as 25%. */
-function validateShare(field: string, value: unknown): Cause[] {
+function validateShare(field: string, value: IntOrString | undefined): Cause[] {
   if (value === undefined) return [];
   if (typeof value === 'number') return value < 0 ? [invalidValue(field, value, NOT_NEGATIVE)] : [];
-  const match = /^(\d+)%$/.exec(String(value));
+  const match = /^(\d+)%$/.exec(value);
   if (match === null) return [invalidValue(field, value, PERCENT_TEXT)];
   return Number(match[1]) > 100 ? [invalidValue(field, value, 'must not be greater than 100%')] : [];
 }
 
-export function validateSelector(selector: unknown, field: string): Cause[] {
-  const spec = record(selector);
-  const causes = validateLabels(spec['matchLabels'] as Record<string, string> | undefined, `${field}.matchLabels`);
-  const expressions = Array.isArray(spec['matchExpressions']) ? spec['matchExpressions'] : [];
-  for (const [index, given] of expressions.entries()) {
+export function validateSelector(selector: LabelSelectorSpec | undefined, field: string): Cause[] {
+  const causes = validateLabels(selector?.matchLabels, `${field}.matchLabels`);
+  for (const [index, expression] of (selector?.matchExpressions ?? []).entries()) {
     const path = `${field}.matchExpressions[${index}]`;
-    const expression = record(given);
-    const key = String(expression['key'] ?? '');
-    const operator = String(expression['operator'] ?? '');
-    const values = Array.isArray(expression['values']) ? expression['values'].map(String) : [];
+    const { key = '', operator = '', values = [] } = expression;
     for (const complaint of qualifiedNameComplaints(key)) causes.push(invalidValue(`${path}.key`, key, complaint));
     if (!SELECTOR_OPERATORS.includes(operator)) {
       causes.push(invalidValue(`${path}.operator`, operator, 'not a valid selector operator'));
@@ -60,26 +52,25 @@ export function validateSelector(selector: unknown, field: string): Cause[] {
 const COUNTS = ['disruptionsAllowed', 'currentHealthy', 'desiredHealthy', 'expectedPods'] as const;
 
 export function validateDisruptionBudget(
-  budget: KubeObject,
-  old: KubeObject | undefined,
+  budget: KubePodDisruptionBudget,
+  old: KubePodDisruptionBudget | undefined,
   subresource: string,
 ): Cause[] {
   const causes = validateObjectMetadata(budget, old, { namespaced: true, name: subdomainName });
   if (subresource === 'status') {
-    const status = record(budget.status);
-    return [...causes, ...COUNTS.flatMap((name) => nonNegative(`status.${name}`, status[name] as number | undefined))];
+    return [...causes, ...COUNTS.flatMap((name) => nonNegative(`status.${name}`, budget.status?.[name]))];
   }
-  const spec = record(budget.spec);
-  if (spec['minAvailable'] !== undefined && spec['maxUnavailable'] !== undefined) {
+  const spec = budget.spec ?? {};
+  if (spec.minAvailable !== undefined && spec.maxUnavailable !== undefined) {
     causes.push(invalidValue('spec', spec, 'minAvailable and maxUnavailable cannot be both set'));
   }
   causes.push(
-    ...validateShare('spec.minAvailable', spec['minAvailable']),
-    ...validateShare('spec.maxUnavailable', spec['maxUnavailable']),
-    ...validateSelector(spec['selector'], 'spec.selector'),
+    ...validateShare('spec.minAvailable', spec.minAvailable),
+    ...validateShare('spec.maxUnavailable', spec.maxUnavailable),
+    ...validateSelector(spec.selector, 'spec.selector'),
   );
-  const policy = spec['unhealthyPodEvictionPolicy'];
-  if (policy !== undefined && !EVICTION_POLICIES.includes(String(policy))) {
+  const policy = spec.unhealthyPodEvictionPolicy;
+  if (policy !== undefined && !EVICTION_POLICIES.includes(policy)) {
     causes.push(notSupported('spec.unhealthyPodEvictionPolicy', policy, EVICTION_POLICIES));
   }
   return causes;

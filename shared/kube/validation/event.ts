@@ -3,7 +3,7 @@
  * it is about; the newer form (events.k8s.io/v1, told by eventTime) asks for reporter, action and bounded texts.
  */
 import type { Cause } from '../status.ts';
-import type { KubeObject } from '../types.ts';
+import type { KubeEvent } from '../types.ts';
 import { immutable, invalidValue, required, tooLong } from './causes.ts';
 import { validateObjectMetadata } from './metadata.ts';
 import { byteLength, pathSegmentName, qualifiedNameComplaints } from './names.ts';
@@ -13,14 +13,11 @@ const ACTION_MAX = 128;
 const REPORTER_MAX = 128;
 const NOTE_MAX = 1_024;
 
-const text = (value: unknown): string => (typeof value === 'string' ? value : '');
-
 /** Objects without a namespace have their events in `default`, or where their reporter lives. */
 const HOMES_OF_CLUSTER_EVENTS = ['default', 'kube-system'];
 
-function validateHome(event: KubeObject): Cause[] {
-  const involved = (event['involvedObject'] ?? {}) as Record<string, unknown>;
-  const about = text(involved['namespace']);
+function validateHome(event: KubeEvent): Cause[] {
+  const about = event.involvedObject?.namespace ?? '';
   const home = event.metadata.namespace ?? '';
   if (about === '') {
     return HOMES_OF_CLUSTER_EVENTS.includes(home)
@@ -30,23 +27,23 @@ function validateHome(event: KubeObject): Cause[] {
   return about === home ? [] : [invalidValue('involvedObject.namespace', about, 'does not match event.namespace')];
 }
 
-function validateNewForm(event: KubeObject): Cause[] {
+function validateNewForm(event: KubeEvent): Cause[] {
   const causes: Cause[] = [];
-  const reporter = text(event['reportingComponent']);
+  const { reportingComponent: reporter = '', reportingInstance: instance = '' } = event;
+  const { action = '', reason = '', message = '', type } = event;
   if (reporter === '') causes.push(required('reportingController'));
   for (const complaint of reporter === '' ? [] : qualifiedNameComplaints(reporter)) {
     causes.push(invalidValue('reportingController', reporter, complaint));
   }
-  const instance = text(event['reportingInstance']);
   if (instance === '') causes.push(required('reportingInstance'));
   if (byteLength(instance) > REPORTER_MAX) causes.push(tooLong('reportingInstance', REPORTER_MAX));
-  if (text(event['action']) === '') causes.push(required('action'));
-  if (byteLength(text(event['action'])) > ACTION_MAX) causes.push(tooLong('action', ACTION_MAX));
-  if (text(event['reason']) === '') causes.push(required('reason'));
-  if (byteLength(text(event['reason'])) > REASON_MAX) causes.push(tooLong('reason', REASON_MAX));
-  if (byteLength(text(event['message'])) > NOTE_MAX) causes.push(tooLong('message', NOTE_MAX));
-  if (event['type'] !== 'Normal' && event['type'] !== 'Warning') {
-    causes.push(invalidValue('type', event['type'], 'has invalid value: must be Normal or Warning'));
+  if (action === '') causes.push(required('action'));
+  if (byteLength(action) > ACTION_MAX) causes.push(tooLong('action', ACTION_MAX));
+  if (reason === '') causes.push(required('reason'));
+  if (byteLength(reason) > REASON_MAX) causes.push(tooLong('reason', REASON_MAX));
+  if (byteLength(message) > NOTE_MAX) causes.push(tooLong('message', NOTE_MAX));
+  if (type !== 'Normal' && type !== 'Warning') {
+    causes.push(invalidValue('type', type, 'has invalid value: must be Normal or Warning'));
   }
   return causes;
 }
@@ -65,12 +62,12 @@ const FIXED = [
   'reportingInstance',
 ] as const;
 
-export function validateEvent(event: KubeObject, old: KubeObject | undefined): Cause[] {
+export function validateEvent(event: KubeEvent, old: KubeEvent | undefined): Cause[] {
   const causes = [
     ...validateObjectMetadata(event, old, { namespaced: true, name: pathSegmentName }),
     ...validateHome(event),
   ];
-  if (text(event['eventTime']) === '') return causes;
+  if (!event.eventTime) return causes;
   if (old === undefined) return [...causes, ...validateNewForm(event)];
   return [...causes, ...FIXED.flatMap((field) => immutable(field, event[field], old[field]))];
 }

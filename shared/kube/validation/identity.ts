@@ -8,7 +8,7 @@ import {
 import { isForbiddenNodeLabel } from '../../domain/access/node-restriction.ts';
 import type { Cause } from '../status.ts';
 import { parseTimeMs } from '../time.ts';
-import type { KubeObject } from '../types.ts';
+import type { KubeBootstrapToken, KubeNodeIdentity } from '../types.ts';
 import { invalidValue, required, tooMany } from './causes.ts';
 import { validateLabels, validateObjectMetadata } from './metadata.ts';
 import { type NameRule, nodeName } from './names.ts';
@@ -18,8 +18,7 @@ const LABELS_MAX = 64;
 const tokenName: NameRule = (name) =>
   isBootstrapTokenId(name) ? [] : ['must be 6 to 20 lower-case letters and digits'];
 
-function validateNodeLabels(given: unknown): Cause[] {
-  const labels = (given ?? {}) as Readonly<Record<string, string>>;
+function validateNodeLabels(labels: Readonly<Record<string, string>> = {}): Cause[] {
   const count = Object.keys(labels).length;
   if (count > LABELS_MAX) return [tooMany('spec.nodeLabels', count, LABELS_MAX)];
   // The machine registers its Node with them by itself, so they are labels it may set.
@@ -31,30 +30,30 @@ function validateNodeLabels(given: unknown): Cause[] {
 }
 
 /** What is sent to enrol. Whether the key is one, cryptography says later. */
-export function validateNodeIdentity(identity: KubeObject): Cause[] {
+export function validateNodeIdentity(identity: KubeNodeIdentity): Cause[] {
   const causes = validateObjectMetadata(identity, undefined, { namespaced: false, name: nodeName });
-  if (identity.spec?.['publicKey'] === undefined) causes.push(required('spec.publicKey'));
-  return [...causes, ...validateNodeLabels(identity.spec?.['nodeLabels'])];
+  if (identity.spec?.publicKey === undefined) causes.push(required('spec.publicKey'));
+  return [...causes, ...validateNodeLabels(identity.spec?.nodeLabels)];
 }
 
-export function validateBootstrapToken(token: KubeObject): Cause[] {
+export function validateBootstrapToken(token: KubeBootstrapToken): Cause[] {
   const causes = validateObjectMetadata(token, undefined, { namespaced: false, name: tokenName });
   const { secretSha256 = '', expires, uses, nodeNamePattern, nodeLabels } = token.spec ?? {};
-  if (!/^[0-9a-f]{64}$/.test(String(secretSha256))) {
+  if (!/^[0-9a-f]{64}$/.test(secretSha256)) {
     causes.push(invalidValue('spec.secretSha256', '', 'must be a SHA-256 in lower-case hex'));
   }
   const createdMs = parseTimeMs(token.metadata.creationTimestamp) ?? 0;
-  const expiresMs = typeof expires === 'string' ? parseTimeMs(expires) : undefined;
+  const expiresMs = parseTimeMs(expires);
   if (expiresMs === undefined) causes.push(required('spec.expires'));
   else if (expiresMs <= createdMs) causes.push(invalidValue('spec.expires', expires, 'must be in the future'));
   else if (expiresMs - createdMs > BOOTSTRAP_LIFE_SECONDS_MAX * 1_000) {
     const days = BOOTSTRAP_LIFE_SECONDS_MAX / 86_400;
     causes.push(invalidValue('spec.expires', expires, `must be within ${days} days`));
   }
-  if (typeof uses !== 'number' || uses < 1 || uses > BOOTSTRAP_USES_MAX) {
+  if (uses === undefined || uses < 1 || uses > BOOTSTRAP_USES_MAX) {
     causes.push(invalidValue('spec.uses', uses, `must be from 1 to ${BOOTSTRAP_USES_MAX}`));
   }
-  if (nodeNamePattern !== undefined && !isNamePattern(String(nodeNamePattern))) {
+  if (nodeNamePattern !== undefined && !isNamePattern(nodeNamePattern)) {
     causes.push(
       invalidValue(
         'spec.nodeNamePattern',

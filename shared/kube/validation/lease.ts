@@ -1,7 +1,7 @@
 /** Lease (pkg/apis/coordination/validation/validation.go). */
 import type { Cause } from '../status.ts';
 import { parseTimeMs } from '../time.ts';
-import type { KubeObject, LeaseSpec } from '../types.ts';
+import type { KubeLease, LeaseSpec } from '../types.ts';
 import { forbiddenField, invalidValue, nonNegative, required } from './causes.ts';
 import { validateObjectMetadata } from './metadata.ts';
 import { qualifiedNameComplaints, subdomainName } from './names.ts';
@@ -33,10 +33,10 @@ export function validateLeaseSpec(spec: LeaseSpec): Cause[] {
   return causes;
 }
 
-export function validateLease(lease: KubeObject, old: KubeObject | undefined): Cause[] {
+export function validateLease(lease: KubeLease, old: KubeLease | undefined): Cause[] {
   const causes = validateObjectMetadata(lease, old, { namespaced: true, name: subdomainName });
   if (lease.spec !== undefined && (typeof lease.spec !== 'object' || lease.spec === null)) {
     return [...causes, required('spec')];
   }
-  return [...causes, ...validateLeaseSpec((lease.spec ?? {}) as LeaseSpec)];
+  return [...causes, ...validateLeaseSpec(lease.spec ?? {})];
 }

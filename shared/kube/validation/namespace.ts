@@ -1,26 +1,30 @@
 /** Namespace (pkg/apis/core/validation/validation.go: ValidateNamespace and its updates). */
 import type { Cause } from '../status.ts';
-import type { KubeObject } from '../types.ts';
+import type { KubeNamespace } from '../types.ts';
 import { invalidValue, notSupported, sameJson } from './causes.ts';
 import { validateObjectMetadata } from './metadata.ts';
 import { labelName, qualifiedNameComplaints } from './names.ts';
 
 export const NAMESPACE_PHASES = ['Active', 'Terminating'];
 
-export function validateNamespace(namespace: KubeObject, old: KubeObject | undefined, subresource: string): Cause[] {
+export function validateNamespace(
+  namespace: KubeNamespace,
+  old: KubeNamespace | undefined,
+  subresource: string,
+): Cause[] {
   const causes = validateObjectMetadata(namespace, old, { namespaced: false, name: labelName });
-  const finalizers = namespace.spec?.['finalizers'];
-  if (Array.isArray(finalizers) && !sameJson(finalizers, old?.spec?.['finalizers'])) {
+  const finalizers = namespace.spec?.finalizers;
+  if (finalizers !== undefined && !sameJson(finalizers, old?.spec?.finalizers)) {
     for (const [index, finalizer] of finalizers.entries()) {
       // 'kubernetes' is the one that needs no prefix.
       if (finalizer === 'kubernetes') continue;
-      for (const complaint of qualifiedNameComplaints(String(finalizer))) {
+      for (const complaint of qualifiedNameComplaints(finalizer)) {
         causes.push(invalidValue(`spec.finalizers[${index}]`, finalizer, complaint));
       }
     }
   }
-  const phase = namespace.status?.['phase'];
-  if (phase !== undefined && !NAMESPACE_PHASES.includes(String(phase))) {
+  const phase = namespace.status?.phase;
+  if (phase !== undefined && !NAMESPACE_PHASES.includes(phase)) {
     causes.push(notSupported('status.phase', phase, NAMESPACE_PHASES));
   }
   if (old === undefined || subresource !== 'status') return causes;

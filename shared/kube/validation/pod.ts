@@ -1,7 +1,18 @@
 /** Pod on creation and update (pkg/apis/core/validation/validation.go: ValidatePodCreate, ValidatePodUpdate). */
 import { compareQuantities, parseQuantity, type Quantity } from '../quantity.ts';
 import type { Cause } from '../status.ts';
-import type { KubeObject, Toleration } from '../types.ts';
+import type {
+  Container,
+  ContainerPort,
+  EnvVar,
+  KubePod,
+  PodSpec,
+  ResourceList,
+  ResourceRequirements,
+  Toleration,
+  Volume,
+  VolumeMount,
+} from '../types.ts';
 import { addressFamily } from './addresses.ts';
 import {
   duplicate,
@@ -25,13 +36,6 @@ import {
 } from './names.ts';
 import { TAINT_EFFECTS } from './node.ts';
 
-type Json = Record<string, unknown>;
-
-const record = (value: unknown): Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : {};
-const records = (value: unknown): Json[] => (Array.isArray(value) ? value.map(record) : []);
-const text = (value: unknown): string => (typeof value === 'string' ? value : '');
-
 const RESTART_POLICIES = ['Always', 'OnFailure', 'Never'];
 const DNS_POLICIES = ['ClusterFirst', 'ClusterFirstWithHostNet', 'Default', 'None'];
 const PULL_POLICIES = ['Always', 'IfNotPresent', 'Never'];
@@ -41,29 +45,27 @@ const PREEMPTION_POLICIES = ['Never', 'PreemptLowerPriority'];
 const PHASES = ['Failed', 'Pending', 'Running', 'Succeeded', 'Unknown'];
 const INT32_MAX = 2_147_483_647;
 
-const oneOf = (field: string, value: unknown, supported: readonly string[]): Cause[] => {
+const oneOf = (field: string, value: string | undefined, supported: readonly string[]): Cause[] => {
   if (value === undefined || value === '') return [];
-  return supported.includes(text(value)) ? [] : [notSupported(field, value, supported)];
+  return supported.includes(value) ? [] : [notSupported(field, value, supported)];
 };
 
-const complaintsAt = (field: string, value: string, judge: (value: string) => string[]): Cause[] =>
-  judge(value).map((complaint) => invalidValue(field, value, complaint));
+const complaintsAt = (field: string, value: string, complaintsOf: (value: string) => string[]): Cause[] =>
+  complaintsOf(value).map((complaint) => invalidValue(field, value, complaint));
 
-/** Optional names: an absent one will do. */
-const optional = (field: string, value: unknown, judge: (value: string) => string[]): Cause[] =>
-  value === undefined || value === '' ? [] : complaintsAt(field, text(value), judge);
+/** For optional names: an absent or empty one is valid. */
+const optional = (field: string, value: string | undefined, complaintsOf: (value: string) => string[]): Cause[] =>
+  value === undefined || value === '' ? [] : complaintsAt(field, value, complaintsOf);
 
-const portRange = (field: string, value: unknown): Cause[] =>
-  typeof value === 'number' && value >= 1 && value <= 65_535
-    ? []
-    : [invalidValue(field, value, 'must be between 1 and 65535, inclusive')];
+const portRange = (field: string, value: number): Cause[] =>
+  value >= 1 && value <= 65_535 ? [] : [invalidValue(field, value, 'must be between 1 and 65535, inclusive')];
 
-function validatePorts(ports: readonly Json[], field: string): Cause[] {
+function validatePorts(ports: readonly ContainerPort[], field: string): Cause[] {
   const causes: Cause[] = [];
   const names = new Set<string>();
   for (const [index, port] of ports.entries()) {
     const path = `${field}[${index}]`;
-    const name = text(port['name']);
+    const { name = '', containerPort = 0, hostPort = 0, protocol } = port;
     if (name !== '') {
       if (!/^(?=.*[a-z])[a-z0-9](?:[a-z0-9-]{0,13}[a-z0-9])?$/.test(name) || name.includes('--')) {
         causes.push(
@@ -77,11 +79,11 @@ function validatePorts(ports: readonly Json[], field: string): Cause[] {
       if (names.has(name)) causes.push(duplicate(`${path}.name`, name));
       names.add(name);
     }
-    if ((port['containerPort'] ?? 0) === 0) causes.push(required(`${path}.containerPort`));
-    else causes.push(...portRange(`${path}.containerPort`, port['containerPort']));
-    if ((port['hostPort'] ?? 0) !== 0) causes.push(...portRange(`${path}.hostPort`, port['hostPort']));
-    if (text(port['protocol']) === '') causes.push(required(`${path}.protocol`));
-    else causes.push(...oneOf(`${path}.protocol`, port['protocol'], PROTOCOLS));
+    if (containerPort === 0) causes.push(required(`${path}.containerPort`));
+    else causes.push(...portRange(`${path}.containerPort`, containerPort));
+    if (hostPort !== 0) causes.push(...portRange(`${path}.hostPort`, hostPort));
+    if (!protocol) causes.push(required(`${path}.protocol`));
+    else causes.push(...oneOf(`${path}.protocol`, protocol, PROTOCOLS));
   }
   return causes;
 }
@@ -92,7 +94,7 @@ const isStandardResource = (name: string): boolean =>
 /** What cannot be promised twice: asking and limit must agree. */
 const isIndivisible = (name: string): boolean => name.startsWith('hugepages-') || name.includes('/');
 
-function validateAmounts(amounts: Json, field: string, causes: Cause[]): Map<string, Quantity> {
+function validateAmounts(amounts: ResourceList, field: string, causes: Cause[]): Map<string, Quantity> {
   const found = new Map<string, Quantity>();
   for (const [name, value] of Object.entries(amounts)) {
     const path = `${field}[${name}]`;
@@ -110,38 +112,32 @@ function validateAmounts(amounts: Json, field: string, causes: Cause[]): Map<str
   return found;
 }
 
-export function validateResources(resources: Json, field: string): Cause[] {
+export function validateResources({ limits = {}, requests = {} }: ResourceRequirements, field: string): Cause[] {
   const causes: Cause[] = [];
-  const given = record(resources['limits']);
-  const limits = validateAmounts(given, `${field}.limits`, causes);
-  const asked = record(resources['requests']);
-  for (const [name, request] of validateAmounts(asked, `${field}.requests`, causes)) {
-    const limit = limits.get(name);
+  const limitOf = validateAmounts(limits, `${field}.limits`, causes);
+  for (const [name, request] of validateAmounts(requests, `${field}.requests`, causes)) {
+    const limit = limitOf.get(name);
     const path = `${field}.requests`;
     if (limit === undefined) {
       if (isIndivisible(name)) {
         causes.push(required(`${field}.limits`, 'Limit must be set for non overcommitable resources'));
       }
     } else if (compareQuantities(request, limit) > 0) {
-      causes.push(
-        invalidValue(path, asked[name], `must be less than or equal to ${name} limit of ${String(given[name])}`),
-      );
+      causes.push(invalidValue(path, requests[name], `must be less than or equal to ${name} limit of ${limits[name]}`));
     } else if (isIndivisible(name) && compareQuantities(request, limit) !== 0) {
-      causes.push(invalidValue(path, asked[name], `must be equal to ${name} limit of ${String(given[name])}`));
+      causes.push(invalidValue(path, requests[name], `must be equal to ${name} limit of ${limits[name]}`));
     }
   }
   return causes;
 }
 
-function validateMounts(mounts: readonly Json[], volumes: ReadonlySet<string>, field: string): Cause[] {
+function validateMounts(mounts: readonly VolumeMount[], volumes: ReadonlySet<string>, field: string): Cause[] {
   const causes: Cause[] = [];
   const paths = new Set<string>();
-  for (const [index, mount] of mounts.entries()) {
+  for (const [index, { name = '', mountPath = '' }] of mounts.entries()) {
     const path = `${field}[${index}]`;
-    const name = text(mount['name']);
     if (name === '') causes.push(required(`${path}.name`));
     else if (!volumes.has(name)) causes.push(notFoundValue(`${path}.name`, name));
-    const mountPath = text(mount['mountPath']);
     if (mountPath === '') causes.push(required(`${path}.mountPath`));
     else if (paths.has(mountPath)) causes.push(invalidValue(`${path}.mountPath`, mountPath, 'must be unique'));
     paths.add(mountPath);
@@ -149,15 +145,13 @@ function validateMounts(mounts: readonly Json[], volumes: ReadonlySet<string>, f
   return causes;
 }
 
-function validateEnv(variables: readonly Json[], field: string): Cause[] {
+function validateEnv(variables: readonly EnvVar[], field: string): Cause[] {
   const causes: Cause[] = [];
-  for (const [index, variable] of variables.entries()) {
+  for (const [index, { name = '', value = '', valueFrom = {} }] of variables.entries()) {
     const path = `${field}[${index}]`;
-    const name = text(variable['name']);
     if (name === '') causes.push(required(`${path}.name`));
     else causes.push(...complaintsAt(`${path}.name`, name, envVarComplaints));
-    const source = record(variable['valueFrom']);
-    if (text(variable['value']) !== '' && Object.keys(source).length > 0) {
+    if (value !== '' && Object.keys(valueFrom).length > 0) {
       causes.push(invalidValue(`${path}.valueFrom`, '', 'may not be specified when `value` is not empty'));
     }
   }
@@ -165,44 +159,43 @@ function validateEnv(variables: readonly Json[], field: string): Cause[] {
 }
 
 function validateContainers(
-  containers: readonly Json[],
+  containers: readonly Container[] | undefined,
   volumes: ReadonlySet<string>,
   names: Set<string>,
   field: string,
 ): Cause[] {
   const causes: Cause[] = [];
-  for (const [index, container] of containers.entries()) {
+  for (const [index, container] of (containers ?? []).entries()) {
     const path = `${field}[${index}]`;
-    const name = text(container['name']);
+    const { name = '', image = '' } = container;
     if (name === '') causes.push(required(`${path}.name`));
     else {
       causes.push(...complaintsAt(`${path}.name`, name, labelComplaints));
       if (names.has(name)) causes.push(duplicate(`${path}.name`, name));
       names.add(name);
     }
-    const image = text(container['image']);
     if (image === '') causes.push(required(`${path}.image`));
     else if (image !== image.trim()) {
       causes.push(invalidValue(`${path}.image`, image, 'must not have leading or trailing whitespace'));
     }
     causes.push(
-      ...oneOf(`${path}.imagePullPolicy`, container['imagePullPolicy'], PULL_POLICIES),
-      ...oneOf(`${path}.terminationMessagePolicy`, container['terminationMessagePolicy'], MESSAGE_POLICIES),
-      ...validatePorts(records(container['ports']), `${path}.ports`),
-      ...validateEnv(records(container['env']), `${path}.env`),
-      ...validateMounts(records(container['volumeMounts']), volumes, `${path}.volumeMounts`),
-      ...validateResources(record(container['resources']), `${path}.resources`),
+      ...oneOf(`${path}.imagePullPolicy`, container.imagePullPolicy, PULL_POLICIES),
+      ...oneOf(`${path}.terminationMessagePolicy`, container.terminationMessagePolicy, MESSAGE_POLICIES),
+      ...validatePorts(container.ports ?? [], `${path}.ports`),
+      ...validateEnv(container.env ?? [], `${path}.env`),
+      ...validateMounts(container.volumeMounts ?? [], volumes, `${path}.volumeMounts`),
+      ...validateResources(container.resources ?? {}, `${path}.resources`),
     );
   }
   return causes;
 }
 
-function validateVolumes(volumes: readonly Json[], field: string): { causes: Cause[]; names: Set<string> } {
+function validateVolumes(volumes: readonly Volume[], field: string): { causes: Cause[]; names: Set<string> } {
   const causes: Cause[] = [];
   const names = new Set<string>();
   for (const [index, volume] of volumes.entries()) {
     const path = `${field}[${index}]`;
-    const name = text(volume['name']);
+    const { name = '' } = volume;
     if (name === '') causes.push(required(`${path}.name`));
     else {
       causes.push(...complaintsAt(`${path}.name`, name, labelComplaints));
@@ -252,41 +245,36 @@ export function validateTolerations(tolerations: readonly Toleration[], field: s
   return causes;
 }
 
-function validateSpec(spec: Json): Cause[] {
-  const volumes = validateVolumes(records(spec['volumes']), 'spec.volumes');
-  const containers = records(spec['containers']);
+function validateSpec(spec: PodSpec): Cause[] {
+  const volumes = validateVolumes(spec.volumes ?? [], 'spec.volumes');
+  const { containers = [] } = spec;
   const names = new Set<string>();
   const causes = [...volumes.causes];
   if (containers.length === 0) causes.push(required('spec.containers'));
   causes.push(
     ...validateContainers(containers, volumes.names, names, 'spec.containers'),
-    ...validateContainers(records(spec['initContainers']), volumes.names, names, 'spec.initContainers'),
-    ...oneOf('spec.restartPolicy', spec['restartPolicy'], RESTART_POLICIES),
-    ...oneOf('spec.dnsPolicy', spec['dnsPolicy'], DNS_POLICIES),
-    ...oneOf('spec.preemptionPolicy', spec['preemptionPolicy'], PREEMPTION_POLICIES),
-    ...validateLabels(spec['nodeSelector'] as Record<string, string> | undefined, 'spec.nodeSelector'),
-    ...optional('spec.nodeName', spec['nodeName'], subdomainComplaints),
-    ...optional('spec.serviceAccountName', spec['serviceAccountName'], subdomainComplaints),
-    ...optional('spec.priorityClassName', spec['priorityClassName'], subdomainComplaints),
-    ...optional('spec.hostname', spec['hostname'], labelComplaints),
-    ...optional('spec.subdomain', spec['subdomain'], labelComplaints),
-    ...validateTolerations((spec['tolerations'] ?? []) as Toleration[], 'spec.tolerations'),
+    ...validateContainers(spec.initContainers, volumes.names, names, 'spec.initContainers'),
+    ...oneOf('spec.restartPolicy', spec.restartPolicy, RESTART_POLICIES),
+    ...oneOf('spec.dnsPolicy', spec.dnsPolicy, DNS_POLICIES),
+    ...oneOf('spec.preemptionPolicy', spec.preemptionPolicy, PREEMPTION_POLICIES),
+    ...validateLabels(spec.nodeSelector, 'spec.nodeSelector'),
+    ...optional('spec.nodeName', spec.nodeName, subdomainComplaints),
+    ...optional('spec.serviceAccountName', spec.serviceAccountName, subdomainComplaints),
+    ...optional('spec.priorityClassName', spec.priorityClassName, subdomainComplaints),
+    ...optional('spec.hostname', spec.hostname, labelComplaints),
+    ...optional('spec.subdomain', spec.subdomain, labelComplaints),
+    ...validateTolerations(spec.tolerations ?? [], 'spec.tolerations'),
   );
-  for (const [index, gate] of records(spec['readinessGates']).entries()) {
+  for (const [index, gate] of (spec.readinessGates ?? []).entries()) {
     causes.push(
-      ...complaintsAt(
-        `spec.readinessGates[${index}].conditionType`,
-        text(gate['conditionType']),
-        qualifiedNameComplaints,
-      ),
+      ...complaintsAt(`spec.readinessGates[${index}].conditionType`, gate.conditionType ?? '', qualifiedNameComplaints),
     );
   }
-  const grace = spec['terminationGracePeriodSeconds'];
-  if (typeof grace === 'number' && grace < 0) {
+  const { terminationGracePeriodSeconds: grace = 0, activeDeadlineSeconds: deadline } = spec;
+  if (grace < 0) {
     causes.push(invalidValue('spec.terminationGracePeriodSeconds', grace, NOT_NEGATIVE));
   }
-  const deadline = spec['activeDeadlineSeconds'];
-  if (typeof deadline === 'number' && (deadline < 1 || deadline > INT32_MAX)) {
+  if (deadline !== undefined && (deadline < 1 || deadline > INT32_MAX)) {
     causes.push(invalidValue('spec.activeDeadlineSeconds', deadline, `must be between 1 and ${INT32_MAX}, inclusive`));
   }
   return causes;
@@ -296,12 +284,15 @@ const FIXED_TEXT =
   'pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)';
 
 /** The spec without what an update may change. */
-function fixedSpec(spec: Json): Json {
+function fixedSpec(spec: PodSpec): PodSpec {
   const { activeDeadlineSeconds: _deadline, tolerations: _tolerations, schedulingGates: _gates, ...fixed } = spec;
-  const withoutImages = (field: string): Json => ({
-    [field]: records(spec[field]).map(({ image: _image, ...container }) => container),
-  });
-  return { ...fixed, ...withoutImages('containers'), ...withoutImages('initContainers') };
+  const withoutImages = (containers: readonly Container[] = []): Container[] =>
+    containers.map(({ image: _image, ...container }) => container);
+  return {
+    ...fixed,
+    containers: withoutImages(spec.containers),
+    initContainers: withoutImages(spec.initContainers),
+  };
 }
 
 const sameButSeconds = (left: Toleration, right: Toleration): boolean =>
@@ -310,17 +301,17 @@ const sameButSeconds = (left: Toleration, right: Toleration): boolean =>
   (left.value ?? '') === (right.value ?? '') &&
   (left.effect ?? '') === (right.effect ?? '');
 
-function validateSpecUpdate(next: Json, old: Json): Cause[] {
+function validateSpecUpdate(next: PodSpec, old: PodSpec): Cause[] {
   const causes: Cause[] = [];
-  for (const field of ['containers', 'initContainers']) {
-    if (records(next[field]).length !== records(old[field]).length) {
+  for (const field of ['containers', 'initContainers'] as const) {
+    if ((next[field] ?? []).length !== (old[field] ?? []).length) {
       return [forbiddenField(`spec.${field}`, 'pod updates may not add or remove containers')];
     }
   }
-  const oldDeadline = old['activeDeadlineSeconds'];
-  const deadline = next['activeDeadlineSeconds'];
-  if (typeof oldDeadline === 'number') {
-    if (typeof deadline !== 'number') {
+  const oldDeadline = old.activeDeadlineSeconds;
+  const deadline = next.activeDeadlineSeconds;
+  if (oldDeadline !== undefined) {
+    if (deadline === undefined) {
       causes.push(
         invalidValue('spec.activeDeadlineSeconds', null, 'must not update from a positive integer to nil value'),
       );
@@ -328,17 +319,16 @@ function validateSpecUpdate(next: Json, old: Json): Cause[] {
       causes.push(invalidValue('spec.activeDeadlineSeconds', deadline, 'must be less than or equal to previous value'));
     }
   }
-  const tolerations = (next['tolerations'] ?? []) as Toleration[];
-  for (const had of (old['tolerations'] ?? []) as Toleration[]) {
+  const tolerations = next.tolerations ?? [];
+  for (const had of old.tolerations ?? []) {
     if (!tolerations.some((has) => sameButSeconds(has, had))) {
       causes.push(
         forbiddenField('spec.tolerations', 'existing toleration can not be modified except its tolerationSeconds'),
       );
     }
   }
-  const oldGates = new Set(records(old['schedulingGates']).map((gate) => text(gate['name'])));
-  for (const [index, gate] of records(next['schedulingGates']).entries()) {
-    const name = text(gate['name']);
+  const oldGates = new Set((old.schedulingGates ?? []).map(({ name = '' }) => name));
+  for (const [index, { name = '' }] of (next.schedulingGates ?? []).entries()) {
     if (!oldGates.has(name)) {
       causes.push(
         forbiddenField(
@@ -352,16 +342,16 @@ function validateSpecUpdate(next: Json, old: Json): Cause[] {
   return causes;
 }
 
-function validateStatus(pod: KubeObject, old: KubeObject | undefined): Cause[] {
-  const status = record(pod.status);
-  const causes = oneOf('status.phase', status['phase'], PHASES);
-  const oldClass = text(record(old?.status)['qosClass']);
-  if (oldClass !== '') causes.push(...immutable('status.qosClass', status['qosClass'], oldClass));
+function validateStatus(pod: KubePod, old: KubePod | undefined): Cause[] {
+  const status = pod.status ?? {};
+  const causes = oneOf('status.phase', status.phase, PHASES);
+  const oldClass = old?.status?.qosClass;
+  if (oldClass !== undefined) causes.push(...immutable('status.qosClass', status.qosClass, oldClass));
   for (const [list, shownAs] of [
     ['podIPs', 'pod'],
     ['hostIPs', 'host'],
   ] as const) {
-    const addresses = records(status[list]).map((each) => text(each['ip']));
+    const addresses = (status[list] ?? []).map(({ ip = '' }) => ip);
     for (const [index, address] of addresses.entries()) {
       const path = `status.${list}[${index}]`;
       if (addressFamily(address, 'ip') === undefined) {
@@ -379,15 +369,15 @@ function validateStatus(pod: KubeObject, old: KubeObject | undefined): Cause[] {
   return causes;
 }
 
-export function validatePod(pod: KubeObject, old: KubeObject | undefined, subresource: string): Cause[] {
+export function validatePod(pod: KubePod, old: KubePod | undefined, subresource: string): Cause[] {
   const metadata = validateObjectMetadata(pod, old, { namespaced: true, name: subdomainName });
   if (subresource === 'status') return [...metadata, ...validateStatus(pod, old)];
-  const spec = record(pod.spec);
+  const spec = pod.spec ?? {};
   const causes = [...metadata, ...validateSpec(spec)];
   if (old === undefined) {
-    return records(spec['ephemeralContainers']).length === 0
+    return (spec.ephemeralContainers ?? []).length === 0
       ? causes
       : [...causes, forbiddenField('spec.ephemeralContainers', 'cannot be set on create')];
   }
-  return [...causes, ...validateSpecUpdate(spec, record(old.spec))];
+  return [...causes, ...validateSpecUpdate(spec, old.spec ?? {})];
 }

@@ -1,6 +1,6 @@
 /** PriorityClass (pkg/apis/scheduling/validation/validation.go, pkg/apis/scheduling/helpers.go). */
 import type { Cause } from '../status.ts';
-import type { KubeObject } from '../types.ts';
+import type { KubePriorityClass } from '../types.ts';
 import { forbiddenField, immutable, notSupported } from './causes.ts';
 import { validateObjectMetadata } from './metadata.ts';
 import { subdomainName } from './names.ts';
@@ -16,13 +16,12 @@ export const SYSTEM_PRIORITIES: Readonly<Record<string, number>> = {
 
 const PREEMPTION_POLICIES = ['PreemptLowerPriority', 'Never'];
 
-export function validatePriorityClass(priorityClass: KubeObject, old: KubeObject | undefined): Cause[] {
+export function validatePriorityClass(priorityClass: KubePriorityClass, old: KubePriorityClass | undefined): Cause[] {
   const causes = validateObjectMetadata(priorityClass, old, { namespaced: false, name: subdomainName });
-  const value = priorityClass['value'];
-  const policy = priorityClass['preemptionPolicy'];
+  const { value, preemptionPolicy: policy } = priorityClass;
   if (old !== undefined) {
-    if (value !== old['value']) causes.push(forbiddenField('value', 'may not be changed in an update.'));
-    return [...causes, ...immutable('preemptionPolicy', policy, old['preemptionPolicy'])];
+    if (value !== old.value) causes.push(forbiddenField('value', 'may not be changed in an update.'));
+    return [...causes, ...immutable('preemptionPolicy', policy, old.preemptionPolicy)];
   }
   const name = priorityClass.metadata.name ?? '';
   if (name.startsWith('system-')) {
@@ -34,10 +33,10 @@ export function validatePriorityClass(priorityClass: KubeObject, old: KubeObject
         ),
       );
     }
-  } else if (typeof value === 'number' && value > USER_PRIORITY_MAX) {
+  } else if (value !== undefined && value > USER_PRIORITY_MAX) {
     causes.push(forbiddenField('value', `maximum allowed value of a user defined priority is ${USER_PRIORITY_MAX}`));
   }
-  if (policy !== undefined && !PREEMPTION_POLICIES.includes(String(policy))) {
+  if (policy !== undefined && !PREEMPTION_POLICIES.includes(policy)) {
     causes.push(notSupported('preemptionPolicy', policy, PREEMPTION_POLICIES));
   }
   return causes;

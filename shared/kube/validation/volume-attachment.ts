@@ -1,6 +1,6 @@
 /** VolumeAttachment (pkg/apis/storage/validation/validation.go). */
 import type { Cause } from '../status.ts';
-import type { KubeObject } from '../types.ts';
+import type { KubeVolumeAttachment, VolumeAttachmentSource } from '../types.ts';
 import { forbiddenField, immutable, invalidValue, required, tooLong } from './causes.ts';
 import { validateObjectMetadata } from './metadata.ts';
 import { byteLength, subdomainComplaints, subdomainName } from './names.ts';
@@ -8,35 +8,31 @@ import { byteLength, subdomainComplaints, subdomainName } from './names.ts';
 /** Longest name of a driver. */
 const ATTACHER_BYTES_MAX = 63;
 
-type Json = Record<string, unknown>;
-const record = (value: unknown): Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : {};
-const text = (value: unknown): string => (typeof value === 'string' ? value : '');
-
 const SOURCE_TEXT = 'must specify exactly one of inlineVolumeSpec and persistentVolumeName';
 
 /** v1 checks the form of names once more, after everything else: so an empty one has two causes. */
 const misnamed = (field: string, name: string): Cause[] =>
   subdomainComplaints(name.toLowerCase()).map((complaint) => invalidValue(field, name, complaint));
 
-function validateSource(source: Json): Cause[] {
-  const inline = source['inlineVolumeSpec'] !== undefined;
-  const persistent = source['persistentVolumeName'];
+function validateSource(source: VolumeAttachmentSource): Cause[] {
+  const inline = source.inlineVolumeSpec !== undefined;
+  const persistent = source.persistentVolumeName;
   if (inline && persistent !== undefined) return [forbiddenField('spec.source', SOURCE_TEXT)];
   if (!inline && persistent === undefined) return [required('spec.source', SOURCE_TEXT)];
-  return text(persistent) === '' && !inline
+  return persistent === '' && !inline
     ? [required('spec.source.persistentVolumeName', 'must specify non empty persistentVolumeName')]
     : [];
 }
 
-export function validateVolumeAttachment(attachment: KubeObject, old: KubeObject | undefined): Cause[] {
+export function validateVolumeAttachment(
+  attachment: KubeVolumeAttachment,
+  old: KubeVolumeAttachment | undefined,
+): Cause[] {
   const causes = validateObjectMetadata(attachment, old, { namespaced: false, name: subdomainName });
-  const spec = record(attachment.spec);
+  const spec = attachment.spec ?? {};
   if (old !== undefined) return [...causes, ...immutable('spec', spec, old.spec)];
-  const attacher = text(spec['attacher']);
-  const nodeName = text(spec['nodeName']);
-  const source = record(spec['source']);
-  const persistent = source['persistentVolumeName'];
+  const { attacher = '', nodeName = '', source = {} } = spec;
+  const persistent = source.persistentVolumeName;
   if (attacher === '') causes.push(required('spec.attacher'));
   causes.push(...validateSource(source));
   if (nodeName === '') causes.push(required('spec.nodeName'));
@@ -46,6 +42,6 @@ export function validateVolumeAttachment(attachment: KubeObject, old: KubeObject
   }
   if (byteLength(attacher) > ATTACHER_BYTES_MAX) causes.push(tooLong('spec.attacher', ATTACHER_BYTES_MAX));
   causes.push(...misnamed('spec.attacher', attacher));
-  if (persistent !== undefined) causes.push(...misnamed('spec.source.persistentVolumeName', text(persistent)));
+  if (persistent !== undefined) causes.push(...misnamed('spec.source.persistentVolumeName', persistent));
   return causes;
 }
