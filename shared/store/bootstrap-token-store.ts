@@ -113,19 +113,29 @@ function itemOf(token: StoredBootstrapToken): Item {
   };
 }
 
+type TokenRow = {
+  readonly sk: string;
+  readonly v: number;
+  readonly uid: string;
+  readonly createdAtMs: number;
+  readonly secretSha256: string;
+  readonly expiresAtMs: number;
+  readonly uses: number;
+  readonly usesLeft: number;
+  readonly reissue?: 1;
+  readonly pattern?: string;
+  readonly labels?: string;
+};
+
 function tokenOf(item: Item): StoredBootstrapToken {
-  const { pattern, labels } = item;
+  const { sk: id, v: version, reissue, pattern, labels, ...row } = item as TokenRow;
+  const { uid, createdAtMs, secretSha256, expiresAtMs, uses, usesLeft } = row;
   return {
-    id: item['sk'] as string,
-    uid: item['uid'] as string,
-    version: item['v'] as number,
-    createdAtMs: item['createdAtMs'] as number,
-    secretSha256: item['secretSha256'] as string,
-    expiresAtMs: item['expiresAtMs'] as number,
-    uses: item['uses'] as number,
-    usesLeft: item['usesLeft'] as number,
-    reissue: item['reissue'] === 1,
-    ...defined({ nodeNamePattern: pattern as string | undefined }),
-    ...(labels === undefined ? {} : { nodeLabels: JSON.parse(labels as string) as Record<string, string> }),
+    ...{ id, uid, version, createdAtMs, secretSha256, expiresAtMs, uses, usesLeft },
+    reissue: reissue === 1,
+    ...defined({
+      nodeNamePattern: pattern,
+      nodeLabels: labels === undefined ? undefined : (JSON.parse(labels) as Record<string, string>),
+    }),
   };
 }

@@ -86,112 +86,143 @@ interface Head {
   readonly committed: number;
 }
 
-export function changeLog(options: {
+export interface ChangeLogOptions {
   readonly items: ItemStore;
   readonly clock: Clock;
   readonly shardsOf: (resource: string) => number;
-}): ChangeLog {
-  const { items, clock, shardsOf } = options;
-  const headKey = (resource: string, shard: number): ItemKey => ({
-    table: 'objects',
-    pk: headPartition(resource, shard),
-    sk: ALONE,
-  });
+}
 
-  async function readHeads(resource: string, consistent: boolean): Promise<Head[]> {
-    const keys = Array.from({ length: shardsOf(resource) }, (_, shard) => headKey(resource, shard));
-    return (await items.getMany(keys, { consistent })).map((item, shard) => headOf(shard, item));
+export const changeLog = (options: ChangeLogOptions): ChangeLog => ({
+  readChanges: (request) => readChanges(options, request),
+  currentVersion: async (resource) => (await closeLog(options, resource)).version,
+});
+
+/** The lowest resourceVersion that was issued this many seconds ago. */
+const versionBefore = (nowMs: number, seconds: number): number => (nowMs - seconds * 1_000) * RESOURCE_VERSIONS_PER_MS;
+
+async function readChanges(
+  options: ChangeLogOptions,
+  { resource, after, limit, eager = false }: Parameters<ChangeLog['readChanges']>[0],
+): Promise<ChangesOutcome> {
+  if (limit < 1) throw new RangeError('the limit of a read is at least one change');
+  const { clock } = options;
+  if (!eager && after >= versionBefore(clock.nowMs(), FRESHEN_AFTER_SECONDS)) {
+    const heads = await readHeads(options, resource, false);
+    if (heads.every((head) => head.committed <= after)) return { kind: 'changes', changes: [], through: after };
   }
+  const { version, heads } = await closeLog(options, resource);
+  const changed = heads.filter((head) => head.committed > after);
+  if (changed.length === 0) return { kind: 'changes', changes: [], through: Math.max(after, version) };
+  if (after < versionBefore(clock.nowMs(), LOG_RETENTION_SECONDS)) return { kind: 'expired' };
+  const range = { after, through: version, limit };
+  const logs = await Promise.all(changed.map(({ shard }) => readLog(options.items, { resource, shard, range })));
+  return mergeLogs(resource, logs, { version, limit });
+}
 
-  /** Step 2. Returns the head at the raise or later: its `committed` includes every commit up to `version`. */
-  async function raise(resource: string, head: Head, version: number): Promise<Head> {
-    if (head.raisedTo >= version) return head;
-    const outcome = await items.write(
-      {
-        kind: 'update',
-        key: headKey(resource, head.shard),
-        set: { rv: version },
-        when: any(lacks('rv'), { kind: 'compare', attribute: 'rv', op: '<', value: version }),
-      },
-      { returnItem: true },
-    );
-    return headOf(head.shard, outcome.kind === 'written' ? outcome.item : outcome.current);
+const headKey = (resource: string, shard: number): ItemKey => ({
+  table: 'objects',
+  pk: headPartition(resource, shard),
+  sk: ALONE,
+});
+
+async function readHeads(
+  { items, shardsOf }: ChangeLogOptions,
+  resource: string,
+  consistent: boolean,
+): Promise<Head[]> {
+  const keys = Array.from({ length: shardsOf(resource) }, (_, shard) => headKey(resource, shard));
+  return (await items.getMany(keys, { consistent })).map((item, shard) => headOf(shard, item));
+}
+
+/** Steps 1 and 2. */
+async function closeLog(options: ChangeLogOptions, resource: string): Promise<{ version: number; heads: Head[] }> {
+  const heads = await readHeads(options, resource, true);
+  const nowMs = options.clock.nowMs();
+  const highest = Math.max(...heads.map((head) => head.raisedTo));
+  const isStale = highest < versionBefore(nowMs, FRESHEN_AFTER_SECONDS);
+  const version = isStale ? versionBefore(nowMs, 0) : highest;
+  return { version, heads: await Promise.all(heads.map((head) => raise(options.items, resource, { head, version }))) };
+}
+
+/** Step 2. Returns the head at the raise or later: its `committed` includes every commit up to `version`. */
+async function raise(
+  items: ItemStore,
+  resource: string,
+  { head, version }: { readonly head: Head; readonly version: number },
+): Promise<Head> {
+  if (head.raisedTo >= version) return head;
+  const outcome = await items.write(
+    {
+      kind: 'update',
+      key: headKey(resource, head.shard),
+      set: { rv: version },
+      when: any(lacks('rv'), { kind: 'compare', attribute: 'rv', op: '<', value: version }),
+    },
+    { returnItem: true },
+  );
+  return headOf(head.shard, outcome.kind === 'written' ? outcome.item : outcome.current);
+}
+
+interface ShardLog {
+  readonly entries: readonly LogEntry[];
+  /** All entries up to this version are among `entries`. */
+  readonly completeThrough: number;
+}
+
+type LogEntry = Item & { readonly rv: number };
+
+/** Step 3 for one shard: up to `limit` entries. */
+async function readLog(
+  items: ItemStore,
+  {
+    resource,
+    shard,
+    range,
+  }: {
+    readonly resource: string;
+    readonly shard: number;
+    readonly range: { readonly after: number; readonly through: number; readonly limit: number };
+  },
+): Promise<ShardLog> {
+  const entries: LogEntry[] = [];
+  let after = resourceVersionKey(range.after);
+  for (let pages = 0; pages < LOG_PAGES_MAX; pages += 1) {
+    const page = await items.query({
+      table: 'objects',
+      pk: logPartition(resource, shard),
+      consistent: true,
+      after,
+      through: resourceVersionKey(range.through),
+      limit: range.limit - entries.length,
+    });
+    entries.push(...(page.items as readonly LogEntry[]));
+    if (page.next === undefined) return { entries, completeThrough: range.through };
+    after = page.next;
+    if (entries.length >= range.limit) return { entries, completeThrough: Number(after) };
   }
+  throw new StoreFault('too-large', 'a log has more pages than one read may return', { retryable: false });
+}
 
-  /** Steps 1 and 2. */
-  async function close(resource: string): Promise<{ version: number; heads: Head[] }> {
-    const heads = await readHeads(resource, true);
-    const nowVersion = clock.nowMs() * RESOURCE_VERSIONS_PER_MS;
-    const highest = Math.max(...heads.map((head) => head.raisedTo));
-    const stale = highest < nowVersion - FRESHEN_AFTER_SECONDS * 1_000 * RESOURCE_VERSIONS_PER_MS;
-    const version = stale ? nowVersion : highest;
-    return { version, heads: await Promise.all(heads.map((head) => raise(resource, head, version))) };
-  }
-
-  /** Step 3 for one shard: up to `limit` entries, and how far they are complete. */
-  async function readLog(
-    resource: string,
-    shard: number,
-    range: { readonly after: number; readonly through: number; readonly limit: number },
-  ): Promise<{ entries: Item[]; completeThrough: number }> {
-    const entries: Item[] = [];
-    let after = resourceVersionKey(range.after);
-    for (let pages = 0; pages < LOG_PAGES_MAX; pages += 1) {
-      const page = await items.query({
-        table: 'objects',
-        pk: logPartition(resource, shard),
-        consistent: true,
-        after,
-        through: resourceVersionKey(range.through),
-        limit: range.limit - entries.length,
-      });
-      entries.push(...page.items);
-      if (page.next === undefined) return { entries, completeThrough: range.through };
-      after = page.next;
-      if (entries.length >= range.limit) return { entries, completeThrough: Number(after) };
-    }
-    throw new StoreFault('too-large', 'more pages of one log than one read takes', { retryable: false });
-  }
-
+/** Step 3: the oldest `limit` changes of all shards, up to the version that all logs are complete to. */
+function mergeLogs(
+  resource: string,
+  logs: readonly ShardLog[],
+  { version, limit }: { readonly version: number; readonly limit: number },
+): ChangesOutcome {
+  const complete = Math.min(version, ...logs.map((log) => log.completeThrough));
+  const entries = logs
+    .flatMap((log) => log.entries)
+    .filter(({ rv }) => rv <= complete)
+    .sort((one, other) => one.rv - other.rv);
+  const delivered = entries.slice(0, limit);
   return {
-    async readChanges({ resource, after, limit, eager = false }) {
-      if (limit < 1) throw new RangeError('a read takes at least one change');
-      const oldest = (clock.nowMs() - FRESHEN_AFTER_SECONDS * 1_000) * RESOURCE_VERSIONS_PER_MS;
-      if (!eager && after >= oldest) {
-        const heads = await readHeads(resource, false);
-        if (heads.every((head) => head.committed <= after)) return { kind: 'changes', changes: [], through: after };
-      }
-      const { version, heads } = await close(resource);
-      const news = heads.filter((head) => head.committed > after);
-      if (news.length === 0) return { kind: 'changes', changes: [], through: Math.max(after, version) };
-      const kept = (clock.nowMs() - LOG_RETENTION_SECONDS * 1_000) * RESOURCE_VERSIONS_PER_MS;
-      if (after < kept) return { kind: 'expired' };
-      const logs = await Promise.all(
-        news.map((head) => readLog(resource, head.shard, { after, through: version, limit })),
-      );
-      const complete = Math.min(version, ...logs.map((log) => log.completeThrough));
-      const entries = logs
-        .flatMap((log) => log.entries)
-        .filter((entry) => (entry['rv'] as number) <= complete)
-        .sort((one, other) => (one['rv'] as number) - (other['rv'] as number));
-      const delivered = entries.slice(0, limit);
-      return {
-        kind: 'changes',
-        changes: delivered.map((entry) => changeOf(resource, entry)),
-        through: delivered.length < entries.length ? (delivered.at(-1)!['rv'] as number) : complete,
-      };
-    },
-
-    async currentVersion(resource) {
-      return (await close(resource)).version;
-    },
+    kind: 'changes',
+    changes: delivered.map((entry) => changeOf(resource, entry)),
+    through: delivered.length < entries.length ? delivered.at(-1)!.rv : complete,
   };
 }
 
 function headOf(shard: number, item: Item | undefined): Head {
-  return {
-    shard,
-    raisedTo: (item?.['rv'] as number | undefined) ?? 0,
-    committed: (item?.['c'] as number | undefined) ?? 0,
-  };
+  const { rv: raisedTo = 0, c: committed = 0 } = (item ?? {}) as { readonly rv?: number; readonly c?: number };
+  return { shard, raisedTo, committed };
 }

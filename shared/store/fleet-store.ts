@@ -27,7 +27,7 @@ import { claimSlot } from '../domain/tick.ts';
 import { type DisruptionRecord, NO_DISRUPTION } from '../domain/zones/disruption.ts';
 import type { QueuedNode, ZoneRecord } from '../domain/zones/fleet-records.ts';
 import { type GateRecord, UNTRIED_GATE } from '../domain/zones/gate.ts';
-import { changeRateUpdates, type Limiter, type LimiterUpdate } from '../domain/zones/limiter.ts';
+import { changeRateUpdates, type LimiterUpdate } from '../domain/zones/limiter.ts';
 import type { ZoneState } from '../domain/zones/zone-state.ts';
 import type {
   CheckWrite,
@@ -157,156 +157,153 @@ export const leaveQueueWrite = (item: QueuedNode): DeleteWrite => ({
   when: all(is('uid', item.uid), is('addedAtMs', item.addedAtMs)),
 });
 
-export function fleetStore(items: ItemStore): FleetStore {
-  /** `refused` also after a conflict with a concurrent write: the next tick decides again. */
-  const writeWith = async (write: Write, along: PutWrite | undefined): Promise<'written' | 'refused'> => {
-    const outcome = along === undefined ? await items.write(write) : await items.transact([write, along]);
-    return outcome.kind === 'written' ? 'written' : 'refused';
-  };
+/** A write, with another one in the same transaction. `refused` also after a conflict: the next tick decides again. */
+async function writeWith(items: ItemStore, write: Write, along: PutWrite | undefined): Promise<'written' | 'refused'> {
+  const outcome = along === undefined ? await items.write(write) : await items.transact([write, along]);
+  return outcome.kind === 'written' ? 'written' : 'refused';
+}
+
+async function readFleet(items: ItemStore): Promise<FleetRecords> {
+  let state: FleetState = stateOf(undefined);
+  const zones: FleetZone[] = [];
+  const queue: QueuedNode[] = [];
+  const pages = controlPages(items, PARTITION, {
+    consistent: true,
+    tooMany: 'the fleet has more control records than one read may return',
+  });
+  for await (const page of pages) {
+    for (const item of page) {
+      const { sk } = item as FleetRow;
+      if (sk === STATE) state = stateOf(item);
+      else if (sk.startsWith(ZONE_PREFIX)) zones.push(zoneOf(item as ZoneRow));
+      else if (sk.startsWith(QUEUE_PREFIX)) queue.push(queuedNodeOf(item as QueueRow));
+    }
+  }
+  return { state, zones, queue };
+}
+
+function claimWrite({ slot, seenFence, nowMs, gate, disruption, nodes, finished }: MonitorClaim): UpdateWrite {
+  const { lastTickAtMs: _, ...kept } = gate;
+  const holding = gate.reasons.length > 0;
+  const next = claimSlot(slot);
   return {
-    async read() {
-      let state: FleetState = stateOf(undefined);
-      const zones: FleetZone[] = [];
-      const queue: QueuedNode[] = [];
-      const pages = controlPages(items, PARTITION, {
-        consistent: true,
-        tooMany: 'more control records of the fleet than one read takes',
-      });
-      for await (const page of pages) {
-        for (const item of page) {
-          const sk = item['sk'] as string;
-          if (sk === STATE) state = stateOf(item);
-          else if (sk.startsWith(ZONE_PREFIX)) zones.push(zoneOf(item));
-          else if (sk.startsWith(QUEUE_PREFIX)) queue.push(queuedNodeOf(item));
-        }
-      }
-      return { state, zones, queue };
+    kind: 'update',
+    key: stateKey,
+    set: {
+      ...next.set,
+      at: nowMs,
+      gate: JSON.stringify(kept),
+      disruption: JSON.stringify(disruption),
+      nodes,
+      ...(holding ? { holding: 1 } : {}),
+      ...(disruption.total ? { total: 1 } : {}),
+      ...(finished ? { doneAt: nowMs } : {}),
     },
-
-    readState: async () => stateOf(await items.get(stateKey, { consistent: true })),
-
-    async claim({ slot, seenFence, nowMs, gate, disruption, nodes, finished, along = [] }) {
-      const { lastTickAtMs: _, ...kept } = gate;
-      const holding = gate.reasons.length > 0;
-      const next = claimSlot(slot);
-      const claim: UpdateWrite = {
-        kind: 'update',
-        key: stateKey,
-        set: {
-          ...next.set,
-          at: nowMs,
-          gate: JSON.stringify(kept),
-          disruption: JSON.stringify(disruption),
-          nodes,
-          ...(holding ? { holding: 1 } : {}),
-          ...(disruption.total ? { total: 1 } : {}),
-          ...(finished ? { doneAt: nowMs } : {}),
-        },
-        add: next.add,
-        remove: [...(holding ? [] : ['holding']), ...(disruption.total ? [] : ['total'])],
-        when: all(next.when as Condition, seenFence === 0 ? lacks('fence') : is('fence', seenFence)),
-      };
-      if (along.length > 0) {
-        const outcome = await items.transact([claim, ...along]);
-        if (outcome.kind === 'written') return { kind: 'claimed' };
-        const refused = outcome.kind === 'refused' ? outcome.failures.find(({ index }) => index === 0) : undefined;
-        return notClaimed(refused === undefined ? (await this.read()).state : stateOf(refused.current), slot);
-      }
-      const outcome = await items.write(claim);
-      return outcome.kind === 'written' ? { kind: 'claimed' } : notClaimed(stateOf(outcome.current), slot);
-    },
-
-    async claimBare(controller, slot, nowMs) {
-      const { set, add, when } = claimSlot(slot);
-      const outcome = await items.write({
-        kind: 'update',
-        key: { table: 'control', pk: `tick#${controller}`, sk: ALONE },
-        set: { ...set, at: nowMs },
-        add,
-        when: when as Condition,
-      });
-      return outcome.kind === 'written' ? 'claimed' : 'lost';
-    },
-
-    async finish(beganAtMs) {
-      await items.write({
-        kind: 'update',
-        key: stateKey,
-        set: { doneAt: beganAtMs },
-        when: any(lacks('doneAt'), { kind: 'compare', attribute: 'doneAt', op: '<', value: beganAtMs }),
-      });
-    },
-
-    async createZone(zone, { state, ratePerSecond, nowMs: createdAtMs }, along) {
-      await writeWith(
-        {
-          kind: 'put',
-          key: zoneKey(zone),
-          item: { ratePerSecond, createdAtMs, ...defined({ state }) },
-          when: { kind: 'itemAbsent' },
-        },
-        along,
-      );
-    },
-
-    async setHold(zone, from, to, along) {
-      await writeWith(
-        {
-          kind: 'update',
-          key: zoneKey(zone),
-          ...(to === undefined ? { remove: ['hold'] } : { set: { hold: to } }),
-          when: all({ kind: 'has', attribute: 'ratePerSecond' }, from === undefined ? lacks('hold') : is('hold', from)),
-        },
-        along,
-      );
-    },
-
-    async setZoneState(zone, from, to, along) {
-      await writeWith(
-        {
-          kind: 'update',
-          key: zoneKey(zone),
-          ...(to === undefined ? { remove: ['state'] } : { set: { state: to } }),
-          // Must not create the record: a zone without its limiter would start with a full bucket (L3).
-          when: all(
-            { kind: 'has', attribute: 'ratePerSecond' },
-            from === undefined ? lacks('state') : is('state', from),
-          ),
-        },
-        along,
-      );
-    },
-
-    async setZoneRate(zone, at, along) {
-      for (const update of changeRateUpdates(at)) {
-        const outcome = await writeWith({ kind: 'update', key: zoneKey(zone), ...writeOf(update) }, along);
-        if (outcome === 'written') return;
-      }
-    },
-
-    async dropZone(zone, nowMs) {
-      await items.write({
-        kind: 'delete',
-        key: zoneKey(zone),
-        when: any(lacks('tatMs'), { kind: 'compare', attribute: 'tatMs', op: '<=', value: nowMs }),
-      });
-    },
-
-    async enqueue({ zone, nodeName, uid, addedAtMs }) {
-      const outcome = await items.write({
-        kind: 'put',
-        key: queueKey(zone, nodeName),
-        item: { uid, addedAtMs },
-        when: { kind: 'itemAbsent' },
-      });
-      return outcome.kind;
-    },
-
-    async dequeue({ zone, nodeName, uid }) {
-      await items.write({ kind: 'delete', key: queueKey(zone, nodeName), when: is('uid', uid) });
-    },
+    add: next.add,
+    remove: [...(holding ? [] : ['holding']), ...(disruption.total ? [] : ['total'])],
+    when: all(next.when as Condition, seenFence === 0 ? lacks('fence') : is('fence', seenFence)),
   };
 }
+
+async function claimTick(items: ItemStore, claim: MonitorClaim): Promise<MonitorClaimOutcome> {
+  const { slot, along = [] } = claim;
+  if (along.length > 0) {
+    const outcome = await items.transact([claimWrite(claim), ...along]);
+    if (outcome.kind === 'written') return { kind: 'claimed' };
+    const refused = outcome.kind === 'refused' ? outcome.failures.find(({ index }) => index === 0) : undefined;
+    return notClaimed(refused === undefined ? (await readFleet(items)).state : stateOf(refused.current), slot);
+  }
+  const outcome = await items.write(claimWrite(claim));
+  return outcome.kind === 'written' ? { kind: 'claimed' } : notClaimed(stateOf(outcome.current), slot);
+}
+
+async function claimBareTick(
+  items: ItemStore,
+  controller: string,
+  { slot, nowMs }: { readonly slot: number; readonly nowMs: number },
+): Promise<'claimed' | 'lost'> {
+  const { set, add, when } = claimSlot(slot);
+  const outcome = await items.write({
+    kind: 'update',
+    key: { table: 'control', pk: `tick#${controller}`, sk: ALONE },
+    set: { ...set, at: nowMs },
+    add,
+    when: when as Condition,
+  });
+  return outcome.kind === 'written' ? 'claimed' : 'lost';
+}
+
+/**
+ * Sets or removes one attribute of a zone's record, if it still has the value `from`. It must not create the record: a
+ * zone without its limiter would start with a full bucket (L3).
+ */
+const changeZoneWrite = (
+  zone: string,
+  attribute: 'state' | 'hold',
+  { from, to }: { readonly from: string | undefined; readonly to: string | undefined },
+): UpdateWrite => ({
+  kind: 'update',
+  key: zoneKey(zone),
+  ...(to === undefined ? { remove: [attribute] } : { set: { [attribute]: to } }),
+  when: all({ kind: 'has', attribute: 'ratePerSecond' }, from === undefined ? lacks(attribute) : is(attribute, from)),
+});
+
+async function setZoneRate(items: ItemStore, ...args: Parameters<FleetStore['setZoneRate']>): Promise<void> {
+  const [zone, change, along] = args;
+  for (const update of changeRateUpdates(change)) {
+    const outcome = await writeWith(items, { kind: 'update', key: zoneKey(zone), ...writeOf(update) }, along);
+    if (outcome === 'written') return;
+  }
+}
+
+export const fleetStore = (items: ItemStore): FleetStore => ({
+  read: () => readFleet(items),
+  readState: async () => stateOf(await items.get(stateKey, { consistent: true })),
+  claim: (claim) => claimTick(items, claim),
+  claimBare: (controller, slot, nowMs) => claimBareTick(items, controller, { slot, nowMs }),
+
+  async finish(beganAtMs) {
+    await items.write({
+      kind: 'update',
+      key: stateKey,
+      set: { doneAt: beganAtMs },
+      when: any(lacks('doneAt'), { kind: 'compare', attribute: 'doneAt', op: '<', value: beganAtMs }),
+    });
+  },
+
+  async createZone(zone, { state, ratePerSecond, nowMs: createdAtMs }, along) {
+    const item = { ratePerSecond, createdAtMs, ...defined({ state }) };
+    await writeWith(items, { kind: 'put', key: zoneKey(zone), item, when: { kind: 'itemAbsent' } }, along);
+  },
+
+  async setHold(zone, from, to, along) {
+    await writeWith(items, changeZoneWrite(zone, 'hold', { from, to }), along);
+  },
+
+  async setZoneState(zone, from, to, along) {
+    await writeWith(items, changeZoneWrite(zone, 'state', { from, to }), along);
+  },
+
+  setZoneRate: (zone, change, along) => setZoneRate(items, zone, change, along),
+
+  async dropZone(zone, nowMs) {
+    await items.write({
+      kind: 'delete',
+      key: zoneKey(zone),
+      when: any(lacks('tatMs'), { kind: 'compare', attribute: 'tatMs', op: '<=', value: nowMs }),
+    });
+  },
+
+  async enqueue({ zone, nodeName, uid, addedAtMs }) {
+    const key = queueKey(zone, nodeName);
+    const outcome = await items.write({ kind: 'put', key, item: { uid, addedAtMs }, when: { kind: 'itemAbsent' } });
+    return outcome.kind;
+  },
+
+  async dequeue({ zone, nodeName, uid }) {
+    await items.write({ kind: 'delete', key: queueKey(zone, nodeName), when: is('uid', uid) });
+  },
+});
 
 const notClaimed = (state: FleetState, slot: number): MonitorClaimOutcome =>
   state.slot !== undefined && state.slot >= slot ? { kind: 'lost' } : { kind: 'overtaken', state };
@@ -316,42 +313,45 @@ const writeOf = ({ when, set }: LimiterUpdate): Pick<UpdateWrite, 'when' | 'set'
   set: { ...set } as Item,
 });
 
+/** Attributes of the records, see above. */
+type FleetRow = { readonly sk: string };
+type StateRow = {
+  readonly slot?: number;
+  readonly fence?: number;
+  readonly gate?: string;
+  readonly disruption?: string;
+  readonly doneAt?: number;
+  readonly nodes?: number;
+};
+type ZoneRow = FleetRow & {
+  readonly state?: ZoneState;
+  readonly hold?: string;
+  readonly tatMs?: number;
+  readonly ratePerSecond?: number;
+  readonly createdAtMs?: number;
+};
+type QueueRow = FleetRow & { readonly uid: string; readonly addedAtMs: number };
+
 function stateOf(item: Item | undefined): FleetState {
-  const gate = item?.['gate'] as string | undefined;
-  const disruption = item?.['disruption'] as string | undefined;
-  const doneAtMs = item?.['doneAt'] as number | undefined;
+  const { slot, fence = 0, gate, disruption, doneAt, nodes } = (item ?? {}) as StateRow;
   return {
-    slot: item?.['slot'] as number | undefined,
-    fence: (item?.['fence'] as number | undefined) ?? 0,
-    gate: { ...UNTRIED_GATE, ...(gate === undefined ? {} : JSON.parse(gate)), lastTickAtMs: doneAtMs },
+    slot,
+    fence,
+    gate: { ...UNTRIED_GATE, ...(gate === undefined ? {} : JSON.parse(gate)), lastTickAtMs: doneAt },
     disruption: disruption === undefined ? NO_DISRUPTION : (JSON.parse(disruption) as DisruptionRecord),
-    nodes: item?.['nodes'] as number | undefined,
+    nodes,
   };
 }
 
-const limiterOf = (item: Item): Limiter => ({
-  tatMs: item['tatMs'] as number | undefined,
-  ratePerSecond: (item['ratePerSecond'] as number | undefined) ?? 0,
+const zoneOf = ({ sk, state, tatMs, ratePerSecond = 0, hold, createdAtMs }: ZoneRow): FleetZone => ({
+  zone: sk.slice(ZONE_PREFIX.length),
+  state,
+  limiter: { tatMs, ratePerSecond },
+  ...defined({ hold, createdAtMs }),
 });
 
-const zoneOf = (item: Item): FleetZone => ({
-  zone: (item['sk'] as string).slice(ZONE_PREFIX.length),
-  state: item['state'] as ZoneState | undefined,
-  limiter: limiterOf(item),
-  ...defined({
-    hold: item['hold'] as string | undefined,
-    createdAtMs: item['createdAtMs'] as number | undefined,
-  }),
-});
-
-function queuedNodeOf(item: Item): QueuedNode {
-  const rest = (item['sk'] as string).slice(QUEUE_PREFIX.length);
+function queuedNodeOf({ sk, uid, addedAtMs }: QueueRow): QueuedNode {
   // Neither label values nor node names contain a '#'.
-  const divide = rest.indexOf('#');
-  return {
-    zone: rest.slice(0, divide),
-    nodeName: rest.slice(divide + 1),
-    uid: item['uid'] as string,
-    addedAtMs: item['addedAtMs'] as number,
-  };
+  const [zone = '', nodeName = ''] = sk.slice(QUEUE_PREFIX.length).split('#', 2);
+  return { zone, nodeName, uid, addedAtMs };
 }

@@ -43,40 +43,67 @@ const UNREACHABLE = 2;
 export const noExecuteCode = (noExecute: NodeHealth['noExecute']): number =>
   (noExecute.notReady ? NOT_READY : 0) + (noExecute.unreachable ? UNREACHABLE : 0);
 
-export const hasLease = (row: Item): boolean => row['v'] !== undefined;
-export const hasDigest = (row: Item): boolean => row['u'] !== undefined;
+/** The attributes of a row, see above. */
+export type HealthRow = {
+  readonly sk: string;
+  readonly v?: number;
+  readonly i?: string;
+  readonly c?: number;
+  readonly t?: number;
+  readonly d?: number;
+  readonly a?: number;
+  readonly n?: number;
+  readonly h?: string;
+  readonly o?: 1;
+  readonly x?: string;
+  readonly r?: number;
+  readonly u?: string;
+  readonly z?: string;
+  readonly y?: string;
+  readonly e?: 1;
+  readonly s?: 1;
+  readonly k?: number;
+  readonly b?: number;
+  readonly l?: number;
+  readonly f?: number;
+  readonly g?: number;
+  readonly m?: number;
+  readonly w?: 1;
+  readonly p?: number;
+};
+
+export const hasLease = (row: Item): boolean => row.v !== undefined;
+export const hasDigest = (row: Item): boolean => row.u !== undefined;
 
 /** Changes whenever pods of the node change; undefined before the first change. */
-export const podsVersionOf = (row: Item): number | undefined => row['p'] as number | undefined;
+export const podsVersionOf = (row: Item): number | undefined => (row as HealthRow).p;
 
 /** Attributes that heartbeatTimesOf reads. */
 export const HEARTBEAT_TIME_ATTRIBUTES = ['f', 'g'] as const;
 
 export function heartbeatTimesOf(row: Item): HeartbeatTimes | undefined {
-  const [fromSeconds, toSeconds] = [row['f'], row['g']];
-  return typeof fromSeconds === 'number' && typeof toSeconds === 'number' ? { fromSeconds, toSeconds } : undefined;
+  const { f: fromSeconds, g: toSeconds } = row as HealthRow;
+  return fromSeconds !== undefined && toSeconds !== undefined ? { fromSeconds, toSeconds } : undefined;
 }
 
 /** The digest of a row; undefined for a row that only holds a lease. */
 export function nodeHealthOf(row: Item): NodeHealth | undefined {
-  const uid = row['u'] as string | undefined;
-  if (uid === undefined) return undefined;
-  const createdAtMs = row['b'] as number;
-  const renewedAtMs = row['r'] as number | undefined;
-  const code = (row['k'] as number | undefined) ?? 0;
+  if (!hasDigest(row)) return undefined;
+  const digest = row as HealthRow & { readonly u: string; readonly b: number };
+  const { sk, u: uid, b: createdAtMs, r: renewedAtMs, z = '', y = '', k: code = 0, e, s, l, m, w } = digest;
   return {
-    nodeName: row['sk'] as string,
+    nodeName: sk,
     uid,
-    zone: (row['z'] as string | undefined) ?? '',
-    ready: READY_OF[(row['y'] as string | undefined) ?? ''],
-    excluded: row['e'] !== undefined,
-    suspect: row['s'] !== undefined,
+    zone: z,
+    ready: READY_OF[y],
+    excluded: e !== undefined,
+    suspect: s !== undefined,
     noExecute: { notReady: (code & NOT_READY) !== 0, unreachable: (code & UNREACHABLE) !== 0 },
     createdAtMs,
     // A beat from before the Node was created belongs to an earlier Node (D2).
     renewedAtMs: renewedAtMs !== undefined && renewedAtMs >= createdAtMs ? renewedAtMs : undefined,
-    statusAtMs: row['l'] as number | undefined,
-    markedAtMs: row['m'] as number | undefined,
-    podsToMark: row['w'] !== undefined,
+    statusAtMs: l,
+    markedAtMs: m,
+    podsToMark: w !== undefined,
   };
 }

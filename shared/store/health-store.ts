@@ -15,6 +15,7 @@ import { all, any, is, lacks } from './conditions.ts';
 import {
   DIGEST_ATTRIBUTES,
   HEARTBEAT_TIME_ATTRIBUTES,
+  type HealthRow,
   healthKey,
   heartbeatTimesOf,
   nodeHealthOf,
@@ -212,7 +213,7 @@ export async function readHeartbeatTimes(
   const found = new Map<string, HeartbeatTimes>();
   const take = (row: Item | undefined): void => {
     const times = row === undefined ? undefined : heartbeatTimesOf(row);
-    if (times !== undefined) found.set(row!['sk'] as string, times);
+    if (times !== undefined) found.set((row as HealthRow).sk, times);
   };
   const single = nodeNames.length <= SINGLE_ROWS_MAX ? nodeNames : nodeNames.slice(0, 1);
   const [rows] = await Promise.all([

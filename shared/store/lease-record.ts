@@ -10,6 +10,7 @@ import { utf8Bytes } from '../domain/utf8-bytes.ts';
 import { canonicalMicroTime, formatTime, parseTimeMs } from '../kube/time.ts';
 import type { KubeObject, LeaseSpec, OwnerReference } from '../kube/types.ts';
 import type { Item } from '../ports/item-store.ts';
+import { type HealthRow, hasLease } from './health-row.ts';
 
 export const LEASE_NAMESPACE = 'kube-node-lease';
 
@@ -107,7 +108,7 @@ export function leaseReplacement(lease: KubeObject): LeaseChangeResult {
   const spelled: Extras = { ...extras, ...(ownerReferences.length === 0 ? {} : { ownerReferences }) };
   const short = extrasAttribute(ownerUid === undefined ? spelled : extras);
   const long = extrasAttribute(spelled);
-  const bytes = utf8Bytes(String(short.x ?? '')) + utf8Bytes(String(set['h'] ?? ''));
+  const bytes = utf8Bytes(String(short.x ?? '')) + utf8Bytes(String(set.h ?? ''));
   if (bytes > LEASE_EXTRAS_BYTES_MAX) return { kind: 'tooLarge', bytes };
   return {
     kind: 'change',
@@ -147,41 +148,41 @@ export function leaseMergePatch(nodeName: string, patch: Readonly<Record<string,
     }
   }
   // The stored JSON text has an unknown length: together with a long holder it could exceed the limit.
-  const bytes = utf8Bytes(String(set['h'] ?? ''));
+  const bytes = utf8Bytes(String(set.h ?? ''));
   if (bytes > LEASE_EXTRAS_BYTES_MAX / 4) return { kind: 'needsRead' };
   return { kind: 'change', change: { nodeName, set, remove, spelledOut: { set, remove } } };
 }
 
 /** The Lease of a row; undefined for a row without one. It shares no structure with the row. */
 export function leaseOf(row: Item): Lease | undefined {
-  if (row['v'] === undefined) return undefined;
-  const name = row['sk'] as string;
-  const extras: Extras = row['x'] === undefined ? {} : JSON.parse(row['x'] as string);
+  if (!hasLease(row)) return undefined;
+  const lease = row as HealthRow & { readonly v: number; readonly i: string; readonly c: number };
+  const { sk: name, v, i: uid, c, d, a, t, n, o, u: ownerUid, x, h: holder = name } = lease;
+  const extras: Extras = x === undefined ? {} : JSON.parse(x);
   const { spec: rareSpec, ...metadata } = extras;
   const owners =
-    row['o'] !== undefined && row['u'] !== undefined
-      ? { ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name, uid: row['u'] as string }] }
+    o !== undefined && ownerUid !== undefined
+      ? { ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name, uid: ownerUid }] }
       : {};
-  const holder = row['h'] ?? name;
   return {
     apiVersion: 'coordination.k8s.io/v1',
     kind: 'Lease',
     metadata: {
       name,
       namespace: LEASE_NAMESPACE,
-      uid: row['i'] as string,
-      resourceVersion: String(row['v']),
-      creationTimestamp: formatTime((row['c'] as number) * 1_000),
+      uid,
+      resourceVersion: String(v),
+      creationTimestamp: formatTime(c * 1_000),
       ...metadata,
       ...owners,
     },
     spec: {
-      ...(holder === '' ? {} : { holderIdentity: holder as string }),
+      ...(holder === '' ? {} : { holderIdentity: holder }),
       ...defined({
-        leaseDurationSeconds: row['d'] as number | undefined,
-        acquireTime: row['a'] === undefined ? undefined : microTimeText(row['a'] as number),
-        renewTime: row['t'] === undefined ? undefined : microTimeText(row['t'] as number),
-        leaseTransitions: row['n'] as number | undefined,
+        leaseDurationSeconds: d,
+        acquireTime: a === undefined ? undefined : microTimeText(a),
+        renewTime: t === undefined ? undefined : microTimeText(t),
+        leaseTransitions: n,
       }),
       ...rareSpec,
     },

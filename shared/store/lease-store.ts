@@ -73,10 +73,10 @@ export async function renewLease(items: ItemUpdater, renewal: LeaseRenewal): Pro
       Object.entries(values).every(([name, value]) => row[name] === value) &&
       remove.every((name) => row[name] === undefined);
     if (isEcho) return { kind: 'written', row };
-    if (expectedUid !== undefined && row['i'] !== expectedUid) return { kind: 'conflict', row };
-    const stored = row['v'] as number;
+    if (expectedUid !== undefined && row.i !== expectedUid) return { kind: 'conflict', row };
+    const stored = row.v as number;
     if (expectedResourceVersion !== undefined && stored !== expectedResourceVersion) return { kind: 'conflict', row };
-    if (ownerUid !== undefined && row['u'] !== ownerUid) {
+    if (ownerUid !== undefined && row.u !== ownerUid) {
       // The Lease names a Node that is not the row's: store its owner in full.
       ({ set, remove } = change.spelledOut);
       ownerUid = undefined;
@@ -115,7 +115,7 @@ export async function createLease(
   const row = outcome.current;
   if (row === undefined) throw new StoreFault('rejected', 'an absent lease was refused', { retryable: true });
   // The uid is unique: this row is the result of our own write, whose response was lost.
-  return { kind: row['i'] === uid ? 'written' : 'conflict', row };
+  return { kind: row.i === uid ? 'written' : 'conflict', row };
 }
 
 export interface LeaseStore {

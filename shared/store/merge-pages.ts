@@ -23,7 +23,7 @@ interface Source {
   next: string | undefined;
 }
 
-const headOf = (source: Source): string => source.items[source.position]!['sk'] as string;
+const headOf = (source: Source): string => source.items[source.position]!.sk as string;
 
 /**
  * The first `limit` items after `after` over all partitions, in order of the sort key. Pages are sized for an even
@@ -61,7 +61,7 @@ export async function mergePages(
       if (first === undefined || compareKeys(headOf(source), headOf(first)) < 0) first = source;
     }
     if (first === undefined) return { items: merged };
-    if (merged.length === limit) return { items: merged, next: merged.at(-1)!['sk'] as string };
+    if (merged.length === limit) return { items: merged, next: merged.at(-1)!.sk as string };
     merged.push(first.items[first.position]!);
     first.position += 1;
   }

@@ -15,8 +15,7 @@ export type DigestOfNode = Pick<
 /** Creation in server time, in epoch milliseconds; a whole second, because the object stores seconds. */
 export const createdAtMsOf = (object: KubeObject): number => parseTimeMs(object.metadata.creationTimestamp) ?? 0;
 
-export function digestOf(object: KubeObject): DigestOfNode {
-  const node = object as KubeNode;
+export function digestOf(node: KubeNode): DigestOfNode {
   const ready = readyStatusOf(node.status?.conditions);
   const noExecute = noExecuteOf(node.spec?.taints ?? []);
   return {
@@ -26,7 +25,7 @@ export function digestOf(object: KubeObject): DigestOfNode {
     excluded: isExcluded(node.metadata.labels),
     noExecute,
     suspect: isSuspect({ ready, noExecute }),
-    createdAtMs: createdAtMsOf(object),
+    createdAtMs: createdAtMsOf(node),
   };
 }
 

@@ -186,17 +186,24 @@ function itemOf({ uid, version, createdAtMs, keys, source, labels }: NodeIdentit
   };
 }
 
-const keysIn = (item: Item): readonly NodeKey[] => JSON.parse(item['keys'] as string) as NodeKey[];
+type IdentityRow = {
+  readonly sk: string;
+  readonly v: number;
+  readonly uid: string;
+  readonly createdAtMs: number;
+  /** JSON. */
+  readonly keys: string;
+  readonly source: string;
+  /** JSON. */
+  readonly labels?: string;
+};
+
+const keysIn = (item: Item): readonly NodeKey[] => JSON.parse((item as IdentityRow).keys) as NodeKey[];
 
 function identityOf(item: Item): NodeIdentity {
-  const labels = item['labels'];
+  const { sk: nodeName, v: version, uid, createdAtMs, source, labels } = item as IdentityRow;
   return {
-    nodeName: item['sk'] as string,
-    uid: item['uid'] as string,
-    version: item['v'] as number,
-    createdAtMs: item['createdAtMs'] as number,
-    keys: keysIn(item),
-    source: item['source'] as string,
-    ...(labels === undefined ? {} : { labels: JSON.parse(labels as string) as Record<string, string> }),
+    ...{ nodeName, uid, version, createdAtMs, keys: keysIn(item), source },
+    ...(labels === undefined ? {} : { labels: JSON.parse(labels) as Record<string, string> }),
   };
 }

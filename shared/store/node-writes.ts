@@ -42,7 +42,8 @@ export function healthWritesFor(write: NodeWrite): TransactWrite[] {
   ];
 }
 
-const readyOf = (node: KubeObject) => (node as KubeNode).status?.conditions?.find(({ type }) => type === 'Ready');
+const hasConditions = (node: KubeNode): boolean => (node.status?.conditions ?? []).length > 0;
+const readyOf = (node: KubeNode) => node.status?.conditions?.find(({ type }) => type === 'Ready');
 
 /**
  * The same for a write through the API. A change of the Ready condition, whose heartbeat time changes with every post,
@@ -58,7 +59,7 @@ export function nodeHealthWrites(write: ObjectWrite, nowMs: number): TransactWri
       return healthWritesFor({
         kind: 'create',
         next: write.object,
-        statusPost: ((write.object as KubeNode).status?.conditions ?? []).length > 0,
+        statusPost: hasConditions(write.object),
         nowMs,
       });
     case 'update':

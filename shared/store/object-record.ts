@@ -11,7 +11,7 @@
  *
  * Only `rv` holds the version, so a commit that retries with a higher version need not serialise the object again.
  */
-import type { KubeObject, ObjectRef } from '../kube/types.ts';
+import type { KubeObject, KubePod, ObjectRef } from '../kube/types.ts';
 import type { Item } from '../ports/item-store.ts';
 
 export type ChangeType = 'ADDED' | 'MODIFIED' | 'DELETED';
@@ -32,6 +32,9 @@ export interface ObjectChange {
   readonly previous?: Selectable;
 }
 
+type ObjectRow = { readonly o: string; readonly rv: number };
+type LogRow = ObjectRow & { readonly t: ChangeType; readonly key: string; readonly p?: string };
+
 /** The JSON to store. */
 export function objectText(object: KubeObject): string {
   const { resourceVersion: _, ...metadata } = object.metadata;
@@ -40,8 +43,9 @@ export function objectText(object: KubeObject): string {
 
 /** The object of an object item, a log item or an image of a stream record; a copy, independent of the item. */
 export function objectOf(item: Item): KubeObject {
-  const object = JSON.parse(item['o'] as string) as KubeObject;
-  object.metadata.resourceVersion = String(item['rv']);
+  const { o, rv } = item as ObjectRow;
+  const object = JSON.parse(o) as KubeObject;
+  object.metadata.resourceVersion = String(rv);
   return object;
 }
 
@@ -60,19 +64,20 @@ export function refOf(resource: string, sortKey: string): ObjectRef {
 }
 
 export function changeOf(resource: string, item: Item): ObjectChange {
+  const { t: type, rv: resourceVersion, key, p: previous } = item as LogRow;
   return {
-    type: item['t'] as ChangeType,
-    resourceVersion: item['rv'] as number,
-    ref: refOf(resource, item['key'] as string),
+    type,
+    resourceVersion,
+    ref: refOf(resource, key),
     object: objectOf(item),
-    ...(item['p'] === undefined ? {} : { previous: JSON.parse(item['p'] as string) as Selectable }),
+    ...(previous === undefined ? {} : { previous: JSON.parse(previous) as Selectable }),
   };
 }
 
 /** The node a pod is bound to; undefined for unbound pods and everything else. */
-export function nodeNameOf(resource: string, object: KubeObject | undefined): string | undefined {
-  const nodeName = resource === 'pods' ? object?.spec?.['nodeName'] : undefined;
-  return typeof nodeName === 'string' && nodeName !== '' ? nodeName : undefined;
+export function nodeNameOf(resource: string, object: KubePod | undefined): string | undefined {
+  const { nodeName = '' } = resource === 'pods' ? (object?.spec ?? {}) : {};
+  return nodeName === '' ? undefined : nodeName;
 }
 
 /** `p` of a log item: undefined if no selector can distinguish the two states. */

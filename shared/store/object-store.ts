@@ -197,110 +197,115 @@ export function commitActions(commit: Commit, shardsOf: (resource: string) => nu
 export function objectStore(options: ObjectStoreOptions): ObjectStore {
   const { items, shardsOf } = options;
   const issuer = versionIssuer(options.clock);
-  const store: ObjectStore = {
+  const keysOf = (refs: readonly ObjectRef[]): ItemKey[] => refs.map((ref) => objectKey(ref, shardsOf(ref.resource)));
+  const getMany = async (refs: readonly ObjectRef[]): Promise<readonly (KubeObject | undefined)[]> => {
+    const found = await items.getMany(keysOf(refs), { consistent: true });
+    return found.map((item) => (item === undefined ? undefined : objectOf(item)));
+  };
+  const listBound = (nodeName: string): Promise<readonly BoundPod[]> => readBoundPods(items, nodeName, getMany);
+  return {
     async get(ref) {
       const item = await items.get(objectKey(ref, shardsOf(ref.resource)), { consistent: true });
       return item === undefined ? undefined : objectOf(item);
     },
-
-    async getMany(refs) {
-      const keys = refs.map((ref) => objectKey(ref, shardsOf(ref.resource)));
-      const found = await items.getMany(keys, { consistent: true });
-      return found.map((item) => (item === undefined ? undefined : objectOf(item)));
-    },
-
-    async list({ resource, namespace = '', limit, continueAfter }) {
-      const readers = Array.from(
-        { length: shardsOf(resource) },
-        (_, shard) => (page: { after?: string; limit?: number }) =>
-          items.query({
-            table: 'objects',
-            pk: objectPartition(resource, shard),
-            consistent: true,
-            attributes: ['o', 'rv'],
-            ...(namespace === '' ? {} : { beginsWith: `${namespace}/` }),
-            ...page,
-          }),
-      );
-      const page = await mergePages(readers, {
-        ...defined({ limit }),
-        ...defined({ after: continueAfter }),
-      });
-      const objects = page.items.map(objectOf);
-      return page.next === undefined ? { objects } : { objects, next: page.next };
-    },
-
-    listByNode: async (nodeName) => (await store.listBound(nodeName)).map(({ pod }) => pod),
-
-    async listBound(nodeName) {
-      const refs: ObjectRef[] = [];
-      const pointers: Item[] = [];
-      let after: string | undefined;
-      let pages = 0;
-      do {
-        if (pages === NODE_PAGES_MAX) {
-          throw new StoreFault('too-large', 'more pods on one node than one read takes', { retryable: false });
-        }
-        const page = await items.query({
-          table: 'objects',
-          pk: nodePodsPartition(nodeName),
-          consistent: true,
-          ...defined({ after }),
-        });
-        for (const item of page.items) {
-          refs.push(refOf('pods', item['sk'] as string));
-          pointers.push(item);
-        }
-        after = page.next;
-        pages += 1;
-      } while (after !== undefined);
-      const pods = await store.getMany(refs);
-      // Deleted, or deleted and recreated on another node, between the two reads.
-      return pods.flatMap((pod, index) =>
-        pod === undefined || nodeNameOf('pods', pod) !== nodeName ? [] : [boundPod(pod, pointers[index] as Item)],
-      );
-    },
-
-    async keepBindings(nodeName, pods) {
-      for (const { pod, boundAtMs, isBindingKept } of pods) {
-        if (isBindingKept) continue;
-        await items.write({
-          kind: 'update',
-          key: pointerKey(nodeName, { namespace: pod.metadata.namespace ?? '', name: pod.metadata.name ?? '' }),
-          set: bindingOf(pod, boundAtMs),
-          when: all({ kind: 'itemExists' }, lacks('b')),
-        });
-      }
-    },
-
-    async commit(commit) {
-      if (commit.writes.length === 0) throw new RangeError('a commit writes at least one object');
-      if (commitActions(commit, shardsOf) > TRANSACT_WRITES_MAX) throw new RangeError('the commit is too large');
-      const drafts = commit.writes.map((write) => draftOf(write, options));
-      const tooLarge = drafts.findIndex((draft) => isTooLarge(draft, commit.byClient === true));
-      if (tooLarge >= 0) return { kind: 'tooLarge', index: tooLarge };
-      if (isOverfull(drafts, commit.extra ?? [])) return { kind: 'overfull' };
-      const floors = new Map<string, number>();
-      for (let attempt = 1; attempt <= COMMIT_ATTEMPTS_MAX; attempt += 1) {
-        const plan = planTransaction(drafts, commit.extra ?? [], issuer, floors);
-        const outcome = await items.transact(plan.writes);
-        if (outcome.kind === 'written') {
-          return { kind: 'committed', objects: drafts.map((draft, index) => versioned(draft, plan.versions[index]!)) };
-        }
-        if (outcome.kind === 'refused') {
-          const answer = refusalOf(outcome.failures, plan);
-          if (answer !== undefined) return answer;
-          // Only heads refused: another commit or a reader raised that shard. Its version is our lower bound.
-          for (const { index, current } of outcome.failures) {
-            floors.set(plan.headAt.get(index)!, (current?.['rv'] as number | undefined) ?? 0);
-          }
-        }
-        if (attempt < COMMIT_ATTEMPTS_MAX) await pauseAfter(attempt, outcome.kind, options);
-      }
-      return { kind: 'contended' };
-    },
+    getMany,
+    list: (request) => listObjects(options, request),
+    listByNode: async (nodeName) => (await listBound(nodeName)).map(({ pod }) => pod),
+    listBound,
+    keepBindings: (nodeName, pods) => keepBindings(items, nodeName, pods),
+    commit: (commit) => commitObjects(options, issuer, commit),
   };
-  return store;
+}
+
+async function listObjects(
+  { items, shardsOf }: ObjectStoreOptions,
+  { resource, namespace = '', limit, continueAfter }: ListRequest,
+): Promise<ObjectList> {
+  const readers = Array.from(
+    { length: shardsOf(resource) },
+    (_, shard) => (page: { after?: string; limit?: number }) =>
+      items.query({
+        table: 'objects',
+        pk: objectPartition(resource, shard),
+        consistent: true,
+        attributes: ['o', 'rv'],
+        ...(namespace === '' ? {} : { beginsWith: `${namespace}/` }),
+        ...page,
+      }),
+  );
+  const page = await mergePages(readers, defined({ limit, after: continueAfter }));
+  return { objects: page.items.map(objectOf), ...defined({ next: page.next }) };
+}
+
+async function readBoundPods(
+  items: ItemStore,
+  nodeName: string,
+  getMany: ObjectStore['getMany'],
+): Promise<readonly BoundPod[]> {
+  const pointers = await readPointers(items, nodeName);
+  const pods = await getMany(pointers.map(({ sk }) => refOf('pods', sk)));
+  // Deleted, or deleted and recreated on another node, between the two reads.
+  return pods.flatMap((pod, index) =>
+    pod === undefined || nodeNameOf('pods', pod) !== nodeName ? [] : [boundPod(pod, pointers[index]!)],
+  );
+}
+
+async function readPointers(items: ItemStore, nodeName: string): Promise<readonly PointerRow[]> {
+  const pointers: PointerRow[] = [];
+  let after: string | undefined;
+  for (let pages = 0; pages < NODE_PAGES_MAX; pages += 1) {
+    const pk = nodePodsPartition(nodeName);
+    const page = await items.query({ table: 'objects', pk, consistent: true, ...defined({ after }) });
+    pointers.push(...(page.items as readonly PointerRow[]));
+    if (page.next === undefined) return pointers;
+    after = page.next;
+  }
+  throw new StoreFault('too-large', 'a node has more pods than one read may return', { retryable: false });
+}
+
+async function keepBindings(items: ItemStore, nodeName: string, pods: readonly BoundPod[]): Promise<void> {
+  for (const { pod, boundAtMs, isBindingKept } of pods) {
+    if (isBindingKept) continue;
+    await items.write({
+      kind: 'update',
+      key: pointerKey(nodeName, { namespace: pod.metadata.namespace ?? '', name: pod.metadata.name ?? '' }),
+      set: bindingOf(pod, boundAtMs),
+      when: all({ kind: 'itemExists' }, lacks('b')),
+    });
+  }
+}
+
+async function commitObjects(
+  options: ObjectStoreOptions,
+  issuer: VersionIssuer,
+  commit: Commit,
+): Promise<CommitOutcome> {
+  const { writes, extra = [], byClient = false } = commit;
+  if (writes.length === 0) throw new RangeError('a commit writes at least one object');
+  if (commitActions(commit, options.shardsOf) > TRANSACT_WRITES_MAX) throw new RangeError('the commit is too large');
+  const drafts = writes.map((write) => draftOf(write, options));
+  const tooLarge = drafts.findIndex((draft) => isTooLarge(draft, byClient));
+  if (tooLarge >= 0) return { kind: 'tooLarge', index: tooLarge };
+  if (isOverfull(drafts, extra)) return { kind: 'overfull' };
+  /** By head: a version that the next attempt must exceed. */
+  const floors = new Map<string, number>();
+  for (let attempt = 1; attempt <= COMMIT_ATTEMPTS_MAX; attempt += 1) {
+    const plan = planTransaction(drafts, extra, issuer, floors);
+    const outcome = await options.items.transact(plan.writes);
+    if (outcome.kind === 'written') {
+      return { kind: 'committed', objects: drafts.map((draft, index) => versioned(draft, plan.versions[index]!)) };
+    }
+    if (outcome.kind === 'refused') {
+      const answer = refusalOf(outcome.failures, plan);
+      if (answer !== undefined) return answer;
+      // Only heads refused: another commit or a reader raised that shard. Its version is our lower bound.
+      for (const { index, current } of outcome.failures) {
+        floors.set(plan.headAt.get(index)!, (current as { readonly rv?: number } | undefined)?.rv ?? 0);
+      }
+    }
+    if (attempt < COMMIT_ATTEMPTS_MAX) await pauseAfter(attempt, outcome.kind, options);
+  }
+  return { kind: 'contended' };
 }
 
 /** A write as it will be stored, without its version. */
@@ -380,13 +385,14 @@ const pointerKey = (nodeName: string, { namespace, name }: Omit<ObjectRef, 'reso
   sk: objectSortKey(namespace, name),
 });
 
-/** Attributes of a pointer. */
+/** `b` is absent from a pointer that an older release wrote. */
+type PointerRow = { readonly sk: string; readonly u?: string; readonly b?: number };
+
 const bindingOf = (pod: KubeObject, boundAtMs: number): Item => ({ u: pod.metadata.uid ?? '', b: boundAtMs });
 
 /** A pointer with another uid belongs to an earlier pod of the same name, deleted between the two reads. */
-function boundPod(pod: KubeObject, pointer: Item): BoundPod {
-  const { b: boundAtMs, u: uid } = pointer;
-  return typeof boundAtMs === 'number' && uid === pod.metadata.uid
+function boundPod(pod: KubeObject, { b: boundAtMs, u: uid }: PointerRow): BoundPod {
+  return boundAtMs !== undefined && uid === pod.metadata.uid
     ? { pod, boundAtMs, isBindingKept: true }
     : { pod, boundAtMs: Math.floor(resourceVersionOf(pod) / RESOURCE_VERSIONS_PER_MS), isBindingKept: false };
 }

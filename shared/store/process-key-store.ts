@@ -26,8 +26,11 @@ const REMEMBERED_SECONDS = 86_400;
 const ttlOf = (keys: readonly ProcessKey[]): number =>
   Math.ceil(Math.max(...keys.map(({ throughMs }) => throughMs)) / 1_000) + REMEMBERED_SECONDS;
 
+type ProbeKeysRow = { readonly v: number; readonly keys: string };
+type TicketKeyRow = { readonly publicKey: string; readonly throughMs: number };
+
 const keysIn = (item: Item | undefined): readonly ProcessKey[] =>
-  item === undefined ? [] : (JSON.parse(item['keys'] as string) as ProcessKey[]);
+  item === undefined ? [] : (JSON.parse((item as ProbeKeysRow).keys) as ProcessKey[]);
 
 export const probeKeys = (items: ItemReader): ProbeKeys => ({
   probeKeys: async (options) => keysIn(await items.get(PROBE_KEYS, options)),
@@ -42,7 +45,7 @@ export const keepProbeKey =
       // The refusal may be caused by our own earlier write, whose response was lost.
       if (keysIn(stored).some(({ keyId }) => keyId === made.keyId)) return;
       const keys = withProbeKey(keysIn(stored), made, nowMs);
-      const version = (stored?.['v'] as number | undefined) ?? 0;
+      const version = (stored as ProbeKeysRow | undefined)?.v ?? 0;
       const outcome = await items.write({
         kind: 'put',
         key: PROBE_KEYS,
@@ -58,8 +61,8 @@ export const ticketKeys = (items: ItemReader): TicketKeys => ({
   async find(keyId) {
     const item = await items.get(ticketKey(keyId), { consistent: true });
     if (item === undefined) return undefined;
-    const publicKey = JSON.parse(item['publicKey'] as string) as NodePublicKey;
-    return { keyId, publicKey, throughMs: item['throughMs'] as number };
+    const { publicKey, throughMs } = item as TicketKeyRow;
+    return { keyId, publicKey: JSON.parse(publicKey) as NodePublicKey, throughMs };
   },
 });
 
