@@ -11,7 +11,7 @@
  */
 
 import { LIST_WITHOUT_PODS_MS } from '../../agent/app/pod-loop.ts';
-import { type Dollars, SECONDS_A_DAY, SECONDS_A_MONTH } from '../../shared/domain/cost/prices.ts';
+import { type Dollars, SECONDS_PER_DAY, SECONDS_A_MONTH } from '../../shared/domain/cost/prices.ts';
 import { COST_PERIOD_SECONDS } from '../../shared/domain/cost/running-cost.ts';
 import type { FunctionName } from '../../shared/function-list.ts';
 import { scanSegmentsFor } from '../../shared/store/health-store.ts';
@@ -59,7 +59,7 @@ export interface BillReport {
 /** Of the agent: a status post so often, and a list of its pods while it has some. */
 const REPORT_SECONDS = 300;
 /** Assumed: each pod of a node lives so long. */
-export const POD_LIFE_SECONDS = SECONDS_A_DAY;
+export const POD_LIFE_SECONDS = SECONDS_PER_DAY;
 /**
  * Lambda reads a queue with five pollers, and "can" go down to two where little comes, unless the source has a maximum
  * concurrency; each asks again after 20 s without a message.

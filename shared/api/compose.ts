@@ -52,7 +52,9 @@ export interface ApiOptions {
   readonly policy: Policy;
   /** Digest of a text, safe in a URL. */
   readonly hash: (text: string) => string;
-  /** False in a process that may not write. Objects of every new cluster then appear after another process created them. */
+  /**
+   * False in a process that may not write. Objects of every new cluster then appear after another process created them.
+   */
   readonly makesInitialObjects?: boolean;
   /** Absent: every watch is a long poll. */
   readonly answerWatch?: AnswerWatch;

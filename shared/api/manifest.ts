@@ -5,7 +5,7 @@ export const apiManifest = {
   description: 'The Kubernetes API',
   triggers: [{ kind: 'http', requests: 'others' }],
   memoryMegabytes: 512,
-  // One less than the HTTP API's own limit, so that the client gets our answer.
+  // One second below the limit of the HTTP API: the client then gets our response.
   timeoutSeconds: 29,
   environment: [...POLICY_AND_TABLES, 'STATIC_TOKENS', 'ACCESS_ENTRIES', 'AUDIT_LOG_GROUP', 'AUDIT_LOG_STREAM'],
   tables: {

@@ -1,8 +1,8 @@
 /**
  * The Kubernetes API: one request, one response.
  *
- * Steps: parse the path, authenticate, authorize, run the verb. An error of the client becomes a Status. A fault of ours
- * is logged with its cause, each cause once per minute, and becomes a 500 without detail.
+ * Steps: parse the path, authenticate, authorize, run the verb. An error of the client becomes a Status. A fault of
+ * ours is logged with its cause, each cause once per minute, and becomes a 500 without detail.
  */
 
 import { authorize } from '../domain/access/authorize.ts';
@@ -24,7 +24,10 @@ import { remove, removeCollection } from './verbs/delete-calls.ts';
 import { get, list, watch } from './verbs/read-calls.ts';
 import { create, patch, update } from './verbs/write-calls.ts';
 
-/** Paths that load balancers and `kubectl version` read without credentials, as upstream's role system:public-info-viewer. */
+/**
+ * Paths that load balancers and `kubectl version` read without credentials, as upstream's role
+ * system:public-info-viewer.
+ */
 const PUBLIC_PATHS = new Set(['/healthz', '/livez', '/readyz', '/version']);
 
 type Serve = (request: HttpRequest) => Promise<HttpResponse>;

@@ -57,7 +57,9 @@ const staticTokensJson = jsonText((document) => {
 
 const LOG_LEVELS = ['DEBUG', 'INFO', 'WARN', 'ERROR'] as const;
 
-/** Variables of every function. Powertools reads its three itself; they are here so that cdk/ cannot forget them. */
+/**
+ * Variables of every function. Powertools reads three of them itself; they are listed here because cdk/ must set them.
+ */
 const everyFunction = {
   CLUSTER_ID: text,
   NODEKEEPER_POLICY: policyJson,

@@ -102,7 +102,7 @@ const fieldRules: { readonly [Field in keyof Policy]: FieldRule<Policy[Field]> }
       z.gte(1),
       z.refine((seconds) => 60 % seconds === 0),
     ),
-    rule: 'must divide 60 (seconds), so that ticks keep to the minute',
+    rule: 'must divide 60 (seconds), because ticks start at whole minutes',
   },
   orphanQuarantineSeconds: wholeSeconds(0),
   terminatedPodGcThreshold: count('pods'),
@@ -127,7 +127,7 @@ const relations: readonly Relation[] = [
   {
     field: 'nodeMonitorGracePeriodSeconds',
     other: 'beatIntervalSeconds',
-    rule: 'must be at least 2 × beatIntervalSeconds, so that one lost beat marks nobody',
+    rule: 'must be at least 2 × beatIntervalSeconds, because one lost beat must not mark a node',
     holds: (policy) => policy.nodeMonitorGracePeriodSeconds >= 2 * policy.beatIntervalSeconds,
   },
   {
@@ -168,7 +168,7 @@ const relations: readonly Relation[] = [
 ];
 
 /**
- * A policy from a plain map of its fields; absent fields take the default. Every fault is reported, not the first:
+ * A policy from a plain map of its fields; absent fields have the default. All faults are reported, not only the first:
  * unknown fields by name with the nearest known one, ranges, then relations between fields that are each in range.
  */
 export function parsePolicy(input: unknown): ParsedPolicy {

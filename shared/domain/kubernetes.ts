@@ -1,4 +1,4 @@
-/** The parts of Kubernetes objects that rules read and write, as they stand in JSON. */
+/** The parts of Kubernetes objects that rules read and write, in their JSON form. */
 export type TaintEffect = 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute';
 
 export interface Taint {

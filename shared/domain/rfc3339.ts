@@ -49,7 +49,10 @@ export const rfc3339RoundedUp = (epochMs: number): string => rfc3339(Math.ceil(e
 
 const PATTERN = /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))?(?:[Zz]|([+-])(\d{2}):(\d{2}))$/;
 
-/** Milliseconds since the Unix epoch of an RFC 3339 text (microseconds of MicroTime are dropped); undefined when it is none. */
+/**
+ * Milliseconds since the Unix epoch of an RFC 3339 text (microseconds of MicroTime are dropped); undefined when it is
+ * none.
+ */
 export function parseRfc3339(text: string): number | undefined {
   const match = PATTERN.exec(text);
   if (match === null) return undefined;

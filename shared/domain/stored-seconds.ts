@@ -1,6 +1,6 @@
 /**
- * Durations that somebody wrote into an object, read back as numbers that can become a time. The API refuses absurd ones, but
- * what was stored before it did stays stored, and a time beyond the calendar cannot be written at all.
+ * Durations that somebody wrote into an object, read back as numbers that can become a time. The API refuses absurd
+ * ones, but what was stored before it did stays stored, and a time beyond the calendar cannot be written at all.
  */
 
 /** 68 years: the largest duration of 32 bits, which is what clients of Kubernetes can count on. */

@@ -1,6 +1,6 @@
 /**
- * FNV-1a, 32 bits, over UTF-16 code units: spreads names over shards, and tells texts apart where nobody means harm.
- * Changing it moves every key.
+ * FNV-1a, 32 bits, over UTF-16 code units. It spreads names over shards and distinguishes texts. It is not
+ * collision-resistant: do not use it on hostile input. Changing it moves every key.
  */
 export function textHash(text: string): number {
   let hash = 0x811c9dc5;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { claimSlot, slotOf, slotStartMs, slotVerdict, tellsAge, ticksWereMissing } from './tick.ts';
+import { claimSlot, reportsAge, slotOf, slotStartMs, slotVerdict, ticksWereMissing } from './tick.ts';
 
 describe('slots', () => {
   it('count whole periods since the epoch', () => {
@@ -42,7 +42,7 @@ describe('ticksWereMissing', () => {
 describe('the age of a tick', () => {
   const toldAt = (periodSeconds: number): number[] =>
     Array.from({ length: 120 / periodSeconds }, (_, slot) => slot)
-      .filter((slot) => tellsAge({ slot, periodSeconds, ageMs: 60_000 }))
+      .filter((slot) => reportsAge({ slot, periodSeconds, ageMs: 60_000 }))
       .map((slot) => slot * periodSeconds);
 
   it.each([
@@ -54,7 +54,7 @@ describe('the age of a tick', () => {
   });
 
   it('is told by each tick that comes later than a scheduler may be', () => {
-    expect(tellsAge({ slot: 1, periodSeconds: 5, ageMs: 60_000 })).toBe(false);
-    expect(tellsAge({ slot: 1, periodSeconds: 5, ageMs: 60_001 })).toBe(true);
+    expect(reportsAge({ slot: 1, periodSeconds: 5, ageMs: 60_000 })).toBe(false);
+    expect(reportsAge({ slot: 1, periodSeconds: 5, ageMs: 60_001 })).toBe(true);
   });
 });

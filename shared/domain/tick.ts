@@ -1,14 +1,14 @@
 /**
- * Slots: when a controller acts, and how nobody acts twice.
+ * Slots: when a controller acts, and why no slot runs twice.
  *
  * Each tick message names the time it was scheduled for; its slot is that time in whole periods. The controller claims
- * the slot with one conditional write, which also yields the fence, a number that grows with every claim; whoever loses
- * exits. Claims only move forward, so a message that comes after a later slot was claimed is lost, in any order of arrival.
- * The message may come up to a minute late by itself (precision of the scheduler), and always equally late within one
- * minute: lateness alone, within that, is no reason to drop it.
+ * the slot with one conditional write, which also returns the fence, a number that grows with every claim. A process
+ * that loses the claim exits. Slots are only claimed in ascending order: a message for an earlier slot than the last
+ * claimed one is dropped. The scheduler may deliver a message up to a minute late (its precision), and with the same
+ * delay within one minute, so a message with such a delay is still processed.
  */
 
-/** The scheduler's precision. Seconds; a message later than this plus a period was held up by an outage. */
+/** The scheduler's precision. Seconds. A message later than this plus a period was delayed by an outage. */
 export const SCHEDULER_PRECISION_SECONDS = 60;
 
 /** Number of a slot. `periodSeconds` divides a minute. */
@@ -19,8 +19,8 @@ export const slotOf = (scheduledMs: number, periodSeconds: number): number =>
 export const slotStartMs = (slot: number, periodSeconds: number): number => slot * periodSeconds * 1_000;
 
 /**
- * due: to be claimed. stale: held up by an outage of ours or replayed; dropped, because nothing depends on how many ticks
- * ran, and a burst of old ones would only look like a controller in good health.
+ * due: to be claimed. stale: delayed by an outage of ours, or replayed. A stale tick is dropped: no result depends on
+ * the number of ticks, and a burst of old ones would make an unhealthy controller look healthy.
  */
 export const slotVerdict = (at: {
   readonly slot: number;
@@ -31,20 +31,26 @@ export const slotVerdict = (at: {
     ? 'stale'
     : 'due';
 
-/** A figure a minute is what alarms look at; the second of each minute stands in for a first that is lost. */
-const AGE_TOLD_EACH_MS = 30_000;
+/** Alarms need one value per minute. A second value per minute covers the loss of the first. */
+const AGE_REPORT_INTERVAL_MS = 30_000;
 
-/** Whether a tick tells its age: the first of each half minute, and each that is later than a scheduler may be. Lines are billed. */
-export const tellsAge = (at: {
+/**
+ * Whether a tick reports its age: the first of each half minute, and each that is later than the scheduler's precision.
+ * Not every tick, because log lines are billed.
+ */
+export const reportsAge = (at: {
   readonly slot: number;
   readonly periodSeconds: number;
   readonly ageMs: number;
 }): boolean => {
-  const half = (slot: number): number => Math.floor(slotStartMs(slot, at.periodSeconds) / AGE_TOLD_EACH_MS);
+  const half = (slot: number): number => Math.floor(slotStartMs(slot, at.periodSeconds) / AGE_REPORT_INTERVAL_MS);
   return half(at.slot) !== half(at.slot - 1) || at.ageMs > SCHEDULER_PRECISION_SECONDS * 1_000;
 };
 
-/** The claim as data, in the words of the item store: written, the answer's `fence` is the fencing number; refused, exit. */
+/**
+ * The claim as data, in the words of the item store: written, the answer's `fence` is the fencing number; refused,
+ * exit.
+ */
 export const claimSlot = (slot: number) =>
   ({
     set: { slot },
@@ -59,8 +65,9 @@ export const claimSlot = (slot: number) =>
   }) as const;
 
 /**
- * Whole periods between two ticks, by our clock, rounded: a tick comes some tenths of a second early or late and that is
- * not a missing one. By the clock and not by slots, because after an outage old slots may arrive one after the other.
+ * Whole periods between two ticks, by our clock, rounded: a tick comes some tenths of a second early or late and that
+ * is not a missing one. By the clock and not by slots, because after an outage old slots may arrive one after the
+ * other.
  */
 export const periodsBetween = (earlierMs: number, laterMs: number, periodSeconds: number): number =>
   Math.round((laterMs - earlierMs) / (periodSeconds * 1_000));

@@ -1,4 +1,4 @@
-/** The Accept header, as far as the API looks into it: which form of a JSON answer a client wants. */
+/** The part of the Accept header that the API evaluates: which form of a JSON answer a client wants. */
 export interface MediaRange {
   /** Lower case, such as application/json. */
   readonly type: string;
@@ -36,8 +36,8 @@ export type AnswerForm =
   | { readonly kind: 'partialMetadata'; readonly version: MetaVersion };
 
 /**
- * The form of an answer. We speak JSON only, and answer it also to those who asked for something else: every client
- * that asks for protobuf first reads JSON too, and a 406 helps nobody.
+ * The form of an answer. It is always JSON, also if the client asked for another type: every client that prefers
+ * protobuf accepts JSON too, and a 406 would help no client.
  */
 export function answerForm(accept: string | undefined): AnswerForm {
   for (const { type, parameters } of mediaRanges(accept)) {

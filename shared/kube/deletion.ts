@@ -1,5 +1,5 @@
 /**
- * Graceful deletion, the same whoever deletes: a person, an eviction or a controller.
+ * Graceful deletion, with the same rules for users, evictions and controllers.
  * Source: k8s.io/apiserver pkg/registry/rest/delete.go, and the pod strategy in upstream pkg/registry/core/pod.
  */
 import { isTerminated } from './pods/phase.ts';
@@ -7,26 +7,26 @@ import { formatTime } from './time.ts';
 import type { KubeObject, KubePod } from './types.ts';
 import { INT64_MAX } from './whole-number.ts';
 
-/** Of a pod that names no terminationGracePeriodSeconds. */
+/** For a pod without terminationGracePeriodSeconds. */
 const GRACE_SECONDS_DEFAULT = 30;
 
 /**
- * Seconds a pod may take to end, 0 for at once: one that no node runs, or that has ended, has nothing to wait for.
+ * Grace period of a pod's deletion in seconds. 0 for a pod that is bound to no node or has terminated.
  *
- * @param askedSeconds what the deletion itself asks for, instead of the pod's own grace
+ * @param askedSeconds grace period that the deletion requests; replaces the pod's own
  */
 export function podGraceSeconds(pod: KubePod, askedSeconds?: number): number {
   if ((pod.spec?.nodeName ?? '') === '' || isTerminated(pod)) return 0;
   const own = pod.spec?.terminationGracePeriodSeconds;
   const seconds = askedSeconds ?? (typeof own === 'number' ? own : GRACE_SECONDS_DEFAULT);
-  // Kubernetes reads a negative grace as 1 second. The upper bound is that of the field: an object may be older than the
-  // check of what is stored.
+  // Kubernetes reads a negative grace as 1 second. The upper bound is that of the field: an object may
+  // have been stored before validation had the bound.
   return seconds < 0 ? 1 : Math.min(Math.trunc(seconds), INT64_MAX);
 }
 
 /**
- * The object as it waits for its end; itself when it is marked already with no longer grace than this. A grace may be
- * longer than the calendar: the time then is the last second that RFC 3339 can write.
+ * The object marked as deleted. Returns the same object if it is already marked with this grace period or a shorter
+ * one. A very long grace period ends after the last time that RFC 3339 can express; that time is stored then.
  */
 export function markDeleted(object: KubeObject, graceSeconds: number, nowMs: number): KubeObject {
   const { metadata } = object;

@@ -7,7 +7,7 @@ export type Verb = 'create' | 'delete' | 'deletecollection' | 'get' | 'list' | '
 export interface Column {
   readonly name: string;
   readonly type: 'string' | 'integer' | 'boolean' | 'date';
-  /** `name` on the first column tells kubectl which cell names the object. */
+  /** `name` on the first column marks the cell that names the object; kubectl reads it. */
   readonly format: string;
   readonly description: string;
   readonly priority: number;
@@ -15,14 +15,14 @@ export interface Column {
 
 export interface Subresource {
   readonly name: string;
-  /** Kind, group and version of what is sent, where it is not the resource's own. */
+  /** Kind, group and version of the body, if they differ from those of the resource. */
   readonly kind?: string;
   readonly group?: string;
   readonly version?: string;
   readonly verbs: readonly Verb[];
 }
 
-/** What a pod's priority was resolved to by admission (shared/api/kinds/pods.ts, resolvePriority). */
+/** The priority of a pod, as resolved by admission (shared/api/kinds/pods.ts, resolvePriority). */
 export interface ResolvedPriority {
   readonly priority: number;
   readonly priorityClassName?: string;
@@ -32,29 +32,29 @@ export interface ResolvedPriority {
 export interface PrepareContext {
   /** Server time. */
   readonly nowMs: number;
-  /** Given to pods that bring no toleration of not-ready or of unreachable; policy podEvictionTimeoutSeconds. */
+  /** For pods without a toleration of not-ready or of unreachable; policy podEvictionTimeoutSeconds. */
   readonly defaultTolerationSeconds?: number;
   /** Only for pods. Absent: priority 0. */
   readonly priority?: ResolvedPriority;
 }
 
 export interface PrepareUpdateContext extends PrepareContext {
-  /** '' is the object itself; otherwise the subresource written to. */
+  /** '' for the object itself; otherwise the written subresource. */
   readonly subresource: string;
 }
 
 export interface ValidateContext {
   readonly operation: 'create' | 'update';
-  /** '' is the object itself; otherwise the subresource written to. */
+  /** '' for the object itself; otherwise the written subresource. */
   readonly subresource: string;
-  /** The stored object; always there on update. */
+  /** The stored object; always set on update. */
   readonly old?: KubeObject;
 }
 
 /**
- * All that the API needs to know about one kind. Everything here is pure. The order of a write is that of an API
- * server: read the body, prepareForCreate or prepareForUpdate, then validate; system fields of the metadata (uid,
- * creationTimestamp, resourceVersion, deletionTimestamp, managedFields) are the caller's, generation is prepared here.
+ * Everything that the API needs to know about one kind. All functions are pure. A write has the steps of an API server:
+ * decode the body, prepareForCreate or prepareForUpdate, then validate. The caller sets the system fields of the
+ * metadata (uid, creationTimestamp, resourceVersion, deletionTimestamp, managedFields); generation is prepared here.
  */
 export interface ResourceDescriptor {
   /** '' is the core group. */
@@ -73,9 +73,9 @@ export interface ResourceDescriptor {
   /** Store shards. Changing it moves keys. */
   readonly shards: number;
   readonly columns: readonly Column[];
-  /** One cell a column, in order. Ages are counted from nowMs. */
+  /** One cell per column, in order. Ages are relative to nowMs. */
   row(object: KubeObject, nowMs: number): unknown[];
-  /** Fields a field selector may name, each with how it reads from an object. */
+  /** Fields that a field selector may name, each with its value in an object. */
   readonly selectableFields: Readonly<Record<string, (object: KubeObject) => string>>;
   /** A PUT without resourceVersion overwrites; otherwise it is 422. */
   readonly unconditionalUpdate: boolean;
@@ -83,13 +83,13 @@ export interface ResourceDescriptor {
   readonly createOnUpdate: boolean;
   /** metadata.generation is kept: 1 on creation, one more when the spec changes. */
   readonly hasGeneration: boolean;
-  /** Defaults, and what the API drops on creation. Returns a new object; throws nothing. */
+  /** Applies defaults and drops what a creation may not set. Returns a new object; throws nothing. */
   prepareForCreate(object: KubeObject, context: PrepareContext): KubeObject;
   /** Keeps what this (sub)resource may not change, applies defaults. Returns a new object; throws nothing. */
   prepareForUpdate(next: KubeObject, old: KubeObject, context: PrepareUpdateContext): KubeObject;
   /** Empty when the object may be stored. Call after preparing. */
   validate(object: KubeObject, context: ValidateContext): Cause[];
-  /** Set when this is another face of a resource that is stored in another version (events.k8s.io/v1 of v1 events). */
+  /** Set for a resource that is stored in another version (events.k8s.io/v1 of v1 events). */
   readonly servedFrom?: {
     /** The descriptor under which objects are stored, selected and watched. */
     readonly group: string;

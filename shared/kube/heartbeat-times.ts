@@ -1,10 +1,10 @@
 /**
- * `lastHeartbeatTime` of a Node's conditions, kept apart from the Node. A healthy machine posts a status every five minutes in
- * which nothing else moved; to rewrite the object for it costs twenty times what the news is worth. So the Node keeps the
- * time of its last whole write, and the row of the node says which time stands for which.
+ * `lastHeartbeatTime` of a Node's conditions, stored outside the Node. A healthy machine posts a status every five
+ * minutes in which only these times change. Rewriting the object for them would cost twenty times as much. So the Node
+ * keeps the times of its last full write, and the row of the node stores which time replaces which.
  *
- * Only times move, only forward, and only those conditions whose stored time is `fromSeconds`: a condition that somebody
- * else posts keeps its own.
+ * Times only increase. A condition is shown with another time only if its stored time is `fromSeconds`: a condition
+ * posted by another client keeps its own.
  */
 import type { NodeCondition } from '../domain/kubernetes.ts';
 import { formatTime, parseTimeMs } from './time.ts';
@@ -17,7 +17,7 @@ export interface HeartbeatTimes {
   readonly toSeconds: number;
 }
 
-/** What is stored, as clients are to see it. */
+/** The stored Node, as clients see it. */
 export function shownNode(stored: KubeNode, times: HeartbeatTimes | undefined): KubeNode {
   const conditions = stored.status?.conditions;
   if (times === undefined || conditions === undefined) return stored;
@@ -32,8 +32,8 @@ export function shownNode(stored: KubeNode, times: HeartbeatTimes | undefined): 
 }
 
 /**
- * The way back, for a write that changes something else: times that it took over from what was shown are stored as they
- * were, so that a post that comes between its read and its write is not undone by it.
+ * The inverse, for a write that changes something else: times that the client copied from the shown Node keep their
+ * stored values. A status post between the client's read and its write is then not undone.
  */
 export function storedNode(next: KubeNode, read: { readonly shown: KubeNode; readonly stored: KubeNode }): KubeNode {
   const conditions = next.status?.conditions;
@@ -52,8 +52,8 @@ export function storedNode(next: KubeNode, read: { readonly shown: KubeNode; rea
 }
 
 /**
- * What `next` moved, when it moved nothing but heartbeat times: of conditions that share one stored time, to one later time.
- * undefined: it must be written whole.
+ * What `next` moved, when it moved nothing but heartbeat times: of conditions that share one stored time, to one later
+ * time. undefined: it must be written whole.
  */
 export function movedTimes(
   next: KubeNode,

@@ -1,6 +1,6 @@
 /**
- * The form objects are stored in: what an API server written in Go would print after reading the same body. Nulls and
- * empty optional fields are absent, so that a write that changes nothing is seen to change nothing.
+ * The form in which objects are stored: what an API server written in Go prints after decoding the same body. Nulls and
+ * empty optional fields are absent. A write without a change is then equal to the stored object.
  */
 
 import type { KubeObject, ObjectMeta } from './types.ts';
@@ -22,7 +22,7 @@ export const textOf = (value: unknown): string => (typeof value === 'string' ? v
 /** A field as a number; undefined when it is absent or something else. */
 export const numberOf = (value: unknown): number | undefined => (typeof value === 'number' ? value : undefined);
 
-/** Without null fields, at any depth. Nulls in lists stay: they are somebody's mistake, for validation to see. */
+/** Without null fields, at any depth. Nulls in lists stay, because validation must report them. */
 export function withoutNulls<T>(value: T): T {
   if (Array.isArray(value)) return value.map((item) => withoutNulls(item)) as T;
   if (!isRecord(value)) return value;
@@ -68,8 +68,8 @@ export function tidyMetadata(meta: ObjectMeta): ObjectMeta {
 }
 
 /**
- * Metadata of an update: what only the server sets is taken from the stored object; a uid is taken over only when none
- * was sent, so that a wrong one is still seen by validation.
+ * Metadata of an update. Fields that only the server sets are copied from the stored object. The uid is copied only if
+ * none was sent; validation refuses a wrong one.
  */
 export function inheritMetadata(next: ObjectMeta, old: ObjectMeta): ObjectMeta {
   const meta: ObjectMeta = { ...tidyMetadata(next) };
@@ -83,7 +83,7 @@ export function inheritMetadata(next: ObjectMeta, old: ObjectMeta): ObjectMeta {
   return meta;
 }
 
-/** Metadata of a creation: no generation, no trace of a deletion, whatever the client sent. */
+/** Metadata of a creation: without generation and deletion, whatever the client sent. */
 export function freshMetadata(meta: ObjectMeta): ObjectMeta {
   const {
     generation: _generation,

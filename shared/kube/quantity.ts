@@ -92,7 +92,7 @@ export function formatQuantity(quantity: Quantity): string {
   return `${number}${DECIMAL_SUFFIXES[used]}`;
 }
 
-/** The canonical text of a text (or JSON number); one that is no quantity comes back as it is. */
+/** The canonical text of a text (or JSON number). A text that is no quantity is returned unchanged. */
 export function canonicalQuantity(value: string | number): string {
   const text = String(value);
   const parsed = parseQuantity(text);

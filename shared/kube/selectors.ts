@@ -28,7 +28,7 @@ export interface FieldRequirement {
 export interface FieldSelector {
   readonly kind: 'parsed';
   readonly requirements: readonly FieldRequirement[];
-  /** `read` gives a field of the object in question. */
+  /** `read` returns a field of the object. */
   matches(read: (field: string) => string): boolean;
   /** The value a field must have, when the selector fixes it. */
   exact(field: string): string | undefined;

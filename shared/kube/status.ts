@@ -5,7 +5,10 @@
  */
 import { defined } from '../domain/defined.ts';
 
-/** One reason within a Status. `reason` is a CauseType such as FieldValueInvalid, `field` a path such as spec.taints[0].key. */
+/**
+ * One reason within a Status. `reason` is a CauseType such as FieldValueInvalid, `field` a path such as
+ * spec.taints[0].key.
+ */
 export interface Cause {
   readonly reason: string;
   readonly message: string;
@@ -133,7 +136,7 @@ export const alreadyExists = (target: ResourceName, name: string): StatusError =
     resourceDetails(target, name),
   );
 
-/** 409: every name generated from generateName was taken. */
+/** 409: every name generated from generateName was in use. */
 export const generateNameConflict = (target: ResourceName, name: string): StatusError =>
   failure(
     409,
@@ -178,7 +181,7 @@ export function invalid(target: KindName, name: string, causes: readonly Cause[]
   });
 }
 
-/** 422 with a message only: a JSON patch whose test or path failed. */
+/** 422 with a message only: a JSON patch with a failed test or an unknown path. */
 export const unprocessable = (message: string): StatusError => failure(422, 'Invalid', message, {});
 
 /** 400: the request cannot be understood. */
@@ -304,10 +307,10 @@ export const serverTimeout = (target: ResourceName, operation: string, retryAfte
     { ...resourceDetails(target, ''), retryAfterSeconds },
   );
 
-/** 400 of a POST or PUT whose body names another namespace than the URL. */
+/** 400 of a POST or PUT: the body names another namespace than the URL. */
 export const namespaceMismatch = (): StatusError =>
   badRequest('the namespace of the provided object does not match the namespace sent on the request');
 
-/** 400 of a PUT whose body names another object than the URL. */
+/** 400 of a PUT: the body names another object than the URL. */
 export const nameMismatch = (inBody: string, inUrl: string): StatusError =>
   badRequest(`the name of the object (${inBody}) does not match the name on the URL (${inUrl})`);

@@ -38,7 +38,7 @@ export interface Table {
   readonly rows: readonly TableRow[];
 }
 
-// Row metadata goes without managedFields: no client reads it there, and it is most of the bytes.
+// The metadata of a row omits managedFields: no client reads them there, and they are most of the bytes.
 function rowMetadata(meta: ObjectMeta): ObjectMeta {
   const { managedFields: _managedFields, ...rest } = meta;
   return rest;
@@ -85,7 +85,7 @@ function rowObject(
   };
 }
 
-// A table that answers one object has the resourceVersion of that object: a watch goes on from there.
+// The table of a single object has the resourceVersion of that object: a watch continues from there.
 function soleVersion(objects: readonly KubeObject[]): ListMeta {
   const resourceVersion = objects.length === 1 ? objects[0]?.metadata.resourceVersion : undefined;
   return resourceVersion === undefined ? {} : { resourceVersion };

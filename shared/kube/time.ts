@@ -56,13 +56,13 @@ export function formatMicroTime(epochMs: number): string {
   return `${secondsText(epochSeconds)}.${String(micros).padStart(6, '0')}Z`;
 }
 
-/** The same time as metav1.Time writes it; a text that is no time comes back as it is. */
+/** The same time in the format of metav1.Time. A text that is no time is returned unchanged. */
 export function canonicalTime(text: string): string {
   const instant = parseInstant(text);
   return instant === undefined ? text : `${secondsText(instant.epochSeconds)}Z`;
 }
 
-/** The same time as metav1.MicroTime writes it; a text that is no time comes back as it is. */
+/** The same time in the format of metav1.MicroTime. A text that is no time is returned unchanged. */
 export function canonicalMicroTime(text: string): string {
   const instant = parseInstant(text);
   if (instant === undefined) return text;

@@ -1,6 +1,6 @@
 /**
- * Whole numbers as programs in Go hold them. A number here has 53 bits, so the largest int64 itself is none of ours; what a
- * client sends within int64 is kept as near as we can, and never written as something that Go cannot read.
+ * Whole numbers as programs in Go hold them. A number here has 53 bits, so the largest int64 itself is none of ours;
+ * what a client sends within int64 is kept as near as we can, and never written as something that Go cannot read.
  */
 
 /** The largest number of ours that is an int64. */
@@ -17,7 +17,9 @@ export type ParsedWholeNumber =
 /** Digits that are looked at; a longer text is out of range anyway, once its leading zeros are off. */
 const DIGITS_MAX = 20;
 
-/** An int64 as text; at most Number.MAX_SAFE_INTEGER away from zero, which is further than any time or count reaches. */
+/**
+ * An int64 as text; at most Number.MAX_SAFE_INTEGER away from zero, which is further than any time or count reaches.
+ */
 export function parseInt64(text: string): ParsedWholeNumber {
   const match = /^([+-]?)0*(\d+)$/.exec(text);
   if (match === null) return refused('ParseInt', text, 'invalid syntax');

@@ -1,6 +1,6 @@
 /**
  * The tables: items with a partition key and a sort key, conditional writes, and transactions. The port contains only
- * the DynamoDB semantics that we rely on, so that the memory adapter passes the same contract suite
+ * the DynamoDB semantics that we rely on; the memory adapter passes the same contract suite
  * (test/contract/item-store.ts) as the real one. shared/store defines the keys and attributes, for every adapter.
  *
  * Expected outcomes (a condition that did not hold, a conflict of transactions) are values. Faults (throttled beyond
@@ -86,7 +86,7 @@ export type WriteOutcome =
       readonly previous?: Item;
     }
   | {
-      readonly kind: 'refused' /** the item whose condition did not hold, when it holds more than its keys */;
+      readonly kind: 'refused' /** the refusing item, if it has more than its keys */;
       readonly current?: Item;
     };
 

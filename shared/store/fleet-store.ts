@@ -94,7 +94,7 @@ export type MonitorClaimOutcome =
   | { readonly kind: 'overtaken'; readonly state: FleetState };
 
 export interface FleetStore {
-  /** All of it, strongly consistent. A quiet fleet takes one read unit. */
+  /** All of it, strongly consistent. A quiet fleet costs one read unit. */
   read(): Promise<FleetRecords>;
   /** The state alone, strongly consistent. */
   readState(): Promise<FleetState>;
@@ -124,7 +124,7 @@ export interface FleetStore {
     at: { readonly nowMs: number; readonly fromPerSecond: number; readonly toPerSecond: number },
     along?: PutWrite,
   ): Promise<void>;
-  /** Deletes the record of a zone whose limiter is full: a new record would be equal. */
+  /** Deletes the record of a zone if its limiter is full: a new record would be equal. */
   dropZone(zone: string, nowMs: number): Promise<void>;
   /** Adds a node to its zone's queue, unless it is queued already. */
   enqueue(item: QueuedNode): Promise<'written' | 'refused'>;
@@ -144,14 +144,14 @@ const queueKey = (zone: string, nodeName: string): ItemKey => keyOf(`${QUEUE_PRE
 export const mayTaint: CheckWrite = { kind: 'check', key: stateKey, when: all(lacks('holding'), lacks('total')) };
 
 /** For a commit's `extra`: acquires a token of the zone's limiter, or refuses the commit. */
-export const takeTokenWrite = (zone: string, update: LimiterUpdate): UpdateWrite => ({
+export const acquireTokenWrite = (zone: string, update: LimiterUpdate): UpdateWrite => ({
   kind: 'update',
   key: zoneKey(zone),
   ...writeOf(update),
 });
 
 /** For a commit's `extra`: deletes this queue entry, or refuses the commit if the entry no longer exists. */
-export const leaveQueueWrite = (item: QueuedNode): DeleteWrite => ({
+export const dequeueWrite = (item: QueuedNode): DeleteWrite => ({
   kind: 'delete',
   key: queueKey(item.zone, item.nodeName),
   when: all(is('uid', item.uid), is('addedAtMs', item.addedAtMs)),

@@ -1,15 +1,15 @@
 /**
- * The row of a node in the `health` table: its Lease and the digest of its Node. They share one item, so that a beat is
- * one write and a tick one scan. Attribute names have one letter: a beat is billed by the size of the row (at most 1
- * KB, one write unit), a tick by the sum of all rows.
+ * The row of a node in the `health` table: its Lease and the digest of its Node. They share one item: a beat is one
+ * write, and a tick one scan. Attribute names have one letter: a beat is billed by the size of the row (at most 1 KB,
+ * one write unit), a tick by the sum of all rows.
  *
  *   lease   v resourceVersion, i uid, c creation (s), t renewTime (us), d duration (s), a acquireTime (us),
- *           n transitions, h holder when it is not the node's name ('' for none), o 1: owned by the Node whose uid is `u`,
- *           x JSON of whatever else the Lease carries
+ *           n transitions, h holder when it is not the node's name ('' for none), o 1: owned by the Node with the uid `u`,
+ *           x JSON of all other fields of the Lease
  *   both    r server receipt time of the last renewal (ms)
- *   digest  u Node uid, z zone, y Ready as T, F or U, e 1: excluded, s 1: suspect (the stream's filter asks for this),
+ *   digest  u Node uid, z zone, y Ready as T, F or U, e 1: excluded, s 1: suspect (the stream's filter reads it),
  *           k our NoExecute taints (1 not-ready, 2 unreachable), b creation (ms), l last status post (ms);
- *           f, g: conditions whose stored lastHeartbeatTime is f are to be shown with g (s)
+ *           f, g: conditions with the stored lastHeartbeatTime f are shown with g (s)
  *   marks   m when node-monitor marked the silent node Unknown (ms); removed by the next status post
  *           w 1: pods of this node must still be set not ready
  *           p counts changes of the node's pods: bound, changed, removed; reported in the response to a beat

@@ -24,7 +24,7 @@ import {
 } from './health-row.ts';
 import { HEALTH_SHARDS, healthPartition } from './layout.ts';
 
-/** Pages of one shard, or of one segment where a scan takes most segments: 1 MB each, about 5,000 nodes. */
+/** Pages of one shard, or of one segment of a scan with the most segments: 1 MB each, about 5,000 nodes. */
 const PAGES_MAX = 64;
 /** Rows per segment of a scan: half a page, because segments differ in size. */
 const ROWS_PER_SEGMENT = 2_000;
@@ -145,9 +145,9 @@ export function unchangedSince(seen: NodeHealth): Condition {
 export const forgetNode = (nodeName: string): DeleteWrite => ({ kind: 'delete', key: healthKey(nodeName) });
 
 /**
- * Pods of the node changed: the response to its next beat reports it. Refused if the node has no row, so that it
- * creates none. Therefore it is a separate write and not part of the pod's commit, which a refusal would cancel. It is
- * a counter and not the pod's resourceVersion, because changes of different shards arrive in any order.
+ * Pods of the node changed: the response to its next beat reports it. Refused if the node has no row, because it must
+ * not create one. Therefore it is a separate write and not part of the pod's commit, which a refusal would cancel. It
+ * is a counter and not the pod's resourceVersion, because changes of different shards arrive in any order.
  */
 export const podsChanged = (nodeName: string): UpdateWrite => ({
   kind: 'update',

@@ -11,7 +11,7 @@
  * control  pk `fleet` sk `state`                   node-monitor's last claim, gate, total disruption (fleet-store.ts)
  *          pk `fleet` sk `zone#<zone>`              zone state and eviction limiter
  *          pk `fleet` sk `queue#<zone>#<node name>` a node that waits for its limiter
- *          pk `tick#<controller>` sk `-`            the last claim of a controller whose claim carries nothing else
+ *          pk `tick#<controller>` sk `-`            the last claim of a controller that stores nothing with it
  *          pk `evictions#<node name>` sk `-`, `p1` …   eviction timers of the node's pods (eviction-timer-store.ts)
  *          pk `evictions-due` sk `<due, 14 digits>#<node name>`   which nodes have one that is due
  *          pk `parked` sk `<resource>#<key>#<uid>`  works of object-stream that are retried (parked-store.ts)
@@ -22,7 +22,7 @@
  *          pk `probe-keys` sk `-`                   public keys of node-monitor's processes (process-key-store.ts)
  *          pk `ticket-keys` sk <key id>             a public key of one of the API's processes, TTL
  *          pk `cidr#<cluster CIDR>#<mask>` sk `b#<block>` and the like   blocks assigned to Nodes (cidr-store.ts)
- *          pk `cloud` sk <node name>                a node whose instance is checked (cloud-store.ts)
+ *          pk `cloud` sk <node name>                the instance check of a node (cloud-store.ts)
  *
  * Keys of health and objects are built here; those of control in the store that uses them.
  */

@@ -37,8 +37,8 @@ export type LeaseWriteOutcome =
   | { readonly kind: 'absent' };
 
 /**
- * A beat: one conditional update, without a read. Returns the whole row, so that the response can report more than the
- * Lease, such as changed pods.
+ * A beat: one conditional update, without a read. Returns the whole row, because the response also reports other
+ * attributes, such as changed pods.
  *
  * The client sends an update again when its response was lost. The second one is then refused, because the first one
  * succeeded. The row in the refusal has exactly our version and values, and counts as written.
@@ -114,7 +114,7 @@ export async function createLease(
   if (outcome.kind === 'written') return { kind: 'written', row: outcome.item! };
   const row = outcome.current;
   if (row === undefined) throw new StoreFault('rejected', 'an absent lease was refused', { retryable: true });
-  // The uid is unique: this row is the result of our own write, whose response was lost.
+  // The uid is unique: this row is the result of our own write; its response was lost.
   return { kind: row.i === uid ? 'written' : 'conflict', row };
 }
 

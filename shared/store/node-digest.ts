@@ -1,4 +1,6 @@
-/** The digest of a Node for the `health` table. It is derived from the object, so that all writers of a Node agree. */
+/**
+ * The digest of a Node for the `health` table. It is derived from the object: all writers of a Node compute the same.
+ */
 import { readyStatusOf } from '../domain/nodes/conditions.ts';
 import { isSuspect } from '../domain/nodes/health.ts';
 import type { NodeHealth } from '../domain/nodes/node-health.ts';

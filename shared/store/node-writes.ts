@@ -46,9 +46,9 @@ const hasConditions = (node: KubeNode): boolean => (node.status?.conditions ?? [
 const readyOf = (node: KubeNode) => node.status?.conditions?.find(({ type }) => type === 'Ready');
 
 /**
- * The same for a write through the API. A change of the Ready condition, whose heartbeat time changes with every post,
- * is a status post of the node. Other changes, such as capacity or volumes, do not prove that the node is alive. A Node
- * that is created with conditions includes its first post.
+ * The same for a write through the API. A change of the Ready condition is a status post of the node, because its
+ * heartbeat time changes with every post. Other changes, such as capacity or volumes, do not prove that the node is
+ * alive. A Node that is created with conditions includes its first post.
  *
  * Source: updateNodeHealth in pkg/controller/nodelifecycle/node_lifecycle_controller.go, which compares the heartbeat
  * times of Ready.

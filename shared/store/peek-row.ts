@@ -2,8 +2,8 @@ import { type Item, type ItemUpdater, StoreFault } from '../ports/item-store.ts'
 import { hasLease, healthKey } from './health-row.ts';
 
 /**
- * Reads the row of a node's Lease by an update whose condition no row satisfies, for a function that may only call
- * UpdateItem. Costs one write unit; strongly consistent. undefined if there is no Lease.
+ * Reads the row of a node's Lease by an update with a condition that no row satisfies. For a function that may only
+ * call UpdateItem. Costs one write unit; strongly consistent. undefined if there is no Lease.
  */
 export async function peekRow(items: ItemUpdater, nodeName: string): Promise<Item | undefined> {
   const outcome = await items.write({

@@ -42,7 +42,7 @@ export const keepProbeKey =
   async (made, nowMs) => {
     for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
       const stored = await items.get(PROBE_KEYS, { consistent: true });
-      // The refusal may be caused by our own earlier write, whose response was lost.
+      // The refusal may be caused by our own earlier write; its response was lost.
       if (keysIn(stored).some(({ keyId }) => keyId === made.keyId)) return;
       const keys = withProbeKey(keysIn(stored), made, nowMs);
       const version = (stored as ProbeKeysRow | undefined)?.v ?? 0;

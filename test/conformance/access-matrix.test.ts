@@ -1,6 +1,7 @@
 /**
- * Every verb on every resource by every kind of user: real responses of the API, and the table in docs/access.md. Writes are dry
- * runs of what is stored already, so "refused" is 401 or 403 and nothing else. `WRITE_DOCS=1` writes the table anew.
+ * Every verb on every resource by every kind of user: real responses of the API, and the table in docs/access.md.
+ * Writes are dry runs of what is stored already, so "refused" is 401 or 403 and nothing else. `WRITE_DOCS=1` writes the
+ * table anew.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';

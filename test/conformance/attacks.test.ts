@@ -1,6 +1,6 @@
 /**
- * Requests that mean harm, at the API, at the heartbeat and at the watch function: all are refused with a 4xx, and nothing is
- * written. Forged node tokens have a test of their own.
+ * Requests that mean harm, at the API, at the heartbeat and at the watch function: all are refused with a 4xx, and
+ * nothing is written. Forged node tokens have a test of their own.
  */
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';

@@ -1,4 +1,7 @@
-/** Area TW: the timed work behind eviction, by evictor and streams. Our timers are stored items that belong to a pod's uid. */
+/**
+ * Area TW: the timed work behind eviction, by evictor and streams. Our timers are stored items that belong to a pod's
+ * uid.
+ */
 import { describe, expect, it } from 'vitest';
 import { formatTime } from '../../shared/kube/time.ts';
 import { settledFleet } from '../support/controlled-fleet.ts';

@@ -1,7 +1,7 @@
 /**
  * Numbers and times at the edge of what the API's types hold, odd names, and half characters: what upstream's decoder
- * refuses is refused with its text, what it takes is kept so that every client can read it back, and nothing that a client
- * counts becomes a time that cannot be written.
+ * refuses is refused with its text, what it takes is kept so that every client can read it back, and nothing that a
+ * client counts becomes a time that cannot be written.
  */
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';

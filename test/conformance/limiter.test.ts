@@ -1,4 +1,7 @@
-/** LM: limiter per zone state, total disruption, by node-monitor and evictor. Rates 0.1 and 0.01 per second, large zone over 50 nodes. */
+/**
+ * LM: limiter per zone state, total disruption, by node-monitor and evictor. Rates 0.1 and 0.01 per second, large zone
+ * over 50 nodes.
+ */
 import { describe, expect, it } from 'vitest';
 import type { ConditionStatus } from '../../shared/domain/kubernetes.ts';
 import { type AskedNode, MonitoredFleet } from '../support/monitored-fleet.ts';

@@ -1,7 +1,8 @@
 /**
- * docs/machine-supplied-values.md: every value that a machine supplies, and that none which is a time or a count decides a mark,
- * a taint, an eviction, a deletion, or when. Each value lies in a story that is otherwise the honest one; the two are compared.
- * After a change: UPDATE_DOCS=1 npx vitest run test/conformance/machine-supplied-values.test.ts
+ * docs/machine-supplied-values.md: every value that a machine supplies, and that none which is a time or a count
+ * decides a mark, a taint, an eviction, a deletion, or when. Each value lies in a story that is otherwise the honest
+ * one; the two are compared. After a change: UPDATE_DOCS=1 npx vitest run
+ * test/conformance/machine-supplied-values.test.ts
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from 'vitest';

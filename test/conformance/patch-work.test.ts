@@ -1,6 +1,6 @@
 /**
- * Patches whose text is small and whose work is not: each is refused with 413 before it has taken a function's time, at the
- * API and at the heartbeat. What bounds them is the number of values walked, so these tests look at no clock.
+ * Patches whose text is small and whose work is not: each is refused with 413 before it has taken a function's time, at
+ * the API and at the heartbeat. What bounds them is the number of values walked, so these tests look at no clock.
  */
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';

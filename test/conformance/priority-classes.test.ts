@@ -1,4 +1,6 @@
-/** The Priority admission plugin and the store of priority classes: which classes may go, and that one is the default. */
+/**
+ * The Priority admission plugin and the store of priority classes: which classes may go, and that one is the default.
+ */
 import { expect, it } from 'vitest';
 import { APPLY, apiInMemory, MERGE } from '../support/api-in-memory.ts';
 

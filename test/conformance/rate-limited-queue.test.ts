@@ -1,7 +1,7 @@
 /**
- * RQ: rate-limited timed queue. Upstream's queue is an object with a function to call; ours is stored, node-monitor puts
- * nodes in and takes them out, evictor takes the turns. "Seen" is there what waits or carries the taint; "the function is
- * called" is a taint. "It asks for a retry" is a taint that cannot be written.
+ * RQ: rate-limited timed queue. Upstream's queue is an object with a function to call; ours is stored, node-monitor
+ * puts nodes in and takes them out, evictor takes the turns. "Seen" is there what waits or carries the taint; "the
+ * function is called" is a taint. "It asks for a retry" is a taint that cannot be written.
  */
 import { describe, expect, it } from 'vitest';
 import { fleetStore } from '../../shared/store/fleet-store.ts';

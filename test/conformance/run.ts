@@ -1,9 +1,9 @@
 /**
  * npm run conformance
  *
- * Runs the tests that carry a conformance id and prints one line per area: cases that hold as upstream, cases whose outcome
- * is ours by deviations.ts, cases about what we do not have, and how many there are. Exit code 1 when a case fails, is
- * skipped, is named as a deviation and has no test, or is named as left out and has one.
+ * Runs the tests that carry a conformance id and prints one line per area: cases that hold as upstream, cases whose
+ * outcome is ours by deviations.ts, cases about what we do not have, and how many there are. Exit code 1 when a case
+ * fails, is skipped, is named as a deviation and has no test, or is named as left out and has one.
  */
 import { spawn } from 'node:child_process';
 import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';

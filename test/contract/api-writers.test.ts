@@ -1,4 +1,7 @@
-/** What the API promises to writers who meet, on every store: the map keeps it by being single, the engine by conditions. */
+/**
+ * What the API promises to writers who meet, on every store: the map keeps it by being single, the engine by
+ * conditions.
+ */
 import { expect, it } from 'vitest';
 import { apiInMemory, MERGE, NODES, node, pod, podsIn, READY } from '../support/api-in-memory.ts';
 import { describeOnStores } from './stores.ts';

@@ -1,7 +1,7 @@
 /**
- * Sixteen allocators at once, each with its own picture of the blocks, serve the same and different nodes on the embedded
- * engine; nodes are deleted and made anew in between. No block is ever two nodes', and in the end the store holds exactly
- * what the Nodes say.
+ * Sixteen allocators at once, each with its own picture of the blocks, serve the same and different nodes on the
+ * embedded engine; nodes are deleted and made anew in between. No block is ever two nodes', and in the end the store
+ * holds exactly what the Nodes say.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { dynamoDbItemStore } from '../../shared/adapters/dynamodb/item-store.ts';

@@ -4,12 +4,12 @@ import { NO_DISRUPTION } from '../../shared/domain/zones/disruption.ts';
 import { UNTRIED_GATE } from '../../shared/domain/zones/gate.ts';
 import { takeTokenUpdate } from '../../shared/domain/zones/limiter.ts';
 import {
+  acquireTokenWrite,
+  dequeueWrite,
   type FleetStore,
   fleetStore,
-  leaveQueueWrite,
   type MonitorClaim,
   mayTaint,
-  takeTokenWrite,
 } from '../../shared/store/fleet-store.ts';
 import { describeOnStores } from './stores.ts';
 
@@ -136,7 +136,7 @@ describeOnStores('the fleet store', (fixture) => {
       fixture.consumed();
     });
     const take = (nowMs: number, ratePerSecond = 0.1) =>
-      commit(takeTokenWrite(zone, takeTokenUpdate({ nowMs, ratePerSecond })!));
+      commit(acquireTokenWrite(zone, takeTokenUpdate({ nowMs, ratePerSecond })!));
 
     it('grants one token an interval', async () => {
       expect(await take(T0)).toBe('written');
@@ -157,7 +157,7 @@ describeOnStores('the fleet store', (fixture) => {
     it('does not grant at a rate that is not the limiter’s, nor where there is none', async () => {
       expect(await take(T0, 1)).toBe('refused');
       const token = takeTokenUpdate({ nowMs: T0, ratePerSecond: 0.1 });
-      expect(await commit(takeTokenWrite(`${zone}-unknown`, token!))).toBe('refused');
+      expect(await commit(acquireTokenWrite(`${zone}-unknown`, token!))).toBe('refused');
     });
 
     it('changes the rate for those who know the present one', async () => {
@@ -206,9 +206,9 @@ describeOnStores('the fleet store', (fixture) => {
 
     it('lets this very entry leave once', async () => {
       await store.enqueue(entry());
-      expect(await commit(leaveQueueWrite(entry({ addedAtMs: T0 - 1 })))).toBe('refused');
-      expect(await commit(leaveQueueWrite(entry()))).toBe('written');
-      expect(await commit(leaveQueueWrite(entry()))).toBe('refused');
+      expect(await commit(dequeueWrite(entry({ addedAtMs: T0 - 1 })))).toBe('refused');
+      expect(await commit(dequeueWrite(entry()))).toBe('written');
+      expect(await commit(dequeueWrite(entry()))).toBe('refused');
     });
   });
 });

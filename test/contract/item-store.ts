@@ -1,4 +1,6 @@
-/** What every ItemStore must do: each clause of the port, run against memory, the embedded engine and DynamoDB Local. */
+/**
+ * What every ItemStore must do: each clause of the port, run against memory, the embedded engine and DynamoDB Local.
+ */
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import {

@@ -1,14 +1,14 @@
 /**
- * L3 under fire: 32 evictors want tokens of one zone at the same moments, through the very writes a taint commits with, on
- * the embedded engine. Some die before they send, some after it has taken effect; some lose the answer and try the same
- * commit again; their clocks are up to a second off. Never may a window of T seconds see more than 1 + rate x T grants.
- * RACE_SEED=… RACE_ATTEMPTS=… vitest run test/contract/limiter-race.test.ts
+ * L3 under fire: 32 evictors want tokens of one zone at the same moments, through the very writes a taint commits with,
+ * on the embedded engine. Some die before they send, some after it has taken effect; some lose the answer and try the
+ * same commit again; their clocks are up to a second off. Never may a window of T seconds see more than 1 + rate x T
+ * grants. RACE_SEED=… RACE_ATTEMPTS=… vitest run test/contract/limiter-race.test.ts
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { dynamoDbItemStore } from '../../shared/adapters/dynamodb/item-store.ts';
 import { takeTokenUpdate } from '../../shared/domain/zones/limiter.ts';
 import type { ItemStore } from '../../shared/ports/item-store.ts';
-import { fleetStore, leaveQueueWrite, takeTokenWrite } from '../../shared/store/fleet-store.ts';
+import { acquireTokenWrite, dequeueWrite, fleetStore } from '../../shared/store/fleet-store.ts';
 import { startEngine, type TestEngine } from '../support/engine.ts';
 import { randomFrom } from '../support/seeded.ts';
 
@@ -45,7 +45,7 @@ async function attempt(
   const fate = at.random();
   if (token === undefined || fate < 0.1) return undefined;
   const queued = { zone, nodeName: entry.nodeName, uid: entry.nodeName, addedAtMs: START_MS };
-  const commit = () => items.transact([takeTokenWrite(zone, token), leaveQueueWrite(queued)]);
+  const commit = () => items.transact([acquireTokenWrite(zone, token), dequeueWrite(queued)]);
   const outcome = await commit();
   // A lost answer: the same commit once more. Its first try has taken the entry, so it cannot take a second token.
   if (fate > 0.8) expect((await commit()).kind === 'written' && outcome.kind === 'written').toBe(false);

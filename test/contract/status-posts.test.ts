@@ -1,4 +1,7 @@
-/** Status posts in which only heartbeat times move: what they cost, what clients see, and that nothing acknowledged is lost. */
+/**
+ * Status posts in which only heartbeat times move: what they cost, what clients see, and that nothing acknowledged is
+ * lost.
+ */
 import { beforeEach, expect, it } from 'vitest';
 import { shardsOf } from '../../shared/api/storage/cluster-objects.ts';
 import { changeLog } from '../../shared/store/change-log.ts';

@@ -50,7 +50,9 @@ export interface GoldenCase {
   readonly steps: readonly GoldenStep[];
 }
 
-/** The cases of a directory, by name; all of them, or those named (with or without .json). Throws on an unknown name. */
+/**
+ * The cases of a directory, by name; all of them, or those named (with or without .json). Throws on an unknown name.
+ */
 export function readCases(dir: string, names: readonly string[]): GoldenCase[] {
   const all = readdirSync(dir)
     .filter((file) => file.endsWith('.json'))

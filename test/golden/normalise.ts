@@ -14,7 +14,10 @@ const RFC_1123_TIME =
   /\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d \w{3} 20[2-9]\d \d\d:\d\d:\d\d (?:[+-]\d{4}|[A-Z]{3,4})/g;
 const DEPRECATION = /^Warning: .* is deprecated in v1\.\d+\+, unavailable in v1\.\d+\+/;
 
-/** kubectl's own race: its --timeout ended a watch that was just being read. It prints this in some runs and not in others. */
+/**
+ * kubectl's own race: its --timeout ended a watch that was just being read. It prints this in some runs and not in
+ * others.
+ */
 const CUT_WATCH = /^E\d{4} .*Failed to watch.*context deadline exceeded/;
 
 export function normalise(text: string, surroundings: Surroundings): string {

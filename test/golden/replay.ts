@@ -3,7 +3,8 @@
  *
  * Replays recorded kubectl stories and compares what is printed. The cases are no part of this repository: their
  * directory comes from --dir or NODEKEEPER_GOLDEN_DIR. A local mode without machines and controllers is started for the
- * run, or with --memory the API alone over a map; --kubeconfig names a server that runs already and will be emptied. Prints a line a case, the differences of each that failed, and the sum.
+ * run, or with --memory the API alone over a map; --kubeconfig names a server that runs already and will be emptied.
+ * Prints a line a case, the differences of each that failed, and the sum.
  */
 import { parseArgs } from 'node:util';
 import { createApiClient } from '../../local/fleet/api-client.ts';

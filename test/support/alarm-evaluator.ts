@@ -1,6 +1,7 @@
 /**
- * CloudWatch's part in an alarm: figures by period and statistic, metric math as far as our alarms use it, M of N periods,
- * and what is made of missing data. Alarms are read off the synthesised template, so what is tried is what is deployed.
+ * CloudWatch's part in an alarm: figures by period and statistic, metric math as far as our alarms use it, M of N
+ * periods, and what is made of missing data. Alarms are read off the synthesised template, so what is tried is what is
+ * deployed.
  *
  * Missing data: more periods than N are looked at; with N real points among them the missing ones do not matter, else
  * the treatment fills up. How many more is not documented beyond its examples, which have two.

@@ -7,8 +7,8 @@ export interface ClosingLineOptions {
 }
 
 /**
- * Ends a run with one plain line, `N passed, N failed, N skipped`, for whoever reads the log by machine. In CI (variable CI set) a
- * skipped test that allowed-skips.ts does not list makes the run fail.
+ * Ends a run with one plain line, `N passed, N failed, N skipped`, for whoever reads the log by machine. In CI
+ * (variable CI set) a skipped test that allowed-skips.ts does not list makes the run fail.
  */
 export default class ClosingLineReporter implements Reporter {
   readonly #allowed: readonly AllowedSkip[];

@@ -1,6 +1,6 @@
 /**
- * The controllers over tables in memory, on virtual time, with machines and people played by calls. Streams run when told
- * to, with the filters of the deployed ones.
+ * The controllers over tables in memory, on virtual time, with machines and people played by calls. Streams run when
+ * told to, with the filters of the deployed ones.
  */
 import { createHash } from 'node:crypto';
 import { memoryCloud } from '../../shared/adapters/memory/cloud.ts';

@@ -1,6 +1,6 @@
 /**
- * node:fs with calls that fail, for tests. With `vi.mock('node:fs', (original) => faultyFs(original))` every module of the
- * agent gets it. Calls about `root`, calls on open files and reads of /proc are counted, and the chosen ones fail.
+ * node:fs with calls that fail, for tests. With `vi.mock('node:fs', (original) => faultyFs(original))` every module of
+ * the agent gets it. Calls about `root`, calls on open files and reads of /proc are counted, and the chosen ones fail.
  */
 import type * as NodeFs from 'node:fs';
 

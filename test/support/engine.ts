@@ -19,8 +19,9 @@ const START_PAUSE_MS = 50;
 const TABLES: Record<TableName, string> = { health: 'test-health', objects: 'test-objects', control: 'test-control' };
 
 /**
- * Starts dynoxide; `dbPath` keeps its data in a file. Tables have streams only when asked: the engine (1.2) looks for the
- * next sequence number by reading all stream records, so every write to a table with a stream is slower than the last.
+ * Starts dynoxide; `dbPath` keeps its data in a file. Tables have streams only when asked: the engine (1.2) looks for
+ * the next sequence number by reading all stream records, so every write to a table with a stream is slower than the
+ * last.
  */
 export async function startEngine(
   options: { readonly dbPath?: string; readonly streams?: boolean } = {},

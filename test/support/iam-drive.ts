@@ -1,6 +1,6 @@
 /**
- * The whole system on this machine, made to do everything it can do within a minute, while every call that its functions
- * make to AWS is written down: what a proof of their permissions rests on.
+ * The whole system on this machine, made to do everything it can do within a minute, while every call that its
+ * functions make to AWS is written down: what a proof of their permissions rests on.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { request } from 'node:https';
@@ -439,8 +439,8 @@ async function silence(stage: Stage): Promise<void> {
 }
 
 /**
- * A pod that tolerates nothing and asks for no time: the record of the taint ends it, with no timer in between. Again, while
- * the gate held just then, so that a tick ended it.
+ * A pod that tolerates nothing and asks for no time: the record of the taint ends it, with no timer in between. Again,
+ * while the gate held just then, so that a tick ended it.
  */
 async function taintedByHand({ send, gone }: Stage): Promise<void> {
   const node = `${NODES}/by-hand`;

@@ -1,4 +1,6 @@
-/** API and heartbeat as deployed, over one memory store and a clock that only tests move: for tests of who may do what. */
+/**
+ * API and heartbeat as deployed, over one memory store and a clock that only tests move: for tests of who may do what.
+ */
 import { createHash, randomBytes } from 'node:crypto';
 import { gzip } from '../../shared/adapters/gzip/gzip.ts';
 import { memoryCloud } from '../../shared/adapters/memory/cloud.ts';

@@ -136,7 +136,9 @@ export async function startLocalForTest(options: LocalForTestOptions): Promise<L
   };
 }
 
-/** In a file named after its content: the synthesised template is kept by that name, so that only the first start waits. */
+/**
+ * In a file named after its content: the synthesised template is kept by that name, so that only the first start waits.
+ */
 export function writePolicy(policy: Partial<Policy>): string {
   const text = stringify(policy);
   const dir = join(ROOT, '.nodekeeper', 'test-policy');

@@ -1,6 +1,7 @@
 /**
- * One story of a fleet through heartbeat, API, store and controllers, in which one machine may lie: it registers, beats, posts
- * status, runs pods, falls silent, recovers, and a person taints it. Answers what happened to every node and pod, and when.
+ * One story of a fleet through heartbeat, API, store and controllers, in which one machine may lie: it registers,
+ * beats, posts status, runs pods, falls silent, recovers, and a person taints it. Answers what happened to every node
+ * and pod, and when.
  */
 import { parseTimeMs } from '../../shared/kube/time.ts';
 import type { KubeNode, KubeObject } from '../../shared/kube/types.ts';

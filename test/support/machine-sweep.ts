@@ -1,6 +1,6 @@
 /**
- * What the identity of a machine is not refused: every resource, verb and subresource, with the tricks of paths and queries
- * that somebody might try, against objects that belong to another node.
+ * What the identity of a machine is not refused: every resource, verb and subresource, with the tricks of paths and
+ * queries that somebody might try, against objects that belong to another node.
  */
 import { resources } from '../../shared/api/kinds/registry.ts';
 import { APPLY, type ApiInMemory, JSON_PATCH, MERGE } from './api-in-memory.ts';

@@ -1,6 +1,6 @@
 /**
- * A fleet under node-monitor and evictor as they run, over tables in memory and on virtual time. Nodes are written as the API
- * writes them; what the controllers did is read from the stored objects. Times are in milliseconds.
+ * A fleet under node-monitor and evictor as they run, over tables in memory and on virtual time. Nodes are written as
+ * the API writes them; what the controllers did is read from the stored objects. Times are in milliseconds.
  */
 
 import type { ConditionStatus, Taint } from '../../shared/domain/kubernetes.ts';

@@ -1,7 +1,7 @@
 /**
  * A model of the fleet for properties of the rules alone: applies what decideMonitor and decideEvictions decide, by
- * thousands a second. It says nothing of the controllers; conformance cases run those (monitored-fleet.ts). Times are in
- * milliseconds.
+ * thousands a second. It says nothing of the controllers; conformance cases run those (monitored-fleet.ts). Times are
+ * in milliseconds.
  */
 
 import { decideEvictions, type EvictionDecision } from '../../shared/controllers/evictor/rule.ts';

@@ -1,6 +1,7 @@
 /**
- * A cluster on virtual time with its alarms: the controllers are called as their functions call them, their metrics are the
- * log lines that the functions' own meter writes, and what AWS measures by itself (calls, errors, depths, ages) is told.
+ * A cluster on virtual time with its alarms: the controllers are called as their functions call them, their metrics are
+ * the log lines that the functions' own meter writes, and what AWS measures by itself (calls, errors, depths, ages) is
+ * told.
  */
 import { Metrics } from '@aws-lambda-powertools/metrics';
 import type { Template } from 'aws-cdk-lib/assertions';

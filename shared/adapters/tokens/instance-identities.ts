@@ -5,7 +5,7 @@
  */
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { BOOTSTRAP_GROUP } from '../../domain/access/bootstrap-token.ts';
-import { INSTANCE_USER_PREFIX, type InstanceScope, judgeInstance } from '../../domain/access/instance-identity.ts';
+import { INSTANCE_USER_PREFIX, type InstanceScope, instanceVerdict } from '../../domain/access/instance-identity.ts';
 import type { Authentication } from '../../ports/authenticator.ts';
 import type { BearerScheme } from './bearer.ts';
 import { jsonObjectIn } from './json-object.ts';
@@ -39,7 +39,7 @@ export function instanceIdentities({ publicKey, ...scope }: InstanceIdentityOpti
       if (outcome.kind === 'refused') return refused(outcome.reason);
       const document = jsonObjectIn(outcome.content);
       if (document === undefined) return refused('is no document');
-      const verdict = judgeInstance(document, scope, nowMs);
+      const verdict = instanceVerdict(document, scope, nowMs);
       if (verdict.kind === 'refused') return refused(verdict.reason);
       const username = `${INSTANCE_USER_PREFIX}${verdict.instanceId}`;
       return { kind: 'authenticated', user: { username, groups: [BOOTSTRAP_GROUP, 'system:authenticated'] } };

@@ -2,8 +2,8 @@
  * The audit log: one line per write by a person, refusals included. It has user, verb, object, time, source and code.
  * Writes by machines are left out. There are very many, and NodeRestriction bounds them.
  *
- * The line is written before the response is sent. When that fails, the response is sent all the same and the line is logged
- * as an error. Otherwise a failure of the audit log would prevent the repair of a cluster.
+ * The line is written before the response is sent. When that fails, the response is sent all the same and the line is
+ * logged as an error. Otherwise a failure of the audit log would prevent the repair of a cluster.
  */
 
 import { SIMULATED_FLEET_GROUP } from '../../domain/access/access-entry.ts';
@@ -18,7 +18,7 @@ import type { AuditLine, AuditTrail } from '../../ports/audit-trail.ts';
 import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
 import type { Log } from '../../ports/log.ts';
 
-/** An authenticated request whose path is understood. */
+/** An authenticated request with a valid path. */
 export interface Act {
   readonly user: UserInfo;
   readonly verb: Verb;

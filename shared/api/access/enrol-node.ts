@@ -9,8 +9,8 @@
  * same key returns the existing identity, because the first response may have been lost.
  */
 
-import { judgeBootstrap } from '../../domain/access/bootstrap-token.ts';
-import { judgeInstanceEnrolment } from '../../domain/access/instance-identity.ts';
+import { bootstrapVerdict } from '../../domain/access/bootstrap-token.ts';
+import { instanceEnrolmentVerdict } from '../../domain/access/instance-identity.ts';
 import { keysAfterRotation, type NodeKey } from '../../domain/access/node-identity.ts';
 import { defined } from '../../domain/defined.ts';
 import type { RandomSource } from '../../ports/clock.ts';
@@ -124,7 +124,7 @@ async function grantOf(
   if (by.kind === 'instance') return grantToInstance(dependencies, by.instanceId, wanted);
   const token = await dependencies.tokens.find(by.id);
   if (token === undefined) return { kind: 'forbidden', reason: `bootstrap token ${by.id} was revoked` };
-  const verdict = judgeBootstrap(token, wanted);
+  const verdict = bootstrapVerdict(token, wanted);
   if (verdict.kind !== 'granted') return verdict;
   return {
     kind: 'granted',
@@ -148,7 +148,7 @@ async function grantToInstance(
   }
   const instances = await cloud.describeInstances([{ instanceId, zone: undefined, region: undefined }]);
   const known = instances.get(instanceId);
-  const verdict = judgeInstanceEnrolment(nodeName, instanceId, {
+  const verdict = instanceEnrolmentVerdict(nodeName, instanceId, {
     answer: known?.answer ?? { kind: 'notFound' },
     addresses: known?.metadata?.addresses ?? [],
   });
@@ -175,6 +175,6 @@ async function rotate(
   return outcome.kind === 'written' ? { kind: 'present', identity: outcome.identity } : undefined;
 }
 
-/** Exponential back-off with jitter between half and all of the wait, so that machines do not contend again. */
+/** Exponential back-off with jitter of half the wait: machines that contended once do not contend again. */
 const pauseBefore = ({ pause, random }: EnrolDependencies, attempt: number): Promise<unknown> =>
   pause(Math.min(PAUSE_MAX_MS, PAUSE_MS * 2 ** (attempt - 1)) * (0.5 + random.fraction() / 2));

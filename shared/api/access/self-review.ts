@@ -1,6 +1,6 @@
 /**
- * Identity and permissions of the user: `kubectl auth whoami`, `kubectl auth can-i`. Nothing is stored. The responses come
- * from the rule that authorizes every request.
+ * Identity and permissions of the user: `kubectl auth whoami`, `kubectl auth can-i`. Nothing is stored. The responses
+ * come from the rule that authorizes every request.
  */
 
 import { authorize, rulesFor } from '../../domain/access/authorize.ts';

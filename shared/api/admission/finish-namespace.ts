@@ -6,9 +6,9 @@ import { SYSTEM_NAMESPACES } from '../kinds/namespaces.ts';
 import { namespaces } from '../kinds/registry.ts';
 
 /**
- * Reads the namespace of a removed object. The read deletes a terminating namespace that is empty (namespace-lifecycle.ts),
- * so that watches see its deletion. Only an object that was marked earlier can be the last one: the others were removed
- * when the namespace was emptied.
+ * Reads the namespace of a removed object. The read deletes a terminating namespace that is empty
+ * (namespace-lifecycle.ts); watches then see its deletion. Only an object with an earlier deletion mark can be the last
+ * one: all others were removed with the deletion of the namespace.
  */
 export async function finishNamespaceOf(dependencies: ApiDependencies, { metadata }: KubeObject): Promise<void> {
   const namespace = metadata.namespace ?? '';

@@ -2,8 +2,8 @@
  * Deletion of a namespace: no object may be created in it, its objects are deleted, then the namespace itself.
  * Kubernetes: "Namespaces", deletion; upstream pkg/controller/namespace/deletion.
  *
- * There is no controller for this. The DELETE request empties the namespace. Objects that take longer (a grace period, a
- * finalizer) are checked again when the namespace is next read, and when the API removes such an object.
+ * There is no controller for this. The DELETE request empties the namespace. Objects that take longer (a grace period,
+ * a finalizer) are checked again when the namespace is next read, and when the API removes such an object.
  */
 import { defined } from '../../domain/defined.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
@@ -43,7 +43,7 @@ export async function deleteNamespace(
 ): Promise<DeletedObject> {
   const { name } = target;
   if (UNDELETABLE.has(name)) throw status.forbidden(namespaces, name, 'this namespace may not be deleted');
-  // Marked first, so that no object can be created after the namespace was found empty.
+  // Marked first: no object can be created after the check that the namespace is empty.
   const marked = await deleteObject(dependencies, namespaces, target, requested, options, async () => ({
     holds: true,
     mark: (namespace) => ({ ...namespace, status: { ...namespace.status, phase: 'Terminating' } }),

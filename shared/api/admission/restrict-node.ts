@@ -1,6 +1,6 @@
 /**
- * NodeRestriction as an admission check: calls the rules of shared/domain/access/node-restriction.ts with the stored object
- * and the object to store. The heartbeat probe, which is not a node, has a restriction of its own.
+ * NodeRestriction as an admission check: calls the rules of shared/domain/access/node-restriction.ts with the stored
+ * object and the object to store. The heartbeat probe, which is not a node, has a restriction of its own.
  */
 
 import { readsAsNode } from '../../domain/access/authorize.ts';
@@ -86,7 +86,7 @@ const probeRestriction = (descriptor: ResourceDescriptor): Pick<WriteOptions, 'a
   },
 });
 
-/** Resources of which a node may read only the objects with its name in spec.nodeName. */
+/** A node may read objects of these resources only if its name is in spec.nodeName. */
 const NODE_NAME_RESOURCES = new Set(['/pods', 'storage.k8s.io/volumeattachments']);
 
 /** @throws StatusError 403 when a node reads a pod or a volume attachment of another node */

@@ -1,9 +1,9 @@
 /**
- * What a PodDisruptionBudget allows, from the budget and the pods there are.
+ * The disruptions that a PodDisruptionBudget allows, computed from the budget and the existing pods.
  *
- * Kubernetes: "Disruptions", pod disruption budgets; upstream pkg/controller/disruption/disruption.go, whose counting is
- * followed but for one thing: a share, and maxUnavailable, count the pods that are there and not those their controller
- * wants, because controllers of pods are not kept here.
+ * Source: Kubernetes, "Disruptions", pod disruption budgets; upstream pkg/controller/disruption/disruption.go. One
+ * difference: percentages and maxUnavailable relate to the existing pods and not to the replicas of their controller,
+ * because controllers of pods are not stored here.
  */
 
 import { isTerminated } from '../../kube/pods/phase.ts';
@@ -19,7 +19,7 @@ export interface BudgetStatus {
   readonly expectedPods: number;
 }
 
-/** Whether a budget is about a pod of the same namespace. */
+/** Whether a budget covers a pod. */
 export const covers = (budget: KubePodDisruptionBudget, pod: KubePod): boolean =>
   budget.metadata.namespace === pod.metadata.namespace &&
   selectorFromSpec(budget.spec?.selector).matches(pod.metadata.labels);
@@ -29,7 +29,7 @@ const isReady = (pod: KubePod): boolean =>
 
 const isHealthy = (pod: KubePod): boolean => pod.metadata.deletionTimestamp === undefined && isReady(pod);
 
-/** A count as it is; of a share, its part of `of`, rounded up as upstream does for both fields. */
+/** A number as it is; a percentage as that part of `of`, rounded up as upstream does for both fields. */
 function scaled(value: IntOrString | undefined, of: number): number {
   if (typeof value === 'number') return value;
   const percent = /^(\d+)%$/.exec(value ?? '')?.[1];
@@ -42,7 +42,7 @@ function desiredOf(budget: KubePodDisruptionBudget, expected: number): number {
   return scaled(minAvailable, expected);
 }
 
-/** `pods` may hold others than the budget's. */
+/** `pods` may contain pods that the budget does not cover. */
 export function budgetStatusOf(budget: KubePodDisruptionBudget, pods: readonly KubePod[]): BudgetStatus {
   const covered = pods.filter((pod) => covers(budget, pod) && !isTerminated(pod));
   const expectedPods = covered.length;
@@ -57,21 +57,21 @@ export function budgetStatusOf(budget: KubePodDisruptionBudget, pods: readonly K
   };
 }
 
-/** The budget with its status made true. Conditions somebody wrote stay. */
+/** The budget with its current status. Stored conditions stay. */
 export function withBudgetStatus(budget: KubePodDisruptionBudget, pods: readonly KubePod[]): KubePodDisruptionBudget {
   const { disruptedPods: _disruptedPods, ...status } = budget.status ?? {};
   return { ...budget, status: { ...status, ...budgetStatusOf(budget, pods) } };
 }
 
 export type EvictionAnswer =
-  /** `budget` as it is to be stored with the eviction. */
+  /** `budget`: the state to store with the eviction. */
   | { readonly kind: 'allowed'; readonly budget: KubePodDisruptionBudget }
   /** `why` says what the budget counts. */
   | { readonly kind: 'refused'; readonly why: string };
 
 /**
- * Whether a budget, whose status is true, lets one of its pods go (pkg/registry/core/pod/storage/eviction.go). A pod
- * that is not ready counts for nothing, so it may go while enough healthy ones stay, or always with
+ * Whether a budget with a current status allows the eviction of a pod (pkg/registry/core/pod/storage/eviction.go). A
+ * pod that is not ready does not count as healthy. It may be evicted while enough healthy pods remain, or always with
  * unhealthyPodEvictionPolicy AlwaysAllow.
  */
 export function mayEvict(budget: KubePodDisruptionBudget, pod: KubePod): EvictionAnswer {

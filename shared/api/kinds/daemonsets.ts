@@ -51,8 +51,8 @@ const labelsText = (labels: Readonly<Record<string, string>> = {}): string =>
     .join(',') || NONE;
 
 /**
- * Kept so that people and drain can ask for them: drain leaves pods alone whose DaemonSet it finds. Nobody here makes
- * pods of them.
+ * Stored for users and for kubectl drain, which skips the pods of an existing DaemonSet. No controller here creates
+ * pods for them.
  */
 export const daemonsets: ResourceDescriptor = {
   group: APPS_GROUP,
@@ -71,9 +71,9 @@ export const daemonsets: ResourceDescriptor = {
     nameColumn,
     counted('Desired', 'Nodes that should run a pod.'),
     counted('Current', 'Nodes that run a pod.'),
-    counted('Ready', 'Nodes whose pod is ready.'),
+    counted('Ready', 'Nodes with a pod that is ready.'),
     counted('Up-to-date', 'Nodes that run the pod of the present template.'),
-    counted('Available', 'Nodes whose pod has been ready long enough.'),
+    counted('Available', 'Nodes with a pod that has been ready for minReadySeconds.'),
     textColumn('Node Selector', 'Labels a node must have.'),
     ageColumn,
     textColumn('Containers', 'Names of the containers.', 1),

@@ -1,4 +1,4 @@
-/** What the controllers decided and why, to be read (docs/explain.md). */
+/** The decisions of the controllers with their reasons, read-only (docs/explain.md). */
 import type { DecisionRecord } from '../../controllers/decisions/decision-record.ts';
 import { ageSince } from '../../kube/age.ts';
 import { ageColumn, nameColumn, textColumn } from '../../kube/columns.ts';
@@ -39,7 +39,7 @@ export const decisions: ResourceDescriptor = {
   shortNames: [],
   categories: [],
   namespaced: false,
-  // Nobody writes: neither is there a verb for it, nor does authority over everything give one.
+  // No client may write, not even system:masters: there is no verb for it.
   verbs: ['get', 'list', 'watch'],
   subresources: [],
   shards: 1,

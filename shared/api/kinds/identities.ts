@@ -1,4 +1,4 @@
-/** Kinds of our own: who may sign in as a node, and who may make such identities (docs/security.md). */
+/** Kinds of our own: identities that may sign in as a node, and tokens that create them (docs/security.md). */
 import { defined } from '../../domain/defined.ts';
 import { ageSince } from '../../kube/age.ts';
 import { ageColumn, NONE, nameColumn, textColumn } from '../../kube/columns.ts';
@@ -11,7 +11,7 @@ import { validateBootstrapToken, validateNodeIdentity } from '../../kube/validat
 
 const VERSION = 'v1alpha1';
 
-/** Neither is ever changed by a client: they are made, looked at and deleted. Nothing is told of them in a watch. */
+/** Clients create, read and delete these kinds, but never update them. They have no watch. */
 const common = {
   group: IDENTITY_GROUP,
   version: VERSION,
@@ -26,7 +26,7 @@ const common = {
   hasGeneration: false,
 } as const satisfies Partial<ResourceDescriptor>;
 
-/** Only what is kept: name and what the server sets. */
+/** The stored metadata: the name and the fields that the server sets. */
 function bareMetadata(object: KubeObject): ObjectMeta {
   const { name, uid, creationTimestamp, resourceVersion } = freshMetadata(object.metadata);
   return defined({ name, uid, creationTimestamp, resourceVersion });

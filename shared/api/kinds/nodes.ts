@@ -27,8 +27,7 @@ const NODE_INFO_FIELDS = [
 ];
 
 /**
- * podCIDR and podCIDRs say the same: the first of the list, and the list. Where they disagree, podCIDR counts, because
- * an old client knows only that one.
+ * podCIDR is the first of podCIDRs. If they differ, podCIDR counts, because old clients know only that field.
  */
 function alignPodCidrs(spec: NodeSpec): NodeSpec {
   const { podCIDR: single, podCIDRs: list = [], ...rest } = spec;
@@ -92,15 +91,15 @@ function storedStatus(given: NodeStatus | undefined): NodeStatus {
 }
 
 /**
- * NoExecute taints with the server's time in `timeAdded`: evictions count from it, so no client decides it. Stamped in the
- * write that adds the taint; a stream record that came later would leave the taint without a time until then.
+ * NoExecute taints with the server's time in `timeAdded`. Evictions count from it, so no client may set it. It is set
+ * in the write that adds the taint: a later write by a stream consumer would leave the taint without a time until then.
  */
 function stampTaints(spec: NodeSpec, old: NodeSpec | undefined, nowMs: number): NodeSpec {
   const { taints } = spec;
   return taints === undefined ? spec : { ...spec, taints: [...withTaintTimes(old?.taints ?? [], taints, nowMs)] };
 }
 
-/** Every new node carries not-ready:NoSchedule until it has been seen Ready (plugin/pkg/admission/nodetaint). */
+/** Every new node has the taint not-ready:NoSchedule until it is Ready (plugin/pkg/admission/nodetaint). */
 function admitTaint(spec: NodeSpec): NodeSpec {
   const taints = spec.taints ?? [];
   if (taints.some((taint) => taint.key === NOT_READY && taint.effect === 'NoSchedule')) return spec;

@@ -1,10 +1,10 @@
-/** READY, STATUS and RESTARTS as people know them (pkg/printers/internalversion/printers.go: printPod). */
+/** READY, STATUS and RESTARTS, as kubectl prints them (pkg/printers/internalversion/printers.go: printPod). */
 import { formatAge } from '../../kube/age.ts';
 import { NONE } from '../../kube/columns.ts';
 import { parseTimeMs } from '../../kube/time.ts';
 import type { ContainerState, ContainerStatus, KubePod } from '../../kube/types.ts';
 
-/** What has been counted over some container statuses. */
+/** The restarts of some containers. */
 interface Restarts {
   count: number;
   lastMs: number | undefined;
@@ -19,17 +19,17 @@ function countRestart(restarts: Restarts, status: ContainerStatus): void {
 const conditionIsTrue = (pod: KubePod, type: string): boolean =>
   (pod.status?.conditions ?? []).some((each) => each.type === type && each.status === 'True');
 
-/** Why a terminated container ended: the reason it gives, else the signal or exit code. */
+/** Why a container terminated: the reason in its status, or else the signal or exit code. */
 function endReason({ reason = '', signal = 0, exitCode = 0 }: NonNullable<ContainerState['terminated']>): string {
   if (reason !== '') return reason;
   return signal === 0 ? `ExitCode:${exitCode}` : `Signal:${signal}`;
 }
 
 interface InitView {
-  /** Set while an init container holds the pod back. */
+  /** Set while an init container blocks the pod. */
   readonly holding: string | undefined;
   readonly all: Restarts;
-  /** Restarts of the init containers that go on running beside the others. */
+  /** Restarts of the sidecars. */
   readonly sidecars: Restarts;
   readonly sidecarsReady: number;
 }
@@ -85,7 +85,7 @@ export function summarisePod(pod: KubePod, nowMs: number): PodSummary {
   if (init.holding === undefined || conditionIsTrue(pod, 'Initialized')) {
     restarts = { ...init.sidecars };
     let running = false;
-    // From the last to the first, so that the first container has the last word.
+    // From the last to the first: the state of the first container decides.
     for (const each of containerStatuses.toReversed()) {
       countRestart(restarts, each);
       const { waiting, terminated, running: runningState } = each.state ?? {};

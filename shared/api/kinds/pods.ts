@@ -24,10 +24,10 @@ import { readinessGatesCell, summarisePod } from './pod-row.ts';
 export { type PriorityOutcome, priorityClassNameOf, resolvePriority } from '../../kube/pods/pod-priority.ts';
 export { podQosClass, type QosClass, qosClassOf } from '../../kube/pods/qos-class.ts';
 
-/** Where the policy says nothing. */
+/** Default of the policy field. */
 const DEFAULT_TOLERATION_SECONDS = 300;
 
-/** Admission on create and update: every pod survives a short silence of its node, and leaves after it. */
+/** Admission on create and update: default tolerations of an unhealthy node. */
 function admitTolerations(spec: PodSpec, context: PrepareContext): PodSpec {
   const tolerations = withDefaultTolerations(
     spec.tolerations ?? [],
@@ -49,7 +49,7 @@ function admitPriority(spec: PodSpec, context: PrepareContext): PodSpec {
 
 const timeOrNull = (value: unknown): string | null => (typeof value === 'string' ? canonicalTime(value) : null);
 
-/** podIP and podIPs say the same, as do hostIP and hostIPs; where they disagree, the single one counts. */
+/** podIP is the first of podIPs, and hostIP the first of hostIPs. If they differ, the single field counts. */
 function alignAddresses(status: Json, single: string, list: string): Json {
   const address = textOf(status[single]);
   const addresses = recordsOf(status[list]);
@@ -86,7 +86,7 @@ export type BindOutcome =
   /** Answer 409: conflict(pods, name, why). */
   | { readonly kind: 'refused'; readonly why: string };
 
-/** What a POST of pods/binding does: the pod belongs to the node from now on, for good. */
+/** The effect of a POST of pods/binding: the pod is bound to the node permanently. */
 export function bindPod(pod: KubePod, nodeName: string, nowMs: number): BindOutcome {
   if (pod.metadata.deletionTimestamp !== undefined) {
     return { kind: 'refused', why: `pod ${pod.metadata.name} is being deleted, cannot be assigned to a host` };
@@ -183,7 +183,7 @@ export const pods: ResourceDescriptor = {
     const metadata = inheritMetadata(next.metadata, old.metadata);
     const oldQos = old.status?.qosClass;
     if (context.subresource === 'status') {
-      // A kubelet's status must not touch who owns the pod.
+      // A status update must not change the owners of the pod.
       const { ownerReferences: _ownerReferences, ...rest } = metadata;
       const owners = old.metadata.ownerReferences;
       return typed('', 'v1', 'Pod', {

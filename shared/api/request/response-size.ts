@@ -1,6 +1,6 @@
 /**
- * The size of a response. A Lambda response may have 6 MB, after text was JSON-encoded once more and bytes were encoded in
- * base64. Large texts are compressed for clients that accept gzip.
+ * The size of a response. A Lambda response may have 6 MB, after text was JSON-encoded once more and bytes were encoded
+ * in base64. Large texts are compressed for clients that accept gzip.
  */
 import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
 

@@ -1,6 +1,6 @@
 /**
- * Disruption budgets with a status that is counted from the pods at the time of the read. So no controller has to follow
- * pods. A watch shows the stored status, which the last eviction updated.
+ * Disruption budgets with a status that is counted from the pods at the time of the read. So no controller has to
+ * follow pods. A watch shows the stored status, which the last eviction updated.
  *
  * Cost: a read of all pods of each namespace with a budget in the response.
  */

@@ -142,5 +142,7 @@ function initialObjects({ clock, random, makesInitialObjects = true }: StorageOp
   };
 }
 
-/** Counted from the write, as upstream. The times inside an event come from a machine whose clock may be wrong by years. */
+/**
+ * Counted from the write, as upstream. The times in an event come from a machine, and its clock may be wrong by years.
+ */
 const eventExpirySeconds = (nowMs: number): number => Math.ceil(nowMs / 1_000) + EVENT_TTL_SECONDS;

@@ -1,8 +1,8 @@
 /**
  * The storage of Nodes: objects, with the heartbeat times of their rows in `health` (heartbeat-times.ts).
  *
- * A status post of a healthy node that changes only these times costs one write unit, on its row. Decision 0008 explains
- * why no acknowledged write is lost.
+ * A status post of a healthy node that changes only these times costs one write unit, on its row. Decision 0008
+ * explains why no acknowledged write is lost.
  */
 import { readyStatusOf } from '../../domain/nodes/conditions.ts';
 import { type HeartbeatTimes, movedTimes, shownNode, storedNode } from '../../kube/heartbeat-times.ts';

@@ -109,7 +109,8 @@ export function splitStorage(inNamespace: string, special: ResourceStorage, othe
       if (query.namespace !== '') return storageOf(query.namespace).list(query);
       const pages = await Promise.all([specialPage(query), others.list(query)]);
       const merged = pages.flatMap((page) => page.items).sort((left, right) => (keyOf(left) < keyOf(right) ? -1 : 1));
-      // After the end of an unfinished page there may be keys that were not read yet, so the merged page ends there too.
+      // After the end of an unfinished page there may be keys that were not read yet, so the merged page ends there
+      // too.
       const ends = pages.flatMap((page) => (page.next === undefined ? [] : [keyOf(page.items.at(-1)!)]));
       const through = ends.sort()[0];
       const items = merged.filter((item) => through === undefined || keyOf(item) <= through).slice(0, query.limit);
@@ -127,7 +128,7 @@ export function splitStorage(inNamespace: string, special: ResourceStorage, othe
   };
 }
 
-/** A storage whose objects `names` always exist: each is created when it is first read. */
+/** A storage in which the objects `names` always exist: each is created when it is first read. */
 export function withInitialObjects(
   storage: ResourceStorage,
   names: readonly string[],

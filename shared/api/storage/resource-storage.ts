@@ -34,7 +34,7 @@ export interface ResourceStorage {
   get(namespace: string, name: string): Promise<KubeObject | undefined>;
   list(query: ListQuery): Promise<ListPage>;
   /**
-   * The resourceVersion of a list. Read it before the list, so that a watch from there misses nothing (decision 0002).
+   * The resourceVersion of a list. Read it before the list: a watch from there then misses no change (decision 0002).
    */
   listVersion(): Promise<string>;
   create(object: KubeObject): Promise<WriteResult>;
@@ -50,7 +50,7 @@ export interface ResourceStorage {
   remove(old: KubeObject, along?: readonly ObjectWrite[]): Promise<WriteResult>;
   /** False where objects of the namespace have no managedFields. Absent: all have them. */
   keepsManagedFields?(namespace: string): boolean;
-  /** True where the namespace has no change log, so that a watch must compare reads. Absent: it has one. */
+  /** True where the namespace has no change log: a watch must compare reads. Absent: it has one. */
   readsInsteadOfLog?(namespace: string): boolean;
   /** Why a watch with this selector is refused. Present only where objects are immutable and have no change log. */
   refusesWatch?(fields: FieldSelector): string | undefined;

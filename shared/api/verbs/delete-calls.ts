@@ -67,7 +67,10 @@ export async function remove(dependencies: ServeDependencies, call: Call): Promi
   return json(200, deletedBody(call, deleted));
 }
 
-/** A pod, and an object that only was marked, is returned itself. Everything else is a Success with its name, as upstream. */
+/**
+ * A pod, and an object that only was marked, is returned itself. Everything else is a Success with its name, as
+ * upstream.
+ */
 function deletedBody({ descriptor, shape, nowMs }: Call, { object, removed }: DeletedObject): unknown {
   if (!removed || descriptor.resource === 'pods') return shapeObject(descriptor, object, shape, nowMs);
   return status.deleted(status.deletedDetails(descriptor, object.metadata.name ?? '', object.metadata.uid ?? ''));

@@ -1,11 +1,11 @@
 /**
  * POST of pods/eviction: a deletion that the pod's disruption budgets must allow.
  *
- * The pod and its budgets change in one transaction, which fails when another writer changed a budget. So of two evictions
- * that need the same last disruption, one is decided again and refused.
+ * The pod and its budgets change in one transaction, which fails when another writer changed a budget. So of two
+ * evictions that need the same last disruption, one is decided again and refused.
  *
- * Kubernetes: "API-initiated eviction"; upstream pkg/registry/core/pod/storage/eviction.go. Upstream answers 500 to a pod
- * with several budgets. Here all of them must allow the eviction.
+ * Kubernetes: "API-initiated eviction"; upstream pkg/registry/core/pod/storage/eviction.go. Upstream answers 500 to a
+ * pod with several budgets. Here all of them must allow the eviction.
  */
 
 import { isTerminated } from '../../kube/pods/phase.ts';
@@ -53,7 +53,7 @@ const isContention = (error: status.StatusError, { preconditions }: DeleteOption
 const disruptsNothing = (pod: KubePod): boolean =>
   isTerminated(pod) || pod.status?.phase === 'Pending' || pod.metadata.deletionTimestamp !== undefined;
 
-/** Takes one disruption from each budget of the pod. @throws StatusError 429 when one of them allows none */
+/** Uses one disruption of each budget of the pod. @throws StatusError 429 when one of them allows none */
 async function budgetWrites(dependencies: ApiDependencies, pod: KubeObject): Promise<readonly ObjectWrite[]> {
   const budgets = await dependencies.budgetsCovering(pod);
   if (budgets.length >= COMMIT_OBJECTS_MAX) {

@@ -2,8 +2,8 @@
  * Lists: selectors, pages, and the size of a response.
  *
  * Objects are ordered by key over all shards. A page ends at `limit` matching objects or at `charactersMax`, whichever
- * comes first. The continue token holds the last key, not an offset, so a deletion between two pages skips nothing. Each
- * page reads the current state.
+ * comes first. The continue token holds the last key, not an offset, so a deletion between two pages skips nothing.
+ * Each page reads the current state.
  */
 import { defined } from '../../domain/defined.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';

@@ -1,9 +1,10 @@
 /**
  * PUT and every kind of PATCH on one object, for all kinds. The descriptor holds what is particular to a kind.
  *
- * Order of a write, as in upstream k8s.io/apiserver pkg/registry: decode, admission and defaults, validation, optimistic
- * write. A write that changes nothing is not stored and keeps its resourceVersion. A write without a resourceVersion that
- * loses to another writer is computed again from the current object, at most WRITE_ATTEMPTS_MAX times.
+ * Order of a write, as in upstream k8s.io/apiserver pkg/registry: decode, admission and defaults, validation,
+ * optimistic write. A write that changes nothing is not stored and keeps its resourceVersion. A write without a
+ * resourceVersion that loses to another writer is computed again from the current object, at most WRITE_ATTEMPTS_MAX
+ * times.
  */
 import { defined } from '../../domain/defined.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
@@ -34,7 +35,9 @@ export interface ModifyOptions extends WriteOptions {
   readonly replaces: boolean;
   /** The request names no version, so the storage may keep the change without a new one. */
   readonly mayConfirm?: boolean;
-  /** A node posts its own status. That proves life even when it changes nothing, as when the node's clock has stopped. */
+  /**
+   * A node posts its own status. That proves life even when it changes nothing, as when the node's clock has stopped.
+   */
   readonly isOwnStatus?: boolean;
   /** The object to create when none is stored. Absent: 404. */
   readonly whenAbsent?: () => KubeObject;
@@ -166,7 +169,7 @@ function preparedForUpdate(
   return prepared;
 }
 
-/** Metadata that only the server sets comes from the old object. A different uid stays, so that validation refuses it. */
+/** Metadata that only the server sets comes from the old object. A different uid stays, and validation refuses it. */
 function keptMetadata(requested: ObjectMeta, old: ObjectMeta): ObjectMeta {
   const {
     deletionTimestamp: _deletionTimestamp,

@@ -1,4 +1,4 @@
-/** POST of pods/eviction and pods/binding, whose bodies have kinds of their own. */
+/** POST of pods/eviction and pods/binding. Their bodies are an Eviction and a Binding. */
 import { decodeObject, fieldValidationOf, readObjectBody } from '../../kube/request/body.ts';
 import { dryRunOf } from '../../kube/request/options.ts';
 import { json } from '../../kube/request/respond.ts';

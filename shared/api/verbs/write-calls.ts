@@ -111,7 +111,9 @@ export async function patch(dependencies: ServeDependencies, call: Call): Promis
 const isOwnStatus = ({ descriptor, target, user }: Call): boolean =>
   descriptor === nodes && target.subresource === 'status' && readsAsNode(user) === target.name;
 
-/** True when the text occurs anywhere in the patch. Of several writers that name one version, one at most may succeed. */
+/**
+ * True when the text occurs anywhere in the patch. Of several writers that name one version, one at most may succeed.
+ */
 const namesVersion = ({ body }: HttpRequest): boolean => Buffer.from(body).includes('resourceVersion');
 
 async function apply(dependencies: ServeDependencies, call: Call, force: boolean): Promise<HttpResponse> {

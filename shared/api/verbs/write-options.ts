@@ -22,8 +22,8 @@ export interface WriteOptions {
    */
   readonly admit?: (next: KubeObject | undefined, stored: KubeObject | undefined) => Promise<void>;
   /**
-   * The same for an update that is not computed yet. Called before the patch is applied. Otherwise the `test` operations
-   * of a patch would reveal fields of an object that the user may not read.
+   * The same for an update that is not computed yet. Called before the patch is applied. Otherwise the `test`
+   * operations of a patch would reveal fields of an object that the user may not read.
    */
   readonly admitStored?: (stored: KubeObject) => Promise<void>;
 }
@@ -33,7 +33,7 @@ export interface WrittenObject {
   readonly created: boolean;
 }
 
-/** Waits before another attempt. The time is random, so that writers that met once do not meet again. */
+/** Waits before another attempt. The time is random: writers that conflicted once do not conflict again. */
 export const pauseBefore = ({ pause, random }: ApiDependencies, attempt: number): Promise<unknown> =>
   pause(Math.min(PAUSE_MAX_MS, PAUSE_MS * 2 ** (attempt - 1)) * random.fraction());
 

@@ -1,7 +1,7 @@
 /**
- * A watch as one buffered response, for an HTTP front that cannot stream. It is held until there are changes or the time
- * is over. Clients resume from the last resourceVersion. The rules below were found with kubectl 1.20 to 1.33 and the
- * JavaScript client. Without any one of them, one of these clients fails.
+ * A watch as one buffered response, for an HTTP front that cannot stream. It is held until there are changes or the
+ * time is over. Clients resume from the last resourceVersion. The rules below were found with kubectl 1.20 to 1.33 and
+ * the JavaScript client. Without any one of them, one of these clients fails.
  *
  * - Held 20 s at most. The gateway times out after 30 s, and one client after 30 s without data.
  * - Held 2 s at most for a watch of one object with a timeout. `kubectl wait` and `kubectl delete` send those, and send

@@ -2,9 +2,9 @@
  * A watch of objects that have no change log, such as the leases of nodes. A log entry would double the cost of a beat.
  * The objects are read again and again during the connection, and the differences become events.
  *
- * A resuming watch gets every object written after its resourceVersion. It does not get objects that were deleted between
- * two connections: a client that needs deletions must list. A returned resourceVersion lags behind the read, because
- * the clocks of writers may lag. So a beat may be sent twice, but is never left out.
+ * A resuming watch gets every object written after its resourceVersion. It does not get objects that were deleted
+ * between two connections: a client that needs deletions must list. A returned resourceVersion lags behind the read,
+ * because the clocks of writers may lag. So a beat may be sent twice, but is never left out.
  */
 import * as status from '../../kube/status.ts';
 import { parseTimeMs } from '../../kube/time.ts';
@@ -22,7 +22,9 @@ const CLOCK_SKEW_MS = 2_000;
 
 const versionOf = ({ metadata }: KubeObject): number => Number(metadata.resourceVersion ?? 0);
 
-/** Creation time as a resourceVersion. It has whole seconds, so an object created within the same second counts as old. */
+/**
+ * Creation time as a resourceVersion. It has whole seconds, so an object created within the same second counts as old.
+ */
 const createdAt = ({ metadata }: KubeObject): number =>
   (parseTimeMs(metadata.creationTimestamp) ?? 0) * RESOURCE_VERSIONS_PER_MS;
 

@@ -1,4 +1,6 @@
-/** Request and events of a watch, for both sources: the change log (watch-events.ts) and reads (watch-by-reading.ts). */
+/**
+ * Request and events of a watch, for both sources: the change log (watch-events.ts) and reads (watch-by-reading.ts).
+ */
 import { defined } from '../../domain/defined.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
 import type { FieldSelector, LabelSelector } from '../../kube/selectors.ts';

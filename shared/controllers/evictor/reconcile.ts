@@ -21,7 +21,7 @@ import { type GateVerdict, gateVerdictFor } from '../../domain/zones/gate.ts';
 import type { Limiter } from '../../domain/zones/limiter.ts';
 import type { KubeNode } from '../../kube/types.ts';
 import type { Condition, TransactWrite, UpdateWrite } from '../../ports/item-store.ts';
-import { type FleetRecords, leaveQueueWrite, mayTaint, takeTokenWrite } from '../../store/fleet-store.ts';
+import { type FleetRecords, dequeueWrite, mayTaint, acquireTokenWrite } from '../../store/fleet-store.ts';
 import { readHealth, unchangedSince } from '../../store/health-store.ts';
 import type { ParkedRow } from '../../store/parked-store.ts';
 import { groupedBy, type WorkBudget, workThrough, workUntil } from '../framework/bounded-work.ts';
@@ -373,7 +373,7 @@ async function taint(
     if (taints === undefined) return undefined;
     return {
       next: withTaints(node, taints),
-      extra: [leaveQueueWrite(item), takeTokenWrite(zone, decision.token), mayTaint, record],
+      extra: [dequeueWrite(item), acquireTokenWrite(zone, decision.token), mayTaint, record],
       health: (plain) => plain.map((write) => onlyAsSeen(write, seen)),
     };
   });

@@ -1,5 +1,5 @@
 import { TICK_AGE } from '../../domain/functions/tick-metrics.ts';
-import { slotStartMs, tellsAge } from '../../domain/tick.ts';
+import { slotStartMs, reportsAge } from '../../domain/tick.ts';
 import type { Meter } from '../../ports/log.ts';
 
 /** How late a tick works, where it is worth a line (domain/tick.ts). An alarm takes silence for a controller that does not run. */
@@ -8,5 +8,5 @@ export function tellTickAge(
   at: { readonly slot: number; readonly periodSeconds: number; readonly nowMs: number },
 ): void {
   const ageMs = Math.max(0, at.nowMs - slotStartMs(at.slot, at.periodSeconds));
-  if (tellsAge({ ...at, ageMs })) meter.add(TICK_AGE, ageMs / 1_000, 'Seconds');
+  if (reportsAge({ ...at, ageMs })) meter.add(TICK_AGE, ageMs / 1_000, 'Seconds');
 }

@@ -20,7 +20,7 @@
  * Decisions are applied in their order: recovery first.
  */
 
-import { runningDollarsPerDay, tellsCost } from '../../domain/cost/running-cost.ts';
+import { runningDollarsPerDay, reportsCost } from '../../domain/cost/running-cost.ts';
 import type { ClusterEvent } from '../../domain/events/cluster-event.ts';
 import { gateClosed, gateOpened } from '../../domain/events/event-text.ts';
 import type { NodeHealth } from '../../domain/nodes/node-health.ts';
@@ -472,7 +472,7 @@ function measureCost(
   { slot, nodes }: { readonly slot: number; readonly nodes: number },
 ): void {
   const periodSeconds = policy.nodeMonitorPeriodSeconds;
-  if (takeUnits === undefined || !tellsCost(slotStartMs(slot, periodSeconds))) return;
+  if (takeUnits === undefined || !reportsCost(slotStartMs(slot, periodSeconds))) return;
   const { readUnits, writeUnits } = takeUnits();
   const { beatIntervalSeconds } = policy;
   const dollars = runningDollarsPerDay({

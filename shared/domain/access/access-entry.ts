@@ -1,9 +1,9 @@
 /**
- * Who an AWS identity is to this cluster: IAM ARNs of roles and users, each with a user name and groups. Given at
- * deployment; an identity that no entry names is nobody.
+ * Maps AWS identities to users of this cluster: IAM ARNs of roles and users, each with a user name and groups. The
+ * entries are set at deployment. An identity without an entry is not authenticated.
  *
- * Source: EKS User Guide, "Grant IAM users access to Kubernetes with EKS access entries"; aws-iam-authenticator pkg/arn for
- * the canonical form: sessions of a role count as the role, without its path, since STS does not tell the path.
+ * Source: EKS User Guide, "Grant IAM users access to Kubernetes with EKS access entries"; aws-iam-authenticator pkg/arn
+ * for the canonical form: sessions of a role count as the role. The path is left out, because STS does not return it.
  */
 import { NODES_GROUP } from './node-restriction.ts';
 import { PROBE_GROUP } from './probe-identity.ts';
@@ -11,13 +11,13 @@ import { PROBE_GROUP } from './probe-identity.ts';
 export interface AccessEntry {
   /** `arn:aws:iam::<account>:role/<name>` or `…:user/<name>`, path included or not. */
   readonly arn: string;
-  /** `{{SessionName}}` and `{{AccountID}}` are filled in. Absent: the ARN as STS gives it. */
+  /** `{{SessionName}}` and `{{AccountID}}` are filled in. Absent: the ARN as STS returns it. */
   readonly username?: string;
   readonly groups: readonly string[];
 }
 
 export interface CallerIdentity {
-  /** As STS tells it, sessions included. */
+  /** As STS returns it, sessions included. */
   readonly arn: string;
   readonly accountId: string;
   /** Unique id of user or role, and the session's name. */
@@ -39,7 +39,9 @@ export const SIMULATED_FLEET_GROUP = 'nodekeeper:simulated-fleet';
 const RESERVED_GROUPS = new Set([NODES_GROUP, 'system:bootstrappers', PROBE_GROUP, SIMULATED_FLEET_GROUP]);
 const GROUPS_MAX = 10;
 
-/** ARN of the role or user behind a caller, without its path; undefined for the root user, federated users and the like. */
+/**
+ * ARN of the role or user behind a caller, without its path; undefined for the root user, federated users and the like.
+ */
 export function canonicalArn(arn: string): string | undefined {
   const session = ASSUMED_ROLE_ARN.exec(arn);
   if (session !== null) return `arn:${session[1]}:iam::${session[2]}:role/${session[3]}`;

@@ -1,15 +1,15 @@
 /**
- * Who may do what, by group. Kubernetes: "Using RBAC authorization", the default roles of the same names, and "Using Node
- * Authorization".
+ * Who may do what, by group. Kubernetes: "Using RBAC authorization", the default roles of the same names, and "Using
+ * Node Authorization".
  *
  * system:masters, nodekeeper:admins   everything
  * nodekeeper:viewers                  reading
- * system:nodes                        what NODE_RULES says, and of itself only: the name in the request, or the field
- *                                     selector of a list, must be its own. What a write may change is judged later, when
- *                                     the objects are known (restrict-node.ts).
- * system:bootstrappers                making one node identity
+ * system:nodes                        NODE_RULES, limited to the node's own objects: the name in the request, or the field
+ *                                     selector of a list, must be its own. restrict-node.ts checks the changes of a write,
+ *                                     once the objects are known.
+ * system:bootstrappers                creating one node identity
  * nodekeeper:probes                   the Lease of node-monitor's own beats, which belongs to no node
- * everybody who is authenticated      who they are and what they may do; discovery
+ * every authenticated user            own identity and permissions; discovery
  *
  * This same rule answers `kubectl auth can-i`.
  */
@@ -67,9 +67,9 @@ interface NodeRule {
 const READ = ['get', 'list', 'watch'];
 
 /**
- * Upstream's role system:node, for what is kept here, narrowed as its authorizer narrows reading: a node sees itself and its
- * own pods. Kinds that are not kept (services and the like) are empty lists that kubelets insist on.
- * Source: plugin/pkg/auth/authorizer/rbac/bootstrappolicy/policy.go (NodeRules), plugin/pkg/auth/authorizer/node.
+ * Upstream's role system:node, for what is kept here, narrowed as its authorizer narrows reading: a node sees itself
+ * and its own pods. Kinds that are not kept (services and the like) are empty lists that kubelets insist on. Source:
+ * plugin/pkg/auth/authorizer/rbac/bootstrappolicy/policy.go (NodeRules), plugin/pkg/auth/authorizer/node.
  */
 const NODE_RULES: readonly NodeRule[] = [
   { group: '', resource: 'nodes', verbs: ['create', 'get', 'list', 'watch', 'update', 'patch'], own: 'name' },
@@ -145,7 +145,7 @@ export function readsAsNode(user: UserInfo): string | undefined {
 
 function isProbeLease({ verb, resource, namespace, name }: AccessQuestion): boolean {
   if (resource !== 'leases' || namespace !== LEASE_NAMESPACE) return false;
-  // A create names its Lease in the body, which is judged with the object (restrict-node.ts).
+  // A create names its Lease in the body; restrict-node.ts checks it.
   return verb === 'create' || ((verb === 'update' || verb === 'patch' || verb === 'get') && name === PROBE_LEASE);
 }
 
@@ -173,13 +173,13 @@ function authorizeAsNode(
       if (resource === 'leases' && namespace !== LEASE_NAMESPACE) {
         return refused(`can only access leases in the "${LEASE_NAMESPACE}" system namespace`);
       }
-      // A create names its object in the body, which is judged with the object.
+      // A create names its object in the body; restrict-node.ts checks it.
       const asked = name !== '' || verb === 'create' ? name : (question.exactField?.('metadata.name') ?? '');
       if (asked === nodeName || (verb === 'create' && asked === '')) return allowed;
       return refused(`node '${nodeName}' can only access ${resource} of its own name`);
     }
     case 'spec.nodeName':
-      // Of a single pod only its object says whose it is; see refuseForeign.
+      // The request for a single pod does not contain the node name; refuseForeign checks the pod.
       if (verb === 'get' || question.exactField?.('spec.nodeName') === nodeName) return allowed;
       return refused(`can only list/watch pods with spec.nodeName field selector`);
     default:

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import {
   type BootstrapToken,
+  bootstrapVerdict,
   isNamePattern,
-  judgeBootstrap,
   matchesPattern,
   parseBootstrapToken,
 } from './bootstrap-token.ts';
@@ -18,7 +18,7 @@ const token = (more: Partial<BootstrapToken> = {}): BootstrapToken => ({
   ...more,
 });
 const judged = (more: Partial<BootstrapToken> = {}, wanted: { nodeName?: string; taken?: boolean } = {}) => {
-  const verdict = judgeBootstrap(token(more), { nodeName: 'edge-7', nowMs: NOW_MS, taken: false, ...wanted });
+  const verdict = bootstrapVerdict(token(more), { nodeName: 'edge-7', nowMs: NOW_MS, taken: false, ...wanted });
   return verdict.kind === 'forbidden' ? verdict.reason : verdict.kind;
 };
 

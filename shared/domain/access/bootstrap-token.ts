@@ -1,7 +1,8 @@
 /**
- * Bootstrap tokens: a permission to enrol a number of machines, for a time. `id.secret`; the id is public and names the
- * token, the secret is 32 random bytes in base64url, so that a plain hash of it may be stored and shown.
- * Kubernetes: "Authenticating with Bootstrap Tokens", whose form this follows; its secrets are shorter and stored.
+ * Bootstrap tokens: a permission to enrol a number of machines for a limited time. The form is `id.secret`. The id is
+ * public and names the token. The secret is 32 random bytes in base64url, so an unsalted hash of it may be stored and
+ * shown.
+ * Source of the form: Kubernetes, "Authenticating with Bootstrap Tokens". Its secrets are shorter and stored in clear.
  */
 
 /** Group and user of a request that carries a bootstrap token. */
@@ -44,13 +45,13 @@ export interface BootstrapToken {
 
 export type BootstrapVerdict =
   | { readonly kind: 'granted' }
-  /** The bearer proved the secret, so it may be told why. */
+  /** The bearer has proved that it knows the secret, so the response contains the reason. */
   | { readonly kind: 'forbidden'; readonly reason: string }
-  /** The name has an identity, and this token may not take it over. */
+  /** The name has an identity, and this token may not replace its keys. */
   | { readonly kind: 'taken' };
 
 /** Whether this token enrols this name now. The secret has been checked. */
-export function judgeBootstrap(
+export function bootstrapVerdict(
   token: BootstrapToken,
   wanted: { readonly nodeName: string; readonly nowMs: number; readonly taken: boolean },
 ): BootstrapVerdict {
@@ -65,11 +66,11 @@ export function judgeBootstrap(
 
 const forbidden = (reason: string): BootstrapVerdict => ({ kind: 'forbidden', reason });
 
-/** Glob: `*` for any characters, none included, `?` for one. Takes pattern times name steps at most. */
+/** Glob: `*` for zero or more characters, `?` for one. Needs at most pattern length times name length steps. */
 export function matchesPattern(pattern: string, name: string): boolean {
   let at = 0;
   let inPattern = 0;
-  // Where the last `*` stood, and how much of the name it has taken so far.
+  // Position of the last `*`, and of the first character of the name that it does not match yet.
   let star = -1;
   let taken = 0;
   while (at < name.length) {

@@ -1,6 +1,6 @@
 /**
- * Tokens of people with AWS credentials: a pre-signed GetCallerIdentity request of STS, as EKS uses them. The token holds no
- * secret of theirs; sending it on proves to us, by STS's own answer, who signed it.
+ * Tokens of people with AWS credentials: a pre-signed GetCallerIdentity request of STS, as EKS uses them. The token
+ * holds no secret of theirs; sending it on proves to us, by STS's own answer, who signed it.
  *
  * Everything about the URL is checked before it is asked: we send a request to where it points, so it may point to STS
  * and ask who one is, and nothing else. The signed header x-k8s-aws-id binds it to this cluster.
@@ -10,9 +10,9 @@
 import { parseRfc3339 } from '../rfc3339.ts';
 
 export const CALLER_IDENTITY_PREFIX = 'k8s-aws-v1.';
-/** The header whose signed value names the cluster. */
+/** The signed header that names the cluster. */
 export const CLUSTER_HEADER = 'x-k8s-aws-id';
-/** A token is good for this long after it was signed, as STS itself holds it. Seconds. */
+/** Validity of a token after its signature, the same as in STS. Seconds. */
 export const CALLER_IDENTITY_SECONDS = 900;
 /** How far ahead of ours a signer's clock may be. Seconds. */
 export const SIGNER_CLOCK_SKEW_SECONDS = 300;

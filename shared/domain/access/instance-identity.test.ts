@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { CloudAnswer } from '../cloud/instance.ts';
-import { judgeInstanceEnrolment } from './instance-identity.ts';
+import { instanceEnrolmentVerdict } from './instance-identity.ts';
 
 const ID = 'i-0123456789abcdef0';
 const ADDRESSES = [
@@ -11,7 +11,7 @@ const ADDRESSES = [
 ] as const;
 const found = (state: string) => ({ kind: 'found', state }) as CloudAnswer;
 const judged = (nodeName: string, answer: CloudAnswer) =>
-  judgeInstanceEnrolment(nodeName, ID, { answer, addresses: ADDRESSES });
+  instanceEnrolmentVerdict(nodeName, ID, { answer, addresses: ADDRESSES });
 
 describe('an instance enrols', () => {
   it.each([ID, 'ip-10-0-0-7.ec2.internal', 'edge-7'])('by the name %s, running or starting', (nodeName) => {

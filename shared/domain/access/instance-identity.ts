@@ -1,14 +1,14 @@
 /**
- * What an EC2 instance says of itself, signed by AWS: its instance identity document. It proves which instance asks, not
- * that it may join, and it does not change for as long as the instance runs. So it counts while the instance is young, for
- * one identity, and for names that EC2 gives this instance.
- * EC2 User Guide: "Instance identity documents for Amazon EC2 instances".
+ * Enrolment by the instance identity document, which AWS signs. The document proves which instance sends the request,
+ * not that the instance may join, and it never changes. So it is accepted only for a young instance, for one identity,
+ * and for names that EC2 reports for this instance. EC2 User Guide: "Instance identity documents for Amazon EC2
+ * instances".
  */
 import type { CloudAnswer, NodeAddress } from '../cloud/instance.ts';
 import { parseProviderId } from '../cloud/provider-id.ts';
 import { parseRfc3339 } from '../rfc3339.ts';
 
-/** How long after its launch an instance may enrol, where nothing else is set. Seconds. */
+/** Default maximum age of an instance at its enrolment. Seconds. */
 export const INSTANCE_AGE_SECONDS_MAX = 900;
 /** A launch time of ours and one of EC2's differ by no more. Milliseconds. */
 const CLOCK_TOLERANCE_MS = 60_000;
@@ -28,8 +28,8 @@ export type InstanceVerdict =
 
 const refused = (reason: string): InstanceVerdict => ({ kind: 'refused', reason });
 
-/** `document`: the JSON object whose signature was found good. */
-export function judgeInstance(
+/** `document`: a JSON object with a verified signature. */
+export function instanceVerdict(
   document: Readonly<Record<string, unknown>>,
   scope: InstanceScope,
   nowMs: number,
@@ -48,11 +48,11 @@ export function judgeInstance(
 export type InstanceEnrolment =
   | { readonly kind: 'granted' }
   | { readonly kind: 'forbidden'; readonly reason: string }
-  /** EC2 gave no answer to go by. */
+  /** EC2 did not answer, or not conclusively. */
   | { readonly kind: 'unavailable'; readonly reason: string };
 
-/** Whether this instance enrols under this name, by what EC2 says of it now. */
-export function judgeInstanceEnrolment(
+/** Whether this instance may enrol under this name, by its current state in EC2. */
+export function instanceEnrolmentVerdict(
   nodeName: string,
   instanceId: string,
   known: { readonly answer: CloudAnswer; readonly addresses: readonly NodeAddress[] },

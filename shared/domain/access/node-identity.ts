@@ -1,10 +1,10 @@
 /**
- * The identity of a machine: the public keys that may sign in under a node's name. The name is proved by the key alone, so
- * whoever adds a key must hold one already, or a permission to enrol.
+ * The identity of a machine: the public keys that may sign in under a node's name. Only a key proves the name, so a
+ * client that adds a key must already have one, or a permission to enrol.
  */
 import { PROBE_LEASE } from './probe-identity.ts';
 
-/** Under this name a user's `extra` says which key signed its token: rotation goes by it. */
+/** Member of a user's `extra` with the key that signed its token. Key rotation depends on it. */
 export const KEY_ID_EXTRA = 'nodekeeper.dev/key-id';
 
 export type NodeKeyAlgorithm = 'ES256' | 'EdDSA';
@@ -21,13 +21,13 @@ export interface NodeKey {
   readonly addedAtMs: number;
 }
 
-/** The one algorithm a key may be used with: what a token says about it is never believed. */
+/** The only algorithm that a key may be used with. The algorithm in the header of a token is not trusted. */
 export const algorithmOf = (publicKey: NodePublicKey): NodeKeyAlgorithm => (publicKey.kty === 'EC' ? 'ES256' : 'EdDSA');
 
 /** 32 bytes in base64url. */
 const COORDINATE = /^[A-Za-z0-9_-]{43}$/;
 
-/** undefined: no key of a kind we take. Whether the point lies on its curve is for cryptography to say. */
+/** undefined: not a supported kind of key. Does not check whether the point is on its curve. */
 export function publicKeyOf(jwk: Readonly<Record<string, unknown>>): NodePublicKey | undefined {
   const { kty, crv, x, y } = jwk;
   if (typeof x !== 'string' || !COORDINATE.test(x)) return undefined;
@@ -56,6 +56,9 @@ export function keysAfterRotation(
 const NAME_CHARACTERS_MAX = 253;
 const NAME_PART = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/;
 
-/** A name that a Node may have: a DNS subdomain (apimachinery pkg/util/validation), and not that of our own probe's Lease. */
+/**
+ * A name that a Node may have: a DNS subdomain (apimachinery pkg/util/validation), and not that of our own probe's
+ * Lease.
+ */
 export const isNodeName = (name: string): boolean =>
   name !== PROBE_LEASE && name.length <= NAME_CHARACTERS_MAX && name.split('.').every((part) => NAME_PART.test(part));

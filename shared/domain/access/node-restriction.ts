@@ -1,11 +1,11 @@
 /**
- * What a node's identity may write: itself, its lease, its pods' status, and little else, so that one stolen machine does
- * not open the others. Reading is not judged here, and neither are other users; the API asks its roles about both.
+ * What a node's identity may write: its Node, its Lease, the status of its pods, and little else. A compromised machine
+ * therefore cannot change other machines. Reads and other users are not checked here; authorize.ts checks them.
  *
- * Runs on every write of a user in the group `system:nodes`, after the body is read and before it is stored; `patch`
- * counts as update. `message` is what follows `<resource> "<name>" is forbidden: ` in the answer.
+ * Runs on every write of a user in the group `system:nodes`, after the body is decoded and before it is stored. `patch`
+ * counts as update. `message` follows `<resource> "<name>" is forbidden: ` in the response.
  *
- * A kubelet may set `node.kubernetes.io/exclude-disruption` on itself: the whole namespace is its own.
+ * A kubelet may set `node.kubernetes.io/exclude-disruption` on itself, because it may set all labels of that prefix.
  * Source: plugin/pkg/admission/noderestriction/admission.go, staging/src/k8s.io/kubelet/pkg/apis/well_known_labels.go.
  */
 export const NODES_GROUP = 'system:nodes';
@@ -98,7 +98,7 @@ function operationOf({ verb, subresource, object, stored }: NodeRequest): Operat
       return verb;
     case 'update':
     case 'patch':
-      // An apply, or an update that may create, of what is not there yet: judged as the create it becomes.
+      // An apply, or an update that may create, of an absent object is checked as a create.
       return subresource === '' && object !== undefined && stored === undefined ? 'create' : 'update';
   }
 }
@@ -135,7 +135,7 @@ export function authorizeNode(request: NodeRequest): NodeAuthorization {
 const changesFinalizers = ({ object, stored }: NodeRequest): boolean =>
   object !== undefined && !sameJson(stored?.metadata?.finalizers ?? [], object.metadata?.finalizers ?? []);
 
-/** The name a request is about: its path's, or on create without one the object's. */
+/** The name in the path of the request, or that of the object for a create without one. */
 const ownName = (request: NodeRequest): string =>
   request.name !== '' || request.verb !== 'create' ? request.name : (request.object?.metadata?.name ?? '');
 
@@ -149,7 +149,7 @@ function authorizePod(nodeName: string, operation: Operation, request: NodeReque
     case '':
       if (operation === 'create') return authorizeMirrorPod(nodeName, request);
       if (operation === 'delete') {
-        // Not stored: nothing to protect, the delete itself says that it is not there.
+        // Not stored: there is nothing to protect, and the delete answers 404.
         if (request.stored === undefined || boundTo(request.stored) === nodeName) return ALLOWED;
         return forbidden(`node ${node} can only delete pods with spec.nodeName set to itself`);
       }
@@ -209,7 +209,7 @@ function authorizeMirrorPod(nodeName: string, request: NodeRequest): NodeAuthori
   return reference === undefined ? ALLOWED : forbidden(`node ${node} can not create pods that reference ${reference}`);
 }
 
-/** Fields that name another API object, and what kind it is. */
+/** Fields that refer to another API object, with its kind. */
 const REFERENCES: Readonly<Record<string, string>> = {
   secret: 'secrets',
   secretRef: 'secrets',
@@ -224,7 +224,7 @@ const REFERENCES: Readonly<Record<string, string>> = {
   clusterTrustBundle: 'clustertrustbundles',
   serviceAccountToken: 'service accounts',
 };
-/** Free-form maps: their keys mean nothing here. */
+/** Free-form maps: their keys are not fields. */
 const FREE_FORM = new Set(['volumeAttributes', 'options']);
 const WALK_DEPTH_MAX = 12;
 
@@ -243,7 +243,7 @@ function referenceWithin(value: unknown, depth: number): string | undefined {
 const hasText = (value: unknown): boolean => typeof value === 'string' && value !== '';
 const listOf = (value: unknown): Json[] => (Array.isArray(value) ? (value as Json[]) : []);
 
-/** The kind of API object that a pod's spec refers to; undefined when to none. */
+/** The kind of API object that a pod's spec refers to; undefined if it refers to none. */
 function apiReferenceIn(spec: RestrictedSpec): string | undefined {
   if (hasText(spec.serviceAccountName) || hasText(spec.serviceAccount)) return 'service accounts';
   if (listOf(spec.imagePullSecrets).length > 0) return 'secrets';
@@ -292,7 +292,7 @@ function authorizeOwnNode(nodeName: string, operation: Operation, request: NodeR
   return ALLOWED;
 }
 
-/** Without their times, which the server writes whoever the client is. */
+/** Without their times, because the server sets them in every write. */
 const untimedTaints = (node: RestrictedObject | undefined): Json[] =>
   listOf(node?.spec?.taints).map(({ timeAdded: _timeAdded, ...taint }) => taint);
 
@@ -324,7 +324,7 @@ export function isForbiddenNodeLabel(key: string): boolean {
   return !within(namespace, 'kubelet.kubernetes.io') && !within(namespace, 'node.kubernetes.io');
 }
 
-/** Keys that were added, removed or given another value, sorted. */
+/** Sorted keys of the added, removed and changed labels. */
 export function changedLabelKeys(
   before: Readonly<Record<string, string>> | undefined,
   after: Readonly<Record<string, string>> | undefined,

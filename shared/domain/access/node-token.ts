@@ -1,20 +1,20 @@
 /**
- * What a node's token (a JWT signed by the node's own key) must say, or that of our own probe, which signs as a node does.
- * Judged before and apart from its signature: a token that says the wrong thing is not worth the check, and one that says
- * the right thing proves nothing yet.
+ * The claims of a node's token, a JWT signed by the node's own key. Our own probe uses the same form. The claims are
+ * checked before the signature: a token with wrong claims is refused without that cost. Correct claims alone prove
+ * nothing.
  *
- * Times are ours (nowMs is the server's). A machine whose clock is off by more than the tolerance is refused; it corrects
- * itself by the Date header of the refusal, not the other way round.
+ * Times are compared with the server's clock (nowMs). A machine with a clock beyond the tolerance is refused, and
+ * corrects its clock by the Date header of the response.
  */
 import { isNodeName, type NodeKeyAlgorithm } from './node-identity.ts';
 import { NODE_USER_PREFIX } from './node-restriction.ts';
 import { PROBE_USER } from './probe-identity.ts';
 
-/** Longest life a token may give itself. Seconds: a stolen token is worth this much. */
+/** Longest validity of a token, and so the time that a stolen one is useful. Seconds. */
 export const NODE_TOKEN_LIFE_SECONDS_MAX = 300;
-/** How far a machine's clock may be from ours, either way. Seconds. */
+/** Maximum difference between a machine's clock and ours, in either direction. Seconds. */
 export const NODE_CLOCK_TOLERANCE_SECONDS = 60;
-/** Longest token looked at. An honest one has about 400 characters. */
+/** Longest token that is parsed. A genuine one has about 400 characters. */
 export const NODE_TOKEN_CHARACTERS_MAX = 2_048;
 
 export interface NodeTokenClaims {

@@ -1,8 +1,8 @@
 /**
- * Who sends node-monitor's own beats, and for which Lease. It is no node: its user name has a colon where no node's has one,
- * and no Node or NodeIdentity may take the Lease's name.
+ * The identity of node-monitor's own beats, and their Lease. It cannot be confused with a node: its user name contains
+ * a colon that no node's user name has, and no Node or NodeIdentity may have the name of the Lease.
  */
 export const PROBE_USER = 'system:nodekeeper:probe';
-/** May make and renew the Lease of the probes, and nothing else. No access entry can give it. */
+/** May only create and renew the Lease of the probes. No access entry can assign this group. */
 export const PROBE_GROUP = 'nodekeeper:probes';
 export const PROBE_LEASE = 'nodekeeper-probe';

@@ -1,7 +1,7 @@
 /**
- * Keys that a process of ours makes for itself when it first needs one: node-monitor signs its probes' tokens, the API its
- * watch tickets. The private half never leaves the process; the public half is stored for whoever checks. There is nothing to
- * hand out, to rotate or to guard, and a key whose process is gone signs nothing more.
+ * Keys that a process of ours creates when it first needs one: node-monitor signs the tokens of its probes, the API its
+ * watch tickets. The private key never leaves the process. The public key is stored for verification. So no key must be
+ * distributed, rotated or protected, and a private key no longer exists once its process has terminated.
  */
 import type { NodePublicKey } from './node-identity.ts';
 
@@ -30,8 +30,8 @@ export function useOfKey({ throughMs }: Pick<ProcessKey, 'throughMs'>, nowMs: nu
 export const hasEnded = ({ throughMs }: Pick<ProcessKey, 'throughMs'>, nowMs: number): boolean => nowMs > throughMs;
 
 /**
- * Keys of probes that count at one time. node-monitor runs in one process, or two for a moment; Lambda makes it a new one
- * some times a day, and those of a day are kept. One item of 16 keys is read for one unit.
+ * Keys of probes that count at one time. node-monitor runs in one process, or two for a moment; Lambda makes it a new
+ * one some times a day, and those of a day are kept. One item of 16 keys is read for one unit.
  */
 export const PROBE_KEYS_MAX = 16;
 

@@ -1,10 +1,10 @@
 /**
- * How many requests one identity may send: a token bucket as one number, the moment at which it is full again (GCRA, as in
- * limiter.ts, with a burst). So that a machine gone wild slows itself down and nobody else.
+ * Limits the requests of one identity: a token bucket, stored as one number, the time at which it is full again (GCRA,
+ * as in limiter.ts, with a burst). A machine that sends too many requests slows down only itself.
  */
 export interface RequestLimit {
   readonly ratePerSecond: number;
-  /** Requests that may come at once after a rest; at least 1. */
+  /** Requests accepted at once after an idle time; at least 1. */
   readonly burst: number;
 }
 

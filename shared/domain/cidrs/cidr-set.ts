@@ -1,9 +1,9 @@
 /**
- * The blocks of one cluster CIDR, handed out one a node: a bitmap and a cursor. Values do not change; every operation
- * returns the set that follows, so that half-done work is dropped by not keeping it (D8).
+ * The blocks of one cluster CIDR, assigned one per node: a bitmap and a cursor. Sets are immutable. Every operation
+ * returns a new set, so an incomplete change is dropped with its set (D8).
  *
- * Allocation goes round robin: it starts at the cursor and wraps, so a freed block rests for as long as it can before
- * another node gets it. Source: pkg/controller/nodeipam/ipam/cidrset/cidr_set.go.
+ * Allocation is round robin: it starts at the cursor and wraps. A freed block therefore stays free as long as possible
+ * before another node gets it. Source: pkg/controller/nodeipam/ipam/cidrset/cidr_set.go.
  */
 import { addressBits, type Cidr, formatCidr, lastAddress, overlaps } from './cidr.ts';
 
@@ -73,8 +73,8 @@ export interface BlockRange {
 }
 
 /**
- * The blocks that a CIDR touches, first and last; undefined when it is out of range. One as wide as the cluster or wider
- * touches all; one smaller than a block touches the block that holds it.
+ * The blocks that a CIDR touches, first and last; undefined when it is out of range. One as wide as the cluster or
+ * wider touches all; one smaller than a block touches the block that holds it.
  */
 export function blocksOf(set: CidrSet, cidr: Cidr): BlockRange | undefined {
   if (!overlaps(set.cluster, cidr)) return undefined;
@@ -95,7 +95,7 @@ export type CidrAllocation =
     }
   | { readonly kind: 'full' };
 
-/** Takes the first free block from the cursor on, wrapping; the cursor then stands behind it. */
+/** Allocates the first free block at or after the cursor, wrapping, and moves the cursor behind it. */
 export function allocateNext(set: CidrSet): CidrAllocation {
   if (set.usedCount >= set.size) return { kind: 'full' };
   let skipped = 0;
@@ -120,7 +120,7 @@ export function allocateNext(set: CidrSet): CidrAllocation {
   };
 }
 
-/** Flips what has to flip for all these blocks, in one copy of the bitmap; the same set comes back when nothing has to. */
+/** Sets the bits of all these blocks in one copy of the bitmap. Returns the same set if no bit changes. */
 function markBlocks(set: CidrSet, all: readonly BlockRange[], used: boolean): CidrSet {
   const bitmap = set.bitmap.slice();
   let changed = 0;
@@ -136,13 +136,13 @@ function markBlocks(set: CidrSet, all: readonly BlockRange[], used: boolean): Ci
 }
 
 /**
- * Marks these blocks as used, of which some may be so already. Does not move the cursor. Many at once: for a start with
- * 100,000 nodes, where a copy for each would take seconds.
+ * Marks these blocks as used; some may already be used. Does not move the cursor. One call for many blocks: a copy of
+ * the bitmap for each of 100,000 nodes would take seconds.
  */
 export const occupyBlocks = (set: CidrSet, all: readonly BlockRange[]): CidrSet => markBlocks(set, all, true);
 
-/** Frees these blocks, of which some may be free already. Does not move the cursor. */
+/** Frees these blocks; some may already be free. Does not move the cursor. */
 export const releaseBlocks = (set: CidrSet, all: readonly BlockRange[]): CidrSet => markBlocks(set, all, false);
 
-/** Share of blocks that are used, as upstream's metric of that name tells it: 0 to 1. */
+/** Share of the used blocks, as in upstream's metric: 0 to 1. */
 export const usageOf = ({ usedCount, size }: CidrSet): number => usedCount / size;

@@ -1,4 +1,6 @@
-/** The cluster CIDRs as sets of blocks, and the blocks that a node's CIDRs take. Source: pkg/controller/nodeipam/ipam. */
+/**
+ * The cluster CIDRs as sets of blocks, and the blocks that a node's CIDRs use. Source: pkg/controller/nodeipam/ipam.
+ */
 
 import type { EventText } from '../events/event-text.ts';
 import type { Policy } from '../policy.ts';
@@ -103,8 +105,8 @@ export function blocksOfNode(sets: readonly CidrSet[], { nodeName, podCIDRs }: N
 }
 
 /**
- * Why a machine may not say that it has these CIDRs; undefined when it may. A machine gets one block of each cluster CIDR, so
- * that is the most it may claim: a wider claim would keep blocks from every other node. People may set wider ones.
+ * Why a machine may not claim these CIDRs; undefined if it may. A machine gets one block of each cluster CIDR and may
+ * not claim more: a wider claim would block all other nodes. Users may set wider ones.
  */
 export function refusedClaim(sets: readonly CidrSet[], podCIDRs: readonly string[]): string | undefined {
   for (const entry of blocksOfNode(sets, { nodeName: '', podCIDRs })) {

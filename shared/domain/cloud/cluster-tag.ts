@@ -1,5 +1,5 @@
 /**
- * Tag key by which a resource in AWS says which cluster it belongs to; its value is the cluster's id. Our permission to
- * detach a volume asks for it.
+ * Key of the tag that assigns an AWS resource to a cluster; its value is the cluster's id. Our permission to detach a
+ * volume requires the tag.
  */
 export const CLUSTER_TAG = 'nodekeeper.dev/cluster';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
-  CONFIRMATIONS_A_PASS_MAX as BUDGET,
+  CONFIRMATIONS_PER_PASS_MAX as BUDGET,
   type Confirmations,
   FOREIGN_STANDS_PASSES,
   keepConfirmations,

@@ -1,17 +1,18 @@
 /**
- * Which instances that EC2's filtered answer lacks are asked about one by one, and when.
+ * Plans which instances, missing from EC2's filtered response, are looked up by id, and when.
  *
- * A filter is silent both about instances that are no more and about those of other accounts; only a question by id tells
- * them apart. Such a question is a call of its own, so a pass has few of them. Turns are fair, and keep to what D11 needs:
- * an id that was not known last time goes first, so that two answers stand side by side; then whoever waits longest.
- * An id of another account stays one: it is asked about again only now and then, to hear when its instance is no more.
+ * A filtered response omits deleted instances and those of other accounts. Only a lookup by id distinguishes the two.
+ * Each lookup is a call, so a pass has few of them. The order is fair and meets D11:
+ *   1. Ids that the last lookup did not find, to get two such answers in a row.
+ *   2. The ids with the oldest lookup.
+ * An id of another account is looked up again only rarely, to detect that its instance no longer exists.
  */
 
-/** What is kept of one id between passes. */
+/** The record of one id between passes. */
 export interface Confirmation {
-  /** The pass that last asked by this id. */
+  /** The pass with the last lookup of this id. */
   readonly pass: number;
-  /** `notFound` answers of passes side by side. */
+  /** Consecutive `notFound` answers. */
   readonly notFoundInRow: number;
   readonly isForeign: boolean;
 }
@@ -20,22 +21,22 @@ export type Confirmations = ReadonlyMap<string, Confirmation>;
 
 export interface ConfirmationPlan {
   readonly ask: readonly string[];
-  /** Another account's by an earlier answer, which stands. */
+  /** In another account, by an earlier answer that is still valid. */
   readonly foreign: readonly string[];
-  /** Not in this pass; nothing is known of them. */
+  /** Not looked up in this pass; their state is unknown. */
   readonly later: readonly string[];
 }
 
-/** Questions by id in one pass. At 5 s four calls a second, a fifth of what EC2 refills by default. */
-export const CONFIRMATIONS_A_PASS_MAX = 20;
-/** An instance of another account is asked about again after so many passes: five minutes at 5 s. */
+/** Lookups by id per pass. With a pass every 5 s four calls per second, a fifth of EC2's default refill rate. */
+export const CONFIRMATIONS_PER_PASS_MAX = 20;
+/** Passes until an instance of another account is looked up again: five minutes at 5 s. */
 export const FOREIGN_STANDS_PASSES = 60;
 /**
- * Answers side by side for which an id goes first. D11 asks for two a period apart; two ticks may be a little less than that
- * apart, three are not. Whose Node went after two takes no third.
+ * An id has priority until it has this many consecutive answers. D11 requires two that are one period apart. Two ticks
+ * may be slightly closer than that, three are not. No third answer is needed if the Node was deleted after the second.
  */
-const ANSWERS_SIDE_BY_SIDE = 3;
-/** Ids kept; the longest unheard of are forgotten, which costs a question. */
+const CONSECUTIVE_ANSWERS = 3;
+/** Stored ids. The ones with the oldest answer are dropped first, which costs another lookup. */
 const KEPT_MAX = 10_000;
 
 /** Passes count up from 1. */
@@ -47,12 +48,12 @@ export function planConfirmations(missing: readonly string[], kept: Confirmation
   const rank = (id: string): number => {
     const known = kept.get(id);
     if (known === undefined) return 0;
-    return known.notFoundInRow > 0 && known.notFoundInRow < ANSWERS_SIDE_BY_SIDE ? -1 : known.pass;
+    return known.notFoundInRow > 0 && known.notFoundInRow < CONSECUTIVE_ANSWERS ? -1 : known.pass;
   };
   const open = missing.filter((id) => !stands(id)).toSorted((one, other) => rank(one) - rank(other));
-  const rest = open.slice(CONFIRMATIONS_A_PASS_MAX);
+  const rest = open.slice(CONFIRMATIONS_PER_PASS_MAX);
   return {
-    ask: open.slice(0, CONFIRMATIONS_A_PASS_MAX),
+    ask: open.slice(0, CONFIRMATIONS_PER_PASS_MAX),
     foreign: [...missing.filter(stands), ...rest.filter((id) => kept.get(id)?.isForeign)],
     later: rest.filter((id) => !kept.get(id)?.isForeign),
   };

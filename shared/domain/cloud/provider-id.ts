@@ -1,7 +1,7 @@
 /**
  * `spec.providerID`: which EC2 instance a node is. Shapes as cloud-provider-aws writes and reads them:
  * `aws:///<zone>/<instance id>`, `aws://<zone>/<instance id>`, `aws:////<instance id>` and a bare instance id.
- * Everything else is refused with a reason and never asked about: an id that EC2 cannot know would read as "gone".
+ * Everything else is refused with a reason and never looked up: EC2 would answer that such an instance does not exist.
  */
 
 export interface Ec2Instance {
@@ -20,7 +20,9 @@ export type ProviderId =
 
 /** Instance ids have 8 hexadecimal digits (old) or 17. */
 const INSTANCE_ID = /^i-(?:[0-9a-f]{8}|[0-9a-f]{17})$/;
-/** us-east-1a, us-gov-west-1b, us-west-2-lax-1a, us-east-1-wl1-bos-wlz-1: the region is the part up to the first number. */
+/**
+ * us-east-1a, us-gov-west-1b, us-west-2-lax-1a, us-east-1-wl1-bos-wlz-1: the region is the part up to the first number.
+ */
 const ZONE = /^([a-z]{2}(?:-[a-z]+)+-\d+)(?:[a-z]|(?:-[a-z0-9]+)+)$/;
 
 const refused = (refusal: ProviderIdRefusal, reason: string): ProviderId => ({ kind: 'refused', refusal, reason });
@@ -68,8 +70,8 @@ export function parseProviderId(providerId: string | undefined): ProviderId {
 export type InstanceScope = { readonly kind: 'ours' } | { readonly kind: 'foreign'; readonly reason: string };
 
 /**
- * Whether our credentials can see the instance at all: EC2 keeps silent about instances of other accounts and regions,
- * which must not read as "gone" (D11). A region or account that is not known counts as ours.
+ * Whether our credentials can see the instance at all. EC2 does not return instances of other accounts and regions;
+ * this must not be mistaken for a deleted instance (D11). An unknown region or account counts as ours.
  */
 export function instanceScope(
   instance: { readonly region: string | undefined; readonly accountId: string | undefined },

@@ -1,12 +1,12 @@
 /**
- * List prices of AWS, dated, in US dollars and before any free tier: one table for `npm run cost`, the benchmarks and the
- * running functions. Change them here and nowhere else, and the date with them.
+ * List prices of AWS, dated, in US dollars and before any free tier: one table for `npm run cost`, the benchmarks and
+ * the running functions. Change them here and nowhere else, and the date with them.
  */
 export interface Price {
   /** For one of `unit`. */
   readonly dollars: number;
   readonly unit: string;
-  /** The page it stands on, and of which month the copy is that was read. */
+  /** The page with the price, and the month of the copy that was read. */
   readonly source: string;
 }
 
@@ -40,7 +40,7 @@ export interface PriceList {
 const MILLION = 1e6;
 const HOURS_A_MONTH = 730;
 export const SECONDS_A_MONTH = HOURS_A_MONTH * 3_600;
-export const SECONDS_A_DAY = 86_400;
+export const SECONDS_PER_DAY = 86_400;
 
 export const PRICE_LIST: PriceList = {
   readOn: '2026-11-20',
@@ -73,10 +73,10 @@ export const PRICE_LIST: PriceList = {
     },
     sqsRequest: { dollars: 0.4 / MILLION, unit: 'request', source: 'Amazon SQS pricing, standard queues (2024-07)' },
     schedulerInvocation: { dollars: 1 / MILLION, unit: 'invocation', source: 'Amazon EventBridge pricing, Scheduler' },
-    logGigabyte: { dollars: 0.5, unit: 'GB taken in', source: 'Amazon CloudWatch pricing, logs (2024-07)' },
+    logGigabyte: { dollars: 0.5, unit: 'GB ingested', source: 'Amazon CloudWatch pricing, logs (2024-07)' },
     metricMonth: {
       dollars: 0.3,
-      unit: 'metric and month, by the hours in which it is told',
+      unit: 'metric and month, prorated by the hours with data',
       source:
         'Amazon CloudWatch pricing, first 10,000; "prorated by the hour and metered only when you send" (2024-07)',
     },

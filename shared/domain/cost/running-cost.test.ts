@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { runningDollarsPerDay, tellsCost } from './running-cost.ts';
+import { reportsCost, runningDollarsPerDay } from './running-cost.ts';
 
 const fleet = { nodes: 1_000, beatIntervalSeconds: 10, periodSeconds: 5, tickReadUnits: 40, tickWriteUnits: 1 };
 
@@ -25,7 +25,7 @@ describe('the cost is told', () => {
     const startMs = Date.UTC(2026, 0, 1);
     const secondsTold: number[] = [];
     for (let seconds = 0; seconds < 43_200; seconds += 5)
-      if (tellsCost(startMs + seconds * 1_000)) secondsTold.push(seconds);
+      if (reportsCost(startMs + seconds * 1_000)) secondsTold.push(seconds);
     expect(secondsTold).toEqual([0, 21_600].flatMap((first) => [0, 60, 120, 180, 240].map((more) => first + more)));
   });
 });

@@ -1,26 +1,29 @@
 /**
- * What a cluster costs while it runs, as far as node-monitor can know it: an estimate at list price, on demand, in the
+ * The running cost of a cluster, as far as node-monitor can know it: an estimate at the on-demand list price, in the
  * region of the price table (prices.ts).
  *
- * Counted: beats; a status post by each machine every five minutes; node-monitor's own ticks, with the units the tables said
- * they took. Not counted: the other functions, lists of pods, pods, people, watches, logs, metrics, alarms and data out.
- * `npm run cost` counts all of it; docs/cost.md compares.
+ * Counted: beats; a status post by each machine every five minutes; node-monitor's own ticks, with the consumed units
+ * that the tables reported. Not counted: the other functions, lists of pods, pods, users, watches, logs, metrics,
+ * alarms and outgoing data. `npm run cost` counts all of it; docs/cost.md compares.
  */
-import { PRICES, SECONDS_A_DAY } from './prices.ts';
+import { PRICES, SECONDS_PER_DAY } from './prices.ts';
 
 export interface RunningFleet {
   readonly nodes: number;
   readonly beatIntervalSeconds: number;
   /** Between two ticks of node-monitor. Seconds. */
   readonly periodSeconds: number;
-  /** Taken by one tick. */
+  /** Consumed by one tick. */
   readonly tickReadUnits: number;
   readonly tickWriteUnits: number;
 }
 
-/** How often the cost is told; a divisor of a day. It follows the number of nodes, and a metric is billed by the hour in which it is told. */
+/**
+ * Interval of the cost metric, a divisor of a day. The cost only changes with the number of nodes, and a metric is
+ * billed for each hour with data.
+ */
 export const COST_PERIOD_SECONDS = 21_600;
-/** Ticks that begin these first minutes of a period tell it, each: one that is lost loses nothing, and all are in one hour. */
+/** Every tick in these first minutes of an interval reports the cost, in case one is lost. All are in one hour. */
 const COST_MINUTES = 5;
 const MINUTE_MS = 60_000;
 const REPORT_INTERVAL_SECONDS = 300;
@@ -28,23 +31,23 @@ const REPORT_INTERVAL_SECONDS = 300;
 const BEAT_GIGABYTE_SECONDS = 0.01 * 0.25;
 const REPORT_GIGABYTE_SECONDS = 0.025 * 0.5;
 const TICK_GIGABYTE_SECONDS = 0.05 * 0.5;
-/** A post that says nothing new (decision 0008) reads the Node and its row, and writes the row. */
+/** A post without a change (decision 0008) reads the Node and its row, and writes the row. */
 const REPORT_WRITE_UNITS = 1;
 const REPORT_READ_UNITS = 2;
 
-const DOLLARS_A_REQUEST = PRICES.httpApiRequest + PRICES.lambdaRequest;
-const DOLLARS_A_BEAT = DOLLARS_A_REQUEST + PRICES.writeUnit + BEAT_GIGABYTE_SECONDS * PRICES.lambdaGigabyteSecond;
-const DOLLARS_A_REPORT =
-  DOLLARS_A_REQUEST +
+const DOLLARS_PER_REQUEST = PRICES.httpApiRequest + PRICES.lambdaRequest;
+const DOLLARS_PER_BEAT = DOLLARS_PER_REQUEST + PRICES.writeUnit + BEAT_GIGABYTE_SECONDS * PRICES.lambdaGigabyteSecond;
+const DOLLARS_PER_REPORT =
+  DOLLARS_PER_REQUEST +
   REPORT_WRITE_UNITS * PRICES.writeUnit +
   REPORT_READ_UNITS * PRICES.readUnit +
   REPORT_GIGABYTE_SECONDS * PRICES.lambdaGigabyteSecond;
 
-/** Whether the tick of the slot that begins then tells the cost. */
-export const tellsCost = (slotStartMs: number): boolean =>
+/** Whether the tick of the slot with this start reports the cost. */
+export const reportsCost = (slotStartMs: number): boolean =>
   slotStartMs % MINUTE_MS === 0 && slotStartMs % (COST_PERIOD_SECONDS * 1_000) < COST_MINUTES * MINUTE_MS;
 
-/** Dollars a day. */
+/** Dollars per day. */
 export function runningDollarsPerDay(fleet: RunningFleet): number {
   const tick =
     fleet.tickReadUnits * PRICES.readUnit +
@@ -52,8 +55,8 @@ export function runningDollarsPerDay(fleet: RunningFleet): number {
     PRICES.lambdaRequest +
     TICK_GIGABYTE_SECONDS * PRICES.lambdaGigabyteSecond;
   const aSecond =
-    (fleet.nodes * DOLLARS_A_BEAT) / fleet.beatIntervalSeconds +
-    (fleet.nodes * DOLLARS_A_REPORT) / REPORT_INTERVAL_SECONDS +
+    (fleet.nodes * DOLLARS_PER_BEAT) / fleet.beatIntervalSeconds +
+    (fleet.nodes * DOLLARS_PER_REPORT) / REPORT_INTERVAL_SECONDS +
     tick / fleet.periodSeconds;
-  return aSecond * SECONDS_A_DAY;
+  return aSecond * SECONDS_PER_DAY;
 }

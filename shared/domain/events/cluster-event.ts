@@ -1,6 +1,6 @@
 /**
- * What a cluster tells the world outside of it, as events on a bus: the form of `docs/events/`, version 1. Each is told at
- * least once, with an id that is the same whenever the same transition is told: receivers drop what they have seen.
+ * Events that a cluster publishes on a bus, in the form of `docs/events/`, version 1. Each is published at least once.
+ * A repetition has the same id, so receivers can drop it.
  */
 
 import type { ConditionStatus } from '../kubernetes.ts';
@@ -50,7 +50,7 @@ export type ClusterEvent = { readonly id: string } & (
   | { readonly type: 'GateOpened'; readonly freshSince: string }
 );
 
-/** The event's detail, told at `nowMs`: a repetition has the same id and may have a later time. */
+/** The event's detail, published at `nowMs`. A repetition has the same id and may have a later time. */
 export function detailOf(event: ClusterEvent, at: { readonly nowMs: number; readonly cluster: string }) {
   const { type: _, id, ...rest } = event;
   return { version: EVENT_VERSION, id, cluster: at.cluster, time: rfc3339(at.nowMs), ...rest };

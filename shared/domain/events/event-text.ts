@@ -65,7 +65,7 @@ export const notWritten = (kind: string, name: string, what: string): EventText 
   source: NODE_CONTROLLER,
 });
 
-/** On a Pod whose Ready condition was set False because of its node. */
+/** For a Pod with a Ready condition that was set False because of its node. */
 export const podNotReady: EventText = Object.freeze({
   type: 'Warning',
   reason: 'NodeNotReady',

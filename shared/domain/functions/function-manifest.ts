@@ -1,6 +1,7 @@
 /**
  * What a function is, as plain data: the template, the simulation and the tools read it, and none of them imports the
- * function itself. One manifest per function, beside the code that the function runs; shared/function-list.ts lists them.
+ * function itself. One manifest per function, beside the code that the function runs; shared/function-list.ts lists
+ * them.
  */
 import type { Policy } from '../policy.ts';
 import type { AlarmManifest } from './alarm-manifest.ts';
@@ -20,8 +21,8 @@ export type ItemAction =
 export type PartitionUse = Readonly<Record<string, readonly ItemAction[]>>;
 
 /**
- * What a function does with the items of each table, and no more. `npm run iam-proof` proves it against a recorded run; what
- * a run need not meet is in scripts/iam/exceptions.ts with its reason.
+ * What a function does with the items of each table, and no more. `npm run iam-proof` proves it against a recorded run;
+ * what a run need not meet is in scripts/iam/exceptions.ts with its reason.
  */
 export interface TableUse {
   readonly health?: readonly ItemAction[];

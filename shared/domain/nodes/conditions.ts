@@ -7,7 +7,9 @@ import type { ConditionStatus, NodeCondition } from '../kubernetes.ts';
 import { rfc3339 } from '../rfc3339.ts';
 
 export const READY = 'Ready';
-/** What a silent node can no longer vouch for, in the order written. NetworkUnavailable belongs to others and is left. */
+/**
+ * What a silent node can no longer vouch for, in the order written. NetworkUnavailable belongs to others and is left.
+ */
 export const MARKED_CONDITIONS = [READY, 'MemoryPressure', 'DiskPressure', 'PIDPressure'] as const;
 
 export const REASON_NEVER_UPDATED = 'NodeStatusNeverUpdated';

@@ -12,9 +12,9 @@ const covers = (toleration: Toleration, key: string, effect: TaintEffect): boole
   (toleration.effect === undefined || (toleration.effect as string) === '' || toleration.effect === effect);
 
 /**
- * On create and on update of a pod (no subresource): appends not-ready, then unreachable (`Exists`, `NoExecute`, the
- * given seconds for both; 0 is allowed), each unless a toleration covers that key and NoExecute. Operator and seconds of the
- * existing ones are not looked at. Returns the same list when there is nothing to add.
+ * On create and on update of a pod (no subresource): appends tolerations of not-ready, then of unreachable (`Exists`,
+ * `NoExecute`, both with `tolerationSeconds`; 0 is allowed). Neither is added if a toleration covers its key and
+ * NoExecute; operator and seconds of that toleration do not matter. Returns the same list if nothing is added.
  */
 export function withDefaultTolerations(
   tolerations: readonly Toleration[],

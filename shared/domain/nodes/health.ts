@@ -37,13 +37,15 @@ export interface HealthVerdict {
   readonly deadlineMs: number;
 }
 
-/** When the node itself last spoke: the later of creation, lease renewal and status post. Epoch milliseconds. */
+/**
+ * The last sign of life of the node itself: the latest of creation, lease renewal and status post. Epoch milliseconds.
+ */
 export const lastSpokeAtMs = (health: SignsOfLife): number =>
   Math.max(health.createdAtMs, health.renewedAtMs ?? health.createdAtMs, health.statusAtMs ?? health.createdAtMs);
 
 /**
- * From when the node's grace counts: when it last spoke, or freshSinceMs if that is later. freshSinceMs is the moment
- * from which every node has a full grace: the gate let go, or total disruption was left. Epoch milliseconds.
+ * Start of the node's grace period: its last sign of life, or freshSinceMs if that is later. From freshSinceMs on,
+ * every node has a full grace period: the gate opened then, or total disruption ended. Epoch milliseconds.
  */
 export const lastSignOfLifeMs = (health: SignsOfLife, freshSinceMs: number): number =>
   Math.max(lastSpokeAtMs(health), freshSinceMs);
@@ -51,9 +53,9 @@ export const lastSignOfLifeMs = (health: SignsOfLife, freshSinceMs: number): num
 /**
  * The last moment at which the node still counts as alive. Epoch milliseconds.
  *
- * A node without a Ready condition has the startup grace from its creation. If it beats without ever posting status,
- * its beats count as well and give it the longer of both graces: with a startup grace below the monitor grace, L1 would
- * otherwise fail for a node that is merely slow to post.
+ * A node without a Ready condition has the startup grace period from its creation. If it beats without posting a
+ * status, its beats count too, with the longer of both grace periods. Otherwise a startup grace period below the
+ * monitor grace period would violate L1 for a node that is only slow to post.
  */
 export function deadlineMs(
   health: SignsOfLife & Pick<NodeHealth, 'ready'>,

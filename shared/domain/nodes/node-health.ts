@@ -25,8 +25,8 @@ export interface NodeHealth {
   /** Server receipt time of the last status post; absent when none was received. */
   readonly statusAtMs: number | undefined;
   /**
-   * When node-monitor marked the node Unknown; removed by the next status post. A node that sent a heartbeat since, and
-   * whose status is still to come, is not tainted.
+   * When node-monitor marked the node Unknown; removed by the next status post. A node that has sent a heartbeat since,
+   * but no status yet, is not tainted.
    */
   readonly markedAtMs?: number | undefined;
   /** Pods of this node are still to be marked not ready, because writing some of them failed after the mark. */

@@ -1,8 +1,8 @@
 /**
  * Which taints a node's condition asks for.
  *
- * NoSchedule follows conditions at once and without a rate (doNoScheduleTaintingPass). NoExecute evicts pods, so adding it
- * is paced by the zone's limiter; changing it for its opposite and lifting it are not (processTaintBaseEviction).
+ * NoSchedule follows conditions at once and without a rate (doNoScheduleTaintingPass). NoExecute evicts pods, so adding
+ * it is paced by the zone's limiter; changing it for its opposite and lifting it are not (processTaintBaseEviction).
  * Source: pkg/controller/nodelifecycle/node_lifecycle_controller.go.
  */
 
@@ -52,7 +52,8 @@ interface NodeSituation {
 }
 
 /**
- * Whether a node has yet to say anything about its readiness: no Ready condition, or only the one we wrote in its stead.
+ * Whether a node has yet to say anything about its readiness: no Ready condition, or only the one we wrote in its
+ * stead.
  */
 const neverPostedReady = (conditions: readonly NodeCondition[] | undefined): boolean => {
   const ready = conditionOf(conditions, 'Ready');
@@ -149,24 +150,24 @@ export function decideNoExecute(
 }
 
 /**
- * Adds a NoExecute taint of ours, from nowMs on; undefined when it is there already, and then its time stays. The time is
- * rounded up to the second, so that no pod's tolerated seconds end early.
+ * Adds a NoExecute taint of ours with the time nowMs, rounded up to the second: no pod is then evicted early. Returns
+ * undefined if the node has the taint already; its time does not change.
  */
 export const addNoExecute = (taints: TaintList, kind: NoExecuteKind, nowMs: number): Taint[] | undefined =>
   hasTaint(taints, NO_EXECUTE[kind])
     ? undefined
     : addTaint(taints, { ...NO_EXECUTE[kind], timeAdded: rfc3339RoundedUp(nowMs) });
 
-/** Takes both NoExecute taints of ours off; undefined when there is none. */
+/** Removes both NoExecute taints of ours; undefined if there is none. */
 export function liftNoExecute(taints: TaintList): Taint[] | undefined {
   const kept = removeTaints(taints, [NO_EXECUTE.unreachable, NO_EXECUTE.notReady]);
   return kept.length === taints.length ? undefined : kept;
 }
 
 /**
- * Leaves of our NoExecute taints only `to`, in place of the opposite one; undefined when that is so already, or when
- * neither is there (then it is not a swap, and would need the limiter). The time of the taint replaced is kept, the
- * earlier of the two where both are there, so that the clock of the pods runs on (D6).
+ * Replaces our other NoExecute taint by `to`. Returns undefined if the other one is absent: there is nothing to
+ * replace, and adding a taint needs the limiter. The new taint keeps the time of the replaced one, or the earlier time
+ * if the node has both, so the eviction times of the pods do not move (D6).
  */
 export function swapNoExecute(taints: TaintList, to: NoExecuteKind, nowMs: number): Taint[] | undefined {
   const from = to === 'notReady' ? NO_EXECUTE.unreachable : NO_EXECUTE.notReady;

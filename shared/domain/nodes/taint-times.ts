@@ -21,8 +21,8 @@ export const noExecuteTaints = (taints: TaintList): NoExecuteTaint[] =>
     }));
 
 /**
- * The list that a client wrote, with the server's `timeAdded` on every NoExecute taint: the stored time of a taint with the
- * same key and value, otherwise now. A time that the client sent has no effect, because evictions count from it.
+ * The list that a client wrote, with the server's `timeAdded` on every NoExecute taint: the stored time of a taint with
+ * the same key and value, otherwise now. A time that the client sent has no effect, because evictions count from it.
  */
 export const withTaintTimes = (before: TaintList, after: TaintList, nowMs: number): Taint[] =>
   after.map((taint) => {

@@ -21,9 +21,9 @@ function int64(text: string | undefined): bigint | undefined {
 }
 
 /**
- * Whether a toleration matches a taint: empty effect and empty key match all; `Exists` asks for no value, `Equal` (also
- * when no operator is given) for the same value; `Lt`/`Gt` hold when both values are 64-bit integers and the taint's is
- * smaller/larger than the toleration's.
+ * Whether a toleration matches a taint. An empty effect or key matches all. `Exists` ignores the value; `Equal`, the
+ * default, requires the same value. `Lt` and `Gt` require 64-bit integers, with the taint's value smaller or larger
+ * than the toleration's.
  */
 export function tolerates(toleration: Toleration, taint: Pick<Taint, 'key' | 'value' | 'effect'>): boolean {
   if (toleration.effect !== undefined && (toleration.effect as string) !== '' && toleration.effect !== taint.effect) {
@@ -57,8 +57,10 @@ export function tolerationFor(
 }
 
 /**
- * How long one toleration allows: no seconds = for ever; zero and less = 0. No toleration at all = 0. Seconds that are no
- * number = for ever, so that nothing is deleted for a mistake; absurdly many = SECONDS_MAX.
+ * How long a toleration delays the eviction:
+ *   - without seconds: forever; also with seconds that are no number, because a mistake must not delete a pod
+ *   - zero or less, or no toleration at all: 0
+ *   - too large a number: SECONDS_MAX
  */
 export function tolerationTime(toleration: Toleration | undefined): TolerationTime {
   if (toleration === undefined) return { kind: 'seconds', seconds: 0 };

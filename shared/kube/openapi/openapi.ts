@@ -7,7 +7,7 @@ export type { OpenApiResource } from './paths.ts';
 /** One OpenAPI v3 document, ready to send as `application/json`. */
 export interface OpenApiDocument {
   readonly body: string;
-  /** Stands in the URL the index gives, so that the document may be cached for ever, and serves as its ETag. */
+  /** Part of the URL in the index, which makes the document cacheable forever; also its ETag. */
   readonly hash: string;
 }
 
@@ -19,8 +19,8 @@ export interface OpenApi {
 }
 
 /**
- * Answer to `/openapi/v2`: a document without definitions, which in protobuf is no byte at all. kubectl before 1.29
- * needs one to exist and then leaves validation to the server; a JSON one it could not read.
+ * Answer to `/openapi/v2`: a document without definitions, which is empty in protobuf. kubectl before 1.29 requires one
+ * and then leaves validation to the server. It cannot read a JSON document here.
  */
 export const OPENAPI_V2 = {
   contentType: 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf',
@@ -33,12 +33,12 @@ export interface OpenApiSettings {
   readonly serverVersion: string;
   /** Digest of a text, safe in a URL. */
   readonly hash: (text: string) => string;
-  /** Path the server lives under, such as `/prod`; '' for none. */
+  /** Path prefix of the server, such as `/prod`; '' for none. */
   readonly pathPrefix?: string;
   readonly schemaOf?: SchemaOf;
 }
 
-/** OpenAPI v3 for the resources given. Documents are made when first asked for, then kept. */
+/** OpenAPI v3 for these resources. A document is created at the first request, then cached. */
 export function createOpenApi(settings: OpenApiSettings): OpenApi {
   const { resources, serverVersion, hash, pathPrefix = '', schemaOf = schemaOfKind } = settings;
   const byPath = Map.groupBy(resources, ({ group, version }) => groupVersionPath(group, version));

@@ -34,7 +34,7 @@ export interface ApplyRequest {
   readonly writer: Writer;
   /** Takes over fields that others own. */
   readonly force: boolean;
-  /** Paths this write does not touch: `[['status']]` on the object, `[['spec']]` on its status. */
+  /** Paths that this write does not change: `[['status']]` on the object, `[['spec']]` on its status. */
   readonly ignored?: readonly (readonly string[])[];
 }
 
@@ -93,12 +93,12 @@ export function applyServerSide(request: ApplyRequest): ApplyResult {
   const merged = live === undefined ? cloneJson(applied) : (mergeValue(schema, live, applied) as JsonObject);
   const wanted = others.reduce((all, ownership) => union(all, ownership.fields), fields);
   removeFields(schema, merged, difference(known?.fields ?? EMPTY_FIELD_SET, wanted), wanted);
-  // Normalised as the live object is: a map left without keys is no map, and no change of one.
+  // Normalised like the live object: an empty map counts as absent, and so as no change.
   const object = decodeStrict(schema, merged).value;
 
   const before = live === undefined ? EMPTY_FIELD_SET : fieldSetOf(schema, live, ignored);
   const { changed, removed } = changesBetween(before, fieldSetOf(schema, object, ignored));
-  // A field applied with an empty value (false, []) is gone from the normalised object: that changes it too.
+  // A field applied with an empty value (false, []) is absent from the normalised object. That is a change too.
   const contested = union(changed, intersection(removed, fields));
   const conflicts = others
     .map((ownership) => ({ ownership, fields: intersection(ownership.fields, contested) }))
@@ -131,7 +131,9 @@ function withoutPaths(object: JsonObject, paths: readonly (readonly string[])[])
   return copy;
 }
 
-/** Why a keyed list of the configuration cannot be owned item by item; what is stored may be so, what is applied not. */
+/**
+ * Why a keyed list of the configuration cannot be owned item by item; what is stored may be so, what is applied not.
+ */
 function ambiguousList(schema: Schema | undefined, value: unknown, path: string): string | undefined {
   if (Array.isArray(value) && schema?.kind === 'list') {
     if (schema.listType !== 'atomic' && itemKeys(schema, value) === undefined) {
@@ -186,8 +188,8 @@ function mergeList(schema: ListSchema, live: readonly unknown[], applied: readon
 }
 
 /**
- * Takes fields out of an object, in place. A map key, list item or empty object that goes takes all it holds with it,
- * unless something of it is wanted.
+ * Removes fields from an object, in place. A removed map key, list item or empty object is removed with its contents,
+ * unless a field within it is wanted.
  */
 function removeFields(schema: Schema | undefined, value: unknown, unwanted: FieldSet, wanted: FieldSet): void {
   if (isEmptySet(unwanted)) return;
@@ -219,7 +221,7 @@ function removeItems(schema: ListSchema, items: unknown[], unwanted: FieldSet, w
   items.splice(0, items.length, ...left);
 }
 
-/** An item that stays keeps what tells it apart. */
+/** An item that stays keeps its key fields. */
 function withoutKeys(set: FieldSet, mapKeys: readonly string[]): FieldSet {
   const children = new Map(set.children);
   for (const key of mapKeys) children.delete(`f:${key}`);

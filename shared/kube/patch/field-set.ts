@@ -18,7 +18,7 @@ export interface FieldSet {
 export const EMPTY_FIELD_SET: FieldSet = { owned: false, children: new Map() };
 const OWNED_LEAF: FieldSet = { owned: true, children: new Map() };
 
-/** Fields that belong to the server or name the object: nobody owns them. */
+/** Fields that the server sets or that name the object. No manager owns them. */
 const UNOWNED_PATHS: readonly (readonly string[])[] = [
   ['apiVersion'],
   ['kind'],
@@ -29,8 +29,8 @@ const UNOWNED_PATHS: readonly (readonly string[])[] = [
 ];
 
 /**
- * The fields an object sets. Fields that are always printed count only when they hold something, as nobody set them.
- * `ignored` names paths to leave out besides those of the server, such as `['status']`.
+ * The fields that an object sets. A field that is always printed counts only if it is not empty, because no client set
+ * it otherwise. `ignored` names further paths to leave out, such as `['status']`.
  */
 export function fieldSetOf(
   schema: StructSchema,
@@ -79,7 +79,7 @@ function setOfValue(
     const children = new Map<string, FieldSet>();
     addMembers(children, schema, value, ignored);
     if (children.size > 0) return { owned: isEntry, children };
-    // An object given empty is owned itself, unless all that it holds is ignored or unset.
+    // An empty object is owned itself. One with members that are all ignored or unset is not.
     return isEntry || Object.keys(value).length === 0 ? { ...OWNED_LEAF, value: {} } : undefined;
   }
   if (Array.isArray(value) && schema?.kind === 'list') {

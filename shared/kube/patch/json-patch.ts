@@ -2,14 +2,14 @@ import { applyPatch, type Operation } from 'rfc6902';
 import { cloneJson, isJsonObject, type JsonObject, jsonEqual, nestsDeeperThan } from '../wire/json-value.ts';
 import { malformed, PATCH_DEPTH_MAX, PatchRefused, type PatchResult, PatchWork, unprocessable } from './result.ts';
 
-/** Operations one patch may hold; the bound of kube-apiserver. */
+/** Operations in one patch; the limit of kube-apiserver. */
 export const JSON_PATCH_OPERATIONS_MAX = 10_000;
 /** Characters of JSON that all `copy` operations of a patch may add: copies of copies double each time. */
 export const JSON_PATCH_COPIED_CHARACTERS_MAX = 3_145_728;
 
-/** What an operation takes besides the values that it touches: a pointer is read and followed a few times. */
+/** Cost of an operation besides the values that it touches: its pointer is parsed and followed a few times. */
 const OPERATION_WORK = 4;
-/** Items of a list that move up or down together, at the cost of walking one value. */
+/** Items of a list that shift together at the cost of walking one value. */
 const ITEMS_SHIFTED_AS_ONE = 100;
 
 const REFUSED = 'the server rejected our request due to an error in our request';
@@ -18,8 +18,8 @@ const OPERATIONS = new Set(['add', 'remove', 'replace', 'move', 'copy', 'test'])
 /**
  * Applies `application/json-patch+json` (RFC 6902): all operations or none.
  *
- * Pointers are checked here, against own members and canonical list indices only, before the library sees them: it
- * would follow inherited members, take "length" for an index and clamp an index past the end.
+ * Pointers are checked here, against own members and canonical list indices only, before the library reads them: it
+ * would follow inherited members, accept "length" as an index and clamp an index past the end.
  */
 export function applyJsonPatch(target: Readonly<JsonObject>, patch: unknown): PatchResult {
   if (!Array.isArray(patch)) return malformed('a JSON patch must be a list of operations');

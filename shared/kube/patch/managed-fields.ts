@@ -14,7 +14,7 @@ import {
   union,
 } from './field-set.ts';
 
-/** Entries of operation Update that are kept apart; older ones are put together, so that the list cannot grow. */
+/** Separate entries of operation Update. Older ones are merged into one, which bounds the list. */
 export const UPDATE_MANAGERS_MAX = 10;
 const OLDER_MANAGERS = 'ancient-changes';
 
@@ -49,16 +49,17 @@ export interface TrackedUpdate {
   /** What is about to be stored, defaults included. Its managedFields are what the client sent. */
   readonly next: Readonly<JsonObject>;
   readonly writer: Writer;
-  /** Paths this write does not touch: `[['status']]` on the object, `[['spec']]` on its status. */
+  /** Paths that this write does not change: `[['status']]` on the object, `[['spec']]` on its status. */
   readonly ignored?: readonly (readonly string[])[];
 }
 
 /**
- * The managedFields after a create, update or patch: the writer owns what it changed, nobody owns what is gone.
+ * The managedFields after a create, update or patch: the writer owns the fields that it changed, and no manager owns a
+ * removed field.
  *
- * A client may hand in managedFields of its own, and may drop them all with `[{}]` or `[]`; a list that cannot be
- * read, or none, means those of the stored object. Returns `[]` for an object without any. Entries that did not change
- * keep their time, so a write that changes nothing changes nothing here.
+ * A client may send its own managedFields, and may drop them all with `[{}]` or `[]`. An unreadable or absent list
+ * means those of the stored object. Returns `[]` for an object without any. Unchanged entries keep their time, so a
+ * write without a change does not change managedFields.
  */
 export function trackUpdate({ schema, live, next, writer, ignored = [] }: TrackedUpdate): JsonObject[] {
   const sent = managedFieldsOf(next);
@@ -76,7 +77,7 @@ export function resetsManagedFields(sent: unknown): boolean {
   return sent.every((entry) => isJsonObject(entry) && Object.keys(entry).length === 0);
 }
 
-/** Gives what changed to one writer, and takes it from all others. */
+/** Makes the writer the owner of the changed fields, and removes them from all others. */
 function takeOver(
   ownerships: readonly Ownership[],
   writer: Writer & { readonly operation: Operation },
@@ -121,7 +122,7 @@ export function isEntryOf(ownership: Ownership, writer: Writer & { readonly oper
   );
 }
 
-/** metadata.managedFields of an object, as it stands. */
+/** metadata.managedFields of an object, unchecked. */
 export function managedFieldsOf(object: Readonly<JsonObject>): unknown {
   const metadata = getMember(object, 'metadata');
   return isJsonObject(metadata) ? getMember(metadata, 'managedFields') : undefined;

@@ -38,7 +38,8 @@ function accept(descriptor: ResourceDescriptor, name: string, result: PatchResul
 }
 
 /**
- * Reads the patch once; the transform may run more than once, on each version met. Warnings of the last run are told.
+ * Parses the patch once. The transform may run several times, once per stored version. `warnings` returns those of the
+ * last run.
  */
 export function patchTransform(
   descriptor: ResourceDescriptor,

@@ -39,12 +39,12 @@ export function unprocessable(message: string): PatchRefusal {
 }
 
 /**
- * Values that one patch may walk, copy or move, each time they are counted anew. An object that can be stored has some
- * 40,000, so that is to touch all of one ten times; by text alone a patch could make the server walk thousands of times that.
+ * Values that one patch may walk, copy or move; a repeated visit counts again. A storable object has up to about 40,000
+ * values, so this allows ten visits of each. Without the limit, a short patch could cause thousands of times that work.
  */
 export const PATCH_WORK_MAX = 400_000;
 
-/** What a patch has done so far. */
+/** Counts the work of one patch. */
 export class PatchWork {
   private left = PATCH_WORK_MAX;
 
@@ -57,7 +57,7 @@ export class PatchWork {
     }
   }
 
-  /** Spends what walking a value once takes, and stops on the way when that is too much. */
+  /** Spends the cost of walking a value once, and stops when the limit is reached. */
   spendOn(value: unknown): void {
     const waiting: unknown[] = [value];
     while (waiting.length > 0) {

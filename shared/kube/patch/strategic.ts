@@ -131,7 +131,9 @@ function mergeItems(
   merged.forEach(place);
   for (const item of patch) {
     if (!isJsonObject(item)) {
-      throw new PatchRefused(malformed(`a list merged by "${mergeKey}" takes objects, not ${JSON.stringify(item)}`));
+      throw new PatchRefused(
+        malformed(`a list merged by "${mergeKey}" must contain objects, not ${JSON.stringify(item)}`),
+      );
     }
     const key = getMember(item, mergeKey) ?? null;
     if (key === null) {

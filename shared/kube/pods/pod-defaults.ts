@@ -1,4 +1,4 @@
-/** What an API server fills in where a pod says nothing (pkg/apis/core/v1/defaults.go). */
+/** Defaults of an API server for fields that a pod does not set (pkg/apis/core/v1/defaults.go). */
 
 import { defined } from '../../domain/defined.ts';
 import { withoutEmpty, withoutNulls } from '../normal-form.ts';
@@ -23,7 +23,7 @@ const DEFAULT_GRACE_SECONDS = 30;
 const DEFAULT_FILE_MODE = 420;
 const DEFAULT_TOKEN_SECONDS = 3_600;
 
-/** `app` and `app:latest` may change behind their name; `app:1` and `app@sha256:…` do not. */
+/** The image of `app` and `app:latest` may change; that of `app:1` and `app@sha256:…` does not. */
 function isLatestImage(image: string): boolean {
   if (image.includes('@')) return false;
   const afterHost = image.slice(image.lastIndexOf('/') + 1);
@@ -53,7 +53,7 @@ function defaultProbe(given: Probe): Probe {
 const canonicalAmounts = (amounts: ResourceList = {}): ResourceList =>
   Object.fromEntries(Object.entries(amounts).map(([name, value]) => [name, canonicalQuantity(value)]));
 
-/** Quantities in canonical form; a limit without a request asks for as much. */
+/** Quantities in canonical form. A limit without a request is also the request. */
 function defaultResources(resources: ResourceRequirements = {}): ResourceRequirements {
   const limits = canonicalAmounts(resources.limits);
   const requests = { ...limits, ...canonicalAmounts(resources.requests) };
@@ -142,7 +142,7 @@ function defaultVolume(given: Volume): Volume {
   return volume;
 }
 
-/** A pod's spec as it is stored. Tolerations and priority are admission's, not defaults'. */
+/** A pod's spec as it is stored. Admission, not this function, sets tolerations and priority. */
 export function defaultPodSpec(given: PodSpec | undefined): PodSpec {
   const spec = withoutNulls(given ?? {});
   const hostNetwork = spec.hostNetwork === true;

@@ -7,18 +7,18 @@ export const DEFAULT_PREEMPTION_POLICY = 'PreemptLowerPriority';
 
 export type PriorityOutcome =
   | { readonly kind: 'resolved'; readonly priority: ResolvedPriority }
-  /** Answer 403 with this text: forbidden(pods, name, why). `field` of the spec is what it is about. */
+  /** Answer 403 with this text: forbidden(pods, name, why). `field` is the refused field of the spec. */
   | { readonly kind: 'refused'; readonly field: string; readonly why: string };
 
-/** What priority admission needs to know about the classes of the cluster. */
+/** The classes of the cluster that priority admission reads. */
 export interface PriorityClasses {
-  /** The class that the pod names, if that exists. */
+  /** The class that the pod names, if it exists. */
   readonly named?: KubePriorityClass | undefined;
   /** The class for pods that name none, if there is one. */
   readonly globalDefault?: KubePriorityClass | undefined;
 }
 
-/** The class for pods that name none. There should be one; of several the lowest counts, as upstream. */
+/** The class for pods that name none. If there are several, the one with the lowest value applies, as upstream. */
 export function defaultPriorityClass(classes: readonly KubePriorityClass[]): KubePriorityClass | undefined {
   const defaults = classes.filter((each) => each.globalDefault === true);
   return defaults.sort((left, right) => (left.value ?? 0) - (right.value ?? 0))[0];
@@ -33,7 +33,7 @@ const ofClass = (priorityClass: KubePriorityClass): ResolvedPriority => ({
   preemptionPolicy: priorityClass.preemptionPolicy || DEFAULT_PREEMPTION_POLICY,
 });
 
-/** What priority a new pod gets. */
+/** The priority of a new pod. */
 export function resolvePriority(pod: KubePod, classes: PriorityClasses): PriorityOutcome {
   const name = priorityClassNameOf(pod);
   if (name !== '' && classes.named === undefined) {

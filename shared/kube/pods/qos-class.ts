@@ -1,5 +1,5 @@
 /**
- * Quality of service of a pod: who is killed last when a node runs short
+ * Quality of service of a pod, which orders evictions when a node runs out of resources
  * (pkg/apis/core/v1/helper/qos/qos.go).
  */
 import { parseQuantity } from '../quantity.ts';
@@ -7,12 +7,12 @@ import type { KubePod, PodQosClass, PodSpec, ResourceList, ResourceRequirements 
 
 export type QosClass = PodQosClass;
 
-/** Only these two count; other resources do not make a class. */
+/** Only these two resources determine the class. */
 const COUNTED = ['cpu', 'memory'] as const;
 
 type Amounts = Map<string, bigint>;
 
-/** Adds what is asked for of the counted resources; nothing and less than nothing do not count. */
+/** Adds the amounts of the counted resources; zero and negative amounts do not count. */
 function addCounted(total: Amounts, amounts: ResourceList = {}): ReadonlySet<string> {
   const found = new Set<string>();
   for (const name of COUNTED) {
@@ -29,7 +29,7 @@ function addCounted(total: Amounts, amounts: ResourceList = {}): ReadonlySet<str
 const hasAmounts = ({ requests, limits }: ResourceRequirements): boolean =>
   [requests, limits].some((amounts = {}) => COUNTED.some((name) => name in amounts));
 
-/** The class by the spec alone. Resources of the pod, where given, count instead of those of its containers. */
+/** The class by the spec alone. Resources of the pod, if set, count instead of those of its containers. */
 export function qosClassOf(spec: PodSpec): QosClass {
   const podResources = spec.resources ?? {};
   const holders = hasAmounts(podResources)
@@ -48,5 +48,5 @@ export function qosClassOf(spec: PodSpec): QosClass {
   return limited && same ? 'Guaranteed' : 'Burstable';
 }
 
-/** The class a stored pod has: that in its status, which never changes, else that of its spec. */
+/** The class of a stored pod: that of its status, which never changes, or else that of its spec. */
 export const podQosClass = (pod: KubePod): QosClass => pod.status?.qosClass ?? qosClassOf(pod.spec ?? {});

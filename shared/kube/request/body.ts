@@ -18,7 +18,7 @@ export type FieldValidation = 'Strict' | 'Warn' | 'Ignore';
 
 export interface ReadBody {
   readonly value: JsonObject;
-  /** Paths given twice in the text. */
+  /** Paths that occur twice in the text. */
   readonly duplicateFields: readonly string[];
 }
 

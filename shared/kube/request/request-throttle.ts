@@ -1,9 +1,9 @@
 /**
- * Slows down identities that ask too much, each for itself. Kept in memory: every instance of a function counts what it
- * sees, so the bound holds for an instance; the HTTP API's own throttle bounds the whole.
+ * Limits the request rate of each identity. The counts are in memory, so the limit holds per instance of a function.
+ * The throttle of the HTTP API limits the total.
  *
- * Exempt, as upstream's flow schema of that name: system:masters (the emergency token, and whatever simulates a fleet by
- * it) and our own probes, whose refusal would read as a failing path.
+ * Exempt, like in upstream's flow schema of that name: system:masters (the emergency token, and simulated fleets that
+ * use it) and our own probes. A refused probe would look like a failing heartbeat path.
  */
 import { NODES_GROUP } from '../../domain/access/node-restriction.ts';
 import { PROBE_GROUP } from '../../domain/access/probe-identity.ts';
@@ -16,7 +16,9 @@ export interface RequestLimits {
   readonly person: RequestLimit;
 }
 
-/** A kubelet starts with some fifty requests and then asks a few a minute; kubectl reads discovery and OpenAPI at once. */
+/**
+ * A kubelet starts with some fifty requests and then asks a few a minute; kubectl reads discovery and OpenAPI at once.
+ */
 export const API_LIMITS: RequestLimits = {
   node: { ratePerSecond: 10, burst: 100 },
   person: { ratePerSecond: 50, burst: 300 },
@@ -27,7 +29,7 @@ export const HEARTBEAT_LIMITS: RequestLimits = {
   person: { ratePerSecond: 10, burst: 50 },
 };
 
-/** Identities remembered; the one not heard of for longest is forgotten, which only ever forgives. */
+/** Identities in memory. The least recent one is dropped first; its count then restarts. */
 const IDENTITIES_MAX = 20_000;
 const EXEMPT_GROUPS = new Set(['system:masters', PROBE_GROUP]);
 

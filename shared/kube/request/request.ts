@@ -31,8 +31,8 @@ const SEGMENTS_MAX = 8;
 const NAMESPACE_SUBRESOURCES = new Set(['status', 'finalize']);
 
 /**
- * Reads a path. Nothing is normalised: a double slash, a dot segment or an escaped slash is refused, so that what was
- * authorized is what is served.
+ * Parses a path. Nothing is normalised: a double slash, a dot segment or an escaped slash is refused. The authorized
+ * path is therefore the served path.
  */
 export function parsePath(path: string): ParsedPath {
   const trimmed = path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path;

@@ -17,49 +17,49 @@ import {
 
 const APPS = 'io.k8s.api.apps.v1';
 
-const podTemplate = struct('io.k8s.api.core.v1.PodTemplateSpec', 'Pods as they are to be made.', {
+const podTemplate = struct('io.k8s.api.core.v1.PodTemplateSpec', 'Template of the pods.', {
   metadata: embedded(objectMeta, 'Labels and annotations of the pods.'),
-  spec: embedded(podSpec, 'What is wanted of the pods.'),
+  spec: embedded(podSpec, 'Desired state of the pods.'),
 });
 
-const rollingUpdate = struct(`${APPS}.RollingUpdateDaemonSet`, 'How fast pods are replaced.', {
-  maxUnavailable: intOrString('Pods that may be missing meanwhile, a number or a share.'),
-  maxSurge: intOrString('Nodes that may run two meanwhile, a number or a share.'),
+const rollingUpdate = struct(`${APPS}.RollingUpdateDaemonSet`, 'How many pods are replaced at a time.', {
+  maxUnavailable: intOrString('Pods that may be unavailable during the update: a number or a percentage.'),
+  maxSurge: intOrString('Nodes that may run two pods during the update: a number or a percentage.'),
 });
 
 const updateStrategy = struct(`${APPS}.DaemonSetUpdateStrategy`, 'How pods are replaced.', {
   type: oneOf('v1.DaemonSetUpdateStrategyType', ['RollingUpdate', 'OnDelete'], 'RollingUpdate or OnDelete.'),
-  rollingUpdate: optionalStruct(rollingUpdate, 'How fast pods are replaced.'),
+  rollingUpdate: optionalStruct(rollingUpdate, 'How many pods are replaced at a time.'),
 });
 
-const daemonSetSpec = struct(`${APPS}.DaemonSetSpec`, 'Which pods are wanted on every node.', {
+const daemonSetSpec = struct(`${APPS}.DaemonSetSpec`, 'Desired pods of every node.', {
   selector: required(optionalStruct(labelSelector, 'The pods of the set; must match the template.')),
   template: required(embedded(podTemplate, 'The pods.')),
   updateStrategy: embedded(updateStrategy, 'How pods are replaced.'),
-  minReadySeconds: int32('Seconds a new pod must be ready to count.'),
+  minReadySeconds: int32('Seconds a new pod must be ready to count as available.'),
   revisionHistoryLimit: pointer(int32('Old revisions that are kept.')),
 });
 
-const daemonSetStatus = struct(`${APPS}.DaemonSetStatus`, 'What is known of the set.', {
+const daemonSetStatus = struct(`${APPS}.DaemonSetStatus`, 'Observed state of the set.', {
   currentNumberScheduled: required(int32('Nodes that run a pod and should.')),
   numberMisscheduled: required(int32('Nodes that run a pod and should not.')),
   desiredNumberScheduled: required(int32('Nodes that should run a pod.')),
-  numberReady: required(int32('Nodes whose pod is ready.')),
-  observedGeneration: int64('Generation the status was made from.'),
-  updatedNumberScheduled: int32('Nodes that run the pod of the present template.'),
-  numberAvailable: int32('Nodes whose pod has been ready long enough.'),
-  numberUnavailable: int32('Nodes that lack such a pod.'),
-  collisionCount: pointer(int32('Clashes of names.')),
-  conditions: keyedList(condition, 'Conditions of the set, one a type.', { mergeKey: 'type' }),
+  numberReady: required(int32('Nodes with a pod that is ready.')),
+  observedGeneration: int64('Generation that the status was computed from.'),
+  updatedNumberScheduled: int32('Nodes that run a pod of the current template.'),
+  numberAvailable: int32('Nodes with a pod that has been ready for minReadySeconds.'),
+  numberUnavailable: int32('Nodes without such a pod.'),
+  collisionCount: pointer(int32('Name collisions.')),
+  conditions: keyedList(condition, 'Conditions of the set, one per type.', { mergeKey: 'type' }),
 });
 
 export const daemonSet: StructSchema = kindStruct(
   `${APPS}.DaemonSet`,
   { group: 'apps', version: 'v1', kind: 'DaemonSet' },
-  'DaemonSet represents the configuration of a daemon set: pods that belong on every node. It is kept here so that a drain leaves them alone; Nodekeeper makes no pods.',
+  'DaemonSet represents the configuration of a daemon set: pods that belong on every node. Nodekeeper stores it for kubectl drain, which skips such pods, and creates no pods.',
   {
     metadata,
-    spec: embedded(daemonSetSpec, 'Which pods are wanted on every node.'),
-    status: embedded(daemonSetStatus, 'What is known of the set.'),
+    spec: embedded(daemonSetSpec, 'Desired pods of every node.'),
+    status: embedded(daemonSetStatus, 'Observed state of the set.'),
   },
 );

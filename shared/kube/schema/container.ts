@@ -68,17 +68,17 @@ const envVarSource = struct(`${CORE}.EnvVarSource`, 'Where the value of a variab
 const envVar = struct(`${CORE}.EnvVar`, 'A variable in the environment of a container.', {
   name: required(text('Name of the variable.')),
   value: text('Its value; $(NAME) stands for variables named before it.'),
-  valueFrom: optionalStruct(envVarSource, 'Where the value comes from, if it is not given.'),
+  valueFrom: optionalStruct(envVarSource, 'Source of the value, if value is not set.'),
 });
 
 const envSource = (name: string, what: string): StructSchema =>
-  struct(`${CORE}.${name}`, `Names a ${what} that gives variables.`, {
+  struct(`${CORE}.${name}`, `Names a ${what} that contains variables.`, {
     name: text(`Name of the ${what}.`),
     optional: pointer(bool('Whether it may be missing.')),
   });
 
 const envFromSource = struct(`${CORE}.EnvFromSource`, 'Where a set of variables comes from.', {
-  prefix: text('Goes before the name of each variable.'),
+  prefix: text('Prefix of the name of each variable.'),
   configMapRef: optionalStruct(envSource('ConfigMapEnvSource', 'ConfigMap'), 'A ConfigMap.'),
   secretRef: optionalStruct(envSource('SecretEnvSource', 'Secret'), 'A Secret.'),
 });
@@ -116,7 +116,7 @@ const exitCodes = struct(`${CORE}.ContainerRestartRuleOnExitCodes`, 'Which exit 
   values: listOf({ kind: 'integer', format: 'int32' }, 'Exit codes.', { listType: 'set' }),
 });
 
-const restartRule = struct(`${CORE}.ContainerRestartRule`, 'What to do when a container ends.', {
+const restartRule = struct(`${CORE}.ContainerRestartRule`, 'What to do when a container terminates.', {
   action: required(text('What to do: Restart.')),
   exitCodes: optionalStruct(exitCodes, 'Exit codes the rule is for.'),
 });
@@ -165,7 +165,7 @@ const grpcAction = struct(`${CORE}.GRPCAction`, 'A gRPC health check.', {
 
 const sleepAction = struct(`${CORE}.SleepAction`, 'A pause.', { seconds: required(int64('Length, in seconds.')) });
 
-const lifecycleHandler = struct(`${CORE}.LifecycleHandler`, 'What to do at a turn of a container’s life.', {
+const lifecycleHandler = struct(`${CORE}.LifecycleHandler`, 'Action at a lifecycle event of a container.', {
   exec: optionalStruct(execAction, 'Runs a command.'),
   httpGet: optionalStruct(httpGetAction, 'Sends a request.'),
   tcpSocket: optionalStruct(tcpSocketAction, 'Not supported; kept for old manifests.'),
@@ -184,16 +184,16 @@ const probe = struct(`${CORE}.Probe`, 'A check of a container.', {
   tcpSocket: optionalStruct(tcpSocketAction, 'Opens a connection.'),
   grpc: optionalStruct(grpcAction, 'Asks a gRPC health service.'),
   initialDelaySeconds: int32('Seconds from start to the first check.'),
-  timeoutSeconds: int32('Seconds one check may take.'),
+  timeoutSeconds: int32('Timeout of one check in seconds.'),
   periodSeconds: int32('Seconds from check to check.'),
   successThreshold: int32('Successes in a row after a failure that count as success.'),
   failureThreshold: int32('Failures in a row that count as failure.'),
   terminationGracePeriodSeconds: pointer(int64('Seconds of grace when the check fails; the pod’s, if left out.')),
 });
 
-const capabilities = struct(`${CORE}.Capabilities`, 'Linux capabilities given and taken.', {
-  add: listOf({ kind: 'string', goType: 'v1.Capability' }, 'Capabilities given.', {}),
-  drop: listOf({ kind: 'string', goType: 'v1.Capability' }, 'Capabilities taken away.', {}),
+const capabilities = struct(`${CORE}.Capabilities`, 'Linux capabilities added and dropped.', {
+  add: listOf({ kind: 'string', goType: 'v1.Capability' }, 'Capabilities added.', {}),
+  drop: listOf({ kind: 'string', goType: 'v1.Capability' }, 'Capabilities dropped.', {}),
 });
 
 const seLinuxOptions = struct(`${CORE}.SELinuxOptions`, 'SELinux label.', {
@@ -220,20 +220,24 @@ const appArmorProfile = struct(`${CORE}.AppArmorProfile`, 'AppArmor profile.', {
   localhostProfile: pointer(text('Profile on the node, for Localhost.')),
 });
 
-const securityContext = struct(`${CORE}.SecurityContext`, 'Rights of a container. It goes before that of the pod.', {
-  capabilities: optionalStruct(capabilities, 'Capabilities given and taken.'),
-  privileged: pointer(bool('Whether it has the rights of root on the node.')),
-  seLinuxOptions: optionalStruct(seLinuxOptions, 'SELinux label.'),
-  windowsOptions: optionalStruct(windowsOptions, 'Settings for Windows.'),
-  runAsUser: pointer(int64('User id to run as.')),
-  runAsGroup: pointer(int64('Group id to run as.')),
-  runAsNonRoot: pointer(bool('Whether running as root is refused.')),
-  readOnlyRootFilesystem: pointer(bool('Whether the root file system is read-only.')),
-  allowPrivilegeEscalation: pointer(bool('Whether a process may gain more rights than its parent.')),
-  procMount: pointer(text('How /proc is mounted: Default or Unmasked.')),
-  seccompProfile: optionalStruct(seccompProfile, 'System calls allowed.'),
-  appArmorProfile: optionalStruct(appArmorProfile, 'AppArmor profile.'),
-});
+const securityContext = struct(
+  `${CORE}.SecurityContext`,
+  'Security settings of a container. They override those of the pod.',
+  {
+    capabilities: optionalStruct(capabilities, 'Capabilities added and dropped.'),
+    privileged: pointer(bool('Whether it has the rights of root on the node.')),
+    seLinuxOptions: optionalStruct(seLinuxOptions, 'SELinux label.'),
+    windowsOptions: optionalStruct(windowsOptions, 'Settings for Windows.'),
+    runAsUser: pointer(int64('User id to run as.')),
+    runAsGroup: pointer(int64('Group id to run as.')),
+    runAsNonRoot: pointer(bool('Whether running as root is refused.')),
+    readOnlyRootFilesystem: pointer(bool('Whether the root file system is read-only.')),
+    allowPrivilegeEscalation: pointer(bool('Whether a process may gain more rights than its parent.')),
+    procMount: pointer(text('How /proc is mounted: Default or Unmasked.')),
+    seccompProfile: optionalStruct(seccompProfile, 'System calls allowed.'),
+    appArmorProfile: optionalStruct(appArmorProfile, 'AppArmor profile.'),
+  },
+);
 
 const sysctl = struct(`${CORE}.Sysctl`, 'A kernel parameter.', {
   name: required(text('Name of the parameter.')),
@@ -279,7 +283,7 @@ const containerFields = {
   volumeMounts: keyedList(volumeMount, 'Volumes in its file system.', { mergeKey: 'mountPath' }),
   volumeDevices: keyedList(volumeDevice, 'Raw devices it uses.', { mergeKey: 'devicePath' }),
   livenessProbe: optionalStruct(probe, 'Restarts it on failure.'),
-  readinessProbe: optionalStruct(probe, 'Takes it out of service on failure.'),
+  readinessProbe: optionalStruct(probe, 'Marks the container not ready on failure.'),
   startupProbe: optionalStruct(probe, 'Holds the other checks until it has started.'),
   lifecycle: optionalStruct(lifecycle, 'What to do as it starts and before it stops.'),
   terminationMessagePath: text('File its last words are read from.'),
@@ -296,5 +300,5 @@ export const container: StructSchema = struct(`${CORE}.Container`, 'A container 
 export const ephemeralContainer: StructSchema = struct(
   `${CORE}.EphemeralContainer`,
   'A container added to a running pod, to look into it.',
-  { ...containerFields, targetContainerName: text('Container whose processes it sees.') },
+  { ...containerFields, targetContainerName: text('Container that it shares the process namespace with.') },
 );

@@ -12,10 +12,10 @@ import {
   type StructSchema,
 } from './schema.ts';
 
-/** Faults of one sort that are reported; a body with more is refused all the same. */
+/** Reported faults of one kind. A body with more is refused too. */
 export const DECODE_FAULTS_MAX = 100;
 
-/** A value of the wrong type. `message` reads as Go's JSON decoder would say it. */
+/** A value of the wrong type. `message` is the text of Go's JSON decoder. */
 export interface TypeFault {
   readonly path: string;
   readonly message: string;
@@ -35,8 +35,9 @@ export interface Decoded {
 /**
  * Reads a JSON value by a schema.
  *
- * Whether unknown fields are refused, warned of or ignored is `fieldValidation`'s matter; a type fault is always a 400.
- * The value is normalised, so that two bodies that mean the same compare equal.
+ * `fieldValidation` decides whether unknown fields are refused, reported as warnings or ignored. A type fault is always
+ * a 400.
+ * The value is normalised: two bodies with the same meaning compare equal.
  */
 export function decodeStrict(schema: StructSchema, value: unknown, options: DecodeOptions = {}): Decoded {
   const faults: Faults = { sparse: options.sparse === true, unknownFields: [], typeFaults: [] };
@@ -50,8 +51,8 @@ export function decodeStrict(schema: StructSchema, value: unknown, options: Deco
 
 export interface DecodeOptions {
   /**
-   * Keeps just what is there, empty values included, and adds nothing: what server-side apply needs, where a field
-   * that stands in the configuration is owned and any other is not.
+   * Keeps exactly the fields of the body, empty values included, and adds none. Server-side apply needs this: a manager
+   * owns the fields in its configuration and no others.
    */
   readonly sparse?: boolean;
 }
@@ -77,8 +78,9 @@ export function fieldWarnings(unknownFields: readonly string[], duplicateFields:
 }
 
 /**
- * Text of the 400 for a body whose types are wrong: `Node in version "v1" cannot be handled as a Node: json: cannot
- * unmarshal string into Go struct field NodeSpec.spec.unschedulable of type bool`. The first fault speaks, as in Go.
+ * Text of the 400 for a body with wrong types: `Node in version "v1" cannot be handled as a Node: json: cannot
+ * unmarshal string into Go struct field NodeSpec.spec.unschedulable of type bool`. Only the first fault is reported, as
+ * in Go.
  */
 export function typeFaultMessage(kind: string, version: string, faults: readonly TypeFault[]): string | undefined {
   const [first] = faults;
@@ -147,7 +149,7 @@ function isEmpty(value: unknown): boolean {
   return isJsonObject(value) && Object.keys(value).length === 0;
 }
 
-/** What Go prints of a field that nobody set. */
+/** What Go prints for a field that was never set. */
 function zeroOf(schema: Schema): unknown {
   switch (schema.kind) {
     case 'struct':
@@ -165,7 +167,7 @@ function zeroOf(schema: Schema): unknown {
     case 'microTime':
       return null;
     default:
-      // Go would print null for a list that must be there. Leaving it out lets rules tell "none" in one way.
+      // Go would print null for a required list. Without it, rules see an empty list in one form only.
       return undefined;
   }
 }
@@ -284,7 +286,7 @@ function decodeQuantity(schema: ScalarSchema, value: unknown, place: Place, faul
       faults,
     );
   }
-  // Of more digits, or a larger exponent, than any amount has: reading it costs clients what writing it does not.
+  // More digits, or a larger exponent, than any real amount has. Such a text is short to send and expensive to parse.
   const parsed = parseQuantity(text);
   return parsed.kind === 'parsed' ? text : fault(parsed.message, place, faults);
 }

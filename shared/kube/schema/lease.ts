@@ -6,11 +6,11 @@ const COORDINATION = 'io.k8s.api.coordination.v1';
 const leaseSpec = struct(`${COORDINATION}.LeaseSpec`, 'Who holds a lease, and since when.', {
   holderIdentity: pointer(text('Who holds the lease; for the lease of a node, its name.')),
   leaseDurationSeconds: pointer(int32('Seconds the lease is good for, counted from the last renewal.')),
-  acquireTime: pointer(microTime('When the holder took the lease.')),
+  acquireTime: pointer(microTime('When the holder acquired the lease.')),
   renewTime: pointer(microTime('When the holder last renewed it, by its own clock.')),
-  leaseTransitions: pointer(int32('How often the lease changed hands.')),
+  leaseTransitions: pointer(int32('How often the lease changed its holder.')),
   strategy: pointer(text('How the next holder is chosen, where that is coordinated.')),
-  preferredHolder: pointer(text('Who is asked to take the lease next.')),
+  preferredHolder: pointer(text('Who is asked to acquire the lease next.')),
 });
 
 export const lease: StructSchema = kindStruct(

@@ -27,7 +27,7 @@ export const TAINT_EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'] as 
 
 export const taint: StructSchema = struct(
   `${CORE}.Taint`,
-  'Keeps pods off a node, or takes them off it, unless they tolerate the taint.',
+  'Keeps pods off a node, or evicts them, unless they tolerate the taint.',
   {
     key: required(text('Taint key.')),
     value: text('Taint value that belongs to the key.'),
@@ -53,14 +53,14 @@ const configMapNodeConfigSource = struct(`${CORE}.ConfigMapNodeConfigSource`, 'N
 });
 
 const nodeConfigSource = struct(`${CORE}.NodeConfigSource`, 'No longer used by any kubelet.', {
-  configMap: optionalStruct(configMapNodeConfigSource, 'ConfigMap to take the configuration from.'),
+  configMap: optionalStruct(configMapNodeConfigSource, 'ConfigMap that contains the configuration.'),
 });
 
-const nodeSpec = struct(`${CORE}.NodeSpec`, 'What the cluster wants of a node.', {
+const nodeSpec = struct(`${CORE}.NodeSpec`, 'Desired state of a node.', {
   podCIDR: text('Address range for the pods of the node; the first of podCIDRs.'),
-  podCIDRs: textSet('Address ranges for the pods of the node, at most one a family.'),
+  podCIDRs: textSet('Address ranges for the pods of the node, at most one per IP family.'),
   providerID: text('Identity of the machine at its provider: <provider>://<id as the provider writes it>.'),
-  unschedulable: bool('Whether new pods are kept off. Set by cordon, lifted by uncordon.'),
+  unschedulable: bool('Whether no new pods are scheduled here. Set by cordon, reset by uncordon.'),
   taints: list(taint, 'Taints of the node, unique by key and effect. A patch replaces the whole list.'),
   configSource: optionalStruct(nodeConfigSource, 'No longer used by any kubelet.'),
   externalID: text('No longer used; some old kubelets still send it.'),
@@ -86,7 +86,7 @@ const daemonEndpoint = struct(`${CORE}.DaemonEndpoint`, 'Where a daemon listens.
   Port: required(int32('Port number.')),
 });
 
-const nodeDaemonEndpoints = struct(`${CORE}.NodeDaemonEndpoints`, 'Where the daemons of a node listen.', {
+const nodeDaemonEndpoints = struct(`${CORE}.NodeDaemonEndpoints`, 'Endpoints of the daemons of a node.', {
   kubeletEndpoint: embedded(daemonEndpoint, 'Where the kubelet listens.'),
 });
 
@@ -94,9 +94,9 @@ const nodeSwapStatus = struct(`${CORE}.NodeSwapStatus`, 'Swap space of a node.',
   capacity: pointer(int64('Total swap space, in bytes.')),
 });
 
-const nodeSystemInfo = struct(`${CORE}.NodeSystemInfo`, 'What a node says about its machine and software.', {
+const nodeSystemInfo = struct(`${CORE}.NodeSystemInfo`, 'What a node reports about its machine and software.', {
   machineID: required(text('Machine id, unique in the cluster.')),
-  systemUUID: required(text('System UUID, as the firmware gives it.')),
+  systemUUID: required(text('System UUID, as the firmware reports it.')),
   bootID: required(text('Id of the current boot.')),
   kernelVersion: required(text('Kernel release, as uname -r prints it.')),
   osImage: required(text('Operating system, for people.')),
@@ -139,11 +139,11 @@ const nodeFeatures = struct(`${CORE}.NodeFeatures`, 'What the runtime of a node 
   supplementalGroupsPolicy: pointer(bool('Whether it honours supplementalGroupsPolicy.')),
 });
 
-const nodeStatus = struct(`${CORE}.NodeStatus`, 'What a node, and we who watch it, last knew of its state.', {
+const nodeStatus = struct(`${CORE}.NodeStatus`, 'Last known state of a node.', {
   capacity: resourceList('Resources of the machine in all.'),
   allocatable: resourceList('Resources that pods may use. Capacity, if left out.'),
-  phase: text('No longer filled in.'),
-  conditions: keyedList(nodeCondition, 'Conditions of the node, one a type.', { mergeKey: 'type' }),
+  phase: text('No longer set.'),
+  conditions: keyedList(nodeCondition, 'Conditions of the node, one per type.', { mergeKey: 'type' }),
   addresses: keyedList(
     nodeAddress,
     'Addresses of the node. A patch merges them by type, so replace the list when a type stands twice.',
@@ -151,32 +151,32 @@ const nodeStatus = struct(`${CORE}.NodeStatus`, 'What a node, and we who watch i
       mergeKey: 'type',
     },
   ),
-  daemonEndpoints: embedded(nodeDaemonEndpoints, 'Where the daemons of the node listen.'),
-  nodeInfo: embedded(nodeSystemInfo, 'What the node says about its machine and software.'),
+  daemonEndpoints: embedded(nodeDaemonEndpoints, 'Endpoints of the daemons of the node.'),
+  nodeInfo: embedded(nodeSystemInfo, 'What the node reports about its machine and software.'),
   images: list(containerImage, 'Images the node has.'),
   volumesInUse: textList('Volumes in use, which must not be detached.'),
   volumesAttached: list(attachedVolume, 'Volumes attached to the node.'),
   config: optionalStruct(nodeConfigStatus, 'No longer used by any kubelet.'),
   runtimeHandlers: list(runtimeHandler, 'Runtime handlers of the node.'),
   features: optionalStruct(nodeFeatures, 'What the runtime of the node can do.'),
-  declaredFeatures: textList('Features the node says it has.'),
+  declaredFeatures: textList('Features that the node reports.'),
 });
 
 export const node: StructSchema = kindStruct(
   `${CORE}.Node`,
   { group: '', version: 'v1', kind: 'Node' },
-  'Node is a worker node in Kubernetes. It stays alive by renewing its Lease in kube-node-lease; its conditions say how it is.',
+  'Node is a worker node in Kubernetes. It stays alive by renewing its Lease in kube-node-lease; its conditions describe its state.',
   {
     metadata,
-    spec: embedded(nodeSpec, 'What the cluster wants of the node.'),
+    spec: embedded(nodeSpec, 'Desired state of the node.'),
     status: embedded(nodeStatus, 'Last known state of the node. Written through the status subresource.'),
   },
 );
 
-const namespaceSpec = struct(`${CORE}.NamespaceSpec`, 'What is wanted of a namespace.', {
+const namespaceSpec = struct(`${CORE}.NamespaceSpec`, 'Desired state of a namespace.', {
   finalizers: listOf(
     { kind: 'string', goType: 'v1.FinalizerName' },
-    'What must be done before the namespace may go.',
+    'Tasks that must be done before the namespace is removed.',
     {},
   ),
 });
@@ -190,8 +190,8 @@ const namespaceCondition = struct(`${CORE}.NamespaceCondition`, 'One aspect of t
 });
 
 const namespaceStatus = struct(`${CORE}.NamespaceStatus`, 'State of a namespace.', {
-  phase: oneOf('v1.NamespacePhase', ['Active', 'Terminating'], 'Where the namespace is in its life.'),
-  conditions: keyedList(namespaceCondition, 'How its deletion goes.', { mergeKey: 'type' }),
+  phase: oneOf('v1.NamespacePhase', ['Active', 'Terminating'], 'Lifecycle phase of the namespace.'),
+  conditions: keyedList(namespaceCondition, 'Progress of its deletion.', { mergeKey: 'type' }),
 });
 
 export const namespace: StructSchema = kindStruct(
@@ -200,7 +200,7 @@ export const namespace: StructSchema = kindStruct(
   'Namespace provides a scope for Names.',
   {
     metadata,
-    spec: embedded(namespaceSpec, 'What is wanted of the namespace.'),
+    spec: embedded(namespaceSpec, 'Desired state of the namespace.'),
     status: embedded(namespaceStatus, 'State of the namespace.'),
   },
 );

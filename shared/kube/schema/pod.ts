@@ -33,24 +33,24 @@ import { volume } from './volume.ts';
 
 const CORE = 'io.k8s.api.core.v1';
 
-const nodeSelectorRequirement = struct(`${CORE}.NodeSelectorRequirement`, 'One demand on a node.', {
+const nodeSelectorRequirement = struct(`${CORE}.NodeSelectorRequirement`, 'One requirement for a node.', {
   key: required(text('Label key, or field.')),
   operator: required(text('In, NotIn, Exists, DoesNotExist, Gt or Lt.')),
   values: textList('Values the operator compares with.'),
 });
 
-const nodeSelectorTerm = atomicStruct(`${CORE}.NodeSelectorTerm`, 'Demands that must all hold.', {
-  matchExpressions: list(nodeSelectorRequirement, 'Demands on labels.'),
-  matchFields: list(nodeSelectorRequirement, 'Demands on fields.'),
+const nodeSelectorTerm = atomicStruct(`${CORE}.NodeSelectorTerm`, 'Requirements that must all be met.', {
+  matchExpressions: list(nodeSelectorRequirement, 'Requirements for labels.'),
+  matchFields: list(nodeSelectorRequirement, 'Requirements for fields.'),
 });
 
-const nodeSelector = atomicStruct(`${CORE}.NodeSelector`, 'Selects nodes; one of the terms must hold.', {
+const nodeSelector = atomicStruct(`${CORE}.NodeSelector`, 'Selects nodes; one of the terms must match.', {
   nodeSelectorTerms: required(list(nodeSelectorTerm, 'The terms.')),
 });
 
-const preferredSchedulingTerm = struct(`${CORE}.PreferredSchedulingTerm`, 'A wish for nodes.', {
-  weight: required(int32('How strong, 1 to 100.')),
-  preference: required(embedded(nodeSelectorTerm, 'Nodes wished for.')),
+const preferredSchedulingTerm = struct(`${CORE}.PreferredSchedulingTerm`, 'A preference for nodes.', {
+  weight: required(int32('Weight of the preference, 1 to 100.')),
+  preference: required(embedded(nodeSelectorTerm, 'Preferred nodes.')),
 });
 
 const nodeAffinity = struct(`${CORE}.NodeAffinity`, 'Nodes a pod must or should run on.', {
@@ -58,19 +58,23 @@ const nodeAffinity = struct(`${CORE}.NodeAffinity`, 'Nodes a pod must or should 
   preferredDuringSchedulingIgnoredDuringExecution: list(preferredSchedulingTerm, 'Nodes it should run on.'),
 });
 
-const podAffinityTerm = struct(`${CORE}.PodAffinityTerm`, 'Pods to be near, or far from.', {
+const podAffinityTerm = struct(`${CORE}.PodAffinityTerm`, 'Pods to be near to, or away from.', {
   labelSelector: optionalStruct(labelSelector, 'Which pods.'),
   namespaces: textList('Namespaces they are in.'),
-  topologyKey: required(text('Node label that says what is near.')),
+  topologyKey: required(text('Node label that defines the topology domain.')),
   namespaceSelector: optionalStruct(labelSelector, 'Selects namespaces by label.'),
-  matchLabelKeys: textList('Labels whose values must be those of this pod.'),
-  mismatchLabelKeys: textList('Labels whose values must differ from those of this pod.'),
+  matchLabelKeys: textList('Labels that must have the same values as on this pod.'),
+  mismatchLabelKeys: textList('Labels that must have other values than on this pod.'),
 });
 
-const weightedPodAffinityTerm = struct(`${CORE}.WeightedPodAffinityTerm`, 'A wish to be near, or far from, pods.', {
-  weight: required(int32('How strong, 1 to 100.')),
-  podAffinityTerm: required(embedded(podAffinityTerm, 'Pods in question.')),
-});
+const weightedPodAffinityTerm = struct(
+  `${CORE}.WeightedPodAffinityTerm`,
+  'A preference to be near to, or away from, pods.',
+  {
+    weight: required(int32('Weight of the preference, 1 to 100.')),
+    podAffinityTerm: required(embedded(podAffinityTerm, 'The pods.')),
+  },
+);
 
 const podAffinityOf = (name: string, where: string): StructSchema =>
   struct(`${CORE}.${name}`, `Pods that a pod must or should be ${where}.`, {
@@ -84,32 +88,36 @@ const affinity = struct(`${CORE}.Affinity`, 'Where a pod must or should run.', {
   podAntiAffinity: optionalStruct(podAffinityOf('PodAntiAffinity', 'away from'), 'Away from other pods.'),
 });
 
-export const toleration: StructSchema = struct(`${CORE}.Toleration`, 'A taint that a pod puts up with.', {
+export const toleration: StructSchema = struct(`${CORE}.Toleration`, 'Tolerates the taints that it matches.', {
   key: text('Taint key; all, if empty with operator Exists.'),
   operator: oneOf(
     'v1.TolerationOperator',
     ['Equal', 'Exists', 'Lt', 'Gt'],
-    'How the values compare; Equal if left out.',
+    'How the values compare; Equal if not set.',
   ),
   value: text('Taint value.'),
   effect: oneOf('v1.TaintEffect', ['NoSchedule', 'PreferNoSchedule', 'NoExecute'], 'Taint effect; all if empty.'),
   tolerationSeconds: pointer(
     int64(
-      'Seconds the pod stays on a node with such a NoExecute taint; for ever if left out, not at all if 0 or less.',
+      'Seconds the pod stays on a node with such a NoExecute taint; forever if not set, evicted at once if 0 or less.',
     ),
   ),
 });
 
-const topologySpreadConstraint = struct(`${CORE}.TopologySpreadConstraint`, 'How evenly pods are to be spread.', {
-  maxSkew: required(int32('Largest difference between domains.')),
-  topologyKey: required(text('Node label that tells the domains.')),
-  whenUnsatisfiable: required(text('DoNotSchedule or ScheduleAnyway.')),
-  labelSelector: optionalStruct(labelSelector, 'Pods that count.'),
-  minDomains: pointer(int32('Fewest domains.')),
-  nodeAffinityPolicy: pointer(text('Whether affinity limits the nodes that count: Honor or Ignore.')),
-  nodeTaintsPolicy: pointer(text('Whether taints limit the nodes that count: Honor or Ignore.')),
-  matchLabelKeys: textList('Labels whose values must be those of this pod.'),
-});
+const topologySpreadConstraint = struct(
+  `${CORE}.TopologySpreadConstraint`,
+  'How evenly pods are spread over topology domains.',
+  {
+    maxSkew: required(int32('Largest difference between domains.')),
+    topologyKey: required(text('Node label that defines the topology domains.')),
+    whenUnsatisfiable: required(text('DoNotSchedule or ScheduleAnyway.')),
+    labelSelector: optionalStruct(labelSelector, 'Pods that count.'),
+    minDomains: pointer(int32('Minimum number of domains.')),
+    nodeAffinityPolicy: pointer(text('Whether affinity limits the nodes that count: Honor or Ignore.')),
+    nodeTaintsPolicy: pointer(text('Whether taints limit the nodes that count: Honor or Ignore.')),
+    matchLabelKeys: textList('Labels that must have the same values as on this pod.'),
+  },
+);
 
 const hostAlias = struct(`${CORE}.HostAlias`, 'A line of the hosts file.', {
   ip: required(text('Address.')),
@@ -131,19 +139,19 @@ const readinessGate = struct(`${CORE}.PodReadinessGate`, 'A condition that a pod
   conditionType: required(text('Type of the condition.')),
 });
 
-const schedulingGate = struct(`${CORE}.PodSchedulingGate`, 'Holds a pod back from scheduling.', {
+const schedulingGate = struct(`${CORE}.PodSchedulingGate`, 'Blocks the scheduling of a pod.', {
   name: required(text('Name of the gate.')),
 });
 
 const podResourceClaim = struct(`${CORE}.PodResourceClaim`, 'A resource claim of a pod.', {
   name: required(text('Name of the claim in the pod.')),
   resourceClaimName: pointer(text('The claim.')),
-  resourceClaimTemplateName: pointer(text('Template the claim is made from.')),
+  resourceClaimTemplateName: pointer(text('Template that the claim is created from.')),
 });
 
 const podOs = struct(`${CORE}.PodOS`, 'Operating system a pod is for.', { name: required(text('linux or windows.')) });
 
-export const podSpec: StructSchema = struct(`${CORE}.PodSpec`, 'What is wanted of a pod.', {
+export const podSpec: StructSchema = struct(`${CORE}.PodSpec`, 'Desired state of a pod.', {
   volumes: keyedList(volume, 'Volumes the containers may mount.', { mergeKey: 'name', retainKeys: true }),
   initContainers: keyedList(container, 'Containers that run first, one after another.', { mergeKey: 'name' }),
   containers: required(keyedList(container, 'Containers of the pod.', { mergeKey: 'name' })),
@@ -154,20 +162,20 @@ export const podSpec: StructSchema = struct(`${CORE}.PodSpec`, 'What is wanted o
   dnsPolicy: text('Which resolver it uses: ClusterFirst, ClusterFirstWithHostNet, Default or None.'),
   nodeSelector: atomicTextMap('Labels the node must have.'),
   serviceAccountName: text('Service account it runs as.'),
-  serviceAccount: text('Old name of serviceAccountName.'),
-  automountServiceAccountToken: pointer(bool('Whether it gets a token of the service account.')),
-  nodeName: text('Node it is bound to. Set once, by a scheduler or by its maker.'),
+  serviceAccount: text('Deprecated name of serviceAccountName.'),
+  automountServiceAccountToken: pointer(bool('Whether a token of the service account is mounted.')),
+  nodeName: text('Node that it is bound to. Set once, by a scheduler or at creation.'),
   hostNetwork: bool('Whether it uses the network of the node.'),
   hostPID: bool('Whether it sees the processes of the node.'),
   hostIPC: bool('Whether it shares the IPC of the node.'),
   shareProcessNamespace: pointer(bool('Whether its containers see each other’s processes.')),
-  securityContext: optionalStruct(podSecurityContext, 'Rights of its containers.'),
-  imagePullSecrets: keyedList(localObjectReference, 'Secrets to fetch images with.', { mergeKey: 'name' }),
-  hostname: text('Host name; its own name if left out.'),
+  securityContext: optionalStruct(podSecurityContext, 'Security settings of its containers.'),
+  imagePullSecrets: keyedList(localObjectReference, 'Secrets to pull images with.', { mergeKey: 'name' }),
+  hostname: text('Host name; the name of the pod if not set.'),
   subdomain: text('Subdomain of its host name.'),
   affinity: optionalStruct(affinity, 'Where it must or should run.'),
   schedulerName: text('Scheduler that places it.'),
-  tolerations: list(toleration, 'Taints it puts up with.'),
+  tolerations: list(toleration, 'Taints that it tolerates.'),
   hostAliases: keyedList(hostAlias, 'Lines for its hosts file.', { mergeKey: 'ip' }),
   priorityClassName: text('Priority class.'),
   priority: pointer(int32('Priority, resolved from the class.')),
@@ -175,26 +183,30 @@ export const podSpec: StructSchema = struct(`${CORE}.PodSpec`, 'What is wanted o
   readinessGates: list(readinessGate, 'Conditions it needs to be ready.'),
   runtimeClassName: pointer(text('Runtime class.')),
   enableServiceLinks: pointer(bool('Whether services appear in its environment.')),
-  preemptionPolicy: pointer(text('Whether it may push out others: PreemptLowerPriority or Never.')),
-  overhead: resourceList('Resources the runtime needs besides.'),
-  topologySpreadConstraints: keyedList(topologySpreadConstraint, 'How evenly pods like it are spread.', {
-    mergeKey: 'topologyKey',
-    mapKeys: ['topologyKey', 'whenUnsatisfiable'],
-  }),
-  setHostnameAsFQDN: pointer(bool('Whether its host name is the full one.')),
+  preemptionPolicy: pointer(text('Whether it may preempt other pods: PreemptLowerPriority or Never.')),
+  overhead: resourceList('Resources that the runtime needs in addition.'),
+  topologySpreadConstraints: keyedList(
+    topologySpreadConstraint,
+    'How evenly pods like it are spread over topology domains.',
+    {
+      mergeKey: 'topologyKey',
+      mapKeys: ['topologyKey', 'whenUnsatisfiable'],
+    },
+  ),
+  setHostnameAsFQDN: pointer(bool('Whether its host name is the fully qualified one.')),
   os: optionalStruct(podOs, 'Operating system it is for.'),
   hostUsers: pointer(bool('Whether it uses the user ids of the node.')),
-  schedulingGates: keyedList(schedulingGate, 'What holds it back from scheduling.', { mergeKey: 'name' }),
+  schedulingGates: keyedList(schedulingGate, 'Gates that block its scheduling.', { mergeKey: 'name' }),
   resourceClaims: keyedList(podResourceClaim, 'Resource claims.', { mergeKey: 'name', retainKeys: true }),
   resources: optionalStruct(resourceRequirements, 'Resources of all containers together.'),
-  hostnameOverride: pointer(text('Host name in place of the one made up.')),
+  hostnameOverride: pointer(text('Host name that replaces the computed one.')),
 });
 
 const podCondition = struct(`${CORE}.PodCondition`, 'One aspect of the state of a pod.', {
   type: required(text('Aspect in question: Ready, PodScheduled, DisruptionTarget or other.')),
-  observedGeneration: int64('Generation of the pod that the condition was made from.'),
+  observedGeneration: int64('Generation of the pod that the condition was computed from.'),
   status: required(text('True, False or Unknown.')),
-  lastProbeTime: always(time('When it was last looked at.')),
+  lastProbeTime: always(time('When it was last probed.')),
   lastTransitionTime: always(time('When the status last changed.')),
   reason: text('One word for the cause, for programs.'),
   message: text('Explanation for people.'),
@@ -209,20 +221,20 @@ const running = struct(`${CORE}.ContainerStateRunning`, 'A container that runs.'
   startedAt: always(time('When it started.')),
 });
 
-const terminated = struct(`${CORE}.ContainerStateTerminated`, 'A container that ended.', {
+const terminated = struct(`${CORE}.ContainerStateTerminated`, 'A container that has terminated.', {
   exitCode: required(int32('Exit code.')),
-  signal: int32('Signal that ended it.'),
+  signal: int32('Signal that terminated it.'),
   reason: text('One word for the cause.'),
-  message: text('Its last words.'),
+  message: text('Termination message of the container.'),
   startedAt: always(time('When it started.')),
-  finishedAt: always(time('When it ended.')),
+  finishedAt: always(time('When it terminated.')),
   containerID: text('Id of the container.'),
 });
 
 const containerState = struct(`${CORE}.ContainerState`, 'State of a container; one of the three.', {
   waiting: optionalStruct(waiting, 'It waits.'),
   running: optionalStruct(running, 'It runs.'),
-  terminated: optionalStruct(terminated, 'It ended.'),
+  terminated: optionalStruct(terminated, 'It has terminated.'),
 });
 
 const volumeMountStatus = struct(`${CORE}.VolumeMountStatus`, 'A volume as mounted.', {
@@ -252,9 +264,9 @@ const resourceStatus = struct(`${CORE}.ResourceStatus`, 'Health of the resources
   resources: listOf(resourceHealth, 'One by one.', { listType: 'map', mapKeys: ['resourceID'] }),
 });
 
-const containerStatus = struct(`${CORE}.ContainerStatus`, 'What is known of a container.', {
+const containerStatus = struct(`${CORE}.ContainerStatus`, 'Observed state of a container.', {
   name: required(text('Name of the container.')),
-  state: embedded(containerState, 'Its present state.'),
+  state: embedded(containerState, 'Its current state.'),
   lastState: embedded(containerState, 'Its state before the last restart.'),
   ready: required(bool('Whether it is ready.')),
   restartCount: required(int32('How often it was restarted.')),
@@ -262,7 +274,7 @@ const containerStatus = struct(`${CORE}.ContainerStatus`, 'What is known of a co
   imageID: required(text('Id of the image.')),
   containerID: text('Id of the container.'),
   started: pointer(bool('Whether it has started.')),
-  allocatedResources: resourceList('Resources set aside for it.'),
+  allocatedResources: resourceList('Resources allocated to it.'),
   resources: optionalStruct(resourceRequirements, 'Resources it has.'),
   volumeMounts: keyedList(volumeMountStatus, 'Volumes as mounted.', { mergeKey: 'mountPath' }),
   user: optionalStruct(containerUser, 'User it runs as.'),
@@ -273,30 +285,30 @@ const containerStatus = struct(`${CORE}.ContainerStatus`, 'What is known of a co
 const ipOf = (name: string, whose: string): StructSchema =>
   struct(`${CORE}.${name}`, `An address of the ${whose}.`, { ip: required(text('The address.')) });
 
-const claimStatus = struct(`${CORE}.PodResourceClaimStatus`, 'Which claim was made.', {
+const claimStatus = struct(`${CORE}.PodResourceClaimStatus`, 'A claim that was created.', {
   name: required(text('Name of the claim in the pod.')),
   resourceClaimName: pointer(text('The claim.')),
 });
 
-const podStatus = struct(`${CORE}.PodStatus`, 'What was last known of a pod.', {
-  observedGeneration: int64('Generation the status was made from.'),
-  phase: oneOf('v1.PodPhase', ['Pending', 'Running', 'Succeeded', 'Failed', 'Unknown'], 'Where it is in its life.'),
-  conditions: keyedList(podCondition, 'Conditions of the pod, one a type.', { mergeKey: 'type' }),
+const podStatus = struct(`${CORE}.PodStatus`, 'Last known state of a pod.', {
+  observedGeneration: int64('Generation that the status was computed from.'),
+  phase: oneOf('v1.PodPhase', ['Pending', 'Running', 'Succeeded', 'Failed', 'Unknown'], 'Lifecycle phase of the pod.'),
+  conditions: keyedList(podCondition, 'Conditions of the pod, one per type.', { mergeKey: 'type' }),
   message: text('Explanation of the state, for people.'),
-  reason: text('One word for it, such as Evicted.'),
-  nominatedNodeName: text('Node that is being freed for it.'),
+  reason: text('Reason in one word, such as Evicted.'),
+  nominatedNodeName: text('Node that is being cleared for it by preemption.'),
   hostIP: text('Address of the node.'),
   hostIPs: listOf(ipOf('HostIP', 'node'), 'Addresses of the node.', { patchStrategy: 'merge', mergeKey: 'ip' }),
   podIP: text('Address of the pod; the first of podIPs.'),
   podIPs: keyedList(ipOf('PodIP', 'pod'), 'Addresses of the pod.', { mergeKey: 'ip' }),
-  startTime: pointer(time('When the node took it on.')),
-  initContainerStatuses: list(containerStatus, 'What is known of the init containers.'),
-  containerStatuses: list(containerStatus, 'What is known of the containers.'),
+  startTime: pointer(time('When the node accepted the pod.')),
+  initContainerStatuses: list(containerStatus, 'Observed state of the init containers.'),
+  containerStatuses: list(containerStatus, 'Observed state of the containers.'),
   qosClass: oneOf('v1.PodQOSClass', ['Guaranteed', 'Burstable', 'BestEffort'], 'Class by resources.'),
-  ephemeralContainerStatuses: list(containerStatus, 'What is known of the ephemeral containers.'),
-  resize: text('How a change of resources goes.'),
-  resourceClaimStatuses: keyedList(claimStatus, 'Which claims were made.', { mergeKey: 'name', retainKeys: true }),
-  allocatedResources: resourceList('Resources set aside for the pod.'),
+  ephemeralContainerStatuses: list(containerStatus, 'Observed state of the ephemeral containers.'),
+  resize: text('Progress of a change of resources.'),
+  resourceClaimStatuses: keyedList(claimStatus, 'Claims that were created.', { mergeKey: 'name', retainKeys: true }),
+  allocatedResources: resourceList('Resources allocated to the pod.'),
   resources: optionalStruct(resourceRequirements, 'Resources the pod has.'),
 });
 

@@ -18,31 +18,34 @@ import {
 
 const POLICY = 'io.k8s.api.policy.v1';
 
-const budgetSpec = struct(`${POLICY}.PodDisruptionBudgetSpec`, 'How many pods must stay.', {
-  minAvailable: intOrString('Pods that must stay, a number or a share such as 50%.'),
-  selector: optionalStruct(replacedOnPatch(labelSelector), 'Pods the budget is for; all of the namespace if {}.'),
-  maxUnavailable: intOrString('Pods that may be missing, a number or a share.'),
+const budgetSpec = struct(`${POLICY}.PodDisruptionBudgetSpec`, 'How many pods must remain.', {
+  minAvailable: intOrString('Pods that must remain: a number or a percentage such as 50%.'),
+  selector: optionalStruct(
+    replacedOnPatch(labelSelector),
+    'Selects the pods of the budget; {} selects all pods of the namespace.',
+  ),
+  maxUnavailable: intOrString('Pods that may be unavailable: a number or a percentage.'),
   unhealthyPodEvictionPolicy: pointer(text('When unhealthy pods may be evicted: IfHealthyBudget or AlwaysAllow.')),
 });
 
-const budgetStatus = struct(`${POLICY}.PodDisruptionBudgetStatus`, 'What the budget leaves.', {
-  observedGeneration: int64('Generation the status was made from.'),
-  disruptedPods: timeMap('Pods whose eviction was granted and is not seen yet, with the time it was.'),
+const budgetStatus = struct(`${POLICY}.PodDisruptionBudgetStatus`, 'Observed state of the budget.', {
+  observedGeneration: int64('Generation that the status was computed from.'),
+  disruptedPods: timeMap('Pods with a granted eviction that is not observed yet, each with the time of the grant.'),
   disruptionsAllowed: required(int32('Evictions that are allowed now.')),
   currentHealthy: required(int32('Healthy pods now.')),
-  desiredHealthy: required(int32('Healthy pods that must stay.')),
-  expectedPods: required(int32('Pods the budget counts.')),
-  conditions: keyedList(condition, 'Conditions of the budget, one a type.', { mergeKey: 'type' }),
+  desiredHealthy: required(int32('Healthy pods that must remain.')),
+  expectedPods: required(int32('Pods that the budget covers.')),
+  conditions: keyedList(condition, 'Conditions of the budget, one per type.', { mergeKey: 'type' }),
 });
 
 export const podDisruptionBudget: StructSchema = kindStruct(
   `${POLICY}.PodDisruptionBudget`,
   { group: 'policy', version: 'v1', kind: 'PodDisruptionBudget' },
-  'PodDisruptionBudget is an object to define the max disruption that can be caused to a collection of pods. A dead node evicts regardless.',
+  'PodDisruptionBudget is an object to define the max disruption that can be caused to a collection of pods. Evictions from an unhealthy node ignore it.',
   {
     metadata,
-    spec: embedded(budgetSpec, 'How many pods must stay.'),
-    status: embedded(budgetStatus, 'What the budget leaves.'),
+    spec: embedded(budgetSpec, 'How many pods must remain.'),
+    status: embedded(budgetStatus, 'Observed state of the budget.'),
   },
 );
 
@@ -53,7 +56,7 @@ const evictionOf = (version: string): StructSchema =>
     'Asks for a pod to be deleted, if its budgets allow it.',
     {
       metadata,
-      deleteOptions: optionalStruct(deleteOptions, 'How it is to be deleted.'),
+      deleteOptions: optionalStruct(deleteOptions, 'Options of the deletion.'),
     },
   );
 

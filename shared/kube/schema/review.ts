@@ -107,17 +107,17 @@ export const selfSubjectRulesReview: StructSchema = kindStruct(
   },
 );
 
-const userInfo = struct(`${AUTHENTICATION}.UserInfo`, 'Who somebody is.', {
+const userInfo = struct(`${AUTHENTICATION}.UserInfo`, 'Identity of a user.', {
   username: text('Name.'),
-  uid: text('Id that tells namesakes apart.'),
+  uid: text('Unique id of the user; distinguishes users with the same name.'),
   groups: textList('Groups.'),
-  extra: textListMap('What the authenticator knows besides.'),
+  extra: textListMap('Further attributes from the authenticator.'),
 });
 
 export const selfSubjectReview: StructSchema = kindStruct(
   `${AUTHENTICATION}.SelfSubjectReview`,
   { group: 'authentication.k8s.io', version: 'v1', kind: 'SelfSubjectReview' },
-  'Asks who the asker is.',
+  'Returns the identity of the caller.',
   {
     metadata,
     status: embedded(

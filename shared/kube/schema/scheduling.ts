@@ -7,9 +7,9 @@ export const priorityClass: StructSchema = kindStruct(
   'PriorityClass defines mapping from a priority class name to the priority integer value.',
   {
     metadata,
-    value: required(int32('The priority; larger goes first.')),
-    globalDefault: bool('Whether pods without a class get this one.'),
+    value: required(int32('The priority; pods with a higher one are scheduled first.')),
+    globalDefault: bool('Whether this class applies to pods without a class.'),
     description: text('When to use the class.'),
-    preemptionPolicy: pointer(text('Whether its pods may push out others: PreemptLowerPriority or Never.')),
+    preemptionPolicy: pointer(text('Whether its pods may preempt other pods: PreemptLowerPriority or Never.')),
   },
 );

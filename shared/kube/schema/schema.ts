@@ -1,6 +1,6 @@
 /**
  * A compact language for the shape of Kubernetes kinds. One description serves decoding, strict field validation,
- * strategic merge patch, server-side apply and the OpenAPI documents, so that they cannot disagree.
+ * strategic merge patch, server-side apply and the OpenAPI documents, which therefore cannot disagree.
  *
  * It describes the JSON a Kubernetes API server would store and print, including Go's ways that users see: which empty
  * fields vanish, which are always there, and the type names in error messages.
@@ -67,7 +67,7 @@ export interface ListSchema {
 /**
  * - `optional`: left out when empty (false, 0, "", {}, []).
  * - `pointer`: optional, but an empty value differs from none and is kept.
- * - `always`: printed even when nobody set it.
+ * - `always`: printed even if it was never set.
  */
 export type Presence = 'optional' | 'pointer' | 'always';
 
@@ -77,7 +77,7 @@ export interface Field {
   readonly presence: Presence;
   /** Listed as required in OpenAPI; clients refuse a body without it. */
   readonly required: boolean;
-  /** Value a list-map key takes when it is left out: `protocol` of a port is TCP. */
+  /** Value of a list-map key that is not set: `protocol` of a port is TCP. */
   readonly keyDefault?: string;
 }
 
@@ -89,7 +89,7 @@ export interface GroupVersionKind {
 
 type Fields = Readonly<Record<string, Field>>;
 
-/** A struct; `name` is the OpenAPI definition name, whose last part is the Go name in error messages. */
+/** A struct. `name` is the OpenAPI definition name; its last part is the Go name in error messages. */
 export function struct(name: string, description: string, fields: Fields): StructSchema {
   return { kind: 'struct', name, description, fields, atomic: false, gvks: [] };
 }
@@ -161,7 +161,7 @@ export function any(description: string): Field {
   return pointer(field({ kind: 'any' }, description));
 }
 
-/** A struct behind a pointer: absent unless given, kept when given empty. */
+/** A struct behind a pointer: absent unless it is set, and kept if it is set to an empty value. */
 export function optionalStruct(schema: StructSchema, description: string): Field {
   return pointer(field(schema, description));
 }
@@ -208,7 +208,9 @@ export function textList(description: string): Field {
   return listField(STRING, description, {});
 }
 
-/** A list of structs told apart by keys: by `mergeKey` in a strategic merge patch, by `mapKeys` in server-side apply. */
+/**
+ * A list of structs identified by keys: by `mergeKey` in a strategic merge patch, by `mapKeys` in server-side apply.
+ */
 export function keyedList(
   items: StructSchema,
   description: string,
@@ -249,7 +251,7 @@ export function pointer(of: Field): Field {
   return { ...of, presence: 'pointer' };
 }
 
-/** Printed even when nobody set it. */
+/** Printed even if it was never set. */
 export function always(of: Field): Field {
   return { ...of, presence: 'always' };
 }

@@ -19,18 +19,18 @@ import {
 
 const STORAGE = 'io.k8s.api.storage.v1';
 
-const attachmentSource = struct(`${STORAGE}.VolumeAttachmentSource`, 'Which volume.', {
+const attachmentSource = struct(`${STORAGE}.VolumeAttachmentSource`, 'The volume to attach.', {
   persistentVolumeName: pointer(text('Name of the persistent volume.')),
-  inlineVolumeSpec: any('The volume itself, where there is no object for it. Kept as given, not checked.'),
+  inlineVolumeSpec: any('Inline definition of a volume without an object. Stored unchecked.'),
 });
 
-const attachmentSpec = struct(`${STORAGE}.VolumeAttachmentSpec`, 'Which volume is wanted on which node.', {
+const attachmentSpec = struct(`${STORAGE}.VolumeAttachmentSpec`, 'Which volume to attach to which node.', {
   attacher: required(text('Driver that attaches it.')),
   source: required(embedded(attachmentSource, 'The volume.')),
   nodeName: required(text('The node.')),
 });
 
-const volumeError = struct(`${STORAGE}.VolumeError`, 'What went wrong.', {
+const volumeError = struct(`${STORAGE}.VolumeError`, 'An error of the driver.', {
   time: { ...time('When.'), presence: 'always' },
   message: text('Explanation for people.'),
   errorCode: pointer(int32('Code of the driver.')),
@@ -38,9 +38,9 @@ const volumeError = struct(`${STORAGE}.VolumeError`, 'What went wrong.', {
 
 const attachmentStatus = struct(`${STORAGE}.VolumeAttachmentStatus`, 'Whether the volume is attached.', {
   attached: required(bool('Whether it is attached.')),
-  attachmentMetadata: textMap('What the driver says about it.'),
-  attachError: optionalStruct(volumeError, 'Last fault of attaching.'),
-  detachError: optionalStruct(volumeError, 'Last fault of detaching.'),
+  attachmentMetadata: textMap('Metadata from the driver.'),
+  attachError: optionalStruct(volumeError, 'Last error of attaching.'),
+  detachError: optionalStruct(volumeError, 'Last error of detaching.'),
 });
 
 export const volumeAttachment: StructSchema = kindStruct(
@@ -49,7 +49,7 @@ export const volumeAttachment: StructSchema = kindStruct(
   'VolumeAttachment captures the intent to attach or detach the specified volume to/from the specified node.',
   {
     metadata,
-    spec: required(embedded(attachmentSpec, 'Which volume is wanted on which node.')),
+    spec: required(embedded(attachmentSpec, 'Which volume to attach to which node.')),
     status: embedded(attachmentStatus, 'Whether it is attached.'),
   },
 );
@@ -59,15 +59,15 @@ const csiNodeDriver = struct(`${STORAGE}.CSINodeDriver`, 'A volume driver that r
   nodeID: required(text('Name of the node as the driver calls it.')),
   topologyKeys: textList('Labels of the node that the driver places volumes by.'),
   allocatable: optionalStruct(
-    struct(`${STORAGE}.VolumeNodeResources`, 'What the node can take.', {
+    struct(`${STORAGE}.VolumeNodeResources`, 'Volume limits of the node.', {
       count: pointer(int32('Volumes of this driver at most.')),
     }),
-    'What the node can take.',
+    'Volume limits of the node.',
   ),
 });
 
 const csiNodeSpec = struct(`${STORAGE}.CSINodeSpec`, 'The drivers of the node.', {
-  drivers: required(keyedList(csiNodeDriver, 'The drivers, one a name.', { mergeKey: 'name' })),
+  drivers: required(keyedList(csiNodeDriver, 'The drivers, one per name.', { mergeKey: 'name' })),
 });
 
 export const csiNode: StructSchema = kindStruct(

@@ -22,7 +22,7 @@ import {
 
 const CORE = 'io.k8s.api.core.v1';
 
-const keyToPath = struct(`${CORE}.KeyToPath`, 'Which key becomes which file.', {
+const keyToPath = struct(`${CORE}.KeyToPath`, 'Maps a key to a file.', {
   key: required(text('The key.')),
   path: required(text('Path of the file in the volume.')),
   mode: pointer(int32('Mode bits of the file.')),
@@ -52,14 +52,14 @@ const configMap = struct(`${CORE}.ConfigMapVolumeSource`, 'The keys of a ConfigM
   optional: pointer(bool('Whether it may be missing.')),
 });
 
-const downwardFile = struct(`${CORE}.DownwardAPIVolumeFile`, 'A file that tells something of the pod.', {
+const downwardFile = struct(`${CORE}.DownwardAPIVolumeFile`, 'A file with a field of the pod.', {
   path: required(text('Path of the file in the volume.')),
   fieldRef: optionalStruct(downwardFields.objectFieldSelector, 'A field of the pod.'),
   resourceFieldRef: optionalStruct(downwardFields.resourceFieldSelector, 'A resource of a container.'),
   mode: pointer(int32('Mode bits of the file.')),
 });
 
-const downwardApi = struct(`${CORE}.DownwardAPIVolumeSource`, 'Files that tell of the pod.', {
+const downwardApi = struct(`${CORE}.DownwardAPIVolumeSource`, 'Files with fields of the pod.', {
   items: list(downwardFile, 'The files.'),
   defaultMode: pointer(int32('Mode bits of the files.')),
 });
@@ -72,7 +72,7 @@ const projectedKeys = (name: string, what: string): StructSchema =>
   });
 
 const tokenProjection = struct(`${CORE}.ServiceAccountTokenProjection`, 'A token of the service account.', {
-  audience: text('Whom the token is meant for.'),
+  audience: text('Intended audience of the token.'),
   expirationSeconds: pointer(int64('Seconds it is good for.')),
   path: required(text('Path of the file in the volume.')),
 });
@@ -98,7 +98,9 @@ const podCertificate = struct(`${CORE}.PodCertificateProjection`, 'A certificate
 const projection = struct(`${CORE}.VolumeProjection`, 'One source of a combined volume.', {
   secret: optionalStruct(projectedKeys('SecretProjection', 'Secret'), 'A Secret.'),
   downwardAPI: optionalStruct(
-    struct(`${CORE}.DownwardAPIProjection`, 'Files that tell of the pod.', { items: list(downwardFile, 'The files.') }),
+    struct(`${CORE}.DownwardAPIProjection`, 'Files with fields of the pod.', {
+      items: list(downwardFile, 'The files.'),
+    }),
     'Facts of the pod.',
   ),
   configMap: optionalStruct(projectedKeys('ConfigMapProjection', 'ConfigMap'), 'A ConfigMap.'),
@@ -183,7 +185,7 @@ const awsElasticBlockStore = struct(`${CORE}.AWSElasticBlockStoreVolumeSource`, 
   readOnly: bool('Whether it is mounted read-only.'),
 });
 
-const OLD = 'An old in-tree driver. Kept as given, not checked.';
+const OLD = 'A removed in-tree driver. Stored unchecked.';
 
 export const volume: StructSchema = struct(`${CORE}.Volume`, 'A directory or device that containers may mount.', {
   name: required(text('Name of the volume, unique in the pod.')),

@@ -4,7 +4,7 @@
  */
 import type { Cause } from '../status.ts';
 
-/** A value as it stands in a message: text quoted, numbers and booleans bare, the rest as JSON. */
+/** A value as printed in a message: text in quotes, numbers and booleans without, all others as JSON. */
 export function shown(value: unknown): string {
   if (value === undefined || value === null) return 'null';
   return typeof value === 'number' || typeof value === 'boolean' ? String(value) : JSON.stringify(value);
@@ -81,7 +81,7 @@ const isEmpty = (value: unknown): boolean =>
   (Array.isArray(value) && value.length === 0) ||
   (isRecord(value) && Object.values(value).every(isEmpty));
 
-/** Equal as Kubernetes' semantic equality: order of keys does not matter; absent, null, [] and {} are one. */
+/** Semantic equality of Kubernetes: the order of keys does not matter; absent, null, [] and {} are equal. */
 export function sameJson(left: unknown, right: unknown): boolean {
   if (left === right) return true;
   if (Array.isArray(left) && Array.isArray(right)) {

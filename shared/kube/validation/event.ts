@@ -1,6 +1,6 @@
 /**
- * Event (pkg/apis/core/validation/events.go). The older form asks only that the event lies in the namespace of what
- * it is about; the newer form (events.k8s.io/v1, told by eventTime) asks for reporter, action and bounded texts.
+ * Event (pkg/apis/core/validation/events.go). An event of the older form must only be in the namespace of its subject.
+ * One of the newer form (events.k8s.io/v1, recognised by eventTime) also needs a reporter, an action and bounded texts.
  */
 import type { Cause } from '../status.ts';
 import type { KubeEvent } from '../types.ts';
@@ -13,7 +13,7 @@ const ACTION_MAX = 128;
 const REPORTER_MAX = 128;
 const NOTE_MAX = 1_024;
 
-/** Objects without a namespace have their events in `default`, or where their reporter lives. */
+/** Namespaces for events of cluster-scoped objects. */
 const HOMES_OF_CLUSTER_EVENTS = ['default', 'kube-system'];
 
 function validateHome(event: KubeEvent): Cause[] {
@@ -48,7 +48,7 @@ function validateNewForm(event: KubeEvent): Cause[] {
   return causes;
 }
 
-/** What an event of the newer form was written with; only its series and metadata move on. */
+/** Fields of an event of the newer form that an update may not change. */
 const FIXED = [
   'involvedObject',
   'reason',

@@ -21,7 +21,7 @@ const tokenName: NameRule = (name) =>
 function validateNodeLabels(labels: Readonly<Record<string, string>> = {}): Cause[] {
   const count = Object.keys(labels).length;
   if (count > LABELS_MAX) return [tooMany('spec.nodeLabels', count, LABELS_MAX)];
-  // The machine registers its Node with them by itself, so they are labels it may set.
+  // The machine registers its Node with these labels, so they must be labels that a node may set.
   const forbidden = Object.keys(labels).filter(isForbiddenNodeLabel);
   return [
     ...validateLabels(labels, 'spec.nodeLabels'),
@@ -29,7 +29,7 @@ function validateNodeLabels(labels: Readonly<Record<string, string>> = {}): Caus
   ];
 }
 
-/** What is sent to enrol. Whether the key is one, cryptography says later. */
+/** The identity in an enrolment request. The caller checks the key itself. */
 export function validateNodeIdentity(identity: KubeNodeIdentity): Cause[] {
   const causes = validateObjectMetadata(identity, undefined, { namespaced: false, name: nodeName });
   if (identity.spec?.publicKey === undefined) causes.push(required('spec.publicKey'));

@@ -82,7 +82,7 @@ export function validateOwnerReferences(references: readonly OwnerReference[] | 
   return causes;
 }
 
-/** Metadata of an object about to be created; also of the name a generateName gave. */
+/** Metadata of an object at creation; also checks a name generated from generateName. */
 export function validateMetadata(meta: ObjectMeta, rules: MetadataRules): Cause[] {
   const causes: Cause[] = [];
   const generated = meta.generateName ?? '';
@@ -156,7 +156,7 @@ export function validateObjectMetadata(object: KubeObject, old: KubeObject | und
     : validateMetadataUpdate(object.metadata, old.metadata);
 }
 
-/** The refusal of a PUT without resourceVersion, for resources whose `unconditionalUpdate` is false. */
+/** The refusal of a PUT without resourceVersion, for resources with `unconditionalUpdate` false. */
 export const resourceVersionRequired: Cause = {
   reason: 'FieldValueInvalid',
   message: 'Invalid value: 0x0: must be specified for an update',

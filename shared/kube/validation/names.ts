@@ -108,7 +108,7 @@ export function envVarComplaints(value: string): string[] {
   return complaints;
 }
 
-/** How an object's name is judged. `prefix`: the text is a generateName, to which a suffix will be added. */
+/** A rule for names. `prefix`: the text is a generateName, to which a suffix will be added. */
 export type NameRule = (name: string, prefix: boolean) => string[];
 
 // A generateName may end in what only the middle of a name may hold.
@@ -126,10 +126,10 @@ export const pathSegmentName: NameRule = (name, prefix) => {
   return ['/', '%'].filter((part) => name.includes(part)).map((part) => `may not contain '${part}'`);
 };
 
-/** Characters after a generateName, and how much of a longer prefix is kept so that a name stays within 63. */
+/** Characters of the suffix, and of the prefix that is kept: together at most 63. */
 const GENERATED_SUFFIX_LENGTH = 5;
 const GENERATE_NAME_KEPT = 63 - GENERATED_SUFFIX_LENGTH;
-/** No vowels and no look-alikes, so that chance spells nothing. */
+/** Without vowels and look-alike characters, so no suffix forms a word. */
 const SUFFIX_ALPHABET = 'bcdfghjklmnpqrstvwxz2456789';
 
 /** A name from a generateName: prefix and five characters. `fraction` yields numbers in [0, 1). */

@@ -74,7 +74,7 @@ function validateStatus(node: KubeNode): Cause[] {
   return causes;
 }
 
-/** What an update of a Node may change in its spec; the rest is as it was created. */
+/** Fields of a Node's spec that an update may change. */
 const MUTABLE_SPEC = ['podCIDR', 'podCIDRs', 'providerID', 'unschedulable', 'taints'];
 
 const fixedSpec = (node: KubeNode): Record<string, unknown> =>
@@ -99,7 +99,7 @@ function validateSpecUpdate(node: KubeNode, old: KubeNode): Cause[] {
 export function validateNode(node: KubeNode, old: KubeNode | undefined): Cause[] {
   return [
     ...validateObjectMetadata(node, old, { namespaced: false, name: nodeName }),
-    // Upstream names the taints of the spec so; clients have come to know it.
+    // Upstream reports the taints of the spec under this path, and clients rely on it.
     ...validateTaints(node.spec?.taints, 'metadata.taints'),
     ...(old === undefined ? validatePodCidrs(node.spec?.podCIDRs ?? []) : validateSpecUpdate(node, old)),
     ...validateStatus(node),

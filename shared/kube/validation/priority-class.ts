@@ -5,7 +5,7 @@ import { forbiddenField, immutable, notSupported } from './causes.ts';
 import { validateObjectMetadata } from './metadata.ts';
 import { subdomainName } from './names.ts';
 
-/** Above it lies what the system itself runs. */
+/** Larger values are reserved for system classes. */
 export const USER_PRIORITY_MAX = 1_000_000_000;
 
 /** Classes every cluster has, by name. */

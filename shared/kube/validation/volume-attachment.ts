@@ -10,7 +10,7 @@ const ATTACHER_BYTES_MAX = 63;
 
 const SOURCE_TEXT = 'must specify exactly one of inlineVolumeSpec and persistentVolumeName';
 
-/** v1 checks the form of names once more, after everything else: so an empty one has two causes. */
+/** v1 validates names a second time, after all other fields, so an empty name has two causes. */
 const misnamed = (field: string, name: string): Cause[] =>
   subdomainComplaints(name.toLowerCase()).map((complaint) => invalidValue(field, name, complaint));
 

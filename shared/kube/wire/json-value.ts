@@ -1,4 +1,4 @@
-/** A JSON object whose members nobody has checked yet. */
+/** A JSON object with unchecked members. */
 export type JsonObject = Record<string, unknown>;
 
 /** True for a JSON object: neither null nor a list. */
@@ -7,8 +7,8 @@ export function isJsonObject(value: unknown): value is JsonObject {
 }
 
 /**
- * Sets a member as data. A plain assignment to `__proto__` would change the object's prototype instead, so that one
- * key goes through defineProperty; bodies may hold it, as JSON knows no reserved keys.
+ * Sets a member as data. A plain assignment to `__proto__` would change the prototype of the object, so this key is set
+ * by defineProperty. Bodies may contain it, because JSON has no reserved keys.
  */
 export function setMember(object: JsonObject, key: string, value: unknown): void {
   if (key === '__proto__') {
@@ -18,7 +18,7 @@ export function setMember(object: JsonObject, key: string, value: unknown): void
   }
 }
 
-/** Reads a member of the object itself; what its prototype offers is never seen. */
+/** Reads a member of the object itself, never one of its prototype. */
 export function getMember(object: JsonObject, key: string): unknown {
   return Object.hasOwn(object, key) ? object[key] : undefined;
 }
@@ -39,7 +39,10 @@ function clone(value: unknown): unknown {
   return copy;
 }
 
-/** A copy in which each half of a surrogate pair, in texts and in keys, is U+FFFD. Of keys that become one the last counts. */
+/**
+ * A copy in which each half of a surrogate pair, in texts and in keys, is U+FFFD. If two keys become equal, the last
+ * one counts.
+ */
 export function wellFormed(value: unknown): unknown {
   if (typeof value === 'string') return value.toWellFormed();
   if (Array.isArray(value)) return value.map(wellFormed);
@@ -66,8 +69,8 @@ export function jsonEqual(left: unknown, right: unknown): boolean {
 }
 
 /**
- * Whether a value nests deeper than `depthMax` lists and objects. Iterative, so that it can guard the recursive
- * functions of this room against a body made to exhaust the stack.
+ * Whether a value nests deeper than `depthMax` lists and objects. It is iterative, so it can protect the recursive
+ * functions of this folder from a body that would exhaust the stack.
  */
 export function nestsDeeperThan(value: unknown, depthMax: number): boolean {
   let level: unknown[] = [value];

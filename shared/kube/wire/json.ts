@@ -37,7 +37,7 @@ export function parseJson(text: string): ParsedJson {
 /** Half of a surrogate pair can come in as an escape only. */
 const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/;
 
-/** `value` as read from `text`, with U+FFFD for what is no character, as Go reads it: stores and clients take no other text. */
+/** `value` of `text`, with U+FFFD for invalid characters, as Go decodes it. Stores and clients accept no other text. */
 export const inUnicode = (text: string, value: unknown): unknown =>
   SURROGATE_ESCAPE.test(text) ? wellFormed(value) : value;
 

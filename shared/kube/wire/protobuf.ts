@@ -23,7 +23,8 @@ export function isProtobuf(body: Uint8Array): boolean {
  * Decodes a body in Kubernetes' protobuf envelope: magic, then Unknown{1: TypeMeta{1: apiVersion, 2: kind}, 2: raw}.
  *
  * Work is bounded by the length of the body: nesting by the message tables, which do not recur; nothing is read twice.
- * Fields the tables do not know are skipped, as protobuf wants it. Source: Kubernetes documentation, "Protobuf encoding".
+ * Fields the tables do not know are skipped, as protobuf wants it. Source: Kubernetes documentation, "Protobuf
+ * encoding".
  */
 export function decodeProtobuf(body: Uint8Array): DecodedProtobuf {
   if (!isProtobuf(body))
@@ -153,7 +154,7 @@ function readIntOrString(bytes: Uint8Array): string | number {
   return isText ? text : integer;
 }
 
-/** A message whose first field holds JSON (FieldsV1). */
+/** A message with JSON in its first field (FieldsV1). */
 function readJson(bytes: Uint8Array): unknown {
   const text = textAt(bytes, 1);
   try {
