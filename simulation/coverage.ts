@@ -159,7 +159,7 @@ export function createCoverage(podStands: (uid: string) => boolean): Coverage {
       for (const hold of holds) hit(`hold:${hold}`);
     },
     onLog(message, fields) {
-      if (message === 'a pod was collected') hit(`gc:${fields?.['reason']}`);
+      if (message === 'pod deleted by garbage collection') hit(`gc:${fields?.['reason']}`);
     },
   };
 }

@@ -2,7 +2,7 @@
 
 import type { TickingFunction } from '../function-list.ts';
 import { cidrAllocator } from './cidr-allocator/reconcile.ts';
-import { type CloudNodeReport, lookAtInstance, runCloudNode } from './cloud-node/reconcile.ts';
+import { type CloudNodeReport, processInstance, runCloudNode } from './cloud-node/reconcile.ts';
 import { type EvictorReport, processQueuesBetweenTicks, runEvictor, runEvictorSlot } from './evictor/reconcile.ts';
 import type { EvictionHold } from './evictor/rule.ts';
 import { type ControllerOptions, controllerDependencies } from './framework/dependencies.ts';
@@ -53,7 +53,7 @@ export function fleetControllers(options: ControllerOptions): FleetControllers {
       runEvictorSlot(dependencies, tickOf(slot, budgetMs), options.pause ?? (() => Promise.resolve())),
     processQueuesBetweenTicks: () => processQueuesBetweenTicks(dependencies),
     tickCloudNode: (slot, budgetMs) => runCloudNode(dependencies, tickOf(slot, budgetMs)),
-    onInstanceChange: (instanceId, budgetMs) => lookAtInstance(dependencies, instanceId, budgetMs),
+    onInstanceChange: (instanceId, budgetMs) => processInstance(dependencies, instanceId, budgetMs),
     tickPodGc: (slot, budgetMs) => runPodGc(dependencies, tickOf(slot, budgetMs)),
     onObjectRecords: (records) => onObjectChange({ ...dependencies, cidrs }, records),
     onHealthRecords: (records) => onHealthChange(dependencies, records),

@@ -1,4 +1,4 @@
-/** Pods that nobody will finish, from a change in the tables to their end. */
+/** Pods that no kubelet will finish, from a change in the tables to their deletion. */
 import { describe, expect, it } from 'vitest';
 import {
   type ControlledFleet,
@@ -13,13 +13,13 @@ import { podGcStore } from './pod-gc/work-list-store.ts';
 
 const OUT_OF_SERVICE: Taint = { key: 'node.kubernetes.io/out-of-service', value: 'nodeshutdown', effect: 'NoExecute' };
 
-/** Nodes a-0 and a-1 with a pod each, p-0 and p-1. */
+/** Nodes a-0 and a-1 with one pod each, p-0 and p-1. */
 async function fleetOfTwo(options: FleetOptions = {}): Promise<ControlledFleet> {
   const { fleet } = await settledFleet({ a: 2 }, options);
   await fleet.addPod('p-0', 'a-0');
   await fleet.addPod('p-1', 'a-1');
   await fleet.streams();
-  // The first pass sweeps; not what these tests count.
+  // The first tick sweeps; these tests do not count its calls.
   fleet.at(0);
   await fleet.collect();
   return fleet;
@@ -34,7 +34,7 @@ const outOfService = (fleet: ControlledFleet, name: string) =>
     spec: { ...node.spec, taints: [...(node.spec?.taints ?? []), OUT_OF_SERVICE] },
   }));
 
-/** Every stored state of a pod after its first, as phase, conditions and whether it is there. */
+/** Every stored state of a pod after its first: phase, conditions and whether it exists. */
 const historyOf = (fleet: ControlledFleet, name: string) =>
   fleet.tables
     .changes('objects')
@@ -48,7 +48,7 @@ const historyOf = (fleet: ControlledFleet, name: string) =>
     });
 
 describe('orphaned pods', () => {
-  it('GC-24 go in the first pass from 40 s on, marked Failed with the reason first, then without grace', async () => {
+  it('GC-24 are deleted in the first tick from 40 s on, marked Failed with the reason first, without grace period', async () => {
     const fleet = await fleetOfTwo();
     fleet.at(1);
     await fleet.removeNode('a-0');
@@ -67,7 +67,7 @@ describe('orphaned pods', () => {
     expect(await listOf(fleet)).toMatchObject({ pods: [], missing: new Map(), volumes: [] });
   });
 
-  it('GC-10 that have ended go without being marked', async () => {
+  it('GC-10 that have terminated are deleted without a mark', async () => {
     const fleet = await fleetOfTwo();
     await fleet.changePod('p-0', (pod) => ({ ...pod, status: { ...pod.status, phase: 'Succeeded' } }));
     await fleet.removeNode('a-0');
@@ -77,7 +77,7 @@ describe('orphaned pods', () => {
     expect(historyOf(fleet, 'p-0')).toEqual(['Succeeded', 'gone']);
   });
 
-  it('stay when the Node is made anew within the quarantine, which begins anew with the next loss', async () => {
+  it('stay when the Node is created again within the quarantine, which restarts with the next deletion', async () => {
     const fleet = await fleetOfTwo();
     await fleet.removeNode('a-0');
     await fleet.streams();
@@ -96,7 +96,7 @@ describe('orphaned pods', () => {
     expect(await fleet.pod('p-0')).toBeUndefined();
   });
 
-  it('stay when the Node comes back between the live read and the delete', async () => {
+  it('stay when the Node is created again between the live read and the delete', async () => {
     let fleet: ControlledFleet | undefined;
     let armed = false;
     fleet = await fleetOfTwo({
@@ -145,7 +145,7 @@ describe('orphaned pods', () => {
     expect(await fleet.collect()).toMatchObject({ podsRemoved: 1 });
   });
 
-  it('are found when they are bound to a node that never was', async () => {
+  it('are found when they are bound to a node that never existed', async () => {
     const fleet = await fleetOfTwo();
     await fleet.addPod('stray', 'nowhere');
     await fleet.streams();
@@ -154,7 +154,7 @@ describe('orphaned pods', () => {
     expect(await fleet.pod('stray')).toBeUndefined();
   });
 
-  it('GC-26 are not deleted in the pass in which marking them failed', async () => {
+  it('GC-26 are not deleted in the tick in which marking them failed', async () => {
     let broken = false;
     const fleet = await fleetOfTwo({
       between: (items) => ({
@@ -178,7 +178,7 @@ describe('orphaned pods', () => {
     expect(await fleet.pod('p-0')).toBeUndefined();
   });
 
-  it('with finalizers are marked to go without grace, once, and go with the last of them', async () => {
+  it('with finalizers are marked for deletion once, and deleted with the last finalizer', async () => {
     const fleet = await fleetOfTwo();
     await fleet.changePod('p-0', (pod) => ({ ...pod, metadata: { ...pod.metadata, finalizers: ['example.org/x'] } }));
     await fleet.removeNode('a-0');
@@ -194,7 +194,7 @@ describe('orphaned pods', () => {
 });
 
 describe('terminating pods', () => {
-  it('GC-22 go from a node that is not ready and out of service, and stay on one that is only silent', async () => {
+  it('GC-22 are deleted from an out-of-service node that is not Ready, and stay on one that is only unreachable', async () => {
     const fleet = await fleetOfTwo();
     for (const name of ['a-0', 'a-1']) await fleet.post(name, 'False');
     await outOfService(fleet, 'a-0');
@@ -206,17 +206,17 @@ describe('terminating pods', () => {
     expect(await fleet.collect()).toMatchObject({ podsRemoved: 1 });
     expect(historyOf(fleet, 'p-0').at(-1)).toBe('gone');
     expect(await fleet.pod('p-1')).toBeDefined();
-    // Not terminating: taint eviction's, if it does not tolerate the taint.
+    // Not terminating: taint eviction handles it, if it does not tolerate the taint.
     expect(historyOf(fleet, 'staying').at(-1)).not.toBe('Failed');
   });
 
-  it('stay on a ready node, out of service or not, until one that is out of service is not ready', async () => {
+  it('stay on a Ready node, out of service or not, until an out-of-service node is not Ready', async () => {
     const fleet = await fleetOfTwo();
     await outOfService(fleet, 'a-0');
     await fleet.endPod('p-0');
     await fleet.endPod('p-1');
     await fleet.streams();
-    // Both were looked at: what is not on the list would stay for another reason.
+    // Both are on the work list: otherwise they would stay for another reason.
     expect((await listOf(fleet)).pods.map(({ name }) => name).toSorted()).toEqual(['p-0', 'p-1']);
     fleet.at(20);
     expect(await fleet.collect()).toMatchObject({ kind: 'ran', podsRemoved: 0 });
@@ -230,7 +230,7 @@ describe('terminating pods', () => {
     expect(await fleet.pod('p-1')).toBeDefined();
   });
 
-  it('stay when the taint is lifted at the moment of the delete', async () => {
+  it('stay when the taint is removed at the moment of the delete', async () => {
     let fleet: ControlledFleet | undefined;
     let armed = false;
     fleet = await fleetOfTwo({
@@ -255,7 +255,7 @@ describe('terminating pods', () => {
     expect((await fleet.pod('p-0'))?.status?.['phase']).toBe('Running');
   });
 
-  it('that were never bound go at once', async () => {
+  it('that were never bound are deleted at once', async () => {
     const fleet = await fleetOfTwo();
     await fleet.addPod('unbound', '', { phase: 'Pending' });
     await fleet.addPod('waiting', '', { phase: 'Pending' });
@@ -268,8 +268,8 @@ describe('terminating pods', () => {
   });
 });
 
-describe('ended pods', () => {
-  it('GC-28 beyond the threshold go: evicted ones first, then the oldest', async () => {
+describe('terminated pods', () => {
+  it('GC-28 beyond the threshold are deleted: evicted ones first, then the oldest', async () => {
     const fleet = await fleetOfTwo({ policy: { terminatedPodGcThreshold: 2 } });
     for (const [name, reason] of [['t1'], ['e1', 'Evicted'], ['e2', 'Evicted'], ['t2']] as const) {
       fleet.at(fleet.seconds() + 1);
@@ -282,7 +282,7 @@ describe('ended pods', () => {
     expect(left.map((pod) => pod?.metadata.name)).toEqual(['t1', undefined, undefined, 't2']);
   });
 
-  it('that are gone already are not counted, whatever the list says', async () => {
+  it('that are deleted already do not count, whatever the list says', async () => {
     const fleet = await fleetOfTwo({ policy: { terminatedPodGcThreshold: 1 } });
     await fleet.addPod('t1', 'a-0', { phase: 'Succeeded' });
     await fleet.streams();
@@ -300,7 +300,7 @@ describe('the work list', () => {
   const requestsOf = (fleet: ControlledFleet) =>
     fleet.consumed().requests.map(({ operation, readUnits, writeUnits }) => [operation, readUnits, writeUnits]);
 
-  it('costs an idle pass one query and no claim, pods that have ended and may stay or not', async () => {
+  it('costs an idle tick one query and no claim, with or without terminated pods that may stay', async () => {
     const fleet = await fleetOfTwo();
     fleet.at(20);
     fleet.consumed();
@@ -332,7 +332,7 @@ describe('the work list', () => {
     ]);
   });
 
-  it('follows pods as they are, however often and late their records come', async () => {
+  it('follows the current pods, however often and late their records arrive', async () => {
     const fleet = await fleetOfTwo();
     await fleet.endPod('p-0');
     await fleet.streams();
@@ -343,7 +343,7 @@ describe('the work list', () => {
     expect((await listOf(fleet)).pods).toEqual([]);
   });
 
-  it('is mended by the sweep where records of the stream were lost', async () => {
+  it('is repaired by the sweep when records of the stream were lost', async () => {
     const fleet = await fleetOfTwo();
     const store = podGcStore(fleet.tables);
     await fleet.endPod('p-1');
@@ -351,7 +351,7 @@ describe('the work list', () => {
     await outOfService(fleet, 'a-1');
     await fleet.removeNode('a-0');
     await fleet.streams();
-    // As if none of it had been told, and something that was not.
+    // As if no record of these had arrived, and one that never existed.
     const [row] = (await listOf(fleet)).pods;
     await store.putPod({ ...row!, name: 'ghost', phase: 'Failed', terminating: false });
     await store.dropPod(row!);
@@ -371,7 +371,7 @@ describe('the work list', () => {
 });
 
 describe('pod-gc', () => {
-  it('does the work of one when two run at once, and refuses a slot that is taken', async () => {
+  it('has the effects of one tick when two run at once, and a claimed slot is refused', async () => {
     const fleet = await fleetOfTwo();
     for (let index = 0; index < 10; index += 1) await fleet.addPod(`more-${index}`, 'a-0');
     await fleet.removeNode('a-0');
@@ -421,7 +421,7 @@ describe('pod-gc', () => {
     },
   );
 
-  it('goes on in the next pass where its time was over', async () => {
+  it('is continued in the next tick after its time was over', async () => {
     const fleet = controlledFleet();
     await fleet.register('a-0');
     for (let index = 0; index < 5; index += 1) await fleet.addPod(`p-${index}`, 'a-0');

@@ -56,7 +56,7 @@ describe('taint eviction', () => {
     const world = tainted(testTaint1);
     world.pods = [aPod('p', [{ ...equalTest1, tolerationSeconds: 100 }])];
     world.handle();
-    expect(world.at(5, (w) => (w.pods = []))).toMatchObject([{ kind: 'drop', reason: 'pod is gone' }]);
+    expect(world.at(5, (w) => (w.pods = []))).toMatchObject([{ kind: 'drop', reason: 'pod no longer exists' }]);
     expect(world.timers.size).toBe(0);
   });
 

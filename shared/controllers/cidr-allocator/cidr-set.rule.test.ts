@@ -32,14 +32,14 @@ describe('createCidrSet', () => {
 });
 
 describe('allocateNext', () => {
-  it('leaves the set it was given as it is', () => {
+  it('does not change the set that is passed in', () => {
     const set = setOf('10.0.0.0/30', 32);
     allocateNext(set);
     expect(set.usedCount).toBe(0);
     expect([...set.bitmap]).toEqual([0]);
   });
 
-  it('hands a freed block out again only after a round', () => {
+  it('assigns a freed block again only after a full round', () => {
     let set = setOf('10.0.0.0/30', 32);
     const next = (): string => {
       const allocation = allocateNext(set);
@@ -52,7 +52,7 @@ describe('allocateNext', () => {
     expect([next(), next(), next(), next()]).toEqual(['10.0.0.2/32', '10.0.0.3/32', '10.0.0.0/32', 'full']);
   });
 
-  it('counts the used blocks it passed over', () => {
+  it('counts the used blocks that it skipped', () => {
     const marked = occupyBlocks(setOf('10.0.0.0/24', 28), [{ first: 0, last: 3 }]);
     expect(allocateNext(marked)).toMatchObject({ index: 4, skipped: 4 });
   });
@@ -69,7 +69,7 @@ describe('marking blocks', () => {
 });
 
 describe('blocksOf', () => {
-  it('knows nothing of another family', () => {
+  it('ignores CIDRs of another address family', () => {
     expect(blocksOf(setOf('10.0.0.0/16', 24), cidr('::/0'))).toBeUndefined();
   });
 });

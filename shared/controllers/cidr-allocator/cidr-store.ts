@@ -1,14 +1,15 @@
 /**
- * Which block of a cluster CIDR belongs to which node, in the `control` table.
+ * The owner of each block of a cluster CIDR, in the `control` table.
  *
  *   pk `cidr#<cluster CIDR>#<node mask>` sk `b#<block, 8 digits>`   one block: node, uid
  *                                        sk `r#<first>#<last>#<uid>` a node's CIDR of more than one block: node, uid
- *                                        sk `cursor`                next: where a new process begins to look
- *                                        sk `counted`               at (ms): the CIDRs that nodes had then are in here
+ *                                        sk `cursor`                next: block at which a new process starts to search
+ *                                        sk `counted`               at (ms): when the CIDRs of existing nodes were
+ *                                        added
  *
- * One item a block, taken by a conditional put in the very transaction that writes the Node: no two allocators can give
- * one block twice, whatever each believes of the rest, and none is left taken by a process that dies half-way (D8). It is
- * given back only by the uid that has it, so a deletion that is told twice cannot free what a later node was given.
+ * One item per block, claimed by a conditional put in the transaction that writes the Node. So no two allocators assign
+ * one block twice, and a process that dies half-way leaves no block claimed (D8). Only the uid that owns a block frees
+ * it: a deletion that is processed twice cannot free the block of a later node.
  */
 
 import type { BlockRange } from '../../domain/cidrs/cidr-set.ts';
@@ -27,10 +28,10 @@ const RANGE_PREFIX = 'r#';
 const BLOCK_DIGITS = 8;
 const CURSOR = 'cursor';
 const COUNTED = 'counted';
-/** At 1 MB a page: about a million blocks. */
+/** With 1 MB per page about a million blocks. */
 const PAGES_MAX = 128;
 
-/** Of one set: its cluster CIDR and node mask, as they are configured. */
+/** Key of one set: its cluster CIDR and node mask, as configured. */
 export type CidrSetKey = `${string}#${number}`;
 
 export interface BlockOwner {
@@ -39,23 +40,23 @@ export interface BlockOwner {
 }
 
 export interface TakenBlocks {
-  /** A single block, or the blocks of a wide CIDR, each with whom they belong to. */
+  /** Single blocks and wide CIDRs, each with its owner. */
   readonly taken: readonly (BlockOwner & BlockRange)[];
   readonly cursor: number;
-  /** Nodes' CIDRs of before this set was kept are in `taken`. */
+  /** Whether `taken` includes the CIDRs of nodes that are older than this set. */
   readonly counted: boolean;
 }
 
 export interface CidrStore {
-  /** Everything of a set; strongly consistent. */
+  /** All items of a set, strongly consistent. */
   read(set: CidrSetKey): Promise<TakenBlocks>;
-  /** The wide ranges alone: people set them, and no condition on one block sees them. */
+  /** Only the wide CIDRs. Users set them, and the condition on one block does not cover them. */
   readRanges(set: CidrSetKey): Promise<readonly (BlockOwner & BlockRange)[]>;
-  /** Notes what a node has. `known`: as noted before; `taken`: a single block that is another node's. */
+  /** Records the owner of blocks. `known`: it was recorded before. `taken`: the block belongs to another node. */
   occupy(set: CidrSetKey, blocks: BlockRange, owner: BlockOwner): Promise<'written' | 'known' | 'taken'>;
-  /** Gives back what this uid has of these blocks; anything else stays. */
+  /** Frees those of the blocks that this uid owns. */
   release(set: CidrSetKey, blocks: BlockRange, uid: string): Promise<'written' | 'notTheirs'>;
-  /** A hint: where the next process begins to look. */
+  /** A hint: the block at which the next process starts to search. */
   moveCursor(set: CidrSetKey, next: number): Promise<void>;
   setCounted(set: CidrSetKey, nowMs: number): Promise<void>;
 }
@@ -65,7 +66,7 @@ const digits = (block: number): string => String(block).padStart(BLOCK_DIGITS, '
 const sortKeyOf = ({ first, last }: BlockRange, uid: string): string =>
   first === last ? `${BLOCK_PREFIX}${digits(first)}` : `${RANGE_PREFIX}${digits(first)}#${digits(last)}#${uid}`;
 
-/** For a commit's `extra`: the block becomes this node's, or the commit is refused because it is somebody's. */
+/** For a commit's `extra`: assigns the block to the node. The commit is refused when the block has another owner. */
 export const takeBlockWrite = (set: CidrSetKey, block: number, owner: BlockOwner): PutWrite => ({
   kind: 'put',
   key: keyOf(set, sortKeyOf({ first: block, last: block }, owner.uid)),

@@ -1,6 +1,6 @@
 /**
- * Metrics of pod CIDRs, under upstream's names (`cirdset` is upstream's spelling) but without its label: usage is that of the
- * fullest set.
+ * Metrics of pod CIDRs, under upstream's names (`cirdset` is upstream's spelling) but without its label. The usage is
+ * that of the fullest set.
  */
 export const CIDR_ALLOCATIONS = 'node_ipam_controller_cidrset_cidrs_allocations_total';
 export const CIDR_RELEASES = 'node_ipam_controller_cidrset_cidrs_releases_total';

@@ -14,7 +14,7 @@ const give = (fleet: ControlledFleet, name: string, podCIDRs: string[]) =>
   fleet.changeNode(name, (node) => ({ ...node, spec: { ...node.spec, podCIDR: podCIDRs[0]!, podCIDRs } }));
 
 describe('pod CIDRs', () => {
-  it('are not given while no cluster CIDR is configured', async () => {
+  it('are not assigned while no cluster CIDR is configured', async () => {
     const fleet = controlledFleet();
     await fleet.register('n1');
     await fleet.streams();
@@ -34,7 +34,7 @@ describe('pod CIDRs', () => {
     expect(await cidrsOf(fleet, 'n2')).toEqual(['10.0.1.0/24', '2001:db8:0:1::/64']);
   });
 
-  it('stay as a Node brought them, and are given to nobody else', async () => {
+  it('stay as a Node brought them, and are assigned to no other Node', async () => {
     const fleet = controlledFleet({ policy: FOUR });
     await fleet.register('n1');
     await give(fleet, 'n1', ['10.0.0.4/30']);
@@ -51,7 +51,7 @@ describe('pod CIDRs', () => {
     ]);
   });
 
-  it('that cover many blocks keep all of them from others', async () => {
+  it('that cover many blocks keep all of them from other Nodes', async () => {
     const fleet = controlledFleet({ policy: FOUR });
     await fleet.register('n1');
     await give(fleet, 'n1', ['10.0.0.0/29']);
@@ -60,7 +60,7 @@ describe('pod CIDRs', () => {
     expect(await cidrsOf(fleet, 'n2')).toEqual(['10.0.0.8/30']);
   });
 
-  it('count what nodes had before allocation was switched on', async () => {
+  it('include those that nodes had before allocation was switched on', async () => {
     const fleet = controlledFleet();
     await fleet.register('old');
     await give(fleet, 'old', ['10.0.0.0/30']);
@@ -72,7 +72,7 @@ describe('pod CIDRs', () => {
     expect(await cidrsOf(fleet, 'new')).toEqual(['10.0.0.4/30']);
   });
 
-  it('go round: a freed block rests until the others were given', async () => {
+  it('rotate: a freed block is not assigned again before the others', async () => {
     const fleet = controlledFleet({ policy: FOUR });
     await fleet.register('n1');
     await fleet.streams();
@@ -87,7 +87,7 @@ describe('pod CIDRs', () => {
     expect(given.flat()).toEqual(['10.0.0.4/30', '10.0.0.8/30', '10.0.0.12/30', '10.0.0.0/30']);
   });
 
-  it('of a Node that has gone come back, even when the record that gave them is delivered once more', async () => {
+  it('of a deleted Node are freed, even when the record that assigned them is delivered again', async () => {
     const fleet = controlledFleet({ policy: FOUR });
     await fleet.register('n1');
     await fleet.streams();
@@ -98,7 +98,7 @@ describe('pod CIDRs', () => {
     expect(fleet.tables.items('control').filter(({ sk }) => String(sk).startsWith('b#'))).toEqual([]);
   });
 
-  it('run out: the node is told, and served once there is a block and it changes', async () => {
+  it('run out: the node gets an event, and a block once one is free and the node changes', async () => {
     const fleet = controlledFleet({ policy: FOUR });
     for (const name of ['n1', 'n2', 'n3', 'n4', 'n5']) {
       await fleet.register(name);
@@ -115,7 +115,7 @@ describe('pod CIDRs', () => {
     expect(await cidrsOf(fleet, 'n5')).toEqual(['10.0.0.8/30']);
   });
 
-  it('of a full IPv6 set cost the IPv4 set nothing (D8)', async () => {
+  it('of a full IPv6 set use up no block of the IPv4 set (D8)', async () => {
     const fleet = controlledFleet({
       policy: { clusterCIDRs: ['10.0.0.0/28', 'fd00::/64'], nodeCIDRMaskSizeIPv4: 30, nodeCIDRMaskSizeIPv6: 64 },
     });
@@ -126,7 +126,7 @@ describe('pod CIDRs', () => {
     expect(four.taken).toHaveLength(1);
   });
 
-  it('that cannot be are told on that node and stop nobody else (D8)', async () => {
+  it('that are invalid are reported on that node and affect no other (D8)', async () => {
     const fleet = controlledFleet({ policy: FOUR });
     await fleet.register('bad');
     await give(fleet, 'bad', ['192.168.0.0/24']);
@@ -138,7 +138,7 @@ describe('pod CIDRs', () => {
     expect(await fleet.events('InvalidPodCIDR')).toMatchObject([{ involvedObject: { name: 'bad' }, count: 1 }]);
   });
 
-  it('that two Nodes bring are told on the second', async () => {
+  it('that two Nodes bring are reported on the second', async () => {
     const fleet = controlledFleet({ policy: FOUR });
     for (const name of ['n1', 'n2']) {
       await fleet.register(name);
@@ -148,7 +148,7 @@ describe('pod CIDRs', () => {
     expect(await fleet.events('InvalidPodCIDR')).toMatchObject([{ involvedObject: { name: 'n2' } }]);
   });
 
-  it('are not freed under a later node by a deletion that is told again', async () => {
+  it('of a later node are not freed when the deletion of an earlier one is repeated', async () => {
     const fleet = controlledFleet({ policy: { clusterCIDRs: ['10.0.0.0/30'], nodeCIDRMaskSizeIPv4: 30 } });
     await fleet.register('n1');
     await fleet.streams();
@@ -163,7 +163,7 @@ describe('pod CIDRs', () => {
     expect([await cidrsOf(fleet, 'n2'), await cidrsOf(fleet, 'n3')]).toEqual([['10.0.0.0/30'], undefined]);
   });
 
-  it('are neither lost nor given twice by a process that dies at any of its calls', async () => {
+  it('are neither lost nor assigned twice by a process that is killed at any of its calls', async () => {
     for (const lastHappens of [false, true]) {
       for (let atCall = 1; atCall < 14; atCall += 1) {
         const fleet = controlledFleet({ policy: FOUR });
@@ -181,7 +181,7 @@ describe('pod CIDRs', () => {
     }
   });
 
-  it('are told with upstream’s metrics', async () => {
+  it('are reported with upstream’s metrics', async () => {
     const fleet = controlledFleet({ policy: FOUR });
     await fleet.register('n1');
     await fleet.streams();
@@ -207,7 +207,7 @@ describe('pod CIDRs', () => {
     expect(counted.reduce((sum, { value }) => sum + value, 0)).toBe(3);
   });
 
-  it('that cannot be written into a Node are reported on it, and the next node gets its own', async () => {
+  it('that cannot be written into a Node are reported on it, and the next node gets its own CIDR', async () => {
     const fleet = controlledFleet({ policy: FOUR });
     await fleet.register('n1');
     await fleet.changeNode('n1', (node) => {

@@ -1,13 +1,12 @@
 /**
- * Pod CIDRs of nodes: a block from each cluster CIDR for a node that has none, written with the blocks in one transaction.
+ * Assigns pod CIDRs to nodes: one block of each cluster CIDR, written in one transaction with the Node.
  *
- * The sets in memory are a picture of the store, good for choosing; what counts is the condition on each block's item. So
- * any number of processes may allocate at once: whoever comes second to a block is refused, notes it as used, and takes
- * the next. A node that could not be served is looked at again with its next change, its status report at the latest.
+ * The sets in memory are a cache of the store and only choose a block. The condition on the item of each block decides.
+ * So any number of processes may allocate at once: the second to claim a block is refused, marks it as used, and tries
+ * the next one. A node that gets no block is retried at its next change, at the latest with its next status report.
  *
- * Where the cluster CIDRs are new, what nodes have already is counted in before the first block is given away.
+ * When a cluster CIDR is new, the CIDRs of existing nodes are counted before the first block is assigned.
  *
- * Source: pkg/controller/nodeipam/ipam/range_allocator.go; D8 in docs/deviations.md.
  */
 
 import { formatCidr } from '../../domain/cidrs/cidr.ts';
@@ -31,18 +30,18 @@ import { type CidrSetKey, type CidrStore, cidrStore, takeBlockWrite } from './ci
 import * as metric from './metrics.ts';
 import { allocateForNode, nodeEvent, occupyNode, podCidrTaken } from './rule.ts';
 
-/** Blocks tried for one node in a row; so many processes must have been faster. */
+/** Blocks tried for one node in a row; each one was claimed by another process. */
 const TRIES_MAX = 64;
-/** Refusals after which the picture is made anew. */
-const REFUSALS_A_PICTURE = 8;
+/** Refusals after which the cache is read again. */
+const REFUSALS_PER_READ = 8;
 const LIST_PAGE = 500;
-/** Nodes that are counted in at most, when a cluster CIDR is new. */
+/** Pages of nodes to count, at most, when a cluster CIDR is new. */
 const LIST_PAGES_MAX = 2_000;
 
 export interface CidrAllocator {
-  /** A node that is there: its CIDRs are noted, or it gets some. */
+  /** For a Node that exists: records its CIDRs, or assigns some. */
   settle(node: KubeNode, nowMs: number): Promise<void>;
-  /** A node that is gone: its blocks are free again. */
+  /** For a deleted Node: frees its blocks. */
   release(node: KubeNode): Promise<void>;
 }
 
@@ -54,7 +53,9 @@ const cidrsOf = (node: KubeNode) => ({
   podCIDRs: node.spec?.podCIDRs ?? [],
 });
 
-/** @throws RangeError when the policy's CIDRs cannot work; parsePolicy refuses such a policy with the field's name. */
+/**
+ * @throws RangeError when the policy's CIDRs are invalid; parsePolicy refuses such a policy with the name of the field.
+ */
 export function cidrAllocator(dependencies: ControllerDependencies): CidrAllocator {
   const creation = createCidrSets(dependencies.policy);
   if (creation.kind === 'off') return OFF;
@@ -65,10 +66,10 @@ export function cidrAllocator(dependencies: ControllerDependencies): CidrAllocat
 class Allocator implements CidrAllocator {
   readonly #dependencies: ControllerDependencies;
   readonly #store: CidrStore;
-  /** As configured, with only the service ranges used. */
+  /** The configured sets, with only the service ranges in use. */
   readonly #fresh: readonly CidrSet[];
   #sets: Promise<readonly CidrSet[]> | undefined;
-  /** One node after the other: two at once in one process would only race for the same block. */
+  /** Serialises the nodes: two at once in one process would only compete for the same block. */
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor(dependencies: ControllerDependencies, fresh: readonly CidrSet[]) {
@@ -82,9 +83,9 @@ class Allocator implements CidrAllocator {
       const { podCIDRs } = cidrsOf(node);
       if (podCIDRs.length === 0) return this.#allocate(node, nowMs);
       const faults = await this.#occupy(node);
-      // A record that is delivered again may be of a Node that has gone since, and nobody else would give its blocks back.
+      // A repeated record may be about a Node that was deleted since. No later call would free its blocks.
       if (!(await this.#isThere(node))) return this.#release(node);
-      await this.#tell(node, faults, nowMs);
+      await this.#recordFaults(node, faults, nowMs);
     });
   }
 
@@ -118,8 +119,8 @@ class Allocator implements CidrAllocator {
     return mine;
   }
 
-  /** The picture, made when first needed; a failure to make it is not kept. */
-  #picture(): Promise<readonly CidrSet[]> {
+  /** The cached sets, read on first use. A failed read is not cached. */
+  #cachedSets(): Promise<readonly CidrSet[]> {
     this.#sets ??= this.#read().catch((fault: unknown) => {
       this.#sets = undefined;
       throw fault;
@@ -139,7 +140,7 @@ class Allocator implements CidrAllocator {
     });
   }
 
-  /** What nodes have, from before this store was kept. Twice at once does no harm. */
+  /** Records the CIDRs of nodes from before this store existed. Running it twice at once is safe. */
   async #countIn(): Promise<void> {
     const { objects, clock } = this.#dependencies;
     let continueAfter: string | undefined;
@@ -150,7 +151,7 @@ class Allocator implements CidrAllocator {
         ...(continueAfter === undefined ? {} : { continueAfter }),
       });
       for (const node of list.objects as readonly KubeNode[]) {
-        if (cidrsOf(node).podCIDRs.length > 0) await this.#tell(node, await this.#noteAll(node), clock.nowMs());
+        if (cidrsOf(node).podCIDRs.length > 0) await this.#recordFaults(node, await this.#noteAll(node), clock.nowMs());
       }
       continueAfter = list.next;
       if (continueAfter === undefined) {
@@ -161,7 +162,7 @@ class Allocator implements CidrAllocator {
     throw new StoreFault('rejected', 'more nodes than can be counted for their pod CIDRs', { retryable: false });
   }
 
-  /** Into the store; the faults of the node. */
+  /** Writes the node's CIDRs to the store. Returns its faults. */
   async #noteAll(node: KubeNode): Promise<CidrFault[]> {
     const { name: nodeName = '', uid = '' } = node.metadata;
     const faults: CidrFault[] = [];
@@ -195,13 +196,13 @@ class Allocator implements CidrAllocator {
     const { name: nodeName = '', uid = '' } = node.metadata;
     let refusals = 0;
     let isNew = this.#sets === undefined;
-    let sets = await this.#withRanges(await this.#picture());
+    let sets = await this.#withRanges(await this.#cachedSets());
     for (let attempt = 0; attempt < TRIES_MAX; attempt += 1) {
       const allocation = allocateForNode(sets, nodeName);
       if (allocation.kind === 'exhausted') {
         if (isNew) return this.#exhausted(node, allocation.event, nowMs);
-        // Others may have given blocks back since the picture was made.
-        sets = await this.#anew();
+        // Other processes may have freed blocks since the cache was read.
+        sets = await this.#reread();
         isNew = true;
         continue;
       }
@@ -223,33 +224,33 @@ class Allocator implements CidrAllocator {
         refusals += 1;
         const refused = blocks[outcome.index];
         sets =
-          refusals % REFUSALS_A_PICTURE === 0 || refused === undefined
-            ? await this.#anew()
+          refusals % REFUSALS_PER_READ === 0 || refused === undefined
+            ? await this.#reread()
             : withUsed(sets, refused.index, refused.blocks);
         continue;
       }
       if (outcome.kind === 'tooLarge') {
         await reportUnwritable(this.#dependencies, { kind: 'Node', object: node, what: 'assign pod CIDRs', nowMs });
-        await this.#tellFailed(node, nowMs);
+        await this.#recordFailure(node, nowMs);
       }
       if (outcome.kind !== 'written') return;
       this.#sets = Promise.resolve(allocation.sets);
       for (const set of allocation.sets) await this.#store.moveCursor(setKey(set), set.cursor);
       meter.add(metric.CIDR_ALLOCATIONS, podCIDRs.length, 'Count');
       meter.add(metric.CIDR_TRIES, Math.max(...allocation.skipped) + refusals, 'Count');
-      this.#tellUsage(allocation.sets);
+      this.#reportUsage(allocation.sets);
       return;
     }
-    await this.#tellFailed(node, nowMs);
-    throw new StoreFault('throttled', 'every block tried was somebody else’s by then', { retryable: true });
+    await this.#recordFailure(node, nowMs);
+    throw new StoreFault('throttled', 'other processes claimed every block that was tried', { retryable: true });
   }
 
-  async #anew(): Promise<readonly CidrSet[]> {
+  async #reread(): Promise<readonly CidrSet[]> {
     this.#sets = undefined;
-    return this.#withRanges(await this.#picture());
+    return this.#withRanges(await this.#cachedSets());
   }
 
-  /** With the wide CIDRs of this moment: no condition on one block would see them. */
+  /** Adds the current wide CIDRs: the condition on one block does not cover them. */
   async #withRanges(sets: readonly CidrSet[]): Promise<readonly CidrSet[]> {
     return Promise.all(
       sets.map(async (set) => {
@@ -259,25 +260,25 @@ class Allocator implements CidrAllocator {
     );
   }
 
-  /** There are blocks, but none could be written into the Node. */
-  async #tellFailed(node: KubeNode, nowMs: number): Promise<void> {
+  /** Blocks are free, but none could be written to the Node. */
+  async #recordFailure(node: KubeNode, nowMs: number): Promise<void> {
     const event = nodeEvent(node.metadata.name ?? '', 'CIDRAssignmentFailed');
     await recordEvents(this.#dependencies, [{ ...event, about: subjectOf('Node', node) }], nowMs);
   }
 
   async #exhausted(node: KubeNode, event: EventText, nowMs: number): Promise<void> {
-    this.#tellUsage(await this.#picture());
+    this.#reportUsage(await this.#cachedSets());
     await recordEvents(this.#dependencies, [{ ...event, about: subjectOf('Node', node) }], nowMs);
   }
 
-  /** Of the fullest set: the one that a person has to look at. */
-  #tellUsage(sets: readonly CidrSet[]): void {
+  /** Reports the fullest set: it needs attention first. */
+  #reportUsage(sets: readonly CidrSet[]): void {
     const { meter } = this.#dependencies;
     meter.add(metric.CIDR_USAGE, Math.max(...sets.map(usageOf)), 'None');
     meter.add(metric.CIDR_BLOCKS, Math.min(...sets.map(({ size }) => size)), 'Count');
   }
 
-  async #tell(node: KubeNode, faults: readonly CidrFault[], nowMs: number): Promise<void> {
+  async #recordFaults(node: KubeNode, faults: readonly CidrFault[], nowMs: number): Promise<void> {
     if (faults.length === 0) return;
     const events = faults.map(({ event }) => ({ ...event, about: subjectOf('Node', node), once: event.message }));
     await recordEvents(this.#dependencies, events, nowMs);

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { controlledFleet } from '../../../test/support/controlled-fleet.ts';
 import type { ItemStore } from '../../ports/item-store.ts';
 
-it('a Node whose blocks are always taken by others gets 64 attempts, and every eighth reads what is taken', async () => {
+it('a Node that always loses its block to other processes gets 64 attempts, and every eighth one reads the store again', async () => {
   const reads: number[] = [];
   let attempts = 0;
   const between = (items: ItemStore): ItemStore => ({

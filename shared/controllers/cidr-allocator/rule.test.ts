@@ -19,7 +19,7 @@ describe('createCidrSets', () => {
     expect(createCidrSets({ ...policy, clusterCIDRs: [] })).toEqual({ kind: 'off' });
   });
 
-  it('tells every fault of the configuration', () => {
+  it('reports every fault of the configuration', () => {
     expect(
       createCidrSets({
         ...policy,
@@ -39,7 +39,7 @@ describe('createCidrSets', () => {
 });
 
 describe('blocksOfNode', () => {
-  it('is a fault of the node for each CIDR that cannot be read, and blocks for all others', () => {
+  it('returns a fault of the node for each CIDR that cannot be read, and blocks for all others', () => {
     const of = (nodeName: string, ...podCIDRs: string[]) =>
       blocksOfNode(sets(), { nodeName, podCIDRs }).map((entry) =>
         entry.kind === 'fault' ? `${entry.fault.nodeName}: ${entry.fault.reason}` : `${entry.cidr} in ${entry.index}`,
@@ -57,7 +57,7 @@ describe('blocksOfNode', () => {
 });
 
 describe('occupyNode', () => {
-  it('marks what can be read', () => {
+  it('marks the readable CIDRs', () => {
     const marked = occupyNode(sets(), { nodeName: 'n', podCIDRs: ['junk', 'fd00::/64'] });
     expect(marked.map(({ usedCount }) => usedCount)).toEqual([0, 1]);
   });

@@ -1,8 +1,8 @@
 /**
- * Which pod CIDRs a node gets: one block from each cluster CIDR, in their order.
+ * The pod CIDRs of a node: one block from each cluster CIDR, in their order.
  *
- * An allocation is all or nothing: when a later set is full, what was taken from earlier ones is given back, and a bad CIDR
- * on one node is reported on that node and stops nobody else (D8 in docs/deviations.md).
+ * An allocation is all or nothing: when one set is full, no block of the others is used. An invalid CIDR on one node is
+ * reported on that node and affects no other node (D8 in docs/deviations.md).
  * Source: pkg/controller/nodeipam/ipam/range_allocator.go, cidr_allocator.go.
  */
 import { formatCidr } from '../../domain/cidrs/cidr.ts';
@@ -16,11 +16,11 @@ import {
 } from '../../domain/cidrs/cluster-cidrs.ts';
 import type { EventText } from '../../domain/events/event-text.ts';
 
-/** On the node: it says to have what is another node's. Both keep it; a person has to choose. */
+/** The node claims a CIDR that belongs to another node. Both keep it; a user must resolve the conflict. */
 export const podCidrTaken = (nodeName: string, cidr: string, cluster: string): CidrFault =>
   fault(nodeName, `pod CIDR ${cidr} of cluster CIDR ${cluster} is another node's`);
 
-/** Marks the CIDRs that a node has, index by index, as far as they can be read. */
+/** Marks the CIDRs of a node as used, by index. Unreadable CIDRs are skipped. */
 export function occupyNode(sets: readonly CidrSet[], node: NodeCidrs): readonly CidrSet[] {
   const readable = blocksOfNode(sets, node).flatMap((entry) => (entry.kind === 'readable' ? [entry] : []));
   return sets.map((set, index) =>
@@ -40,7 +40,7 @@ export type NodeAllocation =
       /** Used blocks passed over in each set: the metric allocation_tries_per_request. */
       readonly skipped: readonly number[];
     }
-  /** A set is full; nothing was taken from any. */
+  /** A set is full. No block of any set is used. */
   | { readonly kind: 'exhausted'; readonly reason: string; readonly event: EventText };
 
 export const nodeEvent = (nodeName: string, reason: 'CIDRNotAvailable' | 'CIDRAssignmentFailed'): EventText => ({
@@ -50,7 +50,7 @@ export const nodeEvent = (nodeName: string, reason: 'CIDRNotAvailable' | 'CIDRAs
   source: CIDR_ALLOCATOR_COMPONENT,
 });
 
-/** A block of each set, in their order, for a node that has no CIDRs. */
+/** One block of each set, in their order, for a node without CIDRs. */
 export function allocateForNode(sets: readonly CidrSet[], nodeName: string): NodeAllocation {
   const podCIDRs: string[] = [];
   const next: CidrSet[] = [];

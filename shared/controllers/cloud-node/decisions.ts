@@ -1,4 +1,4 @@
-/** Decision records of cloud-node: what a Node's EC2 instance led to. */
+/** Decision records of cloud-node: what was done with a Node because of its EC2 instance. */
 
 import type { CloudAnswer } from '../../domain/cloud/instance.ts';
 import { defined } from '../../domain/defined.ts';

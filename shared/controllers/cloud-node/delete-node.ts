@@ -1,9 +1,10 @@
 /**
- * Deleting a Node on EC2's word, as DELETE through the API does it: its digest and Lease go in the same commit (D14), and
- * finalizers hold it. What else belongs to it (timers, CIDRs, a turn in a queue) follows from the change of the Node.
+ * Deletes a Node because of EC2's answer, with the same effects as DELETE through the API: the digest and the Lease are
+ * deleted in the same commit (D14), and finalizers delay the deletion. Timers, CIDRs and queue entries follow from the
+ * change of the Node.
  *
- * The commit rests on the version of the Node that was read, so on its Ready status; and on what has been seen of its
- * instance, so that an answer which somebody else got in the meantime is not passed over.
+ * The commit requires the version of the Node that was evaluated, and thus its Ready status. It also requires that no
+ * other answer about the instance was stored since.
  */
 import type { EventText } from '../../domain/events/event-text.ts';
 import { markDeleted } from '../../kube/deletion.ts';
@@ -20,26 +21,26 @@ const ATTEMPTS_MAX = 6;
 
 export type NodeDeletion =
   | { readonly kind: 'deleted' }
-  /** Marked, and held by finalizers. */
+  /** Marked for deletion; finalizers delay it. */
   | { readonly kind: 'held' }
-  /** As it is now, it is not to be deleted. */
+  /** Its current state does not require the deletion. */
   | { readonly kind: 'spared' }
-  /** It went by itself, or another one has its name. */
+  /** The Node no longer exists, or another Node has its name. */
   | { readonly kind: 'gone' }
-  /** Somebody else has heard from EC2 since. */
+  /** Another call stored an answer of EC2 since. */
   | { readonly kind: 'overtaken' };
 
-/** @throws StoreFault when other commits stayed in the way */
+/** @throws StoreFault when other commits kept conflicting */
 export async function deleteNode(
   { objects, random }: Pick<ControllerDependencies, 'objects' | 'random'>,
   row: WatchRow,
   nowMs: number,
-  /** The event to tell with it and its record, for the Node as it is; undefined: not to be deleted. */
+  /** Event and decision record for the current state of the Node; undefined: do not delete it. */
   decide: (node: KubeNode) => { readonly event: EventText; readonly record: PutWrite } | undefined,
 ): Promise<NodeDeletion> {
   const ref = nodeRef(row.nodeName);
   let node = (await objects.get(ref)) as KubeNode | undefined;
-  let isTold = false;
+  let hasEvent = false;
   for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
     if (node === undefined || node.metadata.uid !== row.uid) return { kind: 'gone' };
     const decided = decide(node);
@@ -51,7 +52,7 @@ export async function deleteNode(
       ? { kind: 'update', ref, object: markDeleted(node, 0, nowMs), previous: node }
       : { kind: 'delete', ref, previous: node };
     const about = subjectOf('Node', node);
-    const events = isTold ? [] : [eventWrite({ ...event, about, once: 'cloud' }, { nowMs, eventUid: random.uuid() })];
+    const events = hasEvent ? [] : [eventWrite({ ...event, about, once: 'cloud' }, { nowMs, eventUid: random.uuid() })];
     const outcome = await objects.commit({
       writes: [write, ...events],
       extra: isHeld ? [record] : [...healthWritesFor({ kind: 'delete', old: node }), leaveWatchWrite(row), record],
@@ -63,15 +64,15 @@ export async function deleteNode(
         return { kind: 'overtaken' };
       case 'conflict':
         if (outcome.index === 0) node = outcome.current as KubeNode | undefined;
-        else isTold = true;
+        else hasEvent = true;
         break;
       case 'contended':
         node = (await objects.get(ref)) as KubeNode | undefined;
         break;
       case 'tooLarge':
       case 'overfull':
-        throw new StoreFault('too-large', 'a Node is too large to be marked', { retryable: false });
+        throw new StoreFault('too-large', 'the Node is too large to be marked for deletion', { retryable: false });
     }
   }
-  throw new StoreFault('throttled', 'a Node kept changing under its deletion', { retryable: true });
+  throw new StoreFault('throttled', 'the Node changed too often to be deleted', { retryable: true });
 }

@@ -49,7 +49,7 @@ describe('initialiseNode', () => {
     ['', 'provided node ip "" is no IP address'],
     ['edge-1', 'provided node ip "edge-1" is no IP address'],
     ['10.0.0.1,10.0.0.2', 'provided node ip 10.0.0.1,10.0.0.2 is neither one address nor one of each family'],
-    ['0.0.0.0,fd00::1', 'provided node ip 0.0.0.0,fd00::1 has an address that stands for any'],
+    ['0.0.0.0,fd00::1', 'provided node ip 0.0.0.0,fd00::1 contains an unspecified address'],
   ])('refuses the provided address %j', (annotation, reason) => {
     const provided = { ...node, annotations: { [PROVIDED_NODE_IP_ANNOTATION]: annotation } };
     const addresses = ['10.0.0.1', '10.0.0.2', 'fd00::1'].map((address) => ({ type: 'InternalIP', address }));

@@ -1,6 +1,6 @@
 /**
- * What the cloud tells about a new node, which is asked by its providerID: instance type, zone, region and addresses; after which the
- * uninitialized taint goes.
+ * Initialises a new node from the metadata of its instance, found by providerID: instance type, zone, region,
+ * addresses. Then removes the uninitialized taint.
  *
  * Source: staging/src/k8s.io/cloud-provider/controllers/node/node_controller.go,
  * staging/src/k8s.io/cloud-provider/node/helpers/address.go, staging/src/k8s.io/component-helpers/node/util/ips.go.
@@ -16,7 +16,7 @@ export const BETA_INSTANCE_TYPE_LABEL = 'beta.kubernetes.io/instance-type';
 
 export type MetadataAnswer =
   | { readonly kind: 'metadata'; readonly metadata: InstanceMetadata }
-  /** The provider has nothing to say about this node. */
+  /** The provider has no metadata for this node. */
   | { readonly kind: 'none' }
   | { readonly kind: 'failed'; readonly message: string };
 
@@ -29,16 +29,16 @@ export interface UninitialisedNode {
 
 export type Initialisation =
   | { readonly kind: 'notNeeded' }
-  /** The taint stays; nothing to try again before the next change of the node. */
+  /** The taint stays. Nothing to retry before the next change of the node. */
   | { readonly kind: 'nothingKnown' }
-  /** The taint stays; try again later. */
+  /** The taint stays. Retried later. */
   | { readonly kind: 'failed'; readonly reason: string }
   | {
       readonly kind: 'initialised';
-      /** spec.taints and metadata.labels as they should be, for one write. */
+      /** New metadata.labels and spec.taints, for one write. */
       readonly labels: Readonly<Record<string, string>>;
       readonly taints: readonly Readonly<Taint>[];
-      /** status.addresses for a second write; absent when they stay. */
+      /** New status.addresses, for a second write. Absent: unchanged. */
       readonly addresses: readonly NodeAddress[] | undefined;
       readonly event: EventText;
     };
@@ -75,11 +75,11 @@ type ProvidedIps =
   | { readonly kind: 'ips'; readonly ips: readonly { readonly text: string; readonly address: IpAddress }[] }
   | { readonly kind: 'refused'; readonly reason: string };
 
-/** As strict as upstream, but for one thing it forgives: leading zeros in the parts of an IPv4 address. */
+/** As strict as upstream, except that leading zeros in an IPv4 address are accepted. */
 const readIp = (text: string): IpAddress | undefined =>
   parseAddress(text.includes(':') ? text : text.replace(/(^|\.)0+(?=\d)/g, '$1'));
 
-/** An annotation that is there and empty is refused as upstream refuses it. */
+/** An empty annotation is refused, as upstream does. */
 function providedIps(annotations: Readonly<Record<string, string>>): ProvidedIps {
   const annotation = annotations[PROVIDED_NODE_IP_ANNOTATION];
   if (annotation === undefined) return { kind: 'ips', ips: [] };
@@ -96,12 +96,12 @@ function providedIps(annotations: Readonly<Record<string, string>>): ProvidedIps
     return { kind: 'refused', reason: `provided node ip ${annotation} is neither one address nor one of each family` };
   }
   if (second !== undefined && ips.some(({ address }) => address.value === 0n)) {
-    return { kind: 'refused', reason: `provided node ip ${annotation} has an address that stands for any` };
+    return { kind: 'refused', reason: `provided node ip ${annotation} contains an unspecified address` };
   }
   return { kind: 'ips', ips };
 }
 
-/** The addresses by type, those given by annotation first within theirs, in the annotation's order. */
+/** The addresses by type. Those of the annotation come first within their type, in the annotation's order. */
 function providedFirst(
   annotations: Readonly<Record<string, string>>,
   addresses: readonly NodeAddress[],
@@ -111,7 +111,7 @@ function providedFirst(
   const provided = providedIps(annotations);
   if (provided.kind === 'refused') return provided;
   const { ips } = provided;
-  // Which of those provided an address is; after all of them, when it is none.
+  // Index in the annotation; addresses that it does not name come last.
   const rank = ({ address }: NodeAddress): number => {
     const ip = readIp(address);
     const at = ips.findIndex(({ address: wanted }) => ip?.family === wanted.family && ip.value === wanted.value);
@@ -127,7 +127,9 @@ function providedFirst(
   return { kind: 'ordered', addresses: addresses.toSorted((a, b) => byType(a, b) || rank(a) - rank(b)) };
 }
 
-/** Keys in kubernetes.io, k8s.io and below are Kubernetes' own: a provider may not set them as additional labels. */
+/**
+ * Keys in kubernetes.io, k8s.io and their subdomains are reserved: a provider may not set them as additional labels.
+ */
 function isKubernetesKey(key: string): boolean {
   const slash = key.indexOf('/');
   if (slash < 0) return false;
@@ -140,12 +142,12 @@ function labelsFor(present: Readonly<Record<string, string>>, metadata: Instance
   for (const [key, value] of Object.entries(metadata.additionalLabels)) {
     if (!(key in labels) && !isKubernetesKey(key)) labels[key] = value;
   }
-  const told: readonly [string, readonly string[]][] = [
+  const provided: readonly [string, readonly string[]][] = [
     [metadata.instanceType, [BETA_INSTANCE_TYPE_LABEL, INSTANCE_TYPE_LABEL]],
     [metadata.zone, [BETA_ZONE_LABEL, ZONE_LABEL]],
     [metadata.region, [BETA_REGION_LABEL, REGION_LABEL]],
   ];
-  for (const [value, keys] of told) {
+  for (const [value, keys] of provided) {
     if (value === '') continue;
     for (const key of keys) labels[key] = value;
   }
@@ -161,9 +163,10 @@ const byType = (one: NodeAddress, other: NodeAddress): number =>
 const groupedByType = (addresses: readonly NodeAddress[]) => Map.groupBy(addresses, ({ type }) => type);
 
 /**
- * The node's addresses as the provider has them, or undefined when nothing is to be written: the provider names none, or
- * the same set, or the annotation cannot be followed. The machine's own Hostname entries stay when the provider has none; an
- * address given by annotation comes first within its type.
+ * The node's addresses from the provider, or undefined when nothing is to be written. That is the case when the
+ * provider returns no address or the same set, or when the annotation does not match.
+ *
+ * Existing Hostname entries stay when the provider has none. Addresses of the annotation come first within their type.
  */
 export function addressesToWrite(
   node: Pick<UninitialisedNode, 'addresses' | 'annotations'>,
@@ -180,7 +183,7 @@ export function addressesToWrite(
     addresses.map(({ type, address }) => `${type} ${address}`).join();
   const isSameSet = textOf(ordered.toSorted(byIdentity)) === textOf(node.addresses.toSorted(byIdentity));
   if (!isSameSet) return ordered;
-  // A provider that lists the same addresses in another order causes no write. Those of the annotation have places of their own.
+  // Another order of the same addresses causes no write, except for the addresses of the annotation.
   const provided = node.annotations[PROVIDED_NODE_IP_ANNOTATION]?.split(',').length ?? 0;
   const heads = (addresses: readonly NodeAddress[]): string =>
     textOf([...groupedByType(addresses).values()].flatMap((ofType) => ofType.slice(0, provided)).toSorted(byType));

@@ -1,7 +1,7 @@
 /**
- * Keeps the list of nodes EC2 is asked about (store/cloud-store.ts) in step with the Nodes, from object-stream: decided
- * from the Node as it is now, so a late or repeated record puts nothing wrong. What a dropped record leaves behind is mended
- * by the next change of that Node, and cloud-node compares every row with its Node now and then.
+ * Maintains the list of nodes that EC2 is asked about (watch-list-store.ts), from object-stream. Each row is written
+ * from the current state of the Node, so late or repeated records do no harm. A lost record is repaired by the next
+ * change of that Node. cloud-node also compares every row with its Node at intervals.
  */
 
 import { readyStatusOf } from '../../domain/nodes/conditions.ts';
@@ -39,7 +39,7 @@ export function watchedNodeOf(node: KubeNode): WatchedNode {
 export const isWatchedNode = (node: KubeNode | undefined): boolean =>
   node !== undefined && isWatched(watchedNodeOf(node));
 
-/** One work a node that is, or was, of interest. */
+/** One unit of work per node that is, or was, watched. */
 export function cloudWatchWorks(dependencies: ControllerDependencies, nodes: readonly NodeRecord[]): RecordWork[] {
   const byName = new Map<string, { uid: string; readonly of: number[] }>();
   for (const { before, after, position, isRetry } of nodes) {
@@ -58,7 +58,7 @@ export function cloudWatchWorks(dependencies: ControllerDependencies, nodes: rea
 async function settleWatch({ items, objects }: ControllerDependencies, nodeName: string, uid: string): Promise<void> {
   const list = cloudStore(items);
   const node = (await objects.get(nodeRef(nodeName))) as KubeNode | undefined;
-  // Gone: whatever is there of it is of no use any more.
+  // The Node does not exist: no version of its row is needed.
   if (node === undefined) return list.unwatch({ nodeName, uid }, Number.MAX_SAFE_INTEGER);
   const watched = watchedNodeOf(node);
   const version = Number(node.metadata.resourceVersion ?? 0);

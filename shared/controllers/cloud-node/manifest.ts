@@ -6,7 +6,7 @@ const alarms: readonly AlarmManifest[] = [
   {
     name: 'cloud-answers-failing',
     rank: 120,
-    meaning: 'EC2 gives no useful answer about nodes that are not ready: none of them is deleted.',
+    meaning: 'EC2 requests about nodes that are not Ready fail. None of these nodes is deleted.',
     pages: false,
     metrics: { failed: total(CLOUD_ANSWERS_FAILED) },
     when: '>',
@@ -19,12 +19,12 @@ const alarms: readonly AlarmManifest[] = [
 
 export const cloudNodeManifest = {
   name: 'cloud-node',
-  description: 'Asks EC2 about nodes that are not Ready, deletes those whose instance is gone',
+  description: 'Asks EC2 about nodes that are not Ready, deletes the Nodes of terminated instances',
   triggers: [
     {
       kind: 'tick',
       period: 'nodeMonitorPeriodSeconds',
-      silence: { alarm: 'background', as: 'cloud', consequence: 'gone instances keep their Nodes' },
+      silence: { alarm: 'background', as: 'cloud', consequence: 'Nodes of terminated instances are not deleted' },
     },
     // States after which a node that is not Ready may change; all others wait for the next tick.
     { kind: 'instanceStates', id: 'InstanceChanges', states: ['shutting-down', 'stopped', 'terminated'] },

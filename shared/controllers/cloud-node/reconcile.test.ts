@@ -1,4 +1,7 @@
-/** cloud-node over tables in memory, with an EC2 in memory; and under bad luck: twice, at once, overtaken, killed half-way. */
+/**
+ * cloud-node over tables in memory, with an EC2 in memory. Also with calls that run twice, at once, lose a race or are
+ * killed half-way.
+ */
 import { describe, expect, it } from 'vitest';
 import { type ControlledFleet, controlledFleet, type FleetOptions } from '../../../test/support/controlled-fleet.ts';
 import { dyingStore } from '../../../test/support/failing-store.ts';
@@ -24,7 +27,7 @@ interface Given extends Omit<FleetOptions, 'hasCloud'> {
   readonly annotations?: Record<string, string>;
 }
 
-/** One machine `vm`, not Ready unless said otherwise, an instance that runs, and the streams at rest; 600 s in. */
+/** One node `vm` with a running instance, not Ready unless stated otherwise, all stream records processed; at 600 s. */
 async function started(given: Given = {}): Promise<{ fleet: ControlledFleet; cloud: MemoryCloud }> {
   const fleet = controlledFleet({ ...given, hasCloud: true });
   const { cloud } = fleet;
@@ -64,8 +67,8 @@ const deletions = async (fleet: ControlledFleet) =>
     (event['involvedObject'] as { name: string }).name,
   ]);
 
-describe('the list of nodes EC2 is asked about', () => {
-  it('takes a node on when it is not Ready and off when it is Ready again', async () => {
+describe('the list of nodes that EC2 is asked about', () => {
+  it('adds a node that is not Ready and removes it once it is Ready', async () => {
     const { fleet } = await started({ ready: 'True' });
     expect(await rows(fleet)).toEqual([]);
     await fleet.post('vm', 'False');
@@ -77,7 +80,7 @@ describe('the list of nodes EC2 is asked about', () => {
   });
 
   it.each([[''], ['k3s://vm'], ['gce://project/zone/vm']])(
-    'never takes on a machine at the edge (providerID %j), and asks nothing',
+    'never adds an edge machine (providerID %j), and sends no request',
     async (providerID) => {
       const { fleet, cloud } = await started({ providerID });
       expect(await rows(fleet)).toEqual([]);
@@ -93,7 +96,7 @@ describe('the list of nodes EC2 is asked about', () => {
     expect(fleet.consumed()).toMatchObject({ readUnits: 0.5, writeUnits: 0 });
   });
 
-  it('loses what was seen of a Node that was made anew under the name', async () => {
+  it('drops the answers about a Node that was deleted and created again under its name', async () => {
     const { fleet, cloud } = await started();
     cloud.vanish(ID);
     await tick(fleet, 605);
@@ -109,14 +112,14 @@ describe('the list of nodes EC2 is asked about', () => {
     expect(await fleet.node('vm')).toBeDefined();
   });
 
-  it('is emptied of a Node that went by itself', async () => {
+  it('drops the row of a Node that was deleted through the API', async () => {
     const { fleet } = await started();
     await fleet.removeNode('vm');
     await fleet.streams();
     expect(await rows(fleet)).toEqual([]);
   });
 
-  it('is compared with the Nodes now and then, so that a lost record stays no longer than that', async () => {
+  it('is compared with the Nodes at intervals: a lost record has no longer effect than that', async () => {
     const { fleet } = await started();
     const [row] = await rows(fleet);
     await fleet.post('vm');
@@ -126,7 +129,7 @@ describe('the list of nodes EC2 is asked about', () => {
     expect(await rows(fleet)).toEqual([]);
   });
 
-  it('writes nothing on ticks that say nothing new', async () => {
+  it('writes nothing on ticks without a new answer', async () => {
     const { fleet } = await started();
     await tick(fleet, 605);
     fleet.consumed();
@@ -136,11 +139,11 @@ describe('the list of nodes EC2 is asked about', () => {
   });
 });
 
-describe('a node whose instance', () => {
-  it('is terminated goes at once, with its Lease and its digest, and that is told once', async () => {
+describe('a node with an instance that', () => {
+  it('is terminated is deleted at once, with its Lease and its digest, and with one event', async () => {
     const { fleet, cloud } = await started();
     cloud.terminate(ID);
-    expect(await tick(fleet, 605)).toEqual({ kind: 'ran', watched: 1, looked: 1, deleted: 1 });
+    expect(await tick(fleet, 605)).toEqual({ kind: 'ran', watched: 1, processed: 1, deleted: 1 });
     expect(await fleet.node('vm')).toBeUndefined();
     expect(await fleet.health('vm')).toBeUndefined();
     expect(await rows(fleet)).toEqual([]);
@@ -148,30 +151,30 @@ describe('a node whose instance', () => {
     expect((await fleet.events('RemovingNode')).length).toBe(1);
   });
 
-  it('is terminated is looked at as soon as EventBridge tells', async () => {
+  it('is terminated is checked as soon as EventBridge reports it', async () => {
     const { fleet, cloud } = await started();
     cloud.terminate(ID);
     fleet.at(601);
-    expect(await fleet.controllers.onInstanceChange('i-00000000000000000')).toMatchObject({ looked: 0 });
+    expect(await fleet.controllers.onInstanceChange('i-00000000000000000')).toMatchObject({ processed: 0 });
     expect(cloud.calls().describeInstances).toBe(0);
-    expect(await fleet.controllers.onInstanceChange(ID)).toMatchObject({ looked: 1, deleted: 1 });
+    expect(await fleet.controllers.onInstanceChange(ID)).toMatchObject({ processed: 1, deleted: 1 });
     expect(await fleet.node('vm')).toBeUndefined();
   });
 
-  it('is said to have ended by an event that EC2 does not bear out is kept', async () => {
+  it('is reported as terminated by an event, but runs according to EC2, is kept', async () => {
     const { fleet } = await started();
-    expect(await fleet.controllers.onInstanceChange(ID)).toMatchObject({ looked: 1, deleted: 0 });
+    expect(await fleet.controllers.onInstanceChange(ID)).toMatchObject({ processed: 1, deleted: 0 });
     expect(await fleet.node('vm')).toBeDefined();
   });
 
-  it('is unknown goes at the second answer in a row, not the first', async () => {
+  it('is unknown is deleted at the second answer in a row, not the first', async () => {
     const { fleet, cloud } = await started();
     cloud.vanish(ID);
     expect(await tick(fleet, 605)).toMatchObject({ deleted: 0 });
     expect(await tick(fleet, 610)).toMatchObject({ deleted: 1 });
   });
 
-  it('is unknown twice within a period is kept, however long the tick had taken before it asked', async () => {
+  it('is unknown twice within a period is kept, however long the tick ran before the request', async () => {
     let slow: (() => void) | undefined;
     const between = (items: ItemStore): ItemStore => ({
       ...items,
@@ -190,7 +193,7 @@ describe('a node whose instance', () => {
     expect(await tick(fleet, 615)).toMatchObject({ deleted: 1 });
   });
 
-  it('is unknown, by a providerID that names no zone, is kept: it may be of another region', async () => {
+  it('is unknown, with a providerID without a zone, is kept: it may be in another region', async () => {
     const { fleet, cloud } = await started({ providerID: ID });
     cloud.vanish(ID);
     for (const seconds of [605, 610, 615]) await tick(fleet, seconds);
@@ -212,16 +215,16 @@ describe('a node whose instance', () => {
     expect(await tick(fleet, 620)).toMatchObject({ deleted: 1 });
   });
 
-  it('was unknown before an outage of ours is asked about twice again', async () => {
+  it('was unknown before a controller outage needs two more answers', async () => {
     const { fleet, cloud } = await started();
     cloud.vanish(ID);
     await tick(fleet, 605);
-    // 15 s is three turns: still in a row.
+    // 15 s is three polls: still in a row.
     expect(await tick(fleet, 625)).toMatchObject({ deleted: 0 });
     expect(await tick(fleet, 640)).toMatchObject({ deleted: 1 });
   });
 
-  it('is terminated stays while a finalizer holds it', async () => {
+  it('is terminated stays while a finalizer delays its deletion', async () => {
     const { fleet, cloud } = await started();
     await fleet.changeNode('vm', (node) => ({ ...node, metadata: { ...node.metadata, finalizers: ['a.b/c'] } }));
     await fleet.streams();
@@ -231,7 +234,7 @@ describe('a node whose instance', () => {
     expect(await deletions(fleet)).toEqual([[1, 'vm']]);
   });
 
-  it('is stopped gets the shutdown taint, and is rid of it with the change that makes it Ready', async () => {
+  it('is stopped gets the shutdown taint, and loses it in the change that makes it Ready', async () => {
     const { fleet, cloud } = await started();
     cloud.stop(ID);
     await tick(fleet, 605);
@@ -246,7 +249,7 @@ describe('a node whose instance', () => {
     ['InternalError', 'error'],
     ['timeout', 'timeout'],
   ] as const)(
-    'cannot be asked about (%s) is kept for ever, told once and counted by reason',
+    'cannot be checked (%s) is kept without a time limit, reported once and counted by reason',
     async (trouble, state) => {
       const { fleet, cloud } = await started();
       cloud.terminate(ID);
@@ -265,7 +268,7 @@ describe('a node whose instance', () => {
     ['of another region', 'aws:///eu-west-1a/i-0123456789abcdef0', /region eu-west-1/],
     ['that is none', 'aws:///eu-central-1a/vm-17', /ends in no EC2 instance id/],
     ['of Fargate', 'aws:///eu-central-1a/fargate-ip-10-0-0-1', /Fargate/],
-  ])('has a providerID %s is kept and told once', async (_, providerID, message) => {
+  ])('has a providerID %s is kept and reported once', async (_, providerID, message) => {
     const { fleet, cloud } = await started({ providerID });
     cloud.vanish(ID);
     for (let seconds = 605; seconds < 1_200; seconds += 5) await tick(fleet, seconds);
@@ -277,7 +280,7 @@ describe('a node whose instance', () => {
   });
 
   it.each(['running', 'terminated'] as const)(
-    'belongs to another account and is %s is kept and told once',
+    'belongs to another account and is %s is kept and reported once',
     async (state) => {
       const { fleet, cloud } = await started();
       cloud.put({
@@ -297,7 +300,7 @@ describe('a node whose instance', () => {
     },
   );
 
-  it('vanished with many others, more than are confirmed in one tick, goes in its turn', async () => {
+  it('vanished with many others, more than one tick confirms, is deleted in a later tick', async () => {
     const { fleet, cloud } = await started();
     const others = Array.from({ length: 44 }, (_, index) => `vm-${index}`);
     for (const [index, name] of others.entries()) {
@@ -316,7 +319,7 @@ describe('a node whose instance', () => {
     for (const [index, name] of others.entries()) expect((await fleet.node(name)) !== undefined, name).toBe(index < 22);
   });
 
-  it('has new addresses is told so, once', async () => {
+  it('has new addresses gets them on its Node, in one write', async () => {
     const { fleet } = await started();
     await tick(fleet, 605);
     expect((await fleet.node('vm'))?.status?.addresses).toEqual([{ type: 'InternalIP', address: '10.0.0.1' }]);
@@ -327,7 +330,7 @@ describe('a node whose instance', () => {
 });
 
 describe('a node that is not initialised', () => {
-  it('gets labels and addresses, loses the taint whatever its effect, and is told Synced', async () => {
+  it('gets labels and addresses, loses the taint whatever its effect, and gets one Synced event', async () => {
     const { fleet } = await started({
       ready: 'True',
       taints: [UNINITIALISED, { ...UNINITIALISED, effect: 'NoExecute' }],
@@ -349,11 +352,11 @@ describe('a node that is not initialised', () => {
   it.each([
     ['it has no providerID', { providerID: '' }, /no providerID/],
     [
-      'its given address is none of the instance',
+      'its provided address does not belong to the instance',
       { annotations: { 'alpha.kubernetes.io/provided-node-ip': '10.0.0.9' } },
       /10\.0\.0\.9 is not among/,
     ],
-  ] as const)('keeps its taint while %s, and is told why once', async (_, given, message) => {
+  ] as const)('keeps its taint while %s, and reports the reason once', async (_, given, message) => {
     const { fleet } = await started({ ready: 'True', taints: [UNINITIALISED], ...given });
     for (let seconds = 605; seconds < 800; seconds += 5) await tick(fleet, seconds);
     expect(await fleet.taints('vm')).toEqual(['uninitialized:NoSchedule']);
@@ -363,7 +366,7 @@ describe('a node that is not initialised', () => {
     expect(await fleet.events('CloudCheckFailed')).toEqual([]);
   });
 
-  it('waits for an instance that is too young to be known', async () => {
+  it('waits while its instance is too young for EC2', async () => {
     const { fleet, cloud } = await started({ ready: 'True', taints: [UNINITIALISED], launchedAgoMs: -606_000 });
     cloud.setAnswerDelay(10_000);
     await tick(fleet, 610);
@@ -373,8 +376,8 @@ describe('a node that is not initialised', () => {
   });
 });
 
-describe('under bad luck cloud-node', () => {
-  it('deletes once when the same tick runs twice, and two at once, and an event comes in', async () => {
+describe('with concurrent, repeated or killed calls cloud-node', () => {
+  it('deletes once when the same tick runs twice, two run at once, and an event arrives', async () => {
     const { fleet, cloud } = await started();
     cloud.terminate(ID);
     fleet.at(605);
@@ -390,7 +393,7 @@ describe('under bad luck cloud-node', () => {
     expect(await deletions(fleet)).toEqual([[1, 'vm']]);
   });
 
-  it('does not take two answers of one moment for two a period apart', async () => {
+  it('does not count two answers of one moment as two that are a period apart', async () => {
     const { fleet, cloud } = await started();
     cloud.vanish(ID);
     fleet.at(605);
@@ -400,7 +403,7 @@ describe('under bad luck cloud-node', () => {
     expect(await fleet.node('vm')).toBeDefined();
   });
 
-  /** The tables, with something done just before the first transaction. */
+  /** The tables, with a callback before the first transaction. */
   const beforeCommit = (items: ItemStore, what: () => Promise<unknown>): ItemStore => {
     let once = true;
     return {
@@ -415,7 +418,7 @@ describe('under bad luck cloud-node', () => {
     };
   };
 
-  it('spares a node that turns Ready while it is about to be deleted', async () => {
+  it('keeps a node that becomes Ready while it is about to be deleted', async () => {
     const { fleet, cloud } = await started();
     cloud.terminate(ID);
     fleet.at(605);
@@ -425,7 +428,7 @@ describe('under bad luck cloud-node', () => {
     expect(await fleet.events('DeletingNode')).toEqual([]);
   });
 
-  it('does not delete on two answers when another one came in between', async () => {
+  it('does not delete on two answers with another one in between', async () => {
     const { fleet, cloud } = await started();
     cloud.vanish(ID);
     await tick(fleet, 605);
@@ -441,7 +444,7 @@ describe('under bad luck cloud-node', () => {
     expect((await rows(fleet))[0]?.seen.state).toBe('running');
   });
 
-  it('does not take a row off that was brought up to date meanwhile', async () => {
+  it('does not remove a row that was updated meanwhile', async () => {
     const { fleet } = await started();
     const [row] = await rows(fleet);
     await fleet.changeNode('vm', (node) => ({ ...node, metadata: { ...node.metadata, labels: { a: 'b' } } }));
@@ -450,7 +453,7 @@ describe('under bad luck cloud-node', () => {
     expect(await rows(fleet)).toHaveLength(1);
   });
 
-  it.each([false, true])('ends up the same wherever it was killed (last write done: %s)', async (happens) => {
+  it.each([false, true])('has the same result wherever it was killed (last write done: %s)', async (happens) => {
     for (const what of ['terminate', 'vanish', 'stop'] as const) {
       const counting = await started();
       counting.cloud[what](ID);
@@ -480,7 +483,7 @@ describe('under bad luck cloud-node', () => {
     }
   });
 
-  it('tells that a deletion failed, and deletes at the next tick', async () => {
+  it('reports that a deletion failed, and deletes at the next tick', async () => {
     const { fleet, cloud } = await started();
     cloud.terminate(ID);
     fleet.at(605);

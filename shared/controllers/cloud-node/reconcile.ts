@@ -11,11 +11,12 @@
  *
  * Calls may run twice, at once or be killed half-way:
  *   - An answer is stored only if the row has not changed since it was read.
- *   - A Node is deleted in the commit that removes its row, and only in the version whose Ready status was evaluated.
+ *   - A Node and its row are deleted in one commit, and only at the version that was evaluated (its Ready status).
  *   - A process that dies before it stores an answer loses it; the next tick asks again.
  *
- * The safety gate (D9) does not apply here. It concerns silence, and these decisions rest on EC2's answer about a node
- * that is marked already. While the gate is closed no node is newly marked, so none is newly watched.
+ * The safety gate (D9) does not apply here. It is about missing heartbeats. These decisions rest on EC2's answer about
+ * a node that is already NotReady. While the gate is closed no node becomes NotReady, so none is added to the watch
+ * list.
  */
 
 import type { CloudAnswer } from '../../domain/cloud/instance.ts';
@@ -34,7 +35,7 @@ import { type WorkBudget, workThrough, workUntil } from '../framework/bounded-wo
 import { changeNode, type NodeChange, withTaints } from '../framework/change-node.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
 import { eventWrite, type PendingEvent, recordEvents, subjectOf } from '../framework/record-event.ts';
-import { tellTickAge } from '../framework/tick-age.ts';
+import { reportTickAge } from '../framework/tick-age.ts';
 import { bareClaim, runTick, type SkippedTick, type Tick, TickFault } from '../framework/tick-runner.ts';
 import { cloudDraft, outOfServiceDraft } from './decisions.ts';
 import { deleteNode, type NodeDeletion } from './delete-node.ts';
@@ -59,9 +60,9 @@ import {
   cloudCheckFailed,
   cloudState,
   confirmWithinMs,
+  evaluateNode,
   initialisationFailed,
   instanceOf,
-  judgeNode,
   keptKey,
   pollStrides,
   provenAnswer,
@@ -72,7 +73,7 @@ import { type CloudStore, cloudStore, type WatchRow } from './watch-list-store.t
 
 const CLOUD_NODE = 'cloud-node';
 const NODE_CONCURRENCY_MAX = 16;
-/** Events of failed checks per tick; later ticks record the others while the failure lasts. */
+/** Events of failed checks per tick. Later ticks record the remaining ones while the failure lasts. */
 const REPORTS_PER_TICK_MAX = 50;
 const REMEMBER_ATTEMPTS_MAX = 3;
 /** Interval, in ticks, at which every row is compared with its Node: ten minutes at 5 s. */
@@ -86,11 +87,11 @@ export type CloudNodeReport =
       /** Nodes on the list. */
       readonly watched: number;
       /** Nodes processed in this tick. */
-      readonly looked: number;
+      readonly processed: number;
       readonly deleted: number;
     };
 
-const NOTHING_TO_DO = Object.freeze({ kind: 'ran' as const, watched: 0, looked: 0, deleted: 0 });
+const NOTHING_TO_DO = Object.freeze({ kind: 'ran' as const, watched: 0, processed: 0, deleted: 0 });
 
 /** @throws TickFault when an effect failed; the next tick decides it again. */
 export async function runCloudNode(dependencies: ControllerDependencies, tick: Tick): Promise<CloudNodeReport> {
@@ -111,21 +112,21 @@ export async function runCloudNode(dependencies: ControllerDependencies, tick: T
       const isTurnOf = (row: WatchRow, everyTicks: number): boolean =>
         (tick.slot + shardOf(row.nodeName, everyTicks)) % everyTicks === 0;
       const due = rows.filter((row) => isTurnOf(row, strideOf(row)));
-      tellTickAge(meter, { slot: tick.slot, periodSeconds, nowMs });
+      reportTickAge(meter, { slot: tick.slot, periodSeconds, nowMs });
       meter.add(metric.CLOUD_WATCHED, rows.length, 'Count');
-      const looked = await look(dependencies, cloud, due, {
+      const processed = await processRows(dependencies, cloud, due, {
         budget: budget(),
         strideOf,
         isCompared: (row) => isTurnOf(row, COMPARE_EVERY_TICKS),
       });
-      faults.push(...looked.faults);
-      return { kind: 'ran', watched: rows.length, looked: due.length, deleted: looked.deleted };
+      faults.push(...processed.faults);
+      return { kind: 'ran', watched: rows.length, processed: due.length, deleted: processed.deleted };
     },
   });
 }
 
-/** Processes the nodes of an instance whose state has changed. @throws TickFault as a tick does */
-export async function lookAtInstance(
+/** Processes the nodes of one instance after its state changed. @throws TickFault as a tick does */
+export async function processInstance(
   dependencies: ControllerDependencies,
   instanceId: string,
   budgetMs?: number,
@@ -139,16 +140,16 @@ export async function lookAtInstance(
   });
   if (ofInstance.length === 0) return { ...NOTHING_TO_DO, watched: rows.length };
   const nowMs = clock.nowMs();
-  const { deleted, faults } = await look(dependencies, cloud, ofInstance, {
+  const { deleted, faults } = await processRows(dependencies, cloud, ofInstance, {
     ...pollStrides(rows, { nowMs, periodSeconds: policy.nodeMonitorPeriodSeconds }),
     budget: workUntil(clock, nowMs + (budgetMs ?? policy.nodeMonitorPeriodSeconds * 1_000)),
     isCompared: () => false,
   });
   if (faults.length > 0) throw new TickFault([...faults], 'cloud-node could not finish its tick');
-  return { kind: 'ran', watched: rows.length, looked: ofInstance.length, deleted };
+  return { kind: 'ran', watched: rows.length, processed: ofInstance.length, deleted };
 }
 
-interface Looking {
+interface ProcessingOptions {
   readonly budget: WorkBudget;
   /** Interval, in ticks, at which EC2 is asked about the node. */
   strideOf(row: WatchRow): number;
@@ -157,11 +158,11 @@ interface Looking {
 }
 
 /** Asks EC2, decides, applies. Returns the number of deleted Nodes, and the faults of single nodes. */
-async function look(
+async function processRows(
   dependencies: ControllerDependencies,
   cloud: Cloud,
   rows: readonly WatchRow[],
-  { budget, strideOf, isCompared }: Looking,
+  { budget, strideOf, isCompared }: ProcessingOptions,
 ): Promise<{ readonly deleted: number; readonly faults: readonly unknown[] }> {
   const { clock, meter, policy } = dependencies;
   const instances = new Map<string, Ec2Instance>();
@@ -169,7 +170,7 @@ async function look(
     const instance = instanceOf(row);
     if (instance.kind === 'ec2') instances.set(instance.instanceId, instance);
   }
-  // The time of the request, not of the tick: two answers confirm each other only a period apart.
+  // The time of the request, not of the tick: two answers confirm each other only when they are a period apart.
   const askedAtMs = clock.nowMs();
   const answers = instances.size === 0 ? new Map() : await cloud.describeInstances([...instances.values()]);
   countAnswers(dependencies, rows, answers);
@@ -196,7 +197,7 @@ function answerFor(row: WatchRow, answers: ReadonlyMap<string, InstanceAnswer>):
   if (instance.kind === 'refused') return { answer: { kind: 'notEc2', reason: instance.reason } };
   const received = answers.get(instance.instanceId);
   return received === undefined
-    ? { answer: { kind: 'failed', cause: 'error', message: 'the answer does not name the instance' } }
+    ? { answer: { kind: 'failed', cause: 'error', message: 'the EC2 response does not contain the instance' } }
     : { ...received, answer: provenAnswer(instance, received.answer) };
 }
 
@@ -225,13 +226,13 @@ interface Settling {
   mayReport(): boolean;
 }
 
-/** One watched node in this pass: EC2's answer, and what follows from it for a given state of the Node. */
+/** One watched node in this tick: EC2's answer, and the decision that follows for any state of the Node. */
 interface NodeCase {
   readonly row: WatchRow;
   readonly answer: CloudAnswer;
   readonly metadata: InstanceAnswer['metadata'];
   readonly nowMs: number;
-  judge(node: WatchedNode, seen?: CloudSeen): ReturnType<typeof judgeNode>;
+  evaluate(node: WatchedNode, seen?: CloudSeen): ReturnType<typeof evaluateNode>;
   questionOf(node: WatchedNode, seen?: CloudSeen): WatchedNode & Pick<CloudQuestion, 'answer' | 'memory'>;
   draftOf(node: WatchedNode, decided: CloudDecision, seen?: CloudSeen): DecisionDraft;
 }
@@ -253,14 +254,14 @@ function caseOf(
     answer,
     metadata,
     nowMs,
-    judge: (node, { memory } = row.seen) =>
-      judgeNode(node, answer, memory, { nowMs, policy, confirmWithinMs: withinMs }),
+    evaluate: (node, { memory } = row.seen) =>
+      evaluateNode(node, answer, memory, { nowMs, policy, confirmWithinMs: withinMs }),
     questionOf,
     draftOf: (node, decided, seen = row.seen) => cloudDraft(decided, questionOf(node, seen), nowMs, policy),
   };
 }
 
-/** Applies EC2's answer to one node: deletes the Node, or changes it, reports a failed check and stores the answer. */
+/** Applies EC2's answer to one node: deletes or changes the Node, reports a failed check and stores the answer. */
 async function settle(
   dependencies: ControllerDependencies,
   row: WatchRow,
@@ -270,9 +271,9 @@ async function settle(
   const { answer, metadata } = instance;
   const of = caseOf(dependencies, row, instance, at);
   const list = cloudStore(dependencies.items);
-  const judged = of.judge(row);
-  if (judged.decision.kind === 'delete') {
-    const outcome = await removeNode(dependencies, of, judged.decision.reason);
+  const evaluated = of.evaluate(row);
+  if (evaluated.decision.kind === 'delete') {
+    const outcome = await removeNode(dependencies, of, evaluated.decision.reason);
     if (outcome === 'deleted') return 'deleted';
     if (outcome === 'gone') await list.drop(row);
     if (outcome === 'gone' || outcome === 'overtaken') return 'kept';
@@ -281,7 +282,7 @@ async function settle(
   const addresses = metadata === undefined ? undefined : JSON.stringify(metadata.addresses);
   const hasNewAddresses = addresses !== undefined && addresses !== row.seen.addresses;
   let failure = checkFailure(answer);
-  const { decision, outOfService } = judged;
+  const { decision, outOfService } = evaluated;
   const changesTaint = decision.kind === 'addShutdownTaint' || decision.kind === 'removeShutdownTaint';
   if (changesTaint || outOfService !== 'keep' || row.uninitialised || hasNewAddresses || at.isCompared) {
     const changed = await changeWatchedNode(dependencies, of);
@@ -292,23 +293,23 @@ async function settle(
     failure = changed.failure ?? failure;
   }
   const reported = await reportFailure(dependencies, of, failure, at);
-  await rememberAnswer(dependencies, of, judged, defined({ told: reported, addresses }));
+  await rememberAnswer(dependencies, of, evaluated, defined({ told: reported, addresses }));
   return 'kept';
 }
 
-/** Deletes the Node if its current state still asks for it. */
+/** Deletes the Node if its current state still requires the deletion. */
 const removeNode = (
   dependencies: ControllerDependencies,
   of: NodeCase,
   reason: string,
 ): Promise<NodeDeletion['kind']> =>
   remove(dependencies, of.row, reason, of.nowMs, (node) => {
-    const current = of.judge(watchedNodeOf(node)).decision;
+    const current = of.evaluate(watchedNodeOf(node)).decision;
     if (current.kind !== 'delete') return undefined;
     return { event: current.event, record: dependencies.ledger.write(of.draftOf(watchedNodeOf(node), current)) };
   });
 
-/** A failed check. `key` is stored, so that the same failure is reported once. */
+/** A failed check. `key` is stored: the same failure is reported once. */
 interface CheckFailure {
   readonly event: EventText;
   readonly key: string;
@@ -319,7 +320,7 @@ function checkFailure(answer: CloudAnswer): CheckFailure | undefined {
   return event === undefined ? undefined : { event, key: cloudState(answer) };
 }
 
-/** Writes taints, labels and addresses that follow from the answer. 'unwatched': the row is to be dropped. */
+/** Writes the taints, labels and addresses that follow from the answer. 'unwatched': drop the row. */
 async function changeWatchedNode(
   dependencies: ControllerDependencies,
   of: NodeCase,
@@ -330,16 +331,16 @@ async function changeWatchedNode(
   let failure: CheckFailure | undefined;
   const outcome = await changeNode(objects, { nodeName: row.nodeName, uid: row.uid, nowMs }, (node) => {
     isStillWatched = isWatchedNode(node);
-    const judged = of.judge(watchedNodeOf(node));
-    const { change, failed } = nodeAfter(dependencies, node, judged, of);
+    const evaluated = of.evaluate(watchedNodeOf(node));
+    const { change, failed } = nodeAfter(dependencies, node, evaluated, of);
     if (failed !== undefined) {
       failure = { event: initialisationFailed(failed), key: `uninitialised ${cloudState(answer)}` };
     }
     if (change === undefined) return undefined;
-    return { ...change, extra: taintRecords(dependencies, of.questionOf(watchedNodeOf(node)), judged, nowMs) };
+    return { ...change, extra: taintRecords(dependencies, of.questionOf(watchedNodeOf(node)), evaluated, nowMs) };
   });
   if (outcome.kind === 'gone' || (outcome.kind === 'nothing' && !isStillWatched)) return 'unwatched';
-  if (outcome.kind === 'tooLarge') log.error('Node is too large to be changed', { nodeName: row.nodeName });
+  if (outcome.kind === 'tooLarge') log.error('Node is too large to change', { nodeName: row.nodeName });
   return { failure };
 }
 
@@ -356,15 +357,15 @@ async function reportFailure(
   return failure.key;
 }
 
-/** Stores the answer on the node's row, with the record of a Node that is kept for a new reason. */
+/** Stores the answer in the node's row. Writes a decision record when the Node is kept for a new reason. */
 async function rememberAnswer(
   { items, ledger }: ControllerDependencies,
-  { row, answer, nowMs, judge, draftOf }: NodeCase,
-  first: ReturnType<typeof judgeNode>,
+  { row, answer, nowMs, evaluate, draftOf }: NodeCase,
+  first: ReturnType<typeof evaluateNode>,
   extra: Pick<CloudSeen, 'told' | 'addresses'>,
 ): Promise<void> {
   const seenOf = (current: WatchRow): { readonly seen: CloudSeen; readonly record?: PutWrite } => {
-    const { decision, memory } = current === row ? first : judge(current, current.seen);
+    const { decision, memory } = current === row ? first : evaluate(current, current.seen);
     const kept = recordsKept(current) ? keptKey(answer, decision) : current.seen.kept;
     const seen = seenAfter(current.seen, answer, { ...extra, ...defined({ kept }), nowMs, memory });
     const isKept = decision.kind === 'wait' || decision.kind === 'nothing';
@@ -374,14 +375,16 @@ async function rememberAnswer(
   await remember(cloudStore(items), row, seenOf, answer.kind === 'found');
 }
 
-/** Whether a decision to keep the node is recorded. For a Ready or uninitialised node it is the normal case. */
+/**
+ * Whether a decision to keep the node is recorded. For a Ready or uninitialised node, keeping it is the normal case.
+ */
 const recordsKept = ({ ready, uninitialised }: WatchedNode): boolean => ready !== 'True' && !uninitialised;
 
 /** Records of the taints that EC2's answer adds or removes. */
 function taintRecords(
   { ledger, policy }: ControllerDependencies,
   question: WatchedNode & Pick<CloudQuestion, 'answer' | 'memory' | 'confirmWithinMs'>,
-  { decision, memory, outOfService }: ReturnType<typeof judgeNode>,
+  { decision, memory, outOfService }: ReturnType<typeof evaluateNode>,
   nowMs: number,
 ): PutWrite[] {
   const drafts: DecisionDraft[] = [];
@@ -395,8 +398,8 @@ function taintRecords(
 }
 
 /**
- * Stores what was seen. After a concurrent change only `isThere` is stored again: an answer that the instance exists
- * must not be lost between two answers that it does not. Any other answer would overwrite a later one.
+ * Stores the answer. After a concurrent change only `isThere` is stored again: an answer that the instance exists must
+ * not be lost between two answers that it does not exist. Any other answer would overwrite a later one.
  */
 async function remember(
   list: CloudStore,
@@ -447,7 +450,7 @@ async function remove(
 function nodeAfter(
   { random }: ControllerDependencies,
   node: KubeNode,
-  { decision, outOfService }: ReturnType<typeof judgeNode>,
+  { decision, outOfService }: ReturnType<typeof evaluateNode>,
   { answer, metadata, row, nowMs }: NodeCase,
 ): { readonly change: NodeChange | undefined; readonly failed?: Extract<Initialisation, { kind: 'failed' }> } {
   const before = node.spec?.taints ?? [];
@@ -492,7 +495,7 @@ function nodeAfter(
   return { change: { next, events: [synced] } };
 }
 
-/** EC2's answer for a node that waits to be initialised. */
+/** EC2's metadata for a node that is not initialised yet. */
 function metadataAnswer(answer: CloudAnswer, metadata: InstanceAnswer['metadata'], row: WatchRow): MetadataAnswer {
   if (metadata !== undefined) return { kind: 'metadata', metadata };
   switch (answer.kind) {
@@ -506,7 +509,7 @@ function metadataAnswer(answer: CloudAnswer, metadata: InstanceAnswer['metadata'
     case 'notEc2':
       return {
         kind: 'failed',
-        message: row.providerId === '' ? 'the node has no providerID, and EC2 is asked by nothing else' : answer.reason,
+        message: row.providerId === '' ? 'the node has no providerID, so EC2 cannot be asked' : answer.reason,
       };
     default:
       return answer satisfies never;

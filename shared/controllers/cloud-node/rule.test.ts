@@ -41,7 +41,7 @@ describe('decideCloud', () => {
     expect(answers([first, second])).toEqual(['wait', last]);
   });
 
-  it('does not count answers given while the instance was young, exactly 5 minutes included', () => {
+  it('does not count answers while the instance was young, exactly 5 minutes included', () => {
     expect(
       answers([
         [295_000, notFound],
@@ -53,7 +53,7 @@ describe('decideCloud', () => {
     ).toEqual(['wait', 'wait', 'wait', 'wait', 'delete']);
   });
 
-  it('takes the age from EC2’s launch time where known, else from the Node’s creation', () => {
+  it('computes the age from EC2’s launch time where known, else from the Node’s creation', () => {
     const launchedLate = { memory: { launchedAtMs: 200_000 } };
     const launchedEarly = { memory: { launchedAtMs: -400_000 } };
     expect(decideCloud(question(launchedLate), old, policy).memory.notFoundSinceMs).toBeUndefined();
@@ -67,7 +67,7 @@ describe('decideCloud', () => {
     ['throttling', { kind: 'failed', cause: 'throttled', message: 'x' }],
     ['a foreign account', { kind: 'foreign', reason: 'x' }],
     ['a Ready node', notFound, { ready: 'True' }],
-  ])('%s in between breaks the row', (_name, between, over) => {
+  ])('%s in between resets the count', (_name, between, over) => {
     expect(
       answers([
         [old, notFound],
@@ -91,12 +91,12 @@ describe('decideCloud', () => {
     });
   });
 
-  it('keeps how long an instance has been down when its launch becomes known only now', () => {
+  it('keeps how long an instance has been down when its launch time becomes known later', () => {
     const over = { answer: found('stopped', 100), memory: { downSinceMs: 5 } };
     expect(decideCloud(question(over), 10, policy).memory).toEqual({ launchedAtMs: 100, downSinceMs: 5 });
   });
 
-  it('remembers how long an instance has been down, anew after another launch, through failed calls', () => {
+  it('keeps how long an instance has been down, through failed calls and until the next launch', () => {
     let memory: CloudMemory = {};
     const at = (atMs: number, answer: CloudAnswer) => {
       memory = decideCloud(question({ answer, memory }), atMs, policy).memory;
@@ -150,11 +150,11 @@ describe('the truth table', () => {
     }
   });
 
-  it('renders as Markdown, one line a row', () => {
+  it('renders as Markdown, one line per row', () => {
     const lines = renderCloudTable(policy).trimEnd().split('\n');
     expect(lines).toHaveLength(2 + 78);
     expect(lines).toContain(
-      '| Unknown | vanished, old | no | wait: EC2 does not know the instance, asking once more | delete: EC2 did not know the instance twice in a row |',
+      '| Unknown | vanished, old | no | wait: EC2 does not know the instance, asking again | delete: EC2 did not know the instance twice in a row |',
     );
     expect(new Set(lines.map((line) => line.split('|').length))).toEqual(new Set([7]));
   });

@@ -1,13 +1,15 @@
 /**
- * What EC2's word about a node's instance means for the node: delete it, set or lift the shutdown taint, or wait.
+ * Decides from EC2's answer about a node's instance: delete the Node, add or remove the shutdown taint, or wait.
  *
- * Only nodes that are not Ready are asked about. A Node is deleted when EC2 says `terminated` or `shutting-down` once, or
- * does not know the instance twice (D11): in a row, at least one period apart, both after the instance is older than
- * `cloudYoungInstanceSeconds` (EC2 is eventually consistent after a launch), and only in the right account and region.
- * Errors and throttling are never "gone"; they also break the row, so that two answers of one mind stand side by side.
+ * EC2 is asked only about nodes that are not Ready. A Node is deleted in two cases (D11):
+ *   - EC2 reports `terminated` or `shutting-down` once.
+ *   - EC2 does not know the instance twice in a row, at least one period apart. Both answers come when the instance is
+ *     older than `cloudYoungInstanceSeconds` (EC2 is eventually consistent after a launch), from the right account and
+ *     region.
+ * Errors and throttling never count as "does not exist". They also reset the count of answers in a row.
  *
- * Ready True wins over anything EC2 says: such a node only loses the shutdown taint. A machine without an EC2
- * providerID (most of the edge) is nothing this rule ever touches.
+ * Ready True overrides any answer: such a node only loses the shutdown taint. The rule does not apply to a machine
+ * without an EC2 providerID, such as most edge machines.
  *
  * Source: staging/src/k8s.io/cloud-provider/controllers/nodelifecycle/node_lifecycle_controller.go; D11 in
  * docs/deviations.md. The whole truth table: docs/cloud-truth-table.md.
@@ -27,13 +29,13 @@ export const SHUTDOWN_TAINT: Readonly<Taint> = Object.freeze({
 /** `source.component` of the events of this controller. */
 export const CLOUD_NODE_COMPONENT = 'cloud-node-lifecycle-controller';
 
-/** What is kept of earlier answers about one node uid; an empty record needs no storing. */
+/** State kept from earlier answers about one node uid. An empty state is not stored. */
 export interface CloudMemory {
-  /** Time of the first counted `notFound` of the present row. */
+  /** Time of the first counted `notFound` of the current sequence. */
   readonly notFoundSinceMs?: number;
-  /** Time of the first `stopped` or `terminated` of the present row; failed calls do not end it. */
+  /** Time of the first `stopped` or `terminated` of the current sequence. Failed calls do not end the sequence. */
   readonly downSinceMs?: number;
-  /** Launch time as EC2 last told it. */
+  /** Launch time that EC2 last returned. */
   readonly launchedAtMs?: number;
 }
 
@@ -47,8 +49,8 @@ export interface CloudQuestion {
   readonly createdAtMs: number;
   readonly hasShutdownTaint: boolean;
   /**
-   * An earlier `notFound` counts only if it is no older: when we did not ask for long, what EC2 said before says nothing about
-   * the time between. Milliseconds; absent: however old.
+   * Maximum age of an earlier `notFound` that this answer can confirm. After a longer pause the earlier answer does not
+   * count. Milliseconds. Absent: no maximum.
    */
   readonly confirmWithinMs?: number;
 }
@@ -59,7 +61,7 @@ export type CloudDecision =
   | { readonly kind: 'delete'; readonly reason: string; readonly event: EventText }
   | { readonly kind: 'addShutdownTaint'; readonly reason: string }
   | { readonly kind: 'removeShutdownTaint'; readonly reason: string }
-  /** Ask again next period: this may still become a deletion or a taint. */
+  /** Ask again in the next period: the answer may still lead to a deletion or a taint. */
   | { readonly kind: 'wait'; readonly reason: string }
   | { readonly kind: 'nothing'; readonly reason: string };
 
@@ -77,7 +79,7 @@ export const deletingNodeFailedEvent = (nodeName: string, error: string): EventT
   source: CLOUD_NODE_COMPONENT,
 });
 
-/** The decision, and what to remember for the next one. */
+/** The decision, and the state to store for the next one. */
 export function decideCloud(
   question: CloudQuestion,
   nowMs: number,
@@ -87,7 +89,7 @@ export function decideCloud(
   return { decision: decide(question, memory, nowMs, policy), memory };
 }
 
-/** Older than the time in which EC2 may not know an instance yet. Strictly: exactly that old is still young. */
+/** Whether EC2 must know the instance by now. An instance of exactly `cloudYoungInstanceSeconds` is still young. */
 function isOld(question: CloudQuestion, nowMs: number, policy: CloudPolicy): boolean {
   const bornAtMs = question.memory.launchedAtMs ?? question.createdAtMs;
   return nowMs - bornAtMs > policy.cloudYoungInstanceSeconds * 1_000;
@@ -139,7 +141,7 @@ function decide(question: CloudQuestion, memory: CloudMemory, nowMs: number, pol
           return gone(`instance is ${answer.state}`);
         case 'stopped':
           return hasShutdownTaint
-            ? { kind: 'nothing', reason: 'instance is stopped, shutdown taint is there' }
+            ? { kind: 'nothing', reason: 'instance is stopped, shutdown taint is present' }
             : { kind: 'addShutdownTaint', reason: 'instance is stopped' };
         case 'stopping':
           return { kind: 'wait', reason: 'instance is stopping' };
@@ -152,14 +154,14 @@ function decide(question: CloudQuestion, memory: CloudMemory, nowMs: number, pol
     case 'notFound': {
       const sinceMs = memory.notFoundSinceMs;
       if (sinceMs === undefined) {
-        return { kind: 'wait', reason: 'EC2 does not know the instance, which may be too young to be known' };
+        return { kind: 'wait', reason: 'EC2 does not know the instance, which may be too young' };
       }
       return nowMs - sinceMs >= policy.nodeMonitorPeriodSeconds * 1_000
         ? gone('EC2 did not know the instance twice in a row')
-        : { kind: 'wait', reason: 'EC2 does not know the instance, asking once more' };
+        : { kind: 'wait', reason: 'EC2 does not know the instance, asking again' };
     }
     case 'failed':
-      return { kind: 'wait', reason: `EC2 gave no answer (${answer.cause}: ${answer.message})` };
+      return { kind: 'wait', reason: `EC2 request failed (${answer.cause}: ${answer.message})` };
     case 'foreign':
       return { kind: 'nothing', reason: answer.reason };
     case 'notEc2':
@@ -169,7 +171,7 @@ function decide(question: CloudQuestion, memory: CloudMemory, nowMs: number, pol
   }
 }
 
-/** The out-of-service taint as we set it; a person's has another value, or none, and is never lifted by us. */
+/** The out-of-service taint that we set. A user's taint has another value, or none. We never remove it. */
 export const AUTOMATIC_OUT_OF_SERVICE_TAINT: Readonly<Taint> = Object.freeze({
   key: TAINT_OUT_OF_SERVICE,
   value: 'nodekeeper',
@@ -177,16 +179,17 @@ export const AUTOMATIC_OUT_OF_SERVICE_TAINT: Readonly<Taint> = Object.freeze({
 });
 
 /**
- * Whether to declare a node out of service because EC2 has said for long enough that its instance is down (off by
- * default): its pods are then removed without their node's consent, and its volumes are detached. Lifted when the node
- * is Ready again, if it was ours. With `stopped`, both stopped and terminated instances count; with `terminated` only
- * those.
+ * Whether to declare a node out of service because its instance has been down for long enough. Off by default.
+ *
+ * Pods of such a node are force-deleted and its volumes are detached. Our taint is removed when the node is Ready
+ * again. With `automaticOutOfService: stopped`, stopped and terminated instances count. With `terminated` only
+ * terminated ones.
  */
 export function decideAutomaticOutOfService(
   question: {
     readonly ready: ConditionStatus | undefined;
     readonly answer: CloudAnswer;
-    /** As decideCloud returned it for this answer. */
+    /** The memory that decideCloud returned for this answer. */
     readonly memory: CloudMemory;
     readonly outOfServiceTaint: 'absent' | 'ours' | 'others';
   },

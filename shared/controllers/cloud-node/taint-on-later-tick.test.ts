@@ -9,7 +9,7 @@ async function tick(fleet: ControlledFleet, seconds: number): Promise<void> {
   await fleet.streams();
 }
 
-it('a stopped instance gives its Node the taint on a tick without other news', async () => {
+it('the Node of a stopped instance gets the taint on a tick without another change', async () => {
   const fleet = controlledFleet({ hasCloud: true });
   fleet.cloud.put({
     instanceId: ID,

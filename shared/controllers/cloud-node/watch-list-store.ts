@@ -1,13 +1,14 @@
 /**
- * The nodes EC2 is asked about, in one partition of the `control` table, so that a tick finds them by one query and a
- * fleet without any costs half a read unit.
+ * The nodes that EC2 is asked about, in one partition of the `control` table. A tick finds them with one query. Without
+ * any, the query costs half a read unit.
  *
- *   pk `cloud` sk <node name>   uid, providerID, createdAtMs, ready, shutdown 1, outOfService, uninitialised 1: the node as
- *                               object-stream last saw it; rv its resourceVersion; seen JSON of what EC2 has said so far
+ *   pk `cloud` sk <node name>   uid, providerID, createdAtMs, ready, shutdown 1, outOfService, uninitialised 1: the node
+ *                               that object-stream last read; rv its resourceVersion; seen JSON of EC2's answers
  *
- * object-stream writes the node's part and cloud-node the answers; neither touches the other's. `seen` is its own version:
- * who decides on it writes, or deletes the Node, only while it is still what was read. So of two who ask at once, a tick
- * and an event, one is refused, and two answers count as two in a row only if no other came in between.
+ * object-stream writes the attributes of the node, cloud-node writes the answers. Neither overwrites the other's.
+ * `seen` is its own version: cloud-node stores an answer, or deletes the Node, only while `seen` is unchanged since the
+ * read. Of a tick and an event that run at once, one is refused. Two answers are in a row only if no other was stored
+ * in between.
  */
 
 import type { ConditionStatus } from '../../domain/kubernetes.ts';
@@ -27,7 +28,7 @@ import { type CloudSeen, NOTHING_SEEN, type WatchedNode } from './watch-list.rul
 const PARTITION = 'cloud';
 
 export interface WatchRow extends WatchedNode {
-  /** Of the Node that the row was made from. */
+  /** Version of the Node from which the row was written. */
   readonly resourceVersion: number;
   readonly seen: CloudSeen;
   /** `seen` as it is stored. */
@@ -35,17 +36,19 @@ export interface WatchRow extends WatchedNode {
 }
 
 export interface CloudStore {
-  /** All of them. May be a moment behind: every write says on what it rests. */
+  /** All rows. Eventually consistent: every write carries its own condition. */
   read(): Promise<readonly WatchRow[]>;
-  /** One of them, strongly consistent. */
+  /** One row, strongly consistent. */
   get(nodeName: string): Promise<WatchRow | undefined>;
-  /** Puts the node on the list, or brings its row up to date; what was seen of the same uid stays. */
+  /** Adds the node to the list, or updates its row. Answers about the same uid are kept. */
   watch(node: WatchedNode, resourceVersion: number): Promise<void>;
-  /** Takes the node off the list: this uid, or any other that is not it, unless a later version of it was put there. */
+  /** Removes the node from the list, unless a later version of this uid was added. */
   unwatch(node: { readonly nodeName: string; readonly uid: string }, resourceVersion: number): Promise<void>;
-  /** Takes a row off whose Node is gone or needs it no more, unless it was brought up to date since. */
+  /** Removes the row of a Node that is deleted or no longer watched, unless the row was updated since it was read. */
   drop(row: WatchRow): Promise<void>;
-  /** Keeps what was seen, unless somebody else did since the row was read; `along` is written with it. */
+  /**
+   * Stores the answers, unless another call stored one since the row was read. `along` is written in the same commit.
+   */
   remember(row: WatchRow, seen: CloudSeen, along?: PutWrite): Promise<'written' | 'refused'>;
 }
 
@@ -54,7 +57,7 @@ const keyOf = (nodeName: string): ItemKey => ({ table: 'control', pk: PARTITION,
 const asSeen = ({ uid, seenText }: WatchRow): Condition =>
   all(is('uid', uid), seenText === undefined ? lacks('seen') : is('seen', seenText));
 
-/** For a commit's `extra`: the row leaves with its Node, or the commit is refused because others have seen more since. */
+/** For a commit's `extra`: deletes the row with its Node. Refused when another answer was stored since the read. */
 export const leaveWatchWrite = (row: WatchRow): DeleteWrite => ({
   kind: 'delete',
   key: keyOf(row.nodeName),
@@ -67,7 +70,7 @@ export function cloudStore(items: ItemStore): CloudStore {
       const rows: WatchRow[] = [];
       const pages = controlPages(items, PARTITION, {
         consistent: false,
-        tooMany: 'more watched nodes than one read takes',
+        tooMany: 'the list of watched nodes exceeds the page limit of one read',
       });
       for await (const page of pages) {
         rows.push(...page.map(rowOf));
@@ -95,7 +98,7 @@ export function cloudStore(items: ItemStore): CloudStore {
         ),
       });
       if (updated.kind === 'written') return;
-      // Of another uid: what EC2 said of that one is nothing to this one (D2).
+      // Another uid: answers about the previous instance do not count for this one (D2).
       await items.write({
         kind: 'put',
         key,

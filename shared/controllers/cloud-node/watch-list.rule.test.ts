@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { CloudAnswer } from '../../domain/cloud/instance.ts';
 import {
-  CALLS_A_TICK_MAX,
+  CALLS_PER_TICK_MAX,
   type CloudSeen,
-  IDS_A_CALL_MAX,
+  IDS_PER_CALL_MAX,
   isWatched,
   liftCloudTaints,
   NOTHING_SEEN,
@@ -47,14 +47,14 @@ describe('the out-of-service taint', () => {
     expect(outOfServiceTaintOf([{ ...ours, effect: 'NoSchedule' }])).toBe('others');
   });
 
-  it('of ours is lifted with the shutdown taint, and no other is', () => {
+  it('of ours is removed with the shutdown taint, and no other is', () => {
     expect(liftCloudTaints([other, shutdown, ours])).toEqual([other]);
     expect(liftCloudTaints([other, aPersons])).toBeUndefined();
   });
 });
 
-describe('what was seen', () => {
-  it('keeps since when the answer is the same, through failed calls', () => {
+describe('the stored state', () => {
+  it('keeps its start time while the answer stays the same, through failed calls', () => {
     let seen = seenAfter(NOTHING_SEEN, running, { memory: {}, nowMs: 10 });
     expect(seen).toEqual({ memory: {}, state: 'running', sinceMs: 10 });
     seen = seenAfter(seen, failed, { memory: {}, told: 'throttled', nowMs: 20 });
@@ -66,8 +66,8 @@ describe('what was seen', () => {
   });
 });
 
-describe('nodes a tick', () => {
-  const ASKED_MAX = CALLS_A_TICK_MAX * IDS_A_CALL_MAX;
+describe('nodes per tick', () => {
+  const ASKED_MAX = CALLS_PER_TICK_MAX * IDS_PER_CALL_MAX;
   const at = { nowMs: 1_000_000, periodSeconds: 5 };
   const longRunning: CloudSeen = { memory: {}, state: 'running', sinceMs: 0 };
   const rows = (open: number, longSame: number) => [
@@ -75,13 +75,13 @@ describe('nodes a tick', () => {
     ...Array.from({ length: longSame }, () => ({ seen: longRunning })),
   ];
 
-  it('are all of them up to two thousand', () => {
+  it('are all nodes up to two thousand', () => {
     expect(pollStrides(rows(0, 2_000), at)).toMatchObject({ open: 1, longSame: 1 });
     expect(pollStrides(rows(2_000, 0), at)).toMatchObject({ open: 1, longSame: 1 });
     expect(pollStrides([], at)).toMatchObject({ open: 1, longSame: 1 });
   });
 
-  it('beyond that are first those whose answer is open', () => {
+  it('beyond that are first those with an open answer', () => {
     expect(pollStrides(rows(100, 10_000), at)).toMatchObject({ open: 1, longSame: 6 });
     expect(pollStrides(rows(0, 10_000), at)).toMatchObject({ open: 1, longSame: 5 });
   });
@@ -93,13 +93,13 @@ describe('nodes a tick', () => {
     [5, 100_000],
     [1_500, 500],
     [1_501, 501],
-  ])('never exceed the bound, and nobody waits for ever (%i open, %i the same)', (open, longSame) => {
+  ])('never exceed the bound, and every node is polled (%i open, %i unchanged)', (open, longSame) => {
     const strides = pollStrides(rows(open, longSame), at);
     expect(open / strides.open + longSame / strides.longSame).toBeLessThanOrEqual(ASKED_MAX + 1);
     expect(strides.longSame).toBeLessThanOrEqual(Math.ceil(longSame / (ASKED_MAX / 4)) + 1);
   });
 
-  it('count an answer as the same from ten periods on, but never one that has to be confirmed', () => {
+  it('count an answer as unchanged from ten periods on, but never one that must be confirmed', () => {
     const { strideOf } = pollStrides(rows(0, 10_000), at);
     const since = (state: string, agoMs: number) =>
       strideOf({ seen: { memory: {}, state, sinceMs: at.nowMs - agoMs } });

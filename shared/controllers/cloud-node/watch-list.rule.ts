@@ -1,8 +1,8 @@
 /**
- * Which nodes EC2 is asked about, how often, and what is kept of its answers.
+ * The nodes that EC2 is asked about, how often, and the state kept from its answers.
  *
- * Asked about are the nodes that are not Ready, or not initialised yet, and may be EC2 instances. A machine at the edge,
- * without a providerID (or with one of another cloud) and without the uninitialized taint, is none of this rule's business.
+ * EC2 is asked about nodes that are not Ready or not initialised, and that may be EC2 instances. A machine without an
+ * EC2 providerID and without the uninitialized taint is not watched.
  */
 
 import type { CloudAnswer } from '../../domain/cloud/instance.ts';
@@ -41,19 +41,19 @@ const isOurOutOfService = ({ key, value, effect }: Readonly<Taint>): boolean =>
   value === AUTOMATIC_OUT_OF_SERVICE_TAINT.value &&
   effect === AUTOMATIC_OUT_OF_SERVICE_TAINT.effect;
 
-/** Whose out-of-service taint a node carries; people choose key and effect as they like. */
+/** Who set the out-of-service taint of a node. Users choose value and effect freely. */
 export function outOfServiceTaintOf(taints: TaintList): WatchedNode['outOfServiceTaint'] {
   if (taints.some(isOurOutOfService)) return 'ours';
   return taints.some(({ key }) => key === TAINT_OUT_OF_SERVICE) ? 'others' : 'absent';
 }
 
-/** The taints without those that the cloud's word put there; undefined when there is none. For a node that is Ready. */
+/** The taints without those that cloud-node added; undefined when there are none. For a node that is Ready. */
 export function liftCloudTaints(taints: TaintList): Taint[] | undefined {
   const kept = removeTaints(taints, [SHUTDOWN_TAINT]).filter((taint) => !isOurOutOfService(taint));
   return kept.length === taints.length ? undefined : kept;
 }
 
-/** Whether a node goes on the list of those EC2 is asked about. */
+/** Whether a node is on the watch list. */
 export function isWatched(node: Pick<WatchedNode, 'providerId' | 'ready' | 'uninitialised'>): boolean {
   if (node.uninitialised) return true;
   if (node.ready === 'True') return false;
@@ -61,24 +61,24 @@ export function isWatched(node: Pick<WatchedNode, 'providerId' | 'ready' | 'unin
   return parsed.kind === 'ec2' || parsed.refusal === 'malformed' || parsed.refusal === 'fargate';
 }
 
-/** What is kept of the answers about one node uid. */
+/** State kept from the answers about one node uid. The field names are stored. */
 export interface CloudSeen {
   readonly memory: CloudMemory;
-  /** The last answer, as cloudState names it; a failed call does not replace it. */
+  /** The last answer, as cloudState names it. A failed call does not replace it. */
   readonly state?: string;
-  /** Time of the first answer of that kind in a row. */
+  /** Time of the first answer of this kind in a row. */
   readonly sinceMs?: number;
-  /** Why it last had to be told that there was no useful answer; absent once there was one. */
+  /** Key of the failure that was last reported. Absent after an answer that succeeded. */
   readonly told?: string;
-  /** Why the node was last left alone, as the ledger was told; see keptKey. */
+  /** Key of the last recorded reason to keep the node; see keptKey. */
   readonly kept?: string;
-  /** Addresses as the cloud last told them and as they were written to the Node. JSON. */
+  /** Addresses that the cloud last returned and that were written to the Node. JSON. */
   readonly addresses?: string;
 }
 
 export const NOTHING_SEEN: CloudSeen = Object.freeze({ memory: Object.freeze({}) });
 
-/** One word for an answer: a metric's dimension, and what tells answers of one kind apart from the next. */
+/** The kind of an answer: a metric dimension, and the key by which consecutive answers are compared. */
 export function cloudState(answer: CloudAnswer): string {
   switch (answer.kind) {
     case 'found':
@@ -94,31 +94,31 @@ export function cloudState(answer: CloudAnswer): string {
   }
 }
 
-/** Missed turns between two answers that still count as two in a row. */
+/** Skipped polls between two answers that still count as two in a row. */
 const TURNS_BETWEEN_MAX = 3;
 
-/** How old an answer may be that the next one is to confirm, at a node asked about every so many ticks. Milliseconds. */
+/** Maximum age of an answer that the next one can confirm, for a node polled every `everyTicks`. Milliseconds. */
 export const confirmWithinMs = (everyTicks: number, periodSeconds: number): number =>
   TURNS_BETWEEN_MAX * everyTicks * periodSeconds * 1_000;
 
-/** What follows from an answer for a node as it is. */
-export function judgeNode(
+/** The decisions that follow from an answer for the current state of a node. */
+export function evaluateNode(
   node: Pick<WatchedNode, 'nodeName' | 'ready' | 'createdAtMs' | 'hasShutdownTaint' | 'outOfServiceTaint'>,
   answer: CloudAnswer,
   memory: CloudMemory,
   at: { readonly nowMs: number; readonly policy: Policy; readonly confirmWithinMs: number },
 ) {
   const { nowMs, policy } = at;
-  const judged = decideCloud({ ...node, answer, memory, confirmWithinMs: at.confirmWithinMs }, nowMs, policy);
-  const outOfService = decideAutomaticOutOfService({ ...node, answer, memory: judged.memory }, nowMs, policy);
-  return { ...judged, outOfService };
+  const evaluated = decideCloud({ ...node, answer, memory, confirmWithinMs: at.confirmWithinMs }, nowMs, policy);
+  const outOfService = decideAutomaticOutOfService({ ...node, answer, memory: evaluated.memory }, nowMs, policy);
+  return { ...evaluated, outOfService };
 }
 
-/** The same as long as a node is left alone for the same reason. An answer that was acted upon is one as well. */
+/** Constant while a node is kept for the same reason. */
 export const keptKey = (answer: CloudAnswer, decision: CloudDecision): string =>
   answer.kind === 'notFound' ? decision.reason : cloudState(answer);
 
-/** What is to be kept after an answer. The same, in value, as before when nothing is new. */
+/** The state to store after an answer. Equal to the previous state when nothing changed. */
 export function seenAfter(
   before: CloudSeen,
   answer: CloudAnswer,
@@ -145,21 +145,21 @@ export function seenAfter(
 }
 
 /**
- * EC2 calls a tick in the mean, each of so many ids; turns go by the hash of a name, so one tick has some more and one some
- * fewer. At 5 s two calls a second: a tenth of what EC2 refills by default. Instances that are missing cost a call each on
- * top, up to a bound (instance-confirmation.ts).
+ * Mean number of EC2 calls per tick, each with up to `IDS_PER_CALL_MAX` ids. Ticks are assigned by the hash of the
+ * name, so single ticks have more or fewer. At 5 s that is two calls per second, a tenth of EC2's default refill rate.
+ * Each missing instance costs one more call, up to a bound (instance-confirmation.ts).
  */
-export const CALLS_A_TICK_MAX = 10;
-export const IDS_A_CALL_MAX = 200;
-const ASKED_A_TICK_MAX = CALLS_A_TICK_MAX * IDS_A_CALL_MAX;
-/** Kept for nodes whose answer has long been the same, however many others there are. */
-const ASKED_LONG_SAME_MIN = ASKED_A_TICK_MAX / 4;
-/** An answer is long the same after so many periods. */
+export const CALLS_PER_TICK_MAX = 10;
+export const IDS_PER_CALL_MAX = 200;
+const ASKED_PER_TICK_MAX = CALLS_PER_TICK_MAX * IDS_PER_CALL_MAX;
+/** Reserved for nodes with an unchanged answer, however many others there are. */
+const ASKED_LONG_SAME_MIN = ASKED_PER_TICK_MAX / 4;
+/** An answer counts as unchanged after this many periods. */
 const LONG_SAME_PERIODS = 10;
 
 /**
- * Whether the next answer may well differ from the last: none yet, one that has to be confirmed, a change on its way, or
- * one that is new.
+ * Whether the next answer is likely to differ from the last: there is none yet, it must be confirmed, a transition is
+ * in progress, or it is new.
  */
 function isOpen(seen: CloudSeen, nowMs: number, periodSeconds: number): boolean {
   if (seen.state === undefined || seen.sinceMs === undefined) return true;
@@ -168,9 +168,8 @@ function isOpen(seen: CloudSeen, nowMs: number, periodSeconds: number): boolean 
 }
 
 /**
- * Every how many ticks a node is asked about. Up to 2,000 nodes all of them every tick; beyond that first those whose
- * answer is open, then the others with what is left, in turns. At 10,000 nodes that long answer `running` a poll
- * period is 25 s.
+ * Polling interval of each node, in ticks. Up to 2,000 nodes are polled every tick. Beyond that, nodes with an open
+ * answer come first. The others share the remaining capacity. With 10,000 nodes that stay `running` it is 25 s.
  */
 export function pollStrides(
   rows: readonly { readonly seen: CloudSeen }[],
@@ -178,9 +177,9 @@ export function pollStrides(
 ): { readonly open: number; readonly longSame: number; strideOf(row: { readonly seen: CloudSeen }): number } {
   const openRows = rows.filter(({ seen }) => isOpen(seen, at.nowMs, at.periodSeconds)).length;
   const others = rows.length - openRows;
-  const forOpen = ASKED_A_TICK_MAX - Math.min(others, ASKED_LONG_SAME_MIN);
+  const forOpen = ASKED_PER_TICK_MAX - Math.min(others, ASKED_LONG_SAME_MIN);
   const open = Math.max(1, Math.ceil(openRows / forOpen));
-  const left = ASKED_A_TICK_MAX - Math.ceil(openRows / open);
+  const left = ASKED_PER_TICK_MAX - Math.ceil(openRows / open);
   const longSame = Math.max(1, Math.ceil(others / Math.max(1, left)));
   return {
     open,
@@ -189,16 +188,16 @@ export function pollStrides(
   };
 }
 
-/** The instance to ask for; refused where there is none that EC2 could know. */
+/** The instance of the node, or the reason why there is none that EC2 could know. */
 export const instanceOf = (node: Pick<WatchedNode, 'providerId'>): ProviderId => parseProviderId(node.providerId);
 
 const WARNING = { type: 'Warning', source: 'cloud-node-lifecycle-controller' } as const;
 
-/** On the Node, when there is no answer to go by; undefined where the answer is one. */
+/** Event on the Node when an answer proves nothing; undefined otherwise. */
 export function cloudCheckFailed(answer: CloudAnswer): EventText | undefined {
   switch (answer.kind) {
     case 'failed':
-      return checkFailed(`EC2 gave no answer (${answer.cause}: ${answer.message})`);
+      return checkFailed(`EC2 request failed (${answer.cause}: ${answer.message})`);
     case 'foreign':
     case 'notEc2':
       return checkFailed(answer.reason);
@@ -213,10 +212,10 @@ export function cloudCheckFailed(answer: CloudAnswer): EventText | undefined {
 const checkFailed = (why: string): EventText => ({
   ...WARNING,
   reason: 'CloudCheckFailed',
-  message: `Cannot tell whether the instance exists, so the node is kept: ${why}`,
+  message: `Node is kept because its instance could not be checked: ${why}`,
 });
 
-/** On the Node, while it stays uninitialised. */
+/** Event on the Node while it stays uninitialised. */
 export const initialisationFailed = ({ reason }: Extract<Initialisation, { kind: 'failed' }>): EventText => ({
   type: 'Warning',
   source: 'cloud-node-controller',
@@ -225,8 +224,8 @@ export const initialisationFailed = ({ reason }: Extract<Initialisation, { kind:
 });
 
 /**
- * What an answer proves about the instance a providerID names. One that names no zone may be of any region, so that EC2 does
- * not know it here proves nothing (D11: account and region right). What EC2 does know by that id is meant, wherever.
+ * What an answer proves about the instance that a providerID names. Without a zone the instance may be in any region: a
+ * `notFound` in this region proves nothing (D11). An answer that EC2 finds the instance counts in any case.
  */
 export const provenAnswer = (instance: Pick<Ec2Instance, 'region'>, answer: CloudAnswer): CloudAnswer =>
   answer.kind === 'notFound' && instance.region === undefined

@@ -1,5 +1,5 @@
 /**
- * What a controller decided, with the inputs of the rule, so that the rule can be run again (replay.ts).
+ * The decision of a controller, with the inputs of its rule. The rule can be evaluated again (replay.ts).
  *
  * A record is plain JSON and self-contained: `inputs` holds the part of the policy that the rule read, `outcome` what
  * the rule returned. Each controller's `decisions.ts` builds its records and replays them. Records are kept for 30 days
@@ -82,7 +82,7 @@ export type ReplayRules<Inputs> = {
 
 export interface DecisionRecord extends DecisionDraft {
   readonly v: 1;
-  /** Hash of the whole policy: tells policies apart. */
+  /** Hash of the whole policy that was in force. */
   readonly policy: string;
   /** The tick that decided; absent where an object change triggered the decision. */
   readonly slot?: number;

@@ -11,11 +11,11 @@ it.each([
   [{ kind: 'Zone', name: 'Eu/Central 1' }, /^zone\.eu-central-1-\w+\.0000000000005-\w+$/],
   [{ kind: 'Zone', name: '/hill/' }, /^zone\.hill-\w+\.0000000000005-\w+$/],
   [{ kind: 'Zone', name: '' }, /^zone\.\w+\.0000000000005-\w+$/],
-])('a decision about %j is named so that people find it, by a valid name', (about, pattern) => {
+])('a decision about %j has a valid name that shows its object', (about, pattern) => {
   expect(nameOf(about)).toMatch(pattern);
 });
 
-it('free texts that look alike in a name are told apart', () => {
+it('similar free texts get different names', () => {
   expect(nameOf({ kind: 'Zone', name: 'a/b' })).not.toBe(nameOf({ kind: 'Zone', name: 'a b' }));
   expect(nameOf({ kind: 'Zone', name: 'x'.repeat(300) }).length).toBeLessThanOrEqual(253);
 });

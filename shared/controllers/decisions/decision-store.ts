@@ -1,12 +1,12 @@
 /**
- * Records of decisions in the `objects` table, outside the change log: a record never changes, and a log entry would triple
- * what it costs.
+ * Records of decisions in the `objects` table, outside the change log: a record never changes, and a log entry would
+ * triple its cost.
  *
  *   pk `d#<shard>` sk <about>.<ms, 13 digits>-<hash>   d JSON of the record; ttl epoch seconds
  *
- * <about> names the object (`node.n1`, `pod.default.web-0`, `zone.<name>`, `fleet`) and chooses the shard: what was decided
- * about one object is one query. The time is that of the decision, or of what it is told once for; the hash tells apart
- * what was decided in one millisecond. So the key follows from the decision, and a repetition meets the first telling.
+ * <about> names the object (`node.n1`, `pod.default.web-0`, `zone.<name>`, `fleet`) and selects the shard: all
+ * decisions about one object are one query. The time is that of the decision, or `once.atMs`. The hash distinguishes
+ * decisions of one millisecond. The key follows from the decision, so a repeated write finds the first record.
  */
 
 import { shortHash } from '../../domain/text-hash.ts';
@@ -15,12 +15,12 @@ import { decisionPartition, shardOf } from '../../store/layout.ts';
 import { mergePages } from '../../store/merge-pages.ts';
 import type { DecisionAbout, DecisionDraft, DecisionRecord } from './decision-record.ts';
 
-/** Records are cleaned up when they are this old. Seconds. */
+/** Retention of records. Seconds. */
 const DECISION_SECONDS = 30 * 86_400;
-/** Changing it moves keys. */
+/** Part of the keys: must not change. */
 const DECISION_SHARDS = 16;
 const TIME_DIGITS = 13;
-/** Of the object's name in a key; with kind, time and hash a name stays a valid one. */
+/** Characters of the object's name in a key. The whole key is a valid object name. */
 const SUBJECT_LENGTH_MAX = 200;
 const PREFIX = { Node: 'node.', Pod: 'pod.', Zone: 'zone.', Fleet: '' } as const;
 
@@ -30,7 +30,7 @@ export interface NamedDecision {
   readonly record: DecisionRecord;
 }
 
-/** The part of a record's name that says what it is about. */
+/** The part of a record's name that identifies its object. */
 function subjectOf({ kind, namespace, name }: DecisionAbout): string {
   const plain = kind === 'Pod' ? `${namespace ?? ''}.${name}` : name;
   const tidy = plain
@@ -38,17 +38,17 @@ function subjectOf({ kind, namespace, name }: DecisionAbout): string {
     .replace(/[^a-z0-9.-]/g, '-')
     .slice(0, SUBJECT_LENGTH_MAX)
     .replace(/^[.-]+|[.-]+$/g, '');
-  // Names of zones are free text; what had to be changed is told apart by its hash.
+  // Zone names are free text. A name that had to be changed gets a hash, which keeps names distinct.
   return `${PREFIX[kind]}${tidy === plain && plain !== '' ? plain : [tidy, shortHash(plain)].filter((each) => each !== '').join('-')}`;
 }
 
-/** What tells a record apart where it is told once; with a time in place of that of the decision. */
-export interface Telling {
+/** Replaces the time and the outcome in the name of a record that is stored once. */
+export interface OnceKey {
   readonly atMs?: number;
   readonly key?: string;
 }
 
-export function decisionName(record: DecisionDraft, once: Telling = {}): string {
+export function decisionName(record: DecisionDraft, once: OnceKey = {}): string {
   const { about, act, atMs, rule, outcome } = record;
   const time = String(Math.max(0, Math.floor(once.atMs ?? atMs))).padStart(TIME_DIGITS, '0');
   return `${subjectOf(about)}.${time}-${shortHash([act, rule, about.uid ?? '', once.key ?? JSON.stringify(outcome)].join('|'))}`;
@@ -59,29 +59,29 @@ function keyOf(name: string): ItemKey {
   return { table: 'objects', pk: decisionPartition(shardOf(subject, DECISION_SHARDS)), sk: name };
 }
 
-/** For the commit of what was decided. Written again it is the same. */
-export const decisionWrite = (record: DecisionRecord, once?: Telling): PutWrite => ({
+/** For the commit of the decision. A second write stores the same item. */
+export const decisionWrite = (record: DecisionRecord, once?: OnceKey): PutWrite => ({
   kind: 'put',
   key: keyOf(decisionName(record, once)),
   item: { d: JSON.stringify(record), ttl: Math.ceil(record.atMs / 1_000) + DECISION_SECONDS },
 });
 
-/** Where nothing is written with it: the first telling stays. */
-export const decisionWriteOnce = (record: DecisionRecord, once?: Telling): PutWrite => ({
+/** For a decision without another write: the first record stays. */
+export const decisionWriteOnce = (record: DecisionRecord, once?: OnceKey): PutWrite => ({
   ...decisionWrite(record, once),
   when: { kind: 'itemAbsent' },
 });
 
 export interface DecisionPage {
   readonly decisions: readonly NamedDecision[];
-  /** Name of the last one read, when more may follow. */
+  /** Name of the last record read, when more may follow. */
   readonly next?: string;
 }
 
 export interface DecisionStore {
-  /** Those that are too old, and only waiting to be cleaned up, are left out everywhere. */
+  /** Both calls leave out expired records that DynamoDB has not deleted yet. */
   get(name: string, nowMs: number): Promise<NamedDecision | undefined>;
-  /** In order of their names; with `about` those of one object, by one query. */
+  /** In the order of their names. With `about`, the records of one object, by one query. */
   list(request: {
     readonly nowMs: number;
     readonly limit: number;

@@ -15,7 +15,7 @@ const aRecord = (outcome: Outcome) =>
     outcome,
   });
 
-it('the sum of a record stays the same between versions, so that stored records can be verified', () => {
+it('the sum of a record is the same in all versions: stored records can be verified', () => {
   expect(aRecord({ remove: 'terminated', steps: ['delete', 'forget'] }).sum).toBe('f000c35e');
 });
 

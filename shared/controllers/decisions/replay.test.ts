@@ -21,7 +21,7 @@ import { replay } from './replay.ts';
 const NOW = 1_000_000;
 const NODE = { nodeName: 'n1', uid: 'u1' };
 
-/** As it comes back from a store. */
+/** The record as a store returns it. */
 const stored = (draft: DecisionDraft): DecisionRecord =>
   JSON.parse(JSON.stringify(sealed({ ...draft, v: 1, policy: 'p' }))) as DecisionRecord;
 
@@ -31,7 +31,7 @@ function expectSame(draft: DecisionDraft): DecisionRecord {
   return record;
 }
 
-describe('a recorded decision says the same again', () => {
+describe('a recorded decision replays to the same outcome', () => {
   const question = (answer: CloudAnswer, more: Partial<CloudQuestion> = {}) => ({
     ...NODE,
     ready: 'Unknown' as const,
@@ -48,7 +48,7 @@ describe('a recorded decision says the same again', () => {
       { kind: 'failed', cause: 'error', message: 'boom' },
       {},
       'NodeKept',
-      'EC2 gave no answer (error: boom): the Node is kept, and EC2 is asked again',
+      'EC2 request failed (error: boom): the Node is kept, and EC2 is asked again',
     ],
     ['foreign', { kind: 'foreign', reason: 'another region' }, {}, 'NodeKept', 'another region: the Node is kept'],
     ['no instance', { kind: 'notEc2', reason: 'no providerID' }, {}, 'NodeKept', 'no providerID: the Node is kept'],
@@ -57,7 +57,7 @@ describe('a recorded decision says the same again', () => {
       { kind: 'notFound' },
       { createdAtMs: NOW - 1_000 },
       'NodeKept',
-      'EC2 does not know the instance, which may be too young to be known: the Node is kept, and EC2 is asked again',
+      'EC2 does not know the instance, which may be too young: the Node is kept, and EC2 is asked again',
     ],
     [
       'unknown twice',
@@ -93,7 +93,7 @@ describe('a recorded decision says the same again', () => {
     expect(expectSame(cloudDraft(decision, asked, NOW, defaultPolicy))).toMatchObject({ act, reason });
   });
 
-  it('of taking a node back into service', () => {
+  it('of removing the taints of a node', () => {
     const asked = { ready: 'True', answer: { kind: 'notFound' }, memory: {}, outOfServiceTaint: 'ours' } as const;
     const of = { ...NODE, nowMs: NOW, policy: defaultPolicy };
     expect(expectSame(outOfServiceDraft('remove', of, asked)).act).toBe('OutOfServiceRemoved');
@@ -105,18 +105,18 @@ describe('a recorded decision says the same again', () => {
       { mounted: true },
       {},
       undefined,
-      'VolumeDetached volume vol-1: node is unhealthy for too long, force detach',
+      'VolumeDetached volume vol-1: node has been unhealthy for longer than the timeout, force detach',
     ],
     [
-      'in doubt',
+      'while the safety gate is closed',
       { mounted: true },
       {},
-      'our own view of nodes is in doubt',
-      'VolumeKept volume vol-1: mounted; our own view of nodes is in doubt',
+      'the safety gate is closed',
+      'VolumeKept volume vol-1: mounted; the safety gate is closed',
     ],
     ['not tagged', { tagged: false }, {}, undefined, 'VolumeKept volume vol-1: volume does not carry our tag'],
     [
-      'a Node that is gone',
+      'a deleted Node',
       { mounted: false },
       { ready: undefined, instance: 'terminated' },
       undefined,
@@ -172,7 +172,7 @@ describe('a recorded decision says the same again', () => {
     expect(expectSame(podEvictionDraft(decision!, of, NOW, defaultPolicy)).act).toBe(act);
   });
 
-  it('of pods that are collected, each for its own reason', () => {
+  it('of pods that are deleted, each for its own reason', () => {
     const pod: CollectablePod = {
       namespace: 'default',
       name: 'p',
@@ -208,7 +208,7 @@ describe('a recorded decision says the same again', () => {
     }
   });
 
-  it('of the gate, with the probes it rests on', () => {
+  it('of the safety gate, with its probes', () => {
     const probes = [{ sentAtMs: NOW, accepted: false }];
     const after = decideGate(UNTRIED_GATE, { nowMs: NOW, probes, policy: defaultPolicy });
     const note = gateDraft(UNTRIED_GATE, after, { nowMs: NOW, probes, policy: defaultPolicy, withheldMarks: 3 });
@@ -225,7 +225,7 @@ describe('replay', () => {
   });
   const record = stored(swapDraft({ ...NODE, nowMs: NOW, ready, noExecute }, 'notReady', 'unreachable'));
 
-  it('sees a record that was changed, by its sum, and one sealed anew by its rule', () => {
+  it('detects a changed record by its sum, and a re-sealed one by its rule', () => {
     expect(replay(record).same).toBe(true);
     const changed = { ...record, reason: 'another' };
     expect(replay(changed)).toMatchObject({ same: false, got: { why: 'the record was changed after it was written' } });
@@ -240,15 +240,15 @@ describe('replay', () => {
   it.each([
     ['of a later version', { v: 2 }, 'version 2 is not known'],
     ['of an unknown rule', { rule: 'toString' }, 'rule toString is not known'],
-    ['whose inputs cannot be read', { rule: 'cloud', inputs: {} }, ''],
-  ])('takes a record %s for a difference, not an error', (_what, change, why) => {
+    ['with inputs that cannot be read', { rule: 'cloud', inputs: {} }, ''],
+  ])('reports a record %s as a difference, not as an error', (_what, change, why) => {
     const { sum: _, ...rest } = { ...record, ...change };
     const outcome = replay(sealed(rest as unknown as Omit<DecisionRecord, 'sum'>));
     expect(outcome).toMatchObject({ same: false, got: { kind: 'unreadable' } });
     expect(outcome.got['why']).toContain(why);
   });
 
-  it('has nothing to run where a fact was found', () => {
+  it('has no rule to run for a fact', () => {
     const fact = stored(
       volumeKeptDraft({ ...NODE, nowMs: NOW, policy: defaultPolicy }, 'vol-1', 'EC2 refuses: IncorrectState'),
     );

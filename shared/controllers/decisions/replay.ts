@@ -1,6 +1,6 @@
 /**
- * Runs recorded decisions again. The registry holds every rule by its id; the functions belong to the controllers.
- * A different outcome means that the record was changed, or that the rule was.
+ * Evaluates recorded decisions again. The registry maps every rule id to the replay function of its controller.
+ * A different outcome means that the record or the rule was changed.
  */
 
 import { type CloudNodeDraft, cloudNodeReplay } from '../cloud-node/decisions.ts';
@@ -48,7 +48,7 @@ export interface Replay {
   readonly got: Outcome;
 }
 
-/** Runs the rule over the recorded inputs. Inputs that the rule cannot read are a difference, not an error. */
+/** Evaluates the rule over the recorded inputs. Inputs that the rule cannot read are a difference, not an error. */
 export function replay(record: DecisionRecord): Replay {
   const { rule, inputs, outcome: expected } = record;
   const checked = rule !== 'fact';

@@ -30,7 +30,7 @@ import type { ControllerDependencies } from '../framework/dependencies.ts';
 import type { TickMark } from '../framework/ledger.ts';
 import { zoneDimension } from '../framework/metrics.ts';
 import { reportUnwritable } from '../framework/report-unwritable.ts';
-import { tellTickAge } from '../framework/tick-age.ts';
+import { reportTickAge } from '../framework/tick-age.ts';
 import {
   bareClaim,
   PERIOD_RESERVE_MS,
@@ -85,7 +85,7 @@ interface EvictorWorld {
 export function runEvictor(dependencies: ControllerDependencies, tick: Tick): Promise<EvictorReport> {
   const { policy, fleet, timers, meter } = dependencies;
   const periodSeconds = policy.nodeMonitorPeriodSeconds;
-  const reportAge = (nowMs: number): void => tellTickAge(meter, { slot: tick.slot, periodSeconds, nowMs });
+  const reportAge = (nowMs: number): void => reportTickAge(meter, { slot: tick.slot, periodSeconds, nowMs });
   return runTick<EvictorWorld, EvictorWorld, EvictorReport>(dependencies, tick, {
     controller: EVICTOR,
     periodSeconds,

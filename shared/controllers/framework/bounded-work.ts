@@ -1,7 +1,7 @@
-/** Many effects, a bounded number at a time, within a time budget. */
+/** Runs many effects, a bounded number at a time, within a time budget. */
 import type { Clock } from '../../ports/clock.ts';
 
-/** Until when new work may be begun. */
+/** Whether new work may begin. */
 export interface WorkBudget {
   hasTime(): boolean;
 }
@@ -11,9 +11,9 @@ export const workUntil = (clock: Clock, deadlineMs: number): WorkBudget => ({
 });
 
 export interface WorkOutcome {
-  /** Items not begun, because time was up. */
+  /** Items not begun, because the time was over. */
   readonly left: number;
-  /** Why items failed; the others went on. */
+  /** Why single items failed. The others were processed. */
   readonly faults: readonly unknown[];
 }
 
@@ -39,14 +39,14 @@ export async function workThrough<T>(
   return { left: items.length - next, faults };
 }
 
-/** For work that must be done whatever time it takes, because it is little. */
+/** For a small amount of work that must be done however long it takes. */
 export const UNBOUNDED: WorkBudget = { hasTime: () => true };
 
 /**
- * Work that takes many items at once. When it fails as a whole, or answers 'split', each half is tried alone, down to single
- * items: what one item does, it does to itself. A single item that answers 'split' is left.
+ * Runs work over many items in one call. When the call fails, or returns 'split', each half is tried alone, down to
+ * single items: a bad item affects only itself. A single item that returns 'split' is left.
  *
- * At most twice as many calls as items, and none begun after the budget. In an outage the first call uses up the budget.
+ * At most twice as many calls as items. None begins after the budget. In an outage the first call uses up the budget.
  */
 export async function workInHalves<T>(
   items: readonly T[],
@@ -80,14 +80,14 @@ export async function workInHalves<T>(
   return { left, faults };
 }
 
-/** In parts of at most `size`. */
+/** Splits into parts of at most `size` items. */
 export function inParts<T>(items: readonly T[], size: number): T[][] {
   const parts: T[][] = [];
   for (let first = 0; first < items.length; first += size) parts.push(items.slice(first, first + size));
   return parts;
 }
 
-/** In parts of at most `size` items and `bytesMax` bytes; an item that is larger is a part of its own. */
+/** Splits into parts of at most `size` items and `bytesMax` bytes. A larger item is a part of its own. */
 export function inPartsOfBytes<T>(
   items: readonly T[],
   size: number,

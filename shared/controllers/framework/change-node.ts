@@ -1,4 +1,4 @@
-/** One Node, read, decided upon and committed with its digest; again, bounded, where another write was faster. */
+/** Reads one Node, decides, and commits it with its digest. Retried a bounded number of times on a conflict. */
 
 import { shardsOf } from '../../api/storage/cluster-objects.ts';
 import type { KubeNode, ObjectRef, Taint } from '../../kube/types.ts';
@@ -13,14 +13,14 @@ export const nodeRef = (nodeName: string): ObjectRef => ({ resource: 'nodes', na
 
 const nodeKey = (nodeName: string): ItemKey => objectKey(nodeRef(nodeName), shardsOf('nodes'));
 
-/** For a commit's `extra`: there is no such Node. */
+/** For a commit's `extra`: the Node does not exist. */
 export const nodeAbsent = (nodeName: string): CheckWrite => ({
   kind: 'check',
   key: nodeKey(nodeName),
   when: { kind: 'itemAbsent' },
 });
 
-/** For a commit's `extra`: the Node is at this version. */
+/** For a commit's `extra`: the Node has this version. */
 export const nodeUnchanged = (nodeName: string, resourceVersion: number): CheckWrite => ({
   kind: 'check',
   key: nodeKey(nodeName),
@@ -29,30 +29,30 @@ export const nodeUnchanged = (nodeName: string, resourceVersion: number): CheckW
 
 export type NodeChangeOutcome =
   | { readonly kind: 'written'; readonly node: KubeNode }
-  /** As it is, nothing is to be changed. */
+  /** Its current state needs no change. */
   | { readonly kind: 'nothing' }
-  /** There is no such Node, or one of another uid. */
+  /** The Node does not exist, or has another uid. */
   | { readonly kind: 'gone' }
-  /** A condition of `extra` did not hold; index in `extra`. */
+  /** A condition in `extra` failed; index in `extra`. */
   | { readonly kind: 'refused'; readonly index: number }
-  /** The Node would be larger than an item may be. */
+  /** The Node would exceed the size limit of an item. */
   | { readonly kind: 'tooLarge' };
 
 export interface NodeChange {
   readonly next: KubeNode;
-  /** Events told with the change; those told before are left out. */
+  /** Events recorded with the change. Those that exist already are left out. */
   readonly events?: readonly ObjectWrite[];
-  /** Further writes of the commit. They come before the digest. */
+  /** Further writes of the commit, before the digest. */
   readonly extra?: readonly TransactWrite[];
-  /** Instead of the digest that follows from `next`, such as one with a condition. */
+  /** Replaces the digest that follows from `next`, for example by one with a condition. */
   readonly health?: (plain: readonly TransactWrite[]) => readonly TransactWrite[];
 }
 
 /**
- * `decide` gets the Node as it is now and answers what is to become of it, undefined for nothing. `first`: the Node as the
- * caller read it a moment ago, so that it need not be read again.
+ * `decide` receives the current Node and returns its change; undefined for none. `first`: the Node as the caller has
+ * just read it, which saves a read.
  *
- * @throws StoreFault when other commits stayed in the way
+ * @throws StoreFault when other commits kept conflicting
  */
 export async function changeNode(
   objects: ObjectStore,
@@ -61,13 +61,13 @@ export async function changeNode(
 ): Promise<NodeChangeOutcome> {
   const ref = nodeRef(target.nodeName);
   let node = target.first ?? ((await objects.get(ref)) as KubeNode | undefined);
-  const told = new Set<string>();
+  const recorded = new Set<string>();
   for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
     if (node === undefined || node.metadata.uid !== target.uid) return { kind: 'gone' };
     const change = decide(node);
     if (change === undefined) return { kind: 'nothing' };
     const extra = change.extra ?? [];
-    const events = (change.events ?? []).filter((event) => !told.has(event.ref.name));
+    const events = (change.events ?? []).filter((event) => !recorded.has(event.ref.name));
     const plain = healthWritesFor({
       kind: 'update',
       next: change.next,
@@ -89,16 +89,16 @@ export async function changeNode(
         return { kind: 'tooLarge' };
       case 'conflict':
         if (outcome.index === 0) node = outcome.current as KubeNode | undefined;
-        else told.add(events[outcome.index - 1]!.ref.name);
+        else recorded.add(events[outcome.index - 1]!.ref.name);
         break;
       case 'contended':
         node = (await objects.get(ref)) as KubeNode | undefined;
     }
   }
-  throw new StoreFault('throttled', 'a Node kept changing under its controller', { retryable: true });
+  throw new StoreFault('throttled', 'the Node changed too often to be written', { retryable: true });
 }
 
-/** The Node with these taints; without any the field is absent, as it is stored. */
+/** The Node with these taints. Without taints the field is absent, as in stored Nodes. */
 export function withTaints(node: KubeNode, taints: readonly Taint[]): KubeNode {
   const { taints: _, ...spec } = node.spec ?? {};
   return { ...node, spec: taints.length === 0 ? spec : { ...spec, taints: [...taints] } };

@@ -1,4 +1,4 @@
-/** What every controller needs, made once a process: by a function's compose.ts, a scenario or a simulation. */
+/** What every controller needs. Built once per process: by a function's compose.ts, a scenario or a simulation. */
 
 import { clusterObjects } from '../../api/storage/cluster-objects.ts';
 import type { Policy } from '../../domain/policy.ts';
@@ -22,17 +22,20 @@ export interface ControllerOptions {
   readonly policy: Policy;
   readonly log: Log;
   readonly meter: Meter;
-  /** Sends node-monitor's own beats; absent: the gate cannot hold for a failing path. */
+  /** Sends node-monitor's own heartbeats. Absent: the safety gate does not check the heartbeat path. */
   readonly probe?: Probe;
-  /** EC2, for cloud-node and for volumes; absent: nobody is asked, and nothing follows from what it would say. */
+  /** EC2, for cloud-node and for volumes. Absent: both do nothing. */
   readonly cloud?: Cloud;
-  /** Hears of transitions; absent: nobody is told outside the cluster. */
+  /** Receives cluster events. Absent: none are published. */
   readonly eventBus?: EventBus;
-  /** Units that the tables said were taken since this was last asked; absent: nobody counts, and no cost is told. */
+  /** Returns and resets the capacity units that the tables reported as consumed. Absent: no cost metric is emitted. */
   readonly takeUnits?: () => { readonly readUnits: number; readonly writeUnits: number };
-  /** In hex: tells volumes by the names that the CSI attacher made from them; absent: such names are not understood. */
+  /**
+   * Hex digest. Identifies a volume by the attachment name that the CSI attacher derives. Absent: such names are
+   * ignored.
+   */
   readonly sha256?: (text: string) => string;
-  /** Waits between tries at a contended commit. Milliseconds. Absent: tries follow at once. */
+  /** Waits between attempts at a contended commit. Milliseconds. Absent: attempts follow at once. */
   readonly pause?: (milliseconds: number) => Promise<unknown>;
 }
 

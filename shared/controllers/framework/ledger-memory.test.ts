@@ -29,7 +29,7 @@ it('a ledger writes a decision once, and remembers a bounded number of them', as
     inputs: {} as never,
     outcome: {},
   });
-  const tell = (name: string) => ledger.tell(draft(name), {});
+  const tell = (name: string) => ledger.recordOnce(draft(name), {});
   await tell('n0');
   await tell('n0');
   expect(writes).toBe(1);

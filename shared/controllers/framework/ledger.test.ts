@@ -1,4 +1,4 @@
-/** The ledger under bad luck: twice, at once, killed half-way. No record twice, none missing for what was done. */
+/** The ledger when calls run twice, run at once or are killed half-way: no record twice, none missing for an effect. */
 import { describe, expect, it } from 'vitest';
 import { type ControlledFleet, settledFleet } from '../../../test/support/controlled-fleet.ts';
 import { dyingStore } from '../../../test/support/failing-store.ts';
@@ -22,7 +22,7 @@ const living = (fleet: ControlledFleet, seconds: number): Promise<unknown> =>
 const records = async (fleet: ControlledFleet): Promise<readonly NamedDecision[]> =>
   (await decisionStore(fleet.tables).list({ nowMs: fleet.nowMs(), limit: 10_000 })).decisions;
 
-/** `act about`, sorted; of what was decided from then on. Seconds. */
+/** `act about`, sorted, of the decisions from that second on. */
 const told = async (fleet: ControlledFleet, fromSeconds: number): Promise<string[]> =>
   (await records(fleet))
     .filter(({ record }) => record.atMs >= fleet.nowMs() - (fleet.seconds() - fromSeconds) * 1_000)
@@ -41,7 +41,7 @@ const EVICTED = [
   'Tainted a-4',
 ];
 
-/** Each act on the objects has its record, and none has one without: marks, taints, deletions. */
+/** Each effect on an object has its record, and no record is without its effect: marks, taints, deletions. */
 async function expectTrue(fleet: ControlledFleet): Promise<void> {
   const acts = new Set(await told(fleet, 41));
   for (const name of DEAD) {
@@ -54,7 +54,7 @@ async function expectTrue(fleet: ControlledFleet): Promise<void> {
 }
 
 describe('the ledger', () => {
-  it('tells each act once, whatever runs twice or at once, and each replays to the same', async () => {
+  it('records each act once, whatever runs twice or at once, and each record replays to the same outcome', async () => {
     const fleet = await beforeTheMark();
     for (let seconds = 45; seconds <= 400; seconds += 5) {
       fleet.at(seconds);
@@ -95,7 +95,7 @@ describe('the ledger', () => {
     },
   );
 
-  it('writes nothing in a quiet tick, and nothing for a hold that lasts', async () => {
+  it('writes nothing in a quiet tick, and nothing while a decision to wait stays the same', async () => {
     const fleet = await beforeTheMark();
     const before = (await records(fleet)).length;
     await fleet.run(45, 45, (seconds) => living(fleet, seconds));
@@ -117,7 +117,7 @@ describe('the ledger', () => {
     for (const { name, record } of marks) expect(JSON.stringify(record).length + name.length).toBeLessThan(850);
   });
 
-  it('says why nothing happens while the gate holds', async () => {
+  it('records why nothing happens while the safety gate is closed', async () => {
     const fleet = await beforeTheMark();
     fleet.at(100);
     await fleet.tick();

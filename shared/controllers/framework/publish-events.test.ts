@@ -1,4 +1,4 @@
-/** Events for the world outside: told where the transition is stored, again after a crash, and by nobody waited for. */
+/** Cluster events for the event bus: published after the transition is stored, repeated after a crash, never blocking. */
 import { describe, expect, it } from 'vitest';
 import { settledFleet } from '../../../test/support/controlled-fleet.ts';
 import { eventFaults } from '../../../test/support/event-schemas.ts';
@@ -28,7 +28,7 @@ const others =
     names.includes(name) && !silent.includes(name);
 
 describe('events of the cluster', () => {
-  it('tell of a node that comes, falls silent, comes back and is deleted', async () => {
+  it('report a node that registers, becomes unreachable, recovers and is deleted', async () => {
     const { eventBus, heard, types, forget } = hearing();
     const { fleet, names } = await settledFleet({ a: 4 }, { eventBus });
     expect(types()).toEqual(['NodeReady', 'NodeReady', 'NodeReady', 'NodeReady']);
@@ -52,7 +52,7 @@ describe('events of the cluster', () => {
     expect(types()).toEqual(['NodeDeleted']);
   });
 
-  it('tell of pods that are evicted, those without grace included, once each', async () => {
+  it('report each evicted pod once, pods without a grace period included', async () => {
     const { eventBus, heard } = hearing();
     const { fleet, names } = await settledFleet({ a: 9 }, { eventBus });
     const atOnce = [{ key: 'node.kubernetes.io/unreachable', operator: 'Exists', tolerationSeconds: 0 }] as const;
@@ -70,7 +70,7 @@ describe('events of the cluster', () => {
     expect(await fleet.pod('quick')).toBeUndefined();
   });
 
-  it('tell of a zone that goes dark and comes back, and of nothing in between', async () => {
+  it('report that a zone becomes fully disrupted and recovers, and nothing in between', async () => {
     const { eventBus, heard } = hearing();
     const { fleet, names, ofZone } = await settledFleet({ a: 3, b: 3 }, { eventBus });
     await fleet.run(0, 120, () => fleet.beat(...ofZone('b')));
@@ -82,7 +82,7 @@ describe('events of the cluster', () => {
     ]);
   });
 
-  it('tell that the gate closes and opens', async () => {
+  it('report that the safety gate closes and opens', async () => {
     const { eventBus, heard } = hearing();
     let broken = false;
     const probe = {
@@ -101,7 +101,7 @@ describe('events of the cluster', () => {
   it.each([
     ['ZoneDisrupted', 'zone'],
     ['GateClosed', 'gate'],
-  ])('tell %s again, by the same id, when the tick that told it dies wherever it stands', async (type, what) => {
+  ])('repeat %s with the same id when the tick that published it is killed at any call', async (type, what) => {
     for (let atCall = 1; atCall < 120; atCall += 1) {
       const { eventBus, heard } = hearing();
       let broken = false;
@@ -126,7 +126,7 @@ describe('events of the cluster', () => {
       expect(ids.length).toBeGreaterThan(0);
       expect(new Set(ids).size).toBe(1);
       if (!died) {
-        // A tick that lives tells it once, and is that very tick.
+        // A tick that completes publishes it once, and is that very tick.
         expect(heard.slice(0, toldBefore).filter((event) => event.type === type)).toHaveLength(1);
         expect(ids).toHaveLength(1);
         return;
@@ -135,7 +135,7 @@ describe('events of the cluster', () => {
     throw new Error('a tick of more calls than were tried');
   });
 
-  it('are the same ids when a stream repeats its records', async () => {
+  it('have the same ids when a stream repeats its records', async () => {
     const { eventBus, heard } = hearing();
     const { fleet } = await settledFleet({ a: 2 }, { eventBus });
     const first = heard.map(({ id }) => id);
@@ -150,12 +150,12 @@ describe('events of the cluster', () => {
     ).toEqual(first.toSorted());
   });
 
-  it('stop no controller when the bus takes none: they are counted and logged', async () => {
+  it('stop no controller when the bus rejects them: they are counted and logged', async () => {
     const { eventBus } = hearing(() => false);
     const { fleet, ofZone } = await settledFleet({ a: 3, b: 3 }, { eventBus });
     await fleet.run(0, 60, () => fleet.beat(...ofZone('b')));
     for (const name of ofZone('a')) expect(await fleet.ready(name)).toBe('Unknown');
-    // Six that turned Ready, three that fell silent, one zone.
+    // Six that became Ready, three that became unreachable, one zone.
     const lost = fleet.metrics.filter(({ name }) => name === 'events_not_sent_total');
     expect(lost.reduce((sum, { value }) => sum + value, 0)).toBe(10);
     expect(fleet.told.filter(({ message }) => message === 'events were not sent').length).toBeGreaterThan(0);

@@ -1,7 +1,8 @@
 /**
- * Events of the cluster for the world outside, told where a transition is seen to be stored: of nodes and pods by the stream
- * of their objects, which comes at least once; of zones and the gate by node-monitor's tick, before it has finished, so
- * that one that dies is told again by the next. What the bus does not take is counted and logged, and stops nobody.
+ * Publishes cluster events to the event bus, after the transition is stored. Events of nodes and pods follow from the
+ * stream of their objects, which delivers at least once. Events of zones and of the safety gate are published by
+ * node-monitor's tick before it completes, so the next tick repeats those of a tick that was killed. Events that the
+ * bus rejects are counted and logged; the controller continues.
  */
 
 import { type ClusterEvent, nodeTransitions } from '../../domain/events/cluster-event.ts';
@@ -12,7 +13,7 @@ import { nodeNameOf } from '../pod-gc/maintain-work-list.ts';
 import type { ControllerDependencies } from './dependencies.ts';
 import * as metric from './metrics.ts';
 
-const IDS_TOLD_MAX = 10;
+const LOGGED_IDS_MAX = 10;
 const DISRUPTION_TARGET = 'DisruptionTarget';
 
 type Dependencies = Pick<ControllerDependencies, 'eventBus' | 'meter' | 'log'>;
@@ -30,7 +31,7 @@ export async function publishEvents(
   log.error('events were not sent', {
     failed: failed.length,
     reason,
-    ids: failed.slice(0, IDS_TOLD_MAX).map(({ id }) => id),
+    ids: failed.slice(0, LOGGED_IDS_MAX).map(({ id }) => id),
   });
 }
 
@@ -39,13 +40,13 @@ interface Change {
   readonly after: KubeObject | undefined;
 }
 
-/** What changes of Node and Pod objects tell. */
+/** The events that follow from changes of Node and Pod objects. */
 export const objectEvents = (nodes: readonly Change[], pods: readonly Change[]): ClusterEvent[] => [
-  ...nodes.flatMap(({ before, after }) => nodeTransitions(nodeAsTold(before), nodeAsTold(after))),
+  ...nodes.flatMap(({ before, after }) => nodeTransitions(publishedNode(before), publishedNode(after))),
   ...pods.flatMap(({ before, after }) => podEviction(before, after)),
 ];
 
-function nodeAsTold(node: KubeObject | undefined) {
+function publishedNode(node: KubeObject | undefined) {
   if (node === undefined) return undefined;
   const { name = '', uid = '', labels, resourceVersion = '' } = node.metadata;
   const ready = (node as KubeNode).status?.conditions?.find(({ type }) => type === 'Ready');
@@ -63,7 +64,7 @@ const disruptionOf = (pod: KubeObject | undefined): string | undefined =>
     ({ type, status }) => type === DISRUPTION_TARGET && status === 'True',
   )?.reason;
 
-/** A pod is evicted when its condition says for the first time that it is to go, and why. */
+/** A pod counts as evicted when its DisruptionTarget condition first becomes True, or its reason changes. */
 function podEviction(before: KubeObject | undefined, after: KubeObject | undefined): ClusterEvent[] {
   const reason = disruptionOf(after);
   if (after === undefined || reason === undefined) return [];

@@ -1,12 +1,12 @@
 /**
  * v1 Events of the controllers.
  *
- * An event has a name that follows from what it tells: object uid, reason and, where it must be told once, an ordinal such
- * as the time of the transition. Telling it again, from another process or after a crash, meets the first telling. Without
- * an ordinal a repetition counts up `count` and moves `lastTimestamp`, as upstream's event correlator does; that is for
- * callers who themselves run at most once.
+ * The name of an event follows from the object uid, the reason and, for an event that is recorded once, `once`, such as
+ * the time of the transition. Recording it again, in another process or after a crash, finds the first one. Without
+ * `once` a repetition increments `count` and moves `lastTimestamp`, as upstream's event correlator does. Such callers
+ * must run at most once.
  *
- * Where an event belongs to a change of an object, put `eventWrite` into that very commit: then neither is there alone.
+ * For an event about a change of an object, put `eventWrite` into the same commit: both are stored, or neither.
  */
 
 import { events as eventsResource } from '../../api/kinds/registry.ts';
@@ -14,6 +14,7 @@ import { shardsOf } from '../../api/storage/cluster-objects.ts';
 import type { EventText } from '../../domain/events/event-text.ts';
 import { formatTime } from '../../kube/time.ts';
 import type { KubeObject, ObjectRef } from '../../kube/types.ts';
+import { NAME_LENGTH_MAX } from '../../kube/validation/names.ts';
 import { StoreFault } from '../../ports/item-store.ts';
 import { objectSortKey, shardOf } from '../../store/layout.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';
@@ -21,21 +22,20 @@ import { groupedBy, inParts, UNBOUNDED, workInHalves } from './bounded-work.ts';
 import type { ControllerDependencies } from './dependencies.ts';
 import { isRetryable } from './item-change.ts';
 
-/** Kept this long after it was last told. Seconds; upstream's --event-ttl. */
+/** Retention after the last occurrence. Seconds; upstream's --event-ttl. */
 export const EVENT_TTL_SECONDS = 3_600;
-/** Namespace of events about objects that have none. */
+/** Namespace of events about cluster-scoped objects. */
 const CLUSTER_NAMESPACE = 'default';
-const NAME_LENGTH_MAX = 253;
-/** Events in one commit: 2 actions each and a head for each of their shards. */
-const EVENTS_A_COMMIT_MAX = 25;
-/** Tries at one commit beyond one for each event that turns out to be there already. */
+/** Events in one commit: 2 actions each, and one shard head per shard. */
+const EVENTS_PER_COMMIT_MAX = 25;
+/** Attempts per commit, beyond one for each event that exists already. */
 const COMMIT_ATTEMPTS_MAX = 6;
-/** Names tried until one lies in the wanted shard; at 4 shards the chance to miss is 0.75^64. */
+/** Names tried until one lies in the wanted shard. With 4 shards the probability that none does is 0.75^64. */
 const NAMES_MAX = 64;
 
 export interface EventSubject {
   readonly kind: 'Node' | 'Pod' | 'Namespace' | 'VolumeAttachment';
-  /** '' for what has none. */
+  /** '' for cluster-scoped objects. */
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
@@ -43,7 +43,7 @@ export interface EventSubject {
 
 export interface PendingEvent extends EventText {
   readonly about: EventSubject;
-  /** Tells apart two tellings of the same reason about the same object; with it, each is told once. */
+  /** Distinguishes occurrences of the same reason on the same object. Each occurrence is recorded once. */
   readonly once?: string | number;
 }
 
@@ -62,14 +62,14 @@ const hex32 = (text: string): string =>
 const namespaceOf = ({ about }: PendingEvent): string => (about.namespace === '' ? CLUSTER_NAMESPACE : about.namespace);
 
 function nameOf(event: PendingEvent, nonce: number): string {
-  const told = [event.about.uid, event.reason, event.once ?? '', ...(nonce === 0 ? [] : [nonce])].join('|');
-  // Two hashes from two beginnings: 64 bits.
-  const suffix = `${hex32(told)}${hex32(`2|${told}`)}`;
+  const identity = [event.about.uid, event.reason, event.once ?? '', ...(nonce === 0 ? [] : [nonce])].join('|');
+  // Two hashes with different prefixes: 64 bits.
+  const suffix = `${hex32(identity)}${hex32(`2|${identity}`)}`;
   const subject = event.about.name.slice(0, NAME_LENGTH_MAX - suffix.length - 1).replace(/[.-]+$/, '');
   return `${subject}.${suffix}`;
 }
 
-/** Where the event lies. With a wanted shard its name is the first of its names that lies there. */
+/** The reference of the event. With a wanted shard, its name is the first candidate in that shard. */
 function eventRef(event: PendingEvent, wantedShard?: number): ObjectRef {
   const namespace = namespaceOf(event);
   const { resource } = eventsResource;
@@ -85,7 +85,7 @@ function eventRef(event: PendingEvent, wantedShard?: number): ObjectRef {
 
 const expiryOf = (nowMs: number): number => Math.ceil(nowMs / 1_000) + EVENT_TTL_SECONDS;
 
-/** The event as an object to create, for somebody else's commit. */
+/** The event as an object to create, for the caller's commit. */
 export function eventWrite(
   event: PendingEvent,
   at: { readonly nowMs: number; readonly eventUid: string; readonly wantedShard?: number },
@@ -118,7 +118,7 @@ export function eventWrite(
   return { kind: 'create', ref, object, expiresAtSeconds: expiryOf(at.nowMs) };
 }
 
-function toldAgain(write: ObjectWrite, previous: KubeObject, nowMs: number): ObjectWrite {
+function repetition(write: ObjectWrite, previous: KubeObject, nowMs: number): ObjectWrite {
   const count = previous['count'];
   return {
     kind: 'update',
@@ -135,22 +135,22 @@ function toldAgain(write: ObjectWrite, previous: KubeObject, nowMs: number): Obj
 
 type Dependencies = Pick<ControllerDependencies, 'objects' | 'random'>;
 
-/** Tells events, many in one commit. @throws StoreFault when other commits stayed in the way; telling again is safe. */
+/** Records events, many in one commit. @throws StoreFault when other commits kept conflicting; a retry is safe. */
 export async function recordEvents(
   dependencies: Dependencies,
-  toTell: readonly PendingEvent[],
+  pending: readonly PendingEvent[],
   nowMs: number,
 ): Promise<void> {
   const byName = new Map(
-    toTell.map((event) => {
+    pending.map((event) => {
       const write = eventWrite(event, { nowMs, eventUid: dependencies.random.uuid() });
       return [objectSortKey(write.ref.namespace, write.ref.name), { event, write }] as const;
     }),
   );
-  // Shard by shard when there are many, so that commits at the same time do not meet on the shards' heads.
+  // Many events are committed shard by shard: commits that run at once then use different shard heads.
   const shards = shardsOf(eventsResource.resource);
   const lanes =
-    byName.size <= EVENTS_A_COMMIT_MAX
+    byName.size <= EVENTS_PER_COMMIT_MAX
       ? [[...byName.values()]]
       : [...groupedBy([...byName.entries()], ([name]) => shardOf(name, shards)).values()].map((lane) =>
           lane.map(([, each]) => each),
@@ -158,12 +158,12 @@ export async function recordEvents(
   const faults: unknown[] = [];
   await Promise.all(
     lanes.map(async (lane) => {
-      for (const part of inParts(lane, EVENTS_A_COMMIT_MAX)) {
+      for (const part of inParts(lane, EVENTS_PER_COMMIT_MAX)) {
         const outcome = await workInHalves(part, UNBOUNDED, async (some) => {
           try {
             await commitEvents(dependencies, some, nowMs);
           } catch (fault) {
-            // Halves help where one event can never be stored, not where the table takes none.
+            // Splitting helps when one event can never be stored, not when the table rejects every write.
             if (!isRetryable(fault)) throw fault;
             faults.push(fault);
           }
@@ -191,16 +191,18 @@ async function commitEvents(
       throw new StoreFault('too-large', 'an event is larger than an item may be', { retryable: false });
     }
     if (outcome.kind !== 'conflict') continue;
-    // One is there already, so others may be: look at all of them once.
+    // One event exists already, so others may exist too: read all of them.
     const stored = await objects.getMany(waiting.map(({ write }) => write.ref));
     waiting = waiting.flatMap(({ event, write }, index) => {
       const previous = stored[index];
       if (previous === undefined) return [{ event, write: createOf(write) }];
-      return event.once === undefined ? [{ event, write: toldAgain(write, previous, nowMs) }] : [];
+      return event.once === undefined ? [{ event, write: repetition(write, previous, nowMs) }] : [];
     });
   }
   if (waiting.length > 0) {
-    throw new StoreFault('throttled', 'events could not be stored for other commits', { retryable: true });
+    throw new StoreFault('throttled', 'events could not be stored: other commits kept conflicting', {
+      retryable: true,
+    });
   }
 
   function createOf(write: ObjectWrite): ObjectWrite {

@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
-import { tellTickAge } from './tick-age.ts';
+import { reportTickAge } from './tick-age.ts';
 
 function agesOf(slot: number, lateMs: number): unknown[] {
   const added: unknown[] = [];
   const meter = { add: (...metric: unknown[]) => added.push(metric) } as never;
-  tellTickAge(meter, { slot, periodSeconds: 5, nowMs: slot * 5_000 + lateMs });
+  reportTickAge(meter, { slot, periodSeconds: 5, nowMs: slot * 5_000 + lateMs });
   return added.map((metric) => (metric as unknown[])[1]);
 }
 

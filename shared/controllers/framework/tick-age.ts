@@ -2,8 +2,11 @@ import { TICK_AGE } from '../../domain/functions/tick-metrics.ts';
 import { slotStartMs, reportsAge } from '../../domain/tick.ts';
 import type { Meter } from '../../ports/log.ts';
 
-/** How late a tick works, where it is worth a line (domain/tick.ts). An alarm takes silence for a controller that does not run. */
-export function tellTickAge(
+/**
+ * Emits the delay of a tick when it is due (domain/tick.ts). An alarm treats a missing metric as a controller that
+ * stopped.
+ */
+export function reportTickAge(
   meter: Meter,
   at: { readonly slot: number; readonly periodSeconds: number; readonly nowMs: number },
 ): void {

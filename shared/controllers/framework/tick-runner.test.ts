@@ -40,25 +40,25 @@ describe('a tick', () => {
     expect(done).toEqual(['claim world', 'work on claimed world']);
   });
 
-  it('that comes long after its slot does nothing', async () => {
+  it('that starts long after its slot does nothing', async () => {
     const { run, done } = ticking({}, SLOT_MS + 66_000);
     expect(await run()).toEqual({ kind: 'stale' });
     expect(done).toEqual([]);
   });
 
-  it('without work claims nothing', async () => {
+  it('without work makes no claim', async () => {
     const { run, done } = ticking({ read: () => Promise.resolve({ kind: 'done', report: 'nothing to do' }) });
     expect(await run()).toBe('nothing to do');
     expect(done).toEqual([]);
   });
 
-  it('that loses its slot does not work', async () => {
+  it('that loses the claim of its slot does no work', async () => {
     const { run, done } = ticking({ claim: () => Promise.resolve('lost') });
     expect(await run()).toEqual({ kind: 'lost' });
     expect(done).toEqual([]);
   });
 
-  it('has time to shortly before the next one, and for the least share of a period when that is later', async () => {
+  it('may run until shortly before the next one, or for the least share of a period when that is later', async () => {
     const hadTime: boolean[] = [];
     const some = ticking({
       work: (_, { budget }) => {
@@ -79,7 +79,7 @@ describe('a tick', () => {
     expect(hadTime).toEqual([true, false, true, false]);
   });
 
-  it('has no more time than its caller', async () => {
+  it('runs no longer than its caller allows', async () => {
     const hadTime: boolean[] = [];
     const some = ticking({
       work: (_, { budget }) => {

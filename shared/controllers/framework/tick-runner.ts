@@ -1,10 +1,10 @@
 /**
- * One tick of a controller, the same for all of them:
+ * Runs one tick of a controller:
  *
- *   stale? drop it ── read ── nothing to do, or the slot is taken? done ── claim; loser exits
+ *   stale: drop it ── read ── nothing to do, or slot already claimed: done ── claim; the loser exits
  *   work within the budget ── report the faults of single objects together
  *
- * Reading comes before the claim, so that a slot without work costs no write. A row that was read before the claim may be old:
+ * The read comes before the claim: a slot without work costs no write. Rows read before the claim may be stale, so
  * every effect carries its own condition.
  */
 import { slotVerdict } from '../../domain/tick.ts';
@@ -12,34 +12,34 @@ import type { Clock } from '../../ports/clock.ts';
 import type { FleetStore } from '../../store/fleet-store.ts';
 import { type WorkBudget, workUntil } from './bounded-work.ts';
 
-/** Kept free at the end of a period, so that a tick ends before the next one begins. Milliseconds. */
+/** Reserve at the end of a period: a tick ends before the next one begins. Milliseconds. */
 export const PERIOD_RESERVE_MS = 500;
 
 export interface Tick {
   readonly slot: number;
-  /** Time that the caller may run. Milliseconds; a tick uses about a period of it. */
+  /** Time limit of the caller. Milliseconds; a tick uses about one period of it. */
   readonly budgetMs?: number;
 }
 
 /** A tick that did not run. */
 export type SkippedTick =
-  /** Delayed by an outage of ours; dropped unclaimed. */
+  /** Delayed by an outage of the controller; dropped without a claim. */
   | { readonly kind: 'stale' }
-  /** Another tick has this slot, or a later one. */
+  /** Another tick claimed this slot, or a later one. */
   | { readonly kind: 'lost' };
 
-/** The tick could not do all that it began. All other work is done; the next tick does the rest. */
+/** Parts of a tick failed. All other work is done; the next tick repeats the failed parts. */
 export class TickFault extends AggregateError {
   override readonly name = 'TickFault';
 }
 
 export interface RunningTick {
   readonly slot: number;
-  /** When it began. Epoch milliseconds. */
+  /** Start of the tick. Epoch milliseconds. */
   readonly nowMs: number;
-  /** Time for the work, at least `leastShare` of a period from now on. @default 0: to the end of the period */
+  /** Time for the work: to the end of the period, and at least `leastShare` of a period from now. @default 0 */
   budget(leastShare?: number): WorkBudget;
-  /** Why single objects failed; the work adds to it and continues with the others. */
+  /** Faults of single objects. The work adds to it and continues with the other objects. */
   readonly faults: unknown[];
 }
 
@@ -48,7 +48,7 @@ export type Claim<Claimed> = { readonly kind: 'claimed'; readonly claimed: Claim
 export interface TickSteps<World, Claimed, Report> {
   readonly controller: string;
   readonly periodSeconds: number;
-  /** Work that may follow: `world`; otherwise the report of this tick. */
+  /** Returns the `world` to work on, or the report of a tick without work. */
   read(
     nowMs: number,
   ): Promise<{ readonly kind: 'work'; readonly world: World } | { readonly kind: 'done'; readonly report: Report }>;
@@ -83,7 +83,7 @@ export async function runTick<World, Claimed, Report>(
   return report;
 }
 
-/** The claim of a controller whose slot carries nothing else. */
+/** The claim of a controller that stores nothing with its slot. */
 export const bareClaim =
   <World>({ fleet }: { readonly fleet: Pick<FleetStore, 'claimBare'> }, controller: string, slot: number) =>
   async (world: World, nowMs: number): Promise<Claim<World>> =>

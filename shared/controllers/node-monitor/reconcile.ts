@@ -43,7 +43,7 @@ import type { ControllerDependencies } from '../framework/dependencies.ts';
 import { zoneDimension } from '../framework/metrics.ts';
 import { publishEvents } from '../framework/publish-events.ts';
 import { recordEvents } from '../framework/record-event.ts';
-import { tellTickAge } from '../framework/tick-age.ts';
+import { reportTickAge } from '../framework/tick-age.ts';
 import { type Claim, type RunningTick, runTick, type SkippedTick, type Tick } from '../framework/tick-runner.ts';
 import { liftTaints, swapTaints } from '../node-reconciler/lift-taints.ts';
 import { disruptionDraft, gateDraft, type ZoneDecision, zoneDraft } from './decisions.ts';
@@ -168,7 +168,7 @@ async function applyTick(
   const { fleet, meter, policy } = dependencies;
   measureCost(dependencies, { slot, nodes: nodes.length });
   measure(dependencies, records, decided, nowMs);
-  tellTickAge(meter, { slot, periodSeconds: policy.nodeMonitorPeriodSeconds, nowMs });
+  reportTickAge(meter, { slot, periodSeconds: policy.nodeMonitorPeriodSeconds, nowMs });
   const reportFaults = await reportGate(dependencies, decided, nowMs);
   faults.push(...reportFaults);
   if (isQuiet(decided.outcome)) {

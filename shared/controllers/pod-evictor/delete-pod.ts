@@ -1,8 +1,8 @@
 /**
  * Deletes a pod by taint eviction, as DELETE without options does (kube/deletion.ts): its condition states the cause,
  * and its own grace period applies. Condition, deletion mark and event are one commit. A pod without a grace period
- * gets the condition in a commit before. The commit is refused when the Node changed since the decision, and skipped
- * when the pod's tolerations did: a taint that was removed or is tolerated evicts no pod.
+ * gets the condition in an earlier commit. The commit is refused when the Node changed since the decision, and skipped
+ * when the pod's tolerations changed: a taint that was removed or is tolerated evicts no pod.
  */
 
 import { boundedSeconds } from '../../domain/stored-seconds.ts';
@@ -40,7 +40,7 @@ function deletionOf(
   const disrupted = withDisruption(conditions, condition, nowMs);
   const status = { ...pod.status, conditions: disrupted ?? conditions };
   if (graceSeconds === 0 && (pod.metadata.finalizers ?? []).length === 0) {
-    // The pod is removed at once, so watchers see the condition only in a commit before.
+    // The pod is removed at once: watchers see the condition only in an earlier commit.
     return disrupted === undefined
       ? { write: { kind: 'delete', ref, previous: pod }, isLast: true }
       : { write: { kind: 'update', ref, object: { ...pod, status }, previous: pod }, isLast: false };

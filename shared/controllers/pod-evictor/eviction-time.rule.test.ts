@@ -10,24 +10,24 @@ const exists = (key: string, tolerationSeconds?: number): Toleration => ({
   ...(tolerationSeconds === undefined ? {} : { tolerationSeconds }),
 });
 
-/** Asked long after every taint and binding, unless said otherwise. */
+/** Evaluated long after every taint and binding, unless stated otherwise. */
 const evictionVerdict = (question: Omit<EvictionQuestion, 'nowMs'> & { nowMs?: number }) =>
   verdict({ nowMs: 1_000_000, ...question });
 
 describe('evictionVerdict', () => {
-  it('counts from the taint when the pod was there before', () => {
+  it('counts from the taint when the pod was bound before it', () => {
     expect(
       evictionVerdict({ taints: [taint('a', 5_000)], tolerations: [exists('a', 60)], boundAtMs: 1_000 }),
     ).toMatchObject({ kind: 'due', atMs: 65_000, taintKey: 'a', reason: 'a is tolerated for 60 s' });
   });
 
-  it('counts from the binding when the taint was there before', () => {
+  it('counts from the binding when the taint was added before it', () => {
     expect(
       evictionVerdict({ taints: [taint('a', 5_000)], tolerations: [exists('a', 60)], boundAtMs: 9_000 }),
     ).toMatchObject({ atMs: 69_000 });
   });
 
-  it('takes the earliest of several taints, each with its own time', () => {
+  it('uses the earliest of several taints, each with its own time', () => {
     expect(
       evictionVerdict({
         taints: [taint('a', 0), taint('b', 50_000)],
@@ -37,13 +37,13 @@ describe('evictionVerdict', () => {
     ).toMatchObject({ atMs: 70_000, taintKey: 'b' });
   });
 
-  it('counts a taint that is not stamped yet from now on, however long the pod has been bound', () => {
+  it('counts a taint without a time from now on, however long the pod has been bound', () => {
     const question = { taints: [taint('a')], tolerations: [exists('a', 10)], boundAtMs: 3_000 };
     expect(evictionVerdict({ ...question, nowMs: 90_000 })).toMatchObject({ atMs: 100_000 });
     expect(evictionVerdict({ ...question, nowMs: 95_000 })).toMatchObject({ atMs: 105_000 });
   });
 
-  it('lets a pod without toleration leave now, even when the taint time was rounded up', () => {
+  it('evicts a pod without toleration now, even when the taint time was rounded up', () => {
     expect(evictionVerdict({ taints: [taint('a', 5_000)], tolerations: [], boundAtMs: 1_000 })).toMatchObject({
       kind: 'due',
       atMs: 1_000,
@@ -51,17 +51,17 @@ describe('evictionVerdict', () => {
     });
   });
 
-  it('never is when all taints are tolerated for ever; none when there is nothing to tolerate', () => {
+  it('is never when all taints are tolerated without limit; none when there is nothing to tolerate', () => {
     expect(evictionVerdict({ taints: [taint('a', 0)], tolerations: [exists('a')], boundAtMs: 0 }).kind).toBe('never');
     expect(evictionVerdict({ taints: [], tolerations: [], boundAtMs: 0 }).kind).toBe('none');
     expect(evictionVerdict({ taints: [taint('a', 0)], tolerations: [], boundAtMs: undefined }).kind).toBe('none');
   });
 
-  it('holds evictions for our own taints until the fresh grace is over, and only those', () => {
+  it('delays evictions for our own taints until the new grace period is over, and only those', () => {
     const question = { tolerations: [], boundAtMs: 0, lifecycleNotBeforeMs: 40_000 };
     expect(evictionVerdict({ ...question, taints: [taint('node.kubernetes.io/unreachable', 0)] })).toMatchObject({
       atMs: 40_000,
-      reason: 'node.kubernetes.io/unreachable is not tolerated, held by the grace after an outage of ours',
+      reason: 'node.kubernetes.io/unreachable is not tolerated, delayed by the grace period after a controller outage',
     });
     expect(evictionVerdict({ ...question, taints: [taint('maintenance', 0)] })).toMatchObject({ atMs: 0 });
   });
@@ -83,7 +83,7 @@ describe('timerChange', () => {
 });
 
 describe('taint times', () => {
-  it('reads NoExecute taints only, and takes an unreadable time as absent', () => {
+  it('reads NoExecute taints only, and treats an unreadable time as absent', () => {
     expect(
       noExecuteTaints([
         { key: 'a', effect: 'NoSchedule' },

@@ -13,7 +13,7 @@
  *   stamped.
  * - Our own swap between not-ready and unreachable keeps the time (`swapNoExecute` in node-taints.ts): for the pod both
  *   are one outage. So `timeAdded` of these two is the start of the pods' toleration times.
- * - `timeAdded` has whole seconds on the wire. Writers round **up**, so that no pod is evicted early.
+ * - `timeAdded` has whole seconds on the wire. Writers round **up**: no pod is evicted early.
  *
  * Source: pkg/controller/tainteviction/taint_eviction.go, without its memory of the first schedule
  * (docs/deviations.md).
@@ -66,7 +66,7 @@ export function evictionVerdict(question: EvictionQuestion): EvictionVerdict {
     const atMs = waits ? Math.max(plainMs, lifecycleNotBeforeMs) : plainMs;
     if (earliest !== undefined && earliest.atMs <= atMs) continue;
     const how = toleration === undefined ? 'not tolerated' : `tolerated for ${time.seconds} s`;
-    const grace = atMs > plainMs ? ', held by the grace after an outage of ours' : '';
+    const grace = atMs > plainMs ? ', delayed by the grace period after a controller outage' : '';
     earliest = { kind: 'due', atMs, taintKey: taint.key, reason: `${taint.key} is ${how}${grace}` };
   }
   return earliest ?? { kind: 'never', reason: 'every NoExecute taint is tolerated for ever' };

@@ -23,7 +23,7 @@ it.each<[string, unknown]>([
   ['are no list', { key: 'example.com/maintenance' }],
   ['hold null', [null]],
   ['hold a text behind a toleration', [{ operator: 'Exists' }, 'all']],
-])('a pod whose tolerations %s fails alone, and the other pods are evicted', async (_, tolerations) => {
+])('a pod with tolerations that %s fails alone, and the other pods are evicted', async (_, tolerations) => {
   const fleet = await fleetWithPods('unreadable', 'web');
   await fleet.changePod('unreadable', (pod) => ({ ...pod, spec: { ...pod.spec, tolerations } }) as KubeObject);
   await fleet.streams();
@@ -47,7 +47,7 @@ it('a pod without tolerations is evicted', async () => {
   expect(await isDeleted(fleet, 'web')).toBe(true);
 });
 
-it('a pod that is being deleted already is left as it is', async () => {
+it('a pod that is terminating already is left unchanged', async () => {
   const fleet = await fleetWithPods('web');
   await fleet.endPod('web');
   await fleet.streams();

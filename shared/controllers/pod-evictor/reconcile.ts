@@ -35,7 +35,7 @@ import {
 import { type EvictionTimerStore, earliestTimers, type NodeTimers, TIMERS_ALONG_MAX } from './timer-store.ts';
 
 const ATTEMPTS_MAX = 6;
-/** Decision records in one transaction with timers, all parts of which may change. Bytes. */
+/** Limit of the decision records that share a transaction with timers; all parts of the timers may change. Bytes. */
 const RECORDS_BYTES_MAX = 1_000_000;
 /** Pods deleted in one call: a node with thousands of due pods must not block a worker for the other nodes. */
 export const DELETIONS_PER_CALL_MAX = 100;

@@ -52,7 +52,7 @@ describe('decidePodEvictions', () => {
     ]);
   });
 
-  it('cancels with an event when the taint is lifted, also while the gate holds', () => {
+  it('cancels with an event when the taint is removed, also while the safety gate is closed', () => {
     for (const gate of [{ kind: 'open' }, { kind: 'holding', reasons: ['failingPath'], sinceMs: 0 }] as const) {
       expect(decidePodEvictions({ ...world, gate, taints: [], timers: [timer] }, 5_000)).toMatchObject([
         { kind: 'cancel', event: { message: 'Cancelling deletion of Pod ns/p' } },
@@ -60,7 +60,7 @@ describe('decidePodEvictions', () => {
     }
   });
 
-  it('deletes nothing while the gate holds, and says why', () => {
+  it('deletes nothing while the safety gate is closed, and states the reason', () => {
     const gate = { kind: 'holding', reasons: ['failingPath'], sinceMs: 0 } as const;
     expect(decidePodEvictions({ ...world, gate, timers: [timer] }, 50_000)).toEqual([
       {
@@ -77,26 +77,26 @@ describe('decidePodEvictions', () => {
     ]);
   });
 
-  it('keeps a held pod due now whose timer was set for a later time', () => {
+  it('keeps a held pod due now when its timer was set for a later time', () => {
     const gate = { kind: 'holding', reasons: ['failingPath'], sinceMs: 0 } as const;
     const later = { ...world, gate, timers: [{ ...timer, atMs: 99_000 }] };
     expect(decidePodEvictions(later, 50_000)).toMatchObject([{ kind: 'hold', atMs: 50_000, timerExists: false }]);
   });
 
-  it('gives pods of our own taints the fresh grace after an outage', () => {
+  it('evicts no pod for our own taints within the new grace period after an outage', () => {
     const silent = { ...world, taints: [{ key: 'node.kubernetes.io/unreachable', value: '', addedAtMs: 0 }] };
     expect(decidePodEvictions({ ...silent, freshSinceMs: 50_000, timers: [timer] }, 50_000)).toMatchObject([
       { kind: 'move', fromMs: 10_000, atMs: 90_000 },
     ]);
   });
 
-  it('drops timers of a deleted node, of a gone pod, of a terminating pod and of a pod elsewhere', () => {
+  it('drops timers of a deleted node, of a deleted pod, of a terminating pod and of a pod on another node', () => {
     const reasonOf = (over: Partial<EvictionWorld>) =>
       decidePodEvictions({ ...world, timers: [timer], ...over }, 50_000).map(
         ({ kind, reason }) => `${kind}: ${reason}`,
       );
     expect(reasonOf({ taints: undefined })).toEqual(['drop: node is deleted']);
-    expect(reasonOf({ pods: [] })).toEqual(['drop: pod is gone']);
+    expect(reasonOf({ pods: [] })).toEqual(['drop: pod no longer exists']);
     expect(reasonOf({ pods: [{ ...pod, terminating: true }] })).toEqual(['drop: pod is already terminating']);
     expect(reasonOf({ pods: [{ ...pod, nodeName: 'm' }] })).toEqual(['drop: pod is not on this node']);
   });

@@ -17,7 +17,7 @@ import { rfc3339 } from '../../domain/rfc3339.ts';
 import type { GateVerdict } from '../../domain/zones/gate.ts';
 import { evictionVerdict, timerChange } from './eviction-time.rule.ts';
 
-/** `status.conditions[]` entry that says why a pod was deleted; its transition time is the writer's. */
+/** `status.conditions[]` entry with the cause of a deletion. The writer sets its transition time. */
 export interface DisruptionCondition {
   readonly type: 'DisruptionTarget';
   readonly status: 'True';
@@ -212,7 +212,7 @@ export function decidePodEvictions(
       world.taints === undefined
         ? 'node is deleted'
         : pod === undefined
-          ? 'pod is gone'
+          ? 'pod no longer exists'
           : pod.terminating
             ? 'pod is already terminating'
             : 'pod is not on this node';

@@ -14,7 +14,7 @@ const long = (index: number): EvictionTimer => timer(index, 1_000_000 + index, `
 const byUid = (timers: readonly EvictionTimer[]) => timers.toSorted((a, b) => (a.podUid < b.podUid ? -1 : 1));
 
 describe('eviction timers', () => {
-  it('come back as they were stored, however many and however they change, and leave nothing behind', async () => {
+  it('are read as they were stored, however many there are and however they change, and leave no items behind', async () => {
     const change = fc.record({ count: fc.constantFrom(0, 1, 3, 400, 900, 1_300), shift: fc.nat(3) });
     await fc.assert(
       fc.asyncProperty(fc.array(change, { minLength: 1, maxLength: 5 }), async (changes) => {
@@ -36,7 +36,7 @@ describe('eviction timers', () => {
     );
   });
 
-  it('of a node with far too many are the earliest, so that the node comes due in time', async () => {
+  it('of a node with too many are the earliest ones: the node is due in time', async () => {
     const items = memoryItemStore();
     const store = evictionTimerStore(items);
     const timers = Array.from({ length: 7_000 }, (_, index) => long(7_000 - index));
@@ -48,7 +48,7 @@ describe('eviction timers', () => {
     expect(await store.readDue(1_000_001)).toEqual(['n']);
   });
 
-  it('are read from a row of before they were divided, and divided when it is next written', async () => {
+  it('are read from a row of an earlier version, and divided at its next write', async () => {
     const items = memoryItemStore();
     const store = evictionTimerStore(items);
     const old = Array.from({ length: 800 }, (_, index) => long(index));
@@ -62,7 +62,7 @@ describe('eviction timers', () => {
     expect(items.items('control').filter(({ pk }) => pk === 'evictions#n').length).toBeGreaterThan(1);
   });
 
-  it('write only the part that changed, and nothing at all when none did', async () => {
+  it('write only the part that changed, and nothing when none did', async () => {
     const writes: string[] = [];
     const items = memoryItemStore();
     const store = evictionTimerStore({
@@ -81,7 +81,7 @@ describe('eviction timers', () => {
     expect(writes[0]?.split(',').length).toBeLessThanOrEqual(2);
   });
 
-  it('are never a mixture of two versions, though they change between the reads of their parts', async () => {
+  it('never mix two versions, even when they change between the reads of their parts', async () => {
     const items = memoryItemStore();
     const plain = evictionTimerStore(items);
     const at = (atMs: number) => Array.from({ length: 1_200 }, (_, index) => ({ ...long(index), atMs }));

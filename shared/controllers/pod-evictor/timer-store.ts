@@ -52,7 +52,7 @@ export interface NodeTimers {
   /** 0 when nothing is stored. */
   readonly version: number;
   readonly dueMs: number | undefined;
-  /** As stored, so that only what changes is written; empty when nothing is stored. */
+  /** The stored parts: only those that change are written. Empty when nothing is stored. */
   readonly parts: readonly TimersPart[];
 }
 
@@ -99,9 +99,9 @@ const bytesOf = (timer: EvictionTimer): number => utf8Bytes(JSON.stringify(timer
 const byTime = (one: EvictionTimer, other: EvictionTimer): number =>
   one.atMs - other.atMs || (one.podUid < other.podUid ? -1 : 1);
 
-/** The timers to store: all, or the earliest ones that fit. In the given order. */
+/** The timers to store: all, or the earliest ones that fit. In the order of the input. */
 export function earliestTimers(timers: readonly EvictionTimer[]): readonly EvictionTimer[] {
-  // The usual case, without measuring: a timer takes less than 1,000 bytes.
+  // The usual case, without measuring: a timer has less than 1,000 bytes.
   if (timers.length * 1_000 <= TIMERS_BYTES_MAX) return timers;
   let bytes = 0;
   const kept = new Set<EvictionTimer>();
@@ -113,7 +113,7 @@ export function earliestTimers(timers: readonly EvictionTimer[]): readonly Evict
   return timers.filter((timer) => kept.has(timer));
 }
 
-/** Divided by pod, so that a timer stays in its part while the number of parts is the same. At least one part. */
+/** Divided by pod: a timer stays in its part while the number of parts is the same. At least one part. */
 function divided(timers: readonly EvictionTimer[]): string[] {
   const plain = JSON.stringify(timers);
   const bytes = utf8Bytes(plain);

@@ -1,17 +1,17 @@
 /**
- * The pods of one pass of garbage collection: those that the work list hints at, judged as they are now.
+ * Pod garbage collection of one tick. The work list names the candidates; live objects decide.
  *
- *   nodes of listed pods, and names in quarantine ── live
- *   watchOrphans ── names that came back leave; ripe ones are read once more, then their pods
- *   podRemovals over the list ── candidates, read live; podRemovals again, with what was found
- *   remove, a bounded number; the rest is the next pass's
+ *   nodes of listed pods, and names in quarantine ── read live
+ *   watchOrphans ── names with a Node leave the quarantine; ripe names are read once more, then their pods
+ *   podRemovals over the list ── candidates, read live; podRemovals again with the live objects
+ *   remove, a bounded number; the remaining ones are left to the next tick
  *
- * The gate (D9) does not hold this back. It stands for doubt about silence; here nobody is judged by silence: a Node is
- * gone because a person deleted it or EC2 said so, a node is out of service because a person said so (or EC2, if the
- * policy lets it), and a pod without a node has nobody to be heard from.
+ * The safety gate (D9) does not apply here. It is about missing heartbeats, and no decision here rests on a missing
+ * heartbeat. A Node was deleted by a user or because of EC2's answer. A node is out of service because a user set the
+ * taint (or EC2's answer did, if the policy allows it). An unbound pod has no node.
  *
- * What makes a pod an orphan, or its node out of service, is a condition of each of its commits: a Node that comes
- * back in that very moment keeps its pods.
+ * The reason of a removal (Node missing, or out of service) is a condition of each of its commits. A Node that is
+ * created again at that moment keeps its pods.
  */
 
 import { readyStatusOf } from '../../domain/nodes/conditions.ts';
@@ -38,18 +38,18 @@ import {
 } from './rule.ts';
 import type { PodGcList } from './work-list-store.ts';
 
-/** Nodes looked at in one pass; with more, passes take turns. */
-const NODES_A_PASS_MAX = 2_000;
-/** Missing nodes whose pods are read in one pass. */
-const ORPHANERS_A_PASS_MAX = 100;
-const REMOVALS_A_PASS_MAX = 1_000;
-const READS_AT_ONCE_MAX = 16;
-/** Pods have eight shards; more commits at once would only meet on their heads. */
-const REMOVALS_AT_ONCE_MAX = 8;
+/** Nodes read in one tick; with more, ticks rotate through them. */
+const NODES_PER_TICK_MAX = 2_000;
+/** Missing nodes with pods to read in one tick. */
+const ORPHANERS_PER_TICK_MAX = 100;
+const REMOVALS_PER_TICK_MAX = 1_000;
+const READS_CONCURRENCY_MAX = 16;
+/** Pods have eight shards; more concurrent commits would only conflict on the shard heads. */
+const REMOVALS_CONCURRENCY_MAX = 8;
 
 interface CollectedPods {
   readonly removed: number;
-  /** Removals begun next pass: the bound or the time was reached. */
+  /** Removals left for the next tick, because the bound or the time limit was reached. */
   readonly left: number;
   readonly faults: readonly unknown[];
 }
@@ -66,10 +66,10 @@ interface LiveNode {
 }
 
 /**
- * Whether anything could follow from the list: pods that have ended are only counted, until there are more of them than
- * the policy keeps.
+ * Whether the list may lead to a removal. Terminated pods alone are only counted, until there are more of them than the
+ * policy keeps.
  */
-export function hasPodsToJudge(list: PodGcList, policy: Pick<Policy, 'terminatedPodGcThreshold'>): boolean {
+export function hasPodsToCollect(list: PodGcList, policy: Pick<Policy, 'terminatedPodGcThreshold'>): boolean {
   if (list.missing.size > 0 || list.pods.some(({ terminating }) => terminating)) return true;
   return podRemovals({ pods: list.pods.map(collectableRow), nodes: [], missing: new Set() }, policy).length > 0;
 }
@@ -80,15 +80,15 @@ export async function collectPods(
   pass: Pass,
 ): Promise<CollectedPods> {
   const { objects, podGc, policy } = dependencies;
-  if (!hasPodsToJudge(list, policy)) return { removed: 0, left: 0, faults: [] };
+  if (!hasPodsToCollect(list, policy)) return { removed: 0, left: 0, faults: [] };
   const faults: unknown[] = [];
   const ofListed = list.pods.flatMap(({ terminating, nodeName }) => (terminating && nodeName ? [nodeName] : []));
-  const names = inTurn([...new Set([...list.missing.keys(), ...ofListed])], NODES_A_PASS_MAX, pass.slot);
+  const names = inTurn([...new Set([...list.missing.keys(), ...ofListed])], NODES_PER_TICK_MAX, pass.slot);
   const nodes = await readNodes(dependencies, names);
   const missing = await missingNodes(dependencies, list, { names, nodes, ...pass }, faults);
 
   const orphans = new Map<string, KubeObject>();
-  await collect(inTurn([...missing].sort(), ORPHANERS_A_PASS_MAX, pass.slot), faults, async (nodeName) => {
+  await collect(inTurn([...missing].sort(), ORPHANERS_PER_TICK_MAX, pass.slot), faults, async (nodeName) => {
     for (const pod of await objects.listByNode(nodeName)) orphans.set(pathOf(pod.metadata), pod);
   });
   const rows = new Map<string, CollectablePod>([
@@ -99,7 +99,7 @@ export async function collectPods(
     podRemovals({ pods: [...rows.values()], nodes: [...nodes.values()].map(({ node }) => node), missing }, policy);
 
   const candidates = decide();
-  const considered = candidates.slice(0, REMOVALS_A_PASS_MAX);
+  const considered = candidates.slice(0, REMOVALS_PER_TICK_MAX);
   const unread = considered.filter((candidate) => !orphans.has(pathOf(candidate)));
   const read = await objects.getMany(unread.map(podRef));
   const live = new Map(orphans);
@@ -114,7 +114,7 @@ export async function collectPods(
       rows.set(path, collectablePod(pod));
     }
   }
-  // As they are now: one that is gone, or another of its name, counts no more among those that ended.
+  // Live objects only: a pod that is deleted, or replaced under its name, no longer counts as terminated.
   const removals = decide().filter((removal) => live.get(pathOf(removal))?.metadata.uid === removal.podUid);
   const ended = [...rows.values()].filter(isTerminated).length;
   const outcome = await removeAll(dependencies, removals, live, { nodes, ended, pass });
@@ -129,18 +129,18 @@ const pathOf = ({ namespace = '', name = '' }: { readonly namespace?: string; re
   `${namespace}/${name}`;
 const podRef = ({ namespace, name }: PodRemoval): ObjectRef => ({ resource: 'pods', namespace, name });
 
-/** All of them, or as many as may be, beginning elsewhere in each slot. */
+/** All items, or the first `most` of a rotation that starts elsewhere in each slot. */
 function inTurn<T>(all: readonly T[], most: number, slot: number): readonly T[] {
   if (all.length <= most) return all;
   const first = (slot * most) % all.length;
   return [...all.slice(first), ...all.slice(0, first)].slice(0, most);
 }
 
-/** Each of them, bounded side by side; what fails is a fault and does not hold up the others. */
+/** Processes each item, with bounded concurrency. A failure is a fault and does not block the others. */
 async function collect<T>(items: readonly T[], faults: unknown[], work: (item: T) => Promise<unknown>): Promise<void> {
   const outcome = await workThrough(
     items,
-    { concurrencyMax: READS_AT_ONCE_MAX, budget: { hasTime: () => true } },
+    { concurrencyMax: READS_CONCURRENCY_MAX, budget: { hasTime: () => true } },
     work,
   );
   faults.push(...outcome.faults);
@@ -163,7 +163,7 @@ async function readNodes(
   return nodes;
 }
 
-/** Node names whose quarantine is over and that a live read says are not there; the list follows what was seen. */
+/** Names with an expired quarantine that a live read confirms as missing. Updates the list from these reads. */
 async function missingNodes(
   dependencies: ControllerDependencies,
   list: PodGcList,
@@ -184,7 +184,7 @@ async function missingNodes(
   const watched = watchOrphans({ pods: named, nodeNames: new Set(nodes.keys()), quarantine: before }, nowMs, policy);
   const reads = new Map<string, LiveRead>();
   await collect(watched.ripe, faults, async (name) => {
-    // Until it is known, it waits again.
+    // A read that throws counts as failed: the name waits again.
     reads.set(name, 'failed');
     reads.set(name, (await objects.get(nodeRef(name))) === undefined ? 'missing' : 'exists');
   });
@@ -192,7 +192,7 @@ async function missingNodes(
   await collect(names, faults, async (name) => {
     const sinceMs = before.get(name);
     const nextMs = settled.quarantine.get(name);
-    // Its row stays until no pod names it: what this pass leaves, the next one finds ripe.
+    // The row stays while pods name the node: the next tick then finds the remaining pods ripe.
     const isMissing = settled.missing.has(name);
     if (sinceMs === undefined) {
       if (isMissing || nextMs !== undefined) await podGc.putMissing(name, nextMs ?? nowMs);
@@ -203,7 +203,7 @@ async function missingNodes(
   return settled.missing;
 }
 
-/** What a removal rests on, as a condition of its commits. */
+/** The reason of a removal, as a condition of its commits. */
 function guardOf(removal: PodRemoval, pod: KubeObject, nodes: ReadonlyMap<string, LiveNode>): TransactWrite[] {
   const nodeName = nodeNameOf(pod);
   switch (removal.reason) {
@@ -230,7 +230,7 @@ async function removeAll(
   let removed = 0;
   const { left, faults } = await workThrough(
     removals,
-    { concurrencyMax: REMOVALS_AT_ONCE_MAX, budget },
+    { concurrencyMax: REMOVALS_CONCURRENCY_MAX, budget },
     async (removal) => {
       const { reason } = removal;
       const pod = live.get(pathOf(removal))!;
@@ -241,7 +241,11 @@ async function removeAll(
         if (outcome.kind !== 'removed') return;
         removed += 1;
         meter.add(metric.POD_GC_REMOVALS, 1, 'Count', { reason });
-        log.info('a pod was collected', { pod: pathOf(removal), nodeName: pod.spec?.['nodeName'], reason });
+        log.info('pod deleted by garbage collection', {
+          pod: pathOf(removal),
+          nodeName: pod.spec?.['nodeName'],
+          reason,
+        });
       } catch (fault) {
         meter.add(metric.POD_GC_ERRORS, 1, 'Count', { reason });
         throw fault;

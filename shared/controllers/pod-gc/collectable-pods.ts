@@ -1,4 +1,4 @@
-/** Pods as pod garbage collection judges them: live, or from their row in the work list. */
+/** Pods as the rule of pod garbage collection reads them: from the live object, or from their row in the work list. */
 
 import { parseTimeMs } from '../../kube/time.ts';
 import type { KubeObject } from '../../kube/types.ts';
@@ -25,7 +25,7 @@ export const collectableRow = ({ evicted, ...pod }: ListedPod): CollectablePod =
   reason: evicted ? EVICTED : undefined,
 });
 
-/** The row of a pod that belongs into the work list: terminating, or ended. */
+/** The row of a pod that belongs to the work list: terminating or terminated. */
 export function listedPod(pod: KubeObject | undefined): ListedPod | undefined {
   if (pod === undefined) return undefined;
   const { reason, ...collectable } = collectablePod(pod);

@@ -21,10 +21,10 @@ interface PodGcInputs {
 export type PodGcDraft = DraftOf<PodGcInputs>;
 
 const REASONS: Readonly<Record<PodRemoval['reason'], string>> = {
-  terminated: 'the pod has terminated, and more pods have than are kept',
+  terminated: 'the pod has terminated, and terminated pods exceed the limit',
   'out-of-service': 'the pod is terminating, and its node is out of service',
   orphaned: 'its node no longer exists',
-  unscheduled: 'the pod is terminating, and was never scheduled',
+  unscheduled: 'the pod is terminating and was never scheduled',
 };
 
 export function podGcDraft(
@@ -52,7 +52,7 @@ export function podGcDraft(
   };
 }
 
-/** A recorded pod has its optional fields as undefined members again. */
+/** Restores the optional fields of a recorded pod as undefined members. */
 const recordedPod = (pod: CollectablePod): CollectablePod => ({ ...pod, nodeName: pod.nodeName, phase: pod.phase });
 
 export const podGcReplay: ReplayRules<PodGcInputs> = {

@@ -11,7 +11,7 @@ async function fleetWithPod(volumes: Record<string, unknown>[], phase = 'Running
   return fleet;
 }
 
-/** Nodes whose volumes are to be looked at, with the second of the pod that left last. */
+/** Nodes with volumes to check, with the second at which a pod last left them. */
 const lookedAt = async (fleet: ControlledFleet) =>
   (await podGcStore(fleet.tables).read()).volumes.map(({ nodeName, touchedAtMs }) => [
     nodeName,
@@ -34,7 +34,7 @@ it.each(['Succeeded', 'Failed'])(
   },
 );
 
-it('a later change of a pod that has ended leaves the time as it was', async () => {
+it('a later change of a terminated pod leaves the time unchanged', async () => {
   const fleet = await fleetWithPod(CLAIM);
   fleet.at(7);
   await setPhase(fleet, 'Succeeded');
@@ -45,21 +45,21 @@ it('a later change of a pod that has ended leaves the time as it was', async () 
   expect(await lookedAt(fleet)).toEqual([['a-0', 7]]);
 });
 
-it('a change of a pod that runs on touches no volumes', async () => {
+it('a change of a running pod affects no volumes', async () => {
   const fleet = await fleetWithPod(CLAIM);
   await setLabel(fleet, 'now');
   await fleet.streams();
   expect(await lookedAt(fleet)).toEqual([]);
 });
 
-it('the end of a pod without volumes touches none', async () => {
+it('the end of a pod without volumes affects none', async () => {
   const fleet = await fleetWithPod([{ name: 'settings', configMap: { name: 'settings' } }]);
   await setPhase(fleet, 'Succeeded');
   await fleet.streams();
   expect(await lookedAt(fleet)).toEqual([]);
 });
 
-it('the end of a pod that no node runs touches none', async () => {
+it('the end of an unbound pod affects none', async () => {
   const { fleet } = await settledFleet({ a: 1 });
   await fleet.addPod('db', '', { volumes: CLAIM });
   await setPhase(fleet, 'Failed');
@@ -67,7 +67,7 @@ it('the end of a pod that no node runs touches none', async () => {
   expect(await lookedAt(fleet)).toEqual([]);
 });
 
-it('volumes of a node are looked at once for two pods that leave it together', async () => {
+it('two pods that leave a node together cause one write for its volumes', async () => {
   const fleet = await fleetWithPod(CLAIM);
   await fleet.addPod('web', 'a-0', { volumes: CLAIM });
   await fleet.streams();

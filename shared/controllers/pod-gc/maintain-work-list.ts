@@ -1,9 +1,9 @@
 /**
- * Keeps the work list of pod garbage collection after changes of pods and Nodes (store/pod-gc-store.ts), from what is stored
- * now: records that come twice or late write what is there already.
+ * Maintains the work list of pod garbage collection after changes of pods and Nodes (work-list-store.ts). It reads the
+ * current objects, so repeated or late records write the same rows.
  *
- * A pod that is bound and a Node that goes may pass each other. Whichever record is dealt with last finds the other in the
- * tables: a Node that goes looks for pods, a pod that is bound looks for its Node, both strongly consistent.
+ * A pod may be bound while its Node is deleted. The record that is processed last finds the other object in the tables:
+ * a deleted Node looks for pods, a bound pod looks for its Node. Both reads are strongly consistent.
  */
 
 import { parseProviderId } from '../../domain/cloud/provider-id.ts';
@@ -27,7 +27,7 @@ interface ObjectChange {
 type Dependencies = Pick<ControllerDependencies, 'objects' | 'items' | 'podGc'>;
 
 const uidOf = (object: KubeObject | undefined): string | undefined => object?.metadata.uid;
-/** The node a pod is bound to; '' while it is not. */
+/** The node that a pod is bound to; '' while unbound. */
 export const nodeNameOf = (pod: KubeObject | undefined): string =>
   (pod?.spec?.['nodeName'] as string | undefined) ?? '';
 export const volumesOf = (pod: KubeObject | undefined): readonly NamedVolume[] =>
@@ -43,7 +43,7 @@ export const podGcWorks = (
   ...missingNodes(dependencies, nodes, nowMs),
 ];
 
-/** Rows of pods whose row would be another one now. */
+/** Updates the rows of pods that changed in a way the row shows. */
 function listedPods({ objects, podGc }: Dependencies, pods: readonly ObjectChange[]): RecordWork[] {
   const changed = pods.filter(
     ({ before, after, isRetry }) => isRetry === true || !jsonEqual(listedPod(before) ?? null, listedPod(after) ?? null),
@@ -71,7 +71,7 @@ function listedPods({ objects, podGc }: Dependencies, pods: readonly ObjectChang
   ];
 }
 
-/** Nodes that a pod with volumes has left, by going or by ending. */
+/** Nodes that a pod with volumes has left, because it was deleted or terminated. */
 function leftVolumes({ podGc }: Dependencies, pods: readonly ObjectChange[], nowMs: number): RecordWork[] {
   const left = new Map<string, number[]>();
   for (const { before, after, position } of pods) {
@@ -84,7 +84,7 @@ function leftVolumes({ podGc }: Dependencies, pods: readonly ObjectChange[], now
   return [...left].map(([nodeName, of]) => ({ of, run: () => podGc.touchVolumes(nodeName, nowMs) }));
 }
 
-/** Node names into quarantine when their Node went and pods name them, out of it when a Node is there. */
+/** A deleted Node that pods still name enters the quarantine. A Node that exists leaves it. */
 function missingNodes(dependencies: Dependencies, nodes: readonly ObjectChange[], nowMs: number): RecordWork[] {
   const { items, podGc } = dependencies;
   const positions = new Map<string, number[]>();

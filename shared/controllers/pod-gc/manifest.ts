@@ -2,12 +2,12 @@ import { CLAIM, COMMIT, type FunctionManifest, POLICY_AND_TABLES } from '../../d
 
 export const podGcManifest = {
   name: 'pod-gc',
-  description: 'Collects pods that nobody will finish, detaches volumes that nobody wants',
+  description: 'Deletes pods that no kubelet will finish, detaches unused volumes of unhealthy nodes',
   triggers: [
     {
       kind: 'tick',
       period: 'podGcPeriodSeconds',
-      silence: { alarm: 'background', as: 'pods', consequence: 'orphaned pods stay' },
+      silence: { alarm: 'background', as: 'pods', consequence: 'orphaned pods are not deleted' },
     },
   ],
   memoryMegabytes: 512,

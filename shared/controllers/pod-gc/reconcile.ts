@@ -1,18 +1,18 @@
 /**
- * One tick of pod-gc: volumes that nobody on their node wants, and pods that nobody will ever finish.
+ * One tick of pod-gc: detaches volumes that no pod on their node uses, and removes pods that no kubelet will finish.
  *
- *   read the work list ── nothing in it that a pass could act on: done
- *   claim the slot; loser exits
- *   detach volumes (detach-volumes.ts) ── collect pods (collect-pods.ts) ── sweep, when due (sweep-pods.ts)
+ *   read the work list ── nothing to act on: done
+ *   claim the slot; the loser exits
+ *   detach volumes (volume-detacher) ── collect pods (collect-pods.ts) ── sweep, when due (sweep-pods.ts)
  *
- * Nothing acts without a claim; a slot in which there is nothing to do need not be anybody's. Two that overlap, because one took
- * longer than a period, do the work of one: every effect carries its own condition, and a row that was read before the claim
- * is a hint as any other. What a pass that dies leaves is in the list still.
+ * Nothing acts without a claim. A slot without work is not claimed. Two ticks that overlap, because one ran longer than
+ * a period, have the effects of one: every effect carries its own condition, and rows read before the claim are only
+ * hints. A tick that dies leaves its remaining rows in the list.
  */
 import type { ControllerDependencies } from '../framework/dependencies.ts';
 import { bareClaim, type RunningTick, runTick, type SkippedTick, type Tick } from '../framework/tick-runner.ts';
 import { detachVolumes } from '../volume-detacher/reconcile.ts';
-import { collectPods, hasPodsToJudge } from './collect-pods.ts';
+import { collectPods, hasPodsToCollect } from './collect-pods.ts';
 import { isSweepDue, sweepPods } from './sweep-pods.ts';
 import type { PodGcList } from './work-list-store.ts';
 
@@ -23,7 +23,7 @@ export type PodGcReport =
   | {
       readonly kind: 'ran';
       readonly podsRemoved: number;
-      /** Pods that the next pass begins with. */
+      /** Pods left for the next tick. */
       readonly podsLeft: number;
       /** Detaches that EC2 accepted. */
       readonly volumesDetached: number;
@@ -37,7 +37,7 @@ export function runPodGc(dependencies: ControllerDependencies, tick: Tick): Prom
     periodSeconds: policy.podGcPeriodSeconds,
     async read(nowMs) {
       const list = await podGc.read();
-      return list.volumes.length === 0 && !hasPodsToJudge(list, policy) && !isSweepDue(list, nowMs)
+      return list.volumes.length === 0 && !hasPodsToCollect(list, policy) && !isSweepDue(list, nowMs)
         ? { kind: 'done', report: { kind: 'ran', podsRemoved: 0, podsLeft: 0, volumesDetached: 0 } }
         : { kind: 'work', world: list };
     },
@@ -52,7 +52,7 @@ async function passThrough(
   { slot, nowMs, budget, faults }: RunningTick,
 ): Promise<Extract<PodGcReport, { kind: 'ran' }>> {
   const pass = { slot, nowMs, budget: budget() };
-  /** One part that fails does not hold up the others. */
+  /** A part that fails does not block the others. */
   const part = async <T extends { readonly faults: readonly unknown[] }>(
     run: () => Promise<T>,
   ): Promise<T | undefined> => {
@@ -65,7 +65,7 @@ async function passThrough(
       return undefined;
     }
   };
-  // Volumes first: a pod that this pass removes has used its volumes until now, and the wait begins after its removal.
+  // Volumes first: a pod removed by this tick used its volumes until now. Their detach wait begins after its removal.
   const volumes = await part(() => detachVolumes(dependencies, list.volumes, pass));
   const pods = await part(() => collectPods(dependencies, list, pass));
   await part(() => sweepPods(dependencies, list, pass));

@@ -1,6 +1,6 @@
 /**
- * Taking a pod away that nobody will finish: first its status says Failed and why, then it goes without grace. Two commits,
- * so that who watches sees the one before the other; a pod whose first step fails is not deleted.
+ * Removes a pod that no kubelet will finish. The first commit sets its phase to Failed with the reason. The second
+ * deletes it without grace period, so watchers see both changes. When the first commit fails, the pod is not deleted.
  * Source: markFailedAndDeletePod in pkg/controller/podgc/gc_controller.go.
  */
 
@@ -13,9 +13,9 @@ import type { PodRemoval, RemovalStep } from './rule.ts';
 
 export type PodRemovalOutcome =
   | { readonly kind: 'removed' }
-  /** Its finalizers hold it; it is marked to go without grace. */
+  /** Finalizers delay the deletion; the pod is marked with a grace period of 0. */
   | { readonly kind: 'held' }
-  /** The pod, or what spoke against it, is not what it was: the next pass decides anew. */
+  /** The pod, or a guarded object, changed: the next tick decides again. */
   | { readonly kind: 'changed' };
 
 function writeOf(step: RemovalStep, pod: KubeObject, ref: ObjectRef, nowMs: number): ObjectWrite | undefined {
@@ -32,9 +32,10 @@ function writeOf(step: RemovalStep, pod: KubeObject, ref: ObjectRef, nowMs: numb
 }
 
 /**
- * `pod` as the removal was decided on. `guard`: what must still hold at each commit, such as that the Node is not there.
+ * `pod`: the version that the removal was decided on. `guard`: conditions of every commit, such as that the Node does
+ * not exist.
  *
- * @throws StoreFault when other commits stayed in the way, or the pod is too large to say why it goes
+ * @throws StoreFault when other commits kept conflicting, or the marked pod would exceed the size limit of an item
  */
 export async function removePod(
   objects: ObjectStore,
@@ -42,7 +43,7 @@ export async function removePod(
   removal: PodRemoval,
   at: {
     readonly guard: readonly TransactWrite[];
-    /** Goes with the last step. */
+    /** Written with the last step. */
     readonly record?: PutWrite;
     readonly nowMs: number;
   },
@@ -63,9 +64,9 @@ export async function removePod(
         return { kind: 'changed' };
       case 'tooLarge':
       case 'overfull':
-        throw new StoreFault('too-large', 'a pod is too large to be marked', { retryable: false });
+        throw new StoreFault('too-large', 'the pod is too large to be marked', { retryable: false });
       case 'contended':
-        throw new StoreFault('throttled', 'a pod could not be removed for other commits', { retryable: true });
+        throw new StoreFault('throttled', 'the pod changed too often to be removed', { retryable: true });
     }
   }
   return { kind: (current.metadata.finalizers ?? []).length > 0 ? 'held' : 'removed' };

@@ -22,19 +22,19 @@ const pod = (name: string, over: Partial<CollectablePod> = {}): CollectablePod =
 const names = (removals: readonly { name: string }[]): string[] => removals.map(({ name }) => name);
 
 describe('terminatedRemovals', () => {
-  it('takes a pod without phase as terminated, a Pending, Running or Unknown one not', () => {
+  it('treats a pod without a phase as terminated, but not a Pending, Running or Unknown one', () => {
     const pods = [pod('a', { phase: undefined }), pod('b', { phase: 'Pending' }), pod('c', { phase: 'Failed' })];
     expect(names(terminatedRemovals(pods, 1))).toEqual(['a']);
   });
 
-  it('goes by name among equals', () => {
+  it('orders equals by name', () => {
     const pods = ['c', 'a', 'b'].map((name) => pod(name, { phase: 'Failed' }));
     expect(names(terminatedRemovals(pods, 1))).toEqual(['a', 'b']);
   });
 });
 
 describe('outOfServiceRemovals', () => {
-  it('leaves pods of a Ready node alone even with the taint', () => {
+  it('ignores pods of a Ready node even with the taint', () => {
     const taints = [{ key: 'node.kubernetes.io/out-of-service', effect: 'NoExecute' as const }];
     const pods = [pod('p', { terminating: true })];
     expect(outOfServiceRemovals(pods, [{ name: 'n', ready: 'True', taints }])).toEqual([]);
@@ -64,13 +64,13 @@ describe('the quarantine', () => {
     expect(watch(quarantine, 40_000).ripe).toEqual(['n']);
   });
 
-  it('starts afresh when the node was there in between', () => {
+  it('restarts when the node existed in between', () => {
     const seen = watch(watch(new Map(), 0).quarantine, 20_000, ['n']);
     expect(seen.quarantine.size).toBe(0);
     expect(watch(seen.quarantine, 45_000).quarantine.get('n')).toBe(45_000);
   });
 
-  it('starts afresh after a failed read, and ends with an answer', () => {
+  it('restarts after a failed read, and ends with an answer', () => {
     const reads = new Map([
       ['a', 'failed'],
       ['b', 'missing'],
@@ -81,14 +81,14 @@ describe('the quarantine', () => {
     expect([...settled.missing]).toEqual(['b']);
   });
 
-  it('knows nothing of unbound pods', () => {
+  it('ignores unbound pods', () => {
     const pods = [pod('a', { nodeName: undefined }), pod('b', { nodeName: '' })];
     expect(watchOrphans({ pods, nodeNames: new Set(), quarantine: new Map() }, 0, policy).quarantine.size).toBe(0);
   });
 });
 
 describe('podRemovals', () => {
-  it('removes a pod once, by the first kind that claims it', () => {
+  it('removes a pod once, by the first kind that matches', () => {
     const taints = [{ key: 'node.kubernetes.io/out-of-service', effect: 'NoExecute' as const }];
     const world = {
       pods: [pod('p', { terminating: true }), pod('q', { terminating: true, nodeName: undefined })],

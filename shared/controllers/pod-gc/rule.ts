@@ -1,10 +1,10 @@
 /**
- * Pods that nobody will ever finish: terminated ones beyond a number, terminating ones on nodes declared out of service,
- * those of nodes that no longer exist, and terminating ones that were never bound.
+ * Pods that no kubelet will finish: terminated pods beyond a threshold, terminating pods on out-of-service nodes, pods
+ * of nodes that do not exist, and terminating pods that were never bound.
  *
- * Orphans are judged slowly. A node name that is missing waits out a quarantine, and then a live read must say that the
- * node is not there: a list that was read a moment too early must not cost a node its pods. The caller keeps the
- * quarantine between passes, makes the live reads for the ripe names, and passes their answers on:
+ * Orphans wait. A missing node name stays in quarantine, and then a live read must confirm that the Node does not
+ * exist: a list that was read too early must not cost a node its pods. The caller keeps the quarantine between ticks,
+ * makes the live reads for the ripe names, and passes their answers on:
  *
  *     watchOrphans -> ripe names -> live reads -> settleOrphans -> missing names -> podRemovals -> steps
  *
@@ -28,7 +28,7 @@ export interface CollectablePod {
   readonly uid: string;
   /** '' or absent: not bound. */
   readonly nodeName: string | undefined;
-  /** status.phase; absent counts as terminated, as upstream has it. */
+  /** status.phase; absent counts as terminated, as upstream does. */
   readonly phase: string | undefined;
   /** status.reason */
   readonly reason: string | undefined;
@@ -55,7 +55,7 @@ export interface PodRemoval {
   readonly name: string;
   readonly podUid: string;
   readonly reason: RemovalReason;
-  /** In this order. A step that fails ends the removal; the next pass decides anew. */
+  /** In this order. A step that fails ends the removal; the next tick decides again. */
   readonly steps: readonly RemovalStep[];
 }
 
@@ -73,7 +73,7 @@ function removal(pod: CollectablePod, reason: RemovalReason, condition?: Disrupt
 
 const isBound = (pod: Pick<CollectablePod, 'nodeName'>): boolean => pod.nodeName !== undefined && pod.nodeName !== '';
 
-/** Ended, or without a phase, which upstream takes for ended. */
+/** Terminated, or without a phase, which upstream counts as terminated. */
 export const isTerminated = (pod: Pick<CollectablePod, 'phase'>): boolean =>
   pod.phase !== 'Pending' && pod.phase !== 'Running' && pod.phase !== 'Unknown';
 
@@ -102,7 +102,7 @@ export function terminatedRemovals(pods: readonly CollectablePod[], threshold: n
 export const isOutOfService = (taints: readonly Readonly<Taint>[]): boolean =>
   taints.some((taint) => taint.key === TAINT_OUT_OF_SERVICE);
 
-/** Terminating pods on nodes that are not Ready and out of service. Others there are left to taint eviction. */
+/** Terminating pods on out-of-service nodes that are not Ready. Taint eviction handles the other pods there. */
 export function outOfServiceRemovals(pods: readonly CollectablePod[], nodes: readonly CollectableNode[]): PodRemoval[] {
   const lost = new Set(
     nodes.filter((node) => node.ready !== 'True' && isOutOfService(node.taints)).map(({ name }) => name),
@@ -116,8 +116,8 @@ export function outOfServiceRemovals(pods: readonly CollectablePod[], nodes: rea
 export type OrphanQuarantine = ReadonlyMap<string, number>;
 
 /**
- * One look at the lists. Names that came back, or that no pod names any more, leave the quarantine. `ripe`: names that
- * have been missing for the whole quarantine (from that millisecond on), to be read live.
+ * Updates the quarantine from the lists. Names with a Node, or without a pod, leave it. `ripe`: names that have been
+ * missing for the whole quarantine (from that millisecond on), to be confirmed by a live read.
  */
 export function watchOrphans(
   world: {
@@ -142,7 +142,7 @@ export function watchOrphans(
 
 export type LiveRead = 'missing' | 'exists' | 'failed';
 
-/** The live reads of the ripe names. A node that exists is no orphaner; a read that failed makes its name wait again. */
+/** Applies the live reads of the ripe names. A name with a Node leaves the quarantine; a failed read restarts it. */
 export function settleOrphans(
   quarantine: OrphanQuarantine,
   reads: ReadonlyMap<string, LiveRead>,
@@ -167,11 +167,11 @@ export const orphanRemovals = (pods: readonly CollectablePod[], missing: Readonl
     .filter((pod) => pod.nodeName !== undefined && missing.has(pod.nodeName))
     .map((pod) => removal(pod, 'orphaned', ORPHAN_CONDITION));
 
-/** Terminating pods that no kubelet will ever confirm. */
+/** Terminating pods without a node: no kubelet will confirm their deletion. */
 export const unscheduledRemovals = (pods: readonly CollectablePod[]): PodRemoval[] =>
   pods.filter((pod) => pod.terminating && !isBound(pod)).map((pod) => removal(pod, 'unscheduled'));
 
-/** One pass: the four kinds in upstream's order, each pod once, by the first kind that claims it. */
+/** One tick: the four kinds in upstream's order. Each pod once, by the first kind that matches. */
 export function podRemovals(
   world: {
     readonly pods: readonly CollectablePod[];

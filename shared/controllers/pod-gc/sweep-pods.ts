@@ -1,8 +1,8 @@
 /**
- * A look at all pods now and then, page by page, that mends the work list: a record of the stream that was dropped after its
- * retries must not leave a pod for ever. It only writes hints; passes judge them as all others.
+ * A periodic sweep over all pods, page by page, that repairs the work list. Without it a stream record that was dropped
+ * after its retries would leave a pod for ever. The sweep only writes hints; ticks evaluate them like all others.
  *
- * Cost: a read unit for each 4 KB of pods, which are read strongly consistent, and half of one for each 4 KB of nodes' rows.
+ * Cost: one read unit per 4 KB of pods (strongly consistent), and half a unit per 4 KB of node rows.
  */
 
 import type { KubeObject, ObjectRef } from '../../kube/types.ts';
@@ -18,14 +18,14 @@ import { nodeNameOf } from './maintain-work-list.ts';
 import type { ListedPod, PodGcList } from './work-list-store.ts';
 
 const SWEEP_EVERY_SECONDS = 900;
-const PODS_A_PAGE = 500;
+const PODS_PER_PAGE = 500;
 /** 10,000 pods; more are swept over several passes. */
-const PAGES_A_PASS_MAX = 20;
-const WRITES_AT_ONCE_MAX = 16;
+const PAGES_PER_TICK_MAX = 20;
+const WRITES_CONCURRENCY_MAX = 16;
 
 interface SweptPods {
   /** Rows that were missing, wrong or left behind. */
-  readonly mended: number;
+  readonly repaired: number;
   readonly faults: readonly unknown[];
 }
 
@@ -40,10 +40,10 @@ export async function sweepPods(
   list: PodGcList,
   { nowMs, budget }: { readonly nowMs: number; readonly budget: WorkBudget },
 ): Promise<SweptPods> {
-  if (!isSweepDue(list, nowMs) || !budget.hasTime()) return { mended: 0, faults: [] };
+  if (!isSweepDue(list, nowMs) || !budget.hasTime()) return { repaired: 0, faults: [] };
   const { objects, items, podGc, fleet } = dependencies;
   const { nodes: rowsExpected } = await fleet.readState();
-  // Late reads at most hint at a node that is there; the pass asks again.
+  // A stale read only adds a hint about a node that exists; the next tick reads again.
   const nodes = await scanHealth(items, { consistent: false, rowsExpected });
   const ready = new Map(nodes.map((node) => [node.nodeName, node.ready]));
   const writes: (() => Promise<unknown>)[] = [];
@@ -58,10 +58,10 @@ export async function sweepPods(
   const rows = new Map(list.pods.map((row) => [keyOf(row), row]));
   const strangers = new Set<string>();
   let done = false;
-  for (let pages = 0; pages < PAGES_A_PASS_MAX && !done && budget.hasTime(); pages += 1) {
+  for (let pages = 0; pages < PAGES_PER_TICK_MAX && !done && budget.hasTime(); pages += 1) {
     const page = await objects.list({
       resource: 'pods',
-      limit: PODS_A_PAGE,
+      limit: PODS_PER_PAGE,
       ...(after === undefined ? {} : { continueAfter: after }),
     });
     const seen = new Set<string>();
@@ -83,18 +83,18 @@ export async function sweepPods(
   for (const nodeName of strangers) if (!found.has(nodeName)) writes.push(() => podGc.putMissing(nodeName, nowMs));
   const { faults } = await workThrough(
     writes,
-    { concurrencyMax: WRITES_AT_ONCE_MAX, budget: { hasTime: () => true } },
+    { concurrencyMax: WRITES_CONCURRENCY_MAX, budget: { hasTime: () => true } },
     (write) => write(),
   );
-  // What could not be written is found again at the next sweep.
+  // A row that could not be written is found again by the next sweep.
   await podGc.saveSweep(
     done ? { dueAtMs: nowMs + SWEEP_EVERY_SECONDS * 1_000, after: undefined } : { dueAtMs: nowMs, after },
   );
-  if (writes.length > 0) dependencies.log.info('the list of pods to collect was mended', { rows: writes.length });
-  return { mended: writes.length, faults };
+  if (writes.length > 0) dependencies.log.info('work list of pod-gc was repaired', { rows: writes.length });
+  return { repaired: writes.length, faults };
 }
 
-/** Rows of the stretch of keys that a page covers. */
+/** Rows in the key range of one page. */
 const rowsBetween = (
   rows: ReadonlyMap<string, ListedPod>,
   after: string | undefined,
@@ -108,7 +108,9 @@ async function dropIfUnlisted({ objects, podGc }: ControllerDependencies, row: L
   if (wanted === undefined) await podGc.dropPod(row);
 }
 
-/** Of a healthy node nothing is taken, and those that turn unhealthy are found by the next sweep at the latest. */
+/**
+ * Volumes of a healthy node are never detached. A node that turns unhealthy is found by the next sweep at the latest.
+ */
 async function nodesWithVolumesInDoubt(
   { objects }: ControllerDependencies,
   ready: ReadonlyMap<string, unknown>,

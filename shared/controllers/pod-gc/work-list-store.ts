@@ -1,17 +1,17 @@
 /**
- * The work list of pod garbage collection and volume detach: one partition of the `control` table, so that a pass with
- * nothing to do is one query.
+ * The work list of pod garbage collection and volume detach: one partition of the `control` table. A tick with nothing
+ * to do is one query.
  *
- *   pk `pod-gc` sk `pod#<namespace>/<name>`  a pod that is terminating or has ended: u uid, n node name, p phase, t 1 while
+ *   pk `pod-gc` sk `pod#<namespace>/<name>`  a terminating or terminated pod: u uid, n node name, p phase, t 1 while
  *                                     terminating, e 1 when evicted, c creation (ms)
- *   pk `pod-gc` sk `missing#<node>`    a node name that pods name and no Node has: since when (ms), the quarantine
- *   pk `pod-gc` sk `volumes#<node>`    a node one of whose volumes may not be wanted any more: touched when last a pod
- *                                     that names volumes left it (ms), instance its EC2 instance as last known, memory
- *                                     JSON of what is known of each attachment
- *   pk `pod-gc` sk `sweep`             when the next full sweep is due (ms), and after which pod it goes on
+ *   pk `pod-gc` sk `missing#<node>`    a node name in quarantine, used by pods but without a Node: since start (ms)
+ *   pk `pod-gc` sk `volumes#<node>`    a node with volumes that may be unused: touched time at which a pod with volumes
+ *                                     last left it (ms), instance its last known EC2 instance, memory JSON of the state
+ *                                     of each attachment
+ *   pk `pod-gc` sk `sweep`             due time of the next full sweep (ms), after the pod from which it continues
  *
- * object-stream keeps the list, a sweep of all pods now and then mends what a lost record left out or behind. A row is
- * a hint and never a reason: whatever is done is decided again from live objects.
+ * object-stream maintains the list. A periodic sweep of all pods repairs what lost records left out or behind. A row is
+ * only a hint: every effect is decided again from live objects.
  */
 import type { Item, ItemKey, ItemStore } from '../../ports/item-store.ts';
 import { is } from '../../store/conditions.ts';
@@ -36,20 +36,20 @@ export interface ListedPod {
   readonly createdAtMs: number;
 }
 
-/** What is known of one attachment of a node, by the name of its VolumeAttachment. */
+/** State of one attachment of a node, by the name of its VolumeAttachment. */
 export interface VolumeMemory {
   readonly volumeId: string;
-  /** First seen unwanted, without a break since. */
+  /** First seen unused, and unused since. */
   readonly requestedAtMs: number;
-  /** When EC2 last accepted to detach it; absent: not asked yet. */
+  /** When EC2 last accepted a detach request. Absent: not requested yet. */
   readonly askedAtMs?: number;
-  /** It was asked with force. */
+  /** The request had Force set. */
   readonly forced?: boolean;
 }
 
 export interface NodeVolumes {
   readonly nodeName: string;
-  /** A pod that names volumes left the node then, or the node itself went. */
+  /** When a pod that names volumes last left the node, or the Node was deleted. */
   readonly touchedAtMs: number;
   readonly instanceId: string | undefined;
   readonly memory: Readonly<Record<string, VolumeMemory>>;
@@ -57,13 +57,13 @@ export interface NodeVolumes {
 
 export interface SweepState {
   readonly dueAtMs: number;
-  /** Sort key of the last pod seen; absent: from the beginning. */
+  /** Sort key of the last pod read. Absent: from the beginning. */
   readonly after: string | undefined;
 }
 
 export interface PodGcList {
   readonly pods: readonly ListedPod[];
-  /** Node name to the time since when it is missing. */
+  /** Start of the quarantine by node name. Epoch milliseconds. */
   readonly missing: ReadonlyMap<string, number>;
   readonly volumes: readonly NodeVolumes[];
   /** undefined before the first sweep. */
@@ -71,28 +71,28 @@ export interface PodGcList {
 }
 
 export interface PodGcStore {
-  /** All of it, strongly consistent. */
+  /** The whole list, strongly consistent. */
   read(): Promise<PodGcList>;
   putPod(pod: ListedPod): Promise<void>;
   dropPod(pod: { readonly namespace: string; readonly name: string }): Promise<void>;
-  /** Begins the quarantine of a node name, unless it is in it already. */
+  /** Begins the quarantine of a node name, unless it has begun. */
   putMissing(nodeName: string, sinceMs: number): Promise<void>;
-  /** Begins it anew, if it began when the caller saw it begin. */
+  /** Restarts the quarantine, if it still has the start that the caller read. */
   restartMissing(nodeName: string, from: { readonly seenSinceMs: number; readonly sinceMs: number }): Promise<void>;
-  /** Ends it. `seenSinceMs`: only that very quarantine. */
+  /** Ends the quarantine. `seenSinceMs`: only the one with this start. */
   dropMissing(nodeName: string, seenSinceMs?: number): Promise<void>;
-  /** A pod that names volumes left the node: its volumes are to be looked at, and no earlier wait of theirs counts. */
+  /** A pod that names volumes left the node: its volumes are checked, and detach waits restart. */
   touchVolumes(nodeName: string, nowMs: number): Promise<void>;
-  /** The Node went, or is about to be forgotten: this is the instance it was. */
+  /** The Node was deleted, or its row is about to be dropped: stores its instance. */
   noteInstance(nodeName: string, instanceId: string, nowMs: number): Promise<void>;
-  /** The node's volumes are to be looked at; a wait that runs goes on. */
+  /** The node's volumes are checked. A detach wait that runs is not restarted. */
   askVolumes(nodeName: string, nowMs: number): Promise<void>;
-  /** Refused when the node was touched since `seen`. */
+  /** Refused when a pod left the node since `seen`. */
   saveVolumes(seen: NodeVolumes, next: Pick<NodeVolumes, 'instanceId' | 'memory'>): Promise<'written' | 'refused'>;
-  /** Nothing is left to be looked at; not when the node was touched since `seen`. */
+  /** Nothing is left to check. Refused when a pod left the node since `seen`. */
   dropVolumes(seen: NodeVolumes): Promise<void>;
   saveSweep(state: SweepState): Promise<void>;
-  /** Whether any pod names this node, strongly consistent. */
+  /** Whether any pod is bound to this node name, strongly consistent. */
   hasPods(nodeName: string): Promise<boolean>;
 }
 
@@ -111,7 +111,7 @@ export function podGcStore(items: ItemStore): PodGcStore {
       let sweep: SweepState | undefined;
       const pages = controlPages(items, PARTITION, {
         consistent: true,
-        tooMany: 'more pods to be collected than one read takes',
+        tooMany: 'the work list of pod-gc exceeds the page limit of one read',
       });
       for await (const page of pages) {
         for (const item of page) {

@@ -43,18 +43,18 @@ describe('the volume of an attachment', () => {
   const names = ['kubernetes.io/csi/ebs.csi.aws.com^vol-0aa', 'kubernetes.io/csi/ebs.csi.aws.com^vol-0bb'];
   const hash = (text: string) => (text === 'vol-0bbebs.csi.aws.comn' ? 'x' : 'y');
 
-  it('is the one that it names', () => {
+  it('is the one that the attachment names', () => {
     expect(volumeIdOf({ ...attachment, annotation: 'vol-0cc' }, names, hash)).toBe('vol-0cc');
     expect(volumeIdOf({ ...attachment, volumeHandle: 'vol-0cc' }, names, hash)).toBe('vol-0cc');
   });
 
-  it('is the one of the node whose name it was made from', () => {
+  it('is the volume of the node from which the attachment name is derived', () => {
     expect(volumeIdOf(attachment, names, hash)).toBe('vol-0bb');
     expect(volumeIdOf(attachment, names.slice(0, 1), hash)).toBeUndefined();
     expect(volumeIdOf(attachment, names, undefined)).toBeUndefined();
   });
 
-  it('is nobody knows which when two say different things', () => {
+  it('is unknown when two fields name different volumes', () => {
     expect(volumeIdOf({ ...attachment, annotation: 'vol-0aa', volumeHandle: 'vol-0bb' }, names, hash)).toBeUndefined();
   });
 });

@@ -1,21 +1,21 @@
 /**
- * Which EBS volume an attachment is, who wants it, and whether it is in use: what decideVolumeDetach is asked with.
+ * The EBS volume of an attachment, the pods that use it, and whether it is mounted: the inputs of decideVolumeDetach.
  *
- * There are no PersistentVolumes and claims here, so a claim cannot be followed to its volume. The rule leans to the side of
- * the data: a pod with any claim wants every EBS volume of its node, and a volume that cannot be named for certain is
- * never detached.
+ * Nodekeeper has no PersistentVolumes and claims, so a claim cannot be resolved to its volume. The rule protects data:
+ * a pod with any claim counts as a user of every EBS volume of its node. A volume that is not identified with certainty
+ * is never detached.
  *
  * Source: pkg/volume/csi/csi_attacher.go (names), pkg/controller/volume/attachdetach/populator and cache (wanted).
  */
 
 export const EBS_DRIVER = 'ebs.csi.aws.com';
-/** On a VolumeAttachment: which volume it is, where nothing else says so. */
+/** On a VolumeAttachment: its volume, where no other field identifies it. */
 export const VOLUME_ID_ANNOTATION = 'nodekeeper.dev/volume-id';
 
 const UNIQUE_NAME_PREFIX = `kubernetes.io/csi/${EBS_DRIVER}^`;
 const VOLUME_ID = /^vol-[0-9a-z]+$/;
 
-/** Of a volume in status.volumesAttached and volumesInUse of a Node. */
+/** The name of a volume in status.volumesAttached and status.volumesInUse of a Node. */
 export const uniqueVolumeName = (volumeId: string): string => `${UNIQUE_NAME_PREFIX}${volumeId}`;
 
 /** undefined for volumes of other drivers. */
@@ -28,7 +28,7 @@ export function asVolumeId(text: string | undefined): string | undefined {
   return last !== undefined && VOLUME_ID.test(last) ? last : undefined;
 }
 
-/** A volume of a pod's spec, as far as it says what it is. */
+/** The fields of a pod's volume that identify it. */
 export interface NamedVolume {
   readonly persistentVolumeClaim?: unknown;
   readonly ephemeral?: unknown;
@@ -36,15 +36,15 @@ export interface NamedVolume {
   readonly awsElasticBlockStore?: { readonly volumeID?: string };
 }
 
-/** Whether a pod's end may leave an EBS volume unwanted. */
+/** Whether deleting the pod may leave an EBS volume unused. */
 export const namesVolumes = (volumes: readonly NamedVolume[]): boolean =>
   volumes.some((volume) => wantsAny(volume) || volume.awsElasticBlockStore !== undefined);
 
-/** Cannot be followed to one volume. */
+/** Whether the volume cannot be resolved to one EBS volume. */
 const wantsAny = ({ persistentVolumeClaim, ephemeral, csi }: NamedVolume): boolean =>
   persistentVolumeClaim !== undefined || ephemeral !== undefined || csi?.driver === EBS_DRIVER;
 
-/** Whether a pod with these volumes wants this EBS volume of its node; `volumeId` absent: not known. */
+/** Whether a pod with these volumes may use this EBS volume of its node. `volumeId` absent: not known. */
 export const wantsVolume = (volumes: readonly NamedVolume[], volumeId: string | undefined): boolean =>
   volumes.some((volume) => {
     if (wantsAny(volume)) return true;
@@ -54,8 +54,8 @@ export const wantsVolume = (volumes: readonly NamedVolume[], volumeId: string | 
   });
 
 /**
- * The volume of an attachment: as the attachment says itself, or the one of the node's volumes whose name the CSI attacher
- * made this attachment's name from. undefined: in doubt.
+ * The volume of an attachment: named by the attachment itself, or the volume of the node from which the CSI attacher
+ * derives this attachment's name. undefined: not certain.
  */
 export function volumeIdOf(
   attachment: {
@@ -64,9 +64,9 @@ export function volumeIdOf(
     readonly annotation: string | undefined;
     readonly volumeHandle: string | undefined;
   },
-  /** Unique names that the Node's status tells. */
+  /** Unique volume names in the Node's status. */
   uniqueNames: readonly string[],
-  /** SHA-256 in hex; absent: names are not looked into. */
+  /** SHA-256 in hex. Absent: attachment names are not compared. */
   sha256: ((text: string) => string) | undefined,
 ): string | undefined {
   const annotated = asVolumeId(attachment.annotation);

@@ -5,7 +5,7 @@ import type { ObjectStore } from '../../store/object-store.ts';
 const PAGE_OBJECTS = 1_000;
 const PAGES_MAX = 100;
 
-/** All VolumeAttachments. A read unit for each 4 KB, so about one for six of them. */
+/** All VolumeAttachments. One read unit per 4 KB, about six of them. */
 export async function listAttachments(objects: ObjectStore): Promise<readonly KubeObject[]> {
   const all: KubeObject[] = [];
   let after: string | undefined;
@@ -19,5 +19,5 @@ export async function listAttachments(objects: ObjectStore): Promise<readonly Ku
     if (page.next === undefined) return all;
     after = page.next;
   }
-  throw new StoreFault('too-large', 'more VolumeAttachments than one pass reads', { retryable: false });
+  throw new StoreFault('too-large', 'the VolumeAttachments exceed the page limit of one read', { retryable: false });
 }

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { settledFleet } from '../../../test/support/controlled-fleet.ts';
 import type { ItemStore } from '../../ports/item-store.ts';
 
-it('a pass without a node in doubt reads no VolumeAttachment', async () => {
+it('a tick without a node to check reads no VolumeAttachment', async () => {
   const partitions: string[] = [];
   const between = (items: ItemStore): ItemStore => ({
     ...items,
@@ -15,7 +15,7 @@ it('a pass without a node in doubt reads no VolumeAttachment', async () => {
   await fleet.attach('va', 'a-0');
   await fleet.addPod('db', 'a-0', { volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'data' } }] });
   await fleet.streams();
-  // The first pass notes the nodes that have attachments.
+  // The first tick stores the nodes that have attachments.
   fleet.at(0);
   await fleet.collect();
   fleet.at(20);

@@ -1,4 +1,4 @@
-/** Volumes that nobody on their node wants, from the pod that leaves to the attachment that is closed. */
+/** Unused volumes, from the pod that leaves the node to the attachment that is closed. */
 import { createHash } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type ControlledFleet, type FleetOptions, settledFleet } from '../../../test/support/controlled-fleet.ts';
@@ -23,9 +23,9 @@ interface Story {
 
 let fleet: ControlledFleet;
 
-/** Node a-0 on an instance, with a volume that pod db has mounted by a claim; b-0 keeps the rest of the fleet alive. */
+/** Node a-0 on an instance, with a volume that pod db has mounted by a claim; b-0 keeps the rest of the fleet healthy. */
 async function attached(story: Story = {}): Promise<void> {
-  // The gate has a test of its own.
+  // The safety gate has a test of its own.
   const options = { ...story.options, policy: { tickGate: 'off', ...story.options?.policy } as const };
   ({ fleet } = await settledFleet({ a: 1, b: 1 }, { hasCloud: true, ...options }));
   fleet.cloud.put({ instanceId: INSTANCE, zone: 'eu-central-1a', instanceType: 'm7g.large', launchedAtMs: 0 });
@@ -61,7 +61,7 @@ async function podGoes(): Promise<void> {
   await fleet.streams();
 }
 
-/** Passes each 20 s up to a time, included. The seconds at which EC2 was asked to detach. */
+/** Ticks every 20 s up to a time, inclusive. Returns the seconds of the detach requests to EC2. */
 async function passes(to: number): Promise<number[]> {
   const asked: number[] = [];
   for (let seconds = Math.floor(fleet.seconds() / 20) * 20 + 20; seconds <= to; seconds += 20) {
@@ -94,7 +94,7 @@ describe('a volume of a node out of service', () => {
     await fleet.streams();
   });
 
-  it('goes by force with the pod: reported not attached first, its attachment closed when EC2 says it is off', async () => {
+  it('is force-detached with its pod: removed from volumesAttached first, the attachment closed once EC2 reports it detached', async () => {
     const seen: unknown[] = [];
     const { detachVolume } = fleet.cloud;
     Object.assign(fleet.cloud, {
@@ -115,14 +115,14 @@ describe('a volume of a node out of service', () => {
     expect(await withheld()).toEqual([]);
   });
 
-  it('FD-10 stays while its pod is only terminating on a node that is ready again', async () => {
+  it('FD-10 stays while its pod is only terminating on a node that is Ready again', async () => {
     await fleet.post('a-0', 'True');
     await fleet.endPod('db');
     await fleet.streams();
     expect(await passes(2_000)).toEqual([]);
   });
 
-  it('goes after its pod was collected: two passes from a stuck pod to a free volume', async () => {
+  it('is detached after its pod was deleted: two ticks from a stuck pod to a free volume', async () => {
     await fleet.endPod('db');
     await fleet.streams();
     expect(await passes(40)).toEqual([40]);
@@ -149,18 +149,18 @@ describe('a volume of a node out of service', () => {
     expect(await attachmentsInCloud()).toEqual(['attached']);
   });
 
-  it('stays when EC2 refuses, or gives no answer, and goes once it does', async () => {
+  it('stays when EC2 refuses or fails the request, and is detached once EC2 accepts', async () => {
     await podGoes();
     fleet.cloud.fail('Throttling');
     expect(await passes(40)).toEqual([]);
     expect(await withheld()).toEqual([
-      `Node a-0: Volume ${VOLUME} is not detached from node a-0: EC2 gave no answer about it`,
+      `Node a-0: Volume ${VOLUME} is not detached from node a-0: EC2 request about it failed`,
     ]);
     fleet.cloud.fail(null);
     expect(await passes(60)).toEqual([60]);
   });
 
-  it('stays when the taint is lifted and the node is well at the moment it is reported', async () => {
+  it('stays when the taint is removed and the node is Ready at the commit that removes it from volumesAttached', async () => {
     await podGoes();
     const { describeVolumes } = fleet.cloud;
     Object.assign(fleet.cloud, {
@@ -175,7 +175,7 @@ describe('a volume of a node out of service', () => {
     expect((await fleet.node('a-0'))?.status?.['volumesAttached']).toHaveLength(1);
   });
 
-  it('stays when the taint is lifted at that moment from a node that is still not ready: its six minutes count', async () => {
+  it('stays when the taint is removed at that commit and the node is not Ready: the six-minute timeout applies', async () => {
     await podGoes();
     const { describeVolumes } = fleet.cloud;
     Object.assign(fleet.cloud, {
@@ -189,7 +189,7 @@ describe('a volume of a node out of service', () => {
     expect((await fleet.node('a-0'))?.status?.['volumesAttached']).toHaveLength(1);
   });
 
-  it('stays when a pod comes that wants it', async () => {
+  it('stays when a pod that uses it is bound', async () => {
     await podGoes();
     const { describeVolumes } = fleet.cloud;
     Object.assign(fleet.cloud, {
@@ -201,7 +201,7 @@ describe('a volume of a node out of service', () => {
     expect(await passes(100)).toEqual([]);
   });
 
-  it('is closed with its finalizer left to whoever set it', async () => {
+  it('is closed even when another owner still has a finalizer on its attachment', async () => {
     await attached({ attachment: { metadata: { finalizers: ['external-attacher/ebs-csi-aws-com'] } } });
     await unhealthy();
     await outOfService();
@@ -213,7 +213,7 @@ describe('a volume of a node out of service', () => {
     expect(await volumeRows()).toEqual([]);
   });
 
-  it.each([false, true])('is off once, wherever a pass was killed (last call done: %s)', async (lastHappens) => {
+  it.each([false, true])('is detached once, wherever a tick was killed (last call done: %s)', async (lastHappens) => {
     for (let atCall = 1; ; atCall += 1) {
       await attached();
       await unhealthy();
@@ -235,7 +235,7 @@ describe('a volume of a node out of service', () => {
     }
   });
 
-  it('is asked for by one of two that run at once, or twice for the same', async () => {
+  it('is detached by one of two ticks that run at once, or requested twice alike', async () => {
     await podGoes();
     fleet.at(20);
     const slot = Math.floor(fleet.nowMs() / 20_000);
@@ -248,16 +248,16 @@ describe('a volume of a node out of service', () => {
 });
 
 describe('a volume of an unhealthy node', () => {
-  it('FD-02 stays for six minutes and goes just after them, without force from a machine that runs', async () => {
+  it('FD-02 stays for six minutes and is detached just after them, without Force from a running machine', async () => {
     await attached();
     await unhealthy();
     await podGoes();
-    // First seen unwanted at 20 s.
+    // First seen unused at 20 s.
     expect(await passes(380)).toEqual([]);
     expect(await passes(400)).toEqual([400]);
     expect(metrics('forced_detaches')).toEqual(['timeout']);
     expect(await attachmentsInCloud()).toEqual(['busy']);
-    // Nothing but force would help now, and nobody has said so.
+    // Only Force would help now, and no user has declared the node out of service.
     expect(await passes(800)).toEqual([]);
     await outOfService();
     await fleet.streams();
@@ -266,7 +266,7 @@ describe('a volume of an unhealthy node', () => {
     expect(await fleet.attachment('va')).toBeUndefined();
   });
 
-  it('goes by force from a machine that is stopped', async () => {
+  it('is force-detached from a stopped machine', async () => {
     await attached();
     await unhealthy();
     fleet.cloud.stop(INSTANCE);
@@ -275,7 +275,7 @@ describe('a volume of an unhealthy node', () => {
     expect(await fleet.attachment('va')).toBeUndefined();
   });
 
-  it('FD-06 waits anew after a pod that came and went, between two passes even', async () => {
+  it('FD-06 waits again after a pod that used it came and left, even between two ticks', async () => {
     await attached();
     await unhealthy();
     await podGoes();
@@ -289,7 +289,7 @@ describe('a volume of an unhealthy node', () => {
     expect(await passes(700)).toEqual([700]);
   });
 
-  it('FD-04 stays when detaching on timeout is switched off, and is told of once', async () => {
+  it('FD-04 stays when detach on timeout is disabled, and is reported once', async () => {
     await attached({ options: { policy: { disableForceDetachOnTimeout: true } } });
     await unhealthy();
     await podGoes();
@@ -298,7 +298,7 @@ describe('a volume of an unhealthy node', () => {
     expect(new Set(metrics('withheld_detaches'))).toEqual(new Set(['switched-off']));
   });
 
-  it('stays while the gate holds', async () => {
+  it('stays while the safety gate is closed', async () => {
     await attached({ options: { policy: { tickGate: 'on' } } });
     await unhealthy();
     await podGoes();
@@ -307,7 +307,7 @@ describe('a volume of an unhealthy node', () => {
     expect(new Set(metrics('withheld_detaches'))).toEqual(new Set(['doubt']));
   });
 
-  it('goes at once when it is not mounted', async () => {
+  it('is detached at once when it is not mounted', async () => {
     await attached();
     await unhealthy();
     await unmount();
@@ -316,7 +316,7 @@ describe('a volume of an unhealthy node', () => {
     expect(metrics('forced_detaches')).toEqual([]);
   });
 
-  it('FD-10 stays for as long as a pod object wants it, terminating or not', async () => {
+  it('FD-10 stays while a pod object uses it, terminating or not', async () => {
     await attached();
     await unhealthy();
     await fleet.endPod('db');
@@ -339,7 +339,7 @@ describe('a volume of an unhealthy node', () => {
 });
 
 describe('a volume of a healthy node', () => {
-  it.each([true, false])('stays, mounted or not (mounted: %s), for ever', async (mounted) => {
+  it.each([true, false])('stays, mounted or not (mounted: %s), without a time limit', async (mounted) => {
     await attached();
     if (!mounted) await unmount();
     await podGoes();
@@ -347,7 +347,7 @@ describe('a volume of a healthy node', () => {
     expect(fleet.cloud.calls()).toMatchObject({ describeVolumes: 0, detachVolume: 0 });
   });
 
-  it('waits from the moment its node is seen unhealthy', async () => {
+  it('waits from the moment its node is first seen unhealthy', async () => {
     await attached();
     await podGoes();
     await passes(600);
@@ -357,8 +357,8 @@ describe('a volume of a healthy node', () => {
   });
 });
 
-describe('a volume of a Node that is gone', () => {
-  it('FD-08 goes just after six minutes from the instance that the Node was', async () => {
+describe('a volume of a deleted Node', () => {
+  it('FD-08 is detached just after six minutes from the instance that the Node had', async () => {
     await attached();
     await podGoes();
     await fleet.removeNode('a-0');
@@ -367,17 +367,17 @@ describe('a volume of a Node that is gone', () => {
     expect(await passes(400)).toEqual([400]);
   });
 
-  it('goes after its pods were collected as orphans', async () => {
+  it('is detached after its pods were deleted as orphans', async () => {
     await attached();
     await fleet.removeNode('a-0');
     await fleet.streams();
-    // Collected at 40 s, first seen unwanted at 60 s.
+    // Pods deleted at 40 s, first seen unused at 60 s.
     expect(await passes(420)).toEqual([]);
     expect(await passes(600)).toEqual([440]);
     expect(await fleet.pod('db')).toBeUndefined();
   });
 
-  it('stays when it is attached elsewhere by then', async () => {
+  it('stays when it is attached to another instance by then', async () => {
     await attached();
     await podGoes();
     await fleet.removeNode('a-0');
@@ -391,7 +391,7 @@ describe('a volume of a Node that is gone', () => {
   });
 });
 
-describe('which volume an attachment is', () => {
+describe('the volume of an attachment', () => {
   const persistent = { source: { persistentVolumeName: 'pv-1' } };
   const csiName = `csi-${createHash('sha256').update(`${VOLUME}ebs.csi.aws.coma-0`).digest('hex')}`;
   const detachedOf = async (attachment: NonNullable<Story['attachment']>): Promise<number[]> => {
@@ -402,35 +402,35 @@ describe('which volume an attachment is', () => {
     return passes(60);
   };
 
-  it('is told by its annotation', async () => {
+  it('is identified by its annotation', async () => {
     const metadata = { annotations: { 'nodekeeper.dev/volume-id': VOLUME } };
     expect(await detachedOf({ spec: persistent, metadata })).toEqual([20]);
   });
 
-  it('is told by the name that the CSI attacher made, among the volumes of the node', async () => {
+  it('is identified by the name that the CSI attacher derives, among the volumes of the node', async () => {
     expect(await detachedOf({ name: csiName, spec: persistent })).toEqual([20]);
     expect(await fleet.attachment(csiName)).toBeUndefined();
   });
 
-  it('is in doubt otherwise: it stays, and the event says what to do', async () => {
+  it('is unknown otherwise: it stays, and the event says what to do', async () => {
     expect(await detachedOf({ spec: persistent })).toEqual([]);
     expect((await withheld())[0]).toContain('nodekeeper.dev/volume-id');
     expect(new Set(metrics('withheld_detaches'))).toEqual(new Set(['unknown-volume']));
   });
 
-  it('is in doubt when handle and annotation differ', async () => {
+  it('is unknown when handle and annotation differ', async () => {
     const metadata = { annotations: { 'nodekeeper.dev/volume-id': 'vol-0bb' } };
     expect(await detachedOf({ metadata })).toEqual([]);
   });
 
-  it('is of no concern when another driver attached it', async () => {
+  it('is ignored when another driver attached it', async () => {
     expect(await detachedOf({ spec: { ...persistent, attacher: 'efs.csi.aws.com' } })).toEqual([]);
     expect(await withheld()).toEqual([]);
     expect(await volumeRows()).toEqual([]);
   });
 });
 
-describe('volumes in doubt', () => {
+describe('volumes to check', () => {
   it('are found by the sweep where the record of the pod was lost', async () => {
     await attached();
     await unhealthy();
@@ -438,11 +438,11 @@ describe('volumes in doubt', () => {
     const store = podGcStore(fleet.tables);
     for (const row of await volumeRows()) await store.dropVolumes(row);
     expect(await passes(1_260)).toEqual([]);
-    // Asked for at 900 s, first seen unwanted at 920 s.
+    // Requested at 900 s, first seen unused at 920 s.
     expect(await passes(1_300)).toEqual([1_300]);
   });
 
-  it('stay without a cloud to ask', async () => {
+  it('stay without a connection to EC2', async () => {
     await attached({ options: { hasCloud: false } });
     await unhealthy();
     await outOfService();
@@ -479,7 +479,7 @@ describe('the ledger', () => {
     },
   );
 
-  it('tells why a volume stays, once as long as it is the same, and each replays to the same', async () => {
+  it('records why a volume stays, once per reason, and each record replays to the same outcome', async () => {
     await attached({ volume: { tags: {} } });
     await unhealthy();
     await fleet.streams();

@@ -1,18 +1,18 @@
 /**
- * EBS volumes of nodes that a pod has left (domain/volume-detach.ts decides).
+ * Detaches EBS volumes of nodes that a pod has left (rule.ts decides).
  *
- *   rows of the work list ── VolumeAttachments, Node and pods of each, live
- *   nothing there, or everything wanted: the row goes
- *   healthy node without an out-of-service taint: nothing is begun, and a wait that ran is forgotten
- *   else ask EC2 about volumes and instances, decide, keep the memory; then, for each volume that is to go:
- *     pods once more ── report "not attached" on the Node ── DetachVolume
- *   in a later pass, when EC2 says that it is off: the VolumeAttachment says so and goes
+ *   rows of the work list ── VolumeAttachments, Node and pods of each, read live
+ *   no attachment, or every volume in use: the row is deleted
+ *   healthy node without an out-of-service taint: nothing is started, and a running detach wait is cleared
+ *   else ask EC2 about volumes and instances, decide, store the state; then, for each volume to detach:
+ *     read the pods again ── remove it from the Node's volumesAttached ── DetachVolume
+ *   in a later tick, when EC2 reports the volume as detached: delete the VolumeAttachment
  *
- * Killed anywhere, the next pass goes on from there: the memory is stored before the first effect, and each effect
- * finds what is done already. Twice at once is twice the same request of EC2.
+ * A tick that is killed is continued by the next one: the state is stored before the first effect, and each effect
+ * finds what is done already. Two ticks at once send EC2 the same request twice.
  *
- * Ordinary detaching from healthy nodes is the business of whoever attaches; there is no CSI attacher in here. So a
- * volume that a machine in good health holds is never touched, mounted or not.
+ * Detaching from healthy nodes is left to the component that attaches; Nodekeeper has no CSI attacher. So a volume on a
+ * healthy machine is never touched, mounted or not.
  */
 
 import { parseProviderId } from '../../domain/cloud/provider-id.ts';
@@ -46,11 +46,11 @@ import { listAttachments } from './list-attachments.ts';
 import * as metric from './metrics.ts';
 import { type DetachDecision, decideVolumeDetach, type VolumeNode } from './rule.ts';
 
-/** Nodes looked at in one pass; with more, passes take turns. */
-const NODES_A_PASS_MAX = 200;
-const NODES_AT_ONCE_MAX = 8;
-/** Detaches asked of EC2 in one pass. */
-const DETACHES_A_PASS_MAX = 100;
+/** Nodes read in one tick; with more, ticks rotate through them. */
+const NODES_PER_TICK_MAX = 200;
+const NODES_CONCURRENCY_MAX = 8;
+/** Detach requests to EC2 in one tick. */
+const DETACHES_PER_TICK_MAX = 100;
 
 const DETACH_COMPONENT = 'attachdetach-controller';
 
@@ -78,12 +78,13 @@ interface Pass {
 
 interface Unwanted {
   readonly attachment: KubeObject;
-  /** undefined: it cannot be told which volume it is. */
+  /** undefined: the volume of the attachment is not known. */
   readonly volumeId: string | undefined;
   readonly mounted: boolean;
 }
 
-interface NodeInDoubt {
+/** A node that is unhealthy or out of service, with the volumes that no pod on it uses. */
+interface NodeToDetach {
   readonly row: NodeVolumes;
   readonly node: KubeNode | undefined;
   readonly ready: ConditionStatus | undefined;
@@ -92,15 +93,15 @@ interface NodeInDoubt {
   readonly unwanted: readonly Unwanted[];
 }
 
-/** What one volume comes to in this pass. */
+/** The decision about one volume in this tick. */
 interface Verdict {
   readonly of: Unwanted;
   readonly memory: VolumeMemory | undefined;
   readonly withheld: { readonly reason: WithheldReason; readonly why: string } | undefined;
   readonly detach: Extract<DetachDecision, { kind: 'detach' }> | undefined;
-  /** The instance it is attached to; absent: to none any more. */
+  /** The instance that the volume is attached to. Absent: none. */
   readonly attachedTo: string | undefined;
-  /** For the ledger: what the rule said, where it was asked. */
+  /** Draft of the decision record, when the rule was evaluated. */
   readonly note: DecisionDraft | undefined;
 }
 
@@ -111,36 +112,40 @@ export async function detachVolumes(
 ): Promise<DetachedVolumes> {
   if (rows.length === 0) return { detached: 0, faults: [] };
   const { objects, cloud } = dependencies;
-  const first = rows.length > NODES_A_PASS_MAX ? (pass.slot * NODES_A_PASS_MAX) % rows.length : 0;
-  const looked = [...rows.slice(first), ...rows.slice(0, first)].slice(0, NODES_A_PASS_MAX);
+  const first = rows.length > NODES_PER_TICK_MAX ? (pass.slot * NODES_PER_TICK_MAX) % rows.length : 0;
+  const selected = [...rows.slice(first), ...rows.slice(0, first)].slice(0, NODES_PER_TICK_MAX);
   const attachments = groupedBy((await listAttachments(objects)).filter(isHeld), (attachment) =>
     String(attachment.spec?.['nodeName'] ?? ''),
   );
-  const inDoubt: NodeInDoubt[] = [];
-  const looks = await workThrough(looked, { concurrencyMax: NODES_AT_ONCE_MAX, budget: pass.budget }, async (row) => {
-    const found = await lookAt(dependencies, row, attachments.get(row.nodeName) ?? []);
-    if (found !== undefined) inDoubt.push(found);
-  });
-  if (inDoubt.length === 0 || cloud === undefined) return { detached: 0, faults: looks.faults };
+  const nodesToDetach: NodeToDetach[] = [];
+  const reads = await workThrough(
+    selected,
+    { concurrencyMax: NODES_CONCURRENCY_MAX, budget: pass.budget },
+    async (row) => {
+      const found = await readNode(dependencies, row, attachments.get(row.nodeName) ?? []);
+      if (found !== undefined) nodesToDetach.push(found);
+    },
+  );
+  if (nodesToDetach.length === 0 || cloud === undefined) return { detached: 0, faults: reads.faults };
 
-  const answers = await askCloud(cloud, inDoubt);
-  const doubt = await doubtOf(dependencies, pass.nowMs);
+  const answers = await askCloud(cloud, nodesToDetach);
+  const doubt = await gateDoubt(dependencies, pass.nowMs);
   const withheld = new Map<WithheldReason, number>();
   let detached = 0;
   let asked = 0;
   const { faults } = await workThrough(
-    inDoubt,
-    { concurrencyMax: NODES_AT_ONCE_MAX, budget: pass.budget },
+    nodesToDetach,
+    { concurrencyMax: NODES_CONCURRENCY_MAX, budget: pass.budget },
     async (node) => {
-      const verdicts = node.unwanted.map((each) => judge(dependencies, node, each, { ...answers, doubt, ...pass }));
-      // Stored before the first effect: what identifies a volume goes with it.
+      const verdicts = node.unwanted.map((each) => evaluate(dependencies, node, each, { ...answers, doubt, ...pass }));
+      // Stored before the first effect: it identifies the volume after the Node's status no longer lists it.
       const kept = await keepMemory(dependencies, node, verdicts);
       if (!kept) return;
       const changed = new Map<string, VolumeMemory>();
       for (const verdict of verdicts) {
         const name = verdict.of.attachment.metadata.name ?? '';
         let reason = verdict.withheld;
-        if (verdict.detach !== undefined && asked < DETACHES_A_PASS_MAX && pass.budget.hasTime()) {
+        if (verdict.detach !== undefined && asked < DETACHES_PER_TICK_MAX && pass.budget.hasTime()) {
           asked += 1;
           const outcome = await detach(dependencies, cloud, node, verdict, pass.nowMs);
           if (outcome.kind === 'asked') {
@@ -151,7 +156,7 @@ export async function detachVolumes(
         }
         if (reason === undefined) continue;
         withheld.set(reason.reason, (withheld.get(reason.reason) ?? 0) + 1);
-        await tellWithheld(dependencies, node, verdict, reason.why, pass.nowMs);
+        await reportWithheld(dependencies, node, verdict, reason.why, pass.nowMs);
       }
       if (changed.size > 0) {
         const memory = { ...memoryOf(verdicts), ...Object.fromEntries(changed) };
@@ -160,10 +165,10 @@ export async function detachVolumes(
     },
   );
   for (const [reason, count] of withheld) dependencies.meter.add(metric.WITHHELD_DETACHES, count, 'Count', { reason });
-  return { detached, faults: [...looks.faults, ...faults] };
+  return { detached, faults: [...reads.faults, ...faults] };
 }
 
-/** Of EBS, and not yet said to be off. */
+/** Whether the attachment is of EBS and not reported as detached. */
 const isHeld = ({ spec, status, metadata }: KubeObject): boolean =>
   spec?.['attacher'] === EBS_DRIVER && !(metadata.deletionTimestamp !== undefined && status?.['attached'] === false);
 
@@ -175,14 +180,14 @@ const attachedNames = (node: KubeNode | undefined): readonly string[] =>
     String(name),
   );
 
-/** Pods that may still use a volume: all that are on the node, terminating ones too, but for those that have ended. */
+/** The volumes of pods that may still use them: all pods on the node except terminated ones. */
 const usersOf = (pods: readonly KubeObject[]): readonly (readonly NamedVolume[])[] =>
   pods.filter((pod) => !isTerminated(pod)).map(volumesOf);
 
 function identify(
   dependencies: ControllerDependencies,
   attachment: KubeObject,
-  { row, node }: Pick<NodeInDoubt, 'row' | 'node'>,
+  { row, node }: Pick<NodeToDetach, 'row' | 'node'>,
 ): string | undefined {
   const name = attachment.metadata.name ?? '';
   const source = attachment.spec?.['source'] as
@@ -202,12 +207,12 @@ function identify(
   );
 }
 
-/** The node's unwanted volumes; undefined when there is nothing to be decided about them. */
-async function lookAt(
+/** Reads the node and its unused volumes. undefined: nothing to decide about them. */
+async function readNode(
   dependencies: ControllerDependencies,
   row: NodeVolumes,
   attachments: readonly KubeObject[],
-): Promise<NodeInDoubt | undefined> {
+): Promise<NodeToDetach | undefined> {
   const { objects, podGc } = dependencies;
   const { nodeName } = row;
   if (attachments.length === 0) {
@@ -224,12 +229,12 @@ async function lookAt(
   const unwanted = attachments.flatMap((attachment): Unwanted[] => {
     const volumeId = identify(dependencies, attachment, { row, node });
     if (users.some((volumes) => wantsVolume(volumes, volumeId))) return [];
-    // Who has not said what is mounted is taken to have it mounted: a Node that is gone, or never posted its status.
+    // A Node that is deleted, or never posted its status, counts as having the volume mounted.
     const mounted = ready === undefined || (volumeId !== undefined && inUse.includes(uniqueVolumeName(volumeId)));
     return [{ attachment, volumeId, mounted }];
   });
   if (unwanted.length === 0) {
-    // Of a Node that is gone the row alone knows which instance it was; a wait that ran is over all the same.
+    // The row of a deleted Node stays, because only the row knows its instance. The detach wait is cleared.
     if (node !== undefined) await podGc.dropVolumes(row);
     else if (Object.keys(row.memory).length > 0) {
       await podGc.saveVolumes(row, { instanceId: row.instanceId, memory: {} });
@@ -252,14 +257,14 @@ interface Answers {
   readonly instances: ReadonlyMap<string, InstanceAnswer>;
 }
 
-async function askCloud(cloud: Cloud, nodes: readonly NodeInDoubt[]): Promise<Answers> {
+async function askCloud(cloud: Cloud, nodes: readonly NodeToDetach[]): Promise<Answers> {
   const volumeIds = new Set(nodes.flatMap(({ unwanted }) => unwanted.flatMap(({ volumeId }) => volumeId ?? [])));
   const instanceIds = new Set(nodes.flatMap(({ instanceId }) => instanceId ?? []));
   const [volumes, instances] = await Promise.all([
     volumeIds.size === 0 ? new Map<string, VolumeAnswer>() : cloud.describeVolumes([...volumeIds]),
     instanceIds.size === 0
       ? new Map<string, InstanceAnswer>()
-      : // Volumes are attached within their region: no zone is needed to know that the instance is ours.
+      : // Volumes are attached within their region: the zone is not needed to check that the instance is ours.
         cloud.describeInstances(
           [...instanceIds].map((instanceId) => ({ instanceId, zone: undefined, region: undefined })),
         ),
@@ -267,9 +272,10 @@ async function askCloud(cloud: Cloud, nodes: readonly NodeInDoubt[]): Promise<An
   return { volumes, instances };
 }
 
-async function doubtOf({ fleet, policy }: ControllerDependencies, nowMs: number): Promise<string | undefined> {
+/** Why a timeout alone must not detach; undefined while the safety gate is open (D9). */
+async function gateDoubt({ fleet, policy }: ControllerDependencies, nowMs: number): Promise<string | undefined> {
   const { gate } = await fleet.readState();
-  return gateVerdictFor(gate, { nowMs, policy }).kind === 'holding' ? 'our own view of nodes is in doubt' : undefined;
+  return gateVerdictFor(gate, { nowMs, policy }).kind === 'holding' ? 'the safety gate is closed' : undefined;
 }
 
 function stateOf(answer: InstanceAnswer | undefined): VolumeNode['instance'] {
@@ -277,9 +283,9 @@ function stateOf(answer: InstanceAnswer | undefined): VolumeNode['instance'] {
   return answer?.answer.kind === 'notFound' ? 'notFound' : 'unknown';
 }
 
-function judge(
+function evaluate(
   { policy }: ControllerDependencies,
-  node: NodeInDoubt,
+  node: NodeToDetach,
   of: Unwanted,
   at: Answers & { readonly doubt: string | undefined; readonly nowMs: number },
 ): Verdict {
@@ -287,14 +293,14 @@ function judge(
   const { nowMs, doubt } = at;
   const name = of.attachment.metadata.name ?? '';
   const stored = node.row.memory[name];
-  // A pod that came and went since then has wanted it again.
+  // A pod that used the volume since then restarts the detach wait.
   const known =
     stored?.volumeId === volumeId && stored !== undefined && stored.requestedAtMs >= node.row.touchedAtMs
       ? stored
       : undefined;
   const nothing = { detach: undefined, attachedTo: undefined, note: undefined };
   if (volumeId === undefined) {
-    const why = `it is not known which volume ${name} is; the annotation ${VOLUME_ID_ANNOTATION} says so`;
+    const why = `the volume of attachment ${name} is not known; set the annotation ${VOLUME_ID_ANNOTATION}`;
     return { of, memory: undefined, withheld: { reason: 'unknown-volume', why }, ...nothing };
   }
   const memory: VolumeMemory = known ?? { volumeId, requestedAtMs: nowMs };
@@ -305,9 +311,9 @@ function judge(
     ...nothing,
   });
   const answer = at.volumes.get(volumeId);
-  if (answer === undefined || answer.kind === 'failed') return withhold('no-answer', 'EC2 gave no answer about it');
+  if (answer === undefined || answer.kind === 'failed') return withhold('no-answer', 'EC2 request about it failed');
   if (answer.kind === 'notFound') return withhold('refused', 'EC2 does not know it');
-  if (node.instanceId === undefined) return withhold('refused', 'it is not known which instance the node is');
+  if (node.instanceId === undefined) return withhold('refused', 'the instance of the node is not known');
   const held = answer.attachments.filter(({ state }) => state !== 'detached');
   const attached = held.find(({ instanceId }) => instanceId === node.instanceId) ?? held[0];
   const instance = stateOf(at.instances.get(node.instanceId));
@@ -333,7 +339,7 @@ function judge(
     const reason = policy.disableForceDetachOnTimeout ? 'switched-off' : doubt === undefined ? 'no-answer' : 'doubt';
     return { ...withhold(reason, decision.reason), note };
   }
-  // EC2 is at it; only force is worth another request.
+  // EC2 is detaching it already. Only a request with Force is worth sending.
   const isUnderWay = attached?.state === 'detaching' || (attached?.state === 'busy' && memory.askedAtMs !== undefined);
   const isEnough = !decision.force || memory.forced === true;
   if (attached?.state === 'attaching' || (isUnderWay && isEnough)) {
@@ -342,7 +348,7 @@ function judge(
   return { of, memory, withheld: undefined, detach: decision, attachedTo: attached?.instanceId, note };
 }
 
-const nodeOf = ({ row, node }: Pick<NodeInDoubt, 'row' | 'node'>) => ({
+const nodeOf = ({ row, node }: Pick<NodeToDetach, 'row' | 'node'>) => ({
   nodeName: row.nodeName,
   uid: node?.metadata.uid ?? '',
 });
@@ -352,10 +358,10 @@ const memoryOf = (verdicts: readonly Verdict[]): Record<string, VolumeMemory> =>
     verdicts.flatMap(({ of, memory }) => (memory === undefined ? [] : [[of.attachment.metadata.name ?? '', memory]])),
   );
 
-/** False when a pod left the node since it was looked at: the next pass looks again. */
+/** Stores the state of the volumes. False when a pod left the node since the read: the next tick reads again. */
 async function keepMemory(
   { podGc }: ControllerDependencies,
-  { row, instanceId }: NodeInDoubt,
+  { row, instanceId }: NodeToDetach,
   verdicts: readonly Verdict[],
 ): Promise<boolean> {
   const memory = memoryOf(verdicts);
@@ -366,13 +372,13 @@ async function keepMemory(
 type DetachOutcome =
   | { readonly kind: 'asked'; readonly memory: VolumeMemory }
   | { readonly kind: 'withheld'; readonly reason: WithheldReason; readonly why: string }
-  /** It was off already and its attachment is closed, or it is to be looked at anew. */
+  /** Nothing was requested: the volume was detached already, or the state changed since the read. */
   | { readonly kind: 'nothing' };
 
 async function detach(
   dependencies: ControllerDependencies,
   cloud: Cloud,
-  node: NodeInDoubt,
+  node: NodeToDetach,
   verdict: Verdict,
   nowMs: number,
 ): Promise<DetachOutcome> {
@@ -381,7 +387,7 @@ async function detach(
   const memory = verdict.memory!;
   const { volumeId } = memory;
   const { nodeName } = node.row;
-  // A pod may have come since the node was looked at.
+  // A pod may have been bound since the node was read.
   const users = usersOf(await objects.listByNode(nodeName));
   if (users.some((volumes) => wantsVolume(volumes, volumeId))) return { kind: 'nothing' };
   if (!(await reportNotAttached(dependencies, node, volumeId, nowMs))) return { kind: 'nothing' };
@@ -390,25 +396,25 @@ async function detach(
     return { kind: 'nothing' };
   }
   const force = decision!.force;
-  // Before it is asked for: nobody can write a record with what happens at EC2. Asked again it is the same one.
+  // Recorded before the request: a record and a call to EC2 cannot be one commit. A repetition has the same key.
   if (verdict.note !== undefined) {
-    await ledger.tell(verdict.note, { atMs: memory.requestedAtMs, key: `${volumeId} ${force}` });
+    await ledger.recordOnce(verdict.note, { atMs: memory.requestedAtMs, key: `${volumeId} ${force}` });
   }
   const outcome = await cloud.detachVolume({ volumeId, instanceId: attachedTo, force });
   switch (outcome.kind) {
     case 'notAttached':
-      // The next pass hears it from the volume itself, and closes the attachment.
+      // The next tick reads this from the volume itself, and closes the attachment.
       return { kind: 'nothing' };
     case 'refused':
       return { kind: 'withheld', reason: 'refused', why: `EC2 refuses: ${outcome.code}` };
     case 'failed':
-      return { kind: 'withheld', reason: 'no-answer', why: 'EC2 gave no answer to the request' };
+      return { kind: 'withheld', reason: 'no-answer', why: 'the request to EC2 failed' };
     case 'detaching': {
       const reason = decision!.forcedReason;
       if (reason !== undefined && memory.askedAtMs === undefined) {
         meter.add(metric.FORCED_DETACHES, 1, 'Count', { reason });
       }
-      log.warn('a volume is being detached', {
+      log.warn('detaching volume', {
         volumeId,
         nodeName,
         instanceId: attachedTo,
@@ -425,17 +431,17 @@ async function detach(
 }
 
 /**
- * Before the detach, so that nobody mounts what is on its way out. Rests on the Node as it is at the commit: one that
- * has become healthy, or another instance, in the meantime keeps its volumes. Answers whether to go on.
+ * Removes the volume from the Node's volumesAttached before the detach: the kubelet then does not mount it. Conditional
+ * on the current Node: one that became healthy, or is another instance, keeps its volumes. Returns whether to continue.
  */
 async function reportNotAttached(
   { objects }: ControllerDependencies,
-  { row, node, outOfService, instanceId }: NodeInDoubt,
+  { row, node, outOfService, instanceId }: NodeToDetach,
   volumeId: string,
   nowMs: number,
 ): Promise<boolean> {
   const name = node?.metadata.name ?? '';
-  // A Node of that name that came since is not the one that was looked at.
+  // A Node that was created since is not the one that was read.
   if (node === undefined) return (await objects.get(nodeRef(row.nodeName))) === undefined;
   let stands = true;
   const outcome = await changeNode(objects, { nodeName: name, uid: node.metadata.uid ?? '', nowMs }, (current) => {
@@ -454,7 +460,10 @@ async function reportNotAttached(
   return stands && (outcome.kind === 'written' || outcome.kind === 'nothing');
 }
 
-/** EC2 says that it is off: the VolumeAttachment says so and goes, as when the attach-detach controller deletes it. */
+/**
+ * EC2 reports the volume as detached: marks the VolumeAttachment so and deletes it, as the attach-detach controller
+ * does.
+ */
 async function closeAttachment(
   { objects }: ControllerDependencies,
   attachment: KubeObject,
@@ -471,19 +480,19 @@ async function closeAttachment(
     ],
   });
   if (outcome.kind === 'contended') {
-    throw new StoreFault('throttled', 'a VolumeAttachment could not be closed for other commits', { retryable: true });
+    throw new StoreFault('throttled', 'the VolumeAttachment changed too often to be closed', { retryable: true });
   }
 }
 
-/** Once for each volume and reason. */
-async function tellWithheld(
+/** Reports a withheld detach, once per volume and reason. */
+async function reportWithheld(
   dependencies: ControllerDependencies,
-  { row, node }: NodeInDoubt,
+  { row, node }: NodeToDetach,
   { of, memory, withheld, note }: Verdict,
   why: string,
   nowMs: number,
 ): Promise<void> {
-  // What EC2 refuses is not what the rule said.
+  // A refusal by EC2 is not a decision of the rule.
   const withheldByRule = withheld === undefined ? undefined : note;
   const volume = of.volumeId ?? textOf(of.attachment.metadata.name) ?? '';
   const about: EventSubject =
@@ -492,6 +501,6 @@ async function tellWithheld(
   await recordEvents(dependencies, [event], nowMs);
   const { ledger, policy } = dependencies;
   const plain = volumeKeptDraft({ ...nodeOf({ row, node }), nowMs, policy }, volume, why);
-  await ledger.tell(withheldByRule ?? plain, { atMs: memory?.requestedAtMs ?? row.touchedAtMs, key: event.once });
-  dependencies.log.warn('a volume is not detached', { volume, nodeName: row.nodeName, why });
+  await ledger.recordOnce(withheldByRule ?? plain, { atMs: memory?.requestedAtMs ?? row.touchedAtMs, key: event.once });
+  dependencies.log.warn('volume is not detached', { volume, nodeName: row.nodeName, why });
 }

@@ -24,30 +24,30 @@ const decide = (
 
 describe('decideVolumeDetach', () => {
   it('waits through the last millisecond of the timeout', () => {
-    expect(decide({}, 360_000)).toMatchObject({ kind: 'wait', reason: 'mounted; time is not over' });
+    expect(decide({}, 360_000)).toMatchObject({ kind: 'wait', reason: 'mounted; timeout is not over' });
     expect(decide({}, 360_001)).toEqual({
       kind: 'detach',
       detachRequestedAtMs: 0,
       force: false,
       forcedReason: 'timeout',
-      reason: 'node is unhealthy for too long',
+      reason: 'node has been unhealthy for longer than the timeout',
     });
   });
 
-  it('never takes a mounted volume from a healthy node by time', () => {
+  it('never detaches a mounted volume from a healthy node by timeout', () => {
     expect(decide({ node: { ready: 'True' } }, 1e12)).toMatchObject({
       kind: 'wait',
       reason: 'mounted on a healthy node',
     });
   });
 
-  it('takes an unmounted volume at once; after the timeout it counts as forced, healthy or not', () => {
+  it('detaches an unmounted volume at once; after the timeout it counts as forced, healthy or not', () => {
     const unmounted = { volume: { mounted: false }, node: { ready: 'True' as const } };
     expect(decide(unmounted, 1)).toMatchObject({ kind: 'detach', force: false, forcedReason: undefined });
     expect(decide(unmounted)).toMatchObject({ kind: 'detach', force: false, forcedReason: 'timeout' });
   });
 
-  it('takes it at once when a person declared the node out of service, even a Ready one', () => {
+  it('detaches it at once when a user declared the node out of service, even a Ready one', () => {
     expect(decide({ node: { outOfService: true, ready: 'True' } }, 1)).toMatchObject({
       kind: 'detach',
       force: true,
@@ -61,7 +61,7 @@ describe('decideVolumeDetach', () => {
     expect(decide({ node: { instance: 'stopping' } })).toMatchObject({ kind: 'detach', force: false });
   });
 
-  it('waits while our own view or EC2’s answer is in doubt, unless a person has spoken', () => {
+  it('waits while the safety gate is closed or EC2 does not answer, unless a user declared the node out of service', () => {
     expect(decide({ doubt: 'probes fail' })).toMatchObject({ kind: 'wait', reason: 'mounted; probes fail' });
     expect(decide({ node: { instance: 'unknown' } }).kind).toBe('wait');
     expect(decide({ doubt: 'probes fail', node: { outOfService: true, instance: 'unknown' } }).kind).toBe('detach');

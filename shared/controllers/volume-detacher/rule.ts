@@ -86,10 +86,10 @@ export function decideVolumeDetach(
 
   if (volume.mounted && !node.outOfService) {
     if (healthy) return wait('mounted on a healthy node');
-    if (!timedOut) return wait(expired ? 'mounted; detaching on timeout is switched off' : 'mounted; time is not over');
+    if (!timedOut) return wait(expired ? 'mounted; detach on timeout is disabled' : 'mounted; timeout is not over');
     // Only the timeout asks for detaching here: the safety gate must be open and the instance state known.
     if (doubt !== undefined) return wait(`mounted; ${doubt}`);
-    if (node.instance === 'unknown') return wait('mounted; EC2 gave no answer about the instance');
+    if (node.instance === 'unknown') return wait('mounted; EC2 request about the instance failed');
   }
   const forcedReason: ForcedDetachReason | undefined = timedOut
     ? 'timeout'
@@ -106,7 +106,7 @@ export function decideVolumeDetach(
       ? 'not mounted'
       : node.outOfService
         ? 'node is out of service'
-        : 'node is unhealthy for too long',
+        : 'node has been unhealthy for longer than the timeout',
   };
 }
 
