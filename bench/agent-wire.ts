@@ -25,7 +25,7 @@ import { type LocalHost, startLocalHost } from './local-host.ts';
 const BEATS = 200;
 /** Between rounds of the lease loop, and between passes of the status loop, with half of their jitter. Milliseconds. */
 const ROUND_MS = 10_200;
-const ROUNDS_A_DAY = 86_400_000 / ROUND_MS;
+const ROUNDS_PER_DAY = 86_400_000 / ROUND_MS;
 /** Some 50 reports: 4.5 hours on a clock that only the passes move. */
 const STATUS_PASSES = 1_600;
 const NODE = 'agent-wire';
@@ -106,9 +106,9 @@ async function measure(api: HttpKubeApi) {
     beatBytesDownMax: Math.max(...down),
     reconnectBytesUp: resumedUp - beatUp,
     reconnectBytesDown: resumedDown - beatDown,
-    dayRequests: Math.round(ROUNDS_A_DAY),
-    dayMegabytesUp: rounded((beatUp * ROUNDS_A_DAY) / 1e6),
-    dayMegabytesDown: rounded((beatDown * ROUNDS_A_DAY) / 1e6),
+    dayRequests: Math.round(ROUNDS_PER_DAY),
+    dayMegabytesUp: rounded((beatUp * ROUNDS_PER_DAY) / 1e6),
+    dayMegabytesDown: rounded((beatDown * ROUNDS_PER_DAY) / 1e6),
   };
 }
 
@@ -163,7 +163,7 @@ async function measureStatus(api: HttpKubeApi) {
       outcomes[(await loop.pass()).kind] += 1;
     }
   });
-  const aDay = ROUNDS_A_DAY / STATUS_PASSES;
+  const aDay = ROUNDS_PER_DAY / STATUS_PASSES;
   return {
     statusPasses: STATUS_PASSES,
     ...outcomes,

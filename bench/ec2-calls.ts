@@ -96,7 +96,7 @@ async function measure(nodes: number) {
     worstTickCalls = Math.max(worstTickCalls, cloud.calls().describeInstances - calls);
     if (tick < TICKS_BEFORE || outcome.kind !== 'ran') continue;
     tookMs += performance.now() - startedMs;
-    looked += outcome.looked;
+    looked += outcome.processed;
   }
   const perTick = (cloud.calls().describeInstances - callsBefore) / TICKS;
   return {

@@ -24,7 +24,7 @@ const ALIVE = 100;
 const START_MS = Date.UTC(2026, 0, 1);
 const SEED = 4_021;
 /** Nodes written in one commit while the fleet is made. */
-const NODES_A_COMMIT = 16;
+const NODES_PER_COMMIT = 16;
 const BEATS_AT_ONCE = 32;
 /** Ticks after the first due one until the bench gives up. */
 const TICKS_MAX = 20;
@@ -164,8 +164,8 @@ async function makeFleet(items: ItemStore, clock: Clock, random: RandomSource): 
     ...Array.from({ length: DEAD }, (_, index) => nodeOf(`dead-${index}`, 'zone-dark', nowMs, random.uuid())),
     ...Array.from({ length: ALIVE }, (_, index) => nodeOf(`alive-${index}`, 'zone-lit', nowMs, random.uuid())),
   ];
-  for (let first = 0; first < all.length; first += NODES_A_COMMIT) {
-    const part = all.slice(first, first + NODES_A_COMMIT);
+  for (let first = 0; first < all.length; first += NODES_PER_COMMIT) {
+    const part = all.slice(first, first + NODES_PER_COMMIT);
     const outcome = await objects.commit({
       writes: part.map((object) => ({
         kind: 'create',

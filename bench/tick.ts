@@ -35,7 +35,7 @@ const ZONES = ['zone-a', 'zone-b', 'zone-c', 'zone-d'];
 const START_MS = Date.UTC(2026, 0, 1);
 const SEED = 6_611;
 /** Of a BatchWriteItem. */
-const ITEMS_A_BATCH = 25;
+const ITEMS_PER_BATCH = 25;
 const BATCHES_AT_ONCE = 8;
 /** Quiet ticks: one of a process that just started, the others warm. */
 const QUIET_TICKS = 6;
@@ -291,7 +291,7 @@ async function fill(
   };
   for (const put of puts()) {
     batch.push(put);
-    if (batch.length < ITEMS_A_BATCH) continue;
+    if (batch.length < ITEMS_PER_BATCH) continue;
     batches.push(batch);
     batch = [];
     if (batches.length === BATCHES_AT_ONCE * 8) await flush();

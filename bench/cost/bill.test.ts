@@ -8,7 +8,7 @@ import { parseCostOptions } from './options.ts';
 import { readMeasurement } from './recorded.ts';
 import { standingOf } from './standing.ts';
 
-const BEATS_A_MONTH = 262_800;
+const BEATS_PER_MONTH = 262_800;
 const recordedFile = new URL('./measurement.json', import.meta.url);
 const recorded = (): unknown => JSON.parse(readFileSync(recordedFile, 'utf8'));
 
@@ -72,15 +72,15 @@ const lineOf = (bill: Bill, item: string) => bill.lines.find((line) => line.item
 describe('a bill', () => {
   it('counts a beat, a post and a list for what they took', () => {
     const bill = billOf(aMeasurement, settings, PRICES);
-    expect(lineOf(bill, 'HTTP API')?.quantity).toBeCloseTo(100 * (BEATS_A_MONTH + 8_760 + 1_460), 0);
-    expect(lineOf(bill, 'DynamoDB writes, health')?.quantity).toBeCloseTo(100 * (BEATS_A_MONTH + 8_760), 0);
+    expect(lineOf(bill, 'HTTP API')?.quantity).toBeCloseTo(100 * (BEATS_PER_MONTH + 8_760 + 1_460), 0);
+    expect(lineOf(bill, 'DynamoDB writes, health')?.quantity).toBeCloseTo(100 * (BEATS_PER_MONTH + 8_760), 0);
     expect(lineOf(bill, 'DynamoDB writes, health')?.dollars).toBeCloseTo(16.97, 2);
-    expect(lineOf(bill, 'Lambda time, heartbeat')?.quantity).toBeCloseTo((100 * BEATS_A_MONTH * 0.25) / 1_000, 0);
+    expect(lineOf(bill, 'Lambda time, heartbeat')?.quantity).toBeCloseTo((100 * BEATS_PER_MONTH * 0.25) / 1_000, 0);
   });
 
   it('halves the beats when they come half as often, and nothing else', () => {
     const bill = billOf(aMeasurement, { ...settings, beatSeconds: 20 }, PRICES);
-    expect(lineOf(bill, 'HTTP API')?.quantity).toBeCloseTo(100 * (BEATS_A_MONTH / 2 + 8_760 + 1_460), 0);
+    expect(lineOf(bill, 'HTTP API')?.quantity).toBeCloseTo(100 * (BEATS_PER_MONTH / 2 + 8_760 + 1_460), 0);
     for (const item of ['SQS, ticks', 'SQS, empty receives']) {
       expect(lineOf(bill, item)?.dollars).toBe(lineOf(billOf(aMeasurement, settings, PRICES), item)?.dollars);
     }
@@ -109,7 +109,7 @@ describe('a bill', () => {
     const bill = billOf(aMeasurement, { ...settings, podsPerNode: 10 }, PRICES);
     const livesAMonth = (100 * 10 * 730) / 24;
     expect(lineOf(bill, 'DynamoDB writes, objects')?.quantity).toBeCloseTo(100 * livesAMonth, 0);
-    expect(lineOf(bill, 'HTTP API')?.quantity).toBeCloseTo(100 * (BEATS_A_MONTH + 2 * 8_760) + 8 * livesAMonth, 0);
+    expect(lineOf(bill, 'HTTP API')?.quantity).toBeCloseTo(100 * (BEATS_PER_MONTH + 2 * 8_760) + 8 * livesAMonth, 0);
   });
 
   it('provisions for seven tenths of use, and pays for the alarms of scaling', () => {
@@ -123,7 +123,7 @@ describe('a bill', () => {
     const bill = billOf(aMeasurement, { ...settings, lambdaTime: 'estimated' }, PRICES);
     const msEach = 1_769 / 256 + 5;
     expect(lineOf(bill, 'Lambda time, heartbeat')?.quantity).toBeCloseTo(
-      (100 * BEATS_A_MONTH * msEach * 0.25) / 1_000,
+      (100 * BEATS_PER_MONTH * msEach * 0.25) / 1_000,
       -1,
     );
   });

@@ -75,10 +75,10 @@ const PAGE_READ_UNITS = 0.5;
 const PROVISIONED_UTILISATION = 0.7;
 const PROVISIONED_UNITS_MIN = 5;
 /** CloudWatch alarms that DynamoDB's autoscaling makes for each table and direction. */
-const ALARMS_A_SCALING_TARGET = 4;
+const ALARMS_PER_SCALING_TARGET = 4;
 const TABLES = 3;
 /** Lambda gives one CPU at this memory, and a share of it below. */
-const MEGABYTES_A_CPU = 1_769;
+const MEGABYTES_PER_CPU = 1_769;
 /**
  * Assumed: waiting for tables, 5 ms for each round trip that another waits for. Ticks as they are when quiet: evictor reads
  * the fleet, then what is due; cloud-node and pod-gc read their list. Milliseconds an invocation.
@@ -93,7 +93,7 @@ const WAIT_MS: Readonly<Partial<Record<FunctionName, number>>> = {
 /** Of node-monitor, which waits for the answer to its probe as well, and of all others. */
 const OTHER_WAIT_MS = 30;
 const GIGABYTE = 1e9;
-const MEGABYTES_A_GIGABYTE = 1_024;
+const MEGABYTES_PER_GIGABYTE = 1_024;
 export const DATA_OUT = 'data out to the internet';
 
 /**
@@ -170,7 +170,7 @@ function lambdaMs(
 ): number {
   if (lambdaTime === 'floor') return invocations;
   if (lambdaTime === 'clock') return billedMs;
-  const share = Math.min(1, memoryMegabytes / MEGABYTES_A_CPU);
+  const share = Math.min(1, memoryMegabytes / MEGABYTES_PER_CPU);
   return cpuMs / share + invocations * (WAIT_MS[name as FunctionName] ?? OTHER_WAIT_MS);
 }
 
@@ -190,7 +190,7 @@ export function billOf(measurement: Measurement, settings: BillSettings, prices:
     const watchMs = name === 'watch' ? watchers * SECONDS_A_MONTH * 1_000 : 0;
     const memory = standing.memoryMegabytes[name] ?? 0;
     const ms = lambdaMs(name, taken, memory, settings.lambdaTime) + watchMs;
-    const gigabytes = memory / MEGABYTES_A_GIGABYTE;
+    const gigabytes = memory / MEGABYTES_PER_GIGABYTE;
     invocations += taken.invocations;
     add(`Lambda time, ${name}`, (ms / 1_000) * gigabytes, 'GB-seconds', prices.lambdaGigabyteSecond);
   }
@@ -210,7 +210,7 @@ export function billOf(measurement: Measurement, settings: BillSettings, prices:
   add('CloudWatch metrics', metrics.fixed + zones * metrics.perZone, 'metrics', prices.metricMonth);
   const shareOfHours = SECONDS_AN_HOUR / COST_PERIOD_SECONDS;
   add('CloudWatch metrics, some hours a day', metrics.quarterly * shareOfHours, 'metrics', prices.metricMonth);
-  const scaling = settings.billing === 'provisioned' ? 2 * TABLES * ALARMS_A_SCALING_TARGET : 0;
+  const scaling = settings.billing === 'provisioned' ? 2 * TABLES * ALARMS_PER_SCALING_TARGET : 0;
   add('CloudWatch alarms', standing.alarmMetrics + scaling, 'metrics of alarms', prices.alarmMetricMonth);
   add('CloudWatch composite alarms', standing.compositeAlarms, 'alarms', prices.compositeAlarmMonth);
   add('CloudWatch dashboard', standing.dashboards, 'dashboards', prices.dashboardMonth);
