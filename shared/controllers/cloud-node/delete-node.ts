@@ -39,7 +39,7 @@ export async function deleteNode(
   decide: (node: KubeNode) => { readonly event: EventText; readonly record: PutWrite } | undefined,
 ): Promise<NodeDeletion> {
   const ref = nodeRef(row.nodeName);
-  let node = (await objects.get(ref)) as KubeNode | undefined;
+  let node: KubeNode | undefined = await objects.get(ref);
   let hasEvent = false;
   for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
     if (node === undefined || node.metadata.uid !== row.uid) return { kind: 'gone' };
@@ -63,11 +63,11 @@ export async function deleteNode(
       case 'extraRefused':
         return { kind: 'overtaken' };
       case 'conflict':
-        if (outcome.index === 0) node = outcome.current as KubeNode | undefined;
+        if (outcome.index === 0) node = outcome.current;
         else hasEvent = true;
         break;
       case 'contended':
-        node = (await objects.get(ref)) as KubeNode | undefined;
+        node = await objects.get(ref);
         break;
       case 'tooLarge':
       case 'overfull':

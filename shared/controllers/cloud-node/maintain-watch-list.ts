@@ -57,7 +57,7 @@ export function cloudWatchWorks(dependencies: ControllerDependencies, nodes: rea
 
 async function settleWatch({ items, objects }: ControllerDependencies, nodeName: string, uid: string): Promise<void> {
   const list = cloudStore(items);
-  const node = (await objects.get(nodeRef(nodeName))) as KubeNode | undefined;
+  const node: KubeNode | undefined = await objects.get(nodeRef(nodeName));
   // The Node does not exist: no version of its row is needed.
   if (node === undefined) return list.unwatch({ nodeName, uid }, Number.MAX_SAFE_INTEGER);
   const watched = watchedNodeOf(node);

@@ -60,7 +60,7 @@ export async function changeNode(
   decide: (node: KubeNode) => NodeChange | undefined,
 ): Promise<NodeChangeOutcome> {
   const ref = nodeRef(target.nodeName);
-  let node = target.first ?? ((await objects.get(ref)) as KubeNode | undefined);
+  let node: KubeNode | undefined = target.first ?? (await objects.get(ref));
   const recorded = new Set<string>();
   for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
     if (node === undefined || node.metadata.uid !== target.uid) return { kind: 'gone' };
@@ -81,18 +81,18 @@ export async function changeNode(
     });
     switch (outcome.kind) {
       case 'committed':
-        return { kind: 'written', node: outcome.objects[0] as KubeNode };
+        return { kind: 'written', node: outcome.objects[0]! };
       case 'extraRefused':
         return { kind: 'refused', index: outcome.index };
       case 'tooLarge':
       case 'overfull':
         return { kind: 'tooLarge' };
       case 'conflict':
-        if (outcome.index === 0) node = outcome.current as KubeNode | undefined;
+        if (outcome.index === 0) node = outcome.current;
         else recorded.add(events[outcome.index - 1]!.ref.name);
         break;
       case 'contended':
-        node = (await objects.get(ref)) as KubeNode | undefined;
+        node = await objects.get(ref);
     }
   }
   throw new StoreFault('throttled', 'the Node changed too often to be written', { retryable: true });

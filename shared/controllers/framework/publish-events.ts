@@ -8,7 +8,7 @@
 import { type ClusterEvent, nodeTransitions } from '../../domain/events/cluster-event.ts';
 import { ALL_FUNCTIONS } from '../../domain/functions/tick-metrics.ts';
 import { zoneKeyOf } from '../../domain/zones/zone.ts';
-import type { KubeNode, KubeObject } from '../../kube/types.ts';
+import type { KubeNode, KubeObject, KubePod } from '../../kube/types.ts';
 import { nodeNameOf } from '../pod-gc/maintain-work-list.ts';
 import type { ControllerDependencies } from './dependencies.ts';
 import * as metric from './metrics.ts';
@@ -35,37 +35,29 @@ export async function publishEvents(
   });
 }
 
-interface Change {
-  readonly before: KubeObject | undefined;
-  readonly after: KubeObject | undefined;
+interface Change<T extends KubeObject> {
+  readonly before: T | undefined;
+  readonly after: T | undefined;
 }
 
 /** The events that follow from changes of Node and Pod objects. */
-export const objectEvents = (nodes: readonly Change[], pods: readonly Change[]): ClusterEvent[] => [
+export const objectEvents = (nodes: readonly Change<KubeNode>[], pods: readonly Change<KubePod>[]): ClusterEvent[] => [
   ...nodes.flatMap(({ before, after }) => nodeTransitions(publishedNode(before), publishedNode(after))),
   ...pods.flatMap(({ before, after }) => podEviction(before, after)),
 ];
 
-function publishedNode(node: KubeObject | undefined) {
+function publishedNode(node: KubeNode | undefined) {
   if (node === undefined) return undefined;
   const { name = '', uid = '', labels, resourceVersion = '' } = node.metadata;
-  const ready = (node as KubeNode).status?.conditions?.find(({ type }) => type === 'Ready');
+  const ready = node.status?.conditions?.find(({ type }) => type === 'Ready');
   return { name, uid, zone: zoneKeyOf(labels), resourceVersion, ready: ready?.status, reason: ready?.reason ?? '' };
 }
 
-interface PodCondition {
-  readonly type?: string;
-  readonly status?: string;
-  readonly reason?: string;
-}
-
-const disruptionOf = (pod: KubeObject | undefined): string | undefined =>
-  ((pod?.status?.['conditions'] as readonly PodCondition[] | undefined) ?? []).find(
-    ({ type, status }) => type === DISRUPTION_TARGET && status === 'True',
-  )?.reason;
+const disruptionOf = (pod: KubePod | undefined): string | undefined =>
+  pod?.status?.conditions?.find(({ type, status }) => type === DISRUPTION_TARGET && status === 'True')?.reason;
 
 /** A pod counts as evicted when its DisruptionTarget condition first becomes True, or its reason changes. */
-function podEviction(before: KubeObject | undefined, after: KubeObject | undefined): ClusterEvent[] {
+function podEviction(before: KubePod | undefined, after: KubePod | undefined): ClusterEvent[] {
   const reason = disruptionOf(after);
   if (after === undefined || reason === undefined) return [];
   const { namespace = '', name = '', uid = '' } = after.metadata;

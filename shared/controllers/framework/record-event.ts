@@ -13,7 +13,7 @@ import { events as eventsResource } from '../../api/kinds/registry.ts';
 import { shardsOf } from '../../api/storage/cluster-objects.ts';
 import type { EventText } from '../../domain/events/event-text.ts';
 import { formatTime } from '../../kube/time.ts';
-import type { KubeObject, ObjectRef } from '../../kube/types.ts';
+import type { KubeEvent, KubeObject, ObjectRef } from '../../kube/types.ts';
 import { NAME_LENGTH_MAX } from '../../kube/validation/names.ts';
 import { StoreFault } from '../../ports/item-store.ts';
 import { objectSortKey, shardOf } from '../../store/layout.ts';
@@ -118,8 +118,8 @@ export function eventWrite(
   return { kind: 'create', ref, object, expiresAtSeconds: expiryOf(at.nowMs) };
 }
 
-function repetition(write: ObjectWrite, previous: KubeObject, nowMs: number): ObjectWrite {
-  const count = previous['count'];
+function repetition(write: ObjectWrite, previous: KubeEvent, nowMs: number): ObjectWrite {
+  const { count } = previous;
   return {
     kind: 'update',
     ref: write.ref,

@@ -7,7 +7,7 @@
 
 import { boundedSeconds } from '../../domain/stored-seconds.ts';
 import { markDeleted, podGraceSeconds } from '../../kube/deletion.ts';
-import type { KubeObject, ObjectRef } from '../../kube/types.ts';
+import type { KubePod, ObjectRef } from '../../kube/types.ts';
 import type { CheckWrite, PutWrite } from '../../ports/item-store.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
@@ -29,14 +29,14 @@ export type PodDeletion =
 
 /** The next commit of a deletion. `isLast`: no commit follows. */
 function deletionOf(
-  pod: KubeObject,
+  pod: KubePod,
   ref: ObjectRef,
   condition: DisruptionCondition,
   nowMs: number,
 ): { readonly write: ObjectWrite; readonly isLast: boolean } {
   // A stored grace period may be out of range: deletionTimestamp must still be a valid time.
   const graceSeconds = boundedSeconds(podGraceSeconds(pod)) ?? 0;
-  const conditions = (pod.status?.['conditions'] as Parameters<typeof withDisruption>[0] | undefined) ?? [];
+  const conditions = pod.status?.conditions ?? [];
   const disrupted = withDisruption(conditions, condition, nowMs);
   const status = { ...pod.status, conditions: disrupted ?? conditions };
   if (graceSeconds === 0 && (pod.metadata.finalizers ?? []).length === 0) {
@@ -49,12 +49,12 @@ function deletionOf(
   return { write: { kind: 'update', ref, object, previous: pod }, isLast: true };
 }
 
-const sameTolerations = (one: KubeObject, other: KubeObject): boolean =>
-  JSON.stringify(one.spec?.['tolerations']) === JSON.stringify(other.spec?.['tolerations']);
+const sameTolerations = (one: KubePod, other: KubePod): boolean =>
+  JSON.stringify(one.spec?.tolerations) === JSON.stringify(other.spec?.tolerations);
 
 export async function deletePod(
   { objects, random }: Pick<ControllerDependencies, 'objects' | 'random'>,
-  first: KubeObject,
+  first: KubePod,
   of: {
     readonly condition: DisruptionCondition;
     readonly event: PendingEvent | undefined;
@@ -71,7 +71,7 @@ export async function deletePod(
     namespace: first.metadata.namespace ?? '',
     name: first.metadata.name ?? '',
   };
-  let pod: KubeObject | undefined = first;
+  let pod: KubePod | undefined = first;
   let { event } = of;
   for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
     if (pod === undefined || pod.metadata.uid !== first.metadata.uid) return { kind: 'absent' };

@@ -10,7 +10,7 @@ import type { Toleration } from '../../domain/kubernetes.ts';
 import type { NoExecuteTaint } from '../../domain/nodes/taint-times.ts';
 import { noExecuteTaints } from '../../domain/nodes/taint-times.ts';
 import { gateVerdictFor } from '../../domain/zones/gate.ts';
-import type { KubeNode, KubeObject } from '../../kube/types.ts';
+import type { KubeNode, KubePod } from '../../kube/types.ts';
 import { itemBytes } from '../../ports/item-size.ts';
 import { type CheckWrite, type PutWrite, StoreFault } from '../../ports/item-store.ts';
 import type { FleetState } from '../../store/fleet-store.ts';
@@ -41,8 +41,8 @@ const RECORDS_BYTES_MAX = 1_000_000;
 export const DELETIONS_PER_CALL_MAX = 100;
 
 /** @throws TypeError when its stored tolerations are malformed */
-function evictablePod({ pod, boundAtMs }: BoundPod): EvictablePod {
-  const tolerations = pod.spec?.['tolerations'] ?? [];
+function evictablePod({ pod, boundAtMs }: { readonly pod: KubePod } & Pick<BoundPod, 'boundAtMs'>): EvictablePod {
+  const tolerations: unknown = pod.spec?.tolerations ?? [];
   if (!Array.isArray(tolerations) || tolerations.some((each) => typeof each !== 'object' || each === null)) {
     throw new TypeError(`tolerations of pod ${pod.metadata.namespace}/${pod.metadata.name} cannot be read`);
   }
@@ -50,7 +50,7 @@ function evictablePod({ pod, boundAtMs }: BoundPod): EvictablePod {
     namespace: pod.metadata.namespace ?? '',
     name: pod.metadata.name ?? '',
     uid: pod.metadata.uid ?? '',
-    nodeName: pod.spec?.['nodeName'] as string | undefined,
+    nodeName: pod.spec?.nodeName,
     boundAtMs,
     tolerations: tolerations as Toleration[],
     terminating: pod.metadata.deletionTimestamp !== undefined,
@@ -69,9 +69,12 @@ export async function evictPods(
   const { objects, timers: timerStore, policy } = dependencies;
   const { nowMs, state } = at;
   for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
-    const [before, node] = await Promise.all([timerStore.read(nodeName), objects.get(nodeRef(nodeName))]);
+    const [before, node]: [NodeTimers, KubeNode | undefined] = await Promise.all([
+      timerStore.read(nodeName),
+      objects.get(nodeRef(nodeName)),
+    ]);
     const taints: readonly NoExecuteTaint[] | undefined =
-      node === undefined ? undefined : noExecuteTaints((node as KubeNode).spec?.taints ?? []);
+      node === undefined ? undefined : noExecuteTaints(node.spec?.taints ?? []);
     if (before.timers.length === 0 && (taints === undefined || taints.length === 0)) return;
     const bound = taints === undefined ? [] : await objects.listBound(nodeName);
     // Before the decision: the next decision must read the same binding time.
@@ -196,7 +199,7 @@ class TimerPlan {
 async function applyDecisions(
   dependencies: ControllerDependencies,
   decisions: readonly PodEvictionDecision[],
-  pods: readonly KubeObject[],
+  pods: readonly KubePod[],
   pass: EvictionPass,
 ): Promise<TimerChanges | 'changed' | undefined> {
   const plan = new TimerPlan(pass);
@@ -247,7 +250,7 @@ async function applyDecisions(
 async function evictPod(
   dependencies: ControllerDependencies,
   decision: Extract<PodEvictionDecision, { kind: 'delete' }>,
-  pod: KubeObject,
+  pod: KubePod,
   plan: TimerPlan,
   { nowMs, guard, record, faults }: EvictionPass,
 ): Promise<'settled' | 'changed'> {

@@ -16,7 +16,7 @@
 
 import { readyStatusOf } from '../../domain/nodes/conditions.ts';
 import type { Policy } from '../../domain/policy.ts';
-import type { KubeNode, KubeObject, ObjectRef } from '../../kube/types.ts';
+import type { KubeNode, KubePod, ObjectRef } from '../../kube/types.ts';
 import type { TransactWrite } from '../../ports/item-store.ts';
 import { type WorkBudget, workThrough } from '../framework/bounded-work.ts';
 import { nodeAbsent, nodeRef, nodeUnchanged } from '../framework/change-node.ts';
@@ -87,7 +87,7 @@ export async function collectPods(
   const nodes = await readNodes(dependencies, names);
   const missing = await missingNodes(dependencies, list, { names, nodes, ...pass }, faults);
 
-  const orphans = new Map<string, KubeObject>();
+  const orphans = new Map<string, KubePod>();
   await collect(inTurn([...missing].sort(), ORPHANERS_PER_TICK_MAX, pass.slot), faults, async (nodeName) => {
     for (const pod of await objects.listByNode(nodeName)) orphans.set(pathOf(pod.metadata), pod);
   });
@@ -150,7 +150,7 @@ async function readNodes(
   { objects }: ControllerDependencies,
   names: readonly string[],
 ): Promise<ReadonlyMap<string, LiveNode>> {
-  const stored = (await objects.getMany(names.map(nodeRef))) as readonly (KubeNode | undefined)[];
+  const stored: readonly (KubeNode | undefined)[] = await objects.getMany(names.map(nodeRef));
   const nodes = new Map<string, LiveNode>();
   for (const [index, node] of stored.entries()) {
     if (node === undefined) continue;
@@ -204,7 +204,7 @@ async function missingNodes(
 }
 
 /** The reason of a removal, as a condition of its commits. */
-function guardOf(removal: PodRemoval, pod: KubeObject, nodes: ReadonlyMap<string, LiveNode>): TransactWrite[] {
+function guardOf(removal: PodRemoval, pod: KubePod, nodes: ReadonlyMap<string, LiveNode>): TransactWrite[] {
   const nodeName = nodeNameOf(pod);
   switch (removal.reason) {
     case 'orphaned':
@@ -220,7 +220,7 @@ function guardOf(removal: PodRemoval, pod: KubeObject, nodes: ReadonlyMap<string
 async function removeAll(
   { objects, meter, log, ledger, policy }: ControllerDependencies,
   removals: readonly PodRemoval[],
-  live: ReadonlyMap<string, KubeObject>,
+  live: ReadonlyMap<string, KubePod>,
   {
     nodes,
     ended,
@@ -243,7 +243,7 @@ async function removeAll(
         meter.add(metric.POD_GC_REMOVALS, 1, 'Count', { reason });
         log.info('pod deleted by garbage collection', {
           pod: pathOf(removal),
-          nodeName: pod.spec?.['nodeName'],
+          nodeName: pod.spec?.nodeName,
           reason,
         });
       } catch (fault) {

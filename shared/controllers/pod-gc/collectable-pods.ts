@@ -1,19 +1,19 @@
 /** Pods as the rule of pod garbage collection reads them: from the live object, or from their row in the work list. */
 
 import { parseTimeMs } from '../../kube/time.ts';
-import type { KubeObject } from '../../kube/types.ts';
+import type { KubePod } from '../../kube/types.ts';
 import { type CollectablePod, isTerminated } from './rule.ts';
 import type { ListedPod } from './work-list-store.ts';
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
 
-export const collectablePod = (pod: KubeObject): CollectablePod => ({
+export const collectablePod = (pod: KubePod): CollectablePod => ({
   namespace: pod.metadata.namespace ?? '',
   name: pod.metadata.name ?? '',
   uid: pod.metadata.uid ?? '',
-  nodeName: textOf(pod.spec?.['nodeName']),
-  phase: textOf(pod.status?.['phase']),
-  reason: textOf(pod.status?.['reason']),
+  nodeName: textOf(pod.spec?.nodeName),
+  phase: textOf(pod.status?.phase),
+  reason: textOf(pod.status?.reason),
   createdAtMs: parseTimeMs(pod.metadata.creationTimestamp) ?? 0,
   terminating: pod.metadata.deletionTimestamp !== undefined,
 });
@@ -26,7 +26,7 @@ export const collectableRow = ({ evicted, ...pod }: ListedPod): CollectablePod =
 });
 
 /** The row of a pod that belongs to the work list: terminating or terminated. */
-export function listedPod(pod: KubeObject | undefined): ListedPod | undefined {
+export function listedPod(pod: KubePod | undefined): ListedPod | undefined {
   if (pod === undefined) return undefined;
   const { reason, ...collectable } = collectablePod(pod);
   if (!collectable.terminating && !isTerminated(collectable)) return undefined;

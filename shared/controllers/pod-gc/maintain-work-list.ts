@@ -8,18 +8,18 @@
 
 import { parseProviderId } from '../../domain/cloud/provider-id.ts';
 import { isTerminated } from '../../kube/pods/phase.ts';
-import type { KubeNode, KubeObject, ObjectRef } from '../../kube/types.ts';
+import type { KubeNode, KubeObject, KubePod, ObjectRef, Volume } from '../../kube/types.ts';
 import { jsonEqual } from '../../kube/wire/json-value.ts';
 import { readHealth } from '../../store/health-store.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
 import type { RecordWork } from '../framework/item-change.ts';
-import { type NamedVolume, namesVolumes } from '../volume-detacher/attached-volumes.rule.ts';
+import { namesVolumes } from '../volume-detacher/attached-volumes.rule.ts';
 import { listedPod } from './collectable-pods.ts';
 
-interface ObjectChange {
+interface ObjectChange<T extends KubeObject> {
   readonly position: number;
-  readonly before: KubeObject | undefined;
-  readonly after: KubeObject | undefined;
+  readonly before: T | undefined;
+  readonly after: T | undefined;
   /** A retry: `before` has only names, so a comparison decides nothing. */
   readonly isRetry?: boolean;
 }
@@ -28,14 +28,15 @@ type Dependencies = Pick<ControllerDependencies, 'objects' | 'items' | 'podGc'>;
 
 const uidOf = (object: KubeObject | undefined): string | undefined => object?.metadata.uid;
 /** The node that a pod is bound to; '' while unbound. */
-export const nodeNameOf = (pod: KubeObject | undefined): string =>
-  (pod?.spec?.['nodeName'] as string | undefined) ?? '';
-export const volumesOf = (pod: KubeObject | undefined): readonly NamedVolume[] =>
-  (pod?.spec?.['volumes'] as readonly NamedVolume[] | undefined) ?? [];
+export const nodeNameOf = (pod: KubePod | undefined): string => pod?.spec?.nodeName ?? '';
+export const volumesOf = (pod: KubePod | undefined): readonly Volume[] => pod?.spec?.volumes ?? [];
 
 export const podGcWorks = (
   dependencies: Dependencies,
-  { nodes, pods }: { readonly nodes: readonly ObjectChange[]; readonly pods: readonly ObjectChange[] },
+  {
+    nodes,
+    pods,
+  }: { readonly nodes: readonly ObjectChange<KubeNode>[]; readonly pods: readonly ObjectChange<KubePod>[] },
   nowMs: number,
 ): RecordWork[] => [
   ...listedPods(dependencies, pods),
@@ -44,7 +45,7 @@ export const podGcWorks = (
 ];
 
 /** Updates the rows of pods that changed in a way the row shows. */
-function listedPods({ objects, podGc }: Dependencies, pods: readonly ObjectChange[]): RecordWork[] {
+function listedPods({ objects, podGc }: Dependencies, pods: readonly ObjectChange<KubePod>[]): RecordWork[] {
   const changed = pods.filter(
     ({ before, after, isRetry }) => isRetry === true || !jsonEqual(listedPod(before) ?? null, listedPod(after) ?? null),
   );
@@ -72,7 +73,7 @@ function listedPods({ objects, podGc }: Dependencies, pods: readonly ObjectChang
 }
 
 /** Nodes that a pod with volumes has left, because it was deleted or terminated. */
-function leftVolumes({ podGc }: Dependencies, pods: readonly ObjectChange[], nowMs: number): RecordWork[] {
+function leftVolumes({ podGc }: Dependencies, pods: readonly ObjectChange<KubePod>[], nowMs: number): RecordWork[] {
   const left = new Map<string, number[]>();
   for (const { before, after, position } of pods) {
     const nodeName = nodeNameOf(before);
@@ -85,7 +86,11 @@ function leftVolumes({ podGc }: Dependencies, pods: readonly ObjectChange[], now
 }
 
 /** A deleted Node that pods still name enters the quarantine. A Node that exists leaves it. */
-function missingNodes(dependencies: Dependencies, nodes: readonly ObjectChange[], nowMs: number): RecordWork[] {
+function missingNodes(
+  dependencies: Dependencies,
+  nodes: readonly ObjectChange<KubeNode>[],
+  nowMs: number,
+): RecordWork[] {
   const { items, podGc } = dependencies;
   const positions = new Map<string, number[]>();
   const instances = new Map<string, string>();
@@ -94,7 +99,7 @@ function missingNodes(dependencies: Dependencies, nodes: readonly ObjectChange[]
     if (isSame && isRetry !== true) continue;
     const name = (after ?? before)?.metadata.name ?? '';
     positions.set(name, [...(positions.get(name) ?? []), position]);
-    const provider = parseProviderId((before as KubeNode | undefined)?.spec?.providerID);
+    const provider = parseProviderId(before?.spec?.providerID);
     if (provider.kind === 'ec2' && !isSame) instances.set(name, provider.instanceId);
   }
   return [...positions].map(([nodeName, of]) => ({

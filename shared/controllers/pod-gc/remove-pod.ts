@@ -5,7 +5,7 @@
  */
 
 import { markDeleted } from '../../kube/deletion.ts';
-import type { KubeObject, ObjectRef } from '../../kube/types.ts';
+import type { KubePod, ObjectRef } from '../../kube/types.ts';
 import { type PutWrite, StoreFault, type TransactWrite } from '../../ports/item-store.ts';
 import type { ObjectStore, ObjectWrite } from '../../store/object-store.ts';
 import { withDisruption } from '../pod-evictor/rule.ts';
@@ -18,9 +18,9 @@ export type PodRemovalOutcome =
   /** The pod, or a guarded object, changed: the next tick decides again. */
   | { readonly kind: 'changed' };
 
-function writeOf(step: RemovalStep, pod: KubeObject, ref: ObjectRef, nowMs: number): ObjectWrite | undefined {
+function writeOf(step: RemovalStep, pod: KubePod, ref: ObjectRef, nowMs: number): ObjectWrite | undefined {
   if (step.kind === 'markFailed') {
-    const before = (pod.status?.['conditions'] as Parameters<typeof withDisruption>[0] | undefined) ?? [];
+    const before = pod.status?.conditions ?? [];
     const conditions =
       step.condition === undefined ? before : (withDisruption(before, step.condition, nowMs) ?? before);
     const status = { ...pod.status, phase: 'Failed', ...(conditions.length === 0 ? {} : { conditions }) };
@@ -39,7 +39,7 @@ function writeOf(step: RemovalStep, pod: KubeObject, ref: ObjectRef, nowMs: numb
  */
 export async function removePod(
   objects: ObjectStore,
-  pod: KubeObject,
+  pod: KubePod,
   removal: PodRemoval,
   at: {
     readonly guard: readonly TransactWrite[];
@@ -49,7 +49,7 @@ export async function removePod(
   },
 ): Promise<PodRemovalOutcome> {
   const ref: ObjectRef = { resource: 'pods', namespace: removal.namespace, name: removal.name };
-  let current = pod;
+  let current: KubePod = pod;
   for (const step of removal.steps) {
     const write = writeOf(step, current, ref, at.nowMs);
     if (write === undefined) return { kind: 'held' };

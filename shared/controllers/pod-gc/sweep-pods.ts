@@ -5,7 +5,7 @@
  * Cost: one read unit per 4 KB of pods (strongly consistent), and half a unit per 4 KB of node rows.
  */
 
-import type { KubeObject, ObjectRef } from '../../kube/types.ts';
+import type { ObjectRef } from '../../kube/types.ts';
 import { jsonEqual } from '../../kube/wire/json-value.ts';
 import { readHealth, scanHealth } from '../../store/health-store.ts';
 import { objectSortKey } from '../../store/layout.ts';
@@ -116,7 +116,7 @@ async function nodesWithVolumesInDoubt(
   ready: ReadonlyMap<string, unknown>,
 ): Promise<ReadonlySet<string>> {
   const attachments = await listAttachments(objects);
-  const ofEbs = attachments.filter((attachment: KubeObject) => attachment.spec?.['attacher'] === EBS_DRIVER);
-  const names = ofEbs.map((attachment) => String(attachment.spec?.['nodeName'] ?? ''));
+  const ofEbs = attachments.filter((attachment) => attachment.spec?.attacher === EBS_DRIVER);
+  const names = ofEbs.map((attachment) => String(attachment.spec?.nodeName ?? ''));
   return new Set(names.filter((nodeName) => nodeName !== '' && ready.get(nodeName) !== 'True'));
 }

@@ -1,4 +1,4 @@
-import type { KubeObject } from '../../kube/types.ts';
+import type { KubeVolumeAttachment } from '../../kube/types.ts';
 import { StoreFault } from '../../ports/item-store.ts';
 import type { ObjectStore } from '../../store/object-store.ts';
 
@@ -6,8 +6,8 @@ const PAGE_OBJECTS = 1_000;
 const PAGES_MAX = 100;
 
 /** All VolumeAttachments. One read unit per 4 KB, about six of them. */
-export async function listAttachments(objects: ObjectStore): Promise<readonly KubeObject[]> {
-  const all: KubeObject[] = [];
+export async function listAttachments(objects: ObjectStore): Promise<readonly KubeVolumeAttachment[]> {
+  const all: KubeVolumeAttachment[] = [];
   let after: string | undefined;
   for (let pages = 0; pages < PAGES_MAX; pages += 1) {
     const page = await objects.list({

@@ -22,7 +22,7 @@ import { readyStatusOf } from '../../domain/nodes/conditions.ts';
 import { gateVerdictFor } from '../../domain/zones/gate.ts';
 import { markDeleted } from '../../kube/deletion.ts';
 import { isTerminated } from '../../kube/pods/phase.ts';
-import type { KubeNode, KubeObject, ObjectRef } from '../../kube/types.ts';
+import type { KubeNode, KubePod, KubeVolumeAttachment, ObjectRef, Volume } from '../../kube/types.ts';
 import type { Cloud, InstanceAnswer, VolumeAnswer } from '../../ports/cloud.ts';
 import { StoreFault } from '../../ports/item-store.ts';
 import type { DecisionDraft } from '../decisions/decision-record.ts';
@@ -35,7 +35,6 @@ import { isOutOfService } from '../pod-gc/rule.ts';
 import type { NodeVolumes, VolumeMemory } from '../pod-gc/work-list-store.ts';
 import {
   EBS_DRIVER,
-  type NamedVolume,
   uniqueVolumeName,
   VOLUME_ID_ANNOTATION,
   volumeIdOf,
@@ -77,7 +76,7 @@ interface Pass {
 }
 
 interface Unwanted {
-  readonly attachment: KubeObject;
+  readonly attachment: KubeVolumeAttachment;
   /** undefined: the volume of the attachment is not known. */
   readonly volumeId: string | undefined;
   readonly mounted: boolean;
@@ -115,7 +114,7 @@ export async function detachVolumes(
   const first = rows.length > NODES_PER_TICK_MAX ? (pass.slot * NODES_PER_TICK_MAX) % rows.length : 0;
   const selected = [...rows.slice(first), ...rows.slice(0, first)].slice(0, NODES_PER_TICK_MAX);
   const attachments = groupedBy((await listAttachments(objects)).filter(isHeld), (attachment) =>
-    String(attachment.spec?.['nodeName'] ?? ''),
+    String(attachment.spec?.nodeName ?? ''),
   );
   const nodesToDetach: NodeToDetach[] = [];
   const reads = await workThrough(
@@ -169,39 +168,33 @@ export async function detachVolumes(
 }
 
 /** Whether the attachment is of EBS and not reported as detached. */
-const isHeld = ({ spec, status, metadata }: KubeObject): boolean =>
-  spec?.['attacher'] === EBS_DRIVER && !(metadata.deletionTimestamp !== undefined && status?.['attached'] === false);
+const isHeld = ({ spec, status, metadata }: KubeVolumeAttachment): boolean =>
+  spec?.attacher === EBS_DRIVER && !(metadata.deletionTimestamp !== undefined && status?.attached === false);
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
-const namesOf = (node: KubeNode | undefined, list: 'volumesInUse'): readonly string[] =>
-  ((node?.status?.[list] as readonly unknown[] | undefined) ?? []).map(String);
+const volumesInUse = (node: KubeNode | undefined): readonly string[] => (node?.status?.volumesInUse ?? []).map(String);
 const attachedNames = (node: KubeNode | undefined): readonly string[] =>
-  ((node?.status?.['volumesAttached'] as readonly { readonly name?: string }[] | undefined) ?? []).map(({ name }) =>
-    String(name),
-  );
+  (node?.status?.volumesAttached ?? []).map(({ name }) => String(name));
 
 /** The volumes of pods that may still use them: all pods on the node except terminated ones. */
-const usersOf = (pods: readonly KubeObject[]): readonly (readonly NamedVolume[])[] =>
+const usersOf = (pods: readonly KubePod[]): readonly (readonly Volume[])[] =>
   pods.filter((pod) => !isTerminated(pod)).map(volumesOf);
 
 function identify(
   dependencies: ControllerDependencies,
-  attachment: KubeObject,
+  attachment: KubeVolumeAttachment,
   { row, node }: Pick<NodeToDetach, 'row' | 'node'>,
 ): string | undefined {
   const name = attachment.metadata.name ?? '';
-  const source = attachment.spec?.['source'] as
-    | { readonly inlineVolumeSpec?: { readonly csi?: { readonly volumeHandle?: string } } }
-    | undefined;
   return (
     volumeIdOf(
       {
         name,
         nodeName: row.nodeName,
         annotation: attachment.metadata.annotations?.[VOLUME_ID_ANNOTATION],
-        volumeHandle: source?.inlineVolumeSpec?.csi?.volumeHandle,
+        volumeHandle: attachment.spec?.source?.inlineVolumeSpec?.csi?.volumeHandle,
       },
-      [...attachedNames(node), ...namesOf(node, 'volumesInUse')],
+      [...attachedNames(node), ...volumesInUse(node)],
       dependencies.sha256,
     ) ?? row.memory[name]?.volumeId
   );
@@ -211,7 +204,7 @@ function identify(
 async function readNode(
   dependencies: ControllerDependencies,
   row: NodeVolumes,
-  attachments: readonly KubeObject[],
+  attachments: readonly KubeVolumeAttachment[],
 ): Promise<NodeToDetach | undefined> {
   const { objects, podGc } = dependencies;
   const { nodeName } = row;
@@ -219,12 +212,12 @@ async function readNode(
     await podGc.dropVolumes(row);
     return undefined;
   }
-  const [node, pods] = await Promise.all([
-    objects.get(nodeRef(nodeName)) as Promise<KubeNode | undefined>,
+  const [node, pods]: [KubeNode | undefined, readonly KubePod[]] = await Promise.all([
+    objects.get(nodeRef(nodeName)),
     objects.listByNode(nodeName),
   ]);
   const users = usersOf(pods);
-  const inUse = namesOf(node, 'volumesInUse');
+  const inUse = volumesInUse(node);
   const ready = readyStatusOf(node?.status?.conditions);
   const unwanted = attachments.flatMap((attachment): Unwanted[] => {
     const volumeId = identify(dependencies, attachment, { row, node });
@@ -451,7 +444,7 @@ async function reportNotAttached(
     const isOut = isOutOfService(current.spec?.taints ?? []);
     stands = isSame && (isOut || (!isHealthy && !outOfService));
     if (!stands) return undefined;
-    const attached = (current.status?.['volumesAttached'] as { readonly name?: string }[] | undefined) ?? [];
+    const attached = current.status?.volumesAttached ?? [];
     const left = attached.filter((each) => each.name !== uniqueVolumeName(volumeId));
     if (left.length === attached.length) return undefined;
     const { volumesAttached: _, ...status } = current.status ?? {};
@@ -466,7 +459,7 @@ async function reportNotAttached(
  */
 async function closeAttachment(
   { objects }: ControllerDependencies,
-  attachment: KubeObject,
+  attachment: KubeVolumeAttachment,
   nowMs: number,
 ): Promise<void> {
   const ref: ObjectRef = { resource: 'volumeattachments', namespace: '', name: attachment.metadata.name ?? '' };
