@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
  * Entry of `cdk synth` and `cdk deploy`. Context: `-c name=value`, the names in docs/operations/deploy.md. What
- * breaks a rule ends with one line a fault and exit code 1, before anything is synthesised.
+ * breaks a rule ends with one line per fault and exit code 1, before anything is synthesised.
  */
 import { InvalidAccessEntriesError } from '../lib/access-entries-source.ts';
 import { InvalidPropsError } from '../lib/cluster-options.ts';

@@ -7,7 +7,7 @@ import { accessEntriesFromYaml } from '../../shared/config/access-entries-file.t
 import type { AccessEntry } from '../../shared/domain/access/access-entry.ts';
 import { readInputFile } from './input-file.ts';
 
-/** The access entries cannot be deployed. `message` has one line a fault: `file:line accessEntries[i].field rule`. */
+/** The access entries cannot be deployed. `message` has one line per fault: `file:line accessEntries[i].field rule`. */
 export class InvalidAccessEntriesError extends Error {
   override readonly name = 'InvalidAccessEntriesError';
   readonly code = 'access-entries-invalid';

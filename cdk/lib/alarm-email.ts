@@ -5,8 +5,8 @@ import { EmailSubscription } from 'aws-cdk-lib/aws-sns-subscriptions';
 import { Construct } from 'constructs';
 
 /**
- * A topic with one e-mail address, for who has none yet. AWS asks the address to confirm; until then nobody is told.
- * Only CloudWatch alarms of this account may publish, over TLS.
+ * A topic with one e-mail address. AWS asks the address to confirm; until then no notification is sent. Only CloudWatch
+ * alarms of this account may publish, over TLS.
  */
 export class AlarmEmail extends Construct {
   readonly topicArn: string;

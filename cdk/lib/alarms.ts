@@ -17,19 +17,19 @@ import { type AlarmRow, type AlarmSources, alarmRows } from './cluster-alarms.ts
 export interface AlarmsProps extends AlarmSources {
   readonly clusterId: string;
   /**
-   * SNS topic that gets a message when on-call is needed, and when that is over.
+   * SNS topic that is notified when on-call is needed, and when the alarm is over.
    * @default - no notification; the alarm is visible in the console
    */
   readonly alarmTopicArn?: string | undefined;
   /**
-   * Put before the path of a runbook in each description, such as `https://github.com/me/nodekeeper/blob/main/`.
-   * @default - the path in the repository alone
+   * Prefix of the runbook path in each description, such as `https://github.com/me/nodekeeper/blob/main/`.
+   * @default - the path in the repository only
    */
   readonly runbookBaseUrl?: string | undefined;
 }
 
 const MINUTE_SECONDS = 60;
-/** Composite alarm that collects those that page. */
+/** Composite alarm over all alarms that page. */
 export const PAGE = 'page';
 export const RUNBOOKS = 'docs/operations/alarms';
 
@@ -44,12 +44,12 @@ const MISSING = {
 } as const;
 
 /**
- * One composite alarm that pages on-call, and the others beside it as context. Each names its runbook.
+ * One composite alarm that pages on-call; the other alarms are context. Each description names its runbook.
  *
- * List price per month: $0.10 per metric evaluated, $0.50 for the composite alarm (docs/operations/alarms/README.md has the sum).
+ * List price per month: $0.10 per metric, $0.50 for the composite alarm (docs/operations/alarms/README.md has the sum).
  */
 export class Alarms extends Construct {
-  /** By name, without the cluster's. */
+  /** By name, without the prefix of the cluster. */
   readonly byName: ReadonlyMap<string, Alarm>;
   readonly page: CompositeAlarm;
 
@@ -76,7 +76,7 @@ export class Alarms extends Construct {
     const paging = rows.filter(({ pages }) => pages).map(({ name }) => this.byName.get(name)!);
     this.page = new CompositeAlarm(this, PAGE, {
       compositeAlarmName: `${props.clusterId}-${PAGE}`,
-      alarmDescription: describe('Somebody is to look at the cluster now.', PAGE),
+      alarmDescription: describe('The cluster needs attention now.', PAGE),
       alarmRule: AlarmRule.anyOf(...paging),
     });
     if (props.alarmTopicArn !== undefined) {

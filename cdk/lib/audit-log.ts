@@ -4,7 +4,7 @@ import { Construct } from 'constructs';
 
 const STREAM = 'api';
 
-/** Who changed what: a log group of its own, kept for a year and beyond the stack, to which the API only adds. */
+/** Audit log of the API: a separate log group, kept for a year and after the stack is deleted. The API only appends. */
 export class AuditLog extends Construct {
   readonly environment: { readonly AUDIT_LOG_GROUP: string; readonly AUDIT_LOG_STREAM: string };
   readonly streamArn: string;

@@ -6,19 +6,19 @@ import { buildSync } from 'esbuild';
 import { repositoryRoot } from './function-names.ts';
 
 export interface BundleOptions {
-  /** Texts to lie beside it, by name: what is too long for an environment, which holds 4 KB. */
+  /** Files to add to the bundle, by name: for text beyond the 4 KB limit of the environment. */
   readonly files?: Readonly<Record<string, string>> | undefined;
   /**
-   * Whether what the handler imports on demand becomes a file of its own (`chunk-….mjs`), read when it is needed and not
-   * at each cold start. @default false: one file
+   * Whether on-demand imports of the handler become files of their own (`chunk-….mjs`), read when needed instead of at
+   * each cold start. @default false: one file
    */
   readonly splitsOnDemandImports?: boolean | undefined;
 }
 
 /**
- * A handler and all it imports, AWS SDK included, as one minified ES module `index.mjs` with a source map: what was
- * tested is what runs. esbuild is called in this process, tens of milliseconds a function; NodejsFunction would start
- * npx for each, and turn to Docker where it finds no esbuild.
+ * A handler and all its imports, AWS SDK included, as one minified ES module `index.mjs` with a source map: the
+ * deployed code is the tested code. esbuild runs in this process, tens of milliseconds per function. NodejsFunction
+ * would start npx for each function, and use Docker where esbuild is not installed.
  *
  * @param entry absolute path of a handler.ts that exports `handler`
  */
@@ -38,7 +38,7 @@ export function bundledHandler(entry: string, { files = {}, splitsOnDemandImport
   });
 }
 
-/** Asked for by the type; never pulled, since local bundling either succeeds or throws. */
+/** Required by the type; never pulled, because local bundling either succeeds or throws. */
 const NO_IMAGE = DockerImage.fromRegistry('local-bundling-only');
 
 function bundle(entry: string, outputFolder: string, splitting: boolean): void {
@@ -56,9 +56,9 @@ function bundle(entry: string, outputFolder: string, splitting: boolean): void {
     format: 'esm',
     target: 'node24',
     mainFields: ['module', 'main'],
-    // ES modules of the SDK shake; its CommonJS, which the condition `node` would pick, does not.
+    // esbuild can remove unused code of the SDK's ES modules, but not of its CommonJS, which `node` would select.
     conditions: ['module'],
-    // Lambda's role credentials stand in the environment; the SDK's search for others is half of its client's size.
+    // Lambda puts the role's credentials into the environment. The SDK's credential chain is half of its client's size.
     alias: {
       '@aws-sdk/credential-provider-node': join(repositoryRoot, 'shared/adapters/dynamodb/no-credential-chain.ts'),
     },

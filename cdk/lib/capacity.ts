@@ -2,51 +2,57 @@ import { BillingMode, type Table, type TableProps } from 'aws-cdk-lib/aws-dynamo
 import type { Policy } from '../../shared/domain/policy.ts';
 
 /**
- * How the tables are paid. `onDemand` by use; with `warmForNodes` room is made beforehand for the beats of so many nodes,
- * which pays once and can later be raised, never lowered: a new table takes 4,000 writes a second without. `provisioned` by the hour with autoscaling, cheaper from about 29 % use
- * on, and beats are as steady as load gets. `nodes` is the size the cluster is expected to have: capacity starts
- * there and follows the load from a tenth of it to tenfold.
+ * Billing mode of the tables.
+ *
+ * `onDemand`: pay per request. With `warmForNodes` the tables are warmed for the heartbeats of that many nodes. Warming
+ * is charged once and can be raised later, never lowered. Without it a new table accepts 4,000 writes per second.
+ *
+ * `provisioned`: pay per hour, with autoscaling. Cheaper from about 29 % utilisation, and heartbeats are a steady load.
+ * `nodes` is the expected size of the cluster: capacity starts there and follows the load, from a tenth to tenfold.
  */
 export type Capacity =
   | { readonly kind: 'onDemand'; readonly warmForNodes?: number }
   | { readonly kind: 'provisioned'; readonly nodes: number };
 
-/** Nodes that room is made for; 0 where nothing is said. */
+/** Number of nodes to prepare capacity for; 0 when not configured. */
 export const expectedNodes = (capacity: Capacity | undefined): number =>
   (capacity?.kind === 'provisioned' ? capacity.nodes : capacity?.warmForNodes) ?? 0;
 
-/** Units a second of a table under the expected load. */
+/** Capacity units per second of a table under the expected load. */
 export interface ExpectedLoad {
   readonly readUnits: number;
   readonly writeUnits: number;
   /**
-   * Write units of a table that is quiet until something happens to many nodes: kept ready in any case, and followed up to at
-   * most. Absent: the load is steady, a tenth and tenfold of it will do.
+   * For a table that is quiet until many nodes change at once. Write units: `readyUnits` is the minimum capacity,
+   * `mostUnits` the maximum. Absent: the load is steady, and capacity is a tenth to tenfold of it.
    */
   readonly burst?: { readonly readyUnits: number; readonly mostUnits: number };
 }
 
 const HEALTH_ITEM_BYTES = 250;
 const READ_UNIT_BYTES = 4_096;
-/** A node posts its status at least this often, changed or not; the Node is read for it. */
+/** A node posts its status at least this often, changed or not. The Node is read for each post. */
 const STATUS_REPORT_SECONDS = 300;
-/** A post that says nothing new goes to the node's row in health alone, but for one a day (docs/decisions/0008). */
+/** A post without changes only updates the node's row in health, except for one post per day (docs/decisions/0008). */
 const WHOLE_REPORT_SECONDS = 86_400;
-/** A Node's write is a transaction on object, log and head: 4, 4 and 1 units with a Node of 3 to 4 KB, at twice the price. */
+/**
+ * Writing a Node is a transaction on object, log and head: 4, 4 and 1 units for a Node of 3 to 4 KB, at twice the
+ * price.
+ */
 const NODE_WRITE_UNITS = 18;
-/** DynamoDB lends what was not used in this time: enough is kept ready for this share of all Nodes to be written at once. */
+/** DynamoDB keeps unused capacity for this time. It suffices to write READY_SHARE of all Nodes at once. */
 const LENT_SECONDS = 300;
 const READY_SHARE = 0.05;
-/** Capacity follows up to where every Node is written within this time. */
+/** The maximum capacity writes every Node within this time. */
 const ALL_WRITTEN_SECONDS = 60;
 const TARGET_UTILIZATION_PERCENT = 70;
-/** Scaling acts after minutes; below this a handful of requests would be throttled meanwhile. */
+/** Autoscaling reacts within minutes. Below this minimum a few requests would be throttled meanwhile. */
 const UNITS_MIN = 5;
 const FOLLOW_FACTOR = 10;
-/** What a new table on demand takes without being warmed; asking for less is refused. */
+/** Warm throughput of a new on-demand table. DynamoDB refuses a smaller value. */
 const WARM_UNITS_MIN = { readUnits: 12_000, writeUnits: 4_000 };
 
-/** What `nodes` healthy nodes ask of the tables: arithmetic for a starting point; autoscaling does the rest. */
+/** Load of `nodes` healthy nodes on the tables: the starting point for autoscaling. */
 export function expectedLoads(nodes: number, policy: Policy) {
   const statusPerSecond = nodes / STATUS_REPORT_SECONDS;
   const allUnits = nodes * NODE_WRITE_UNITS;
@@ -86,7 +92,7 @@ function warmOf(nodes: number | undefined, load: ExpectedLoad): Pick<TableProps,
   return { warmThroughput: { readUnitsPerSecond, writeUnitsPerSecond } };
 }
 
-/** Lets a provisioned table follow its load; nothing to do on demand. */
+/** Enables autoscaling of a provisioned table. Does nothing on demand. */
 export function followLoad(table: Table, capacity: Capacity, load: ExpectedLoad): void {
   if (capacity.kind === 'onDemand') return;
   const range = (expected: number, { readyUnits = 0, mostUnits = 0 }: Partial<ExpectedLoad['burst']> = {}) => {

@@ -1,4 +1,4 @@
-/** The alarms as data: those of each function's manifest, and those on what the functions share. */
+/** The alarms as data: those in the manifests of the functions, and those on shared resources. */
 import { type IMetric, Metric } from 'aws-cdk-lib/aws-cloudwatch';
 import type { ITable } from 'aws-cdk-lib/aws-dynamodb';
 import type { IFunction } from 'aws-cdk-lib/aws-lambda';
@@ -10,32 +10,32 @@ import { ALL_FUNCTIONS, FAILED_TICKS } from '../../shared/domain/functions/tick-
 import type { Policy } from '../../shared/domain/policy.ts';
 import { type FunctionName, functionList } from '../../shared/function-list.ts';
 
-/** What is watched. */
+/** The resources that the alarms monitor. */
 export interface AlarmSources {
   /** CloudWatch namespace of the functions' own metrics. */
   readonly metricsNamespace: string;
   readonly functions: ReadonlyMap<FunctionName, IFunction>;
   readonly tables: Readonly<Record<'health' | 'objects' | 'control', ITable>>;
   readonly apiId: string;
-  /** Takes the messages and records that were given up. */
+  /** Receives messages and records that were dropped after all retries. */
   readonly deadLetters: Queue;
   readonly policy: Policy;
 }
 
-/** An alarm with the metrics of this cluster. */
+/** An alarm with its metrics in this cluster. */
 export interface AlarmRow extends Omit<AlarmManifest, 'metrics'> {
   readonly metrics: Readonly<Record<string, IMetric>>;
 }
 
 /** One in twenty. Percent. */
 const FAILED_SHARE_PERCENT = 5;
-/** A record that waits for a minute is held up. Milliseconds. */
+/** Iterator age from which a record counts as blocked. Milliseconds. */
 const ITERATOR_AGE_MS = 60_000;
-/** Clients of a beat time out after some seconds. Milliseconds. */
+/** Clients of heartbeats time out after some seconds. Milliseconds. */
 const LATENCY_MS = 3_000;
-/** Long polls are held for up to 20 s. Milliseconds. */
+/** A long poll lasts up to 20 s. Milliseconds. */
 const LONG_POLL_LATENCY_MS = 25_000;
-/** In five minutes: a single failure is repaired by the retry. */
+/** In five minutes. A single failure is repaired by the retry. */
 const FUNCTION_ERRORS = 3;
 
 /** @throws Error when this cluster does not have the function */
@@ -45,7 +45,7 @@ export function functionOf(functions: AlarmSources['functions'], name: FunctionN
   return found;
 }
 
-/** All alarms, the one to look at first at the top. */
+/** All alarms, in the order in which to look at them. */
 export const alarmRows = (sources: AlarmSources): readonly AlarmRow[] =>
   [...functionAlarms(sources), ...requestAlarms(sources), ...backgroundAlarms(sources), ...sharedAlarms(sources)].sort(
     (one, other) => one.rank - other.rank,
@@ -83,7 +83,7 @@ const ownMetric = (
   statistic: string,
 ): IMetric => new Metric({ namespace: sources.metricsNamespace, metricName, statistic, dimensionsMap });
 
-/** On the HTTP API as a whole. */
+/** Alarms on the HTTP API as a whole. */
 function requestAlarms({ apiId, policy }: AlarmSources): readonly AlarmRow[] {
   const api = (metricName: string, statistic: string): IMetric =>
     new Metric({ namespace: 'AWS/ApiGateway', metricName, statistic, dimensionsMap: { ApiId: apiId } });
@@ -91,7 +91,7 @@ function requestAlarms({ apiId, policy }: AlarmSources): readonly AlarmRow[] {
     {
       name: 'api-errors',
       rank: 80,
-      meaning: `Of the requests to the HTTP API ${FAILED_SHARE_PERCENT} % or more are answered 5xx, beats included.`,
+      meaning: `${FAILED_SHARE_PERCENT} % or more of the requests to the HTTP API fail with 5xx, heartbeats included.`,
       pages: true,
       metrics: { failed: api('5xx', 'Sum'), all: api('Count', 'Sum') },
       expression: '100 * FILL(failed, 0) / all',
@@ -99,24 +99,24 @@ function requestAlarms({ apiId, policy }: AlarmSources): readonly AlarmRow[] {
       threshold: FAILED_SHARE_PERCENT,
       datapoints: [3, 5],
       missing: 'notBreaching',
-      missingBecause: 'without requests there is no share; heartbeats-stopped notices that',
+      missingBecause: 'without requests there is no share; heartbeats-stopped covers that case',
     },
     {
       name: 'api-latency',
       rank: 160,
-      meaning: 'One request in twenty to the HTTP API takes longer than clients like to wait.',
+      meaning: 'One in twenty requests to the HTTP API exceeds the expected latency.',
       pages: false,
       metrics: { latency: api('Latency', 'p95') },
       when: '>',
       threshold: policy.watchMode === 'longPoll' ? LONG_POLL_LATENCY_MS : LATENCY_MS,
       datapoints: [5, 5],
       missing: 'notBreaching',
-      missingBecause: 'without requests no client waits; heartbeats-stopped notices that',
+      missingBecause: 'without requests no client waits; heartbeats-stopped covers that case',
     },
   ];
 }
 
-/** Functions that stop without an alarm of their own: one alarm on their calls, one on their failures. */
+/** Functions without an alarm of their own: one alarm on missing invocations, one on failures. */
 function backgroundAlarms(sources: AlarmSources): readonly AlarmRow[] {
   const background = functionList.flatMap(({ name, triggers }) =>
     triggers.flatMap((trigger: Trigger) =>
@@ -146,7 +146,7 @@ function backgroundAlarms(sources: AlarmSources): readonly AlarmRow[] {
     {
       name: 'function-errors',
       rank: 170,
-      meaning: 'Ticks of controllers fail again and again; what they began the next tick does.',
+      meaning: 'Ticks of controllers fail repeatedly. The next tick continues their work.',
       pages: false,
       metrics: failures,
       expression: sumOf(failures),
@@ -160,7 +160,7 @@ function backgroundAlarms(sources: AlarmSources): readonly AlarmRow[] {
   ];
 }
 
-/** On tables, streams, queues and the event bus. */
+/** Alarms on tables, streams, queues and the event bus. */
 function sharedAlarms(sources: AlarmSources): readonly AlarmRow[] {
   const streaming = functionList.filter(({ triggers }) => triggers.some(({ kind }) => kind === 'stream'));
   const iteratorAges = numbered(streaming.map(({ name }) => lambdaMetric(sources, name, 'IteratorAge', 'Maximum')));
@@ -169,7 +169,7 @@ function sharedAlarms(sources: AlarmSources): readonly AlarmRow[] {
     {
       name: 'dead-letters',
       rank: 130,
-      meaning: 'Messages or stream records were given up and wait in the dead-letter queue.',
+      meaning: 'Messages or stream records were dropped after all retries and are in the dead-letter queue.',
       pages: false,
       metrics: { depth: sources.deadLetters.metricApproximateNumberOfMessagesVisible({ statistic: 'Maximum' }) },
       when: '>',
@@ -207,7 +207,7 @@ function sharedAlarms(sources: AlarmSources): readonly AlarmRow[] {
     {
       name: 'stream-age',
       rank: 140,
-      meaning: `Changes of a table wait for over ${ITERATOR_AGE_MS / 1_000} s: what follows from them follows late.`,
+      meaning: `Changes of a table wait for over ${ITERATOR_AGE_MS / 1_000} s. Their effects are delayed.`,
       pages: false,
       metrics: iteratorAges,
       expression: `MAX([${filled(iteratorAges)}])`,
@@ -220,7 +220,7 @@ function sharedAlarms(sources: AlarmSources): readonly AlarmRow[] {
     {
       name: 'throttled-keys',
       rank: 150,
-      meaning: 'DynamoDB throttles a table: beats are refused or tried again, ticks take longer.',
+      meaning: 'DynamoDB throttles a table: heartbeats are refused or retried, ticks run longer.',
       pages: false,
       metrics: throttles,
       expression: sumOf(throttles),
@@ -229,12 +229,12 @@ function sharedAlarms(sources: AlarmSources): readonly AlarmRow[] {
       datapoints: [3, 5],
       missing: 'notBreaching',
       missingBecause:
-        'DynamoDB sends these metrics only while it throttles; FILL, since its alarms ignore missing data',
+        'DynamoDB sends these metrics only while it throttles. FILL is needed: its alarms ignore missing data',
     },
     {
       name: 'events-not-sent',
       rank: 180,
-      meaning: 'The event bus did not take events of the cluster; receivers have missed them.',
+      meaning: 'The event bus rejected cluster events. Their receivers have missed them.',
       pages: false,
       metrics: { lost: ownMetric(sources, ALL_FUNCTIONS, EVENTS_NOT_SENT, 'Sum') },
       when: '>',
@@ -247,7 +247,7 @@ function sharedAlarms(sources: AlarmSources): readonly AlarmRow[] {
   ];
 }
 
-/** Reads of `health` alone: each tick reads all of it, and reads the other tables by key. */
+/** Read throttling of `health` only: each tick reads all of it, and reads the other tables by key. */
 function tableThrottles({ health, objects, control }: AlarmSources['tables']): Record<string, IMetric> {
   const throttled = (table: ITable, metricName: string): IMetric =>
     new Metric({
@@ -262,7 +262,7 @@ function tableThrottles({ health, objects, control }: AlarmSources['tables']): R
   ]);
 }
 
-/** By the short names that expressions need: m0, m1 … */
+/** By the short names that expressions require: m0, m1 … */
 const numbered = (metrics: readonly IMetric[]): Record<string, IMetric> =>
   Object.fromEntries(metrics.map((metric, index) => [`m${index}`, metric]));
 const filled = (metrics: Readonly<Record<string, IMetric>>): string =>

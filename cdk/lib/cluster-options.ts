@@ -3,24 +3,24 @@ import { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { Policy } from '../../shared/domain/policy.ts';
 import { type Capacity, expectedNodes } from './capacity.ts';
 
-/** A name of your own for the endpoint. */
+/** A custom domain name of the endpoint. */
 export interface CustomDomain {
-  /** Such as `nodes.example.com`; its DNS record is yours to make, to the output `DomainTarget`. */
+  /** Such as `nodes.example.com`. You create its DNS record, which points to the output `DomainTarget`. */
   readonly domainName: string;
-  /** Of ACM, in the Region of the stack, covering the name. */
+  /** ARN of an ACM certificate for the name, in the Region of the stack. */
   readonly certificateArn: string;
 }
 
 /**
- * Who holds the key of what is stored. `awsManaged`: the services' own keys, without a charge. `customerManaged`: a key of
- * your account for tables, queues and logs; one is made unless `keyArn` names one, whose key policy then has
- * to let CloudWatch Logs use it (docs/operations/deploy.md).
+ * Owner of the encryption key. `awsManaged`: the keys of the AWS services, without a charge. `customerManaged`: a key
+ * of your account for tables, queues and logs. The stack creates the key unless `keyArn` names one. The policy of an
+ * existing key must allow CloudWatch Logs to use it (docs/operations/deploy.md).
  */
 export type Encryption =
   | { readonly kind: 'awsManaged' }
   | { readonly kind: 'customerManaged'; readonly keyArn?: string };
 
-/** The props that have rules of their own; policy and access entries are checked where they are read. */
+/** The props with rules of their own. Policy and access entries are checked where they are read. */
 export interface CheckedProps {
   readonly clusterId?: string;
   readonly capacity?: Capacity;
@@ -35,13 +35,13 @@ export interface CheckedProps {
 }
 
 export interface PropFault {
-  /** Path of the prop, such as `customDomain.domainName`, or the context value's name. */
+  /** Path of the prop, such as `customDomain.domainName`, or the name of the context value. */
   readonly prop: string;
   readonly value: unknown;
   readonly rule: string;
 }
 
-/** The props cannot be deployed. `message` has one line a fault: `prop value rule`. */
+/** The props cannot be deployed. `message` has one line per fault: `prop value rule`. */
 export class InvalidPropsError extends Error {
   override readonly name = 'InvalidPropsError';
   readonly code = 'props-invalid';
@@ -53,14 +53,14 @@ export class InvalidPropsError extends Error {
 }
 
 export const CLUSTER_ID_DEFAULT = 'nodekeeper';
-/** DynamoDB's longest, and its default. */
+/** DynamoDB's maximum and default. */
 const RECOVERY_DAYS_MAX = 35;
 const NODES_MAX = 1_000_000;
 const REQUESTS_PER_SECOND = 2_000;
-/** A whole fleet may come back at once, and post status besides. */
+/** A whole fleet may recover at once, and it posts status as well. */
 const REQUESTS_OVER_BEATS = 2;
 
-/** All days that CloudWatch Logs knows. */
+/** All retention periods that CloudWatch Logs supports. */
 export const RETENTION_DAYS = Object.values(RetentionDays).filter(
   (days): days is RetentionDays => typeof days === 'number' && days !== RetentionDays.INFINITE,
 );
@@ -77,7 +77,7 @@ export interface RequestLimits {
   readonly burstRequestsMax: number;
 }
 
-/** What the HTTP API lets through: as given, else room for twice the beats of the nodes that are expected. */
+/** Request limits of the HTTP API: as configured, or twice the heartbeats of the expected nodes. */
 export function requestLimits(props: CheckedProps, policy: Policy): RequestLimits {
   const beatsPerSecond = expectedNodes(props.capacity) / policy.beatIntervalSeconds;
   const requestsPerSecondMax =
@@ -112,7 +112,7 @@ function propFaults(props: CheckedProps, policy: Policy): readonly PropFault[] {
     'logRetention',
     props.logRetention,
     RETENTION_DAYS.includes(props.logRetention as RetentionDays),
-    `must be days that CloudWatch Logs knows: ${RETENTION_DAYS.join(', ')}`,
+    `must be a retention period of CloudWatch Logs: ${RETENTION_DAYS.join(', ')}`,
   );
   whole('pointInTimeRecoveryDays', props.pointInTimeRecoveryDays, 0, RECOVERY_DAYS_MAX);
   const { capacity, customDomain, encryption } = props;
@@ -135,7 +135,7 @@ function propFaults(props: CheckedProps, policy: Policy): readonly PropFault[] {
   }
   text('alarmTopicArn', props.alarmTopicArn, TOPIC_ARN, 'must be the ARN of an SNS topic that is not FIFO');
   text('alarmEmail', props.alarmEmail, EMAIL, 'must be an e-mail address');
-  check('alarmEmail', props.alarmEmail, props.alarmTopicArn === undefined, 'does not go together with alarmTopicArn');
+  check('alarmEmail', props.alarmEmail, props.alarmTopicArn === undefined, 'cannot be combined with alarmTopicArn');
   whole('requestsPerSecondMax', props.requestsPerSecondMax, 1, 1_000_000);
   whole('burstRequestsMax', props.burstRequestsMax, 1, 1_000_000);
   const beatsPerSecond = expectedNodes(capacity) / policy.beatIntervalSeconds;
@@ -144,7 +144,7 @@ function propFaults(props: CheckedProps, policy: Policy): readonly PropFault[] {
       'requestsPerSecondMax',
       props.requestsPerSecondMax,
       (props.requestsPerSecondMax ?? 0) >= beatsPerSecond,
-      `must let the ${Math.ceil(beatsPerSecond)} beats a second of ${expectedNodes(capacity)} nodes through`,
+      `must allow the ${Math.ceil(beatsPerSecond)} heartbeats per second of ${expectedNodes(capacity)} nodes`,
     );
   }
   return faults;

@@ -1,6 +1,13 @@
 import { RemovalPolicy } from 'aws-cdk-lib';
+import { defined } from '../../shared/domain/defined.ts';
 import type { Capacity } from './capacity.ts';
-import { InvalidPropsError, type PropFault, RETENTION_DAYS } from './cluster-options.ts';
+import {
+  type CustomDomain,
+  type Encryption,
+  InvalidPropsError,
+  type PropFault,
+  RETENTION_DAYS,
+} from './cluster-options.ts';
 import type { NodekeeperClusterProps } from './nodekeeper-cluster.ts';
 
 export type ReadContext = (name: string) => unknown;
@@ -10,91 +17,107 @@ const REMOVAL: Readonly<Record<string, RemovalPolicy>> = {
   destroy: RemovalPolicy.DESTROY,
 };
 const SWITCH: Readonly<Record<string, boolean>> = { true: true, false: false };
+const RETENTION = Object.fromEntries(RETENTION_DAYS.map((days) => [String(days), days]));
 
 /**
- * The props of a cluster from context: `-c name=value` of the CLI, or `context` in cdk.json. Names as in
- * docs/operations/deploy.md; values not given are left out, so that the defaults are those of the construct.
+ * The props of a cluster from context: `-c name=value` of the CLI, or `context` in cdk.json. The names are in
+ * docs/operations/deploy.md. Missing values are left out: the construct has the defaults.
  *
- * @throws InvalidPropsError with every value that cannot be read; what they mean together is checked by the construct
+ * @throws InvalidPropsError with every value that cannot be read; the construct checks relations between values
  */
 export function clusterPropsFromContext(read: ReadContext): NodekeeperClusterProps {
-  const faults: PropFault[] = [];
-  const given = (name: string): string | undefined => {
-    const value = read(name);
+  const context = new ContextReader(read);
+  const props = {
+    clusterId: context.text('clusterId'),
+    policyFile: context.text('policyFile'),
+    accessEntriesFile: context.text('accessEntriesFile'),
+    restoredTablesFile: context.text('restoredTablesFile'),
+    instanceIdentityCertificateFile: context.text('instanceIdentityCertificateFile'),
+    capacity: capacityFrom(context),
+    removalPolicy: context.oneOf('removalPolicy', REMOVAL),
+    deletionProtection: context.oneOf('deletionProtection', SWITCH),
+    logRetention: context.oneOf('logRetentionDays', RETENTION),
+    pointInTimeRecoveryDays: context.number('pointInTimeRecoveryDays'),
+    requestsPerSecondMax: context.number('requestsPerSecondMax'),
+    burstRequestsMax: context.number('burstRequestsMax'),
+    customDomain: customDomainFrom(context),
+    encryption: encryptionFrom(context),
+    alarmTopicArn: context.text('alarmTopicArn'),
+    alarmEmail: context.text('alarmEmail'),
+    runbookBaseUrl: context.text('runbookBaseUrl'),
+  } satisfies { readonly [Prop in keyof NodekeeperClusterProps]: NodekeeperClusterProps[Prop] | undefined };
+  if (context.faults.length > 0) throw new InvalidPropsError(context.faults);
+  return defined(props);
+}
+
+/** Reads context values and collects those that cannot be read. */
+class ContextReader {
+  readonly faults: PropFault[] = [];
+  readonly #read: ReadContext;
+
+  constructor(read: ReadContext) {
+    this.#read = read;
+  }
+
+  text(name: string): string | undefined {
+    const value = this.#read(name);
     if (value === undefined || value === null || value === '') return undefined;
     if (typeof value !== 'object') return String(value);
-    faults.push({ prop: name, value, rule: 'must be a single value' });
+    this.fault(name, value, 'must be a single value');
     return undefined;
-  };
-  const number = (name: string): number | undefined => {
-    const value = given(name);
-    if (value === undefined || /^\d{1,9}$/.test(value)) return value === undefined ? undefined : Number(value);
-    faults.push({ prop: name, value, rule: 'must be a whole number' });
-    return undefined;
-  };
-  const oneOf = <Value>(name: string, values: Readonly<Record<string, Value>>): Value | undefined => {
-    const value = given(name);
-    if (value === undefined || Object.hasOwn(values, value)) return value === undefined ? undefined : values[value];
-    faults.push({ prop: name, value, rule: `must be one of ${Object.keys(values).join(', ')}` });
-    return undefined;
-  };
+  }
 
-  const nodes = number('nodes');
-  const warmForNodes = number('warmForNodes');
-  const billing = oneOf<Capacity['kind']>('capacity', { onDemand: 'onDemand', provisioned: 'provisioned' });
+  number(name: string): number | undefined {
+    const value = this.text(name);
+    if (value === undefined || /^\d{1,9}$/.test(value)) return value === undefined ? undefined : Number(value);
+    this.fault(name, value, 'must be a whole number');
+    return undefined;
+  }
+
+  oneOf<Value>(name: string, values: Readonly<Record<string, Value>>): Value | undefined {
+    const value = this.text(name);
+    if (value === undefined || Object.hasOwn(values, value)) return value === undefined ? undefined : values[value];
+    this.fault(name, value, `must be one of ${Object.keys(values).join(', ')}`);
+    return undefined;
+  }
+
+  fault(prop: string, value: unknown, rule: string): void {
+    this.faults.push({ prop, value, rule });
+  }
+}
+
+function capacityFrom(context: ContextReader): Capacity | undefined {
+  const nodes = context.number('nodes');
+  const warmForNodes = context.number('warmForNodes');
+  const billing = context.oneOf<Capacity['kind']>('capacity', { onDemand: 'onDemand', provisioned: 'provisioned' });
   if ((billing === 'provisioned') !== (nodes !== undefined)) {
-    const rule = 'goes with capacity=provisioned, and that with it: the nodes to provision for';
-    faults.push({ prop: 'nodes', value: nodes, rule });
+    context.fault('nodes', nodes, 'is set together with capacity=provisioned only: the expected number of nodes');
   }
   if (billing === 'provisioned' && warmForNodes !== undefined) {
-    faults.push({ prop: 'warmForNodes', value: warmForNodes, rule: 'is for tables on demand' });
+    context.fault('warmForNodes', warmForNodes, 'requires capacity=onDemand');
   }
-  const domainName = given('domainName');
-  const certificateArn = given('certificateArn');
+  if (nodes !== undefined) return { kind: 'provisioned', nodes };
+  return warmForNodes === undefined ? undefined : { kind: 'onDemand', warmForNodes };
+}
+
+function customDomainFrom(context: ContextReader): CustomDomain | undefined {
+  const domainName = context.text('domainName');
+  const certificateArn = context.text('certificateArn');
   if ((domainName === undefined) !== (certificateArn === undefined)) {
     const prop = domainName === undefined ? 'domainName' : 'certificateArn';
-    faults.push({ prop, value: undefined, rule: 'is missing: domainName and certificateArn go together' });
+    context.fault(prop, undefined, 'is missing: domainName and certificateArn are set together');
   }
-  const encryption = given('encryption');
-  const keyArn = given('keyArn');
+  return domainName === undefined || certificateArn === undefined ? undefined : { domainName, certificateArn };
+}
+
+function encryptionFrom(context: ContextReader): Encryption | undefined {
+  const encryption = context.text('encryption');
+  const keyArn = context.text('keyArn');
   if (encryption !== undefined && encryption !== 'awsManaged' && encryption !== 'customerManaged') {
-    faults.push({ prop: 'encryption', value: encryption, rule: 'must be one of awsManaged, customerManaged' });
+    context.fault('encryption', encryption, 'must be one of awsManaged, customerManaged');
   }
   if (keyArn !== undefined && encryption !== 'customerManaged') {
-    faults.push({ prop: 'keyArn', value: keyArn, rule: 'goes with encryption=customerManaged' });
+    context.fault('keyArn', keyArn, 'requires encryption=customerManaged');
   }
-  const logRetention = oneOf(
-    'logRetentionDays',
-    Object.fromEntries(RETENTION_DAYS.map((days) => [String(days), days])),
-  );
-
-  const props = {
-    clusterId: given('clusterId'),
-    policyFile: given('policyFile'),
-    accessEntriesFile: given('accessEntriesFile'),
-    restoredTablesFile: given('restoredTablesFile'),
-    instanceIdentityCertificateFile: given('instanceIdentityCertificateFile'),
-    capacity:
-      nodes !== undefined
-        ? ({ kind: 'provisioned', nodes } as const)
-        : warmForNodes !== undefined
-          ? ({ kind: 'onDemand', warmForNodes } as const)
-          : undefined,
-    removalPolicy: oneOf('removalPolicy', REMOVAL),
-    deletionProtection: oneOf('deletionProtection', SWITCH),
-    logRetention,
-    pointInTimeRecoveryDays: number('pointInTimeRecoveryDays'),
-    requestsPerSecondMax: number('requestsPerSecondMax'),
-    burstRequestsMax: number('burstRequestsMax'),
-    customDomain: domainName === undefined || certificateArn === undefined ? undefined : { domainName, certificateArn },
-    encryption:
-      encryption === 'customerManaged'
-        ? ({ kind: 'customerManaged', ...(keyArn === undefined ? {} : { keyArn }) } as const)
-        : undefined,
-    alarmTopicArn: given('alarmTopicArn'),
-    alarmEmail: given('alarmEmail'),
-    runbookBaseUrl: given('runbookBaseUrl'),
-  } satisfies { readonly [Prop in keyof NodekeeperClusterProps]: NodekeeperClusterProps[Prop] | undefined };
-  if (faults.length > 0) throw new InvalidPropsError(faults);
-  return Object.fromEntries(Object.entries(props).filter(([, value]) => value !== undefined));
+  return encryption === 'customerManaged' ? { kind: 'customerManaged', ...defined({ keyArn }) } : undefined;
 }

@@ -6,7 +6,7 @@ import { CfnLogGroup } from 'aws-cdk-lib/aws-logs';
 import { CfnQueue } from 'aws-cdk-lib/aws-sqs';
 import { Construct, type IConstruct } from 'constructs';
 
-/** What a caller of the service needs of the key; the service asks in the caller's name. */
+/** The key permissions that a caller of each service needs. The service uses the key on behalf of the caller. */
 const ACTIONS = {
   dynamodb: [
     'kms:Decrypt',
@@ -21,13 +21,13 @@ const ACTIONS = {
 type Service = keyof typeof ACTIONS;
 
 export interface CustomerKeyProps {
-  /** ARN of a key that exists. @default - one is made, rotated yearly */
+  /** ARN of an existing key. @default - a new key, rotated yearly */
   readonly keyArn?: string;
 }
 
 /**
- * A key of the account's own for everything the cluster stores. It outlasts the stack as the audit log does: what is
- * left would be unreadable without it.
+ * A customer-managed key for everything that the cluster stores. It is retained when the stack is deleted, like the
+ * audit log: the retained data would be unreadable without it.
  */
 export class CustomerKey extends Construct {
   readonly keyArn: string;
@@ -38,8 +38,8 @@ export class CustomerKey extends Construct {
   }
 
   /**
-   * Encrypts every table, queue and log group below `scope`, and lets each role there use the key through the
-   * services its policy names, and no others. Comes last, when all of them are there.
+   * Encrypts every table, queue and log group below `scope`. Allows each role there to use the key, only through the
+   * services that its policy names. Must be called when all of them exist.
    */
   encrypt(scope: IConstruct): void {
     const constructs = scope.node.findAll();

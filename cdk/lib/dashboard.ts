@@ -33,90 +33,119 @@ const HEIGHT = 6;
 const PERIOD = Duration.minutes(1);
 const COST_PERIOD = Duration.seconds(COST_PERIOD_SECONDS);
 
-/** One page per cluster. It searches for zones, reasons and states, so that a new one appears by itself. */
+/** One dashboard per cluster. It searches for zones, reasons and states, so new ones appear without a deployment. */
 export class Dashboard extends Construct {
-  /** In the console of the stack's Region. */
+  /** URL in the console of the stack's Region. */
   readonly url: string;
 
   constructor(scope: Construct, id: string, props: DashboardProps) {
     super(scope, id);
-    const { metricsNamespace: namespace, policy } = props;
-    /** Every series of that name with just these dimensions. */
-    const search = (metricName: string, statistic: string, ...dimensions: string[]): IMetric =>
-      new MathExpression({
-        expression: `SEARCH('{${[namespace, 'service', ...dimensions].join(',')}} MetricName="${metricName}"', '${statistic}')`,
-        period: PERIOD,
-        label: dimensions.length === 0 ? metricName : `\${PROP('Dim.${dimensions[0]}')}`,
-      });
-    const own = (metricName: string, statistic: string, label: string): IMetric =>
-      new Metric({
-        namespace,
-        metricName,
-        statistic,
-        period: PERIOD,
-        label,
-        dimensionsMap: { service: 'node-monitor' },
-      });
-    const graph = (title: string, left: readonly IMetric[], more: Partial<GraphWidgetProps> = {}): GraphWidget =>
-      new GraphWidget({ title, left: [...left], width: WIDTH, height: HEIGHT, leftYAxis: { min: 0 }, ...more });
-    const beats = props.heartbeat.metricInvocations({ statistic: 'Sum', period: PERIOD });
-    const detectionSeconds = policy.nodeMonitorGracePeriodSeconds + policy.nodeMonitorPeriodSeconds;
-
     const dashboard = new CloudWatchDashboard(this, 'Dashboard', {
       dashboardName: props.clusterId,
       defaultInterval: Duration.hours(3),
     });
+    const metrics = new ClusterMetrics(props.metricsNamespace);
     dashboard.addWidgets(
-      new AlarmStatusWidget({
-        title: 'Alarms',
-        width: 24,
-        height: 5,
-        alarms: [props.alarms.page, ...props.alarms.byName.values()],
-      }),
-      graph('Nodes by zone', [search(monitor.ZONE_SIZE, 'Maximum', 'zone')], { stacked: true }),
-      graph('Nodes not ready by zone', [search(monitor.UNHEALTHY_NODES, 'Maximum', 'zone')], {
-        stacked: true,
-      }),
-      graph('Zones in disruption; doubt in ourselves', [
-        own(monitor.DISRUPTED_ZONES, 'Maximum', 'zones disrupted'),
-        own(monitor.TOTAL_DISRUPTION, 'Maximum', 'total disruption'),
-        own(monitor.GATE_HOLDING, 'Maximum', 'gate holds'),
-        own(monitor.WITHHELD_MARKS, 'Maximum', 'marks withheld'),
-      ]),
-      graph('Beats a second', [
-        new MathExpression({
-          expression: 'beats / PERIOD(beats)',
-          usingMetrics: { beats },
-          period: PERIOD,
-          label: 'beats a second, probes included',
-        }),
-      ]),
-      graph(
-        'Detection: silence to Unknown',
-        [own(monitor.DETECTION_TIME, 'Maximum', 'longest'), own(monitor.LATE_NODES, 'Maximum', 'nodes late')],
-        { leftAnnotations: [{ value: detectionSeconds, label: `grace and a period: ${detectionSeconds} s` }] },
-      ),
-      graph('Age of ticks', [search(TICK_AGE, 'Maximum')]),
-      graph('Evictions allowed by zone', [search(EVICTIONS, 'Sum', 'zone')]),
-      graph('Zones held, by reason', [search(HELD_ZONES, 'Maximum', 'reason')]),
-      graph('Nodes queued by zone', [search(monitor.QUEUED_NODES, 'Maximum', 'zone')], {
-        right: [own(monitor.QUEUE_AGE_MAX, 'Maximum', 'longest wait, seconds')],
-      }),
-      graph('EC2 answers by state', [search(CLOUD_ANSWERS, 'Sum', 'state')]),
-      graph('Pods deleted', [search(POD_DELETIONS, 'Sum')]),
-      graph(
-        'Cost a day, dollars',
-        [
-          new MathExpression({
-            expression: `SEARCH('Namespace="${namespace}" MetricName="${monitor.COST_DOLLARS_PER_DAY}"', 'Maximum', ${COST_PERIOD_SECONDS})`,
-            period: COST_PERIOD,
-            label: 'list price',
-          }),
-        ],
-        // Written so seldom that the three hours of the other graphs have one point at most.
-        { period: COST_PERIOD, start: '-P14D' },
-      ),
+      alarmStatus(props.alarms),
+      ...zoneGraphs(metrics),
+      ...heartbeatGraphs(metrics, props),
+      ...evictionGraphs(metrics),
+      graph('EC2 answers by state', [metrics.search(CLOUD_ANSWERS, 'Sum', 'state')]),
+      graph('Pods deleted', [metrics.search(POD_DELETIONS, 'Sum')]),
+      costGraph(metrics),
     );
     this.url = `https://${Aws.REGION}.console.aws.amazon.com/cloudwatch/home?region=${Aws.REGION}#dashboards/dashboard/${props.clusterId}`;
   }
 }
+
+/** The functions' own metrics, as the dashboard reads them. */
+class ClusterMetrics {
+  readonly #namespace: string;
+
+  constructor(namespace: string) {
+    this.#namespace = namespace;
+  }
+
+  /** Every series of this metric with exactly these dimensions. */
+  search(metricName: string, statistic: string, ...dimensions: string[]): IMetric {
+    const schema = [this.#namespace, 'service', ...dimensions].join(',');
+    return new MathExpression({
+      expression: `SEARCH('{${schema}} MetricName="${metricName}"', '${statistic}')`,
+      period: PERIOD,
+      label: dimensions.length === 0 ? metricName : `\${PROP('Dim.${dimensions[0]}')}`,
+    });
+  }
+
+  ofNodeMonitor(metricName: string, statistic: string, label: string): IMetric {
+    return new Metric({
+      namespace: this.#namespace,
+      metricName,
+      statistic,
+      period: PERIOD,
+      label,
+      dimensionsMap: { service: 'node-monitor' },
+    });
+  }
+
+  costPerDay(): IMetric {
+    const metric = `Namespace="${this.#namespace}" MetricName="${monitor.COST_DOLLARS_PER_DAY}"`;
+    return new MathExpression({
+      expression: `SEARCH('${metric}', 'Maximum', ${COST_PERIOD_SECONDS})`,
+      period: COST_PERIOD,
+      label: 'list price',
+    });
+  }
+}
+
+const graph = (title: string, left: readonly IMetric[], more: Partial<GraphWidgetProps> = {}): GraphWidget =>
+  new GraphWidget({ title, left: [...left], width: WIDTH, height: HEIGHT, leftYAxis: { min: 0 }, ...more });
+
+const alarmStatus = ({ page, byName }: Alarms): AlarmStatusWidget =>
+  new AlarmStatusWidget({ title: 'Alarms', width: 24, height: 5, alarms: [page, ...byName.values()] });
+
+const zoneGraphs = (metrics: ClusterMetrics): readonly GraphWidget[] => [
+  graph('Nodes by zone', [metrics.search(monitor.ZONE_SIZE, 'Maximum', 'zone')], { stacked: true }),
+  graph('Nodes not ready by zone', [metrics.search(monitor.UNHEALTHY_NODES, 'Maximum', 'zone')], { stacked: true }),
+  graph('Zones in disruption; safety gate', [
+    metrics.ofNodeMonitor(monitor.DISRUPTED_ZONES, 'Maximum', 'zones disrupted'),
+    metrics.ofNodeMonitor(monitor.TOTAL_DISRUPTION, 'Maximum', 'total disruption'),
+    metrics.ofNodeMonitor(monitor.GATE_HOLDING, 'Maximum', 'gate closed'),
+    metrics.ofNodeMonitor(monitor.WITHHELD_MARKS, 'Maximum', 'marks withheld'),
+  ]),
+];
+
+function heartbeatGraphs(metrics: ClusterMetrics, { heartbeat, policy }: DashboardProps): readonly GraphWidget[] {
+  const beats = heartbeat.metricInvocations({ statistic: 'Sum', period: PERIOD });
+  const detectionSeconds = policy.nodeMonitorGracePeriodSeconds + policy.nodeMonitorPeriodSeconds;
+  return [
+    graph('Heartbeats per second', [
+      new MathExpression({
+        expression: 'beats / PERIOD(beats)',
+        usingMetrics: { beats },
+        period: PERIOD,
+        label: 'heartbeats per second, probes included',
+      }),
+    ]),
+    graph(
+      'Detection: last heartbeat to Unknown',
+      [
+        metrics.ofNodeMonitor(monitor.DETECTION_TIME, 'Maximum', 'longest'),
+        metrics.ofNodeMonitor(monitor.LATE_NODES, 'Maximum', 'nodes late'),
+      ],
+      { leftAnnotations: [{ value: detectionSeconds, label: `grace period and one tick: ${detectionSeconds} s` }] },
+    ),
+    graph('Age of ticks', [metrics.search(TICK_AGE, 'Maximum')]),
+  ];
+}
+
+const evictionGraphs = (metrics: ClusterMetrics): readonly GraphWidget[] => [
+  graph('Evictions allowed by zone', [metrics.search(EVICTIONS, 'Sum', 'zone')]),
+  graph('Zones held, by reason', [metrics.search(HELD_ZONES, 'Maximum', 'reason')]),
+  graph('Nodes queued by zone', [metrics.search(monitor.QUEUED_NODES, 'Maximum', 'zone')], {
+    right: [metrics.ofNodeMonitor(monitor.QUEUE_AGE_MAX, 'Maximum', 'longest wait, seconds')],
+  }),
+];
+
+/** The cost metric is written too rarely for the three hours of the other graphs. */
+const costGraph = (metrics: ClusterMetrics): GraphWidget =>
+  graph('Cost per day, dollars', [metrics.costPerDay()], { period: COST_PERIOD, start: '-P14D' });

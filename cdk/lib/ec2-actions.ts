@@ -7,11 +7,11 @@ export function allowDescribeInstances(target: HandlerFunction): void {
   target.allow(['ec2:DescribeInstances'], ['*'], { StringEquals: { 'ec2:Region': [Stack.of(target).region] } });
   Validations.of(target).acknowledge({
     id: 'AwsSolutions-IAM5[Resource::*]',
-    reason: 'DescribeInstances has no resource-level permission; it is held to the region of the stack.',
+    reason: 'DescribeInstances has no resource-level permission; it is limited to the Region of the stack.',
   });
 }
 
-/** Of this cluster by their tag; of any instance, since EC2 judges by both and only volumes are ours to mark. */
+/** Volumes with the tag of this cluster, any instance: EC2 checks both resources, and only volumes carry our tag. */
 export function allowDetachVolumes(target: HandlerFunction, clusterId: string): void {
   const stack = Stack.of(target);
   target.allow(['ec2:DescribeVolumes'], ['*'], { StringEquals: { 'ec2:Region': [stack.region] } });
@@ -23,7 +23,7 @@ export function allowDetachVolumes(target: HandlerFunction, clusterId: string): 
   for (const resource of ['volume', 'instance']) {
     Validations.of(target).acknowledge({
       id: `AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:ec2:<AWS::Region>:<AWS::AccountId>:${resource}/*]`,
-      reason: 'Which volumes a cluster has is said by their tag, which the statement asks for; instances come and go.',
+      reason: 'The tag in the statement selects the volumes of the cluster; instances are replaced all the time.',
     });
   }
 }

@@ -11,7 +11,7 @@ import type {
 import type { HeartbeatEnvironment } from '../../shared/config/heartbeat-environment.ts';
 import type { FunctionName, Listed } from '../../shared/function-list.ts';
 
-/** What the configuration of each function reads. */
+/** The variables that the configuration of each function reads. */
 interface EnvironmentOf {
   readonly heartbeat: HeartbeatEnvironment;
   readonly api: ApiEnvironment;

@@ -2,9 +2,11 @@ import { EventBus as CloudEventBus } from 'aws-cdk-lib/aws-events';
 import { Construct } from 'constructs';
 import type { HandlerFunction } from './handler-function.ts';
 
-/** Bus of the cluster's own events (docs/events/), for whoever wants to hear them. Without rules it costs nothing but what is sent. */
+/**
+ * Event bus of the cluster events (docs/events/), for subscribers outside the cluster. Only sent events are charged.
+ */
 export class EventBus extends Construct {
-  /** A reference: CloudFormation names it. */
+  /** A reference: CloudFormation generates the name. */
   readonly busName: string;
   readonly #arn: string;
 
@@ -18,7 +20,7 @@ export class EventBus extends Construct {
     this.#arn = bus.eventBusArn;
   }
 
-  /** Lets a function send here, and to no other bus. */
+  /** Allows a function to send to this bus only. */
   allowSending(sender: HandlerFunction): void {
     sender.allow(['events:PutEvents'], [this.#arn]);
   }

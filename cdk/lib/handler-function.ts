@@ -16,25 +16,25 @@ import type { FunctionName } from '../../shared/function-list.ts';
 import { type BundleOptions, bundledHandler } from './bundle.ts';
 import { handlerEntry } from './function-names.ts';
 
-/** Tag and metadata key that carries the role, since CloudFormation names the function itself. */
+/** Tag and metadata key with the name in the function list, because CloudFormation generates the function's name. */
 export const FUNCTION_ROLE_KEY = 'nodekeeper:function';
 
 export interface HandlerFunctionProps {
   readonly functionName: FunctionName;
   readonly description: string;
-  /** Exactly what the function's config schema asks for (shared/config/environment.ts). */
+  /** The variables of the function's config schema (shared/config/environment.ts). */
   readonly environment: Readonly<Record<string, string>>;
-  /** Memory in MB. It sets the share of a CPU as well: 1,769 MB is one vCPU. */
+  /** Memory in MB. It also sets the CPU share: 1,769 MB is one vCPU. */
   readonly memoryMegabytes: number;
   readonly timeoutSeconds: number;
-  /** How the handler is bundled. @default - into one file, with nothing beside it */
+  /** How the handler is bundled. @default - one file without additional files */
   readonly bundle?: BundleOptions;
   readonly logRetention: RetentionDays;
 }
 
 /**
- * A Lambda function of this house: its own role that may write to its own log group and nothing else until `allow` is
- * called.
+ * A Lambda function with a role of its own. Until `allow` is called, the role may only write to the function's log
+ * group.
  */
 export class HandlerFunction extends Construct {
   readonly lambda: LambdaFunction;

@@ -6,14 +6,14 @@ import type { IFunction } from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
 import type { CustomDomain } from './cluster-options.ts';
 
-/** Lease of one node: where kubelets and agents renew. */
+/** The Lease of one node, which kubelets and agents renew. */
 export const NODE_LEASE_PATH = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{name}';
 
 export interface FrontDoorProps {
   readonly clusterId: string;
   readonly heartbeat: IFunction;
   readonly api: IFunction;
-  /** Requests a second, all clients together. */
+  /** Requests per second of all clients together. */
   readonly requestsPerSecondMax: number;
   /** Requests that may arrive at once. */
   readonly burstRequestsMax: number;
@@ -21,13 +21,13 @@ export interface FrontDoorProps {
 }
 
 /**
- * The HTTP API: renewing a node's Lease goes to heartbeat, everything else to api. Both authenticate by themselves; a
- * second hop through an authorizer would double the price of a beat. No CORS: no browser talks to it.
+ * The HTTP API. It routes renewals of a node's Lease to heartbeat and everything else to api. Both functions
+ * authenticate requests themselves: an authorizer would double the price of a heartbeat. No CORS: no browser calls it.
  */
 export class FrontDoor extends Construct {
   readonly endpoint: string;
   readonly apiId: string;
-  /** What the DNS record of the custom domain points to. */
+  /** Target of the DNS record of the custom domain. */
   readonly domainTarget: string | undefined;
 
   constructor(scope: Construct, id: string, props: FrontDoorProps) {
@@ -59,18 +59,19 @@ export class FrontDoor extends Construct {
       throttle: { rateLimit: props.requestsPerSecondMax, burstLimit: props.burstRequestsMax },
       ...(domain === undefined ? {} : { domainMapping: { domainName: domain } }),
     });
-    // The API's own name goes on answering: machines set up before the domain was keep beating.
+    // The API's own name stays available: machines that were set up before the custom domain keep sending heartbeats.
     this.apiId = api.apiId;
     this.endpoint = customDomain === undefined ? api.apiEndpoint : `https://${customDomain.domainName}`;
     this.domainTarget = domain?.regionalDomainName;
 
     Validations.of(stage).acknowledge({
       id: 'AwsSolutions-APIG1',
-      reason: 'An access log line a beat would cost more than the beat; the functions log what was refused, and why.',
+      reason:
+        'An access log line per heartbeat would cost more than the heartbeat. The functions log refused requests.',
     });
     Validations.of(api).acknowledge({
       id: 'AwsSolutions-APIG4',
-      reason: 'Bearer tokens are checked in the function itself: 401 and 403 come from there.',
+      reason: 'The functions check bearer tokens themselves and answer 401 and 403.',
     });
   }
 }

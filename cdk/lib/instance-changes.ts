@@ -4,7 +4,7 @@ import { LambdaFunction } from 'aws-cdk-lib/aws-events-targets';
 import { Construct } from 'constructs';
 import type { HandlerFunction } from './handler-function.ts';
 
-/** By then the tick has asked EC2 several times. */
+/** By then a tick has asked EC2 several times. */
 const EVENT_AGE_MAX_SECONDS = 60;
 const RETRIES_MAX = 1;
 
@@ -16,13 +16,13 @@ export interface InstanceChangesProps {
 
 /**
  * Calls a function when an EC2 instance enters one of the states. It only makes the function faster than its next tick:
- * delivery is best effort, so an event that could not be delivered is dropped.
+ * delivery is best effort, and an event that cannot be delivered is dropped.
  */
 export class InstanceChanges extends Construct {
   constructor(scope: Construct, id: string, props: InstanceChangesProps) {
     super(scope, id);
     new Rule(this, 'Rule', {
-      description: 'EC2 instances that stop or end',
+      description: 'EC2 instances that stop or terminate',
       eventPattern: {
         source: ['aws.ec2'],
         detailType: ['EC2 Instance State-change Notification'],

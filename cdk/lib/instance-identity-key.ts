@@ -1,15 +1,15 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 
-/** Where functions/api/compose.ts reads it, beside the handler. */
+/** Name of the file beside the handler; functions/api/compose.ts reads it. */
 export const INSTANCE_IDENTITY_KEY_FILE = 'instance-identity-key.txt';
 const MODULUS_BITS_MIN = 2_048;
 
 /**
- * The key by which EC2 signs identity documents in a region, from the certificate that AWS publishes (EC2 User Guide, "RSA-2048
- * signature"): SubjectPublicKeyInfo, base64.
+ * The public key with which EC2 signs identity documents in a Region, from the certificate that AWS publishes (EC2 User
+ * Guide, "RSA-2048 signature"): SubjectPublicKeyInfo, base64.
  *
- * @throws Error for a file that is no such certificate
+ * @throws Error for a file that is no RSA certificate
  */
 export function readInstanceIdentityKey(path: string): string {
   let certificate: X509Certificate;
@@ -23,7 +23,7 @@ export function readInstanceIdentityKey(path: string): string {
     publicKey.asymmetricKeyType !== 'rsa' ||
     (publicKey.asymmetricKeyDetails?.modulusLength ?? 0) < MODULUS_BITS_MIN
   ) {
-    throw new Error(`${path} must be a certificate of RSA with 2048 bits or more: the one for RSA-2048 signatures`);
+    throw new Error(`${path} must be an RSA certificate with 2048 bits or more (EC2: "RSA-2048 signature")`);
   }
   return publicKey.export({ type: 'spki', format: 'der' }).toString('base64');
 }

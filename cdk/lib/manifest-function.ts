@@ -38,7 +38,7 @@ export interface ManifestFunctionProps {
   readonly surroundings: FunctionSurroundings;
   /** Values of the variables that manifests name. */
   readonly variables: Readonly<Partial<Record<FunctionVariable, string>>>;
-  /** Variables of this function alone, over those of every function. */
+  /** Variables of this function only. They override those of every function. */
   readonly environment?: Readonly<Record<string, string>>;
   readonly bundle?: BundleOptions;
 }
@@ -48,8 +48,8 @@ export const constructIdOf = (name: string): string =>
   name.replaceAll(/(?:^|-)([a-z])/g, (_, letter: string) => letter.toUpperCase());
 
 /**
- * A function as its manifest describes it: environment, permissions and triggers. Requests of the HTTP API and of function URLs
- * are connected by the constructs that own those.
+ * A function as its manifest describes it: environment, permissions and triggers. The constructs that own the HTTP API
+ * and the function URLs connect these requests to the function.
  */
 export class ManifestFunction extends HandlerFunction {
   constructor(scope: Construct, props: ManifestFunctionProps) {
@@ -110,7 +110,7 @@ const commonVariables = (
   POWERTOOLS_LOG_LEVEL: 'WARN',
 });
 
-/** What it needs always, and what it needs with each feature of the cluster. */
+/** What a function needs always, and with the features of the cluster. */
 const needsOf = (manifest: ListedFunction, features: ReadonlySet<Feature>): readonly FunctionNeeds[] => [
   manifest,
   ...[...features].flatMap((feature) => manifest.needsWith?.[feature] ?? []),

@@ -10,7 +10,7 @@ export interface NodekeeperAppProps {
 
 /**
  * The app that `cdk synth` runs: one stack with one cluster, no account or Region fixed, checked by the AwsSolutions
- * rules at synth. Props that are not given come from context (context.ts), the name of the stack from `stackName`.
+ * rules at synth. Missing props come from context (context.ts), the name of the stack from `stackName`.
  */
 export function nodekeeperApp(props: NodekeeperAppProps = {}): { readonly app: App; readonly stack: Stack } {
   const app = new App({ analyticsReporting: false, autoSynth: false, ...props.app });

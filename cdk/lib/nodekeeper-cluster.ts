@@ -36,7 +36,7 @@ import { type RestoredTables, readRestoredTables, requireRestoredTables } from '
 import { Tables } from './tables.ts';
 import { Watch } from './watch.ts';
 
-/** Of a cluster: metrics carry no dimension that would tell two clusters of one account apart. */
+/** One namespace per cluster: metrics carry no dimension that distinguishes the clusters of an account. */
 const metricsNamespaceOf = (clusterId: string): string => `Nodekeeper/${clusterId}`;
 
 export interface NodekeeperClusterProps {
@@ -46,72 +46,72 @@ export interface NodekeeperClusterProps {
    */
   readonly clusterId?: string;
   /**
-   * YAML file of policy fields (shared/domain/policy.ts); those left out take their default. Not together with `policy`.
+   * YAML file of policy fields (shared/domain/policy.ts). Other fields keep their default. Excludes `policy`.
    * @default - the documented defaults
    */
   readonly policyFile?: string;
-  /** Policy fields given in code; those left out take their default. Not together with `policyFile`. */
+  /** Policy fields. Other fields keep their default. Excludes `policyFile`. */
   readonly policy?: Partial<Policy>;
   /**
-   * People with AWS credentials who may use the cluster, and as whom: IAM roles or users to user names and groups
-   * (`nodekeeper:admins`, `nodekeeper:viewers`). Not together with `accessEntriesFile`.
-   * @default - nobody
+   * Users with AWS credentials who may use the cluster: IAM roles or users, each with its user name and groups
+   * (`nodekeeper:admins`, `nodekeeper:viewers`). Excludes `accessEntriesFile`.
+   * @default - none
    */
   readonly accessEntries?: readonly AccessEntry[];
-  /** YAML file of access entries. Not together with `accessEntries`. */
+  /** YAML file of access entries. Excludes `accessEntries`. */
   readonly accessEntriesFile?: string;
   /**
-   * PEM file of the certificate by which EC2 signs identity documents in the region (EC2 User Guide, "RSA-2048 signature").
-   * With it, instances of this account and region enrol by themselves in the quarter of an hour after their launch.
-   * @default - they need bootstrap tokens, as other machines do
+   * PEM file of the certificate with which EC2 signs identity documents in the Region (EC2 User Guide, "RSA-2048
+   * signature"). With it, instances of this account and Region enrol themselves within 15 minutes after their launch.
+   * @default - instances need bootstrap tokens, as other machines do
    */
   readonly instanceIdentityCertificateFile?: string;
   /**
-   * How the tables are paid.
+   * Billing mode of the tables.
    * @default - on demand
    */
   readonly capacity?: Capacity;
   /**
-   * What becomes of the tables when the stack is deleted.
+   * What happens to the tables when the stack is deleted.
    * @default RemovalPolicy.RETAIN
    */
   readonly removalPolicy?: RemovalPolicy;
   /**
-   * Refuse to delete the tables, by whoever.
+   * Whether DynamoDB refuses to delete the tables.
    * @default true
    */
   readonly deletionProtection?: boolean;
   /**
-   * Point-in-time recovery of the tables, this far back. Days, 1 to 35; 0 turns it off.
+   * Point-in-time recovery window of the tables. Days, 1 to 35; 0 disables it.
    * @default 35
    */
   readonly pointInTimeRecoveryDays?: number;
   /**
-   * Tables that a restore made, to run on in place of those of the stack, which are kept but left alone. They keep the settings they
-   * were given: capacity, recovery and protection of this construct do not reach them.
+   * Tables from a restore, used instead of the tables of the stack. The stack's tables are kept but not used. Capacity,
+   * recovery and protection of this construct do not apply to restored tables.
    */
   readonly restoredTables?: RestoredTables;
   /** JSON file of `restoredTables`. */
   readonly restoredTablesFile?: string;
   /**
-   * Who holds the key of tables, queues and logs.
-   * @default - the services themselves, `{ kind: 'awsManaged' }`
+   * Owner of the encryption key of tables, queues and logs.
+   * @default - the AWS services, `{ kind: 'awsManaged' }`
    */
   readonly encryption?: Encryption;
   /**
-   * How long the functions' logs are kept; the audit log is kept for a year.
+   * Retention of the functions' logs. The audit log is kept for a year.
    * @default RetentionDays.ONE_MONTH
    */
   readonly logRetention?: RetentionDays;
   /**
-   * A name of your own for the endpoint, and its certificate. The API answers at its first name as well.
-   * @default - the name that API Gateway gives
+   * A custom domain name of the endpoint, and its certificate. The API stays available at its first name.
+   * @default - the name that API Gateway assigns
    */
   readonly customDomain?: CustomDomain;
   /**
-   * Requests a second the HTTP API lets through, all clients together. One node costs 1 / beatIntervalSeconds; beats
-   * above it get 429 and count as missed. The account's own limit (10,000 by default) stands above.
-   * @default 2000, or twice the beats of `capacity`'s nodes where that is more; fewer than their beats is refused
+   * Requests per second that the HTTP API accepts from all clients together. One node needs 1 / beatIntervalSeconds.
+   * Heartbeats above the limit get 429 and count as missed. The limit of the account (10,000 by default) also applies.
+   * @default 2000, or twice the heartbeats of `capacity`'s nodes if that is more; less than their heartbeats is refused
    */
   readonly requestsPerSecondMax?: number;
   /**
@@ -120,15 +120,17 @@ export interface NodekeeperClusterProps {
    */
   readonly burstRequestsMax?: number;
   /**
-   * SNS topic that hears when somebody is to look at the cluster at once, and when that is over. Not together with `alarmEmail`.
-   * @default - nobody is told
+   * SNS topic that is notified when the cluster needs attention, and when the alarm is over. Excludes `alarmEmail`.
+   * @default - no notification
    */
   readonly alarmTopicArn?: string;
-  /** E-mail address to tell, in place of a topic: one is made, and AWS asks the address to confirm. */
+  /**
+   * E-mail address to notify. The stack creates a topic, and AWS asks the address to confirm. Excludes `alarmTopicArn`.
+   */
   readonly alarmEmail?: string;
   /**
-   * Put before the path of a runbook in the description of each alarm: where this repository can be read.
-   * @default - the path alone
+   * Prefix of the runbook path in the description of each alarm: the address at which this repository can be read.
+   * @default - the path only
    */
   readonly runbookBaseUrl?: string;
 }
@@ -136,8 +138,7 @@ export interface NodekeeperClusterProps {
 /**
  * A node controller without a control plane: tables, functions, the HTTP API and the ticks.
  *
- * @throws InvalidPolicyError when the policy breaks a rule, with every fault; InvalidAccessEntriesError and
- * InvalidPropsError likewise
+ * @throws InvalidPolicyError, InvalidAccessEntriesError or InvalidPropsError with every fault
  */
 export class NodekeeperCluster extends Construct {
   /** URL for kubeconfigs and agents, without a trailing slash. */
@@ -172,7 +173,7 @@ export class NodekeeperCluster extends Construct {
     const dashboard = this.#createAlarms(props, { surroundings, functions, apiId: frontDoor.apiId });
     this.#createOutputs({ surroundings, dashboard, frontDoor });
 
-    // Last, so that everything that it encrypts exists.
+    // Last, when every construct to encrypt exists.
     if (props.encryption?.kind === 'customerManaged') new CustomerKey(this, 'Key', props.encryption).encrypt(this);
   }
 
@@ -203,7 +204,7 @@ export class NodekeeperCluster extends Construct {
     };
   }
 
-  /** The functions that answer requests, and the HTTP API in front of them. */
+  /** The functions that answer requests, and the HTTP API that calls them. */
   #createServing(
     props: NodekeeperClusterProps,
     surroundings: FunctionSurroundings,
@@ -248,7 +249,7 @@ export class NodekeeperCluster extends Construct {
     return { frontDoor, functions };
   }
 
-  /** The functions that streams, ticks and events call: all that the list has besides those that answer requests. */
+  /** The functions that streams, ticks and events call: all functions that do not answer requests. */
   #createControllers(surroundings: FunctionSurroundings, variables: Variables): readonly [FunctionName, IFunction][] {
     const known: Variables = { ...variables, PROBE_URL: this.endpoint };
     return functionList
@@ -293,24 +294,24 @@ export class NodekeeperCluster extends Construct {
     readonly dashboard: Dashboard;
     readonly frontDoor: FrontDoor;
   }): void {
-    output(this, 'EventBusName', of.surroundings.eventBus.busName, 'Where the cluster tells its events (docs/events)');
-    output(this, 'DashboardUrl', of.dashboard.url, 'The cluster at a glance');
+    output(this, 'EventBusName', of.surroundings.eventBus.busName, 'Event bus of the cluster events (docs/events)');
+    output(this, 'DashboardUrl', of.dashboard.url, 'Dashboard of the cluster');
     output(this, 'Endpoint', this.endpoint, 'Server URL for kubeconfigs and agents');
     output(this, 'ClusterId', this.clusterId, 'Name of this cluster');
     const { region, stackName } = Stack.of(this);
-    output(this, 'Region', region, 'Where it runs');
+    output(this, 'Region', region, 'Region of the cluster');
     const command = `npx nodekeeper kubeconfig --stack ${stackName} --region ${region}`;
-    output(this, 'KubeconfigCommand', command, 'Writes a kubeconfig for people with AWS credentials');
+    output(this, 'KubeconfigCommand', command, 'Writes a kubeconfig for users with AWS credentials');
     const { domainTarget } = of.frontDoor;
     if (domainTarget !== undefined) {
-      output(this, 'DomainTarget', domainTarget, 'What the DNS record of the custom domain points to');
+      output(this, 'DomainTarget', domainTarget, 'Target of the DNS record of the custom domain');
     }
   }
 }
 
 type Variables = ManifestFunctionProps['variables'];
 
-/** Those that many functions read. */
+/** Variables that many functions read. */
 const variablesOf = ({ health, objects, control }: Tables, policy: Policy): Variables => ({
   NODEKEEPER_POLICY: JSON.stringify(policy),
   HEALTH_TABLE: health.tableName,
@@ -323,7 +324,7 @@ function staticTokensParameter(scope: Construct): CfnParameter {
     type: 'String',
     default: '[]',
     noEcho: true,
-    // An environment has at most 4 KB; the policy takes about one.
+    // An environment holds at most 4 KB; the policy uses about one.
     maxLength: 640,
     description:
       'Sign-in without IAM, for emergencies: JSON list of {"sha256": hex of the token\'s SHA-256, "user": name, ' +
@@ -335,7 +336,7 @@ function staticTokensParameter(scope: Construct): CfnParameter {
 
 function policyOf(props: NodekeeperClusterProps): Policy {
   if (props.policyFile !== undefined && props.policy !== undefined) {
-    throw new Error('give policyFile or policy, not both');
+    throw new Error('policyFile and policy exclude each other');
   }
   return props.policyFile === undefined
     ? requirePolicy(parsePolicy(props.policy ?? {}))
@@ -350,7 +351,7 @@ function alarmTopicArnOf(scope: Construct, { alarmTopicArn, alarmEmail }: Nodeke
 
 function restoredTablesOf({ restoredTables, restoredTablesFile }: NodekeeperClusterProps): RestoredTables | undefined {
   if (restoredTables !== undefined && restoredTablesFile !== undefined) {
-    throw new Error('give restoredTablesFile or restoredTables, not both');
+    throw new Error('restoredTablesFile and restoredTables exclude each other');
   }
   if (restoredTables !== undefined) return requireRestoredTables(restoredTables);
   return restoredTablesFile === undefined ? undefined : readRestoredTables(restoredTablesFile);
@@ -358,14 +359,14 @@ function restoredTablesOf({ restoredTables, restoredTablesFile }: NodekeeperClus
 
 function accessEntriesOf(props: NodekeeperClusterProps): readonly AccessEntry[] {
   if (props.accessEntriesFile !== undefined && props.accessEntries !== undefined) {
-    throw new Error('give accessEntriesFile or accessEntries, not both');
+    throw new Error('accessEntriesFile and accessEntries exclude each other');
   }
   return props.accessEntriesFile === undefined
     ? requireAccessEntries(parseAccessEntries(props.accessEntries ?? []))
     : readAccessEntriesFile(props.accessEntriesFile);
 }
 
-/** Outputs keep their plain names, so that scripts find them: one cluster a stack. */
+/** Outputs have fixed names, because scripts read them. So a stack has one cluster. */
 function output(scope: Construct, name: string, value: string, description: string): void {
   new CfnOutput(scope, `${name}Output`, { value, description }).overrideLogicalId(name);
 }

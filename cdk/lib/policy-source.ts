@@ -3,7 +3,7 @@ import { policyFromYaml } from '../../shared/config/policy-file.ts';
 import type { Policy } from '../../shared/domain/policy.ts';
 import { readInputFile } from './input-file.ts';
 
-/** The policy cannot be deployed. `message` has one line a fault: `file:line field value rule`. */
+/** The policy cannot be deployed. `message` has one line per fault: `file:line field value rule`. */
 export class InvalidPolicyError extends Error {
   override readonly name = 'InvalidPolicyError';
   readonly code = 'policy-invalid';

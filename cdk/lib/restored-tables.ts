@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { InvalidPropsError, type PropFault } from './cluster-options.ts';
 
-/** Tables that a restore made, to run on in place of the stack's own (docs/operations/back-up-and-restore.md). */
+/** Tables from a restore, used instead of the stack's own tables (docs/operations/back-up-and-restore.md). */
 export interface RestoredTables {
   readonly health: StreamedTable;
   readonly objects: StreamedTable;
@@ -10,7 +10,7 @@ export interface RestoredTables {
 
 export interface StreamedTable {
   readonly tableArn: string;
-  /** LatestStreamArn: a restored table has no stream until one is turned on, with new and old images. */
+  /** LatestStreamArn. A restored table has no stream until one is enabled, with new and old images. */
   readonly streamArn: string;
 }
 
@@ -24,7 +24,7 @@ export function readRestoredTables(path: string): RestoredTables {
     return requireRestoredTables(JSON.parse(text));
   } catch (cause) {
     if (!(cause instanceof SyntaxError)) throw cause;
-    throw new InvalidPropsError([{ prop: 'restoredTablesFile', value: path, rule: 'must hold JSON' }]);
+    throw new InvalidPropsError([{ prop: 'restoredTablesFile', value: path, rule: 'must contain JSON' }]);
   }
 }
 
@@ -40,7 +40,7 @@ export function requireRestoredTables(given: unknown): RestoredTables {
       faults.push({ prop: `${prop}.tableArn`, value: tableArn, rule: 'must be the ARN of a table' });
       continue;
     }
-    if (arns.has(tableArn)) faults.push({ prop: `${prop}.tableArn`, value: tableArn, rule: 'is another one too' });
+    if (arns.has(tableArn)) faults.push({ prop: `${prop}.tableArn`, value: tableArn, rule: 'is used twice' });
     arns.add(tableArn);
     if (name === 'control') continue;
     const streamArn = tables[name]?.['streamArn'];

@@ -5,23 +5,23 @@ import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import type { HandlerFunction } from './handler-function.ts';
 
-/** Lambda's own defaults are endless retries and endless age: one poison record would hold a shard for a day. */
+/** Lambda's defaults are unlimited retries and age: one invalid record would block a shard for a day. */
 const RETRIES_MAX = 10;
 const RECORD_AGE_MAX_MINUTES = 60;
 const BATCH_RECORDS_MAX = 100;
-/** Batches of one shard worked on at once; order stays kept per partition key. */
+/** Batches of one shard processed at once. The order per partition key is kept. */
 const PARALLEL_BATCHES = 4;
 
 export interface TableStreamProps {
   readonly table: ITable;
   readonly target: HandlerFunction;
-  /** Event filter patterns; a record that matches one of them is delivered. */
+  /** Event filter patterns. A record that matches one of them is delivered. */
   readonly filters: readonly object[];
-  /** Takes the positions of records that were given up. */
+  /** Receives the positions of records that were dropped after all retries. */
   readonly deadLetters: Queue;
 }
 
-/** Changes of a table, delivered to a function: bounded retries, then the dead-letter queue, never a blocked shard. */
+/** Delivers changes of a table to a function: bounded retries, then the dead-letter queue. A shard is never blocked. */
 export class TableStream extends Construct {
   constructor(scope: Construct, id: string, props: TableStreamProps) {
     super(scope, id);
@@ -52,7 +52,7 @@ export class TableStream extends Construct {
     const shownArn = ownTable === undefined ? table.tableArn : `<${Stack.of(this).getLogicalId(ownTable)}.Arn>`;
     Validations.of(target).acknowledge({
       id: `AwsSolutions-IAM5[Resource::${shownArn}/stream/*]`,
-      reason: 'ListStreams asks about the table before a stream is known; it cannot be held to one stream label.',
+      reason: 'ListStreams is called before a stream is known, so it cannot be limited to one stream label.',
     });
   }
 }

@@ -2,7 +2,7 @@ import type { ItemAction, PartitionUse, TableUse } from '../../shared/domain/fun
 import type { HandlerFunction } from './handler-function.ts';
 import type { Tables } from './tables.ts';
 
-/** Lets a function do in the tables what its manifest says. */
+/** Grants a function the table actions of its manifest. */
 export function allowTables(target: HandlerFunction, use: TableUse, tables: Tables): void {
   const { health = [], objects = [], objectPartitions = {}, control = {} } = use;
   if (health.length > 0) target.allow(health.map(named), [tables.health.tableArn]);
@@ -12,7 +12,7 @@ export function allowTables(target: HandlerFunction, use: TableUse, tables: Tabl
 }
 
 function allowPartitions(target: HandlerFunction, tableArn: string, partitions: PartitionUse): void {
-  // Partitions that are used alike share a statement: a policy has its length.
+  // Partitions with the same actions share a statement: the length of a policy is limited.
   const alike = new Map<string, { readonly actions: readonly ItemAction[]; readonly keys: string[] }>();
   for (const [partition, actions] of Object.entries(partitions)) {
     const key = actions.join();

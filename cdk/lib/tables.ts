@@ -14,29 +14,32 @@ import type { RestoredTables } from './restored-tables.ts';
 
 export interface TablesProps {
   readonly capacity: Capacity;
-  /** Its periods say how much load to expect. */
+  /** Its periods determine the expected load. */
   readonly policy: Policy;
   readonly removalPolicy: RemovalPolicy;
   readonly deletionProtection: boolean;
-  /** How far back the tables can be restored. Days; 0: not at all; undefined: DynamoDB's longest. */
+  /** Point-in-time recovery window. Days; 0: none; undefined: DynamoDB's maximum. */
   readonly pointInTimeRecoveryDays: number | undefined;
-  /** In place of tables of its own. */
+  /** Used instead of new tables. */
   readonly restored: RestoredTables | undefined;
 }
 
-/** TTL attribute of `objects` and `control`. Epoch seconds; cleaning up only, never a clock. */
+/** TTL attribute of `objects` and `control`. Epoch seconds; only for cleanup, no logic reads it. */
 const TTL_ATTRIBUTE = 'ttl';
 
 /**
- * The three tables. What their keys and attributes mean is decided in shared/store/layout.ts; this only says which
- * streams and expires. Plain AWS::DynamoDB::Table: one Region, and the local mode reads the same resource.
+ * The three tables. shared/store/layout.ts defines their keys and attributes; this file defines streams and expiry.
+ * Plain AWS::DynamoDB::Table: one Region, and local mode reads the same resource.
  */
 export class Tables extends Construct {
-  /** One small item a node. Streamed, but only first and suspect beats pass the filter (streams.ts). */
+  /**
+   * One small item per node. Streamed, but only first and suspect heartbeats pass the filter (object-stream's
+   * manifest).
+   */
   readonly health: ITable;
-  /** Kubernetes objects, their change log and heads. */
+  /** Kubernetes objects, their change log and shard heads. */
   readonly objects: ITable;
-  /** Slots, fences, limiters, zone states, queues. Nothing reacts to it, so it has no stream. */
+  /** Slots, fences, limiters, zone states, queues. No function reacts to its changes, so it has no stream. */
   readonly control: ITable;
 
   constructor(scope: Construct, id: string, props: TablesProps) {
@@ -78,8 +81,7 @@ export class Tables extends Construct {
       for (const table of [health, objects, control]) {
         Validations.of(table).acknowledge({
           id: 'AwsSolutions-DDB3',
-          reason:
-            'Whoever deploys this cluster chose to do without point-in-time recovery: pointInTimeRecoveryDays is 0.',
+          reason: 'The deployer of this cluster disabled point-in-time recovery: pointInTimeRecoveryDays is 0.',
         });
       }
     }

@@ -8,12 +8,12 @@ import { Construct } from 'constructs';
 import type { HandlerFunction } from './handler-function.ts';
 
 const MINUTE_SECONDS = 60;
-/** Of one SendMessageBatch, by SQS. */
+/** Limit of SQS for SendMessageBatch. */
 const BATCH_ENTRIES_MAX = 10;
-/** A tick that starts later than this is of no use: its slot is taken or dropped. */
+/** A tick that starts later than this has no effect: its slot is claimed or stale. */
 const SCHEDULE_AGE_MAX_SECONDS = 60;
 const SCHEDULE_RETRIES_MAX = 2;
-/** Counts from sending, so it must outlast the longest delay and all receives: 55 + 3 × 40 s. */
+/** Counts from sending, so it must exceed the longest delay plus all receives: 55 + 3 × 40 s. */
 const MESSAGE_RETENTION_SECONDS = 240;
 const VISIBILITY_SECONDS = 40;
 const RECEIVES_MAX = 3;
@@ -22,11 +22,11 @@ export interface TickProps {
   readonly target: HandlerFunction;
   /** Time between ticks. Seconds; a divisor of 60. */
   readonly periodSeconds: number;
-  /** Takes messages that failed at every receive, and calls that a schedule could not make. */
+  /** Receives messages that failed at every receive, and calls that a schedule could not make. */
   readonly deadLetters: Queue;
 }
 
-/** Offsets inside a minute at which a controller ticks: 0, period, 2 × period … below 60. */
+/** Offsets within a minute at which a controller ticks: 0, period, 2 × period … below 60. */
 export function tickOffsetsSeconds(periodSeconds: number): readonly number[] {
   if (!Number.isInteger(periodSeconds) || periodSeconds < 1 || MINUTE_SECONDS % periodSeconds !== 0) {
     throw new RangeError(`tick period must divide ${MINUTE_SECONDS} s, was ${periodSeconds}`);
@@ -35,9 +35,10 @@ export function tickOffsetsSeconds(periodSeconds: number): readonly number[] {
 }
 
 /**
- * Ticks finer than a scheduler's minute: each minute a schedule sends delayed messages straight to the queue, no
- * function between. Ten entries fit one batch, so a 5 s period takes two schedules. Delivery is at least once and out
- * of order; the function claims the slot `scheduledAt + offsetSeconds` before it acts.
+ * Ticks more often than once per minute, the minimum of a scheduler. Each minute a schedule sends delayed messages
+ * directly to the queue, without a function in between. One batch holds ten entries, so a 5 s period needs two
+ * schedules. Delivery is at least once and out of order; the function claims the slot `scheduledAt + offsetSeconds`
+ * before it acts.
  */
 export class Tick extends Construct {
   readonly queue: Queue;
@@ -80,8 +81,8 @@ export class Tick extends Construct {
 
     const { target } = props;
     target.allow(['sqs:DeleteMessage', 'sqs:GetQueueAttributes', 'sqs:ReceiveMessage'], [this.queue.queueArn]);
-    // No maximum concurrency: single flight is the slot claim's duty, and a queue that has one is polled by five for ever, while
-    // Lambda goes down to two on others where little comes.
+    // No maximum concurrency: the slot claim ensures that one tick runs. A queue with a maximum is always polled by
+    // five pollers, while Lambda scales down to two for other queues with few messages.
     // Source: AWS Lambda Developer Guide, "Configuring scaling behavior for SQS event source mappings".
     new EventSourceMapping(this, 'Source', {
       target: target.lambda,
@@ -92,7 +93,7 @@ export class Tick extends Construct {
   }
 }
 
-/** One delayed message. Its body is JSON text: when the minute was due, and how far into it this tick belongs. */
+/** One delayed message. Its body is JSON text: the due time of the minute, and the offset of this tick in it. */
 function tickEntry(offsetSeconds: number) {
   const body = { scheduledAt: ContextAttribute.scheduledTime, offsetSeconds };
   return { Id: `t${offsetSeconds}`, DelaySeconds: offsetSeconds, MessageBody: JSON.stringify(body) };

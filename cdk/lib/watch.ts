@@ -4,8 +4,8 @@ import { Construct } from 'constructs';
 import { ManifestFunction, type ManifestFunctionProps } from './manifest-function.ts';
 
 /**
- * Live watches: a function whose URL streams its answer, since the HTTP API cannot. Clients reach it by redirect from the API
- * with a signed ticket, or with the same credentials as at the API.
+ * Live watches: a function with a URL that streams its response, which the HTTP API cannot do. The API redirects
+ * clients to it with a signed ticket. Clients may also call it with the credentials that they use at the API.
  */
 export class Watch extends Construct {
   readonly url: string;

@@ -1,4 +1,7 @@
-/** Each alarm across its line and back. Figures of ours are real log lines; those of AWS are told (`tell`). */
+/**
+ * Each alarm across its threshold and back. Our own metrics come from real log lines, those of AWS from the test
+ * (`setMetric`).
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -18,7 +21,7 @@ const cluster = (
 const RUNBOOKS = 'docs/operations/alarms';
 
 describe('a quiet cluster', () => {
-  it('raises nothing, and tells few metrics', async () => {
+  it('raises no alarm, and emits few metrics', async () => {
     const quiet = await cluster({ a: 3, b: 3 });
     await quiet.minutes(6);
     expect(quiet.alarms.all.filter(({ state }) => state !== 'OK').map(({ name }) => name)).toEqual([]);
@@ -31,11 +34,11 @@ describe('a quiet cluster', () => {
       'not_ready_share_max',
       'tick_age_seconds',
     ]);
-    // Of twelve ticks node-monitor's own line and one a zone, and evictor's twice.
+    // Twelve ticks: node-monitor's own line and one per zone, and evictor's line twice.
     expect(quiet.lines()).toHaveLength(12 * (1 + 2) + 2);
   });
 
-  it('says zone and reason in its lines, and never a node', async () => {
+  it('names zone and reason in its lines, and never a node', async () => {
     const some = await cluster({ a: 3, b: 3 });
     await some.minutes(4, { beating: (name) => name !== 'a-0' });
     const dimensions = some.lines().flatMap((line) => {
@@ -61,7 +64,7 @@ describe('what pages', () => {
     expect(some.pages()).toBe(true);
     await some.minutes(2);
     expect(some.state(`${name}-ticks`)).toBe('OK');
-    // The scheduler may be a minute late by itself.
+    // The scheduler alone may be a minute late.
     await some.minutes(3, { lateSeconds: 60 });
     expect(some.state(`${name}-ticks`)).toBe('OK');
     await some.minutes(2, { lateSeconds: 65 });
@@ -71,7 +74,7 @@ describe('what pages', () => {
     expect(some.pages()).toBe(false);
   });
 
-  it('heartbeats-stopped: calls of the heartbeat function (told)', async () => {
+  it('heartbeats-stopped: invocations of the heartbeat function (AWS metric)', async () => {
     const some = await cluster();
     await some.minutes(5);
     await some.minutes(5, { platform: { beats: 0 } });
@@ -81,22 +84,22 @@ describe('what pages', () => {
     expect(some.alarming()).toEqual([]);
   });
 
-  it('heartbeats-failing: errors and throttles of the heartbeat function (told)', async () => {
+  it('heartbeats-failing: errors and throttles of the heartbeat function (AWS metrics)', async () => {
     const some = await cluster();
     await some.minutes(5);
-    await some.minutes(4, {}, () => some.tell('heartbeat', 'Errors', 2));
+    await some.minutes(4, {}, () => some.setMetric('heartbeat', 'Errors', 2));
     expect(some.alarming()).toEqual([]);
-    await some.minutes(3, {}, () => some.tell('heartbeat', 'Errors', 3));
+    await some.minutes(3, {}, () => some.setMetric('heartbeat', 'Errors', 3));
     expect(some.alarming()).toEqual(['heartbeats-failing']);
     expect(some.pages()).toBe(true);
     await some.minutes(3);
     expect(some.alarming()).toEqual([]);
-    // Throttled calls are no invocations: when all are, none is left.
-    await some.minutes(3, { platform: { beats: 0 } }, () => some.tell('heartbeat', 'Throttles', 60));
+    // Throttled calls are no invocations. When all calls are throttled, there is no invocation.
+    await some.minutes(3, { platform: { beats: 0 } }, () => some.setMetric('heartbeat', 'Throttles', 60));
     expect(some.alarming()).toContain('heartbeats-failing');
   });
 
-  it('evictions-held: the gate holds because our own probes get no success', async () => {
+  it('evictions-held: the safety gate is closed because our own probes fail', async () => {
     let broken = false;
     const probe = {
       beat: async () =>
@@ -115,14 +118,14 @@ describe('what pages', () => {
     await some.minutes(4);
     expect(some.alarming()).toEqual([]);
     expect(some.pages()).toBe(false);
-    // Then it is told no more, for each hour in which it is told is billed.
+    // Then the metric is no longer emitted: each hour in which it is emitted is billed.
     expect(some.lines().join()).toContain('gate_holding');
     await some.minutes(4);
     expect(some.lines().join()).not.toContain('gate_holding');
     expect(some.alarming()).toEqual([]);
   });
 
-  it('evictions-held and total-disruption: what nobody tells of any more ends, and somebody is paged all the time', async () => {
+  it('evictions-held and total-disruption: each clears when its metric stops, while the page lasts', async () => {
     let broken = false;
     const probe = {
       beat: async () =>
@@ -138,7 +141,7 @@ describe('what pages', () => {
       broken = silent;
       await some.minutes(4, { beating: () => false });
       expect(some.alarming()).toContain(alarm);
-      // node-monitor dies with it; what it would have told of the end is lost.
+      // node-monitor stops with it. The metric that would end the condition is lost.
       for (let minute = 0; minute < 6; minute += 1) {
         await some.minute({ ticking: ['evictor', 'cloud-node'], beating: () => false });
         expect(some.pages()).toBe(true);
@@ -148,7 +151,7 @@ describe('what pages', () => {
     }
   });
 
-  it('total-disruption: every node is silent while probes get through', async () => {
+  it('total-disruption: every node is unreachable while probes succeed', async () => {
     const some = await cluster({ a: 4, b: 4 });
     await some.minutes(5);
     await some.minutes(2, { beating: () => false });
@@ -163,7 +166,7 @@ describe('what pages', () => {
     expect(some.alarming()).toEqual([]);
   });
 
-  it('zone-disrupted: one zone of two is silent', async () => {
+  it('zone-disrupted: one zone of two is unreachable', async () => {
     const some = await cluster({ a: 4, b: 4 });
     const silent = { beating: (name: string) => name.startsWith('b') };
     await some.minutes(5);
@@ -177,7 +180,7 @@ describe('what pages', () => {
     expect(some.pages()).toBe(false);
   });
 
-  it('api-errors: 5xx of the HTTP API (told)', async () => {
+  it('api-errors: 5xx of the HTTP API (AWS metric)', async () => {
     const some = await cluster();
     await some.minutes(5);
     await some.minutes(3, {}, () => some.tellAs('api-errors', '5xx', 2));
@@ -190,8 +193,8 @@ describe('what pages', () => {
   });
 });
 
-describe('what is context', () => {
-  it('not-ready-share: a third of a zone is silent, which does not disrupt it', async () => {
+describe('alarms that do not page', () => {
+  it('not-ready-share: a third of a zone is unreachable, which does not disrupt it', async () => {
     const some = await cluster({ a: 9, b: 9 });
     const silent = (count: number) => ({ beating: (name: string) => Number(name.split('-')[1]) >= count });
     await some.minutes(5);
@@ -206,7 +209,7 @@ describe('what is context', () => {
     expect(some.alarming()).toEqual([]);
   });
 
-  it('eviction-queue-age: a small zone in partial disruption evicts nobody, and its nodes wait', async () => {
+  it('eviction-queue-age: evictions of a small zone in partial disruption stop, and its nodes wait', async () => {
     const some = await cluster({ a: 5, b: 1 });
     const silent = { beating: (name: string) => name === 'a-0' || name === 'b-0' || name === 'a-1' };
     await some.minutes(5);
@@ -215,12 +218,12 @@ describe('what is context', () => {
     await some.minutes(4, silent);
     expect(some.alarming()).toContain('eviction-queue-age');
     for (const name of some.names) await some.fleet.post(name);
-    // What is absent clears when the last figure has left the periods looked at.
+    // A missing metric clears the alarm when the last value has left the evaluated periods.
     await some.minutes(5);
     expect(some.alarming()).toEqual([]);
   });
 
-  it('background-ticks: calls of cloud-node and pod-gc (told)', async () => {
+  it('background-ticks: invocations of cloud-node and pod-gc (AWS metrics)', async () => {
     const some = await cluster();
     await some.minutes(5);
     await some.minutes(4, { platform: { podGcCalls: 0 } });
@@ -234,7 +237,7 @@ describe('what is context', () => {
     expect(some.pages()).toBe(false);
   });
 
-  it('cloud-answers-failing: EC2 throttles every question about a node that is not ready', async () => {
+  it('cloud-answers-failing: EC2 throttles every request about a node that is not Ready', async () => {
     const some = await cluster({ a: 9 }, { hasCloud: true });
     const { fleet } = some;
     await fleet.changeNode('a-0', (node) => ({
@@ -263,7 +266,7 @@ describe('what is context', () => {
     expect(some.alarming()).toEqual([]);
   });
 
-  it('dead-letters: depth of the one queue of all sources (told)', async () => {
+  it('dead-letters: depth of the one queue of all sources (AWS metric)', async () => {
     const some = await cluster();
     await some.minutes(3);
     const depth = (value: number) => () => some.tellAs('dead-letters', 'ApproximateNumberOfMessagesVisible', value);
@@ -274,20 +277,20 @@ describe('what is context', () => {
     expect(some.alarming()).toEqual([]);
   });
 
-  it('stream-age: IteratorAge of both streams (told)', async () => {
+  it('stream-age: IteratorAge of both streams (AWS metric)', async () => {
     const some = await cluster();
     await some.minutes(3);
     for (const name of ['health-stream', 'object-stream'] as const) {
-      await some.minutes(2, {}, () => some.tell(name, 'IteratorAge', 60_000));
+      await some.minutes(2, {}, () => some.setMetric(name, 'IteratorAge', 60_000));
       expect(some.alarming()).toEqual([]);
-      await some.minutes(2, {}, () => some.tell(name, 'IteratorAge', 60_001));
+      await some.minutes(2, {}, () => some.setMetric(name, 'IteratorAge', 60_001));
       expect(some.alarming()).toEqual(['stream-age']);
       await some.minutes(2);
       expect(some.alarming()).toEqual([]);
     }
   });
 
-  it('throttled-keys: writes of any table, reads of the beats (told)', async () => {
+  it('throttled-keys: writes of any table, reads of the health table (AWS metrics)', async () => {
     const some = await cluster();
     await some.minutes(5);
     for (const [metric, tables] of [
@@ -299,14 +302,14 @@ describe('what is context', () => {
         expect(some.alarming()).toEqual([]);
         await some.minutes(1, {}, () => some.tellAs('throttled-keys', metric, 1, table));
         expect(some.alarming()).toEqual(['throttled-keys']);
-        // DynamoDB then says nothing, and the alarm ends all the same.
+        // DynamoDB then sends no metric, and the alarm clears nevertheless.
         await some.minutes(5);
         expect(some.alarming()).toEqual([]);
       }
     }
   });
 
-  it('api-latency: the slowest of twenty (told), a longer line where watches are long polls', async () => {
+  it('api-latency: the slowest of twenty (AWS metric), with a higher threshold for long polls', async () => {
     const some = await cluster();
     await some.minutes(5, {}, () => some.tellAs('api-latency', 'Latency', 3_000));
     expect(some.alarming()).toEqual([]);
@@ -320,7 +323,7 @@ describe('what is context', () => {
     expect(latency?.[1].Properties['Threshold']).toBe(25_000);
   });
 
-  it('function-errors: ticks that fail because the tables do, and errors of functions (told)', async () => {
+  it('function-errors: ticks that fail because the tables do, and errors of functions (AWS metric)', async () => {
     let broken = false;
     const between = (items: ItemStore): ItemStore => ({
       ...items,
@@ -339,11 +342,11 @@ describe('what is context', () => {
     expect(some.pages()).toBe(false);
     await some.minutes(15);
     expect(some.alarming()).toEqual([]);
-    some.tell('pod-gc', 'Errors', 2);
+    some.setMetric('pod-gc', 'Errors', 2);
     await some.minutes(5);
     expect(some.alarming()).toEqual([]);
     for (const name of ['pod-gc', 'cloud-node'] as const) {
-      some.tell(name, 'Errors', 3);
+      some.setMetric(name, 'Errors', 3);
       await some.minutes(5);
       expect(some.alarming()).toEqual(['function-errors']);
       await some.minutes(15);
@@ -384,7 +387,7 @@ describe('what is context', () => {
     expect(some.alarming()).toEqual([]);
   });
 
-  it('events-not-sent: the event bus takes none', async () => {
+  it('events-not-sent: the event bus rejects every event', async () => {
     let broken = false;
     const eventBus: EventBus = {
       publish: async (events) => (broken ? { failed: events, reason: 'no answer' } : { failed: [] }),
@@ -406,7 +409,7 @@ describe('what is context', () => {
 describe('alarms', () => {
   const alarms = new EvaluatedAlarms(template);
 
-  it('page by one composite alarm, from what means that nodes are not looked after', () => {
+  it('page by one composite alarm, over the alarms which mean that nodes are not monitored', () => {
     expect(alarms.partsOf('nodekeeper-page').map((name) => name.replace('nodekeeper-', ''))).toEqual([
       'node-monitor-ticks',
       'evictor-ticks',
@@ -419,7 +422,7 @@ describe('alarms', () => {
     ]);
   });
 
-  it('tell a topic only where one is given, by the composite alarm alone', () => {
+  it('notify a topic only where one is configured, by the composite alarm only', () => {
     const actions = (of: ReturnType<typeof synthesise>) =>
       ['AWS::CloudWatch::Alarm', 'AWS::CloudWatch::CompositeAlarm'].flatMap((type) =>
         ofType(of, type).flatMap(([, { Properties }]) => [Properties['AlarmActions'], Properties['OKActions']]),
@@ -432,7 +435,7 @@ describe('alarms', () => {
     ]);
   });
 
-  it('each have a runbook, and each runbook an alarm; the description leads there', () => {
+  it('each have a runbook, and each runbook has an alarm; the description contains its path', () => {
     const short = alarms.names.map((name) => name.replace(/^nodekeeper-/, '')).sort();
     const files = readdirSync(join(repositoryRoot, RUNBOOKS)).filter((file) => file !== 'README.md');
     expect(files.map((file) => file.replace(/\.md$/, '')).sort()).toEqual(short);
@@ -446,7 +449,7 @@ describe('alarms', () => {
     }
   });
 
-  it('each have a runbook that says what it means, what was not done, how to look, what to do, and when it clears', () => {
+  it('each have a runbook with meaning, withheld actions, diagnosis, remedy, and when the alarm clears', () => {
     const headings = ['## What it means', '## What was not done', '## Look', '## Do', '## It clears'];
     for (const name of alarms.names) {
       const text = readFileSync(join(repositoryRoot, RUNBOOKS, `${name.replace(/^nodekeeper-/, '')}.md`), 'utf8');
@@ -454,7 +457,7 @@ describe('alarms', () => {
     }
   });
 
-  it('cost what their overview says: ten cents a metric, fifty the composite one; ten metrics an alarm at most', () => {
+  it('cost what their overview states, and have at most ten metrics each', () => {
     const metrics = alarms.all.map(({ metricCount }) => metricCount);
     expect(Math.max(...metrics)).toBeLessThanOrEqual(10);
     const dollars = metrics.reduce((sum, count) => sum + count, 0) * 0.1 + alarms.compositeCount * 0.5;
@@ -465,12 +468,12 @@ describe('alarms', () => {
 });
 
 describe('the dashboard', () => {
-  it('is one, with its address as an output, and shows nodes, beats, detection, evictions, EC2 and cost', () => {
+  it('exists once, with its URL as an output, and shows nodes, heartbeats, detection, evictions, EC2 and cost', () => {
     const [dashboard, ...others] = ofType(template, 'AWS::CloudWatch::Dashboard');
     expect(others).toEqual([]);
     template.hasOutput('DashboardUrl', {});
     const body = JSON.stringify(dashboard?.[1].Properties['DashboardBody']);
-    for (const told of [
+    for (const text of [
       'node_collector_zone_size',
       'node_collector_unhealthy_nodes_in_zone',
       'beats / PERIOD(beats)',
@@ -481,7 +484,7 @@ describe('the dashboard', () => {
       'cloud_answers_total',
       'cost_dollars_per_day',
     ]) {
-      expect(body).toContain(told);
+      expect(body).toContain(text);
     }
   });
 });

@@ -30,7 +30,7 @@ const table = (name: keyof typeof tableIds): Resource =>
   ofType(template, 'AWS::DynamoDB::Table').find(([id]) => id === tableIds[name])![1];
 
 describe('tables', () => {
-  it('are three, plain, keyed by pk and sk, on demand, restorable and kept when the stack goes', () => {
+  it('are three, plain, keyed by pk and sk, on demand, restorable and retained when the stack is deleted', () => {
     const tables = ofType(template, 'AWS::DynamoDB::Table');
     expect(tables).toHaveLength(3);
     for (const [, resource] of tables) {
@@ -52,21 +52,21 @@ describe('tables', () => {
     }
   });
 
-  it('stream health and objects, not control', () => {
+  it('have streams for health and objects, not for control', () => {
     const stream = { StreamViewType: 'NEW_AND_OLD_IMAGES' };
     expect(table('Health').Properties['StreamSpecification']).toEqual(stream);
     expect(table('Objects').Properties['StreamSpecification']).toEqual(stream);
     expect(table('Control').Properties['StreamSpecification']).toBeUndefined();
   });
 
-  it('expire items of objects and control by ttl, never of health', () => {
+  it('delete expired items of objects and control by ttl, never of health', () => {
     const expiry = { AttributeName: 'ttl', Enabled: true };
     expect(table('Objects').Properties['TimeToLiveSpecification']).toEqual(expiry);
     expect(table('Control').Properties['TimeToLiveSpecification']).toEqual(expiry);
     expect(table('Health').Properties['TimeToLiveSpecification']).toBeUndefined();
   });
 
-  it('can be left unprotected by choice', () => {
+  it('can be unprotected by choice', () => {
     const disposable = synthesise({ removalPolicy: RemovalPolicy.DESTROY, deletionProtection: false });
     for (const [, resource] of ofType(disposable, 'AWS::DynamoDB::Table')) {
       expect(resource.DeletionPolicy).toBe('Delete');
@@ -74,13 +74,14 @@ describe('tables', () => {
     }
   });
 
-  it('are provisioned for the expected nodes and follow the load by one setting', () => {
+  it('are provisioned for the expected nodes and follow the load', () => {
     const provisioned = synthesise({ capacity: { kind: 'provisioned', nodes: 10_000 } });
     const health = ofType(provisioned, 'AWS::DynamoDB::Table').find(([id]) => id.includes('Health'))?.[1];
-    // 1,000 beats and 33 status posts a second at 70 %.
+    // 1,000 heartbeats and 33 status posts per second at 70 %.
     expect(health?.Properties['ProvisionedThroughput']).toEqual({ ReadCapacityUnits: 175, WriteCapacityUnits: 1_477 });
     const objects = ofType(provisioned, 'AWS::DynamoDB::Table').find(([id]) => id.includes('Objects'))?.[1];
-    // A read of each Node in five minutes at 70 %; few writes, and room for 500 Nodes at once, of 18 units each, in 300 s.
+    // A read of each Node in five minutes at 70 %. Few writes, and capacity for 500 Nodes at once, 18 units each, in
+    // 300 s.
     expect(objects?.Properties['ProvisionedThroughput']).toEqual({ ReadCapacityUnits: 48, WriteCapacityUnits: 30 });
     const targets = ofType(provisioned, 'AWS::ApplicationAutoScaling::ScalableTarget');
     expect(targets).toHaveLength(6);
@@ -88,13 +89,13 @@ describe('tables', () => {
       expect(Number(range['MinCapacity'])).toBeLessThan(Number(range['MaxCapacity']));
     }
     const writesOfObjects = targets.find(([id]) => id.includes('Objects') && id.includes('Write'))?.[1].Properties;
-    // Up to all 10,000 Nodes within a minute.
+    // Up to all 10,000 Nodes within one minute.
     expect(writesOfObjects).toMatchObject({ MinCapacity: 30, MaxCapacity: 3_000 });
   });
 });
 
 describe('functions', () => {
-  it('are one a role, with the role in metadata, tag and service name', () => {
+  it('are one per role, with the role in metadata, tag and service name', () => {
     expect([...roles].sort()).toEqual(
       [
         'api',
@@ -134,14 +135,14 @@ describe('functions', () => {
     expect(propertiesOf(role)).not.toHaveProperty('TracingConfig');
   });
 
-  it('have log groups that end', () => {
+  it('have log groups with a retention period', () => {
     const groups = ofType(template, 'AWS::Logs::LogGroup');
     const days = groups.map(([, group]) => group.Properties['RetentionInDays']);
-    // The audit log's last longer.
+    // The audit log has a longer retention.
     expect(days.toSorted()).toEqual([...functions.map(() => 30), 365]);
   });
 
-  it('get an environment that their own config accepts', () => {
+  it('have an environment that their own config accepts', () => {
     expect(loadHeartbeatConfig(textEnvironment('heartbeat')).staticTokens).toEqual([]);
     expect(loadConfig(apiConfig, textEnvironment('api'))).toMatchObject({ staticTokens: [], policy: defaultPolicy });
     expect(loadConfig(streamConfig, textEnvironment('health-stream')).tables.health).toBe(`<${tableIds.Health}>`);
@@ -152,7 +153,7 @@ describe('functions', () => {
     expect(cloudNode).toMatchObject({ accountId: '<AWS::AccountId>', region: 'us-east-1', clusterId: 'nodekeeper' });
   });
 
-  it('stay within the 4 KB that an environment may hold, with the longest lists of tokens and access entries', () => {
+  it('stay within the 4 KB limit of an environment, with the longest lists of tokens and access entries', () => {
     const longestTokens = 'x'.repeat(640);
     const longestEntries = 'x'.repeat(ACCESS_ENTRIES_CHARACTERS_MAX);
     const longestName = 'x'.repeat(255);
@@ -169,12 +170,12 @@ describe('functions', () => {
     }
   });
 
-  it('hold no secret, and none is made: each process that signs makes its own key', () => {
+  it('contain no secret, and none is created: each process that signs creates its own key', () => {
     template.resourceCountIs('AWS::SecretsManager::Secret', 0);
     expect(JSON.stringify(template.toJSON())).not.toContain('{{resolve:');
   });
 
-  it('sign in by hashes given as a hidden parameter', () => {
+  it('accept sign-in by hashes from a hidden parameter', () => {
     template.hasParameter('StaticTokens', { Type: 'String', Default: '[]', NoEcho: true });
     expect(environmentOf(byRole('heartbeat'))['STATIC_TOKENS']).toEqual({ Ref: 'StaticTokens' });
   });
@@ -287,8 +288,8 @@ describe('permissions', () => {
   });
 });
 
-describe('instances that enrol by themselves', () => {
-  it('are let in by a key, an account and a look at EC2, where a certificate is given', () => {
+describe('instances that enrol themselves', () => {
+  it('are accepted by key, account and a check with EC2, where a certificate is configured', () => {
     const other = synthesise({ instanceIdentityCertificateFile: certificateFile });
     const [, api] = ofType(other, 'AWS::Lambda::Function').find(([, each]) => functionRole(each) === 'api')!;
     const environment = environmentOf(api);
@@ -299,19 +300,19 @@ describe('instances that enrol by themselves', () => {
     expect(allowedTo(template, 'api').join()).not.toContain('[node-instances]');
   });
 
-  it('are not let in by something else than a certificate', () => {
+  it('are refused at synth when the file is not a certificate', () => {
     expect(readInstanceIdentityKey(certificateFile)).toMatch(/^MIIBIjAN[A-Za-z0-9+/]+=*$/);
     expect(() => readInstanceIdentityKey(handlerEntry('api'))).toThrow('is no certificate');
   });
 });
 
 describe('the watch function', () => {
-  it('streams its answer at a URL of its own', () => {
+  it('streams its response at a URL of its own', () => {
     const [url] = ofType(template, 'AWS::Lambda::Url');
     expect(url?.[1].Properties).toMatchObject({ AuthType: 'NONE', InvokeMode: 'RESPONSE_STREAM' });
   });
 
-  it('is not there where function URLs are forbidden: watchMode longPoll', () => {
+  it('does not exist where function URLs are forbidden: watchMode longPoll', () => {
     const other = synthesise({ policy: { watchMode: 'longPoll' } });
     other.resourceCountIs('AWS::Lambda::Url', 0);
     other.resourceCountIs('AWS::Lambda::Function', functions.length - 1);
@@ -320,7 +321,7 @@ describe('the watch function', () => {
 });
 
 describe('the pod-gc function', () => {
-  it('may detach volumes that carry the tag of the cluster, and no others', () => {
+  it('may detach only volumes with the tag of the cluster', () => {
     const statements = ofType(synthesise({ clusterId: 'edge' }), 'AWS::IAM::Policy').flatMap(
       ([, { Properties }]) =>
         (Properties['PolicyDocument'] as { Statement: { Action: unknown; Resource: unknown; Condition?: unknown }[] })
@@ -335,7 +336,7 @@ describe('the pod-gc function', () => {
 });
 
 describe('the cloud-node function', () => {
-  it('may ask EC2 in the region of the stack alone', () => {
+  it('may call EC2 in the Region of the stack only', () => {
     const statements = ofType(template, 'AWS::IAM::Policy').flatMap(
       ([, { Properties }]) =>
         (Properties['PolicyDocument'] as { Statement: { Action: unknown; Condition?: unknown }[] }).Statement,
@@ -347,7 +348,7 @@ describe('the cloud-node function', () => {
     }
   });
 
-  it('is told by EventBridge when instances stop or end', () => {
+  it('is notified by EventBridge when instances stop or terminate', () => {
     const rules = ofType(template, 'AWS::Events::Rule').map(([, { Properties }]) => Properties);
     expect(rules).toHaveLength(1);
     expect(rules[0]).toMatchObject({
@@ -380,14 +381,14 @@ describe('streams', () => {
       (filter) => JSON.parse(filter.Pattern) as unknown,
     );
 
-  it('tell health-stream only of first and suspect beats', () => {
+  it('send only first and suspect heartbeats to health-stream', () => {
     expect(patternsOf('health-stream')).toEqual([
       { eventName: ['INSERT'] },
       { dynamodb: { NewImage: { s: { N: ['1'] } } } },
     ]);
   });
 
-  it('invoke object-stream only for nodes, pods and retries, not for logs, heads and indexes beside them', () => {
+  it('send only nodes, pods and retries to object-stream, not the logs, heads and indexes beside them', () => {
     expect(patternsOf('object-stream')).toEqual([
       { dynamodb: { Keys: { pk: { S: [{ prefix: 'o#nodes#' }] } } } },
       { dynamodb: { Keys: { pk: { S: [{ prefix: 'o#pods#' }] } } } },
@@ -395,7 +396,7 @@ describe('streams', () => {
     ]);
   });
 
-  it.each(['health-stream', 'object-stream'])('%s gives up on a poison record after bounded retries', (role) => {
+  it.each(['health-stream', 'object-stream'])('%s drops an invalid record after bounded retries', (role) => {
     expect(mappingOf(role)).toMatchObject({
       StartingPosition: 'TRIM_HORIZON',
       MaximumRetryAttempts: 10,
@@ -419,7 +420,7 @@ describe('HTTP API', () => {
     return shortArn(integration.Properties['IntegrationUri']).replace(/^<(.*)\.Arn>$/, '$1');
   };
 
-  it('sends renewals of a node lease to heartbeat and everything else to api', () => {
+  it('routes renewals of a node lease to heartbeat and everything else to api', () => {
     const lease = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{name}';
     expect(routes.map((route) => route['RouteKey']).sort()).toEqual(['$default', `PATCH ${lease}`, `PUT ${lease}`]);
     const ids = functionIds(template);
@@ -428,7 +429,7 @@ describe('HTTP API', () => {
     expect(targetOf('$default')).toBe(ids.get('api'));
   });
 
-  it('is throttled, and closed to browsers of other sites', () => {
+  it('is throttled, and allows no cross-origin requests', () => {
     const stages = ofType(template, 'AWS::ApiGatewayV2::Stage');
     expect(stages).toHaveLength(1);
     expect(stages[0]?.[1].Properties).toMatchObject({
@@ -439,7 +440,7 @@ describe('HTTP API', () => {
     expect(ofType(template, 'AWS::ApiGatewayV2::Api')[0]?.[1].Properties).not.toHaveProperty('CorsConfiguration');
   });
 
-  it('tells its endpoint and the cluster', () => {
+  it('contain the endpoint and the cluster', () => {
     template.hasOutput('Endpoint', {});
     template.hasOutput('ClusterId', { Value: 'nodekeeper' });
   });
@@ -457,7 +458,7 @@ function environmentOf(resource: Resource): Record<string, unknown> {
   return (resource.Properties['Environment'] as { Variables: Record<string, unknown> }).Variables;
 }
 
-/** As CloudFormation would fill it: the parameter's default, and a name for each table. */
+/** The environment after CloudFormation: the parameter's default, and a name for each table. */
 function textEnvironment(role: string): Record<string, string> {
   return Object.fromEntries(
     Object.entries(environmentOf(byRole(role))).map(([name, value]) => [

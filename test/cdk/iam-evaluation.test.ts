@@ -1,4 +1,4 @@
-/** How calls are judged by policies, on small ones: what `npm run iam-proof` rests on. */
+/** The evaluation of calls against policies, on small examples: the basis of `npm run iam-proof`. */
 import { describe, expect, it } from 'vitest';
 import type { CountedCall } from '../../local/calls/recorder.ts';
 import { type Call, decide } from '../../scripts/iam/evaluate.ts';
@@ -24,15 +24,15 @@ const call = (more: Partial<Call> = {}): Call => ({
 const kindOf = (statements: readonly Statement[], of: Call) => decide(statements, of).kind;
 const leading = (keys: string[]) => ({ 'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': keys } });
 
-describe('a call judged by the policies of a role', () => {
-  it('needs a statement that names its action and its resource', () => {
+describe('a call evaluated against the policies of a role', () => {
+  it('needs a statement with its action and its resource', () => {
     expect(kindOf([], call())).toBe('notAllowed');
     expect(kindOf([allow()], call())).toBe('allowed');
     expect(kindOf([allow()], call({ action: 'dynamodb:PutItem' }))).toBe('notAllowed');
     expect(kindOf([allow()], call({ resource: `${TABLE}/index/I` }))).toBe('notAllowed');
   });
 
-  it('meets wildcards in actions and resources, and actions in any case', () => {
+  it('matches wildcards in actions and resources, and actions in any case', () => {
     expect(kindOf([allow({ actions: ['DynamoDB:get*'] })], call())).toBe('allowed');
     expect(kindOf([allow({ resources: ['arn:aws:dynamodb:*:table/?'] })], call())).toBe('allowed');
     expect(kindOf([allow({ resources: ['arn:aws:dynamodb:*:table/??'] })], call())).toBe('notAllowed');
@@ -43,24 +43,24 @@ describe('a call judged by the policies of a role', () => {
     expect(kindOf([allow(), allow({ effect: 'Deny', actions: ['*'], resources: ['*'] })], call())).toBe('denied');
   });
 
-  it('must bring what a condition asks for', () => {
+  it('must satisfy the condition of the statement', () => {
     const held = [allow({ conditions: { StringEquals: { 'ec2:Region': ['us-east-1'] } } })];
     expect(kindOf(held, call({ context: { 'EC2:region': 'us-east-1' } }))).toBe('allowed');
     expect(kindOf(held, call({ context: { 'ec2:Region': 'eu-west-1' } }))).toBe('notAllowed');
     expect(kindOf(held, call())).toBe('notAllowed');
   });
 
-  it('may lead with the partitions of a statement and no others', () => {
+  it('may use only the partitions of a statement as leading keys', () => {
     const held = [allow({ conditions: leading(['node-keys#*', 'fleet']) })];
     const leadingWith = (keys: string | string[]) => call({ context: { 'dynamodb:LeadingKeys': keys } });
     expect(kindOf(held, leadingWith('node-keys#07'))).toBe('allowed');
     expect(kindOf(held, leadingWith(['node-keys#07', 'fleet']))).toBe('allowed');
     expect(kindOf(held, leadingWith(['fleet', 'bootstrap-tokens']))).toBe('notAllowed');
-    // As in IAM: all of no values are well.
+    // As in IAM: ForAllValues is true without values.
     expect(kindOf(held, call())).toBe('allowed');
   });
 
-  it('is not judged by a condition operator that nobody here knows', () => {
+  it('is refused with an error for an unknown condition operator', () => {
     const held = [allow({ conditions: { NumericLessThan: { 'x:y': ['1'] } } })];
     expect(() => decide(held, call({ context: { 'x:y': '0' } }))).toThrow(PolicyError);
   });
@@ -100,12 +100,12 @@ describe('policies of a template', () => {
   it.each([
     ['a managed policy', statement, { ManagedPolicyArns: ['arn:aws:iam::aws:policy/AdministratorAccess'] }],
     ['actions by exclusion', { ...statement, NotAction: 'iam:*' }, {}],
-  ])('are not taken for understood with %s', (_what, of, role) => {
+  ])('are refused as unreadable with %s', (_what, of, role) => {
     expect(() => read(of, role)).toThrow(PolicyError);
   });
 });
 
-describe('grants against calls', () => {
+describe('grants compared with calls', () => {
   const made = (more: Partial<CountedCall> = {}): CountedCall => ({
     functionName: 'fn',
     by: 'function',
@@ -125,12 +125,12 @@ describe('grants against calls', () => {
     ...more,
   });
 
-  it('are well when each is used and each call is allowed', () => {
+  it('match when each grant is used and each call is allowed', () => {
     const verdicts = verdictsOf([allow()], [made()]);
     expect(verdicts).toMatchObject({ ok: true, rows: [{ verdict: 'used', used: 2 }] });
   });
 
-  it('show what is needed and not allowed, and what is granted and never used', () => {
+  it('report calls that are not allowed, and grants that are never used', () => {
     const verdicts = verdictsOf(
       [allow({ actions: ['dynamodb:Query', 'dynamodb:GetItem'] })],
       [made(), made({ action: 'dynamodb:PutItem', context: { 'dynamodb:LeadingKeys': 'o#pods#01' } })],
@@ -144,7 +144,7 @@ describe('grants against calls', () => {
     expect(tableOf(verdicts)).toContain('1 missing, 1 surplus');
   });
 
-  it('ask for the use of every partition that a statement names', () => {
+  it('require the use of every partition that a statement names', () => {
     const statements = [allow({ conditions: leading(['fleet', 'cloud']) })];
     const verdicts = verdictsOf(statements, [made({ context: { 'dynamodb:LeadingKeys': 'fleet' } })]);
     expect(verdicts.rows).toMatchObject([
@@ -153,7 +153,7 @@ describe('grants against calls', () => {
     ]);
   });
 
-  it('need not be used where an exception says why, for as long as there is such a grant', () => {
+  it('may stay unused where an exception states the reason, as long as the grant exists', () => {
     const both = allow({ actions: ['dynamodb:Query', 'dynamodb:GetItem'] });
     expect(verdictsOf([both], [made()], [exception()])).toMatchObject({ ok: true, stale: [] });
     expect(verdictsOf([allow()], [made()], [exception()])).toMatchObject({ ok: false, stale: [exception()] });

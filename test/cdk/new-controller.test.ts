@@ -1,4 +1,4 @@
-/** What a new controller costs: the diff in test/fixtures/empty-controller.patch adds one that does nothing. */
+/** The size of a new controller: the diff in test/fixtures/empty-controller.patch adds one that does nothing. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ const FILES_MAX = 6;
 const patch = join(repositoryRoot, 'test/fixtures/empty-controller.patch');
 
 describe('a new controller', () => {
-  it('is added by a diff of six files at most, none of them under cdk', () => {
+  it('is added by a diff of at most six files, none of them under cdk', () => {
     const files = [...readFileSync(patch, 'utf8').matchAll(/^\+\+\+ b\/(.*)$/gm)].map(([, file]) => file!);
     expect(files.length).toBeGreaterThan(0);
     expect(files.length).toBeLessThanOrEqual(FILES_MAX);

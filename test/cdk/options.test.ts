@@ -30,11 +30,11 @@ const planOf = (props: NodekeeperClusterProps) => {
   );
 };
 
-describe('props that cannot be right', () => {
+describe('invalid props', () => {
   it.each<[string, NodekeeperClusterProps]>([
     ['clusterId "Edge_1" must be lower-case', { clusterId: 'Edge_1' }],
-    ['logRetention 31 must be days that CloudWatch Logs knows: 1, 3, 5', { logRetention: 31 as RetentionDays }],
-    ['logRetention 9999 must be days', { logRetention: RetentionDays.INFINITE }],
+    ['logRetention 31 must be a retention period of CloudWatch Logs: 1, 3, 5', { logRetention: 31 as RetentionDays }],
+    ['logRetention 9999 must be a retention period', { logRetention: RetentionDays.INFINITE }],
     ['pointInTimeRecoveryDays 36 must be a whole number from 0 to 35', { pointInTimeRecoveryDays: 36 }],
     ['capacity.nodes 0 must be a whole number from 1', { capacity: { kind: 'provisioned', nodes: 0 } }],
     ['capacity.warmForNodes 1.5 must be a whole number', { capacity: { kind: 'onDemand', warmForNodes: 1.5 } }],
@@ -53,20 +53,20 @@ describe('props that cannot be right', () => {
     ['alarmTopicArn "alarms" must be the ARN of an SNS topic', { alarmTopicArn: 'alarms' }],
     ['alarmEmail "me" must be an e-mail address', { alarmEmail: 'me' }],
     [
-      'alarmEmail "a@b.example" does not go together with alarmTopicArn',
+      'alarmEmail "a@b.example" cannot be combined with alarmTopicArn',
       { alarmEmail: 'a@b.example', alarmTopicArn: TOPIC },
     ],
     ['requestsPerSecondMax 0 must be a whole number from 1', { requestsPerSecondMax: 0 }],
     [
-      'requestsPerSecondMax 500 must let the 1000 beats a second of 10000 nodes through',
+      'requestsPerSecondMax 500 must allow the 1000 heartbeats per second of 10000 nodes',
       { requestsPerSecondMax: 500, capacity: { kind: 'provisioned', nodes: 10_000 } },
     ],
-  ])('are named at synth: %s', (message, props) => {
+  ])('are reported at synth: %s', (message, props) => {
     expect(() => synthesise(props)).toThrow(InvalidPropsError);
     expect(() => synthesise(props)).toThrow(message);
   });
 
-  it('are reported all at once, one line each', () => {
+  it('are reported all at once, one per line', () => {
     const props = { clusterId: 'A', pointInTimeRecoveryDays: -1, requestsPerSecondMax: 0.5 };
     const lines = (() => {
       try {
@@ -99,7 +99,7 @@ describe('context', () => {
     encryption: 'customerManaged',
   };
 
-  it('gives what props would, as text of the command line or as values of cdk.json', () => {
+  it('sets the same props, as text of the command line or as values of cdk.json', () => {
     const { stack } = unbundledApp({}, whole);
     expect(stack.stackName).toBe('EdgeNodes');
     expect(synthesise({}, { ...whole, stackName: undefined }).toJSON()).toEqual(
@@ -116,7 +116,7 @@ describe('context', () => {
     );
   });
 
-  it('without a value is as if it were not given', () => {
+  it('ignores empty values', () => {
     expect(synthesise({}, { domainName: '', certificateArn: '', clusterId: '' }).toJSON()).toEqual(
       synthesise().toJSON(),
     );
@@ -124,18 +124,18 @@ describe('context', () => {
 
   it.each([
     ['nodes "many" must be a whole number', { nodes: 'many', capacity: 'provisioned' }],
-    ['nodes undefined goes with capacity=provisioned', { capacity: 'provisioned' }],
-    ['nodes 5 goes with capacity=provisioned', { nodes: 5 }],
-    ['warmForNodes 9 is for tables on demand', { capacity: 'provisioned', nodes: 9, warmForNodes: 9 }],
+    ['nodes undefined is set together with capacity=provisioned only', { capacity: 'provisioned' }],
+    ['nodes 5 is set together with capacity=provisioned only', { nodes: 5 }],
+    ['warmForNodes 9 requires capacity=onDemand', { capacity: 'provisioned', nodes: 9, warmForNodes: 9 }],
     ['capacity "dear" must be one of onDemand, provisioned', { capacity: 'dear' }],
     ['removalPolicy "keep" must be one of retain, destroy', { removalPolicy: 'keep' }],
     ['deletionProtection "no" must be one of true, false', { deletionProtection: 'no' }],
     ['logRetentionDays "31" must be one of 1, 3, 5', { logRetentionDays: '31' }],
     ['certificateArn undefined is missing', { domainName: 'nodes.example.com' }],
     ['encryption "mine" must be one of awsManaged, customerManaged', { encryption: 'mine' }],
-    [`keyArn "${KEY}" goes with encryption=customerManaged`, { keyArn: KEY }],
+    [`keyArn "${KEY}" requires encryption=customerManaged`, { keyArn: KEY }],
     ['clusterId ["a"] must be a single value', { clusterId: ['a'] }],
-  ])('that cannot be read is named: %s', (message, context) => {
+  ])('reports values that cannot be read: %s', (message, context) => {
     expect(() => synthesise({}, context)).toThrow(message);
   });
 });
@@ -146,20 +146,20 @@ describe('docs/operations/deploy.md', () => {
     [...cell!.matchAll(/`(\w+)`/g)].map(([, name]) => name!),
   );
 
-  it('names every context value that is read, and no other; and every output', () => {
+  it('documents every context value that is read, and no other; and every output', () => {
     const read = new Set(['stackName']);
     clusterPropsFromContext((name) => {
       read.add(name);
       return undefined;
     });
     const outputs = Object.keys(synthesise({ customDomain }).toJSON()['Outputs'] as object);
-    const told = outputs.filter((name) => !name.startsWith('Cluster') || name === 'ClusterId');
-    expect(firstCells.toSorted()).toEqual([...read, ...told].toSorted());
+    const documented = outputs.filter((name) => !name.startsWith('Cluster') || name === 'ClusterId');
+    expect(firstCells.toSorted()).toEqual([...read, ...documented].toSorted());
   });
 });
 
 describe('outputs', () => {
-  it('are what a person needs next', () => {
+  it('are what a user needs next', () => {
     const template = synthesise();
     expect(template.toJSON()['Outputs']).toMatchObject({
       ClusterId: { Value: 'nodekeeper' },
@@ -179,7 +179,7 @@ describe('point-in-time recovery', () => {
       ([, { Properties }]) => Properties['PointInTimeRecoverySpecification'],
     );
 
-  it('is on for every table, for as long as is asked, and off by choice', () => {
+  it('is on for every table, for the configured days, and off by choice', () => {
     const on = { PointInTimeRecoveryEnabled: true };
     expect(recoveryOf({})).toEqual([on, on, on]);
     const week = { ...on, RecoveryPeriodInDays: 7 };
@@ -189,8 +189,8 @@ describe('point-in-time recovery', () => {
   });
 });
 
-describe('capacity for a size', () => {
-  it('warms tables on demand for the beats of so many nodes, never below what a new table takes', () => {
+describe('capacity for an expected size', () => {
+  it('warms on-demand tables for the heartbeats of that many nodes, never below the throughput of a new table', () => {
     const warm = (nodes: number) =>
       Object.fromEntries(
         ofType(synthesise({ capacity: { kind: 'onDemand', warmForNodes: nodes } }), 'AWS::DynamoDB::Table').map(
@@ -198,14 +198,14 @@ describe('capacity for a size', () => {
         ),
       );
     const least = { ReadUnitsPerSecond: 12_000, WriteUnitsPerSecond: 4_000 };
-    // 10,000 beats and 333 status posts a second.
+    // 10,000 heartbeats and 333 status posts per second.
     const health = { ReadUnitsPerSecond: 12_000, WriteUnitsPerSecond: 10_334 };
     expect(warm(100_000)).toEqual({ Health: health, Objects: least, Control: least });
     expect(warm(1_000)).toEqual({ Health: least, Objects: least, Control: least });
     expect(JSON.stringify(synthesise().toJSON())).not.toContain('WarmThroughput');
   });
 
-  it('lets twice the beats through the HTTP API, 2,000 requests a second at least', () => {
+  it('allows twice the heartbeats through the HTTP API, and at least 2,000 requests per second', () => {
     expect(requestLimits({}, defaultPolicy)).toEqual({ requestsPerSecondMax: 2_000, burstRequestsMax: 4_000 });
     expect(requestLimits({ capacity: { kind: 'provisioned', nodes: 100_000 } }, defaultPolicy)).toEqual({
       requestsPerSecondMax: 20_000,
@@ -218,7 +218,7 @@ describe('capacity for a size', () => {
 describe('a custom domain', () => {
   const template = synthesise({ customDomain });
 
-  it('becomes the endpoint, for probes too, and tells what its DNS record points to', () => {
+  it('becomes the endpoint, for probes too, and outputs the target of its DNS record', () => {
     expect(template.toJSON()['Outputs']).toMatchObject({
       Endpoint: { Value: 'https://nodes.example.com' },
       DomainTarget: { Value: { 'Fn::GetAtt': [expect.stringContaining('Domain'), 'RegionalDomainName'] } },
@@ -237,17 +237,17 @@ describe('a custom domain', () => {
     template.resourceCountIs('AWS::ApiGatewayV2::ApiMapping', 1);
   });
 
-  it('does not stop local mode from reading the template', () => {
+  it('does not prevent local mode from reading the template', () => {
     expect(planOf({ customDomain }).api?.routes.length).toBeGreaterThan(0);
   });
 });
 
-describe('a customer managed key', () => {
+describe('a customer-managed key', () => {
   const template = synthesise({ encryption: { kind: 'customerManaged' } });
   const [keyId, key] = ofType(template, 'AWS::KMS::Key')[0]!;
   const keyArn = { 'Fn::GetAtt': [keyId, 'Arn'] };
 
-  it('is rotated and outlasts the stack, and lets the logs of the account and Region use it', () => {
+  it('is rotated and retained, and allows the logs of the account and Region to use it', () => {
     expect(key).toMatchObject({ DeletionPolicy: 'Retain', Properties: { EnableKeyRotation: true } });
     const { Statement: statements } = key.Properties['KeyPolicy'] as { Statement: { Condition?: unknown }[] };
     const [, logs] = statements;
@@ -267,7 +267,7 @@ describe('a customer managed key', () => {
     for (const [id, resource] of all) expect(resource.Properties, id).toMatchObject(properties);
   });
 
-  it('may be used by a function through the services that its own policy names, and no others', () => {
+  it('may be used by a function only through the services that its own policy names', () => {
     const through = (role: string) =>
       ofType(template, 'AWS::IAM::Policy')
         .filter(([id]) => id.includes(`Cluster${role}`))
@@ -288,18 +288,18 @@ describe('a customer managed key', () => {
     expect(allowedTo(synthesise(), 'heartbeat').join()).not.toContain('kms:');
   });
 
-  it('can be one that is there already', () => {
+  it('can be an existing one', () => {
     const own = synthesise({ encryption: { kind: 'customerManaged', keyArn: KEY } });
     own.resourceCountIs('AWS::KMS::Key', 0);
     own.allResourcesProperties('AWS::SQS::Queue', { KmsMasterKeyId: KEY });
     expect(allowedTo(own, 'watch')).toContain(`kms:Decrypt on ${KEY}`);
   });
 
-  it('does not stop local mode from reading the template', () => {
+  it('does not prevent local mode from reading the template', () => {
     expect(planOf({ encryption: { kind: 'customerManaged' } }).tables).toHaveLength(3);
   });
 
-  it('adds nothing to a cluster that does without', () => {
+  it('adds nothing to a cluster without one', () => {
     expect(planOf({}).tables.map(({ definition }) => definition)).toEqual(
       planOf({ encryption: { kind: 'customerManaged' } }).tables.map(({ definition }) => definition),
     );
@@ -307,7 +307,7 @@ describe('a customer managed key', () => {
   });
 });
 
-describe('whoever is told of alarms', () => {
+describe('the receiver of alarms', () => {
   const targetsOf = (template: ReturnType<typeof synthesise>) =>
     new Set(
       ['AWS::CloudWatch::Alarm', 'AWS::CloudWatch::CompositeAlarm']
@@ -316,7 +316,7 @@ describe('whoever is told of alarms', () => {
         .map((target) => shortArn(target)),
     );
 
-  it('is a topic that is there, or an e-mail address with a topic of its own, or nobody', () => {
+  it('is an existing topic, an e-mail address with a topic of its own, or none', () => {
     expect(targetsOf(synthesise())).toEqual(new Set());
     expect(targetsOf(synthesise({ alarmTopicArn: TOPIC }))).toEqual(new Set([TOPIC]));
     const mailed = synthesise({ alarmEmail: 'on-call@example.com' });
@@ -343,22 +343,22 @@ describe('restored tables', () => {
     control: { tableArn: arnOf('control') },
   };
 
-  it('take the place of those of the stack everywhere', () => {
+  it('replace those of the stack everywhere', () => {
     const template = synthesise({ restoredTables });
     template.resourceCountIs('AWS::DynamoDB::Table', 0);
     expect(allowedTo(template, 'heartbeat')).toContain(`dynamodb:UpdateItem on ${arnOf('health')}`);
     const text = JSON.stringify(template.toJSON());
     expect(text).toContain('"HEALTH_TABLE":"restored-health"');
     expect(text).toContain(`"EventSourceArn":"${restoredTables.objects.streamArn}"`);
-    expect(() => unbundledApp({ restoredTables, restoredTablesFile: 'tables.json' })).toThrow('not both');
+    expect(() => unbundledApp({ restoredTables, restoredTablesFile: 'tables.json' })).toThrow('exclude each other');
     expect(() => unbundledApp({ restoredTables }).app.synth()).not.toThrow();
   });
 
   it.each([
     ['restoredTables.health.streamArn undefined must be', { ...restoredTables, health: restoredTables.control }],
     ['restoredTables.control.tableArn undefined must be', { ...restoredTables, control: {} }],
-    ['is another one too', { ...restoredTables, control: { tableArn: arnOf('health') } }],
-  ])('are three, two with their stream: %s', (message, tables) => {
+    ['is used twice', { ...restoredTables, control: { tableArn: arnOf('health') } }],
+  ])('must be three, two with their stream: %s', (message, tables) => {
     expect(() => synthesise({ restoredTables: tables as never })).toThrow(message);
   });
 });
@@ -376,7 +376,7 @@ describe('cdk-nag', () => {
       },
     ],
     ['point-in-time recovery off', { pointInTimeRecoveryDays: 0 }],
-  ])('is content with %s', (_, props) => {
+  ])('accepts %s', (_, props) => {
     expect(() => unbundledApp(props).app.synth()).not.toThrow();
   });
 });

@@ -1,13 +1,13 @@
 /**
- * What of a template holds something that nobody could make again, and which changes would cost it. CloudFormation replaces
- * a resource when its logical id, its type or one of these properties changes: the new one is empty.
+ * The resources of a template with data that cannot be recreated, and the changes that would lose it. CloudFormation
+ * replaces a resource when its logical id, its type or one of these properties changes: the new one is empty.
  * Source: AWS CloudFormation template reference, "Update requires: Replacement" of each type.
  */
 export interface StatefulResource {
   readonly type: string;
   readonly deletionPolicy: string;
   readonly updateReplacePolicy: string;
-  /** Properties whose change replaces the resource, or loses what is in it. */
+  /** Properties that replace the resource, or lose its data, when they change. */
   readonly identity: Readonly<Record<string, unknown>>;
 }
 
@@ -17,7 +17,7 @@ export interface StatefulParts {
   readonly outputs: readonly string[];
 }
 
-/** By type: properties that are compared, and what is lost with them. */
+/** By type: the compared properties, and the data that is lost with them. */
 const TYPES: Readonly<Record<string, { readonly identity: readonly string[]; readonly lost: string }>> = {
   'AWS::DynamoDB::Table': {
     identity: ['TableName', 'KeySchema', 'LocalSecondaryIndexes', 'StreamSpecification', 'TimeToLiveSpecification'],
@@ -53,7 +53,7 @@ export function statefulParts({ Resources, Outputs }: Template): StatefulParts {
       UpdateReplacePolicy = 'Delete',
     } = resource;
     const known = TYPES[type];
-    // Logs that may go with the stack may go with an update as well.
+    // Logs that may be deleted with the stack may be lost in an update as well.
     if (known === undefined || (type.startsWith('AWS::Logs::') && DeletionPolicy !== 'Retain')) continue;
     const identity = Object.fromEntries(
       known.identity.filter((name) => properties[name] !== undefined).map((name) => [name, properties[name]]),
@@ -66,9 +66,9 @@ export function statefulParts({ Resources, Outputs }: Template): StatefulParts {
 const REMEDY =
   'Undo it, or write down the migration in docs/operations/upgrade.md and then run with WRITE_SNAPSHOT=1 and npm run format.';
 const RECORD =
-  'Run the test with WRITE_SNAPSHOT=1, then npm run format, and commit the snapshot, so that it is kept from now on.';
+  'Run the test with WRITE_SNAPSHOT=1, then npm run format, and commit the snapshot: it is compared from then on.';
 
-/** One line for each thing that an upgrade from `before` to `after` would cost, or that is not yet watched. */
+/** One line per loss in an upgrade from `before` to `after`, and per resource that is not in the snapshot yet. */
 export function upgradeFaults(before: StatefulParts, after: StatefulParts): readonly string[] {
   const faults: string[] = [];
   for (const [id, was] of Object.entries(before.resources)) {
@@ -102,7 +102,8 @@ export function upgradeFaults(before: StatefulParts, after: StatefulParts): read
     if (before.resources[id] === undefined) faults.push(`${id} (${type}) is new and not in the snapshot. ${RECORD}`);
   }
   for (const name of before.outputs) {
-    if (!after.outputs.includes(name)) faults.push(`the output ${name} would be gone, and scripts read it. ${REMEDY}`);
+    if (!after.outputs.includes(name))
+      faults.push(`the output ${name} would be deleted, and scripts read it. ${REMEDY}`);
   }
   for (const name of after.outputs) {
     if (!before.outputs.includes(name)) faults.push(`the output ${name} is new and not in the snapshot. ${RECORD}`);

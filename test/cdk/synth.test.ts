@@ -10,7 +10,7 @@ import { NodekeeperCluster } from '../../cdk/lib/nodekeeper-cluster.ts';
 import { InvalidPolicyError } from '../../cdk/lib/policy-source.ts';
 import { ofType, synthesise, unbundledApp } from './synthesised.ts';
 
-/** Ten seconds on an idle machine; a busy one takes its time. */
+/** Ten seconds on an idle machine, longer on a busy one. */
 const SYNTH_TIMEOUT_MS = 90_000;
 const scratch = mkdtempSync(join(tmpdir(), 'nodekeeper-synth-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
@@ -30,10 +30,10 @@ const synthToFolder = (outputFolder: string, context: Record<string, unknown> = 
     env: { PATH: process.env['PATH'], CDK_OUTDIR: outputFolder, CDK_CONTEXT_JSON: JSON.stringify(context) },
   });
 
-/** What a cold start may read. KB; the others carry EC2's client, and are warm all the time. */
+/** Bundle size that a cold start may read. KB. The other functions include EC2's client and are always warm. */
 const START_KILOBYTES_MAX: Readonly<Record<string, number>> = { heartbeat: 300, api: 900, watch: 900 };
 
-/** Bytes that importing index.mjs reads: the file, and the chunks that it imports at once. */
+/** Bytes that importing index.mjs reads: the file, and the chunks that it imports statically. */
 function startBytes(folder: string, file = 'index.mjs', seen = new Set<string>()): number {
   if (seen.has(file)) return 0;
   seen.add(file);
@@ -62,7 +62,7 @@ describe('synth', () => {
       expect(new Set(assets.map((asset) => asset.folder)).size).toBe(assets.length);
       for (const { role, folder } of assets) {
         const bundled = readdirSync(folder).filter((name) => name.endsWith('.mjs'));
-        // Only api loads anything on demand: EC2's client, for instances that enrol.
+        // Only api loads code on demand: EC2's client, for instances that enrol themselves.
         if (role !== 'api') expect(bundled, role).toEqual(['index.mjs']);
         expect(readFileSync(join(folder, 'index.mjs'), 'utf8'), role).toMatch(/export\{[^}]*\bas handler\b/);
         expect(startBytes(folder), role).toBeLessThanOrEqual((START_KILOBYTES_MAX[role] ?? 1_300) * 1_024);
@@ -79,7 +79,7 @@ describe('synth', () => {
     expect(JSON.stringify(synthesise().toJSON())).not.toMatch(/\b\d{12}\b|us-east-1/);
   });
 
-  it('ends with exit code 1 and one line a fault when the policy breaks a rule', () => {
+  it('exits with code 1 and one line per fault when the policy breaks a rule', () => {
     const path = policyFile('bad.yaml', 'beatIntervalSeconds: 10\nnodeMonitorPeriodSeconds: 7\ngrace: 3\n');
     const outputFolder = join(scratch, 'bad');
     const { status, stderr } = synthToFolder(outputFolder, { policyFile: path });
@@ -91,7 +91,7 @@ describe('synth', () => {
     expect(existsSync(join(outputFolder, 'manifest.json'))).toBe(false);
   });
 
-  it('takes the policy of the file into every function that decides', () => {
+  it('passes the policy file to every function that decides', () => {
     const path = policyFile('good.yaml', 'nodeMonitorPeriodSeconds: 30\nnodeMonitorGracePeriodSeconds: 90\n');
     const template = synthesise({}, { policyFile: path });
     const environments = ofType(template, 'AWS::Lambda::Function').map(
@@ -99,7 +99,7 @@ describe('synth', () => {
     );
     const decidedBy = environments.filter((variables) => variables['NODEKEEPER_POLICY'] !== undefined);
     expect(environments.map((variables) => variables['POWERTOOLS_SERVICE_NAME']).toSorted()).toEqual(
-      // The heartbeat decides nothing that a policy could change.
+      // The heartbeat makes no decision that depends on the policy.
       [...decidedBy.map((variables) => variables['POWERTOOLS_SERVICE_NAME']), 'heartbeat'].toSorted(),
     );
     for (const variables of decidedBy) {
@@ -111,7 +111,7 @@ describe('synth', () => {
     }
   });
 
-  it('refuses a policy given in code by the same rules', () => {
+  it('checks a policy in code by the same rules', () => {
     const stack = new Stack();
     expect(() => new NodekeeperCluster(stack, 'Cluster', { policy: { watchMode: 'poll' as 'longPoll' } })).toThrow(
       InvalidPolicyError,
@@ -120,17 +120,17 @@ describe('synth', () => {
 });
 
 describe('cdk-nag', () => {
-  it('finds nothing that is not acknowledged with a reason', () => {
+  it('has no finding without an acknowledged reason', () => {
     expect(() => unbundledApp().app.synth()).not.toThrow();
   });
 
-  it('sees: a queue without TLS and dead letters breaks the synth', () => {
+  it('detects violations: a queue without TLS and dead letters fails the synth', () => {
     const { app, stack } = unbundledApp();
     new Queue(stack, 'Planted');
     expect(() => app.synth()).toThrow(/AwsSolutions-SQS|[Vv]alidation/);
   });
 
-  it('gives a reason of more than a few words with every acknowledgement', () => {
+  it('has a reason of more than a few words with every acknowledgement', () => {
     const reasons = unbundledApp()
       .stack.node.findAll()
       .flatMap((construct) => construct.node.metadata)

@@ -17,7 +17,7 @@ const cdkContext = (
   JSON.parse(readFileSync(join(repositoryRoot, 'cdk.json'), 'utf8')) as { context: Record<string, unknown> }
 ).context;
 
-/** The app with the feature flags of cdk.json, as the CLI would give them, but without bundling any handler. */
+/** The app with the feature flags of cdk.json, as the CLI sets them, but without bundling any handler. */
 export function unbundledApp(cluster: NodekeeperClusterProps = {}, context: Record<string, unknown> = {}) {
   return nodekeeperApp({ cluster, app: { context: { ...cdkContext, 'aws:cdk:bundling-stacks': [], ...context } } });
 }
@@ -31,7 +31,7 @@ export const resourcesOf = (template: Template): Resources => template.toJSON()[
 export const ofType = (template: Template, type: string): readonly [string, Resource][] =>
   Object.entries(resourcesOf(template)).filter(([, resource]) => resource.Type === type);
 
-/** Role of a function, as the local mode reads it. */
+/** Role of a function, as local mode reads it. */
 export const functionRole = (resource: Resource): string => String(resource.Metadata?.['nodekeeper:function']);
 
 /** Logical id by role. */
@@ -47,7 +47,7 @@ interface Statement {
 
 const listOf = <Value>(value: Value | Value[]): Value[] => (Array.isArray(value) ? value : [value]);
 
-/** `{ Fn::GetAtt: [id, attribute] }` and joins of it as `<id.attribute>…`: short enough to write in a test. */
+/** `{ Fn::GetAtt: [id, attribute] }` and joins of it as `<id.attribute>…`, short enough for a test. */
 export function shortArn(value: unknown): string {
   if (typeof value === 'string') return value;
   const [name, argument] = Object.entries(value as Record<string, unknown>)[0] ?? [];
@@ -57,13 +57,16 @@ export function shortArn(value: unknown): string {
   throw new Error(`not an ARN: ${JSON.stringify(value)}`);
 }
 
-/** ` [partition]` of each partition of a table that a statement is held to. */
+/** ` [partition]` for each partition that a statement is limited to. */
 function partitionsOf({ Condition: condition = {} }: Statement): readonly string[] {
   const keys = condition['ForAllValues:StringLike']?.['dynamodb:LeadingKeys'];
   return keys === undefined ? [''] : listOf(keys as string | string[]).map((key) => ` [${key}]`);
 }
 
-/** Every `action on resource` a function's role allows, with the partition of a table it is held to; throws on a Deny, a managed policy or a shared role. */
+/**
+ * Every `action on resource` that a function's role allows, with the partition that limits it. Throws on a Deny, a
+ * managed policy or a shared role.
+ */
 export function allowedTo(template: Template, role: string): readonly string[] {
   const resources = resourcesOf(template);
   const lambda = Object.values(resources).find(

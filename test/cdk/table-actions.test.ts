@@ -1,4 +1,4 @@
-/** What the functions ask of the tables under every fault is granted: paths that a recorded run need not meet. */
+/** Every table action that the functions use under faults is granted. A recorded run need not reach these paths. */
 import { expect, it } from 'vitest';
 import type { FunctionName } from '../../shared/function-list.ts';
 import type { ItemKey, ItemStore, TableName, TransactWrite } from '../../shared/ports/item-store.ts';
@@ -18,7 +18,7 @@ interface Use {
   readonly partition: string;
 }
 
-/** Notes what passes. */
+/** Records the actions. */
 function noting(items: ItemStore, note: (use: Use) => void): ItemStore {
   const ofKey = (action: string, { table, pk }: ItemKey): void => note({ action, table, partition: pk });
   const ofWrite = (write: TransactWrite): void => ofKey(ACTIONS[write.kind], write.key);
@@ -51,7 +51,7 @@ function noting(items: ItemStore, note: (use: Use) => void): ItemStore {
   };
 }
 
-it('a function may do in the tables all that it ever does there', { timeout: 300_000 }, async () => {
+it('a function may perform every table action that it ever uses', { timeout: 300_000 }, async () => {
   const template = synthesise();
   const grants = new Map<FunctionName, readonly string[]>();
   const uses = new Set<string>();
@@ -84,6 +84,6 @@ it('a function may do in the tables all that it ever does there', { timeout: 300
     expect(failure).toBeUndefined();
   }
   expect([...refused]).toEqual([]);
-  // As many as there are, or what is noted passes by.
+  // As many as exist; otherwise actions are missed.
   expect(uses.size).toBeGreaterThan(60);
 });

@@ -31,7 +31,7 @@ const template = synthesise();
 const controllers = existsSync(handlerEntry('evictor')) ? ['NodeMonitor', 'Evictor'] : ['NodeMonitor'];
 
 describe.each(controllers)('tick of %s', (controller) => {
-  it('comes at 0, 5 … 55 s of each minute, each exactly once, ten messages a schedule at most', () => {
+  it('has ticks at 0, 5 … 55 s of each minute, each exactly once, at most ten messages per schedule', () => {
     const delays = entriesOf(template, controller).map((entry) => entry.DelaySeconds);
     expect(delays.sort((a, b) => a - b)).toEqual([0, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55]);
     const targets = targetsOf(template, controller);
@@ -43,7 +43,7 @@ describe.each(controllers)('tick of %s', (controller) => {
     }
   });
 
-  it('carries the minute it was due and its offset, so that a late message knows its slot', () => {
+  it('carries its due minute and its offset: a late message knows its slot', () => {
     for (const entry of entriesOf(template, controller)) {
       expect(JSON.parse(entry.MessageBody)).toEqual({
         scheduledAt: '<aws.scheduler.scheduled-time>',
@@ -52,7 +52,7 @@ describe.each(controllers)('tick of %s', (controller) => {
     }
   });
 
-  it('goes from the scheduler straight to the queue, and is not replayed after an outage', () => {
+  it('is sent by the scheduler directly to the queue, and is not replayed after an outage', () => {
     for (const target of targetsOf(template, controller)) {
       expect(shortArn(target.Arn)).toMatch(/:scheduler:::aws-sdk:sqs:sendMessageBatch$/);
       expect(inputOf(target).QueueUrl).toMatch(new RegExp(`<.*${controller}TickQueue.*>`));
@@ -68,7 +68,7 @@ describe.each(controllers)('tick of %s', (controller) => {
     }
   });
 
-  it('has a scheduler role that may send to the queue and its dead letters, nothing else', () => {
+  it('has a scheduler role that may send to the queue and its dead letters only', () => {
     const policy = ofType(template, 'AWS::IAM::Policy').find(([id]) => id.includes(`${controller}TickSchedulerRole`))!;
     const { Statement: statements } = policy[1].Properties['PolicyDocument'] as {
       Statement: { Action: string; Resource: unknown[] }[];
@@ -79,7 +79,7 @@ describe.each(controllers)('tick of %s', (controller) => {
     for (const resource of resources) expect(resource).toMatch(/(TickQueue|DeadLetters)/);
   });
 
-  it('outlasts its delay and every receive in the queue, then ends in dead letters', () => {
+  it('outlasts its delay and every receive in the queue, then moves to the dead letters', () => {
     const queue = ofType(template, 'AWS::SQS::Queue').find(([id]) => id.includes(`${controller}TickQueue`))![1];
     const properties = queue.Properties as {
       MessageRetentionPeriod: number;
@@ -92,7 +92,7 @@ describe.each(controllers)('tick of %s', (controller) => {
     expect(shortArn(deadLetterTargetArn)).toMatch(/DeadLetters/);
   });
 
-  it('is received one at a time by invocations that fit the visibility timeout, with no concurrency that costs pollers', () => {
+  it('is received alone, within the visibility timeout, without a concurrency limit that costs pollers', () => {
     const role = controller === 'NodeMonitor' ? 'node-monitor' : 'evictor';
     const functionId = functionIds(template).get(role);
     const mapping = ofType(template, 'AWS::Lambda::EventSourceMapping').find(
@@ -123,11 +123,11 @@ describe('tick period', () => {
     expect(entriesOf(faster, 'NodeMonitor')).toHaveLength(12);
   });
 
-  it('of a minute is one message without delay', () => {
+  it('of one minute is one message without delay', () => {
     expect(tickOffsetsSeconds(60)).toEqual([0]);
   });
 
-  it('that does not divide a minute is refused, since ticks would drift against slots', () => {
+  it('that does not divide a minute is refused, because ticks would drift against slots', () => {
     expect(() => tickOffsetsSeconds(7)).toThrow(RangeError);
     expect(() => tickOffsetsSeconds(0)).toThrow(RangeError);
   });

@@ -1,4 +1,4 @@
-/** No upgrade may cost what a cluster knows. WRITE_SNAPSHOT=1 writes the snapshot anew. */
+/** No upgrade may lose data of a cluster. WRITE_SNAPSHOT=1 writes the snapshot again. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { App, Stack } from 'aws-cdk-lib';
@@ -35,7 +35,7 @@ describe('an upgrade', () => {
     expect(text(upgradeFaults(snapshot[name]!, present[name]!))).toBe('');
   });
 
-  it('is watched for all that holds something', () => {
+  it('covers every resource that holds data', () => {
     const types = Object.values(snapshot['with everything on']!.resources).map(({ type }) => type);
     expect(types.filter((type) => type === 'AWS::DynamoDB::Table').length).toBeGreaterThanOrEqual(3);
     for (const type of ['Logs::LogGroup', 'KMS::Key', 'ApiGatewayV2::Api']) {
@@ -44,7 +44,7 @@ describe('an upgrade', () => {
   });
 });
 
-describe('a change that would cost something', () => {
+describe('a change that would lose data', () => {
   const good = present['as it comes']!;
   const template = () => synthesise().toJSON() as Record<string, Record<string, Record<string, unknown>>>;
   const health = Object.keys(good.resources).find((id) => id.includes('TablesHealth'))!;
@@ -55,7 +55,7 @@ describe('a change that would cost something', () => {
     return upgradeFaults(good, statefulParts(changed));
   };
 
-  it('is seen where a construct was renamed', () => {
+  it('is detected when a construct is renamed', () => {
     const stack = new Stack(new App({ context: { 'aws:cdk:bundling-stacks': [] } }), 'Nodekeeper');
     new NodekeeperCluster(stack, 'Renamed');
     const faults = upgradeFaults(good, statefulParts(Template.fromStack(stack).toJSON()));
@@ -65,7 +65,7 @@ describe('a change that would cost something', () => {
     expect(faults.filter((fault) => fault.includes('would be lost'))).toHaveLength(Object.keys(good.resources).length);
   });
 
-  it('is seen where the keys of a table change, with what they were', () => {
+  it('is detected when the keys of a table change, with their previous value', () => {
     const faults = faultsOf(({ Resources: resources }) => {
       (resources![health]!['Properties'] as Record<string, unknown>)['KeySchema'] = [
         { AttributeName: 'name', KeyType: 'HASH' },
@@ -84,7 +84,7 @@ describe('a change that would cost something', () => {
       },
     ],
     [
-      'a stream goes',
+      'a stream is removed',
       'StreamSpecification was',
       (resource) => {
         delete (resource['Properties'] as Record<string, unknown>)['StreamSpecification'];
@@ -114,19 +114,19 @@ describe('a change that would cost something', () => {
         resource['Type'] = 'AWS::SNS::Topic';
       },
     ],
-  ])('is seen where %s', (_, message, change) => {
+  ])('is detected when %s', (_, message, change) => {
     const faults = faultsOf(({ Resources: resources }) => change(resources![objects]!));
     expect(text(faults)).toContain(message);
   });
 
-  it('is seen where an output goes', () => {
+  it('is detected when an output is removed', () => {
     const faults = faultsOf(({ Outputs: outputs }) => {
       delete outputs!['Endpoint'];
     });
-    expect(faults).toEqual([expect.stringContaining('the output Endpoint would be gone')]);
+    expect(faults).toEqual([expect.stringContaining('the output Endpoint would be deleted')]);
   });
 
-  it('and what is new is asked to be recorded', () => {
+  it('requires that a new resource is recorded', () => {
     const faults = faultsOf(({ Resources: resources }) => {
       resources!['Another'] = { Type: 'AWS::SNS::Topic' };
     });

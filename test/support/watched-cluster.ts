@@ -117,7 +117,7 @@ export async function watchedCluster(
     lines: (): readonly string[] => linesOfMinute,
     nowMs: (): number => START_MS + seconds * 1_000,
     /** A figure of AWS's own, of a function. */
-    tell(functionName: FunctionName, name: string, value: number): void {
+    setMetric(functionName: FunctionName, name: string, value: number): void {
       const dimensions = { FunctionName: `<${ids.get(functionName)}>` };
       figures.add({ namespace: 'AWS/Lambda', name, dimensions }, cluster.nowMs(), value);
     },
@@ -131,9 +131,9 @@ export async function watchedCluster(
       const { beating = () => true, ticking = ['node-monitor', 'evictor', 'cloud-node'], lateSeconds = 0 } = of;
       const platform = { ...QUIET, ...of.platform };
       linesOfMinute = [];
-      if (platform.beats > 0) cluster.tell('heartbeat', 'Invocations', platform.beats);
-      if (platform.cloudNodeCalls > 0) cluster.tell('cloud-node', 'Invocations', platform.cloudNodeCalls);
-      if (platform.podGcCalls > 0) cluster.tell('pod-gc', 'Invocations', platform.podGcCalls);
+      if (platform.beats > 0) cluster.setMetric('heartbeat', 'Invocations', platform.beats);
+      if (platform.cloudNodeCalls > 0) cluster.setMetric('cloud-node', 'Invocations', platform.cloudNodeCalls);
+      if (platform.podGcCalls > 0) cluster.setMetric('pod-gc', 'Invocations', platform.podGcCalls);
       if (platform.requests > 0) cluster.tellAs('api-errors', 'Count', platform.requests);
       const end = seconds + MINUTE_SECONDS;
       for (; seconds < end; seconds += fleet.policy.nodeMonitorPeriodSeconds) {
