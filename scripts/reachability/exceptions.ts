@@ -38,7 +38,7 @@ export const exceptions: readonly Exception[] = [
   { symbol: 'shared/controllers/index.ts#FleetControllers.processQueuesBetweenTicks', reason: PACED },
   { symbol: 'shared/controllers/index.ts#fleetControllers.controllers.tickEvictor', reason: PACED },
   { symbol: 'shared/controllers/index.ts#fleetControllers.controllers.processQueuesBetweenTicks', reason: PACED },
-  { symbol: 'shared/domain/cost/prices.ts#SECONDS_PER_MONTH', reason: 'npm run cost computes the bill with it' },
+  { symbol: 'shared/domain/cost/prices.ts#SECONDS_A_MONTH', reason: 'npm run cost computes the bill with it' },
   { symbol: 'shared/domain/cost/prices.ts#PriceListOutcome', reason: 'npm run cost reads a price list with it' },
   { symbol: 'shared/domain/cost/prices.ts#parsePriceList', reason: 'npm run cost reads a price list with it' },
   {

@@ -1,7 +1,8 @@
 /** What runs from given starts, and what of the rest should have. */
 import { relative } from 'node:path';
 import ts from 'typescript';
-import { isMember, isTopLevel, type UseGraph } from './graph.ts';
+import { isMember, isTopLevel } from './declarations.ts';
+import type { UseGraph } from './graph.ts';
 
 /** What is reached, each with what reached it first; starts with nothing. */
 export type Reached = ReadonlyMap<ts.Node, ts.Node | undefined>;
