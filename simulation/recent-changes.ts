@@ -2,7 +2,8 @@
  * What was written to the tables of late, and when in true time: for reads that lag behind, for streams, and for everybody
  * who watches. The tables themselves forget their changes as soon as these were taken.
  */
-import type { ItemChange, MemoryItemStore } from '../shared/adapters/memory/item-store.ts';
+import type { ItemChange } from '../shared/adapters/memory/changes.ts';
+import type { MemoryItemStore } from '../shared/adapters/memory/item-store.ts';
 import type { TableName } from '../shared/ports/item-store.ts';
 
 /** A change with its true time. */

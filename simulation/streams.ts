@@ -2,7 +2,8 @@
  * The tables' streams: changes of `objects` and `health` that pass the filters of the event source mappings (test/scenario
  * holds them against cdk/lib/streams.ts), delivered in batches until nothing new comes of it.
  */
-import type { ItemChange, MemoryItemStore } from '../shared/adapters/memory/item-store.ts';
+import type { ItemChange } from '../shared/adapters/memory/changes.ts';
+import type { MemoryItemStore } from '../shared/adapters/memory/item-store.ts';
 import type { ChangesOutcome, FleetControllers } from '../shared/controllers/index.ts';
 
 const BATCH_RECORDS_MAX = 100;

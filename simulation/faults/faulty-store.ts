@@ -2,7 +2,8 @@
  * The tables as one process sees them: every call takes virtual time and may be refused, lost or the last thing the process
  * does. Stale are only reads that were asked for as eventually consistent.
  */
-import { type MemoryItemStore, segmentOf } from '../../shared/adapters/memory/item-store.ts';
+import type { MemoryItemStore } from '../../shared/adapters/memory/item-store.ts';
+import { segmentOf } from '../../shared/adapters/memory/pages.ts';
 import {
   type Item,
   type ItemStore,

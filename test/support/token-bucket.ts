@@ -1,5 +1,5 @@
 /** The limiter of a zone without a store: its updates, judged by the conditions of the tables in memory. */
-import { conditionHolds } from '../../shared/adapters/memory/item-store.ts';
+import { conditionHolds } from '../../shared/adapters/memory/conditions.ts';
 import {
   changeRateUpdates,
   type Limiter,
