@@ -1,6 +1,7 @@
 /** What the steps of a story do, as the machines and the operator would: through the API. */
 
-import type { CloudTrouble, MemoryCloud } from '../shared/adapters/memory/cloud.ts';
+import type { MemoryCloud } from '../shared/adapters/memory/cloud.ts';
+import type { CloudTrouble } from '../shared/adapters/memory/planned-failures.ts';
 import { resources } from '../shared/api/kinds/registry.ts';
 import type { ResourceDescriptor } from '../shared/kube/descriptor.ts';
 import type { KubeNode, KubeObject, Taint } from '../shared/kube/types.ts';

@@ -171,7 +171,10 @@ export function defineCloudContract(name: string, open: (setting: CloudSetting) 
           const answers = await cloud.describeInstances([others, ended, unknown].map((id) => named(id)));
           for (const id of [others, ended]) {
             expect(answers.get(id)).toEqual({
-              answer: { kind: 'foreign', reason: `EC2 knows ${id} and does not show it: it is another account's` },
+              answer: {
+                kind: 'foreign',
+                reason: `EC2 accepts the id ${id} and does not return the instance: it is another account's instance`,
+              },
             });
           }
           expect(answers.get(unknown)?.answer).toEqual({ kind: 'notFound' });
@@ -201,7 +204,7 @@ export function defineCloudContract(name: string, open: (setting: CloudSetting) 
             expect(answers.get(id)?.answer).toMatchObject({
               kind: 'failed',
               cause: 'throttled',
-              message: expect.stringContaining('a later pass asks'),
+              message: expect.stringContaining('a later pass requests this one'),
             });
           }
           return { confirmed, calls: under.describeCalls() - before };

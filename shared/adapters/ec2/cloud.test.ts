@@ -130,7 +130,10 @@ describe('EC2 as the cloud', () => {
       [
         'an answer without it',
         () => ({ Reservations: [] }),
-        { kind: 'foreign', reason: `EC2 knows ${idOf(1)} and does not show it: it is another account's` },
+        {
+          kind: 'foreign',
+          reason: `EC2 accepts the id ${idOf(1)} and does not return the instance: it is another account's instance`,
+        },
       ],
       ['a reservation without it', () => ({ Reservations: [{ OwnerId: OURS, Instances: [] }] }), { kind: 'foreign' }],
       ['the instance after all', () => ({ Reservations: [reservation(idOf(1))] }), { kind: 'found', state: 'running' }],

@@ -1,9 +1,9 @@
 /**
- * What EC2's errors mean to us, by their codes, never by the words of a message.
+ * Classifies EC2's errors by their codes, never by the text of a message.
  * Source: EC2 API reference, "Error codes for the Amazon EC2 API".
  */
 
-/** An error by the code that EC2 gives it, or by a name of ours where there was no answer to read. */
+/** An error with EC2's code, or with a name of ours if the response had none. */
 export class Ec2Error extends Error {
   override readonly name: string;
   constructor(code: string, message = code, options?: ErrorOptions) {
@@ -12,7 +12,7 @@ export class Ec2Error extends Error {
   }
 }
 
-/** No answer to this call: cut short, not XML, or without the element that answers carry. */
+/** Not a response to this call: truncated, not XML, or without a required element. */
 export const MALFORMED_ANSWER = 'MalformedAnswer';
 
 const THROTTLED = new Set([
@@ -28,9 +28,9 @@ const THROTTLED = new Set([
   'SlowDown',
 ]);
 const TIMEOUT = new Set(['TimeoutError', 'AbortError', 'RequestTimeout', 'RequestTimeoutException']);
-/** Where a detach finds nothing to do. IncorrectState is what a volume that is attached nowhere answers. */
+/** A detach has nothing to do. EC2 returns IncorrectState for a volume that is not attached. */
 const NOT_ATTACHED = new Set(['IncorrectState', 'InvalidAttachment.NotFound', 'InvalidVolume.NotFound']);
-/** What asking again does not change. */
+/** A retry does not change these. */
 const REFUSED = new Set([
   'OperationNotPermitted',
   'UnsupportedOperation',
@@ -54,7 +54,10 @@ export interface Failure {
   readonly message: string;
 }
 
-/** The failure of a call. The SDK has already sent it again where that helps. */
+/** An answer that cannot be read. */
+export const MALFORMED: Failure = { kind: 'failed', cause: 'error', message: `EC2: ${MALFORMED_ANSWER}` };
+
+/** The failure of a call. The SDK has already repeated the call where that helps. */
 export function failureOf(error: unknown): Failure {
   const code = codeOf(error);
   const socketCode = (error as { code?: unknown } | null)?.code;
@@ -67,7 +70,7 @@ export function failureOf(error: unknown): Failure {
   return { kind: 'failed', cause, message: `EC2: ${code}${socket}` };
 }
 
-/** No account of this region has, or lately had, an instance of that id. */
+/** No account of this region has an instance of that id, or recently had one. */
 export const isUnknownInstance = (error: unknown): boolean => codeOf(error) === 'InvalidInstanceID.NotFound';
 
 export function detachRefusalOf(

@@ -8,6 +8,8 @@
  * An id of another account is looked up again only rarely, to detect that its instance no longer exists.
  */
 
+import type { CloudAnswer } from './instance.ts';
+
 /** The record of one id between passes. */
 export interface Confirmation {
   /** The pass with the last lookup of this id. */
@@ -63,7 +65,7 @@ export function planConfirmations(missing: readonly string[], kept: Confirmation
 export function keepConfirmations(
   kept: Confirmations,
   pass: number,
-  answers: Iterable<readonly [id: string, kind: 'found' | 'notFound' | 'foreign' | 'failed']>,
+  answers: Iterable<readonly [id: string, kind: CloudAnswer['kind']]>,
   asked: ReadonlySet<string>,
 ): Confirmations {
   const next = new Map(kept);
@@ -86,10 +88,3 @@ export function keepConfirmations(
   }
   return next;
 }
-
-/** Why an instance that EC2 knows by its id and yet does not show is none of ours. */
-export const hiddenInstanceReason = (instanceId: string): string =>
-  `EC2 knows ${instanceId} and does not show it: it is another account's`;
-
-export const NOT_CONFIRMED =
-  'EC2: not in the answer, and not asked about by its id yet; there are many such instances, a later pass asks';
