@@ -11,16 +11,16 @@ import { systemClock, systemRandom } from './system-clock.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Counts units of this process, which handles one event at a time. */
+/** Counts the units of an event. A process handles one event at a time. */
 function unitCounter() {
-  let taken = { readUnits: 0, writeUnits: 0 };
+  let consumed = { readUnits: 0, writeUnits: 0 };
   return {
     onConsumed({ readUnits, writeUnits }: ConsumedUnits): void {
-      taken = { readUnits: taken.readUnits + readUnits, writeUnits: taken.writeUnits + writeUnits };
+      consumed = { readUnits: consumed.readUnits + readUnits, writeUnits: consumed.writeUnits + writeUnits };
     },
     takeUnits() {
-      const units = taken;
-      taken = { readUnits: 0, writeUnits: 0 };
+      const units = consumed;
+      consumed = { readUnits: 0, writeUnits: 0 };
       return units;
     },
   };
@@ -29,8 +29,8 @@ function unitCounter() {
 export const composeControllers = (
   environment: Environment,
   { tables, policy }: Pick<EvictorConfig, 'tables' | 'policy'>,
-  /** Options that only some functions need, over the same tables: the probe of node-monitor, EC2. */
-  more: (items: ItemStore) => Partial<ControllerOptions> = () => ({}),
+  /** Options of some functions only, such as the probe of node-monitor, or EC2. */
+  additionalOptions: (items: ItemStore) => Partial<ControllerOptions> = () => ({}),
 ): FleetControllers => {
   const { onConsumed, takeUnits } = unitCounter();
   const items = dynamoDbItemStore({
@@ -48,6 +48,6 @@ export const composeControllers = (
     log,
     meter,
     takeUnits,
-    ...more(items),
+    ...additionalOptions(items),
   });
 };

@@ -1,4 +1,4 @@
-/** Composes the cluster's event bus, if one is configured. Functions that publish transitions use it. */
+/** Composes the event bus of the cluster, if one is configured. Functions that publish events use it. */
 import { eventBridgeBus, eventBusConnectionFrom } from '../shared/adapters/aws-json/put-events.ts';
 import type { EventBus } from '../shared/ports/event-bus.ts';
 import type { Environment } from './controllers.ts';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock, RandomSource } from '../shared/ports/clock.ts';
 
-/** The machine's clock. */
+/** The clock of the host. */
 export const systemClock: Clock = { nowMs: () => Date.now() };
 
-/** The machine's randomness. */
+/** Random numbers of the host. */
 export const systemRandom: RandomSource = { uuid: () => randomUUID(), fraction: () => Math.random() };

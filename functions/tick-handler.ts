@@ -1,4 +1,4 @@
-/** The handler of a function that only ticks invoke: node-monitor, evictor and pod-gc. */
+/** The handler of a function that only ticks invoke. */
 import { injectLambdaContext } from '@aws-lambda-powertools/logger/middleware';
 import middy from '@middy/core';
 import type { SQSBatchResponse, SQSEvent } from 'aws-lambda';

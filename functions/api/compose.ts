@@ -28,18 +28,14 @@ const KEYS_LIVE_MS = 60_000;
 
 export function composeApiFunction(environment: Environment) {
   const config = loadConfig(apiConfig, environment);
+  const { clusterId } = config;
   const serving = composeServing(environment, config);
   const { items, log } = serving;
   return composeApi({
     ...serving,
     authenticator: bearerSchemes(
       [
-        nodeTokens({
-          keys: nodeKeys(items),
-          probeKeys: probeKeys(items),
-          clusterId: config.clusterId,
-          keysLiveMs: KEYS_LIVE_MS,
-        }),
+        nodeTokens({ keys: nodeKeys(items), probeKeys: probeKeys(items), clusterId, keysLiveMs: KEYS_LIVE_MS }),
         bootstrapTokens(bootstrapTokenStore(items)),
         ...(config.instances === undefined
           ? []
@@ -50,14 +46,12 @@ export function composeApiFunction(environment: Environment) {
                 publicKey: readFileSync(new URL('instance-identity-key.txt', import.meta.url), 'utf8'),
               }),
             ]),
-        callerIdentityTokens({ clusterId: config.clusterId, entries: config.accessEntries }),
+        callerIdentityTokens({ clusterId, entries: config.accessEntries }),
       ],
       staticTokenAuthenticator(config.staticTokens),
     ),
     readPublicKey,
-    ...(config.instances === undefined
-      ? {}
-      : { cloud: ec2OnDemand(environment, { clusterId: config.clusterId, ...config.instances }) }),
+    ...(config.instances === undefined ? {} : { cloud: ec2OnDemand(environment, { clusterId, ...config.instances }) }),
     auditTrail: cloudWatchAuditTrail(auditLogConnectionFrom(environment, config.auditLog), systemClock.nowMs),
     limits: API_LIMITS,
     ...(config.watchUrl === undefined

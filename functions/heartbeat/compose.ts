@@ -14,36 +14,29 @@ import { systemClock, systemRandom } from '../system-clock.ts';
 
 /**
  * How long a revoked key may still renew the Lease of its node. Each execution environment of this function has a cache
- * of its own. With five minutes most beats of a large fleet find their key in it.
+ * of its own. With five minutes it has the key of most heartbeats of a large fleet.
  */
 const KEYS_LIVE_MS = 300_000;
 
-/** DynamoDB answers within tens of milliseconds. Two attempts fit the budget. */
+/** DynamoDB answers within tens of milliseconds. Two attempts fit the budget. Milliseconds. */
 const ATTEMPT_MS = 900;
-/** A beat makes two requests at most, the node's key and its row, in a function that runs for 5 s. Milliseconds. */
+/** A heartbeat makes at most two requests, for the key and the row of its node. The function may run for 5 s. Milliseconds. */
 const REQUEST_BUDGET_MS = 2_000;
 
 export function composeHeartbeat(environment: Environment) {
-  const config = loadHeartbeatConfig(environment);
+  const { tables, clusterId, staticTokens } = loadHeartbeatConfig(environment);
   const items = leanUpdater({
     connection: { ...clientOptionsFrom(environment), requestTimeoutMs: ATTEMPT_MS },
     budgetMs: REQUEST_BUDGET_MS,
-    tables: config.tables,
+    tables,
     nowMs: systemClock.nowMs,
     random: systemRandom.fraction,
   });
   return serveHeartbeat({
     items,
     authenticator: bearerSchemes(
-      [
-        nodeTokens({
-          keys: nodeKeys(items),
-          probeKeys: probeKeys(items),
-          clusterId: config.clusterId,
-          keysLiveMs: KEYS_LIVE_MS,
-        }),
-      ],
-      staticTokenAuthenticator(config.staticTokens),
+      [nodeTokens({ keys: nodeKeys(items), probeKeys: probeKeys(items), clusterId, keysLiveMs: KEYS_LIVE_MS })],
+      staticTokenAuthenticator(staticTokens),
     ),
     clock: systemClock,
     random: systemRandom,

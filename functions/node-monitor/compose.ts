@@ -13,9 +13,9 @@ export function composeNodeMonitor(environment: Environment) {
   const config = loadConfig(monitorConfig, environment);
   const { policy, clusterId, probeUrl: url } = config;
   if (url === undefined && policy.ingestGate === 'on') {
-    log.warn('no probe is configured: the gate cannot see a failing heartbeat path');
+    log.warn('no probe is configured: the safety gate cannot detect a failing heartbeat path');
   }
-  const beats = (items: ItemStore) => {
+  const probeOptions = (items: ItemStore) => {
     if (url === undefined) return {};
     const credentials = probeTokens({ keys: processKeys(keepProbeKey(items), log), clusterId });
     return { probe: leaseProbe({ url, credentials, clock: systemClock }) };
@@ -23,7 +23,7 @@ export function composeNodeMonitor(environment: Environment) {
   return {
     policy,
     tick: composeControllers(environment, config, (items) => ({
-      ...beats(items),
+      ...probeOptions(items),
       ...composeEventBus(environment, config),
     })).tickNodeMonitor,
   };

@@ -2,7 +2,7 @@ import type { LambdaFunctionURLEvent } from 'aws-lambda';
 import { requestOf, streamAnswer } from '../../shared/adapters/http-api/event.ts';
 import { composeWatch } from './compose.ts';
 
-/** Reserved for the last line. Milliseconds. */
+/** Reserved to send the last line. Milliseconds. */
 const RESERVE_MS = 5_000;
 const watch = composeWatch(process.env);
 

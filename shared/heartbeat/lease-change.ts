@@ -4,7 +4,9 @@ import { LEASE_EXTRAS_BYTES_MAX, type LeaseChange, leaseReplacement } from '../s
 import { leases } from './lease-kind.ts';
 
 /**
- * The row of a whole, validated Lease. Throws 422 if its metadata is so large that a beat would cost two write units.
+ * The change that replaces the row of a Lease. The Lease is complete and validated.
+ *
+ * @throws Status 422 if its metadata is so large that a heartbeat would cost two write units
  */
 export function leaseChangeOf(lease: KubeObject): LeaseChange {
   const result = leaseReplacement(lease);

@@ -24,25 +24,25 @@ describe('leases', () => {
     });
   });
 
-  it('last longer than nothing', () => {
+  it('require a positive duration', () => {
     expect(complaints({ leaseDurationSeconds: -5 })).toEqual([
       'spec.leaseDurationSeconds: Invalid value: -5: must be greater than 0',
     ]);
     expect(complaints({ leaseDurationSeconds: 40 })).toEqual([]);
   });
 
-  it('count transitions upwards and name their holder', () => {
+  it('require non-negative transitions and a holder', () => {
     expect(complaints({ leaseTransitions: -1, holderIdentity: '' })).toEqual([
       'spec.leaseTransitions: Invalid value: -1: must be greater than or equal to 0',
       'spec.holderIdentity: Invalid value: "": must not be empty',
     ]);
   });
 
-  it('refuse a time that is none', () => {
+  it('refuse a malformed time', () => {
     expect(complaints({ renewTime: 'soon' })).toHaveLength(1);
   });
 
-  it('are created by an update, never overwritten blindly', () => {
+  it('are created by an update, and never replaced without a resourceVersion', () => {
     expect(leases).toMatchObject({ createOnUpdate: true, unconditionalUpdate: false });
   });
 

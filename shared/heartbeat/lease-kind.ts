@@ -15,8 +15,8 @@ import { validateLease } from '../kube/validation/lease.ts';
 
 export const LEASE_GROUP = 'coordination.k8s.io';
 
-function storedSpec(given: unknown): Json {
-  const spec = withoutNulls(recordOf(given));
+function storedSpec(received: unknown): Json {
+  const spec = withoutNulls(recordOf(received));
   for (const key of ['acquireTime', 'renewTime']) {
     const time = spec[key];
     if (typeof time === 'string') spec[key] = canonicalMicroTime(time);

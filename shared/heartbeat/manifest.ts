@@ -1,7 +1,7 @@
 import { type AlarmManifest, lambdaTotal } from '../domain/functions/alarm-manifest.ts';
 import type { FunctionManifest } from '../domain/functions/function-manifest.ts';
 
-/** One in twenty: a grace period is four beats, so single failures mark no node, but something is wrong. Percent. */
+/** A grace period has four heartbeats, so a single failure marks no node. One in twenty is still a fault. Percent. */
 const FAILED_SHARE_PERCENT = 5;
 
 const alarms: readonly AlarmManifest[] = [
@@ -20,7 +20,7 @@ const alarms: readonly AlarmManifest[] = [
   {
     name: 'heartbeats-failing',
     rank: 40,
-    meaning: `Of the heartbeats ${FAILED_SHARE_PERCENT} % or more fail in the function or are throttled before it.`,
+    meaning: `${FAILED_SHARE_PERCENT} % or more of the heartbeats fail in the function or are throttled before it.`,
     pages: true,
     metrics: {
       beats: lambdaTotal('Invocations'),

@@ -70,7 +70,7 @@ const stored = async () => parsed(await send('PATCH', {}, { headers: merge }));
 const writes = () => consumed.filter((units) => units.writeUnits > 0);
 
 describe('a heartbeat by PUT', () => {
-  it('is one write unit, no read and no log line, and answers the Lease as stored', async () => {
+  it('is one write unit, no read and no log line, and returns the stored Lease', async () => {
     nowMs += 10_000;
     const version = String(NOW_MS * 1_000);
     const answer = await send(
@@ -88,7 +88,7 @@ describe('a heartbeat by PUT', () => {
     expect(logged).toEqual([]);
   });
 
-  it('keeps our receipt time, whatever the machine writes', async () => {
+  it('stores our receipt time, whatever time the machine writes', async () => {
     nowMs += 10_000;
     await send(
       'PUT',
@@ -101,7 +101,7 @@ describe('a heartbeat by PUT', () => {
     expect(row?.['r']).toBe(nowMs);
   });
 
-  it('is told that pods of the node changed, and never keeps what it was told', async () => {
+  it('returns the version of the node’s pods, and does not store it in the Lease', async () => {
     const before = await stored();
     expect(before.metadata.annotations).toBeUndefined();
     await items.write(podsChanged('n1'));
@@ -114,7 +114,7 @@ describe('a heartbeat by PUT', () => {
     expect((await items.get(healthKey('n1'), { consistent: true }))?.['x']).toBeUndefined();
   });
 
-  it('with a version that is not the stored one is a Conflict, and changes nothing', async () => {
+  it('with another version than the stored one is a Conflict, and changes nothing', async () => {
     const before = await stored();
     const answer = await send('PUT', lease({ metadata: { resourceVersion: '1' }, spec: { holderIdentity: 'thief' } }));
     expect(answer.status).toBe(409);
@@ -126,7 +126,7 @@ describe('a heartbeat by PUT', () => {
     expect((await stored()).spec).toEqual(before.spec);
   });
 
-  it('of two with one version exactly one wins', async () => {
+  it('succeeds for exactly one of two with the same version', async () => {
     const body = lease({ metadata: { resourceVersion: String(NOW_MS * 1_000) } });
     nowMs += 1;
     const answers = await Promise.all([
@@ -136,7 +136,7 @@ describe('a heartbeat by PUT', () => {
     expect(answers.map((answer) => answer.status).sort()).toEqual([200, 409]);
   });
 
-  it('for a node without a Lease is 404, so that it registers again', async () => {
+  it('for a node without a Lease is 404: the node then registers again', async () => {
     const path = PATH.replace('n1', 'n2');
     const body = lease({ metadata: { name: 'n2', resourceVersion: '5' } });
     const answer = await send('PUT', body, { path });
@@ -144,7 +144,7 @@ describe('a heartbeat by PUT', () => {
     expect(parsed(answer).message).toBe('leases.coordination.k8s.io "n2" not found');
   });
 
-  it('for a name that no node can have is 404, and is never looked up', async () => {
+  it('for a name that no node can have is 404, without a read', async () => {
     const name = 'n'.repeat(2_000);
     const body = lease({ metadata: { name, resourceVersion: '5' } });
     const answer = await send('PUT', body, { path: PATH.replace('n1', name) });
@@ -195,7 +195,7 @@ describe('a heartbeat by PUT', () => {
     expect(consumed).toEqual([]);
   });
 
-  it('as a dry run answers and writes nothing', async () => {
+  it('as a dry run returns the result and writes nothing', async () => {
     const body = lease({ metadata: { resourceVersion: String(NOW_MS * 1_000) }, spec: { leaseTransitions: 7 } });
     const answer = await send('PUT', body, { query: 'dryRun=All' });
     expect(parsed(answer).spec.leaseTransitions).toBe(7);
@@ -252,7 +252,7 @@ describe('a heartbeat by PATCH', () => {
     expect((await send('PATCH', {}, { headers: { 'content-type': 'text/yaml' } })).status).toBe(415);
   });
 
-  it('of an absent Lease is 404 and makes none', async () => {
+  it('of an absent Lease is 404 and creates none', async () => {
     const path = PATH.replace('n1', 'n2');
     expect((await send('PATCH', { spec: {} }, { path, headers: merge })).status).toBe(404);
     const operations = [{ op: 'test', path: '/kind', value: 'Lease' }];
@@ -261,8 +261,8 @@ describe('a heartbeat by PATCH', () => {
   });
 });
 
-describe('beats while the store is away', () => {
-  it('are answered 503 each, and told once a minute with how many there were', async () => {
+describe('heartbeats while the store is unreachable', () => {
+  it('return 503 each, and log one line per minute with their number', async () => {
     const heartbeat = serveHeartbeat({
       items: {
         write: async () => {
@@ -287,11 +287,11 @@ describe('beats while the store is away', () => {
       return status;
     };
     for (let node = 1; node <= 1_201; node += 1) expect(await beat(node)).toBe(503);
-    const told = (node: number, repeated: number) => [
+    const line = (node: number, repeated: number) => [
       'heartbeat failed',
       { error: expect.objectContaining({ code: 'unreachable' }), path: PATH.replace('n1', `n${node}`), repeated },
     ];
-    expect(logged).toEqual([told(1, 0), told(601, 599), told(1_201, 599)]);
+    expect(logged).toEqual([line(1, 0), line(601, 599), line(1_201, 599)]);
   });
 });
 

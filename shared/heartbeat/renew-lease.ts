@@ -2,10 +2,10 @@
  * A heartbeat: PUT or PATCH of one Lease in kube-node-lease. It is one conditional update, without a read or a log
  * line. Failures are logged once per minute, so an unreachable store does not cost a line per beat.
  *
- * A beat is a PUT of the whole Lease with the resourceVersion the node last read (kubelets), or a merge patch of its
- * spec (agents). Both map to attributes of the row. Other changes need the stored Lease: a JSON patch, or labels and
- * annotations in a patch. This function may only call UpdateItem on the table, so it reads the row by an update whose
- * condition always fails. That rare path costs two write units.
+ * A kubelet sends a PUT of the whole Lease with the resourceVersion that it last read. An agent sends a merge patch of
+ * the spec. Both map to attributes of the row. A JSON patch, and a patch of labels and annotations, need the stored Lease.
+ * This function may only call UpdateItem on the table. So it reads the row by an update with a condition that always
+ * fails. That rare path costs two write units.
  *
  * Liveness is measured by our own clock at receipt (D1). The renewTime that a node writes is stored and not evaluated.
  */
@@ -111,16 +111,19 @@ async function answer(dependencies: Serving, request: HttpRequest): Promise<Http
   dependencies.throttle?.admit(authentication.user, nowMs);
   const access = authorize(authentication.user, { verb, ...target });
   if (!access.allowed) {
-    throw status.accessDenied({ user: authentication.user.username, verb, target, ...placeOf(target) }, access.reason);
+    throw status.accessDenied(
+      { user: authentication.user.username, verb, target, ...namespaceAndName(target) },
+      access.reason,
+    );
   }
-  // It may be longer than a key of the store.
+  // The name may be longer than a key of the store.
   if (target.name.length > NAME_LENGTH_MAX) throw status.notFound(leases, target.name);
   refuseTooLarge(request.body, LEASE_BODY_BYTES_MAX);
   const beat = { request, target, nowMs };
   return verb === 'update' ? put(dependencies, beat) : patch(dependencies, beat);
 }
 
-const placeOf = ({ namespace, name }: ResourceTarget) => ({ namespace, name });
+const namespaceAndName = ({ namespace, name }: ResourceTarget) => ({ namespace, name });
 
 /** The resourceVersion that a client sends back; -1, which matches no stored version, for a malformed one. */
 function versionOf(text: string | undefined): number | undefined {
@@ -136,11 +139,11 @@ function refuseInvalid(lease: KubeObject, name: string): void {
 function answerOf(outcome: LeaseWriteOutcome, name: string, warnings: readonly string[]): HttpResponse {
   if (outcome.kind === 'absent') throw status.notFound(leases, name);
   if (outcome.kind === 'conflict') throw status.conflict(leases, name);
-  return json(200, answeredLease(outcome.row), warningHeaders(warnings));
+  return json(200, leaseForResponse(outcome.row), warningHeaders(warnings));
 }
 
 /** The Lease, with the version of its node's pods in an annotation. */
-function answeredLease(row: Item): Lease | undefined {
+function leaseForResponse(row: Item): Lease | undefined {
   const lease = leaseOf(row);
   const podsVersion = podsVersionOf(row);
   if (lease === undefined || podsVersion === undefined) return lease;
@@ -206,8 +209,7 @@ async function patch(dependencies: RenewLeaseDependencies, beat: Beat): Promise<
     change: change.change,
     nowMs,
     tie: dependencies.random.fraction(),
-    ...defined({ expectedResourceVersion: version }),
-    ...defined({ expectedUid: object.metadata.uid }),
+    ...defined({ expectedResourceVersion: version, expectedUid: object.metadata.uid }),
   });
   return answerOf(outcome, target.name, []);
 }
@@ -231,8 +233,8 @@ async function patchRead(
     const stored = row === undefined ? undefined : leaseOf(row);
     if (stored === undefined) throw status.notFound(leases, target.name);
     const patched = await transform(stored);
-    const asked = patched.metadata.resourceVersion ?? '';
-    if (asked !== '' && asked !== stored.metadata.resourceVersion) throw status.conflict(leases, target.name);
+    const expected = patched.metadata.resourceVersion ?? '';
+    if (expected !== '' && expected !== stored.metadata.resourceVersion) throw status.conflict(leases, target.name);
     const next = leases.prepareForUpdate(patched, stored, { subresource: '', nowMs });
     const causes = leases.validate(next, { operation: 'update', subresource: '', old: stored });
     if (causes.length > 0) throw status.invalid(leases, target.name, causes);
