@@ -1,4 +1,4 @@
-/** The list of nodes EC2 is asked about, on every store. */
+/** The list of nodes to describe in EC2, on every store. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { WatchedNode } from '../../shared/controllers/cloud-node/watch-list.rule.ts';
 import { type CloudStore, cloudStore, leaveWatchWrite } from '../../shared/controllers/cloud-node/watch-list-store.ts';
@@ -6,7 +6,7 @@ import { describeOnStores } from './stores.ts';
 
 let count = 0;
 
-describeOnStores('the list of nodes EC2 is asked about', (fixture) => {
+describeOnStores('the list of nodes to describe in EC2', (fixture) => {
   let list: CloudStore;
   let node: WatchedNode;
   beforeEach(() => {
@@ -26,13 +26,13 @@ describeOnStores('the list of nodes EC2 is asked about', (fixture) => {
   const row = async () => (await list.get(node.nodeName))!;
   const seen = { memory: { notFoundSinceMs: 5, launchedAtMs: 1 }, state: 'notFound', sinceMs: 5 };
 
-  it('gives back what was put', async () => {
+  it('returns an added node', async () => {
     await list.watch(node, 7);
     expect(await row()).toEqual({ ...node, resourceVersion: 7, seen: { memory: {} }, seenText: undefined });
     expect((await list.read()).map(({ nodeName }) => nodeName)).toContain(node.nodeName);
   });
 
-  it('takes later versions of the node, not earlier ones, and keeps what was seen', async () => {
+  it('accepts later versions of a node, not earlier ones, and keeps what was seen', async () => {
     await list.watch(node, 7);
     expect(await list.remember(await row(), seen)).toBe('written');
     const later = { ...node, hasShutdownTaint: true, outOfServiceTaint: 'ours', uninitialised: false } as const;
@@ -48,7 +48,7 @@ describeOnStores('the list of nodes EC2 is asked about', (fixture) => {
     expect(await row()).toMatchObject({ uid: 'another', resourceVersion: 3, seen: { memory: {} } });
   });
 
-  it('remembers only on what was read', async () => {
+  it('stores an observation only on the version that was read', async () => {
     await list.watch(node, 7);
     const first = await row();
     expect(await list.remember(first, seen)).toBe('written');
@@ -59,7 +59,7 @@ describeOnStores('the list of nodes EC2 is asked about', (fixture) => {
     expect(await list.remember(first, seen)).toBe('refused');
   });
 
-  it('is left by the version that says so, or a later one, and by any other uid', async () => {
+  it('drops a node at its version or a later one, and at any version of another uid', async () => {
     await list.watch(node, 7);
     await list.unwatch(node, 6);
     expect(await row()).toBeDefined();
@@ -71,7 +71,7 @@ describeOnStores('the list of nodes EC2 is asked about', (fixture) => {
     expect(await list.get(node.nodeName)).toBeUndefined();
   });
 
-  it('does not lose a row that was brought up to date since it was read', async () => {
+  it('keeps a row that was updated since it was read', async () => {
     await list.watch(node, 7);
     const before = await row();
     await list.watch(node, 8);
@@ -81,8 +81,8 @@ describeOnStores('the list of nodes EC2 is asked about', (fixture) => {
     expect(await list.get(node.nodeName)).toBeUndefined();
   });
 
-  describe('read whole', () => {
-    it('costs half a read unit while it is short', async () => {
+  describe('read completely', () => {
+    it('costs half a read unit if it is short', async () => {
       fixture.consumed();
       await list.read();
       expect(fixture.consumed().reduce((sum, { readUnits }) => sum + readUnits, 0)).toBe(0.5);

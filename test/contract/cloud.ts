@@ -1,4 +1,4 @@
-/** What every Cloud must do: each clause of the port, run in memory and over a loopback EC2 with the real SDK. */
+/** Contract of the Cloud port. It runs on the cloud in memory, and with the SDK on a loopback EC2. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { CloudWorld } from '../../shared/adapters/memory/cloud-world.ts';
 import { CLUSTER_TAG } from '../../shared/domain/cloud/cluster-tag.ts';
@@ -9,7 +9,7 @@ import type { Cloud } from '../../shared/ports/cloud.ts';
 export interface CloudUnderTest {
   readonly cloud: Cloud;
   readonly world: CloudWorld;
-  /** Every call fails from now on, or the next `calls` of them, once `after` more went well. */
+  /** Makes calls fail: after `after` successful ones the next `calls`, by default every call. Null ends the failures. */
   fail(
     trouble: 'Throttling' | 'RequestLimitExceeded' | 'InternalError' | 'timeout' | null,
     options?: { readonly calls?: number; readonly after?: number },
@@ -77,18 +77,18 @@ export function defineCloudContract(name: string, open: (setting: CloudSetting) 
 
     describe('instances', () => {
       it.each(['pending', 'running', 'stopping', 'stopped', 'shutting-down', 'terminated'] as const)(
-        'tells of one that is %s, and when it was launched',
+        'returns state and launch time of a %s instance',
         async (state) => {
           nowMs = T0 - HOUR_MS - 1;
           const id = newInstance(state, T0 - HOUR_MS);
-          // A pending one of a world without delays runs at once.
+          // A pending instance of a world without delays runs at once.
           nowMs = T0;
-          const told = state === 'pending' ? 'running' : state;
-          expect((await answerTo(id))?.answer).toEqual({ kind: 'found', state: told, launchedAtMs: T0 - HOUR_MS });
+          const returned = state === 'pending' ? 'running' : state;
+          expect((await answerTo(id))?.answer).toEqual({ kind: 'found', state: returned, launchedAtMs: T0 - HOUR_MS });
         },
       );
 
-      it('gives what a node is initialised with, addresses in order', async () => {
+      it('returns the metadata of a Node, with ordered addresses', async () => {
         used += 1;
         const id = instanceId(used);
         const addresses = [
@@ -110,12 +110,12 @@ export function defineCloudContract(name: string, open: (setting: CloudSetting) 
         });
       });
 
-      it('gives no metadata of a terminated one', async () => {
+      it('returns no metadata of a terminated instance', async () => {
         const id = newInstance('terminated');
         expect(await answerTo(id)).not.toHaveProperty('metadata');
       });
 
-      it('answers every id once, known or not, and lets no unknown id spoil the others', async () => {
+      it('answers every id once, known or not; an unknown id affects no other', async () => {
         const known = newInstance();
         const unknown = 'i-00000000deadbeef0';
         const answers = await cloud.describeInstances([
@@ -129,7 +129,7 @@ export function defineCloudContract(name: string, open: (setting: CloudSetting) 
         expect(answers.get(unknown)?.answer).toEqual({ kind: 'notFound' });
       });
 
-      it('asks nothing for nothing, nor about another region', async () => {
+      it('makes no call without ids, or for another region', async () => {
         const before = under.describeCalls();
         expect((await cloud.describeInstances([])).size).toBe(0);
         const id = newInstance();
@@ -138,7 +138,7 @@ export function defineCloudContract(name: string, open: (setting: CloudSetting) 
         expect(under.describeCalls()).toBe(before);
       });
 
-      it('no longer knows one that vanished, or was terminated an hour ago', async () => {
+      it('returns notFound for a vanished instance, and an hour after a termination', async () => {
         const vanished = newInstance();
         world.vanish(vanished);
         expect(await kindOf(vanished)).toBe('notFound');
@@ -152,11 +152,11 @@ export function defineCloudContract(name: string, open: (setting: CloudSetting) 
         expect(await kindOf(terminated)).toBe('notFound');
       });
 
-      it('never takes one of another account for gone, and says why it is none of ours', async () => {
-        const [others, ended, unknown] = [newInstance(), newInstance(), 'i-00000000deadbeef1'];
+      it('returns foreign, not notFound, for an instance of another account, with the reason', async () => {
+        const [others, terminated, unknown] = [newInstance(), newInstance(), 'i-00000000deadbeef1'];
         for (const [id, state] of [
           [others, 'running'],
-          [ended, 'terminated'],
+          [terminated, 'terminated'],
         ] as const) {
           world.put({
             instanceId: id,
@@ -168,8 +168,8 @@ export function defineCloudContract(name: string, open: (setting: CloudSetting) 
           });
         }
         for (let pass = 0; pass < 3; pass += 1) {
-          const answers = await cloud.describeInstances([others, ended, unknown].map((id) => named(id)));
-          for (const id of [others, ended]) {
+          const answers = await cloud.describeInstances([others, terminated, unknown].map((id) => named(id)));
+          for (const id of [others, terminated]) {
             expect(answers.get(id)).toEqual({
               answer: {
                 kind: 'foreign',
@@ -181,19 +181,19 @@ export function defineCloudContract(name: string, open: (setting: CloudSetting) 
         }
       });
 
-      it('makes one call for what is there, and one more for each that is missing', async () => {
+      it('makes one call for all instances, and one more for each missing one', async () => {
         const ids = Array.from({ length: 20 }, () => newInstance());
-        const ask = async () => {
+        const pass = async () => {
           const before = under.describeCalls();
           await cloud.describeInstances(ids.map((id) => named(id)));
           return under.describeCalls() - before;
         };
-        expect(await ask()).toBe(1);
+        expect(await pass()).toBe(1);
         for (const id of ids.slice(0, 3)) world.vanish(id);
-        expect([await ask(), await ask()]).toEqual([4, 4]);
+        expect([await pass(), await pass()]).toEqual([4, 4]);
       });
 
-      it('confirms 20 missing ones a pass, the same ones three times in a row, and has no answer about the others', async () => {
+      it('confirms 20 missing instances per pass, the same in three passes, and fails the others', async () => {
         const ids = Array.from({ length: 45 }, () => newInstance());
         for (const id of ids) world.vanish(id);
         const pass = async () => {
@@ -218,7 +218,7 @@ export function defineCloudContract(name: string, open: (setting: CloudSetting) 
         expect(next.confirmed.filter((id) => first.confirmed.includes(id))).toEqual([]);
       });
 
-      it('may tell of a past in which a young one did not exist', async () => {
+      it('may return an earlier state, without a young instance', async () => {
         const old = newInstance();
         const young = newInstance('running', T0);
         world.stop(old);
@@ -231,13 +231,13 @@ export function defineCloudContract(name: string, open: (setting: CloudSetting) 
       });
     });
 
-    describe('trouble', () => {
+    describe('failing calls', () => {
       it.each([
         ['Throttling', 'throttled'],
         ['RequestLimitExceeded', 'throttled'],
         ['InternalError', 'error'],
         ['timeout', 'timeout'],
-      ] as const)('never takes %s for gone', async (trouble, cause) => {
+      ] as const)('return failed, not notFound, after %s', async (trouble, cause) => {
         const [known, unknown] = [newInstance(), 'i-00000000deadbeef0'];
         const disk = newVolume();
         world.attachVolume(disk, { instanceId: known });
@@ -257,7 +257,7 @@ export function defineCloudContract(name: string, open: (setting: CloudSetting) 
         expect(world.volume(disk, nowMs)?.attachments).toHaveLength(1);
       });
 
-      it('fails the ids of the call that failed, and no others', async () => {
+      it('fail the ids of the failed call, and no others', async () => {
         const ids = Array.from({ length: 450 }, () => newInstance());
         const before = under.describeCalls();
         under.fail('InternalError', { calls: 1 });
@@ -269,23 +269,23 @@ export function defineCloudContract(name: string, open: (setting: CloudSetting) 
         expect(under.describeCalls()).toBeGreaterThanOrEqual(before + 3);
       });
 
-      it('never takes a question by id that failed for gone', async () => {
-        const gone = newInstance();
-        world.vanish(gone);
-        expect(await kindOf(gone)).toBe('notFound');
+      it('return failed, not notFound, after a failed call by id', async () => {
+        const vanished = newInstance();
+        world.vanish(vanished);
+        expect(await kindOf(vanished)).toBe('notFound');
         for (const [trouble, cause] of [
           ['InternalError', 'error'],
           ['RequestLimitExceeded', 'throttled'],
           ['timeout', 'timeout'],
         ] as const) {
           under.fail(trouble, { after: 1 });
-          expect((await answerTo(gone))?.answer).toMatchObject({ kind: 'failed', cause });
+          expect((await answerTo(vanished))?.answer).toMatchObject({ kind: 'failed', cause });
           under.fail(null);
         }
-        expect(await kindOf(gone)).toBe('notFound');
+        expect(await kindOf(vanished)).toBe('notFound');
       });
 
-      it('stops asking in a pass that was throttled', async () => {
+      it('end the calls of a throttled pass', async () => {
         const ids = Array.from({ length: 4_000 }, (_, index) => instanceId(1_000_000 + index));
         const before = under.describeCalls();
         under.fail('RequestLimitExceeded');
@@ -297,7 +297,7 @@ export function defineCloudContract(name: string, open: (setting: CloudSetting) 
     });
 
     describe('volumes', () => {
-      it('tells whose a volume is, and where it is attached as what', async () => {
+      it('have their cluster tag and attachments', async () => {
         const node = newInstance();
         const [data, root, managed, others] = [
           newVolume(),
@@ -320,7 +320,7 @@ export function defineCloudContract(name: string, open: (setting: CloudSetting) 
         expect((await cloud.describeVolumes([])).size).toBe(0);
       });
 
-      it('detaches one, and says so when there is nothing to detach', async () => {
+      it('are detached; the answer is notAttached if there is nothing to detach', async () => {
         const [node, other] = [newInstance(), newInstance()];
         const data = newVolume();
         const detach = (from: string, id = data) =>
@@ -333,7 +333,7 @@ export function defineCloudContract(name: string, open: (setting: CloudSetting) 
         expect(await detach(node, 'vol-00000000deadbeef0')).toEqual({ kind: 'notAttached' });
       });
 
-      it('leaves a mounted one busy unless forced', async () => {
+      it('stay busy while mounted, unless forced', async () => {
         const node = newInstance();
         const data = newVolume();
         world.attachVolume(data, { instanceId: node, mounted: true });
@@ -343,7 +343,7 @@ export function defineCloudContract(name: string, open: (setting: CloudSetting) 
         expect(await volume(data)).toMatchObject({ attachments: [] });
       });
 
-      it('is told what EC2 will never do', async () => {
+      it('are refused if EC2 never detaches them', async () => {
         const node = newInstance();
         const [root, managed] = [newVolume(), newVolume()];
         world.attachVolume(root, { instanceId: node, isRootDevice: true });

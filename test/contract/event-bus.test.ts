@@ -117,12 +117,12 @@ describe('the event bus in EventBridge', () => {
     const broken = await answering(() => 500);
     expect(await busAt(broken.endpoint).publish([ready('u1')], NOW_MS)).toEqual({
       failed: [ready('u1')],
-      reason: 'PutEvents was answered 500',
+      reason: 'PutEvents returned status 500',
     });
     broken.stop();
     const gone = await busAt(broken.endpoint).publish([ready('u1')], NOW_MS);
     expect(gone.failed).toHaveLength(1);
-    expect(gone.reason).toContain('no answer to PutEvents');
+    expect(gone.reason).toContain('no response to PutEvents');
   });
 
   it('names every variable that is missing', () => {

@@ -1,4 +1,4 @@
-/** SHA-256, or its HMAC where there is a secret, in the form that the signer of the AWS SDK wants it. */
+/** SHA-256, or HMAC-SHA-256 with a secret, with the interface that the signer of the AWS SDK requires. */
 import { createHash, createHmac, type Hash, type Hmac } from 'node:crypto';
 
 type Source = string | ArrayBuffer | ArrayBufferView;

@@ -32,7 +32,7 @@ describe('the signature', () => {
     ['a JSON call with a session token', { ...CREDENTIALS, sessionToken: 'to/ken+=' }, JSON_CALL],
     ['a form with long-lived credentials', CREDENTIALS, FORM_CALL],
     ['a form with a session token', { ...CREDENTIALS, sessionToken: 'to/ken+=' }, FORM_CALL],
-  ])('is that of the SDK’s signer: %s', async (_, credentials, { service, contentType, body, target }) => {
+  ])('equals the signature of the SDK: %s', async (_, credentials, { service, contentType, body, target }) => {
     const host = `${service}.${REGION}.amazonaws.com`;
     const sign = requestSigner({ region: REGION, service, host, credentials, contentType });
     const ours = sign({ ...(target === undefined ? {} : { target }), body, nowMs: NOW_MS });
@@ -56,7 +56,7 @@ describe('the signature', () => {
     expect(ours).toEqual(theirs.headers);
   });
 
-  it('is made with the key of its day', () => {
+  it('uses the signing key of its day', () => {
     const { body, ...service } = FORM_CALL;
     const options = { region: REGION, host: 'localhost', credentials: CREDENTIALS, ...service };
     const sign = requestSigner(options);

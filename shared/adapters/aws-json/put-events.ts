@@ -28,7 +28,7 @@ export const eventBusConnectionFrom = (
   busName: string,
 ): EventBusConnection => ({ busName, ...awsConnectionFrom(environment, 'AWS_ENDPOINT_URL_EVENTBRIDGE') });
 
-interface Answer {
+interface PutEventsOutput {
   readonly Entries?: readonly { readonly ErrorCode?: string; readonly ErrorMessage?: string }[];
 }
 
@@ -48,8 +48,8 @@ export function eventBridgeBus(connection: EventBusConnection, cluster: string):
       })),
     });
     const { status, text } = await post(body, nowMs);
-    if (status !== 200) return { failed: events, reason: `PutEvents was answered ${status}` };
-    const { Entries: entries = [] } = JSON.parse(text) as Answer;
+    if (status !== 200) return { failed: events, reason: `PutEvents returned status ${status}` };
+    const { Entries: entries = [] } = JSON.parse(text) as PutEventsOutput;
     const failed = events.filter((_, index) => entries[index]?.ErrorCode !== undefined);
     const first = entries.find(({ ErrorCode }) => ErrorCode !== undefined);
     return first === undefined
@@ -58,15 +58,15 @@ export function eventBridgeBus(connection: EventBusConnection, cluster: string):
   }
 
   async function putBounded(events: readonly ClusterEvent[], nowMs: number): Promise<Failures> {
-    let left: Failures = { failed: events };
-    for (let attempt = 1; attempt <= ATTEMPTS_MAX && left.failed.length > 0; attempt += 1) {
+    let remaining: Failures = { failed: events };
+    for (let attempt = 1; attempt <= ATTEMPTS_MAX && remaining.failed.length > 0; attempt += 1) {
       try {
-        left = await put(left.failed, nowMs);
+        remaining = await put(remaining.failed, nowMs);
       } catch (fault) {
-        left = { failed: left.failed, reason: `no answer to PutEvents: ${String(fault)}` };
+        remaining = { failed: remaining.failed, reason: `no response to PutEvents: ${String(fault)}` };
       }
     }
-    return left;
+    return remaining;
   }
 
   return {

@@ -36,7 +36,7 @@ export function cloudWatchAuditTrail(connection: AuditLogConnection, nowMs: () =
 
   async function put(body: string): Promise<void> {
     const { status, text } = await post(body, nowMs());
-    if (status !== 200) throw new AuditLogError(`PutLogEvents was answered ${status}`);
+    if (status !== 200) throw new AuditLogError(`PutLogEvents returned status ${status}`);
     const rejected = (JSON.parse(text) as { rejectedLogEventsInfo?: unknown }).rejectedLogEventsInfo;
     if (rejected !== undefined) throw new AuditLogError('PutLogEvents rejected the line');
   }
@@ -53,7 +53,7 @@ export function cloudWatchAuditTrail(connection: AuditLogConnection, nowMs: () =
           return await put(body);
         } catch (cause) {
           if (attempt < ATTEMPTS_MAX) continue;
-          throw cause instanceof AuditLogError ? cause : new AuditLogError('no answer to PutLogEvents', { cause });
+          throw cause instanceof AuditLogError ? cause : new AuditLogError('no response to PutLogEvents', { cause });
         }
       }
     },

@@ -24,7 +24,7 @@ export function itemToWire(item: Item): WireItem {
   return wire;
 }
 
-/** A type that we never write is a fault: another program wrote to the table. */
+/** @throws StoreFault `rejected` for a type that we never write: another program wrote to the table */
 export function fromWire(wire: WireValue): AttributeValue {
   if (wire.S !== undefined) return wire.S;
   if (wire.N !== undefined) return Number(wire.N);
@@ -41,7 +41,7 @@ export function itemFromWire(wire: WireItem): Item {
   return item;
 }
 
-/** An image that has attributes besides its keys. For a missing item some engines return only the keys, or nothing. */
+/** The item if it has attributes besides its keys. For a missing item some engines return only the keys, or nothing. */
 export function presentItem(wire: WireItem | undefined): Item | undefined {
   if (wire === undefined) return undefined;
   const item = itemFromWire(wire);

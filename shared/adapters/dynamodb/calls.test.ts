@@ -4,7 +4,7 @@ import { dynamoDbItemStore } from './item-store.ts';
 
 type OnCall = NonNullable<Parameters<typeof dynamoDbItemStore>[0]['onCall']>;
 
-/** DynamoDB that answers each request with nothing; `calls` are the reports of the store, `sent` the requests. */
+/** A DynamoDB with empty responses. `calls` are the reports of the store, `sent` the requests. */
 function recording() {
   const calls: Parameters<OnCall>[0][] = [];
   const sent: object[] = [];
@@ -40,7 +40,7 @@ describe('calls that the store reports', () => {
     ]);
   });
 
-  it('name the operation of each write alone', async () => {
+  it('name the operation of each single write', async () => {
     const { store, calls } = recording();
     const key = { table: 'objects', pk: '1', sk: 'a' } as const;
     await store.write({ kind: 'put', key, item: { n: 1 } });
@@ -66,18 +66,18 @@ describe('calls that the store reports', () => {
   });
 });
 
-it('an update without a change or a condition sends its key alone: the service refuses empty expressions', async () => {
+it('an update without a change or a condition sends only its key: the service refuses empty expressions', async () => {
   const { store, sent } = recording();
   await store.write({ kind: 'update', key: { table: 'objects', pk: '1', sk: 'a' } });
   expect(sent).toEqual([{ TableName: 'o-table', Key: { pk: { S: '1' }, sk: { S: 'a' } } }]);
 });
 
-describe('a query of a range that holds no key', () => {
+describe('a query of a range', () => {
   it.each([
     ['after the last key', { after: 'b', through: 'b' }],
     ['after every key of a prefix', { after: 'b', beginsWith: 'a' }],
     ['before every key of a prefix', { after: 'a', beginsWith: 'b', descending: true }],
-  ])('sends no request: %s', async (_, range) => {
+  ])('without keys sends no request: %s', async (_, range) => {
     const { store, sent } = recording();
     expect(await store.query({ table: 'objects', pk: 'p', consistent: true, ...range })).toEqual({ items: [] });
     expect(sent).toEqual([]);
@@ -86,9 +86,9 @@ describe('a query of a range that holds no key', () => {
   it.each([
     ['within a prefix', { after: 'a1', beginsWith: 'a' }],
     ['before a prefix', { after: 'a', beginsWith: 'b' }],
-    ['behind a prefix, descending', { after: 'b', beginsWith: 'a', descending: true }],
+    ['after a prefix, descending', { after: 'b', beginsWith: 'a', descending: true }],
     ['up to the next key', { after: 'a', through: 'b' }],
-  ])('sends one when keys may follow: %s', async (_, range) => {
+  ])('that may have keys sends one: %s', async (_, range) => {
     const { store, sent } = recording();
     await store.query({ table: 'objects', pk: 'p', consistent: true, ...range });
     expect(sent).toHaveLength(1);

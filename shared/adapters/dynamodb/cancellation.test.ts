@@ -7,16 +7,16 @@ const cancelled = (...codes: string[]): Error =>
     CancellationReasons: codes.map((Code) => ({ Code })),
   });
 
-it('a conflict beside a code that is not known is still contended', () => {
+it('a conflict and an unknown code are contended', () => {
   expect(cancellationOf(cancelled('TransactionConflict', 'LaterCode'))).toEqual({ kind: 'contended' });
 });
 
-it('throttling beside a code that is not known is still throttled', () => {
+it('throttling and an unknown code are throttled', () => {
   expect(cancellationOf(cancelled('ThrottlingError', 'LaterCode'))).toEqual({ kind: 'throttled' });
 });
 
 it.each([null, undefined, 'text', {}, { name: 7 }])(
-  'what was thrown without a name is a fault with its cause: %s',
+  'a thrown value without a name is a fault with its cause: %s',
   (error) => {
     expect(cancellationOf(error)).toBeUndefined();
     const fault = faultOf(error);

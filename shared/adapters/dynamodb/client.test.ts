@@ -4,7 +4,7 @@ import { clientOptionsFrom, dynamoDbClient } from './client.ts';
 describe('the client of a Lambda', () => {
   const environment = { AWS_REGION: 'eu-central-1', AWS_ACCESS_KEY_ID: 'id', AWS_SECRET_ACCESS_KEY: 'secret' };
 
-  it('takes its credentials from the environment, a session token among them', async () => {
+  it('has the credentials of the environment, including a session token', async () => {
     const options = clientOptionsFrom({ ...environment, AWS_SESSION_TOKEN: 'token' });
     const client = dynamoDbClient(options);
     const credentials = { accessKeyId: 'id', secretAccessKey: 'secret', sessionToken: 'token' };
@@ -14,13 +14,13 @@ describe('the client of a Lambda', () => {
     client.destroy();
   });
 
-  it('goes to another endpoint when told to', () => {
+  it('uses another endpoint if the environment names one', () => {
     const options = clientOptionsFrom({ ...environment, AWS_ENDPOINT_URL_DYNAMODB: 'http://127.0.0.1:8000' });
     expect(options.endpoint).toBe('http://127.0.0.1:8000');
     expect(clientOptionsFrom(environment).endpoint).toBeUndefined();
   });
 
-  it('copies no answer for a log that nobody reads', () => {
+  it('does not copy responses for a logger', () => {
     const client = dynamoDbClient(clientOptionsFrom(environment));
     const middleware = client.middlewareStack.identify().map((name) => name.split(' ')[0]);
     expect(middleware).not.toContain('loggerMiddleware');
@@ -28,7 +28,7 @@ describe('the client of a Lambda', () => {
     client.destroy();
   });
 
-  it('names everything that is missing at once', () => {
+  it('names all missing variables at once', () => {
     expect(() => clientOptionsFrom({ AWS_REGION: 'eu-central-1' })).toThrow(
       'missing from the environment: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY',
     );

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { cancellationOf, faultOf, refusalOf } from './errors.ts';
 
-const named = (name: string, rest: object = {}): Error =>
-  Object.assign(new Error('words nobody reads'), { name }, rest);
+const named = (name: string, rest: object = {}): Error => Object.assign(new Error('text of a message'), { name }, rest);
 const cancelled = (...codes: (string | undefined)[]): Error =>
   named('TransactionCanceledException', {
     CancellationReasons: codes.map((Code) =>
@@ -11,7 +10,7 @@ const cancelled = (...codes: (string | undefined)[]): Error =>
   });
 
 describe('why a transaction was cancelled', () => {
-  it('is a refusal when any condition failed, whatever else met it', () => {
+  it('is a refusal if any condition failed, whatever the other reasons', () => {
     expect(
       cancellationOf(cancelled('None', 'TransactionConflict', 'ConditionalCheckFailed', 'ThrottlingError')),
     ).toEqual({
@@ -36,7 +35,7 @@ describe('why a transaction was cancelled', () => {
     named('TimeoutError'),
     named('TransactionInProgressException'),
     undefined,
-  ])('is no outcome but a fault: %s', (error) => {
+  ])('is a fault and no outcome: %s', (error) => {
     expect(cancellationOf(error)).toBeUndefined();
   });
 });
@@ -57,7 +56,7 @@ describe('faults', () => {
     expect(faultOf(error)).toMatchObject({ name: 'StoreFault', code, retryable, cause: error });
   });
 
-  it('are told apart from refusals, which carry the item that refused', () => {
+  it('are distinct from refusals, which return the item that refused', () => {
     expect(refusalOf(named('ValidationException'))).toBeUndefined();
     expect(refusalOf(named('ConditionalCheckFailedException'))).toEqual({ kind: 'refused' });
     expect(refusalOf(named('ConditionalCheckFailedException', { Item: {} }))).toEqual({ kind: 'refused' });

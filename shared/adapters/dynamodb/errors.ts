@@ -16,7 +16,7 @@ const THROTTLED = new Set([
 ]);
 /** A conflict of two requests on one item; nothing was written. */
 const CONFLICT = new Set(['TransactionConflictException', 'TransactionConflict']);
-/** The outcome is unknown: also if a repeated transaction finds its first attempt still in progress. */
+/** The outcome is unknown. `TransactionInProgress`: the first attempt of a repeated transaction is still running. */
 const TIMEOUT = new Set([
   'TimeoutError',
   'AbortError',
@@ -50,7 +50,7 @@ export const isServiceError = (error: unknown): error is ServiceError =>
 
 export const isConflict = (error: unknown): boolean => isServiceError(error) && CONFLICT.has(error.name);
 
-/** Broken connections and server errors: another attempt may succeed. Without a response they are Node's names. */
+/** Node's codes for lost connections. Another attempt may succeed. */
 const CONNECTION_CODES = new Set(['ECONNRESET', 'ECONNREFUSED', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN']);
 
 /** Whether the same request may be sent again, as the SDK's retry strategy decides it. */
@@ -70,7 +70,7 @@ export function refusalOf(error: unknown): { readonly kind: 'refused'; readonly 
 
 /**
  * Why a transaction was cancelled. A failed condition has precedence over a conflict, because it would fail again.
- * Throttling of a part is a fault of the whole; undefined when the error is no cancellation.
+ * Throttling of one part is a fault of the whole transaction. undefined: the error is no cancellation.
  */
 export function cancellationOf(
   error: unknown,

@@ -11,7 +11,7 @@ describe('a condition', () => {
     expect(holders).toMatchObject({ names: { '#0': 'a' }, values: { ':0': { BOOL: true } } });
   });
 
-  it.each(ORDER)('orders numbers and texts by %s, but no booleans, which the service rejects', (op) => {
+  it.each(ORDER)('compares numbers and strings by %s, and rejects booleans as the service does', (op) => {
     for (const value of [1, 'text']) {
       expect(conditionExpression({ kind: 'compare', attribute: 'a', op, value }, placeholders())).toBe(`#0 ${op} :0`);
     }
@@ -19,7 +19,7 @@ describe('a condition', () => {
     expect(() => conditionExpression(condition, placeholders())).toThrow(expect.objectContaining({ code: 'rejected' }));
   });
 
-  it('of several parts stands in brackets, of one part without', () => {
+  it('of several parts is in brackets, of one part without', () => {
     const has: Condition = { kind: 'has', attribute: 'a' };
     const lacks: Condition = { kind: 'lacks', attribute: 'b' };
     const of = (condition: Condition) => conditionExpression(condition, placeholders());
@@ -32,7 +32,7 @@ describe('a condition', () => {
 describe('an update', () => {
   const key = { table: 'objects', pk: 'p', sk: 's' } as const;
 
-  it('sets, sets where absent, adds and removes, each attribute under one placeholder', () => {
+  it('sets, sets if absent, adds and removes, with one placeholder per attribute', () => {
     const holders = placeholders();
     const write = { set: { a: 1, b: 'x' }, setIfAbsent: { c: 2 }, add: { d: 3 }, remove: ['e', 'a'] };
     expect(updateExpression({ kind: 'update', key, ...write }, holders)).toBe(

@@ -38,7 +38,7 @@ export function conditionExpression(condition: Condition, holders: Placeholders)
     case 'lacks':
       return `attribute_not_exists(${nameIn(holders, condition.attribute)})`;
     case 'compare':
-      // The service rejects this; the embedded engine would answer something.
+      // The service rejects this; the embedded engine does not.
       if (typeof condition.value === 'boolean' && condition.op !== '=' && condition.op !== '<>') {
         throw new StoreFault('rejected', 'booleans have no order', { retryable: false });
       }

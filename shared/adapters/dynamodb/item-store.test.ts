@@ -2,15 +2,15 @@ import type { BatchGetItemCommand, DynamoDBClient } from '@aws-sdk/client-dynamo
 import { describe, expect, it } from 'vitest';
 import { dynamoDbItemStore } from './item-store.ts';
 
-/** DynamoDB that answers for as many keys of a batch as it is told, and leaves the others unprocessed. */
+/** A DynamoDB that returns as many keys of each batch as `answered` says, and leaves the others unprocessed. */
 function throttling(answered: readonly number[]) {
-  const asked: number[] = [];
+  const requested: number[] = [];
   const pauses: number[] = [];
   const client = {
     async send({ input }: BatchGetItemCommand) {
       const keys = input.RequestItems?.['table']?.Keys ?? [];
-      const count = answered[asked.length] ?? 0;
-      asked.push(keys.length);
+      const count = answered[requested.length] ?? 0;
+      requested.push(keys.length);
       return {
         Responses: { table: keys.slice(0, count).map((key) => ({ ...key, n: { N: '1' } })) },
         UnprocessedKeys: count < keys.length ? { table: { Keys: keys.slice(count) } } : {},
@@ -23,26 +23,26 @@ function throttling(answered: readonly number[]) {
     random: () => 1,
     pause: async (milliseconds) => pauses.push(milliseconds),
   });
-  return { store, asked, pauses };
+  return { store, requested, pauses };
 }
 
 const keys = ['a', 'b', 'c', 'd'].map((sk) => ({ table: 'objects', pk: 'p', sk }) as const);
 
 describe('a batch read that is throttled', () => {
-  it('asks again for the keys that were left, so that none looks absent', async () => {
-    const { store, asked, pauses } = throttling([1, 0, 3]);
+  it('requests the unprocessed keys again: none of them looks absent', async () => {
+    const { store, requested, pauses } = throttling([1, 0, 3]);
     const found = await store.getMany(keys, { consistent: true });
     expect(found.map((item) => item?.['sk'])).toEqual(['a', 'b', 'c', 'd']);
-    expect(asked).toEqual([4, 3, 3]);
+    expect(requested).toEqual([4, 3, 3]);
     expect(pauses).toEqual([20]);
   });
 
-  it('is a fault when keys stay unread after a bounded number of tries', async () => {
-    const { store, asked } = throttling([2]);
+  it('is a fault if keys stay unread after a bounded number of attempts', async () => {
+    const { store, requested } = throttling([2]);
     await expect(store.getMany(keys, { consistent: true })).rejects.toMatchObject({
       code: 'throttled',
       retryable: true,
     });
-    expect(asked).toEqual([4, 2, 2, 2, 2, 2, 2]);
+    expect(requested).toEqual([4, 2, 2, 2, 2, 2, 2]);
   });
 });

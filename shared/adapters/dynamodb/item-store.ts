@@ -232,7 +232,7 @@ async function transact(options: DynamoDbOptions, writes: readonly TransactWrite
   }
 }
 
-/** A cancelled transaction is billed twice for every part, and its response has no units either. */
+/** A cancelled transaction is billed twice per part. Its response has no units either. */
 function reportCancelled(
   options: DynamoDbOptions,
   writes: readonly TransactWrite[],
@@ -285,12 +285,12 @@ async function readBatch(
         read += 1;
       }
     }
-    const left = Object.entries(answer.UnprocessedKeys ?? {}).filter(([, part]) => (part.Keys ?? []).length > 0);
-    if (left.length === 0) return;
+    const remaining = Object.entries(answer.UnprocessedKeys ?? {}).filter(([, part]) => (part.Keys ?? []).length > 0);
+    if (remaining.length === 0) return;
     wanted = Object.fromEntries(
-      left.map(([name, part]) => [name, { Keys: part.Keys ?? [], ConsistentRead: consistent }]),
+      remaining.map(([name, part]) => [name, { Keys: part.Keys ?? [], ConsistentRead: consistent }]),
     );
-    // A batch that made progress (its response was full at 16 MB) continues at once; one that did not was throttled.
+    // With progress, the response was full at 16 MB, and the batch continues at once. Without, it was throttled.
     if (read > 0) attempt = 0;
     else if (attempt >= CONFLICT_ATTEMPTS_MAX) {
       throw new StoreFault('throttled', 'BatchGetItem left keys unread', { retryable: true });
@@ -298,7 +298,7 @@ async function readBatch(
   }
 }
 
-/** True if the range is empty, which the service refuses as an error. */
+/** Whether the range is empty. The service returns an error for an empty range. */
 function isEmptyRange(request: Parameters<ItemStore['query']>[0]): boolean {
   const { after, through, beginsWith, descending } = request;
   if (after === undefined) return false;

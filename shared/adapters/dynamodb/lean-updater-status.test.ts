@@ -27,7 +27,7 @@ async function updaterOf(listener: Server, options: Partial<LeanUpdaterOptions> 
   });
 }
 
-/** The fault of an update that the service answers like this. */
+/** The fault of an update after this response. */
 async function faultOf(status: number, body: string): Promise<unknown> {
   server = createServer((incoming, answer) => {
     incoming.resume();
@@ -84,6 +84,6 @@ it.each([
   [499, '{}', 'Status499'],
   [404, '{}', 'Status404'],
   [200, 'no JSON', 'SerializationException'],
-])('an answer without the name of an error is named by its status: %i %s', async (status, body, name) => {
+])('a response without an error name is classified by its status: %i %s', async (status, body, name) => {
   expect(await faultOf(status, body)).toMatchObject({ name: 'StoreFault', cause: { name } });
 });

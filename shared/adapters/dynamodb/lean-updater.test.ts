@@ -21,7 +21,7 @@ describe('an update without the SDK', () => {
     set: { v: 1 },
   };
 
-  /** Answers each request by the next script entry; `hang` never answers, `drop` breaks the connection. */
+  /** Answers each request with the next entry of the script. `hang` never answers, `drop` closes the connection. */
   async function against(script: readonly (readonly [number, unknown] | 'hang' | 'drop')[]) {
     const bodies: string[] = [];
     server = createServer((incoming: IncomingMessage, answer) => {
@@ -55,7 +55,7 @@ describe('an update without the SDK', () => {
 
   const throttled = [400, { __type: 'com.amazonaws.dynamodb.v20120810#ThrottlingException' }] as const;
 
-  it('asks what the SDK would ask', async () => {
+  it('sends the request of the SDK', async () => {
     const { updater, bodies } = await against([[200, { Attributes: { v: { N: '1' } } }]]);
     expect(await updater.write(write, { returnItem: true })).toEqual({ kind: 'written', item: { v: 1 } });
     expect(JSON.parse(bodies[0]!)).toEqual({
@@ -68,7 +68,7 @@ describe('an update without the SDK', () => {
     });
   });
 
-  it('tells a refusal with the item that refused', async () => {
+  it('returns a refusal with the item that refused', async () => {
     const name = 'com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException';
     const { updater, bodies } = await against([[400, { __type: name, Item: { pk: { S: 'p' }, v: { N: '7' } } }]]);
     expect(await updater.write(write)).toEqual({ kind: 'refused', current: { pk: 'p', v: 7 } });
@@ -77,11 +77,11 @@ describe('an update without the SDK', () => {
 
   it.each([
     ['throttling', throttled],
-    ['a server’s error', [500, { __type: 'InternalServerError' }] as const],
-    ['a gateway’s page', [503, '<html>'] as const],
+    ['a server error', [500, { __type: 'InternalServerError' }] as const],
+    ['an error page of a gateway', [503, '<html>'] as const],
     ['a broken connection', 'drop' as const],
-    ['no answer in time', 'hang' as const],
-  ])('sends again after %s', async (_, first) => {
+    ['a timeout', 'hang' as const],
+  ])('repeats the request after %s', async (_, first) => {
     const { updater, bodies } = await against([first, [200, {}]]);
     expect(await updater.write(write)).toEqual({ kind: 'written' });
     expect(bodies).toHaveLength(2);
@@ -93,20 +93,20 @@ describe('an update without the SDK', () => {
     ['unreachable', 'drop' as const, 3],
     ['rejected', [400, { __type: 'com.amazon.coral.validate#ValidationException' }] as const, 1],
     ['rejected', [400, { __type: 'com.amazonaws.dynamodb.v20120810#ResourceNotFoundException' }] as const, 1],
-  ])('ends in the fault %s after its attempts', async (code, answer, attempts) => {
+  ])('fails as %s after its attempts', async (code, answer, attempts) => {
     const { updater, bodies } = await against([answer, answer, answer, answer]);
     await expect(updater.write(write)).rejects.toMatchObject({ name: 'StoreFault', code });
     expect(bodies).toHaveLength(attempts);
   });
 
-  it('repeats a write that met a transaction', async () => {
+  it('repeats a write that conflicts with a transaction', async () => {
     const conflict = [400, { __type: 'com.amazonaws.dynamodb.v20120810#TransactionConflictException' }] as const;
     const { updater, bodies } = await against([conflict, conflict, [200, {}]]);
     expect(await updater.write(write)).toEqual({ kind: 'written' });
     expect(bodies).toHaveLength(3);
   });
 
-  it('reads one item as the SDK would', async () => {
+  it('reads one item with the request of the SDK', async () => {
     const key = { table: 'control', pk: 'node-keys#01', sk: 'edge-1' } as const;
     const { updater, bodies } = await against([
       [200, { Item: { pk: { S: 'p' }, v: { N: '7' } } }],
@@ -122,7 +122,7 @@ describe('an update without the SDK', () => {
     expect(JSON.parse(bodies[1]!)).toMatchObject({ ConsistentRead: true });
   });
 
-  it('ends a read that may not be done in a fault', async () => {
+  it('fails as rejected after a denied read', async () => {
     const denied = [400, { __type: 'com.amazon.coral.service#AccessDeniedException' }] as const;
     const { updater } = await against([denied]);
     const key = { table: 'control', pk: 'fleet', sk: 'state' } as const;

@@ -1,8 +1,9 @@
 /**
- * Conditional updates, and reads of one item, without the SDK: one signed HTTP request over persistent connections. It
- * is for the heartbeat, by far the most frequent request. It needs half the CPU of the SDK's client and a twentieth of
- * the bundle, with the same expressions, errors and contract (aws-connection/signature.test.ts compares signatures with
- * the SDK's signer).
+ * Conditional updates, and reads of one item, without the SDK: one signed HTTP request over persistent connections.
+ *
+ * The heartbeat uses it, by far the most frequent request. It needs half the CPU and a twentieth of the bundle size of
+ * the SDK's client. Expressions, errors and contract are the same. aws-connection/signature.test.ts compares signatures
+ * with those of the SDK.
  *
  * As in the SDK's standard mode, a request is sent again after throttling, a server error, a lost connection or a
  * timeout, up to `attemptsMax` times in all. Consequences for callers: ItemStore.write.

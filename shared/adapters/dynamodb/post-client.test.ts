@@ -12,7 +12,7 @@ afterEach(async () => {
   for (const step of undo.splice(0).reverse()) await step();
 });
 
-/** A server that hands each piece of what comes to `onData`, with the number of its connection, from 1. */
+/** A server that passes each received chunk to `onData`, with the number of its connection, from 1. */
 async function against(
   onData: (socket: Socket, text: string, connection: number) => void,
   options: { readonly socketsMax?: number; readonly timeoutMs?: number } = {},
@@ -34,8 +34,8 @@ async function against(
   return { client, sockets };
 }
 
-describe('a POST over kept connections', () => {
-  it('sends headers and body, and their length in bytes', async () => {
+describe('a POST over persistent connections', () => {
+  it('sends headers, body and content length in bytes', async () => {
     const texts: string[] = [];
     const { client } = await against((socket, text) => {
       texts.push(text);
@@ -49,13 +49,13 @@ describe('a POST over kept connections', () => {
     expect(body).toBe('"ü"');
   });
 
-  it('uses one connection for requests that follow each other', async () => {
+  it('uses one connection for sequential requests', async () => {
     const { client, sockets } = await against((socket) => socket.write(answerOf('{}')));
     for (let request = 0; request < 3; request += 1) await client.post({}, '');
     expect(sockets).toHaveLength(1);
   });
 
-  it('puts an answer together that comes in pieces', async () => {
+  it('assembles a response from several chunks', async () => {
     const { client } = await against((socket) => {
       socket.setNoDelay(true).write(answerOf('{"a":1}').slice(0, 30));
       setImmediate(() => socket.write(answerOf('{"a":1}').slice(30)));
@@ -63,7 +63,7 @@ describe('a POST over kept connections', () => {
     expect((await client.post({}, '')).body).toBe('{"a":1}');
   });
 
-  it('lets requests wait for a connection beyond the most there may be', async () => {
+  it('delays requests beyond the maximum number of connections', async () => {
     const held: Socket[] = [];
     const { client, sockets } = await against((socket) => {
       held.push(socket);
@@ -84,7 +84,7 @@ describe('a POST over kept connections', () => {
     expect(sockets).toHaveLength(2);
   });
 
-  it('never takes bytes that came before a request for its answer', async () => {
+  it('ignores a response that arrives before its request', async () => {
     const { client, sockets } = await against((socket, _, connection) => {
       if (connection === 1) socket.write(`${answerOf('1')}${answerOf('unasked')}`);
       else socket.write(answerOf('2'));
@@ -94,7 +94,7 @@ describe('a POST over kept connections', () => {
     expect(sockets).toHaveLength(2);
   });
 
-  it('opens another connection after an answer that ends its own', async () => {
+  it('opens another connection after a response that closes the first', async () => {
     const { client, sockets } = await against((socket) => socket.end(`HTTP/1.1 200 OK\r\n\r\n{}`));
     expect((await client.post({}, '')).body).toBe('{}');
     expect((await client.post({}, '')).body).toBe('{}');
@@ -109,7 +109,7 @@ describe('a POST over kept connections', () => {
   ])('rejects with %o, and serves the next request', async (fault, fail) => {
     const { client } = await against(
       (socket, _, connection) => (connection === 1 ? fail(socket) : socket.write(answerOf('{}'))),
-      // Only who waits for it has it short: on a busy machine the others must not meet it.
+      // Only the case that expects a timeout has a short one: on a busy machine the others could reach it.
       'name' in fault && fault.name === 'TimeoutError' ? { timeoutMs: 200 } : {},
     );
     await expect(client.post({}, '')).rejects.toMatchObject(fault);
@@ -122,12 +122,12 @@ describe('a POST over kept connections', () => {
     expect(outcomes).toMatchObject([{ reason: { name: 'TimeoutError' } }, { reason: { name: 'TimeoutError' } }]);
   });
 
-  it('rejects with the code of Node where nobody listens', async () => {
+  it('rejects with the error code of Node if the connection is refused', async () => {
     const client = postClient({ endpoint: new URL('http://127.0.0.1:9'), socketsMax: 1, timeoutMs: 2_000 });
     await expect(client.post({}, '')).rejects.toMatchObject({ code: 'ECONNREFUSED' });
   });
 
-  it('ends what is under way when it is closed', async () => {
+  it('rejects running requests when it is closed', async () => {
     const { client } = await against(() => {}, { socketsMax: 1 });
     const outcomes = Promise.allSettled([client.post({}, ''), client.post({}, '')]);
     client.close();

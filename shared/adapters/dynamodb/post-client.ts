@@ -40,12 +40,12 @@ export class RequestError extends Error {
   }
 }
 
-/** A response has one item: DynamoDB's are far below this. */
+/** A response has one item. DynamoDB's limit of an item is far below this. */
 const ANSWER_BYTES_MAX = 1_000_000;
 const KEEP_ALIVE_DELAY_MS = 1_000;
 /**
- * An idle connection is closed after this time, before a NAT gateway drops it (350 s), which a frozen execution
- * environment does not notice. Milliseconds.
+ * An idle connection is closed after this time. A NAT gateway drops it after 350 s, and a frozen execution environment
+ * would not notice that. Milliseconds.
  */
 const IDLE_MS_MAX = 20_000;
 

@@ -6,7 +6,7 @@ it.each([
   [1, 1, 20],
   [2, 0, 20],
   [4, 0.5, 120],
-])('attempt %i waits half to the whole of a doubling pause: at %d it is %i ms', async (attempt, fraction, expected) => {
+])('after attempt %i, with random number %d, the pause is %i ms', async (attempt, fraction, expected) => {
   const pauses: number[] = [];
   await pauseBefore(attempt, {
     tables: {},

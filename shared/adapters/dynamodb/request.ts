@@ -5,12 +5,12 @@ import { itemBytes, WRITE_UNIT_BYTES } from '../../ports/item-size.ts';
 import { type ConsumedUnits, type Item, StoreFault, type TableName } from '../../ports/item-store.ts';
 import { faultOf, isConflict } from './errors.ts';
 
-/** One call to DynamoDB, as an execution role must allow it. */
+/** One call to DynamoDB, with what an execution role must allow. */
 export interface CallRecord {
-  /** API operation, as IAM spells it behind `dynamodb:`; `ConditionCheckItem` for a check in a transaction. */
+  /** API operation as in an IAM action, without `dynamodb:`; `ConditionCheckItem` for a check in a transaction. */
   readonly operation: string;
   readonly table: TableName;
-  /** Partition keys touched. */
+  /** Partition keys of the request. */
   readonly partitionKeys: readonly string[];
 }
 
@@ -37,19 +37,19 @@ const CONFLICT_PAUSE_MS = 20;
 export function tableNameOf(options: RequestOptions, table: TableName): string {
   const name = options.tables[table];
   if (name === undefined) {
-    throw new StoreFault('rejected', `this process was not given the table ${table}`, { retryable: false });
+    throw new StoreFault('rejected', `this process is not configured for the table ${table}`, { retryable: false });
   }
   return name;
 }
 
-/** Exponential backoff with jitter: half to the whole of a doubling wait. */
+/** Exponential backoff with jitter: a random part from half to all of a pause that doubles per attempt. */
 export async function pauseBefore(attempt: number, options: RequestOptions): Promise<void> {
   const random = options.random ?? Math.random;
   const pause = options.pause ?? sleep;
   await pause(CONFLICT_PAUSE_MS * 2 ** (attempt - 1) * (0.5 + random() / 2));
 }
 
-/** Sends again while the request conflicts with a transaction; the caller distinguishes refusals from faults. */
+/** Repeats the request while it conflicts with a transaction. The caller distinguishes refusals from faults. */
 export async function sendPastConflicts<T>(send: () => Promise<T>, options: RequestOptions): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -97,12 +97,12 @@ function logicalName(options: RequestOptions, physical: string | undefined): Tab
     // The service returns the name of the request, or the table's ARN.
     if (name !== undefined && (physical === name || physical?.endsWith(`/${name}`))) return table;
   }
-  throw new StoreFault('rejected', `answer for the unknown table ${physical}`, { retryable: false });
+  throw new StoreFault('rejected', `response for the unknown table ${physical}`, { retryable: false });
 }
 
 /**
- * A refused write is billed, but its response has no units: they are computed from the item that refused it, at least
- * one.
+ * A refused write is billed, but its response has no units. They are computed from the item that refused it, at least
+ * one unit.
  */
 export function reportRefused(
   options: RequestOptions,

@@ -25,7 +25,7 @@ const event = {
 const log = { debug() {}, info() {}, warn() {}, error() {} };
 
 describe('a batch of stream records', () => {
-  it('is read into items', async () => {
+  it('is converted to items', async () => {
     const answer = await handleStream(event, log, async (records) => {
       expect(records).toEqual([
         { type: 'INSERT', key: { pk: 's01', sk: 'n1' }, newImage: { pk: 's01', sk: 'n1', u: 'uid', b: 12 } },
@@ -36,7 +36,7 @@ describe('a batch of stream records', () => {
     expect(answer).toEqual({ batchItemFailures: [] });
   });
 
-  it('is sent again from the first record that failed', async () => {
+  it('is delivered again from the first failed record', async () => {
     const answer = await handleStream(event, log, async () => ({
       failedFrom: 1,
       faults: [new Error('no')],

@@ -1,4 +1,4 @@
-/** Records of a table's stream from Lambda, and the response that says from which record to deliver again. */
+/** Records of a table's stream from Lambda, and the response with the first record to deliver again. */
 import type { DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from 'aws-lambda';
 import type { Item } from '../../ports/item-store.ts';
 import type { Log } from '../../ports/log.ts';
@@ -22,8 +22,8 @@ export function streamRecordOf({ eventName, dynamodb }: DynamoDBRecord): StreamR
 }
 
 /**
- * Processes a batch. Lambda delivers again from the lowest record in the response, so one is enough. Later records are
- * then delivered twice.
+ * Processes a batch. Lambda delivers again from the lowest record in the response, so the response names one. Later
+ * records are then delivered twice.
  */
 export async function handleStream(
   event: DynamoDBStreamEvent,

@@ -3,14 +3,14 @@
  * them; errors.ts classifies what they throw.
  */
 export interface DescribeInput {
-  /** At most 200 values. By filter, not by ids: an id that EC2 does not know would fail the call for all others. */
+  /** At most 200 values. A filter instead of ids: one unknown id would fail the call for all others. */
   readonly filter: { readonly name: 'instance-id' | 'volume-id'; readonly values: readonly string[] };
   readonly nextToken?: string;
 }
 
 /**
- * One instance by its id: EC2 fails the call with InvalidInstanceID.NotFound for an id that it does not know, and answers
- * without an instance for one of another account. A filter is silent about both.
+ * One instance by its id. For an unknown id EC2 returns the error InvalidInstanceID.NotFound, for an instance of another
+ * account a response without an instance. A filter returns nothing for both.
  */
 export interface DescribeById {
   readonly instanceId: string;
@@ -39,7 +39,7 @@ export interface DescribedInterface {
 }
 
 export interface InstancesPage {
-  /** Absent: the answer was no answer to this call. */
+  /** Absent: this is not a response to this call. */
   readonly Reservations?:
     | readonly {
         readonly OwnerId?: string | undefined;

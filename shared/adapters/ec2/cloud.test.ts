@@ -27,7 +27,7 @@ const unknownToEc2 = (): never => {
   throw new Ec2Error(NOT_FOUND);
 };
 
-/** Answers to both questions; by id no instance is known unless said otherwise. */
+/** Responses by filter and by id. By id no instance is known by default. */
 const instancesFrom =
   (
     page: (input: DescribeInput) => InstancesPage,
@@ -37,7 +37,7 @@ const instancesFrom =
     'instanceId' in input ? byId(input) : page(input);
 
 describe('EC2 as the cloud', () => {
-  it('asks by filter, at most 200 ids a call', async () => {
+  it('requests at most 200 ids per call, by filter', async () => {
     const asked: DescribeInput[] = [];
     const cloud = aCloud({
       describeInstances: instancesFrom((input) => {
@@ -56,13 +56,13 @@ describe('EC2 as the cloud', () => {
   it.each<[string, InstancesPage]>([
     ['has no reservations at all', {}],
     ['has an instance without an id', { Reservations: [{ OwnerId: OURS, Instances: [{}] }] }],
-  ])('takes an answer that %s for none', async (_, page) => {
+  ])('fails the ids of a response that %s', async (_, page) => {
     const cloud = aCloud({ describeInstances: instancesFrom(() => page) });
     const answers = await cloud.describeInstances([named(idOf(1))]);
     expect(answers.get(idOf(1))?.answer).toMatchObject({ kind: 'failed', cause: 'error' });
   });
 
-  it('takes a state it has not heard of for no answer', async () => {
+  it('returns failed for an unknown instance state', async () => {
     const cloud = aCloud({
       describeInstances: instancesFrom(() => ({
         Reservations: [reservation(idOf(1), OURS, { State: { Name: 'hibernating' } })],
@@ -71,7 +71,7 @@ describe('EC2 as the cloud', () => {
     expect((await cloud.describeInstances([named(idOf(1))])).get(idOf(1))?.answer.kind).toBe('failed');
   });
 
-  it('does not read the first pages for the whole when a later one fails or there is no end of them', async () => {
+  it('fails all ids when a later page fails or the pages do not end', async () => {
     const failing = aCloud({
       describeInstances: instancesFrom(({ nextToken }) => {
         if (nextToken !== undefined) throw new Ec2Error('InternalError');
@@ -87,7 +87,7 @@ describe('EC2 as the cloud', () => {
     }
   });
 
-  it('calls everything foreign that an answer with another owner lacks', async () => {
+  it('returns foreign for every id that a response of another owner lacks', async () => {
     const cloud = aCloud({
       describeInstances: instancesFrom(() => ({ Reservations: [reservation(idOf(1), '222222222222')] })),
     });
@@ -95,9 +95,9 @@ describe('EC2 as the cloud', () => {
     for (const id of [idOf(1), idOf(2)]) expect(answers.get(id)?.answer).toMatchObject({ kind: 'foreign' });
   });
 
-  describe('of an instance that the answer by filter lacks', () => {
+  describe('an instance that the response by filter lacks', () => {
     const missing = instancesFrom.bind(undefined, () => ({ Reservations: [] }));
-    const askedById = async (byId: (input: DescribeById) => InstancesPage) => {
+    const answerById = async (byId: (input: DescribeById) => InstancesPage) => {
       const cloud = aCloud({ describeInstances: missing(byId) });
       return (await cloud.describeInstances([named(idOf(1))])).get(idOf(1))?.answer;
     };
@@ -105,7 +105,7 @@ describe('EC2 as the cloud', () => {
       throw new Ec2Error(code);
     };
 
-    it('asks by its id, alone', async () => {
+    it('is requested by its id, in a call of its own', async () => {
       const asked: DescribeById[] = [];
       const cloud = aCloud({
         describeInstances: instancesFrom(
@@ -126,9 +126,9 @@ describe('EC2 as the cloud', () => {
     });
 
     it.each<[string, (input: DescribeById) => InstancesPage, object]>([
-      ['an error that there is none', unknownToEc2, { kind: 'notFound' }],
+      ['NotFound', unknownToEc2, { kind: 'notFound' }],
       [
-        'an answer without it',
+        'a response without it',
         () => ({ Reservations: [] }),
         {
           kind: 'foreign',
@@ -136,29 +136,29 @@ describe('EC2 as the cloud', () => {
         },
       ],
       ['a reservation without it', () => ({ Reservations: [{ OwnerId: OURS, Instances: [] }] }), { kind: 'foreign' }],
-      ['the instance after all', () => ({ Reservations: [reservation(idOf(1))] }), { kind: 'found', state: 'running' }],
+      ['the instance', () => ({ Reservations: [reservation(idOf(1))] }), { kind: 'found', state: 'running' }],
       [
-        'the instance as of another owner',
+        'the instance with another owner',
         () => ({ Reservations: [reservation(idOf(1), '222222222222')] }),
         { kind: 'foreign' },
       ],
       ['another instance', () => ({ Reservations: [reservation(idOf(2))] }), { kind: 'failed', cause: 'error' }],
       ['no reservations at all', () => ({}), { kind: 'failed', cause: 'error' }],
       [
-        'an empty page and the promise of more',
+        'an empty page and a token for more',
         () => ({ Reservations: [], NextToken: 'more' }),
         { kind: 'failed', cause: 'error' },
       ],
-      ['that the id is malformed', failing('InvalidInstanceID.Malformed'), { kind: 'failed', cause: 'error' }],
-      ['that we may not ask', failing('UnauthorizedOperation'), { kind: 'failed', cause: 'error' }],
-      ["a server's error", failing('InternalError'), { kind: 'failed', cause: 'error' }],
+      ['a malformed id', failing('InvalidInstanceID.Malformed'), { kind: 'failed', cause: 'error' }],
+      ['a denied call', failing('UnauthorizedOperation'), { kind: 'failed', cause: 'error' }],
+      ['a server error', failing('InternalError'), { kind: 'failed', cause: 'error' }],
       ['a throttle', failing('RequestLimitExceeded'), { kind: 'failed', cause: 'throttled' }],
-      ['nothing in time', failing('TimeoutError'), { kind: 'failed', cause: 'timeout' }],
-    ])('reads %s', async (_, byId, answer) => {
-      expect(await askedById(byId)).toMatchObject(answer);
+      ['a timeout', failing('TimeoutError'), { kind: 'failed', cause: 'timeout' }],
+    ])('is answered after %s', async (_, byId, answer) => {
+      expect(await answerById(byId)).toMatchObject(answer);
     });
 
-    it('asks no more by id once one such call is throttled, and half as many at a time in the next pass', async () => {
+    it('is not requested after a throttled call, and the next pass has half as many calls under way', async () => {
       let calls = 0;
       const cloud = aCloud(
         {
@@ -179,7 +179,7 @@ describe('EC2 as the cloud', () => {
       expect([await pass(), await pass(), await pass()]).toEqual([4, 2, 1]);
     });
 
-    it('asks nothing by id in a pass whose question by filter was throttled', async () => {
+    it('is not requested in a pass with a throttled call by filter', async () => {
       const byId: DescribeById[] = [];
       let filters = 0;
       const cloud = aCloud(
@@ -203,7 +203,7 @@ describe('EC2 as the cloud', () => {
       for (const { answer } of answers.values()) expect(answer).toMatchObject({ kind: 'failed', cause: 'throttled' });
     });
 
-    it('is content without one where only the root device of a volume is in question', async () => {
+    it('needs no confirmation for the root device of a volume', async () => {
       const cloud = aCloud({
         describeInstances: missing(() => {
           throw new Error('not expected');
@@ -216,7 +216,7 @@ describe('EC2 as the cloud', () => {
     });
   });
 
-  it('halves the calls under way after a throttled pass, and adds one after each clean one', async () => {
+  it('halves the calls under way after a throttled pass, and adds one after each pass without throttling', async () => {
     let throttle = true;
     let underWay = 0;
     let most = 0;
@@ -246,7 +246,7 @@ describe('EC2 as the cloud', () => {
     expect(seen).toEqual([1, 2, 3, 4, 4]);
   });
 
-  it('orders addresses by interface and family, of interfaces in use', async () => {
+  it('orders the addresses of interfaces in use by interface and family', async () => {
     const cloud = aCloud({
       describeInstances: instancesFrom(() => ({
         Reservations: [
@@ -298,21 +298,21 @@ describe('EC2 as the cloud', () => {
       return (await cloud.describeVolumes(['vol-1'])).get('vol-1');
     };
 
-    it('asks the instance which device is its root', async () => {
+    it('recognise the root device by the name that the instance returns', async () => {
       const named = (device: string) =>
         instancesFrom(() => ({ Reservations: [reservation(idOf(1), OURS, { RootDeviceName: device })] }));
       expect(await rootOf(named('/dev/sda1'))).toMatchObject({ attachments: [{ isRootDevice: true }] });
       expect(await rootOf(named('/dev/xvda'))).toMatchObject({ attachments: [{ isRootDevice: false }] });
     });
 
-    it('has no answer about a volume when the instance cannot be asked, and goes by the device when it is gone', async () => {
+    it('are failed if the call for the instance fails; without an instance the device name decides', async () => {
       const failing = instancesFrom(() => {
         throw new Ec2Error('InternalError');
       });
       expect(await rootOf(failing)).toMatchObject({ kind: 'failed' });
-      const gone = instancesFrom(() => ({ Reservations: [] }));
-      expect(await rootOf(gone)).toMatchObject({ attachments: [{ isRootDevice: true }] });
-      expect(await rootOf(gone, attachedTo({ Device: '/dev/sdf' }))).toMatchObject({
+      const missing = instancesFrom(() => ({ Reservations: [] }));
+      expect(await rootOf(missing)).toMatchObject({ attachments: [{ isRootDevice: true }] });
+      expect(await rootOf(missing, attachedTo({ Device: '/dev/sdf' }))).toMatchObject({
         attachments: [{ isRootDevice: false }],
       });
     });
@@ -327,7 +327,7 @@ describe('EC2 as the cloud', () => {
       ['InvalidInstanceID.NotFound', { kind: 'failed', cause: 'error', message: 'EC2: InvalidInstanceID.NotFound' }],
       ['RequestLimitExceeded', { kind: 'failed', cause: 'throttled', message: 'EC2: RequestLimitExceeded' }],
       ['TimeoutError', { kind: 'failed', cause: 'timeout', message: 'EC2: TimeoutError' }],
-    ])('reads %s of a detach', async (code, outcome) => {
+    ])('classify %s of a detach', async (code, outcome) => {
       const cloud = aCloud({
         async detachVolume() {
           throw new Ec2Error(code, 'why');

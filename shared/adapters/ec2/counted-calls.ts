@@ -1,10 +1,10 @@
-/** EC2's calls with a count: throttling is by the account, so everybody's calls are everybody's business. */
+/** Counts the calls to EC2. EC2 throttles the account as a whole, so the number matters to all its users. */
 import type { Meter } from '../../ports/log.ts';
 import type { Ec2Api } from './api.ts';
 
 export const CLOUD_CALLS = 'cloud_calls_total';
 
-/** Counts each call when it is made, whatever becomes of it; what the API itself tries again counts once. */
+/** Counts each call at its start, whatever its outcome. A call that the SDK repeats counts once. */
 export function countedCalls(api: Ec2Api, meter: Meter): Ec2Api {
   const counted =
     <Input, Output>(call: (input: Input) => Promise<Output>) =>

@@ -1,6 +1,9 @@
 /**
- * What EC2 tells of an instance, as the cloud provider for AWS tells Kubernetes: of interfaces in use, by device
- * index, every private IPv4 address, then the first IPv6 address of each; then the public address and the DNS names.
+ * Metadata of an instance, as the Kubernetes cloud provider for AWS reports it. The order of addresses:
+ *
+ * 1. every private IPv4 address of the interfaces in use, by device index
+ * 2. the first IPv6 address of each of these interfaces
+ * 3. the public address and the DNS names
  *
  * Source: kubernetes/cloud-provider-aws, pkg/providers/v1/aws.go.
  */
@@ -8,7 +11,7 @@ import type { InstanceMetadata, NodeAddress } from '../../domain/cloud/instance.
 import { regionOfZone } from '../../domain/cloud/provider-id.ts';
 import type { DescribedInstance } from './api.ts';
 
-/** Label of the zone's id, which names the same place in every account. */
+/** Label of the zone's id. Unlike its name, the id means the same location in every account. */
 const ZONE_ID_LABEL = 'topology.k8s.aws/zone-id';
 
 export function metadataOf(instance: DescribedInstance, region: string): InstanceMetadata {

@@ -44,7 +44,7 @@ describe('the calls to EC2', () => {
     return { api, requests: () => requests };
   }
 
-  it('are signed for EC2 in the region, with the session of the credentials', async () => {
+  it('are signed for EC2 in the region, with the session token', async () => {
     let headers: IncomingMessage['headers'] = {};
     const { api } = await against((response, request) => {
       headers = request.headers;
@@ -56,7 +56,7 @@ describe('the calls to EC2', () => {
     );
   });
 
-  it('ask about one instance by its id, without the MaxResults that EC2 refuses beside an id', async () => {
+  it('request one instance by its id without MaxResults, which EC2 refuses with an id', async () => {
     let seen = '';
     const { api } = await against((response, _, body) => {
       seen = body;
@@ -74,10 +74,10 @@ describe('the calls to EC2', () => {
     ['a refusal', (response) => response.writeHead(400).end(ERROR('InvalidParameterValue')), 'error', 1],
     ['a throttle', (response) => response.writeHead(503).end(ERROR('RequestLimitExceeded')), 'throttled', 2],
     ['a server error', (response) => response.writeHead(500).end(ERROR('InternalError')), 'error', 2],
-    ['the page of a proxy', (response) => response.writeHead(502).end('<html>bad gateway'), 'error', 2],
-    ['half an answer', (response) => response.end(EMPTY.slice(0, 40)), 'error', 1],
-    ['no answer in time', () => {}, 'timeout', 2],
-  ])('fail by %s with its cause, and are sent again where that may help', async (_, answer, cause, times) => {
+    ['an error page of a proxy', (response) => response.writeHead(502).end('<html>bad gateway'), 'error', 2],
+    ['a truncated response', (response) => response.end(EMPTY.slice(0, 40)), 'error', 1],
+    ['a timeout', () => {}, 'timeout', 2],
+  ])('fail after %s with its cause, and are repeated if that may help', async (_, answer, cause, times) => {
     const { api, requests } = await against(answer);
     const failure = await api.describeInstances(FILTERED).then(
       () => undefined,
@@ -87,7 +87,7 @@ describe('the calls to EC2', () => {
     expect(requests()).toBe(times);
   });
 
-  it('never take the answer to another call for "no such instance"', async () => {
+  it('return failed, not notFound, for a response of another kind', async () => {
     const { api } = await against((response) => response.end('<html></html>'));
     const cloud = ec2Cloud({ api, region: 'us-east-1', accountId: '123456789012', clusterId: 'one' });
     const instanceId = 'i-0123456789abcdef0';
@@ -95,14 +95,14 @@ describe('the calls to EC2', () => {
     expect(answers.get(instanceId)?.answer).toMatchObject({ kind: 'failed' });
   });
 
-  it('send a detach once, whatever the answer', async () => {
+  it('send a detach once, whatever the response', async () => {
     const { api, requests } = await against((response) => response.writeHead(500).end(ERROR('InternalError')));
     const detach = api.detachVolume({ volumeId: 'vol-1', instanceId: 'i-1', force: true });
     await expect(detach).rejects.toMatchObject({ name: 'InternalError' });
     expect(requests()).toBe(1);
   });
 
-  it('use the connection of the environment, whose missing variables are all named', () => {
+  it('use the connection of the environment; an error names all missing variables', () => {
     const environment = { AWS_REGION: 'eu-west-1', AWS_ACCESS_KEY_ID: 'a', AWS_SECRET_ACCESS_KEY: 'b' };
     expect(ec2ConnectionFrom({ ...environment, AWS_SESSION_TOKEN: 'c', AWS_ENDPOINT_URL_EC2: 'http://e' })).toEqual({
       region: 'eu-west-1',

@@ -1,5 +1,5 @@
 /**
- * The calls to EC2 through the SDK's client. Credentials, region and timeouts are passed in, so the SDK looks nothing up.
+ * The calls to EC2 through the SDK's client. Credentials, region and timeouts are passed in; the SDK looks up nothing.
  *
  * A describe call is sent again once after a timeout, a lost connection, a server error or a throttle. A detach is sent
  * once: a second request could arrive after the first one succeeded and would then fail with "not attached".
@@ -17,9 +17,9 @@ import { type AwsConnection, awsConnectionFrom } from '../aws-connection/connect
 import type { DescribeById, DescribeInput, Ec2Api } from './api.ts';
 
 export interface Ec2Connection extends AwsConnection {
-  /** Requests per describe call at most, the first one included. Default: 2. */
+  /** Maximum number of requests per describe call, including the first. Default: 2. */
   readonly maxAttempts?: number;
-  /** Time from sending a request to the end of its answer. Milliseconds. Default: 3,000. */
+  /** Time from sending a request to its complete response. Milliseconds. Default: 3,000. */
   readonly requestTimeoutMs?: number;
 }
 
@@ -55,7 +55,7 @@ export function ec2Client(connection: Ec2Connection): EC2Client {
   return new EC2Client(config);
 }
 
-/** EC2 by connection; `close` ends its sockets. */
+/** EC2 over one connection; `close` closes its sockets. */
 export function sdkEc2Api(connection: Ec2Connection): Ec2Api & { close(): void } {
   const describing = ec2Client(connection);
   const detaching = ec2Client({ ...connection, maxAttempts: 1 });
@@ -75,7 +75,7 @@ export function sdkEc2Api(connection: Ec2Connection): Ec2Api & { close(): void }
   };
 }
 
-/** EC2 refuses MaxResults beside an id, so only filtered calls carry it. */
+/** EC2 refuses MaxResults together with an id, so only filtered calls have it. */
 const filtered = ({ filter, nextToken }: Exclude<DescribeInput, DescribeById>) => ({
   Filters: [{ Name: filter.name, Values: [...filter.values] }],
   MaxResults: 1_000,

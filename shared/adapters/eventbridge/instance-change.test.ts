@@ -14,7 +14,7 @@ const event = {
 };
 
 describe('an event from EventBridge', () => {
-  it('is known by its detail type and the instance it names', () => {
+  it('is recognised by its detail type and instance id', () => {
     expect(isInstanceChange(event)).toBe(true);
   });
 

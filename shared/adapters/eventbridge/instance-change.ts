@@ -1,7 +1,4 @@
-/**
- * EC2's event on the default bus that the state of an instance changed. Best effort: it may arrive late, twice or
- * never.
- */
+/** EC2's event on the default bus after a state change of an instance. It may arrive late, twice or never. */
 
 /** `detail-type` of the event. */
 export const INSTANCE_CHANGE = 'EC2 Instance State-change Notification';

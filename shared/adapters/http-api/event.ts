@@ -30,14 +30,14 @@ export function resultOf(response: HttpResponse): APIGatewayProxyStructuredResul
   };
 }
 
-/** Writes a response, whose body may have lines that follow later, to a function URL's response stream. */
+/** Writes a response to a function URL's response stream. Lines of its body may follow later. */
 export async function streamAnswer(
   answer: { readonly head: HttpResponse; readonly lines?: AsyncIterable<string> },
   stream: Writable,
 ): Promise<void> {
   const { head, lines } = answer;
   const out = awslambda.HttpResponseStream.from(stream, { statusCode: head.status, headers: { ...head.headers } });
-  // The head is sent with the first bytes: a client must not have to wait for the first event to receive it.
+  // The first bytes send the head. Without them the client would receive it only with the first event.
   out.write(head.body);
   for await (const line of lines ?? []) {
     if (!out.write(line)) await once(out, 'drain');

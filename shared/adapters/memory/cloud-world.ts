@@ -1,7 +1,10 @@
 /**
- * A region of EC2 as a state machine: instances and volumes with what they were at each moment, so that an answer can be
- * given about the past (EC2 is eventually consistent) and a change can be set for the future (stopping takes its time).
- * Only told times count: nothing here waits. memoryCloud answers from it in process, local/cloud over HTTP.
+ * A region of EC2 as a state machine. Instances and volumes keep a timeline of their states:
+ *
+ * - past states, because EC2 is eventually consistent and may return an older state
+ * - planned states, because a stop or a detach needs some time
+ *
+ * Time comes from the clock; nothing here waits. memoryCloud uses it in process, local/cloud over HTTP.
  */
 import type { InstanceState, NodeAddress } from '../../domain/cloud/instance.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -33,11 +36,11 @@ export interface CloudAttachment {
   readonly managedByAws: boolean;
   /** `/dev/xvdf`. */
   readonly device: string;
-  /** The guest uses it: a detach without force stays `busy` while the instance runs. */
+  /** The guest uses the volume. While the instance runs, a detach without force leaves it `busy`. */
   readonly mounted: boolean;
 }
 
-/** An instance as it stood at one moment. */
+/** An instance at one moment. */
 export interface SeenInstance extends Required<Omit<CloudInstance, 'state'>> {
   readonly state: InstanceState;
 }
@@ -52,10 +55,10 @@ export interface InstanceStateChange {
   readonly atMs: number;
 }
 
-/** `unknown`: there is no such instance (any more). `incorrectState`: not from the state it is in. */
+/** `unknown`: the instance does not exist, or no longer exists. `incorrectState`: not allowed in its current state. */
 export type InstanceOrder = 'done' | 'unknown' | 'incorrectState';
 
-/** EC2's error code where it is not `detaching`. */
+/** `detaching`, or EC2's error code. */
 export type DetachOrder =
   | 'detaching'
   | 'InvalidVolume.NotFound'
@@ -67,16 +70,19 @@ export type DetachOrder =
 export interface CloudWorldOptions {
   readonly clock: Clock;
   readonly accountId: string;
-  /** Time in `pending`, `stopping` and `shutting-down`. Milliseconds; 0 by default. */
+  /** Time in `pending`. Milliseconds, as all of these; 0 by default. */
   readonly startingMs?: number;
+  /** Time in `stopping`. */
   readonly stoppingMs?: number;
+  /** Time in `shutting-down`. */
   readonly shuttingDownMs?: number;
+  /** Time in `detaching`. */
   readonly detachingMs?: number;
-  /** How long a terminated instance is still told of. Milliseconds; an hour by default, as in EC2. */
+  /** How long EC2 still returns a terminated instance. An hour by default, as in EC2. */
   readonly terminatedVisibleMs?: number;
 }
 
-/** What a world needs to go on after a restart; plain JSON. */
+/** The state of a world, to restore it after a restart. Plain JSON. */
 export interface CloudWorldState {
   readonly instances: readonly {
     readonly instance: CloudInstance;
@@ -95,14 +101,14 @@ interface InstancePhase {
 
 interface TimelineEntry<T> {
   readonly atMs: number;
-  /** Null: not known to EC2 from here on. */
+  /** Null: unknown to EC2 from this moment. */
   readonly value: T | null;
 }
 
-/** Past moments kept of one thing: enough for any delay of answers that is worth simulating. */
+/** Maximum number of entries per instance or volume. It covers every simulated delay of answers. */
 const HISTORY_MAX = 32;
 
-/** What a thing was, is, and will be unless something else happens first. */
+/** Past, current and planned values of an instance or a volume. */
 class Timeline<T> {
   entries: TimelineEntry<T>[];
 
@@ -114,13 +120,13 @@ class Timeline<T> {
     return this.entries.findLast((entry) => entry.atMs <= momentMs)?.value ?? undefined;
   }
 
-  /** The last value that was known, also of a thing that vanished since. */
+  /** The last value before it vanished, or the current value. */
   lastKnown(momentMs: number): T | undefined {
     return this.entries.findLast((entry) => entry.atMs <= momentMs && entry.value !== null)?.value ?? undefined;
   }
 
-  /** From now on, and from each later moment named; what was due otherwise no longer happens. */
-  become(nowMs: number, ...entries: readonly TimelineEntry<T>[]): void {
+  /** Replaces all planned values. */
+  plan(nowMs: number, ...entries: readonly TimelineEntry<T>[]): void {
     this.entries = [...this.entries.filter((entry) => entry.atMs <= nowMs), ...entries].slice(-HISTORY_MAX);
   }
 }
@@ -129,7 +135,7 @@ export class CloudWorld {
   readonly #options: Required<CloudWorldOptions>;
   readonly #instances = new Map<string, { instance: CloudInstance; timeline: Timeline<InstancePhase> }>();
   readonly #volumes = new Map<string, { volume: CloudVolume; timeline: Timeline<readonly CloudAttachment[]> }>();
-  readonly #told = new WeakSet<TimelineEntry<InstancePhase>>();
+  readonly #reported = new WeakSet<TimelineEntry<InstancePhase>>();
 
   constructor(options: CloudWorldOptions) {
     this.#options = {
@@ -146,7 +152,7 @@ export class CloudWorld {
     return this.#options.clock.nowMs();
   }
 
-  /** An instance as of its launch; takes the place of one with the same id. */
+  /** Adds an instance from its launch time on. It replaces an instance with the same id. */
   put(instance: CloudInstance): void {
     const { launchedAtMs, state = 'running' } = instance;
     const history: TimelineEntry<InstancePhase>[] = [{ atMs: launchedAtMs, value: { state, launchedAtMs } }];
@@ -155,27 +161,27 @@ export class CloudWorld {
       history.push({ atMs: runsAtMs, value: { state: 'running', launchedAtMs } });
     }
     this.#instances.set(instance.instanceId, { instance, timeline: new Timeline(history) });
-    this.#tellOnlyAfter(history, this.nowMs - 1);
+    this.#reportOnlyAfter(history, this.nowMs - 1);
   }
 
-  /** What happened before is no news. */
-  #tellOnlyAfter(history: readonly TimelineEntry<InstancePhase>[], momentMs: number): void {
-    for (const entry of history) if (entry.atMs <= momentMs) this.#told.add(entry);
+  /** State changes up to this moment are not reported. */
+  #reportOnlyAfter(history: readonly TimelineEntry<InstancePhase>[], momentMs: number): void {
+    for (const entry of history) if (entry.atMs <= momentMs) this.#reported.add(entry);
   }
 
   terminate(instanceId: string): InstanceOrder {
     return this.#order(instanceId, ['pending', 'running', 'stopping', 'stopped'], (phase, nowMs) => {
-      const endsAtMs = nowMs + this.#options.shuttingDownMs;
+      const terminatedAtMs = nowMs + this.#options.shuttingDownMs;
       for (const { timeline } of this.#volumes.values()) {
         const attachments = timeline.at(nowMs) ?? [];
         if (!attachments.some((attachment) => attachment.instanceId === instanceId)) continue;
-        const left = attachments.filter((attachment) => attachment.instanceId !== instanceId);
-        timeline.become(nowMs, { atMs: endsAtMs, value: left });
+        const others = attachments.filter((attachment) => attachment.instanceId !== instanceId);
+        timeline.plan(nowMs, { atMs: terminatedAtMs, value: others });
       }
       return [
         { atMs: nowMs, value: { ...phase, state: 'shutting-down' } },
-        { atMs: endsAtMs, value: { ...phase, state: 'terminated' } },
-        { atMs: endsAtMs + this.#options.terminatedVisibleMs, value: null },
+        { atMs: terminatedAtMs, value: { ...phase, state: 'terminated' } },
+        { atMs: terminatedAtMs + this.#options.terminatedVisibleMs, value: null },
       ];
     });
   }
@@ -191,14 +197,14 @@ export class CloudWorld {
     );
   }
 
-  /** A stopped instance is launched anew. One that vanished is known again, and runs. */
+  /** Launches a stopped instance again. A vanished one returns in its last state. */
   start(instanceId: string): InstanceOrder {
     const entry = this.#instances.get(instanceId);
     const nowMs = this.nowMs;
     const before = entry?.timeline.lastKnown(nowMs);
     if (entry !== undefined && before !== undefined && entry.timeline.at(nowMs) === undefined) {
       if (before.state === 'terminated') return 'unknown';
-      entry.timeline.become(nowMs, { atMs: nowMs, value: before });
+      entry.timeline.plan(nowMs, { atMs: nowMs, value: before });
     }
     return this.#order(instanceId, ['pending', 'running', 'stopped'], (phase) =>
       phase.state !== 'stopped'
@@ -210,7 +216,7 @@ export class CloudWorld {
     );
   }
 
-  /** EC2 no longer knows the instance, as if it had never been. */
+  /** From now on EC2 does not know the instance. */
   vanish(instanceId: string): InstanceOrder {
     return this.#order(
       instanceId,
@@ -230,7 +236,7 @@ export class CloudWorld {
     if (timeline === undefined || phase === undefined) return 'unknown';
     if (!from.includes(phase.state)) return 'incorrectState';
     const entries = next(phase, nowMs);
-    if (entries !== undefined) timeline.become(nowMs, ...entries);
+    if (entries !== undefined) timeline.plan(nowMs, ...entries);
     return 'done';
   }
 
@@ -242,12 +248,12 @@ export class CloudWorld {
     return { ...entry.instance, addresses, tags, accountId, ...phase };
   }
 
-  /** Whether there ever was one of this id, known to EC2 or not. */
+  /** Whether an instance with this id was ever added, including vanished ones. */
   has(instanceId: string): boolean {
     return this.#instances.has(instanceId);
   }
 
-  /** All of them, by id. */
+  /** Every instance, in order of the ids. */
   instances(momentMs: number): SeenInstance[] {
     return [...this.#instances.keys()].toSorted().flatMap((id) => this.instance(id, momentMs) ?? []);
   }
@@ -257,7 +263,7 @@ export class CloudWorld {
     this.#volumes.set(volume.volumeId, { volume, timeline });
   }
 
-  /** False when there is no such volume. */
+  /** False if the volume does not exist. */
   attachVolume(volumeId: string, attachment: Pick<CloudAttachment, 'instanceId'> & Partial<CloudAttachment>): boolean {
     const timeline = this.#volumes.get(volumeId)?.timeline;
     if (timeline === undefined) return false;
@@ -271,16 +277,16 @@ export class CloudWorld {
       mounted: false,
       ...attachment,
     };
-    timeline.become(nowMs, { atMs: nowMs, value: [...others, whole] });
+    timeline.plan(nowMs, { atMs: nowMs, value: [...others, whole] });
     return true;
   }
 
   deleteVolume(volumeId: string): void {
     const nowMs = this.nowMs;
-    this.#volumes.get(volumeId)?.timeline.become(nowMs, { atMs: nowMs, value: null });
+    this.#volumes.get(volumeId)?.timeline.plan(nowMs, { atMs: nowMs, value: null });
   }
 
-  /** Without an instance id: of the only instance it is attached to. */
+  /** Without an instance id it detaches from the first attachment. */
   detachVolume(volumeId: string, instanceId: string | undefined, force: boolean): DetachOrder {
     const nowMs = this.nowMs;
     const timeline = this.#volumes.get(volumeId)?.timeline;
@@ -295,10 +301,10 @@ export class CloudWorld {
     if (attachment.isRootDevice && runs) return 'OperationNotPermitted';
     const others = attachments.filter((one) => one !== attachment);
     if (attachment.mounted && runs && !force) {
-      timeline.become(nowMs, { atMs: nowMs, value: [...others, { ...attachment, state: 'busy' }] });
+      timeline.plan(nowMs, { atMs: nowMs, value: [...others, { ...attachment, state: 'busy' }] });
       return 'detaching';
     }
-    timeline.become(
+    timeline.plan(
       nowMs,
       { atMs: nowMs, value: [...others, { ...attachment, state: 'detaching' }] },
       { atMs: nowMs + this.#options.detachingMs, value: others },
@@ -317,7 +323,7 @@ export class CloudWorld {
     return [...this.#volumes.keys()].toSorted().flatMap((id) => this.volume(id, momentMs) ?? []);
   }
 
-  /** Changes of state not asked for yet, oldest first: what EventBridge would be told. */
+  /** State changes since the previous call, oldest first: the events that EventBridge would receive. */
   takeStateChanges(): InstanceStateChange[] {
     const nowMs = this.nowMs;
     const changes: InstanceStateChange[] = [];
@@ -326,17 +332,17 @@ export class CloudWorld {
       for (const entry of timeline.entries) {
         if (entry.atMs > nowMs) break;
         const state = entry.value?.state;
-        if (state !== undefined && state !== before && !this.#told.has(entry)) {
+        if (state !== undefined && state !== before && !this.#reported.has(entry)) {
           changes.push({ instanceId, state, atMs: entry.atMs });
         }
-        this.#told.add(entry);
+        this.#reported.add(entry);
         before = state ?? before;
       }
     }
     return changes.toSorted((one, other) => one.atMs - other.atMs);
   }
 
-  /** Time of the next change that is due by itself. */
+  /** Time of the next planned change. */
   nextChangeAtMs(): number | undefined {
     const nowMs = this.nowMs;
     const due = [...this.#instances.values()].flatMap(({ timeline }) =>
@@ -358,7 +364,7 @@ export class CloudWorld {
   restore(state: CloudWorldState): void {
     for (const { instance, history } of state.instances) {
       this.#instances.set(instance.instanceId, { instance, timeline: new Timeline(history) });
-      this.#tellOnlyAfter(history, this.nowMs);
+      this.#reportOnlyAfter(history, this.nowMs);
     }
     for (const { volume, history } of state.volumes) {
       this.#volumes.set(volume.volumeId, { volume, timeline: new Timeline(history) });

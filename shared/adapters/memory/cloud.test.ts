@@ -28,7 +28,7 @@ function aCloud(options: Partial<MemoryCloudOptions> = {}) {
 }
 
 describe('memoryCloud', () => {
-  it('goes through stopping and shutting-down for as long as it is told', async () => {
+  it('stays in stopping and shutting-down for the configured time', async () => {
     const { cloud, stateOf, at } = aCloud({ stoppingMs: 30_000, shuttingDownMs: 20_000 });
     cloud.stop(ID);
     expect(await stateOf()).toBe('stopping');
@@ -42,7 +42,7 @@ describe('memoryCloud', () => {
     expect(await stateOf()).toBe('notFound');
   });
 
-  it('knows nothing of an instance younger than the delay of its answers', async () => {
+  it('does not return an instance that is younger than the delay of answers', async () => {
     const { cloud, stateOf, at } = aCloud({ answerDelayMs: 10_000 });
     const young = 'i-0123456789abcdef1';
     cloud.put({ instanceId: young, zone: 'us-east-1a', instanceType: 'm7g.large', launchedAtMs: T0 });
@@ -54,7 +54,7 @@ describe('memoryCloud', () => {
     expect(await stateOf()).toBe('terminated');
   });
 
-  it('gives a vanished instance back as it was, and a started one a new launch', async () => {
+  it('restores a vanished instance unchanged, and launches a stopped one again', async () => {
     const { cloud, stateOf, at } = aCloud();
     cloud.vanish(ID);
     expect(await stateOf()).toBe('notFound');
@@ -69,7 +69,7 @@ describe('memoryCloud', () => {
     expect(cloud.start(ID)).toBe('incorrectState');
   });
 
-  it('tells each change of state once, in order, when its time has come', () => {
+  it('reports each state change once, in order, when it is due', () => {
     const { cloud, at } = aCloud({ stoppingMs: 5_000 });
     expect(cloud.takeStateChanges()).toEqual([]);
     cloud.stop(ID);
@@ -81,7 +81,7 @@ describe('memoryCloud', () => {
     expect(cloud.takeStateChanges()).toEqual([]);
   });
 
-  it('goes on from what was kept, without telling old news', async () => {
+  it('continues from a restored state without reporting earlier changes', async () => {
     const { cloud, at } = aCloud({ stoppingMs: 5_000 });
     cloud.stop(ID);
     const kept = JSON.parse(JSON.stringify(cloud.world.state()));

@@ -5,7 +5,7 @@ import { memoryItemStore } from './item-store.ts';
 const key = (sk: string, table: ItemKey['table'] = 'health'): ItemKey => ({ table, pk: 'p', sk });
 
 describe('changes of a table in memory', () => {
-  it('tells what a stream would tell: inserts, changes and removals with their images', async () => {
+  it('are inserts, modifications and removals with their images', async () => {
     const store = memoryItemStore({ changesOf: ['health'] });
     await store.write({ kind: 'put', key: key('a'), item: { n: 1 } });
     await store.write({ kind: 'update', key: key('a'), add: { n: 1 } });
@@ -23,7 +23,7 @@ describe('changes of a table in memory', () => {
     ]);
   });
 
-  it('is silent about writes that change nothing, and about other tables', async () => {
+  it('contain no writes that change nothing, and none of other tables', async () => {
     const store = memoryItemStore({ changesOf: ['health'] });
     await store.write({ kind: 'put', key: key('a'), item: { map: { list: [1, 'x'] } } });
     await store.write({ kind: 'put', key: key('a'), item: { map: { list: [1, 'x'] } } });
@@ -34,7 +34,7 @@ describe('changes of a table in memory', () => {
     expect(() => store.changes('objects')).toThrow(RangeError);
   });
 
-  it('goes on after a sequence number, also when earlier ones are forgotten', async () => {
+  it('continue after a sequence number, also when earlier ones are dropped', async () => {
     const store = memoryItemStore({ changesOf: ['health'] });
     for (let n = 1; n <= 6; n += 1) await store.write({ kind: 'put', key: key('a'), item: { n } });
     store.forgetChanges('health', 3);
@@ -45,7 +45,7 @@ describe('changes of a table in memory', () => {
     expect(store.changes('health', 6).map(({ sequence }) => sequence)).toEqual([7]);
   });
 
-  it('marks what time to live removed', async () => {
+  it('mark what time to live deleted', async () => {
     const store = memoryItemStore({ changesOf: ['objects'] });
     await store.write({ kind: 'put', key: key('due', 'objects'), item: { ttl: 100 } });
     await store.write({ kind: 'put', key: key('later', 'objects'), item: { ttl: 101 } });
@@ -66,11 +66,11 @@ describe('units in memory', () => {
       units.reduce((sum, unit) => sum + unit.writeUnits, 0),
     ];
   };
-  /** An item of exactly so many bytes, keys included: `pk` `p`, `sk` `a`, `x`. */
+  /** An item of this size in bytes, including its keys: `pk` `p`, `sk` `a`, `x`. */
   const ofBytes = (bytes: number): Item => ({ x: 'x'.repeat(bytes - 7) });
   const put = (bytes: number) => store.write({ kind: 'put', key: key('a'), item: ofBytes(bytes) });
 
-  it('rounds writes up to 1 KB of the larger of before and after', async () => {
+  it('round writes up to 1 KB, by the larger item of before and after', async () => {
     expect(await cost(() => put(1_024))).toEqual([0, 1]);
     expect(await cost(() => put(1_025))).toEqual([0, 2]);
     expect(await cost(() => put(100))).toEqual([0, 2]);
@@ -78,7 +78,7 @@ describe('units in memory', () => {
     expect(await cost(() => store.write({ kind: 'delete', key: key('absent') }))).toEqual([0, 1]);
   });
 
-  it('bills a refused write, and a transaction twice', async () => {
+  it('count a refused write, and a transaction twice', async () => {
     await put(3_000);
     const refused = { kind: 'put', key: key('a'), item: {}, when: { kind: 'itemAbsent' } } as const;
     expect(await cost(() => store.write(refused))).toEqual([0, 3]);
@@ -88,7 +88,7 @@ describe('units in memory', () => {
     expect(await cost(() => store.transact([refused, { ...check, key: key('b') }]))).toEqual([0, 8]);
   });
 
-  it('rounds reads up to 4 KB each, a query once, and halves what need not be consistent', async () => {
+  it('round each read up to 4 KB, a query once, and halve eventually consistent reads', async () => {
     await put(4_097);
     expect(await cost(() => store.get(key('a'), { consistent: true }))).toEqual([2, 0]);
     expect(await cost(() => store.get(key('a'), { consistent: false }))).toEqual([1, 0]);

@@ -36,37 +36,37 @@ describe('a probe beat', () => {
     ]);
   });
 
-  it.each([201, 409])('makes the lease where there is none, and takes %i for success', async (status) => {
+  it.each([201, 409])('creates a missing Lease, and counts status %i as success', async (status) => {
     const { sent, probe } = answering(404, status);
     expect(await probe.beat()).toEqual({ kind: 'accepted' });
     expect(sent.map(({ method }) => method)).toEqual(['PATCH', 'POST']);
   });
 
-  it.each([401, 403, 429, 503])('has failed when answered %i', async (status) => {
+  it.each([401, 403, 429, 503])('fails after status %i', async (status) => {
     expect(await answering(status).probe.beat()).toEqual({ kind: 'failed', reason: `answered ${status}` });
   });
 
-  it('tells its credentials that they were refused, and of no other answer', async () => {
+  it('reports a refused token, and no other failure, to its credentials', async () => {
     const { probe, refused } = answering(401, 403, 503, 200);
     for (let beat = 0; beat < 4; beat += 1) await probe.beat();
     expect(refused).toEqual(['signed']);
   });
 
-  it('has failed, and sends nothing, when it has nothing to prove itself with', async () => {
+  it('fails without a request if it has no token', async () => {
     const fetch = () => Promise.reject(new Error('sent'));
     const credentials = { bearer: () => Promise.reject(new Error('the key was not stored')), refused: () => {} };
     const probe = leaseProbe({ url: 'https://cluster', credentials, clock, fetch });
     expect(await probe.beat()).toEqual({ kind: 'failed', reason: 'Error the key was not stored' });
   });
 
-  it('has failed when what it proves itself with takes too long', async () => {
+  it('fails if the token is not there in time', async () => {
     const fetch = () => Promise.reject(new Error('sent'));
     const credentials = { bearer: () => new Promise<string>(() => {}), refused: () => {} };
     const probe = leaseProbe({ url: 'https://cluster', credentials, clock, timeoutMs: 1, fetch });
     expect(await probe.beat()).toMatchObject({ kind: 'failed', reason: expect.stringContaining('TimeoutError') });
   });
 
-  it('has failed when there is no answer, and says why', async () => {
+  it('fails without a response, with the reason', async () => {
     const cause = new Error('self-signed certificate');
     const outcome = await answering(new TypeError('fetch failed', { cause })).probe.beat();
     expect(outcome).toEqual({ kind: 'failed', reason: 'TypeError fetch failed: self-signed certificate' });

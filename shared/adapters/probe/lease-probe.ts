@@ -1,6 +1,6 @@
 /**
- * The probe: renews one Lease through the public endpoint, over TLS, with a token, as an agent does. It passes
- * everything that a node's beat passes: DNS name, certificate, gateway, throttling, authorisation, table.
+ * The probe: renews one Lease through the public endpoint, over TLS, with a token, as an agent does. The request depends
+ * on all that a node's heartbeat depends on: DNS name, certificate, gateway, throttling, authorization, table.
  *
  * No Node has the name of this Lease, so node-monitor never evaluates it. The probe sends a patch and not a PUT,
  * because a PUT contains the version that was read, and two concurrent monitors would conflict.
@@ -35,7 +35,7 @@ export function leaseProbe(options: LeaseProbeOptions): Probe {
       // A redirect would send the token to another host.
       redirect: 'error',
     });
-    // Read completely, so that the connection is free for the next beat.
+    // Read completely: this frees the connection for the next beat.
     await response.arrayBuffer();
     if (response.status === 401) credentials.refused(bearer, clock.nowMs());
     return response.status;
@@ -54,7 +54,7 @@ export function leaseProbe(options: LeaseProbeOptions): Probe {
       metadata: { name: PROBE_LEASE, namespace: 'kube-node-lease' },
       spec: { holderIdentity: PROBE_LEASE, leaseDurationSeconds: 40, renewTime },
     });
-    // 409: another monitor has created it concurrently.
+    // 409: another monitor created it at the same time.
     return created === 201 || created === 409
       ? { kind: 'accepted' }
       : { kind: 'failed', reason: `creating the probe's lease answered ${created}` };
@@ -66,12 +66,12 @@ export function leaseProbe(options: LeaseProbeOptions): Probe {
 }
 
 /** An unresponsive store must not delay the tick; a key that is stored late is used by the next beat. */
-function within<T>(timeoutMs: number, wanted: Promise<T>): Promise<T> {
+function within<T>(timeoutMs: number, pending: Promise<T>): Promise<T> {
   const signal = AbortSignal.timeout(timeoutMs);
   const late = new Promise<never>((_, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason), { once: true });
   });
-  return Promise.race([wanted, late]);
+  return Promise.race([pending, late]);
 }
 
 function reasonOf(error: unknown): string {

@@ -12,7 +12,7 @@ const measured: string[] = [];
 const meter = { add: (name: string) => measured.push(name) };
 
 describe('tick messages', () => {
-  it('name their slot by the scheduled minute and the offset', () => {
+  it('name their slot by scheduled minute and offset', () => {
     expect(slotOfMessage(tickOf(0), 5)).toBe(MINUTE_SLOT);
     expect(slotOfMessage(tickOf(55), 5)).toBe(MINUTE_SLOT + 11);
   });
@@ -24,7 +24,7 @@ describe('tick messages', () => {
     '{}',
     '{"scheduledAt":"soon","offsetSeconds":0}',
     '{"scheduledAt":"2026-01-01T00:01:00Z"}',
-  ])('are dropped and told when unreadable: %s', async (body) => {
+  ])('are logged and dropped if malformed: %s', async (body) => {
     const errors: string[] = [];
     const log = { debug() {}, info() {}, warn() {}, error: (message: string) => errors.push(message) };
     const ran: number[] = [];
@@ -36,7 +36,7 @@ describe('tick messages', () => {
     expect(errors).toEqual(['a tick message cannot be read']);
   });
 
-  it('come again when their tick failed, and only those', async () => {
+  it('are delivered again if their tick failed, and only those', async () => {
     const log = { debug() {}, info() {}, warn() {}, error() {} };
     const runTick = async (slot: number) => {
       if (slot === MINUTE_SLOT) throw new Error('no');

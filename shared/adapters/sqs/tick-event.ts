@@ -16,7 +16,7 @@ const LOGGED_CAUSES_MAX = 5;
 
 /**
  * Runs the tick of each message in sequence. A malformed message is logged and dropped, because a retry cannot succeed.
- * A message whose tick failed is delivered again, because the tick may have failed before it claimed its slot.
+ * If a tick fails, its message is delivered again: the tick may have failed before it claimed its slot.
  */
 export async function handleTicks(event: SQSEvent, handling: TickHandling): Promise<SQSBatchResponse> {
   const batchItemFailures: SQSBatchResponse['batchItemFailures'] = [];

@@ -1,6 +1,6 @@
 /**
- * Authenticates bootstrap tokens: verifies only the secret. Whether the token may still enrol, and which node, is
- * checked with the request (shared/domain/access/bootstrap-token.ts), where the response can give the reason.
+ * Authenticates bootstrap tokens. It verifies only the secret. The enrolment request checks whether the token is still
+ * valid and for which node (shared/domain/access/bootstrap-token.ts), because its response can state the reason.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { BOOTSTRAP_GROUP, BOOTSTRAP_USER_PREFIX, parseBootstrapToken } from '../../domain/access/bootstrap-token.ts';
@@ -14,9 +14,9 @@ export function bootstrapTokens(tokens: BootstrapTokens): BearerScheme {
       const parsed = parseBootstrapToken(token);
       if (parsed === undefined) return { kind: 'refused', reason: 'malformed bootstrap token' };
       const stored = await tokens.find(parsed.id);
-      const given = createHash('sha256').update(parsed.secret).digest();
+      const presented = createHash('sha256').update(parsed.secret).digest();
       const known = Buffer.from(stored?.secretSha256 ?? '', 'hex');
-      if (stored === undefined || known.length !== given.length || !timingSafeEqual(known, given)) {
+      if (stored === undefined || known.length !== presented.length || !timingSafeEqual(known, presented)) {
         return { kind: 'refused', reason: 'unknown bootstrap token' };
       }
       return {

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { lookupMemory } from './bounded-memory.ts';
 
-interface Looked {
+interface Lookup {
   readonly value: number | undefined;
 }
 
-const memoryOf = (entriesMax: number) => lookupMemory<Looked>(entriesMax, ({ value }) => value !== undefined);
+const memoryOf = (entriesMax: number) => lookupMemory<Lookup>(entriesMax, ({ value }) => value !== undefined);
 
-describe('a memory of what was looked up', () => {
-  it('says what was found last, whether it has come or gone since', () => {
+describe('a cache of lookups', () => {
+  it('returns the result of the last lookup, found or not', () => {
     const memory = memoryOf(2);
     for (const value of [undefined, 1, undefined, 2]) {
       memory.keep('a', { value });
@@ -16,7 +16,7 @@ describe('a memory of what was looked up', () => {
     }
   });
 
-  it('forgets the oldest of what is there, and of what is not, each for itself', () => {
+  it('drops the oldest entry of found and of failed lookups separately', () => {
     const memory = memoryOf(2);
     for (const key of ['a', 'b']) memory.keep(key, { value: 1 });
     for (const key of ['x', 'y', 'z']) memory.keep(key, { value: undefined });
@@ -25,7 +25,7 @@ describe('a memory of what was looked up', () => {
     expect(['a', 'b', 'c', 'y', 'z'].filter((key) => memory.find(key) !== undefined)).toEqual(['b', 'c', 'y', 'z']);
   });
 
-  it('keeps nothing of what is gone in the place of what is there', () => {
+  it('frees the place of an entry that no longer exists', () => {
     const memory = memoryOf(2);
     for (const key of ['a', 'b']) memory.keep(key, { value: 1 });
     memory.keep('b', { value: undefined });

@@ -5,7 +5,8 @@ export interface BoundedMemory<T> {
 }
 
 /**
- * Drops the entry that was added first. Entries that are used are added again when they expire, so use does not count.
+ * A map of bounded size. It drops the entry that was added first, whether it is used or not: callers add an entry in use
+ * again when it expires.
  */
 export function boundedMemory<T>(entriesMax: number): BoundedMemory<T> {
   const entries = new Map<string, T>();
@@ -24,22 +25,22 @@ export function boundedMemory<T>(entriesMax: number): BoundedMemory<T> {
 }
 
 /**
- * Caches lookups. Entries that do not exist are kept separately, because a client can invent names, which must not push
- * out existing entries.
+ * Caches lookups. Failed lookups are kept separately: a client can invent names, and these must not push out existing
+ * entries.
  *
- * @param isThere whether a value is of an existing entry
+ * @param exists whether the lookup found an entry
  * @param entriesMax maximum number of each kind
  */
 export function lookupMemory<T>(
   entriesMax: number,
-  isThere: (value: T) => boolean,
+  exists: (value: T) => boolean,
 ): Pick<BoundedMemory<T>, 'find' | 'keep'> {
-  const there = boundedMemory<T>(entriesMax);
+  const existing = boundedMemory<T>(entriesMax);
   const absent = boundedMemory<T>(entriesMax);
   return {
-    find: (key) => there.find(key) ?? absent.find(key),
+    find: (key) => existing.find(key) ?? absent.find(key),
     keep(key, value) {
-      const [kept, other] = isThere(value) ? [there, absent] : [absent, there];
+      const [kept, other] = exists(value) ? [existing, absent] : [absent, existing];
       kept.keep(key, value);
       other.forget(key);
     },

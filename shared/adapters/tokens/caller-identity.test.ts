@@ -7,7 +7,7 @@ const NOW_MS = Date.UTC(2026, 0, 1, 12);
 const ROLE = 'arn:aws:iam::123456789012:role/Ops';
 const credentials = { accessKeyId: 'AKIDADA', secretAccessKey: 'secret', sessionToken: 'a+session/token==' };
 
-function door(over: { clusterId?: string; entries?: { arn: string; groups: string[] }[] } = {}) {
+function signIn(over: { clusterId?: string; entries?: { arn: string; groups: string[] }[] } = {}) {
   const sts = standInSts({
     AKIDADA: {
       secretAccessKey: 'secret',
@@ -29,8 +29,8 @@ const tokenFor = async (over: Partial<Parameters<typeof callerIdentityToken>[0]>
     .token;
 
 describe('signing in with an AWS identity', () => {
-  it('tells user and groups from the access entries, by STS’s word', async () => {
-    const { scheme } = door();
+  it('returns user and groups of the access entry for the identity from STS', async () => {
+    const { scheme } = signIn();
     expect(await scheme.authenticate(await tokenFor(), NOW_MS)).toEqual({
       kind: 'authenticated',
       user: {
@@ -42,8 +42,8 @@ describe('signing in with an AWS identity', () => {
     });
   });
 
-  it('asks STS once for many requests, those at one moment included, and again after five minutes', async () => {
-    const { scheme, sts } = door();
+  it('calls STS once for many requests, concurrent ones included, and again after five minutes', async () => {
+    const { scheme, sts } = signIn();
     const token = await tokenFor();
     await Promise.all([1, 2, 3].map(() => scheme.authenticate(token, NOW_MS)));
     await scheme.authenticate(token, NOW_MS + 299_999);
@@ -52,23 +52,23 @@ describe('signing in with an AWS identity', () => {
     expect(sts.asked()).toBe(2);
   });
 
-  it('keeps no verdict longer than the token is good', async () => {
-    const { scheme } = door();
+  it('keeps no verdict longer than the token is valid', async () => {
+    const { scheme } = signIn();
     const token = await tokenFor({ nowMs: NOW_MS - 880_000 });
     expect((await scheme.authenticate(token, NOW_MS)).kind).toBe('authenticated');
     expect(await scheme.authenticate(token, NOW_MS + 20_000)).toEqual({ kind: 'refused', reason: 'token has expired' });
   });
 
   it('refuses a token that was signed for another cluster', async () => {
-    const { scheme } = door();
+    const { scheme } = signIn();
     expect(await scheme.authenticate(await tokenFor({ clusterId: 'other' }), NOW_MS)).toEqual({
       kind: 'refused',
-      reason: 'STS answered 403',
+      reason: 'STS returned status 403',
     });
   });
 
-  it('refuses another’s secret, an unknown key and a changed URL', async () => {
-    const { scheme } = door();
+  it('refuses a wrong secret, an unknown key and a changed URL', async () => {
+    const { scheme } = signIn();
     const other = { ...credentials, secretAccessKey: 'guessed' };
     const unknown = { ...credentials, accessKeyId: 'AKIDEVE' };
     const url = Buffer.from((await tokenFor()).slice('k8s-aws-v1.'.length), 'base64url').toString();
@@ -78,13 +78,13 @@ describe('signing in with an AWS identity', () => {
     }
   });
 
-  it('knows nobody whom no entry names', async () => {
-    const { scheme } = door({ entries: [] });
+  it('refuses an identity without an access entry', async () => {
+    const { scheme } = signIn({ entries: [] });
     expect(await scheme.authenticate(await tokenFor(), NOW_MS)).toMatchObject({ kind: 'refused' });
   });
 
-  it('says 503, and remembers nothing, while STS does not answer', async () => {
-    const { scheme, sts } = door();
+  it('returns 503, and caches nothing, while STS is unavailable', async () => {
+    const { scheme, sts } = signIn();
     const token = await tokenFor();
     const failures = [
       () => Promise.reject(new TypeError('fetch failed')),
@@ -99,14 +99,14 @@ describe('signing in with an AWS identity', () => {
     expect((await scheme.authenticate(token, NOW_MS)).kind).toBe('authenticated');
   });
 
-  it('refuses an answer that is no caller identity', async () => {
-    const { scheme, sts } = door();
+  it('refuses a response that is no caller identity', async () => {
+    const { scheme, sts } = signIn();
     sts.fail(() => Promise.resolve(new Response('<html>')));
     expect((await scheme.authenticate(await tokenFor(), NOW_MS)).kind).toBe('refused');
   });
 
-  it('leaves tokens of other kinds to others', () => {
-    const { scheme } = door();
+  it('recognises only tokens of its kind', () => {
+    const { scheme } = signIn();
     expect([scheme.recognises('k8s-aws-v1.x'), scheme.recognises('abc')]).toEqual([true, false]);
   });
 });

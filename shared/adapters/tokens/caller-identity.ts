@@ -1,10 +1,10 @@
 /**
- * Authenticates users by their pre-signed GetCallerIdentity requests. The request is sent to STS, whose response
+ * Authenticates users by their pre-signed GetCallerIdentity requests. The request is sent to STS. The response of STS
  * identifies the signer. Access entries map that identity to a user and groups.
  *
- * A verdict is cached by the token's hash while the token is valid, at most VERDICT_SECONDS: kubectl sends the same
- * token for many requests. So the removal of an access entry takes effect with the deployment, which restarts
- * functions, and the revocation of an AWS credential within VERDICT_SECONDS.
+ * kubectl sends the same token for many requests, so a verdict is cached by the token's hash, at most VERDICT_SECONDS and
+ * at most until the token expires. The removal of an access entry takes effect with the deployment, which restarts the
+ * functions. The revocation of an AWS credential takes effect within VERDICT_SECONDS.
  */
 
 import { createHash } from 'node:crypto';
@@ -22,15 +22,15 @@ import { boundedMemory } from './bounded-memory.ts';
 
 /** Maximum lifetime of a positive verdict. */
 const VERDICT_SECONDS = 300;
-/** Lifetime of a refusal by STS, so that a client that repeats it costs nothing. */
+/** Lifetime of a refusal by STS. Within it a client that repeats the token causes no call. */
 const REFUSAL_SECONDS = 10;
 /** Maximum number of cached verdicts; the oldest is dropped first. */
 const VERDICTS_MAX = 1_000;
 /** A response of STS has about 400 bytes. */
-const ANSWER_BYTES_MAX = 65_536;
+const RESPONSE_BYTES_MAX = 65_536;
 const TIMEOUT_MS = 5_000;
-/** Concurrent requests to STS; beyond it clients must retry. */
-const QUESTIONS_AT_ONCE_MAX = 16;
+/** Concurrent calls to STS. Beyond it clients must retry. */
+const CONCURRENT_CALLS_MAX = 16;
 const RETRY_AFTER_SECONDS = 2;
 
 export interface CallerIdentityOptions {
@@ -41,20 +41,24 @@ export interface CallerIdentityOptions {
 }
 
 interface Verdict {
-  readonly answer: Authentication;
+  readonly authentication: Authentication;
   readonly untilMs: number;
 }
 
 export function callerIdentityTokens(options: CallerIdentityOptions): BearerScheme {
   const verdicts = boundedMemory<Verdict>(VERDICTS_MAX);
-  const asking = new Map<string, Promise<Authentication>>();
+  const pending = new Map<string, Promise<Authentication>>();
 
-  async function settle(key: string, url: string, at: { nowMs: number; goodUntilMs: number }): Promise<Authentication> {
-    const response = await askSts(options, url);
-    const answer = response.kind === 'identity' ? userOf(response.identity, options.entries) : response;
-    const holdsMs = (answer.kind === 'authenticated' ? VERDICT_SECONDS : REFUSAL_SECONDS) * 1_000;
-    verdicts.keep(key, { answer, untilMs: Math.min(at.goodUntilMs, at.nowMs + holdsMs) });
-    return answer;
+  async function authenticateWithSts(
+    key: string,
+    url: string,
+    at: { nowMs: number; goodUntilMs: number },
+  ): Promise<Authentication> {
+    const response = await callSts(options, url);
+    const authentication = response.kind === 'identity' ? userOf(response.identity, options.entries) : response;
+    const lifetimeMs = (authentication.kind === 'authenticated' ? VERDICT_SECONDS : REFUSAL_SECONDS) * 1_000;
+    verdicts.keep(key, { authentication, untilMs: Math.min(at.goodUntilMs, at.nowMs + lifetimeMs) });
+    return authentication;
   }
 
   return {
@@ -65,20 +69,20 @@ export function callerIdentityTokens(options: CallerIdentityOptions): BearerSche
       if (token.kind === 'refused') return token;
       const key = createHash('sha256').update(text).digest('base64');
       const known = verdicts.find(key);
-      if (known !== undefined && nowMs < known.untilMs) return known.answer;
-      const running = asking.get(key);
+      if (known !== undefined && nowMs < known.untilMs) return known.authentication;
+      const running = pending.get(key);
       if (running !== undefined) return running;
-      if (asking.size >= QUESTIONS_AT_ONCE_MAX) throw notNow();
-      const question = settle(key, token.url, { nowMs, goodUntilMs: token.goodUntilMs }).finally(() =>
-        asking.delete(key),
+      if (pending.size >= CONCURRENT_CALLS_MAX) throw stsUnavailable();
+      const call = authenticateWithSts(key, token.url, { nowMs, goodUntilMs: token.goodUntilMs }).finally(() =>
+        pending.delete(key),
       );
-      asking.set(key, question);
-      return question;
+      pending.set(key, call);
+      return call;
     },
   };
 }
 
-const notNow = (cause?: unknown): Error =>
+const stsUnavailable = (cause?: unknown): Error =>
   status.serviceUnavailable('sign-in could not be checked with AWS STS', {
     retryAfterSeconds: RETRY_AFTER_SECONDS,
     ...defined({ cause }),
@@ -98,12 +102,12 @@ function userOf(identity: CallerIdentity, entries: readonly AccessEntry[]): Auth
   };
 }
 
-type StsAnswer =
+type StsOutcome =
   | { readonly kind: 'identity'; readonly identity: CallerIdentity }
   | { readonly kind: 'refused'; readonly reason: string };
 
 /** @throws the Status 503 if the response of STS neither identifies nor refuses the caller */
-async function askSts(options: CallerIdentityOptions, url: string): Promise<StsAnswer> {
+async function callSts(options: CallerIdentityOptions, url: string): Promise<StsOutcome> {
   let response: Response;
   let text: string;
   try {
@@ -116,13 +120,13 @@ async function askSts(options: CallerIdentityOptions, url: string): Promise<StsA
     });
     text = await boundedText(response);
   } catch (cause) {
-    throw notNow(cause);
+    throw stsUnavailable(cause);
   }
-  if (response.status >= 500 || response.status === 429) throw notNow();
-  if (response.status !== 200) return { kind: 'refused', reason: `STS answered ${response.status}` };
+  if (response.status >= 500 || response.status === 429) throw stsUnavailable();
+  if (response.status !== 200) return { kind: 'refused', reason: `STS returned status ${response.status}` };
   const identity = identityIn(text);
   return identity === undefined
-    ? { kind: 'refused', reason: 'STS answered something else than a caller identity' }
+    ? { kind: 'refused', reason: 'STS returned no caller identity' }
     : { kind: 'identity', identity };
 }
 
@@ -131,7 +135,7 @@ async function boundedText(response: Response): Promise<string> {
   let bytes = 0;
   for await (const part of response.body ?? []) {
     bytes += part.byteLength;
-    if (bytes > ANSWER_BYTES_MAX) throw new Error('the answer is too large');
+    if (bytes > RESPONSE_BYTES_MAX) throw new Error('the response is too large');
     parts.push(part);
   }
   return Buffer.concat(parts).toString('utf8');

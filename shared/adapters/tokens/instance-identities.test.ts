@@ -17,14 +17,14 @@ const DOCUMENT = JSON.parse(fixture('document.json')) as Record<string, unknown>
 const signer = documentSigner();
 const scheme = instanceIdentities({ ...SCOPE, publicKey: signer.publicKey });
 const tokenOf = (pkcs7: Buffer): string => `ec2.${pkcs7.toString('base64url')}`;
-const said = async (token: string, nowMs = NOW_MS) => {
+const outcomeOf = async (token: string, nowMs = NOW_MS) => {
   const answer = await scheme.authenticate(token, nowMs);
   return answer.kind === 'authenticated' ? answer.user.username : answer.kind === 'refused' ? answer.reason : '';
 };
-const about = (more: object) => said(tokenOf(pkcs7Of(JSON.stringify({ ...DOCUMENT, ...more }), signer)));
+const outcomeWith = (more: object) => outcomeOf(tokenOf(pkcs7Of(JSON.stringify({ ...DOCUMENT, ...more }), signer)));
 
 describe('PKCS #7', () => {
-  it.each(['der', 'ber', 'plain'])('as another program writes it (%s) gives its content', (name) => {
+  it.each(['der', 'ber', 'plain'])('from OpenSSL (%s) returns its content', (name) => {
     const outcome = signedContent(fromOpenssl(name), opensslKey);
     expect(outcome.kind === 'signed' ? outcome.content.toString() : outcome.reason).toBe(fixture('document.json'));
   });
@@ -32,18 +32,18 @@ describe('PKCS #7', () => {
   it.each([
     ['sha1', 'is not by SHA-256'],
     ['detached', 'is not of its form'],
-  ])('of another sort (%s) is refused', (name, reason) => {
+  ])('of an unsupported kind (%s) is refused', (name, reason) => {
     expect(signedContent(fromOpenssl(name), opensslKey)).toEqual({ kind: 'refused', reason });
   });
 
-  it('by another key is refused, whatever certificate it brings', () => {
+  it('with the signature of another key is refused, whatever certificate it contains', () => {
     const { publicKey } = new X509Certificate(signer.certificate);
     for (const name of ['der', 'ber', 'plain']) {
       expect(signedContent(fromOpenssl(name), publicKey)).toEqual({ kind: 'refused', reason: 'wrong signature' });
     }
   });
 
-  it('with any one octet changed gives no other content', () => {
+  it('with one changed octet returns no other content', () => {
     const good = fromOpenssl('ber');
     const content = fixture('document.json');
     for (let at = 0; at < good.length; at += 1) {
@@ -54,7 +54,7 @@ describe('PKCS #7', () => {
     }
   });
 
-  it('cut short, or made of anything, is refused and ends', () => {
+  it('that is truncated or random is refused in bounded time', () => {
     const good = fromOpenssl('ber');
     for (let length = 0; length < good.length; length += 7) {
       expect(signedContent(good.subarray(0, length), opensslKey).kind).toBe('refused');
@@ -69,7 +69,7 @@ describe('PKCS #7', () => {
 });
 
 describe('an instance identity document', () => {
-  it('signs its instance in, to enrol', async () => {
+  it('authenticates its instance for enrolment', async () => {
     const token = tokenOf(pkcs7Of(JSON.stringify(DOCUMENT), signer));
     expect(scheme.recognises(token)).toBe(true);
     expect(await scheme.authenticate(token, NOW_MS)).toEqual({
@@ -90,29 +90,29 @@ describe('an instance identity document', () => {
     [{ pendingTime: '2025-12-31T23:54:59Z' }, 'launched too long ago'],
     [{ pendingTime: '2026-01-01T00:11:01Z' }, 'launched in the future'],
   ])('that says %j is refused', async (more, reason) => {
-    expect(await about(more)).toBe(`instance identity: ${reason}`);
+    expect(await outcomeWith(more)).toBe(`instance identity: ${reason}`);
   });
 
-  it('counts for fifteen minutes to the millisecond', async () => {
+  it('is valid for exactly fifteen minutes', async () => {
     const token = tokenOf(pkcs7Of(JSON.stringify(DOCUMENT), signer));
-    expect(await said(token, Date.UTC(2026, 0, 1, 0, 15))).toBe('system:instance:i-0123456789abcdef0');
-    expect(await said(token, Date.UTC(2026, 0, 1, 0, 15) + 1)).toBe('instance identity: launched too long ago');
+    expect(await outcomeOf(token, Date.UTC(2026, 0, 1, 0, 15))).toBe('system:instance:i-0123456789abcdef0');
+    expect(await outcomeOf(token, Date.UTC(2026, 0, 1, 0, 15) + 1)).toBe('instance identity: launched too long ago');
   });
 
-  it('is refused when forged, replaced, too long or no document', async () => {
+  it('is refused if it is forged, replaced, too long or no document', async () => {
     const text = JSON.stringify(DOCUMENT);
     const stranger = documentSigner();
-    expect(await said(tokenOf(pkcs7Of(text, stranger)))).toBe('instance identity: wrong signature');
+    expect(await outcomeOf(tokenOf(pkcs7Of(text, stranger)))).toBe('instance identity: wrong signature');
     const other = text.replace('i-0123456789abcdef0', 'i-0fedcba9876543210');
-    expect(await said(tokenOf(pkcs7Of(text, signer, other)))).toBe(
+    expect(await outcomeOf(tokenOf(pkcs7Of(text, signer, other)))).toBe(
       'instance identity: attributes are of another content',
     );
-    expect(await said(tokenOf(pkcs7Of('[]', signer)))).toBe('instance identity: is no document');
-    expect(await said(`ec2.${'A'.repeat(9_000)}`)).toBe('instance identity: malformed');
-    expect(await said('ec2.')).toBe('instance identity: malformed');
+    expect(await outcomeOf(tokenOf(pkcs7Of('[]', signer)))).toBe('instance identity: is no document');
+    expect(await outcomeOf(`ec2.${'A'.repeat(9_000)}`)).toBe('instance identity: malformed');
+    expect(await outcomeOf('ec2.')).toBe('instance identity: malformed');
   });
 
-  it('is not checked by a weak key, or one of another kind', () => {
+  it('requires an RSA key of at least 2048 bits', () => {
     expect(() => instanceIdentities({ ...SCOPE, publicKey: documentSigner(1_024).publicKey })).toThrow('2048 bits');
     expect(() => instanceIdentities({ ...SCOPE, publicKey: 'none' })).toThrow();
   });

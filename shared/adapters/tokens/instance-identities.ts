@@ -1,7 +1,8 @@
 /**
- * EC2 instances by their signed identity document: `Bearer ec2.<base64url of the PKCS #7>`, what
- * http://169.254.169.254/latest/dynamic/instance-identity/rsa2048 answers (base64 there, without line ends here). It
- * permits only enrolment, which then checks whether the instance is running and which name it may have.
+ * Authenticates EC2 instances by their signed identity document: `Bearer ec2.<base64url of the PKCS #7>`. The document
+ * is the response of http://169.254.169.254/latest/dynamic/instance-identity/rsa2048, there in base64 with line ends.
+ *
+ * The token permits only enrolment. Enrolment checks whether the instance is running and which name it may have.
  */
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { BOOTSTRAP_GROUP } from '../../domain/access/bootstrap-token.ts';
@@ -11,18 +12,18 @@ import type { BearerScheme } from './bearer.ts';
 import { jsonObjectIn } from './json-object.ts';
 
 const PREFIX = 'ec2.';
-/** EC2's have about 2,000. */
+/** A token of EC2's document has about 2,000 characters. */
 const TOKEN_CHARACTERS_MAX = 8_192;
 const MODULUS_BITS_MIN = 2_048;
 
 export interface InstanceIdentityOptions extends InstanceScope {
-  /** Of the region's certificate (EC2 User Guide, "RSA-2048 signature"): SubjectPublicKeyInfo in DER, base64. */
+  /** SubjectPublicKeyInfo of the region's certificate in DER, base64. Source: EC2 User Guide, "RSA-2048 signature". */
   readonly publicKey: string;
 }
 
 const refused = (reason: string): Authentication => ({ kind: 'refused', reason: `instance identity: ${reason}` });
 
-/** @throws Error for a key that is none, or not of RSA with 2048 bits or more */
+/** @throws Error if `publicKey` is no RSA key of at least 2048 bits */
 export function instanceIdentities({ publicKey, ...scope }: InstanceIdentityOptions): BearerScheme {
   const key: KeyObject = createPublicKey({ key: Buffer.from(publicKey, 'base64'), format: 'der', type: 'spki' });
   if (key.asymmetricKeyType !== 'rsa' || (key.asymmetricKeyDetails?.modulusLength ?? 0) < MODULUS_BITS_MIN) {
@@ -33,7 +34,7 @@ export function instanceIdentities({ publicKey, ...scope }: InstanceIdentityOpti
     async authenticate(token, nowMs) {
       const encoded = token.slice(PREFIX.length);
       if (token.length > TOKEN_CHARACTERS_MAX || !/^[A-Za-z0-9_-]+$/.test(encoded)) return refused('malformed');
-      // The reader of PKCS #7 is as large as the rest of the function, and only an instance that enrols needs it.
+      // Loaded on demand: the PKCS #7 library is as large as the rest of the function, and only enrolment needs it.
       const { signedContent } = await import('./pkcs7.ts');
       const outcome = signedContent(Buffer.from(encoded, 'base64url'), key);
       if (outcome.kind === 'refused') return refused(outcome.reason);

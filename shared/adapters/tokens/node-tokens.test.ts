@@ -49,12 +49,12 @@ beforeEach(() => {
 
 const token = (pair: NodeKeyPair = ec, more: { nodeName?: string; header?: object; claims?: object } = {}) =>
   nodeToken(pair, { nodeName: 'n1', nowMs, clusterId: 'here', ...more });
-const told = async (text: string): Promise<string> => nameOf(await scheme.authenticate(text, nowMs));
-const nameOf = (answer: Authentication): string =>
+const outcomeOf = async (text: string): Promise<string> => userOrReason(await scheme.authenticate(text, nowMs));
+const userOrReason = (answer: Authentication): string =>
   answer.kind === 'authenticated' ? answer.user.username : answer.kind === 'refused' ? answer.reason : answer.kind;
 
 describe('a node token', () => {
-  it('signs in the node whose key signed it, with either kind of key', async () => {
+  it('authenticates the node of its key, with either kind of key', async () => {
     expect(await scheme.authenticate(token(), nowMs)).toEqual({
       kind: 'authenticated',
       user: {
@@ -63,10 +63,10 @@ describe('a node token', () => {
         extra: { 'nodekeeper.dev/key-id': [ec.keyId] },
       },
     });
-    expect(await told(token(ed, { nodeName: 'n2' }))).toBe('system:node:n2');
+    expect(await outcomeOf(token(ed, { nodeName: 'n2' }))).toBe('system:node:n2');
   });
 
-  it('is what a JWT library makes, key id included', async () => {
+  it('has the format of a JWT library, including the key id', async () => {
     const iat = NOW_MS / 1_000;
     const made = await new SignJWT({})
       .setProtectedHeader({ alg: 'ES256', typ: 'JWT', kid: await calculateJwkThumbprint(ec.publicKey) })
@@ -76,10 +76,10 @@ describe('a node token', () => {
       .setIssuedAt(iat)
       .setExpirationTime(iat + 300)
       .sign(ec.privateKey);
-    expect(await told(made)).toBe('system:node:n1');
+    expect(await outcomeOf(made)).toBe('system:node:n1');
   });
 
-  it('is known by its form', () => {
+  it('is recognised by its format', () => {
     expect(scheme.recognises(token())).toBe(true);
     for (const text of ['', 'abc', 'a.b.c', `k3q9x7za.${'s'.repeat(43)}`, `${token()}.x`]) {
       expect(scheme.recognises(text), text).toBe(false);
@@ -101,7 +101,7 @@ describe('a forged node token', () => {
 
   const forgeries: Record<string, () => string> = {
     'with no signature, algorithm none': () => assembled(header({ alg: 'none' }), claims(), () => ''),
-    'with algorithm none and some signature': () => assembled(header({ alg: 'none' }), claims(), () => zeros),
+    'with algorithm none and a signature': () => assembled(header({ alg: 'none' }), claims(), () => zeros),
     'signed with the public key (PEM) as a secret': () => assembled(header({ alg: 'HS256' }), claims(), hmac(pem)),
     'signed with the public key (DER) as a secret': () => assembled(header({ alg: 'HS256' }), claims(), hmac(der)),
     'signed with the public key as a secret, called ES256': () =>
@@ -110,29 +110,29 @@ describe('a forged node token', () => {
       assembled(header({ alg: 'RS256' }), claims(), (text) => sign('sha256', Buffer.from(text), rsa.privateKey)),
     'signed by another key under the right key id': () => assembled(header(), claims(), signedBy(other)),
     'signed by another key under its own key id': () => token(other),
-    'that brings its own key along': () =>
+    'that contains its own key': () =>
       assembled(header({ jwk: other.publicKey, kid: other.keyId }), claims(), signedBy(other)),
-    'that says where its key is': () =>
+    'that contains the URL of its key': () =>
       assembled(header({ jku: 'https://evil.example/keys', kid: other.keyId }), claims(), signedBy(other)),
-    "of another node's key": () => token(ed, { nodeName: 'n1' }),
-    'that calls an EC key EdDSA': () => assembled(header({ alg: 'EdDSA' }), claims(), signedBy(ec)),
-    'with a key id that climbs': () => token(ec, { header: { kid: '../../node-keys#00/n2' } }),
-    'with the key id of nothing': () => token(ec, { header: { kid: '__proto__' } }),
-    'with signature zero': () => assembled(header(), claims(), () => zeros),
+    "signed with another node's key": () => token(ed, { nodeName: 'n1' }),
+    'of an EC key with algorithm EdDSA': () => assembled(header({ alg: 'EdDSA' }), claims(), signedBy(ec)),
+    'with a key id that is a path': () => token(ec, { header: { kid: '../../node-keys#00/n2' } }),
+    'with the key id __proto__': () => token(ec, { header: { kid: '__proto__' } }),
+    'with a signature of zeros': () => assembled(header(), claims(), () => zeros),
     'with a signature in DER': () =>
       assembled(header(), claims(), (text) => sign('sha256', Buffer.from(text), ec.privateKey)),
     'for another cluster': () => token(ec, { claims: { aud: 'there' } }),
     'that has expired': () => token(ec, { claims: { iat: NOW_MS / 1_000 - 361, exp: NOW_MS / 1_000 - 61 } }),
     'that is not valid yet': () => token(ec, { claims: { iat: NOW_MS / 1_000 + 61, exp: NOW_MS / 1_000 + 361 } }),
     'that lives an hour': () => token(ec, { claims: { exp: NOW_MS / 1_000 + 3_600 } }),
-    'of a node that has no identity': () => token(ec, { nodeName: 'n3' }),
+    'of a node without an identity': () => token(ec, { nodeName: 'n3' }),
     'that is too long': () => token(ec, { claims: { padding: 'x'.repeat(4_096) } }),
-    'whose payload was changed': () => {
+    'with a changed payload': () => {
       const [head, , signature] = token().split('.');
       return `${head}.${base64url(claims({ sub: 'system:node:n2', iss: 'system:node:n2' }))}.${signature}`;
     },
-    'whose header is a list': () => assembled([], claims(), signedBy(ec)),
-    'whose payload is no JSON': () => `${base64url(header())}.${base64url('{')}.${zeros}`,
+    'with a list as header': () => assembled([], claims(), signedBy(ec)),
+    'with a payload that is no JSON': () => `${base64url(header())}.${base64url('{')}.${zeros}`,
     'with padding in its parts': () => token().replace('.', '=.'),
     'with a line break': () => `${token()}\n`.replace('.', '.\n'),
   };
@@ -140,79 +140,79 @@ describe('a forged node token', () => {
   it.each(Object.keys(forgeries))('%s is refused', async (what) => {
     const answer = await scheme.authenticate(forgeries[what]!(), nowMs);
     expect(answer.kind).toBe('refused');
-    // Nor is it remembered as good.
+    // Nor is it cached as valid.
     expect((await scheme.authenticate(forgeries[what]!(), nowMs)).kind).toBe('refused');
   });
 
-  it('costs no read before it says the right things', async () => {
-    await told(token(ec, { claims: { aud: 'there' } }));
-    await told(token(ec, { header: { kid: 'x' } }));
+  it('costs no read if its claims are refused', async () => {
+    await outcomeOf(token(ec, { claims: { aud: 'there' } }));
+    await outcomeOf(token(ec, { header: { kid: 'x' } }));
     expect(reads).toEqual([]);
   });
 });
 
-describe('what is remembered', () => {
-  it('spares a warm request its reads', async () => {
+describe('the caches of keys and tokens', () => {
+  it('avoid reads of later requests', async () => {
     for (let beat = 0; beat < 5; beat += 1) {
-      await told(token());
+      await outcomeOf(token());
       nowMs += 10_000;
     }
     expect(reads).toEqual(['n1 cheap']);
   });
 
-  it('lets a token go when it ends, although it was good before', async () => {
+  it('refuse a token that was valid before and has expired', async () => {
     const made = token();
-    expect(await told(made)).toBe('system:node:n1');
+    expect(await outcomeOf(made)).toBe('system:node:n1');
     nowMs += 360_000;
-    expect(await told(made)).toBe('node token: expired');
+    expect(await outcomeOf(made)).toBe('node token: expired');
   });
 
-  it('lets a revoked key open something for so long and no longer', async () => {
+  it('accept a revoked key for keysLiveMs and no longer', async () => {
     const made = token();
-    await told(made);
+    await outcomeOf(made);
     stored.delete('n1');
     nowMs += KEYS_LIVE_MS - 1;
-    expect(await told(made)).toBe('system:node:n1');
-    expect(await told(token())).toBe('system:node:n1');
+    expect(await outcomeOf(made)).toBe('system:node:n1');
+    expect(await outcomeOf(token())).toBe('system:node:n1');
     nowMs += 1;
-    expect(await told(made)).toBe('node token: no such key');
-    expect(await told(token())).toBe('node token: no such key');
+    expect(await outcomeOf(made)).toBe('node token: no such key');
+    expect(await outcomeOf(token())).toBe('node token: no such key');
   });
 
-  it('is judged anew after the clock was set back: no revoked key counts for longer, and none is missed', async () => {
+  it('are read again after the clock was set back: no revoked key stays valid, and no new key is missing', async () => {
     nowMs = NOW_MS + 3_600_000;
-    expect(await told(token())).toBe('system:node:n1');
+    expect(await outcomeOf(token())).toBe('system:node:n1');
     stored.delete('n1');
     nowMs = NOW_MS;
-    expect(await told(token())).toBe('node token: no such key');
+    expect(await outcomeOf(token())).toBe('node token: no such key');
     stored.set('n1', stores(ec));
     nowMs -= 5_000;
-    expect(await told(token())).toBe('system:node:n1');
+    expect(await outcomeOf(token())).toBe('system:node:n1');
   });
 
-  it('finds a key that was added since, at once, or five seconds after it was missed', async () => {
-    await told(token());
+  it('find a new key at once, or five seconds after a failed lookup', async () => {
+    await outcomeOf(token());
     stored.set('n1', stores(ec, other));
-    expect(await told(token(other))).toBe('system:node:n1');
+    expect(await outcomeOf(token(other))).toBe('system:node:n1');
     expect(reads).toEqual(['n1 cheap', 'n1 newest']);
     const late = nodeKeyPair();
-    expect(await told(token(late))).toBe('node token: no such key');
+    expect(await outcomeOf(token(late))).toBe('node token: no such key');
     stored.set('n1', stores(ec, late));
     nowMs += 4_999;
-    expect(await told(token(late))).toBe('node token: no such key');
+    expect(await outcomeOf(token(late))).toBe('node token: no such key');
     nowMs += 1;
-    expect(await told(token(late))).toBe('system:node:n1');
+    expect(await outcomeOf(token(late))).toBe('system:node:n1');
   });
 
-  it('asks for the newest state before it refuses a name, and then not for five seconds', async () => {
-    for (let attempt = 0; attempt < 3; attempt += 1) await told(token(ec, { nodeName: 'n3' }));
+  it('read strongly consistent before a name is refused, and then not for five seconds', async () => {
+    for (let attempt = 0; attempt < 3; attempt += 1) await outcomeOf(token(ec, { nodeName: 'n3' }));
     expect(reads).toEqual(['n3 cheap', 'n3 newest']);
     nowMs += 5_000;
-    await told(token(ec, { nodeName: 'n3' }));
+    await outcomeOf(token(ec, { nodeName: 'n3' }));
     expect(reads).toHaveLength(3);
   });
 
-  it('keeps the keys of a node through a flood of tokens for names nobody has', async () => {
+  it('keep the keys of a node during a flood of tokens for unknown names', async () => {
     scheme = nodeTokens({
       clusterId: 'here',
       keysLiveMs: KEYS_LIVE_MS,
@@ -224,14 +224,14 @@ describe('what is remembered', () => {
         },
       },
     });
-    await told(token());
-    for (const nodeName of ['x1', 'x2', 'x3']) await told(token(ec, { nodeName }));
-    await told(token());
+    await outcomeOf(token());
+    for (const nodeName of ['x1', 'x2', 'x3']) await outcomeOf(token(ec, { nodeName }));
+    await outcomeOf(token());
     expect(reads.filter((name) => name === 'n1')).toHaveLength(1);
     expect(reads).toHaveLength(7);
   });
 
-  it('is bounded', async () => {
+  it('are bounded', async () => {
     scheme = nodeTokens({
       clusterId: 'here',
       keysLiveMs: KEYS_LIVE_MS,
@@ -244,26 +244,26 @@ describe('what is remembered', () => {
       },
     });
     for (let round = 0; round < 2; round += 1) {
-      await told(token());
-      await told(token(ed, { nodeName: 'n2' }));
+      await outcomeOf(token());
+      await outcomeOf(token(ed, { nodeName: 'n2' }));
     }
     expect(reads).toEqual(['n1', 'n2', 'n1', 'n2']);
   });
 });
 
 describe('a public key', () => {
-  it('is named as a JWT library names it', async () => {
+  it('has the thumbprint that a JWT library computes', async () => {
     for (const pair of [ec, ed]) expect(pair.keyId).toBe(await calculateJwkThumbprint(pair.publicKey));
   });
 
-  it('has to lie on its curve', () => {
+  it('must lie on its curve', () => {
     const { publicKey } = ec;
     expect(readPublicKey({ ...publicKey, y: publicKey.x }).kind).toBe('invalid');
     expect(readPublicKey({ kty: 'EC', crv: 'P-256', x: 'A'.repeat(43), y: 'A'.repeat(43) }).kind).toBe('invalid');
   });
 
-  it('has one spelling', () => {
-    // The last character of 43 carries two bits that belong to nothing.
+  it('has one encoding', () => {
+    // The last of the 43 characters has two unused bits.
     const { x } = ed.publicKey;
     const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
     const other = x.slice(0, 42) + alphabet[alphabet.indexOf(x[42]!) ^ 1];

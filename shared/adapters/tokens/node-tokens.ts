@@ -1,16 +1,16 @@
 /**
  * Verifies tokens that nodes and node-monitor's probe sign themselves (JWT, RFC 7519; rules in
- * shared/domain/access/node-token.ts). It happens inside the function, without a call to another service.
+ * shared/domain/access/node-token.ts). No other service is called.
  *
- * The stored key alone determines the algorithm. A header with another one is refused, so there is no `none`, no public
- * key used as a secret, and no key that is sent with a token.
+ * The stored key alone determines the algorithm. A header with another algorithm is refused. This excludes `none`, a
+ * public key as a secret, and a key that is sent with the token.
  *
- * Caches, all bounded, so that a beat in steady state reads nothing and verifies no signature:
+ * All caches are bounded. With them a heartbeat in steady state reads nothing and verifies no signature:
  *   keys of a node      for keysLiveMs: how long a revoked key may still be accepted. The probe's keys are cached
- *                       like those of one more node, and each has an expiry besides
+ *                       like those of one more node, and each also has an expiry
  *   missing keys        for ABSENT_KEYS_LIVE_MS: a flood of unknown names costs two reads per name in that time.
  *                       They are kept separately, because invented names must not push out keys of nodes
- *   verified tokens     until they expire, and only while the key that signed them is among the node's
+ *   verified tokens     until they expire, and only while their key is among the keys of the node
  */
 import { createHash, type KeyObject, verify } from 'node:crypto';
 import { algorithmOf, KEY_ID_EXTRA, type NodeKey, type NodeKeyAlgorithm } from '../../domain/access/node-identity.ts';
@@ -55,10 +55,10 @@ interface KnownNode {
   readonly keys: ReadonlyMap<string, KnownKey>;
   readonly readAtMs: number;
   /** Whether the read was strongly consistent. */
-  readonly newest: boolean;
+  readonly isConsistent: boolean;
 }
 
-type Who = Pick<NodeTokenClaims, 'username' | 'nodeName'>;
+type TokenSubject = Pick<NodeTokenClaims, 'username' | 'nodeName'>;
 type StoredKey = Pick<NodeKey, 'keyId' | 'publicKey'> & { readonly throughMs?: number };
 
 interface KnownToken {
@@ -67,7 +67,7 @@ interface KnownToken {
 }
 
 /** header.payload.signature in base64url. */
-const FORM = /^([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)$/;
+const TOKEN_FORMAT = /^([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)$/;
 /** r and s of P-256, or an Ed25519 signature: 64 bytes in base64url. */
 const SIGNATURE_CHARACTERS = 86;
 
@@ -78,38 +78,38 @@ export function nodeTokens(options: NodeTokenOptions): BearerScheme {
   const nodes = lookupMemory<KnownNode>(options.rememberedMax ?? NODES_MAX, ({ keys }) => keys.size > 0);
   const tokens = boundedMemory<KnownToken>(options.rememberedMax ?? TOKENS_MAX);
 
-  async function readNode(who: Who, nowMs: number, consistent: boolean): Promise<KnownNode> {
+  async function readNode(subject: TokenSubject, nowMs: number, consistent: boolean): Promise<KnownNode> {
     const stored: readonly StoredKey[] =
-      who.nodeName === undefined
+      subject.nodeName === undefined
         ? ((await options.probeKeys?.probeKeys({ consistent })) ?? [])
-        : await options.keys.keysOf(who.nodeName, { consistent });
+        : await options.keys.keysOf(subject.nodeName, { consistent });
     const keys = new Map<string, KnownKey>();
     for (const { keyId, publicKey, throughMs = Number.POSITIVE_INFINITY } of stored) {
       keys.set(keyId, { algorithm: algorithmOf(publicKey), key: keyObjectOf(publicKey), throughMs });
     }
-    const known = { keys, readAtMs: nowMs, newest: consistent };
-    nodes.keep(who.username, known);
+    const known = { keys, readAtMs: nowMs, isConsistent: consistent };
+    nodes.keep(subject.username, known);
     return known;
   }
 
-  /** The key, from the cache while that is fresh. A missing key is read once more, strongly consistent. */
+  /** The key of a token, from the cache while that is fresh. A missing key is read again, strongly consistent. */
   async function keyOf(claims: NodeTokenClaims, nowMs: number): Promise<KnownKey | undefined> {
     const { username, keyId } = claims;
     const known = nodes.find(username);
-    // A read time in the future means that the clock was set back since: use the distance as the age.
+    // A read time in the future means that the clock was set back. Then the distance is the age.
     const ageMs = known === undefined ? Number.POSITIVE_INFINITY : Math.abs(nowMs - known.readAtMs);
     const found = ageMs < keysLiveMs ? known?.keys.get(keyId) : undefined;
-    if (found !== undefined) return unended(found, nowMs);
-    if (known?.newest === true && ageMs < ABSENT_KEYS_LIVE_MS) return undefined;
+    if (found !== undefined) return unexpired(found, nowMs);
+    if (known?.isConsistent === true && ageMs < ABSENT_KEYS_LIVE_MS) return undefined;
     if (ageMs >= keysLiveMs) {
-      const cheaply = (await readNode(claims, nowMs, false)).keys.get(keyId);
-      if (cheaply !== undefined) return unended(cheaply, nowMs);
+      const key = (await readNode(claims, nowMs, false)).keys.get(keyId);
+      if (key !== undefined) return unexpired(key, nowMs);
     }
-    return unended((await readNode(claims, nowMs, true)).keys.get(keyId), nowMs);
+    return unexpired((await readNode(claims, nowMs, true)).keys.get(keyId), nowMs);
   }
 
   async function authenticateNew(token: string, nowMs: number): Promise<KnownToken | Authentication> {
-    const [, header = '', payload = '', signature = ''] = FORM.exec(token) ?? [];
+    const [, header = '', payload = '', signature = ''] = TOKEN_FORMAT.exec(token) ?? [];
     if (signature.length !== SIGNATURE_CHARACTERS) return refused('malformed node token');
     const headerObject = jsonObjectIn(Buffer.from(header, 'base64url'));
     const payloadObject = jsonObjectIn(Buffer.from(payload, 'base64url'));
@@ -152,7 +152,7 @@ export function nodeTokens(options: NodeTokenOptions): BearerScheme {
   };
 }
 
-const unended = (key: KnownKey | undefined, nowMs: number): KnownKey | undefined =>
+const unexpired = (key: KnownKey | undefined, nowMs: number): KnownKey | undefined =>
   key === undefined || hasEnded(key, nowMs) ? undefined : key;
 
 function userOf({ username, nodeName, keyId }: NodeTokenClaims): UserInfo {

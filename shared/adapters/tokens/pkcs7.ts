@@ -1,7 +1,7 @@
 /**
- * Content signed by one known key, in the form EC2 issues it: PKCS #7 SignedData (RFC 5652) with the content inside,
- * one signer, RSA with SHA-256. pkijs reads the structure (BER or DER), Node verifies the signature. Certificates
- * inside are ignored: only the configured key is trusted.
+ * Verifies content that one known key signed, in the format of EC2: PKCS #7 SignedData (RFC 5652) that includes the
+ * content, one signer, RSA with SHA-256. pkijs reads the structure (BER or DER), Node verifies the signature. Included
+ * certificates are ignored, because only the configured key is trusted.
  */
 import { createHash, type KeyObject, timingSafeEqual, verify } from 'node:crypto';
 import { type BaseBlock, fromBER, OctetString } from 'asn1js';
@@ -18,13 +18,13 @@ const RSA_ENCRYPTION = '1.2.840.113549.1.1.1';
 const SHA_256_WITH_RSA = '1.2.840.113549.1.1.11';
 const CONTENT_TYPE = '1.2.840.113549.1.9.3';
 const MESSAGE_DIGEST = '1.2.840.113549.1.9.4';
-/** Tag of a SET: the attributes are signed as a set, not under the tag that they carry (RFC 5652 §5.4). */
+/** Tag of a SET. The attributes are signed with this tag, not with their encoded one (RFC 5652 §5.4). */
 const SET_TAG = 0x31;
 
 const refused = (reason: string): SignedContent => ({ kind: 'refused', reason });
 const MALFORMED = refused('is not of its form');
 
-/** @param key RSA, of the trusted certificate. Never throws. */
+/** Never throws. @param key the RSA key of the trusted certificate */
 export function signedContent(pkcs7: Buffer, key: KeyObject): SignedContent {
   let signedData: SignedData | undefined;
   try {
@@ -36,7 +36,7 @@ export function signedContent(pkcs7: Buffer, key: KeyObject): SignedContent {
   return signedData === undefined ? refused('no signed data') : verdictOf(signedData, key);
 }
 
-/** undefined: another kind of PKCS #7. @throws Error for what is none */
+/** undefined: another kind of PKCS #7. @throws Error for a malformed one */
 function parse(pkcs7: Buffer): SignedData | undefined {
   const { result, offset } = fromBER(bytesOf(pkcs7));
   if (offset !== pkcs7.length || result.error !== '') throw new Error(result.error);
@@ -60,7 +60,7 @@ function verdictOf(signedData: SignedData, key: KeyObject): SignedContent {
   return verify('sha256', signed, key, signature) ? { kind: 'signed', content } : refused('wrong signature');
 }
 
-/** The signed octets where there are attributes: the attributes, one of which is the digest of the content. */
+/** The octets that are signed if there are attributes: the attributes. One of them is the digest of the content. */
 function signedAttributes({ signedAttrs }: SignerInfo, content: Buffer): Buffer | undefined {
   const { attributes, encodedValue } = signedAttrs!;
   const digest = onlyValue(attributes, MESSAGE_DIGEST);
@@ -74,7 +74,7 @@ function signedAttributes({ signedAttrs }: SignerInfo, content: Buffer): Buffer 
   return asSet;
 }
 
-/** The one value of the one attribute of a type; undefined where there are none, or several. */
+/** The only value of the only attribute of a type; undefined if there are none or several. */
 function onlyValue(attributes: readonly Attribute[], type: string): BaseBlock | undefined {
   const found = attributes.filter((attribute) => attribute.type === type);
   const values: readonly BaseBlock[] = found[0]?.values ?? [];

@@ -38,27 +38,27 @@ beforeEach(() => {
 /** node-monitor in a process of its own. */
 const monitor = (clusterId = 'here') =>
   probeTokens({ keys: processKeys(async (key) => void stored.push(key)), clusterId });
-const told = async (token: string): Promise<string> => {
+const outcomeOf = async (token: string): Promise<string> => {
   const answer = await scheme.authenticate(token, nowMs);
   if (answer.kind === 'authenticated') return answer.user.username;
   return answer.kind === 'refused' ? answer.reason : answer.kind;
 };
 
 describe('a probe', () => {
-  it('signs in as the probe, which is no node', async () => {
+  it('is authenticated as the probe, not as a node', async () => {
     expect(await scheme.authenticate(await monitor().bearer(nowMs), nowMs)).toEqual({
       kind: 'authenticated',
       user: { username: 'system:nodekeeper:probe', groups: ['nodekeeper:probes', 'system:authenticated'] },
     });
   });
 
-  it('costs no read while it is warm, and uses a token for four minutes', async () => {
+  it('costs no further read, and uses a token for four minutes', async () => {
     const probe = monitor();
     const tokens = new Set<string>();
     for (let tick = 0; tick < 48; tick += 1) {
       const token = await probe.bearer(nowMs);
       tokens.add(token);
-      expect(await told(token)).toBe('system:nodekeeper:probe');
+      expect(await outcomeOf(token)).toBe('system:nodekeeper:probe');
       nowMs += 5_000;
     }
     expect([tokens.size, stored.length, reads]).toEqual([1, 1, ['cheap']]);
@@ -66,15 +66,15 @@ describe('a probe', () => {
     expect([tokens.size, stored.length]).toEqual([2, 1]);
   });
 
-  it('of another process counts beside it', async () => {
+  it('of another process is accepted at the same time', async () => {
     const [one, another] = [monitor(), monitor()];
-    expect(await told(await one.bearer(nowMs))).toBe('system:nodekeeper:probe');
-    expect(await told(await another.bearer(nowMs))).toBe('system:nodekeeper:probe');
-    expect(await told(await one.bearer(nowMs))).toBe('system:nodekeeper:probe');
+    expect(await outcomeOf(await one.bearer(nowMs))).toBe('system:nodekeeper:probe');
+    expect(await outcomeOf(await another.bearer(nowMs))).toBe('system:nodekeeper:probe');
+    expect(await outcomeOf(await one.bearer(nowMs))).toBe('system:nodekeeper:probe');
     expect(stored).toHaveLength(2);
   });
 
-  it('takes another key when the one it has used for a minute is refused', async () => {
+  it('creates another key when a key in use for a minute is refused', async () => {
     const probe = monitor();
     const removed = await probe.bearer(nowMs);
     stored.length = 0;
@@ -85,35 +85,35 @@ describe('a probe', () => {
     probe.refused('of an earlier request', nowMs);
     expect(await probe.bearer(nowMs)).toBe(removed);
     probe.refused(removed, nowMs);
-    expect(await told(await probe.bearer(nowMs))).toBe('system:nodekeeper:probe');
+    expect(await outcomeOf(await probe.bearer(nowMs))).toBe('system:nodekeeper:probe');
     expect(stored).toHaveLength(1);
   });
 
-  it('makes its token anew when the clock was set back', async () => {
+  it('signs a new token after the clock was set back', async () => {
     const probe = monitor();
     await probe.bearer(nowMs);
     nowMs -= 3_600_000;
-    expect(await told(await probe.bearer(nowMs))).toBe('system:nodekeeper:probe');
+    expect(await outcomeOf(await probe.bearer(nowMs))).toBe('system:nodekeeper:probe');
     expect(stored).toHaveLength(1);
   });
 
-  it('opens nothing by a key that has ended, remembered or not', async () => {
+  it('is refused with an expired key, cached or not', async () => {
     const probe = monitor();
     await probe.bearer(nowMs);
     stored = stored.map((key) => ({ ...key, throughMs: START_MS + 1_000 }));
     const token = await probe.bearer(nowMs);
     nowMs += 1_000;
-    expect(await told(token)).toBe('system:nodekeeper:probe');
+    expect(await outcomeOf(token)).toBe('system:nodekeeper:probe');
     nowMs += 1;
-    expect(await told(token)).toBe('node token: no such key');
+    expect(await outcomeOf(token)).toBe('node token: no such key');
     nowMs += DAY_MS;
-    expect(await told(token)).toBe('node token: expired');
+    expect(await outcomeOf(token)).toBe('node token: expired');
   });
 
-  it('costs a flood of made-up key ids a read in five seconds', async () => {
-    await told(await monitor().bearer(nowMs));
+  it('with invented key ids costs one read in five seconds', async () => {
+    await outcomeOf(await monitor().bearer(nowMs));
     const probe = (pair = nodeKeyPair('EdDSA')) => nodeToken(pair, { ...asProbe, nowMs });
-    for (let attempt = 0; attempt < 5; attempt += 1) expect(await told(probe())).toBe('node token: no such key');
+    for (let attempt = 0; attempt < 5; attempt += 1) expect(await outcomeOf(probe())).toBe('node token: no such key');
     expect(reads).toEqual(['cheap', 'newest']);
   });
 
@@ -134,20 +134,20 @@ describe('a probe', () => {
       () => nodeToken(node, { nodeName: 'n1', clusterId: 'here', nowMs, header: { kid: stored[0]!.keyId } }),
     ],
     [
-      'of a node that bears the name of its Lease',
+      'of a node with the name of its Lease',
       () => nodeToken(node, { nodeName: 'nodekeeper-probe', clusterId: 'here', nowMs }),
     ],
     [
-      'that mixes node and probe',
+      'with claims of a node and of the probe',
       () => nodeToken(node, { nodeName: 'n1', clusterId: 'here', nowMs, claims: { sub: 'system:nodekeeper:probe' } }),
     ],
   ])('%s is refused', async (_, forged) => {
-    await told(await monitor().bearer(nowMs));
+    await outcomeOf(await monitor().bearer(nowMs));
     expect((await scheme.authenticate(forged(), nowMs)).kind).toBe('refused');
   });
 
-  it('of another cluster is refused, and so is each where probes do not sign in', async () => {
-    expect(await told(await monitor('there').bearer(nowMs))).toBe('node token: for another audience');
+  it('is refused in another cluster, and where probe tokens are not accepted', async () => {
+    expect(await outcomeOf(await monitor('there').bearer(nowMs))).toBe('node token: for another audience');
     const closed = nodeTokens({ clusterId: 'here', keysLiveMs: KEYS_LIVE_MS, keys: { keysOf: async () => [] } });
     expect((await closed.authenticate(await monitor().bearer(nowMs), nowMs)).kind).toBe('refused');
   });

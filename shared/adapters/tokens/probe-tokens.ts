@@ -9,12 +9,12 @@ import type { ProbeCredentials } from '../../ports/probe.ts';
 import type { ProcessKeys, SigningKey } from './process-keys.ts';
 
 /**
- * A refused key is replaced, because it may have been removed, but not before this age: an environment that has just
- * read the keys does not know a new one for some seconds, and each new key is a write. Milliseconds.
+ * A refused key is replaced, because it may have been removed. It is replaced only from this age on: the API may have
+ * cached the keys some seconds before, without the new one, and each new key is a write. Milliseconds.
  */
 const REPLACED_AFTER_MS = 60_000;
 
-interface Made {
+interface SignedToken {
   readonly token: string;
   readonly claims: TokenClaims;
   readonly key: SigningKey;
@@ -29,20 +29,20 @@ export function probeTokens({
   readonly keys: ProcessKeys;
   readonly clusterId: string;
 }): ProbeCredentials {
-  let made: Made | undefined;
+  let current: SignedToken | undefined;
   return {
     async bearer(nowMs) {
-      if (made !== undefined && isUsable(made.claims, nowMs)) return made.token;
+      if (current !== undefined && isUsable(current.claims, nowMs)) return current.token;
       const key = await keys.current(nowMs);
-      const keySinceMs = made?.key === key ? made.keySinceMs : nowMs;
+      const keySinceMs = current?.key === key ? current.keySinceMs : nowMs;
       const claims = tokenClaims(PROBE_USER, clusterId, nowMs);
-      made = { token: tokenOf(key, claims), claims, key, keySinceMs };
-      return made.token;
+      current = { token: tokenOf(key, claims), claims, key, keySinceMs };
+      return current.token;
     },
     refused(bearer, nowMs) {
-      if (made?.token !== bearer || Math.abs(nowMs - made.keySinceMs) < REPLACED_AFTER_MS) return;
-      keys.forget(made.key);
-      made = undefined;
+      if (current?.token !== bearer || Math.abs(nowMs - current.keySinceMs) < REPLACED_AFTER_MS) return;
+      keys.forget(current.key);
+      current = undefined;
     },
   };
 }

@@ -17,14 +17,14 @@ beforeEach(() => {
   broken = false;
   warned = [];
   const keep = async (key: ProcessKey) => {
-    if (broken) throw new Error('the table is not there');
+    if (broken) throw new Error('the table does not exist');
     kept.push(key);
   };
   keys = processKeys(keep, { warn: (message, fields) => warned.push([message, fields]) });
 });
 
 describe('the key of a process', () => {
-  it('is made when first asked for, its public half stored before anything is signed', async () => {
+  it('is created at its first use; its public half is stored before a signature', async () => {
     expect(kept).toEqual([]);
     const key = await keys.current(START_MS);
     expect(kept).toEqual([{ keyId: key.keyId, publicKey: kept[0]!.publicKey, throughMs: START_MS + 24 * HOUR_MS }]);
@@ -33,47 +33,47 @@ describe('the key of a process', () => {
     expect(verify(null, Buffer.from('words'), keyObjectOf(kept[0]!.publicKey), signature)).toBe(true);
   });
 
-  it('never leaves with its private half', async () => {
+  it('is stored without its private half', async () => {
     await keys.current(START_MS);
     expect(Object.keys(kept[0]!.publicKey).sort()).toEqual(['crv', 'kty', 'x']);
   });
 
-  it('is one for all who ask, at one moment or later', async () => {
+  it('is the same for concurrent and later callers', async () => {
     const asked = await Promise.all([keys.current(START_MS), keys.current(START_MS)]);
     asked.push(await keys.current(START_MS + 12 * HOUR_MS));
     expect(new Set(asked.map(({ keyId }) => keyId)).size).toBe(1);
     expect(kept).toHaveLength(1);
   });
 
-  it('is replaced half a day before its end', async () => {
+  it('is replaced half a day before it expires', async () => {
     const first = await keys.current(START_MS);
     const second = await keys.current(START_MS + 12 * HOUR_MS + 1);
     expect(second.keyId).not.toBe(first.keyId);
     expect(kept).toHaveLength(2);
   });
 
-  it('serves on while the next cannot be stored, tried and told once a minute, and not beyond its end', async () => {
+  it('stays in use while the next key cannot be stored, with a retry and a warning per minute, until it expires', async () => {
     const first = await keys.current(START_MS);
     broken = true;
     const later = START_MS + 12 * HOUR_MS + 1;
     expect(await keys.current(later)).toBe(first);
     broken = false;
     expect(await keys.current(later + 59_999)).toBe(first);
-    const failure = { error: new Error('the table is not there'), endsAtMs: first.throughMs };
+    const failure = { error: new Error('the table does not exist'), endsAtMs: first.throughMs };
     expect(warned).toEqual([['the next key of this process could not be stored', failure]]);
     expect(await keys.current(later + 60_000)).not.toBe(first);
     broken = true;
-    await expect(keys.current(later + 24 * HOUR_MS)).rejects.toThrow('the table is not there');
+    await expect(keys.current(later + 24 * HOUR_MS)).rejects.toThrow('the table does not exist');
   });
 
-  it('is asked for again when it could not be stored', async () => {
+  it('is created again if it could not be stored', async () => {
     broken = true;
-    await expect(keys.current(START_MS)).rejects.toThrow('the table is not there');
+    await expect(keys.current(START_MS)).rejects.toThrow('the table does not exist');
     broken = false;
     expect((await keys.current(START_MS + 1)).keyId).toBe(kept[0]!.keyId);
   });
 
-  it('is another once it is forgotten, by whoever holds it', async () => {
+  it('is replaced once, however often the same key is forgotten', async () => {
     const first = await keys.current(START_MS);
     keys.forget(first);
     const second = await keys.current(START_MS + 1);

@@ -22,18 +22,18 @@ export interface ProcessKeys {
   forget(key: SigningKey): void;
 }
 
-/** If the next key cannot be stored, that is logged and the current one stays in use. Time until the next attempt. */
+/** If the next key cannot be stored, a warning is logged and the current key stays in use. Time until the next attempt. */
 const RETRY_MS = 60_000;
 
 export function processKeys(keep: KeepProcessKey, log?: Pick<Log, 'warn'>): ProcessKeys {
   let key: SigningKey | undefined;
-  let making: Promise<SigningKey> | undefined;
-  let notBeforeMs = 0;
+  let creation: Promise<SigningKey> | undefined;
+  let retryAtMs = 0;
 
-  async function make(nowMs: number): Promise<SigningKey> {
+  async function create(nowMs: number): Promise<SigningKey> {
     const pair = generateKeyPairSync('ed25519');
     const read = readPublicKey(pair.publicKey.export({ format: 'jwk' }) as Record<string, unknown>);
-    if (read.kind !== 'key') throw new Error(`a fresh key ${read.why}`);
+    if (read.kind !== 'key') throw new Error(`a new key ${read.why}`);
     const { keyId, publicKey } = read;
     const throughMs = nowMs + PROCESS_KEY_LIFE_SECONDS * 1_000;
     await keep({ keyId, publicKey, throughMs }, nowMs);
@@ -41,22 +41,22 @@ export function processKeys(keep: KeepProcessKey, log?: Pick<Log, 'warn'>): Proc
     return key;
   }
 
-  /** One at a time: concurrent calls wait for the same key. */
-  function next(nowMs: number): Promise<SigningKey> {
-    making ??= make(nowMs).finally(() => {
-      making = undefined;
+  /** Concurrent calls wait for the same key. */
+  function createOnce(nowMs: number): Promise<SigningKey> {
+    creation ??= create(nowMs).finally(() => {
+      creation = undefined;
     });
-    return making;
+    return creation;
   }
 
   return {
     async current(nowMs) {
       const present = key;
       const use = present === undefined ? 'ended' : useOfKey(present, nowMs);
-      if (present === undefined || use === 'ended') return next(nowMs);
-      if (use === 'use' || nowMs < notBeforeMs) return present;
-      notBeforeMs = nowMs + RETRY_MS;
-      return next(nowMs).catch((error: unknown) => {
+      if (present === undefined || use === 'ended') return createOnce(nowMs);
+      if (use === 'use' || nowMs < retryAtMs) return present;
+      retryAtMs = nowMs + RETRY_MS;
+      return createOnce(nowMs).catch((error: unknown) => {
         log?.warn('the next key of this process could not be stored', { error, endsAtMs: present.throughMs });
         return present;
       });

@@ -1,9 +1,9 @@
-/** Public keys of nodes: their thumbprint, and whether they are keys at all. */
+/** Public keys of nodes: validation and thumbprint. */
 import { createHash, createPublicKey, type KeyObject } from 'node:crypto';
 import { algorithmOf, type NodePublicKey, publicKeyOf } from '../../domain/access/node-identity.ts';
 import type { ReadPublicKey } from '../../ports/node-keys.ts';
 
-/** RFC 7638: the required members in the order of their names, hashed. */
+/** The hash of the required members, in order of their names. Source: RFC 7638. */
 export function thumbprintOf(key: NodePublicKey): string {
   const members =
     key.kty === 'EC' ? { crv: key.crv, kty: key.kty, x: key.x, y: key.y } : { crv: key.crv, kty: key.kty, x: key.x };
@@ -17,7 +17,7 @@ export const readPublicKey: ReadPublicKey = (jwk) => {
   const publicKey = publicKeyOf(jwk);
   if (publicKey === undefined) return { kind: 'invalid', why: 'must be a public key of P-256 or Ed25519' };
   try {
-    // Written again by the library: two spellings of one point would be two keys.
+    // The library encodes the point again. Two encodings of one point would have two thumbprints.
     const { x, y } = keyObjectOf(publicKey).export({ format: 'jwk' });
     if (x !== publicKey.x || (publicKey.kty === 'EC' && y !== publicKey.y)) {
       return { kind: 'invalid', why: 'is not in its canonical form' };

@@ -14,7 +14,7 @@ const TOKEN_CHARACTERS_MAX = 4_096;
 
 /**
  * Authenticates bearer tokens by their hash. The token is hashed once and compared with every known hash in constant
- * time, so that the response time reveals neither the tokens nor their order.
+ * time. So the response time reveals neither the tokens nor their order.
  */
 export function staticTokenAuthenticator(tokens: readonly StaticToken[]): Authenticator {
   const known = tokens.map((token) => ({ hash: Buffer.from(token.sha256, 'hex'), token }));

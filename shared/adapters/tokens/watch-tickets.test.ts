@@ -12,11 +12,11 @@ const target = '/api/v1/nodes?watch=true&resourceVersion=7';
 let stored: Map<string, ProcessKey>;
 let reads: string[];
 let tickets: WatchTicketIssuer;
-let door: WatchTicketVerifier;
+let verifier: WatchTicketVerifier;
 
 const issuer = (into: Map<string, ProcessKey> = stored): WatchTicketIssuer =>
   watchTicketIssuer(processKeys(async (key) => void into.set(key.keyId, key)));
-const verifier = (rememberedMax?: number): WatchTicketVerifier =>
+const newVerifier = (rememberedMax?: number): WatchTicketVerifier =>
   watchTicketVerifier(
     {
       async find(keyId) {
@@ -26,31 +26,31 @@ const verifier = (rememberedMax?: number): WatchTicketVerifier =>
     },
     rememberedMax === undefined ? {} : { rememberedMax },
   );
-const kindOf = async (ticket: string, nowMs = NOW_MS) => (await door.verify(ticket, target, nowMs)).kind;
+const kindOf = async (ticket: string, nowMs = NOW_MS) => (await verifier.verify(ticket, target, nowMs)).kind;
 
 beforeEach(() => {
   stored = new Map();
   reads = [];
   tickets = issuer();
-  door = verifier();
+  verifier = newVerifier();
 });
 
 describe('a watch ticket', () => {
-  it('admits its user to its watch, to the last millisecond of its minute', async () => {
+  it('permits its user its watch for exactly one minute', async () => {
     const ticket = await tickets.issue({ user, target }, NOW_MS);
-    expect(await door.verify(ticket, target, NOW_MS + TICKET_SECONDS * 1_000)).toEqual({ kind: 'valid', user });
-    expect(await door.verify(ticket, target, NOW_MS + TICKET_SECONDS * 1_000 + 1)).toEqual({
+    expect(await verifier.verify(ticket, target, NOW_MS + TICKET_SECONDS * 1_000)).toEqual({ kind: 'valid', user });
+    expect(await verifier.verify(ticket, target, NOW_MS + TICKET_SECONDS * 1_000 + 1)).toEqual({
       kind: 'refused',
       reason: 'ticket expired',
     });
   });
 
-  it('opens no other watch', async () => {
+  it('permits no other watch', async () => {
     const ticket = await tickets.issue({ user, target }, NOW_MS);
-    expect((await door.verify(ticket, target.replace('nodes', 'pods'), NOW_MS)).kind).toBe('refused');
+    expect((await verifier.verify(ticket, target.replace('nodes', 'pods'), NOW_MS)).kind).toBe('refused');
   });
 
-  it('is refused when changed, cut, foreign, empty or endless', async () => {
+  it('is refused if it is changed, truncated, of another key, empty or too long', async () => {
     const ticket = await tickets.issue({ user, target }, NOW_MS);
     const another = await issuer().issue({ user, target }, NOW_MS);
     const [keyId = '', payload = '', signature = ''] = ticket.split('.');
@@ -75,26 +75,26 @@ describe('a watch ticket', () => {
     expect(await kindOf(ticket)).toBe('valid');
   });
 
-  it('is worth nothing once its key has ended', async () => {
+  it('is refused once its key has expired', async () => {
     const ticket = await tickets.issue({ user, target }, NOW_MS);
     const [key] = stored.values();
     stored.set(key!.keyId, { ...key!, throughMs: NOW_MS + 1_000 });
     expect(await kindOf(ticket, NOW_MS + 1_000)).toBe('valid');
-    expect(await door.verify(ticket, target, NOW_MS + 1_001)).toEqual({
+    expect(await verifier.verify(ticket, target, NOW_MS + 1_001)).toEqual({
       kind: 'refused',
-      reason: 'ticket is of no key of ours',
+      reason: 'ticket has an unknown or expired key',
     });
   });
 });
 
 describe('the keys of tickets', () => {
-  it('are stored once a process, by the first ticket', async () => {
+  it('are stored once per process, by the first ticket', async () => {
     await Promise.all([1, 2, 3].map(() => tickets.issue({ user, target }, NOW_MS)));
     await tickets.issue({ user, target }, NOW_MS + 11 * HOUR_MS);
     expect(stored.size).toBe(1);
   });
 
-  it('are read once, and again after an hour: one that was removed opens nothing then', async () => {
+  it('are read once, and again after an hour: a removed key is then refused', async () => {
     const at = async (nowMs: number) => kindOf(await tickets.issue({ user, target }, nowMs), nowMs);
     for (const seconds of [0, 60, 3_599]) expect(await at(NOW_MS + seconds * 1_000)).toBe('valid');
     expect(reads).toHaveLength(1);
@@ -104,7 +104,7 @@ describe('the keys of tickets', () => {
     expect(reads).toHaveLength(2);
   });
 
-  it('that are not there are asked for again after five seconds', async () => {
+  it('that do not exist are read again after five seconds', async () => {
     const ticket = await tickets.issue({ user, target }, NOW_MS);
     const [key] = stored.values();
     stored.clear();
@@ -114,7 +114,7 @@ describe('the keys of tickets', () => {
     expect(await kindOf(ticket, NOW_MS + 5_000)).toBe('valid');
   });
 
-  it('are read again after the clock was set back: no removed key counts for longer, and none is missed', async () => {
+  it('are read again after the clock was set back: no removed key stays valid, and no new key is missing', async () => {
     const earlierMs = NOW_MS - 2 * HOUR_MS;
     const ticket = await tickets.issue({ user, target }, earlierMs);
     const [key] = stored.values();
@@ -126,8 +126,8 @@ describe('the keys of tickets', () => {
     expect(reads).toHaveLength(3);
   });
 
-  it('stay remembered through a flood of ids that nobody has', async () => {
-    door = verifier(2);
+  it('stay cached during a flood of unknown ids', async () => {
+    verifier = newVerifier(2);
     const ticket = await tickets.issue({ user, target }, NOW_MS);
     await kindOf(ticket);
     for (let index = 0; index < 5; index += 1) {

@@ -1,9 +1,10 @@
 /**
- * `key id.payload.signature`, base64url: the user and the end of validity, signed together with the path and query they
- * are for (Ed25519). The target is not in the ticket, so a ticket for one watch opens no other.
+ * Watch tickets: `key id.payload.signature`, base64url. The payload has the user and the expiry. The Ed25519 signature
+ * also covers the target, which is the path and query of the watch. The ticket does not contain the target, so a ticket
+ * for one watch opens no other.
  *
- * The API signs with the key of its process and stores the public half. The watch function reads that once and cannot
- * issue tickets (docs/decisions/0009-keys-of-our-own-processes.md).
+ * The API signs with the key of its process and stores the public half. The watch function reads the public half once. It
+ * cannot issue tickets (docs/decisions/0009-keys-of-our-own-processes.md).
  */
 import { type KeyObject, verify } from 'node:crypto';
 import { hasEnded } from '../../domain/access/process-key.ts';
@@ -14,7 +15,7 @@ import { lookupMemory } from './bounded-memory.ts';
 import type { ProcessKeys } from './process-keys.ts';
 import { keyObjectOf } from './public-keys.ts';
 
-/** From redirect to arrival; clients follow at once. */
+/** Lifetime of a ticket. Clients follow a redirect at once. */
 export const TICKET_SECONDS = 60;
 /** A user with a thousand groups still fits; API Gateway and function URLs bound a request line at 10 KB and more. */
 const TICKET_CHARACTERS_MAX = 6_000;
@@ -27,14 +28,14 @@ const KEYS_MAX = 1_000;
 
 interface Payload {
   readonly user: UserInfo;
-  /** Last millisecond it holds. */
+  /** Last millisecond of validity. */
   readonly untilMs: number;
 }
 
-/** The id is that of an Ed25519 key, as is the length of the signature. */
-const FORM = /^([A-Za-z0-9_-]{43})\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]{86})$/;
+/** The lengths are those of an Ed25519 key id and signature. */
+const TICKET_FORMAT = /^([A-Za-z0-9_-]{43})\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]{86})$/;
 
-/** With its length before it, no part of the payload can be taken for the target. */
+/** The length comes first: no part of the payload can then be read as the target. */
 const signedText = (payload: string, target: string): string => `watch ticket ${payload.length}.${payload}.${target}`;
 
 export const watchTicketIssuer = (keys: ProcessKeys): WatchTicketIssuer => ({
@@ -52,7 +53,7 @@ interface KnownKey {
   readonly readAtMs: number;
 }
 
-/** A read time in the future means that the clock was set back since. */
+/** A read time in the future means that the clock was set back. */
 const isFresh = ({ key, readAtMs }: KnownKey, nowMs: number): boolean =>
   Math.abs(nowMs - readAtMs) < (key === undefined ? ABSENT_KEYS_LIVE_MS : KEYS_LIVE_MS);
 
@@ -76,13 +77,13 @@ export function watchTicketVerifier(
   return {
     async verify(ticket, target, nowMs) {
       if (ticket.length > TICKET_CHARACTERS_MAX) return refused('malformed ticket');
-      const [, keyId = '', payload = '', signature = ''] = FORM.exec(ticket) ?? [];
+      const [, keyId = '', payload = '', signature = ''] = TICKET_FORMAT.exec(ticket) ?? [];
       if (keyId === '') return refused('malformed ticket');
       const key = await keyOf(keyId, nowMs);
-      if (key === undefined || hasEnded(key, nowMs)) return refused('ticket is of no key of ours');
+      if (key === undefined || hasEnded(key, nowMs)) return refused('ticket has an unknown or expired key');
       const text = Buffer.from(signedText(payload, target), 'utf8');
       if (!verify(null, text, key.publicKey, Buffer.from(signature, 'base64url'))) {
-        return refused('ticket is not ours, or for another watch');
+        return refused('ticket has a wrong signature, or is for another watch');
       }
       const { user, untilMs } = JSON.parse(Buffer.from(payload, 'base64url').toString('utf8')) as Payload;
       return nowMs <= untilMs ? { kind: 'valid', user } : refused('ticket expired');

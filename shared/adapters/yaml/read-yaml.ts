@@ -1,18 +1,18 @@
-/** One YAML document as a value, as clients of the Kubernetes API write it. */
+/** Reads one YAML document as clients of the Kubernetes API write it. */
 import { CST, type Document, isAlias, isCollection, isMap, isScalar, Lexer, parseDocument, type Tags } from 'yaml';
 
 export type YamlResult =
   | { readonly kind: 'read'; readonly value: unknown }
   | { readonly kind: 'malformed'; readonly message: string };
 
-/** Anchors, and aliases, in one document: enough for any configuration, too few to blow one up. */
+/** Maximum number of anchors, and of aliases, in one document. It prevents a billion-laughs expansion. */
 const ALIASES_MAX = 100;
-/** What a document may consist of: scalars, marks, spaces. An object that can be stored has fewer. */
+/** Maximum number of scalars, indicators and spaces in a document. Every object that can be stored has fewer. */
 const LEXEMES_MAX = 120_000;
-/** Lists and maps in brackets within each other; the API takes no deeper nesting. */
+/** Maximum nesting of lists and maps in brackets; the API accepts no deeper nesting. */
 const FLOW_DEPTH_MAX = 200;
 
-/** Types of YAML 1.1 that are none of JSON: as text they are what Kubernetes' own reader makes of them. */
+/** Types of YAML 1.1 without a JSON equivalent. They are read as text, as in Kubernetes. */
 const NOT_OF_JSON = new Set(['timestamp', 'binary', 'omap', 'pairs', 'set'].map((name) => `tag:yaml.org,2002:${name}`));
 
 const ofJson = (tags: Tags): Tags =>
@@ -20,11 +20,11 @@ const ofJson = (tags: Tags): Tags =>
     (tag) => typeof tag === 'string' || !(NOT_OF_JSON.has(tag.tag) || ('format' in tag && tag.format === 'TIME')),
   );
 
-/** YAML 1.1, as Kubernetes reads it: `yes` and `on` are true. A key given twice is malformed. */
+/** YAML 1.1, as Kubernetes reads it: `yes` and `on` are true. A duplicate key is malformed. */
 export function readYaml(text: string): YamlResult {
   const excess = excessOf(text);
   if (excess !== undefined) return { kind: 'malformed', message: excess };
-  // The library would compare each key with each: duplicates are looked for below.
+  // The library would compare every pair of keys, so keyFault finds duplicates instead.
   const document = parseDocument(text, {
     version: '1.1',
     uniqueKeys: false,
@@ -42,14 +42,14 @@ export function readYaml(text: string): YamlResult {
   }
 }
 
-/** Looked for before the document is parsed, which takes far longer than to cut it up. */
+/** The limit that a document exceeds. It is checked before the document is parsed, because the lexer is far faster. */
 function excessOf(text: string): string | undefined {
   const counts = { lexemes: 0, anchors: 0, aliases: 0, depth: 0 };
   let isText = false;
   for (const lexeme of new Lexer().lex(text)) {
     counts.lexemes += 1;
     if (counts.lexemes > LEXEMES_MAX) return `a YAML document may have ${LEXEMES_MAX} parts`;
-    // What follows this mark is a scalar, whatever it begins with.
+    // The lexeme after this mark is a scalar, whatever its first character is.
     const type = isText ? 'scalar' : CST.tokenType(lexeme);
     isText = !isText && lexeme === CST.SCALAR;
     if (type === 'anchor') counts.anchors += 1;
@@ -64,7 +64,7 @@ function excessOf(text: string): string | undefined {
   return undefined;
 }
 
-/** A key that stands twice, or that is no text or number. */
+/** A duplicate key, or one that is neither a text nor a number. */
 function keyFault(document: Document): string | undefined {
   const waiting: unknown[] = [document.contents];
   while (waiting.length > 0) {
