@@ -28,7 +28,7 @@ beforeEach(() => {
     },
     probeKeys: {
       async probeKeys({ consistent }) {
-        reads.push(consistent ? 'newest' : 'cheap');
+        reads.push(consistent ? 'consistent' : 'eventual');
         return stored;
       },
     },
@@ -61,7 +61,7 @@ describe('a probe', () => {
       expect(await outcomeOf(token)).toBe('system:nodekeeper:probe');
       nowMs += 5_000;
     }
-    expect([tokens.size, stored.length, reads]).toEqual([1, 1, ['cheap']]);
+    expect([tokens.size, stored.length, reads]).toEqual([1, 1, ['eventual']]);
     tokens.add(await probe.bearer(nowMs));
     expect([tokens.size, stored.length]).toEqual([2, 1]);
   });
@@ -114,7 +114,7 @@ describe('a probe', () => {
     await outcomeOf(await monitor().bearer(nowMs));
     const probe = (pair = nodeKeyPair('EdDSA')) => nodeToken(pair, { ...asProbe, nowMs });
     for (let attempt = 0; attempt < 5; attempt += 1) expect(await outcomeOf(probe())).toBe('node token: no such key');
-    expect(reads).toEqual(['cheap', 'newest']);
+    expect(reads).toEqual(['eventual', 'consistent']);
   });
 
   const asProbe = {
