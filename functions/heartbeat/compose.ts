@@ -14,7 +14,7 @@ import { systemClock, systemRandom } from '../system-clock.ts';
 
 /**
  * How long a revoked key may still renew the Lease of its node. Each execution environment of this function has a cache
- * of its own. With five minutes it has the key of most heartbeats of a large fleet.
+ * of its own. With five minutes most heartbeats of a large fleet find their key in it.
  */
 const KEYS_LIVE_MS = 300_000;
 

@@ -214,7 +214,7 @@ async function patch(dependencies: RenewLeaseDependencies, beat: Beat): Promise<
   return answerOf(outcome, target.name, []);
 }
 
-/** The rare path: reads the stored Lease, applies the patch, and replaces it if it has not changed meanwhile. */
+/** The rare path: reads the stored Lease, applies the patch, and replaces it if its version is unchanged. */
 async function patchRead(
   dependencies: RenewLeaseDependencies,
   { request, target, nowMs }: Beat,

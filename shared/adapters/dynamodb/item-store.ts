@@ -123,7 +123,7 @@ function queryInput(options: DynamoDbOptions, request: QueryRequest) {
     condition += ` AND begins_with(${nameIn(holders, 'sk')}, ${valueIn(holders, beginsWith)})`;
   }
   // A query accepts one condition on the sort key, so `after` is a start key. It need not exist, but the service
-  // refuses one outside the prefix. One before the prefix has no effect and is left out.
+  // refuses one outside the prefix. A start key before the prefix has no effect and is omitted.
   const start = after !== undefined && (beginsWith === undefined || after.startsWith(beginsWith)) ? after : undefined;
   return {
     TableName: tableNameOf(options, table),

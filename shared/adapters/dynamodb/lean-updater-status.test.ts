@@ -44,7 +44,7 @@ async function faultOf(status: number, body: string): Promise<unknown> {
   }
 }
 
-it('sends a request again after a server error of any name', async () => {
+it('repeats a request after a server error of any name', async () => {
   let requests = 0;
   server = createServer((incoming, answer) => {
     requests += 1;
@@ -59,7 +59,7 @@ it('sends a request again after a server error of any name', async () => {
   updater.close();
 });
 
-it('makes no attempt that its budget cannot hold', async () => {
+it('makes no attempt beyond its time budget', async () => {
   let requests = 0;
   let nowMs = 0;
   server = createServer((incoming, answer) => {

@@ -24,13 +24,13 @@ export interface LeanUpdaterOptions extends RequestOptions {
   /** Server time, for signatures. */
   readonly nowMs: () => number;
   /**
-   * Time for all attempts at one request, pauses included: it must fit what runs it. Milliseconds.
-   * @default - not bounded but by the attempts and their timeouts
+   * Time for all attempts at one request, including pauses. Milliseconds. It must be shorter than the function's timeout.
+   * @default - bounded only by the number of attempts and their timeouts
    */
   readonly budgetMs?: number;
 }
 
-/** With less time than this no further attempt is made. Milliseconds. */
+/** No further attempt is made with less time than this. Milliseconds. */
 const ATTEMPT_MS_MIN = 50;
 
 type Operation = 'UpdateItem' | 'GetItem';
@@ -96,7 +96,7 @@ function readAnswer({ status, body }: PostAnswer): Answer {
   if (status === 200) return answer as Answer;
   // `com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException`
   const name = answer.__type?.split('#').at(-1) ?? `Status${status}`;
-  // Whatever a server error is called (InternalFailure, ServiceUnavailableException), another attempt may succeed.
+  // After a server error of any name (InternalFailure, ServiceUnavailableException) another attempt may succeed.
   const isOtherServerError = status >= 500 && !isRepeatable({ name });
   throw new RequestError(isOtherServerError ? 'InternalServerError' : name, answer.Item);
 }

@@ -3,7 +3,7 @@
  * Source: EC2 API reference, "Error codes for the Amazon EC2 API".
  */
 
-/** An error with EC2's code, or with a name of ours if the response had none. */
+/** An error with EC2's code, or with a code of our own if the response had none. */
 export class Ec2Error extends Error {
   override readonly name: string;
   constructor(code: string, message = code, options?: ErrorOptions) {

@@ -44,18 +44,18 @@ function missingInstanceConfirmer(account: Ec2Account) {
     passes += 1;
     const passNumber = passes;
     const plan = planConfirmations(missing, confirmations, passNumber);
-    const asked = new Set<string>();
+    const requested = new Set<string>();
     await pass.callEach(
-      plan.ask,
+      plan.requested,
       async (id) => {
-        asked.add(id);
+        requested.add(id);
         answers.set(id, await confirmedAnswer(account, id));
       },
       (id, failure) => answers.set(id, { answer: failure }),
     );
     for (const [id, answer] of unrequestedAnswers(plan)) answers.set(id, { answer });
     const kinds = [...answers].map(([id, { answer }]) => [id, answer.kind] as const);
-    confirmations = keepConfirmations(confirmations, passNumber, kinds, asked);
+    confirmations = keepConfirmations(confirmations, passNumber, kinds, requested);
   };
 }
 

@@ -53,17 +53,17 @@ function missingInstanceConfirmer(world: CloudWorld, callEach: CallEach, failure
     const before = failures.calls().describeInstances;
     const byId = callEach<InstanceAnswer>(
       'describeInstances',
-      plan.ask,
+      plan.requested,
       (id, momentMs) => ({
         answer: world.instance(id, momentMs) === undefined ? { kind: 'notFound' } : hiddenInstance(id),
       }),
       { idsPerCall: 1, throttled },
     );
-    const asked = new Set(plan.ask.slice(0, failures.calls().describeInstances - before));
+    const requested = new Set(plan.requested.slice(0, failures.calls().describeInstances - before));
     for (const [id, answer] of byId) answers.set(id, 'kind' in answer ? { answer } : answer);
     for (const [id, answer] of unrequestedAnswers(plan)) answers.set(id, { answer });
     const kinds = [...answers].map(([id, { answer }]) => [id, answer.kind] as const);
-    confirmations = keepConfirmations(confirmations, passes, kinds, asked);
+    confirmations = keepConfirmations(confirmations, passes, kinds, requested);
   };
 }
 

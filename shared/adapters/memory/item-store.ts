@@ -1,8 +1,8 @@
 /**
  * The tables in memory, with the semantics of DynamoDB. The contract suite test/contract/item-store.ts runs on both.
  *
- * Each operation is applied completely at the moment of the call. All concurrency comes from the callers, so a simulation
- * is deterministic. The store can report the units of each request, and keep the changes of a table for stream handlers.
+ * Each operation is applied completely at the moment of the call, so a simulation is deterministic. The store can report
+ * the units of each request, and keep the changes of a table for stream handlers.
  */
 
 import { TRANSACT_BYTES_MAX } from '../../ports/item-size.ts';
@@ -130,7 +130,7 @@ class MemoryTables {
 
 const withoutBytes = <Position>({ items, next }: Page<Position>) => (next === undefined ? { items } : { items, next });
 
-/** No item, or one without attributes besides its keys: the engines do not agree on which of the two they return. */
+/** No item, or only its keys. Some engines return the one for the other, so both count as absent. */
 const isBare = (item: Item | undefined): item is undefined => item === undefined || Object.keys(item).length <= 2;
 
 const isRefused = ({ when }: TransactWrite, current: Item | undefined): boolean =>
@@ -148,7 +148,7 @@ function writeItem(tables: MemoryTables, report: UnitReport, write: Write, optio
   return { kind: 'written' };
 }
 
-/** Evaluates every write on the current items first. Then all are applied, or none. */
+/** Evaluates every condition first. Then it applies all writes, or none. */
 function transactItems(tables: MemoryTables, report: UnitReport, writes: readonly TransactWrite[]): TransactOutcome {
   checkTransaction(writes);
   const failures: { index: number; current?: Item }[] = [];

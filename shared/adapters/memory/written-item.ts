@@ -45,7 +45,7 @@ function updatedItem(write: Extract<Write, { kind: 'update' }>, current: Item | 
   for (const [name, amount] of Object.entries(write.add ?? {})) {
     const before = next[name] ?? 0;
     if (typeof before !== 'number') {
-      throw new StoreFault('rejected', 'added to an attribute that is no number', { retryable: false });
+      throw new StoreFault('rejected', 'ADD to an attribute that is not a number', { retryable: false });
     }
     next[name] = before + amount;
   }

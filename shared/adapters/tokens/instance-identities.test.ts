@@ -30,8 +30,8 @@ describe('PKCS #7', () => {
   });
 
   it.each([
-    ['sha1', 'is not by SHA-256'],
-    ['detached', 'is not of its form'],
+    ['sha1', 'digest is not SHA-256'],
+    ['detached', 'malformed PKCS #7'],
   ])('of an unsupported kind (%s) is refused', (name, reason) => {
     expect(signedContent(fromOpenssl(name), opensslKey)).toEqual({ kind: 'refused', reason });
   });
@@ -89,7 +89,7 @@ describe('an instance identity document', () => {
     [{ pendingTime: 'soon' }, 'says no launch time'],
     [{ pendingTime: '2025-12-31T23:54:59Z' }, 'launched too long ago'],
     [{ pendingTime: '2026-01-01T00:11:01Z' }, 'launched in the future'],
-  ])('that says %j is refused', async (more, reason) => {
+  ])('with %j is refused', async (more, reason) => {
     expect(await outcomeWith(more)).toBe(`instance identity: ${reason}`);
   });
 
@@ -105,9 +105,9 @@ describe('an instance identity document', () => {
     expect(await outcomeOf(tokenOf(pkcs7Of(text, stranger)))).toBe('instance identity: wrong signature');
     const other = text.replace('i-0123456789abcdef0', 'i-0fedcba9876543210');
     expect(await outcomeOf(tokenOf(pkcs7Of(text, signer, other)))).toBe(
-      'instance identity: attributes are of another content',
+      'instance identity: signed attributes do not match the content',
     );
-    expect(await outcomeOf(tokenOf(pkcs7Of('[]', signer)))).toBe('instance identity: is no document');
+    expect(await outcomeOf(tokenOf(pkcs7Of('[]', signer)))).toBe('instance identity: no JSON document');
     expect(await outcomeOf(`ec2.${'A'.repeat(9_000)}`)).toBe('instance identity: malformed');
     expect(await outcomeOf('ec2.')).toBe('instance identity: malformed');
   });

@@ -39,7 +39,7 @@ export function instanceIdentities({ publicKey, ...scope }: InstanceIdentityOpti
       const outcome = signedContent(Buffer.from(encoded, 'base64url'), key);
       if (outcome.kind === 'refused') return refused(outcome.reason);
       const document = jsonObjectIn(outcome.content);
-      if (document === undefined) return refused('is no document');
+      if (document === undefined) return refused('no JSON document');
       const verdict = instanceVerdict(document, scope, nowMs);
       if (verdict.kind === 'refused') return refused(verdict.reason);
       const username = `${INSTANCE_USER_PREFIX}${verdict.instanceId}`;

@@ -22,7 +22,7 @@ const MESSAGE_DIGEST = '1.2.840.113549.1.9.4';
 const SET_TAG = 0x31;
 
 const refused = (reason: string): SignedContent => ({ kind: 'refused', reason });
-const MALFORMED = refused('is not of its form');
+const MALFORMED = refused('malformed PKCS #7');
 
 /** Never throws. @param key the RSA key of the trusted certificate */
 export function signedContent(pkcs7: Buffer, key: KeyObject): SignedContent {
@@ -46,16 +46,16 @@ function parse(pkcs7: Buffer): SignedData | undefined {
 
 function verdictOf(signedData: SignedData, key: KeyObject): SignedContent {
   const { eContentType, eContent } = signedData.encapContentInfo;
-  if (eContentType !== DATA) return refused('signs no plain data');
+  if (eContentType !== DATA) return refused('content is not plain data');
   if (!(eContent instanceof OctetString)) return MALFORMED;
   const content = Buffer.from(eContent.getValue());
   const [signer, ...others] = signedData.signerInfos;
-  if (signer === undefined || others.length > 0) return refused('has not one signer');
-  if (signer.digestAlgorithm.algorithmId !== SHA_256) return refused('is not by SHA-256');
+  if (signer === undefined || others.length > 0) return refused('number of signers is not one');
+  if (signer.digestAlgorithm.algorithmId !== SHA_256) return refused('digest is not SHA-256');
   const { algorithmId } = signer.signatureAlgorithm;
-  if (algorithmId !== RSA_ENCRYPTION && algorithmId !== SHA_256_WITH_RSA) return refused('is not by RSA');
+  if (algorithmId !== RSA_ENCRYPTION && algorithmId !== SHA_256_WITH_RSA) return refused('signature is not RSA');
   const signed = signer.signedAttrs === undefined ? content : signedAttributes(signer, content);
-  if (signed === undefined) return refused('attributes are of another content');
+  if (signed === undefined) return refused('signed attributes do not match the content');
   const signature = Buffer.from(signer.signature.getValue());
   return verify('sha256', signed, key, signature) ? { kind: 'signed', content } : refused('wrong signature');
 }

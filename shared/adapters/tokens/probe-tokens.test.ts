@@ -35,7 +35,7 @@ beforeEach(() => {
   });
 });
 
-/** node-monitor in a process of its own. */
+/** node-monitor in another process. */
 const monitor = (clusterId = 'here') =>
   probeTokens({ keys: processKeys(async (key) => void stored.push(key)), clusterId });
 const outcomeOf = async (token: string): Promise<string> => {

@@ -16,7 +16,7 @@ export interface SigningKey {
 }
 
 export interface ProcessKeys {
-  /** The key to sign with; its public half is stored. Rejects if there is none and a new one cannot be stored. */
+  /** The signing key. Its public half is stored. Rejects if there is no key and a new one cannot be stored. */
   current(nowMs: number): Promise<SigningKey>;
   /** The key was refused: the next call of `current` creates another. */
   forget(key: SigningKey): void;

@@ -1,85 +1,93 @@
 /**
- * Plans which instances, missing from EC2's filtered response, are looked up by id, and when.
+ * Which of the instances that are missing from EC2's response by filter are requested by their id, and in which pass.
  *
- * A filtered response omits deleted instances and those of other accounts. Only a lookup by id distinguishes the two.
- * Each lookup is a call, so a pass has few of them. The order is fair and meets D11:
- *   1. Ids that the last lookup did not find, to get two such answers in a row.
- *   2. The ids with the oldest lookup.
- * An id of another account is looked up again only rarely, to detect that its instance no longer exists.
+ * A filter returns neither instances that no longer exist nor those of other accounts. Only a request by id distinguishes
+ * the two. Each such request is a call of its own, so a pass makes few of them. The order:
+ *
+ * 1. instances with one or two consecutive `notFound` answers, because D11 requires two of them before a deletion
+ * 2. instances without an answer so far
+ * 3. the others, the longest unrequested first
+ *
+ * An instance of another account is requested again after FOREIGN_VALID_PASSES, in case it no longer exists.
  */
-
 import type { CloudAnswer } from './instance.ts';
 
-/** The record of one id between passes. */
+/** What is kept about one id between passes. */
 export interface Confirmation {
-  /** The pass with the last lookup of this id. */
+  /** The pass of the last request by this id. */
   readonly pass: number;
-  /** Consecutive `notFound` answers. */
-  readonly notFoundInRow: number;
+  /** Consecutive `notFound` answers, up to that pass. */
+  readonly consecutiveNotFound: number;
   readonly isForeign: boolean;
 }
 
 export type Confirmations = ReadonlyMap<string, Confirmation>;
 
 export interface ConfirmationPlan {
-  readonly ask: readonly string[];
-  /** In another account, by an earlier answer that is still valid. */
+  /** To request by id in this pass. */
+  readonly requested: readonly string[];
+  /** Another account's, by an earlier answer that is still valid. */
   readonly foreign: readonly string[];
-  /** Not looked up in this pass; their state is unknown. */
+  /** For a later pass; nothing is known about them. */
   readonly later: readonly string[];
 }
 
-/** Lookups by id per pass. With a pass every 5 s four calls per second, a fifth of EC2's default refill rate. */
+/** Requests by id in one pass. With a pass every 5 s they are four per second, a fifth of EC2's default refill rate. */
 export const CONFIRMATIONS_PER_PASS_MAX = 20;
-/** Passes until an instance of another account is looked up again: five minutes at 5 s. */
-export const FOREIGN_STANDS_PASSES = 60;
+/** Passes after which an instance of another account is requested again: five minutes with a pass every 5 s. */
+export const FOREIGN_VALID_PASSES = 60;
 /**
- * An id has priority until it has this many consecutive answers. D11 requires two that are one period apart. Two ticks
- * may be slightly closer than that, three are not. No third answer is needed if the Node was deleted after the second.
+ * Consecutive answers for which an id has precedence. D11 requires two answers that are at least one period apart. Two
+ * ticks may be slightly less than a period apart, three are not. After a deletion by two answers there is no third.
  */
 const CONSECUTIVE_ANSWERS = 3;
-/** Stored ids. The ones with the oldest answer are dropped first, which costs another lookup. */
+/** Maximum number of kept ids. Beyond it the longest unrequested are dropped, which costs one request each. */
 const KEPT_MAX = 10_000;
 
-/** Passes count up from 1. */
+/** @param pass counts up from 1 */
 export function planConfirmations(missing: readonly string[], kept: Confirmations, pass: number): ConfirmationPlan {
-  const stands = (id: string): boolean => {
+  const isKnownForeign = (id: string): boolean => {
     const known = kept.get(id);
-    return known?.isForeign === true && pass - known.pass < FOREIGN_STANDS_PASSES;
+    return known?.isForeign === true && pass - known.pass < FOREIGN_VALID_PASSES;
   };
   const rank = (id: string): number => {
     const known = kept.get(id);
     if (known === undefined) return 0;
-    return known.notFoundInRow > 0 && known.notFoundInRow < CONSECUTIVE_ANSWERS ? -1 : known.pass;
+    return known.consecutiveNotFound > 0 && known.consecutiveNotFound < CONSECUTIVE_ANSWERS ? -1 : known.pass;
   };
-  const open = missing.filter((id) => !stands(id)).toSorted((one, other) => rank(one) - rank(other));
-  const rest = open.slice(CONFIRMATIONS_PER_PASS_MAX);
+  const candidates = missing.filter((id) => !isKnownForeign(id)).toSorted((one, other) => rank(one) - rank(other));
+  const rest = candidates.slice(CONFIRMATIONS_PER_PASS_MAX);
   return {
-    ask: open.slice(0, CONFIRMATIONS_PER_PASS_MAX),
-    foreign: [...missing.filter(stands), ...rest.filter((id) => kept.get(id)?.isForeign)],
+    requested: candidates.slice(0, CONFIRMATIONS_PER_PASS_MAX),
+    foreign: [...missing.filter(isKnownForeign), ...rest.filter((id) => kept.get(id)?.isForeign)],
     later: rest.filter((id) => !kept.get(id)?.isForeign),
   };
 }
 
-/** What to keep after a pass, by the answer each id got in the end and whether it was asked about by itself. */
+/**
+ * What to keep after a pass.
+ *
+ * @param answers the final answer about each id
+ * @param requested ids that were requested by id in this pass
+ */
 export function keepConfirmations(
   kept: Confirmations,
   pass: number,
   answers: Iterable<readonly [id: string, kind: CloudAnswer['kind']]>,
-  asked: ReadonlySet<string>,
+  requested: ReadonlySet<string>,
 ): Confirmations {
   const next = new Map(kept);
   for (const [id, kind] of answers) {
     const before = next.get(id);
     if (kind === 'found') {
       next.delete(id);
-    } else if (asked.has(id)) {
-      const notFoundInRow = kind === 'notFound' ? (before?.notFoundInRow ?? 0) + 1 : 0;
-      // Anew at the end: the front is what was longest unheard of.
+    } else if (requested.has(id)) {
+      const consecutiveNotFound = kind === 'notFound' ? (before?.consecutiveNotFound ?? 0) + 1 : 0;
+      // Added again at the end: the first entries are the longest unrequested.
       next.delete(id);
-      next.set(id, { pass, notFoundInRow, isForeign: kind === 'foreign' });
+      next.set(id, { pass, consecutiveNotFound, isForeign: kind === 'foreign' });
     } else if (before !== undefined && kind === 'failed') {
-      next.set(id, { ...before, notFoundInRow: 0 });
+      next.set(id, { ...before, consecutiveNotFound: 0 });
     }
   }
   for (const id of next.keys()) {
