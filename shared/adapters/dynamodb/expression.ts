@@ -27,6 +27,12 @@ export function valueIn(holders: Placeholders, value: Parameters<typeof toWire>[
   return name;
 }
 
+/** The placeholders as fields of a request. The service refuses an empty map of names or values. */
+export const placeholderInput = ({ names, values, nameOf }: Placeholders) => ({
+  ...(nameOf.size === 0 ? {} : { ExpressionAttributeNames: names }),
+  ...(Object.keys(values).length === 0 ? {} : { ExpressionAttributeValues: values }),
+});
+
 export function conditionExpression(condition: Condition, holders: Placeholders): string {
   switch (condition.kind) {
     case 'itemExists':

@@ -39,7 +39,14 @@ import { compareKeys } from '../../ports/key-order.ts';
 import { checkSegment, checkTransaction, keyText } from '../../store/request-limits.ts';
 import { itemFromWire, itemToWire, presentItem, toWire, type WireItem } from './attribute-value.ts';
 import { cancellationOf, faultOf, refusalOf } from './errors.ts';
-import { conditionExpression, nameIn, type Placeholders, placeholders, valueIn } from './expression.ts';
+import {
+  conditionExpression,
+  nameIn,
+  type Placeholders,
+  placeholderInput,
+  placeholders,
+  valueIn,
+} from './expression.ts';
 import {
   CONFLICT_ATTEMPTS_MAX,
   consumedWanted,
@@ -129,8 +136,7 @@ function queryInput(options: DynamoDbOptions, request: QueryRequest) {
     TableName: tableNameOf(options, table),
     KeyConditionExpression: condition,
     ...projectionInput(attributes, holders),
-    ExpressionAttributeNames: holders.names,
-    ExpressionAttributeValues: holders.values,
+    ...placeholderInput(holders),
     ConsistentRead: request.consistent,
     ScanIndexForward: descending !== true,
     ...defined({ Limit: request.limit }),
@@ -159,7 +165,7 @@ function scanInput(options: DynamoDbOptions, { table, segment, segments, after, 
     ...defined({ Limit: request.limit }),
     ...(after === undefined ? {} : { ExclusiveStartKey: { pk: toWire(after.pk), sk: toWire(after.sk) } }),
     ...projectionInput(attributes, holders),
-    ...(attributes === undefined ? {} : { ExpressionAttributeNames: holders.names }),
+    ...placeholderInput(holders),
     ...consumedWanted(options),
   };
 }
@@ -315,8 +321,7 @@ function requiredCondition(when: Condition) {
   return {
     ConditionExpression: expression,
     ReturnValuesOnConditionCheckFailure: 'ALL_OLD' as const,
-    ...(holders.nameOf.size === 0 ? {} : { ExpressionAttributeNames: holders.names }),
-    ...(Object.keys(holders.values).length === 0 ? {} : { ExpressionAttributeValues: holders.values }),
+    ...placeholderInput(holders),
   };
 }
 

@@ -3,7 +3,7 @@ import type { UpdateItemCommandInput, UpdateItemCommandOutput } from '@aws-sdk/c
 import type { UpdateWrite, WriteOptions, WriteOutcome } from '../../ports/item-store.ts';
 import { itemFromWire, presentItem, toWire } from './attribute-value.ts';
 import { faultOf, refusalOf } from './errors.ts';
-import { conditionExpression, placeholders, updateExpression } from './expression.ts';
+import { conditionExpression, placeholderInput, placeholders, updateExpression } from './expression.ts';
 import {
   consumedWanted,
   type RequestOptions,
@@ -25,8 +25,7 @@ export function updateInput(write: UpdateWrite, tableName: string) {
     ...(condition === undefined
       ? {}
       : { ConditionExpression: condition, ReturnValuesOnConditionCheckFailure: 'ALL_OLD' as const }),
-    ...(holders.nameOf.size === 0 ? {} : { ExpressionAttributeNames: holders.names }),
-    ...(Object.keys(holders.values).length === 0 ? {} : { ExpressionAttributeValues: holders.values }),
+    ...placeholderInput(holders),
   };
 }
 
