@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadConfig } from '../agent/adapters/config/load-config.ts';
 import { createHttpKubeApi, type HttpKubeApi } from '../agent/adapters/http/kube-api.ts';
-import { createNodeIdentity, givenToken } from '../agent/adapters/identity/node-identity.ts';
+import { createNodeIdentity, staticToken } from '../agent/adapters/identity/node-identity.ts';
 import { LinuxMachine } from '../agent/adapters/linux-machine/linux-machine.ts';
 import { systemTime } from '../agent/adapters/system/time.ts';
 import { createLeaseLoop } from '../agent/app/lease-loop.ts';
@@ -59,7 +59,7 @@ function asLongAsSigned(local: LocalHost, rootDirectory: string): Credentials {
     { nodeName: NODE, clusterId: 'nodekeeper', rootDirectory },
     { time: systemTime, log: silentLog },
   );
-  const given = givenToken(local.token);
+  const given = staticToken(local.token);
   return {
     answered: given.answered,
     async bearer() {

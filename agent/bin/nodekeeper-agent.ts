@@ -9,7 +9,7 @@ import { AGENT_METRICS } from '../adapters/healthz/metrics.ts';
 import { MetricRegistry } from '../adapters/healthz/registry.ts';
 import { createHttpKubeApi, type HttpKubeApi } from '../adapters/http/kube-api.ts';
 import { presentMachineKey, UnfitKeyError } from '../adapters/identity/key-file.ts';
-import { createNodeIdentity, givenToken } from '../adapters/identity/node-identity.ts';
+import { createNodeIdentity, staticToken } from '../adapters/identity/node-identity.ts';
 import { LinuxMachine } from '../adapters/linux-machine/linux-machine.ts';
 import { logind } from '../adapters/logind/logind.ts';
 import { readNuma } from '../adapters/numa/numa.ts';
@@ -133,7 +133,7 @@ async function checkRootDirectory(): Promise<void> {
 async function main(): Promise<void> {
   await checkRootDirectory();
   metrics.gauge('process_start_time_seconds', Math.floor(Date.now() / 1_000 - process.uptime()));
-  const bootstrapApi = config.bootstrapToken === undefined ? undefined : client(givenToken(config.bootstrapToken), 1);
+  const bootstrapApi = config.bootstrapToken === undefined ? undefined : client(staticToken(config.bootstrapToken), 1);
   const identity = createNodeIdentity(config, { time: systemTime, log, bootstrapApi });
   const machine = new LinuxMachine({ rootDirectory: config.rootDirectory });
   hostIp =

@@ -1,11 +1,11 @@
-/** How this machine proves who it is, request by request. */
+/** Authenticates the requests of this machine. */
 export interface Credentials {
-  /** The bearer token of the next request. Rejects while there is none to be had. */
+  /** The bearer token of the next request. Rejects while no token can be obtained. */
   bearer(): Promise<string>;
   /**
-   * Told of every answer. True when the token that was just refused can be replaced by one that may do: worth one more
-   * try. `serverTimeMs`: the server's clock as the answer gave it, milliseconds since the epoch. `token`: the one it answers;
-   * the newest when absent.
+   * Called with every answer. True if the token was refused and another one may be accepted: the request is worth one
+   * retry. `serverTimeMs`: Date of the answer, milliseconds since the Unix epoch. `token`: the token of the request; the newest
+   * when absent.
    */
   answered(answer: { readonly status: number; readonly serverTimeMs?: number; readonly token?: string }): boolean;
 }

@@ -1,6 +1,6 @@
 /**
- * The keys of this machine: the one that counts, and while it is being replaced the one to come. Both are on the disk, so
- * that an agent that starts has each key the cluster may know it by.
+ * The keys of this machine: the current one, and during a rotation the next one. Both are on disk, so after a restart the
+ * agent has every key that the cluster may have enrolled.
  */
 import type { NodePublicKey } from '../../shared/domain/access/node-identity.ts';
 
@@ -11,19 +11,19 @@ export interface PublicHalf {
 }
 
 export interface MachineKeys {
-  /** As they lie on the disk now. Rejects while the machine has no identity. */
+  /** Reads the keys on disk. Rejects while the machine has no identity. */
   held(): Promise<{ readonly current: PublicHalf; readonly next: PublicHalf | undefined }>;
-  /** Makes the key to come, or finds the one that is there. It lies on the disk when this resolves. */
+  /** Creates the next key, or returns the existing one. It is on disk when this resolves. */
   makeNext(): Promise<PublicHalf>;
   /**
-   * Signs with the key to come from the next request on. When it is refused the other one signs again, and the request is
-   * repeated with it.
+   * Signs with the next key from the next request on. If it is refused, the request is repeated with the other key, which
+   * signs from then on.
    */
   signWithNext(): void;
-  /** Of the key that signs requests now; undefined before the first. */
+  /** Id of the key that signs requests; undefined before the first request. */
   signingKeyId(): string | undefined;
-  /** The key to come takes the place of the current one, on the disk when this resolves. The other one is gone. */
+  /** Replaces the current key with the next one. The old key is removed from disk when this resolves. */
   adoptNext(): Promise<void>;
-  /** Our clock, corrected by the server's last answer. Milliseconds since the epoch. */
+  /** The server's clock, from its last answer. Milliseconds since the Unix epoch. */
   serverNowMs(): number;
 }

@@ -1,4 +1,4 @@
-/** Requests about this machine's identity, and what answers to them say (docs/security.md, "The protocol"). */
+/** Requests for this machine's identity, and how their answers are read (docs/security.md, "The protocol"). */
 import type { NodePublicKey } from '../../shared/domain/access/node-identity.ts';
 import { recordsOf } from '../../shared/kube/normal-form.ts';
 import { parseTimeMs } from '../../shared/kube/time.ts';
@@ -8,7 +8,10 @@ import { answeredWith, objectIn } from './kube-answer.ts';
 
 const IDENTITIES_PATH = '/apis/nodekeeper.dev/v1alpha1/nodeidentities';
 
-/** With a bootstrap token: an identity. With a token of the node's own: this key beside the one that signed it, or alone. */
+/**
+ * Sent with a bootstrap token, it creates an identity. Sent with a token signed by a key of the identity, it leaves that key
+ * and this one, and deletes the others.
+ */
 export const enrolRequest = (nodeName: string, publicKey: NodePublicKey): KubeRequest => ({
   method: 'POST',
   path: IDENTITIES_PATH,
@@ -25,14 +28,14 @@ export const identityRequest = (nodeName: string): KubeRequest => ({
   path: `${IDENTITIES_PATH}/${encodeURIComponent(nodeName)}`,
 });
 
-export interface ToldIdentity {
-  /** Those whose id and time could be read. */
+export interface StoredIdentity {
+  /** Entries with a readable id and time. */
   readonly keys: readonly EnrolledKey[];
   readonly nodeLabels: Readonly<Record<string, string>>;
 }
 
-/** Undefined when the answer is no identity. */
-export function identityIn(answer: KubeAnswer): ToldIdentity | undefined {
+/** Undefined when the answer is not an identity. */
+export function identityIn(answer: KubeAnswer): StoredIdentity | undefined {
   const spec = answeredWith(answer, 200, 201) ? objectIn(answer)?.spec : undefined;
   if (spec === undefined) return undefined;
   const keys = recordsOf(spec['keys']).flatMap(({ keyId, addedAt }) => {

@@ -1,30 +1,30 @@
 /**
- * When the machine's key is replaced, and what comes next in it (docs/security.md, "The protocol", 3).
+ * When the machine's key is replaced, and which step is next (docs/security.md, "The protocol", 3).
  *
- *   make      a new key on the disk, beside the one that counts
- *   enrol     the cluster takes its public half, on a token signed by the present key: both count now
- *   prove     the new key signs, until a beat of its was accepted
- *   adopt     the new key takes the place of the old one on the disk
- *   drop      the cluster forgets every other key, on a token signed by the new one
+ *   make      create a new key on disk, beside the current one
+ *   enrol     the cluster accepts its public key, on a token signed by the current key: both are valid now
+ *   prove     the new key signs, until a heartbeat signed with it was accepted
+ *   adopt     the new key replaces the old one on disk
+ *   drop      the cluster deletes every other key, on a token signed by the new one
  *
- * What is next follows from what the disk and the cluster hold, not from what was done before: an agent that was ended
- * between two steps goes on where it was. Each step may be repeated. The old key goes when the new one lies safely in its
- * place, and never before.
+ * The next step follows from what the disk and the cluster hold, not from earlier steps. An agent that was stopped between
+ * two steps continues with the next one, and each step may be repeated. The old key is removed only after the new one has
+ * safely replaced it.
  *
- * Times are the server's: `addedAtMs` is what it stored, and our clock may be wrong.
+ * Times are the server's: it stored `addedAtMs`, and our clock may be wrong.
  */
 import { nameFraction } from './lease.ts';
 
 const HOUR_MS = 3_600_000;
-/** Longest wait without a look at the clock, which may be set meanwhile. */
-const LOOK_EVERY_MS = 24 * HOUR_MS;
-/** A key is replaced at this share of the period at the earliest, so that machines enrolled together do not rotate together. */
+/** Longest wait before the clock is read again, because it may be set meanwhile. */
+const CLOCK_READ_INTERVAL_MS = 24 * HOUR_MS;
+/** Earliest replacement, as a share of the period. Machines that were enrolled together do not rotate together. */
 const EARLIEST_SHARE = 0.8;
-/** Between the start of an agent and its first request for this, at most: a fleet that gets its power back has other things to say. */
+/** Longest wait from the start of an agent to its first request. A fleet that starts together after a power cut is spread. */
 const FIRST_LOOK_MS = HOUR_MS;
-/** … and as a share of the period. */
+/** The same limit as a share of the period. */
 const FIRST_LOOK_SHARE = 0.1;
-/** How long a key that was refused is not worth another try. */
+/** How long a refused key is not tried again. */
 const REFUSED_FOR_MS = 60_000;
 
 export interface EnrolledKey {
@@ -33,13 +33,13 @@ export interface EnrolledKey {
 }
 
 export interface RotationGround {
-  /** The keys that count, as the cluster last said. */
+  /** The valid keys, from the newest answer of the cluster. */
   readonly enrolled: readonly EnrolledKey[];
   /** The machine's key. */
   readonly currentKeyId: string;
-  /** The key that lies beside it, to replace it. */
+  /** The key beside it on disk, which is to replace it. */
   readonly nextKeyId?: string | undefined;
-  /** The key that signed the newest beat known to be accepted. */
+  /** The key that signed the newest heartbeat known to be accepted. */
   readonly provenKeyId?: string | undefined;
   /** Age at which a key is replaced at the latest; above 0. Milliseconds. */
   readonly periodMs: number;
@@ -51,7 +51,7 @@ export type RotationStep =
   /** Nothing is due. Milliseconds. */
   | { readonly kind: 'wait'; readonly forMs: number }
   | { readonly kind: 'make' | 'enrol' | 'prove' | 'adopt' | 'drop' }
-  /** The cluster counts none of our keys: not for us to mend. */
+  /** None of our keys is valid in the cluster. The agent cannot repair this. */
   | { readonly kind: 'lost' };
 
 export function nextRotationStep(ground: RotationGround): RotationStep {
@@ -66,23 +66,48 @@ export function nextRotationStep(ground: RotationGround): RotationStep {
   if (current === undefined) return { kind: 'lost' };
   if (enrolled.length > 1) return { kind: 'drop' };
   const leftMs = current.addedAtMs + lifeMs(current.keyId, ground.periodMs) - ground.nowMs;
-  return leftMs <= 0 ? { kind: 'make' } : { kind: 'wait', forMs: Math.min(leftMs, LOOK_EVERY_MS) };
+  return leftMs <= 0 ? { kind: 'make' } : { kind: 'wait', forMs: Math.min(leftMs, CLOCK_READ_INTERVAL_MS) };
 }
 
-/** From four fifths of the period to the whole, by the key: the same after a restart, and another share for the next key. */
+/** Between four fifths of the period and all of it, derived from the key: stable over restarts, different for each key. */
 const lifeMs = (keyId: string, periodMs: number): number =>
   periodMs * (EARLIEST_SHARE + (1 - EARLIEST_SHARE) * nameFraction(keyId));
 
 /**
- * From the start of an agent to its first look at what is enrolled. Keys that were due long ago are replaced at once then,
- * so this is also what spreads a fleet that was updated to rotate. `fraction` in [0, 1). Milliseconds.
+ * The wait from the start of an agent to its first read of the enrolled keys. Overdue keys are replaced right after that
+ * read, so this wait also spreads a fleet on which rotation was just enabled. `fraction` in [0, 1). Milliseconds.
  */
 export const firstLookMs = (periodMs: number, fraction: number): number =>
   Math.min(FIRST_LOOK_MS, periodMs * FIRST_LOOK_SHARE) * fraction;
 
-/**
- * Whether a key may be tried again in place of one that was just refused. Both times are monotonic; `refusedAtMs` is
- * undefined when it never was.
- */
+/** Whether a refused key may be tried again. Both times are monotonic; `refusedAtMs` is undefined if it never was refused. */
 export const isWorthATry = (refusedAtMs: number | undefined, nowMs: number): boolean =>
   refusedAtMs === undefined || nowMs - refusedAtMs >= REFUSED_FOR_MS;
+
+export interface RefusalGround {
+  readonly refusedKeyId: string;
+  /** Undefined before the keys were read. */
+  readonly currentKeyId: string | undefined;
+  readonly nextKeyId: string | undefined;
+  /** The key of the last accepted request. */
+  readonly acceptedKeyId: string | undefined;
+  /** By id of a key: when it was last refused. Monotonic milliseconds. */
+  readonly refusedAtMs: ReadonlyMap<string, number>;
+  readonly nowMs: number;
+}
+
+export type KeyAfterRefusal =
+  /** This key signs now, and the request is worth repeating. */
+  | { readonly kind: 'otherKey'; readonly keyId: string }
+  /** Both keys were refused within a minute. The one that was accepted last is the likelier to be accepted again. */
+  | { readonly kind: 'bothRefused'; readonly keyId: string | undefined }
+  | { readonly kind: 'onlyKey' };
+
+/** Which key signs after one was refused, when the clock does not explain the refusal. */
+export function keyAfterRefusal(ground: RefusalGround): KeyAfterRefusal {
+  const { refusedKeyId, currentKeyId, nextKeyId, acceptedKeyId, refusedAtMs, nowMs } = ground;
+  const otherKeyId = [currentKeyId, nextKeyId].find((keyId) => keyId !== undefined && keyId !== refusedKeyId);
+  if (otherKeyId === undefined) return { kind: 'onlyKey' };
+  if (isWorthATry(refusedAtMs.get(otherKeyId), nowMs)) return { kind: 'otherKey', keyId: otherKeyId };
+  return { kind: 'bothRefused', keyId: acceptedKeyId ?? currentKeyId };
+}

@@ -1,4 +1,4 @@
-/** What an answer of the API says, without its transport. */
+/** What an answer of the API contains, whatever transported it. */
 import type { KubeNode, KubeObject } from '../../shared/kube/types.ts';
 import { isJsonObject } from '../../shared/kube/wire/json-value.ts';
 import type { KubeAnswer } from '../ports/kube-api.ts';
@@ -6,7 +6,11 @@ import type { KubeAnswer } from '../ports/kube-api.ts';
 export const answeredWith = (answer: KubeAnswer, ...statuses: readonly number[]): boolean =>
   answer.kind === 'answered' && statuses.includes(answer.status);
 
-/** The object in an answer; undefined when there is none, such as in a gateway's own page. */
+/** Whether the same request may succeed later: no answer, too many requests, or a fault of the server. */
+export const isTransient = (answer: KubeAnswer): boolean =>
+  answer.kind === 'failed' || answer.status === 429 || answer.status >= 500;
+
+/** The object in an answer; undefined when there is none, such as in an error page of a gateway. */
 export function objectIn<T extends KubeObject>(answer: KubeAnswer): T | undefined {
   if (answer.kind !== 'answered' || !isJsonObject(answer.body) || !isJsonObject(answer.body['metadata']))
     return undefined;
@@ -26,7 +30,7 @@ export function leaseIn(answer: KubeAnswer, name: string): KubeObject | undefine
   return lease?.kind === 'Lease' && lease.metadata.name === name ? lease : undefined;
 }
 
-/** `AlreadyExists`, `Conflict` …, which share a status code; '' when the server gave none. */
+/** `AlreadyExists`, `Conflict` …, which share a status code; '' when the answer has none. */
 export function reasonOf(answer: KubeAnswer): string {
   if (answer.kind !== 'answered' || !isJsonObject(answer.body)) return '';
   const { reason } = answer.body;

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createNodeIdentity, givenToken } from '../../agent/adapters/identity/node-identity.ts';
+import { createNodeIdentity, staticToken } from '../../agent/adapters/identity/node-identity.ts';
 import { createLeaseLoop, type LeaseLoop } from '../../agent/app/lease-loop.ts';
 import { createRegistration } from '../../agent/app/registration.ts';
 import type { Credentials } from '../../agent/ports/credentials.ts';
@@ -67,7 +67,7 @@ async function machine(nodeName: string, aheadMs = 0): Promise<LeaseLoop> {
   const bootstrapToken = await cluster.bootstrapToken({ nodeLabels: { site: 'north' } });
   const identity = createNodeIdentity(
     { nodeName, clusterId: CLUSTER_ID, rootDirectory, bootstrapToken },
-    { time, log: silentLog, bootstrapApi: apiFor(givenToken(bootstrapToken)) },
+    { time, log: silentLog, bootstrapApi: apiFor(staticToken(bootstrapToken)) },
   );
   return loopOf(nodeName, time, identity);
 }

@@ -1,4 +1,4 @@
-/** What the cluster said when this machine was enrolled: kept, so that a restart needs no bootstrap token. */
+/** The cluster's answer to the enrolment of this machine. It is kept, so a restart needs no bootstrap token. */
 import { join } from 'node:path';
 import { isRecord } from '../../../shared/kube/normal-form.ts';
 import { readFile } from '../system/files.ts';
@@ -8,7 +8,7 @@ export interface Enrolment {
   readonly clusterId: string;
   readonly nodeName: string;
   readonly keyId: string;
-  /** Names the bootstrap token that was spent; its secret is not kept. */
+  /** Id of the bootstrap token that was used. Its secret is not kept. */
   readonly bootstrapTokenId: string;
   readonly nodeLabels: Readonly<Record<string, string>>;
 }
@@ -16,7 +16,7 @@ export interface Enrolment {
 const FILE = 'node-identity.json';
 const OWNER_ONLY = 0o600;
 
-/** Undefined when there is none. One that cannot be read counts as none: enrolling again with the same key is harmless. */
+/** Undefined if there is none, or if it is malformed: enrolling the same key again is harmless. */
 export async function readEnrolment(rootDirectory: string): Promise<Enrolment | undefined> {
   let text: string;
   try {
@@ -34,7 +34,7 @@ export async function readEnrolment(rootDirectory: string): Promise<Enrolment | 
   return isEnrolment(value) ? value : undefined;
 }
 
-// By hand: a library for schemas would be half of the agent's bundle.
+// Checked without a schema library, which would be half of the agent's bundle.
 const isEnrolment = (value: unknown): value is Enrolment =>
   isRecord(value) &&
   [value['clusterId'], value['nodeName'], value['keyId'], value['bootstrapTokenId']].every(

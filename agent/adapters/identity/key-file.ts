@@ -1,13 +1,12 @@
 /**
- * The machine's private keys: the one that counts, and while it is being replaced the one to come. Made here, readable by
- * their owner alone, and never sent anywhere.
+ * The machine's private keys: the current one, and during a rotation the next one. They are created here, readable by their
+ * owner only, and never sent.
  *
- *   node-key.pem         counts
- *   node-key.next.pem    will: renamed over the other
+ *   node-key.pem         the current key
+ *   node-key.next.pem    the next key; renamed over the current one when it replaces it
  *
- * A key is written whole under another name and then linked, so that a power cut leaves either no key or a good one, and of
- * two agents that start at once both use the same. What a change leaves behind lies on the disk, its name included,
- * before anybody is told of it.
+ * A key is written in full under another name and then linked. A power cut leaves either no key or a complete one, and two
+ * agents that start at once use the same key. Each function returns after the file and its name are synced to the disk.
  */
 import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
@@ -23,7 +22,7 @@ export interface MachineKey extends PublicHalf {
   readonly privateKey: KeyObject;
 }
 
-/** A key that is there and must not be used, or cannot be read or made. */
+/** A key file exists and must not be used, or it cannot be read or created. */
 export class KeyFileError extends Error {
   override readonly name = 'KeyFileError';
 }
@@ -33,18 +32,18 @@ const NEXT = 'node-key.next.pem';
 const OWNER_ONLY = 0o600;
 const OTHERS = 0o077;
 
-/** Reads the key of this machine, or makes it. Rejects with a KeyFileError. */
+/** Reads the key of this machine, or creates it. Rejects with a KeyFileError. */
 export const machineKey = (rootDirectory: string): Promise<MachineKey> => keyIn(rootDirectory, CURRENT);
 
-/** The key of this machine; undefined when there is none, and none is made. Rejects with a KeyFileError. */
+/** Reads the key of this machine; undefined if there is none. Rejects with a KeyFileError. */
 export const presentMachineKey = (rootDirectory: string): Promise<MachineKey | undefined> =>
-  told('the key of this machine could not be read', join(rootDirectory, CURRENT), read);
+  withKeyFileError('the key of this machine could not be read', join(rootDirectory, CURRENT), read);
 
-/** The key to come; undefined when there is none. Rejects with a KeyFileError. */
+/** Reads the next key; undefined if there is none. Rejects with a KeyFileError. */
 export const nextMachineKey = (rootDirectory: string): Promise<MachineKey | undefined> =>
-  told('the next key of this machine could not be read', join(rootDirectory, NEXT), read);
+  withKeyFileError('the next key of this machine could not be read', join(rootDirectory, NEXT), read);
 
-/** Makes the key to come, or reads the one that is there. One that cannot be used is replaced. Rejects with a KeyFileError. */
+/** Reads the next key, or creates it. An unusable one is replaced. Rejects with a KeyFileError. */
 export async function makeNextMachineKey(rootDirectory: string): Promise<MachineKey> {
   try {
     return await keyIn(rootDirectory, NEXT);
@@ -55,46 +54,59 @@ export async function makeNextMachineKey(rootDirectory: string): Promise<Machine
   }
 }
 
-/** Puts the key to come, which must still be this one, in the place of the current one. Rejects with a KeyFileError. */
+/** Replaces the current key with the next one, which must have this id. Rejects with a KeyFileError. */
 export async function adoptNextMachineKey(rootDirectory: string, keyId: string): Promise<void> {
-  await told('the key of this machine could not be replaced', join(rootDirectory, CURRENT), async (path) => {
-    const next = await read(join(rootDirectory, NEXT));
-    if (next?.keyId !== keyId) throw new KeyFileError(`the next key of this machine is another one or gone: ${NEXT}`);
-    await files.rename(join(rootDirectory, NEXT), path);
-    await syncDirectory(rootDirectory);
-  });
+  await withKeyFileError(
+    'the key of this machine could not be replaced',
+    join(rootDirectory, CURRENT),
+    async (path) => {
+      const next = await read(join(rootDirectory, NEXT));
+      if (next?.keyId !== keyId)
+        throw new KeyFileError(`the next key of this machine was replaced or removed: ${NEXT}`);
+      await files.rename(join(rootDirectory, NEXT), path);
+      await syncDirectory(rootDirectory);
+    },
+  );
 }
 
-/** It is there, and is no key or one that others may read. Nothing but a person changes that. */
+/** The file is not a private key, or other users may read it. Only an administrator can repair this. */
 export class UnfitKeyError extends KeyFileError {}
 
 async function keyIn(rootDirectory: string, name: string): Promise<MachineKey> {
-  return told('the key of this machine could not be read or made', join(rootDirectory, name), async (path) => {
-    const present = await read(path);
-    if (present !== undefined) return present;
-    makeDirectory(rootDirectory, 0o700);
-    await write(path);
-    await syncDirectory(rootDirectory);
-    const made = await read(path);
-    if (made !== undefined) return made;
-    throw new KeyFileError(`the key of this machine is gone again: ${path}`);
-  });
+  return withKeyFileError(
+    'the key of this machine could not be read or created',
+    join(rootDirectory, name),
+    async (path) => {
+      const present = await read(path);
+      if (present !== undefined) return present;
+      makeDirectory(rootDirectory, 0o700);
+      await write(path);
+      await syncDirectory(rootDirectory);
+      const made = await read(path);
+      if (made !== undefined) return made;
+      throw new KeyFileError(`the key of this machine was removed right after it was created: ${path}`);
+    },
+  );
 }
 
-/** What goes wrong below is told as a KeyFileError. */
-async function told<Result>(what: string, path: string, act: (path: string) => Promise<Result>): Promise<Result> {
+/** Wraps any other error in a KeyFileError. */
+async function withKeyFileError<Result>(
+  message: string,
+  path: string,
+  act: (path: string) => Promise<Result>,
+): Promise<Result> {
   try {
     return await act(path);
   } catch (cause) {
     if (cause instanceof KeyFileError) throw cause;
-    throw new KeyFileError(`${what}: ${path}`, { cause });
+    throw new KeyFileError(`${message}: ${path}`, { cause });
   }
 }
 
 async function read(path: string): Promise<MachineKey | undefined> {
   let pem: string;
   try {
-    // Windows has no such bits; there the directory's own permissions hold.
+    // Windows has no such bits; the permissions of the directory apply there.
     const open = process.platform === 'win32' ? 0 : (await files.stat(path)).mode & OTHERS;
     if (open !== 0) throw new UnfitKeyError(`others may read the key of this machine; chmod 600 ${path}, or remove it`);
     pem = await files.readFile(path, 'utf8');
@@ -127,13 +139,13 @@ async function write(path: string): Promise<void> {
     await files.link(temporary, path);
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
-    // Somebody else's key came first: it is the machine's.
+    // Another agent was first: its key is the machine's key.
     if (code === 'EEXIST') return;
     if (code !== 'EPERM' && code !== 'ENOTSUP' && code !== 'EOPNOTSUPP') throw cause;
-    // A file system without links, such as FAT.
+    // The file system has no hard links, such as FAT.
     await files.rename(temporary, path);
   } finally {
-    // Another name of the same key, or half of one that nobody uses.
+    // A second name of the same key, or an incomplete file.
     await files.rm(temporary, { force: true }).catch(() => undefined);
   }
 }

@@ -17,7 +17,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(rootDirectory, { recursive: true }));
 
-/** What the cluster answers: the identity with the key it was sent. */
+/** The cluster's answer: the identity with the key of the request. */
 const enrols = ({ body }: KubeRequest): KubeAnswer =>
   answered(201, {
     metadata: { name: 'edge-7' },
@@ -64,7 +64,7 @@ async function world({
   return { clock, api, start };
 }
 
-/** Whether the server, by its own clock, takes the token. */
+/** User name if the server accepts the token by its own clock; otherwise the kind of its answer. */
 async function verdict(token: string, nowMs: number, publicKey: NodePublicKey = key.publicKey): Promise<string> {
   const scheme = nodeTokens({
     clusterId: 'c1',
@@ -77,14 +77,14 @@ async function verdict(token: string, nowMs: number, publicKey: NodePublicKey = 
 }
 
 describe('the key of a machine', () => {
-  it('is made once, readable by its owner alone, and the same after a restart', async () => {
+  it('is created once, readable by its owner only, and the same after a restart', async () => {
     const made = await machineKey(join(rootDirectory, 'deep', 'root'));
     const path = join(rootDirectory, 'deep', 'root', 'node-key.pem');
     expect(statSync(path).mode & 0o777).toBe(0o600);
     expect((await machineKey(join(rootDirectory, 'deep', 'root'))).keyId).toBe(made.keyId);
   });
 
-  it('is one, though two agents start at once', async () => {
+  it('is one key, although two agents start at once', async () => {
     const ids = await Promise.all(
       [machineKey(rootDirectory), machineKey(rootDirectory)].map(async (k) => (await k).keyId),
     );
@@ -97,7 +97,7 @@ describe('the key of a machine', () => {
     await expect(machineKey(rootDirectory)).rejects.toThrow(/others may read/);
   });
 
-  it('is refused, not replaced, when it is no key', async () => {
+  it('is refused, not replaced, when it is not a key', async () => {
     writeFileSync(join(rootDirectory, 'node-key.pem'), 'broken', { mode: 0o600 });
     await expect(machineKey(rootDirectory)).rejects.toThrow(KeyFileError);
     expect(readFileSync(join(rootDirectory, 'node-key.pem'), 'utf8')).toBe('broken');
@@ -105,7 +105,7 @@ describe('the key of a machine', () => {
 });
 
 describe('tokens of our own', () => {
-  it('are taken by the server, used again, and replaced a minute before their end', async () => {
+  it('are accepted by the server, used again, and replaced a minute before they expire', async () => {
     const { clock, start } = await world();
     const identity = start();
     const first = await identity.bearer();
@@ -118,28 +118,34 @@ describe('tokens of our own', () => {
     expect(await verdict(second, clock.nowMs)).toBe('system:node:edge-7');
   });
 
-  it.each([3_600_000, -3_600_000])('hold though our clock is %s ms off, from the second try on', async (aheadMs) => {
-    const { clock, start } = await world();
-    const serverTimeMs = clock.nowMs;
-    clock.nowMs += aheadMs;
-    const identity = start();
-    expect(await verdict(await identity.bearer(), serverTimeMs)).toBe('refused');
-    expect(identity.answered({ status: 401, serverTimeMs })).toBe(true);
-    expect(await verdict(await identity.bearer(), serverTimeMs)).toBe('system:node:edge-7');
-    expect(identity.answered({ status: 401, serverTimeMs })).toBe(false);
-  });
+  it.each([3_600_000, -3_600_000])(
+    'are accepted although our clock is off by %s ms, from the second attempt on',
+    async (aheadMs) => {
+      const { clock, start } = await world();
+      const serverTimeMs = clock.nowMs;
+      clock.nowMs += aheadMs;
+      const identity = start();
+      expect(await verdict(await identity.bearer(), serverTimeMs)).toBe('refused');
+      expect(identity.answered({ status: 401, serverTimeMs })).toBe(true);
+      expect(await verdict(await identity.bearer(), serverTimeMs)).toBe('system:node:edge-7');
+      expect(identity.answered({ status: 401, serverTimeMs })).toBe(false);
+    },
+  );
 
-  it.each([3_600_000, -3_600_000])('hold through a clock that is set by %s ms while we run', async (jumpMs) => {
-    const { clock, start } = await world();
-    const identity = start();
-    const serverTimeMs = clock.nowMs;
-    identity.answered({ status: 200, serverTimeMs });
-    await identity.bearer();
-    clock.nowMs += jumpMs;
-    expect(await verdict(await identity.bearer(), serverTimeMs)).toBe('system:node:edge-7');
-  });
+  it.each([3_600_000, -3_600_000])(
+    'are accepted after our clock was set by %s ms while the agent runs',
+    async (jumpMs) => {
+      const { clock, start } = await world();
+      const identity = start();
+      const serverTimeMs = clock.nowMs;
+      identity.answered({ status: 200, serverTimeMs });
+      await identity.bearer();
+      clock.nowMs += jumpMs;
+      expect(await verdict(await identity.bearer(), serverTimeMs)).toBe('system:node:edge-7');
+    },
+  );
 
-  it('are not made again for a refusal that the clock does not explain', async () => {
+  it('are not signed again after a refusal that the clock does not explain', async () => {
     const { clock, start } = await world();
     const identity = start();
     await identity.bearer();
@@ -150,7 +156,7 @@ describe('tokens of our own', () => {
 });
 
 describe('enrolling', () => {
-  it('happens once for all who ask, sends the public key alone, and brings labels', async () => {
+  it('happens once for concurrent requests, sends only the public key, and returns labels', async () => {
     const { api, start } = await world();
     const identity = start();
     await Promise.all([identity.bearer(), identity.bearer(), identity.nodeLabels()]);
@@ -170,7 +176,7 @@ describe('enrolling', () => {
     expect(Object.keys(key.publicKey).sort()).toEqual(['crv', 'kty', 'x', 'y']);
   });
 
-  it('is remembered over a restart, without the secret', async () => {
+  it('is kept over a restart, without the secret', async () => {
     const { api, start } = await world();
     await start().bearer();
     const again = start();
@@ -191,7 +197,7 @@ describe('enrolling', () => {
     expect(api.requests).toHaveLength(2);
   });
 
-  it('is tried again with the next request after a passing failure', async () => {
+  it('is retried with the next request after a transient failure', async () => {
     const answers = [timedOut, refused(503, 'ServiceUnavailable')];
     const { api, start } = await world({ answer: (request) => answers.shift() ?? enrols(request) });
     const identity = start();
@@ -201,7 +207,7 @@ describe('enrolling', () => {
     expect(api.requests).toHaveLength(3);
   });
 
-  it('is tried again only after a minute when it was refused', async () => {
+  it('is retried only after a minute when it was refused', async () => {
     const { api, clock, start } = await world({ answer: () => refused(403, 'Forbidden') });
     const identity = start();
     for (let number = 0; number < 5; number += 1) await expect(identity.bearer()).rejects.toThrow(/403/);
@@ -209,7 +215,7 @@ describe('enrolling', () => {
     clock.pass(60_001);
     await expect(identity.bearer()).rejects.toThrow(/403/);
     expect(api.requests).toHaveLength(2);
-    // A clock that was set changes nothing.
+    // Setting the clock changes nothing.
     for (const byMs of [-365 * 86_400_000, 365 * 86_400_000]) {
       clock.nowMs += byMs;
       await expect(identity.bearer()).rejects.toThrow(/403/);
@@ -220,22 +226,22 @@ describe('enrolling', () => {
     expect(api.requests).toHaveLength(3);
   });
 
-  it('is not believed without our key in the answer', async () => {
+  it('fails if our key is not in the answer', async () => {
     const { start } = await world({
       answer: () => answered(200, { metadata: {}, spec: { keys: [{ keyId: 'x', addedAt }] } }),
     });
     await expect(start().bearer()).rejects.toThrow(/does not hold our key/);
   });
 
-  it('is left to others where no bootstrap token was given', async () => {
+  it('does not happen without a bootstrap token', async () => {
     const { api, clock, start } = await world({ bootstrapToken: '' });
     expect(await verdict(await start().bearer(), clock.nowMs)).toBe('system:node:edge-7');
     expect(api.requests).toEqual([]);
   });
 });
 
-describe('a token that was given', () => {
-  it('is sent as it is, and no key is made', async () => {
+describe('a configured token', () => {
+  it('is sent unchanged, and no key is created', async () => {
     const identity = createNodeIdentity(
       { nodeName: 'n', clusterId: 'c', rootDirectory: join(rootDirectory, 'none'), token: 'given' },
       { time: { nowMs: () => START_MS, monotonicMs: () => 0 }, log: silentLog },
