@@ -7,7 +7,7 @@ import { createEventRecorder, EVENTS_DROPPED_METRIC } from './events.ts';
 const T0 = Date.UTC(2026, 0, 2, 3, 4, 5);
 const pod = { metadata: { name: 'web', namespace: 'shop', uid: 'u-1' } };
 const silentMeter = { count() {}, gauge() {}, observe() {} };
-const said = (message: string) => ({ type: 'Warning', reason: 'OutOfcpu', message }) as const;
+const warning = (message: string) => ({ type: 'Warning', reason: 'OutOfcpu', message }) as const;
 
 function recorderWith(answer: (request: KubeRequest) => KubeAnswer) {
   const api = scriptedApi(answer);
@@ -24,10 +24,10 @@ function recorderWith(answer: (request: KubeRequest) => KubeAnswer) {
 }
 
 describe('events of the agent', () => {
-  it('tell who says what about whom', async () => {
+  it('name their source, their object and their reason', async () => {
     const { api, events } = recorderWith(() => answered(201));
-    events.aboutPod(pod, said('no room'));
-    events.aboutNode({ type: 'Normal', reason: 'Starting', message: 'here we go' });
+    events.aboutPod(pod, warning('no room'));
+    events.aboutNode({ type: 'Normal', reason: 'Starting', message: 'Starting kubelet.' });
     expect(await events.flush()).toBe(true);
     expect(api.requests.map(({ method, path }) => `${method} ${path}`)).toEqual([
       'POST /api/v1/namespaces/shop/events',
@@ -46,84 +46,84 @@ describe('events of the agent', () => {
     expect(api.requests[1]?.body).toMatchObject({ involvedObject: { kind: 'Node', name: 'edge-1', uid: 'edge-1' } });
   });
 
-  it('count up when they are said again', async () => {
+  it('count their repetitions', async () => {
     const { api, events } = recorderWith(({ method }) => answered(method === 'POST' ? 201 : 200));
-    events.aboutPod(pod, said('no room'));
+    events.aboutPod(pod, warning('no room'));
     await events.flush();
-    events.aboutPod(pod, said('no room'));
-    events.aboutPod(pod, said('no room'));
+    events.aboutPod(pod, warning('no room'));
+    events.aboutPod(pod, warning('no room'));
     await events.flush();
     expect(api.requests.map(({ method }) => method)).toEqual(['POST', 'PATCH']);
     expect(api.requests[1]).toMatchObject({ body: { count: 3 }, contentType: 'application/merge-patch+json' });
   });
 
-  it('are told anew when the server has forgotten them', async () => {
+  it('are created again after the server deleted them', async () => {
     const { api, events } = recorderWith(({ method }) =>
       method === 'POST' ? answered(201) : refused(404, 'NotFound'),
     );
-    events.aboutPod(pod, said('no room'));
+    events.aboutPod(pod, warning('no room'));
     await events.flush();
-    events.aboutPod(pod, said('no room'));
+    events.aboutPod(pod, warning('no room'));
     expect(await events.flush()).toBe(false);
     expect(await events.flush()).toBe(true);
     expect(api.requests.map(({ method }) => method)).toEqual(['POST', 'PATCH', 'POST']);
   });
 
-  it('wait for a server that is away, and are dropped after twelve tries', async () => {
+  it('wait while the server cannot be reached, and are dropped after twelve attempts', async () => {
     const { api, events, dropped } = recorderWith(() => timedOut);
-    events.aboutPod(pod, said('no room'));
-    for (let turn = 0; turn < 11; turn += 1) expect(await events.flush()).toBe(false);
+    events.aboutPod(pod, warning('no room'));
+    for (let attempt = 1; attempt < 12; attempt += 1) expect(await events.flush()).toBe(false);
     expect(await events.flush()).toBe(true);
     expect(api.requests).toHaveLength(12);
     expect(dropped).toEqual(['unreachable']);
   });
 
-  it('are dropped at once where the server says no', async () => {
+  it('are dropped at once when the server refuses them', async () => {
     const { events, dropped } = recorderWith(() => refused(403, 'Forbidden'));
-    events.aboutPod(pod, said('no room'));
+    events.aboutPod(pod, warning('no room'));
     expect(await events.flush()).toBe(true);
     expect(dropped).toEqual(['refused']);
   });
 
-  it('do not pile up', () => {
+  it('are dropped when 200 wait', () => {
     const { events, dropped } = recorderWith(() => timedOut);
     for (let index = 0; index < 210; index += 1) {
-      events.aboutPod({ metadata: { ...pod.metadata, uid: `u-${index}` } }, said('no room'));
+      events.aboutPod({ metadata: { ...pod.metadata, uid: `u-${index}` } }, warning('no room'));
     }
     expect(dropped).toEqual(Array.from({ length: 10 }, () => 'queue'));
   });
 
-  it('about one object fall silent after 25 in a row, and one more is let through after 5 minutes', async () => {
+  it('about one object are dropped after 25 in a row, and one more is sent after 5 minutes', async () => {
     const { events, dropped, time } = recorderWith(() => answered(201));
-    for (let index = 0; index < 27; index += 1) events.aboutPod(pod, said(`no room for ${index}`));
+    for (let index = 0; index < 27; index += 1) events.aboutPod(pod, warning(`no room for ${index}`));
     expect(dropped).toEqual(['spam', 'spam']);
     await time.sleep(300_000);
-    events.aboutPod(pod, said('one'));
-    events.aboutPod(pod, said('two'));
+    events.aboutPod(pod, warning('one'));
+    events.aboutPod(pod, warning('two'));
     expect(dropped).toEqual(['spam', 'spam', 'spam']);
   });
 
-  it('that are recorded while others are sent do not wait for the next turn', async () => {
+  it('that are recorded during a flush are sent by it', async () => {
     const time = new SteppedTime(T0);
     const sentAtMs: number[] = [];
     const stop = new AbortController();
     const api: KubeApi = {
       async send() {
         sentAtMs.push(time.monotonicMs());
-        if (sentAtMs.length < 3) events.aboutPod(pod, said(`no room for ${sentAtMs.length}`));
+        if (sentAtMs.length < 3) events.aboutPod(pod, warning(`no room for ${sentAtMs.length}`));
         return answered(201);
       },
       reconnect() {},
     };
     const events = createEventRecorder({ nodeName: 'edge-1', api, time, log: silentLog, meter: silentMeter });
-    events.aboutPod(pod, said('no room'));
+    events.aboutPod(pod, warning('no room'));
     void events.run(stop.signal);
     await time.pass(1_000);
     expect(sentAtMs).toEqual([0, 0, 0]);
     stop.abort();
   });
 
-  it('that were recorded when the agent is stopped are sent before it ends', async () => {
+  it('that were recorded before the agent stops are still sent', async () => {
     const stop = new AbortController();
     const api = scriptedApi(() => answered(201));
     const time = new SteppedTime(T0);
@@ -131,12 +131,12 @@ describe('events of the agent', () => {
     const running = events.run(stop.signal);
     await time.pass(1_000);
     stop.abort();
-    events.aboutPod(pod, said('no room'));
+    events.aboutPod(pod, warning('no room'));
     await running;
     expect(api.requests).toHaveLength(1);
   });
 
-  it('hold up a shutdown for two seconds at most', async () => {
+  it('delay a shutdown by two seconds at most', async () => {
     const time = new SteppedTime(T0);
     const api: KubeApi = {
       send: ({ signal }) =>
@@ -146,7 +146,7 @@ describe('events of the agent', () => {
       reconnect() {},
     };
     const events = createEventRecorder({ nodeName: 'edge-1', api, time, log: silentLog, meter: silentMeter });
-    for (const message of ['one', 'two', 'three']) events.aboutPod(pod, said(message));
+    for (const message of ['one', 'two', 'three']) events.aboutPod(pod, warning(message));
     let over = false;
     const draining = events.drain().then(() => {
       over = true;
@@ -158,33 +158,33 @@ describe('events of the agent', () => {
   });
 
   it.each([3_600_000, -3_600_000])(
-    'are counted up and let through as time passes, the clock set by %s ms',
+    'are counted and limited by the monotonic clock when the wall clock is set by %s ms',
     async (byMs) => {
       const time = new SteppedTime(T0);
       const api = scriptedApi(({ method }) => answered(method === 'POST' ? 201 : 200));
       const dropped: string[] = [];
       const meter = { ...silentMeter, count: (name: string) => dropped.push(name) };
       const events = createEventRecorder({ nodeName: 'edge-1', api, time, log: silentLog, meter });
-      for (let count = 0; count < 25; count += 1) events.aboutPod(pod, said('no room'));
+      for (let count = 0; count < 25; count += 1) events.aboutPod(pod, warning('no room'));
       await events.flush();
       time.setClock(byMs);
-      events.aboutPod(pod, said('no room'));
+      events.aboutPod(pod, warning('no room'));
       expect(dropped).toHaveLength(1);
       await time.pass(300_000);
-      events.aboutPod(pod, said('no room'));
+      events.aboutPod(pod, warning('no room'));
       await events.flush();
       expect(dropped).toHaveLength(1);
       expect(api.requests.map(({ method }) => method)).toEqual(['POST', 'PATCH']);
     },
   );
 
-  it('are told by the loop, which ends when it is stopped', async () => {
+  it('are sent by the loop until it is stopped', async () => {
     const stop = new AbortController();
     const api = scriptedApi(() => answered(201));
     const time = virtualTime(T0, () => stop.abort());
     const meter = { count() {}, gauge() {}, observe() {} };
     const events = createEventRecorder({ nodeName: 'edge-1', api, time, log: silentLog, meter });
-    events.aboutPod(pod, said('no room'));
+    events.aboutPod(pod, warning('no room'));
     await events.run(stop.signal);
     expect(api.requests).toHaveLength(1);
   });

@@ -30,7 +30,7 @@ import { createPodLoop } from './pod-loop.ts';
 import { createRegistration } from './registration.ts';
 import { RuntimeHealth } from './runtime-health.ts';
 import { addressSetter } from './set-addresses.ts';
-import { type ShutdownDependencies, shutdownManager } from './shutdown-manager.ts';
+import { GracefulShutdown, type ShutdownDependencies } from './shutdown/graceful-shutdown.ts';
 import { checkStart, type StartParts } from './start-checks.ts';
 import { StatusLoop } from './status-loop.ts';
 
@@ -139,7 +139,7 @@ export async function runAgent(parts: AgentParts, stop: AbortSignal): Promise<vo
     gate: () => shutdown.admit(),
     topology,
   });
-  const shutdown = shutdownManager({
+  const shutdown = new GracefulShutdown({
     buckets: shutdownBuckets(config),
     shutdownSignal: parts.shutdownSignal,
     time,

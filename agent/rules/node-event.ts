@@ -1,4 +1,4 @@
-/** Something that befell the node, for people who run `kubectl describe node`. */
+/** An event about the Node or a pod, as `kubectl describe` shows it. */
 export interface NodeEvent {
   readonly type: 'Normal' | 'Warning';
   readonly reason: string;

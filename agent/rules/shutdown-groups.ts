@@ -1,5 +1,5 @@
 /**
- * Which pods end when, as the machine goes down, and with how much grace.
+ * The order in which pods are terminated during a node shutdown, and their grace periods.
  * Source: groupByPriority and killPods in pkg/kubelet/nodeshutdown.
  */
 import type { KubeObject } from '../../shared/kube/types.ts';
@@ -9,14 +9,14 @@ import { terminationGraceOf } from './kill-request.ts';
 
 export interface ShutdownGroup {
   readonly priority: number;
-  /** For the whole group. */
+  /** Time for the whole group. */
   readonly periodSeconds: number;
   readonly pods: readonly KubeObject[];
 }
 
 /**
- * A group for every bucket, empty ones too, lowest priority first. A pod belongs to the highest bucket that is not above
- * it; one below all of them to the lowest. Being static or a mirror raises nobody: the number alone counts.
+ * One group per bucket, also without pods, lowest priority first. A pod belongs to the highest bucket that is not above its
+ * priority; a pod below all buckets belongs to the lowest one. Static and mirror pods are grouped by their priority too.
  */
 export function shutdownGroups(buckets: readonly PriorityGrace[], pods: readonly KubeObject[]): ShutdownGroup[] {
   const sorted = [...buckets].sort((left, right) => left.priority - right.priority);
@@ -33,6 +33,6 @@ export function shutdownGroups(buckets: readonly PriorityGrace[], pods: readonly
   }));
 }
 
-/** The pod's own grace where it says one, but never more than its group has. Seconds. */
+/** The pod's own grace period if it has one, limited to the period of its group. Seconds. */
 export const shutdownGraceSeconds = (pod: KubeObject, periodSeconds: number): number =>
   Math.min(terminationGraceOf(pod) ?? periodSeconds, periodSeconds);

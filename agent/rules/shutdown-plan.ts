@@ -1,4 +1,4 @@
-/** What a shutdown of the node would do, told beforehand. */
+/** The plan of a node shutdown: which pods are terminated when. */
 import type { KubeObject } from '../../shared/kube/types.ts';
 import type { PriorityGrace } from '../config.ts';
 import { priorityOf } from './critical-pod.ts';
@@ -8,7 +8,7 @@ import { requestedDelayMs } from './shutdown-settings.ts';
 export interface ShutdownPhase {
   readonly priority: number;
   readonly periodSeconds: number;
-  /** At the latest: a phase ends with its last pod. Phases without pods take no time. */
+  /** Latest start: the phase before may end early, with its last pod. A phase without pods adds no time. */
   readonly beginsAtSeconds: number;
   readonly pods: readonly {
     readonly namespace: string;
@@ -19,9 +19,9 @@ export interface ShutdownPhase {
 }
 
 export interface ShutdownPlan {
-  /** Asked of the system, whether or not every phase has pods. */
+  /** The delay requested from the system, for all phases, also those without pods. */
   readonly requestedSeconds: number;
-  /** Until the last pod is gone, at the most. */
+  /** Longest time until the last pod is terminated. */
   readonly longestSeconds: number;
   readonly phases: readonly ShutdownPhase[];
 }

@@ -1,5 +1,5 @@
 /**
- * Settings of the graceful shutdown, and the periods by priority that they mean.
+ * Settings of the graceful shutdown, and the periods by priority that follow from them.
  * Source: validation.go (pkg/kubelet/apis/config/validation), migrateConfig in pkg/kubelet/nodeshutdown.
  */
 import type { PriorityGrace } from '../config.ts';
@@ -17,7 +17,7 @@ const zeroOrOneSecond = (field: string, milliseconds: number): string[] =>
     ? []
     : [`invalid configuration: ${field} {${formatGoDuration(milliseconds)}} must be either zero or otherwise >= 1 sec`];
 
-/** Every fault of the settings as the text to refuse them with; none when they hold. */
+/** Upstream's error for every invalid setting; empty if all are valid. */
 export function shutdownSettingFaults(settings: ShutdownSettings): string[] {
   const { shutdownGracePeriodMs: total, shutdownGracePeriodCriticalPodsMs: critical } = settings;
   const faults: string[] = [];
@@ -41,8 +41,8 @@ export function shutdownSettingFaults(settings: ShutdownSettings): string[] {
 const wholeSeconds = (milliseconds: number): number => Math.trunc(milliseconds / 1_000);
 
 /**
- * What happens when the machine goes down, lowest priority first. Empty: graceful shutdown is off, everything is admitted
- * and nothing reported. A period of 0 s is kept: its pods are told to end, and nobody waits.
+ * The shutdown period of each priority, lowest first. Empty: graceful shutdown is off. A period of 0 s stays in the list: its
+ * pods are terminated without a wait.
  */
 export function shutdownBuckets(settings: ShutdownSettings): readonly PriorityGrace[] {
   const { shutdownGracePeriodMs: total, shutdownGracePeriodCriticalPodsMs: critical } = settings;
@@ -56,6 +56,6 @@ export function shutdownBuckets(settings: ShutdownSettings): readonly PriorityGr
   ];
 }
 
-/** What is asked of the system in all, whether or not there are pods for every period. Milliseconds. */
+/** The delay requested from the system: the sum of all periods, also those without pods. Milliseconds. */
 export const requestedDelayMs = (buckets: readonly PriorityGrace[]): number =>
   buckets.reduce((sum, { shutdownGracePeriodSeconds }) => sum + shutdownGracePeriodSeconds, 0) * 1_000;

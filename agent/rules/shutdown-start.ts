@@ -1,12 +1,12 @@
 /**
- * How the agent makes sure that logind waits for it.
+ * How the agent ensures that logind delays a shutdown long enough.
  * Source: start in pkg/kubelet/nodeshutdown/nodeshutdown_manager_linux.go, systemd/inhibit_linux.go.
  */
 import { formatGoDuration } from './go-duration.ts';
 
 export type DelayDecision =
   | { readonly kind: 'enough' }
-  /** Ask for this much, then read again what is granted. */
+  /** Request this delay, then read the granted one again. */
   | { readonly kind: 'raise'; readonly delayMs: number };
 
 /** A delay is never lowered. */
@@ -16,7 +16,7 @@ export const delayDecision = (requestedMs: number, grantedMs: number): DelayDeci
 /** Between readings of the delay after it was raised; one reading more than waits. */
 export const DELAY_REREAD_WAITS_MS: readonly number[] = [100, 200, 400, 800];
 
-/** What is logged when logind does not grant the delay. */
+/** The log line when logind does not grant the delay. */
 export const delayTooShort = (requestedMs: number, grantedMs: number): string =>
   `node shutdown manager was timed out after 5 attempts waiting for logind InhibitDelayMaxSec to update to ${formatGoDuration(requestedMs)} (ShutdownGracePeriod), current value is ${formatGoDuration(grantedMs)}`;
 
@@ -26,9 +26,9 @@ export const SHUTDOWN_CANCELLED = 'Shutdown manager detected shutdown cancellati
 
 /** logind's drop-in file: whole seconds, read after the distribution's own. */
 export const logindDropIn = (delayMs: number): string =>
-  `# Time for the pods of this node to end before it goes down.\n[Login]\nInhibitDelayMaxSec=${Math.round(delayMs / 1_000)}\n`;
+  `# Time to terminate the pods of this node before it shuts down.\n[Login]\nInhibitDelayMaxSec=${Math.round(delayMs / 1_000)}\n`;
 
-/** Who holds the shutdown back, as `systemd-inhibit --list` shows it. */
+/** The inhibitor lock, as `systemd-inhibit --list` shows it. */
 export const INHIBITOR = Object.freeze({
   what: 'shutdown',
   who: 'kubelet',
@@ -36,7 +36,7 @@ export const INHIBITOR = Object.freeze({
   mode: 'delay',
 });
 
-/** What a PrepareForShutdown signal says; undefined when its body is empty or something else than a boolean. */
+/** Content of a PrepareForShutdown signal; undefined if the body is empty or not a boolean. */
 export function preparingForShutdown(body: readonly unknown[]): boolean | undefined {
   const [preparing] = body;
   return typeof preparing === 'boolean' ? preparing : undefined;

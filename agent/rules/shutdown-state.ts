@@ -1,5 +1,5 @@
 /**
- * The file that remembers the last shutdown, for the metrics of the next start.
+ * The file with the times of the last shutdown, for the metrics after the next start.
  * Source: pkg/kubelet/nodeshutdown/storage.go.
  */
 import { parseRfc3339, rfc3339 } from '../../shared/domain/rfc3339.ts';
@@ -9,12 +9,12 @@ export const SHUTDOWN_START_METRIC = 'kubelet_graceful_shutdown_start_time_secon
 export const SHUTDOWN_END_METRIC = 'kubelet_graceful_shutdown_end_time_seconds';
 
 export interface ShutdownTimes {
-  /** Epoch milliseconds; undefined when there was none. */
+  /** Milliseconds since the Unix epoch; undefined if there was none. */
   readonly startedAtMs: number | undefined;
   readonly endedAtMs: number | undefined;
 }
 
-/** How Go writes a time that was never set. */
+/** Go's zero time. */
 const UNSET = '0001-01-01T00:00:00Z';
 
 function timeText(epochMs: number | undefined): string {
@@ -34,7 +34,7 @@ function timeOf(text: unknown): number | undefined | 'malformed' {
   return epochMs ?? 'malformed';
 }
 
-/** Undefined when the text is none of ours. */
+/** Undefined if the text is malformed. */
 export function readShutdownState(text: string): ShutdownTimes | undefined {
   let state: unknown;
   try {

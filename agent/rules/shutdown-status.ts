@@ -1,14 +1,14 @@
 /**
- * What a shutdown writes about the node and its pods, word for word: people and controllers match these.
+ * The texts of a shutdown in the status of the node and its pods. They are exactly those of upstream.
  * Source: pkg/kubelet/nodeshutdown, pkg/kubelet/lifecycle.
  */
 import { rfc3339 } from '../../shared/domain/rfc3339.ts';
 
 export const NODE_SHUTDOWN_REASON = 'NodeShutdown';
-/** In the Ready condition, which is False meanwhile. */
+/** In the Ready condition, which is False during the shutdown. */
 export const NODE_SHUTTING_DOWN = 'node is shutting down';
 
-/** Why a pod that arrives meanwhile is not run. */
+/** Reason and message of a pod that is rejected during the shutdown. */
 export const SHUTDOWN_REFUSAL = Object.freeze({
   reason: NODE_SHUTDOWN_REASON,
   message: 'Pod was rejected as the node is shutting down.',
@@ -25,7 +25,7 @@ interface Condition {
   readonly lastTransitionTime?: unknown;
 }
 
-/** The pod's status as it is told to end: Failed, unless it had succeeded already. Reason and message are set on both. */
+/** The status of a pod that a shutdown terminates: Failed, unless it had succeeded. Reason and message are set on both. */
 export function terminatedStatus(status: PodStatus, nowMs: number): PodStatus {
   const conditions: readonly Condition[] = Array.isArray(status['conditions']) ? status['conditions'] : [];
   const before = conditions.find(({ type }) => type === 'DisruptionTarget');

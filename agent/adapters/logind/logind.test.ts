@@ -9,7 +9,7 @@ import { silentLog } from '../../../test/support/agent-api.ts';
 import { MockSystemBus, missingPackages } from '../../../test/support/mock-system-bus.ts';
 import { realTime } from '../../../test/support/real-time.ts';
 import { until } from '../../../test/support/until.ts';
-import { shutdownManager } from '../../app/shutdown-manager.ts';
+import { GracefulShutdown } from '../../app/shutdown/graceful-shutdown.ts';
 import { type Logind, logind } from './logind.ts';
 
 const missing = missingPackages();
@@ -177,7 +177,7 @@ describe.skipIf(missing.length > 0)(`logind on a bus of its own${why}`, () => {
     const events: string[] = [];
     const gauges = new Map<string, number>();
     let pods = 1;
-    const manager = shutdownManager({
+    const shutdown = new GracefulShutdown({
       buckets: [{ priority: 0, shutdownGracePeriodSeconds: 30 }],
       shutdownSignal: open(),
       time: realTime,
@@ -196,7 +196,7 @@ describe.skipIf(missing.length > 0)(`logind on a bus of its own${why}`, () => {
     await bus.grantDelay(5_000);
     const asked = (await bus.killedUnits()).length;
     const stop = new AbortController();
-    const running = manager.run(stop.signal);
+    const running = shutdown.run(stop.signal);
     try {
       // The system grants 5 s and 30 s are needed: it is asked for them, and gives them.
       await until(async () => (await bus.killedUnits()).length > asked, { withinMs, everyMs: 20 });
@@ -204,7 +204,7 @@ describe.skipIf(missing.length > 0)(`logind on a bus of its own${why}`, () => {
       await until(async () => (await bus.locks()).length === 1, { withinMs });
       await until(
         async () => {
-          if (manager.shuttingDown()) return true;
+          if (shutdown.shuttingDown()) return true;
           await bus.announce(['b', true]);
           return false;
         },
@@ -212,10 +212,10 @@ describe.skipIf(missing.length > 0)(`logind on a bus of its own${why}`, () => {
       );
       await until(async () => (await bus.locks()).length === 0, { withinMs });
       expect(killed).toEqual(['p0 30 1']);
-      expect(manager.admit()).toMatchObject({ kind: 'refused', reason: 'NodeShutdown' });
+      expect(shutdown.admit()).toMatchObject({ kind: 'refused', reason: 'NodeShutdown' });
       await bus.announce(['b', false]);
       await until(async () => (await bus.locks()).length === 1, { withinMs });
-      expect(manager.admit()).toEqual({ kind: 'admitted' });
+      expect(shutdown.admit()).toEqual({ kind: 'admitted' });
       expect(events.at(0)).toBe('Shutdown manager detected shutdown event');
       expect(events.at(-1)).toBe('Shutdown manager detected shutdown cancellation');
     } finally {

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { shutdownAnnouncements } from '../../../agent/adapters/logind/shutdown-announcements.ts';
 import type { BusSignal } from '../../../agent/adapters/logind/system-bus.ts';
-import { type ShutdownDependencies, shutdownManager } from '../../../agent/app/shutdown-manager.ts';
+import { GracefulShutdown, type ShutdownDependencies } from '../../../agent/app/shutdown/graceful-shutdown.ts';
 import type { PriorityGrace } from '../../../agent/config.ts';
 import { logindDropIn } from '../../../agent/rules/shutdown-start.ts';
 import type { PodStatus } from '../../../agent/rules/shutdown-status.ts';
@@ -44,7 +44,7 @@ class Machine {
   stateWrites: string[] = [];
   writeFails = false;
   #announce: ((next: boolean | 'end') => void) | undefined;
-  readonly manager: ReturnType<typeof shutdownManager>;
+  readonly manager: GracefulShutdown;
   running: Promise<void> | undefined;
 
   constructor(buckets: readonly PriorityGrace[], over: Partial<ShutdownDependencies> = {}) {
@@ -53,7 +53,7 @@ class Machine {
       this.logged.push([message, ...(fields['error'] === undefined ? [] : [fields['error']])].join(': '));
     };
     const keep: Log = { debug: log, info: log, warn: log, error: log };
-    this.manager = shutdownManager({
+    this.manager = new GracefulShutdown({
       buckets,
       time: this.time,
       log: keep,

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { silentLog } from '../../test/support/agent-api.ts';
-import { SteppedTime, settle } from '../../test/support/stepped-time.ts';
-import { type ShutdownDependencies, shutdownManager } from './shutdown-manager.ts';
+import { silentLog } from '../../../test/support/agent-api.ts';
+import { SteppedTime, settle } from '../../../test/support/stepped-time.ts';
+import { GracefulShutdown, type ShutdownDependencies } from './graceful-shutdown.ts';
 
-/** Counts the waits that are not over. */
+/** Counts the current waits. */
 class CountingTime extends SteppedTime {
   waiting = 0;
 
@@ -14,12 +14,12 @@ class CountingTime extends SteppedTime {
   }
 }
 
-/** A node that is going down, with one pod that ends at once; `history` is what was done, in order. */
-async function goingDown(over: Partial<ShutdownDependencies> = {}) {
+/** A node that shuts down, with one pod that terminates at once; `history` lists the steps in order. */
+async function shuttingDown(over: Partial<ShutdownDependencies> = {}) {
   const time = new CountingTime(Date.UTC(2026, 0, 1));
   const stop = new AbortController();
   const history: string[] = [];
-  const manager = shutdownManager({
+  const shutdown = new GracefulShutdown({
     buckets: [{ priority: 0, shutdownGracePeriodSeconds: 30 }],
     time,
     log: silentLog,
@@ -41,22 +41,22 @@ async function goingDown(over: Partial<ShutdownDependencies> = {}) {
     stateFile: { read: async () => undefined, write: async () => {} },
     ...over,
   });
-  const running = manager.run(stop.signal);
+  const running = shutdown.run(stop.signal);
   for (let turn = 0; turn < 20; turn += 1) await settle();
-  return { time, history, stop, running, manager };
+  return { time, history, stop, running, shutdown };
 }
 
-describe('a shutdown whose pods end at once', () => {
-  it('releases the lock after the last events, and no timer of it is left', async () => {
-    const { time, history, stop, running } = await goingDown();
+describe('a shutdown with pods that terminate at once', () => {
+  it('releases the lock after the last events, and leaves no timer', async () => {
+    const { time, history, stop, running } = await shuttingDown();
     expect(history).toEqual(['status', 'kill web', 'events', 'released']);
     expect(time.waiting).toBe(0);
     stop.abort();
     await running;
   });
 
-  it('releases the lock though the last events are never sent', async () => {
-    const { time, history, stop, running } = await goingDown({ drainEvents: () => new Promise(() => {}) });
+  it('releases the lock although the last events are never sent', async () => {
+    const { time, history, stop, running } = await shuttingDown({ drainEvents: () => new Promise(() => {}) });
     expect(history).not.toContain('released');
     await time.pass(3_000);
     expect(history).toContain('released');
@@ -64,9 +64,9 @@ describe('a shutdown whose pods end at once', () => {
     await running;
   });
 
-  it('releases the lock though the state file is never written', async () => {
+  it('releases the lock although the state file is never written', async () => {
     const stateFile = { read: async () => undefined, write: () => new Promise<void>(() => {}) };
-    const { time, history, stop, running } = await goingDown({ stateFile });
+    const { time, history, stop, running } = await shuttingDown({ stateFile });
     expect(history).not.toContain('released');
     await time.pass(2_000);
     expect(history).toContain('released');
@@ -75,10 +75,10 @@ describe('a shutdown whose pods end at once', () => {
     await running;
   });
 
-  it('refuses pods from then on', async () => {
-    const { manager, stop, running } = await goingDown();
-    expect(manager.shuttingDown()).toBe(true);
-    expect(manager.admit().kind).toBe('refused');
+  it('rejects pods from then on', async () => {
+    const { shutdown, stop, running } = await shuttingDown();
+    expect(shutdown.shuttingDown()).toBe(true);
+    expect(shutdown.admit().kind).toBe('refused');
     stop.abort();
     await running;
   });
