@@ -1,27 +1,24 @@
 /**
- * Runs pods as plain processes: no images, no isolation, no limits, no probes, no volumes but directories of the
- * machine at their own path. For machines that trust their pods and have no container engine, and for trying things
- * out. Linux only. Records and output lie in `<rootDirectory>/pods/<uid>/`.
+ * Runs pods as plain processes: no images, no isolation, no limits, no probes, and only directories of the
+ * machine at their own path as volumes. For machines that trust their pods and have no container engine, and for experiments. Linux only. Records and
+ * output are in `<rootDirectory>/pods/<uid>/`.
  */
-import { accessSync, constants, readdirSync, rmSync } from 'node:fs';
+import { accessSync, constants } from 'node:fs';
 import { join } from 'node:path';
 import { recordOf, recordsOf, textOf } from '../../../shared/kube/normal-form.ts';
 import type { KubeObject } from '../../../shared/kube/types.ts';
 import type { Log } from '../../../shared/ports/log.ts';
 import type { PodRuntime } from '../../ports/pod-runtime.ts';
 import type { AgentTime } from '../../ports/time.ts';
-import { makeDirectory } from '../system/directory.ts';
-import { ExecPod } from './exec-pod.ts';
-import { newRecord, type PodRecord, readRecord, removeQuietly, writeRecord } from './pod-record.ts';
-import { isShortage, type MarkedProcess, markedProcesses, readBootId, signal } from './process-table.ts';
+import { RecordedPods } from './recorded-pods.ts';
 
-/** Between two checks of processes that this agent did not start. Milliseconds. */
-const LOOK_MS = 1_000;
-/** Between two checks of the size of the output. Milliseconds. */
-const BOUND_LOGS_MS = 10_000;
-/** Between two tries to read or remove files. Milliseconds. */
-const TRY_AGAIN_MS = 10_000;
-/** As kubelets' containerLogMaxSize. Bytes. */
+/** Interval of the checks for exited processes that this agent did not start. Milliseconds. */
+const EXIT_CHECK_MS = 1_000;
+/** Interval of the checks of the output's size. Milliseconds. */
+const LOG_SIZE_CHECK_MS = 10_000;
+/** Interval of the retries to read or remove files. Milliseconds. */
+const RETRY_MS = 10_000;
+/** The default of the kubelet's containerLogMaxSize. Bytes. */
 const LOG_BYTES_MAX = 10 * 1024 * 1024;
 
 /** Both become parts of paths. */
@@ -32,197 +29,95 @@ export interface ExecRuntimeOptions {
   readonly rootDirectory: string;
   readonly time: AgentTime;
   readonly log: Log;
-  /** Address of this machine, for pods that ask for it. */
+  /** Address of this machine, for pods that request it through the downward API. */
   readonly hostIp: () => string | undefined;
   readonly version?: string;
   readonly logBytesMax?: number;
 }
 
 /**
- * Does not throw when the disk cannot be used: the runtime is not ready, reports why, and tries again. Until the
- * records are read, it rejects every request about pods.
+ * Does not throw when the disk cannot be used: the runtime is then not ready, reports why, and retries. Until the records
+ * of the previous agent are read, it rejects every request about pods.
  */
 export function execRuntime(options: ExecRuntimeOptions): PodRuntime {
-  const { time, log } = options;
   const podsDirectory = join(options.rootDirectory, 'pods');
-  let bootId = '';
-  /** Why the records of an agent before this one were not read. */
-  let unread: string | undefined = 'the records of pods have not been read yet';
-  /** Removed pods whose directory could not be removed, with the reason. */
-  const unremoved = new Map<string, string>();
-  const pods = new Map<string, ExecPod>();
   const listeners: ((podUid: string) => void)[] = [];
   const closed = new AbortController();
-  const directoryOf = (uid: string): string => join(podsDirectory, uid);
-
-  function keep(record: PodRecord): ExecPod {
-    const uid = record.pod.metadata.uid ?? '';
-    const made = new ExecPod(record, {
-      time,
-      log,
-      bootId,
-      directory: directoryOf(uid),
-      logBytesMax: options.logBytesMax ?? LOG_BYTES_MAX,
-      hostIp: options.hostIp,
-      onChange: () => {
-        for (const listener of listeners) listener(uid);
-      },
-    });
-    pods.set(uid, made);
-    return made;
-  }
-
-  async function every(intervalMs: number, act: () => void): Promise<void> {
-    while (!closed.signal.aborted) {
-      await time.sleep(intervalMs, closed.signal);
-      if (!closed.signal.aborted) act();
-    }
-  }
-
-  const eachPod = (act: (pod: ExecPod) => void) => (): void => {
-    for (const [podUid, pod] of pods) {
-      try {
-        act(pod);
-      } catch (cause) {
-        log.error('a pod could not be checked', { podUid, cause: String(cause) });
-      }
-    }
-  };
-
-  /** @throws Error when the pods of a previous agent cannot be determined */
-  function readRecords(): void {
-    makeDirectory(podsDirectory, 0o700);
-    bootId = readBootId();
-    const marked = markedProcesses();
-    for (const uid of readdirSync(podsDirectory)) {
-      const record = pods.has(uid) ? undefined : recordOfPod(uid, marked);
-      if (record !== undefined) keep(record).adopt(marked);
-    }
-  }
-
-  /** Undefined when the record is lost. The pod would start again, so its processes are killed. */
-  function recordOfPod(uid: string, marked: readonly MarkedProcess[]): PodRecord | undefined {
-    try {
-      return readRecord(directoryOf(uid));
-    } catch (cause) {
-      if (isShortage(cause)) throw cause;
-      log.error('the record of a pod cannot be read', { podUid: uid, cause: String(cause) });
-      for (const { pid, mark } of marked) if (mark.startsWith(`${uid}/`)) signal(pid, 'SIGKILL');
-      return undefined;
-    }
-  }
-
-  function begin(): void {
-    if (unread === undefined) return;
-    try {
-      readRecords();
-      unread = undefined;
-    } catch (cause) {
-      unread = (cause as Error).message;
-      log.error('the records of pods cannot be read', { why: unread });
-    }
-  }
-
-  function removeDirectory(podUid: string): void {
-    try {
-      rmSync(directoryOf(podUid), { recursive: true, force: true });
-      unremoved.delete(podUid);
-    } catch (cause) {
-      if (!unremoved.has(podUid)) {
-        log.error('the directory of a pod cannot be removed', { podUid, cause: String(cause) });
-      }
-      unremoved.set(podUid, (cause as Error).message);
-    }
-  }
-
-  function requireRecords(): void {
-    if (unread !== undefined) throw new Error(`the records of pods cannot be read: ${unread}`);
-  }
-
-  begin();
-  void every(
-    LOOK_MS,
-    eachPod((pod) => pod.check()),
-  );
-  void every(
-    BOUND_LOGS_MS,
-    eachPod((pod) => pod.boundLogs()),
-  );
-  void every(TRY_AGAIN_MS, () => {
-    begin();
-    for (const podUid of [...unremoved.keys()]) removeDirectory(podUid);
+  const recorded = new RecordedPods({
+    podsDirectory,
+    time: options.time,
+    log: options.log,
+    logBytesMax: options.logBytesMax ?? LOG_BYTES_MAX,
+    hostIp: options.hostIp,
+    onChange: (podUid) => {
+      for (const listener of listeners) listener(podUid);
+    },
   });
+  startBackgroundChecks(recorded, options.time, closed.signal);
 
   return {
     version: `exec://${options.version ?? '1.0.0'}`,
     async health() {
-      if (unread !== undefined) return { kind: 'notReady', reason: `processes cannot be run: ${unread}` };
-      try {
-        accessSync(podsDirectory, constants.W_OK);
-        accessSync('/proc/self/stat', constants.R_OK);
-        return { kind: 'ready' };
-      } catch (cause) {
-        return { kind: 'notReady', reason: `processes cannot be run: ${(cause as Error).message}` };
-      }
+      const why = recorded.readError() ?? accessError(podsDirectory);
+      return why === undefined ? { kind: 'ready' } : { kind: 'notReady', reason: `processes cannot be run: ${why}` };
     },
-    complaint() {
-      if (unread !== undefined) return `the records of pods cannot be read: ${withoutPath(unread)}`;
-      const unwritten = [...pods.values()].map((pod) => pod.complaint()).find((why) => why !== undefined);
-      if (unwritten !== undefined) return `the records of pods cannot be written: ${withoutPath(unwritten)}`;
-      const [left] = unremoved.values();
-      return left === undefined ? undefined : `directories of removed pods are left: ${withoutPath(left)}`;
-    },
+    complaint: () => recorded.complaint(),
     async start(pod) {
-      requireRecords();
-      const uid = uidOf(pod);
-      const known = pods.get(uid);
-      if (known !== undefined) {
-        if (known.isStopped()) known.revive();
-        else known.advance();
-        return;
-      }
-      const record = newRecord(pod);
-      try {
-        writeRecord(directoryOf(uid), record);
-      } catch (cause) {
-        // Without a record the next agent would not find what runs, and would start it a second time.
-        removeQuietly(directoryOf(uid));
-        throw cause;
-      }
-      unremoved.delete(uid);
-      keep(record).advance();
+      const uid = checkedUid(pod);
+      const known = recorded.get(uid);
+      if (known === undefined) recorded.add(uid, pod).advance();
+      else if (known.isStopped()) known.revive();
+      else known.advance();
     },
     async stop(podUid, graceSeconds) {
-      requireRecords();
-      await pods.get(podUid)?.stop(graceSeconds);
+      await recorded.get(podUid)?.stop(graceSeconds);
     },
     async remove(podUid) {
-      requireRecords();
-      const pod = pods.get(podUid);
+      const pod = recorded.get(podUid);
       if (pod === undefined) return;
       if (!pod.isStopped()) throw new Error(`pod ${podUid} has not been stopped`);
       pod.detach();
-      pods.delete(podUid);
-      removeDirectory(podUid);
+      recorded.remove(podUid);
     },
     async pods() {
-      requireRecords();
-      return [...pods.values()].map((pod) => pod.view());
+      return recorded.all().map((pod) => pod.view());
     },
     onChange(listener) {
       listeners.push(listener);
     },
     async close() {
       closed.abort();
-      for (const pod of pods.values()) pod.detach();
+      for (const pod of recorded.known()) pod.detach();
     },
   };
 }
 
-/** Error texts of the file system end with the path. Without it they are the same for all pods. */
-const withoutPath = (message: string): string => message.split(', ', 1)[0] ?? message;
+function startBackgroundChecks(recorded: RecordedPods, time: AgentTime, closed: AbortSignal): void {
+  void repeatedly(time, EXIT_CHECK_MS, closed, () => recorded.checkEach((pod) => pod.check()));
+  void repeatedly(time, LOG_SIZE_CHECK_MS, closed, () => recorded.checkEach((pod) => pod.boundLogs()));
+  void repeatedly(time, RETRY_MS, closed, () => recorded.retry());
+}
 
-function uidOf(pod: KubeObject): string {
+async function repeatedly(time: AgentTime, intervalMs: number, closed: AbortSignal, act: () => void): Promise<void> {
+  while (!closed.aborted) {
+    await time.sleep(intervalMs, closed);
+    if (!closed.aborted) act();
+  }
+}
+
+/** Why processes cannot be run; undefined if they can. */
+function accessError(podsDirectory: string): string | undefined {
+  try {
+    accessSync(podsDirectory, constants.W_OK);
+    accessSync('/proc/self/stat', constants.R_OK);
+    return undefined;
+  } catch (cause) {
+    return (cause as Error).message;
+  }
+}
+
+/** @throws Error when the uid or the name of a container cannot be part of a path */
+function checkedUid(pod: KubeObject): string {
   const uid = pod.metadata.uid ?? '';
   if (!UID.test(uid)) throw new Error(`uid ${JSON.stringify(uid)} cannot name a directory`);
   const spec = recordOf(pod.spec);

@@ -6,8 +6,8 @@ import { silentLog } from '../../../test/support/agent-api.ts';
 import { realTime } from '../../../test/support/real-time.ts';
 import { manifestOf, podmanRuntime, stateOf } from './runtime-podman.ts';
 
-describe('a pod as podman gets it', () => {
-  it('is named by its uid and remembers its name', () => {
+describe('the manifest for podman', () => {
+  it('is named by the uid of the pod and has its name as a label', () => {
     const pod = {
       metadata: { name: 'web', namespace: 'shop', uid: 'u-1', labels: { app: 'web' } },
       spec: { containers: [] },
@@ -24,7 +24,7 @@ describe('a pod as podman gets it', () => {
   });
 });
 
-describe('a container as podman tells it', () => {
+describe('the state of a container in podman', () => {
   it.each([
     [
       { Status: 'running', StartedAt: '2026-01-01T00:00:01Z' },

@@ -1,24 +1,22 @@
 /**
- * Runs pods with podman, which plays Kubernetes manifests itself: restarts, probes, limits and volumes are podman's. Each
- * call is a child process with a time limit. A pod's name in podman is its uid, because names of pods are unique only in
- * their namespace.
+ * Runs pods with podman from their manifests (`podman kube play`). Restarts, probes, limits and volumes are podman's. A pod's
+ * name in podman contains its uid, because names of pods are unique only within their namespace.
  */
 
-import { spawn } from 'node:child_process';
 import { defined } from '../../../shared/domain/defined.ts';
-import { listOf, numberOf, recordOf, recordsOf, textOf } from '../../../shared/kube/normal-form.ts';
+import { listOf, numberOf, recordOf, textOf } from '../../../shared/kube/normal-form.ts';
 import { parseTimeMs } from '../../../shared/kube/time.ts';
 import type { KubeObject } from '../../../shared/kube/types.ts';
 import type { Log } from '../../../shared/ports/log.ts';
 import type { ContainerState, PodRuntime, RunningContainer, RunningPod } from '../../ports/pod-runtime.ts';
 import type { AgentTime } from '../../ports/time.ts';
+import { PodmanCli } from './podman-cli.ts';
 
-/** Images may have to be fetched. Milliseconds. */
-const PLAY_MS = 600_000;
-const QUERY_MS = 30_000;
-/** How often podman is asked for changes. Milliseconds. */
-const LOOK_MS = 5_000;
-const OUTPUT_BYTES_MAX = 16 * 1024 * 1024;
+/** Includes the time to pull images. Milliseconds. */
+const PLAY_TIMEOUT_MS = 600_000;
+const QUERY_TIMEOUT_MS = 30_000;
+/** Interval at which the pods are listed to find changes. Milliseconds. */
+const POLL_INTERVAL_MS = 5_000;
 
 const UID_LABEL = 'nodekeeper.dev/pod-uid';
 const NAMESPACE_LABEL = 'nodekeeper.dev/pod-namespace';
@@ -27,13 +25,13 @@ const NAME_LABEL = 'nodekeeper.dev/pod-name';
 export interface PodmanRuntimeOptions {
   readonly time: AgentTime;
   readonly log: Log;
-  /** Of the program; podman on the PATH unless said. */
+  /** Path of the program. Default: podman on the PATH. */
   readonly program?: string;
 }
 
 const podmanName = (podUid: string): string => `nodekeeper-${podUid}`;
 
-/** The manifest as podman gets it. */
+/** The manifest for `podman kube play`. */
 export function manifestOf(pod: KubeObject): KubeObject {
   const { uid = '', namespace = '', name = '', labels, annotations } = pod.metadata;
   return {
@@ -48,7 +46,7 @@ export function manifestOf(pod: KubeObject): KubeObject {
   };
 }
 
-/** State of a container as `podman inspect` tells it. */
+/** State of a container from `podman container inspect`. */
 export function stateOf(inspected: Record<string, unknown>): ContainerState {
   const state = recordOf(inspected['State']);
   const startedAtMs = parseTimeMs(textOf(state['StartedAt'])) ?? 0;
@@ -76,96 +74,14 @@ export function stateOf(inspected: Record<string, unknown>): ContainerState {
 }
 
 export function podmanRuntime({ time, log, program = 'podman' }: PodmanRuntimeOptions): PodRuntime {
+  const podman = new PodmanCli(program);
   const listeners: ((podUid: string) => void)[] = [];
   const closed = new AbortController();
   let version = 'podman://unknown';
-
-  /** Output of one call. @throws Error with what podman said, when it failed or took too long. */
-  function call(args: readonly string[], timeoutMs: number, input = ''): Promise<string> {
-    return new Promise((resolve, reject) => {
-      const child = spawn(program, args, { timeout: timeoutMs, killSignal: 'SIGKILL' });
-      let output = '';
-      let complaint = '';
-      child.stdout.setEncoding('utf8').on('data', (text: string) => {
-        output += text;
-        if (output.length > OUTPUT_BYTES_MAX) child.kill('SIGKILL');
-      });
-      child.stderr.setEncoding('utf8').on('data', (text: string) => {
-        complaint = (complaint + text).slice(-2_000);
-      });
-      child.stdin.on('error', () => {
-        // It ended without reading everything; its exit says why.
-      });
-      child.once('error', (cause) => reject(new Error(`${program}: ${cause.message}`, { cause })));
-      child.once('close', (code, signal) => {
-        if (code === 0) resolve(output);
-        else reject(new Error(`${program} ${args[0]} ${args[1] ?? ''}: ${complaint.trim() || (signal ?? code)}`));
-      });
-      child.stdin.end(input);
-    });
-  }
-
-  const json = async (args: readonly string[]): Promise<Record<string, unknown>[]> => {
-    const text = await call(args, QUERY_MS);
-    return recordsOf(text.trim() === '' ? [] : JSON.parse(text));
-  };
-
-  async function pods(): Promise<readonly RunningPod[]> {
-    const found = await json(['pod', 'ps', '--format', 'json', '--filter', `label=${UID_LABEL}`]);
-    return Promise.all(found.map(async (pod) => runningPod(textOf(pod['Name']), recordOf(pod['Labels']))));
-  }
-
-  async function runningPod(name: string, labels: Record<string, unknown>): Promise<RunningPod> {
-    const [inspected] = await json(['pod', 'inspect', '--format', 'json', name]).then((list) =>
-      list.length > 0 ? list : [{}],
-    );
-    const infra = textOf(inspected?.['InfraContainerID']);
-    const ids = listOf(inspected?.['Containers'])
-      .map((each) => textOf(recordOf(each)['Id']))
-      .filter((id) => id !== '' && id !== infra);
-    const containers = ids.length === 0 ? [] : await json(['container', 'inspect', '--format', 'json', ...ids]);
-    return {
-      uid: textOf(labels[UID_LABEL]),
-      namespace: textOf(labels[NAMESPACE_LABEL]),
-      name: textOf(labels[NAME_LABEL]),
-      containers: containers.map(
-        (each): RunningContainer => ({
-          name: textOf(each['Name']).slice(name.length + 1),
-          state: stateOf(each),
-          restartCount: numberOf(each['RestartCount']) ?? 0,
-          containerId: `podman://${textOf(each['Id'])}`,
-        }),
-      ),
-    };
-  }
-
-  const exists = async (podUid: string): Promise<boolean> =>
-    (await json(['pod', 'ps', '--format', 'json', '--filter', `label=${UID_LABEL}=${podUid}`])).length > 0;
-
-  /** podman tells changes to nobody who does not wait for them: compared with what was seen last. */
-  async function look(): Promise<void> {
-    let seen = new Map<string, string>();
-    while (!closed.signal.aborted) {
-      await time.sleep(LOOK_MS, closed.signal);
-      if (closed.signal.aborted) return;
-      try {
-        const now = new Map((await pods()).map((pod) => [pod.uid, JSON.stringify(pod)]));
-        for (const uid of new Set([...seen.keys(), ...now.keys()])) {
-          if (seen.get(uid) !== now.get(uid)) tell(uid);
-        }
-        seen = now;
-      } catch (cause) {
-        // health() says it to the node; here it only means that nothing is known to have changed.
-        log.warn('podman did not tell its pods', { cause: String(cause) });
-      }
-    }
-  }
-
-  function tell(podUid: string): void {
+  const notify = (podUid: string): void => {
     for (const listener of listeners) listener(podUid);
-  }
-
-  void look();
+  };
+  void pollForChanges({ podman, time, log, notify }, closed.signal);
 
   return {
     get version() {
@@ -173,7 +89,7 @@ export function podmanRuntime({ time, log, program = 'podman' }: PodmanRuntimeOp
     },
     async health() {
       try {
-        version = `podman://${(await call(['version', '--format', '{{.Client.Version}}'], QUERY_MS)).trim()}`;
+        version = `podman://${await clientVersion(podman)}`;
         return { kind: 'ready' };
       } catch (cause) {
         return { kind: 'notReady', reason: `container runtime is down: ${(cause as Error).message}` };
@@ -181,22 +97,23 @@ export function podmanRuntime({ time, log, program = 'podman' }: PodmanRuntimeOp
     },
     async start(pod) {
       const uid = pod.metadata.uid ?? '';
-      if (await exists(uid)) return;
-      await call(['kube', 'play', '--start', '-'], PLAY_MS, JSON.stringify(manifestOf(pod)));
-      tell(uid);
+      if (await exists(podman, uid)) return;
+      await podman.run(['kube', 'play', '--start', '-'], PLAY_TIMEOUT_MS, JSON.stringify(manifestOf(pod)));
+      notify(uid);
     },
     async stop(podUid, graceSeconds) {
-      if (!(await exists(podUid))) return;
+      if (!(await exists(podman, podUid))) return;
       const seconds = String(Math.ceil(graceSeconds));
-      await call(['pod', 'stop', '--time', seconds, podmanName(podUid)], graceSeconds * 1_000 + QUERY_MS);
+      const timeoutMs = graceSeconds * 1_000 + QUERY_TIMEOUT_MS;
+      await podman.run(['pod', 'stop', '--time', seconds, podmanName(podUid)], timeoutMs);
     },
     async remove(podUid) {
-      if (!(await exists(podUid))) return;
-      // What `kube down` does, without the manifest.
-      await call(['pod', 'rm', podmanName(podUid)], QUERY_MS);
-      tell(podUid);
+      if (!(await exists(podman, podUid))) return;
+      // As `podman kube down`, which would need the manifest.
+      await podman.run(['pod', 'rm', podmanName(podUid)], QUERY_TIMEOUT_MS);
+      notify(podUid);
     },
-    pods,
+    pods: () => listPods(podman),
     onChange(listener) {
       listeners.push(listener);
     },
@@ -204,4 +121,67 @@ export function podmanRuntime({ time, log, program = 'podman' }: PodmanRuntimeOp
       closed.abort();
     },
   };
+}
+
+const clientVersion = async (podman: PodmanCli): Promise<string> =>
+  (await podman.run(['version', '--format', '{{.Client.Version}}'], QUERY_TIMEOUT_MS)).trim();
+
+const podsWithLabel = (podman: PodmanCli, label: string): Promise<Record<string, unknown>[]> =>
+  podman.json(['pod', 'ps', '--format', 'json', '--filter', `label=${label}`], QUERY_TIMEOUT_MS);
+
+const exists = async (podman: PodmanCli, podUid: string): Promise<boolean> =>
+  (await podsWithLabel(podman, `${UID_LABEL}=${podUid}`)).length > 0;
+
+async function listPods(podman: PodmanCli): Promise<readonly RunningPod[]> {
+  const found = await podsWithLabel(podman, UID_LABEL);
+  return Promise.all(found.map((pod) => inspectPod(podman, textOf(pod['Name']), recordOf(pod['Labels']))));
+}
+
+async function inspectPod(podman: PodmanCli, name: string, labels: Record<string, unknown>): Promise<RunningPod> {
+  const [inspected = {}] = await podman.json(['pod', 'inspect', '--format', 'json', name], QUERY_TIMEOUT_MS);
+  const infra = textOf(inspected['InfraContainerID']);
+  const ids = listOf(inspected['Containers'])
+    .map((each) => textOf(recordOf(each)['Id']))
+    .filter((id) => id !== '' && id !== infra);
+  const inspect = ['container', 'inspect', '--format', 'json', ...ids];
+  const containers = ids.length === 0 ? [] : await podman.json(inspect, QUERY_TIMEOUT_MS);
+  return {
+    uid: textOf(labels[UID_LABEL]),
+    namespace: textOf(labels[NAMESPACE_LABEL]),
+    name: textOf(labels[NAME_LABEL]),
+    containers: containers.map(
+      (each): RunningContainer => ({
+        name: textOf(each['Name']).slice(name.length + 1),
+        state: stateOf(each),
+        restartCount: numberOf(each['RestartCount']) ?? 0,
+        containerId: `podman://${textOf(each['Id'])}`,
+      }),
+    ),
+  };
+}
+
+interface PollParts {
+  readonly podman: PodmanCli;
+  readonly time: AgentTime;
+  readonly log: Log;
+  readonly notify: (podUid: string) => void;
+}
+
+/** podman sends no notifications, so its pods are compared with those of the previous poll. */
+async function pollForChanges({ podman, time, log, notify }: PollParts, closed: AbortSignal): Promise<void> {
+  let previous = new Map<string, string>();
+  while (!closed.aborted) {
+    await time.sleep(POLL_INTERVAL_MS, closed);
+    if (closed.aborted) return;
+    try {
+      const current = new Map((await listPods(podman)).map((pod) => [pod.uid, JSON.stringify(pod)]));
+      for (const uid of new Set([...previous.keys(), ...current.keys()])) {
+        if (previous.get(uid) !== current.get(uid)) notify(uid);
+      }
+      previous = current;
+    } catch (cause) {
+      // health() reports it in the Ready condition; here it only means that no change is known.
+      log.warn('podman could not list its pods', { cause: String(cause) });
+    }
+  }
 }
