@@ -45,7 +45,7 @@ function world({ answer, sleepsMax = 50, registerAgain = async () => false }: Gi
 }
 
 describe('the lease loop', () => {
-  it('tells of each acknowledged beat, a creation included, and of no other', async () => {
+  it('notifies of each acknowledged beat, a creation included, and of no other', async () => {
     const answers = inOrder([
       refused(404, 'NotFound'),
       answered(200, node),
@@ -62,7 +62,7 @@ describe('the lease loop', () => {
     expect(beats).toEqual([time.nowMs(), time.nowMs()]);
   });
 
-  it('tells when pods changed, once a change, and never sends the mark back', async () => {
+  it('notifies once per change of pods, and never sends the annotation back', async () => {
     const versions = [undefined, undefined, '1', '1', '3'];
     const { loop, api } = world({
       answer: inOrder([answered(200, lease('0')), ...versions.map((version) => answered(200, lease('1', version)))]),
@@ -102,7 +102,7 @@ describe('the lease loop', () => {
     expect(loop.cached()?.metadata.resourceVersion).toBe('9');
   });
 
-  it('yields nothing when the Node is gone and may not be registered', async () => {
+  it('has no Lease when the Node does not exist and may not be registered', async () => {
     const { loop, sent, time } = world({ answer: () => refused(404, 'NotFound') });
     await loop.round();
     expect(sent()).toEqual(['GET lease', 'GET node']);
@@ -110,7 +110,7 @@ describe('the lease loop', () => {
     expect(time.waits).toEqual([]);
   });
 
-  it('keeps a Retry-After between tries, bounded and spread, but waits for nobody who asks for none', async () => {
+  it('waits as long as a Retry-After of 429 and 503 asks, bounded and spread, and for no other status', async () => {
     const busy = (status: number, retryAfterMs: number): KubeAnswer => ({
       kind: 'answered',
       status,
@@ -130,7 +130,7 @@ describe('the lease loop', () => {
     expect(time.waits).toEqual([2_500, 12_500]);
   });
 
-  it('beats through an outage and renews the same Lease when it ends', async () => {
+  it('retries through an outage and renews the same Lease when it ends', async () => {
     let down = false;
     const { loop, time, sent } = world({
       answer: ({ method }) => {
@@ -159,7 +159,7 @@ describe('the lease loop', () => {
     ['an object without a kind', { metadata: lease('9').metadata }],
     ['an object of another kind', { ...lease('9'), kind: 'Node' }],
     ['the Lease of another node', { ...lease('9'), metadata: { ...lease('9').metadata, name: 'edge-8' } }],
-  ])('does not accept %s as the Lease, however it asks', async (_what, body) => {
+  ])('does not accept %s as the Lease, neither from PUT nor from GET', async (_what, body) => {
     let isCaptive = false;
     const { loop, sent } = world({
       answer: ({ method }) => answered(200, isCaptive ? body : lease(method === 'GET' ? '1' : '2')),
@@ -177,7 +177,7 @@ describe('the lease loop', () => {
     expect(beats).toBe(1);
   });
 
-  it('creates no Lease for a Node that is none, such as the page of a captive portal', async () => {
+  it('creates no Lease when the answer is not a Node, such as the page of a captive portal', async () => {
     const { loop, sent } = world({
       answer: ({ path }) => (path.includes('/leases') ? refused(404, 'NotFound') : answered(200, { metadata: {} })),
     });
@@ -186,13 +186,13 @@ describe('the lease loop', () => {
     expect(loop.cached()).toBeUndefined();
   });
 
-  it('ends while it makes sure of the Lease when it is stopped', async () => {
+  it('ends while it reads or creates the Lease when it is stopped', async () => {
     const { loop, sent } = world({ answer: () => timedOut, sleepsMax: 3 });
     await loop.run();
     expect(sent()).toHaveLength(3);
   });
 
-  it('waits a part of the interval after the first round, by name, and whole intervals after that', async () => {
+  it('waits a share of the interval after the first round, by name, and whole intervals after that', async () => {
     const { loop, time } = world({ answer: () => answered(200, lease('1')), sleepsMax: 4 });
     await loop.run();
     expect(time.waits).toEqual([firstWaitMs(10_000, 'edge-7'), 10_200, 10_200, 10_200]);

@@ -5,7 +5,7 @@
  * and renews what it read. Between rounds it waits a quarter of the lease's duration, counted from the end of a round.
  *
  * The loop keeps one Lease and no queue, so an outage of any length costs no memory. Only its stop signal ends it.
- * During a graceful shutdown of the machine it goes on renewing.
+ * It continues during a graceful shutdown of the machine.
  *
  * Differences from upstream:
  * - The wait after the first round is a share of the interval, derived from the node's name. A fleet that is started
@@ -14,29 +14,13 @@
  * - A deleted Node is registered again before the Lease is created.
  * - An answer counts only when it is the Lease that was sent. A captive portal answers everything with 200.
  */
-import type { KubeNode, KubeObject } from '../../shared/kube/types.ts';
+import type { KubeObject } from '../../shared/kube/types.ts';
 import type { Log } from '../../shared/ports/log.ts';
 import type { AgentConfig } from '../config.ts';
-import type { KubeAnswer, KubeApi, KubeRequest } from '../ports/kube-api.ts';
+import type { KubeApi } from '../ports/kube-api.ts';
 import type { AgentTime, Fraction } from '../ports/time.ts';
-import { doublingWaitMs, ENSURE_LEASE_WAITS, retryAfterWaitMs } from '../rules/backoff.ts';
-import { answeredWith, describeAnswer, leaseIn, nodeIn } from '../rules/kube-answer.ts';
-import {
-  firstWaitMs,
-  jitteredMs,
-  LEASES_PATH,
-  leaseDurationSeconds,
-  leasePath,
-  needsOwner,
-  newLease,
-  nodePath,
-  podsVersionOf,
-  renewedLease,
-  renewIntervalMs,
-} from '../rules/lease.ts';
-
-/** PUTs of one update pass, conflicts included. */
-const UPDATE_TRIES = 5;
+import { firstWaitMs, jitteredMs, leaseDurationSeconds, podsVersionOf, renewIntervalMs } from '../rules/lease.ts';
+import { LeaseClient } from './lease-client.ts';
 
 export interface LeaseLoopDependencies {
   readonly api: KubeApi;
@@ -45,176 +29,101 @@ export interface LeaseLoopDependencies {
   readonly log: Log;
   /** Ends the loop. Aborted last, when the process ends. */
   readonly stop: AbortSignal;
-  /** An answer later than this counts as none. Milliseconds. */
+  /** A request without an answer in this time has failed. Milliseconds. */
   readonly timeoutMs: number;
-  /** Registers the deleted Node again. False when it was not registered. */
+  /** Registers the deleted Node again. False if it was not registered. */
   readonly registerAgain: () => Promise<boolean>;
 }
 
 export type BeatListener = (atMs: number, silentMs: number) => void;
 
 export interface LeaseLoop {
-  /** Beats until stopped. */
+  /** Renews until stopped. */
   run(): Promise<void>;
   /** One round. */
   round(): Promise<void>;
   /** The Lease that the next round begins with. */
   cached(): KubeObject | undefined;
   /**
-   * Called after each acknowledged beat, with its time in milliseconds since the epoch, and how long it was since the
-   * beat before: after a silence the controller may have marked the Node. Milliseconds; 0 at the first.
+   * Called after each acknowledged heartbeat with its time (milliseconds since the Unix epoch) and the time since the
+   * previous one (milliseconds; 0 for the first). After a long interval the controller may have marked the Node.
    */
   onBeat(listener: BeatListener): void;
-  /** Called when the answer to a beat says that pods of this node changed since the one before. */
+  /** Called when the answer to a heartbeat says that pods of this node changed since the previous one. */
   onPodsChange(listener: () => void): void;
 }
 
-type Ensured =
-  | { readonly kind: 'found' | 'created'; readonly lease: KubeObject }
-  /** Stopped, or the Node to own the Lease cannot be read; the next round tries again. */
-  | { readonly kind: 'nothing' };
-
-type EnsureTry = Ensured | { readonly kind: 'failed'; readonly answer: KubeAnswer };
-
 export function createLeaseLoop(
   config: Pick<AgentConfig, 'nodeName' | 'nodeLeaseDurationSeconds'>,
-  { api, time, fraction, log, stop, timeoutMs, registerAgain }: LeaseLoopDependencies,
+  dependencies: LeaseLoopDependencies,
 ): LeaseLoop {
   const { nodeName } = config;
+  const { time, fraction, stop } = dependencies;
   const durationSeconds = leaseDurationSeconds(config.nodeLeaseDurationSeconds);
   const intervalMs = renewIntervalMs(durationSeconds);
-  const beatListeners: BeatListener[] = [];
-  const podsListeners: (() => void)[] = [];
+  const beats = new AcknowledgedBeats(time);
+  const client = new LeaseClient({
+    ...dependencies,
+    nodeName,
+    durationSeconds,
+    onAccepted: (lease) => {
+      cached = lease;
+      beats.add(lease);
+    },
+  });
   let cached: KubeObject | undefined;
-  let podsVersion: string | undefined;
-  /** On the monotonic clock. */
-  let beatAtMs: number | undefined;
-
-  const send = (request: KubeRequest) => api.send({ ...request, timeoutMs, signal: stop });
-  const timing = () => ({ leaseDurationSeconds: durationSeconds, nowMs: time.nowMs() });
-
-  const whyNoLease = (answer: KubeAnswer): string =>
-    answeredWith(answer, 200, 201)
-      ? `${describeAnswer(answer)}, but the answer is not the Lease ${nodeName}`
-      : describeAnswer(answer);
-
-  function acknowledge(lease: KubeObject): void {
-    cached = lease;
-    const version = podsVersionOf(lease);
-    const changed = version !== podsVersion;
-    podsVersion = version;
-    const monotonicMs = time.monotonicMs();
-    const silentMs = beatAtMs === undefined ? 0 : monotonicMs - beatAtMs;
-    beatAtMs = monotonicMs;
-    for (const listener of beatListeners) listener(time.nowMs(), silentMs);
-    if (changed) for (const listener of podsListeners) listener();
-  }
-
-  async function waitAsAsked(answer: KubeAnswer, atLeastMs = 0): Promise<void> {
-    const askedMs = answer.kind === 'answered' ? retryAfterWaitMs(answer, fraction()) : 0;
-    const waitMs = Math.max(atLeastMs, askedMs);
-    if (waitMs > 0) await time.sleep(waitMs, stop);
-  }
-
-  /** The Node that is to own the Lease; undefined when it cannot be read. */
-  async function owner(): Promise<KubeNode | undefined> {
-    const answer = await send({ method: 'GET', path: nodePath(nodeName) });
-    const node = answeredWith(answer, 200) ? nodeIn(answer, nodeName) : undefined;
-    if (node !== undefined) return node;
-    if (!answeredWith(answer, 404)) {
-      log.warn('the Node that owns the Lease cannot be read', { node: nodeName, why: describeAnswer(answer) });
-      return undefined;
-    }
-    log.warn('the Node is not there', { node: nodeName });
-    if (!(await registerAgain())) return undefined;
-    const again = await send({ method: 'GET', path: nodePath(nodeName) });
-    return answeredWith(again, 200) ? nodeIn(again, nodeName) : undefined;
-  }
-
-  async function ensureOnce(): Promise<EnsureTry> {
-    const found = await send({ method: 'GET', path: leasePath(nodeName) });
-    const lease = answeredWith(found, 200) ? leaseIn(found, nodeName) : undefined;
-    if (lease !== undefined) return { kind: 'found', lease };
-    if (!answeredWith(found, 404)) return { kind: 'failed', answer: found };
-    const node = await owner();
-    if (node === undefined) return { kind: 'nothing' };
-    const created = await send({ method: 'POST', path: LEASES_PATH, body: newLease(node, timing()) });
-    const stored = answeredWith(created, 200, 201) ? leaseIn(created, nodeName) : undefined;
-    return stored === undefined ? { kind: 'failed', answer: created } : { kind: 'created', lease: stored };
-  }
-
-  /** Reads or creates the Lease, for as long as it takes. */
-  async function ensure(): Promise<Ensured> {
-    for (let number = 0; !stop.aborted; number += 1) {
-      const tried = await ensureOnce();
-      if (tried.kind === 'created') acknowledge(tried.lease);
-      if (tried.kind !== 'failed') return tried;
-      const waitMs = doublingWaitMs(ENSURE_LEASE_WAITS, number);
-      log.warn('the Lease could be neither read nor created', {
-        node: nodeName,
-        why: whyNoLease(tried.answer),
-        waitMs,
-      });
-      await waitAsAsked(tried.answer, waitMs);
-    }
-    return { kind: 'nothing' };
-  }
-
-  /** What to send; undefined when the owner it lacks cannot be read. */
-  async function build(base: KubeObject | undefined): Promise<KubeObject | undefined> {
-    if (base === undefined) return undefined;
-    if (!needsOwner(base)) return renewedLease(base, timing());
-    const node = await owner();
-    return node === undefined ? undefined : renewedLease(base, { ...timing(), node });
-  }
-
-  /** Renews this Lease; false when all tries failed. */
-  async function update(known: KubeObject): Promise<boolean> {
-    let base: KubeObject | undefined = known;
-    for (let number = 0; number < UPDATE_TRIES && !stop.aborted; number += 1) {
-      const body = await build(base);
-      if (body === undefined) continue;
-      const answer = await send({ method: 'PUT', path: leasePath(nodeName), body });
-      const renewed = answeredWith(answer, 200, 201) ? leaseIn(answer, nodeName) : undefined;
-      if (renewed !== undefined) {
-        acknowledge(renewed);
-        return true;
-      }
-      log.warn('the Lease was not renewed', { node: nodeName, why: whyNoLease(answer), attempt: number + 1 });
-      if (answeredWith(answer, 409)) {
-        const ensured = await ensure();
-        base = ensured.kind === 'nothing' ? undefined : ensured.lease;
-        continue;
-      }
-      if (number > 0) api.reconnect();
-      if (number < UPDATE_TRIES - 1) await waitAsAsked(answer);
-    }
-    if (!stop.aborted) log.error(`failed ${UPDATE_TRIES} attempts to update lease`, { node: nodeName });
-    return false;
-  }
 
   async function round(): Promise<void> {
-    if (cached !== undefined && (await update(cached))) return;
+    if (cached !== undefined && (await client.renew(cached))) return;
     if (stop.aborted) return;
-    const ensured = await ensure();
-    cached = ensured.kind === 'nothing' ? undefined : ensured.lease;
-    if (ensured.kind === 'found') await update(ensured.lease);
+    const ensured = await client.ensure();
+    cached = ensured?.lease;
+    if (ensured?.kind === 'found') await client.renew(ensured.lease);
   }
 
   return {
     round,
     async run() {
-      for (let first = true; !stop.aborted; first = false) {
+      for (let isFirst = true; !stop.aborted; isFirst = false) {
         await round();
-        await time.sleep(first ? firstWaitMs(intervalMs, nodeName) : jitteredMs(intervalMs, fraction()), stop);
+        await time.sleep(isFirst ? firstWaitMs(intervalMs, nodeName) : jitteredMs(intervalMs, fraction()), stop);
       }
     },
     cached: () => cached,
-    onBeat: (listener) => {
-      beatListeners.push(listener);
-    },
-    onPodsChange: (listener) => {
-      podsListeners.push(listener);
-    },
+    onBeat: (listener) => beats.onBeat(listener),
+    onPodsChange: (listener) => beats.onPodsChange(listener),
   };
+}
+
+/** Notifies of acknowledged heartbeats, and of the changes of pods that their answers report. */
+class AcknowledgedBeats {
+  readonly #time: Pick<AgentTime, 'nowMs' | 'monotonicMs'>;
+  readonly #beatListeners: BeatListener[] = [];
+  readonly #podsListeners: (() => void)[] = [];
+  #podsVersion: string | undefined;
+  /** Monotonic milliseconds. */
+  #lastAtMs: number | undefined;
+
+  constructor(time: Pick<AgentTime, 'nowMs' | 'monotonicMs'>) {
+    this.#time = time;
+  }
+
+  onBeat(listener: BeatListener): void {
+    this.#beatListeners.push(listener);
+  }
+
+  onPodsChange(listener: () => void): void {
+    this.#podsListeners.push(listener);
+  }
+
+  add(lease: KubeObject): void {
+    const podsVersion = podsVersionOf(lease);
+    const havePodsChanged = podsVersion !== this.#podsVersion;
+    this.#podsVersion = podsVersion;
+    const monotonicMs = this.#time.monotonicMs();
+    const silentMs = this.#lastAtMs === undefined ? 0 : monotonicMs - this.#lastAtMs;
+    this.#lastAtMs = monotonicMs;
+    for (const listener of this.#beatListeners) listener(this.#time.nowMs(), silentMs);
+    if (havePodsChanged) for (const listener of this.#podsListeners) listener();
+  }
 }

@@ -1,0 +1,152 @@
+/** Reads, creates and renews the Lease of this node. Source: component-helpers/apimachinery/lease/controller.go. */
+import type { KubeNode, KubeObject } from '../../shared/kube/types.ts';
+import type { Log } from '../../shared/ports/log.ts';
+import type { KubeAnswer, KubeApi, KubeRequest } from '../ports/kube-api.ts';
+import type { AgentTime, Fraction } from '../ports/time.ts';
+import { doublingWaitMs, ENSURE_LEASE_WAITS, retryAfterWaitMs } from '../rules/backoff.ts';
+import { answeredWith, describeAnswer, leaseIn, nodeIn } from '../rules/kube-answer.ts';
+import { LEASES_PATH, leasePath, needsOwner, newLease, nodePath, renewedLease } from '../rules/lease.ts';
+
+/** PUTs of one renewal, conflicts included (maxUpdateRetries). */
+const RENEWAL_ATTEMPTS_MAX = 5;
+
+export interface LeaseClientDependencies {
+  readonly nodeName: string;
+  readonly durationSeconds: number;
+  readonly api: KubeApi;
+  readonly time: AgentTime;
+  readonly fraction: Fraction;
+  readonly log: Log;
+  readonly stop: AbortSignal;
+  /** A request without an answer in this time has failed. Milliseconds. */
+  readonly timeoutMs: number;
+  /** Registers the deleted Node again. False if it was not registered. */
+  readonly registerAgain: () => Promise<boolean>;
+  /** Called with each Lease that the server accepted from us: renewed or created. */
+  readonly onAccepted: (lease: KubeObject) => void;
+}
+
+type EnsureAttempt =
+  | { readonly kind: 'found' | 'created'; readonly lease: KubeObject }
+  /** The Node that is to own the Lease cannot be read. */
+  | { readonly kind: 'noOwner' }
+  | { readonly kind: 'failed'; readonly answer: KubeAnswer };
+
+/** `undefined`: stopped, or without an owner; the next round tries again. */
+export type EnsuredLease = Extract<EnsureAttempt, { kind: 'found' | 'created' }> | undefined;
+
+export class LeaseClient {
+  readonly #dependencies: LeaseClientDependencies;
+
+  constructor(dependencies: LeaseClientDependencies) {
+    this.#dependencies = dependencies;
+  }
+
+  /** Reads or creates the Lease. Retries until it succeeds, or until stopped. */
+  async ensure(): Promise<EnsuredLease> {
+    const { nodeName, log, stop, onAccepted } = this.#dependencies;
+    for (let attempt = 0; !stop.aborted; attempt += 1) {
+      const ensured = await this.#readOrCreate();
+      if (ensured.kind === 'created') onAccepted(ensured.lease);
+      if (ensured.kind === 'noOwner') return undefined;
+      if (ensured.kind !== 'failed') return ensured;
+      const waitMs = doublingWaitMs(ENSURE_LEASE_WAITS, attempt);
+      log.warn('the Lease could be neither read nor created', {
+        node: nodeName,
+        why: this.#whyNoLease(ensured.answer),
+        waitMs,
+      });
+      await this.#wait(ensured.answer, waitMs);
+    }
+    return undefined;
+  }
+
+  /** Renews this Lease, or the stored one after a conflict. False if all attempts failed. */
+  async renew(lease: KubeObject): Promise<boolean> {
+    const { nodeName, api, log, stop, onAccepted } = this.#dependencies;
+    let base: KubeObject | undefined = lease;
+    for (let attempt = 1; attempt <= RENEWAL_ATTEMPTS_MAX && !stop.aborted; attempt += 1) {
+      const body = await this.#renewalOf(base);
+      if (body === undefined) continue;
+      const answer = await this.#send({ method: 'PUT', path: leasePath(nodeName), body });
+      const renewed = answeredWith(answer, 200, 201) ? leaseIn(answer, nodeName) : undefined;
+      if (renewed !== undefined) {
+        onAccepted(renewed);
+        return true;
+      }
+      log.warn('the Lease was not renewed', { node: nodeName, why: this.#whyNoLease(answer), attempt });
+      if (answeredWith(answer, 409)) {
+        base = (await this.ensure())?.lease;
+        continue;
+      }
+      if (attempt > 1) api.reconnect();
+      if (attempt < RENEWAL_ATTEMPTS_MAX) await this.#wait(answer, 0);
+    }
+    if (!stop.aborted) log.error(`failed ${RENEWAL_ATTEMPTS_MAX} attempts to update lease`, { node: nodeName });
+    return false;
+  }
+
+  async #readOrCreate(): Promise<EnsureAttempt> {
+    const { nodeName } = this.#dependencies;
+    const found = await this.#send({ method: 'GET', path: leasePath(nodeName) });
+    const lease = answeredWith(found, 200) ? leaseIn(found, nodeName) : undefined;
+    if (lease !== undefined) return { kind: 'found', lease };
+    if (!answeredWith(found, 404)) return { kind: 'failed', answer: found };
+    const node = await this.#owner();
+    if (node === undefined) return { kind: 'noOwner' };
+    const created = await this.#send({ method: 'POST', path: LEASES_PATH, body: newLease(node, this.#timing()) });
+    const stored = answeredWith(created, 200, 201) ? leaseIn(created, nodeName) : undefined;
+    return stored === undefined ? { kind: 'failed', answer: created } : { kind: 'created', lease: stored };
+  }
+
+  /** The body of the PUT. Undefined without a base, or if the base has no owner and the Node cannot be read. */
+  async #renewalOf(base: KubeObject | undefined): Promise<KubeObject | undefined> {
+    if (base === undefined) return undefined;
+    if (!needsOwner(base)) return renewedLease(base, this.#timing());
+    const node = await this.#owner();
+    return node === undefined ? undefined : renewedLease(base, { ...this.#timing(), node });
+  }
+
+  /** The Node that is to own the Lease, registered again if it was deleted; undefined if it cannot be read. */
+  async #owner(): Promise<KubeNode | undefined> {
+    const { nodeName, log, registerAgain } = this.#dependencies;
+    const { node, answer } = await this.#readNode();
+    if (node !== undefined) return node;
+    if (!answeredWith(answer, 404)) {
+      log.warn('the Node that owns the Lease cannot be read', { node: nodeName, why: describeAnswer(answer) });
+      return undefined;
+    }
+    log.warn('the Node does not exist', { node: nodeName });
+    return (await registerAgain()) ? (await this.#readNode()).node : undefined;
+  }
+
+  async #readNode(): Promise<{ readonly answer: KubeAnswer; readonly node: KubeNode | undefined }> {
+    const { nodeName } = this.#dependencies;
+    const answer = await this.#send({ method: 'GET', path: nodePath(nodeName) });
+    return { answer, node: answeredWith(answer, 200) ? nodeIn(answer, nodeName) : undefined };
+  }
+
+  #send(request: KubeRequest): Promise<KubeAnswer> {
+    const { api, timeoutMs, stop } = this.#dependencies;
+    return api.send({ ...request, timeoutMs, signal: stop });
+  }
+
+  #timing(): { readonly leaseDurationSeconds: number; readonly nowMs: number } {
+    const { durationSeconds, time } = this.#dependencies;
+    return { leaseDurationSeconds: durationSeconds, nowMs: time.nowMs() };
+  }
+
+  #whyNoLease(answer: KubeAnswer): string {
+    return answeredWith(answer, 200, 201)
+      ? `${describeAnswer(answer)}, but the answer is not the Lease ${this.#dependencies.nodeName}`
+      : describeAnswer(answer);
+  }
+
+  /** Waits as long as a Retry-After of the answer asks, but at least this long. */
+  async #wait(answer: KubeAnswer, atLeastMs: number): Promise<void> {
+    const { time, fraction, stop } = this.#dependencies;
+    const retryAfterMs = answer.kind === 'answered' ? retryAfterWaitMs(answer, fraction()) : 0;
+    const waitMs = Math.max(atLeastMs, retryAfterMs);
+    if (waitMs > 0) await time.sleep(waitMs, stop);
+  }
+}
