@@ -1,10 +1,10 @@
 /**
- * The agent as a whole: start checks, then all loops side by side until stopped.
+ * The agent as a whole: start checks, then all loops concurrently until stopped.
  *
  *   start checks → registration (which enrols) → lease · status · pods · events · shutdown · key
  *
- * The loops do not know each other; this file connects them. The lease loop has an API client of its own, so no other
- * request delays a heartbeat. Stopping ends the loops at once and leaves pods running: a restart of the agent must not
+ * The loops do not know each other; this file connects them. The lease loop has its own API client, so no other request
+ * delays a heartbeat. Stopping ends the loops at once and leaves pods running: a restart of the agent must not
  * restart the workloads.
  */
 import { recordsOf, textOf } from '../../shared/kube/normal-form.ts';
@@ -22,12 +22,12 @@ import type { NodeEvent } from '../rules/node-event.ts';
 import { initialNode } from '../rules/node-registration.ts';
 import { shutdownBuckets } from '../rules/shutdown-settings.ts';
 import { NODE_SHUTTING_DOWN } from '../rules/shutdown-status.ts';
-import { createEventRecorder } from './events.ts';
-import { createKeyRotation } from './key-rotation.ts';
-import { createLeaseLoop } from './lease-loop.ts';
+import { createEventRecorder, type EventRecorder } from './events.ts';
+import { createKeyRotation, type KeyRotation } from './key-rotation.ts';
+import { createLeaseLoop, type LeaseLoop } from './lease-loop.ts';
 import { NodeStatusComputation } from './node-status.ts';
-import { createPodLoop } from './pod-loop.ts';
-import { createRegistration } from './registration.ts';
+import { createPodLoop, type PodLoop } from './pod-loop.ts';
+import { createRegistration, type Registration } from './registration.ts';
 import { RuntimeHealth } from './runtime-health.ts';
 import { addressSetter } from './set-addresses.ts';
 import { GracefulShutdown, type ShutdownDependencies } from './shutdown/graceful-shutdown.ts';
@@ -39,112 +39,96 @@ export interface AgentParts extends StartParts {
   /** For heartbeats and node status alone. */
   readonly beatApi: KubeApi;
   readonly api: KubeApi;
-  /** Labels the cluster wants the Node registered with; enrols where that is due. Rejects while it cannot. */
+  /** Labels with which the cluster wants the Node registered. Enrols first if that is due, and rejects if that fails. */
   readonly clusterLabels: () => Promise<Readonly<Record<string, string>>>;
-  /** Absent where a token was given. */
+  /** Absent with a configured token. */
   readonly keys?: MachineKeys | undefined;
   readonly runtime: PodRuntime;
   readonly shutdownSignal: ShutdownSignal;
   readonly shutdownState: ShutdownDependencies['stateFile'];
   readonly fraction: Fraction;
-  /** Complaints about the machine that no loop knows of. */
+  /** Further health checks of the machine. */
   readonly checks?: readonly HealthCheck[];
-  /** Serves the complaints of these checks; its end is the caller's. */
+  /** Serves these checks. The caller stops the server. */
   readonly serveHealth: (checks: readonly HealthCheck[]) => Promise<void>;
 }
 
-/** Until stopped. @throws AgentStartError before anything was sent. */
+/** Runs until stopped. @throws AgentStartError before anything was sent */
 export async function runAgent(parts: AgentParts, stop: AbortSignal): Promise<void> {
-  const { config, api, machine, runtime, time, fraction, log, meter } = parts;
-  const { topology, nodeIps, operatingSystem, architecture } = await checkStart(parts);
-  const events = createEventRecorder({ nodeName: config.nodeName, api, time, log, meter });
-  const leaseSeconds = leaseDurationSeconds(config.nodeLeaseDurationSeconds);
-  const timeoutMs = Math.min(config.nodeStatusUpdateFrequencyMs, leaseSeconds * 1_000);
-  const beats = observedBeats(parts, (keyId) => keyRotation?.beatAnswered(keyId));
-  const keyRotation =
-    parts.keys === undefined
-      ? undefined
-      : createKeyRotation(config, { keys: parts.keys, api, time, fraction, log, meter });
+  const loops = createLoops(parts, await checkStart(parts), stop);
+  connectLoops(parts, loops);
+  parts.meter.gauge('kubelet_node_name', 1, { node: parts.config.nodeName });
+  await loops.runtimeHealth.ask();
+  await parts.serveHealth(healthChecks(parts, loops));
+  loops.events.aboutNode({ type: 'Normal', reason: 'Starting', message: 'Starting kubelet.' });
+  await runLoops(loops, stop);
+}
 
+/** Results of the start checks. */
+type Started = Awaited<ReturnType<typeof checkStart>>;
+
+interface Loops {
+  readonly events: EventRecorder;
+  readonly beats: ObservedBeats;
+  readonly leaseLoop: LeaseLoop;
+  readonly keyRotation: KeyRotation | undefined;
+  readonly runtimeHealth: RuntimeHealth;
+  readonly nodeBuilder: NodeBuilder;
+  readonly registration: Registration;
+  readonly statusLoop: StatusLoop;
+  readonly podLoop: PodLoop;
+  readonly shutdown: GracefulShutdown;
+}
+
+function createLoops(parts: AgentParts, started: Started, stop: AbortSignal): Loops {
+  const { config, api, beatApi, keys, runtime, time, fraction, log, meter } = parts;
+  const { nodeName } = config;
+  const common = { time, fraction, log, meter, stop };
+  const timeoutMs = Math.min(config.nodeStatusUpdateFrequencyMs, leaseSecondsOf(parts) * 1_000);
+  const events = createEventRecorder({ ...common, nodeName, api });
+  const keyRotation = keys === undefined ? undefined : createKeyRotation(config, { ...common, keys, api });
+  const beats = observedBeats(parts, (keyId) => keyRotation?.beatAnswered(keyId));
   const runtimeHealth = new RuntimeHealth({ runtime, time, recordEvent: events.aboutNode });
-  const computation = new NodeStatusComputation({
-    settings: config,
-    machine,
-    nowMs: () => time.nowMs(),
-    monotonicMs: () => time.monotonicMs(),
-    log,
-    agentVersion: parts.agentVersion,
-    setAddresses: addressSetter(machine, config, nodeIps),
-    readyErrors: () => ({
-      runtime: runtimeHealth.notReady(),
-      shutdown: shutdown.shuttingDown() ? NODE_SHUTTING_DOWN : undefined,
-    }),
-    readyWarning: () => runtimeHealth.stateComplaint(),
-    runtimeVersion: () => (runtimeHealth.notReady() === undefined ? runtime.version : undefined),
-    volumesInUse: () => [],
-  });
-  let firstEvents: readonly NodeEvent[] = [];
-  const buildNode = async (): Promise<KubeNode> => {
-    const nodeLabels = { ...(await parts.clusterLabels()), ...config.nodeLabels };
-    const initial = initialNode(
-      { ...config, nodeLabels },
-      { hostname: config.nodeName, operatingSystem, architecture },
-    );
-    const computed = await computation.compute(initial);
-    firstEvents = computed.events;
-    return computed.node;
-  };
+  const computation = statusComputation(parts, started, runtimeHealth, () => shutdown.shuttingDown());
+  const nodeBuilder = new NodeBuilder(parts, started, computation);
   const registration = createRegistration(config, {
-    api: parts.beatApi,
-    time,
-    fraction,
-    log,
-    buildNode,
-    stop,
+    ...common,
+    api: beatApi,
     timeoutMs,
+    buildNode: () => nodeBuilder.build(),
   });
   const statusLoop = new StatusLoop({
+    ...common,
     settings: config,
-    api: parts.beatApi,
-    time,
-    fraction,
-    log,
-    meter,
-    compute: (node) => computation.compute(node),
+    api: beatApi,
     registration,
+    compute: (node) => computation.compute(node),
     recordEvent: events.aboutNode,
-    onRepeatedFailure: () => parts.beatApi.reconnect(),
+    onRepeatedFailure: () => beatApi.reconnect(),
     isBlocked: () => runtimeHealth.notReady() !== undefined || shutdown.shuttingDown(),
   });
   const leaseLoop = createLeaseLoop(config, {
+    ...common,
     api: beats.api,
-    time,
-    fraction,
-    log,
-    stop,
     timeoutMs,
     registerAgain: () => registration.again(),
   });
   const podLoop = createPodLoop({
-    nodeName: config.nodeName,
+    ...common,
+    nodeName,
     api,
     runtime,
-    time,
-    fraction,
-    log,
-    meter,
-    operatingSystem,
+    operatingSystem: started.operatingSystem,
+    topology: started.topology,
     hostIp: () => internalAddressOf(statusLoop.node()),
     recordEvent: events.aboutPod,
     gate: () => shutdown.admit(),
-    topology,
   });
   const shutdown = new GracefulShutdown({
+    ...common,
     buckets: shutdownBuckets(config),
     shutdownSignal: parts.shutdownSignal,
-    time,
-    log,
-    meter,
+    stateFile: parts.shutdownState,
     activePods: () => podLoop.activePods(),
     killPod: (...args) => podLoop.killPod(...args),
     recordEvent: events.aboutNode,
@@ -152,56 +136,135 @@ export async function runAgent(parts: AgentParts, stop: AbortSignal): Promise<vo
       await statusLoop.pass(stop);
     },
     drainEvents: events.drain,
-    stateFile: parts.shutdownState,
   });
+  return {
+    events,
+    beats,
+    leaseLoop,
+    keyRotation,
+    runtimeHealth,
+    nodeBuilder,
+    registration,
+    statusLoop,
+    podLoop,
+    shutdown,
+  };
+}
 
+const leaseSecondsOf = ({ config }: AgentParts): number => leaseDurationSeconds(config.nodeLeaseDurationSeconds);
+
+function statusComputation(
+  parts: AgentParts,
+  { nodeIps }: Started,
+  runtimeHealth: RuntimeHealth,
+  isShuttingDown: () => boolean,
+): NodeStatusComputation {
+  const { config, machine, runtime, time, log, agentVersion } = parts;
+  return new NodeStatusComputation({
+    settings: config,
+    machine,
+    nowMs: () => time.nowMs(),
+    monotonicMs: () => time.monotonicMs(),
+    log,
+    agentVersion,
+    setAddresses: addressSetter(machine, config, nodeIps),
+    readyErrors: () => ({
+      runtime: runtimeHealth.notReady(),
+      shutdown: isShuttingDown() ? NODE_SHUTTING_DOWN : undefined,
+    }),
+    readyWarning: () => runtimeHealth.stateComplaint(),
+    runtimeVersion: () => (runtimeHealth.notReady() === undefined ? runtime.version : undefined),
+    volumesInUse: () => [],
+  });
+}
+
+/** Builds the Node to be registered, and keeps the events of its computation until it is registered. */
+class NodeBuilder {
+  readonly #parts: AgentParts;
+  readonly #started: Started;
+  readonly #computation: NodeStatusComputation;
+  #events: readonly NodeEvent[] = [];
+
+  constructor(parts: AgentParts, started: Started, computation: NodeStatusComputation) {
+    this.#parts = parts;
+    this.#started = started;
+    this.#computation = computation;
+  }
+
+  async build(): Promise<KubeNode> {
+    const { config, clusterLabels } = this.#parts;
+    const { operatingSystem, architecture } = this.#started;
+    const nodeLabels = { ...(await clusterLabels()), ...config.nodeLabels };
+    const platform = { hostname: config.nodeName, operatingSystem, architecture };
+    const { node, events } = await this.#computation.compute(initialNode({ ...config, nodeLabels }, platform));
+    this.#events = events;
+    return node;
+  }
+
+  /** Events of the last build. Each is returned once. */
+  takeEvents(): readonly NodeEvent[] {
+    const events = this.#events;
+    this.#events = [];
+    return events;
+  }
+}
+
+function connectLoops(parts: AgentParts, loops: Loops): void {
+  const { meter } = parts;
+  const { leaseLoop, registration, statusLoop, podLoop, nodeBuilder, events } = loops;
+  const leaseMs = leaseSecondsOf(parts) * 1_000;
   leaseLoop.onPodsChange(() => podLoop.podsChanged());
   leaseLoop.onBeat((atMs, silentMs) => {
     meter.count('nodekeeper_agent_lease_renewals_total');
     meter.gauge('nodekeeper_agent_lease_renewed_time_seconds', Math.floor(atMs / 1_000));
-    // After such a silence the node may have been marked, and its pods with it.
-    if (silentMs < leaseSeconds * 1_000) return;
+    // After an interval this long the controller may have marked the node and its pods.
+    if (silentMs < leaseMs) return;
     statusLoop.invalidate();
     podLoop.podsChanged();
   });
   registration.onRegistered(() => {
-    // As a kubelet, which records them at each start, whether or not the Node was there before.
-    for (const event of firstEvents) events.aboutNode(event);
-    firstEvents = [];
+    // As a kubelet, which records them at each start, whether or not the Node existed before.
+    for (const event of nodeBuilder.takeEvents()) events.aboutNode(event);
     podLoop.podsChanged();
   });
-  meter.gauge('kubelet_node_name', 1, { node: config.nodeName });
+}
 
-  await runtimeHealth.ask();
-  await parts.serveHealth([
+function healthChecks(parts: AgentParts, { beats }: Loops): readonly HealthCheck[] {
+  const { runtime, time, checks = [] } = parts;
+  const intervalMs = renewIntervalMs(leaseSecondsOf(parts));
+  return [
     { name: 'ping', complaint: () => undefined },
     { name: 'runtime', complaint: () => runtime.complaint?.() },
-    ...(parts.checks ?? []),
-    {
-      name: 'lease',
-      complaint: () => leaseLoopComplaint(beats.answeredAtMs(), time.monotonicMs(), renewIntervalMs(leaseSeconds)),
-    },
-  ]);
-  events.aboutNode({ type: 'Normal', reason: 'Starting', message: 'Starting kubelet.' });
+    ...checks,
+    { name: 'lease', complaint: () => leaseLoopComplaint(beats.answeredAtMs(), time.monotonicMs(), intervalMs) },
+  ];
+}
 
-  // The Node first: what the other loops say is about it. The lease loop waits for nobody.
-  const registered = registration.ensure();
+/** The lease loop starts at once. The loops that need the Node start after its registration. */
+async function runLoops(loops: Loops, stop: AbortSignal): Promise<void> {
+  const registered = loops.registration.ensure();
   await Promise.all([
-    leaseLoop.run(),
-    registered.then(() => statusLoop.run(stop)),
-    registered.then(() => podLoop.run(stop)),
-    registered.then(() => events.run(stop)),
-    shutdown.run(stop),
-    registered.then(() => keyRotation?.run(stop)),
-    runtimeHealth.run(stop),
+    loops.leaseLoop.run(),
+    registered.then(() => loops.statusLoop.run(stop)),
+    registered.then(() => loops.podLoop.run(stop)),
+    registered.then(() => loops.events.run(stop)),
+    loops.shutdown.run(stop),
+    registered.then(() => loops.keyRotation?.run(stop)),
+    loops.runtimeHealth.run(stop),
   ]);
 }
 
-/** The API for heartbeats. It notes when an answer came, and reports which key signed an accepted heartbeat. */
+interface ObservedBeats {
+  readonly api: KubeApi;
+  /** When the last answer was received. Monotonic milliseconds. */
+  readonly answeredAtMs: () => number;
+}
+
+/** The API for heartbeats. It records when an answer was received, and reports which key signed an accepted heartbeat. */
 function observedBeats(
   { beatApi, keys, time }: AgentParts,
   onAnswer: (acceptedKeyId: string | undefined) => void,
-): { readonly api: KubeApi; readonly answeredAtMs: () => number } {
+): ObservedBeats {
   let answeredAtMs = time.monotonicMs();
   const api: KubeApi = {
     async send(request) {
