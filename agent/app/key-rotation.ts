@@ -1,24 +1,25 @@
 /**
- * Replaces the machine's key before it is old, step by step as agent/rules/key-rotation.ts says.
+ * Replaces the machine's key before it is too old, one step at a time (agent/rules/key-rotation.ts).
  *
- * Each step asks the disk and the cluster's last word what is next; only the first look, and one after a failure, is a
- * request of its own. What fails changes nothing: both keys stay where they are, it is told once, and tried again after
- * waits that double up to an hour. Nobody waits for this loop, and a machine whose key cannot be replaced goes on with it.
+ * The next step follows from the keys on disk and the newest answer of the cluster. Only the first read, and one after a
+ * failure, is a request of its own. A failure changes nothing: both keys stay, it is logged once, and retried after waits
+ * that double up to an hour. No other loop waits for this one, and the machine keeps its key until it can be replaced.
  */
 import type { Log } from '../../shared/ports/log.ts';
 import type { AgentConfig } from '../config.ts';
 import type { KubeApi, KubeRequest } from '../ports/kube-api.ts';
-import type { MachineKeys } from '../ports/machine-keys.ts';
+import type { MachineKeys, PublicHalf } from '../ports/machine-keys.ts';
 import type { AgentMeter } from '../ports/meter.ts';
 import type { AgentTime, Fraction } from '../ports/time.ts';
 import { type Doubling, doublingWaitMs, retryAfterWaitMs } from '../rules/backoff.ts';
 import { enrolRequest, identityIn, identityRequest } from '../rules/identity-request.ts';
 import { type EnrolledKey, firstLookMs, nextRotationStep } from '../rules/key-rotation.ts';
 import { describeAnswer } from '../rules/kube-answer.ts';
+import { describeError } from './describe-error.ts';
 
 const FAILURE_WAITS: Doubling = { firstMs: 60_000, limitMs: 3_600_000 };
-/** Between two looks whether the new key has signed a beat; a beat wakes us anyway. Milliseconds. */
-const PROOF_LOOK_MS = 60_000;
+/** Longest wait before the signing key is checked again; the answer to a heartbeat ends the wait. Milliseconds. */
+const PROOF_CHECK_MS = 60_000;
 
 export interface KeyRotationDependencies {
   readonly keys: MachineKeys;
@@ -30,9 +31,13 @@ export interface KeyRotationDependencies {
 }
 
 export interface KeyRotation {
-  /** Until stopped; at once when keys are never replaced. */
+  /** Runs until stopped. Resolves at once if keys are never replaced. */
   run(stop: AbortSignal): Promise<void>;
-  /** A beat was answered. `signedBy`: the key of an accepted one; undefined when it was refused, or that is not certain. */
+  /**
+   * A heartbeat was answered.
+   *
+   * @param signedBy the key of an accepted heartbeat; undefined if it was refused, or if the key is not certain
+   */
   beatAnswered(signedBy: string | undefined): void;
 }
 
@@ -43,50 +48,75 @@ type StepOutcome =
 
 const DONE: StepOutcome = { kind: 'done' };
 
-export function createKeyRotation(
-  { nodeName, keyRotationPeriodMs: periodMs }: Pick<AgentConfig, 'nodeName' | 'keyRotationPeriodMs'>,
-  { keys, api, time, fraction, log, meter }: KeyRotationDependencies,
-): KeyRotation {
-  let enrolled: readonly EnrolledKey[] | undefined;
-  let provenKeyId: string | undefined;
-  let answered = new AbortController();
-  let failures = 0;
+type RotationConfig = Pick<AgentConfig, 'nodeName' | 'keyRotationPeriodMs'>;
 
-  /** Asks for something about our identity, and keeps what the cluster says of it, which must be as expected. */
-  async function ask(
-    request: KubeRequest,
-    stop: AbortSignal,
-    expected: (told: readonly EnrolledKey[]) => boolean = () => true,
-  ): Promise<StepOutcome> {
-    const answer = await api.send({ ...request, signal: stop });
-    enrolled = identityIn(answer)?.keys;
-    if (enrolled === undefined) {
-      const atLeastMs = answer.kind === 'answered' ? retryAfterWaitMs(answer, fraction()) : 0;
-      return { kind: 'failed', why: describeAnswer(answer), atLeastMs };
-    }
-    if (expected(enrolled)) return DONE;
-    return { kind: 'failed', why: 'the answer does not hold the keys that were asked for' };
+export function createKeyRotation(config: RotationConfig, dependencies: KeyRotationDependencies): KeyRotation {
+  const { nodeName, keyRotationPeriodMs } = config;
+  const { time, fraction, log } = dependencies;
+  const steps = new RotationSteps(config, dependencies);
+
+  return {
+    beatAnswered: (signedBy) => steps.beatAnswered(signedBy),
+    async run(stop) {
+      if (keyRotationPeriodMs === 0) return;
+      await time.sleep(firstLookMs(keyRotationPeriodMs, fraction()), stop);
+      for (let failures = 0; !stop.aborted; ) {
+        const outcome = await steps.next(stop);
+        if (stop.aborted) return;
+        if (outcome.kind === 'failed') {
+          if (failures === 0) {
+            log.warn('the key cannot be replaced; it stays in use', { node: nodeName, why: outcome.why });
+          }
+          await time.sleep(Math.max(doublingWaitMs(FAILURE_WAITS, failures), outcome.atLeastMs ?? 0), stop);
+          failures += 1;
+        } else if (outcome.kind === 'wait') {
+          failures = 0;
+          await time.sleep(outcome.forMs, stop);
+        }
+      }
+    },
+  };
+}
+
+class RotationSteps {
+  readonly #config: RotationConfig;
+  readonly #dependencies: KeyRotationDependencies;
+  /** From the newest answer of the cluster; undefined if it must be read. */
+  #enrolled: readonly EnrolledKey[] | undefined;
+  #provenKeyId: string | undefined;
+  /** Aborted by the answer to a heartbeat. */
+  #answered = new AbortController();
+
+  constructor(config: RotationConfig, dependencies: KeyRotationDependencies) {
+    this.#config = config;
+    this.#dependencies = dependencies;
   }
 
-  async function prove(keyId: string, stop: AbortSignal): Promise<StepOutcome> {
-    keys.signWithNext();
-    while (!stop.aborted && provenKeyId !== keyId) {
-      if (keys.signingKeyId() !== keyId) return { kind: 'failed', why: 'the new key was refused' };
-      answered = new AbortController();
-      await time.sleep(PROOF_LOOK_MS, AbortSignal.any([stop, answered.signal]));
-    }
-    return DONE;
+  beatAnswered(signedBy: string | undefined): void {
+    if (signedBy !== undefined) this.#provenKeyId = signedBy;
+    this.#answered.abort();
   }
 
-  async function step(stop: AbortSignal): Promise<StepOutcome> {
+  /** Does the step that is due. After a failure the enrolled keys are read again: they may have been the cause. */
+  async next(stop: AbortSignal): Promise<StepOutcome> {
+    const outcome = await this.#step(stop).catch(
+      (error: unknown): StepOutcome => ({ kind: 'failed', why: describeError(error) }),
+    );
+    if (outcome.kind === 'failed') this.#enrolled = undefined;
+    return outcome;
+  }
+
+  async #step(stop: AbortSignal): Promise<StepOutcome> {
+    const { nodeName, keyRotationPeriodMs } = this.#config;
+    const { keys } = this.#dependencies;
     const { current, next } = await keys.held();
-    if (enrolled === undefined) return ask(identityRequest(nodeName), stop);
+    if (this.#enrolled === undefined) return this.#request(identityRequest(nodeName), () => true, stop);
     const due = nextRotationStep({
-      enrolled,
+      enrolled: this.#enrolled,
       currentKeyId: current.keyId,
       nextKeyId: next?.keyId,
-      provenKeyId,
-      periodMs,
+      provenKeyId: this.#provenKeyId,
+      periodMs: keyRotationPeriodMs,
       nowMs: keys.serverNowMs(),
     });
     switch (due.kind) {
@@ -98,56 +128,61 @@ export function createKeyRotation(
         await keys.makeNext();
         return DONE;
       case 'enrol':
-        return ask(enrolRequest(nodeName, (next ?? current).publicKey), stop, (told) =>
-          told.some(({ keyId }) => keyId === next?.keyId),
-        );
+        return this.#enrol(next ?? current, stop);
       case 'prove':
-        return prove((next ?? current).keyId, stop);
+        return this.#prove((next ?? current).keyId, stop);
       case 'adopt':
         await keys.adoptNext();
         return DONE;
-      case 'drop': {
-        const alone = (told: readonly EnrolledKey[]) => told.length === 1 && told[0]?.keyId === current.keyId;
-        const outcome = await ask(enrolRequest(nodeName, current.publicKey), stop, alone);
-        if (outcome.kind !== 'done') return outcome;
-        meter.count('nodekeeper_agent_key_rotations_total');
-        log.info('the key was replaced', { node: nodeName, keyId: current.keyId });
-        return DONE;
-      }
+      case 'drop':
+        return this.#dropOthers(current, stop);
     }
   }
 
-  async function tried(stop: AbortSignal): Promise<StepOutcome> {
-    try {
-      return await step(stop);
-    } catch (error) {
-      return { kind: 'failed', why: error instanceof Error ? error.message : String(error) };
-    }
+  #enrol({ keyId, publicKey }: PublicHalf, stop: AbortSignal): Promise<StepOutcome> {
+    const isEnrolled = (enrolled: readonly EnrolledKey[]): boolean => enrolled.some((key) => key.keyId === keyId);
+    return this.#request(enrolRequest(this.#config.nodeName, publicKey), isEnrolled, stop);
   }
 
-  return {
-    beatAnswered(signedBy) {
-      if (signedBy !== undefined) provenKeyId = signedBy;
-      answered.abort();
-    },
-    async run(stop) {
-      if (periodMs === 0) return;
-      await time.sleep(firstLookMs(periodMs, fraction()), stop);
-      while (!stop.aborted) {
-        const outcome = await tried(stop);
-        if (stop.aborted) return;
-        if (outcome.kind === 'failed') {
-          // What was told before may be what was wrong.
-          enrolled = undefined;
-          if (failures === 0)
-            log.warn('the key cannot be replaced; it goes on counting', { node: nodeName, why: outcome.why });
-          await time.sleep(Math.max(doublingWaitMs(FAILURE_WAITS, failures), outcome.atLeastMs ?? 0), stop);
-          failures += 1;
-        } else if (outcome.kind === 'wait') {
-          failures = 0;
-          await time.sleep(outcome.forMs, stop);
-        }
-      }
-    },
-  };
+  /** Signs with the new key until a heartbeat signed with it was accepted. */
+  async #prove(keyId: string, stop: AbortSignal): Promise<StepOutcome> {
+    const { keys, time } = this.#dependencies;
+    keys.signWithNext();
+    while (!stop.aborted && this.#provenKeyId !== keyId) {
+      if (keys.signingKeyId() !== keyId) return { kind: 'failed', why: 'the new key was refused' };
+      this.#answered = new AbortController();
+      await time.sleep(PROOF_CHECK_MS, AbortSignal.any([stop, this.#answered.signal]));
+    }
+    return DONE;
+  }
+
+  /** Enrols the key once more, signed by itself: the cluster then deletes all others. */
+  async #dropOthers({ keyId, publicKey }: PublicHalf, stop: AbortSignal): Promise<StepOutcome> {
+    const { nodeName } = this.#config;
+    const { meter, log } = this.#dependencies;
+    const isOnlyKey = (enrolled: readonly EnrolledKey[]): boolean =>
+      enrolled.length === 1 && enrolled[0]?.keyId === keyId;
+    const outcome = await this.#request(enrolRequest(nodeName, publicKey), isOnlyKey, stop);
+    if (outcome.kind !== 'done') return outcome;
+    meter.count('nodekeeper_agent_key_rotations_total');
+    log.info('the key was replaced', { node: nodeName, keyId });
+    return DONE;
+  }
+
+  /** Sends a request about our identity and keeps the enrolled keys of its answer, which must be the expected ones. */
+  async #request(
+    request: KubeRequest,
+    isExpected: (enrolled: readonly EnrolledKey[]) => boolean,
+    stop: AbortSignal,
+  ): Promise<StepOutcome> {
+    const { api, fraction } = this.#dependencies;
+    const answer = await api.send({ ...request, signal: stop });
+    this.#enrolled = identityIn(answer)?.keys;
+    if (this.#enrolled === undefined) {
+      const atLeastMs = answer.kind === 'answered' ? retryAfterWaitMs(answer, fraction()) : 0;
+      return { kind: 'failed', why: describeAnswer(answer), atLeastMs };
+    }
+    if (isExpected(this.#enrolled)) return DONE;
+    return { kind: 'failed', why: 'the answer does not hold the requested keys' };
+  }
 }

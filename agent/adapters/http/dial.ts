@@ -1,6 +1,6 @@
 /**
- * Connections to one server: TLS, straight or through a proxy by CONNECT, with the bytes counted where they leave and
- * enter the machine, handshakes included.
+ * Connections to one server: TLS, directly or through a proxy (CONNECT). Bytes are counted on the sockets, so they include
+ * handshakes.
  */
 
 import { connect, isIP, type Socket } from 'node:net';
@@ -8,11 +8,12 @@ import type { Duplex } from 'node:stream';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { defined } from '../../../shared/domain/defined.ts';
 import { bareHost } from './proxy-choice.ts';
+import { openTunnel } from './proxy-tunnel.ts';
 
 export interface Traffic {
   readonly bytesUp: number;
   readonly bytesDown: number;
-  /** Dialled, whether or not the other side took the call. */
+  /** Attempts to connect, failed ones included. */
   readonly connections: number;
 }
 
@@ -21,127 +22,115 @@ export interface DialOptions {
   readonly proxy?: URL | undefined;
   /** PEM text. */
   readonly certificateAuthority?: string | undefined;
-  /** For the answer of a proxy. Milliseconds. */
+  /** Time limit for the answer of a proxy. Milliseconds. */
   readonly timeoutMs: number;
 }
 
 export interface Dialler {
-  /** A connection that may still be under way, or undefined when the callback is to have it. */
+  /** Returns a connection that may not be established yet; undefined if the callback will receive it. */
   dial(callback: (error: Error | null, connection?: Duplex) => void): Duplex | undefined;
   /** Since the start. */
   traffic(): Traffic;
 }
 
-/** A proxy's answer to CONNECT is a status line and a few headers. */
-const PROXY_ANSWER_BYTES_MAX = 16_384;
+export function createDialler(options: DialOptions): Dialler {
+  const { server, proxy } = options;
+  const sockets = new CountedSockets();
+  const tls = new TlsToServer(options);
+  return {
+    dial(callback) {
+      if (proxy === undefined) return tls.over(sockets.open(bareHost(server.hostname), portOf(server)));
+      dialThroughProxy(proxy, sockets, options).then(
+        (tunnel) => callback(null, tls.over(tunnel)),
+        (cause: Error) => callback(cause),
+      );
+      return undefined;
+    },
+    traffic: () => sockets.traffic(),
+  };
+}
 
-export function createDialler({ server, proxy, certificateAuthority, timeoutMs }: DialOptions): Dialler {
-  const live = new Set<Socket>();
-  const closed = { bytesUp: 0, bytesDown: 0 };
-  let connections = 0;
-  /** Resumes TLS where the server allows it: a third of the bytes of a full handshake. */
-  let session: Buffer | undefined;
+const portOf = ({ port, protocol }: URL): number => (port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port));
+
+/** Options of a TLS connection to this host. */
+const tlsPeer = (host: string, certificateAuthority: string | undefined) => ({
+  host,
+  // An address must not be sent as the server name (RFC 6066, 3).
+  ...defined({ servername: isIP(host) === 0 ? host : undefined, ca: certificateAuthority }),
+});
+
+function dialThroughProxy(
+  proxy: URL,
+  sockets: CountedSockets,
+  { server, certificateAuthority, timeoutMs }: DialOptions,
+): Promise<Duplex> {
+  const proxyHost = bareHost(proxy.hostname);
+  const socket = sockets.open(proxyHost, portOf(proxy));
+  const link =
+    proxy.protocol === 'https:' ? connectTls({ socket, ...tlsPeer(proxyHost, certificateAuthority) }) : socket;
   const host = bareHost(server.hostname);
-  const port = server.port === '' ? 443 : Number(server.port);
+  const authority = `${isIP(host) === 6 ? `[${host}]` : host}:${portOf(server)}`;
+  return openTunnel(link, { proxy, authority, timeoutMs }).catch((cause: unknown) => {
+    socket.destroy();
+    throw cause;
+  });
+}
 
-  function open(toHost: string, toPort: number): Socket {
-    const socket = connect({ host: toHost, port: toPort, noDelay: true });
-    connections += 1;
-    live.add(socket);
+/** TCP connections and their bytes. */
+class CountedSockets {
+  readonly #live = new Set<Socket>();
+  #closedBytesUp = 0;
+  #closedBytesDown = 0;
+  #connections = 0;
+
+  open(host: string, port: number): Socket {
+    const socket = connect({ host, port, noDelay: true });
+    this.#connections += 1;
+    this.#live.add(socket);
     socket.once('close', () => {
-      live.delete(socket);
-      closed.bytesUp += socket.bytesWritten;
-      closed.bytesDown += socket.bytesRead;
+      this.#live.delete(socket);
+      this.#closedBytesUp += socket.bytesWritten;
+      this.#closedBytesDown += socket.bytesRead;
     });
     return socket;
   }
 
-  const peer = (name: string) => ({
-    host: name,
-    // No name of a server may be an address (RFC 6066, 3).
-    ...(isIP(name) === 0 ? { servername: name } : {}),
-    ...defined({ ca: certificateAuthority }),
-  });
+  traffic(): Traffic {
+    let bytesUp = this.#closedBytesUp;
+    let bytesDown = this.#closedBytesDown;
+    for (const socket of this.#live) {
+      bytesUp += socket.bytesWritten;
+      bytesDown += socket.bytesRead;
+    }
+    return { bytesUp, bytesDown, connections: this.#connections };
+  }
+}
 
-  function toServer(socket: Duplex): TLSSocket {
+/** TLS to the server. A session is resumed where the server allows it: a third of the bytes of a full handshake. */
+class TlsToServer {
+  readonly #options: DialOptions;
+  #session: Buffer | undefined;
+
+  constructor(options: DialOptions) {
+    this.#options = options;
+  }
+
+  over(socket: Duplex): TLSSocket {
+    const { server, certificateAuthority } = this.#options;
     const tls = connectTls({
       socket,
-      ...peer(host),
-      ...defined({ session }),
+      ...tlsPeer(bareHost(server.hostname), certificateAuthority),
+      ...defined({ session: this.#session }),
       ALPNProtocols: ['http/1.1'],
     });
-    tls.on('session', (given) => {
-      session = given;
+    tls.on('session', (session) => {
+      this.#session = session;
     });
-    // A server that renewed its keys refuses the old session, and would refuse it for ever.
+    // A server that renewed its keys would refuse the old session every time.
     tls.once('error', () => {
-      session = undefined;
+      this.#session = undefined;
     });
     tls.once('close', () => socket.destroy());
     return tls;
   }
-
-  function throughProxy(via: URL, callback: (error: Error | null, connection?: Duplex) => void): void {
-    const proxyHost = bareHost(via.hostname);
-    const raw = open(proxyHost, via.port === '' ? (via.protocol === 'https:' ? 443 : 80) : Number(via.port));
-    const link: Duplex = via.protocol === 'https:' ? connectTls({ socket: raw, ...peer(proxyHost) }) : raw;
-    let heard = Buffer.alloc(0);
-    const finish = (error: Error | null): void => {
-      clearTimeout(timer);
-      link.off('data', hear).off('error', fail).off('close', fail);
-      if (error === null) {
-        callback(null, toServer(link));
-        return;
-      }
-      link.on('error', () => {});
-      link.destroy();
-      raw.destroy();
-      callback(error);
-    };
-    const fail = (cause?: unknown): void =>
-      finish(new Error(`the proxy ${via.host} did not answer`, cause instanceof Error ? { cause } : {}));
-    const hear = (chunk: Buffer): void => {
-      heard = Buffer.concat([heard, chunk]);
-      const end = heard.indexOf('\r\n\r\n');
-      if (end === -1) {
-        if (heard.length > PROXY_ANSWER_BYTES_MAX) finish(new Error(`the answer of the proxy ${via.host} has no end`));
-        return;
-      }
-      const [status = ''] = heard.toString('latin1').split('\r\n', 1);
-      if (!/^HTTP\/1\.\d 2\d\d\b/.test(status)) {
-        finish(new Error(`the proxy ${via.host} answered ${status}`));
-        return;
-      }
-      link.pause();
-      const rest = heard.subarray(end + 4);
-      if (rest.length > 0) link.unshift(rest);
-      finish(null);
-    };
-    const timer = setTimeout(() => fail(), timeoutMs);
-    link.on('data', hear).once('error', fail).once('close', fail);
-    link.write(connectRequest(via, `${isIP(host) === 6 ? `[${host}]` : host}:${port}`));
-  }
-
-  return {
-    dial(callback) {
-      if (proxy === undefined) return toServer(open(host, port));
-      throughProxy(proxy, callback);
-      return undefined;
-    },
-    traffic() {
-      let { bytesUp, bytesDown } = closed;
-      for (const socket of live) {
-        bytesUp += socket.bytesWritten;
-        bytesDown += socket.bytesRead;
-      }
-      return { bytesUp, bytesDown, connections };
-    },
-  };
-}
-
-function connectRequest(proxy: URL, authority: string): string {
-  const account = `${decodeURIComponent(proxy.username)}:${decodeURIComponent(proxy.password)}`;
-  const authorization =
-    account === ':' ? '' : `Proxy-Authorization: Basic ${Buffer.from(account).toString('base64')}\r\n`;
-  return `CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n${authorization}\r\n`;
 }

@@ -1,6 +1,6 @@
 /**
- * The Kubernetes API over HTTPS with kept connections. The agent has two of these: one for heartbeats alone, so that
- * nothing else can stand before a beat, and one for the rest.
+ * The Kubernetes API over HTTPS with persistent connections. The agent has two clients: one for heartbeats and node status,
+ * so no other request can delay a heartbeat, and one for all other requests.
  */
 
 import type { IncomingMessage } from 'node:http';
@@ -13,16 +13,16 @@ import { createDialler, type Dialler, type Traffic } from './dial.ts';
 import { bareHost, type ProxyEnvironment, proxyFor } from './proxy-choice.ts';
 
 export interface HttpKubeApiOptions {
-  /** Base URL, https only: tokens do not go over anything else. A path in it is kept as prefix. */
+  /** Base URL. https only, because requests carry tokens. A path in it is a prefix of all requests. */
   readonly endpoint: string;
-  /** PEM text; the system's authorities when absent. */
+  /** PEM text; the authorities of the system when absent. */
   readonly certificateAuthority?: string | undefined;
   readonly credentials: Credentials;
   /** HTTPS_PROXY and NO_PROXY are read from it. */
   readonly environment?: ProxyEnvironment;
-  /** Requests under way at once; others wait. 1 unless said. */
+  /** Concurrent requests; others wait. Default: 1. */
   readonly connectionsMax?: number;
-  /** Of a request that names none. Milliseconds. */
+  /** Time limit of a request that has none. Milliseconds. */
   readonly timeoutMs?: number;
   readonly answerBytesMax?: number;
 }
@@ -34,15 +34,15 @@ export interface HttpKubeApi extends KubeApi {
 }
 
 const TIMEOUT_MS = 10_000;
-/** A list of all pods that one node can have fits many times. */
+/** Several times the size of a page of pods. */
 const ANSWER_BYTES_MAX = 8 * 1024 * 1024;
 const USER_AGENT = 'nodekeeper-agent';
 
-/** Throws a TypeError when the endpoint or the proxy is no URL that will do. */
+/** @throws TypeError when the endpoint or the proxy is not a usable URL */
 export function createHttpKubeApi(options: HttpKubeApiOptions): HttpKubeApi {
+  const { credentials } = options;
   const server = new URL(options.endpoint);
   if (server.protocol !== 'https:') throw new TypeError(`the endpoint must begin with https://: ${options.endpoint}`);
-  const prefix = server.pathname.replace(/\/$/, '');
   const timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
   const dialler = createDialler({
     server,
@@ -53,74 +53,27 @@ export function createHttpKubeApi(options: HttpKubeApiOptions): HttpKubeApi {
   const newAgent = () => new DiallingAgent(dialler, options.connectionsMax ?? 1);
   let agent = newAgent();
 
-  async function exchange(request: KubeRequest): Promise<{ answer: KubeAnswer; again: boolean }> {
+  async function exchange(request: KubeRequest): Promise<{ answer: KubeAnswer; mayRetry: boolean }> {
     let token: string;
     try {
-      token = await options.credentials.bearer();
+      token = await credentials.bearer();
     } catch (cause) {
-      return { answer: { kind: 'failed', cause }, again: false };
+      return { answer: { kind: 'failed', cause }, mayRetry: false };
     }
-    const received = await once(request, token);
-    if (received.kind === 'failed') return { answer: received, again: false };
+    const received = await sendRequest({ timeoutMs, ...request }, token, {
+      server,
+      agent,
+      answerBytesMax: options.answerBytesMax ?? ANSWER_BYTES_MAX,
+    });
+    if (received.kind === 'failed') return { answer: received, mayRetry: false };
     const { serverTimeMs, answer } = received;
-    const again = options.credentials.answered({
-      status: answer.status,
-      token,
-      ...defined({ serverTimeMs }),
-    });
-    return { answer, again };
-  }
-
-  function once(
-    request: KubeRequest,
-    token: string,
-  ): Promise<Received | { readonly kind: 'failed'; readonly cause: unknown }> {
-    const body = request.body === undefined ? undefined : Buffer.from(JSON.stringify(request.body));
-    return new Promise((resolve) => {
-      const outgoing = httpsRequest(
-        {
-          agent,
-          host: bareHost(server.hostname),
-          port: server.port === '' ? 443 : Number(server.port),
-          method: request.method,
-          path: `${prefix}${request.path}`,
-          headers: {
-            accept: 'application/json',
-            authorization: `Bearer ${token}`,
-            'user-agent': USER_AGENT,
-            ...(body === undefined
-              ? {}
-              : { 'content-type': request.contentType ?? 'application/json', 'content-length': body.length }),
-          },
-        },
-        (incoming) => {
-          readAnswer(incoming, options.answerBytesMax ?? ANSWER_BYTES_MAX).then(finish, (cause: unknown) => {
-            outgoing.destroy();
-            finish({ kind: 'failed', cause });
-          });
-        },
-      );
-      const limitMs = request.timeoutMs ?? timeoutMs;
-      const timer = setTimeout(() => outgoing.destroy(new Error(`no answer in ${limitMs} ms`)), limitMs);
-      const abort = (): void => {
-        outgoing.destroy(new Error('stopped'));
-      };
-      const finish = (received: Received | { readonly kind: 'failed'; readonly cause: unknown }): void => {
-        clearTimeout(timer);
-        request.signal?.removeEventListener('abort', abort);
-        resolve(received);
-      };
-      outgoing.on('error', (cause) => finish({ kind: 'failed', cause }));
-      if (request.signal?.aborted) abort();
-      else request.signal?.addEventListener('abort', abort, { once: true });
-      outgoing.end(body);
-    });
+    return { answer, mayRetry: credentials.answered({ status: answer.status, token, ...defined({ serverTimeMs }) }) };
   }
 
   return {
     async send(request) {
-      const first = await exchange(request);
-      return first.again ? (await exchange(request)).answer : first.answer;
+      const { answer, mayRetry } = await exchange(request);
+      return mayRetry ? (await exchange(request)).answer : answer;
     },
     reconnect() {
       agent.destroy();
@@ -135,6 +88,66 @@ interface Received {
   readonly kind: 'received';
   readonly answer: Extract<KubeAnswer, { kind: 'answered' }>;
   readonly serverTimeMs?: number;
+}
+
+type Failed = Extract<KubeAnswer, { kind: 'failed' }>;
+
+interface Connection {
+  readonly server: URL;
+  readonly agent: Agent;
+  readonly answerBytesMax: number;
+}
+
+/** One request and its answer, within the time limit of the request. Never rejects. */
+function sendRequest(
+  request: KubeRequest & { readonly timeoutMs: number },
+  token: string,
+  connection: Connection,
+): Promise<Received | Failed> {
+  const { timeoutMs, signal } = request;
+  const body = request.body === undefined ? undefined : Buffer.from(JSON.stringify(request.body));
+  return new Promise((resolve) => {
+    const outgoing = httpsRequest(requestOptions(request, token, body, connection), (incoming) => {
+      readAnswer(incoming, connection.answerBytesMax).then(finish, (cause: unknown) => {
+        outgoing.destroy();
+        finish({ kind: 'failed', cause });
+      });
+    });
+    const timer = setTimeout(() => outgoing.destroy(new Error(`no answer in ${timeoutMs} ms`)), timeoutMs);
+    const abort = (): void => {
+      outgoing.destroy(new Error('stopped'));
+    };
+    const finish = (received: Received | Failed): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', abort);
+      resolve(received);
+    };
+    outgoing.on('error', (cause) => finish({ kind: 'failed', cause }));
+    if (signal?.aborted) abort();
+    else signal?.addEventListener('abort', abort, { once: true });
+    outgoing.end(body);
+  });
+}
+
+function requestOptions(
+  { method, path, contentType = 'application/json' }: KubeRequest,
+  token: string,
+  body: Buffer | undefined,
+  { server, agent }: Connection,
+): RequestOptions {
+  return {
+    agent,
+    host: bareHost(server.hostname),
+    port: server.port === '' ? 443 : Number(server.port),
+    method,
+    path: `${server.pathname.replace(/\/$/, '')}${path}`,
+    headers: {
+      accept: 'application/json',
+      authorization: `Bearer ${token}`,
+      'user-agent': USER_AGENT,
+      ...(body === undefined ? {} : { 'content-type': contentType, 'content-length': body.length }),
+    },
+  };
 }
 
 class DiallingAgent extends Agent {
@@ -158,7 +171,7 @@ async function readAnswer(incoming: IncomingMessage, bytesMax: number): Promise<
   let bytes = 0;
   for await (const chunk of incoming as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    if (bytes > bytesMax) throw new Error(`an answer of more than ${bytesMax} bytes`);
+    if (bytes > bytesMax) throw new Error(`the answer is longer than ${bytesMax} bytes`);
     chunks.push(chunk);
   }
   const date = Date.parse(incoming.headers.date ?? '');
@@ -176,7 +189,7 @@ async function readAnswer(incoming: IncomingMessage, bytesMax: number): Promise<
   };
 }
 
-/** Seconds, or a date by the server's own clock (RFC 9110, 10.2.3). Milliseconds. */
+/** A Retry-After header in milliseconds: seconds, or a date by the server's clock (RFC 9110, 10.2.3). */
 export function retryAfter(text: string | undefined, serverTimeMs: number | undefined): number | undefined {
   if (text === undefined) return undefined;
   if (/^\s*\d{1,9}\s*$/.test(text)) return Number(text) * 1_000;
@@ -190,7 +203,7 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // A gateway's own page; the status says enough.
+    // An error page of a gateway.
     return text;
   }
 }

@@ -1,4 +1,4 @@
-/** logind as the agent's ShutdownSignal: https://systemd.io/INHIBITOR_LOCKS */
+/** The ShutdownSignal of systemd-logind: https://systemd.io/INHIBITOR_LOCKS */
 import { basename, dirname, join } from 'node:path';
 import type { Log } from '../../../shared/ports/log.ts';
 import type { ShutdownSignal } from '../../ports/shutdown-signal.ts';
@@ -14,25 +14,25 @@ const SIGHUP = 1;
 
 export interface LogindOptions {
   readonly log: Log;
-  /** DBUS_SYSTEM_BUS_ADDRESS, or the socket that every distribution has. */
+  /** DBUS_SYSTEM_BUS_ADDRESS. Default: the standard socket. */
   readonly busAddress?: string;
-  /** Of the file system in which logind's settings are; `/` unless said. */
+  /** Root of the file system with logind's settings. Default: `/`. */
   readonly root?: string;
-  /** Of each call, of taking the lock, and of its release. */
+  /** Time limit of each call, and of acquiring and releasing the lock. Milliseconds. Default: 5,000. */
   readonly timeoutMs?: number;
-  /** Time in which the end of the connection is seen. Milliseconds. Default: 5,000. */
+  /** Longest time until a lost connection is noticed. Milliseconds. Default: 5,000. */
   readonly pingIntervalMs?: number;
 }
 
 export interface Logind extends ShutdownSignal {
-  /** Ends the connection; locks stay until they are released. */
+  /** Closes the connection. Locks stay until they are released. */
   close(): void;
 }
 
 export function logind(options: LogindOptions): Logind {
   const { log, busAddress = SYSTEM_BUS, root = '/', timeoutMs = 5_000, pingIntervalMs } = options;
   let bus: SystemBus | undefined;
-  /** Aborted when a lock is lost: then the watch ends, and is begun anew with another lock. */
+  /** Aborted when a lock is lost: the watch then ends, and starts again with another lock. */
   let unguarded = new AbortController();
 
   async function connected(): Promise<SystemBus> {
@@ -40,51 +40,21 @@ export function logind(options: LogindOptions): Logind {
     return bus;
   }
 
-  async function isListed(): Promise<boolean> {
-    const answer = await (await connected()).call({
-      destination: LOGIND,
-      path: LOGIND_PATH,
-      interface: LOGIND_MANAGER,
-      member: 'ListInhibitors',
-    });
-    const [inhibitors] = answer as readonly [(readonly (readonly unknown[])[])?];
-    const ours = [INHIBITOR.what, INHIBITOR.who, INHIBITOR.why, INHIBITOR.mode];
-    return (inhibitors ?? []).some((inhibitor) => ours.every((part, index) => inhibitor[index] === part));
-  }
-
   return {
-    async delayMaxMs() {
-      const [property] = await (await connected()).call({
-        destination: LOGIND,
-        path: LOGIND_PATH,
-        interface: 'org.freedesktop.DBus.Properties',
-        member: 'Get',
-        signature: 'ss',
-        body: [LOGIND_MANAGER, 'InhibitDelayMaxUSec'],
-      });
-      const microseconds = (property as { readonly value?: unknown } | undefined)?.value;
-      if (typeof microseconds !== 'bigint') throw new SystemBusError('InhibitDelayMaxUSec is no 64-bit number');
-      return Number(microseconds) / 1_000;
-    },
+    delayMaxMs: async () => readDelayMaxMs(await connected()),
 
     async raiseDelayMax(delayMs) {
       const file = join(root, DROP_IN);
       makeDirectory(dirname(file), 0o755);
       await replaceFile(file, `${basename(file)}.tmp`, logindDropIn(delayMs), 0o644);
-      await (await connected()).call({
-        destination: 'org.freedesktop.systemd1',
-        path: '/org/freedesktop/systemd1',
-        interface: 'org.freedesktop.systemd1.Manager',
-        member: 'KillUnit',
-        signature: 'ssi',
-        body: ['systemd-logind.service', 'all', SIGHUP],
-      });
+      await reloadLogind(await connected());
     },
 
     async hold() {
       const lock = await takeInhibitorLock(busAddress, timeoutMs);
       try {
-        if (!(await isListed())) throw new InhibitorLockError('logind does not list the lock that was taken');
+        if (!(await isListed(await connected())))
+          throw new InhibitorLockError('logind does not list the acquired lock');
       } catch (error) {
         await lock.release();
         throw error;
@@ -109,4 +79,42 @@ export function logind(options: LogindOptions): Logind {
       bus?.close();
     },
   };
+}
+
+async function readDelayMaxMs(bus: SystemBus): Promise<number> {
+  const [property] = await bus.call({
+    destination: LOGIND,
+    path: LOGIND_PATH,
+    interface: 'org.freedesktop.DBus.Properties',
+    member: 'Get',
+    signature: 'ss',
+    body: [LOGIND_MANAGER, 'InhibitDelayMaxUSec'],
+  });
+  const microseconds = (property as { readonly value?: unknown } | undefined)?.value;
+  if (typeof microseconds !== 'bigint') throw new SystemBusError('InhibitDelayMaxUSec is not a 64-bit number');
+  return Number(microseconds) / 1_000;
+}
+
+/** logind reads its settings again on SIGHUP. */
+async function reloadLogind(bus: SystemBus): Promise<void> {
+  await bus.call({
+    destination: 'org.freedesktop.systemd1',
+    path: '/org/freedesktop/systemd1',
+    interface: 'org.freedesktop.systemd1.Manager',
+    member: 'KillUnit',
+    signature: 'ssi',
+    body: ['systemd-logind.service', 'all', SIGHUP],
+  });
+}
+
+/** Whether logind knows our lock. */
+async function isListed(bus: SystemBus): Promise<boolean> {
+  const [inhibitors] = (await bus.call({
+    destination: LOGIND,
+    path: LOGIND_PATH,
+    interface: LOGIND_MANAGER,
+    member: 'ListInhibitors',
+  })) as readonly [(readonly (readonly unknown[])[])?];
+  const ours = [INHIBITOR.what, INHIBITOR.who, INHIBITOR.why, INHIBITOR.mode];
+  return (inhibitors ?? []).some((inhibitor) => ours.every((part, index) => inhibitor[index] === part));
 }
