@@ -27,7 +27,7 @@ export interface LeaseLoopDependencies {
   readonly time: AgentTime;
   readonly fraction: Fraction;
   readonly log: Log;
-  /** Ends the loop. Aborted last, when the process ends. */
+  /** Stops the loop. Aborted last, before the process exits. */
   readonly stop: AbortSignal;
   /** A request without an answer in this time has failed. Milliseconds. */
   readonly timeoutMs: number;

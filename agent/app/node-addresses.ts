@@ -1,4 +1,4 @@
-/** Finds the addresses of this node: asks the machine for what the rule wants to know, and no more. */
+/** Determines the addresses of this node. It reads from the machine only the facts that the rule asks for. */
 import type { AgentConfig } from '../config.ts';
 import type { Machine } from '../ports/machine.ts';
 import type { IpAddress } from '../rules/ip-address.ts';
@@ -7,10 +7,10 @@ import { type AddressDecision, type AddressFacts, decideAddresses, type NodeAddr
 export async function findAddresses(
   machine: Pick<Machine, 'hostname' | 'addresses' | 'defaultAddress' | 'lookup'>,
   config: Pick<AgentConfig, 'nodeName' | 'cloudProvider'>,
-  given: {
-    /** Of the node IP argument. */
+  known: {
+    /** Addresses of the node IP argument. */
     readonly nodeIps: readonly IpAddress[];
-    /** status.addresses as they stand. */
+    /** The current status.addresses. */
     readonly present: readonly NodeAddress[];
   },
 ): Promise<Extract<AddressDecision, { kind: 'decided' | 'failed' }>> {
@@ -19,7 +19,7 @@ export async function findAddresses(
     hostname: machine.hostname(),
     externalCloudProvider: config.cloudProvider === 'external',
     hostAddresses: machine.addresses().map(({ address }) => address),
-    ...given,
+    ...known,
   };
   let decision = decideAddresses(facts);
   if (decision.kind === 'lookup') {
@@ -31,5 +31,5 @@ export async function findAddresses(
     decision = decideAddresses({ ...facts, defaultRoute: found.filter((address) => address !== undefined) });
   }
   if (decision.kind === 'decided' || decision.kind === 'failed') return decision;
-  throw new Error(`addresses are decided once the facts are known, not ${decision.kind}`);
+  throw new Error(`the addresses are undecided although all facts are known: ${decision.kind}`);
 }

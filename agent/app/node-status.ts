@@ -1,6 +1,6 @@
 /**
- * The Node as it should read now, from the Node as it was read: all setters in their order
- * (pkg/kubelet/nodestatus/setters.go). Nothing is written here; events are returned, to be told when the write is done.
+ * Computes the current Node from the Node that was read: all setters in their order (pkg/kubelet/nodestatus/setters.go).
+ * Nothing is written here. Events are returned, to be recorded after the write.
  */
 import { defined } from '../../shared/domain/defined.ts';
 import type { KubeNode, NodeStatus } from '../../shared/kube/types.ts';
@@ -27,7 +27,7 @@ export interface ComputedNode {
   readonly events: readonly NodeEvent[];
 }
 
-/** One step of the computation. Takes nothing in place. May reject: then the node stays as the step found it. */
+/** One step of the computation. Does not modify its argument. If it rejects, the Node stays as it was before the step. */
 export type NodeSetter = (node: KubeNode) => Promise<ComputedNode>;
 
 export interface NodeStatusSettings
@@ -48,12 +48,12 @@ export interface NodeStatusSources {
   readonly machine: Pick<Machine, 'facts' | 'use'>;
   /** Wall clock, for the times in conditions. */
   readonly nowMs: () => number;
-  /** For how long a pressure has been over. */
+  /** Monotonic clock, for the time since a pressure was last measured. */
   readonly monotonicMs: () => number;
   readonly log: Log;
   /** For status.nodeInfo.kubeletVersion. */
   readonly agentVersion: string;
-  /** status.addresses and what goes with them; comes first. */
+  /** Sets status.addresses and the annotation of the node IP. */
   readonly setAddresses: NodeSetter;
   readonly readyErrors: () => ReadyErrors;
   readonly readyWarning?: () => string | undefined;
@@ -77,7 +77,7 @@ const withStatus = (node: KubeNode, status: Partial<NodeStatus>): KubeNode => ({
 
 const unchanged = (node: KubeNode): ComputedNode => ({ node, events: [] });
 
-/** Remembers when pressures were last seen and whether pods were kept off; make one for a process. */
+/** Keeps when each pressure was last measured, and the last value of `unschedulable`. One instance per process. */
 export class NodeStatusComputation {
   readonly #sources: NodeStatusSources;
   #sightings: PressureSightings = {};
@@ -118,7 +118,7 @@ export class NodeStatusComputation {
   async #read(): Promise<Readings> {
     const { machine, log, nowMs, monotonicMs } = this.#sources;
     const [facts, use] = await Promise.allSettled([machine.facts(), machine.use()]);
-    // An unreadable machine is reported as one without capacity, so the node says so instead of falling silent.
+    // An unreadable machine is reported without capacity: the status shows the fault instead of becoming stale.
     if (facts.status === 'rejected') log.error('the machine could not be read', { cause: facts.reason });
     if (use.status === 'rejected') log.error('the use of the machine could not be read', { cause: use.reason });
     return {
@@ -161,11 +161,11 @@ export class NodeStatusComputation {
   #versions(node: KubeNode, { facts }: Readings): ComputedNode {
     const { agentVersion, runtimeVersion } = this.#sources;
     const nodeInfo = nodeInfoOf(node.status?.nodeInfo, { facts, agentVersion, runtimeVersion: runtimeVersion() });
-    // The type of the contract knows texts only; the swap of newer releases is an object.
+    // KubeNode declares strings only; the `swap` of newer releases is an object.
     return unchanged(withStatus(node, { nodeInfo: nodeInfo as Record<string, string> }));
   }
 
-  /** Our runtimes do not tell their images: none is claimed, and none of an earlier agent is left standing. */
+  /** Our runtimes do not report images: the list of a previous agent or kubelet is removed. */
   #images(node: KubeNode): ComputedNode {
     return node.status?.['images'] === undefined ? unchanged(node) : unchanged(withStatus(node, { images: [] }));
   }
@@ -210,7 +210,7 @@ export class NodeStatusComputation {
     return unchanged(withStatus(node, { volumesInUse }));
   }
 
-  /** Tells when pods were kept off or let on again since the last look. */
+  /** Returns an event when `unschedulable` changed since the previous computation. */
   #schedulable(node: KubeNode): ComputedNode {
     const unschedulable = node.spec?.unschedulable === true;
     const before = this.#unschedulable;

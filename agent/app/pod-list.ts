@@ -6,14 +6,14 @@ import type { KubeAnswer, KubeApi } from '../ports/kube-api.ts';
 import { answeredWith, describeAnswer } from '../rules/kube-answer.ts';
 
 const PAGE_PODS = 250;
-/** Far beyond what one machine runs; pods that ended count too. */
+/** Far more than one machine runs. Finished pods are included. */
 const PAGES_MAX = 40;
 
 export type PodList =
   | { readonly kind: 'listed'; readonly pods: readonly KubeObject[] }
   | { readonly kind: 'failed'; readonly why: string; readonly answer?: KubeAnswer };
 
-/** All or nothing: a page that is missing would look like pods that are gone. */
+/** Lists all pages or fails: the pods of a missing page would look deleted. */
 export async function listPods(api: KubeApi, nodeName: string, stop?: AbortSignal): Promise<PodList> {
   const query = `fieldSelector=${encodeURIComponent(`spec.nodeName=${nodeName}`)}&limit=${PAGE_PODS}`;
   const pods: KubeObject[] = [];
@@ -28,7 +28,7 @@ export async function listPods(api: KubeApi, nodeName: string, stop?: AbortSigna
       return { kind: 'failed', why: describeAnswer(answer), answer };
     }
     const body = recordOf(answer.body);
-    if (!Array.isArray(body['items'])) return { kind: 'failed', why: 'the answer is no list', answer };
+    if (!Array.isArray(body['items'])) return { kind: 'failed', why: 'the answer is not a list', answer };
     for (const item of recordsOf(body['items'])) {
       const pod = { ...item, metadata: recordOf(item['metadata']) } as KubeObject;
       if (textOf(pod.metadata.uid) !== '' && pod.spec?.['nodeName'] === nodeName) pods.push(pod);

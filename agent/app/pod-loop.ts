@@ -3,7 +3,7 @@
  * (syncLoop, HandlePodAdditions), pod_workers.go, status/status_manager.go.
  *
  * There is no watch. The answer to a heartbeat says that pods of this node changed. Then, and every few minutes, all
- * pods of the node are listed. A failed list changes nothing: running pods go on.
+ * pods of the node are listed. A failed list changes nothing: pods keep running.
  *
  *   bound → admitted → started → (finished) ┬→ deleted: stopped, deletion confirmed, removed
  *         └→ refused: Failed                └→ no longer in the API: stopped, removed
@@ -17,6 +17,7 @@ import { type Doubling, doublingWaitMs, retryAfterWaitMs } from '../rules/backof
 import { killRequest } from '../rules/kill-request.ts';
 import { isContradicted } from '../rules/pod-status.ts';
 import type { PodStatus } from '../rules/shutdown-status.ts';
+import { waitAtMost } from './bounded-wait.ts';
 import { listPods } from './pod-list.ts';
 import type { PodLoopDependencies } from './pods/dependencies.ts';
 import { PodAdmissions } from './pods/pod-admissions.ts';
@@ -131,12 +132,8 @@ class ListingPodLoop implements PodLoop {
     if (entry.kill === undefined) entry.kill = { graceSeconds, change, done: Promise.withResolvers<void>() };
     else entry.kill.graceSeconds = Math.min(entry.kill.graceSeconds, graceSeconds);
     this.#workers.request(entry);
-    const isOver = new AbortController();
-    const killed = entry.kill.done.promise.then(() => true);
-    const timedOut = this.#dependencies.time.sleep(giveUpAfterSeconds * 1_000, isOver.signal).then(() => false);
-    const isInTime = await Promise.race([killed, timedOut]);
-    isOver.abort();
-    if (!isInTime) throw new Error('timeout waiting to kill pod');
+    const outcome = await waitAtMost(this.#dependencies.time, giveUpAfterSeconds * 1_000, entry.kill.done.promise);
+    if (outcome === 'timedOut') throw new Error('timeout waiting to kill pod');
   }
 
   #isStopping(): boolean {

@@ -1,8 +1,8 @@
 /**
- * Registers the Node until it has worked (pkg/kubelet/kubelet_node_status.go).
+ * Registers the Node, with retries until it succeeds or is stopped (pkg/kubelet/kubelet_node_status.go).
  *
- * Whoever needs the Node may ask for it at any time (the status loop before its first pass, the lease loop when the Node
- * is gone): all of them wait for one and the same run. Attempts go on for ever; only a stop ends them.
+ * Several loops request it: the status loop before its first pass, the lease loop after the Node was deleted. Concurrent
+ * requests share one run.
  */
 import type { KubeNode } from '../../shared/kube/types.ts';
 import type { Log } from '../../shared/ports/log.ts';
@@ -20,20 +20,20 @@ export interface RegistrationDependencies {
   readonly time: AgentTime;
   readonly fraction: Fraction;
   readonly log: Log;
-  /** The Node as it is now, with status: made anew for each attempt. A rejection uses the attempt up. */
+  /** Builds the current Node with its status, once per attempt. A rejection is a failed attempt. */
   readonly buildNode: () => Promise<KubeNode>;
-  /** Ends the attempts. */
+  /** Stops the attempts. */
   readonly stop: AbortSignal;
-  /** An answer later than this counts as none. Milliseconds. */
+  /** A request without an answer in this time has failed. Milliseconds. */
   readonly timeoutMs: number;
-  /** See reconcileNode; false unless said. */
+  /** See reconcileNode. Default: false. */
   readonly zeroExtendedResources?: boolean;
 }
 
 export interface Registration {
-  /** Registers unless that was done in this process. False: stopped before it worked. */
+  /** Registers the Node once per process. False if stopped before it succeeded. */
   ensure(): Promise<boolean>;
-  /** The Node is gone: registers it anew. False also where registering is not ours to do. */
+  /** Registers a deleted Node again. False if stopped, or if `registerNode` is false. */
   again(): Promise<boolean>;
   /** Called each time the Node was registered. */
   onRegistered(listener: (node: KubeNode) => void): void;
@@ -49,31 +49,31 @@ export function createRegistration(
 ): Registration {
   const { time, fraction, log, stop } = dependencies;
   const listeners: ((node: KubeNode) => void)[] = [];
-  let registered = false;
+  let isRegistered = false;
   let running: Promise<boolean> | undefined;
 
   async function run(): Promise<boolean> {
-    let askedWaitMs = 0;
+    let retryAfterMs = 0;
     for (let number = 0; !stop.aborted; number += 1) {
-      await time.sleep(Math.max(doublingWaitMs(REGISTRATION_WAITS, number), askedWaitMs), stop);
+      await time.sleep(Math.max(doublingWaitMs(REGISTRATION_WAITS, number), retryAfterMs), stop);
       if (stop.aborted) return false;
-      askedWaitMs = 0;
+      retryAfterMs = 0;
       let node: KubeNode;
       try {
         node = await dependencies.buildNode();
       } catch (error) {
-        log.warn('the Node could not be described', { node: config.nodeName, error });
+        log.warn('the Node could not be built', { node: config.nodeName, error });
         continue;
       }
       const attempt = await registerOnce(node, dependencies);
       if (attempt.kind === 'registered') {
-        registered = true;
+        isRegistered = true;
         log.info('registered', { node: config.nodeName, uid: attempt.node.metadata.uid });
         for (const listener of listeners) listener(attempt.node);
         return true;
       }
       log.warn('the Node could not be registered', { node: config.nodeName, why: attempt.why, attempt: number + 1 });
-      if (attempt.answer.kind === 'answered') askedWaitMs = retryAfterWaitMs(attempt.answer, fraction());
+      if (attempt.answer.kind === 'answered') retryAfterMs = retryAfterWaitMs(attempt.answer, fraction());
     }
     return false;
   }
@@ -86,7 +86,7 @@ export function createRegistration(
   }
 
   return {
-    ensure: async () => !config.registerNode || registered || shared(),
+    ensure: async () => !config.registerNode || isRegistered || shared(),
     again: async () => config.registerNode && shared(),
     onRegistered: (listener) => {
       listeners.push(listener);
@@ -94,7 +94,7 @@ export function createRegistration(
   };
 }
 
-/** One attempt: create, or else find the Node that is there and make it right. Three requests at most. */
+/** One attempt: creates the Node, or reads and corrects the existing one. Three requests at most. */
 export async function registerOnce(
   initial: KubeNode,
   {
@@ -112,13 +112,13 @@ export async function registerOnce(
   });
   const created = await send({ method: 'POST', path: '/api/v1/nodes', body: initial });
   const name = initial.metadata.name ?? '';
-  const told = (answer: KubeAnswer): RegistrationAttempt => {
+  const registered = (answer: KubeAnswer): RegistrationAttempt => {
     const node = nodeIn(answer, name);
     if (node !== undefined) return { kind: 'registered', node };
     return { kind: 'failed', why: `${describeAnswer(answer)}, but the answer is not the Node ${name}`, answer };
   };
-  if (answeredWith(created, 200, 201)) return told(created);
-  // An admission rule may forbid to create a Node that is there all the same.
+  if (answeredWith(created, 200, 201)) return registered(created);
+  // 403: an admission rule may forbid to create a Node that exists already.
   const mayExist = answeredWith(created, 403) || (answeredWith(created, 409) && reasonOf(created) === 'AlreadyExists');
   if (!mayExist) return failed('create', created);
   const path = nodePath(name);
@@ -135,5 +135,5 @@ export async function registerOnce(
     contentType: 'application/strategic-merge-patch+json',
   });
   if (!answeredWith(patched, 200)) return failed('correct', patched);
-  return told(patched);
+  return registered(patched);
 }

@@ -58,7 +58,7 @@ export async function runAgent(parts: AgentParts, stop: AbortSignal): Promise<vo
   const loops = createLoops(parts, await checkStart(parts), stop);
   connectLoops(parts, loops);
   parts.meter.gauge('kubelet_node_name', 1, { node: parts.config.nodeName });
-  await loops.runtimeHealth.ask();
+  await loops.runtimeHealth.poll();
   await parts.serveHealth(healthChecks(parts, loops));
   loops.events.aboutNode({ type: 'Normal', reason: 'Starting', message: 'Starting kubelet.' });
   await runLoops(loops, stop);

@@ -1,10 +1,10 @@
-/** What the container runtime last reported about itself, for conditions, events and /healthz. */
+/** The newest health report of the container runtime, for conditions, events and /healthz. */
 import type { PodRuntime } from '../ports/pod-runtime.ts';
 import type { AgentTime } from '../ports/time.ts';
 import type { NodeEvent } from '../rules/node-event.ts';
 
-/** Between two requests to the runtime. Milliseconds. */
-const ASK_EVERY_MS = 10_000;
+/** Interval of the requests to the runtime. Milliseconds. */
+const POLL_INTERVAL_MS = 10_000;
 
 export interface RuntimeHealthDependencies {
   readonly runtime: PodRuntime;
@@ -14,7 +14,7 @@ export interface RuntimeHealthDependencies {
 
 export class RuntimeHealth {
   readonly #dependencies: RuntimeHealthDependencies;
-  #notReady: string | undefined = 'the container runtime has not been asked yet';
+  #notReady: string | undefined = 'the container runtime has not reported yet';
   #stateComplaint: string | undefined;
 
   constructor(dependencies: RuntimeHealthDependencies) {
@@ -31,7 +31,8 @@ export class RuntimeHealth {
     return this.#stateComplaint;
   }
 
-  async ask(): Promise<void> {
+  /** Reads the health of the runtime once. */
+  async poll(): Promise<void> {
     const { runtime, recordEvent } = this.#dependencies;
     const health = await runtime
       .health()
@@ -47,11 +48,11 @@ export class RuntimeHealth {
     );
   }
 
-  /** Asks again and again until stopped. */
+  /** Polls until stopped. */
   async run(stop: AbortSignal): Promise<void> {
     while (!stop.aborted) {
-      await this.#dependencies.time.sleep(ASK_EVERY_MS, stop);
-      if (!stop.aborted) await this.ask();
+      await this.#dependencies.time.sleep(POLL_INTERVAL_MS, stop);
+      if (!stop.aborted) await this.poll();
     }
   }
 }

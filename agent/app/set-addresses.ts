@@ -8,9 +8,9 @@ import { findAddresses } from './node-addresses.ts';
 import type { NodeSetter } from './node-status.ts';
 
 /**
- * The host name told is the name of the node, so that an override of it holds here as well.
+ * The reported host name is the name of the node, which a configured override may have changed.
  *
- * @param nodeIps of the node IP argument
+ * @param nodeIps addresses of the node IP argument
  */
 export function addressSetter(
   machine: Pick<Machine, 'addresses' | 'defaultAddress' | 'lookup'>,

@@ -1,4 +1,4 @@
-/** What must hold before the agent sends anything: swap, topology policy, node IPs, reservations. */
+/** The checks before the agent sends its first request: swap, topology policy, node IPs, reservations. */
 import type { Log } from '../../shared/ports/log.ts';
 import type { AgentConfig } from '../config.ts';
 import type { Machine } from '../ports/machine.ts';
@@ -70,6 +70,6 @@ function startedTopology({ config, numa, meter, time, log }: StartParts) {
 function configuredNodeIps({ config, log }: StartParts) {
   const parsed = parseNodeIpArgument(config.nodeIp, true);
   if (parsed.kind === 'refused') throw new AgentStartError(`nodeIp ${config.nodeIp}: ${parsed.message}`);
-  if (parsed.ignored.length > 0) log.warn('parts of the node IP are no addresses', { ignored: parsed.ignored });
+  if (parsed.ignored.length > 0) log.warn('parts of the node IP are not addresses', { ignored: parsed.ignored });
   return parsed.addresses;
 }

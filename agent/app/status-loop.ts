@@ -1,17 +1,18 @@
 /**
- * Keeps the status of our Node right (pkg/kubelet/kubelet.go, pkg/kubelet/kubelet_node_status.go).
+ * Keeps the status of our Node current (pkg/kubelet/kubelet.go, pkg/kubelet/kubelet_node_status.go).
  *
- * A pass computes the status and writes it when it changed, or when the last report is nodeStatusReportFrequency old: the
- * server charges for a status write, and liveness is the business of the Lease. Passes are serialised; the lease loop is
- * never waited for, nor does it wait for us.
+ * A pass computes the status. It writes it if it changed, or if the last report is nodeStatusReportFrequency old: a status
+ * write costs money, and the Lease proves liveness. Passes run one after the other. They and the lease loop do not wait for
+ * each other.
  *
- * There is no watch behind the local copy of the Node: it is the last answer we got, and the answer to a report is the Node
- * as it is then. So what others wrote is seen once a report, without a request of its own, and what of it is ours to set
- * right is so in the pass after it. The Node is read when a write failed, and when somebody says that the copy may be
- * outdated (`invalidate`), as the lease loop does after a silence in which the controller may have marked the Node Unknown.
- * A patch made from an old copy does no harm: it names only what we changed.
+ * The local copy of the Node is not watched:
+ * - It is the newest answer. The answer to a report is the stored Node, so each report also reads the changes of others.
+ *   The next pass corrects those fields that are ours.
+ * - It is read again after a failed write, and after `invalidate`. The lease loop calls that after a long time without a
+ *   heartbeat, because the controller may have marked the Node Unknown.
+ * - A patch from an old copy does no harm: it contains only the fields that we changed.
  *
- * Difference to upstream: a Node that is gone (404) is registered again by the next pass, as the controller expects.
+ * Difference from upstream: a deleted Node (404) is registered again by the next pass, as the controller expects.
  */
 import type { KubeNode } from '../../shared/kube/types.ts';
 import type { Log } from '../../shared/ports/log.ts';
@@ -29,12 +30,13 @@ import { nodeChanged, type ReportState, reportDue } from '../rules/status-report
 import type { ComputedNode } from './node-status.ts';
 import type { Registration } from './registration.ts';
 
-const TRIES_MAX = 5;
+/** nodeStatusUpdateRetry. */
+const ATTEMPTS_MAX = 5;
 const JITTER_FACTOR = 0.04;
 const FAST_INTERVAL_MS = 100;
-/** How long after the start a node that becomes ready says so at once. */
+/** How long after the start a node that becomes ready reports it at once. Milliseconds. */
 const FAST_DURATION_MS = 120_000;
-const EXCEEDED = 'update node status exceeds retry count';
+const RETRIES_EXCEEDED = 'update node status exceeds retry count';
 
 export interface StatusLoopParts {
   readonly settings: Pick<
@@ -53,11 +55,11 @@ export interface StatusLoopParts {
   readonly compute: (node: KubeNode) => Promise<ComputedNode>;
   readonly registration: Registration;
   readonly recordEvent: (event: NodeEvent) => void;
-  /** From the second failing try of a pass on: so that the next request dials again. */
+  /** Called from the second failed attempt of a pass on, to connect again for the next request. */
   readonly onRepeatedFailure: () => void;
-  /** Whether something is known to keep the node from being ready; spares the fast loop the computation. */
+  /** Whether the node is known not to be ready. The fast loop then skips the computation. */
   readonly isBlocked?: () => boolean;
-  /** Told of the pod CIDRs of the Node; answers whether they are new. */
+  /** Applies the pod CIDRs of the Node. Returns whether they are new. */
   readonly applyPodCidrs?: (podCidrs: readonly string[]) => Promise<boolean>;
 }
 
@@ -70,25 +72,25 @@ export type PassOutcome =
   | { readonly kind: 'failed'; readonly reason: string };
 
 type Due = NonNullable<ReturnType<typeof reportDue>>;
-type TryOutcome = PassOutcome | { readonly kind: 'retry'; readonly cause: unknown; readonly waitMs: number };
+type AttemptOutcome = PassOutcome | { readonly kind: 'retry'; readonly cause: unknown; readonly waitMs: number };
 
 export class StatusLoop {
   readonly #parts: StatusLoopParts;
   #cached: KubeNode | undefined;
-  #gone = false;
+  #isDeleted = false;
   #report: ReportState = { lastReportAtMs: undefined, delayMs: 0 };
-  /** End of the last pass that was let in. */
-  #turn: Promise<unknown> = Promise.resolve();
+  /** The newest pass or fast attempt: the next one starts after it. */
+  #lastWork: Promise<unknown> = Promise.resolve();
 
   constructor(parts: StatusLoopParts) {
     this.#parts = parts;
     parts.registration.onRegistered((node) => {
-      this.#gone = false;
+      this.#isDeleted = false;
       this.#cached = node;
     });
   }
 
-  /** The Node as we last saw it. */
+  /** The local copy of the Node. */
   node(): KubeNode | undefined {
     return this.#cached;
   }
@@ -98,20 +100,20 @@ export class StatusLoop {
     this.#cached = undefined;
   }
 
-  /** Runs until told to stop. */
+  /** Runs until stopped. */
   async run(signal: AbortSignal): Promise<void> {
     await Promise.all([this.#runPasses(signal), this.#runFast(signal)]);
   }
 
-  /** One pass, behind the one that may be going on. Never rejects for want of a server. */
+  /** One pass, after the current one. Does not reject when the server cannot be reached. */
   pass(signal?: AbortSignal): Promise<PassOutcome> {
-    return this.#inTurn(() => this.#pass(signal ?? new AbortController().signal));
+    return this.#serialised(() => this.#pass(signal ?? new AbortController().signal));
   }
 
-  /** What the loop does each time it wakes: registers the Node unless that has worked already, then one pass. */
+  /** One round of the loop: registers the Node if necessary, then one pass. */
   async registerAndPass(signal: AbortSignal): Promise<PassOutcome> {
     const { registration } = this.#parts;
-    await (this.#gone ? registration.again() : registration.ensure());
+    await (this.#isDeleted ? registration.again() : registration.ensure());
     return this.pass(signal);
   }
 
@@ -127,13 +129,13 @@ export class StatusLoop {
     const { time } = this.#parts;
     const endsAtMs = time.monotonicMs() + FAST_DURATION_MS;
     while (!signal.aborted && time.monotonicMs() < endsAtMs) {
-      if (await this.#inTurn(() => this.#fastTry(signal))) return;
+      if (await this.#serialised(() => this.#fastAttempt(signal))) return;
       await time.sleep(FAST_INTERVAL_MS, signal);
     }
   }
 
-  /** Whether the fast loop is through. */
-  async #fastTry(signal: AbortSignal): Promise<boolean> {
+  /** Whether the fast loop has done its work. */
+  async #fastAttempt(signal: AbortSignal): Promise<boolean> {
     const cached = this.#cached;
     const before = conditionOf(cached?.status?.conditions, 'Ready');
     if (cached === undefined || before === undefined) return false;
@@ -150,34 +152,34 @@ export class StatusLoop {
   async #pass(signal: AbortSignal): Promise<PassOutcome> {
     const { log, meter, time, onRepeatedFailure } = this.#parts;
     let last: unknown;
-    for (let tries = 0; tries < TRIES_MAX && !signal.aborted; tries += 1) {
-      const outcome = await this.#try(tries === 0, signal);
+    for (let attempt = 1; attempt <= ATTEMPTS_MAX && !signal.aborted; attempt += 1) {
+      const outcome = await this.#attempt(attempt === 1, signal);
       if (outcome.kind !== 'retry') {
         meter?.count('nodekeeper_agent_status_passes_total', { outcome: outcome.kind });
         return outcome;
       }
-      // What we know of the Node is in doubt now; the next try, and the next pass, read it.
+      // The local copy may be outdated. The next attempt, or the next pass, reads the Node.
       this.#cached = undefined;
       last = outcome.cause;
-      if (tries > 0) onRepeatedFailure();
-      if (outcome.waitMs > 0 && tries + 1 < TRIES_MAX) await time.sleep(outcome.waitMs, signal);
+      if (attempt > 1) onRepeatedFailure();
+      if (outcome.waitMs > 0 && attempt < ATTEMPTS_MAX) await time.sleep(outcome.waitMs, signal);
     }
-    if (signal.aborted) return { kind: 'failed', reason: 'told to stop' };
+    if (signal.aborted) return { kind: 'failed', reason: 'stopped' };
     meter?.count('nodekeeper_agent_status_passes_total', { outcome: 'failed' });
-    log.error('the node status could not be updated', { reason: EXCEEDED, cause: last });
-    return { kind: 'failed', reason: EXCEEDED };
+    log.error('the node status could not be updated', { reason: RETRIES_EXCEEDED, cause: last });
+    return { kind: 'failed', reason: RETRIES_EXCEEDED };
   }
 
-  async #try(first: boolean, signal: AbortSignal): Promise<TryOutcome> {
+  async #attempt(isFirst: boolean, signal: AbortSignal): Promise<AttemptOutcome> {
     const { compute, applyPodCidrs } = this.#parts;
-    const read = await this.#read(first, signal);
+    const read = await this.#read(isFirst, signal);
     if (read.kind !== 'read') return read;
     const { node } = read;
     const podCidrsAreNew = (await applyPodCidrs?.(node.spec?.podCIDRs ?? [])) ?? false;
     const computed = await compute(node);
     const due = this.#due(podCidrsAreNew || nodeChanged(node, computed.node));
     if (due === undefined) {
-      this.#tell(computed.events);
+      this.#recordEvents(computed.events);
       return { kind: 'quiet' };
     }
     return this.#patch(node, computed, due, signal);
@@ -194,10 +196,10 @@ export class StatusLoop {
   }
 
   async #read(
-    first: boolean,
+    mayUseCopy: boolean,
     signal: AbortSignal,
-  ): Promise<{ readonly kind: 'read'; readonly node: KubeNode } | TryOutcome> {
-    if (first && this.#cached !== undefined) return { kind: 'read', node: this.#cached };
+  ): Promise<{ readonly kind: 'read'; readonly node: KubeNode } | AttemptOutcome> {
+    if (mayUseCopy && this.#cached !== undefined) return { kind: 'read', node: this.#cached };
     const answer = await this.#send({ method: 'GET', path: this.#path() }, signal);
     const node = answeredWith(answer, 200) ? objectIn<KubeNode>(answer) : undefined;
     if (node === undefined) return this.#failure(answer);
@@ -205,7 +207,7 @@ export class StatusLoop {
     return { kind: 'read', node };
   }
 
-  async #patch(from: KubeNode, computed: ComputedNode, due: Due, signal: AbortSignal): Promise<TryOutcome> {
+  async #patch(from: KubeNode, computed: ComputedNode, due: Due, signal: AbortSignal): Promise<AttemptOutcome> {
     const answer = await this.#send(
       {
         method: 'PATCH',
@@ -219,14 +221,14 @@ export class StatusLoop {
     if (stored === undefined) return this.#failure(answer);
     this.#cached = stored;
     this.#report = { lastReportAtMs: this.#parts.time.monotonicMs(), delayMs: due.delayMs };
-    this.#tell(computed.events);
+    this.#recordEvents(computed.events);
     return { kind: 'written' };
   }
 
-  #failure(answer: KubeAnswer): TryOutcome {
+  #failure(answer: KubeAnswer): AttemptOutcome {
     if (answer.kind === 'failed') return { kind: 'retry', cause: answer.cause, waitMs: 0 };
     if (answer.status === 404 && this.#parts.settings.registerNode) {
-      this.#gone = true;
+      this.#isDeleted = true;
       this.#cached = undefined;
       return { kind: 'gone' };
     }
@@ -244,14 +246,14 @@ export class StatusLoop {
     return nodePath(this.#parts.settings.nodeName);
   }
 
-  #tell(events: readonly NodeEvent[]): void {
+  #recordEvents(events: readonly NodeEvent[]): void {
     for (const event of events) this.#parts.recordEvent(event);
   }
 
-  /** One after the other, whatever became of the one before. */
-  #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-    const turn = this.#turn.then(work, work);
-    this.#turn = turn;
-    return turn;
+  /** Starts the work after the previous work, whether that succeeded or failed. */
+  #serialised<Result>(work: () => Promise<Result>): Promise<Result> {
+    const result = this.#lastWork.then(work, work);
+    this.#lastWork = result;
+    return result;
   }
 }

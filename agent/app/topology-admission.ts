@@ -1,6 +1,6 @@
 /**
- * The topology manager of a running agent: decides by the rules, and remembers what it gave to whom. It starts empty; after
- * a restart the pods that run are admitted again.
+ * The topology manager of a running agent: it applies the rules, and keeps which resources it assigned to which pod. After a
+ * restart it starts empty, and the running pods are admitted again.
  */
 import type { KubeObject } from '../../shared/kube/types.ts';
 import type { AgentMeter } from '../ports/meter.ts';
@@ -13,7 +13,7 @@ import type { TopologySettings } from '../rules/topology/policy.ts';
 import { cpuProvider, memoryProvider } from '../rules/topology/providers.ts';
 
 export interface TopologyDependencies {
-  /** Of startTopology; undefined under the policy `none`, which admits everything and gives out nothing. */
+  /** Result of startTopology; undefined under the policy `none`, which admits every pod and assigns nothing. */
   readonly settings: TopologySettings | undefined;
   readonly nodes: readonly NumaNode[];
   readonly meter: AgentMeter;
@@ -21,9 +21,9 @@ export interface TopologyDependencies {
 }
 
 export interface TopologyManager {
-  /** Asked again about a pod, it decides anew. */
+  /** Decides again for a pod that was admitted before, without its earlier assignment. */
   admit(pod: KubeObject): Admission;
-  /** Of a pod that is gone; unknown ones are nothing. */
+  /** Releases the resources of a removed pod. Does nothing for an unknown pod. */
   release(podUid: string): void;
 }
 

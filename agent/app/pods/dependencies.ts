@@ -1,4 +1,4 @@
-/** What the synchronization of pods needs from outside. */
+/** The dependencies of the pod loop. */
 import type { KubeObject } from '../../../shared/kube/types.ts';
 import type { Log } from '../../../shared/ports/log.ts';
 import type { KubeApi } from '../../ports/kube-api.ts';
@@ -21,8 +21,8 @@ export interface PodLoopDependencies {
   /** Address of this machine; pods share it. */
   readonly hostIp: () => string | undefined;
   readonly recordEvent: (pod: KubeObject, event: NodeEvent) => void;
-  /** Asked first, about all new pods: a shutdown refuses them. */
+  /** The first check of all new pods: a shutdown rejects them. */
   readonly gate: () => Admission;
-  /** Asked last, because admitting a pod assigns resources to it. */
+  /** The last check, because admitting a pod assigns resources to it. */
   readonly topology: { admit(pod: KubeObject): Admission; release(podUid: string): void };
 }

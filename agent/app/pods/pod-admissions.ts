@@ -1,6 +1,6 @@
 /**
- * Decides for each new pod whether this node runs it: one by one, in the order of their creation, before any of them
- * starts. A pod that already runs stays admitted.
+ * Decides for each new pod whether this node runs it: one after the other, in the order of their creation, before any of
+ * them starts. A pod that already runs stays admitted.
  */
 import { defined } from '../../../shared/domain/defined.ts';
 import type { KubeNode } from '../../../shared/kube/types.ts';
@@ -20,7 +20,7 @@ export class PodAdmissions {
     this.#entries = entries;
   }
 
-  /** @returns false when the Node could not be read, so that pods still wait for their admission */
+  /** @returns false when the Node could not be read: pods then still wait for their admission */
   async decide(runningUids: ReadonlySet<string>, stop?: AbortSignal): Promise<boolean> {
     const waiting = [...this.#entries.values()]
       .filter((each) => each.present && each.admission === 'waiting' && !isDeleted(each))

@@ -1,6 +1,6 @@
 /**
- * Brings one pod from its actual state to the desired one, one step per call. A step that cannot do its work throws,
- * and is tried again by the caller.
+ * Brings one pod from its actual state to the desired one, one step per call. A step that fails throws, and the caller
+ * retries it.
  *
  *   desired to run     start · record events · report the status
  *   desired to stop    stop the containers, then one of:
@@ -24,10 +24,10 @@ import { isRunning, RuntimeView } from './runtime-view.ts';
 
 /** A status report must not delay the shutdown of the machine by more than this. Milliseconds. */
 const LAST_REPORT_TIMEOUT_MS = 3_000;
-/** For a running pod whose spec is unknown. Seconds. */
+/** Grace period of a running pod with an unknown spec. Seconds. */
 const ORPHAN_GRACE_SECONDS = 1;
 
-/** A step could not do its work. */
+/** A step failed. */
 class PodSyncError extends Error {
   override readonly name = 'PodSyncError';
 }
@@ -35,7 +35,7 @@ class PodSyncError extends Error {
 const podPath = ({ metadata }: KubeObject): string =>
   `/api/v1/namespaces/${encodeURIComponent(metadata.namespace ?? '')}/pods/${encodeURIComponent(metadata.name ?? '')}`;
 
-/** Seconds the pod has to terminate now; undefined while it is to run. The shortest of the requested periods counts. */
+/** The shortest of the requested grace periods; undefined while the pod is to run. Seconds. */
 export function stopGraceSeconds(entry: PodEntry): number | undefined {
   const { pod, kill, present } = entry;
   const requested: number[] = [];
@@ -49,9 +49,9 @@ export function stopGraceSeconds(entry: PodEntry): number | undefined {
 
 export interface PodSyncDependencies extends PodLoopDependencies {
   readonly entries: Map<string, PodEntry>;
-  /** This process ends, and leaves the pods as they are. */
+  /** The agent stops, and leaves the pods running. */
   readonly isStopping: () => boolean;
-  /** Asks for a new list of the pods of this node. */
+  /** Requests a new list of the pods of this node. */
   readonly requestList: () => void;
 }
 
@@ -64,7 +64,7 @@ export class PodSync {
     this.#view = new RuntimeView(dependencies.runtime, dependencies.meter);
   }
 
-  /** @throws Error when the step has to be tried again */
+  /** @throws Error when the step must be retried */
   async step(entry: PodEntry): Promise<void> {
     if (this.#dependencies.entries.get(entry.uid) !== entry) return;
     const graceSeconds = stopGraceSeconds(entry);
@@ -88,7 +88,7 @@ export class PodSync {
     for (const event of dueContainerEvents(entry, running)) this.#dependencies.recordEvent(entry.pod, event);
     entry.adopted = false;
     entry.status = this.#statusOf(entry, running, entry.pod);
-    // Sidecars outlive the main containers. The next step stops them, before the status reports the end.
+    // Sidecars outlive the main containers. The next step stops them, before the status reports the last phase.
     if (isTerminal(entry.status) && isRunning(running)) entry.syncAgain = true;
     else await this.#reportStatus(entry);
   }
@@ -130,7 +130,7 @@ export class PodSync {
     return podStatusOf({ pod, running, before, nowMs: time.nowMs(), hostIp: hostIp() });
   }
 
-  /** No container starts again, so the pod has finished with its containers, whatever its restart policy. */
+  /** With restart policy Never: no container starts again, so the pod finishes with its containers. */
   async #lastStatusOf(entry: PodEntry): Promise<PodStatus> {
     const running = await this.#view.podWithUid(entry.uid);
     return this.#statusOf(entry, running, { ...entry.pod, spec: { ...entry.pod.spec, restartPolicy: 'Never' } });
@@ -173,7 +173,7 @@ export class PodSync {
     await this.#remove(entry);
   }
 
-  /** A controller with a finalizer needs to know how the pod ended. Otherwise the status is deleted with the pod. */
+  /** A controller with a finalizer needs the last status of the pod, which would be deleted with the pod. */
   async #reportEndToFinalizers(entry: PodEntry): Promise<void> {
     const { pod, admission, status } = entry;
     if (admission !== 'admitted' || (pod.metadata.finalizers ?? []).length === 0 || hasEnded(pod)) return;

@@ -1,8 +1,9 @@
 /**
- * Synchronizes pods side by side: per pod at most one step at a time. A request during a step causes one more step
+ * Synchronizes pods concurrently, with at most one step per pod at a time. A request during a step causes one more step
  * afterwards. From outside, only a stop under way can be shortened.
  */
 import { type Doubling, doublingWaitMs } from '../../rules/backoff.ts';
+import { describeError } from '../describe-error.ts';
 import { logFields, type PodEntry } from './pod-entry.ts';
 import { PodSync, type PodSyncDependencies, stopGraceSeconds } from './pod-sync.ts';
 
@@ -57,8 +58,11 @@ export class PodWorkers {
   #retryLater(entry: PodEntry, cause: unknown): void {
     const { log, time, onRetry } = this.#dependencies;
     entry.failures += 1;
-    const why = cause instanceof Error ? cause.message : String(cause);
-    log.warn('a pod could not be synchronized', { ...logFields(entry), why, attempt: entry.failures });
+    log.warn('a pod could not be synchronized', {
+      ...logFields(entry),
+      why: describeError(cause),
+      attempt: entry.failures,
+    });
     if (entry.failures < FAILURES_MAX) {
       entry.retryAtMs = time.monotonicMs() + doublingWaitMs(RETRY_WAITS, entry.failures - 1);
       onRetry();
