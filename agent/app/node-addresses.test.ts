@@ -24,14 +24,14 @@ function machineWith(names: readonly string[], routes: Partial<Record<4 | 6, str
 }
 
 describe('finding the addresses of the node', () => {
-  it('asks neither DNS nor routes when the node IP is given', async () => {
+  it('reads neither DNS nor routes when the node IP is configured', async () => {
     const { machine, asked } = machineWith([], {});
     const nodeIps = [parseIp('10.0.0.5')].filter((ip) => ip !== undefined);
     expect(await findAddresses(machine, config, { nodeIps, present: [] })).toMatchObject({ kind: 'decided' });
     expect(asked).toEqual([]);
   });
 
-  it('takes the default route when DNS knows no address of this host', async () => {
+  it('uses the default route when DNS has no address of this host', async () => {
     const { machine, asked } = machineWith(['127.0.1.1', '192.0.2.1'], { 4: '10.0.0.5' });
     expect(await findAddresses(machine, config, { nodeIps: [], present: [] })).toEqual({
       kind: 'decided',
@@ -40,7 +40,7 @@ describe('finding the addresses of the node', () => {
     expect(asked).toEqual(['lookup edge-7', 'route 4', 'route 6']);
   });
 
-  it('prefers IPv6 where the node IP says only that', async () => {
+  it('prefers IPv6 when the node IP selects only the family', async () => {
     const { machine } = machineWith([], { 4: '10.0.0.5', 6: 'fd00::5' });
     const nodeIps = [parseIp('::')].filter((ip) => ip !== undefined);
     expect(await findAddresses(machine, config, { nodeIps, present: [] })).toMatchObject({
@@ -48,7 +48,7 @@ describe('finding the addresses of the node', () => {
     });
   });
 
-  it('says what is missing when there is no address at all', async () => {
+  it('names the missing address when there is none', async () => {
     const { machine } = machineWith([], {});
     expect(await findAddresses(machine, config, { nodeIps: [], present: [] })).toEqual({
       kind: 'failed',

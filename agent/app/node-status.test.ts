@@ -62,7 +62,7 @@ const statusOf = ({ status }: KubeNode, type: string) =>
   status?.conditions?.find((condition) => condition.type === type)?.status;
 
 describe('the computed node status', () => {
-  it('sets all there is to say, Ready last', async () => {
+  it('sets every part of the status, Ready last', async () => {
     const { node, events } = await aComputation().computation.compute(bare);
     expect(node.metadata.labels).toEqual({ 'kubernetes.io/os': 'linux', 'kubernetes.io/arch': 'arm64' });
     expect(node.status).toMatchObject({
@@ -109,7 +109,7 @@ describe('the computed node status', () => {
     expect(again).toEqual({ node: first.node, events: [] });
   });
 
-  it('says what is wrong with a machine that cannot be read, and goes on', async () => {
+  it('reports a machine that cannot be read, and computes the rest', async () => {
     const unreadable = async () => {
       throw new Error('no /proc');
     };
@@ -135,7 +135,7 @@ describe('the computed node status', () => {
     expect(logged).toEqual([{ setter: 'addresses', cause: expect.any(Error) }]);
   });
 
-  it('holds a pressure until it has been gone for the transition period', async () => {
+  it('holds a pressure until it was absent for the transition period', async () => {
     let availableBytes = 400;
     let nowMs = NOW_MS;
     const { computation } = aComputation({
@@ -154,7 +154,7 @@ describe('the computed node status', () => {
     expect(clear.events.map(({ reason }) => reason)).toEqual(['NodeHasNoDiskPressure']);
   });
 
-  it('tells of a reboot, and of pods being kept off', async () => {
+  it('returns events of a reboot, and of a change of `unschedulable`', async () => {
     const { computation } = aComputation();
     const before = await computation.compute({ ...bare, status: { nodeInfo: { bootID: 'boot-0' } } });
     expect(before.events[0]).toEqual({
@@ -166,7 +166,7 @@ describe('the computed node status', () => {
     expect(cordoned.events.map(({ reason }) => reason)).toEqual(['NodeNotSchedulable']);
   });
 
-  it('names the errors of a node that is not ready, and volumes in use in order', async () => {
+  it('names the errors of a node that is not ready, and sorts the volumes in use', async () => {
     const { computation } = aComputation({
       readyErrors: () => ({ shutdown: 'node is shutting down' }),
       runtimeVersion: () => undefined,

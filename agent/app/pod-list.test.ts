@@ -31,12 +31,12 @@ it('lists all pages, and only pods of the node that have a uid', async () => {
   ]);
 });
 
-it('fails after forty pages: a part of the pods would look like all of them', async () => {
+it('fails after forty pages, because an incomplete list would look complete', async () => {
   const { api, requests } = answers({ metadata: { continue: 'more' }, items: [pod('a')] });
   expect(await listPods(api, 'n1')).toEqual({ kind: 'failed', why: 'more than 10000 pods' });
   expect(requests).toHaveLength(40);
 });
 
-it('fails on an answer that is no list', async () => {
-  expect(await listPods(answers({}).api, 'n1')).toMatchObject({ kind: 'failed', why: 'the answer is no list' });
+it('fails on an answer that is not a list', async () => {
+  expect(await listPods(answers({}).api, 'n1')).toMatchObject({ kind: 'failed', why: 'the answer is not a list' });
 });

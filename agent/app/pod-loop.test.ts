@@ -21,7 +21,7 @@ let loop: PodLoop;
 let requests: KubeRequest[];
 let events: string[];
 let counted: string[];
-/** What the API answers instead; undefined: what it would. */
+/** Replaces an answer of the API; undefined: its own answer. */
 let instead: (request: KubeRequest) => KubeAnswer | undefined;
 const stops: AbortController[] = [];
 
@@ -63,7 +63,7 @@ function newLoop(over: Partial<PodLoopDependencies> = {}): PodLoop {
   });
 }
 
-/** Runs the loop until the test is over; returns when it has come to rest. */
+/** Runs the loop until the test is over. Returns when the loop is idle. */
 async function running(started = loop): Promise<AbortController> {
   const stop = new AbortController();
   stops.push(stop);
@@ -72,7 +72,7 @@ async function running(started = loop): Promise<AbortController> {
   return stop;
 }
 
-/** No request is under way and nobody works; time stands still. */
+/** Waits until no request is under way. Time does not pass. */
 async function rest(): Promise<void> {
   let before = -1;
   for (let turn = 0; turn < 200 && (turn % 20 !== 0 || before !== requests.length); turn += 1) {
@@ -83,8 +83,8 @@ async function rest(): Promise<void> {
 
 async function pass(milliseconds: number): Promise<void> {
   const partMs = 1_000;
-  for (let gone = 0; gone < milliseconds; gone += partMs) {
-    await time.pass(Math.min(partMs, milliseconds - gone));
+  for (let passedMs = 0; passedMs < milliseconds; passedMs += partMs) {
+    await time.pass(Math.min(partMs, milliseconds - passedMs));
     await rest();
   }
 }
@@ -138,7 +138,7 @@ beforeEach(async () => {
 });
 
 describe('a pod bound to the node', () => {
-  it('is started, and said to be running and ready', async () => {
+  it('is started, and reported as running and ready', async () => {
     await bind('web');
     await running();
     expect(runtime.asked).toEqual(['start web']);
@@ -155,14 +155,14 @@ describe('a pod bound to the node', () => {
     expect(events).toEqual(['web: Normal Started Started container main']);
   });
 
-  it('is found when a heartbeat says that pods changed, without waiting', async () => {
+  it('is found at once when a heartbeat says that pods changed', async () => {
     await running();
     await bind('web');
     await changed();
     expect(runtime.asked).toEqual(['start web']);
   });
 
-  it('is found after 5 minutes if no heartbeat says so, and after 30 by a machine without any', async () => {
+  it('is found after 5 minutes without a heartbeat that says so, and after 30 by a machine without pods', async () => {
     await running();
     await bind('web');
     await pass(1_799_000);
@@ -184,7 +184,7 @@ describe('a pod bound to the node', () => {
     expect(statusWrites()).toBe(1);
   });
 
-  it('is tried again when it cannot be started', async () => {
+  it('is started again after a failed start', async () => {
     runtime.failStarts = 2;
     await bind('web');
     await running();
@@ -211,7 +211,7 @@ describe('a pod bound to the node', () => {
     },
   );
 
-  it('of another node is not ours', async () => {
+  it('of another node is ignored', async () => {
     await bind('web', { nodeName: 'edge-2' });
     await running();
     expect(runtime.asked).toEqual([]);
@@ -242,7 +242,7 @@ describe('containers that change', () => {
     message: 'back-off 10s restarting failed container=main',
   } as const;
 
-  it('are told of as they do', async () => {
+  it('are reported at once', async () => {
     await bind('web');
     await running();
     runtime.setState('web', 'main', crashing, { restartCount: 1 });
@@ -268,7 +268,7 @@ describe('containers that change', () => {
     expect(runtime.asked.filter((each) => each.startsWith('start'))).toEqual(['start job']);
   });
 
-  it('are told of again when somebody else wrote that they are not ready', async () => {
+  it('are reported again when another client wrote that they are not ready', async () => {
     await bind('web');
     await running();
     await server.send('PATCH', `${podsIn('default')}/web/status`, {
@@ -283,7 +283,7 @@ describe('containers that change', () => {
 describe('a pod that does not fit', () => {
   const hungry = { containers: [{ name: 'main', image: 'i', resources: { requests: { cpu: '3' } } }] };
 
-  it('is refused with an event and a status, and never started', async () => {
+  it('is rejected with an event and a status, and never started', async () => {
     await bind('web', hungry);
     await running();
     expect(runtime.asked).toEqual([]);
@@ -297,7 +297,7 @@ describe('a pod that does not fit', () => {
     expect(events).toHaveLength(1);
   });
 
-  it('leaves its room to the next', async () => {
+  it('leaves its resources to the next', async () => {
     await bind('a', hungry);
     const small = { containers: [{ name: 'main', image: 'i', resources: { requests: { cpu: '2' } } }] };
     await bind('b', small);
@@ -307,7 +307,7 @@ describe('a pod that does not fit', () => {
     expect(await stored('c')).toMatchObject({ status: { reason: 'OutOfcpu' } });
   });
 
-  it('goes when it is deleted', async () => {
+  it('is removed when it is deleted', async () => {
     await bind('web', hungry);
     await running();
     await remove('web');
@@ -315,7 +315,7 @@ describe('a pod that does not fit', () => {
     expect(await stored('web')).toBeUndefined();
   });
 
-  it('is one that comes while the machine goes down', async () => {
+  it('is every pod that is bound during a shutdown', async () => {
     await bind('web');
     const message = 'Pod was rejected as the node is shutting down.';
     await running(newLoop({ gate: () => ({ kind: 'refused', reason: 'NodeShutdown', message }) }));
@@ -324,14 +324,14 @@ describe('a pod that does not fit', () => {
     });
   });
 
-  it('is every pod where nothing can run', async () => {
+  it('is every pod when the runtime cannot run pods', async () => {
     runtime = memoryRuntime(time, { reason: 'NoRuntime', message: 'no pods here' });
     await bind('web');
     await running(newLoop());
     expect(await stored('web')).toMatchObject({ status: { phase: 'Failed', reason: 'NoRuntime' } });
   });
 
-  it('may be one that the topology has no room for, whose share is given back in the end', async () => {
+  it('is rejected by the topology manager, which releases the resources of removed pods', async () => {
     await bind('good');
     await bind('bad');
     const released: string[] = [];
@@ -353,7 +353,7 @@ describe('a pod that does not fit', () => {
 });
 
 describe('a deleted pod', () => {
-  it('is stopped with the grace of the deletion, and then confirmed', async () => {
+  it('is stopped with the grace period of the deletion, and then confirmed', async () => {
     await bind('web');
     await running();
     runtime.endsAfterSeconds = 5;
@@ -368,7 +368,7 @@ describe('a deleted pod', () => {
     expect(events).toContain('web: Normal Killing Stopping container main');
   });
 
-  it('is stopped sooner when a second deletion says so', async () => {
+  it('is stopped sooner after a second deletion with a shorter grace period', async () => {
     await bind('web');
     await running();
     runtime.endsAfterSeconds = 1_000;
@@ -381,7 +381,7 @@ describe('a deleted pod', () => {
     expect(runtime.asked.filter((each) => each.startsWith('stop'))).toEqual(['stop web 600', 'stop web 2']);
   });
 
-  it('that never ran here goes at once', async () => {
+  it('that never ran here is removed at once', async () => {
     await bind('web', {}, { metadata: { name: 'web', finalizers: [] } });
     await remove('web');
     await running();
@@ -389,7 +389,7 @@ describe('a deleted pod', () => {
     expect(await stored('web')).toBeUndefined();
   });
 
-  it('that somebody holds back tells how it ended', async () => {
+  it('with a finalizer gets its last status before the deletion is confirmed', async () => {
     await bind('job', {}, { metadata: { name: 'job', finalizers: ['example.com/count'] } });
     await running();
     await remove('job', { gracePeriodSeconds: 3 });
@@ -402,7 +402,7 @@ describe('a deleted pod', () => {
     expect(deletes()).toBe(1);
   });
 
-  it('that was removed by force is stopped and forgotten', async () => {
+  it('that was deleted by force is stopped and removed', async () => {
     await bind('web');
     await running();
     await server.send('DELETE', `${podsIn('default')}/web`, { body: { gracePeriodSeconds: 0 } });
@@ -421,7 +421,7 @@ describe('a deleted pod', () => {
     expect(await stored('web')).toMatchObject({ status: { phase: 'Running' } });
   });
 
-  it('is confirmed as itself: a successor that came meanwhile stays', async () => {
+  it('is confirmed by its uid: a pod created meanwhile with its name stays', async () => {
     await bind('web');
     await running();
     runtime.endsAfterSeconds = 5;
@@ -436,8 +436,8 @@ describe('a deleted pod', () => {
   });
 });
 
-describe('an API that is away', () => {
-  it('changes nothing about what runs, and is asked again with growing waits', async () => {
+describe('an API that cannot be reached', () => {
+  it('leaves pods running, and is requested again with growing waits', async () => {
     await bind('web');
     await running();
     instead = () => timedOut;
@@ -449,7 +449,7 @@ describe('an API that is away', () => {
     expect(requests.length).toBeLessThan(12);
   });
 
-  it('that is too busy to say for how long is left alone for a random while on top', async () => {
+  it('that answers 429 without Retry-After is requested again after an additional random wait', async () => {
     instead = () => ({ kind: 'answered', status: 429, body: {} });
     await running(newLoop({ fraction: () => 0.5 }));
     await pass(6_000);
@@ -458,7 +458,7 @@ describe('an API that is away', () => {
     expect(requests).toHaveLength(2);
   });
 
-  it('is told the newest status when it is back', async () => {
+  it('receives the newest status when it recovers', async () => {
     await bind('web');
     await running();
     instead = () => timedOut;
@@ -474,7 +474,7 @@ describe('an API that is away', () => {
     expect(await stored('web')).toMatchObject({ status: { containerStatuses: [{ restartCount: 3 }] } });
   });
 
-  it('keeps a deletion waiting, not lost', async () => {
+  it('delays the confirmation of a deletion, but does not lose it', async () => {
     await bind('web');
     await running();
     await remove('web', { gracePeriodSeconds: 1 });
@@ -487,7 +487,7 @@ describe('an API that is away', () => {
     expect(await stored('web')).toBeUndefined();
   });
 
-  it('admits nobody while the Node cannot be read', async () => {
+  it('admits no pod while the Node cannot be read', async () => {
     await bind('web');
     instead = ({ path }) => (path === '/api/v1/nodes/edge-1' ? timedOut : undefined);
     await running();
@@ -498,7 +498,7 @@ describe('an API that is away', () => {
     expect(runtime.asked).toEqual(['start web']);
   });
 
-  it('does not make pods vanish with a list that breaks off', async () => {
+  it('does not remove pods after an incomplete list', async () => {
     for (const name of ['one', 'two', 'three']) await bind(name);
     const paging = newLoop({
       api: { ...api, send: (request) => api.send({ ...request, path: request.path.replace('limit=250', 'limit=2') }) },
@@ -512,8 +512,8 @@ describe('an API that is away', () => {
   });
 });
 
-describe('the agent comes back', () => {
-  it('and goes on with the pods that run, without admitting them again', async () => {
+describe('an agent that starts again', () => {
+  it('keeps the running pods without admitting them again', async () => {
     await bind('web', { nodeSelector: { site: 'harbour' } });
     const stop = await running();
     stop.abort();
@@ -529,15 +529,15 @@ describe('the agent comes back', () => {
     expect(events).toEqual([]);
   });
 
-  it('and ends what runs of a pod that is gone', async () => {
+  it('stops the containers of a pod that was deleted meanwhile', async () => {
     await runtime.start({ metadata: { name: 'old', namespace: 'default', uid: 'u-old' }, spec: { containers: [] } });
     await running();
     expect(runtime.asked.slice(1)).toEqual(['stop old 1', 'remove old']);
   });
 });
 
-describe('the end of the process', () => {
-  it('leaves pods as they are, and confirms nothing', async () => {
+describe('the stop of the agent', () => {
+  it('leaves pods running, and confirms no deletion', async () => {
     await bind('web');
     const stop = await running();
     runtime.endsAfterSeconds = 10;
@@ -548,12 +548,12 @@ describe('the end of the process', () => {
     const sent = requests.length;
     stop.abort();
     await pass(15_000);
-    // The containers have ended, and the runtime said so.
+    // The containers have exited, and the runtime reported it.
     expect((await runtime.pods())[0]?.containers[0]?.state.kind).toBe('terminated');
     expect(requests).toHaveLength(sent);
     expect(runtime.asked).toHaveLength(3);
     expect(await stored('web')).toMatchObject({ metadata: { deletionGracePeriodSeconds: 20 } });
-    // The next agent goes on where this one was.
+    // The next agent continues from there.
     runtime.endsAfterSeconds = 0;
     loop = newLoop();
     await running();
@@ -564,7 +564,7 @@ describe('the end of the process', () => {
 describe('killing a pod', () => {
   const killed = (status: Readonly<Record<string, unknown>>) => terminatedStatus(status, time.nowMs());
 
-  it('resolves when it has ended and its status is told, and it stays ended', async () => {
+  it('resolves when the pod is terminated and reported, and the pod does not start again', async () => {
     const web = await bind('web');
     await running();
     runtime.endsAfterSeconds = 4;
@@ -593,7 +593,7 @@ describe('killing a pod', () => {
     expect(runtime.asked.filter((each) => each.startsWith('start'))).toEqual(['start web']);
   });
 
-  it('goes before a deletion that is more patient', async () => {
+  it('overrides a deletion with a longer grace period', async () => {
     const web = await bind('web');
     await running();
     runtime.endsAfterSeconds = 1_000;
@@ -605,7 +605,7 @@ describe('killing a pod', () => {
     expect(await stored('web')).toBeUndefined();
   });
 
-  it('does not wait for an API that is away', async () => {
+  it('does not wait for an API that cannot be reached', async () => {
     const web = await bind('web');
     await running();
     instead = () => timedOut;
@@ -615,7 +615,7 @@ describe('killing a pod', () => {
     expect(await stored('web')).toMatchObject({ status: { reason: 'Terminated' } });
   });
 
-  it('gives up on a pod that does not end', async () => {
+  it('rejects for a pod that does not terminate', async () => {
     const web = await bind('web');
     const stuck: PodRuntime = { ...runtime, stop: () => new Promise(() => {}) };
     loop = newLoop({ runtime: stuck });

@@ -27,14 +27,14 @@ function world(answer: () => KubeAnswer, { registerNode = true, sleepsMax = 20 }
 }
 
 describe('registration', () => {
-  it('registers once in the life of the process, however often it is asked to', async () => {
+  it('registers once per process, however often it is requested', async () => {
     const { api, registration } = world(() => answered(201, node));
     expect(await Promise.all([registration.ensure(), registration.ensure()])).toEqual([true, true]);
     await registration.ensure();
     expect(api.requests).toHaveLength(1);
   });
 
-  it('registers again when the Node is gone, and tells each time', async () => {
+  it('registers a deleted Node again, and notifies each time', async () => {
     const { api, registration } = world(() => answered(201, node));
     const told: (string | undefined)[] = [];
     registration.onRegistered(({ metadata }) => told.push(metadata.uid));
@@ -51,7 +51,7 @@ describe('registration', () => {
     expect(api.requests).toEqual([]);
   });
 
-  it('waits as long as the server asks', async () => {
+  it('waits as long as a Retry-After asks', async () => {
     let requests = 0;
     const { time, registration } = world(() => {
       requests += 1;
@@ -65,8 +65,8 @@ describe('registration', () => {
     ['a page of a captive portal', '<html>log in</html>'],
     ['an object without a kind', { metadata: node.metadata }],
     ['another Node', { kind: 'Node', metadata: { name: 'edge-8', uid: 'u2' } }],
-    ['a Node that nobody stored', { kind: 'Node', metadata: { name: 'edge-7' } }],
-  ])('does not take %s for the Node', async (_what, body) => {
+    ['a Node without a uid', { kind: 'Node', metadata: { name: 'edge-7' } }],
+  ])('does not accept %s as the Node', async (_what, body) => {
     let requests = 0;
     const { api, registration } = world(() => {
       requests += 1;
@@ -76,7 +76,7 @@ describe('registration', () => {
     expect(api.requests).toHaveLength(2);
   });
 
-  it('ends without a Node when it is stopped', async () => {
+  it('resolves without a Node when it is stopped', async () => {
     const { registration, api } = world(() => refused(500, 'InternalError'), { sleepsMax: 3 });
     expect(await registration.ensure()).toBe(false);
     expect(api.requests).toHaveLength(2);

@@ -159,7 +159,7 @@ describe('the agent', () => {
     expect((await server.send('GET', '/api/v1/nodes/edge-1')).code).toBe(404);
   });
 
-  it('registers, beats, reports, runs pods, and stops without ending them', async () => {
+  it('registers, renews its Lease, reports, runs pods, and stops without terminating them', async () => {
     const running = runAgent(parts(), stop.signal);
     await pass(3_000);
     expect(await get('/api/v1/nodes/edge-1')).toMatchObject({
@@ -172,7 +172,7 @@ describe('the agent', () => {
       body: pod('web', { spec: { nodeName: 'edge-1', ...pod('web').spec } }),
     });
     await pass(20_000);
-    // Nothing in memory says that pods changed; the list that is made anyway does.
+    // No heartbeat says that pods changed; the periodic list finds the change.
     await pass(1_800_000);
     expect(runtime.asked).toContain('start web');
     expect(checks.map(({ complaint }) => complaint())).toEqual([undefined, undefined, undefined]);
@@ -186,7 +186,7 @@ describe('the agent', () => {
     return recordsOf(list['items']).map((each) => textOf(each['reason']));
   };
 
-  it('sends the events of its first report, also about a Node that is there already', async () => {
+  it('sends the events of its first report, also about a Node that already exists', async () => {
     const first = ['NodeHasSufficientMemory', 'NodeHasNoDiskPressure', 'NodeHasSufficientPID'];
     const before = runAgent(parts(), stop.signal);
     await pass(3_000);
@@ -201,34 +201,37 @@ describe('the agent', () => {
     for (const reason of first) expect(reasons.filter((each) => each === reason)).toHaveLength(2);
   });
 
-  it.each([3_600_000, -10_800_000])('stays healthy and beats in step when the clock is set by %s ms', async (byMs) => {
-    const beats: number[] = [];
-    let hangs = false;
-    const given = parts();
-    const beatApi: KubeApi = {
-      async send(request) {
-        if (request.method === 'PUT') beats.push(time.monotonicMs());
-        if (hangs) await time.sleep(3_600_000);
-        return given.beatApi.send(request);
-      },
-      reconnect() {},
-    };
-    void runAgent({ ...given, beatApi }, stop.signal);
-    await pass(30_000);
-    const before = beats.length;
-    time.setClock(byMs);
-    expect(checks.map(({ complaint }) => complaint())).toEqual([undefined, undefined, undefined]);
-    await pass(40_000);
-    expect(checks.map(({ complaint }) => complaint())).toEqual([undefined, undefined, undefined]);
-    expect(beats.length - before).toBe(4);
-    hangs = true;
-    await pass(75_000);
-    expect(checks.map(({ complaint }) => complaint())).toContainEqual(
-      expect.stringMatching(/^no round of the lease loop ended for [678]\d s$/),
-    );
-  });
+  it.each([3_600_000, -10_800_000])(
+    'stays healthy and keeps its intervals when the clock is set by %s ms',
+    async (byMs) => {
+      const beats: number[] = [];
+      let hangs = false;
+      const given = parts();
+      const beatApi: KubeApi = {
+        async send(request) {
+          if (request.method === 'PUT') beats.push(time.monotonicMs());
+          if (hangs) await time.sleep(3_600_000);
+          return given.beatApi.send(request);
+        },
+        reconnect() {},
+      };
+      void runAgent({ ...given, beatApi }, stop.signal);
+      await pass(30_000);
+      const before = beats.length;
+      time.setClock(byMs);
+      expect(checks.map(({ complaint }) => complaint())).toEqual([undefined, undefined, undefined]);
+      await pass(40_000);
+      expect(checks.map(({ complaint }) => complaint())).toEqual([undefined, undefined, undefined]);
+      expect(beats.length - before).toBe(4);
+      hangs = true;
+      await pass(75_000);
+      expect(checks.map(({ complaint }) => complaint())).toContainEqual(
+        expect.stringMatching(/^no round of the lease loop ended for [678]\d s$/),
+      );
+    },
+  );
 
-  it('reads its Node again after a silence as long as the lease, and not after a shorter one', async () => {
+  it('reads its Node again after a lease duration without a heartbeat, and not after a shorter time', async () => {
     const given = parts();
     let silent = false;
     let reads = 0;
@@ -244,7 +247,7 @@ describe('the agent', () => {
     void runAgent({ ...given, beatApi }, stop.signal);
     await pass(60_000);
     reads = 0;
-    // Nobody has to read what nobody can have changed.
+    // The controller cannot have marked the Node yet, so it is not read.
     await pass(60_000);
     expect(reads).toBe(0);
     silent = true;
@@ -259,7 +262,7 @@ describe('the agent', () => {
     expect(reads).toBe(1);
   });
 
-  it('says on its Node, in an event and in its health what the runtime cannot keep', async () => {
+  it('reports on its Node, in an event and in its health that the runtime cannot write its state', async () => {
     let complaint: string | undefined;
     const forgetful = { ...runtime, complaint: () => complaint };
     void runAgent(parts({ runtime: forgetful }), stop.signal);
@@ -279,7 +282,7 @@ describe('the agent', () => {
     expect(await eventsOf('edge-1')).toContain('StateWritten');
   });
 
-  it('has sent every event of a shutdown when it lets the machine go down', async () => {
+  it('has sent every event of a shutdown before it releases the lock', async () => {
     const config = { ...configured(), shutdownGracePeriodMs: 30_000, shutdownGracePeriodCriticalPodsMs: 10_000 };
     const names = ['one', 'two', 'three'];
     for (const name of names) {
@@ -319,7 +322,7 @@ describe('the agent', () => {
     expect(sent).toHaveLength(4);
   });
 
-  it('says that it goes down, ends its pods, refuses new ones, and lets go', async () => {
+  it('reports the shutdown, terminates its pods, rejects new ones, and releases the lock', async () => {
     const config = { ...configured(), shutdownGracePeriodMs: 30_000, shutdownGracePeriodCriticalPodsMs: 10_000 };
     await server.send('POST', podsIn('default'), {
       body: pod('web', { spec: { nodeName: 'edge-1', ...pod('web').spec } }),

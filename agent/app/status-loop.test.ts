@@ -75,17 +75,17 @@ describe('the status loop', () => {
     const running = loop.run(stop.signal);
     await time.pass(60_000);
     expect(sent()).toBe('PATCH');
-    // No random extra at a half: due 300 s after the first.
+    // A fraction of 0.5 adds no delay: due 300 s after the first.
     await time.pass(250_000);
     expect(sent()).toBe('PATCH PATCH');
-    // An hour in passes of 10.2 s, 30 of them to a report.
+    // One hour in passes every 10.2 s, 30 passes per report.
     await time.pass(3_600_000 - 310_000);
     expect(sent()).toBe(Array(12).fill('PATCH').join(' '));
     stop.abort();
     await running;
   });
 
-  it('waits the frequency and some more from the end of one pass to the next', async () => {
+  it('waits the frequency plus jitter from the end of one pass to the next', async () => {
     const { loop, time } = aWorld();
     const stop = new AbortController();
     const running = loop.run(stop.signal);
@@ -95,7 +95,7 @@ describe('the status loop', () => {
     await running;
   });
 
-  it('says at once that the node became ready, within the first two minutes', async () => {
+  it('reports at once that the node became ready, within the first two minutes', async () => {
     const { world, loop, time, sent } = aWorld();
     world.ready = false;
     const stop = new AbortController();
@@ -126,7 +126,7 @@ describe('the status loop', () => {
     await running;
   });
 
-  it('gives up a pass after five tries, and reads the Node in the next', async () => {
+  it('ends a pass after five failed attempts, and reads the Node in the next', async () => {
     let broken = true;
     const { loop, sent, repeated } = aWorld({}, () => (broken ? timedOut : undefined));
     expect(await loop.pass()).toEqual({ kind: 'failed', reason: 'update node status exceeds retry count' });
@@ -136,7 +136,7 @@ describe('the status loop', () => {
     expect(await loop.pass()).toEqual({ kind: 'written' });
   });
 
-  it('takes a page that is no Node for a failed try, of a read as of a write', async () => {
+  it('treats an answer that is not a Node as a failed attempt, both of a read and of a write', async () => {
     let pages = 2;
     const { world, loop, sent } = aWorld({}, ({ method }) => {
       if (pages === 0 || (pages === 1 && method === 'GET')) return undefined;
@@ -148,7 +148,7 @@ describe('the status loop', () => {
     expect(loop.node()).toEqual(world.stored);
   });
 
-  it('waits as long as the server asks for before the next try', async () => {
+  it('waits as long as a Retry-After asks before the next attempt', async () => {
     const asked = { kind: 'answered', status: 429, body: {}, retryAfterMs: 4_000 } as const;
     let answers = 0;
     const { loop, time } = aWorld({}, () => {
@@ -161,7 +161,7 @@ describe('the status loop', () => {
     expect(time.waits).toEqual([5_000]);
   });
 
-  it('registers a Node that is gone again', async () => {
+  it('registers a deleted Node again', async () => {
     const { world, loop, sent } = aWorld();
     const { signal } = new AbortController();
     await loop.registerAndPass(signal);
@@ -173,7 +173,7 @@ describe('the status loop', () => {
     expect(sent()).toBe('PATCH PATCH PATCH');
   });
 
-  it('takes back what the controller wrote behind its back, once told that the Node may be outdated', async () => {
+  it('corrects a condition that the controller wrote, after its copy was invalidated', async () => {
     const { world, loop, sent } = aWorld();
     await loop.registerAndPass(new AbortController().signal);
     world.stored = nodeWith('Unknown');
@@ -184,10 +184,10 @@ describe('the status loop', () => {
     expect(sent()).toBe('PATCH GET PATCH');
   });
 
-  it('sees in the answer to a report what others wrote, and sets right in the next pass what is ours', async () => {
+  it('reads changes of others from the answer to a report, and corrects its own fields in the next pass', async () => {
     const { world, loop, time, sent } = aWorld({}, ({ method }) => {
       if (method !== 'PATCH' || world.stored.metadata.labels === undefined) return undefined;
-      // Somebody set the condition; this patch names the times alone.
+      // Another client set the condition; this patch contains only the times.
       const answer = answered(200, world.stored);
       world.stored = { ...world.stored, status: nodeWith('True').status ?? {} };
       return answer;
@@ -206,7 +206,7 @@ describe('the status loop', () => {
     expect(sent()).toBe('PATCH PATCH PATCH');
   });
 
-  it.each([86_400_000, -86_400_000])('reports when it is due, though the clock was set by %s ms', async (byMs) => {
+  it.each([86_400_000, -86_400_000])('reports when it is due, although the clock was set by %s ms', async (byMs) => {
     const { loop, time, sent } = aWorld();
     await loop.registerAndPass(new AbortController().signal);
     time.setClock(byMs);
@@ -217,7 +217,7 @@ describe('the status loop', () => {
     expect(sent()).toBe('PATCH PATCH');
   });
 
-  it('tells events when the write is done, not for tries that failed', async () => {
+  it('records events after the write, and none of failed attempts', async () => {
     let failures = 2;
     const { loop, events } = aWorld({}, ({ method }) => {
       if (method !== 'PATCH' || failures === 0) return undefined;
@@ -228,7 +228,7 @@ describe('the status loop', () => {
     expect(events).toHaveLength(1);
   });
 
-  it('lets one pass in at a time', async () => {
+  it('runs one pass at a time', async () => {
     let computing = 0;
     let most = 0;
     const { loop } = aWorld({

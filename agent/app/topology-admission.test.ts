@@ -28,7 +28,7 @@ function manager(policy: 'single-numa-node' | 'none') {
   return { counted, topology: topologyManager({ settings, nodes, meter, time }) };
 }
 
-it('keeps what a pod has for itself from others, until that pod is released', () => {
+it('keeps the resources of a pod from other pods until the pod is released', () => {
   const { topology, counted } = manager('single-numa-node');
   expect(topology.admit(pod('a', '2'))).toEqual({ kind: 'admitted' });
   expect(topology.admit(pod('a', '2'))).toEqual({ kind: 'admitted' });
@@ -43,7 +43,7 @@ it('keeps what a pod has for itself from others, until that pod is released', ()
   expect(counted.filter((name) => name === 'kubelet_topology_manager_admission_errors_total')).toHaveLength(3);
 });
 
-it('admits everything under the policy none, however much there is', () => {
+it('admits every pod under the policy none, whatever its resources', () => {
   const { topology, counted } = manager('none');
   expect(topology.admit(pod('a', '64'))).toEqual({ kind: 'admitted' });
   expect(topology.admit(pod('b', '64'))).toEqual({ kind: 'admitted' });

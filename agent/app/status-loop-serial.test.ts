@@ -9,7 +9,7 @@ const nodeWith = (ready: 'True' | 'False'): KubeNode => ({
   status: { conditions: [{ type: 'Ready', status: ready }] },
 });
 
-it('a pass waits for the one that says that the node became ready', async () => {
+it('a pass waits for the one that reports that the node became ready', async () => {
   let ready: 'True' | 'False' = 'False';
   let isFailing = false;
   let computing = 0;
@@ -49,7 +49,7 @@ it('a pass waits for the one that says that the node became ready', async () => 
   const stop = new AbortController();
   const running = loop.run(stop.signal);
   await time.pass(1_000);
-  // The node becomes ready, and its first report of it fails: a whole pass follows.
+  // The node becomes ready, and the first report fails: a full pass follows.
   ready = 'True';
   isFailing = true;
   await time.pass(100);
