@@ -1,40 +1,40 @@
-/** Waits between attempts that double up to a limit, and what a server's Retry-After adds to them. */
+/** Waits between attempts, which double up to a limit, and the waits that a Retry-After requests. */
 export interface Doubling {
   readonly firstMs: number;
   readonly limitMs: number;
 }
 
-/** Between tries to make sure that the Lease exists (component-helpers/apimachinery/lease/controller.go). */
+/** Between attempts to read or create the Lease (component-helpers/apimachinery/lease/controller.go). */
 export const ENSURE_LEASE_WAITS: Doubling = { firstMs: 200, limitMs: 7_000 };
 /** Before each attempt to register (pkg/kubelet/kubelet_node_status.go). */
 export const REGISTRATION_WAITS: Doubling = { firstMs: 100, limitMs: 7_000 };
 
-/** 2^30 is past every limit, and before numbers stop being exact. */
+/** 2^30 exceeds every limit and is still an exact number. */
 const DOUBLINGS_MAX = 30;
 
-/** The wait of this number, counted from 0. Milliseconds. */
+/** The wait with this number, counted from 0. Milliseconds. */
 export const doublingWaitMs = ({ firstMs, limitMs }: Doubling, number: number): number =>
   Math.min(limitMs, firstMs * 2 ** Math.min(number, DOUBLINGS_MAX));
 
 /**
- * How long a server may keep us waiting, whatever it asks: a quarter of the usual lease, so that a mistaken hour does not
- * cost the node its life. Milliseconds.
+ * Longest wait for any Retry-After: a quarter of the usual lease duration. A mistaken Retry-After of an hour must not
+ * make the node NotReady. Milliseconds.
  */
 const RETRY_AFTER_LIMIT_MS = 10_000;
 /**
- * The least wait after a 429 that names no time, as the one of API Gateway; the most is the limit above. A whole fleet that
- * tries again at once, or after waits that double alike for all, comes in waves that are refused again, with nothing to do for
- * the server in between (bench storm). Milliseconds.
+ * Shortest wait after a 429 without Retry-After, as API Gateway sends it. The longest is the limit above. Without this
+ * spread a fleet retries in waves: each wave is refused again, and the server is idle between them (bench storm).
+ * Milliseconds.
  */
 const UNNAMED_WAIT_MS = 1_000;
 
-/** The answers whose Retry-After is meant for the next request; a redirect may carry one too. */
+/** In these answers Retry-After applies to the next request. A redirect may carry one with another meaning. */
 const asksToWait = (status: number): boolean => status === 429 || status === 503;
 
 /**
- * What this answer asks us to wait, bounded, and longer by up to half at random: the agents that were sent away together
- * shall not come back together. One that says "too many requests" and names no time spreads them over ten seconds. 0 when it
- * asks for nothing. `fraction` in [0, 1). Milliseconds.
+ * The wait that this answer requests, bounded, plus up to half of it at random: agents that were refused together must
+ * not retry together. A 429 without Retry-After spreads them over ten seconds. 0 if the answer requests no wait.
+ * `fraction` in [0, 1). Milliseconds.
  */
 export function retryAfterWaitMs(
   answer: { readonly status: number; readonly retryAfterMs?: number },

@@ -1,6 +1,7 @@
 /**
- * What may stand in the configuration: the fields of KubeletConfiguration (kubelet.config.k8s.io/v1beta1,
- * staging/src/k8s.io/kubelet/config/v1beta1/types.go), our own in AgentConfiguration (nodekeeper.dev/v1alpha1), and flags.
+ * The settings of the agent: the fields of KubeletConfiguration (kubelet.config.k8s.io/v1beta1,
+ * staging/src/k8s.io/kubelet/config/v1beta1/types.go), our own in AgentConfiguration (nodekeeper.dev/v1alpha1), and
+ * flags.
  */
 import {
   duration,
@@ -25,7 +26,7 @@ import { EVICTION_SIGNALS } from './eviction-signals.ts';
 
 const PORT_MAX = 65_535;
 
-/** Fields of KubeletConfiguration that the agent acts on. */
+/** Fields of KubeletConfiguration that the agent supports. */
 export const KUBELET_FIELDS = {
   registerNode: flag,
   registerWithTaints: taints,
@@ -81,11 +82,11 @@ export const AGENT_FIELDS = {
 type ValueOf<Field> = Field extends Reader<infer Value> ? Value : never;
 type Values<Fields> = { -readonly [Name in keyof Fields]?: ValueOf<Fields[Name]> };
 
-/** What was written, checked field by field; what was not is absent. */
+/** The configured settings, checked field by field. Settings that are not configured are absent. */
 export type Settings = Values<typeof KUBELET_FIELDS> & Values<typeof AGENT_FIELDS>;
 export type SettingName = keyof Settings;
 
-/** Flags by their name, each with the setting it wins over. */
+/** Flags by name, each with the setting that it overrides. */
 export const FLAGS: Readonly<Record<string, { readonly setting: SettingName; readonly reader: Reader<unknown> }>> = {
   'register-node': { setting: 'registerNode', reader: flagText },
   'register-schedulable': { setting: 'registerSchedulable', reader: flagText },
@@ -110,10 +111,12 @@ export const FLAGS: Readonly<Record<string, { readonly setting: SettingName; rea
   runtime: { setting: 'runtime', reader: text },
 };
 
-/** Flags that stand for `true` when nothing follows them. */
+/** Flags that mean `true` without a value. */
 export const BOOLEAN_FLAGS: readonly string[] = Object.keys(FLAGS).filter((name) => FLAGS[name]?.reader === flagText);
 
-/** Fields of KubeletConfiguration that are known and that nothing here acts on: a file written for a kubelet will do. */
+/**
+ * Known fields of KubeletConfiguration that have no effect here. They are accepted, so a kubelet's file can be used.
+ */
 export const UNUSED_KUBELET_FIELDS: ReadonlySet<string> = new Set(
   `address allowedUnsafeSysctls authentication authorization cgroupDriver cgroupRoot cgroupsPerQOS clusterDNS
   clusterDomain configMapAndSecretChangeDetectionStrategy containerLogMaxFiles containerLogMaxSize

@@ -1,6 +1,6 @@
 /**
- * How a value of the configuration is read: from a document of YAML or JSON, and from the text of a flag. A reader that
- * cannot says what it expected.
+ * Readers of configuration values: from a YAML or JSON document, and from the text of a flag. A reader that does not
+ * accept a value returns what it expected.
  */
 import { parseQuantity } from '../../shared/kube/quantity.ts';
 import type { Taint, TaintEffect } from '../../shared/kube/types.ts';
@@ -9,13 +9,13 @@ import type { PriorityGrace, ThresholdValue } from '../config.ts';
 import { parseGoBoolean } from './go-boolean.ts';
 import { parseGoDuration } from './go-duration.ts';
 
-/** `path` leads from the field to what is wrong inside it. */
+/** `path` leads from the field to the wrong value inside it. */
 export interface ReadFault {
   readonly path: readonly (string | number)[];
   readonly expected: string;
 }
 
-/** In place of an expectation: nothing is expected there. */
+/** In place of an expectation: the field does not exist. */
 export const NO_SUCH_FIELD = 'no such field';
 
 export type Read<Value> =
@@ -86,10 +86,10 @@ export function mapOf<Value>(
 export const textMap = mapOf<string>((value) => text(value));
 export const flagMap = mapOf<boolean>((value) => flag(value));
 
-/** Resources that can be held back (pkg/kubelet, parseResourceList). */
+/** Resources that can be reserved (pkg/kubelet, parseResourceList). */
 const RESERVABLE = ['cpu', 'memory', 'ephemeral-storage', 'pid'];
 
-/** Quantities, which people also write as plain numbers. */
+/** Quantities. A YAML document may have them as plain numbers. */
 export const reservation = mapOf<string>((value, key) => {
   if (!RESERVABLE.includes(key)) return unfit(`one of the resources ${RESERVABLE.join(', ')}`);
   const written = typeof value === 'number' ? String(value) : value;
@@ -99,7 +99,7 @@ export const reservation = mapOf<string>((value, key) => {
     : unfit('a quantity such as 500m or 100Mi, not negative');
 });
 
-/** A quantity or a percentage. 0% and 100% switch a threshold off, as upstream has it. */
+/** A quantity or a percentage. 0% and 100% disable a threshold, as upstream. */
 function threshold(value: unknown): Read<ThresholdValue | undefined> {
   const expected = 'a quantity above 0 such as 100Mi, or a percentage from 0% to 100%';
   if (typeof value !== 'string' && typeof value !== 'number') return unfit(expected);
@@ -114,7 +114,7 @@ function threshold(value: unknown): Read<ThresholdValue | undefined> {
   return read({ kind: 'quantity', value: Number(parsed.quantity.nanos) / 1e9 });
 }
 
-/** Upstream knows more signals than this agent measures; those are accepted and say nothing. */
+/** Signals of upstream that this agent does not measure. They are accepted and have no effect. */
 const UNMEASURED_SIGNALS = ['allocatableMemory.available', 'containerfs.available', 'containerfs.inodesFree'];
 
 export const evictionThresholds = (measured: readonly string[]) =>
@@ -135,7 +135,7 @@ const priorityGrace: Reader<PriorityGrace> = (value) => {
 };
 export const priorityGraces = listOf(priorityGrace);
 
-/** Shape only; whether key, value and effect will do is judged by the rules of taints. */
+/** Checks the shape only. The rules of taints check key, value and effect. */
 const taint: Reader<Taint> = (value) => {
   if (!isJsonObject(value)) return unfit('a taint {key, value, effect}');
   for (const [key, each] of Object.entries(value)) {

@@ -1,6 +1,7 @@
 /**
- * The agent's configuration from its documents and flags. All that is wrong is reported at once; flags win over the file.
- * Defaults are those of a kubelet (pkg/kubelet/apis/config/v1beta1/defaults.go, pkg/kubelet/eviction/defaults_linux.go).
+ * The agent's configuration from its documents and flags. All faults are reported at once. Flags override the file.
+ * Defaults are those of a kubelet (pkg/kubelet/apis/config/v1beta1/defaults.go,
+ * pkg/kubelet/eviction/defaults_linux.go).
  */
 import { defined } from '../../shared/domain/defined.ts';
 import { labelComplaints, subdomainComplaints } from '../../shared/kube/validation/names.ts';
@@ -21,11 +22,11 @@ import { nodeLabelComplaints, registerTaintComplaints } from './node-labels.ts';
 import { shutdownSettingFaults } from './shutdown-settings.ts';
 
 export interface ConfigFault {
-  /** Name of the setting, or '' when a document as a whole is at fault. */
+  /** Name of the setting, or '' if the whole document is at fault. */
   readonly field: string;
-  /** A sentence that names the field and what was expected of it. */
+  /** A sentence with the field and the expected value. */
   readonly message: string;
-  /** `file:line` or `--flag`; absent when it was written nowhere. */
+  /** `file:line` or `--flag`; absent if the setting is in neither. */
   readonly at?: string;
 }
 
@@ -35,19 +36,19 @@ export const describeConfigFault = ({ at, message }: ConfigFault): string =>
 /** One document of a configuration file. */
 export interface ConfigDocument {
   readonly value: unknown;
-  /** `file:line` of what the path leads to, or of the nearest thing around it. */
+  /** `file:line` of the value at this path, or of the nearest value around it. */
   readonly at: (path: readonly (string | number)[]) => string;
 }
 
 export interface ConfigInput {
   readonly documents: readonly ConfigDocument[];
-  /** Texts of the flags that were given, by name without dashes. */
+  /** Texts of the flags on the command line, by name without dashes. */
   readonly flags: Readonly<Record<string, string>>;
-  /** What the operating system calls this machine. */
+  /** Host name of this machine. */
   readonly hostname: string;
 }
 
-/** A setting whose value stands in a file of its own. */
+/** A setting with its value in a separate file. */
 export interface FileSetting {
   readonly setting: 'certificateAuthority' | 'bootstrapToken' | 'token';
   readonly field: 'certificateAuthorityFile' | 'bootstrapTokenFile' | 'tokenFile';
@@ -56,7 +57,7 @@ export interface FileSetting {
 }
 
 export interface CheckedConfig {
-  /** Right only when there are no faults, and but for what stands in `files`. */
+  /** Valid only without faults, and without the settings in `files`. */
   readonly config: AgentConfig;
   readonly files: readonly FileSetting[];
   readonly faults: readonly ConfigFault[];
@@ -69,7 +70,7 @@ const AGENT = { apiVersion: 'nodekeeper.dev/v1alpha1', kind: 'AgentConfiguration
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const DEFAULT_UPDATE_MS = 10 * SECOND;
-/** It bounds each beat and status request, too. */
+/** It is also the time limit of each heartbeat and status request. */
 const STATUS_UPDATE_MS_MIN = SECOND;
 const DEFAULT_REPORT_MS = 5 * MINUTE;
 const DEFAULT_MAX_PODS = 110;
@@ -77,10 +78,10 @@ const DEFAULT_HEALTHZ_PORT = 10_248;
 const DEFAULT_ROOT_DIRECTORY = '/var/lib/nodekeeper';
 const DEFAULT_CLUSTER_ID = 'nodekeeper';
 const DEFAULT_KEY_ROTATION_MS = 30 * 24 * 60 * MINUTE;
-/** Shorter ones are taken for a slip: each rotation is two requests and a proof by a beat. */
+/** A shorter period is probably a mistake: each rotation is two requests and one heartbeat. */
 const KEY_ROTATION_MS_MIN = 10 * SECOND;
 
-/** Of a kubelet on Linux. */
+/** The default of a kubelet on Linux. */
 const DEFAULT_EVICTION_HARD: EvictionThresholds = {
   'memory.available': { kind: 'quantity', value: 100 * 1_024 * 1_024 },
   'nodefs.available': { kind: 'percent', percent: 10 },
@@ -93,8 +94,8 @@ const RUNTIMES: readonly RuntimeName[] = ['none', 'exec', 'podman'];
 const TOPOLOGY_POLICIES: readonly TopologyPolicy[] = ['none', 'best-effort', 'restricted', 'single-numa-node'];
 
 /**
- * How often status is computed and how often it is written when nothing changed. Milliseconds; 0 and undefined are unset.
- * Whoever sets only how often it is computed means to write as often.
+ * The intervals at which the status is computed, and written if unchanged. Milliseconds; 0 and undefined mean unset.
+ * Setting only the first one sets both.
  */
 export function statusFrequencies(
   updateMs: number | undefined,
@@ -104,7 +105,7 @@ export function statusFrequencies(
   return { updateMs: update, reportMs: reportMs || (updateMs ? update : DEFAULT_REPORT_MS) };
 }
 
-/** Collects what was written, where it was written, and what is wrong with it. */
+/** Collects the settings, their places and their faults. */
 class Gathering {
   readonly settings: Settings = {};
   readonly faults: ConfigFault[] = [];
@@ -139,11 +140,11 @@ export function checkConfig(input: ConfigInput): CheckedConfig {
   return { config, files, faults: gathering.faults, warnings };
 }
 
-/** Returns the known fields that nothing acts on, with their places. */
+/** Returns the known fields that have no effect, with their places. */
 function gatherDocuments(documents: readonly ConfigDocument[], gathering: Gathering): string[] {
   const seen = new Set<string>();
   const unused: string[] = [];
-  // Ours last: it is the nearer one, whatever their order in the file.
+  // AgentConfiguration last: it overrides KubeletConfiguration, whatever their order in the file.
   const kindOf = ({ value }: ConfigDocument): unknown => (isJsonObject(value) ? value['kind'] : undefined);
   const inOrder = [...documents].sort(
     (left, right) => Number(kindOf(left) === AGENT.kind) - Number(kindOf(right) === AGENT.kind),
@@ -200,7 +201,7 @@ const unusedGates = (gates: unknown, at: ConfigDocument['at']): string[] =>
     .filter((gate) => gate !== 'NodeSwap')
     .map((gate) => `featureGates.${gate} (${at(['featureGates', gate])})`);
 
-/** Another document's field, or the right spelling. */
+/** The document that has this field, or the correct spelling. */
 function hint(field: string, kind: string): string {
   const names = Object.keys(kind === KUBELET.kind ? { ...KUBELET_FIELDS } : { ...AGENT_FIELDS });
   const plain = (name: string): string => name.toLowerCase().replace(/[-_]/g, '');
@@ -214,7 +215,7 @@ function hint(field: string, kind: string): string {
 
 interface Written {
   readonly setting: SettingName;
-  /** As it was written: a field or a flag. */
+  /** As the user wrote it: a field or a flag. */
   readonly name: string;
   readonly value: unknown;
   readonly reader: Reader<unknown>;
@@ -233,7 +234,7 @@ function gatherValue({ setting, name, value, reader, at }: Written, gathering: G
       (outer, key) => (typeof key === 'number' ? `${outer}[${key}]` : `${outer}.${key}`),
       name,
     );
-    // A secret is never repeated.
+    // Never repeat a secret.
     const repeated = SECRETS.includes(setting) ? '' : ` ${shown(wrong)}`;
     const message = expected === NO_SUCH_FIELD ? `${field}: ${expected}` : `${field}${repeated}: expected ${expected}`;
     gathering.fault(setting, message, at([setting, ...path]));
@@ -339,7 +340,7 @@ function checkedEndpoint(gathering: Gathering): string {
     gathering.fault('endpoint', `endpoint: ${expected}`);
     return '';
   }
-  // Tokens go over nothing but TLS, on loopback too.
+  // Tokens are sent over TLS only, on loopback too.
   if (!/^https:\/\/[^/\s]+/.test(endpoint) || !URL.canParse(endpoint)) {
     gathering.fault('endpoint', `endpoint ${shown(endpoint)}: ${expected}`);
   }
@@ -395,7 +396,7 @@ function checkedSwapBehavior(gathering: Gathering): AgentConfig['swapBehavior'] 
   return behavior ?? '';
 }
 
-/** Policy none reads neither scope nor options. Options are judged where the policy is made, with the machine at hand. */
+/** Policy none reads neither scope nor options. Options are checked later, because they depend on the machine. */
 function topology(
   gathering: Gathering,
 ): Pick<AgentConfig, 'topologyManagerPolicy' | 'topologyManagerScope' | 'topologyManagerPolicyOptions'> {
@@ -423,10 +424,10 @@ function checkRelations(gathering: Gathering, config: AgentConfig): void {
   for (const message of registerTaintComplaints(config.registerWithTaints)) {
     gathering.fault('registerWithTaints', message);
   }
-  // No cloud provider but an external one can be named, so dual-stack is always allowed.
+  // The only accepted cloud provider is `external`, so dual-stack is always allowed.
   const nodeIps = parseNodeIpArgument(config.nodeIp, true);
   if (nodeIps.kind === 'refused') gathering.fault('nodeIP', `nodeIP ${shown(config.nodeIp)}: ${nodeIps.message}`);
-  // Of a period that cannot be read nothing follows for the other.
+  // A period that cannot be read says nothing about the other one.
   if (!['shutdownGracePeriod', 'shutdownGracePeriodCriticalPods'].some((field) => gathering.isAtFault(field))) {
     for (const message of shutdownSettingFaults(config)) gathering.fault('shutdownGracePeriod', message);
   }

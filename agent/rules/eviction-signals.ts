@@ -1,6 +1,6 @@
 /**
- * When the node is under pressure (pkg/kubelet/eviction/helpers.go). Only hard thresholds are known here; pods are not
- * evicted by this agent, the conditions keep new ones away.
+ * When the node is under pressure (pkg/kubelet/eviction/helpers.go). Only hard thresholds are supported. This agent
+ * does not evict pods; the conditions keep new pods away.
  */
 import type { EvictionThresholds } from '../config.ts';
 import type { MachineUse } from '../ports/machine.ts';
@@ -31,7 +31,7 @@ interface Observation {
   readonly capacity: number;
 }
 
-/** A signal whose capacity is 0 is not measured, as inodes of some file systems are not. */
+/** A signal with capacity 0 is not measured, such as inodes on some file systems. */
 function observe(use: MachineUse, memoryBytes: number): Readonly<Record<EvictionSignal, Observation>> {
   return {
     'memory.available': { available: use.memoryAvailableBytes, capacity: memoryBytes },
@@ -43,7 +43,7 @@ function observe(use: MachineUse, memoryBytes: number): Readonly<Record<Eviction
   };
 }
 
-/** Signals of which less is available than their threshold asks. */
+/** Signals below their threshold. */
 export function signalsMet(use: MachineUse, memoryBytes: number, thresholds: EvictionThresholds): EvictionSignal[] {
   const observed = observe(use, memoryBytes);
   return EVICTION_SIGNALS.filter((signal) => {
@@ -53,10 +53,10 @@ export function signalsMet(use: MachineUse, memoryBytes: number, thresholds: Evi
   });
 }
 
-/** When each pressure was last seen. Milliseconds on the monotonic clock, as `nowMs` below. */
+/** When each pressure was last measured. Monotonic milliseconds, as `nowMs` below. */
 export type PressureSightings = Readonly<Partial<Record<PressureType, number>>>;
 
-/** The sightings after an observation. */
+/** The sightings after a measurement. */
 export function sightPressures(
   previous: PressureSightings,
   signals: readonly EvictionSignal[],
@@ -67,8 +67,8 @@ export function sightPressures(
 }
 
 /**
- * Whether the node is under this pressure. Once seen it holds until the threshold has been clear for the transition
- * period, so that a condition does not flap. Milliseconds.
+ * Whether the node is under this pressure. To prevent flapping, a pressure ends only after the signal was above its
+ * threshold for the transition period. Milliseconds.
  */
 export function underPressure(
   type: PressureType,

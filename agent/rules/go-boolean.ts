@@ -1,4 +1,4 @@
-/** Truth values as Go reads them: `true`, `false`, and the short forms of strconv.ParseBool. */
+/** Booleans in Go's format: `true`, `false`, and the short forms of strconv.ParseBool. */
 const TRUE: readonly string[] = ['1', 't', 'T', 'true', 'TRUE', 'True'];
 const FALSE: readonly string[] = ['0', 'f', 'F', 'false', 'FALSE', 'False'];
 

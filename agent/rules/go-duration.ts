@@ -1,6 +1,6 @@
 /**
- * Durations as Go writes them, which is how people write them in a KubeletConfiguration and how messages print them:
- * `300ms`, `1.5s`, `1m30s`, `1h0m0s` (Go documentation, time.ParseDuration and Duration.String).
+ * Durations in Go's format, as in a KubeletConfiguration and in upstream's messages: `300ms`, `1.5s`, `1m30s`, `1h0m0s`
+ * (Go documentation, time.ParseDuration and Duration.String).
  */
 const UNIT_MS: Readonly<Record<string, number>> = {
   ns: 1e-6,
@@ -13,13 +13,13 @@ const UNIT_MS: Readonly<Record<string, number>> = {
   h: 3_600_000,
 };
 
-/** A duration of Go holds no more: 2^63 - 1 nanoseconds. */
+/** The longest duration in Go: 2^63 - 1 nanoseconds. */
 const DURATION_MAX_MS = 9_223_372_036_854;
 
 const WHOLE = /^([+-]?)((?:(?:\d+\.?\d*|\.\d+)(?:ns|us|\u00b5s|\u03bcs|ms|s|m|h))+)$/;
 const PART = /(\d+\.?\d*|\.\d+)(ns|us|\u00b5s|\u03bcs|ms|s|m|h)/g;
 
-/** Milliseconds, possibly with a fraction; undefined when the text is no duration of Go. */
+/** Milliseconds, possibly with a fraction; undefined if the text is not a Go duration. */
 export function parseGoDuration(text: string): number | undefined {
   if (/^[+-]?0$/.test(text)) return 0;
   const match = WHOLE.exec(text);

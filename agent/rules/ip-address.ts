@@ -14,7 +14,7 @@ function ipv4Bytes(text: string): number[] | undefined {
   return bytes.every((byte) => byte <= 255) ? bytes : undefined;
 }
 
-/** The bytes of one side of `::`; undefined when a group is no group. */
+/** The bytes of one side of `::`; undefined if a group is malformed. */
 function groupBytes(text: string, dottedEnd: boolean): number[] | undefined {
   if (text === '') return [];
   const groups = text.split(':');
@@ -65,7 +65,9 @@ function ipv6Text(bytes: readonly number[]): string {
   return `${hex(groups.slice(0, start))}::${hex(groups.slice(start + length))}`;
 }
 
-/** Undefined when the text is no address. An IPv4-mapped IPv6 address is the IPv4 one; zones (`%eth0`) are refused. */
+/**
+ * Undefined if the text is not an address. An IPv4-mapped IPv6 address becomes IPv4. Zones (`%eth0`) are not accepted.
+ */
 export function parseIp(text: string): IpAddress | undefined {
   const four = ipv4Bytes(text);
   if (four !== undefined) return { family: 4, text: four.join('.'), bytes: four };

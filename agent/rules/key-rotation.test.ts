@@ -59,7 +59,7 @@ describe('the next step of a rotation', () => {
     expect(most).toBeLessThan(25);
   });
 
-  it('waits a day at most, so that a corrected clock takes effect', () => {
+  it('waits a day at most: a corrected clock then takes effect', () => {
     expect(stepOf({ nowMs: 0 })).toEqual({ kind: 'wait', forMs: DAY });
     expect(stepOf({ nowMs: -365 * DAY })).toEqual({ kind: 'wait', forMs: DAY });
   });

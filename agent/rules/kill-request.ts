@@ -1,5 +1,5 @@
 /**
- * A request to end one pod.
+ * A request to terminate one pod.
  * Source: killPodNow in pkg/kubelet/pod_workers.go.
  */
 import type { KubeObject } from '../../shared/kube/types.ts';
@@ -7,19 +7,19 @@ import type { KubeObject } from '../../shared/kube/types.ts';
 const LEAST_WAIT_SECONDS = 10;
 
 export interface KillRequest {
-  /** How long the containers have to end by themselves. */
+  /** How long the containers have to terminate by themselves. */
   readonly graceSeconds: number;
   /** When to stop waiting for the pod, with an error. */
   readonly giveUpAfterSeconds: number;
 }
 
-/** The pod's own period; undefined when it says none. Seconds. */
+/** The grace period of the pod's spec; undefined if it has none. Seconds. */
 export function terminationGraceOf(pod: KubeObject): number | undefined {
   const own = pod.spec?.['terminationGracePeriodSeconds'];
   return typeof own === 'number' ? own : undefined;
 }
 
-/** `overrideSeconds` goes before the pod's own period; without either nobody waits. */
+/** `overrideSeconds` overrides the pod's own period. Without either, the grace period is 0. */
 export function killRequest(pod: KubeObject, overrideSeconds: number | undefined): KillRequest {
   const graceSeconds = overrideSeconds ?? terminationGraceOf(pod) ?? 0;
   return {

@@ -1,11 +1,11 @@
-/** Whether the loop that renews the Lease is alive: it tried recently, with or without success. */
+/** Whether the lease loop is alive: it made a request recently, with or without success. */
 
-/** Intervals without an answer until the loop counts as dead. A round that waits for its requests is only slow. */
+/** Intervals without an answer until the loop counts as dead. A round with pending requests is only slow. */
 const INTERVALS_MAX = 6;
 
 /**
  * What is wrong; undefined while the loop is alive. Failed rounds count as rounds: a restart of the agent does not
- * bring back the network.
+ * repair the network.
  *
  * @param lastRoundAtMs end of the last round, or the start of the loop. Monotonic milliseconds, as `nowMs`.
  * @param intervalMs between two rounds. Milliseconds.

@@ -1,38 +1,38 @@
 /**
- * The Lease that says this node lives, and when to renew it
- * (component-helpers/apimachinery/lease/controller.go, pkg/kubelet/util/nodelease.go).
+ * The Lease of this node, and when it is renewed (component-helpers/apimachinery/lease/controller.go,
+ * pkg/kubelet/util/nodelease.go).
  */
 import { LEASE_NAMESPACE } from '../../shared/domain/access/node-restriction.ts';
 import { formatMicroTime } from '../../shared/kube/time.ts';
 import type { KubeNode, KubeObject, OwnerReference } from '../../shared/kube/types.ts';
 
-/** Changes in the answer to a beat whenever pods of the node changed. */
+/** The server changes this annotation in its answer to a heartbeat whenever pods of the node changed. */
 const PODS_VERSION_ANNOTATION = 'nodekeeper.dev/pods-version';
 
 const DEFAULT_LEASE_DURATION_SECONDS = 40;
-/** A lease is renewed four times in its life. */
+/** A Lease is renewed four times per lease duration. */
 const RENEWAL_FRACTION = 0.25;
-/** A wait may be longer by this share of the interval, never shorter. */
+/** A wait is longer than the interval by up to this share, never shorter. */
 const INTERVAL_JITTER = 0.04;
 
 export const LEASES_PATH = `/apis/coordination.k8s.io/v1/namespaces/${LEASE_NAMESPACE}/leases`;
 export const leasePath = (nodeName: string): string => `${LEASES_PATH}/${encodeURIComponent(nodeName)}`;
 export const nodePath = (nodeName: string): string => `/api/v1/nodes/${encodeURIComponent(nodeName)}`;
 
-/** nodeLeaseDurationSeconds as it counts: 0 means unset. */
+/** The effective nodeLeaseDurationSeconds; 0 means unset. */
 export const leaseDurationSeconds = (configured: number | undefined): number =>
   configured === undefined || configured === 0 ? DEFAULT_LEASE_DURATION_SECONDS : configured;
 
 /** Milliseconds from the end of a round to the next, before jitter. */
 export const renewIntervalMs = (durationSeconds: number): number => durationSeconds * 1_000 * RENEWAL_FRACTION;
 
-/** The wait between two rounds of a loop; `fraction` in [0, 1) gives [interval, 1.04 × interval). Milliseconds. */
+/** The wait between two rounds: in [interval, 1.04 × interval) for a `fraction` in [0, 1). Milliseconds. */
 export const jitteredMs = (intervalMs: number, fraction: number): number =>
   intervalMs * (1 + INTERVAL_JITTER * fraction);
 
 /**
- * The wait after the first round of a process, which beats at once: a share of the interval that follows from the name
- * alone. Machines that came up in the same second (power is back) are spread over the interval from their second beat on.
+ * The wait after the first round, which starts at once: a share of the interval, derived from the name. Machines that
+ * boot in the same second, as after a power cut, are spread over the interval from their second heartbeat on.
  * Milliseconds.
  */
 export const firstWaitMs = (intervalMs: number, nodeName: string): number => intervalMs * nameFraction(nodeName);
@@ -43,7 +43,7 @@ export function nameFraction(name: string): number {
   for (let index = 0; index < name.length; index += 1) {
     hash = Math.imul(hash ^ name.charCodeAt(index), 0x01000193);
   }
-  // Names that differ in their last digit alone differ in the low bits alone before this.
+  // Before this step, names that differ only in their last digit differ only in the low bits.
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
   return ((hash ^ (hash >>> 16)) >>> 0) / 2 ** 32;
@@ -52,7 +52,7 @@ export function nameFraction(name: string): number {
 export interface Renewal {
   readonly leaseDurationSeconds: number;
   readonly nowMs: number;
-  /** The Node as just read; needed only where `needsOwner` says so. */
+  /** The Node that was just read; used only if `needsOwner`. */
   readonly node?: KubeNode | undefined;
 }
 
@@ -74,10 +74,12 @@ export const newLease = (node: KubeNode, { leaseDurationSeconds, nowMs }: Omit<R
   },
 });
 
-/** A Lease that has an owner of any kind keeps it; the Node is looked up only for one that has none. */
+/** A Lease with an owner of any kind keeps it. The Node is read only for a Lease without one. */
 export const needsOwner = (lease: KubeObject): boolean => (lease.metadata.ownerReferences ?? []).length === 0;
 
-/** What to send: the base with duration and time of renewal overwritten and a missing owner added. The holder stays. */
+/**
+ * The body of a renewal: the base with the new duration and renewal time, and a missing owner added. The holder stays.
+ */
 export function renewedLease(base: KubeObject, { leaseDurationSeconds, nowMs, node }: Renewal): KubeObject {
   const { [PODS_VERSION_ANNOTATION]: _theirs, ...annotations } = base.metadata.annotations ?? {};
   const { annotations: _all, ...metadata } = base.metadata;
@@ -92,6 +94,6 @@ export function renewedLease(base: KubeObject, { leaseDurationSeconds, nowMs, no
   };
 }
 
-/** Absent as long as no pod of the node ever changed. */
+/** Undefined until a pod of the node changes for the first time. */
 export const podsVersionOf = (lease: KubeObject): string | undefined =>
   lease.metadata.annotations?.[PODS_VERSION_ANNOTATION];

@@ -1,9 +1,9 @@
 /**
- * status.addresses and the annotation that hands our node IP to an external cloud provider
+ * status.addresses, and the annotation that passes our node IP to an external cloud provider
  * (pkg/kubelet/nodestatus/setters.go, NodeAddress).
  *
- * What takes time to learn (DNS, the default route) is asked for when it is needed: the rule answers `lookup` or
- * `defaultRoute`, and is asked again with the facts.
+ * DNS and the default route are read only when they are needed: the rule returns `lookup` or `defaultRoute`, and the
+ * caller evaluates it again with these facts.
  */
 import { type IpAddress, isUnspecified, parseIp } from './ip-address.ts';
 import { hostAddressComplaint } from './node-ip.ts';
@@ -16,30 +16,30 @@ export interface NodeAddress {
 export interface AddressFacts {
   readonly nodeName: string;
   readonly hostname: string;
-  /** Of the node IP argument, at most two. */
+  /** Addresses of the node IP argument, at most two. */
   readonly nodeIps: readonly IpAddress[];
   readonly externalCloudProvider: boolean;
-  /** status.addresses as they stand. */
+  /** The current status.addresses. */
   readonly present: readonly NodeAddress[];
-  /** Of all interfaces. */
+  /** Addresses of all interfaces. */
   readonly hostAddresses: readonly string[];
-  /** What DNS says of the node name, in its order; absent: not asked yet. */
+  /** DNS addresses of the node name, in the order of the answer; absent if not read yet. */
   readonly lookup?: readonly string[];
-  /** Addresses of the interface with the default route, preferred family first; absent: not asked yet. */
+  /** Addresses of the interface with the default route, preferred family first; absent if not read yet. */
   readonly defaultRoute?: readonly string[];
 }
 
 export type AddressDecision =
   | {
       readonly kind: 'decided';
-      /** Absent: they stay as they are. */
+      /** Absent: they do not change. */
       readonly addresses?: readonly NodeAddress[];
       /** Value of the annotation; absent: it is removed. */
       readonly providedNodeIp?: string;
     }
   | { readonly kind: 'lookup' }
   | { readonly kind: 'defaultRoute'; readonly families: readonly (4 | 6)[] }
-  /** Addresses and annotation stay as they are. */
+  /** Addresses and annotation do not change. */
   | { readonly kind: 'failed'; readonly message: string };
 
 export function decideAddresses(facts: AddressFacts): AddressDecision {

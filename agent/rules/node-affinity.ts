@@ -1,7 +1,9 @@
 /**
- * Whether a node is one that a pod asks for by nodeSelector and required node affinity. Source: upstream
- * staging/src/k8s.io/component-helpers/scheduling/corev1/nodeaffinity. Terms are alternatives; the demands of a term, and
- * the selector, hold together; a term without demands, and a demand that cannot be read, match nothing.
+ * Whether a node matches the nodeSelector and the required node affinity of a pod. Source: upstream
+ * staging/src/k8s.io/component-helpers/scheduling/corev1/nodeaffinity.
+ *
+ * - The selector must match, and at least one term. All requirements of that term must match.
+ * - A term without requirements, and a malformed requirement, match nothing.
  */
 import { listOf, recordOf, recordsOf, textOf } from '../../shared/kube/normal-form.ts';
 import type { KubeObject } from '../../shared/kube/types.ts';

@@ -1,4 +1,4 @@
-/** The conditions a node says of itself (pkg/kubelet/nodestatus/setters.go). */
+/** The conditions that the agent sets on its Node (pkg/kubelet/nodestatus/setters.go). */
 
 import { formatTime } from '../../shared/kube/time.ts';
 import type { NodeCondition } from '../../shared/kube/types.ts';
@@ -51,11 +51,11 @@ const PRESSURE_WORDINGS: Readonly<Record<PressureType, { readonly under: Wording
 
 export interface ConditionOutcome {
   readonly condition: NodeCondition;
-  /** Absent when there is nothing to tell. */
+  /** Absent without a transition. */
   readonly event?: NodeEvent;
 }
 
-/** A change of what the node says of itself. */
+/** An event about a change of the node's status. */
 export const statusEvent = (nodeName: string, reason: string): NodeEvent => ({
   type: 'Normal',
   reason,
@@ -63,9 +63,9 @@ export const statusEvent = (nodeName: string, reason: string): NodeEvent => ({
 });
 
 /**
- * A pressure condition. Anything but the opposite status counts as a transition, so the very first value raises an event
- * and a condition the controller marked Unknown is taken back. Between transitions only the heartbeat time moves: words
- * that somebody else left stay.
+ * A pressure condition. Each change of the status is a transition, also from no status: the first value raises an
+ * event, and a condition that the controller marked Unknown is overwritten. Without a transition only the heartbeat
+ * time changes: reason and message stay, whoever wrote them.
  */
 export function pressureCondition(
   type: PressureType,
@@ -82,7 +82,7 @@ export function pressureCondition(
   };
 }
 
-/** What keeps a node from being ready, in the words of who found it. */
+/** The errors that make a node not ready, with the text of their source. */
 export interface ReadyErrors {
   readonly runtime?: string | undefined;
   readonly network?: string | undefined;
@@ -93,7 +93,7 @@ export interface ReadyErrors {
 
 export interface ReadyInput {
   readonly errors: ReadyErrors;
-  /** A requirement that is not met but does not make the node unready. */
+  /** A problem that does not make the node unready. */
   readonly warning?: string | undefined;
   readonly capacity: Readonly<Record<string, string>> | undefined;
   readonly localStorageCapacityIsolation: boolean;
@@ -107,13 +107,13 @@ const missingCapacity = (input: ReadyInput): string | undefined => {
   return missing.length === 0 ? undefined : `missing node capacity for resources: ${missing.join(', ')}`;
 };
 
-/** Texts as an aggregate of Go prints them: equal ones once, and brackets only around several. */
+/** Texts in the format of Go's aggregate errors: without duplicates, and in brackets if there are several. */
 function aggregated(texts: readonly string[]): string {
   const distinct = [...new Set(texts)];
   return distinct.length === 1 ? (distinct[0] ?? '') : `[${distinct.join(', ')}]`;
 }
 
-/** Ready. Its transition time moves only with the status; the first value raises no event. */
+/** The Ready condition. Its transition time changes only with the status. The first value raises no event. */
 export function readyCondition(existing: NodeCondition | undefined, input: ReadyInput): ConditionOutcome {
   const { runtime, network, storage, shutdown } = input.errors;
   const errors = [runtime, network, storage, shutdown, missingCapacity(input)].filter(
@@ -136,7 +136,7 @@ export function readyCondition(existing: NodeCondition | undefined, input: Ready
   return { condition, event: statusEvent(input.nodeName, ready ? 'NodeReady' : 'NodeNotReady') };
 }
 
-/** The list with the condition in the place of its type, or at the end. */
+/** The list with the condition in place of the one with its type, or at the end. */
 export function withCondition(
   conditions: readonly NodeCondition[] | undefined,
   condition: NodeCondition,

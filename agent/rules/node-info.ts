@@ -1,15 +1,15 @@
-/** status.nodeInfo: what the node says about its machine and software. */
+/** status.nodeInfo: the machine and software of the node. */
 import type { MachineFacts } from '../ports/machine.ts';
 
 export interface NodeInfoInput {
-  /** Undefined when the machine could not be read: what was said before stays. */
+  /** Undefined if the machine could not be read: the previous values then stay. */
   readonly facts: MachineFacts | undefined;
   /** `<type>://<version>`; undefined when the runtime does not answer. */
   readonly runtimeVersion: string | undefined;
   readonly agentVersion: string;
 }
 
-/** kubeProxyVersion is empty, as newer releases leave it: no proxy is known to us. Swap is reported in bytes. */
+/** kubeProxyVersion is empty, as in newer releases. Swap is in bytes. */
 export function nodeInfoOf(
   existing: Readonly<Record<string, unknown>> | undefined,
   input: NodeInfoInput,
@@ -37,6 +37,6 @@ export function nodeInfoOf(
   };
 }
 
-/** A boot id that is known and differs from the one before tells of a reboot. */
+/** Whether the machine has rebooted: both boot ids are known and differ. */
 export const wasRebooted = (previousBootId: string | undefined, bootId: string): boolean =>
   previousBootId !== undefined && previousBootId !== '' && previousBootId !== bootId;

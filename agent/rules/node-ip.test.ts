@@ -60,7 +60,7 @@ describe('an IP address', () => {
 });
 
 describe('the node IP', () => {
-  it('may be one address of each family, in the order given', () => {
+  it('may be one address of each family, in their order', () => {
     const parsed = parseNodeIpArgument('abcd::1 , 1.2.3.4', true);
     expect(parsed.kind === 'parsed' && parsed.addresses.map(({ text }) => text)).toEqual(['abcd::1', '1.2.3.4']);
   });

@@ -1,6 +1,6 @@
 /**
- * The node IP argument, and whether an address is one of this host
- * (component-helpers/node/util/ips.go, pkg/kubelet/kubelet_node_status.go).
+ * The node IP argument, and whether an address belongs to this host (component-helpers/node/util/ips.go,
+ * pkg/kubelet/kubelet_node_status.go).
  */
 import { type IpAddress, isLinkLocalUnicast, isLoopback, isMulticast, isUnspecified, parseIp } from './ip-address.ts';
 
@@ -8,7 +8,7 @@ export type NodeIps =
   | {
       readonly kind: 'parsed';
       readonly addresses: readonly IpAddress[];
-      /** Items of the argument that are no addresses: to be reported, not fatal. */
+      /** Items of the argument that are not addresses. They are logged, and do not prevent the start. */
       readonly ignored: readonly string[];
     }
   | { readonly kind: 'refused'; readonly message: string };
@@ -28,7 +28,7 @@ function judged(addresses: readonly IpAddress[], ignored: readonly string[], dua
 }
 
 /**
- * As a person writes it: one address, or one of each family, with a comma between; blanks around them are dropped.
+ * Parses the argument: one address, or one of each family, separated by a comma. Surrounding blanks are ignored.
  * `dualStackAllowed`: the cloud provider is unset or external.
  */
 export function parseNodeIpArgument(argument: string, dualStackAllowed: boolean): NodeIps {
@@ -42,7 +42,7 @@ export function parseNodeIpArgument(argument: string, dualStackAllowed: boolean)
   return judged(addresses, ignored, dualStackAllowed);
 }
 
-/** Why this address cannot be the node's; undefined when it can. `hostAddresses`: of all interfaces. */
+/** Why this address cannot be a node IP; undefined if it can. `hostAddresses`: of all interfaces. */
 export function hostAddressComplaint(
   address: IpAddress | undefined,
   hostAddresses: readonly string[],

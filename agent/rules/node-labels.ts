@@ -6,7 +6,7 @@ import type { Taint } from '../../shared/domain/kubernetes.ts';
 import { validateLabels } from '../../shared/kube/validation/metadata.ts';
 import { validateTaints } from '../../shared/kube/validation/node.ts';
 
-/** Labels that describe the machine: the only ones made right on a Node that is there already. */
+/** Labels that describe the machine. Only these are corrected on an existing Node. */
 export const MACHINE_LABELS: readonly string[] = [
   'kubernetes.io/hostname',
   'kubernetes.io/os',
@@ -22,7 +22,7 @@ export const MACHINE_LABELS: readonly string[] = [
   'node.kubernetes.io/windows-build',
 ];
 
-/** All of the machine's but the build of Windows, which nobody may claim. */
+/** All labels of the machine except the Windows build, which may not be configured. */
 const ALLOWED_KEYS: readonly string[] = MACHINE_LABELS.filter((key) => key !== 'node.kubernetes.io/windows-build');
 const ALLOWED_NAMESPACES = ['kubelet.kubernetes.io', 'node.kubernetes.io'];
 const RESERVED_NAMESPACES = ['kubernetes.io', 'k8s.io'];
@@ -37,7 +37,7 @@ function isRefused(key: string): boolean {
   return !ALLOWED_KEYS.includes(key) && !ALLOWED_NAMESPACES.some((allowed) => isWithin(namespace, allowed));
 }
 
-/** Why the agent must not start with these labels; empty when it may. */
+/** Why the agent must not start with these labels; empty if it may. */
 export function nodeLabelComplaints(labels: Readonly<Record<string, string>>): string[] {
   const complaints: string[] = [];
   const refused = Object.keys(labels).filter(isRefused).sort();
@@ -51,7 +51,7 @@ export function nodeLabelComplaints(labels: Readonly<Record<string, string>>): s
   return complaints;
 }
 
-/** Why the agent must not start with these taints; empty when it may. */
+/** Why the agent must not start with these taints; empty if it may. */
 export function registerTaintComplaints(taints: readonly Taint[]): string[] {
   const complaints = validateTaints(taints, 'registerWithTaints').map(
     ({ field, message }) => `${field ?? 'registerWithTaints'}: ${message}`,

@@ -65,7 +65,7 @@ describe('the patch of a node status', () => {
     });
   });
 
-  it('replaces addresses as a whole, so that the second InternalIP stays', () => {
+  it('replaces addresses as a whole, which keeps the second InternalIP', () => {
     const to = structuredClone(from);
     to.status!.addresses = [...dual.slice(0, 2), { type: 'Hostname', address: 'm' }];
     expect(nodeStatusPatch(from, to)?.['status']).toEqual({

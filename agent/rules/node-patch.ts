@@ -1,14 +1,14 @@
 /**
- * The strategic merge patch that turns a Node as it was read into the Node as it was computed, for the status
- * subresource (staging/src/k8s.io/component-helpers/node/util/status.go).
+ * The strategic merge patch from the Node that was read to the Node that was computed, for the status subresource
+ * (staging/src/k8s.io/component-helpers/node/util/status.go).
  *
- * Differences of the spec are dropped. Those of labels and annotations stay. The address list is replaced as a whole
- * when it was not empty: its merge key is the type, of which dual-stack nodes have two of a kind.
+ * Changes of the spec are left out. Changes of labels and annotations are included. A non-empty address list is
+ * replaced as a whole: its merge key is the type, and a dual-stack node has two addresses of one type.
  */
 import type { KubeNode, NodeCondition } from '../../shared/kube/types.ts';
 import { cloneJson, isJsonObject, type JsonObject, jsonEqual, setMember } from '../../shared/kube/wire/json-value.ts';
 
-/** Undefined when there is nothing to say. */
+/** Undefined if nothing changed. */
 export function nodeStatusPatch(from: KubeNode, to: KubeNode): JsonObject | undefined {
   const metadata: JsonObject = {};
   for (const field of ['labels', 'annotations'] as const) {
@@ -39,7 +39,7 @@ function statusPatch(from: Readonly<JsonObject>, to: Readonly<JsonObject>): Json
   return Object.keys(patch).length > 0 ? patch : undefined;
 }
 
-/** Lists are replaced, members that are gone become null. */
+/** Lists are replaced, and removed members become null. */
 function mergePatch(from: Readonly<JsonObject>, to: Readonly<JsonObject>): JsonObject | undefined {
   const patch: JsonObject = {};
   for (const [key, value] of Object.entries(to)) {
@@ -54,7 +54,7 @@ function mergePatch(from: Readonly<JsonObject>, to: Readonly<JsonObject>): JsonO
   return Object.keys(patch).length > 0 ? patch : undefined;
 }
 
-/** Of each condition its type and what changed; the order asked for is that of the computed list. */
+/** For each changed condition its type and the changed members, in the order of the computed list. */
 function conditionsPatch(from: readonly NodeCondition[], to: readonly NodeCondition[]): JsonObject {
   const previous = new Map(from.map((condition) => [condition.type, condition]));
   const items: JsonObject[] = [];

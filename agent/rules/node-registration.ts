@@ -1,7 +1,4 @@
-/**
- * The Node as we first describe it, and what is made right on one that is there already
- * (pkg/kubelet/kubelet_node_status.go).
- */
+/** The initial Node, and the corrections of an existing one (pkg/kubelet/kubelet_node_status.go). */
 import { defined } from '../../shared/domain/defined.ts';
 import { addTaint, hasTaint, TAINT_UNINITIALIZED, TAINT_UNSCHEDULABLE } from '../../shared/domain/nodes/taint.ts';
 import type { KubeNode, Taint } from '../../shared/kube/types.ts';
@@ -28,11 +25,11 @@ export interface MachineLabels {
   readonly operatingSystem: string;
   /** As Go names it: amd64, arm64. */
   readonly architecture: string;
-  /** Labels that only this operating system has. */
+  /** Labels specific to this operating system. */
   readonly others?: Readonly<Record<string, string>>;
 }
 
-/** The Node before any status is set on it. */
+/** The Node without a status. */
 export function initialNode(settings: RegistrationSettings, machine: MachineLabels): KubeNode {
   const taints = initialTaints(settings);
   return {
@@ -76,11 +73,11 @@ export interface Reconciliation {
 }
 
 /**
- * The existing Node made to agree with ours, where a restart may have changed the machine: attach-detach annotation,
- * labels of the machine, resources. Taints, spec.unschedulable, provider ID and other labels belong to whoever set them.
+ * The existing Node, corrected where the machine may have changed over a restart: attach-detach annotation, labels of
+ * the machine, resources. Taints, spec.unschedulable, provider ID and other labels stay as they are.
  *
- * `zeroExtendedResources`: the devices' own state says that this node is a re-creation, so what plugins advertised
- * before does not hold until they say so again.
+ * `zeroExtendedResources`: the state of the devices says that the node was created again. Resources that plug-ins
+ * advertised before are then set to zero, until they advertise them again.
  */
 export function reconcileNode(
   existing: KubeNode,
@@ -108,7 +105,7 @@ export function reconcileNode(
 
 type Texts = Record<string, string>;
 
-/** Undefined when nothing changes, as of the two below. */
+/** Undefined if nothing changes. This applies to the next two functions too. */
 function withAttachDetach(existing: Readonly<Texts>, initial: Readonly<Texts>): Texts | undefined {
   const wanted = initial[ATTACH_DETACH_ANNOTATION];
   if (existing[ATTACH_DETACH_ANNOTATION] === wanted) return undefined;

@@ -1,5 +1,5 @@
 /**
- * What the machine has, and what of it pods may use (pkg/kubelet/nodestatus/setters.go,
+ * Capacity of the machine, and the part that pods may use (pkg/kubelet/nodestatus/setters.go,
  * pkg/kubelet/cm/node_container_manager_linux.go, pkg/kubelet/cm/helpers.go).
  */
 
@@ -26,20 +26,20 @@ const quantityOf = (value: number | bigint, format: QuantityFormat): Quantity =>
   format,
 });
 
-/** A text that is no quantity counts as nothing: it was checked when it came in. */
+/** 0 for a text that is not a quantity; the text was validated earlier. */
 function read(text: string | undefined): Quantity {
   const parsed = parseQuantity(text ?? '0');
   return parsed.kind === 'parsed' ? parsed.quantity : quantityOf(0, 'decimal');
 }
 
-/** However they are written: 1Gi is 1024Mi. Texts that are no quantities are the same when they are equal. */
+/** Compares amounts: 1Gi is 1024Mi. Texts that are not quantities are compared as texts. */
 export function sameQuantity(left: string | undefined, right: string | undefined): boolean {
   if (left === undefined || right === undefined) return left === right;
   const [a, b] = [parseQuantity(left), parseQuantity(right)];
   return a.kind === 'parsed' && b.kind === 'parsed' ? compareQuantities(a.quantity, b.quantity) === 0 : left === right;
 }
 
-/** Never below zero; the family of suffixes is that of what is left over. */
+/** Never below zero. The result has the suffix family of the remainder. */
 const subtract = (from: Quantity, nanos: bigint): Quantity => ({
   nanos: from.nanos > nanos ? from.nanos - nanos : 0n,
   format: from.format,
@@ -54,7 +54,7 @@ export function thresholdAmount(threshold: ThresholdValue, capacity: number): nu
   return Math.trunc(capacity * Math.fround(Math.fround(threshold.percent) / 100));
 }
 
-/** Of hard eviction only these two hold something back; soft thresholds and those of imagefs do not. */
+/** Only these two hard eviction thresholds reserve resources; soft thresholds and those of imagefs do not. */
 const RESERVING_SIGNALS: Readonly<Record<string, string>> = {
   memory: 'memory.available',
   'ephemeral-storage': 'nodefs.available',
@@ -66,7 +66,7 @@ export interface ReservationSettings {
   readonly evictionHard: EvictionThresholds;
 }
 
-/** What is held back of each resource in `capacity`: for the system, for Kubernetes, and for hard eviction. */
+/** The reservation of each resource in `capacity`: for the system, for Kubernetes, and for hard eviction. */
 export function reservedOf(capacity: ResourceTexts, settings: ReservationSettings): Record<string, Quantity> {
   const reserved: Record<string, Quantity> = {};
   for (const [name, text] of Object.entries(capacity)) {
@@ -84,7 +84,7 @@ export function reservedOf(capacity: ResourceTexts, settings: ReservationSetting
 }
 
 /**
- * Why the machine is too small for what is held back of it; undefined when it is not. A kubelet does not start then
+ * Why the machine is too small for its reservations; undefined if it is not. A kubelet does not start then
  * (validateNodeAllocatable in pkg/kubelet/cm/node_container_manager_linux.go).
  */
 export function reservationFault(capacity: ResourceTexts, settings: ReservationSettings): string | undefined {
@@ -111,12 +111,12 @@ export interface ResourceInput extends ReservationSettings {
   /** Size of the file system of the root directory; undefined when it could not be read. Bytes. */
   readonly rootFsBytes: number | undefined;
   readonly maxPods: number;
-  /** 0 sets no limit by cores. */
+  /** 0: no limit per core. */
   readonly podsPerCore: number;
   readonly devices?: {
     readonly capacity: ResourceTexts;
     readonly allocatable: ResourceTexts;
-    /** Resources whose plug-in is gone: they stay, with nothing. */
+    /** Resources without a plug-in any more: they stay in the list with amount 0. */
     readonly removed: readonly string[];
   };
 }
@@ -125,7 +125,7 @@ function podCapacity(cpuCores: number, maxPods: number, podsPerCore: number): nu
   return podsPerCore > 0 ? Math.min(cpuCores * podsPerCore, maxPods) : maxPods;
 }
 
-/** The name of the resource of huge pages of one size, such as hugepages-2Mi. */
+/** The resource name of huge pages of one size, such as hugepages-2Mi. */
 const hugePagesName = (pageBytes: number): string => `${HUGE_PAGES}${formatQuantity(quantityOf(pageBytes, 'binary'))}`;
 
 /** Huge pages of the machine by resource name, in bytes. */
@@ -137,7 +137,7 @@ function hugePageCapacity(hugePages: Readonly<Record<string, number>>): Record<s
   return Object.fromEntries(sizes);
 }
 
-/** Capacity of the node. Keys that others have set are kept. */
+/** Capacity of the node. Keys set by other clients are kept. */
 function capacityOf(existing: ResourceTexts | undefined, input: ResourceInput): Record<string, string> {
   const capacity: Record<string, string> = { ...existing };
   const { machine, devices } = input;
@@ -155,7 +155,7 @@ function capacityOf(existing: ResourceTexts | undefined, input: ResourceInput): 
 }
 
 /**
- * Neither a resource of Kubernetes itself nor a quota, and one that could stand in a quota
+ * Whether this is an extended resource: not a native resource, not a quota, and with a name that a quota may have
  * (pkg/apis/core/v1/helper/helpers.go).
  */
 export const isExtendedResource = (name: string): boolean =>
@@ -164,7 +164,7 @@ export const isExtendedResource = (name: string): boolean =>
   !name.startsWith('requests.') &&
   qualifiedNameComplaints(`requests.${name}`).length === 0;
 
-/** What pods may use: capacity less what is held back, and less huge pages where it is memory. */
+/** What pods may use: capacity minus reservations; for memory also minus huge pages. */
 function allocatableOf(
   existing: ResourceTexts | undefined,
   capacity: ResourceTexts,
@@ -190,7 +190,7 @@ function allocatableOf(
   return Object.fromEntries([...amounts].map(([name, amount]) => [name, formatQuantity(amount)]));
 }
 
-/** Capacity and allocatable of a node, as they follow from what it said before and from the machine. */
+/** Capacity and allocatable of a node, from its previous status and from the machine. */
 export function nodeResources(
   status: Pick<NodeStatus, 'capacity' | 'allocatable'> | undefined,
   input: ResourceInput,

@@ -105,7 +105,7 @@ describe('demands of the pod on the node', () => {
     expect(reasonOf(admit(pod))).toBe('PodOSSelectorNodeLabelDoesNotMatch');
   });
 
-  it('gives a port of the machine to one pod only', () => {
+  it('admits only one pod per port of the machine', () => {
     const on = (hostIP: string, hostPort: number) =>
       asking({}, { containers: [{ name: 'c', ports: [{ hostPort, hostIP, containerPort: 80 }] }] });
     expect(reasonOf(admit(on('', 80), { others: [on('127.0.0.1', 80)] }))).toBe('NodePorts');

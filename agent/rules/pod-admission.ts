@@ -1,7 +1,7 @@
 /**
- * Whether this node runs a pod that was bound to it. The binding may be older than what the node has become, or made by
- * hand. Source: upstream pkg/kubelet/lifecycle/predicate.go; kube-scheduler's AdmissionCheck and the plugins
- * NodeResourcesFit, NodeAffinity, NodeName and NodePorts. Not done: making room for a critical pod by killing others.
+ * Whether this node runs a pod that was bound to it. The node may have changed since the binding, or a user may have
+ * made the binding. Source: upstream pkg/kubelet/lifecycle/predicate.go; kube-scheduler's AdmissionCheck and the
+ * plugins NodeResourcesFit, NodeAffinity, NodeName and NodePorts. Not implemented: preemption for a critical pod.
  */
 import type { Taint, Toleration } from '../../shared/domain/kubernetes.ts';
 import { tolerationFor } from '../../shared/domain/nodes/toleration.ts';
@@ -19,7 +19,7 @@ export interface Refusal {
 export type Admission = { readonly kind: 'admitted' } | Refusal;
 
 export const ADMITTED: Admission = Object.freeze({ kind: 'admitted' });
-/** Not on this node, and not later either. */
+/** The pod is rejected on this node, and is not evaluated again. */
 export const refused = (reason: string, message: string): Refusal => ({ kind: 'refused', reason, message });
 
 const NANO = 1_000_000_000n;
@@ -27,7 +27,7 @@ const OS_LABEL = 'kubernetes.io/os';
 
 type Amounts = Map<string, bigint>;
 
-/** cpu in thousandths, everything else in whole units, rounded up as upstream's MilliValue() and Value() do. */
+/** cpu in thousandths, all others in whole units, rounded up as by upstream's MilliValue() and Value(). */
 function amountOf(resource: string, value: unknown): bigint {
   const parsed = parseQuantity(String(value));
   if (parsed.kind !== 'parsed') return 0n;
@@ -54,8 +54,8 @@ function larger(one: Amounts, other: Amounts): Amounts {
 const requestsOf = (container: Json): Amounts => amountsOf(recordOf(container['resources'])['requests']);
 
 /**
- * What a pod takes: its containers together, or the largest moment of its start if that is more (an init container beside
- * the sidecars started before it), plus its overhead. Requests of the pod itself count instead, where given.
+ * The requests of a pod: the sum of its containers, or the maximum during its start if that is more (an init container
+ * plus the sidecars started before it), plus its overhead. Pod-level requests replace those of the containers.
  */
 export function podRequests(pod: KubeObject): ReadonlyMap<string, bigint> {
   const spec = recordOf(pod.spec);
@@ -93,7 +93,7 @@ function shortOf(pod: KubeObject, others: readonly KubeObject[], allocatable: Am
     const taken = used.get(resource) ?? 0n;
     const capacity = allocatable.get(resource);
     if (requested === 0n) continue;
-    // A resource that this node does not have at all is somebody else's to account for.
+    // A resource that this node does not have is managed outside the node, so it is not checked here.
     if (capacity === undefined && !first.includes(resource)) continue;
     if (requested > (capacity ?? 0n) - taken) return lacking(resource, requested, taken, capacity ?? 0n);
   }
@@ -130,16 +130,16 @@ const collide = (one: HostPort, other: HostPort): boolean =>
 export interface AdmissionFacts {
   readonly pod: KubeObject;
   readonly node: KubeObject;
-  /** Pods that run or will run here, without this one. */
+  /** Other pods that run or will run on this node. */
   readonly others: readonly KubeObject[];
-  /** Of this machine, as Go names it. */
+  /** Operating system of this machine, as Go names it. */
   readonly operatingSystem: string;
 }
 
 export function admitPod({ pod, node, others, operatingSystem }: AdmissionFacts): Admission {
   const spec = recordOf(pod.spec);
   const labels = node.metadata.labels ?? {};
-  // The pod's own label, not its selector: that one is part of its affinity.
+  // The label of the pod, not its node selector, which is part of its affinity.
   const labelled = pod.metadata.labels?.[OS_LABEL];
   if (labelled !== undefined && labelled !== operatingSystem) {
     return refused(
@@ -166,7 +166,7 @@ export function admitPod({ pod, node, others, operatingSystem }: AdmissionFacts)
   }
   const taints = recordsOf(recordOf(node.spec)['taints']) as unknown as readonly Taint[];
   const tolerations = recordsOf(spec['tolerations']) as unknown as readonly Toleration[];
-  // Only NoExecute concerns a pod that is bound already.
+  // Only NoExecute applies to a pod that is already bound.
   const barred = taints.some(
     (taint) => taint.effect === 'NoExecute' && tolerationFor(tolerations, taint) === undefined,
   );

@@ -1,10 +1,10 @@
-/** The containers of a pod, as those rules read them that deal out the machine's resources. Ephemeral ones get none. */
+/** The containers of a pod, for the rules that assign resources of the machine. Ephemeral containers have none. */
 import { recordOf, recordsOf, textOf } from '../../shared/kube/normal-form.ts';
 import type { KubeObject } from '../../shared/kube/types.ts';
 
 export interface Container {
   readonly name: string;
-  /** `init` ends before the next one begins; a restartable one goes on, beside those that follow. */
+  /** An `init` container terminates before the next one starts. A restartable one keeps running beside later ones. */
   readonly kind: 'init' | 'restartable' | 'app';
   readonly requests: Readonly<Record<string, unknown>>;
   readonly limits: Readonly<Record<string, unknown>>;

@@ -1,10 +1,10 @@
-/** How long a deleted pod may take to end. Source: upstream pkg/kubelet/pod_workers.go (calculateEffectiveGracePeriod). */
+/** The grace period of a deleted pod. Source: upstream pkg/kubelet/pod_workers.go (calculateEffectiveGracePeriod). */
 import type { KubeObject } from '../../shared/kube/types.ts';
 import { killRequest } from './kill-request.ts';
 
 /**
- * Of a pod that the API marked as deleted: what the deletion says, else the pod's own period; at least 1, because 0 is
- * what removes the pod from the API, and that happens when nothing of it runs. Seconds.
+ * The grace period of the deletion, or else of the pod's spec. At least 1: the value 0 removes the pod from the API,
+ * which happens only after its containers have stopped. Seconds.
  */
 export function deletionGraceSeconds(pod: KubeObject): number {
   return Math.max(1, killRequest(pod, pod.metadata.deletionGracePeriodSeconds).graceSeconds);

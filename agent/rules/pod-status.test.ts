@@ -130,7 +130,7 @@ describe('conditions of a pod', () => {
 });
 
 describe('status of a container', () => {
-  it('tells how it ended, by code, signal and time', () => {
+  it('reports how it terminated, by code, signal and time', () => {
     const killed: ContainerState = { ...exited(137), signal: 9 };
     expect(statusOf(podOf('Never', 1), found([killed]))['containerStatuses']).toMatchObject([
       {

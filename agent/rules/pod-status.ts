@@ -1,5 +1,5 @@
 /**
- * Status of a pod from what runs of it. Source: upstream pkg/kubelet/kubelet_pods.go (getPhase, generateAPIPodStatus)
+ * Status of a pod from its containers. Source: upstream pkg/kubelet/kubelet_pods.go (getPhase, generateAPIPodStatus)
  * and pkg/kubelet/status/generate.go. There are no probes: a container is ready when it runs.
  */
 import { defined } from '../../shared/domain/defined.ts';
@@ -15,11 +15,11 @@ export type PodPhase = 'Pending' | 'Running' | 'Succeeded' | 'Failed';
 interface ContainerSpec {
   readonly name: string;
   readonly image: string;
-  /** An init container that goes on running beside the others. */
+  /** A sidecar: an init container that keeps running beside the others. */
   readonly sidecar: boolean;
 }
 
-/** A container as its spec has it, and what there is of it. */
+/** The spec of a container, and its actual state. */
 interface Placed {
   readonly spec: ContainerSpec;
   readonly found: RunningContainer;
@@ -35,7 +35,7 @@ export const phaseOf = (pod: KubeObject): PodPhase => {
   return phase === 'Running' || phase === 'Succeeded' || phase === 'Failed' ? phase : 'Pending';
 };
 
-/** Whether the API holds the pod for ended: it is never started again. */
+/** Whether the stored phase is terminal: the pod is never started again. */
 export const hasEnded = (pod: KubeObject): boolean => phaseOf(pod) === 'Succeeded' || phaseOf(pod) === 'Failed';
 
 const specsOf = (pod: KubeObject, field: 'containers' | 'initContainers'): ContainerSpec[] =>
@@ -86,7 +86,7 @@ function stateJson(state: ContainerState, containerId: string | undefined): PodS
 const ended = (placed: Placed): boolean => placed.found.state.kind === 'terminated';
 const succeeded = ({ found: { state } }: Placed): boolean => state.kind === 'terminated' && state.exitCode === 0;
 const runs = (placed: Placed): boolean => placed.found.state.kind === 'running';
-/** Has done what the others wait for. */
+/** Whether the containers after it may start. */
 const initDone = (placed: Placed): boolean => succeeded(placed) || (placed.spec.sidecar && runs(placed));
 
 function containerStatus(placed: Placed, ready: boolean): PodStatus {
@@ -149,15 +149,15 @@ export interface StatusFacts {
   readonly pod: KubeObject;
   /** Absent before the runtime knows the pod. */
   readonly running: RunningPod | undefined;
-  /** The status written last, for transition times; that of `pod` where none was. */
+  /** The newest status, for transition times; the one of `pod` if this agent computed none. */
   readonly before: PodStatus;
   readonly nowMs: number;
   readonly hostIp: string | undefined;
 }
 
 /**
- * The status of an admitted pod, to be merged with the stored one: conditions of other types belong to somebody else. A
- * phase that has ended stays.
+ * The status of an admitted pod, to be merged with the stored one: conditions of other types belong to other clients. A
+ * terminal phase stays.
  */
 export function podStatusOf({ pod, running, before, nowMs, hostIp }: StatusFacts): PodStatus {
   const policy = restartPolicyOf(pod);
@@ -201,7 +201,7 @@ export function podStatusOf({ pod, running, before, nowMs, hostIp }: StatusFacts
     ...(textOf(before['message']) === '' ? {} : { message: before['message'] }),
     conditions,
     startTime: textOf(before['startTime']) || formatTime(nowMs),
-    // Pods share the machine's network: their address is the machine's.
+    // Pods share the network of the machine, and its address.
     ...(hostIp === undefined
       ? {}
       : { hostIP: hostIp, hostIPs: [{ ip: hostIp }], podIP: hostIp, podIPs: [{ ip: hostIp }] }),
@@ -210,7 +210,7 @@ export function podStatusOf({ pod, running, before, nowMs, hostIp }: StatusFacts
   };
 }
 
-/** Of a pod that this node refused. Source: upstream pkg/kubelet/kubelet.go (rejectPod). */
+/** The status of a pod that this node rejected. Source: upstream pkg/kubelet/kubelet.go (rejectPod). */
 export function rejectedStatus(
   before: PodStatus,
   refusal: { readonly reason: string; readonly message: string },

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type BackOff, nextBackOff, restarts } from './restart-back-off.ts';
 
-describe('when an ended container starts again', () => {
+describe('when a terminated container starts again', () => {
   it('restarts at once, then after 10 s, doubling to 5 minutes', () => {
     const waits: number[] = [];
     let last: BackOff;

@@ -29,7 +29,7 @@ function sameResources(
   return [...names].every((name) => sameQuantity(left?.[name], right?.[name]));
 }
 
-/** By type, without the time of the heartbeat, which moves in every pass. */
+/** Sorted by type, without lastHeartbeatTime, which changes in every pass. */
 const comparable = (conditions: readonly NodeCondition[] | undefined): unknown[] =>
   (conditions ?? [])
     .map(({ lastHeartbeatTime: _moves, ...rest }) => rest)
@@ -47,7 +47,7 @@ export function statusChanged(before: NodeStatus | undefined, after: NodeStatus 
   );
 }
 
-/** Labels that must be on the node and right, and are not. */
+/** Labels of the machine that are missing on the node or wrong. */
 export function labelsToSet(
   labels: Readonly<Record<string, string>> | undefined,
   platform: { readonly operatingSystem: string; readonly architecture: string },
@@ -57,20 +57,20 @@ export function labelsToSet(
 }
 
 export interface ReportState {
-  /** On the monotonic clock; undefined before this process reported for the first time. Milliseconds. */
+  /** Monotonic milliseconds; undefined before the first report of this process. */
   readonly lastReportAtMs: number | undefined;
-  /** The random extra in force, which keeps a fleet that started together from reporting together. Milliseconds. */
+  /** The current random delay. It spreads the reports of a fleet that started together. Milliseconds. */
   readonly delayMs: number;
 }
 
-/** Whether what makes a node worth a write differs. Annotations alone do not; they go along with the next write. */
+/** Whether a change is worth a write. A change of annotations alone is not; the next write includes it. */
 export function nodeChanged(before: KubeNode, after: KubeNode): boolean {
   return statusChanged(before.status, after.status) || !equalByValue(before.metadata.labels, after.metadata.labels);
 }
 
 /**
- * Undefined when there is nothing to write; else the random extra that will be in force after the write: a new one when
- * something changed or nothing was ever reported, none when only the time was up.
+ * Undefined if no write is due. Otherwise the random delay after the write: a new one if the status changed or was
+ * never reported, none if only the report interval was over.
  *
  * @param fraction yields a number in [0, 1)
  */

@@ -10,7 +10,7 @@ import type { KubeObject } from '../../shared/kube/types.ts';
 import { isCriticalPod } from './critical-pod.ts';
 import { type Container, containersOf } from './pod-containers.ts';
 
-/** Bytes; undefined when the node has no memory, or the request is more than it has. */
+/** Bytes; undefined if the request exceeds the memory of the node, or the node reports none. */
 function limitedSwapBytes(requestBytes: number, nodeMemoryBytes: number, nodeSwapBytes: number): number | undefined {
   if (nodeMemoryBytes <= 0 || requestBytes > nodeMemoryBytes) return undefined;
   return Math.trunc((requestBytes / nodeMemoryBytes) * nodeSwapBytes);
@@ -18,12 +18,12 @@ function limitedSwapBytes(requestBytes: number, nodeMemoryBytes: number, nodeSwa
 
 export interface SwapNode {
   readonly cgroupVersion: 1 | 2;
-  /** Whether our own cgroup has a limit for swap at all. */
+  /** Whether our own cgroup has a swap limit. */
   readonly controllerPresent: boolean;
-  /** With the feature gate NodeSwap off the configuration admits '' alone, which is NoSwap. */
+  /** Without the feature gate NodeSwap only '' is valid; it means NoSwap. */
   readonly swapBehavior: '' | 'NoSwap' | 'LimitedSwap';
   readonly memoryBytes: number;
-  /** All of the machine's; nothing is held back for the system. */
+  /** All swap of the machine; none is reserved for the system. */
   readonly swapBytes: number;
 }
 
@@ -35,7 +35,7 @@ export type SwapLimit =
   /** cgroup v1: memory and swap together. */
   | { readonly kind: 'memoryAndSwap'; readonly bytes: number };
 
-/** Whole bytes, rounded up; 0 when it is not set. */
+/** Whole bytes, rounded up; 0 if unset. */
 function bytesOf(amounts: Readonly<Record<string, unknown>>): number {
   const value = amounts['memory'];
   if (typeof value !== 'string' && typeof value !== 'number') return 0;
@@ -53,7 +53,7 @@ function limitOf(node: SwapNode, podMaySwap: boolean, container: Container): Swa
   return { kind: 'swapMax', bytes: bytes ?? 0 };
 }
 
-/** By container. Only Burstable pods that the node can do without get any. */
+/** By container. Only Burstable pods that are not critical may use swap. */
 export function swapLimits(node: SwapNode, pod: KubeObject): ReadonlyMap<string, SwapLimit> {
   const podMaySwap = node.swapBehavior === 'LimitedSwap' && !isCriticalPod(pod) && podQosClass(pod) === 'Burstable';
   return new Map(containersOf(pod).map((container) => [container.name, limitOf(node, podMaySwap, container)]));

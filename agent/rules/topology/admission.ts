@@ -1,6 +1,7 @@
 /**
- * Whether the resources of a pod can be had where they belong together.
- * Source: scope_*.go in pkg/kubelet/cm/topologymanager, pkg/kubelet/cm/admission/errors.go. The QoS class plays no part.
+ * Whether the resources of a pod can be aligned on NUMA nodes as the policy requires.
+ * Source: scope_*.go in pkg/kubelet/cm/topologymanager, pkg/kubelet/cm/admission/errors.go. The QoS class does not
+ * matter.
  */
 import type { KubeObject } from '../../../shared/kube/types.ts';
 import { type Container, containersOf } from '../pod-containers.ts';
@@ -9,12 +10,14 @@ import { decideTopology, type TopologySettings } from './policy.ts';
 
 export type Allocated<State> =
   | { readonly kind: 'allocated'; readonly state: State }
-  /** `reason` where the fault brings its own. */
+  /** `reason` if the error has its own. */
   | { readonly kind: 'failed'; readonly message: string; readonly reason?: string };
 
-/** Gives out one kind of resource. State is a value: one that is not kept was never given out. */
+/**
+ * Assigns one kind of resource. The state is a value: an allocation is in force only if the caller keeps the new state.
+ */
 export interface HintProvider<State> {
-  /** For one container, or for the whole pod when none is named. */
+  /** Hints for one container, or for the whole pod if `container` is undefined. */
   hints(state: State, pod: KubeObject, container: Container | undefined): ProviderHints;
   allocate(state: State, pod: KubeObject, container: Container, hint: Hint | undefined): Allocated<State>;
 }
@@ -23,14 +26,14 @@ export type TopologyAdmission<State> =
   | {
       readonly kind: 'admitted';
       readonly state: State;
-      /** By container; none under the policy `none`. */
+      /** By container; empty under the policy `none`. */
       readonly hints: ReadonlyMap<string, Hint>;
     }
   | {
       readonly kind: 'refused';
       readonly reason: string;
       readonly message: string;
-      /** Of the container that could not be placed, or of the whole pod. */
+      /** Hint of the container that could not be placed, or of the whole pod. */
       readonly hint?: Hint;
     };
 
@@ -40,7 +43,7 @@ const REFUSED = {
   message: 'Resources cannot be allocated with Topology locality',
 } as const;
 
-/** `settings` undefined is the policy `none`: no hint is asked for or kept, allocation runs all the same. */
+/** `settings` is undefined for the policy `none`: resources are then allocated without hints. */
 export function admitTopology<State>(
   settings: TopologySettings | undefined,
   providers: readonly HintProvider<State>[],

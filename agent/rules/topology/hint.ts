@@ -1,19 +1,22 @@
 /**
- * Hints: where a resource can be had, and the best place for all of them together.
+ * Hints: the sets of NUMA nodes that can provide a resource, and the best set for all resources of a pod.
  * Source: policy.go in pkg/kubelet/cm/topologymanager.
  */
 import { bitCount, EMPTY, type Mask } from './mask.ts';
 
 export interface Hint {
-  /** Undefined: anywhere. */
+  /** Undefined: any set of nodes. */
   readonly mask: Mask | undefined;
   readonly preferred: boolean;
 }
 
-/** Hints by resource. No list: the resource does not care; an empty one: it cannot be had anywhere. Undefined: no say. */
+/**
+ * Hints by resource. A resource without a list has no preference; with an empty list it is not available on any set of
+ * nodes. Undefined: the provider has no preference.
+ */
 export type ProviderHints = ReadonlyMap<string, readonly Hint[] | undefined> | undefined;
 
-/** Hints of one resource of one provider, of which one has to be chosen. */
+/** The hints of one resource of one provider. One of them is chosen. */
 export type Axis = readonly Hint[];
 
 const ANYWHERE: Hint = { mask: undefined, preferred: true };
@@ -29,7 +32,9 @@ export function axesOf(providers: readonly ProviderHints[]): Axis[] {
   });
 }
 
-/** The most nodes that any axis needs at the least: what a hint that is not preferred should span. */
+/**
+ * The maximum over all axes of the fewest nodes that the axis needs: the target size of a hint that is not preferred.
+ */
 export function targetCount(axes: readonly Axis[]): number {
   let target = 0;
   for (const axis of axes) {
@@ -39,12 +44,12 @@ export function targetCount(axes: readonly Axis[]): number {
   return target;
 }
 
-/** Of two masks the better one; the first when they are the same. */
+/** The better of two masks; the first if they are equal. */
 export type Comparison = (current: Mask, candidate: Mask) => Mask;
 
 export type MergedHint = Hint & { readonly mask: Mask };
 
-/** One step of the choice: which of the two is kept. */
+/** The better of two hints. */
 export function keepHint(
   target: number,
   current: MergedHint | undefined,
@@ -65,10 +70,10 @@ export function keepHint(
   return offers > has ? candidate : current;
 }
 
-/** What a choice of one hint an axis comes to so far. */
+/** The merged hints of the axes so far, one hint per axis. */
 interface Merging {
   readonly mask: Mask;
-  /** The mask that all hints with a mask have; `none` before the first, `several` when they differ. */
+  /** The common mask of all hints with a mask; `none` before the first one, `several` if they differ. */
   readonly shared: Mask | 'none' | 'several';
   readonly preferred: boolean;
 }
@@ -83,8 +88,8 @@ function mergeOne({ mask, shared, preferred }: Merging, hint: Hint): Merging {
 }
 
 /**
- * The best of all combinations of one hint an axis; all nodes, not preferred, when there is none. Choices that have come to
- * the same are carried on as one: their number is bounded by that of the masks, and not by the product of the lists.
+ * The best of all combinations of one hint per axis; all nodes, not preferred, if there is none. Equal intermediate
+ * results are kept once, so their number is bounded by the number of masks and not by the product of the lists.
  */
 export function mergeHints(axes: readonly Axis[], allNodes: Mask, better: Comparison): MergedHint {
   let merged: readonly Merging[] = [{ mask: allNodes, shared: 'none', preferred: true }];

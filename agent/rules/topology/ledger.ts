@@ -1,5 +1,6 @@
 /**
- * What of each NUMA node was given to which container. A value: giving out makes a new one.
+ * Which resources of each NUMA node are assigned to which container. The ledger is a value: an assignment returns a new
+ * one.
  * Source: the state of pkg/kubelet/cm/cpumanager and memorymanager (policy static).
  */
 
@@ -17,7 +18,10 @@ export interface NumaNode {
 export interface Grant {
   readonly podUid: string;
   readonly container: string;
-  /** Of an init container that has ended before the next one begins: the pod may use it again. */
+  /**
+   * The container is an init container, which terminates before the next one starts: its pod may use the resources
+   * again.
+   */
   readonly reusable: boolean;
   readonly cpus: readonly number[];
   /** By node id. */
@@ -33,7 +37,7 @@ export const EMPTY_LEDGER: Ledger = Object.freeze({ grants: [] });
 export const podUidOf = ({ metadata }: KubeObject): string =>
   metadata.uid ?? `${metadata.namespace ?? ''}/${metadata.name ?? ''}`;
 
-/** Of a pod that is gone. */
+/** The ledger without the assignments of this pod. */
 export const released = (ledger: Ledger, podUid: string): Ledger => ({
   grants: ledger.grants.filter((grant) => grant.podUid !== podUid),
 });
@@ -41,12 +45,12 @@ export const released = (ledger: Ledger, podUid: string): Ledger => ({
 export const grantOf = (ledger: Ledger, podUid: string, container: string): Grant | undefined =>
   ledger.grants.find((grant) => grant.podUid === podUid && grant.container === container);
 
-/** With so much more for the container. */
+/** The ledger with a further assignment to this container. */
 export function granted(
   ledger: Ledger,
   pod: KubeObject,
   container: Container,
-  given: Partial<Pick<Grant, 'cpus' | 'memoryBytes'>>,
+  added: Partial<Pick<Grant, 'cpus' | 'memoryBytes'>>,
 ): Ledger {
   const podUid = podUidOf(pod);
   const before = grantOf(ledger, podUid, container.name);
@@ -54,7 +58,7 @@ export function granted(
     cpus: [],
     memoryBytes: new Map(),
     ...before,
-    ...given,
+    ...added,
     podUid,
     container: container.name,
     reusable: container.kind === 'init',
@@ -62,7 +66,7 @@ export function granted(
   return { grants: [...ledger.grants.filter((each) => each !== before), grant] };
 }
 
-/** Ascending, by node: what nobody has, unless it is the pod itself for an init container. */
+/** Unassigned CPUs by node, ascending. CPUs of the pod's own init containers count as free. */
 export function freeCpus(nodes: readonly NumaNode[], ledger: Ledger, podUid: string): ReadonlyMap<number, number[]> {
   const others = ledger.grants.filter((grant) => grant.podUid !== podUid || !grant.reusable);
   const taken = new Set(others.flatMap(({ cpus }) => cpus));
@@ -71,7 +75,7 @@ export function freeCpus(nodes: readonly NumaNode[], ledger: Ledger, podUid: str
   );
 }
 
-/** Of one pod on one node: its containers together, or the init container that took most, if that is more. Bytes. */
+/** Memory of one pod on one node: the sum of its containers, or the largest init container if that is more. Bytes. */
 function memoryOf(grants: readonly Grant[], nodeId: number, withReusable: boolean): number {
   let together = 0;
   let starting = 0;
@@ -83,7 +87,7 @@ function memoryOf(grants: readonly Grant[], nodeId: number, withReusable: boolea
   return Math.max(together, starting);
 }
 
-/** Bytes by node. */
+/** Unassigned memory by node. Bytes. */
 export function freeMemory(nodes: readonly NumaNode[], ledger: Ledger, podUid: string): ReadonlyMap<number, number> {
   const pods = Map.groupBy(ledger.grants, (grant) => grant.podUid);
   return new Map(
@@ -102,14 +106,14 @@ function amountOf(container: Container, resource: 'cpu' | 'memory'): number {
   const parsed = parseQuantity(typeof value === 'string' || typeof value === 'number' ? String(value) : '');
   if (parsed.kind !== 'parsed') return 0;
   const { nanos } = parsed.quantity;
-  // A share of a core is not pinned: such a container runs on what is left.
+  // A fraction of a core is not pinned: the container runs on the unassigned cores.
   if (resource === 'cpu') return nanos % NANO === 0n ? Number(nanos / NANO) : 0;
   return Number((nanos + NANO - 1n) / NANO);
 }
 
 /**
- * What is dealt out by node: whole cores and memory of Guaranteed pods. 0: nothing. For the whole pod, its containers
- * together, or the largest moment of its start if that is more.
+ * The amount that is assigned exclusively: whole cores and memory of Guaranteed pods; 0 for all others. For a whole
+ * pod: the sum of its containers, or the maximum during its start if that is more.
  */
 export function exclusiveRequest(
   pod: KubeObject,

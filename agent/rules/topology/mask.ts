@@ -1,5 +1,5 @@
 /**
- * Sets of NUMA nodes 0 to 63, a bit each.
+ * Sets of NUMA nodes 0 to 63, one bit per node.
  * Source: pkg/kubelet/cm/topologymanager/bitmask, numa_info.go.
  */
 export type Mask = bigint;
@@ -25,16 +25,18 @@ export function bitCount(mask: Mask): number {
   return count;
 }
 
-/** The one with fewer nodes, or with the smaller number; `current` when they are the same. */
+/** The mask with fewer nodes, or else with the smaller number; `current` if they are equal. */
 export function narrowerMask(current: Mask, candidate: Mask): Mask {
   const difference = bitCount(candidate) - bitCount(current);
   return difference < 0 || (difference === 0 && candidate < current) ? candidate : current;
 }
 
-/** Row by node, column by node, as ACPI's SLIT gives them: 10 is the node itself, and rows need not be symmetric. */
+/** Distance from the node of the row to the node of the column, as in ACPI's SLIT: 10 to itself; may be asymmetric. */
 export type Distances = ReadonlyMap<number, ReadonlyMap<number, number>>;
 
-/** Mean over all ordered pairs of nodes, each with itself too. 0 for no nodes; what is not known counts as 0. */
+/**
+ * Mean distance of all ordered pairs of nodes, including a node and itself. 0 for no nodes; unknown distances are 0.
+ */
 export function averageDistance(mask: Mask, distances: Distances): number {
   const ids = nodeIdsOf(mask);
   if (ids.length === 0) return 0;
@@ -43,7 +45,7 @@ export function averageDistance(mask: Mask, distances: Distances): number {
   return sum / ids.length ** 2;
 }
 
-/** The one with fewer nodes, else whose nodes are closer together, else with the smaller number. */
+/** The mask with fewer nodes, or else the smaller mean distance, or else the smaller number. */
 export function closerMask(current: Mask, candidate: Mask, distances: Distances): Mask {
   if (bitCount(current) !== bitCount(candidate)) return narrowerMask(current, candidate);
   const difference = averageDistance(candidate, distances) - averageDistance(current, distances);

@@ -1,5 +1,5 @@
 /**
- * Whether the topology manager can start with what it is told, on this machine.
+ * Whether the topology manager can start with its configuration on this machine.
  * Source: topology_manager.go, policy_options.go in pkg/kubelet/cm/topologymanager.
  */
 import { parseGoBoolean } from '../go-boolean.ts';
@@ -11,19 +11,19 @@ export interface TopologyRequest {
   readonly scope: string;
   readonly options: Readonly<Record<string, string>>;
   readonly nodeIds: readonly number[];
-  /** Undefined when the machine does not say; looked at only when they are needed. */
+  /** Undefined if the machine does not report them. Checked only if a policy option needs them. */
   readonly distances: Distances | undefined;
 }
 
 export type TopologyStart =
-  /** Everything is admitted; nobody is asked. */
+  /** Every pod is admitted without hints. */
   | { readonly kind: 'off' }
   | { readonly kind: 'on'; readonly settings: TopologySettings; readonly warnings: readonly string[] }
   | { readonly kind: 'refused'; readonly message: string };
 
 const CLOSEST = 'prefer-closest-numa-nodes';
 const NODES_MAX = 'max-allowable-numa-nodes';
-/** More make for very many combinations of hints. */
+/** With more nodes there are too many combinations of hints. */
 const NODES_MAX_DEFAULT = 8;
 
 type Options =
@@ -59,7 +59,7 @@ function readOptions(options: Readonly<Record<string, string>>): Options {
 const isPolicy = (text: string): text is TopologySettings['policy'] =>
   ['best-effort', 'restricted', 'single-numa-node'].includes(text);
 
-/** With the policy `none` nothing else is read. */
+/** The policy `none` reads no other setting. */
 export function startTopology({ policy, scope, options, nodeIds, distances }: TopologyRequest): TopologyStart {
   if (policy === 'none') return { kind: 'off' };
   const read = readOptions(options);

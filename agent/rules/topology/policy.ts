@@ -1,5 +1,5 @@
 /**
- * What a policy makes of the hints.
+ * The decision of a policy from the hints.
  * Source: policy_*.go in pkg/kubelet/cm/topologymanager.
  */
 import type { TopologyPolicy } from '../../config.ts';

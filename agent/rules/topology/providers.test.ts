@@ -43,7 +43,7 @@ describe('cores and memory by NUMA node', () => {
     expect(nodeIdsOf(hints.get('c')?.mask ?? 0n)).toEqual([0]);
   });
 
-  it('goes to the other node when the first is full, and refuses when neither has room', () => {
+  it('uses the other node when the first is full, and fails when both are', () => {
     const one = admitted(EMPTY_LEDGER, pod('a', [container('c', '3', '1Gi')])).state;
     const two = admitted(one, pod('b', [container('c', '3', '1Gi')])).state;
     expect(cpusOf(two, 'b')).toEqual([1, 3, 5]);
@@ -62,12 +62,12 @@ describe('cores and memory by NUMA node', () => {
     );
   });
 
-  it('takes back what a pod had', () => {
+  it('releases the resources of a pod', () => {
     const full = admitted(EMPTY_LEDGER, pod('a', [container('c', '8', '16Gi')])).state;
     expect(admitted(released(full, 'a'), pod('b', [container('c', '4', '8Gi')])).kind).toBe('admitted');
   });
 
-  it('lets containers use again what init containers had, and nobody else while the pod is there', () => {
+  it('lets only containers of the same pod reuse the resources of its init containers', () => {
     const given = pod('a', [container('c', '2', '1Gi')], [container('i', '4', '4Gi')]);
     const { state } = admitted(EMPTY_LEDGER, given);
     expect(cpusOf(state, 'a', 'i')).toEqual([0, 2, 4, 6]);
@@ -91,7 +91,7 @@ describe('cores and memory by NUMA node', () => {
     expect(cpusOf(admitted(EMPTY_LEDGER, pod('b', [container('c', '500m', '1Gi')])).state, 'b')).toEqual([]);
   });
 
-  it('says that there are not enough under a policy that refuses nobody', () => {
+  it('reports a shortage under a policy that rejects no pod', () => {
     const outcome = admitTopology(
       { ...RESTRICTED, policy: 'best-effort' },
       PROVIDERS,

@@ -1,13 +1,14 @@
 /**
- * Cores and memory as they lie on NUMA nodes: which sets of nodes could hold a request, and which are the smallest that
- * ever could. Source: pkg/kubelet/cm/cpumanager/policy_static.go, pkg/kubelet/cm/memorymanager/policy_static.go.
+ * Cores and memory on NUMA nodes: the sets of nodes that can hold a request now, and the smallest sets that could hold
+ * it if they were empty. Source: pkg/kubelet/cm/cpumanager/policy_static.go,
+ * pkg/kubelet/cm/memorymanager/policy_static.go.
  */
 import type { Allocated, HintProvider } from './admission.ts';
 import type { Hint, ProviderHints } from './hint.ts';
 import { exclusiveRequest, freeCpus, freeMemory, granted, type Ledger, type NumaNode, podUidOf } from './ledger.ts';
 import { bitCount, EMPTY, type Mask, maskOf } from './mask.ts';
 
-/** There are 2^n sets of n nodes; with more than this only single nodes and all of them are proposed. */
+/** n nodes have 2^n sets. With more nodes than this, only single nodes and the set of all nodes are proposed. */
 const NODES_COMBINED_MAX = 12;
 
 function masksOf(nodeIds: readonly number[]): Mask[] {
@@ -30,7 +31,7 @@ function hintsFor(request: number, total: ReadonlyMap<number, number>, free: Rea
     .map((mask) => ({ mask, preferred: bitCount(mask) === least }));
 }
 
-/** Nodes of the hint first, then the others. */
+/** Nodes of the hint come first. */
 function inOrderOf(hint: Hint | undefined, nodes: readonly NumaNode[]): readonly NumaNode[] {
   const mask = hint?.mask;
   if (mask === undefined) return nodes;
