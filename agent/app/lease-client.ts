@@ -4,11 +4,9 @@ import type { Log } from '../../shared/ports/log.ts';
 import type { KubeAnswer, KubeApi, KubeRequest } from '../ports/kube-api.ts';
 import type { AgentTime, Fraction } from '../ports/time.ts';
 import { doublingWaitMs, ENSURE_LEASE_WAITS, retryAfterWaitMs } from '../rules/backoff.ts';
-import { answeredWith, describeAnswer, leaseIn, nodeIn } from '../rules/kube-answer.ts';
+import { answeredWith, describeAnswer, nodeIn } from '../rules/kube-answer.ts';
 import { LEASES_PATH, leasePath, needsOwner, newLease, nodePath, renewedLease } from '../rules/lease.ts';
-
-/** PUTs of one renewal, conflicts included (maxUpdateRetries). */
-const RENEWAL_ATTEMPTS_MAX = 5;
+import { leaseRead, leaseWrite, RENEWAL_ATTEMPTS_MAX } from '../rules/lease-answers.ts';
 
 export interface LeaseClientDependencies {
   readonly nodeName: string;
@@ -69,13 +67,13 @@ export class LeaseClient {
       const body = await this.#renewalOf(base);
       if (body === undefined) continue;
       const answer = await this.#send({ method: 'PUT', path: leasePath(nodeName), body });
-      const renewed = answeredWith(answer, 200, 201) ? leaseIn(answer, nodeName) : undefined;
-      if (renewed !== undefined) {
-        onAccepted(renewed);
+      const written = leaseWrite(answer, nodeName);
+      if (written.kind === 'written') {
+        onAccepted(written.lease);
         return true;
       }
       log.warn('the Lease was not renewed', { node: nodeName, why: this.#whyNoLease(answer), attempt });
-      if (answeredWith(answer, 409)) {
+      if (written.kind === 'conflict') {
         base = (await this.ensure())?.lease;
         continue;
       }
@@ -89,14 +87,16 @@ export class LeaseClient {
   async #readOrCreate(): Promise<EnsureAttempt> {
     const { nodeName } = this.#dependencies;
     const found = await this.#send({ method: 'GET', path: leasePath(nodeName) });
-    const lease = answeredWith(found, 200) ? leaseIn(found, nodeName) : undefined;
-    if (lease !== undefined) return { kind: 'found', lease };
-    if (!answeredWith(found, 404)) return { kind: 'failed', answer: found };
+    const read = leaseRead(found, nodeName);
+    if (read.kind === 'found') return read;
+    if (read.kind === 'failed') return { kind: 'failed', answer: found };
     const node = await this.#owner();
     if (node === undefined) return { kind: 'noOwner' };
     const created = await this.#send({ method: 'POST', path: LEASES_PATH, body: newLease(node, this.#timing()) });
-    const stored = answeredWith(created, 200, 201) ? leaseIn(created, nodeName) : undefined;
-    return stored === undefined ? { kind: 'failed', answer: created } : { kind: 'created', lease: stored };
+    const written = leaseWrite(created, nodeName);
+    return written.kind === 'written'
+      ? { kind: 'created', lease: written.lease }
+      : { kind: 'failed', answer: created };
   }
 
   /** The body of the PUT. Undefined without a base, or if the base has no owner and the Node cannot be read. */

@@ -2,24 +2,16 @@
  * Computes the current Node from the Node that was read: all setters in their order (pkg/kubelet/nodestatus/setters.go).
  * Nothing is written here. Events are returned, to be recorded after the write.
  */
-import { defined } from '../../shared/domain/defined.ts';
 import type { KubeNode, NodeStatus } from '../../shared/kube/types.ts';
 import type { Log } from '../../shared/ports/log.ts';
 import type { AgentConfig } from '../config.ts';
 import type { Machine, MachineFacts, MachineUse } from '../ports/machine.ts';
 import { type PressureSightings, sightPressures, signalsMet, underPressure } from '../rules/eviction-signals.ts';
-import {
-  conditionOf,
-  PRESSURE_TYPES,
-  pressureCondition,
-  type ReadyErrors,
-  readyCondition,
-  statusEvent,
-  withCondition,
-} from '../rules/node-conditions.ts';
+import { type ReadyErrors, statusEvent } from '../rules/node-conditions.ts';
 import type { NodeEvent } from '../rules/node-event.ts';
 import { nodeInfoOf, wasRebooted } from '../rules/node-info.ts';
 import { nodeResources, type ResourceInput } from '../rules/node-resources.ts';
+import { withPressures, withReady } from '../rules/reported-conditions.ts';
 import { labelsToSet } from '../rules/status-report.ts';
 
 export interface ComputedNode {
@@ -176,23 +168,18 @@ export class NodeStatusComputation {
       const signals = signalsMet(use, facts.memoryBytes, settings.evictionHard);
       this.#sightings = sightPressures(this.#sightings, signals, monotonicMs);
     }
-    let conditions = node.status?.conditions;
-    const events: NodeEvent[] = [];
-    for (const type of PRESSURE_TYPES) {
-      const { condition, event } = pressureCondition(type, conditionOf(conditions, type), {
-        underPressure: underPressure(type, this.#sightings, monotonicMs, settings.evictionPressureTransitionPeriodMs),
-        nodeName: settings.nodeName,
-        nowMs,
-      });
-      conditions = withCondition(conditions, condition);
-      if (event !== undefined) events.push(event);
-    }
-    return { node: withStatus(node, defined({ conditions })), events };
+    const periodMs = settings.evictionPressureTransitionPeriodMs;
+    const { conditions, events } = withPressures(node.status?.conditions, {
+      isUnderPressure: (type) => underPressure(type, this.#sightings, monotonicMs, periodMs),
+      nodeName: settings.nodeName,
+      nowMs,
+    });
+    return { node: withStatus(node, { conditions }), events };
   }
 
   #ready(node: KubeNode, { nowMs }: Readings): ComputedNode {
     const { settings, readyErrors, readyWarning } = this.#sources;
-    const { condition, event } = readyCondition(conditionOf(node.status?.conditions, 'Ready'), {
+    const { conditions, events } = withReady(node.status?.conditions, {
       errors: readyErrors(),
       warning: readyWarning?.(),
       capacity: node.status?.capacity,
@@ -200,8 +187,7 @@ export class NodeStatusComputation {
       nodeName: settings.nodeName,
       nowMs,
     });
-    const conditions = withCondition(node.status?.conditions, condition);
-    return { node: withStatus(node, { conditions }), events: event === undefined ? [] : [event] };
+    return { node: withStatus(node, { conditions }), events };
   }
 
   #volumesInUse(node: KubeNode): ComputedNode {

@@ -10,10 +10,9 @@ import type { AgentConfig } from '../config.ts';
 import type { KubeAnswer, KubeApi, KubeRequest } from '../ports/kube-api.ts';
 import type { AgentTime, Fraction } from '../ports/time.ts';
 import { doublingWaitMs, REGISTRATION_WAITS, retryAfterWaitMs } from '../rules/backoff.ts';
-import { answeredWith, describeAnswer, nodeIn, reasonOf } from '../rules/kube-answer.ts';
+import { answeredWith, describeAnswer, nodeIn } from '../rules/kube-answer.ts';
 import { nodePath } from '../rules/lease.ts';
-import { nodeStatusPatch } from '../rules/node-patch.ts';
-import { reconcileNode } from '../rules/node-registration.ts';
+import { registrationAnswer, registrationPatch } from '../rules/registration-answers.ts';
 
 export interface RegistrationDependencies {
   readonly api: KubeApi;
@@ -112,21 +111,14 @@ export async function registerOnce(
   });
   const created = await send({ method: 'POST', path: '/api/v1/nodes', body: initial });
   const name = initial.metadata.name ?? '';
-  const registered = (answer: KubeAnswer): RegistrationAttempt => {
-    const node = nodeIn(answer, name);
-    if (node !== undefined) return { kind: 'registered', node };
-    return { kind: 'failed', why: `${describeAnswer(answer)}, but the answer is not the Node ${name}`, answer };
-  };
-  if (answeredWith(created, 200, 201)) return registered(created);
-  // 403: an admission rule may forbid to create a Node that exists already.
-  const mayExist = answeredWith(created, 403) || (answeredWith(created, 409) && reasonOf(created) === 'AlreadyExists');
-  if (!mayExist) return failed('create', created);
+  const creation = registrationAnswer(created, name);
+  if (creation.kind === 'registered') return creation;
+  if (creation.kind === 'failed') return { kind: 'failed', why: `create: ${creation.why}`, answer: created };
   const path = nodePath(name);
   const found = await send({ method: 'GET', path });
   const existing = answeredWith(found, 200) ? nodeIn(found, name) : undefined;
   if (existing === undefined) return failed('read', found);
-  const { node, changed } = reconcileNode(existing, initial, { zeroExtendedResources });
-  const patch = changed ? nodeStatusPatch(existing, node) : undefined;
+  const patch = registrationPatch(existing, initial, { zeroExtendedResources });
   if (patch === undefined) return { kind: 'registered', node: existing };
   const patched = await send({
     method: 'PATCH',
@@ -134,6 +126,7 @@ export async function registerOnce(
     body: patch,
     contentType: 'application/strategic-merge-patch+json',
   });
-  if (!answeredWith(patched, 200)) return failed('correct', patched);
-  return registered(patched);
+  const correction = registrationAnswer(patched, name);
+  if (correction.kind === 'failed') return { kind: 'failed', why: `correct: ${correction.why}`, answer: patched };
+  return correction.kind === 'registered' ? correction : failed('correct', patched);
 }

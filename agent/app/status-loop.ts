@@ -20,9 +20,8 @@ import type { AgentConfig } from '../config.ts';
 import type { KubeAnswer, KubeApi } from '../ports/kube-api.ts';
 import type { AgentMeter } from '../ports/meter.ts';
 import type { AgentTime, Fraction } from '../ports/time.ts';
-import { retryAfterWaitMs } from '../rules/backoff.ts';
-import { answeredWith, objectIn } from '../rules/kube-answer.ts';
 import { nodePath } from '../rules/lease.ts';
+import { type NodeAnswer, nodeAnswer } from '../rules/node-answers.ts';
 import { conditionOf } from '../rules/node-conditions.ts';
 import type { NodeEvent } from '../rules/node-event.ts';
 import { nodeStatusPatch } from '../rules/node-patch.ts';
@@ -201,10 +200,10 @@ export class StatusLoop {
   ): Promise<{ readonly kind: 'read'; readonly node: KubeNode } | AttemptOutcome> {
     if (mayUseCopy && this.#cached !== undefined) return { kind: 'read', node: this.#cached };
     const answer = await this.#send({ method: 'GET', path: this.#path() }, signal);
-    const node = answeredWith(answer, 200) ? objectIn<KubeNode>(answer) : undefined;
-    if (node === undefined) return this.#failure(answer);
-    this.#cached = node;
-    return { kind: 'read', node };
+    const read = nodeAnswer(answer, this.#parts.fraction);
+    if (read.kind !== 'node') return this.#failure(read);
+    this.#cached = read.node;
+    return { kind: 'read', node: read.node };
   }
 
   async #patch(from: KubeNode, computed: ComputedNode, due: Due, signal: AbortSignal): Promise<AttemptOutcome> {
@@ -217,23 +216,20 @@ export class StatusLoop {
       },
       signal,
     );
-    const stored = answeredWith(answer, 200) ? objectIn<KubeNode>(answer) : undefined;
-    if (stored === undefined) return this.#failure(answer);
-    this.#cached = stored;
+    const written = nodeAnswer(answer, this.#parts.fraction);
+    if (written.kind !== 'node') return this.#failure(written);
+    this.#cached = written.node;
     this.#report = { lastReportAtMs: this.#parts.time.monotonicMs(), delayMs: due.delayMs };
     this.#recordEvents(computed.events);
     return { kind: 'written' };
   }
 
-  #failure(answer: KubeAnswer): AttemptOutcome {
-    if (answer.kind === 'failed') return { kind: 'retry', cause: answer.cause, waitMs: 0 };
-    if (answer.status === 404 && this.#parts.settings.registerNode) {
-      this.#isDeleted = true;
-      this.#cached = undefined;
-      return { kind: 'gone' };
-    }
-    const waitMs = retryAfterWaitMs(answer, this.#parts.fraction());
-    return { kind: 'retry', cause: { status: answer.status, body: answer.body }, waitMs };
+  #failure(answer: Exclude<NodeAnswer, { kind: 'node' }>): AttemptOutcome {
+    if (answer.kind === 'failed') return { kind: 'retry', cause: answer.cause, waitMs: answer.waitMs };
+    if (!this.#parts.settings.registerNode) return { kind: 'retry', cause: answer.cause, waitMs: 0 };
+    this.#isDeleted = true;
+    this.#cached = undefined;
+    return { kind: 'gone' };
   }
 
   #send(request: Parameters<KubeApi['send']>[0], signal: AbortSignal): Promise<KubeAnswer> {

@@ -15,6 +15,7 @@ import type { RunningPod } from '../../ports/pod-runtime.ts';
 import { killRequest } from '../../rules/kill-request.ts';
 import { answeredWith, describeAnswer, objectIn } from '../../rules/kube-answer.ts';
 import { deletionGraceSeconds } from '../../rules/pod-grace.ts';
+import { finalPodDeletion, isPodMissing, podStatusReport } from '../../rules/pod-requests.ts';
 import { hasEnded, podStatusOf } from '../../rules/pod-status.ts';
 import type { PodStatus } from '../../rules/shutdown-status.ts';
 import { dueContainerEvents } from './container-events.ts';
@@ -31,9 +32,6 @@ const ORPHAN_GRACE_SECONDS = 1;
 class PodSyncError extends Error {
   override readonly name = 'PodSyncError';
 }
-
-const podPath = ({ metadata }: KubeObject): string =>
-  `/api/v1/namespaces/${encodeURIComponent(metadata.namespace ?? '')}/pods/${encodeURIComponent(metadata.name ?? '')}`;
 
 /** The shortest of the requested grace periods; undefined while the pod is to run. Seconds. */
 export function stopGraceSeconds(entry: PodEntry): number | undefined {
@@ -153,18 +151,9 @@ export class PodSync {
   async #confirmDeletion(entry: PodEntry): Promise<void> {
     if (entry.deletionConfirmed) return;
     await this.#reportEndToFinalizers(entry);
-    const answer = await this.#dependencies.api.send({
-      method: 'DELETE',
-      path: podPath(entry.pod),
-      body: {
-        apiVersion: 'v1',
-        kind: 'DeleteOptions',
-        gracePeriodSeconds: 0,
-        preconditions: { uid: entry.uid },
-      },
-    });
-    // 404 and 409: the pod no longer exists. Another pod may have its name.
-    if (!answeredWith(answer, 200, 202, 404, 409)) throw new PodSyncError(`delete: ${describeAnswer(answer)}`);
+    const answer = await this.#dependencies.api.send(finalPodDeletion(entry.pod));
+    if (!answeredWith(answer, 200, 202) && !isPodMissing(answer))
+      throw new PodSyncError(`delete: ${describeAnswer(answer)}`);
     entry.deletionConfirmed = true;
     const left = objectIn(answer);
     const isHeld = left?.metadata.uid === entry.uid && (left.metadata.finalizers ?? []).length > 0;
@@ -193,19 +182,13 @@ export class PodSync {
     const { status } = entry;
     const text = JSON.stringify(status);
     if (status === undefined || entry.reported === text) return;
-    const answer = await this.#dependencies.api.send({
-      method: 'PATCH',
-      path: `${podPath(entry.pod)}/status`,
-      // With the uid, the patch cannot change another pod of the same name.
-      body: { metadata: { uid: entry.uid }, status },
-      contentType: 'application/strategic-merge-patch+json',
-      ...defined({ timeoutMs }),
-    });
+    const report = podStatusReport(entry.pod, status);
+    const answer = await this.#dependencies.api.send({ ...report, ...defined({ timeoutMs }) });
     if (answeredWith(answer, 200)) {
       entry.reported = text;
       return;
     }
-    if (answeredWith(answer, 404, 409)) this.#dependencies.requestList();
+    if (isPodMissing(answer)) this.#dependencies.requestList();
     throw new PodSyncError(`status: ${describeAnswer(answer)}`);
   }
 }

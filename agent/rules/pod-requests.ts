@@ -1,0 +1,33 @@
+/** Requests about a pod of this node, and what their answers mean (pkg/kubelet/status/status_manager.go). */
+import type { KubeObject } from '../../shared/kube/types.ts';
+import type { KubeAnswer, KubeRequest } from '../ports/kube-api.ts';
+import { answeredWith } from './kube-answer.ts';
+import type { PodStatus } from './shutdown-status.ts';
+
+export const podPath = ({ metadata }: KubeObject): string =>
+  `/api/v1/namespaces/${encodeURIComponent(metadata.namespace ?? '')}/pods/${encodeURIComponent(metadata.name ?? '')}`;
+
+/** With the uid, the patch cannot change another pod of the same name. */
+export const podStatusReport = (pod: KubeObject, status: PodStatus) =>
+  ({
+    method: 'PATCH',
+    path: `${podPath(pod)}/status`,
+    body: { metadata: { uid: pod.metadata.uid ?? '' }, status },
+    contentType: 'application/strategic-merge-patch+json',
+  }) satisfies KubeRequest;
+
+/** Removes a deleted pod of which nothing runs any more. */
+export const finalPodDeletion = (pod: KubeObject) =>
+  ({
+    method: 'DELETE',
+    path: podPath(pod),
+    body: {
+      apiVersion: 'v1',
+      kind: 'DeleteOptions',
+      gracePeriodSeconds: 0,
+      preconditions: { uid: pod.metadata.uid ?? '' },
+    },
+  }) satisfies KubeRequest;
+
+/** 404 and 409: the pod no longer exists. Another pod may have its name. */
+export const isPodMissing = (answer: KubeAnswer): boolean => answeredWith(answer, 404, 409);
