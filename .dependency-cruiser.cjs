@@ -9,6 +9,7 @@ const only = (name, from, allowed, comment) => ({
 });
 /** Plain data about the functions: manifests, the metrics and alarms beside them, and the list of them. */
 const MANIFESTS = '^(test/fixtures/imports/)?shared/(function-list|.*/(manifest|metrics|alarms))\\.ts$';
+const agent = (rest) => `^(test/fixtures/imports/)?agent/${rest}`;
 const npm = (names) => `^node_modules/(${names})(/|$)`;
 
 /** @type {import('dependency-cruiser').IConfiguration} */
@@ -168,15 +169,26 @@ module.exports = {
       name: 'local-runs-what-is-deployed',
       comment: 'Local mode takes functions from the synthesised assembly, never by import.',
       severity: 'error',
-      from: { path: '^local/' },
-      to: { path: ['^functions/', '^agent/', '^shared/(api|controllers|heartbeat|store)/'], pathNot: MANIFESTS },
+      from: { path: '^(test/fixtures/imports/)?local/' },
+      to: {
+        path: ['^functions/', agent('(?!rules/)'), '^shared/(api|controllers|heartbeat|store)/'],
+        pathNot: MANIFESTS,
+      },
+    },
+    {
+      name: 'fleet-shares-rules-of-the-agent',
+      comment: 'Only the simulated machines of local mode decide by the rules of the agent.',
+      severity: 'error',
+      from: { path: '^(test/fixtures/imports/)?local/(?!fleet/)' },
+      to: { path: [agent('rules/')] },
     },
     {
       name: 'simulation-apart',
-      comment: 'Simulations plug adapters into what is in shared, and start the engine as local mode does.',
+      comment:
+        'Simulations connect adapters to shared and to the rules of the agent. They start the engine of local mode.',
       severity: 'error',
-      from: { path: '^simulation/' },
-      to: { path: ['^functions/', '^agent/', '^cdk/', '^local/(?!engine/|start-error)'] },
+      from: { path: '^(test/fixtures/imports/)?simulation/' },
+      to: { path: ['^functions/', agent('(?!rules/)'), '^cdk/', '^local/(?!engine/|start-error)'] },
     },
     {
       name: 'nothing-rests-on-simulation',

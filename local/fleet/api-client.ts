@@ -3,8 +3,16 @@
  * renewals overtake registrations, so that machines that are up stay up while thousands register.
  */
 import { readFileSync } from 'node:fs';
-import { Agent as HttpAgent, request as httpRequest } from 'node:http';
+import {
+  type ClientRequest,
+  Agent as HttpAgent,
+  request as httpRequest,
+  type IncomingMessage,
+  type RequestOptions,
+} from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import { retryAfter } from '../../agent/rules/retry-after.ts';
+import { defined } from '../../shared/domain/defined.ts';
 
 export type ApiMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -13,18 +21,24 @@ export interface ApiRequest {
   /** Path and query, beginning with a slash. */
   readonly path: string;
   readonly body?: unknown;
-  /** Content type of the body; application/json unless said. */
+  /** Content type of the body; application/json by default. */
   readonly contentType?: string;
-  /** Goes before everything that is not urgent. */
+  /** Sent before everything that is not urgent. */
   readonly urgent?: boolean;
 }
 
-/** An answer of the server, whatever it says, or the fact that none came. */
+/** A response of the server with any status, or the reason why there is none. */
 export type ApiAnswer =
-  | { readonly kind: 'answered'; readonly status: number; readonly body: unknown }
+  | {
+      readonly kind: 'answered';
+      readonly status: number;
+      readonly body: unknown;
+      /** Wait before the next request, as the server asked. Milliseconds. */
+      readonly retryAfterMs?: number;
+    }
   | { readonly kind: 'failed'; readonly cause: unknown };
 
-/** Sends one request and never rejects: no answer is an outcome a machine plans for. */
+/** Sends one request and never rejects: a missing response is an expected outcome. */
 export type SendRequest = (request: ApiRequest) => Promise<ApiAnswer>;
 
 export interface ApiClient {
@@ -50,114 +64,139 @@ export interface ApiClientOptions {
 /** An answer larger than this is cut off: no machine reads lists. Bytes. */
 const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
 
-export function createApiClient(options: ApiClientOptions): ApiClient {
-  const base = new URL(options.url);
-  const secure = base.protocol === 'https:';
-  const prefix = base.pathname.replace(/\/$/, '');
-  const pool = { keepAlive: true, maxSockets: options.connectionsMax, scheduling: 'lifo' as const };
-  const ca =
-    options.ca === undefined || options.ca.includes('-----BEGIN') ? options.ca : readFileSync(options.ca, 'utf8');
-  const agent = secure ? new HttpsAgent({ ...pool, ...(ca === undefined ? {} : { ca }) }) : new HttpAgent(pool);
-  const makeRequest = secure ? httpsRequest : httpRequest;
-  const authorization = `Bearer ${options.token}`;
+interface Job {
+  readonly request: ApiRequest;
+  readonly settle: (answer: ApiAnswer) => void;
+}
 
-  type Job = { readonly request: ApiRequest; readonly settle: (answer: ApiAnswer) => void };
-  const urgent = createQueue<Job>();
-  const ordinary = createQueue<Job>();
-  const running = new Set<() => void>();
-  let closed = false;
+export const createApiClient = (options: ApiClientOptions): ApiClient => new HttpApiClient(options);
 
-  function pump(): void {
-    while (!closed && running.size < options.connectionsMax) {
-      const job = urgent.take() ?? ordinary.take();
+class HttpApiClient implements ApiClient {
+  readonly #options: ApiClientOptions;
+  readonly #base: URL;
+  readonly #agent: HttpAgent;
+  readonly #urgent = createQueue<Job>();
+  readonly #ordinary = createQueue<Job>();
+  /** Cuts of the requests under way. */
+  readonly #running = new Set<() => void>();
+  #closed = false;
+
+  constructor(options: ApiClientOptions) {
+    this.#options = options;
+    this.#base = new URL(options.url);
+    const pool = { keepAlive: true, maxSockets: options.connectionsMax, scheduling: 'lifo' as const };
+    const ca = options.ca === undefined || isPem(options.ca) ? options.ca : readFileSync(options.ca, 'utf8');
+    this.#agent = this.#isSecure() ? new HttpsAgent({ ...pool, ...defined({ ca }) }) : new HttpAgent(pool);
+  }
+
+  readonly send: SendRequest = (request) =>
+    new Promise((settle) => {
+      if (this.#closed) return settle(stoppedAnswer());
+      (request.urgent ? this.#urgent : this.#ordinary).put({ request, settle });
+      this.#pump();
+    });
+
+  pending(): number {
+    return this.#running.size + this.#urgent.size() + this.#ordinary.size();
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const queue of [this.#urgent, this.#ordinary]) {
+      for (let job = queue.take(); job !== undefined; job = queue.take()) job.settle(stoppedAnswer());
+    }
+    for (const cut of [...this.#running]) cut();
+    this.#agent.destroy();
+  }
+
+  #isSecure(): boolean {
+    return this.#base.protocol === 'https:';
+  }
+
+  /** Starts as many waiting requests as there are free connections. */
+  #pump(): void {
+    while (!this.#closed && this.#running.size < this.#options.connectionsMax) {
+      const job = this.#urgent.take() ?? this.#ordinary.take();
       if (job === undefined) return;
-      start(job);
+      this.#start(job);
     }
   }
 
-  function start({ request, settle }: Job): void {
+  #start({ request, settle }: Job): void {
+    const { timeoutMs } = this.#options;
     const body = request.body === undefined ? undefined : Buffer.from(JSON.stringify(request.body));
-    let over = false;
+    let isSettled = false;
     const finish = (answer: ApiAnswer): void => {
-      if (over) return;
-      over = true;
+      if (isSettled) return;
+      isSettled = true;
       clearTimeout(timer);
-      running.delete(cut);
+      this.#running.delete(cut);
       settle(answer);
-      pump();
+      this.#pump();
     };
-    const outgoing = makeRequest(
-      {
-        agent,
-        hostname: base.hostname.replace(/^\[(.*)\]$/, '$1'),
-        port: base.port || (secure ? 443 : 80),
-        method: request.method,
-        path: `${prefix}${request.path}`,
-        headers: {
-          accept: 'application/json',
-          authorization,
-          'user-agent': 'nodekeeper-fleet',
-          ...(body === undefined
-            ? {}
-            : { 'content-type': request.contentType ?? 'application/json', 'content-length': body.length }),
-        },
-      },
-      (incoming) => {
-        const chunks: Buffer[] = [];
-        let bytes = 0;
-        incoming.on('data', (chunk: Buffer) => {
-          bytes += chunk.length;
-          if (bytes > ANSWER_BYTES_MAX) outgoing.destroy(new Error(`answer larger than ${ANSWER_BYTES_MAX} bytes`));
-          else chunks.push(chunk);
-        });
-        incoming.on('error', (cause) => finish({ kind: 'failed', cause }));
-        incoming.on('end', () =>
-          finish({
-            kind: 'answered',
-            status: incoming.statusCode ?? 0,
-            body: parseJson(Buffer.concat(chunks).toString('utf8')),
-          }),
-        );
-      },
+    const outgoing = (this.#isSecure() ? httpsRequest : httpRequest)(this.#requestOptions(request, body), (incoming) =>
+      readAnswer(incoming, outgoing, finish),
     );
     const cut = (): void => {
-      outgoing.destroy(new Error('the fleet was stopped'));
+      outgoing.destroy(stoppedError());
     };
-    const timer = setTimeout(
-      () => outgoing.destroy(new Error(`no answer in ${options.timeoutMs} ms`)),
-      options.timeoutMs,
-    );
-    running.add(cut);
+    const timer = setTimeout(() => outgoing.destroy(new Error(`no answer in ${timeoutMs} ms`)), timeoutMs);
+    this.#running.add(cut);
     outgoing.on('error', (cause) => finish({ kind: 'failed', cause }));
     outgoing.end(body);
   }
 
-  return {
-    send: (request) =>
-      new Promise((settle) => {
-        if (closed) return settle({ kind: 'failed', cause: new Error('the fleet was stopped') });
-        (request.urgent ? urgent : ordinary).put({ request, settle });
-        pump();
-      }),
-    pending: () => running.size + urgent.size() + ordinary.size(),
-    close() {
-      closed = true;
-      for (const queue of [urgent, ordinary]) {
-        for (let job = queue.take(); job !== undefined; job = queue.take()) {
-          job.settle({ kind: 'failed', cause: new Error('the fleet was stopped') });
-        }
-      }
-      for (const cut of [...running]) cut();
-      agent.destroy();
-    },
-  };
+  #requestOptions(request: ApiRequest, body: Buffer | undefined): RequestOptions {
+    const contentType = request.contentType ?? 'application/json';
+    return {
+      agent: this.#agent,
+      hostname: this.#base.hostname.replace(/^\[(.*)\]$/, '$1'),
+      port: this.#base.port || (this.#isSecure() ? 443 : 80),
+      method: request.method,
+      path: `${this.#base.pathname.replace(/\/$/, '')}${request.path}`,
+      headers: {
+        accept: 'application/json',
+        authorization: `Bearer ${this.#options.token}`,
+        'user-agent': 'nodekeeper-fleet',
+        ...(body === undefined ? {} : { 'content-type': contentType, 'content-length': body.length }),
+      },
+    };
+  }
+}
+
+const isPem = (text: string): boolean => text.includes('-----BEGIN');
+const stoppedError = (): Error => new Error('the fleet was stopped');
+const stoppedAnswer = (): ApiAnswer => ({ kind: 'failed', cause: stoppedError() });
+
+function readAnswer(incoming: IncomingMessage, outgoing: ClientRequest, finish: (answer: ApiAnswer) => void): void {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  incoming.on('data', (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (bytes > ANSWER_BYTES_MAX) outgoing.destroy(new Error(`answer larger than ${ANSWER_BYTES_MAX} bytes`));
+    else chunks.push(chunk);
+  });
+  incoming.on('error', (cause) => finish({ kind: 'failed', cause }));
+  incoming.on('end', () => {
+    const serverTimeMs = Date.parse(incoming.headers.date ?? '');
+    const retryAfterMs = retryAfter(
+      incoming.headers['retry-after'],
+      Number.isNaN(serverTimeMs) ? undefined : serverTimeMs,
+    );
+    finish({
+      kind: 'answered',
+      status: incoming.statusCode ?? 0,
+      body: parseJson(Buffer.concat(chunks).toString('utf8')),
+      ...defined({ retryAfterMs }),
+    });
+  });
 }
 
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // A gateway's own error page; the status says enough.
+    // The error page of a gateway. The status is enough.
     return text;
   }
 }

@@ -1,4 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { firstWaitMs } from '../../agent/rules/lease.ts';
+import { applyStrategicMergePatch } from '../../shared/kube/patch/strategic.ts';
+import { node as nodeSchema } from '../../shared/kube/schema/node.ts';
 import type { KubeObject } from '../../shared/kube/types.ts';
 import type { ApiAnswer, ApiRequest } from './api-client.ts';
 import { type FleetOptions, startFleet } from './fleet.ts';
@@ -7,6 +10,12 @@ const START_MS = Date.parse('2026-01-01T00:00:00Z');
 const NODE = '/api/v1/nodes/edge-a-0';
 const LEASES = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
 const LEASE = `${LEASES}/edge-a-0`;
+
+function patchedNode(node: KubeObject, patch: KubeObject): KubeObject {
+  const result = applyStrategicMergePatch(node, patch, nodeSchema);
+  if (result.kind !== 'patched') throw new Error(`patch refused: ${result.kind}`);
+  return result.object as unknown as KubeObject;
+}
 
 /** As much of a Kubernetes API as a machine uses, in memory, with a log of the requests. */
 function fakeApi(clock: { nowMs: () => number }) {
@@ -29,7 +38,7 @@ function fakeApi(clock: { nowMs: () => number }) {
     const object = request.method === 'POST' ? undefined : objects.get(request.path.replace(/\/status$/, ''));
     if (request.method === 'POST') {
       const path = `${request.path}/${body.metadata.name}`;
-      if (objects.has(path)) return { kind: 'answered', status: 409, body: { message: 'already exists' } };
+      if (objects.has(path)) return { kind: 'answered', status: 409, body: { reason: 'AlreadyExists' } };
       return { kind: 'answered', status: 201, body: put(path, body) };
     }
     if (object === undefined) return { kind: 'answered', status: 404, body: { message: 'not found' } };
@@ -45,11 +54,7 @@ function fakeApi(clock: { nowMs: () => number }) {
         return {
           kind: 'answered',
           status: 200,
-          body: put(request.path.replace(/\/status$/, ''), {
-            ...object,
-            metadata: { ...object.metadata, labels: { ...object.metadata.labels, ...body.metadata.labels } },
-            status: { ...object.status, ...body.status },
-          }),
+          body: put(request.path.replace(/\/status$/, ''), patchedNode(object, body)),
         };
     }
   };
@@ -97,7 +102,7 @@ function stage(options: Partial<FleetOptions> = {}) {
     settle,
     atMs: () => nowMs - START_MS,
     waiting,
-    start: () =>
+    start: (more: Partial<FleetOptions> = {}) =>
       startFleet({
         url: 'https://unused.invalid',
         token: 'unused',
@@ -108,6 +113,7 @@ function stage(options: Partial<FleetOptions> = {}) {
         send: api.send,
         lookIntervalSeconds: 3_600,
         ...options,
+        ...more,
       }),
     async runTo(seconds: number) {
       await settle();
@@ -157,12 +163,13 @@ describe('a machine that starts', () => {
   it('takes over a Node that exists, correcting default labels and nothing else', async () => {
     const world = stage();
     world.api.put(NODE, {
+      kind: 'Node',
       metadata: { name: 'edge-a-0', labels: { 'kubernetes.io/os': 'plan9', mine: 'yes' } },
       spec: { unschedulable: true },
     });
     world.start();
     await world.settle();
-    expect(world.api.log.slice(0, 3)).toEqual(['POST /api/v1/nodes', `GET ${NODE}`, `PATCH ${NODE}`]);
+    expect(world.api.log.slice(0, 3)).toEqual(['POST /api/v1/nodes', `GET ${NODE}`, `PATCH ${NODE}/status`]);
     const node = world.api.objects.get(NODE)!;
     expect(node.metadata.labels).toMatchObject({ 'kubernetes.io/os': 'linux', mine: 'yes' });
     expect(node.spec).toEqual({ unschedulable: true });
@@ -194,9 +201,10 @@ describe('a machine that beats', () => {
     world.start();
     await world.runTo(30);
     const renewals = world.api.requests.filter((request) => request.method === 'PUT');
-    // First wait: half an interval of phase; later ones: 10 s and half of 4 %.
-    expect(renewals.map((request) => request.atMs)).toEqual([5_000, 15_200, 25_400]);
-    expect(world.api.log.length).toBe(4 + 3);
+    // The first wait follows from the name; later ones are 10 s and half of 4 %.
+    const firstMs = Math.round(firstWaitMs(10_000, 'edge-a-0'));
+    expect(renewals.map((request) => Math.round(request.atMs))).toEqual([firstMs, firstMs + 10_200]);
+    expect(world.api.log.length).toBe(4 + 2);
   });
 
   it('posts status every five minutes, reading its Node first', async () => {
@@ -204,7 +212,7 @@ describe('a machine that beats', () => {
     const fleet = world.start();
     await world.runTo(300);
     expect(fleet.status().statusPosts).toBe(1);
-    await world.runTo(301);
+    await world.runTo(306);
     expect(fleet.status().statusPosts).toBe(2);
     expect(world.api.log.slice(-3)).toEqual([`PUT ${LEASE}`, `GET ${NODE}`, `PATCH ${NODE}/status`]);
   });
@@ -214,7 +222,7 @@ describe('a machine that beats', () => {
     const fleet = world.start();
     await world.settle();
     world.api.put(LEASE, world.api.objects.get(LEASE)!);
-    await world.runTo(6);
+    await world.runTo(10);
     expect(world.api.log.slice(-3)).toEqual([`PUT ${LEASE}`, `GET ${LEASE}`, `PUT ${LEASE}`]);
     expect(fleet.status()).toMatchObject({ conflicts: 1, failedTurns: 0, beats: 2 });
   });
@@ -224,7 +232,7 @@ describe('a machine that beats', () => {
     world.start();
     await world.settle();
     world.api.objects.delete(LEASE);
-    await world.runTo(6);
+    await world.runTo(10);
     expect(world.api.log.slice(-4)).toEqual([`PUT ${LEASE}`, `GET ${LEASE}`, `GET ${NODE}`, `POST ${LEASES}`]);
   });
 
@@ -235,7 +243,7 @@ describe('a machine that beats', () => {
     const before = world.api.objects.get(NODE)!.metadata.uid;
     world.api.objects.delete(LEASE);
     world.api.objects.delete(NODE);
-    await world.runTo(6);
+    await world.runTo(10);
     const after = world.api.objects.get(NODE)!;
     expect(after.metadata.uid).not.toBe(before);
     expect(world.api.objects.get(LEASE)!.metadata.ownerReferences?.[0]?.uid).toBe(after.metadata.uid);
@@ -259,7 +267,7 @@ describe('a machine that beats', () => {
   it('finds out by looking that its conditions were overwritten though no beat failed', async () => {
     const world = stage({ lookIntervalSeconds: 10 });
     const fleet = world.start();
-    await world.runTo(6);
+    await world.runTo(10);
     readyOf(world.api.objects.get(NODE))!.status = 'Unknown';
     await world.runTo(26);
     expect(readyOf(world.api.objects.get(NODE))?.status).toBe('True');
@@ -278,6 +286,22 @@ describe('a machine that beats', () => {
     await world.runTo(30);
     expect(fleet.status().statusPosts).toBe(1);
     expect(world.api.log.filter((line) => line === `GET ${NODE}`).length).toBe(1);
+  });
+});
+
+describe('a machine that is throttled', () => {
+  it('waits as long as a 429 asks, as the agent does', async () => {
+    const world = stage();
+    let refusals = 2;
+    const send = async (request: ApiRequest): Promise<ApiAnswer> => {
+      const answer = await world.api.send(request);
+      refusals -= 1;
+      return refusals < 0 ? answer : { kind: 'answered', status: 429, body: {}, retryAfterMs: 4_000 };
+    };
+    world.start({ send });
+    await world.runTo(20);
+    // Half of a quarter longer, at random: (1 + 0.5 / 2) × 4 s.
+    expect(world.api.requests.slice(0, 3).map((request) => request.atMs)).toEqual([0, 5_000, 10_000]);
   });
 });
 

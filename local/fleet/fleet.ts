@@ -1,15 +1,10 @@
 /** A fleet of simulated machines in one process, against any Kubernetes API. */
 import { setTimeout as startTimer } from 'node:timers';
+import { leaseDurationSeconds, renewIntervalMs } from '../../agent/rules/lease.ts';
 import type { Clock, RandomSource } from '../../shared/ports/clock.ts';
 import { createApiClient, type SendRequest } from './api-client.ts';
-import {
-  createMachine,
-  type FleetCounters,
-  type Machine,
-  type MachineSettings,
-  type MachineStatus,
-  type Timers,
-} from './machine.ts';
+import { createMachine, type Machine, type MachineStatus, type Timers } from './machine.ts';
+import type { FleetCounters, MachineSettings } from './machine-state.ts';
 import { nameMachines, selectNames } from './names.ts';
 
 export interface FleetOptions {
@@ -74,10 +69,11 @@ export const DEFAULT_REGION = 'local';
 
 /** Starts the machines; they register in order as connections allow. Does not wait: see status(). */
 export function startFleet(options: FleetOptions): Fleet {
+  const durationSeconds = leaseDurationSeconds(options.leaseDurationSeconds);
   const settings: MachineSettings = {
     region: options.region ?? DEFAULT_REGION,
-    beatIntervalSeconds: options.beatIntervalSeconds ?? 10,
-    leaseDurationSeconds: options.leaseDurationSeconds ?? 40,
+    beatIntervalSeconds: options.beatIntervalSeconds ?? renewIntervalMs(durationSeconds) / 1_000,
+    leaseDurationSeconds: durationSeconds,
     statusIntervalSeconds: options.statusIntervalSeconds ?? 300,
     lookIntervalSeconds:
       options.lookIntervalSeconds ?? Math.max(LOOK_INTERVAL_SECONDS_MIN, options.nodes / LOOKS_PER_SECOND_MAX),

@@ -4,7 +4,7 @@ import { podWork } from './pods.ts';
 const nowMs = Date.UTC(2026, 0, 1);
 const at = { nowMs, machineAddress: '10.16.0.10' };
 const pod = (more: { metadata?: object; status?: object }) => ({
-  metadata: { name: 'p', namespace: 'default', ...more.metadata },
+  metadata: { name: 'p', namespace: 'default', uid: 'uid-1', ...more.metadata },
   spec: { containers: [{ name: 'main', image: 'web' }] },
   status: { phase: 'Pending', ...more.status },
 });
@@ -43,7 +43,16 @@ describe('the pods of a simulated machine', () => {
     const later = pod({ metadata: { deletionTimestamp: '2026-01-01T00:00:30Z' } });
     expect(podWork([later], at)).toEqual({ requests: [], dueAtMs: nowMs + 30_000 });
     expect(podWork([later], { ...at, nowMs: nowMs + 30_000 }).requests).toEqual([
-      { method: 'DELETE', path: '/api/v1/namespaces/default/pods/p', body: { gracePeriodSeconds: 0 } },
+      {
+        method: 'DELETE',
+        path: '/api/v1/namespaces/default/pods/p',
+        body: {
+          apiVersion: 'v1',
+          kind: 'DeleteOptions',
+          gracePeriodSeconds: 0,
+          preconditions: { uid: 'uid-1' },
+        },
+      },
     ]);
   });
 });

@@ -1,10 +1,17 @@
 /**
- * What a simulated machine does about its pods, in place of running anything: a pod bound to it is Running and Ready at
- * once; a deleted one ends when its grace period is over.
+ * What a simulated machine does about its pods. It runs nothing: a pod bound to it is Running and Ready at once, and a
+ * deleted one ends when its grace period is over.
  */
-import { formatTime, parseTimeMs } from '../../shared/kube/time.ts';
+import { answeredWith } from '../../agent/rules/kube-answer.ts';
+import { podsVersionOf } from '../../agent/rules/lease.ts';
+import { finalPodDeletion, isPodMissing, podStatusReport } from '../../agent/rules/pod-requests.ts';
+import { needsStartedStatus, startedStatus } from '../../agent/rules/started-pod.ts';
+import { recordOf } from '../../shared/kube/normal-form.ts';
+import { parseTimeMs } from '../../shared/kube/time.ts';
 import type { KubeObject } from '../../shared/kube/types.ts';
-import type { ApiRequest } from './api-client.ts';
+import type { ApiAnswer, ApiRequest } from './api-client.ts';
+import { DONE, failed, type MachineContext, type Step } from './machine-state.ts';
+import { addressOf } from './node-object.ts';
 
 export interface PodWork {
   readonly requests: readonly ApiRequest[];
@@ -12,74 +19,48 @@ export interface PodWork {
   readonly dueAtMs: number | undefined;
 }
 
-interface PodCondition {
-  readonly type: string;
-  readonly status: string;
+/** Lists its pods when the answer to a beat says that they changed, or when a grace period is over. */
+export async function processPods(context: MachineContext): Promise<Step> {
+  const { identity, state, clock, send } = context;
+  const version = (state.lease === undefined ? undefined : podsVersionOf(state.lease)) ?? '';
+  if (version === state.podsVersion && clock.nowMs() < state.podsDueAtMs) return DONE;
+  const found = await send({ method: 'GET', path: `/api/v1/pods?fieldSelector=spec.nodeName%3D${identity.name}` });
+  if (!answeredWith(found, 200)) return failed(context, 'listing its pods', found);
+  const { requests, dueAtMs } = podWork(podsIn(found), {
+    nowMs: clock.nowMs(),
+    machineAddress: addressOf(identity),
+  });
+  for (const request of requests) {
+    const answer = await send(request);
+    if (!answeredWith(answer, 200) && !isPodMissing(answer)) return failed(context, 'reporting a pod', answer);
+  }
+  state.podsVersion = version;
+  state.podsDueAtMs = dueAtMs ?? Number.POSITIVE_INFINITY;
+  return DONE;
 }
 
-const pathOf = ({ metadata }: KubeObject): string =>
-  `/api/v1/namespaces/${metadata.namespace ?? ''}/pods/${metadata.name ?? ''}`;
+const podsIn = (answer: ApiAnswer): readonly KubeObject[] =>
+  answer.kind === 'answered' ? ((recordOf(answer.body)['items'] ?? []) as readonly KubeObject[]) : [];
 
-/** Address a pod gets: on the machine's own network, different for each pod of a machine as far as that goes. */
+/** Own address of a pod: on the network of its machine, different for up to 150 pods of a machine. */
 const podAddress = (machineAddress: string, index: number): string =>
   `${machineAddress.split('.').slice(0, 3).join('.')}.${100 + (index % 150)}`;
 
 export function podWork(
   pods: readonly KubeObject[],
-  at: { readonly nowMs: number; readonly machineAddress: string },
+  { nowMs, machineAddress }: { readonly nowMs: number; readonly machineAddress: string },
 ): PodWork {
   const requests: ApiRequest[] = [];
   let dueAtMs: number | undefined;
   pods.forEach((pod, index) => {
     const endsAtMs = parseTimeMs(pod.metadata.deletionTimestamp);
-    if (endsAtMs !== undefined && endsAtMs <= at.nowMs) {
-      requests.push({ method: 'DELETE', path: pathOf(pod), body: { gracePeriodSeconds: 0 } });
-    } else if (endsAtMs !== undefined) {
-      dueAtMs = Math.min(dueAtMs ?? endsAtMs, endsAtMs);
-    } else if (!runs(pod)) {
-      requests.push({
-        method: 'PATCH',
-        path: `${pathOf(pod)}/status`,
-        body: { status: runningStatus(pod, at.nowMs, at.machineAddress, podAddress(at.machineAddress, index)) },
-        contentType: 'application/strategic-merge-patch+json',
-      });
+    if (endsAtMs !== undefined && endsAtMs <= nowMs) requests.push(finalPodDeletion(pod));
+    else if (endsAtMs !== undefined) dueAtMs = Math.min(dueAtMs ?? endsAtMs, endsAtMs);
+    else if (needsStartedStatus(pod)) {
+      const podIP = podAddress(machineAddress, index);
+      const status = { ...startedStatus(pod, nowMs, machineAddress), podIP, podIPs: [{ ip: podIP }] };
+      requests.push(podStatusReport(pod, status));
     }
   });
   return { requests, dueAtMs };
-}
-
-/** Has ended, or is Running and Ready: nothing to be said. */
-function runs({ status = {} }: KubeObject): boolean {
-  const phase = status['phase'];
-  if (phase === 'Succeeded' || phase === 'Failed') return true;
-  const conditions = (status['conditions'] ?? []) as readonly PodCondition[];
-  return (
-    phase === 'Running' && conditions.some((condition) => condition.type === 'Ready' && condition.status === 'True')
-  );
-}
-
-function runningStatus(pod: KubeObject, nowMs: number, hostIP: string, podIP: string) {
-  const startedAt = formatTime(nowMs);
-  const containers = (pod.spec?.['containers'] ?? []) as readonly { readonly name: string; readonly image?: string }[];
-  return {
-    phase: 'Running',
-    startTime: (pod.status?.['startTime'] as string | undefined) ?? startedAt,
-    hostIP,
-    podIP,
-    podIPs: [{ ip: podIP }],
-    conditions: ['Initialized', 'ContainersReady', 'Ready', 'PodScheduled'].map((type) => ({
-      type,
-      status: 'True',
-      lastTransitionTime: startedAt,
-    })),
-    containerStatuses: containers.map(({ name, image = '' }) => ({
-      name,
-      image,
-      imageID: '',
-      ready: true,
-      started: true,
-      restartCount: 0,
-      state: { running: { startedAt } },
-    })),
-  };
 }

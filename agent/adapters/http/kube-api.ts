@@ -9,6 +9,7 @@ import type { Duplex } from 'node:stream';
 import { defined } from '../../../shared/domain/defined.ts';
 import type { Credentials } from '../../ports/credentials.ts';
 import type { KubeAnswer, KubeApi, KubeRequest } from '../../ports/kube-api.ts';
+import { retryAfter } from '../../rules/retry-after.ts';
 import { createDialler, type Dialler, type Traffic } from './dial.ts';
 import { bareHost, type ProxyEnvironment, proxyFor } from './proxy-choice.ts';
 
@@ -187,15 +188,6 @@ async function readAnswer(incoming: IncomingMessage, bytesMax: number): Promise<
     },
     ...defined({ serverTimeMs }),
   };
-}
-
-/** A Retry-After header in milliseconds: seconds, or a date by the server's clock (RFC 9110, 10.2.3). */
-export function retryAfter(text: string | undefined, serverTimeMs: number | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  if (/^\s*\d{1,9}\s*$/.test(text)) return Number(text) * 1_000;
-  const untilMs = /\d:\d\d GMT\s*$/.test(text) ? Date.parse(text) : Number.NaN;
-  if (Number.isNaN(untilMs) || serverTimeMs === undefined) return undefined;
-  return Math.max(0, untilMs - serverTimeMs);
 }
 
 function parsed(text: string): unknown {

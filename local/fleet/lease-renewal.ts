@@ -1,0 +1,82 @@
+/** A simulated machine renews its Lease, or creates it. */
+import { LEASES_PATH, leasePath, newLease, renewedLease } from '../../agent/rules/lease.ts';
+import { leaseRead, leaseWrite, RENEWAL_TRIES_MAX } from '../../agent/rules/lease-answers.ts';
+import type { KubeObject } from '../../shared/kube/types.ts';
+import { DONE, failed, forgetNode, type MachineContext, type Step } from './machine-state.ts';
+import { readNode } from './status-report.ts';
+
+type Ensured = Step & { readonly created?: boolean };
+
+/** @param isStale whether the machine was silenced or started again since this turn began */
+export async function renewLease(context: MachineContext, isStale: () => boolean): Promise<Step> {
+  const { identity, state, send, counters } = context;
+  const path = leasePath(identity.name);
+  let last: Step = DONE;
+  for (let attempt = 0; attempt < RENEWAL_TRIES_MAX; attempt += 1) {
+    if (state.lease === undefined) {
+      const ensured = await ensureLease(context);
+      if (ensured.kind !== 'done' || ensured.created === true || state.lease === undefined) return ensured;
+    }
+    if (isStale()) return DONE;
+    const body = renewedLease(state.lease, { ...timingOf(context), node: state.owner });
+    const answer = await send({ method: 'PUT', path, body, urgent: true });
+    const written = leaseWrite(answer, identity.name);
+    switch (written.kind) {
+      case 'written':
+        acknowledge(context, written.lease);
+        return DONE;
+      case 'failed':
+        return failed(context, 'renewing the Lease', answer);
+      case 'conflict':
+        counters.conflicts += 1;
+        break;
+      case 'missing':
+        // The Node may be missing too: it is read before the Lease is created.
+        state.freshNode = undefined;
+    }
+    state.lease = undefined;
+    last = failed(context, `renewing the Lease, ${RENEWAL_TRIES_MAX} tries`, answer);
+  }
+  return last;
+}
+
+/** Finds the Lease or creates it; a creation is a beat. */
+async function ensureLease(context: MachineContext): Promise<Ensured> {
+  const { identity, state, send } = context;
+  const found = await send({ method: 'GET', path: leasePath(identity.name), urgent: true });
+  const read = leaseRead(found, identity.name);
+  if (read.kind === 'found') {
+    state.lease = read.lease;
+    return DONE;
+  }
+  if (read.kind === 'failed') return failed(context, 'reading the Lease', found);
+  if (state.freshNode === undefined) {
+    // The owner reference needs the current uid of the Node.
+    const step = await readNode(context);
+    if (step.kind !== 'done') return step;
+  }
+  if (state.owner === undefined) return forgetNode(context);
+  const body = newLease(state.owner, timingOf(context));
+  const created = await send({ method: 'POST', path: LEASES_PATH, body, urgent: true });
+  const written = leaseWrite(created, identity.name);
+  if (written.kind === 'written') {
+    acknowledge(context, written.lease);
+    return { kind: 'done', created: true };
+  }
+  return written.kind === 'missing' ? forgetNode(context) : failed(context, 'creating the Lease', created);
+}
+
+const timingOf = ({ settings: { leaseDurationSeconds }, clock }: MachineContext) => ({
+  leaseDurationSeconds,
+  nowMs: clock.nowMs(),
+});
+
+/** A beat after a gap may mean that the controller has marked the Node. */
+function acknowledge({ state, settings, clock, counters }: MachineContext, lease: KubeObject): void {
+  const nowMs = clock.nowMs();
+  const gapMs = state.lastBeatAtMs === undefined ? 0 : nowMs - state.lastBeatAtMs;
+  if (state.failures > 0 || gapMs > 2 * settings.beatIntervalSeconds * 1_000) state.mustLook = true;
+  state.lease = lease;
+  state.lastBeatAtMs = nowMs;
+  counters.beats += 1;
+}
