@@ -9,7 +9,7 @@ import { fleetStore } from '../shared/store/fleet-store.ts';
 import { nodeNameOf, podKey } from './cluster-view.ts';
 import { formatDuration } from './duration.ts';
 import { matcherOf } from './glob.ts';
-import { readyOfPod } from './machine.ts';
+import { readyOfPod } from './machine-pods.ts';
 import type {
   EventExpectation,
   Expectation,

@@ -1,10 +1,13 @@
 /** The machines of a scenario: how they come to be, and when each acts next. */
+
+import { podStatusReport } from '../agent/rules/pod-requests.ts';
+import { startedStatus } from '../agent/rules/started-pod.ts';
 import { parseTimeMs } from '../shared/kube/time.ts';
 import type { KubeObject } from '../shared/kube/types.ts';
 import { OPERATOR } from './access.ts';
 import { type ClusterView, nodeNameOf, type ViewChanges } from './cluster-view.ts';
 import { type Endpoint, type EndpointAnswer, messageOf } from './endpoint.ts';
-import { createMachine, type Machine, podPath, runningStatus } from './machine.ts';
+import { createMachine, type Machine } from './machine.ts';
 import type { MachineSpec } from './scenario.ts';
 import { sideBySide } from './side-by-side.ts';
 
@@ -75,13 +78,8 @@ export function createFleet(options: {
     const path = '/api/v1/namespaces/default/pods';
     const created = must(await endpoint.send({ who: OPERATOR, method: 'POST', path, body: pod }), `pod of ${nodeName}`);
     const stored = created.body as KubeObject;
-    const running = await endpoint.send({
-      who: nodeName,
-      method: 'PATCH',
-      path: `${podPath(stored)}/status`,
-      body: runningStatus(stored, nowMs),
-      contentType: 'application/strategic-merge-patch+json',
-    });
+    const report = podStatusReport(stored, startedStatus(stored, nowMs, undefined));
+    const running = await endpoint.send({ who: nodeName, ...report });
     must(running, `status of ${stored.metadata.name}`);
   }
 

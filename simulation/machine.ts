@@ -1,322 +1,247 @@
 /**
- * One simulated machine on virtual time: what its kubelet asks of the API.
+ * One simulated machine on virtual time: the requests of a node to the API.
  *
- * At each slot it renews its lease, posts status when that is due (five minutes since the last post, or its Node does not
- * say what it would say), runs pods that were bound to it and says so, and confirms the end of deleted ones. It sees its
- * Node and pods as a watch cache has them. A refused request is not repeated before the next slot; only a lost race for the
- * lease and a Node that is gone are dealt with at once.
+ * At each slot it renews its Lease, reports its status when that is due, reports pods that were bound to it as running,
+ * and confirms the deletion of pods whose grace period is over. It sees its Node and pods as a watch cache does.
+ *
+ * The rules of the agent (agent/rules) decide what is sent and what an answer means. These things are different:
+ * - Slots are fixed by the scenario, and status reports have no random delay: a run depends on its seed alone.
+ * - A refused request is not repeated before the next slot, which is as late as any wait of the agent. Only a conflict
+ *   on the Lease and a missing Node are resolved at once.
+ * - A pod runs as soon as the machine sees it, and stops when its grace period is over.
  */
+import { LEASES_PATH, leasePath, nodePath } from '../agent/rules/lease.ts';
+import { leaseRead, leaseWrite } from '../agent/rules/lease-answers.ts';
+import { nodeAnswer } from '../agent/rules/node-answers.ts';
+import { nodeStatusPatch } from '../agent/rules/node-patch.ts';
+import { finalPodDeletion, podStatusReport } from '../agent/rules/pod-requests.ts';
+import { registrationAnswer } from '../agent/rules/registration-answers.ts';
+import { needsStartedStatus, startedStatus } from '../agent/rules/started-pod.ts';
+import { nodeChanged, reportDue } from '../agent/rules/status-report.ts';
 import type { ConditionStatus } from '../shared/domain/kubernetes.ts';
-import { formatMicroTime, formatTime, parseTimeMs } from '../shared/kube/time.ts';
-import type { KubeNode, KubeObject, NodeCondition } from '../shared/kube/types.ts';
+import { parseTimeMs } from '../shared/kube/time.ts';
+import type { KubeNode, KubeObject } from '../shared/kube/types.ts';
 import type { ClusterView } from './cluster-view.ts';
-import type { Endpoint, EndpointAnswer } from './endpoint.ts';
+import type { Endpoint, EndpointAnswer, EndpointRequest } from './endpoint.ts';
 import type { MachineClock } from './faults/lying-clocks.ts';
+import {
+  computedNode,
+  createdLease,
+  healthyConditions,
+  type MachineAtTime,
+  nextLease,
+  registeredNode,
+  writtenNode,
+} from './machine-node.ts';
+import { startedEvent, timedStatus } from './machine-pods.ts';
 import type { MachineSpec } from './scenario.ts';
-import { providerIdOf } from './simulated-instance.ts';
 
 export const STATUS_EVERY_MS = 300_000;
-const LEASES = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
-/** Seconds a lease is good for, as kubelets write it. */
-const LEASE_SECONDS = 40;
 /** Pods that are started in one slot at most. */
 const STARTS_MAX = 20;
-const STRATEGIC = 'application/strategic-merge-patch+json';
-
-const REASONS: Readonly<Record<string, readonly [whenTrue: string, otherwise: string]>> = {
-  Ready: ['KubeletReady', 'KubeletNotReady'],
-  MemoryPressure: ['KubeletHasInsufficientMemory', 'KubeletHasSufficientMemory'],
-  DiskPressure: ['KubeletHasDiskPressure', 'KubeletHasNoDiskPressure'],
-  PIDPressure: ['KubeletHasInsufficientPID', 'KubeletHasSufficientPID'],
-};
+/** Half of the range: the delay of a status report is 0. */
+const NO_DELAY_FRACTION = 0.5;
 
 export interface Machine {
   readonly spec: MachineSpec;
   readonly beating: boolean;
-  /** Registers its Node with a first post of status; the start of everything. */
+  /** Registers its Node with a first report of status; the start of everything. */
   register(nowMs: number): Promise<EndpointAnswer>;
-  /** A slot, or the restart of a machine: `urgent` posts status in any case. */
+  /** A slot, or the restart of a machine: `urgent` reports status in any case. */
   act(nowMs: number, options?: { readonly urgent?: boolean }): Promise<EndpointAnswer>;
-  /** Posts status once, merging these conditions into what it says from then on. */
+  /** Reports status once. From then on the machine reports these conditions too. */
   post(nowMs: number, conditions: Readonly<Record<string, ConditionStatus>>): Promise<EndpointAnswer>;
-  /** Confirms the end of pods whose grace period is over. */
+  /** Confirms the deletion of pods whose grace period is over. */
   confirmPods(nowMs: number): Promise<void>;
   silence(): void;
   start(): void;
 }
 
 /** `clock`: of a machine that writes every time and count an agent can write, each by a clock of its own. */
-export function createMachine(
+export const createMachine = (
   spec: MachineSpec,
   endpoint: Endpoint,
   view: ClusterView,
   clock: MachineClock | undefined = undefined,
-): Machine {
-  const { name } = spec;
-  const nodePath = `/api/v1/nodes/${name}`;
-  const leasePath = `${LEASES}/${name}`;
-  const says = new Map<string, ConditionStatus>([
-    ['MemoryPressure', 'False'],
-    ['DiskPressure', 'False'],
-    ['PIDPressure', 'False'],
-    ['Ready', 'True'],
-  ]);
-  let beating = spec.beating;
-  let lease: KubeObject | undefined;
-  let postedAtMs = Number.NEGATIVE_INFINITY;
-  let mustPost = false;
+): Machine => new SimulatedMachine(spec, endpoint, view, clock);
 
-  const send = (method: string, path: string, body?: unknown, contentType?: string): Promise<EndpointAnswer> =>
-    endpoint.send({
-      who: name,
-      method,
-      path,
-      ...(body === undefined ? {} : { body }),
-      ...(contentType === undefined ? {} : { contentType }),
-    });
-  const isDone = ({ status }: EndpointAnswer): boolean => status === 200 || status === 201;
+class SimulatedMachine implements Machine {
+  readonly spec: MachineSpec;
+  readonly #endpoint: Endpoint;
+  readonly #view: ClusterView;
+  readonly #clock: MachineClock | undefined;
+  readonly #reported = healthyConditions();
+  #beating: boolean;
+  #lease: KubeObject | undefined;
+  /** Undefined before the first report, and after one that failed: the next slot reports. */
+  #reportedAtMs: number | undefined;
 
-  /** By the machine's own clock. */
-  function conditionsAt(nowMs: number, found: readonly NodeCondition[] | undefined): NodeCondition[] {
-    const now = formatTime(clock?.timeMs('lastHeartbeatTime', nowMs) ?? nowMs + spec.clockOffsetMs);
-    const changedAt = clock === undefined ? now : formatTime(clock.timeMs('lastTransitionTime', nowMs));
-    return [...says].map(([type, status]) => {
-      const before = found?.find((condition) => condition.type === type);
-      const [whenTrue, otherwise] = REASONS[type] ?? [`${type}IsTrue`, `${type}IsNotTrue`];
-      return {
-        type,
-        status,
-        lastHeartbeatTime: now,
-        lastTransitionTime: before?.status === status ? (before.lastTransitionTime ?? changedAt) : changedAt,
-        reason: status === 'True' ? whenTrue : otherwise,
-        message: 'as the machine says',
-      };
-    });
+  constructor(spec: MachineSpec, endpoint: Endpoint, view: ClusterView, clock: MachineClock | undefined) {
+    this.spec = spec;
+    this.#endpoint = endpoint;
+    this.#view = view;
+    this.#clock = clock;
+    this.#beating = spec.beating;
   }
 
-  const isOverwritten = (node: KubeNode | undefined): boolean =>
-    node !== undefined &&
-    [...says].some(
-      ([type, status]) => node.status?.conditions?.find((condition) => condition.type === type)?.status !== status,
-    );
+  get beating(): boolean {
+    return this.#beating;
+  }
 
-  async function postStatus(nowMs: number): Promise<EndpointAnswer> {
-    const conditions = conditionsAt(nowMs, view.nodes.get(name)?.status?.conditions);
-    const answer = await send('PATCH', `${nodePath}/status`, { status: { conditions } }, STRATEGIC);
-    mustPost = !isDone(answer);
-    if (isDone(answer)) postedAtMs = nowMs;
+  async register(nowMs: number): Promise<EndpointAnswer> {
+    const body = registeredNode(this.#at(nowMs));
+    const answer = await this.#send({ method: 'POST', path: '/api/v1/nodes', body });
+    this.#lease = undefined;
+    const registration = registrationAnswer(answered(answer), this.spec.name);
+    if (registration.kind === 'registered') this.#reportedAtMs = nowMs;
+    else if (registration.kind === 'mayExist') this.#reportedAtMs = undefined;
     return answer;
   }
 
-  async function register(nowMs: number): Promise<EndpointAnswer> {
-    const answer = await send('POST', '/api/v1/nodes', {
-      apiVersion: 'v1',
-      kind: 'Node',
-      metadata: {
-        name,
-        labels: { 'kubernetes.io/hostname': name, 'kubernetes.io/os': 'linux', ...spec.labels },
-        ...(clock === undefined ? {} : { creationTimestamp: formatTime(clock.timeMs('creationTimestamp', nowMs)) }),
-      },
-      spec: {
-        ...(spec.taints.length === 0 ? {} : { taints: timedTaints(nowMs) }),
-        ...(spec.hasInstance ? { providerID: providerIdOf(spec) } : {}),
-      },
-      status: {
-        capacity: { cpu: '4', memory: '8Gi', pods: '110' },
-        conditions: conditionsAt(nowMs, undefined),
-        addresses: [{ type: 'Hostname', address: name }],
-      },
-    });
-    lease = undefined;
-    if (isDone(answer)) {
-      postedAtMs = nowMs;
-      mustPost = false;
-    } else if (answer.status === 409) mustPost = true;
-    return answer;
+  async act(nowMs: number, { urgent = false } = {}): Promise<EndpointAnswer> {
+    const beat = await this.#renew(nowMs);
+    if ((urgent && this.#reportedAtMs !== nowMs) || this.#isReportDue(nowMs)) await this.#reportStatus(nowMs);
+    await this.#runPods(nowMs);
+    await this.confirmPods(nowMs);
+    return beat;
   }
 
-  /** As a kubelet registers with taints; the time on one is the machine's. */
-  const timedTaints = (nowMs: number): MachineSpec['taints'] =>
-    clock === undefined
-      ? spec.taints
-      : spec.taints.map((taint) => ({ ...taint, timeAdded: formatTime(clock.timeMs('timeAdded', nowMs)) }));
-
-  const leaseAt = (nowMs: number): KubeObject => ({
-    apiVersion: 'coordination.k8s.io/v1',
-    kind: 'Lease',
-    metadata: lease?.metadata ?? { name, namespace: 'kube-node-lease' },
-    spec: {
-      holderIdentity: name,
-      leaseDurationSeconds: clock?.count('leaseDurationSeconds', LEASE_SECONDS, nowMs) ?? LEASE_SECONDS,
-      renewTime: formatMicroTime(clock?.timeMs('renewTime', nowMs) ?? nowMs + spec.clockOffsetMs),
-      ...(clock === undefined
-        ? {}
-        : {
-            acquireTime: formatMicroTime(clock.timeMs('acquireTime', nowMs)),
-            leaseTransitions: clock.count('leaseTransitions', 1, nowMs),
-          }),
-    },
-  });
-
-  async function createLease(nowMs: number, node: KubeObject): Promise<EndpointAnswer> {
-    const body = leaseAt(nowMs);
-    const ownerReferences = [{ apiVersion: 'v1', kind: 'Node', name, uid: node.metadata.uid }];
-    const answer = await send('POST', LEASES, { ...body, metadata: { ...body.metadata, ownerReferences } });
-    if (isDone(answer)) lease = answer.body as KubeObject;
-    return answer;
+  async post(nowMs: number, conditions: Readonly<Record<string, ConditionStatus>>): Promise<EndpointAnswer> {
+    for (const [type, status] of Object.entries(conditions)) this.#reported.set(type, status);
+    return this.#reportStatus(nowMs);
   }
 
-  async function renew(nowMs: number): Promise<EndpointAnswer> {
-    if (lease === undefined) {
-      const found = await send('GET', leasePath);
-      if (found.status === 404) return comeBack(nowMs);
-      if (!isDone(found)) return found;
-      lease = found.body as KubeObject;
-    }
-    let answer = await send('PUT', leasePath, leaseAt(nowMs));
-    if (answer.status === 409) {
-      const found = await send('GET', leasePath);
-      if (isDone(found)) {
-        lease = found.body as KubeObject;
-        answer = await send('PUT', leasePath, leaseAt(nowMs));
-      }
-    }
-    if (answer.status === 404) {
-      lease = undefined;
-      return comeBack(nowMs);
-    }
-    if (isDone(answer)) lease = answer.body as KubeObject;
-    return answer;
-  }
-
-  /** There is no lease: perhaps no Node either. */
-  async function comeBack(nowMs: number): Promise<EndpointAnswer> {
-    const node = await send('GET', nodePath);
-    if (node.status === 404) {
-      const registered = await register(nowMs);
-      return isDone(registered) ? createLease(nowMs, registered.body as KubeObject) : registered;
-    }
-    return isDone(node) ? createLease(nowMs, node.body as KubeObject) : node;
-  }
-
-  async function runPods(nowMs: number): Promise<void> {
-    let started = 0;
-    for (const pod of [...view.podsOf(name)]) {
-      if (started === STARTS_MAX) break;
-      if (pod.metadata.deletionTimestamp !== undefined) continue;
-      const phase = pod.status?.['phase'];
-      if (phase === 'Succeeded' || phase === 'Failed') continue;
-      if (phase === 'Running' && readyOfPod(pod) === 'True') continue;
-      started += 1;
-      const status = clock === undefined ? runningStatus(pod, nowMs + spec.clockOffsetMs) : timedStatus(nowMs, clock);
-      await send('PATCH', `${podPath(pod)}/status`, status, STRATEGIC);
-      if (clock !== undefined) await send('POST', `/api/v1/namespaces/default/events`, startedEvent(pod, nowMs, clock));
-    }
-  }
-
-  async function confirmPods(nowMs: number): Promise<void> {
-    for (const pod of [...view.podsOf(name)]) {
+  async confirmPods(nowMs: number): Promise<void> {
+    for (const pod of [...this.#view.podsOf(this.spec.name)]) {
       const endsAtMs = parseTimeMs(pod.metadata.deletionTimestamp);
       if (endsAtMs === undefined || endsAtMs > nowMs) continue;
-      await send('DELETE', podPath(pod), { gracePeriodSeconds: 0, preconditions: { uid: pod.metadata.uid } });
+      await this.#send(finalPodDeletion(pod));
     }
   }
 
-  return {
-    spec,
-    get beating() {
-      return beating;
-    },
-    register,
-    async act(nowMs, { urgent = false } = {}) {
-      const beat = await renew(nowMs);
-      const due = nowMs - postedAtMs >= STATUS_EVERY_MS;
-      if ((urgent && postedAtMs !== nowMs) || mustPost || due || isOverwritten(view.nodes.get(name))) {
-        await postStatus(nowMs);
+  silence(): void {
+    this.#beating = false;
+  }
+
+  start(): void {
+    this.#beating = true;
+  }
+
+  #at(nowMs: number): MachineAtTime {
+    return { spec: this.spec, clock: this.#clock, reported: this.#reported, nowMs };
+  }
+
+  #send(request: Omit<EndpointRequest, 'who'>): Promise<EndpointAnswer> {
+    return this.#endpoint.send({ who: this.spec.name, ...request });
+  }
+
+  #node(): KubeNode | undefined {
+    return this.#view.nodes.get(this.spec.name);
+  }
+
+  #isReportDue(nowMs: number): boolean {
+    const node = this.#node();
+    const due = reportDue(
+      { lastReportAtMs: this.#reportedAtMs, delayMs: 0 },
+      {
+        changed: node !== undefined && nodeChanged(node, computedNode(this.#at(nowMs), node)),
+        nowMs,
+        reportFrequencyMs: STATUS_EVERY_MS,
+        fraction: () => NO_DELAY_FRACTION,
+      },
+    );
+    return due !== undefined;
+  }
+
+  async #reportStatus(nowMs: number): Promise<EndpointAnswer> {
+    const found = this.#node() ?? { metadata: { name: this.spec.name } };
+    const answer = await this.#send({
+      method: 'PATCH',
+      path: `${nodePath(this.spec.name)}/status`,
+      body: nodeStatusPatch(found, writtenNode(this.#at(nowMs), found)) ?? {},
+      contentType: 'application/strategic-merge-patch+json',
+    });
+    this.#reportedAtMs = nodeAnswer(answered(answer), () => 0).kind === 'node' ? nowMs : undefined;
+    return answer;
+  }
+
+  async #renew(nowMs: number): Promise<EndpointAnswer> {
+    const { name } = this.spec;
+    if (this.#lease === undefined) {
+      const found = await this.#readLease();
+      const read = leaseRead(answered(found), name);
+      if (read.kind === 'missing') return this.#createLease(nowMs);
+      if (read.kind === 'failed') return found;
+      this.#lease = read.lease;
+    }
+    let answer = await this.#putLease(nowMs, this.#lease);
+    if (leaseWrite(answered(answer), name).kind === 'conflict') {
+      const read = leaseRead(answered(await this.#readLease()), name);
+      if (read.kind === 'found') {
+        this.#lease = read.lease;
+        answer = await this.#putLease(nowMs, read.lease);
       }
-      await runPods(nowMs);
-      await confirmPods(nowMs);
-      return beat;
-    },
-    async post(nowMs, conditions) {
-      for (const [type, status] of Object.entries(conditions)) says.set(type, status);
-      return postStatus(nowMs);
-    },
-    confirmPods,
-    silence: () => {
-      beating = false;
-    },
-    start: () => {
-      beating = true;
-    },
-  };
+    }
+    const written = leaseWrite(answered(answer), name);
+    if (written.kind === 'missing') {
+      this.#lease = undefined;
+      return this.#createLease(nowMs);
+    }
+    if (written.kind === 'written') this.#lease = written.lease;
+    return answer;
+  }
+
+  #readLease(): Promise<EndpointAnswer> {
+    return this.#send({ method: 'GET', path: leasePath(this.spec.name) });
+  }
+
+  #putLease(nowMs: number, known: KubeObject): Promise<EndpointAnswer> {
+    const body = nextLease(this.#at(nowMs), known, this.#node());
+    return this.#send({ method: 'PUT', path: leasePath(this.spec.name), body });
+  }
+
+  /** The Lease does not exist: the Node may not exist either. */
+  async #createLease(nowMs: number): Promise<EndpointAnswer> {
+    const { name } = this.spec;
+    const found = await this.#send({ method: 'GET', path: nodePath(name) });
+    const read = nodeAnswer(answered(found), () => 0);
+    if (read.kind === 'failed') return found;
+    let owner = read.kind === 'node' ? read.node : undefined;
+    if (owner === undefined) {
+      const created = await this.register(nowMs);
+      const registration = registrationAnswer(answered(created), name);
+      if (registration.kind !== 'registered') return created;
+      owner = registration.node;
+    }
+    const body = createdLease(this.#at(nowMs), owner);
+    const answer = await this.#send({ method: 'POST', path: LEASES_PATH, body });
+    const written = leaseWrite(answered(answer), name);
+    if (written.kind === 'written') this.#lease = written.lease;
+    return answer;
+  }
+
+  async #runPods(nowMs: number): Promise<void> {
+    let started = 0;
+    for (const pod of [...this.#view.podsOf(this.spec.name)]) {
+      if (started === STARTS_MAX) break;
+      if (pod.metadata.deletionTimestamp !== undefined || !needsStartedStatus(pod)) continue;
+      started += 1;
+      await this.#reportStarted(pod, nowMs);
+    }
+  }
+
+  async #reportStarted(pod: KubeObject, nowMs: number): Promise<void> {
+    const clock = this.#clock;
+    const status =
+      clock === undefined
+        ? startedStatus(pod, nowMs + this.spec.clockOffsetMs, undefined)
+        : timedStatus(pod, nowMs, clock);
+    await this.#send(podStatusReport(pod, status));
+    if (clock === undefined) return;
+    const path = '/api/v1/namespaces/default/events';
+    await this.#send({ method: 'POST', path, body: startedEvent(pod, nowMs, clock) });
+  }
 }
 
-/** A running pod with every time and count that an agent writes. */
-function timedStatus(nowMs: number, clock: MachineClock): unknown {
-  const at = (field: Parameters<MachineClock['timeMs']>[0]): string => formatTime(clock.timeMs(field, nowMs));
-  const conditions = ['Initialized', 'Ready', 'ContainersReady', 'PodScheduled'].map((type) => ({
-    type,
-    status: 'True',
-    lastProbeTime: at('lastProbeTime'),
-    lastTransitionTime: at(type === 'PodScheduled' ? 'podScheduledTime' : 'podTransitionTime'),
-  }));
-  const restarts = clock.count('restartCount', 0, nowMs);
-  const containers = [
-    {
-      name: 'main',
-      image: 'registry.example/main:1',
-      imageID: 'registry.example/main@sha256:0',
-      ready: true,
-      started: true,
-      restartCount: restarts,
-      state: { running: { startedAt: at('startedAt') } },
-      lastState: { terminated: { exitCode: 1, startedAt: at('startedAt'), finishedAt: at('finishedAt') } },
-    },
-  ];
-  return { status: { phase: 'Running', startTime: at('startTime'), conditions, containerStatuses: containers } };
-}
-
-/** What an agent reports of a pod that it has started. */
-function startedEvent(pod: KubeObject, nowMs: number, clock: MachineClock): unknown {
-  const { name = '', namespace, uid } = pod.metadata;
-  const at = (field: Parameters<MachineClock['timeMs']>[0]): string => formatTime(clock.timeMs(field, nowMs));
-  return {
-    apiVersion: 'v1',
-    kind: 'Event',
-    metadata: { name: `${name}.${nowMs.toString(16)}`, namespace },
-    involvedObject: { apiVersion: 'v1', kind: 'Pod', name, namespace, uid },
-    reason: 'Started',
-    message: 'Started container main',
-    type: 'Normal',
-    source: { component: 'kubelet' },
-    firstTimestamp: at('firstTimestamp'),
-    lastTimestamp: at('lastTimestamp'),
-    count: clock.count('eventCount', 1, nowMs),
-  };
-}
-
-export const podPath = (pod: KubeObject): string =>
-  `/api/v1/namespaces/${pod.metadata.namespace}/pods/${pod.metadata.name}`;
-
-interface PodCondition {
-  readonly type: string;
-  readonly status: ConditionStatus;
-}
-
-export const readyOfPod = (pod: KubeObject): ConditionStatus | 'absent' =>
-  ((pod.status?.['conditions'] as readonly PodCondition[] | undefined) ?? []).find(({ type }) => type === 'Ready')
-    ?.status ?? 'absent';
-
-/** What a kubelet says of a pod that runs. */
-export function runningStatus(pod: KubeObject, nowMs: number): unknown {
-  const now = formatTime(nowMs);
-  const startTime = pod.status?.['startTime'] ?? now;
-  const conditions = ['Initialized', 'Ready', 'ContainersReady', 'PodScheduled'].map((type) => ({
-    type,
-    status: 'True',
-    lastProbeTime: null,
-    lastTransitionTime: type === 'PodScheduled' ? (pod.metadata.creationTimestamp ?? now) : now,
-  }));
-  return { status: { phase: 'Running', startTime, conditions } };
-}
+/** An answer of the endpoint as the rules of the agent read it. Every request is answered here. */
+const answered = ({ status, body }: EndpointAnswer) => ({ kind: 'answered' as const, status, body });

@@ -2,6 +2,8 @@
  * What happens to a simulated fleet besides faults: machines crash, come back, say that they are not ready, lose their
  * instances; zones lose power; people bind pods, delete Nodes, taint them and write to them at the same time. All from a seed.
  */
+
+import { podPath } from '../agent/rules/pod-requests.ts';
 import type { MemoryCloud } from '../shared/adapters/memory/cloud.ts';
 import { ZONE_LABEL } from '../shared/domain/zones/zone.ts';
 import type { KubeNode, KubeObject, Taint } from '../shared/kube/types.ts';
@@ -14,7 +16,7 @@ import type { MachineClock } from './faults/lying-clocks.ts';
 import type { TrueMachine } from './laws/law.ts';
 import { COUNTER } from './laws/truth.ts';
 import type { CountedWrite } from './laws/writes.ts';
-import { createMachine, type Machine, podPath } from './machine.ts';
+import { createMachine, type Machine } from './machine.ts';
 import type { MachineSpec } from './scenario.ts';
 import { instanceIdOf, instanceOf } from './simulated-instance.ts';
 import type { VirtualTime } from './virtual-time.ts';

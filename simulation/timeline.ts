@@ -7,7 +7,7 @@ import type { FleetRecords } from '../shared/store/fleet-store.ts';
 import { sayTaint } from './check-expectation.ts';
 import { type ObjectChange, podKey, type ViewChanges } from './cluster-view.ts';
 import { formatDuration } from './duration.ts';
-import { readyOfPod } from './machine.ts';
+import { readyOfPod } from './machine-pods.ts';
 import type { Actor } from './tally.ts';
 
 export interface TimelineEntry {

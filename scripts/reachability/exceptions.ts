@@ -18,7 +18,7 @@ export const exceptions: readonly Exception[] = [
   { symbol: 'agent/app/pod-loop.ts#ListingPodLoop.settled', reason: STEPPED },
   { symbol: 'agent/app/pods/pod-workers.ts#PodWorkers.settled', reason: STEPPED },
   { symbol: 'local/fleet/api-client.ts#ApiClient.pending', reason: OBSERVED },
-  { symbol: 'local/fleet/api-client.ts#createApiClient.pending', reason: OBSERVED },
+  { symbol: 'local/fleet/api-client.ts#HttpApiClient.pending', reason: OBSERVED },
   { symbol: 'local/fleet/api-client.ts#createQueue.size', reason: OBSERVED },
   { symbol: 'local/runtime.ts#LocalSystem.counters', reason: OBSERVED },
   { symbol: 'local/runtime.ts#LocalSystem.endEnvironments', reason: OBSERVED },
