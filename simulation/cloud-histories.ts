@@ -16,11 +16,12 @@ import type { ConditionStatus } from '../shared/domain/kubernetes.ts';
 import type { Policy } from '../shared/domain/policy.ts';
 import { slotOf } from '../shared/domain/tick.ts';
 import { formatTime } from '../shared/kube/time.ts';
-import type { KubeNode } from '../shared/kube/types.ts';
+import type { KubeNode, NodeStatus, ObjectRef } from '../shared/kube/types.ts';
+import type { Clock, RandomSource } from '../shared/ports/clock.ts';
 import type { Cloud, InstanceAnswer } from '../shared/ports/cloud.ts';
-import { type ItemStore, StoreFault } from '../shared/ports/item-store.ts';
+import { type ItemKey, type ItemStore, StoreFault } from '../shared/ports/item-store.ts';
 import { nodeHealthWrites } from '../shared/store/node-writes.ts';
-import { type ObjectWrite, objectKey } from '../shared/store/object-store.ts';
+import { type ObjectStore, type ObjectWrite, objectKey } from '../shared/store/object-store.ts';
 import { seededFraction, seededUuid } from './seeded-random.ts';
 import { passesObjectFilter } from './streams.ts';
 
@@ -70,139 +71,246 @@ interface Vm {
 }
 
 export async function runCloudHistory(seed: number, policy: Policy): Promise<CloudHistory> {
-  const random = seededFraction(seed);
-  const chance = (share: number): boolean => random() < share;
-  const between = (least: number, most: number): number => least + random() * (most - least);
-  const periodMs = policy.nodeMonitorPeriodSeconds * 1_000;
-  const startMs = Date.UTC(2026, 0, 1);
-  let nowMs = startMs;
-  const clock = { nowMs: () => nowMs };
-  const source = { fraction: random, uuid: () => seededUuid(random) };
-  const tables = memoryItemStore({ changesOf: ['objects'] });
-  const objects = clusterObjects({ items: tables, clock, random: source });
-  const shuttingDownMs = chance(0.5) ? 0 : between(0, 60_000);
-  const cloud = memoryCloud({
-    clock,
-    region: REGION,
-    accountId: ACCOUNT_ID,
-    startingMs: between(0, 20_000),
-    stoppingMs: between(0, 30_000),
-    shuttingDownMs,
-    answerDelayMs: between(0, ANSWER_DELAY_MAX_MS),
-  });
-  const isCalm = (): boolean => nowMs >= startMs + CALM_FROM_TICK * periodMs;
-  const asked = overlookingCloud(cloud, { nowMs: () => nowMs, chance, periodMs, isCalm });
-  const controllersOver = (items: ItemStore): FleetControllers =>
-    fleetControllers({
+  return await new CloudHistoryRun(seed, policy).run();
+}
+
+class CloudHistoryRun {
+  readonly #seed: number;
+  readonly #policy: Policy;
+  readonly #random: () => number;
+  readonly #periodMs: number;
+  readonly #startMs = Date.UTC(2026, 0, 1);
+  #nowMs: number;
+  readonly #clock: Clock;
+  readonly #source: RandomSource;
+  readonly #tables = memoryItemStore({ changesOf: ['objects'] });
+  readonly #objects: ObjectStore;
+  readonly #shuttingDownMs: number;
+  readonly #cloud: MemoryCloud;
+  readonly #asked: Cloud;
+  readonly #controllers: FleetControllers;
+  readonly #vms: Vm[] = [];
+  readonly #liveDeleted: string[] = [];
+  readonly #late: string[] = [];
+  readonly #pollsToGo: number[] = [];
+  #deleted = 0;
+  readonly #events: { readonly atMs: number; readonly vm: Vm }[] = [];
+  #streamed = 0;
+
+  constructor(seed: number, policy: Policy) {
+    this.#seed = seed;
+    this.#policy = policy;
+    this.#random = seededFraction(this.#seed);
+    this.#periodMs = this.#policy.nodeMonitorPeriodSeconds * 1_000;
+    this.#nowMs = this.#startMs;
+    this.#clock = { nowMs: () => this.#nowMs };
+    this.#source = { fraction: this.#random, uuid: () => seededUuid(this.#random) };
+    this.#objects = clusterObjects({ items: this.#tables, clock: this.#clock, random: this.#source });
+    this.#shuttingDownMs = this.#chance(0.5) ? 0 : this.#between(0, 60_000);
+    this.#cloud = memoryCloud({
+      clock: this.#clock,
+      region: REGION,
+      accountId: ACCOUNT_ID,
+      startingMs: this.#between(0, 20_000),
+      stoppingMs: this.#between(0, 30_000),
+      shuttingDownMs: this.#shuttingDownMs,
+      answerDelayMs: this.#between(0, ANSWER_DELAY_MAX_MS),
+    });
+    this.#asked = overlookingCloud(this.#cloud, {
+      nowMs: () => this.#nowMs,
+      chance: (share) => this.#chance(share),
+      periodMs: this.#periodMs,
+      isCalm: () => this.#isCalm(),
+    });
+    this.#controllers = this.#controllersOver(this.#tables);
+  }
+
+  async run(): Promise<CloudHistory> {
+    await this.#registerFirstNodes();
+    await this.#stream();
+    for (let tick = 0; tick < TICKS; tick += 1) await this.#period(this.#startMs + tick * this.#periodMs);
+    return this.#summary();
+  }
+
+  async #registerFirstNodes(): Promise<void> {
+    const count = 1 + Math.floor(this.#random() * 3);
+    for (let index = 0; index < count; index += 1) {
+      const ageMs = this.#chance(0.5) ? this.#between(0, 400_000) : this.#between(400_000, 4_000_000);
+      await this.#register(this.#launch(index, ageMs));
+    }
+  }
+
+  /** Instances change, the stream and a tick run, then events of EC2 arrive until the next tick. */
+  async #period(tickAtMs: number): Promise<void> {
+    this.#nowMs = tickAtMs;
+    if (this.#chance(0.05)) this.#cloud.setAnswerDelay(this.#between(0, ANSWER_DELAY_MAX_MS));
+    if (this.#vms.length < 3 && this.#chance(0.01)) await this.#register(this.#launch(this.#vms.length, 0));
+    for (const vm of this.#vms) await this.#live(vm);
+    if (this.#isCalm() || this.#chance(0.9)) await this.#stream();
+    if (!this.#isCalm() && this.#chance(0.2)) this.#nowMs += this.#between(0, this.#periodMs - 1);
+    const candidates = this.#vms.filter(
+      (vm) => this.#isVisiblyTerminated(vm) && vm.listedSinceMs !== undefined && !vm.isGone,
+    );
+    if (await this.#tickOnce()) for (const vm of candidates) vm.polls += 1;
+    await this.#lookAround();
+    for (const vm of candidates)
+      if (this.#isLate(vm)) this.#late.push(`${vm.name} at ${this.#elapsed()}, ${vm.polls} polls`);
+    await this.#deliverEvents(tickAtMs + this.#periodMs - 1);
+    if (this.#isCalm() || this.#chance(0.9)) await this.#stream();
+  }
+
+  #isLate(vm: Vm): boolean {
+    if (vm.isGone || vm.ready === 'True') return false;
+    const afterEventMs = vm.eventAtMs === undefined ? 0 : this.#nowMs - vm.eventAtMs;
+    return vm.polls >= POLLS_MAX || (this.#isCalm() && afterEventMs > PERIODS_AFTER_EVENT_MAX * this.#periodMs);
+  }
+
+  #elapsed(): string {
+    return `${(this.#nowMs - this.#startMs) / 1_000} s`;
+  }
+
+  async #summary(): Promise<CloudHistory> {
+    const refs = this.#vms.map((vm) => this.#refOf(vm));
+    const left = (await this.#objects.getMany(refs)) as (KubeNode | undefined)[];
+    return {
+      seed: this.#seed,
+      nodes: this.#vms.length,
+      ticks: TICKS,
+      describeCalls: this.#cloud.calls().describeInstances,
+      liveDeleted: this.#liveDeleted,
+      late: this.#late,
+      deleted: this.#deleted,
+      pollsToGo: this.#pollsToGo,
+      shutdownTaints: left.filter((node) => hasShutdownTaint(node?.spec?.taints ?? [])).length,
+    };
+  }
+
+  #chance(share: number): boolean {
+    return this.#random() < share;
+  }
+
+  #between(least: number, most: number): number {
+    return least + this.#random() * (most - least);
+  }
+
+  #isCalm(): boolean {
+    return this.#nowMs >= this.#startMs + CALM_FROM_TICK * this.#periodMs;
+  }
+
+  #controllersOver(items: ItemStore): FleetControllers {
+    return fleetControllers({
       items,
-      clock,
-      random: source,
-      policy,
+      clock: this.#clock,
+      random: this.#source,
+      policy: this.#policy,
       log: { debug: nobody, info: nobody, warn: nobody, error: nobody },
       meter: { add: nobody },
-      cloud: asked,
+      cloud: this.#asked,
     });
-  const controllers = controllersOver(tables);
+  }
 
-  const vms: Vm[] = [];
-  const liveDeleted: string[] = [];
-  const late: string[] = [];
-  const pollsToGo: number[] = [];
-  let deleted = 0;
-  const events: { readonly atMs: number; readonly vm: Vm }[] = [];
-
-  const commit = async (write: ObjectWrite): Promise<void> => {
-    const outcome = await objects.commit({ writes: [write], extra: nodeHealthWrites(write, nowMs) });
+  async #commit(write: ObjectWrite): Promise<void> {
+    const outcome = await this.#objects.commit({ writes: [write], extra: nodeHealthWrites(write, this.#nowMs) });
     if (outcome.kind !== 'committed') throw new Error(`${write.kind} ${write.ref.name}: ${outcome.kind}`);
-  };
-  const keyOf = (vm: Vm) => objectKey(refOf(vm), shardsOf('nodes'));
-  const refOf = ({ name }: Vm) => ({ resource: 'nodes', namespace: '', name });
-  const statusOf = (ready: ConditionStatus) => ({
-    conditions: [{ type: 'Ready', status: ready, lastTransitionTime: formatTime(nowMs) }],
-  });
-  async function register(vm: Vm): Promise<void> {
-    await commit({
+  }
+
+  #keyOf(vm: Vm): ItemKey {
+    return objectKey(this.#refOf(vm), shardsOf('nodes'));
+  }
+
+  #refOf({ name }: Vm): ObjectRef {
+    return { resource: 'nodes', namespace: '', name };
+  }
+
+  #statusOf(ready: ConditionStatus): NodeStatus {
+    return {
+      conditions: [{ type: 'Ready', status: ready, lastTransitionTime: formatTime(this.#nowMs) }],
+    };
+  }
+
+  async #register(vm: Vm): Promise<void> {
+    await this.#commit({
       kind: 'create',
-      ref: refOf(vm),
+      ref: this.#refOf(vm),
       object: {
         apiVersion: 'v1',
         kind: 'Node',
-        metadata: { name: vm.name, uid: source.uuid(), creationTimestamp: formatTime(nowMs) },
+        metadata: { name: vm.name, uid: this.#source.uuid(), creationTimestamp: formatTime(this.#nowMs) },
         spec: { providerID: `aws:///${ZONE}/${vm.instanceId}` },
-        status: statusOf(vm.ready),
+        status: this.#statusOf(vm.ready),
       },
     });
   }
-  async function say(vm: Vm, ready: ConditionStatus): Promise<void> {
-    const previous = (await objects.get(refOf(vm))) as KubeNode | undefined;
+
+  async #say(vm: Vm, ready: ConditionStatus): Promise<void> {
+    const previous = (await this.#objects.get(this.#refOf(vm))) as KubeNode | undefined;
     if (previous === undefined) return;
     vm.ready = ready;
-    await commit({
+    await this.#commit({
       kind: 'update',
-      ref: refOf(vm),
-      object: { ...previous, status: { ...previous.status, ...statusOf(ready) } },
+      ref: this.#refOf(vm),
+      object: { ...previous, status: { ...previous.status, ...this.#statusOf(ready) } },
       previous,
     });
   }
 
-  let streamed = 0;
-  async function stream(): Promise<void> {
+  async #stream(): Promise<void> {
     for (let rounds = 0; rounds < STREAM_ROUNDS_MAX; rounds += 1) {
-      const all = tables.changes('objects', streamed);
+      const all = this.#tables.changes('objects', this.#streamed);
       const changes = all.filter(passesObjectFilter);
-      streamed = all.at(-1)?.sequence ?? streamed;
+      this.#streamed = all.at(-1)?.sequence ?? this.#streamed;
       if (changes.length === 0) break;
-      const outcome = await controllers.onObjectRecords(changes);
+      const outcome = await this.#controllers.onObjectRecords(changes);
       if (outcome.faults.length > 0) throw outcome.faults[0];
-      if (!isCalm() && chance(0.05)) await controllers.onObjectRecords(changes);
+      if (!this.#isCalm() && this.#chance(0.05)) await this.#controllers.onObjectRecords(changes);
     }
-    tables.forgetChanges('objects', streamed);
-    for (const vm of vms) {
+    this.#tables.forgetChanges('objects', this.#streamed);
+    for (const vm of this.#vms) {
       const isListed = vm.ready !== 'True' && !vm.isGone;
       if (!isListed) vm.listedSinceMs = undefined;
-      else vm.listedSinceMs ??= nowMs;
+      else vm.listedSinceMs ??= this.#nowMs;
     }
   }
 
   /** Who went since, and whether that was right. */
-  async function lookAround(): Promise<void> {
-    for (const vm of vms) {
+  async #lookAround(): Promise<void> {
+    for (const vm of this.#vms) {
       if (vm.isGone) continue;
       // The item alone: nothing of it is to be read.
-      if ((await tables.get(keyOf(vm), CONSISTENT)) !== undefined) continue;
+      if ((await this.#tables.get(this.#keyOf(vm), CONSISTENT)) !== undefined) continue;
       vm.isGone = true;
-      deleted += 1;
-      if (vm.endedAtMs === undefined) liveDeleted.push(`${vm.name} at ${(nowMs - startMs) / 1_000} s`);
-      else if (!vm.hasVanished) pollsToGo.push(vm.polls);
+      this.#deleted += 1;
+      if (vm.endedAtMs === undefined) this.#liveDeleted.push(`${vm.name} at ${this.#elapsed()}`);
+      else if (!vm.hasVanished) this.#pollsToGo.push(vm.polls);
     }
   }
 
   /** A machine or its instance does something. */
-  async function live(vm: Vm): Promise<void> {
+  async #live(vm: Vm): Promise<void> {
     if (vm.isGone) return;
-    const deed = random();
+    const deed = this.#random();
     if (vm.endedAtMs !== undefined) {
       // A machine that is no more falls silent, and is marked.
-      if (deed < 0.3 && vm.ready === 'True') await say(vm, 'Unknown');
-    } else if (deed < 0.1) await say(vm, chance(0.5) ? 'Unknown' : 'False');
-    else if (deed < 0.14) await say(vm, 'True');
-    else if (deed < 0.17) cloud.stop(vm.instanceId);
-    else if (deed < 0.21) cloud.start(vm.instanceId);
+      if (deed < 0.3 && vm.ready === 'True') await this.#say(vm, 'Unknown');
+    } else if (deed < 0.1) await this.#say(vm, this.#chance(0.5) ? 'Unknown' : 'False');
+    else if (deed < 0.14) await this.#say(vm, 'True');
+    else if (deed < 0.17) this.#cloud.stop(vm.instanceId);
+    else if (deed < 0.21) this.#cloud.start(vm.instanceId);
     else if (deed < 0.23) {
-      if (cloud.terminate(vm.instanceId) === 'done') vm.endedAtMs = nowMs;
+      if (this.#cloud.terminate(vm.instanceId) === 'done') vm.endedAtMs = this.#nowMs;
     } else if (deed < 0.24) {
-      cloud.vanish(vm.instanceId);
-      vm.endedAtMs = nowMs;
+      this.#cloud.vanish(vm.instanceId);
+      vm.endedAtMs = this.#nowMs;
       vm.hasVanished = true;
     }
   }
 
-  const launch = (index: number, ageMs: number): Vm => {
+  #launch(index: number, ageMs: number): Vm {
     const vm: Vm = {
       name: `vm-${index}`,
       instanceId: `i-${String(index).padStart(17, '0')}`,
-      launchedAtMs: nowMs - ageMs,
-      ready: chance(0.5) ? 'True' : 'False',
+      launchedAtMs: this.#nowMs - ageMs,
+      ready: this.#chance(0.5) ? 'True' : 'False',
       endedAtMs: undefined,
       hasVanished: false,
       listedSinceMs: undefined,
@@ -210,96 +318,65 @@ export async function runCloudHistory(seed: number, policy: Policy): Promise<Clo
       eventAtMs: undefined,
       isGone: false,
     };
-    cloud.put({ instanceId: vm.instanceId, zone: ZONE, instanceType: 'm5.large', launchedAtMs: vm.launchedAtMs });
-    vms.push(vm);
+    this.#cloud.put({ instanceId: vm.instanceId, zone: ZONE, instanceType: 'm5.large', launchedAtMs: vm.launchedAtMs });
+    this.#vms.push(vm);
     return vm;
-  };
-  const count = 1 + Math.floor(random() * 3);
-  for (let index = 0; index < count; index += 1) {
-    await register(launch(index, chance(0.5) ? between(0, 400_000) : between(400_000, 4_000_000)));
   }
-  await stream();
 
   /** EC2 must by now say of it what is true, to whoever asks. */
-  const isVisiblyTerminated = (vm: Vm): boolean =>
-    vm.endedAtMs !== undefined && !vm.hasVanished && nowMs - vm.endedAtMs >= ANSWER_DELAY_MAX_MS;
+  #isVisiblyTerminated(vm: Vm): boolean {
+    return vm.endedAtMs !== undefined && !vm.hasVanished && this.#nowMs - vm.endedAtMs >= ANSWER_DELAY_MAX_MS;
+  }
 
   /** @returns whether EC2 answered and nothing went wrong */
-  async function tickOnce(): Promise<boolean> {
-    const slot = slotOf(nowMs, policy.nodeMonitorPeriodSeconds);
-    const failing = !isCalm() && chance(0.15);
-    if (failing) cloud.fail(chance(0.5) ? 'Throttling' : chance(0.5) ? 'InternalError' : 'timeout');
-    const fate = isCalm() ? 1 : random();
+  async #tickOnce(): Promise<boolean> {
+    const slot = slotOf(this.#nowMs, this.#policy.nodeMonitorPeriodSeconds);
+    const failing = !this.#isCalm() && this.#chance(0.15);
+    if (failing) this.#cloud.fail(this.#chance(0.5) ? 'Throttling' : this.#chance(0.5) ? 'InternalError' : 'timeout');
+    const fate = this.#isCalm() ? 1 : this.#random();
     let isClean = !failing;
     if (fate < 0.08) isClean = false;
     else if (fate < 0.2) {
       isClean = false;
-      const dying = controllersOver(killedAt(tables, 1 + Math.floor(random() * 12), chance(0.5)));
+      const dying = this.#controllersOver(
+        killedAt(this.#tables, 1 + Math.floor(this.#random() * 12), this.#chance(0.5)),
+      );
       await dying.tickCloudNode(slot).catch(() => undefined);
     } else if (fate < 0.3) {
-      await Promise.all([controllers.tickCloudNode(slot), controllersOver(tables).tickCloudNode(slot)]);
+      await Promise.all([
+        this.#controllers.tickCloudNode(slot),
+        this.#controllersOver(this.#tables).tickCloudNode(slot),
+      ]);
     } else if (fate < 0.4) {
-      const vm = vms[Math.floor(random() * vms.length)]!;
-      await Promise.all([controllers.tickCloudNode(slot), controllersOver(tables).onInstanceChange(vm.instanceId)]);
+      const vm = this.#vms[Math.floor(this.#random() * this.#vms.length)]!;
+      await Promise.all([
+        this.#controllers.tickCloudNode(slot),
+        this.#controllersOver(this.#tables).onInstanceChange(vm.instanceId),
+      ]);
     } else {
-      await controllers.tickCloudNode(slot);
-      if (chance(0.1)) await controllers.tickCloudNode(slot);
+      await this.#controllers.tickCloudNode(slot);
+      if (this.#chance(0.1)) await this.#controllers.tickCloudNode(slot);
     }
-    cloud.fail(null);
+    this.#cloud.fail(null);
     return isClean;
   }
 
-  async function deliverEvents(untilMs: number): Promise<void> {
-    for (const { instanceId } of cloud.takeStateChanges()) {
-      const vm = vms.find((each) => each.instanceId === instanceId)!;
-      if (chance(0.3)) continue;
-      events.push({ atMs: nowMs + (chance(0.7) ? 0 : between(0, 30_000)), vm });
-      if (chance(0.1)) events.push({ atMs: nowMs, vm });
+  async #deliverEvents(untilMs: number): Promise<void> {
+    for (const { instanceId } of this.#cloud.takeStateChanges()) {
+      const vm = this.#vms.find((each) => each.instanceId === instanceId)!;
+      if (this.#chance(0.3)) continue;
+      this.#events.push({ atMs: this.#nowMs + (this.#chance(0.7) ? 0 : this.#between(0, 30_000)), vm });
+      if (this.#chance(0.1)) this.#events.push({ atMs: this.#nowMs, vm });
     }
-    events.sort((one, other) => one.atMs - other.atMs);
-    while (events[0] !== undefined && events[0].atMs <= untilMs) {
-      const { atMs, vm } = events.shift()!;
-      nowMs = Math.max(nowMs, atMs);
-      await controllers.onInstanceChange(vm.instanceId);
-      if (isVisiblyTerminated(vm) && vm.listedSinceMs !== undefined) vm.eventAtMs ??= nowMs;
-      await lookAround();
+    this.#events.sort((one, other) => one.atMs - other.atMs);
+    while (this.#events[0] !== undefined && this.#events[0].atMs <= untilMs) {
+      const { atMs, vm } = this.#events.shift()!;
+      this.#nowMs = Math.max(this.#nowMs, atMs);
+      await this.#controllers.onInstanceChange(vm.instanceId);
+      if (this.#isVisiblyTerminated(vm) && vm.listedSinceMs !== undefined) vm.eventAtMs ??= this.#nowMs;
+      await this.#lookAround();
     }
   }
-
-  for (let tick = 0; tick < TICKS; tick += 1) {
-    const tickAtMs = startMs + tick * periodMs;
-    nowMs = tickAtMs;
-    if (chance(0.05)) cloud.setAnswerDelay(between(0, ANSWER_DELAY_MAX_MS));
-    if (vms.length < 3 && chance(0.01)) await register(launch(vms.length, 0));
-    for (const vm of vms) await live(vm);
-    if (isCalm() || chance(0.9)) await stream();
-    if (!isCalm() && chance(0.2)) nowMs += between(0, periodMs - 1);
-    const candidates = vms.filter((vm) => isVisiblyTerminated(vm) && vm.listedSinceMs !== undefined && !vm.isGone);
-    if (await tickOnce()) for (const vm of candidates) vm.polls += 1;
-    await lookAround();
-    for (const vm of candidates) {
-      if (vm.isGone) continue;
-      const afterEventMs = vm.eventAtMs === undefined ? 0 : nowMs - vm.eventAtMs;
-      const isLate = vm.polls >= POLLS_MAX || (isCalm() && afterEventMs > PERIODS_AFTER_EVENT_MAX * periodMs);
-      if (isLate && vm.ready !== 'True') late.push(`${vm.name} at ${(nowMs - startMs) / 1_000} s, ${vm.polls} polls`);
-    }
-    await deliverEvents(tickAtMs + periodMs - 1);
-    if (isCalm() || chance(0.9)) await stream();
-  }
-  const { describeInstances: describeCalls } = cloud.calls();
-  const left = (await objects.getMany(vms.map(refOf))) as (KubeNode | undefined)[];
-  const shutdownTaints = left.filter((node) => hasShutdownTaint(node?.spec?.taints ?? [])).length;
-  return {
-    seed,
-    nodes: vms.length,
-    ticks: TICKS,
-    describeCalls,
-    liveDeleted,
-    late,
-    deleted,
-    pollsToGo,
-    shutdownTaints,
-  };
 }
 
 const CONSISTENT = { consistent: true } as const;

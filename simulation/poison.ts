@@ -46,7 +46,7 @@ export interface Poison {
   readonly throttled: ReadonlySet<string>;
 }
 
-export function poisonMachines(options: {
+interface BadObjectsOptions {
   readonly time: VirtualTime;
   readonly fraction: () => number;
   readonly uuid: () => string;
@@ -60,35 +60,83 @@ export function poisonMachines(options: {
   readonly tell: (subject: string, text: string) => void;
   readonly onPoison: (name: string) => void;
   readonly onAnswer: (request: Omit<EndpointRequest, 'who'>, answer: EndpointAnswer) => void;
-}): Poison {
-  const { time, fraction, send, view, isPoisoned, commit, crash, tell } = options;
-  const throttled = new Set<string>();
-  let made = 0;
+}
 
-  const between = (least: number, most: number): number => least + fraction() * (most - least);
-  const oneOf = <T>(things: readonly T[]): T => things[Math.floor(fraction() * things.length)] as T;
-  async function ask(who: string, request: Omit<EndpointRequest, 'who'>): Promise<EndpointAnswer> {
-    const answer = await send({ who, ...request }, { isGone: () => false });
-    options.onAnswer(request, answer);
+export function poisonMachines(options: BadObjectsOptions): Poison {
+  const created = new BadObjects(options);
+  created.start();
+  return created;
+}
+
+class BadObjects implements Poison {
+  readonly #options: BadObjectsOptions;
+  readonly throttled = new Set<string>();
+  #made = 0;
+  /** Each a deed against one Node and its pods. */
+  readonly #deeds: Readonly<Record<string, (node: KubeNode, name: string) => Promise<unknown>>>;
+
+  constructor(options: BadObjectsOptions) {
+    this.#options = options;
+    this.#deeds = {
+      'its Node is as large as a client may make it': (node, name) => this.#growNode(node, name),
+      'it runs large mirror pods': (node, name) => this.#runLargeMirrorPods(node, name),
+      'its pods ask for absurd times': (node, name) => this.#createPodsWithExtremeTimes(node, name),
+      'a pod of its is deleted with an absurd grace': (_, name) => this.#deletePodWithExtremeGrace(name),
+      'it has countless taints, labels, conditions and owners': (_, name) => this.#exceedCounts(name),
+      'its names and values are odd': (node, name) => this.#useOddNames(node, name),
+      'its dates are from the ends of the calendar': (_, name) => this.#useExtremeDates(name),
+      'it has old pods with times that no calendar has': (_, name) => this.#storePodsWithMalformedTimes(name),
+      'its old Node is larger than a client may make it': (node) => this.#storeOversizeNode(node),
+      'its old Node has times that no calendar has': (node) => this.#storeNodeWithMalformedTimes(node),
+      'it has a thousand pods with long names, each with its time': (_, name) => this.#storeManyPods(name),
+      'the tables throttle what belongs to it': (_, name) => this.#throttleItems(name),
+      'somebody writes to its Node all the time': (_, name) => this.#writeNodeContinuously(name),
+    };
+  }
+
+  start(): void {
+    void this.#live();
+  }
+
+  #between(least: number, most: number): number {
+    return least + this.#options.fraction() * (most - least);
+  }
+
+  #oneOf<T>(things: readonly T[]): T {
+    return things[Math.floor(this.#options.fraction() * things.length)] as T;
+  }
+
+  async #ask(who: string, request: Omit<EndpointRequest, 'who'>): Promise<EndpointAnswer> {
+    const answer = await this.#options.send({ who, ...request }, { isGone: () => false });
+    this.#options.onAnswer(request, answer);
     return answer;
   }
-  const isDone = ({ status }: EndpointAnswer): boolean => status === 200 || status === 201;
-  const nodePath = (name: string): string => `/api/v1/nodes/${name}`;
-  const merge = (who: string, path: string, body: unknown): Promise<EndpointAnswer> =>
-    ask(who, { method: 'PATCH', path, body, contentType: 'application/merge-patch+json' });
-  const nextName = (name: string): string => {
-    made += 1;
-    return `bad-${name}-${made}`;
-  };
+
+  #isDone({ status }: EndpointAnswer): boolean {
+    return status === 200 || status === 201;
+  }
+
+  #nodePath(name: string): string {
+    return `/api/v1/nodes/${name}`;
+  }
+
+  #merge(who: string, path: string, body: unknown): Promise<EndpointAnswer> {
+    return this.#ask(who, { method: 'PATCH', path, body, contentType: 'application/merge-patch+json' });
+  }
+
+  #nextName(name: string): string {
+    this.#made += 1;
+    return `bad-${name}-${this.#made}`;
+  }
 
   /** `more`: metadata and spec of a pod that the node itself reports, as a static pod. */
-  function mirrorPod(node: KubeNode, more: { readonly metadata?: object; readonly spec?: object } = {}): KubeObject {
+  #mirrorPod(node: KubeNode, more: { readonly metadata?: object; readonly spec?: object } = {}): KubeObject {
     const { name = '', uid = '' } = node.metadata;
     return {
       apiVersion: 'v1',
       kind: 'Pod',
       metadata: {
-        name: nextName(name),
+        name: this.#nextName(name),
         namespace: 'default',
         annotations: { 'kubernetes.io/config.mirror': 'x' },
         ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name, uid, controller: true }],
@@ -97,255 +145,264 @@ export function poisonMachines(options: {
       spec: { nodeName: name, containers: [{ name: 'main', image: 'registry.example/main:1' }], ...more.spec },
     };
   }
-  function boundPod(name: string, more: { readonly metadata?: object; readonly spec?: object } = {}): KubeObject {
+
+  #boundPod(name: string, more: { readonly metadata?: object; readonly spec?: object } = {}): KubeObject {
     return {
       apiVersion: 'v1',
       kind: 'Pod',
-      metadata: { name: nextName(name), namespace: 'default', ...more.metadata },
+      metadata: { name: this.#nextName(name), namespace: 'default', ...more.metadata },
       spec: { nodeName: name, containers: [{ name: 'main', image: 'registry.example/main:1' }], ...more.spec },
     };
   }
-  const create = (who: string, pod: KubeObject): Promise<EndpointAnswer> =>
-    ask(who, { method: 'POST', path: '/api/v1/namespaces/default/pods', body: pod });
+
+  #create(who: string, pod: KubeObject): Promise<EndpointAnswer> {
+    return this.#ask(who, { method: 'POST', path: '/api/v1/namespaces/default/pods', body: pod });
+  }
 
   /** Pods as an older version stored them. */
-  async function store(pods: readonly KubeObject[]): Promise<void> {
-    const creationTimestamp = new Date(time.nowMs()).toISOString().replace(/\.\d+Z$/, 'Z');
+  async #store(pods: readonly KubeObject[]): Promise<void> {
+    const creationTimestamp = new Date(this.#options.time.nowMs()).toISOString().replace(/\.\d+Z$/, 'Z');
     const writes = pods.map((pod) => ({
       kind: 'create' as const,
       ref: { resource: 'pods', namespace: 'default', name: pod.metadata.name ?? '' },
       object: {
         ...pod,
-        metadata: { uid: options.uuid(), creationTimestamp, ...pod.metadata },
+        metadata: { uid: this.#options.uuid(), creationTimestamp, ...pod.metadata },
         status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }], ...(pod.status as object) },
       } as KubeObject,
     }));
-    await commit({ writes });
+    await this.#options.commit({ writes });
   }
-  async function storeNode(node: KubeNode, change: (node: KubeNode) => KubeNode): Promise<void> {
+
+  async #storeNode(node: KubeNode, change: (node: KubeNode) => KubeNode): Promise<void> {
     const name = node.metadata.name ?? '';
     const ref = { resource: 'nodes', namespace: '', name };
-    await commit({ writes: [{ kind: 'update', ref, object: change(node), previous: node }] });
+    await this.#options.commit({ writes: [{ kind: 'update', ref, object: change(node), previous: node }] });
   }
 
-  /** Each a deed against one Node and its pods. */
-  const deeds: Readonly<Record<string, (node: KubeNode, name: string) => Promise<unknown>>> = {
-    async 'its Node is as large as a client may make it'(node, name) {
-      const own = JSON.stringify(node).length;
-      for (const length of TEXT_LENGTHS) {
-        const annotations = { 'sim.nodekeeper.dev/fat': WIDE.repeat(Math.max(0, length - own)) };
-        if (isDone(await merge(name, nodePath(name), { metadata: { annotations } }))) return;
-      }
-    },
-
-    async 'it runs large mirror pods'(node, name) {
-      for (let index = 0; index < LARGE_PODS; index += 1) {
-        for (const length of TEXT_LENGTHS) {
-          const container = { name: 'main', image: 'registry.example/main:1', args: [WIDE.repeat(length - 1_500)] };
-          const pod = mirrorPod(node, { spec: { containers: [container] } });
-          if (!isDone(await create(name, pod))) continue;
-          const now = new Date(time.nowMs()).toISOString();
-          await merge(name, `/api/v1/namespaces/default/pods/${pod.metadata.name}/status`, {
-            status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: now }] },
-          });
-          break;
-        }
-      }
-    },
-
-    async 'its pods ask for absurd times'(node, name) {
-      for (const terminationGracePeriodSeconds of GRACES) {
-        await create(OPERATOR, boundPod(name, { spec: { terminationGracePeriodSeconds } }));
-      }
-      for (const seconds of TOLERATED) {
-        await create(name, mirrorPod(node, { spec: { tolerations: toleratingFor(seconds) } }));
-      }
-    },
-
-    async 'a pod of its is deleted with an absurd grace'(_, name) {
-      const pod = boundPod(name);
-      if (!isDone(await create(OPERATOR, pod))) return;
-      const path = `/api/v1/namespaces/default/pods/${pod.metadata.name}`;
-      const gracePeriodSeconds = oneOf(GRACES);
-      if (fraction() < 0.5) {
-        await ask(OPERATOR, { method: 'DELETE', path, query: { gracePeriodSeconds: String(gracePeriodSeconds) } });
-        return;
-      }
-      const body = {
-        apiVersion: 'policy/v1',
-        kind: 'Eviction',
-        metadata: { name: pod.metadata.name, namespace: 'default' },
-        deleteOptions: { gracePeriodSeconds },
-      };
-      await ask(OPERATOR, { method: 'POST', path: `${path}/eviction`, body });
-    },
-
-    async 'it has countless taints, labels, conditions and owners'(_, name) {
-      const many = (count: number): number[] => Array.from({ length: count }, (__, index) => index);
-      const taints = many(1_500).map((index) => ({ key: `sim.nodekeeper.dev/t${index}`, effect: 'NoSchedule' }));
-      await merge(OPERATOR, nodePath(name), { spec: { taints } });
-      const labels = Object.fromEntries(many(800).map((index) => [`sim.nodekeeper.dev/l${index}`, 'x']));
-      await merge(OPERATOR, nodePath(name), { metadata: { labels } });
-      const conditions = many(500).map((index) => ({ type: `Odd${index}`, status: 'True' }));
-      await ask(name, {
-        method: 'PATCH',
-        path: `${nodePath(name)}/status`,
-        body: { status: { conditions } },
-        contentType: 'application/strategic-merge-patch+json',
-      });
-      const tolerations = many(1_000).map((index) => ({ key: `k${index}`, operator: 'Exists', effect: 'NoExecute' }));
-      await create(OPERATOR, boundPod(name, { spec: { tolerations } }));
-      const finalizers = many(600).map((index) => `sim.nodekeeper.dev/f${index}`);
-      const ownerReferences = many(500).map((index) => {
-        return { apiVersion: 'v1', kind: 'Pod', name: `owner-${index}`, uid: `${index}` };
-      });
-      await create(OPERATOR, boundPod(name, { metadata: { finalizers, ownerReferences } }));
-    },
-
-    async 'its names and values are odd'(node, name) {
-      const odd = withOddNames('héß 节点 \u{1F680}');
-      await merge(OPERATOR, nodePath(name), { metadata: { annotations: odd } });
-      await merge(OPERATOR, nodePath(name), { metadata: { labels: withOddNames('x') } });
-      const taints = ODD_NAMES.map((key) => ({ key, value: 'x', effect: 'NoExecute' }));
-      await merge(OPERATOR, nodePath(name), { spec: { taints: [...(node.spec?.taints ?? []), ...taints] } });
-      const conditions = ODD_NAMES.map((type) => ({ type, status: 'True' }));
-      await ask(name, {
-        method: 'PATCH',
-        path: `${nodePath(name)}/status`,
-        body: { status: { conditions } },
-        contentType: 'application/strategic-merge-patch+json',
-      });
-      const tolerations = ODD_NAMES.map((key) => ({ key, operator: 'Exists', effect: 'NoExecute' }));
-      const metadata = { name: nextName(name).padEnd(253, 'x'), annotations: odd };
-      await create(OPERATOR, boundPod(name, { metadata, spec: { tolerations } }));
-    },
-
-    async 'its dates are from the ends of the calendar'(_, name) {
-      const date = oneOf(ODD_TIMES);
-      await ask(name, {
-        method: 'PATCH',
-        path: `${nodePath(name)}/status`,
-        body: {
-          status: {
-            conditions: [{ type: 'Ready', status: 'True', lastHeartbeatTime: date, lastTransitionTime: date }],
-          },
-        },
-        contentType: 'application/strategic-merge-patch+json',
-      });
-      const lease = `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${name}`;
-      const spec = { renewTime: date, acquireTime: date, leaseDurationSeconds: 2 ** 31 - 1 };
-      await merge(name, lease, { spec });
-      const [pod] = [...view.podsOf(name)];
-      if (pod === undefined) return;
-      await merge(name, `/api/v1/namespaces/default/pods/${pod.metadata.name}/status`, {
-        status: {
-          startTime: date,
-          conditions: [{ type: 'PodScheduled', status: 'True', lastTransitionTime: date }],
-        },
-      });
-    },
-
-    async 'it has old pods with times that no calendar has'(_, name) {
-      await store([
-        ...MALFORMED_TIMES.map((deletionTimestamp) =>
-          boundPod(name, { metadata: { deletionTimestamp, deletionGracePeriodSeconds: 1e12 } }),
-        ),
-        ...GRACES.map((terminationGracePeriodSeconds) => boundPod(name, { spec: { terminationGracePeriodSeconds } })),
-        ...TOLERATED.map((seconds) => boundPod(name, { spec: { tolerations: toleratingFor(seconds) } })),
-      ]);
-    },
-
-    async 'its old Node is larger than a client may make it'(node) {
-      const room = 119_900 - JSON.stringify(node).length - 100;
-      if (room <= 0) return;
-      await storeNode(node, (before) => {
-        const annotations = { ...before.metadata.annotations, 'sim.nodekeeper.dev/old': 'x'.repeat(room) };
-        return { ...before, metadata: { ...before.metadata, annotations } };
-      });
-    },
-
-    async 'its old Node has times that no calendar has'(node) {
-      await storeNode(node, (before) => ({
-        ...before,
-        spec: {
-          ...before.spec,
-          taints: [
-            ...(before.spec?.taints ?? []),
-            { key: 'sim.nodekeeper.dev/old', effect: 'NoExecute', timeAdded: oneOf(MALFORMED_TIMES) },
-          ],
-        },
-        status: {
-          ...before.status,
-          conditions: (before.status?.conditions ?? []).map((condition) => ({
-            ...condition,
-            lastHeartbeatTime: oneOf(MALFORMED_TIMES),
-            lastTransitionTime: oneOf(MALFORMED_TIMES),
-          })),
-        },
-      }));
-    },
-
-    async 'it has a thousand pods with long names, each with its time'(_, name) {
-      if ([...view.podsOf(name)].length >= COUNTLESS_PODS) return;
-      for (let first = 0; first < COUNTLESS_PODS; first += COMMIT_PODS) {
-        await store(
-          Array.from({ length: COMMIT_PODS }, () =>
-            boundPod(name, {
-              metadata: { name: nextName(name).padEnd(249, 'x') },
-              spec: { tolerations: toleratingFor(864_000) },
-            }),
-          ),
-        );
-        await time.sleep(20);
-      }
-    },
-
-    async 'the tables throttle what belongs to it'(_, name) {
-      throttled.add(name);
-      await time.sleep(between(60_000, 240_000));
-      throttled.delete(name);
-    },
-
-    async 'somebody writes to its Node all the time'(_, name) {
-      for (let count = 0; count < BUSY_WRITES; count += 1) {
-        void merge(OPERATOR, nodePath(name), {
-          metadata: { annotations: { 'sim.nodekeeper.dev/busy': String(count) } },
-        });
-        await time.sleep(BUSY_EVERY_MS);
-      }
-    },
-  };
-
-  async function die(name: string): Promise<void> {
-    await time.sleep(between(0, 20_000));
-    const offMs = between(120_000, 420_000);
-    const zone = options.zoneOf(name);
-    const others = [...view.nodes.keys()].filter((each) => !isPoisoned(each) && options.zoneOf(each) === zone);
-    crash(name, offMs);
-    const companions = Math.floor(fraction() * (COMPANIONS_MAX + 1));
-    for (let count = 0; count < companions && others.length > 0; count += 1) {
-      crash(oneOf(others), offMs + between(-60_000, 60_000));
+  async #growNode(node: KubeNode, name: string): Promise<void> {
+    const own = JSON.stringify(node).length;
+    for (const length of TEXT_LENGTHS) {
+      const annotations = { 'sim.nodekeeper.dev/fat': WIDE.repeat(Math.max(0, length - own)) };
+      if (this.#isDone(await this.#merge(name, this.#nodePath(name), { metadata: { annotations } }))) return;
     }
   }
 
-  async function live(): Promise<void> {
-    await time.sleep(FIRST_AFTER_MS);
+  async #runLargeMirrorPods(node: KubeNode, name: string): Promise<void> {
+    for (let index = 0; index < LARGE_PODS; index += 1) {
+      for (const length of TEXT_LENGTHS) {
+        const container = { name: 'main', image: 'registry.example/main:1', args: [WIDE.repeat(length - 1_500)] };
+        const pod = this.#mirrorPod(node, { spec: { containers: [container] } });
+        if (!this.#isDone(await this.#create(name, pod))) continue;
+        const now = new Date(this.#options.time.nowMs()).toISOString();
+        await this.#merge(name, `/api/v1/namespaces/default/pods/${pod.metadata.name}/status`, {
+          status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: now }] },
+        });
+        break;
+      }
+    }
+  }
+
+  async #createPodsWithExtremeTimes(node: KubeNode, name: string): Promise<void> {
+    for (const terminationGracePeriodSeconds of GRACES) {
+      await this.#create(OPERATOR, this.#boundPod(name, { spec: { terminationGracePeriodSeconds } }));
+    }
+    for (const seconds of TOLERATED) {
+      await this.#create(name, this.#mirrorPod(node, { spec: { tolerations: toleratingFor(seconds) } }));
+    }
+  }
+
+  async #deletePodWithExtremeGrace(name: string): Promise<void> {
+    const pod = this.#boundPod(name);
+    if (!this.#isDone(await this.#create(OPERATOR, pod))) return;
+    const path = `/api/v1/namespaces/default/pods/${pod.metadata.name}`;
+    const gracePeriodSeconds = this.#oneOf(GRACES);
+    if (this.#options.fraction() < 0.5) {
+      await this.#ask(OPERATOR, {
+        method: 'DELETE',
+        path,
+        query: { gracePeriodSeconds: String(gracePeriodSeconds) },
+      });
+      return;
+    }
+    const body = {
+      apiVersion: 'policy/v1',
+      kind: 'Eviction',
+      metadata: { name: pod.metadata.name, namespace: 'default' },
+      deleteOptions: { gracePeriodSeconds },
+    };
+    await this.#ask(OPERATOR, { method: 'POST', path: `${path}/eviction`, body });
+  }
+
+  async #exceedCounts(name: string): Promise<void> {
+    const many = (count: number): number[] => Array.from({ length: count }, (__, index) => index);
+    const taints = many(1_500).map((index) => ({ key: `sim.nodekeeper.dev/t${index}`, effect: 'NoSchedule' }));
+    await this.#merge(OPERATOR, this.#nodePath(name), { spec: { taints } });
+    const labels = Object.fromEntries(many(800).map((index) => [`sim.nodekeeper.dev/l${index}`, 'x']));
+    await this.#merge(OPERATOR, this.#nodePath(name), { metadata: { labels } });
+    const conditions = many(500).map((index) => ({ type: `Odd${index}`, status: 'True' }));
+    await this.#ask(name, {
+      method: 'PATCH',
+      path: `${this.#nodePath(name)}/status`,
+      body: { status: { conditions } },
+      contentType: 'application/strategic-merge-patch+json',
+    });
+    const tolerations = many(1_000).map((index) => ({ key: `k${index}`, operator: 'Exists', effect: 'NoExecute' }));
+    await this.#create(OPERATOR, this.#boundPod(name, { spec: { tolerations } }));
+    const finalizers = many(600).map((index) => `sim.nodekeeper.dev/f${index}`);
+    const ownerReferences = many(500).map((index) => {
+      return { apiVersion: 'v1', kind: 'Pod', name: `owner-${index}`, uid: `${index}` };
+    });
+    await this.#create(OPERATOR, this.#boundPod(name, { metadata: { finalizers, ownerReferences } }));
+  }
+
+  async #useOddNames(node: KubeNode, name: string): Promise<void> {
+    const odd = withOddNames('héß 节点 \u{1F680}');
+    await this.#merge(OPERATOR, this.#nodePath(name), { metadata: { annotations: odd } });
+    await this.#merge(OPERATOR, this.#nodePath(name), { metadata: { labels: withOddNames('x') } });
+    const taints = ODD_NAMES.map((key) => ({ key, value: 'x', effect: 'NoExecute' }));
+    await this.#merge(OPERATOR, this.#nodePath(name), {
+      spec: { taints: [...(node.spec?.taints ?? []), ...taints] },
+    });
+    const conditions = ODD_NAMES.map((type) => ({ type, status: 'True' }));
+    await this.#ask(name, {
+      method: 'PATCH',
+      path: `${this.#nodePath(name)}/status`,
+      body: { status: { conditions } },
+      contentType: 'application/strategic-merge-patch+json',
+    });
+    const tolerations = ODD_NAMES.map((key) => ({ key, operator: 'Exists', effect: 'NoExecute' }));
+    const metadata = { name: this.#nextName(name).padEnd(253, 'x'), annotations: odd };
+    await this.#create(OPERATOR, this.#boundPod(name, { metadata, spec: { tolerations } }));
+  }
+
+  async #useExtremeDates(name: string): Promise<void> {
+    const date = this.#oneOf(ODD_TIMES);
+    await this.#ask(name, {
+      method: 'PATCH',
+      path: `${this.#nodePath(name)}/status`,
+      body: {
+        status: {
+          conditions: [{ type: 'Ready', status: 'True', lastHeartbeatTime: date, lastTransitionTime: date }],
+        },
+      },
+      contentType: 'application/strategic-merge-patch+json',
+    });
+    const lease = `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${name}`;
+    const spec = { renewTime: date, acquireTime: date, leaseDurationSeconds: 2 ** 31 - 1 };
+    await this.#merge(name, lease, { spec });
+    const [pod] = [...this.#options.view.podsOf(name)];
+    if (pod === undefined) return;
+    await this.#merge(name, `/api/v1/namespaces/default/pods/${pod.metadata.name}/status`, {
+      status: {
+        startTime: date,
+        conditions: [{ type: 'PodScheduled', status: 'True', lastTransitionTime: date }],
+      },
+    });
+  }
+
+  async #storePodsWithMalformedTimes(name: string): Promise<void> {
+    await this.#store([
+      ...MALFORMED_TIMES.map((deletionTimestamp) =>
+        this.#boundPod(name, { metadata: { deletionTimestamp, deletionGracePeriodSeconds: 1e12 } }),
+      ),
+      ...GRACES.map((terminationGracePeriodSeconds) =>
+        this.#boundPod(name, { spec: { terminationGracePeriodSeconds } }),
+      ),
+      ...TOLERATED.map((seconds) => this.#boundPod(name, { spec: { tolerations: toleratingFor(seconds) } })),
+    ]);
+  }
+
+  async #storeOversizeNode(node: KubeNode): Promise<void> {
+    const room = 119_900 - JSON.stringify(node).length - 100;
+    if (room <= 0) return;
+    await this.#storeNode(node, (before) => {
+      const annotations = { ...before.metadata.annotations, 'sim.nodekeeper.dev/old': 'x'.repeat(room) };
+      return { ...before, metadata: { ...before.metadata, annotations } };
+    });
+  }
+
+  async #storeNodeWithMalformedTimes(node: KubeNode): Promise<void> {
+    await this.#storeNode(node, (before) => ({
+      ...before,
+      spec: {
+        ...before.spec,
+        taints: [
+          ...(before.spec?.taints ?? []),
+          { key: 'sim.nodekeeper.dev/old', effect: 'NoExecute', timeAdded: this.#oneOf(MALFORMED_TIMES) },
+        ],
+      },
+      status: {
+        ...before.status,
+        conditions: (before.status?.conditions ?? []).map((condition) => ({
+          ...condition,
+          lastHeartbeatTime: this.#oneOf(MALFORMED_TIMES),
+          lastTransitionTime: this.#oneOf(MALFORMED_TIMES),
+        })),
+      },
+    }));
+  }
+
+  async #storeManyPods(name: string): Promise<void> {
+    if ([...this.#options.view.podsOf(name)].length >= COUNTLESS_PODS) return;
+    for (let first = 0; first < COUNTLESS_PODS; first += COMMIT_PODS) {
+      await this.#store(
+        Array.from({ length: COMMIT_PODS }, () =>
+          this.#boundPod(name, {
+            metadata: { name: this.#nextName(name).padEnd(249, 'x') },
+            spec: { tolerations: toleratingFor(864_000) },
+          }),
+        ),
+      );
+      await this.#options.time.sleep(20);
+    }
+  }
+
+  async #throttleItems(name: string): Promise<void> {
+    this.throttled.add(name);
+    await this.#options.time.sleep(this.#between(60_000, 240_000));
+    this.throttled.delete(name);
+  }
+
+  async #writeNodeContinuously(name: string): Promise<void> {
+    for (let count = 0; count < BUSY_WRITES; count += 1) {
+      void this.#merge(OPERATOR, this.#nodePath(name), {
+        metadata: { annotations: { 'sim.nodekeeper.dev/busy': String(count) } },
+      });
+      await this.#options.time.sleep(BUSY_EVERY_MS);
+    }
+  }
+
+  async #die(name: string): Promise<void> {
+    await this.#options.time.sleep(this.#between(0, 20_000));
+    const offMs = this.#between(120_000, 420_000);
+    const zone = this.#options.zoneOf(name);
+    const others = [...this.#options.view.nodes.keys()].filter(
+      (each) => !this.#options.isPoisoned(each) && this.#options.zoneOf(each) === zone,
+    );
+    this.#options.crash(name, offMs);
+    const companions = Math.floor(this.#options.fraction() * (COMPANIONS_MAX + 1));
+    for (let count = 0; count < companions && others.length > 0; count += 1) {
+      this.#options.crash(this.#oneOf(others), offMs + this.#between(-60_000, 60_000));
+    }
+  }
+
+  async #live(): Promise<void> {
+    await this.#options.time.sleep(FIRST_AFTER_MS);
     for (;;) {
-      const names = [...view.nodes.keys()].filter(isPoisoned);
+      const names = [...this.#options.view.nodes.keys()].filter(this.#options.isPoisoned);
       if (names.length > 0) {
-        const name = oneOf(names);
-        const [what, deed] = oneOf(Object.entries(deeds));
-        tell(name, `poison: ${what}`);
-        options.onPoison(name);
-        const node = view.nodes.get(name);
+        const name = this.#oneOf(names);
+        const [what, deed] = this.#oneOf(Object.entries(this.#deeds));
+        this.#options.tell(name, `poison: ${what}`);
+        this.#options.onPoison(name);
+        const node = this.#options.view.nodes.get(name);
         const done = node === undefined ? undefined : deed(node, name);
         // Some take minutes; the machine may die meanwhile.
-        await Promise.race([done, time.sleep(between(1_000, 15_000))]);
-        if (fraction() < DEATH_SHARE) await die(name);
+        await Promise.race([done, this.#options.time.sleep(this.#between(1_000, 15_000))]);
+        if (this.#options.fraction() < DEATH_SHARE) await this.#die(name);
       }
-      await time.sleep(1_000 - Math.log(1 - fraction()) * MEAN_MS);
+      await this.#options.time.sleep(1_000 - Math.log(1 - this.#options.fraction()) * MEAN_MS);
     }
   }
-  void live();
-  return { throttled };
 }

@@ -79,7 +79,7 @@ export function startWorld(setup: SimSetup, checks: SimChecks): World {
   if (plan.has('poison')) state.poison = startPoison(setup, checks, { send, story });
   if (parts.includes('taints')) taintByHand({ time, fraction: random('people and taints'), send, view, tell });
   if (parts.includes('volumes')) {
-    runVolumes({ time, fraction: random('volumes'), send, view, cloud, machine: story.machine, tell });
+    runVolumes({ time, fraction: random('volumes'), send, view, cloud, machine: (name) => story.machine(name), tell });
   }
   runEpisodes(setup, checks);
   return { story, streams };
@@ -151,7 +151,7 @@ function startPoison(
       state.writer = { name: 'an older version', who: 'an older version' };
       return objects.commit(commit);
     },
-    crash: story.crash,
+    crash: (name, offMs) => story.crash(name, offMs),
     tell: log.add,
     onPoison: () => {
       plan.count('poison');

@@ -65,7 +65,7 @@ export interface Story {
   readonly machines: ReadonlyMap<string, unknown>;
 }
 
-export function tellStory(options: {
+interface FleetStoryOptions {
   readonly nodes: number;
   readonly zones: number;
   readonly beatEveryMs: number;
@@ -83,36 +83,93 @@ export function tellStory(options: {
   readonly tell: (subject: string, text: string) => void;
   readonly onAcknowledged: (write: CountedWrite) => void;
   readonly onConflict: () => void;
-}): Story {
-  const { time, plan, fraction, send, view, cloud, tell } = options;
-  const machines = new Map<string, SimulatedMachine>();
-  const all: SimulatedMachine[] = [];
-  let pods = 0;
-  let writes = 0;
+}
 
-  const chance = (share: number): boolean => fraction() < share;
-  const between = (least: number, most: number): number => least + fraction() * (most - least);
-  const exponential = (meanMs: number): number => -Math.log(1 - fraction()) * meanMs;
-  const oneOf = <T>(things: readonly T[]): T | undefined => things[Math.floor(fraction() * things.length)];
-  const isDone = ({ status }: EndpointAnswer): boolean => status === 200 || status === 201;
-  const asOperator = (request: Omit<EndpointRequest, 'who'>): Promise<EndpointAnswer> =>
-    send({ who: OPERATOR, ...request }, { isGone: () => false });
+export function tellStory(options: FleetStoryOptions): Story {
+  return new FleetStory(options);
+}
 
-  function enlist(index: number): SimulatedMachine {
-    const zone = `zone-${index % options.zones}`;
+class FleetStory implements Story {
+  readonly #options: FleetStoryOptions;
+  readonly machines = new Map<string, SimulatedMachine>();
+  readonly #all: SimulatedMachine[] = [];
+  #pods = 0;
+  #writes = 0;
+
+  constructor(options: FleetStoryOptions) {
+    this.#options = options;
+  }
+
+  machine(name: string): TrueMachine | undefined {
+    return this.machines.get(name);
+  }
+
+  crash(name: string, offMs: number): void {
+    const machine = this.machines.get(name);
+    if (machine?.isOn === true) void this.#offFor(machine, offMs, 'crashed');
+  }
+
+  async begin(): Promise<void> {
+    for (let index = 0; index < this.#options.nodes; index += 1) this.#enlist(index);
+    for (const machine of [...this.#all]) {
+      const { spec, zone } = machine;
+      const endpoint = {
+        failShare: 0,
+        send: (request: EndpointRequest) => this.#options.send(request, { zone, isGone: () => false }),
+      };
+      void createMachine(spec, endpoint, this.#options.view, this.#options.clockOf(spec.name))
+        .register(this.#options.time.nowMs())
+        .then(() => this.#switchOn(machine));
+      void this.#fate(machine);
+    }
+    for (let writer = 0; writer < 2; writer += 1) void this.#everyNow(MEAN_MS.count, () => this.#count());
+    void this.#everyNow(MEAN_MS.pods, () => this.#bindPod());
+    void this.#everyNow(MEAN_MS.pods, () => this.#bindPod());
+    void this.#everyNow(MEAN_MS.nodeDeletion, () => this.#deleteNode());
+    void this.#everyNow(MEAN_MS.outOfService / 4, () => this.#outOfService());
+    void this.#everyNow(MEAN_MS.zonePower, () => this.#zonePower());
+    void this.#everyNow(MEAN_MS.blackout, () => this.#blackout());
+  }
+
+  #chance(share: number): boolean {
+    return this.#options.fraction() < share;
+  }
+
+  #between(least: number, most: number): number {
+    return least + this.#options.fraction() * (most - least);
+  }
+
+  #exponential(meanMs: number): number {
+    return -Math.log(1 - this.#options.fraction()) * meanMs;
+  }
+
+  #oneOf<T>(things: readonly T[]): T | undefined {
+    return things[Math.floor(this.#options.fraction() * things.length)];
+  }
+
+  #isDone({ status }: EndpointAnswer): boolean {
+    return status === 200 || status === 201;
+  }
+
+  #asOperator(request: Omit<EndpointRequest, 'who'>): Promise<EndpointAnswer> {
+    return this.#options.send({ who: OPERATOR, ...request }, { isGone: () => false });
+  }
+
+  #enlist(index: number): SimulatedMachine {
+    const zone = `zone-${index % this.#options.zones}`;
     const hasInstance = index % 2 === 0;
     const name = `m-${index}`;
     const spec: MachineSpec = {
       name,
       labels: { [ZONE_LABEL]: zone },
-      taints: options.taintsOf(name),
+      taints: this.#options.taintsOf(name),
       podCount: 0,
       hasInstance,
       beating: true,
       ageMs: 0,
-      clockOffsetMs: Math.round((fraction() - 0.5) * 3_600_000),
-      beatEveryMs: options.beatEveryMs,
-      phaseMs: Math.floor(fraction() * options.beatEveryMs),
+      clockOffsetMs: Math.round((this.#options.fraction() - 0.5) * 3_600_000),
+      beatEveryMs: this.#options.beatEveryMs,
+      phaseMs: Math.floor(this.#options.fraction() * this.#options.beatEveryMs),
     };
     const machine: SimulatedMachine = {
       spec,
@@ -120,177 +177,184 @@ export function tellStory(options: {
       machine: undefined,
       life: 0,
       isOn: false,
-      sinceMs: time.nowMs(),
+      sinceMs: this.#options.time.nowMs(),
       lastCutMs: Number.NEGATIVE_INFINITY,
       instance: hasInstance ? 'lives' : 'none',
       instanceEndedAtMs: 0,
     };
     // Half of the instances are old enough for EC2's word of them to count from the start.
-    if (hasInstance) cloud.put(instanceOf(spec, time.nowMs() - (index % 4 === 0 ? 3_600_000 : 0)));
-    machines.set(name, machine);
-    all.push(machine);
+    if (hasInstance)
+      this.#options.cloud.put(instanceOf(spec, this.#options.time.nowMs() - (index % 4 === 0 ? 3_600_000 : 0)));
+    this.machines.set(name, machine);
+    this.#all.push(machine);
     return machine;
   }
 
-  const isCut = (machine: SimulatedMachine): boolean =>
-    plan.severity('siteCut') > 0 || (plan.severity('zoneCut') > 0 && options.cutZone() === machine.zone);
+  #isCut(machine: SimulatedMachine): boolean {
+    return (
+      this.#options.plan.severity('siteCut') > 0 ||
+      (this.#options.plan.severity('zoneCut') > 0 && this.#options.cutZone() === machine.zone)
+    );
+  }
 
-  async function live(machine: SimulatedMachine, life: number): Promise<void> {
+  async #live(machine: SimulatedMachine, life: number): Promise<void> {
     const isGone = (): boolean => machine.life !== life || !machine.isOn;
     const endpoint = {
       failShare: 0,
-      send: (request: EndpointRequest) => send(request, { zone: machine.zone, isGone }),
+      send: (request: EndpointRequest) => this.#options.send(request, { zone: machine.zone, isGone }),
     };
-    const kubelet = createMachine(machine.spec, endpoint, view, options.clockOf(machine.spec.name));
+    const kubelet = createMachine(machine.spec, endpoint, this.#options.view, this.#options.clockOf(machine.spec.name));
     machine.machine = kubelet;
-    await time.sleep(machine.spec.phaseMs);
+    await this.#options.time.sleep(machine.spec.phaseMs);
     while (!isGone()) {
-      if (isCut(machine)) machine.lastCutMs = time.nowMs();
-      const began = time.nowMs();
+      if (this.#isCut(machine)) machine.lastCutMs = this.#options.time.nowMs();
+      const began = this.#options.time.nowMs();
       for (let tries = 0; tries < BEAT_TRIES_MAX && !isGone(); tries += 1) {
-        if (isDone(await kubelet.act(time.nowMs()))) break;
-        if (isCut(machine)) machine.lastCutMs = time.nowMs();
-        await time.sleep(TRY_AGAIN_MS);
+        if (this.#isDone(await kubelet.act(this.#options.time.nowMs()))) break;
+        if (this.#isCut(machine)) machine.lastCutMs = this.#options.time.nowMs();
+        await this.#options.time.sleep(TRY_AGAIN_MS);
       }
-      const nextMs = began + machine.spec.beatEveryMs * (1 + BEAT_JITTER * fraction());
-      await time.sleep(Math.max(TRY_AGAIN_MS, nextMs - time.nowMs()));
+      const nextMs = began + machine.spec.beatEveryMs * (1 + BEAT_JITTER * this.#options.fraction());
+      await this.#options.time.sleep(Math.max(TRY_AGAIN_MS, nextMs - this.#options.time.nowMs()));
     }
   }
 
-  function switchOn(machine: SimulatedMachine): void {
+  #switchOn(machine: SimulatedMachine): void {
     if (machine.isOn || machine.instance === 'ended') return;
     machine.isOn = true;
     machine.life += 1;
-    machine.sinceMs = time.nowMs();
-    tell(machine.spec.name, 'the machine starts');
-    void live(machine, machine.life);
+    machine.sinceMs = this.#options.time.nowMs();
+    this.#options.tell(machine.spec.name, 'the machine starts');
+    void this.#live(machine, machine.life);
   }
 
-  function switchOff(machine: SimulatedMachine, why: string): void {
+  #switchOff(machine: SimulatedMachine, why: string): void {
     if (!machine.isOn) return;
     machine.isOn = false;
     machine.machine = undefined;
-    machine.sinceMs = time.nowMs();
-    tell(machine.spec.name, `the machine is off: ${why}`);
+    machine.sinceMs = this.#options.time.nowMs();
+    this.#options.tell(machine.spec.name, `the machine is off: ${why}`);
   }
 
-  async function offFor(machine: SimulatedMachine, offMs: number, why: string): Promise<void> {
-    switchOff(machine, why);
-    await time.sleep(offMs);
-    switchOn(machine);
+  async #offFor(machine: SimulatedMachine, offMs: number, why: string): Promise<void> {
+    this.#switchOff(machine, why);
+    await this.#options.time.sleep(offMs);
+    this.#switchOn(machine);
   }
 
-  function endInstance(machine: SimulatedMachine, how: 'terminate' | 'vanish'): void {
+  #endInstance(machine: SimulatedMachine, how: 'terminate' | 'vanish'): void {
     if (machine.instance !== 'lives') return;
-    cloud[how](instanceIdOf(machine.spec));
+    this.#options.cloud[how](instanceIdOf(machine.spec));
     machine.instance = 'ended';
-    machine.instanceEndedAtMs = time.nowMs();
-    switchOff(machine, `its instance is gone (${how})`);
+    machine.instanceEndedAtMs = this.#options.time.nowMs();
+    this.#switchOff(machine, `its instance is gone (${how})`);
     // Another one takes its place.
-    time.after(between(60_000, 400_000), () => switchOn(enlist(all.length)));
+    this.#options.time.after(this.#between(60_000, 400_000), () => this.#switchOn(this.#enlist(this.#all.length)));
   }
 
-  async function say(
+  async #say(
     machine: SimulatedMachine,
     ready: 'True' | 'False',
     more: Record<string, 'True' | 'False'>,
   ): Promise<void> {
-    tell(machine.spec.name, `the machine says Ready=${ready}`);
-    await machine.machine?.post(time.nowMs(), { Ready: ready, ...more });
+    this.#options.tell(machine.spec.name, `the machine says Ready=${ready}`);
+    await machine.machine?.post(this.#options.time.nowMs(), { Ready: ready, ...more });
   }
 
-  async function notReadyForAWhile(machine: SimulatedMachine): Promise<void> {
-    await Promise.race([say(machine, 'False', { DiskPressure: 'True' }), time.sleep(10_000)]);
-    await time.sleep(exponential(MEAN_MS.notReady));
-    await Promise.race([say(machine, 'True', { DiskPressure: 'False' }), time.sleep(10_000)]);
+  async #notReadyForAWhile(machine: SimulatedMachine): Promise<void> {
+    await Promise.race([this.#say(machine, 'False', { DiskPressure: 'True' }), this.#options.time.sleep(10_000)]);
+    await this.#options.time.sleep(this.#exponential(MEAN_MS.notReady));
+    await Promise.race([this.#say(machine, 'True', { DiskPressure: 'False' }), this.#options.time.sleep(10_000)]);
   }
 
   /** Something befalls a machine; ends when it is over. */
-  async function deed(machine: SimulatedMachine): Promise<void> {
+  async #deed(machine: SimulatedMachine): Promise<void> {
     if (!machine.isOn) return;
-    const what = fraction();
-    const offMs = 20_000 + exponential(MEAN_MS.off);
-    if (what < 0.4) return offFor(machine, offMs, 'crashed');
-    if (what < 0.47) return offFor(machine, between(2_000, 30_000), 'restarts');
+    const what = this.#options.fraction();
+    const offMs = 20_000 + this.#exponential(MEAN_MS.off);
+    if (what < 0.4) return this.#offFor(machine, offMs, 'crashed');
+    if (what < 0.47) return this.#offFor(machine, this.#between(2_000, 30_000), 'restarts');
     if (what < 0.55) {
-      await offFor(machine, offMs, 'crashed, and comes back not ready');
-      return notReadyForAWhile(machine);
+      await this.#offFor(machine, offMs, 'crashed, and comes back not ready');
+      return this.#notReadyForAWhile(machine);
     }
     if (what < 0.75) {
-      if (chance(0.6)) return notReadyForAWhile(machine);
-      await Promise.race([say(machine, 'False', {}), time.sleep(10_000)]);
-      await time.sleep(exponential(MEAN_MS.notReady));
-      return offFor(machine, offMs, 'crashed, and was not ready before');
+      if (this.#chance(0.6)) return this.#notReadyForAWhile(machine);
+      await Promise.race([this.#say(machine, 'False', {}), this.#options.time.sleep(10_000)]);
+      await this.#options.time.sleep(this.#exponential(MEAN_MS.notReady));
+      return this.#offFor(machine, offMs, 'crashed, and was not ready before');
     }
-    if (machine.instance !== 'lives') return offFor(machine, offMs, 'crashed');
+    if (machine.instance !== 'lives') return this.#offFor(machine, offMs, 'crashed');
     if (what < 0.85) {
       const id = instanceIdOf(machine.spec);
-      cloud.stop(id);
-      switchOff(machine, 'its instance is stopped');
-      await time.sleep(offMs);
+      this.#options.cloud.stop(id);
+      this.#switchOff(machine, 'its instance is stopped');
+      await this.#options.time.sleep(offMs);
       // It may have been terminated meanwhile.
-      if ((machine.instance as TrueMachine['instance']) === 'lives') cloud.start(id);
-      switchOn(machine);
+      if ((machine.instance as TrueMachine['instance']) === 'lives') this.#options.cloud.start(id);
+      this.#switchOn(machine);
       return;
     }
-    endInstance(machine, what < 0.95 ? 'terminate' : 'vanish');
+    this.#endInstance(machine, what < 0.95 ? 'terminate' : 'vanish');
   }
 
-  async function fate(machine: SimulatedMachine): Promise<void> {
+  async #fate(machine: SimulatedMachine): Promise<void> {
     while (machine.instance !== 'ended') {
-      await time.sleep(exponential(MEAN_MS.deed));
-      await deed(machine);
+      await this.#options.time.sleep(this.#exponential(MEAN_MS.deed));
+      await this.#deed(machine);
     }
   }
 
-  async function everyNow(meanMs: number, what: () => Promise<void> | void): Promise<void> {
+  async #everyNow(meanMs: number, what: () => Promise<void> | void): Promise<void> {
     for (;;) {
-      await time.sleep(1_000 + exponential(meanMs));
+      await this.#options.time.sleep(1_000 + this.#exponential(meanMs));
       await what();
     }
   }
 
-  async function zonePower(): Promise<void> {
-    const zone = `zone-${Math.floor(fraction() * options.zones)}`;
-    const share = chance(0.5) ? 1 : between(0.3, 0.9);
-    const victims = all.filter((machine) => machine.zone === zone && chance(share));
-    const offMs = 60_000 + exponential(MEAN_MS.off);
-    for (const victim of victims) void offFor(victim, offMs + between(0, 20_000), `power of ${zone} is lost`);
-    await time.sleep(offMs);
+  async #zonePower(): Promise<void> {
+    const zone = `zone-${Math.floor(this.#options.fraction() * this.#options.zones)}`;
+    const share = this.#chance(0.5) ? 1 : this.#between(0.3, 0.9);
+    const victims = this.#all.filter((machine) => machine.zone === zone && this.#chance(share));
+    const offMs = 60_000 + this.#exponential(MEAN_MS.off);
+    for (const victim of victims)
+      void this.#offFor(victim, offMs + this.#between(0, 20_000), `power of ${zone} is lost`);
+    await this.#options.time.sleep(offMs);
   }
 
-  async function blackout(): Promise<void> {
-    const offMs = 90_000 + exponential(MEAN_MS.off);
-    for (const victim of [...all]) void offFor(victim, offMs + between(0, 60_000), 'power is lost everywhere');
-    await time.sleep(offMs);
+  async #blackout(): Promise<void> {
+    const offMs = 90_000 + this.#exponential(MEAN_MS.off);
+    for (const victim of [...this.#all])
+      void this.#offFor(victim, offMs + this.#between(0, 60_000), 'power is lost everywhere');
+    await this.#options.time.sleep(offMs);
   }
 
-  function tolerations(): unknown[] {
-    const what = fraction();
+  #tolerations(): unknown[] {
+    const what = this.#options.fraction();
     if (what < 0.35) return [];
     if (what < 0.5) return [{ operator: 'Exists' }];
-    const tolerationSeconds = Math.floor(between(0, 90));
+    const tolerationSeconds = Math.floor(this.#between(0, 90));
     const keys = ['node.kubernetes.io/unreachable', 'node.kubernetes.io/not-ready'];
     const kept = what < 0.6 ? keys.slice(0, 1) : keys;
     return kept.map((key) => ({ key, operator: 'Exists', effect: 'NoExecute', tolerationSeconds }));
   }
 
-  async function bindPod(): Promise<void> {
-    const node = oneOf([...view.nodes.keys()]);
-    if (chance(0.06)) return bendPod();
-    if (node === undefined || [...view.podsOf(node)].length >= PODS_A_NODE_MAX) return;
-    pods += 1;
-    await asOperator({
+  async #bindPod(): Promise<void> {
+    const node = this.#oneOf([...this.#options.view.nodes.keys()]);
+    if (this.#chance(0.06)) return this.#bendPod();
+    if (node === undefined || [...this.#options.view.podsOf(node)].length >= PODS_A_NODE_MAX) return;
+    this.#pods += 1;
+    await this.#asOperator({
       method: 'POST',
       path: '/api/v1/namespaces/default/pods',
       body: {
         apiVersion: 'v1',
         kind: 'Pod',
-        metadata: { name: `pod-${pods}`, namespace: 'default' },
+        metadata: { name: `pod-${this.#pods}`, namespace: 'default' },
         spec: {
-          ...(chance(0.95) ? { nodeName: node } : {}),
-          tolerations: tolerations(),
-          terminationGracePeriodSeconds: Math.floor(between(0, 30)),
+          ...(this.#chance(0.95) ? { nodeName: node } : {}),
+          tolerations: this.#tolerations(),
+          terminationGracePeriodSeconds: Math.floor(this.#between(0, 30)),
           containers: [{ name: 'main', image: 'registry.example/main:1' }],
         },
       },
@@ -298,12 +362,12 @@ export function tellStory(options: {
   }
 
   /** A pod comes to its own end, or a person ends it. */
-  async function bendPod(): Promise<void> {
-    const pod = oneOf([...view.pods.values()]);
+  async #bendPod(): Promise<void> {
+    const pod = this.#oneOf([...this.#options.view.pods.values()]);
     if (pod === undefined) return;
-    if (chance(0.5)) await asOperator({ method: 'DELETE', path: podPath(pod) });
+    if (this.#chance(0.5)) await this.#asOperator({ method: 'DELETE', path: podPath(pod) });
     else {
-      await asOperator({
+      await this.#asOperator({
         method: 'PATCH',
         path: `${podPath(pod)}/status`,
         body: { status: { phase: 'Succeeded' } },
@@ -312,24 +376,24 @@ export function tellStory(options: {
     }
   }
 
-  async function deleteNode(): Promise<void> {
-    const machine = oneOf(all.filter(({ spec }) => view.nodes.has(spec.name)));
+  async #deleteNode(): Promise<void> {
+    const machine = this.#oneOf(this.#all.filter(({ spec }) => this.#options.view.nodes.has(spec.name)));
     if (machine === undefined) return;
-    tell(machine.spec.name, 'a person deletes the Node');
-    await asOperator({ method: 'DELETE', path: `/api/v1/nodes/${machine.spec.name}` });
+    this.#options.tell(machine.spec.name, 'a person deletes the Node');
+    await this.#asOperator({ method: 'DELETE', path: `/api/v1/nodes/${machine.spec.name}` });
   }
 
   /** A person declares a machine out of service that is long off, and takes that back when it is on. */
-  async function outOfService(): Promise<void> {
-    for (const { spec, isOn, sinceMs } of all) {
-      const node = view.nodes.get(spec.name);
+  async #outOfService(): Promise<void> {
+    for (const { spec, isOn, sinceMs } of this.#all) {
+      const node = this.#options.view.nodes.get(spec.name);
       const taints = node?.spec?.taints ?? [];
       const isDeclared = taints.some(({ key }) => key === OUT_OF_SERVICE.key);
-      const isLongOff = !isOn && time.nowMs() - sinceMs > 90_000;
-      if (node === undefined || isDeclared === isLongOff || (isLongOff && chance(0.6))) continue;
-      tell(spec.name, `a person ${isDeclared ? 'lifts' : 'sets'} the out-of-service taint`);
+      const isLongOff = !isOn && this.#options.time.nowMs() - sinceMs > 90_000;
+      if (node === undefined || isDeclared === isLongOff || (isLongOff && this.#chance(0.6))) continue;
+      this.#options.tell(spec.name, `a person ${isDeclared ? 'lifts' : 'sets'} the out-of-service taint`);
       const next = isDeclared ? taints.filter(({ key }) => key !== OUT_OF_SERVICE.key) : [...taints, OUT_OF_SERVICE];
-      await asOperator({
+      await this.#asOperator({
         method: 'PATCH',
         path: `/api/v1/nodes/${spec.name}`,
         body: { metadata: { resourceVersion: node.metadata.resourceVersion }, spec: { taints: next } },
@@ -340,61 +404,31 @@ export function tellStory(options: {
   }
 
   /** Some people do the same to one Node at the same time. */
-  async function count(): Promise<void> {
-    const name = oneOf([...view.nodes.keys()]);
+  async #count(): Promise<void> {
+    const name = this.#oneOf([...this.#options.view.nodes.keys()]);
     if (name === undefined) return;
-    await Promise.all(Array.from({ length: 1 + Math.floor(fraction() * 3) }, () => countUp(name)));
+    await Promise.all(Array.from({ length: 1 + Math.floor(this.#options.fraction() * 3) }, () => this.#countUp(name)));
   }
 
   /** Reads a Node, counts one up in it and writes it back. */
-  async function countUp(name: string): Promise<void> {
+  async #countUp(name: string): Promise<void> {
     const path = `/api/v1/nodes/${name}`;
-    const found = await asOperator({ method: 'GET', path });
-    if (!isDone(found)) return;
+    const found = await this.#asOperator({ method: 'GET', path });
+    if (!this.#isDone(found)) return;
     const node = found.body as KubeNode;
-    writes += 1;
-    const token = `w${writes}`;
+    this.#writes += 1;
+    const token = `w${this.#writes}`;
     const counted = Number((node.metadata.annotations?.[COUNTER] ?? '0:').split(':')[0]) + 1;
     const annotations = { ...node.metadata.annotations, [COUNTER]: `${counted}:${token}` };
     const body: KubeObject = { ...node, metadata: { ...node.metadata, annotations } };
-    const answer = await asOperator({ method: 'PUT', path, body });
-    if (answer.status === 409) options.onConflict();
-    if (!isDone(answer)) return;
-    options.onAcknowledged({
+    const answer = await this.#asOperator({ method: 'PUT', path, body });
+    if (answer.status === 409) this.#options.onConflict();
+    if (!this.#isDone(answer)) return;
+    this.#options.onAcknowledged({
       nodeName: name,
       uid: node.metadata.uid ?? '',
       resourceVersion: node.metadata.resourceVersion ?? '',
       token,
     });
   }
-
-  return {
-    machines,
-    machine: (name) => machines.get(name),
-    crash(name, offMs) {
-      const machine = machines.get(name);
-      if (machine?.isOn === true) void offFor(machine, offMs, 'crashed');
-    },
-    async begin() {
-      for (let index = 0; index < options.nodes; index += 1) enlist(index);
-      for (const machine of [...all]) {
-        const { spec, zone } = machine;
-        const endpoint = {
-          failShare: 0,
-          send: (request: EndpointRequest) => send(request, { zone, isGone: () => false }),
-        };
-        void createMachine(spec, endpoint, view, options.clockOf(spec.name))
-          .register(time.nowMs())
-          .then(() => switchOn(machine));
-        void fate(machine);
-      }
-      for (let writer = 0; writer < 2; writer += 1) void everyNow(MEAN_MS.count, count);
-      void everyNow(MEAN_MS.pods, bindPod);
-      void everyNow(MEAN_MS.pods, bindPod);
-      void everyNow(MEAN_MS.nodeDeletion, deleteNode);
-      void everyNow(MEAN_MS.outOfService / 4, outOfService);
-      void everyNow(MEAN_MS.zonePower, zonePower);
-      void everyNow(MEAN_MS.blackout, blackout);
-    },
-  };
 }

@@ -67,7 +67,7 @@ interface List {
   readonly items: readonly KubeObject[];
 }
 
-export function startWatchers(options: {
+interface WatchersOptions {
   readonly functions: Functions<WatchProgram>;
   readonly law: WatchLaw;
   readonly time: VirtualTime;
@@ -76,96 +76,129 @@ export function startWatchers(options: {
   readonly hit: (mark: Mark) => void;
   readonly tell: (subject: string, text: string) => void;
   readonly onFault: (name: 'watch', faults: readonly unknown[]) => void;
-}): void {
-  const { functions, law, time, plan, fraction, hit, tell, onFault } = options;
-  const chance = (share: number): boolean => fraction() < share;
-  const between = (least: number, most: number): number => least + fraction() * (most - least);
-  const way = (): Promise<void> => time.sleep(between(WAY_MIN_MS, LINE_MAX_MS));
+}
 
-  function make(index: number): Client {
-    const isOfNodes = chance(0.5);
-    const [fieldSelector, selects] = selectionOf(isOfNodes, fraction());
-    const bookmarks = chance(0.7);
+export function startWatchers(options: WatchersOptions): void {
+  new Watchers(options).start();
+}
+
+class Watchers {
+  readonly #options: WatchersOptions;
+  readonly #clients: number;
+
+  constructor(options: WatchersOptions) {
+    this.#options = options;
+    this.#clients = 3 + Math.floor(this.#options.fraction() * 4);
+  }
+
+  start(): void {
+    for (let index = 1; index <= this.#clients; index += 1) {
+      const client = this.#make(index);
+      this.#options.law.follow(client);
+      void this.#live(client);
+    }
+  }
+
+  #chance(share: number): boolean {
+    return this.#options.fraction() < share;
+  }
+
+  #between(least: number, most: number): number {
+    return least + this.#options.fraction() * (most - least);
+  }
+
+  #way(): Promise<void> {
+    return this.#options.time.sleep(this.#between(WAY_MIN_MS, LINE_MAX_MS));
+  }
+
+  #make(index: number): Client {
+    const isOfNodes = this.#chance(0.5);
+    const [fieldSelector, selects] = selectionOf(isOfNodes, this.#options.fraction());
+    const bookmarks = this.#chance(0.7);
     return {
       name: `watcher-${index}`,
       resource: isOfNodes ? 'nodes' : 'pods',
       selects,
       path: isOfNodes ? '/api/v1/nodes' : '/api/v1/pods',
       fieldSelector,
-      polls: chance(0.35),
+      polls: this.#chance(0.35),
       bookmarks,
-      streamsState: bookmarks && chance(0.4),
+      streamsState: bookmarks && this.#chance(0.4),
       version: undefined,
     };
   }
 
-  const requestOf = (client: Client, query: Readonly<Record<string, string>>): HttpRequest => ({
-    method: 'GET',
-    path: client.path,
-    query: new URLSearchParams({
-      ...(client.fieldSelector === undefined ? {} : { fieldSelector: client.fieldSelector }),
-      ...query,
-    }),
-    headers: { ...headersOf(OPERATOR), ...CONTENT },
-    body: EMPTY,
-    sourceIp: '192.0.2.1',
-  });
+  #requestOf(client: Client, query: Readonly<Record<string, string>>): HttpRequest {
+    return {
+      method: 'GET',
+      path: client.path,
+      query: new URLSearchParams({
+        ...(client.fieldSelector === undefined ? {} : { fieldSelector: client.fieldSelector }),
+        ...query,
+      }),
+      headers: { ...headersOf(OPERATOR), ...CONTENT },
+      body: EMPTY,
+      sourceIp: '192.0.2.1',
+    };
+  }
 
   /** What a process makes of a request; undefined when it died, failed, or the endpoint is out. */
-  async function ask<T>(run: (program: WatchProgram) => Promise<T>): Promise<T | undefined> {
-    await way();
-    if (plan.severity('apiOutage') > 0) {
-      plan.count('apiOutage');
+  async #ask<T>(run: (program: WatchProgram) => Promise<T>): Promise<T | undefined> {
+    await this.#way();
+    if (this.#options.plan.severity('apiOutage') > 0) {
+      this.#options.plan.count('apiOutage');
       return undefined;
     }
-    const outcome = await functions.invoke('watch', OPERATOR, run);
+    const outcome = await this.#options.functions.invoke('watch', OPERATOR, run);
     if (outcome.kind === 'done') return outcome.value;
-    if (outcome.kind === 'failed') onFault('watch', [outcome.error]);
-    else hit('watch:killed');
+    if (outcome.kind === 'failed') this.#options.onFault('watch', [outcome.error]);
+    else this.#options.hit('watch:killed');
     return undefined;
   }
 
-  async function list(client: Client): Promise<void> {
-    const limit: Record<string, string> = chance(0.4) ? { limit: String(2 + Math.floor(fraction() * 6)) } : {};
+  async #list(client: Client): Promise<void> {
+    const limit: Record<string, string> = this.#chance(0.4)
+      ? { limit: String(2 + Math.floor(this.#options.fraction() * 6)) }
+      : {};
     const objects: KubeObject[] = [];
     let token: Record<string, string> = {};
     for (let page = 0; page < PAGES_MAX; page += 1) {
-      const answer = await ask(({ api }) => api(requestOf(client, { ...limit, ...token })));
+      const answer = await this.#ask(({ api }) => api(this.#requestOf(client, { ...limit, ...token })));
       if (answer?.status !== 200) return;
       law.onPage(client);
       const { metadata, items } = JSON.parse(textOf(answer)) as List;
       objects.push(...items);
       if (metadata.continue === undefined || metadata.continue === '') {
-        learnState(client, metadata.resourceVersion, objects);
+        this.#learnState(client, metadata.resourceVersion, objects);
         return;
       }
       token = { continue: metadata.continue };
-      hit('watch:pages');
-      await way();
+      this.#options.hit('watch:pages');
+      await this.#way();
     }
   }
 
-  function learnState(client: Client, version: string, objects: readonly KubeObject[]): void {
+  #learnState(client: Client, version: string, objects: readonly KubeObject[]): void {
     client.version = version;
-    tell(client.name, `has ${objects.length} ${client.resource} at ${version}`);
-    law.onListed(client, version, objects);
+    this.#options.tell(client.name, `has ${objects.length} ${client.resource} at ${version}`);
+    this.#options.law.onListed(client, version, objects);
   }
 
-  function forget(client: Client): void {
+  #forget(client: Client): void {
     client.version = undefined;
-    law.onForgot(client);
+    this.#options.law.onForgot(client);
   }
 
   /** Takes what it is told; answers whether the watch goes on. `state`: what it began with, until that ends. */
-  function take(client: Client, { type, object }: Line, state: KubeObject[] | undefined): boolean {
-    law.onLine(client);
+  #take(client: Client, { type, object }: Line, state: KubeObject[] | undefined): boolean {
+    this.#options.law.onLine(client);
     const version = object.metadata?.resourceVersion ?? '';
     if (type === 'ERROR') {
       if (object.code === 410) {
-        hit('watch:expired');
-        law.onExpired(client);
-        tell(client.name, `is told that ${client.version} is too old`);
-        forget(client);
+        this.#options.hit('watch:expired');
+        this.#options.law.onExpired(client);
+        this.#options.tell(client.name, `is told that ${client.version} is too old`);
+        this.#forget(client);
       }
       return false;
     }
@@ -173,85 +206,78 @@ export function startWatchers(options: {
       // As an informer does: another bookmark does not say that the state is whole.
       if (type !== 'BOOKMARK') state!.push(object);
       else if (object.metadata.annotations?.[STATE_ENDS] === 'true') {
-        hit('watch:state');
-        learnState(client, version, state!);
+        this.#options.hit('watch:state');
+        this.#learnState(client, version, state!);
       }
       return true;
     }
     client.version = version;
     if (type === 'BOOKMARK') {
-      hit('watch:bookmark');
-      law.onBookmark(client, version);
+      this.#options.hit('watch:bookmark');
+      this.#options.law.onBookmark(client, version);
     } else {
-      hit('watch:event');
-      law.onEvent(client, type, object);
+      this.#options.hit('watch:event');
+      this.#options.law.onEvent(client, type, object);
     }
     return true;
   }
 
-  const isCut = (): boolean => {
-    if (!plan.strikes('lostBeats', CUT_SHARE)) return false;
-    hit('watch:cut');
+  #isCut(): boolean {
+    if (!this.#options.plan.strikes('lostBeats', CUT_SHARE)) return false;
+    this.#options.hit('watch:cut');
     return true;
-  };
+  }
 
-  async function watch(client: Client): Promise<void> {
-    const request = requestOf(client, {
+  async #watch(client: Client): Promise<void> {
+    const request = this.#requestOf(client, {
       watch: '1',
       ...(client.bookmarks ? { allowWatchBookmarks: 'true' } : {}),
       ...(client.version === undefined
         ? { sendInitialEvents: 'true', resourceVersionMatch: 'NotOlderThan' }
         : { resourceVersion: client.version }),
-      timeoutSeconds: String(Math.floor(between(20, 400))),
+      timeoutSeconds: String(Math.floor(this.#between(20, 400))),
     });
     const state = client.version === undefined ? [] : undefined;
-    if (client.version !== undefined) hit('watch:resumed');
+    if (client.version !== undefined) this.#options.hit('watch:resumed');
     if (client.polls) {
-      const answer = await ask(({ api }) => api(request));
-      if (answer === undefined || isCut()) return;
-      hit('watch:poll');
-      await way();
+      const answer = await this.#ask(({ api }) => api(request));
+      if (answer === undefined || this.#isCut()) return;
+      this.#options.hit('watch:poll');
+      await this.#way();
       if (answer.status !== 200) {
-        take(client, { type: 'ERROR', object: JSON.parse(textOf(answer)) as Line['object'] }, state);
+        this.#take(client, { type: 'ERROR', object: JSON.parse(textOf(answer)) as Line['object'] }, state);
         return;
       }
       for (const line of textOf(answer).split('\n')) {
-        if (line !== '' && !take(client, JSON.parse(line) as Line, state)) return;
+        if (line !== '' && !this.#take(client, JSON.parse(line) as Line, state)) return;
       }
       return;
     }
-    await ask(async ({ watch: serve, clock }) => {
+    await this.#ask(async ({ watch: serve, clock }) => {
       const { lines } = await serve(request, clock.nowMs() + LIFETIME_MS);
       if (lines === undefined) return;
       for await (const line of lines) {
-        await way();
-        if (isCut() || !take(client, JSON.parse(line) as Line, state)) return;
+        await this.#way();
+        if (this.#isCut() || !this.#take(client, JSON.parse(line) as Line, state)) return;
       }
     });
   }
 
-  async function live(client: Client): Promise<void> {
-    if (chance(ANCIENT_SHARE)) {
-      client.version = String((time.nowMs() - ANCIENT_MS) * VERSIONS_PER_MS);
-      law.onAncient(client, client.version);
+  async #live(client: Client): Promise<void> {
+    if (this.#chance(ANCIENT_SHARE)) {
+      client.version = String((this.#options.time.nowMs() - ANCIENT_MS) * VERSIONS_PER_MS);
+      this.#options.law.onAncient(client, client.version);
     }
     for (;;) {
-      await time.sleep(between(AGAIN_MIN_MS, AGAIN_MAX_MS));
-      if (client.version === undefined && !client.streamsState) await list(client);
-      else await watch(client);
-      if (chance(FORGETS_SHARE)) forget(client);
-      if (!chance(LEAVES_SHARE)) continue;
-      law.onAway(client, true);
-      await time.sleep(-Math.log(1 - fraction()) * AWAY_MEAN_MS);
-      law.onAway(client, false);
+      await this.#options.time.sleep(this.#between(AGAIN_MIN_MS, AGAIN_MAX_MS));
+      if (client.version === undefined && !client.streamsState) await this.#list(client);
+      else await this.#watch(client);
+      if (this.#chance(FORGETS_SHARE)) this.#forget(client);
+      if (!this.#chance(LEAVES_SHARE)) continue;
+      this.#options.law.onAway(client, true);
+      await this.#options.time.sleep(-Math.log(1 - this.#options.fraction()) * AWAY_MEAN_MS);
+      this.#options.law.onAway(client, false);
     }
-  }
-
-  const clients = 3 + Math.floor(fraction() * 4);
-  for (let index = 1; index <= clients; index += 1) {
-    const client = make(index);
-    law.follow(client);
-    void live(client);
   }
 }
 

@@ -59,144 +59,173 @@ function isInside(cidr: string, cluster: string): boolean {
 }
 
 export function podCidrsAreNobodyElses(context: LawContext, policy: Policy, hit: (mark: Mark) => void): CidrLaw {
-  const { truth, nowMs, calmSinceMs } = context;
-  const { clusterCIDRs, nodeCIDRMaskSizeIPv4, nodeCIDRMaskSizeIPv6 } = policy;
-  /** Partition of each set's blocks, and how many it has. */
-  const sizes = new Map(
-    clusterCIDRs.map((cluster) => {
-      const mask = cluster.includes(':') ? nodeCIDRMaskSizeIPv6 : nodeCIDRMaskSizeIPv4;
-      return [`cidr#${cluster}#${mask}`, 2 ** (mask - Number(cluster.split('/')[1]))] as const;
-    }),
-  );
-  const nodes = new Map<string, CidrNode>();
-  const goneAtMs = new Map<string, number>();
-  const noted = new Map<string, Noted>();
-  const told = new Set<string>();
-  /** Since when every set has a free block; undefined while one has none. */
-  let freeSinceMs: number | undefined = nowMs();
+  return new PodCidrsAreUnique(context, policy, hit);
+}
 
-  const fail = (subjects: readonly string[], message: string): void =>
-    context.fail({ law: 'cidrs', subjects, message });
-  const isNoted = (uid: string, atMs: number): boolean =>
-    [...noted.values()].some((each) => each.uid === uid && each.atMs < atMs);
+class PodCidrsAreUnique implements CidrLaw {
+  readonly name = 'cidrs';
+  readonly #context: LawContext;
+  readonly #policy: Policy;
+  readonly #hit: (mark: Mark) => void;
+  /** Partition of each set's blocks, and how many it has. */
+  readonly #sizes: Map<`cidr#${string}#${number}`, number>;
+  readonly #nodes = new Map<string, CidrNode>();
+  readonly #goneAtMs = new Map<string, number>();
+  readonly #noted = new Map<string, Noted>();
+  readonly #told = new Set<string>();
+  /** Since when every set has a free block; undefined while one has none. */
+  #freeSinceMs: number | undefined;
+
+  constructor(context: LawContext, policy: Policy, hit: (mark: Mark) => void) {
+    this.#context = context;
+    this.#policy = policy;
+    this.#hit = hit;
+    this.#sizes = new Map(
+      this.#policy.clusterCIDRs.map((cluster) => {
+        const mask = cluster.includes(':') ? this.#policy.nodeCIDRMaskSizeIPv6 : this.#policy.nodeCIDRMaskSizeIPv4;
+        return [`cidr#${cluster}#${mask}`, 2 ** (mask - Number(cluster.split('/')[1]))] as const;
+      }),
+    );
+    this.#freeSinceMs = this.#context.nowMs();
+  }
+
+  learn(changes: readonly TimedChange[], by: Writer): void {
+    if (this.#policy.clusterCIDRs.length === 0) return;
+    // The blocks first: they are of one transaction with their Node.
+    for (const change of changes) if (change.key.pk.startsWith('cidr#')) this.#changeBlock(change);
+    for (const change of changes) {
+      if (change.key.pk.startsWith('o#nodes#')) this.#changeNode(change, by);
+      else if (change.key.pk.startsWith('o#events#')) this.#readEvent(change);
+    }
+  }
+
+  onMoment(): void {
+    const calmMs = this.#context.calmSinceMs();
+    if (calmMs === undefined || this.#policy.clusterCIDRs.length === 0) return;
+    for (const node of this.#nodes.values()) if (!this.#context.isPoisoned(node.name)) this.#lookAtNode(node, calmMs);
+    const present = new Set([...this.#nodes.values()].map(({ uid }) => uid));
+    for (const [block, { uid, atMs }] of this.#noted) {
+      if (present.has(uid)) continue;
+      const goneMs = this.#context.nowMs() - Math.max(calmMs, atMs, this.#goneAtMs.get(uid) ?? 0);
+      if (goneMs <= FOLLOWED_WITHIN_MS) continue;
+      this.#fail(
+        [block],
+        `${block} is still a Node's that is gone since ${seconds(this.#context.nowMs() - (this.#goneAtMs.get(uid) ?? 0))}`,
+      );
+    }
+  }
+
+  #fail(subjects: readonly string[], message: string): void {
+    this.#context.fail({ law: 'cidrs', subjects, message });
+  }
+
+  #isNoted(uid: string, atMs: number): boolean {
+    return [...this.#noted.values()].some((each) => each.uid === uid && each.atMs < atMs);
+  }
 
   /** One block of each cluster CIDR, in their order. */
-  const isWhole = ({ cidrs }: CidrNode): boolean =>
-    cidrs.length === clusterCIDRs.length &&
-    clusterCIDRs.every((cluster, index) => {
-      const cidr = cidrs[index]!;
-      if (cluster.includes(':')) return cidr.includes(':') && cidr.endsWith(`/${nodeCIDRMaskSizeIPv6}`);
-      return isInside(cidr, cluster) && cidr.endsWith(`/${nodeCIDRMaskSizeIPv4}`);
-    });
+  #isWhole({ cidrs }: CidrNode): boolean {
+    return (
+      cidrs.length === this.#policy.clusterCIDRs.length &&
+      this.#policy.clusterCIDRs.every((cluster, index) => {
+        const cidr = cidrs[index]!;
+        if (cluster.includes(':')) return cidr.includes(':') && cidr.endsWith(`/${this.#policy.nodeCIDRMaskSizeIPv6}`);
+        return isInside(cidr, cluster) && cidr.endsWith(`/${this.#policy.nodeCIDRMaskSizeIPv4}`);
+      })
+    );
+  }
 
-  function given(node: CidrNode): void {
-    hit('cidr:allocated');
-    if (!isWhole(node)) {
-      fail([node.name], `${node.name} was given ${node.cidrs.join(', ')} of ${clusterCIDRs.join(', ')}`);
+  #given(node: CidrNode): void {
+    this.#hit('cidr:allocated');
+    if (!this.#isWhole(node)) {
+      this.#fail(
+        [node.name],
+        `${node.name} was given ${node.cidrs.join(', ')} of ${this.#policy.clusterCIDRs.join(', ')}`,
+      );
     }
-    for (const other of nodes.values()) {
+    for (const other of this.#nodes.values()) {
       if (other === node) continue;
       const theirs = other.cidrs.find((cidr) => node.cidrs.some((own) => overlap(own, cidr)));
       if (theirs === undefined) continue;
       // What people set counts from when it is noted; a wide one is seen a moment later.
-      if (other.byPeople && !isNoted(other.uid, nowMs() - SLOW_EFFECT_MS)) continue;
-      fail([node.name, other.name], `${node.name} was given ${node.cidrs.join(', ')}; ${other.name} has ${theirs}`);
+      if (other.byPeople && !this.#isNoted(other.uid, this.#context.nowMs() - SLOW_EFFECT_MS)) continue;
+      this.#fail(
+        [node.name, other.name],
+        `${node.name} was given ${node.cidrs.join(', ')}; ${other.name} has ${theirs}`,
+      );
     }
   }
 
-  function changeNode({ key, newImage, atMs }: TimedChange, by: Writer): void {
-    const before = nodes.get(key.sk);
+  #changeNode({ key, newImage, atMs }: TimedChange, by: Writer): void {
+    const before = this.#nodes.get(key.sk);
     const object = newImage === undefined ? undefined : (objectOf(newImage) as KubeNode);
     const uid = object?.metadata.uid ?? '';
     if (before !== undefined && before.uid !== uid) {
-      nodes.delete(key.sk);
-      goneAtMs.set(before.uid, atMs);
+      this.#nodes.delete(key.sk);
+      this.#goneAtMs.set(before.uid, atMs);
     }
     if (object === undefined) return;
-    let node = nodes.get(key.sk);
+    let node = this.#nodes.get(key.sk);
     if (node === undefined) {
       node = { name: key.sk, uid, createdAtMs: atMs, cidrs: [], cidrsSinceMs: atMs, byPeople: false };
-      nodes.set(key.sk, node);
+      this.#nodes.set(key.sk, node);
     }
     const cidrs = object.spec?.podCIDRs ?? [];
     if (cidrs.join() === node.cidrs.join()) return;
     node.cidrs = cidrs;
     node.cidrsSinceMs = atMs;
     node.byPeople = by.who !== '';
-    if (!node.byPeople) given(node);
+    if (!node.byPeople) this.#given(node);
   }
 
-  function changeBlock({ key, newImage, atMs }: TimedChange): void {
+  #changeBlock({ key, newImage, atMs }: TimedChange): void {
     const id = `${key.pk} ${key.sk}`;
     const uid = newImage?.['uid'] as string | undefined;
     if (uid === undefined) {
-      if (noted.delete(id)) hit('cidr:released');
+      if (this.#noted.delete(id)) this.#hit('cidr:released');
     } else {
       const [kind, first, last = first] = key.sk.split('#');
       const blocks = kind === 'r' ? Number(last) - Number(first) + 1 : 1;
-      noted.set(id, { pk: key.pk, uid, blocks, atMs });
+      this.#noted.set(id, { pk: key.pk, uid, blocks, atMs });
     }
-    const isFree = [...sizes].every(([pk, size]) => {
-      const used = [...noted.values()].reduce((sum, each) => (each.pk === pk ? sum + each.blocks : sum), 0);
+    const isFree = [...this.#sizes].every(([pk, size]) => {
+      const used = [...this.#noted.values()].reduce((sum, each) => (each.pk === pk ? sum + each.blocks : sum), 0);
       return used < size;
     });
-    if (!isFree) freeSinceMs = undefined;
-    else freeSinceMs ??= atMs;
+    if (!isFree) this.#freeSinceMs = undefined;
+    else this.#freeSinceMs ??= atMs;
   }
 
-  function readEvent({ newImage }: TimedChange): void {
+  #readEvent({ newImage }: TimedChange): void {
     const text = newImage?.['o'] as string | undefined;
     if (text === undefined || !text.includes('cidrAllocator')) return;
     const event = JSON.parse(text) as { readonly reason: string; readonly involvedObject: { readonly uid: string } };
-    told.add(`${event.involvedObject.uid} ${event.reason}`);
-    hit(event.reason === 'InvalidPodCIDR' ? 'cidr:invalid' : 'cidr:exhausted');
+    this.#told.add(`${event.involvedObject.uid} ${event.reason}`);
+    this.#hit(event.reason === 'InvalidPodCIDR' ? 'cidr:invalid' : 'cidr:exhausted');
   }
 
-  function lookAtNode(node: CidrNode, calmMs: number): void {
+  #lookAtNode(node: CidrNode, calmMs: number): void {
     const { name, uid, cidrs, createdAtMs, cidrsSinceMs, byPeople } = node;
-    const now = nowMs();
+    const now = this.#context.nowMs();
     const isFollowed = now - Math.max(calmMs, createdAtMs, cidrsSinceMs) > FOLLOWED_WITHIN_MS;
     if (cidrs.length === 0) {
-      if (isFollowed && !told.has(`${uid} CIDRNotAvailable`)) fail([name], `${name} has no pod CIDR and was not told`);
-      const steadySinceMs = truth.nodes.get(name)?.steadySinceMs ?? now;
-      if (freeSinceMs === undefined) return;
-      const waitedMs = now - Math.max(calmMs, createdAtMs, steadySinceMs, freeSinceMs);
+      if (isFollowed && !this.#told.has(`${uid} CIDRNotAvailable`))
+        this.#fail([name], `${name} has no pod CIDR and was not told`);
+      const steadySinceMs = this.#context.truth.nodes.get(name)?.steadySinceMs ?? now;
+      if (this.#freeSinceMs === undefined) return;
+      const waitedMs = now - Math.max(calmMs, createdAtMs, steadySinceMs, this.#freeSinceMs);
       if (waitedMs <= TRIED_AGAIN_WITHIN_MS) return;
-      fail([name], `${name} has no pod CIDR, and blocks are free since ${seconds(now - freeSinceMs)}`);
+      this.#fail([name], `${name} has no pod CIDR, and blocks are free since ${seconds(now - this.#freeSinceMs)}`);
       return;
     }
     if (!isFollowed) return;
     const isBad =
-      clusterCIDRs.length < cidrs.length ||
-      !cidrs.every((cidr) => clusterCIDRs.some((all) => cidr.includes(':') || isInside(cidr, all)));
-    if (isBad && !told.has(`${uid} InvalidPodCIDR`)) fail([name], `${name} has ${cidrs.join(', ')} and was not told`);
+      this.#policy.clusterCIDRs.length < cidrs.length ||
+      !cidrs.every((cidr) => this.#policy.clusterCIDRs.some((all) => cidr.includes(':') || isInside(cidr, all)));
+    if (isBad && !this.#told.has(`${uid} InvalidPodCIDR`))
+      this.#fail([name], `${name} has ${cidrs.join(', ')} and was not told`);
     if (byPeople) return;
-    const own = [...noted.values()].filter((each) => each.uid === uid).length;
-    if (own !== cidrs.length) fail([name], `${name} has ${cidrs.join(', ')}; ${own} blocks are noted as its own`);
+    const own = [...this.#noted.values()].filter((each) => each.uid === uid).length;
+    if (own !== cidrs.length) this.#fail([name], `${name} has ${cidrs.join(', ')}; ${own} blocks are noted as its own`);
   }
-
-  return {
-    name: 'cidrs',
-    learn(changes, by) {
-      if (clusterCIDRs.length === 0) return;
-      // The blocks first: they are of one transaction with their Node.
-      for (const change of changes) if (change.key.pk.startsWith('cidr#')) changeBlock(change);
-      for (const change of changes) {
-        if (change.key.pk.startsWith('o#nodes#')) changeNode(change, by);
-        else if (change.key.pk.startsWith('o#events#')) readEvent(change);
-      }
-    },
-    onMoment() {
-      const calmMs = calmSinceMs();
-      if (calmMs === undefined || clusterCIDRs.length === 0) return;
-      for (const node of nodes.values()) if (!context.isPoisoned(node.name)) lookAtNode(node, calmMs);
-      const present = new Set([...nodes.values()].map(({ uid }) => uid));
-      for (const [block, { uid, atMs }] of noted) {
-        if (present.has(uid)) continue;
-        const goneMs = nowMs() - Math.max(calmMs, atMs, goneAtMs.get(uid) ?? 0);
-        if (goneMs <= FOLLOWED_WITHIN_MS) continue;
-        fail([block], `${block} is still a Node's that is gone since ${seconds(nowMs() - (goneAtMs.get(uid) ?? 0))}`);
-      }
-    },
-  };
 }

@@ -98,16 +98,67 @@ const taintsOf = (node: KubeNode): readonly Taint[] => node.spec?.taints ?? [];
 const counterOf = (node: KubeNode): string => node.metadata.annotations?.[COUNTER] ?? '0:';
 
 export function createTruth(steadyGapMs: () => number): Truth {
-  const nodes = new Map<string, TrueNode>();
-  const pods = new Map<string, TruePod>();
-  const queued = new Set<string>();
-  let total = { isOn: false, sinceMs: 0 };
-  let darkSinceMs: number | undefined;
-  let lastDark: { fromMs: number; untilMs: number } | undefined;
+  return new ObservedTruth(steadyGapMs);
+}
 
-  function countZone(zone: string): { ready: number; notReady: number } {
+class ObservedTruth implements Truth {
+  readonly #steadyGapMs: () => number;
+  readonly nodes = new Map<string, TrueNode>();
+  readonly pods = new Map<string, TruePod>();
+  readonly queued = new Set<string>();
+  #total = { isOn: false, sinceMs: 0 };
+  #darkSinceMs: number | undefined;
+  #lastDark: { fromMs: number; untilMs: number } | undefined;
+
+  constructor(steadyGapMs: () => number) {
+    this.#steadyGapMs = steadyGapMs;
+  }
+
+  get total() {
+    return this.#total;
+  }
+
+  get darkSinceMs() {
+    return this.#darkSinceMs;
+  }
+
+  get lastDark() {
+    return this.#lastDark;
+  }
+
+  zone(zone: string) {
+    return this.#countZone(zone);
+  }
+
+  learn(changes: readonly TimedChange[], by: Writer): readonly Happened[] {
+    const happened: Happened[] = [];
+    for (const change of changes) {
+      const { table, pk, sk } = change.key;
+      if (table === 'objects') {
+        if (pk.startsWith('o#nodes#')) happened.push(...this.#changeNode(change));
+        else if (pk.startsWith('o#pods#')) happened.push(...this.#changePod(change));
+      } else if (table === 'control') {
+        if (sk.startsWith('queue#')) {
+          if (change.newImage === undefined) this.queued.delete(sk.slice('queue#'.length));
+          else this.queued.add(sk.slice('queue#'.length));
+        } else if (pk === 'fleet' && sk === 'state') {
+          const isOn = change.newImage?.['total'] === 1;
+          if (isOn !== this.#total.isOn) this.#total = { isOn, sinceMs: change.atMs };
+        }
+        happened.push({ kind: 'control', change });
+      }
+    }
+    // A node is heard when its own request is stored in its row.
+    const own = changes.find(
+      ({ key, newImage }) => key.table === 'health' && key.sk === by.who && newImage !== undefined,
+    );
+    const heard = own === undefined ? undefined : this.#hear(by.who, own.atMs);
+    return heard === undefined ? happened : [...happened, heard];
+  }
+
+  #countZone(zone: string): { ready: number; notReady: number } {
     const counts = { ready: 0, notReady: 0 };
-    for (const node of nodes.values()) {
+    for (const node of this.nodes.values()) {
       if (node.zone !== zone || node.isExcluded) continue;
       if (node.ready === 'True') counts.ready += 1;
       else counts.notReady += 1;
@@ -115,35 +166,35 @@ export function createTruth(steadyGapMs: () => number): Truth {
     return counts;
   }
 
-  function lookForLight(nowMs: number): void {
+  #lookForLight(nowMs: number): void {
     let counted = 0;
     let ready = 0;
-    for (const node of nodes.values()) {
+    for (const node of this.nodes.values()) {
       if (node.isExcluded) continue;
       counted += 1;
       if (node.ready === 'True') ready += 1;
     }
     const isDark = counted > 0 && ready === 0;
-    if (isDark) darkSinceMs ??= nowMs;
-    else if (darkSinceMs !== undefined) {
-      lastDark = { fromMs: darkSinceMs, untilMs: nowMs };
-      darkSinceMs = undefined;
+    if (isDark) this.#darkSinceMs ??= nowMs;
+    else if (this.#darkSinceMs !== undefined) {
+      this.#lastDark = { fromMs: this.#darkSinceMs, untilMs: nowMs };
+      this.#darkSinceMs = undefined;
     }
   }
 
-  function* changeNode(change: TimedChange): Generator<Happened> {
+  *#changeNode(change: TimedChange): Generator<Happened> {
     const name = change.key.sk;
     const { atMs } = change;
-    const before = nodes.get(name);
+    const before = this.nodes.get(name);
     const object = change.newImage === undefined ? undefined : (objectOf(change.newImage) as KubeNode);
     const uid = object?.metadata.uid ?? '';
     if (before !== undefined && before.uid !== uid) {
-      nodes.delete(name);
-      lookForLight(atMs);
+      this.nodes.delete(name);
+      this.#lookForLight(atMs);
       yield { kind: 'nodeGone', node: before };
     }
     if (object === undefined) return;
-    let node = nodes.get(name);
+    let node = this.nodes.get(name);
     if (node === undefined) {
       node = {
         name,
@@ -158,14 +209,14 @@ export function createTruth(steadyGapMs: () => number): Truth {
         steadySinceMs: atMs,
         isExcluded: object.metadata.labels?.[EXCLUDED] !== undefined,
       };
-      nodes.set(name, node);
+      this.nodes.set(name, node);
       yield { kind: 'nodeCreated', node };
     }
-    yield* changeTaints(node, taintsOf(object), atMs);
+    yield* this.#changeTaints(node, taintsOf(object), atMs);
     const ready = readyOf(object);
     const from = node.ready;
     node.ready = ready;
-    lookForLight(atMs);
+    this.#lookForLight(atMs);
     if (from !== ready) yield { kind: 'ready', node, from, to: ready };
     const old = change.oldImage === undefined ? undefined : (objectOf(change.oldImage) as KubeNode);
     if (old === undefined || old.metadata.uid !== uid) return;
@@ -177,7 +228,7 @@ export function createTruth(steadyGapMs: () => number): Truth {
     }
   }
 
-  function* changeTaints(node: TrueNode, taints: readonly Taint[], atMs: number): Generator<Happened> {
+  *#changeTaints(node: TrueNode, taints: readonly Taint[], atMs: number): Generator<Happened> {
     const present = new Map(
       taints.flatMap(({ key, value, effect }) => (effect === 'NoExecute' ? [[key, value ?? ''] as const] : [])),
     );
@@ -197,17 +248,17 @@ export function createTruth(steadyGapMs: () => number): Truth {
     for (const [key] of gone) yield { kind: 'untainted', node, key, isSwap: isSwap && isOurs(key) };
   }
 
-  function* changePod(change: TimedChange): Generator<Happened> {
+  *#changePod(change: TimedChange): Generator<Happened> {
     const object: KubeObject | undefined = change.newImage === undefined ? undefined : objectOf(change.newImage);
     const path = change.key.sk;
-    const before = pods.get(path);
+    const before = this.pods.get(path);
     if (before !== undefined && before.uid !== object?.metadata.uid) {
-      pods.delete(path);
+      this.pods.delete(path);
       yield { kind: 'podEnds', pod: before, isGone: true };
     }
     const nodeName = (object?.spec?.['nodeName'] as string | undefined) ?? '';
     if (object === undefined || nodeName === '') return;
-    const known = pods.get(path);
+    const known = this.pods.get(path);
     const pod: TruePod = known ?? {
       path,
       uid: object.metadata.uid ?? '',
@@ -216,60 +267,19 @@ export function createTruth(steadyGapMs: () => number): Truth {
       sinceMs: change.atMs,
       isTerminating: false,
     };
-    pods.set(path, pod);
+    this.pods.set(path, pod);
     if (!pod.isTerminating && object.metadata.deletionTimestamp !== undefined) {
       pod.isTerminating = true;
       yield { kind: 'podEnds', pod, isGone: false };
     }
   }
 
-  function hear(name: string, nowMs: number): Happened | undefined {
-    const node = nodes.get(name);
+  #hear(name: string, nowMs: number): Happened | undefined {
+    const node = this.nodes.get(name);
     if (node === undefined) return undefined;
     const beforeMs = node.heardAtMs;
-    if (nowMs - beforeMs > steadyGapMs()) node.steadySinceMs = nowMs;
+    if (nowMs - beforeMs > this.#steadyGapMs()) node.steadySinceMs = nowMs;
     node.heardAtMs = nowMs;
     return { kind: 'heard', node, beforeMs };
   }
-
-  return {
-    nodes,
-    pods,
-    queued,
-    get total() {
-      return total;
-    },
-    get darkSinceMs() {
-      return darkSinceMs;
-    },
-    get lastDark() {
-      return lastDark;
-    },
-    zone: countZone,
-    learn(changes, by) {
-      const happened: Happened[] = [];
-      for (const change of changes) {
-        const { table, pk, sk } = change.key;
-        if (table === 'objects') {
-          if (pk.startsWith('o#nodes#')) happened.push(...changeNode(change));
-          else if (pk.startsWith('o#pods#')) happened.push(...changePod(change));
-        } else if (table === 'control') {
-          if (sk.startsWith('queue#')) {
-            if (change.newImage === undefined) queued.delete(sk.slice('queue#'.length));
-            else queued.add(sk.slice('queue#'.length));
-          } else if (pk === 'fleet' && sk === 'state') {
-            const isOn = change.newImage?.['total'] === 1;
-            if (isOn !== total.isOn) total = { isOn, sinceMs: change.atMs };
-          }
-          happened.push({ kind: 'control', change });
-        }
-      }
-      // A node is heard when its own request is stored in its row.
-      const own = changes.find(
-        ({ key, newImage }) => key.table === 'health' && key.sk === by.who && newImage !== undefined,
-      );
-      const heard = own === undefined ? undefined : hear(by.who, own.atMs);
-      return heard === undefined ? happened : [...happened, heard];
-    },
-  };
 }

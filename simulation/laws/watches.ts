@@ -92,30 +92,221 @@ const LOG_OF: Readonly<Record<WatchedResource, string>> = { nodes: 'l#nodes#', p
 const OBJECTS_OF: Readonly<Record<WatchedResource, string>> = { nodes: 'o#nodes#', pods: 'o#pods#' };
 
 export function watchersAreTold(context: LawContext): WatchLaw {
-  const { nowMs, calmSinceMs, clockSlackMs } = context;
-  const all = new Map<Watcher, Followed>();
+  return new WatchersReceiveEveryChange(context);
+}
 
-  function fail({ watcher }: Followed, message: string, key?: string): void {
+class WatchersReceiveEveryChange implements WatchLaw {
+  readonly name = 'L9';
+  readonly #context: LawContext;
+  readonly #all = new Map<Watcher, Followed>();
+
+  constructor(context: LawContext) {
+    this.#context = context;
+  }
+
+  follow(watcher: Watcher): void {
+    this.#all.set(watcher, {
+      watcher,
+      committed: [],
+      byKey: new Map(),
+      stored: new Map(),
+      picture: new Map(),
+      through: undefined,
+      listsSinceMs: this.#context.nowMs(),
+      linesBeforeList: 0,
+      lines: 0,
+      followsSinceMs: this.#context.nowMs(),
+    });
+  }
+
+  learn(changes: readonly TimedChange[]): void {
+    if (this.#all.size === 0) return;
+    for (const change of changes) {
+      const { table, pk, sk } = change.key;
+      if (table !== 'objects' || change.expired === true) continue;
+      for (const resource of ['nodes', 'pods'] as const) {
+        if (!pk.startsWith(OBJECTS_OF[resource])) continue;
+        const log = changes.find(
+          (other) => other.key.pk.startsWith(LOG_OF[resource]) && other.newImage?.['key'] === sk,
+        )?.newImage;
+        const followers = [...this.#all.values()].filter(({ watcher }) => watcher.resource === resource);
+        if (log === undefined) {
+          for (const followed of followers)
+            this.#fail(followed, `cannot receive ${sk}: it was written without a log record`, sk);
+          continue;
+        }
+        const before = change.oldImage === undefined ? undefined : objectOf(change.oldImage);
+        const now = change.newImage === undefined ? undefined : objectOf(change.newImage);
+        const type = now === undefined ? 'DELETED' : before === undefined ? 'ADDED' : 'MODIFIED';
+        for (const followed of followers) {
+          const { selects } = followed.watcher;
+          const shown = this.#seen(type, before !== undefined && selects(before), now !== undefined && selects(now));
+          if (shown === undefined) continue;
+          this.#commit(followed, {
+            version: log['rv'] as number,
+            type: shown,
+            key: sk,
+            atMs: change.atMs,
+            linesBefore: followed.lines,
+          });
+        }
+      }
+    }
+  }
+
+  onListed(watcher: Watcher, version: string, objects: readonly KubeObject[]): void {
+    const followed = this.#all.get(watcher)!;
+    const through = Number(version);
+    followed.through = through;
+    followed.picture = new Map(objects.map((object) => [keyOf(object), versionOf(object)]));
+    // Every change up to its version, and for each object perhaps some that came while it was read.
+    for (const [key, ofKey] of followed.byKey) {
+      const shown = followed.picture.get(key);
+      const least = ofKey.findLast((each) => each.version <= through);
+      if (shown === undefined) {
+        // Nothing but a deletion takes it from the list, whatever else befell it meanwhile.
+        const isGone =
+          least === undefined || ofKey.some((each) => each.type === 'DELETED' && each.version >= least.version);
+        if (!isGone) this.#fail(followed, `listed at ${version} without ${key}`, key);
+      } else {
+        const found = ofKey.find((each) => each.version === shown);
+        const isThere = found !== undefined && found.type !== 'DELETED' && shown >= (least?.version ?? 0);
+        if (!isThere) this.#fail(followed, `listed at ${version} and found ${key} of ${shown}`, key);
+      }
+    }
+    for (const key of followed.picture.keys()) {
+      if (!followed.byKey.has(key)) this.#fail(followed, `listed ${key}, which never existed`, key);
+    }
+  }
+
+  onAncient(watcher: Watcher, version: string): void {
+    const followed = this.#all.get(watcher)!;
+    followed.picture = new Map();
+    followed.through = Number(version);
+  }
+
+  onLine(watcher: Watcher): void {
+    this.#all.get(watcher)!.lines += 1;
+  }
+
+  onPage(watcher: Watcher): void {
+    this.#all.get(watcher)!.lines += PAGE_LINES;
+  }
+
+  onEvent(watcher: Watcher, type: EventType, object: KubeObject): void {
+    const followed = this.#all.get(watcher)!;
+    const { through = 0 } = followed;
+    const version = versionOf(object);
+    const key = keyOf(object);
+    if (version <= through) {
+      this.#fail(followed, `received ${key} at ${version} after ${through}`, key);
+      return;
+    }
+    const next = this.#nextAfter(followed, through);
+    if (next === undefined || next.version > version) {
+      this.#fail(followed, `received ${key} ${type} at ${version}, which never happened`, key);
+      return;
+    }
+    if (next.version < version) {
+      this.#fail(followed, `received ${version} without ${next.key} ${next.type} at ${next.version}`, next.key);
+      return;
+    }
+    if (next.key !== key || next.type !== type) {
+      this.#fail(followed, `received ${key} ${type} at ${version}; it was ${next.key} ${next.type}`, key);
+      return;
+    }
+    followed.through = version;
+    this.#put(followed.picture, key, type, version);
+  }
+
+  onBookmark(watcher: Watcher, version: string): void {
+    const followed = this.#all.get(watcher)!;
+    const { through = 0 } = followed;
+    if (Number(version) < through) {
+      this.#fail(followed, `received a bookmark at ${version} after ${through}`);
+      return;
+    }
+    const missed = this.#nextAfter(followed, through);
+    if (missed !== undefined && missed.version <= Number(version)) {
+      const what = `${missed.key} was ${missed.type} at ${missed.version}`;
+      this.#fail(followed, `received a bookmark at ${version} and did not receive that ${what}`, missed.key);
+      return;
+    }
+    followed.through = Number(version);
+  }
+
+  onExpired(watcher: Watcher): void {
+    const followed = this.#all.get(watcher)!;
+    const ageMs = this.#context.nowMs() - (followed.through ?? 0) / VERSIONS_PER_MS;
+    this.#forget(followed);
+    if (ageMs >= KEPT_MS - this.#context.clockSlackMs(this.#context.nowMs() - KEPT_MS) - TOLD_WITHIN_MS) return;
+    this.#fail(followed, `received Expired for a version that is ${seconds(ageMs)} old`);
+  }
+
+  onForgot(watcher: Watcher): void {
+    this.#forget(this.#all.get(watcher)!);
+  }
+
+  onAway(watcher: Watcher, isAway: boolean): void {
+    this.#all.get(watcher)!.followsSinceMs = isAway ? undefined : this.#context.nowMs();
+  }
+
+  onMoment(): void {
+    const calmMs = this.#context.calmSinceMs();
+    if (calmMs === undefined) return;
+    for (const followed of this.#all.values()) {
+      const { followsSinceMs, through, stored, picture } = followed;
+      if (followsSinceMs === undefined) continue;
+      const sinceMs = Math.max(calmMs, followsSinceMs);
+      const allowedMs = (linesBefore: number): number => TOLD_WITHIN_MS + (followed.lines - linesBefore) * LINE_MAX_MS;
+      if (through === undefined) {
+        const waitedMs = this.#context.nowMs() - Math.max(sinceMs, followed.listsSinceMs);
+        if (waitedMs > allowedMs(followed.linesBeforeList))
+          this.#fail(followed, `has no list after ${seconds(waitedMs)} of calm`);
+        continue;
+      }
+      const next = this.#nextAfter(followed, through);
+      if (next !== undefined) {
+        if (this.#context.nowMs() - Math.max(sinceMs, next.atMs) <= allowedMs(next.linesBefore)) continue;
+        const what = `${next.key} was ${next.type} at ${next.version}`;
+        this.#fail(
+          followed,
+          `has not received for ${seconds(this.#context.nowMs() - next.atMs)} that ${what}`,
+          next.key,
+        );
+        continue;
+      }
+      const wrong = [...stored.keys(), ...picture.keys()].find((key) => stored.get(key) !== picture.get(key));
+      if (wrong === undefined) continue;
+      this.#fail(
+        followed,
+        `has ${wrong} at version ${picture.get(wrong)}; the stored version is ${stored.get(wrong)}`,
+        wrong,
+      );
+    }
+  }
+
+  #fail({ watcher }: Followed, message: string, key?: string): void {
     const subjects = [watcher.name, ...(key === undefined ? [] : [key])];
-    context.fail({ law: 'L9', subjects, message: `${watcher.name} ${message}` });
+    this.#context.fail({ law: 'L9', subjects, message: `${watcher.name} ${message}` });
   }
 
   /** Of what concerns it, the first above a version; they come nearly in order, so from the end. */
-  function firstAbove(committed: readonly Committed[], version: number): number {
+  #firstAbove(committed: readonly Committed[], version: number): number {
     let index = committed.length;
     while (index > 0 && committed[index - 1]!.version > version) index -= 1;
     return index;
   }
 
-  function commit(followed: Followed, change: Committed): void {
+  #commit(followed: Followed, change: Committed): void {
     const { committed, byKey, stored, through } = followed;
-    committed.splice(firstAbove(committed, change.version), 0, change);
+    committed.splice(this.#firstAbove(committed, change.version), 0, change);
     const ofKey = byKey.get(change.key);
     if (ofKey === undefined) byKey.set(change.key, [change]);
     else ofKey.push(change);
-    put(stored, change.key, change.type, change.version);
+    this.#put(stored, change.key, change.type, change.version);
     if (through === undefined || change.version > through) return;
-    fail(
+    this.#fail(
       followed,
       `received everything up to ${through}, and then ${change.key} was ${change.type} at ${change.version}`,
       change.key,
@@ -123,7 +314,7 @@ export function watchersAreTold(context: LawContext): WatchLaw {
   }
 
   /** What a watcher sees of it, before and after. */
-  function seen(type: EventType, isBefore: boolean, isNow: boolean): EventType | undefined {
+  #seen(type: EventType, isBefore: boolean, isNow: boolean): EventType | undefined {
     if (type === 'ADDED') return isNow ? 'ADDED' : undefined;
     if (type === 'DELETED') return isBefore ? 'DELETED' : undefined;
     if (isNow) return isBefore ? 'MODIFIED' : 'ADDED';
@@ -131,194 +322,20 @@ export function watchersAreTold(context: LawContext): WatchLaw {
   }
 
   /** What is to be told next to one who was told through a version. */
-  const nextAfter = ({ committed }: Followed, through: number): Committed | undefined =>
-    committed[firstAbove(committed, through)];
+  #nextAfter({ committed }: Followed, through: number): Committed | undefined {
+    return committed[this.#firstAbove(committed, through)];
+  }
 
-  function put(versions: Map<string, number>, key: string, type: EventType, version: number): void {
+  #put(versions: Map<string, number>, key: string, type: EventType, version: number): void {
     if (type === 'DELETED') versions.delete(key);
     else versions.set(key, version);
   }
 
-  function forget(followed: Followed): void {
+  #forget(followed: Followed): void {
     if (followed.through !== undefined) {
-      followed.listsSinceMs = nowMs();
+      followed.listsSinceMs = this.#context.nowMs();
       followed.linesBeforeList = followed.lines;
     }
     followed.through = undefined;
   }
-
-  return {
-    name: 'L9',
-
-    follow(watcher) {
-      all.set(watcher, {
-        watcher,
-        committed: [],
-        byKey: new Map(),
-        stored: new Map(),
-        picture: new Map(),
-        through: undefined,
-        listsSinceMs: nowMs(),
-        linesBeforeList: 0,
-        lines: 0,
-        followsSinceMs: nowMs(),
-      });
-    },
-
-    learn(changes) {
-      if (all.size === 0) return;
-      for (const change of changes) {
-        const { table, pk, sk } = change.key;
-        if (table !== 'objects' || change.expired === true) continue;
-        for (const resource of ['nodes', 'pods'] as const) {
-          if (!pk.startsWith(OBJECTS_OF[resource])) continue;
-          const log = changes.find(
-            (other) => other.key.pk.startsWith(LOG_OF[resource]) && other.newImage?.['key'] === sk,
-          )?.newImage;
-          const followers = [...all.values()].filter(({ watcher }) => watcher.resource === resource);
-          if (log === undefined) {
-            for (const followed of followers)
-              fail(followed, `cannot receive ${sk}: it was written without a log record`, sk);
-            continue;
-          }
-          const before = change.oldImage === undefined ? undefined : objectOf(change.oldImage);
-          const now = change.newImage === undefined ? undefined : objectOf(change.newImage);
-          const type = now === undefined ? 'DELETED' : before === undefined ? 'ADDED' : 'MODIFIED';
-          for (const followed of followers) {
-            const { selects } = followed.watcher;
-            const shown = seen(type, before !== undefined && selects(before), now !== undefined && selects(now));
-            if (shown === undefined) continue;
-            commit(followed, {
-              version: log['rv'] as number,
-              type: shown,
-              key: sk,
-              atMs: change.atMs,
-              linesBefore: followed.lines,
-            });
-          }
-        }
-      }
-    },
-
-    onListed(watcher, version, objects) {
-      const followed = all.get(watcher)!;
-      const through = Number(version);
-      followed.through = through;
-      followed.picture = new Map(objects.map((object) => [keyOf(object), versionOf(object)]));
-      // Every change up to its version, and for each object perhaps some that came while it was read.
-      for (const [key, ofKey] of followed.byKey) {
-        const shown = followed.picture.get(key);
-        const least = ofKey.findLast((each) => each.version <= through);
-        if (shown === undefined) {
-          // Nothing but a deletion takes it from the list, whatever else befell it meanwhile.
-          const isGone =
-            least === undefined || ofKey.some((each) => each.type === 'DELETED' && each.version >= least.version);
-          if (!isGone) fail(followed, `listed at ${version} without ${key}`, key);
-        } else {
-          const found = ofKey.find((each) => each.version === shown);
-          const isThere = found !== undefined && found.type !== 'DELETED' && shown >= (least?.version ?? 0);
-          if (!isThere) fail(followed, `listed at ${version} and found ${key} of ${shown}`, key);
-        }
-      }
-      for (const key of followed.picture.keys()) {
-        if (!followed.byKey.has(key)) fail(followed, `listed ${key}, which never existed`, key);
-      }
-    },
-
-    onAncient(watcher, version) {
-      const followed = all.get(watcher)!;
-      followed.picture = new Map();
-      followed.through = Number(version);
-    },
-
-    onLine(watcher) {
-      all.get(watcher)!.lines += 1;
-    },
-
-    onPage(watcher) {
-      all.get(watcher)!.lines += PAGE_LINES;
-    },
-
-    onEvent(watcher, type, object) {
-      const followed = all.get(watcher)!;
-      const { through = 0 } = followed;
-      const version = versionOf(object);
-      const key = keyOf(object);
-      if (version <= through) {
-        return fail(followed, `received ${key} at ${version} after ${through}`, key);
-      }
-      const next = nextAfter(followed, through);
-      if (next === undefined || next.version > version) {
-        return fail(followed, `received ${key} ${type} at ${version}, which never happened`, key);
-      }
-      if (next.version < version) {
-        return fail(followed, `received ${version} without ${next.key} ${next.type} at ${next.version}`, next.key);
-      }
-      if (next.key !== key || next.type !== type) {
-        return fail(followed, `received ${key} ${type} at ${version}; it was ${next.key} ${next.type}`, key);
-      }
-      followed.through = version;
-      put(followed.picture, key, type, version);
-    },
-
-    onBookmark(watcher, version) {
-      const followed = all.get(watcher)!;
-      const { through = 0 } = followed;
-      if (Number(version) < through) return fail(followed, `received a bookmark at ${version} after ${through}`);
-      const missed = nextAfter(followed, through);
-      if (missed !== undefined && missed.version <= Number(version)) {
-        const what = `${missed.key} was ${missed.type} at ${missed.version}`;
-        return fail(followed, `received a bookmark at ${version} and did not receive that ${what}`, missed.key);
-      }
-      followed.through = Number(version);
-    },
-
-    onExpired(watcher) {
-      const followed = all.get(watcher)!;
-      const ageMs = nowMs() - (followed.through ?? 0) / VERSIONS_PER_MS;
-      forget(followed);
-      if (ageMs >= KEPT_MS - clockSlackMs(nowMs() - KEPT_MS) - TOLD_WITHIN_MS) return;
-      fail(followed, `received Expired for a version that is ${seconds(ageMs)} old`);
-    },
-
-    onForgot(watcher) {
-      forget(all.get(watcher)!);
-    },
-
-    onAway(watcher, isAway) {
-      all.get(watcher)!.followsSinceMs = isAway ? undefined : nowMs();
-    },
-
-    onMoment() {
-      const calmMs = calmSinceMs();
-      if (calmMs === undefined) return;
-      for (const followed of all.values()) {
-        const { followsSinceMs, through, stored, picture } = followed;
-        if (followsSinceMs === undefined) continue;
-        const sinceMs = Math.max(calmMs, followsSinceMs);
-        const allowedMs = (linesBefore: number): number =>
-          TOLD_WITHIN_MS + (followed.lines - linesBefore) * LINE_MAX_MS;
-        if (through === undefined) {
-          const waitedMs = nowMs() - Math.max(sinceMs, followed.listsSinceMs);
-          if (waitedMs > allowedMs(followed.linesBeforeList))
-            fail(followed, `has no list after ${seconds(waitedMs)} of calm`);
-          continue;
-        }
-        const next = nextAfter(followed, through);
-        if (next !== undefined) {
-          if (nowMs() - Math.max(sinceMs, next.atMs) <= allowedMs(next.linesBefore)) continue;
-          const what = `${next.key} was ${next.type} at ${next.version}`;
-          fail(followed, `has not received for ${seconds(nowMs() - next.atMs)} that ${what}`, next.key);
-          continue;
-        }
-        const wrong = [...stored.keys(), ...picture.keys()].find((key) => stored.get(key) !== picture.get(key));
-        if (wrong === undefined) continue;
-        fail(
-          followed,
-          `has ${wrong} at version ${picture.get(wrong)}; the stored version is ${stored.get(wrong)}`,
-          wrong,
-        );
-      }
-    },
-  };
 }
