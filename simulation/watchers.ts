@@ -165,7 +165,7 @@ class Watchers {
     for (let page = 0; page < PAGES_MAX; page += 1) {
       const answer = await this.#ask(({ api }) => api(this.#requestOf(client, { ...limit, ...token })));
       if (answer?.status !== 200) return;
-      law.onPage(client);
+      this.#options.law.onPage(client);
       const { metadata, items } = JSON.parse(textOf(answer)) as List;
       objects.push(...items);
       if (metadata.continue === undefined || metadata.continue === '') {

@@ -94,9 +94,7 @@ export class LeaseClient {
     if (node === undefined) return { kind: 'noOwner' };
     const created = await this.#send({ method: 'POST', path: LEASES_PATH, body: newLease(node, this.#timing()) });
     const written = leaseWrite(created, nodeName);
-    return written.kind === 'written'
-      ? { kind: 'created', lease: written.lease }
-      : { kind: 'failed', answer: created };
+    return written.kind === 'written' ? { kind: 'created', lease: written.lease } : { kind: 'failed', answer: created };
   }
 
   /** The body of the PUT. Undefined without a base, or if the base has no owner and the Node cannot be read. */

@@ -11,7 +11,7 @@
  */
 
 import { LIST_WITHOUT_PODS_MS } from '../../agent/app/pod-loop.ts';
-import { type Dollars, SECONDS_PER_DAY, SECONDS_A_MONTH } from '../../shared/domain/cost/prices.ts';
+import { type Dollars, SECONDS_A_MONTH, SECONDS_PER_DAY } from '../../shared/domain/cost/prices.ts';
 import { COST_PERIOD_SECONDS } from '../../shared/domain/cost/running-cost.ts';
 import type { FunctionName } from '../../shared/function-list.ts';
 import { scanSegmentsFor } from '../../shared/store/health-store.ts';

@@ -1,6 +1,6 @@
 /** A simulated machine renews its Lease, or creates it. */
 import { LEASES_PATH, leasePath, newLease, renewedLease } from '../../agent/rules/lease.ts';
-import { leaseRead, leaseWrite, RENEWAL_TRIES_MAX } from '../../agent/rules/lease-answers.ts';
+import { leaseRead, leaseWrite, RENEWAL_ATTEMPTS_MAX } from '../../agent/rules/lease-answers.ts';
 import type { KubeObject } from '../../shared/kube/types.ts';
 import { DONE, failed, forgetNode, type MachineContext, type Step } from './machine-state.ts';
 import { readNode } from './status-report.ts';
@@ -12,7 +12,7 @@ export async function renewLease(context: MachineContext, isStale: () => boolean
   const { identity, state, send, counters } = context;
   const path = leasePath(identity.name);
   let last: Step = DONE;
-  for (let attempt = 0; attempt < RENEWAL_TRIES_MAX; attempt += 1) {
+  for (let attempt = 0; attempt < RENEWAL_ATTEMPTS_MAX; attempt += 1) {
     if (state.lease === undefined) {
       const ensured = await ensureLease(context);
       if (ensured.kind !== 'done' || ensured.created === true || state.lease === undefined) return ensured;
@@ -35,7 +35,7 @@ export async function renewLease(context: MachineContext, isStale: () => boolean
         state.freshNode = undefined;
     }
     state.lease = undefined;
-    last = failed(context, `renewing the Lease, ${RENEWAL_TRIES_MAX} tries`, answer);
+    last = failed(context, `renewing the Lease, ${RENEWAL_ATTEMPTS_MAX} tries`, answer);
   }
   return last;
 }

@@ -21,7 +21,7 @@ import { type GateVerdict, gateVerdictFor } from '../../domain/zones/gate.ts';
 import type { Limiter } from '../../domain/zones/limiter.ts';
 import type { KubeNode } from '../../kube/types.ts';
 import type { Condition, TransactWrite, UpdateWrite } from '../../ports/item-store.ts';
-import { type FleetRecords, dequeueWrite, mayTaint, acquireTokenWrite } from '../../store/fleet-store.ts';
+import { acquireTokenWrite, dequeueWrite, type FleetRecords, mayTaint } from '../../store/fleet-store.ts';
 import { readHealth, unchangedSince } from '../../store/health-store.ts';
 import type { ParkedRow } from '../../store/parked-store.ts';
 import { groupedBy, type WorkBudget, workThrough, workUntil } from '../framework/bounded-work.ts';

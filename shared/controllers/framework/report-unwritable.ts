@@ -57,7 +57,7 @@ export async function reportUnwritable(dependencies: ReportDependencies, unwrita
   log.error('an object is too large to be written by a controller', { kind, name, what });
   const outcomes = await Promise.allSettled([
     recordEvents(dependencies, [event], nowMs),
-    ledger.tell(draft, { atMs, key: what }),
+    ledger.recordOnce(draft, { atMs, key: what }),
   ]);
   for (const outcome of outcomes) {
     if (outcome.status === 'rejected') {

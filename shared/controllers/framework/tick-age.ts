@@ -1,5 +1,5 @@
 import { TICK_AGE } from '../../domain/functions/tick-metrics.ts';
-import { slotStartMs, reportsAge } from '../../domain/tick.ts';
+import { reportsAge, slotStartMs } from '../../domain/tick.ts';
 import type { Meter } from '../../ports/log.ts';
 
 /**

@@ -20,7 +20,7 @@
  * Decisions are applied in their order: recovery first.
  */
 
-import { runningDollarsPerDay, reportsCost } from '../../domain/cost/running-cost.ts';
+import { reportsCost, runningDollarsPerDay } from '../../domain/cost/running-cost.ts';
 import type { ClusterEvent } from '../../domain/events/cluster-event.ts';
 import { gateClosed, gateOpened } from '../../domain/events/event-text.ts';
 import type { NodeHealth } from '../../domain/nodes/node-health.ts';
