@@ -31,7 +31,7 @@ describe('a tick of evictor', () => {
     expect(fleet.metrics).toEqual([{ name: 'tick_age_seconds', value: 0, unit: 'Seconds' }]);
   });
 
-  it('claims its slot where somebody waits, and the loser does nothing', async () => {
+  it('claims its slot when a node waits, and the loser does nothing', async () => {
     const { fleet, ofZone } = await settledFleet({ a: 3, b: 3 });
     await fleet.run(0, 40, beatAll(fleet, ...ofZone('b'), 'a-0'));
     fleet.at(45);
@@ -43,10 +43,10 @@ describe('a tick of evictor', () => {
     expect(requestsOf(fleet).map(([operation]) => operation)).toEqual(['Query', 'Query', 'Query', 'UpdateItem']);
   });
 
-  it('does not look for what is due while the gate holds', async () => {
+  it('does not read what is due while the safety gate is closed', async () => {
     const { fleet, ofZone } = await settledFleet({ a: 3 });
     await fleet.run(0, 20, beatAll(fleet, ...ofZone('a')));
-    // No tick of node-monitor since: evictor sees for itself that it cannot know.
+    // No tick of node-monitor since: evictor finds by itself that its data is stale.
     fleet.at(120);
     fleet.consumed();
     await fleet.controllers.tickEvictor(fleet.slot());
@@ -56,7 +56,7 @@ describe('a tick of evictor', () => {
     ]);
   });
 
-  it('claims its slot for a pod that is due, and to take back a hold of a zone in which nobody waits', async () => {
+  it('claims its slot for a due pod, and to clear the hold of a zone in which no node waits', async () => {
     const { fleet, ofZone } = await settledFleet({ a: 3 });
     await fleet.addPod('p', 'a-2');
     await fleet.run(0, 20, beatAll(fleet, ...ofZone('a')));
@@ -81,7 +81,7 @@ describe('a tick of evictor', () => {
 });
 
 describe('zones and the limiter', () => {
-  it('taints the nodes of a dying zone one by one, each zone at its own rate', async () => {
+  it('taints the nodes of a failing zone one by one, each zone at its own rate', async () => {
     const { fleet, ofZone } = await settledFleet({ a: 4, b: 3, c: 2 });
     await fleet.run(0, 45, beatAll(fleet, ...ofZone('c'), 'a-0', 'b-0'));
     const tainted = async () => {
@@ -109,7 +109,7 @@ describe('zones and the limiter', () => {
     ]);
   });
 
-  it('calls everything off when all zones are dark, and gives a fresh grace when one is back', async () => {
+  it('cancels all evictions when all zones are fully disrupted, and starts a new grace period when one recovers', async () => {
     const { fleet, names, ofZone } = await settledFleet({ a: 2, b: 2 });
     await fleet.run(0, 40);
     for (const name of names) expect(await fleet.ready(name)).toBe('True');
@@ -128,7 +128,7 @@ describe('zones and the limiter', () => {
     await fleet.run(65, 65, () => fleet.beat(...ofZone('a')));
     const back = await fleet.records();
     expect(back.state.disruption).toMatchObject({ total: false, freshSinceMs: START_MS + 65_000 });
-    // Still Unknown: they wait for a limiter that starts drained.
+    // Still Unknown: they wait for a limiter that starts without tokens.
     expect(back.queue.map(({ nodeName }) => nodeName)).toEqual(['b-0', 'b-1']);
     await fleet.run(70, 70, () => fleet.beat(...ofZone('a')));
     expect(await fleet.taints('b-0')).toEqual(['unreachable:NoSchedule']);
@@ -137,7 +137,7 @@ describe('zones and the limiter', () => {
     expect(await fleet.taints('b-1')).toEqual(['unreachable:NoSchedule']);
   });
 
-  it('gives a rate above one a period what it says, by turns between the ticks', async () => {
+  it('reaches a rate above one per period, by processing queues between the ticks', async () => {
     const policy = { nodeEvictionRatePerSecond: 1, unhealthyZoneThreshold: 1 };
     const { fleet, ofZone } = await settledFleet({ a: 8, b: 1 }, { policy });
     await fleet.run(0, 40, beatAll(fleet, 'a-0', ...ofZone('b')));
@@ -173,7 +173,7 @@ describe('zones and the limiter', () => {
     expect(waits).toEqual([2_000, 2_000]);
   });
 
-  it('lifts NoExecute taints when total disruption is entered', async () => {
+  it('removes NoExecute taints when total disruption is entered', async () => {
     const { fleet, ofZone } = await settledFleet({ a: 3, b: 1 });
     await fleet.run(0, 60, beatAll(fleet, ...ofZone('b'), 'a-0', 'a-1'));
     expect(await fleet.taints('a-2')).toContain('unreachable:NoExecute');
@@ -182,7 +182,7 @@ describe('zones and the limiter', () => {
     expect(await fleet.taints('a-2')).toEqual(['unreachable:NoSchedule']);
   });
 
-  it('swaps the taint at once when an unreachable node says that it is not ready', async () => {
+  it('swaps the taint at once when an unreachable node reports that it is not ready', async () => {
     const { fleet } = await settledFleet({ a: 3 });
     const others = beatAll(fleet, 'a-0', 'a-1');
     await fleet.run(0, 60, others);
@@ -200,7 +200,7 @@ describe('zones and the limiter', () => {
 });
 
 describe('pods of a tainted node', () => {
-  /** a-2 falls silent, is marked at 45 s and tainted in the same tick. */
+  /** a-2 stops sending heartbeats, is marked at 45 s and tainted in the same tick. */
   async function tainted(...pods: { name: string; seconds?: number }[]) {
     const { fleet } = await settledFleet({ a: 3 });
     for (const { name, seconds } of pods) {
@@ -217,7 +217,7 @@ describe('pods of a tainted node', () => {
   const deleted = async (fleet: ControlledFleet, name: string) =>
     (await fleet.pod(name))?.metadata.deletionTimestamp !== undefined;
 
-  /** A tick of evictor, with something that happens after it has decided on pods and before the first of them is written. */
+  /** A tick of evictor, with a callback after it has decided on pods and before it writes the first of them. */
   async function evictedWhile(fleet: ControlledFleet, happens: () => Promise<void>): Promise<void> {
     let once = true;
     const racing = fleet.makeControllers({
@@ -234,7 +234,7 @@ describe('pods of a tainted node', () => {
     expect(once).toBe(false);
   }
 
-  it('are deleted when their seconds are over, within two periods, and told of once', async () => {
+  it('are deleted when their toleration time is over, within two periods, with one event', async () => {
     const { fleet, others } = await tainted({ name: 'p', seconds: 60 }, { name: 'daemon' });
     expect(await fleet.timers('a-2')).toMatchObject([{ name: 'p', atMs: START_MS + 105_000 }]);
     await fleet.run(50, 100, others);
@@ -257,7 +257,7 @@ describe('pods of a tainted node', () => {
     );
   });
 
-  it('are deleted also by a tick that cannot clear the hold of a zone in which nobody waits any more', async () => {
+  it('are deleted also by a tick that cannot clear the hold of a zone in which no node waits', async () => {
     const { fleet, others } = await tainted({ name: 'p', seconds: 60 });
     await fleet.run(50, 100, others);
     await fleetStore(fleet.tables).setHold('a', undefined, 'never');
@@ -275,7 +275,7 @@ describe('pods of a tainted node', () => {
     expect(await deleted(fleet, 'p')).toBe(true);
   });
 
-  it('are spared when the taint is lifted in time, and told so', async () => {
+  it('are kept when the taint is removed in time, with an event', async () => {
     const { fleet, others } = await tainted({ name: 'p', seconds: 60 });
     await fleet.run(50, 80, others);
     fleet.at(82);
@@ -290,7 +290,7 @@ describe('pods of a tainted node', () => {
   });
 
   it.each([30, 0])(
-    'are spared when the node is back in the moment between decision and deletion, with %i s of grace',
+    'are kept when the node recovers between decision and deletion, with %i s of grace',
     async (terminationGracePeriodSeconds) => {
       const { fleet, others } = await tainted({ name: 'p', seconds: 60 });
       await fleet.changePod('p', (pod) => ({ ...pod, spec: { ...pod.spec, terminationGracePeriodSeconds } }));
@@ -311,7 +311,7 @@ describe('pods of a tainted node', () => {
     },
   );
 
-  it('are spared when they tolerate the taint in the moment between decision and deletion', async () => {
+  it('are kept when they tolerate the taint between decision and deletion', async () => {
     const { fleet, others } = await tainted({ name: 'p', seconds: 60 });
     await fleet.run(50, 100, others);
     fleet.at(105);
@@ -324,7 +324,7 @@ describe('pods of a tainted node', () => {
     expect(await fleet.timers('a-2')).toEqual([]);
   });
 
-  it('move their timer with a changed toleration', async () => {
+  it('get another timer when their toleration changes', async () => {
     const { fleet, others } = await tainted({ name: 'p', seconds: 300 });
     fleet.at(52);
     await fleet.changePod('p', (pod) => ({
@@ -340,7 +340,7 @@ describe('pods of a tainted node', () => {
     expect(await deleted(fleet, 'p')).toBe(true);
   });
 
-  it('go at once when they do not tolerate it, also when they come later', async () => {
+  it('are deleted at once when they do not tolerate it, also when they are bound later', async () => {
     const { fleet } = await tainted();
     fleet.at(47);
     await fleet.addPod('p', 'a-2', { tolerations: [] });
@@ -360,7 +360,7 @@ describe('pods of a tainted node', () => {
     ]);
   });
 
-  it('keep a timer days ahead', async () => {
+  it('may have a timer days ahead', async () => {
     const days = 3 * 86_400;
     const { fleet } = await tainted({ name: 'p', seconds: days });
     fleet.at(45 + days - 5);
@@ -370,7 +370,7 @@ describe('pods of a tainted node', () => {
     expect(await fleet.timers('a-2')).toMatchObject([{ atMs: START_MS + (45 + days) * 1_000 }]);
   });
 
-  it('are decided again when somebody else wrote their timers in between', async () => {
+  it('are decided again when another process wrote their timers in between', async () => {
     const { fleet } = await tainted({ name: 'p', seconds: 300 });
     const store = evictionTimerStore(fleet.tables);
     let once = true;
@@ -397,7 +397,7 @@ describe('pods of a tainted node', () => {
     expect(await fleet.timers('a-2')).toMatchObject([{ name: 'p', atMs: START_MS + 105_000 }]);
   });
 
-  it('lose their timers with the Node', async () => {
+  it('lose their timers when the Node is deleted', async () => {
     const { fleet } = await tainted({ name: 'p', seconds: 60 });
     fleet.at(47);
     await fleet.removeNode('a-2');
@@ -407,7 +407,7 @@ describe('pods of a tainted node', () => {
     expect(await deleted(fleet, 'p')).toBe(false);
   });
 
-  it('forget the timer of a pod that is deleted by somebody else', async () => {
+  it('lose the timer of a pod that is deleted through the API', async () => {
     const { fleet } = await tainted({ name: 'p', seconds: 60 });
     fleet.at(47);
     await fleet.removePod('p');
@@ -420,7 +420,7 @@ describe('the gate', () => {
   const failing = { kind: 'failed', reason: 'answered 503' } as const;
   const accepted = { kind: 'accepted' } as const;
 
-  it('holds marks and evictions while probes fail, and gives a fresh grace after', async () => {
+  it('stops marks and evictions while probes fail, and starts a new grace period afterwards', async () => {
     let broken = false;
     const { fleet, names } = await settledFleet(
       { a: 3 },
@@ -440,14 +440,14 @@ describe('the gate', () => {
     expect(await fleet.ready('a-2')).toBe('Unknown');
   });
 
-  it('holds for a missing stretch of ticks of ours, and every node that beats again is spared', async () => {
+  it('closes after missing ticks, and every node that sends heartbeats again is kept', async () => {
     const { fleet, names } = await settledFleet({ a: 3 });
     await fleet.run(0, 30, () => fleet.beat(...names));
     await fleet.run(300, 335, (seconds) => (seconds >= 320 ? fleet.beat(...names) : Promise.resolve()));
     for (const name of names) expect(await fleet.ready(name)).toBe('True');
   });
 
-  it('is not fooled by ticks that are claimed and never finish', async () => {
+  it('closes when ticks are claimed but never complete', async () => {
     const { fleet, names } = await settledFleet({ a: 3 });
     await fleet.run(0, 30, () => fleet.beat(...names));
     for (let seconds = 35; seconds <= 300; seconds += 5) {
@@ -465,7 +465,7 @@ describe('the gate', () => {
     expect((await fleet.records()).state.gate.reasons).toEqual(['missedTicks']);
   });
 
-  it('keeps pods of a due node while the evictor finds that node-monitor misses ticks', async () => {
+  it('keeps pods of a due node while evictor finds that node-monitor misses ticks', async () => {
     const { fleet } = await settledFleet({ a: 3 });
     await fleet.addPod('p', 'a-2', {
       tolerations: [{ key: 'node.kubernetes.io/unreachable', operator: 'Exists', tolerationSeconds: 30 }],

@@ -1,4 +1,4 @@
-/** Twice, at once, late, killed half-way: the controllers' effects under bad luck. */
+/** Calls that run twice, at once, late or are killed half-way: the effects of the controllers. */
 import { describe, expect, it } from 'vitest';
 import { type ControlledFleet, settledFleet } from '../../test/support/controlled-fleet.ts';
 import { dyingStore } from '../../test/support/failing-store.ts';
@@ -6,7 +6,7 @@ import { dyingStore } from '../../test/support/failing-store.ts';
 const SILENT = ['a-3', 'a-4'];
 const POLICY = { nodeEvictionRatePerSecond: 0.1 };
 
-/** Two silent nodes with a pod each in a zone of five, beside a zone of two; up to just before they are due. */
+/** Two silent nodes with one pod each in a zone of five, beside a zone of two; until just before they are due. */
 async function beforeTheMark(): Promise<ControlledFleet> {
   const { fleet } = await settledFleet({ a: 5, b: 2 }, { policy: POLICY });
   for (const name of SILENT) await fleet.addPod(`on-${name}`, name);
@@ -18,7 +18,7 @@ async function beforeTheMark(): Promise<ControlledFleet> {
 const living = (fleet: ControlledFleet, seconds: number): Promise<unknown> =>
   seconds % 10 === 0 ? fleet.beat('a-0', 'a-1', 'a-2', 'b-0', 'b-1') : Promise.resolve();
 
-/** What must be true some ticks later, however they went. */
+/** The state that is required some ticks later, whatever happened. */
 async function expectMarkedOnce(fleet: ControlledFleet): Promise<void> {
   for (const name of SILENT) {
     expect(await fleet.ready(name)).toBe('Unknown');
@@ -62,7 +62,7 @@ describe('node-monitor', () => {
     await expectMarkedOnce(fleet);
   });
 
-  it('leaves a node alone that beats while the tick is deciding', async () => {
+  it('does not mark a node that sends a heartbeat while the tick is deciding', async () => {
     let fleet: ControlledFleet | undefined;
     let beats = 0;
     const settled = await settledFleet(
@@ -71,7 +71,7 @@ describe('node-monitor', () => {
         between: (items) => ({
           ...items,
           async transact(writes) {
-            // The mark's transaction: the beat is a moment faster.
+            // The mark's transaction: the heartbeat is one millisecond earlier.
             if (fleet !== undefined && writes.some(({ key }) => key.table === 'health')) {
               beats += 1;
               await fleet.beat('a-1');
@@ -92,7 +92,7 @@ describe('node-monitor', () => {
     expect((await fleet.records()).queue.map(({ nodeName }) => nodeName)).toEqual(['a-2']);
   });
 
-  it('does no harm when it wakes up late: what it decided long ago is refused', async () => {
+  it('does no harm when it resumes late: its old decisions are refused', async () => {
     const fleet = await beforeTheMark();
     fleet.at(45);
     let asleep = false;
@@ -104,7 +104,7 @@ describe('node-monitor', () => {
       ...fleet.tables,
       async getMany(keys, options) {
         const found = await fleet.tables.getMany(keys, options);
-        // Everything is read; before it writes, the world moves on.
+        // Everything is read. Before the write, the state changes.
         asleep = true;
         await sleep;
         return found;
@@ -128,7 +128,7 @@ describe('node-monitor', () => {
     expect(await fleet.events('NodeNotReady')).toEqual([]);
   });
 
-  it('does not count ticks that die at their work: once they go through again, the gate holds first', async () => {
+  it('does not count ticks that die during their work: when ticks complete again, the safety gate is closed first', async () => {
     const fleet = await beforeTheMark();
     let dead = false;
     const dying = fleet.makeControllers({
@@ -150,26 +150,29 @@ describe('node-monitor', () => {
     for (const name of SILENT) expect(await fleet.ready(name)).toBe('True');
   });
 
-  it.each([false, true])('is healed by the next tick wherever it was killed (last write done: %s)', async (happens) => {
-    const counting = await beforeTheMark();
-    counting.at(45);
-    const alive = dyingStore(counting.tables, Number.POSITIVE_INFINITY, false);
-    await counting.makeControllers(alive.items).tickNodeMonitor(counting.slot());
-    const calls = alive.calls();
-    expect(calls).toBeGreaterThan(15);
-    for (let atCall = 1; atCall <= calls; atCall += 1) {
-      const fleet = await beforeTheMark();
-      fleet.at(45);
-      const dying = dyingStore(fleet.tables, atCall, happens);
-      await fleet
-        .makeControllers(dying.items)
-        .tickNodeMonitor(fleet.slot())
-        .catch(() => 'killed');
-      await fleet.run(50, 55, (seconds) => living(fleet, seconds));
-      await expectMarkedOnce(fleet);
-      expect((await fleet.records()).zones.map(({ state }) => state)).toEqual(['Normal', 'Normal']);
-    }
-  });
+  it.each([false, true])(
+    'is repaired by the next tick wherever it was killed (last write done: %s)',
+    async (happens) => {
+      const counting = await beforeTheMark();
+      counting.at(45);
+      const alive = dyingStore(counting.tables, Number.POSITIVE_INFINITY, false);
+      await counting.makeControllers(alive.items).tickNodeMonitor(counting.slot());
+      const calls = alive.calls();
+      expect(calls).toBeGreaterThan(15);
+      for (let atCall = 1; atCall <= calls; atCall += 1) {
+        const fleet = await beforeTheMark();
+        fleet.at(45);
+        const dying = dyingStore(fleet.tables, atCall, happens);
+        await fleet
+          .makeControllers(dying.items)
+          .tickNodeMonitor(fleet.slot())
+          .catch(() => 'killed');
+        await fleet.run(50, 55, (seconds) => living(fleet, seconds));
+        await expectMarkedOnce(fleet);
+        expect((await fleet.records()).zones.map(({ state }) => state)).toEqual(['Normal', 'Normal']);
+      }
+    },
+  );
 });
 
 describe('evictor', () => {
@@ -187,7 +190,7 @@ describe('evictor', () => {
     return lists.filter((taints) => taints.includes('unreachable:NoExecute')).length;
   };
 
-  it('takes one token when the same tick runs twice, or two at once, or the next one early', async () => {
+  it('acquires one token when the same tick runs twice, or two at once, or the next one early', async () => {
     const fleet = await beforeTheTaint();
     await Promise.all([
       fleet.controllers.tickEvictor(fleet.slot()),
@@ -199,7 +202,7 @@ describe('evictor', () => {
   });
 
   it.each([false, true])(
-    'never exceeds the rate wherever it was killed, and goes on (last write done: %s)',
+    'never exceeds the rate wherever it was killed, and continues (last write done: %s)',
     async (happens) => {
       const counting = await beforeTheTaint();
       const alive = dyingStore(counting.tables, Number.POSITIVE_INFINITY, false);
@@ -221,7 +224,7 @@ describe('evictor', () => {
     },
   );
 
-  it('does not taint a node that beats while it is about to', async () => {
+  it('does not taint a node that sends a heartbeat at that moment', async () => {
     const fleet = await beforeTheTaint();
     let once = true;
     const racing = fleet.makeControllers({
@@ -236,7 +239,7 @@ describe('evictor', () => {
     expect(await tainted(fleet)).toBe(0);
   });
 
-  it('does not taint on a tick that read an open gate when the gate holds by now', async () => {
+  it('does not taint in a tick that read an open gate when the gate is closed by now', async () => {
     const fleet = await beforeTheTaint();
     const racing = fleet.makeControllers({
       ...fleet.tables,

@@ -8,7 +8,7 @@ import { StoreFault } from '../ports/item-store.ts';
 import { keepProbeKey } from '../store/process-key-store.ts';
 
 describe('the gate', () => {
-  it('says nothing of the first tick there ever was, and marks nobody for what was before it', async () => {
+  it('reports nothing about the first tick ever, and marks no node for the time before it', async () => {
     const { fleet, names } = await settledFleet({ a: 2 });
     await fleet.run(3_600, 3_640);
     for (const name of names) expect(await fleet.ready(name)).toBe('True');
@@ -18,7 +18,7 @@ describe('the gate', () => {
     expect(await fleet.events('GateOpened')).toEqual([]);
   });
 
-  it('tells once when ticks were missing, marks nobody meanwhile, and tells once when it opens', async () => {
+  it('reports missing ticks once, marks no node meanwhile, and reports once when it opens', async () => {
     const { fleet, names } = await settledFleet({ a: 2, b: 1 });
     await fleet.run(0, 20, () => fleet.beat(...names));
     await fleet.run(300, 330);
@@ -38,14 +38,14 @@ describe('the gate', () => {
       },
     ]);
     expect(fleet.metrics.filter(({ name, value }) => name === 'gate_holding' && value === 1)).toHaveLength(1);
-    // The fresh grace runs from the first tick after the gap: 40 s, and then the next tick.
+    // The new grace period starts at the first tick after the gap: 40 s, and then the next tick.
     await fleet.run(335, 340);
     for (const name of names) expect(await fleet.ready(name)).toBe('True');
     await fleet.run(345, 345);
     for (const name of names) expect(await fleet.ready(name)).toBe('Unknown');
   });
 
-  it('does its work in a tick that cannot tell that the gate closed, and tells it in the next', async () => {
+  it('works in a tick that cannot record the event of the closed gate, and records it in the next tick', async () => {
     let broken = false;
     const { fleet } = await settledFleet(
       { a: 3 },
@@ -54,7 +54,7 @@ describe('the gate', () => {
           ...items,
           transact: (writes) =>
             broken && writes.some(({ key }) => key.pk.startsWith('o#events#'))
-              ? Promise.reject(new StoreFault('throttled', 'no event is taken', { retryable: true }))
+              ? Promise.reject(new StoreFault('throttled', 'no event is stored', { retryable: true }))
               : items.transact(writes),
         }),
       },
@@ -74,7 +74,7 @@ describe('the gate', () => {
     expect(await fleet.events('GateClosed')).toHaveLength(1);
   });
 
-  it('holds while its own probe beats fail, whatever the fleet does, and evicts nobody', async () => {
+  it('is closed while its own probes fail, whatever the fleet does, and no node is evicted', async () => {
     let accepted = true;
     const probe = {
       beat: async () =>
@@ -97,13 +97,13 @@ describe('the gate', () => {
     expect(await fleet.events('GateOpened')).toHaveLength(1);
   });
 
-  it('holds while the key of its probe cannot be stored: a beat that fails, and a tick that goes on', async () => {
+  it('is closed while the key of its probe cannot be stored: the probe fails and the tick continues', async () => {
     let broken = true;
     const items = memoryItemStore();
     const store = {
       get: items.get.bind(items),
       write: async (...wanted: Parameters<typeof items.write>) => {
-        if (broken) throw new StoreFault('throttled', 'no key is taken', { retryable: true });
+        if (broken) throw new StoreFault('throttled', 'no key is stored', { retryable: true });
         return items.write(...wanted);
       },
     };

@@ -13,7 +13,7 @@ const SEEDS = 40;
 const PERIOD_SECONDS = 5;
 const STORY_SECONDS = 400;
 
-/** A linear congruential generator; its high bits are good enough for stories. */
+/** A linear congruential generator; its high bits are random enough for stories. */
 function seeded(seed: number): () => number {
   let state = Math.imul(seed + 1, 0x9e3779b1) >>> 0;
   return () => {
@@ -25,15 +25,15 @@ function seeded(seed: number): () => number {
 interface Story {
   readonly fleet: ControlledFleet;
   readonly steady: readonly string[];
-  /** Since when each silent machine is silent. Seconds. */
+  /** By silent machine, when it stopped. Seconds. */
   readonly silentSince: ReadonlyMap<string, number>;
 }
 
-/** Plays a story; `faults` makes processes die, run twice and streams repeat. */
+/** Plays a story. With `faults` processes die or run twice, and streams repeat. */
 async function play(seed: number, faults: boolean): Promise<Story> {
   const random = seeded(seed);
   const { fleet, names } = await settledFleet({ a: 6, b: 4, c: 2 });
-  // These never miss a beat, and one zone is never dark.
+  // These never miss a heartbeat, and one zone is never fully disrupted.
   const steady = ['a-0', 'b-0', 'c-0', 'c-1'];
   const silentSince = new Map<string, number>();
   let told = 0;
@@ -49,7 +49,7 @@ async function play(seed: number, faults: boolean): Promise<Story> {
       for (const name of names) {
         if (silentSince.has(name)) continue;
         await fleet.beat(name);
-        // Finding its conditions overwritten, or one of its own, it posts.
+        // When its conditions are overwritten, or contain one of its own, it posts.
         if ((await fleet.ready(name)) !== 'True' && random() < 0.7) await fleet.post(name);
       }
     }
@@ -63,7 +63,7 @@ async function play(seed: number, faults: boolean): Promise<Story> {
     await Promise.all(processes.map((each) => each.tickEvictor(fleet.slot()).catch(() => 'dead')));
     await fleet.streams();
     if (faults && random() < 0.2) {
-      // A stretch of the streams is delivered again.
+      // A part of the streams is delivered again.
       await fleet.controllers.onObjectRecords(fleet.tables.changes('objects', told));
       await fleet.controllers.onHealthRecords(fleet.tables.changes('health'));
       await fleet.streams();
@@ -73,7 +73,7 @@ async function play(seed: number, faults: boolean): Promise<Story> {
   return { fleet, steady, silentSince };
 }
 
-/** Every stored state of every Node, in order, as zone, name and what it said. */
+/** Every stored state of every Node, in order: zone, name and conditions. */
 function history({ fleet }: Story) {
   return fleet.tables
     .changes('objects')
@@ -125,12 +125,12 @@ describe.each([false, true])('the laws hold (faults: %s)', (faults) => {
       }
     }
 
-    // Each mark is told once.
+    // Each mark has one event.
     const marks = changes.filter(({ before, after }) => before.ready === 'True' && after.ready === 'Unknown');
     const events = (await fleet.events('NodeNotReady')).map((event) => Number(event['count']));
     expect(events.reduce((sum, count) => sum + count, 0)).toBe(marks.length);
 
-    // L10: what faults left behind is done in two ticks; then, in the same moment, nothing is decided.
+    // L10: two ticks repair what faults left behind. Then, at the same moment, no decision is left.
     for (let extra = 1; extra <= 2; extra += 1) {
       await fleet.controllers.tickNodeMonitor(fleet.slot() + extra);
       await fleet.streams();
@@ -142,7 +142,7 @@ describe.each([false, true])('the laws hold (faults: %s)', (faults) => {
     seen.lifts += changes.filter(({ before, after }) => before.noExecute.length > after.noExecute.length).length;
   });
 
-  it('and the stories had something to hold them against', () => {
+  it('and the stories contained the cases that the laws are about', () => {
     expect(seen.marks).toBeGreaterThan(5 * SEEDS);
     expect(seen.taintings).toBeGreaterThan(3 * SEEDS);
     expect(seen.lifts).toBeGreaterThan(SEEDS);

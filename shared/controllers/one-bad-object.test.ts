@@ -1,4 +1,4 @@
-/** Law L12: what one object does, it does to itself alone. Each case has a healthy neighbour that must not wait for it. */
+/** Law L12: a bad object affects only itself. Each case has a healthy neighbour that must not wait for it. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type ControlledFleet, settledFleet } from '../../test/support/controlled-fleet.ts';
@@ -23,7 +23,7 @@ const notWritten = (fleet: ControlledFleet) =>
   fleet.metrics.filter(({ name }) => name === 'objects_not_written_total').length;
 
 describe('an oversized object', () => {
-  it('does not keep a tick from finishing: pods that exceed a transaction together are marked in parts', async () => {
+  it('does not prevent a tick from completing: pods that exceed a transaction together are marked in parts', async () => {
     const { fleet } = await settledFleet({ a: 3 });
     for (let index = 0; index < 13; index += 1) {
       await fleet.addPod(`p-${index}`, 'a-2');
@@ -42,7 +42,7 @@ describe('an oversized object', () => {
     expect(notWritten(fleet)).toBe(0);
   });
 
-  it('is skipped and reported when it cannot be marked: the pods beside it are, and no tick looks at it again', async () => {
+  it('is skipped and reported when it cannot be marked. The pods beside it are marked, and no tick reads it again', async () => {
     const { fleet } = await settledFleet({ a: 3 });
     for (const name of ['p-0', 'p-1', 'p-2']) await fleet.addPod(name, 'a-2');
     await fleet.changePod('p-1', (pod) => padded(pod, 120_000));
@@ -76,7 +76,7 @@ describe('an oversized object', () => {
     expect((await fleet.records()).state.gate.reasons).toEqual([]);
   });
 
-  it('does not keep the head of its zone: the next node in turn gets its taint in the same tick', async () => {
+  it('does not block its zone: the next node in the queue gets its taint in the same tick', async () => {
     const { fleet } = await settledFleet({ a: 6 }, { policy: { nodeEvictionRatePerSecond: 0.1 } });
     const dead = ['a-0', 'a-1'];
     const alive = ['a-2', 'a-3', 'a-4', 'a-5'];
@@ -85,7 +85,7 @@ describe('an oversized object', () => {
     await fleet.controllers.tickNodeMonitor(fleet.slot());
     await fleet.streams();
     for (const name of dead) expect(await fleet.ready(name)).toBe('Unknown');
-    // By now it is so large that its taint does not fit: a controller of somebody else filled the headroom.
+    // By now it is so large that its taint does not fit: another controller filled the headroom.
     await fleet.changeNode('a-0', (node) => padded(node, 120_000));
     await fleet.controllers.tickEvictor(fleet.slot());
     expect(await fleet.taints('a-0')).not.toContain('unreachable:NoExecute');
@@ -129,7 +129,7 @@ describe('an object that cannot be read or written', () => {
     expect((await fleet.pod('on-a-19'))?.status?.['conditions']).toMatchObject([{ status: 'False' }]);
   });
 
-  it('keeps no other node of its commit unmarked, and does not close the gate however long it lasts', async () => {
+  it('does not prevent other nodes of its commit from being marked, and does not close the gate however long it lasts', async () => {
     let broken = false;
     const { fleet } = await settledFleet(
       { a: 16 },
@@ -156,7 +156,7 @@ describe('an object that cannot be read or written', () => {
     expect((await fleet.records()).state.gate.reasons).toEqual([]);
   });
 
-  it('does not keep the other dead node of its zone from its taint', async () => {
+  it('does not prevent the taint of the other dead node of its zone', async () => {
     let broken = false;
     const { fleet } = await settledFleet(
       { a: 6 },
@@ -182,7 +182,7 @@ describe('an object that cannot be read or written', () => {
   });
 });
 
-/** Stored before the API refused it, or by whoever writes to the table. */
+/** Stored before the API refused it, or written to the table directly. */
 async function storeAsIs(fleet: ControlledFleet, name: string, change: (pod: KubeObject) => KubeObject): Promise<void> {
   await fleet.changePod(name, change);
 }
@@ -202,7 +202,7 @@ const tolerating = (tolerationSeconds: number): Toleration[] =>
   }));
 
 describe('absurd numbers and times that are stored', () => {
-  /** A dead node with three pods, of which the middle one is made by `poison`; two minutes later. */
+  /** A dead node with three pods, two minutes later. `poison` changes the middle pod. */
   async function afterEviction(poison: (pod: KubeObject) => KubeObject) {
     const { fleet } = await settledFleet({ a: 4, b: 3 });
     for (const name of ['p-0', 'p-1', 'p-2']) await fleet.addPod(name, 'a-0', { tolerations: tolerating(5) });
@@ -214,7 +214,7 @@ describe('absurd numbers and times that are stored', () => {
   const isGoing = async (fleet: ControlledFleet, name: string): Promise<boolean> =>
     (await fleet.pod(name))?.metadata.deletionTimestamp !== undefined;
 
-  it('evict the pod and its neighbours, with a time that can be read, whatever its grace period', async () => {
+  it('evict the pod and its neighbours at a valid time, whatever its grace period', async () => {
     const grace = fc.oneof(
       fc.constantFrom(1e12, 1e13, 8.64e15, 1e300, Number.MAX_VALUE, -1e300, 2 ** 53),
       fc.double({ noNaN: true, noDefaultInfinity: true }),
@@ -249,7 +249,7 @@ describe('absurd numbers and times that are stored', () => {
     );
   });
 
-  it('leave a pod alone that is terminating by a malformed time, and evict its neighbours', async () => {
+  it('do not evict a pod that is terminating with a malformed time, and evict its neighbours', async () => {
     const fleet = await afterEviction((pod) => ({
       ...pod,
       metadata: { ...pod.metadata, deletionTimestamp: '+318857-05-20T17:46:40Z' },
@@ -259,8 +259,8 @@ describe('absurd numbers and times that are stored', () => {
   });
 });
 
-describe('a stream record that can never be worked on', () => {
-  it('is given up and reported at once; the records before and after it have their effect', async () => {
+describe('a stream record that can never be processed', () => {
+  it('is dropped and reported at once; the records before and after it are processed', async () => {
     const { fleet } = await settledFleet({ a: 3 });
     const image = (name: string) =>
       fleet.tables.items('objects').find((item) => item['n'] === name && item['k'] === 'Node')!;
@@ -279,7 +279,7 @@ describe('a stream record that can never be worked on', () => {
     for (const name of ['a-0', 'a-2']) expect(await fleet.taints(name)).toEqual(['unschedulable:NoSchedule']);
   });
 
-  it('is given up when its pod cannot be read; the other pods of its node are evicted', async () => {
+  it('is dropped when its pod cannot be read; the other pods of its node are evicted', async () => {
     const { fleet } = await settledFleet({ a: 3 });
     await fleet.addPod('bad', 'a-0', { tolerations: [] });
     await storeAsIs(fleet, 'bad', withSpec({ tolerations: 'none' }));
@@ -310,7 +310,7 @@ describe('a node with more eviction timers than one item holds', () => {
 });
 
 describe('a node with thousands of pods that are due', () => {
-  it('has a bounded number of them deleted in one look, and the rest at the ticks that follow', async () => {
+  it('has a bounded number of them deleted in one call, and the rest at the next ticks', async () => {
     const { fleet } = await settledFleet({ a: 3 });
     for (let index = 0; index < 130; index += 1) await fleet.addPod(`p-${index}`, 'a-0', { tolerations: [] });
     await fleet.run(0, 5);

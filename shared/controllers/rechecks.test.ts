@@ -1,4 +1,4 @@
-/** What was decided on an earlier read is checked again at the moment of the write, and on the clocks of the server. */
+/** A decision on an earlier read is checked again at the write, by the server's clock. */
 import { describe, expect, it } from 'vitest';
 import { apiInMemory } from '../../test/support/api-in-memory.ts';
 import { type ControlledFleet, settledFleet } from '../../test/support/controlled-fleet.ts';
@@ -13,7 +13,7 @@ const beats = (fleet: ControlledFleet, ...names: string[]) => {
   return (seconds: number): Promise<unknown> => (seconds % 10 === 0 ? fleet.beat(...names) : Promise.resolve());
 };
 
-/** Does something once, just before the Node of this name is read. */
+/** Runs a callback once, just before the Node of this name is read. */
 const beforeReadOf = (items: ItemStore, name: string, what: () => Promise<unknown>): ItemStore => {
   let isDone = false;
   return {
@@ -29,7 +29,7 @@ const beforeReadOf = (items: ItemStore, name: string, what: () => Promise<unknow
 };
 
 describe('a NoExecute taint', () => {
-  it('is not added to a node that says Ready between the decision and the write', async () => {
+  it('is not added to a node that becomes Ready between the decision and the write', async () => {
     const { fleet } = await settledFleet({ a: 5 });
     await fleet.run(0, 20, beats(fleet, 'a-0', 'a-1', 'a-2', 'a-3', 'a-4'));
     fleet.at(25);
@@ -90,7 +90,7 @@ describe('a NoExecute taint', () => {
     expect((await fleet.records()).queue).toEqual([]);
   });
 
-  it('stays on a node that says not Ready between the decision to lift it and the write', async () => {
+  it('stays on a node that becomes not ready between the decision to remove it and the write', async () => {
     const { fleet } = await settledFleet({ a: 5 });
     await fleet.run(0, 60, beats(fleet, 'a-0', 'a-1', 'a-2', 'a-3'));
     expect(await fleet.taints('a-4')).toContain('unreachable:NoExecute');

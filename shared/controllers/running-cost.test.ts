@@ -53,13 +53,13 @@ async function world() {
 }
 
 describe('the running cost of a cluster', () => {
-  it('is told at the beginning of a quarter of a day, with the units of the tick that tells it', async () => {
+  it('is reported at the beginning of each quarter of a day, with the units of the tick that reports it', async () => {
     const { metrics, tickAt } = await world();
     const told = () => metrics.filter(([name]) => name === 'cost_dollars_per_day' || name === 'tick_consumed_units');
     for (let seconds = 0; seconds < 60; seconds += 5) await tickAt(seconds);
     expect(told().map(([name]) => name)).toEqual(['cost_dollars_per_day', 'tick_consumed_units']);
     const [[, dollars], [, units]] = told() as [[string, number], [string, number]];
-    // 1,000 nodes: $16 of beats, $1 of status posts, ticks of a few dozen units.
+    // 1,000 nodes: $16 of heartbeats, $1 of status posts, ticks of a few dozen units.
     expect(dollars).toBeGreaterThan(16);
     expect(dollars).toBeLessThan(19);
     expect(units).toBeGreaterThan(16);

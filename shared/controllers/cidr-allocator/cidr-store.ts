@@ -13,6 +13,7 @@
  */
 
 import type { BlockRange } from '../../domain/cidrs/cidr-set.ts';
+import { defined } from '../../domain/defined.ts';
 import {
   type DeleteWrite,
   type Item,
@@ -83,8 +84,7 @@ export function cidrStore(items: ItemStore): CidrStore {
         table: 'control',
         pk: `cidr#${set}`,
         consistent: true,
-        ...(beginsWith === undefined ? {} : { beginsWith }),
-        ...(after === undefined ? {} : { after }),
+        ...defined({ beginsWith, after }),
       });
       found.push(...part);
       if (next === undefined) return found;

@@ -19,6 +19,7 @@ import {
   usageOf,
 } from '../../domain/cidrs/cidr-set.ts';
 import { blocksOfNode, type CidrFault, createCidrSets } from '../../domain/cidrs/cluster-cidrs.ts';
+import { defined } from '../../domain/defined.ts';
 import type { EventText } from '../../domain/events/event-text.ts';
 import type { KubeNode } from '../../kube/types.ts';
 import { StoreFault } from '../../ports/item-store.ts';
@@ -148,7 +149,7 @@ class Allocator implements CidrAllocator {
       const list = await objects.list({
         resource: 'nodes',
         limit: LIST_PAGE,
-        ...(continueAfter === undefined ? {} : { continueAfter }),
+        ...defined({ continueAfter }),
       });
       for (const node of list.objects as readonly KubeNode[]) {
         if (cidrsOf(node).podCIDRs.length > 0) await this.#recordFaults(node, await this.#noteAll(node), clock.nowMs());

@@ -16,6 +16,7 @@
  */
 
 import type { CloudAnswer } from '../../domain/cloud/instance.ts';
+import { defined } from '../../domain/defined.ts';
 import type { EventText } from '../../domain/events/event-text.ts';
 import type { ConditionStatus, Taint } from '../../domain/kubernetes.ts';
 import { TAINT_OUT_OF_SERVICE, TAINT_SHUTDOWN } from '../../domain/nodes/taint.ts';
@@ -97,7 +98,7 @@ function isOld(question: CloudQuestion, nowMs: number, policy: CloudPolicy): boo
 
 function remember(question: CloudQuestion, nowMs: number, policy: CloudPolicy): CloudMemory {
   const { answer, memory, ready } = question;
-  const launched = memory.launchedAtMs === undefined ? {} : { launchedAtMs: memory.launchedAtMs };
+  const launched = defined({ launchedAtMs: memory.launchedAtMs });
   if (ready === 'True') return launched;
   switch (answer.kind) {
     case 'found': {
@@ -105,7 +106,7 @@ function remember(question: CloudQuestion, nowMs: number, policy: CloudPolicy): 
       const sameRun = launchedAtMs === memory.launchedAtMs || memory.launchedAtMs === undefined;
       const down = answer.state === 'stopped' || answer.state === 'terminated';
       return {
-        ...(launchedAtMs === undefined ? {} : { launchedAtMs }),
+        ...defined({ launchedAtMs }),
         ...(down ? { downSinceMs: (sameRun ? memory.downSinceMs : undefined) ?? nowMs } : {}),
       };
     }
@@ -116,7 +117,7 @@ function remember(question: CloudQuestion, nowMs: number, policy: CloudPolicy): 
       return { ...launched, notFoundSinceMs: isStale ? nowMs : sinceMs };
     }
     case 'failed':
-      return { ...launched, ...(memory.downSinceMs === undefined ? {} : { downSinceMs: memory.downSinceMs }) };
+      return { ...launched, ...defined({ downSinceMs: memory.downSinceMs }) };
     case 'foreign':
     case 'notEc2':
       return launched;

@@ -11,6 +11,7 @@
  * in between.
  */
 
+import { defined } from '../../domain/defined.ts';
 import type { ConditionStatus } from '../../domain/kubernetes.ts';
 import type {
   Condition,
@@ -150,10 +151,12 @@ const attributesOf = (node: WatchedNode, resourceVersion: number): Item => ({
   providerID: node.providerId,
   createdAtMs: node.createdAtMs,
   rv: resourceVersion,
-  ...(node.ready === undefined ? {} : { ready: node.ready }),
-  ...(node.hasShutdownTaint ? { shutdown: 1 } : {}),
-  ...(node.outOfServiceTaint === 'absent' ? {} : { outOfService: node.outOfServiceTaint }),
-  ...(node.uninitialised ? { uninitialised: 1 } : {}),
+  ...defined({
+    ready: node.ready,
+    shutdown: node.hasShutdownTaint ? 1 : undefined,
+    outOfService: node.outOfServiceTaint === 'absent' ? undefined : node.outOfServiceTaint,
+    uninitialised: node.uninitialised ? 1 : undefined,
+  }),
 });
 
 function rowOf(item: Item): WatchRow {

@@ -7,6 +7,7 @@
 
 import type { CloudAnswer } from '../../domain/cloud/instance.ts';
 import { type Ec2Instance, type ProviderId, parseProviderId } from '../../domain/cloud/provider-id.ts';
+import { defined } from '../../domain/defined.ts';
 import type { EventText } from '../../domain/events/event-text.ts';
 import type { ConditionStatus, Taint } from '../../domain/kubernetes.ts';
 import { hasTaint, removeTaints, TAINT_OUT_OF_SERVICE, type TaintList } from '../../domain/nodes/taint.ts';
@@ -78,7 +79,7 @@ export interface CloudSeen {
 
 export const NOTHING_SEEN: CloudSeen = Object.freeze({ memory: Object.freeze({}) });
 
-/** The kind of an answer: a metric dimension, and the key by which consecutive answers are compared. */
+/** The kind of an answer: a metric dimension, and the key that compares consecutive answers. */
 export function cloudState(answer: CloudAnswer): string {
   switch (answer.kind) {
     case 'found':
@@ -136,11 +137,7 @@ export function seenAfter(
   const sinceMs = state === before.state ? before.sinceMs : after.nowMs;
   return {
     memory: after.memory,
-    ...(state === undefined ? {} : { state }),
-    ...(sinceMs === undefined ? {} : { sinceMs }),
-    ...(after.told === undefined ? {} : { told: after.told }),
-    ...(after.kept === undefined ? {} : { kept: after.kept }),
-    ...(addresses === undefined ? {} : { addresses }),
+    ...defined({ state, sinceMs, told: after.told, kept: after.kept, addresses }),
   };
 }
 

@@ -9,6 +9,7 @@
  * decisions of one millisecond. The key follows from the decision, so a repeated write finds the first record.
  */
 
+import { defined } from '../../domain/defined.ts';
 import { shortHash } from '../../domain/text-hash.ts';
 import type { Item, ItemKey, ItemStore, PutWrite, QueryPage } from '../../ports/item-store.ts';
 import { decisionPartition, shardOf } from '../../store/layout.ts';
@@ -98,7 +99,7 @@ export function decisionStore(items: Pick<ItemStore, 'get' | 'query'>): Decision
         table: 'objects',
         pk: decisionPartition(shard),
         consistent: false,
-        ...(beginsWith === undefined ? {} : { beginsWith }),
+        ...defined({ beginsWith }),
         ...page,
       });
   return {
@@ -114,11 +115,11 @@ export function decisionStore(items: Pick<ItemStore, 'get' | 'query'>): Decision
           : [reader(shardOf(subject, DECISION_SHARDS), `${subject}.`)];
       const page = await mergePages(readers, {
         limit,
-        ...(continueAfter === undefined ? {} : { after: continueAfter }),
+        ...defined({ after: continueAfter }),
       });
       return {
         decisions: page.items.filter((item) => !isOld(item, nowMs)).map(decisionOf),
-        ...(page.next === undefined ? {} : { next: page.next }),
+        ...defined({ next: page.next }),
       };
     },
   };

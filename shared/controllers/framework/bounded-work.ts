@@ -39,7 +39,7 @@ export async function workThrough<T>(
   return { left: items.length - next, faults };
 }
 
-/** For a small amount of work that must be done however long it takes. */
+/** For a small amount of work that must be done regardless of the time. */
 export const UNBOUNDED: WorkBudget = { hasTime: () => true };
 
 /**

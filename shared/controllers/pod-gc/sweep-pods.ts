@@ -5,6 +5,7 @@
  * Cost: one read unit per 4 KB of pods (strongly consistent), and half a unit per 4 KB of node rows.
  */
 
+import { defined } from '../../domain/defined.ts';
 import type { ObjectRef } from '../../kube/types.ts';
 import { jsonEqual } from '../../kube/wire/json-value.ts';
 import { readHealth, scanHealth } from '../../store/health-store.ts';
@@ -62,7 +63,7 @@ export async function sweepPods(
     const page = await objects.list({
       resource: 'pods',
       limit: PODS_PER_PAGE,
-      ...(after === undefined ? {} : { continueAfter: after }),
+      ...defined({ continueAfter: after }),
     });
     const seen = new Set<string>();
     for (const pod of page.objects) {

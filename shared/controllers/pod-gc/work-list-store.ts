@@ -13,6 +13,7 @@
  * object-stream maintains the list. A periodic sweep of all pods repairs what lost records left out or behind. A row is
  * only a hint: every effect is decided again from live objects.
  */
+import { defined } from '../../domain/defined.ts';
 import type { Item, ItemKey, ItemStore } from '../../ports/item-store.ts';
 import { is } from '../../store/conditions.ts';
 import { controlPages } from '../../store/control-pages.ts';
@@ -102,127 +103,113 @@ const podKey = ({ namespace, name }: { readonly namespace: string; readonly name
 const missingKey = (nodeName: string): ItemKey => keyOf(`${MISSING_PREFIX}${nodeName}`);
 const volumesKey = (nodeName: string): ItemKey => keyOf(`${VOLUMES_PREFIX}${nodeName}`);
 
-export function podGcStore(items: ItemStore): PodGcStore {
-  return {
-    async read() {
-      const pods: ListedPod[] = [];
-      const missing = new Map<string, number>();
-      const volumes: NodeVolumes[] = [];
-      let sweep: SweepState | undefined;
-      const pages = controlPages(items, PARTITION, {
-        consistent: true,
-        tooMany: 'the work list of pod-gc exceeds the page limit of one read',
-      });
-      for await (const page of pages) {
-        for (const item of page) {
-          const sk = item['sk'] as string;
-          if (sk.startsWith(POD_PREFIX)) pods.push(listedPodOf(item));
-          else if (sk.startsWith(MISSING_PREFIX)) {
-            missing.set(sk.slice(MISSING_PREFIX.length), item['since'] as number);
-          } else if (sk.startsWith(VOLUMES_PREFIX)) volumes.push(nodeVolumesOf(item));
-          else if (sk === SWEEP) {
-            sweep = { dueAtMs: item['due'] as number, after: item['after'] as string | undefined };
-          }
-        }
+export const podGcStore = (items: ItemStore): PodGcStore => ({
+  read: () => readList(items),
+  ...podRows(items),
+  ...quarantineRows(items),
+  ...volumeRows(items),
+  async saveSweep({ dueAtMs, after }) {
+    await items.write({ kind: 'put', key: keyOf(SWEEP), item: { due: dueAtMs, ...defined({ after }) } });
+  },
+});
+
+async function readList(items: ItemStore): Promise<PodGcList> {
+  const pods: ListedPod[] = [];
+  const missing = new Map<string, number>();
+  const volumes: NodeVolumes[] = [];
+  let sweep: SweepState | undefined;
+  const pages = controlPages(items, PARTITION, {
+    consistent: true,
+    tooMany: 'the work list of pod-gc exceeds the page limit of one read',
+  });
+  for await (const page of pages) {
+    for (const item of page) {
+      const sk = item['sk'] as string;
+      if (sk.startsWith(POD_PREFIX)) pods.push(listedPodOf(item));
+      else if (sk.startsWith(MISSING_PREFIX)) {
+        missing.set(sk.slice(MISSING_PREFIX.length), item['since'] as number);
+      } else if (sk.startsWith(VOLUMES_PREFIX)) volumes.push(nodeVolumesOf(item));
+      else if (sk === SWEEP) {
+        sweep = { dueAtMs: item['due'] as number, after: item['after'] as string | undefined };
       }
-      return { pods, missing, volumes, sweep };
-    },
-
-    async putPod(pod) {
-      await items.write({
-        kind: 'put',
-        key: podKey(pod),
-        item: {
-          u: pod.uid,
-          c: pod.createdAtMs,
-          ...(pod.nodeName === undefined ? {} : { n: pod.nodeName }),
-          ...(pod.phase === undefined ? {} : { p: pod.phase }),
-          ...(pod.terminating ? { t: 1 } : {}),
-          ...(pod.evicted ? { e: 1 } : {}),
-        },
-      });
-    },
-
-    async dropPod(pod) {
-      await items.write({ kind: 'delete', key: podKey(pod) });
-    },
-
-    async putMissing(nodeName, sinceMs) {
-      await items.write({
-        kind: 'put',
-        key: missingKey(nodeName),
-        item: { since: sinceMs },
-        when: { kind: 'itemAbsent' },
-      });
-    },
-
-    async restartMissing(nodeName, { seenSinceMs, sinceMs }) {
-      await items.write({
-        kind: 'put',
-        key: missingKey(nodeName),
-        item: { since: sinceMs },
-        when: is('since', seenSinceMs),
-      });
-    },
-
-    async dropMissing(nodeName, seenSinceMs) {
-      await items.write({
-        kind: 'delete',
-        key: missingKey(nodeName),
-        ...(seenSinceMs === undefined ? {} : { when: is('since', seenSinceMs) }),
-      });
-    },
-
-    async touchVolumes(nodeName, nowMs) {
-      await items.write({ kind: 'update', key: volumesKey(nodeName), set: { touched: nowMs } });
-    },
-
-    async noteInstance(nodeName, instanceId, nowMs) {
-      await items.write({
-        kind: 'update',
-        key: volumesKey(nodeName),
-        set: { instance: instanceId },
-        setIfAbsent: { touched: nowMs },
-      });
-    },
-
-    async askVolumes(nodeName, nowMs) {
-      await items.write({ kind: 'update', key: volumesKey(nodeName), setIfAbsent: { touched: nowMs } });
-    },
-
-    async saveVolumes(seen, { instanceId, memory }) {
-      const outcome = await items.write({
-        kind: 'update',
-        key: volumesKey(seen.nodeName),
-        set: { memory: JSON.stringify(memory), ...(instanceId === undefined ? {} : { instance: instanceId }) },
-        when: is('touched', seen.touchedAtMs),
-      });
-      return outcome.kind;
-    },
-
-    async dropVolumes({ nodeName, touchedAtMs }) {
-      await items.write({ kind: 'delete', key: volumesKey(nodeName), when: is('touched', touchedAtMs) });
-    },
-
-    async saveSweep({ dueAtMs, after }) {
-      await items.write({
-        kind: 'put',
-        key: keyOf(SWEEP),
-        item: { due: dueAtMs, ...(after === undefined ? {} : { after }) },
-      });
-    },
-
-    async hasPods(nodeName) {
-      const page = await items.query({
-        table: 'objects',
-        pk: nodePodsPartition(nodeName),
-        consistent: true,
-        limit: 1,
-      });
-      return page.items.length > 0;
-    },
-  };
+    }
+  }
+  return { pods, missing, volumes, sweep };
 }
+
+const podRows = (items: ItemStore): Pick<PodGcStore, 'putPod' | 'dropPod' | 'hasPods'> => ({
+  async putPod({ uid, createdAtMs, nodeName, phase, terminating, evicted, ...path }) {
+    const flags = { t: terminating ? 1 : undefined, e: evicted ? 1 : undefined };
+    const item = { u: uid, c: createdAtMs, ...defined({ n: nodeName, p: phase, ...flags }) };
+    await items.write({ kind: 'put', key: podKey(path), item });
+  },
+
+  async dropPod(pod) {
+    await items.write({ kind: 'delete', key: podKey(pod) });
+  },
+
+  async hasPods(nodeName) {
+    const page = await items.query({
+      table: 'objects',
+      pk: nodePodsPartition(nodeName),
+      consistent: true,
+      limit: 1,
+    });
+    return page.items.length > 0;
+  },
+});
+
+const quarantineRows = (items: ItemStore): Pick<PodGcStore, 'putMissing' | 'restartMissing' | 'dropMissing'> => ({
+  async putMissing(nodeName, sinceMs) {
+    const item = { since: sinceMs };
+    await items.write({ kind: 'put', key: missingKey(nodeName), item, when: { kind: 'itemAbsent' } });
+  },
+
+  async restartMissing(nodeName, { seenSinceMs, sinceMs }) {
+    const item = { since: sinceMs };
+    await items.write({ kind: 'put', key: missingKey(nodeName), item, when: is('since', seenSinceMs) });
+  },
+
+  async dropMissing(nodeName, seenSinceMs) {
+    const when = seenSinceMs === undefined ? undefined : is('since', seenSinceMs);
+    await items.write({ kind: 'delete', key: missingKey(nodeName), ...defined({ when }) });
+  },
+});
+
+const volumeRows = (
+  items: ItemStore,
+): Pick<PodGcStore, 'touchVolumes' | 'noteInstance' | 'askVolumes' | 'saveVolumes' | 'dropVolumes'> => ({
+  async touchVolumes(nodeName, nowMs) {
+    await items.write({ kind: 'update', key: volumesKey(nodeName), set: { touched: nowMs } });
+  },
+
+  async noteInstance(nodeName, instanceId, nowMs) {
+    await items.write({
+      kind: 'update',
+      key: volumesKey(nodeName),
+      set: { instance: instanceId },
+      setIfAbsent: { touched: nowMs },
+    });
+  },
+
+  async askVolumes(nodeName, nowMs) {
+    await items.write({ kind: 'update', key: volumesKey(nodeName), setIfAbsent: { touched: nowMs } });
+  },
+
+  async saveVolumes(seen, { instanceId, memory }) {
+    const outcome = await items.write({
+      kind: 'update',
+      key: volumesKey(seen.nodeName),
+      set: { memory: JSON.stringify(memory), ...defined({ instance: instanceId }) },
+      when: is('touched', seen.touchedAtMs),
+    });
+    return outcome.kind;
+  },
+
+  async dropVolumes({ nodeName, touchedAtMs }) {
+    await items.write({ kind: 'delete', key: volumesKey(nodeName), when: is('touched', touchedAtMs) });
+  },
+});
 
 function listedPodOf(item: Item): ListedPod {
   const path = (item['sk'] as string).slice(POD_PREFIX.length);

@@ -1,3 +1,4 @@
+import { defined } from '../../domain/defined.ts';
 import type { KubeVolumeAttachment } from '../../kube/types.ts';
 import { StoreFault } from '../../ports/item-store.ts';
 import type { ObjectStore } from '../../store/object-store.ts';
@@ -13,7 +14,7 @@ export async function listAttachments(objects: ObjectStore): Promise<readonly Ku
     const page = await objects.list({
       resource: 'volumeattachments',
       limit: PAGE_OBJECTS,
-      ...(after === undefined ? {} : { continueAfter: after }),
+      ...defined({ continueAfter: after }),
     });
     all.push(...page.objects);
     if (page.next === undefined) return all;
