@@ -17,7 +17,7 @@ beforeEach(() => {
 
 const ACCESS = ['--server', 'https://cluster.example', '--token', 'the-administrators-token'];
 
-/** Against a cluster in memory, as sendToApi would. */
+/** The API of a cluster in memory, in place of sendToApi. */
 function run(...args: string[]): Promise<void> {
   const io = { environment: {}, nowMs: cluster.nowMs, print: (line: string) => lines.push(line) };
   return bootstrapTokenCommand([...args, ...ACCESS], io, async (access, { method, path, body }) => {
@@ -29,7 +29,7 @@ function run(...args: string[]): Promise<void> {
 }
 
 describe('nodekeeper bootstrap-token', () => {
-  it('makes a token that enrols, and prints it and nothing else', async () => {
+  it('creates a token that enrols a machine, and prints only the token', async () => {
     await run('create', '--uses', '2', '--nodes', 'edge-*', '--label', 'site=north', '--hours', '1');
     expect(lines).toHaveLength(1);
     const enrolled = await cluster.enrol(lines[0], 'edge-7', nodeKeyPair());
@@ -81,7 +81,7 @@ describe('a kubeconfig', () => {
     return path;
   };
 
-  it('gives server, authority and token, also from files beside it', () => {
+  it('returns server, authority and token, also from files beside it', () => {
     const ca = Buffer.from('PEM').toString('base64');
     const kubeconfig = write({ token: 't' }, { 'certificate-authority-data': ca });
     expect(apiAccess({ kubeconfig }, {})).toEqual({ url: 'https://c.example', token: 't', ca: 'PEM' });

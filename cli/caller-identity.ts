@@ -1,6 +1,6 @@
 /**
- * The token of a user with AWS credentials: a GetCallerIdentity request that is signed and not sent. It has the format of
- * `aws eks get-token`, so that tools for those tokens work. The signature covers the id of the cluster.
+ * The token of a user with AWS credentials: a GetCallerIdentity request that is signed and not sent. It has the format
+ * of `aws eks get-token`, which the tools for those tokens expect. The signature covers the id of the cluster.
  */
 import { SignatureV4 } from '@smithy/signature-v4';
 import { type AwsCredentials, awsHost } from '../shared/adapters/aws-connection/connection.ts';
@@ -27,7 +27,7 @@ export interface PresignedToken {
 
 /** The signed expiry. STS accepts such a request for 15 minutes in any case. Seconds. */
 const EXPIRES_SECONDS = 60;
-/** A new token is requested this long before expiry, so that no request carries an expired one. Seconds. */
+/** A new token is requested this long before expiry: no request carries an expired one. Seconds. */
 const MARGIN_SECONDS = 60;
 
 export async function callerIdentityToken(request: CallerIdentityRequest): Promise<PresignedToken> {

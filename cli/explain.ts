@@ -1,8 +1,9 @@
 /**
  * nodekeeper explain node NAME, nodekeeper explain pod NAMESPACE/NAME
  *
- * Prints the decisions of the controllers about the object, in order and with their reasons. Decisions about its zone and
- * the fleet in the same time are included, and its events. With --verify each rule runs again over its recorded inputs.
+ * Prints the decisions of the controllers about the object, in order and with their reasons. Decisions about its zone
+ * and the fleet in the same time are included, and its events. With --verify each rule runs again over its recorded
+ * inputs.
  */
 import { parseArgs } from 'node:util';
 import type { DecisionAbout, DecisionRecord } from '../shared/controllers/decisions/decision-record.ts';
@@ -77,8 +78,8 @@ export async function explainCommand(
   const shown = values.verify === true ? steps.map(verified) : steps;
   if (shown.length === 0) {
     throw new CommandError(
-      `nothing was decided about ${titleOf(subject)} since ${formatTime(sinceMs)}`,
-      `look further back with --since 30d, or see whether the name is right: kubectl get ${subject.kind === 'Node' ? 'nodes' : 'pods -A'}`,
+      `no decision about ${titleOf(subject)} since ${formatTime(sinceMs)}`,
+      `try a longer time with --since 30d, or check the name: kubectl get ${subject.kind === 'Node' ? 'nodes' : 'pods -A'}`,
     );
   }
   if (values.json === true) print(JSON.stringify({ about: subject, ...story.facts, steps: shown }, undefined, 2));
@@ -104,7 +105,7 @@ const parse = (args: readonly string[]) =>
 
 function subjectOf([kind, name, ...more]: readonly string[]): DecisionAbout {
   if (kind === undefined || name === undefined || more.length > 0) {
-    throw new CommandError('name one node or one pod', EXPLAIN_USAGE);
+    throw new CommandError('the node or the pod is missing, or more than one is named', EXPLAIN_USAGE);
   }
   if (kind === 'node') return { kind: 'Node', name };
   const [namespace = '', podName = '', ...rest] = name.includes('/') ? name.split('/') : ['default', name];
@@ -250,7 +251,7 @@ interface Found {
   readonly spec?: Readonly<Record<string, unknown>>;
 }
 
-/** undefined: the object no longer exists. Its decisions are kept all the same. */
+/** undefined: the object no longer exists. Its decisions are still stored. */
 async function readIfPresent({ access, send }: Asked, path: string): Promise<Found | undefined> {
   try {
     return (await send(access, { method: 'GET', path })) as Found;
@@ -304,17 +305,17 @@ function reportReplays(steps: readonly Step[], print: (line: string) => void): v
   const checked = steps.filter(({ replayed }) => replayed?.checked === true);
   const different = checked.filter(({ replayed }) => replayed?.same === false);
   const facts = steps.filter(({ replayed }) => replayed?.checked === false).length;
-  const beside = facts === 0 ? '' : `; ${facts} rest on no rule`;
+  const beside = facts === 0 ? '' : `; ${facts} without a rule`;
   print('');
   if (different.length === 0) {
-    print(`${checked.length} decisions run again: all the same${beside}`);
+    print(`${checked.length} decisions replayed: same outcome${beside}`);
     return;
   }
   for (const { name, replayed } of different) {
     print(`${name}: recorded ${JSON.stringify(replayed?.expected)}, now ${JSON.stringify(replayed?.got)}`);
   }
   throw new CommandError(
-    `${different.length} of ${checked.length} decisions came out differently`,
-    'the record was changed since, or this version has another rule: see kubectl get decisions.nodekeeper.dev NAME -o yaml',
+    `${different.length} of ${checked.length} decisions have another outcome`,
+    'the record was changed, or this version has another rule: see kubectl get decisions.nodekeeper.dev NAME -o yaml',
   );
 }

@@ -52,7 +52,7 @@ interface Written {
 const written = (path = join(home, '.kube', 'config')) => parse(readFileSync(path, 'utf8')) as Written;
 
 describe('nodekeeper kubeconfig', () => {
-  it('asks for the stack with a good signature, and writes where kubectl looks', async () => {
+  it('requests the stack with a valid signature, and writes the file that kubectl reads', async () => {
     await run(REGION);
     expect(cloudFormation.asked).toEqual([{ action: 'DescribeStacks', stackName: 'Nodekeeper' }]);
     expect(lines).toEqual([`context edge.eu-west-1.nodekeeper in ${join(home, '.kube', 'config')}`]);
@@ -67,7 +67,7 @@ describe('nodekeeper kubeconfig', () => {
     ]);
   });
 
-  it('takes stack, alias, profile and file as they are given', async () => {
+  it('uses stack, alias, profile and file from the command line', async () => {
     cloudFormation.stacks.set('Edge2', { status: 'CREATE_COMPLETE', outputs: { ...OUTPUTS, ClusterId: 'two' } });
     const profiles: (string | undefined)[] = [];
     const find: FindCredentials = (profile) => {
@@ -81,7 +81,7 @@ describe('nodekeeper kubeconfig', () => {
     expect(written(file).users[0]!.user.exec.args.slice(-2)).toEqual(['--profile', 'ops']);
   });
 
-  it('prints it for "-", and touches no file', async () => {
+  it('prints it for "-", and changes no file', async () => {
     await run([...REGION, '--file', '-']);
     expect((parse(lines.join('\n')) as Written).clusters).toHaveLength(1);
     expect(() => written()).toThrow('ENOENT');
@@ -104,7 +104,7 @@ describe('nodekeeper kubeconfig', () => {
     await expect(run([])).rejects.toThrow('SignatureDoesNotMatch');
   });
 
-  it('asks a second time when CloudFormation stumbles, and no third', async () => {
+  it('retries once when CloudFormation fails, and not twice', async () => {
     cloudFormation.planned.push({ status: 503, text: errorAnswer('ServiceUnavailable', 'later') });
     await run(REGION);
     expect(cloudFormation.asked).toHaveLength(2);
@@ -144,7 +144,7 @@ describe('nodekeeper kubeconfig says what to do next', () => {
     ['CREATE_IN_PROGRESS', 'is not deployed yet: CREATE_IN_PROGRESS', 'wait'],
     ['ROLLBACK_COMPLETE', 'failed: ROLLBACK_COMPLETE', 'events'],
     ['UPDATE_COMPLETE', 'has no outputs Endpoint and ClusterId', 'deploy again'],
-  ])('when the stack is %s and has no outputs of ours', async (status, message, next) => {
+  ])('when the stack is %s and has none of our outputs', async (status, message, next) => {
     cloudFormation.stacks.set('Nodekeeper', { status, outputs: {} });
     await expect(run(REGION)).rejects.toMatchObject({
       message: expect.stringContaining(message),

@@ -1,8 +1,8 @@
 /**
  * nodekeeper kubeconfig [--stack NAME] [--region REGION] [--profile PROFILE] [--alias NAME] [--file PATH|-]
  *
- * Reads the outputs of a deployed stack and adds the cluster to a kubeconfig. kubectl then runs `nodekeeper token` of this
- * installation, by absolute path. So it works in any directory and never downloads from a registry.
+ * Reads the outputs of a deployed stack and adds the cluster to a kubeconfig. kubectl then runs `nodekeeper token` of
+ * this installation, by absolute path. So it works in any directory and never downloads from a registry.
  */
 import { homedir } from 'node:os';
 import { join } from 'node:path';

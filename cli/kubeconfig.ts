@@ -52,7 +52,9 @@ type Environment = CommandIo['environment'];
 export const firstKubeconfig = (environment: Environment): string | undefined =>
   environment['KUBECONFIG']?.split(delimiter).find((path) => path !== '');
 
-/** Access by the options, completed from a kubeconfig: --kubeconfig, $KUBECONFIG, that of local mode, ~/.kube/config. */
+/**
+ * Access by the options, completed from a kubeconfig: --kubeconfig, $KUBECONFIG, that of local mode, ~/.kube/config.
+ */
 export function apiAccess(options: AccessOptions, environment: Environment): ApiAccess {
   const { server, token } = options;
   const caFile = options['certificate-authority'];

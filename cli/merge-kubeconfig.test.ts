@@ -22,7 +22,7 @@ const entry: KubeconfigEntry = {
   exec: { command: 'node', args: ['/opt/nodekeeper.mjs', 'token', '--cluster-id', 'edge'] },
 };
 
-const OTHERS = `# Mine; hands off.
+const OTHERS = `# Mine; do not change.
 apiVersion: v1
 kind: Config
 preferences: {}
@@ -42,7 +42,7 @@ extensions:
 `;
 
 describe('merging into a kubeconfig', () => {
-  it('makes one where there is none', () => {
+  it('creates one where none exists', () => {
     expect(parse(mergedKubeconfig('', entry))).toEqual({
       apiVersion: 'v1',
       kind: 'Config',
@@ -77,11 +77,11 @@ describe('merging into a kubeconfig', () => {
     }
     expect(after['extensions']).toEqual(before['extensions']);
     expect(after['current-context']).toBe('edge');
-    expect(merged).toContain('# Mine; hands off.');
+    expect(merged).toContain('# Mine; do not change.');
     expect(merged).toContain('# the old one');
   });
 
-  it('is the same the second time, and replaces what has changed', () => {
+  it('is the same the second time, and replaces changed entries', () => {
     const once = mergedKubeconfig(OTHERS, entry);
     expect(mergedKubeconfig(once, entry)).toBe(once);
     const moved = parse(mergedKubeconfig(once, { ...entry, server: 'https://nodes.example' })) as {
@@ -93,7 +93,7 @@ describe('merging into a kubeconfig', () => {
     ]);
   });
 
-  it('gives a second name to the same cluster by an alias', () => {
+  it('adds a second name of the same cluster by an alias', () => {
     const merged = parse(mergedKubeconfig(mergedKubeconfig('', entry), { ...entry, contextName: 'e' })) as {
       contexts: { name: string }[];
       clusters: unknown[];
@@ -102,7 +102,7 @@ describe('merging into a kubeconfig', () => {
     expect(merged.clusters).toHaveLength(1);
   });
 
-  it('reads what kubectl leaves when it is empty, and JSON', () => {
+  it('reads the empty file that kubectl leaves, and JSON', () => {
     const empty = 'apiVersion: v1\nclusters: null\ncontexts: null\ncurrent-context: ""\nkind: Config\nusers: []\n';
     expect(parse(mergedKubeconfig(empty, entry))).toMatchObject({ users: [{ name: 'edge' }], clusters: [{}] });
     expect(parse(mergedKubeconfig(JSON.stringify(parse(OTHERS)), entry))).toMatchObject({ clusters: [{}, {}] });
@@ -125,7 +125,7 @@ describe('the file', () => {
   });
   afterEach(() => rmSync(dir, { recursive: true }));
 
-  it('is made with its folder, for its owner alone, and nothing is left beside it', () => {
+  it('is created with its folder, for its owner only, and leaves no other file', () => {
     const path = join(dir, '.kube', 'config');
     changeKubeconfigFile(path, () => 'new');
     expect(readFileSync(path, 'utf8')).toBe('new');
@@ -133,7 +133,7 @@ describe('the file', () => {
     expect(readdirSync(join(dir, '.kube'))).toEqual(['config']);
   });
 
-  it('stays where a link points', () => {
+  it('is changed at the target of a symbolic link', () => {
     const target = join(dir, 'real');
     writeFileSync(target, 'old');
     symlinkSync(target, join(dir, 'config'));
@@ -141,7 +141,7 @@ describe('the file', () => {
     expect(readFileSync(target, 'utf8')).toBe('old+new');
   });
 
-  it('is as before when the change fails', () => {
+  it('is unchanged when the change fails', () => {
     const path = join(dir, 'config');
     writeFileSync(path, 'old');
     const refuse = () => {
@@ -152,14 +152,14 @@ describe('the file', () => {
     expect(readFileSync(path, 'utf8')).toBe('old');
   });
 
-  it('waits for nobody: a lock of kubectl is told', () => {
+  it('is not changed while kubectl holds its lock, and the error names the lock', () => {
     const path = join(dir, 'config');
     writeFileSync(`${path}.lock`, '');
     expect(() => changeKubeconfigFile(path, () => 'new')).toThrow('config.lock exists');
     expect(existsSync(path)).toBe(false);
   });
 
-  it('that cannot be written is told with its name', () => {
+  it('that cannot be written is reported with its name', () => {
     expect(() => changeKubeconfigFile('/proc/kubeconfig', () => 'new')).toThrow('/proc/kubeconfig cannot be changed');
   });
 });

@@ -16,7 +16,7 @@ async function run(args: string[], environment: Record<string, string> = {}, fin
 }
 
 describe('nodekeeper token', () => {
-  it('prints what kubectl wants of an exec plugin, in the version it asks in', async () => {
+  it('prints an ExecCredential for kubectl, in the requested version', async () => {
     const asked = JSON.stringify({ apiVersion: 'client.authentication.k8s.io/v1beta1' });
     const credential = await run(['--cluster-id', 'c', '--region', 'eu-west-1'], { KUBERNETES_EXEC_INFO: asked });
     expect(credential).toMatchObject({ kind: 'ExecCredential', apiVersion: 'client.authentication.k8s.io/v1beta1' });
@@ -27,7 +27,7 @@ describe('nodekeeper token', () => {
     });
   });
 
-  it('takes the region from the environment, and China’s endpoint for its regions', async () => {
+  it('uses the region of the environment, and China’s endpoint for its regions', async () => {
     const { status } = await run(['--cluster-id', 'c'], { AWS_REGION: 'cn-north-1' });
     expect(readCallerIdentityToken(status.token, NOW_MS)).toMatchObject({ host: 'sts.cn-north-1.amazonaws.com.cn' });
   });

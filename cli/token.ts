@@ -1,8 +1,8 @@
 /**
  * nodekeeper token --cluster-id ID [--region REGION] [--profile PROFILE]
  *
- * The exec plugin of kubectl: prints an ExecCredential (client.authentication.k8s.io). Credentials come from the sources
- * that the AWS CLI uses.
+ * The exec plugin of kubectl: prints an ExecCredential (client.authentication.k8s.io). Credentials come from the
+ * sources that the AWS CLI uses.
  */
 import { parseArgs } from 'node:util';
 import { rfc3339 } from '../shared/domain/rfc3339.ts';

@@ -1,4 +1,4 @@
-/** Decisions as people get at them: kubectl, and `nodekeeper explain` as a process with its exit codes. */
+/** Decisions as users read them: with kubectl, and with `nodekeeper explain` as a process with its exit codes. */
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -58,7 +58,7 @@ function explain(...args: string[]): Promise<{ readonly code: number; readonly o
 describe.runIf(kubectl !== undefined)('kubectl', () => {
   const run = (...args: string[]) => startKubectl(kubectl!, args, { kubeconfig: api.kubeconfig }).ended;
 
-  it('lists decisions about a node, and shows one whole', async () => {
+  it('lists decisions about a node, and shows a complete one', async () => {
     const { stdout, stderr } = await run('get', 'decisions.nodekeeper.dev', '--field-selector', 'node=n1');
     expect(stderr).toBe('');
     expect(stdout.split('\n').map((line) => line.split(/ {2,}/).slice(1))).toEqual([
@@ -93,23 +93,23 @@ describe.runIf(kubectl !== undefined)('kubectl', () => {
 });
 
 describe('nodekeeper explain', () => {
-  it('ends with 0 when all is the same, and with 1 when a record was changed', async () => {
+  it('exits with 0 when all outcomes are the same, and with 1 when a record was changed', async () => {
     const good = await explain('node', 'n1', '--verify');
     expect([good.code, good.err]).toEqual([0, '']);
-    expect(good.out).toContain('2 decisions run again: all the same');
+    expect(good.out).toContain('2 decisions replayed: same outcome');
     // No rule swaps a taint of a node that is Ready.
     const noExecute = { notReady: true, unreachable: false };
     await keep(swapDraft({ ...NODE, nowMs: Date.now(), ready: 'True', noExecute }, 'notReady', 'unreachable'));
     const bad = await explain('node', 'n1', '--verify');
     expect(bad.code).toBe(1);
-    expect(bad.err).toContain('1 of 3 decisions came out differently');
+    expect(bad.err).toContain('1 of 3 decisions have another outcome');
     expect(bad.err).toContain('kubectl get decisions.nodekeeper.dev');
   });
 
-  it('says what to do when nothing is known', async () => {
+  it('states what to do when there is no decision', async () => {
     const { code, err } = await explain('node', 'n2');
     expect(code).toBe(1);
-    expect(err).toContain('nothing was decided about node n2');
+    expect(err).toContain('no decision about node n2');
     expect(err).toContain('kubectl get nodes');
   });
 });

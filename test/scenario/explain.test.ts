@@ -166,7 +166,7 @@ describe('explain', () => {
         ['pod', `default/on-${name}`],
       ] as const) {
         const lines = await explain(...about, '--verify');
-        expect(lines.at(-1)).toMatch(/^(\d+ decisions run again: all the same|error: nothing was decided about)/);
+        expect(lines.at(-1)).toMatch(/^(\d+ decisions replayed: same outcome|error: no decision about)/);
       }
     }
     for (const { name, record } of await recordsOf())
@@ -184,7 +184,7 @@ describe('explain', () => {
     const forged = sealed(rest as Omit<DecisionRecord, 'sum'>);
     await fleet.tables.write(decisionWrite(forged));
     const lines = await explain('node', 'dark-1', '--verify');
-    expect(lines.at(-1)).toMatch(/^error: 1 of \d+ decisions came out differently$/);
+    expect(lines.at(-1)).toMatch(/^error: 1 of \d+ decisions have another outcome$/);
     expect(lines.at(-2)).toContain(
       'recorded {"mark":true,"silentSeconds":45,"graceSeconds":40}, now {"kind":"nothing"}',
     );
@@ -206,10 +206,10 @@ describe('explain', () => {
   });
 
   it.each([
-    [['node', 'nobody'], 'nothing was decided about node nobody since'],
+    [['node', 'nobody'], 'no decision about node nobody since'],
     [['node', 'dark-2', '--since', 'soon'], '--since must be a duration such as 30m, 24h or 7d, not soon'],
     [['zone', 'dark'], 'explain does not support zone, only node and pod'],
-    [['node'], 'name one node or one pod'],
+    [['node'], 'the node or the pod is missing'],
   ])('says what is wrong with %j', async (args, message) => {
     expect((await explain(...args)).join()).toContain(`error: ${message}`);
   });
