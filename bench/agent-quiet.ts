@@ -1,7 +1,7 @@
 /**
  * What one agent takes of its machine when nothing happens: the bundled file as a process of its own, started with the
- * flags of its systemd unit, enrolled in local mode, beating and looking after its status. Memory is what the kernel counts
- * as resident, Node itself included; CPU is user and system time over wall time.
+ * flags of its systemd unit, enrolled in local mode, beating and looking after its status. Memory is what the kernel
+ * counts as resident, Node itself included; CPU is user and system time over wall time.
  */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';

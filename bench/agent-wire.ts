@@ -1,7 +1,7 @@
 /**
- * The agent on the wire when nothing happens: beats, and the passes of its node status, with its own HTTPS client, a token
- * as long as its own, TLS included, through local mode. Bytes are counted at the agent's sockets; TCP and IP headers (40
- * bytes a packet, about four packets a request) are not.
+ * The agent on the wire when nothing happens: beats, and the passes of its node status, with its own HTTPS client, a
+ * token as long as its own, TLS included, through local mode. Bytes are counted at the agent's sockets; TCP and IP
+ * headers (40 bytes a packet, about four packets a request) are not.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

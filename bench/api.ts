@@ -1,6 +1,6 @@
 /**
- * The API through the whole local mode: reads, lists of a large fleet, patches, and how soon a watch tells of a write; with
- * the units each takes, counted between local mode and its engine.
+ * The API through the whole local mode: reads, lists of a large fleet, patches, and how soon a watch tells of a write;
+ * with the units each takes, counted between local mode and its engine.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { Agent, request as httpsRequest } from 'node:https';

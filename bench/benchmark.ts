@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 
-/** What a benchmark is: a function that reports figures. Units stand in the names: beatsPerSecond, p99Ms, sizeBytes. */
+/** A benchmark: a function that reports figures. Names carry the units: beatsPerSecond, p99Ms, sizeBytes. */
 export type Figures = Readonly<Record<string, string | number | boolean | undefined>>;
 
 export type Report = (figures: Figures) => void;
@@ -10,22 +10,22 @@ export interface Benchmark {
   readonly name: string;
   /** One line for the list. */
   readonly about: string;
-  /** Its options, as they are typed; absent: it takes none. */
+  /** Its options, as on the command line. Absent: none. */
   readonly usage?: string;
-  /** Runs only when named: it takes many minutes. */
+  /** Runs only when named, because it needs many minutes. */
   readonly onlyByName?: boolean;
-  /** `options` are the words behind its name; @throws UsageError */
+  /** `options`: the arguments after its name. @throws UsageError */
   run(report: Report, options: readonly string[]): Promise<void>;
 }
 
-/** The options cannot be read; the message says why. */
+/** The options cannot be read; the message states why. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
 type OptionShapes = NonNullable<ParseArgsConfig['options']>;
 
-/** Options as `--name value`, none of them free-standing. @throws UsageError */
+/** Options as `--name value`, without positional arguments. @throws UsageError */
 export function readOptions<Shapes extends OptionShapes>(words: readonly string[], options: Shapes) {
   try {
     return parseArgs({ args: [...words], options, strict: true, allowPositionals: false }).values;
@@ -34,7 +34,7 @@ export function readOptions<Shapes extends OptionShapes>(words: readonly string[
   }
 }
 
-/** A whole number in a range, or the default where nothing is said. @throws UsageError */
+/** A whole number in a range, or the default. @throws UsageError */
 export function wholeNumber(
   name: string,
   text: string | undefined,
@@ -43,12 +43,12 @@ export function wholeNumber(
   if (text === undefined) return otherwise;
   const value = Number(text);
   if (!/^\d+$/.test(text) || value < least || value > most) {
-    throw new UsageError(`--${name} takes a whole number from ${least} to ${most}, not ${text}`);
+    throw new UsageError(`--${name} expects a whole number from ${least} to ${most}, not ${text}`);
   }
   return value;
 }
 
-/** Whole numbers with commas in between. @throws UsageError */
+/** Whole numbers separated by commas. @throws UsageError */
 export function wholeNumbers(
   name: string,
   text: string | undefined,
@@ -59,10 +59,10 @@ export function wholeNumbers(
     : text.split(',').map((part) => wholeNumber(name, part, { least, most, otherwise: least }));
 }
 
-/** To so many significant digits: more would pretend a precision that a shared machine does not have. */
+/** Rounded to significant digits: more digits would suggest a precision that a shared machine does not have. */
 export const rounded = (value: number, digits = 4): number => Number(value.toPrecision(digits));
 
-/** The value below which this share of the samples lies; samples need not be in order. */
+/** The value below which this share of the samples lies. The samples may be in any order. */
 export function percentile(samples: readonly number[], share: number): number {
   if (samples.length === 0) return Number.NaN;
   const ordered = Float64Array.from(samples).sort();
@@ -71,7 +71,7 @@ export function percentile(samples: readonly number[], share: number): number {
 
 const LOOK_EVERY_MS = 100;
 
-/** Seconds until it holds; undefined when it does not in time. */
+/** Seconds until the condition holds; undefined after the time limit. */
 export async function secondsUntil(holds: () => boolean, limitMs: number): Promise<number | undefined> {
   const startedMs = performance.now();
   while (!holds()) {

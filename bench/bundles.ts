@@ -50,9 +50,9 @@ function entryOf(handler: FunctionPlan): string {
   throw new Error(`${handler.name}: no ${module}.mjs in ${handler.codePath}`);
 }
 
-/** In a process of its own: a second import in one process is served from the cache. */
+/** In a process of its own: a second import in the same process is cached. */
 async function importMs(entry: string, environment: Readonly<Record<string, string>>): Promise<number> {
-  // The runtime's own global, which a streaming handler calls as it loads.
+  // The runtime's own global, which a streaming handler calls when it loads.
   const script = `globalThis.awslambda = { streamifyResponse: (handler) => handler };
     const t = performance.now(); await import(${JSON.stringify(pathToFileURL(entry).href)});
     process.stdout.write('\\n' + String(performance.now() - t) + '\\n'); process.exit(0)`;

@@ -1,7 +1,8 @@
 /**
  * Stands between local mode and its DynamoDB engine, asks for the consumed capacity of every request, and sums what the
- * engine answers. The engine counts as DynamoDB does: 4 KB a read unit, 1 KB a write unit, twice in a transaction. A write
- * that is refused answers no capacity and is billed all the same: one unit an item is counted, two in a transaction.
+ * engine answers. The engine counts as DynamoDB does: 4 KB a read unit, 1 KB a write unit, twice in a transaction. A
+ * write that is refused answers no capacity and is billed all the same: one unit an item is counted, two in a
+ * transaction.
  */
 import { Agent, createServer, request as httpRequest } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,6 +1,6 @@
 /**
- * Time from a machine's last beat to the pass that marks it Unknown, over 200 machines that fall silent at random phases
- * of beat and tick, on virtual time through the rules of one pass. The rest of the fleet beats on.
+ * Time from a machine's last beat to the pass that marks it Unknown, over 200 machines that fall silent at random
+ * phases of beat and tick, on virtual time through the rules of one pass. The rest of the fleet beats on.
  */
 
 import { decideMonitor } from '../shared/controllers/node-monitor/rule.ts';

@@ -1,7 +1,7 @@
 /**
  * Calls to EC2 an hour while many nodes stay not ready and their instances run: what cloud-node asks of the account's
- * DescribeInstances bucket (100 tokens, 20 a second by default), and how long a node waits for its turn. An instance that is
- * missing from an answer costs one call more, at most 20 a tick for all of them; here none is.
+ * DescribeInstances bucket (100 tokens, 20 a second by default), and how long a node waits for its turn. An instance
+ * that is missing from an answer costs one call more, at most 20 a tick for all of them; here none is.
  */
 import { memoryCloud } from '../shared/adapters/memory/cloud.ts';
 import { memoryItemStore } from '../shared/adapters/memory/item-store.ts';

@@ -1,6 +1,6 @@
 /**
- * Which of our source files a piece of work enters: V8's precise coverage of the functions that it calls. What runs when a
- * module loads does not count.
+ * Which of our source files a piece of work enters: V8's precise coverage of the functions that it calls. What runs
+ * when a module loads does not count.
  */
 import { readFileSync } from 'node:fs';
 import { Session } from 'node:inspector/promises';

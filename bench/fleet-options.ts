@@ -1,21 +1,21 @@
-/** What the fleet benchmark was asked for. */
+/** The options of the fleet benchmark. */
 import { existsSync, readFileSync } from 'node:fs';
 import { readOptions, UsageError, wholeNumber } from './benchmark.ts';
 
 export interface FleetBenchOptions {
-  /** Where the API is; undefined: a local mode of its own. */
+  /** URL of the API. undefined: a local mode started by the benchmark. */
   readonly target: { readonly url: string; readonly ca: string | undefined; readonly token: string } | undefined;
   readonly nodes: number;
   readonly zones: number;
   /** Length of the steady part. */
   readonly seconds: number;
-  /** Machines that fall silent. */
+  /** Machines that stop sending heartbeats. */
   readonly silent: number;
-  /** Time given to the server for marking and tainting them, and for undoing that. */
+  /** Time limit for the server to mark and taint them, and to undo that. */
   readonly waitSeconds: number;
   readonly beatSeconds: number;
   readonly connections: number;
-  /** Server processes whose CPU is counted, with what they started. */
+  /** Server processes with CPU to count, including their child processes. */
   readonly pids: readonly number[];
 }
 
@@ -69,15 +69,15 @@ function targetOf(values: {
   const file = values['token-file'];
   if (url === undefined) {
     if (token !== undefined || file !== undefined || ca !== undefined) {
-      throw new UsageError('--token, --token-file and --ca go with --url');
+      throw new UsageError('--token, --token-file and --ca require --url');
     }
     return undefined;
   }
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
-    throw new UsageError(`--url takes an http or https URL, not ${url}`);
+    throw new UsageError(`--url expects an http or https URL, not ${url}`);
   }
   if ((token === undefined) === (file === undefined)) {
-    throw new UsageError('--url needs one of --token and --token-file');
+    throw new UsageError('--url requires one of --token and --token-file');
   }
   for (const path of [file, ca]) {
     if (path !== undefined && !existsSync(path)) throw new UsageError(`${path} does not exist`);

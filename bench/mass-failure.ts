@@ -1,6 +1,6 @@
 /**
- * A zone of 5,000 nodes that dies in one instant, on the embedded engine: how many ticks until all are marked, and what each
- * tick takes. Ticks follow one another on time; within a tick the clock runs as the machine's does, so that a tick
+ * A zone of 5,000 nodes that dies in one instant, on the embedded engine: how many ticks until all are marked, and what
+ * each tick takes. Ticks follow one another on time; within a tick the clock runs as the machine's does, so that a tick
  * stops for want of time where it would.
  */
 

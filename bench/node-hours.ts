@@ -1,6 +1,6 @@
 /**
- * Marks by mistake: over a million simulated node-hours in which nothing dies and faults of ours never end, at the level of
- * the rules; a smaller part with machines that do die; and some through the whole system on the memory store.
+ * Marks by mistake: over a million simulated node-hours in which nothing dies and faults of ours never end, at the
+ * level of the rules; a smaller part with machines that do die; and some through the whole system on the memory store.
  */
 import { defaultPolicy, type Policy } from '../shared/domain/policy.ts';
 import { FAULTS, type FalseMarksResult, simulateFalseMarks } from '../simulation/false-marks.ts';
@@ -30,8 +30,8 @@ const RUNS: readonly {
   },
 ];
 /**
- * A path that loses a part of all requests for long. Most beats may be lost while, by chance, half of a handful of probes get
- * through: these runs say how often that ends in a mark.
+ * A path that loses a part of all requests for long. Most beats may be lost while, by chance, half of a handful of
+ * probes get through: these runs say how often that ends in a mark.
  */
 const LOSSY_RUNS = [
   { seed: 17, nodes: 1_000, hours: 150, policy: {} },

@@ -1,6 +1,6 @@
 /**
- * A watch of all Nodes of any Kubernetes API, as a client library holds it: list, watch from there, follow a redirect with the
- * same token, go on where it ended, list again when that is too old. Tells of each Node as it comes.
+ * A watch of all Nodes of any Kubernetes API, as a client library holds it: list, watch from there, follow a redirect
+ * with the same token, go on where it ended, list again when that is too old. Tells of each Node as it comes.
  */
 import { readFileSync } from 'node:fs';
 import { request as httpRequest, type IncomingMessage } from 'node:http';

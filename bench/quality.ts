@@ -3,8 +3,9 @@
  * often live nodes are marked by mistake, and how much a zone without network loses. Writes docs/quality.svg,
  * docs/quality.json and the tables in docs/quality.md between its two markers.
  *
- * Detection and false marks are simulated with the rules alone (domain/), because stores answer the same at any size. Each
- * cut of a zone also runs through the real controllers, over tables in memory, in fleets of up to 100. Both must end alike.
+ * Detection and false marks are simulated with the rules alone (domain/), because stores answer the same at any size.
+ * Each cut of a zone also runs through the real controllers, over tables in memory, in fleets of up to 100. Both must
+ * end alike.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

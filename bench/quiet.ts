@@ -1,6 +1,6 @@
 /**
- * What a quiet fleet takes: the requests and units of ticks in which nothing happens, counted between local mode and its
- * engine. `npm run cost` says what that comes to in dollars.
+ * What a quiet fleet takes: the requests and units of ticks in which nothing happens, counted between local mode and
+ * its engine. `npm run cost` says what that comes to in dollars.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { startEngine } from '../test/support/engine.ts';

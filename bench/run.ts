@@ -68,7 +68,7 @@ async function run(words: readonly string[]): Promise<number> {
     names.length === 0 ? onlyByName !== true : names.includes(name),
   );
   if (options.length > 0 && (chosen.length !== 1 || chosen[0]?.usage === undefined)) {
-    console.error('options go behind the name of one benchmark that takes some; see --help');
+    console.error('options follow the name of one benchmark that has some; see --help');
     return 2;
   }
   const print = (line: Record<string, unknown>): void => console.log(JSON.stringify(line));

@@ -1,8 +1,8 @@
 /**
- * Local mode for long, with a fleet that never rests: machines fall silent and return, Nodes are deleted under machines that
- * beat, pods come and go, execution environments end, and now and then the whole is killed with -9 and started again on its
- * data. Watched: memory of the process, of the engine and of each function, whether it grows; answers nobody can explain;
- * and at the end, whether Nodes, machines and a watch that was held all the time agree.
+ * Local mode for long, with a fleet that never rests: machines fall silent and return, Nodes are deleted under machines
+ * that beat, pods come and go, execution environments end, and now and then the whole is killed with -9 and started
+ * again on its data. Watched: memory of the process, of the engine and of each function, whether it grows; answers
+ * nobody can explain; and at the end, whether Nodes, machines and a watch that was held all the time agree.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -166,7 +166,10 @@ class Soak {
     return performance.now() < this.#excusedUntilMs;
   }
 
-  /** Expected are successes, and what churn itself makes of a request: something is gone, or there, or changed meanwhile. */
+  /**
+   * Expected are successes, and what churn itself makes of a request: something is gone, or there, or changed
+   * meanwhile.
+   */
   #judge({ method, path }: ApiRequest, answer: ApiAnswer): void {
     if (answer.kind === 'answered' && (answer.status < 300 || answer.status === 404 || answer.status === 409)) return;
     const came = answer.kind === 'answered' ? String(answer.status) : String((answer.cause as Error).message);

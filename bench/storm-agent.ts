@@ -1,4 +1,7 @@
-/** One machine of a storm: the agent's own loops for lease, registration and status, over an API that the storm provides. */
+/**
+ * One machine of a storm: the agent's own loops for lease, registration and status, over an API that the storm
+ * provides.
+ */
 import { createLeaseLoop } from '../agent/app/lease-loop.ts';
 import { createRegistration } from '../agent/app/registration.ts';
 import { StatusLoop } from '../agent/app/status-loop.ts';

@@ -1,11 +1,11 @@
 /**
- * Thousands of agents back at once, on virtual time: the agent's own loops and waits, the real API and heartbeat with their
- * limits for each identity, the real controllers and streams, over tables in memory; before them an HTTP API that lets through
- * as many requests a second as the template says and answers 429 to the rest. Requests take time on the way and none in the
- * server: what bounds it is the throttle.
+ * Thousands of agents back at once, on virtual time: the agent's own loops and waits, the real API and heartbeat with
+ * their limits for each identity, the real controllers and streams, over tables in memory; before them an HTTP API that
+ * lets through as many requests a second as the template says and answers 429 to the rest. Requests take time on the
+ * way and none in the server: what bounds it is the throttle.
  *
- * Two outages. `path`: nothing gets through, for anybody, our probes included; machines go on trying. `power`: machines are
- * off and start again in the same second, every one of them.
+ * Two outages. `path`: nothing gets through, for anybody, our probes included; machines go on trying. `power`: machines
+ * are off and start again in the same second, every one of them.
  */
 import { createHash } from 'node:crypto';
 import type { KubeAnswer, KubeApi } from '../agent/ports/kube-api.ts';

@@ -1,7 +1,7 @@
 /**
- * The process of one tick measurement: node-monitor over tables that its parent filled, ticks on a clock that stands between
- * them and runs within them. It is a process of its own so that CPU and memory are those of the ticks, as in a Lambda. What
- * to do comes as JSON in the first argument, figures go to the parent.
+ * The process of one tick measurement: node-monitor over tables that its parent filled, ticks on a clock that stands
+ * between them and runs within them. It is a process of its own so that CPU and memory are those of the ticks, as in a
+ * Lambda. What to do comes as JSON in the first argument, figures go to the parent.
  */
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -144,7 +144,10 @@ async function tickBefore(items: ItemStore, { tickAtMs, nodes }: TickOrder): Pro
   if (kind !== 'claimed') throw new Error(`the tick before was ${kind}`);
 }
 
-/** The same rows, attributes, segments and number of requests at once, by the SDK as it comes, and nothing done with the answers. */
+/**
+ * The same rows, attributes, segments and number of requests at once, by the SDK as it comes, and nothing done with the
+ * answers.
+ */
 async function plainRead(client: DynamoDBClient, { tables, nodes }: TickOrder): Promise<TickOutcome['reads'][number]> {
   const names = Object.fromEntries(['pk', 'sk', ...DIGEST_ATTRIBUTES].map((name) => [`#${name}`, name]));
   let rows = 0;

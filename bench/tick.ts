@@ -1,9 +1,10 @@
 /**
- * One tick of node-monitor over fleets of up to 100,000 nodes on the embedded engine: time, CPU, units and memory, quiet and
- * in trouble, beside the time of reading the same rows with nothing but the SDK; and how all that grows with the fleet.
+ * One tick of node-monitor over fleets of up to 100,000 nodes on the embedded engine: time, CPU, units and memory,
+ * quiet and in trouble, beside the time of reading the same rows with nothing but the SDK; and how all that grows with
+ * the fleet.
  *
- * Rows are written to the engine as beats and status posts leave them. Nodes that have to be marked exist as objects, too;
- * the others are rows alone, because a tick never reads their objects.
+ * Rows are written to the engine as beats and status posts leave them. Nodes that have to be marked exist as objects,
+ * too; the others are rows alone, because a tick never reads their objects.
  */
 import { fileURLToPath } from 'node:url';
 import { type Engine, engineBinary, startEngine } from '../local/engine/engine.ts';

@@ -1,6 +1,6 @@
 /**
- * The process that walks: the deployed handlers over the embedded engine, in one process whose coverage is taken. Its clock is
- * moved forward, so that nothing waits. Lines of the handlers' loggers go nowhere.
+ * The process that walks: the deployed handlers over the embedded engine, in one process whose coverage is taken. Its
+ * clock is moved forward, so that nothing waits. Lines of the handlers' loggers go nowhere.
  */
 import { fork } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -260,7 +260,9 @@ async function send(handler: Invoke, method: string, path: string, token: string
   return response.body ?? '';
 }
 
-/** Sends changes of Nodes and pods to object-stream, and those that it makes, until there are none. Answers how many. */
+/**
+ * Sends changes of Nodes and pods to object-stream, and those that it makes, until there are none. Answers how many.
+ */
 async function deliverChanges(world: World): Promise<number> {
   let delivered = 0;
   for (let round = 0; round < ROUNDS_MAX; round += 1) {

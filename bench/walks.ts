@@ -1,6 +1,7 @@
 /**
- * How far one piece of work walks through the code: files and folders that a beat, a tick, an eviction and a patch enter. It
- * counts what runs, not what is imported: the deployed handlers over the embedded engine (bench/walk-process.ts).
+ * How far one piece of work walks through the code: files and folders that a beat, a tick, an eviction and a patch
+ * enter. It counts what runs, not what is imported: the deployed handlers over the embedded engine
+ * (bench/walk-process.ts).
  */
 import { fileURLToPath } from 'node:url';
 import { engineBinary, startEngine } from '../local/engine/engine.ts';

@@ -1,9 +1,10 @@
 /**
- * A zone whose nodes live and cannot reach us: who of them is tainted, whose pods are deleted, and how long all of that takes
- * to be undone once the path is back. On virtual time, twice: by the rules alone, at any size; and by the real controllers
- * over tables in memory, where that is cheap enough, to show that the store adds nothing.
+ * A zone whose nodes live and cannot reach us: who of them is tainted, whose pods are deleted, and how long all of that
+ * takes to be undone once the path is back. On virtual time, twice: by the rules alone, at any size; and by the real
+ * controllers over tables in memory, where that is cheap enough, to show that the store adds nothing.
  *
- * A machine notices that it gets through with its next beat, at a random phase of its interval, and posts status with it.
+ * A machine notices that it gets through with its next beat, at a random phase of its interval, and posts status with
+ * it.
  */
 
 import { decideEvictions } from '../shared/controllers/evictor/rule.ts';

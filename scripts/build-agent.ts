@@ -1,4 +1,4 @@
-/** npm run agent:build: the agent and all it imports as one file for machines that have Node and nothing else. */
+/** npm run agent:build: the agent and all its imports as one file, for machines that only have Node.js. */
 import { chmodSync, cpSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { join } from 'node:path';
@@ -6,12 +6,12 @@ import { fileURLToPath } from 'node:url';
 import { build, type Plugin } from 'esbuild';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-/** What a slow link carries in a minute. Bytes. */
+/** Bytes that a slow link transfers in one minute. */
 const BYTES_MAX = 2 * 1024 * 1024;
 
 /**
- * An import statement makes Node evaluate every export of a module of its own, and that of node:http brings fetch and
- * WebSocket along: 5 MB of memory for what nobody calls. Asked for as an object, it loads what is used.
+ * An import statement makes Node evaluate every export of a built-in module. That of node:http loads fetch and
+ * WebSocket: 5 MB of memory for unused code. Loaded as an object, only the used parts are evaluated.
  */
 const builtinsUnlinked: Plugin = {
   name: 'builtins-unlinked',
@@ -23,7 +23,7 @@ const builtinsUnlinked: Plugin = {
   },
 };
 
-/** The same library as modules, of which what nobody calls is left out; for Node it offers itself whole. */
+/** The ES modules of the library, without its unused code. For Node it exports itself as a whole. */
 const yamlInParts: Plugin = {
   name: 'yaml-in-parts',
   setup({ onResolve }) {
@@ -32,7 +32,7 @@ const yamlInParts: Plugin = {
   },
 };
 
-/** The D-Bus library reads XML to find out what an object can do; we know, and never ask. */
+/** The D-Bus library reads XML to discover the members of an object. We know them. */
 const withoutXml: Plugin = {
   name: 'without-xml',
   setup({ onResolve, onLoad }) {
@@ -54,12 +54,13 @@ export async function buildAgent(directory: string): Promise<string> {
     bundle: true,
     platform: 'node',
     format: 'esm',
-    // What it needs is in check-node.mjs, which comes first; an older Node.js has to be able to read as far as that.
+    // check-node.mjs, which runs first, contains the requirements. An older Node.js must be able to parse it up to
+    // there.
     target: 'node18',
     inject: [join(ROOT, 'agent/bin/check-node.mjs')],
     minify: true,
     legalComments: 'none',
-    // Asked for only to find a session bus through a display.
+    // Only used to find a session bus through a display.
     external: ['x11'],
     plugins: [builtinsUnlinked, yamlInParts, withoutXml],
     logLevel: 'warning',
@@ -73,7 +74,7 @@ export async function buildAgent(directory: string): Promise<string> {
   return outfile;
 }
 
-/** What its systemd unit gives Node before the bundle. */
+/** Node options of its systemd unit, before the bundle. */
 export function agentNodeFlags(): string[] {
   const unit = readFileSync(join(ROOT, 'agent/packaging/nodekeeper-agent.service'), 'utf8');
   const command = /^ExecStart=\/usr\/bin\/env node (.*)$/m.exec(unit)?.[1] ?? '';

@@ -1,8 +1,8 @@
 /**
  * node scripts/template-size.ts [ASSEMBLY]
  *
- * What a synthesis takes and makes, as one JSON line: seconds of `npm run synth`, the template's size and resources against
- * CloudFormation's limits. With a directory of an assembly nothing is synthesised.
+ * The cost and size of a synthesis, as one JSON line: seconds of `npm run synth`, the template's size and resources
+ * against CloudFormation's limits. With the directory of an assembly nothing is synthesised.
  */
 import { spawnSync } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';
@@ -13,7 +13,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /** CloudFormation quotas: a template from S3, resources and outputs of one stack. */
 const LIMITS = { templateBytes: 1_000_000, resources: 500, outputs: 200 };
 const SYNTH_TIMEOUT_MS = 120_000;
-/** Synthesising is part of every change: longer, and people stop doing it. */
+/** Every change synthesises. A longer synthesis discourages running it. */
 const SYNTH_SECONDS_MAX = 15;
 
 const given = process.argv[2];

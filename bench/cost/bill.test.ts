@@ -25,7 +25,7 @@ const settings: BillSettings = {
 const a = (parts: Partial<Taken>): Taken => ({ ...NOTHING, ...parts });
 const idleTaken = a({ messages: 12, schedulerInvocations: 2 });
 
-/** In 60 s: 12 ticks' messages; with 100 nodes 600 beats beside; a post is a request and a write unit. */
+/** In 60 s: messages of 12 ticks. With 100 nodes also 600 heartbeats. A post is a request and a write unit. */
 const aMeasurement: Measurement = {
   measuredOn: '2026-01-01',
   machine: 'a machine',
@@ -70,7 +70,7 @@ const aMeasurement: Measurement = {
 const lineOf = (bill: Bill, item: string) => bill.lines.find((line) => line.item === item);
 
 describe('a bill', () => {
-  it('counts a beat, a post and a list for what they took', () => {
+  it('counts what a heartbeat, a post and a list consumed', () => {
     const bill = billOf(aMeasurement, settings, PRICES);
     expect(lineOf(bill, 'HTTP API')?.quantity).toBeCloseTo(100 * (BEATS_PER_MONTH + 8_760 + 1_460), 0);
     expect(lineOf(bill, 'DynamoDB writes, health')?.quantity).toBeCloseTo(100 * (BEATS_PER_MONTH + 8_760), 0);
@@ -78,7 +78,7 @@ describe('a bill', () => {
     expect(lineOf(bill, 'Lambda time, heartbeat')?.quantity).toBeCloseTo((100 * BEATS_PER_MONTH * 0.25) / 1_000, 0);
   });
 
-  it('halves the beats when they come half as often, and nothing else', () => {
+  it('halves the heartbeats when their interval is twice as long, and nothing else', () => {
     const bill = billOf(aMeasurement, { ...settings, beatSeconds: 20 }, PRICES);
     expect(lineOf(bill, 'HTTP API')?.quantity).toBeCloseTo(100 * (BEATS_PER_MONTH / 2 + 8_760 + 1_460), 0);
     for (const item of ['SQS, ticks', 'SQS, empty receives']) {
@@ -86,35 +86,36 @@ describe('a bill', () => {
     }
   });
 
-  it('counts idle time with no nodes, and what stands in any case', () => {
+  it('counts idle time without nodes, and the fixed resources', () => {
     const { idle, idleWithAllPollers } = billReport(aMeasurement, settings, PRICES);
     expect(lineOf(idle, 'HTTP API')?.quantity).toBe(0);
     // 5 metrics, 2 in four hours of 24, 10 metrics of alarms, a composite alarm, a dashboard.
     const standing = (5 + 2 / 6) * 0.3 + 10 * 0.1 + 0.5 + 3;
     expect(idle.dollars).toBeGreaterThan(standing);
-    // 87,600 invocations of schedules, 525,600 messages, and the empty receives of a queue with five pollers, and three with two.
+    // 87,600 invocations of schedules, 525,600 messages, and the empty receives of a queue with five pollers, and three
+    // with two.
     const queues = (87_600 + 2 * 525_600 + (5 + 3 * 2) * 131_400) * 0.4e-6 + 87_600 * 1e-6;
     expect(idle.dollars).toBeCloseTo(standing + queues, 2);
     expect(idleWithAllPollers.dollars - idle.dollars).toBeCloseTo(3 * 3 * 131_400 * 0.4e-6, 4);
   });
 
-  it('charges a zone by its metrics and a watch by the time of its environment', () => {
+  it('charges a zone by its metrics and a watch by the run time of its environment', () => {
     const bill = billOf(aMeasurement, { ...settings, zones: 2, watchers: 1 }, PRICES);
     expect(lineOf(bill, 'CloudWatch metrics')?.quantity).toBe(11);
     expect(lineOf(bill, 'Lambda time, watch')?.dollars ?? 0).toBeCloseTo(4.38, 2);
     expect(lineOf(bill, 'DynamoDB reads, objects')?.quantity).toBeCloseTo(5_256_000, 0);
   });
 
-  it('counts pods with a life of a day, and their lists', () => {
+  it('counts pods with a lifetime of one day, and their lists', () => {
     const bill = billOf(aMeasurement, { ...settings, podsPerNode: 10 }, PRICES);
     const livesAMonth = (100 * 10 * 730) / 24;
     expect(lineOf(bill, 'DynamoDB writes, objects')?.quantity).toBeCloseTo(100 * livesAMonth, 0);
     expect(lineOf(bill, 'HTTP API')?.quantity).toBeCloseTo(100 * (BEATS_PER_MONTH + 2 * 8_760) + 8 * livesAMonth, 0);
   });
 
-  it('provisions for seven tenths of use, and pays for the alarms of scaling', () => {
+  it('provisions for 70 % utilisation, and charges the alarms of autoscaling', () => {
     const bill = billOf(aMeasurement, { ...settings, billing: 'provisioned' }, PRICES);
-    // 10.33 a second on 70 %.
+    // 10.33 units per second at 70 %.
     expect(lineOf(bill, 'DynamoDB writes, health')).toMatchObject({ quantity: 15, unit: 'write capacity units' });
     expect(lineOf(bill, 'CloudWatch alarms')?.quantity).toBe(10 + 24);
   });
@@ -128,7 +129,7 @@ describe('a bill', () => {
     );
   });
 
-  it('tells what a node adds with and without data out', () => {
+  it('reports what a node adds, with and without data transfer out', () => {
     const each = { ...aMeasurement.each, statusPost: a({ answeredBytes: 1e6 }) };
     const report = billReport({ ...aMeasurement, each }, settings, PRICES);
     const dataOut = lineOf(report.bill, DATA_OUT)?.dollars ?? 0;
@@ -148,7 +149,7 @@ describe('reads of a tick', () => {
 });
 
 describe('a recorded measurement', () => {
-  it('is read, and bills a node at well under a dollar', () => {
+  it('can be read, and bills a node at well under one dollar', () => {
     const outcome = readMeasurement(recorded());
     if (outcome.kind !== 'measurement') throw new Error(outcome.faults.join());
     const { dollarsPerNode, idle } = billReport(
@@ -162,7 +163,7 @@ describe('a recorded measurement', () => {
     expect(idle.dollars).toBeLessThan(30);
   });
 
-  it('with a wrong field is refused, and the field named', () => {
+  it('with a wrong field is refused, with the name of the field', () => {
     const broken = recorded() as { idle: { seconds: unknown }; each: { statusPost: { httpRequests: unknown } } };
     broken.idle.seconds = 'long';
     broken.each.statusPost.httpRequests = -1;
@@ -177,7 +178,7 @@ describe('a recorded measurement', () => {
 });
 
 describe('the parts of a bill', () => {
-  it('are read off a template', () => {
+  it('are read from a template', () => {
     const resource = (Type: string, Properties: object = {}) => ({ Type, Properties });
     const Resources = {
       beat: resource('AWS::Lambda::Function', {
@@ -219,11 +220,11 @@ describe('the parts of a bill', () => {
 
 describe('the options', () => {
   it.each([
-    [['--nodes', 'many'], '--nodes takes whole numbers from 0, not many'],
-    [['--billing', 'free'], '--billing takes onDemand or provisioned, not free'],
-    [['--beat', '0'], '--beat takes a number from 1, not 0'],
+    [['--nodes', 'many'], '--nodes expects whole numbers from 0, not many'],
+    [['--billing', 'free'], '--billing expects onDemand or provisioned, not free'],
+    [['--beat', '0'], '--beat expects a number from 1, not 0'],
     [['--lunch'], "Unknown option '--lunch'"],
-  ])('%j are refused with a word on which', (args, message) => {
+  ])('%j are refused with a message about the option', (args, message) => {
     expect(() => parseCostOptions(args)).toThrow(message);
   });
 });

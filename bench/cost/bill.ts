@@ -1,13 +1,13 @@
 /**
- * From what was counted to dollars a month. Pure: the same measurement, settings and prices give the same bill.
+ * Computes dollars per month from the counts. Pure: the same measurement, settings and prices yield the same bill.
  *
- * A month of N nodes is idle time, plus beats, plus status posts and lists of pods, plus what a tick grows by with each row. Ticks
- * scan the health table in segments and whole units of 4 KB, which no small fleet shows: that part is arithmetic over the
- * measured size of a row.
+ * A month of N nodes is idle time, heartbeats, status posts and lists of pods, and the growth of ticks with each row.
+ * Ticks scan the health table in segments and whole units of 4 KB. No small fleet shows that, so it is computed from
+ * the measured size of a row.
  *
- * Lambda time is not measured, because a local millisecond is no Lambda millisecond. It is estimated: the CPU time that was
- * measured, on the share of a CPU that the function's memory buys, and an assumed wait for tables and probes. Beside it
- * stand the time on the clock of the machine that measured, and the least that is billed, a millisecond an invocation.
+ * Lambda time is not measured, because local milliseconds differ from Lambda's. It is estimated from the measured CPU
+ * time, the CPU share of the function's memory, and an assumed wait for tables and probes. The bill also shows the time
+ * on the measuring machine, and the minimum that is billed, one millisecond per invocation.
  */
 
 import { LIST_WITHOUT_PODS_MS } from '../../agent/app/pod-loop.ts';
@@ -21,18 +21,18 @@ export interface BillSettings {
   readonly nodes: number;
   readonly beatSeconds: number;
   readonly billing: 'onDemand' | 'provisioned';
-  /** Watches held at any time. */
+  /** Watches that are open at any time. */
   readonly watchers: number;
   readonly podsPerNode: number;
   readonly zones: number;
   readonly lambdaTime: 'estimated' | 'clock' | 'floor';
-  /** Pollers that Lambda keeps on a queue to which little comes, `POLLERS_MIN` at least and `POLLERS` at most. */
+  /** Pollers that Lambda keeps on a queue with few messages, from `POLLERS_MIN` to `POLLERS`. */
   readonly idlePollers: number;
 }
 
 export interface BillLine {
   readonly item: string;
-  /** A month. */
+  /** Per month. */
   readonly quantity: number;
   readonly unit: string;
   readonly dollars: number;
@@ -46,23 +46,23 @@ export interface Bill {
 
 export interface BillReport {
   readonly bill: Bill;
-  /** The same cluster without nodes, watchers and zones. */
+  /** The same cluster without nodes, watches and zones. */
   readonly idle: Bill;
-  /** The same, should Lambda keep all its pollers on every queue. */
+  /** The same, if Lambda keeps all its pollers on every queue. */
   readonly idleWithAllPollers: Bill;
-  /** What each node adds to the idle cluster. Dollars a month. */
+  /** Additional cost per node. Dollars per month. */
   readonly dollarsPerNode: number;
-  /** The same without what leaves AWS for the internet, which is often left out of such figures. */
+  /** The same without data transfer to the internet, which such figures often exclude. */
   readonly dollarsPerNodeWithoutDataOut: number;
 }
 
-/** Of the agent: a status post so often, and a list of its pods while it has some. */
+/** Interval of the agent's status posts, and of its pod lists while it has pods. */
 const REPORT_SECONDS = 300;
-/** Assumed: each pod of a node lives so long. */
+/** Assumed: lifetime of each pod of a node. */
 export const POD_LIFE_SECONDS = SECONDS_PER_DAY;
 /**
- * Lambda reads a queue with five pollers, and "can" go down to two where little comes, unless the source has a maximum
- * concurrency; each asks again after 20 s without a message.
+ * Lambda reads a queue with five pollers, and "can" scale down to two with few messages, unless the source has a
+ * maximum concurrency. Each poller asks again after 20 s without a message.
  * Source: AWS Lambda Developer Guide, "Configuring scaling behavior for SQS event source mappings".
  */
 export const POLLERS = 5;
@@ -70,18 +70,18 @@ export const POLLERS_MIN = 2;
 const EMPTY_RECEIVE_SECONDS = 20;
 const SECONDS_AN_HOUR = 3_600;
 const PAGE_BYTES = 4_096;
-/** An eventually consistent read of a page. */
+/** An eventually consistent read of one page. */
 const PAGE_READ_UNITS = 0.5;
 const PROVISIONED_UTILISATION = 0.7;
 const PROVISIONED_UNITS_MIN = 5;
-/** CloudWatch alarms that DynamoDB's autoscaling makes for each table and direction. */
+/** CloudWatch alarms of DynamoDB's autoscaling, per table and direction. */
 const ALARMS_PER_SCALING_TARGET = 4;
 const TABLES = 3;
-/** Lambda gives one CPU at this memory, and a share of it below. */
+/** Memory at which Lambda provides one CPU; less memory has a proportional share. */
 const MEGABYTES_PER_CPU = 1_769;
 /**
- * Assumed: waiting for tables, 5 ms for each round trip that another waits for. Ticks as they are when quiet: evictor reads
- * the fleet, then what is due; cloud-node and pod-gc read their list. Milliseconds an invocation.
+ * Assumed: waiting for tables, 5 ms per sequential round trip. Quiet ticks: evictor reads the fleet, then what is due;
+ * cloud-node and pod-gc read their list. Milliseconds per invocation.
  */
 const WAIT_MS: Readonly<Partial<Record<FunctionName, number>>> = {
   heartbeat: 5,
@@ -90,15 +90,15 @@ const WAIT_MS: Readonly<Partial<Record<FunctionName, number>>> = {
   'cloud-node': 5,
   'pod-gc': 5,
 };
-/** Of node-monitor, which waits for the answer to its probe as well, and of all others. */
+/** Of node-monitor, which also waits for the answer to its probe, and of all others. */
 const OTHER_WAIT_MS = 30;
 const GIGABYTE = 1e9;
 const MEGABYTES_PER_GIGABYTE = 1_024;
 export const DATA_OUT = 'data out to the internet';
 
 /**
- * What one beat took: the part of a beating fleet that an idle cluster does not have, by who does it. Counts are rounded to a
- * tenth: the edges of a window cut through a beat or two.
+ * Counts of one heartbeat: what a fleet adds to an idle cluster, by function. Rounded to a tenth, because the edges of
+ * a window cut off one or two heartbeats.
  */
 function beatOf({ idle, fleets }: Measurement): Taken {
   const largest = fleets.at(-1)!;
@@ -111,20 +111,20 @@ function beatOf({ idle, fleets }: Measurement): Taken {
     answeredBytes: own.answeredBytes,
     streamRecords: own.streamRecords,
     functions: { heartbeat: { invocations: toTenth(invocations), billedMs, cpuMs } },
-    // A tick's reads grow by whole pages and are counted apart; a beat reads nothing.
+    // A tick's reads grow by whole pages and are counted separately; a heartbeat reads nothing.
     tables: { health: { readUnits: 0, writeUnits: toTenth(own.tables['health']?.writeUnits ?? 0) } },
   };
 }
 
 const toTenth = (value: number): number => Math.round(value * 10) / 10;
 
-/** A beat prints nothing, ticks print the figures of zones. Bytes a second. */
+/** A heartbeat logs nothing, ticks log the metrics of zones. Bytes per second. */
 function logBytesOfZone({ idle, fleets, zones }: Measurement): number {
   const largest = fleets.at(-1)!;
   return Math.max(0, largest.taken.logBytes / largest.seconds - idle.taken.logBytes / idle.seconds) / zones;
 }
 
-/** By what the ticks of a second take longer with each node. */
+/** Additional run time of the ticks of one second per node. */
 function tickGrowth({ idle, fleets }: Measurement, nodes: number): Taken['functions'] {
   const largest = fleets.at(-1)!;
   const perSecond = plus(times(largest.taken, 1 / largest.seconds), times(idle.taken, 1 / idle.seconds), -1);
@@ -138,7 +138,7 @@ function tickGrowth({ idle, fleets }: Measurement, nodes: number): Taken['functi
   );
 }
 
-/** Read units of a tick beyond those over an empty table. */
+/** Read units of a tick beyond those for an empty table. */
 export function tickReadUnits(nodes: number, rowBytes: number): number {
   const segments = scanSegmentsFor(nodes);
   const pages = Math.max(1, Math.ceil(((nodes / segments) * rowBytes) / PAGE_BYTES));
@@ -243,7 +243,7 @@ export function billReport(measurement: Measurement, settings: BillSettings, pri
   const idleSettings = { ...settings, nodes: 0, zones: 0, watchers: 0 };
   const idle = billOf(measurement, idleSettings, prices);
   const dataOut = (of: Bill): number => of.lines.find(({ item }) => item === DATA_OUT)?.dollars ?? 0;
-  // Zones and watchers are no node's.
+  // Zones and watches belong to no node.
   const empty = billOf(measurement, { ...settings, nodes: 0 }, prices);
   const perNode = (more: number): number => (settings.nodes === 0 ? 0 : more / settings.nodes);
   return {

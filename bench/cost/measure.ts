@@ -1,6 +1,7 @@
 /**
- * Counts what local mode does: real requests of simulated machines, the bundled functions, the template's schedules, queues and
- * streams, and the units the engine says each request took. An idle cluster first, then fleets that beat, then single acts.
+ * Counts what local mode does: requests of simulated machines, the bundled functions, the template's schedules, queues
+ * and streams, and the consumed units of each request. First an idle cluster, then fleets with heartbeats, then single
+ * operations.
  */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { request as httpsRequest } from 'node:https';
@@ -30,7 +31,7 @@ import { standingOf } from './standing.ts';
 export interface MeasureOptions {
   /** Sizes of the fleets, ascending. */
   readonly fleets: readonly number[];
-  /** Each fleet's window. Seconds. */
+  /** Measured time of each fleet. Seconds. */
   readonly seconds: number;
   readonly idleSeconds: number;
   tell(line: string): void;
@@ -38,20 +39,20 @@ export interface MeasureOptions {
 
 const ZONES = 3;
 const REGISTRATION_LIMIT_MS = 60_000;
-/** For registrations, first taints and events to have gone through the streams. */
+/** Time until registrations, first taints and events have passed through the streams. */
 const SETTLE_MS = 25_000;
-/** For schedules to have fired, and for pod-gc's first sweep, of which there is one in a quarter of an hour. */
+/** Time until schedules have fired and pod-gc has made its first sweep, one per quarter of an hour. */
 const SETTLE_IDLE_MS = 90_000;
-/** For streams to be read after the last act. */
+/** Time until the streams are read after the last operation. */
 const STREAM_LAG_MS = 3_000;
 const ACTS = 200;
 const ACTS_AT_ONCE = 4;
 const PODS = 40;
-/** A machine hears of a pod with its next beat, posts, and beats again. */
+/** A machine receives a pod with its next heartbeat, posts, and sends another heartbeat. */
 const POD_STEP_MS = 30_000;
 const WATCH_MS = 20_000;
 const QUIET_SECONDS = 1_000_000;
-/** Told so seldom that whether a measured minute meets them is chance (domain/running-cost.ts). */
+/** Emitted so rarely that a measured minute contains them only by chance (domain/cost/running-cost.ts). */
 const QUARTERLY_METRICS: readonly string[] = [COST_DOLLARS_PER_DAY, TICK_UNITS];
 const TABLES = { health: /health/i, objects: /objects/i, control: /control/i } as const;
 const NODES = '/api/v1/nodes';
@@ -179,7 +180,7 @@ class Run {
         tell(`${ACTS} ${what}`);
         return this.#each(background, ACTS, () => actsOf(ACTS, act));
       };
-      // The first of each may find something else to say.
+      // The first of each may have something else to report.
       const post = (index: number) =>
         postStatus(client, nodes[index % nodes.length]!, Math.floor(index / nodes.length));
       await actsOf(nodes.length, (index) => post(index));
@@ -200,7 +201,7 @@ class Run {
           statusPost,
           podList,
           podLife: podLife.taken,
-          // Its time is that of one environment held, and counted so.
+          // Its time is that of one open environment.
           watchSecond: { ...NOTHING, tables: { objects: watchSecond.tables['objects']! } },
         },
         bytes: {
@@ -237,7 +238,7 @@ class Run {
     return { taken, bytes };
   }
 
-  /** What one of `count` acts took, beyond what went on anyway. */
+  /** The counts of one of `count` operations, without the background load. */
   async #each(background: Background, count: number, acts: () => Promise<unknown>): Promise<Taken> {
     const beats = background.beats();
     const { taken, seconds } = await this.#window(async () => {
@@ -280,7 +281,7 @@ class Run {
   }
 }
 
-/** What goes on while something else is measured: the ticks of that time, and the beats that came in it. */
+/** Background load during an operation: the ticks of that time, and its heartbeats. */
 interface Background {
   beats(): number;
   of(seconds: number, beats: number): Taken;
@@ -295,7 +296,7 @@ function backgroundOf(fleet: Fleet, idle: Window, beating: Window & { readonly b
   };
 }
 
-/** Each set of names and dimensions is billed as a metric. */
+/** Each combination of name and dimensions is billed as a metric. */
 export function seriesOf(lines: readonly string[], counts = (_name: string): boolean => true): Set<string> {
   const series = new Set<string>();
   for (const line of lines.filter((text) => text.startsWith('{'))) {
@@ -317,7 +318,7 @@ function takenBetween(before: LocalCounters, after: LocalCounters, units: UnitCo
     const then = before.functions[name];
     const invocations = report.invocations - (then?.invocations ?? 0);
     const billedMs = report.billedMs - (then?.billedMs ?? 0);
-    // Less than before where an environment was replaced.
+    // Less than before when an environment was replaced.
     const cpuMs = Math.max(0, report.cpuMs - (then?.cpuMs ?? 0));
     return [name, { invocations, billedMs, cpuMs }];
   });
@@ -389,7 +390,7 @@ function objectIn(answer: ApiAnswer): KubeObject {
   return answer.body as KubeObject;
 }
 
-/** Follows the redirect to the streaming function and stays. Yields what ends it. */
+/** Follows the redirect to the streaming function and stays connected. Returns a function that ends it. */
 function holdWatch(local: LocalHost, url = new URL(`${NODES}?watch=true`, local.url), hops = 2): Promise<() => void> {
   return new Promise((resolve, reject) => {
     const headers = { authorization: `Bearer ${local.token}` };

@@ -1,37 +1,37 @@
-/** What was counted in one run of local mode, and is kept so that the arithmetic can be done again without it. */
+/** The counts of one run of local mode. They are stored: the bill can be computed again without the run. */
 
 export type FunctionTaken = {
   readonly invocations: number;
-  /** On the machine that measured, each invocation rounded up to a millisecond. */
+  /** On the machine that measured, each invocation rounded up to one millisecond. */
   readonly billedMs: number;
-  /** CPU time there, which others on that machine do not lengthen. */
+  /** CPU time on that machine; other processes do not lengthen it. */
   readonly cpuMs: number;
 };
 
-/** What something took: sums, or sums by second or piece after a division. */
+/** Counted resources: sums, or sums per second or per item after a division. */
 export interface Taken {
-  /** Answered by the HTTP API; requests to function URLs are not billed. */
+  /** Requests to the HTTP API; requests to function URLs are not billed. */
   readonly httpRequests: number;
   readonly answeredBytes: number;
   readonly schedulerInvocations: number;
-  /** Queue messages; each is received and deleted. */
+  /** Queue messages. Each is received and deleted. */
   readonly messages: number;
   readonly streamRecords: number;
   readonly logBytes: number;
-  /** By name. */
+  /** By function name. */
   readonly functions: Readonly<Record<string, FunctionTaken>>;
   readonly tables: Readonly<Record<string, { readonly readUnits: number; readonly writeUnits: number }>>;
 }
 
-/** What stands in an account whether it is used or not, read off the template. */
+/** Fixed resources of an account, used or not, from the template. */
 export interface Standing {
   readonly memoryMegabytes: Readonly<Record<string, number>>;
   /** Queues that Lambda polls. */
   readonly polledQueues: number;
-  /** Those of them whose source has a maximum concurrency: they keep all their pollers, however little comes. */
+  /** Queues with a maximum concurrency at their source: they keep all pollers, however few messages arrive. */
   readonly limitedQueues: number;
   readonly customerKeys: number;
-  /** Metrics that alarms look at, an alarm over three counting three. */
+  /** Metrics that alarms evaluate; an alarm over three counts as three. */
   readonly alarmMetrics: number;
   readonly compositeAlarms: number;
   readonly dashboards: number;
@@ -52,28 +52,28 @@ export interface Measurement {
   /** Of the fleets. */
   readonly zones: number;
   readonly metrics: {
-    /** Custom metrics told in every hour by a cluster without nodes. */
+    /** Custom metrics that a cluster without nodes emits in every hour. */
     readonly fixed: number;
-    /** More for each zone. */
+    /** Additional metrics per zone. */
     readonly perZone: number;
-    /** Told in the first minutes of each quarter of a day, whether or not the measured time met one. */
+    /** Emitted in the first minutes of each quarter of a day, whether or not the measured time contained them. */
     readonly quarterly: number;
   };
   /** Averages. */
   readonly bytes: { readonly healthRow: number; readonly node: number; readonly pod: number };
-  /** No nodes, nobody asks. */
+  /** No nodes, no requests. */
   readonly idle: Window;
-  /** Fleets of different size that beat and do nothing else. */
+  /** Fleets of different size that only send heartbeats. */
   readonly fleets: readonly (Window & { readonly nodes: number; readonly beats: number })[];
-  /** Of one, beyond what went on meanwhile. */
+  /** Of one operation, beyond the background load. */
   readonly each: {
-    /** A status post in which only heartbeat times moved. */
+    /** A status post in which only heartbeat times changed. */
     readonly statusPost: Taken;
-    /** A node listing its pods, of which it has one. */
+    /** A node that lists its only pod. */
     readonly podList: Taken;
-    /** A pod from its creation on a node to its end: what object-stream and the machine do with it included. */
+    /** A pod from its creation on a node to its deletion, including the work of object-stream and the machine. */
     readonly podLife: Taken;
-    /** A second of a held watch in which nothing happens. */
+    /** One second of an idle watch. */
     readonly watchSecond: Taken;
   };
 }
@@ -106,7 +106,7 @@ function combinedGroup(one: Group, other: Group, weight: number): Group {
   );
 }
 
-/** One and so many of another. */
+/** One fleet, and several times another one. */
 export const plus = (one: Taken, other: Taken, weight = 1): Taken => ({
   httpRequests: one.httpRequests + weight * other.httpRequests,
   answeredBytes: one.answeredBytes + weight * other.answeredBytes,
@@ -120,7 +120,7 @@ export const plus = (one: Taken, other: Taken, weight = 1): Taken => ({
 
 export const times = (one: Taken, factor: number): Taken => plus(NOTHING, one, factor);
 
-/** A difference of two counts that are both a little off may come out below nothing. */
+/** The difference of two inexact counts may be below zero. */
 export const notNegative = (taken: Taken): Taken => {
   const floored = (group: Group): Group =>
     Object.fromEntries(

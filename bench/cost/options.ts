@@ -2,18 +2,18 @@ import { parseArgs } from 'node:util';
 import type { BillSettings } from './bill.ts';
 
 export interface CostOptions extends Omit<BillSettings, 'nodes' | 'lambdaTime' | 'idlePollers'> {
-  /** A bill each. */
+  /** One bill per number of nodes. */
   readonly nodes: readonly number[];
   readonly json: boolean;
-  /** A recorded measurement; absent: measure now. */
+  /** A recorded measurement. Absent: measure now. */
   readonly from: string | undefined;
   readonly save: string | undefined;
-  /** A price list of one's own, JSON. */
+  /** A custom price list, JSON. */
   readonly prices: string | undefined;
   readonly fleets: readonly number[];
-  /** Schedules fire by the minute. */
+  /** Schedules fire once per minute. */
   readonly minutes: number;
-  /** A quarter of an hour holds one sweep of pod-gc. */
+  /** One sweep of pod-gc runs in a quarter of an hour. */
   readonly idleMinutes: number;
 }
 
@@ -37,24 +37,24 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** @throws UsageError that names the option */
+/** @throws UsageError with the name of the option */
 export function parseCostOptions(args: readonly string[]): CostOptions | 'help' {
   const values = parsed(args);
   if (values.help === true) return 'help';
   const billing = values.billing ?? 'onDemand';
   if (billing !== 'onDemand' && billing !== 'provisioned') {
-    throw new UsageError(`--billing takes onDemand or provisioned, not ${billing}`);
+    throw new UsageError(`--billing expects onDemand or provisioned, not ${billing}`);
   }
   const number = (name: string, text: string | undefined, fallback: number, least: number): number => {
     const value = text === undefined ? fallback : Number(text);
     if (!Number.isFinite(value) || value < least)
-      throw new UsageError(`--${name} takes a number from ${least}, not ${text}`);
+      throw new UsageError(`--${name} expects a number from ${least}, not ${text}`);
     return value;
   };
   const wholes = (name: string, text: string | undefined, fallback: readonly number[], least: number): number[] => {
     const numbers = text === undefined ? [...fallback] : text.split(',').map(Number);
     if (numbers.length === 0 || numbers.some((each) => !Number.isInteger(each) || each < least)) {
-      throw new UsageError(`--${name} takes whole numbers from ${least}, not ${text}`);
+      throw new UsageError(`--${name} expects whole numbers from ${least}, not ${text}`);
     }
     return numbers;
   };

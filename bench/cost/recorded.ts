@@ -2,7 +2,7 @@ import type { Measurement } from './measurement.ts';
 
 export type RecordedOutcome =
   | { readonly kind: 'measurement'; readonly measurement: Measurement }
-  /** Each begins with the field it is about. */
+  /** Each begins with the name of its field. */
   | { readonly kind: 'invalid'; readonly faults: readonly string[] };
 
 type Check = (value: unknown, path: string) => string[];
@@ -62,7 +62,7 @@ const check = fields({
   each: fields({ statusPost: taken, podList: taken, podLife: taken, watchSecond: taken }),
 });
 
-/** A measurement that was kept. A wrong field is named. */
+/** Reads a recorded measurement. A fault names its field. */
 export function readMeasurement(value: unknown): RecordedOutcome {
   const faults = check(value, '');
   return faults.length > 0 ? { kind: 'invalid', faults } : { kind: 'measurement', measurement: value as Measurement };

@@ -1,7 +1,7 @@
 /**
  * npm run cost -- --nodes 1000
  *
- * What a cluster costs a month, item by item, from requests that local mode was seen to make.
+ * The monthly cost of a cluster, item by item, from the requests that local mode counted.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dollarsOf, PRICE_LIST, type PriceList, parsePriceList } from '../../shared/domain/cost/prices.ts';
@@ -35,7 +35,7 @@ async function run(args: readonly string[]): Promise<number> {
   const prices = dollarsOf(list);
   for (const nodes of options.nodes) {
     const { beatSeconds, billing, watchers, podsPerNode } = options;
-    // Zones are those of nodes.
+    // Zones count as part of the nodes.
     const zones = nodes === 0 ? 0 : options.zones;
     const fleet = { nodes, beatSeconds, billing, watchers, podsPerNode, zones };
     const settings = { ...fleet, lambdaTime: 'estimated', idlePollers: POLLERS_MIN } as const;
@@ -96,7 +96,7 @@ function print(measurement: Measurement, list: PriceList, { estimated, clock, fl
     total('the same without data out', estimated.dollarsPerNodeWithoutDataOut, 4);
   }
   if (settings.nodes > 0 || settings.watchers > 0) {
-    console.log('\n  idle: no nodes, nobody asks\n');
+    console.log('\n  idle: no nodes, no requests\n');
     printLines(estimated.idle.lines);
   }
   total('idle a month', estimated.idle.dollars);

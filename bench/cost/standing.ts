@@ -3,13 +3,13 @@ import type { Standing } from './measurement.ts';
 
 type Properties = Readonly<Record<string, unknown>>;
 
-/** Counts what a template leaves standing in an account. */
+/** Counts the fixed resources of a template. */
 export function standingOf(template: Template): Standing {
   const of = (type: string): Properties[] =>
     Object.values(template.Resources)
       .filter((resource) => resource.Type === type)
       .map((resource) => (resource.Properties ?? {}) as Properties);
-  // Streams say where they start, queues cannot.
+  // Event source mappings of streams have a starting position, those of queues do not.
   const queueSources = of('AWS::Lambda::EventSourceMapping').filter(
     (source) => source['StartingPosition'] === undefined,
   );
@@ -30,7 +30,7 @@ export function standingOf(template: Template): Standing {
   };
 }
 
-/** Metric math is billed by the metrics it takes, the expression itself is free. */
+/** Metric math is billed by its input metrics; the expression is free. */
 function metricsOf({ Metrics: metrics }: Properties): number {
   if (!Array.isArray(metrics)) return 1;
   return (metrics as Properties[]).filter((metric) => metric['MetricStat'] !== undefined).length;

@@ -1,6 +1,7 @@
 /**
- * Whether a role may make a call, as IAM decides it for identity-based policies: an explicit Deny wins, then one Allow is
- * enough, and what nothing allows is denied. Source: IAM User Guide, "Policy evaluation logic", "Condition operators".
+ * Whether a role may make a call, as IAM decides it for identity-based policies: an explicit Deny wins, then one Allow
+ * is enough, and what nothing allows is denied. Source: IAM User Guide, "Policy evaluation logic", "Condition
+ * operators".
  */
 import { type Conditions, PolicyError, type Statement } from './role-policies.ts';
 

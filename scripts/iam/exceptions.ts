@@ -1,12 +1,12 @@
 import type { FunctionName } from '../../shared/function-list.ts';
 
-/** Grants that a recorded run need not use, each with the reason. One that nobody grants any more fails the proof. */
+/** Grants that a recorded run need not use, each with the reason. An exception without a grant fails the proof. */
 export interface Exception {
   readonly functions: readonly string[];
   readonly actions: readonly string[];
   /** Part of the ARN; `*` and `?` as in policies. */
   readonly resource: string;
-  /** Of the partitions named by the grant; all of them when absent. */
+  /** Of the partitions in the grant. Absent: all of them. */
   readonly partitions?: readonly string[];
   readonly reason: string;
 }
@@ -34,7 +34,7 @@ export const exceptions: readonly (Exception & { readonly functions: readonly Fu
     functions: ['cloud-node'],
     actions: ['dynamodb:BatchGetItem'],
     resource: 'table/*Objects',
-    reason: 'events are read to be told again: of a node that stops twice in an hour',
+    reason: 'events are read when they are repeated: of a node that stops twice in an hour',
   },
   {
     functions: ['cloud-node'],
@@ -48,7 +48,7 @@ export const exceptions: readonly (Exception & { readonly functions: readonly Fu
     actions: ['dynamodb:PutItem'],
     resource: 'table/*Control',
     partitions: ['cloud'],
-    reason: 'the row of a Node whose name another Node had before, when the record of its end was given up',
+    reason: 'the row of a Node with the name of an earlier Node, when the record of its deletion was dropped',
   },
   {
     functions: ['object-stream', 'evictor'],

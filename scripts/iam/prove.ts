@@ -1,7 +1,7 @@
 /**
- * npm run iam-proof: runs the whole system on this machine, writes down every call that each function makes to AWS, and
- * holds that against the policies of the synthesised template. Exit code 1 when a function needs what it may not do, or
- * may do what it does not need. `-- --record FILE` judges a record that exists already.
+ * npm run iam-proof: runs the whole system on this machine, records every call of each function to AWS, and compares
+ * the calls with the policies of the synthesised template. Exit code 1 when a function lacks a permission that it
+ * needs, or has one that it does not need. `-- --record FILE` evaluates an existing record.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

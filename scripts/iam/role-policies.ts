@@ -1,4 +1,4 @@
-/** What the roles of the functions may do, read off a synthesised template. */
+/** The permissions of the functions' roles, from a synthesised template. */
 import { localResolver } from '../../local/assembly/plan.ts';
 import { isObject, type Template } from '../../local/assembly/template.ts';
 
@@ -12,7 +12,7 @@ export interface Statement {
   readonly conditions: Conditions;
 }
 
-/** A policy that cannot be read in full must not be taken for one that is understood. */
+/** A policy that cannot be read in full must not count as understood. */
 export class PolicyError extends Error {
   override readonly name = 'PolicyError';
 }
@@ -24,7 +24,7 @@ const STATEMENT_FIELDS = ['Effect', 'Action', 'Resource', 'Condition', 'Sid'];
 /**
  * Statements by the name of the function (POWERTOOLS_SERVICE_NAME), with the names and ARNs of local mode.
  *
- * @throws PolicyError for what is not read here: managed policies, NotAction, principals …
+ * @throws PolicyError for unsupported parts: managed policies, NotAction, principals …
  */
 export function rolePolicies(
   assembly: { readonly stackName: string; readonly template: Template },

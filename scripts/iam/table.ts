@@ -1,4 +1,4 @@
-/** The verdicts for people: a line a grant or a missing one. */
+/** The verdicts as text: one line per grant or missing grant. */
 import { columns } from '../../local/columns.ts';
 import type { Row, Verdicts } from './verdicts.ts';
 
@@ -23,7 +23,7 @@ export function tableOf(verdicts: Verdicts): string {
   const lines = columns([headings, ...cells], '  ');
   const stale = verdicts.stale.map(
     ({ functions, actions, resource }) =>
-      `an exception for what nobody grants: ${functions.join(', ')}: ${actions.join(', ')} on ${resource}`,
+      `an exception without a grant: ${functions.join(', ')}: ${actions.join(', ')} on ${resource}`,
   );
   return [...lines, ...stale, '', summary(verdicts)].join('\n');
 }

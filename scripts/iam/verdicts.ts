@@ -1,4 +1,4 @@
-/** Needed against granted: every call recorded must be allowed, and every grant must have allowed one. */
+/** Compares calls with grants: every recorded call must be allowed, and every grant must have allowed one. */
 import type { CountedCall } from '../../local/calls/recorder.ts';
 import { decide, matches } from './evaluate.ts';
 import type { Exception } from './exceptions.ts';
@@ -8,26 +8,26 @@ export interface Row {
   readonly functionName: string;
   readonly action: string;
   readonly resource: string;
-  /** Of DynamoDB partitions, where a grant is held to some. */
+  /** DynamoDB partitions, where the grant is limited to some. */
   readonly partition?: string;
   /** Calls made. */
   readonly used: number;
   readonly verdict: 'used' | 'missing' | 'surplus' | 'excepted';
-  /** Of an exception. */
+  /** Reason of an exception. */
   readonly reason?: string;
 }
 
 export interface Verdicts {
   /** In order of function, action and resource. */
   readonly rows: readonly Row[];
-  /** Exceptions for what is not granted at all. */
+  /** Exceptions without a grant. */
   readonly stale: readonly Exception[];
   readonly ok: boolean;
 }
 
 const LEADING_KEYS = 'dynamodb:LeadingKeys';
 
-/** One action on one resource that a statement allows; with the partitions it is held to. */
+/** One action on one resource that a statement allows, with the partitions that limit it. */
 interface Grant {
   readonly action: string;
   readonly resource: string;
@@ -36,7 +36,7 @@ interface Grant {
 
 /**
  * @param policies statements by function
- * @param calls what was recorded, each with how often
+ * @param calls the recorded calls, each with its count
  */
 export function judge(
   policies: ReadonlyMap<string, readonly Statement[]>,
@@ -111,7 +111,7 @@ function grantNeeded({ action, resource, context }: CountedCall): Grant {
   return partition === undefined ? { action, resource } : { action, resource, partition: generalised(partition) };
 }
 
-/** `evictions#edge-1` as `evictions#*`: one row for what one statement would allow. */
+/** `evictions#edge-1` as `evictions#*`: one row for all partitions of one statement. */
 const generalised = (partition: string): string => partition.replace(/#.*$/, '#*');
 
 const covers = (exception: Exception, functionName: string, grant: Grant): boolean =>

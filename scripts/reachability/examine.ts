@@ -1,4 +1,4 @@
-/** Code that no program runs: what is reached from tests alone, or from nothing. */
+/** Code that no program runs: reached from tests only, or from nothing. */
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type ts from 'typescript';

@@ -4,8 +4,8 @@
  * declaration that encloses a use to the declaration that is used.
  *
  * Structural types need more: an assignment to another type adds edges from the members of that type to those of the
- * assigned value (type-links.ts). Where a value cannot be followed (`any`, a library, a computed key) its members count as
- * used: the graph may miss dead code, and never reports live code as dead.
+ * assigned value (type-links.ts). Where a value cannot be followed (`any`, a library, a computed key) its members count
+ * as used: the graph may miss dead code, and never reports live code as dead.
  */
 import { dirname, join } from 'node:path';
 import ts from 'typescript';

@@ -1,10 +1,10 @@
-/** What runs in production, and what runs beside it. */
+/** The folders that run in production, and those that run beside it. */
 export interface Layout {
-  /** Folders whose code has to be reached from `entries`. */
+  /** Folders with code that must be reached from `entries`. */
   readonly product: readonly string[];
-  /** Programs that people or AWS start. Globs. */
+  /** Programs that users or AWS start. Globs. */
   readonly entries: readonly string[];
-  /** Folders that may use all of the product, and count for their own code alone. */
+  /** Folders that may use all of the product, and are checked for their own code only. */
   readonly tools: readonly string[];
   readonly toolEntries: readonly string[];
   /** Folders of the product that exist for the tools. */

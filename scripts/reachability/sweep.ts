@@ -1,13 +1,13 @@
-/** What runs from given starts, and what of the rest should have. */
+/** The code that runs from a set of starts, and the rest that should run. */
 import { relative } from 'node:path';
 import ts from 'typescript';
 import { isMember, isTopLevel } from './declarations.ts';
 import type { UseGraph } from './graph.ts';
 
-/** What is reached, each with what reached it first; starts with nothing. */
+/** The reached declarations, each with the one that reached it first; undefined for a start. */
 export type Reached = ReadonlyMap<ts.Node, ts.Node | undefined>;
 
-/** Everything that runs, or is a type of what runs, when the modules `starts` run and their exports are called. */
+/** All code that runs, and its types, when the modules `starts` run and their exports are called. */
 export function reachedFrom(
   graph: UseGraph,
   starts: readonly ts.SourceFile[],

@@ -1,7 +1,7 @@
 /**
- * Three agents as their users have them: processes of the bundled file, each with a directory, a bootstrap token and a key
- * of its own, seen and fed with kubectl alone. One of them is on a message bus of its own, where a stand-in for logind
- * announces a shutdown.
+ * Three agents as users run them: processes of the bundled file, each with a directory, a bootstrap token and a key of
+ * its own, controlled with kubectl only. One of them has its own message bus, where a stand-in for logind announces a
+ * shutdown.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -144,7 +144,7 @@ describe.skipIf(kubectl === undefined)('three agents', { timeout: 60_000 }, () =
     await agent?.ended;
   }
 
-  /** First processes of the containers that the runtime of this agent knows. */
+  /** Main processes of the containers in the runtime of this agent. */
   function containerProcesses(name: Name): ProcessIdentity[] {
     const pods = join(rootOf(name), 'pods');
     if (!existsSync(pods)) return [];
@@ -177,7 +177,7 @@ describe.skipIf(kubectl === undefined)('three agents', { timeout: 60_000 }, () =
     (JSON.parse(await run('get', ...args, '-o', 'json')) as { items: Item[] }).items;
   const readyOf = (node: Item) => node.status?.conditions?.find(({ type }) => type === 'Ready');
 
-  /** Fails with what the agents said last. */
+  /** Fails with the last output of the agents. */
   async function eventually<T>(what: string, look: () => Promise<T | undefined | false>): Promise<T> {
     return until(look, { ...SOON, what }).catch((error: Error) => {
       const said = [...agents].map(([name, { output }]) => `${name}: ${output().slice(-1_500)}`);
@@ -191,7 +191,7 @@ describe.skipIf(kubectl === undefined)('three agents', { timeout: 60_000 }, () =
       return readyOf(node)?.status === status ? node : undefined;
     });
 
-  /** Runs until it is told to end, and then says when in a file. */
+  /** Runs until it receives a signal, and then writes the time into a file. */
   function pod(name: string, nodeName: Name, spec: Readonly<Record<string, unknown>> = {}) {
     const said = join(directory, 'ended');
     const script = `trap 'echo ${name} >> ${said}; exit 0' TERM; while :; do sleep 0.1; done`;
@@ -209,7 +209,7 @@ describe.skipIf(kubectl === undefined)('three agents', { timeout: 60_000 }, () =
       return names.every((name) => running.some(({ metadata }) => metadata.name === name)) ? true : undefined;
     });
 
-  it('register and show what is true of this machine', async () => {
+  it('register and report the facts of this machine', async () => {
     for (const name of NODES) await readyStatus(name, 'True');
     const [header = '', ...rows] = (await run('get', 'nodes', '-o', 'wide', '--sort-by=.metadata.name'))
       .trimEnd()
@@ -246,14 +246,14 @@ describe.skipIf(kubectl === undefined)('three agents', { timeout: 60_000 }, () =
     });
   });
 
-  it('run a pod that names its node', async () => {
+  it('run a pod that names their node', async () => {
     await apply(pod('web', 'gamma'));
     await runningPods('web');
     expect(containerProcesses('gamma').filter((each) => isAlive(each, readBootId()))).toHaveLength(1);
   });
 
   it.skipIf(missing.length > 0)(
-    `end pods by priority when the machine goes down, and come back when it does not${why}`,
+    `terminate pods by priority when the machine shuts down, and recover when it does not${why}`,
     async () => {
       const priorityClass = (name: string, value: number) => ({
         apiVersion: 'scheduling.k8s.io/v1',
@@ -274,15 +274,15 @@ describe.skipIf(kubectl === undefined)('three agents', { timeout: 60_000 }, () =
       await bus?.announce(['b', true]);
       const down = await readyStatus('alpha', 'False');
       expect(readyOf(down)?.message).toContain('node is shutting down');
-      await eventually('ended pods', async () => {
+      await eventually('terminated pods', async () => {
         const ended = (await list('pods')).filter(({ status }) => status?.phase === 'Failed');
         return ended.length === 3 && ended.every(({ status }) => status?.reason === 'Terminated');
       });
       expect(readFileSync(join(directory, 'ended'), 'utf8')).toBe('first\nsecond\nlast\n');
-      // Each phase ends with its last pod; nobody waits for its whole period.
+      // Each phase ends with its last pod, before its time is over.
       expect(performance.now() - announcedMs).toBeLessThan(SOON.withinMs);
-      await eventually('a lock that is let go', async () => (await bus?.locks())?.length === 0);
-      // What a container ended with stands before the reason of its pod.
+      await eventually('a released lock', async () => (await bus?.locks())?.length === 0);
+      // The exit of a container is stored before the reason of its pod.
       expect(await run('get', 'pods')).toMatch(/^first +0\/1 +Completed/m);
 
       await apply(pod('late', 'alpha'));
@@ -297,20 +297,20 @@ describe.skipIf(kubectl === undefined)('three agents', { timeout: 60_000 }, () =
     },
   );
 
-  it('are missed when killed: Unknown, evicted, and Ready again after a restart', async () => {
+  it('are detected when killed: Unknown, evicted, and Ready again after a restart', async () => {
     await apply(pod('kept', 'beta'));
     await runningPods('kept');
     await endAgent('beta', 'SIGKILL');
     await readyStatus('beta', 'Unknown');
     await eventually('an evicted pod', async () => (await get('pod', 'kept')).metadata.deletionTimestamp !== undefined);
     expect(await run('get', 'pods')).toMatch(/^kept .* Terminating/m);
-    // Nobody has ended it: its node is only unheard.
+    // The process still runs: its node only sends no heartbeats.
     expect(containerProcesses('beta').some((each) => isAlive(each, readBootId()))).toBe(true);
 
     startAgent('beta');
     await readyStatus('beta', 'True');
     await eventually(
-      'a pod that is gone',
+      'a deleted pod',
       async () => !(await list('pods')).some(({ metadata }) => metadata.name === 'kept'),
     );
     expect(containerProcesses('beta').some((each) => isAlive(each, readBootId()))).toBe(false);

@@ -1,4 +1,6 @@
-/** The agent's identity, registration and heartbeat against API and heartbeat as deployed, on a clock that tests move. */
+/**
+ * The agent's identity, registration and heartbeat against the deployed API and heartbeat functions, on a test clock.
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,7 +19,7 @@ let rootDirectory: string;
 let stopper: AbortController;
 let sleeps: number;
 
-/** After so many waits a machine is switched off: nothing in here waits for ever. */
+/** After this many waits a machine is switched off: no test waits without a bound. */
 const SLEEPS_MAX = 30;
 
 beforeEach(() => {
@@ -32,7 +34,7 @@ afterEach(() => {
   expect(cluster.takeFaults()).toEqual([]);
 });
 
-/** As the HTTP adapter does it: a token for each request, and once more when another may do. */
+/** As the HTTP adapter does: one token per request, and a retry when another token may succeed. */
 function apiFor(credentials: Credentials): KubeApi {
   return {
     async send({ method, path, body, contentType }) {
@@ -53,7 +55,7 @@ function apiFor(credentials: Credentials): KubeApi {
   };
 }
 
-/** `aheadMs`: of its clock. */
+/** `aheadMs`: offset of its clock. */
 async function machine(nodeName: string, aheadMs = 0): Promise<LeaseLoop> {
   const time = {
     nowMs: () => cluster.nowMs + aheadMs,
@@ -105,8 +107,8 @@ function loopOf(
   );
 }
 
-describe('a machine with nothing but a bootstrap token', () => {
-  it('enrols, registers and beats within its first round', async () => {
+describe('a machine with only a bootstrap token', () => {
+  it('enrols, registers and sends a heartbeat within its first round', async () => {
     const loop = await machine('edge-7');
     await loop.round();
     expect(loop.cached()).toMatchObject({ spec: { holderIdentity: 'edge-7', leaseDurationSeconds: 40 } });
@@ -118,7 +120,7 @@ describe('a machine with nothing but a bootstrap token', () => {
     ]);
   });
 
-  it('goes on beating, one write a beat', async () => {
+  it('continues with one write per heartbeat', async () => {
     const loop = await machine('edge-7');
     await loop.round();
     for (let beat = 0; beat < 50; beat += 1) {
@@ -132,7 +134,7 @@ describe('a machine with nothing but a bootstrap token', () => {
     expect(lease.spec.renewTime).toBe(new Date(cluster.nowMs).toISOString().replace(/(\d{3})Z$/, '$1000Z'));
   });
 
-  it.each([7_200_000, -7_200_000])('beats with a clock that is %s ms ahead', async (aheadMs) => {
+  it.each([7_200_000, -7_200_000])('sends heartbeats with a clock that is %s ms ahead', async (aheadMs) => {
     const loop = await machine('edge-7', aheadMs);
     await loop.round();
     expect(loop.cached()).toBeDefined();
@@ -150,7 +152,7 @@ describe('a machine with nothing but a bootstrap token', () => {
     expect(loop.cached()?.metadata.ownerReferences?.[0]?.uid).toBe(after);
   });
 
-  it('is heard no more once its identity is deleted', async () => {
+  it('gets no heartbeat accepted once its identity is deleted', async () => {
     const loop = await machine('edge-7');
     await loop.round();
     const beats: number[] = [];

@@ -1,4 +1,4 @@
-/** The agent as a process against local mode: from a bootstrap token to a pod and a key that outlive the agent. */
+/** The agent as a process against local mode: from a bootstrap token to a pod and a key that survive the agent. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -106,7 +106,7 @@ failSwapOn: false
       ?.process;
   }
 
-  /** Fails with what the agent said. */
+  /** Fails with the output of the agent. */
   async function eventually<T>(what: string, look: () => Promise<T | undefined | false>): Promise<T> {
     return until(look, { ...soon, what }).catch((error: Error) => {
       throw new Error(`${error.message}\n${agent?.output().slice(-4_000)}`);
@@ -156,7 +156,7 @@ failSwapOn: false
     expect(pod.status).toMatchObject({ phase: 'Running', hostIP: expect.any(String) });
   });
 
-  it('ends when it is told to, leaves the pod running, and as a bundle finds it again', async () => {
+  it('stops on a signal, leaves the pod running, and as a bundle finds it again', async () => {
     const before = recordOf('web');
     expect(await stopAgent()).toBe(0);
     expect(before !== undefined && isAlive(before, readBootId())).toBe(true);
@@ -167,7 +167,7 @@ failSwapOn: false
     expect((await get('/api/v1/namespaces/default/pods/web'))?.metadata.uid).toBe(uid);
   });
 
-  it('ends the pod when it is deleted', async () => {
+  it('terminates the pod when it is deleted', async () => {
     const process = recordOf('web');
     await local.client.send({
       method: 'DELETE',
@@ -180,7 +180,7 @@ failSwapOn: false
     expect(events.items.map(({ reason }) => reason)).toEqual(expect.arrayContaining(['Started', 'Killing']));
   });
 
-  it('replaces its key while it beats, and signs with the new one after a kill', async () => {
+  it('replaces its key while it sends heartbeats, and signs with the new one after a kill', async () => {
     const lease = `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${NODE}`;
     const versionOf = async () => Number((await get(lease))?.metadata.resourceVersion);
     const keyIds = async () =>
@@ -192,7 +192,7 @@ failSwapOn: false
     await stopAgent();
     writeConfiguration('10s');
     startAgent(bundle);
-    // A beat proves a key, and beats are as far apart as this period: the one after it may be there already.
+    // A heartbeat proves a key. Heartbeats have the same interval as this period, so the next one may be there already.
     await eventually('other keys without the old one', async () => {
       const ids = await keyIds();
       return ids.length > 0 && !ids.includes(old);

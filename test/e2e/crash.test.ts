@@ -1,4 +1,4 @@
-/** kill -9 in the middle of many writes: what was acknowledged is there afterwards, whole and in order. */
+/** kill -9 during many writes: acknowledged writes are stored afterwards, complete and in order. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,13 +7,13 @@ import type { KubeObject } from '../../shared/kube/types.ts';
 import { type LocalForTest, startLocalForTest } from '../support/local.ts';
 
 const WRITERS = 8;
-/** Acknowledged writes after which the process is killed. */
+/** Acknowledged writes before the process is killed. */
 const KILL_AFTER = 200;
 const ROUNDS_MAX = 500;
 const NODES = '/api/v1/nodes';
 const LEASES = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
 
-/** The last state of an object that the server acknowledged, and the write that was under way when it died. */
+/** The last acknowledged state of an object, and the write in progress when the server was killed. */
 interface Acknowledged {
   path: string;
   resourceVersion: number;
@@ -36,7 +36,7 @@ describe('a killed local mode', { timeout: 180_000 }, () => {
     rmSync(dataDir, { recursive: true, force: true });
   });
 
-  it('loses no acknowledged write and goes on with larger versions', async () => {
+  it('loses no acknowledged write and continues with larger versions', async () => {
     local = await startLocalForTest({ nodes: 3, dataDir });
     const { client } = local;
     const known = new Map<string, Acknowledged>();
@@ -108,7 +108,7 @@ describe('a killed local mode', { timeout: 180_000 }, () => {
       expect(answer, path).toMatchObject({ kind: 'answered', status: 200 });
       const object = (answer as { body: KubeObject }).body;
       const found = path.startsWith(NODES) ? object.metadata.labels?.['round'] : object.spec?.['renewTime'];
-      // The write that was under way may have arrived; nothing older than what was acknowledged may stand there.
+      // The write in progress may be stored. Nothing older than the acknowledged state may be.
       expect([value, underWay], path).toContain(found);
       expect(versionOf(object), path).toBeGreaterThanOrEqual(resourceVersion);
     }

@@ -1,4 +1,4 @@
-/** A person's first quarter of an hour: real kubectl against local mode with a small fleet. */
+/** The first 15 minutes of a user: real kubectl against local mode with a small fleet. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { KubeNode } from '../../shared/kube/types.ts';
 import {
@@ -14,7 +14,7 @@ import { until } from '../support/until.ts';
 
 const PERIOD_SECONDS = 5;
 const GRACE_SECONDS = 20;
-/** For a tick, the streams and two kubectl starts on a busy machine. */
+/** For one tick, the streams and two kubectl starts on a busy machine. */
 const SLACK_MS = 15_000;
 const MACHINES = ['edge-a-0', 'edge-a-1', 'edge-b-0', 'edge-b-1', 'edge-c-0', 'edge-c-1'];
 
@@ -70,7 +70,7 @@ describe.skipIf(tested === undefined)('the first path', { timeout: 120_000 }, ()
   });
 
   describe.each(findKubectls().map(({ name, path, minor }) => ({ name, path, minor })))('with $name', (each) => {
-    it('lists, describes and asks what there is', async () => {
+    it('lists, describes and discovers the resources', async () => {
       const own = makePlace();
       const ask = (...args: readonly string[]) => runKubectl(each, args, { kubeconfig: local.kubeconfig, place: own });
       try {
@@ -108,7 +108,7 @@ describe.skipIf(tested === undefined)('the first path', { timeout: 120_000 }, ()
     expect(text.match(/^ {2}kind: Node$/gm)).toHaveLength(MACHINES.length);
   });
 
-  it('lists a lease for each machine, and the one of our own probe beats', async () => {
+  it('lists one lease per machine, and the lease of our own probe', async () => {
     const leases = async () => {
       const text = await kubectl('get', 'leases', '-n', 'kube-node-lease', '-o', 'name');
       return text.trim().split('\n').sort();
@@ -118,7 +118,7 @@ describe.skipIf(tested === undefined)('the first path', { timeout: 120_000 }, ()
     expect(await leases()).toEqual(expected);
   });
 
-  it('labels, cordons, uncordons and taints, and machines beat on regardless', async () => {
+  it('labels, cordons, uncordons and taints, without effect on heartbeats', async () => {
     expect(await kubectl('label', 'node', 'edge-a-0', 'rack=r1')).toBe('node/edge-a-0 labeled\n');
     expect(await kubectl('get', 'nodes', '-l', 'rack=r1', '-o', 'name')).toBe('node/edge-a-0\n');
     expect(await kubectl('cordon', 'edge-a-0')).toBe('node/edge-a-0 cordoned\n');
@@ -137,7 +137,7 @@ describe.skipIf(tested === undefined)('the first path', { timeout: 120_000 }, ()
     expect(readyOf(await node('edge-a-0'))?.status).toBe('True');
   });
 
-  it('creates a node by hand, marks it as never heard of, and deletes it', async () => {
+  it('creates a node by hand, marks it as never started, and deletes it', async () => {
     const manifest = JSON.stringify({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'by-hand' } });
     const created = await runKubectl(tested!, ['create', '-f', '-'], {
       kubeconfig: local.kubeconfig,
@@ -154,14 +154,14 @@ describe.skipIf(tested === undefined)('the first path', { timeout: 120_000 }, ()
     });
   });
 
-  it('says so when it does not know a resource', async () => {
+  it('reports an unknown resource', async () => {
     expect(await run('get', 'widgets')).toMatchObject({
       exitCode: 1,
       stderr: 'error: the server doesn\'t have a resource type "widgets"\n',
     });
   });
 
-  it('registers again a machine whose node was deleted', async () => {
+  it('registers a machine again after its node was deleted', async () => {
     const before = (await node('edge-c-1')).metadata.uid;
     await kubectl('delete', 'node', 'edge-c-1');
     const after = await until(
@@ -174,7 +174,7 @@ describe.skipIf(tested === undefined)('the first path', { timeout: 120_000 }, ()
     expect(after.metadata.uid).not.toBe(before);
   });
 
-  it('marks a machine that falls silent, says why, and clears it when it beats again', async () => {
+  it('marks a machine that stops sending heartbeats, reports why, and clears it when it recovers', async () => {
     expect(await local.fleet('silence', 'edge-b-0')).toMatchObject({ exitCode: 0, stdout: 'edge-b-0 silent\n' });
     const silencedAtMs = performance.now();
     const marked = await until(
@@ -187,7 +187,7 @@ describe.skipIf(tested === undefined)('the first path', { timeout: 120_000 }, ()
       },
       { withinMs: (GRACE_SECONDS + PERIOD_SECONDS) * 1_000 + SLACK_MS, everyMs: 300, what: 'edge-b-0 marked' },
     );
-    // Its last beat was at most one interval before it was silenced.
+    // Its last heartbeat was at most one interval before it was silenced.
     expect(performance.now() - silencedAtMs).toBeGreaterThan((GRACE_SECONDS - 6) * 1_000);
     expect(readyOf(marked)).toMatchObject({
       reason: 'NodeStatusUnknown',
@@ -214,7 +214,7 @@ describe.skipIf(tested === undefined)('the first path', { timeout: 120_000 }, ()
     expect(decisions.trim().split('\n').at(-1)).toMatch(/TaintLifted +Ready is True/);
   });
 
-  it('taints a node whose Ready is set False by hand, until its machine contradicts', async () => {
+  it('taints a node with Ready set to False by hand, until its machine posts its status', async () => {
     const conditions = [{ type: 'Ready', status: 'False', reason: 'ByHand', message: 'said by hand' }];
     await kubectl(
       'patch',
@@ -237,7 +237,7 @@ describe.skipIf(tested === undefined)('the first path', { timeout: 120_000 }, ()
     );
   });
 
-  it('refuses to silence a machine there is not', async () => {
+  it('refuses to silence an unknown machine', async () => {
     expect(await local.fleet('silence', 'edge-z-9')).toMatchObject({
       exitCode: 1,
       stdout: '',

@@ -1,6 +1,6 @@
 /**
- * Least privilege, proven by running: what every function of the deployed template asked of AWS in a run of the whole
- * system is allowed by its role, and its role allows nothing else but what stands in the list of exceptions.
+ * Least privilege, proven by a run of the whole system: the role of every deployed function allows each of its AWS
+ * calls, and allows nothing else, except for the list of exceptions.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -57,7 +57,7 @@ describe('permissions of the functions', () => {
     return template;
   };
 
-  it('are all that a run of the whole system needs, and nothing that it does not, but for the exceptions', () => {
+  it('are all that a run of the whole system needs, and no more, except for the exceptions', () => {
     const { rows, stale } = verdicts();
     expect(told(rows, 'missing')).toEqual([]);
     expect(told(rows, 'surplus')).toEqual([]);
@@ -65,7 +65,7 @@ describe('permissions of the functions', () => {
     expect(told(rows, 'used').length).toBeGreaterThan(100);
   });
 
-  it('are found to lack one that is taken away', () => {
+  it('are found incomplete when one is removed', () => {
     const template = changed(/ClusterEvictor/, 'dynamodb:ConditionCheckItem', (actions) =>
       actions.filter((action) => action !== 'dynamodb:ConditionCheckItem'),
     );
@@ -75,7 +75,7 @@ describe('permissions of the functions', () => {
     ]);
   });
 
-  it('are found to hold one too many that is put in', () => {
+  it('are found excessive when one is added', () => {
     const template = changed(/ClusterHeartbeat/, 'dynamodb:UpdateItem', (actions) => [...actions, 'dynamodb:Scan']);
     expect(told(verdicts(template).rows, 'surplus')).toEqual(['heartbeat dynamodb:Scan']);
   });

@@ -1,6 +1,6 @@
 /**
- * What programs do: informers of the JavaScript client library on nodes and pods, through changes by another client and two
- * deaths of the server. In the end their caches are the server's state (L9 through a client we did not write).
+ * Informers of the JavaScript client library on nodes and pods, through changes by another client and two kills of the
+ * server. In the end their caches equal the server's state (L9 through a third-party client).
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -20,12 +20,12 @@ import { until } from '../support/until.ts';
 
 const ROUNDS = 3;
 const OBJECTS = 12;
-/** The library's informers end on any error but 410; starting again is the program's part, as its manual says. */
+/** The library's informers stop on any error but 410. Restarting is the program's task, according to its manual. */
 const RESTART_MS = 300;
 
 type AnInformer = Informer<KubernetesObject> & ObjectCache<KubernetesObject>;
 
-/** Keeps an informer going until it is told to stop. */
+/** Keeps an informer running until it is stopped. */
 function keepGoing(informer: AnInformer, onError: (cause: unknown) => void): () => Promise<void> {
   let stopped = false;
   let timer: NodeJS.Timeout | undefined;
@@ -94,7 +94,7 @@ describe('informers of the JavaScript client', { timeout: 180_000 }, () => {
     }
   }
 
-  it('end equal to the server after changes and two kills of it', async () => {
+  it('equal the server after changes and two kills of it', async () => {
     const config = new KubeConfig();
     config.loadFromFile(local.kubeconfig);
     const port = Number(new URL(local.access.url).port);
@@ -111,7 +111,7 @@ describe('informers of the JavaScript client', { timeout: 180_000 }, () => {
     }
     for (let round = 0; round < ROUNDS; round += 1) {
       await changeThings(round);
-      // It is a watch that tells, redirected and streamed, not a list after an error.
+      // A watch delivers, redirected and streamed, not a list after an error.
       if (round === 0) {
         await until(() => nodes.list().length === 9, { withinMs: 10_000 });
         expect(errors).toEqual([]);

@@ -1,4 +1,4 @@
-/** kubectl drain against a still local mode: the test plays the kubelet that ends what was evicted. */
+/** kubectl drain against an idle local mode: the test plays the kubelet that terminates evicted pods. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ApiMethod } from '../../local/fleet/api-client.ts';
 import { type KubectlPlace, kubectlOf, makePlace, startKubectl } from '../support/kubectl.ts';
@@ -56,7 +56,7 @@ describe.skipIf(tested === undefined)('kubectl drain', { timeout: 60_000 }, () =
     await call('PATCH', `${PODS}/${name}/status`, { status }, 'application/merge-patch+json');
   }
 
-  it('evicts what it may, waits for the budget, leaves the daemon, and ends well', async () => {
+  it('evicts the allowed pods, waits for the budget, leaves the daemon, and succeeds', async () => {
     for (const name of ['drained', 'other']) {
       await call('POST', '/api/v1/nodes', { apiVersion: 'v1', kind: 'Node', metadata: { name } });
     }
@@ -101,7 +101,7 @@ describe.skipIf(tested === undefined)('kubectl drain', { timeout: 60_000 }, () =
         }
         if (refused === undefined) {
           refused = REFUSED.exec(drain.stderr())?.[1];
-          // Everything else has gone by then, or goes; the refused one stays until its replacement is Ready.
+          // All other pods are deleted or terminating by then. The refused one stays until its replacement is Ready.
           if (refused !== undefined) {
             expect((await podsOf('drained')).map(({ metadata }) => metadata.name)).toContain(refused);
             expect(gone).not.toContain(refused);

@@ -1,6 +1,6 @@
 /**
- * What people type at kubectl, as a table: one command a row, in order, over one still local mode. The newest kubectl runs
- * all of it; every other release runs the core.
+ * What users type at kubectl, as a table: one command per row, in order, over one idle local mode. The newest kubectl
+ * runs all of it; every other release runs the core.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
@@ -20,16 +20,16 @@ interface Row {
   readonly args: readonly string[];
   readonly stdin?: string;
   readonly env?: Readonly<Record<string, string>>;
-  /** 0 unless said. */
+  /** 0 by default. */
   readonly exit?: number;
-  /** Text stands for the whole, empty for nothing; absent means anything. */
+  /** A text is the whole output, empty is no output; absent means any output. */
   readonly out?: string | RegExp | readonly RegExp[];
-  /** Nothing unless said. */
+  /** Empty by default. */
   readonly err?: string | RegExp;
 }
 
 const json = (value: unknown): string => JSON.stringify(value);
-/** Words, where no argument has a blank. */
+/** Words, for arguments without blanks. */
 const words = (text: string): string[] => text.split(' ');
 
 function nodeOf(name: string, labels: Record<string, string> = {}, more: Record<string, unknown> = {}): string {
@@ -308,7 +308,7 @@ const PATCHES: readonly Row[] = [
     out: 'node/suite-b patched\n',
   },
   {
-    says: 'JSON whose test fails',
+    says: 'JSON with a test that fails',
     args: [
       'patch',
       'node',
@@ -432,7 +432,7 @@ const APPLIES: readonly Row[] = [
     out: 'node/suite-ssa serverside-applied\n',
   },
   {
-    says: 'another manager gives it up',
+    says: 'another manager releases it',
     args: words('apply --server-side --field-manager=two -f -'),
     stdin: nodeOf('suite-ssa'),
     out: 'node/suite-ssa serverside-applied\n',
@@ -451,7 +451,7 @@ const APPLIES: readonly Row[] = [
     out: 'node/suite-ssa serverside-applied\n',
   },
   {
-    says: 'force took the value',
+    says: 'force assigned the value',
     args: ['get', 'node', 'suite-ssa', '-o', 'jsonpath={.metadata.labels.rack}'],
     out: 'r2',
   },
@@ -573,15 +573,15 @@ const PODS: readonly Row[] = [
     out: /^pod "suite-p1" force deleted/,
     err: /^Warning: Immediate deletion/,
   },
-  { says: 'pod without a node goes at once', args: words('delete pod suite-p3'), out: /^pod "suite-p3" deleted/ },
+  { says: 'pod without a node is deleted at once', args: words('delete pod suite-p3'), out: /^pod "suite-p3" deleted/ },
   {
     says: 'pod that is not there',
     args: words('delete pod suite-p3'),
     exit: 1,
     err: 'Error from server (NotFound): pods "suite-p3" not found\n',
   },
-  { says: 'wait for what is gone', args: words('wait --for=delete pod/suite-p3 --timeout=5s'), out: '' },
-  { says: 'namespace goes', args: words('delete ns suite-team'), out: 'namespace "suite-team" deleted\n' },
+  { says: 'wait for a deleted object', args: words('wait --for=delete pod/suite-p3 --timeout=5s'), out: '' },
+  { says: 'namespace is deleted', args: words('delete ns suite-team'), out: 'namespace "suite-team" deleted\n' },
 ];
 
 const now = '2026-01-01T00:00:00Z';
@@ -621,7 +621,7 @@ const LEASES_AND_EVENTS: readonly Row[] = [
       metadata: { name: 'suite-event', namespace: 'default' },
       involvedObject: { apiVersion: 'v1', kind: 'Node', name: 'suite-a' },
       reason: 'SuiteReason',
-      message: 'told by hand',
+      message: 'written by hand',
       type: 'Normal',
       count: 1,
       firstTimestamp: now,
@@ -768,7 +768,7 @@ describe.skipIf(newest === undefined)('kubectl against a still local mode', { ti
 
     for (const [title, rows] of Object.entries(TABLES)) describe(title, () => runs(newest!, rows, () => place));
 
-    // By selector: of a node watched by name kubectl swallows the first event, whatever it says.
+    // By selector: when a node is watched by name, kubectl swallows the first event.
     it('shows changes of a node within two seconds each, on one watch', async () => {
       const watch = startKubectl(newest!, words('get nodes -l at=c -w --no-headers -L seen'), {
         kubeconfig: local.kubeconfig,

@@ -1,4 +1,7 @@
-/** Credentials of a node through local mode: the deployed bundles, their store, the command, and every kubectl there is. */
+/**
+ * Credentials of a node through local mode: the deployed bundles, their store, the command, and every installed
+ * kubectl.
+ */
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';

@@ -1,4 +1,4 @@
-/** A machine's credentials from bootstrap to revocation, and attacks on them, at the edge of the deployed functions. */
+/** A machine's credentials from bootstrap to revocation, and attacks on them, through the deployed functions. */
 import { createHmac } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
@@ -42,7 +42,7 @@ async function joined(nodeName = 'edge-7', keys: NodeKeyPair = pair): Promise<vo
 }
 
 describe('a machine', () => {
-  it('turns a bootstrap token into an identity, and beats with tokens of its own', async () => {
+  it('turns a bootstrap token into an identity, and sends heartbeats with tokens of its own', async () => {
     const token = await cluster.bootstrapToken(
       { nodeNamePattern: 'edge-*', nodeLabels: { site: 'north' } },
       'k3q9x7za',
@@ -71,7 +71,7 @@ describe('a machine', () => {
     });
   });
 
-  it('beats warm for one write and no read', async () => {
+  it('sends a warm heartbeat with one write and no read', async () => {
     await joined();
     await cluster.beat(cluster.signed(pair, 'edge-7'), 'edge-7');
     cluster.consumed();
@@ -86,7 +86,7 @@ describe('a machine', () => {
     expect(units).toHaveLength(29);
   });
 
-  it('gets the same answer again when the first was lost, and no use is taken', async () => {
+  it('gets the same answer again when the first was lost, without another use', async () => {
     const token = await cluster.bootstrapToken({ uses: 1 });
     const first = await cluster.enrol(token, 'edge-7', pair);
     const again = await cluster.enrol(token, 'edge-7', pair);
@@ -94,7 +94,7 @@ describe('a machine', () => {
     expect(again.body).toEqual(first.body);
   });
 
-  it('rotates its key in two steps, each of which it may repeat', async () => {
+  it('rotates its key in two steps, and may repeat each of them', async () => {
     await joined();
     const both = await cluster.enrol(cluster.signed(pair, 'edge-7'), 'edge-7', newer);
     expect([both.code, keyIds(both)]).toEqual([200, [pair.keyId, newer.keyId]]);
@@ -109,7 +109,7 @@ describe('a machine', () => {
     expect((await cluster.enrol(cluster.signed(pair, 'edge-7'), 'edge-7', pair)).code).toBe(401);
   });
 
-  it('may not rotate with a key whose revocation this function has not heard of yet', async () => {
+  it('may not rotate with a revoked key, even when this function has not read the revocation yet', async () => {
     await joined();
     expect((await cluster.asAdmin('DELETE', `${IDENTITIES}/edge-7`)).code).toBe(200);
     expect(await cluster.enrol(cluster.signed(pair, 'edge-7'), 'edge-7', newer)).toMatchObject({
@@ -118,7 +118,7 @@ describe('a machine', () => {
     });
   });
 
-  it('is out within the time that functions remember its key, once somebody deleted its identity', async () => {
+  it('is refused once the functions forget its key, after its identity was deleted', async () => {
     await joined();
     const token = () => cluster.signed(pair, 'edge-7');
     const get = async () => (await cluster.send('GET', '/api/v1/nodes/edge-7', token())).code;
@@ -158,7 +158,7 @@ describe('a bootstrap token', () => {
     ['of another pattern', { nodeNamePattern: 'core-*' }, 403, 'is for names like "core-*"'],
     ['that expired', { expires: '2026-01-01T00:00:01Z' }, 403, 'has expired'],
   ];
-  it.each(refusals)('%s enrols nobody', async (_, spec, code, message) => {
+  it.each(refusals)('%s enrols no machine', async (_, spec, code, message) => {
     const token = await cluster.bootstrapToken(spec);
     cluster.nowMs += 1_000;
     const before = cluster.stored();
@@ -168,7 +168,7 @@ describe('a bootstrap token', () => {
     expect(cluster.stored()).toBe(before);
   });
 
-  it('that was replayed enrols no second machine', async () => {
+  it('enrols no second machine when it is replayed', async () => {
     const token = await cluster.bootstrapToken({ uses: 1 });
     expect((await cluster.enrol(token, 'edge-7', pair)).code).toBe(201);
     const before = cluster.stored();
@@ -178,7 +178,7 @@ describe('a bootstrap token', () => {
     expect(cluster.stored()).toBe(before);
   });
 
-  it('enrols exactly as many of those that ask at once as it says', async () => {
+  it('enrols exactly as many concurrent machines as it allows', async () => {
     const token = await cluster.bootstrapToken({ uses: 5 });
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, index) => cluster.enrol(token, `edge-${index}`, nodeKeyPair())),
@@ -188,7 +188,7 @@ describe('a bootstrap token', () => {
     expect((await cluster.asAdmin('GET', IDENTITIES)).body.items).toHaveLength(5);
   });
 
-  it('does not take over a name, unless it was made to', async () => {
+  it('does not take over a name, unless it was created for that', async () => {
     await joined();
     const plain = await cluster.enrol(await cluster.bootstrapToken(), 'edge-7', foreign);
     expect([plain.code, plain.body.reason]).toEqual([409, 'AlreadyExists']);
@@ -196,7 +196,7 @@ describe('a bootstrap token', () => {
     expect([reissued.code, keyIds(reissued)]).toEqual([201, [newer.keyId]]);
   });
 
-  it('with another secret, an unknown id or of an odd form is nobody', async () => {
+  it('is refused with another secret, an unknown id or a malformed text', async () => {
     const [id = ''] = (await cluster.bootstrapToken()).split('.');
     const before = cluster.stored();
     const secret = 'A'.repeat(43);
@@ -214,7 +214,7 @@ describe('a bootstrap token', () => {
     expect(cluster.stored()).toBe(before);
   });
 
-  it('opens nothing but enrolment', async () => {
+  it('permits enrolment only', async () => {
     await joined();
     const token = await cluster.bootstrapToken();
     const before = cluster.stored();
@@ -229,7 +229,7 @@ describe('a bootstrap token', () => {
     for (const [method, path, body] of tried) {
       expect((await cluster.send(method, path, token, body)).code, `${method} ${path}`).toBe(403);
     }
-    // The heartbeat knows no bootstrap tokens at all.
+    // The heartbeat function does not accept bootstrap tokens.
     expect((await cluster.beat(token, 'edge-7')).code).toBe(401);
     expect(cluster.stored()).toBe(before);
   });
@@ -245,7 +245,7 @@ describe('a bootstrap token', () => {
     expect((await cluster.enrol(token, 'edge-8', foreign)).code).toBe(401);
   });
 
-  it('is refused when it is made wrong', async () => {
+  it('is refused when it is invalid', async () => {
     const make = (name: string, spec: object) =>
       cluster.asAdmin('POST', TOKENS, { metadata: { name }, spec: { secretSha256: '0'.repeat(64), ...spec } });
     const expires = '2026-01-02T00:00:00Z';
@@ -286,7 +286,7 @@ describe('an EC2 instance', () => {
     });
   });
 
-  it('enrols under a name that EC2 knows it by, once', async () => {
+  it('enrols once, under a name that EC2 has for it', async () => {
     const token = tokenOf();
     const enrolled = await cluster.enrol(token, HOST, pair);
     expect([enrolled.code, enrolled.body.spec?.source]).toEqual([201, `instance/${INSTANCE}`]);
@@ -296,18 +296,18 @@ describe('an EC2 instance', () => {
     const second = await cluster.enrol(token, INSTANCE, foreign);
     expect([second.code, second.body.message]).toEqual([403, expect.stringContaining('has enrolled before')]);
     expect(cluster.stored()).toBe(before);
-    // Nor after somebody deleted its identity.
+    // Nor after its identity was deleted.
     await cluster.asAdmin('DELETE', `${IDENTITIES}/${HOST}`);
     expect((await cluster.enrol(token, HOST, foreign)).code).toBe(403);
   });
 
-  it('enrols once, although it asks for both of its names in the same moment', async () => {
+  it('enrols once, although it requests both of its names at the same moment', async () => {
     const token = tokenOf();
     const answers = await Promise.all([HOST, INSTANCE].map((name) => cluster.enrol(token, name, nodeKeyPair())));
     expect(answers.map(({ code }) => code).sort()).toEqual([201, 403]);
   });
 
-  it('enrols under no other name, when it is not running, too late, or from elsewhere', async () => {
+  it('enrols under no other name, not while stopped, not too late, and not from elsewhere', async () => {
     const before = cluster.stored();
     const other = await cluster.enrol(tokenOf(), 'edge-7', pair);
     expect([other.code, other.body.message]).toEqual([
@@ -327,7 +327,7 @@ describe('an EC2 instance', () => {
     expect(cluster.stored()).toBe(before);
   });
 
-  it('opens nothing else with its document', async () => {
+  it('permits nothing else with its document', async () => {
     await joined();
     const token = tokenOf();
     expect((await cluster.send('GET', '/api/v1/nodes', token)).code).toBe(403);

@@ -1,4 +1,4 @@
-/** What the bundled functions really write in local mode: events that fit their schemas, metrics that the alarms ask for. */
+/** The output of the bundled functions in local mode: events that match their schemas, metrics that the alarms need. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -8,7 +8,7 @@ import { eventFaults } from '../support/event-schemas.ts';
 import { type LocalForTest, startLocalForTest } from '../support/local.ts';
 import { until } from '../support/until.ts';
 
-/** Told by functions even when nothing happens, so they must be there after a short run. */
+/** Emitted even when nothing happens, so they must exist after a short run. */
 const ALWAYS = [
   'disrupted_zones',
   'node_collector_unhealthy_nodes_in_zone',
@@ -18,7 +18,7 @@ const ALWAYS = [
 ];
 const NAMESPACE = 'Nodekeeper/nodekeeper';
 
-describe('what local mode tells', { timeout: 180_000 }, () => {
+describe('the output of local mode', { timeout: 180_000 }, () => {
   let local: LocalForTest;
   const linesOf = (name: string): string[] => {
     const file = join(local.dataDir, name);
@@ -40,7 +40,7 @@ describe('what local mode tells', { timeout: 180_000 }, () => {
   }, 120_000);
   afterAll(() => local?.stop());
 
-  it('is an event when a node turns Ready, falls silent, and is deleted, each of the documented form', async () => {
+  it('is an event when a node becomes Ready, becomes unreachable and is deleted, each in the documented form', async () => {
     await until(() => ofType('NodeReady').length >= 3, { withinMs: 30_000, what: 'three ready nodes' });
     const [first] = ofType('NodeReady') as { readonly detail: { readonly node: { readonly name: string } } }[];
     const { name } = first!.detail.node;
@@ -54,15 +54,15 @@ describe('what local mode tells', { timeout: 180_000 }, () => {
     for (const event of events()) expect(eventFaults(event)).toEqual([]);
   });
 
-  it('is every metric that is always there, in lines under the names and dimensions that the alarms ask for', async () => {
+  it('is every permanent metric, in lines with the names and dimensions of the alarms', async () => {
     const figures = new MetricFigures();
     const isTold = (...words: string[]) =>
       linesOf('metrics.jsonl').some((line) => words.every((word) => line.includes(word)));
-    // The age of ticks is told twice a minute.
+    // The age of ticks is emitted twice per minute.
     await until(
       () =>
         isTold('detection_seconds') &&
-        // A zone has metrics once it is a minute old.
+        // A zone has metrics once it is one minute old.
         isTold('node_collector_zone_size') &&
         ['node-monitor', 'evictor'].every((service) => isTold('tick_age_seconds', `"${service}"`)),
       { withinMs: 150_000, what: 'metrics on the disk' },

@@ -1,4 +1,4 @@
-/** Pods without a node, against local mode with its own queues, streams and bundles: they go, the others stay. */
+/** Pods without a node, against local mode with its own queues, streams and bundles: they are deleted, others stay. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type LocalForTest, startLocalForTest } from '../support/local.ts';
 import { until } from '../support/until.ts';
@@ -24,7 +24,7 @@ describe('pod garbage collection', { timeout: 120_000 }, () => {
     return 'status' in answer ? answer.status : undefined;
   };
 
-  it('takes the pods of a node that is not there, and leaves those of one that is', async () => {
+  it('deletes the pods of a node that does not exist, and keeps those of one that does', async () => {
     const startedMs = Date.now();
     await create('orphan', 'nowhere');
     await create('kept', 'edge-a-0');

@@ -1,6 +1,6 @@
 /**
- * Tables restored to a moment of the past, controllers that start on them hours later: what was stored then is old news
- * about every machine, and nobody may suffer for it. On virtual time, with the controllers that are deployed.
+ * Tables restored to an earlier time, and controllers that start on them hours later. The stored state of every machine
+ * is outdated, and no machine may suffer from it. On virtual time, with the deployed controllers.
  */
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { MemoryItemStore } from '../../shared/adapters/memory/item-store.ts';
@@ -8,12 +8,12 @@ import type { TableName } from '../../shared/ports/item-store.ts';
 import { type ControlledFleet, controlledFleet, settledFleet } from '../support/controlled-fleet.ts';
 
 const TABLES: readonly TableName[] = ['health', 'objects', 'control'];
-/** The moment that is restored, and when the controllers run on it. Seconds from the start of the fleet. */
+/** The restored time, and when the controllers run on it. Seconds from the start of the fleet. */
 const MOMENT = 600;
 const RESTORED = MOMENT + 6 * 3_600;
 const BEAT = 10;
 
-/** As a point-in-time restore makes them: every item, no stream records. */
+/** As a point-in-time restore: every item, no stream records. */
 async function restored(from: MemoryItemStore): Promise<ControlledFleet> {
   const fleet = controlledFleet();
   for (const table of TABLES) {
@@ -29,11 +29,11 @@ async function restored(from: MemoryItemStore): Promise<ControlledFleet> {
 }
 
 const zoneOf = { north: 6, south: 6, west: 6 };
-/** Silent since long before the moment: marked, tainted NoExecute, its pod's timer running. */
+/** Silent since long before that time: marked, tainted NoExecute, with a pod timer. */
 const DEAD = 'north-0';
-/** Silent for less than a grace at the moment. */
+/** Silent for less than a grace period at that time. */
 const LATE = 'north-1';
-/** As DEAD, but it recovers while we are away. */
+/** Like DEAD, but it recovers during the outage. */
 const BACK = 'south-0';
 
 describe('a cluster restored to six hours ago', () => {
@@ -60,7 +60,7 @@ describe('a cluster restored to six hours ago', () => {
   });
 
   const alive = () => names.filter((name) => name !== DEAD);
-  /** Machines find us again within one grace, and beat from then on. */
+  /** Machines reconnect within one grace period, and send heartbeats from then on. */
   const beating = async (seconds: number): Promise<void> => {
     const since = seconds - RESTORED;
     if (since < 30 || since % BEAT !== 0) return;
@@ -70,14 +70,14 @@ describe('a cluster restored to six hours ago', () => {
 
   const restoredEvents = async (reason: string) => (await restored(source)).events(reason);
 
-  it('is the cluster of that moment', async () => {
+  it('has the state of that time', async () => {
     expect((await fleet.objects.list({ resource: 'nodes' })).objects).toHaveLength(names.length);
     expect((await fleet.objects.list({ resource: 'pods' })).objects).toHaveLength(names.length);
     expect(await fleet.ready(DEAD)).toBe('Unknown');
     expect(await fleet.timers(DEAD)).toHaveLength(1);
   });
 
-  it('holds back at once: no node is marked or tainted, no pod deleted, however old the news is', async () => {
+  it('holds back at once: no node is marked or tainted, no pod deleted, however old the state is', async () => {
     fleet.at(RESTORED);
     await fleet.tick();
     expect((await fleet.records()).state.gate.reasons).toEqual(['missedTicks']);
@@ -89,7 +89,7 @@ describe('a cluster restored to six hours ago', () => {
     }
   });
 
-  it('marks and evicts nobody who beats again within a grace', async () => {
+  it('marks and evicts no node that sends heartbeats again within a grace period', async () => {
     await fleet.run(RESTORED, RESTORED + 1_200, beating);
     for (const name of alive()) {
       expect([name, await fleet.ready(name), await fleet.taints(name)]).toEqual([name, 'True', []]);
@@ -98,11 +98,11 @@ describe('a cluster restored to six hours ago', () => {
     }
     expect((await fleet.records()).state.gate.reasons).toEqual([]);
     expect((await fleet.records()).queue).toEqual([]);
-    // Marked before the moment, and nobody since.
+    // Marked before the restored time, and no node since.
     expect(await fleet.events('NodeNotReady')).toEqual(await restoredEvents('NodeNotReady'));
   });
 
-  it('still lets go of the machine that is truly dead, after its fresh grace', async () => {
+  it('still evicts the pods of the dead machine, after its new grace period', async () => {
     await fleet.run(RESTORED, RESTORED + 35, beating);
     expect((await fleet.pod(`pod-of-${DEAD}`))?.metadata.deletionTimestamp).toBeUndefined();
     await fleet.run(RESTORED + 40, RESTORED + 400, beating);
@@ -110,7 +110,7 @@ describe('a cluster restored to six hours ago', () => {
     expect((await fleet.pod(`pod-of-${DEAD}`))?.metadata.deletionTimestamp).toBeDefined();
   });
 
-  it('marks whoever stays silent, not before a fresh grace and at most a period after it', async () => {
+  it('marks a silent node not before a new grace period, and at most one period after it', async () => {
     const grace = fleet.policy.nodeMonitorGracePeriodSeconds;
     const period = fleet.policy.nodeMonitorPeriodSeconds;
     const marked = new Map<string, number>();
@@ -128,7 +128,7 @@ describe('a cluster restored to six hours ago', () => {
     }
   });
 
-  it('goes on with larger versions, so that whoever watches resumes', async () => {
+  it('continues with larger versions: watchers resume', async () => {
     const versionOf = async (name: string) => Number((await fleet.node(name))?.metadata.resourceVersion);
     const newest = Math.max(...(await Promise.all(names.map(versionOf))));
     fleet.at(RESTORED);
@@ -137,7 +137,7 @@ describe('a cluster restored to six hours ago', () => {
     expect(await versionOf('west-2')).toBeGreaterThan(newest);
   });
 
-  it('does not know machines that came after the moment: they are told, and register again', async () => {
+  it('does not know machines that joined after that time: their requests fail, and they register again', async () => {
     fleet.at(RESTORED);
     await expect(fleet.beat('newcomer')).rejects.toThrow(/beat of newcomer: /);
     await fleet.register('newcomer', { zone: 'west' });

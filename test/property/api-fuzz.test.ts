@@ -1,6 +1,6 @@
 /**
- * Valid requests with something wrong in them: whatever a client sends, it gets an answer that is no fault of ours, and
- * no object but the one it names is touched. NODEKEEPER_FUZZ_RUNS=10000 for a long run.
+ * Valid requests with one invalid part: whatever a client sends, the answer is no server fault, and
+ * only the named object changes.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -169,7 +169,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
   },
 };
 
-/** Every place in a value, as keys and indices. */
+/** Every position in a value, as keys and indices. */
 function placesIn(value: unknown, at: readonly (string | number)[] = []): (readonly (string | number)[])[] {
   const below = Array.isArray(value)
     ? value.flatMap((item, index) => placesIn(item, [...at, index]))
@@ -188,7 +188,7 @@ function changed(value: unknown, at: readonly (string | number)[], change: (old:
   return Object.fromEntries(mapped.filter(([, item]) => item !== undefined));
 }
 
-/** A text that goes into the body as it stands: numbers that JSON.stringify cannot write. */
+/** A text that is inserted into the body unchanged: numbers that JSON.stringify cannot write. */
 const literal = (text: string): string => `@literal ${text}@`;
 const withLiterals = (body: string): string => body.replace(/"@literal ([^"@]*)@"/g, '$1');
 
@@ -299,7 +299,7 @@ const junk = fc.oneof(
 
 interface Mutation {
   readonly at: number;
-  /** Where it may strike; anywhere when there is no such place. */
+  /** Where the mutation applies; anywhere when there is no such place. */
   readonly among?: 'numbersAndTimes';
   readonly how: 'replace' | 'remove' | 'add' | 'double';
   readonly with: unknown;
@@ -385,7 +385,7 @@ const request = fc.record({
 });
 type FuzzRequest = typeof request extends fc.Arbitrary<infer T> ? T : never;
 
-/** Numbers and times where the API keeps some, in objects that become times later: a pod that is deleted, an event. */
+/** Numbers and times in fields that later become times: a pod that is deleted, an event. */
 const extremeRequest: fc.Arbitrary<FuzzRequest> = fc.record({
   kind: fc.constantFrom('Pod', 'Pod', 'Lease', 'Event', 'Node', 'PriorityClass', 'CSINode'),
   name: fc.constantFrom<'target' | 'fresh'>('target', 'fresh'),
@@ -495,7 +495,7 @@ function sent(given: FuzzRequest): { method: string; path: string; body?: unknow
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{6})?Z$/;
 const TIME_FIELD = /(?:Time|Timestamp)$/;
 
-/** What a client in Go could not read of an answer: a time outside four-digit years, a number beyond int64. */
+/** Parts of an answer that a client in Go could not read: a time outside four-digit years, a number beyond int64. */
 function unreadableIn(value: unknown, at = ''): string[] {
   if (typeof value === 'number')
     return BigInt(Math.trunc(value)) === BigInt.asIntN(64, BigInt(value)) ? [] : [`${at}: ${value}`];

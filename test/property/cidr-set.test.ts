@@ -1,4 +1,4 @@
-/** CIDR sets: no block twice, occupy and release undo each other, nothing outside the cluster. */
+/** CIDR sets: no block is assigned twice, occupy and release are inverse, nothing lies outside the cluster. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { addressBits, cidrOf, formatCidr, type IpFamily, overlaps, parseCidr } from '../../shared/domain/cidrs/cidr.ts';
@@ -33,7 +33,7 @@ const anySet = fc
     return creation.set;
   });
 
-/** Steps: take the next block, or mark or free the block of that number. */
+/** Steps: allocate the next block, or mark or free the block of that number. */
 const anyStep = fc.record({
   kind: fc.constantFrom('allocate', 'occupy', 'release'),
   at: fc.nat({ max: 1_000 }),
@@ -44,7 +44,7 @@ const usedOf = (set: CidrSet): number[] =>
   Array.from({ length: set.size }, (_, index) => index).filter((index) => isUsed(set, index));
 
 describe('CIDR text', () => {
-  it('what is written is read back', () => {
+  it('a written set reads back equal', () => {
     fc.assert(
       fc.property(anyCidr, (cidr) => {
         expect(parseCidr(formatCidr(cidr))).toEqual(cidr);
@@ -54,7 +54,7 @@ describe('CIDR text', () => {
 });
 
 describe('CIDR set', () => {
-  it('never hands out a used block, and says full only when every block is used', () => {
+  it('never assigns a used block, and reports full only when every block is used', () => {
     fc.assert(
       fc.property(anySet, fc.array(anyStep, { maxLength: 300 }), (empty, steps) => {
         let set = empty;
@@ -89,7 +89,7 @@ describe('CIDR set', () => {
     );
   });
 
-  it('release undoes occupy on free blocks, and each repeated changes nothing', () => {
+  it('release reverts occupy on free blocks, and a repetition changes nothing', () => {
     fc.assert(
       fc.property(anySet, fc.nat(), fc.nat(), (set, one, other) => {
         const taken = occupy(set, blockAt(set, one % set.size));
@@ -104,7 +104,7 @@ describe('CIDR set', () => {
     );
   });
 
-  it('touches exactly the blocks that overlap, for any CIDR', () => {
+  it('affects exactly the blocks that overlap, for any CIDR', () => {
     fc.assert(
       fc.property(anySet, anyCidr, (set, cidr) => {
         const blocks = blocksOf(set, cidr);

@@ -24,7 +24,7 @@ default policy.
 ${renderCloudTable(defaultPolicy)}`;
 
 describe('docs/cloud-truth-table.md', () => {
-  it('says what the rule does', () => {
+  it('equals the rule', () => {
     if (process.env['UPDATE_DOCS'] === '1') writeFileSync(page, text);
     expect(readFileSync(page, 'utf8')).toBe(text);
   });

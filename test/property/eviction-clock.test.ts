@@ -1,7 +1,7 @@
 /**
- * From when the seconds of a toleration count: through the API, the store and the controllers. A person's NoExecute taint
- * has its time from the write that adds it; a binding has its time from the commit that made it. Neither rests on what a
- * client or a machine wrote, nor on the order in which stream records and ticks come.
+ * The start of a toleration time: through the API, the store and the controllers. A user's NoExecute taint has the time
+ * of the write that adds it. A binding has the time of the commit that made it. Neither depends on what a client or a
+ * machine wrote, nor on the order of stream records and ticks.
  */
 import { describe, expect, it } from 'vitest';
 import { parseTimeMs } from '../../shared/kube/time.ts';
@@ -23,7 +23,7 @@ const tolerating = (key: string, tolerationSeconds?: number) => ({
   ...(tolerationSeconds === undefined ? {} : { tolerationSeconds }),
 });
 
-/** Two nodes that beat, pods on n1 that are a day old, and controllers that have settled. */
+/** Two healthy nodes, pods on n1 that are one day old, and controllers without pending work. */
 async function dayOldPods(): Promise<ServedFleet & { readonly beats: () => Promise<void> }> {
   const served = servedFleet(['n1', 'n2']);
   const { fleet, send } = served;
@@ -55,7 +55,7 @@ const deletedAt = async ({ fleet }: ServedFleet, name: string) => (await fleet.p
 const taintOf = async ({ fleet }: ServedFleet): Promise<Taint | undefined> =>
   (await fleet.node('n1'))?.spec?.taints?.find(({ key }) => key === 'foo');
 
-/** Of the pod's timer; undefined without one. Seconds from the start. */
+/** Due time of the pod's timer; undefined without one. Seconds from the start. */
 async function timerSeconds({ fleet }: ServedFleet, name: string): Promise<number | undefined> {
   const timer = (await fleet.timers('n1')).find((each) => each.name === name);
   return timer === undefined ? undefined : fleet.seconds() + (timer.atMs - fleet.nowMs()) / 1_000;
@@ -111,7 +111,7 @@ describe.each(WAYS)('a NoExecute taint added by %s', (_way, add) => {
     await add(served, { ...TAINT, ...(timeAdded === undefined ? {} : { timeAdded }) });
     const atMs = parseTimeMs((await taintOf(served))?.timeAdded);
     expect(atMs).toBe(served.fleet.nowMs() + 500);
-    // Written again, with another time or none: the same taint.
+    // Written again, with another time or without one: the same taint.
     served.fleet.at(DAY_SECONDS + 90);
     await add(served, { ...TAINT, timeAdded: LONG_AGO });
     await add(served, TAINT);
@@ -132,7 +132,7 @@ describe('a Node that registers with a NoExecute taint', () => {
     expect(parseTimeMs((await taintOf(served))?.timeAdded)).toBe(served.fleet.nowMs());
   });
 
-  it('may write it again with another time, which changes nothing', async () => {
+  it('may write it again with another time, without effect', async () => {
     const served = servedFleet(['n1']);
     await served.sendAs('n1', 'POST', NODES, { body: node('n1', { spec: { taints: [TAINT] } }) });
     const before = (await served.fleet.node('n1')) as KubeNode;
@@ -147,7 +147,7 @@ describe('a Node that registers with a NoExecute taint', () => {
 
 describe('a pod that is a day old and tolerates the taint for 600 s', () => {
   const [, add] = WAYS[0]!;
-  /** Stream records since then, of objects whose partition begins so. */
+  /** Stream records since then, of objects in partitions with this prefix. */
   const recordsSince = ({ fleet }: ServedFleet, sequence: number, prefix: string) =>
     fleet.tables.changes('objects', sequence).filter(({ key }) => key.pk.startsWith(prefix));
   const lastSequence = ({ fleet }: ServedFleet) => fleet.tables.changes('objects').at(-1)?.sequence ?? 0;
@@ -160,7 +160,7 @@ describe('a pod that is a day old and tolerates the taint for 600 s', () => {
       const before = lastSequence(served);
       await add(served, TAINT);
       await fleet.changePod('other', (each) => ({ ...each, spec: { ...each.spec, tolerations: [] } }));
-      // From one much slower than the other to both alike.
+      // From a much slower one to one like both.
       const turnsMax = [4, 16, 64, 256][seed % 4] as number;
       const invoke = (part: number, prefix: string) =>
         fleet
@@ -185,7 +185,7 @@ describe('a pod that is a day old and tolerates the taint for 600 s', () => {
     expect(await timerSeconds(served, 'old')).toBe(DAY_SECONDS + 60 + TOLERATED_SECONDS);
   });
 
-  it('keeps them when a tick for another timer comes first, and is deleted two periods later at most', async () => {
+  it('keeps them when a tick for another timer runs first, and is deleted at most two periods later', async () => {
     const served = await dayOldPods();
     const { fleet, send, beats } = served;
     // A pod with a timer: it tolerates another taint of the node for a moment.
@@ -219,7 +219,7 @@ describe('a pod that is a day old and tolerates the taint for 600 s', () => {
     expect(await deletedAt(served, 'old')).toBeDefined();
   });
 
-  it('is evicted by no taint that an older version stored without its time, while the stamp cannot be written', async () => {
+  it('is not evicted by a taint that an older version stored without its time, while the stamp cannot be written', async () => {
     const served = await dayOldPods();
     const { fleet, beats } = served;
     const isOfNode = (write: TransactWrite) => write.key.pk.startsWith('o#nodes#') && write.kind === 'put';
@@ -244,7 +244,7 @@ describe('a pod that is a day old and tolerates the taint for 600 s', () => {
     }
     expect(await deletedAt(served, 'old')).toBeUndefined();
     expect((await taintOf(served))?.timeAdded).toBeUndefined();
-    // The record comes again, and can be written: the taint counts from here.
+    // The record is delivered again and can be written: the taint counts from here.
     const stampedAt = fleet.seconds();
     await fleet.streams();
     expect(parseTimeMs((await taintOf(served))?.timeAdded)).toBe(fleet.nowMs());
@@ -285,7 +285,7 @@ describe('a binding', () => {
     ],
   ];
 
-  /** n1 has the taint foo from the start; a pod that is not bound yet tolerates it for 300 s. */
+  /** n1 has the taint foo from the start. An unbound pod tolerates it for 300 s. */
   async function taintedNode() {
     const served = servedFleet(['n1']);
     const { fleet, send } = served;
@@ -310,7 +310,7 @@ describe('a binding', () => {
       ['a year ahead', '2027-01-01T00:00:00Z'],
       ['years ago', LONG_AGO],
       ['never said', undefined],
-    ])('counts from our commit with a machine whose clock is %s', async (_what, said) => {
+    ])('counts from our commit on a machine with a clock that is %s', async (_what, said) => {
       const { fleet, sendAs, beats, ...served } = await taintedNode();
       await bind({ fleet, sendAs, ...served });
       await fleet.streams();
@@ -329,7 +329,7 @@ describe('a binding', () => {
     });
   });
 
-  it('shows its time in no object, list or watch', async () => {
+  it('appears in no object, list or watch', async () => {
     const { fleet, send } = await taintedNode();
     await send('POST', `${PODS}/p/binding`, { body: bindingTo('n1', 'p') });
     const [{ pod: found, boundAtMs } = { pod: undefined, boundAtMs: 0 }] = await fleet.objects.listBound('n1');
@@ -350,7 +350,7 @@ describe('a binding', () => {
     for (const { newImage } of logged) expect(Object.keys(newImage ?? {})).not.toContain('b');
   });
 
-  describe('that an older version made, without its time', () => {
+  describe('of an older version, without its time', () => {
     async function boundBefore() {
       const world = await taintedNode();
       const { fleet, send } = world;
@@ -361,7 +361,7 @@ describe('a binding', () => {
       return { ...world, key };
     }
 
-    it('counts from the version of the pod that was met first, and no write of the machine moves it', async () => {
+    it('counts from the version of the pod that was read first, and no write of the machine moves it', async () => {
       const { fleet, sendAs, beats, key } = await boundBefore();
       expect(await fleet.tables.get(key, { consistent: true })).toMatchObject({ b: fleet.nowMs() });
       const chatter = async (seconds: number): Promise<void> => {
@@ -377,7 +377,7 @@ describe('a binding', () => {
       expect((await fleet.pod('p'))?.metadata.deletionTimestamp).toBeDefined();
     });
 
-    it('is no binding of a pod of the same name that came later', async () => {
+    it('does not apply to a later pod of the same name', async () => {
       const { fleet, key } = await boundBefore();
       await fleet.tables.write({ kind: 'put', key, item: { u: 'another', b: 1 } });
       const [found] = await fleet.objects.listBound('n1');

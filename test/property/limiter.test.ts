@@ -1,4 +1,4 @@
-/** L3: in any window of T seconds a zone gets at most 1 + rate·T taintings, however many callers ask, race or die. */
+/** L3: in any window of T seconds a zone gets at most 1 + rate·T taints, however many callers ask, race or die. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { changeRateUpdates, type Limiter, takeTokenUpdate } from '../../shared/domain/zones/limiter.ts';
@@ -6,7 +6,7 @@ import { fullLimiter, takeToken, updatedLimiter } from '../support/token-bucket.
 
 const rate = fc.constantFrom(0.01, 0.1, 0.3, 1, 3, 250);
 
-/** The window between any two grants, both included, is the tightest one that holds the grants between them. */
+/** The window between any two grants, both included, is the smallest one that contains the grants between them. */
 function expectPaced(grantsMs: readonly number[], ratePerSecond: number, skewMs = 0): void {
   const sorted = [...grantsMs].sort((a, b) => a - b);
   for (let first = 0; first < sorted.length; first += 1) {
@@ -22,7 +22,7 @@ const callTimes = fc
   .array(fc.integer({ min: 0, max: 60_000 }), { maxLength: 120 })
   .map((times) => times.sort((a, b) => a - b));
 
-describe('L3 the pace of a limiter', () => {
+describe('L3 the rate of a limiter', () => {
   it('holds for any call times', () => {
     fc.assert(
       fc.property(rate, callTimes, (ratePerSecond, times) => {
@@ -35,13 +35,13 @@ describe('L3 the pace of a limiter', () => {
           grants.push(nowMs);
         }
         expectPaced(grants, ratePerSecond);
-        // And it is not stingier than its rate: whoever asks an interval after the last grant gets a token.
+        // It is not slower than its rate: a caller gets a token one interval after the last grant.
         if (times.length > 0) expect(grants[0]).toBe(times[0]);
       }),
     );
   });
 
-  it('holds when callers read the clock and then write in any order, some never', () => {
+  it('holds when callers read the clock and then write in any order, and some never write', () => {
     fc.assert(
       fc.property(
         rate,
@@ -73,7 +73,7 @@ describe('L3 the pace of a limiter', () => {
     );
   });
 
-  it('holds through changes of rate, also for callers that have not heard of the change', () => {
+  it('holds through changes of the rate, also for callers that have not read the change', () => {
     const rates = fc.constantFrom(0, 0.01, 0.1, 1);
     fc.assert(
       fc.property(
@@ -106,8 +106,8 @@ describe('L3 the pace of a limiter', () => {
               break;
             }
           }
-          // Of two grants in a row the second comes at least one interval of its own rate after the first, or one of the
-          // first's rate: whichever the bucket was filled by.
+          // Of two consecutive grants, the second comes at least one interval of its own rate after the first, or one
+          // of the first's rate: the one that filled the bucket.
           for (let index = 1; index < grants.length; index += 1) {
             const earlier = grants[index - 1] as { atMs: number; ratePerSecond: number };
             const later = grants[index] as { atMs: number; ratePerSecond: number };
@@ -123,7 +123,7 @@ describe('L3 the pace of a limiter', () => {
     );
   });
 
-  it('exceeds the pace by no more than the clocks differ, however long it runs', () => {
+  it('is exceeded at most by the difference of the clocks, however long it runs', () => {
     const skewMs = 1_000;
     fc.assert(
       fc.property(

@@ -10,7 +10,7 @@ import { aNode, applyMonitor, RuledFleet } from '../support/ruled-fleet.ts';
 
 const seconds = (value: number) => value * 1_000;
 
-/** Timing within the ranges of the settings: grace at least two beats and two periods, startup at least a period. */
+/** Settings within their ranges: grace period at least two heartbeats and two periods, startup at least one period. */
 const timing: fc.Arbitrary<Partial<Policy>> = fc
   .record({
     period: fc.constantFrom(5, 10, 15, 20, 30, 60),
@@ -26,7 +26,7 @@ const timing: fc.Arbitrary<Partial<Policy>> = fc
   }));
 
 describe('L1 and L2', () => {
-  it('L1 never marks, queues or taints a node that beats at least every grace minus period', () => {
+  it('L1 never marks, queues or taints a node with a heartbeat at least every grace period minus one tick', () => {
     fc.assert(
       fc.property(
         timing,
@@ -44,7 +44,7 @@ describe('L1 and L2', () => {
           let tickMs = phaseMs % periodMs;
           for (const [index, beatMs] of [...beats, (beats.at(-1) ?? 0) + longestMs].entries()) {
             for (; tickMs < beatMs; tickMs += periodMs) fleet.run(tickMs, tickMs);
-            // A status post keeps whatever Ready there is: this node never posts Ready in the startup variant.
+            // A status post keeps the current Ready status: this node never posts Ready in the startup variant.
             if (byStatus && index % 2 === 0) fleet.change('n', { statusAtMs: beatMs });
             else fleet.renew('n', beatMs);
           }
@@ -57,7 +57,7 @@ describe('L1 and L2', () => {
     );
   });
 
-  it('L2 marks a silent node after its grace, and at most one period after that', () => {
+  it('L2 marks a silent node after its grace period, and at most one tick after that', () => {
     fc.assert(
       fc.property(timing, fc.nat({ max: 1_000_000 }), fc.nat({ max: 59_999 }), (timed, lastBeatMs, phaseMs) => {
         const policy = { ...defaultPolicy, ...timed };
@@ -84,7 +84,7 @@ describe('L3 and L4', () => {
     { maxLength: 80 },
   );
 
-  /** Twelve nodes in three zones, all beating; statuses change as fate will have it, a pass every 5 s, two evictors. */
+  /** Twelve healthy nodes in three zones; random status changes, a tick every 5 s, two evictors. */
   function tell(steps: readonly { atSecond: number; node: number; ready: ConditionStatus }[]) {
     const nodes = Array.from({ length: 12 }, (_, index) =>
       aNode({ nodeName: `n-${index}`, zone: `z-${index % 3}`, renewedAtMs: seconds(10_000) }),
@@ -111,7 +111,7 @@ describe('L3 and L4', () => {
     return { fleet, totals };
   }
 
-  it('L3 paces the taintings of every zone, L4 taints nobody while all zones are dark, and slowly after', () => {
+  it('L3 limits the taints of every zone, L4 taints no node while all zones are fully disrupted, and slowly after', () => {
     fc.assert(
       fc.property(fates, (steps) => {
         const { fleet, totals } = tell(steps);
@@ -124,7 +124,7 @@ describe('L3 and L4', () => {
         for (const { atMs } of fleet.taintings) {
           for (const { fromMs, toMs } of totals) {
             expect(atMs >= fromMs && atMs <= toMs).toBe(false);
-            // Left in the pass after toMs; its limiters start drained.
+            // Left in the tick after toMs; its limiters start without tokens.
             expect(atMs > toMs && atMs < toMs + 5_000 + 10_000).toBe(false);
           }
         }
@@ -133,14 +133,14 @@ describe('L3 and L4', () => {
     );
   });
 
-  it('L4 gives every node a fresh grace when total disruption is left', () => {
+  it('L4 starts a new grace period for every node when total disruption is left', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 5 }),
         fc.integer({ min: 20, max: 200 }),
         fc.array(fc.boolean(), { minLength: 1, maxLength: 5 }),
         (zones, darkTicks, spares) => {
-          // Spares are excluded and silent; they are judged like others, and their silence is as long as the outage.
+          // Spares are excluded and silent. They are evaluated like others, and have been silent as long as the outage.
           const fleet = new RuledFleet(
             [
               ...Array.from({ length: zones }, (_, index) =>
@@ -169,7 +169,7 @@ describe('L3 and L4', () => {
 });
 
 describe('L5', () => {
-  it('marks nobody over outages of ours, of any kind and length, if the nodes beat on', () => {
+  it('marks no node over controller outages of any kind and length, if the nodes send heartbeats', () => {
     const outages = fc.array(
       fc.record({
         kind: fc.constantFrom('path', 'ticks', 'both'),
@@ -191,8 +191,8 @@ describe('L5', () => {
           const down: { kind: string; fromMs: number; toMs: number }[] = [];
           let endMs = 2 * periodMs;
           for (const { kind, quietMs, lengthMs } of spans) {
-            // One outage at a time: between two of them every node has a grace to be heard in. A second one hidden between
-            // two probes, a millisecond long and at the moment of a beat, cannot be seen by anybody.
+            // One outage at a time: between two of them every node has a grace period. A second one of a millisecond,
+            // hidden between two probes and at the moment of a heartbeat, cannot be detected.
             const fromMs = endMs + seconds(policy.nodeMonitorGracePeriodSeconds) + quietMs;
             endMs = fromMs + lengthMs;
             down.push({ kind, fromMs, toMs: endMs });
@@ -233,7 +233,7 @@ describe('L5', () => {
     );
   });
 
-  it('still marks within grace and a period of the return whoever does not come back', () => {
+  it('marks a node that does not recover within the grace period and one tick of the return', () => {
     fc.assert(
       fc.property(fc.integer({ min: 20, max: 500 }), fc.constantFrom('path', 'ticks'), (ticks, kind) => {
         const fleet = new RuledFleet(
@@ -307,7 +307,7 @@ describe('L10', () => {
     policy: { ...defaultPolicy, largeClusterSizeThreshold: 5 },
   };
 
-  it('decides nothing on the world to which its decisions were applied', () => {
+  it('decides nothing after its decisions were applied', () => {
     fc.assert(
       fc.property(world, (before) => {
         const after = applyMonitor(before, decideMonitor(before, at).decisions, NOW);
@@ -317,7 +317,7 @@ describe('L10', () => {
     );
   });
 
-  it('decides nothing more after a pass that died anywhere and was followed by a whole one', () => {
+  it('decides nothing more after a tick that was killed anywhere and a complete one', () => {
     fc.assert(
       fc.property(world, fc.nat(), (before, cut) => {
         const { decisions } = decideMonitor(before, at);

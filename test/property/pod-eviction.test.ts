@@ -1,4 +1,6 @@
-/** L7: a pod tolerating everything is never deleted; one with s seconds goes in [s, s + 2 periods]; a lift cancels. L10 too. */
+/**
+ * L7: a pod that tolerates everything is never deleted. One with s seconds is deleted in [s, s + 2 periods]. L10 too.
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Taint } from '../../shared/domain/kubernetes.ts';
@@ -34,7 +36,7 @@ function tick(world: EvictionWorld): void {
 }
 
 describe('L7', () => {
-  it('deletes a pod with s seconds in [s, s + 2 periods], through any swaps of ours', () => {
+  it('deletes a pod with s seconds in [s, s + 2 periods], through any of our taint swaps', () => {
     fc.assert(
       fc.property(story, (given) => {
         const world = worldOf(given);
@@ -62,7 +64,7 @@ describe('L7', () => {
     );
   });
 
-  it('a taint lifted before the due time cancels, and leaves no timer', () => {
+  it('a taint that is removed before the due time cancels, and leaves no timer', () => {
     fc.assert(
       fc.property(story, fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), (given, share) => {
         const world = worldOf(given);
@@ -98,7 +100,7 @@ describe('L10', () => {
     nowMs: fc.integer({ min: 0, max: 200_000 }),
   });
 
-  it('deciding again on the applied world decides nothing', () => {
+  it('decides nothing after its decisions were applied', () => {
     fc.assert(
       fc.property(anyWorld, (given) => {
         const world = new EvictionWorld();

@@ -1,7 +1,7 @@
 /**
- * What pod-gc must never do, over random histories with an EC2 in memory: machines fall ill, go, come back as others; pods
- * and volumes come and go; passes die half-way, run twice at once, and EC2 gives no answer. Judged from outside, at the
- * moment of each effect. A seed that fails replays by its number.
+ * What pod-gc must never do, over random histories with an EC2 in memory. Machines fail, disappear and return as
+ * others. Pods and volumes are created and deleted. Ticks are killed half-way or run twice, and EC2 requests fail. Each
+ * effect is checked from outside, at its moment. A seed that fails replays by its number.
  */
 import { describe, expect, it } from 'vitest';
 import type { MemoryCloud } from '../../shared/adapters/memory/cloud.ts';
@@ -35,9 +35,9 @@ class History {
   readonly random: () => number;
   readonly seen: Seen;
   readonly violations: string[] = [];
-  /** When last a pod on the node wanted a volume. */
+  /** When a pod on the node last used a volume. */
   readonly wantedAtMs = new Map<string, number>();
-  /** Which instance a node was when last there was a Node. */
+  /** The instance of a node when it last had a Node object. */
   readonly instanceOf = new Map<string, string>();
   instances = 0;
   pods = 0;
@@ -105,7 +105,7 @@ class History {
     if (told.some(({ name }) => name === uniqueName(volumeId))) wrong('before it was reported not attached');
   }
 
-  /** Every write of a pod by pod-gc, at the moment it is made. */
+  /** Every write of a pod by pod-gc, at its moment. */
   judged(items: ItemStore): ItemStore {
     return {
       ...items,
@@ -126,7 +126,7 @@ class History {
         return items.transact(writes).then((outcome) => {
           if (outcome.kind === 'written') {
             for (const sk of this.suspects)
-              this.violations.push(`${this.fleet.seconds()} s: ${sk} taken from its node`);
+              this.violations.push(`${this.fleet.seconds()} s: ${sk} detached from its node`);
           }
           this.suspects.length = 0;
           return outcome;
@@ -149,7 +149,7 @@ class History {
     if (this.random() < 0.8) await this.fleet.post(nodeName);
   }
 
-  /** The volume of this node, attached and mounted, with what says so. */
+  /** The volume of this node, attached and mounted, with the objects that say so. */
   async attach(nodeName: string): Promise<void> {
     const volumeId = nodeName.replace('n-', 'vol-');
     const instanceId = this.instanceOf.get(nodeName)!;
@@ -234,7 +234,7 @@ class History {
     for (let pass = 0; pass < PASSES; pass += 1) {
       this.fleet.at(pass * PERIOD_SECONDS + 7);
       for (const name of NODES) {
-        // Most passes leave a node alone, so that quarantines and time-outs run out.
+        // Most ticks leave a node unchanged: quarantines and timeouts expire.
         if (this.random() < 0.25) await this.befall(name);
         this.note();
         if (this.random() < 0.8) await this.fleet.streams();
@@ -249,11 +249,11 @@ class History {
   }
 }
 
-describe('pod-gc, whatever befalls', () => {
+describe('pod-gc under random faults', () => {
   const seen: Seen = { detaches: 0, forced: 0, orphans: 0, stuck: 0, closed: 0 };
 
   it.each(Array.from({ length: SEEDS }, (_, seed) => seed))(
-    'takes no pod from a node that exists and no volume from a machine that may write, in history %i',
+    'deletes no pod of a node that exists and detaches no volume of a machine that may write, in history %i',
     async (seed) => {
       const history = new History(seed, seen);
       await history.play();
@@ -261,7 +261,7 @@ describe('pod-gc, whatever befalls', () => {
     },
   );
 
-  it('had something to be held against', () => {
+  it('had effects to check', () => {
     expect(seen.detaches).toBeGreaterThan(SEEDS / 2);
     expect(seen.forced).toBeGreaterThan(SEEDS / 6);
     expect(seen.orphans).toBeGreaterThan(SEEDS);
