@@ -633,14 +633,14 @@ const LEASES_AND_EVENTS: readonly Row[] = [
   {
     says: 'get events',
     args: words('get events'),
-    out: [/^LAST SEEN +TYPE +REASON +OBJECT +MESSAGE\n/, /Normal +SuiteReason +node\/suite-a +told by hand/],
+    out: [/^LAST SEEN +TYPE +REASON +OBJECT +MESSAGE\n/, /Normal +SuiteReason +node\/suite-a +written by hand/],
   },
   {
     says: 'get events of one object',
     args: words('get events --field-selector involvedObject.name=suite-a -o name'),
     out: 'event/suite-event\n',
   },
-  { says: 'events', args: words('events'), out: /Normal +SuiteReason +Node\/suite-a +told by hand/ },
+  { says: 'events', args: words('events'), out: /Normal +SuiteReason +Node\/suite-a +written by hand/ },
   { says: 'events for one object', args: words('events --for node/suite-a'), out: /SuiteReason/ },
   { says: 'events of a type', args: words('events --types=Warning'), out: '', err: /No events found/ },
 ];
