@@ -1,7 +1,7 @@
 /**
- * What one agent takes of its machine when nothing happens: the bundled file as a process of its own, started with the
- * flags of its systemd unit, enrolled in local mode, beating and looking after its status. Memory is what the kernel
- * counts as resident, Node itself included; CPU is user and system time over wall time.
+ * Memory and CPU of one idle agent: the bundled file as a process of its own, started with the flags of its systemd
+ * unit, enrolled in local mode, sending heartbeats and checking its status. Memory is the resident memory of the
+ * kernel, Node itself included; CPU is user and system time over wall time.
  */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -24,7 +24,7 @@ const QUIET_MS = 90_000;
 
 export const agentQuiet: Benchmark = {
   name: 'agent-quiet',
-  about: 'resident memory and share of a core of one agent process in which nothing happens',
+  about: 'resident memory and share of a core of one idle agent process',
   async run(report) {
     const directory = mkdtempSync(join(tmpdir(), 'nodekeeper-agent-quiet-'));
     const [local, bundle] = await Promise.all([startLocalHost({}), buildAgent(join(directory, 'dist'))]);
@@ -41,7 +41,7 @@ export const agentQuiet: Benchmark = {
 async function measure(local: LocalHost, bundle: string, directory: string, report: Report): Promise<void> {
   const config = await configure(local, directory);
   const flags = agentNodeFlags();
-  // Lines of its log are few, and lost.
+  // The lines of its log are few, and dropped.
   const agent = spawn(process.execPath, [...flags, bundle, '--config', config], {
     stdio: 'ignore',
     env: { PATH: process.env['PATH'] },
@@ -64,7 +64,7 @@ async function measure(local: LocalHost, bundle: string, directory: string, repo
       startCpuMs: rounded(startCpuMs),
       residentMegabytes: megabytes(VmRSS),
       residentMegabytesPeak: megabytes(VmHWM),
-      // Of the resident memory what is the agent's alone; the rest is mapped from Node's own file.
+      // The agent's private part of the resident memory; the rest is mapped from Node's own file.
       anonymousMegabytes: megabytes(RssAnon),
       quietSeconds: rounded(elapsedMs / 1_000),
       cpuMs: rounded(cpuMs),
@@ -121,7 +121,7 @@ async function readiness(local: LocalHost): Promise<void> {
         const node = answer.kind === 'answered' && answer.status === 200 ? (answer.body as KubeNode) : undefined;
         return node?.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True');
       },
-      { withinMs: 60_000, everyMs: 250, what: 'an agent whose node is Ready' },
+      { withinMs: 60_000, everyMs: 250, what: 'an agent with a Ready node' },
     );
   } finally {
     client.close();

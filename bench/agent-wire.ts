@@ -1,7 +1,7 @@
 /**
- * The agent on the wire when nothing happens: beats, and the passes of its node status, with its own HTTPS client, a
- * token as long as its own, TLS included, through local mode. Bytes are counted at the agent's sockets; TCP and IP
- * headers (40 bytes a packet, about four packets a request) are not.
+ * Network traffic of an idle agent: heartbeats, and rounds of its node status, with its own HTTPS client, a token as
+ * long as its own, TLS included, through local mode. Bytes are counted at the agent's sockets. TCP and IP headers (40
+ * bytes per packet, about four packets per request) are not counted.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -53,7 +53,7 @@ export const agentWire: Benchmark = {
   },
 };
 
-/** The token of local mode, in a header as long as with one that a node signs. */
+/** The token of local mode, in a header as long as with a token that a node signs. */
 function asLongAsSigned(local: LocalHost, rootDirectory: string): Credentials {
   const identity = createNodeIdentity(
     { nodeName: NODE, clusterId: 'nodekeeper', rootDirectory },
@@ -64,7 +64,7 @@ function asLongAsSigned(local: LocalHost, rootDirectory: string): Credentials {
     answered: given.answered,
     async bearer() {
       const [sent, signed] = [await given.bearer(), await identity.bearer()];
-      // Blanks behind a token are no part of it (RFC 9110, 5.5), and take the room.
+      // Blanks after a token are not part of it (RFC 9110, 5.5), and fill the length.
       return sent.padEnd(signed.length, ' ');
     },
   };
@@ -112,7 +112,7 @@ async function measure(api: HttpKubeApi) {
   };
 }
 
-/** Passes of the status loop on a machine that stays as it is, once it has said how it is. */
+/** Rounds of the status loop on an unchanged machine, after its first report. */
 async function measureStatus(api: HttpKubeApi) {
   const config = configured();
   let nowMs = Date.now();
@@ -125,7 +125,7 @@ async function measureStatus(api: HttpKubeApi) {
     reconnect: () => api.reconnect(),
   };
   const machine = new LinuxMachine({ rootDirectory: '/' });
-  // Nobody answers for a name like ours, and each pass would wait for nobody.
+  // No resolver answers for a name like ours, and each round would wait for one.
   const host = {
     addresses: () => machine.addresses(),
     defaultAddress: (family: 4 | 6) => machine.defaultAddress(family),

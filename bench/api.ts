@@ -1,6 +1,6 @@
 /**
- * The API through the whole local mode: reads, lists of a large fleet, patches, and how soon a watch tells of a write;
- * with the units each takes, counted between local mode and its engine.
+ * The API through the whole local mode: reads, lists of a large fleet, patches, and the delay of a watch after a write.
+ * Also the units of each, counted between local mode and its engine.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { Agent, request as httpsRequest } from 'node:https';
@@ -103,7 +103,7 @@ interface Read {
 interface Reader {
   read(path: string): Promise<Read>;
   patch(path: string, body: unknown): Promise<Read>;
-  /** Follows the redirect of a watch; tells each line. */
+  /** Follows the redirect of a watch and calls back for each line. */
   watch(path: string, onLine: (line: string) => void): Promise<() => void>;
   close(): void;
 }
@@ -165,7 +165,7 @@ function createReader(local: LocalHost): Reader {
   };
 }
 
-/** Reads a whole list, by pages or as far as one answer goes at a time. */
+/** Reads a whole list, by pages or by the limit of one answer. */
 async function listPages(reader: Reader, limit = PAGE_LIMIT): Promise<Read> {
   let bytes = 0;
   let token = '';
@@ -224,7 +224,10 @@ async function measureWatch(report: Report, reader: Reader, proxy: CountingProxy
     const told = new Promise<void>((resolve) => seen.set(value, resolve));
     await reader.patch(`/api/v1/nodes/${nameOf(sample)}`, { metadata: { labels: { watched: value } } });
     const startedMs = performance.now();
-    await Promise.race([told, pause(ANSWER_MAX_MS).then(() => Promise.reject(new Error(`${value} was not told`)))]);
+    await Promise.race([
+      told,
+      pause(ANSWER_MAX_MS).then(() => Promise.reject(new Error(`${value} was not delivered`))),
+    ]);
     times.push(performance.now() - startedMs);
   }
   await pause(2_000);

@@ -1,7 +1,7 @@
 /**
  * Random histories of machines and EC2 instances under the real controllers (simulation/cloud-histories.ts): how many
- * live Nodes are deleted, and how long the Node of a terminated instance stays. Each core of the processor takes a
- * share of the seeds; they are told, so that any history can be run again.
+ * live Nodes are deleted, and how long the Node of a terminated instance stays. Each CPU core runs a share of the
+ * seeds. The result lists them: any history can be run again.
  */
 import { availableParallelism } from 'node:os';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';

@@ -1,7 +1,8 @@
 /**
- * Calls to EC2 an hour while many nodes stay not ready and their instances run: what cloud-node asks of the account's
- * DescribeInstances bucket (100 tokens, 20 a second by default), and how long a node waits for its turn. An instance
- * that is missing from an answer costs one call more, at most 20 a tick for all of them; here none is.
+ * Calls to EC2 per hour while many nodes stay not Ready and their instances run: the load of cloud-node on the
+ * account's DescribeInstances bucket (100 tokens, refilled with 20 per second by default), and the polling interval of
+ * a node. An instance that is missing from an answer costs one more call, at most 20 per tick in all; here none is
+ * missing.
  */
 import { memoryCloud } from '../shared/adapters/memory/cloud.ts';
 import { memoryItemStore } from '../shared/adapters/memory/item-store.ts';

@@ -1,5 +1,5 @@
 /**
- * Which of our source files a piece of work enters: V8's precise coverage of the functions that it calls. What runs
+ * The source files that a piece of work enters: V8's precise coverage of the functions that it calls. Code that runs
  * when a module loads does not count.
  */
 import { readFileSync } from 'node:fs';
@@ -24,7 +24,7 @@ export async function startCoverage(): Promise<EnteredFiles> {
   await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
   return {
     async during(work) {
-      // Taking the counts sets them to zero.
+      // Reading the counts resets them to zero.
       await session.post('Profiler.takePreciseCoverage');
       await work();
       const { result } = await session.post('Profiler.takePreciseCoverage');
@@ -52,7 +52,7 @@ export function folderOf(path: string): string {
 /** Each adapter is a folder of its own: it speaks to one thing outside. */
 export const adapterOf = (path: string): string | undefined => /^shared\/adapters\/([^/]+)\//.exec(path)?.[1];
 
-/** Pairs of folders of which each imports the other, among these files; imports of types do not count. */
+/** Pairs of folders that import each other, among these files; imports of types do not count. */
 export function waysBack(paths: readonly string[]): readonly string[] {
   const entered = new Set(paths);
   const edges = new Set<string>();

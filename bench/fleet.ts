@@ -1,7 +1,7 @@
 /**
- * A fleet of simulated machines against any Kubernetes API, ours or another: a registration storm, steady beats, the
- * silence of some, and their return. What the machines see is counted at their client, from the moment they ask: a wait
- * for one of the connections is part of a latency. What becomes of their Nodes is seen by a watch.
+ * A fleet of simulated machines against any Kubernetes API, ours or another: a registration storm, steady heartbeats,
+ * the silence of some machines, and their recovery. Results are counted at the client, from the start of each request:
+ * a wait for a free connection is part of a latency. A watch reports the state of the Nodes.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { type ApiRequest, createApiClient, type SendRequest } from '../local/fleet/api-client.ts';
@@ -93,8 +93,8 @@ async function measure(report: Report, options: FleetBenchOptions, local: LocalH
     const running = machines;
     const names = running.list().map(({ name }) => name);
     const isReady = (name: string): boolean => seen.get(name)?.ready === 'True';
-    // A Node is told to be Ready by the request that makes it: the storm lasts until every machine has beaten and
-    // posted.
+    // The request that makes a Node Ready reports it: the storm lasts until every machine sent a heartbeat and a
+    // status.
     const hasBegun = (): boolean =>
       running.status().statusPosts >= names.length &&
       running.list().every(({ lastBeatAtMs }) => lastBeatAtMs !== undefined);

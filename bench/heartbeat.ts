@@ -1,9 +1,9 @@
 /**
- * Beats through the whole local mode: TLS, routes, the bundled heartbeat handler, the embedded store.
+ * Heartbeats through the whole local mode: TLS, routes, the bundled heartbeat handler, the embedded store.
  *
- * Three runs. Load: CPU is counted where it is spent, the load generator is this process and not counted. Units: with a
- * proxy before the engine, whose own time would spoil the first. Quiet: with controllers, what a thousand steady beats
- * make the streams do.
+ * Three runs. Load: CPU is counted per process; the load generator is this process and not counted. Units: with a proxy
+ * before the engine; its CPU time would distort the first run. Quiet: with controllers, the stream work of a
+ * thousand steady heartbeats.
  */
 import { type ApiAnswer, type ApiClient, createApiClient } from '../local/fleet/api-client.ts';
 import type { KubeObject } from '../shared/kube/types.ts';
@@ -14,19 +14,19 @@ import { type LocalHost, startLocalHost } from './local-host.ts';
 import { cpuUsedBetween, cpuUseOf } from './process-cpu.ts';
 
 const CONNECTIONS = [1, 16, 64];
-/** Machines a connection speaks for, so that one connection does not always write the same item. */
+/** Machines per connection: one connection does not always write the same item. */
 const MACHINES_PER_CONNECTION = 4;
 const WARM_UP_MS = 3_000;
 const MEASURE_MS = 10_000;
 const COUNTED_BEATS = 1_000;
-/** For machines to become Ready, be announced and rid of their first taint. */
+/** Time for machines to become Ready, be announced and lose their first taint. */
 const SETTLE_MS = 20_000;
 const STREAM_LAG_MS = 3_000;
 const LEASES = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
 
 export const heartbeat: Benchmark = {
   name: 'heartbeat',
-  about: 'beats a second, latency, CPU and capacity units of a lease renewal through local mode',
+  about: 'heartbeats per second, latency, CPU and capacity units of a lease renewal through local mode',
   async run(report) {
     await measureLoad(report);
     await countUnits(report);
@@ -195,7 +195,7 @@ async function beatFor(client: ApiClient, leases: KubeObject[], connections: num
   return await beatWhile(client, leases, connections, () => performance.now() < untilMs);
 }
 
-/** One beat a machine and second. */
+/** One heartbeat per machine and second. */
 async function beatSlowly(client: ApiClient, leases: KubeObject[], ms: number): Promise<void> {
   const untilMs = performance.now() + ms;
   while (performance.now() < untilMs) {

@@ -1,6 +1,6 @@
 /**
- * A process that holds one local mode for a benchmark: forked, so that its CPU is its own, and asked for its counters
- * over the channel to its parent. Options come as JSON in the first argument.
+ * A process that runs one local mode for a benchmark. It is forked to separate its CPU time, and reports its counters
+ * over the channel to its parent. Options are JSON in the first argument.
  */
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -15,12 +15,12 @@ export interface LocalHost {
   /** That of simulated machines. */
   readonly fleetToken: string;
   counters(): Promise<LocalCounters>;
-  /** The same, with heaps that hold no garbage: those of all workers are collected first, which costs their CPU. */
+  /** The same, with heaps without garbage: those of all workers are collected first, which costs their CPU. */
   countersAfterCollection(): Promise<LocalCounters>;
-  /** Ends every execution environment at once. */
+  /** Stops every execution environment at once. */
   endEnvironments(): Promise<void>;
   stop(): Promise<void>;
-  /** kill -9, and waits until it is gone. */
+  /** kill -9, and waits until the process has exited. */
   kill(): Promise<void>;
 }
 

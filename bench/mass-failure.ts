@@ -1,7 +1,7 @@
 /**
- * A zone of 5,000 nodes that dies in one instant, on the embedded engine: how many ticks until all are marked, and what
- * each tick takes. Ticks follow one another on time; within a tick the clock runs as the machine's does, so that a tick
- * stops for want of time where it would.
+ * A zone of 5,000 nodes that fails in one instant, on the embedded engine: how many ticks until all are marked, and the
+ * duration of each tick. Ticks start on time. Within a tick the machine's clock runs: a tick stops where it would for
+ * lack of time.
  */
 
 import { clusterObjects } from '../shared/api/storage/cluster-objects.ts';
@@ -23,7 +23,7 @@ const DEAD = 5_000;
 const ALIVE = 100;
 const START_MS = Date.UTC(2026, 0, 1);
 const SEED = 4_021;
-/** Nodes written in one commit while the fleet is made. */
+/** Nodes written in one commit during the setup. */
 const NODES_PER_COMMIT = 16;
 const BEATS_AT_ONCE = 32;
 /** Ticks after the first due one until the bench gives up. */
@@ -114,7 +114,7 @@ async function measure(report: Report): Promise<void> {
       return { counted: counters, seconds: took, marked: monitor.kind === 'ran' ? monitor.marked : 0 };
     };
 
-    // Ticks from the start, so that the gate is open and the zones are known when the grace is over.
+    // Ticks from the start: the gate is open and the zones are known when the grace period is over.
     const dueMs = START_MS + graceMs + periodMs;
     for (let nowMs = START_MS; nowMs < dueMs; nowMs += periodMs) await tick(nowMs);
     let marked = 0;

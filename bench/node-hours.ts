@@ -93,7 +93,7 @@ function reportRun(
   });
 }
 
-/** Doubting ourselves must not keep the dead from being found. */
+/** A closed safety gate must not prevent dead nodes from being detected. */
 function reportDeaths(report: Report): void {
   const result = simulateFalseMarks({
     ...WITH_DEATHS,

@@ -1,6 +1,6 @@
 /**
- * A watch of all Nodes of any Kubernetes API, as a client library holds it: list, watch from there, follow a redirect
- * with the same token, go on where it ended, list again when that is too old. Tells of each Node as it comes.
+ * A watch of all Nodes of any Kubernetes API, as a client library does it: list, watch from there, follow a redirect
+ * with the same token, resume after its end, list again when the version is too old. Calls back for each Node.
  */
 import { readFileSync } from 'node:fs';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
@@ -33,7 +33,7 @@ interface WatchEvent {
   readonly object: KubeNode & { readonly code?: number };
 }
 
-/** Resolves when the first list has been told. */
+/** Resolves after the callbacks of the first list. */
 export async function watchNodes(
   target: WatchTarget,
   onNode: (node: KubeNode, kind: 'present' | 'deleted') => void,

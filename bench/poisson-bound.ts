@@ -1,7 +1,7 @@
 /**
- * The largest mean that a count of so many rare events leaves possible, with 95 % confidence (one-sided, exact): 3.0
- * for none (the rule of three), 4.74 for one. For a share of many trials it is the bound of Clopper and Pearson. It
- * takes the events for independent; marks of one fault are not, which makes the true bound wider when there are any.
+ * The largest mean of rare events that a count is compatible with, with 95 % confidence (one-sided, exact): 3.0 for
+ * none (the rule of three), 4.74 for one. For a share of many trials it is the bound of Clopper and Pearson. It assumes
+ * that events are independent. Marks of one fault are not, so the true bound is wider when there are any.
  */
 export function poissonBound95(count: number): number {
   let low = count;

@@ -16,7 +16,7 @@ interface Stat {
   readonly cpuMs: number;
 }
 
-/** Absent when the process or thread has gone meanwhile. */
+/** Absent when the process or thread has exited meanwhile. */
 function readStat(path: string): Stat | undefined {
   let text: string;
   try {

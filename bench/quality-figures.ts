@@ -1,10 +1,10 @@
-/** What docs/quality.json holds. */
+/** The content of docs/quality.json. */
 export interface PolicyShown {
   readonly name: string;
   readonly graceSeconds: number;
   readonly beatSeconds: number;
   readonly periodSeconds: number;
-  /** Differs from another one in evictions alone: whom it marks and when is that one's. */
+  /** Differs from another policy only in evictions: marks are those of the other policy. */
   readonly cutOnly: boolean;
 }
 
@@ -54,6 +54,6 @@ export interface QualityFigures {
   readonly pooled: readonly (FalseMarkFigures & { readonly policy: string })[];
   /** The same with a path that loses a part of all requests among the faults. */
   readonly lossy: readonly (FalseMarkFigures & { readonly policy: string })[];
-  /** Cuts told a second time, to the controllers over tables in memory. */
+  /** Cuts repeated with the controllers over tables in memory. */
   readonly checkedWithControllers: number;
 }

@@ -55,7 +55,7 @@ const POLICIES: Readonly<Record<string, Policy>> = {
   },
   hold: { ...defaultPolicy, fullDisruption: 'hold' },
 };
-/** Another rate of eviction finds and mistakes nobody sooner: only its cuts are its own. */
+/** Another eviction rate changes no detection and no false mark: only its zone cuts are measured. */
 const CUT_ONLY = { hold: 'default' } as const;
 
 export const quality: Benchmark = {

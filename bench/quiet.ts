@@ -1,6 +1,6 @@
 /**
- * What a quiet fleet takes: the requests and units of ticks in which nothing happens, counted between local mode and
- * its engine. `npm run cost` says what that comes to in dollars.
+ * The load of a quiet fleet: requests and units of ticks in which nothing happens, counted between local mode and its
+ * engine. `npm run cost` computes the dollars.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { startEngine } from '../test/support/engine.ts';
@@ -10,9 +10,9 @@ import { clientOf, registerMachines } from './heartbeat.ts';
 import { startLocalHost } from './local-host.ts';
 
 const MACHINES = 16;
-/** Until the registrations have gone through the streams. */
+/** Until the registrations have passed through the streams. */
 const SETTLE_MS = 8_000;
-/** Shorter than the grace period less the settling: nobody beats here, and nobody may be marked. */
+/** Shorter than the grace period minus the settling time: no node sends heartbeats here, and none may be marked. */
 const QUIET_MS = 25_000;
 
 export const quiet: Benchmark = {

@@ -1,7 +1,7 @@
 /**
  * npm run bench -- [NAME… [OPTIONS]]
  *
- * Runs the named benchmarks, or all but those that take many minutes, and prints their figures as JSON lines:
+ * Runs the named benchmarks, or all except those that need many minutes, and prints their figures as JSON lines:
  * {"bench": NAME, …figures}.
  */
 import { availableParallelism, cpus } from 'node:os';

@@ -1,8 +1,8 @@
 /**
- * Local mode for long, with a fleet that never rests: machines fall silent and return, Nodes are deleted under machines
- * that beat, pods come and go, execution environments end, and now and then the whole is killed with -9 and started
- * again on its data. Watched: memory of the process, of the engine and of each function, whether it grows; answers
- * nobody can explain; and at the end, whether Nodes, machines and a watch that was held all the time agree.
+ * Local mode for a long time, with constant churn: machines stop and return, Nodes are deleted under live machines,
+ * pods are created and deleted, execution environments end, and at intervals the whole is killed with -9 and started
+ * again on its data. Measured: memory of the process, the engine and each function, and its growth; unexplained errors;
+ * and at the end, whether Nodes, machines and a watch that was open all the time agree.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -25,9 +25,9 @@ const SETTLE_LIMIT_MS = 240_000;
 const STEP_MS = 1_000;
 /** All heaps are collected for each. */
 const SAMPLE_EVERY_MS = 20_000;
-/** After a restart, what was cut off is still being told. */
+/** After a restart, the interrupted deliveries still arrive. */
 const EXCUSED_MS = 20_000;
-/** A mark in the first moments after a silence was decided before the machine was heard. */
+/** A mark in the first moments after a silence was decided before the heartbeat of the machine arrived. */
 const RETURNED_MS = 10_000;
 /** Machines that are silent at once, as a share of all. */
 const SILENT_SHARE_MAX = 0.02;
@@ -72,7 +72,7 @@ export const soak: Benchmark = {
 interface Sample {
   readonly atMs: number;
   readonly megabytes: ReadonlyMap<string, number>;
-  /** How many there are of what is told for one of them. */
+  /** Number of objects that one metric series covers. */
   readonly workers: ReadonlyMap<string, number>;
 }
 
@@ -167,7 +167,7 @@ class Soak {
   }
 
   /**
-   * Expected are successes, and what churn itself makes of a request: something is gone, or there, or changed
+   * Expected are successes, and the conflicts that churn causes: an object is deleted, exists already, or changed
    * meanwhile.
    */
   #judge({ method, path }: ApiRequest, answer: ApiAnswer): void {
@@ -284,10 +284,10 @@ class Soak {
     const first = samples[0];
     const last = samples.at(-1);
     if (first === undefined || last === undefined || first === last) return;
-    // In the first half of a life memory is being filled; what is lost is lost in the second one too.
+    // Memory fills up in the first half of a life. A leak continues in the second half.
     const warm = samples.slice(Math.floor(samples.length / 2));
     for (const [what, now] of last.megabytes) {
-      // A function whose environments were just ended holds nothing; that says nothing about those that live.
+      // A function without environments holds nothing, which says nothing about running environments.
       const points = warm.flatMap(({ atMs, megabytes }) => {
         const held = megabytes.get(what) ?? 0;
         return held === 0 ? [] : [[atMs / 3_600_000, held] as const];
@@ -313,7 +313,7 @@ class Soak {
     }
   }
 
-  /** Everybody beats again: until Nodes, machines and watch agree. */
+  /** All machines send heartbeats again: until Nodes, machines and watch agree. */
   async #settle(fleet: Fleet, names: readonly string[], send: SendRequest): Promise<void> {
     for (const name of this.#silent) fleet.beat([name]);
     const seconds = await secondsUntil(() => names.every((name) => this.#isWell(name)), SETTLE_LIMIT_MS);
@@ -378,7 +378,7 @@ function quartersOf(values: readonly number[]): readonly number[] {
 const readyOf = (node: KubeNode): string | undefined =>
   node.status?.conditions?.find(({ type }) => type === 'Ready')?.status;
 
-/** 0 when it is gone. */
+/** 0 when it has exited. */
 function rssMegabytes(pid: number): number {
   try {
     const line = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));

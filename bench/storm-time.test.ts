@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { stormTime } from './storm-time.ts';
 
 describe('time of a storm', () => {
-  it('wakes sleepers in order of their time, whenever they lay down', async () => {
+  it('wakes sleepers in order of their time, whatever the order of their calls', async () => {
     const time = stormTime(0);
     const woken: string[] = [];
     const sleep = async (name: string, ms: number) => {
@@ -17,7 +17,7 @@ describe('time of a storm', () => {
     expect(time.nowMs()).toBe(40);
   });
 
-  it('lets nobody sleep past the end of their signal', async () => {
+  it('ends every sleep at the latest when its signal is aborted', async () => {
     const time = stormTime(0);
     const stop = new AbortController();
     const sleeping = time.sleep(1_000, stop.signal);
@@ -26,7 +26,7 @@ describe('time of a storm', () => {
     expect(time.nowMs()).toBe(0);
   });
 
-  it('leaves those asleep whose time has not come', async () => {
+  it('does not wake sleepers before their time', async () => {
     const time = stormTime(0);
     let awake = false;
     void time.sleep(11).then(() => {

@@ -1,6 +1,6 @@
 /**
- * Virtual time for thousands of loops at once: sleepers in a heap, woken in order of time. All who are due in one
- * millisecond run side by side, and what follows from that is let to settle before time goes on.
+ * Virtual time for thousands of loops at once: sleepers in a heap, woken in order of time. All sleepers of one
+ * millisecond run concurrently, and their follow-up work completes before time advances.
  */
 import type { AgentTime } from '../agent/ports/time.ts';
 

@@ -1,7 +1,7 @@
 /**
  * Thousands of agents back at once, on virtual time: the agent's own loops and waits, the real API and heartbeat with
  * their limits for each identity, the real controllers and streams, over tables in memory; before them an HTTP API that
- * lets through as many requests a second as the template says and answers 429 to the rest. Requests take time on the
+ * accepts as many requests per second as the template allows, and answers 429 to the rest. Requests need time on the
  * way and none in the server: what bounds it is the throttle.
  *
  * Two outages. `path`: nothing gets through, for anybody, our probes included; machines go on trying. `power`: machines
@@ -72,7 +72,7 @@ export const storm: Benchmark = {
       of: text,
     });
     const { of } = values;
-    if (of !== undefined && of !== 'path' && of !== 'power') throw new UsageError('--of takes path or power');
+    if (of !== undefined && of !== 'path' && of !== 'power') throw new UsageError('--of expects path or power');
     const whole = (name: keyof typeof values, least: number, most: number, otherwise: number): number =>
       wholeNumber(name, values[name], { least, most, otherwise });
     const options = {
@@ -206,10 +206,10 @@ async function measureStorm(report: Report, kind: 'path' | 'power', options: Sto
     firstBeatMaxSeconds: rounded(percentile(firstBeats, 1)),
     allReadyAfterSeconds: allReadySeconds,
     steadyAfterSeconds: steadyFrom,
-    // More than usual: a fleet that came back together beats in step for a while.
+    // More than usual: a fleet that recovered together sends heartbeats in step for a while.
     peakRequestsPerSecondWhenSteady: steadyFrom === undefined ? undefined : peakFrom(steadyFrom),
     markedInOutage,
-    // By path, everybody lives all the time; by power, everybody lives again.
+    // By path, all machines run all the time; by power, all machines run again.
     falseMarks: kind === 'path' ? markedInOutage + marked : marked,
     serverErrors: errors.length,
     ...(errors[0] === undefined ? {} : { firstError: errors[0] }),

@@ -1,7 +1,7 @@
 /**
- * The process of one tick measurement: node-monitor over tables that its parent filled, ticks on a clock that stands
- * between them and runs within them. It is a process of its own so that CPU and memory are those of the ticks, as in a
- * Lambda. What to do comes as JSON in the first argument, figures go to the parent.
+ * The process of one tick measurement: node-monitor over tables that its parent filled. The clock stands still between
+ * ticks and runs within them. It is a separate process: CPU and memory are those of the ticks, as in a Lambda. The task
+ * is JSON in the first argument; the figures are sent to the parent.
  */
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';

@@ -1,6 +1,6 @@
 /**
- * The process that walks: the deployed handlers over the embedded engine, in one process whose coverage is taken. Its
- * clock is moved forward, so that nothing waits. Lines of the handlers' loggers go nowhere.
+ * The process that measures the walks: the deployed handlers over the embedded engine, in one process with coverage.
+ * Its clock is moved forward: nothing waits. Lines of the handlers' loggers are dropped.
  */
 import { fork } from 'node:child_process';
 import { createHash } from 'node:crypto';

@@ -1,4 +1,4 @@
-/** Collects the garbage of every worker thread of this process, so that what their heaps hold afterwards is in use. */
+/** Collects the garbage of every worker thread of this process: their heaps then contain used memory only. */
 import { Session } from 'node:inspector/promises';
 
 const ANSWER_LIMIT_MS = 5_000;
@@ -8,7 +8,7 @@ export interface WorkerGarbage {
   collect(): Promise<void>;
 }
 
-/** By the inspector's protocol: the workers need to know nothing of it. */
+/** Uses the inspector's protocol: the workers need no code for it. */
 export async function openWorkerGarbage(): Promise<WorkerGarbage> {
   const session = new Session();
   session.connect();
@@ -28,7 +28,7 @@ export async function openWorkerGarbage(): Promise<WorkerGarbage> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const timer = setTimeout(resolve, ANSWER_LIMIT_MS);
     collected.set(sessionId, resolve);
-    // It may end before it hears of it.
+    // The worker may end before it receives the request.
     session.post('NodeWorker.sendMessageToWorker', { sessionId, message }).catch(resolve);
     await promise;
     clearTimeout(timer);

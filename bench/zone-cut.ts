@@ -1,7 +1,7 @@
 /**
- * A zone whose nodes live and cannot reach us: who of them is tainted, whose pods are deleted, and how long all of that
- * takes to be undone once the path is back. On virtual time, twice: by the rules alone, at any size; and by the real
- * controllers over tables in memory, where that is cheap enough, to show that the store adds nothing.
+ * A zone with live nodes that cannot reach us: which of them are tainted, which pods are deleted, and how long the
+ * repair lasts after the path has recovered. On virtual time, twice: with the rules only, at any size; and with the
+ * real controllers over tables in memory, for small fleets, to show that the store adds nothing.
  *
  * A machine notices that it gets through with its next beat, at a random phase of its interval, and posts status with
  * it.
@@ -60,10 +60,10 @@ interface Member {
   recoveredAtMs: number | undefined;
 }
 
-/** What the story is told to: the rules, or the controllers. */
+/** The target of the story: the rules, or the controllers. */
 interface Cluster {
   beat(name: string, nowMs: number): void | Promise<void>;
-  /** As a machine does whose beats failed for long: the beat and a post of status. */
+  /** As a machine does after its heartbeats failed for long: a heartbeat and a status post. */
   comeBack(name: string, nowMs: number): void | Promise<void>;
   tick(nowMs: number): void | Promise<void>;
   /** After a tick. */

@@ -390,7 +390,7 @@ function objectIn(answer: ApiAnswer): KubeObject {
   return answer.body as KubeObject;
 }
 
-/** Follows the redirect to the streaming function and stays connected. Returns a function that ends it. */
+/** Follows the redirect to the streaming function and stays connected. Returns a callback that closes it. */
 function holdWatch(local: LocalHost, url = new URL(`${NODES}?watch=true`, local.url), hops = 2): Promise<() => void> {
   return new Promise((resolve, reject) => {
     const headers = { authorization: `Bearer ${local.token}` };
