@@ -1,13 +1,13 @@
 /**
- * What the agent is told, after the configuration file and the flags were read and checked: frozen, typed, with defaults
- * filled in. Field names are those of KubeletConfiguration (kubelet.config.k8s.io/v1beta1), with units where they have none.
+ * The agent's configuration after the file and the flags were read and checked: frozen, typed, with defaults. Field
+ * names are those of KubeletConfiguration (kubelet.config.k8s.io/v1beta1), with units added where they have none.
  */
 import type { Taint } from '../shared/domain/kubernetes.ts';
 
-/** Of one resource: an amount, or a share of the capacity. */
+/** The threshold of one resource: an amount, or a share of the capacity. */
 export type ThresholdValue =
   | { readonly kind: 'quantity'; readonly value: number }
-  /** As the text says it, such as 10 for 10%. */
+  /** As in the text, such as 10 for 10%. */
   | { readonly kind: 'percent'; readonly percent: number };
 
 /** memory.available, nodefs.available, nodefs.inodesFree, imagefs.available, imagefs.inodesFree, pid.available */
@@ -27,7 +27,7 @@ export interface AgentConfig {
   readonly certificateAuthority?: string;
   /** `id.secret`, exchanged once for a node identity. */
   readonly bootstrapToken?: string;
-  /** A bearer token that is sent as it is, instead of an identity of our own. */
+  /** A bearer token that is sent unchanged, instead of an identity of our own. */
   readonly token?: string;
   /** Name of the cluster that our tokens are for. */
   readonly clusterId: string;
@@ -42,7 +42,7 @@ export interface AgentConfig {
   readonly registerSchedulable: boolean;
   readonly registerWithTaints: readonly Taint[];
   readonly nodeLabels: Readonly<Record<string, string>>;
-  /** As given; read by the rules of the node IP argument. */
+  /** As configured; the rules of the node IP argument parse it. */
   readonly nodeIp: string;
   readonly providerId: string;
   readonly cloudProvider: '' | 'external';
@@ -72,9 +72,9 @@ export interface AgentConfig {
 
   readonly failSwapOn: boolean;
   readonly swapBehavior: '' | 'NoSwap' | 'LimitedSwap';
-  /** Feature gates by name as the file has them; only NodeSwap is looked at, which is on when absent. */
+  /** Feature gates by name. Only NodeSwap has an effect; it is on by default. */
   readonly featureGates?: Readonly<Record<string, boolean>>;
 
-  /** Where /healthz and /metrics listen, on loopback; 0: nowhere. */
+  /** Port of /healthz and /metrics on loopback; 0: none. */
   readonly healthzPort: number;
 }

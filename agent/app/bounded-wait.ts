@@ -1,7 +1,8 @@
 import type { AgentTime } from '../ports/time.ts';
 
 /**
- * Waits for the work until the limit is over or the signal is aborted. The work itself continues. Rejects as the work does.
+ * Waits for the work until the limit is over or the signal is aborted. The work itself continues. Rejects as the work
+ * does.
  *
  * @param limitMs milliseconds
  */

@@ -1,4 +1,7 @@
-/** Events to be sent, within bounds, and recent events with their counts. Source: client-go tools/record/events_cache.go. */
+/**
+ * Events to be sent, within bounds, and recent events with their counts. Source: client-go
+ * tools/record/events_cache.go.
+ */
 import type { AgentTime } from '../ports/time.ts';
 import { type EventSubject, eventName, type RecordedEvent } from '../rules/event-request.ts';
 import { type SpamBucket, spendEventToken } from '../rules/event-spam.ts';

@@ -3,8 +3,8 @@
  *
  *   record → spam limit → repetition of a recent event, or a new one → queue → POST or PATCH
  *
- * Equal events about one object are one Event with a count. Recording never waits: events are queued within bounds, and an
- * event that cannot be sent in time is dropped and counted.
+ * Equal events about one object are one Event with a count. Recording never waits: events are queued within bounds, and
+ * an event that cannot be sent in time is dropped and counted.
  */
 import { defined } from '../../shared/domain/defined.ts';
 import type { KubeObject } from '../../shared/kube/types.ts';

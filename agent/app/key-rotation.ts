@@ -1,9 +1,10 @@
 /**
  * Replaces the machine's key before it is too old, one step at a time (agent/rules/key-rotation.ts).
  *
- * The next step follows from the keys on disk and the newest answer of the cluster. Only the first read, and one after a
- * failure, is a request of its own. A failure changes nothing: both keys stay, it is logged once, and retried after waits
- * that double up to an hour. No other loop waits for this one, and the machine keeps its key until it can be replaced.
+ * The next step follows from the keys on disk and the newest answer of the cluster. Only the first read, and one after
+ * a failure, is a request of its own. A failure changes nothing: both keys stay, it is logged once, and retried after
+ * waits that double up to an hour. No other loop waits for this one, and the machine keeps its key until it can be
+ * replaced.
  */
 import type { Log } from '../../shared/ports/log.ts';
 import type { AgentConfig } from '../config.ts';

@@ -1,6 +1,6 @@
 /**
- * Computes the current Node from the Node that was read: all setters in their order (pkg/kubelet/nodestatus/setters.go).
- * Nothing is written here. Events are returned, to be recorded after the write.
+ * Computes the current Node from the Node that was read: all setters in their order
+ * (pkg/kubelet/nodestatus/setters.go). Nothing is written here. Events are returned, to be recorded after the write.
  */
 import type { KubeNode, NodeStatus } from '../../shared/kube/types.ts';
 import type { Log } from '../../shared/ports/log.ts';
@@ -19,7 +19,9 @@ export interface ComputedNode {
   readonly events: readonly NodeEvent[];
 }
 
-/** One step of the computation. Does not modify its argument. If it rejects, the Node stays as it was before the step. */
+/**
+ * One step of the computation. Does not modify its argument. If it rejects, the Node stays as it was before the step.
+ */
 export type NodeSetter = (node: KubeNode) => Promise<ComputedNode>;
 
 export interface NodeStatusSettings

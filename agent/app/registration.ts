@@ -1,8 +1,8 @@
 /**
  * Registers the Node, with retries until it succeeds or is stopped (pkg/kubelet/kubelet_node_status.go).
  *
- * Several loops request it: the status loop before its first pass, the lease loop after the Node was deleted. Concurrent
- * requests share one run.
+ * Several loops request it: the status loop before its first pass, the lease loop after the Node was deleted.
+ * Concurrent requests share one run.
  */
 import type { KubeNode } from '../../shared/kube/types.ts';
 import type { Log } from '../../shared/ports/log.ts';

@@ -39,7 +39,9 @@ export interface AgentParts extends StartParts {
   /** For heartbeats and node status alone. */
   readonly beatApi: KubeApi;
   readonly api: KubeApi;
-  /** Labels with which the cluster wants the Node registered. Enrols first if that is due, and rejects if that fails. */
+  /**
+   * Labels with which the cluster wants the Node registered. Enrols first if that is due, and rejects if that fails.
+   */
   readonly clusterLabels: () => Promise<Readonly<Record<string, string>>>;
   /** Absent with a configured token. */
   readonly keys?: MachineKeys | undefined;
@@ -260,7 +262,9 @@ interface ObservedBeats {
   readonly answeredAtMs: () => number;
 }
 
-/** The API for heartbeats. It records when an answer was received, and reports which key signed an accepted heartbeat. */
+/**
+ * The API for heartbeats. It records when an answer was received, and reports which key signed an accepted heartbeat.
+ */
 function observedBeats(
   { beatApi, keys, time }: AgentParts,
   onAnswer: (acceptedKeyId: string | undefined) => void,

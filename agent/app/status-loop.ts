@@ -1,15 +1,15 @@
 /**
  * Keeps the status of our Node current (pkg/kubelet/kubelet.go, pkg/kubelet/kubelet_node_status.go).
  *
- * A pass computes the status. It writes it if it changed, or if the last report is nodeStatusReportFrequency old: a status
- * write costs money, and the Lease proves liveness. Passes run one after the other. They and the lease loop do not wait for
- * each other.
+ * A pass computes the status. It writes it if it changed, or if the last report is nodeStatusReportFrequency old: a
+ * status write costs money, and the Lease proves liveness. Passes run one after the other. They and the lease loop do
+ * not wait for each other.
  *
  * The local copy of the Node is not watched:
- * - It is the newest answer. The answer to a report is the stored Node, so each report also reads the changes of others.
- *   The next pass corrects those fields that are ours.
- * - It is read again after a failed write, and after `invalidate`. The lease loop calls that after a long time without a
- *   heartbeat, because the controller may have marked the Node Unknown.
+ * - It is the newest answer. The answer to a report is the stored Node, so each report also reads the changes of
+ *   others. The next pass corrects those fields that are ours.
+ * - It is read again after a failed write, and after `invalidate`. The lease loop calls that after a long time without
+ *   a heartbeat, because the controller may have marked the Node Unknown.
  * - A patch from an old copy does no harm: it contains only the fields that we changed.
  *
  * Difference from upstream: a deleted Node (404) is registered again by the next pass, as the controller expects.

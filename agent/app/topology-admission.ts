@@ -1,6 +1,6 @@
 /**
- * The topology manager of a running agent: it applies the rules, and keeps which resources it assigned to which pod. After a
- * restart it starts empty, and the running pods are admitted again.
+ * The topology manager of a running agent: it applies the rules, and keeps which resources it assigned to which pod.
+ * After a restart it starts empty, and the running pods are admitted again.
  */
 import type { KubeObject } from '../../shared/kube/types.ts';
 import type { AgentMeter } from '../ports/meter.ts';

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 const PROGRAM = fileURLToPath(new URL('nodekeeper-agent.ts', import.meta.url));
-/** Longer than a start takes on a busy machine. Milliseconds. */
+/** Longer than a start on a busy machine. Milliseconds. */
 const EXIT_WITHIN_MS = 30_000;
 
 describe('an agent that cannot start', { timeout: 2 * EXIT_WITHIN_MS }, () => {

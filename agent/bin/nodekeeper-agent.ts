@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The agent as a process: configuration, adapters, signals. `--help` says what it takes. */
+/** The agent as a process: configuration, adapters, signals. `--help` lists the options. */
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
@@ -29,12 +29,12 @@ import type { PodRuntime } from '../ports/pod-runtime.ts';
 import { SHUTDOWN_STATE_FILE } from '../rules/shutdown-state.ts';
 import { plan } from './plan.ts';
 
-/** Reported as the kubelet's version: clients read what a node can do from it. */
+/** Reported as the kubelet's version: clients derive the features of a node from it. */
 const AGENT_VERSION = 'v1.34.2-nodekeeper.0.1.0';
-/** Requests besides heartbeats, under way at once. */
+/** Concurrent requests besides heartbeats. */
 const CONNECTIONS_MAX = 4;
 const NO_NUMA = { nodes: [], distances: undefined };
-/** For loops to end after they were told to. Milliseconds. */
+/** Time for the loops to end after a stop. Milliseconds. */
 const STOP_MS = 5_000;
 
 if (process.argv[2] === 'plan') {
@@ -49,7 +49,7 @@ if (process.argv[2] === 'plan') {
   );
 }
 
-// Where the log cannot be written, an error with nobody to take it would end the process.
+// If the log cannot be written, an unhandled error event would terminate the process.
 process.stderr.on('error', () => undefined);
 const log = jsonLog({
   write: (line) => process.stderr.write(line),
@@ -100,7 +100,7 @@ const counted = (api: KubeApi): KubeApi => ({
   reconnect: () => api.reconnect(),
 });
 
-/** Where pods of this machine can be reached: the address of its default route. */
+/** Address of the pods of this machine: that of its default route. */
 let hostIp: string | undefined;
 
 function runtimeOf(name: AgentConfig['runtime']): PodRuntime {
@@ -114,7 +114,7 @@ function runtimeOf(name: AgentConfig['runtime']): PodRuntime {
   }
 }
 
-/** @throws AgentStartError for what only a person can set right */
+/** @throws AgentStartError for a fault that only an administrator can repair */
 async function checkRootDirectory(): Promise<void> {
   try {
     makeDirectory(config.rootDirectory, 0o700);
@@ -125,7 +125,7 @@ async function checkRootDirectory(): Promise<void> {
   try {
     await presentMachineKey(config.rootDirectory);
   } catch (error) {
-    // What the disk does not let us read now, it may later.
+    // A file that cannot be read now may be readable later.
     if (error instanceof UnfitKeyError) throw new AgentStartError(error.message);
   }
 }
@@ -152,13 +152,13 @@ async function main(): Promise<void> {
       {
         config,
         agentVersion: AGENT_VERSION,
-        // Two: a status that takes long does not hold up a beat.
+        // Two connections: a slow status request does not delay a heartbeat.
         beatApi: counted(client(identity, 2)),
         api: counted(client(identity, CONNECTIONS_MAX)),
         clusterLabels: () => identity.nodeLabels(),
         keys: identity.keys,
         machine,
-        // Without a policy nobody looks at it, and a machine that hides it will do.
+        // Only topology policies need the NUMA nodes. Without a policy they may be unreadable.
         numa: config.topologyManagerPolicy === 'none' ? NO_NUMA : await readNuma(),
         swaps: await machine.swaps(),
         runtime,
@@ -202,7 +202,7 @@ for (const name of ['SIGTERM', 'SIGINT'] as const) {
   process.once(name, () => {
     log.info('stopping; pods stay', { signal: name });
     stop.abort();
-    // A request that hangs does not keep us; nothing is lost with it.
+    // Does not wait for a hanging request. Nothing is lost.
     setTimeout(() => process.exit(0), STOP_MS).unref();
   });
 }

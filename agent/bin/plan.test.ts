@@ -56,7 +56,7 @@ describe('plan shutdown', () => {
     const { code, printed } = await run(given('shutdown'), { 'k.yaml': config, 'p.yaml': PODS });
     expect(code).toBe(0);
     expect(printed).toEqual([
-      'The system is asked to wait 30 s; these pods take 30 s at most.',
+      'Requested shutdown delay: 30 s. These pods need 30 s at most.',
       'priority 0, 20 s, begins after 0 s at the latest:',
       '  shop/web  priority 0  grace 5 s',
       '  default/job  priority 0  grace 20 s',
@@ -141,7 +141,7 @@ value: 1000000001
 
   it('says that it is off', async () => {
     const { printed } = await run(given('shutdown'), { 'k.yaml': KUBELET, 'p.yaml': PODS });
-    expect(printed).toEqual(['Graceful shutdown is off: pods end as the system ends them.']);
+    expect(printed).toEqual(['Graceful shutdown is off: the system terminates the pods without an order.']);
   });
 });
 
@@ -182,7 +182,7 @@ describe('plan swap', () => {
     });
   });
 
-  it('takes a pod with limits alone for Guaranteed, as the API derives its requests', async () => {
+  it('treats a pod with limits only as Guaranteed, as the API derives its requests', async () => {
     const pods =
       'kind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, resources: {limits: {cpu: 1, memory: 1Gi}}}]}\n';
     const argv = given('swap', '--memory', '4Gi', '--swap', '2Gi', '--cgroup', '2');
@@ -209,7 +209,7 @@ describe('plan swap', () => {
     const files = { 'k.yaml': config, 'p.yaml': PODS };
     const sizes = ['--memory', '4Gi', '--swap', '2Gi', '--root', '/m'];
     expect((await run(given('swap', ...sizes), files)).errors).toEqual([
-      '/m/sys/fs/cgroup has no memory cgroup that can be read, say --cgroup',
+      '/m/sys/fs/cgroup has no readable memory cgroup; pass --cgroup',
     ]);
     expect((await run(given('swap', ...sizes, '--cgroup', '3'), files)).errors).toEqual([
       '--cgroup: expected 1 or 2, found "3"',
@@ -261,7 +261,7 @@ spec: {containers: [{name: c, resources: {requests: {cpu: "3", memory: 1Gi}, lim
     ]);
   });
 
-  it('says what the machine does not tell', async () => {
+  it('reports which facts of the machine are missing', async () => {
     const closest = `${config}topologyManagerPolicyOptions: {prefer-closest-numa-nodes: "true"}\n`;
     const { code, errors } = await run(given('topology', '--root', root), { 'k.yaml': closest, 'p.yaml': PODS });
     expect([code, errors]).toEqual([2, ['topologyManagerPolicy: error getting NUMA distances from the machine']]);
@@ -300,10 +300,10 @@ kind: Deployment
 
   it.each([
     ['nothing', []],
-    ['a plan nobody knows', given('everything')],
+    ['an unknown plan', given('everything')],
     ['files missing', ['shutdown', '--config', 'k.yaml']],
-    ['a flag nobody knows', given('shutdown', '--fast')],
-  ])('is told with the usage: %s', async (_name, argv) => {
+    ['an unknown flag', given('shutdown', '--fast')],
+  ])('is reported with the usage: %s', async (_name, argv) => {
     const { code, errors } = await run(argv);
     expect(code).toBe(2);
     expect(errors.join('\n')).toContain('Usage: nodekeeper-agent plan');

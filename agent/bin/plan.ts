@@ -1,7 +1,7 @@
 /**
  * nodekeeper-agent plan shutdown|swap|topology --config FILE --pods FILE [--json]
  *
- * Says what this node would do with these pods, and does none of it.
+ * Prints what this node would do with these pods, and does none of it.
  */
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -28,14 +28,14 @@ export interface PlanIo {
   /** Text of a file; throws as readFileSync does. */
   readonly readText: (path: string) => string;
   readonly hostname: () => string;
-  /** A line. */
+  /** Prints one line. */
   readonly print: (line: string) => void;
   readonly printError: (line: string) => void;
 }
 
 const USAGE = `Usage: nodekeeper-agent plan shutdown|swap|topology --config FILE --pods FILE [--json]
 
-  shutdown   which pods end when, and with how much grace, when the machine goes down
+  shutdown   when each pod is terminated, and its grace period, in a shutdown of the machine
   swap       how much swap each container may use
   topology   which pods are admitted by the topology manager, and on which NUMA nodes
 
@@ -48,11 +48,11 @@ const USAGE = `Usage: nodekeeper-agent plan shutdown|swap|topology --config FILE
   --swap SIZE     instead of the machine's swap, such as 5Gi (swap)
   --cgroup N      instead of the machine's cgroup version, 1 or 2, with a swap controller (swap)
 
-Pods are first given what the API gives them: defaults, priority and QoS class. Pods with a uid have that already.`;
+Defaults, priority and QoS class are set as the API sets them. Pods with a uid stay unchanged.`;
 
 const WRONG = 2;
 
-/** What was given cannot be worked with; every line says where. */
+/** The input cannot be used. Each line says where it is wrong. */
 class PlanInputError extends Error {
   override readonly name = 'PlanInputError';
   readonly lines: readonly string[];
@@ -62,16 +62,16 @@ class PlanInputError extends Error {
   }
 }
 
-/** @param argv behind `plan`. Answers the exit code: 0, or 2 when something given is wrong. */
+/** @param argv the arguments after `plan`. Returns the exit code: 0, or 2 for wrong input. */
 export async function plan(argv: readonly string[], io: PlanIo): Promise<number> {
   try {
-    const given = readCommandLine(argv);
-    if (given === 'help') {
+    const input = readCommandLine(argv);
+    if (input === 'help') {
       io.print(USAGE);
       return 0;
     }
-    const { value, lines } = await PLANS[given.what](given, io);
-    if (given.json) io.print(JSON.stringify(value, undefined, 2));
+    const { value, lines } = await PLANS[input.what](input, io);
+    if (input.json) io.print(JSON.stringify(value, undefined, 2));
     else for (const line of lines) io.print(line);
     return 0;
   } catch (error) {
@@ -81,7 +81,7 @@ export async function plan(argv: readonly string[], io: PlanIo): Promise<number>
   }
 }
 
-interface Given {
+interface PlanArguments {
   readonly what: keyof typeof PLANS;
   readonly config: string;
   readonly pods: string;
@@ -92,14 +92,14 @@ interface Given {
   readonly cgroup: string | undefined;
 }
 
-interface Told {
+interface PlanOutput {
   readonly value: unknown;
   readonly lines: readonly string[];
 }
 
 const PLANS = { shutdown: planShutdown, swap: planSwap, topology: planTopology };
 
-function readCommandLine(argv: readonly string[]): Given | 'help' {
+function readCommandLine(argv: readonly string[]): PlanArguments | 'help' {
   const text = { type: 'string' } as const;
   const options = { config: text, pods: text, root: text, memory: text, swap: text, cgroup: text } as const;
   const flags = { json: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } } as const;
@@ -142,26 +142,26 @@ const refuse = (faults: readonly ConfigFault[]): void => {
   if (faults.length > 0) throw new PlanInputError(faults.map(describeConfigFault));
 };
 
-/** Nothing is sent anywhere: an endpoint need not be there, and no token is read. */
-function configOf({ config: path }: Given, io: PlanIo): AgentConfig {
+/** No request is sent: the endpoint may be missing, and no token is read. */
+function configOf({ config: path }: PlanArguments, io: PlanIo): AgentConfig {
   const flags = { endpoint: 'https://endpoint.invalid' };
   const checked = checkConfig({ documents: documentsOf(path, io), flags, hostname: io.hostname() });
   refuse(checked.faults);
   return checked.config;
 }
 
-function readPods({ pods: path }: Given, io: PlanIo): readonly KubeObject[] {
+function readPods({ pods: path }: PlanArguments, io: PlanIo): readonly KubeObject[] {
   const { pods, faults } = podsOf(documentsOf(path, io));
   refuse(faults);
   return pods;
 }
 
-/** Faults of both files are worth more than those of the first alone. */
-function inputsOf(given: Given, io: PlanIo): { config: AgentConfig; pods: readonly KubeObject[] } {
+/** Reports the faults of both files at once. */
+function inputsOf(input: PlanArguments, io: PlanIo): { config: AgentConfig; pods: readonly KubeObject[] } {
   const lines: string[] = [];
-  const attempt = <T>(read: (given: Given, io: PlanIo) => T): T | undefined => {
+  const attempt = <T>(read: (input: PlanArguments, io: PlanIo) => T): T | undefined => {
     try {
-      return read(given, io);
+      return read(input, io);
     } catch (error) {
       if (!(error instanceof PlanInputError)) throw error;
       lines.push(...error.lines);
@@ -176,13 +176,14 @@ function inputsOf(given: Given, io: PlanIo): { config: AgentConfig; pods: readon
 
 const nameOf = ({ metadata }: KubeObject): string => `${metadata.namespace ?? 'default'}/${metadata.name}`;
 
-async function planShutdown(given: Given, io: PlanIo): Promise<Told> {
-  const { config, pods } = inputsOf(given, io);
+async function planShutdown(input: PlanArguments, io: PlanIo): Promise<PlanOutput> {
+  const { config, pods } = inputsOf(input, io);
   const buckets = shutdownBuckets(config);
   const value = shutdownPlan(buckets, pods);
-  if (buckets.length === 0) return { value, lines: ['Graceful shutdown is off: pods end as the system ends them.'] };
+  if (buckets.length === 0)
+    return { value, lines: ['Graceful shutdown is off: the system terminates the pods without an order.'] };
   const lines = [
-    `The system is asked to wait ${value.requestedSeconds} s; these pods take ${value.longestSeconds} s at most.`,
+    `Requested shutdown delay: ${value.requestedSeconds} s. These pods need ${value.longestSeconds} s at most.`,
   ];
   for (const { priority, periodSeconds, beginsAtSeconds, pods: members } of value.phases) {
     lines.push(
@@ -195,8 +196,14 @@ async function planShutdown(given: Given, io: PlanIo): Promise<Told> {
   return { value, lines };
 }
 
-/** Bytes of a field of /proc/meminfo, unless the flag says otherwise. */
-function machineBytes(flag: string, value: string | undefined, field: string, { root }: Given, io: PlanIo): number {
+/** Bytes of a field of /proc/meminfo, unless a flag overrides it. */
+function machineBytes(
+  flag: string,
+  value: string | undefined,
+  field: string,
+  { root }: PlanArguments,
+  io: PlanIo,
+): number {
   if (value !== undefined) {
     const parsed = parseQuantity(value);
     if (parsed.kind !== 'parsed' || parsed.quantity.nanos < 0n) {
@@ -210,13 +217,13 @@ function machineBytes(flag: string, value: string | undefined, field: string, { 
     if (kibibytes !== undefined) return Number(kibibytes) * 1_024;
   } catch (error) {
     throw new PlanInputError([
-      `${path} cannot be read, say ${flag}: ${error instanceof Error ? error.message : error}`,
+      `${path} cannot be read; pass ${flag}: ${error instanceof Error ? error.message : error}`,
     ]);
   }
-  throw new PlanInputError([`${path} has no ${field}, say ${flag}`]);
+  throw new PlanInputError([`${path} has no ${field}; pass ${flag}`]);
 }
 
-/** Undefined when it cannot be read, for whatever reason. */
+/** Undefined if it cannot be read, for any reason. */
 function textAt(path: string, io: PlanIo): string | undefined {
   try {
     return io.readText(path);
@@ -226,10 +233,13 @@ function textAt(path: string, io: PlanIo): string | undefined {
 }
 
 /**
- * Which cgroup version limits swap here, and whether it can: without CONFIG_MEMCG_SWAP there is no file to write to.
+ * The cgroup version that limits swap here, and whether it can: without CONFIG_MEMCG_SWAP there is no file to write to.
  * Source: swapControllerAvailable in pkg/kubelet/kuberuntime/kuberuntime_container_linux.go.
  */
-function swapCgroup({ root, cgroup }: Given, io: PlanIo): Pick<SwapNode, 'cgroupVersion' | 'controllerPresent'> {
+function swapCgroup(
+  { root, cgroup }: PlanArguments,
+  io: PlanIo,
+): Pick<SwapNode, 'cgroupVersion' | 'controllerPresent'> {
   if (cgroup !== undefined) {
     if (cgroup !== '1' && cgroup !== '2') {
       throw new PlanInputError([`--cgroup: expected 1 or 2, found ${JSON.stringify(cgroup)}`]);
@@ -238,14 +248,14 @@ function swapCgroup({ root, cgroup }: Given, io: PlanIo): Pick<SwapNode, 'cgroup
   }
   const isThere = (...path: string[]): boolean => textAt(join(root, 'sys/fs/cgroup', ...path), io) !== undefined;
   if (isThere('cgroup.controllers')) {
-    // The root cgroup has no such file, so the process asks about its own.
+    // The root cgroup has no such file, so the process checks its own cgroup.
     const own = /^0::(.*)$/m.exec(textAt(join(root, 'proc/self/cgroup'), io) ?? '')?.[1] ?? '/';
     return { cgroupVersion: 2, controllerPresent: isThere(own, 'memory.swap.max') };
   }
   if (isThere('memory', 'memory.limit_in_bytes')) {
     return { cgroupVersion: 1, controllerPresent: isThere('memory', 'memory.memsw.limit_in_bytes') };
   }
-  throw new PlanInputError([`${join(root, 'sys/fs/cgroup')} has no memory cgroup that can be read, say --cgroup`]);
+  throw new PlanInputError([`${join(root, 'sys/fs/cgroup')} has no readable memory cgroup; pass --cgroup`]);
 }
 
 function limitText(limit: SwapLimit): string {
@@ -262,12 +272,12 @@ function limitText(limit: SwapLimit): string {
 const cgroupText = ({ cgroupVersion, controllerPresent }: SwapNode): string =>
   `cgroup v${cgroupVersion}${controllerPresent ? '' : ' without a swap controller'}`;
 
-async function planSwap(given: Given, io: PlanIo): Promise<Told> {
-  const { config, pods } = inputsOf(given, io);
-  const memoryBytes = machineBytes('--memory', given.memory, 'MemTotal', given, io);
-  const swapBytes = machineBytes('--swap', given.swap, 'SwapTotal', given, io);
+async function planSwap(input: PlanArguments, io: PlanIo): Promise<PlanOutput> {
+  const { config, pods } = inputsOf(input, io);
+  const memoryBytes = machineBytes('--memory', input.memory, 'MemTotal', input, io);
+  const swapBytes = machineBytes('--swap', input.swap, 'SwapTotal', input, io);
   const { swapBehavior } = config;
-  const node: SwapNode = { ...swapCgroup(given, io), swapBehavior, memoryBytes, swapBytes };
+  const node: SwapNode = { ...swapCgroup(input, io), swapBehavior, memoryBytes, swapBytes };
   const value = {
     memoryBytes,
     swapBytes,
@@ -299,9 +309,9 @@ const hintValue = ({ mask, preferred }: Hint) => ({
 const hintText = ({ mask, preferred }: Hint): string =>
   `${mask === undefined ? 'any NUMA node' : `NUMA node ${nodeIdsOf(mask).join(',')}`}${preferred ? '' : ' (not preferred)'}`;
 
-async function planTopology(given: Given, io: PlanIo): Promise<Told> {
-  const { config, pods } = inputsOf(given, io);
-  const { nodes, distances } = await readNuma(given.root).catch((error: unknown) => {
+async function planTopology(input: PlanArguments, io: PlanIo): Promise<PlanOutput> {
+  const { config, pods } = inputsOf(input, io);
+  const { nodes, distances } = await readNuma(input.root).catch((error: unknown) => {
     throw error instanceof NumaUnreadableError ? new PlanInputError([error.message]) : error;
   });
   const start = startTopology({

@@ -72,7 +72,7 @@ describe('install.sh', () => {
         printError: (line) => printed.push(line),
       });
       expect(printed).toEqual([
-        'The system is asked to wait 40 s; these pods take 30 s at most.',
+        'Requested shutdown delay: 40 s. These pods need 30 s at most.',
         'priority 0, 30 s, begins after 0 s at the latest:',
         '  default/web  priority 0  grace 30 s',
         'priority 2000000000, 10 s: no pods, skipped',

@@ -4,8 +4,8 @@ export interface Credentials {
   bearer(): Promise<string>;
   /**
    * Called with every answer. True if the token was refused and another one may be accepted: the request is worth one
-   * retry. `serverTimeMs`: Date of the answer, milliseconds since the Unix epoch. `token`: the token of the request; the newest
-   * when absent.
+   * retry. `serverTimeMs`: Date of the answer, milliseconds since the Unix epoch. `token`: the token of the request;
+   * the newest when absent.
    */
   answered(answer: { readonly status: number; readonly serverTimeMs?: number; readonly token?: string }): boolean;
 }

@@ -1,4 +1,4 @@
-/** What is asked whether the agent is well, for /healthz. */
+/** One check of /healthz. */
 export interface HealthCheck {
   readonly name: string;
   /** What is wrong; undefined while all is well. */

@@ -1,12 +1,12 @@
-/** Requests of the agent to the Kubernetes API; every failure is an outcome the loops plan for. */
+/** Requests of the agent to the Kubernetes API. Failures are values, because the loops handle all of them. */
 export interface KubeRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Path and query, beginning with a slash. */
   readonly path: string;
   readonly body?: unknown;
-  /** Of the body; application/json unless said. */
+  /** Type of the body. Default: application/json. */
   readonly contentType?: string;
-  /** An answer later than this counts as none. Milliseconds. */
+  /** A request without an answer in this time has failed. Milliseconds. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
 }
@@ -17,7 +17,7 @@ export type KubeAnswer =
       readonly status: number;
       /** Parsed JSON; undefined when there was none. */
       readonly body: unknown;
-      /** What the server asks us to wait before the next request. Milliseconds. */
+      /** The Retry-After of the answer. Milliseconds. */
       readonly retryAfterMs?: number;
     }
   /** No answer: refused connection, time-out, broken TLS. */
@@ -25,6 +25,6 @@ export type KubeAnswer =
 
 export interface KubeApi {
   send(request: KubeRequest): Promise<KubeAnswer>;
-  /** Closes the connections, so that the next request dials again. */
+  /** Closes the connections. The next request connects again. */
   reconnect(): void;
 }

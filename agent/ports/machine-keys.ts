@@ -1,6 +1,6 @@
 /**
- * The keys of this machine: the current one, and during a rotation the next one. Both are on disk, so after a restart the
- * agent has every key that the cluster may have enrolled.
+ * The keys of this machine: the current one, and during a rotation the next one. Both are on disk, so after a restart
+ * the agent has every key that the cluster may have enrolled.
  */
 import type { NodePublicKey } from '../../shared/domain/access/node-identity.ts';
 
@@ -16,8 +16,8 @@ export interface MachineKeys {
   /** Creates the next key, or returns the existing one. It is on disk when this resolves. */
   makeNext(): Promise<PublicHalf>;
   /**
-   * Signs with the next key from the next request on. If it is refused, the request is repeated with the other key, which
-   * signs from then on.
+   * Signs with the next key from the next request on. If it is refused, the request is repeated with the other key,
+   * which signs from then on.
    */
   signWithNext(): void;
   /** Id of the key that signs requests; undefined before the first request. */

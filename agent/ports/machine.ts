@@ -1,4 +1,4 @@
-/** Facts about this machine, as /proc, statfs, cgroups and the interfaces tell them. */
+/** Facts about this machine, from /proc, statfs, cgroups and the network interfaces. */
 export interface InterfaceAddress {
   readonly interfaceName: string;
   readonly address: string;
@@ -8,7 +8,7 @@ export interface InterfaceAddress {
 export interface FileSystemUse {
   readonly capacityBytes: number;
   readonly availableBytes: number;
-  /** 0 when the file system counts none. */
+  /** 0 if the file system does not count inodes. */
   readonly inodes: number;
   readonly inodesFree: number;
 }
@@ -17,7 +17,7 @@ export interface MachineFacts {
   readonly cpuCores: number;
   readonly memoryBytes: number;
   readonly swapBytes: number;
-  /** Page size in bytes to the number of pages there are. */
+  /** Number of pages by page size in bytes. */
   readonly hugePages: Readonly<Record<string, number>>;
   readonly machineId: string;
   readonly systemUuid: string;
@@ -31,7 +31,7 @@ export interface MachineFacts {
 }
 
 export interface MachineUse {
-  /** What could be given to pods without reclaiming: capacity minus working set. */
+  /** Memory that pods can use without reclaim: capacity minus working set. */
   readonly memoryAvailableBytes: number;
   readonly nodeFs: FileSystemUse;
   readonly imageFs: FileSystemUse;
@@ -46,6 +46,6 @@ export interface Machine {
   addresses(): readonly InterfaceAddress[];
   /** Address of the interface that has the default route. */
   defaultAddress(family: 4 | 6): Promise<string | undefined>;
-  /** Looks the name up; empty when it is unknown. */
+  /** Resolves the name; empty if it is unknown. */
   lookup(name: string): Promise<readonly { readonly address: string; readonly family: 4 | 6 }[]>;
 }

@@ -1,5 +1,5 @@
 /**
- * What runs pods on this machine. Adapters: `none`, `exec` (child processes) and `podman`; all pass
+ * Runs pods on this machine. Adapters: `none`, `exec` (child processes) and `podman`; all pass
  * test/contract/pod-runtime.ts.
  */
 import type { KubeObject } from '../../shared/kube/types.ts';
@@ -10,7 +10,7 @@ export type ContainerState =
   | {
       readonly kind: 'terminated';
       readonly exitCode: number;
-      /** Number of the signal that ended it, if one did. */
+      /** Number of the signal that terminated it, if one did. */
       readonly signal?: number;
       /** Completed, Error, OOMKilled, ContainerCannotRun … */
       readonly reason: string;
@@ -22,7 +22,7 @@ export type ContainerState =
 export interface RunningContainer {
   readonly name: string;
   readonly state: ContainerState;
-  /** How the start before this one ended. */
+  /** The end of the previous run. */
   readonly lastState?: Extract<ContainerState, { kind: 'terminated' }>;
   readonly restartCount: number;
   /** Such as exec://<uid>/<name>/<n>; absent before the first start. */
@@ -33,7 +33,7 @@ export interface RunningPod {
   readonly uid: string;
   readonly namespace: string;
   readonly name: string;
-  /** In the order of the pod's spec; absent where the runtime does not tell them apart. */
+  /** In the order of the pod's spec; absent if the runtime does not distinguish init containers. */
   readonly initContainers?: readonly RunningContainer[];
   readonly containers: readonly RunningContainer[];
 }
@@ -41,24 +41,24 @@ export interface RunningPod {
 export interface PodRuntime {
   /** For status.nodeInfo.containerRuntimeVersion, such as exec://1.0.0. */
   readonly version: string;
-  /** Set when this runtime never runs a pod: why, for the pod's status. */
+  /** Reason and message for the pod's status if this runtime never runs pods. */
   readonly refusal?: { readonly reason: string; readonly message: string };
-  /** Whether pods can be run now; its words go into the Ready condition. */
+  /** Whether pods can be run now. The reason is part of the Ready condition. */
   health(): Promise<{ readonly kind: 'ready' } | { readonly kind: 'notReady'; readonly reason: string }>;
-  /** What keeps the runtime from keeping its own state, while pods go on; undefined while nothing does. */
+  /** Why the runtime cannot write its own state while pods keep running; undefined if it can. */
   complaint?(): string | undefined;
-  /** Starts the pod's containers. Again for a pod that runs: nothing happens. */
+  /** Starts the pod's containers. Does nothing for a running pod. */
   start(pod: KubeObject): Promise<void>;
   /**
-   * Asks all containers of the pod to end, and ends them when the grace period is over. Resolves when none runs. Seconds;
-   * 0 ends them at once. Called again with less, the shorter counts.
+   * Terminates all containers of the pod: gracefully, and by force when the grace period is over. Resolves when none
+   * runs. Seconds; 0 terminates them at once. After a second call the shorter period counts.
    */
   stop(podUid: string, graceSeconds: number): Promise<void>;
-  /** Forgets a pod that has stopped. */
+  /** Removes a stopped pod. */
   remove(podUid: string): Promise<void>;
   pods(): Promise<readonly RunningPod[]>;
-  /** Called whenever a container changed its state. */
+  /** Called whenever the state of a container changed. */
   onChange(listener: (podUid: string) => void): void;
-  /** Ends without stopping pods, as far as the runtime can leave them running. */
+  /** Closes the runtime without stopping pods, as far as it can leave them running. */
   close(): Promise<void>;
 }

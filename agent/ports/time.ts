@@ -1,16 +1,16 @@
-/** Time, as the agent's loops see it: the system's in the process, virtual in tests. */
+/** The time of the agent's loops: the system's in production, virtual in tests. */
 export interface AgentTime {
   /**
-   * Wall clock: milliseconds since the Unix epoch. It can be set, forwards and backwards, at any moment. Use it only for
-   * times that other people read: in objects, events, logs and metrics.
+   * Wall clock: milliseconds since the Unix epoch. It can be set, forwards and backwards, at any time. Use it only for
+   * times that are shown outside the process: in objects, events, logs and metrics.
    */
   nowMs(): number;
   /**
-   * Monotonic clock: milliseconds since the machine booted. Nobody can set it. Every duration, deadline and retry time is
-   * measured with it.
+   * Monotonic clock: milliseconds since the machine booted. It cannot be set. Every duration, deadline and retry time
+   * is measured with it.
    */
   monotonicMs(): number;
-  /** Resolves after so many milliseconds, or at once when the signal is or gets aborted. Never rejects. */
+  /** Resolves after this time, or as soon as the signal is aborted. Never rejects. Milliseconds. */
   sleep(milliseconds: number, signal?: AbortSignal): Promise<void>;
 }
 

@@ -30,7 +30,9 @@ export interface RecordedEvent {
   readonly isCreated: boolean;
 }
 
-/** As upstream: the name of the object, and the time in nanoseconds in base 16. The sequence number keeps names unique. */
+/**
+ * As upstream: the name of the object, and the time in nanoseconds in base 16. The sequence number keeps names unique.
+ */
 export const eventName = (objectName: string, nowMs: number, sequence: number): string =>
   `${objectName}.${(BigInt(nowMs) * 1_000_000n + BigInt(sequence % 1_000_000)).toString(16)}`;
 

@@ -1,4 +1,7 @@
-/** The limit of events about one object: a token bucket. Source: client-go tools/record/events_cache.go, EventSourceObjectSpamFilter. */
+/**
+ * The limit of events about one object: a token bucket. Source: client-go tools/record/events_cache.go,
+ * EventSourceObjectSpamFilter.
+ */
 
 /** defaultSpamBurst. */
 const BURST_MAX = 25;

@@ -9,8 +9,8 @@ import { answeredWith, objectIn } from './kube-answer.ts';
 const IDENTITIES_PATH = '/apis/nodekeeper.dev/v1alpha1/nodeidentities';
 
 /**
- * Sent with a bootstrap token, it creates an identity. Sent with a token signed by a key of the identity, it leaves that key
- * and this one, and deletes the others.
+ * Sent with a bootstrap token, it creates an identity. Sent with a token signed by a key of the identity, it leaves
+ * that key and this one, and deletes the others.
  */
 export const enrolRequest = (nodeName: string, publicKey: NodePublicKey): KubeRequest => ({
   method: 'POST',

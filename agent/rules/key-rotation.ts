@@ -7,9 +7,9 @@
  *   adopt     the new key replaces the old one on disk
  *   drop      the cluster deletes every other key, on a token signed by the new one
  *
- * The next step follows from what the disk and the cluster hold, not from earlier steps. An agent that was stopped between
- * two steps continues with the next one, and each step may be repeated. The old key is removed only after the new one has
- * safely replaced it.
+ * The next step follows from what the disk and the cluster hold, not from earlier steps. An agent that was stopped
+ * between two steps continues with the next one, and each step may be repeated. The old key is removed only after the
+ * new one has safely replaced it.
  *
  * Times are the server's: it stored `addedAtMs`, and our clock may be wrong.
  */
@@ -20,7 +20,10 @@ const HOUR_MS = 3_600_000;
 const CLOCK_READ_INTERVAL_MS = 24 * HOUR_MS;
 /** Earliest replacement, as a share of the period. Machines that were enrolled together do not rotate together. */
 const EARLIEST_SHARE = 0.8;
-/** Longest wait from the start of an agent to its first request. A fleet that starts together after a power cut is spread. */
+/**
+ * Longest wait from the start of an agent to its first request. A fleet that starts together after a power cut is
+ * spread.
+ */
 const FIRST_LOOK_MS = HOUR_MS;
 /** The same limit as a share of the period. */
 const FIRST_LOOK_SHARE = 0.1;
@@ -69,18 +72,23 @@ export function nextRotationStep(ground: RotationGround): RotationStep {
   return leftMs <= 0 ? { kind: 'make' } : { kind: 'wait', forMs: Math.min(leftMs, CLOCK_READ_INTERVAL_MS) };
 }
 
-/** Between four fifths of the period and all of it, derived from the key: stable over restarts, different for each key. */
+/**
+ * Between four fifths of the period and all of it, derived from the key: stable over restarts, different for each key.
+ */
 const lifeMs = (keyId: string, periodMs: number): number =>
   periodMs * (EARLIEST_SHARE + (1 - EARLIEST_SHARE) * nameFraction(keyId));
 
 /**
- * The wait from the start of an agent to its first read of the enrolled keys. Overdue keys are replaced right after that
- * read, so this wait also spreads a fleet on which rotation was just enabled. `fraction` in [0, 1). Milliseconds.
+ * The wait from the start of an agent to its first read of the enrolled keys. Overdue keys are replaced right after
+ * that read, so this wait also spreads a fleet on which rotation was just enabled. `fraction` in [0, 1). Milliseconds.
  */
 export const firstLookMs = (periodMs: number, fraction: number): number =>
   Math.min(FIRST_LOOK_MS, periodMs * FIRST_LOOK_SHARE) * fraction;
 
-/** Whether a refused key may be tried again. Both times are monotonic; `refusedAtMs` is undefined if it never was refused. */
+/**
+ * Whether a refused key may be tried again. Both times are monotonic; `refusedAtMs` is undefined if it never was
+ * refused.
+ */
 export const isWorthATry = (refusedAtMs: number | undefined, nowMs: number): boolean =>
   refusedAtMs === undefined || nowMs - refusedAtMs >= REFUSED_FOR_MS;
 

@@ -17,7 +17,9 @@ export function objectIn<T extends KubeObject>(answer: KubeAnswer): T | undefine
   return answer.body as T;
 }
 
-/** The Node of this name in an answer. A gateway that answers everything with 200, such as a captive portal, has none. */
+/**
+ * The Node of this name in an answer. A gateway that answers everything with 200, such as a captive portal, has none.
+ */
 export function nodeIn(answer: KubeAnswer, nodeName: string): KubeNode | undefined {
   const node = objectIn<KubeNode>(answer);
   const isOurs = node?.kind === 'Node' && node.metadata.name === nodeName && (node.metadata.uid ?? '') !== '';

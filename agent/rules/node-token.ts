@@ -1,6 +1,8 @@
 /** The offset between the server's clock and ours: it dates our tokens and explains refusals (docs/security.md). */
 
-/** A smaller offset cannot be distinguished from network delay and the whole seconds of the Date header. Milliseconds. */
+/**
+ * A smaller offset cannot be distinguished from network delay and the whole seconds of the Date header. Milliseconds.
+ */
 const OFFSET_NOTICED_MS = 5_000;
 /** A refusal is explained if the offset differs this much from the one used for the token. Milliseconds. */
 const OFFSET_EXPLAINS_MS = 15_000;

@@ -15,8 +15,9 @@ export interface ShutdownGroup {
 }
 
 /**
- * One group per bucket, also without pods, lowest priority first. A pod belongs to the highest bucket that is not above its
- * priority; a pod below all buckets belongs to the lowest one. Static and mirror pods are grouped by their priority too.
+ * One group per bucket, also without pods, lowest priority first. A pod belongs to the highest bucket that is not above
+ * its priority; a pod below all buckets belongs to the lowest one. Static and mirror pods are grouped by their priority
+ * too.
  */
 export function shutdownGroups(buckets: readonly PriorityGrace[], pods: readonly KubeObject[]): ShutdownGroup[] {
   const sorted = [...buckets].sort((left, right) => left.priority - right.priority);

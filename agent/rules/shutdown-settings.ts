@@ -41,8 +41,8 @@ export function shutdownSettingFaults(settings: ShutdownSettings): string[] {
 const wholeSeconds = (milliseconds: number): number => Math.trunc(milliseconds / 1_000);
 
 /**
- * The shutdown period of each priority, lowest first. Empty: graceful shutdown is off. A period of 0 s stays in the list: its
- * pods are terminated without a wait.
+ * The shutdown period of each priority, lowest first. Empty: graceful shutdown is off. A period of 0 s stays in the
+ * list: its pods are terminated without a wait.
  */
 export function shutdownBuckets(settings: ShutdownSettings): readonly PriorityGrace[] {
   const { shutdownGracePeriodMs: total, shutdownGracePeriodCriticalPodsMs: critical } = settings;

@@ -25,7 +25,9 @@ interface Condition {
   readonly lastTransitionTime?: unknown;
 }
 
-/** The status of a pod that a shutdown terminates: Failed, unless it had succeeded. Reason and message are set on both. */
+/**
+ * The status of a pod that a shutdown terminates: Failed, unless it had succeeded. Reason and message are set on both.
+ */
 export function terminatedStatus(status: PodStatus, nowMs: number): PodStatus {
   const conditions: readonly Condition[] = Array.isArray(status['conditions']) ? status['conditions'] : [];
   const before = conditions.find(({ type }) => type === 'DisruptionTarget');

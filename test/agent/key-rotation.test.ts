@@ -29,7 +29,7 @@ const disk = vi.hoisted(() => ({
   durable: new Map<string, string>(),
 }));
 
-// Everything at once, so that nothing but virtual time is waited for.
+// Every call resolves at once: the test waits for virtual time only.
 vi.mock('../../agent/adapters/system/files.ts', async (importOriginal) => {
   const real = await importOriginal<typeof import('../../agent/adapters/system/files.ts')>();
   const wrapped = Object.keys(real).map((name) => [
@@ -51,7 +51,7 @@ vi.mock('node:crypto', async (importOriginal) => {
   return { ...real, generateKeyPair: Object.assign(() => {}, { [promisify.custom]: atOnce }) };
 });
 
-/** A synchronised file keeps its text, wherever its name goes; a synchronised directory keeps the names it has. */
+/** A synced file keeps its text, also after a rename. A synced directory keeps its names. */
 function synced(descriptor: number): void {
   const path = disk.opened.get(descriptor) ?? '';
   disk.synced.add(fs.statSync(path).ino);
@@ -195,7 +195,7 @@ async function enrolled(): Promise<string> {
   expect((await cluster.send('POST', '/api/v1/nodes', token, node)).code).toBe(201);
   expect((await cluster.send('POST', NODE_LEASES, token, leaseBody(NODE))).code).toBe(201);
   expect(await first.beat()).toBe(200);
-  // Nobody will be let in by it again.
+  // It is never accepted again.
   expect((await cluster.asAdmin('DELETE', `${TOKENS}/${bootstrapToken.split('.')[0]}`)).code).toBe(200);
   await time.pass(PERIOD + DAY);
   return (await keyIds())[0]!;
@@ -245,7 +245,7 @@ describe('an agent with an old key', () => {
     expect(await next.identity.nodeLabels()).toEqual({ site: 'north' });
   });
 
-  it('replaces it again when that is old', async () => {
+  it('replaces it again when the new key is old', async () => {
     const old = await enrolled();
     const agent = process({ beatEveryMs: HOUR });
     agent.run();
@@ -258,7 +258,7 @@ describe('an agent with an old key', () => {
     expect(new Set(agent.beats)).toEqual(new Set([200]));
   });
 
-  it('leaves it alone when it is told never to', async () => {
+  it('does not replace it when rotation is off', async () => {
     const old = await enrolled();
     const agent = process({ periodMs: 0 });
     agent.run();
@@ -268,7 +268,7 @@ describe('an agent with an old key', () => {
   });
 
   it.each([365 * DAY, -365 * DAY])(
-    'by the time of the server, though its own clock is set by %s ms',
+    'by the time of the server, although its own clock is set by %s ms',
     async (aheadMs) => {
       const old = await enrolled();
       let stepMs = 0;
@@ -293,7 +293,7 @@ describe('a rotation that is refused', () => {
     ['answered with other keys', { kind: 'answered', status: 200, body: { metadata: {}, spec: { keys: [] } } }],
   ];
 
-  it.each(refusals)('(%s) changes nothing, is told once, and is tried again', async (_what, answer) => {
+  it.each(refusals)('(%s) changes nothing, is logged once, and is retried', async (_what, answer) => {
     const old = await enrolled();
     let refuses = true;
     const agent = process({ instead: ({ method }) => (refuses && method === 'POST' ? answer : undefined) });
@@ -385,7 +385,7 @@ describe('a rotation that is refused', () => {
 });
 
 describe('of two agents on one disk', () => {
-  it('neither makes the cluster forget the key that the other is about to put in its place', async () => {
+  it('neither drops the key that the other is about to adopt', async () => {
     const old = await enrolled();
     // It knows the old key, and of no other yet; nor would it replace one for long.
     const second = process({ periodMs: 10 * PERIOD });
@@ -415,7 +415,7 @@ describe('of two agents on one disk', () => {
     expect(new Set([...first.beats, ...second.beats])).toEqual(new Set([200]));
   });
 
-  it('the one that replaces nothing goes on with the key of the other', async () => {
+  it('the one that replaces nothing continues with the key of the other', async () => {
     const old = await enrolled();
     const follower = process({ periodMs: 0 });
     follower.run();
@@ -429,7 +429,7 @@ describe('of two agents on one disk', () => {
   });
 });
 
-describe('an agent whose disk lost the replacement', () => {
+describe('an agent with a disk that lost the replacement', () => {
   it('signs with the key that counts, and puts it in its place again', async () => {
     const old = await enrolled();
     const [current, next] = [join(root, 'node-key.pem'), join(root, 'node-key.next.pem')];
@@ -466,7 +466,7 @@ describe('an agent whose disk lost the replacement', () => {
   });
 });
 
-describe('an agent that is ended while it replaces its key', () => {
+describe('an agent that is stopped while it replaces its key', () => {
   /** Ends the process at its nth operation from here on, or never; says what that would have been. */
   function mortal(endsAt: number): { agent: Process; passed: string[]; dead(): boolean } {
     const passed: string[] = [];
@@ -495,7 +495,7 @@ describe('an agent that is ended while it replaces its key', () => {
   ];
 
   it.each(ends)(
-    'by %s, wherever, comes up with a key that counts, and ends what it began',
+    'by %s, at any step, starts with a valid key and finishes the rotation',
     async (_how, end) => {
       const points = (await passes()).length;
       expect(points).toBeGreaterThan(20);

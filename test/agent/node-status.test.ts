@@ -169,7 +169,7 @@ describe('the node status of the agent, against the API', () => {
     expect(condition(await stored(), 'Ready')?.status).toBe('True');
   });
 
-  it('takes back a mark of the controller once it reads the Node anew', async () => {
+  it('overwrites a mark of the controller once it reads the Node again', async () => {
     const { loop, stop, stored, server } = anAgent();
     await loop.registerAndPass(stop);
     await server.send('PATCH', '/api/v1/nodes/n/status', {

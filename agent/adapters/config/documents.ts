@@ -10,14 +10,14 @@ export type ReadDocuments =
 const ALIASES_MAX = 100;
 
 /**
- * YAML 1.1, as Kubernetes reads it; JSON is part of it. A key given twice is malformed.
+ * YAML 1.1, as in Kubernetes, which includes JSON. A document with a duplicate key is malformed.
  *
  * @param fileName as it should appear in faults
  */
 export function readDocuments(text: string, fileName: string): ReadDocuments {
   const lines = new LineCounter();
   const parsed = parseAllDocuments(text, { version: '1.1', uniqueKeys: true, lineCounter: lines, logLevel: 'silent' });
-  // An empty stream has no documents; the type of the library says so by a property.
+  // An empty stream has no documents. The library marks it by a property instead of by an empty list.
   const documents: Document[] = 'empty' in parsed ? [] : [...parsed];
   const at = (offset: number): string => `${fileName}:${lines.linePos(offset).line || 1}`;
 
@@ -40,7 +40,7 @@ export function readDocuments(text: string, fileName: string): ReadDocuments {
   return faults.length > 0 ? { kind: 'malformed', faults } : { kind: 'read', documents: read };
 }
 
-/** Where the path leads to, or the last part of it that is there. */
+/** Position of the value at this path, or of its nearest existing parent. */
 function offsetOf(document: Document, path: readonly (string | number)[]): number {
   let node: unknown = document.contents;
   let offset = document.contents?.range?.[0] ?? document.range?.[0] ?? 0;

@@ -140,11 +140,11 @@ runtime: exec
   it.each([
     ['keyRotationPeriod: 48h', 172_800_000],
     ['keyRotationPeriod: 0s', 0],
-  ])('takes %s', (field, keyRotationPeriodMs) => {
+  ])('accepts %s', (field, keyRotationPeriodMs) => {
     expect(configOf(['--config', 'a.yaml'], { 'a.yaml': AGENT + field })).toMatchObject({ keyRotationPeriodMs });
   });
 
-  it('takes a key that would hardly ever be the same for a slip', () => {
+  it('refuses a rotation period that is probably a mistake', () => {
     expect(faultsOf(['--config', 'a.yaml'], { 'a.yaml': `${AGENT}keyRotationPeriod: 30ms` })).toEqual([
       'a.yaml:4: keyRotationPeriod: expected 0s, which is never, or at least 10s',
     ]);

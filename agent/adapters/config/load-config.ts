@@ -1,4 +1,4 @@
-/** The configuration of the agent from its command line, its file, and the files that one names. */
+/** Loads the agent's configuration from its command line, its configuration file, and the files named there. */
 
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { readDocuments } from './documents.ts';
 export type LoadedConfig =
   | { readonly kind: 'ok'; readonly config: AgentConfig; readonly warnings: readonly string[] }
   | { readonly kind: 'help'; readonly text: string }
-  /** All that is wrong, in the order of file, flags, and what follows from them. */
+  /** All faults: first those of the file, then of the flags, then of the resulting configuration. */
   | { readonly kind: 'faults'; readonly faults: readonly ConfigFault[]; readonly warnings: readonly string[] };
 
 export interface ConfigSources {
@@ -35,14 +35,14 @@ Flags win over the file: ${Object.keys(FLAGS)
   .join(', ')}
 `;
 
-/** @param args the command line behind the program */
+/** @param args the command line without the program */
 export function loadConfig(args: readonly string[], sources: ConfigSources = SYSTEM): LoadedConfig {
   const line = readCommandLine(args);
   if (line.help) return { kind: 'help', text: USAGE };
   const file = line.config === undefined ? { documents: [], faults: [] } : readConfigFile(line.config, sources);
   const checked = checkConfig({ documents: file.documents, flags: line.flags, hostname: sources.hostname() });
   const named = readNamedFiles(checked, sources);
-  // What a broken file does not say is not missing.
+  // A setting in a malformed file is not reported as missing.
   const own = file.faults.length > 0 ? checked.faults.filter(({ at }) => at !== undefined) : checked.faults;
   const { certificateAuthority } = checked.config;
   const complaint = certificateAuthority === undefined ? undefined : certificateComplaint(certificateAuthority);
@@ -68,7 +68,7 @@ function readCommandLine(args: readonly string[]): CommandLine {
     ['config', ...Object.keys(FLAGS)].map((name) => [name, { type: 'string' as const }]),
   );
   const { tokens } = parseArgs({
-    // A flag of truth may stand alone, and then takes nothing from what follows it.
+    // A boolean flag may have no value. The next argument is then not its value.
     args: args.map((arg) => (BOOLEAN_FLAGS.includes(arg.replace(/^--/, '')) ? `${arg}=true` : arg)),
     options: { ...named, help: { type: 'boolean', short: 'h' } },
     strict: false,
@@ -106,7 +106,7 @@ function readConfigFile(path: string, { readText }: ConfigSources) {
   return read.kind === 'read' ? { documents: read.documents, faults: [] } : { documents: [], faults: read.faults };
 }
 
-/** Files named in the configuration: their text, without blanks around it where it is a token. */
+/** The files named in the configuration: their text, for tokens without surrounding blanks. */
 function readNamedFiles({ files }: CheckedConfig, { readText }: ConfigSources) {
   const texts: Partial<Record<'certificateAuthority' | 'bootstrapToken' | 'token', string>> = {};
   const faults: ConfigFault[] = [];
@@ -130,7 +130,7 @@ function readNamedFiles({ files }: CheckedConfig, { readText }: ConfigSources) {
   return { texts, faults };
 }
 
-/** Why a text holds no certificates to trust; undefined when it does. */
+/** Why a text is not a list of certificates; undefined if it is. */
 function certificateComplaint(text: string): string | undefined {
   const blocks = text.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
   if (blocks.length === 0) return 'expected certificates in PEM';

@@ -46,7 +46,7 @@ describe('healthz', () => {
     expect((await get('/healthz', 'HEAD')).status).toBe(200);
   });
 
-  it('says that its port is taken', async () => {
+  it('rejects if its port is in use', async () => {
     const { server } = await served();
     await expect(serveHealthz({ port: server.port, checks: [], metrics: () => '' })).rejects.toMatchObject({
       code: 'EADDRINUSE',

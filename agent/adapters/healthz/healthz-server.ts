@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import type { HealthCheck } from '../../ports/health-check.ts';
 
 export interface HealthzOptions {
-  /** 0 takes any that is free. */
+  /** 0: any free port. */
   readonly port: number;
   readonly checks: readonly HealthCheck[];
   /** Text of all metrics. */
@@ -17,10 +17,10 @@ export interface HealthzServer {
 }
 
 const LOOPBACK = '127.0.0.1';
-/** Answers are short and immediate; whoever takes longer to ask is cut off. Milliseconds. */
+/** Time limit of a request; answers are short and immediate. Milliseconds. */
 const REQUEST_TIMEOUT_MS = 5_000;
 
-/** Rejects when the port cannot be listened on. */
+/** Rejects if the server cannot listen on the port. */
 export async function serveHealthz(options: HealthzOptions): Promise<HealthzServer> {
   const server = createServer({ requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: REQUEST_TIMEOUT_MS });
   server.on('request', (request, response) => send(response, answerTo(options, request)));

@@ -4,7 +4,7 @@ import type { MetricDefinition } from './registry.ts';
 const counter = (name: string, help: string): MetricDefinition => ({ name, kind: 'counter', help });
 const gauge = (name: string, help: string): MetricDefinition => ({ name, kind: 'gauge', help });
 
-/** Milliseconds; twice the one before, as upstream's histogram of this name has them. */
+/** Milliseconds; each is twice the previous one, as in upstream's histogram with this name. */
 const ADMISSION_BUCKETS_MS = Array.from({ length: 15 }, (_, index) => 0.05 * 2 ** index);
 
 export const AGENT_METRICS: readonly MetricDefinition[] = [
@@ -30,11 +30,8 @@ export const AGENT_METRICS: readonly MetricDefinition[] = [
     'Alignments that failed, by scope and boundary.',
   ),
   gauge('process_start_time_seconds', 'When the process started, since the epoch.'),
-  counter(
-    'nodekeeper_agent_status_passes_total',
-    'Passes of the node status by outcome: written, quiet, gone, failed.',
-  ),
-  counter('nodekeeper_agent_events_dropped_total', 'Events that were not told.'),
+  counter('nodekeeper_agent_status_passes_total', 'Passes of the node status by outcome.'),
+  counter('nodekeeper_agent_events_dropped_total', 'Events that were dropped.'),
   counter(
     'nodekeeper_agent_metric_values_dropped_total',
     'Values dropped because a metric had too many sets of labels.',

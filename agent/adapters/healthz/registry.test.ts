@@ -39,7 +39,7 @@ took_ms_count{of="x"} 3
     expect(registry().text()).toBe('');
   });
 
-  it('takes a name it does not know, and refuses one of another kind', () => {
+  it('accepts an unknown name, and refuses a name of another kind', () => {
     const metrics = registry();
     metrics.count('other_total');
     expect(metrics.text()).toBe('# TYPE other_total counter\nother_total 1\n');

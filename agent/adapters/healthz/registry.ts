@@ -10,13 +10,13 @@ export interface MetricDefinition {
   readonly name: string;
   readonly kind: MetricKind;
   readonly help: string;
-  /** Upper bounds of a histogram, rising, without the infinite one. */
+  /** Upper bounds of a histogram, ascending, without infinity. */
   readonly buckets?: readonly number[];
 }
 
-/** Metrics of one agent are about one node: more sets of labels than this are a slip that would fill the memory. */
+/** An agent reports about one node. More label sets than this are a programming error that would fill the memory. */
 const SERIES_MAX = 1_000;
-/** Counts what was left out for it. */
+/** Counts the samples that were dropped because of this limit. */
 const DROPPED = 'nodekeeper_agent_metric_values_dropped_total';
 
 interface Histogram {
@@ -52,8 +52,8 @@ function valueText(value: number): string {
 }
 
 /**
- * A name that is not among the definitions gets by without a help text: no work fails for want of one. A name used for
- * two kinds of metric is a fault of ours and throws.
+ * A name without a definition has no help text, so a missing definition does not stop any work. A name used for two
+ * kinds of metric is a programming error, and throws.
  */
 export class MetricRegistry implements AgentMeter {
   readonly #metrics = new Map<string, Metric>();

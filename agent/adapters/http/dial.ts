@@ -1,6 +1,6 @@
 /**
- * Connections to one server: TLS, directly or through a proxy (CONNECT). Bytes are counted on the sockets, so they include
- * handshakes.
+ * Connections to one server: TLS, directly or through a proxy (CONNECT). Bytes are counted on the sockets, so they
+ * include handshakes.
  */
 
 import { connect, isIP, type Socket } from 'node:net';

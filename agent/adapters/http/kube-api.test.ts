@@ -30,7 +30,7 @@ async function world(listener: RequestListener, options: Partial<HttpKubeApiOpti
 const get = { method: 'GET', path: '/api/v1/nodes/n' } as const;
 
 describe('requests to the API', () => {
-  it('carry token, type and body, and come back parsed', async () => {
+  it('carry token, type and body, and return the parsed answer', async () => {
     const { api } = await world((request, response) => {
       const chunks: Buffer[] = [];
       request.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -79,7 +79,7 @@ describe('requests to the API', () => {
     expect(await api.send(get)).toMatchObject({ body: '/stage/api/v1/nodes/n' });
   });
 
-  it('share one connection, of which every byte is counted, and dial anew when told to', async () => {
+  it('share one connection, count every byte, and connect again after reconnect()', async () => {
     const { api, server } = await world((_, response) => response.end('{}'));
     for (let number = 0; number < 3; number += 1) await api.send(get);
     expect(api.traffic().connections).toBe(1);
@@ -100,7 +100,7 @@ describe('requests to the API', () => {
     expect(unheard).toBeLessThan(100);
   });
 
-  it('resume TLS, so that a second connection costs less', async () => {
+  it('resume TLS, which makes a second connection cheaper', async () => {
     const { api } = await world((_, response) => response.end('{}'));
     await api.send(get);
     await api.send(get);
@@ -110,7 +110,7 @@ describe('requests to the API', () => {
     expect(api.traffic().bytesDown - first.bytesDown).toBeLessThan(first.bytesDown);
   });
 
-  it('say what the server asks to wait', async () => {
+  it('return the Retry-After of the answer', async () => {
     const { api } = await world((_, response) => response.writeHead(503, { 'retry-after': '3' }).end('busy'));
     expect(await api.send(get)).toEqual({ kind: 'answered', status: 503, body: 'busy', retryAfterMs: 3_000 });
   });
@@ -149,7 +149,7 @@ describe('no answer', () => {
     expect(await api.send(get)).toMatchObject({ kind: 'failed' });
   });
 
-  it('is taken from a server of another authority', async () => {
+  it('is a server of another authority', async () => {
     const other = await world(() => {});
     const { server } = await world((_, response) => response.end('{}'));
     const api = createHttpKubeApi({
@@ -160,7 +160,7 @@ describe('no answer', () => {
     expect(await api.send(get)).toMatchObject({ kind: 'failed' });
   });
 
-  it('comes from where nobody listens, and the next request is not held up', async () => {
+  it('is a closed port, and the next request is not blocked', async () => {
     const { api, server } = await world((_, response) => response.end('{}'));
     await server.close();
     expect(await api.send(get)).toMatchObject({ kind: 'failed' });

@@ -1,6 +1,6 @@
 /**
- * The Kubernetes API over HTTPS with persistent connections. The agent has two clients: one for heartbeats and node status,
- * so no other request can delay a heartbeat, and one for all other requests.
+ * The Kubernetes API over HTTPS with persistent connections. The agent has two clients: one for heartbeats and node
+ * status, so no other request can delay a heartbeat, and one for all other requests.
  */
 
 import type { IncomingMessage } from 'node:http';

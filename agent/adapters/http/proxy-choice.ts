@@ -1,13 +1,13 @@
 /**
- * Which proxy leads to a server, as HTTPS_PROXY and NO_PROXY say (golang.org/x/net/http/httpproxy, which kubectl and
- * kubelets follow): exceptions are `*`, host names (with what is below them), `.suffix` (only what is below), addresses
- * and CIDRs, each with an optional port; loopback is never proxied.
+ * The proxy for a server, from HTTPS_PROXY and NO_PROXY (golang.org/x/net/http/httpproxy, as in kubectl and kubelets).
+ * Exceptions are `*`, host names (including subdomains), `.suffix` (only subdomains), addresses and CIDRs, each with an
+ * optional port. Connections to loopback never use a proxy.
  */
 import { BlockList, isIP } from 'node:net';
 
 export type ProxyEnvironment = Readonly<Record<string, string | undefined>>;
 
-/** Undefined: straight to the server. Throws a TypeError when the proxy's URL is none. */
+/** Undefined: a direct connection. Throws a TypeError if the URL of the proxy is malformed. */
 export function proxyFor(server: URL, environment: ProxyEnvironment): URL | undefined {
   const given = either(environment, 'HTTPS_PROXY');
   if (given === '') return undefined;

@@ -11,7 +11,10 @@ export interface TunnelOptions {
   readonly timeoutMs: number;
 }
 
-/** Opens a tunnel over a connection to a proxy: the same connection, after CONNECT (RFC 9110, 9.3.6). Rejects with an Error. */
+/**
+ * Opens a tunnel over a connection to a proxy: the same connection, after CONNECT (RFC 9110, 9.3.6). Rejects with an
+ * Error.
+ */
 export function openTunnel(link: Duplex, { proxy, authority, timeoutMs }: TunnelOptions): Promise<Duplex> {
   return new Promise((resolve, reject) => {
     let received = Buffer.alloc(0);

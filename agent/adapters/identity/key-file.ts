@@ -1,12 +1,13 @@
 /**
- * The machine's private keys: the current one, and during a rotation the next one. They are created here, readable by their
- * owner only, and never sent.
+ * The machine's private keys: the current one, and during a rotation the next one. They are created here, readable by
+ * their owner only, and never sent.
  *
  *   node-key.pem         the current key
  *   node-key.next.pem    the next key; renamed over the current one when it replaces it
  *
- * A key is written in full under another name and then linked. A power cut leaves either no key or a complete one, and two
- * agents that start at once use the same key. Each function returns after the file and its name are synced to the disk.
+ * A key is written in full under another name and then linked. A power cut leaves either no key or a complete one, and
+ * two agents that start at once use the same key. Each function returns after the file and its name are synced to the
+ * disk.
  */
 import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject, randomUUID } from 'node:crypto';
 import { join } from 'node:path';

@@ -4,8 +4,8 @@
  * During a key rotation (agent/app/key-rotation.ts) there are two keys. When the signing key is refused, the other one
  * signs. If the power failed during the rotation, the cluster still knows at least one of them.
  *
- * The files are authoritative, because another agent on this disk may have replaced the keys. They are read again before
- * each step of the rotation, and while none of our keys is accepted.
+ * The files are authoritative, because another agent on this disk may have replaced the keys. They are read again
+ * before each step of the rotation, and while none of our keys is accepted.
  */
 import type { Log } from '../../../shared/ports/log.ts';
 import type { MachineKeys, PublicHalf } from '../../ports/machine-keys.ts';

@@ -1,6 +1,6 @@
 /**
- * The identity of this machine in the cluster (docs/security.md): its own key, enrolled once with a bootstrap token, and
- * short-lived tokens signed with that key. Or one configured token, sent unchanged.
+ * The identity of this machine in the cluster (docs/security.md): its own key, enrolled once with a bootstrap token,
+ * and short-lived tokens signed with that key. Or one configured token, sent unchanged.
  *
  * Enrolment is part of obtaining a token, so the back-off of the loops applies to it too.
  */

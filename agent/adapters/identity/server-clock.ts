@@ -2,8 +2,8 @@ import type { AgentTime } from '../../ports/time.ts';
 import { clockOffsetMs } from '../../rules/node-token.ts';
 
 /**
- * The server's clock, which dates our tokens. It is the monotonic clock plus the offset from the server's last answer, so
- * setting the machine's clock changes nothing.
+ * The server's clock, which dates our tokens. It is the monotonic clock plus the offset from the server's last answer,
+ * so setting the machine's clock changes nothing.
  */
 export class ServerClock {
   readonly #time: Pick<AgentTime, 'nowMs' | 'monotonicMs'>;

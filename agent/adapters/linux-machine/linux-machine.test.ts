@@ -58,8 +58,8 @@ function machineWith(files: Readonly<Record<string, string>>) {
   });
 }
 
-describe('the machine as Linux tells it', () => {
-  it('tells its facts', async () => {
+describe('the machine under Linux', () => {
+  it('reads its facts', async () => {
     const machine = machineWith({
       ...BARE,
       'sys/devices/system/cpu/online': '0-2,5\n',
@@ -96,7 +96,7 @@ describe('the machine as Linux tells it', () => {
     await expect(machineWith({ 'proc/meminfo': 'x' }).facts()).rejects.toThrow(MachineUnreadableError);
   });
 
-  it('tells its use', async () => {
+  it('reads its use', async () => {
     expect(await machineWith(BARE).use()).toEqual({
       // 1000 KiB less (1000 - 200 - 50) in the working set.
       memoryAvailableBytes: 250 * 1_024,
@@ -107,12 +107,12 @@ describe('the machine as Linux tells it', () => {
     });
   });
 
-  it('takes the inactive cache of the root of cgroup v2', async () => {
+  it('uses the inactive cache of the root of cgroup v2', async () => {
     const files = { ...BARE, 'sys/fs/cgroup/memory.stat': 'anon 1\ninactive_file 102400\n' };
     expect((await machineWith(files).use()).memoryAvailableBytes).toBe(300 * 1_024);
   });
 
-  it('takes use and inactive cache of the root of cgroup v1', async () => {
+  it('uses usage and inactive cache of the root of cgroup v1', async () => {
     const files = {
       ...BARE,
       'sys/fs/cgroup/memory/memory.stat': 'inactive_file 1\ntotal_inactive_file 102400\n',
@@ -121,7 +121,7 @@ describe('the machine as Linux tells it', () => {
     expect((await machineWith(files).use()).memoryAvailableBytes).toBe(600 * 1_024);
   });
 
-  it('tells the address of the best default route that is up', async () => {
+  it('reads the address of the best default route that is up', async () => {
     const machine = machineWith({
       'proc/net/route': [
         'Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\tMTU\tWindow\tIRTT',
@@ -139,7 +139,7 @@ describe('the machine as Linux tells it', () => {
     expect(await machineWith({}).defaultAddress(4)).toBeUndefined();
   });
 
-  it('tells addresses, names and swaps', async () => {
+  it('reads addresses, names and swap devices', async () => {
     const machine = machineWith({ 'proc/swaps': 'Filename Type\n' });
     expect(machine.addresses()).toContainEqual({ interfaceName: 'eth0', address: 'fd00::5', family: 6 });
     expect(await machine.lookup('n')).toEqual([{ address: '10.0.0.5', family: 4 }]);

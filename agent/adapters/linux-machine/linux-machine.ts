@@ -1,9 +1,9 @@
 /**
- * The machine as Linux tells it: /proc, /sys, /etc, cgroups (v2 and v1), statfs and the network interfaces.
+ * Facts about a Linux machine from /proc, /sys, /etc, cgroups (v2 and v1), statfs and the network interfaces.
  *
- * Memory available is capacity minus working set, and the working set is what the root cgroup uses minus its inactive page
- * cache, as a kubelet's summary has it (google/cadvisor, container/libcontainer). The root of cgroup v2 does not count its
- * use; there it is MemTotal minus MemFree.
+ * Available memory is capacity minus working set. The working set is the usage of the root cgroup minus its inactive
+ * page cache, as in a kubelet's summary (google/cadvisor, container/libcontainer). The root of cgroup v2 does not
+ * report its usage; there it is MemTotal minus MemFree.
  */
 import { lookup } from 'node:dns/promises';
 import { closeSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs';
@@ -15,13 +15,13 @@ import { bytesOfKibibytes, countCpuList, countProcessors, memoryFields, osName, 
 import { defaultRouteInterfaces } from './routes.ts';
 
 export interface LinuxMachineOptions {
-  /** Directory whose file system pods write to. */
+  /** Directory on the file system that pods write to. */
   readonly rootDirectory: string;
-  /** Where images are kept; the root directory when absent. */
+  /** Directory of images. Default: the root directory. */
   readonly imageDirectory?: string;
-  /** In front of /proc, /sys and /etc. For tests. */
+  /** Prefix of /proc, /sys and /etc. For tests. */
   readonly fileRoot?: string;
-  /** In place of the system's. For tests. */
+  /** Replaces the system's. For tests. */
   readonly system?: Partial<LinuxSystem>;
 }
 
@@ -48,13 +48,13 @@ const SYSTEM: LinuxSystem = {
   architecture: process.arch,
 };
 
-/** What the machine must tell, and did not. */
+/** A required fact about the machine is missing. */
 export class MachineUnreadableError extends Error {
   override readonly name = 'MachineUnreadableError';
   readonly code = 'machine-unreadable';
 }
 
-/** Architectures that Go names otherwise than Node does. */
+/** Architectures with another name in Go than in Node. */
 const GO_ARCHITECTURES: Readonly<Record<string, string>> = {
   x64: 'amd64',
   ia32: '386',
@@ -62,7 +62,7 @@ const GO_ARCHITECTURES: Readonly<Record<string, string>> = {
   mipsel: 'mipsle',
 };
 
-/** Files that may hold the UUID of the system, best first (google/cadvisor, utils/sysfs). */
+/** Files that may contain the UUID of the system, best first (google/cadvisor, utils/sysfs). */
 const SYSTEM_UUID_FILES = [
   'sys/class/dmi/id/product_uuid',
   'proc/device-tree/system-id',
@@ -128,7 +128,7 @@ export class LinuxMachine implements Machine {
     );
   }
 
-  /** The first address of the interface with the best default route that can be reached from elsewhere. */
+  /** The first address, reachable from other hosts, of the interface with the best default route. */
   async defaultAddress(family: 4 | 6): Promise<string | undefined> {
     const table = await this.#optional(family === 4 ? 'proc/net/route' : 'proc/net/ipv6_route');
     const addresses = this.addresses().filter((each) => each.family === family && !isLocalOnly(each.address));
@@ -144,20 +144,20 @@ export class LinuxMachine implements Machine {
       const found = await this.#system.lookup(name);
       return found.map(({ address, family }) => ({ address, family: family === 4 ? 4 : 6 }));
     } catch (error) {
-      // Unknown, or nobody to ask: either way the name leads nowhere now, and the next pass asks again.
+      // Unknown, or no DNS server: the name has no address now, and the next pass reads it again.
       if (isSystemError(error)) return [];
       throw error;
     }
   }
 
-  /** Text of /proc/swaps; undefined when there is no such file. */
+  /** Text of /proc/swaps; undefined if there is no such file. */
   swaps(): Promise<string | undefined> {
     return this.#optional('proc/swaps');
   }
 
   #memoryTotal(memory: Readonly<Record<string, number>>): number {
     const total = memory['MemTotal'];
-    if (total === undefined) throw new MachineUnreadableError('/proc/meminfo does not tell MemTotal');
+    if (total === undefined) throw new MachineUnreadableError('/proc/meminfo has no MemTotal');
     return bytesOfKibibytes(total);
   }
 
@@ -181,7 +181,7 @@ export class LinuxMachine implements Machine {
     return { capacityBytes: bsize * blocks, availableBytes: bsize * bavail, inodes: files, inodesFree: ffree };
   }
 
-  /** Threads count, as the kernel hands out ids to them alike (pkg/kubelet/stats/pidlimit). */
+  /** Includes threads, which use process ids too (pkg/kubelet/stats/pidlimit). */
   async #pids(): Promise<Pick<MachineUse, 'pidsMax' | 'pidsUsed'>> {
     const [pidMax, threadsMax, load] = await Promise.all([
       this.#required('proc/sys/kernel/pid_max'),
@@ -195,7 +195,7 @@ export class LinuxMachine implements Machine {
     const online = await this.#optional('sys/devices/system/cpu/online');
     const cores =
       online === undefined ? countProcessors(await this.#required('proc/cpuinfo')) : countCpuList(online.trim());
-    if (cores === 0) throw new MachineUnreadableError('no processor is told of');
+    if (cores === 0) throw new MachineUnreadableError('/proc/cpuinfo lists no processor');
     return cores;
   }
 
@@ -228,7 +228,7 @@ export class LinuxMachine implements Machine {
     try {
       return readSmallFile(this.#at(path));
     } catch (error) {
-      // Absent, or not for us to read, as the UUID is without privilege.
+      // Absent, or not readable, as the UUID without privileges.
       if (isSystemError(error)) return undefined;
       throw error;
     }
@@ -242,7 +242,7 @@ export class LinuxMachine implements Machine {
     }
   }
 
-  /** The first of the files that has something in it; device trees end their texts with a null. */
+  /** Text of the first file that is not empty. Texts of device trees end with a null. */
   async #first(paths: readonly string[]): Promise<string> {
     for (const path of paths) {
       const text = (await this.#optional(path))?.replaceAll('\0', '').trim() ?? '';
@@ -255,8 +255,8 @@ export class LinuxMachine implements Machine {
 const fileBuffer = Buffer.alloc(16 * 1_024);
 
 /**
- * What the kernel tells is answered from memory, so it is read at once; and into one buffer, where readFile would take
- * 64 KiB for each of some twenty files a pass.
+ * Reads synchronously, because the kernel answers from memory, and into one buffer: readFile would allocate 64 KiB for
+ * each of about twenty files per pass.
  */
 function readSmallFile(path: string): string {
   const file = openSync(path, 'r');
@@ -275,5 +275,5 @@ function readSmallFile(path: string): string {
 
 const isSystemError = (error: unknown): boolean => error instanceof Error && 'code' in error;
 
-/** Loopback and link-local addresses, as the system writes them. */
+/** Loopback and link-local addresses, in the system's format. */
 const isLocalOnly = (address: string): boolean => /^127\.|^169\.254\.|^::1$|^fe[89ab][0-9a-f]:/i.test(address);

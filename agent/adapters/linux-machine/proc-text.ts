@@ -1,6 +1,6 @@
 /** The texts of /proc and /sys. */
 
-/** `Name: 12 kB` of /proc/meminfo and `name 12` of memory.stat, as they stand. */
+/** `Name: 12 kB` of /proc/meminfo and `name 12` of memory.stat, with the numbers unchanged. */
 export function memoryFields(text: string): Record<string, number> {
   const fields: Record<string, number> = {};
   for (const line of text.split('\n')) {
@@ -12,7 +12,7 @@ export function memoryFields(text: string): Record<string, number> {
 
 export const bytesOfKibibytes = (kibibytes: number): number => kibibytes * 1_024;
 
-/** How many there are in a list of the kernel such as `0-3,5`. */
+/** Number of elements in a list of the kernel such as `0-3,5`. */
 export function countCpuList(list: string): number {
   return list
     .split(',')
@@ -20,10 +20,10 @@ export function countCpuList(list: string): number {
     .reduce((sum, match) => (match === null ? sum : sum + Number(match[2] ?? match[1]) - Number(match[1]) + 1), 0);
 }
 
-/** Processors in /proc/cpuinfo. */
+/** Number of processors in /proc/cpuinfo. */
 export const countProcessors = (text: string): number => text.match(/^processor\s*:/gm)?.length ?? 0;
 
-/** All tasks, from the `running/all` of /proc/loadavg. */
+/** Number of tasks, from the `running/all` of /proc/loadavg. */
 export const taskCount = (loadAverage: string): number => Number(/\s\d+\/(\d+)\s/.exec(loadAverage)?.[1] ?? 0);
 
 /** PRETTY_NAME of os-release. */

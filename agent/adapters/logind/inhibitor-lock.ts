@@ -1,6 +1,7 @@
 /**
- * logind's delay lock is a file descriptor, and Node cannot receive one: a child holds it. `systemd-inhibit` takes the
- * lock and runs `cat`, which ends with the pipe between us: at release, or when this process dies however it may.
+ * logind's delay lock is a file descriptor, which Node cannot receive, so a child process holds it. `systemd-inhibit`
+ * acquires the lock and runs `cat`. `cat` exits when its pipe to this process closes: at the release, or when this
+ * process dies for any reason.
  */
 import { spawn } from 'node:child_process';
 import { INHIBITOR } from '../../rules/shutdown-start.ts';
@@ -10,23 +11,23 @@ export class InhibitorLockError extends Error {
 }
 
 export interface InhibitorLock {
-  /** Aborted when the lock is gone without having been released. */
+  /** Aborted when the lock is lost without a release. */
   readonly lost: AbortSignal;
-  /** Again: nothing happens. */
+  /** Calling it again does nothing. */
   release(): Promise<void>;
 }
 
 const STDERR_MAX = 2_000;
-/** `cat` runs when the lock is held, and says so by sending this back. */
+/** `cat` runs once the lock is held, and sends this text back. */
 const ECHO = 'held\n';
 
-/** `timeoutMs` bounds the taking and the release, each. */
+/** `timeoutMs` is the time limit of the acquisition, and of the release. */
 export async function takeInhibitorLock(busAddress: string, timeoutMs: number): Promise<InhibitorLock> {
   const { what, who, why, mode } = INHIBITOR;
   const args = [`--what=${what}`, `--who=${who}`, `--why=${why}`, `--mode=${mode}`, 'cat'];
   const child = spawn('systemd-inhibit', args, {
     stdio: ['pipe', 'pipe', 'pipe'],
-    // Its own session: an interrupt at the terminal is for us alone.
+    // Its own session: an interrupt at the terminal reaches only this process.
     detached: true,
     env: { ...process.env, DBUS_SYSTEM_BUS_ADDRESS: busAddress },
   });
@@ -36,7 +37,7 @@ export async function takeInhibitorLock(busAddress: string, timeoutMs: number): 
   child.stderr.on('data', (data: Buffer) => {
     stderr = (stderr + data.toString()).slice(0, STDERR_MAX);
   });
-  // A broken pipe is seen as the child's end.
+  // A broken pipe is detected by the exit of the child.
   child.stdin.on('error', () => undefined);
   const exited = new Promise<string>((resolve) => {
     child.once('error', (error) => resolve(error.message));
@@ -70,7 +71,7 @@ export async function takeInhibitorLock(busAddress: string, timeoutMs: number): 
     try {
       process.kill(-child.pid, 'SIGKILL');
     } catch (error) {
-      // It ended meanwhile.
+      // The child has exited meanwhile.
       if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
     }
   }
@@ -84,9 +85,9 @@ export async function takeInhibitorLock(busAddress: string, timeoutMs: number): 
   }
 
   child.stdin.write(ECHO);
-  const outcome = await orLate(Promise.race([echoed, exited.then((why) => ({ why }))]));
+  const outcome = await orLate(Promise.race([echoed, exited.then((error) => ({ error }))]));
   if (outcome === 'held') return { lost: lost.signal, release };
   await release();
-  const why_ = outcome === 'late' ? `no answer in ${timeoutMs} ms` : outcome.why;
-  throw new InhibitorLockError(`systemd-inhibit could not take the lock: ${why_}`);
+  const reason = outcome === 'late' ? `no answer in ${timeoutMs} ms` : outcome.error;
+  throw new InhibitorLockError(`systemd-inhibit could not acquire the lock: ${reason}`);
 }

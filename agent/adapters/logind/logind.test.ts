@@ -58,7 +58,7 @@ describe.skipIf(missing.length > 0)(`logind on a bus of its own${why}`, () => {
     const ended = (async () => {
       for await (const preparing of watch) heard.push(preparing);
     })();
-    // Until the subscription stands, nothing announced is certain to be heard.
+    // Signals sent before the subscription may be lost.
     await until(
       async () => {
         if (heard.length > 0) return true;
@@ -99,7 +99,7 @@ describe.skipIf(missing.length > 0)(`logind on a bus of its own${why}`, () => {
     await until(async () => (await bus.locks()).length === 0, { withinMs });
   });
 
-  it('hears beginnings, and ignores what has no boolean', async () => {
+  it('receives the start of a shutdown, and ignores a signal without a boolean', async () => {
     const warnings: string[] = [];
     const logindHere = open({ ...silentLog, warn: (message) => warnings.push(message) });
     const { heard } = await listen(logindHere);
@@ -147,7 +147,7 @@ describe.skipIf(missing.length > 0)(`logind on a bus of its own${why}`, () => {
     } finally {
       stranger.disconnect();
     }
-    // The true one comes last: had a forged one been heard, there would be more.
+    // The genuine signal is sent last. If a forged one was received, there are more.
     await bus.announce(['b', true]);
     await until(() => heard().length > 0, { withinMs });
     expect(heard()).toHaveLength(1);
@@ -161,7 +161,7 @@ describe.skipIf(missing.length > 0)(`logind on a bus of its own${why}`, () => {
     expect(await bus.killedUnits()).toContainEqual(['systemd-logind.service', 'all', 1]);
   });
 
-  it('ends the watch when its lock is lost, so that another is taken', async () => {
+  it('ends the watch when its lock is lost, and another lock is acquired', async () => {
     const here = open();
     const before = childrenOf(process.pid);
     const lock = await here.hold();
@@ -172,7 +172,7 @@ describe.skipIf(missing.length > 0)(`logind on a bus of its own${why}`, () => {
     await lock.release();
   });
 
-  it('lets a node go down when its pods have ended, and guards it again after a cancellation', async () => {
+  it('releases the lock when the pods are terminated, and acquires it again after a cancellation', async () => {
     const killed: string[] = [];
     const events: string[] = [];
     const gauges = new Map<string, number>();
@@ -198,7 +198,7 @@ describe.skipIf(missing.length > 0)(`logind on a bus of its own${why}`, () => {
     const stop = new AbortController();
     const running = shutdown.run(stop.signal);
     try {
-      // The system grants 5 s and 30 s are needed: it is asked for them, and gives them.
+      // The system grants 5 s, and 30 s are needed: they are requested and granted.
       await until(async () => (await bus.killedUnits()).length > asked, { withinMs, everyMs: 20 });
       await bus.grantDelay(30_000);
       await until(async () => (await bus.locks()).length === 1, { withinMs });
@@ -228,7 +228,7 @@ describe.skipIf(missing.length > 0)(`logind on a bus of its own${why}`, () => {
   it('says that there is no bus, and that there is no logind on it', async () => {
     const nowhere = logind({ log: silentLog, busAddress: `unix:path=${root}/nothing`, timeoutMs: 2_000 });
     await expect(nowhere.delayMaxMs()).rejects.toThrow(/connection .* ended/);
-    await expect(nowhere.hold()).rejects.toThrow(/systemd-inhibit could not take the lock/);
+    await expect(nowhere.hold()).rejects.toThrow(/systemd-inhibit could not acquire the lock/);
   });
 
   it('ends the watch with the connection', async () => {

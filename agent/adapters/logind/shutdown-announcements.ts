@@ -1,4 +1,4 @@
-/** logind's PrepareForShutdown, as it comes: true when a shutdown begins, false when it is called off. */
+/** logind's PrepareForShutdown signals: true when a shutdown begins, false when it is cancelled. */
 import type { Log } from '../../../shared/ports/log.ts';
 import { preparingForShutdown } from '../../rules/shutdown-start.ts';
 import type { BusSignal, SystemBus } from './system-bus.ts';
@@ -8,15 +8,15 @@ export const LOGIND_PATH = '/org/freedesktop/login1';
 export const LOGIND_MANAGER = 'org.freedesktop.login1.Manager';
 const SIGNAL = 'PrepareForShutdown';
 
-/** The bus passes on to us what the owner of logind's name sends, and nobody else. */
+/** The bus delivers only signals from the owner of logind's name. */
 const MATCH_RULE = `type='signal',sender='${LOGIND}',path='${LOGIND_PATH}',interface='${LOGIND_MANAGER}',member='${SIGNAL}'`;
 
-/** More unread ones than this are no shutdown; the oldest go. */
+/** Above this number of unread signals the oldest are dropped. A real shutdown sends few. */
 const UNREAD_MAX = 64;
 
 /**
- * Ends when the connection ends or one of the signals is aborted. Its first step throws when it could not subscribe.
- * Signals whose body is not a boolean are logged and passed over.
+ * Ends when the connection is closed, or when one of the signals is aborted. The first step throws if it cannot
+ * subscribe. Signals without a boolean body are logged and skipped.
  */
 export async function* shutdownAnnouncements(
   bus: SystemBus,
@@ -64,7 +64,7 @@ export async function* shutdownAnnouncements(
   } finally {
     deaf();
     over.removeEventListener('abort', onOver);
-    // A connection that is kept must not collect rules; one that has ended has none.
+    // An open connection must not accumulate match rules. A closed one has none.
     if (!bus.ended.aborted)
       await match('RemoveMatch').catch((error) => log.debug('RemoveMatch failed', { error: String(error) }));
   }

@@ -1,12 +1,12 @@
 /**
- * A connection to the system's message bus: bounded calls, and an end that can be seen. File descriptors cannot be passed:
- * Node has no way to receive them.
+ * A connection to the system message bus, with a time limit per call and a visible end. Node cannot receive file
+ * descriptors, so they are not supported.
  */
 import type { Message } from '@particle/dbus-next';
 
 export const SYSTEM_BUS = 'unix:path=/run/dbus/system_bus_socket';
 
-/** The bus could not be reached, or a call failed or had no answer in time. */
+/** The bus cannot be reached, or a call failed or was not answered in time. */
 export class SystemBusError extends Error {
   override readonly name = 'SystemBusError';
 }
@@ -16,7 +16,7 @@ export interface BusCall {
   readonly path: string;
   readonly interface: string;
   readonly member: string;
-  /** As D-Bus writes types; none for a call without arguments. */
+  /** Types of the arguments in D-Bus notation; absent without arguments. */
   readonly signature?: string;
   readonly body?: readonly unknown[];
 }
@@ -29,11 +29,11 @@ export interface BusSignal {
 }
 
 export interface SystemBus {
-  /** The answer's values. Throws SystemBusError. */
+  /** Values of the answer. Throws SystemBusError. */
   call(call: BusCall): Promise<readonly unknown[]>;
-  /** Broadcasts alone: what is sent to us by name went past the match rules, and anybody may send it. */
+  /** Only broadcasts. A signal sent to us by name bypasses the match rules, and any process may send one. */
   onSignal(listener: (signal: BusSignal) => void): () => void;
-  /** Aborted when the connection has ended. */
+  /** Aborted when the connection has closed. */
   readonly ended: AbortSignal;
   close(): void;
 }
@@ -53,11 +53,11 @@ async function within<T>(timeoutMs: number, what: string, work: Promise<T>): Pro
 }
 
 export interface SystemBusOptions {
-  /** Of connecting, and of each call. Milliseconds. */
+  /** Time limit of the connection, and of each call. Milliseconds. */
   readonly timeoutMs: number;
   /**
-   * The library reports errors but no orderly end of the connection, so the bus is pinged: an end is seen within this
-   * time. Milliseconds. Default: 5,000.
+   * Longest time until a closed connection is noticed. The bus is pinged, because the library does not report an
+   * orderly close. Milliseconds. Default: 5,000.
    */
   readonly pingIntervalMs?: number | undefined;
 }
@@ -68,7 +68,7 @@ export async function connectSystemBus(
   address: string,
   { timeoutMs, pingIntervalMs = PING_INTERVAL_MS }: SystemBusOptions,
 ): Promise<SystemBus> {
-  // Only when it is needed: an agent without graceful shutdown spares its memory.
+  // Loaded on demand: an agent without graceful shutdown does not need the memory.
   const { default: dbus } = await import('@particle/dbus-next');
   const bus = dbus.sessionBus({ busAddress: address, authMethods: ['EXTERNAL'] });
   const over = new AbortController();
@@ -83,7 +83,7 @@ export async function connectSystemBus(
       reject(new SystemBusError(`the connection to ${address} ended`, { cause: failure })),
     );
   });
-  // It is awaited beside others only.
+  // The promise is only awaited together with others.
   ended.catch(() => undefined);
   const close = (): void => {
     if (over.signal.aborted) return;

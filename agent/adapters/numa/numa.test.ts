@@ -34,14 +34,14 @@ describe('NUMA nodes of a machine', () => {
     expect(distances?.get(2)?.get(0)).toBe(20);
   });
 
-  it('takes a node with memory alone, and tells that distances are not all known', async () => {
+  it('reads a node with memory only, and reports that some distances are unknown', async () => {
     write({ 'sys/devices/system/node/online': '0-1', ...node(0, '0', '10 20'), ...node(1, '') });
     const { nodes, distances } = await readNuma(root);
     expect(nodes[1]?.cpus).toEqual([]);
     expect(distances).toBeUndefined();
   });
 
-  it('takes a machine without NUMA for one node', async () => {
+  it('reads a machine without NUMA as one node', async () => {
     write({ 'sys/devices/system/cpu/online': '0-3\n', 'proc/meminfo': 'MemTotal:  2000 kB\n' });
     expect((await readNuma(root)).nodes).toEqual([{ id: 0, cpus: [0, 1, 2, 3], memoryBytes: 2_048_000 }]);
   });

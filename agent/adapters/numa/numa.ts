@@ -1,6 +1,6 @@
 /**
- * NUMA nodes of this machine, as Linux shows them under /sys/devices/system/node
- * (Documentation/ABI/stable/sysfs-devices-node). A kernel without NUMA shows none: then all is one node.
+ * NUMA nodes of this machine, from /sys/devices/system/node (Documentation/ABI/stable/sysfs-devices-node). A kernel
+ * without NUMA has none: the machine is then one node.
  */
 import { join } from 'node:path';
 import type { NumaNode } from '../../rules/topology/ledger.ts';
@@ -9,16 +9,16 @@ import { readFile } from '../system/files.ts';
 
 export interface NumaMachine {
   readonly nodes: readonly NumaNode[];
-  /** Undefined when a node does not tell all of its own. */
+  /** Undefined if a node does not report all of its distances. */
   readonly distances: Distances | undefined;
 }
 
-/** A file of /sys or /proc is missing or says something unexpected. */
+/** A file of /sys or /proc is missing or has an unexpected content. */
 export class NumaUnreadableError extends Error {
   override readonly name = 'NumaUnreadableError';
 }
 
-/** More than any Linux supports; bounds what a broken file can ask for. */
+/** More than any Linux supports. It bounds the result of a malformed file. */
 const CPU_MAX = 65_535;
 
 /** `0-3,8,10-11` */
@@ -41,7 +41,7 @@ function memoryBytes(text: string, file: string): number {
   return Number(kibibytes) * 1_024;
 }
 
-/** @param root of the file system in which /sys and /proc are. Throws NumaUnreadableError. */
+/** @param root of the file system with /sys and /proc. Throws NumaUnreadableError. */
 export async function readNuma(root = '/'): Promise<NumaMachine> {
   async function read(path: string): Promise<string> {
     try {
@@ -68,7 +68,7 @@ export async function readNuma(root = '/'): Promise<NumaMachine> {
       cpus: numbersOfList(await read(`${folder}/cpulist`), CPU_MAX),
       memoryBytes: memoryBytes(await read(`${folder}/meminfo`), `${folder}/meminfo`),
     });
-    // A column for each node that is online, in the order of their ids.
+    // One column per online node, in the order of their ids.
     const row = (await optional(`${folder}/distance`))?.trim().split(/\s+/).map(Number);
     if (row?.length === ids.length && row.every(Number.isInteger)) {
       distances.set(id, new Map(ids.map((other, column) => [other, row[column] ?? 0])));

@@ -57,7 +57,7 @@ describe('the process of a container', () => {
     expect(line.kind === 'unsupported' ? line.message : '').toMatch(message);
   });
 
-  it('does without an optional secret, and takes a directory of the machine at its own path', () => {
+  it('accepts a missing optional secret, and a directory of the machine at its own path', () => {
     const line = commandLine(
       pod({ volumes: [{ name: 'v', hostPath: { path: '/data' } }] }),
       {

@@ -1,11 +1,11 @@
 /**
- * What a container's spec says about the process to start. Source: upstream pkg/kubelet/kubelet_pods.go
+ * Command line and environment of a container's process, from its spec. Source: upstream pkg/kubelet/kubelet_pods.go
  * (makeEnvironmentVariables) and third_party/forked/golang/expansion.
  */
 import { numberOf, recordOf, recordsOf, textOf } from '../../../shared/kube/normal-form.ts';
 import type { KubeObject } from '../../../shared/kube/types.ts';
 
-/** Without one of these a shell script would find nothing. */
+/** The default PATH, for shell scripts. */
 const PATH_DEFAULT = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 export type ContainerSpec = Readonly<Record<string, unknown>>;
@@ -20,7 +20,7 @@ export interface CommandLine {
   readonly groupId: number | undefined;
 }
 
-/** The spec asks for what processes on this machine cannot have. */
+/** The spec requires something that processes on this machine cannot have. */
 export interface Unsupported {
   readonly kind: 'unsupported';
   readonly message: string;
@@ -28,7 +28,7 @@ export interface Unsupported {
 
 const unsupported = (message: string): Unsupported => ({ kind: 'unsupported', message });
 
-/** `$(NAME)` stands for a variable that is there, `$$` for a dollar sign. */
+/** `$(NAME)` is replaced by the variable if it exists, `$$` by a dollar sign. */
 export const expand = (text: string, env: Readonly<Record<string, string>>): string =>
   text.replace(/\$(?:\$|\(([^()]*)\))/g, (whole, name: string | undefined) => {
     if (name === undefined) return '$';
@@ -49,7 +49,7 @@ function fieldOf(path: string, pod: KubeObject, hostIp: string | undefined): str
       return textOf(pod.spec?.['nodeName']);
     case 'spec.serviceAccountName':
       return textOf(pod.spec?.['serviceAccountName']);
-    // A pod shares the machine's network, so its address is the machine's.
+    // A pod shares the network of the machine, and its address.
     case 'status.hostIP':
     case 'status.hostIPs':
     case 'status.podIP':
@@ -96,7 +96,7 @@ export function commandLine(
   );
   const [file, ...args] = words;
   if (file === undefined || !Array.isArray(container['command']) || container['command'].length === 0) {
-    return unsupported('no command: there are no images to take one from');
+    return unsupported('no command: without images there is no default command');
   }
   const security = { ...recordOf(pod.spec?.['securityContext']), ...recordOf(container['securityContext']) };
   return {

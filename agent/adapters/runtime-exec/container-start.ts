@@ -1,4 +1,4 @@
-/** Starts the process of a container, and reports how it ended. */
+/** Starts the process of a container, and reports its exit. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync } from 'node:fs';
 import { constants } from 'node:os';
@@ -43,7 +43,7 @@ export interface ContainerStartDependencies {
   readonly hostIp: () => string | undefined;
   /** The process has exited, or can never be started. */
   readonly onEnd: (container: ContainerRecord, state: Terminated) => void;
-  /** The machine lacks something that the start needs; the container is as it was before. */
+  /** The machine lacks a resource that the start needs. The state of the container has not changed. */
   readonly onShortage: (container: ContainerRecord, cause: Error) => void;
 }
 
@@ -80,7 +80,7 @@ export class ContainerStart {
     try {
       child = startProcess(processes, container, line, output);
     } catch (cause) {
-      // Later, because the caller of `start` would otherwise be entered again.
+      // Deferred, because otherwise the caller of `start` would be re-entered.
       queueMicrotask(() => processes.guarded(() => failed(cause as NodeJS.ErrnoException)));
       return;
     }
@@ -90,7 +90,7 @@ export class ContainerStart {
     if (child.pid !== undefined) this.#follow(container, child, startedAtMs);
   }
 
-  /** Returns how to undo it. */
+  /** Returns a function that undoes it. */
   #countStart(container: ContainerRecord): () => void {
     const { restartCount, containerId } = container;
     if (containerId !== undefined) container.restartCount += 1;

@@ -2,14 +2,14 @@
  * One pod as processes of this machine.
  *
  * Init containers run one after the other, then all other containers together. The pod's policy restarts each of them
- * with a growing wait. A stop ends them all, and nothing starts after it. Everything happens on one thread. A change
- * (an exit, the end of a wait) calls `advance`, which starts what is due.
+ * with a growing wait. A stop terminates them all, and nothing starts after it. Everything happens on one thread. A
+ * change (an exit, the end of a wait) calls `advance`, which starts the containers that are due.
  *
- * A container is a process in a session of its own. When its first process exits, every process that carries its mark
- * in the environment is killed, as a container ends with its first process. Processes outlive the agent. The next agent
- * finds them by their record. It is not their parent, so it sees that they exit but not how.
+ * A container is a process in its own session. When its first process exits, every process with its mark in the
+ * environment is killed, because a container terminates with its first process. Processes outlive the agent. The next
+ * agent finds them by their record. It is not their parent, so it does not see their exit codes.
  *
- * Durations and deadlines are monotonic. The pod's status shows times of the wall clock.
+ * Durations and deadlines are monotonic. The pod's status has times of the wall clock.
  */
 import { defined } from '../../../shared/domain/defined.ts';
 import type { Log } from '../../../shared/ports/log.ts';
@@ -25,9 +25,9 @@ import type { ContainerRecord, PodRecord } from './pod-record.ts';
 import { PodStop } from './pod-stop.ts';
 import { type MarkedProcess, signal } from './process-table.ts';
 
-/** Between two tries to start a container that the machine lacked resources for. Milliseconds. */
+/** Wait before a container is started again after the machine lacked resources. Milliseconds. */
 const START_AGAIN_MS = 10_000;
-/** The kubelet's exit code of a container whose exit was not observed. */
+/** The kubelet's exit code for an exit that was not observed. */
 const EXIT_UNKNOWN = 137;
 
 export interface ExecPodDependencies {
@@ -70,7 +70,7 @@ export class ExecPod {
     };
   }
 
-  /** Starts what is due. */
+  /** Starts the containers that are due. */
   advance(): void {
     const { record, isDetached } = this.#processes;
     if (isDetached || record.stopped) return;
@@ -88,7 +88,7 @@ export class ExecPod {
     }
   }
 
-  /** Adopts what an agent before this one left. @param marked all processes with a mark */
+  /** Adopts the processes of the previous agent. @param marked all processes with a mark */
   adopt(marked: readonly MarkedProcess[]): void {
     const processes = this.#processes;
     for (const container of processes.record.containers) this.#adoptRestart(container);
@@ -141,7 +141,7 @@ export class ExecPod {
     return this.#processes.record.stopped && !this.#stop.isUnderWay() && this.#processes.running().length === 0;
   }
 
-  /** Lets a stopped pod start again. */
+  /** Starts a stopped pod again. */
   revive(): void {
     this.#processes.record.stopped = false;
     this.#processes.changed();
@@ -153,7 +153,7 @@ export class ExecPod {
     return this.#stop.stop(graceSeconds);
   }
 
-  /** Leaves the processes as they are, and does nothing any more. */
+  /** Leaves the processes running. No other method has an effect afterwards. */
   detach(): void {
     this.#processes.detach();
   }
@@ -195,7 +195,7 @@ export class ExecPod {
     this.#processes.changed();
   }
 
-  /** The machine lacks something and the container is not at fault, so its restart policy does not apply. */
+  /** The machine lacks a resource. This is not a failure of the container, so its restart policy does not apply. */
   #startLater(container: ContainerRecord, cause: Error): void {
     container.state = { kind: 'waiting', reason: 'CreateContainerError', message: cause.message };
     container.restart = this.#processes.momentIn(START_AGAIN_MS);
@@ -229,7 +229,7 @@ export class ExecPod {
     this.advance();
   }
 
-  /** The wait before a restart goes on from where the previous agent left it; a boot ends it. */
+  /** The wait before a restart continues from where the previous agent stopped. A boot ends it. */
   #adoptRestart(container: ContainerRecord): void {
     if (container.state.kind !== 'waiting') return;
     const { reason } = container.state;

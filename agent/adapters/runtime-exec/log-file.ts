@@ -1,18 +1,18 @@
 /**
- * Output of a container. Its processes write to the file themselves, so that they can outlive the agent; the agent looks
- * at its size now and then. What is written between copying and cutting is lost.
+ * Output of a container. Its processes write to the file themselves, so they can outlive the agent. The agent checks
+ * the size periodically. Output written between copying and truncating is lost.
  */
 import { closeSync, ftruncateSync, openSync, readSync, statSync, writeFileSync } from 'node:fs';
 import { removeQuietly } from './pod-record.ts';
 
-/** For appending, so that writers go on at the new end after the file was cut. */
+/** Opened for appending: writers continue at the new end after the file was truncated. */
 export const openLog = (path: string): number => openSync(path, 'a', 0o640);
 
 /**
- * Moves the last `bytesMax` of a file that has grown beyond that to `<path>.1`, in place of what was there. The file is cut
- * also where there is no room for the copy: then its growth may be what filled the disk.
+ * Moves the last `bytesMax` of a longer file to `<path>.1`, replacing that file. The file is truncated even if there is
+ * no space for the copy, because its growth may have filled the disk.
  *
- * @throws Error when the file was not cut, or was cut without a copy
+ * @throws Error when the file was not truncated, or was truncated without a copy
  */
 export function boundLog(path: string, bytesMax: number): void {
   const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;

@@ -1,8 +1,8 @@
 /**
- * The processes of one pod and the record of them, as the steps of its life share them.
+ * The processes of one pod and their record, shared by the steps of the pod's life.
  *
- * The record on disk serves the next agent alone. A failed write changes nothing about what runs: it is tried again
- * later, and is a complaint of the pod meanwhile.
+ * Only the next agent reads the record on disk. A failed write does not affect running processes: it is retried later,
+ * and the pod has a complaint meanwhile.
  */
 import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
@@ -12,13 +12,13 @@ import type { AgentTime } from '../../ports/time.ts';
 import { type ContainerRecord, type Moment, type PodRecord, writeRecord } from './pod-record.ts';
 import { identify, isAlive, markedProcesses, signal } from './process-table.ts';
 
-/** Time for killed processes to terminate; one that needs longer hangs in the kernel. Milliseconds. */
+/** Time for killed processes to terminate; a process that needs longer hangs in the kernel. Milliseconds. */
 export const KILLED_WAIT_MS = 10_000;
-/** Between two looks at processes that are not children of this one. Milliseconds. */
+/** Interval of the checks of processes that are not our children. Milliseconds. */
 export const POLL_MS = 250;
 /** First wait for killed processes; it doubles up to POLL_MS. Milliseconds. */
 const KILLED_POLL_MS = 10;
-/** Between two tries to write the record. Milliseconds. */
+/** Interval of the retries to write the record. Milliseconds. */
 const SAVE_AGAIN_MS = 10_000;
 
 export interface PodProcessesDependencies {
@@ -32,7 +32,7 @@ export interface PodProcessesDependencies {
 
 export class PodProcesses {
   readonly record: PodRecord;
-  /** Processes that this agent started and that run, or whose end is not known yet. */
+  /** Processes that this agent started and that have not been observed to exit. */
   readonly children = new Map<ContainerRecord, ChildProcess>();
   readonly #dependencies: PodProcessesDependencies;
   readonly #detached = new AbortController();
@@ -53,7 +53,7 @@ export class PodProcesses {
     return this.pod.metadata.uid ?? '';
   }
 
-  /** Whether the agent has left the processes alone; nothing may happen to them any more. */
+  /** Whether the pod is detached: the processes stay, and this agent does nothing with them any more. */
   get isDetached(): boolean {
     return this.#detached.signal.aborted;
   }
@@ -66,12 +66,12 @@ export class PodProcesses {
     return join(this.#dependencies.directory, `${container.name}.log`);
   }
 
-  /** Differs between starts, because the rest of one start is killed while the next one runs. */
+  /** Different for each start, because the rest of one start is killed while the next one runs. */
   markOf(container: ContainerRecord): string {
     return `${this.uid}/${container.name}/${container.restartCount}`;
   }
 
-  /** Whether a mark is of this start of the container. Agents before this one left out the start. */
+  /** Whether this mark belongs to this start of the container. Marks of earlier agents lack the start. */
   isMarkOf(container: ContainerRecord, mark: string): boolean {
     return mark === this.markOf(container) || mark === `${this.uid}/${container.name}`;
   }
@@ -100,7 +100,7 @@ export class PodProcesses {
     return until?.bootId === bootId ? Math.max(0, until.monotonicMs - time.monotonicMs()) : 0;
   }
 
-  /** Until the next change, and no longer than this. */
+  /** Waits until the next change, and no longer than this. */
   pause(milliseconds: number): Promise<void> {
     const signals = [this.#change.signal, this.#detached.signal];
     return this.#dependencies.time.sleep(milliseconds, AbortSignal.any(signals));
@@ -110,7 +110,7 @@ export class PodProcesses {
     void this.#dependencies.time.sleep(milliseconds, this.#detached.signal).then(() => this.guarded(act));
   }
 
-  /** For callbacks, whose errors have no caller to handle them. */
+  /** For callbacks: they have no caller that could handle their errors. */
   guarded(act: () => void): void {
     try {
       act();
@@ -162,7 +162,7 @@ export class PodProcesses {
 
   // ---- processes
 
-  /** Records which process a container is. False when /proc cannot be read now. */
+  /** Records the identity of the container's process. False if /proc cannot be read now. */
   learnIdentity(container: ContainerRecord, { pid = 0 }: ChildProcess): boolean {
     try {
       const found = identify(pid, this.#dependencies.bootId);
@@ -173,7 +173,7 @@ export class PodProcesses {
     }
   }
 
-  /** True also when /proc cannot be read: waiting does less harm than ending a container that runs. */
+  /** Also true if /proc cannot be read: waiting does less harm than terminating a running container. */
   mayBeAlive({ process }: ContainerRecord): boolean {
     try {
       return process !== undefined && isAlive(process, this.#dependencies.bootId);
@@ -182,9 +182,9 @@ export class PodProcesses {
     }
   }
 
-  /** Signals only a process that is certainly the container's, because process ids are used again. */
+  /** Signals a process only if it certainly belongs to the container, because process ids are reused. */
   signalGroup(container: ContainerRecord, name: 'SIGTERM' | 'SIGKILL'): void {
-    // The id of a child stays its own until this process knows its end.
+    // The id of a child is not reused until this process has observed its exit.
     const pid = this.children.get(container)?.pid ?? this.#adoptedPid(container);
     const refusal = pid === undefined ? undefined : signal(-pid, name);
     if (refusal === undefined) return;
@@ -195,7 +195,7 @@ export class PodProcesses {
     try {
       return process !== undefined && isAlive(process, this.#dependencies.bootId) ? process.pid : undefined;
     } catch {
-      // The next poll asks again.
+      // The next poll reads it again.
       return undefined;
     }
   }
@@ -205,10 +205,10 @@ export class PodProcesses {
   }
 
   /**
-   * Kills until no process with such a mark is left: one may start others meanwhile. The first pass is over before this
-   * returns its promise.
+   * Kills until no process with such a mark exists: a process may start others meanwhile. The first pass is complete
+   * before this returns its promise.
    *
-   * @throws Error when some are left after KILLED_WAIT_MS
+   * @throws Error when some still exist after KILLED_WAIT_MS
    */
   async killMarked(isMeant: (mark: string) => boolean): Promise<void> {
     const { time } = this.#dependencies;
@@ -221,7 +221,7 @@ export class PodProcesses {
     }
   }
 
-  /** Why some may be left; undefined when there were none. */
+  /** Why some may still exist; undefined if there were none. */
   #killMarkedOnce(isMeant: (mark: string) => boolean): string | undefined {
     try {
       const left = markedProcesses().filter(({ mark }) => isMeant(mark));

@@ -1,6 +1,5 @@
 /**
- * What is known about a pod, on disk, so that the next agent finds its processes: `<pods>/<uid>/record.json`, replaced
- * as a whole.
+ * The state of a pod on disk: `<pods>/<uid>/record.json`, replaced as a whole. The next agent finds the processes by it.
  */
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -25,11 +24,11 @@ export interface ContainerRecord {
   restartCount: number;
   /** Set from its first start on. */
   containerId?: string;
-  /** Of the container's first process, while it runs. */
+  /** Identity of the container's first process, while it runs. */
   process?: ProcessIdentity;
   /** When it was last started. */
   started?: Moment;
-  /** How long it ran the last time; absent when unknown. Milliseconds. */
+  /** How long it ran the last time; absent if unknown. Milliseconds. */
   ranMs?: number;
   /** Wait that applied to the last restart. Milliseconds. */
   backOffMs?: number;
@@ -40,9 +39,9 @@ export interface ContainerRecord {
 export interface PodRecord {
   readonly version: 1;
   readonly pod: KubeObject;
-  /** All init containers have done their work. */
+  /** All init containers have completed. */
   initialised: boolean;
-  /** No container of it is started any more. */
+  /** No container of the pod starts any more. */
   stopped: boolean;
   readonly containers: ContainerRecord[];
 }
@@ -93,16 +92,16 @@ export function writeRecord(directory: string, record: PodRecord): void {
   }
 }
 
-/** Of what is in nobody's way when it stays. */
+/** Removes a file or directory that does no harm if it stays. */
 export function removeQuietly(path: string): void {
   try {
     rmSync(path, { recursive: true, force: true });
   } catch {
-    // The error that led here says what is wrong with the disk.
+    // The caller already reports an error of the disk.
   }
 }
 
-/** @throws Error when there is none, or none that this version wrote. */
+/** @throws Error when there is none, or it is not a record of this version */
 export function readRecord(directory: string): PodRecord {
   const record = JSON.parse(readFileSync(join(directory, RECORD_FILE), 'utf8')) as Partial<PodRecord>;
   if (record.version !== 1 || !Array.isArray(record.containers) || typeof record.pod?.metadata?.uid !== 'string') {

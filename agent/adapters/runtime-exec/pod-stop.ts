@@ -1,6 +1,6 @@
 /**
- * Stops a pod: hooks and SIGTERM, then SIGKILL at the deadline, then every process that carries a mark of the pod. A
- * stop under way can only be shortened.
+ * Stops a pod: hooks and SIGTERM, then SIGKILL at the deadline, then every process with a mark of the pod. A running stop
+ * can only be shortened.
  */
 import type { ChildProcess } from 'node:child_process';
 import { numberOf, recordOf } from '../../../shared/kube/normal-form.ts';
@@ -17,14 +17,14 @@ export interface PodStopDependencies {
   readonly time: AgentTime;
   readonly log: Log;
   readonly hostIp: () => string | undefined;
-  /** Ends the containers whose process no longer exists. */
+  /** Marks containers as terminated if their process no longer exists. */
   readonly check: () => void;
 }
 
 export class PodStop {
   readonly #processes: PodProcesses;
   readonly #dependencies: PodStopDependencies;
-  /** Of the stop under way, on the monotonic clock. */
+  /** Deadline of the current stop. Monotonic milliseconds. */
   #underWay: { deadlineMs: number; readonly over: Promise<void> } | undefined;
 
   constructor(processes: PodProcesses, dependencies: PodStopDependencies) {

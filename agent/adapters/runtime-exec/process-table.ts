@@ -20,7 +20,7 @@ export interface ProcessIdentity {
 
 export interface MarkedProcess {
   readonly pid: number;
-  /** `<pod uid>/<container>/<start>`; without the last part where an earlier agent started it. */
+  /** `<pod uid>/<container>/<start>`; without the last part if an earlier agent started it. */
   readonly mark: string;
 }
 
@@ -31,7 +31,9 @@ interface Stat {
 
 const codeOf = (cause: unknown): string | undefined => (cause as NodeJS.ErrnoException).code;
 
-/** Whether a call failed because this process, or the machine, has no more descriptors or memory. It may work later. */
+/**
+ * Whether a call failed because this process, or the machine, has no more descriptors or memory. It may succeed later.
+ */
 export const isShortage = (cause: unknown): boolean =>
   ['EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN'].includes(codeOf(cause) ?? '');
 
@@ -66,7 +68,7 @@ export function identify(pid: number, bootId: string): ProcessIdentity | undefin
 }
 
 /**
- * Whether this very process is alive. A zombie is not.
+ * Whether exactly this process is alive. A zombie is not.
  *
  * @throws Error when /proc cannot be read
  */

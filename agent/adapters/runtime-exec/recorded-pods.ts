@@ -1,8 +1,8 @@
 /**
  * The pods of this runtime, each with its record on disk, so the next agent finds their processes.
  *
- * While the disk cannot be used, the constructor and the background checks do not throw. The complaint says why, and `retry`
- * tries again.
+ * While the disk cannot be used, the constructor and the background checks do not throw. The complaint says why, and
+ * `retry` tries again.
  */
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

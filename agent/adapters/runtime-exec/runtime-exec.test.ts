@@ -54,7 +54,9 @@ const recorded = (pod: KubeObject) =>
   };
 const pidOf = (pod: KubeObject): number => recorded(pod).containers[0]?.process?.pid ?? 0;
 
-/** Waits of 5 s and more end when the test says so; until then the clock stands where it stood, plus what has gone by. */
+/**
+ * Waits of 5 s and more end when the test releases them. Until then the clock shows the start plus the released waits.
+ */
 function releasedTime() {
   const waiting: (() => void)[] = [];
   const waits: number[] = [];
@@ -140,7 +142,7 @@ describe('processes of a pod', () => {
     });
   });
 
-  it('that this runtime cannot give what they ask for are never started', async () => {
+  it('with a spec that this runtime does not support are never started', async () => {
     const runtime = open();
     const pod = shellPod([]);
     pod.spec = { restartPolicy: 'Always', containers: [{ name: 'c0', image: 'nginx' }] };
@@ -149,7 +151,7 @@ describe('processes of a pod', () => {
   });
 
   // As in every pod, two dollar signs stand for one.
-  it('tell the signal that ended them', async () => {
+  it('report the signal that terminated them', async () => {
     const runtime = open();
     const pod = shellPod(['kill -11 $$$$']);
     await runtime.start(pod);
@@ -312,8 +314,8 @@ describe('a hook before the end', () => {
   });
 });
 
-describe('the agent comes back', () => {
-  it('and finds its processes running, under the same ids', async () => {
+describe('an agent that starts again', () => {
+  it('finds its processes running, with the same ids', async () => {
     const first = open();
     const pod = shellPod([OBEDIENT], { restartPolicy: 'Always' });
     await first.start(pod);
@@ -334,7 +336,7 @@ describe('the agent comes back', () => {
     expect(identify(pid, readBootId())?.startTicks === undefined || !existsSync(`/proc/${pid}`)).toBe(true);
   });
 
-  it('and says of one that ended meanwhile that nobody knows how', async () => {
+  it('reports an unknown exit for a process that exited meanwhile', async () => {
     const first = open();
     const pod = shellPod(['echo ready; sleep 0.5; exit 0']);
     await first.start(pod);
@@ -349,7 +351,7 @@ describe('the agent comes back', () => {
     });
   });
 
-  it('and never takes another process for its own', async () => {
+  it('never adopts a process that is not its own', async () => {
     const first = open();
     const pod = shellPod([OBEDIENT]);
     await first.start(pod);
@@ -371,7 +373,7 @@ describe('the agent comes back', () => {
     globalThis.process.kill(-(process?.pid ?? 0), 'SIGKILL');
   });
 
-  it('and does without a pod whose record is broken', async () => {
+  it('skips a pod with a malformed record', async () => {
     const first = open();
     const pod = shellPod(['exit 0']);
     await first.start(pod);

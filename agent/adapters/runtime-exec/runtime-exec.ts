@@ -1,7 +1,7 @@
 /**
- * Runs pods as plain processes: no images, no isolation, no limits, no probes, and only directories of the
- * machine at their own path as volumes. For machines that trust their pods and have no container engine, and for experiments. Linux only. Records and
- * output are in `<rootDirectory>/pods/<uid>/`.
+ * Runs pods as plain processes: no images, no isolation, no limits, no probes, and only directories of the machine at
+ * their own path as volumes. For machines that trust their pods and have no container engine, and for experiments.
+ * Linux only. Records and output are in `<rootDirectory>/pods/<uid>/`.
  */
 import { accessSync, constants } from 'node:fs';
 import { join } from 'node:path';
@@ -36,8 +36,8 @@ export interface ExecRuntimeOptions {
 }
 
 /**
- * Does not throw when the disk cannot be used: the runtime is then not ready, reports why, and retries. Until the records
- * of the previous agent are read, it rejects every request about pods.
+ * Does not throw when the disk cannot be used: the runtime is then not ready, reports why, and retries. Until the
+ * records of the previous agent are read, it rejects every request about pods.
  */
 export function execRuntime(options: ExecRuntimeOptions): PodRuntime {
   const podsDirectory = join(options.rootDirectory, 'pods');

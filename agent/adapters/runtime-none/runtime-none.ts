@@ -1,4 +1,4 @@
-/** A machine that is watched and runs nothing: pods bound to it are refused. */
+/** The runtime of a machine that is only monitored: pods bound to it are rejected. */
 import type { PodRuntime } from '../../ports/pod-runtime.ts';
 
 const REFUSAL = Object.freeze({

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { recordsOf } from '../../../shared/kube/normal-form.ts';
 
 const OUTPUT_BYTES_MAX = 16 * 1024 * 1024;
-/** The end of podman's error output that goes into an error. Characters. */
+/** Length of the error output in an error; the last characters are kept. */
 const ERROR_LENGTH_MAX = 2_000;
 
 /** Calls of the podman program: each is a child process with a time limit. */

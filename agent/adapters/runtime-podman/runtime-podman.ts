@@ -1,6 +1,6 @@
 /**
- * Runs pods with podman from their manifests (`podman kube play`). Restarts, probes, limits and volumes are podman's. A pod's
- * name in podman contains its uid, because names of pods are unique only within their namespace.
+ * Runs pods with podman from their manifests (`podman kube play`). Restarts, probes, limits and volumes are podman's. A
+ * pod's name in podman contains its uid, because names of pods are unique only within their namespace.
  */
 
 import { defined } from '../../../shared/domain/defined.ts';

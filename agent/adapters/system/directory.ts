@@ -1,12 +1,12 @@
-/** Directories, made without the recursion of node:fs. */
+/** Creates directories without the recursion of node:fs. */
 import { mkdirSync, statSync } from 'node:fs';
 import { resolve, sep } from 'node:path';
 
 /**
- * Makes a directory with the ones above it, as `mkdir -p`. One that is there stays as it is.
+ * Creates a directory and its parents, as `mkdir -p`. An existing one is not changed.
  *
- * Each name is tried once. `mkdirSync` with `recursive` tries for ever where the kernel answers ENOENT for a name inside a
- * directory that exists, as /proc does.
+ * Each name is tried once. `mkdirSync` with `recursive` retries forever if the kernel answers ENOENT for a name inside
+ * an existing directory, as /proc does.
  *
  * @throws Error of the file system
  */

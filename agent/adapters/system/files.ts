@@ -1,4 +1,4 @@
-/** Functions of node:fs as promises. node:fs/promises itself loads 1 MB of what nobody here calls: line readers, watchers. */
+/** Functions of node:fs as promises. node:fs/promises would load 1 MB of unused code: line readers, watchers. */
 import * as fs from 'node:fs';
 import { promisify } from 'node:util';
 

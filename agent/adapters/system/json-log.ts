@@ -1,7 +1,7 @@
 /**
- * A line of JSON for each entry, with the priority in front as journald reads it (sd-daemon(3)); it takes the prefix off.
+ * One line of JSON per entry, with a priority prefix for journald, which removes it (sd-daemon(3)).
  *
- * A line that cannot be written is lost. Whoever logs goes on: a full disk must not end what it is logged about.
+ * A line that cannot be written is lost, and the caller continues: a full disk must not stop the work that is logged.
  */
 import { defined } from '../../../shared/domain/defined.ts';
 import type { Log } from '../../../shared/ports/log.ts';
@@ -12,7 +12,7 @@ type Level = keyof typeof PRIORITIES;
 export interface JsonLogOptions {
   readonly write: (line: string) => void;
   readonly nowMs: () => number;
-  /** Whether to put priorities in front: journald reads us. */
+  /** Whether lines have a priority prefix, because journald reads them. */
   readonly priorities: boolean;
   readonly debug?: boolean;
 }
@@ -26,13 +26,13 @@ export function jsonLog({ write, nowMs, priorities, debug = false }: JsonLogOpti
       try {
         write(`${priorities ? `<${PRIORITIES[level]}>` : ''}${JSON.stringify(entry, plain)}\n`);
       } catch {
-        // There is no other place to say so.
+        // There is no other place to report it.
       }
     };
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
 
-/** Errors say nothing as JSON by themselves. */
+/** An Error has no members in JSON, so its texts are copied. */
 function plain(_key: string, value: unknown): unknown {
   if (typeof value === 'bigint') return String(value);
   if (!(value instanceof Error)) return value;

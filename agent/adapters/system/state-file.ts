@@ -1,4 +1,4 @@
-/** A small file that is replaced as a whole, and survives a crash in between. */
+/** A small file that is replaced as a whole. A crash leaves the old or the new content. */
 import { dirname, join } from 'node:path';
 import { close, fchmod, fsync, open, readFile, rename, rm, writeFile } from './files.ts';
 
@@ -8,10 +8,10 @@ export interface StateFile {
   write(text: string): Promise<void>;
 }
 
-/** For whoever looks after the machine, whatever the umask of the process. */
+/** Readable by administrators, whatever the umask of the process. */
 const READABLE = 0o644;
 
-/** Writes it beside under the temporary name first, in the same directory. Nothing of that is left when it fails. */
+/** Writes a temporary file in the same directory and renames it. If that fails, the temporary file is removed. */
 export async function replaceFile(path: string, temporaryName: string, text: string, mode: number): Promise<void> {
   const temporary = join(dirname(path), temporaryName);
   try {
@@ -26,21 +26,21 @@ export async function replaceFile(path: string, temporaryName: string, text: str
     await rename(temporary, path);
     await syncDirectory(dirname(path));
   } catch (cause) {
-    // What it says of the disk, the cause says as well.
+    // The cause describes the error of the disk.
     await rm(temporary, { force: true }).catch(() => undefined);
     throw cause;
   }
 }
 
-/** What was made, renamed or removed in it outlasts a power cut. */
+/** Entries that were created, renamed or removed in the directory survive a power cut. */
 export async function syncDirectory(path: string): Promise<void> {
-  // Windows cannot; its file systems keep their own journal of names.
+  // Windows cannot sync directories; its file systems journal their names.
   if (process.platform === 'win32') return;
   const directory = await open(path, 'r');
   try {
     await fsync(directory);
   } catch (cause) {
-    // Of a file system that has no such thing, which is its way of saying so (fsync(2)).
+    // The file system does not support it, and reports that with this code (fsync(2)).
     if ((cause as NodeJS.ErrnoException).code !== 'EINVAL') throw cause;
   } finally {
     await close(directory);

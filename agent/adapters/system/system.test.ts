@@ -26,7 +26,7 @@ describe('the log', () => {
     });
   });
 
-  it('tells journald how grave it is', () => {
+  it('passes the priority to journald', () => {
     const { written, log } = lines(true);
     log.warn('careful');
     expect(written[0]).toMatch(/^<4>\{.*\}\n$/);

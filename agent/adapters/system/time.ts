@@ -4,17 +4,17 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { defined } from '../../../shared/domain/defined.ts';
 import type { AgentTime } from '../../ports/time.ts';
 
-/** Longest wait that a timer takes; a longer one would end at once. Milliseconds. */
+/** Longest wait of a timer; a longer one would end at once. Milliseconds. */
 const WAIT_MAX_MS = 2 ** 31 - 1;
 
 export const systemTime: AgentTime = {
   nowMs: Date.now,
-  // CLOCK_MONOTONIC, which all processes of one boot share. performance.now() counts from the start of this process.
+  // CLOCK_MONOTONIC, which all processes of one boot share. performance.now() starts at 0 in each process.
   monotonicMs: () => Number(process.hrtime.bigint() / 1_000n) / 1_000,
   async sleep(milliseconds, signal) {
     if (signal?.aborted) return;
     const waitMs = Math.min(Math.max(0, milliseconds), WAIT_MAX_MS);
-    // Its only rejection is that of the signal.
+    // It rejects only because of the signal.
     await wait(waitMs, undefined, defined({ signal })).catch(() => undefined);
   },
 };

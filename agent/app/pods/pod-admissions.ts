@@ -1,6 +1,6 @@
 /**
- * Decides for each new pod whether this node runs it: one after the other, in the order of their creation, before any of
- * them starts. A pod that already runs stays admitted.
+ * Decides for each new pod whether this node runs it: one after the other, in the order of their creation, before any
+ * of them starts. A pod that already runs stays admitted.
  */
 import { defined } from '../../../shared/domain/defined.ts';
 import type { KubeNode } from '../../../shared/kube/types.ts';

@@ -1,6 +1,6 @@
 /**
- * Graceful node shutdown: terminates the pods of this node in order before the machine shuts down, within the time that the
- * system grants. Source: pkg/kubelet/nodeshutdown.
+ * Graceful node shutdown: terminates the pods of this node in order before the machine shuts down, within the time that
+ * the system grants. Source: pkg/kubelet/nodeshutdown.
  *
  *   ensure the delay → acquire the lock → watch → on a shutdown: event, status, pods, last events, release the lock
  *
@@ -62,7 +62,10 @@ export class GracefulShutdown {
     return this.#isShuttingDown ? { kind: 'refused', ...SHUTDOWN_REFUSAL } : { kind: 'admitted' };
   }
 
-  /** Watches until stopped. Resolves at once if graceful shutdown is off or cannot start: the agent then runs without it. */
+  /**
+   * Watches until stopped. Resolves at once if graceful shutdown is off or cannot start: the agent then runs without
+   * it.
+   */
   async run(stop: AbortSignal): Promise<void> {
     const { buckets, time, log } = this.#dependencies;
     if (buckets.length === 0) return;

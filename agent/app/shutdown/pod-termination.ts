@@ -28,7 +28,9 @@ export async function terminatePods(dependencies: PodTerminationDependencies, st
   }
 }
 
-/** Resolves when all pods of the group are terminated, or when its period is over. Pods that still run then are left. */
+/**
+ * Resolves when all pods of the group are terminated, or when its period is over. Pods that still run then are left.
+ */
 async function terminateGroup(
   dependencies: PodTerminationDependencies,
   group: ShutdownGroup,
