@@ -6,7 +6,9 @@ import { answeredWith, objectIn } from './kube-answer.ts';
 
 export type NodeAnswer =
   | { readonly kind: 'node'; readonly node: KubeNode }
-  /** 404: the Node is registered again. Upstream does not do this; our controller deletes Nodes of ended instances. */
+  /**
+   * 404: the Node is registered again. Upstream does not do this; our controller deletes Nodes of terminated instances.
+   */
   | { readonly kind: 'missing'; readonly cause: unknown }
   /** `waitMs`: least wait before the next try, as the server asked. Milliseconds. */
   | { readonly kind: 'failed'; readonly cause: unknown; readonly waitMs: number };

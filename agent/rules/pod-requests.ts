@@ -16,7 +16,7 @@ export const podStatusReport = (pod: KubeObject, status: PodStatus) =>
     contentType: 'application/strategic-merge-patch+json',
   }) satisfies KubeRequest;
 
-/** Removes a deleted pod of which nothing runs any more. */
+/** Removes a deleted pod after its containers have stopped. */
 export const finalPodDeletion = (pod: KubeObject) =>
   ({
     method: 'DELETE',

@@ -11,11 +11,11 @@ import type { PodStatus } from './shutdown-status.ts';
 /** What a machine has reported about each of its pods. */
 const REPORTED: PodStatus = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] };
 
-/** False for a pod that has ended, and for one whose stored status says that it is running and ready. */
+/** False for a finished pod, and for a pod with a stored status that says running and ready. */
 export const needsStartedStatus = (pod: KubeObject): boolean =>
   !hasEnded(pod) && isContradicted(REPORTED, pod.status ?? {});
 
-/** The status of a pod whose containers all started at this moment. */
+/** The status of a pod with containers that all started at this moment. */
 export function startedStatus(pod: KubeObject, nowMs: number, hostIp: string | undefined): PodStatus {
   const containersOf = (field: 'containers' | 'initContainers'): RunningContainer[] =>
     recordsOf(recordOf(pod.spec)[field]).map((container) => ({

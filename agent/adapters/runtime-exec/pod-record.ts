@@ -1,5 +1,6 @@
 /**
- * The state of a pod on disk: `<pods>/<uid>/record.json`, replaced as a whole. The next agent finds the processes by it.
+ * The state of a pod on disk: `<pods>/<uid>/record.json`, replaced as a whole. The next agent finds the processes by
+ * it.
  */
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

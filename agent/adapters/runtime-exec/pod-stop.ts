@@ -1,6 +1,6 @@
 /**
- * Stops a pod: hooks and SIGTERM, then SIGKILL at the deadline, then every process with a mark of the pod. A running stop
- * can only be shortened.
+ * Stops a pod: hooks and SIGTERM, then SIGKILL at the deadline, then every process with a mark of the pod. A running
+ * stop can only be shortened.
  */
 import type { ChildProcess } from 'node:child_process';
 import { numberOf, recordOf } from '../../../shared/kube/normal-form.ts';
