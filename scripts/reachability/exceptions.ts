@@ -4,19 +4,8 @@ import type { Exception } from './examine.ts';
 const OBSERVED = 'benchmarks and end-to-end tests watch and end a running system by it';
 const PACED = 'the simulation and benchmarks keep time themselves, and take single turns instead of a whole slot';
 const CLOSED = 'benchmarks and tests end connections by it; a Lambda is frozen with its connections open';
-const STEPPED = 'tests make single steps of a loop that runs by itself';
 
 export const exceptions: readonly Exception[] = [
-  { symbol: 'agent/app/events.ts#EventRecorder.flush', reason: STEPPED },
-  { symbol: 'agent/app/events.ts#createEventRecorder.flush', reason: STEPPED },
-  { symbol: 'agent/app/lease-loop.ts#LeaseLoop.round', reason: STEPPED },
-  { symbol: 'agent/app/lease-loop.ts#createLeaseLoop.round', reason: STEPPED },
-  { symbol: 'agent/app/lease-loop.ts#LeaseLoop.cached', reason: STEPPED },
-  { symbol: 'agent/app/lease-loop.ts#createLeaseLoop.cached', reason: STEPPED },
-  { symbol: 'agent/app/pod-loop.ts#PodLoop.sync', reason: STEPPED },
-  { symbol: 'agent/app/pod-loop.ts#PodLoop.settled', reason: STEPPED },
-  { symbol: 'agent/app/pod-loop.ts#ListingPodLoop.settled', reason: STEPPED },
-  { symbol: 'agent/app/pods/pod-workers.ts#PodWorkers.settled', reason: STEPPED },
   { symbol: 'local/fleet/api-client.ts#ApiClient.pending', reason: OBSERVED },
   { symbol: 'local/fleet/api-client.ts#HttpApiClient.pending', reason: OBSERVED },
   { symbol: 'local/fleet/api-client.ts#createQueue.size', reason: OBSERVED },
