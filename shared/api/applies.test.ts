@@ -23,7 +23,7 @@ describe('server-side apply', () => {
     expect(await apply(api, 'alpha', config({ zone: 'x' }))).toMatchObject({ code: 200, body: first.body });
   });
 
-  it('takes YAML as well as JSON', async () => {
+  it('accepts YAML as well as JSON', async () => {
     const api = apiInMemory();
     const yaml = 'apiVersion: v1\nkind: Node\nmetadata:\n  name: a\n  labels: {zone: x}\nspec:\n  unschedulable: yes\n';
     expect(await apply(api, 'alpha', yaml)).toMatchObject({
@@ -35,7 +35,7 @@ describe('server-side apply', () => {
     expect((await apply(api, 'alpha', 'just text')).code).toBe(400);
   });
 
-  it('takes away what its manager leaves out and nobody else wants', async () => {
+  it('removes what its manager leaves out and no other manager owns', async () => {
     const api = apiInMemory();
     await apply(api, 'alpha', config({ mine: 'x', ours: 'y' }));
     await apply(api, 'beta', config({ ours: 'y' }));

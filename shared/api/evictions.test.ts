@@ -72,7 +72,7 @@ describe('an eviction', () => {
     expect(await left(api)).toEqual(['p', 'q']);
   });
 
-  it('takes pods that do no work whatever the budget says', async () => {
+  it('evicts pods that do no work whatever the budget', async () => {
     const api = await withPods(['p']);
     await api.send('POST', PODS, { body: pod('pending', { metadata: { labels: { app: 'web' } } }) });
     await budget(api, 'b', { minAvailable: '100%' });
@@ -109,7 +109,7 @@ describe('an eviction', () => {
     expect(await left(api)).toEqual(['p']);
   });
 
-  it('never takes more than the budget allows, however many ask at once', async () => {
+  it('never evicts more than the budget allows, however many concurrent requests', async () => {
     const names = Array.from({ length: 20 }, (_, index) => `p${index}`);
     for (const graceSeconds of [0, 30]) {
       const api = await withPods(names, graceSeconds);
@@ -125,7 +125,7 @@ describe('an eviction', () => {
 });
 
 describe('a budget', () => {
-  it('tells the truth whenever it is read', async () => {
+  it('is current whenever it is read', async () => {
     const api = await withPods(['p', 'q', 'r']);
     const created = await budget(api, 'b', { maxUnavailable: '34%' });
     expect(created.body.metadata.generation).toBe(1);
@@ -167,7 +167,7 @@ describe('a binding', () => {
       body: { kind: 'Binding', apiVersion: 'v1', metadata: { name }, target },
     });
 
-  it('gives a pod to a node, once', async () => {
+  it('binds a pod to a node, once', async () => {
     const api = apiInMemory();
     await api.send('POST', PODS, { body: pod('p') });
     expect(await bind(api, 'p', { kind: 'Node', name: 'a' })).toMatchObject({ code: 201, body: { status: 'Success' } });

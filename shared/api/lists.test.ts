@@ -92,7 +92,7 @@ describe('a list', () => {
 });
 
 describe('pages', () => {
-  it('follow each other by name, so that deleting between them skips nothing', async () => {
+  it('follow each other by name: a deletion between them skips nothing', async () => {
     const api = await withNodes(['a', 'b', 'c', 'd', 'e']);
     const seen: string[] = [];
     let token = '';
@@ -183,7 +183,7 @@ describe('large answers', () => {
   it('are cut into pages that fit, and the pages hold everything once', async () => {
     const api = apiInMemory();
     for (let index = 0; index < 45; index += 1) {
-      // 100,000 characters of which each stands for three bytes.
+      // 100,000 characters of three bytes each.
       const metadata = { annotations: { filling: '\u20ac'.repeat(70_000) } };
       const name = `n${String(index).padStart(3, '0')}`;
       expect((await api.send('POST', NODES, { body: node(name, { metadata }) })).code).toBe(201);

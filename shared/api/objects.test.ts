@@ -43,7 +43,7 @@ describe('one object', () => {
   });
 
   it.each([
-    ['a name that is taken', 'POST', NODES, { body: node('a') }, 409, 'AlreadyExists'],
+    ['a name that is in use', 'POST', NODES, { body: node('a') }, 409, 'AlreadyExists'],
     ['an invalid object', 'POST', NODES, { body: node('A_b') }, 422, 'Invalid'],
     ['no JSON', 'POST', NODES, { body: '{' }, 400, 'BadRequest'],
     ['no object', 'POST', NODES, { body: '[]' }, 400, 'BadRequest'],
@@ -111,7 +111,7 @@ describe('one object', () => {
     expect((await api.send('GET', `${NODES}/a`)).body).toEqual(body);
   });
 
-  it('refuses, warns of or drops unknown fields and fields given twice', async () => {
+  it('refuses, warns of or drops unknown and duplicate fields', async () => {
     const api = apiInMemory();
     const body = '{"metadata":{"name":"a"},"spec":{"colour":"red","unschedulable":false,"unschedulable":true}}';
     expect(await api.send('POST', `${NODES}?fieldValidation=Strict`, { body })).toMatchObject({
@@ -249,7 +249,7 @@ describe('patches', () => {
 });
 
 describe('deletion', () => {
-  it('waits for finalizers, then takes the object with the last of them', async () => {
+  it('waits for finalizers, then removes the object with the last of them', async () => {
     const api = apiInMemory();
     await api.send('POST', NODES, { body: node('a', { metadata: { finalizers: ['example.org/hold'] } }) });
     expect(await api.send('DELETE', `${NODES}/a`)).toMatchObject({
@@ -263,7 +263,7 @@ describe('deletion', () => {
     expect((await api.send('GET', `${NODES}/a`)).code).toBe(404);
   });
 
-  it('gives a bound pod its grace, which a second one may only shorten', async () => {
+  it('applies the grace period of a bound pod, which a second one may only shorten', async () => {
     const api = apiInMemory();
     const path = `${podsIn('default')}/p`;
     await api.send('POST', podsIn('default'), { body: pod('p', { spec: { nodeName: 'a' } }) });
@@ -287,7 +287,7 @@ describe('deletion', () => {
     expect((await api.send('GET', `${podsIn('default')}/p`)).code).toBe(404);
   });
 
-  it('of a collection takes what the selector names', async () => {
+  it('of a collection deletes what the selector matches', async () => {
     const api = apiInMemory();
     for (const [name, zone] of [
       ['a', 'x'],
@@ -306,7 +306,7 @@ describe('deletion', () => {
 describe('a namespace', () => {
   const NAMESPACES = '/api/v1/namespaces';
 
-  it('takes its objects with it, and lets nothing new in meanwhile', async () => {
+  it('deletes its objects, and refuses new ones in the meantime', async () => {
     const api = apiInMemory();
     await api.send('POST', NAMESPACES, { body: { metadata: { name: 'team' } } });
     await api.send('POST', podsIn('team'), { body: pod('bound', { spec: { nodeName: 'a' } }) });
@@ -324,7 +324,7 @@ describe('a namespace', () => {
     expect((await api.send('GET', `${NAMESPACES}/team`)).code).toBe(404);
   });
 
-  it('goes at once when it is empty, and never when the cluster needs it', async () => {
+  it('is deleted at once when it is empty, and never when the cluster needs it', async () => {
     const api = apiInMemory();
     await api.send('POST', NAMESPACES, { body: { metadata: { name: 'team' } } });
     expect((await api.send('DELETE', `${NAMESPACES}/team`)).body).toMatchObject({ status: 'Success' });

@@ -38,7 +38,7 @@ describe('a long poll', () => {
     ['&timeoutSeconds=600', 20],
     ['&fieldSelector=metadata.name%3Da&timeoutSeconds=300', 2],
     ['&fieldSelector=metadata.name%3Da', 20],
-  ])('without news is held and then empty: %s takes %i s', async (query, seconds) => {
+  ])('without changes is held and then empty: %s lasts %i s', async (query, seconds) => {
     const api = apiInMemory();
     const from = await versionNow(api);
     const startMs = api.nowMs();
@@ -83,7 +83,7 @@ describe('a long poll', () => {
     expect(events[1]?.object.metadata.annotations).toEqual({ 'k8s.io/initial-events-end': 'true' });
   });
 
-  it('in table form tells the columns once', async () => {
+  it('in table form sends the columns once', async () => {
     const api = apiInMemory();
     const from = await versionNow(api);
     await api.send('POST', NODES, { body: node('a') });
@@ -122,7 +122,7 @@ describe('a long poll', () => {
     });
   });
 
-  it('of more changes than an answer holds goes on where it was cut', async () => {
+  it('of more changes than one response holds continues where it ended', async () => {
     const api = apiInMemory();
     let from = await versionNow(api);
     const names = Array.from({ length: 45 }, (_, index) => `n${String(index).padStart(2, '0')}`);
@@ -168,7 +168,7 @@ describe('a watch through a selector', () => {
     expect(events).toMatchObject([{ type: 'DELETED', object: { status: { phase: 'Pending' } } }]);
   });
 
-  it('tells events by their newer names to those who watch these', async () => {
+  it('sends events with their newer names to watches of the newer group', async () => {
     const api = apiInMemory();
     const path = '/apis/events.k8s.io/v1/events';
     const from = (await api.send('GET', path)).body.metadata.resourceVersion;
@@ -202,7 +202,7 @@ describe('a watch of node leases', () => {
     expect(api.faults).toEqual([]);
   });
 
-  it('resumed tells every lease written since, whoever may know it already', async () => {
+  it('resumed sends every lease written since, even if the client knows it already', async () => {
     const api = apiInMemory();
     await api.send('POST', LEASES, { body: lease('a') });
     await api.send('POST', LEASES, { body: lease('b') });

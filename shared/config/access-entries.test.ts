@@ -35,8 +35,8 @@ describe('access entries', () => {
     expect(told(parseAccessEntries(many))[0]).toMatch(/take \d+ characters, of 1024 there is room for/);
   });
 
-  it('are told with file and line', () => {
-    const text = `- arn: ${ROLE}\n  groups: [nodekeeper:admins]\n- arn: nobody\n  groups: []\n`;
+  it('are reported with file and line', () => {
+    const text = `- arn: ${ROLE}\n  groups: [nodekeeper:admins]\n- arn: no-arn\n  groups: []\n`;
     expect(told(accessEntriesFromYaml(text, 'access.yaml'))).toEqual([
       'access.yaml:3 accessEntries[1].arn must be the ARN of an IAM role or user: arn:aws:iam::123456789012:role/NAME',
       'access.yaml:4 accessEntries[1].groups must name 1 to 10 groups',

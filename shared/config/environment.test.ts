@@ -65,7 +65,7 @@ describe('config', () => {
     }
   });
 
-  it('of those who ask EC2 names the account, and the region that Lambda tells', () => {
+  it('of functions that call EC2 names the account, and the region that Lambda sets', () => {
     const environment: CloudNodeEnvironment = { ...api, ACCOUNT_ID: '123456789012' };
     expect(loadConfig(cloudNodeConfig, { ...environment, AWS_REGION: 'us-east-1' })).toMatchObject({
       accountId: '123456789012',
@@ -93,7 +93,7 @@ describe('config', () => {
     expect(() => loadConfig(apiConfig, {})).toThrow(/CONTROL_TABLE is missing/);
   });
 
-  it('tells each fault of the policy it was given', () => {
+  it('reports each fault of the policy', () => {
     const policy = JSON.stringify({ ...defaultPolicy, watchMode: 'poll', nodeMonitorPeriodSeconds: 7 });
     expect(faultsOf(() => loadConfig(apiConfig, { ...api, NODEKEEPER_POLICY: policy }))).toEqual([
       {

@@ -132,7 +132,7 @@ describe('a policy', () => {
     expect(faultyFields({ clusterCIDRs: ['fd00::/65'] })).toEqual(['nodeCIDRMaskSizeIPv6']);
   });
 
-  it('does not judge a relation on a field that is wrong by itself', () => {
+  it('does not check the relations of a field that is invalid by itself', () => {
     expect(faultyFields({ beatIntervalSeconds: -5 })).toEqual(['beatIntervalSeconds']);
   });
 });

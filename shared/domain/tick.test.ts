@@ -49,11 +49,11 @@ describe('the age of a tick', () => {
     [5, [0, 30, 60, 90]],
     [20, [0, 40, 60, 100]],
     [60, [0, 60]],
-  ])('is told twice a minute where there are so many, with a period of %i s', (periodSeconds, seconds) => {
+  ])('is reported twice per minute where there are so many, with a period of %i s', (periodSeconds, seconds) => {
     expect(toldAt(periodSeconds)).toEqual(seconds);
   });
 
-  it('is told by each tick that comes later than a scheduler may be', () => {
+  it('is reported by each tick that is later than the precision of the scheduler', () => {
     expect(reportsAge({ slot: 1, periodSeconds: 5, ageMs: 60_000 })).toBe(false);
     expect(reportsAge({ slot: 1, periodSeconds: 5, ageMs: 60_001 })).toBe(true);
   });

@@ -17,14 +17,14 @@ describe('the grace of a pod', () => {
     ['is what the deletion asks for', aPod({ terminationGracePeriodSeconds: 5 }), 7, 7],
     ['is 1 second where it is negative', aPod(), -1, 1],
     ['is nothing for a pod that no node runs', aPod({ nodeName: '' }), 7, 0],
-    ['is nothing for a pod that has ended', aPod({}, 'Failed'), 7, 0],
+    ['is zero for a terminated pod', aPod({}, 'Failed'), 7, 0],
   ])('%s', (_, pod, asked, seconds) => {
     expect(podGraceSeconds(pod, asked)).toBe(seconds);
   });
 });
 
 describe('marking an object deleted', () => {
-  it('says until when it may take, as a new generation', () => {
+  it('stores the end of the grace period, as a new generation', () => {
     expect(markDeleted(aPod(), 30, NOW_MS).metadata).toMatchObject({
       deletionTimestamp: '2026-01-01T00:00:30Z',
       deletionGracePeriodSeconds: 30,

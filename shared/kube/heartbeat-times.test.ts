@@ -63,7 +63,7 @@ describe('heartbeat times kept apart from the Node', () => {
     });
   });
 
-  it('are not stored by a write that only took them over', () => {
+  it('are not stored by a write that only copied them', () => {
     const stored = node({ Ready: 0, KernelDeadlock: 3 });
     const shown = shownNode(stored, { fromSeconds: seconds(0), toSeconds: seconds(5) });
     const next = node({ Ready: 5, KernelDeadlock: 7 });

@@ -44,7 +44,7 @@ describe('quantities', () => {
     expect(canonicalQuantity(text)).toBe(canonical);
   });
 
-  it('takes JSON numbers', () => {
+  it('accepts JSON numbers', () => {
     expect(canonicalQuantity(2)).toBe('2');
     expect(canonicalQuantity(0.1)).toBe('100m');
   });

@@ -52,7 +52,7 @@ describe('label selectors', () => {
     expect(selected(text)).toEqual(names);
   });
 
-  it('takes operator names as keys and values', () => {
+  it('accepts operator names as keys and values', () => {
     expect(labelSelector('in in (notin)').requirements).toEqual([{ key: 'in', operator: 'in', values: ['notin'] }]);
   });
 
@@ -116,7 +116,7 @@ describe('field selectors', () => {
     expect(fieldSelector(text).matches(read)).toBe(verdict);
   });
 
-  it('tells the value a field must have', () => {
+  it('returns the value that a field must have', () => {
     const selector = fieldSelector('metadata.name=kw-1,spec.unschedulable!=true');
     expect(selector.exact('metadata.name')).toBe('kw-1');
     expect(selector.exact('spec.unschedulable')).toBeUndefined();

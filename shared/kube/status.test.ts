@@ -37,14 +37,14 @@ describe('status errors', () => {
     });
   });
 
-  it('is an error whose message is the status message', () => {
+  it('is an error with the status message', () => {
     const error = unknownPath();
     expect(error).toBeInstanceOf(StatusError);
     expect(error.message).toBe('the server could not find the requested resource');
     expect(error.status.details).toEqual({});
   });
 
-  it('tells a stale write to start from the latest version', () => {
+  it('asks a stale write to start from the latest version', () => {
     expect(conflict(leases, 'kw-1').message).toBe(
       'Operation cannot be fulfilled on leases.coordination.k8s.io "kw-1": the object has been modified; please apply your changes to the latest version and try again',
     );

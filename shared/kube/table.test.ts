@@ -40,7 +40,7 @@ describe('tables', () => {
     expect(buildTable(leases, [lease], { nowMs, includeObject: 'None' }).rows[0]).not.toHaveProperty('object');
   });
 
-  it('define no columns in later events of a watch, and take the version of a sole object', () => {
+  it('define no columns in later events of a watch, and have the version of a single object', () => {
     const table = buildTable(leases, [lease], { nowMs, withoutColumns: true });
     expect(table.columnDefinitions).toBeNull();
     expect(table.metadata).toEqual({ resourceVersion: '7' });

@@ -32,7 +32,7 @@ describe('times', () => {
     expect(canonicalTime(text)).toBe(text);
   });
 
-  it('reads years of two digits as they stand', () => {
+  it('reads years of two digits literally', () => {
     expect(parseTimeMs('0050-01-01T00:00:00Z')).toBe(Date.parse('0050-01-01T00:00:00Z'));
     expect(canonicalTime('0099-12-31T23:59:59Z')).toBe('0099-12-31T23:59:59Z');
   });

@@ -14,7 +14,7 @@ it('a read of the change log ends, though pages without an entry never do', asyn
     ...items,
     async query(request) {
       pages += 1;
-      if (pages > 10 * LOG_PAGES_MAX) throw new Error('the read goes on');
+      if (pages > 10 * LOG_PAGES_MAX) throw new Error('the read does not stop');
       return { items: [], next: request.through ?? '' };
     },
   };

@@ -37,7 +37,7 @@ describe('a Lease in a row', () => {
     expect(set).toEqual({ t: 1_795_197_026_123_456, d: 40, o: 1 });
   });
 
-  it('comes back as it was written, with its system fields', () => {
+  it('is read as it was written, with its system fields', () => {
     expect(stored(aLease())).toEqual({
       ...aLease(),
       metadata: {
@@ -140,7 +140,7 @@ describe('a merge patch of a Lease', () => {
     expect(result).toMatchObject({ kind: 'change', change: { set: { h: '' }, remove: ['d'] } });
   });
 
-  it('gives the holder back to the node by its name', () => {
+  it('restores the node as the holder by its name', () => {
     const result = leaseMergePatch('edge-1', { spec: { holderIdentity: 'edge-1' } });
     expect(result).toMatchObject({ kind: 'change', change: { set: {}, remove: ['h'] } });
   });

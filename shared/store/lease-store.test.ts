@@ -83,7 +83,7 @@ it('a renewal without a version conflicts with a Lease of another uid', async ()
   expect(outcome).toMatchObject({ kind: 'conflict', row: { i: LEASE_UID, v: T0 * VERSIONS_PER_MS } });
 });
 
-it('a renewal that removes a field is not taken for one that left it', async () => {
+it('a renewal that removes a field is distinguished from one that kept it', async () => {
   const store = await leased({ acquireTime: '2025-12-31T00:00:00Z' });
   const renewTime = '2026-01-01T00:00:10Z';
   const one = { nowMs: T0 + 10_000, tie: 0.5 };

@@ -12,7 +12,7 @@ const REFUSED: TransactWrite = {
   when: { kind: 'itemExists' },
 };
 
-it('an enrolment says that the name is taken, also when what goes along is refused as well', async () => {
+it('an enrolment reports that the name is in use, also when the write beside it is refused too', async () => {
   const store = nodeKeyStore(memoryItemStore());
   const enrol = (along: TransactWrite[]) => store.enrol(IDENTITY, { nowMs: NOW_MS, along, pause: async () => {} });
   expect(await enrol([REFUSED])).toEqual({ kind: 'alongRefused' });

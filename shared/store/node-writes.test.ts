@@ -67,7 +67,7 @@ describe('what joins the commit of a Node', () => {
     });
   });
 
-  it('takes a status post for a sign of life, and a change of the spec not', async () => {
+  it('counts a status post as a sign of life, and a change of the spec not', async () => {
     const world = await store();
     let node = await world.create(aNode());
     node = await world.update(aNode({ ready: 'True' }), node, T0 + 5_000);
@@ -81,7 +81,7 @@ describe('what joins the commit of a Node', () => {
     });
   });
 
-  it('takes no change of status for a sign of life that leaves Ready as it was: somebody else made it', async () => {
+  it('does not count a change of status without a change of Ready as a sign of life: another client wrote it', async () => {
     const world = await store();
     let node = await world.create(aNode({ ready: 'True' }), T0);
     const { conditions } = node.status as { conditions: { type: string; status: string }[] };
@@ -102,7 +102,7 @@ describe('what joins the commit of a Node', () => {
     expect(healthWritesFor({ kind: 'update', next, old, statusPost: false, nowMs: T0 })).toEqual([]);
   });
 
-  it('forgets a deleted Node, so that one of the same name starts afresh', async () => {
+  it('forgets a deleted Node: a new one of the same name starts without its state', async () => {
     const world = await store();
     let node = await world.create(aNode({ ready: 'True' }), T0);
     expect(await world.digest()).toMatchObject({ statusAtMs: T0 });

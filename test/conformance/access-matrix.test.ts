@@ -136,7 +136,7 @@ function questionsOf(descriptor: ResourceDescriptor, stored: KubeObject): Questi
   return questions;
 }
 
-/** Nobody can make one through the API: it is put where the controllers put it. */
+/** No client can create one through the API, so the test writes it like a controller. */
 async function storedDecision(api: ApiInMemory): Promise<KubeObject> {
   const about = { kind: 'Node', name: 'n1' } as const;
   const record = sealed({
@@ -400,7 +400,7 @@ describe('the access matrix', () => {
     }
   });
 
-  it('is told truthfully by can-i', async () => {
+  it('is what can-i answers', async () => {
     const { api } = await world();
     const mayI = async (who: Who, resourceAttributes: Record<string, string>): Promise<boolean> => {
       const { body } = await api.send('POST', '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', {

@@ -126,7 +126,7 @@ describe('headers', () => {
     ['impersonation of a user', { ...asMachine, 'impersonate-user': 'admin' }],
     ['impersonation of a group', { ...asMachine, 'impersonate-group': 'system:masters' }],
     ['a front proxy’s user', { authorization: '', 'x-remote-user': 'admin', 'x-remote-group': 'system:masters' }],
-  ])('%s makes nobody an administrator', async (_, headers) => {
+  ])('%s does not make a user an administrator', async (_, headers) => {
     const { api, writes } = await world();
     const answer = await api.send('DELETE', `${NODES}/n2`, { headers });
     expect([401, 403]).toContain(answer.code);
@@ -220,7 +220,7 @@ describe('bodies', () => {
 });
 
 describe('answers and logs', () => {
-  it('hold no token, whatever goes wrong', async () => {
+  it('contain no token, whatever fails', async () => {
     const { api } = await world();
     const secret = 'a-token-that-nobody-may-see';
     const answer = await api.send('GET', NODES, { headers: { authorization: `Bearer ${secret}` } });

@@ -49,7 +49,7 @@ describe('CIDR set', () => {
     expect(set.allocate()).toBe('full');
   });
 
-  it('CS-20 with the upper half occupied, one of them twice, the lower half is handed out in order', () => {
+  it('CS-20 with the upper half occupied, one of them twice, the lower half is allocated in order', () => {
     const set = new TestCidrSet('127.123.234.0/16', 24);
     const all = set.allocateMany(256);
     for (const text of all) set.release(text);
@@ -95,15 +95,15 @@ describe('CIDR set', () => {
     ['CS-36', '2001:beef:7f00::/39', 48, '2001:beef:7f00::/47', [256, 257]],
     ['CS-38', '2001:beef:7f00::/39', 47, '2001:beef:7f00::/47', [128, 128]],
     ['CS-40', '2001:beef:7f00::/39', 50, '2001:beef:7f00::/47', [1024, 1031]],
-  ])('%s %s in /%d: occupying %s takes the blocks %j', (_id, cluster, nodePrefix, text, expected) => {
+  ])('%s %s in /%d: occupying %s uses the blocks %j', (_id, cluster, nodePrefix, text, expected) => {
     expect(occupied(cluster, nodePrefix, text)).toEqual(expected);
   });
 
-  it('CS-42 refuses an IPv6 set whose masks are 17 bits apart', () => {
+  it('CS-42 refuses an IPv6 set with masks 17 bits apart', () => {
     expect(createCidrSet(cidr('beef:1234::/32'), 49).kind).toBe('refused');
   });
 
-  it('CS-44 tells allocations, releases, usage and tries', () => {
+  it('CS-44 reports allocations, releases, usage and attempts', () => {
     const set = new TestCidrSet('10.0.0.0/16', 24);
     for (let done = 1; done <= 256; done += 1) {
       set.allocate();

@@ -44,7 +44,7 @@ describe('cloud node initialisation', () => {
     return fleet;
   }
 
-  it('CN-01 (ours, D11) sets six labels and the address, takes the taint off and tells Synced', async () => {
+  it('CN-01 (ours, D11) sets six labels and the address, removes the taint and emits Synced', async () => {
     const fleet = await initialised();
     const node = await fleet.node('n');
     expect(node?.metadata.labels).toMatchObject({
@@ -92,7 +92,7 @@ describe('cloud node initialisation', () => {
     expect(addressesToWrite({ addresses, annotations: {} }, [])).toBeUndefined();
   });
 
-  it('CN-13 takes the taint off whatever its effect', () => {
+  it('CN-13 removes the taint whatever its effect', () => {
     const taints = [
       { key: UNINITIALIZED, effect: 'NoSchedule' },
       { key: UNINITIALIZED, effect: 'NoExecute' },

@@ -1,6 +1,6 @@
 /**
  * Area CL: deletion and shutdown by the cloud's word. We ask EC2 by providerID only, and a Node that EC2 does not know
- * goes by D11: two answers in a row about an instance that is not young. "v1" and "v2" name upstream's two interfaces.
+ * follows D11: two answers in a row about an instance that is not young. "v1" and "v2" name upstream's two interfaces.
  */
 import { describe, expect, it } from 'vitest';
 import { type CloudMemory, type CloudQuestion, decideCloud } from '../../shared/controllers/cloud-node/rule.ts';
@@ -47,23 +47,23 @@ const stopped: CloudAnswer = { kind: 'found', state: 'stopped', launchedAtMs: un
 const noId = { providerId: '' };
 
 describe('cloud lifecycle', () => {
-  it('CL-01 (ours, D11) deletes a not ready node whose instance does not exist, at the second answer', () => {
+  it('CL-01 (ours, D11) deletes a not ready node without an instance, at the second answer', () => {
     expect(passes(2, { ready: 'False', ec2: gone })).toEqual(['wait', 'delete']);
   });
 
-  it('CL-03 keeps a not ready node whose instance exists', () => {
+  it('CL-03 keeps a not ready node with an existing instance', () => {
     expect(passes(3, { ready: 'False', ec2: running })).toEqual(['nothing', 'nothing', 'nothing']);
   });
 
-  it('CL-05 keeps an Unknown node whose instance exists and is not shut down', () => {
+  it('CL-05 keeps an Unknown node with an instance that is not shut down', () => {
     expect(passes(1, { ready: 'Unknown', ec2: running })).toEqual(['nothing']);
   });
 
-  it('CL-07 (ours, D11) deletes a not ready node whose instance does not exist, at the second answer', () => {
+  it('CL-07 (ours, D11) deletes a not ready node without an instance, at the second answer', () => {
     expect(passes(2, { ready: 'False', ec2: gone })).toEqual(['wait', 'delete']);
   });
 
-  it('CL-09 keeps a not ready node whose instance exists', () => {
+  it('CL-09 keeps a not ready node with an existing instance', () => {
     expect(passes(1, { ready: 'False', ec2: running })).toEqual(['nothing']);
   });
 
@@ -71,11 +71,11 @@ describe('cloud lifecycle', () => {
     expect(passes(100, { ready: 'Unknown', ...noId, ec2: gone, ageMs: 120_000 })).toEqual(Array(100).fill('nothing'));
   });
 
-  it('CL-13 keeps an Unknown node whose instance exists and is not shut down', () => {
+  it('CL-13 keeps an Unknown node with an instance that is not shut down', () => {
     expect(passes(1, { ready: 'Unknown', ec2: running })).toEqual(['nothing']);
   });
 
-  it('CL-15 adds the shutdown taint to a not ready node whose instance is shut down', () => {
+  it('CL-15 adds the shutdown taint to a not ready node with an instance that is shut down', () => {
     expect(passes(1, { ready: 'False', ec2: stopped })).toEqual(['addShutdownTaint']);
   });
 
@@ -87,11 +87,11 @@ describe('cloud lifecycle', () => {
     expect(passes(2, { ready: 'False', ...noId, ec2: gone })).toEqual(['nothing', 'nothing']);
   });
 
-  it('CL-21 (ours, D11) deletes a not ready node whose instance does not exist and is not shut down, at the second answer', () => {
+  it('CL-21 (ours, D11) deletes a not ready node without instance that is not shut down, at the second answer', () => {
     expect(passes(2, { ready: 'False', ec2: gone })).toEqual(['wait', 'delete']);
   });
 
-  it('CL-23 deletes an Unknown node whose instance is terminated, at the first answer', () => {
+  it('CL-23 deletes an Unknown node with a terminated instance, at the first answer', () => {
     const terminated: CloudAnswer = { kind: 'found', state: 'terminated', launchedAtMs: undefined };
     expect(passes(1, { ready: 'Unknown', ec2: terminated, shutdownTaint: true })).toEqual(['delete']);
   });
@@ -110,7 +110,7 @@ describe('cloud lifecycle', () => {
   });
 
   it.each([
-    'CL-27 (ours, D11) leaves a node without a providerID as it is: there is no metadata to take one from',
+    'CL-27 (ours, D11) leaves a node without a providerID as it is: no metadata contains one',
     'CL-29 (ours, D11) asks nothing about a node without a providerID, and says so on the node',
   ])('%s', async () => {
     const fleet = controlledFleet({ hasCloud: true });
@@ -128,7 +128,7 @@ describe('cloud lifecycle', () => {
     expect(await fleet.events('InitializationFailed')).toMatchObject([{ involvedObject: { name: 'n' } }]);
   });
 
-  it('CL-31 takes the shutdown taint off a Ready node', () => {
+  it('CL-31 removes the shutdown taint of a Ready node', () => {
     expect(passes(1, { ready: 'True', ec2: gone, shutdownTaint: true })).toEqual(['removeShutdownTaint']);
   });
 
@@ -136,7 +136,7 @@ describe('cloud lifecycle', () => {
     expect(passes(2, { ready: 'Unknown', ...noId, ec2: gone, ageMs: 60_000 })).toEqual(['nothing', 'nothing']);
   });
 
-  it('CL-35 (ours, D11) a node without Ready condition counts as Unknown and goes at the second answer', () => {
+  it('CL-35 (ours, D11) a node without Ready condition counts as Unknown and is deleted at the second answer', () => {
     expect(passes(2, { ready: undefined, ec2: gone })).toEqual(['wait', 'delete']);
   });
 });

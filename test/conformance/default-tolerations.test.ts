@@ -25,7 +25,7 @@ async function withDefaults(tolerations: readonly Toleration[], policy = default
 }
 
 describe('default tolerations', () => {
-  it('DT-01 a pod without tolerations gets not-ready, then unreachable, 300 s each', async () => {
+  it('DT-01 any pod without tolerations gets not-ready, then unreachable, 300 s each', async () => {
     expect(await withDefaults([])).toEqual([of(NOT_READY, 300), of(UNREACHABLE, 300)]);
   });
 

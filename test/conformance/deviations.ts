@@ -1,6 +1,6 @@
 /**
- * Conformance cases whose outcome is ours, not upstream's: the test of that id asserts what we do. `deviation` is the
- * rule of docs/deviations.md. One object a line, sorted by id; ids of the agent's cases begin with `agent/`.
+ * Conformance cases with an outcome of ours instead of upstream's: the test of that id asserts what we do. `deviation`
+ * is the rule of docs/deviations.md. One object a line, sorted by id; ids of the agent's cases begin with `agent/`.
  */
 export interface Deviation {
   readonly id: string;

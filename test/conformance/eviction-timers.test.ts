@@ -55,7 +55,7 @@ describe('eviction timers', () => {
     const { fleet, setTaints, tick } = await tainted(10, 1);
     const [first] = await fleet.timers('a-0');
     fleet.at(4);
-    // The old pod ends by itself; a new one of the same name is bound before the streams tell of it.
+    // The old pod is deleted by its owner; a new one of the same name is bound before the streams deliver that.
     await fleet.removePod('p1');
     await fleet.addPod('p1', 'a-0', { tolerations: [tolerating('t1', 10)] });
     await fleet.streams();

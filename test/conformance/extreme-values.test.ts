@@ -1,6 +1,6 @@
 /**
  * Numbers and times at the edge of what the API's types hold, odd names, and half characters: what upstream's decoder
- * refuses is refused with its text, what it takes is kept so that every client can read it back, and nothing that a
+ * refuses is refused with its text, what it accepts is stored in a form that every client can read, and nothing that a
  * client counts becomes a time that cannot be written.
  */
 import { createHash } from 'node:crypto';
@@ -13,7 +13,7 @@ import { apiInMemory, eventsOf, MERGE, NODES, node, pod, podsIn } from '../suppo
 const PODS = podsIn('default');
 const EVENTS = '/api/v1/namespaces/default/events';
 const LEASES = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
-/** The largest int64, as it stands in a body. */
+/** The largest int64, as written in a body. */
 const INT64_MAX_TEXT = '9223372036854775807';
 const LAST_SECOND = '9999-12-31T23:59:59Z';
 

@@ -41,7 +41,7 @@ describe('HB heartbeat and node health', () => {
     );
   });
 
-  it('HB-03 marks a node whose status stopped, keeps its heartbeat time, adds pressure conditions and marks pods', async () => {
+  it('HB-03 marks a node without further status posts, keeps its heartbeat time, adds pressure conditions and marks pods', async () => {
     const fleet = await fleetOf({ createdAtMs: YEAR_2012, statusAtMs: T0 });
     await withPod(fleet);
     await fleet.pass(T0);
@@ -89,20 +89,20 @@ describe('HB heartbeat and node health', () => {
     expect(await fleet.ready('n')).toBe('True');
   });
 
-  it('HB-11 keeps Ready True of a node heard of just now', async () => {
+  it('HB-11 keeps Ready True of a node with a recent heartbeat', async () => {
     const fleet = await fleetOf({ createdAtMs: T0, statusAtMs: T0 });
     await fleet.pass(T0);
     expect(await fleet.ready('n')).toBe('True');
   });
 
-  it('HB-13 keeps Ready Unknown of a node heard of just now', async () => {
+  it('HB-13 keeps Ready Unknown of a node with a recent heartbeat', async () => {
     const fleet = await fleetOf({ ready: 'Unknown', createdAtMs: T0, statusAtMs: T0 });
     const before = await fleet.node('n');
     await fleet.pass(T0);
     expect((await fleet.node('n')).status).toEqual(before.status);
   });
 
-  it('HB-15 turns Ready True of a node last heard of a year ago into Unknown', async () => {
+  it('HB-15 turns Ready True of a node with its last heartbeat a year ago into Unknown', async () => {
     const fleet = await fleetOf({ createdAtMs: T0 - 365 * 24 * HOUR });
     await fleet.pass(T0);
     expect(await fleet.ready('n')).toBe('Unknown');
@@ -121,7 +121,7 @@ describe('HB heartbeat and node health', () => {
     expect(marks(fleet)).toEqual([55]);
   });
 
-  it('HB-21 takes a status post for a sign of life whatever heartbeat time it carries: marked at 85 s, not at 55 s', async () => {
+  it('HB-21 counts a status post as a sign of life whatever heartbeat time it carries: marked at 85 s, not at 55 s', async () => {
     const fleet = await fleetOf({ createdAtMs: T0 });
     await fleet.run(T0, T0 + 25_000);
     await fleet.post('n', 'True', T0 + 30_000);

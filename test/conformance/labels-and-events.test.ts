@@ -23,7 +23,7 @@ describe('LE labels', () => {
     expect(osArchLabels({ 'beta.kubernetes.io/os': 'linux' })).toBeUndefined();
   });
 
-  it('LE-08 takes the beta label as source for instance type and topology', () => {
+  it('LE-08 reads the beta label as source for instance type and topology', () => {
     expect(topologyLabels({ 'node.kubernetes.io/instance-type': 'm' })).toBeUndefined();
     expect(topologyLabels({ 'beta.kubernetes.io/instance-type': 'm' })).toEqual({
       'node.kubernetes.io/instance-type': 'm',
@@ -32,7 +32,7 @@ describe('LE labels', () => {
 });
 
 describe('LE node events', () => {
-  it('LE-10 tells NodeNotReady once, however long the node stays Unknown', async () => {
+  it('LE-10 emits NodeNotReady once, however long the node stays Unknown', async () => {
     const fleet = await MonitoredFleet.of([{ nodeName: 'n0' }], GRACE_50);
     await fleet.run(0, 110_000);
     await fleet.fleet.streams();
@@ -52,7 +52,7 @@ describe('LE node events', () => {
     expect(nodeNotReady('n0').message).toBe('Node n0 status is now: NodeNotReady');
   });
 
-  it('LE tells of a node once when it comes and once when it goes', async () => {
+  it('LE emits one event when a node registers and one when it is deleted', async () => {
     const fleet = await MonitoredFleet.of([{ nodeName: 'n0', beats: true }], GRACE_50);
     await fleet.fleet.streams();
     await fleet.run(0, 10_000);

@@ -11,7 +11,7 @@ const NOT_READY = 'node.kubernetes.io/not-ready';
 const plain = withDefaultTolerations([], 300);
 
 describe('legacy direct eviction', () => {
-  it('LG-01 (ours) a default pod goes 300 s after the taint, from that second on', () => {
+  it('LG-01 (ours) a default pod is deleted 300 s after the taint, not earlier', () => {
     const world = new EvictionWorld();
     world.taints = [aTaint(NOT_READY, 0)];
     world.pods = [aPod('p1', plain)];
@@ -20,7 +20,7 @@ describe('legacy direct eviction', () => {
     expect(world.deletedAtMs.get('p1')).toBe(300_000);
   });
 
-  it('LG-03 (ours) the plain pod goes, the DaemonSet pod and the terminating pod are left, nothing says NodeLost', () => {
+  it('LG-03 (ours) the plain pod is deleted, the DaemonSet pod and the terminating pod stay, and no status is NodeLost', () => {
     const world = new EvictionWorld();
     world.taints = [aTaint(NOT_READY, 0)];
     world.pods = [aPod('p1', plain), aPod('p2', DAEMON_SET_TOLERATIONS), aPod('p3', plain, { terminating: true })];
@@ -30,7 +30,7 @@ describe('legacy direct eviction', () => {
     expect(world.events).toEqual(['Marking for deletion Pod default/p1']);
   });
 
-  it('LG-05 a node that is Ready before the time is over loses nothing', () => {
+  it('LG-05 keeps the pods of a node that is Ready before the time is over', () => {
     const world = new EvictionWorld();
     world.taints = [aTaint(NOT_READY, 0)];
     world.pods = [aPod('p1', plain)];

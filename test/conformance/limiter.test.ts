@@ -13,7 +13,7 @@ const nodes = (zone: string, count: number, ready: ConditionStatus): AskedNode[]
   Array.from({ length: count }, (_, index) => ({ nodeName: `${zone}-${ready}-${index}`, zone, ready, beats: true }));
 
 describe('LM limiter per zone state', () => {
-  it('LM-02 taints nobody in a small zone in partial disruption', async () => {
+  it('LM-02 taints no node in a small zone in partial disruption', async () => {
     const fleet = await MonitoredFleet.of([...nodes('z', 30, 'False'), ...nodes('z', 20, 'True')], GRACE_50);
     await fleet.run(0, 320_000);
     expect(await fleet.zone('z')).toMatchObject({ state: 'PartialDisruption', limiter: { ratePerSecond: 0 } });
@@ -28,7 +28,7 @@ describe('LM limiter per zone state', () => {
     expect(fleet.taintings.map(({ atMs }) => atMs)).toEqual([0, 10_000, 20_000]);
   });
 
-  it('LM-06 resumes tainting at one a second after total disruption, from a drained limiter (D3)', async () => {
+  it('LM-06 resumes tainting at one node per second after total disruption, from a drained limiter (D3)', async () => {
     const fleet = await MonitoredFleet.of(nodes('z', 3, 'True'), { ...GRACE_50, nodeEvictionRatePerSecond: 1 });
     await fleet.pass(0);
     for (const index of [0, 1, 2]) await fleet.post(`z-True-${index}`, 'False', 4_000);
@@ -40,7 +40,7 @@ describe('LM limiter per zone state', () => {
     expect(fleet.taintings.map(({ atMs }) => atMs)).toEqual([101_000, 102_000]);
   });
 
-  it('LM-08 changes no state and no limiter while all zones stay dark, and taints nobody', async () => {
+  it('LM-08 changes no state and no limiter while all zones stay dark, and taints no node', async () => {
     const fleet = await MonitoredFleet.of([...nodes('a', 2, 'False'), ...nodes('b', 2, 'False')], GRACE_50);
     await fleet.pass(0);
     const before = await fleet.fleet.records();

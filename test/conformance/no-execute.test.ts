@@ -30,7 +30,7 @@ describe('NX NoExecute tainting', () => {
     expect(await fleet.taints('node0')).toEqual(['unreachable']);
   });
 
-  it('NX-04 taints nobody while nodes are Ready', async () => {
+  it('NX-04 taints no node while nodes are Ready', async () => {
     const fleet = await MonitoredFleet.of(
       ['node0', 'node1'].map((nodeName) => ({ nodeName, ...alive })),
       GRACE_50,

@@ -9,13 +9,13 @@ const conditions = (statuses: Record<string, NodeCondition['status']>): NodeCond
 const noSchedule = (name: string): Taint => ({ key: `node.kubernetes.io/${name}`, effect: 'NoSchedule' });
 
 describe('NS NoSchedule taints from conditions', () => {
-  it('NS-02 gives a node with Ready False exactly not-ready', () => {
+  it('NS-02 taints a node with Ready False exactly with not-ready', () => {
     expect(
       reconcileNoSchedule({ taints: [], conditions: conditions({ Ready: 'False' }), unschedulable: false }),
     ).toEqual([noSchedule('not-ready')]);
   });
 
-  it('NS-04 gives a taint for each pressure', () => {
+  it('NS-04 adds one taint for each pressure', () => {
     const pressed = conditions({ Ready: 'True', MemoryPressure: 'True', DiskPressure: 'True', PIDPressure: 'True' });
     expect(reconcileNoSchedule({ taints: [], conditions: pressed, unschedulable: false })).toEqual([
       noSchedule('memory-pressure'),
@@ -24,7 +24,7 @@ describe('NS NoSchedule taints from conditions', () => {
     ]);
   });
 
-  it('NS-06 gives a cordoned node exactly unschedulable', () => {
+  it('NS-06 a cordoned node has exactly the taint unschedulable', () => {
     expect(reconcileNoSchedule({ taints: [], conditions: conditions({ Ready: 'True' }), unschedulable: true })).toEqual(
       [noSchedule('unschedulable')],
     );
@@ -47,7 +47,7 @@ describe('NS NoSchedule taints from conditions', () => {
     expect(reconcileNoSchedule({ taints, conditions: pressed, unschedulable: false })).toBeUndefined();
   });
 
-  it('NS-12 neither fails nor writes when the Node is gone by then', async () => {
+  it('NS-12 neither fails nor writes when the Node was deleted in the meantime', async () => {
     const fleet = controlledFleet();
     await fleet.register('n1');
     await fleet.streams();

@@ -138,7 +138,7 @@ describe('pods', () => {
     }
   });
 
-  it('NR-14 (ours, not kept) takes the name of an eviction from its path; a body without one is no fault', async () => {
+  it('NR-14 (ours, not kept) reads the name of an eviction from its path; a body without one is valid', async () => {
     const api = await apiOfNode();
     const own = await api.send('POST', `${podsIn('default')}/own/eviction`, asNode({ body: { metadata: {} } }));
     const other = await api.send('POST', `${podsIn('default')}/other/eviction`, asNode({ body: { metadata: {} } }));
@@ -175,7 +175,7 @@ describe('pods', () => {
     expect(createMirror({ owners: [owner({ uid: 'another' })] })).toBe('forbidden');
   });
 
-  it('NR-42 creates no mirror pod whose owner is not the Node as its controller', () => {
+  it('NR-42 creates no mirror pod with an owner other than the Node as its controller', () => {
     for (const over of [
       { apiVersion: 'v2' },
       { kind: 'Pod' },

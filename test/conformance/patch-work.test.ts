@@ -1,6 +1,6 @@
 /**
- * Patches whose text is small and whose work is not: each is refused with 413 before it has taken a function's time, at
- * the API and at the heartbeat. What bounds them is the number of values walked, so these tests look at no clock.
+ * Small patches that cause much work. The API and the heartbeat refuse each with 413 before it uses up a function's
+ * time. The limit is a number of visited values, so these tests need no clock.
  */
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
@@ -60,7 +60,7 @@ describe('a JSON patch that', () => {
     expect(api.faults).toEqual([]);
   });
 
-  it('has more operations than upstream takes is refused with its text', async () => {
+  it('has more operations than upstream allows is refused with its text', async () => {
     const api = apiInMemory();
     await api.send('POST', NODES, { body: node('n1') });
     const body = Array.from({ length: 10_001 }, () => ({ op: 'test', path: '', value: 1 }));

@@ -87,16 +87,16 @@ describe('terminated pods', () => {
     expect(terminatedRemovals(pods(['a', 'Failed'], ['b', 'Succeeded']), 0)).toEqual([]);
   });
 
-  it('GC-04 the oldest goes', () => {
+  it('GC-04 deletes the oldest', () => {
     expect(names(terminatedRemovals(pods(['a', 'Failed'], ['b', 'Succeeded']), 1))).toEqual(['a']);
   });
 
-  it('GC-06 an evicted pod goes first', () => {
+  it('GC-06 deletes an evicted pod first', () => {
     const three = pods(['a', 'Failed'], ['b', 'Succeeded'], ['c', 'Failed', { reason: 'Evicted' }]);
     expect(names(terminatedRemovals(three, 1))).toEqual(['c', 'a']);
   });
 
-  it('GC-28 of two evicted and one older pod, one too many, the older evicted one goes', () => {
+  it('GC-28 of two evicted and one older pod, one too many, deletes the older evicted one', () => {
     const three = pods(
       ['t1', 'Succeeded'],
       ['e1', 'Failed', { reason: 'Evicted' }],
@@ -126,7 +126,7 @@ describe('orphaned pods', () => {
     expect([cluster.deleted, cluster.patched]).toEqual([['a', 'b'], []]);
   });
 
-  it('GC-12 nothing goes before the quarantine is over', () => {
+  it('GC-12 deletes nothing before the quarantine is over', () => {
     expect(new Cluster(pods(['a', 'Failed']), []).passes(0, 20).deleted).toEqual([]);
   });
 
@@ -143,7 +143,7 @@ describe('orphaned pods', () => {
     expect([cluster.deleted, cluster.patched]).toEqual([['a', 'c', 'd'], ['d']]);
   });
 
-  it('GC-16 nothing goes when the node is listed after the quarantine', () => {
+  it('GC-16 deletes nothing when the node is listed after the quarantine', () => {
     const cluster = new Cluster(pods(['a', 'Failed']), []).passes(0);
     cluster.nodes = ['node'];
     expect(cluster.passes(80).deleted).toEqual([]);
@@ -179,7 +179,7 @@ describe('orphaned pods', () => {
     ]);
   });
 
-  it('GC-26 a pod whose patch fails is not deleted in this pass, but in the next', () => {
+  it('GC-26 deletes a pod with a failed patch not in this pass, but in the next', () => {
     const cluster = new Cluster(pods(['a', 'Running', { nodeName: '', terminating: true }]), []);
     cluster.pass({ markFailedFails: true });
     expect(cluster.deleted).toEqual([]);

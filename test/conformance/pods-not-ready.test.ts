@@ -56,7 +56,7 @@ describe('PN marking pods not ready', () => {
     expect(await podEvents(fleet)).toHaveLength(5_000);
   });
 
-  /** A fleet whose tables refuse writes of pods while `refuses.pods`. */
+  /** A fleet with tables that refuse writes of pods while `refuses.pods`. */
   async function withFailingPodWrites() {
     const refuses = { pods: false };
     const fleet = await MonitoredFleet.of([{ nodeName: 'n', createdAtMs: T0 }], GRACE_50, {
@@ -99,7 +99,7 @@ describe('PN marking pods not ready', () => {
     expect(await readyOfPod(fleet)).toBe('True');
   });
 
-  it('PN-09 neither tells nor marks when the kubelet itself posts Ready False', async () => {
+  it('PN-09 neither emits an event nor marks when the kubelet itself posts Ready False', async () => {
     const fleet = await MonitoredFleet.of([{ nodeName: 'n', createdAtMs: T0 }], GRACE_50);
     await fleet.fleet.addPod('p', 'n');
     await fleet.fleet.streams();

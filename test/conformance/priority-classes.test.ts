@@ -47,7 +47,7 @@ it('only one class may be the default, however it is asked for', async () => {
   expect(await api.send('PUT', `${CLASSES}/g2`, put)).toMatchObject({ code: 403, body: { message: message('g2') } });
   const applied = { body: { apiVersion: 'scheduling.k8s.io/v1', kind: 'PriorityClass', ...g3 }, contentType: APPLY };
   expect((await api.send('PATCH', `${CLASSES}/g3?fieldManager=m`, applied)).code).toBe(403);
-  // The default itself may be written, and may hand on what it is.
+  // The default itself may be written, and may stop being the default.
   const described = { body: { description: 'd' }, contentType: MERGE };
   expect((await api.send('PATCH', `${CLASSES}/g1`, described)).code).toBe(200);
   await api.send('PATCH', `${CLASSES}/g1`, { body: { globalDefault: false }, contentType: MERGE });

@@ -60,7 +60,7 @@ describe('range allocator', () => {
     expect([await given('node0'), await fleet.events('InvalidPodCIDR')]).toEqual([['10.10.0.0/24'], []]);
   });
 
-  it('RA-03 starts with a node whose CIDR has host bits', async () => {
+  it('RA-03 starts with a node that has a CIDR with host bits', async () => {
     const { fleet, given } = await clusterOf(['10.10.0.0/16'], { node0: ['10.10.0.1/24'], node1: [] });
     expect([await given('node1'), await fleet.events('InvalidPodCIDR')]).toEqual([['10.10.1.0/24'], []]);
   });
@@ -88,7 +88,7 @@ describe('range allocator', () => {
     expect(await given('node1')).toEqual(['10.10.0.0/24', 'a00:100::/24']);
   });
 
-  it('RA-09 gives the first block', () => {
+  it('RA-09 assigns the first block', () => {
     expect(add(start(['127.123.234.0/24'], { nodeCIDRMaskSizeIPv4: 30 })).got).toEqual(['127.123.234.0/30']);
   });
 
@@ -104,7 +104,7 @@ describe('range allocator', () => {
     expect(add(occupied).got).toEqual(['127.123.234.76/30']);
   });
 
-  it('RA-13 gives one block of each set, in their order', () => {
+  it('RA-13 assigns one block of each set, in their order', () => {
     const sets = start(['ace:cab:deca::/84', '127.0.0.0/8'], {
       nodeCIDRMaskSizeIPv6: 98,
       nodeCIDRMaskSizeIPv4: 24,
@@ -122,14 +122,14 @@ describe('range allocator', () => {
     expect(await given('node2')).toEqual(['10.10.1.0/24']);
   });
 
-  it('RA-17 gives out a block that was released', () => {
+  it('RA-17 assigns a block that was released', () => {
     const full = occupyAll(start(['127.123.234.0/28'], { nodeCIDRMaskSizeIPv4: 30 }), ['127.123.234.0/28']);
     expect(add(full).got).toBe('CIDRNotAvailable');
     const sets = release(full, '127.123.234.4/30');
     expect(add(sets).got).toEqual(['127.123.234.4/30']);
   });
 
-  it('RA-19 (ours, D8) three failed dual-stack allocations take nothing from the set that has room', () => {
+  it('RA-19 (ours, D8) three failed dual-stack allocations use no block of the set with free blocks', () => {
     const sets = start(['10.0.0.0/16', 'fd00::/64'], { nodeCIDRMaskSizeIPv6: 64 });
     const v6Full = add(sets).sets;
     let tried = occupyAll(v6Full, ['10.0.0.0/17', '10.0.128.0/18', '10.0.192.0/19', '10.0.224.0/20']);
@@ -165,7 +165,7 @@ describe('range allocator', () => {
     }
   });
 
-  it('RA-23 gives the block of a deleted node out again after a round', async () => {
+  it('RA-23 assigns the block of a deleted node again after a round', async () => {
     const { fleet, given } = await clusterOf(['10.10.0.0/16'], { gone: ['10.10.5.0/24'] });
     await fleet.removeNode('gone');
     await fleet.streams();

@@ -1,7 +1,7 @@
 /**
- * RQ: rate-limited timed queue. Upstream's queue is an object with a function to call; ours is stored, node-monitor
- * puts nodes in and takes them out, evictor takes the turns. "Seen" is there what waits or carries the taint; "the
- * function is called" is a taint. "It asks for a retry" is a taint that cannot be written.
+ * RQ: rate-limited timed queue. Upstream's queue is an object with a function to call; ours is stored: node-monitor
+ * adds and removes nodes, evictor adds the taints. "Seen" in upstream's cases is here a queued or tainted node, "the
+ * function is called" is a taint, and "it asks for a retry" is a taint that cannot be written.
  */
 import { describe, expect, it } from 'vitest';
 import { fleetStore } from '../../shared/store/fleet-store.ts';
@@ -99,14 +99,14 @@ describe('RQ rate-limited timed queue', () => {
     expect(await fleet.waiting()).toEqual(['first since 25 s']);
   });
 
-  it('RQ-12 removes nobody when a node that never waited is well', async () => {
+  it('RQ-12 removes no node when a node that never waited is healthy', async () => {
     const fleet = await firstSecondThird();
     await fleet.post('alive-1', 'True', 3_000);
     await fleet.pass(3_000);
     expect(await fleet.waiting()).toEqual(['first since 0 s', 'second since 1 s', 'third since 2 s']);
   });
 
-  it('RQ-14 (ours, D4) takes no token for a taint that could not be written: the next node has it', async () => {
+  it('RQ-14 (ours, D4) uses no token for a taint that could not be written: the next node gets it', async () => {
     let isFirstInTheWay = true;
     const fleet = await firstSecondThird((key) => isFirstInTheWay && key.includes('first'));
     expect(await fleet.evict(3_000)).toEqual(['second']);

@@ -1,9 +1,9 @@
 /**
  * npm run conformance
  *
- * Runs the tests that carry a conformance id and prints one line per area: cases that hold as upstream, cases whose
- * outcome is ours by deviations.ts, cases about what we do not have, and how many there are. Exit code 1 when a case
- * fails, is skipped, is named as a deviation and has no test, or is named as left out and has one.
+ * Runs the tests that carry a conformance id and prints one line per area: cases that hold as upstream, cases with an
+ * outcome of ours (deviations.ts), cases about missing features, and the total. Exit code 1 if a case fails or is
+ * skipped, if a deviation has no test, or if a case that is listed as left out has one.
  */
 import { spawn } from 'node:child_process';
 import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';

@@ -1,7 +1,7 @@
 /**
- * Files whose cases are shown on a rule (a pure function, or a model that applies its decisions), not on the
- * controllers, the API or the agent's loops that run it. Paths from the project's root; a case that is told elsewhere
- * as well counts as run.
+ * Files with cases that test a rule (a pure function, or a model that applies its decisions) instead of the
+ * controllers, the API or the agent's loops that run it. Paths from the project's root; a case that is covered
+ * elsewhere as well counts as run.
  */
 export const filesOnRules: readonly string[] = [
   'test/conformance/cidr-set.test.ts',

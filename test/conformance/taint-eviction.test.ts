@@ -28,7 +28,7 @@ describe('taint eviction', () => {
     expect(world.handle()).toEqual([]);
   });
 
-  it('TE-04 gives a pod without toleration its condition and deletes it at once', () => {
+  it('TE-04 sets the condition of a pod without toleration and deletes it at once', () => {
     const world = tainted(testTaint1);
     world.pods = [aPod('p', [])];
     expect(world.handle()).toMatchObject([
@@ -52,7 +52,7 @@ describe('taint eviction', () => {
     expect(world.log).toEqual([]);
   });
 
-  it('TE-08 takes the deletion of a pod by somebody without error', () => {
+  it('TE-08 accepts the deletion of a pod by another client without error', () => {
     const world = tainted(testTaint1);
     world.pods = [aPod('p', [{ ...equalTest1, tolerationSeconds: 100 }])];
     world.handle();
@@ -108,7 +108,7 @@ describe('taint eviction', () => {
     expect(world.dueInSeconds('pod1')).toBe(100);
   });
 
-  it('TE-20 does not delete a pod whose taint went before the second was over', () => {
+  it('TE-20 does not delete a pod if the taint is removed before the second is over', () => {
     const world = tainted(aTaint('t1'));
     world.pods = [aPod('pod1', [tolerating('t1', 1)])];
     world.handle();
@@ -163,7 +163,7 @@ describe('taint eviction', () => {
     });
   });
 
-  it('TE-34 a pod seen bound only after the node was handled is scheduled by its own event', () => {
+  it('TE-34 any pod seen bound only after the node was handled is scheduled by its own event', () => {
     const world = tainted(aTaint('t1'));
     const pod2 = aPod('pod2', [tolerating('t1', 100)], { nodeName: undefined, boundAtMs: undefined });
     world.pods = [aPod('pod1', []), pod2];
@@ -174,7 +174,7 @@ describe('taint eviction', () => {
     expect(world.dueInSeconds('pod2')).toBe(100);
   });
 
-  it('TE-36 a pod created after the node was handled is scheduled by its own event', () => {
+  it('TE-36 any pod created after the node was handled is scheduled by its own event', () => {
     const world = tainted(aTaint('t1'));
     world.pods = [aPod('pod1', [])];
     world.handle();
@@ -184,7 +184,7 @@ describe('taint eviction', () => {
     expect(world.dueInSeconds('pod2')).toBe(100);
   });
 
-  it('TE-38 a cancelled eviction is told by one Normal event', () => {
+  it('TE-38 a cancelled eviction emits one Normal event', () => {
     const world = tainted(aTaint('t1'));
     world.pods = [aPod('test', [tolerating('t1', 60)], { namespace: 'test' })];
     world.handle();

@@ -5,7 +5,7 @@ const deviations = [{ id: 'HB-27', deviation: 'D2', reason: 'ours' }];
 const area = (areas: ReturnType<typeof areasOf>, code: string) => areas.find((each) => each.code === code);
 
 describe('the tally of conformance cases', () => {
-  it('counts a case once, however many tests tell it, and only those with an id', () => {
+  it('counts a case once, however many tests cover it, and only those with an id', () => {
     const areas = areasOf(
       [
         { title: 'ZS-13 one', status: 'passed' },
@@ -21,7 +21,7 @@ describe('the tally of conformance cases', () => {
     expect(totalOf(areas)).toEqual({ passed: 1, deviating: 1, leftOut: 0, total: 2 });
   });
 
-  it.each(['failed', 'skipped', 'pending'])('calls a case wrong of which a test is %s', (status) => {
+  it.each(['failed', 'skipped', 'pending'])('reports a case as wrong if one of its tests is %s', (status) => {
     const areas = areasOf(
       [
         { title: 'ZS-13 one', status: 'passed' },
@@ -48,7 +48,7 @@ describe('the tally of conformance cases', () => {
     expect(area(areas, 'agent/LI')).toMatchObject({ passed: 0, deviating: 1, total: 1 });
   });
 
-  it('misses a deviation that no test tells', () => {
+  it('reports a deviation that no test covers', () => {
     expect(area(areasOf([], deviations, []), 'HB')).toMatchObject({ total: 1, wrong: ['HB-27'] });
   });
 

@@ -6,7 +6,7 @@ export interface TestOutcome {
   readonly title: string;
   /** `passed`, or anything else. */
   readonly status: string;
-  /** Told under test/conformance/agent: the agent's areas have codes of their own, some of them equal to others. */
+  /** Cases under test/conformance/agent: the agent's areas have codes of their own, some of them equal to others. */
   readonly ofAgent?: boolean;
 }
 
@@ -16,7 +16,7 @@ export interface Area {
   readonly name: string;
   /** Cases that hold as upstream. */
   readonly passed: number;
-  /** Cases whose outcome is ours, on purpose, and holds. */
+  /** Cases with an intended outcome of ours that holds. */
   readonly deviating: number;
   /** Cases about what we do not have. */
   readonly leftOut: number;
@@ -106,7 +106,7 @@ export function areasOf(
   for (const { title, status, ofAgent } of outcomes) {
     const written = ID.exec(title)?.[0];
     const id = ofAgent && written !== undefined ? `agent/${written}` : written;
-    // A case may be told by several tests: all of them count.
+    // A case may have several tests: all of them count.
     if (id !== undefined) holds.set(id, (holds.get(id) ?? true) && status === 'passed');
   }
   const deviating = new Set(deviations.map(({ id }) => id));

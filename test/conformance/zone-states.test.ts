@@ -40,7 +40,7 @@ describe('ZS zone states', () => {
     expect(await stateOf(fleet, '')).toBe('Normal');
   });
 
-  it('ZS-03 goes from FullDisruption to PartialDisruption when one of four is Ready', async () => {
+  it('ZS-03 changes from FullDisruption to PartialDisruption when one of four is Ready', async () => {
     const fleet = await MonitoredFleet.of(nodes(Z1, [undefined, undefined, undefined, undefined]), GRACE_50);
     await fleet.pass(T0);
     expect(await stateOf(fleet, Z1)).toBe('FullDisruption');
@@ -75,7 +75,7 @@ describe('ZS zone states', () => {
     }
   });
 
-  it('ZS-11 excludes nobody by name', async () => {
+  it('ZS-11 excludes no node by name', async () => {
     const fleet = await MonitoredFleet.of(
       [{ nodeName: 'master-abc', zone: 'z', ready: 'False', createdAtMs: T0 }],
       GRACE_50,
@@ -108,12 +108,12 @@ describe('ZS zone states', () => {
     expect((await fleet.fleet.records()).zones.map(({ zone }) => zone)).toEqual(['r/a']);
   });
 
-  it('ZS-19 takes exactly the threshold for disruption: 55 of 100, not 54', async () => {
+  it('ZS-19 counts exactly the threshold as disruption: 55 of 100, not 54', async () => {
     expect(await counted(45, 55)).toBe('PartialDisruption');
     expect(await counted(46, 54)).toBe('Normal');
   });
 
-  it('ZS-21 taints nobody when all zones are dark', async () => {
+  it('ZS-21 taints no node when all zones are dark', async () => {
     const longAgo = T0 - HOUR;
     const fleet = await MonitoredFleet.of(
       [...nodes('a', ['Unknown'], longAgo), ...nodes('b', ['Unknown'], longAgo)],
@@ -125,7 +125,7 @@ describe('ZS zone states', () => {
     expect(fleet.taintings).toEqual([]);
   });
 
-  it('ZS-23 taints nobody when the only Ready node is excluded', async () => {
+  it('ZS-23 taints no node when the only Ready node is excluded', async () => {
     const excluded = { nodeName: 'spare', zone: 'z1', labels: EXCLUDED, createdAtMs: T0 };
     const fleet = await MonitoredFleet.of([...nodes('z1', ['Unknown'], T0 - HOUR), excluded], GRACE_50);
     await fleet.pass(T0);

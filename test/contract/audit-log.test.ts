@@ -79,7 +79,7 @@ describe('the audit trail in CloudWatch Logs', () => {
     await expect(trailTo(never.endpoint).record(LINE)).rejects.toBeInstanceOf(AuditLogError);
   });
 
-  it('takes a rejected line for a failure', async () => {
+  it('treats a rejected line as a failure', async () => {
     const server = await answering([[200, '{"rejectedLogEventsInfo":{"tooOldLogEventEndIndex":1}}']]);
     await expect(trailTo(server.endpoint).record(LINE)).rejects.toThrow('rejected');
     server.stop();

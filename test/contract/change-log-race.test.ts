@@ -1,9 +1,12 @@
 /**
- * L9: list, watch, resume ends with exactly the server's state. Writers choose versions and are then held up, killed
- * before or after their commit took effect, or told nothing; clocks disagree; watchers cut their reads anywhere, resume
- * from any event they have seen, and sometimes list anew. Scheduling comes from a seed, so a failure can be replayed:
- * Checked is more than the end: each watcher was told every entry of the log after its last list, once, in order.
- * RACE_SEED=… RACE_WRITES=1000 vitest run test/contract/change-log-race.test.ts
+ * L9: list, watch, resume ends with exactly the server's state, and each watcher receives every log entry after its
+ * last list, once and in order.
+ *
+ * Writers choose versions and are then delayed, killed before or after their commit, or get no response. Clocks differ.
+ * Watchers end their reads anywhere, resume from any event they have received, and sometimes list again. The schedule
+ * comes from a seed, so a failure can be replayed:
+ *
+ *   RACE_SEED=… RACE_WRITES=1000 vitest run test/contract/change-log-race.test.ts
  */
 import { describe, expect, it } from 'vitest';
 import { dynamoDbItemStore } from '../../shared/adapters/dynamodb/item-store.ts';
@@ -70,8 +73,8 @@ interface Race {
 
 interface Watched {
   readonly seen: ReadonlyMap<string, string>;
-  /** Versions told since the last list. */
-  readonly told: readonly number[];
+  /** Versions received since the last list. */
+  readonly received: readonly number[];
   readonly listedAt: number;
 }
 
@@ -134,11 +137,11 @@ async function race({ items, seed, writes, turnsMax }: Race): Promise<{ committe
   const watcher = async (): Promise<Watched> => {
     const { objects, log } = open(Math.floor((random() - 0.5) * 1_000), 0);
     let seen = new Map<string, string>();
-    let told: number[] = [];
+    let received: number[] = [];
     const list = async (): Promise<number> => {
       const version = await log.currentVersion(RESOURCE);
       seen = new Map();
-      told = [];
+      received = [];
       let continueAfter: string | undefined;
       do {
         const page = await objects.list({
@@ -163,7 +166,7 @@ async function race({ items, seed, writes, turnsMax }: Race): Promise<{ committe
       for (const change of outcome.changes) {
         expect(change.resourceVersion).toBeGreaterThan(last);
         last = change.resourceVersion;
-        told.push(last);
+        received.push(last);
         events += 1;
         if (change.type === 'DELETED') seen.delete(change.ref.name);
         else seen.set(change.ref.name, stateOf(change.object));
@@ -172,7 +175,7 @@ async function race({ items, seed, writes, turnsMax }: Race): Promise<{ committe
         if (cut) break;
       }
       cursor = cut ? last : outcome.through;
-      if (over && !cut && outcome.changes.length === 0) return { seen, told, listedAt };
+      if (over && !cut && outcome.changes.length === 0) return { seen, received, listedAt };
       if (random() < 0.01) {
         listedAt = await list();
         cursor = listedAt;
@@ -191,8 +194,8 @@ async function race({ items, seed, writes, turnsMax }: Race): Promise<{ committe
     (await objects.list({ resource: RESOURCE })).objects.map((object) => [object.metadata.name!, stateOf(object)]),
   );
   const log = await versionsLogged(items);
-  for (const { seen, told, listedAt } of finals) {
-    expect(told).toEqual(log.filter((version) => version > listedAt));
+  for (const { seen, received, listedAt } of finals) {
+    expect(received).toEqual(log.filter((version) => version > listedAt));
     expect(new Map([...seen].sort())).toEqual(new Map([...truth].sort()));
   }
   return { committed, events };
@@ -200,7 +203,7 @@ async function race({ items, seed, writes, turnsMax }: Race): Promise<{ committe
 
 const stateOf = (object: KubeObject): string => `${object.metadata.resourceVersion} ${JSON.stringify(object.spec)}`;
 
-/** Creates, updates or deletes one or two random objects; true when it was told that the commit took effect. */
+/** Creates, updates or deletes one or two random objects; true if it received the confirmation of the commit. */
 async function writeOnce(objects: ObjectStore, random: Random, mark: string): Promise<boolean> {
   const names = new Set(
     Array.from({ length: random() < 0.3 ? 2 : 1 }, () => `n${String(Math.floor(random() * NAMES)).padStart(2, '0')}`),

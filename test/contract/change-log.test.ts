@@ -42,11 +42,11 @@ describeOnStores('the change log', (fixture) => {
     outcome.changes.map(({ object }) => object.metadata.name);
   const version = (object: KubeObject): number => Number(object.metadata.resourceVersion);
 
-  it('gives an empty cluster a version of the present', async () => {
+  it('returns a current version for an empty cluster', async () => {
     expect(await log.currentVersion(resource)).toBe(T0 * 1_000);
   });
 
-  it('tells what came after a list, in order, once', async () => {
+  it('returns the changes after a list, in order, once', async () => {
     await create('before');
     const listed = await log.currentVersion(resource);
     for (const name of ['a', 'b', 'c', 'd', 'e']) await create(name);
@@ -58,7 +58,7 @@ describeOnStores('the change log', (fixture) => {
     expect(names(await read(first.through))).toEqual(['f']);
   });
 
-  it('goes on where a limit cut it, and after any single change', async () => {
+  it('continues after a limit, and after any single change', async () => {
     const start = await log.currentVersion(resource);
     const all = Array.from({ length: 23 }, (_, index) => `n${String(index).padStart(2, '0')}`);
     for (const name of all) await create(name);
@@ -79,8 +79,8 @@ describeOnStores('the change log', (fixture) => {
     }
   });
 
-  it('lets no commit slip below what it has told', async () => {
-    // A writer takes its version, sleeps, and commits after a reader has told of a later one.
+  it('lets no commit write a version below one that it has returned', async () => {
+    // A writer chooses its version, sleeps, and commits after a reader has returned a later one.
     const items = fixture.items();
     let wake: () => void = () => {};
     const asleep = new Promise<void>((resolve) => {
@@ -156,7 +156,7 @@ describeOnStores('the change log', (fixture) => {
     expect(names(await read(quiet.through))).toEqual(['b']);
   });
 
-  it('gives a list in a quiet cluster a version of the present', async () => {
+  it('returns a current version for a list in a quiet cluster', async () => {
     await create('a');
     nowMs = T0 + 11 * MINUTE;
     const listed = await log.currentVersion(resource);

@@ -36,7 +36,7 @@ describe('sixteen allocators of pod CIDRs', () => {
   });
 
   it(
-    'never give one block to two nodes',
+    'never assign one block to two nodes',
     async () => {
       const fraction = randomFrom(SEED);
       const clock = { nowMs: () => NOW_MS };

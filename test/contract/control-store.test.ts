@@ -46,7 +46,7 @@ describeOnStores('the fleet store', (fixture) => {
     (await fixture.items().transact(writes)).kind;
 
   describe('ticks of node-monitor', () => {
-    it('gives a slot to one of many, by one write each', async () => {
+    it('lets one of many claim a slot, by one write each', async () => {
       const { fence } = await store.readState();
       fixture.consumed();
       const claims = await Promise.all(Array.from({ length: 10 }, () => store.claim(aClaim({ seenFence: fence }))));
@@ -56,7 +56,7 @@ describeOnStores('the fleet store', (fixture) => {
       expect(await store.readState()).toMatchObject({ slot, fence: fence + 1 });
     });
 
-    it('tells whoever decided on an older state what is stored', async () => {
+    it('returns the stored state to a process that decided on an older one', async () => {
       const { fence } = await store.readState();
       await store.claim(aClaim({ seenFence: fence }));
       const overtaken = await store.claim(aClaim({ slot: slot + 1, seenFence: fence }));
@@ -90,7 +90,7 @@ describeOnStores('the fleet store', (fixture) => {
   });
 
   describe('bare ticks', () => {
-    it('give a slot to one of many, forwards only, and keep controllers apart', async () => {
+    it('let one of many claim a slot, in ascending order only, and separate controllers', async () => {
       const controller = `controller-${count}`;
       const claims = await Promise.all(
         Array.from({ length: 10 }, (_, claimer) => store.claimBare(controller, 8, T0 + claimer)),
@@ -196,7 +196,7 @@ describeOnStores('the fleet store', (fixture) => {
       expect(await waiting()).toEqual([entry()]);
     });
 
-    it('takes a node out by its uid', async () => {
+    it('removes a node by its uid', async () => {
       await store.enqueue(entry());
       await store.dequeue(entry({ uid: 'another' }));
       expect(await waiting()).toHaveLength(1);

@@ -249,7 +249,7 @@ describeOnStores('the health store', (fixture) => {
     });
   });
 
-  it('does not give a re-created node the beats of the earlier one', async () => {
+  it('does not count the beats of the earlier node for a re-created one', async () => {
     await create(aLease(name), T0 - 1);
     await write(described(name, aDigest()));
     expect((await seen()).renewedAtMs).toBeUndefined();
@@ -290,7 +290,7 @@ describeOnStores('the health store', (fixture) => {
     expect(await write(podsMarked(name, UID))).toBe('refused');
   });
 
-  it('D2 gives a new Node nothing of an earlier one of its name', async () => {
+  it('D2 a new Node inherits nothing of an earlier one with its name', async () => {
     await write(described(name, aDigest({ statusAtMs: T0 })));
     await write(markUnknown(await seen(), { ...aMark, podsToMark: true }));
     await write(describeNode(name, aDigest({ uid: 'new', ready: 'Unknown' }), { isNew: true }));
@@ -322,7 +322,7 @@ describeOnStores('the health store', (fixture) => {
     expect(await store.getRow(name)).toBeUndefined();
   });
 
-  it('tells a beat that the pods of its node changed', async () => {
+  it('reports to a beat that the pods of its node changed', async () => {
     expect(await write(podsChanged(name))).toBe('refused');
     await create();
     expect(podsVersionOf((await store.getRow(name))!)).toBeUndefined();
@@ -391,7 +391,7 @@ describeOnStores('the health store', (fixture) => {
     await expect(scanHealth(broken, { consistent: false })).rejects.toThrow('unreachable');
   });
 
-  it('goes on after a page that is empty', async () => {
+  it('continues after an empty page', async () => {
     const items = fixture.items();
     const emptyFirst: ItemStore = {
       ...items,

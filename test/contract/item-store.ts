@@ -67,7 +67,7 @@ export function defineItemStoreContract(name: string, options: ContractOptions):
         expect(await store.get(at('nobody'), { consistent: false })).toBeUndefined();
       });
 
-      it('gives back every kind of value, and the keys', async () => {
+      it('returns every kind of value, and the keys', async () => {
         const item: Item = {
           empty: '',
           text: 'Grüße, 节点 🚀',
@@ -139,7 +139,7 @@ export function defineItemStoreContract(name: string, options: ContractOptions):
         expect((fault as StoreFault).retryable).toBe(false);
       };
 
-      it('takes an item just below 400 KB and none above, by put, update and transaction', async () => {
+      it('accepts an item just below 400 KB and none above, by put, update and transaction', async () => {
         await put('a', { text: text(400 * KILOBYTE - 100) });
         await isTooMuch(put('b', { text: text(400 * KILOBYTE) }));
         await isTooMuch(store.write({ kind: 'update', key: at('a'), set: { more: text(200) } }));
@@ -158,7 +158,7 @@ export function defineItemStoreContract(name: string, options: ContractOptions):
         expect(await store.transact(writes.slice(0, 10))).toEqual({ kind: 'written' });
       });
 
-      it('takes keys of 2,048 and 1,024 bytes and none longer', async () => {
+      it('accepts keys of 2,048 and 1,024 bytes and none longer', async () => {
         const long = { table: 'objects', pk: pk.padEnd(2 * KILOBYTE, 'p'), sk: text(KILOBYTE) } as const;
         await store.write({ kind: 'put', key: long, item: {} });
         expect(await store.get(long, { consistent: true })).toBeDefined();
@@ -228,7 +228,7 @@ export function defineItemStoreContract(name: string, options: ContractOptions):
         });
       });
 
-      it('takes names that are reserved words or look like expressions', async () => {
+      it('accepts names that are reserved words or look like expressions', async () => {
         const item: Item = { name: 'n', size: 1, status: 's', 'a.b': 1, 'c[0]': 2, '#x': 3, ':y': 4 };
         await update({ set: item, when: { kind: 'lacks', attribute: 'a.b' } });
         expect(await read('a')).toEqual({ pk, sk: 'a', ...item });
@@ -448,7 +448,7 @@ export function defineItemStoreContract(name: string, options: ContractOptions):
         await isFault(store.transact([writes[0]!, { kind: 'delete', key: at('k0') }]), 'rejected');
       });
 
-      it('takes no more than 4 MB in all, in UTF-8 bytes, and writes nothing of a larger one', async () => {
+      it('accepts at most 4 MB in total, in UTF-8 bytes, and writes nothing of a larger one', async () => {
         const puts = (count: number) =>
           Array.from(
             { length: count },
@@ -585,7 +585,7 @@ export function defineItemStoreContract(name: string, options: ContractOptions):
         expect(sortKeys((await query({ beginsWith: 'm/', after: 'm/2', descending: true })).items)).toEqual(['m/1']);
       });
 
-      it('cuts a page at about 1 MB and goes on from there', async () => {
+      it('ends a page at about 1 MB and continues from there', async () => {
         const text = 'x'.repeat(300_000);
         for (const sk of ['a', 'b', 'c', 'd', 'e']) await put(sk, { text });
         const first = await query({ attributes: [] });
@@ -637,7 +637,7 @@ export function defineItemStoreContract(name: string, options: ContractOptions):
         items.map((item) => item['index']).sort((one, other) => Number(one) - Number(other));
       const upTo = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
 
-      it.each([1, 2, 7, 32])('gives every item once, in %i segments', async (segments) => {
+      it.each([1, 2, 7, 32])('returns every item once, in %i segments', async (segments) => {
         await fill(40);
         const found = await scanAll({ segments });
         expect(indexes(found)).toEqual(upTo(120));
@@ -649,7 +649,7 @@ export function defineItemStoreContract(name: string, options: ContractOptions):
         expect(indexes(await scanAll({ segments, limit: 2 }))).toEqual(upTo(27));
       });
 
-      it('gives the same order again', async () => {
+      it('returns the same order again', async () => {
         await fill(10);
         expect((await scanAll()).map(idOf)).toEqual((await scanAll()).map(idOf));
       });
@@ -665,7 +665,7 @@ export function defineItemStoreContract(name: string, options: ContractOptions):
         expect(found[0]).toEqual({ pk: `${pk}-0`, sk: 'a', index: 0 });
       });
 
-      it('gives all of an item, eventually consistent too', async () => {
+      it('returns all of an item, eventually consistent too', async () => {
         await fill(1, { list: [1, 'two'], yes: true });
         const found = await scanAll({ consistent: false, segments: 2 });
         expect(found).toContainEqual({ pk: `${pk}-0`, sk: 'c', list: [1, 'two'], yes: true, index: 2 });
@@ -701,7 +701,7 @@ export function defineItemStoreContract(name: string, options: ContractOptions):
         },
       );
 
-      it('cuts a page at about 1 MB and goes on from there', async () => {
+      it('ends a page at about 1 MB and continues from there', async () => {
         await fill(2, { text: 'x'.repeat(300_000) });
         const first = await store.scan({ table: 'control', segment: 0, segments: 1, consistent: true, attributes: [] });
         expect(first.next).toBeDefined();
@@ -719,7 +719,7 @@ export function defineItemStoreContract(name: string, options: ContractOptions):
       });
     });
 
-    it('gives back what was put, whatever it was', async () => {
+    it('returns what was put, whatever it was', async () => {
       const value = fc.letrec<{ value: AttributeValue }>((tie) => ({
         value: fc.oneof(
           { maxDepth: 3 },

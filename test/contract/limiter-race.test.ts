@@ -47,7 +47,7 @@ async function attempt(
   const queued = { zone, nodeName: entry.nodeName, uid: entry.nodeName, addedAtMs: START_MS };
   const commit = () => items.transact([acquireTokenWrite(zone, token), dequeueWrite(queued)]);
   const outcome = await commit();
-  // A lost answer: the same commit once more. Its first try has taken the entry, so it cannot take a second token.
+  // A lost response: the same commit again. Its first attempt deleted the entry, so it cannot acquire a second token.
   if (fate > 0.8) expect((await commit()).kind === 'written' && outcome.kind === 'written').toBe(false);
   return outcome.kind === 'written' ? { atMs: at.nowMs } : undefined;
 }
@@ -99,13 +99,13 @@ describe('32 evictors on one limiter', () => {
   it.each([
     ['equal clocks', 0.1, 0],
     ['clocks a second off', 0.1, 1_000],
-    ['one a second, clocks a second off', 1, 1_000],
+    ['one per second, clocks off by a second', 1, 1_000],
   ])(
     'never grant more than 1 + rate x T: %s',
     async (name, ratePerSecond, skewMs) => {
       const { grants, seconds } = await race(name, { ratePerSecond, skewMs, attempts: Math.ceil(ATTEMPTS / 3) });
       expect(worstExcess(grants, ratePerSecond, skewMs)).toBeLessThanOrEqual(1e-9);
-      // And the limiter is no wall: most of what it could give was given.
+      // And the limiter does not block: most of the possible tokens were granted.
       expect(grants.length).toBeGreaterThan((ratePerSecond < 1 ? 0.5 : 0.2) * ratePerSecond * seconds);
     },
     120_000,

@@ -35,7 +35,7 @@ describeOnStores('node identities', ({ items, consumed }) => {
     ...more,
   });
 
-  it('keep what they were given, and answer their keys by one read of half a unit', async () => {
+  it('store what was written, and return their keys by one read of half a unit', async () => {
     const labelled = identity('kept', { labels: { site: 'north' } });
     await identities().enrol(labelled, alone);
     expect(await identities().read('kept')).toEqual({ ...labelled, version: NOW_MS * 1_000 });
@@ -45,7 +45,7 @@ describeOnStores('node identities', ({ items, consumed }) => {
     expect(await identities().keysOf('nobody', { consistent: true })).toEqual([]);
   });
 
-  it('hold a name once, and give it up only to who saw the holder', async () => {
+  it('hold a name once, and release it only to a client that saw the holder', async () => {
     const first = await identities().enrol(identity('once'), alone);
     if (first.kind !== 'enrolled') throw new Error(first.kind);
     expect(await identities().enrol(identity('once', { uid: 'other' }), alone)).toEqual({ kind: 'taken' });
@@ -113,7 +113,7 @@ describeOnStores('node identities', ({ items, consumed }) => {
     expect((await tokens().find(id))?.usesLeft).toBe(0);
   });
 
-  it('take no use of a token when the name turns out to be taken', async () => {
+  it('count no use of a token when the name is in use', async () => {
     const created = await tokens().create(token('untouched', 2));
     if (created.kind !== 'created') throw new Error(created.kind);
     const along = [takeUseWrite(created.token, NOW_MS)];

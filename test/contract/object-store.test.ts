@@ -55,7 +55,7 @@ describeOnStores('the object store', (fixture) => {
   };
   const version = (object: KubeObject): number => Number(object.metadata.resourceVersion);
 
-  it('gives back what was committed, with its resourceVersion', async () => {
+  it('returns what was committed, with its resourceVersion', async () => {
     const created = await create('a', { spec: { deep: [{ text: 'Größe 🚀', none: null }] } });
     expect(version(created)).toBeGreaterThanOrEqual(T0 * 1_000);
     expect(await store.get(ref('a'))).toEqual(created);
@@ -256,7 +256,7 @@ describeOnStores('the object store', (fixture) => {
     expect((await store.commit({ writes: writes(5) })).kind).toBe('committed');
   });
 
-  it('says so of an object whose log entry is too large with the labels of before', async () => {
+  it('reports an object with a log entry that is too large because of the previous labels', async () => {
     const labels = Object.fromEntries(Array.from({ length: 1_100 }, (_, index) => [`k${index}`, 'v'.repeat(63)]));
     const previous = await create('a', { metadata: { labels } } as Partial<KubeObject>);
     const object = {
@@ -297,7 +297,7 @@ describeOnStores('the object store', (fixture) => {
     expect((await put(marked, shrunk)).kind).toBe('committed');
   });
 
-  it('counts the actions of a commit, and takes no more than a transaction does', async () => {
+  it('counts the actions of a commit, and accepts no more than a transaction does', async () => {
     const writes = (length: number) =>
       Array.from({ length }, (_, index) => ({
         kind: 'create' as const,
@@ -347,7 +347,7 @@ describeOnStores('the object store', (fixture) => {
       expect(listed).toEqual(names);
     });
 
-    it('goes on after a key that was deleted meanwhile', async () => {
+    it('continues after a key that was deleted in the meantime', async () => {
       const { objects, next } = await store.list({ resource: widgets, namespace: 'one', limit: 5 });
       expect(next).toBe('one/n04');
       await store.commit({ writes: [{ kind: 'delete', ref: ref('n04', 'one'), previous: objects[4]! }] });

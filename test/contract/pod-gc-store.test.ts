@@ -29,7 +29,7 @@ describeOnStores('the pod-gc store', (fixture) => {
   const podsOf = async () => (await store.read()).pods.filter((each) => each.name === name);
   const volumesOf = async () => (await store.read()).volumes.find(({ nodeName }) => nodeName === name);
 
-  it('gives back pods as they were put, the last put counting', async () => {
+  it('returns pods as they were put; the last put counts', async () => {
     await store.putPod(pod());
     expect(await podsOf()).toEqual([pod()]);
     const ended = pod({ nodeName: undefined, phase: undefined, terminating: false, evicted: true });
@@ -57,7 +57,7 @@ describeOnStores('the pod-gc store', (fixture) => {
     expect(await since()).toBeUndefined();
   });
 
-  describe('of a node whose volumes are in doubt', () => {
+  describe('of a node with volumes in an unknown state', () => {
     const memory = { va: { volumeId: 'vol-1', requestedAtMs: T0 } };
 
     it('keeps what was decided unless a pod left the node since', async () => {
@@ -75,7 +75,7 @@ describeOnStores('the pod-gc store', (fixture) => {
       expect(await store.saveVolumes(seen, { instanceId: 'i-2', memory: {} })).toBe('refused');
     });
 
-    it('lets a wait go on when the Node goes, or when it is only asked for', async () => {
+    it('continues a wait when the Node is deleted, or when it is only requested', async () => {
       await store.touchVolumes(name, T0);
       await store.noteInstance(name, 'i-9', T0 + 5);
       await store.askVolumes(name, T0 + 6);

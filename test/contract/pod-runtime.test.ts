@@ -18,7 +18,7 @@ let execDirectory = '';
 
 definePodRuntimeContract('exec', {
   output: async (pod) => readFileSync(join(execDirectory, 'pods', uidOf(pod), 'c0.log'), 'utf8'),
-  ...(process.platform === 'linux' ? {} : { skip: 'processes are told apart by /proc' }),
+  ...(process.platform === 'linux' ? {} : { skip: 'processes are identified by /proc' }),
   open: async () => {
     const rootDirectory = mkdtempSync(join(tmpdir(), 'nodekeeper-exec-'));
     execDirectory = rootDirectory;

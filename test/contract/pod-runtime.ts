@@ -22,7 +22,7 @@ export interface ContractOptions {
 
 let pods = 0;
 
-/** A pod of shell scripts, one a container; `container` goes into each of them. */
+/** A pod of shell scripts, one per container; `container` is merged into each container. */
 export function shellPod(
   scripts: readonly string[],
   spec: Record<string, unknown> = {},
@@ -73,7 +73,7 @@ export const stateWithin = (
     { withinMs: patienceMs, everyMs: 20, what: `${container} ${kind}` },
   );
 
-/** A script that runs until it is told to end, and ends at once then. */
+/** A script that runs until it is signalled, and exits at once then. */
 export const OBEDIENT = 'trap "exit 0" TERM; echo ready; while true; do sleep 0.1; done';
 /** One that has to be killed. */
 export const STUBBORN = 'trap "" TERM; echo ready; while true; do sleep 0.1; done';
@@ -111,7 +111,7 @@ export function definePodRuntimeContract(name: string, options: ContractOptions)
       expect(await runtime.pods()).toEqual([]);
     });
 
-    it('runs a pod to its end and tells how it ended', async ({ skip }) => {
+    it('runs a pod to completion and reports its exit', async ({ skip }) => {
       const pod = shellPod(['exit 3', 'exit 0']);
       if (runtime.refusal !== undefined) {
         await expect(runtime.start(pod)).rejects.toThrow(runtime.refusal.message);
@@ -134,7 +134,7 @@ export function definePodRuntimeContract(name: string, options: ContractOptions)
       expect((await podIn(runtime, pod))?.containers).toMatchObject([{ state: before, restartCount: 0 }]);
     });
 
-    it('ends a pod that does as it is told, and forgets it on removal', async ({ skip }) => {
+    it('terminates a pod that handles the signal, and forgets it on removal', async ({ skip }) => {
       if (runtime.refusal !== undefined) return skip(runtime.refusal.message);
       const pod = shellPod([OBEDIENT]);
       const told: string[] = [];
@@ -157,7 +157,7 @@ export function definePodRuntimeContract(name: string, options: ContractOptions)
       expect((await podIn(runtime, pod))?.containers[0]?.state).toMatchObject({ kind: 'terminated', exitCode: 137 });
     });
 
-    it('takes the shorter of two grace periods', async ({ skip }) => {
+    it('applies the shorter of two grace periods', async ({ skip }) => {
       if (runtime.refusal !== undefined) return skip(runtime.refusal.message);
       const pod = shellPod([STUBBORN]);
       await runtime.start(pod);

@@ -30,7 +30,7 @@ describeOnStores('the keys of our own processes', ({ items, consumed }) => {
     expect(item?.['ttl']).toBe(NOW_MS / 1_000 + 2 * DAY_SECONDS);
   });
 
-  it('of probes go when they have ended, or beyond the bound, and take one read unit at most', async () => {
+  it('of probes are removed when they have expired, or beyond the bound, and cost one read unit at most', async () => {
     await empty();
     const keep = keepProbeKey(items());
     await keep(key('ended', NOW_MS), NOW_MS);

@@ -55,7 +55,7 @@ describeOnStores('a status post', ({ items, consumed }) => {
   const rowOf = async () =>
     (await scanHealth(items(), { consistent: true })).find(({ nodeName }) => nodeName === name)!;
 
-  it('takes one write unit when only times moved, and keeps the version', async () => {
+  it('costs one write unit when only times changed, and keeps the version', async () => {
     const before = await read();
     consumed();
     const answer = await post(5);
@@ -76,7 +76,7 @@ describeOnStores('a status post', ({ items, consumed }) => {
     expect((await rowOf()).statusAtMs).toBe(api.nowMs());
   });
 
-  it('is told to no watch when only times moved, and to all when more did', async () => {
+  it('reaches no watch when only times changed, and all when more did', async () => {
     const log = changeLog({ items: items(), clock: { nowMs: api.nowMs }, shardsOf });
     const after = Number((await read()).metadata.resourceVersion);
     const told = async () => {
@@ -91,7 +91,7 @@ describeOnStores('a status post', ({ items, consumed }) => {
     expect(await told()).toEqual([[timeAt(10)]]);
   });
 
-  it('is written whole when it names a version, so that of those who name one exactly one wins (L8)', async () => {
+  it('is written in full when it names a version: of several writers with one version exactly one wins (L8)', async () => {
     const { metadata } = await read();
     const { resourceVersion } = metadata;
     const answers = await Promise.all(

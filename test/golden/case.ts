@@ -64,7 +64,7 @@ export function readCases(dir: string, names: readonly string[]): GoldenCase[] {
   return wanted.map((name) => JSON.parse(readFileSync(join(dir, `${name}.json`), 'utf8')) as GoldenCase);
 }
 
-/** What is expected of one release: a variant replaces what it gives. */
+/** What is expected of one release: a variant replaces the parts that it contains. */
 export function expectationOf(step: GoldenStep, minor: number): GoldenStep {
   const variant = step.variants?.find(({ kubectl }) =>
     kubectl.some((release) => String(release).replace(/^1\./, '') === String(minor)),

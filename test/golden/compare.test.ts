@@ -41,7 +41,7 @@ describe('comparing a step with its recording', () => {
     expect(passes({ stdout: '', keep: '^n ' }, { stdout: 'm 1\n' })).toBe(true);
   });
 
-  it('takes what a release prints differently from its variant', () => {
+  it('reads what a release prints differently from its variant', () => {
     const recorded = step({ stdout: 'new\n', variants: [{ kubectl: [27, 28], stdout: 'old\n' }] });
     expect(expectationOf(recorded, 27).stdout).toBe('old\n');
     expect(expectationOf(recorded, 32).stdout).toBe('new\n');

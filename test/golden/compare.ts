@@ -96,7 +96,7 @@ const indent = (text: string): string[] =>
         .split('\n')
         .map((line) => `    ${line}`);
 
-/** Keys in order, managedFields gone, list items without kind and apiVersion. Text that is not JSON stays itself. */
+/** Sorts keys; removes managedFields, and kind and apiVersion of list items. Text that is not JSON is unchanged. */
 function canonicalJson(text: string): string {
   let value: unknown;
   try {

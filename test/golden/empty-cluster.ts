@@ -1,5 +1,5 @@
 /**
- * Takes everything out of a cluster that a case could have put in: nodes, pods, budgets, events, attachments, leases,
+ * Deletes everything from a cluster that a case could have created: nodes, pods, budgets, events, attachments, leases,
  * further namespaces and priority classes.
  */
 import { type ApiAnswer, createApiClient } from '../../local/fleet/api-client.ts';
@@ -9,7 +9,7 @@ import type { KubeAccess } from '../support/kubeconfig.ts';
 const KEPT_NAMESPACES = ['default', 'kube-system', 'kube-public', 'kube-node-lease'];
 const KEPT_PRIORITY_CLASSES = ['system-cluster-critical', 'system-node-critical'];
 
-/** In this order: what others point to goes last. */
+/** In this order: objects that others refer to are deleted last. */
 const RESOURCES = [
   { group: '/apis/apps/v1', resource: 'daemonsets', namespaced: true },
   { group: '/api/v1', resource: 'pods', namespaced: true },
@@ -32,7 +32,7 @@ const isKept = (resource: string, { metadata }: KubeObject): boolean =>
   (resource === 'priorityclasses' && KEPT_PRIORITY_CLASSES.includes(metadata.name ?? '')) ||
   (resource === 'leases' && metadata.namespace === 'kube-system');
 
-/** The server did not let everything go. */
+/** The server did not delete everything. */
 export class NotEmptyError extends Error {
   override readonly name = 'NotEmptyError';
 }

@@ -10,7 +10,7 @@ describe('normalising what kubectl prints', () => {
     ['directories', 'in /tmp/k/work and /tmp/k/home/.kube', 'in <DIR> and <HOME>/.kube'],
     ['the copy an edit keeps', 'stored to "/tmp/k/tmp/kubectl.1.32-edit-29.yaml"', 'stored to "<TMPFILE>"'],
     ['a uid', 'uid: 6f1c2d3e-0a1b-4c5d-8e9f-001122334455', 'uid: <UID>'],
-    ['no given uid', 'uid: 00000000-0000-4000-8000-000000000001', 'uid: 00000000-0000-4000-8000-000000000001'],
+    ['not a fixed uid', 'uid: 00000000-0000-4000-8000-000000000001', 'uid: 00000000-0000-4000-8000-000000000001'],
     ['a time', 'at: "2026-11-20T10:00:00Z"', 'at: "<TIME>"'],
     ['a time with fraction', 'at: "2026-11-20T10:00:00.123456Z"', 'at: "<MICROTIME>"'],
     ['a described time', 'Created:   Fri, 20 Nov 2026 10:00:00 +0000', 'Created:   <TIME>'],

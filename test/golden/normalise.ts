@@ -1,4 +1,4 @@
-/** Takes out of kubectl's output what differs from run to run. Pure. */
+/** Removes from kubectl's output what differs between runs. Pure. */
 
 export interface Surroundings {
   /** Base URL of the server. */

@@ -28,7 +28,7 @@ async function run(): Promise<number> {
     },
   });
   const dir = values.dir ?? process.env['NODEKEEPER_GOLDEN_DIR'];
-  if (dir === undefined) return complain('where are the cases? Give --dir or NODEKEEPER_GOLDEN_DIR');
+  if (dir === undefined) return complain('no folder of cases: set --dir or NODEKEEPER_GOLDEN_DIR');
   const kubectls = chooseKubectls(values.kubectl ?? String(DEFAULT_MINOR));
   if (kubectls.length === 0) return complain(`no such kubectl here: ${values.kubectl ?? DEFAULT_MINOR}`);
   const cases = readCases(dir, positionals);
@@ -70,7 +70,7 @@ async function replay(golden: GoldenCase, target: ReplayTarget): Promise<CaseRes
 
 async function startServer(memory: boolean): Promise<{ readonly kubeconfig: string; stop(): Promise<void> }> {
   if (!memory) return await startLocalForTest({ nodes: 0, controllers: false });
-  // Only here: it runs the sources as they stand, local mode bundles them first.
+  // Only here: it runs the sources directly, while local mode bundles them first.
   const { startMemoryApi } = await import('../support/memory-api.ts');
   return await startMemoryApi();
 }

@@ -33,7 +33,7 @@ export function scriptedApi(answer: (request: KubeRequest) => KubeAnswer | undef
   };
 }
 
-/** Answers in order, each given once. */
+/** Answers in order, each used once. */
 export function inOrder(answers: readonly KubeAnswer[]): () => KubeAnswer | undefined {
   let next = 0;
   return () => answers[next++];
@@ -44,7 +44,7 @@ export interface VirtualTime extends AgentTime {
   readonly waits: readonly number[];
 }
 
-/** Sleeping takes no time but is noted; `onSleep` sees each wait, and may stop the loop. */
+/** Sleeping needs no time but is recorded; `onSleep` sees each wait, and may stop the loop. */
 export function virtualTime(startMs: number, onSleep: (waits: readonly number[]) => void = () => {}): VirtualTime {
   let nowMs = startMs;
   const waits: number[] = [];

@@ -6,7 +6,7 @@ const points = (text: string) => [...text].map((point) => (point === '-' ? undef
 const treatments = ['missing', 'ignore', 'breaching', 'notBreaching'] as const;
 const states = (text: string, toAlarm: number) =>
   treatments.map((missing) => verdict(points(text), { wanted: 3, toAlarm, missing, before: 'INSUFFICIENT_DATA' }));
-/** Told apart from the state before. */
+/** Differs from the previous state. */
 const kept = 'INSUFFICIENT_DATA';
 
 describe('missing data, as CloudWatch documents it', () => {

@@ -6,7 +6,7 @@
  * Missing data: more periods than N are looked at; with N real points among them the missing ones do not matter, else
  * the treatment fills up. How many more is not documented beyond its examples, which have two.
  * Source: CloudWatch User Guide, "Configuring how CloudWatch alarms treat missing data", with its tables as tests.
- * FILL of a metric without any point is taken for a row of the filler.
+ * FILL of a metric without any point is a row of the filler.
  */
 import type { Template } from 'aws-cdk-lib/assertions';
 import { ofType, shortArn } from '../cdk/synthesised.ts';
@@ -36,7 +36,7 @@ export class MetricFigures {
     this.#points.set(keyOf(id), points);
   }
 
-  /** A log line in the embedded metric format, told at `atMs`. @throws when it is none */
+  /** A log line in the embedded metric format, written at `atMs`. @throws for any other line */
   addLine(line: string, atMs: number): void {
     const record = JSON.parse(line) as Record<string, unknown> & {
       readonly _aws: {
@@ -57,7 +57,7 @@ export class MetricFigures {
     }
   }
 
-  /** Names told in a namespace. */
+  /** Names of the metrics in a namespace. */
   names(namespace: string): string[] {
     const ids = [...this.#points.keys()].map((key) => JSON.parse(key) as [string, string]);
     return [...new Set(ids.filter(([of]) => of === namespace).map(([, name]) => name))].sort();
@@ -171,7 +171,7 @@ export class EvaluatedAlarm {
     return this.state;
   }
 
-  /** Alarms on DynamoDB's own metrics ignore missing data, whatever they are told. */
+  /** Alarms on DynamoDB's own metrics ignore missing data, whatever their configuration. */
   #missing(): Missing {
     const { Namespace: namespace, TreatMissingData: missing = 'missing' } = this.#properties;
     return namespace === 'AWS/DynamoDB' ? 'ignore' : missing;
@@ -361,7 +361,7 @@ export class EvaluatedAlarms {
     for (const alarm of this.all) alarm.evaluate(figures, atMs);
   }
 
-  /** Names of the alarms that a composite alarm listens to. */
+  /** Names of the alarms that a composite alarm evaluates. */
   partsOf(composite: string): string[] {
     const { rule } = this.#composites.find(({ name }) => name === composite)!;
     return rule

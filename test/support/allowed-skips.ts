@@ -1,4 +1,4 @@
-/** Tests that may be skipped in CI. Any other skip fails the run: nobody reads that a test did not run. */
+/** Tests that may be skipped in CI. Any other skip fails the run, because a skipped test is easily overlooked. */
 export interface AllowedSkip {
   /** From the project's root. */
   readonly file: string;
@@ -12,7 +12,7 @@ export const allowedSkips: readonly AllowedSkip[] = [
   {
     file: 'test/contract/pod-runtime.test.ts',
     reason: 'this node runs no pods',
-    because: 'the runtime none refuses every pod, so that part of the contract is not about it',
+    because: 'the runtime none refuses every pod, so this part of the contract does not apply',
   },
   {
     file: 'test/contract/pod-runtime.test.ts',

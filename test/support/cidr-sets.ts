@@ -48,7 +48,7 @@ export class TestCidrSet {
     return this.set.usedCount;
   }
 
-  /** The block handed out, or 'full'. */
+  /** The allocated block, or 'full'. */
   allocate(): string {
     const allocation = allocateNext(this.set);
     if (allocation.kind === 'full') return 'full';

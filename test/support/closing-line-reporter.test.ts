@@ -41,7 +41,7 @@ describe('a run in CI', () => {
       'a suite (skipped: too slow) > is in a suite: too slow',
     ],
     ['another reason', 'skipping.test.ts', 'note', 'too slow', 'says why itself: too slow'],
-    ['no reason', 'skipping.test.ts', 'silent', '', 'says nothing: no reason given'],
+    ['no reason', 'skipping.test.ts', 'silent', '', 'says nothing: without a reason'],
     ['another file', 'other.test.ts', 'note', 'no engine', 'says why itself: no engine'],
   ])('fails with a skip that has %s (%s, by %s)', (_what, file, way, reason, line) => {
     const run = runFixture(file, { CI: 'true', SKIP_BY: way, SKIP_REASON: reason });

@@ -39,7 +39,7 @@ export default class ClosingLineReporter implements Reporter {
   #refuse(unlisted: readonly SkippedTest[]): void {
     if (unlisted.length === 0) return;
     process.exitCode = 1;
-    const lines = unlisted.map((test) => `  ${test.file} > ${test.name}: ${reasonOf(test) || 'no reason given'}`);
+    const lines = unlisted.map((test) => `  ${test.file} > ${test.name}: ${reasonOf(test) || 'without a reason'}`);
     process.stdout.write(
       `\nThis run fails: tests were skipped that test/support/allowed-skips.ts does not list.\n${lines.join('\n')}\n`,
     );

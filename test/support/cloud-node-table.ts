@@ -1,4 +1,4 @@
-/** The truth table of decideCloud, for documents and tests: every combination that the rule tells apart. */
+/** The truth table of decideCloud, for documents and tests: every combination that the rule distinguishes. */
 import {
   type CloudDecision,
   type CloudMemory,

@@ -1,4 +1,4 @@
-/** Stands for CloudFormation: answers DescribeStacks in XML to requests whose signature it can make again. */
+/** Stands for CloudFormation: answers DescribeStacks in XML if it computes the same signature as the request. */
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { sha256, signatureOf } from './signature-v4.ts';

@@ -1,6 +1,6 @@
 /**
- * The controllers over tables in memory, on virtual time, with machines and people played by calls. Streams run when
- * told to, with the filters of the deployed ones.
+ * The controllers over tables in memory, on virtual time. The test calls stand for machines and users. Streams are
+ * processed on request, with the filters of the deployed ones.
  */
 import { createHash } from 'node:crypto';
 import { memoryCloud } from '../../shared/adapters/memory/cloud.ts';
@@ -220,7 +220,7 @@ export function controlledFleet(options: FleetOptions = {}) {
       const previous = (await objects.get(podRef(name)))!;
       await commit({ kind: 'update', ref: podRef(name), object: change(previous), previous });
     },
-    /** Marks it as DELETE does; nobody confirms. */
+    /** Marks it like a DELETE; no kubelet confirms. */
     async endPod(name: string) {
       await this.changePod(name, (pod) => markDeleted(pod, 30, nowMs));
     },

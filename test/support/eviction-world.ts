@@ -65,7 +65,7 @@ export class EvictionWorld {
     return decisions;
   }
 
-  /** Ticks every `stepMs` up to and including the given second. */
+  /** Ticks every `stepMs` up to and including this second. */
   runTo(seconds: number, stepMs = 1_000): void {
     while (this.nowMs < seconds * 1_000) {
       this.nowMs = Math.min(this.nowMs + stepMs, seconds * 1_000);
@@ -73,7 +73,7 @@ export class EvictionWorld {
     }
   }
 
-  /** At the given second: change something, then one trigger. */
+  /** At this second: change something, then one trigger. */
   at(seconds: number, change: (world: this) => void, stepMs = 1_000): PodEvictionDecision[] {
     if (seconds * 1_000 > this.nowMs) {
       this.runTo(seconds - stepMs / 1_000, stepMs);

@@ -37,7 +37,7 @@ const NODES = '/api/v1/nodes';
 const ALL_LEASES = '/apis/coordination.k8s.io/v1/leases';
 const LEASES = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
 const OWN = '/apis/nodekeeper.dev/v1alpha1';
-/** Of one wait; a machine that is busy takes its time. */
+/** Limit of one wait; a busy machine is slow. */
 const STORY_MS_MAX = 90_000;
 /** Rounds until a function of a stream is the one that acts: a tick or another stream is quicker as often as not. */
 const ROUNDS_MAX = 7;
@@ -53,7 +53,7 @@ interface Stage {
   readonly local: LocalForTest;
   /** As the administrator. @throws Error for no answer and for a fault of the server */
   readonly send: Send;
-  /** Until the object is gone. */
+  /** Until the object is deleted. */
   gone(path: string): Promise<void>;
   /** Until the text of the object holds this. */
   shows(path: string, text: string): Promise<void>;
@@ -97,7 +97,7 @@ export async function driveEverything(recordFile: string, say: (line: string) =>
         } catch (cause) {
           throw new Error(`the story of ${name} did not come to its end`, { cause });
         }
-        say(`${name} told after ${seconds()}`);
+        say(`${name} finished after ${seconds()}`);
       }),
     );
     const faults = ends.flatMap((end) => (end.status === 'rejected' ? [end.reason as unknown] : []));
@@ -196,7 +196,7 @@ const pod = (name: string, nodeName: string | undefined, more: { metadata?: obje
   metadata: { name, ...more.metadata },
   spec: {
     ...(nodeName === undefined ? {} : { nodeName }),
-    // The longest a machine that is back takes over a pod that it finds deleted.
+    // The longest time in which a recovered machine terminates a deleted pod.
     terminationGracePeriodSeconds: 1,
     containers: [{ name: 'main', image: 'registry.example/main:1' }],
     ...more.spec,
@@ -406,8 +406,8 @@ function readOff(local: LocalForTest, at: string, bearer = local.access.token) {
 }
 
 /**
- * Nodes fall silent, their pods go by their tolerations; they come back. Again, while object-stream or a tick of
- * node-monitor was always quicker and health-stream had nothing left to lift.
+ * Nodes stop beating, their pods are evicted by their tolerations, and the nodes recover. Repeated if object-stream or
+ * a tick of node-monitor was always faster, and health-stream found no taint to lift.
  */
 async function silence(stage: Stage): Promise<void> {
   const { send, gone, shows, machines } = stage;
@@ -439,8 +439,8 @@ async function silence(stage: Stage): Promise<void> {
 }
 
 /**
- * A pod that tolerates nothing and asks for no time: the record of the taint ends it, with no timer in between. Again,
- * while the gate held just then, so that a tick ended it.
+ * A pod without tolerations: the stream record of the taint deletes it, without a timer. Repeated if the gate was
+ * closed at that moment and a tick deleted it.
  */
 async function taintedByHand({ send, gone }: Stage): Promise<void> {
   const node = `${NODES}/by-hand`;
@@ -462,7 +462,7 @@ async function reachable({ send }: Stage, ...nodes: string[]): Promise<void> {
     await until(
       async () =>
         !JSON.stringify((await send('GET', `${NODES}/${node}`)).body).includes('node.kubernetes.io/unreachable'),
-      { withinMs: STORY_MS_MAX, what: `the taints of ${node}, which is back, to be lifted` },
+      { withinMs: STORY_MS_MAX, what: `the taints of ${node}, which has recovered, to be lifted` },
     );
   }
 }
@@ -481,7 +481,7 @@ async function isDecidedByChange(
   );
 }
 
-/** A zone goes dark as a whole and comes back: zone states, queues filled and emptied. */
+/** A whole zone stops beating and recovers: zone states, queues filled and emptied. */
 async function darkZone({ shows, machines, send }: Stage): Promise<void> {
   const zone = ['edge-c-0', 'edge-c-1', 'edge-c-2'];
   await mustBe(201, send('POST', PODS, pod('in-the-dark', 'edge-c-1', { spec: tolerating(3_600) })));
@@ -495,7 +495,7 @@ async function darkZone({ shows, machines, send }: Stage): Promise<void> {
   await until(isBack, { withinMs: STORY_MS_MAX, what: 'the zone to be back' });
 }
 
-/** Instances end and stop; a volume is taken off the one that stopped. */
+/** Instances are terminated and stopped; a volume is detached from the stopped one. */
 async function machinesInTheCloud({ local, send, gone, shows, ec2, power }: Stage): Promise<void> {
   const stopped = 'edge-b-0';
   const { instances } = await listedCloud(local);
@@ -534,7 +534,7 @@ async function machinesInTheCloud({ local, send, gone, shows, ec2, power }: Stag
   );
 }
 
-/** A Node whose kubelet leaves it to the cloud to say where it stands. */
+/** A Node with a zone that the cloud sets, not its kubelet. */
 async function newInstance({ send, ec2, shows }: Stage): Promise<void> {
   const run = await ec2('RunInstances', { MinCount: '1', MaxCount: '1', 'Placement.AvailabilityZone': 'us-east-1d' });
   const instanceId = /<instanceId>(i-[0-9a-f]+)</.exec(run)![1]!;
@@ -552,7 +552,7 @@ async function newInstance({ send, ec2, shows }: Stage): Promise<void> {
   await mustBe(200, send('DELETE', `${NODES}/uninitialized`));
 }
 
-/** Credentials that open nothing are told of in the log. */
+/** Refused credentials are logged. */
 async function strangers({ local }: Stage): Promise<void> {
   await as(local, 'no-token-of-ours', async (send) => {
     await mustBe(401, send('GET', NODES));
@@ -564,7 +564,7 @@ async function strangers({ local }: Stage): Promise<void> {
   if (status !== 401) throw new Error(`a stranger's watch was answered ${status}`);
 }
 
-/** Pods that nobody will finish. */
+/** Pods that no kubelet will terminate. */
 async function podGarbage({ send, gone }: Stage): Promise<void> {
   await mustBe(201, send('POST', PODS, pod('orphan', 'nowhere')));
   const finished = ['finished-1', 'finished-2', 'finished-3'];

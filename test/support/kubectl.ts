@@ -1,5 +1,5 @@
 /**
- * The kubectl binaries of this machine, run so that nothing of the machine shows: empty home, own configuration, UTC.
+ * The kubectl binaries of this machine, isolated from this machine: empty home, own configuration, UTC.
  *
  * Some distributions put a dispatcher at `kubectl` which runs a sibling `kubectl.1.NN` by the server's version. Where
  * siblings stand beside the resolved binary each of them counts; otherwise the plain one is all there is.
@@ -39,7 +39,7 @@ export interface KubectlOptions {
   /** Path of the kubeconfig. */
   readonly kubeconfig: string;
   readonly stdin?: string;
-  /** Kept over several commands where given, so that discovery is cached; else a fresh one is made and removed. */
+  /** Used for several commands if set, which caches discovery. Otherwise a new one is created and removed. */
   readonly place?: KubectlPlace;
   readonly env?: Readonly<Record<string, string>>;
   /** Killed after this. */
@@ -106,7 +106,7 @@ export function findKubectls(): readonly Kubectl[] {
   return found;
 }
 
-/** The release to test with where one is enough: the given minor, else the newest there is, else undefined. */
+/** The release for tests that need only one: the requested minor, or else the newest, or else undefined. */
 export function kubectlOf(minor: number): Kubectl | undefined {
   const all = findKubectls();
   return all.find((kubectl) => kubectl.minor === minor && kubectl.name !== 'kubectl') ?? all.at(-1);
@@ -160,7 +160,7 @@ export function startKubectl(kubectl: Kubectl, args: readonly string[], options:
   child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
     stderr += chunk;
   });
-  // kubectl may end without reading what it is given.
+  // kubectl may exit without reading its input.
   child.stdin.on('error', () => undefined);
   child.stdin.end(options.stdin ?? '');
   const timer = setTimeout(() => {

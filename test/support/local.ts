@@ -1,6 +1,6 @@
 /**
- * A local mode of its own for a test: a child process on a free port with a data directory of its own, so that it can
- * be killed like a real one and leaves nothing behind.
+ * A separate local mode for a test: a child process with a free port and its own data directory. It can be killed like
+ * a real one, and no files remain.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -44,9 +44,9 @@ export interface LocalForTest {
   readonly client: ApiClient;
   /** Runs `npm run fleet -- …` against it. */
   fleet(...args: readonly string[]): Promise<{ exitCode: number; stdout: string; stderr: string }>;
-  /** Asks it to end and waits; removes the data directory unless it was given. */
+  /** Requests its exit and waits; removes the data directory unless the caller passed it. */
   stop(): Promise<void>;
-  /** kill -9, and waits until it is gone. The data stays. */
+  /** kill -9, and waits until it has exited. The data stays. */
   kill(): Promise<void>;
 }
 
@@ -137,7 +137,7 @@ export async function startLocalForTest(options: LocalForTestOptions): Promise<L
 }
 
 /**
- * In a file named after its content: the synthesised template is kept by that name, so that only the first start waits.
+ * In a file named after its content: the synthesised template is cached by that name, and only the first start waits.
  */
 export function writePolicy(policy: Partial<Policy>): string {
   const text = stringify(policy);

@@ -91,7 +91,9 @@ export async function machineStory(lie: Lie): Promise<Told> {
   const { fleet, send } = served;
   const refused = new Set<string>();
 
-  /** The lie, and the truth after it where the lie is refused: a machine whose every request is refused is silent. */
+  /**
+   * The false request, and the true one after a refusal: a machine with only refused requests would count as silent.
+   */
   async function say(what: string, isLie: boolean, call: (lying: boolean) => Promise<number>): Promise<void> {
     const code = await call(isLie);
     if (code < 300) return;

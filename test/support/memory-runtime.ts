@@ -6,7 +6,7 @@ import { recordOf, recordsOf, textOf } from '../../shared/kube/normal-form.ts';
 export interface MemoryRuntime extends PodRuntime {
   /** What was asked for: start, stop and remove, by pod name or uid. */
   readonly asked: readonly string[];
-  /** Seconds that containers take to end when they are told to; more than their grace: they are killed. */
+  /** Seconds from the signal to the exit of containers. If it exceeds their grace period, they are killed. */
   endsAfterSeconds: number;
   /** Rejections of the next starts. */
   failStarts: number;

@@ -141,7 +141,7 @@ export class MockSystemBus {
     return (calls as [bigint, { value: unknown }[]][]).map(([, args]) => args.map(({ value }) => value));
   }
 
-  /** The bus is gone at once, with everybody on it. */
+  /** Stops the bus at once, with all connections. */
   breakDown(): void {
     this.#daemon.kill('SIGKILL');
   }

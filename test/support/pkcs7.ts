@@ -1,4 +1,4 @@
-/** Signed documents as EC2 gives them out, made with a key of our own; and the certificate to check them by. */
+/** Signed documents in the form of EC2, created with a key of our own, and the certificate that verifies them. */
 import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 
 function der(tag: number, ...parts: readonly Uint8Array[]): Buffer {

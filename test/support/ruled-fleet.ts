@@ -37,7 +37,7 @@ export function aNode(overrides: Partial<NodeHealth> & { readonly nodeName: stri
   };
 }
 
-/** An empty world whose gate has been open for ever. */
+/** An empty world with a gate that was never closed. */
 export const anEmptyWorld = (overrides: Partial<MonitorWorld> = {}): MonitorWorld => ({
   nodes: [],
   zones: [],

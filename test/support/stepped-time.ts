@@ -1,4 +1,4 @@
-/** Time that passes only when told to, with any number of sleepers: for what runs side by side. */
+/** Time that passes only on request, with any number of sleepers: for concurrent loops. */
 import type { AgentTime } from '../../agent/ports/time.ts';
 
 interface Sleeper {

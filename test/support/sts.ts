@@ -1,4 +1,4 @@
-/** Stands for STS: answers GetCallerIdentity to requests whose signature it can make again with a key it knows. */
+/** Stands for STS: answers GetCallerIdentity if it computes the same signature as the request with a known key. */
 import { sha256, signatureOf } from './signature-v4.ts';
 
 export interface StsIdentity {

@@ -19,7 +19,7 @@ const itemOf = ({ tatMs, ratePerSecond }: Limiter): Item => ({
 export const updatedLimiter = (limiter: Limiter, { when, set }: LimiterUpdate): Limiter | undefined =>
   conditionHolds(when as Condition, itemOf(limiter)) ? { ...limiter, ...set } : undefined;
 
-/** The limiter after a token was taken; undefined when there is none. */
+/** The limiter after a token was acquired; undefined if there is none. */
 export function takeToken(limiter: Limiter, nowMs: number): Limiter | undefined {
   const update = takeTokenUpdate({ nowMs, ratePerSecond: limiter.ratePerSecond });
   return update === undefined ? undefined : updatedLimiter(limiter, update);

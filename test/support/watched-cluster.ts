@@ -1,7 +1,6 @@
 /**
- * A cluster on virtual time with its alarms: the controllers are called as their functions call them, their metrics are
- * the log lines that the functions' own meter writes, and what AWS measures by itself (calls, errors, depths, ages) is
- * told.
+ * A cluster on virtual time with its alarms. The controllers are called like by their functions. Their metrics are the
+ * log lines of the functions' own meter. The test supplies the metrics of AWS (calls, errors, depths, ages).
  */
 import { Metrics } from '@aws-lambda-powertools/metrics';
 import type { Template } from 'aws-cdk-lib/assertions';

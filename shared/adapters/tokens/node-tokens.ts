@@ -15,7 +15,7 @@
 import { createHash, type KeyObject, verify } from 'node:crypto';
 import { algorithmOf, KEY_ID_EXTRA, type NodeKey, type NodeKeyAlgorithm } from '../../domain/access/node-identity.ts';
 import { NODES_GROUP } from '../../domain/access/node-restriction.ts';
-import { judgeNodeToken, NODE_TOKEN_CHARACTERS_MAX, type NodeTokenClaims } from '../../domain/access/node-token.ts';
+import { nodeTokenVerdict, NODE_TOKEN_CHARACTERS_MAX, type NodeTokenClaims } from '../../domain/access/node-token.ts';
 import { PROBE_GROUP, PROBE_USER } from '../../domain/access/probe-identity.ts';
 import { hasEnded } from '../../domain/access/process-key.ts';
 import type { UserInfo } from '../../domain/access/user-info.ts';
@@ -114,7 +114,7 @@ export function nodeTokens(options: NodeTokenOptions): BearerScheme {
     const headerObject = jsonObjectIn(Buffer.from(header, 'base64url'));
     const payloadObject = jsonObjectIn(Buffer.from(payload, 'base64url'));
     if (headerObject === undefined || payloadObject === undefined) return refused('malformed node token');
-    const verdict = judgeNodeToken(headerObject, payloadObject, { nowMs, clusterId });
+    const verdict = nodeTokenVerdict(headerObject, payloadObject, { nowMs, clusterId });
     if (verdict.kind === 'refused') return refused(`node token: ${verdict.reason}`);
     const { claims } = verdict;
     const known = await keyOf(claims, nowMs);

@@ -30,13 +30,13 @@ describe('enrolling under contention', () => {
     expect(pauses).toEqual(expected);
   });
 
-  it('ends after six decisions whose ground has moved', async () => {
+  it('stops after six decisions on a changed state', async () => {
     let decisions = 0;
     const identities: Partial<NodeKeyStore> = {
       read: async () => undefined,
       async enrol() {
         decisions += 1;
-        if (decisions > 100) throw new Error('it goes on');
+        if (decisions > 100) throw new Error('it does not stop');
         return { kind: 'moved' } as never;
       },
     };

@@ -98,14 +98,14 @@ it.each([
   expect(await answerOf('nobody', spec('delete'))).toMatchObject({ allowed: false });
 });
 
-it('says by which rule a machine with a bootstrap token may enrol', async () => {
+it('names the rule that allows a machine with a bootstrap token to enrol', async () => {
   const resourceAttributes = { verb: 'create', group: 'nodekeeper.dev', resource: 'nodeidentities' };
   expect(await answerOf('joiner', { resourceAttributes })).toEqual({ allowed: true, reason: 'bootstrap' });
   expect(await answerOf('nobody', { resourceAttributes })).toMatchObject({ allowed: false });
 });
 
 it('answers everybody who they are', async () => {
-  const headers = { authorization: 'Bearer nobody' };
+  const headers = { authorization: 'Bearer unknown' };
   const path = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
   expect(await apiInMemory({ users: USERS }).send('POST', path, { body: {}, headers })).toMatchObject({
     code: 201,

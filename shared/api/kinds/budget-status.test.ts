@@ -45,7 +45,7 @@ describe('budgetStatusOf', () => {
     [{ minAvailable: '100%' }, 0],
     [{ minAvailable: 7 }, 0],
     [{}, 3],
-  ])('rounds shares up and never goes below nothing: %j allows %i of three', (spec, allowed) => {
+  ])('rounds percentages up and is never negative: %j allows %i of three', (spec, allowed) => {
     expect(budgetStatusOf(budget(spec), three).disruptionsAllowed).toBe(allowed);
   });
 
@@ -74,7 +74,7 @@ describe('mayEvict', () => {
   const asked = (spec: Record<string, unknown>, evicted: KubeObject) =>
     mayEvict(withBudgetStatus(budget(spec), [...three, sick]), evicted);
 
-  it('takes one from what is allowed with each healthy pod that goes', () => {
+  it('allows one disruption less after each eviction of a healthy pod', () => {
     expect(asked({ minAvailable: 2 }, three[0]!)).toMatchObject({
       kind: 'allowed',
       budget: { status: { disruptionsAllowed: 0, currentHealthy: 2, desiredHealthy: 2 } },

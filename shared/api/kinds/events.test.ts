@@ -32,7 +32,7 @@ describe('events', () => {
     });
   });
 
-  it('show when, what, to whom', () => {
+  it('show the time, the reason and the object', () => {
     expect(events.row(stored, nowMs)).toEqual([
       '5s',
       'Normal',
@@ -103,7 +103,7 @@ describe('events', () => {
     expect(selector.matches((field) => events.selectableFields[field]?.(stored) ?? 'unknown field')).toBe(verdict);
   });
 
-  it('have newer names in the newer group, and come back the same', () => {
+  it('have newer names in the newer group, and convert back to the same', () => {
     const served = eventsV1.servedFrom?.toServed(stored);
     expect(served).toMatchObject({
       apiVersion: 'events.k8s.io/v1',

@@ -205,7 +205,7 @@ describe('the row of a node', () => {
     expect(row({ status: { conditions }, spec: { unschedulable: true } })[1]).toBe(`${text},SchedulingDisabled`);
   });
 
-  it('sorts roles and takes the older label too', () => {
+  it('sorts roles and reads the older label too', () => {
     expect(nodeRoles({ 'node-role.kubernetes.io/zeta': 'x', 'node-role.kubernetes.io/control-plane': '' })).toEqual([
       'control-plane',
       'zeta',
@@ -213,7 +213,7 @@ describe('the row of a node', () => {
     expect(nodeRoles({ 'kubernetes.io/role': 'gateway' })).toEqual(['gateway']);
   });
 
-  it('is selected by name and by whether it takes pods', () => {
+  it('is selected by name and by spec.unschedulable', () => {
     const node = create({ spec: { unschedulable: true } });
     expect(nodes.selectableFields['spec.unschedulable']?.(node)).toBe('true');
     expect(nodes.selectableFields['spec.unschedulable']?.(create({}))).toBe('false');

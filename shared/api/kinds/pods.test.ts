@@ -98,13 +98,13 @@ describe('a new pod', () => {
     ]);
   });
 
-  it('tolerates a short silence for as long as the policy says', () => {
+  it('tolerates an unhealthy node for the time in the policy', () => {
     expect(create().spec?.['tolerations']).toEqual([notReady(300), unreachable(300)]);
     const context = { nowMs, defaultTolerationSeconds: 30 };
     expect(create({}, context).spec?.['tolerations']).toEqual([notReady(30), unreachable(30)]);
   });
 
-  it('DT-03 keeps the toleration it brings', () => {
+  it('DT-03 keeps its own toleration', () => {
     expect(create({ tolerations: [unreachable(5)] }).spec?.['tolerations']).toEqual([unreachable(5), notReady(300)]);
   });
 
@@ -169,7 +169,7 @@ describe('a pod that is refused', () => {
       ['spec.terminationGracePeriodSeconds: Invalid value: -1: must be greater than or equal to 0'],
     ],
     [
-      'seconds on a toleration that evicts nobody',
+      'seconds on a toleration without NoExecute',
       { tolerations: [{ key: 'a', operator: 'Exists', effect: 'NoSchedule', tolerationSeconds: 5 }] },
       [
         'spec.tolerations[0].effect: Invalid value: "NoSchedule": effect must be \'NoExecute\' when `tolerationSeconds` is set',
@@ -228,7 +228,7 @@ describe('a changed pod', () => {
     expect(complaints(update(spec), old)).toEqual([expect.stringMatching(text)]);
   });
 
-  it('keeps its tolerations of silence: taken away, they come back', () => {
+  it('keeps its default tolerations: removed ones are added again', () => {
     expect(update({ tolerations: [] }).spec?.['tolerations']).toEqual([notReady(300), unreachable(300)]);
   });
 
@@ -253,7 +253,7 @@ describe('a changed pod', () => {
 });
 
 describe('binding', () => {
-  it('gives a pod to a node once', () => {
+  it('binds a pod to a node once', () => {
     const outcome = bindPod(create(), 'kw-1', nowMs);
     if (outcome.kind !== 'bound') throw new Error(outcome.why);
     expect(outcome.pod.spec?.['nodeName']).toBe('kw-1');

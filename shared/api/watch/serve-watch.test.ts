@@ -99,7 +99,7 @@ it.each([
   expect(failed).toEqual([]);
 });
 
-it('a client that knocks again and again with a wrong token is told of once', async () => {
+it('a client that retries with a wrong token is logged once', async () => {
   const { warned, open } = watcher();
   for (let knock = 0; knock < 3; knock += 1) {
     expect((await open('/api/v1/nodes', 'wrong')).head.status).toBe(401);
@@ -107,7 +107,7 @@ it('a client that knocks again and again with a wrong token is told of once', as
   expect(warned).toEqual(['a sign-in was refused']);
 });
 
-it('watches that fail while the store is away are told of once', async () => {
+it('watches that fail during an outage of the store are logged once', async () => {
   const { failed, openByTicket } = watcher(async () => {
     throw new StoreFault('unreachable', 'the keys of tickets cannot be read', { retryable: true });
   });

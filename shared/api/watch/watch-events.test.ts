@@ -44,7 +44,7 @@ it('a change made while the state is being sent follows as an event', async () =
   for await (const line of lines ?? []) {
     const { type, object } = JSON.parse(line) as { type: string; object: { metadata: { name: string } } };
     received.push(`${type} ${object.metadata.name}`);
-    // The state has been read, and this line is the first of it: the next one is written only when this loop goes on.
+    // The state has been read, and this line is the first of it: the next one is written only when this loop continues.
     if (received.length === 1) await api.send('POST', NODES, { body: node('b') });
   }
   expect(received).toEqual(['ADDED a', 'ADDED b']);

@@ -33,7 +33,7 @@ describe('mapIdentity', () => {
     });
   });
 
-  it('names a user by the ARN where the entry gives no name, and takes the first entry of several', () => {
+  it('names a user by the ARN if the entry has no name, and uses the first of several entries', () => {
     const arn = 'arn:aws:iam::123456789012:role/Ops';
     expect(
       mapIdentity(session, [
@@ -50,7 +50,7 @@ describe('mapIdentity', () => {
     ['the same name in another account', 'arn:aws:iam::999999999999:role/Ops'],
     ['the same name in another partition', 'arn:aws-cn:iam::123456789012:role/Ops'],
     ['a user of the role’s name', 'arn:aws:iam::123456789012:user/Ops'],
-  ])('is nobody by %s', (_, arn) => {
+  ])('is not authenticated by %s', (_, arn) => {
     expect(mapIdentity(session, [{ arn, groups: ['a'] }])).toBeUndefined();
   });
 });
@@ -66,7 +66,7 @@ describe('accessEntryFaults', () => {
     ['groups', { ...good, groups: [] }],
     ['groups', { ...good, groups: ['system:nodes'] }],
     ['groups', { ...good, groups: ['nodekeeper:probes'] }],
-  ])('tells what is wrong with %s', (field, entry) => {
+  ])('reports the fault of %s', (field, entry) => {
     expect(accessEntryFaults(entry).map((fault) => fault.field)).toEqual([field]);
   });
 

@@ -24,7 +24,7 @@ describe('readCallerIdentityToken', () => {
     'https://sts.us-gov-west-1.amazonaws.com/',
     'https://sts-fips.us-east-1.amazonaws.com/',
     'https://sts.cn-north-1.amazonaws.com.cn/',
-  ])('takes what is signed for %s', (base) => {
+  ])('accepts a request signed for %s', (base) => {
     const url = urlWith({}, base);
     expect(read(url)).toEqual({ kind: 'askable', url, host: new URL(base).host, goodUntilMs: SIGNED_MS + 900_000 });
   });
@@ -61,7 +61,7 @@ describe('readCallerIdentityToken', () => {
     expect(read(urlWith(over))).toMatchObject({ kind: 'refused' });
   });
 
-  it('refuses a parameter given twice, in whatever case', () => {
+  it('refuses a duplicate parameter, in whatever case', () => {
     expect(read(`${urlWith()}&action=GetCallerIdentity`)).toMatchObject({ reason: 'repeated query parameter' });
   });
 

@@ -22,7 +22,7 @@ describe('rotating keys', () => {
     expect(idsAfter(['a', 'b'], 'a', 'b')).toEqual(['a', 'b']);
     expect(idsAfter(['b'], 'b', 'b')).toEqual(['b']);
   });
-  it('is not for a key that is gone', () => {
+  it('does not apply to a removed key', () => {
     expect(idsAfter(['b'], 'a', 'c')).toBeUndefined();
   });
 });
@@ -47,7 +47,7 @@ describe('a public key', () => {
   it('keeps no private member', () => {
     expect(publicKeyOf({ kty: 'OKP', crv: 'Ed25519', x, d: 'secret' })).toEqual({ kty: 'OKP', crv: 'Ed25519', x });
   });
-  it('goes with one algorithm', () => {
+  it('has one algorithm', () => {
     expect(algorithmOf({ kty: 'EC', crv: 'P-256', x, y })).toBe('ES256');
     expect(algorithmOf({ kty: 'OKP', crv: 'Ed25519', x })).toBe('EdDSA');
   });

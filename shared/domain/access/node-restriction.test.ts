@@ -36,14 +36,14 @@ describe('authorizeNode', () => {
     expect(authorizeNode(request({ ...lease, verb: 'create', object })).kind).toBe('forbidden');
   });
 
-  it('takes patch as update, and does not see the order of fields', () => {
+  it('treats patch as update, and ignores the order of fields', () => {
     const stored = { spec: { taints: [{ key: 'a', effect: 'NoSchedule' }] } };
     const reordered = { spec: { taints: [{ effect: 'NoSchedule', key: 'a', value: undefined }] } };
     expect(authorizeNode(request({ verb: 'patch', stored, object: reordered })).kind).toBe('allowed');
     expect(authorizeNode(request({ verb: 'patch', stored, object: { spec: {} } })).kind).toBe('forbidden');
   });
 
-  it('judges a patch or update that creates as a create', () => {
+  it('treats a patch or update that creates as a create', () => {
     const object = { metadata: { name: 'n1', labels: { 'other.k8s.io/x': '' } } };
     expect(authorizeNode(request({ verb: 'patch', object }))).toMatchObject({
       kind: 'forbidden',
@@ -127,7 +127,7 @@ describe('isForbiddenNodeLabel', () => {
   });
 });
 
-it('a claim status whose only field is named __proto__ is not the same as one of another name', () => {
+it('a claim status with the only field __proto__ differs from one with another field', () => {
   const pod = (claim: unknown) => ({
     metadata: { name: 'p', namespace: 'default' },
     spec: { nodeName: 'n1' },

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isUsable, judgeNodeToken, type NodeTokenVerdict, tokenClaims } from './node-token.ts';
+import { isUsable, type NodeTokenVerdict, nodeTokenVerdict, tokenClaims } from './node-token.ts';
 
 const NOW_S = 1_767_225_600;
 const KEY_ID = 'k'.repeat(43);
@@ -8,7 +8,7 @@ const CLAIMS = { iss: 'system:node:n1', sub: 'system:node:n1', aud: 'here', iat:
 const AT = { nowMs: NOW_S * 1_000, clusterId: 'here' };
 
 const judged = (header: object = {}, claims: object = {}, nowMs = AT.nowMs): NodeTokenVerdict =>
-  judgeNodeToken({ ...HEADER, ...header }, { ...CLAIMS, ...claims }, { ...AT, nowMs });
+  nodeTokenVerdict({ ...HEADER, ...header }, { ...CLAIMS, ...claims }, { ...AT, nowMs });
 const reason = (verdict: NodeTokenVerdict): string => (verdict.kind === 'refused' ? verdict.reason : 'accepted');
 
 describe('a token of a node', () => {
@@ -70,7 +70,7 @@ describe('a token of a node', () => {
     },
   );
 
-  it('is refused with demands of its header that nobody here understands', () => {
+  it('is refused with unknown critical headers', () => {
     expect(reason(judged({ crit: ['exp'] }))).toBe('header asks for what is not understood');
     expect(reason(judged({ b64: false }))).toBe('header asks for what is not understood');
     expect(reason(judged({ typ: 'at+jwt' }))).toBe('header asks for what is not understood');

@@ -73,7 +73,7 @@ const refused = (reason: NodeTokenRefusal): NodeTokenVerdict => ({ kind: 'refuse
 const isSecond = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
 /** `header` and `claims`: the two JSON objects of the token, as they came. */
-export function judgeNodeToken(
+export function nodeTokenVerdict(
   header: Readonly<Record<string, unknown>>,
   claims: Readonly<Record<string, unknown>>,
   at: { readonly nowMs: number; readonly clusterId: string },

@@ -22,7 +22,7 @@ describe('admitRequest', () => {
     expect(run([0, 0, 0, 60_000, 60_000, 60_000, 60_000])).toEqual([true, true, true, true, true, true, false]);
   });
 
-  it('says when to come back, in whole seconds', () => {
+  it('returns when to retry, in whole seconds', () => {
     const slow = { ratePerSecond: 0.2, burst: 1 };
     const first = admitRequest(undefined, 0, slow);
     expect(first).toEqual({ kind: 'admitted', fullAtMs: 5_000 });

@@ -61,7 +61,7 @@ describe('parseCidr and formatCidr', () => {
 });
 
 describe('addresses', () => {
-  it('come back as they were', () => {
+  it('are parsed and printed without change', () => {
     for (const text of ['0.0.0.0', '192.168.1.254', '::', '::1', 'fd00::', 'a:b:c:d:e:f:1:2', '1:0:0:2::3']) {
       const address = parseAddress(text);
       expect(address && formatAddress(address)).toBe(text);

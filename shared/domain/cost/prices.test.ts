@@ -29,7 +29,7 @@ describe('a list of prices', () => {
       ['prices.keyMonth: is missing'],
     ],
     [
-      'a price nobody asked for',
+      'an unexpected price',
       { readOn, region, prices: { ...prices, lunch: prices.keyMonth } },
       ['prices.lunch: is no price that is counted with'],
     ],

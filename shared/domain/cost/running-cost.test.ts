@@ -20,7 +20,7 @@ describe('what a cluster costs while it runs', () => {
   });
 });
 
-describe('the cost is told', () => {
+describe('the cost is reported', () => {
   it('by each tick that begins one of the first five minutes of a quarter of a day, so within one hour', () => {
     const startMs = Date.UTC(2026, 0, 1);
     const secondsTold: number[] = [];

@@ -73,7 +73,7 @@ describe('markPodNotReady', () => {
     expect(markPodNotReady([{ type: 'Ready', status: 'False' }], 0)).toBeUndefined();
   });
 
-  it('marks a pod whose Ready is Unknown', () => {
+  it('marks a pod with Ready Unknown', () => {
     expect(markPodNotReady([{ type: 'Ready', status: 'Unknown' }], 0)?.[0]?.status).toBe('False');
   });
 });

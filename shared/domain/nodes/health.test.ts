@@ -21,13 +21,13 @@ const signs = (
 const at = (nowMs: number, freshSinceMs = 0, policy = defaultPolicy) => ({ nowMs, freshSinceMs, policy });
 
 describe('healthVerdict', () => {
-  it('keeps a node whose beat is exactly one grace old, and calls it silent a millisecond later', () => {
+  it('keeps a node with a beat exactly one grace period old, and reports it silent a millisecond later', () => {
     const node = signs({ renewedAtMs: 100_000 });
     expect(healthVerdict(node, at(140_000)).kind).toBe('late');
     expect(healthVerdict(node, at(140_001))).toEqual({ kind: 'silent', silentMs: 40_001, deadlineMs: 140_000 });
   });
 
-  it('takes the later of lease renewal and status post', () => {
+  it('uses the later of lease renewal and status post', () => {
     expect(healthVerdict(signs({ renewedAtMs: 10_000, statusAtMs: 100_000 }), at(140_000)).kind).toBe('late');
     expect(healthVerdict(signs({ renewedAtMs: 100_000, statusAtMs: 10_000 }), at(140_000)).kind).toBe('late');
   });
@@ -41,7 +41,7 @@ describe('healthVerdict', () => {
     expect(healthVerdict(signs({ renewedAtMs: 100_000 }), at(90_000))).toMatchObject({ kind: 'alive', silentMs: 0 });
   });
 
-  it('gives every node a full grace from freshSinceMs, and still tells the true silence', () => {
+  it('starts a full grace period for every node at freshSinceMs, and still reports the actual silence', () => {
     const node = signs({ renewedAtMs: 0 });
     expect(healthVerdict(node, at(140_000, 100_000))).toMatchObject({ kind: 'late', silentMs: 140_000 });
     expect(healthVerdict(node, at(140_001, 100_000)).kind).toBe('silent');
@@ -79,7 +79,7 @@ describe('isReturning', () => {
     expect(isReturning(node, verdict(node, 61_000))).toBe(true);
   });
 
-  it('is not a node that fell silent again, nor one whose own status says Unknown', () => {
+  it('is not a node that is silent again, nor one with its own status Unknown', () => {
     const again = signs({ ready: 'Unknown', markedAtMs: 50_000, renewedAtMs: 60_000 });
     expect(isReturning(again, verdict(again, 100_001))).toBe(false);
     const posted = signs({ ready: 'Unknown', statusAtMs: 60_000 });

@@ -114,7 +114,7 @@ describe('createOpenApi', () => {
     }
   });
 
-  it('gives every operation a name of its own', () => {
+  it('has a unique name for every operation', () => {
     const ids = [...(made().document('api/v1')?.body ?? '').matchAll(/"operationId":"([^"]+)"/g)].map(([, id]) => id);
     expect(ids.length).toBeGreaterThan(20);
     expect(new Set(ids).size).toBe(ids.length);

@@ -65,7 +65,7 @@ describe('applyServerSide', () => {
     expect((live['metadata'] as JsonObject)['managedFields']).toBeUndefined();
   });
 
-  it('leaves alone what nobody applied', () => {
+  it('leaves fields without an applier unchanged', () => {
     const live = decodeStrict(node, { ...labelled({ other: 'kept' }), spec: { podCIDR: '10.1.0.0/24' } }).value;
     const after = stored(apply('alpha', live, labelled({ a: '1' })));
     expect(labelsOf(after)).toEqual({ other: 'kept', a: '1' });
@@ -141,7 +141,7 @@ describe('applyServerSide', () => {
     expect((left['spec'] as JsonObject)['containers']).toEqual([{ name: 'a', workingDir: '/w', resources: {} }]);
   });
 
-  it('tells ports apart by number and protocol, TCP if left out', () => {
+  it('identifies ports by number and protocol, TCP if left out', () => {
     const ports = (...items: JsonObject[]) => ({
       metadata: { name: 'p' },
       spec: { containers: [{ name: 'a', ports: items }] },

@@ -31,7 +31,7 @@ describe('trackUpdate', () => {
     spec: { taints: [{ key: 'k', effect: 'NoSchedule' }] },
   });
 
-  it('gives a creator what it set, and nothing of what is always there', () => {
+  it('assigns a creator the fields it set, and none that are always present', () => {
     expect(trackUpdate({ schema: node, live: undefined, next: bare, writer: writer('kubectl-create') })).toEqual([
       {
         manager: 'kubectl-create',
@@ -79,7 +79,7 @@ describe('trackUpdate', () => {
     ]);
   });
 
-  it('drops all of them on a reset, and takes them from the stored object when a client forgot them', () => {
+  it('drops all of them on a reset, and copies them from the stored object when a client left them out', () => {
     const created = trackUpdate({ schema: node, live: undefined, next: bare, writer: writer('one') });
     const live = withManaged(bare, created);
     const update = (managedFields: unknown) =>
@@ -91,7 +91,7 @@ describe('trackUpdate', () => {
     expect(resetsManagedFields([{}, {}])).toBe(false);
   });
 
-  it('takes managed fields a client edited, as kubectl does to hand over from client-side apply', () => {
+  it('accepts managed fields that a client edited, as kubectl does to migrate from client-side apply', () => {
     const [entry] = trackUpdate({
       schema: node,
       live: undefined,

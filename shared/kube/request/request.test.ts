@@ -35,7 +35,7 @@ describe('parsePath', () => {
     });
   });
 
-  it('tells a namespace from what is inside it', () => {
+  it('distinguishes a namespace from the objects inside it', () => {
     expect(target('/api/v1/namespaces/default')).toMatchObject({ resource: 'namespaces', name: 'default' });
     expect(target('/api/v1/namespaces/default/status')).toMatchObject({
       resource: 'namespaces',
@@ -73,7 +73,7 @@ describe('a boolean option', () => {
     expect(isAskedFor(new URLSearchParams('option'), 'option')).toBe(true);
   });
 
-  it('counts as it is given first', () => {
+  it('uses the first value', () => {
     expect(isAskedFor(new URLSearchParams('option=false&option=true'), 'option')).toBe(false);
   });
 });

@@ -101,7 +101,7 @@ describe('decodeStrict', () => {
     });
   });
 
-  it('drops what is empty, so that bodies that mean the same are the same', () => {
+  it('drops empty fields: bodies with the same meaning become equal', () => {
     const empty = {
       metadata: { labels: {}, annotations: null, finalizers: [] },
       spec: { unschedulable: false, taints: [] },
@@ -171,7 +171,7 @@ describe('decodeStrict', () => {
     expect(budget({ minAvailable: '50%' })).toEqual({ minAvailable: '50%' });
   });
 
-  it('prints whether a volume is attached even when nobody said so', () => {
+  it('prints whether a volume is attached even if it was never set', () => {
     const spec = { attacher: 'ebs.csi.aws.com', nodeName: 'kw-1', source: { persistentVolumeName: 'pv-1' } };
     expect(decodeStrict(volumeAttachment, { spec }).value).toEqual({ metadata: {}, spec, status: { attached: false } });
   });
@@ -214,7 +214,7 @@ describe('decodeStrict', () => {
     },
   );
 
-  it('takes quantities as text or number, and refuses what is none', () => {
+  it('accepts quantities as text or number, and refuses other values', () => {
     const capacity = (value: unknown) => decodeStrict(node, { status: { capacity: { cpu: value } } });
     for (const good of ['4', '500m', '1.5', '8Gi', '1e3', '-1', '.5', '12E']) {
       expect(capacity(good).typeFaults).toEqual([]);
@@ -256,7 +256,7 @@ describe('decodeStrict', () => {
     );
   });
 
-  it('does not take inherited names for fields', () => {
+  it('does not treat inherited names as fields', () => {
     const value = JSON.parse('{"constructor":1,"__proto__":{"spec":{}},"toString":2}') as JsonObject;
     expect(decodeStrict(node, value).unknownFields).toEqual(['constructor', '__proto__', 'toString']);
   });

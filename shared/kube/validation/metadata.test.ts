@@ -72,7 +72,7 @@ describe('metadata of an update', () => {
     ]);
   });
 
-  it('may take finalizers from an object that is going, but add none', () => {
+  it('may remove finalizers of a terminating object, but add none', () => {
     const going = { ...old, deletionTimestamp: 't', finalizers: ['example.org/hold'] };
     expect(updated({ ...going, finalizers: [] }, going)).toEqual([]);
     expect(updated({ ...going, finalizers: ['example.org/hold', 'example.org/more'] }, going)).toEqual([

@@ -10,7 +10,7 @@ import {
 } from './names.ts';
 
 describe('names of objects', () => {
-  it.each(['a', 'ab', 'a1', 'a-1', 'a--1--2--b', '0', '01', '1a', '1-a'])('VN-01 takes %s', (name) => {
+  it.each(['a', 'ab', 'a1', 'a-1', 'a--1--2--b', '0', '01', '1a', '1-a'])('VN-01 accepts %s', (name) => {
     expect(subdomainComplaints(name)).toEqual([]);
   });
 
@@ -45,7 +45,7 @@ describe('names of objects', () => {
     expect(labelComplaints('a.b')).toHaveLength(1);
   });
 
-  it('judges keys by prefix and name', () => {
+  it('checks the prefix and the name of keys', () => {
     expect(qualifiedNameComplaints('example.org/Some_key.1')).toEqual([]);
     expect(qualifiedNameComplaints('/x')).toEqual(['prefix part must be non-empty']);
     expect(qualifiedNameComplaints('')).toEqual([

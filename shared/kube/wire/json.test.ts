@@ -16,7 +16,7 @@ describe('parseJson', () => {
     ]);
   });
 
-  it('takes the last of two members, as Go does', () => {
+  it('uses the last of two equal members, as Go does', () => {
     expect(parseJson('{"a":1,"a":2}')).toMatchObject({ value: { a: 2 } });
   });
 

@@ -78,7 +78,7 @@ describe('decodeProtobuf', () => {
     });
   });
 
-  it('reads a namespace with labels; a time nobody set is null', () => {
+  it('reads a namespace with labels; an unset time is null', () => {
     const labels = [field(11, field(1, 'a'), field(2, '1')), field(11, field(1, '__proto__'))];
     const object = decoded(
       body('v1', 'Namespace', field(1, field(1, 'team'), field(8), ...labels), field(2), field(3)),

@@ -12,7 +12,7 @@ describe('the node IP argument', () => {
     ['RP-07', '1.2.3', []],
     ['RP-09', '0.0.0.0', ['0.0.0.0']],
     ['RP-11', 'abcd:0abc:00ab:0000:0000::1', ['abcd:abc:ab::1']],
-  ])('%s %j gives %j', (_, argument, expected) => {
+  ])('%s %j results in %j', (_, argument, expected) => {
     const parsed = parseNodeIpArgument(argument, true);
     if (parsed.kind !== 'parsed') throw new Error(parsed.message);
     expect(parsed.addresses.map(({ text }) => text)).toEqual(expected);
@@ -66,7 +66,7 @@ describe('addresses in the node status', () => {
     });
   });
 
-  it('RD-03 an external cloud provider is told of the node IP', () => {
+  it('RD-03 the node IP is published for an external cloud provider', () => {
     expect(decideAddresses({ ...facts, nodeIps: ips('10.0.0.1'), externalCloudProvider: true })).toEqual({
       kind: 'decided',
       addresses: [internal('10.0.0.1'), host],

@@ -34,7 +34,7 @@ const both = (differing: Record<string, number>) => ({
 });
 
 describe('SC capacity and allocatable', () => {
-  it('SC-01 gives pods all there is when nothing is held back', () => {
+  it('SC-01 makes the whole capacity allocatable when nothing is reserved', () => {
     expect(resources({})).toEqual(both({}));
   });
 
@@ -42,17 +42,17 @@ describe('SC capacity and allocatable', () => {
     expect(resources({ maxPods: 10, podsPerCore: 6 })).toEqual(both({ pods: 10 }));
   });
 
-  it('SC-05 takes huge pages off allocatable memory, and keeps a size that others set', () => {
+  it('SC-05 subtracts huge pages from allocatable memory, and keeps a size set by others', () => {
     const found = resources({}, { capacity: { 'hugepages-test': '1' } });
     expect(found.capacity).toEqual({ ...USUAL, 'hugepages-test': 1 });
     expect(found.allocatable).toEqual({ ...USUAL, memory: 1_023, 'hugepages-test': 1 });
   });
 
-  it('SC-07 takes ephemeral storage from the root file system', () => {
+  it('SC-07 reads ephemeral storage from the root file system', () => {
     expect(resources({ rootFsBytes: 5_000 })).toEqual(both({ 'ephemeral-storage': 5_000 }));
   });
 
-  it('SC-09 keeps a resource whose plug-in is gone, with nothing', () => {
+  it('SC-09 keeps the resource of a removed device plug-in, with amount 0', () => {
     const devices = { capacity: {}, allocatable: {}, removed: ['inactive'] };
     expect(resources({ devices }, { capacity: { inactive: '1' } })).toEqual(both({ inactive: 0 }));
   });

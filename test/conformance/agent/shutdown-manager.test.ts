@@ -24,7 +24,7 @@ const pod = (name: string, priority: number, over: Record<string, unknown> = {})
   status: { phase: 'Running' },
 });
 
-/** A system that grants delays and announces shutdowns, and a runtime whose pods take their time. */
+/** A system that grants delays and announces shutdowns, and a runtime with pods that terminate slowly. */
 class Machine {
   readonly time = new SteppedTime(NOON_MS);
   readonly history: string[] = [];
@@ -200,7 +200,7 @@ describe('order and waiting', () => {
     expect(timeOuts(machine)).toBe(0);
   });
 
-  it('GT-03 an empty group takes no time', async () => {
+  it('GT-03 an empty group uses no time', async () => {
     const machine = await shutdown(TWO, (each) => {
       each.pods = [pod('b', 2)];
     });
@@ -215,7 +215,7 @@ describe('order and waiting', () => {
     expect(machine.lines('kill')).toEqual(['0 kill a 10', '7 kill b 20']);
   });
 
-  it('GT-07 a group without time is told to end and left', async () => {
+  it('GT-07 a group without time is signalled and not awaited', async () => {
     const machine = await shutdown([bucket(1, 0), bucket(2, 20)], (each) => {
       each.killTakesMs = 5_000;
     });
@@ -230,7 +230,7 @@ describe('order and waiting', () => {
     expect(timeOuts(machine)).toBe(1);
   });
 
-  it('goes on when a pod cannot be killed, or its volumes not be unmounted', async () => {
+  it('continues when a pod cannot be killed, or its volumes cannot be unmounted', async () => {
     const machine = new Machine(TWO, {
       killPod: async () => {
         throw new Error('no runtime');
@@ -367,7 +367,7 @@ describe('what is announced', () => {
     ]);
   });
 
-  it('guards the node again where the lock could not be taken after a cancellation', async () => {
+  it('inhibits shutdown again after a cancellation where the lock could not be acquired', async () => {
     const machine = await started(ONE);
     await machine.announce(true);
     machine.holdFails = true;

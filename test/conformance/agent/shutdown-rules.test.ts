@@ -32,9 +32,9 @@ const pod = (name: string, spec: Record<string, unknown>, annotations: Record<st
 
 describe('from two periods to buckets', () => {
   it.each([
-    ['GM-01 300 s of which 120 s', 300, 120, [bucket(0, 180), bucket(CRITICAL, 120)]],
+    ['GM-01 300 s, 120 s critical', 300, 120, [bucket(0, 180), bucket(CRITICAL, 120)]],
     ['GM-03 both 0: off', 0, 0, []],
-    ['GM-05 30 s of which 10 s', 30, 10, [bucket(0, 20), bucket(CRITICAL, 10)]],
+    ['GM-05 30 s, 10 s critical', 30, 10, [bucket(0, 20), bucket(CRITICAL, 10)]],
     ['GM-07 nothing for critical pods', 30, 0, [bucket(0, 30), bucket(CRITICAL, 0)]],
     ['GM-09 fractions are dropped per bucket', 30.9, 10.2, [bucket(0, 20), bucket(CRITICAL, 10)]],
     ['GM-11 total 0: off', 0, 10, []],
@@ -46,7 +46,7 @@ describe('from two periods to buckets', () => {
     expect(requestedDelayMs(shutdownBuckets(settings(30.9, 10.2)))).toBe(30_000);
   });
 
-  it('sorts buckets that are given, lowest priority first', () => {
+  it('sorts configured buckets, lowest priority first', () => {
     const given = [bucket(1_000, 5), bucket(-7, 1), bucket(0, 3)];
     expect(shutdownBuckets(settings(0, 0, given)).map(({ priority }) => priority)).toEqual([-7, 0, 1_000]);
   });
@@ -97,7 +97,7 @@ describe('groups by priority', () => {
       ],
     ],
     [
-      'GG-03 unset counts as 0, negative goes to the lowest',
+      'GG-03 unset counts as 0, negative belongs to the lowest',
       TWO,
       { 'node-critical': 2_000_001_000, unset: undefined, negative: -5 },
       [
@@ -106,7 +106,7 @@ describe('groups by priority', () => {
       ],
     ],
     [
-      'GG-05 one bucket takes all',
+      'GG-05 one bucket contains all',
       [bucket(10, 5)],
       { low: -2_147_483_648, mid: 10, high: 2_000_001_000 },
       [[10, 5, ['low', 'mid', 'high']]],
@@ -204,7 +204,7 @@ describe('critical pods', () => {
     expect(isCriticalPod(pod('p', spec, annotations))).toBe(expected);
   });
 
-  it('takes a mirror pod for critical', () => {
+  it('treats a mirror pod as critical', () => {
     expect(isCriticalPod(pod('p', {}, { 'kubernetes.io/config.mirror': 'abc' }))).toBe(true);
   });
 });

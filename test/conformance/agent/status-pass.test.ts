@@ -39,7 +39,7 @@ async function passAgainst(patchStatuses: readonly number[]) {
     registration: {
       ensure: async () => true,
       again: async () => true,
-      // Told of the Node at once, so that it is in the local cache.
+      // Publishes the Node at once: it is then in the local cache.
       onRegistered: (listener) => listener(NODE),
     },
     recordEvent: () => {},

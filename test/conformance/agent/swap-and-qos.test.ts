@@ -104,7 +104,7 @@ describe('swap by behaviour', () => {
   it.each<[string, Partial<PlannedNode>, KubeObject, Limit[]]>([
     ['WB-01 limited, Burstable', {}, BURSTABLE, swapMax(134_217_728, 268_435_456)],
     [
-      'WB-03 a container whose request is its limit',
+      'WB-03 a container with equal request and limit',
       {},
       podOf({ requests: { memory: '1Gi' } }, { requests: { memory: '2Gi' }, limits: { memory: '2Gi' } }),
       swapMax(134_217_728, 0),
@@ -140,7 +140,7 @@ describe('swap by behaviour', () => {
     expect(await planned({ gate: false, swapBehavior: '' }, BURSTABLE)).toEqual(swapMax(0, 0));
   });
 
-  it('gives none to a pod that the node cannot do without', async () => {
+  it('assigns none to a critical pod', async () => {
     const critical = { ...BURSTABLE, spec: { ...BURSTABLE.spec, priorityClassName: 'system-cluster-critical' } };
     expect(await planned({}, critical)).toEqual(swapMax(0, 0));
   });
@@ -167,7 +167,7 @@ describe('swap at the start', () => {
   it('WS-05 is on with devices', () => {
     expect(swapIsOn(DEVICES)).toBe(true);
   });
-  it('WS-07 does not start where swap is on, unless told otherwise', () => {
+  it('WS-07 does not start where swap is on, unless configured to', () => {
     expect(startFault({}, DEVICES)).toMatch(/^running with swap on is not supported, please disable swap/);
     expect(startFault({ failSwapOn: false }, DEVICES)).toBeUndefined();
   });
@@ -180,7 +180,7 @@ describe('swap at the start', () => {
       'k.yaml:3: invalid configuration: memorySwap.swapBehavior "UnlimitedSwap" must be one of: "", "LimitedSwap" or "NoSwap"',
     ]);
   });
-  it('WS-13 takes nothing for NoSwap', async () => {
+  it('WS-13 sets no limit for NoSwap', async () => {
     const { config, faults } = checked({ memorySwap: { swapBehavior: '' } });
     expect(faults).toEqual([]);
     expect(config.swapBehavior).toBe('');

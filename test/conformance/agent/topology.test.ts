@@ -206,12 +206,12 @@ describe('start', () => {
       /^unable to convert policy option to integer "max-allowable-numa-nodes"/,
     );
   });
-  it('TO-07 an option nobody knows', () => {
+  it('TO-07 an unknown option', () => {
     expect(refusal({ policy: 'restricted', options: { 'unknown-option': 'true' } })).toMatch(
       /unknown .*unknown-option/,
     );
   });
-  it('TO-09 a scope nobody knows', () => {
+  it('TO-09 an unknown scope', () => {
     expect(refusal({ scope: 'unknown' })).toBe('unknown scope: "unknown"');
   });
   it('TO-11 distances that cannot be read', () => {
@@ -220,12 +220,12 @@ describe('start', () => {
     );
   });
 
-  it('allows more nodes where told, with a warning', () => {
+  it('allows more nodes if configured, with a warning', () => {
     const nodeIds = [0, 1, 2, 3, 4, 5, 6, 7, 8];
     const start = startTopology(asked({ nodeIds, options: { 'max-allowable-numa-nodes': '9' } }));
     expect(start).toMatchObject({ kind: 'on', warnings: [expect.stringContaining('more than 8')] });
   });
-  it('refuses a policy nobody knows, and a boolean that is none', () => {
+  it('refuses an unknown policy, and an invalid boolean', () => {
     expect(refusal({ policy: 'sideways' })).toBe('unknown policy: "sideways"');
     expect(refusal({ options: { 'prefer-closest-numa-nodes': 'yes' } })).toMatch(
       /^bad value for option "prefer-closest-numa-nodes": /,
@@ -269,7 +269,7 @@ describe('admission', () => {
     message: 'Resources cannot be allocated with Topology locality',
   };
 
-  it('TN-01 asks nobody under the policy none, and gives out all the same', () => {
+  it('TN-01 asks no provider under the policy none, and still allocates', () => {
     const provider = new Provider('r: {0}+');
     const outcome = admitTopology(undefined, [provider], [], pod);
     expect(outcome).toEqual({ kind: 'admitted', state: ['i ', 'a ', 'b '], hints: new Map() });
@@ -280,7 +280,7 @@ describe('admission', () => {
     expect(admitTopology(undefined, [], [], pod)).toMatchObject({ kind: 'admitted' });
   });
 
-  it.each(['container', 'pod'] as const)('TS-03 admits where nobody has a say, in the scope %s', (scope) => {
+  it.each(['container', 'pod'] as const)('TS-03 admits without any provider, in the scope %s', (scope) => {
     expect(admitTopology(twoNodes('restricted', scope), [new Provider('∅')], [], pod).kind).toBe('admitted');
   });
 
@@ -306,7 +306,7 @@ describe('admission', () => {
     ).toMatchObject(MISPLACED);
   });
 
-  it('TS-11 tells an allocation that fails', () => {
+  it('TS-11 reports an allocation that fails', () => {
     const outcome = admitTopology(twoNodes('best-effort', 'container'), [new Provider('r: {0}+', 'boom')], [], pod);
     expect(outcome).toEqual({
       kind: 'refused',
