@@ -8,12 +8,12 @@
 import { authorize } from '../domain/access/authorize.ts';
 import type { UserInfo } from '../domain/access/user-info.ts';
 import { defined } from '../domain/defined.ts';
+import { NAME_LENGTH_MAX } from '../domain/kubernetes.ts';
 import type { ResourceDescriptor, Verb } from '../kube/descriptor.ts';
 import { parsePath, type ResourceTarget, verbOf } from '../kube/request/request.ts';
 import { isStatusError, statusResponse } from '../kube/request/respond.ts';
 import { parseFieldSelector } from '../kube/selectors.ts';
 import * as status from '../kube/status.ts';
-import { NAME_LENGTH_MAX } from '../kube/validation/names.ts';
 import type { HttpRequest, HttpResponse } from '../ports/http.ts';
 import { type Act, audit } from './access/audit.ts';
 import { namespaces } from './kinds/registry.ts';

@@ -1,4 +1,8 @@
 /** The parts of Kubernetes objects that rules read and write, in their JSON form. */
+
+/** No kind allows a longer name (apimachinery validation, IsDNS1123Subdomain). Characters. */
+export const NAME_LENGTH_MAX = 253;
+
 export type TaintEffect = 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute';
 
 export interface Taint {

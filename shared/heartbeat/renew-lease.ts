@@ -12,6 +12,7 @@
 
 import { authorize } from '../domain/access/authorize.ts';
 import { defined } from '../domain/defined.ts';
+import { NAME_LENGTH_MAX } from '../domain/kubernetes.ts';
 import { isPatchType, PATCH_TYPES, patchTransform } from '../kube/patch/patch.ts';
 import {
   decodeObject,
@@ -31,7 +32,6 @@ import { lease as leaseSchema } from '../kube/schema/lease.ts';
 import * as status from '../kube/status.ts';
 import type { KubeObject } from '../kube/types.ts';
 import { resourceVersionRequired } from '../kube/validation/metadata.ts';
-import { NAME_LENGTH_MAX } from '../kube/validation/names.ts';
 import { isJsonObject } from '../kube/wire/json-value.ts';
 import type { Authenticator } from '../ports/authenticator.ts';
 import type { Clock, RandomSource } from '../ports/clock.ts';

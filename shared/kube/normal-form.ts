@@ -5,18 +5,18 @@
 
 import type { KubeObject, ObjectMeta } from './types.ts';
 import { sameJson } from './validation/causes.ts';
+import { isJsonObject, type JsonObject } from './wire/json-value.ts';
 
-export type Json = Record<string, unknown>;
+export type Json = JsonObject;
 
-export const isRecord = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
+export { isJsonObject as isRecord } from './wire/json-value.ts';
 
 /** A field as a record; {} when it is absent or something else. */
-export const recordOf = (value: unknown): Json => (isRecord(value) ? value : {});
+export const recordOf = (value: unknown): Json => (isJsonObject(value) ? value : {});
 /** A field as a list; [] when it is absent or something else. */
 export const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 /** A list of records; anything else in it is left out. */
-export const recordsOf = (value: unknown): Json[] => listOf(value).filter(isRecord);
+export const recordsOf = (value: unknown): Json[] => listOf(value).filter(isJsonObject);
 /** A field as text; '' when it is absent or something else. */
 export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 /** A field as a number; undefined when it is absent or something else. */
@@ -25,7 +25,7 @@ export const numberOf = (value: unknown): number | undefined => (typeof value ==
 /** Without null fields, at any depth. Nulls in lists stay, because validation must report them. */
 export function withoutNulls<T>(value: T): T {
   if (Array.isArray(value)) return value.map((item) => withoutNulls(item)) as T;
-  if (!isRecord(value)) return value;
+  if (!isJsonObject(value)) return value;
   const kept: Json = {};
   for (const [key, item] of Object.entries(value)) {
     if (item !== null && item !== undefined) kept[key] = withoutNulls(item);
@@ -40,7 +40,7 @@ const isEmpty = (value: unknown): boolean =>
   value === false ||
   value === 0 ||
   (Array.isArray(value) && value.length === 0) ||
-  (isRecord(value) && Object.keys(value).length === 0);
+  (isJsonObject(value) && Object.keys(value).length === 0);
 
 /** Without those of the named fields that are empty: '', 0, false, [] or {}. */
 export function withoutEmpty<T extends object>(record: T, ...fields: readonly string[]): T {

@@ -1,17 +1,11 @@
 import { ageSince } from '../../kube/age.ts';
 import { ageColumn, NONE, nameColumn, textColumn } from '../../kube/columns.ts';
 import type { Column, ResourceDescriptor } from '../../kube/descriptor.ts';
-import {
-  freshMetadata,
-  inheritMetadata,
-  nextGeneration,
-  recordOf,
-  typed,
-  withoutNulls,
-} from '../../kube/normal-form.ts';
+import { withoutNulls } from '../../kube/normal-form.ts';
 import { defaultPodSpec } from '../../kube/pods/pod-defaults.ts';
 import type { DaemonSetSpec, KubeDaemonSet } from '../../kube/types.ts';
 import { validateDaemonSet } from '../../kube/validation/daemon-set.ts';
+import { preparesSpecAndStatus } from './spec-and-status.ts';
 
 const APPS_GROUP = 'apps';
 
@@ -103,25 +97,12 @@ export const daemonsets: ResourceDescriptor = {
   },
   unconditionalUpdate: true,
   createOnUpdate: false,
-  hasGeneration: true,
-  prepareForCreate: (object) =>
-    typed(APPS_GROUP, 'v1', 'DaemonSet', {
-      ...object,
-      metadata: { ...freshMetadata(object.metadata), generation: 1 },
-      spec: storedSpec(object.spec),
-      status: { ...EMPTY_STATUS },
-    }),
-  prepareForUpdate(next, old, { subresource }) {
-    const onStatus = subresource === 'status';
-    const prepared = typed(APPS_GROUP, 'v1', 'DaemonSet', {
-      ...next,
-      metadata: inheritMetadata(next.metadata, old.metadata),
-      spec: onStatus ? (old.spec ?? {}) : storedSpec(next.spec),
-      status: onStatus
-        ? { ...EMPTY_STATUS, ...withoutNulls(recordOf(next.status)) }
-        : (old.status ?? { ...EMPTY_STATUS }),
-    });
-    return { ...prepared, metadata: { ...prepared.metadata, generation: nextGeneration(prepared, old) } };
-  },
+  ...preparesSpecAndStatus({
+    group: APPS_GROUP,
+    version: 'v1',
+    kind: 'DaemonSet',
+    storedSpec,
+    storedStatus: (status = {}) => ({ ...EMPTY_STATUS, ...withoutNulls(status) }),
+  }),
   validate: (object, { old, subresource }) => validateDaemonSet(object, old, subresource),
 };

@@ -1,25 +1,15 @@
 import { ageSince } from '../../kube/age.ts';
 import { ageColumn, nameColumn, textColumn } from '../../kube/columns.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
-import {
-  freshMetadata,
-  inheritMetadata,
-  type Json,
-  nextGeneration,
-  recordOf,
-  typed,
-  withoutEmpty,
-  withoutNulls,
-} from '../../kube/normal-form.ts';
+import { withoutEmpty, withoutNulls } from '../../kube/normal-form.ts';
 import type { IntOrString, KubePodDisruptionBudget } from '../../kube/types.ts';
 import { validateDisruptionBudget } from '../../kube/validation/disruption-budget.ts';
+import { preparesSpecAndStatus } from './spec-and-status.ts';
 
 export const POLICY_GROUP = 'policy';
 const NOT_APPLICABLE = 'N/A';
 
 const EMPTY_STATUS = { currentHealthy: 0, desiredHealthy: 0, disruptionsAllowed: 0, expectedPods: 0 };
-
-const storedSpec = (given: unknown): Json => withoutNulls(recordOf(given));
 
 const shareCell = (share: IntOrString | undefined): string => String(share ?? NOT_APPLICABLE);
 
@@ -62,25 +52,15 @@ export const poddisruptionbudgets: ResourceDescriptor = {
   },
   unconditionalUpdate: false,
   createOnUpdate: false,
-  hasGeneration: true,
-  prepareForCreate: (object) =>
-    typed(POLICY_GROUP, 'v1', 'PodDisruptionBudget', {
-      ...object,
-      metadata: { ...freshMetadata(object.metadata), generation: 1 },
-      spec: storedSpec(object.spec),
-      status: { ...EMPTY_STATUS },
+  ...preparesSpecAndStatus({
+    group: POLICY_GROUP,
+    version: 'v1',
+    kind: 'PodDisruptionBudget',
+    storedSpec: (spec = {}) => withoutNulls(spec),
+    storedStatus: (status = {}) => ({
+      ...EMPTY_STATUS,
+      ...withoutEmpty(withoutNulls(status), 'conditions', 'disruptedPods'),
     }),
-  prepareForUpdate(next, old, { subresource }) {
-    const onStatus = subresource === 'status';
-    const prepared = typed(POLICY_GROUP, 'v1', 'PodDisruptionBudget', {
-      ...next,
-      metadata: inheritMetadata(next.metadata, old.metadata),
-      spec: onStatus ? (old.spec ?? {}) : storedSpec(next.spec),
-      status: onStatus
-        ? { ...EMPTY_STATUS, ...withoutEmpty(withoutNulls(recordOf(next.status)), 'conditions', 'disruptedPods') }
-        : (old.status ?? { ...EMPTY_STATUS }),
-    });
-    return { ...prepared, metadata: { ...prepared.metadata, generation: nextGeneration(prepared, old) } };
-  },
+  }),
   validate: (object, { old, subresource }) => validateDisruptionBudget(object, old, subresource),
 };

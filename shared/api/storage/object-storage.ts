@@ -1,9 +1,9 @@
 /** The storage of resources in the `objects` table. */
 import { defined } from '../../domain/defined.ts';
+import { NAME_LENGTH_MAX } from '../../domain/kubernetes.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
 import * as status from '../../kube/status.ts';
 import type { KubeObject, ObjectRef } from '../../kube/types.ts';
-import { NAME_LENGTH_MAX } from '../../kube/validation/names.ts';
 import type { TransactWrite } from '../../ports/item-store.ts';
 import type { ChangeLog } from '../../store/change-log.ts';
 import type { CommitOutcome, ObjectStore, ObjectWrite } from '../../store/object-store.ts';

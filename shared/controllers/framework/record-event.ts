@@ -12,9 +12,9 @@
 import { events as eventsResource } from '../../api/kinds/registry.ts';
 import { shardsOf } from '../../api/storage/cluster-objects.ts';
 import type { EventText } from '../../domain/events/event-text.ts';
+import { NAME_LENGTH_MAX } from '../../domain/kubernetes.ts';
 import { formatTime } from '../../kube/time.ts';
 import type { KubeEvent, KubeObject, ObjectRef } from '../../kube/types.ts';
-import { NAME_LENGTH_MAX } from '../../kube/validation/names.ts';
 import { StoreFault } from '../../ports/item-store.ts';
 import { objectSortKey, shardOf } from '../../store/layout.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';

@@ -4,6 +4,7 @@
  * shown.
  * Source of the form: Kubernetes, "Authenticating with Bootstrap Tokens". Its secrets are shorter and stored in clear.
  */
+import { NAME_LENGTH_MAX } from '../kubernetes.ts';
 
 /** Group and user of a request that carries a bootstrap token. */
 export const BOOTSTRAP_GROUP = 'system:bootstrappers';
@@ -15,10 +16,10 @@ export const BOOTSTRAP_LIFE_SECONDS_MAX = 400 * 86_400;
 
 const ID = /^[a-z0-9]{6,20}$/;
 const SECRET = /^[A-Za-z0-9_-]{43}$/;
-const PATTERN = /^[-a-z0-9.*?]{1,253}$/;
+const PATTERN = /^[-a-z0-9.*?]+$/;
 
 export const isBootstrapTokenId = (text: string): boolean => ID.test(text);
-export const isNamePattern = (text: string): boolean => PATTERN.test(text);
+export const isNamePattern = (text: string): boolean => text.length <= NAME_LENGTH_MAX && PATTERN.test(text);
 
 /** undefined: not of the form of a bootstrap token. */
 export function parseBootstrapToken(text: string): { readonly id: string; readonly secret: string } | undefined {

@@ -2,6 +2,7 @@
  * The identity of a machine: the public keys that may sign in under a node's name. Only a key proves the name, so a
  * client that adds a key must already have one, or a permission to enrol.
  */
+import { NAME_LENGTH_MAX } from '../kubernetes.ts';
 import { PROBE_LEASE } from './probe-identity.ts';
 
 /** Member of a user's `extra` with the key that signed its token. Key rotation depends on it. */
@@ -53,7 +54,6 @@ export function keysAfterRotation(
   return [signing, keys.find(({ keyId }) => keyId === wanted.keyId) ?? wanted];
 }
 
-const NAME_CHARACTERS_MAX = 253;
 const NAME_PART = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/;
 
 /**
@@ -61,4 +61,4 @@ const NAME_PART = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/;
  * Lease.
  */
 export const isNodeName = (name: string): boolean =>
-  name !== PROBE_LEASE && name.length <= NAME_CHARACTERS_MAX && name.split('.').every((part) => NAME_PART.test(part));
+  name !== PROBE_LEASE && name.length <= NAME_LENGTH_MAX && name.split('.').every((part) => NAME_PART.test(part));

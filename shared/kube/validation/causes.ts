@@ -3,6 +3,7 @@
  * (staging/src/k8s.io/apimachinery/pkg/util/validation/field/errors.go).
  */
 import type { Cause } from '../status.ts';
+import { isJsonObject } from '../wire/json-value.ts';
 
 /** A value as printed in a message: text in quotes, numbers and booleans without, all others as JSON. */
 export function shown(value: unknown): string {
@@ -72,14 +73,11 @@ export const nonNegative = (field: string, value: number | undefined): Cause[] =
 export const immutable = (field: string, next: unknown, old: unknown): Cause[] =>
   sameJson(next, old) ? [] : [invalidValue(field, next, IMMUTABLE)];
 
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 const isEmpty = (value: unknown): boolean =>
   value === undefined ||
   value === null ||
   (Array.isArray(value) && value.length === 0) ||
-  (isRecord(value) && Object.values(value).every(isEmpty));
+  (isJsonObject(value) && Object.values(value).every(isEmpty));
 
 /** Semantic equality of Kubernetes: the order of keys does not matter; absent, null, [] and {} are equal. */
 export function sameJson(left: unknown, right: unknown): boolean {
@@ -87,7 +85,7 @@ export function sameJson(left: unknown, right: unknown): boolean {
   if (Array.isArray(left) && Array.isArray(right)) {
     return left.length === right.length && left.every((item, index) => sameJson(item, right[index]));
   }
-  if (isRecord(left) && isRecord(right)) {
+  if (isJsonObject(left) && isJsonObject(right)) {
     const keys = new Set([...Object.keys(left), ...Object.keys(right)]);
     for (const key of keys) if (!sameJson(left[key], right[key])) return false;
     return true;

@@ -6,6 +6,7 @@ import {
   isNamePattern,
 } from '../../domain/access/bootstrap-token.ts';
 import { isForbiddenNodeLabel } from '../../domain/access/node-restriction.ts';
+import { NAME_LENGTH_MAX } from '../../domain/kubernetes.ts';
 import type { Cause } from '../status.ts';
 import { parseTimeMs } from '../time.ts';
 import type { KubeBootstrapToken, KubeNodeIdentity } from '../types.ts';
@@ -58,7 +59,7 @@ export function validateBootstrapToken(token: KubeBootstrapToken): Cause[] {
       invalidValue(
         'spec.nodeNamePattern',
         nodeNamePattern,
-        "must be characters of node names, '*' and '?', at most 253",
+        `must be characters of node names, '*' and '?', at most ${NAME_LENGTH_MAX}`,
       ),
     );
   }

@@ -1,8 +1,9 @@
 /**
- * Which texts may name things. Every function returns complaints, empty when the text will do
+ * Rules for names, labels and similar texts. Every function returns complaints; none if the text is valid
  * (staging/src/k8s.io/apimachinery/pkg/util/validation/validation.go).
  */
 import { PROBE_LEASE } from '../../domain/access/probe-identity.ts';
+import { NAME_LENGTH_MAX } from '../../domain/kubernetes.ts';
 
 const LABEL_FORMAT = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
 const SUBDOMAIN_FORMAT = '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*';
@@ -24,8 +25,6 @@ const QUALIFIED_TEXT =
 const LABEL_VALUE_TEXT = `a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character`;
 
 const DNS_LABEL_MAX = 63;
-/** No kind allows a longer name (apimachinery validation, IsDNS1123Subdomain). Characters. */
-export const NAME_LENGTH_MAX = 253;
 const QUALIFIED_NAME_MAX = 63;
 const LABEL_VALUE_MAX = 63;
 

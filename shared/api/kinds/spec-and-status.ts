@@ -1,0 +1,40 @@
+import type { ResourceDescriptor } from '../../kube/descriptor.ts';
+import { freshMetadata, inheritMetadata, nextGeneration, typed } from '../../kube/normal-form.ts';
+import type { KubeObject } from '../../kube/types.ts';
+
+/** The stored form of a kind with a status subresource and a generation. */
+export interface SpecAndStatus {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  storedSpec(spec: KubeObject['spec']): Record<string, unknown>;
+  /** `undefined`: the status of a new object. */
+  storedStatus(status: KubeObject['status']): Record<string, unknown>;
+}
+
+type Prepare = Pick<ResourceDescriptor, 'hasGeneration' | 'prepareForCreate' | 'prepareForUpdate'>;
+
+/**
+ * How such a kind prepares its writes. A write of the object changes the spec and keeps the status; a write of the
+ * status keeps the spec. A creation ignores the status that was sent.
+ */
+export const preparesSpecAndStatus = ({ group, version, kind, storedSpec, storedStatus }: SpecAndStatus): Prepare => ({
+  hasGeneration: true,
+  prepareForCreate: (object) =>
+    typed(group, version, kind, {
+      ...object,
+      metadata: { ...freshMetadata(object.metadata), generation: 1 },
+      spec: storedSpec(object.spec),
+      status: storedStatus(undefined),
+    }),
+  prepareForUpdate(next, old, { subresource }) {
+    const isStatus = subresource === 'status';
+    const prepared = typed(group, version, kind, {
+      ...next,
+      metadata: inheritMetadata(next.metadata, old.metadata),
+      spec: isStatus ? (old.spec ?? {}) : storedSpec(next.spec),
+      status: isStatus ? storedStatus(next.status) : (old.status ?? storedStatus(undefined)),
+    });
+    return { ...prepared, metadata: { ...prepared.metadata, generation: nextGeneration(prepared, old) } };
+  },
+});
