@@ -12,7 +12,7 @@ import { pods } from './pods.ts';
 import { priorityclasses } from './priorityclasses.ts';
 import { volumeattachments } from './volumeattachments.ts';
 
-/** Every resource we serve, in the order discovery lists them. Virtual ones (create only) are in virtual.ts. */
+/** Every resource we serve, in the order discovery lists them. Self-reviews, which are only created, are in self-reviews.ts. */
 export const resources: readonly ResourceDescriptor[] = [
   events,
   namespaces,
