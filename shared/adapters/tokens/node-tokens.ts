@@ -15,7 +15,7 @@
 import { createHash, type KeyObject, verify } from 'node:crypto';
 import { algorithmOf, KEY_ID_EXTRA, type NodeKey, type NodeKeyAlgorithm } from '../../domain/access/node-identity.ts';
 import { NODES_GROUP } from '../../domain/access/node-restriction.ts';
-import { nodeTokenVerdict, NODE_TOKEN_CHARACTERS_MAX, type NodeTokenClaims } from '../../domain/access/node-token.ts';
+import { NODE_TOKEN_CHARACTERS_MAX, type NodeTokenClaims, nodeTokenVerdict } from '../../domain/access/node-token.ts';
 import { PROBE_GROUP, PROBE_USER } from '../../domain/access/probe-identity.ts';
 import { hasEnded } from '../../domain/access/process-key.ts';
 import type { UserInfo } from '../../domain/access/user-info.ts';
