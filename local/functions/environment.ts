@@ -106,21 +106,27 @@ export class Environment {
     });
   }
 
-  /** CPU time of the thread so far. Milliseconds; 0 once it is gone. */
-  async cpuMs(): Promise<number> {
-    if (this.dead) return 0;
-    const { user, system } = await this.#worker.cpuUsage();
-    return (user + system) / 1_000;
+  /** CPU time of the thread so far. Milliseconds; 0 after the thread has ended. */
+  cpuMs(): Promise<number> {
+    return this.#measure(async () => {
+      const { user, system } = await this.#worker.cpuUsage();
+      return (user + system) / 1_000;
+    });
   }
 
-  /** What the thread's heap holds, garbage included; 0 once it is gone. */
-  async heapBytes(): Promise<number> {
+  /** Used heap of the thread, garbage included; 0 after the thread has ended. */
+  heapBytes(): Promise<number> {
+    return this.#measure(async () => (await this.#worker.getHeapStatistics()).used_heap_size);
+  }
+
+  /** Between the end of a thread and its exit event, Node rejects each question with ERR_WORKER_NOT_RUNNING. */
+  async #measure(read: () => Promise<number>): Promise<number> {
     if (this.dead) return 0;
     try {
-      return (await this.#worker.getHeapStatistics()).used_heap_size;
-    } catch {
-      // It ended in this very moment.
-      return 0;
+      return await read();
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ERR_WORKER_NOT_RUNNING') return 0;
+      throw error;
     }
   }
 

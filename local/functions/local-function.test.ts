@@ -95,6 +95,16 @@ describe('a function on this machine', () => {
     expect(await fn.heapBytes()).toBeGreaterThan(0);
   });
 
+  it('reports no CPU time and no heap of an environment that has ended but not reported its exit', async () => {
+    const { fn } = aFunction();
+    await fn.invoke({ verb: 'echo' });
+    const ended = fn.endEnvironments();
+    // Blocks this thread until the worker has ended: its exit event is processed only after the two questions.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
+    expect(await Promise.all([fn.cpuMs(), fn.heapBytes()])).toEqual([0, 0]);
+    await ended;
+  });
+
   it('goes on with a new environment when all of them were ended', async () => {
     const { fn } = aFunction();
     await fn.invoke({ verb: 'echo' });
