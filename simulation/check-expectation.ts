@@ -128,7 +128,7 @@ function picked<T extends KubeObject>(
   };
 }
 
-export const sayTaint = ({
+export const describeTaint = ({
   key,
   value,
   effect,
@@ -138,7 +138,7 @@ export const sayTaint = ({
   effect?: string | undefined;
 }) => `${key}${value === undefined || value === '' ? '' : `=${value}`}${effect === undefined ? '' : `:${effect}`}`;
 const sayTaints = (taints: readonly (Taint | TaintPattern)[]): string =>
-  taints.length === 0 ? 'none' : taints.map(sayTaint).sort().join(', ');
+  taints.length === 0 ? 'none' : taints.map(describeTaint).sort().join(', ');
 
 export const matchesTaint = (pattern: TaintPattern, taint: Taint): boolean =>
   taint.key === pattern.key &&
@@ -167,7 +167,7 @@ function checkNode(wanted: NodeExpectation, node: KubeNode): readonly Mismatch[]
     is(
       'hasTaints',
       taints.some((taint) => matchesTaint(pattern, taint)),
-      sayTaint(pattern),
+      describeTaint(pattern),
       sayTaints(taints),
     );
   }
@@ -175,7 +175,7 @@ function checkNode(wanted: NodeExpectation, node: KubeNode): readonly Mismatch[]
     is(
       'lacksTaints',
       !taints.some((taint) => matchesTaint(pattern, taint)),
-      `no ${sayTaint(pattern)}`,
+      `no ${describeTaint(pattern)}`,
       sayTaints(taints),
     );
   }

@@ -152,7 +152,7 @@ class CloudHistoryRun {
       (vm) => this.#isVisiblyTerminated(vm) && vm.listedSinceMs !== undefined && !vm.isGone,
     );
     if (await this.#tickOnce()) for (const vm of candidates) vm.polls += 1;
-    await this.#lookAround();
+    await this.#recordDeletions();
     for (const vm of candidates)
       if (this.#isLate(vm)) this.#late.push(`${vm.name} at ${this.#elapsed()}, ${vm.polls} polls`);
     await this.#deliverEvents(tickAtMs + this.#periodMs - 1);
@@ -203,8 +203,8 @@ class CloudHistoryRun {
       clock: this.#clock,
       random: this.#source,
       policy: this.#policy,
-      log: { debug: nobody, info: nobody, warn: nobody, error: nobody },
-      meter: { add: nobody },
+      log: { debug: ignore, info: ignore, warn: ignore, error: ignore },
+      meter: { add: ignore },
       cloud: this.#asked,
     });
   }
@@ -242,7 +242,7 @@ class CloudHistoryRun {
     });
   }
 
-  async #say(vm: Vm, ready: ConditionStatus): Promise<void> {
+  async #reportReady(vm: Vm, ready: ConditionStatus): Promise<void> {
     const previous = (await this.#objects.get(this.#refOf(vm))) as KubeNode | undefined;
     if (previous === undefined) return;
     vm.ready = ready;
@@ -273,7 +273,7 @@ class CloudHistoryRun {
   }
 
   /** Who went since, and whether that was right. */
-  async #lookAround(): Promise<void> {
+  async #recordDeletions(): Promise<void> {
     for (const vm of this.#vms) {
       if (vm.isGone) continue;
       // The item alone: nothing of it is to be read.
@@ -291,9 +291,9 @@ class CloudHistoryRun {
     const deed = this.#random();
     if (vm.endedAtMs !== undefined) {
       // A machine that is no more falls silent, and is marked.
-      if (deed < 0.3 && vm.ready === 'True') await this.#say(vm, 'Unknown');
-    } else if (deed < 0.1) await this.#say(vm, this.#chance(0.5) ? 'Unknown' : 'False');
-    else if (deed < 0.14) await this.#say(vm, 'True');
+      if (deed < 0.3 && vm.ready === 'True') await this.#reportReady(vm, 'Unknown');
+    } else if (deed < 0.1) await this.#reportReady(vm, this.#chance(0.5) ? 'Unknown' : 'False');
+    else if (deed < 0.14) await this.#reportReady(vm, 'True');
     else if (deed < 0.17) this.#cloud.stop(vm.instanceId);
     else if (deed < 0.21) this.#cloud.start(vm.instanceId);
     else if (deed < 0.23) {
@@ -374,13 +374,13 @@ class CloudHistoryRun {
       this.#nowMs = Math.max(this.#nowMs, atMs);
       await this.#controllers.onInstanceChange(vm.instanceId);
       if (this.#isVisiblyTerminated(vm) && vm.listedSinceMs !== undefined) vm.eventAtMs ??= this.#nowMs;
-      await this.#lookAround();
+      await this.#recordDeletions();
     }
   }
 }
 
 const CONSISTENT = { consistent: true } as const;
-const nobody = (): void => {};
+const ignore = (): void => {};
 const STREAM_ROUNDS_MAX = 20;
 
 /** EC2, but now and then it overlooks an instance for less than a period, at most once in OVERLOOK_PAUSE_MS. */

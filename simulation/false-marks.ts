@@ -93,181 +93,227 @@ interface Fault {
 }
 
 export function simulateFalseMarks(options: FalseMarksOptions): FalseMarksResult {
-  const { policy, nodes: nodeCount, hours, seed, meanCalmSeconds, deathsPerHour = 0 } = options;
-  const kinds = options.faults ?? FAULTS;
-  const random = seededFraction(seed);
-  const periodMs = policy.nodeMonitorPeriodSeconds * 1_000;
-  const beatMs = policy.beatIntervalSeconds * 1_000;
-  const endMs = START_MS + hours * 3_600_000;
-  const machines = Array.from({ length: nodeCount }, (_, index) => newMachine(index, START_MS, beatMs, random));
-  const digests = machines.map(({ health }) => health);
-  const zones: ZoneRecord[] = Array.from({ length: ZONES }, (_, zone) => ({
-    zone: `zone-${zone}`,
-    state: 'Normal',
-    limiter: { tatMs: undefined, ratePerSecond: policy.nodeEvictionRatePerSecond },
-  }));
-  const faults = Object.fromEntries(FAULTS.map((kind) => [kind, 0])) as Record<FaultKind, number>;
-  const foundAfterSeconds: number[] = [];
-  const falseMarksDuring: Record<string, number> = {};
-  let gate: GateRecord = UNTRIED_GATE;
-  let disruption: DisruptionRecord = NO_DISRUPTION;
-  let fault: Fault | undefined;
-  let second: Fault | undefined;
-  let nextFaultAtMs = START_MS + calm();
-  /** What server clocks are ahead of true time, since a step. */
-  let clockAheadMs = 0;
-  let lastPassAtMs = Number.NEGATIVE_INFINITY;
-  let passes = 0;
-  let held = 0;
-  let falseMarks = 0;
-  let withheldMarks = 0;
-  let deaths = 0;
+  return new FalseMarksRun(options).run();
+}
 
-  function calm(): number {
-    return -Math.log(1 - random()) * meanCalmSeconds * 1_000;
+class FalseMarksRun {
+  readonly #options: FalseMarksOptions;
+  readonly #kinds: readonly (
+    | 'missedTicks'
+    | 'duplicateTicks'
+    | 'lateTicks'
+    | 'halfTicks'
+    | 'ingestDown'
+    | 'ingestLossy'
+    | 'clockStep'
+    | 'staleReads'
+  )[];
+  readonly #random: () => number;
+  readonly #periodMs: number;
+  readonly #beatMs: number;
+  readonly #endMs: number;
+  readonly #machines: Machine[];
+  readonly #digests: MutableHealth[];
+  readonly #zones: ZoneRecord[];
+  readonly #faults = Object.fromEntries(FAULTS.map((kind) => [kind, 0])) as Record<FaultKind, number>;
+  readonly #foundAfterSeconds: number[] = [];
+  readonly #falseMarksDuring: Record<string, number> = {};
+  #gate: GateRecord = UNTRIED_GATE;
+  #disruption: DisruptionRecord = NO_DISRUPTION;
+  #fault: Fault | undefined;
+  #second: Fault | undefined;
+  #nextFaultAtMs: number;
+  /** What server clocks are ahead of true time, since a step. */
+  #clockAheadMs = 0;
+  #lastPassAtMs = Number.NEGATIVE_INFINITY;
+  #passes = 0;
+  #held = 0;
+  #falseMarks = 0;
+  #withheldMarks = 0;
+  #deaths = 0;
+
+  constructor(options: FalseMarksOptions) {
+    this.#options = options;
+    this.#kinds = this.#options.faults ?? FAULTS;
+    this.#random = seededFraction(this.#options.seed);
+    this.#periodMs = this.#options.policy.nodeMonitorPeriodSeconds * 1_000;
+    this.#beatMs = this.#options.policy.beatIntervalSeconds * 1_000;
+    this.#endMs = START_MS + this.#options.hours * 3_600_000;
+    this.#machines = Array.from({ length: this.#options.nodes }, (_, index) =>
+      newMachine(index, START_MS, this.#beatMs, this.#random),
+    );
+    this.#digests = this.#machines.map(({ health }) => health);
+    this.#zones = Array.from({ length: ZONES }, (_, zone) => ({
+      zone: `zone-${zone}`,
+      state: 'Normal',
+      limiter: { tatMs: undefined, ratePerSecond: this.#options.policy.nodeEvictionRatePerSecond },
+    }));
+    this.#nextFaultAtMs = START_MS + this.#calm();
   }
 
-  function newFault(nowMs: number): Fault {
-    const kind = kinds[Math.floor(random() * kinds.length)]!;
-    faults[kind] += 1;
-    const isLong = random() < 0.2;
-    const lengthMs = isLong ? 60_000 + random() * 900_000 : 5_000 + random() * 90_000;
+  run(): FalseMarksResult {
+    for (let tickMs = START_MS; tickMs <= this.#endMs; tickMs += this.#periodMs) {
+      if (tickMs >= this.#nextFaultAtMs) {
+        // Faults come alone or two together.
+        this.#fault = this.#newFault(tickMs);
+        this.#second = this.#random() < 0.3 ? this.#newFault(tickMs) : undefined;
+        this.#nextFaultAtMs = Math.max(this.#fault.untilMs, this.#second?.untilMs ?? 0) + this.#calm();
+      }
+      if (this.#random() < ((this.#options.deathsPerHour ?? 0) * this.#periodMs) / 3_600_000) {
+        const victim = this.#machines[Math.floor(this.#random() * this.#machines.length)]!;
+        if (victim.diesAtMs === Number.POSITIVE_INFINITY) {
+          victim.diesAtMs = tickMs;
+          this.#deaths += 1;
+        }
+      }
+      const late = this.#active('lateTicks', tickMs);
+      const nowMs = tickMs + (late === undefined ? this.#periodMs * 0.02 * this.#random() : late.size);
+      const stale = this.#active('staleReads', tickMs)?.size ?? 0;
+      for (let index = 0; index < this.#machines.length; index += 1) {
+        const machine = this.#machines[index]!;
+        this.#beatUntil(machine, nowMs - stale);
+        if (machine.markedAtMs !== undefined && nowMs - machine.markedAtMs > REPLACED_AFTER_MS) {
+          const replacement = newMachine(index, nowMs, this.#beatMs, this.#random, this.#clockAheadMs);
+          this.#machines[index] = replacement;
+          this.#digests[index] = replacement.health;
+        }
+      }
+      const missed = this.#active('missedTicks', tickMs);
+      if (missed !== undefined && this.#random() < missed.size) continue;
+      // A later slot was claimed before this one came: it is lost.
+      if (nowMs <= this.#lastPassAtMs) continue;
+      this.#lastPassAtMs = nowMs;
+      this.#pass(nowMs);
+      const twice = this.#active('duplicateTicks', tickMs);
+      // The slot is claimed already; a second run that was not stopped by that finds nothing to do.
+      if (twice !== undefined && this.#random() < twice.size) this.#pass(nowMs + 200 * this.#random());
+    }
+    return {
+      nodeHours: this.#options.nodes * this.#options.hours,
+      passes: this.#passes,
+      falseMarks: this.#falseMarks,
+      falseMarksDuring: this.#falseMarksDuring,
+      withheldMarks: this.#withheldMarks,
+      faults: this.#faults,
+      gateHeldShare: this.#held / this.#passes,
+      deaths: this.#deaths,
+      foundAfterSeconds: this.#foundAfterSeconds,
+    };
+  }
+
+  #calm(): number {
+    return -Math.log(1 - this.#random()) * this.#options.meanCalmSeconds * 1_000;
+  }
+
+  #newFault(nowMs: number): Fault {
+    const kind = this.#kinds[Math.floor(this.#random() * this.#kinds.length)]!;
+    this.#faults[kind] += 1;
+    const isLong = this.#random() < 0.2;
+    const lengthMs = isLong ? 60_000 + this.#random() * 900_000 : 5_000 + this.#random() * 90_000;
     const untilMs = nowMs + lengthMs;
     switch (kind) {
       case 'missedTicks':
       case 'duplicateTicks':
       case 'halfTicks':
-        return { kind, fromMs: nowMs, untilMs, size: 0.2 + 0.8 * random() };
+        return { kind, fromMs: nowMs, untilMs, size: 0.2 + 0.8 * this.#random() };
       case 'lateTicks':
-        return { kind, fromMs: nowMs, untilMs, size: random() < 0.5 ? periodMs * 0.9 * random() : 60_000 * random() };
+        return {
+          kind,
+          fromMs: nowMs,
+          untilMs,
+          size: this.#random() < 0.5 ? this.#periodMs * 0.9 * this.#random() : 60_000 * this.#random(),
+        };
       case 'ingestDown':
         return { kind, fromMs: nowMs, untilMs, size: 1 };
       case 'ingestLossy':
-        return { kind, fromMs: nowMs, untilMs, size: 0.1 + 0.85 * random() };
+        return { kind, fromMs: nowMs, untilMs, size: 0.1 + 0.85 * this.#random() };
       case 'staleReads':
-        return { kind, fromMs: nowMs, untilMs, size: 1_000 * random() };
+        return { kind, fromMs: nowMs, untilMs, size: 1_000 * this.#random() };
       case 'clockStep':
-        clockAheadMs += (random() < 0.5 ? 1 : -1) * (random() < 0.5 ? 5_000 : 60_000) * random();
+        this.#clockAheadMs +=
+          (this.#random() < 0.5 ? 1 : -1) * (this.#random() < 0.5 ? 5_000 : 60_000) * this.#random();
         return { kind, fromMs: nowMs, untilMs: nowMs, size: 0 };
     }
   }
 
-  const active = (kind: FaultKind, nowMs: number): Fault | undefined => {
-    for (const each of [fault, second]) {
+  #active(kind: FaultKind, nowMs: number): Fault | undefined {
+    for (const each of [this.#fault, this.#second]) {
       if (each !== undefined && each.kind === kind && nowMs >= each.fromMs && nowMs < each.untilMs) return each;
     }
     return undefined;
-  };
-  const lossAt = (nowMs: number): number =>
-    Math.max(active('ingestDown', nowMs)?.size ?? 0, active('ingestLossy', nowMs)?.size ?? 0);
+  }
 
-  function arrives(nowMs: number, tries: number): boolean {
-    const loss = lossAt(nowMs);
+  #lossAt(nowMs: number): number {
+    return Math.max(this.#active('ingestDown', nowMs)?.size ?? 0, this.#active('ingestLossy', nowMs)?.size ?? 0);
+  }
+
+  #arrives(nowMs: number, tries: number): boolean {
+    const loss = this.#lossAt(nowMs);
     if (loss === 0) return true;
-    for (let attempt = 0; attempt < tries; attempt += 1) if (random() >= loss) return true;
+    for (let attempt = 0; attempt < tries; attempt += 1) if (this.#random() >= loss) return true;
     return false;
   }
 
   /** Beats up to now, as the store has them then. */
-  function beatUntil(machine: Machine, nowMs: number): void {
+  #beatUntil(machine: Machine, nowMs: number): void {
     while (machine.nextBeatAtMs <= nowMs && machine.nextBeatAtMs < machine.diesAtMs) {
       const atMs = machine.nextBeatAtMs;
-      machine.nextBeatAtMs += beatMs * (1 + BEAT_JITTER * random());
-      if (!arrives(atMs, TRIES_A_BEAT)) continue;
+      machine.nextBeatAtMs += this.#beatMs * (1 + BEAT_JITTER * this.#random());
+      if (!this.#arrives(atMs, TRIES_A_BEAT)) continue;
       machine.lastBeatAtMs = atMs;
-      machine.health.renewedAtMs = atMs + clockAheadMs + SKEW_MS * (2 * random() - 1);
+      machine.health.renewedAtMs = atMs + this.#clockAheadMs + SKEW_MS * (2 * this.#random() - 1);
     }
   }
 
-  function pass(nowMs: number): void {
-    passes += 1;
-    const serverMs = nowMs + clockAheadMs;
-    const sendProbe = () => ({ sentAtMs: serverMs, accepted: arrives(nowMs, 1) });
-    const probes = Array.from({ length: firstProbes(policy) }, sendProbe);
+  #pass(nowMs: number): void {
+    this.#passes += 1;
+    const serverMs = nowMs + this.#clockAheadMs;
+    const sendProbe = () => ({ sentAtMs: serverMs, accepted: this.#arrives(nowMs, 1) });
+    const probes = Array.from({ length: firstProbes(this.#options.policy) }, sendProbe);
     const answers = probes.map(({ accepted }) => accepted);
-    if (needsAllProbes(gate, answers)) while (probes.length < PROBES_PER_TICK_MAX) probes.push(sendProbe());
-    const decidedGate = decideGate(gate, { nowMs: serverMs, probes, policy });
-    const world = { nodes: digests, zones, queue: [], disruption, gate: decidedGate };
-    const { decisions, withheldMarks: withheld } = decideMonitor(world, { nowMs: serverMs, policy });
-    if (decidedGate.reasons.length > 0) held += 1;
-    withheldMarks += withheld;
+    if (needsAllProbes(this.#gate, answers)) while (probes.length < PROBES_PER_TICK_MAX) probes.push(sendProbe());
+    const decidedGate = decideGate(this.#gate, { nowMs: serverMs, probes, policy: this.#options.policy });
+    const world = {
+      nodes: this.#digests,
+      zones: this.#zones,
+      queue: [],
+      disruption: this.#disruption,
+      gate: decidedGate,
+    };
+    const { decisions, withheldMarks: withheld } = decideMonitor(world, {
+      nowMs: serverMs,
+      policy: this.#options.policy,
+    });
+    if (decidedGate.reasons.length > 0) this.#held += 1;
+    this.#withheldMarks += withheld;
     // A tick that dies half-way has claimed its slot, and stored what it decided about us; it has not finished.
-    const half = active('halfTicks', nowMs);
-    const died = half !== undefined && random() < half.size;
-    gate = died ? { ...decidedGate, lastTickAtMs: gate.lastTickAtMs } : decidedGate;
+    const half = this.#active('halfTicks', nowMs);
+    const died = half !== undefined && this.#random() < half.size;
+    this.#gate = died ? { ...decidedGate, lastTickAtMs: this.#gate.lastTickAtMs } : decidedGate;
     if (died) return;
     for (const decision of decisions) {
       if (decision.kind === 'leaveTotalDisruption' || decision.kind === 'enterTotalDisruption') {
-        disruption = applyDisruption(
-          disruption,
+        this.#disruption = applyDisruption(
+          this.#disruption,
           decision.kind === 'enterTotalDisruption' ? 'enter' : 'leave',
           serverMs,
         );
       }
       if (decision.kind !== 'markUnknown') continue;
-      const machine = machines[Number(decision.nodeName.slice(2))]!;
+      const machine = this.#machines[Number(decision.nodeName.slice(2))]!;
       machine.health.ready = 'Unknown';
       machine.health.markedAtMs = serverMs;
       machine.markedAtMs = nowMs;
       if (machine.diesAtMs > nowMs) {
-        falseMarks += 1;
-        const during = [fault, second]
+        this.#falseMarks += 1;
+        const during = [this.#fault, this.#second]
           .flatMap((each) => each?.kind ?? [])
           .sort()
           .join(' and ');
-        falseMarksDuring[during] = (falseMarksDuring[during] ?? 0) + 1;
-      } else foundAfterSeconds.push((nowMs - machine.lastBeatAtMs) / 1_000);
+        this.#falseMarksDuring[during] = (this.#falseMarksDuring[during] ?? 0) + 1;
+      } else this.#foundAfterSeconds.push((nowMs - machine.lastBeatAtMs) / 1_000);
     }
   }
-
-  for (let tickMs = START_MS; tickMs <= endMs; tickMs += periodMs) {
-    if (tickMs >= nextFaultAtMs) {
-      // Faults come alone or two together.
-      fault = newFault(tickMs);
-      second = random() < 0.3 ? newFault(tickMs) : undefined;
-      nextFaultAtMs = Math.max(fault.untilMs, second?.untilMs ?? 0) + calm();
-    }
-    if (random() < (deathsPerHour * periodMs) / 3_600_000) {
-      const victim = machines[Math.floor(random() * machines.length)]!;
-      if (victim.diesAtMs === Number.POSITIVE_INFINITY) {
-        victim.diesAtMs = tickMs;
-        deaths += 1;
-      }
-    }
-    const late = active('lateTicks', tickMs);
-    const nowMs = tickMs + (late === undefined ? periodMs * 0.02 * random() : late.size);
-    const stale = active('staleReads', tickMs)?.size ?? 0;
-    for (let index = 0; index < machines.length; index += 1) {
-      const machine = machines[index]!;
-      beatUntil(machine, nowMs - stale);
-      if (machine.markedAtMs !== undefined && nowMs - machine.markedAtMs > REPLACED_AFTER_MS) {
-        const replacement = newMachine(index, nowMs, beatMs, random, clockAheadMs);
-        machines[index] = replacement;
-        digests[index] = replacement.health;
-      }
-    }
-    const missed = active('missedTicks', tickMs);
-    if (missed !== undefined && random() < missed.size) continue;
-    // A later slot was claimed before this one came: it is lost.
-    if (nowMs <= lastPassAtMs) continue;
-    lastPassAtMs = nowMs;
-    pass(nowMs);
-    const twice = active('duplicateTicks', tickMs);
-    // The slot is claimed already; a second run that was not stopped by that finds nothing to do.
-    if (twice !== undefined && random() < twice.size) pass(nowMs + 200 * random());
-  }
-
-  return {
-    nodeHours: nodeCount * hours,
-    passes,
-    falseMarks,
-    falseMarksDuring,
-    withheldMarks,
-    faults,
-    gateHeldShare: held / passes,
-    deaths,
-    foundAfterSeconds,
-  };
 }
 
 function newMachine(index: number, nowMs: number, beatMs: number, random: () => number, clockAheadMs = 0): Machine {

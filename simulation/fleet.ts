@@ -34,7 +34,7 @@ export interface Fleet {
   watch(changes: ViewChanges, nowMs: number): void;
 }
 
-export function createFleet(options: {
+interface ScenarioFleetOptions {
   readonly specs: readonly MachineSpec[];
   readonly startMs: number;
   readonly endpoint: Endpoint;
@@ -42,33 +42,107 @@ export function createFleet(options: {
   readonly setTime: (nowMs: number) => void;
   /** A machine with an EC2 instance comes to be, now but for its age. */
   readonly launch: (spec: MachineSpec) => void;
-}): Fleet {
-  const { specs, startMs, endpoint, view, setTime, launch } = options;
-  const machines = new Map<string, Machine>();
-  /** Machines by the time of their next slot, silent ones too: a slot is kept through a silence. */
-  const slots = new Map<number, Machine[]>();
-  /** Names of machines by the time at which a pod of theirs has ended. */
-  const endings = new Map<number, Set<string>>();
-  const scheduled = new Set<Machine>();
+}
 
-  const add = (spec: MachineSpec): Machine => {
-    const machine = createMachine(spec, endpoint, view);
-    machines.set(spec.name, machine);
-    if (spec.hasInstance) launch(spec);
+export function createFleet(options: ScenarioFleetOptions): Fleet {
+  return new ScenarioFleet(options);
+}
+
+class ScenarioFleet implements Fleet {
+  readonly #options: ScenarioFleetOptions;
+  readonly machines = new Map<string, Machine>();
+  /** Machines by the time of their next slot, silent ones too: a slot is kept through a silence. */
+  readonly #slots = new Map<number, Machine[]>();
+  /** Names of machines by the time at which a pod of theirs has ended. */
+  readonly #endings = new Map<number, Set<string>>();
+  readonly #scheduled = new Set<Machine>();
+
+  constructor(options: ScenarioFleetOptions) {
+    this.#options = options;
+  }
+
+  async setUp(): Promise<void> {
+    const all = this.#options.specs.map((spec) => this.#add(spec));
+    for (const ageMs of [...new Set(this.#options.specs.map((spec) => spec.ageMs))].sort((one, other) => other - one)) {
+      const nowMs = this.#options.startMs - ageMs;
+      this.#options.setTime(nowMs);
+      const ofAge = all.filter(({ spec }) => spec.ageMs === ageMs);
+      await sideBySide(ofAge, AT_ONCE_MAX, async (machine) => {
+        this.#must(await machine.register(nowMs), `node ${machine.spec.name}`);
+      });
+    }
+    this.#options.setTime(this.#options.startMs);
+    this.#options.view.refresh();
+    await sideBySide(all, AT_ONCE_MAX, async (machine) => {
+      const { name, podCount, ageMs } = machine.spec;
+      if (ageMs > 0) this.#must(await machine.post(this.#options.startMs, {}), `status of ${name}`);
+      for (let index = 0; index < podCount; index += 1) await this.#createPod(name, index, this.#options.startMs);
+    });
+    this.#options.view.refresh();
+    for (const machine of all) this.#atSlot(machine, this.#options.startMs + machine.spec.phaseMs);
+  }
+
+  nextAtMs(): number {
+    return Math.min(...this.#slots.keys(), ...this.#endings.keys());
+  }
+
+  async act(nowMs: number): Promise<void> {
+    const due = this.#slots.get(nowMs) ?? [];
+    this.#slots.delete(nowMs);
+    for (const machine of due) this.#atSlot(machine, nowMs + machine.spec.beatEveryMs);
+    const beating = due.filter((machine) => machine.beating);
+    await sideBySide(beating, AT_ONCE_MAX, async (machine) => {
+      await machine.act(nowMs);
+    });
+    const ended = [...(this.#endings.get(nowMs) ?? [])];
+    this.#endings.delete(nowMs);
+    await sideBySide(ended, AT_ONCE_MAX, async (name) => {
+      const machine = this.machines.get(name);
+      if (machine?.beating === true && !beating.includes(machine)) await machine.confirmPods(nowMs);
+    });
+  }
+
+  join(spec: MachineSpec) {
+    return this.#add(spec);
+  }
+
+  async start(machine: Machine, nowMs: number): Promise<EndpointAnswer> {
+    machine.start();
+    if (!this.#scheduled.has(machine)) this.#atSlot(machine, nowMs + machine.spec.beatEveryMs);
+    return machine.act(nowMs, { urgent: true });
+  }
+
+  watch({ pods }: ViewChanges, nowMs: number): void {
+    for (const { after } of pods) {
+      const endsAtMs = parseTimeMs(after?.metadata.deletionTimestamp);
+      if (after === undefined || endsAtMs === undefined || endsAtMs <= nowMs) continue;
+      const nodeName = nodeNameOf(after);
+      if (nodeName === '') continue;
+      const names = this.#endings.get(endsAtMs) ?? new Set();
+      this.#endings.set(endsAtMs, names.add(nodeName));
+    }
+  }
+
+  #add(spec: MachineSpec): Machine {
+    const machine = createMachine(spec, this.#options.endpoint, this.#options.view);
+    this.machines.set(spec.name, machine);
+    if (spec.hasInstance) this.#options.launch(spec);
     return machine;
-  };
-  const atSlot = (machine: Machine, atMs: number): void => {
-    scheduled.add(machine);
-    const others = slots.get(atMs);
-    if (others === undefined) slots.set(atMs, [machine]);
+  }
+
+  #atSlot(machine: Machine, atMs: number): void {
+    this.#scheduled.add(machine);
+    const others = this.#slots.get(atMs);
+    if (others === undefined) this.#slots.set(atMs, [machine]);
     else others.push(machine);
-  };
-  const must = (answer: EndpointAnswer, what: string): EndpointAnswer => {
+  }
+
+  #must(answer: EndpointAnswer, what: string): EndpointAnswer {
     if (answer.status === 200 || answer.status === 201) return answer;
     throw new SetupFault(`${what}: ${messageOf(answer)}`);
-  };
+  }
 
-  async function createPod(nodeName: string, index: number, nowMs: number): Promise<void> {
+  async #createPod(nodeName: string, index: number, nowMs: number): Promise<void> {
     const pod: KubeObject = {
       apiVersion: 'v1',
       kind: 'Pod',
@@ -76,72 +150,13 @@ export function createFleet(options: {
       spec: { nodeName, containers: [{ name: 'main', image: 'registry.example/main:1' }] },
     };
     const path = '/api/v1/namespaces/default/pods';
-    const created = must(await endpoint.send({ who: OPERATOR, method: 'POST', path, body: pod }), `pod of ${nodeName}`);
+    const created = this.#must(
+      await this.#options.endpoint.send({ who: OPERATOR, method: 'POST', path, body: pod }),
+      `pod of ${nodeName}`,
+    );
     const stored = created.body as KubeObject;
     const report = podStatusReport(stored, startedStatus(stored, nowMs, undefined));
-    const running = await endpoint.send({ who: nodeName, ...report });
-    must(running, `status of ${stored.metadata.name}`);
+    const running = await this.#options.endpoint.send({ who: nodeName, ...report });
+    this.#must(running, `status of ${stored.metadata.name}`);
   }
-
-  return {
-    machines,
-
-    async setUp() {
-      const all = specs.map(add);
-      for (const ageMs of [...new Set(specs.map((spec) => spec.ageMs))].sort((one, other) => other - one)) {
-        const nowMs = startMs - ageMs;
-        setTime(nowMs);
-        const ofAge = all.filter(({ spec }) => spec.ageMs === ageMs);
-        await sideBySide(ofAge, AT_ONCE_MAX, async (machine) => {
-          must(await machine.register(nowMs), `node ${machine.spec.name}`);
-        });
-      }
-      setTime(startMs);
-      view.refresh();
-      await sideBySide(all, AT_ONCE_MAX, async (machine) => {
-        const { name, podCount, ageMs } = machine.spec;
-        if (ageMs > 0) must(await machine.post(startMs, {}), `status of ${name}`);
-        for (let index = 0; index < podCount; index += 1) await createPod(name, index, startMs);
-      });
-      view.refresh();
-      for (const machine of all) atSlot(machine, startMs + machine.spec.phaseMs);
-    },
-
-    nextAtMs: () => Math.min(...slots.keys(), ...endings.keys()),
-
-    async act(nowMs) {
-      const due = slots.get(nowMs) ?? [];
-      slots.delete(nowMs);
-      for (const machine of due) atSlot(machine, nowMs + machine.spec.beatEveryMs);
-      const beating = due.filter((machine) => machine.beating);
-      await sideBySide(beating, AT_ONCE_MAX, async (machine) => {
-        await machine.act(nowMs);
-      });
-      const ended = [...(endings.get(nowMs) ?? [])];
-      endings.delete(nowMs);
-      await sideBySide(ended, AT_ONCE_MAX, async (name) => {
-        const machine = machines.get(name);
-        if (machine?.beating === true && !beating.includes(machine)) await machine.confirmPods(nowMs);
-      });
-    },
-
-    join: add,
-
-    async start(machine, nowMs) {
-      machine.start();
-      if (!scheduled.has(machine)) atSlot(machine, nowMs + machine.spec.beatEveryMs);
-      return machine.act(nowMs, { urgent: true });
-    },
-
-    watch({ pods }, nowMs) {
-      for (const { after } of pods) {
-        const endsAtMs = parseTimeMs(after?.metadata.deletionTimestamp);
-        if (after === undefined || endsAtMs === undefined || endsAtMs <= nowMs) continue;
-        const nodeName = nodeNameOf(after);
-        if (nodeName === '') continue;
-        const names = endings.get(endsAtMs) ?? new Set();
-        endings.set(endsAtMs, names.add(nodeName));
-      }
-    },
-  };
 }

@@ -62,7 +62,7 @@ interface BadObjectsOptions {
   readonly onAnswer: (request: Omit<EndpointRequest, 'who'>, answer: EndpointAnswer) => void;
 }
 
-export function poisonMachines(options: BadObjectsOptions): Poison {
+export function createPoison(options: BadObjectsOptions): Poison {
   const created = new BadObjects(options);
   created.start();
   return created;
@@ -72,12 +72,12 @@ class BadObjects implements Poison {
   readonly #options: BadObjectsOptions;
   readonly throttled = new Set<string>();
   #made = 0;
-  /** Each a deed against one Node and its pods. */
-  readonly #deeds: Readonly<Record<string, (node: KubeNode, name: string) => Promise<unknown>>>;
+  /** Each a action against one Node and its pods. */
+  readonly #actions: Readonly<Record<string, (node: KubeNode, name: string) => Promise<unknown>>>;
 
   constructor(options: BadObjectsOptions) {
     this.#options = options;
-    this.#deeds = {
+    this.#actions = {
       'its Node is as large as a client may make it': (node, name) => this.#growNode(node, name),
       'it runs large mirror pods': (node, name) => this.#runLargeMirrorPods(node, name),
       'its pods ask for absurd times': (node, name) => this.#createPodsWithExtremeTimes(node, name),
@@ -393,11 +393,11 @@ class BadObjects implements Poison {
       const names = [...this.#options.view.nodes.keys()].filter(this.#options.isPoisoned);
       if (names.length > 0) {
         const name = this.#oneOf(names);
-        const [what, deed] = this.#oneOf(Object.entries(this.#deeds));
+        const [what, action] = this.#oneOf(Object.entries(this.#actions));
         this.#options.tell(name, `poison: ${what}`);
         this.#options.onPoison(name);
         const node = this.#options.view.nodes.get(name);
-        const done = node === undefined ? undefined : deed(node, name);
+        const done = node === undefined ? undefined : action(node, name);
         // Some take minutes; the machine may die meanwhile.
         await Promise.race([done, this.#options.time.sleep(this.#between(1_000, 15_000))]);
         if (this.#options.fraction() < DEATH_SHARE) await this.#die(name);

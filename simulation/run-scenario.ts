@@ -1,17 +1,18 @@
 /** Runs one scenario on virtual time: from instant to instant, in each of them in the order that the format gives. */
 
+import { defined } from '../shared/domain/defined.ts';
 import type { Policy } from '../shared/domain/policy.ts';
 import type { Meter } from '../shared/ports/log.ts';
-import { type FleetRecords, fleetStore } from '../shared/store/fleet-store.ts';
+import { type FleetRecords, type FleetStore, fleetStore } from '../shared/store/fleet-store.ts';
 import { checkExpectation } from './check-expectation.ts';
-import { createFleet } from './fleet.ts';
+import { createFleet, type Fleet } from './fleet.ts';
 import type { RecordedStore } from './recorded-store.ts';
-import { runStep, sayStep } from './run-steps.ts';
+import { describeStep, runStep } from './run-steps.ts';
 import type { Scenario, Step } from './scenario.ts';
 import { instanceOf } from './simulated-instance.ts';
 import { type Actor, createTally } from './tally.ts';
 import { changeLines, type TimelineEntry } from './timeline.ts';
-import { createWorld } from './world.ts';
+import { createWorld, type World } from './world.ts';
 
 export interface ScenarioFailure {
   readonly file: string;
@@ -48,131 +49,180 @@ export interface RunOptions {
 const INSTANTS_MAX = 20_000_000;
 
 export async function runScenario(scenario: Scenario, options: RunOptions): Promise<ScenarioResult> {
-  const { file, startMs, machines, steps } = scenario;
-  const policy = options.policy ?? scenario.policy;
-  const world = createWorld({
-    store: options.store,
-    policy,
-    seed: options.seed,
-    startMs,
-    ...(options.meter === undefined ? {} : { meter: options.meter }),
-  });
-  const { view, streams, endpoint } = world;
-  const fleet = createFleet({
-    specs: machines,
-    startMs,
-    endpoint,
-    view,
-    setTime: world.setTime,
-    launch: (spec) => world.cloud.put(instanceOf(spec, world.clock.nowMs() - spec.ageMs)),
-  });
-  const tally = createTally();
-  const recorded = fleetStore(options.store.record);
-  const failures: ScenarioFailure[] = [];
-  const periodMs = policy.nodeMonitorPeriodSeconds * 1_000;
-  const podGcMs = policy.podGcPeriodSeconds * 1_000;
-  let entries: TimelineEntry[] = [];
-  let records: FleetRecords | undefined;
-  let down = false;
+  return await new ScenarioRun(scenario, options).run();
+}
+
+type ExpectStep = Extract<Step, { verb: 'expect' }>;
+
+class ScenarioRun {
+  readonly #scenario: Scenario;
+  readonly #options: RunOptions;
+  readonly #policy: Policy;
+  readonly #world: World;
+  readonly #fleet: Fleet;
+  readonly #tally = createTally();
+  readonly #recorded: FleetStore;
+  readonly #failures: ScenarioFailure[] = [];
+  readonly #periodMs: number;
+  readonly #podGcMs: number;
+  #entries: TimelineEntry[] = [];
+  #records: FleetRecords | undefined;
+  #down = false;
   /** At the last tick. */
-  let wasDown = false;
-  let expectations = 0;
-  let nowMs = startMs;
-
-  const tell = (kind: TimelineEntry['kind'], name: string, text: string): void => {
-    entries.push({ atMs: nowMs - startMs, kind, name, text });
-  };
-  const fail = (failure: Omit<ScenarioFailure, 'file' | 'atMs'>): void => {
-    failures.push({ file, atMs: nowMs - startMs, ...failure });
-    const { subject, field, wanted, found } = failure;
-    tell('failed', subject, `${field === '' ? '' : `${field}: `}wanted ${wanted}, found ${found}`);
-  };
-  /** Takes in what was written, by whom, and tells it. */
-  const lookAround = async (actor: Actor, isSilent = false): Promise<void> => {
-    const changes = view.refresh();
-    const after = actor === 'controllers' || records === undefined ? await recorded.read() : records;
-    if (!isSilent) {
-      tally.count(changes, actor);
-      for (const { kind, name, text } of changeLines(changes, { actor, nowMs, before: records, after })) {
-        tell(kind, name, text);
-      }
-    }
-    fleet.watch(changes, nowMs);
-    records = after;
-  };
-
-  await fleet.setUp();
-  await lookAround('endpoint', true);
-  // Before the first tick there is nothing that a change could be told against.
-  records = undefined;
-
-  let nextTickMs = startMs;
+  #wasDown = false;
+  #expectations = 0;
+  #nowMs: number;
+  #nextTickMs: number;
   /** The evictor waits inside its slot for tokens of that slot: a rate above one a period is due between ticks. */
-  let nextTokenMs = Number.POSITIVE_INFINITY;
-  let nextStep = 0;
-  for (let instants = 0; nextStep < steps.length; instants += 1) {
-    if (instants === INSTANTS_MAX) throw new RangeError(`more than ${INSTANTS_MAX} instants in ${file}`);
-    nowMs = Math.min(nextTickMs, nextTokenMs, fleet.nextAtMs(), startMs + steps[nextStep]!.atMs);
-    world.setTime(nowMs);
+  #nextTokenMs = Number.POSITIVE_INFINITY;
+  #nextStep = 0;
 
-    await fleet.act(nowMs);
-    await lookAround('endpoint');
-
-    const expected: Extract<Step, { verb: 'expect' }>[] = [];
-    for (; nextStep < steps.length && startMs + steps[nextStep]!.atMs === nowMs; nextStep += 1) {
-      const step = steps[nextStep]!;
-      if (step.verb === 'expect') {
-        expected.push(step);
-        continue;
-      }
-      tell('step', '', sayStep(step));
-      const failure = await runStep(step, {
-        endpoint,
-        fleet,
-        nowMs,
-        cloud: world.cloud,
-        setControllersDown: (value) => {
-          down = value;
-        },
-      });
-      if (failure !== undefined) {
-        const wanted = step.refused === undefined ? 'to be done' : `refused with ${step.refused}`;
-        fail({ line: step.line, subject: sayStep(step), field: '', wanted, found: failure });
-      }
-      await lookAround('endpoint');
-    }
-
-    if (nowMs === nextTickMs) {
-      const podGc = (nowMs - startMs) % podGcMs === 0;
-      // What was done in this instant is seen by its tick, lists that follow from changes included. After an outage of ours
-      // the tick comes first: it is what finds the outage out.
-      if (!down && !wasDown) await streams.drain();
-      wasDown = down;
-      const tokenAtMs = down ? undefined : await world.tick({ podGc });
-      nextTokenMs = turnWithin(tokenAtMs, nextTickMs + periodMs);
-      if (!down && options.isTickTwice?.(nowMs - startMs) === true) await world.tick({ podGc });
-      nextTickMs += periodMs;
-    } else if (nowMs === nextTokenMs) {
-      nextTokenMs = turnWithin(down ? undefined : await world.processQueuesBetweenTicks(), nextTickMs);
-    }
-    if (!down) await streams.drain();
-    await lookAround('controllers');
-
-    for (const step of expected) {
-      expectations += 1;
-      const state = { items: options.store.items, nowMs, tally };
-      const mismatches = await checkExpectation(step.expectation, state);
-      for (const mismatch of mismatches) fail(mismatch);
-      if (mismatches.length === 0) tell('expect', '', `holds (line ${step.line})`);
-    }
-    for (const error of world.takeErrors()) {
-      fail({ line: 1, subject: 'system', field: '', wanted: 'no error', found: error });
-    }
-    if (entries.length > 0) options.onEntries?.(entries);
-    entries = [];
-    world.forget();
+  constructor(scenario: Scenario, options: RunOptions) {
+    this.#scenario = scenario;
+    this.#options = options;
+    this.#policy = this.#options.policy ?? this.#scenario.policy;
+    this.#world = createWorld({
+      store: this.#options.store,
+      policy: this.#policy,
+      seed: this.#options.seed,
+      startMs: this.#scenario.startMs,
+      ...defined({ meter: this.#options.meter }),
+    });
+    this.#fleet = createFleet({
+      specs: this.#scenario.machines,
+      startMs: this.#scenario.startMs,
+      endpoint: this.#world.endpoint,
+      view: this.#world.view,
+      setTime: (nowMs) => this.#world.setTime(nowMs),
+      launch: (spec) => this.#world.cloud.put(instanceOf(spec, this.#world.clock.nowMs() - spec.ageMs)),
+    });
+    this.#recorded = fleetStore(this.#options.store.record);
+    this.#periodMs = this.#policy.nodeMonitorPeriodSeconds * 1_000;
+    this.#podGcMs = this.#policy.podGcPeriodSeconds * 1_000;
+    this.#nowMs = this.#scenario.startMs;
+    this.#nextTickMs = this.#scenario.startMs;
   }
-  return { failures, expectations, endMs: nowMs - startMs };
+
+  async run(): Promise<ScenarioResult> {
+    const { startMs, steps, file } = this.#scenario;
+    await this.#fleet.setUp();
+    await this.#recordChanges('endpoint', true);
+    // Before the first tick there is no earlier state to compare a change with.
+    this.#records = undefined;
+    for (let instants = 0; this.#nextStep < steps.length; instants += 1) {
+      if (instants === INSTANTS_MAX) throw new RangeError(`more than ${INSTANTS_MAX} instants in ${file}`);
+      await this.#runInstant(startMs + steps[this.#nextStep]!.atMs);
+    }
+    return { failures: this.#failures, expectations: this.#expectations, endMs: this.#nowMs - startMs };
+  }
+
+  /** Machines act, then the steps of the scenario, then the controllers; last the expectations are checked. */
+  async #runInstant(nextStepAtMs: number): Promise<void> {
+    this.#nowMs = Math.min(this.#nextTickMs, this.#nextTokenMs, this.#fleet.nextAtMs(), nextStepAtMs);
+    this.#world.setTime(this.#nowMs);
+    await this.#fleet.act(this.#nowMs);
+    await this.#recordChanges('endpoint');
+    const expected = await this.#runDueSteps();
+    await this.#runControllers();
+    for (const step of expected) await this.#check(step);
+    for (const error of this.#world.takeErrors()) {
+      this.#fail({ line: 1, subject: 'system', field: '', wanted: 'no error', found: error });
+    }
+    if (this.#entries.length > 0) this.#options.onEntries?.(this.#entries);
+    this.#entries = [];
+    this.#world.forget();
+  }
+
+  /** Yields the expectations of this instant, which are checked after everything else. */
+  async #runDueSteps(): Promise<readonly ExpectStep[]> {
+    const { startMs, steps } = this.#scenario;
+    const expected: ExpectStep[] = [];
+    for (; this.#nextStep < steps.length; this.#nextStep += 1) {
+      const step = steps[this.#nextStep]!;
+      if (startMs + step.atMs !== this.#nowMs) break;
+      if (step.verb === 'expect') expected.push(step);
+      else await this.#runStep(step);
+    }
+    return expected;
+  }
+
+  async #runStep(step: Exclude<Step, ExpectStep>): Promise<void> {
+    this.#tell('step', '', describeStep(step));
+    const failure = await runStep(step, {
+      endpoint: this.#world.endpoint,
+      fleet: this.#fleet,
+      nowMs: this.#nowMs,
+      cloud: this.#world.cloud,
+      setControllersDown: (value) => {
+        this.#down = value;
+      },
+    });
+    if (failure !== undefined) {
+      const wanted = step.refused === undefined ? 'to be done' : `refused with ${step.refused}`;
+      this.#fail({ line: step.line, subject: describeStep(step), field: '', wanted, found: failure });
+    }
+    await this.#recordChanges('endpoint');
+  }
+
+  async #runControllers(): Promise<void> {
+    if (this.#nowMs === this.#nextTickMs) await this.#tick();
+    else if (this.#nowMs === this.#nextTokenMs) {
+      const tokenAtMs = this.#down ? undefined : await this.#world.processQueuesBetweenTicks();
+      this.#nextTokenMs = turnWithin(tokenAtMs, this.#nextTickMs);
+    }
+    if (!this.#down) await this.#world.streams.drain();
+    await this.#recordChanges('controllers');
+  }
+
+  async #tick(): Promise<void> {
+    const elapsedMs = this.#nowMs - this.#scenario.startMs;
+    const podGc = elapsedMs % this.#podGcMs === 0;
+    // A tick sees the changes of its instant and the lists that follow from them. After an outage of the controllers the
+    // tick runs first, because it detects the outage.
+    if (!this.#down && !this.#wasDown) await this.#world.streams.drain();
+    this.#wasDown = this.#down;
+    const tokenAtMs = this.#down ? undefined : await this.#world.tick({ podGc });
+    this.#nextTokenMs = turnWithin(tokenAtMs, this.#nextTickMs + this.#periodMs);
+    if (!this.#down && this.#options.isTickTwice?.(elapsedMs) === true) await this.#world.tick({ podGc });
+    this.#nextTickMs += this.#periodMs;
+  }
+
+  async #check(step: ExpectStep): Promise<void> {
+    this.#expectations += 1;
+    const state = { items: this.#options.store.items, nowMs: this.#nowMs, tally: this.#tally };
+    const mismatches = await checkExpectation(step.expectation, state);
+    for (const mismatch of mismatches) this.#fail(mismatch);
+    if (mismatches.length === 0) this.#tell('expect', '', `holds (line ${step.line})`);
+  }
+
+  #tell(kind: TimelineEntry['kind'], name: string, text: string): void {
+    this.#entries.push({ atMs: this.#nowMs - this.#scenario.startMs, kind, name, text });
+  }
+
+  #fail(failure: Omit<ScenarioFailure, 'file' | 'atMs'>): void {
+    this.#failures.push({ file: this.#scenario.file, atMs: this.#nowMs - this.#scenario.startMs, ...failure });
+    const { subject, field, wanted, found } = failure;
+    this.#tell('failed', subject, `${field === '' ? '' : `${field}: `}wanted ${wanted}, found ${found}`);
+  }
+
+  /** Reads the changes since the last call and writes them to the timeline. */
+  async #recordChanges(actor: Actor, isSilent = false): Promise<void> {
+    const changes = this.#world.view.refresh();
+    const after = actor === 'controllers' || this.#records === undefined ? await this.#recorded.read() : this.#records;
+    if (!isSilent) {
+      this.#tally.count(changes, actor);
+      for (const { kind, name, text } of changeLines(changes, {
+        actor,
+        nowMs: this.#nowMs,
+        before: this.#records,
+        after,
+      })) {
+        this.#tell(kind, name, text);
+      }
+    }
+    this.#fleet.watch(changes, this.#nowMs);
+    this.#records = after;
+  }
 }
 
 /** One line: file, time, of whom, wanted and found. */

@@ -95,7 +95,7 @@ function publishChanges(setup: SimSetup, checks: SimChecks, { streams }: World, 
 const DECIDED: ReadonlySet<Happened['kind']> = new Set(['ready', 'tainted', 'untainted', 'podEnds', 'nodeGone']);
 
 function recordHappened(setup: SimSetup, checks: SimChecks, happened: Happened, by: Writer): void {
-  const { options, time, isLiar, isPoisoned } = setup;
+  const { options, time, hasWrongClock, isPoisoned } = setup;
   const { coverage, log, state } = checks;
   coverage.onHappened(happened, by);
   const line = lineOf(happened, by);
@@ -103,9 +103,9 @@ function recordHappened(setup: SimSetup, checks: SimChecks, happened: Happened, 
   log.add(line.subject, line.text);
   if (by.who !== '' || !DECIDED.has(happened.kind)) return;
   const ofNode = 'node' in happened ? happened.node.name : 'pod' in happened ? happened.pod.nodeName : '';
-  options.onDecision?.({ atMs: time.nowMs() - START_MS, ...line, isOfWrongClock: isLiar(ofNode) });
-  if ('node' in happened && isLiar(happened.node.name)) coverage.hit(`clock:${happened.kind}`);
-  if ('pod' in happened && isLiar(happened.pod.nodeName)) coverage.hit('clock:podEnds');
+  options.onDecision?.({ atMs: time.nowMs() - START_MS, ...line, isOfWrongClock: hasWrongClock(ofNode) });
+  if ('node' in happened && hasWrongClock(happened.node.name)) coverage.hit(`clock:${happened.kind}`);
+  if ('pod' in happened && hasWrongClock(happened.pod.nodeName)) coverage.hit('clock:podEnds');
   if (state.poisonedSinceMs !== undefined && !isPoisoned(ofNode)) coverage.hit(`poison:${happened.kind}`);
 }
 

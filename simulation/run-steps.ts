@@ -6,7 +6,7 @@ import { resources } from '../shared/api/kinds/registry.ts';
 import type { ResourceDescriptor } from '../shared/kube/descriptor.ts';
 import type { KubeNode, KubeObject, Taint } from '../shared/kube/types.ts';
 import { OPERATOR } from './access.ts';
-import { matchesTaint, sayTaint } from './check-expectation.ts';
+import { describeTaint, matchesTaint } from './check-expectation.ts';
 import { type Endpoint, type EndpointAnswer, type EndpointRequest, messageOf } from './endpoint.ts';
 import type { Fleet } from './fleet.ts';
 import { isGlob, matcherOf, pickNames } from './glob.ts';
@@ -263,7 +263,7 @@ async function taintNodes(step: Action<'taint'> & Step, endpoint: Endpoint): Pro
           (node.spec?.taints ?? []).some((taint) => matchesTaint(pattern, taint)),
       ),
   );
-  if (missing[0] !== undefined) return `taint ${sayTaint(missing[0])} not found`;
+  if (missing[0] !== undefined) return `taint ${describeTaint(missing[0])} not found`;
   const answers = await eachOf(picked, (name) => {
     const node = nodes.find(({ metadata }) => metadata.name === name)!;
     const kept = (node.spec?.taints ?? []).filter(
@@ -283,20 +283,20 @@ async function taintNodes(step: Action<'taint'> & Step, endpoint: Endpoint): Pro
   return asWanted(step, answers);
 }
 
-const sayNames = (names: readonly string[]): string => names.join(', ');
+const joinNames = (names: readonly string[]): string => names.join(', ');
 
 /** The step in a line. */
-export function sayStep(step: Step): string {
+export function describeStep(step: Step): string {
   switch (step.verb) {
     case 'silence':
     case 'cordon':
     case 'uncordon':
-      return `${step.verb} ${sayNames(step.names)}`;
+      return `${step.verb} ${joinNames(step.names)}`;
     case 'beat':
       return `beat ${step.machines.map((machine) => (typeof machine === 'string' ? machine : machine.name)).join(', ')}`;
     case 'status': {
       const said = Object.entries(step.conditions).map(([type, status]) => `${type}=${status}`);
-      return `status ${sayNames(step.names)}: ${said.join(', ')}`;
+      return `status ${joinNames(step.names)}: ${said.join(', ')}`;
     }
     case 'apply':
       return `apply ${step.objects.map(({ kind, metadata }) => `${kind} ${metadata?.name ?? ''}`).join(', ')}`;
@@ -307,15 +307,15 @@ export function sayStep(step: Step): string {
       return `evict ${step.namespace}/${step.pod}`;
     case 'taint': {
       const changes = [
-        ...step.add.map((taint) => `+${sayTaint(taint)}`),
-        ...step.remove.map((taint) => `-${sayTaint(taint)}`),
+        ...step.add.map((taint) => `+${describeTaint(taint)}`),
+        ...step.remove.map((taint) => `-${describeTaint(taint)}`),
       ];
-      return `taint ${sayNames(step.names)}: ${changes.join(' ')}`;
+      return `taint ${joinNames(step.names)}: ${changes.join(' ')}`;
     }
     case 'cloud':
       return step.change.kind === 'error'
         ? `cloud error ${step.change.error ?? 'over'}`
-        : `cloud ${step.change.say} ${sayNames(step.change.nodes)}`;
+        : `cloud ${step.change.say} ${joinNames(step.change.nodes)}`;
     case 'controllers':
       return step.down ? 'controllers go down' : 'controllers run again';
     case 'ingest':

@@ -2,16 +2,16 @@
 import { StoreFault } from '../shared/ports/item-store.ts';
 import { type Coverage, createCoverage } from './coverage.ts';
 import type { Functions } from './faults/processes.ts';
-import { badObjectsHarmNobodyElse } from './laws/bad-objects.ts';
+import { badObjectsAffectOnlyThemselves } from './laws/bad-objects.ts';
 import type { Broken, Law, LawContext } from './laws/law.ts';
-import { nodesOfTheLivingStay } from './laws/machines.ts';
-import { podCidrsAreNobodyElses } from './laws/pod-cidrs.ts';
+import { nodesOfLiveInstancesStay } from './laws/machines.ts';
+import { podCidrsAreUnique } from './laws/pod-cidrs.ts';
 import { podsHaveTheirTime } from './laws/pods.ts';
 import { darkIsNobodysFault, zonesKeepTheirRate } from './laws/rates.ts';
 import { beatingIsNotMarked, outageIsForgiven, silentIsMarked, steadyGapMs } from './laws/silence.ts';
 import { createTruth, type Truth, type Writer } from './laws/truth.ts';
 import { volumesAreKept } from './laws/volumes.ts';
-import { watchersAreTold } from './laws/watches.ts';
+import { watchersReceiveEveryChange } from './laws/watches.ts';
 import { writesAreKept } from './laws/writes.ts';
 import type { Poison } from './poison.ts';
 import { type PolicyVersions, policyVersions } from './policy-versions.ts';
@@ -53,8 +53,8 @@ export interface SimChecks {
   /** All of them. */
   readonly laws: readonly Law[];
   readonly writes: ReturnType<typeof writesAreKept>;
-  readonly watches: ReturnType<typeof watchersAreTold>;
-  readonly cidrs: ReturnType<typeof podCidrsAreNobodyElses>;
+  readonly watches: ReturnType<typeof watchersReceiveEveryChange>;
+  readonly cidrs: ReturnType<typeof podCidrsAreUnique>;
   readonly volumes: ReturnType<typeof volumesAreKept>;
   fail(broken: Broken): void;
   /** An invocation failed. */
@@ -86,8 +86,8 @@ export function createChecks(setup: SimSetup): SimChecks {
     [...truth.pods.values()].some((pod) => pod.uid === uid && !pod.isTerminating),
   );
   const writes = writesAreKept(context);
-  const watches = watchersAreTold(context);
-  const cidrs = podCidrsAreNobodyElses(context, policy, coverage.hit);
+  const watches = watchersReceiveEveryChange(context);
+  const cidrs = podCidrsAreUnique(context, policy, coverage.hit);
   const volumes = volumesAreKept(context, cloud, coverage.hit);
   const laws: readonly Law[] = [
     beatingIsNotMarked(context),
@@ -95,9 +95,9 @@ export function createChecks(setup: SimSetup): SimChecks {
     zonesKeepTheirRate(context),
     darkIsNobodysFault(context),
     outageIsForgiven(context),
-    nodesOfTheLivingStay(context),
+    nodesOfLiveInstancesStay(context),
     podsHaveTheirTime(context),
-    badObjectsHarmNobodyElse(context),
+    badObjectsAffectOnlyThemselves(context),
     writes,
     watches,
     cidrs,

@@ -5,7 +5,7 @@ import { defined } from '../shared/domain/defined.ts';
 import { defaultPolicy, type Policy } from '../shared/domain/policy.ts';
 import { type ClusterView, clusterView } from './cluster-view.ts';
 import { type FaultPlan, faultPlan, faultsOf } from './faults/catalogue.ts';
-import { isLiar } from './faults/lying-clocks.ts';
+import { hasWrongClock } from './faults/lying-clocks.ts';
 import { type PartName, partsOf } from './parts.ts';
 import { cidrPolicyOf } from './people-cidrs.ts';
 import { type RecentChanges, recentChanges } from './recent-changes.ts';
@@ -41,7 +41,7 @@ export interface SimSetup {
   /** Whether a machine has bad objects, now or later. */
   readonly isPoisoned: (name: string) => boolean;
   /** Whether the clocks of a machine are wrong. */
-  readonly isLiar: (name: string) => boolean;
+  readonly hasWrongClock: (name: string) => boolean;
 }
 
 /** The policy of a seed: small zones, rates and times that reach every branch of the rules within hours. */
@@ -119,6 +119,6 @@ export function setUpSim(options: SimOptions): SimSetup {
     isPoisoned: (name) =>
       plan.has('poison') &&
       (name === `m-${first}` || seededFraction(hashOf(`${seed} poisoned ${name}`))() < POISONED_SHARE),
-    isLiar: (name) => plan.has('lyingClocks') && isLiar(seed, name),
+    hasWrongClock: (name) => plan.has('lyingClocks') && hasWrongClock(seed, name),
   };
 }

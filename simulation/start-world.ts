@@ -8,13 +8,13 @@ import { type LieKind, lyingClock } from './faults/lying-clocks.ts';
 import { lambdaFunctions } from './faults/processes.ts';
 import { givePodCidrs } from './people-cidrs.ts';
 import { BY_MACHINE, taintByHand } from './people-taints.ts';
-import { type Poison, poisonMachines } from './poison.ts';
+import { createPoison, type Poison } from './poison.ts';
 import { runEpisodes } from './run-episodes.ts';
 import { hashOf, seededUuid } from './seeded-random.ts';
 import type { SimChecks } from './sim-checks.ts';
 import { simPrograms } from './sim-programs.ts';
 import { type SimSetup, START_MS } from './sim-setup.ts';
-import { type Story, tellStory } from './story.ts';
+import { createStory, type Story } from './story.ts';
 import { runVolumes } from './volumes.ts';
 import { watchWorld } from './watch-world.ts';
 
@@ -103,16 +103,16 @@ function startStory(
   { log, writes, coverage }: SimChecks,
   { send, cutZone }: { readonly send: Send; readonly cutZone: () => string | undefined },
 ): Story {
-  const { seed, options, time, plan, parts, nodes, zones, policy, random, view, cloud, isLiar } = setup;
+  const { seed, options, time, plan, parts, nodes, zones, policy, random, view, cloud, hasWrongClock } = setup;
   const mode = options.clocks ?? 'any';
   const onLie = (kind: LieKind): void => {
     plan.count('lyingClocks');
     coverage.hit(`lie:${kind}`);
   };
   const isTainting = (name: string): boolean =>
-    isLiar(name) && parts.includes('taints') && hashOf(`${seed} taint of ${name}`) % 4 === 0;
-  return tellStory({
-    clockOf: (name) => (isLiar(name) ? lyingClock({ seed, name, startMs: START_MS, mode, onLie }) : undefined),
+    hasWrongClock(name) && parts.includes('taints') && hashOf(`${seed} taint of ${name}`) % 4 === 0;
+  return createStory({
+    clockOf: (name) => (hasWrongClock(name) ? lyingClock({ seed, name, startMs: START_MS, mode, onLie }) : undefined),
     taintsOf: (name) => (isTainting(name) ? [BY_MACHINE] : []),
     nodes,
     zones,
@@ -139,7 +139,7 @@ function startPoison(
   const fraction = setup.random('poison');
   const uuid = (): string => seededUuid(fraction);
   const objects = clusterObjects({ items: tables, clock: time, random: { fraction, uuid } });
-  return poisonMachines({
+  return createPoison({
     time,
     fraction,
     uuid,

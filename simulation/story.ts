@@ -28,7 +28,7 @@ const BEAT_TRIES_MAX = 4;
 const TRY_AGAIN_MS = 700;
 const MEAN_MS = {
   /** Between two deeds of one machine. */
-  deed: 1_500_000,
+  action: 1_500_000,
   off: 240_000,
   notReady: 120_000,
   zonePower: 1_800_000,
@@ -85,7 +85,7 @@ interface FleetStoryOptions {
   readonly onConflict: () => void;
 }
 
-export function tellStory(options: FleetStoryOptions): Story {
+export function createStory(options: FleetStoryOptions): Story {
   return new FleetStory(options);
 }
 
@@ -120,7 +120,7 @@ class FleetStory implements Story {
       void createMachine(spec, endpoint, this.#options.view, this.#options.clockOf(spec.name))
         .register(this.#options.time.nowMs())
         .then(() => this.#switchOn(machine));
-      void this.#fate(machine);
+      void this.#actRepeatedly(machine);
     }
     for (let writer = 0; writer < 2; writer += 1) void this.#everyNow(MEAN_MS.count, () => this.#count());
     void this.#everyNow(MEAN_MS.pods, () => this.#bindPod());
@@ -252,7 +252,7 @@ class FleetStory implements Story {
     this.#options.time.after(this.#between(60_000, 400_000), () => this.#switchOn(this.#enlist(this.#all.length)));
   }
 
-  async #say(
+  async #reportReady(
     machine: SimulatedMachine,
     ready: 'True' | 'False',
     more: Record<string, 'True' | 'False'>,
@@ -262,13 +262,19 @@ class FleetStory implements Story {
   }
 
   async #notReadyForAWhile(machine: SimulatedMachine): Promise<void> {
-    await Promise.race([this.#say(machine, 'False', { DiskPressure: 'True' }), this.#options.time.sleep(10_000)]);
+    await Promise.race([
+      this.#reportReady(machine, 'False', { DiskPressure: 'True' }),
+      this.#options.time.sleep(10_000),
+    ]);
     await this.#options.time.sleep(this.#exponential(MEAN_MS.notReady));
-    await Promise.race([this.#say(machine, 'True', { DiskPressure: 'False' }), this.#options.time.sleep(10_000)]);
+    await Promise.race([
+      this.#reportReady(machine, 'True', { DiskPressure: 'False' }),
+      this.#options.time.sleep(10_000),
+    ]);
   }
 
   /** Something befalls a machine; ends when it is over. */
-  async #deed(machine: SimulatedMachine): Promise<void> {
+  async #act(machine: SimulatedMachine): Promise<void> {
     if (!machine.isOn) return;
     const what = this.#options.fraction();
     const offMs = 20_000 + this.#exponential(MEAN_MS.off);
@@ -280,7 +286,7 @@ class FleetStory implements Story {
     }
     if (what < 0.75) {
       if (this.#chance(0.6)) return this.#notReadyForAWhile(machine);
-      await Promise.race([this.#say(machine, 'False', {}), this.#options.time.sleep(10_000)]);
+      await Promise.race([this.#reportReady(machine, 'False', {}), this.#options.time.sleep(10_000)]);
       await this.#options.time.sleep(this.#exponential(MEAN_MS.notReady));
       return this.#offFor(machine, offMs, 'crashed, and was not ready before');
     }
@@ -298,10 +304,10 @@ class FleetStory implements Story {
     this.#endInstance(machine, what < 0.95 ? 'terminate' : 'vanish');
   }
 
-  async #fate(machine: SimulatedMachine): Promise<void> {
+  async #actRepeatedly(machine: SimulatedMachine): Promise<void> {
     while (machine.instance !== 'ended') {
-      await this.#options.time.sleep(this.#exponential(MEAN_MS.deed));
-      await this.#deed(machine);
+      await this.#options.time.sleep(this.#exponential(MEAN_MS.action));
+      await this.#act(machine);
     }
   }
 
@@ -341,7 +347,7 @@ class FleetStory implements Story {
 
   async #bindPod(): Promise<void> {
     const node = this.#oneOf([...this.#options.view.nodes.keys()]);
-    if (this.#chance(0.06)) return this.#bendPod();
+    if (this.#chance(0.06)) return this.#endPod();
     if (node === undefined || [...this.#options.view.podsOf(node)].length >= PODS_A_NODE_MAX) return;
     this.#pods += 1;
     await this.#asOperator({
@@ -362,7 +368,7 @@ class FleetStory implements Story {
   }
 
   /** A pod comes to its own end, or a person ends it. */
-  async #bendPod(): Promise<void> {
+  async #endPod(): Promise<void> {
     const pod = this.#oneOf([...this.#options.view.pods.values()]);
     if (pod === undefined) return;
     if (this.#chance(0.5)) await this.#asOperator({ method: 'DELETE', path: podPath(pod) });

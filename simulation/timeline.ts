@@ -4,7 +4,7 @@ import { zoneKeyOf } from '../shared/domain/zones/zone.ts';
 import { parseTimeMs } from '../shared/kube/time.ts';
 import type { KubeNode, KubeObject } from '../shared/kube/types.ts';
 import type { FleetRecords } from '../shared/store/fleet-store.ts';
-import { sayTaint } from './check-expectation.ts';
+import { describeTaint } from './check-expectation.ts';
 import { type ObjectChange, podKey, type ViewChanges } from './cluster-view.ts';
 import { formatDuration } from './duration.ts';
 import { readyOfPod } from './machine-pods.ts';
@@ -23,7 +23,7 @@ type Line = Omit<TimelineEntry, 'atMs'>;
 
 const OWN_PREFIX = 'node.kubernetes.io/';
 const shortTaint = (taint: { key: string; value?: string; effect: string }): string =>
-  sayTaint({ ...taint, key: taint.key.startsWith(OWN_PREFIX) ? taint.key.slice(OWN_PREFIX.length) : taint.key });
+  describeTaint({ ...taint, key: taint.key.startsWith(OWN_PREFIX) ? taint.key.slice(OWN_PREFIX.length) : taint.key });
 
 function nodeLines({ before, after }: ObjectChange<KubeNode>, actor: Actor): Line[] {
   const name = (after ?? before)?.metadata.name ?? '';
@@ -146,7 +146,7 @@ const NAME_WIDTH = 22;
 /** From so many neighbours on that did the same, the first and the last stand for all. */
 const FOLD_FROM = 4;
 
-function sayNames(names: readonly string[]): string {
+function joinNames(names: readonly string[]): string {
   if (names.length < FOLD_FROM) return names.join(', ');
   return `${names[0]} … ${names.at(-1)} (${names.length})`;
 }
@@ -160,7 +160,7 @@ export function printable(entries: readonly TimelineEntry[]): string[] {
     else if (!same.names.includes(name)) same.names.push(name);
   }
   return lines.map(({ atMs, kind, text, names }) => {
-    const who = sayNames(names.filter((name) => name !== '').sort(byName));
+    const who = joinNames(names.filter((name) => name !== '').sort(byName));
     const time = formatDuration(atMs).padStart(TIME_WIDTH);
     return `${time}  ${kind.padEnd(KIND_WIDTH)}  ${who === '' ? text : `${who.padEnd(NAME_WIDTH)}  ${text}`}`;
   });

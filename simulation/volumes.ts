@@ -28,7 +28,7 @@ interface Disk {
   readonly attachment: string;
 }
 
-export function runVolumes(options: {
+interface VolumeUsersOptions {
   readonly time: VirtualTime;
   readonly fraction: () => number;
   readonly send: Send;
@@ -36,59 +36,90 @@ export function runVolumes(options: {
   readonly cloud: MemoryCloud;
   readonly machine: (name: string) => TrueMachine | undefined;
   readonly tell: (subject: string, text: string) => void;
-}): void {
-  const { time, fraction, send, view, cloud, machine, tell } = options;
-  let disks: readonly Disk[] = [];
-  let made = 0;
-  const ask = (request: Omit<EndpointRequest, 'who'>): Promise<EndpointAnswer> =>
-    send({ who: OPERATOR, ...request }, { isGone: () => false });
-  const isDone = ({ status }: EndpointAnswer): boolean => status === 200 || status === 201;
-  const isHealthy = (name: string): boolean =>
-    machine(name)?.isOn === true && readyStatusOf(view.nodes.get(name)?.status?.conditions) === 'True';
-  const wantedOn = (name: string): Set<string> =>
-    new Set([...view.podsOf(name)].flatMap((pod) => volumeIdOfPod(pod) ?? []));
+}
 
-  async function attach(): Promise<void> {
-    const names = [...view.nodes.keys()].filter(
-      (name) =>
-        machine(name)?.instance === 'lives' &&
-        isHealthy(name) &&
-        disks.filter(({ nodeName }) => nodeName === name).length < VOLUMES_A_NODE_MAX,
+export function runVolumes(options: VolumeUsersOptions): void {
+  new VolumeUsers(options).start();
+}
+
+class VolumeUsers {
+  readonly #options: VolumeUsersOptions;
+  #disks: readonly Disk[] = [];
+  #made = 0;
+
+  constructor(options: VolumeUsersOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    void this.#attaching();
+    void this.#looking();
+  }
+
+  #ask(request: Omit<EndpointRequest, 'who'>): Promise<EndpointAnswer> {
+    return this.#options.send({ who: OPERATOR, ...request }, { isGone: () => false });
+  }
+
+  #isDone({ status }: EndpointAnswer): boolean {
+    return status === 200 || status === 201;
+  }
+
+  #isHealthy(name: string): boolean {
+    return (
+      this.#options.machine(name)?.isOn === true &&
+      readyStatusOf(this.#options.view.nodes.get(name)?.status?.conditions) === 'True'
     );
-    const nodeName = names[Math.floor(fraction() * names.length)];
+  }
+
+  #wantedOn(name: string): Set<string> {
+    return new Set([...this.#options.view.podsOf(name)].flatMap((pod) => volumeIdOfPod(pod) ?? []));
+  }
+
+  async #attach(): Promise<void> {
+    const names = [...this.#options.view.nodes.keys()].filter(
+      (name) =>
+        this.#options.machine(name)?.instance === 'lives' &&
+        this.#isHealthy(name) &&
+        this.#disks.filter(({ nodeName }) => nodeName === name).length < VOLUMES_A_NODE_MAX,
+    );
+    const nodeName = names[Math.floor(this.#options.fraction() * names.length)];
     if (nodeName === undefined) return;
-    made += 1;
-    const volumeId = `${VOLUME_ID_START}${String(made).padStart(16, '0')}`;
+    this.#made += 1;
+    const volumeId = `${VOLUME_ID_START}${String(this.#made).padStart(16, '0')}`;
     const disk: Disk = {
       volumeId,
       nodeName,
       instanceId: instanceIdOf({ name: nodeName }),
-      attachment: `csi-${made}`,
+      attachment: `csi-${this.#made}`,
     };
-    cloud.putVolume({ volumeId, zone: machine(nodeName)!.zone, tags: { [CLUSTER_TAG]: CLUSTER } });
-    cloud.attachVolume(volumeId, { instanceId: disk.instanceId });
-    const attached = await ask({
+    this.#options.cloud.putVolume({
+      volumeId,
+      zone: this.#options.machine(nodeName)!.zone,
+      tags: { [CLUSTER_TAG]: CLUSTER },
+    });
+    this.#options.cloud.attachVolume(volumeId, { instanceId: disk.instanceId });
+    const attached = await this.#ask({
       method: 'POST',
       path: ATTACHMENTS,
       body: {
         apiVersion: 'storage.k8s.io/v1',
         kind: 'VolumeAttachment',
         metadata: { name: disk.attachment, annotations: { 'nodekeeper.dev/volume-id': volumeId } },
-        spec: { attacher: 'ebs.csi.aws.com', nodeName, source: { persistentVolumeName: `pv-${made}` } },
+        spec: { attacher: 'ebs.csi.aws.com', nodeName, source: { persistentVolumeName: `pv-${this.#made}` } },
       },
     });
-    if (!isDone(attached)) return;
-    disks = [...disks, disk];
-    await ask({
+    if (!this.#isDone(attached)) return;
+    this.#disks = [...this.#disks, disk];
+    await this.#ask({
       method: 'POST',
       path: '/api/v1/namespaces/default/pods',
       body: {
         apiVersion: 'v1',
         kind: 'Pod',
-        metadata: { name: `writer-${made}`, namespace: 'default' },
+        metadata: { name: `writer-${this.#made}`, namespace: 'default' },
         spec: {
           nodeName,
-          terminationGracePeriodSeconds: Math.floor(fraction() * 20),
+          terminationGracePeriodSeconds: Math.floor(this.#options.fraction() * 20),
           containers: [{ name: 'main', image: 'registry.example/main:1' }],
           volumes: [{ name: 'data', awsElasticBlockStore: { volumeID: volumeId } }],
         },
@@ -97,17 +128,17 @@ export function runVolumes(options: {
   }
 
   /** A machine that is on mounts what its pods want and nothing else. */
-  async function sayWhatIsMounted(name: string): Promise<void> {
-    const node = view.nodes.get(name);
-    if (node === undefined || machine(name)?.isOn !== true) return;
-    const wanted = wantedOn(name);
-    const inUse = disks.filter((disk) => disk.nodeName === name && wanted.has(disk.volumeId));
+  async #sayWhatIsMounted(name: string): Promise<void> {
+    const node = this.#options.view.nodes.get(name);
+    if (node === undefined || this.#options.machine(name)?.isOn !== true) return;
+    const wanted = this.#wantedOn(name);
+    const inUse = this.#disks.filter((disk) => disk.nodeName === name && wanted.has(disk.volumeId));
     const names = inUse.map(({ volumeId }) => inUseName(volumeId)).toSorted();
     const before = (node.status?.['volumesInUse'] as readonly string[] | undefined) ?? [];
     if (names.join() === before.join()) return;
-    const { zone } = machine(name)!;
-    const isGone = (): boolean => machine(name)?.isOn !== true;
-    const said = send(
+    const { zone } = this.#options.machine(name)!;
+    const isGone = (): boolean => this.#options.machine(name)?.isOn !== true;
+    const said = this.#options.send(
       {
         who: name,
         method: 'PATCH',
@@ -117,39 +148,40 @@ export function runVolumes(options: {
       },
       { zone, isGone },
     );
-    await Promise.race([said, time.sleep(LOOKS_EVERY_MS)]);
+    await Promise.race([said, this.#options.time.sleep(LOOKS_EVERY_MS)]);
   }
 
   /** On a node in good health the driver detaches what is not mounted any more. */
-  async function tidy(disk: Disk): Promise<void> {
+  async #tidy(disk: Disk): Promise<void> {
     const { volumeId, nodeName, instanceId, attachment } = disk;
-    const isAttached = (cloud.world.volume(volumeId, time.nowMs())?.attachments ?? []).length > 0;
+    const isAttached =
+      (this.#options.cloud.world.volume(volumeId, this.#options.time.nowMs())?.attachments ?? []).length > 0;
     if (!isAttached) {
-      disks = disks.filter((other) => other !== disk);
+      this.#disks = this.#disks.filter((other) => other !== disk);
       return;
     }
-    const said = (view.nodes.get(nodeName)?.status?.['volumesInUse'] as readonly string[] | undefined) ?? [];
-    if (!isHealthy(nodeName) || wantedOn(nodeName).has(volumeId) || said.includes(inUseName(volumeId))) return;
-    tell(nodeName, `the driver detaches ${volumeId}`);
-    cloud.world.detachVolume(volumeId, instanceId, false);
-    disks = disks.filter((other) => other !== disk);
-    await ask({ method: 'DELETE', path: `${ATTACHMENTS}/${attachment}` });
+    const said =
+      (this.#options.view.nodes.get(nodeName)?.status?.['volumesInUse'] as readonly string[] | undefined) ?? [];
+    if (!this.#isHealthy(nodeName) || this.#wantedOn(nodeName).has(volumeId) || said.includes(inUseName(volumeId)))
+      return;
+    this.#options.tell(nodeName, `the driver detaches ${volumeId}`);
+    this.#options.cloud.world.detachVolume(volumeId, instanceId, false);
+    this.#disks = this.#disks.filter((other) => other !== disk);
+    await this.#ask({ method: 'DELETE', path: `${ATTACHMENTS}/${attachment}` });
   }
 
-  async function attaching(): Promise<void> {
+  async #attaching(): Promise<void> {
     for (;;) {
-      await time.sleep(1_000 - Math.log(1 - fraction()) * ATTACHES_MEAN_MS);
-      await attach();
+      await this.#options.time.sleep(1_000 - Math.log(1 - this.#options.fraction()) * ATTACHES_MEAN_MS);
+      await this.#attach();
     }
   }
 
-  async function looking(): Promise<void> {
+  async #looking(): Promise<void> {
     for (;;) {
-      await time.sleep(LOOKS_EVERY_MS);
-      for (const name of new Set(disks.map(({ nodeName }) => nodeName))) await sayWhatIsMounted(name);
-      for (const disk of disks) await tidy(disk);
+      await this.#options.time.sleep(LOOKS_EVERY_MS);
+      for (const name of new Set(this.#disks.map(({ nodeName }) => nodeName))) await this.#sayWhatIsMounted(name);
+      for (const disk of this.#disks) await this.#tidy(disk);
     }
   }
-  void attaching();
-  void looking();
 }

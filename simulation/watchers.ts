@@ -93,7 +93,7 @@ class Watchers {
 
   start(): void {
     for (let index = 1; index <= this.#clients; index += 1) {
-      const client = this.#make(index);
+      const client = this.#createClient(index);
       this.#options.law.follow(client);
       void this.#live(client);
     }
@@ -107,11 +107,11 @@ class Watchers {
     return least + this.#options.fraction() * (most - least);
   }
 
-  #way(): Promise<void> {
+  #delay(): Promise<void> {
     return this.#options.time.sleep(this.#between(WAY_MIN_MS, LINE_MAX_MS));
   }
 
-  #make(index: number): Client {
+  #createClient(index: number): Client {
     const isOfNodes = this.#chance(0.5);
     const [fieldSelector, selects] = selectionOf(isOfNodes, this.#options.fraction());
     const bookmarks = this.#chance(0.7);
@@ -143,8 +143,8 @@ class Watchers {
   }
 
   /** What a process makes of a request; undefined when it died, failed, or the endpoint is out. */
-  async #ask<T>(run: (program: WatchProgram) => Promise<T>): Promise<T | undefined> {
-    await this.#way();
+  async #request<T>(run: (program: WatchProgram) => Promise<T>): Promise<T | undefined> {
+    await this.#delay();
     if (this.#options.plan.severity('apiOutage') > 0) {
       this.#options.plan.count('apiOutage');
       return undefined;
@@ -163,7 +163,7 @@ class Watchers {
     const objects: KubeObject[] = [];
     let token: Record<string, string> = {};
     for (let page = 0; page < PAGES_MAX; page += 1) {
-      const answer = await this.#ask(({ api }) => api(this.#requestOf(client, { ...limit, ...token })));
+      const answer = await this.#request(({ api }) => api(this.#requestOf(client, { ...limit, ...token })));
       if (answer?.status !== 200) return;
       this.#options.law.onPage(client);
       const { metadata, items } = JSON.parse(textOf(answer)) as List;
@@ -174,7 +174,7 @@ class Watchers {
       }
       token = { continue: metadata.continue };
       this.#options.hit('watch:pages');
-      await this.#way();
+      await this.#delay();
     }
   }
 
@@ -190,7 +190,7 @@ class Watchers {
   }
 
   /** Takes what it is told; answers whether the watch goes on. `state`: what it began with, until that ends. */
-  #take(client: Client, { type, object }: Line, state: KubeObject[] | undefined): boolean {
+  #receive(client: Client, { type, object }: Line, state: KubeObject[] | undefined): boolean {
     this.#options.law.onLine(client);
     const version = object.metadata?.resourceVersion ?? '';
     if (type === 'ERROR') {
@@ -240,25 +240,25 @@ class Watchers {
     const state = client.version === undefined ? [] : undefined;
     if (client.version !== undefined) this.#options.hit('watch:resumed');
     if (client.polls) {
-      const answer = await this.#ask(({ api }) => api(request));
+      const answer = await this.#request(({ api }) => api(request));
       if (answer === undefined || this.#isCut()) return;
       this.#options.hit('watch:poll');
-      await this.#way();
+      await this.#delay();
       if (answer.status !== 200) {
-        this.#take(client, { type: 'ERROR', object: JSON.parse(textOf(answer)) as Line['object'] }, state);
+        this.#receive(client, { type: 'ERROR', object: JSON.parse(textOf(answer)) as Line['object'] }, state);
         return;
       }
       for (const line of textOf(answer).split('\n')) {
-        if (line !== '' && !this.#take(client, JSON.parse(line) as Line, state)) return;
+        if (line !== '' && !this.#receive(client, JSON.parse(line) as Line, state)) return;
       }
       return;
     }
-    await this.#ask(async ({ watch: serve, clock }) => {
+    await this.#request(async ({ watch: serve, clock }) => {
       const { lines } = await serve(request, clock.nowMs() + LIFETIME_MS);
       if (lines === undefined) return;
       for await (const line of lines) {
-        await this.#way();
-        if (this.#isCut() || !this.#take(client, JSON.parse(line) as Line, state)) return;
+        await this.#delay();
+        if (this.#isCut() || !this.#receive(client, JSON.parse(line) as Line, state)) return;
       }
     });
   }

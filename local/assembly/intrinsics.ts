@@ -37,27 +37,53 @@ type Value = Json | typeof NO_VALUE;
 
 /** @throws StartError naming the resource when a value cannot be worked out here. */
 export function createResolver(input: ResolverInput): Resolver {
-  const { template, physical } = input;
+  return new IntrinsicResolver(input);
+}
 
-  const fail = (where: string, what: string): never => {
-    throw new StartError(`template: ${where}: ${what}`);
-  };
+class IntrinsicResolver implements Resolver {
+  readonly #input: ResolverInput;
 
-  function reference(name: string, where: string): Value {
-    if (name === 'AWS::NoValue') return NO_VALUE;
-    const pseudo = input.pseudoParameters[name];
-    if (pseudo !== undefined) return pseudo;
-    const parameter = template.Parameters?.[name];
-    if (parameter !== undefined) return parameterValue(name, where);
-    const resource = template.Resources[name];
-    if (resource === undefined) return fail(where, `Ref to ${name}, which the template does not define`);
-    return physical.ref(name, resource) ?? fail(where, `Ref to ${name} (${resource.Type}) has no local counterpart`);
+  constructor(input: ResolverInput) {
+    this.#input = input;
   }
 
-  function parameterValue(name: string, where: string): Json {
-    const parameter = template.Parameters?.[name];
-    const text = input.parameters[name] ?? parameter?.Default;
-    if (text === undefined) return fail(where, `parameter ${name} has neither a value nor a default`);
+  properties(logicalId: string): JsonObject {
+    const resource = this.#input.template.Resources[logicalId];
+    if (resource === undefined) throw new StartError(`template: no resource ${logicalId}`);
+    return this.#whole(resource.Properties ?? {}, `${logicalId} (${resource.Type})`) as JsonObject;
+  }
+
+  value(value: unknown, where: string) {
+    return this.#whole(value, where);
+  }
+
+  included(logicalId: string): boolean {
+    const name = this.#input.template.Resources[logicalId]?.Condition;
+    return name === undefined || this.#namedCondition(name, logicalId);
+  }
+
+  #fail(where: string, what: string): never {
+    throw new StartError(`template: ${where}: ${what}`);
+  }
+
+  #reference(name: string, where: string): Value {
+    if (name === 'AWS::NoValue') return NO_VALUE;
+    const pseudo = this.#input.pseudoParameters[name];
+    if (pseudo !== undefined) return pseudo;
+    const parameter = this.#input.template.Parameters?.[name];
+    if (parameter !== undefined) return this.#parameterValue(name, where);
+    const resource = this.#input.template.Resources[name];
+    if (resource === undefined) return this.#fail(where, `Ref to ${name}, which the template does not define`);
+    return (
+      this.#input.physical.ref(name, resource) ??
+      this.#fail(where, `Ref to ${name} (${resource.Type}) has no local counterpart`)
+    );
+  }
+
+  #parameterValue(name: string, where: string): Json {
+    const parameter = this.#input.template.Parameters?.[name];
+    const text = this.#input.parameters[name] ?? parameter?.Default;
+    if (text === undefined) return this.#fail(where, `parameter ${name} has neither a value nor a default`);
     if (parameter?.Type === 'Number') return Number(text);
     if (parameter?.Type === 'CommaDelimitedList' || parameter?.Type.startsWith('List<')) {
       return String(text).split(',');
@@ -65,129 +91,129 @@ export function createResolver(input: ResolverInput): Resolver {
     return String(text);
   }
 
-  function attribute(argument: unknown, where: string): Json {
+  #attribute(argument: unknown, where: string): Json {
     const [name, path] = typeof argument === 'string' ? splitOnce(argument) : Array.isArray(argument) ? argument : [];
-    if (typeof name !== 'string' || typeof path !== 'string') return fail(where, 'Fn::GetAtt needs a name and a path');
-    const resource = template.Resources[name];
-    if (resource === undefined) return fail(where, `Fn::GetAtt of ${name}, which the template does not define`);
+    if (typeof name !== 'string' || typeof path !== 'string')
+      return this.#fail(where, 'Fn::GetAtt needs a name and a path');
+    const resource = this.#input.template.Resources[name];
+    if (resource === undefined) return this.#fail(where, `Fn::GetAtt of ${name}, which the template does not define`);
     return (
-      physical.attribute(name, resource, path) ??
-      fail(where, `Fn::GetAtt ${name}.${path} (${resource.Type}) has no local counterpart`)
+      this.#input.physical.attribute(name, resource, path) ??
+      this.#fail(where, `Fn::GetAtt ${name}.${path} (${resource.Type}) has no local counterpart`)
     );
   }
 
-  function substitute(argument: unknown, where: string): string {
+  #substitute(argument: unknown, where: string): string {
     const [text, variables] = Array.isArray(argument) ? argument : [argument, {}];
-    if (typeof text !== 'string' || !isObject(variables)) return fail(where, 'Fn::Sub needs a string');
+    if (typeof text !== 'string' || !isObject(variables)) return this.#fail(where, 'Fn::Sub needs a string');
     return text.replace(/\$\{(!?)([^}]+)\}/g, (_whole, literal: string, name: string) => {
       if (literal !== '') return `\${${name}}`;
-      if (name in variables) return asText(resolve(variables[name], where), where);
-      if (name.includes('.')) return asText(attribute(name, where), where);
-      return asText(reference(name, where), where);
+      if (name in variables) return this.#asText(this.#resolve(variables[name], where), where);
+      if (name.includes('.')) return this.#asText(this.#attribute(name, where), where);
+      return this.#asText(this.#reference(name, where), where);
     });
   }
 
-  function asText(value: Value, where: string): string {
+  #asText(value: Value, where: string): string {
     if (typeof value === 'string') return value;
     if (typeof value === 'number' || typeof value === 'boolean') return String(value);
-    return fail(where, 'a text was expected');
+    return this.#fail(where, 'a text was expected');
   }
 
-  function asList(value: Value, where: string): Json[] {
-    return Array.isArray(value) ? value : fail(where, 'a list was expected');
+  #asList(value: Value, where: string): Json[] {
+    return Array.isArray(value) ? value : this.#fail(where, 'a list was expected');
   }
 
-  function condition(value: unknown, where: string): boolean {
-    if (!isObject(value)) return fail(where, 'not a condition');
+  #condition(value: unknown, where: string): boolean {
+    if (!isObject(value)) return this.#fail(where, 'not a condition');
     const [name, argument] = onlyEntry(value);
     const parts = Array.isArray(argument) ? argument : [];
     switch (name) {
       case 'Condition':
-        return namedCondition(String(argument), where);
+        return this.#namedCondition(String(argument), where);
       case 'Fn::Equals':
-        return asText(resolve(parts[0], where), where) === asText(resolve(parts[1], where), where);
+        return (
+          this.#asText(this.#resolve(parts[0], where), where) === this.#asText(this.#resolve(parts[1], where), where)
+        );
       case 'Fn::Not':
-        return !condition(parts[0], where);
+        return !this.#condition(parts[0], where);
       case 'Fn::And':
-        return parts.every((part) => condition(part, where));
+        return parts.every((part) => this.#condition(part, where));
       case 'Fn::Or':
-        return parts.some((part) => condition(part, where));
+        return parts.some((part) => this.#condition(part, where));
       default:
-        return fail(where, `condition ${name} is not supported here`);
+        return this.#fail(where, `condition ${name} is not supported here`);
     }
   }
 
-  function namedCondition(name: string, where: string): boolean {
-    const definition = template.Conditions?.[name];
-    return definition === undefined ? fail(where, `unknown condition ${name}`) : condition(definition, where);
+  #namedCondition(name: string, where: string): boolean {
+    const definition = this.#input.template.Conditions?.[name];
+    return definition === undefined
+      ? this.#fail(where, `unknown condition ${name}`)
+      : this.#condition(definition, where);
   }
 
-  function intrinsic(name: string, argument: unknown, where: string): Value {
+  #intrinsic(name: string, argument: unknown, where: string): Value {
     const parts = Array.isArray(argument) ? argument : [];
     switch (name) {
       case 'Ref':
-        return reference(String(argument), where);
+        return this.#reference(String(argument), where);
       case 'Fn::GetAtt':
-        return attribute(argument, where);
+        return this.#attribute(argument, where);
       case 'Fn::Sub':
-        return substitute(argument, where);
+        return this.#substitute(argument, where);
       case 'Fn::Join':
-        return asList(resolve(parts[1], where), where)
-          .map((part) => asText(part, where))
-          .join(asText(resolve(parts[0], where), where));
+        return this.#asList(this.#resolve(parts[1], where), where)
+          .map((part) => this.#asText(part, where))
+          .join(this.#asText(this.#resolve(parts[0], where), where));
       case 'Fn::Split':
-        return asText(resolve(parts[1], where), where).split(asText(resolve(parts[0], where), where));
+        return this.#asText(this.#resolve(parts[1], where), where).split(
+          this.#asText(this.#resolve(parts[0], where), where),
+        );
       case 'Fn::Select': {
-        const index = Number(resolve(parts[0], where));
-        return asList(resolve(parts[1], where), where)[index] ?? fail(where, `Fn::Select ${index} is out of range`);
+        const index = Number(this.#resolve(parts[0], where));
+        return (
+          this.#asList(this.#resolve(parts[1], where), where)[index] ??
+          this.#fail(where, `Fn::Select ${index} is out of range`)
+        );
       }
       case 'Fn::If':
-        return resolve(namedCondition(String(parts[0]), where) ? parts[1] : parts[2], where);
+        return this.#resolve(this.#namedCondition(String(parts[0]), where) ? parts[1] : parts[2], where);
       case 'Fn::FindInMap': {
-        const [map, first, second] = parts.map((part) => asText(resolve(part, where), where));
-        const found = template.Mappings?.[map ?? '']?.[first ?? '']?.[second ?? ''];
+        const [map, first, second] = parts.map((part) => this.#asText(this.#resolve(part, where), where));
+        const found = this.#input.template.Mappings?.[map ?? '']?.[first ?? '']?.[second ?? ''];
         return found === undefined
-          ? fail(where, `Fn::FindInMap ${map} ${first} ${second} finds nothing`)
+          ? this.#fail(where, `Fn::FindInMap ${map} ${first} ${second} finds nothing`)
           : (found as Json);
       }
       default:
-        return fail(where, `${name} is not supported here`);
+        return this.#fail(where, `${name} is not supported here`);
     }
   }
 
-  function resolve(value: unknown, where: string): Value {
+  #resolve(value: unknown, where: string): Value {
     if (Array.isArray(value)) {
-      return value.map((entry, index) => resolve(entry, `${where}[${index}]`)).filter((entry) => entry !== NO_VALUE);
+      return value
+        .map((entry, index) => this.#resolve(entry, `${where}[${index}]`))
+        .filter((entry) => entry !== NO_VALUE);
     }
     if (!isObject(value)) return (value ?? null) as Json;
     const entries = Object.entries(value);
     const [name, argument] = onlyEntry(value);
-    if (entries.length === 1 && (name === 'Ref' || name.startsWith('Fn::'))) return intrinsic(name, argument, where);
+    if (entries.length === 1 && (name === 'Ref' || name.startsWith('Fn::')))
+      return this.#intrinsic(name, argument, where);
     const resolved: JsonObject = {};
     for (const [key, entry] of entries) {
-      const result = resolve(entry, `${where}.${key}`);
+      const result = this.#resolve(entry, `${where}.${key}`);
       if (result !== NO_VALUE) resolved[key] = result;
     }
     return resolved;
   }
 
-  function whole(value: unknown, where: string): Json {
-    const result = resolve(value, where);
+  #whole(value: unknown, where: string): Json {
+    const result = this.#resolve(value, where);
     return result === NO_VALUE ? null : result;
   }
-
-  return {
-    properties: (logicalId) => {
-      const resource = template.Resources[logicalId];
-      if (resource === undefined) throw new StartError(`template: no resource ${logicalId}`);
-      return whole(resource.Properties ?? {}, `${logicalId} (${resource.Type})`) as JsonObject;
-    },
-    value: whole,
-    included: (logicalId) => {
-      const name = template.Resources[logicalId]?.Condition;
-      return name === undefined || namedCondition(name, logicalId);
-    },
-  };
 }
 
 function onlyEntry(value: Record<string, unknown>): [string, unknown] {

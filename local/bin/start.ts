@@ -1,7 +1,7 @@
 /** npm start: the whole system on this machine. `npm start -- --help` lists the options. */
 import { relative } from 'node:path';
 import { CLOUD_SOCKET, serveCloudControl } from '../cloud/control.ts';
-import { giveInstances } from '../cloud/machines.ts';
+import { createInstances } from '../cloud/machines.ts';
 import { ControlError } from '../control-socket.ts';
 import { FLEET_SOCKET, serveFleetControl, startFleet } from '../fleet/index.ts';
 import { nameMachines } from '../fleet/names.ts';
@@ -92,7 +92,7 @@ async function startMachines(system: LocalSystem, options: StartOptions): Promis
   const { cloud, region } = system;
   const zones = Array.from({ length: options.zones }, (_, index) => `local-${String.fromCharCode(97 + index)}`);
   const instances = nameMachines(options.nodes, zones).slice(0, options.ec2Nodes);
-  const inCloud = giveInstances(cloud, instances, { region, nowMs: Date.now() });
+  const inCloud = createInstances(cloud, instances, { region, nowMs: Date.now() });
   const cloudControl = await serveCloudControl(`${system.dataDirectory}/${CLOUD_SOCKET}`, cloud, inCloud);
   if (options.nodes === 0) return () => cloudControl.close();
   const seconds = (name: string) => {

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Control } from '../control-socket.ts';
 import { nameMachines } from '../fleet/names.ts';
 import { type CloudCommand, sendCloudCommand, serveCloudControl } from './control.ts';
-import { type CloudMachines, giveInstances } from './machines.ts';
+import { type CloudMachines, createInstances } from './machines.ts';
 import { type LocalCloud, startLocalCloud } from './server.ts';
 
 const NOW_MS = Date.UTC(2026, 10, 20);
@@ -22,7 +22,7 @@ describe('controlling the local EC2', () => {
     directory = mkdtempSync(join(tmpdir(), 'cloud-'));
     path = join(directory, 'cloud.sock');
     cloud = await startLocalCloud({ clock: { nowMs: () => NOW_MS }, region: 'us-east-1', accountId: '000000000000' });
-    machines = giveInstances(cloud, nameMachines(3, ['one', 'two']), { region: 'us-east-1', nowMs: NOW_MS });
+    machines = createInstances(cloud, nameMachines(3, ['one', 'two']), { region: 'us-east-1', nowMs: NOW_MS });
     power = [];
     machines.power({
       silence: (names) => power.push(`off ${names.join()}`),
@@ -43,12 +43,12 @@ describe('controlling the local EC2', () => {
   };
 
   it('gives machines instances that are theirs on every start', () => {
-    const again = giveInstances(cloud, nameMachines(3, ['one', 'two']), { region: 'us-east-1', nowMs: NOW_MS });
+    const again = createInstances(cloud, nameMachines(3, ['one', 'two']), { region: 'us-east-1', nowMs: NOW_MS });
     expect(again.providerIds).toEqual(machines.providerIds);
     expect(machines.providerIds.get('edge-b-0')).toMatch(/^aws:\/\/\/us-east-1b\/i-[0-9a-f]{17}$/);
     expect(machines.poweredOff.size).toBe(0);
     cloud.world.terminate(machines.instanceIds.get('edge-b-0')!);
-    const later = giveInstances(cloud, nameMachines(3, ['one', 'two']), { region: 'us-east-1', nowMs: NOW_MS });
+    const later = createInstances(cloud, nameMachines(3, ['one', 'two']), { region: 'us-east-1', nowMs: NOW_MS });
     expect([...later.poweredOff]).toEqual(['edge-b-0']);
   });
 

@@ -27,7 +27,7 @@ const AGE_MS = 600_000;
 const INSTANCE_TYPE = 'm7g.large';
 
 /** Gives each machine an instance, always the same one; what an earlier start left of it stays as it is. */
-export function giveInstances(
+export function createInstances(
   cloud: LocalCloud,
   machines: readonly MachineIdentity[],
   { region, nowMs }: { readonly region: string; readonly nowMs: number },

@@ -6,7 +6,7 @@ import type { LocalFunction } from '../functions/local-function.ts';
 import { createPause } from '../pause.ts';
 import type { LocalQueue } from '../queues/queue.ts';
 import { deliverBatch, type StreamRecord } from './deliver.ts';
-import { compileFilters } from './filter.ts';
+import { compileFilters, type EventFilter } from './filter.ts';
 import type { Positions } from './positions.ts';
 
 export interface StreamCounters {
@@ -52,99 +52,159 @@ type Shard = { readonly ShardId: string };
  * Batches go one after the other, whatever the ParallelizationFactor: the order is that of the table, not only of a key.
  */
 export function startStreamSource(options: StreamSourceOptions): StreamSource {
-  const { plan, client, fn, positions } = options;
-  const counters: StreamCounters = { read: 0, filtered: 0, delivered: 0, batches: 0, discarded: 0 };
-  const passes = compileFilters(plan.filterPatterns, plan.logicalId);
-  const { pause, end: endPause, stopped } = createPause();
+  return new TableStreamSource(options);
+}
 
-  const call = (operation: string, input: object) => client.call(`DynamoDBStreams_20120810.${operation}`, input);
+class TableStreamSource implements StreamSource {
+  readonly plan: StreamSourceOptions['plan'];
+  readonly #options: StreamSourceOptions;
+  readonly counters: StreamCounters = { read: 0, filtered: 0, delivered: 0, batches: 0, discarded: 0 };
+  readonly #passes: EventFilter;
+  readonly #pauses = createPause();
+  readonly #running: Promise<void>;
 
-  async function shards(): Promise<readonly Shard[]> {
-    const { StreamDescription: stream } = await call('DescribeStream', { StreamArn: options.engineStreamArn });
+  constructor(options: StreamSourceOptions) {
+    this.plan = options.plan;
+    this.#options = options;
+    this.#passes = compileFilters(this.#options.plan.filterPatterns, this.#options.plan.logicalId);
+    this.#running = this.#run();
+  }
+
+  async stop(): Promise<void> {
+    this.#pauses.end();
+    await this.#running;
+  }
+
+  #call(operation: string, input: object): Promise<Record<string, unknown>> {
+    return this.#options.client.call(`DynamoDBStreams_20120810.${operation}`, input);
+  }
+
+  async #shards(): Promise<readonly Shard[]> {
+    const { StreamDescription: stream } = await this.#call('DescribeStream', {
+      StreamArn: this.#options.engineStreamArn,
+    });
     return (stream as { Shards?: Shard[] }).Shards ?? [];
   }
 
-  async function iteratorAt(shardId: string, start: object): Promise<string | undefined> {
-    const answer = await call('GetShardIterator', { StreamArn: options.engineStreamArn, ShardId: shardId, ...start });
+  async #iteratorAt(shardId: string, start: object): Promise<string | undefined> {
+    const answer = await this.#call('GetShardIterator', {
+      StreamArn: this.#options.engineStreamArn,
+      ShardId: shardId,
+      ...start,
+    });
     return answer['ShardIterator'] as string | undefined;
   }
 
   /** Where to begin: after the kept position, else where the mapping says. */
-  async function open(): Promise<{ shardId: string; iterator: string | undefined } | undefined> {
-    const known = await shards();
-    const kept = positions.get(plan.logicalId);
+  async #open(): Promise<{ shardId: string; iterator: string | undefined } | undefined> {
+    const known = await this.#shards();
+    const kept = this.#options.positions.get(this.#options.plan.logicalId);
     if (kept?.shardId !== undefined && known.some((shard) => shard.ShardId === kept.shardId)) {
       const start = { ShardIteratorType: 'AFTER_SEQUENCE_NUMBER', SequenceNumber: kept.sequenceNumber };
-      return { shardId: kept.shardId, iterator: await iteratorAt(kept.shardId, start) };
+      return { shardId: kept.shardId, iterator: await this.#iteratorAt(kept.shardId, start) };
     }
     // A mapping that ran before without seeing a record must not skip what came while it was down.
-    const fromLatest = plan.startingPosition === 'LATEST' && kept === undefined;
+    const fromLatest = this.#options.plan.startingPosition === 'LATEST' && kept === undefined;
     const shard = fromLatest ? known.at(-1) : known[0];
     if (shard === undefined) return undefined;
-    const iterator = await iteratorAt(shard.ShardId, { ShardIteratorType: fromLatest ? 'LATEST' : 'TRIM_HORIZON' });
-    positions.begin(plan.logicalId);
+    const iterator = await this.#iteratorAt(shard.ShardId, {
+      ShardIteratorType: fromLatest ? 'LATEST' : 'TRIM_HORIZON',
+    });
+    this.#options.positions.begin(this.#options.plan.logicalId);
     return { shardId: shard.ShardId, iterator };
   }
 
-  async function following(shardId: string): Promise<{ shardId: string; iterator: string | undefined } | undefined> {
-    const known = await shards();
+  async #following(shardId: string): Promise<{ shardId: string; iterator: string | undefined } | undefined> {
+    const known = await this.#shards();
     const next = known[known.findIndex((shard) => shard.ShardId === shardId) + 1];
     if (next === undefined) return undefined;
-    return { shardId: next.ShardId, iterator: await iteratorAt(next.ShardId, { ShardIteratorType: 'TRIM_HORIZON' }) };
+    return {
+      shardId: next.ShardId,
+      iterator: await this.#iteratorAt(next.ShardId, { ShardIteratorType: 'TRIM_HORIZON' }),
+    };
   }
 
-  async function handle(shardId: string, records: readonly StreamRecord[]): Promise<boolean> {
+  async #handle(shardId: string, records: readonly StreamRecord[]): Promise<boolean> {
     let batch: StreamRecord[] = [];
     for (const [index, record] of records.entries()) {
-      counters.read += 1;
-      if (passes(record)) batch.push(asDelivered(record));
-      else counters.filtered += 1;
+      this.counters.read += 1;
+      if (this.#passes(record)) batch.push(this.#asDelivered(record));
+      else this.counters.filtered += 1;
       const last = index === records.length - 1;
-      if (batch.length < plan.batchSize && !last) continue;
-      if (batch.length > 0 && !(await deliver(shardId, batch))) return false;
-      positions.set(plan.logicalId, { shardId, sequenceNumber: record.dynamodb.SequenceNumber });
+      if (batch.length < this.#options.plan.batchSize && !last) continue;
+      if (batch.length > 0 && !(await this.#deliver(shardId, batch))) return false;
+      this.#options.positions.set(this.#options.plan.logicalId, {
+        shardId,
+        sequenceNumber: record.dynamodb.SequenceNumber,
+      });
       batch = [];
     }
     return true;
   }
 
-  const asDelivered = (record: StreamRecord): StreamRecord => ({
-    ...record,
-    awsRegion: options.region,
-    eventSourceARN: plan.streamArn,
-  });
+  #asDelivered(record: StreamRecord): StreamRecord {
+    return {
+      ...record,
+      awsRegion: this.#options.region,
+      eventSourceARN: this.#options.plan.streamArn,
+    };
+  }
 
-  async function deliver(shardId: string, batch: readonly StreamRecord[]): Promise<boolean> {
-    counters.batches += 1;
-    counters.delivered += batch.length;
-    return await deliverBatch(batch, plan, {
-      invoke: (records) => fn.invoke({ Records: records }),
-      pause,
-      nowMs: options.nowMs,
+  async #deliver(shardId: string, batch: readonly StreamRecord[]): Promise<boolean> {
+    this.counters.batches += 1;
+    this.counters.delivered += batch.length;
+    return await deliverBatch(batch, this.#options.plan, {
+      invoke: (records) => this.#options.fn.invoke({ Records: records }),
+      pause: (delayMs) => this.#pauses.pause(delayMs),
+      nowMs: this.#options.nowMs,
       discard: (records, condition, invocations) => {
-        counters.discarded += records.length;
-        options.onTrouble(`${records.length} stream records given up (${condition})`);
-        options.failureQueue?.send(
-          JSON.stringify(failureNote(shardId, records, condition, invocations)),
-          options.nowMs(),
+        this.counters.discarded += records.length;
+        this.#options.onTrouble(`${records.length} stream records given up (${condition})`);
+        this.#options.failureQueue?.send(
+          JSON.stringify(this.#failureNote(shardId, records, condition, invocations)),
+          this.#options.nowMs(),
         );
       },
     });
   }
 
-  function failureNote(shardId: string, records: readonly StreamRecord[], condition: string, invocations: number) {
+  #failureNote(
+    shardId: string,
+    records: readonly StreamRecord[],
+    condition: string,
+    invocations: number,
+  ): {
+    requestContext: {
+      requestId: `${string}-${string}-${string}-${string}-${string}`;
+      functionArn: string;
+      condition: string;
+      approximateInvokeCount: number;
+    };
+    responseContext: { statusCode: number; executedVersion: string; functionError: string };
+    version: string;
+    timestamp: string;
+    DDBStreamBatchInfo: {
+      shardId: string;
+      startSequenceNumber: string | undefined;
+      endSequenceNumber: string | undefined;
+      approximateArrivalOfFirstRecord: string;
+      approximateArrivalOfLastRecord: string;
+      batchSize: number;
+      streamArn: string;
+    };
+  } {
     const arrival = (record: StreamRecord | undefined) =>
       new Date((record?.dynamodb.ApproximateCreationDateTime ?? 0) * 1_000).toISOString();
     return {
       requestContext: {
         requestId: randomUUID(),
-        functionArn: fn.plan.arn,
+        functionArn: this.#options.fn.plan.arn,
         condition,
         approximateInvokeCount: invocations,
       },
       responseContext: { statusCode: 200, executedVersion: '$LATEST', functionError: 'Unhandled' },
       version: '1.0',
-      timestamp: new Date(options.nowMs()).toISOString(),
+      timestamp: new Date(this.#options.nowMs()).toISOString(),
       DDBStreamBatchInfo: {
         shardId,
         startSequenceNumber: records[0]?.dynamodb.SequenceNumber,
@@ -152,54 +212,44 @@ export function startStreamSource(options: StreamSourceOptions): StreamSource {
         approximateArrivalOfFirstRecord: arrival(records[0]),
         approximateArrivalOfLastRecord: arrival(records.at(-1)),
         batchSize: records.length,
-        streamArn: plan.streamArn,
+        streamArn: this.#options.plan.streamArn,
       },
     };
   }
 
-  async function poll(): Promise<void> {
-    let at = await open();
-    while (!stopped()) {
+  async #poll(): Promise<void> {
+    let at = await this.#open();
+    while (!this.#pauses.stopped()) {
       if (at === undefined) {
-        if (!(await pause(POLL_MS))) return;
-        at = await open();
+        if (!(await this.#pauses.pause(POLL_MS))) return;
+        at = await this.#open();
         continue;
       }
       if (at.iterator === undefined) {
-        const next = await following(at.shardId);
+        const next = await this.#following(at.shardId);
         if (next !== undefined) at = next;
-        else if (!(await pause(POLL_MS))) return;
+        else if (!(await this.#pauses.pause(POLL_MS))) return;
         continue;
       }
-      const answer = await call('GetRecords', { ShardIterator: at.iterator, Limit: READ_MAX });
+      const answer = await this.#call('GetRecords', { ShardIterator: at.iterator, Limit: READ_MAX });
       const records = (answer['Records'] ?? []) as StreamRecord[];
-      if (!(await handle(at.shardId, records))) return;
+      if (!(await this.#handle(at.shardId, records))) return;
       at = { shardId: at.shardId, iterator: answer['NextShardIterator'] as string | undefined };
-      if (records.length < READ_MAX && !(await pause(POLL_MS))) return;
+      if (records.length < READ_MAX && !(await this.#pauses.pause(POLL_MS))) return;
     }
   }
 
-  async function run(): Promise<void> {
-    while (!stopped()) {
+  async #run(): Promise<void> {
+    while (!this.#pauses.stopped()) {
       try {
-        await poll();
+        await this.#poll();
       } catch (error) {
-        if (stopped()) return;
+        if (this.#pauses.stopped()) return;
         if (!(error instanceof EngineError)) throw error;
         // An expired iterator or an engine that is busy: begin again at the kept position.
-        options.onTrouble(`stream ${plan.tableName}: ${error.message}`);
-        await pause(TROUBLE_PAUSE_MS);
+        this.#options.onTrouble(`stream ${this.#options.plan.tableName}: ${error.message}`);
+        await this.#pauses.pause(TROUBLE_PAUSE_MS);
       }
     }
   }
-
-  const running = run();
-  return {
-    plan,
-    counters,
-    async stop() {
-      endPause();
-      await running;
-    },
-  };
 }

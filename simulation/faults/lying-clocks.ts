@@ -32,7 +32,7 @@ export interface MachineClock {
 }
 
 /** Of all machines. */
-const LIARS_SHARE = 0.4;
+const WRONG_CLOCK_SHARE = 0.4;
 /** Decades of an error in seconds: 1 s to thirty years. */
 const ERROR_DECADES = 9;
 const DRIFT_MAX = 0.5;
@@ -43,8 +43,8 @@ const COUNT_MAX = 2 ** 31 - 1;
 /** How an error develops: it changes at once, is constant, or grows with time. */
 export type LieKind = 'jump' | 'steady' | 'drift';
 
-export const isLiar = (seed: number, name: string): boolean =>
-  seededFraction(hashOf(`${seed} liar ${name}`))() < LIARS_SHARE;
+export const hasWrongClock = (seed: number, name: string): boolean =>
+  seededFraction(hashOf(`${seed} liar ${name}`))() < WRONG_CLOCK_SHARE;
 
 /**
  * honest: no lies. moving: as `any`, but `lastHeartbeatTime` only moves forward, by less than a day. Then both worlds of a

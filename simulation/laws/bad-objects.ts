@@ -8,93 +8,144 @@
  * Nodes of poisoned machines may themselves be late. There is no allowance for poison: only other faults end a calm.
  */
 import { effectMs, type Law, type LawContext, seconds } from './law.ts';
-import { isOurs, NOT_READY, type TrueNode, UNREACHABLE } from './truth.ts';
+import { type Happened, isOurs, NOT_READY, type TrueNode, UNREACHABLE } from './truth.ts';
 
 /** From a reason to its effect: two as without poison, and the one that L12 allows. */
 const PERIODS = 3;
 /** The same for a zone's queue: a turn that was spent on a node that cannot be tainted comes again at the next tick. */
 const TURN_PERIODS = 4;
 
-export function badObjectsHarmNobodyElse(context: LawContext): Law {
-  const { truth, nowMs, most, least, clockSlackMs, calmSinceMs, isPoisoned, fail } = context;
-  /** When a node's Ready changed last. */
-  const readySinceMs = new Map<TrueNode, number>();
-  const taintedAtMs = new Map<string, number>();
-  /** Since when the fleet is not dark; undefined while it may be. */
-  let lightSinceMs: number | undefined = Number.NEGATIVE_INFINITY;
-  /** Since when a zone gives tokens at this rate, by its own nodes. */
-  const rates = new Map<string, { readonly perSecond: number; readonly sinceMs: number }>();
+export function badObjectsAffectOnlyThemselves(context: LawContext): Law {
+  return new BadObjectsAffectOnlyThemselves(context);
+}
 
-  function rateOf({ ready, notReady }: { readonly ready: number; readonly notReady: number }): number {
+class BadObjectsAffectOnlyThemselves implements Law {
+  readonly name = 'L12';
+  readonly #context: LawContext;
+  /** When a node's Ready changed last. */
+  readonly #readySinceMs = new Map<TrueNode, number>();
+  readonly #taintedAtMs = new Map<string, number>();
+  /** Since when the fleet is not dark; undefined while it may be. */
+  #lightSinceMs: number | undefined = Number.NEGATIVE_INFINITY;
+  /** Since when a zone gives tokens at this rate, by its own nodes. */
+  readonly #rates = new Map<string, { readonly perSecond: number; readonly sinceMs: number }>();
+
+  constructor(context: LawContext) {
+    this.#context = context;
+  }
+
+  onHappened(happened: Happened): void {
+    if (happened.kind === 'ready' || happened.kind === 'nodeCreated')
+      this.#readySinceMs.set(happened.node, this.#context.nowMs());
+    if (happened.kind === 'nodeGone') this.#readySinceMs.delete(happened.node);
+    if (happened.kind === 'tainted' && isOurs(happened.key))
+      this.#taintedAtMs.set(happened.node.zone, this.#context.nowMs());
+  }
+
+  onMoment(): void {
+    const calmMs = this.#context.calmSinceMs();
+    if (calmMs === undefined) return;
+    const periodMs = this.#context.most((policy) => policy.nodeMonitorPeriodSeconds) * 1_000;
+    const graceMs = this.#context.most((policy) => policy.nodeMonitorGracePeriodSeconds) * 1_000;
+    const beatMs = this.#context.most((policy) => policy.beatIntervalSeconds) * 1_000;
+    // As in L7: after an outage of ours, and after the dark, every node has its grace.
+    const lightMs =
+      this.#context.truth.lastDark === undefined ? 0 : this.#context.truth.lastDark.untilMs + periodMs + graceMs;
+    const openMs = Math.max(calmMs + 2 * beatMs + 2 * periodMs + graceMs, lightMs);
+    this.#lookAtZones(openMs, graceMs, TURN_PERIODS * periodMs + effectMs(this.#context));
+    for (const node of this.#context.truth.nodes.values()) {
+      if (!this.#context.isPoisoned(node.name))
+        this.#lookAtNode(node, calmMs + 2 * periodMs, PERIODS * periodMs + effectMs(this.#context));
+    }
+  }
+
+  #rateOf({ ready, notReady }: { readonly ready: number; readonly notReady: number }): number {
     const size = ready + notReady;
-    const full = least(({ nodeEvictionRatePerSecond }) => nodeEvictionRatePerSecond);
-    if (ready === 0 && notReady > 0) return least(({ fullDisruption }) => Number(fullDisruption !== 'hold')) * full;
-    if (notReady <= 2 || notReady < least(({ unhealthyZoneThreshold }) => unhealthyZoneThreshold) * size) return full;
-    const isLarge = size > most(({ largeClusterSizeThreshold }) => largeClusterSizeThreshold);
-    return isLarge ? least(({ secondaryNodeEvictionRatePerSecond }) => secondaryNodeEvictionRatePerSecond) : 0;
+    const full = this.#context.least(({ nodeEvictionRatePerSecond }) => nodeEvictionRatePerSecond);
+    if (ready === 0 && notReady > 0)
+      return this.#context.least(({ fullDisruption }) => Number(fullDisruption !== 'hold')) * full;
+    if (notReady <= 2 || notReady < this.#context.least(({ unhealthyZoneThreshold }) => unhealthyZoneThreshold) * size)
+      return full;
+    const isLarge = size > this.#context.most(({ largeClusterSizeThreshold }) => largeClusterSizeThreshold);
+    return isLarge
+      ? this.#context.least(({ secondaryNodeEvictionRatePerSecond }) => secondaryNodeEvictionRatePerSecond)
+      : 0;
   }
 
   /** Silent for so long that node-monitor counts it as lost, though its mark cannot be written. */
-  function isLostUnmarked(node: TrueNode): boolean {
-    if (node.ready !== 'True' || !isPoisoned(node.name)) return false;
-    const graceMs = least((policy) => policy.nodeMonitorGracePeriodSeconds) * 1_000;
-    return nowMs() - node.heardAtMs >= graceMs - clockSlackMs(node.heardAtMs);
+  #isLostUnmarked(node: TrueNode): boolean {
+    if (node.ready !== 'True' || !this.#context.isPoisoned(node.name)) return false;
+    const graceMs = this.#context.least((policy) => policy.nodeMonitorGracePeriodSeconds) * 1_000;
+    return (
+      this.#context.nowMs() - node.lastHeartbeatAtMs >= graceMs - this.#context.clockSlackMs(node.lastHeartbeatAtMs)
+    );
   }
 
   /** A zone's rate at least. A poisoned node counts by its own silence; one that beats counts as Ready. */
-  function leastRateOf(zone: string): number {
-    const counts = truth.zone(zone);
-    const unsure = [...truth.nodes.values()].filter(
-      (node) => node.zone === zone && !node.isExcluded && isLostUnmarked(node),
+  #leastRateOf(zone: string): number {
+    const counts = this.#context.truth.zone(zone);
+    const unsure = [...this.#context.truth.nodes.values()].filter(
+      (node) => node.zone === zone && !node.isExcluded && this.#isLostUnmarked(node),
     ).length;
     const rates = Array.from({ length: unsure + 1 }, (_, lost) =>
-      rateOf({ ready: counts.ready - lost, notReady: counts.notReady + lost }),
+      this.#rateOf({ ready: counts.ready - lost, notReady: counts.notReady + lost }),
     );
     return Math.min(...rates);
   }
 
   /** All zones may be dark: every Ready node is a silent one whose mark cannot be written. */
-  const mayBeDark = (): boolean =>
-    ![...truth.nodes.values()].some((node) => node.ready === 'True' && !node.isExcluded && !isLostUnmarked(node));
+  #mayBeDark(): boolean {
+    return ![...this.#context.truth.nodes.values()].some(
+      (node) => node.ready === 'True' && !node.isExcluded && !this.#isLostUnmarked(node),
+    );
+  }
 
   /** Neither Ready nor tainted, and not on its way back. */
-  const waits = (node: TrueNode): boolean =>
-    !isPoisoned(node.name) &&
-    (node.ready === 'False' || (node.ready === 'Unknown' && node.heardAtMs < (readySinceMs.get(node) ?? 0))) &&
-    ![...node.noExecute.keys()].some(isOurs);
+  #waits(node: TrueNode): boolean {
+    return (
+      !this.#context.isPoisoned(node.name) &&
+      (node.ready === 'False' ||
+        (node.ready === 'Unknown' && node.lastHeartbeatAtMs < (this.#readySinceMs.get(node) ?? 0))) &&
+      ![...node.noExecute.keys()].some(isOurs)
+    );
+  }
 
-  function lookAtZones(openMs: number, graceMs: number, allowedMs: number): void {
-    const waiting = Map.groupBy([...truth.nodes.values()].filter(waits), ({ zone }) => zone);
-    if (!mayBeDark()) lightSinceMs ??= nowMs();
-    else lightSinceMs = undefined;
-    for (const zone of new Set([...truth.nodes.values()].map((node) => node.zone))) {
-      const perSecond = lightSinceMs === undefined ? 0 : leastRateOf(zone);
-      if (rates.get(zone)?.perSecond !== perSecond) rates.set(zone, { perSecond, sinceMs: nowMs() });
+  #lookAtZones(openMs: number, graceMs: number, allowedMs: number): void {
+    const waiting = Map.groupBy(
+      [...this.#context.truth.nodes.values()].filter((node) => this.#waits(node)),
+      ({ zone }) => zone,
+    );
+    if (!this.#mayBeDark()) this.#lightSinceMs ??= this.#context.nowMs();
+    else this.#lightSinceMs = undefined;
+    for (const zone of new Set([...this.#context.truth.nodes.values()].map((node) => node.zone))) {
+      const perSecond = this.#lightSinceMs === undefined ? 0 : this.#leastRateOf(zone);
+      if (this.#rates.get(zone)?.perSecond !== perSecond)
+        this.#rates.set(zone, { perSecond, sinceMs: this.#context.nowMs() });
       const nodes = waiting.get(zone) ?? [];
       if (perSecond === 0 || nodes.length === 0) continue;
       const sinceMs = Math.max(
         openMs,
         // As after the dark of L4.
-        (lightSinceMs ?? 0) + graceMs,
-        rates.get(zone)!.sinceMs,
-        taintedAtMs.get(zone) ?? 0,
-        Math.min(...nodes.map((node) => readySinceMs.get(node) ?? nowMs())),
+        (this.#lightSinceMs ?? 0) + graceMs,
+        this.#rates.get(zone)!.sinceMs,
+        this.#taintedAtMs.get(zone) ?? 0,
+        Math.min(...nodes.map((node) => this.#readySinceMs.get(node) ?? this.#context.nowMs())),
       );
-      const waitedMs = nowMs() - sinceMs;
-      if (waitedMs <= 1_000 / perSecond + allowedMs + clockSlackMs(sinceMs)) continue;
+      const waitedMs = this.#context.nowMs() - sinceMs;
+      if (waitedMs <= 1_000 / perSecond + allowedMs + this.#context.clockSlackMs(sinceMs)) continue;
       const names = nodes.map(({ name }) => name);
       const message = `${names.join(', ')} wait for a taint; zone ${zone} added none for ${seconds(waitedMs)} at a rate of ${perSecond} per second`;
-      fail({ law: 'L12', subjects: [...names, zone], message });
+      this.#context.fail({ law: 'L12', subjects: [...names, zone], message });
     }
   }
 
-  function lookAtNode(node: TrueNode, calmMs: number, allowedMs: number): void {
-    const sinceMs = Math.max(calmMs, readySinceMs.get(node) ?? node.createdAtMs);
-    const lateMs = nowMs() - sinceMs - allowedMs - clockSlackMs(sinceMs);
+  #lookAtNode(node: TrueNode, calmMs: number, allowedMs: number): void {
+    const sinceMs = Math.max(calmMs, this.#readySinceMs.get(node) ?? node.createdAtMs);
+    const lateMs = this.#context.nowMs() - sinceMs - allowedMs - this.#context.clockSlackMs(sinceMs);
     if (lateMs <= 0 || node.ready === undefined) return;
-    const since = seconds(nowMs() - sinceMs);
+    const since = seconds(this.#context.nowMs() - sinceMs);
     const report = (what: string): void =>
-      fail({
+      this.#context.fail({
         law: 'L12',
         subjects: [node.name],
         message: `${node.name} has been Ready=${node.ready} for ${since} and ${what}`,
@@ -108,27 +159,4 @@ export function badObjectsHarmNobodyElse(context: LawContext): Law {
       }
     }
   }
-
-  return {
-    name: 'L12',
-    onHappened(happened) {
-      if (happened.kind === 'ready' || happened.kind === 'nodeCreated') readySinceMs.set(happened.node, nowMs());
-      if (happened.kind === 'nodeGone') readySinceMs.delete(happened.node);
-      if (happened.kind === 'tainted' && isOurs(happened.key)) taintedAtMs.set(happened.node.zone, nowMs());
-    },
-    onMoment() {
-      const calmMs = calmSinceMs();
-      if (calmMs === undefined) return;
-      const periodMs = most((policy) => policy.nodeMonitorPeriodSeconds) * 1_000;
-      const graceMs = most((policy) => policy.nodeMonitorGracePeriodSeconds) * 1_000;
-      const beatMs = most((policy) => policy.beatIntervalSeconds) * 1_000;
-      // As in L7: after an outage of ours, and after the dark, every node has its grace.
-      const lightMs = truth.lastDark === undefined ? 0 : truth.lastDark.untilMs + periodMs + graceMs;
-      const openMs = Math.max(calmMs + 2 * beatMs + 2 * periodMs + graceMs, lightMs);
-      lookAtZones(openMs, graceMs, TURN_PERIODS * periodMs + effectMs(context));
-      for (const node of truth.nodes.values()) {
-        if (!isPoisoned(node.name)) lookAtNode(node, calmMs + 2 * periodMs, PERIODS * periodMs + effectMs(context));
-      }
-    },
-  };
 }

@@ -5,7 +5,7 @@ import { EFFECT_MS, type Law, type LawContext, seconds } from './law.ts';
 /** Ticks from a terminated instance's node being Unknown to its end. */
 const POLLS_MAX = 3;
 
-export function nodesOfTheLivingStay(context: LawContext): Law {
+export function nodesOfLiveInstancesStay(context: LawContext): Law {
   const { truth, nowMs, most, clockSlackMs, calmSinceMs, machine, isPoisoned, poisonSlackMs, fail } = context;
   return {
     name: 'L6',
@@ -24,7 +24,7 @@ export function nodesOfTheLivingStay(context: LawContext): Law {
       for (const node of truth.nodes.values()) {
         const real = machine(node.name);
         if (real?.instance !== 'ended' || node.ready === 'True' || isPoisoned(node.name)) continue;
-        const seenMs = Math.max(calmMs, real.instanceEndedAtMs + EC2_STALE_MAX_MS, node.heardAtMs);
+        const seenMs = Math.max(calmMs, real.instanceEndedAtMs + EC2_STALE_MAX_MS, node.lastHeartbeatAtMs);
         // Only while it is marked is EC2 asked; that it is marked in time is L2. A young one that vanished is waited for.
         const youngMs = most((policy) => policy.cloudYoungInstanceSeconds) * 1_000;
         const graceMs = most((policy) => policy.nodeMonitorGracePeriodSeconds) * 1_000;

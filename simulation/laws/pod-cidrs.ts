@@ -58,7 +58,7 @@ function isInside(cidr: string, cluster: string): boolean {
   return a !== undefined && b !== undefined && a[0] >= b[0] && a[1] <= b[1];
 }
 
-export function podCidrsAreNobodyElses(context: LawContext, policy: Policy, hit: (mark: Mark) => void): CidrLaw {
+export function podCidrsAreUnique(context: LawContext, policy: Policy, hit: (mark: Mark) => void): CidrLaw {
   return new PodCidrsAreUnique(context, policy, hit);
 }
 
@@ -72,7 +72,7 @@ class PodCidrsAreUnique implements CidrLaw {
   readonly #nodes = new Map<string, CidrNode>();
   readonly #goneAtMs = new Map<string, number>();
   readonly #noted = new Map<string, Noted>();
-  readonly #told = new Set<string>();
+  readonly #notified = new Set<string>();
   /** Since when every set has a free block; undefined while one has none. */
   #freeSinceMs: number | undefined;
 
@@ -102,7 +102,7 @@ class PodCidrsAreUnique implements CidrLaw {
   onMoment(): void {
     const calmMs = this.#context.calmSinceMs();
     if (calmMs === undefined || this.#policy.clusterCIDRs.length === 0) return;
-    for (const node of this.#nodes.values()) if (!this.#context.isPoisoned(node.name)) this.#lookAtNode(node, calmMs);
+    for (const node of this.#nodes.values()) if (!this.#context.isPoisoned(node.name)) this.#checkNode(node, calmMs);
     const present = new Set([...this.#nodes.values()].map(({ uid }) => uid));
     for (const [block, { uid, atMs }] of this.#noted) {
       if (present.has(uid)) continue;
@@ -135,7 +135,7 @@ class PodCidrsAreUnique implements CidrLaw {
     );
   }
 
-  #given(node: CidrNode): void {
+  #checkAllocation(node: CidrNode): void {
     this.#hit('cidr:allocated');
     if (!this.#isWhole(node)) {
       this.#fail(
@@ -175,7 +175,7 @@ class PodCidrsAreUnique implements CidrLaw {
     node.cidrs = cidrs;
     node.cidrsSinceMs = atMs;
     node.byPeople = by.who !== '';
-    if (!node.byPeople) this.#given(node);
+    if (!node.byPeople) this.#checkAllocation(node);
   }
 
   #changeBlock({ key, newImage, atMs }: TimedChange): void {
@@ -200,16 +200,16 @@ class PodCidrsAreUnique implements CidrLaw {
     const text = newImage?.['o'] as string | undefined;
     if (text === undefined || !text.includes('cidrAllocator')) return;
     const event = JSON.parse(text) as { readonly reason: string; readonly involvedObject: { readonly uid: string } };
-    this.#told.add(`${event.involvedObject.uid} ${event.reason}`);
+    this.#notified.add(`${event.involvedObject.uid} ${event.reason}`);
     this.#hit(event.reason === 'InvalidPodCIDR' ? 'cidr:invalid' : 'cidr:exhausted');
   }
 
-  #lookAtNode(node: CidrNode, calmMs: number): void {
+  #checkNode(node: CidrNode, calmMs: number): void {
     const { name, uid, cidrs, createdAtMs, cidrsSinceMs, byPeople } = node;
     const now = this.#context.nowMs();
     const isFollowed = now - Math.max(calmMs, createdAtMs, cidrsSinceMs) > FOLLOWED_WITHIN_MS;
     if (cidrs.length === 0) {
-      if (isFollowed && !this.#told.has(`${uid} CIDRNotAvailable`))
+      if (isFollowed && !this.#notified.has(`${uid} CIDRNotAvailable`))
         this.#fail([name], `${name} has no pod CIDR and was not told`);
       const steadySinceMs = this.#context.truth.nodes.get(name)?.steadySinceMs ?? now;
       if (this.#freeSinceMs === undefined) return;
@@ -222,7 +222,7 @@ class PodCidrsAreUnique implements CidrLaw {
     const isBad =
       this.#policy.clusterCIDRs.length < cidrs.length ||
       !cidrs.every((cidr) => this.#policy.clusterCIDRs.some((all) => cidr.includes(':') || isInside(cidr, all)));
-    if (isBad && !this.#told.has(`${uid} InvalidPodCIDR`))
+    if (isBad && !this.#notified.has(`${uid} InvalidPodCIDR`))
       this.#fail([name], `${name} has ${cidrs.join(', ')} and was not told`);
     if (byPeople) return;
     const own = [...this.#noted.values()].filter((each) => each.uid === uid).length;

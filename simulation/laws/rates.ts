@@ -40,7 +40,7 @@ export function zonesKeepTheirRate(context: LawContext): Law {
     const graceMs = context.least((policy) => policy.nodeMonitorGracePeriodSeconds) * 1_000;
     const sinceMs = nowMs() - graceMs + clockSlackMs(nowMs() - graceMs);
     return ![...truth.nodes.values()].some(
-      (node) => node.zone === zone && !node.isExcluded && node.ready === 'True' && node.heardAtMs > sinceMs,
+      (node) => node.zone === zone && !node.isExcluded && node.ready === 'True' && node.lastHeartbeatAtMs > sinceMs,
     );
   }
 

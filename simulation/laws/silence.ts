@@ -18,9 +18,9 @@ export function beatingIsNotMarked(context: LawContext): Law {
     onHappened(happened, by) {
       if (happened.kind === 'ready' && happened.to === 'Unknown' && by.name === 'node-monitor') {
         const { node, from } = happened;
-        const silentMs = nowMs() - node.heardAtMs;
+        const silentMs = nowMs() - node.lastHeartbeatAtMs;
         // Steps of clocks lengthen a silence; skew between processes has its room in the period.
-        const allowedMs = steadyGapMs(context) - clockSlackMs(node.heardAtMs, 'steps');
+        const allowedMs = steadyGapMs(context) - clockSlackMs(node.lastHeartbeatAtMs, 'steps');
         if (from === undefined || silentMs > allowedMs) return;
         const message = `${node.name} was marked Unknown ${seconds(silentMs)} after its last heartbeat or status`;
         fail({ law: 'L1', subjects: [node.name], message });
@@ -28,7 +28,8 @@ export function beatingIsNotMarked(context: LawContext): Law {
       if (happened.kind === 'tainted' && happened.key === UNREACHABLE && !happened.isSwap && by.name === 'evictor') {
         const { node } = happened;
         const isSteady =
-          nowMs() - node.heardAtMs <= steadyGapMs(context) && nowMs() - node.steadySinceMs >= 2 * graceMs(context);
+          nowMs() - node.lastHeartbeatAtMs <= steadyGapMs(context) &&
+          nowMs() - node.steadySinceMs >= 2 * graceMs(context);
         if (!isSteady) return;
         const message = `${node.name} was tainted unreachable; it has sent heartbeats for ${seconds(nowMs() - node.steadySinceMs)}`;
         fail({ law: 'L1', subjects: [node.name], message });
@@ -51,10 +52,10 @@ export function silentIsMarked(context: LawContext): Law {
       const lightMs = truth.lastDark === undefined ? 0 : truth.lastDark.untilMs + period + EFFECT_MS;
       for (const node of truth.nodes.values()) {
         if (node.ready === 'Unknown' || node.ready === undefined || isPoisoned(node.name)) continue;
-        const fromMs = Math.max(node.heardAtMs, calmMs + 2 * period, lightMs);
+        const fromMs = Math.max(node.lastHeartbeatAtMs, calmMs + 2 * period, lightMs);
         const dueMs = fromMs + grace + period + EFFECT_MS + clockSlackMs(fromMs - grace) + poisonSlackMs();
         if (nowMs() <= dueMs) continue;
-        const message = `${node.name} is ${node.ready} ${seconds(nowMs() - node.heardAtMs)} after its last heartbeat or status`;
+        const message = `${node.name} is ${node.ready} ${seconds(nowMs() - node.lastHeartbeatAtMs)} after its last heartbeat or status`;
         fail({ law: 'L2', subjects: [node.name], message, isLate: true });
       }
     },
@@ -75,13 +76,13 @@ export function outageIsForgiven(context: LawContext): Law {
       const { fromMs, untilMs } = outage;
       if (untilMs - fromMs < OUTAGE_PERIODS_MIN * periodMs(context)) return;
       const slackMs = clockSlackMs(fromMs) + EFFECT_MS;
-      const wasHeard = node.heardAtMs >= fromMs - steadyGapMs(context) + slackMs;
-      const isReachable = real.sinceMs <= node.heardAtMs && real.lastCutMs < node.heardAtMs;
+      const wasHeard = node.lastHeartbeatAtMs >= fromMs - steadyGapMs(context) + slackMs;
+      const isReachable = real.sinceMs <= node.lastHeartbeatAtMs && real.lastCutMs < node.lastHeartbeatAtMs;
       const isForgiven = nowMs() < untilMs || nowMs() < untilMs + graceMs(context) - slackMs;
       if (!wasHeard || !isReachable || !isForgiven || truth.nodes.get(node.name) === undefined) return;
       const message =
         `${node.name} was marked ${seconds(nowMs() - untilMs)} after the end of an outage of ours of ` +
-        `${seconds(untilMs - fromMs)}; it beat ${seconds(fromMs - node.heardAtMs)} before it`;
+        `${seconds(untilMs - fromMs)}; it beat ${seconds(fromMs - node.lastHeartbeatAtMs)} before it`;
       fail({ law: 'L5', subjects: [node.name], message });
     },
   };

@@ -28,7 +28,7 @@ export interface TrueNode {
   /** Keys of NoSchedule taints. */
   noSchedule: ReadonlySet<string>;
   /** The last renewal or status post of its own that was stored. */
-  heardAtMs: number;
+  lastHeartbeatAtMs: number;
   /** From when on it was heard at least every (grace − period). */
   steadySinceMs: number;
   /** By `label`: it does not count for its zone. */
@@ -152,7 +152,7 @@ class ObservedTruth implements Truth {
     const own = changes.find(
       ({ key, newImage }) => key.table === 'health' && key.sk === by.who && newImage !== undefined,
     );
-    const heard = own === undefined ? undefined : this.#hear(by.who, own.atMs);
+    const heard = own === undefined ? undefined : this.#recordHeartbeat(by.who, own.atMs);
     return heard === undefined ? happened : [...happened, heard];
   }
 
@@ -166,7 +166,7 @@ class ObservedTruth implements Truth {
     return counts;
   }
 
-  #lookForLight(nowMs: number): void {
+  #updateDarkTime(nowMs: number): void {
     let counted = 0;
     let ready = 0;
     for (const node of this.nodes.values()) {
@@ -190,7 +190,7 @@ class ObservedTruth implements Truth {
     const uid = object?.metadata.uid ?? '';
     if (before !== undefined && before.uid !== uid) {
       this.nodes.delete(name);
-      this.#lookForLight(atMs);
+      this.#updateDarkTime(atMs);
       yield { kind: 'nodeGone', node: before };
     }
     if (object === undefined) return;
@@ -205,7 +205,7 @@ class ObservedTruth implements Truth {
         noExecute: new Map(),
         noExecuteChangedAtMs: atMs,
         noSchedule: new Set(),
-        heardAtMs: atMs,
+        lastHeartbeatAtMs: atMs,
         steadySinceMs: atMs,
         isExcluded: object.metadata.labels?.[EXCLUDED] !== undefined,
       };
@@ -216,7 +216,7 @@ class ObservedTruth implements Truth {
     const ready = readyOf(object);
     const from = node.ready;
     node.ready = ready;
-    this.#lookForLight(atMs);
+    this.#updateDarkTime(atMs);
     if (from !== ready) yield { kind: 'ready', node, from, to: ready };
     const old = change.oldImage === undefined ? undefined : (objectOf(change.oldImage) as KubeNode);
     if (old === undefined || old.metadata.uid !== uid) return;
@@ -274,12 +274,12 @@ class ObservedTruth implements Truth {
     }
   }
 
-  #hear(name: string, nowMs: number): Happened | undefined {
+  #recordHeartbeat(name: string, nowMs: number): Happened | undefined {
     const node = this.nodes.get(name);
     if (node === undefined) return undefined;
-    const beforeMs = node.heardAtMs;
+    const beforeMs = node.lastHeartbeatAtMs;
     if (nowMs - beforeMs > this.#steadyGapMs()) node.steadySinceMs = nowMs;
-    node.heardAtMs = nowMs;
+    node.lastHeartbeatAtMs = nowMs;
     return { kind: 'heard', node, beforeMs };
   }
 }

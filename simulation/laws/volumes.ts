@@ -41,28 +41,104 @@ export interface VolumeLaw extends Law {
 }
 
 export function volumesAreKept(context: LawContext, cloud: MemoryCloud, hit: (mark: Mark) => void): VolumeLaw {
-  const { nowMs, least, most, clockSlackMs, calmSinceMs } = context;
-  const nodes = new Map<string, StoredNode>();
-  const uses = new Map<string, Use>();
-  const fail = (use: Use, volumeId: string, why: string): void =>
-    context.fail({
+  return new VolumesAreKept(context, cloud, hit);
+}
+
+class VolumesAreKept implements VolumeLaw {
+  readonly name = 'volumes';
+  readonly #context: LawContext;
+  readonly #cloud: MemoryCloud;
+  readonly #hit: (mark: Mark) => void;
+  readonly #nodes = new Map<string, StoredNode>();
+  readonly #uses = new Map<string, Use>();
+
+  constructor(context: LawContext, cloud: MemoryCloud, hit: (mark: Mark) => void) {
+    this.#context = context;
+    this.#cloud = cloud;
+    this.#hit = hit;
+  }
+
+  learn(changes: readonly TimedChange[]): void {
+    for (const change of changes) {
+      if (change.key.pk.startsWith('o#nodes#')) this.#changeNode(change);
+      else if (change.key.pk.startsWith('o#pods#')) this.#changePod(change);
+    }
+  }
+
+  onDetach(volumeId: string): void {
+    const use = this.#uses.get(volumeId);
+    if (use === undefined) return;
+    const now = this.#context.nowMs();
+    const { unwantedSinceMs } = use;
+    if (unwantedSinceMs === undefined) {
+      this.#fail(use, volumeId, 'detached while its pod is there');
+      return;
+    }
+    const node = this.#nodes.get(use.nodeName);
+    const slackMs = effectMs(this.#context);
+    const isOut = node !== undefined && (node.isOut || now - node.outSinceMs <= slackMs);
+    if (node !== undefined && node.ready === 'True' && now - node.readySinceMs > slackMs && !isOut) {
+      this.#fail(use, volumeId, `detached from a node that is Ready since ${seconds(now - node.readySinceMs)}`);
+      return;
+    }
+    // Of a Node that is gone nobody says what is mounted.
+    const isMounted = node === undefined || (node.inUse.includes(volumeId) && now - node.inUseSinceMs > slackMs);
+    const timeoutMs = this.#context.least((policy) => policy.forceDetachTimeoutSeconds) * 1_000;
+    const isOver = now - unwantedSinceMs > timeoutMs - slackMs - this.#context.clockSlackMs(unwantedSinceMs);
+    if (isMounted && !isOut && !isOver) {
+      this.#fail(use, volumeId, `detached while mounted, ${seconds(now - unwantedSinceMs)} after its pod went`);
+      return;
+    }
+    if (node === undefined) this.#hit('volume:nodeGone');
+    else this.#hit(!isMounted ? 'volume:unmounted' : isOut ? 'volume:out-of-service' : 'volume:timeout');
+  }
+
+  onMoment(): void {
+    const calmMs = this.#context.calmSinceMs();
+    if (calmMs === undefined) return;
+    const now = this.#context.nowMs();
+    const timeoutMs = this.#context.most((policy) => policy.forceDetachTimeoutSeconds) * 1_000;
+    // A timeout waits for our own view to be clear: the gate looks back on two beats, and then a grace.
+    const clearMs =
+      this.#context.most((policy) => policy.nodeMonitorGracePeriodSeconds + 2 * policy.beatIntervalSeconds) * 1_000;
+    const passesMs = PASSES * this.#context.most((policy) => policy.podGcPeriodSeconds) * 1_000;
+    for (const [volumeId, use] of this.#uses) {
+      const node = this.#nodes.get(use.nodeName);
+      if (use.unwantedSinceMs === undefined || node === undefined || (node.ready === 'True' && !node.isOut)) continue;
+      const sinceMs = Math.max(calmMs, use.unwantedSinceMs, node.readySinceMs, node.outSinceMs, node.inUseSinceMs);
+      const isTimed = node.inUse.includes(volumeId) && !node.isOut;
+      const dueMs = sinceMs + passesMs + ASKED_WITHIN_MS + (isTimed ? timeoutMs + clearMs : 0);
+      if (now <= dueMs + this.#context.clockSlackMs(use.unwantedSinceMs)) continue;
+      const held = this.#cloud.world.volume(volumeId, now)?.attachments.find(({ state }) => state === 'attached');
+      if (held === undefined) continue;
+      this.#fail(
+        use,
+        volumeId,
+        `nobody wants it since ${seconds(now - use.unwantedSinceMs)}, and it is still attached`,
+      );
+    }
+  }
+
+  #fail(use: Use, volumeId: string, why: string): void {
+    this.#context.fail({
       law: 'volumes',
       subjects: [use.nodeName, use.podPath],
       message: `${volumeId} of ${use.nodeName}: ${why}`,
     });
+  }
 
-  function changeNode({ key, newImage, atMs }: TimedChange): void {
+  #changeNode({ key, newImage, atMs }: TimedChange): void {
     if (newImage === undefined) {
-      nodes.delete(key.sk);
+      this.#nodes.delete(key.sk);
       return;
     }
     const node = objectOf(newImage) as KubeNode;
     const ready = readyOf(node);
     const isOut = (node.spec?.taints ?? []).some((taint) => taint.key === OUT_OF_SERVICE);
     const inUse = ((node.status?.['volumesInUse'] as readonly string[] | undefined) ?? []).join();
-    const known = nodes.get(key.sk);
+    const known = this.#nodes.get(key.sk);
     if (known === undefined) {
-      nodes.set(key.sk, { ready, readySinceMs: atMs, isOut, outSinceMs: atMs, inUse, inUseSinceMs: atMs });
+      this.#nodes.set(key.sk, { ready, readySinceMs: atMs, isOut, outSinceMs: atMs, inUse, inUseSinceMs: atMs });
       return;
     }
     if (known.ready !== ready) Object.assign(known, { ready, readySinceMs: atMs });
@@ -70,7 +146,7 @@ export function volumesAreKept(context: LawContext, cloud: MemoryCloud, hit: (ma
     if (known.inUse !== inUse) Object.assign(known, { inUse, inUseSinceMs: atMs });
   }
 
-  function changePod({ key, newImage, oldImage, atMs }: TimedChange): void {
+  #changePod({ key, newImage, oldImage, atMs }: TimedChange): void {
     const text = ((newImage ?? oldImage)?.['o'] as string | undefined) ?? '';
     if (!text.includes(VOLUME_ID_START)) return;
     const pod: KubeObject = objectOf((newImage ?? oldImage)!);
@@ -79,60 +155,8 @@ export function volumesAreKept(context: LawContext, cloud: MemoryCloud, hit: (ma
     const phase = pod.status?.['phase'];
     const isWanted = newImage !== undefined && phase !== 'Succeeded' && phase !== 'Failed';
     const nodeName = (pod.spec?.['nodeName'] as string | undefined) ?? '';
-    const use = uses.get(volumeId) ?? { nodeName, podPath: key.sk, unwantedSinceMs: undefined };
-    uses.set(volumeId, use);
+    const use = this.#uses.get(volumeId) ?? { nodeName, podPath: key.sk, unwantedSinceMs: undefined };
+    this.#uses.set(volumeId, use);
     use.unwantedSinceMs = isWanted ? undefined : (use.unwantedSinceMs ?? atMs);
   }
-
-  return {
-    name: 'volumes',
-    learn(changes) {
-      for (const change of changes) {
-        if (change.key.pk.startsWith('o#nodes#')) changeNode(change);
-        else if (change.key.pk.startsWith('o#pods#')) changePod(change);
-      }
-    },
-    onDetach(volumeId) {
-      const use = uses.get(volumeId);
-      if (use === undefined) return;
-      const now = nowMs();
-      const { unwantedSinceMs } = use;
-      if (unwantedSinceMs === undefined) return fail(use, volumeId, 'detached while its pod is there');
-      const node = nodes.get(use.nodeName);
-      const slackMs = effectMs(context);
-      const isOut = node !== undefined && (node.isOut || now - node.outSinceMs <= slackMs);
-      if (node !== undefined && node.ready === 'True' && now - node.readySinceMs > slackMs && !isOut) {
-        return fail(use, volumeId, `detached from a node that is Ready since ${seconds(now - node.readySinceMs)}`);
-      }
-      // Of a Node that is gone nobody says what is mounted.
-      const isMounted = node === undefined || (node.inUse.includes(volumeId) && now - node.inUseSinceMs > slackMs);
-      const timeoutMs = least((policy) => policy.forceDetachTimeoutSeconds) * 1_000;
-      const isOver = now - unwantedSinceMs > timeoutMs - slackMs - clockSlackMs(unwantedSinceMs);
-      if (isMounted && !isOut && !isOver) {
-        return fail(use, volumeId, `detached while mounted, ${seconds(now - unwantedSinceMs)} after its pod went`);
-      }
-      if (node === undefined) hit('volume:nodeGone');
-      else hit(!isMounted ? 'volume:unmounted' : isOut ? 'volume:out-of-service' : 'volume:timeout');
-    },
-    onMoment() {
-      const calmMs = calmSinceMs();
-      if (calmMs === undefined) return;
-      const now = nowMs();
-      const timeoutMs = most((policy) => policy.forceDetachTimeoutSeconds) * 1_000;
-      // A timeout waits for our own view to be clear: the gate looks back on two beats, and then a grace.
-      const clearMs = most((policy) => policy.nodeMonitorGracePeriodSeconds + 2 * policy.beatIntervalSeconds) * 1_000;
-      const passesMs = PASSES * most((policy) => policy.podGcPeriodSeconds) * 1_000;
-      for (const [volumeId, use] of uses) {
-        const node = nodes.get(use.nodeName);
-        if (use.unwantedSinceMs === undefined || node === undefined || (node.ready === 'True' && !node.isOut)) continue;
-        const sinceMs = Math.max(calmMs, use.unwantedSinceMs, node.readySinceMs, node.outSinceMs, node.inUseSinceMs);
-        const isTimed = node.inUse.includes(volumeId) && !node.isOut;
-        const dueMs = sinceMs + passesMs + ASKED_WITHIN_MS + (isTimed ? timeoutMs + clearMs : 0);
-        if (now <= dueMs + clockSlackMs(use.unwantedSinceMs)) continue;
-        const held = cloud.world.volume(volumeId, now)?.attachments.find(({ state }) => state === 'attached');
-        if (held === undefined) continue;
-        fail(use, volumeId, `nobody wants it since ${seconds(now - use.unwantedSinceMs)}, and it is still attached`);
-      }
-    },
-  };
 }

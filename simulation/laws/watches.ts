@@ -78,7 +78,7 @@ const PAGE_LINES = 4;
 /** A version tells the time of its commit. */
 export const VERSIONS_PER_MS = 1_000;
 /** From a commit to its event, over one end and resumption of a watch, with nothing in the way. Milliseconds. */
-const TOLD_WITHIN_MS = 20_000;
+const RECEIVED_WITHIN_MS = 20_000;
 /**
  * A watcher receives one line after another, each at most this long after the one before. A thousand pods that are created
  * at once take their lines' time: each line received since a commit adds this to the time of its event. Milliseconds.
@@ -91,7 +91,7 @@ const versionOf = (object: KubeObject): number => Number(object.metadata.resourc
 const LOG_OF: Readonly<Record<WatchedResource, string>> = { nodes: 'l#nodes#', pods: 'l#pods#' };
 const OBJECTS_OF: Readonly<Record<WatchedResource, string>> = { nodes: 'o#nodes#', pods: 'o#pods#' };
 
-export function watchersAreTold(context: LawContext): WatchLaw {
+export function watchersReceiveEveryChange(context: LawContext): WatchLaw {
   return new WatchersReceiveEveryChange(context);
 }
 
@@ -239,7 +239,7 @@ class WatchersReceiveEveryChange implements WatchLaw {
     const followed = this.#all.get(watcher)!;
     const ageMs = this.#context.nowMs() - (followed.through ?? 0) / VERSIONS_PER_MS;
     this.#forget(followed);
-    if (ageMs >= KEPT_MS - this.#context.clockSlackMs(this.#context.nowMs() - KEPT_MS) - TOLD_WITHIN_MS) return;
+    if (ageMs >= KEPT_MS - this.#context.clockSlackMs(this.#context.nowMs() - KEPT_MS) - RECEIVED_WITHIN_MS) return;
     this.#fail(followed, `received Expired for a version that is ${seconds(ageMs)} old`);
   }
 
@@ -258,7 +258,8 @@ class WatchersReceiveEveryChange implements WatchLaw {
       const { followsSinceMs, through, stored, picture } = followed;
       if (followsSinceMs === undefined) continue;
       const sinceMs = Math.max(calmMs, followsSinceMs);
-      const allowedMs = (linesBefore: number): number => TOLD_WITHIN_MS + (followed.lines - linesBefore) * LINE_MAX_MS;
+      const allowedMs = (linesBefore: number): number =>
+        RECEIVED_WITHIN_MS + (followed.lines - linesBefore) * LINE_MAX_MS;
       if (through === undefined) {
         const waitedMs = this.#context.nowMs() - Math.max(sinceMs, followed.listsSinceMs);
         if (waitedMs > allowedMs(followed.linesBeforeList))

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { defaultPolicy, type Policy } from '../../shared/domain/policy.ts';
-import { badObjectsHarmNobodyElse } from '../../simulation/laws/bad-objects.ts';
+import { badObjectsAffectOnlyThemselves } from '../../simulation/laws/bad-objects.ts';
 import type { Broken, LawContext } from '../../simulation/laws/law.ts';
 import type { TrueNode } from '../../simulation/laws/truth.ts';
 
@@ -8,7 +8,7 @@ const NOW_MS = 600_000;
 
 /** A zone of five: two wait for a taint, two are Ready, and the objects of the fifth are bad. */
 function zoneWithBadNode(badLastBeatMs: number): readonly Broken[] {
-  const nodeOf = (name: string, ready: 'True' | 'Unknown', heardAtMs: number): TrueNode => ({
+  const nodeOf = (name: string, ready: 'True' | 'Unknown', lastHeartbeatAtMs: number): TrueNode => ({
     name,
     uid: name,
     zone: 'zone-0',
@@ -17,7 +17,7 @@ function zoneWithBadNode(badLastBeatMs: number): readonly Broken[] {
     noExecute: new Map(),
     noExecuteChangedAtMs: 0,
     noSchedule: new Set(ready === 'Unknown' ? ['node.kubernetes.io/unreachable'] : []),
-    heardAtMs,
+    lastHeartbeatAtMs,
     steadySinceMs: 0,
     isExcluded: false,
   });
@@ -31,7 +31,7 @@ function zoneWithBadNode(badLastBeatMs: number): readonly Broken[] {
   const time = { nowMs: 1_000 };
   const broken: Broken[] = [];
   const of = (pick: (policy: Policy) => number): number => pick(defaultPolicy);
-  const law = badObjectsHarmNobodyElse({
+  const law = badObjectsAffectOnlyThemselves({
     truth: {
       nodes: new Map(nodes.map((node) => [node.name, node])),
       lastDark: undefined,

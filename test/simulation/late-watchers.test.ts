@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { KubeObject } from '../../shared/kube/types.ts';
 import type { Broken, LawContext } from '../../simulation/laws/law.ts';
-import { type Watcher, type WatchLaw, watchersAreTold } from '../../simulation/laws/watches.ts';
+import { type Watcher, type WatchLaw, watchersReceiveEveryChange } from '../../simulation/laws/watches.ts';
 
 const POD_COUNT = 1_150;
 const LINE_MS = 25;
@@ -18,7 +18,7 @@ const podOf = (index: number): KubeObject => ({
 function pendingEvents() {
   const time = { nowMs: 0 };
   const broken: Broken[] = [];
-  const law: WatchLaw = watchersAreTold({
+  const law: WatchLaw = watchersReceiveEveryChange({
     nowMs: () => time.nowMs,
     calmSinceMs: () => 0,
     clockSlackMs: () => 0,
