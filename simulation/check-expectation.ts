@@ -40,7 +40,7 @@ export interface StateReader {
 const LIST_PAGE = 1_000;
 const LIST_PAGES_MAX = 1_000;
 
-/** Of one subject: what is compared, and the differences told. */
+/** Compares one subject and reports the differences. */
 function comparing(
   line: number,
   subject: string,
@@ -96,7 +96,7 @@ async function listAll(items: ItemStore, resource: string): Promise<KubeObject[]
     if (page.next === undefined) return found;
     continueAfter = page.next;
   }
-  throw new Error(`more ${resource} than one reading takes`);
+  throw new Error(`more ${resource} than one read returns`);
 }
 
 /** The objects a pattern picks; the mismatch when it picks none and should, or some and should not. */

@@ -29,12 +29,12 @@ const REGION = 'us-east-1';
 const ZONE = 'us-east-1a';
 const ACCOUNT_ID = '123456789012';
 const TICKS = 60;
-/** From here on nothing goes wrong with us or EC2 but for late answers, so that what is due must have happened by the end. */
+/** From this tick on the only fault is late answers: due deletions must happen before the end. */
 const CALM_FROM_TICK = 45;
 const ANSWER_DELAY_MAX_MS = 20_000;
 /** EC2 overlooks an instance this rarely. */
 const OVERLOOK_PAUSE_MS = 30_000;
-/** What a Node of a terminated instance may take. */
+/** Polls until the Node of a terminated instance is deleted, at most. */
 export const POLLS_MAX = 3;
 export const PERIODS_AFTER_EVENT_MAX = 2;
 
@@ -48,7 +48,7 @@ export interface CloudHistory {
   /** Nodes of terminated instances that outlived their time: the law says none. */
   readonly late: readonly string[];
   readonly deleted: number;
-  /** Answers heard by clean ticks until each Node of a terminated instance went; 0 where an event was first. */
+  /** Answers that clean ticks received until each Node of a terminated instance was deleted; 0: an event was first. */
   readonly pollsToGo: readonly number[];
   /** Nodes that carry it at the end. */
   readonly shutdownTaints: number;
@@ -59,13 +59,13 @@ interface Vm {
   readonly instanceId: string;
   readonly launchedAtMs: number;
   ready: ConditionStatus;
-  /** When its instance ended in truth, by whatever way. */
+  /** When its instance terminated or vanished. */
   endedAtMs: number | undefined;
   hasVanished: boolean;
-  /** Not Ready, as told to the list, since. */
+  /** On the list as not Ready since then. */
   listedSinceMs: number | undefined;
   polls: number;
-  /** When EventBridge told of the end and EC2 was asked in vain or not yet. */
+  /** When EventBridge reported the end and EC2 did not confirm it yet. */
   eventAtMs: number | undefined;
   isGone: boolean;
 }
@@ -290,7 +290,7 @@ class CloudHistoryRun {
     if (vm.isGone) return;
     const deed = this.#random();
     if (vm.endedAtMs !== undefined) {
-      // A machine that is no more falls silent, and is marked.
+      // The machine of an ended instance sends nothing and is marked.
       if (deed < 0.3 && vm.ready === 'True') await this.#reportReady(vm, 'Unknown');
     } else if (deed < 0.1) await this.#reportReady(vm, this.#chance(0.5) ? 'Unknown' : 'False');
     else if (deed < 0.14) await this.#reportReady(vm, 'True');

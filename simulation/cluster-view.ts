@@ -24,9 +24,9 @@ export interface ClusterView {
   /** By `namespace/name`. */
   readonly pods: ReadonlyMap<string, KubeObject>;
   podsOf(nodeName: string): Iterable<KubeObject>;
-  /** Takes in what was written since; answers it in order. */
+  /** Reads the changes since the last call and returns them in order. */
   refresh(): ViewChanges;
-  /** Sequence of the last change taken in, of the `objects` table. */
+  /** Sequence of the last change read from the `objects` table. */
   readonly seen: number;
 }
 

@@ -1,7 +1,7 @@
 /**
  * Long virtual time under faults of ours alone, at the level of the rules: a fleet that beats all along, ticks that come
  * late, twice, half or not at all, a heartbeat path that loses requests, clocks that step. Whoever is marked is marked by
- * mistake. A few machines may really die, to show that doubting ourselves does not keep them from being found out.
+ * mistake. A few machines may really die, to show that the safety gate does not prevent their detection.
  *
  * Time is true time; servers read it through a clock that faults may move. A beat is tried five times, as a kubelet does; a
  * probe once, as node-monitor sends it.
@@ -41,7 +41,7 @@ export interface FalseMarksOptions {
   readonly policy: Policy;
   /** Mean time from the end of a fault to the next one. Seconds. */
   readonly meanCalmSeconds: number;
-  /** Kinds of faults that happen; all of them unless told. */
+  /** Kinds of faults that happen; all of them by default. */
   readonly faults?: readonly FaultKind[];
   /** Machines that really die each hour; each is replaced an hour after it was found out. */
   readonly deathsPerHour?: number;

@@ -1,4 +1,4 @@
-/** A long story for the whole system in which nobody dies: outages of ours, one after the other, made from a seed. */
+/** A long scenario from a seed: one outage of the controllers after the other, and no machine fails. */
 import type { Policy } from '../shared/domain/policy.ts';
 import { ZONE_LABEL } from '../shared/domain/zones/zone.ts';
 import type { MachineSpec, Scenario, Step, StepAction } from './scenario.ts';

@@ -1,5 +1,5 @@
 /**
- * The Node and the Lease that a simulated machine writes. The rules of the agent decide; a machine whose clock is wrong
+ * The Node and the Lease that a simulated machine writes. The rules of the agent decide; a machine with a wrong clock
  * then writes other times and counts.
  */
 import { renewedLease, newLease as ruledLease } from '../agent/rules/lease.ts';
@@ -120,7 +120,7 @@ const leaseTiming = (machine: MachineAtTime) => ({
   nowMs: machine.clock?.timeMs('renewTime', machine.nowMs) ?? ownTimeMs(machine),
 });
 
-/** No agent writes these two fields. A machine whose clock is wrong does, because a client may. */
+/** No agent writes these two fields. A machine with a wrong clock does, because a client may. */
 function withLeaseHistory({ clock, nowMs }: MachineAtTime, lease: KubeObject): KubeObject {
   if (clock === undefined) return lease;
   const acquireTime = formatMicroTime(clock.timeMs('acquireTime', nowMs));

@@ -2,7 +2,7 @@
  * One simulated machine on virtual time: the requests of a node to the API.
  *
  * At each slot it renews its Lease, reports its status when that is due, reports pods that were bound to it as running,
- * and confirms the deletion of pods whose grace period is over. It sees its Node and pods as a watch cache does.
+ * and confirms deleted pods after their grace period. It sees its Node and pods as a watch cache does.
  *
  * The rules of the agent (agent/rules) decide what is sent and what an answer means. These things are different:
  * - Slots are fixed by the scenario, and status reports have no random delay: a run depends on its seed alone.
@@ -51,7 +51,7 @@ export interface Machine {
   act(nowMs: number, options?: { readonly urgent?: boolean }): Promise<EndpointAnswer>;
   /** Reports status once. From then on the machine reports these conditions too. */
   post(nowMs: number, conditions: Readonly<Record<string, ConditionStatus>>): Promise<EndpointAnswer>;
-  /** Confirms the deletion of pods whose grace period is over. */
+  /** Confirms deleted pods after their grace period. */
   confirmPods(nowMs: number): Promise<void>;
   silence(): void;
   start(): void;
@@ -75,6 +75,8 @@ class SimulatedMachine implements Machine {
   #lease: KubeObject | undefined;
   /** Undefined before the first report, and after one that failed: the next slot reports. */
   #reportedAtMs: number | undefined;
+  /** The Node that was last found to be as the machine reports it. */
+  #unchangedNode: KubeNode | undefined;
 
   constructor(spec: MachineSpec, endpoint: Endpoint, view: ClusterView, clock: MachineClock | undefined) {
     this.spec = spec;
@@ -108,6 +110,7 @@ class SimulatedMachine implements Machine {
 
   async post(nowMs: number, conditions: Readonly<Record<string, ConditionStatus>>): Promise<EndpointAnswer> {
     for (const [type, status] of Object.entries(conditions)) this.#reported.set(type, status);
+    this.#unchangedNode = undefined;
     return this.#reportStatus(nowMs);
   }
 
@@ -141,16 +144,25 @@ class SimulatedMachine implements Machine {
 
   #isReportDue(nowMs: number): boolean {
     const node = this.#node();
+    const changed = this.#isChanged(node, nowMs);
     const due = reportDue(
       { lastReportAtMs: this.#reportedAtMs, delayMs: 0 },
       {
-        changed: node !== undefined && nodeChanged(node, computedNode(this.#at(nowMs), node)),
+        changed,
         nowMs,
         reportFrequencyMs: STATUS_EVERY_MS,
         fraction: () => NO_DELAY_FRACTION,
       },
     );
     return due !== undefined;
+  }
+
+  /** A Node that was compared once is not compared again: the view replaces a Node that changes. */
+  #isChanged(node: KubeNode | undefined, nowMs: number): boolean {
+    if (node === undefined || node === this.#unchangedNode) return false;
+    if (nodeChanged(node, computedNode(this.#at(nowMs), node))) return true;
+    this.#unchangedNode = node;
+    return false;
   }
 
   async #reportStatus(nowMs: number): Promise<EndpointAnswer> {

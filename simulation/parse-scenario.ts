@@ -26,7 +26,7 @@ const DEFAULT_START_MS = Date.UTC(2026, 0, 1);
 /** Time between beats unless a group says otherwise. */
 const BEAT_EVERY_MS = 10_000;
 
-/** The policy's fields are judged with their ranges and relations; a fault stands where the field does. */
+/** Validates the fields of the policy and their relations. An error has the line of its field. */
 function readPolicy(source: Source | undefined, faults: Faults): Policy {
   const fields = readMap(source, 'open', faults);
   if (source === undefined || fields === undefined) return defaultPolicy;

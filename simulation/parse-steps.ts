@@ -25,7 +25,7 @@ import {
 const STATUSES = ['True', 'False', 'Unknown'] as const;
 const DEFAULT_NAMESPACE = 'default';
 
-/** Names known at a point of the story, so that a glob that can match nothing is told with its line. */
+/** Names known at this step. A glob that matches none of them is an error with its line. */
 interface Known {
   readonly machines: Set<string>;
   readonly nodes: Set<string>;

@@ -1,4 +1,4 @@
-/** Pod CIDRs in a simulation: cluster CIDRs of few blocks, and people who give Nodes that wait some of their own choice. */
+/** Pod CIDRs in a simulation: cluster CIDRs of few blocks, and people who set the CIDRs of waiting Nodes. */
 import type { Policy } from '../shared/domain/policy.ts';
 import { OPERATOR } from './access.ts';
 import type { ClusterView } from './cluster-view.ts';
@@ -12,7 +12,7 @@ const NETWORK = '10.244';
 const FOREIGN = '192.168.77.0/24';
 const SETS_MEAN_MS = 120_000;
 
-/** About as many blocks as Nodes, so that they run out in some seeds. */
+/** About as many blocks as Nodes: in some seeds they run out. */
 export function cidrPolicyOf(fraction: () => number, nodes: number): Partial<Policy> {
   const bits = Math.floor(Math.log2(nodes)) + (fraction() < 0.6 ? 0 : 1);
   const cluster = `${NETWORK}.0.0/${NODE_PREFIX - bits}`;
@@ -20,7 +20,7 @@ export function cidrPolicyOf(fraction: () => number, nodes: number): Partial<Pol
   return { clusterCIDRs: fraction() < 0.3 ? [cluster, other] : [cluster] };
 }
 
-/** Now and then somebody gives a Node that has none what another has, what is of no cluster, or several blocks at once. */
+/** At times a person sets the CIDRs of a Node without any: those of another Node, unknown ones, or several. */
 export function givePodCidrs(options: {
   readonly policy: Policy;
   readonly time: VirtualTime;
@@ -49,7 +49,7 @@ export function givePodCidrs(options: {
       const cidr = choice();
       if (node === undefined) continue;
       const name = node.metadata.name!;
-      tell(name, `a person gives it ${cidr}`);
+      tell(name, `a person sets pod CIDR ${cidr}`);
       await send(
         {
           who: OPERATOR,

@@ -1,6 +1,6 @@
 /**
  * People who taint a node with NoExecute by hand, as `kubectl taint` does, and lift the taint after a while; and pods that
- * tolerate every such taint for some seconds. Nobody writes the time of a taint: that is the server's to know.
+ * tolerate every such taint for some seconds. No client writes the time of a taint: the server sets it.
  */
 import type { Taint } from '../shared/kube/types.ts';
 import { OPERATOR } from './access.ts';

@@ -17,7 +17,7 @@ const MEAN_MS = 130_000;
 /** Share of deeds after which the machine dies, and how many others of its zone die with it at most. */
 const DEATH_SHARE = 0.7;
 const COMPANIONS_MAX = 2;
-/** JSON of an object in UTF-16 units: what older versions took, and what clients may write now. */
+/** JSON of an object in UTF-16 units: the limits of older versions and of clients now. */
 const TEXT_LENGTHS = [119_500, 99_500, 90_000] as const;
 /** Three bytes each in UTF-8. */
 const WIDE = '中';

@@ -1,6 +1,6 @@
 /**
  * What was written to the tables of late, and when in true time: for reads that lag behind, for streams, and for everybody
- * who watches. The tables themselves forget their changes as soon as these were taken.
+ * who watches. The tables themselves forget their changes after they were read.
  */
 import type { ItemChange } from '../shared/adapters/memory/changes.ts';
 import type { MemoryItemStore } from '../shared/adapters/memory/item-store.ts';
@@ -18,7 +18,7 @@ const READ_LATE: Readonly<Partial<Record<TableName, string>>> = { health: '', ob
 const KEPT_MS = 5_000;
 
 export interface RecentChanges {
-  /** Takes what is new, in order within each table. */
+  /** Returns new changes, in order within each table. */
   take(nowMs: number): readonly TimedChange[];
   /** Changes of a partition since a moment, oldest first. */
   since(table: TableName, pk: string, momentMs: number): readonly TimedChange[];

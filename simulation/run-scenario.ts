@@ -1,4 +1,4 @@
-/** Runs one scenario on virtual time: from instant to instant, in each of them in the order that the format gives. */
+/** Runs one scenario on virtual time, instant by instant. The format defines the order within an instant. */
 
 import { defined } from '../shared/domain/defined.ts';
 import type { Policy } from '../shared/domain/policy.ts';
@@ -38,7 +38,7 @@ export interface RunOptions {
   readonly seed: number;
   /** Instead of the scenario's. */
   readonly policy?: Policy;
-  /** Told of the lines of each instant, in order. */
+  /** Called with the lines of each instant, in order. */
   readonly onEntries?: (entries: readonly TimelineEntry[]) => void;
   readonly meter?: Meter;
   /** Whether this tick's message is delivered a second time. Milliseconds from the start. */
@@ -225,7 +225,7 @@ class ScenarioRun {
   }
 }
 
-/** One line: file, time, of whom, wanted and found. */
+/** One line: file, time, subject, wanted and found. */
 export const describeFailure = (failure: ScenarioFailure, at: (milliseconds: number) => string): string => {
   const { file, line, atMs, subject, field, wanted, found } = failure;
   return `${file}:${line}: at ${at(atMs)}: ${subject}: ${field === '' ? '' : `${field}: `}wanted ${wanted}, found ${found}`;

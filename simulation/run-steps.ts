@@ -22,7 +22,7 @@ export interface StepContext {
   setControllersDown(down: boolean): void;
 }
 
-/** Why a step did not go as told; undefined when it did. */
+/** Why a step failed; undefined when it succeeded. */
 export type StepFailure = string | undefined;
 
 const DEFAULT_NAMESPACE = 'default';
@@ -99,7 +99,7 @@ async function eachOf<T>(things: readonly T[], ask: (thing: T) => Promise<Endpoi
   return answers;
 }
 
-/** An operator's step: every request is to be taken, or refused as the step says. */
+/** A step of an operator: every request must be accepted, or refused as the step says. */
 function asWanted({ refused }: Step, answers: readonly EndpointAnswer[]): StepFailure {
   if (refused === undefined) {
     const refusal = answers.find(isRefused);
@@ -125,7 +125,7 @@ function changeCloud({ change }: Action<'cloud'>, { cloud, fleet }: StepContext)
   if (without !== undefined) return `${without.spec.name} has no instance: its fleet entry lacks providerID: true`;
   for (const { spec } of machines) {
     const outcome = cloud[change.say](instanceIdOf(spec));
-    // What EC2 says already it may be told again.
+    // The instance may already be in the state that the step sets.
     const isSo = (change.say === 'vanish' && outcome === 'unknown') || change.say === 'terminate';
     if (outcome !== 'done' && !isSo) return `EC2 cannot ${change.say} the instance of ${spec.name}: ${outcome}`;
   }
@@ -245,7 +245,7 @@ async function onNodes(
   return undefined;
 }
 
-/** As kubectl does it: read the Node, change the list, write it back if nobody was faster. */
+/** As kubectl does it: read the Node, change the list, write it back unless another client was faster. */
 async function taintNodes(step: Action<'taint'> & Step, endpoint: Endpoint): Promise<StepFailure> {
   const listed = await endpoint.send({ who: OPERATOR, method: 'GET', path: '/api/v1/nodes' });
   if (isRefused(listed)) return asWanted(step, [listed]);

@@ -1,4 +1,4 @@
-/** What a run of the simulation takes, and what it returns. */
+/** Options and result of a run of the simulation. */
 import type { Policy } from '../shared/domain/policy.ts';
 import type { ItemStore } from '../shared/ports/item-store.ts';
 import type { Probe } from '../shared/ports/probe.ts';

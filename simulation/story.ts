@@ -1,5 +1,5 @@
 /**
- * What happens to a simulated fleet besides faults: machines crash, come back, say that they are not ready, lose their
+ * What happens to a simulated fleet besides faults: machines crash, restart, report that they are not ready, lose their
  * instances; zones lose power; people bind pods, delete Nodes, taint them and write to them at the same time. All from a seed.
  */
 
@@ -76,7 +76,7 @@ interface FleetStoryOptions {
   readonly view: ClusterView;
   readonly cloud: MemoryCloud;
   readonly cutZone: () => string | undefined;
-  /** Of a machine whose clock may lie; absent for all others. */
+  /** Of a machine with a wrong clock; absent for all others. */
   readonly clockOf: (name: string) => MachineClock | undefined;
   /** With which a machine registers. */
   readonly taintsOf: (name: string) => MachineSpec['taints'];
@@ -247,8 +247,8 @@ class FleetStory implements Story {
     this.#options.cloud[how](instanceIdOf(machine.spec));
     machine.instance = 'ended';
     machine.instanceEndedAtMs = this.#options.time.nowMs();
-    this.#switchOff(machine, `its instance is gone (${how})`);
-    // Another one takes its place.
+    this.#switchOff(machine, `its instance ended (${how})`);
+    // Another machine replaces it.
     this.#options.time.after(this.#between(60_000, 400_000), () => this.#switchOn(this.#enlist(this.#all.length)));
   }
 
@@ -281,7 +281,7 @@ class FleetStory implements Story {
     if (what < 0.4) return this.#offFor(machine, offMs, 'crashed');
     if (what < 0.47) return this.#offFor(machine, this.#between(2_000, 30_000), 'restarts');
     if (what < 0.55) {
-      await this.#offFor(machine, offMs, 'crashed, and comes back not ready');
+      await this.#offFor(machine, offMs, 'crashed, and restarts not ready');
       return this.#notReadyForAWhile(machine);
     }
     if (what < 0.75) {
@@ -389,7 +389,7 @@ class FleetStory implements Story {
     await this.#asOperator({ method: 'DELETE', path: `/api/v1/nodes/${machine.spec.name}` });
   }
 
-  /** A person declares a machine out of service that is long off, and takes that back when it is on. */
+  /** A person sets the out-of-service taint on a machine that is long off, and removes it when the machine is on. */
   async #outOfService(): Promise<void> {
     for (const { spec, isOn, sinceMs } of this.#all) {
       const node = this.#options.view.nodes.get(spec.name);

@@ -79,5 +79,5 @@ async function deliverBatch(
     faults = outcome.faults;
     rest = rest.slice(outcome.failedFrom);
   }
-  throw new StreamsFault(faults, 'changes could not be dealt with on any delivery');
+  throw new StreamsFault(faults, 'changes could not be processed on any delivery');
 }

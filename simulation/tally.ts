@@ -3,7 +3,7 @@ import { TAINT_NOT_READY, TAINT_UNREACHABLE } from '../shared/domain/nodes/taint
 import type { KubeNode } from '../shared/kube/types.ts';
 import type { ViewChanges } from './cluster-view.ts';
 
-/** Who wrote what a change tells of. */
+/** The writer of a change. */
 export type Actor = 'endpoint' | 'controllers';
 
 export interface Tally {

@@ -14,7 +14,7 @@ export interface TimelineEntry {
   /** From the start. */
   readonly atMs: number;
   readonly kind: 'step' | 'node' | 'pod' | 'zone' | 'fleet' | 'expect' | 'failed';
-  /** Of whom; '' for the fleet as a whole. */
+  /** The subject; '' for the fleet as a whole. */
   readonly name: string;
   readonly text: string;
 }
@@ -43,7 +43,7 @@ function nodeLines({ before, after }: ObjectChange<KubeNode>, actor: Actor): Lin
     const was = old?.status?.conditions?.find(({ type }) => type === condition.type)?.status;
     const isQuiet = isNew && condition.status === (condition.type === 'Ready' ? 'True' : 'False');
     if (was === condition.status || isQuiet) continue;
-    // The pressure conditions follow Ready when a node is marked and when it is back.
+    // The pressure conditions follow Ready when a node is marked and when it recovers.
     if (condition.type !== 'Ready' && (condition.status === 'Unknown' || was === 'Unknown')) continue;
     say(`${condition.type} ${was === undefined ? '' : `${was} → `}${condition.status} (${condition.reason ?? ''})`);
   }

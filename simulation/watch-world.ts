@@ -1,4 +1,4 @@
-/** Watchers and the functions that serve them: a platform of their own, whose chances move nobody else's. */
+/** Watchers and the functions that serve them. They have random numbers of their own. */
 import { createHash } from 'node:crypto';
 import { gzip } from '../shared/adapters/gzip/gzip.ts';
 import { readYaml } from '../shared/adapters/yaml/read-yaml.ts';

@@ -1,9 +1,9 @@
 /**
  * Clients that keep a picture of nodes and pods as informers do: they list, watch from the list's version, go on from the last
- * version they were told, and list again where that is too old. Their watches are served by the real code, held open or as
+ * version they received, and list again where that is too old. Their watches are served by the real code, held open or as
  * long polls, in processes that are killed; the lines are cut, and the clients forget, hang up and stay away.
  *
- * Nothing here draws from the numbers that anything else goes by.
+ * The watchers have random numbers of their own.
  */
 
 import type { ServeWatch } from '../shared/api/watch/serve-watch.ts';
@@ -189,7 +189,7 @@ class Watchers {
     this.#options.law.onForgot(client);
   }
 
-  /** Takes what it is told; answers whether the watch goes on. `state`: what it began with, until that ends. */
+  /** Processes one line; returns whether the watch continues. `state`: the initial objects, until they are complete. */
   #receive(client: Client, { type, object }: Line, state: KubeObject[] | undefined): boolean {
     this.#options.law.onLine(client);
     const version = object.metadata?.resourceVersion ?? '';
@@ -197,7 +197,7 @@ class Watchers {
       if (object.code === 410) {
         this.#options.hit('watch:expired');
         this.#options.law.onExpired(client);
-        this.#options.tell(client.name, `is told that ${client.version} is too old`);
+        this.#options.tell(client.name, `receives Expired for version ${client.version}`);
         this.#forget(client);
       }
       return false;
@@ -281,7 +281,7 @@ class Watchers {
   }
 }
 
-/** Fields that a selector names, and what that means, told apart from the code that is watched. */
+/** A field selector and its meaning, independent of the code under test. */
 function selectionOf(isOfNodes: boolean, what: number): [string | undefined, (object: KubeObject) => boolean] {
   if (what < 0.4) return [undefined, () => true];
   if (isOfNodes) return ['metadata.name=m-1', ({ metadata }) => metadata.name === 'm-1'];

@@ -19,7 +19,7 @@ import { seededFraction, seededUuid } from './seeded-random.ts';
 import { SIMULATED_REGION } from './simulated-instance.ts';
 import { createStreams, type Streams } from './streams.ts';
 
-/** Where the probe thinks it sends; nothing goes there. */
+/** The endpoint of the probe; nothing is sent to it. */
 const PROBE_ORIGIN = 'https://endpoint.invalid';
 const ACCOUNT_ID = '123456789012';
 
@@ -34,13 +34,13 @@ export interface World {
   takeErrors(): string[];
   setTime(nowMs: number): void;
   /** One tick of every controller, in order. */
-  /** Answers when a limiter next has a token for somebody who waits; undefined: for nobody. Epoch milliseconds. */
+  /** When a limiter next has a token for a waiting node; undefined: no node waits. Epoch milliseconds. */
   tick(parts: { readonly podGc: boolean }): Promise<number | undefined>;
   /** The evictor's turns between two ticks; answers as a tick does. */
   processQueuesBetweenTicks(): Promise<number | undefined>;
   /** Where the machines' instances are, in SIMULATED_REGION. */
   readonly cloud: MemoryCloud;
-  /** Lets go of recorded changes that everybody has seen. */
+  /** Deletes recorded changes that every reader has processed. */
   forget(): void;
 }
 
@@ -69,7 +69,7 @@ export function createWorld({ store, policy, seed, startMs, meter }: WorldOption
       errors.push(error instanceof Error ? `${message}: ${error.message}` : message);
     },
   };
-  // Waits take no virtual time, but others get their turn.
+  // A wait uses no virtual time. It only yields to other tasks.
   const pause = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
   const { items } = store;
   const endpoint = createEndpoint({

@@ -1,6 +1,6 @@
 /**
  * A YAML document as a tree that remembers where everything stands, and the readers that check it. Every reader answers
- * undefined after telling its fault, so one reading tells all faults of a file.
+ * undefined after it reported an error, so one read reports all errors of a file.
  */
 import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, visit } from 'yaml';
 

@@ -38,7 +38,7 @@ export const FAULTS = {
 export type FaultName = keyof typeof FAULTS;
 export const FAULT_NAMES = Object.keys(FAULTS) as readonly FaultName[];
 
-/** Faults that last for the whole run and must harm nobody else: no law makes an allowance for them, and no calm ends. */
+/** Faults of the whole run that must affect only their own objects: no law allows for them, and no calm ends. */
 const STANDING: ReadonlySet<FaultName> = new Set(['lyingClocks', 'poison']);
 /** Faults that come in storms. */
 const EPISODIC = FAULT_NAMES.filter((name) => !STANDING.has(name));
@@ -49,7 +49,7 @@ const POISON_SHARE = 0.35;
 export const faultsOf = (seed: number): readonly FaultName[] =>
   FAULT_NAMES.filter((name) => name !== 'poison' || seededFraction(hashOf(`${seed} has poison`))() < POISON_SHARE);
 
-/** Stories begin with a while in which nothing goes wrong, so that there is something to be broken. */
+/** Runs begin without faults: a fault needs a working system. */
 const FIRST_STORM_MS = 90_000;
 const STORM_MIN_MS = 20_000;
 const STORM_MAX_MS = 180_000;
@@ -67,7 +67,7 @@ const OFTENER: Readonly<Partial<Record<FaultName, number>>> = {
   ec2Stale: 2,
   ec2Throttled: 2,
 };
-/** Of a fault whose storms are rare enough to be told one by one: outages and cuts. */
+/** Of a fault with rare episodes that are logged one by one: outages and cuts. */
 const OUTAGES: ReadonlySet<FaultName> = new Set(['tickOutage', 'zoneCut', 'siteCut', 'apiOutage']);
 
 interface Episode {
@@ -154,7 +154,7 @@ export function faultPlan(options: {
     return episode !== undefined && nowMs() < episode.untilMs ? episode.severity : 0;
   };
 
-  /** Apart from the episodes, so that a longer story begins as a shorter one does. */
+  /** Separate from the episodes: a longer run begins as a shorter one does. */
   const planOf = (whose: string): FaultPlan => {
     const randoms = new Map(FAULT_NAMES.map((name) => [name, seededFraction(hashOf(`${seed} ${name} ${whose}`))]));
     return {
@@ -184,7 +184,7 @@ export function faultPlan(options: {
   return planOf('strikes');
 }
 
-/** Stretches in which at least one of them goes on, in order. */
+/** Intervals with at least one of these faults, in order. */
 function merged(episodes: readonly Episode[]): { readonly fromMs: number; readonly untilMs: number }[] {
   const stretches: { fromMs: number; untilMs: number }[] = [];
   for (const { fromMs, untilMs } of episodes.toSorted((one, other) => one.fromMs - other.fromMs)) {

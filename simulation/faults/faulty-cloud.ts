@@ -10,11 +10,11 @@ import type { Functions, Process } from './processes.ts';
 export const EC2_STALE_MAX_MS = 20_000;
 const ANSWER_MIN_MS = 20;
 const ANSWER_MAX_MS = 150;
-/** EC2 overlooks an instance no more often than that, and for less than a period: a second answer tells. */
+/** EC2 overlooks an instance no more often than that, and for less than a period: a second answer is correct. */
 const OVERLOOK_PAUSE_MS = 60_000;
 const TROUBLES = ['Throttling', 'RequestLimitExceeded', 'InternalError', 'timeout'] as const;
 
-/** EventBridge tells of changes within this. Milliseconds. */
+/** Delay of EventBridge at most. Milliseconds. */
 const TOLD_EVERY_MS = 1_000;
 const TOLD_LATE_MAX_MS = 60_000;
 

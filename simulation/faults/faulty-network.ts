@@ -16,7 +16,7 @@ const PATIENCE_MS = 3_000;
 const LATE_MAX_MS = 15_000;
 const DUPLICATE_AFTER_MAX_MS = 4_000;
 
-const NOBODY_ANSWERED: EndpointAnswer = { status: 504, body: { kind: 'Status', message: 'nobody answered' } };
+const NO_ANSWER: EndpointAnswer = { status: 504, body: { kind: 'Status', message: 'no answer' } };
 const UNAVAILABLE: EndpointAnswer = { status: 503, body: { kind: 'Status', message: 'the endpoint is out' } };
 
 /** Who sends, as far as the network is concerned. */
@@ -69,7 +69,7 @@ export function faultyNetwork(options: {
       // The request is lost; or, half of the time and without a cut, its answer.
       if (!isCut(sender) && plan.fraction('lostBeats') < 0.5) void serve(request);
       await time.sleep(PATIENCE_MS);
-      return sender.isGone() ? never() : NOBODY_ANSWERED;
+      return sender.isGone() ? never() : NO_ANSWER;
     }
     if (isMachine && plan.strikes('duplicateBeats', 0.5)) {
       time.after(plan.fraction('duplicateBeats') * DUPLICATE_AFTER_MAX_MS, () => void serve(request));
@@ -77,7 +77,7 @@ export function faultyNetwork(options: {
     if (isMachine && plan.strikes('lateBeats', 0.3)) {
       time.after(plan.fraction('lateBeats') * LATE_MAX_MS, () => void serve(request));
       await time.sleep(PATIENCE_MS);
-      return sender.isGone() ? never() : NOBODY_ANSWERED;
+      return sender.isGone() ? never() : NO_ANSWER;
     }
     const answer = await serve(request);
     await time.sleep(way());

@@ -23,7 +23,7 @@ import { never, type VirtualTime } from '../virtual-time.ts';
 import type { FaultPlan } from './catalogue.ts';
 import type { Process } from './processes.ts';
 
-/** A call takes this long. Milliseconds. */
+/** Duration of a call. Milliseconds. */
 const CALL_MIN_MS = 1;
 const CALL_MAX_MS = 8;
 const SLOW_CALL_MAX_MS = 3_000;
@@ -38,7 +38,7 @@ export interface StoreOptions {
   readonly time: VirtualTime;
   readonly plan: FaultPlan;
   readonly fraction: () => number;
-  /** Told before something is done to the tables, and by whom. */
+  /** Called before an access to the tables, with its process. */
   readonly onEffect: (by: Process) => void;
 }
 
@@ -63,7 +63,7 @@ export function faultyStore(process: Process, options: StoreOptions): ItemStore 
         if (happens) {
           if (isWrite) onEffect(process);
           outcome = run();
-          // What a dead process would have been told interests nobody.
+          // A dead process receives no answer.
           outcome.catch(() => undefined);
         }
         if (process.isDead()) return;
@@ -107,7 +107,7 @@ export function faultyStore(process: Process, options: StoreOptions): ItemStore 
     write(write: Write, wanted?: WriteOptions): Promise<WriteOutcome> {
       const isResent = plan.strikes('resend', SHARES.resend);
       return call(true, async () => {
-        // The first sending's answer is lost; what is heard is the second one's, perhaps a refusal by one's own success.
+        // The answer to the first request is lost. The second request may be refused because the first one succeeded.
         if (isResent) await tables.write(write, wanted);
         return tables.write(write, wanted);
       });
@@ -121,7 +121,7 @@ export function faultyStore(process: Process, options: StoreOptions): ItemStore 
   };
 }
 
-/** The page as a replica that lags behind would give it. Only whole partitions: a page of a page stays as it is. */
+/** The page as a delayed replica returns it. Only whole partitions change. */
 function asItWas(page: QueryPage, request: QueryRequest, recent: RecentChanges, momentMs: number): QueryPage {
   const { table, pk, after, through, beginsWith, descending, limit, attributes } = request;
   if (after !== undefined || through !== undefined || beginsWith !== undefined || descending || limit !== undefined) {

@@ -25,7 +25,7 @@ const RETRIES_MAX = 10;
 const DUPLICATE_AFTER_MAX_MS = 5_000;
 
 export interface FaultyStreams {
-  /** Takes what was written. */
+  /** Delivers new changes. */
   feed(changes: readonly TimedChange[]): void;
 }
 

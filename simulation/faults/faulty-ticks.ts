@@ -1,4 +1,4 @@
-/** The ticks of the controllers, as their queues deliver them: one message a slot and controller, and what goes wrong with it. */
+/** The ticks of the controllers, as their queues deliver them: one message per slot and controller, with faults. */
 
 import type { Policy } from '../../shared/domain/policy.ts';
 import { slotOf } from '../../shared/domain/tick.ts';
@@ -11,7 +11,7 @@ import type { Functions } from './processes.ts';
 const DELIVERED_MAX_MS = 250;
 const LATE_MAX_MS = 70_000;
 const TWICE_AFTER_MAX_MS = 8_000;
-/** What a function is given to run. */
+/** The work of a function. */
 const BUDGET_MS = 25_000;
 
 export interface TickReport {

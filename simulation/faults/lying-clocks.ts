@@ -1,5 +1,5 @@
 /**
- * Machines whose clocks lie: each time and count that such a machine writes has an error of its own, from a second to thirty
+ * Machines with wrong clocks: each time and count that such a machine writes has an error of its own, from a second to thirty
  * years either way. Some errors stand still, some grow with time, some change at once. They follow from the seed, the machine,
  * the field and the moment alone and ask for no random number, so the same world can be run again with honest clocks.
  */

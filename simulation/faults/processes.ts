@@ -25,7 +25,7 @@ export interface Process {
   /** Who is served: a machine, the operator, the probe; '' for a tick or a stream. */
   readonly who: string;
   isDead(): boolean;
-  /** Before each call to anything outside; says whether it is the last one, and then whether it still goes out. */
+  /** Before each external call: whether it is the last one, and if so whether it is still sent. */
   beforeCall(): 'before' | 'after' | undefined;
 }
 
@@ -45,7 +45,7 @@ export interface Functions<P = Program> {
   restart(): void;
   /** Clocks of all processes are ahead of true time by so much, besides their own skew. */
   clockAheadMs: number;
-  /** One process's clock takes another skew, within its bounds. */
+  /** Sets another skew of the clock of one process, within its bounds. */
   stepOneClock(): void;
   /** What processes that begin from now on read. */
   policy: Policy;

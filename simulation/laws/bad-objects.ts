@@ -2,7 +2,7 @@
  * L12: one bad object never delays another node's mark, taint, eviction or recovery by more than one period. Marks and
  * evictions are L2's and L7's to watch (they count a delay as L12 while there is poison); here are taints and recoveries:
  *
- * - a zone that has a rate and a node that waits gives a taint within the time of one token and some periods;
+ * - a zone with a rate and a waiting node adds a taint within the time of one token and some periods;
  * - a node that is Ready again loses our taints, and one that is not has its NoSchedule taint, within some periods.
  *
  * Nodes of poisoned machines may themselves be late. There is no allowance for poison: only other faults end a calm.
@@ -27,7 +27,7 @@ class BadObjectsAffectOnlyThemselves implements Law {
   readonly #taintedAtMs = new Map<string, number>();
   /** Since when the fleet is not dark; undefined while it may be. */
   #lightSinceMs: number | undefined = Number.NEGATIVE_INFINITY;
-  /** Since when a zone gives tokens at this rate, by its own nodes. */
+  /** Since when a zone grants tokens at this rate, by its own nodes. */
   readonly #rates = new Map<string, { readonly perSecond: number; readonly sinceMs: number }>();
 
   constructor(context: LawContext) {
@@ -93,7 +93,7 @@ class BadObjectsAffectOnlyThemselves implements Law {
     return Math.min(...rates);
   }
 
-  /** All zones may be dark: every Ready node is a silent one whose mark cannot be written. */
+  /** All zones may be dark: every Ready node is silent, and its mark cannot be written. */
   #mayBeDark(): boolean {
     return ![...this.#context.truth.nodes.values()].some(
       (node) => node.ready === 'True' && !node.isExcluded && !this.#isLostUnmarked(node),

@@ -8,7 +8,7 @@ import type { Mark } from '../coverage.ts';
 import type { Broken } from './law.ts';
 
 /**
- * Asked at a moment at which node-monitor has just finished a tick and nothing else goes on: decides again by that tick's time.
+ * Asked at a moment at which node-monitor has just finished a tick and nothing else runs: decides again by that tick's time.
  */
 export async function decidesNothingTwice(
   tables: MemoryItemStore,
@@ -21,14 +21,14 @@ export async function decidesNothingTwice(
   const { lastTickAtMs } = state.gate;
   if (lastTickAtMs === undefined) return undefined;
   const nodes = await scanHealth(tables, { consistent: true });
-  // By what was heard until then: a beat since is news, and news may be decided upon.
+  // By the heartbeats until then: a later heartbeat may change a decision.
   const world = { nodes, zones, queue, disruption: state.disruption, gate: state.gate };
   const shuffled = <T>(things: readonly T[]): readonly T[] =>
     things
       .map((thing) => ({ thing, at: fraction() }))
       .sort((one, other) => one.at - other.at)
       .map(({ thing }) => thing);
-  // Now nothing is decided, so the order is tried where much is: had nobody been heard until some later moment.
+  // Nothing is decided now. The order matters where much is decided: without heartbeats until a later moment.
   const laterMs = lastTickAtMs + Math.round(2 * fraction() * policy.nodeMonitorGracePeriodSeconds * 1_000);
   const later = { ...world, gate: { ...state.gate, lastTickAtMs: laterMs } };
   const inOrder = decideMonitor(later, { nowMs: laterMs, policy });

@@ -1,4 +1,4 @@
-/** What every checker of a law is given, and what it looks like. */
+/** The context and the interface of every law. */
 import type { Policy } from '../../shared/domain/policy.ts';
 import type { FaultPlan } from '../faults/catalogue.ts';
 import type { Happened, Truth, Writer } from './truth.ts';
@@ -22,7 +22,7 @@ export type LawName =
 
 export interface Broken {
   readonly law: LawName;
-  /** About whom, for the timeline: a node, a zone, a pod. */
+  /** Subjects for the timeline: a node, a zone, a pod. */
   readonly subjects: readonly string[];
   readonly message: string;
   /** Something came too late or not at all: while there is poison, that is L12. */
@@ -45,7 +45,7 @@ export interface LawContext {
   readonly truth: Truth;
   readonly plan: FaultPlan;
   nowMs(): number;
-  /** Every policy that some process may go by now, of which the stricter end counts. */
+  /** Every policy that a process may use now. The stricter end counts. */
   most(of: (policy: Policy) => number): number;
   least(of: (policy: Policy) => number): number;
   /** No fault since then; undefined while there is one, or one has just ended. */
@@ -53,7 +53,7 @@ export interface LawContext {
   /** What clocks may differ by, and steps of all clocks since a moment. Milliseconds. */
   clockSlackMs(sinceMs: number, of?: 'steps'): number;
   machine(name: string): TrueMachine | undefined;
-  /** Its own objects are bad: it may be late, nobody else. */
+  /** Its own objects are bad: it may be late, other nodes not. */
   isPoisoned(name: string): boolean;
   /** What L12 adds to the time of an effect: a period while there is poison, else nothing. Milliseconds. */
   poisonSlackMs(): number;
@@ -64,7 +64,7 @@ export interface Law {
   readonly name: LawName;
   /** After each step that wrote something; in order. */
   onHappened?(happened: Happened, by: Writer): void;
-  /** After steps, as time goes by: for what must have happened until now. */
+  /** After steps: for what must have happened until now. */
   onMoment?(): void;
 }
 

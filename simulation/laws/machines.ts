@@ -1,4 +1,4 @@
-/** L6: a Node is deleted only by a person or because its instance is no more (D11); and then in time. */
+/** L6: a Node is deleted only by a person or because its instance ended (D11); and then in time. */
 import { EC2_STALE_MAX_MS } from '../faults/faulty-cloud.ts';
 import { EFFECT_MS, type Law, type LawContext, seconds } from './law.ts';
 

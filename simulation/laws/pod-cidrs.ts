@@ -1,6 +1,6 @@
 /**
- * Pod CIDRs (D8): a Node is given one whole block of each cluster CIDR, and no two overlapping ones; a block goes with its Node and
- * comes back; a Node that can have none, or has a bad one, is told so and stops nobody else.
+ * Pod CIDRs (D8): a Node receives one whole block of each cluster CIDR, and no two Nodes have overlapping blocks. The block
+ * of a deleted Node is released. A Node without a free block, or with an invalid one, has an event and blocks no other.
  */
 import type { Policy } from '../../shared/domain/policy.ts';
 import type { KubeNode } from '../../shared/kube/types.ts';
@@ -110,7 +110,7 @@ class PodCidrsAreUnique implements CidrLaw {
       if (goneMs <= FOLLOWED_WITHIN_MS) continue;
       this.#fail(
         [block],
-        `${block} is still a Node's that is gone since ${seconds(this.#context.nowMs() - (this.#goneAtMs.get(uid) ?? 0))}`,
+        `${block} is not released; its Node was deleted ${seconds(this.#context.nowMs() - (this.#goneAtMs.get(uid) ?? 0))}`,
       );
     }
   }
@@ -140,7 +140,7 @@ class PodCidrsAreUnique implements CidrLaw {
     if (!this.#isWhole(node)) {
       this.#fail(
         [node.name],
-        `${node.name} was given ${node.cidrs.join(', ')} of ${this.#policy.clusterCIDRs.join(', ')}`,
+        `${node.name} received ${node.cidrs.join(', ')} of ${this.#policy.clusterCIDRs.join(', ')}`,
       );
     }
     for (const other of this.#nodes.values()) {
@@ -151,7 +151,7 @@ class PodCidrsAreUnique implements CidrLaw {
       if (other.byPeople && !this.#isNoted(other.uid, this.#context.nowMs() - SLOW_EFFECT_MS)) continue;
       this.#fail(
         [node.name, other.name],
-        `${node.name} was given ${node.cidrs.join(', ')}; ${other.name} has ${theirs}`,
+        `${node.name} received ${node.cidrs.join(', ')}; ${other.name} has ${theirs}`,
       );
     }
   }
@@ -210,7 +210,7 @@ class PodCidrsAreUnique implements CidrLaw {
     const isFollowed = now - Math.max(calmMs, createdAtMs, cidrsSinceMs) > FOLLOWED_WITHIN_MS;
     if (cidrs.length === 0) {
       if (isFollowed && !this.#notified.has(`${uid} CIDRNotAvailable`))
-        this.#fail([name], `${name} has no pod CIDR and was not told`);
+        this.#fail([name], `${name} has no pod CIDR and no event about it`);
       const steadySinceMs = this.#context.truth.nodes.get(name)?.steadySinceMs ?? now;
       if (this.#freeSinceMs === undefined) return;
       const waitedMs = now - Math.max(calmMs, createdAtMs, steadySinceMs, this.#freeSinceMs);
@@ -223,7 +223,7 @@ class PodCidrsAreUnique implements CidrLaw {
       this.#policy.clusterCIDRs.length < cidrs.length ||
       !cidrs.every((cidr) => this.#policy.clusterCIDRs.some((all) => cidr.includes(':') || isInside(cidr, all)));
     if (isBad && !this.#notified.has(`${uid} InvalidPodCIDR`))
-      this.#fail([name], `${name} has ${cidrs.join(', ')} and was not told`);
+      this.#fail([name], `${name} has ${cidrs.join(', ')} and no event about it`);
     if (byPeople) return;
     const own = [...this.#noted.values()].filter((each) => each.uid === uid).length;
     if (own !== cidrs.length) this.#fail([name], `${name} has ${cidrs.join(', ')}; ${own} blocks are noted as its own`);

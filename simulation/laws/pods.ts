@@ -57,8 +57,8 @@ export function podsHaveTheirTime(context: LawContext): Law {
           subjects: [pod.nodeName, pod.path],
           message: `${pod.path} was deleted by ${by.name}; ${what}`,
         });
-      // The commit that takes a pod asks for the Node it was decided on, so these two have no leeway.
-      if (node === undefined) return say('its Node is gone, so it is for pod-gc');
+      // The commit that deletes a pod requires the Node of the decision: no tolerance for these two.
+      if (node === undefined) return say('its Node does not exist: a task of pod-gc');
       if (node.noExecute.size === 0) return say('its node has no NoExecute taint');
       const due = dueOf(pod, node);
       if (due.atMs === Number.POSITIVE_INFINITY) return say('it tolerates every taint of its node');

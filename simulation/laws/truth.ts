@@ -9,7 +9,7 @@ import type { KubeNode, KubeObject } from '../../shared/kube/types.ts';
 import { objectOf } from '../../shared/store/object-record.ts';
 import type { TimedChange } from '../recent-changes.ts';
 
-/** Who wrote: the function, and whom it served ('' for ticks and streams). */
+/** The writer: the function and its caller ('' for ticks and streams). */
 export interface Writer {
   readonly name: string;
   readonly who: string;
@@ -29,7 +29,7 @@ export interface TrueNode {
   noSchedule: ReadonlySet<string>;
   /** The last renewal or status post of its own that was stored. */
   lastHeartbeatAtMs: number;
-  /** From when on it was heard at least every (grace − period). */
+  /** Since when a heartbeat arrived at least every (grace − period). */
   steadySinceMs: number;
   /** By `label`: it does not count for its zone. */
   isExcluded: boolean;
@@ -88,7 +88,7 @@ export interface Truth {
   readonly lastDark: { readonly fromMs: number; readonly untilMs: number } | undefined;
   /** Counted nodes of a zone, by what they say. */
   zone(zone: string): { readonly ready: number; readonly notReady: number };
-  /** Takes in what one step wrote. */
+  /** Processes the writes of one step. */
   learn(changes: readonly TimedChange[], by: Writer): readonly Happened[];
 }
 
@@ -148,7 +148,7 @@ class ObservedTruth implements Truth {
         happened.push({ kind: 'control', change });
       }
     }
-    // A node is heard when its own request is stored in its row.
+    // A heartbeat counts when the node's own request is stored in its row.
     const own = changes.find(
       ({ key, newImage }) => key.table === 'health' && key.sk === by.who && newImage !== undefined,
     );

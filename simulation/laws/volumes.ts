@@ -81,7 +81,7 @@ class VolumesAreKept implements VolumeLaw {
       this.#fail(use, volumeId, `detached from a node that is Ready since ${seconds(now - node.readySinceMs)}`);
       return;
     }
-    // Of a Node that is gone nobody says what is mounted.
+    // No machine reports the mounts of a deleted Node.
     const isMounted = node === undefined || (node.inUse.includes(volumeId) && now - node.inUseSinceMs > slackMs);
     const timeoutMs = this.#context.least((policy) => policy.forceDetachTimeoutSeconds) * 1_000;
     const isOver = now - unwantedSinceMs > timeoutMs - slackMs - this.#context.clockSlackMs(unwantedSinceMs);
@@ -111,11 +111,7 @@ class VolumesAreKept implements VolumeLaw {
       if (now <= dueMs + this.#context.clockSlackMs(use.unwantedSinceMs)) continue;
       const held = this.#cloud.world.volume(volumeId, now)?.attachments.find(({ state }) => state === 'attached');
       if (held === undefined) continue;
-      this.#fail(
-        use,
-        volumeId,
-        `nobody wants it since ${seconds(now - use.unwantedSinceMs)}, and it is still attached`,
-      );
+      this.#fail(use, volumeId, `unused for ${seconds(now - use.unwantedSinceMs)}, and it is still attached`);
     }
   }
 

@@ -2,7 +2,7 @@
  * L9: a watcher receives every change after the version it lists or resumes from, in order and once. After a watcher has
  * received everything up to a version, no change is committed below it. In calm the watcher's objects are those of the list.
  *
- * Held against what was committed to the tables, change by change, so that a watcher needs no calm to be found wrong.
+ * Compared with the commits to the tables, change by change: an error of a watcher is found without calm.
  */
 import type { KubeObject } from '../../shared/kube/types.ts';
 import { objectOf } from '../../shared/store/object-record.ts';
@@ -12,14 +12,14 @@ import { type Law, type LawContext, seconds } from './law.ts';
 export type WatchedResource = 'nodes' | 'pods';
 type EventType = 'ADDED' | 'MODIFIED' | 'DELETED';
 
-/** Somebody who lists and watches, and goes on where a watch ended. */
+/** A client that lists and watches, and resumes where a watch ended. */
 export interface Watcher {
   readonly name: string;
   readonly resource: WatchedResource;
   readonly selects: (object: KubeObject) => boolean;
 }
 
-/** A change as a watcher must be told it. */
+/** A change as a watcher must receive it. */
 interface Committed {
   readonly version: number;
   readonly type: EventType;
@@ -39,7 +39,7 @@ interface Followed {
   readonly stored: Map<string, number>;
   /** Versions of what it believes to be there. */
   picture: Map<string, number>;
-  /** Everything up to here was told; undefined while it has to list. */
+  /** It received everything up to here; undefined while it has to list. */
   through: number | undefined;
   /** Since when it has had to list, if it has. */
   listsSinceMs: number;
@@ -47,7 +47,7 @@ interface Followed {
   linesBeforeList: number;
   /** Lines received, those of an initial state included. */
   lines: number;
-  /** Since when it has wanted to be told; undefined while it is away. */
+  /** Since when it has watched; undefined while it is away. */
   followsSinceMs: number | undefined;
 }
 
@@ -56,7 +56,7 @@ export interface WatchLaw extends Law {
   /** What one step wrote. */
   learn(changes: readonly TimedChange[]): void;
   onListed(watcher: Watcher, version: string, objects: readonly KubeObject[]): void;
-  /** It goes on from a version of long ago with an empty picture, as a client that slept for hours. */
+  /** It resumes from an old version without objects, as a client that slept for hours. */
   onAncient(watcher: Watcher, version: string): void;
   /** It received a line, whatever the line says. */
   onLine(watcher: Watcher): void;
@@ -64,18 +64,18 @@ export interface WatchLaw extends Law {
   onPage(watcher: Watcher): void;
   onEvent(watcher: Watcher, type: EventType, object: KubeObject): void;
   onBookmark(watcher: Watcher, version: string): void;
-  /** It was told that its version is too old. */
+  /** It received Expired. */
   onExpired(watcher: Watcher): void;
   /** It forgets everything and will list. */
   onForgot(watcher: Watcher): void;
   onAway(watcher: Watcher, isAway: boolean): void;
 }
 
-/** A version may be called too old from this age on. Milliseconds; what clocks differ by is taken off. */
+/** A version may be expired from this age on, less the skew of clocks. Milliseconds. */
 const KEPT_MS = 3_600_000;
 /** A page of a list is a request and its response. It may last as long as so many lines. */
 const PAGE_LINES = 4;
-/** A version tells the time of its commit. */
+/** A version contains the time of its commit. */
 export const VERSIONS_PER_MS = 1_000;
 /** From a commit to its event, over one end and resumption of a watch, with nothing in the way. Milliseconds. */
 const RECEIVED_WITHIN_MS = 20_000;
@@ -164,7 +164,7 @@ class WatchersReceiveEveryChange implements WatchLaw {
       const shown = followed.picture.get(key);
       const least = ofKey.findLast((each) => each.version <= through);
       if (shown === undefined) {
-        // Nothing but a deletion takes it from the list, whatever else befell it meanwhile.
+        // Only a deletion removes it from the list, whatever else changed.
         const isGone =
           least === undefined || ofKey.some((each) => each.type === 'DELETED' && each.version >= least.version);
         if (!isGone) this.#fail(followed, `listed at ${version} without ${key}`, key);
@@ -322,7 +322,7 @@ class WatchersReceiveEveryChange implements WatchLaw {
     return isBefore ? 'DELETED' : undefined;
   }
 
-  /** What is to be told next to one who was told through a version. */
+  /** The next change for a watcher that received everything up to a version. */
   #nextAfter({ committed }: Followed, through: number): Committed | undefined {
     return committed[this.#firstAbove(committed, through)];
   }
