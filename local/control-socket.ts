@@ -11,7 +11,7 @@ export interface Control {
 
 export type ControlOutcome<Reply> =
   | { readonly kind: 'replied'; readonly reply: Reply }
-  /** Nobody listens: no local mode runs on this data directory. */
+  /** No process listens: no local mode runs on this data directory. */
   | { readonly kind: 'notRunning' };
 
 export class ControlError extends Error {
@@ -25,7 +25,7 @@ const REPLY_TIMEOUT_MS = 10_000;
 const SOCKET_PATH_BYTES_MAX = 108;
 
 /**
- * Listens at `path`, taking the place of a socket file nobody answers on. A line that is not JSON reaches `obey` as
+ * Listens at `path`, replacing a socket file without a listener. A line that is not JSON reaches `obey` as
  * undefined. Throws ControlError when somebody answers there already.
  */
 export async function serveControl(path: string, obey: (command: unknown) => unknown): Promise<Control> {
@@ -41,7 +41,7 @@ export async function serveControl(path: string, obey: (command: unknown) => unk
   if ((await listen(server, path)) === 'inUse') {
     if (await somebodyAnswers(path)) throw new ControlError(`another process answers at ${path}`);
     unlinkSync(path);
-    if ((await listen(server, path)) === 'inUse') throw new ControlError(`${path} was taken meanwhile`);
+    if ((await listen(server, path)) === 'inUse') throw new ControlError(`${path} is used by another process`);
   }
   chmodSync(path, 0o600);
   return {
@@ -81,7 +81,7 @@ function somebodyAnswers(path: string): Promise<boolean> {
 function answer(socket: Socket, obey: (command: unknown) => unknown): void {
   let text = '';
   socket.setEncoding('utf8');
-  // The other side went away before its reply; there is nobody left to tell.
+  // The client disconnected before its reply.
   socket.on('error', () => socket.destroy());
   socket.on('data', (chunk: string) => {
     text += chunk;

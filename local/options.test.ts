@@ -21,7 +21,7 @@ describe('options of npm start', () => {
     });
   });
 
-  it('takes what it is given', () => {
+  it('uses the given options', () => {
     expect(
       parse('--data d --port 0 --nodes 12 --zones 2 --no-controllers --policy p.yaml --synth never --quiet'),
     ).toMatchObject({

@@ -28,7 +28,7 @@ describe('what functions print', () => {
     expect(lines).toEqual(['node-monitor | WARN zone state changed zone=a counts={"dark":2}']);
   });
 
-  it('goes to the metrics when it is one', () => {
+  it('is added to the metrics when it is one', () => {
     const { output, lines, metrics } = anOutput();
     const metric = JSON.stringify({ _aws: { Timestamp: 1 }, beats: 3 });
     output.functionLine('heartbeat', metric);

@@ -36,7 +36,7 @@ const QUIET_FIELDS = new Set([
   'xray_trace_id',
 ]);
 
-/** Lines as CloudWatch would take them, in a file that is cut in half when it grows too large. */
+/** Lines in the form of CloudWatch, in a file that is cut in half when it grows too large. */
 export function metricsFile(file: string): MetricsSink {
   let bytes = existsSync(file) ? statSync(file).size : 0;
   let pending = '';
@@ -64,7 +64,7 @@ export function metricsFile(file: string): MetricsSink {
 
 export const noMetrics: MetricsSink = { write: () => {}, flush: () => {} };
 
-/** Kinds of errors remembered, so that one that comes on every tick shows its stack once. */
+/** Kinds of errors remembered: an error of every tick shows its stack once. */
 const KNOWN_ERRORS_MAX = 200;
 
 export function createOutput(print: (line: string) => void, metrics: MetricsSink): Output {

@@ -5,7 +5,7 @@ import { StartError } from './start-error.ts';
 
 /** One local mode a data directory: two engines on one database file would destroy it. */
 export interface RunLock {
-  /** Notes the engine, so that a later start can end one that was left behind. */
+  /** Records the engine: a later start can end one that was left behind. */
   engineStarted(enginePid: number | undefined): void;
   release(): void;
 }

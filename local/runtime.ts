@@ -39,7 +39,7 @@ import { type StreamCounters, type StreamSource, startStreamSource } from './str
 export interface LocalOptions {
   /** Folder for everything kept. Undefined: nothing is kept. */
   readonly dataDirectory?: string | undefined;
-  /** 0, the default, takes any free port. */
+  /** 0, the default, is any free port. */
   readonly port?: number;
   /** False: no schedules, streams and queues. Objects change only by requests. */
   readonly controllers?: boolean;

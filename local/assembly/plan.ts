@@ -21,7 +21,7 @@ export interface LocalPlan {
 export interface TablePlan {
   readonly logicalId: string;
   readonly tableName: string;
-  /** CreateTable's input, as the template gives it. */
+  /** CreateTable's input, as in the template. */
   readonly definition: JsonObject;
   readonly timeToLiveAttribute: string | undefined;
 }
@@ -97,7 +97,7 @@ export interface QueueSourcePlan {
 export interface SchedulePlan {
   readonly logicalId: string;
   readonly expression: string;
-  /** Where it goes: entries of a SendMessageBatch, or one message or event. */
+  /** Its target: entries of a SendMessageBatch, or one message or event. */
   readonly target:
     | { readonly kind: 'sendMessageBatch' }
     | { readonly kind: 'queue'; readonly queueId: string }
@@ -141,7 +141,7 @@ const DEFAULTS = {
   queueRetentionSeconds: 345_600,
   streamBatchSize: 100,
   queueBatchSize: 10,
-  /** Lambda goes down to as few concurrent batches where little comes, and a local queue sees little. */
+  /** Lambda uses as few concurrent batches for a queue with little load, as a local queue has. */
   queueConcurrency: 2,
 };
 
@@ -193,7 +193,7 @@ export function planLocalMode(assembly: Assembly, options: PlanOptions): LocalPl
   };
 }
 
-/** The values of a template as local mode sees them, so that what was recorded here can be compared with it. */
+/** The values of a template as local mode reads them. Recorded calls can be compared with them. */
 export const localResolver = (
   { stackName, template }: Pick<Assembly, 'stackName' | 'template'>,
   options: PlanOptions,

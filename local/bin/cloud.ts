@@ -2,7 +2,7 @@
  * npm run cloud -- list|terminate NODE…|stop NODE…|start NODE…|vanish NODE…|error CODE|error none
  *
  * Says what the EC2 of the running local mode does to instances, and which error it answers. A node is named by its name
- * or its instance id; globs are taken, quoted from the shell.
+ * or its instance id; globs are accepted, quoted from the shell.
  */
 import { join } from 'node:path';
 import {

@@ -35,7 +35,7 @@ describe('what a request to DynamoDB asks of IAM', () => {
     ]);
   });
 
-  it('is told for every partition a batch reads', () => {
+  it('is recorded for every partition that a batch reads', () => {
     const keys = ['a', 'b'].map((pk) => ({ pk: { S: pk }, sk: { S: '-' } }));
     expect(short(dynamoDbCalls('BatchGetItem', { RequestItems: { T: { Keys: keys } } }, place))).toEqual([
       ['dynamodb:BatchGetItem', table('T'), 'a'],

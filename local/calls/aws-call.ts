@@ -10,7 +10,7 @@ export interface AwsCall {
   readonly action: string;
   /** ARN; `*` where the action knows no resources. */
   readonly resource: string;
-  /** Condition keys and their values. A call for several partitions is told as one call for each. */
+  /** Condition keys and their values. A call for several partitions is recorded as one call for each. */
   readonly context: Readonly<Record<string, string>>;
 }
 
@@ -88,7 +88,7 @@ function queriedPartition(body: Record<string, unknown>): unknown {
   return undefined;
 }
 
-/** DescribeX knows no resources; a detach is judged by the volume and by the instance. */
+/** DescribeX has no resources; a detach is authorized for the volume and for the instance. */
 export function ec2Calls(parameters: URLSearchParams, place: AwsPlace, tagsOf: TagsOf): AwsCall[] {
   const action = parameters.get('Action') ?? '';
   const region = { 'ec2:Region': place.region };
@@ -115,7 +115,7 @@ export function logsCalls(operation: string, input: unknown, place: AwsPlace): A
   return [{ action: `logs:${operation}`, resource, context: {} }];
 }
 
-/** Each entry of a PutEvents is judged by itself. The bus is told by name or by ARN. */
+/** Each entry of a PutEvents is authorized by itself. The bus has a name or an ARN. */
 export function eventsCalls(operation: string, input: unknown, place: AwsPlace): AwsCall[] {
   if (operation !== 'PutEvents') return [{ action: `events:${operation}`, resource: '*', context: {} }];
   return list(object(input)['Entries']).map((entry) => {
@@ -129,7 +129,7 @@ export function eventsCalls(operation: string, input: unknown, place: AwsPlace):
   });
 }
 
-/** A service nobody has described here: one call, on everything. */
+/** A service that is not described here: one call, on all resources. */
 export const otherCalls = (service: string, operation: string): AwsCall[] => [
   { action: `${service}:${operation}`, resource: '*', context: {} },
 ];

@@ -49,7 +49,7 @@ it('passes requests and answers on unchanged, under the one key id that engines 
   expect(seen).toEqual(['AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/dynamodb/aws4_request, Signature=0']);
 });
 
-it('tells functions apart by their credentials, and counts what is the same', async () => {
+it('distinguishes functions by their credentials, and counts equal calls', async () => {
   const { recorder, send } = await recording();
   for (const name of ['api', 'api', 'pod-gc']) {
     await send(recorder.accessKeyId(name), 'dynamodb', 'DynamoDB_20120810.GetItem', GET);

@@ -17,7 +17,7 @@ import {
 } from './aws-call.ts';
 
 export interface RecordedCall extends AwsCall {
-  /** Of the function whose role the call is judged by. */
+  /** The function that called: its role authorizes the call. */
   readonly functionName: string;
   /** The function itself, or Lambda on its behalf: event sources, and the function's own log. */
   readonly by: 'function' | 'lambda';
@@ -143,7 +143,7 @@ export async function startCallRecorder(options: RecorderOptions): Promise<CallR
       outgoing.destroy();
     });
   });
-  // Longer than any client keeps a connection, so that none is closed under a request.
+  // Longer than any client keeps a connection: none is closed during a request.
   server.keepAliveTimeout = 60_000;
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);

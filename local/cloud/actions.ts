@@ -3,7 +3,7 @@
  *
  * Kept from EC2 because a client may rest on it: an unknown id given by id fails the whole call, one given by filter is
  * just absent; instances of other accounts are silently absent either way; MaxResults and ids exclude each other;
- * DescribeInstanceStatus tells of running instances only.
+ * DescribeInstanceStatus returns running instances only.
  *
  * Source: EC2 API reference, the page of each action.
  */
@@ -252,7 +252,7 @@ function keyOfToken(token: string): string {
   return text.slice(TOKEN_MARK.length);
 }
 
-/** Those named, or all; ours only. Throws for an id that nobody has. */
+/** The named instances, or all of ours. Throws for an unknown id. */
 function instancesByIds(ids: readonly string[], { world, accountId, momentMs }: ActionContext): SeenInstance[] {
   checkIds(ids, 'i', 'InvalidInstanceID.Malformed');
   const ours = ({ accountId: owner }: SeenInstance): boolean => owner === accountId;

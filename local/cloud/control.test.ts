@@ -42,7 +42,7 @@ describe('controlling the local EC2', () => {
     return outcome.reply;
   };
 
-  it('gives machines instances that are theirs on every start', () => {
+  it('creates the same instance for a machine on every start', () => {
     const again = createInstances(cloud, nameMachines(3, ['one', 'two']), { region: 'us-east-1', nowMs: NOW_MS });
     expect(again.providerIds).toEqual(machines.providerIds);
     expect(machines.providerIds.get('edge-b-0')).toMatch(/^aws:\/\/\/us-east-1b\/i-[0-9a-f]{17}$/);
@@ -52,7 +52,7 @@ describe('controlling the local EC2', () => {
     expect([...later.poweredOff]).toEqual(['edge-b-0']);
   });
 
-  it('does to instances what it is told, and power follows', async () => {
+  it('changes instances on request, and power follows', async () => {
     expect(await send({ verb: 'stop', names: ['edge-a-*'] })).toMatchObject({
       kind: 'done',
       instances: [
@@ -86,7 +86,7 @@ describe('controlling the local EC2', () => {
     });
   });
 
-  it('lets every call fail until told otherwise', async () => {
+  it('lets every call fail until the error is cleared', async () => {
     expect(await send({ verb: 'error', code: 'InternalError' })).toEqual({ kind: 'errorSet', code: 'InternalError' });
     expect(cloud.trouble).toBe('InternalError');
     await send({ verb: 'error', code: null });

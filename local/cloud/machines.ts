@@ -14,11 +14,11 @@ export interface CloudMachines {
   /** Instance id by machine name. */
   readonly instanceIds: ReadonlyMap<string, string>;
   readonly providerIds: ReadonlyMap<string, string>;
-  /** Machines whose instance does not run, from an earlier start. */
+  /** Machines with an instance that an earlier start left stopped. */
   readonly poweredOff: ReadonlySet<string>;
   /** From now on a machine falls silent when its instance stops, ends or vanishes, and beats when it runs. */
   power(fleet: PoweredFleet): void;
-  /** What else happened to an instance than a change of state that EC2 would tell. */
+  /** An instance vanished: EC2 reports no change of state. */
   vanished(instanceId: string): void;
 }
 
@@ -26,7 +26,7 @@ export interface CloudMachines {
 const AGE_MS = 600_000;
 const INSTANCE_TYPE = 'm7g.large';
 
-/** Gives each machine an instance, always the same one; what an earlier start left of it stays as it is. */
+/** Creates an instance for each machine, always with the same id. The state from an earlier start stays. */
 export function createInstances(
   cloud: LocalCloud,
   machines: readonly MachineIdentity[],

@@ -182,7 +182,7 @@ describe('an EC2 on loopback, to the real SDK', () => {
     expect([await ask(), await ask()]).toEqual(['none', 'RequestLimitExceeded']);
   });
 
-  it('answers the error it is told to', async () => {
+  it('answers with the configured error', async () => {
     cloud.fail('Unavailable', { calls: 1 });
     expect([await codeOf(idsIn({})), await codeOf(idsIn({}))]).toEqual(['Unavailable', 'none']);
     expect(cloud.trouble).toBeNull();
@@ -196,7 +196,7 @@ describe('an EC2 on loopback, to the real SDK', () => {
     expect(await answer.text()).toContain('<Code>AuthFailure</Code>');
   });
 
-  it('tells of changes of state, also of those that happen by themselves', async () => {
+  it('reports changes of state, also those that happen by themselves', async () => {
     await stop();
     await start({ clock: { nowMs: () => Date.now() }, stoppingMs: 20 });
     aRunning(ID);

@@ -22,7 +22,7 @@ import { xmlElement } from './xml.ts';
 
 export interface LocalCloudOptions extends CloudWorldOptions {
   readonly region: string;
-  /** 0, the default, takes any free port. */
+  /** 0, the default, is any free port. */
   readonly port?: number;
   /** Where the world is kept. Undefined: nowhere. */
   readonly file?: string | undefined;
@@ -44,9 +44,9 @@ export interface LocalCloud {
   readonly world: CloudWorld;
   /** Requests so far, by action; refused ones count. */
   readonly requests: ReadonlyMap<string, number>;
-  /** The listener is told of every change of state when its time has come. */
+  /** Calls the listener for every change of state, at its time. */
   subscribe(listener: (change: InstanceStateChange) => void): void;
-  /** After anything done to the world: keeps it and tells of changes. */
+  /** After every change of the world: stores it and reports state changes. */
   changed(): void;
   /**
    * Every answer is this error from now on, or the next `calls` of them, once `after` more are well; null ends it. Besides

@@ -21,7 +21,7 @@ export interface Engine {
   readonly endpoint: string;
   /** Undefined for an engine that somebody else started. */
   readonly pid: number | undefined;
-  /** Settles with a reason when the engine ends without having been told to. */
+  /** Settles with a reason when the engine ends unexpectedly. */
   readonly ended: Promise<string>;
   stop(): Promise<void>;
   /** At once, without letting it finish. */

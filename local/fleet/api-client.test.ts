@@ -139,7 +139,7 @@ describe('the client of a fleet', () => {
     expect(client.pending()).toBe(0);
   });
 
-  it('trusts the given authority and nobody else', async () => {
+  it('trusts the configured authority only', async () => {
     const nowMs = Date.now();
     const authority = await makeAuthority({ commonName: 'ours', nowMs, validDays: 1 });
     const other = await makeAuthority({ commonName: 'other', nowMs, validDays: 1 });

@@ -1,6 +1,6 @@
 /**
  * HTTP to a Kubernetes API for a whole fleet: kept-alive connections, a bound on them, and a queue in which lease
- * renewals overtake registrations, so that machines that are up stay up while thousands register.
+ * renewals overtake registrations: registered machines stay Ready while thousands register.
  */
 import { readFileSync } from 'node:fs';
 import {

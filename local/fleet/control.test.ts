@@ -58,7 +58,7 @@ describe('controlling a running fleet', () => {
     expect(outcome).toMatchObject({ reply: { kind: 'malformed' } });
   });
 
-  it('tells that nothing runs when there is no socket or a dead one', async () => {
+  it('reports that nothing runs when there is no socket or a dead one', async () => {
     expect(await sendFleetCommand(path, { verb: 'list', names: [] })).toEqual({ kind: 'notRunning' });
   });
 
@@ -76,7 +76,7 @@ describe('controlling a running fleet', () => {
     expect(existsSync(path)).toBe(false);
   });
 
-  it('refuses to take the socket of a fleet that answers', async () => {
+  it('refuses to replace the socket of a fleet that answers', async () => {
     control = await serveFleetControl(path, fleet);
     await expect(serveFleetControl(path, fleet)).rejects.toThrow(ControlError);
   });

@@ -196,7 +196,7 @@ describe('a machine that starts', () => {
 });
 
 describe('a machine that beats', () => {
-  it('renews each interval, jittered, with one request a beat', async () => {
+  it('renews each interval, jittered, with one request per beat', async () => {
     const world = stage();
     world.start();
     await world.runTo(30);
@@ -331,7 +331,7 @@ describe('silence and beat', () => {
     expect(world.api.log).toEqual(['POST /api/v1/nodes']);
   });
 
-  it('beats and posts in the same instant when told to beat', async () => {
+  it('beats and posts in the same instant on beat', async () => {
     const world = stage();
     const fleet = world.start();
     await world.runTo(6);

@@ -21,7 +21,7 @@ export interface FleetOptions {
   readonly region?: string;
   /** spec.providerID by machine name, of those that a cloud runs. */
   readonly providerIds?: ReadonlyMap<string, string>;
-  /** Machines that do not beat until told to. */
+  /** Machines that do not beat before the first `beat`. */
   readonly silent?: ReadonlySet<string>;
   readonly beatIntervalSeconds?: number;
   readonly leaseDurationSeconds?: number;
@@ -52,7 +52,7 @@ export type FleetOutcome =
 export interface Fleet {
   /** The machines stop at once, as by a power cut. Globs. */
   silence(names: readonly string[]): FleetOutcome;
-  /** The machines beat and post status now and go on; they register again if their Node is gone. Globs. */
+  /** The machines beat and post status now and then regularly. A missing Node is registered again. Globs. */
   beat(names: readonly string[]): FleetOutcome;
   list(): MachineStatus[];
   status(): FleetStatus;

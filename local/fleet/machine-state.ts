@@ -46,7 +46,7 @@ export interface MachineState {
   lastFailure: string | undefined;
   /** Version of the pods that were processed last. */
   podsVersion: string;
-  /** A grace period of a pod ends. Epoch milliseconds. */
+  /** End of the next grace period. Epoch milliseconds. */
   podsDueAtMs: number;
 }
 

@@ -151,7 +151,7 @@ function delayAfter(
   state.failures = 0;
   const intervalMs = settings.beatIntervalSeconds * 1_000;
   if (isFirst) return firstWaitMs(intervalMs, identity.name);
-  // A pod whose grace period ends before the next beat is deleted then, after a beat.
+  // A grace period that ends before the next beat causes an earlier turn: a beat, then the deletion of the pod.
   const untilPodsMs = Math.max(ENSURE_LEASE_WAITS.firstMs, state.podsDueAtMs - clock.nowMs());
   return Math.min(untilPodsMs, jitteredMs(intervalMs, random.fraction()));
 }

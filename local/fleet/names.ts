@@ -18,7 +18,7 @@ export interface MachineIdentity {
 
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz';
 
-/** More zones than letters would give two zones one name. */
+/** With more zones than letters, two zones would have the same name. */
 export const ZONES_MAX = LETTERS.length;
 
 /** The machines of a fleet, in order of start. Zones are dealt round. */

@@ -22,12 +22,12 @@ export type RunOutcome =
   /** The receiver of a streamed response went away. */
   | { readonly kind: 'abandoned' };
 
-/** Takes a streamed response. */
+/** Receives a streamed response. */
 export interface StreamReceiver {
   head(head: StreamHead): void;
   /** Settles when the next chunk may come. */
   chunk(chunk: Uint8Array): Promise<void>;
-  /** The receiver is gone. */
+  /** Aborted when the receiver disconnected. */
   readonly gone: AbortSignal;
 }
 

@@ -80,7 +80,7 @@ const payload = async (outcome: Promise<{ kind: string; payload?: string }>) =>
   JSON.parse((await outcome).payload ?? 'null');
 
 describe('a function on this machine', () => {
-  it('hands the event and a context to the handler and keeps its environment warm', async () => {
+  it('passes the event and a context to the handler and keeps its environment warm', async () => {
     const { fn } = aFunction();
     expect(await payload(fn.invoke({ verb: 'echo', a: undefined }))).toMatchObject({
       event: { verb: 'echo' },
@@ -105,7 +105,7 @@ describe('a function on this machine', () => {
     await ended;
   });
 
-  it('goes on with a new environment when all of them were ended', async () => {
+  it('continues with a new environment when all of them were ended', async () => {
     const { fn } = aFunction();
     await fn.invoke({ verb: 'echo' });
     await fn.endEnvironments();
@@ -129,7 +129,7 @@ describe('a function on this machine', () => {
     await expect.poll(() => lines.toSorted()).toEqual(['one', 'two', '{"_aws":{}}']);
   });
 
-  it('reports a handler that throws, with its causes, and goes on with the same environment', async () => {
+  it('reports a handler that throws, with its causes, and continues with the same environment', async () => {
     const { fn, errors } = aFunction();
     expect(await fn.invoke({ verb: 'fail' })).toMatchObject({
       kind: 'failed',

@@ -30,7 +30,7 @@ export interface FunctionCounters {
 
 export interface LocalFunctionOptions {
   readonly plan: FunctionPlan;
-  /** Environments at most; each takes one event at a time. */
+  /** Environments at most; each processes one event at a time. */
   readonly environmentsMax: number;
   readonly variables: Readonly<Record<string, string>>;
   readonly caPem: string | undefined;
@@ -74,7 +74,7 @@ export class LocalFunction {
     try {
       await environment.ready;
     } catch {
-      // Told when the first event meets it, as in AWS.
+      // Reported for the first event, as in AWS.
     }
   }
 
@@ -191,7 +191,7 @@ export class LocalFunction {
   }
 }
 
-/** Environments share one: nobody reads it here. */
+/** Environments share one: it is not read here. */
 export const LOG_STREAM = 'local';
 
 /** The variables a function sees: those of the template, and what the Lambda runtime adds. */
@@ -204,7 +204,7 @@ export function functionVariables(
     readonly logsEndpoint: string;
     readonly eventsEndpoint: string;
     readonly noServiceEndpoint: string;
-    /** Whose requests these are, for services that want to know. */
+    /** Identifies the function to the services. */
     readonly accessKeyId?: string;
   },
 ): Record<string, string> {

@@ -23,7 +23,7 @@ export interface ChunkTakenMessage {
   readonly kind: 'chunkTaken';
 }
 
-/** What `HttpResponseStream.from` takes: the head of a streamed HTTP response. */
+/** The argument of `HttpResponseStream.from`: the head of a streamed HTTP response. */
 export interface StreamHead {
   readonly statusCode?: number;
   readonly headers?: Readonly<Record<string, string>>;

@@ -27,7 +27,7 @@ const setup = workerData as WorkerSetup;
 const port = parentPort!;
 const send = (message: WorkerMessage) => port.postMessage(message);
 
-/** The response of a streaming handler: each write goes out by itself, and waits until the one before has gone. */
+/** The response of a streaming handler: each write is sent by itself, after the previous one. */
 class ResponseStream extends Writable {
   #requestId: string;
   #head: StreamHead | undefined = { headers: { 'content-type': 'application/octet-stream' } };

@@ -79,7 +79,7 @@ describe('events of an HTTP API', () => {
     expect(built.isBase64Encoded).toBe(false);
   });
 
-  it('lower-cases header names, joins repeated ones and takes cookies out', () => {
+  it('lower-cases header names, joins repeated ones and separates cookies', () => {
     const built = event({
       rawHeaders: [
         'Accept',
@@ -100,7 +100,7 @@ describe('events of an HTTP API', () => {
     expect(built.cookies).toEqual(['x=1', 'y=2']);
   });
 
-  it('takes the host of an HTTP/2 request from its pseudo header', () => {
+  it('reads the host of an HTTP/2 request from its pseudo header', () => {
     expect(event({ rawHeaders: [':method', 'GET', ':authority', 'h:1'] }).headers).toMatchObject({ host: 'h:1' });
   });
 

@@ -54,7 +54,7 @@ export function splitTarget(target: string): { readonly path: string; readonly q
   return { path: cut === -1 ? path : path.slice(0, cut), query };
 }
 
-/** A malformed escape is left as it stands. */
+/** A malformed escape stays unchanged. */
 function decodePath(encoded: string): string {
   try {
     return decodeURIComponent(encoded);
@@ -105,7 +105,7 @@ export function gatewayEvent(request: GatewayRequest, context: GatewayContext): 
   };
 }
 
-/** Text goes as text; every other type, forms and protobuf included, in base64. */
+/** Text is passed as text; every other type, forms and protobuf included, in base64. */
 function isTextual(contentType: string): boolean {
   const type = contentType.split(';')[0]!.trim().toLowerCase();
   return type === '' || type.startsWith('text/') || /^application\/(json|xml|javascript)$|\+(json|xml)$/.test(type);

@@ -24,7 +24,7 @@ describe('responses of an HTTP API', () => {
     expect(headers).toMatchObject({ warning: ['a', 'b'], 'set-cookie': ['x=1'] });
   });
 
-  it('takes a value without statusCode as the body', () => {
+  it('uses a value without statusCode as the body', () => {
     const response = respond({ hello: 1 });
     expect(response).toMatchObject({ statusCode: 200, headers: { 'content-type': 'application/json' } });
     expect(response.body.toString()).toBe('{"hello":1}');

@@ -21,7 +21,7 @@ describe('routes of an HTTP API', () => {
     'GET /api/v1/nodes/self',
   );
 
-  it('takes a beat by method and path', () => {
+  it('routes a beat by method and path', () => {
     const path = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/edge-1';
     expect(find('PUT', path)).toEqual([`PUT ${LEASE}`, { name: 'edge-1' }]);
     expect(find('PATCH', path)).toEqual([`PATCH ${LEASE}`, { name: 'edge-1' }]);

@@ -56,7 +56,7 @@ const STOP_GRACE_MS = 1_000;
 /** A connection that rests longer is closed. Node's own 5 s lie below a beat, and clients met closing ones. */
 const IDLE_MS = 60_000;
 
-/** A client may take so long for a body; the service gives up on a request after 30 s. */
+/** Longest time of a client for a body; the service ends a request after 30 s. */
 const BODY_MS = 30_000;
 
 /** Answers with what to send, or undefined when it has been sent. */
@@ -97,7 +97,7 @@ export async function openHttpFront(options: {
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });
-  // A client that hangs up or speaks no TLS concerns nobody else.
+  // A client that disconnects or uses no TLS affects no other client.
   server.on('sessionError', () => {});
   server.on('tlsClientError', () => {});
   server.on('request', (request, response) => {
@@ -295,14 +295,14 @@ function leaveRequest(request: Http2ServerRequest, response: Http2ServerResponse
   else request.destroy();
 }
 
-/** So that the client can tell a broken answer from one that is complete. */
+/** The client can then distinguish a broken answer from a complete one. */
 function breakOff(response: Http2ServerResponse): void {
   const http1 = asHttp1(response);
   if (http1 === undefined) response.stream.destroy();
   else http1.destroy();
 }
 
-/** Settles when the connection takes more, or is gone. */
+/** Settles when the connection accepts more, or is closed. */
 function written(response: Http2ServerResponse, chunk: Uint8Array, gone: AbortSignal): Promise<void> {
   if (chunk.length === 0) {
     sendHead(response);

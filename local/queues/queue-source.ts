@@ -25,7 +25,7 @@ const LOOK_EVERY_MS = 60_000;
 
 /**
  * An event source mapping on a queue: as soon as messages are visible they go to the function, `concurrencyMax` batches
- * at a time. Messages the function took are deleted; those it failed come back after the visibility timeout.
+ * at a time. Processed messages are deleted; failed ones return after the visibility timeout.
  */
 export function startQueueSource(options: QueueSourceOptions): QueueSource {
   const { plan, queue, fn, nowMs } = options;

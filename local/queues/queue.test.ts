@@ -15,7 +15,7 @@ function aQueue(settings: Partial<QueueSettings> = {}) {
 }
 
 describe('a queue', () => {
-  it('hands a message out once while it is hidden', () => {
+  it('delivers a message once while it is hidden', () => {
     const queue = aQueue();
     queue.send('a', T0);
     expect(queue.receive(10, T0)).toMatchObject([
@@ -24,7 +24,7 @@ describe('a queue', () => {
     expect(queue.receive(10, seconds(29.999))).toEqual([]);
   });
 
-  it('hands it out again after the visibility timeout', () => {
+  it('delivers it again after the visibility timeout', () => {
     const queue = aQueue();
     queue.send('a', T0);
     const [first] = queue.receive(10, T0);
@@ -54,7 +54,7 @@ describe('a queue', () => {
     expect(queue.counters.expired).toBe(2);
   });
 
-  it('gives a batch of at most what was asked', () => {
+  it('returns a batch of at most the requested size', () => {
     const queue = aQueue();
     for (const body of ['a', 'b', 'c']) queue.send(body, T0);
     expect(queue.receive(2, T0)).toHaveLength(2);
@@ -72,7 +72,7 @@ describe('a queue', () => {
     expect(queue.nextVisibleAtMs()).toBeUndefined();
   });
 
-  it('tells its listeners that something was sent', () => {
+  it('notifies its listeners about a new message', () => {
     const queue = aQueue();
     let told = 0;
     queue.onChange(() => {

@@ -54,7 +54,7 @@ async function deliver(
 }
 
 describe('delivering a batch of stream records', () => {
-  it('invokes once when all goes well', async () => {
+  it('invokes once without errors', async () => {
     expect(await deliver(batch(1, 2, 3), () => ok)).toEqual({
       completed: true,
       invoked: [[1, 2, 3]],
@@ -63,14 +63,14 @@ describe('delivering a batch of stream records', () => {
     });
   });
 
-  it('retries a failing batch, waiting longer each time, then gives it up and says so', async () => {
+  it('retries a failing batch, waiting longer each time, then discards it and reports that', async () => {
     const { invoked, discarded, pauses } = await deliver(batch(1, 2), () => failed);
     expect(invoked).toHaveLength(4);
     expect(pauses).toEqual([100, 200, 400]);
     expect(discarded).toEqual([[[1, 2], 'RetryAttemptsExhausted']]);
   });
 
-  it('goes on from the first item that failed', async () => {
+  it('continues from the first item that failed', async () => {
     const { invoked } = await deliver(batch(1, 2, 3, 4), (_ids, call) => (call === 1 ? itemFailures(4, 3) : ok));
     expect(invoked).toEqual([
       [1, 2, 3, 4],

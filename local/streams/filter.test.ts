@@ -58,7 +58,7 @@ describe('event filters', () => {
     expect(matches({ body: { n: [5] } }, event)).toBe(true);
   });
 
-  it('takes several patterns as alternatives', () => {
+  it('treats several patterns as alternatives', () => {
     const filter = compileFilters(['{"eventName":["INSERT"]}', '{"eventName":["MODIFY"]}'], 'test');
     expect(filter(record)).toBe(true);
     expect(filter({ eventName: 'REMOVE' })).toBe(false);

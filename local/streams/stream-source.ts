@@ -14,7 +14,7 @@ export interface StreamCounters {
   read: number;
   /** Of those, kept back by the filter. */
   filtered: number;
-  /** Handed to the function at least once. */
+  /** Delivered to the function at least once. */
   delivered: number;
   batches: number;
   discarded: number;
@@ -47,8 +47,8 @@ const READ_MAX = 1_000;
 type Shard = { readonly ShardId: string };
 
 /**
- * An event source mapping on a table's stream: reads it shard by shard, filters, and hands batches to the function. The
- * position is kept after a batch is through, so that a restart delivers what was under way again: at least once.
+ * An event source mapping on a table's stream: reads it shard by shard, filters, and invokes the function with batches.
+ * The position is stored after a batch: a restart repeats the batch that was under way. Delivery is at least once.
  * Batches go one after the other, whatever the ParallelizationFactor: the order is that of the table, not only of a key.
  */
 export function startStreamSource(options: StreamSourceOptions): StreamSource {
