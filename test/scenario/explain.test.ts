@@ -86,7 +86,7 @@ const recordsOf = async (items = fleet.tables): Promise<readonly NamedDecision[]
   (await decisionStore(items).list({ nowMs: api.nowMs(), limit: 10_000 })).decisions;
 
 describe('explain', () => {
-  it('tells the story of the machine that stayed dead', async () => {
+  it('explains the machine that did not recover', async () => {
     const lines = await explain('node', 'dark-2');
     expect(lines[0]).toMatch(/^node dark-2 \(uid \S+, zone dark\), since 2025-12-31T00:08:20Z$/);
     expect(gist(lines)).toEqual([
@@ -118,7 +118,7 @@ describe('explain', () => {
     }
   });
 
-  it('tells of one that came back, and of its pod, which was spared', async () => {
+  it('explains the machine that recovered, and its pod, which was not deleted', async () => {
     const node = gist(await explain('node', 'dark-0')).filter((each) => each.endsWith('itself'));
     expect(node).toEqual([
       'TaintLifted itself',
@@ -138,7 +138,7 @@ describe('explain', () => {
     );
   });
 
-  it('tells why a pod went, with what befell its node', async () => {
+  it('explains why a pod was deleted, with the changes of its node', async () => {
     const lines = await explain('pod', 'default/on-dark-2');
     expect(gist(lines)).toEqual([
       'TaintLifted node dark-2',
@@ -196,7 +196,7 @@ describe('explain', () => {
     await fleet.tables.write(decisionWrite(found.record));
   });
 
-  it('gives the same as JSON', async () => {
+  it('returns the same as JSON', async () => {
     const told = JSON.parse((await explain('node', 'dark-2', '--json', '--since', '1h')).join('\n'));
     expect(told).toMatchObject({ about: { kind: 'Node', name: 'dark-2' }, zone: 'dark' });
     expect(told.steps[3]).toMatchObject({
@@ -266,7 +266,7 @@ describe('the resource', () => {
     },
   );
 
-  it('gives one by its name, and cannot be written by anybody', async () => {
+  it('returns one by its name, and refuses writes of every client', async () => {
     const [first] = (await api.send('GET', `${DECISIONS}?fieldSelector=about.kind%3DZone,about.name%3Ddark`)).body
       .items;
     const one = await api.send('GET', `${DECISIONS}/${first.metadata.name}`);

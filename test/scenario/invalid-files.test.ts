@@ -167,7 +167,7 @@ describe('a scenario file that is not valid', () => {
     expect((await runSimulate('no/such/file.yaml')).exitCode).toBe(2);
   });
 
-  it('keeps the others from running, and every fault is told', async () => {
+  it('prevents the others from running, and every fault is reported', async () => {
     const texts = {
       'good.yaml': scenarioText('  steps:\n  - {at: 5s, expect: {}}\n'),
       'bad.yaml': scenarioText('  fleet:\n  - {prefix: a, cuont: 1}\n  steps:\n  - {at: 5, expect: {}}\n'),
@@ -179,7 +179,7 @@ describe('a scenario file that is not valid', () => {
     expect(errors).toHaveLength(2);
   });
 
-  it('may be the policy, whose faults are told in the same way', async () => {
+  it('may be the policy, and its faults are reported in the same way', async () => {
     const texts = {
       'good.yaml': scenarioText('  steps:\n  - {at: 5s, expect: {}}\n'),
       'policy.yaml': 'nodeMonitorGracePeriodSeconds: 40\nnodeMonitorPeriodSecond: 5\n',

@@ -32,7 +32,7 @@ describe('the scenarios that come with the project', () => {
     expect(results).toMatchObject(ON_THE_ENGINE.map(() => ({ holds: true })));
   }, 120_000);
 
-  it('tell the same timeline whatever the store and however often', async () => {
+  it('print the same timeline with every store and on every run', async () => {
     const path = `${folder}one-zone-dark.yaml`;
     const timeline = async (...args: string[]) => (await runSimulate(path, '--json', ...args)).output.slice(0, -1);
     const told = await timeline('--store', 'memory');

@@ -57,7 +57,7 @@ describe('an expectation that does not hold', () => {
 });
 
 describe('expectations that hold', () => {
-  it('take quantities, globs, absence and the words of Kubernetes', async () => {
+  it('accept quantities, globs, absence and the words of Kubernetes', async () => {
     const { exitCode, errors } = await runStory(`${FLEET}  steps:
   - {at: 61s, silence: ["a-[01]"]}
   - at: 105s
@@ -157,7 +157,7 @@ describe('steps', () => {
 describe('the timeline', () => {
   const STORY = `${FLEET}  steps:\n  - {at: 60s, silence: ["a-*"]}\n  - {at: 105s, expect: {counts: {notReady: 4}}}\n`;
 
-  it('is aligned, tells zones, and puts together what several did alike', async () => {
+  it('is aligned, shows zones, and groups equal changes of several subjects', async () => {
     const { output } = await runStory(STORY);
     expect(output[0]).toMatch(/^told \(.*story\.yaml, seed 1\)$/);
     expect(output).toContain('    1m45s  node    a-0 … a-3 (4)           Ready True → Unknown (NodeStatusUnknown)');
@@ -175,7 +175,7 @@ describe('the timeline', () => {
     expect(lines.at(-1)).toMatchObject({ kind: 'result', holds: true, expectations: 1, endSeconds: 105 });
   });
 
-  it('follows another policy when told to', async () => {
+  it('uses another policy on request', async () => {
     const texts = { 'story.yaml': scenarioText(STORY), 'policy.yaml': 'nodeMonitorGracePeriodSeconds: 60\n' };
     const { exitCode, errors } = await withFiles(texts, (paths) =>
       runSimulate(paths['story.yaml']!, '--policy', paths['policy.yaml']!, '--store', 'memory'),

@@ -21,7 +21,7 @@ export async function runSimulate(...args: readonly string[]): Promise<Ran> {
   return { exitCode, output, errors };
 }
 
-/** Calls `use` with files of these names and texts, in a folder that is gone afterwards. */
+/** Calls `use` with files of these names and texts, in a folder that is deleted afterwards. */
 export async function withFiles<T>(
   texts: Readonly<Record<string, string>>,
   use: (paths: Readonly<Record<string, string>>) => Promise<T>,
@@ -41,7 +41,7 @@ export async function withFiles<T>(
   }
 }
 
-/** A scenario of this `spec`, given as YAML indented by two. */
+/** A scenario with this `spec`: YAML indented by two. */
 export const scenarioText = (spec: string): string =>
   `apiVersion: nodekeeper.dev/v1alpha1\nkind: Scenario\nmetadata: {name: told}\nspec:\n${spec}`;
 

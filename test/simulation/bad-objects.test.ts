@@ -59,7 +59,7 @@ function zoneWithBadNode(badLastBeatMs: number): readonly Broken[] {
 
 const writer = { name: 'node-monitor', who: '' };
 
-it('a zone that taints nobody is late while its node with bad objects beats (L12)', () => {
+it('a zone without any taint is late while its node with bad objects beats (L12)', () => {
   const broken = zoneWithBadNode(NOW_MS);
   expect(broken.map(({ law }) => law)).toContain('L12');
   expect(broken[0]?.message).toContain('wait for a taint');

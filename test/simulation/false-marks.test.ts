@@ -20,7 +20,7 @@ describe('a fleet that beats all along', () => {
     [102, { nodeMonitorPeriodSeconds: 20 }],
     [103, { nodeMonitorGracePeriodSeconds: 30 }],
     [104, { beatIntervalSeconds: 20, leaseDurationSeconds: 60, nodeMonitorGracePeriodSeconds: 60 }],
-  ])('has nobody marked by faults of ours (seed %i)', (seed, changes) => {
+  ])('has no node marked by faults of the controllers (seed %i)', (seed, changes) => {
     const policy = { ...defaultPolicy, ...changes };
     const result = simulateFalseMarks({
       nodes: NODES,
@@ -31,7 +31,7 @@ describe('a fleet that beats all along', () => {
       faults: CERTAIN,
     });
     expect(result.falseMarksDuring).toEqual({});
-    // The story is worth telling: the gate kept whole fleets from being marked.
+    // The run is relevant: the gate prevented the marks of whole fleets.
     expect(result.withheldMarks).toBeGreaterThan(NODES);
     for (const kind of CERTAIN) expect(result.faults[kind]).toBeGreaterThan(0);
   });
@@ -52,7 +52,7 @@ describe('a fleet that beats all along', () => {
     expect(inTime / result.foundAfterSeconds.length).toBeGreaterThan(0.5);
   });
 
-  it('has nobody marked, tainted or evicted by the whole system while controllers and path go down again and again', async () => {
+  it('has no node marked, tainted or evicted by the whole system during repeated outages of controllers and path', async () => {
     const seed = 106;
     const fraction = seededFraction(seed);
     const story = faultyStory({ nodes: 12, hours: 4, seed, policy: defaultPolicy });

@@ -123,7 +123,7 @@ describe('a run with machine clocks that are wrong, drift and jump, and one with
   });
 });
 
-it('a story told again is the same to the last step', { timeout: TIMEOUT_MS }, async () => {
+it('a run repeated with the same seed has the same steps', { timeout: TIMEOUT_MS }, async () => {
   const [one, other] = [await runSim({ seed: 21, hours: 0.5 }), await runSim({ seed: 21, hours: 0.5 })];
   expect(other).toEqual(one);
 });
