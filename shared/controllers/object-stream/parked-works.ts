@@ -27,6 +27,7 @@
  * throttled node park one row.
  */
 
+import { defined } from '../../domain/defined.ts';
 import type { KubeNode, KubeObject } from '../../kube/types.ts';
 import { type ParkedObject, type ParkedRow, parkedId, parkedStore, retriedId } from '../../store/parked-store.ts';
 import { UNBOUNDED, type WorkBudget, workThrough } from '../framework/bounded-work.ts';
@@ -47,47 +48,58 @@ const CONCURRENCY_MAX = 8;
 /** Parks the works that may pass. The others are given up. */
 export async function parkFailed(
   { items }: WorkDependencies,
-  { nodes, pods }: ObjectChanges,
+  changes: ObjectChanges,
   failed: ReadonlyMap<ObjectWork, unknown>,
   nowMs: number,
 ): Promise<ChangesOutcome> {
-  const rows = new Map<string, { readonly object: ParkedObject; readonly works: Set<WorkKind>; position: number }>();
-  const faults: unknown[] = [];
-  const postponed: unknown[] = [];
-  const targets = new Map<number, readonly Incarnation[]>();
-  for (const { before, after, position } of nodes) targets.set(position, incarnations('nodes', before, after));
-  for (const { before, after, position } of pods) targets.set(position, incarnations('pods', before, after));
-  for (const [{ kind, of, nodeName }, fault] of failed) {
-    if (!isRetryable(fault)) {
-      faults.push(fault);
-      continue;
-    }
-    postponed.push(fault);
-    for (const position of of) {
-      const byName =
-        nodeName === undefined ? undefined : [{ object: namedNode(nodeName), isBefore: true, isAfter: true }];
-      for (const { object, isBefore, isAfter } of byName ?? targets.get(position) ?? []) {
-        if ((kind === 'registered' && !isAfter) || (kind === 'removed' && !isBefore)) continue;
-        const id = parkedId(object);
-        const row = rows.get(id) ?? { object, works: new Set(), position };
-        row.works.add(kind);
-        row.position = Math.min(row.position, position);
-        // The latest state of the object in this batch.
-        rows.set(id, object.resourceVersion > row.object.resourceVersion ? { ...row, object } : row);
-      }
-    }
-  }
-  const store = parkedStore(items);
+  const faults = [...failed.values()];
+  const postponed = faults.filter(isRetryable);
+  const notParked: unknown[] = [];
   const failedAt: number[] = [];
-  await workThrough([...rows.values()], { concurrencyMax: CONCURRENCY_MAX, budget: UNBOUNDED }, async (row) => {
+  const store = parkedStore(items);
+  const rows = rowsToPark(changes, new Map([...failed].filter(([, fault]) => isRetryable(fault))));
+  await workThrough(rows, { concurrencyMax: CONCURRENCY_MAX, budget: UNBOUNDED }, async (row) => {
     try {
       await store.park(row.object, [...row.works], nowMs);
     } catch (fault) {
-      faults.push(fault);
+      notParked.push(fault);
       if (isRetryable(fault)) failedAt.push(row.position);
     }
   });
-  return { faults, postponed, ...(failedAt.length === 0 ? {} : { failedFrom: Math.min(...failedAt) }) };
+  return {
+    faults: [...faults.filter((fault) => !isRetryable(fault)), ...notParked],
+    postponed,
+    ...defined({ failedFrom: failedAt.length === 0 ? undefined : Math.min(...failedAt) }),
+  };
+}
+
+interface RowToPark {
+  /** Its latest state in this batch. */
+  readonly object: ParkedObject;
+  readonly works: Set<WorkKind>;
+  /** Of its first record. */
+  readonly position: number;
+}
+
+function rowsToPark({ nodes, pods }: ObjectChanges, failed: ReadonlyMap<ObjectWork, unknown>): readonly RowToPark[] {
+  const changes = new Map<number, () => readonly Incarnation[]>();
+  for (const { before, after, position } of nodes) changes.set(position, () => incarnations('nodes', before, after));
+  for (const { before, after, position } of pods) changes.set(position, () => incarnations('pods', before, after));
+  const rows = new Map<string, RowToPark>();
+  for (const { kind, of, nodeName } of failed.keys()) {
+    for (const position of of) {
+      for (const { object, isBefore, isAfter } of nodeName === undefined ? changes.get(position)!() : named(nodeName)) {
+        if ((kind === 'registered' && !isAfter) || (kind === 'removed' && !isBefore)) continue;
+        const row = rows.get(parkedId(object));
+        rows.set(parkedId(object), {
+          object: row === undefined || row.object.resourceVersion < object.resourceVersion ? object : row.object,
+          works: new Set([...(row?.works ?? []), kind]),
+          position: Math.min(row?.position ?? position, position),
+        });
+      }
+    }
+  }
+  return [...rows.values()];
 }
 
 interface Incarnation {
@@ -110,7 +122,10 @@ function incarnations(
   ];
 }
 
-const namedNode = (name: string): ParkedObject => parkedObject('nodes', { metadata: { name } });
+/** The node of this name, whatever its uid. */
+const named = (name: string): readonly Incarnation[] => [
+  { object: parkedObject('nodes', { metadata: { name } }), isBefore: true, isAfter: true },
+];
 
 function parkedObject(resource: 'nodes' | 'pods', object: KubeObject): ParkedObject {
   const { namespace = '', name = '', uid = '', resourceVersion } = object.metadata;
@@ -159,7 +174,9 @@ async function retryRow(dependencies: WorkDependencies, id: string, nowMs: numbe
   const givenUp: unknown[] = [];
   for (const kind of WORK_KINDS.filter((each) => row.works.includes(each))) {
     try {
-      const changes = retriedChanges(row, kind, await currentObject(dependencies, row));
+      // Events need only the names that the row has.
+      const isEvent = kind === 'registered' || kind === 'removed';
+      const changes = retriedChanges(row, kind, isEvent ? undefined : await currentObject(dependencies, row));
       for (const work of worksOf(kind, dependencies, changes, nowMs)) await work.run();
     } catch (fault) {
       if (isRetryable(fault)) left.set(kind, fault);
@@ -181,10 +198,7 @@ async function currentObject({ objects }: WorkDependencies, row: ParkedRow): Pro
 /** The change from the parked object to the current one, as the works of a record expect it. */
 function retriedChanges(row: ParkedRow, kind: WorkKind, current: KubeObject | undefined): ObjectChanges {
   const kept = keptOf(row);
-  const sides =
-    kind === 'registered'
-      ? { before: undefined, after: kept }
-      : { before: kept, after: kind === 'removed' ? undefined : current };
+  const sides = kind === 'registered' ? { before: undefined, after: kept } : { before: kept, after: current };
   const change = { position: 0, isRetry: true, ...sides };
   return isNode(row) ? { nodes: [change], pods: [] } : { nodes: [], pods: [change] };
 }
