@@ -70,9 +70,9 @@ describe('a record of a throttled Node', () => {
 
   it('does not delay the retry of another Node', async () => {
     const { fleet, hot } = await fleetWithHotNodes();
-    const records = await cordonRecords(fleet, 'a-0', 'a-1');
+    await cordonRecords(fleet, 'a-0', 'a-1');
     for (const name of ['a-0', 'a-1']) hot.add(name);
-    await fleet.controllers.onObjectRecords(records);
+    await fleet.streams();
     hot.delete('a-1');
     fleet.at(5);
     await fleet.tick();
@@ -131,8 +131,8 @@ describe('a record of a throttled Node', () => {
         const killed = dyingStore(fleet.tables, atCall, lastHappens);
         await fleet.makeControllers(between(killed.items)).onObjectRecords(records);
         calls = Math.max(calls, killed.calls());
-        // Never acknowledged.
-        await fleet.controllers.onObjectRecords(records);
+        // Not acknowledged: delivered again, for the last time.
+        await fleet.streams();
         hot.clear();
         fleet.at(5);
         await fleet.tick();
@@ -168,17 +168,15 @@ describe('a record of a throttled Node', () => {
 describe('a retry', () => {
   /** A parked row with a started retry, and the record that starts it. */
   async function startedRetry() {
-    const { fleet, hot, between } = await fleetWithHotNodes();
-    const records = await cordonRecords(fleet, 'a-0');
-    await fleet.streams();
-    await fleet.changeNode('a-0', (node) => ({ ...node, spec: { ...node.spec, unschedulable: true, taints: [] } }));
+    const { fleet, hot } = await fleetWithHotNodes();
+    await cordonRecords(fleet, 'a-0');
     hot.add('a-0');
-    await fleet.controllers.onObjectRecords(records);
+    await fleet.streams();
     fleet.at(5);
     await fleet.controllers.tickEvictor(fleet.slot());
     const started = fleet.tables.changes('objects').filter(({ key }) => key.pk.startsWith('r#'));
     hot.clear();
-    return { fleet, hot, between, records, started };
+    return { fleet, started };
   }
 
   it('is started once by two ticks at once, and counted once', async () => {
