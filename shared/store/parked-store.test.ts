@@ -16,9 +16,9 @@ describe('a parked row', () => {
   it('collects works, keeps its times, and keeps the latest state of the object whatever the order', async () => {
     const parked = store();
     await parked.park(object(5), ['cidrs'], 1_000);
-    await parked.park(object(3), ['node'], 2_000);
+    await parked.park(object(7), ['node'], 2_000);
     await parked.park(object(7), ['node'], 3_000);
-    await parked.park(object(7), ['node'], 4_000);
+    await parked.park(object(3), ['node'], 4_000);
     const [row] = await parked.list();
     expect(row).toMatchObject({ text: 'state 7', firstMs: 1_000, dueMs: 1_000, tries: 0, version: 4 });
     expect(row?.works.toSorted()).toEqual(['cidrs', 'node']);
