@@ -3,7 +3,7 @@ import { ticksAlarm } from '../../domain/functions/tick-metrics.ts';
 
 export const evictorManifest = {
   name: 'evictor',
-  description: 'Paces NoExecute taints by zone and deletes pods that are due',
+  description: 'Adds NoExecute taints at the rate of each zone, deletes due pods, starts due retries',
   triggers: [{ kind: 'tick', period: 'nodeMonitorPeriodSeconds', silence: { alarm: 'own' } }],
   memoryMegabytes: 512,
   timeoutSeconds: 30,

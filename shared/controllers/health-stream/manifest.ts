@@ -2,14 +2,14 @@ import { COMMIT, type FunctionManifest, POLICY_AND_TABLES } from '../../domain/f
 
 export const healthStreamManifest = {
   name: 'health-stream',
-  description: 'Welcomes nodes that beat for the first time, or again',
+  description: 'Reacts to first heartbeats and to heartbeats of suspect nodes',
   triggers: [
     {
       kind: 'stream',
       id: 'HealthChanges',
       table: 'health',
-      // The first row of a node, and every change of a row with the suspect flag (`s` = 1). Beats of healthy nodes match
-      // neither, so in steady state this stream invokes nothing.
+      // The first row of a node, and every change of a row with the suspect flag (`s` = 1). Heartbeats of healthy nodes
+      // match neither, so in steady state this stream invokes nothing.
       filters: [{ eventName: ['INSERT'] }, { dynamodb: { NewImage: { s: { N: ['1'] } } } }],
     },
   ],
