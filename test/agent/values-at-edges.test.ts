@@ -1,0 +1,63 @@
+/** Values at the edge of a rule: null in place of absent, blanks before a name, reusable memory of another pod. */
+import { expect, it } from 'vitest';
+import { AGENT_METRICS } from '../../agent/adapters/healthz/metrics.ts';
+import { newPodEntry, type PodEntry } from '../../agent/app/pods/pod-entry.ts';
+import { stopGraceSeconds } from '../../agent/app/pods/pod-sync.ts';
+import { podsOf } from '../../agent/rules/pod-manifest.ts';
+import { statusChanged } from '../../agent/rules/status-report.ts';
+import { swapStartFault } from '../../agent/rules/swap-detection.ts';
+import { freeMemory } from '../../agent/rules/topology/ledger.ts';
+import type { NodeStatus } from '../../shared/kube/types.ts';
+
+it('a field that is null in the stored status is no change', () => {
+  const stored = { volumesInUse: null, images: [] } as unknown as NodeStatus;
+  expect(statusChanged(stored, {})).toBe(false);
+  expect(statusChanged(stored, { volumesInUse: ['a'] } as NodeStatus)).toBe(true);
+});
+
+it('a manifest may set requests and limits to null', () => {
+  const resources = { requests: null, limits: null };
+  const value = {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'p' },
+    spec: { containers: [{ name: 'c', image: 'i', resources }] },
+  };
+  expect(podsOf([{ value, at: () => 'file:1' }]).faults).toEqual([]);
+});
+
+it('names each swap device, whatever blanks surround it', () => {
+  const procSwaps = 'Filename Type Size\n/swap-1 file 1\n  /dev/sda2  partition 2\n';
+  expect(swapStartFault(true, procSwaps)).toMatch(/lists \/swap-1, \/dev\/sda2$/);
+});
+
+it('memory that init containers of another pod may use again is not free, and that of the own pod is', () => {
+  const grant = (podUid: string) => ({
+    podUid,
+    container: 'init',
+    reusable: true,
+    cpus: [],
+    memoryBytes: new Map([[0, 300]]),
+  });
+  const nodes = [{ id: 0, cpus: [0], memoryBytes: 1_000 }];
+  const ledger = { grants: [grant('own'), grant('other')] };
+  expect(freeMemory(nodes, ledger, 'own').get(0)).toBe(700);
+});
+
+it('admission latencies fall into the buckets of upstream: fifteen, from 0.05 ms, each twice the previous one', () => {
+  const histogram = AGENT_METRICS.find(({ buckets }) => buckets !== undefined);
+  expect(histogram?.buckets).toHaveLength(15);
+  expect(histogram?.buckets?.slice(0, 3)).toEqual([0.05, 0.1, 0.2]);
+  expect(histogram?.buckets?.at(-1)).toBeCloseTo(819.2);
+});
+
+it('a pod that has finished terminates within the period that was requested, not within its own', () => {
+  const pod = {
+    metadata: { name: 'p', uid: 'u' },
+    spec: { terminationGracePeriodSeconds: 5 },
+    status: { phase: 'Failed' },
+  };
+  const entry: PodEntry = newPodEntry(pod, true);
+  expect(stopGraceSeconds(entry)).toBe(5);
+  expect(stopGraceSeconds({ ...entry, kill: { graceSeconds: 60 } as NonNullable<PodEntry['kill']> })).toBe(60);
+});
