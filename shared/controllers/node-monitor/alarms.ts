@@ -4,29 +4,30 @@ import { DISRUPTED_ZONES, GATE_HOLDING, NOT_READY_SHARE_MAX, QUEUE_AGE_MAX, TOTA
 
 /** Early warning: below the share at which a zone counts as disrupted (0.55 by default). Percent. */
 const NOT_READY_SHARE_PERCENT = 30;
-/** Half an hour: at the usual rate 180 nodes of a zone have had their turn by then. Seconds. */
+/** Half an hour: at the usual rate 180 nodes of a zone are tainted in this time. Seconds. */
 const QUEUE_AGE_SECONDS = 1_800;
 
 export const nodeMonitorAlarms: readonly AlarmManifest[] = [
-  ticksAlarm('node-monitor', 10, 'nobody notices silent nodes'),
+  ticksAlarm('node-monitor', 10, 'no silent node is detected'),
   {
     name: 'evictions-held',
     rank: 50,
-    meaning: 'The gate holds: nodekeeper doubts its own ears, and marks, taints and evicts nobody.',
+    meaning: 'Safety gate closed, our heartbeat path or ticks are unhealthy: no node is marked, tainted or evicted.',
     pages: true,
     metrics: { holding: largest(GATE_HOLDING) },
     when: '>=',
     threshold: 1,
-    // Of four: should node-monitor die meanwhile, this ends after node-monitor-ticks has begun, and the page continues.
+    // Of four: if node-monitor stops meanwhile, this alarm clears after node-monitor-ticks is in alarm, so the page
+    // continues.
     datapoints: [2, 4],
     missing: 'notBreaching',
     missingBecause:
-      'the metric is written while the gate holds and for five minutes after; node-monitor-ticks notices silence',
+      'the metric is emitted while the gate is closed and five minutes more; node-monitor-ticks covers missing ticks',
   },
   {
     name: 'total-disruption',
     rank: 60,
-    meaning: 'Every zone is dark: evictions are called off everywhere.',
+    meaning: 'No zone has a Ready node: all evictions are stopped.',
     pages: true,
     metrics: { total: largest(TOTAL_DISRUPTION) },
     when: '>=',
@@ -34,7 +35,7 @@ export const nodeMonitorAlarms: readonly AlarmManifest[] = [
     datapoints: [1, 3],
     missing: 'notBreaching',
     missingBecause:
-      'the metric is written while it lasts and for five minutes after; node-monitor-ticks notices silence',
+      'the metric is emitted while it lasts and five minutes more; node-monitor-ticks covers missing ticks',
   },
   {
     name: 'zone-disrupted',
@@ -46,30 +47,30 @@ export const nodeMonitorAlarms: readonly AlarmManifest[] = [
     threshold: 1,
     datapoints: [2, 2],
     missing: 'notBreaching',
-    missingBecause: 'the metric is written while there are zones; the last zone ends with its last node',
+    missingBecause: 'the metric is emitted while there are zones; the last zone is deleted with its last node',
   },
   {
     name: 'not-ready-share',
     rank: 90,
-    meaning: `In some zone ${NOT_READY_SHARE_PERCENT} % or more of the nodes are not ready.`,
+    meaning: `${NOT_READY_SHARE_PERCENT} % or more of the nodes of a zone are not ready.`,
     pages: false,
     metrics: { share: largest(NOT_READY_SHARE_MAX) },
     when: '>=',
     threshold: NOT_READY_SHARE_PERCENT,
     datapoints: [3, 3],
     missing: 'notBreaching',
-    missingBecause: 'the metric is written while there are zones; the last zone ends with its last node',
+    missingBecause: 'the metric is emitted while there are zones; the last zone is deleted with its last node',
   },
   {
     name: 'eviction-queue-age',
     rank: 100,
-    meaning: `A node has waited for over ${QUEUE_AGE_SECONDS / 60} minutes for its zone's eviction rate.`,
+    meaning: `A node has waited over ${QUEUE_AGE_SECONDS / 60} minutes in the eviction queue of its zone.`,
     pages: false,
     metrics: { age: largest(QUEUE_AGE_MAX) },
     when: '>',
     threshold: QUEUE_AGE_SECONDS,
     datapoints: [3, 3],
     missing: 'notBreaching',
-    missingBecause: 'the metric is written only while a node waits',
+    missingBecause: 'the metric is emitted only while a node waits',
   },
 ];

@@ -14,19 +14,19 @@ export const QUEUE_AGE_MAX = 'queue_age_seconds_max';
 export const NOT_READY_SHARE_MAX = 'not_ready_share_max';
 /** Zones in partial or full disruption. */
 export const DISRUPTED_ZONES = 'disrupted_zones';
-/** Silence of the node marked last in a tick: from its last sign of life to Ready=Unknown. Seconds. */
+/** Longest time from a node's last sign of life to its mark, of the nodes marked in a tick. Seconds. */
 export const DETECTION_TIME = 'detection_seconds';
-/** Nodes over one beat interval without a sign of life; absent: none. */
+/** Nodes without a sign of life for over one heartbeat interval; absent: none. */
 export const LATE_NODES = 'late_nodes';
-/** Nodes that would have been marked, had the gate not held; absent: none. */
+/** Silent nodes that the closed gate kept from being marked; absent: none. */
 export const WITHHELD_MARKS = 'withheld_marks';
-/** 1 while the gate holds, 0 for five minutes after; absent: it is open. */
+/** 1 while the gate is closed, 0 for five minutes after; absent: it is open. */
 export const GATE_HOLDING = 'gate_holding';
-/** 1 while every zone is dark, 0 for five minutes after; absent: there is no total disruption. */
+/** 1 in total disruption, 0 for five minutes after; absent: there is none. */
 export const TOTAL_DISRUPTION = 'total_disruption';
 /** Nodes marked Ready=Unknown in a tick. */
 export const MARKED_NODES = 'marked_nodes';
-/** Estimate, four times a day: beats, status posts and its own ticks at list price (domain/cost/running-cost.ts). */
+/** Estimate, four times a day: heartbeats, status posts and own ticks at list price (domain/cost/running-cost.ts). */
 export const COST_DOLLARS_PER_DAY = 'cost_dollars_per_day';
-/** Read and write units of the tick that writes the cost. */
+/** Read and write units of the tick that emits the cost. */
 export const TICK_UNITS = 'tick_consumed_units';

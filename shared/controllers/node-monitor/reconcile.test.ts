@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { START_MS, settledFleet } from '../../../test/support/controlled-fleet.ts';
 
 describe('a tick of node-monitor', () => {
-  it('marks a silent node once, with its taint and its event, and leaves the others alone', async () => {
+  it('marks a silent node once, with its taint and its event, and no other node', async () => {
     const { fleet } = await settledFleet({ a: 3 });
     await fleet.run(0, 40, async (seconds) => seconds % 10 === 0 && fleet.beat('a-0', 'a-1'));
     expect(await fleet.ready('a-2')).toBe('True');
@@ -29,7 +29,7 @@ describe('a tick of node-monitor', () => {
     });
   });
 
-  it('costs one write and one read unit beyond the scan when the fleet is quiet, and says nothing', async () => {
+  it('costs one write and one read unit beyond the scan when the fleet is quiet, and logs nothing', async () => {
     const { fleet, names } = await settledFleet({ a: 2, b: 2 });
     await fleet.run(0, 10, () => fleet.beat(...names));
     fleet.at(15);
@@ -76,7 +76,7 @@ describe('a tick of node-monitor', () => {
     expect(last('tick_age_seconds')).toMatchObject({ value: 0, unit: 'Seconds' });
   });
 
-  it('drops a slot that was held up, and one that is taken', async () => {
+  it('skips a slot that is too late, and one that is claimed', async () => {
     const { fleet } = await settledFleet({ a: 1 });
     fleet.at(300);
     expect((await fleet.controllers.tickNodeMonitor(fleet.slot() - 14)).kind).toBe('stale');
@@ -85,7 +85,7 @@ describe('a tick of node-monitor', () => {
     expect((await fleet.controllers.tickNodeMonitor(fleet.slot() - 1)).kind).toBe('lost');
   });
 
-  it('lifts and forgets everything when the node is back', async () => {
+  it('removes taints, mark and queue entry when the node is Ready again', async () => {
     const { fleet } = await settledFleet({ a: 3 });
     const others = (seconds: number) => (seconds % 10 === 0 ? fleet.beat('a-0', 'a-1') : Promise.resolve());
     await fleet.run(0, 60, others);
@@ -102,7 +102,7 @@ describe('a tick of node-monitor', () => {
     expect((await fleet.records()).queue).toEqual([]);
   });
 
-  it('takes a waiting node out of the queue at its first beat', async () => {
+  it('removes a waiting node from the queue at its first heartbeat', async () => {
     const { fleet } = await settledFleet({ a: 5 }, { policy: { nodeEvictionRatePerSecond: 0.01 } });
     await fleet.run(0, 50, async (seconds) => seconds % 10 === 0 && fleet.beat('a-0', 'a-1', 'a-2'));
     const waiting = (await fleet.records()).queue.map(({ nodeName }) => nodeName);
@@ -115,7 +115,7 @@ describe('a tick of node-monitor', () => {
     expect(await fleet.taints(waiting[0]!)).toEqual(['unreachable:NoSchedule']);
   });
 
-  it('marks somebody even when reading the fleet took longer than a period', async () => {
+  it('marks a node even when reading the fleet took longer than a period', async () => {
     let slowly = false;
     const { fleet } = await settledFleet(
       { a: 2 },

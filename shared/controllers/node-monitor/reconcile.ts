@@ -64,8 +64,8 @@ const APPLY_CONCURRENCY_MAX = 32;
 const APPLY_SHARE_MIN = 0.25;
 /** Node names in one log line. */
 const LOGGED_NAMES_MAX = 10;
-/** That a flag is down again is told until it fills the periods that its alarm looks at, four minutes at most. */
-const TURN_TOLD_MS = 300_000;
+/** A flag that ended is emitted as 0 for this long: its alarm evaluates up to four minutes. */
+const ENDED_FLAG_EMITTED_MS = 300_000;
 
 /**
  * Age from which a zone has metrics of its own. CloudWatch bills each zone name by the hour, and a machine may change its
@@ -427,7 +427,7 @@ async function applyDecision(
   }
 }
 
-/** A quiet tick tells little: each name is billed by the hour in which it is told, and what is absent is none. */
+/** A metric is billed for each hour in which it is emitted, so a quiet tick emits few. An absent metric means none. */
 function measure(
   { meter, policy }: ControllerDependencies,
   { queue, zones }: FleetRecords,
@@ -458,15 +458,15 @@ function measure(
   }
   if (outcome.lateNodes > 0) meter.add(metric.LATE_NODES, outcome.lateNodes, 'Count');
   if (outcome.withheldMarks > 0) meter.add(metric.WITHHELD_MARKS, outcome.withheldMarks, 'Count');
-  // While they are so, and a while after: alarms wake people by them, and see the line crossed back.
-  const tellFlag = (name: string, isUp: boolean, sinceMs: number): void => {
-    if (isUp || nowMs - sinceMs < TURN_TOLD_MS) meter.add(name, isUp ? 1 : 0, 'Count');
+  // While true, and for some minutes after: their alarms need the values that clear them.
+  const emitFlag = (name: string, isUp: boolean, sinceMs: number): void => {
+    if (isUp || nowMs - sinceMs < ENDED_FLAG_EMITTED_MS) meter.add(name, isUp ? 1 : 0, 'Count');
   };
-  tellFlag(metric.GATE_HOLDING, gate.reasons.length > 0, gate.sinceMs);
-  tellFlag(metric.TOTAL_DISRUPTION, disruption.total, disruption.sinceMs);
+  emitFlag(metric.GATE_HOLDING, gate.reasons.length > 0, gate.sinceMs);
+  emitFlag(metric.TOTAL_DISRUPTION, disruption.total, disruption.sinceMs);
 }
 
-/** Of the units that this tick took to read, decide and claim: a quiet one is done by then. */
+/** From the units that this tick consumed to read, decide and claim. A quiet tick does nothing after that. */
 function measureCost(
   { meter, policy, takeUnits }: ControllerDependencies,
   { slot, nodes }: { readonly slot: number; readonly nodes: number },

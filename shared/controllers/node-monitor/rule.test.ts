@@ -8,14 +8,14 @@ const fleetOf = (...nodes: Parameters<typeof aNode>[0][]) => new RuledFleet(node
 const kindsOf = (outcome: { decisions: readonly { kind: string }[] }) => outcome.decisions.map(({ kind }) => kind);
 
 describe('decideMonitor', () => {
-  it('decides nothing in an empty world, nor in a quiet one', () => {
+  it('decides nothing for an empty or a quiet fleet', () => {
     expect(decideMonitor(anEmptyWorld(), { nowMs: 0, policy: defaultPolicy }).decisions).toEqual([]);
     const fleet = fleetOf({ nodeName: 'a' }, { nodeName: 'b', zone: 'z' });
     fleet.pass(0);
     expect(fleet.pass(5_000).decisions).toEqual([]);
   });
 
-  it('marks, enqueues and says why, in the pass that finds a node silent', () => {
+  it('marks and enqueues with the reason, in the pass that detects a silent node', () => {
     const fleet = fleetOf({ nodeName: 'a', renewedAtMs: 3_000 }, { nodeName: 'b', renewedAtMs: 40_000 });
     fleet.pass(0);
     expect(fleet.pass(45_000).decisions).toEqual([
@@ -49,7 +49,7 @@ describe('decideMonitor', () => {
     expect(kindsOf(fleet.pass(45_000))).toEqual(['lift', 'markUnknown', 'createZone', 'enqueue']);
   });
 
-  it('keeps the turn of a node that waits', () => {
+  it('keeps the position of a waiting node', () => {
     const fleet = fleetOf(
       { nodeName: 'a', ready: 'False', renewedAtMs: 60_000 },
       { nodeName: 'b', renewedAtMs: 60_000 },
@@ -67,7 +67,7 @@ describe('decideMonitor', () => {
     expect(fleet.queued()).toMatchObject([{ nodeName: 'a', zone: 'y', addedAtMs: 5_000 }]);
   });
 
-  it('drops what waits for a Node that is gone or was re-created', () => {
+  it('drops the queue entry of a Node that no longer exists or was created again', () => {
     const fleet = fleetOf({ nodeName: 'a', ready: 'False' }, { nodeName: 'b' });
     fleet.pass(0);
     fleet.remove('a');
@@ -76,7 +76,7 @@ describe('decideMonitor', () => {
     expect(fleet.queued()).toEqual([]);
   });
 
-  it('neither queues nor keeps in the queue a node that beats again after its mark', () => {
+  it('does not queue a node that sends heartbeats again after its mark, and dequeues it', () => {
     const fleet = fleetOf({ nodeName: 'a' }, { nodeName: 'b', renewedAtMs: 200_000 });
     fleet.pass(0);
     fleet.pass(45_000);
@@ -88,13 +88,13 @@ describe('decideMonitor', () => {
     expect(kindsOf(fleet.pass(90_000))).toEqual(['enqueue']);
   });
 
-  it('queues a beating node whose own status says Unknown', () => {
+  it('queues a node with heartbeats if its own status is Unknown', () => {
     const fleet = fleetOf({ nodeName: 'a', ready: 'Unknown', statusAtMs: 0, renewedAtMs: 0 }, { nodeName: 'b' });
     fleet.pass(0);
     expect(fleet.queued()).toHaveLength(1);
   });
 
-  it('taints excluded nodes like others, at the usual rate, though their zone has no state', () => {
+  it('taints excluded nodes like others, at the usual rate, although their zone has no state', () => {
     const fleet = fleetOf(
       { nodeName: 'a', ready: 'False', excluded: true, zone: 'x' },
       { nodeName: 'b', ready: 'False', excluded: true, zone: 'x' },
@@ -138,7 +138,7 @@ describe('decideMonitor in total disruption', () => {
   const dark = () =>
     fleetOf({ nodeName: 'a', ready: 'False', zone: 'x' }, { nodeName: 'b', zone: 'y', renewedAtMs: 20_000 });
 
-  it('withdraws the queue, lifts what was tainted, stops every rate', () => {
+  it('empties the queue, removes taints and sets every rate to 0', () => {
     const fleet = dark();
     fleet.run(0, 0);
     expect(fleet.taints('a')).toEqual(['notReady']);
@@ -150,7 +150,7 @@ describe('decideMonitor in total disruption', () => {
     expect(fleet.queued()).toEqual([]);
   });
 
-  it('heals what a pass that died left behind', () => {
+  it('completes what a killed pass left', () => {
     const fleet = dark();
     fleet.post('b', 'False', 0);
     fleet.pass(0);
@@ -158,7 +158,7 @@ describe('decideMonitor in total disruption', () => {
     expect(fleet.pass(5_000).decisions).toMatchObject([{ kind: 'lift', reason: 'totalDisruption' }]);
   });
 
-  it('marks nobody in the pass that leaves it, not even an excluded node', () => {
+  it('marks no node in the pass that leaves it, not even an excluded one', () => {
     const fleet = fleetOf({ nodeName: 'a', ready: 'False' }, { nodeName: 'spare', excluded: true });
     fleet.pass(0);
     fleet.post('a', 'True', 60_000);
@@ -188,14 +188,14 @@ describe('decideMonitor under the gate', () => {
     ],
   });
 
-  it('marks nobody, and says how many it would have', () => {
+  it('marks no node, and reports how many silent nodes it withheld', () => {
     const outcome = decideMonitor(world, { nowMs: 100_000, policy: defaultPolicy });
     expect(outcome.withheldMarks).toBe(1);
     expect(kindsOf(outcome)).not.toContain('markUnknown');
     expect(outcome.gate).toEqual({ kind: 'holding', reasons: ['failingPath'], sinceMs: 90_000 });
   });
 
-  it('goes on healing', () => {
+  it('continues recovery', () => {
     const outcome = decideMonitor(world, { nowMs: 100_000, policy: defaultPolicy });
     expect(outcome.decisions[0]).toMatchObject({ kind: 'lift', nodeName: 'back', reason: 'ready' });
   });

@@ -86,7 +86,7 @@ export type MonitorDecision =
     } & OfNode)
   /** An earlier pass could not mark all pods: retry. */
   | ({ readonly kind: 'markPods'; readonly ready: ConditionStatus } & OfNode)
-  /** The node is Ready again: its pods are no longer to be marked. */
+  /** The node is Ready again, so its pods are not marked any more. */
   | ({ readonly kind: 'dropPodsToMark' } & OfNode)
   /** A zone seen for the first time: create its record, with a full limiter, in one write. */
   | {

@@ -1,5 +1,5 @@
 /**
- * Labels that say the same under an old and a new name.
+ * Labels that exist under an old and a new name.
  * The two controllers copy in opposite directions: OS and architecture from the stable label to the beta one, topology
  * and instance type from the beta label to the stable one.
  * Source: reconcileNodeLabels in pkg/controller/nodelifecycle/node_lifecycle_controller.go and in
@@ -31,8 +31,8 @@ function copied(labels: Labels, copies: readonly Copy[]): Record<string, string>
   return Object.keys(changes).length === 0 ? undefined : changes;
 }
 
-/** Labels to set on any node; undefined when there is nothing to do. */
+/** Labels to set on any node; undefined if there are none. */
 export const osArchLabels = (labels: Labels): Record<string, string> | undefined => copied(labels, OS_ARCH);
 
-/** Labels to set on a node the cloud has initialised (no uninitialized taint); undefined when there is nothing to do. */
+/** Labels to set on a node that EC2 has initialised (no uninitialized taint); undefined if there are none. */
 export const topologyLabels = (labels: Labels): Record<string, string> | undefined => copied(labels, TOPOLOGY);

@@ -1,4 +1,4 @@
-/** NoExecute taints of ours that are changed or taken off at once, outside any rate. */
+/** Removes or replaces our NoExecute taints at once, without a rate limit. */
 import { readyStatusOf } from '../../domain/nodes/conditions.ts';
 import {
   liftNoExecute,
@@ -18,7 +18,7 @@ interface Target {
   readonly nodeName: string;
   readonly uid: string;
   readonly nowMs: number;
-  /** For the ledger. */
+  /** For the decision record. */
   readonly tick?: TickMark;
 }
 
@@ -30,7 +30,7 @@ const situationOf = ({ nodeName, uid, nowMs }: Target, node: KubeNode) => ({
   noExecute: noExecuteOf(node.spec?.taints ?? []),
 });
 
-/** Takes both off. Because the node is `ready`: only while it is. In total disruption: from any node. */
+/** Removes both. With reason `ready` only while the node is Ready; in total disruption from any node. */
 export const liftTaints = (
   { objects, ledger }: Pick<ControllerDependencies, 'objects' | 'ledger'>,
   target: Target,
@@ -44,7 +44,7 @@ export const liftTaints = (
     return { next: withTaints(node, taints), extra: [record] };
   });
 
-/** Changes the opposite taint for `to`, while the node's Ready status asks for that one. Its time stays. */
+/** Replaces the other taint by `to`, while the node's Ready status requires `to`. The time of the taint stays. */
 export async function swapTaints(
   dependencies: ReportDependencies,
   target: Target,

@@ -1,8 +1,10 @@
 /**
- * What a Node is to be as soon as anybody changes it: NoSchedule taints by its conditions, labels under their old and new
- * names, and once Ready is True without NoExecute taints of ours and taints set on EC2's word. A NoExecute taint that an
- * older version stored without its time gets it here; the API stamps taints in the write that adds them. All in one write;
- * on a Node that is so already there is nothing to do, so a controller that sees its own write stops there.
+ * Taints and labels that follow from the rest of a Node. Any change of the Node applies them, in one write:
+ *   - the taints of rule.ts;
+ *   - labels under their old and new names;
+ *   - the time of a NoExecute taint that an older version stored without it. The API sets this time in the write that
+ *     adds the taint.
+ * A Node that needs none of this is not written, so a controller that receives its own write stops there.
  */
 
 import { TAINT_UNINITIALIZED } from '../../domain/nodes/taint.ts';
@@ -12,7 +14,7 @@ import { withTaints } from '../framework/change-node.ts';
 import { osArchLabels, topologyLabels } from './label-sync.rule.ts';
 import { reconciledTaints } from './rule.ts';
 
-/** undefined when the Node is as it should be. */
+/** Returns undefined if the Node needs no change. */
 export function reconciledNode(node: KubeNode, nowMs: number): KubeNode | undefined {
   const stored = node.spec?.taints ?? [];
   const stamped = stampedTaints(stored, nowMs);
@@ -21,7 +23,7 @@ export function reconciledNode(node: KubeNode, nowMs: number): KubeNode | undefi
   const reconciled = reconciledTaints({ taints: before, conditions, unschedulable: node.spec?.unschedulable === true });
   const taints = reconciled ?? stamped;
   const { labels } = node.metadata;
-  // A Node the cloud has yet to initialise gets its topology from there.
+  // The topology of a Node that is not yet initialised comes from EC2.
   const initialised = !before.some(({ key }) => key === TAINT_UNINITIALIZED);
   const added = { ...osArchLabels(labels), ...(initialised ? topologyLabels(labels) : undefined) };
   const labelled = Object.keys(added).length > 0;

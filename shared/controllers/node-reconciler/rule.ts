@@ -1,6 +1,6 @@
 /**
- * The taints a Node should carry as soon as anybody changes it: NoSchedule by its conditions; and while Ready is True
- * neither NoExecute taints of ours nor those set on EC2's word.
+ * The taints that follow from a Node's conditions: NoSchedule taints by condition. While Ready is True, it has neither
+ * our NoExecute taints nor the taints that rest on an answer of EC2. Any change of the Node adds and removes them.
  */
 
 import type { NodeCondition, Taint } from '../../domain/kubernetes.ts';
@@ -9,7 +9,7 @@ import { liftNoExecute, reconcileNoSchedule } from '../../domain/nodes/node-tain
 import type { TaintList } from '../../domain/nodes/taint.ts';
 import { liftCloudTaints } from '../cloud-node/watch-list.rule.ts';
 
-/** undefined when they are so already. */
+/** Returns undefined if no taint changes. */
 export function reconciledTaints(node: {
   readonly taints: TaintList;
   readonly conditions: readonly NodeCondition[] | undefined;
@@ -20,7 +20,7 @@ export function reconciledTaints(node: {
   return lifted ?? scheduling;
 }
 
-/** Ready says more than EC2: the node is back, whatever its instance was a moment ago. */
+/** A Ready node is alive, even if the last answer of EC2 said otherwise. */
 function liftForReady(taints: TaintList): Taint[] | undefined {
   const lifted = liftNoExecute(taints);
   return liftCloudTaints(lifted ?? taints) ?? lifted;

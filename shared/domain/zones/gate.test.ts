@@ -27,7 +27,7 @@ function ticks(outcomes: Record<number, boolean>, start: GateRecord = { ...UNTRI
 const kinds = (records: Record<number, GateRecord>) => Object.values(records).map((record) => gateVerdict(record).kind);
 
 describe('the gate against a failing path', () => {
-  it('holds when half of the probes of two beat intervals are refused, and not before', () => {
+  it('closes when half of the probes of two heartbeat intervals are refused, and not before', () => {
     const records = ticks({ 0: true, 5: true, 10: true, 15: true, 20: false, 25: false });
     expect(gateVerdict(records[20] as GateRecord).kind).toBe('open');
     expect(gateVerdict(records[25] as GateRecord)).toEqual({
@@ -37,7 +37,7 @@ describe('the gate against a failing path', () => {
     });
   });
 
-  it('lets go when more than half are accepted again, with a fresh grace from the first accepted probe', () => {
+  it('opens when more than half are accepted again, with a new grace period from the first accepted probe', () => {
     const records = ticks({ 0: false, 5: false, 10: false, 15: false, 20: true, 25: true, 30: true });
     expect(kinds(records)).toEqual(['holding', 'holding', 'holding', 'holding', 'holding', 'holding', 'open']);
     expect(records[25]?.freshSinceMs).toBe(0);
@@ -45,12 +45,12 @@ describe('the gate against a failing path', () => {
     expect(records[30]?.sinceMs).toBe(30_000);
   });
 
-  it('counts the fresh grace from the first probe accepted after the last refused one', () => {
+  it('counts the new grace period from the first probe accepted after the last refused one', () => {
     const records = ticks({ 0: false, 5: false, 10: true, 15: false, 20: true, 25: true });
     expect(records[25]?.freshSinceMs).toBe(20_000);
   });
 
-  it('does not open by luck: a path that goes on losing some holds it until none was lost for a beat interval', () => {
+  it('does not open by chance: it stays closed until no probe was lost for one heartbeat interval', () => {
     const records = ticks({
       0: false,
       5: false,
@@ -67,7 +67,7 @@ describe('the gate against a failing path', () => {
     expect(gateVerdict(lossy[24] as GateRecord).kind).toBe('holding');
   });
 
-  it('forgets probes from a time that is yet to come', () => {
+  it('drops probes from the future', () => {
     const records = ticks({ 1000: false, 1005: false });
     const after = decideGate(records[1005] as GateRecord, {
       nowMs: 500_000,
@@ -77,7 +77,7 @@ describe('the gate against a failing path', () => {
     expect(after.probes).toEqual([{ sentAtMs: 500_000, accepted: true }]);
   });
 
-  it('asks with one probe a tick in calm, with more where ticks are few, and with all in doubt', () => {
+  it('sends one probe per tick in steady state, more where ticks are few, and all after a failed one', () => {
     expect(firstProbes(policy)).toBe(1);
     expect(firstProbes({ ...policy, nodeMonitorPeriodSeconds: 10 })).toBe(2);
     expect(firstProbes({ ...policy, nodeMonitorPeriodSeconds: 20 })).toBe(PROBES_PER_TICK_MAX);
@@ -87,14 +87,14 @@ describe('the gate against a failing path', () => {
     expect(needsAllProbes({ probes: [{ sentAtMs: 0, accepted: false }] }, [true])).toBe(true);
   });
 
-  it('has no opinion without probes', () => {
+  it('does not count as failing without probes', () => {
     expect(pathIsFailing([])).toBe(false);
     let record = UNTRIED_GATE;
     for (let nowMs = 0; nowMs <= 300_000; nowMs += 5_000) record = decideGate(record, { nowMs, probes: [], policy });
     expect(gateVerdict(record).kind).toBe('open');
   });
 
-  it('holds as well while no stretch of a tight grace was good for a whole beat interval', () => {
+  it('is closed while a short grace period contains no good run of a whole heartbeat interval', () => {
     // Period 15 s, beat 20 s, grace 40 s: an outage from 166 s to 186 s swallows the beats at 166 s and 186 s, and one
     // probe of three.
     const tight = {
@@ -114,7 +114,7 @@ describe('the gate against a failing path', () => {
     expect(record.freshSinceMs).toBe(195_000);
   });
 
-  it('can be switched off', () => {
+  it('can be disabled', () => {
     const record = decideGate(UNTRIED_GATE, {
       nowMs: 0,
       probes: [{ sentAtMs: 0, accepted: false }],
@@ -126,7 +126,7 @@ describe('the gate against a failing path', () => {
 });
 
 describe('the gate after missing ticks', () => {
-  it('holds for the tick that finds the gap, with a fresh grace from it, and is open at the next', () => {
+  it('is closed for the tick that detects the gap, with a new grace period from it, and open at the next', () => {
     const records = ticks({ 0: true, 300: true, 305: true });
     expect(gateVerdict(records[300] as GateRecord)).toMatchObject({ kind: 'holding', reasons: ['missedTicks'] });
     expect(records[300]?.freshSinceMs).toBe(300_000);
@@ -134,7 +134,7 @@ describe('the gate after missing ticks', () => {
     expect(records[305]?.freshSinceMs).toBe(300_000);
   });
 
-  it('does not hold at the first tick there ever was, yet judges nobody by what was before it', () => {
+  it('is open at the first tick ever, and no earlier silence counts', () => {
     const accepted = { nowMs: 700_000, probes: [{ sentAtMs: 700_000, accepted: true }] };
     const record = decideGate(UNTRIED_GATE, { ...accepted, policy });
     expect(gateVerdict(record).kind).toBe('open');
@@ -142,7 +142,7 @@ describe('the gate after missing ticks', () => {
     expect(decideGate(UNTRIED_GATE, { ...accepted, policy: { ...policy, tickGate: 'off' } }).freshSinceMs).toBe(0);
   });
 
-  it('holds when no tick has finished for two periods after the first, until one has', () => {
+  it('closes when no tick has finished for two periods after the first, until one finishes', () => {
     const unfinished = (record: GateRecord, second: number): GateRecord => {
       const nowMs = second * 1_000;
       const probes = [{ sentAtMs: nowMs, accepted: true }];
@@ -159,13 +159,13 @@ describe('the gate after missing ticks', () => {
     expect(gateVerdict(next).kind).toBe('open');
   });
 
-  it('goes on holding while the path is still failing, and counts from the later of both', () => {
+  it('stays closed while the path is failing, and counts from the later of both', () => {
     const records = ticks({ 0: true, 300: false, 305: true, 310: true });
     expect(kinds(records)).toEqual(['open', 'holding', 'holding', 'open']);
     expect(records[310]?.freshSinceMs).toBe(305_000);
   });
 
-  it('holds for whoever wakes before node-monitor', () => {
+  it('is closed for a controller that runs before node-monitor after an outage', () => {
     const record = ticks({ 0: true })[0] as GateRecord;
     expect(gateVerdictFor(record, { nowMs: 10_000, policy }).kind).toBe('open');
     expect(gateVerdictFor(record, { nowMs: 15_000, policy })).toEqual({

@@ -9,14 +9,14 @@ const taken = (limiter: Limiter, nowMs: number): Limiter => {
 };
 
 describe('takeTokenUpdate', () => {
-  it('takes one token from a full bucket, and the next exactly one interval later', () => {
+  it('grants one token from a full bucket, and the next exactly one interval later', () => {
     const limiter = taken(fullLimiter(0.1), 5_000);
     expect(limiter.tatMs).toBe(15_000);
     expect(takeToken(limiter, 14_999)).toBeUndefined();
     expect(takeToken(limiter, 15_000)).toEqual({ tatMs: 25_000, ratePerSecond: 0.1 });
   });
 
-  it('saves up no more than one token, however long it is idle', () => {
+  it('holds at most one token, however long it is idle', () => {
     const limiter = taken(taken(fullLimiter(0.1), 0), 1_000_000);
     expect(takeToken(limiter, 1_000_001)).toBeUndefined();
   });
@@ -26,7 +26,7 @@ describe('takeTokenUpdate', () => {
     expect(takeToken(fullLimiter(1), 0)).toBeDefined();
   });
 
-  it('refuses a caller that knows an older rate', () => {
+  it('refuses a caller that read an older rate', () => {
     const update = takeTokenUpdate({ nowMs: 0, ratePerSecond: 0.1 });
     expect(update && updatedLimiter(fullLimiter(0.01), update)).toBeUndefined();
     expect(update && updatedLimiter(fullLimiter(0.1), update)).toBeDefined();
@@ -45,7 +45,7 @@ describe('changeRateUpdates', () => {
     expect(takeToken(changeRate(fullLimiter(0.1), 0.01, 5_000), 5_000)).toBeDefined();
   });
 
-  it('starts drained where the old bucket could give nothing', () => {
+  it('starts drained if the old bucket had no token', () => {
     const limiter = changeRate(taken(fullLimiter(0.01), 0), 0.1, 3_000);
     expect(takeToken(limiter, 12_999)).toBeUndefined();
     expect(takeToken(limiter, 13_000)).toBeDefined();
@@ -57,11 +57,11 @@ describe('changeRateUpdates', () => {
     expect(takeToken(limiter, 101_000)).toBeDefined();
   });
 
-  it('is no change at the same rate', () => {
+  it('does not change at the same rate', () => {
     expect(changeRateUpdates({ nowMs: 0, fromPerSecond: 0.1, toPerSecond: 0.1 })).toEqual([]);
   });
 
-  it('offers updates of which exactly one holds, whatever the bucket', () => {
+  it('returns updates with conditions that exclude each other, whatever the bucket holds', () => {
     for (const tatMs of [undefined, 0, 5_000, 5_001, 99_000]) {
       for (const [fromPerSecond, toPerSecond] of [
         [0.1, 0.01],

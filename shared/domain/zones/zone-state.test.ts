@@ -18,7 +18,7 @@ describe('zoneStateOf', () => {
     expect(stateOf(ready, notReady)).toBe(state);
   });
 
-  it('meets a threshold that binary fractions miss', () => {
+  it('reaches a threshold that binary fractions miss', () => {
     for (let size = 10; size <= 1_000; size += 10) {
       const policy = { unhealthyZoneThreshold: 0.7 };
       const notReady = (size * 7) / 10;
@@ -33,14 +33,14 @@ describe('zoneRatePerSecond', () => {
     expect(zoneRatePerSecond('PartialDisruption', 50, defaultPolicy)).toBe(0);
   });
 
-  it('holds a dark zone only where the policy says so', () => {
+  it('stops evictions of a zone without a Ready node only if the policy requires it', () => {
     expect(zoneRatePerSecond('FullDisruption', 5, defaultPolicy)).toBe(0.1);
     expect(zoneRatePerSecond('FullDisruption', 5, { ...defaultPolicy, fullDisruption: 'hold' })).toBe(0);
   });
 });
 
 describe('zoneMetricsOf', () => {
-  it('calls an empty zone healthy', () => {
+  it('reports an empty zone as healthy', () => {
     expect(zoneMetricsOf('z', { ready: 0, notReady: 0 })).toEqual({
       zone: 'z',
       size: 0,

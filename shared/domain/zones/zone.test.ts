@@ -12,14 +12,14 @@ describe('zoneKeyOf', () => {
     expect(zoneKeyOf({ 'topology.kubernetes.io/zone': 'a', 'topology.kubernetes.io/region': 'r' })).toBe('r/a');
   });
 
-  it('tells a region without zone from a zone of the same name', () => {
+  it('distinguishes a region without zone from a zone of the same name', () => {
     expect(zoneKeyOf({ 'topology.kubernetes.io/region': 'r' })).toBe('r/');
     expect(zoneKeyOf({ 'topology.kubernetes.io/zone': 'r' })).toBe('r');
   });
 });
 
 describe('isExcluded', () => {
-  it('looks at presence, not at the value', () => {
+  it('depends on the presence of the label, not on its value', () => {
     expect(isExcluded({ 'node.kubernetes.io/exclude-disruption': '' })).toBe(true);
     expect(isExcluded({ 'node.kubernetes.io/exclude-disruption': 'false' })).toBe(true);
     expect(isExcluded({})).toBe(false);
