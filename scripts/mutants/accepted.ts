@@ -99,6 +99,12 @@ export const ACCEPTED: readonly Accepted[] = [
     change: "code !== 'EPERM' && code !== 'ENOTSUP' && code !== 'EOPNOTSUPP' → code !== 'EPERM' && code !== 'ENOTSUP'",
     reason: 'On Linux both names have one number, and Node reports it as ENOTSUP.',
   },
+  {
+    file: 'agent/adapters/config/documents.ts',
+    within: 'offsetOf',
+    change: 'document.contents?.range?.[0] ?? document.range?.[0] → document.contents?.range?.[0]',
+    reason: 'Every parsed document has contents with a range; an empty one has a null.',
+  },
 ];
 
 export function accepts(entry: Accepted, mutant: Mutant): boolean {

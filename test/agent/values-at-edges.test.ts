@@ -1,6 +1,9 @@
 /** Values at the edge of a rule: null in place of absent, blanks before a name, reusable memory of another pod. */
+import { type AddressInfo, createServer } from 'node:net';
 import { expect, it } from 'vitest';
+import { readDocuments } from '../../agent/adapters/config/documents.ts';
 import { AGENT_METRICS } from '../../agent/adapters/healthz/metrics.ts';
+import { createDialler } from '../../agent/adapters/http/dial.ts';
 import { newPodEntry, type PodEntry } from '../../agent/app/pods/pod-entry.ts';
 import { stopGraceSeconds } from '../../agent/app/pods/pod-sync.ts';
 import { podsOf } from '../../agent/rules/pod-manifest.ts';
@@ -60,4 +63,33 @@ it('a pod that has finished terminates within the period that was requested, not
   const entry: PodEntry = newPodEntry(pod, true);
   expect(stopGraceSeconds(entry)).toBe(5);
   expect(stopGraceSeconds({ ...entry, kill: { graceSeconds: 60 } as NonNullable<PodEntry['kill']> })).toBe(60);
+});
+
+it('a fault about an empty document names its own line', () => {
+  const outcome = readDocuments('kind: A\n---\n---\nkind: B\n', 'config.yaml');
+  if (outcome.kind !== 'read') throw new Error(outcome.kind);
+  expect(outcome.documents.map(({ value, at }) => [value, at([])])).toEqual([
+    [{ kind: 'A' }, 'config.yaml:1'],
+    [null, 'config.yaml:2'],
+    [{ kind: 'B' }, 'config.yaml:4'],
+  ]);
+});
+
+it('a proxy that cannot be reached is reported with the cause of the connection', async () => {
+  const closed = createServer();
+  await new Promise<void>((resolve) => closed.listen(0, '127.0.0.1', resolve));
+  const { port } = closed.address() as AddressInfo;
+  await new Promise((resolve) => closed.close(resolve));
+  const { dial } = createDialler({
+    server: new URL('https://api.example'),
+    proxy: new URL(`http://127.0.0.1:${port}`),
+    timeoutMs: 5_000,
+  });
+  const error = await new Promise<Error | null>((resolve) => {
+    dial(resolve);
+  });
+  expect(error).toMatchObject({
+    message: `the proxy 127.0.0.1:${port} did not answer`,
+    cause: expect.objectContaining({ code: 'ECONNREFUSED' }),
+  });
 });
