@@ -1,4 +1,4 @@
-/** A machine whose identity is deleted, or whose key is replaced, loses its open watch within a minute. */
+/** Deleting a machine's identity, or replacing its key, closes its open watches within a minute. */
 import { createHash } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { apiInMemory, NODES, node } from '../../../test/support/api-in-memory.ts';
@@ -75,7 +75,7 @@ const revoke = async (identities: ReturnType<typeof nodeKeyStore>) => {
   if (identity !== undefined) await identities.remove('n1', identity);
 };
 
-it('the watch of a machine ends with 401 within a minute after its identity was deleted', async () => {
+it('deleting an identity closes the watch of the machine with 401 within a minute', async () => {
   const { events, endedAfterSeconds } = await watchFor(MACHINE, async (seconds, identities) => {
     if (seconds === 130) await revoke(identities);
   });

@@ -1,6 +1,6 @@
 /**
  * Whether the identity of a machine that holds a watch still exists. A watch is authorized once, at its start, and lasts up
- * to 15 minutes. Without this check, a machine whose identity was deleted would receive events until then.
+ * to 15 minutes. Without this check, a machine would receive events until then, although its identity was deleted.
  *
  * Cost: half a read unit when the watch starts and once per minute, for machines only.
  */

@@ -24,7 +24,7 @@ export interface StreamedAnswer {
 
 export interface WatchOptions extends Omit<ApiOptions, 'answerWatch'> {
   readonly tickets: WatchTicketVerifier;
-  /** To end watches of machines whose identity was deleted. */
+  /** For closing the watches of machines after their identity was deleted. */
   readonly nodeKeys: NodeKeys;
 }
 
