@@ -35,16 +35,16 @@ it('names each swap device, whatever blanks surround it', () => {
 });
 
 it('memory that init containers of another pod may use again is not free, and that of the own pod is', () => {
-  const grant = (podUid: string) => ({
+  const grant = (podUid: string, bytes: number) => ({
     podUid,
     container: 'init',
     reusable: true,
     cpus: [],
-    memoryBytes: new Map([[0, 300]]),
+    memoryBytes: new Map([[0, bytes]]),
   });
   const nodes = [{ id: 0, cpus: [0], memoryBytes: 1_000 }];
-  const ledger = { grants: [grant('own'), grant('other')] };
-  expect(freeMemory(nodes, ledger, 'own').get(0)).toBe(700);
+  const ledger = { grants: [grant('own', 300), grant('other', 500)] };
+  expect(freeMemory(nodes, ledger, 'own').get(0)).toBe(500);
 });
 
 it('admission latencies fall into the buckets of upstream: fifteen, from 0.05 ms, each twice the previous one', () => {

@@ -331,6 +331,8 @@ async function identities({ local, send }: Stage): Promise<void> {
     );
     await mustBe(200, sendAsNode('PATCH', `${LEASES}/${nodeName}`, { spec: { leaseDurationSeconds: 10 } }, MERGE));
   });
+  // The watch function reads the keys of a machine that watches.
+  await follow(local, `${NODES}?fieldSelector=metadata.name%3D${nodeName}&watch=1&timeoutSeconds=1`, token);
   await mustBe(200, send('GET', `${OWN}/nodeidentities`));
   await mustBe(200, send('GET', `${OWN}/nodeidentities/${nodeName}`));
   await mustBe(200, send('DELETE', `${OWN}/nodeidentities/${nodeName}`));
@@ -381,9 +383,10 @@ async function firstWatches({ local }: Stage): Promise<void> {
 }
 
 /** Reads an answer to its end, wherever it is to be had. */
-async function follow(local: LocalForTest, path: string): Promise<void> {
+async function follow(local: LocalForTest, path: string, bearer = local.access.token): Promise<void> {
   let at: string | undefined = new URL(path, local.access.url).href;
-  for (let redirects = 0; redirects < 3 && at !== undefined; redirects += 1) at = (await readOff(local, at)).location;
+  for (let redirects = 0; redirects < 3 && at !== undefined; redirects += 1)
+    at = (await readOff(local, at, bearer)).location;
   if (at !== undefined) throw new Error(`${path} leads from one place to another`);
 }
 
