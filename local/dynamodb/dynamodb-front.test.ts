@@ -32,7 +32,7 @@ beforeAll(async () => {
 });
 afterAll(() => engine.stop());
 
-/** A client of the SDK without retries, so that a test sees every refusal. */
+/** A client of the SDK without retries: a test sees every refusal. */
 async function aClient(capacity: TableCapacity, transactionMs?: number) {
   const front = await startDynamoDbFront({
     engineEndpoint: engine.endpoint,
@@ -98,7 +98,7 @@ describe('capacity', () => {
     const { client } = await aClient({ mode: 'onDemand', warm });
     const pks = Array.from({ length: 20 }, (_, index) => `batch-${index}`);
     for (const pk of pks) await client.send(put(pk));
-    // Takes the read units of one of the two partitions.
+    // Consumes the read units of one of the two partitions.
     const item = { ...key(pks[0]!, 'big'), text: { S: 'x'.repeat(390_000) } };
     await client.send(new PutItemCommand({ TableName: TABLE, Item: item }));
     nowMs += 1_000;

@@ -68,7 +68,7 @@ export async function startDynamoDbFront(options: DynamoDbFrontOptions): Promise
   const server = createServer((incoming, outgoing) => {
     front.serve(incoming, outgoing).catch(() => outgoing.destroy());
   });
-  // Longer than any client keeps a connection, so that none is closed under a request.
+  // Longer than any client keeps a connection: none is closed under a request.
   server.keepAliveTimeout = 60_000;
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);

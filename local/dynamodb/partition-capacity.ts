@@ -6,7 +6,7 @@
  *               throughput needs: four for an on-demand table that was not warmed.
  *   split       A partition that refuses requests for minutes is split at the middle of its hash range. A single hot key
  *               gains nothing by it.
- *   provisioned The table's own units per second besides, of which up to 300 s of unused ones are kept.
+ *   provisioned The table's own units per second besides. Unused ones are kept for up to 300 s.
  *
  * A request is admitted while its partition has capacity left, and pays what it consumed afterwards, so a large one can
  * leave the partition in debt. Time is an argument: epoch milliseconds that may stand still, and never count backwards.

@@ -3,7 +3,7 @@
  *
  * A transaction is in progress from its arrival to its answer. Another one with an item in common is cancelled with
  * `TransactionConflict` for that item, and a plain write to such an item is refused with `TransactionConflictException`. Reads
- * do not conflict. Nobody waits: DynamoDB does not queue.
+ * do not conflict. DynamoDB does not queue conflicting requests.
  *
  * Source: Amazon DynamoDB Developer Guide, "Amazon DynamoDB Transactions: How it works", "Transaction conflict handling".
  */

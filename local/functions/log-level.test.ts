@@ -11,9 +11,9 @@ describe('the log level of a function', () => {
     ['keeps a warning', at('WARN'), 'WARN', true],
     ['reads levels in lower case', at('error'), 'WARN', true],
     ['drops a line below it', at('DEBUG'), 'INFO', false],
-    ['takes a line without a valid timestamp for INFO', at('ERROR', 'yesterday'), 'WARN', false],
-    ['takes a line without a known level for INFO', at('severe'), 'WARN', false],
-    ['takes text for INFO', 'started', 'WARN', false],
+    ['treats a line without a valid timestamp as INFO', at('ERROR', 'yesterday'), 'WARN', false],
+    ['treats a line without a known level as INFO', at('severe'), 'WARN', false],
+    ['treats text as INFO', 'started', 'WARN', false],
     ['keeps everything where none is set', at('TRACE'), undefined, true],
   ])('%s', (_, line, level, passes) => {
     expect(passesLogLevel(line, level)).toBe(passes);

@@ -1,6 +1,6 @@
 /**
- * Sets that contain one value of each option, so that every pair of values of two options occurs in some set. Most faults
- * of combined options come from two of them, and all combinations are too many to synthesise.
+ * Sets that contain one value of each option. Every pair of values of two options occurs in some set. Most faults of
+ * combined options come from two of them, and all combinations are too many to synthesise.
  */
 export function allPairs<Value>(options: readonly (readonly Value[])[]): readonly (readonly Value[])[] {
   const missing = new Set(pairsOfAll(options));

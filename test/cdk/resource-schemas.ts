@@ -138,13 +138,13 @@ const isIntrinsic = (value: unknown): boolean => {
 };
 
 /**
- * Whether an error may come from a value that is known only at deployment: the value at its place, or inside a choice
- * (`oneOf`, `anyOf`, `if`) of which a part is refused for such a value.
+ * Whether an error may come from a value that is known only at deployment: the value at its place, or a value inside a
+ * choice (`oneOf`, `anyOf`, `if`).
  */
 function concernsIntrinsic(error: ErrorObject, errors: readonly ErrorObject[], root: unknown): boolean {
   if (passesIntrinsic(root, error.instancePath)) return true;
   if (!['oneOf', 'anyOf', 'if', 'allOf', 'not'].includes(error.keyword)) {
-    // Part of a choice whose other part fits but for such a value.
+    // Another part of the choice may accept the value.
     const choice = errors.find(
       (other) =>
         (other.keyword === 'oneOf' || other.keyword === 'anyOf') && error.schemaPath.startsWith(`${other.schemaPath}/`),

@@ -255,3 +255,30 @@ describe('replay', () => {
     expect(replay(fact)).toMatchObject({ same: true, checked: false });
   });
 });
+
+describe('a record of an earlier version', () => {
+  const draft = cloudDecisionOfEarlierVersion();
+
+  it('replays to the same outcome although its text was worded differently', () => {
+    expect(replay(stored(draft))).toMatchObject({ same: true, expected: { why: 'worded as before' } });
+  });
+
+  it('differs if the outcome does', () => {
+    const outcome = { ...draft.outcome, kind: 'other' };
+    expect(replay(stored({ ...draft, outcome } as DecisionDraft)).same).toBe(false);
+  });
+});
+
+function cloudDecisionOfEarlierVersion(): DecisionDraft {
+  const question: CloudQuestion & { uid: string } = {
+    ...NODE,
+    ready: 'Unknown',
+    answer: { kind: 'foreign', reason: 'another region' },
+    memory: {},
+    createdAtMs: 0,
+    hasShutdownTaint: false,
+  };
+  const { decision } = decideCloud(question, NOW, defaultPolicy);
+  const draft = cloudDraft(decision, question, NOW, defaultPolicy);
+  return { ...draft, outcome: { ...draft.outcome, why: 'worded as before' } } as DecisionDraft;
+}
