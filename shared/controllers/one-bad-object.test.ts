@@ -64,6 +64,20 @@ describe('an oversized object', () => {
     );
   });
 
+  it('is reported when it is a Node that cannot be tainted by its conditions', async () => {
+    const { fleet } = await settledFleet({ a: 2 });
+    await fleet.changeNode('a-1', (node) => {
+      const pressure = { type: 'DiskPressure', status: 'True' };
+      const status = { ...node.status, conditions: [...(node.status?.conditions ?? []), pressure] };
+      return padded({ ...node, status } as KubeNode, 120_000);
+    });
+    await fleet.streams();
+    expect((await fleet.node('a-1'))?.spec?.taints ?? []).toEqual([]);
+    expect(notWritten(fleet)).toBe(1);
+    const [event] = await fleet.events('ObjectTooLarge');
+    expect(event).toMatchObject({ type: 'Warning', involvedObject: { kind: 'Node', name: 'a-1' } });
+  });
+
   it('leaves the others of its commit marked when it is a Node', async () => {
     const { fleet } = await settledFleet({ a: 8 });
     await fleet.changeNode('a-7', (node) => padded(node, 120_000));

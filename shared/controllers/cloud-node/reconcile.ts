@@ -35,6 +35,7 @@ import { type WorkBudget, workThrough, workUntil } from '../framework/bounded-wo
 import { changeNode, type NodeChange, withTaints } from '../framework/change-node.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
 import { eventWrite, type PendingEvent, recordEvents, subjectOf } from '../framework/record-event.ts';
+import { reportUnwritable } from '../framework/report-unwritable.ts';
 import { reportTickAge } from '../framework/tick-age.ts';
 import { bareClaim, runTick, type SkippedTick, type Tick, TickFault } from '../framework/tick-runner.ts';
 import { cloudDraft, outOfServiceDraft } from './decisions.ts';
@@ -325,7 +326,7 @@ async function changeWatchedNode(
   dependencies: ControllerDependencies,
   of: NodeCase,
 ): Promise<'unwatched' | { readonly failure: CheckFailure | undefined }> {
-  const { objects, log } = dependencies;
+  const { objects } = dependencies;
   const { row, answer, nowMs } = of;
   let isStillWatched = true;
   let failure: CheckFailure | undefined;
@@ -340,7 +341,10 @@ async function changeWatchedNode(
     return { ...change, extra: taintRecords(dependencies, of.questionOf(watchedNodeOf(node)), evaluated, nowMs) };
   });
   if (outcome.kind === 'gone' || (outcome.kind === 'nothing' && !isStillWatched)) return 'unwatched';
-  if (outcome.kind === 'tooLarge') log.error('Node is too large to change', { nodeName: row.nodeName });
+  if (outcome.kind === 'tooLarge') {
+    const what = 'change what follows from its EC2 instance';
+    await reportUnwritable(dependencies, { kind: 'Node', object: outcome.node, what, nowMs });
+  }
   return { failure };
 }
 

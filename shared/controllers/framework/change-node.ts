@@ -35,8 +35,8 @@ export type NodeChangeOutcome =
   | { readonly kind: 'gone' }
   /** A condition in `extra` failed; index in `extra`. */
   | { readonly kind: 'refused'; readonly index: number }
-  /** The Node would exceed the size limit of an item. */
-  | { readonly kind: 'tooLarge' };
+  /** The change would exceed the size limit of an item. `node`: the Node as stored. */
+  | { readonly kind: 'tooLarge'; readonly node: KubeNode };
 
 export interface NodeChange {
   readonly next: KubeNode;
@@ -86,7 +86,7 @@ export async function changeNode(
         return { kind: 'refused', index: outcome.index };
       case 'tooLarge':
       case 'overfull':
-        return { kind: 'tooLarge' };
+        return { kind: 'tooLarge', node };
       case 'conflict':
         if (outcome.index === 0) node = outcome.current;
         else recorded.add(events[outcome.index - 1]!.ref.name);

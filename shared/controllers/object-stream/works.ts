@@ -15,6 +15,7 @@ import { changeNode } from '../framework/change-node.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
 import type { RecordWork } from '../framework/item-change.ts';
 import { recordEvents, subjectOf } from '../framework/record-event.ts';
+import { reportUnwritable } from '../framework/report-unwritable.ts';
 import { markPods } from '../node-monitor/mark-pods.ts';
 import { taintsDraft } from '../node-reconciler/decisions.ts';
 import { reconciledNode } from '../node-reconciler/reconcile.ts';
@@ -144,12 +145,13 @@ function nodeWorks(dependencies: ControllerDependencies, nodes: readonly NodeCha
 }
 
 async function reconcileNode(
-  { objects, ledger, log }: ControllerDependencies,
+  dependencies: ControllerDependencies,
   nodeName: string,
   first: KubeNode,
   nowMs: number,
 ): Promise<void> {
   if (reconciledNode(first, nowMs) === undefined) return;
+  const { objects, ledger } = dependencies;
   const { uid = '' } = first.metadata;
   const outcome = await changeNode(objects, { nodeName, uid, nowMs, first }, (node) => {
     const next = reconciledNode(node, nowMs);
@@ -162,7 +164,9 @@ async function reconcileNode(
     );
     return { next, extra: draft === undefined ? [] : [ledger.write(draft)] };
   });
-  if (outcome.kind === 'tooLarge') log.error('a Node is too large to be tainted', { nodeName });
+  if (outcome.kind === 'tooLarge') {
+    await reportUnwritable(dependencies, { kind: 'Node', object: outcome.node, what: 'change its taints', nowMs });
+  }
 }
 
 /** Removes a node that became Ready, or was deleted, from its zone's eviction queue. */
