@@ -6,18 +6,14 @@
  * Signatures are not verified, only that there is one for this service and region.
  */
 import { randomUUID } from 'node:crypto';
-import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import {
-  CloudWorld,
-  type CloudWorldOptions,
-  type CloudWorldState,
-  type InstanceStateChange,
-} from '../../shared/adapters/memory/cloud-world.ts';
+import type { CloudWorld, CloudWorldOptions, InstanceStateChange } from '../../shared/adapters/memory/cloud-world.ts';
 import { StartError } from '../start-error.ts';
 import { ACTIONS, Parameters } from './actions.ts';
 import { Ec2ApiError } from './ec2-error.ts';
+import { KeptWorld } from './kept-world.ts';
+import { OrderedFailures, RequestBuckets, type TokenBucket } from './misbehaviour.ts';
 import { xmlElement } from './xml.ts';
 
 export interface LocalCloudOptions extends CloudWorldOptions {
@@ -31,11 +27,6 @@ export interface LocalCloudOptions extends CloudWorldOptions {
   readonly bucket?: TokenBucket;
   /** Results on one page at most, for tests of paging. */
   readonly pageSizeMax?: number;
-}
-
-export interface TokenBucket {
-  readonly burst: number;
-  readonly refillPerSecond: number;
 }
 
 export interface LocalCloud {
@@ -74,87 +65,10 @@ const STATUS: Readonly<Record<string, number>> = {
 
 /** @throws StartError when the file of the world cannot be read */
 export async function startLocalCloud(options: LocalCloudOptions): Promise<LocalCloud> {
-  const { accountId, clock, file, region, pageSizeMax = Number.POSITIVE_INFINITY } = options;
-  const world = new CloudWorld(options);
-  if (file !== undefined && existsSync(file)) world.restore(readWorld(file));
-  const requests = new Map<string, number>();
-  const listeners: ((change: InstanceStateChange) => void)[] = [];
-  const levels = new Map<string, { tokens: number; atMs: number }>();
-  let answerDelayMs = options.answerDelayMs ?? 0;
-  let bucket = options.bucket;
-  let trouble: string | null = null;
-  let troubledCalls = Number.POSITIVE_INFINITY;
-  let sparedCalls = 0;
-  let timer: NodeJS.Timeout | undefined;
-
-  function changed(): void {
-    if (file !== undefined) {
-      writeFileSync(`${file}.new`, JSON.stringify(world.state()), { mode: 0o600 });
-      renameSync(`${file}.new`, file);
-    }
-    tell();
-  }
-
-  function tell(): void {
-    for (const change of world.takeStateChanges()) for (const listener of listeners) listener(change);
-    clearTimeout(timer);
-    const nextMs = world.nextChangeAtMs();
-    if (nextMs === undefined) return;
-    timer = setTimeout(tell, Math.max(1, nextMs - clock.nowMs()));
-    timer.unref();
-  }
-
-  function takeToken(action: string): boolean {
-    if (bucket === undefined) return true;
-    const nowMs = clock.nowMs();
-    const level = levels.get(action) ?? { tokens: bucket.burst, atMs: nowMs };
-    const refilled = level.tokens + (Math.max(0, nowMs - level.atMs) / 1_000) * bucket.refillPerSecond;
-    const tokens = Math.min(bucket.burst, refilled);
-    levels.set(action, { tokens: tokens >= 1 ? tokens - 1 : tokens, atMs: nowMs });
-    return tokens >= 1;
-  }
-
-  function answer(action: string, parameters: Parameters): string {
-    if (!takeToken(action)) throw new Ec2ApiError('RequestLimitExceeded', 'Request limit exceeded.');
-    const act = ACTIONS[action];
-    if (act === undefined) {
-      throw new Ec2ApiError('InvalidAction', `The action ${action} is not valid for this web service.`);
-    }
-    const momentMs = clock.nowMs() - answerDelayMs;
-    const content = act(parameters, { world, accountId, region, momentMs, pageSizeMax });
-    if (!action.startsWith('Describe')) changed();
-    return xmlElement(`${action}Response`, { requestId: randomUUID(), ...content }, NAMESPACE);
-  }
-
-  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const body = await readBody(request);
-    const parameters = new Parameters(body);
-    const action = parameters.text('Action') ?? '';
-    requests.set(action, (requests.get(action) ?? 0) + 1);
-    const spared = sparedCalls > 0;
-    if (spared) sparedCalls -= 1;
-    const befallen = !spared && trouble !== null && troubledCalls > 0 ? trouble : null;
-    if (befallen !== null) troubledCalls -= 1;
-    if (befallen === 'timeout') return;
-    try {
-      if (!isSigned(request, region)) {
-        throw new Ec2ApiError('AuthFailure', 'AWS was not able to validate the provided access credentials');
-      }
-      if (befallen !== null && befallen !== 'cut') throw new Ec2ApiError(befallen, `${befallen}, as ordered`);
-      const text = answer(action, parameters);
-      response.setHeader('content-type', 'text/xml;charset=UTF-8');
-      // A whole answer of half a document: what a broken proxy makes of it.
-      response.end(befallen === 'cut' ? text.slice(0, text.length / 2) : text);
-    } catch (error) {
-      if (!(error instanceof Ec2ApiError)) throw error;
-      const content = { Errors: { Error: { Code: error.code, Message: error.message } }, RequestID: randomUUID() };
-      response.writeHead(STATUS[error.code] ?? 400, { 'content-type': 'text/xml;charset=UTF-8' });
-      response.end(xmlElement('Response', content));
-    }
-  }
-
+  const kept = new KeptWorld(options, options.file);
+  const ec2 = new QueryProtocol(options, kept);
   const server = createServer((request, response) => {
-    serve(request, response).catch((error: unknown) => {
+    ec2.serve(request, response).catch((error: unknown) => {
       response.destroy(error instanceof Error ? error : new Error(String(error)));
     });
   });
@@ -162,31 +76,23 @@ export async function startLocalCloud(options: LocalCloudOptions): Promise<Local
     server.once('error', (cause) => reject(new StartError(`the local EC2 cannot listen: ${cause.message}`, { cause })));
     server.listen(options.port ?? 0, '127.0.0.1', resolve);
   });
-  if (world.nextChangeAtMs() !== undefined) tell();
-
+  if (kept.world.nextChangeAtMs() !== undefined) kept.report();
   return {
     endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    world,
-    requests,
-    subscribe: (listener) => void listeners.push(listener),
-    changed,
-    fail(next, { calls = Number.POSITIVE_INFINITY, after = 0 } = {}) {
-      trouble = next;
-      troubledCalls = calls;
-      sparedCalls = after;
-    },
+    world: kept.world,
+    requests: ec2.requests,
+    subscribe: (listener) => kept.subscribe(listener),
+    changed: () => kept.changed(),
+    fail: (trouble, { calls, after } = {}) => ec2.failures.order(trouble, calls, after),
     get trouble() {
-      return troubledCalls > 0 ? trouble : null;
+      return ec2.failures.trouble;
     },
     setAnswerDelay(delayMs) {
-      answerDelayMs = delayMs;
+      ec2.answerDelayMs = delayMs;
     },
-    setBucket(next) {
-      bucket = next;
-      levels.clear();
-    },
+    setBucket: (bucket) => ec2.buckets.set(bucket),
     async stop() {
-      clearTimeout(timer);
+      kept.stop();
       await new Promise<void>((resolve) => {
         server.close(() => resolve());
         server.closeAllConnections();
@@ -195,11 +101,58 @@ export async function startLocalCloud(options: LocalCloudOptions): Promise<Local
   };
 }
 
-function readWorld(file: string): CloudWorldState {
-  try {
-    return JSON.parse(readFileSync(file, 'utf8')) as CloudWorldState;
-  } catch (cause) {
-    throw new StartError(`${file} is not readable: delete it to begin with an empty EC2`, { cause });
+/** Requests and answers of EC2's query protocol. */
+class QueryProtocol {
+  readonly requests = new Map<string, number>();
+  readonly failures = new OrderedFailures();
+  readonly buckets: RequestBuckets;
+  answerDelayMs: number;
+  readonly #options: LocalCloudOptions;
+  readonly #kept: KeptWorld;
+
+  constructor(options: LocalCloudOptions, kept: KeptWorld) {
+    this.#options = options;
+    this.#kept = kept;
+    this.buckets = new RequestBuckets(options.bucket);
+    this.answerDelayMs = options.answerDelayMs ?? 0;
+  }
+
+  async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const parameters = new Parameters(await readBody(request));
+    const action = parameters.text('Action') ?? '';
+    this.requests.set(action, (this.requests.get(action) ?? 0) + 1);
+    const failure = this.failures.ofNextCall();
+    if (failure === 'timeout') return;
+    try {
+      if (!isSigned(request, this.#options.region)) {
+        throw new Ec2ApiError('AuthFailure', 'AWS was not able to validate the provided access credentials');
+      }
+      if (failure !== null && failure !== 'cut') throw new Ec2ApiError(failure, `${failure}, as ordered`);
+      const text = this.#answer(action, parameters);
+      response.setHeader('content-type', 'text/xml;charset=UTF-8');
+      // A complete response with half a document, as a broken proxy sends it.
+      response.end(failure === 'cut' ? text.slice(0, text.length / 2) : text);
+    } catch (error) {
+      if (!(error instanceof Ec2ApiError)) throw error;
+      const content = { Errors: { Error: { Code: error.code, Message: error.message } }, RequestID: randomUUID() };
+      response.writeHead(STATUS[error.code] ?? 400, { 'content-type': 'text/xml;charset=UTF-8' });
+      response.end(xmlElement('Response', content));
+    }
+  }
+
+  #answer(action: string, parameters: Parameters): string {
+    const { accountId, clock, region, pageSizeMax = Number.POSITIVE_INFINITY } = this.#options;
+    if (!this.buckets.acquire(action, clock.nowMs())) {
+      throw new Ec2ApiError('RequestLimitExceeded', 'Request limit exceeded.');
+    }
+    const act = ACTIONS[action];
+    if (act === undefined) {
+      throw new Ec2ApiError('InvalidAction', `The action ${action} is not valid for this web service.`);
+    }
+    const momentMs = clock.nowMs() - this.answerDelayMs;
+    const content = act(parameters, { world: this.#kept.world, accountId, region, momentMs, pageSizeMax });
+    if (!action.startsWith('Describe')) this.#kept.changed();
+    return xmlElement(`${action}Response`, { requestId: randomUUID(), ...content }, NAMESPACE);
   }
 }
 
