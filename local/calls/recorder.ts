@@ -65,110 +65,135 @@ const DISTINCT_CALLS_MAX = 100_000;
 const BODY_BYTES_MAX = 20_000_000;
 
 export async function startCallRecorder(options: RecorderOptions): Promise<CallRecorder> {
-  const counted = new Map<string, { call: RecordedCall; count: number }>();
-  const agent = new Agent({ keepAlive: true });
-  let complete = true;
+  const record = new CallRecord();
+  const forwarder = new Forwarder(options, record);
+  const server = createServer((incoming, outgoing) => {
+    forwarder.serve(incoming, outgoing).catch(() => {
+      // What cannot be read must not look like a call that was not made.
+      record.complete = false;
+      outgoing.destroy();
+    });
+  });
+  // Longer than any client keeps a connection: none is closed under a request.
+  server.keepAliveTimeout = 60_000;
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  return {
+    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    accessKeyId: (functionName) => `${KEY_PREFIX}${functionName}`,
+    note: (functionName, call) => record.add({ functionName, by: 'lambda', ...call }),
+    get calls() {
+      return record.calls();
+    },
+    async stop() {
+      forwarder.close();
+      server.closeAllConnections();
+      await new Promise<void>((resolve) => server.close(() => resolve()));
+      const { region, accountId, assembly } = options;
+      const head: RecordHead = { region, accountId, assembly, complete: record.complete };
+      writeFileSync(options.file, [head, ...record.calls()].map((line) => `${JSON.stringify(line)}\n`).join(''), {
+        mode: 0o600,
+      });
+    },
+  };
+}
 
-  function keep(call: RecordedCall): void {
+/** Distinct calls and how often each was made. */
+class CallRecord {
+  complete = true;
+  readonly #counted = new Map<string, { call: RecordedCall; count: number }>();
+
+  add(call: RecordedCall): void {
     const key = JSON.stringify([call.functionName, call.by, call.action, call.resource, call.context]);
-    const known = counted.get(key);
+    const known = this.#counted.get(key);
     if (known !== undefined) known.count += 1;
-    else if (counted.size < DISTINCT_CALLS_MAX) counted.set(key, { call, count: 1 });
-    else complete = false;
+    else if (this.#counted.size < DISTINCT_CALLS_MAX) this.#counted.set(key, { call, count: 1 });
+    else this.complete = false;
   }
 
-  function callsOf(service: string, target: string | undefined, body: string): AwsCall[] {
-    const operation = target?.split('.').at(-1) ?? '';
-    switch (service) {
-      case 'dynamodb':
-        return dynamoDbCalls(operation, JSON.parse(body), options);
-      case 'ec2':
-        return ec2Calls(new URLSearchParams(body), options, options.tagsOf);
-      case 'logs':
-        return logsCalls(operation, JSON.parse(body), options);
-      case 'events':
-        return eventsCalls(operation, JSON.parse(body), options);
-      default:
-        return otherCalls(service, operation);
-    }
+  calls(): CountedCall[] {
+    return [...this.#counted.values()].map(({ call, count }) => ({ ...call, count }));
+  }
+}
+
+/** Records each request and sends it on to its service. */
+class Forwarder {
+  readonly #options: RecorderOptions;
+  readonly #record: CallRecord;
+  readonly #agent = new Agent({ keepAlive: true });
+
+  constructor(options: RecorderOptions, record: CallRecord) {
+    this.#options = options;
+    this.#record = record;
   }
 
-  async function serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+  close(): void {
+    this.#agent.destroy();
+  }
+
+  async serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     const body = await readBody(incoming);
-    // A client that went away before it had asked.
+    // The client left before it had sent its request.
     if (body === undefined) return;
     const authorization = incoming.headers.authorization ?? '';
     const [, keyId = '', service = 'unsigned'] = CREDENTIAL.exec(authorization) ?? [];
     const target = incoming.headers['x-amz-target'];
     const functionName = keyId.startsWith(KEY_PREFIX) ? keyId.slice(KEY_PREFIX.length) : keyId;
-    for (const call of callsOf(service, typeof target === 'string' ? target : undefined, body.toString('utf8'))) {
-      keep({ functionName, by: 'function', ...call });
+    const operation = (typeof target === 'string' ? target : '').split('.').at(-1) ?? '';
+    for (const call of callsOf(this.#options, { service, operation, body: body.toString('utf8') })) {
+      this.#record.add({ functionName, by: 'function', ...call });
     }
-    const upstream = options.services[service];
+    const upstream = this.#options.services[service];
     if (upstream === undefined) {
       outgoing.destroy();
       return;
     }
-    const { hostname, port, host } = new URL(upstream);
-    const onward = httpRequest(
-      {
-        agent,
-        hostname,
-        port,
-        method: incoming.method,
-        path: incoming.url,
-        headers: {
-          ...incoming.headers,
-          host,
-          authorization: authorization.replace(`Credential=${keyId}/`, `Credential=${PASSED_ON_KEY}/`),
-        },
-      },
-      (answer) => {
-        outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
-        answer.on('error', () => outgoing.destroy());
-        answer.pipe(outgoing);
-      },
-    );
+    const passedOn = authorization.replace(`Credential=${keyId}/`, `Credential=${PASSED_ON_KEY}/`);
+    this.#forward(new URL(upstream), passedOn, { incoming, body, outgoing });
+  }
+
+  #forward(
+    { hostname, port, host }: URL,
+    authorization: string,
+    {
+      incoming,
+      body,
+      outgoing,
+    }: { readonly incoming: IncomingMessage; readonly body: Buffer; readonly outgoing: ServerResponse },
+  ): void {
+    const { method, url: path } = incoming;
+    const headers = { ...incoming.headers, host, authorization };
+    const onward = httpRequest({ agent: this.#agent, hostname, port, method, path, headers }, (answer) => {
+      outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.on('error', () => outgoing.destroy());
+      answer.pipe(outgoing);
+    });
     onward.on('error', () => outgoing.destroy());
     outgoing.on('close', () => {
       if (!outgoing.writableFinished) onward.destroy();
     });
     onward.end(body);
   }
+}
 
-  const server = createServer((incoming, outgoing) => {
-    serve(incoming, outgoing).catch(() => {
-      // What cannot be read must not pass for a call that was not made.
-      complete = false;
-      outgoing.destroy();
-    });
-  });
-  // Longer than any client keeps a connection: none is closed during a request.
-  server.keepAliveTimeout = 60_000;
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', resolve);
-  });
-
-  const calls = (): CountedCall[] => [...counted.values()].map(({ call, count }) => ({ ...call, count }));
-  return {
-    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    accessKeyId: (functionName) => `${KEY_PREFIX}${functionName}`,
-    note: (functionName, call) => keep({ functionName, by: 'lambda', ...call }),
-    get calls() {
-      return calls();
-    },
-    async stop() {
-      agent.destroy();
-      server.closeAllConnections();
-      await new Promise<void>((resolve) => server.close(() => resolve()));
-      const { region, accountId, assembly } = options;
-      const head: RecordHead = { region, accountId, assembly, complete };
-      writeFileSync(options.file, [head, ...calls()].map((line) => `${JSON.stringify(line)}\n`).join(''), {
-        mode: 0o600,
-      });
-    },
-  };
+function callsOf(
+  options: RecorderOptions,
+  { service, operation, body }: { readonly service: string; readonly operation: string; readonly body: string },
+): AwsCall[] {
+  switch (service) {
+    case 'dynamodb':
+      return dynamoDbCalls(operation, JSON.parse(body), options);
+    case 'ec2':
+      return ec2Calls(new URLSearchParams(body), options, options.tagsOf);
+    case 'logs':
+      return logsCalls(operation, JSON.parse(body), options);
+    case 'events':
+      return eventsCalls(operation, JSON.parse(body), options);
+    default:
+      return otherCalls(service, operation);
+  }
 }
 
 async function readBody(incoming: IncomingMessage): Promise<Buffer | undefined> {
