@@ -1,6 +1,8 @@
 /** Compares what an `expect` wants with what is stored. */
+
 import { clusterObjects } from '../shared/api/storage/cluster-objects.ts';
 import { evictionTimerStore } from '../shared/controllers/pod-evictor/timer-store.ts';
+import { defined } from '../shared/domain/defined.ts';
 import type { Taint } from '../shared/domain/kubernetes.ts';
 import { readyStatusOf } from '../shared/domain/nodes/conditions.ts';
 import type { KubeNode, KubeObject } from '../shared/kube/types.ts';
@@ -90,7 +92,7 @@ async function listAll(items: ItemStore, resource: string): Promise<KubeObject[]
     const page = await objects.list({
       resource,
       limit: LIST_PAGE,
-      ...(continueAfter === undefined ? {} : { continueAfter }),
+      ...defined({ continueAfter }),
     });
     found.push(...page.objects);
     if (page.next === undefined) return found;

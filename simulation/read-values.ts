@@ -1,4 +1,5 @@
 /** Values that several parts of a scenario file have: durations, quantities, taints. */
+import { defined } from '../shared/domain/defined.ts';
 import type { Taint, TaintEffect } from '../shared/domain/kubernetes.ts';
 import { parseDurationMs } from './duration.ts';
 import type { Quantity, TaintPattern } from './scenario.ts';
@@ -96,8 +97,6 @@ export function readTaints(source: Source | undefined, faults: Faults): Taint[] 
     }
     const value = readText(fields?.get('value'), faults);
     const timeAdded = readText(fields?.get('timeAdded'), faults);
-    return [
-      { key, effect, ...(value === undefined ? {} : { value }), ...(timeAdded === undefined ? {} : { timeAdded }) },
-    ];
+    return [{ key, effect, ...defined({ value }), ...defined({ timeAdded }) }];
   });
 }

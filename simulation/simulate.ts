@@ -1,8 +1,10 @@
 /** `npm run simulate`: arguments in, timeline and exit code out. */
+
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { describePolicyFault } from '../shared/config/policy.ts';
 import { policyFromYaml } from '../shared/config/policy-file.ts';
+import { defined } from '../shared/domain/defined.ts';
 import type { Policy } from '../shared/domain/policy.ts';
 import { formatDuration } from './duration.ts';
 import { type EngineStores, startEngineStores } from './engine-store.ts';
@@ -173,7 +175,7 @@ async function simulateOne(
   const store = tables === undefined ? recordedMemoryStore() : recordedStore(tables.items, tables.beats);
   let result: ScenarioResult;
   try {
-    result = await runScenario(scenario, { store, seed, onEntries: tell, ...(policy === undefined ? {} : { policy }) });
+    result = await runScenario(scenario, { store, seed, onEntries: tell, ...defined({ policy }) });
   } catch (error) {
     // What ends a simulation is a fault of the system under it: the others go on.
     terminal.printError(`${file}: the simulation ended: ${stackOf(error)}`);

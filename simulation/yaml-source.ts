@@ -2,7 +2,9 @@
  * A YAML document as a tree that remembers where everything stands, and the readers that check it. Every reader answers
  * undefined after it reported an error, so one read reports all errors of a file.
  */
+
 import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, visit } from 'yaml';
+import { defined } from '../shared/domain/defined.ts';
 
 export interface ScenarioFault {
   readonly file: string;
@@ -41,8 +43,7 @@ export function faultsOf(file: string): Faults {
   const told: ScenarioFault[] = [];
   return {
     told,
-    tell: ({ line, path }, expected, found) =>
-      told.push({ file, line, field: path, expected, ...(found === undefined ? {} : { found }) }),
+    tell: ({ line, path }, expected, found) => told.push({ file, line, field: path, expected, ...defined({ found }) }),
   };
 }
 
