@@ -40,12 +40,6 @@ export const ACCEPTED: readonly Accepted[] = [
     reason: 'The names of one object are never equal.',
   },
   {
-    file: 'object-stream/reconcile.ts',
-    within: 'handleChanges',
-    change: 'nodes.length + pods.length === 0 → false',
-    reason: 'It spares work: without a change of a Node or a pod each list of work below is empty.',
-  },
-  {
     file: 'bootstrap-token.ts',
     within: 'matchesPattern',
     change: 'wanted !== undefined && wanted === name[at] → wanted === name[at]',

@@ -105,7 +105,7 @@ it('names the rule that allows a machine with a bootstrap token to enrol', async
 });
 
 it('answers everybody who they are', async () => {
-  const headers = { authorization: 'Bearer unknown' };
+  const headers = { authorization: 'Bearer nobody' };
   const path = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
   expect(await apiInMemory({ users: USERS }).send('POST', path, { body: {}, headers })).toMatchObject({
     code: 201,
