@@ -8,7 +8,7 @@ const USERS = {
   vera: { name: 'vera', groups: ['nodekeeper:viewers'] },
   machine: { name: 'system:node:n1', groups: ['system:nodes'] },
   joiner: { name: 'system:bootstrap:abcdef', groups: ['system:bootstrappers'] },
-  nobody: { name: 'nobody', groups: [] },
+  stranger: { name: 'stranger', groups: [] },
 };
 type Rule = { verbs: string[]; apiGroups: string[]; resources: string[]; resourceNames?: string[] };
 
@@ -52,7 +52,7 @@ it('lists what a node may do, by API group, and its own Lease and Node by name',
 });
 
 it('grants nothing but questions about oneself to a user without groups', async () => {
-  const { resourceRules } = await rulesOf('nobody');
+  const { resourceRules } = await rulesOf('stranger');
   expect(resourceRules).toEqual([
     {
       verbs: ['create'],
@@ -85,7 +85,7 @@ it.each([
   ['head', true],
   ['post', false],
 ])('lets everybody %s a path that is no resource: %s', async (verb, allowed) => {
-  expect(await answerOf('nobody', { nonResourceAttributes: { verb, path: '/version' } })).toMatchObject({ allowed });
+  expect(await answerOf('stranger', { nonResourceAttributes: { verb, path: '/version' } })).toMatchObject({ allowed });
 });
 
 it.each([
@@ -94,21 +94,21 @@ it.each([
   ['authentication.k8s.io', 'selfsubjectreviews'],
 ])('lets everybody create a question about oneself: %s/%s', async (group, resource) => {
   const spec = (verb: string) => ({ resourceAttributes: { verb, group, resource } });
-  expect(await answerOf('nobody', spec('create'))).toEqual({ allowed: true, reason: 'self review' });
-  expect(await answerOf('nobody', spec('delete'))).toMatchObject({ allowed: false });
+  expect(await answerOf('stranger', spec('create'))).toEqual({ allowed: true, reason: 'self review' });
+  expect(await answerOf('stranger', spec('delete'))).toMatchObject({ allowed: false });
 });
 
 it('names the rule that allows a machine with a bootstrap token to enrol', async () => {
   const resourceAttributes = { verb: 'create', group: 'nodekeeper.dev', resource: 'nodeidentities' };
   expect(await answerOf('joiner', { resourceAttributes })).toEqual({ allowed: true, reason: 'bootstrap' });
-  expect(await answerOf('nobody', { resourceAttributes })).toMatchObject({ allowed: false });
+  expect(await answerOf('stranger', { resourceAttributes })).toMatchObject({ allowed: false });
 });
 
 it('answers everybody who they are', async () => {
-  const headers = { authorization: 'Bearer nobody' };
+  const headers = { authorization: 'Bearer stranger' };
   const path = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
   expect(await apiInMemory({ users: USERS }).send('POST', path, { body: {}, headers })).toMatchObject({
     code: 201,
-    body: { status: { userInfo: { username: 'nobody' } } },
+    body: { status: { userInfo: { username: 'stranger' } } },
   });
 });
