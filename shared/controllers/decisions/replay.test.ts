@@ -263,6 +263,33 @@ describe('a record of an earlier version', () => {
     expect(replay(stored(draft))).toMatchObject({ same: true, expected: { why: 'worded as before' } });
   });
 
+  it.each<[string, Partial<VolumeNode>, Partial<typeof defaultPolicy>]>([
+    ['mounted; time is not over', {}, { forceDetachTimeoutSeconds: 2_000 }],
+    ['mounted; detaching on timeout is switched off', {}, { disableForceDetachOnTimeout: true }],
+    ['mounted; EC2 gave no answer about the instance', { instance: 'unknown' }, {}],
+    ['node is unhealthy for too long', { instance: 'stopped' }, {}],
+  ])('of a volume replays although its text was: %s', (reason, node, policy) => {
+    const volume = {
+      volumeId: 'vol-1',
+      wanted: false,
+      mounted: true,
+      detachRequestedAtMs: 0,
+      tagged: true,
+      isRootDevice: false,
+      managedByAws: false,
+      attachedTo: 'i-1',
+    };
+    const question = {
+      volume,
+      node: { ready: 'Unknown', outOfService: false, instanceId: 'i-1', instance: 'running', ...node } as VolumeNode,
+    };
+    const inForce = { ...defaultPolicy, ...policy };
+    const decision = decideVolumeDetach(question, NOW, inForce);
+    const current = detachDraft({ ...NODE, nowMs: NOW, policy: inForce }, decision, question);
+    expect(current.outcome['reason']).not.toBe(reason);
+    expect(replay(stored({ ...current, outcome: { ...current.outcome, reason } }))).toMatchObject({ same: true });
+  });
+
   it('differs if the outcome does', () => {
     const outcome = { ...draft.outcome, kind: 'other' };
     expect(replay(stored({ ...draft, outcome } as DecisionDraft)).same).toBe(false);

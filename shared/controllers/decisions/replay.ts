@@ -66,7 +66,8 @@ export function replay(record: DecisionRecord): Replay {
 }
 
 /**
- * The outcome without its text for people: versions of the controller word it differently, and nothing depends on it. A
- * changed text in a record shows in its sum.
+ * The outcome without its texts for people: versions of the controller word them differently, and nothing depends on
+ * them. A changed text in a record shows in its sum. The rules of pods and of EC2 name the text `why`, that of volumes
+ * `reason`.
  */
-const withoutText = ({ why: _, ...outcome }: Outcome): object => outcome;
+const withoutText = ({ why: _why, reason: _reason, ...outcome }: Outcome): object => outcome;
