@@ -92,6 +92,16 @@ it('a ticket that was issued before the identity was deleted shows nothing', asy
   expect(endedAfterSeconds).toBe(0);
 });
 
+it('a key that an eventually consistent read does not show yet is no revoked key', async () => {
+  const stale = (items: ItemStore): ItemStore => ({
+    ...items,
+    get: async (key, options) => (options.consistent ? items.get(key, options) : undefined),
+  });
+  const { events, endedAfterSeconds } = await watchFor(MACHINE, async () => {}, stale);
+  expect(events.map(({ type }) => type)).toEqual(['ADDED']);
+  expect(endedAfterSeconds).toBe(WATCH_SECONDS);
+});
+
 it('the watch of a machine with a valid key lasts, and reads the keys once per minute', async () => {
   const { events, endedAfterSeconds, keyReads } = await watchFor(MACHINE, async () => {});
   expect(events.map(({ type }) => type)).toEqual(['ADDED']);

@@ -2,7 +2,8 @@
  * Whether the identity of a machine that holds a watch still exists. A watch is authorized once, at its start, and lasts up
  * to 15 minutes. Without this check, a machine would receive events until then, although its identity was deleted.
  *
- * Cost: half a read unit when the watch starts and once per minute, for machines only.
+ * Cost: half a read unit when the watch starts and once per minute, for machines only. A key that is missing is read
+ * again, strongly consistent: an eventually consistent read may not yet have a key that was added a moment ago.
  */
 import { KEY_ID_EXTRA } from '../../domain/access/node-identity.ts';
 import { nodeIdentity } from '../../domain/access/node-restriction.ts';
@@ -22,7 +23,9 @@ export function revocationCheck(keys: NodeKeys, user: UserInfo | undefined): IsS
   const identity = nodeIdentity({ name: user.username, groups: user.groups });
   if (identity.kind !== 'node') return undefined;
   return async () => {
-    const stored = await keys.keysOf(identity.nodeName, { consistent: false });
-    return stored.some((key) => key.keyId === keyId);
+    const { nodeName } = identity;
+    const hasKey = async (consistent: boolean): Promise<boolean> =>
+      (await keys.keysOf(nodeName, { consistent })).some((key) => key.keyId === keyId);
+    return (await hasKey(false)) || hasKey(true);
   };
 }

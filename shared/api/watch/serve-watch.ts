@@ -1,6 +1,5 @@
 /** The watch function: the same API, but it streams the lines of a watch. Every other request is 404. */
 
-import type { UserInfo } from '../../domain/access/user-info.ts';
 import { defined } from '../../domain/defined.ts';
 import { failedRequests, REQUEST_FAILED } from '../../kube/request/log-throttle.ts';
 import { refusedSignIns } from '../../kube/request/refused-sign-ins.ts';
@@ -41,7 +40,6 @@ export function serveWatch(options: WatchOptions): ServeWatch {
     const query = new URLSearchParams(request.query);
     query.delete(TICKET_PARAMETER);
     let lines: AsyncIterable<string> | undefined;
-    let user: UserInfo | undefined;
     const serve = composeApi({
       ...options,
       noteRefusal,
@@ -51,14 +49,8 @@ export function serveWatch(options: WatchOptions): ServeWatch {
       authenticator:
         ticket === null
           ? options.authenticator
-          : {
-              authenticate: async () => {
-                const authentication = await authenticateByTicket(options, request, ticket);
-                if (authentication.kind === 'authenticated') user = authentication.user;
-                return authentication;
-              },
-            },
-      answerWatch: async (source, watch) => {
+          : { authenticate: () => authenticateByTicket(options, request, ticket) },
+      answerWatch: async (source, watch, { user }) => {
         lines = watchLines(source, watch, deadlineMs, revocationCheck(options.nodeKeys, user));
         return {
           status: 200,
