@@ -44,6 +44,29 @@ describe('a parked row', () => {
     expect(await parked.list()).toEqual([]);
   });
 
+  it('is not settled by a caller that read an earlier row of the same object', async () => {
+    const parked = store();
+    await parked.park(object(5), ['node'], 1_000);
+    const seen = (await parked.get(parkedId(object(5))))!;
+    await parked.settle(seen, []);
+    await parked.park(object(6), ['cidrs'], 2_000);
+    expect(await parked.settle(seen, [])).toBe('refused');
+    expect(await parked.list()).toMatchObject([{ works: ['cidrs'] }]);
+  });
+
+  it('has the time at which each work was parked first', async () => {
+    const items = memoryItemStore();
+    const parked = parkedStore(items);
+    await parked.park(object(5), ['cidrs'], 1_000);
+    await parked.park(object(7), ['node', 'cidrs'], 2_000);
+    await parked.park(object(3), ['podGc', 'node'], 3_000);
+    expect(await parked.list()).toMatchObject([{ workParkedAtMs: { cidrs: 1_000, node: 2_000, podGc: 3_000 } }]);
+    // As written by an earlier version.
+    const key = { table: 'control' as const, pk: 'parked', sk: parkedId(object(7)) };
+    await items.write({ kind: 'update', key, set: { 'w-node': 1 } });
+    expect(await parked.list()).toMatchObject([{ workParkedAtMs: { node: 1_000 } }]);
+  });
+
   it('is postponed once by two callers that read the same row', async () => {
     const parked = store();
     await parked.park(object(5), ['cidrs'], 1_000);

@@ -3,17 +3,18 @@
  * of the `control` table:
  *
  *   pk `parked` sk `<resource>#[<namespace>/]<name>#<uid>`
- *      o JSON of what the works need of the object, rv its resourceVersion; one attribute `w-<work>` = 1 for each work;
- *      first when it was parked first (ms); due when it is retried next (ms); tries retries so far;
- *      version grows with every change of the works
+ *      o JSON of what the works need of the object, rv its resourceVersion; one attribute `w-<work>` for each work: when
+ *      it was parked first (ms); first when the row was written first (ms); due when it is retried next (ms); tries
+ *      retries so far; version grows with every change of the works
  *
  * A row belongs to one incarnation of an object: a Node that was deleted and created again has two rows. So what an
  * earlier incarnation leaves to do (the release of its pod CIDRs) is never mixed with what the next one needs.
  *
  * Concurrency. Every write is one conditional update or delete:
- *   - `park` adds works and keeps due time, tries and first time of a row that exists. Repeated or concurrent calls
- *     lead to the same row. Its `o` is replaced only by a newer state of the object, so a late record loses nothing.
- *   - `settle` removes works, or the row, unless works were parked since the row was read.
+ *   - `park` adds works and keeps due time, tries and times of a row and of works that exist. Repeated or concurrent
+ *     calls lead to the same row. Its `o` is replaced only by a newer state of the object, so a late record loses nothing.
+ *   - `settle` removes works, or the row, unless works were parked since the row was read. A row that was deleted and
+ *     written again has another first time, although its version may be the same.
  *   - `postpone` moves the due time, unless another caller did.
  *
  * A row in the `objects` table starts a retry: the table's stream invokes object-stream.
@@ -25,7 +26,7 @@
 import { defined } from '../domain/defined.ts';
 import type { Item, ItemKey, ItemStore } from '../ports/item-store.ts';
 import { StoreFault } from '../ports/item-store.ts';
-import { any, is, lacks } from './conditions.ts';
+import { all, any, is, lacks } from './conditions.ts';
 import { ALONE, objectSortKey, RETRY_PREFIX } from './layout.ts';
 
 const PARTITION = 'parked';
@@ -52,6 +53,9 @@ export interface ParkedRow {
   readonly id: string;
   readonly text: string;
   readonly works: readonly string[];
+  /** When each work was parked first. */
+  readonly workParkedAtMs: Readonly<Record<string, number>>;
+  /** When the row was written first. */
   readonly firstMs: number;
   readonly dueMs: number;
   readonly tries: number;
@@ -87,18 +91,17 @@ export function parkedStore(items: ItemStore): ParkedStore {
     async park(object, works, nowMs) {
       const key = keyOf(parkedId(object));
       const { text, resourceVersion: rv } = object;
-      const flags: Item = Object.fromEntries(works.map((work) => [`${WORK_PREFIX}${work}`, 1]));
-      const added = { setIfAbsent: { first: nowMs, due: nowMs, tries: 0 }, add: { version: 1 } };
+      const parkedAt: Item = Object.fromEntries(works.map((work) => [`${WORK_PREFIX}${work}`, nowMs]));
+      const added = { setIfAbsent: { ...parkedAt, first: nowMs, due: nowMs, tries: 0 }, add: { version: 1 } };
       for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
         const isNewest = any(lacks('rv'), { kind: 'compare', attribute: 'rv', op: '<=', value: rv });
-        const set = { ...flags, o: text, rv };
+        const set = { o: text, rv };
         const newest = await items.write({ kind: 'update', key, set, ...added, when: isNewest });
         if (newest.kind === 'written') return;
         // The row has a later state of the object, which has everything that an earlier one has.
         const late = await items.write({
           kind: 'update',
           key,
-          set: flags,
           ...added,
           when: { kind: 'compare', attribute: 'rv', op: '>', value: rv },
         });
@@ -147,8 +150,8 @@ export function parkedStore(items: ItemStore): ParkedStore {
       });
     },
 
-    async settle({ id, version, works }, left) {
-      const when = is('version', version);
+    async settle({ id, version, firstMs, works }, left) {
+      const when = all(is('version', version), is('first', firstMs));
       if (left.length === 0) return (await items.write({ kind: 'delete', key: keyOf(id), when })).kind;
       const remove = works.filter((work) => !left.includes(work)).map((work) => `${WORK_PREFIX}${work}`);
       if (remove.length === 0) return 'written';
@@ -157,12 +160,20 @@ export function parkedStore(items: ItemStore): ParkedStore {
   };
 }
 
-const rowOf = (item: Item): ParkedRow => ({
-  id: item['sk'] as string,
-  text: item['o'] as string,
-  works: Object.keys(item).flatMap((name) => (name.startsWith(WORK_PREFIX) ? [name.slice(WORK_PREFIX.length)] : [])),
-  firstMs: item['first'] as number,
-  dueMs: item['due'] as number,
-  tries: item['tries'] as number,
-  version: item['version'] as number,
-});
+function rowOf(item: Item): ParkedRow {
+  const firstMs = item['first'] as number;
+  const parkedAtMs = Object.entries(item).flatMap(([name, value]) =>
+    // A row of an earlier version has a 1 in place of the time.
+    name.startsWith(WORK_PREFIX) ? [[name.slice(WORK_PREFIX.length), Math.max(firstMs, Number(value))] as const] : [],
+  );
+  return {
+    id: item['sk'] as string,
+    text: item['o'] as string,
+    works: parkedAtMs.map(([work]) => work),
+    workParkedAtMs: Object.fromEntries(parkedAtMs),
+    firstMs,
+    dueMs: item['due'] as number,
+    tries: item['tries'] as number,
+    version: item['version'] as number,
+  };
+}

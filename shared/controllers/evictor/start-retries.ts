@@ -1,18 +1,18 @@
 /**
- * Starts the due retries of works that object-stream parked (object-stream/parked-works.ts), and gives up old ones. This
- * tick does it because it runs in every period; it neither knows nor does the works.
+ * Starts the due retries of works that object-stream parked (object-stream/parked-works.ts). This tick does it because it
+ * runs in every period; it neither knows nor does the works. A row that is retried for two hours without a
+ * result is given up.
  *
  * A retry is started first, and counted afterwards. A tick that is killed in between starts it again in the next period,
  * which is safe. Two concurrent ticks start it twice and count it once.
  *
  * Cost without parked rows: half a read unit per tick.
  */
-import { ALL_FUNCTIONS } from '../../domain/functions/tick-metrics.ts';
 import { type ParkedRow, parkedStore } from '../../store/parked-store.ts';
 import { type WorkBudget, workThrough } from '../framework/bounded-work.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
-import { RECORDS_GIVEN_UP } from '../framework/metrics.ts';
-import { isGivenUp, retryDelayMs } from '../object-stream/parking.rule.ts';
+import { isRowGivenUp, retryDelayMs } from '../object-stream/parking.rule.ts';
+import { reportGivenUp } from '../object-stream/report-given-up.ts';
 
 /** Retries per tick: a bound on what a tick writes. The rows that have been due longest come first. */
 const RETRIES_PER_TICK_MAX = 400;
@@ -38,19 +38,13 @@ export async function startRetries(
 ): Promise<readonly unknown[]> {
   const store = parkedStore(items);
   const { faults } = await workThrough(rows, { concurrencyMax: CONCURRENCY_MAX, budget }, async (row) => {
-    if (!isGivenUp(row, nowMs)) {
+    if (!isRowGivenUp(row, nowMs)) {
       await store.startRetry(row.id, nowMs);
       await store.postpone(row, nowMs + retryDelayMs(row.tries));
       return;
     }
     if ((await store.settle(row, [])) === 'refused') return;
-    meter.add(RECORDS_GIVEN_UP, 1, 'Count', ALL_FUNCTIONS);
-    log.error('works of a stream record were given up', {
-      object: row.id,
-      works: row.works,
-      tries: row.tries,
-      ageSeconds: Math.round((nowMs - row.firstMs) / 1_000),
-    });
+    reportGivenUp({ log, meter }, row, { works: row.works, nowMs });
   });
   return faults;
 }

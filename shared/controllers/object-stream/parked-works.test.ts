@@ -6,7 +6,7 @@ import type { KubeNode } from '../../kube/types.ts';
 import { type ItemKey, type ItemStore, StoreFault } from '../../ports/item-store.ts';
 import { parkedStore } from '../../store/parked-store.ts';
 import type { ItemChangeRecord } from '../framework/item-change.ts';
-import { PARKED_AGE_MAX_MS } from './parking.rule.ts';
+import { PARKED_AGE_MAX_MS, ROW_AGE_MAX_MS } from './parking.rule.ts';
 
 /** Throttles the items that `isHot` names, and transactions that contain one of them. */
 const throttled =
@@ -41,6 +41,8 @@ async function cordonRecords(fleet: ControlledFleet, ...names: string[]): Promis
   return fleet.tables.changes('objects', seen).filter(({ key }) => key.pk.startsWith('o#nodes#'));
 }
 
+const givenUp = (fleet: ControlledFleet) =>
+  fleet.metrics.filter(({ name }) => name === 'stream_records_given_up_total');
 const rowsOf = (fleet: ControlledFleet) => parkedStore(fleet.tables).list();
 const CORDONED = ['unschedulable:NoSchedule'];
 
@@ -147,20 +149,72 @@ describe('a record of a throttled Node', () => {
     const records = await cordonRecords(fleet, 'a-0');
     hot.add('a-0');
     await fleet.controllers.onObjectRecords(records);
-    const givenUp = () => fleet.metrics.filter(({ name }) => name === 'stream_records_given_up_total');
     fleet.at(PARKED_AGE_MAX_MS / 1_000 - 5);
-    await fleet.controllers.tickEvictor(fleet.slot());
-    expect(givenUp()).toEqual([]);
+    await fleet.tick();
+    expect(givenUp(fleet)).toEqual([]);
     fleet.at(PARKED_AGE_MAX_MS / 1_000 + 5);
-    await fleet.controllers.tickEvictor(fleet.slot());
-    expect(givenUp()).toMatchObject([{ value: 1 }]);
+    await fleet.tick();
+    expect(givenUp(fleet)).toMatchObject([{ value: 1 }]);
     expect(fleet.told).toContainEqual(
       expect.objectContaining({
         level: 'error',
         message: 'works of a stream record were given up',
-        fields: expect.objectContaining({ works: ['node'], tries: 1 }),
+        fields: expect.objectContaining({ works: ['node'], tries: 2 }),
       }),
     );
+    expect(await rowsOf(fleet)).toEqual([]);
+  });
+
+  it('is retried after evictor or object-stream did not run for longer than that', async () => {
+    const { fleet, hot } = await fleetWithHotNodes();
+    const records = await cordonRecords(fleet, 'a-0');
+    hot.add('a-0');
+    await fleet.controllers.onObjectRecords(records);
+    hot.clear();
+    // evictor runs, and nothing receives the retries that it starts.
+    fleet.at(PARKED_AGE_MAX_MS / 1_000 + 5);
+    await fleet.controllers.tickEvictor(fleet.slot());
+    fleet.at(PARKED_AGE_MAX_MS / 1_000 + 60);
+    await fleet.controllers.tickEvictor(fleet.slot());
+    await fleet.streams();
+    expect(await fleet.taints('a-0')).toEqual(CORDONED);
+    expect(givenUp(fleet)).toEqual([]);
+    expect(await rowsOf(fleet)).toEqual([]);
+  });
+
+  it('is given up without the works that were parked for the same Node later', async () => {
+    const { fleet, hot } = await fleetWithHotNodes();
+    const records = await cordonRecords(fleet, 'a-0');
+    hot.add('a-0');
+    await fleet.controllers.onObjectRecords(records);
+    const [row] = await rowsOf(fleet);
+    fleet.at(PARKED_AGE_MAX_MS / 1_000 - 5);
+    const { name = '', uid = '' } = (await fleet.node('a-0'))?.metadata ?? {};
+    const object = { resource: 'nodes', namespace: '', name, uid, resourceVersion: 1, text: row!.text };
+    await parkedStore(fleet.tables).park(object, ['cloudWatch'], fleet.nowMs());
+    fleet.at(PARKED_AGE_MAX_MS / 1_000 + 5);
+    await fleet.tick();
+    expect(await rowsOf(fleet)).toMatchObject([{ works: ['cloudWatch'] }]);
+    hot.clear();
+    fleet.at(PARKED_AGE_MAX_MS / 1_000 + 15);
+    await fleet.tick();
+    expect(await rowsOf(fleet)).toEqual([]);
+    expect(givenUp(fleet)).toHaveLength(1);
+  });
+
+  it('is given up if two hours of retries end without a result', async () => {
+    const { fleet, hot } = await fleetWithHotNodes();
+    const records = await cordonRecords(fleet, 'a-0');
+    hot.add('a-0');
+    await fleet.controllers.onObjectRecords(records);
+    for (let seconds = 10; seconds < ROW_AGE_MAX_MS / 1_000; seconds += 10) {
+      fleet.at(seconds);
+      await fleet.controllers.tickEvictor(fleet.slot());
+    }
+    expect(givenUp(fleet)).toEqual([]);
+    fleet.at(ROW_AGE_MAX_MS / 1_000 + 10);
+    await fleet.controllers.tickEvictor(fleet.slot());
+    expect(givenUp(fleet)).toHaveLength(1);
     expect(await rowsOf(fleet)).toEqual([]);
   });
 });
@@ -242,6 +296,25 @@ describe('a retry', () => {
     }
   });
 
+  it('begins although the other works of its batch were slow', async () => {
+    const { fleet, started } = await startedRetry();
+    const seen = fleet.tables.changes('objects').at(-1)?.sequence;
+    await cordon(fleet, 'a-1');
+    const records = fleet.tables.changes('objects', seen).filter(({ key }) => key.pk.startsWith('o#nodes#'));
+    const startSeconds = fleet.seconds();
+    const slow: ItemStore = {
+      ...fleet.tables,
+      transact(writes) {
+        if (writes.some(({ key }) => key.sk === 'a-1')) fleet.at(startSeconds + 3);
+        return fleet.tables.transact(writes);
+      },
+    };
+    await fleet.makeControllers(slow).onObjectRecords([...records, ...started]);
+    expect(await fleet.taints('a-1')).toEqual(CORDONED);
+    expect(await fleet.taints('a-0')).toEqual(CORDONED);
+    expect(await rowsOf(fleet)).toEqual([]);
+  });
+
   it('finds nothing to do where the Node was deleted meanwhile', async () => {
     const { fleet, started } = await startedRetry();
     await fleet.removeNode('a-0');
@@ -314,4 +387,43 @@ describe('works of a deleted object', () => {
     expect(await rowsOf(fleet)).toEqual([]);
     expect(fleet.told.filter(({ level }) => level === 'error')).toEqual([]);
   });
+});
+
+it('a pod that other commits keep changing is parked, and marked not ready by the retry', async () => {
+  const contended = { is: false };
+  let changes = 0;
+  const { fleet } = await settledFleet(
+    { a: 2 },
+    {
+      mayPostpone: true,
+      between: (items) => ({
+        ...items,
+        async transact(writes) {
+          if (contended.is && writes.some(({ key }) => key.pk.startsWith('o#pods#'))) {
+            changes += 1;
+            await fleet.changePod('p', (pod) => ({
+              ...pod,
+              metadata: { ...pod.metadata, annotations: { changes: String(changes) } },
+            }));
+          }
+          return items.transact(writes);
+        },
+      }),
+    },
+  );
+  await fleet.post('a-0', 'False');
+  await fleet.streams();
+  const seen = fleet.tables.changes('objects').at(-1)?.sequence;
+  await fleet.addPod('p', 'a-0');
+  const records = fleet.tables.changes('objects', seen).filter(({ key }) => key.pk.startsWith('o#pods#'));
+  contended.is = true;
+  const outcome = await fleet.controllers.onObjectRecords(records);
+  expect(outcome).toMatchObject({ faults: [], postponed: [{ code: 'throttled' }] });
+  expect((await rowsOf(fleet)).map(({ works }) => works)).toEqual([['boundPods']]);
+  contended.is = false;
+  fleet.at(5);
+  await fleet.tick();
+  expect(await rowsOf(fleet)).toEqual([]);
+  const conditions = (await fleet.pod('p'))?.status?.['conditions'];
+  expect(conditions).toContainEqual(expect.objectContaining({ type: 'Ready', status: 'False' }));
 });

@@ -3,8 +3,10 @@
  *
  *   1. Works of a batch fail. Their rows are written (store/parked-store.ts), and the batch succeeds. The records behind
  *      it are delivered at once (law L12).
- *   2. evictor's tick starts a retry of each row that is due and moves its due time. It gives up rows that are too old.
+ *   2. evictor's tick starts a retry of each row that is due and moves its due time.
  *   3. object-stream receives the retry, runs the row's works on the current object, and removes those that succeeded.
+ *      A work that fails is given up if it was parked too long ago. So neither an outage of evictor nor one of
+ *      object-stream loses a work that was not retried.
  *
  * What may happen at once, late, twice or half-way:
  *
@@ -30,9 +32,10 @@
 import { defined } from '../../domain/defined.ts';
 import type { KubeNode, KubeObject } from '../../kube/types.ts';
 import { type ParkedObject, type ParkedRow, parkedId, parkedStore, retriedId } from '../../store/parked-store.ts';
-import { UNBOUNDED, type WorkBudget, workThrough } from '../framework/bounded-work.ts';
+import { UNBOUNDED, workThrough, workUntil } from '../framework/bounded-work.ts';
 import { type ChangesOutcome, type ItemChangeRecord, isRetryable } from '../framework/item-change.ts';
-import { parkedNode, parkedPod } from './parking.rule.ts';
+import { isWorkGivenUp, parkedNode, parkedPod } from './parking.rule.ts';
+import { reportGivenUp } from './report-given-up.ts';
 import {
   type ObjectChanges,
   type ObjectWork,
@@ -44,6 +47,8 @@ import {
 
 /** Rows that are written or retried concurrently. */
 const CONCURRENCY_MAX = 8;
+/** Retries begin within this time after the other works, so that they delay the records behind them little. Milliseconds. */
+const RETRY_BUDGET_MS = 2_000;
 
 /** Parks the works that may pass. The others are given up. */
 export async function parkFailed(
@@ -145,8 +150,11 @@ function parkedObject(resource: 'nodes' | 'pods', object: KubeObject): ParkedObj
 export async function retryParked(
   dependencies: WorkDependencies,
   records: readonly ItemChangeRecord[],
-  { nowMs, budget }: { readonly nowMs: number; readonly budget: WorkBudget },
+  nowMs: number,
 ): Promise<ChangesOutcome> {
+  const { clock } = dependencies;
+  // From now, not from the start of the batch: otherwise slow batches would never leave time for a retry.
+  const budget = workUntil(clock, clock.nowMs() + RETRY_BUDGET_MS);
   const ids = new Set(records.flatMap(({ key }) => retriedId(key) ?? []));
   const outcomes: RetryOutcome[] = [];
   // A row that is not begun within the budget, or that cannot be read, is due again soon.
@@ -172,6 +180,7 @@ async function retryRow(dependencies: WorkDependencies, id: string, nowMs: numbe
   if (row === undefined) return { left: [], givenUp: [] };
   const left = new Map<WorkKind, unknown>();
   const givenUp: unknown[] = [];
+  const tooOld: WorkKind[] = [];
   for (const kind of WORK_KINDS.filter((each) => row.works.includes(each))) {
     try {
       // Events need only the names that the row has.
@@ -179,11 +188,13 @@ async function retryRow(dependencies: WorkDependencies, id: string, nowMs: numbe
       const changes = retriedChanges(row, kind, isEvent ? undefined : await currentObject(dependencies, row));
       for (const work of worksOf(kind, dependencies, changes, nowMs)) await work.run();
     } catch (fault) {
-      if (isRetryable(fault)) left.set(kind, fault);
-      else givenUp.push(fault);
+      if (!isRetryable(fault)) givenUp.push(fault);
+      else if (isWorkGivenUp(row.workParkedAtMs[kind]!, nowMs)) tooOld.push(kind);
+      else left.set(kind, fault);
     }
   }
-  await store.settle(row, [...left.keys()]);
+  const settled = await store.settle(row, [...left.keys()]);
+  if (tooOld.length > 0 && settled === 'written') reportGivenUp(dependencies, row, { works: tooOld, nowMs });
   return { left: [...left.values()], givenUp };
 }
 

@@ -32,8 +32,8 @@ import { type ObjectChanges, WORK_KINDS, type WorkDependencies, worksOf } from '
 
 /** Works that run concurrently. */
 const CONCURRENCY_MAX = 8;
-/** Retries begin within this time after the batch, so that they delay the records behind it little. Milliseconds. */
-const RETRY_BUDGET_MS = 2_000;
+/** The repetition of failed works begins within this time after the start of the batch. Milliseconds. */
+const REPETITION_BUDGET_MS = 2_000;
 const NODES_PREFIX = 'o#nodes#';
 const PODS_PREFIX = 'o#pods#';
 
@@ -55,8 +55,8 @@ async function handleChanges(
     pods: changesOf(records, PODS_PREFIX),
   };
   const works = WORK_KINDS.flatMap((kind) => worksOf(kind, withState, changes, nowMs));
-  const budget = workUntil(dependencies.clock, nowMs + RETRY_BUDGET_MS);
-  const limits = { concurrencyMax: CONCURRENCY_MAX, retryBudget: budget };
+  const retryBudget = workUntil(dependencies.clock, nowMs + REPETITION_BUDGET_MS);
+  const limits = { concurrencyMax: CONCURRENCY_MAX, retryBudget };
   // Neither parked nor delivered again: the bus may refuse an event, but only an unreadable object makes this fail.
   const publishing = {
     of: [],
@@ -77,7 +77,7 @@ async function handleChanges(
   return combined(
     { faults: [...unpublished.values()], postponed: [] },
     await parkFailed(withState, changes, new Map([...failed, ...failedEvictions]), nowMs),
-    await retryParked(withState, records, { nowMs, budget }),
+    await retryParked(withState, records, nowMs),
   );
 }
 

@@ -6,6 +6,7 @@ import { noExecuteTaints } from '../../domain/nodes/taint-times.ts';
 import { zoneKeyOf } from '../../domain/zones/zone.ts';
 import type { KubeNode, KubeObject } from '../../kube/types.ts';
 import { jsonEqual } from '../../kube/wire/json-value.ts';
+import { StoreFault } from '../../ports/item-store.ts';
 import type { FleetState } from '../../store/fleet-store.ts';
 import { podsChanged, readHealth } from '../../store/health-store.ts';
 import type { CidrAllocator } from '../cidr-allocator/reconcile.ts';
@@ -216,9 +217,11 @@ function boundPodWorks(dependencies: ControllerDependencies, pods: readonly PodC
           after !== undefined && marksPodsBoundNow(digests.get(nodeNameOf(after))?.ready) ? [after] : [],
         );
         const { left, faults } = await markPods(dependencies, onNotReady, nowMs);
-        if (left > 0) {
-          throw new AggregateError(faults, `${left} pods bound to nodes that are not ready could not be marked`);
-        }
+        if (left === 0) return;
+        const message = `${left} pods bound to nodes that are not ready could not be marked`;
+        // Without a fault, other commits kept changing the pods: a retry may succeed.
+        if (left > faults.length) throw new StoreFault('throttled', message, { retryable: true });
+        throw new AggregateError(faults, message);
       },
     },
   ];
