@@ -140,12 +140,12 @@ describe('node-monitor', () => {
         throw new Error('the process is dead');
       },
     });
-    for (const seconds of [45, 50]) {
+    for (const seconds of [45, 50, 55]) {
       fleet.at(seconds);
       dead = false;
       await expect(dying.tickNodeMonitor(fleet.slot())).rejects.toThrow('dead');
     }
-    await fleet.run(55, 55);
+    await fleet.run(65, 65);
     expect((await fleet.records()).state.gate.reasons).toEqual(['missedTicks']);
     for (const name of SILENT) expect(await fleet.ready(name)).toBe('True');
   });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { claimSlot, reportsAge, slotOf, slotStartMs, slotVerdict, ticksWereMissing } from './tick.ts';
+import { defaultPolicy, type Policy } from './policy.ts';
+import { claimSlot, slotOf, slotStartMs, slotVerdict, tellsAge, tickGapMaxMs, ticksWereMissing } from './tick.ts';
 
 describe('slots', () => {
   it('count whole periods since the epoch', () => {
@@ -20,41 +21,52 @@ describe('slots', () => {
 });
 
 describe('ticksWereMissing', () => {
-  const missingAfter = (gapMs: number) =>
-    ticksWereMissing({ lastTickAtMs: 100_000, nowMs: 100_000 + gapMs, periodSeconds: 5 });
+  const missingAfter = (gapMs: number, policy: Partial<Policy> = {}) =>
+    ticksWereMissing({
+      lastTickAtMs: 100_000,
+      nowMs: 100_000 + gapMs,
+      gapMaxMs: tickGapMaxMs({ ...defaultPolicy, ...policy }),
+    });
 
-  it('allows one missing tick, and the jitter of the next', () => {
+  it('allows late and lost ticks up to half of the grace period', () => {
     expect(missingAfter(5_000)).toBe(false);
-    expect(missingAfter(10_000)).toBe(false);
-    expect(missingAfter(10_400)).toBe(false);
+    expect(missingAfter(15_000)).toBe(false);
+    expect(missingAfter(20_000)).toBe(false);
+    expect(missingAfter(20_001)).toBe(true);
   });
 
-  it('finds a gap of three periods', () => {
-    expect(missingAfter(14_700)).toBe(true);
-    expect(missingAfter(15_000)).toBe(true);
+  it('follows the grace period, not the period', () => {
+    expect(missingAfter(30_000, { nodeMonitorGracePeriodSeconds: 60 })).toBe(false);
+    expect(missingAfter(20_001, { nodeMonitorPeriodSeconds: 10 })).toBe(true);
   });
 
-  it('trusts nothing before the first tick', () => {
-    expect(ticksWereMissing({ lastTickAtMs: undefined, nowMs: 0, periodSeconds: 5 })).toBe(true);
+  it('allows for jitter where the grace period is two periods', () => {
+    const tight = { nodeMonitorPeriodSeconds: 5, nodeMonitorGracePeriodSeconds: 10 } as const;
+    expect(missingAfter(5_400, tight)).toBe(false);
+    expect(missingAfter(7_501, tight)).toBe(true);
+  });
+
+  it('is true before the first tick', () => {
+    expect(ticksWereMissing({ lastTickAtMs: undefined, nowMs: 0, gapMaxMs: 20_000 })).toBe(true);
   });
 });
 
 describe('the age of a tick', () => {
   const toldAt = (periodSeconds: number): number[] =>
     Array.from({ length: 120 / periodSeconds }, (_, slot) => slot)
-      .filter((slot) => reportsAge({ slot, periodSeconds, ageMs: 60_000 }))
+      .filter((slot) => tellsAge({ slot, periodSeconds, ageMs: 60_000 }))
       .map((slot) => slot * periodSeconds);
 
   it.each([
     [5, [0, 30, 60, 90]],
     [20, [0, 40, 60, 100]],
     [60, [0, 60]],
-  ])('is reported twice per minute where there are so many, with a period of %i s', (periodSeconds, seconds) => {
+  ])('is told twice a minute where there are so many, with a period of %i s', (periodSeconds, seconds) => {
     expect(toldAt(periodSeconds)).toEqual(seconds);
   });
 
-  it('is reported by each tick that is later than the precision of the scheduler', () => {
-    expect(reportsAge({ slot: 1, periodSeconds: 5, ageMs: 60_000 })).toBe(false);
-    expect(reportsAge({ slot: 1, periodSeconds: 5, ageMs: 60_001 })).toBe(true);
+  it('is told by each tick that comes later than a scheduler may be', () => {
+    expect(tellsAge({ slot: 1, periodSeconds: 5, ageMs: 60_000 })).toBe(false);
+    expect(tellsAge({ slot: 1, periodSeconds: 5, ageMs: 60_001 })).toBe(true);
   });
 });

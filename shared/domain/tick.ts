@@ -1,14 +1,16 @@
 /**
- * Slots: when a controller acts, and why no slot runs twice.
+ * Slots: when a controller acts, and how nobody acts twice.
  *
  * Each tick message names the time it was scheduled for; its slot is that time in whole periods. The controller claims
- * the slot with one conditional write, which also returns the fence, a number that grows with every claim. A process
- * that loses the claim exits. Slots are only claimed in ascending order: a message for an earlier slot than the last
- * claimed one is dropped. The scheduler may deliver a message up to a minute late (its precision), and with the same
- * delay within one minute, so a message with such a delay is still processed.
+ * the slot with one conditional write, which also yields the fence, a number that grows with every claim; whoever loses
+ * exits. Claims only move forward, so a message that comes after a later slot was claimed is lost, in any order of arrival.
+ * The message may come up to a minute late by itself (precision of the scheduler), and always equally late within one
+ * minute: lateness alone, within that, is no reason to drop it.
  */
 
-/** The scheduler's precision. Seconds. A message later than this plus a period was delayed by an outage. */
+import type { Policy } from './policy.ts';
+
+/** The scheduler's precision. Seconds; a message later than this plus a period was held up by an outage. */
 export const SCHEDULER_PRECISION_SECONDS = 60;
 
 /** Number of a slot. `periodSeconds` divides a minute. */
@@ -19,8 +21,8 @@ export const slotOf = (scheduledMs: number, periodSeconds: number): number =>
 export const slotStartMs = (slot: number, periodSeconds: number): number => slot * periodSeconds * 1_000;
 
 /**
- * due: to be claimed. stale: delayed by an outage of ours, or replayed. A stale tick is dropped: no result depends on
- * the number of ticks, and a burst of old ones would make an unhealthy controller look healthy.
+ * due: to be claimed. stale: held up by an outage of ours or replayed; dropped, because nothing depends on how many ticks
+ * ran, and a burst of old ones would only look like a controller in good health.
  */
 export const slotVerdict = (at: {
   readonly slot: number;
@@ -31,26 +33,20 @@ export const slotVerdict = (at: {
     ? 'stale'
     : 'due';
 
-/** Alarms need one value per minute. A second value per minute covers the loss of the first. */
-const AGE_REPORT_INTERVAL_MS = 30_000;
+/** A figure a minute is what alarms look at; the second of each minute stands in for a first that is lost. */
+const AGE_TOLD_EACH_MS = 30_000;
 
-/**
- * Whether a tick reports its age: the first of each half minute, and each that is later than the scheduler's precision.
- * Not every tick, because log lines are billed.
- */
-export const reportsAge = (at: {
+/** Whether a tick tells its age: the first of each half minute, and each that is later than a scheduler may be. Lines are billed. */
+export const tellsAge = (at: {
   readonly slot: number;
   readonly periodSeconds: number;
   readonly ageMs: number;
 }): boolean => {
-  const half = (slot: number): number => Math.floor(slotStartMs(slot, at.periodSeconds) / AGE_REPORT_INTERVAL_MS);
+  const half = (slot: number): number => Math.floor(slotStartMs(slot, at.periodSeconds) / AGE_TOLD_EACH_MS);
   return half(at.slot) !== half(at.slot - 1) || at.ageMs > SCHEDULER_PRECISION_SECONDS * 1_000;
 };
 
-/**
- * The claim as data, in the words of the item store: written, the answer's `fence` is the fencing number; refused,
- * exit.
- */
+/** The claim as data, in the words of the item store: written, the answer's `fence` is the fencing number; refused, exit. */
 export const claimSlot = (slot: number) =>
   ({
     set: { slot },
@@ -65,16 +61,34 @@ export const claimSlot = (slot: number) =>
   }) as const;
 
 /**
- * Whole periods between two ticks, by our clock, rounded: a tick comes some tenths of a second early or late and that
- * is not a missing one. By the clock and not by slots, because after an outage old slots may arrive one after the
- * other.
+ * Whole periods between two ticks, by our clock, rounded: a tick comes some tenths of a second early or late, and that
+ * is not a missed tick.
  */
 export const periodsBetween = (earlierMs: number, laterMs: number, periodSeconds: number): number =>
   Math.round((laterMs - earlierMs) / (periodSeconds * 1_000));
 
-/** Whether ticks were missing: more than two periods since the last one that finished, or none known at all (D9). */
+/** A tick may come this share of its period late without being missed. */
+const LATE_PERIODS_MAX = 1.5;
+
+export type TickGapPolicy = Pick<Policy, 'nodeMonitorPeriodSeconds' | 'nodeMonitorGracePeriodSeconds'>;
+
+/**
+ * Longest gap between two finished ticks of node-monitor that is no missed tick (D9): half of the grace period, which is
+ * the shortest silence for which a node is marked. Milliseconds.
+ *
+ * The gap is measured in seconds of the grace period, not in periods, because that is what a gap puts at risk. A grace
+ * period is at least two heartbeat intervals. A node whose last heartbeat before an outage was one interval old has been
+ * silent for at most half a grace period and one interval when the first tick after it runs: not over a grace period.
+ * A grace period of barely two periods leaves no room for a tick that is late by tenths of a second, so the gap is at
+ * least one and a half periods.
+ */
+export const tickGapMaxMs = (policy: TickGapPolicy): number =>
+  1_000 * Math.max(policy.nodeMonitorGracePeriodSeconds / 2, LATE_PERIODS_MAX * policy.nodeMonitorPeriodSeconds);
+
+/** Whether ticks were missed: more than the longest gap since the last one that finished, or none known at all (D9). */
 export const ticksWereMissing = (at: {
   readonly lastTickAtMs: number | undefined;
   readonly nowMs: number;
-  readonly periodSeconds: number;
-}): boolean => at.lastTickAtMs === undefined || periodsBetween(at.lastTickAtMs, at.nowMs, at.periodSeconds) > 2;
+  /** `tickGapMaxMs` of the policy. */
+  readonly gapMaxMs: number;
+}): boolean => at.lastTickAtMs === undefined || at.nowMs - at.lastTickAtMs > at.gapMaxMs;

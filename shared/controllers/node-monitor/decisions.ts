@@ -5,6 +5,7 @@ import { gateReasonsText } from '../../domain/events/event-text.ts';
 import type { NodeHealth } from '../../domain/nodes/node-health.ts';
 import type { Policy } from '../../domain/policy.ts';
 import { rfc3339 } from '../../domain/rfc3339.ts';
+import { tickGapMaxMs } from '../../domain/tick.ts';
 import { disruptionVerdict, NO_DISRUPTION } from '../../domain/zones/disruption.ts';
 import { decideGate, type GateRecord, type Probe, UNTRIED_GATE } from '../../domain/zones/gate.ts';
 import { type ZoneMetrics, type ZoneState, zoneRatePerSecond, zoneStateOf } from '../../domain/zones/zone-state.ts';
@@ -40,6 +41,8 @@ interface NodeMonitorInputs {
     readonly probes: readonly Probe[];
     /** Not read by the rule: silent nodes that the closed gate kept from being marked. */
     readonly withheldMarks: number;
+    /** Longest gap between finished ticks. Absent in records of earlier versions, which counted periods. */
+    readonly tickGapMaxMs?: number;
     readonly policy: RecordedPolicy;
   };
   /** disruptionVerdict. */
@@ -111,6 +114,7 @@ export function gateDraft(
       before,
       probes: at.probes,
       withheldMarks: at.withheldMarks,
+      tickGapMaxMs: tickGapMaxMs(at.policy),
       policy: policyPart(
         at.policy,
         'nodeMonitorPeriodSeconds',
@@ -204,6 +208,10 @@ export function zoneDraft(
   }
 }
 
+/** Earlier versions closed the gate when the gap, rounded to whole periods, was over two. */
+const earlierGapMaxMs = ({ nodeMonitorPeriodSeconds }: Pick<Policy, 'nodeMonitorPeriodSeconds'>): number =>
+  2_500 * nodeMonitorPeriodSeconds - 1;
+
 export const nodeMonitorReplay: ReplayRules<NodeMonitorInputs> = {
   silence({ health, freshSinceMs, policy }, { about, atMs }) {
     const { decisions } = decideMonitor(
@@ -221,8 +229,14 @@ export const nodeMonitorReplay: ReplayRules<NodeMonitorInputs> = {
       ? NOTHING
       : { mark: true, silentSeconds: mark.silentSeconds, graceSeconds: mark.graceSeconds };
   },
-  gate({ before, probes, policy }, { atMs }) {
-    const { reasons, sinceMs, freshSinceMs } = decideGate(before, { nowMs: atMs, probes, policy: fullPolicy(policy) });
+  gate({ before, probes, tickGapMaxMs: gapMaxMs, policy: recorded }, { atMs }) {
+    const policy = fullPolicy(recorded);
+    const { reasons, sinceMs, freshSinceMs } = decideGate(before, {
+      nowMs: atMs,
+      probes,
+      policy,
+      tickGapMaxMs: gapMaxMs ?? earlierGapMaxMs(policy),
+    });
     return { reasons, sinceMs, freshSinceMs };
   },
   disruption({ total, zones }) {

@@ -142,21 +142,33 @@ describe('the gate after missing ticks', () => {
     expect(decideGate(UNTRIED_GATE, { ...accepted, policy: { ...policy, tickGate: 'off' } }).freshSinceMs).toBe(0);
   });
 
-  it('closes when no tick has finished for two periods after the first, until one finishes', () => {
+  it('closes when no tick has finished for half a grace period after the first, until one has', () => {
     const unfinished = (record: GateRecord, second: number): GateRecord => {
       const nowMs = second * 1_000;
       const probes = [{ sentAtMs: nowMs, accepted: true }];
       return { ...decideGate(record, { nowMs, probes, policy }), lastTickAtMs: undefined };
     };
     const records: GateRecord[] = [];
-    for (const second of [100, 105, 110, 115, 120, 125]) {
+    for (const second of [100, 105, 110, 115, 120, 125, 130]) {
       records.push(unfinished(records.at(-1) ?? UNTRIED_GATE, second));
     }
-    expect(kinds({ ...records })).toEqual(['open', 'open', 'open', 'holding', 'holding', 'holding']);
-    expect(records.map(({ freshSinceMs }) => freshSinceMs / 1_000)).toEqual([100, 100, 100, 115, 120, 125]);
-    const finished = { ...(records[5] as GateRecord), lastTickAtMs: 125_000 };
-    const next = decideGate(finished, { nowMs: 130_000, probes: [{ sentAtMs: 130_000, accepted: true }], policy });
+    expect(kinds({ ...records })).toEqual(['open', 'open', 'open', 'open', 'open', 'holding', 'holding']);
+    expect(records.map(({ freshSinceMs }) => freshSinceMs / 1_000)).toEqual([100, 100, 100, 100, 100, 125, 130]);
+    const finished = { ...(records[6] as GateRecord), lastTickAtMs: 130_000 };
+    const next = decideGate(finished, { nowMs: 135_000, probes: [{ sentAtMs: 135_000, accepted: true }], policy });
     expect(gateVerdict(next).kind).toBe('open');
+  });
+
+  it('stays open over late and lost ticks, up to half a grace period', () => {
+    const records = ticks({ 0: true, 5: true, 10: true, 28: true, 33: true, 38: true, 43: true });
+    expect(new Set(kinds(records))).toEqual(new Set(['open']));
+    expect(records[43]?.freshSinceMs).toBe(records[0]?.freshSinceMs);
+  });
+
+  it('closes when late ticks follow each other and leave no proven stretch of a heartbeat interval', () => {
+    const records = ticks({ 0: true, 5: true, 10: true, 28: true, 46: true });
+    expect(gateVerdict(records[28] as GateRecord).kind).toBe('open');
+    expect(gateVerdict(records[46] as GateRecord)).toMatchObject({ kind: 'holding', reasons: ['failingPath'] });
   });
 
   it('stays closed while the path is failing, and counts from the later of both', () => {
@@ -167,12 +179,12 @@ describe('the gate after missing ticks', () => {
 
   it('is closed for a controller that runs before node-monitor after an outage', () => {
     const record = ticks({ 0: true })[0] as GateRecord;
-    expect(gateVerdictFor(record, { nowMs: 10_000, policy }).kind).toBe('open');
-    expect(gateVerdictFor(record, { nowMs: 15_000, policy })).toEqual({
+    expect(gateVerdictFor(record, { nowMs: 20_000, policy }).kind).toBe('open');
+    expect(gateVerdictFor(record, { nowMs: 20_001, policy })).toEqual({
       kind: 'holding',
       reasons: ['missedTicks'],
       sinceMs: 0,
     });
-    expect(gateVerdictFor(record, { nowMs: 15_000, policy: { ...policy, tickGate: 'off' } }).kind).toBe('open');
+    expect(gateVerdictFor(record, { nowMs: 25_000, policy: { ...policy, tickGate: 'off' } }).kind).toBe('open');
   });
 });

@@ -2,8 +2,10 @@
  * The safety gate (D9). A node is called silent only while two things are true of the controller: its ticks ran, and a
  * heartbeat sent to it would have arrived.
  *
- * missedTicks   More than two periods without a finished tick. Before the first finished tick they are counted from the
- *               first tick. Closes the gate for the tick that detects it. Every node has a full grace period from then.
+ * missedTicks   No finished tick for more than half a grace period (tickGapMaxMs). Before the first finished tick the gap
+ *               is counted from the first tick. Closes the gate for the tick that detects it. Every node has a full
+ *               grace period from then. A shorter gap cannot exceed a grace period by itself, so it does not matter
+ *               how many ticks were late or lost.
  * failingPath   At least half of the probe heartbeats of the last two heartbeat intervals failed. The gate opens when
  *               fewer failed and none failed for a whole heartbeat interval: a path that loses half of all heartbeats
  *               also accepts half of the probes, and must not open the gate by chance. Every node has a full grace
@@ -13,13 +15,15 @@
  * gate closes before the first live node exceeds its grace period. With barely two, or with a period close to the grace
  * period, an outage can lose two heartbeats between few probes. So the path also counts as failing while the last grace
  * period contains no proven stretch in which every node could send a heartbeat (L5): consecutive ticks over one
- * heartbeat interval, none missed, with most of their probes accepted. In steady state every tick proves it.
+ * heartbeat interval, none of them over one and a half periods after the one before, with most of their probes
+ * accepted. In steady state every tick proves it. One gap of up to half a grace period leaves the proof in time; several
+ * in a row do not.
  *
  * While the gate is closed, no node is newly marked or tainted by a limiter, and taint eviction deletes no pod.
  * Recovery continues. Nodes that are silent while probes succeed do not close the gate.
  */
 import type { Policy } from '../policy.ts';
-import { periodsBetween, ticksWereMissing } from '../tick.ts';
+import { periodsBetween, type TickGapPolicy, tickGapMaxMs, ticksWereMissing } from '../tick.ts';
 
 export type GateReason = 'missedTicks' | 'failingPath';
 
@@ -124,7 +128,13 @@ function goodRunSince(
  */
 export function decideGate(
   record: GateRecord,
-  at: { readonly nowMs: number; readonly probes: readonly Probe[]; readonly policy: GatePolicy },
+  at: {
+    readonly nowMs: number;
+    readonly probes: readonly Probe[];
+    readonly policy: GatePolicy;
+    /** For records of earlier versions. @default tickGapMaxMs(policy) */
+    readonly tickGapMaxMs?: number | undefined;
+  },
 ): GateRecord {
   const { nowMs, policy } = at;
   const beatMs = policy.beatIntervalSeconds * 1_000;
@@ -146,7 +156,7 @@ export function decideGate(
   const missed =
     policy.tickGate === 'on' &&
     !isFirst &&
-    ticksWereMissing({ lastTickAtMs, nowMs, periodSeconds: policy.nodeMonitorPeriodSeconds });
+    ticksWereMissing({ lastTickAtMs, nowMs, gapMaxMs: at.tickGapMaxMs ?? tickGapMaxMs(policy) });
   const wasFailing = record.reasons.includes('failingPath');
   const lossy = wasFailing && failedAtMs !== undefined && failedAtMs > nowMs - beatMs;
   const failing = policy.ingestGate === 'on' && (pathIsFailing(probes) || lossy || (unproven && !missed));
@@ -187,14 +197,14 @@ export const gateVerdict = (record: GateRecord): GateVerdict =>
  */
 export function gateVerdictFor(
   record: GateRecord,
-  at: { readonly nowMs: number; readonly policy: Pick<Policy, 'nodeMonitorPeriodSeconds' | 'tickGate'> },
+  at: { readonly nowMs: number; readonly policy: TickGapPolicy & Pick<Policy, 'tickGate'> },
 ): GateVerdict {
   const stored = gateVerdict(record);
   if (stored.kind === 'holding' || at.policy.tickGate === 'off') return stored;
   const missing = ticksWereMissing({
     lastTickAtMs: record.lastTickAtMs,
     nowMs: at.nowMs,
-    periodSeconds: at.policy.nodeMonitorPeriodSeconds,
+    gapMaxMs: tickGapMaxMs(at.policy),
   });
   return missing ? { kind: 'holding', reasons: ['missedTicks'], sinceMs: record.lastTickAtMs ?? at.nowMs } : stored;
 }
