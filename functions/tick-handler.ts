@@ -1,24 +1,31 @@
-/** The handler of a function that only ticks invoke. */
+/** The handler of a function whose ticks are started by wake-ups of node-monitor and by the sweep of a schedule. */
 import { injectLambdaContext } from '@aws-lambda-powertools/logger/middleware';
 import middy from '@middy/core';
-import type { SQSBatchResponse, SQSEvent } from 'aws-lambda';
-import { handleTicks } from '../shared/adapters/sqs/tick-event.ts';
+import { handleWakeUp } from '../shared/adapters/lambda/wake-up-event.ts';
 import { log, logger } from '../shared/observability/logger.ts';
 import { meter } from '../shared/observability/meter.ts';
 import { publishMetrics } from '../shared/observability/publish-metrics.ts';
+import { systemClock } from './system-clock.ts';
 
 /** Reserved for the response. Milliseconds. */
 export const RESERVE_MS = 2_000;
 
-export const tickHandler = (periodSeconds: number, tick: (slot: number, budgetMs: number) => Promise<unknown>) =>
-  middy<SQSEvent, SQSBatchResponse>()
+/** `reportsSweeps`: for an alarm on the silence of this function alone. */
+export const tickHandler = (
+  periodSeconds: number,
+  tick: (slot: number, budgetMs: number) => Promise<unknown>,
+  { reportsSweeps = false } = {},
+) =>
+  middy<unknown, void>()
     .use(injectLambdaContext(logger, { resetKeys: true }))
     .use(publishMetrics())
     .handler((event, context) =>
-      handleTicks(event, {
+      handleWakeUp(event, {
         periodSeconds,
         log,
         meter,
+        clock: systemClock,
+        reportsSweeps,
         runTick: (slot) => tick(slot, context.getRemainingTimeInMillis() - RESERVE_MS),
       }),
     );

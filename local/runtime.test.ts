@@ -20,6 +20,17 @@ export const ddb = async (operation, input) => {
   });
   return await response.json();
 };
+export const aws = async (service, path, body, headers) => {
+  const response = await fetch(process.env['AWS_ENDPOINT_URL_' + service] + path, {
+    method: 'POST',
+    headers: {
+      authorization: 'AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/' + service.toLowerCase() + '/aws4_request, SignedHeaders=host, Signature=0',
+      ...headers,
+    },
+    body: JSON.stringify(body),
+  });
+  if (response.status >= 300) throw new Error(service + ' answered ' + response.status + await response.text());
+};
 export const answer = (statusCode, value, more) => ({ statusCode, headers: { 'content-type': 'application/json' }, body: JSON.stringify(value), ...more });
 `;
 
@@ -57,10 +68,18 @@ export const handler = async ({ Records: records }) => {
   return { batchItemFailures };
 };`,
   tick: `
-import { ddb } from './common.mjs';
-export const handler = async ({ Records: [{ body }] }) => {
-  const { scheduledAt, offsetSeconds } = JSON.parse(body);
-  await ddb('PutItem', { TableName: process.env.NOTES_TABLE, Item: { pk: { S: 'tick' }, at: { S: scheduledAt + offsetSeconds } } });
+import { aws, ddb } from './common.mjs';
+const note = (name) => ddb('PutItem', { TableName: process.env.NOTES_TABLE, Item: { pk: { S: name } } });
+export const handler = async ({ Records: records, wakeUp }) => {
+  if (wakeUp) return note('woken');
+  const body = JSON.parse(records[0].body);
+  if (body.slot) {
+    await note('tick-' + body.slot);
+    const headers = { 'x-amz-invocation-type': 'Event' };
+    await aws('LAMBDA', '/2015-03-31/functions/' + process.env.AWS_LAMBDA_FUNCTION_NAME + '/invocations', { wakeUp: 1 }, headers);
+    return { batchItemFailures: [] };
+  }
+  await aws('SQS', '/', { QueueUrl: process.env.QUEUE_URL, MessageBody: '{"slot":2}', DelaySeconds: 1 }, { 'x-amz-target': 'AmazonSQS.SendMessage' });
   return { batchItemFailures: [] };
 };`,
 };
@@ -115,12 +134,6 @@ const route = (routeKey: string, integrationId: string) => ({
   Properties: { RouteKey: routeKey, Target: { 'Fn::Join': ['', ['integrations/', { Ref: integrationId }]] } },
 });
 
-const everyFiveSeconds = Array.from({ length: 10 }, (_, index) => ({
-  Id: String(index),
-  DelaySeconds: index * 6,
-  MessageBody: JSON.stringify({ scheduledAt: '<aws.scheduler.scheduled-time>', offsetSeconds: index * 6 }),
-}));
-
 const TEMPLATE = {
   Parameters: { StaticTokens: { Type: 'String', Default: '[]' } },
   Resources: {
@@ -143,7 +156,7 @@ const TEMPLATE = {
     },
     BeatFunction: fn('beat', { BEATS_TABLE: { Ref: 'Beats' } }),
     ChangesFunction: fn('changes', { NOTES_TABLE: { Ref: 'Notes' } }),
-    TickFunction: fn('tick', { NOTES_TABLE: { Ref: 'Notes' } }),
+    TickFunction: fn('tick', { NOTES_TABLE: { Ref: 'Notes' }, QUEUE_URL: { Ref: 'TickQueue' } }),
     Api: { Type: 'AWS::ApiGatewayV2::Api', Properties: { ProtocolType: 'HTTP' } },
     ApiIntegration: integration('ApiFunction'),
     BeatIntegration: integration('BeatFunction'),
@@ -173,17 +186,16 @@ const TEMPLATE = {
     TickSchedule: {
       Type: 'AWS::Scheduler::Schedule',
       Properties: {
-        ScheduleExpression: 'rate(1 minute)',
+        ScheduleExpression: 'cron(* * * * ? *)',
         Target: {
-          Arn: { 'Fn::Join': ['', ['arn:', { Ref: 'AWS::Partition' }, ':scheduler:::aws-sdk:sqs:sendMessageBatch']] },
-          Input: {
-            'Fn::Join': [
-              '',
-              ['{"QueueUrl":"', { Ref: 'TickQueue' }, `","Entries":${JSON.stringify(everyFiveSeconds)}}`],
-            ],
-          },
+          Arn: { 'Fn::GetAtt': ['TickQueue', 'Arn'] },
+          Input: '{"startedAt":"<aws.scheduler.scheduled-time>"}',
         },
       },
+    },
+    TickOptions: {
+      Type: 'AWS::Lambda::EventInvokeConfig',
+      Properties: { FunctionName: { Ref: 'TickFunction' }, Qualifier: '$LATEST', MaximumRetryAttempts: 0 },
     },
     TickSource: {
       Type: 'AWS::Lambda::EventSourceMapping',
@@ -423,9 +435,11 @@ describe('the local mode', () => {
     expect(lines).toContain('local | a message could not be processed and is in Test-FailedChanges');
   });
 
-  it('ticks at once and then by the schedule', async () => {
+  it('ticks at once; a tick sends the message of the next one with a delay, which wakes a function', async () => {
     const { system, call } = await aSystem();
-    await expect.poll(async () => (await call('GET', '/items')).json(), { timeout: 10_000 }).toContain('tick');
+    await expect
+      .poll(async () => (await call('GET', '/items')).json(), { timeout: 10_000 })
+      .toEqual(expect.arrayContaining(['tick-2', 'woken']));
     const counters = await system.counters();
     expect(counters.schedulesFired).toBeGreaterThan(0);
     expect(counters.queues['Test-TickQueue']?.sent).toBeGreaterThan(0);

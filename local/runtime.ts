@@ -16,14 +16,18 @@ import { connectEngine, type Engine, engineBinary, startEngine } from './engine/
 import { tendStreamRecords } from './engine/stream-records.ts';
 import { createTables } from './engine/tables.ts';
 import { type EventServer, startEventServer } from './event-bus/event-server.ts';
+import { type AsyncEvents, asyncEvents } from './functions/async-events.ts';
+import { type InvokeServer, startInvokeServer } from './functions/invoke-server.ts';
 import { type FunctionCounters, functionVariables, LocalFunction } from './functions/local-function.ts';
+import type { AwsJsonServer } from './http/aws-json-server.ts';
 import { type HttpCounters, type HttpFront, openHttpFront } from './http/server.ts';
 import { type LogServer, startLogServer } from './logs/log-server.ts';
 import { createOutput, metricsFile, noMetrics, type Output } from './output.ts';
 import { LocalQueue } from './queues/queue.ts';
 import { type QueueSource, startQueueSource } from './queues/queue-source.ts';
+import { startSqsServer } from './queues/sqs-server.ts';
 import { takeRunLock } from './run-lock.ts';
-import { startScheduler } from './schedule/scheduler.ts';
+import { type ScheduleTiming, startScheduler } from './schedule/scheduler.ts';
 import { StartError } from './start-error.ts';
 import { openPositions, type Positions } from './streams/positions.ts';
 import { type StreamCounters, type StreamSource, startStreamSource } from './streams/stream-source.ts';
@@ -43,6 +47,8 @@ export interface LocalOptions {
   readonly port?: number;
   /** False: no schedules, streams and queues. Objects change only by requests. */
   readonly controllers?: boolean;
+  /** When schedules fire within their minute. @default as in AWS */
+  readonly schedule?: ScheduleTiming;
   /** YAML file of policy fields. */
   readonly policyFile?: string | undefined;
   readonly synthesis?: 'auto' | 'always' | 'never';
@@ -127,6 +133,8 @@ const NO_SERVICE_ENDPOINT = 'http://127.0.0.1:9';
 const INSTANCE_TURN_MS = 3_000;
 /** EC2's own for calls that change nothing. */
 const EC2_BUCKET = { burst: 100, refillPerSecond: 20 };
+/** Offsets of schedules within their minute follow from it. */
+const SCHEDULE_SEED = 1;
 const DRAIN_MS = 3_000;
 const ROUTE_ENVIRONMENTS_MAX = 2;
 /** A held watch keeps an environment to itself. */
@@ -139,7 +147,7 @@ export async function startLocal(options: LocalOptions = {}): Promise<LocalSyste
     const access = await openAccess(start);
     const { plan, assemblyDirectory, urlFronts } = await planSystem(start, access);
     const storage = await openStorage(start, access, plan);
-    const services = await startServices(start, access, { engine: storage.engine, assemblyDirectory });
+    const services = await startServices(start, access, { plan, engine: storage.engine, assemblyDirectory });
     const { functions, functionOf } = await serveFunctions(start, access, { plan, urlFronts, storage, services });
     const positions = openPositions(access.data.ephemeral ? undefined : access.data.file('positions.json'));
     const { recorder, output } = services;
@@ -147,6 +155,7 @@ export async function startLocal(options: LocalOptions = {}): Promise<LocalSyste
     const { nowMs } = start;
     const background = startBackground({
       ...{ plan, engine, streamArns, functionOf, positions, recorder, output, nowMs, options },
+      ...{ queues: services.queues, asyncInvocations: services.asyncInvocations },
     });
     services.cloud.subscribe((change) => background.events.put(stateChangeEvent(change, PLACE)));
     const running = { plan, urlFronts, engine, services, functions, positions, background };
@@ -247,6 +256,10 @@ interface Services {
   readonly cloud: LocalCloud;
   readonly logs: LogServer;
   readonly eventServer: EventServer;
+  readonly sqs: AwsJsonServer;
+  readonly lambda: InvokeServer;
+  readonly queues: ReadonlyMap<string, LocalQueue>;
+  readonly asyncInvocations: AsyncInvocations;
   readonly metrics: ReturnType<typeof metricsFile>;
   readonly output: Output;
   readonly recorder: CallRecorder | undefined;
@@ -255,7 +268,11 @@ interface Services {
 async function startServices(
   { options, undo, nowMs }: Start,
   { data }: Access,
-  { engine, assemblyDirectory }: { readonly engine: Engine; readonly assemblyDirectory: string },
+  {
+    plan,
+    engine,
+    assemblyDirectory,
+  }: { readonly plan: LocalPlan; readonly engine: Engine; readonly assemblyDirectory: string },
 ): Promise<Services> {
   const cloud = await startLocalCloud({
     clock: { nowMs },
@@ -274,6 +291,14 @@ async function startServices(
   undo.push(() => eventServer.stop());
   const metrics = data.ephemeral ? noMetrics : metricsFile(data.file('metrics.jsonl'));
   const output = createOutput(options.print ?? ((line: string) => process.stderr.write(`${line}\n`)), metrics);
+  const queues = createQueues(plan, output);
+  const queueByUrl = new Map(plan.queues.map(({ url, logicalId }) => [url, queues.get(logicalId)!]));
+  const sqs = await startSqsServer({ queueByUrl: (url) => queueByUrl.get(url), nowMs });
+  undo.push(() => sqs.stop());
+  const asyncInvocations = new AsyncInvocations(nowMs);
+  undo.push(() => asyncInvocations.stop());
+  const lambda = await startInvokeServer({ put: (name, event) => asyncInvocations.putByName(name, event) });
+  undo.push(() => lambda.stop());
   const recorder =
     options.recordCallsFile === undefined
       ? undefined
@@ -286,11 +311,13 @@ async function startServices(
             ec2: cloud.endpoint,
             logs: logs.endpoint,
             events: eventServer.endpoint,
+            sqs: sqs.endpoint,
+            lambda: lambda.endpoint,
           },
           tagsOf: (id) => (cloud.world.volume(id, nowMs()) ?? cloud.world.instance(id, nowMs()))?.tags ?? {},
         });
   undo.push(() => recorder?.stop());
-  return { cloud, logs, eventServer, metrics, output, recorder };
+  return { cloud, logs, eventServer, sqs, lambda, queues, asyncInvocations, metrics, output, recorder };
 }
 
 interface ServedFunctions {
@@ -315,6 +342,7 @@ async function serveFunctions(
     await Promise.all([...functions.values()].map((fn) => fn.stop()));
   });
   const functionOf = (id: string) => functions.get(id)!;
+  for (const fn of functions.values()) services.asyncInvocations.serve(fn);
   const routed = new Set(plan.api.routes.map((route) => route.functionId));
   await Promise.all([...routed].map((id) => functionOf(id).warm()));
   front.serve({ api: plan.api, accountId: ACCOUNT, functionOf, nowMs });
@@ -436,6 +464,8 @@ function createFunctions(
     cloud,
     logs,
     eventServer,
+    sqs,
+    lambda,
     recorder,
     caPem,
     output,
@@ -445,6 +475,8 @@ function createFunctions(
     cloud: LocalCloud;
     logs: LogServer;
     eventServer: EventServer;
+    sqs: AwsJsonServer;
+    lambda: InvokeServer;
     recorder: CallRecorder | undefined;
     caPem: string;
     output: Output;
@@ -466,6 +498,8 @@ function createFunctions(
       ec2Endpoint: recorder?.endpoint ?? cloud.endpoint,
       logsEndpoint: recorder?.endpoint ?? logs.endpoint,
       eventsEndpoint: recorder?.endpoint ?? eventServer.endpoint,
+      sqsEndpoint: recorder?.endpoint ?? sqs.endpoint,
+      lambdaEndpoint: recorder?.endpoint ?? lambda.endpoint,
       noServiceEndpoint: recorder?.endpoint ?? NO_SERVICE_ENDPOINT,
       ...(recorder === undefined ? {} : { accessKeyId: recorder.accessKeyId(fn.name) }),
     });
@@ -505,16 +539,18 @@ interface BackgroundInput {
   readonly recorder: CallRecorder | undefined;
   readonly output: Output;
   readonly options: LocalOptions;
+  readonly queues: ReadonlyMap<string, LocalQueue>;
+  /** Asynchronous invocations, by the id of the function. */
+  readonly asyncInvocations: AsyncInvocations;
   functionOf(id: string): LocalFunction;
   nowMs(): number;
 }
 
 function startBackground(input: BackgroundInput): Background {
-  const { plan, functionOf, nowMs, output, recorder } = input;
+  const { plan, functionOf, nowMs, output, recorder, asyncInvocations } = input;
   const controllers = input.options.controllers ?? true;
-  const queues = createQueues(plan, output);
+  const { queues } = input;
   const queueOf = (id: string) => queues.get(id)!;
-  const queueByUrl = new Map(plan.queues.map((queue) => [queue.url, queueOf(queue.logicalId)]));
 
   const streamSources = (controllers ? plan.streamSources : []).map((source) => {
     const engineStreamArn = input.streamArns.get(source.tableName);
@@ -551,18 +587,47 @@ function startBackground(input: BackgroundInput): Background {
   const scheduler = startScheduler({
     schedules: controllers ? plan.schedules : [],
     nowMs,
+    timing: input.options.schedule ?? { kind: 'aws', seed: SCHEDULE_SEED },
     targets: {
-      sendToUrl(url, body, delaySeconds) {
-        const queue = queueByUrl.get(url);
-        if (queue === undefined) output.notice(`a schedule sends to ${url}, which is not a queue of the template`);
-        else queue.send(body, nowMs(), { delaySeconds });
-      },
       sendToQueue: (queueId, body) => void queueOf(queueId).send(body, nowMs()),
-      invoke: (functionId, event) => void functionOf(functionId).invoke(event),
+      invoke: (functionId, event) => asyncInvocations.put(functionId, event),
     },
   });
-  const events = openEventBus(controllers ? plan.eventRules : [], (id, event) => void functionOf(id).invoke(event));
+  const events = openEventBus(controllers ? plan.eventRules : [], (id, event) => asyncInvocations.put(id, event));
   return { queues, queueSources, streamSources, scheduler, events, nameOf: (id) => functionOf(id).plan.name };
+}
+
+/** Asynchronous invocations of all functions, which exist later than the server that accepts them. */
+class AsyncInvocations {
+  readonly #nowMs: () => number;
+  readonly #byId = new Map<string, AsyncEvents>();
+  readonly #byName = new Map<string, AsyncEvents>();
+
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs;
+  }
+
+  serve(fn: LocalFunction): void {
+    const { logicalId, functionName, arn, async: policy } = fn.plan;
+    const events = asyncEvents({ fn, policy, nowMs: this.#nowMs });
+    this.#byId.set(logicalId, events);
+    for (const name of [functionName, arn]) this.#byName.set(name, events);
+  }
+
+  put(functionId: string, event: unknown): void {
+    this.#byId.get(functionId)?.put(event);
+  }
+
+  /** By name or ARN of the function. False: there is none. */
+  putByName(name: string, event: unknown): boolean {
+    const events = this.#byName.get(name);
+    events?.put(event);
+    return events !== undefined;
+  }
+
+  stop(): void {
+    for (const events of this.#byId.values()) events.stop();
+  }
 }
 
 function createQueues(plan: LocalPlan, output: Output): ReadonlyMap<string, LocalQueue> {

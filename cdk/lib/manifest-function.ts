@@ -18,7 +18,7 @@ import { InstanceChanges } from './instance-changes.ts';
 import { TableStream } from './streams.ts';
 import { allowTables } from './table-actions.ts';
 import type { Tables } from './tables.ts';
-import { Tick } from './tick.ts';
+import { type TickChain, WakeUps } from './tick.ts';
 
 /** The parts of a cluster that its functions are connected to. */
 export interface FunctionSurroundings {
@@ -28,6 +28,8 @@ export interface FunctionSurroundings {
   readonly tables: Tables;
   readonly eventBus: EventBus;
   readonly deadLetters: Queue;
+  /** Of the function whose ticks start each other. */
+  readonly tickChain: TickChain;
   readonly logRetention: RetentionDays;
   /** Features that this cluster has. */
   readonly features: ReadonlySet<Feature>;
@@ -80,10 +82,11 @@ export class ManifestFunction extends HandlerFunction {
   }
 
   #connect(scope: Construct, trigger: Trigger, surroundings: FunctionSurroundings): void {
-    const { deadLetters, policy, tables } = surroundings;
+    const { deadLetters, tables } = surroundings;
     switch (trigger.kind) {
       case 'tick':
-        new Tick(scope, `${this.node.id}Tick`, { target: this, periodSeconds: policy[trigger.period], deadLetters });
+        if (trigger.chain === true) surroundings.tickChain.drive(this);
+        else new WakeUps(scope, `${this.node.id}Tick`, { target: this, deadLetters });
         break;
       case 'stream': {
         const { id, table, filters } = trigger;

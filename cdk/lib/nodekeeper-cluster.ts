@@ -9,7 +9,7 @@ import { parsePolicy } from '../../shared/config/policy.ts';
 import type { AccessEntry } from '../../shared/domain/access/access-entry.ts';
 import type { Feature } from '../../shared/domain/functions/function-manifest.ts';
 import type { Policy } from '../../shared/domain/policy.ts';
-import { type FunctionName, functionList } from '../../shared/function-list.ts';
+import { type FunctionName, functionList, type ListedFunction } from '../../shared/function-list.ts';
 import { heartbeatManifest } from '../../shared/heartbeat/manifest.ts';
 import { readAccessEntriesFile, requireAccessEntries } from './access-entries-source.ts';
 import { AlarmEmail } from './alarm-email.ts';
@@ -34,6 +34,7 @@ import { type FunctionSurroundings, ManifestFunction, type ManifestFunctionProps
 import { readPolicyFile, requirePolicy } from './policy-source.ts';
 import { type RestoredTables, readRestoredTables, requireRestoredTables } from './restored-tables.ts';
 import { Tables } from './tables.ts';
+import { TickChain } from './tick.ts';
 import { Watch } from './watch.ts';
 
 /** One namespace per cluster: metrics carry no dimension that distinguishes the clusters of an account. */
@@ -192,13 +193,15 @@ export class NodekeeperCluster extends Construct {
     const features = new Set<Feature>();
     if (this.policy.watchMode === 'stream') features.add('streamedWatches');
     if (props.instanceIdentityCertificateFile !== undefined) features.add('instanceEnrolment');
+    const deadLetters = deadLetterQueue(this, 'DeadLetters');
     return {
       clusterId: this.clusterId,
       policy: this.policy,
       metricsNamespace: metricsNamespaceOf(this.clusterId),
       tables: this.tables,
       eventBus: new EventBus(this, 'Events', { clusterId: this.clusterId }),
-      deadLetters: deadLetterQueue(this, 'DeadLetters'),
+      deadLetters,
+      tickChain: new TickChain(this, 'NodeMonitorTick', { deadLetters }),
       logRetention: props.logRetention ?? RetentionDays.ONE_MONTH,
       features,
     };
@@ -250,14 +253,35 @@ export class NodekeeperCluster extends Construct {
   }
 
   /** The functions that streams, ticks and events call: all functions that do not answer requests. */
-  #createControllers(surroundings: FunctionSurroundings, variables: Variables): readonly [FunctionName, IFunction][] {
-    const known: Variables = { ...variables, PROBE_URL: this.endpoint };
-    return functionList
-      .filter(({ triggers }) => !triggers.some(({ kind }) => kind === 'http' || kind === 'functionUrl'))
-      .map((manifest) => [
-        manifest.name,
-        new ManifestFunction(this, { manifest, surroundings, variables: known }).lambda,
-      ]);
+  #createControllers(
+    surroundings: FunctionSurroundings,
+    variables: Variables,
+  ): readonly (readonly [FunctionName, IFunction])[] {
+    const known: Variables = {
+      ...variables,
+      PROBE_URL: this.endpoint,
+      TICK_QUEUE_URL: surroundings.tickChain.queue.queueUrl,
+    };
+    const create = (manifest: ListedFunction, values: Variables): ManifestFunction =>
+      new ManifestFunction(this, { manifest, surroundings, variables: values });
+    const controllers = functionList.filter(
+      ({ triggers }) => !triggers.some(({ kind }) => kind === 'http' || kind === 'functionUrl'),
+    );
+    const others = new Map(
+      controllers.filter((manifest) => !isWaker(manifest)).map((manifest) => [manifest, create(manifest, known)]),
+    );
+    // Those that wake others last: they know their names.
+    const woken = [...others].filter(([{ triggers }]) => triggers.some(({ kind }) => kind === 'tick'));
+    const names = Object.fromEntries(woken.map(([{ name }, { lambda }]) => [name, lambda.functionName]));
+    const wakers = controllers.filter(isWaker).map((manifest) => {
+      const waker = create(manifest, { ...known, WAKE_FUNCTIONS: Stack.of(this).toJsonString(names) });
+      waker.allow(
+        ['lambda:InvokeFunction'],
+        woken.map(([, { lambda }]) => lambda.functionArn),
+      );
+      return [manifest.name, waker.lambda] as const;
+    });
+    return [...[...others].map(([{ name }, { lambda }]) => [name, lambda] as const), ...wakers];
   }
 
   #createAlarms(
@@ -310,6 +334,10 @@ export class NodekeeperCluster extends Construct {
 }
 
 type Variables = ManifestFunctionProps['variables'];
+
+/** Whether its ticks start each other, and wake the other functions. */
+const isWaker = ({ triggers }: ListedFunction): boolean =>
+  triggers.some((trigger) => trigger.kind === 'tick' && trigger.chain === true);
 
 /** Variables that many functions read. */
 const variablesOf = ({ health, objects, control }: Tables, policy: Policy): Variables => ({

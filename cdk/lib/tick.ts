@@ -1,100 +1,150 @@
 import { Duration, Stack } from 'aws-cdk-lib';
 import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
-import { EventSourceMapping } from 'aws-cdk-lib/aws-lambda';
+import { type CfnFunction, EventSourceMapping } from 'aws-cdk-lib/aws-lambda';
 import { ContextAttribute, Schedule, ScheduleExpression, ScheduleTargetInput } from 'aws-cdk-lib/aws-scheduler';
-import { Universal } from 'aws-cdk-lib/aws-scheduler-targets';
 import { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import type { HandlerFunction } from './handler-function.ts';
 
-const MINUTE_SECONDS = 60;
-/** Limit of SQS for SendMessageBatch. */
-const BATCH_ENTRIES_MAX = 10;
-/** A tick that starts later than this has no effect: its slot is claimed or stale. */
+/** A call that starts later than this has no effect: the next one of the schedule is due. */
 const SCHEDULE_AGE_MAX_SECONDS = 60;
 const SCHEDULE_RETRIES_MAX = 2;
-/** Counts from sending, so it must exceed the longest delay plus all receives: 55 + 3 × 40 s. */
-const MESSAGE_RETENTION_SECONDS = 240;
+/** At least the time limit of the function. A message of a killed tick is delivered again after this time. */
 const VISIBILITY_SECONDS = 40;
-const RECEIVES_MAX = 3;
+/** Receives while ticks fail: a minute with the shortest period, after which the watchdog sends another message. */
+const RECEIVES_MAX = 12;
+/** Counts from sending, so it must exceed the longest delay, 60 s, plus all receives: 12 × 60 s. */
+const MESSAGE_RETENTION_SECONDS = 900;
+/** Of an event that Lambda queued for a function. The next wake-up or sweep is more recent. */
+const EVENT_AGE_MAX_SECONDS = 60;
 
-export interface TickProps {
-  readonly target: HandlerFunction;
-  /** Time between ticks. Seconds; a divisor of 60. */
-  readonly periodSeconds: number;
-  /** Receives messages that failed at every receive, and calls that a schedule could not make. */
+export interface MinuteScheduleProps {
+  readonly description: string;
+  readonly targetArn: string;
+  /** What the schedule may do with the target. */
+  readonly action: string;
+  /** JSON; context attributes are replaced. */
+  readonly input: Readonly<Record<string, string>>;
   readonly deadLetters: Queue;
 }
 
-/** Offsets within a minute at which a controller ticks: 0, period, 2 × period … below 60. */
-export function tickOffsetsSeconds(periodSeconds: number): readonly number[] {
-  if (!Number.isInteger(periodSeconds) || periodSeconds < 1 || MINUTE_SECONDS % periodSeconds !== 0) {
-    throw new RangeError(`tick period must divide ${MINUTE_SECONDS} s, was ${periodSeconds}`);
-  }
-  return Array.from({ length: MINUTE_SECONDS / periodSeconds }, (_, index) => index * periodSeconds);
-}
-
 /**
- * Ticks more often than once per minute, the minimum of a scheduler. Each minute a schedule sends delayed messages
- * directly to the queue, without a function in between. One batch holds ten entries, so a 5 s period needs two
- * schedules. Delivery is at least once and out of order; the function claims the slot `scheduledAt + offsetSeconds`
- * before it acts.
+ * Calls a target in each minute. A cron expression names the minute; a rate counts from the creation of the schedule. The
+ * call comes at any second of the minute: nothing may depend on when.
+ * Source: EventBridge Scheduler User Guide, "Schedule types" (60-second precision).
  */
-export class Tick extends Construct {
-  readonly queue: Queue;
-
-  constructor(scope: Construct, id: string, props: TickProps) {
+class MinuteSchedule extends Construct {
+  constructor(scope: Construct, id: string, props: MinuteScheduleProps) {
     super(scope, id);
-    this.queue = new Queue(this, 'Queue', {
-      retentionPeriod: Duration.seconds(MESSAGE_RETENTION_SECONDS),
-      visibilityTimeout: Duration.seconds(VISIBILITY_SECONDS),
-      deadLetterQueue: { queue: props.deadLetters, maxReceiveCount: RECEIVES_MAX },
-      enforceSSL: true,
-    });
-
-    const role = new Role(this, 'SchedulerRole', {
+    const role = new Role(this, 'Role', {
       assumedBy: new ServicePrincipal('scheduler.amazonaws.com', {
         conditions: { StringEquals: { 'aws:SourceAccount': Stack.of(this).account } },
       }),
     });
-    const offsets = tickOffsetsSeconds(props.periodSeconds);
-    for (let first = 0; first < offsets.length; first += BATCH_ENTRIES_MAX) {
-      new Schedule(this, `Schedule${first / BATCH_ENTRIES_MAX}`, {
-        description: `Nodekeeper ${id}: ticks of one minute from ${offsets[first]} s on`,
-        schedule: ScheduleExpression.rate(Duration.minutes(1)),
-        target: new Universal({
-          service: 'sqs',
-          action: 'sendMessageBatch',
+    role.addToPolicy(new PolicyStatement({ actions: [props.action], resources: [props.targetArn] }));
+    role.addToPolicy(new PolicyStatement({ actions: ['sqs:SendMessage'], resources: [props.deadLetters.queueArn] }));
+    new Schedule(this, 'Schedule', {
+      description: props.description,
+      schedule: ScheduleExpression.cron({}),
+      target: {
+        bind: () => ({
+          arn: props.targetArn,
           role,
-          // The batch is authorised as sqs:SendMessage; there is no action of the batch's name.
-          policyStatements: [new PolicyStatement({ actions: ['sqs:SendMessage'], resources: [this.queue.queueArn] })],
-          input: ScheduleTargetInput.fromObject({
-            QueueUrl: this.queue.queueUrl,
-            Entries: offsets.slice(first, first + BATCH_ENTRIES_MAX).map(tickEntry),
-          }),
-          maxEventAge: Duration.seconds(SCHEDULE_AGE_MAX_SECONDS),
-          retryAttempts: SCHEDULE_RETRIES_MAX,
-          deadLetterQueue: props.deadLetters,
+          input: ScheduleTargetInput.fromObject(props.input),
+          retryPolicy: {
+            maximumEventAgeInSeconds: SCHEDULE_AGE_MAX_SECONDS,
+            maximumRetryAttempts: SCHEDULE_RETRIES_MAX,
+          },
+          deadLetterConfig: { arn: props.deadLetters.queueArn },
         }),
-      });
-    }
-
-    const { target } = props;
-    target.allow(['sqs:DeleteMessage', 'sqs:GetQueueAttributes', 'sqs:ReceiveMessage'], [this.queue.queueArn]);
-    // No maximum concurrency: the slot claim ensures that one tick runs. A queue with a maximum is always polled by
-    // five pollers, while Lambda scales down to two for other queues with few messages.
-    // Source: AWS Lambda Developer Guide, "Configuring scaling behavior for SQS event source mappings".
-    new EventSourceMapping(this, 'Source', {
-      target: target.lambda,
-      eventSourceArn: this.queue.queueArn,
-      batchSize: 1,
-      reportBatchItemFailures: true,
+      },
     });
   }
 }
 
-/** One delayed message. Its body is JSON text: the due time of the minute, and the offset of this tick in it. */
-function tickEntry(offsetSeconds: number) {
-  const body = { scheduledAt: ContextAttribute.scheduledTime, offsetSeconds };
-  return { Id: `t${offsetSeconds}`, DelaySeconds: offsetSeconds, MessageBody: JSON.stringify(body) };
+export interface TickChainProps {
+  /** Receives messages that failed at every receive, and calls that the schedule could not make. */
+  readonly deadLetters: Queue;
+}
+
+/**
+ * The queue of a function whose ticks start each other (shared/controllers/node-monitor/chain.ts), and the schedule that
+ * restarts them: its watchdog.
+ */
+export class TickChain extends Construct {
+  readonly queue: Queue;
+  readonly #deadLetters: Queue;
+
+  constructor(scope: Construct, id: string, { deadLetters }: TickChainProps) {
+    super(scope, id);
+    this.#deadLetters = deadLetters;
+    this.queue = new Queue(this, 'Queue', {
+      retentionPeriod: Duration.seconds(MESSAGE_RETENTION_SECONDS),
+      visibilityTimeout: Duration.seconds(VISIBILITY_SECONDS),
+      deadLetterQueue: { queue: deadLetters, maxReceiveCount: RECEIVES_MAX },
+      enforceSSL: true,
+    });
+  }
+
+  /** Lets the messages invoke the function, and the function send them. */
+  drive(target: HandlerFunction): void {
+    const { queueArn } = this.queue;
+    target.allow(
+      [
+        'sqs:ChangeMessageVisibility',
+        'sqs:DeleteMessage',
+        'sqs:GetQueueAttributes',
+        'sqs:ReceiveMessage',
+        'sqs:SendMessage',
+      ],
+      [queueArn],
+    );
+    // Lambda stops a function that invokes itself through a queue after about 16 invocations, unless this is set.
+    // Source: AWS Lambda Developer Guide, "Use Lambda recursive loop detection to prevent infinite loops".
+    (target.lambda.node.defaultChild as CfnFunction).recursiveLoop = 'Allow';
+    // Without a maximum concurrency: the slot claim ensures that one message acts, and Lambda polls a queue that has a
+    // maximum with five pollers at all times, but reduces others to two when few messages arrive.
+    // Source: AWS Lambda Developer Guide, "Configuring scaling behavior for SQS event source mappings".
+    new EventSourceMapping(this, 'Source', {
+      target: target.lambda,
+      eventSourceArn: queueArn,
+      batchSize: 1,
+      reportBatchItemFailures: true,
+    });
+    new MinuteSchedule(this, 'Watchdog', {
+      description: `Nodekeeper ${this.node.id}: restarts the chain of ticks if it has ended`,
+      targetArn: queueArn,
+      action: 'sqs:SendMessage',
+      input: { watchdog: ContextAttribute.scheduledTime },
+      deadLetters: this.#deadLetters,
+    });
+  }
+}
+
+export interface WakeUpsProps {
+  readonly target: HandlerFunction;
+  /** Receives calls that the schedule could not make. */
+  readonly deadLetters: Queue;
+}
+
+/**
+ * A function that node-monitor wakes when there is work (shared/controllers/framework/wake-up.ts), and that a schedule
+ * invokes each minute, whether or not there is work: the sweep. Both are asynchronous invocations. They are not repeated
+ * and not kept, since the next one does the same.
+ */
+export class WakeUps extends Construct {
+  constructor(scope: Construct, id: string, { target, deadLetters }: WakeUpsProps) {
+    super(scope, id);
+    target.lambda.configureAsyncInvoke({
+      maxEventAge: Duration.seconds(EVENT_AGE_MAX_SECONDS),
+      retryAttempts: 0,
+    });
+    new MinuteSchedule(this, 'Sweep', {
+      description: `Nodekeeper ${id}: one tick per minute, with or without a wake-up`,
+      targetArn: target.lambda.functionArn,
+      action: 'lambda:InvokeFunction',
+      input: { sweep: ContextAttribute.scheduledTime },
+      deadLetters,
+    });
+  }
 }

@@ -1,26 +1,27 @@
 import { injectLambdaContext } from '@aws-lambda-powertools/logger/middleware';
 import middy from '@middy/core';
-import type { SQSBatchResponse, SQSEvent } from 'aws-lambda';
-import { type InstanceChangeEvent, isInstanceChange } from '../../shared/adapters/eventbridge/instance-change.ts';
-import { handleTicks } from '../../shared/adapters/sqs/tick-event.ts';
+import { isInstanceChange } from '../../shared/adapters/eventbridge/instance-change.ts';
+import { handleWakeUp } from '../../shared/adapters/lambda/wake-up-event.ts';
 import { log, logger } from '../../shared/observability/logger.ts';
 import { meter } from '../../shared/observability/meter.ts';
 import { publishMetrics } from '../../shared/observability/publish-metrics.ts';
+import { systemClock } from '../system-clock.ts';
 import { RESERVE_MS } from '../tick-handler.ts';
 import { composeCloudNode } from './compose.ts';
 
 const { policy, tick, onInstanceChange } = composeCloudNode(process.env);
 
-/** Receives ticks from their queue, and changes of instances from EventBridge, which do not wait for the next tick. */
-export const handler = middy<SQSEvent | InstanceChangeEvent, SQSBatchResponse>()
+/** Receives wake-ups and sweeps, and changes of instances from EventBridge, which do not wait for the next tick. */
+export const handler = middy<unknown, void>()
   .use(injectLambdaContext(logger, { resetKeys: true }))
   .use(publishMetrics())
   .handler(async (event, context) => {
     const budgetMs = (): number => context.getRemainingTimeInMillis() - RESERVE_MS;
     if (isInstanceChange(event)) {
       await onInstanceChange(event.detail['instance-id'], budgetMs());
-      return { batchItemFailures: [] };
+      return;
     }
     const { nodeMonitorPeriodSeconds: periodSeconds } = policy;
-    return handleTicks(event, { periodSeconds, log, meter, runTick: (slot) => tick(slot, budgetMs()) });
+    const runTick = (slot: number) => tick(slot, budgetMs());
+    await handleWakeUp(event, { periodSeconds, log, meter, clock: systemClock, runTick });
   });

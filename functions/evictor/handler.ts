@@ -3,4 +3,4 @@ import { composeEvictor } from './compose.ts';
 
 const { policy, tick } = composeEvictor(process.env);
 
-export const handler = tickHandler(policy.nodeMonitorPeriodSeconds, tick);
+export const handler = tickHandler(policy.nodeMonitorPeriodSeconds, tick, { reportsSweeps: true });

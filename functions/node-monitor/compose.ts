@@ -1,3 +1,5 @@
+import { sqsTickQueue, tickQueueConnectionFrom } from '../../shared/adapters/aws-json/tick-queue.ts';
+import { lambdaConnectionFrom, lambdaWaker } from '../../shared/adapters/lambda/function-waker.ts';
 import { leaseProbe } from '../../shared/adapters/probe/lease-probe.ts';
 import { probeTokens } from '../../shared/adapters/tokens/probe-tokens.ts';
 import { processKeys } from '../../shared/adapters/tokens/process-keys.ts';
@@ -20,11 +22,12 @@ export function composeNodeMonitor(environment: Environment) {
     const credentials = probeTokens({ keys: processKeys(keepProbeKey(items), log), clusterId });
     return { probe: leaseProbe({ url, credentials, clock: systemClock }) };
   };
-  return {
-    policy,
-    tick: composeControllers(environment, config, (items) => ({
-      ...probeOptions(items),
-      ...composeEventBus(environment, config),
-    })).tickNodeMonitor,
-  };
+  const queue = sqsTickQueue(tickQueueConnectionFrom(environment, config.tickQueueUrl));
+  const { onTickMessage } = composeControllers(environment, config, (items) => ({
+    ...probeOptions(items),
+    ...composeEventBus(environment, config),
+    tickQueue: queue,
+    waker: lambdaWaker(lambdaConnectionFrom(environment), config.wakeFunctions),
+  }));
+  return { onTickMessage, queue };
 }

@@ -1,6 +1,25 @@
-import { tickHandler } from '../tick-handler.ts';
+import { injectLambdaContext } from '@aws-lambda-powertools/logger/middleware';
+import middy from '@middy/core';
+import type { SQSBatchResponse, SQSEvent } from 'aws-lambda';
+import { handleTickMessages } from '../../shared/adapters/sqs/tick-message.ts';
+import { log, logger } from '../../shared/observability/logger.ts';
+import { meter } from '../../shared/observability/meter.ts';
+import { publishMetrics } from '../../shared/observability/publish-metrics.ts';
+import { systemClock } from '../system-clock.ts';
+import { RESERVE_MS } from '../tick-handler.ts';
 import { composeNodeMonitor } from './compose.ts';
 
-const { policy, tick } = composeNodeMonitor(process.env);
+const { onTickMessage, queue } = composeNodeMonitor(process.env);
 
-export const handler = tickHandler(policy.nodeMonitorPeriodSeconds, tick);
+export const handler = middy<SQSEvent, SQSBatchResponse>()
+  .use(injectLambdaContext(logger, { resetKeys: true }))
+  .use(publishMetrics())
+  .handler((event, context) =>
+    handleTickMessages(event, {
+      log,
+      meter,
+      clock: systemClock,
+      queue,
+      onMessage: (kind) => onTickMessage(kind, context.getRemainingTimeInMillis() - RESERVE_MS),
+    }),
+  );

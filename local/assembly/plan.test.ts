@@ -92,6 +92,7 @@ describe('the plan of the local mode', () => {
         memoryMegabytes: 512,
         environment: { POWERTOOLS_SERVICE_NAME: 'monitor', TABLE: 'Test-Table', TOKENS: '[1]' },
         runtime: '',
+        async: { maximumRetryAttempts: 2, maximumEventAgeSeconds: 21_600 },
         logGroupName: '/aws/lambda/Test-Fn',
         logFormat: 'JSON',
         logLevel: 'WARN',

@@ -44,6 +44,15 @@ export interface FunctionPlan {
   readonly logGroupName: string;
   readonly logFormat: string;
   readonly logLevel: string | undefined;
+  /** For asynchronous invocations. */
+  readonly async: AsyncPolicy;
+}
+
+/** What becomes of an event whose invocation failed. */
+export interface AsyncPolicy {
+  /** 0 to 2. */
+  readonly maximumRetryAttempts: number;
+  readonly maximumEventAgeSeconds: number;
 }
 
 export interface ApiPlan {
@@ -97,9 +106,8 @@ export interface QueueSourcePlan {
 export interface SchedulePlan {
   readonly logicalId: string;
   readonly expression: string;
-  /** Its target: entries of a SendMessageBatch, or one message or event. */
+  /** Destination: one message or one event. */
   readonly target:
-    | { readonly kind: 'sendMessageBatch' }
     | { readonly kind: 'queue'; readonly queueId: string }
     | { readonly kind: 'function'; readonly functionId: string };
   /** Text, with `<aws.scheduler.scheduled-time>` still in it. */
@@ -143,6 +151,8 @@ const DEFAULTS = {
   queueBatchSize: 10,
   /** Lambda uses as few concurrent batches for a queue with little load, as a local queue has. */
   queueConcurrency: 2,
+  asyncRetryAttempts: 2,
+  asyncEventAgeSeconds: 21_600,
 };
 
 /** @throws StartError naming the resource that cannot be run here. */
@@ -172,7 +182,9 @@ export function planLocalMode(assembly: Assembly, options: PlanOptions): LocalPl
     tables: [...reader.resourcesOf('AWS::DynamoDB::Table'), ...reader.resourcesOf('AWS::DynamoDB::GlobalTable')].map(
       (table) => planTable(table, names),
     ),
-    functions: reader.resourcesOf('AWS::Lambda::Function').map((entry) => planFunction(entry, names, assembly)),
+    functions: reader
+      .resourcesOf('AWS::Lambda::Function')
+      .map((entry) => planFunction(entry, names, { assembly, asyncOf: asyncPolicies(reader) })),
     api: planApi(reader, functionByArn),
     functionUrls: reader
       .resourcesOf(FUNCTION_URL_TYPE)
@@ -355,7 +367,7 @@ function indexDefinition(index: JsonObject): JsonObject {
 function planFunction(
   { logicalId, resource, properties }: ReadResource,
   names: PhysicalNames,
-  assembly: Assembly,
+  { assembly, asyncOf }: { readonly assembly: Assembly; asyncOf(functionName: string): AsyncPolicy },
 ): FunctionPlan {
   const code = object(properties['Code']);
   const objectKey = text(code['S3Key']);
@@ -381,7 +393,26 @@ function planFunction(
     logGroupName: text(logging['LogGroup']) ?? `/aws/lambda/${functionName}`,
     logFormat: text(logging['LogFormat']) ?? 'Text',
     logLevel: text(logging['ApplicationLogLevel']),
+    async: asyncOf(functionName),
   };
+}
+
+/** By the name of the function, which the resource refers to. */
+function asyncPolicies(reader: TemplateReader): (functionName: string) => AsyncPolicy {
+  const policies = new Map(
+    reader.resourcesOf('AWS::Lambda::EventInvokeConfig').map(({ properties }) => [
+      text(properties['FunctionName']) ?? '',
+      {
+        maximumRetryAttempts: number(properties['MaximumRetryAttempts']) ?? DEFAULTS.asyncRetryAttempts,
+        maximumEventAgeSeconds: number(properties['MaximumEventAgeInSeconds']) ?? DEFAULTS.asyncEventAgeSeconds,
+      },
+    ]),
+  );
+  return (functionName) =>
+    policies.get(functionName) ?? {
+      maximumRetryAttempts: DEFAULTS.asyncRetryAttempts,
+      maximumEventAgeSeconds: DEFAULTS.asyncEventAgeSeconds,
+    };
 }
 
 type ByArn = (arn: string, where: string) => string;
@@ -521,11 +552,9 @@ function planSchedule({ logicalId, properties }: ReadResource, functionByArn: By
   return {
     logicalId,
     expression: text(properties['ScheduleExpression']) ?? '',
-    target: arn.endsWith(':scheduler:::aws-sdk:sqs:sendMessageBatch')
-      ? { kind: 'sendMessageBatch' }
-      : arn.includes(':sqs:')
-        ? { kind: 'queue', queueId: queueByArn(arn, logicalId) }
-        : { kind: 'function', functionId: functionByArn(arn, logicalId) },
+    target: arn.includes(':sqs:')
+      ? { kind: 'queue', queueId: queueByArn(arn, logicalId) }
+      : { kind: 'function', functionId: functionByArn(arn, logicalId) },
     input: text(target['Input']) ?? '{}',
   };
 }

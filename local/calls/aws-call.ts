@@ -129,6 +129,19 @@ export function eventsCalls(operation: string, input: unknown, place: AwsPlace):
   });
 }
 
+/** A queue is named by its URL. ChangeMessageVisibility and SendMessage are authorised on the queue. */
+export function sqsCalls(operation: string, input: unknown, place: AwsPlace): AwsCall[] {
+  const name = String(object(input)['QueueUrl']).split('/').at(-1) ?? '';
+  return [{ action: `sqs:${operation}`, resource: arnOf(place, 'sqs', name), context: {} }];
+}
+
+/** Invoke is authorised as lambda:InvokeFunction. Functions are named by name or ARN. */
+export function lambdaCalls(functionName: string | undefined, place: AwsPlace): AwsCall[] {
+  const name = functionName?.split(':').at(-1);
+  const resource = name === undefined ? '*' : arnOf(place, 'lambda', `function:${name}`);
+  return [{ action: 'lambda:InvokeFunction', resource, context: {} }];
+}
+
 /** A service that is not described here: one call, on all resources. */
 export const otherCalls = (service: string, operation: string): AwsCall[] => [
   { action: `${service}:${operation}`, resource: '*', context: {} },

@@ -5,14 +5,17 @@
 import { writeFileSync } from 'node:fs';
 import { Agent, createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { invokedFunction } from '../functions/invoke-server.ts';
 import {
   type AwsCall,
   type AwsPlace,
   dynamoDbCalls,
   ec2Calls,
   eventsCalls,
+  lambdaCalls,
   logsCalls,
   otherCalls,
+  sqsCalls,
   type TagsOf,
 } from './aws-call.ts';
 
@@ -142,7 +145,10 @@ class Forwarder {
     const target = incoming.headers['x-amz-target'];
     const functionName = keyId.startsWith(KEY_PREFIX) ? keyId.slice(KEY_PREFIX.length) : keyId;
     const operation = (typeof target === 'string' ? target : '').split('.').at(-1) ?? '';
-    for (const call of callsOf(this.#options, { service, operation, body: body.toString('utf8') })) {
+    for (const call of callsOf(this.#options, {
+      ...{ service, operation, url: incoming.url ?? '' },
+      body: body.toString('utf8'),
+    })) {
       this.#record.add({ functionName, by: 'function', ...call });
     }
     const upstream = this.#options.services[service];
@@ -180,7 +186,12 @@ class Forwarder {
 
 function callsOf(
   options: RecorderOptions,
-  { service, operation, body }: { readonly service: string; readonly operation: string; readonly body: string },
+  {
+    service,
+    operation,
+    url,
+    body,
+  }: { readonly service: string; readonly operation: string; readonly url: string; readonly body: string },
 ): AwsCall[] {
   switch (service) {
     case 'dynamodb':
@@ -191,6 +202,10 @@ function callsOf(
       return logsCalls(operation, JSON.parse(body), options);
     case 'events':
       return eventsCalls(operation, JSON.parse(body), options);
+    case 'sqs':
+      return sqsCalls(operation, JSON.parse(body), options);
+    case 'lambda':
+      return lambdaCalls(invokedFunction(url), options);
     default:
       return otherCalls(service, operation);
   }

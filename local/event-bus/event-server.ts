@@ -26,25 +26,26 @@ interface Entry {
 export const startEventServer = ({ file, region, accountId }: EventServerOptions): Promise<EventServer> =>
   startAwsJsonServer({
     service: 'events',
-    target: 'AWSEvents.PutEvents',
     malformed: 'ValidationException',
-    async handle(body) {
-      const { Entries: entries } = body as { Entries?: Entry[] };
-      if (!Array.isArray(entries) || entries.length === 0 || entries.length > ENTRIES_MAX) {
-        return { kind: 'refused', type: 'ValidationException' };
-      }
-      const taken = entries.map((entry) => eventOf(entry, { region, accountId }));
-      const lines = taken.flatMap((event) => (event === undefined ? [] : [`${JSON.stringify(event)}\n`]));
-      if (lines.length > 0) await appendFile(file, lines.join(''), { mode: 0o600 });
-      return {
-        kind: 'answer',
-        body: {
-          FailedEntryCount: entries.length - lines.length,
-          Entries: taken.map((event) =>
-            event === undefined ? { ErrorCode: 'MalformedDetail', ErrorMessage: 'not JSON' } : { EventId: event.id },
-          ),
-        },
-      };
+    calls: {
+      async 'AWSEvents.PutEvents'(body) {
+        const { Entries: entries } = body as { Entries?: Entry[] };
+        if (!Array.isArray(entries) || entries.length === 0 || entries.length > ENTRIES_MAX) {
+          return { kind: 'refused', type: 'ValidationException' };
+        }
+        const taken = entries.map((entry) => eventOf(entry, { region, accountId }));
+        const lines = taken.flatMap((event) => (event === undefined ? [] : [`${JSON.stringify(event)}\n`]));
+        if (lines.length > 0) await appendFile(file, lines.join(''), { mode: 0o600 });
+        return {
+          kind: 'answer',
+          body: {
+            FailedEntryCount: entries.length - lines.length,
+            Entries: taken.map((event) =>
+              event === undefined ? { ErrorCode: 'MalformedDetail', ErrorMessage: 'not JSON' } : { EventId: event.id },
+            ),
+          },
+        };
+      },
     },
   });
 

@@ -48,6 +48,7 @@ function aFunction(plan: Partial<FunctionPlan> = {}, options: Partial<LocalFunct
     runtime: 'nodejs24.x',
     logGroupName: '/aws/lambda/Test-F',
     logFormat: 'JSON',
+    async: { maximumRetryAttempts: 0, maximumEventAgeSeconds: 60 },
     logLevel: 'INFO',
     ...plan,
   };
@@ -56,6 +57,8 @@ function aFunction(plan: Partial<FunctionPlan> = {}, options: Partial<LocalFunct
     dynamodbEndpoint: 'http://d',
     ec2Endpoint: 'http://e',
     logsEndpoint: 'http://l',
+    sqsEndpoint: 'http://q',
+    lambdaEndpoint: 'http://f',
     eventsEndpoint: 'http://v',
     noServiceEndpoint: 'http://n',
   });

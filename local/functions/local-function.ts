@@ -203,6 +203,8 @@ export function functionVariables(
     readonly ec2Endpoint: string;
     readonly logsEndpoint: string;
     readonly eventsEndpoint: string;
+    readonly sqsEndpoint: string;
+    readonly lambdaEndpoint: string;
     readonly noServiceEndpoint: string;
     /** Identifies the function to the services. */
     readonly accessKeyId?: string;
@@ -223,6 +225,8 @@ export function functionVariables(
     AWS_ENDPOINT_URL_EC2: options.ec2Endpoint,
     AWS_ENDPOINT_URL_CLOUDWATCH_LOGS: options.logsEndpoint,
     AWS_ENDPOINT_URL_EVENTBRIDGE: options.eventsEndpoint,
+    AWS_ENDPOINT_URL_SQS: options.sqsEndpoint,
+    AWS_ENDPOINT_URL_LAMBDA: options.lambdaEndpoint,
     AWS_EXECUTION_ENV: `AWS_Lambda_${plan.runtime}`,
     AWS_LAMBDA_FUNCTION_NAME: plan.functionName,
     AWS_LAMBDA_FUNCTION_VERSION: '$LATEST',

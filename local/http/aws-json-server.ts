@@ -1,4 +1,4 @@
-/** A service of AWS on loopback that speaks the JSON protocol, as far as one call of it is used. */
+/** A service of AWS on loopback that speaks the JSON protocol, as far as its calls are used. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
@@ -13,19 +13,18 @@ export type AwsJsonAnswer =
   /** 400 with this exception. */
   | { readonly kind: 'refused'; readonly type: string };
 
-export interface AwsJsonCall {
+export interface AwsJsonService {
   /** As requests are signed for it. */
   readonly service: string;
-  /** X-Amz-Target of the one call that is known. */
-  readonly target: string;
+  /** The calls that are known, by their X-Amz-Target. */
+  readonly calls: Readonly<Record<string, (body: unknown) => AwsJsonAnswer | Promise<AwsJsonAnswer>>>;
   /** Exception for a body that cannot be read. */
   readonly malformed: string;
-  handle(body: unknown): Promise<AwsJsonAnswer>;
 }
 
 const BODY_BYTES_MAX = 1_048_576;
 
-export async function startAwsJsonServer({ service, target, malformed, handle }: AwsJsonCall): Promise<AwsJsonServer> {
+export async function startAwsJsonServer({ service, calls, malformed }: AwsJsonService): Promise<AwsJsonServer> {
   const signature = new RegExp(`^AWS4-HMAC-SHA256 Credential=[^/]+/\\d{8}/[^/]+/${service}/`);
   const server = createServer(async (request, response) => {
     const answer = (status: number, body: unknown): void => {
@@ -41,7 +40,8 @@ export async function startAwsJsonServer({ service, target, malformed, handle }:
         parts.push(part);
       }
       if (!signature.test(request.headers.authorization ?? '')) return refuse('MissingAuthenticationTokenException');
-      if (request.headers['x-amz-target'] !== target) return refuse('UnknownOperationException');
+      const handle = calls[String(request.headers['x-amz-target'])];
+      if (handle === undefined) return refuse('UnknownOperationException');
       const outcome = await handle(JSON.parse(Buffer.concat(parts).toString('utf8')));
       if (outcome.kind === 'refused') refuse(outcome.type);
       else answer(200, outcome.body);

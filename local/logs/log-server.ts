@@ -14,15 +14,16 @@ interface PutLogEvents {
 export const startLogServer = (directory: string, fileOf: (logGroup: string) => string): Promise<LogServer> =>
   startAwsJsonServer({
     service: 'logs',
-    target: 'Logs_20140328.PutLogEvents',
     malformed: 'InvalidParameterException',
-    async handle(body) {
-      const { logGroupName, logEvents } = body as PutLogEvents;
-      if (typeof logGroupName !== 'string' || !Array.isArray(logEvents)) {
-        return { kind: 'refused', type: 'InvalidParameterException' };
-      }
-      const lines = logEvents.map(({ message }) => `${String(message)}\n`).join('');
-      await appendFile(join(directory, fileOf(logGroupName)), lines, { mode: 0o600 });
-      return { kind: 'answer', body: {} };
+    calls: {
+      async 'Logs_20140328.PutLogEvents'(body) {
+        const { logGroupName, logEvents } = body as PutLogEvents;
+        if (typeof logGroupName !== 'string' || !Array.isArray(logEvents)) {
+          return { kind: 'refused', type: 'InvalidParameterException' };
+        }
+        const lines = logEvents.map(({ message }) => `${String(message)}\n`).join('');
+        await appendFile(join(directory, fileOf(logGroupName)), lines, { mode: 0o600 });
+        return { kind: 'answer', body: {} };
+      },
     },
   });

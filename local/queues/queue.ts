@@ -117,6 +117,15 @@ export class LocalQueue {
     return true;
   }
 
+  /** Hides a received message for another time from now on. False when the handle is no longer the latest one. */
+  changeVisibility(receiptHandle: string, timeoutSeconds: number, nowMs: number): boolean {
+    const message = this.#messages.find((candidate) => candidate.receiptHandle === receiptHandle);
+    if (message === undefined) return false;
+    message.visibleAtMs = nowMs + timeoutSeconds * 1_000;
+    this.#changed();
+    return true;
+  }
+
   /** When the next message becomes visible; undefined while the queue is empty. */
   nextVisibleAtMs(): number | undefined {
     let next: number | undefined;

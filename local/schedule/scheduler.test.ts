@@ -1,61 +1,100 @@
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { SchedulePlan } from '../assembly/plan.ts';
-import { fireSchedule } from './scheduler.ts';
+import { fireSchedule, firingOffsetsMs, type ScheduleTiming, startScheduler } from './scheduler.ts';
 
 const MINUTE = Date.parse('2026-11-20T17:44:00Z');
+const MINUTE_MS = 60_000;
 
-const tick: SchedulePlan = {
-  logicalId: 'Tick',
-  expression: 'rate(1 minute)',
-  target: { kind: 'sendMessageBatch' },
-  input: JSON.stringify({
-    QueueUrl: 'url',
-    Entries: [0, 5, 55].map((offset) => ({
-      Id: `t${offset}`,
-      DelaySeconds: offset,
-      MessageBody: JSON.stringify({ scheduledAt: '<aws.scheduler.scheduled-time>', offset }),
-    })),
-  }),
+const sweep: SchedulePlan = {
+  logicalId: 'Sweep',
+  expression: 'cron(* * * * ? *)',
+  target: { kind: 'function', functionId: 'F' },
+  input: '{"at":"<aws.scheduler.scheduled-time>"}',
 };
 
-function fire(plan: SchedulePlan, nowMs: number) {
+function targets() {
   const sent: unknown[] = [];
-  fireSchedule(plan, MINUTE, nowMs, {
-    sendToUrl: (url, body, delaySeconds) => sent.push([url, JSON.parse(body), delaySeconds]),
-    sendToQueue: (id, body) => sent.push([id, body]),
-    invoke: (id, event) => sent.push([id, event]),
-  });
-  return sent;
+  return {
+    sent,
+    sendToQueue: (id: string, body: string) => void sent.push([id, body]),
+    invoke: (id: string, event: unknown) => void sent.push([id, event]),
+  };
 }
 
-const body = (offset: number) => ({ scheduledAt: '2026-11-20T17:44:00Z', offset });
+afterEach(() => {
+  vi.useRealTimers();
+});
 
-describe('a schedule that sends a batch of delayed messages', () => {
-  it('sends them all at the beginning of the minute, with the scheduled time in them', () => {
-    expect(fire(tick, MINUTE)).toEqual([
-      ['url', body(0), 0],
-      ['url', body(5), 5],
-      ['url', body(55), 55],
-    ]);
+/** Moments of each call in the minutes after the first one, in seconds of their minute. */
+async function secondsOf(timing: ScheduleTiming, minutes: number): Promise<number[][]> {
+  vi.useFakeTimers({ now: MINUTE });
+  const seconds: number[][] = Array.from({ length: minutes }, () => []);
+  const scheduler = startScheduler({
+    schedules: [sweep],
+    timing,
+    nowMs: () => Date.now(),
+    targets: {
+      sendToQueue: () => {},
+      invoke: () => {
+        const minute = Math.floor((Date.now() - MINUTE) / MINUTE_MS) - 1;
+        seconds[minute]?.push((Date.now() % MINUTE_MS) / 1_000);
+      },
+    },
+  });
+  await vi.advanceTimersByTimeAsync((minutes + 1) * MINUTE_MS);
+  scheduler.stop();
+  return seconds;
+}
+
+describe('a schedule of each minute', () => {
+  it('fires once per minute, at any second of it, much the same in each', async () => {
+    const seconds = (await secondsOf({ kind: 'aws', seed: 7 }, 20)).map((each) => {
+      expect(each).toHaveLength(1);
+      return each[0]!;
+    });
+    expect(Math.max(...seconds) - Math.min(...seconds)).toBeGreaterThan(0.5);
+    expect(Math.max(...seconds) - Math.min(...seconds)).toBeLessThan(8.1);
+    const offsets = Array.from(
+      { length: 20 },
+      (_, seed) => firingOffsetsMs({ kind: 'aws', seed }, 'Sweep', MINUTE)[0]!,
+    );
+    expect(Math.min(...offsets)).toBeLessThan(15_000);
+    expect(Math.max(...offsets)).toBeGreaterThan(45_000);
+    expect(Math.max(...offsets)).toBeLessThan(MINUTE_MS);
   });
 
-  it('makes up for a minute that runs already, without the messages whose time has passed', () => {
-    expect(fire(tick, MINUTE + 12_000)).toEqual([['url', body(55), 43]]);
+  it('can miss minutes, and fire twice in others', async () => {
+    const seconds = await secondsOf({ kind: 'aws', seed: 7, missing: 0.3, doubled: 0.3 }, 40);
+    const calls = seconds.map((each) => each.length);
+    expect(calls.filter((count) => count === 0).length).toBeGreaterThan(4);
+    expect(calls.filter((count) => count === 2).length).toBeGreaterThan(4);
   });
 
-  it('still sends a message that is late by less than a second', () => {
-    expect(fire(tick, MINUTE + 5_900)).toEqual([
-      ['url', body(5), 0],
-      ['url', body(55), 49.1],
-    ]);
+  it('fires at the beginning of its minute when that is asked for', async () => {
+    const seconds = (await secondsOf({ kind: 'exact' }, 3)).flat();
+    expect(seconds).toHaveLength(3);
+    expect(Math.max(...seconds)).toBeLessThan(0.1);
+  });
+
+  it('fires at once when it starts, for the minute that has begun', () => {
+    vi.useFakeTimers({ now: MINUTE + 12_000 });
+    const to = targets();
+    const scheduler = startScheduler({
+      schedules: [sweep],
+      timing: { kind: 'aws', seed: 1 },
+      nowMs: () => Date.now(),
+      targets: to,
+    });
+    expect(to.sent).toEqual([['F', { at: '2026-11-20T17:44:00Z' }]]);
+    scheduler.stop();
   });
 
   it('sends one message to a queue, or one event to a function', () => {
-    const input = '{"at":"<aws.scheduler.scheduled-time>"}';
-    expect(fire({ ...tick, target: { kind: 'queue', queueId: 'Q' }, input }, MINUTE)).toEqual([
+    const to = targets();
+    fireSchedule({ ...sweep, target: { kind: 'queue', queueId: 'Q' } }, MINUTE, to);
+    fireSchedule(sweep, MINUTE, to);
+    expect(to.sent).toEqual([
       ['Q', '{"at":"2026-11-20T17:44:00Z"}'],
-    ]);
-    expect(fire({ ...tick, target: { kind: 'function', functionId: 'F' }, input }, MINUTE)).toEqual([
       ['F', { at: '2026-11-20T17:44:00Z' }],
     ]);
   });

@@ -1,17 +1,26 @@
+import { createHash } from 'node:crypto';
 import type { SchedulePlan } from '../assembly/plan.ts';
-import { isObject } from '../assembly/template.ts';
-import { StartError } from '../start-error.ts';
 import { MINUTE_MS, parseSchedule, type Schedule } from './schedule-expression.ts';
 
 export interface SchedulerTargets {
-  sendToUrl(queueUrl: string, body: string, delaySeconds: number): void;
   sendToQueue(queueId: string, body: string): void;
   invoke(functionId: string, event: unknown): void;
 }
 
+/**
+ * aws: a schedule fires at any second of its minute ("60-second precision", EventBridge Scheduler User Guide, "Schedule
+ * types"): each has an offset of its own, with jitter, both from the seed. `missing` and `doubled` are the shares of
+ * minutes that do not fire, and that fire twice. Deliveries are at least once; a missing minute is a fault of the service.
+ * exact: at the beginning of the minute.
+ */
+export type ScheduleTiming =
+  | { readonly kind: 'aws'; readonly seed: number; readonly missing?: number; readonly doubled?: number }
+  | { readonly kind: 'exact' };
+
 export interface SchedulerOptions {
   readonly schedules: readonly SchedulePlan[];
   readonly targets: SchedulerTargets;
+  readonly timing: ScheduleTiming;
   nowMs(): number;
 }
 
@@ -24,6 +33,25 @@ export interface LocalScheduler {
 const LATE_MAX_MS = MINUTE_MS;
 /** Timers may fire a little early. */
 const EARLY_MS = 5;
+/** Last moment of a minute at which a schedule fires. */
+const OFFSET_MAX_MS = 59_000;
+const JITTER_MAX_MS = 4_000;
+const DOUBLED_AFTER_MAX_MS = 5_000;
+
+/** Moments after the beginning of a minute at which a schedule fires. Milliseconds. */
+export function firingOffsetsMs(timing: ScheduleTiming, logicalId: string, minuteMs: number): readonly number[] {
+  if (timing.kind === 'exact') return [0];
+  const { seed, missing = 0, doubled = 0 } = timing;
+  const share = (purpose: string): number => fractionOf(`${seed} ${logicalId} ${purpose}`);
+  if (share(`missing ${minuteMs}`) < missing) return [];
+  const jitterMs = (share(`jitter ${minuteMs}`) - 0.5) * 2 * JITTER_MAX_MS;
+  const first = Math.round(Math.min(OFFSET_MAX_MS, Math.max(0, share('offset') * OFFSET_MAX_MS + jitterMs)));
+  if (share(`doubled ${minuteMs}`) >= doubled) return [first];
+  return [first, first + Math.round(share(`after ${minuteMs}`) * DOUBLED_AFTER_MAX_MS)];
+}
+
+/** The same text gives the same number in [0, 1). */
+const fractionOf = (text: string): number => createHash('sha256').update(text).digest().readUInt32BE(0) / 2 ** 32;
 
 interface Compiled {
   readonly plan: SchedulePlan;
@@ -31,66 +59,65 @@ interface Compiled {
 }
 
 /**
- * EventBridge Scheduler: fires at the beginning of each minute a schedule names. The minute that runs when it starts is
- * made up for, less the delayed messages whose time has passed, so that ticks begin at once.
+ * EventBridge Scheduler. In AWS the first call of a new schedule comes within its first minutes. Here each schedule of
+ * the present minute also fires at once, so that nobody waits for a cluster that has just started.
  */
 export function startScheduler(options: SchedulerOptions): LocalScheduler {
+  const { nowMs, targets, timing } = options;
   const counters = { fired: 0 };
   const compiled = options.schedules.map(
     (plan): Compiled => ({ plan, schedule: parseSchedule(plan.expression, plan.logicalId) }),
   );
-  let timer: NodeJS.Timeout | undefined;
-  let nextMinuteMs = startOfMinute(options.nowMs());
+  const timers = new Set<NodeJS.Timeout>();
 
-  function beat(): void {
-    const nowMs = options.nowMs();
-    const current = startOfMinute(nowMs + EARLY_MS);
-    if (current >= nextMinuteMs) {
-      if (current - nextMinuteMs > LATE_MAX_MS) nextMinuteMs = current;
-      for (const { plan, schedule } of compiled) {
-        if (schedule.firesAt(current)) {
-          counters.fired += 1;
-          fireSchedule(plan, current, nowMs, options.targets);
-        }
-      }
-      nextMinuteMs = current + MINUTE_MS;
-    }
-    timer = setTimeout(beat, Math.max(EARLY_MS, nextMinuteMs - options.nowMs()));
+  function at(atMs: number, run: () => void): void {
+    const timer = setTimeout(
+      () => {
+        timers.delete(timer);
+        run();
+      },
+      Math.max(0, atMs - nowMs()),
+    );
+    timers.add(timer);
   }
 
-  if (compiled.length > 0) beat();
-  return { counters, stop: () => clearTimeout(timer) };
+  function fire(plan: SchedulePlan, minuteMs: number): void {
+    if (nowMs() - minuteMs > MINUTE_MS + LATE_MAX_MS) return;
+    counters.fired += 1;
+    fireSchedule(plan, minuteMs, targets);
+  }
+
+  function planMinute(minuteMs: number): void {
+    for (const { plan, schedule } of compiled) {
+      if (!schedule.firesAt(minuteMs)) continue;
+      for (const offsetMs of firingOffsetsMs(timing, plan.logicalId, minuteMs)) {
+        at(minuteMs + offsetMs, () => fire(plan, minuteMs));
+      }
+    }
+    at(minuteMs + MINUTE_MS, () => planMinute(startOfMinute(nowMs() + EARLY_MS)));
+  }
+
+  if (compiled.length > 0) {
+    const startMs = nowMs();
+    const present = startOfMinute(startMs);
+    for (const { plan, schedule } of compiled) if (schedule.firesAt(present)) fire(plan, present);
+    at(present + MINUTE_MS, () => planMinute(startOfMinute(nowMs() + EARLY_MS)));
+  }
+  return {
+    counters,
+    stop() {
+      for (const timer of timers) clearTimeout(timer);
+      timers.clear();
+    },
+  };
 }
 
 const startOfMinute = (ms: number) => Math.floor(ms / MINUTE_MS) * MINUTE_MS;
 
-/** Delayed messages are due at `scheduledAtMs` plus their delay; those of the past are left out. */
-export function fireSchedule(
-  plan: SchedulePlan,
-  scheduledAtMs: number,
-  nowMs: number,
-  targets: SchedulerTargets,
-): void {
+/** Calls the target of a schedule with its input. */
+export function fireSchedule(plan: SchedulePlan, scheduledAtMs: number, targets: SchedulerTargets): void {
   const scheduledTime = new Date(scheduledAtMs).toISOString().replace('.000Z', 'Z');
   const input = plan.input.replaceAll('<aws.scheduler.scheduled-time>', scheduledTime);
-  switch (plan.target.kind) {
-    case 'queue':
-      targets.sendToQueue(plan.target.queueId, input);
-      return;
-    case 'function':
-      targets.invoke(plan.target.functionId, JSON.parse(input));
-      return;
-    case 'sendMessageBatch': {
-      const batch: unknown = JSON.parse(input);
-      const entries = isObject(batch) ? batch['Entries'] : undefined;
-      if (!isObject(batch) || !Array.isArray(entries))
-        throw new StartError(`${plan.logicalId}: its input is no SendMessageBatch`);
-      for (const entry of entries.filter(isObject)) {
-        const dueMs = scheduledAtMs + Number(entry['DelaySeconds'] ?? 0) * 1_000;
-        const delaySeconds = (dueMs - nowMs) / 1_000;
-        if (delaySeconds > -1)
-          targets.sendToUrl(String(batch['QueueUrl']), String(entry['MessageBody']), Math.max(0, delaySeconds));
-      }
-    }
-  }
+  if (plan.target.kind === 'queue') targets.sendToQueue(plan.target.queueId, input);
+  else targets.invoke(plan.target.functionId, JSON.parse(input));
 }

@@ -58,7 +58,17 @@ describe('config', () => {
   it('of api and the controllers has all tables; the controllers know no tokens', () => {
     const tables = { health: 'edge-health', objects: 'edge-objects', control: 'edge-control' };
     expect(loadConfig(apiConfig, api)).toMatchObject({ tables, staticTokens: [token] });
-    const monitor: MonitorEnvironment = { ...api, PROBE_URL: 'https://cluster' };
+    const monitor: MonitorEnvironment = {
+      ...api,
+      PROBE_URL: 'https://cluster',
+      TICK_QUEUE_URL: 'https://sqs/ticks',
+      WAKE_FUNCTIONS: '{"evictor":"edge-evictor"}',
+    };
+    expect(loadConfig(monitorConfig, monitor)).toMatchObject({
+      tickQueueUrl: 'https://sqs/ticks',
+      wakeFunctions: { evictor: 'edge-evictor' },
+    });
+    expect(faultsOf(() => loadConfig(monitorConfig, { ...monitor, WAKE_FUNCTIONS: '[]' }))).toHaveLength(1);
     for (const schema of [streamConfig, monitorConfig]) {
       expect(loadConfig(schema, monitor).tables).toEqual(tables);
       expect(loadConfig(schema, monitor)).not.toHaveProperty('staticTokens');

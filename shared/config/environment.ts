@@ -55,6 +55,16 @@ const staticTokensJson = jsonText((document) => {
   return tokens === undefined ? { kind: 'faults', rules: [STATIC_TOKENS_RULE] } : { kind: 'ok', value: tokens };
 }, STATIC_TOKENS_RULE);
 
+const FUNCTION_NAMES_RULE = 'must be a JSON object of function names by their names in the cluster';
+const functionNamesJson = jsonText((document) => {
+  const isNames = (value: unknown): value is Readonly<Record<string, string>> =>
+    typeof value === 'object' &&
+    value !== null &&
+    !Array.isArray(value) &&
+    Object.values(value).every((name) => typeof name === 'string');
+  return isNames(document) ? { kind: 'ok', value: document } : { kind: 'faults', rules: [FUNCTION_NAMES_RULE] };
+}, FUNCTION_NAMES_RULE);
+
 const LOG_LEVELS = ['DEBUG', 'INFO', 'WARN', 'ERROR'] as const;
 
 /**
@@ -169,11 +179,22 @@ export type ObjectStreamEnvironment = z.input<typeof objectStreamConfig>;
  * fleet from a failing heartbeat path.
  */
 export const monitorConfig = z.pipe(
-  z.object({ ...everyFunction, ...allTables, ...eventBus, PROBE_URL: z.exactOptional(text) }),
+  z.object({
+    ...everyFunction,
+    ...allTables,
+    ...eventBus,
+    PROBE_URL: z.exactOptional(text),
+    TICK_QUEUE_URL: text,
+    WAKE_FUNCTIONS: functionNamesJson,
+  }),
   z.transform((environment) => ({
     ...common(environment),
     tables: tablesOf(environment),
     ...eventBusOf(environment),
+    /** Names of the deployed functions that it wakes, by their names in the cluster. */
+    wakeFunctions: environment.WAKE_FUNCTIONS,
+    /** Queue of its own ticks. */
+    tickQueueUrl: environment.TICK_QUEUE_URL,
     ...defined({ probeUrl: environment.PROBE_URL }),
   })),
 );

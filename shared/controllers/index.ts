@@ -2,15 +2,23 @@
 
 import type { TickingFunction } from '../function-list.ts';
 import { cidrAllocator } from './cidr-allocator/reconcile.ts';
-import { type CloudNodeReport, processInstance, runCloudNode } from './cloud-node/reconcile.ts';
-import { type EvictorReport, processQueuesBetweenTicks, runEvictor, runEvictorSlot } from './evictor/reconcile.ts';
+import { type CloudNodeReport, cloudNodeHasWork, processInstance, runCloudNode } from './cloud-node/reconcile.ts';
+import {
+  type EvictorReport,
+  evictorHasWork,
+  processQueuesBetweenTicks,
+  runEvictor,
+  runEvictorSlot,
+} from './evictor/reconcile.ts';
 import type { EvictionHold } from './evictor/rule.ts';
 import { type ControllerOptions, controllerDependencies } from './framework/dependencies.ts';
 import type { ChangesOutcome, ItemChangeRecord } from './framework/item-change.ts';
+import type { WorkChecks } from './framework/wake-up.ts';
 import { onHealthChange } from './health-stream/reconcile.ts';
 import { type MonitorReport, runNodeMonitor } from './node-monitor/reconcile.ts';
+import { onTickMessage, type TickMessageKind, type TickMessageOutcome } from './node-monitor/tick-message.ts';
 import { onObjectChange } from './object-stream/reconcile.ts';
-import { type PodGcReport, runPodGc } from './pod-gc/reconcile.ts';
+import { type PodGcReport, podGcHasWork, runPodGc } from './pod-gc/reconcile.ts';
 
 /** What a tick of any controller reports. */
 export interface TickReport {
@@ -24,6 +32,8 @@ export interface FleetControllers {
   readonly ticks: Readonly<Record<TickingFunction, (slot: number, budgetMs?: number) => Promise<TickReport>>>;
   /** @throws TickFault when something could not be done; the next tick does it. */
   tickNodeMonitor(slot: number, budgetMs?: number): Promise<MonitorReport>;
+  /** A message of the tick queue of node-monitor. Faults are in the outcome. */
+  onTickMessage(message: TickMessageKind, budgetMs?: number): Promise<TickMessageOutcome>;
   tickEvictor(slot: number, budgetMs?: number): Promise<EvictorReport>;
   /** A tick of evictor and the turns that come due before the next one; waits in between. */
   runEvictorSlot(slot: number, budgetMs?: number): Promise<EvictorReport>;
@@ -41,13 +51,21 @@ export interface FleetControllers {
   onHealthRecords(records: readonly ItemChangeRecord[]): Promise<ChangesOutcome>;
 }
 
+/** A controller without a check is only swept. */
+const workChecks: WorkChecks = {
+  evictor: evictorHasWork,
+  'cloud-node': cloudNodeHasWork,
+  'pod-gc': podGcHasWork,
+};
+
 export function fleetControllers(options: ControllerOptions): FleetControllers {
   const dependencies = controllerDependencies(options);
   const cidrs = cidrAllocator(dependencies);
   const tickOf = (slot: number, budgetMs: number | undefined) =>
     budgetMs === undefined ? { slot } : { slot, budgetMs };
   const controllers: Omit<FleetControllers, 'ticks'> = {
-    tickNodeMonitor: (slot, budgetMs) => runNodeMonitor(dependencies, tickOf(slot, budgetMs)),
+    tickNodeMonitor: (slot, budgetMs) => runNodeMonitor(dependencies, tickOf(slot, budgetMs), workChecks),
+    onTickMessage: (message, budgetMs) => onTickMessage(dependencies, message, { budgetMs, checks: workChecks }),
     tickEvictor: (slot, budgetMs) => runEvictor(dependencies, tickOf(slot, budgetMs)),
     runEvictorSlot: (slot, budgetMs) =>
       runEvictorSlot(dependencies, tickOf(slot, budgetMs), options.pause ?? (() => Promise.resolve())),
@@ -75,4 +93,5 @@ export type { ControllerOptions } from './framework/dependencies.ts';
 export type { ChangesOutcome, ItemChangeRecord } from './framework/item-change.ts';
 export { TickFault } from './framework/tick-runner.ts';
 export type { MonitorReport } from './node-monitor/reconcile.ts';
+export type { TickMessageKind, TickMessageOutcome } from './node-monitor/tick-message.ts';
 export type { PodGcReport } from './pod-gc/reconcile.ts';

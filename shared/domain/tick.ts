@@ -1,28 +1,52 @@
 /**
- * Slots: when a controller acts, and how nobody acts twice.
+ * Slots: when a controller acts, and why it acts once.
  *
- * Each tick message names the time it was scheduled for; its slot is that time in whole periods. The controller claims
- * the slot with one conditional write, which also yields the fence, a number that grows with every claim; whoever loses
- * exits. Claims only move forward, so a message that comes after a later slot was claimed is lost, in any order of arrival.
- * The message may come up to a minute late by itself (precision of the scheduler), and always equally late within one
- * minute: lateness alone, within that, is no reason to drop it.
+ * Time is divided into slots of one period. A function names the slot by its own clock, and claims it with one
+ * conditional write, which also yields the fence, a number that grows with every claim. The loser exits. Claims only
+ * move forward. So a message may come late, twice or at once with another: no scheduled time in it decides anything.
  */
-
 import type { Policy } from './policy.ts';
 
-/** The scheduler's precision. Seconds; a message later than this plus a period was held up by an outage. */
+/**
+ * A wake-up may be this late. Seconds: the oldest event that Lambda delivers (cdk/lib/tick.ts), which is also the
+ * precision of EventBridge Scheduler. Source: EventBridge Scheduler User Guide, "Schedule types".
+ */
 export const SCHEDULER_PRECISION_SECONDS = 60;
 
-/** Number of a slot. `periodSeconds` divides a minute. */
-export const slotOf = (scheduledMs: number, periodSeconds: number): number =>
-  Math.floor(scheduledMs / (periodSeconds * 1_000));
+/**
+ * A slot may be claimed this long before it begins. Milliseconds. The message of a slot is delivered at its start by the
+ * clock of the function that sent it. The clock of the function that receives it may be behind: without this allowance
+ * it would name the slot before, which is taken, and the chain would end.
+ */
+export const SLOT_EARLY_MAX_MS = 2_000;
+
+/** Number of the slot at this moment. `periodSeconds` divides a minute. */
+export const slotOf = (atMs: number, periodSeconds: number): number => Math.floor(atMs / (periodSeconds * 1_000));
+
+/** The slot that a function may claim now. */
+export const currentSlot = (nowMs: number, periodSeconds: number): number =>
+  slotOf(nowMs + SLOT_EARLY_MAX_MS, periodSeconds);
 
 /** When a slot begins. Epoch milliseconds. */
 export const slotStartMs = (slot: number, periodSeconds: number): number => slot * periodSeconds * 1_000;
 
 /**
- * due: to be claimed. stale: held up by an outage of ours or replayed; dropped, because nothing depends on how many ticks
- * ran, and a burst of old ones would only look like a controller in good health.
+ * Time until a slot begins, for a delayed message: whole seconds, rounded up, since a message that comes before its slot
+ * is lost. Source: Amazon SQS API Reference, SendMessage (DelaySeconds, 0 to 900).
+ */
+export const secondsToSlot = (slot: number, nowMs: number, periodSeconds: number): number =>
+  Math.max(0, Math.ceil((slotStartMs(slot, periodSeconds) - nowMs) / 1_000));
+
+/** Whether the chain of ticks is alive: the last claim is at most two periods old (node-monitor/chain.ts). */
+export const isTicking = (at: {
+  readonly claimedAtMs: number | undefined;
+  readonly nowMs: number;
+  readonly periodSeconds: number;
+}): boolean => at.claimedAtMs !== undefined && Math.abs(at.nowMs - at.claimedAtMs) <= 2 * at.periodSeconds * 1_000;
+
+/**
+ * due: to be claimed. stale: delayed by an outage of ours, or replayed. It is dropped, because nothing depends on how
+ * many ticks ran.
  */
 export const slotVerdict = (at: {
   readonly slot: number;
@@ -33,17 +57,22 @@ export const slotVerdict = (at: {
     ? 'stale'
     : 'due';
 
-/** A figure a minute is what alarms look at; the second of each minute stands in for a first that is lost. */
-const AGE_TOLD_EACH_MS = 30_000;
+/** Alarms need one value per minute. A second value per minute covers the loss of the first. */
+const AGE_REPORT_INTERVAL_MS = 30_000;
 
-/** Whether a tick tells its age: the first of each half minute, and each that is later than a scheduler may be. Lines are billed. */
-export const tellsAge = (at: {
+/**
+ * Whether a tick reports its age: the first that runs in each half minute, and each that is later than a scheduler may
+ * be. Not every tick, because log lines are billed.
+ */
+export const reportsAge = (at: {
   readonly slot: number;
+  /** The slot that was claimed before it. @default slot - 1 */
+  readonly slotBefore?: number | undefined;
   readonly periodSeconds: number;
   readonly ageMs: number;
 }): boolean => {
-  const half = (slot: number): number => Math.floor(slotStartMs(slot, at.periodSeconds) / AGE_TOLD_EACH_MS);
-  return half(at.slot) !== half(at.slot - 1) || at.ageMs > SCHEDULER_PRECISION_SECONDS * 1_000;
+  const half = (slot: number): number => Math.floor(slotStartMs(slot, at.periodSeconds) / AGE_REPORT_INTERVAL_MS);
+  return half(at.slot) !== half(at.slotBefore ?? at.slot - 1) || at.ageMs > SCHEDULER_PRECISION_SECONDS * 1_000;
 };
 
 /** The claim as data, in the words of the item store: written, the answer's `fence` is the fencing number; refused, exit. */

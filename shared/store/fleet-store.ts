@@ -2,8 +2,8 @@
  * State of the fleet that node-monitor and evictor share, in one partition of the `control` table. A quiet tick reads
  * it by one query:
  *
- *   state            slot of the last claim, fence, at its time (ms); doneAt start of the last finished tick (ms);
- *                    gate JSON of the gate's record; holding 1 while the gate is closed;
+ *   state            slot of the last claim, fence, at its time (ms), by the id of its tick; doneAt start of the last
+ *                    finished tick (ms); gate JSON of the gate's record; holding 1 while the gate is closed;
  *                    disruption JSON of its record; total 1 during total disruption; nodes number of Nodes seen
  *   zone#<zone>      state of the last evaluation, absent while the zone has no node that counts; ratePerSecond and
  *                    tatMs, the limiter; hold the last recorded reason why no queued node is tainted; createdAtMs
@@ -56,6 +56,10 @@ export interface FleetState {
   readonly fence: number;
   readonly gate: GateRecord;
   readonly disruption: DisruptionRecord;
+  /** When the last slot was claimed. Epoch milliseconds; undefined before the first. */
+  readonly claimedAtMs: number | undefined;
+  /** Of the tick that claimed it. */
+  readonly claimId: string | undefined;
   /** How many Nodes the last claimed tick saw; undefined before the first. */
   readonly nodes: number | undefined;
 }
@@ -76,6 +80,8 @@ export interface MonitorClaim {
   /** Fence of the state that the decisions are based on. */
   readonly seenFence: number;
   readonly nowMs: number;
+  /** Of the tick that claims: its claim may be sent twice, and be refused by itself. */
+  readonly claimId: string;
   readonly gate: GateRecord;
   readonly disruption: DisruptionRecord;
   /** How many Nodes it saw. */
@@ -182,7 +188,7 @@ async function readFleet(items: ItemStore): Promise<FleetRecords> {
   return { state, zones, queue };
 }
 
-function claimWrite({ slot, seenFence, nowMs, gate, disruption, nodes, finished }: MonitorClaim): UpdateWrite {
+function claimWrite({ slot, seenFence, nowMs, claimId, gate, disruption, nodes, finished }: MonitorClaim): UpdateWrite {
   const { lastTickAtMs: _, ...kept } = gate;
   const holding = gate.reasons.length > 0;
   const next = claimSlot(slot);
@@ -192,6 +198,7 @@ function claimWrite({ slot, seenFence, nowMs, gate, disruption, nodes, finished 
     set: {
       ...next.set,
       at: nowMs,
+      by: claimId,
       gate: JSON.stringify(kept),
       disruption: JSON.stringify(disruption),
       nodes,
@@ -206,15 +213,15 @@ function claimWrite({ slot, seenFence, nowMs, gate, disruption, nodes, finished 
 }
 
 async function claimTick(items: ItemStore, claim: MonitorClaim): Promise<MonitorClaimOutcome> {
-  const { slot, along = [] } = claim;
+  const { along = [] } = claim;
   if (along.length > 0) {
     const outcome = await items.transact([claimWrite(claim), ...along]);
     if (outcome.kind === 'written') return { kind: 'claimed' };
     const refused = outcome.kind === 'refused' ? outcome.failures.find(({ index }) => index === 0) : undefined;
-    return notClaimed(refused === undefined ? (await readFleet(items)).state : stateOf(refused.current), slot);
+    return refusedClaim(refused === undefined ? (await readFleet(items)).state : stateOf(refused.current), claim);
   }
   const outcome = await items.write(claimWrite(claim));
-  return outcome.kind === 'written' ? { kind: 'claimed' } : notClaimed(stateOf(outcome.current), slot);
+  return outcome.kind === 'written' ? { kind: 'claimed' } : refusedClaim(stateOf(outcome.current), claim);
 }
 
 async function claimBareTick(
@@ -305,8 +312,11 @@ export const fleetStore = (items: ItemStore): FleetStore => ({
   },
 });
 
-const notClaimed = (state: FleetState, slot: number): MonitorClaimOutcome =>
-  state.slot !== undefined && state.slot >= slot ? { kind: 'lost' } : { kind: 'overtaken', state };
+/** A claim whose response was lost is sent again, and its own success refuses it: it is claimed. */
+function refusedClaim(state: FleetState, { slot, claimId }: MonitorClaim): MonitorClaimOutcome {
+  if (state.slot === undefined || state.slot < slot) return { kind: 'overtaken', state };
+  return state.slot === slot && state.claimId === claimId ? { kind: 'claimed' } : { kind: 'lost' };
+}
 
 const writeOf = ({ when, set }: LimiterUpdate): Pick<UpdateWrite, 'when' | 'set'> => ({
   when: when as Condition,
@@ -318,6 +328,8 @@ type FleetRow = { readonly sk: string };
 type StateRow = {
   readonly slot?: number;
   readonly fence?: number;
+  readonly at?: number;
+  readonly by?: string;
   readonly gate?: string;
   readonly disruption?: string;
   readonly doneAt?: number;
@@ -333,9 +345,11 @@ type ZoneRow = FleetRow & {
 type QueueRow = FleetRow & { readonly uid: string; readonly addedAtMs: number };
 
 function stateOf(item: Item | undefined): FleetState {
-  const { slot, fence = 0, gate, disruption, doneAt, nodes } = (item ?? {}) as StateRow;
+  const { slot, fence = 0, at, by, gate, disruption, doneAt, nodes } = (item ?? {}) as StateRow;
   return {
     slot,
+    claimedAtMs: at,
+    claimId: by,
     fence,
     gate: { ...UNTRIED_GATE, ...(gate === undefined ? {} : JSON.parse(gate)), lastTickAtMs: doneAt },
     disruption: disruption === undefined ? NO_DISRUPTION : (JSON.parse(disruption) as DisruptionRecord),

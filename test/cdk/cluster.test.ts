@@ -187,11 +187,16 @@ describe('permissions', () => {
     (partitions.length === 0 ? [''] : partitions.map((partition) => ` [${partition}]`)).flatMap((where) =>
       actions.split(' ').map((action) => `dynamodb:${action} on ${arn(name)}${where}`),
     );
-  type Ticked = 'NodeMonitor' | 'Evictor' | 'CloudNode' | 'PodGc';
-  const tickQueue = (role: Ticked) =>
-    `<${ofType(template, 'AWS::SQS::Queue').find(([id]) => id.includes(`${role}TickQueue`))![0]}.Arn>`;
-  const receive = (role: Ticked) =>
-    ['DeleteMessage', 'GetQueueAttributes', 'ReceiveMessage'].map((action) => `sqs:${action} on ${tickQueue(role)}`);
+  const tickQueueId = ofType(template, 'AWS::SQS::Queue').find(([id]) => id.includes('NodeMonitorTickQueue'))![0];
+  const tickQueue = [
+    'ChangeMessageVisibility',
+    'DeleteMessage',
+    'GetQueueAttributes',
+    'ReceiveMessage',
+    'SendMessage',
+  ].map((action) => `sqs:${action} on <${tickQueueId}.Arn>`);
+  const invoke = (role: string) =>
+    `lambda:InvokeFunction on <${ofType(template, 'AWS::Lambda::Function').find(([, each]) => functionRole(each) === role)![0]}.Arn>`;
   const streamOf = (name: 'Health' | 'Objects') => {
     const failed = ofType(template, 'AWS::SQS::Queue').find(([id]) => id.includes('DeadLetters'))![0];
     return [
@@ -236,9 +241,11 @@ describe('permissions', () => {
     'node-monitor': [
       ...at('Health', 'Scan UpdateItem'),
       ...at('Objects', 'BatchGetItem GetItem PutItem Query UpdateItem'),
-      ...at('Control', 'DeleteItem PutItem Query UpdateItem', 'fleet'),
+      ...at('Control', 'DeleteItem GetItem PutItem Query UpdateItem', 'fleet'),
       ...at('Control', 'GetItem PutItem', 'probe-keys'),
-      ...receive('NodeMonitor'),
+      ...at('Control', 'Query', 'cloud', 'evictions-due', 'parked', 'pod-gc'),
+      ...tickQueue,
+      ...['cloud-node', 'evictor', 'pod-gc'].map(invoke),
       putEvents,
     ],
     evictor: [
@@ -249,7 +256,6 @@ describe('permissions', () => {
       ...at('Control', 'DeleteItem GetItem PutItem', 'evictions#*'),
       ...at('Control', 'DeleteItem PutItem Query', 'evictions-due'),
       ...at('Control', 'DeleteItem Query UpdateItem', 'parked'),
-      ...receive('Evictor'),
     ],
     'pod-gc': [
       ...at('Health', 'BatchGetItem Scan'),
@@ -257,7 +263,6 @@ describe('permissions', () => {
       ...at('Control', 'UpdateItem', 'tick#pod-gc'),
       ...at('Control', 'GetItem', 'fleet'),
       ...at('Control', 'DeleteItem PutItem Query UpdateItem', 'pod-gc'),
-      ...receive('PodGc'),
       'ec2:DescribeInstances on *',
       'ec2:DescribeVolumes on *',
       'ec2:DetachVolume on arn:<AWS::Partition>:ec2:<AWS::Region>:<AWS::AccountId>:instance/*',
@@ -268,7 +273,6 @@ describe('permissions', () => {
       ...at('Objects', 'BatchGetItem DeleteItem GetItem PutItem UpdateItem'),
       ...at('Control', 'UpdateItem', 'tick#cloud-node'),
       ...at('Control', 'DeleteItem GetItem Query UpdateItem', 'cloud'),
-      ...receive('CloudNode'),
       'ec2:DescribeInstances on *',
     ],
     watch: [

@@ -283,7 +283,7 @@ describe('a customer-managed key', () => {
         );
     expect(through('HeartbeatRole')).toEqual(['dynamodb']);
     expect(through('NodeMonitorRole')).toEqual(['dynamodb', 'sqs']);
-    expect(through('EvictorTickSchedulerRole')).toEqual(['sqs']);
+    expect(through('EvictorTickSweepRole')).toEqual(['sqs']);
     expect(allowedTo(template, 'heartbeat')).toContain(`kms:Decrypt on <${keyId}.Arn>`);
     expect(allowedTo(synthesise(), 'heartbeat').join()).not.toContain('kms:');
   });

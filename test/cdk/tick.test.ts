@@ -1,134 +1,162 @@
-import { existsSync } from 'node:fs';
 import type { Template } from 'aws-cdk-lib/assertions';
 import { describe, expect, it } from 'vitest';
-import { handlerEntry } from '../../cdk/lib/function-names.ts';
-import { tickOffsetsSeconds } from '../../cdk/lib/tick.ts';
 import { functionIds, ofType, shortArn, synthesise } from './synthesised.ts';
 
-interface Entry {
-  readonly Id: string;
-  readonly DelaySeconds: number;
-  readonly MessageBody: string;
-}
 interface Target {
   readonly Arn: unknown;
   readonly Input: unknown;
   readonly RetryPolicy: { readonly MaximumEventAgeInSeconds: number; readonly MaximumRetryAttempts: number };
   readonly DeadLetterConfig: { readonly Arn: unknown };
-  readonly RoleArn: unknown;
 }
 
-const targetsOf = (template: Template, controller: string): Target[] =>
-  ofType(template, 'AWS::Scheduler::Schedule')
-    .filter(([id]) => id.includes(`${controller}Tick`))
-    .map(([, resource]) => resource.Properties['Target'] as Target);
-
-const inputOf = (target: Target) => JSON.parse(shortArn(target.Input)) as { QueueUrl: string; Entries: Entry[] };
-const entriesOf = (template: Template, controller: string): Entry[] =>
-  targetsOf(template, controller).flatMap((target) => inputOf(target).Entries);
-
 const template = synthesise();
-const controllers = existsSync(handlerEntry('evictor')) ? ['NodeMonitor', 'Evictor'] : ['NodeMonitor'];
+const WOKEN = ['Evictor', 'CloudNode', 'PodGc'] as const;
 
-describe.each(controllers)('tick of %s', (controller) => {
-  it('has ticks at 0, 5 … 55 s of each minute, each exactly once, at most ten messages per schedule', () => {
-    const delays = entriesOf(template, controller).map((entry) => entry.DelaySeconds);
-    expect(delays.sort((a, b) => a - b)).toEqual([0, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55]);
-    const targets = targetsOf(template, controller);
-    expect(targets).toHaveLength(2);
-    for (const target of targets) {
-      const { Entries: entries } = inputOf(target);
-      expect(entries.length).toBeLessThanOrEqual(10);
-      expect(new Set(entries.map((entry) => entry.Id)).size).toBe(entries.length);
-    }
+const scheduleOf = (of: Template, controller: string) => {
+  const found = ofType(of, 'AWS::Scheduler::Schedule').filter(([id]) => id.includes(`${controller}Tick`));
+  expect(found).toHaveLength(1);
+  return found[0]![1].Properties as {
+    ScheduleExpression: string;
+    FlexibleTimeWindow: object;
+    State: string;
+    Target: Target;
+  };
+};
+const functionOf = (role: string) => {
+  const id = functionIds(template).get(role as never);
+  return ofType(template, 'AWS::Lambda::Function').find(([each]) => each === id)!;
+};
+const statementsOf = (id: string) => {
+  const policy = ofType(template, 'AWS::IAM::Policy').find(([each]) => each.includes(id))!;
+  const { Statement: statements } = policy[1].Properties['PolicyDocument'] as {
+    Statement: { Action: string | string[]; Resource: unknown }[];
+  };
+  return statements.map(({ Action: action, Resource: resource }) => ({
+    actions: [action].flat(),
+    resources: [resource].flat().map(shortArn),
+  }));
+};
+
+describe.each(['NodeMonitor', ...WOKEN])('the schedule of %s', (controller) => {
+  it('names each minute, and is not replayed after an outage', () => {
+    const schedule = scheduleOf(template, controller);
+    expect(schedule).toMatchObject({
+      ScheduleExpression: 'cron(* * * * ? *)',
+      FlexibleTimeWindow: { Mode: 'OFF' },
+      State: 'ENABLED',
+    });
+    expect(schedule.Target.RetryPolicy).toEqual({ MaximumEventAgeInSeconds: 60, MaximumRetryAttempts: 2 });
+    expect(shortArn(schedule.Target.DeadLetterConfig.Arn)).toMatch(/DeadLetters/);
   });
 
-  it('carries its due minute and its offset: a late message knows its slot', () => {
-    for (const entry of entriesOf(template, controller)) {
-      expect(JSON.parse(entry.MessageBody)).toEqual({
-        scheduledAt: '<aws.scheduler.scheduled-time>',
-        offsetSeconds: entry.DelaySeconds,
-      });
-    }
+  it('has a role that may call its target and send dead letters, nothing else', () => {
+    const allowed = statementsOf(`${controller}Tick`).flatMap(({ actions, resources }) =>
+      actions.flatMap((action) => resources.map((resource) => `${action} ${resource}`)),
+    );
+    expect(allowed).toHaveLength(2);
+    expect(allowed).toContainEqual(expect.stringMatching(/^sqs:SendMessage <.*DeadLetters/));
+    const own = controller === 'NodeMonitor' ? /^sqs:SendMessage <.*TickQueue/ : /^lambda:InvokeFunction <[^*]*Arn>$/;
+    expect(allowed).toContainEqual(expect.stringMatching(own));
+  });
+});
+
+describe('the chain of node-monitor', () => {
+  const queue = ofType(template, 'AWS::SQS::Queue').find(([id]) => id.includes('NodeMonitorTickQueue'))!;
+
+  it('is restarted by a message of its watchdog in the queue of the ticks', () => {
+    const { Target: target } = scheduleOf(template, 'NodeMonitor');
+    expect(shortArn(target.Arn)).toBe(`<${queue[0]}.Arn>`);
+    expect(JSON.parse(shortArn(target.Input))).toEqual({ watchdog: '<aws.scheduler.scheduled-time>' });
   });
 
-  it('is sent by the scheduler directly to the queue, and is not replayed after an outage', () => {
-    for (const target of targetsOf(template, controller)) {
-      expect(shortArn(target.Arn)).toMatch(/:scheduler:::aws-sdk:sqs:sendMessageBatch$/);
-      expect(inputOf(target).QueueUrl).toMatch(new RegExp(`<.*${controller}TickQueue.*>`));
-      expect(target.RetryPolicy).toEqual({ MaximumEventAgeInSeconds: 60, MaximumRetryAttempts: 2 });
-      expect(shortArn(target.DeadLetterConfig.Arn)).toMatch(/DeadLetters/);
-    }
-    for (const [, schedule] of ofType(template, 'AWS::Scheduler::Schedule')) {
-      expect(schedule.Properties).toMatchObject({
-        ScheduleExpression: 'rate(1 minute)',
-        FlexibleTimeWindow: { Mode: 'OFF' },
-        State: 'ENABLED',
-      });
-    }
+  it('is no loop that Lambda ends', () => {
+    expect(functionOf('node-monitor')[1].Properties['RecursiveLoop']).toBe('Allow');
   });
 
-  it('has a scheduler role that may send to the queue and its dead letters only', () => {
-    const policy = ofType(template, 'AWS::IAM::Policy').find(([id]) => id.includes(`${controller}TickSchedulerRole`))!;
-    const { Statement: statements } = policy[1].Properties['PolicyDocument'] as {
-      Statement: { Action: string; Resource: unknown[] }[];
+  it('knows its queue, and may send and return messages', () => {
+    const { Variables: variables } = functionOf('node-monitor')[1].Properties['Environment'] as {
+      Variables: Record<string, unknown>;
     };
-    expect(statements.map((statement) => statement.Action)).toEqual(['sqs:SendMessage']);
-    const resources = statements[0]!.Resource.map(shortArn);
-    expect(resources).toHaveLength(2);
-    for (const resource of resources) expect(resource).toMatch(/(TickQueue|DeadLetters)/);
+    expect(shortArn(variables['TICK_QUEUE_URL'])).toBe(`<${queue[0]}>`);
+    const { actions } = statementsOf('NodeMonitorRole').find(({ resources }) =>
+      resources.includes(`<${queue[0]}.Arn>`),
+    )!;
+    expect(actions).toEqual([
+      'sqs:ChangeMessageVisibility',
+      'sqs:DeleteMessage',
+      'sqs:GetQueueAttributes',
+      'sqs:ReceiveMessage',
+      'sqs:SendMessage',
+    ]);
   });
 
-  it('outlasts its delay and every receive in the queue, then moves to the dead letters', () => {
-    const queue = ofType(template, 'AWS::SQS::Queue').find(([id]) => id.includes(`${controller}TickQueue`))![1];
-    const properties = queue.Properties as {
+  it('keeps a message for its delay and every receive, then moves it to dead letters', () => {
+    const properties = queue[1].Properties as {
       MessageRetentionPeriod: number;
       VisibilityTimeout: number;
       RedrivePolicy: { deadLetterTargetArn: unknown; maxReceiveCount: number };
     };
     const { maxReceiveCount, deadLetterTargetArn } = properties.RedrivePolicy;
-    expect(properties.MessageRetentionPeriod).toBeGreaterThan(55 + maxReceiveCount * properties.VisibilityTimeout);
-    expect(properties.MessageRetentionPeriod).toBeLessThanOrEqual(300);
+    expect(properties.MessageRetentionPeriod).toBeGreaterThan(60 + maxReceiveCount * 60);
     expect(shortArn(deadLetterTargetArn)).toMatch(/DeadLetters/);
+    expect(properties.VisibilityTimeout).toBeGreaterThanOrEqual(
+      Number(functionOf('node-monitor')[1].Properties['Timeout']),
+    );
   });
 
-  it('is received alone, within the visibility timeout, without a concurrency limit that costs pollers', () => {
-    const role = controller === 'NodeMonitor' ? 'node-monitor' : 'evictor';
-    const functionId = functionIds(template).get(role);
-    const mapping = ofType(template, 'AWS::Lambda::EventSourceMapping').find(
-      ([, resource]) => shortArn(resource.Properties['FunctionName']) === `<${functionId}>`,
-    )![1];
-    expect(mapping.Properties).toMatchObject({
+  it('receives messages one at a time, with no concurrency that costs pollers', () => {
+    const mappings = ofType(template, 'AWS::Lambda::EventSourceMapping').filter(
+      ([
+        ,
+        {
+          Properties: { FunctionName: name },
+        },
+      ]) => shortArn(name) === `<${functionOf('node-monitor')[0]}>`,
+    );
+    expect(mappings).toHaveLength(1);
+    expect(mappings[0]![1].Properties).toMatchObject({
       BatchSize: 1,
       FunctionResponseTypes: ['ReportBatchItemFailures'],
     });
-    expect(mapping.Properties['ScalingConfig']).toBeUndefined();
-    const lambda = ofType(template, 'AWS::Lambda::Function').find(([id]) => id === functionId)![1];
-    const queue = ofType(template, 'AWS::SQS::Queue').find(([id]) => id.includes(`${controller}TickQueue`))![1];
-    expect(Number(queue.Properties['VisibilityTimeout'])).toBeGreaterThanOrEqual(Number(lambda.Properties['Timeout']));
+    expect(mappings[0]![1].Properties['ScalingConfig']).toBeUndefined();
+  });
+
+  it('wakes the functions that it may invoke', () => {
+    const { Variables: variables } = functionOf('node-monitor')[1].Properties['Environment'] as {
+      Variables: Record<string, unknown>;
+    };
+    const names = JSON.parse(shortArn(variables['WAKE_FUNCTIONS'])) as Record<string, string>;
+    const roles = ['evictor', 'cloud-node', 'pod-gc'];
+    expect(Object.keys(names).sort()).toEqual([...roles].sort());
+    for (const role of roles) expect(names[role]).toBe(`<${functionOf(role)[0]}>`);
+    const { resources } = statementsOf('NodeMonitorRole').find(({ actions }) =>
+      actions.includes('lambda:InvokeFunction'),
+    )!;
+    expect([...resources].sort()).toEqual(roles.map((role) => `<${functionOf(role)[0]}.Arn>`).sort());
   });
 });
 
-describe('tick period', () => {
-  it('comes from the policy', () => {
-    const slower = synthesise({ policy: { nodeMonitorPeriodSeconds: 20 } });
-    expect(entriesOf(slower, 'NodeMonitor').map((entry) => entry.DelaySeconds)).toEqual([0, 20, 40]);
-    expect(targetsOf(slower, 'NodeMonitor')).toHaveLength(1);
+describe.each([
+  ['Evictor', 'evictor'],
+  ['CloudNode', 'cloud-node'],
+  ['PodGc', 'pod-gc'],
+])('%s, which is woken', (controller, role) => {
+  it('has no queue, and is invoked by a schedule', () => {
+    expect(ofType(template, 'AWS::SQS::Queue').filter(([id]) => id.includes(controller))).toEqual([]);
+    const { Target: target } = scheduleOf(template, controller);
+    expect(shortArn(target.Arn)).toBe(`<${functionOf(role)[0]}.Arn>`);
+    expect(JSON.parse(shortArn(target.Input))).toEqual({ sweep: '<aws.scheduler.scheduled-time>' });
   });
 
-  it('of pod-gc is its own', () => {
-    expect(entriesOf(template, 'PodGc').map((entry) => entry.DelaySeconds)).toEqual([0, 20, 40]);
-    const faster = synthesise({ policy: { podGcPeriodSeconds: 10 } });
-    expect(entriesOf(faster, 'PodGc')).toHaveLength(6);
-    expect(entriesOf(faster, 'NodeMonitor')).toHaveLength(12);
-  });
-
-  it('of one minute is one message without delay', () => {
-    expect(tickOffsetsSeconds(60)).toEqual([0]);
-  });
-
-  it('that does not divide a minute is refused, because ticks would drift against slots', () => {
-    expect(() => tickOffsetsSeconds(7)).toThrow(RangeError);
-    expect(() => tickOffsetsSeconds(0)).toThrow(RangeError);
+  it('drops events that failed or are old: the next one does the same', () => {
+    const options = ofType(template, 'AWS::Lambda::EventInvokeConfig').find(
+      ([
+        ,
+        {
+          Properties: { FunctionName: name },
+        },
+      ]) => shortArn(name) === `<${functionOf(role)[0]}>`,
+    )![1];
+    expect(options.Properties).toMatchObject({ MaximumRetryAttempts: 0, MaximumEventAgeInSeconds: 60 });
   });
 });

@@ -16,6 +16,7 @@ import { describeOnStores } from './stores.ts';
 const T0 = 1_795_197_000_000;
 const PERIOD_MS = 5_000;
 let count = 0;
+let claims = 0;
 /** Slots only go up, and all tests of a store share one state. */
 let slot = 100;
 
@@ -23,6 +24,7 @@ const aClaim = (change: Partial<MonitorClaim> = {}): MonitorClaim => ({
   slot,
   seenFence: 0,
   nowMs: T0,
+  claimId: `tick-${count}-${(claims += 1)}`,
   gate: UNTRIED_GATE,
   disruption: NO_DISRUPTION,
   nodes: 3,
@@ -54,6 +56,15 @@ describeOnStores('the fleet store', (fixture) => {
       expect(claims.filter(({ kind }) => kind === 'lost')).toHaveLength(9);
       expect(new Set(fixture.consumed().map(({ operation }) => operation))).toEqual(new Set(['UpdateItem']));
       expect(await store.readState()).toMatchObject({ slot, fence: fence + 1 });
+    });
+
+    it('counts a claim that its own lost success refuses as claimed', async () => {
+      const { fence } = await store.readState();
+      const claim = aClaim({ seenFence: fence, nowMs: T0 + 1 });
+      expect(await store.claim(claim)).toEqual({ kind: 'claimed' });
+      expect(await store.claim(claim)).toEqual({ kind: 'claimed' });
+      expect(await store.claim({ ...claim, claimId: 'another' })).toEqual({ kind: 'lost' });
+      expect(await store.readState()).toMatchObject({ slot, fence: fence + 1, claimedAtMs: T0 + 1 });
     });
 
     it('returns the stored state to a process that decided on an older one', async () => {

@@ -8,6 +8,7 @@ import { memoryItemStore } from '../../shared/adapters/memory/item-store.ts';
 import { clusterObjects } from '../../shared/api/storage/cluster-objects.ts';
 import { fleetControllers } from '../../shared/controllers/index.ts';
 import { evictionTimerStore } from '../../shared/controllers/pod-evictor/timer-store.ts';
+import { defined } from '../../shared/domain/defined.ts';
 import type { NodeCondition, Taint, Toleration } from '../../shared/domain/kubernetes.ts';
 import { defaultPolicy, type Policy } from '../../shared/domain/policy.ts';
 import { markDeleted } from '../../shared/kube/deletion.ts';
@@ -17,6 +18,8 @@ import type { EventBus } from '../../shared/ports/event-bus.ts';
 import type { ConsumedUnits, ItemStore } from '../../shared/ports/item-store.ts';
 import type { Meter, MetricUnit } from '../../shared/ports/log.ts';
 import type { Probe } from '../../shared/ports/probe.ts';
+import type { TickQueue } from '../../shared/ports/tick-queue.ts';
+import type { Waker } from '../../shared/ports/waker.ts';
 import { fleetStore } from '../../shared/store/fleet-store.ts';
 import { readHealth } from '../../shared/store/health-store.ts';
 import { leaseReplacement } from '../../shared/store/lease-record.ts';
@@ -35,6 +38,10 @@ export interface FleetOptions {
   /** Gets what the controllers measure, besides `fleet.metrics`. */
   readonly meter?: Meter;
   readonly eventBus?: EventBus;
+  /** Receives the messages of the next ticks. */
+  readonly tickQueue?: TickQueue;
+  /** Starts the functions that have work. */
+  readonly waker?: Waker;
   /** What the controllers see in place of the tables, such as ones that fail. */
   readonly between?: (items: ItemStore) => ItemStore;
   /** `streams` accepts works that are parked or left to a tick. */
@@ -93,7 +100,7 @@ export function controlledFleet(options: FleetOptions = {}) {
       sha256: (text) => createHash('sha256').update(text).digest('hex'),
       ...(options.hasCloud === true ? { cloud } : {}),
       ...(options.probe === undefined ? {} : { probe: options.probe }),
-      ...(options.eventBus === undefined ? {} : { eventBus: options.eventBus }),
+      ...defined({ eventBus: options.eventBus, tickQueue: options.tickQueue, waker: options.waker }),
     });
   const controllers = makeControllers(options.between?.(tables) ?? tables);
   const seen = { objects: 0, health: 0 };

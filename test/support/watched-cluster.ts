@@ -5,9 +5,9 @@
 import { Metrics } from '@aws-lambda-powertools/metrics';
 import type { Template } from 'aws-cdk-lib/assertions';
 import type { SQSEvent } from 'aws-lambda';
-import { handleTicks } from '../../shared/adapters/sqs/tick-event.ts';
+import { handleWakeUp, wakeUpEvent } from '../../shared/adapters/lambda/wake-up-event.ts';
+import { handleTickMessages } from '../../shared/adapters/sqs/tick-message.ts';
 import type { FunctionName } from '../../shared/function-list.ts';
-import { formatTime } from '../../shared/kube/time.ts';
 import { type EmbeddedMeter, embeddedMeter } from '../../shared/observability/meter.ts';
 import { functionIds } from '../cdk/synthesised.ts';
 import { EvaluatedAlarms, MetricFigures } from './alarm-evaluator.ts';
@@ -41,8 +41,6 @@ export interface Minute {
   readonly beating?: (name: string) => boolean;
   /** Controllers that run. @default all */
   readonly ticking?: readonly Ticking[];
-  /** How late their ticks come. Seconds. @default 0 */
-  readonly lateSeconds?: number;
   /** What AWS measures in this minute, in place of that of a quiet one. */
   readonly platform?: Partial<Platform>;
 }
@@ -89,23 +87,33 @@ export async function watchedCluster(
     service = 'object-stream';
   }
 
-  const tickOf = {
-    'node-monitor': (slot: number) => fleet.controllers.tickNodeMonitor(slot),
-    evictor: (slot: number) => fleet.controllers.tickEvictor(slot),
-    'cloud-node': (slot: number) => fleet.controllers.tickCloudNode(slot),
-  };
   const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
-  const tick = (name: Ticking, lateSeconds: number): Promise<void> =>
-    invoke(name, () => {
-      const body = JSON.stringify({ scheduledAt: formatTime(fleet.nowMs() - lateSeconds * 1_000), offsetSeconds: 0 });
-      return handleTicks({ Records: [{ messageId: '1', body }] } as SQSEvent, {
+  const tickNodeMonitor = (): Promise<void> =>
+    invoke('node-monitor', () =>
+      handleTickMessages({ Records: [{ messageId: '1', receiptHandle: '1', body: '{"slot":0}' }] } as SQSEvent, {
+        log,
+        meter: meter(),
+        clock: { nowMs: fleet.nowMs },
+        queue: { postpone: () => Promise.resolve() },
+        onMessage: (kind) => fleet.controllers.onTickMessage(kind),
+      }),
+    );
+
+  /** A sweep at the beginning of each minute, wake-ups at the other ticks. */
+  const wake = (name: 'evictor' | 'cloud-node'): Promise<void> =>
+    invoke(name, () =>
+      handleWakeUp(seconds % MINUTE_SECONDS === 0 ? {} : wakeUpEvent(fleet.nowMs()), {
         periodSeconds: fleet.policy.nodeMonitorPeriodSeconds,
         log,
         meter: meter(),
-        runTick: tickOf[name],
-      });
-    });
+        clock: { nowMs: fleet.nowMs },
+        reportsSweeps: name === 'evictor',
+        runTick: (slot) =>
+          name === 'evictor' ? fleet.controllers.tickEvictor(slot) : fleet.controllers.tickCloudNode(slot),
+      }),
+    );
+  const tick = (name: Ticking): Promise<void> => (name === 'node-monitor' ? tickNodeMonitor() : wake(name));
 
   const cluster = {
     fleet,
@@ -127,7 +135,7 @@ export async function watchedCluster(
       figures.add(id, cluster.nowMs(), value);
     },
     async minute(of: Minute = {}): Promise<void> {
-      const { beating = () => true, ticking = ['node-monitor', 'evictor', 'cloud-node'], lateSeconds = 0 } = of;
+      const { beating = () => true, ticking = ['node-monitor', 'evictor', 'cloud-node'] } = of;
       const platform = { ...QUIET, ...of.platform };
       linesOfMinute = [];
       if (platform.beats > 0) cluster.setMetric('heartbeat', 'Invocations', platform.beats);
@@ -138,7 +146,7 @@ export async function watchedCluster(
       for (; seconds < end; seconds += fleet.policy.nodeMonitorPeriodSeconds) {
         fleet.at(seconds);
         if (seconds % BEAT_SECONDS === 0) await fleet.beat(...names.filter(beating));
-        for (const name of ticking) await tick(name, lateSeconds);
+        for (const name of ticking) await tick(name);
         await invoke('object-stream', () => fleet.streams());
       }
       alarms.evaluate(figures, cluster.nowMs());

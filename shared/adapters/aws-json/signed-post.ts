@@ -1,5 +1,5 @@
 /**
- * One signed POST to an AWS service with JSON protocol 1.1, without the SDK's client, which adds 200 KB to a bundle.
+ * One signed POST to an AWS service with JSON protocol, without the SDK's client, which adds 200 KB to a bundle.
  */
 import { type AwsConnection, endpointOf } from '../aws-connection/connection.ts';
 import { requestSigner } from '../aws-connection/signature.ts';
@@ -20,15 +20,17 @@ export function signedPost(
     /** X-Amz-Target. */
     readonly target: string;
     readonly timeoutMs: number;
+    /** Of the JSON protocol. @default '1.1' */
+    readonly version?: '1.0' | '1.1';
   },
 ): SignedPost {
-  const { service, target, timeoutMs } = call;
+  const { service, target, timeoutMs, version = '1.1' } = call;
   const endpoint = endpointOf(connection, service);
   const sign = requestSigner({
     ...connection,
     host: endpoint.host,
     service,
-    contentType: 'application/x-amz-json-1.1',
+    contentType: `application/x-amz-json-${version}`,
   });
   return async (body, nowMs) => {
     // fetch sends the host of the address itself.

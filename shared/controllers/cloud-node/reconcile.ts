@@ -38,6 +38,7 @@ import { eventWrite, type PendingEvent, recordEvents, subjectOf } from '../frame
 import { reportUnwritable } from '../framework/report-unwritable.ts';
 import { reportTickAge } from '../framework/tick-age.ts';
 import { bareClaim, runTick, type SkippedTick, type Tick, TickFault } from '../framework/tick-runner.ts';
+import type { WorkCheck } from '../framework/wake-up.ts';
 import { cloudDraft, outOfServiceDraft } from './decisions.ts';
 import { deleteNode, type NodeDeletion } from './delete-node.ts';
 import {
@@ -93,6 +94,9 @@ export type CloudNodeReport =
     };
 
 const NOTHING_TO_DO = Object.freeze({ kind: 'ran' as const, watched: 0, processed: 0, deleted: 0 });
+
+/** While a node is on the list. */
+export const cloudNodeHasWork: WorkCheck = async ({ items }) => !(await cloudStore(items).isEmpty());
 
 /** @throws TickFault when an effect failed; the next tick decides it again. */
 export async function runCloudNode(dependencies: ControllerDependencies, tick: Tick): Promise<CloudNodeReport> {

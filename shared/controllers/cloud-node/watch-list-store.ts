@@ -39,6 +39,8 @@ export interface WatchRow extends WatchedNode {
 export interface CloudStore {
   /** All rows. Eventually consistent: every write carries its own condition. */
   read(): Promise<readonly WatchRow[]>;
+  /** Whether the list has no row. Eventually consistent: half a read unit. */
+  isEmpty(): Promise<boolean>;
   /** One row, strongly consistent. */
   get(nodeName: string): Promise<WatchRow | undefined>;
   /** Adds the node to the list, or updates its row. Answers about the same uid are kept. */
@@ -77,6 +79,11 @@ export function cloudStore(items: ItemStore): CloudStore {
         rows.push(...page.map(rowOf));
       }
       return rows;
+    },
+
+    async isEmpty() {
+      const page = await items.query({ table: 'control', pk: PARTITION, consistent: false, limit: 1 });
+      return page.items.length === 0;
     },
 
     async get(nodeName) {

@@ -30,7 +30,6 @@ import type { ControllerDependencies } from '../framework/dependencies.ts';
 import type { TickMark } from '../framework/ledger.ts';
 import { zoneDimension } from '../framework/metrics.ts';
 import { reportUnwritable } from '../framework/report-unwritable.ts';
-import { reportTickAge } from '../framework/tick-age.ts';
 import {
   bareClaim,
   PERIOD_RESERVE_MS,
@@ -40,6 +39,7 @@ import {
   type Tick,
   TickFault,
 } from '../framework/tick-runner.ts';
+import type { WorkCheck } from '../framework/wake-up.ts';
 import { swapTaints } from '../node-reconciler/lift-taints.ts';
 import { evictPods } from '../pod-evictor/reconcile.ts';
 import { holdDraft, holdKey, taintDraft } from './decisions.ts';
@@ -81,11 +81,23 @@ interface EvictorWorld {
   readonly faults: readonly unknown[];
 }
 
+/**
+ * While a node waits or a zone has a recorded hold; when a timer or a retry is due. What becomes due before the next
+ * tick is found by that tick.
+ */
+export const evictorHasWork: WorkCheck = async (dependencies, { nowMs, records: { queue, zones } }) => {
+  if (queue.length > 0 || zones.some(({ hold }) => hold !== undefined)) return true;
+  const [isTimerDue, retries] = await Promise.all([
+    dependencies.timers.hasDue(nowMs),
+    readDueRetries(dependencies, nowMs),
+  ]);
+  return isTimerDue || retries.length > 0;
+};
+
 /** @throws TickFault when an effect failed; the next tick decides it again */
 export function runEvictor(dependencies: ControllerDependencies, tick: Tick): Promise<EvictorReport> {
-  const { policy, fleet, timers, meter } = dependencies;
+  const { policy, fleet, timers } = dependencies;
   const periodSeconds = policy.nodeMonitorPeriodSeconds;
-  const reportAge = (nowMs: number): void => reportTickAge(meter, { slot: tick.slot, periodSeconds, nowMs });
   return runTick<EvictorWorld, EvictorWorld, EvictorReport>(dependencies, tick, {
     controller: EVICTOR,
     periodSeconds,
@@ -103,11 +115,10 @@ export function runEvictor(dependencies: ControllerDependencies, tick: Tick): Pr
       const due = gate.kind === 'holding' ? [] : await timers.readDue(nowMs);
       const world: EvictorWorld = { records, gate, due, retries, faults: readFaults };
       if (hasWork(world)) return { kind: 'work', world };
-      reportAge(nowMs);
       return { kind: 'done', report: { kind: 'ran', tainted: 0, holds: new Map(), nextTokenAtMs: undefined } };
     },
     claim: bareClaim(dependencies, EVICTOR, tick.slot),
-    work: (world, running) => workOn(dependencies, world, running, reportAge),
+    work: (world, running) => workOn(dependencies, world, running),
   });
 }
 
@@ -115,7 +126,6 @@ async function workOn(
   dependencies: ControllerDependencies,
   { records, gate, due, retries, faults: readFaults }: EvictorWorld,
   { slot, nowMs, budget, faults }: RunningTick,
-  reportAge: (nowMs: number) => void,
 ): Promise<Extract<EvictorReport, { kind: 'ran' }>> {
   const mark = { slot };
   const within = budget();
@@ -125,7 +135,6 @@ async function workOn(
   const evictions = await workThrough(due, { concurrencyMax: NODE_CONCURRENCY_MAX, budget: within }, (nodeName) =>
     evictPods(dependencies, nodeName, { nowMs, state: records.state, tick: mark }),
   );
-  reportAge(nowMs);
   faults.push(...readFaults, ...queues.faults, ...evictions.faults, ...(await retrying));
   const { tainted, holds, nextTokenAtMs } = queues;
   if (faults.length === 0) reportHolds(dependencies, holds);

@@ -8,6 +8,8 @@ import type { EventBus } from '../../ports/event-bus.ts';
 import type { ItemStore } from '../../ports/item-store.ts';
 import type { Log, Meter } from '../../ports/log.ts';
 import type { Probe } from '../../ports/probe.ts';
+import type { TickQueue } from '../../ports/tick-queue.ts';
+import type { Waker } from '../../ports/waker.ts';
 import { type FleetStore, fleetStore } from '../../store/fleet-store.ts';
 import type { ObjectStore } from '../../store/object-store.ts';
 import { type EvictionTimerStore, evictionTimerStore } from '../pod-evictor/timer-store.ts';
@@ -35,6 +37,10 @@ export interface ControllerOptions {
    * ignored.
    */
   readonly sha256?: (text: string) => string;
+  /** Receives the message of the next tick of node-monitor. Absent: ticks are started from outside. */
+  readonly tickQueue?: TickQueue;
+  /** Starts the functions that have work. Absent: they are started from outside. */
+  readonly waker?: Waker;
   /** Waits between attempts at a contended commit. Milliseconds. Absent: attempts follow at once. */
   readonly pause?: (milliseconds: number) => Promise<unknown>;
 }

@@ -8,7 +8,13 @@ import type { Meter } from '../../ports/log.ts';
  */
 export function reportTickAge(
   meter: Meter,
-  at: { readonly slot: number; readonly periodSeconds: number; readonly nowMs: number },
+  at: {
+    readonly slot: number;
+    /** The slot that was claimed before it, where that is known. */
+    readonly slotBefore?: number | undefined;
+    readonly periodSeconds: number;
+    readonly nowMs: number;
+  },
 ): void {
   const ageMs = Math.max(0, at.nowMs - slotStartMs(at.slot, at.periodSeconds));
   if (reportsAge({ ...at, ageMs })) meter.add(TICK_AGE, ageMs / 1_000, 'Seconds');

@@ -78,8 +78,11 @@ export async function runTick<World, Claimed, Report>(
     return workUntil(clock, Math.min(nowMs + (tick.budgetMs ?? Infinity), untilMs));
   };
   const faults: unknown[] = [];
-  const report = await steps.work(claim.claimed, { slot, nowMs, budget, faults });
-  if (faults.length > 0) throw new TickFault(faults, `${controller} could not finish its tick`);
+  const report = await steps.work(claim.claimed, { slot, nowMs, budget, faults }).catch((fault: unknown) => {
+    faults.push(fault);
+    return undefined;
+  });
+  if (faults.length > 0 || report === undefined) throw new TickFault(faults, `${controller} could not finish its tick`);
   return report;
 }
 

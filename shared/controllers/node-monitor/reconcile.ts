@@ -5,7 +5,9 @@
  *   2. Send probe heartbeats and scan the health table.
  *   3. Decide the safety gate, marks, zones and the eviction queue.
  *   4. Claim the slot: one conditional write with gate, probes and total disruption. The loser exits.
- *   5. Apply the decisions within the time budget, then record that the tick finished.
+ *   5. Send the message that starts the next tick (chain.ts).
+ *   6. Wake the functions that have work (framework/wake-up.ts).
+ *   7. Apply the decisions within the time budget, then record that the tick finished.
  *
  * The claim follows the decision, so a quiet tick is one write: its claim also records that it finished. If another
  * tick changed the control records in between, the claim is refused and this tick decides again. A tick that dies
@@ -34,6 +36,7 @@ import {
   PROBES_PER_TICK_MAX,
 } from '../../domain/zones/gate.ts';
 import { fleetMetricsOf } from '../../domain/zones/zone-state.ts';
+import { StoreFault } from '../../ports/item-store.ts';
 import type { FleetRecords, FleetState } from '../../store/fleet-store.ts';
 import { podsMarked, scanHealth } from '../../store/health-store.ts';
 import { LEASE_NAMESPACE } from '../../store/lease-record.ts';
@@ -45,7 +48,9 @@ import { publishEvents } from '../framework/publish-events.ts';
 import { recordEvents } from '../framework/record-event.ts';
 import { reportTickAge } from '../framework/tick-age.ts';
 import { type Claim, type RunningTick, runTick, type SkippedTick, type Tick } from '../framework/tick-runner.ts';
+import { type WakeUpTick, type WorkChecks, wake, wakeControllers } from '../framework/wake-up.ts';
 import { liftTaints, swapTaints } from '../node-reconciler/lift-taints.ts';
+import { sendNextTick } from './chain.ts';
 import { disruptionDraft, gateDraft, type ZoneDecision, zoneDraft } from './decisions.ts';
 import { type MarkDecision, type MarkedNode, type Marking, type MarkOutcome, markNodes } from './mark-nodes.ts';
 import { isMarkable, markPods } from './mark-pods.ts';
@@ -55,6 +60,8 @@ import { zoneTransitions } from './zone-events.rule.ts';
 
 /** Attempts to claim a slot. Each one decides again on newer control records. */
 const CLAIM_ATTEMPTS_MAX = 3;
+/** Enough to tell the few ticks of one slot apart, in a row that costs one write unit. */
+const CLAIM_ID_LENGTH = 8;
 /** Effects of one kind that run concurrently. */
 const APPLY_CONCURRENCY_MAX = 32;
 /**
@@ -97,14 +104,30 @@ interface ClaimedWorld extends MonitorWorld {
   readonly decided: Decided;
 }
 
-/** @throws TickFault when something could not be done; the next tick does it */
-export const runNodeMonitor = (dependencies: ControllerDependencies, tick: Tick): Promise<MonitorReport> =>
+/**
+ * `checks`: the functions that this tick wakes if they have work.
+ * @throws TickFault when something could not be done; the next tick does it
+ */
+export const runNodeMonitor = (
+  dependencies: ControllerDependencies,
+  tick: Tick,
+  checks: WorkChecks = {},
+): Promise<MonitorReport> =>
   runTick(dependencies, tick, {
     controller: 'node-monitor',
     periodSeconds: dependencies.policy.nodeMonitorPeriodSeconds,
     read: (nowMs) => readWorld(dependencies, tick.slot, nowMs),
     claim: (world: MonitorWorld, nowMs) => claimDecided(dependencies, tick.slot, world, nowMs),
-    work: (claimed: ClaimedWorld, running) => applyTick(dependencies, claimed, running),
+    async work(claimed: ClaimedWorld, running) {
+      const broken = await sendNextTick(dependencies, tick.slot);
+      if (broken !== undefined) running.faults.push(broken);
+      const waking = wakeControllers(dependencies, checks, wakeUpTick(dependencies, claimed, running));
+      try {
+        return await applyTick(dependencies, claimed, running);
+      } finally {
+        await wakeEvictor(dependencies, claimed, { checks, woken: await waking, slot: tick.slot });
+      }
+    },
   });
 
 async function readWorld(
@@ -136,11 +159,13 @@ async function readWorld(
 
 /** Decides, and claims the slot with what was decided; control records that changed since are decided on again. */
 async function claimDecided(
-  { fleet, ledger }: ControllerDependencies,
+  { fleet, ledger, random }: ControllerDependencies,
   slot: number,
   world: MonitorWorld,
   nowMs: number,
 ): Promise<Claim<ClaimedWorld>> {
+  // Of all attempts: one whose response was lost may be the one that succeeded.
+  const claimId = random.uuid().slice(0, CLAIM_ID_LENGTH);
   let decided = world.decide(world.records.state);
   for (let attempt = 1; ; attempt += 1) {
     const { fence } = decided.before;
@@ -148,6 +173,7 @@ async function claimDecided(
       slot,
       seenFence: fence,
       nowMs,
+      claimId,
       gate: decided.gate,
       disruption: decided.disruption,
       nodes: world.nodes.length,
@@ -155,9 +181,41 @@ async function claimDecided(
       along: decided.drafts.map((draft) => ledger.write(draft, { slot, fence: fence + 1 })),
     });
     if (claim.kind === 'claimed') return { kind: 'claimed', claimed: { ...world, decided } };
-    if (claim.kind === 'lost' || attempt === CLAIM_ATTEMPTS_MAX) return 'lost';
+    if (claim.kind === 'lost') return 'lost';
+    // Not lost: no tick has this slot, and the message of this one must not be deleted (chain.ts).
+    if (attempt === CLAIM_ATTEMPTS_MAX) {
+      throw new StoreFault('throttled', 'the claim of the slot was contended', { retryable: true });
+    }
     decided = world.decide(claim.state);
   }
+}
+
+const EVICTOR = 'evictor';
+
+const wakeUpTick = (
+  { policy }: ControllerDependencies,
+  { records }: ClaimedWorld,
+  { slot, nowMs }: RunningTick,
+): WakeUpTick => {
+  const startOf = (each: number): number => slotStartMs(each, policy.nodeMonitorPeriodSeconds);
+  const before = records.state.slot;
+  return {
+    nowMs,
+    slotStartMs: startOf(slot),
+    slotBeforeStartMs: before === undefined ? before : startOf(before),
+    records,
+  };
+};
+
+/** A node that this tick has queued is the first work of evictor: it need not wait for the next tick. */
+async function wakeEvictor(
+  dependencies: ControllerDependencies,
+  { decided }: ClaimedWorld,
+  { checks, woken, slot }: { readonly checks: WorkChecks; readonly woken: readonly string[]; readonly slot: number },
+): Promise<void> {
+  if (checks[EVICTOR] === undefined || woken.includes(EVICTOR)) return;
+  if (!decided.outcome.decisions.some(({ kind }) => kind === 'enqueue')) return;
+  await wake(dependencies, [EVICTOR], slotStartMs(slot, dependencies.policy.nodeMonitorPeriodSeconds));
 }
 
 async function applyTick(
@@ -168,7 +226,7 @@ async function applyTick(
   const { fleet, meter, policy } = dependencies;
   measureCost(dependencies, { slot, nodes: nodes.length });
   measure(dependencies, records, decided, nowMs);
-  reportTickAge(meter, { slot, periodSeconds: policy.nodeMonitorPeriodSeconds, nowMs });
+  reportTickAge(meter, { slot, slotBefore: records.state.slot, periodSeconds: policy.nodeMonitorPeriodSeconds, nowMs });
   const reportFaults = await reportGate(dependencies, decided, nowMs);
   faults.push(...reportFaults);
   if (isQuiet(decided.outcome)) {

@@ -67,6 +67,8 @@ export interface EvictionTimerStore {
   read(nodeName: string): Promise<NodeTimers>;
   /** Nodes with a timer due by then, earliest first, DUE_NODES_MAX at most. */
   readDue(nowMs: number): Promise<readonly string[]>;
+  /** Whether a timer is due by then. Eventually consistent: half a read unit. */
+  hasDue(nowMs: number): Promise<boolean>;
   /**
    * Replaces all timers of a node by those that earliestTimers returns, unless they changed since `before` was read.
    * `along` is written with them, TIMERS_ALONG_MAX at most.
@@ -166,6 +168,12 @@ export function evictionTimerStore(items: ItemStore): EvictionTimerStore {
         limit: DUE_NODES_MAX,
       });
       return page.items.map((item) => (item['sk'] as string).slice(DUE_DIGITS + 1));
+    },
+
+    async hasDue(nowMs) {
+      const through = `${dueText(nowMs)}#~`;
+      const page = await items.query({ table: 'control', pk: DUE_PARTITION, consistent: false, through, limit: 1 });
+      return page.items.length > 0;
     },
 
     async replace(before, wanted, along = []) {

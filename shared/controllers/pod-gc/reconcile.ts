@@ -9,8 +9,11 @@
  * a period, have the effects of one: every effect carries its own condition, and rows read before the claim are only
  * hints. A tick that dies leaves its remaining rows in the list.
  */
+import type { Policy } from '../../domain/policy.ts';
+import { slotOf } from '../../domain/tick.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
 import { bareClaim, type RunningTick, runTick, type SkippedTick, type Tick } from '../framework/tick-runner.ts';
+import type { WorkCheck } from '../framework/wake-up.ts';
 import { detachVolumes } from '../volume-detacher/reconcile.ts';
 import { collectPods, hasPodsToCollect } from './collect-pods.ts';
 import { isSweepDue, sweepPods } from './sweep-pods.ts';
@@ -37,14 +40,27 @@ export function runPodGc(dependencies: ControllerDependencies, tick: Tick): Prom
     periodSeconds: policy.podGcPeriodSeconds,
     async read(nowMs) {
       const list = await podGc.read();
-      return list.volumes.length === 0 && !hasPodsToCollect(list, policy) && !isSweepDue(list, nowMs)
-        ? { kind: 'done', report: { kind: 'ran', podsRemoved: 0, podsLeft: 0, volumesDetached: 0 } }
-        : { kind: 'work', world: list };
+      return hasWork(list, { nowMs, policy })
+        ? { kind: 'work', world: list }
+        : { kind: 'done', report: { kind: 'ran', podsRemoved: 0, podsLeft: 0, volumesDetached: 0 } };
     },
     claim: bareClaim(dependencies, POD_GC, tick.slot),
     work: (list: PodGcList, running) => passThrough(dependencies, list, running),
   });
 }
+
+const hasWork = (
+  list: PodGcList,
+  { nowMs, policy }: { readonly nowMs: number; readonly policy: Pick<Policy, 'terminatedPodGcThreshold'> },
+): boolean => list.volumes.length > 0 || hasPodsToCollect(list, policy) || isSweepDue(list, nowMs);
+
+/** Once per period of pod-gc. A long list counts as work without being read. */
+export const podGcHasWork: WorkCheck = async ({ podGc, policy }, { nowMs, slotStartMs, slotBeforeStartMs }) => {
+  const slotAt = (atMs: number): number => slotOf(atMs, policy.podGcPeriodSeconds);
+  if (slotBeforeStartMs !== undefined && slotAt(slotStartMs) === slotAt(slotBeforeStartMs)) return false;
+  const list = await podGc.readShort();
+  return list === undefined || hasWork(list, { nowMs, policy });
+};
 
 async function passThrough(
   dependencies: ControllerDependencies,

@@ -24,6 +24,8 @@ const POD_PREFIX = 'pod#';
 const MISSING_PREFIX = 'missing#';
 const VOLUMES_PREFIX = 'volumes#';
 const SWEEP = 'sweep';
+/** Rows of a short list: 4 KB of them cost half a read unit. */
+const SHORT_LIST_MAX = 16;
 
 export interface ListedPod {
   readonly namespace: string;
@@ -74,6 +76,8 @@ export interface PodGcList {
 export interface PodGcStore {
   /** The whole list, strongly consistent. */
   read(): Promise<PodGcList>;
+  /** The list if it is short, otherwise undefined. Eventually consistent: half a read unit. */
+  readShort(): Promise<PodGcList | undefined>;
   putPod(pod: ListedPod): Promise<void>;
   dropPod(pod: { readonly namespace: string; readonly name: string }): Promise<void>;
   /** Begins the quarantine of a node name, unless it has begun. */
@@ -105,6 +109,7 @@ const volumesKey = (nodeName: string): ItemKey => keyOf(`${VOLUMES_PREFIX}${node
 
 export const podGcStore = (items: ItemStore): PodGcStore => ({
   read: () => readList(items),
+  readShort: () => readShortList(items),
   ...podRows(items),
   ...quarantineRows(items),
   ...volumeRows(items),
@@ -114,27 +119,18 @@ export const podGcStore = (items: ItemStore): PodGcStore => ({
 });
 
 async function readList(items: ItemStore): Promise<PodGcList> {
-  const pods: ListedPod[] = [];
-  const missing = new Map<string, number>();
-  const volumes: NodeVolumes[] = [];
-  let sweep: SweepState | undefined;
+  const rows: Item[] = [];
   const pages = controlPages(items, PARTITION, {
     consistent: true,
     tooMany: 'the work list of pod-gc exceeds the page limit of one read',
   });
-  for await (const page of pages) {
-    for (const item of page) {
-      const sk = item['sk'] as string;
-      if (sk.startsWith(POD_PREFIX)) pods.push(listedPodOf(item));
-      else if (sk.startsWith(MISSING_PREFIX)) {
-        missing.set(sk.slice(MISSING_PREFIX.length), item['since'] as number);
-      } else if (sk.startsWith(VOLUMES_PREFIX)) volumes.push(nodeVolumesOf(item));
-      else if (sk === SWEEP) {
-        sweep = { dueAtMs: item['due'] as number, after: item['after'] as string | undefined };
-      }
-    }
-  }
-  return { pods, missing, volumes, sweep };
+  for await (const page of pages) rows.push(...page);
+  return listOf(rows);
+}
+
+async function readShortList(items: ItemStore): Promise<PodGcList | undefined> {
+  const page = await items.query({ table: 'control', pk: PARTITION, consistent: false, limit: SHORT_LIST_MAX });
+  return page.next === undefined ? listOf(page.items) : undefined;
 }
 
 const podRows = (items: ItemStore): Pick<PodGcStore, 'putPod' | 'dropPod' | 'hasPods'> => ({
@@ -210,6 +206,21 @@ const volumeRows = (
     await items.write({ kind: 'delete', key: volumesKey(nodeName), when: is('touched', touchedAtMs) });
   },
 });
+
+function listOf(rows: readonly Item[]): PodGcList {
+  const pods: ListedPod[] = [];
+  const missing = new Map<string, number>();
+  const volumes: NodeVolumes[] = [];
+  let sweep: SweepState | undefined;
+  for (const item of rows) {
+    const sk = item['sk'] as string;
+    if (sk.startsWith(POD_PREFIX)) pods.push(listedPodOf(item));
+    else if (sk.startsWith(MISSING_PREFIX)) missing.set(sk.slice(MISSING_PREFIX.length), item['since'] as number);
+    else if (sk.startsWith(VOLUMES_PREFIX)) volumes.push(nodeVolumesOf(item));
+    else if (sk === SWEEP) sweep = { dueAtMs: item['due'] as number, after: item['after'] as string | undefined };
+  }
+  return { pods, missing, volumes, sweep };
+}
 
 function listedPodOf(item: Item): ListedPod {
   const path = (item['sk'] as string).slice(POD_PREFIX.length);

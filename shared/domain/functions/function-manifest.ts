@@ -51,6 +51,8 @@ export type FunctionVariable =
   | 'OBJECTS_TABLE'
   | 'PROBE_URL'
   | 'STATIC_TOKENS'
+  | 'TICK_QUEUE_URL'
+  | 'WAKE_FUNCTIONS'
   | 'WATCH_URL';
 
 /** The policy and the three tables. */
@@ -83,6 +85,11 @@ export type Trigger =
   | {
       readonly kind: 'tick';
       readonly period: TickPeriod;
+      /**
+       * True: each tick starts the next one (controllers/node-monitor/chain.ts). Otherwise node-monitor invokes the
+       * function when there is work for it (framework/wake-up.ts), and a schedule does each minute, the sweep.
+       */
+      readonly chain?: true;
       /** How a missing tick is noticed. */
       readonly silence:
         | { readonly alarm: 'own' }

@@ -2,7 +2,7 @@
 import { SCHEDULER_PRECISION_SECONDS } from '../tick.ts';
 import { type AlarmManifest, largest } from './alarm-manifest.ts';
 
-/** Time from the slot of a tick to its work: twice a minute, and for each tick that is over a minute late. Seconds. */
+/** Time from the start of a slot to its tick. Twice per minute, from evictor once per minute. Seconds. */
 export const TICK_AGE = 'tick_age_seconds';
 /** Ticks that ended with an error, in any function; absent: none. */
 export const FAILED_TICKS = 'failed_ticks';
@@ -13,12 +13,12 @@ export const ALL_FUNCTIONS = { service: 'all' } as const;
 export const ticksAlarm = (controller: string, rank: number, consequence: string): AlarmManifest => ({
   name: `${controller}-ticks`,
   rank,
-  meaning: `${controller} does not run, or over a minute late: ${consequence}.`,
+  meaning: `${controller} does not run: ${consequence}.`,
   pages: true,
   metrics: { age: largest(TICK_AGE) },
   when: '>',
   threshold: SCHEDULER_PRECISION_SECONDS,
   datapoints: [2, 2],
   missing: 'breaching',
-  missingBecause: 'the age is written twice a minute, and by each late tick, so silence is the fault',
+  missingBecause: 'the age is written in every minute, with or without work, so silence is the fault',
 });

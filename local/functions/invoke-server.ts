@@ -1,0 +1,73 @@
+/**
+ * AWS Lambda on loopback, as far as functions use it: Invoke with the invocation type Event.
+ * Source: AWS Lambda API Reference, Invoke.
+ */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export interface InvokeServer {
+  /** `http://127.0.0.1:port`. */
+  readonly endpoint: string;
+  stop(): Promise<void>;
+}
+
+export interface InvokeServerOptions {
+  /** Accepts an event for a function, by its name or ARN; false: there is no such function. */
+  put(functionName: string, event: unknown): boolean;
+}
+
+const PATH = /^\/2015-03-31\/functions\/([^/]+)\/invocations$/;
+const SIGNATURE = /^AWS4-HMAC-SHA256 Credential=[^/]+\/\d{8}\/[^/]+\/lambda\//;
+/** Of an asynchronous invocation. */
+const BODY_BYTES_MAX = 1_048_576;
+
+/** The function that a request invokes; undefined for another request. */
+export const invokedFunction = (url: string): string | undefined => {
+  const name = PATH.exec(url.split('?')[0] ?? '')?.[1];
+  return name === undefined ? undefined : decodeURIComponent(name);
+};
+
+export async function startInvokeServer({ put }: InvokeServerOptions): Promise<InvokeServer> {
+  const server = createServer(async (request, response) => {
+    const answer = (status: number, type?: string): void => {
+      const headers = {
+        'content-type': 'application/json',
+        ...(type === undefined ? {} : { 'x-amzn-errortype': type }),
+      };
+      response.writeHead(status, headers).end(type === undefined ? '' : JSON.stringify({ Type: 'User' }));
+    };
+    try {
+      const parts: Buffer[] = [];
+      let bytes = 0;
+      for await (const part of request as AsyncIterable<Buffer>) {
+        bytes += part.byteLength;
+        if (bytes > BODY_BYTES_MAX) return answer(413, 'RequestTooLargeException');
+        parts.push(part);
+      }
+      const name = invokedFunction(request.url ?? '');
+      if (!SIGNATURE.test(request.headers.authorization ?? ''))
+        return answer(403, 'MissingAuthenticationTokenException');
+      if (name === undefined || request.method !== 'POST') return answer(404, 'UnknownOperationException');
+      // A synchronous invocation is not used, and would hide what a wake-up must tolerate.
+      if (request.headers['x-amz-invocation-type'] !== 'Event') return answer(400, 'InvalidParameterValueException');
+      const body = Buffer.concat(parts).toString('utf8');
+      if (put(name, body === '' ? {} : JSON.parse(body))) answer(202);
+      else answer(404, 'ResourceNotFoundException');
+    } catch {
+      answer(400, 'InvalidRequestContentException');
+    }
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  return {
+    endpoint: `http://127.0.0.1:${port}`,
+    stop: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}

@@ -1,0 +1,68 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { sqsTickQueue } from '../../shared/adapters/aws-json/tick-queue.ts';
+import { LocalQueue } from './queue.ts';
+import { startSqsServer } from './sqs-server.ts';
+
+const URL = 'https://sqs.us-east-1.amazonaws.com/000000000000/ticks';
+const stops: (() => Promise<void>)[] = [];
+
+afterEach(async () => {
+  for (const stop of stops.splice(0)) await stop();
+});
+
+async function aQueue() {
+  let nowMs = 1_000_000;
+  const queue = new LocalQueue({ name: 'ticks', delaySeconds: 0, visibilityTimeoutSeconds: 40, retentionSeconds: 900 });
+  const server = await startSqsServer({ queueByUrl: (url) => (url === URL ? queue : undefined), nowMs: () => nowMs });
+  stops.push(server.stop);
+  const connection = {
+    region: 'us-east-1',
+    endpoint: server.endpoint,
+    credentials: { accessKeyId: 'local', secretAccessKey: 'local' },
+  };
+  return {
+    queue,
+    tickQueue: (url = URL) => sqsTickQueue({ ...connection, queueUrl: url }),
+    nowMs: () => nowMs,
+    at: (atMs: number) => {
+      nowMs = atMs;
+    },
+  };
+}
+
+describe('the tick queue in SQS', () => {
+  it('delivers a message when its delay has passed', async () => {
+    const { queue, tickQueue, nowMs } = await aQueue();
+    await tickQueue().send(7, { delaySeconds: 5, nowMs: nowMs() });
+    expect(queue.receive(1, nowMs() + 4_999)).toEqual([]);
+    expect(queue.receive(1, nowMs() + 5_000)).toMatchObject([{ body: '{"slot":7}' }]);
+  });
+
+  it('returns a received message after the seconds that are asked for', async () => {
+    const { queue, tickQueue, nowMs } = await aQueue();
+    await tickQueue().send(7, { delaySeconds: 0, nowMs: nowMs() });
+    const [message] = queue.receive(1, nowMs());
+    await tickQueue().postpone(message!.receiptHandle, { delaySeconds: 3, nowMs: nowMs() });
+    expect(queue.receive(1, nowMs() + 2_999)).toEqual([]);
+    expect(queue.receive(1, nowMs() + 3_000)).toMatchObject([{ body: '{"slot":7}', receiveCount: 2 }]);
+  });
+
+  it('refuses what SQS refuses', async () => {
+    const { tickQueue, nowMs } = await aQueue();
+    const at = { nowMs: nowMs() };
+    await expect(tickQueue().send(7, { ...at, delaySeconds: 901 })).rejects.toThrow('SendMessage returned status 400');
+    await expect(tickQueue().send(7, { ...at, delaySeconds: 0.5 })).rejects.toThrow('SendMessage returned status 400');
+    await expect(tickQueue(`${URL}2`).send(7, { ...at, delaySeconds: 0 })).rejects.toThrow('status 400');
+    await expect(tickQueue().postpone('none', { ...at, delaySeconds: 0 })).rejects.toThrow('status 400');
+  });
+
+  it('reports a queue that cannot be reached', async () => {
+    const queue = sqsTickQueue({
+      region: 'us-east-1',
+      endpoint: 'http://127.0.0.1:9',
+      credentials: { accessKeyId: 'local', secretAccessKey: 'local' },
+      queueUrl: URL,
+    });
+    await expect(queue.send(7, { delaySeconds: 0, nowMs: 0 })).rejects.toThrow('no response to SendMessage');
+  });
+});

@@ -1,0 +1,50 @@
+/**
+ * Amazon SQS on loopback, as far as functions use it: SendMessage and ChangeMessageVisibility on queues of the template.
+ * Source: Amazon SQS API Reference.
+ */
+import { createHash } from 'node:crypto';
+import { isObject } from '../assembly/template.ts';
+import { type AwsJsonAnswer, type AwsJsonServer, startAwsJsonServer } from '../http/aws-json-server.ts';
+import type { LocalQueue } from './queue.ts';
+
+export interface SqsServerOptions {
+  queueByUrl(url: string): LocalQueue | undefined;
+  nowMs(): number;
+}
+
+const DELAY_SECONDS_MAX = 900;
+const VISIBILITY_SECONDS_MAX = 43_200;
+
+const refused = (type: string): AwsJsonAnswer => ({ kind: 'refused', type: `com.amazonaws.sqs#${type}` });
+const isWholeSeconds = (value: unknown, max: number): value is number =>
+  Number.isInteger(value) && Number(value) >= 0 && Number(value) <= max;
+
+export function startSqsServer({ queueByUrl, nowMs }: SqsServerOptions): Promise<AwsJsonServer> {
+  const onQueue =
+    (handle: (queue: LocalQueue, input: Readonly<Record<string, unknown>>) => AwsJsonAnswer) =>
+    (body: unknown): AwsJsonAnswer => {
+      const input = isObject(body) ? body : {};
+      const queue = queueByUrl(String(input['QueueUrl']));
+      return queue === undefined ? refused('QueueDoesNotExist') : handle(queue, input);
+    };
+  return startAwsJsonServer({
+    service: 'sqs',
+    malformed: 'com.amazonaws.sqs#InvalidParameterValue',
+    calls: {
+      'AmazonSQS.SendMessage': onQueue((queue, { MessageBody: body, DelaySeconds: delaySeconds }) => {
+        if (typeof body !== 'string' || body === '') return refused('MissingParameter');
+        const hasDelay = delaySeconds !== undefined;
+        if (hasDelay && !isWholeSeconds(delaySeconds, DELAY_SECONDS_MAX)) return refused('InvalidParameterValue');
+        const messageId = queue.send(body, nowMs(), hasDelay ? { delaySeconds } : {});
+        const digest = createHash('md5').update(body).digest('hex');
+        return { kind: 'answer', body: { MessageId: messageId, MD5OfMessageBody: digest } };
+      }),
+      'AmazonSQS.ChangeMessageVisibility': onQueue((queue, { ReceiptHandle: handle, VisibilityTimeout: seconds }) => {
+        if (!isWholeSeconds(seconds, VISIBILITY_SECONDS_MAX)) return refused('InvalidParameterValue');
+        return queue.changeVisibility(String(handle), seconds, nowMs())
+          ? { kind: 'answer', body: {} }
+          : refused('ReceiptHandleIsInvalid');
+      }),
+    },
+  });
+}
