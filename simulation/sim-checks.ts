@@ -9,6 +9,7 @@ import { podCidrsAreUnique } from './laws/pod-cidrs.ts';
 import { podsHaveTheirTime } from './laws/pods.ts';
 import { darkIsNobodysFault, zonesKeepTheirRate } from './laws/rates.ts';
 import { beatingIsNotMarked, outageIsForgiven, silentIsMarked, steadyGapMs } from './laws/silence.ts';
+import { chainIsOne, type TicksLaw } from './laws/ticks.ts';
 import { createTruth, type Truth, type Writer } from './laws/truth.ts';
 import { volumesAreKept } from './laws/volumes.ts';
 import { watchersReceiveEveryChange } from './laws/watches.ts';
@@ -56,6 +57,7 @@ export interface SimChecks {
   readonly watches: ReturnType<typeof watchersReceiveEveryChange>;
   readonly cidrs: ReturnType<typeof podCidrsAreUnique>;
   readonly volumes: ReturnType<typeof volumesAreKept>;
+  readonly ticks: TicksLaw;
   fail(broken: Broken): void;
   /** An invocation failed. */
   onFault(name: string, faults: readonly unknown[]): void;
@@ -81,7 +83,11 @@ export function createChecks(setup: SimSetup): SimChecks {
     state.failure ??= failureOf(broken, setup, state, log);
   };
   const truth = createTruth(() => steadyGapMs(context));
-  const context = lawContext({ setup, state, truth, versions, fail });
+  const context: LawContext = lawContext({
+    ...{ setup, state, truth, versions, fail },
+    regularTicksSinceMs: () => ticks.regularSinceMs(),
+  });
+  const ticks = chainIsOne(context, START_MS);
   const coverage = createCoverage((uid) =>
     [...truth.pods.values()].some((pod) => pod.uid === uid && !pod.isTerminating),
   );
@@ -102,6 +108,7 @@ export function createChecks(setup: SimSetup): SimChecks {
     watches,
     cidrs,
     volumes,
+    ticks,
   ];
 
   function onFault(name: string, faults: readonly unknown[]): void {
@@ -118,7 +125,22 @@ export function createChecks(setup: SimSetup): SimChecks {
     }
   }
 
-  return { state, log, versions, truth, context, coverage, laws, writes, watches, cidrs, volumes, fail, onFault };
+  return {
+    state,
+    log,
+    versions,
+    truth,
+    context,
+    coverage,
+    laws,
+    writes,
+    watches,
+    cidrs,
+    volumes,
+    ticks,
+    fail,
+    onFault,
+  };
 }
 
 /** A late effect is L12 while there are bad objects. */
@@ -140,9 +162,11 @@ function lawContext(options: {
   readonly state: SimState;
   readonly truth: Truth;
   readonly versions: PolicyVersions;
+  /** Since when node-monitor has ticked in every period; undefined while it does not. */
+  readonly regularTicksSinceMs: () => number | undefined;
   readonly fail: (broken: Broken) => void;
 }): LawContext {
-  const { setup, state, truth, versions, fail } = options;
+  const { setup, state, truth, versions, regularTicksSinceMs, fail } = options;
   const { time, plan, policy, isPoisoned } = setup;
   const policies = () => versions.all(state.functions!.policies());
   return {
@@ -153,8 +177,9 @@ function lawContext(options: {
     least: (of) => Math.min(...policies().map(of)),
     calmSinceMs() {
       const sinceMs = plan.calmSinceMs();
-      if (sinceMs === undefined) return undefined;
-      const fromMs = Math.max(sinceMs, START_MS, versions.settledAtMs());
+      const ticksMs = regularTicksSinceMs();
+      if (sinceMs === undefined || ticksMs === undefined) return undefined;
+      const fromMs = Math.max(sinceMs, START_MS, versions.settledAtMs(), ticksMs);
       return time.nowMs() - fromMs < CALM_AFTER_MS ? undefined : fromMs;
     },
     clockSlackMs(sinceMs, of) {

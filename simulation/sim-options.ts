@@ -1,7 +1,9 @@
 /** Options and result of a run of the simulation. */
+import type { FleetControllers } from '../shared/controllers/index.ts';
 import type { Policy } from '../shared/domain/policy.ts';
 import type { ItemStore } from '../shared/ports/item-store.ts';
 import type { Probe } from '../shared/ports/probe.ts';
+import type { TickQueue } from '../shared/ports/tick-queue.ts';
 import type { Mark } from './coverage.ts';
 import type { FaultName } from './faults/catalogue.ts';
 import type { ClockMode } from './faults/lying-clocks.ts';
@@ -31,6 +33,8 @@ export interface SimOptions {
     readonly items?: (items: ItemStore, process: Process) => ItemStore;
     readonly policy?: (policy: Policy) => Policy;
     readonly probe?: (probe: Probe) => Probe;
+    readonly tickQueue?: (queue: TickQueue) => TickQueue;
+    readonly controllers?: (controllers: FleetControllers, queue: TickQueue) => FleetControllers;
   };
 }
 

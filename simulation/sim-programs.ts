@@ -15,6 +15,7 @@ import type { FaultPlan } from './faults/catalogue.ts';
 import { faultyCloud } from './faults/faulty-cloud.ts';
 import type { Send } from './faults/faulty-network.ts';
 import { faultyStore } from './faults/faulty-store.ts';
+import type { FaultyTicks } from './faults/faulty-ticks.ts';
 import type { Process, Program } from './faults/processes.ts';
 import { throttledFor } from './faults/throttled-items.ts';
 import { ownProbe } from './own-probe.ts';
@@ -36,7 +37,7 @@ export interface SimPrograms {
 export function simPrograms(
   setup: SimSetup,
   checks: SimChecks,
-  { network, send }: { readonly network: () => number; readonly send: Send },
+  { network, send, ticks }: { readonly network: () => number; readonly send: Send; readonly ticks: FaultyTicks },
 ): SimPrograms {
   const { seed, time, plan, policy, tables, recent, options } = setup;
   const { state, coverage, onFault } = checks;
@@ -83,14 +84,19 @@ export function simPrograms(
     };
     const authenticator = simulationAuthenticator;
     const periodMs = policy.nodeMonitorPeriodSeconds * 1_000;
+    const tickQueue = plant.tickQueue?.(ticks.queueOf(process)) ?? ticks.queueOf(process);
+    const controllers = fleetControllers({
+      ...shared,
+      tickQueue,
+      waker: ticks.wakerOf(process),
+      meter: { add: () => undefined },
+      probe: plant.probe?.(probe) ?? probe,
+      cloud: faultyCloud(process, { cloud, time, plan, fraction: network, periodMs, overlooking }),
+      sha256: hash,
+    });
     return {
-      controllers: fleetControllers({
-        ...shared,
-        meter: { add: () => undefined },
-        probe: plant.probe?.(probe) ?? probe,
-        cloud: faultyCloud(process, { cloud, time, plan, fraction: network, periodMs, overlooking }),
-        sha256: hash,
-      }),
+      clock,
+      controllers: plant.controllers?.(controllers, tickQueue) ?? controllers,
       endpoint: createEndpoint({
         api: composeApi({ ...shared, authenticator, hash, readYaml, gzip }),
         heartbeat: serveHeartbeat({ items, authenticator, clock, random: source, log: shared.log }),

@@ -28,7 +28,21 @@ export function startWorld(setup: SimSetup, checks: SimChecks): World {
   const { state, coverage, onFault } = checks;
   const tell = checks.log.add;
   const network = random('network');
-  const programs = simPrograms(setup, checks, { network, send: (request, sender) => send(request, sender) });
+  const ticks = faultyTicks({
+    time,
+    plan,
+    fraction: random('ticks'),
+    policy,
+    startMs: START_MS,
+    onFault,
+    onSent: checks.ticks.onSent,
+    onReport: (report) => {
+      coverage.onReport(report);
+      const isUndisturbed = state.othersWroteAtMs < report.beganAtMs && report.kind === 'ran';
+      state.mayDecideAgain = report.name === 'node-monitor' && isUndisturbed;
+    },
+  });
+  const programs = simPrograms(setup, checks, { network, ticks, send: (request, sender) => send(request, sender) });
   const functions = lambdaFunctions({
     time,
     plan,
@@ -49,20 +63,7 @@ export function startWorld(setup: SimSetup, checks: SimChecks): World {
     onFault,
     mayDrop: () => state.poisonedSinceMs !== undefined,
   });
-  faultyTicks({
-    functions,
-    time,
-    plan,
-    fraction: random('ticks'),
-    policy,
-    startMs: START_MS,
-    onFault,
-    onReport: (report) => {
-      coverage.onReport(report);
-      const isUndisturbed = state.othersWroteAtMs < report.beganAtMs && report.kind === 'ran';
-      state.mayDecideAgain = report.name === 'node-monitor' && isUndisturbed;
-    },
-  });
+  ticks.start(functions);
   faultyInstanceEvents({ cloud, functions, time, plan, onFault });
   if (parts.includes('watches')) {
     const { recent } = setup;

@@ -30,6 +30,7 @@ export interface Process {
 }
 
 export interface Program {
+  readonly clock: Clock;
   readonly controllers: FleetControllers;
   readonly endpoint: Endpoint;
 }

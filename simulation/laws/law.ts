@@ -18,6 +18,7 @@ export type LawName =
   | 'L12'
   | 'cidrs'
   | 'volumes'
+  | 'ticks'
   | 'calm';
 
 export interface Broken {
@@ -48,7 +49,10 @@ export interface LawContext {
   /** Every policy that a process may use now. The stricter end counts. */
   most(of: (policy: Policy) => number): number;
   least(of: (policy: Policy) => number): number;
-  /** No fault since then; undefined while there is one, or one has just ended. */
+  /**
+   * No fault, and ticks in every period, since then; undefined while there is a fault, or one has just ended, or its
+   * effect on the ticks has not.
+   */
   calmSinceMs(): number | undefined;
   /** What clocks may differ by, and steps of all clocks since a moment. Milliseconds. */
   clockSlackMs(sinceMs: number, of?: 'steps'): number;

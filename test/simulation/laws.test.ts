@@ -183,6 +183,52 @@ interface PlantedBug {
 /** Each must be found within a few seeds, or the laws watch nothing. */
 const PLANTED: readonly PlantedBug[] = [
   {
+    bug: 'a chain of ticks that multiplies',
+    laws: ['ticks'],
+    plant: {
+      tickQueue: (queue) => ({
+        ...queue,
+        send: async (slot, at) => {
+          await queue.send(slot, at);
+          await queue.send(slot, at);
+        },
+      }),
+    },
+    options: { faults: [] },
+  },
+  {
+    bug: 'a loser of a slot that sends the message of the next one',
+    laws: ['ticks'],
+    plant: {
+      controllers: (controllers, queue) => ({
+        ...controllers,
+        async onTickMessage(kind, budgetMs) {
+          const outcome = await controllers.onTickMessage(kind, budgetMs);
+          const isLost = outcome.kind === 'over' && outcome.report.kind === 'lost';
+          if (isLost) await queue.send(0, { delaySeconds: 5, nowMs: 0 });
+          return outcome;
+        },
+      }),
+    },
+    options: { faults: ['twice'], faultsAStorm: 28 },
+  },
+  {
+    bug: 'a watchdog that takes every chain for alive',
+    laws: ['ticks'],
+    plant: blindWatchdog(),
+    options: { faults: ['lostTicks'], faultsAStorm: 28 },
+  },
+  {
+    bug: 'a gate that ignores gaps between ticks',
+    laws: ['L5'],
+    plant: {
+      policy: (policy) => ({ ...policy, tickGate: 'off' }),
+      items: onlyFor('node-monitor', seenThrough({ read: (item) => (isState(item) ? withoutProof(item) : item) }))
+        .items!,
+    },
+    options: { faults: ['apiOutage', 'tickOutage'], faultsAStorm: 28 },
+  },
+  {
     bug: 'a limiter that gives tokens it does not have',
     laws: ['L3', 'L4'],
     plant: seenThrough({
@@ -469,6 +515,27 @@ function contagious(name: FunctionName, isBad: (item: Item) => boolean): NonNull
       };
     },
   };
+}
+
+/** It starts the first chain, and none after it. */
+function blindWatchdog(): NonNullable<SimOptions['plant']> {
+  let starts = 0;
+  return {
+    controllers: (controllers) => ({
+      ...controllers,
+      async onTickMessage(kind, budgetMs) {
+        if (kind === 'watchdog') starts += 1;
+        return kind === 'watchdog' && starts > 1 ? { kind: 'alive' } : controllers.onTickMessage(kind, budgetMs);
+      },
+    }),
+  };
+}
+
+/** No good run of ticks was ever recorded, so none is missed. */
+function withoutProof(item: Item): Item {
+  if (typeof item['gate'] !== 'string') return item;
+  const { provenAtMs: _, goodSinceMs: __, ...gate } = JSON.parse(item['gate']) as Record<string, unknown>;
+  return { ...item, gate: JSON.stringify(gate) };
 }
 
 const textOf = (item: Item): string => (typeof item['o'] === 'string' ? item['o'] : '');
