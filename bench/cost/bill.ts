@@ -90,8 +90,11 @@ const WAIT_MS: Readonly<Partial<Record<FunctionName, number>>> = {
   'cloud-node': 5,
   'pod-gc': 5,
 };
-/** Of node-monitor, which also waits for the answer to its probe, and of all others. */
-const OTHER_WAIT_MS = 30;
+/**
+ * Of node-monitor, which also waits for the answer to its probe, sends the message of the next tick and looks who has
+ * work; and of all others.
+ */
+const OTHER_WAIT_MS = 40;
 const GIGABYTE = 1e9;
 const MEGABYTES_PER_GIGABYTE = 1_024;
 export const DATA_OUT = 'data out to the internet';
@@ -200,7 +203,8 @@ export function billOf(measurement: Measurement, settings: BillSettings, prices:
   const stored = (nodes * (bytes.healthRow + bytes.node + podsPerNode * bytes.pod)) / GIGABYTE;
   add('DynamoDB storage', stored, 'GB', prices.tableGigabyteMonth);
   add('DynamoDB point-in-time recovery', stored, 'GB', prices.recoveryGigabyteMonth);
-  add('SQS, ticks', month.schedulerInvocations + 2 * month.messages, 'requests', prices.sqsRequest);
+  // A message is sent, received and deleted. Those of the watchdog are sent by a schedule, at the same price.
+  add('SQS, ticks', 3 * month.messages, 'requests', prices.sqsRequest);
   const { polledQueues, limitedQueues } = standing;
   const pollers = limitedQueues * POLLERS + (polledQueues - limitedQueues) * settings.idlePollers;
   add('SQS, empty receives', (pollers / EMPTY_RECEIVE_SECONDS) * SECONDS_A_MONTH, 'requests', prices.sqsRequest);

@@ -13,6 +13,12 @@ export interface Exception {
 
 export const exceptions: readonly (Exception & { readonly functions: readonly FunctionName[] })[] = [
   {
+    functions: ['node-monitor'],
+    actions: ['sqs:ChangeMessageVisibility'],
+    resource: 'NodeMonitorTickQueue',
+    reason: 'a message returns to the queue only when its tick failed before its claim',
+  },
+  {
     functions: ['health-stream', 'object-stream'],
     actions: ['sqs:SendMessage'],
     resource: 'DeadLetters',

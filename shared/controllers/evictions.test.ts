@@ -13,7 +13,7 @@ const requestsOf = (fleet: ControlledFleet) =>
   fleet.consumed().requests.map(({ operation, readUnits, writeUnits }) => [operation, readUnits, writeUnits]);
 
 describe('a tick of evictor', () => {
-  it('costs two and a half read units where no node waits and nothing is due, and reports its age', async () => {
+  it('costs two and a half read units where no node waits and nothing is due, and emits no metric', async () => {
     const { fleet, ofZone } = await settledFleet({ a: 3 });
     await fleet.run(0, 25, beatAll(fleet, ...ofZone('a')));
     fleet.at(30);
@@ -28,7 +28,7 @@ describe('a tick of evictor', () => {
       ['Query', 0.5, 0],
       ['Query', 1, 0],
     ]);
-    expect(fleet.metrics).toEqual([{ name: 'tick_age_seconds', value: 0, unit: 'Seconds' }]);
+    expect(fleet.metrics).toEqual([]);
   });
 
   it('claims its slot when a node waits, and the loser does nothing', async () => {

@@ -20,17 +20,20 @@ let claims = 0;
 /** Slots only go up, and all tests of a store share one state. */
 let slot = 100;
 
-const aClaim = (change: Partial<MonitorClaim> = {}): MonitorClaim => ({
-  slot,
-  seenFence: 0,
-  nowMs: T0,
-  claimId: `tick-${count}-${(claims += 1)}`,
-  gate: UNTRIED_GATE,
-  disruption: NO_DISRUPTION,
-  nodes: 3,
-  finished: true,
-  ...change,
-});
+const aClaim = (change: Partial<MonitorClaim> = {}): MonitorClaim => {
+  claims += 1;
+  return {
+    slot,
+    seenFence: 0,
+    nowMs: T0,
+    claimId: `tick-${claims}`,
+    gate: UNTRIED_GATE,
+    disruption: NO_DISRUPTION,
+    nodes: 3,
+    finished: true,
+    ...change,
+  };
+};
 
 describeOnStores('the fleet store', (fixture) => {
   let store: FleetStore;
