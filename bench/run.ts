@@ -23,6 +23,7 @@ import { quiet } from './quiet.ts';
 import { soak } from './soak.ts';
 import { storm } from './storm.ts';
 import { tick } from './tick.ts';
+import { tickFaults } from './tick-faults.ts';
 import { walks } from './walks.ts';
 
 const BENCHMARKS: readonly Benchmark[] = [
@@ -44,6 +45,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   cloudHistories,
   ec2Calls,
   walks,
+  tickFaults,
 ];
 
 async function run(words: readonly string[]): Promise<number> {

@@ -139,7 +139,16 @@ async function tickBefore(items: ItemStore, { tickAtMs, nodes }: TickOrder): Pro
   }
   const nowMs = gate.lastTickAtMs!;
   const slot = slotOf(nowMs, policy.nodeMonitorPeriodSeconds);
-  const claim = { slot, seenFence: 0, nowMs, claimId: 'before', gate, disruption: NO_DISRUPTION, nodes, finished: true };
+  const claim = {
+    slot,
+    seenFence: 0,
+    nowMs,
+    claimId: 'before',
+    gate,
+    disruption: NO_DISRUPTION,
+    nodes,
+    finished: true,
+  };
   const { kind } = await fleetStore(items).claim(claim);
   if (kind !== 'claimed') throw new Error(`the tick before was ${kind}`);
 }
