@@ -16,6 +16,8 @@ describe('options of npm start', () => {
       policyFile: undefined,
       synthesis: 'auto',
       recordCallsFile: undefined,
+      awsLimits: true,
+      accountConcurrency: 1_000,
       quiet: false,
       verbose: false,
     });
@@ -35,6 +37,10 @@ describe('options of npm start', () => {
       quiet: true,
     });
     expect(parse('--ephemeral --no-fleet')).toMatchObject({ dataDirectory: undefined, nodes: 0, ec2Nodes: 0 });
+    expect(parse('--aws-limits off --account-concurrency 10')).toMatchObject({
+      awsLimits: false,
+      accountConcurrency: 10,
+    });
     expect(parse('--nodes 1').ec2Nodes).toBe(1);
     expect(parse('--ec2-nodes 6').ec2Nodes).toBe(6);
   });
@@ -49,6 +55,8 @@ describe('options of npm start', () => {
     ['--zones 0', /^--zones takes a whole number from 1 to 26, not 0$/],
     ['--nodes -1', /--nodes/],
     ['--synth maybe', /^--synth takes auto, always or never, not maybe$/],
+    ['--aws-limits maybe', /^--aws-limits takes on or off, not maybe$/],
+    ['--account-concurrency 0', /^--account-concurrency takes a whole number from 1/],
     ['--ephemeral --data d', /exclude each other/],
   ])('refuses "%s" in one line', (line, message) => {
     let thrown = '';

@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { ACCOUNT_CONCURRENCY_DEFAULT } from './functions/account-concurrency.ts';
 import { StartError } from './start-error.ts';
 
 /** What `npm start` was asked for. */
@@ -17,12 +18,17 @@ export interface StartOptions {
   readonly synthesis: 'auto' | 'always' | 'never';
   /** Where to write which calls the functions made to AWS. */
   readonly recordCallsFile: string | undefined;
+  /** Whether local mode refuses what AWS would refuse (docs/local-mode.md). */
+  readonly awsLimits: boolean;
+  /** Concurrent executions of all functions. */
+  readonly accountConcurrency: number;
   readonly quiet: boolean;
   readonly verbose: boolean;
 }
 
 const ZONES_MAX = 26;
 const NODES_MAX = 100_000;
+const ACCOUNT_CONCURRENCY_MAX = 1_000_000;
 const EC2_NODES = 2;
 
 export const USAGE = `usage: npm start -- [options]
@@ -37,6 +43,8 @@ export const USAGE = `usage: npm start -- [options]
   --no-controllers no ticks, streams and queues: nothing changes by itself
   --policy FILE    YAML file of policy fields
   --synth WHEN     auto, always or never (auto: when the sources have changed)
+  --aws-limits on|off  behave as AWS does where it allows less than this machine (on)
+  --account-concurrency N  Lambda's limit of concurrent executions for the account (1000; a new account may have 10)
   --record-calls FILE  write down every call a function makes to AWS, when stopped
   --quiet          errors only
   --verbose        say how long each part of the start took
@@ -54,6 +62,10 @@ export function parseStartOptions(args: readonly string[]): StartOptions {
   const nodes = values.fleet === false ? 0 : wholeNumber('nodes', values.nodes, 6, 0, NODES_MAX);
   const ec2Nodes = wholeNumber('ec2-nodes', values['ec2-nodes'], Math.min(EC2_NODES, nodes), 0, NODES_MAX);
   if (ec2Nodes > nodes) throw new StartError(`--ec2-nodes ${ec2Nodes}: there are only ${nodes} machines`);
+  const awsLimits = values['aws-limits'] ?? 'on';
+  if (awsLimits !== 'on' && awsLimits !== 'off') {
+    throw new StartError(`--aws-limits takes on or off, not ${awsLimits}`);
+  }
   return {
     help: values.help ?? false,
     dataDirectory: values.ephemeral === true ? undefined : (values.data ?? '.nodekeeper'),
@@ -65,6 +77,14 @@ export function parseStartOptions(args: readonly string[]): StartOptions {
     policyFile: values.policy,
     synthesis,
     recordCallsFile: values['record-calls'],
+    awsLimits: awsLimits === 'on',
+    accountConcurrency: wholeNumber(
+      'account-concurrency',
+      values['account-concurrency'],
+      ACCOUNT_CONCURRENCY_DEFAULT,
+      1,
+      ACCOUNT_CONCURRENCY_MAX,
+    ),
     quiet: values.quiet ?? false,
     verbose: values.verbose ?? false,
   };
@@ -88,6 +108,8 @@ function parse(args: readonly string[]) {
         policy: { type: 'string' },
         synth: { type: 'string' },
         'record-calls': { type: 'string' },
+        'aws-limits': { type: 'string' },
+        'account-concurrency': { type: 'string' },
         quiet: { type: 'boolean' },
         verbose: { type: 'boolean' },
       },

@@ -16,6 +16,12 @@ import { connectEngine, type Engine, engineBinary, startEngine } from './engine/
 import { tendStreamRecords } from './engine/stream-records.ts';
 import { createTables } from './engine/tables.ts';
 import { type EventServer, startEventServer } from './event-bus/event-server.ts';
+import {
+  ACCOUNT_CONCURRENCY_DEFAULT,
+  type AccountConcurrency,
+  accountConcurrency,
+  type ConcurrencyReport,
+} from './functions/account-concurrency.ts';
 import { type AsyncEvents, asyncEvents } from './functions/async-events.ts';
 import { type InvokeServer, startInvokeServer } from './functions/invoke-server.ts';
 import { type FunctionCounters, functionVariables, LocalFunction } from './functions/local-function.ts';
@@ -56,6 +62,13 @@ export interface LocalOptions {
   readonly assemblyDirectory?: string;
   /** Values for parameters of the template besides the tokens. */
   readonly parameters?: Readonly<Record<string, string>>;
+  /**
+   * Behave as AWS does where the machine would allow more: limits of DynamoDB and Lambda, frozen environments. Default:
+   * true. Measurements of CPU turn it off (docs/local-mode.md).
+   */
+  readonly awsLimits?: boolean;
+  /** Concurrent executions of all functions. Default: 1,000, as in an account that has raised nothing. */
+  readonly accountConcurrency?: number;
   /** Execution environments of a function behind a route; others get one. */
   readonly routeEnvironmentsMax?: number;
   /** An engine that runs already, `http://host:port`. Default: the DYNAMODB_ENDPOINT variable, else our own. */
@@ -103,6 +116,8 @@ export interface LocalCounters {
   /** Events of EC2 that a rule of the template matched. */
   readonly eventsMatched: number;
   readonly enginePid: number | undefined;
+  /** Undefined without `awsLimits`. */
+  readonly concurrency: ConcurrencyReport | undefined;
 }
 
 export interface FunctionReport extends FunctionCounters {
@@ -148,7 +163,8 @@ export async function startLocal(options: LocalOptions = {}): Promise<LocalSyste
     const { plan, assemblyDirectory, urlFronts } = await planSystem(start, access);
     const storage = await openStorage(start, access, plan);
     const services = await startServices(start, access, { plan, engine: storage.engine, assemblyDirectory });
-    const { functions, functionOf } = await serveFunctions(start, access, { plan, urlFronts, storage, services });
+    const served = await serveFunctions(start, access, { plan, urlFronts, storage, services });
+    const { functions, functionOf, concurrency } = served;
     const positions = openPositions(access.data.ephemeral ? undefined : access.data.file('positions.json'));
     const { recorder, output } = services;
     const { engine, streamArns } = storage;
@@ -158,7 +174,7 @@ export async function startLocal(options: LocalOptions = {}): Promise<LocalSyste
       ...{ queues: services.queues, asyncInvocations: services.asyncInvocations },
     });
     services.cloud.subscribe((change) => background.events.put(stateChangeEvent(change, PLACE)));
-    const running = { plan, urlFronts, engine, services, functions, positions, background };
+    const running = { plan, urlFronts, engine, services, functions, concurrency, positions, background };
     return systemOf(start, access, running);
   } catch (error) {
     await start.undo.run();
@@ -321,6 +337,7 @@ async function startServices(
 }
 
 interface ServedFunctions {
+  readonly concurrency: AccountConcurrency | undefined;
   readonly functions: ReadonlyMap<string, LocalFunction>;
   functionOf(id: string): LocalFunction;
 }
@@ -337,7 +354,14 @@ async function serveFunctions(
   },
 ): Promise<ServedFunctions> {
   const { plan, urlFronts, services } = parts;
-  const functions = createFunctions(plan, { engine: parts.storage.engine, ...services, caPem, options });
+  const concurrency = concurrencyOf(plan, options);
+  const functions = createFunctions(plan, {
+    engine: parts.storage.engine,
+    ...services,
+    caPem,
+    options,
+    concurrency,
+  });
   undo.push(async () => {
     await Promise.all([...functions.values()].map((fn) => fn.stop()));
   });
@@ -352,7 +376,7 @@ async function serveFunctions(
   const { adminToken, viewerToken } = credentials;
   writeKubeconfig(data.file('kubeconfig'), { url, caPem, token: adminToken, viewerToken });
   timings.mark('functions');
-  return { functions, functionOf };
+  return { concurrency, functions, functionOf };
 }
 
 interface RunningSystem {
@@ -361,13 +385,14 @@ interface RunningSystem {
   readonly engine: Engine;
   readonly services: Services;
   readonly functions: ReadonlyMap<string, LocalFunction>;
+  readonly concurrency: AccountConcurrency | undefined;
   readonly positions: Positions;
   readonly background: Background;
 }
 
 function systemOf(start: Start, access: Access, running: RunningSystem): LocalSystem {
   const { front, credentials, data, url, caPem } = access;
-  const { engine, functions, background, services } = running;
+  const { engine, functions, services } = running;
   let ending: Promise<void> | undefined;
   return {
     url,
@@ -381,7 +406,7 @@ function systemOf(start: Start, access: Access, running: RunningSystem): LocalSy
     cloud: services.cloud,
     region: REGION,
     broken: engine.ended,
-    counters: () => readCounters(front.counters, functions, background, engine, start.nowMs()),
+    counters: () => readCounters(front.counters, running, start.nowMs()),
     endEnvironments: async () => {
       await Promise.all([...functions.values()].map((fn) => fn.endEnvironments()));
     },
@@ -457,6 +482,14 @@ function staticTokens(tokens: {
   ]);
 }
 
+function concurrencyOf(plan: LocalPlan, options: LocalOptions): AccountConcurrency | undefined {
+  if (options.awsLimits === false) return undefined;
+  const reserved = plan.functions.flatMap(({ logicalId, reservedConcurrency }): [string, number][] =>
+    reservedConcurrency === undefined ? [] : [[logicalId, reservedConcurrency]],
+  );
+  return accountConcurrency(options.accountConcurrency ?? ACCOUNT_CONCURRENCY_DEFAULT, new Map(reserved));
+}
+
 function createFunctions(
   plan: LocalPlan,
   {
@@ -470,6 +503,7 @@ function createFunctions(
     caPem,
     output,
     options,
+    concurrency,
   }: {
     engine: Engine;
     cloud: LocalCloud;
@@ -481,6 +515,7 @@ function createFunctions(
     caPem: string;
     output: Output;
     options: LocalOptions;
+    concurrency: AccountConcurrency | undefined;
   },
 ): ReadonlyMap<string, LocalFunction> {
   const routed = new Set(plan.api?.routes.map((route) => route.functionId));
@@ -509,6 +544,10 @@ function createFunctions(
       new LocalFunction({
         plan: fn,
         environmentsMax,
+        // A watch holds its environment for minutes. A client that waited for one would time out.
+        waits: !streaming.has(fn.logicalId),
+        awsLimits: options.awsLimits ?? true,
+        concurrency,
         variables,
         caPem,
         onLine: (line) => {
@@ -665,9 +704,7 @@ function createQueues(plan: LocalPlan, output: Output): ReadonlyMap<string, Loca
 
 async function readCounters(
   http: HttpCounters,
-  functions: ReadonlyMap<string, LocalFunction>,
-  background: Background,
-  engine: Engine,
+  { functions, background, engine, concurrency }: RunningSystem,
   nowMs: number,
 ): Promise<LocalCounters> {
   const reports = await Promise.all(
@@ -692,6 +729,7 @@ async function readCounters(
     schedulesFired: background.scheduler.counters.fired,
     eventsMatched: background.events.counters.matched,
     enginePid: engine.pid,
+    concurrency: concurrency?.report,
   };
 }
 

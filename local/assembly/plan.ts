@@ -38,6 +38,8 @@ export interface FunctionPlan {
   readonly handler: string;
   readonly timeoutSeconds: number;
   readonly memoryMegabytes: number;
+  /** Concurrent executions that are reserved for it and limit it. Undefined: it shares the unreserved ones. */
+  readonly reservedConcurrency: number | undefined;
   readonly environment: Readonly<Record<string, string>>;
   readonly runtime: string;
   /** Where Lambda puts what the function prints. */
@@ -388,6 +390,7 @@ function planFunction(
     handler: text(properties['Handler']) ?? 'index.handler',
     timeoutSeconds: number(properties['Timeout']) ?? DEFAULTS.functionTimeoutSeconds,
     memoryMegabytes: number(properties['MemorySize']) ?? DEFAULTS.functionMemoryMegabytes,
+    reservedConcurrency: number(properties['ReservedConcurrentExecutions']),
     environment,
     runtime: text(properties['Runtime']) ?? '',
     logGroupName: text(logging['LogGroup']) ?? `/aws/lambda/${functionName}`,

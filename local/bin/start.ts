@@ -37,6 +37,8 @@ async function run(options: StartOptions): Promise<void> {
       policyFile: options.policyFile,
       synthesis: options.synthesis,
       recordCallsFile: options.recordCallsFile,
+      awsLimits: options.awsLimits,
+      accountConcurrency: options.accountConcurrency,
     });
   } catch (error) {
     // Ctrl-C reaches the synthesis too; that it then fails is no news.

@@ -1,16 +1,19 @@
 import type { Readable } from 'node:stream';
 import { Worker } from 'node:worker_threads';
-import type {
-  ChunkTakenMessage,
-  FunctionError,
-  InvokeMessage,
-  StreamHead,
-  WorkerMessage,
-  WorkerSetup,
+import {
+  type ChunkTakenMessage,
+  type FunctionError,
+  type InvokeMessage,
+  RUNNING,
+  type StreamHead,
+  type WorkerMessage,
+  type WorkerSetup,
 } from './protocol.ts';
 
-export interface EnvironmentSetup extends WorkerSetup {
+export interface EnvironmentSetup extends Omit<WorkerSetup, 'freezer'> {
   readonly variables: Readonly<Record<string, string>>;
+  /** As on AWS: frozen between events, and a streaming handler runs on after its receiver disconnected. */
+  readonly awsLimits: boolean;
   /** A line the function printed. */
   onLine(line: string): void;
 }
@@ -19,7 +22,7 @@ export type RunOutcome =
   | { readonly kind: 'returned'; readonly payload: string }
   | { readonly kind: 'failed'; readonly error: FunctionError }
   | { readonly kind: 'timedOut' }
-  /** The receiver of a streamed response went away. */
+  /** The receiver of a streamed response disconnected, and `awsLimits` is off. */
   | { readonly kind: 'abandoned' };
 
 /** Receives a streamed response. */
@@ -40,6 +43,8 @@ const INIT_TIMEOUT_MS = 10_000;
  */
 export class Environment {
   #worker: Worker;
+  readonly #freezer: Int32Array<SharedArrayBuffer> | undefined;
+  readonly #awsLimits: boolean;
   #pending:
     | { readonly requestId: string; readonly receiver: StreamReceiver | undefined; settle(outcome: RunOutcome): void }
     | undefined;
@@ -47,9 +52,13 @@ export class Environment {
   readonly ready: Promise<void>;
 
   constructor(setup: EnvironmentSetup) {
-    const { onLine, variables, ...workerData } = setup;
+    const { onLine, variables, awsLimits, ...functionSetup } = setup;
+    this.#awsLimits = awsLimits;
+    const freezer = awsLimits ? new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT) : undefined;
+    this.#freezer = freezer && new Int32Array(freezer);
+    this.#thaw();
     this.#worker = new Worker(new URL('./worker.ts', import.meta.url), {
-      workerData,
+      workerData: { ...functionSetup, freezer } satisfies WorkerSetup,
       env: { ...variables },
       stdout: true,
       stderr: true,
@@ -57,6 +66,14 @@ export class Environment {
     });
     eachLine(this.#worker.stdout, onLine);
     eachLine(this.#worker.stderr, onLine);
+    const output = { stdout: lineSplitter(onLine), stderr: lineSplitter(onLine) };
+    this.#worker.on('message', (message: WorkerMessage) => {
+      if (message.kind === 'output') output[message.stream].add(message.text);
+    });
+    this.#worker.on('exit', () => {
+      output.stdout.end();
+      output.stderr.end();
+    });
     this.ready = this.#initialised();
     this.ready.catch(() => {});
     this.#worker.on('message', (message: WorkerMessage) => this.#answered(message));
@@ -75,8 +92,11 @@ export class Environment {
   }
 
   /**
-   * Runs one event; never two at once. When the receiver of a stream goes away the environment is ended: in AWS such a
-   * handler would run on, unseen, to its timeout.
+   * Runs one event; never two at once. When the receiver of a stream disconnects, its handler runs on to its end or its
+   * timeout and is not notified; what it writes is discarded. Without `awsLimits` the environment is terminated instead.
+   *
+   * Source: AWS Lambda Developer Guide, "Response streaming for Lambda functions": a streamed response is not interrupted
+   * when the connection of the client breaks, and the full duration is billed.
    */
   async run(message: Omit<InvokeMessage, 'kind'>, receiver?: StreamReceiver): Promise<RunOutcome> {
     try {
@@ -90,7 +110,7 @@ export class Environment {
       const end = (outcome: RunOutcome) => {
         this.#deathReason = { errorType: 'Sandbox.Ended', errorMessage: outcome.kind, stack: '' };
         settle(outcome);
-        void this.#worker.terminate();
+        void this.terminate();
       };
       const abandon = () => end({ kind: 'abandoned' });
       const timer = setTimeout(() => end({ kind: 'timedOut' }), message.deadlineMs - Date.now());
@@ -101,7 +121,8 @@ export class Environment {
         resolve(outcome);
       };
       this.#pending = { requestId: message.requestId, receiver, settle };
-      receiver?.gone.addEventListener('abort', abandon);
+      if (!this.#awsLimits) receiver?.gone.addEventListener('abort', abandon);
+      this.#thaw();
       this.#worker.postMessage({ kind: 'invoke', ...message } satisfies InvokeMessage);
     });
   }
@@ -134,6 +155,13 @@ export class Environment {
     await this.#worker.terminate();
   }
 
+  /** Before a message to the worker: a frozen thread reads none. */
+  #thaw(): void {
+    if (this.#freezer === undefined) return;
+    Atomics.store(this.#freezer, 0, RUNNING);
+    Atomics.notify(this.#freezer, 0);
+  }
+
   #initialised(): Promise<void> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
@@ -162,7 +190,7 @@ export class Environment {
   }
 
   #answered(message: WorkerMessage): void {
-    if (message.kind === 'ready' || message.kind === 'initFailed') return;
+    if (message.kind === 'ready' || message.kind === 'initFailed' || message.kind === 'output') return;
     const pending = this.#pending;
     if (pending?.requestId !== message.requestId) return;
     switch (message.kind) {
@@ -198,15 +226,24 @@ function errorOf(errorType: string, error: unknown): FunctionError {
 
 const LINE_LENGTH_MAX = 1_000_000;
 
-function eachLine(stream: Readable, onLine: (line: string) => void): void {
+function lineSplitter(onLine: (line: string) => void) {
   let rest = '';
+  return {
+    add(text: string): void {
+      const lines = (rest + text).split('\n');
+      rest = (lines.pop() ?? '').slice(0, LINE_LENGTH_MAX);
+      for (const line of lines) onLine(line);
+    },
+    end(): void {
+      if (rest !== '') onLine(rest);
+      rest = '';
+    },
+  };
+}
+
+function eachLine(stream: Readable, onLine: (line: string) => void): void {
+  const lines = lineSplitter(onLine);
   stream.setEncoding('utf8');
-  stream.on('data', (chunk: string) => {
-    const lines = (rest + chunk).split('\n');
-    rest = (lines.pop() ?? '').slice(0, LINE_LENGTH_MAX);
-    for (const line of lines) onLine(line);
-  });
-  stream.on('end', () => {
-    if (rest !== '') onLine(rest);
-  });
+  stream.on('data', lines.add);
+  stream.on('end', lines.end);
 }

@@ -3,11 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { FunctionPlan } from '../assembly/plan.ts';
+import { accountConcurrency } from './account-concurrency.ts';
 import { functionVariables, LocalFunction, type LocalFunctionOptions } from './local-function.ts';
 import type { FunctionError } from './protocol.ts';
 
 const SOURCE = `
 let invocations = 0;
+let laterAtMs;
 const verbs = {
   echo: (event, context) => ({ event, invocations, name: context.functionName, left: context.getRemainingTimeInMillis(), id: context.awsRequestId }),
   environment: () => ({ region: process.env.AWS_REGION, own: process.env.OWN, home: process.env.HOME, table: process.env.AWS_ENDPOINT_URL_DYNAMODB, handler: process.env._HANDLER }),
@@ -17,9 +19,19 @@ const verbs = {
   crash: () => { setImmediate(() => { throw new Error('later'); }); return new Promise(() => {}); },
   hang: () => new Promise(() => {}),
   spin: () => { for (;;); },
+  later: () => { setTimeout(() => { laterAtMs = performance.timeOrigin + performance.now(); }, 1); },
+  laterAt: async () => { while (laterAtMs === undefined) await new Promise(setImmediate); return laterAtMs; },
   wait: (event) => new Promise((resolve) => setTimeout(() => resolve(invocations), event.ms)),
 };
 export const handler = async (event, context) => { invocations += 1; return verbs[event.verb](event, context); };
+export const streamed = awslambda.streamifyResponse(async (event, stream) => {
+  for (let line = 0; line < event.lines; line += 1) {
+    if (!stream.write(line + '\\n')) await new Promise((resolve) => stream.once('drain', resolve));
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+  console.log('ended after ' + event.lines + ' lines');
+  stream.end();
+});
 `;
 
 let folder: string;
@@ -50,6 +62,7 @@ function aFunction(plan: Partial<FunctionPlan> = {}, options: Partial<LocalFunct
     logFormat: 'JSON',
     async: { maximumRetryAttempts: 0, maximumEventAgeSeconds: 60 },
     logLevel: 'INFO',
+    reservedConcurrency: undefined,
     ...plan,
   };
   const variables = functionVariables(full, {
@@ -65,6 +78,7 @@ function aFunction(plan: Partial<FunctionPlan> = {}, options: Partial<LocalFunct
   const fn = new LocalFunction({
     plan: full,
     environmentsMax: 1,
+    awsLimits: true,
     variables,
     caPem: undefined,
     onLine: (line) => lines.push(line),
@@ -171,6 +185,63 @@ describe('a function on this machine', () => {
     await Promise.all([1, 2, 3].map(() => fn.invoke({ verb: 'wait', ms: 30 })));
     expect(fn.environments).toBe(2);
     expect(fn.counters.environmentsStarted).toBe(2);
+  });
+
+  it('runs nothing between two events: a timer waits for the next one', async () => {
+    const { fn } = aFunction();
+    const { fn: other } = aFunction();
+    await fn.invoke({ verb: 'later' });
+    await other.invoke({ verb: 'wait', ms: 50 });
+    const thawedAtMs = performance.timeOrigin + performance.now();
+    expect(await payload(fn.invoke({ verb: 'laterAt' }))).toBeGreaterThanOrEqual(thawedAtMs);
+  });
+
+  it('lets timers run between two events without the limits of AWS', async () => {
+    const { fn } = aFunction({}, { awsLimits: false });
+    const { fn: other } = aFunction();
+    await fn.invoke({ verb: 'later' });
+    await other.invoke({ verb: 'wait', ms: 50 });
+    const nextAtMs = performance.timeOrigin + performance.now();
+    expect(await payload(fn.invoke({ verb: 'laterAt' }))).toBeLessThan(nextAtMs);
+  });
+
+  it.each([
+    [true, 'returned', 1],
+    [false, 'abandoned', 0],
+  ])('with the limits of AWS %s, a handler whose receiver disconnected is %s', async (awsLimits, kind, kept) => {
+    const { fn, lines } = aFunction({ handler: 'index.streamed' }, { awsLimits });
+    const receiver = new AbortController();
+    const received: string[] = [];
+    const outcome = await fn.invoke(
+      { lines: 5 },
+      {
+        gone: receiver.signal,
+        head: () => {},
+        chunk: async (chunk) => {
+          received.push(Buffer.from(chunk).toString());
+          receiver.abort();
+        },
+      },
+    );
+    expect(outcome.kind).toBe(kind);
+    expect(received[0]).toBe('0\n');
+    await expect.poll(() => lines).toEqual(Array(kept).fill('ended after 5 lines'));
+  });
+
+  it('is throttled at the concurrency limit of the account, also while an event waits for an environment', async () => {
+    const { fn } = aFunction({}, { concurrency: accountConcurrency(2, new Map()) });
+    const running = [fn.invoke({ verb: 'wait', ms: 30 }), fn.invoke({ verb: 'wait', ms: 0 })];
+    expect(await fn.invoke({ verb: 'echo' })).toEqual({ kind: 'throttled' });
+    expect((await Promise.all(running)).map(({ kind }) => kind)).toEqual(['returned', 'returned']);
+    expect((await fn.invoke({ verb: 'echo' })).kind).toBe('returned');
+    expect(fn.counters).toMatchObject({ invocations: 3, throttles: 1 });
+  });
+
+  it('throttles instead of waiting, where an event holds its environment for long', async () => {
+    const { fn } = aFunction({}, { waits: false });
+    const held = fn.invoke({ verb: 'wait', ms: 30 });
+    expect(await fn.invoke({ verb: 'echo' })).toEqual({ kind: 'throttled' });
+    expect((await held).kind).toBe('returned');
   });
 
   it.each([

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { FunctionPlan } from '../assembly/plan.ts';
+import type { AccountConcurrency } from './account-concurrency.ts';
 import { Environment, type EnvironmentSetup, type StreamReceiver } from './environment.ts';
 import { passesLogLevel } from './log-level.ts';
 import type { FunctionError } from './protocol.ts';
@@ -10,9 +11,9 @@ export type InvocationOutcome =
   /** The handler threw, its process ended, or it could not be loaded. */
   | { readonly kind: 'failed'; readonly error: FunctionError }
   | { readonly kind: 'timedOut' }
-  /** The receiver of a streamed response went away. */
+  /** The receiver of a streamed response disconnected, and `awsLimits` is off. */
   | { readonly kind: 'abandoned' }
-  /** More events wait than can be kept, or the local mode is stopping. */
+  /** A concurrency limit is reached, more events wait than can be kept, or the local mode is stopping. */
   | { readonly kind: 'throttled' };
 
 export interface FunctionCounters {
@@ -32,6 +33,12 @@ export interface LocalFunctionOptions {
   readonly plan: FunctionPlan;
   /** Environments at most; each processes one event at a time. */
   readonly environmentsMax: number;
+  /** False: an event is throttled while all environments are busy. Default: it waits for one. */
+  readonly waits?: boolean;
+  /** Whether environments are frozen between events, and are not ended when the receiver of a stream disconnects. */
+  readonly awsLimits: boolean;
+  /** Limits of the account. Undefined: none. */
+  readonly concurrency?: Pick<AccountConcurrency, 'begin'> | undefined;
   readonly variables: Readonly<Record<string, string>>;
   readonly caPem: string | undefined;
   onLine(line: string): void;
@@ -41,6 +48,9 @@ export interface LocalFunctionOptions {
 
 /** Added to each event by CloudWatch Logs (PutLogEvents). */
 const LOG_EVENT_BYTES = 26;
+const NO_LIMIT = { end: () => {} };
+/** An environment that was idle this long is ended. */
+const IDLE_MS = 600_000;
 /** Events kept waiting for an environment. */
 const WAITING_MAX = 1_000;
 
@@ -60,6 +70,8 @@ export class LocalFunction {
   #idle: Environment[] = [];
   #busy = new Set<Environment>();
   #waiting: ((environment: Environment | undefined) => void)[] = [];
+  #idleSinceMs = new WeakMap<Environment, number>();
+  #sweeper: NodeJS.Timeout | undefined;
   #stopping = false;
 
   constructor(options: LocalFunctionOptions) {
@@ -83,11 +95,22 @@ export class LocalFunction {
    * A handler that streams writes to the receiver; without one its response is lost.
    */
   async invoke(event: unknown, receiver?: StreamReceiver): Promise<InvocationOutcome> {
-    const environment = await this.#acquire();
-    if (environment === undefined) {
-      this.counters.throttles += 1;
-      return { kind: 'throttled' };
+    const { concurrency } = this.#options;
+    // An event that waits here for an environment would run in an environment of its own on AWS: it counts.
+    const slot = concurrency === undefined ? NO_LIMIT : concurrency.begin(this.plan.logicalId);
+    try {
+      const environment = slot === undefined ? undefined : await this.#acquire();
+      if (environment === undefined) {
+        this.counters.throttles += 1;
+        return { kind: 'throttled' };
+      }
+      return await this.#run(environment, event, receiver);
+    } finally {
+      slot?.end();
     }
+  }
+
+  async #run(environment: Environment, event: unknown, receiver?: StreamReceiver): Promise<InvocationOutcome> {
     this.counters.invocations += 1;
     const { timeoutSeconds } = this.plan;
     await environment.ready.catch(() => {});
@@ -144,6 +167,7 @@ export class LocalFunction {
   /** No more events; those running are cut off. */
   async stop(): Promise<void> {
     this.#stopping = true;
+    clearTimeout(this.#sweeper);
     for (const wake of this.#waiting.splice(0)) wake(undefined);
     await Promise.all([...this.#idle, ...this.#busy].map((environment) => environment.terminate()));
   }
@@ -153,7 +177,10 @@ export class LocalFunction {
     let environment = this.#idle.pop();
     while (environment?.dead) environment = this.#idle.pop();
     if (environment === undefined && this.#busy.size < this.#options.environmentsMax) environment = this.#start();
-    if (environment === undefined) return new Promise((resolve) => this.#waiting.push(resolve));
+    if (environment === undefined) {
+      if (this.#options.waits === false) return Promise.resolve(undefined);
+      return new Promise((resolve) => this.#waiting.push(resolve));
+    }
     this.#busy.add(environment);
     return Promise.resolve(environment);
   }
@@ -162,7 +189,7 @@ export class LocalFunction {
     this.#busy.delete(environment);
     const wake = this.#waiting.shift();
     if (wake === undefined) {
-      if (!environment.dead) this.#idle.push(environment);
+      if (!environment.dead) this.#keepIdle(environment);
       return;
     }
     const next = environment.dead ? this.#start() : environment;
@@ -170,9 +197,28 @@ export class LocalFunction {
     wake(next);
   }
 
+  /** The environments used last are used first, so the others become old. */
+  #keepIdle(environment: Environment): void {
+    this.#idle.push(environment);
+    if (!this.#options.awsLimits) return;
+    this.#idleSinceMs.set(environment, performance.now());
+    this.#sweeper ??= setTimeout(() => this.#endIdle(), IDLE_MS).unref();
+  }
+
+  /** Lambda ends environments that nobody used for some minutes. It publishes no time. */
+  #endIdle(): void {
+    this.#sweeper = undefined;
+    const nowMs = performance.now();
+    const isOld = (each: Environment) => nowMs - (this.#idleSinceMs.get(each) ?? nowMs) >= IDLE_MS;
+    const old = this.#idle.filter(isOld);
+    this.#idle = this.#idle.filter((each) => !isOld(each));
+    for (const each of old) void each.terminate();
+    if (this.#idle.length > 0) this.#sweeper = setTimeout(() => this.#endIdle(), IDLE_MS).unref();
+  }
+
   #start(): Environment {
     this.counters.environmentsStarted += 1;
-    const { plan, variables, caPem, onLine } = this.#options;
+    const { plan, variables, caPem, awsLimits, onLine } = this.#options;
     const setup: EnvironmentSetup = {
       codePath: plan.codePath,
       handler: plan.handler,
@@ -181,6 +227,7 @@ export class LocalFunction {
       memoryMegabytes: plan.memoryMegabytes,
       caPem,
       variables,
+      awsLimits,
       onLine: (line) => {
         if (!passesLogLevel(line, plan.logLevel)) return;
         this.counters.logBytes += Buffer.byteLength(line) + LOG_EVENT_BYTES;

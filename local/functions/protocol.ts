@@ -8,7 +8,13 @@ export interface WorkerSetup {
   readonly memoryMegabytes: number;
   /** The only authority the function's TLS connections trust. */
   readonly caPem: string | undefined;
+  /** One Int32 that is RUNNING or FROZEN. Undefined: the thread keeps running between events. */
+  readonly freezer: SharedArrayBuffer | undefined;
 }
+
+/** Values of the freezer. The worker writes FROZEN before it reports the end of an event, so that no wake-up is lost. */
+export const FROZEN = 0;
+export const RUNNING = 1;
 
 export interface InvokeMessage {
   readonly kind: 'invoke';
@@ -33,6 +39,7 @@ export interface StreamHead {
 export type WorkerMessage =
   | { readonly kind: 'ready' }
   | { readonly kind: 'initFailed'; readonly error: FunctionError }
+  | { readonly kind: 'output'; readonly stream: 'stdout' | 'stderr'; readonly text: string }
   | { readonly kind: 'streamHead'; readonly requestId: string; readonly head: StreamHead }
   | { readonly kind: 'streamChunk'; readonly requestId: string; readonly chunk: Uint8Array }
   | { readonly kind: 'result'; readonly requestId: string; readonly payload: string }

@@ -9,13 +9,14 @@ import { finished } from 'node:stream/promises';
 import { setDefaultCACertificates } from 'node:tls';
 import { pathToFileURL } from 'node:url';
 import { parentPort, workerData } from 'node:worker_threads';
-import type {
-  ChunkTakenMessage,
-  FunctionError,
-  InvokeMessage,
-  StreamHead,
-  WorkerMessage,
-  WorkerSetup,
+import {
+  type ChunkTakenMessage,
+  FROZEN,
+  type FunctionError,
+  type InvokeMessage,
+  type StreamHead,
+  type WorkerMessage,
+  type WorkerSetup,
 } from './protocol.ts';
 
 type BufferedHandler = (event: unknown, context: object) => unknown;
@@ -26,6 +27,27 @@ const STREAMING = Symbol('streaming');
 const setup = workerData as WorkerSetup;
 const port = parentPort!;
 const send = (message: WorkerMessage) => port.postMessage(message);
+const freezer = setup.freezer === undefined ? undefined : new Int32Array(setup.freezer);
+
+/**
+ * The last message of an event. Then the thread stops until the next event: no timer, no promise and no socket proceeds.
+ * Lambda freezes an environment likewise. Source: AWS Lambda Developer Guide, "Lambda execution environment".
+ */
+function sendAndFreeze(message: WorkerMessage): void {
+  if (freezer !== undefined) Atomics.store(freezer, 0, FROZEN);
+  send(message);
+  if (freezer !== undefined) Atomics.wait(freezer, 0, FROZEN);
+}
+
+/** Node writes the output of a thread in turns of its loop. A frozen thread has none, so each write is sent by itself. */
+for (const stream of ['stdout', 'stderr'] as const) {
+  process[stream].write = (chunk: string | Uint8Array, encoding?: unknown, done?: unknown): boolean => {
+    send({ kind: 'output', stream, text: typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString('utf8') });
+    const settled = typeof encoding === 'function' ? encoding : done;
+    if (typeof settled === 'function') process.nextTick(settled);
+    return true;
+  };
+}
 
 /** The response of a streaming handler: each write is sent by itself, after the previous one. */
 class ResponseStream extends Writable {
@@ -86,7 +108,7 @@ try {
     if (message.kind === 'invoke') void run(handler, message);
     else chunkTaken?.();
   });
-  send({ kind: 'ready' });
+  sendAndFreeze({ kind: 'ready' });
 } catch (error) {
   send({ kind: 'initFailed', error: describe(error) });
 }
@@ -117,13 +139,13 @@ async function run(handler: Handler, { requestId, deadlineMs, event }: InvokeMes
   try {
     if (handler[STREAMING] === true) {
       await runStreaming(handler as StreamingHandler, JSON.parse(event), context, requestId);
-      send({ kind: 'result', requestId, payload: 'null' });
+      sendAndFreeze({ kind: 'result', requestId, payload: 'null' });
       return;
     }
     const returned = await (handler as BufferedHandler)(JSON.parse(event), context);
-    send({ kind: 'result', requestId, payload: JSON.stringify(returned) ?? 'null' });
+    sendAndFreeze({ kind: 'result', requestId, payload: JSON.stringify(returned) ?? 'null' });
   } catch (error) {
-    send({ kind: 'failed', requestId, error: describe(error) });
+    sendAndFreeze({ kind: 'failed', requestId, error: describe(error) });
   }
 }
 

@@ -78,6 +78,8 @@ describe('a policy', () => {
     ['disableForceDetachOnTimeout', [true, false], ['false', 0]],
     ['podGcPeriodSeconds', [1, 15, 20, 60], [0, -20, 7, 25, 1.5, 120, '20']],
     ['orphanQuarantineSeconds', [0, 40], [-1]],
+    ['concurrentWatchesMax', [1, 100, 1_000], [0, -1, 1_001, 1.5, '3']],
+    ['watchQuietSeconds', [5, 300, 900], [4, 901, 7.5]],
     ['terminatedPodGcThreshold', [0, 12_500], [-1, 1.5]],
     [
       'clusterCIDRs',

@@ -111,6 +111,14 @@ const fieldRules: { readonly [Field in keyof Policy]: FieldRule<Policy[Field]> }
   nodeCIDRMaskSizeIPv4: maskBits(32),
   nodeCIDRMaskSizeIPv6: maskBits(128),
   watchMode: oneOf(['stream', 'longPoll']),
+  concurrentWatchesMax: {
+    schema: z.int().check(z.gte(1), z.lte(1_000)),
+    rule: 'must be a whole number of watches, 1 to 1000',
+  },
+  watchQuietSeconds: {
+    schema: z.int().check(z.gte(5), z.lte(900)),
+    rule: 'must be whole seconds, 5 to 900: a function runs for 15 minutes at most',
+  },
 };
 
 export const policyFields = Object.keys(fieldRules) as readonly (keyof Policy)[];

@@ -53,6 +53,13 @@ export interface Policy {
   readonly nodeCIDRMaskSizeIPv6: number;
   /** stream: watches are redirected to the streaming function. longPoll: held on the HTTP API, 20 s at most. */
   readonly watchMode: 'stream' | 'longPoll';
+  /**
+   * Streamed watches at once; one more is answered with 429. Each occupies a concurrent execution of the account, which
+   * heartbeats and ticks need as well (docs/operations/quotas.md).
+   */
+  readonly concurrentWatchesMax: number;
+  /** A streamed watch without an event ends after this time. Seconds. Nothing shows that its client has disconnected. */
+  readonly watchQuietSeconds: number;
 }
 
 /** The documentation's defaults (grace: 40 s, as before Kubernetes 1.32; docs/deviations.md). */
@@ -83,4 +90,6 @@ export const defaultPolicy: Policy = Object.freeze({
   nodeCIDRMaskSizeIPv4: 24,
   nodeCIDRMaskSizeIPv6: 64,
   watchMode: 'stream',
+  concurrentWatchesMax: 100,
+  watchQuietSeconds: 300,
 });

@@ -21,6 +21,7 @@
  *          pk `bootstrap-tokens` sk <id>            permissions to enrol (bootstrap-token-store.ts)
  *          pk `probe-keys` sk `-`                   public keys of node-monitor's processes (process-key-store.ts)
  *          pk `ticket-keys` sk <key id>             a public key of one of the API's processes, TTL
+ *          pk `watch-slots` sk <slot, 4 digits>     a held watch, until when, TTL (watch-slot-store.ts)
  *          pk `cidr#<cluster CIDR>#<mask>` sk `b#<block>` and the like   blocks assigned to Nodes (cidr-store.ts)
  *          pk `cloud` sk <node name>                the instance check of a node (cloud-store.ts)
  *

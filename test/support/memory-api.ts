@@ -52,7 +52,14 @@ export async function startMemoryApi(items: ItemStore = memoryItemStore()): Prom
     hash,
     async answerWatch(source, watch) {
       const answer = { status: 200, headers: { 'content-type': 'application/json' }, body: '' };
-      streams.set(answer, watchLines(source, watch, systemClock.nowMs() + WATCH_MS, undefined));
+      streams.set(
+        answer,
+        watchLines(source, watch, {
+          deadlineMs: systemClock.nowMs() + WATCH_MS,
+          quietMs: WATCH_MS,
+          isStillAllowed: undefined,
+        }),
+      );
       return answer;
     },
     readYaml,

@@ -30,18 +30,41 @@ export function resultOf(response: HttpResponse): APIGatewayProxyStructuredResul
   };
 }
 
-/** Writes a response to a function URL's response stream. Lines of its body may follow later. */
+/** A client that accepts nothing for this long has disconnected, or hangs. Milliseconds. */
+const DRAIN_MS = 30_000;
+
+/**
+ * Writes a response to a function URL's response stream. Lines of its body may follow later. They are not continued after
+ * a write failed, or when the client accepted nothing for `drainMs`.
+ */
 export async function streamAnswer(
   answer: { readonly head: HttpResponse; readonly lines?: AsyncIterable<string> },
   stream: Writable,
+  drainMs = DRAIN_MS,
 ): Promise<void> {
   const { head, lines } = answer;
   const out = awslambda.HttpResponseStream.from(stream, { statusCode: head.status, headers: { ...head.headers } });
+  // A failed write is noticed by its state below. Without a listener it would end the process.
+  out.on('error', () => {});
   // The first bytes send the head. Without them the client would receive it only with the first event.
   out.write(head.body);
   for await (const line of lines ?? []) {
-    if (!out.write(line)) await once(out, 'drain');
+    if (out.destroyed) return;
+    if (out.write(line)) continue;
+    if (await isDrained(out, drainMs)) continue;
+    out.destroy();
+    return;
   }
   out.end();
   await once(out, 'finish');
+}
+
+async function isDrained(out: Writable, drainMs: number): Promise<boolean> {
+  const bound = AbortSignal.timeout(drainMs);
+  try {
+    await once(out, 'drain', { signal: bound });
+    return true;
+  } catch {
+    return false;
+  }
 }

@@ -14,6 +14,10 @@ export const watchManifest = {
     objects: ['BatchGetItem', 'Query'],
     // Reading the change log in order raises the heads of its shards.
     objectPartitions: { 'h#*': ['UpdateItem'] },
-    control: { 'node-keys#*': ['GetItem'], 'ticket-keys': ['GetItem'] },
+    control: {
+      'node-keys#*': ['GetItem'],
+      'ticket-keys': ['GetItem'],
+      'watch-slots': ['DeleteItem', 'PutItem', 'Query'],
+    },
   },
 } as const satisfies FunctionManifest;

@@ -57,7 +57,7 @@ async function watchFor(
       nowMs += milliseconds;
     },
     log: { debug() {}, info() {}, warn() {}, error() {} },
-    policy: defaultPolicy,
+    policy: { ...defaultPolicy, watchQuietSeconds: WATCH_SECONDS },
     hash: (text) => createHash('sha256').update(text).digest('hex'),
     readYaml,
     gzip,

@@ -1,10 +1,10 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { gzip } from '../../adapters/gzip/gzip.ts';
 import { memoryItemStore } from '../../adapters/memory/item-store.ts';
 import { staticTokenAuthenticator } from '../../adapters/tokens/static-tokens.ts';
 import { readYaml } from '../../adapters/yaml/read-yaml.ts';
-import { defaultPolicy } from '../../domain/policy.ts';
+import { defaultPolicy, type Policy } from '../../domain/policy.ts';
 import { StoreFault } from '../../ports/item-store.ts';
 import type { WatchTicketVerifier } from '../../ports/watch-tickets.ts';
 import { serveWatch } from './serve-watch.ts';
@@ -13,7 +13,10 @@ import { TICKET_PARAMETER } from './watch-redirect.ts';
 const START_MS = Date.UTC(2026, 0, 1);
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
 
-function watcher(verify: WatchTicketVerifier['verify'] = async () => ({ kind: 'refused', reason: 'invalid' })) {
+function watcher(
+  verify: WatchTicketVerifier['verify'] = async () => ({ kind: 'refused', reason: 'invalid' }),
+  policy: Partial<Policy> = {},
+) {
   const items = memoryItemStore();
   const warned: string[] = [];
   const failed: string[] = [];
@@ -24,12 +27,12 @@ function watcher(verify: WatchTicketVerifier['verify'] = async () => ({ kind: 'r
     tickets: { verify },
     nodeKeys: { keysOf: async () => [] },
     clock: { nowMs: () => nowMs },
-    random: { uuid: () => 'u', fraction: () => 0.5 },
+    random: { uuid: () => randomUUID(), fraction: () => 0.5 },
     pause: async (milliseconds) => {
       nowMs += milliseconds;
     },
     log: { debug() {}, info() {}, warn: (message) => warned.push(message), error: (message) => failed.push(message) },
-    policy: defaultPolicy,
+    policy: { ...defaultPolicy, ...policy },
     hash: sha256,
     readYaml,
     gzip,
@@ -46,6 +49,10 @@ function watcher(verify: WatchTicketVerifier['verify'] = async () => ({ kind: 'r
     items,
     warned,
     failed,
+    nowMs: () => nowMs,
+    /** A watch without a timeout of its own, in a function that ends after 15 minutes. */
+    openLong: (query: Record<string, string> = {}) =>
+      watch(request('/api/v1/nodes', 'key', { timeoutSeconds: '0', ...query }), nowMs + 900_000),
     open: (path: string, key: string) => watch(request(path, key), START_MS + 10_000),
     /** Another request than a watch, as an administrator or with a ticket. */
     ask: (method: string, path: string, query: Record<string, string>, body: unknown) =>
@@ -115,4 +122,50 @@ it('watches that fail during an outage of the store are logged once', async () =
     expect((await openByTicket('/api/v1/nodes')).head.status).toBe(500);
   }
   expect(failed).toEqual(['request failed']);
+});
+
+async function linesOf(lines: AsyncIterable<string> | undefined): Promise<readonly string[]> {
+  const collected: string[] = [];
+  for await (const line of lines ?? []) collected.push(line);
+  return collected;
+}
+
+it('a watch without events ends after watchQuietSeconds, with a bookmark from which the client resumes', async () => {
+  const quiet = watcher(undefined, { watchQuietSeconds: 40 });
+  const { lines } = await quiet.openLong({ allowWatchBookmarks: 'true' });
+  const [bookmark, ...more] = await linesOf(lines);
+  expect((quiet.nowMs() - START_MS) / 1_000).toBe(40);
+  expect(JSON.parse(bookmark ?? '')).toMatchObject({
+    type: 'BOOKMARK',
+    object: { kind: 'Node', metadata: { resourceVersion: expect.stringMatching(/^\d+$/) } },
+  });
+  expect(more).toEqual([]);
+});
+
+it('a client that did not ask for bookmarks receives none at the end of a quiet watch', async () => {
+  const quiet = watcher(undefined, { watchQuietSeconds: 40 });
+  expect(await linesOf((await quiet.openLong()).lines)).toEqual([]);
+});
+
+it('a watch above concurrentWatchesMax is 429 with Retry-After until another watch has ended', async () => {
+  const { openLong } = watcher(undefined, { concurrentWatchesMax: 2, watchQuietSeconds: 60 });
+  const held = [await openLong(), await openLong()];
+  const refused = await openLong();
+  expect([refused.head.status, refused.head.headers['retry-after'], refused.lines]).toEqual([429, '5', undefined]);
+  expect(JSON.parse(String(refused.head.body))).toMatchObject({
+    reason: 'TooManyRequests',
+    message: '2 watches are held, the most that concurrentWatchesMax allows; try again later',
+    details: { retryAfterSeconds: 5 },
+  });
+  await linesOf(held[0]?.lines);
+  expect((await openLong()).head.status).toBe(200);
+});
+
+it('a watch whose client accepts nothing releases its slot at once', async () => {
+  const { openLong } = watcher(undefined, { concurrentWatchesMax: 1 });
+  const lines = (
+    await openLong({ sendInitialEvents: 'true', resourceVersionMatch: 'NotOlderThan', allowWatchBookmarks: 'true' })
+  ).lines;
+  for await (const _ of lines ?? []) break;
+  expect((await openLong()).head.status).toBe(200);
 });

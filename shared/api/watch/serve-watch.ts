@@ -10,10 +10,14 @@ import type { Authentication } from '../../ports/authenticator.ts';
 import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
 import type { NodeKeys } from '../../ports/node-keys.ts';
 import type { WatchTicketVerifier } from '../../ports/watch-tickets.ts';
+import { type WatchSlot, type WatchSlots, watchSlots } from '../../store/watch-slot-store.ts';
 import { type ApiOptions, composeApi } from '../compose.ts';
 import { revocationCheck } from './revocation.ts';
 import { TICKET_PARAMETER, watchTarget } from './watch-redirect.ts';
-import { watchLines } from './watch-stream.ts';
+import { watchEndMs, watchLines } from './watch-stream.ts';
+
+/** From the last line of a watch to the release of its slot, at most. Milliseconds. */
+const RELEASE_MS = 5_000;
 
 export interface StreamedAnswer {
   readonly head: HttpResponse;
@@ -34,6 +38,7 @@ export function serveWatch(options: WatchOptions): ServeWatch {
   // The API is composed for each watch. The throttling of log lines must outlive it.
   const noteRefusal = refusedSignIns(options.log);
   const noteFault = failedRequests(options.log, REQUEST_FAILED);
+  const slots = watchSlots(options.items);
   return async (request, deadlineMs) => {
     if (!isWatch(request)) return { head: statusResponse(status.unknownPath().status) };
     const ticket = request.query.get(TICKET_PARAMETER);
@@ -51,7 +56,15 @@ export function serveWatch(options: WatchOptions): ServeWatch {
           ? options.authenticator
           : { authenticate: () => authenticateByTicket(options, request, ticket) },
       answerWatch: async (source, watch, { user }) => {
-        lines = watchLines(source, watch, deadlineMs, revocationCheck(options.nodeKeys, user));
+        const slot = await acquireSlot(options, slots, watch.timeoutSeconds, deadlineMs);
+        lines = releasing(
+          slot,
+          watchLines(source, watch, {
+            deadlineMs,
+            quietMs: options.policy.watchQuietSeconds * 1_000,
+            isStillAllowed: revocationCheck(options.nodeKeys, user),
+          }),
+        );
         return {
           status: 200,
           headers: { 'content-type': 'application/json', 'cache-control': 'no-cache, private' },
@@ -62,6 +75,39 @@ export function serveWatch(options: WatchOptions): ServeWatch {
     const head = await serve({ ...request, query });
     return { head, ...defined({ lines }) };
   };
+}
+
+/** Between two attempts of a client without a slot. Seconds. */
+const RETRY_AFTER_SECONDS = 5;
+
+/** @throws StatusError 429 if as many watches are held as the policy allows */
+async function acquireSlot(
+  { clock, random, policy }: WatchOptions,
+  slots: WatchSlots,
+  timeoutSeconds: number | undefined,
+  deadlineMs: number,
+): Promise<WatchSlot> {
+  const nowMs = clock.nowMs();
+  const slot = await slots.acquire({
+    holder: random.uuid(),
+    slotsMax: policy.concurrentWatchesMax,
+    nowMs,
+    untilMs: watchEndMs(nowMs, timeoutSeconds, deadlineMs) + RELEASE_MS,
+    fraction: () => random.fraction(),
+  });
+  if (slot !== undefined) return slot;
+  throw status.tooManyRequests(
+    `${policy.concurrentWatchesMax} watches are held, the most that concurrentWatchesMax allows; try again later`,
+    { retryAfterSeconds: RETRY_AFTER_SECONDS },
+  );
+}
+
+async function* releasing(slot: WatchSlot, lines: AsyncIterable<string>): AsyncGenerator<string> {
+  try {
+    yield* lines;
+  } finally {
+    await slot.release();
+  }
 }
 
 function isWatch({ method, path, query }: HttpRequest): boolean {

@@ -3,32 +3,60 @@
 import { isStatusError } from '../../kube/request/respond.ts';
 import * as status from '../../kube/status.ts';
 import { type IsStillAllowed, REVOCATION_CHECK_MS } from './revocation.ts';
-import { type WatchCall, type WatchSource, watchEvents } from './watch-events.ts';
+import { type WatchCall, type WatchEvent, type WatchSource, watchEvents } from './watch-events.ts';
 import { watchEventLine } from './watch-line.ts';
 
 /** Between two requested bookmarks, as upstream. Milliseconds. */
 const BOOKMARK_MS = 60_000;
 
+/** When a watch ends at the latest. `deadlineMs`: when its function must have sent the last line. Epoch milliseconds. */
+export const watchEndMs = (nowMs: number, timeoutSeconds: number | undefined, deadlineMs: number): number =>
+  timeoutSeconds !== undefined && timeoutSeconds > 0
+    ? Math.min(deadlineMs, nowMs + timeoutSeconds * 1_000)
+    : deadlineMs;
+
+export interface WatchLimits {
+  /** Epoch milliseconds. */
+  readonly deadlineMs: number;
+  /** A watch without an event for this time ends. Bookmarks do not count. Milliseconds. */
+  readonly quietMs: number;
+  readonly isStillAllowed: IsStillAllowed | undefined;
+}
+
+/** Ends the generator of events from within its pauses. */
+class QuietWatch extends Error {
+  override readonly name = 'QuietWatch';
+}
+
 /**
- * Lines until the client's timeout or `deadlineMs`. An expired version, or a fault, ends them with an ERROR event, because
- * the head of the response was already sent. So does a revoked identity: no event is sent more than REVOCATION_CHECK_MS
- * after `isStillAllowed` was last true, or failed. A check that fails does not end the watch: otherwise a store without
- * answers would end all watches.
+ * Lines until the client's timeout, `deadlineMs`, or a time without events. Lambda does not report that a client has
+ * disconnected and discards what is written for it (Lambda Developer Guide, "Response streaming"). So a watch that sends
+ * nothing could serve no one: it ends, with a bookmark from which client-go resumes without a list.
+ *
+ * An expired version, or a fault, ends the lines with an ERROR event, because the head of the response was already sent.
+ * So does a revoked identity: no event is sent more than REVOCATION_CHECK_MS after `isStillAllowed` was last true, or
+ * failed. A check that fails does not end the watch: otherwise a store without answers would end all watches.
  */
 export async function* watchLines(
   source: WatchSource,
   call: WatchCall,
-  deadlineMs: number,
-  isStillAllowed: IsStillAllowed | undefined,
+  { deadlineMs, quietMs, isStillAllowed }: WatchLimits,
 ): AsyncGenerator<string> {
   const { clock } = source;
   const startedMs = clock.nowMs();
-  const { timeoutSeconds = 0 } = call;
-  const endMs = timeoutSeconds > 0 ? Math.min(deadlineMs, startedMs + timeoutSeconds * 1_000) : deadlineMs;
+  const endMs = watchEndMs(startedMs, call.timeoutSeconds, deadlineMs);
   const request = call.sendInitialEvents ? { ...call, resourceVersion: '' } : call;
   let first = true;
   let bookmarkedMs = startedMs;
+  let eventMs = startedMs;
+  let reached = '';
+  let sent = '';
   let checkedMs = Number.NEGATIVE_INFINITY;
+  const lineOf = (event: WatchEvent, endsState = false): string => {
+    const line = watchEventLine(call.descriptor, event, call.shape, { nowMs: clock.nowMs(), first, endsState });
+    first = false;
+    return line;
+  };
   async function checkRevocation(): Promise<void> {
     const nowMs = clock.nowMs();
     if (isStillAllowed === undefined || nowMs - checkedMs < REVOCATION_CHECK_MS) return;
@@ -39,8 +67,9 @@ export async function* watchLines(
   const checkedSource: WatchSource = {
     ...source,
     async pause(milliseconds) {
-      await source.pause(milliseconds);
+      await source.pause(Math.min(milliseconds, Math.max(0, eventMs + quietMs - clock.nowMs())));
       await checkRevocation();
+      if (clock.nowMs() - eventMs >= quietMs) throw new QuietWatch();
     },
   };
   try {
@@ -48,21 +77,28 @@ export async function* watchLines(
       const nowMs = clock.nowMs();
       await checkRevocation();
       if (event.type === 'BOOKMARK') {
+        reached = event.resourceVersion;
         const endsState = event.endsState && call.sendInitialEvents;
         const due = call.bookmarks && nowMs - bookmarkedMs >= BOOKMARK_MS;
         if (!endsState && !due) continue;
         bookmarkedMs = nowMs;
-        yield watchEventLine(call.descriptor, event, call.shape, { nowMs, first, endsState });
+        sent = reached;
+        yield lineOf(event, endsState);
       } else {
-        yield watchEventLine(call.descriptor, event, call.shape, { nowMs, first });
+        eventMs = nowMs;
+        yield lineOf(event);
       }
-      first = false;
     }
   } catch (error) {
-    const { status: object } = isStatusError(error)
-      ? error
-      : status.internalError('the watch was cut off', { cause: error });
-    yield `${JSON.stringify({ type: 'ERROR', object })}\n`;
-    if (!isStatusError(error)) throw error;
+    if (!(error instanceof QuietWatch)) {
+      const { status: object } = isStatusError(error)
+        ? error
+        : status.internalError('the watch was cut off', { cause: error });
+      yield `${JSON.stringify({ type: 'ERROR', object })}\n`;
+      if (!isStatusError(error)) throw error;
+      return;
+    }
   }
+  if (call.bookmarks && reached !== sent)
+    yield lineOf({ type: 'BOOKMARK', resourceVersion: reached, endsState: false });
 }

@@ -1,0 +1,59 @@
+import { Writable } from 'node:stream';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { streamAnswer } from './event.ts';
+
+const HEAD = { status: 200, headers: {}, body: '' };
+
+beforeEach(() => {
+  vi.stubGlobal('awslambda', { HttpResponseStream: { from: (stream: Writable) => stream } });
+});
+afterEach(() => {
+  vi.unstubAllGlobals();
+});
+
+/** Lines without end, and whether their consumer has returned them. */
+function endless() {
+  const state = { sent: 0, isReturned: false };
+  async function* lines() {
+    try {
+      for (;;) {
+        state.sent += 1;
+        yield 'x'.repeat(1_000);
+      }
+    } finally {
+      state.isReturned = true;
+    }
+  }
+  return { state, lines: lines() };
+}
+
+it('writes the lines of a response and ends it', async () => {
+  const written: string[] = [];
+  const out = new Writable({
+    write(chunk, _, done) {
+      written.push(String(chunk));
+      done();
+    },
+  });
+  async function* lines() {
+    yield 'a\n';
+    yield 'b\n';
+  }
+  await streamAnswer({ head: HEAD, lines: lines() }, out);
+  expect(written.join('')).toBe('a\nb\n');
+});
+
+it('ends a response whose client accepts nothing within the bound', async () => {
+  const { state, lines } = endless();
+  const stuck = new Writable({ highWaterMark: 5_000, write: () => {} });
+  await streamAnswer({ head: HEAD, lines }, stuck, 1);
+  expect(state).toEqual({ sent: 5, isReturned: true });
+  expect(stuck.destroyed).toBe(true);
+});
+
+it('ends a response after a write failed', async () => {
+  const { state, lines } = endless();
+  const broken = new Writable({ write: (_, __, done) => setImmediate(done, new Error('EPIPE')) });
+  await streamAnswer({ head: HEAD, lines }, broken);
+  expect(state.isReturned).toBe(true);
+});
