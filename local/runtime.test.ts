@@ -407,6 +407,63 @@ describe('the local mode', () => {
     await expect.poll(watch, { timeout: 10_000 }).toMatchObject({ ...ended, invocations: 1, errors: 0 });
   });
 
+  it('answers for a function without an execution left: 503 by the HTTP API, 429 by its own URL', async () => {
+    const { system, call } = await aSystem({ controllers: false, accountConcurrency: 1 });
+    const base = String((await call('GET', '/watch')).headers['location']);
+    const held = new Promise<void>((resolve, reject) => {
+      const sent = request(`${base}?hold=1`, { ca: system.caPem, agent: false }, () => resolve());
+      sent.on('error', reject).end();
+      onTestFinished(() => void sent.destroy());
+    });
+    await held;
+    const answer = await call('GET', '/echo');
+    expect([answer.status, answer.json()]).toEqual([503, { message: 'Service Unavailable' }]);
+    const second = await new Promise<number>((resolve, reject) => {
+      request(base, { ca: system.caPem, agent: false }, ({ statusCode = 0 }) => resolve(statusCode))
+        .on('error', reject)
+        .end();
+    });
+    expect(second).toBe(429);
+    const { functions, concurrency } = await system.counters();
+    expect(concurrency).toEqual({ limit: 1, inUse: 1, mostInUse: 1 });
+    expect([functions['api']?.throttles, functions['watch']?.throttles]).toEqual([1, 1]);
+  });
+
+  it('answers 429 above the limit of a stage, while a route with a limit of its own is served', async () => {
+    const limited = structuredClone(TEMPLATE) as { Resources: Record<string, object> };
+    limited.Resources['Stage'] = {
+      Type: 'AWS::ApiGatewayV2::Stage',
+      Properties: {
+        DefaultRouteSettings: { ThrottlingRateLimit: 0.001, ThrottlingBurstLimit: 2 },
+        RouteSettings: { 'PUT /beats/{name}': { ThrottlingRateLimit: 100, ThrottlingBurstLimit: 100 } },
+      },
+    };
+    const directory = writeAssembly(join(folder, 'limited'), limited);
+    const { system, call } = await aSystem({ controllers: false, assemblyDirectory: directory });
+    const answers = [await call('GET', '/a'), await call('GET', '/b'), await call('GET', '/c')];
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 429]);
+    expect(answers[2]?.json()).toEqual({ message: 'Too Many Requests' });
+    expect((await call('PUT', '/beats/n1')).status).toBe(200);
+    expect((await system.counters()).http.throttled).toBe(1);
+  });
+
+  it('refuses writes above the capacity of a provisioned table, unless the limits of AWS are off', async () => {
+    const provisioned = structuredClone(TEMPLATE) as { Resources: Record<string, { Properties: object }> };
+    Object.assign(provisioned.Resources['Beats']!.Properties, {
+      BillingMode: 'PROVISIONED',
+      ProvisionedThroughput: { ReadCapacityUnits: 1, WriteCapacityUnits: 1 },
+    });
+    const directory = writeAssembly(join(folder, 'provisioned'), provisioned);
+    const throttled = async (awsLimits: boolean) => {
+      const { system, call } = await aSystem({ controllers: false, awsLimits, assemblyDirectory: directory });
+      // A new table has kept no unused capacity of earlier minutes, but DynamoDB starts with that of five.
+      for (let beat = 0; beat < 320; beat += 1) await call('PUT', '/beats/n1');
+      return (await system.counters()).dynamodb?.throttled;
+    };
+    expect(await throttled(true)).toBeGreaterThan(0);
+    expect(await throttled(false)).toBeUndefined();
+  });
+
   it('gives the functions hashes of the tokens, and the tokens to their owner only', async () => {
     const { system, call } = await aSystem({ controllers: false, dataDirectory: join(folder, 'tokens') });
     const tokens = JSON.parse(String((await call('GET', '/tokens')).json()));

@@ -5,13 +5,15 @@ import { fileURLToPath } from 'node:url';
 import { SIMULATED_FLEET_GROUP } from '../shared/domain/access/access-entry.ts';
 import { openCredentials, openDataDirectory, writeKubeconfig } from './access/data-directory.ts';
 import { readAssembly } from './assembly/assembly.ts';
-import { type FunctionPlan, functionUrlIds, type LocalPlan, planLocalMode } from './assembly/plan.ts';
+import { type FunctionPlan, functionUrlIds, type LocalPlan, planLocalMode, type TablePlan } from './assembly/plan.ts';
 import { synthesise } from './assembly/synthesise.ts';
 import { noteFailureQueue, noteFunctionLog, noteQueueSource, noteStreamSource } from './calls/lambda-calls.ts';
 import { type CallRecorder, startCallRecorder } from './calls/recorder.ts';
 import { type EventBus, openEventBus } from './cloud/event-rules.ts';
 import { stateChangeEvent } from './cloud/events.ts';
 import { type LocalCloud, startLocalCloud } from './cloud/server.ts';
+import { type DynamoDbFront, type FrontCounters, startDynamoDbFront } from './dynamodb/dynamodb-front.ts';
+import type { KeyNames } from './dynamodb/table-request.ts';
 import { connectEngine, type Engine, engineBinary, startEngine } from './engine/engine.ts';
 import { tendStreamRecords } from './engine/stream-records.ts';
 import { createTables } from './engine/tables.ts';
@@ -118,12 +120,16 @@ export interface LocalCounters {
   readonly enginePid: number | undefined;
   /** Undefined without `awsLimits`. */
   readonly concurrency: ConcurrencyReport | undefined;
+  /** Requests that were refused as DynamoDB refuses them. Undefined without `awsLimits`. */
+  readonly dynamodb: FrontCounters | undefined;
 }
 
 export interface FunctionReport extends FunctionCounters {
   /** CPU time of the function's living threads. Milliseconds. */
   readonly cpuMs: number;
   readonly environments: number;
+  /** Events that run or wait for an environment. */
+  readonly inFlight: number;
   /** Heap of those that live, garbage included. */
   readonly heapBytes: number;
 }
@@ -162,19 +168,29 @@ export async function startLocal(options: LocalOptions = {}): Promise<LocalSyste
     const access = await openAccess(start);
     const { plan, assemblyDirectory, urlFronts } = await planSystem(start, access);
     const storage = await openStorage(start, access, plan);
-    const services = await startServices(start, access, { plan, engine: storage.engine, assemblyDirectory });
+    const services = await startServices(start, access, { plan, dynamodb: storage.endpoint, assemblyDirectory });
     const served = await serveFunctions(start, access, { plan, urlFronts, storage, services });
     const { functions, functionOf, concurrency } = served;
     const positions = openPositions(access.data.ephemeral ? undefined : access.data.file('positions.json'));
     const { recorder, output } = services;
-    const { engine, streamArns } = storage;
+    const { engine, front, streamArns } = storage;
     const { nowMs } = start;
     const background = startBackground({
       ...{ plan, engine, streamArns, functionOf, positions, recorder, output, nowMs, options },
       ...{ queues: services.queues, asyncInvocations: services.asyncInvocations },
     });
     services.cloud.subscribe((change) => background.events.put(stateChangeEvent(change, PLACE)));
-    const running = { plan, urlFronts, engine, services, functions, concurrency, positions, background };
+    const running = {
+      plan,
+      urlFronts,
+      engine,
+      dynamodb: front,
+      services,
+      functions,
+      concurrency,
+      positions,
+      background,
+    };
     return systemOf(start, access, running);
   } catch (error) {
     await start.undo.run();
@@ -253,6 +269,10 @@ async function planSystem(start: Start, { credentials, url }: Access): Promise<P
 
 interface Storage {
   readonly engine: Engine;
+  /** Undefined without `awsLimits`. */
+  readonly front: DynamoDbFront | undefined;
+  /** Where the functions send their requests to DynamoDB. */
+  readonly endpoint: string;
   readonly streamArns: ReadonlyMap<string, string>;
 }
 
@@ -263,8 +283,29 @@ async function openStorage(start: Start, { databaseFile, lock }: Access, plan: L
   lock.engineStarted(engine.pid);
   const streamArns = await createTables(engine.client, plan.tables);
   if (engine.pid !== undefined) tendStreamRecords(databaseFile, nowMs());
+  const front = options.awsLimits === false ? undefined : await openDynamoDbFront(engine, plan.tables, nowMs);
+  undo.push(() => front?.stop());
   timings.mark('engine');
-  return { engine, streamArns };
+  return { engine, front, endpoint: front?.endpoint ?? engine.endpoint, streamArns };
+}
+
+const openDynamoDbFront = (engine: Engine, tables: readonly TablePlan[], nowMs: () => number) =>
+  startDynamoDbFront({
+    engineEndpoint: engine.endpoint,
+    tables: tables.map(({ tableName, arn, capacity, definition }) => ({
+      tableName,
+      arn,
+      capacity,
+      keys: keyNames(definition['KeySchema']),
+    })),
+    nowMs,
+  });
+
+function keyNames(schema: unknown): KeyNames {
+  const named = (type: string) =>
+    (schema as readonly { AttributeName: string; KeyType: string }[]).find(({ KeyType }) => KeyType === type)
+      ?.AttributeName;
+  return { partitionKey: named('HASH') ?? '', sortKey: named('RANGE') };
 }
 
 /** AWS on loopback, besides the tables, and where output goes. */
@@ -286,9 +327,9 @@ async function startServices(
   { data }: Access,
   {
     plan,
-    engine,
+    dynamodb,
     assemblyDirectory,
-  }: { readonly plan: LocalPlan; readonly engine: Engine; readonly assemblyDirectory: string },
+  }: { readonly plan: LocalPlan; readonly dynamodb: string; readonly assemblyDirectory: string },
 ): Promise<Services> {
   const cloud = await startLocalCloud({
     clock: { nowMs },
@@ -323,7 +364,7 @@ async function startServices(
           assembly: assemblyDirectory,
           file: options.recordCallsFile,
           services: {
-            dynamodb: engine.endpoint,
+            dynamodb,
             ec2: cloud.endpoint,
             logs: logs.endpoint,
             events: eventServer.endpoint,
@@ -356,7 +397,7 @@ async function serveFunctions(
   const { plan, urlFronts, services } = parts;
   const concurrency = concurrencyOf(plan, options);
   const functions = createFunctions(plan, {
-    engine: parts.storage.engine,
+    dynamodbEndpoint: parts.storage.endpoint,
     ...services,
     caPem,
     options,
@@ -369,7 +410,7 @@ async function serveFunctions(
   for (const fn of functions.values()) services.asyncInvocations.serve(fn);
   const routed = new Set(plan.api.routes.map((route) => route.functionId));
   await Promise.all([...routed].map((id) => functionOf(id).warm()));
-  front.serve({ api: plan.api, accountId: ACCOUNT, functionOf, nowMs });
+  front.serve({ api: plan.api, accountId: ACCOUNT, throttles: options.awsLimits ?? true, functionOf, nowMs });
   for (const { logicalId, functionId } of plan.functionUrls) {
     urlFronts.get(logicalId)?.serveFunction({ accountId: ACCOUNT, fn: functionOf(functionId), nowMs });
   }
@@ -383,6 +424,7 @@ interface RunningSystem {
   readonly plan: LocalPlan;
   readonly urlFronts: ReadonlyMap<string, HttpFront>;
   readonly engine: Engine;
+  readonly dynamodb: DynamoDbFront | undefined;
   readonly services: Services;
   readonly functions: ReadonlyMap<string, LocalFunction>;
   readonly concurrency: AccountConcurrency | undefined;
@@ -493,7 +535,7 @@ function concurrencyOf(plan: LocalPlan, options: LocalOptions): AccountConcurren
 function createFunctions(
   plan: LocalPlan,
   {
-    engine,
+    dynamodbEndpoint,
     cloud,
     logs,
     eventServer,
@@ -505,7 +547,7 @@ function createFunctions(
     options,
     concurrency,
   }: {
-    engine: Engine;
+    dynamodbEndpoint: string;
     cloud: LocalCloud;
     logs: LogServer;
     eventServer: EventServer;
@@ -529,7 +571,7 @@ function createFunctions(
         : 1;
     const variables = functionVariables(fn, {
       region: REGION,
-      dynamodbEndpoint: recorder?.endpoint ?? engine.endpoint,
+      dynamodbEndpoint: recorder?.endpoint ?? dynamodbEndpoint,
       ec2Endpoint: recorder?.endpoint ?? cloud.endpoint,
       logsEndpoint: recorder?.endpoint ?? logs.endpoint,
       eventsEndpoint: recorder?.endpoint ?? eventServer.endpoint,
@@ -704,14 +746,20 @@ function createQueues(plan: LocalPlan, output: Output): ReadonlyMap<string, Loca
 
 async function readCounters(
   http: HttpCounters,
-  { functions, background, engine, concurrency }: RunningSystem,
+  { functions, background, engine, dynamodb, concurrency }: RunningSystem,
   nowMs: number,
 ): Promise<LocalCounters> {
   const reports = await Promise.all(
     [...functions.values()].map(
       async (fn): Promise<[string, FunctionReport]> => [
         fn.plan.name,
-        { ...fn.counters, cpuMs: await fn.cpuMs(), environments: fn.environments, heapBytes: await fn.heapBytes() },
+        {
+          ...fn.counters,
+          cpuMs: await fn.cpuMs(),
+          environments: fn.environments,
+          inFlight: fn.inFlight,
+          heapBytes: await fn.heapBytes(),
+        },
       ],
     ),
   );
@@ -730,6 +778,7 @@ async function readCounters(
     eventsMatched: background.events.counters.matched,
     enginePid: engine.pid,
     concurrency: concurrency?.report,
+    dynamodb: dynamodb && { ...dynamodb.counters },
   };
 }
 

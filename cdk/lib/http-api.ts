@@ -1,10 +1,22 @@
 import { Validations } from 'aws-cdk-lib';
-import { DomainName, HttpApi, HttpMethod, HttpStage, SecurityPolicy } from 'aws-cdk-lib/aws-apigatewayv2';
+import {
+  type CfnStage,
+  DomainName,
+  HttpApi,
+  HttpMethod,
+  HttpStage,
+  SecurityPolicy,
+} from 'aws-cdk-lib/aws-apigatewayv2';
 import { HttpLambdaIntegration } from 'aws-cdk-lib/aws-apigatewayv2-integrations';
 import { Certificate } from 'aws-cdk-lib/aws-certificatemanager';
 import type { IFunction } from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
 import type { CustomDomain } from './cluster-options.ts';
+
+/** Lower bound of the limit of all requests that are no heartbeats, if requestsPerSecondMax is not lower itself. */
+const OTHER_REQUESTS_PER_SECOND = 2_000;
+/** Their share of requestsPerSecondMax in a larger cluster: registrations, status posts and users. */
+const OTHER_REQUESTS_SHARE = 0.25;
 
 /** The Lease of one node, which kubelets and agents renew. */
 export const NODE_LEASE_PATH = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{name}';
@@ -13,11 +25,30 @@ export interface FrontDoorProps {
   readonly clusterId: string;
   readonly heartbeat: IFunction;
   readonly api: IFunction;
-  /** Requests per second of all clients together. */
+  /** Heartbeats per second of all nodes together. Limits of the other requests follow from it: routeLimits. */
   readonly requestsPerSecondMax: number;
   /** Requests that may arrive at once. */
   readonly burstRequestsMax: number;
   readonly customDomain: CustomDomain | undefined;
+}
+
+/**
+ * Limits per route. Heartbeats have a token bucket of their own: a storm of other requests, such as a client that retries
+ * without a pause, is answered 429 and uses no token of a heartbeat. The others get less in a large cluster, so that
+ * both together stay below the limit of the account, which they share.
+ */
+export function routeLimits({
+  requestsPerSecondMax,
+  burstRequestsMax,
+}: Pick<FrontDoorProps, 'requestsPerSecondMax' | 'burstRequestsMax'>) {
+  const others = Math.min(
+    requestsPerSecondMax,
+    Math.max(OTHER_REQUESTS_PER_SECOND, Math.ceil(requestsPerSecondMax * OTHER_REQUESTS_SHARE)),
+  );
+  return {
+    heartbeats: { rateLimit: requestsPerSecondMax, burstLimit: burstRequestsMax },
+    others: { rateLimit: others, burstLimit: Math.min(burstRequestsMax, others * 2) },
+  };
 }
 
 /**
@@ -38,9 +69,10 @@ export class FrontDoor extends Construct {
       createDefaultStage: false,
       defaultIntegration: new HttpLambdaIntegration('Api', props.api),
     });
-    api.addRoutes({
+    const leaseMethods = [HttpMethod.PUT, HttpMethod.PATCH];
+    const leaseRoutes = api.addRoutes({
       path: NODE_LEASE_PATH,
-      methods: [HttpMethod.PUT, HttpMethod.PATCH],
+      methods: leaseMethods,
       integration: new HttpLambdaIntegration('Heartbeat', props.heartbeat),
     });
     const { customDomain } = props;
@@ -52,13 +84,23 @@ export class FrontDoor extends Construct {
             certificate: Certificate.fromCertificateArn(this, 'Certificate', customDomain.certificateArn),
             securityPolicy: SecurityPolicy.TLS_1_2,
           });
+    const limits = routeLimits(props);
     const stage = new HttpStage(this, 'Stage', {
       httpApi: api,
       stageName: '$default',
       autoDeploy: true,
-      throttle: { rateLimit: props.requestsPerSecondMax, burstLimit: props.burstRequestsMax },
+      throttle: limits.others,
       ...(domain === undefined ? {} : { domainMapping: { domainName: domain } }),
     });
+    const { rateLimit, burstLimit } = limits.heartbeats;
+    (stage.node.defaultChild as CfnStage).routeSettings = Object.fromEntries(
+      leaseMethods.map((method) => [
+        `${method} ${NODE_LEASE_PATH}`,
+        { ThrottlingRateLimit: rateLimit, ThrottlingBurstLimit: burstLimit },
+      ]),
+    );
+    // A stage with settings of a route that does not exist yet is refused.
+    stage.node.addDependency(...leaseRoutes);
     // The API's own name stays available: machines that were set up before the custom domain keep sending heartbeats.
     this.apiId = api.apiId;
     this.endpoint = customDomain === undefined ? api.apiEndpoint : `https://${customDomain.domainName}`;

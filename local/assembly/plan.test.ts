@@ -90,6 +90,7 @@ describe('the plan of the local mode', () => {
         handler: 'index.handler',
         timeoutSeconds: 30,
         memoryMegabytes: 512,
+        reservedConcurrency: undefined,
         environment: { POWERTOOLS_SERVICE_NAME: 'monitor', TABLE: 'Test-Table', TOKENS: '[1]' },
         runtime: '',
         async: { maximumRetryAttempts: 2, maximumEventAgeSeconds: 21_600 },
@@ -98,6 +99,26 @@ describe('the plan of the local mode', () => {
         logLevel: 'WARN',
       },
     ]);
+  });
+
+  it.each([
+    [{ BillingMode: 'PAY_PER_REQUEST' }, { mode: 'onDemand' }],
+    [
+      { BillingMode: 'PAY_PER_REQUEST', WarmThroughput: { ReadUnitsPerSecond: 12_000, WriteUnitsPerSecond: 8_000 } },
+      { mode: 'onDemand', warm: { readUnitsPerSecond: 12_000, writeUnitsPerSecond: 8_000 } },
+    ],
+    [
+      { ProvisionedThroughput: { ReadCapacityUnits: 7, WriteCapacityUnits: 9 } },
+      { mode: 'provisioned', provisioned: { readUnitsPerSecond: 7, writeUnitsPerSecond: 9 } },
+    ],
+  ])('reads the capacity of a table: %j', (billing, capacity) => {
+    const { tables } = plan({
+      Capacity: {
+        Type: 'AWS::DynamoDB::Table',
+        Properties: { KeySchema: [{ AttributeName: 'pk', KeyType: 'HASH' }], ...billing },
+      },
+    });
+    expect(tables.find(({ logicalId }) => logicalId === 'Capacity')?.capacity).toEqual(capacity);
   });
 
   it('reads a table in the form CreateTable takes, global tables included', () => {
@@ -175,6 +196,7 @@ describe('the plan of the local mode', () => {
     const Route = route({ RouteKey: 'GET /', Target: 'integrations/Proxy' });
     expect(plan({ Api: api, Proxy: proxy, Route }).api).toEqual({
       apiId: 'Api',
+      throttling: { defaultRoute: undefined, routes: {} },
       routes: [{ routeKey: 'GET /', functionId: 'Fn', timeoutMs: 10_000 }],
     });
   });

@@ -1,3 +1,6 @@
+import { defined } from '../../shared/domain/defined.ts';
+import type { TableCapacity, UnitsPerSecond } from '../dynamodb/partition-capacity.ts';
+import type { RequestRate, ThrottlingPlan } from '../http/throttle.ts';
 import { StartError } from '../start-error.ts';
 import type { Assembly } from './assembly.ts';
 import { createResolver, type PhysicalNames, type Resolver } from './intrinsics.ts';
@@ -21,6 +24,9 @@ export interface LocalPlan {
 export interface TablePlan {
   readonly logicalId: string;
   readonly tableName: string;
+  readonly arn: string;
+  /** Billing mode and throughput of the template. The engine has no limits: dynamodb-front.ts applies these. */
+  readonly capacity: TableCapacity;
   /** CreateTable's input, as in the template. */
   readonly definition: JsonObject;
   readonly timeToLiveAttribute: string | undefined;
@@ -59,6 +65,7 @@ export interface AsyncPolicy {
 
 export interface ApiPlan {
   readonly apiId: string;
+  readonly throttling: ThrottlingPlan;
   readonly routes: readonly { readonly routeKey: string; readonly functionId: string; readonly timeoutMs: number }[];
 }
 
@@ -155,6 +162,8 @@ const DEFAULTS = {
   queueConcurrency: 2,
   asyncRetryAttempts: 2,
   asyncEventAgeSeconds: 21_600,
+  /** CloudFormation refuses a provisioned table without a throughput, so this is only for tests of templates. */
+  provisionedThroughput: { readUnitsPerSecond: 5, writeUnitsPerSecond: 5 },
 };
 
 /** @throws StartError naming the resource that cannot be run here. */
@@ -337,7 +346,7 @@ function planTable({ logicalId, resource, properties }: ReadResource, names: Phy
   const stream = properties['StreamSpecification'];
   const definition: JsonObject = {
     TableName: tableName,
-    // Provisioned capacity and autoscaling mean nothing on one machine.
+    // The capacity of the template is applied in front of the engine.
     BillingMode: 'PAY_PER_REQUEST',
     KeySchema: properties['KeySchema'] ?? [],
     AttributeDefinitions: properties['AttributeDefinitions'] ?? [],
@@ -353,9 +362,31 @@ function planTable({ logicalId, resource, properties }: ReadResource, names: Phy
   return {
     logicalId,
     tableName,
+    arn: required(names.attribute(logicalId, resource, 'Arn'), logicalId),
+    capacity: tableCapacity(properties),
     definition,
     timeToLiveAttribute: enabled ? String(timeToLive['AttributeName']) : undefined,
   };
+}
+
+/** A provisioned table starts with the capacity of the template. Autoscaling, which takes minutes, is not emulated. */
+function tableCapacity(properties: JsonObject): TableCapacity {
+  const provisioned = throughput(properties['ProvisionedThroughput'], 'ReadCapacityUnits', 'WriteCapacityUnits');
+  const warm = throughput(properties['WarmThroughput'], 'ReadUnitsPerSecond', 'WriteUnitsPerSecond');
+  if (properties['BillingMode'] === 'PAY_PER_REQUEST') return { mode: 'onDemand', ...defined({ warm }) };
+  return {
+    mode: 'provisioned',
+    provisioned: provisioned ?? DEFAULTS.provisionedThroughput,
+    ...defined({ warm }),
+  };
+}
+
+function throughput(value: Json | undefined, readName: string, writeName: string): UnitsPerSecond | undefined {
+  const units = object(value);
+  const readUnitsPerSecond = number(units[readName]);
+  const writeUnitsPerSecond = number(units[writeName]);
+  if (readUnitsPerSecond === undefined || writeUnitsPerSecond === undefined) return undefined;
+  return { readUnitsPerSecond, writeUnitsPerSecond };
 }
 
 function indexDefinition(index: JsonObject): JsonObject {
@@ -446,7 +477,27 @@ function planApi(reader: TemplateReader, functionByArn: ByArn): ApiPlan | undefi
       throw new StartError(`template: ${logicalId}: authorizer ${authorization} is not supported here`);
     return { routeKey: text(properties['RouteKey']) ?? '', ...integration };
   });
-  return { apiId: api.logicalId, routes };
+  return { apiId: api.logicalId, routes, throttling: planThrottling(reader) };
+}
+
+/** Of the only stage: another one would have no routes to serve. */
+function planThrottling(reader: TemplateReader): ThrottlingPlan {
+  const [stage] = reader.resourcesOf('AWS::ApiGatewayV2::Stage');
+  const routes = Object.entries(object(stage?.properties['RouteSettings'])).flatMap(([routeKey, settings]) => {
+    const rate = requestRate(settings);
+    return rate === undefined ? [] : [[routeKey, rate] as const];
+  });
+  return {
+    defaultRoute: requestRate(stage?.properties['DefaultRouteSettings']),
+    routes: Object.fromEntries(routes),
+  };
+}
+
+function requestRate(settings: Json | undefined): RequestRate | undefined {
+  const requestsPerSecond = number(object(settings)['ThrottlingRateLimit']);
+  const burstRequests = number(object(settings)['ThrottlingBurstLimit']);
+  if (requestsPerSecond === undefined || burstRequests === undefined) return undefined;
+  return { requestsPerSecond, burstRequests };
 }
 
 function planFunctionUrl(

@@ -28,7 +28,7 @@ beforeAll(async () => {
     ],
     AttributeDefinitions: ['pk', 'sk'].map((name) => ({ AttributeName: name, AttributeType: 'S' })),
   };
-  await createTables(engine.client, [{ logicalId: 'T', tableName: TABLE, timeToLiveAttribute: undefined, definition }]);
+  await createTables(engine.client, [{ tableName: TABLE, timeToLiveAttribute: undefined, definition }]);
 });
 afterAll(() => engine.stop());
 

@@ -23,7 +23,6 @@ afterEach(async () => {
 });
 
 const table = (keys: string[], stream = true) => ({
-  logicalId: 'T',
   tableName: 'Test-T',
   timeToLiveAttribute: 'ttl',
   definition: {

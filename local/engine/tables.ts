@@ -4,6 +4,9 @@ import { isObject } from '../assembly/template.ts';
 import { StartError } from '../start-error.ts';
 import { type EngineClient, EngineError } from './client.ts';
 
+/** The part of a table that the engine keeps. */
+export type TableShape = Pick<TablePlan, 'tableName' | 'definition' | 'timeToLiveAttribute'>;
+
 /**
  * Makes the tables of the plan. One that exists already, from an earlier start, must have the same keys, indexes and
  * stream: local data is not migrated.
@@ -13,7 +16,7 @@ import { type EngineClient, EngineError } from './client.ts';
  */
 export async function createTables(
   client: EngineClient,
-  plans: readonly TablePlan[],
+  plans: readonly TableShape[],
 ): Promise<ReadonlyMap<string, string>> {
   const streams = new Map<string, string>();
   for (const plan of plans) {
@@ -36,7 +39,7 @@ async function describe(client: EngineClient, tableName: string): Promise<Record
   }
 }
 
-async function create(client: EngineClient, plan: TablePlan): Promise<void> {
+async function create(client: EngineClient, plan: TableShape): Promise<void> {
   await client.call('DynamoDB_20120810.CreateTable', plan.definition);
   if (plan.timeToLiveAttribute === undefined) return;
   await client.call('DynamoDB_20120810.UpdateTimeToLive', {
@@ -45,7 +48,7 @@ async function create(client: EngineClient, plan: TablePlan): Promise<void> {
   });
 }
 
-function requireSameShape(plan: TablePlan, description: Record<string, unknown>): void {
+function requireSameShape(plan: TableShape, description: Record<string, unknown>): void {
   if (!isDeepStrictEqual(shape(plan.definition), shape(description))) {
     throw new StartError(
       `the kept table ${plan.tableName} has other keys, indexes or stream than the template: move the data directory away, or use --ephemeral`,

@@ -16,6 +16,7 @@ async function open(): Promise<{ port: number; ca: string }> {
   front.serve({
     api: { apiId: 'a', routes: [] } as never,
     accountId: '1',
+    throttles: false,
     functionOf: () => {
       throw new Error('no request gets this far');
     },

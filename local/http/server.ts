@@ -8,6 +8,7 @@ import { StartError } from '../start-error.ts';
 import { type GatewayRequest, gatewayEvent, splitTarget } from './gateway-event.ts';
 import { type GatewayResponse, gatewayMessage, gatewayResponse } from './gateway-response.ts';
 import { compileRoutes } from './routes.ts';
+import { requestThrottle } from './throttle.ts';
 
 interface GatewayTarget {
   readonly fn: LocalFunction;
@@ -23,6 +24,8 @@ export interface FunctionUrlOptions {
 export interface GatewayOptions {
   readonly api: ApiPlan;
   readonly accountId: string;
+  /** Whether the request limits of the template and the account apply. */
+  readonly throttles: boolean;
   functionOf(functionId: string): LocalFunction;
   nowMs(): number;
 }
@@ -33,6 +36,8 @@ export interface HttpCounters {
   answeredBytes: number;
   /** Answers of 500 and above, ours and the functions'. */
   serverErrors: number;
+  /** Requests above a rate limit, answered 429 without an invocation. */
+  throttled: number;
 }
 
 export interface HttpFront {
@@ -79,7 +84,7 @@ export async function openHttpFront(options: {
   /** Longest that a body may take to come. Milliseconds. */
   readonly bodyMs?: number;
 }): Promise<HttpFront> {
-  const counters: HttpCounters = { requests: 0, answeredBytes: 0, serverErrors: 0 };
+  const counters: HttpCounters = { requests: 0, answeredBytes: 0, serverErrors: 0, throttled: 0 };
   const sockets = new Set<Socket>();
   let open: (handle: Handle) => void = () => {};
   const served = new Promise<Handle>((resolve) => {
@@ -151,7 +156,7 @@ export async function openHttpFront(options: {
   return {
     port,
     counters,
-    serve: (gateway) => open(gatewayHandler(gateway, `127.0.0.1:${port}`)),
+    serve: (gateway) => open(gatewayHandler(gateway, `127.0.0.1:${port}`, counters)),
     serveFunction: (target) => open(functionUrlHandler(target, `127.0.0.1:${port}`)),
     async stop() {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
@@ -201,7 +206,8 @@ function readBody(request: Http2ServerRequest, bodyMs: number): Promise<Buffer |
   });
 }
 
-function gatewayHandler(options: GatewayOptions, domainName: string): Handle {
+function gatewayHandler(options: GatewayOptions, domainName: string, counters: HttpCounters): Handle {
+  const accepts = options.throttles ? requestThrottle(options.api.throttling, options.nowMs()) : () => true;
   const find = compileRoutes(
     options.api.routes.map(({ routeKey, functionId, timeoutMs }) => ({
       routeKey,
@@ -215,6 +221,10 @@ function gatewayHandler(options: GatewayOptions, domainName: string): Handle {
     if (headerBytes > HEADER_BYTES_MAX) return gatewayMessage(431, 'Request Header Fields Too Large');
     const match = find(method, splitTarget(target).path);
     if (match === undefined) return gatewayMessage(404, 'Not Found');
+    if (!accepts(match.route.routeKey, options.nowMs())) {
+      counters.throttled += 1;
+      return gatewayMessage(429, 'Too Many Requests');
+    }
     const requestId = randomUUID();
     const event = gatewayEvent(requestOf(request, body), {
       routeKey: match.route.routeKey,

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { RemovalPolicy } from 'aws-cdk-lib';
 import { describe, expect, it } from 'vitest';
 import { handlerEntry } from '../../cdk/lib/function-names.ts';
+import { routeLimits } from '../../cdk/lib/http-api.ts';
 import { readInstanceIdentityKey } from '../../cdk/lib/instance-identity-key.ts';
 import { passesLogLevel } from '../../local/functions/log-level.ts';
 import { INSTANCE_CHANGE } from '../../shared/adapters/eventbridge/instance-change.ts';
@@ -280,6 +281,7 @@ describe('permissions', () => {
       ...at('Objects', 'BatchGetItem Query'),
       ...at('Objects', 'UpdateItem', 'h#*'),
       ...at('Control', 'GetItem', 'node-keys#*', 'ticket-keys'),
+      ...at('Control', 'DeleteItem PutItem Query', 'watch-slots'),
     ],
   };
 
@@ -431,6 +433,29 @@ describe('HTTP API', () => {
     expect(targetOf(`PUT ${lease}`)).toBe(ids.get('heartbeat'));
     expect(targetOf(`PATCH ${lease}`)).toBe(ids.get('heartbeat'));
     expect(targetOf('$default')).toBe(ids.get('api'));
+  });
+
+  it('gives heartbeats a request limit of their own, so that other requests cannot use it up', () => {
+    const [, stage] = ofType(template, 'AWS::ApiGatewayV2::Stage')[0]!;
+    const leaseRoutes = routes.map((route) => String(route['RouteKey'])).filter((key) => key.includes('leases'));
+    expect(stage.Properties['RouteSettings']).toEqual(
+      Object.fromEntries(leaseRoutes.map((key) => [key, { ThrottlingRateLimit: 2_000, ThrottlingBurstLimit: 4_000 }])),
+    );
+    // API Gateway refuses settings of a route that does not exist.
+    const routeIds = ofType(template, 'AWS::ApiGatewayV2::Route').flatMap(([id, { Properties: properties }]) =>
+      leaseRoutes.includes(String(properties['RouteKey'])) ? [id] : [],
+    );
+    expect((stage as { DependsOn?: unknown }).DependsOn).toEqual(expect.arrayContaining(routeIds));
+  });
+
+  it.each([
+    [500, 500, 500],
+    [2_000, 2_000, 2_000],
+    [4_000, 4_000, 2_000],
+    [20_000, 20_000, 5_000],
+  ])('limit %i: heartbeats %i and all other requests %i per second', (requestsPerSecondMax, heartbeats, others) => {
+    const limits = routeLimits({ requestsPerSecondMax, burstRequestsMax: 2 * requestsPerSecondMax });
+    expect([limits.heartbeats.rateLimit, limits.others.rateLimit]).toEqual([heartbeats, others]);
   });
 
   it('is throttled, and allows no cross-origin requests', () => {

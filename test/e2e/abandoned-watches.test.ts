@@ -1,0 +1,94 @@
+/**
+ * Watches that their clients abandon, in an account with the limit of a new one: 10 concurrent executions. Lambda does
+ * not end a streamed response when its client disconnects, so each of them holds an execution. Heartbeats and ticks must
+ * not notice.
+ */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { request } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { stringify } from 'yaml';
+import { createApiClient } from '../../local/fleet/api-client.ts';
+import { startFleet } from '../../local/fleet/fleet.ts';
+import { startLocal } from '../../local/runtime.ts';
+import type { Policy } from '../../shared/domain/policy.ts';
+import { until } from '../support/until.ts';
+
+const ABANDONED = 20;
+const NODES = 6;
+/** What docs/operations/quotas.md recommends for the limit of 10, with a shorter quiet time. */
+const POLICY: Partial<Policy> = { concurrentWatchesMax: 3, watchQuietSeconds: 10, beatIntervalSeconds: 1 };
+
+/** As an interrupted `kubectl get nodes -w`: follows the redirect, reads the head, and disconnects. */
+function abandonWatch(url: string, ca: string, token: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const sent = request(url, { ca, agent: false, headers: { authorization: `Bearer ${token}` } }, (response) => {
+      const { statusCode = 0, headers } = response;
+      sent.destroy();
+      if (statusCode === 307) abandonWatch(String(headers.location), ca, token).then(resolve, reject);
+      else resolve(statusCode);
+    });
+    sent.on('error', reject);
+    sent.end();
+  });
+}
+
+it('20 abandoned watches refuse no heartbeat and no tick, and their executions end', { timeout: 180_000 }, async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'nk-abandoned-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const policyFile = join(folder, 'policy.yaml');
+  writeFileSync(policyFile, stringify(POLICY));
+  const system = await startLocal({ policyFile, accountConcurrency: 10, print: () => {} });
+  onTestFinished(() => system.stop());
+  const { url, caPem: ca, adminToken, fleetToken } = system;
+  const fleet = startFleet({ url, ca, token: fleetToken, nodes: NODES, beatIntervalSeconds: 1 });
+  onTestFinished(() => fleet.stop());
+  await until(() => fleet.status().beats >= NODES, { withinMs: 60_000, what: 'a heartbeat of every node' });
+  const before = await system.counters();
+
+  const answers: number[] = [];
+  for (let count = 0; count < ABANDONED; count += 1) {
+    answers.push(await abandonWatch(`${url}/api/v1/nodes?watch=1`, ca, adminToken));
+  }
+  const beatsBefore = fleet.status().beats;
+  await until(() => fleet.status().beats >= beatsBefore + 5 * NODES, {
+    withinMs: 60_000,
+    what: 'five more beats each',
+  });
+  const during = await system.counters();
+  const startedMs = performance.now();
+  await until(async () => (await heldWatches(system)) === 0, { withinMs: 30_000, what: 'the end of every watch' });
+  const after = await system.counters();
+
+  const throttles = Object.entries(after.functions).map(([name, fn]) => [
+    name,
+    fn.throttles - (before.functions[name]?.throttles ?? 0),
+  ]);
+  console.log(
+    JSON.stringify({
+      accountConcurrency: 10,
+      abandoned: ABANDONED,
+      accepted: answers.filter((status) => status === 200).length,
+      refusedWith429: answers.filter((status) => status === 429).length,
+      beats: fleet.status().beats,
+      failedTurns: fleet.status().failedTurns,
+      heldWhileBeating: during.concurrency?.inUse,
+      mostInUse: after.concurrency?.mostInUse,
+      secondsToFree: Math.round((performance.now() - startedMs) / 1_000),
+      throttles: Object.fromEntries(throttles),
+    }),
+  );
+  expect(answers.filter((status) => status === 200)).toHaveLength(3);
+  expect(answers.filter((status) => status === 429)).toHaveLength(ABANDONED - 3);
+  expect(throttles.filter(([, count]) => count !== 0)).toEqual([]);
+  expect(fleet.status().failedTurns).toBe(0);
+
+  const client = createApiClient({ url, ca, token: adminToken, connectionsMax: 1, timeoutMs: 10_000 });
+  onTestFinished(() => client.close());
+  const list = await client.send({ method: 'GET', path: '/api/v1/nodes' });
+  expect(JSON.stringify(list)).not.toContain('node.kubernetes.io/unreachable');
+});
+
+const heldWatches = async (system: Awaited<ReturnType<typeof startLocal>>): Promise<number> =>
+  (await system.counters()).functions['watch']?.inFlight ?? Number.NaN;
