@@ -35,7 +35,7 @@ export const USAGE = `usage: npm start -- [options]
 
   --data DIR       where data, tokens and the kubeconfig are kept (.nodekeeper)
   --ephemeral      keep nothing
-  --port N         port of the API on 127.0.0.1 (6443; 0 takes any)
+  --port N         port of the API on 127.0.0.1 (6443; 0: any free one)
   --nodes N        simulated machines (6)
   --zones N        zones they are dealt to (3)
   --ec2-nodes N    machines that are instances in the local EC2 (2, or all when fewer)
@@ -57,14 +57,14 @@ export function parseStartOptions(args: readonly string[]): StartOptions {
     throw new StartError('--ephemeral and --data exclude each other');
   const synthesis = values.synth ?? 'auto';
   if (synthesis !== 'auto' && synthesis !== 'always' && synthesis !== 'never') {
-    throw new StartError(`--synth takes auto, always or never, not ${synthesis}`);
+    throw new StartError(`--synth must be auto, always or never, not ${synthesis}`);
   }
   const nodes = values.fleet === false ? 0 : wholeNumber('nodes', values.nodes, 6, 0, NODES_MAX);
   const ec2Nodes = wholeNumber('ec2-nodes', values['ec2-nodes'], Math.min(EC2_NODES, nodes), 0, NODES_MAX);
   if (ec2Nodes > nodes) throw new StartError(`--ec2-nodes ${ec2Nodes}: there are only ${nodes} machines`);
   const awsLimits = values['aws-limits'] ?? 'on';
   if (awsLimits !== 'on' && awsLimits !== 'off') {
-    throw new StartError(`--aws-limits takes on or off, not ${awsLimits}`);
+    throw new StartError(`--aws-limits must be on or off, not ${awsLimits}`);
   }
   return {
     help: values.help ?? false,
@@ -124,7 +124,7 @@ function wholeNumber(name: string, text: string | undefined, fallback: number, l
   if (text === undefined) return fallback;
   const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
   if (!(value >= least && value <= most)) {
-    throw new StartError(`--${name} takes a whole number from ${least} to ${most}, not ${text}`);
+    throw new StartError(`--${name} must be a whole number from ${least} to ${most}, not ${text}`);
   }
   return value;
 }

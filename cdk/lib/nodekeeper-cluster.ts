@@ -110,7 +110,8 @@ export interface NodekeeperClusterProps {
    */
   readonly customDomain?: CustomDomain;
   /**
-   * Requests per second that the HTTP API accepts from all clients together. One node needs 1 / beatIntervalSeconds.
+   * Heartbeats per second that the HTTP API accepts. One node needs 1 / beatIntervalSeconds. All other requests together
+   * have a limit of the same size, in a large cluster less (routeLimits in http-api.ts).
    * Heartbeats above the limit get 429 and count as missed. The limit of the account (10,000 by default) also applies.
    * @default 2000, or twice the heartbeats of `capacity`'s nodes if that is more; less than their heartbeats is refused
    */

@@ -1,5 +1,5 @@
 import type { LambdaFunctionURLEvent } from 'aws-lambda';
-import { requestOf, streamAnswer } from '../../shared/adapters/http-api/event.ts';
+import { requestOfUrl, streamAnswer } from '../../shared/adapters/http-api/event.ts';
 import { composeWatch } from './compose.ts';
 
 /** Reserved to send the last line. Milliseconds. */
@@ -8,5 +8,5 @@ const watch = composeWatch(process.env);
 
 export const handler = awslambda.streamifyResponse(async (event: LambdaFunctionURLEvent, stream, context) => {
   const deadlineMs = Date.now() + context.getRemainingTimeInMillis() - RESERVE_MS;
-  await streamAnswer(await watch(requestOf(event), deadlineMs), stream);
+  await streamAnswer(await watch(requestOfUrl(event), deadlineMs), stream);
 });

@@ -43,7 +43,7 @@ it('writes the lines of a response and ends it', async () => {
   expect(written.join('')).toBe('a\nb\n');
 });
 
-it('ends a response whose client accepts nothing within the bound', async () => {
+it('ends a response when the client accepts nothing within the bound', async () => {
   const { state, lines } = endless();
   const stuck = new Writable({ highWaterMark: 5_000, write: () => {} });
   await streamAnswer({ head: HEAD, lines }, stuck, 1);

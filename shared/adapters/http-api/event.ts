@@ -20,6 +20,24 @@ export function requestOf(event: APIGatewayProxyEventV2 | LambdaFunctionURLEvent
   };
 }
 
+/**
+ * A request to a function URL. Its `rawPath` is as the client sent it, whereas an HTTP API decodes it, and ends it at a
+ * decoded `?`. Both become the same path here, because a watch is redirected from one to the other.
+ */
+export function requestOfUrl(event: LambdaFunctionURLEvent): HttpRequest {
+  const request = requestOf(event);
+  return { ...request, path: decodedPath(request.path) };
+}
+
+function decodedPath(path: string): string {
+  try {
+    return decodeURIComponent(path).split('?', 1)[0] ?? '';
+  } catch {
+    // An HTTP API leaves a malformed escape as it is.
+    return path;
+  }
+}
+
 export function resultOf(response: HttpResponse): APIGatewayProxyStructuredResultV2 {
   const text = typeof response.body === 'string';
   return {

@@ -161,7 +161,7 @@ it('a watch above concurrentWatchesMax is 429 with Retry-After until another wat
   expect((await openLong()).head.status).toBe(200);
 });
 
-it('a watch whose client accepts nothing releases its slot at once', async () => {
+it('a watch that its transport abandons releases its slot at once', async () => {
   const { openLong } = watcher(undefined, { concurrentWatchesMax: 1 });
   const lines = (
     await openLong({ sendInitialEvents: 'true', resourceVersionMatch: 'NotOlderThan', allowWatchBookmarks: 'true' })

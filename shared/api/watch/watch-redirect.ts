@@ -20,7 +20,8 @@ export function redirectWatches(watchUrl: string, tickets: WatchTicketIssuer): A
     return {
       status: 307,
       headers: {
-        location: `${watchUrl}${target}&${TICKET_PARAMETER}=${encodeURIComponent(ticket)}`,
+        // The path was decoded by the HTTP API, and a header holds only ASCII.
+        location: `${watchUrl}${encodedPath(request.path)}${target.slice(request.path.length)}&${TICKET_PARAMETER}=${encodeURIComponent(ticket)}`,
         'cache-control': 'no-store',
         'content-length': '0',
       },
@@ -28,3 +29,5 @@ export function redirectWatches(watchUrl: string, tickets: WatchTicketIssuer): A
     };
   };
 }
+
+const encodedPath = (path: string): string => path.split('/').map(encodeURIComponent).join('/');
