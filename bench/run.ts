@@ -11,6 +11,7 @@ import { api } from './api.ts';
 import { type Benchmark, UsageError } from './benchmark.ts';
 import { bundles } from './bundles.ts';
 import { cloudHistories } from './cloud-histories.ts';
+import { commits } from './commits.ts';
 import { detection } from './detection.ts';
 import { ec2Calls } from './ec2-calls.ts';
 import { fleet } from './fleet.ts';
@@ -43,6 +44,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   massFailure,
   nodeHours,
   cloudHistories,
+  commits,
   ec2Calls,
   walks,
   tickFaults,

@@ -11,6 +11,7 @@
 import { Agent, createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
+import { transactionLocks } from '../../shared/adapters/memory/transaction-locks.ts';
 import {
   type PartitionCapacity,
   partitionCapacity,
@@ -18,7 +19,6 @@ import {
   type ThrottlingLimit,
 } from './partition-capacity.ts';
 import { type ItemAccess, itemAccesses, type KeyNames } from './table-request.ts';
-import { transactionLocks } from './transaction-locks.ts';
 
 export interface FrontTable {
   readonly tableName: string;

@@ -197,6 +197,7 @@ export function commitActions(commit: Commit, shardsOf: (resource: string) => nu
 export function objectStore(options: ObjectStoreOptions): ObjectStore {
   const { items, shardsOf } = options;
   const issuer = versionIssuer(options.clock);
+  const turns = headTurns();
   const keysOf = (refs: readonly ObjectRef[]): ItemKey[] => refs.map((ref) => objectKey(ref, shardsOf(ref.resource)));
   const getMany = async (refs: readonly ObjectRef[]): Promise<readonly (KubeObject | undefined)[]> => {
     const found = await items.getMany(keysOf(refs), { consistent: true });
@@ -213,7 +214,7 @@ export function objectStore(options: ObjectStoreOptions): ObjectStore {
     listByNode: async (nodeName) => (await listBound(nodeName)).map(({ pod }) => pod),
     listBound,
     keepBindings: (nodeName, pods) => keepBindings(items, nodeName, pods),
-    commit: (commit) => commitObjects(options, issuer, commit),
+    commit: (commit) => turns.take(headsOf(commit, shardsOf), () => commitObjects(options, issuer, commit)),
   };
 }
 
@@ -527,6 +528,41 @@ async function pauseAfter(
   // A refused head contains the version to exceed: the first retry does not wait.
   if (pause === undefined || (outcome === 'refused' && attempt === 1)) return;
   await pause(Math.min(PAUSE_MAX_MS, PAUSE_MS * 2 ** attempt) * (0.5 + (random?.() ?? 0.5) / 2));
+}
+
+/** Partition keys of the heads that a commit raises. */
+const headsOf = ({ writes }: Commit, shards: ObjectStoreOptions['shardsOf']): ReadonlySet<string> =>
+  new Set(
+    writes.map(({ ref }) => {
+      const shard = shardOf(objectSortKey(ref.namespace, ref.name), shards(ref.resource));
+      return headPartition(ref.resource, shard);
+    }),
+  );
+
+interface HeadTurns {
+  /** Runs a commit after all commits of this process that asked before for one of its heads. */
+  take<Outcome>(heads: ReadonlySet<string>, commit: () => Promise<Outcome>): Promise<Outcome>;
+}
+
+/**
+ * Commits of one process on one head follow each other. In DynamoDB concurrent transactions on an item cancel each other,
+ * and each cancelled one is billed. A commit asks for all of its heads at once, so no two commits wait for each other.
+ */
+function headTurns(): HeadTurns {
+  const last = new Map<string, Promise<unknown>>();
+  return {
+    async take(heads, commit) {
+      const before = [...heads].flatMap((head) => last.get(head) ?? []);
+      const turn = before.length === 0 ? commit() : Promise.all(before).then(commit);
+      const ended = turn.catch(() => undefined);
+      for (const head of heads) last.set(head, ended);
+      try {
+        return await turn;
+      } finally {
+        for (const head of heads) if (last.get(head) === ended) last.delete(head);
+      }
+    },
+  };
 }
 
 interface VersionIssuer {

@@ -1,6 +1,7 @@
 /** Runs a suite of a typed store on every ItemStore that needs no download. */
 import { afterAll, beforeAll, describe } from 'vitest';
 import { dynamoDbItemStore } from '../../shared/adapters/dynamodb/item-store.ts';
+import { conflictingStore } from '../../shared/adapters/memory/conflicting-store.ts';
 import { memoryItemStore } from '../../shared/adapters/memory/item-store.ts';
 import type { ConsumedUnits, ItemStore } from '../../shared/ports/item-store.ts';
 import { startEngine, type TestEngine } from '../support/engine.ts';
@@ -16,6 +17,19 @@ export function describeOnStores(title: string, suite: (fixture: StoreFixture) =
   describe(`${title} in memory`, () => {
     let units: ConsumedUnits[] = [];
     const store = memoryItemStore({ onConsumed: (consumed) => units.push(consumed) });
+    suite({ items: () => store, consumed: () => units.splice(0, units.length) });
+    afterAll(() => {
+      units = [];
+    });
+  });
+  describe(`${title} in memory, with transactions that conflict`, () => {
+    let units: ConsumedUnits[] = [];
+    const store = conflictingStore(memoryItemStore({ onConsumed: (consumed) => units.push(consumed) }), {
+      transactionMs: 10,
+      // A turn of the event loop stands for any time: transactions overlap.
+      pause: () => new Promise<void>((resolve) => setImmediate(resolve)),
+      random: () => 0.5,
+    });
     suite({ items: () => store, consumed: () => units.splice(0, units.length) });
     afterAll(() => {
       units = [];
