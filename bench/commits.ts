@@ -1,5 +1,5 @@
 /**
- * Commits per second on one head of the change log, on virtual time, in a store whose transactions conflict as in
+ * Commits per second on one head of the change log, on virtual time. Transactions of the store conflict as in
  * DynamoDB. Writers are processes with one commit at a time each, such as executions of the API, or one process with many
  * commits at once, such as a controller.
  */
