@@ -34,8 +34,8 @@ export interface FrontDoorProps {
 
 /**
  * Limits per route. Heartbeats have a token bucket of their own: a storm of other requests, such as a client that retries
- * without a pause, is answered 429 and uses no token of a heartbeat. The others get less in a large cluster, so that
- * both together stay below the limit of the account, which they share.
+ * without a pause, is answered 429 and uses no token of a heartbeat. The others get less in a large cluster: both
+ * together must stay below the limit of the account, which they share.
  */
 export function routeLimits({
   requestsPerSecondMax,

@@ -208,7 +208,7 @@ describe('a function on this machine', () => {
   it.each([
     [true, 'returned', 1],
     [false, 'abandoned', 0],
-  ])('with the limits of AWS %s, a handler whose receiver disconnected is %s', async (awsLimits, kind, kept) => {
+  ])('with the limits of AWS %s, a handler is %s after its receiver disconnected', async (awsLimits, kind, kept) => {
     const { fn, lines } = aFunction({ handler: 'index.streamed' }, { awsLimits });
     const receiver = new AbortController();
     const received: string[] = [];

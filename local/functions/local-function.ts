@@ -205,7 +205,7 @@ export class LocalFunction {
     this.#sweeper ??= setTimeout(() => this.#endIdle(), IDLE_MS).unref();
   }
 
-  /** Lambda ends environments that nobody used for some minutes. It publishes no time. */
+  /** Lambda terminates environments that were idle for some minutes. It publishes no time. */
   #endIdle(): void {
     this.#sweeper = undefined;
     const nowMs = performance.now();

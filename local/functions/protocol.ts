@@ -12,7 +12,7 @@ export interface WorkerSetup {
   readonly freezer: SharedArrayBuffer | undefined;
 }
 
-/** Values of the freezer. The worker writes FROZEN before it reports the end of an event, so that no wake-up is lost. */
+/** Values of the freezer. The worker writes FROZEN before it reports the end of an event: no wake-up is lost. */
 export const FROZEN = 0;
 export const RUNNING = 1;
 

@@ -435,7 +435,7 @@ describe('HTTP API', () => {
     expect(targetOf('$default')).toBe(ids.get('api'));
   });
 
-  it('gives heartbeats a request limit of their own, so that other requests cannot use it up', () => {
+  it('limits heartbeats apart from other requests, which cannot use up their tokens', () => {
     const [, stage] = ofType(template, 'AWS::ApiGatewayV2::Stage')[0]!;
     const leaseRoutes = routes.map((route) => String(route['RouteKey'])).filter((key) => key.includes('leases'));
     expect(stage.Properties['RouteSettings']).toEqual(

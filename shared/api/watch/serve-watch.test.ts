@@ -50,7 +50,7 @@ function watcher(
     warned,
     failed,
     nowMs: () => nowMs,
-    /** A watch without a timeout of its own, in a function that ends after 15 minutes. */
+    /** A watch without a timeout of its own; its function times out after 15 minutes. */
     openLong: (query: Record<string, string> = {}) =>
       watch(request('/api/v1/nodes', 'key', { timeoutSeconds: '0', ...query }), nowMs + 900_000),
     open: (path: string, key: string) => watch(request(path, key), START_MS + 10_000),
