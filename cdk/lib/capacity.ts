@@ -9,6 +9,7 @@ import type { Policy } from '../../shared/domain/policy.ts';
  *
  * `provisioned`: pay per hour, with autoscaling. Cheaper from about 29 % utilisation, and heartbeats are a steady load.
  * `nodes` is the expected size of the cluster: capacity starts there and follows the load, from a tenth to tenfold.
+ * The table `control` stays on demand.
  */
 export type Capacity =
   | { readonly kind: 'onDemand'; readonly warmForNodes?: number }
@@ -66,7 +67,6 @@ export function expectedLoads(nodes: number, policy: Policy) {
       writeUnits: allUnits / WHOLE_REPORT_SECONDS,
       burst: { readyUnits: (allUnits * READY_SHARE) / LENT_SECONDS, mostUnits: allUnits / ALL_WRITTEN_SECONDS },
     },
-    control: { readUnits: UNITS_MIN, writeUnits: UNITS_MIN },
   } satisfies Record<string, ExpectedLoad>;
 }
 
@@ -84,6 +84,17 @@ export function billingOf(capacity: Capacity, load: ExpectedLoad): BillingProps 
         writeCapacity: Math.max(startUnits(load.writeUnits), Math.ceil(load.burst?.readyUnits ?? 0)),
       };
 }
+
+/**
+ * `control` is on demand in each mode. It is nearly idle while nodes are healthy, and a zone of 10,000 dead nodes reads
+ * 49 units per second at once. DynamoDB keeps unused provisioned capacity for five minutes, and autoscaling reacts only
+ * after minutes: ticks would be throttled exactly while nodes fail, and the safety gate would close.
+ * Source: DynamoDB Developer Guide, "Burst and adaptive capacity", "Managing throughput capacity with auto scaling".
+ */
+export const controlBilling = (capacity: Capacity): BillingProps => ({
+  billingMode: BillingMode.PAY_PER_REQUEST,
+  ...(capacity.kind === 'onDemand' ? warmOf(capacity.warmForNodes, { readUnits: 0, writeUnits: 0 }) : {}),
+});
 
 function warmOf(nodes: number | undefined, load: ExpectedLoad): Pick<TableProps, 'warmThroughput'> {
   if (nodes === undefined) return {};

@@ -4,6 +4,7 @@ import type { ITable } from 'aws-cdk-lib/aws-dynamodb';
 import type { IFunction } from 'aws-cdk-lib/aws-lambda';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import { EVENTS_NOT_SENT, OBJECTS_NOT_WRITTEN, RECORDS_GIVEN_UP } from '../../shared/controllers/framework/metrics.ts';
+import { READY_NODES } from '../../shared/controllers/node-monitor/metrics.ts';
 import type { AlarmManifest, AlarmMetric } from '../../shared/domain/functions/alarm-manifest.ts';
 import type { Trigger } from '../../shared/domain/functions/function-manifest.ts';
 import { ALL_FUNCTIONS, FAILED_TICKS } from '../../shared/domain/functions/tick-metrics.ts';
@@ -29,6 +30,9 @@ export interface AlarmRow extends Omit<AlarmManifest, 'metrics'> {
 
 /** One in twenty. Percent. */
 const FAILED_SHARE_PERCENT = 5;
+/** Below this share of the expected heartbeats. One lost heartbeat in five marks random nodes within hours. Percent. */
+const RECEIVED_SHARE_PERCENT = 80;
+const MINUTE_SECONDS = 60;
 /** Iterator age from which a record counts as blocked. Milliseconds. */
 const ITERATOR_AGE_MS = 60_000;
 /** Clients of heartbeats time out after some seconds. Milliseconds. */
@@ -47,9 +51,13 @@ export function functionOf(functions: AlarmSources['functions'], name: FunctionN
 
 /** All alarms, in the order in which to look at them. */
 export const alarmRows = (sources: AlarmSources): readonly AlarmRow[] =>
-  [...functionAlarms(sources), ...requestAlarms(sources), ...backgroundAlarms(sources), ...sharedAlarms(sources)].sort(
-    (one, other) => one.rank - other.rank,
-  );
+  [
+    ...functionAlarms(sources),
+    ...requestAlarms(sources),
+    heartbeatsMissing(sources),
+    ...backgroundAlarms(sources),
+    ...sharedAlarms(sources),
+  ].sort((one, other) => one.rank - other.rank);
 
 const functionAlarms = (sources: AlarmSources): readonly AlarmRow[] =>
   functionList.flatMap(({ name, alarms = [] }) =>
@@ -102,6 +110,21 @@ function requestAlarms({ apiId, policy }: AlarmSources): readonly AlarmRow[] {
       missingBecause: 'without requests there is no share; heartbeats-stopped covers that case',
     },
     {
+      name: 'requests-refused',
+      rank: 85,
+      meaning: `${FAILED_SHARE_PERCENT} % or more of the requests to the HTTP API are refused with 4xx, 429 included.`,
+      pages: false,
+      // API Gateway has no metric for 429 alone. A throttled request reaches no function, so no metric of Lambda has it.
+      // Source: API Gateway Developer Guide, "Monitor CloudWatch metrics for HTTP APIs" and "Throttling HTTP APIs".
+      metrics: { refused: api('4xx', 'Sum'), all: api('Count', 'Sum') },
+      expression: '100 * FILL(refused, 0) / all',
+      when: '>=',
+      threshold: FAILED_SHARE_PERCENT,
+      datapoints: [3, 5],
+      missing: 'notBreaching',
+      missingBecause: 'without requests there is no share; heartbeats-stopped covers that case',
+    },
+    {
       name: 'api-latency',
       rank: 160,
       meaning: 'One in twenty requests to the HTTP API exceeds the expected latency.',
@@ -114,6 +137,31 @@ function requestAlarms({ apiId, policy }: AlarmSources): readonly AlarmRow[] {
       missingBecause: 'without requests no client waits; heartbeats-stopped covers that case',
     },
   ];
+}
+
+/**
+ * Heartbeats received against those that the Ready nodes should send. A heartbeat that API Gateway refuses calls no
+ * function, so this comparison alone shows partial throttling. Our probes count as received: they hide the loss in a
+ * fleet of a few nodes. The minimum of a minute is used, because nodes that fail stop sending before they are marked.
+ */
+function heartbeatsMissing(sources: AlarmSources): AlarmRow {
+  const beatsPerMinute = MINUTE_SECONDS / sources.policy.beatIntervalSeconds;
+  return {
+    name: 'heartbeats-missing',
+    rank: 45,
+    meaning: `Less than ${RECEIVED_SHARE_PERCENT} % of the heartbeats of the Ready nodes arrive: random nodes are marked.`,
+    pages: true,
+    metrics: {
+      beats: lambdaMetric(sources, 'heartbeat', 'Invocations'),
+      ready: ownMetric(sources, { service: 'node-monitor' }, READY_NODES, 'Minimum'),
+    },
+    expression: `100 * FILL(beats, 0) / (ready * ${beatsPerMinute})`,
+    when: '<',
+    threshold: RECEIVED_SHARE_PERCENT,
+    datapoints: [3, 5],
+    missing: 'notBreaching',
+    missingBecause: 'without Ready nodes no heartbeat is expected; node-monitor-ticks covers missing ticks',
+  };
 }
 
 /** Functions without an alarm of their own: one alarm on missing invocations, one on failures. */
@@ -220,7 +268,7 @@ function sharedAlarms(sources: AlarmSources): readonly AlarmRow[] {
     {
       name: 'throttled-keys',
       rank: 150,
-      meaning: 'DynamoDB throttles a table: heartbeats are refused or retried, ticks run longer.',
+      meaning: 'DynamoDB throttles a table: heartbeats are refused or retried, ticks run longer or are missing.',
       pages: false,
       metrics: throttles,
       expression: sumOf(throttles),
@@ -247,7 +295,7 @@ function sharedAlarms(sources: AlarmSources): readonly AlarmRow[] {
   ];
 }
 
-/** Read throttling of `health` only: each tick reads all of it, and reads the other tables by key. */
+/** Not the reads of `objects`: only users and kubelets read much of it, and they see the error. A metric costs $0.10. */
 function tableThrottles({ health, objects, control }: AlarmSources['tables']): Record<string, IMetric> {
   const throttled = (table: ITable, metricName: string): IMetric =>
     new Metric({
@@ -258,6 +306,7 @@ function tableThrottles({ health, objects, control }: AlarmSources['tables']): R
     });
   return numbered([
     throttled(health, 'ReadThrottleEvents'),
+    throttled(control, 'ReadThrottleEvents'),
     ...[health, objects, control].map((table) => throttled(table, 'WriteThrottleEvents')),
   ]);
 }

@@ -27,6 +27,7 @@ export interface CheckedProps {
   readonly logRetention?: RetentionDays;
   readonly requestsPerSecondMax?: number;
   readonly burstRequestsMax?: number;
+  readonly accountRequestsPerSecondMax?: number;
   readonly customDomain?: CustomDomain;
   readonly encryption?: Encryption;
   readonly pointInTimeRecoveryDays?: number;
@@ -57,6 +58,11 @@ export const CLUSTER_ID_DEFAULT = 'nodekeeper';
 const RECOVERY_DAYS_MAX = 35;
 const NODES_MAX = 1_000_000;
 const REQUESTS_PER_SECOND = 2_000;
+/**
+ * Requests per second of all APIs of an account and Region. Some Regions have 2,500.
+ * Source: API Gateway Developer Guide, "Quotas for configuring and running an HTTP API".
+ */
+const ACCOUNT_REQUESTS_PER_SECOND = 10_000;
 /** A whole fleet may recover at once, and it posts status as well. */
 const REQUESTS_OVER_BEATS = 2;
 
@@ -138,6 +144,7 @@ function propFaults(props: CheckedProps, policy: Policy): readonly PropFault[] {
   check('alarmEmail', props.alarmEmail, props.alarmTopicArn === undefined, 'cannot be combined with alarmTopicArn');
   whole('requestsPerSecondMax', props.requestsPerSecondMax, 1, 1_000_000);
   whole('burstRequestsMax', props.burstRequestsMax, 1, 1_000_000);
+  whole('accountRequestsPerSecondMax', props.accountRequestsPerSecondMax, 1, 10_000_000);
   const beatsPerSecond = expectedNodes(capacity) / policy.beatIntervalSeconds;
   if (faults.length === 0) {
     check(
@@ -145,6 +152,15 @@ function propFaults(props: CheckedProps, policy: Policy): readonly PropFault[] {
       props.requestsPerSecondMax,
       (props.requestsPerSecondMax ?? 0) >= beatsPerSecond,
       `must allow the ${Math.ceil(beatsPerSecond)} heartbeats per second of ${expectedNodes(capacity)} nodes`,
+    );
+    const { accountRequestsPerSecondMax = ACCOUNT_REQUESTS_PER_SECOND } = props;
+    const { requestsPerSecondMax } = requestLimits(props, policy);
+    check(
+      'requestsPerSecondMax',
+      requestsPerSecondMax,
+      requestsPerSecondMax <= accountRequestsPerSecondMax,
+      `is more than API Gateway accepts for the account and Region (${accountRequestsPerSecondMax}): request a higher ` +
+        'quota first, then set accountRequestsPerSecondMax to it',
     );
   }
   return faults;

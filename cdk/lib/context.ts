@@ -40,6 +40,7 @@ export function clusterPropsFromContext(read: ReadContext): NodekeeperClusterPro
     pointInTimeRecoveryDays: context.number('pointInTimeRecoveryDays'),
     requestsPerSecondMax: context.number('requestsPerSecondMax'),
     burstRequestsMax: context.number('burstRequestsMax'),
+    accountRequestsPerSecondMax: context.number('accountRequestsPerSecondMax'),
     customDomain: customDomainFrom(context),
     encryption: encryptionFrom(context),
     alarmTopicArn: context.text('alarmTopicArn'),

@@ -112,10 +112,17 @@ export interface NodekeeperClusterProps {
   /**
    * Heartbeats per second that the HTTP API accepts. One node needs 1 / beatIntervalSeconds. All other requests together
    * have a limit of the same size, in a large cluster less (routeLimits in http-api.ts).
-   * Heartbeats above the limit get 429 and count as missed. The limit of the account (10,000 by default) also applies.
-   * @default 2000, or twice the heartbeats of `capacity`'s nodes if that is more; less than their heartbeats is refused
+   * Heartbeats above the limit get 429 and count as missed. A limit below the heartbeats of `capacity`'s nodes, or above
+   * `accountRequestsPerSecondMax`, is refused.
+   * @default 2000, or twice the heartbeats of `capacity`'s nodes if that is more
    */
   readonly requestsPerSecondMax?: number;
+  /**
+   * Requests per second that API Gateway accepts for all APIs of the account and Region: the applied value of the quota
+   * "Throttle rate". Some Regions have 2,500.
+   * @default 10000
+   */
+  readonly accountRequestsPerSecondMax?: number;
   /**
    * Requests that may arrive at once.
    * @default - twice requestsPerSecondMax

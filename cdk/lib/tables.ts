@@ -9,7 +9,7 @@ import {
 } from 'aws-cdk-lib/aws-dynamodb';
 import { Construct } from 'constructs';
 import type { Policy } from '../../shared/domain/policy.ts';
-import { billingOf, type Capacity, expectedLoads, expectedNodes, followLoad } from './capacity.ts';
+import { billingOf, type Capacity, controlBilling, expectedLoads, expectedNodes, followLoad } from './capacity.ts';
 import type { RestoredTables } from './restored-tables.ts';
 
 export interface TablesProps {
@@ -75,7 +75,7 @@ export class Tables extends Construct {
       ...streamed,
       ...expiring,
     });
-    const control = new Table(this, 'Control', { ...shared, ...billingOf(capacity, loads.control), ...expiring });
+    const control = new Table(this, 'Control', { ...shared, ...controlBilling(capacity), ...expiring });
 
     if (props.pointInTimeRecoveryDays === 0) {
       for (const table of [health, objects, control]) {
@@ -87,7 +87,6 @@ export class Tables extends Construct {
     }
     followLoad(health, capacity, loads.health);
     followLoad(objects, capacity, loads.objects);
-    followLoad(control, capacity, loads.control);
     // The library's own type does not keep exactOptionalPropertyTypes.
     this.health = health as ITable;
     this.objects = objects as ITable;

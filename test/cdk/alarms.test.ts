@@ -32,6 +32,7 @@ describe('a quiet cluster', () => {
       'node_collector_zone_health',
       'node_collector_zone_size',
       'not_ready_share_max',
+      'ready_nodes',
       'tick_age_seconds',
     ]);
     // Twelve ticks: node-monitor's own line and one per zone, and the line of evictor's sweep.
@@ -82,9 +83,11 @@ describe('what pages', () => {
     const some = await cluster();
     await some.minutes(5);
     await some.minutes(5, { platform: { beats: 0 } });
-    expect(some.alarming()).toEqual(['heartbeats-stopped']);
+    expect(some.alarming()).toEqual(['heartbeats-stopped', 'heartbeats-missing']);
     expect(some.pages()).toBe(true);
     await some.minute();
+    expect(some.state('heartbeats-stopped')).toBe('OK');
+    await some.minutes(2);
     expect(some.alarming()).toEqual([]);
   });
 
@@ -101,6 +104,25 @@ describe('what pages', () => {
     // Throttled calls are no invocations. When all calls are throttled, there is no invocation.
     await some.minutes(3, { platform: { beats: 0 } }, () => some.setMetric('heartbeat', 'Throttles', 60));
     expect(some.alarming()).toContain('heartbeats-failing');
+  });
+
+  it('heartbeats-missing: a fifth of the heartbeats of Ready nodes do not arrive', async () => {
+    const some = await cluster({ a: 30 });
+    await some.minutes(5);
+    expect(some.alarming()).toEqual([]);
+    // 180 are expected; 144 are 80 %.
+    await some.minutes(5, { platform: { beats: 144 } });
+    expect(some.alarming()).toEqual([]);
+    await some.minutes(2, { platform: { beats: 143 } });
+    expect(some.alarming()).toEqual([]);
+    await some.minute({ platform: { beats: 143 } });
+    expect(some.alarming()).toEqual(['heartbeats-missing']);
+    expect(some.pages()).toBe(true);
+    await some.minutes(3);
+    expect(some.alarming()).toEqual([]);
+    // Marked nodes are expected to send nothing.
+    await some.minutes(10, { beating: (name) => Number(name.split('-')[1]) >= 8 });
+    expect(some.alarming()).not.toContain('heartbeats-missing');
   });
 
   it('evictions-held: the safety gate is closed because our own probes fail', async () => {
@@ -198,6 +220,18 @@ describe('what pages', () => {
 });
 
 describe('alarms that do not page', () => {
+  it('requests-refused: 4xx of the HTTP API (AWS metric), where its throttling with 429 is counted', async () => {
+    const some = await cluster();
+    await some.minutes(5);
+    await some.minutes(5, {}, () => some.tellAs('requests-refused', '4xx', 2));
+    expect(some.alarming()).toEqual([]);
+    await some.minutes(3, {}, () => some.tellAs('requests-refused', '4xx', 3));
+    expect(some.alarming()).toEqual(['requests-refused']);
+    expect(some.pages()).toBe(false);
+    await some.minutes(3);
+    expect(some.alarming()).toEqual([]);
+  });
+
   it('not-ready-share: a third of a zone is unreachable, which does not disrupt it', async () => {
     const some = await cluster({ a: 9, b: 9 });
     const silent = (count: number) => ({ beating: (name: string) => Number(name.split('-')[1]) >= count });
@@ -294,11 +328,11 @@ describe('alarms that do not page', () => {
     }
   });
 
-  it('throttled-keys: writes of any table, reads of the health table (AWS metrics)', async () => {
+  it('throttled-keys: writes of any table, reads of health and control (AWS metrics)', async () => {
     const some = await cluster();
     await some.minutes(5);
     for (const [metric, tables] of [
-      ['ReadThrottleEvents', [0]],
+      ['ReadThrottleEvents', [0, 1]],
       ['WriteThrottleEvents', [0, 1, 2]],
     ] as const) {
       for (const table of tables) {
@@ -419,6 +453,7 @@ describe('alarms', () => {
       'evictor-ticks',
       'heartbeats-stopped',
       'heartbeats-failing',
+      'heartbeats-missing',
       'evictions-held',
       'total-disruption',
       'zone-disrupted',

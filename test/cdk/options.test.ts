@@ -61,6 +61,18 @@ describe('invalid props', () => {
       'requestsPerSecondMax 500 must allow the 1000 heartbeats per second of 10000 nodes',
       { requestsPerSecondMax: 500, capacity: { kind: 'provisioned', nodes: 10_000 } },
     ],
+    [
+      'requestsPerSecondMax 10001 is more than API Gateway accepts for the account and Region (10000): request a higher',
+      { requestsPerSecondMax: 10_001 },
+    ],
+    [
+      'requestsPerSecondMax 20000 is more than API Gateway accepts for the account and Region (10000)',
+      { capacity: { kind: 'provisioned', nodes: 100_000 } },
+    ],
+    [
+      'requestsPerSecondMax 2600 is more than API Gateway accepts for the account and Region (2500)',
+      { requestsPerSecondMax: 2_600, accountRequestsPerSecondMax: 2_500 },
+    ],
   ])('are reported at synth: %s', (message, props) => {
     expect(() => synthesise(props)).toThrow(InvalidPropsError);
     expect(() => synthesise(props)).toThrow(message);
@@ -193,9 +205,10 @@ describe('capacity for an expected size', () => {
   it('warms on-demand tables for the heartbeats of that many nodes, never below the throughput of a new table', () => {
     const warm = (nodes: number) =>
       Object.fromEntries(
-        ofType(synthesise({ capacity: { kind: 'onDemand', warmForNodes: nodes } }), 'AWS::DynamoDB::Table').map(
-          ([id, { Properties }]) => [/Health|Objects|Control/.exec(id)?.[0], Properties['WarmThroughput']],
-        ),
+        ofType(
+          synthesise({ capacity: { kind: 'onDemand', warmForNodes: nodes }, accountRequestsPerSecondMax: 20_000 }),
+          'AWS::DynamoDB::Table',
+        ).map(([id, { Properties }]) => [/Health|Objects|Control/.exec(id)?.[0], Properties['WarmThroughput']]),
       );
     const least = { ReadUnitsPerSecond: 12_000, WriteUnitsPerSecond: 4_000 };
     // 10,000 heartbeats and 333 status posts per second.
@@ -207,10 +220,12 @@ describe('capacity for an expected size', () => {
 
   it('allows twice the heartbeats through the HTTP API, and at least 2,000 requests per second', () => {
     expect(requestLimits({}, defaultPolicy)).toEqual({ requestsPerSecondMax: 2_000, burstRequestsMax: 4_000 });
-    expect(requestLimits({ capacity: { kind: 'provisioned', nodes: 100_000 } }, defaultPolicy)).toEqual({
-      requestsPerSecondMax: 20_000,
-      burstRequestsMax: 40_000,
-    });
+    const limits = { requestsPerSecondMax: 20_000, burstRequestsMax: 40_000 };
+    const accountRequestsPerSecondMax = 20_000;
+    expect(() =>
+      synthesise({ accountRequestsPerSecondMax, capacity: { kind: 'provisioned', nodes: 100_000 } }),
+    ).not.toThrow();
+    expect(requestLimits({ capacity: { kind: 'provisioned', nodes: 100_000 } }, defaultPolicy)).toEqual(limits);
     expect(requestLimits({ requestsPerSecondMax: 50 }, defaultPolicy).burstRequestsMax).toBe(100);
   });
 });

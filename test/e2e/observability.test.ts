@@ -14,6 +14,7 @@ const ALWAYS = [
   'node_collector_unhealthy_nodes_in_zone',
   'node_collector_zone_size',
   'not_ready_share_max',
+  'ready_nodes',
   'tick_age_seconds',
 ];
 const NAMESPACE = 'Nodekeeper/nodekeeper';

@@ -509,6 +509,8 @@ function measure(
     const { notReadyShareMaxPercent, disruptedZones } = fleetMetricsOf(outcome.zoneMetrics, policy);
     meter.add(metric.NOT_READY_SHARE_MAX, notReadyShareMaxPercent, 'Percent');
     meter.add(metric.DISRUPTED_ZONES, disruptedZones, 'Count');
+    const readyNodes = outcome.zoneMetrics.reduce((sum, { size, unhealthy }) => sum + size - unhealthy, 0);
+    meter.add(metric.READY_NODES, readyNodes, 'Count');
   }
   if (queue.length > 0) {
     const oldestMs = Math.min(...queue.map(({ addedAtMs }) => addedAtMs));
