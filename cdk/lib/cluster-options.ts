@@ -1,7 +1,8 @@
 import { Token } from 'aws-cdk-lib';
 import { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { Policy } from '../../shared/domain/policy.ts';
-import { type Capacity, expectedNodes } from './capacity.ts';
+import { expectedNodes } from './capacity.ts';
+import { type ConcurrencyProps, concurrencyFaults } from './concurrency.ts';
 
 /** A custom domain name of the endpoint. */
 export interface CustomDomain {
@@ -21,9 +22,8 @@ export type Encryption =
   | { readonly kind: 'customerManaged'; readonly keyArn?: string };
 
 /** The props with rules of their own. Policy and access entries are checked where they are read. */
-export interface CheckedProps {
+export interface CheckedProps extends ConcurrencyProps {
   readonly clusterId?: string;
-  readonly capacity?: Capacity;
   readonly logRetention?: RetentionDays;
   readonly requestsPerSecondMax?: number;
   readonly burstRequestsMax?: number;
@@ -144,6 +144,8 @@ function propFaults(props: CheckedProps, policy: Policy): readonly PropFault[] {
   check('alarmEmail', props.alarmEmail, props.alarmTopicArn === undefined, 'cannot be combined with alarmTopicArn');
   whole('requestsPerSecondMax', props.requestsPerSecondMax, 1, 1_000_000);
   whole('burstRequestsMax', props.burstRequestsMax, 1, 1_000_000);
+  whole('accountConcurrency', props.accountConcurrency, 1, 1_000_000);
+  faults.push(...concurrencyFaults(props));
   whole('accountRequestsPerSecondMax', props.accountRequestsPerSecondMax, 1, 10_000_000);
   const beatsPerSecond = expectedNodes(capacity) / policy.beatIntervalSeconds;
   if (faults.length === 0) {

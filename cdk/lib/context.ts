@@ -41,6 +41,8 @@ export function clusterPropsFromContext(read: ReadContext): NodekeeperClusterPro
     requestsPerSecondMax: context.number('requestsPerSecondMax'),
     burstRequestsMax: context.number('burstRequestsMax'),
     accountRequestsPerSecondMax: context.number('accountRequestsPerSecondMax'),
+    accountConcurrency: context.number('accountConcurrency'),
+    reservedConcurrency: context.numbers('reservedConcurrency'),
     customDomain: customDomainFrom(context),
     encryption: encryptionFrom(context),
     alarmTopicArn: context.text('alarmTopicArn'),
@@ -73,6 +75,21 @@ class ContextReader {
     if (value === undefined || /^\d{1,9}$/.test(value)) return value === undefined ? undefined : Number(value);
     this.fault(name, value, 'must be a whole number');
     return undefined;
+  }
+
+  /** `name=value,name=value`. */
+  pairs(name: string): Readonly<Record<string, string>> | undefined {
+    const text = this.text(name);
+    if (text === undefined) return undefined;
+    const pairs = text.split(',').map((pair) => /^([^=]+)=(.*)$/.exec(pair)?.slice(1) as [string, string] | undefined);
+    if (pairs.every((pair) => pair !== undefined)) return Object.fromEntries(pairs);
+    this.fault(name, text, 'must be name=value, separated by commas');
+    return undefined;
+  }
+
+  numbers(name: string): Readonly<Record<string, number>> | undefined {
+    const pairs = this.pairs(name);
+    return pairs && Object.fromEntries(Object.entries(pairs).map(([key, value]) => [key, Number(value)]));
   }
 
   oneOf<Value>(name: string, values: Readonly<Record<string, Value>>): Value | undefined {

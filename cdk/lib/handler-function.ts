@@ -12,6 +12,7 @@ import {
 } from 'aws-cdk-lib/aws-lambda';
 import { LogGroup, type RetentionDays } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
+import { defined } from '../../shared/domain/defined.ts';
 import type { FunctionName } from '../../shared/function-list.ts';
 import { type BundleOptions, bundledHandler } from './bundle.ts';
 import { handlerEntry } from './function-names.ts';
@@ -30,6 +31,8 @@ export interface HandlerFunctionProps {
   /** How the handler is bundled. @default - one file without additional files */
   readonly bundle?: BundleOptions;
   readonly logRetention: RetentionDays;
+  /** Executions reserved for the function, and its maximum. @default - those that the account has left */
+  readonly reservedConcurrency?: number;
 }
 
 /**
@@ -61,6 +64,7 @@ export class HandlerFunction extends Construct {
       memorySize: props.memoryMegabytes,
       timeout: Duration.seconds(props.timeoutSeconds),
       role: this.#role,
+      ...defined({ reservedConcurrentExecutions: props.reservedConcurrency }),
       logGroup,
       loggingFormat: LoggingFormat.JSON,
       // Platform lines at INFO would cost as much as the requests: 0.4 KB a beat.

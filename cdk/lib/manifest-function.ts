@@ -1,6 +1,7 @@
 import type { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import type { Construct } from 'constructs';
+import { defined } from '../../shared/domain/defined.ts';
 import type {
   Feature,
   FunctionNeeds,
@@ -10,6 +11,7 @@ import type {
 import type { Policy } from '../../shared/domain/policy.ts';
 import type { ListedFunction } from '../../shared/function-list.ts';
 import type { BundleOptions } from './bundle.ts';
+import type { ReservedConcurrency } from './concurrency.ts';
 import { allowDescribeInstances, allowDetachVolumes } from './ec2-actions.ts';
 import type { CommonVariable, Complete } from './environment-check.ts';
 import type { EventBus } from './event-bus.ts';
@@ -31,6 +33,7 @@ export interface FunctionSurroundings {
   /** Of the function whose ticks start each other. */
   readonly tickChain: TickChain;
   readonly logRetention: RetentionDays;
+  readonly reservedConcurrency: ReservedConcurrency;
   /** Features that this cluster has. */
   readonly features: ReadonlySet<Feature>;
 }
@@ -68,7 +71,7 @@ export class ManifestFunction extends HandlerFunction {
       memoryMegabytes: manifest.memoryMegabytes,
       timeoutSeconds: manifest.timeoutSeconds,
       logRetention: surroundings.logRetention,
-      ...(props.bundle === undefined ? {} : { bundle: props.bundle }),
+      ...defined({ bundle: props.bundle, reservedConcurrency: surroundings.reservedConcurrency[manifest.name] }),
     });
     for (const need of needs) this.#allow(need, surroundings);
     for (const trigger of manifest.triggers) this.#connect(scope, trigger, surroundings);

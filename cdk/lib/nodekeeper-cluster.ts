@@ -24,6 +24,7 @@ import {
   requestLimits,
   requireProps,
 } from './cluster-options.ts';
+import { reservedConcurrencyOf } from './concurrency.ts';
 import { CustomerKey } from './customer-key.ts';
 import { Dashboard } from './dashboard.ts';
 import { deadLetterQueue } from './dead-letters.ts';
@@ -129,6 +130,17 @@ export interface NodekeeperClusterProps {
    */
   readonly burstRequestsMax?: number;
   /**
+   * Concurrent executions that Lambda allows in the account and Region (`aws lambda get-account-settings`). With it the
+   * cluster reserves executions as docs/operations/quotas.md describes, where the limit allows that.
+   * @default - unknown: nothing is reserved, because Lambda refuses any reservation in a new account with a limit of 10
+   */
+  readonly accountConcurrency?: number;
+  /**
+   * Executions to reserve, by the name of the function, in place of those that `accountConcurrency` results in. A
+   * reservation is also the maximum of its function. All reservations of the account leave 100 unreserved.
+   */
+  readonly reservedConcurrency?: Readonly<Record<string, number>>;
+  /**
    * SNS topic that is notified when the cluster needs attention, and when the alarm is over. Excludes `alarmEmail`.
    * @default - no notification
    */
@@ -212,6 +224,7 @@ export class NodekeeperCluster extends Construct {
       tickChain: new TickChain(this, 'NodeMonitorTick', { deadLetters }),
       logRetention: props.logRetention ?? RetentionDays.ONE_MONTH,
       features,
+      reservedConcurrency: reservedConcurrencyOf(props, this.policy),
     };
   }
 

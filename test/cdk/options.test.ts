@@ -9,7 +9,7 @@ import type { NodekeeperClusterProps } from '../../cdk/lib/nodekeeper-cluster.ts
 import { functionUrlIds, planLocalMode } from '../../local/assembly/plan.ts';
 import type { Template as LocalTemplate } from '../../local/assembly/template.ts';
 import { defaultPolicy } from '../../shared/domain/policy.ts';
-import { allowedTo, ofType, resourcesOf, shortArn, synthesise, unbundledApp } from './synthesised.ts';
+import { allowedTo, functionRole, ofType, resourcesOf, shortArn, synthesise, unbundledApp } from './synthesised.ts';
 
 const CERTIFICATE = 'arn:aws:acm:eu-west-1:111122223333:certificate/01234567-89ab-cdef-0123-456789abcdef';
 const KEY = 'arn:aws:kms:eu-west-1:111122223333:key/01234567-89ab-cdef-0123-456789abcdef';
@@ -227,6 +227,54 @@ describe('capacity for an expected size', () => {
     ).not.toThrow();
     expect(requestLimits({ capacity: { kind: 'provisioned', nodes: 100_000 } }, defaultPolicy)).toEqual(limits);
     expect(requestLimits({ requestsPerSecondMax: 50 }, defaultPolicy).burstRequestsMax).toBe(100);
+  });
+});
+
+describe('reserved concurrency', () => {
+  const reservedBy = (props: NodekeeperClusterProps) =>
+    Object.fromEntries(
+      ofType(synthesise(props), 'AWS::Lambda::Function')
+        .map(([, resource]) => [functionRole(resource), resource.Properties['ReservedConcurrentExecutions']])
+        .filter(([, reserved]) => reserved !== undefined),
+    );
+  const small = { heartbeat: 100, api: 100, watch: 50, 'node-monitor': 10, evictor: 5 };
+
+  it('is none by default, and in accounts where Lambda would refuse it', () => {
+    for (const props of [{}, ...[10, 50, 100, 364].map((accountConcurrency) => ({ accountConcurrency }))]) {
+      expect(reservedBy(props), JSON.stringify(props)).toEqual({});
+    }
+  });
+
+  it('leaves 100 unreserved, and grows with the heartbeats of the expected nodes', () => {
+    expect(reservedBy({ accountConcurrency: 365 })).toEqual(small);
+    expect(reservedBy({ accountConcurrency: 1_000 })).toEqual(small);
+    const capacity = { kind: 'provisioned', nodes: 20_000 } as const;
+    expect(reservedBy({ accountConcurrency: 1_000, capacity })).toEqual({ ...small, heartbeat: 400 });
+    expect(reservedBy({ accountConcurrency: 600, capacity })).toEqual({});
+  });
+
+  it('can be chosen for each function', () => {
+    const reservedConcurrency = { watch: 20, 'pod-gc': 5 };
+    expect(reservedBy({ reservedConcurrency })).toEqual(reservedConcurrency);
+    expect(reservedBy({ reservedConcurrency: {}, accountConcurrency: 1_000 })).toEqual({});
+    expect(
+      clusterPropsFromContext((name) => (name === 'reservedConcurrency' ? 'watch=20,pod-gc=5' : undefined)),
+    ).toEqual({ reservedConcurrency });
+  });
+
+  it.each<[string, NodekeeperClusterProps]>([
+    ['reservedConcurrency.wach 5 is no function: heartbeat, ', { reservedConcurrency: { wach: 5 } }],
+    ['reservedConcurrency.watch 0 must be a whole number from 1', { reservedConcurrency: { watch: 0 } }],
+    [
+      'reservedConcurrency.watch null must be',
+      clusterPropsFromContext((n) => (n === 'reservedConcurrency' ? 'watch=x' : undefined)),
+    ],
+    [
+      "must leave 100 of the account's 1000 executions unreserved; it reserves 901",
+      { accountConcurrency: 1_000, reservedConcurrency: { heartbeat: 900, watch: 1 } },
+    ],
+  ])('is refused at synth: %s', (message, props) => {
+    expect(() => synthesise(props)).toThrow(message);
   });
 });
 

@@ -1,0 +1,70 @@
+/** Reserved concurrency: no function can use up the executions that heartbeats and ticks need. */
+import type { Policy } from '../../shared/domain/policy.ts';
+import { type FunctionName, functionList } from '../../shared/function-list.ts';
+import { type Capacity, expectedNodes } from './capacity.ts';
+
+export interface ConcurrencyProps {
+  readonly capacity?: Capacity;
+  readonly accountConcurrency?: number;
+  readonly reservedConcurrency?: Readonly<Record<string, number>>;
+}
+
+export type ReservedConcurrency = Readonly<Partial<Record<FunctionName, number>>>;
+
+/** A fault of a prop, as cluster-options.ts reports it. */
+interface ConcurrencyFault {
+  readonly prop: string;
+  readonly value: unknown;
+  readonly rule: string;
+}
+
+/**
+ * Executions that must stay unreserved in an account and Region. Lambda refuses a reservation that leaves less, so an
+ * account with a limit of 100 or less can reserve nothing.
+ * Source: AWS Lambda API Reference, "PutFunctionConcurrency".
+ */
+export const UNRESERVED_MIN = 100;
+/** Time of a heartbeat when DynamoDB is slow. Seconds. */
+const SLOW_BEAT_SECONDS = 0.1;
+/** A whole fleet may recover at once. */
+const BEATS_FACTOR = 2;
+const HEARTBEAT_MIN = 100;
+/**
+ * A reservation is also a maximum. `api` and `watch` are limited: a retry storm or abandoned watches, each of which
+ * holds an execution for up to 15 minutes, stop there. The ticks have executions of their own. Lambda starts with five
+ * batches of a queue at once, and a reservation below that would throttle them.
+ * Source: AWS Lambda Developer Guide, "Configuring scaling behavior for SQS event source mappings".
+ */
+const RESERVED = { api: 100, watch: 50, 'node-monitor': 10, evictor: 5 } as const satisfies ReservedConcurrency;
+
+/** The reservations for an account with this limit: none when they would leave less than 100 unreserved. */
+export function adviceFor(accountConcurrency: number, nodes: number, policy: Policy): ReservedConcurrency {
+  const beats = Math.ceil((nodes / policy.beatIntervalSeconds) * BEATS_FACTOR * SLOW_BEAT_SECONDS);
+  const advice = { heartbeat: Math.max(HEARTBEAT_MIN, beats), ...RESERVED };
+  return accountConcurrency - sumOf(advice) >= UNRESERVED_MIN ? advice : {};
+}
+
+/** The reservations of the props, else those that the account's limit allows, else none. */
+export const reservedConcurrencyOf = (props: ConcurrencyProps, policy: Policy): ReservedConcurrency =>
+  props.reservedConcurrency ?? adviceFor(props.accountConcurrency ?? 0, expectedNodes(props.capacity), policy);
+
+export function concurrencyFaults({ reservedConcurrency, accountConcurrency }: ConcurrencyProps): ConcurrencyFault[] {
+  const faults: ConcurrencyFault[] = [];
+  const names = functionList.map(({ name }): string => name);
+  for (const [name, value] of Object.entries(reservedConcurrency ?? {})) {
+    const prop = `reservedConcurrency.${name}`;
+    if (!names.includes(name)) faults.push({ prop, value, rule: `is no function: ${names.join(', ')}` });
+    else if (!Number.isInteger(value) || value < 1) {
+      faults.push({ prop, value, rule: 'must be a whole number from 1: 0 would stop the function' });
+    }
+  }
+  const sum = sumOf(reservedConcurrency ?? {});
+  if (faults.length === 0 && accountConcurrency !== undefined && sum > 0 && accountConcurrency - sum < UNRESERVED_MIN) {
+    const rule = `must leave ${UNRESERVED_MIN} of the account's ${accountConcurrency} executions unreserved; it reserves ${sum}`;
+    faults.push({ prop: 'reservedConcurrency', value: reservedConcurrency, rule });
+  }
+  return faults;
+}
+
+const sumOf = (reserved: Readonly<Record<string, number>>): number =>
+  Object.values(reserved).reduce((sum, value) => sum + value, 0);
