@@ -67,6 +67,17 @@ describe('nodekeeper kubeconfig', () => {
     ]);
   });
 
+  it('selects one of several clusters of a stack by its id', async () => {
+    const east = { EastEndpoint: 'https://east.example', EastClusterId: 'east' };
+    const west = { WestEndpoint: 'https://west.example', WestClusterId: 'west' };
+    cloudFormation.stacks.set('Edge2', { status: 'CREATE_COMPLETE', outputs: { ...east, ...west } });
+    await run([...REGION, '--stack', 'Edge2', '--cluster-id', 'west']);
+    expect(written().clusters[0]?.cluster.server).toBe('https://west.example');
+    await expect(run([...REGION, '--stack', 'Edge2', '--cluster-id', 'north'])).rejects.toThrow(
+      'the stack Edge2 has no cluster north',
+    );
+  });
+
   it('uses stack, alias, profile and file from the command line', async () => {
     cloudFormation.stacks.set('Edge2', { status: 'CREATE_COMPLETE', outputs: { ...OUTPUTS, ClusterId: 'two' } });
     const profiles: (string | undefined)[] = [];

@@ -1,5 +1,5 @@
 /**
- * nodekeeper kubeconfig [--stack NAME] [--region REGION] [--profile PROFILE] [--alias NAME] [--file PATH|-]
+ * nodekeeper kubeconfig [--stack NAME] [--cluster-id ID] [--region REGION] [--profile PROFILE] [--alias NAME] [--file PATH|-]
  *
  * Reads the outputs of a deployed stack and adds the cluster to a kubeconfig. kubectl then runs `nodekeeper token` of
  * this installation, by absolute path. So it works in any directory and never downloads from a registry.
@@ -22,7 +22,7 @@ import { changeKubeconfigFile, type KubeconfigEntry, mergedKubeconfig } from './
 import { describeStack } from './stack-outputs.ts';
 
 export const KUBECONFIG_USAGE =
-  'nodekeeper kubeconfig [--stack NAME] [--region REGION] [--profile PROFILE] [--alias NAME] [--file PATH|-]';
+  'nodekeeper kubeconfig [--stack NAME] [--cluster-id ID] [--region REGION] [--profile PROFILE] [--alias NAME] [--file PATH|-]';
 
 const STACK = 'Nodekeeper';
 const LAUNCHER = fileURLToPath(new URL('./bin/nodekeeper.mjs', import.meta.url));
@@ -36,6 +36,7 @@ export async function kubeconfigCommand(
     args: [...args],
     options: {
       stack: { type: 'string' },
+      'cluster-id': { type: 'string' },
       region: { type: 'string' },
       profile: { type: 'string' },
       alias: { type: 'string' },
@@ -53,8 +54,9 @@ export async function kubeconfigCommand(
   const credentials = await requireCredentials(profile, find);
   const endpoint = environment['AWS_ENDPOINT_URL_CLOUDFORMATION'];
   const { status, outputs } = await describeStack({ stackName, region, credentials, endpoint });
-  const server = outputs.get('Endpoint');
-  const clusterId = outputs.get('ClusterId');
+  const prefix = prefixOf(outputs, values['cluster-id'], stackName);
+  const server = outputs.get(`${prefix}Endpoint`);
+  const clusterId = outputs.get(`${prefix}ClusterId`);
   if (server === undefined || clusterId === undefined) throw withoutOutputs(stackName, status);
 
   const name = `${clusterId}.${region}.nodekeeper`;
@@ -81,6 +83,18 @@ export async function kubeconfigCommand(
   const path = values.file ?? defaultFile(environment);
   changeKubeconfigFile(path, (text) => mergedKubeconfig(text, entry));
   print(`context ${entry.contextName} in ${path}`);
+}
+
+/** A stack with several clusters has their outputs under prefixes. Without an id the plain names are meant. */
+function prefixOf(outputs: ReadonlyMap<string, string>, wanted: string | undefined, stackName: string): string {
+  if (wanted === undefined) return '';
+  const clusters = [...outputs].filter(([name]) => name.endsWith('ClusterId'));
+  const found = clusters.find(([, clusterId]) => clusterId === wanted);
+  if (found !== undefined) return found[0].slice(0, -'ClusterId'.length);
+  throw new CommandError(
+    `the stack ${stackName} has no cluster ${wanted}`,
+    `it has ${clusters.map(([, clusterId]) => clusterId).join(', ') || 'none'}`,
+  );
 }
 
 /** The default of kubectl: the first of $KUBECONFIG, else ~/.kube/config. */

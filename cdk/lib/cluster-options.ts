@@ -24,6 +24,7 @@ export type Encryption =
 /** The props with rules of their own. Policy and access entries are checked where they are read. */
 export interface CheckedProps extends ConcurrencyProps {
   readonly clusterId?: string;
+  readonly outputPrefix?: string;
   readonly logRetention?: RetentionDays;
   readonly requestsPerSecondMax?: number;
   readonly burstRequestsMax?: number;
@@ -114,6 +115,7 @@ function propFaults(props: CheckedProps, policy: Policy): readonly PropFault[] {
     check(prop, value, pattern.test(value ?? ''), rule);
 
   text('clusterId', props.clusterId, CLUSTER_ID, 'must be lower-case letters, digits and dashes, 63 at most');
+  text('outputPrefix', props.outputPrefix, /^[A-Za-z0-9]{0,100}$/, 'must be letters and digits, 100 at most');
   check(
     'logRetention',
     props.logRetention,

@@ -29,6 +29,8 @@ export function clusterPropsFromContext(read: ReadContext): NodekeeperClusterPro
   const context = new ContextReader(read);
   const props = {
     clusterId: context.text('clusterId'),
+    // One cluster per stack, with plain names.
+    outputPrefix: undefined,
     policyFile: context.text('policyFile'),
     accessEntriesFile: context.text('accessEntriesFile'),
     restoredTablesFile: context.text('restoredTablesFile'),

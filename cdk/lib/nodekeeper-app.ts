@@ -21,6 +21,6 @@ export function nodekeeperApp(props: NodekeeperAppProps = {}): { readonly app: A
     ...(stackName === undefined ? {} : { stackName }),
   });
   const fromContext = clusterPropsFromContext((name) => app.node.tryGetContext(name));
-  new NodekeeperCluster(stack, 'Cluster', { ...fromContext, ...props.cluster });
+  new NodekeeperCluster(stack, 'Cluster', { outputPrefix: '', ...fromContext, ...props.cluster });
   return { app, stack };
 }

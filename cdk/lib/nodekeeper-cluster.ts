@@ -1,7 +1,7 @@
 import { CfnOutput, CfnParameter, RemovalPolicy, Stack } from 'aws-cdk-lib';
 import type { IFunction } from 'aws-cdk-lib/aws-lambda';
 import { RetentionDays } from 'aws-cdk-lib/aws-logs';
-import { Construct } from 'constructs';
+import { Construct, type IConstruct } from 'constructs';
 import { apiManifest } from '../../shared/api/manifest.ts';
 import { watchManifest } from '../../shared/api/watch/manifest.ts';
 import { parseAccessEntries } from '../../shared/config/access-entries.ts';
@@ -21,6 +21,7 @@ import {
   CLUSTER_ID_DEFAULT,
   type CustomDomain,
   type Encryption,
+  InvalidPropsError,
   requestLimits,
   requireProps,
 } from './cluster-options.ts';
@@ -47,6 +48,12 @@ export interface NodekeeperClusterProps {
    * @default 'nodekeeper'
    */
   readonly clusterId?: string;
+  /**
+   * Prefix of the names of the outputs (`Endpoint`, `ClusterId` …) and of the parameter `StaticTokens`: letters and
+   * digits. `''` keeps the plain names, for one cluster of a stack at most.
+   * @default - the path of the construct in its stack: the cluster `Edge` has the output `EdgeEndpoint`
+   */
+  readonly outputPrefix?: string;
   /**
    * YAML file of policy fields (shared/domain/policy.ts). Other fields keep their default. Excludes `policy`.
    * @default - the documented defaults
@@ -167,14 +174,23 @@ export class NodekeeperCluster extends Construct {
   readonly clusterId: string;
   readonly policy: Policy;
   readonly tables: Tables;
+  /** Event bus of the cluster events. */
+  readonly eventBusName: string;
+  /** Dashboard in the console. */
+  readonly dashboardUrl: string;
+  /** Target of the DNS record of the custom domain. */
+  readonly domainTarget: string | undefined;
+  readonly #outputPrefix: string;
 
   constructor(scope: Construct, id: string, props: NodekeeperClusterProps = {}) {
     super(scope, id);
     this.policy = policyOf(props);
     requireProps(props, this.policy);
     this.clusterId = props.clusterId ?? CLUSTER_ID_DEFAULT;
+    requireOwnClusterId(this);
+    this.#outputPrefix = props.outputPrefix ?? pathInStack(this);
 
-    const staticTokens = staticTokensParameter(this);
+    const staticTokens = staticTokensParameter(this, `${this.#outputPrefix}StaticTokens`);
     this.tables = this.#createTables(props);
     const surroundings = this.#surroundings(props);
     const variables = {
@@ -192,7 +208,10 @@ export class NodekeeperCluster extends Construct {
     ]);
 
     const dashboard = this.#createAlarms(props, { surroundings, functions, apiId: frontDoor.apiId });
-    this.#createOutputs({ surroundings, dashboard, frontDoor });
+    this.eventBusName = surroundings.eventBus.busName;
+    this.dashboardUrl = dashboard.url;
+    this.domainTarget = frontDoor.domainTarget;
+    this.#createOutputs();
 
     // Last, when every construct to encrypt exists.
     if (props.encryption?.kind === 'customerManaged') new CustomerKey(this, 'Key', props.encryption).encrypt(this);
@@ -334,23 +353,24 @@ export class NodekeeperCluster extends Construct {
     });
   }
 
-  #createOutputs(of: {
-    readonly surroundings: FunctionSurroundings;
-    readonly dashboard: Dashboard;
-    readonly frontDoor: FrontDoor;
-  }): void {
-    output(this, 'EventBusName', of.surroundings.eventBus.busName, 'Event bus of the cluster events (docs/events)');
-    output(this, 'DashboardUrl', of.dashboard.url, 'Dashboard of the cluster');
-    output(this, 'Endpoint', this.endpoint, 'Server URL for kubeconfigs and agents');
-    output(this, 'ClusterId', this.clusterId, 'Name of this cluster');
+  #createOutputs(): void {
+    this.#output('EventBusName', this.eventBusName, 'Event bus of the cluster events (docs/events)');
+    this.#output('DashboardUrl', this.dashboardUrl, 'Dashboard of the cluster');
+    this.#output('Endpoint', this.endpoint, 'Server URL for kubeconfigs and agents');
+    this.#output('ClusterId', this.clusterId, 'Name of this cluster');
     const { region, stackName } = Stack.of(this);
-    output(this, 'Region', region, 'Region of the cluster');
-    const command = `npx nodekeeper kubeconfig --stack ${stackName} --region ${region}`;
-    output(this, 'KubeconfigCommand', command, 'Writes a kubeconfig for users with AWS credentials');
-    const { domainTarget } = of.frontDoor;
-    if (domainTarget !== undefined) {
-      output(this, 'DomainTarget', domainTarget, 'Target of the DNS record of the custom domain');
+    this.#output('Region', region, 'Region of the cluster');
+    const which = this.#outputPrefix === '' ? '' : ` --cluster-id ${this.clusterId}`;
+    const command = `npx nodekeeper kubeconfig --stack ${stackName}${which} --region ${region}`;
+    this.#output('KubeconfigCommand', command, 'Writes a kubeconfig for users with AWS credentials');
+    if (this.domainTarget !== undefined) {
+      this.#output('DomainTarget', this.domainTarget, 'Target of the DNS record of the custom domain');
     }
+  }
+
+  /** Outputs have known names, because the CLI and scripts read them. */
+  #output(name: string, value: string, description: string): void {
+    new CfnOutput(this, `${name}Output`, { value, description }).overrideLogicalId(`${this.#outputPrefix}${name}`);
   }
 }
 
@@ -368,7 +388,7 @@ const variablesOf = ({ health, objects, control }: Tables, policy: Policy): Vari
   CONTROL_TABLE: control.tableName,
 });
 
-function staticTokensParameter(scope: Construct): CfnParameter {
+function staticTokensParameter(scope: Construct, name: string): CfnParameter {
   const parameter = new CfnParameter(scope, 'StaticTokens', {
     type: 'String',
     default: '[]',
@@ -379,7 +399,7 @@ function staticTokensParameter(scope: Construct): CfnParameter {
       'Sign-in without IAM, for emergencies: JSON list of {"sha256": hex of the token\'s SHA-256, "user": name, ' +
       '"groups": [names]}. Only hashes are stored.',
   });
-  parameter.overrideLogicalId('StaticTokens');
+  parameter.overrideLogicalId(name);
   return parameter;
 }
 
@@ -415,7 +435,21 @@ function accessEntriesOf(props: NodekeeperClusterProps): readonly AccessEntry[] 
     : readAccessEntriesFile(props.accessEntriesFile);
 }
 
-/** Outputs have fixed names, because scripts read them. So a stack has one cluster. */
-function output(scope: Construct, name: string, value: string, description: string): void {
-  new CfnOutput(scope, `${name}Output`, { value, description }).overrideLogicalId(name);
+/** Names of outputs and parameters consist of letters and digits. */
+const pathInStack = (cluster: Construct): string => {
+  const { scopes } = cluster.node;
+  const ids = scopes.slice(scopes.indexOf(Stack.of(cluster)) + 1).map(({ node }) => node.id);
+  return ids.join('').replaceAll(/[^A-Za-z0-9]/g, '');
+};
+
+/** The names of alarms, of the dashboard and of the event bus contain the cluster's id. */
+function requireOwnClusterId(cluster: NodekeeperCluster): void {
+  const others = Stack.of(cluster).node.findAll();
+  const isTaken = (other: IConstruct): boolean =>
+    other instanceof NodekeeperCluster && other !== cluster && other.clusterId === cluster.clusterId;
+  const taken = others.find(isTaken);
+  if (taken === undefined) return;
+  throw new InvalidPropsError([
+    { prop: 'clusterId', value: cluster.clusterId, rule: `is the clusterId of ${taken.node.path} too` },
+  ]);
 }
