@@ -90,7 +90,6 @@ async function compose({ endpoint, tables }: WalkOrder): Promise<World> {
     STATIC_TOKENS: JSON.stringify([
       { sha256: createHash('sha256').update(ADMIN_TOKEN).digest('hex'), user: 'admin', groups: ['system:masters'] },
     ]),
-    ACCESS_ENTRIES: '[]',
     AUDIT_LOG_GROUP: 'audit',
     AUDIT_LOG_STREAM: 'audit',
     PROBE_URL: aws,

@@ -4,7 +4,7 @@ import { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import { Construct, type IConstruct } from 'constructs';
 import { apiManifest } from '../../shared/api/manifest.ts';
 import { watchManifest } from '../../shared/api/watch/manifest.ts';
-import { parseAccessEntries } from '../../shared/config/access-entries.ts';
+import { ACCESS_ENTRIES_FILE, parseAccessEntries } from '../../shared/config/access-entries.ts';
 import { parsePolicy } from '../../shared/config/policy.ts';
 import type { AccessEntry } from '../../shared/domain/access/access-entry.ts';
 import type { Feature } from '../../shared/domain/functions/function-manifest.ts';
@@ -264,7 +264,7 @@ export class NodekeeperCluster extends Construct {
       surroundings,
       variables: {
         ...variables,
-        ACCESS_ENTRIES: JSON.stringify(accessEntriesOf(props)),
+        ACCESS_ENTRIES_FILE,
         ...auditLog.environment,
         ...(watch === undefined ? {} : { WATCH_URL: watch.url }),
       },
@@ -272,9 +272,10 @@ export class NodekeeperCluster extends Construct {
       environment: { POWERTOOLS_METRICS_NAMESPACE: 'Nodekeeper' },
       bundle: {
         splitsOnDemandImports: true,
-        ...(certificate === undefined
-          ? {}
-          : { files: { [INSTANCE_IDENTITY_KEY_FILE]: readInstanceIdentityKey(certificate) } }),
+        files: {
+          [ACCESS_ENTRIES_FILE]: JSON.stringify(accessEntriesOf(props)),
+          ...(certificate === undefined ? {} : { [INSTANCE_IDENTITY_KEY_FILE]: readInstanceIdentityKey(certificate) }),
+        },
       },
     });
     api.allow(['logs:PutLogEvents'], [auditLog.streamArn]);

@@ -11,7 +11,9 @@ import { staticTokenAuthenticator } from '../../shared/adapters/tokens/static-to
 import { watchTicketIssuer } from '../../shared/adapters/tokens/watch-tickets.ts';
 import { composeApi } from '../../shared/api/compose.ts';
 import { redirectWatches } from '../../shared/api/watch/watch-redirect.ts';
+import { accessEntriesFromJson } from '../../shared/config/access-entries.ts';
 import { apiConfig, loadConfig } from '../../shared/config/environment.ts';
+import type { AccessEntry } from '../../shared/domain/access/access-entry.ts';
 import { INSTANCE_AGE_SECONDS_MAX } from '../../shared/domain/access/instance-identity.ts';
 import { API_LIMITS } from '../../shared/kube/request/request-throttle.ts';
 import type { Cloud } from '../../shared/ports/cloud.ts';
@@ -46,7 +48,7 @@ export function composeApiFunction(environment: Environment) {
                 publicKey: readFileSync(new URL('instance-identity-key.txt', import.meta.url), 'utf8'),
               }),
             ]),
-        callerIdentityTokens({ clusterId, entries: config.accessEntries }),
+        callerIdentityTokens({ clusterId, entries: accessEntriesOf(config) }),
       ],
       staticTokenAuthenticator(config.staticTokens),
     ),
@@ -59,6 +61,11 @@ export function composeApiFunction(environment: Environment) {
       : { answerWatch: redirectWatches(config.watchUrl, watchTicketIssuer(processKeys(keepTicketKey(items), log))) }),
   });
 }
+
+const accessEntriesOf = ({ accessEntriesFile }: { readonly accessEntriesFile?: string }): readonly AccessEntry[] =>
+  accessEntriesFile === undefined
+    ? []
+    : accessEntriesFromJson(readFileSync(new URL(accessEntriesFile, import.meta.url), 'utf8'));
 
 /** EC2's client is as large as the rest of this function. It is loaded when the first instance enrols. */
 function ec2OnDemand(environment: Environment, scope: CloudScope): Pick<Cloud, 'describeInstances'> {

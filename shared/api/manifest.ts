@@ -7,7 +7,7 @@ export const apiManifest = {
   memoryMegabytes: 512,
   // One second below the limit of the HTTP API: the client then gets our response.
   timeoutSeconds: 29,
-  environment: [...POLICY_AND_TABLES, 'STATIC_TOKENS', 'ACCESS_ENTRIES', 'AUDIT_LOG_GROUP', 'AUDIT_LOG_STREAM'],
+  environment: [...POLICY_AND_TABLES, 'STATIC_TOKENS', 'ACCESS_ENTRIES_FILE', 'AUDIT_LOG_GROUP', 'AUDIT_LOG_STREAM'],
   tables: {
     health: ['BatchGetItem', 'DeleteItem', 'GetItem', 'Query', 'UpdateItem'],
     objects: ['BatchGetItem', 'DeleteItem', 'GetItem', 'Query', ...COMMIT],

@@ -1,9 +1,12 @@
 /** Access entries of a deployment: a list of {arn, username?, groups}. Every fault is reported. */
 import * as z from 'zod/mini';
 import { type AccessEntry, accessEntryFaults, canonicalArn } from '../domain/access/access-entry.ts';
+import { ConfigError } from './config-error.ts';
 
-/** Maximum size in a function's environment, in characters of JSON; an entry has about 100. */
-export const ACCESS_ENTRIES_CHARACTERS_MAX = 1_024;
+/** Name of the file beside the handler of the API. Its size has no limit of an environment, 4 KB for all variables. */
+export const ACCESS_ENTRIES_FILE = 'access-entries.json';
+/** A cold start reads and checks all of them. */
+const ENTRIES_MAX = 10_000;
 
 export interface AccessEntriesFault {
   /** Position in the list; absent for a fault of the whole list. */
@@ -50,12 +53,24 @@ export function parseAccessEntries(input: unknown): ParsedAccessEntries {
     else if (arn !== undefined) seen.set(arn, index);
     entries.push(entry);
   }
-  const characters = JSON.stringify(entries).length;
-  if (faults.length === 0 && characters > ACCESS_ENTRIES_CHARACTERS_MAX) {
-    const rule = `take ${characters} characters, of ${ACCESS_ENTRIES_CHARACTERS_MAX} there is room for: name roles rather than users`;
-    faults.push({ field: '', rule });
+  if (input.length > ENTRIES_MAX) {
+    faults.push({ field: '', rule: `are ${input.length}, of ${ENTRIES_MAX} at most: name roles rather than users` });
   }
   return faults.length > 0 ? { kind: 'faults', faults } : { kind: 'ok', entries: Object.freeze(entries) };
+}
+
+/** @param text of the file that the deployment wrote. @throws ConfigError with every fault */
+export function accessEntriesFromJson(text: string): readonly AccessEntry[] {
+  const variable = 'ACCESS_ENTRIES_FILE';
+  let document: unknown;
+  try {
+    document = JSON.parse(text);
+  } catch {
+    throw new ConfigError([{ variable, rule: 'must contain JSON' }]);
+  }
+  const parsed = parseAccessEntries(document);
+  if (parsed.kind === 'ok') return parsed.entries;
+  throw new ConfigError(parsed.faults.map((fault) => ({ variable, rule: describeAccessEntriesFault(fault) })));
 }
 
 /** One line per fault: `file:line accessEntries[2].arn rule`. */

@@ -29,7 +29,6 @@ const api: ApiEnvironment = {
   POWERTOOLS_SERVICE_NAME: 'api',
   NODEKEEPER_POLICY: JSON.stringify(defaultPolicy),
   OBJECTS_TABLE: 'edge-objects',
-  ACCESS_ENTRIES: '[]',
   AUDIT_LOG_GROUP: 'audit',
   AUDIT_LOG_STREAM: 'api',
 };

@@ -6,7 +6,6 @@
 
 import * as z from 'zod/mini';
 import { defined } from '../domain/defined.ts';
-import { describeAccessEntriesFault, parseAccessEntries } from './access-entries.ts';
 import { ConfigError } from './config-error.ts';
 import { describePolicyFault, parsePolicy } from './policy.ts';
 import { STATIC_TOKENS_RULE, staticTokensIn } from './static-tokens.ts';
@@ -41,13 +40,6 @@ const policyJson = jsonText((document) => {
   return parsed.kind === 'ok'
     ? { kind: 'ok', value: parsed.policy }
     : { kind: 'faults', rules: parsed.faults.map(describePolicyFault) };
-});
-
-const accessEntriesJson = jsonText((document) => {
-  const parsed = parseAccessEntries(document);
-  return parsed.kind === 'ok'
-    ? { kind: 'ok', value: parsed.entries }
-    : { kind: 'faults', rules: parsed.faults.map(describeAccessEntriesFault) };
 });
 
 const staticTokensJson = jsonText((document) => {
@@ -110,7 +102,7 @@ export const apiConfig = z.pipe(
     ...everyFunction,
     ...allTables,
     ...tokens,
-    ACCESS_ENTRIES: accessEntriesJson,
+    ACCESS_ENTRIES_FILE: z.exactOptional(text),
     AUDIT_LOG_GROUP: text,
     AUDIT_LOG_STREAM: text,
     ACCOUNT_ID: z.exactOptional(text),
@@ -121,8 +113,8 @@ export const apiConfig = z.pipe(
     ...common(environment),
     tables: tablesOf(environment),
     staticTokens: environment.STATIC_TOKENS,
-    /** Maps AWS principals to users and groups. */
-    accessEntries: environment.ACCESS_ENTRIES,
+    /** File beside the handler with the access entries, of any size; absent: there are none. */
+    ...defined({ accessEntriesFile: environment.ACCESS_ENTRIES_FILE }),
     /** Destination of the audit trail. */
     auditLog: Object.freeze({ logGroup: environment.AUDIT_LOG_GROUP, logStream: environment.AUDIT_LOG_STREAM }),
     /**

@@ -7,7 +7,6 @@ import { routeLimits } from '../../cdk/lib/http-api.ts';
 import { readInstanceIdentityKey } from '../../cdk/lib/instance-identity-key.ts';
 import { passesLogLevel } from '../../local/functions/log-level.ts';
 import { INSTANCE_CHANGE } from '../../shared/adapters/eventbridge/instance-change.ts';
-import { ACCESS_ENTRIES_CHARACTERS_MAX } from '../../shared/config/access-entries.ts';
 import {
   apiConfig,
   cloudNodeConfig,
@@ -158,9 +157,8 @@ describe('functions', () => {
     expect(cloudNode).toMatchObject({ accountId: '<AWS::AccountId>', region: 'us-east-1', clusterId: 'nodekeeper' });
   });
 
-  it('stay within the 4 KB limit of an environment, with the longest lists of tokens and access entries', () => {
+  it('stay within the 4 KB limit of an environment, with the longest list of tokens', () => {
     const longestTokens = 'x'.repeat(640);
-    const longestEntries = 'x'.repeat(ACCESS_ENTRIES_CHARACTERS_MAX);
     const longestName = 'x'.repeat(255);
     const withInstances = synthesise({ instanceIdentityCertificateFile: certificateFile });
     const all = ofType(withInstances, 'AWS::Lambda::Function').map(([, resource]) => resource);
@@ -168,7 +166,7 @@ describe('functions', () => {
       const characters = Object.entries(environmentOf(resource)).reduce((sum, [name, value]) => {
         if (name === 'ACCOUNT_ID') return sum + name.length + '111122223333'.length;
         const long = name === 'STATIC_TOKENS' ? longestTokens : longestName;
-        const text = name === 'ACCESS_ENTRIES' ? longestEntries : typeof value === 'string' ? value : long;
+        const text = typeof value === 'string' ? value : long;
         return sum + name.length + text.length;
       }, 0);
       expect(characters).toBeLessThan(4_096);

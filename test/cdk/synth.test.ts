@@ -2,13 +2,14 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Stack, Validations } from 'aws-cdk-lib';
+import { App, Stack, Validations } from 'aws-cdk-lib';
 import { Queue } from 'aws-cdk-lib/aws-sqs';
 import { afterAll, describe, expect, it } from 'vitest';
 import { repositoryRoot } from '../../cdk/lib/function-names.ts';
 import { NodekeeperCluster } from '../../cdk/lib/nodekeeper-cluster.ts';
 import { InvalidPolicyError } from '../../cdk/lib/policy-source.ts';
-import { ofType, synthesise, unbundledApp } from './synthesised.ts';
+import { accessEntriesFromJson } from '../../shared/config/access-entries.ts';
+import { functionRole, ofType, type Resource, synthesise, unbundledApp } from './synthesised.ts';
 
 /** Ten seconds on an idle machine, longer on a busy one. */
 const SYNTH_TIMEOUT_MS = 90_000;
@@ -70,6 +71,20 @@ describe('synth', () => {
     },
     SYNTH_TIMEOUT_MS + 10_000,
   );
+
+  it('puts access entries of any number beside the handler of the API', () => {
+    const roles = Array.from({ length: 500 }, (_, index) => `arn:aws:iam::111122223333:role/Team${index}`);
+    const accessEntries = roles.map((arn) => ({ arn, groups: ['nodekeeper:viewers'] }));
+    const app = new App({ outdir: join(scratch, 'entries'), context: { 'aws:cdk:enable-asset-metadata': true } });
+    const stack = new Stack(app, 'Mine');
+    new NodekeeperCluster(stack, 'Cluster', { accessEntries });
+    const template = app.synth().getStackByName('Mine').template as { Resources: Record<string, Resource> };
+    const api = Object.values(template.Resources).find((resource) => functionRole(resource) === 'api')!;
+    const file = join(scratch, 'entries', String(api.Metadata?.['aws:asset:path']), 'access-entries.json');
+    expect(accessEntriesFromJson(readFileSync(file, 'utf8'))).toEqual(accessEntries);
+    const { Variables: variables } = api.Properties['Environment'] as { Variables: Record<string, string> };
+    expect(variables['ACCESS_ENTRIES_FILE']).toBe('access-entries.json');
+  });
 
   it('writes the same template every time', () => {
     expect(synthesise().toJSON()).toEqual(synthesise().toJSON());

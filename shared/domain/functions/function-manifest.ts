@@ -40,7 +40,7 @@ export const CLAIM = ['UpdateItem'] as const satisfies readonly ItemAction[];
 
 /** Environment variables besides those of every function. What each means is in shared/config/environment.ts. */
 export type FunctionVariable =
-  | 'ACCESS_ENTRIES'
+  | 'ACCESS_ENTRIES_FILE'
   | 'ACCOUNT_ID'
   | 'AUDIT_LOG_GROUP'
   | 'AUDIT_LOG_STREAM'
