@@ -3,6 +3,7 @@ import { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { Policy } from '../../shared/domain/policy.ts';
 import { expectedNodes } from './capacity.ts';
 import { type ConcurrencyProps, concurrencyFaults } from './concurrency.ts';
+import type { ClusterNetwork } from './network.ts';
 
 /** A custom domain name of the endpoint. */
 export interface CustomDomain {
@@ -25,6 +26,9 @@ export type Encryption =
 export interface CheckedProps extends ConcurrencyProps {
   readonly clusterId?: string;
   readonly outputPrefix?: string;
+  readonly network?: ClusterNetwork;
+  readonly permissionsBoundaryArn?: string;
+  readonly tags?: Readonly<Record<string, string>>;
   readonly logRetention?: RetentionDays;
   readonly requestsPerSecondMax?: number;
   readonly burstRequestsMax?: number;
@@ -76,6 +80,10 @@ const CLUSTER_ID = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 const DOMAIN_NAME = /^(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9-]{2,63}$/;
 const CERTIFICATE_ARN = /^arn:aws[a-z-]*:acm:[a-z0-9-]+:\d{12}:certificate\/[0-9a-f-]{36}$/;
 const TOPIC_ARN = /^arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}$/;
+const POLICY_ARN = /^arn:aws[a-z-]*:iam::(\d{12}|aws):policy\/[\w+=,.@/-]{1,512}$/;
+const SUBNET_ID = /^subnet-[0-9a-f]{8,17}$/;
+const SECURITY_GROUP_ID = /^sg-[0-9a-f]{8,17}$/;
+const TAGS_MAX = 50;
 const EMAIL = /^[^\s@]{1,64}@[^\s@]+\.[^\s@]+$/;
 const KEY_ARN = /^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key\/[A-Za-z0-9-]{1,128}$/;
 
@@ -141,6 +149,28 @@ function propFaults(props: CheckedProps, policy: Policy): readonly PropFault[] {
   if (encryption?.kind === 'customerManaged') {
     text('encryption.keyArn', encryption.keyArn, KEY_ARN, 'must be the ARN of a KMS key, not of an alias');
   }
+  text('permissionsBoundaryArn', props.permissionsBoundaryArn, POLICY_ARN, 'must be the ARN of an IAM policy');
+  const ids = (prop: string, values: readonly string[] | undefined, pattern: RegExp, rule: string): void => {
+    if (values === undefined || Token.isUnresolved(values)) return;
+    if (values.length === 0) faults.push({ prop, value: values, rule: 'must not be empty' });
+    for (const [index, value] of values.entries()) text(`${prop}[${index}]`, value, pattern, rule);
+  };
+  ids('network.subnetIds', props.network?.subnetIds, SUBNET_ID, 'must be the id of a subnet');
+  ids(
+    'network.securityGroupIds',
+    props.network?.securityGroupIds,
+    SECURITY_GROUP_ID,
+    'must be the id of a security group',
+  );
+  for (const [name, value] of Object.entries(props.tags ?? {})) {
+    check(
+      `tags.${name}`,
+      value,
+      /^(?!aws:).{1,128}$/.test(name) && value.length <= 256,
+      'breaks the rules of AWS for tags',
+    );
+  }
+  whole('number of tags', Object.keys(props.tags ?? {}).length, 0, TAGS_MAX - 2);
   text('alarmTopicArn', props.alarmTopicArn, TOPIC_ARN, 'must be the ARN of an SNS topic that is not FIFO');
   text('alarmEmail', props.alarmEmail, EMAIL, 'must be an e-mail address');
   check('alarmEmail', props.alarmEmail, props.alarmTopicArn === undefined, 'cannot be combined with alarmTopicArn');

@@ -8,6 +8,7 @@ import {
   type PropFault,
   RETENTION_DAYS,
 } from './cluster-options.ts';
+import type { ClusterNetwork } from './network.ts';
 import type { NodekeeperClusterProps } from './nodekeeper-cluster.ts';
 
 export type ReadContext = (name: string) => unknown;
@@ -45,6 +46,9 @@ export function clusterPropsFromContext(read: ReadContext): NodekeeperClusterPro
     accountRequestsPerSecondMax: context.number('accountRequestsPerSecondMax'),
     accountConcurrency: context.number('accountConcurrency'),
     reservedConcurrency: context.numbers('reservedConcurrency'),
+    network: networkFrom(context),
+    permissionsBoundaryArn: context.text('permissionsBoundaryArn'),
+    tags: context.pairs('tags'),
     customDomain: customDomainFrom(context),
     encryption: encryptionFrom(context),
     alarmTopicArn: context.text('alarmTopicArn'),
@@ -128,6 +132,20 @@ function customDomainFrom(context: ContextReader): CustomDomain | undefined {
     context.fault(prop, undefined, 'is missing: domainName and certificateArn are set together');
   }
   return domainName === undefined || certificateArn === undefined ? undefined : { domainName, certificateArn };
+}
+
+function networkFrom(context: ContextReader): ClusterNetwork | undefined {
+  const subnetIds = context.text('subnetIds')?.split(',');
+  const securityGroupIds = context.text('securityGroupIds')?.split(',');
+  const ipv6 = context.oneOf('subnetIpv6', SWITCH);
+  if (subnetIds !== undefined && securityGroupIds !== undefined) {
+    return { subnetIds, securityGroupIds, ...defined({ ipv6 }) };
+  }
+  if (subnetIds !== undefined || securityGroupIds !== undefined || ipv6 !== undefined) {
+    const prop = subnetIds === undefined ? 'subnetIds' : 'securityGroupIds';
+    context.fault(prop, undefined, 'is missing: subnetIds and securityGroupIds are set together');
+  }
+  return undefined;
 }
 
 function encryptionFrom(context: ContextReader): Encryption | undefined {

@@ -1,5 +1,5 @@
 import { Duration, RemovalPolicy, Tags } from 'aws-cdk-lib';
-import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import { Effect, PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import {
   ApplicationLogLevel,
   Architecture,
@@ -19,6 +19,8 @@ import { handlerEntry } from './function-names.ts';
 
 /** Tag and metadata key with the name in the function list, because CloudFormation generates the function's name. */
 export const FUNCTION_ROLE_KEY = 'nodekeeper:function';
+
+type Conditions = Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>;
 
 export interface HandlerFunctionProps {
   readonly functionName: FunctionName;
@@ -81,13 +83,19 @@ export class HandlerFunction extends Construct {
   }
 
   /** Adds to the function's role. Name the actions: no wildcard, no managed policy. */
-  allow(
-    actions: readonly string[],
-    resourceArns: readonly string[],
-    conditions?: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>,
-  ): void {
+  allow(actions: readonly string[], resourceArns: readonly string[], conditions?: Conditions): void {
+    this.#add(Effect.ALLOW, actions, resourceArns, conditions);
+  }
+
+  /** Refuses actions that the role must have for Lambda itself. */
+  deny(actions: readonly string[], resourceArns: readonly string[], conditions: Conditions): void {
+    this.#add(Effect.DENY, actions, resourceArns, conditions);
+  }
+
+  #add(effect: Effect, actions: readonly string[], resourceArns: readonly string[], conditions?: Conditions): void {
     this.#role.addToPolicy(
       new PolicyStatement({
+        effect,
         actions: [...actions],
         resources: [...resourceArns],
         ...(conditions === undefined ? {} : { conditions: { ...conditions } }),

@@ -17,6 +17,7 @@ import type { CommonVariable, Complete } from './environment-check.ts';
 import type { EventBus } from './event-bus.ts';
 import { HandlerFunction } from './handler-function.ts';
 import { InstanceChanges } from './instance-changes.ts';
+import { type ClusterNetwork, connectToNetwork } from './network.ts';
 import { TableStream } from './streams.ts';
 import { allowTables } from './table-actions.ts';
 import type { Tables } from './tables.ts';
@@ -34,6 +35,8 @@ export interface FunctionSurroundings {
   readonly tickChain: TickChain;
   readonly logRetention: RetentionDays;
   readonly reservedConcurrency: ReservedConcurrency;
+  /** Where the functions send their calls from; undefined: from Lambda's own network. */
+  readonly network: ClusterNetwork | undefined;
   /** Features that this cluster has. */
   readonly features: ReadonlySet<Feature>;
 }
@@ -73,6 +76,7 @@ export class ManifestFunction extends HandlerFunction {
       logRetention: surroundings.logRetention,
       ...defined({ bundle: props.bundle, reservedConcurrency: surroundings.reservedConcurrency[manifest.name] }),
     });
+    if (surroundings.network !== undefined) connectToNetwork(this, surroundings.network);
     for (const need of needs) this.#allow(need, surroundings);
     for (const trigger of manifest.triggers) this.#connect(scope, trigger, surroundings);
   }

@@ -1,4 +1,5 @@
-import { CfnOutput, CfnParameter, RemovalPolicy, Stack } from 'aws-cdk-lib';
+import { CfnOutput, CfnParameter, RemovalPolicy, Stack, Tags } from 'aws-cdk-lib';
+import { ManagedPolicy, PermissionsBoundary } from 'aws-cdk-lib/aws-iam';
 import type { IFunction } from 'aws-cdk-lib/aws-lambda';
 import { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import { Construct, type IConstruct } from 'constructs';
@@ -33,6 +34,7 @@ import { EventBus } from './event-bus.ts';
 import { FrontDoor } from './http-api.ts';
 import { INSTANCE_IDENTITY_KEY_FILE, readInstanceIdentityKey } from './instance-identity-key.ts';
 import { type FunctionSurroundings, ManifestFunction, type ManifestFunctionProps } from './manifest-function.ts';
+import type { ClusterNetwork } from './network.ts';
 import { readPolicyFile, requirePolicy } from './policy-source.ts';
 import { type RestoredTables, readRestoredTables, requireRestoredTables } from './restored-tables.ts';
 import { Tables } from './tables.ts';
@@ -148,6 +150,16 @@ export interface NodekeeperClusterProps {
    */
   readonly reservedConcurrency?: Readonly<Record<string, number>>;
   /**
+   * Private subnets from which the functions call AWS services. The endpoints of the cluster stay public
+   * (docs/network.md).
+   * @default - Lambda's own network, without a VPC
+   */
+  readonly network?: ClusterNetwork;
+  /** ARN of an IAM policy that limits every role of the cluster. */
+  readonly permissionsBoundaryArn?: string;
+  /** Tags of every resource of the cluster that can have tags. */
+  readonly tags?: Readonly<Record<string, string>>;
+  /**
    * SNS topic that is notified when the cluster needs attention, and when the alarm is over. Excludes `alarmEmail`.
    * @default - no notification
    */
@@ -213,6 +225,11 @@ export class NodekeeperCluster extends Construct {
     this.domainTarget = frontDoor.domainTarget;
     this.#createOutputs();
 
+    for (const [name, value] of Object.entries(props.tags ?? {})) Tags.of(this).add(name, value);
+    if (props.permissionsBoundaryArn !== undefined) {
+      const boundary = ManagedPolicy.fromManagedPolicyArn(this, 'Boundary', props.permissionsBoundaryArn);
+      PermissionsBoundary.of(this).apply(boundary);
+    }
     // Last, when every construct to encrypt exists.
     if (props.encryption?.kind === 'customerManaged') new CustomerKey(this, 'Key', props.encryption).encrypt(this);
   }
@@ -244,6 +261,7 @@ export class NodekeeperCluster extends Construct {
       logRetention: props.logRetention ?? RetentionDays.ONE_MONTH,
       features,
       reservedConcurrency: reservedConcurrencyOf(props, this.policy),
+      network: props.network,
     };
   }
 

@@ -56,3 +56,59 @@ describe('two clusters in one stack', () => {
     expect(() => templateWith(['East', { outputPrefix: 'a-b' }])).toThrow('outputPrefix "a-b" must be letters');
   });
 });
+
+describe('the surroundings of an organisation', () => {
+  const boundary = 'arn:aws:iam::111122223333:policy/boundary';
+  const network = { subnetIds: ['subnet-01234567', 'subnet-89abcdef'], securityGroupIds: ['sg-01234567'] };
+  const template = templateWith([
+    'Edge',
+    { permissionsBoundaryArn: boundary, tags: { team: 'edge' }, network: { ...network, ipv6: true } },
+  ]);
+
+  it('limit every role by a permissions boundary', () => {
+    const boundaries = valuesOf(template, 'AWS::IAM::Role', 'PermissionsBoundary');
+    expect(boundaries.length).toBeGreaterThan(9);
+    expect(new Set(boundaries)).toEqual(new Set([boundary]));
+  });
+
+  it.each(['AWS::DynamoDB::Table', 'AWS::Lambda::Function', 'AWS::SQS::Queue', 'AWS::Logs::LogGroup'])(
+    'tag every %s',
+    (type) => {
+      for (const tags of valuesOf(template, type, 'Tags')) {
+        expect(tags).toContainEqual({ Key: 'team', Value: 'edge' });
+      }
+    },
+  );
+
+  it('connect every function to the subnets, whose interfaces only Lambda may change', () => {
+    const functions = ofType(template, 'AWS::Lambda::Function');
+    for (const [id, { Properties }] of functions) {
+      expect(Properties['VpcConfig'], id).toEqual({
+        SubnetIds: network.subnetIds,
+        SecurityGroupIds: network.securityGroupIds,
+        Ipv6AllowedForDualStack: true,
+      });
+    }
+    const statements = ofType(template, 'AWS::IAM::Policy').flatMap(
+      ([, { Properties }]) => (Properties['PolicyDocument'] as { Statement: { Effect: string }[] }).Statement,
+    );
+    const about = statements.filter((statement) => JSON.stringify(statement).includes('ec2:CreateNetworkInterface'));
+    expect(about.filter(({ Effect }) => Effect === 'Allow')).toHaveLength(functions.length);
+    const denied = about.filter(({ Effect }) => Effect === 'Deny');
+    expect(denied).toHaveLength(functions.length);
+    for (const statement of denied) expect(JSON.stringify(statement)).toContain('lambda:SourceFunctionArn');
+    expect(JSON.stringify(templateWith(['Edge', {}]).toJSON())).not.toContain('VpcConfig');
+  });
+
+  it.each<[string, NodekeeperClusterProps]>([
+    [
+      'network.subnetIds[1] "vpc-1" must be the id of a subnet',
+      { network: { ...network, subnetIds: ['subnet-01234567', 'vpc-1'] } },
+    ],
+    ['network.securityGroupIds [] must not be empty', { network: { ...network, securityGroupIds: [] } }],
+    ['permissionsBoundaryArn "mine" must be the ARN of an IAM policy', { permissionsBoundaryArn: 'mine' }],
+    ['tags.aws:team "edge" breaks the rules of AWS for tags', { tags: { 'aws:team': 'edge' } }],
+  ])('are checked at synth: %s', (message, props) => {
+    expect(() => templateWith(['Edge', props])).toThrow(message);
+  });
+});

@@ -435,6 +435,8 @@ describe('cdk-nag', () => {
         customDomain,
         encryption: { kind: 'customerManaged' },
         pointInTimeRecoveryDays: 1,
+        network: { subnetIds: ['subnet-01234567'], securityGroupIds: ['sg-01234567'] },
+        tags: { team: 'edge' },
         alarmEmail: 'on-call@example.com',
       },
     ],
