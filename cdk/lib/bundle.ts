@@ -1,35 +1,38 @@
-import { writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { cpSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { basename, dirname, join } from 'node:path';
 import { AssetHashType, DockerImage } from 'aws-cdk-lib';
 import { Code } from 'aws-cdk-lib/aws-lambda';
-import { buildSync } from 'esbuild';
-import { repositoryRoot } from './function-names.ts';
+import type { FunctionName } from '../../shared/function-list.ts';
+import { handlerEntry, prebuiltHandler, repositoryRoot } from './function-names.ts';
 
-export interface BundleOptions {
-  /** Files to add to the bundle, by name: for text beyond the 4 KB limit of the environment. */
-  readonly files?: Readonly<Record<string, string>> | undefined;
-  /**
-   * Whether on-demand imports of the handler become files of their own (`chunk-….mjs`), read when needed instead of at
-   * each cold start. @default false: one file
-   */
-  readonly splitsOnDemandImports?: boolean | undefined;
-}
+/** Files to add to the bundle, by name: for text beyond the 4 KB limit of the environment. */
+export type AddedFiles = Readonly<Record<string, string>>;
+
+/**
+ * Functions whose on-demand imports become files of their own (`chunk-….mjs`), read when needed instead of at each cold
+ * start.
+ */
+const SPLIT: ReadonlySet<FunctionName> = new Set(['api']);
 
 /**
  * A handler and all its imports, AWS SDK included, as one minified ES module `index.mjs` with a source map: the
  * deployed code is the tested code. esbuild runs in this process, tens of milliseconds per function. NodejsFunction
- * would start npx for each function, and use Docker where esbuild is not installed.
- *
- * @param entry absolute path of a handler.ts that exports `handler`
+ * would start npx for each function, and use Docker where esbuild is not installed. The published package contains the
+ * same bundles, and no esbuild.
  */
-export function bundledHandler(entry: string, { files = {}, splitsOnDemandImports = false }: BundleOptions = {}): Code {
-  return Code.fromAsset(dirname(entry), {
+export function bundledHandler(functionName: FunctionName, files: AddedFiles = {}): Code {
+  const prebuilt = prebuiltHandler(functionName);
+  const isPrebuilt = existsSync(prebuilt);
+  return Code.fromAsset(isPrebuilt ? prebuilt : dirname(handlerEntry(functionName)), {
+    // The hash of the input would be that of handler.ts alone.
     assetHashType: AssetHashType.OUTPUT,
     bundling: {
       image: NO_IMAGE,
       local: {
         tryBundle: (outputFolder) => {
-          bundle(entry, outputFolder, splitsOnDemandImports);
+          if (isPrebuilt) cpSync(prebuilt, outputFolder, { recursive: true });
+          else writeBundle(functionName, outputFolder);
           for (const [name, text] of Object.entries(files)) writeFileSync(join(outputFolder, name), text);
           return true;
         },
@@ -41,14 +44,21 @@ export function bundledHandler(entry: string, { files = {}, splitsOnDemandImport
 /** Required by the type; never pulled, because local bundling either succeeds or throws. */
 const NO_IMAGE = DockerImage.fromRegistry('local-bundling-only');
 
-function bundle(entry: string, outputFolder: string, splitting: boolean): void {
-  buildSync({
-    entryPoints: [entry],
-    outdir: outputFolder,
+/**
+ * Writes the bundle of a handler into a folder. The bytes depend on the sources only: a source map contains the paths
+ * of the sources relative to the output, so esbuild is given the same output folder wherever the files go.
+ */
+export function writeBundle(functionName: FunctionName, outputFolder: string): void {
+  // Loaded here: the published package does not need it.
+  const { buildSync } = createRequire(import.meta.url)('esbuild') as typeof import('esbuild');
+  const { outputFiles } = buildSync({
+    entryPoints: [handlerEntry(functionName)],
+    write: false,
+    outdir: prebuiltHandler(functionName),
     entryNames: 'index',
     chunkNames: 'chunk-[hash]',
     outExtension: { '.js': '.mjs' },
-    splitting,
+    splitting: SPLIT.has(functionName),
     absWorkingDir: repositoryRoot,
     tsconfig: join(repositoryRoot, 'tsconfig.json'),
     bundle: true,
@@ -70,4 +80,6 @@ function bundle(entry: string, outputFolder: string, splitting: boolean): void {
     // CommonJS dependencies inside an ES module bundle still call require for Node's own modules.
     banner: { js: "import{createRequire}from'node:module';const require=createRequire(import.meta.url);" },
   });
+  mkdirSync(outputFolder, { recursive: true });
+  for (const { path, contents } of outputFiles) writeFileSync(join(outputFolder, basename(path)), contents);
 }

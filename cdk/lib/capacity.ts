@@ -1,23 +1,40 @@
 import { BillingMode, type Table, type TableProps } from 'aws-cdk-lib/aws-dynamodb';
 import type { Policy } from '../../shared/domain/policy.ts';
 
-/**
- * Billing mode of the tables.
- *
- * `onDemand`: pay per request. With `warmForNodes` the tables are warmed for the heartbeats of that many nodes. Warming
- * is charged once and can be raised later, never lowered. Without it a new table accepts 4,000 writes per second.
- *
- * `provisioned`: pay per hour, with autoscaling. Cheaper from about 29 % utilisation, and heartbeats are a steady load.
- * `nodes` is the expected size of the cluster: capacity starts there and follows the load, from a tenth to tenfold.
- * The table `control` stays on demand.
- */
-export type Capacity =
-  | { readonly kind: 'onDemand'; readonly warmForNodes?: number }
-  | { readonly kind: 'provisioned'; readonly nodes: number };
+/** Billing mode of the tables. */
+export class Capacity {
+  /**
+   * Pay per request.
+   *
+   * @param warmForNodes warms the tables for the heartbeats of that many nodes. Warming is charged once and can be
+   * raised later, never lowered. Without it a new table accepts 4,000 writes per second.
+   */
+  static onDemand(warmForNodes?: number): Capacity {
+    return new Capacity(false, warmForNodes);
+  }
+
+  /**
+   * Pay per hour, with autoscaling. Cheaper from about 29 % utilisation, and heartbeats are a steady load. The table
+   * `control` stays on demand.
+   *
+   * @param nodes expected size of the cluster: capacity starts there and follows the load, from a tenth to tenfold
+   */
+  static provisioned(nodes: number): Capacity {
+    return new Capacity(true, nodes);
+  }
+
+  readonly isProvisioned: boolean;
+  /** Number of nodes to prepare capacity for. */
+  readonly nodes: number | undefined;
+
+  private constructor(isProvisioned: boolean, nodes: number | undefined) {
+    this.isProvisioned = isProvisioned;
+    this.nodes = nodes;
+  }
+}
 
 /** Number of nodes to prepare capacity for; 0 when not configured. */
-export const expectedNodes = (capacity: Capacity | undefined): number =>
-  (capacity?.kind === 'provisioned' ? capacity.nodes : capacity?.warmForNodes) ?? 0;
+export const expectedNodes = (capacity: Capacity | undefined): number => capacity?.nodes ?? 0;
 
 /** Capacity units per second of a table under the expected load. */
 export interface ExpectedLoad {
@@ -76,13 +93,13 @@ const startUnits = (expected: number): number =>
 type BillingProps = Pick<TableProps, 'billingMode' | 'readCapacity' | 'writeCapacity' | 'warmThroughput'>;
 
 export function billingOf(capacity: Capacity, load: ExpectedLoad): BillingProps {
-  return capacity.kind === 'onDemand'
-    ? { billingMode: BillingMode.PAY_PER_REQUEST, ...warmOf(capacity.warmForNodes, load) }
-    : {
+  return capacity.isProvisioned
+    ? {
         billingMode: BillingMode.PROVISIONED,
         readCapacity: startUnits(load.readUnits),
         writeCapacity: Math.max(startUnits(load.writeUnits), Math.ceil(load.burst?.readyUnits ?? 0)),
-      };
+      }
+    : { billingMode: BillingMode.PAY_PER_REQUEST, ...warmOf(capacity.nodes, load) };
 }
 
 /**
@@ -93,7 +110,7 @@ export function billingOf(capacity: Capacity, load: ExpectedLoad): BillingProps 
  */
 export const controlBilling = (capacity: Capacity): BillingProps => ({
   billingMode: BillingMode.PAY_PER_REQUEST,
-  ...(capacity.kind === 'onDemand' ? warmOf(capacity.warmForNodes, { readUnits: 0, writeUnits: 0 }) : {}),
+  ...(capacity.isProvisioned ? {} : warmOf(capacity.nodes, { readUnits: 0, writeUnits: 0 })),
 });
 
 function warmOf(nodes: number | undefined, load: ExpectedLoad): Pick<TableProps, 'warmThroughput'> {
@@ -105,7 +122,7 @@ function warmOf(nodes: number | undefined, load: ExpectedLoad): Pick<TableProps,
 
 /** Enables autoscaling of a provisioned table. Does nothing on demand. */
 export function followLoad(table: Table, capacity: Capacity, load: ExpectedLoad): void {
-  if (capacity.kind === 'onDemand') return;
+  if (!capacity.isProvisioned) return;
   const range = (expected: number, { readyUnits = 0, mostUnits = 0 }: Partial<ExpectedLoad['burst']> = {}) => {
     const start = startUnits(expected);
     return {

@@ -13,14 +13,31 @@ export interface CustomDomain {
   readonly certificateArn: string;
 }
 
-/**
- * Owner of the encryption key. `awsManaged`: the keys of the AWS services, without a charge. `customerManaged`: a key
- * of your account for tables, queues and logs. The stack creates the key unless `keyArn` names one. The policy of an
- * existing key must allow CloudWatch Logs to use it (docs/operations/deploy.md).
- */
-export type Encryption =
-  | { readonly kind: 'awsManaged' }
-  | { readonly kind: 'customerManaged'; readonly keyArn?: string };
+/** Owner of the key that encrypts tables, queues and logs. */
+export class Encryption {
+  /** The keys of the AWS services, without a charge. */
+  static awsManaged(): Encryption {
+    return new Encryption(false, undefined);
+  }
+
+  /**
+   * A key of your account.
+   *
+   * @param keyArn an existing key, whose policy must allow CloudWatch Logs to use it (docs/operations/deploy.md). Without
+   * it the stack creates a key.
+   */
+  static customerManaged(keyArn?: string): Encryption {
+    return new Encryption(true, keyArn);
+  }
+
+  readonly isCustomerManaged: boolean;
+  readonly keyArn: string | undefined;
+
+  private constructor(isCustomerManaged: boolean, keyArn: string | undefined) {
+    this.isCustomerManaged = isCustomerManaged;
+    this.keyArn = keyArn;
+  }
+}
 
 /** The props with rules of their own. Policy and access entries are checked where they are read. */
 export interface CheckedProps extends ConcurrencyProps {
@@ -28,7 +45,7 @@ export interface CheckedProps extends ConcurrencyProps {
   readonly outputPrefix?: string;
   readonly network?: ClusterNetwork;
   readonly permissionsBoundaryArn?: string;
-  readonly tags?: Readonly<Record<string, string>>;
+  readonly tags?: { readonly [name: string]: string };
   readonly logRetention?: RetentionDays;
   readonly requestsPerSecondMax?: number;
   readonly burstRequestsMax?: number;
@@ -132,8 +149,7 @@ function propFaults(props: CheckedProps, policy: Policy): readonly PropFault[] {
   );
   whole('pointInTimeRecoveryDays', props.pointInTimeRecoveryDays, 0, RECOVERY_DAYS_MAX);
   const { capacity, customDomain, encryption } = props;
-  if (capacity?.kind === 'provisioned') whole('capacity.nodes', capacity.nodes, 1, NODES_MAX);
-  else whole('capacity.warmForNodes', capacity?.warmForNodes, 1, NODES_MAX);
+  whole(capacity?.isProvisioned ? 'capacity.nodes' : 'capacity.warmForNodes', capacity?.nodes, 1, NODES_MAX);
   text(
     'customDomain.domainName',
     customDomain?.domainName,
@@ -146,9 +162,7 @@ function propFaults(props: CheckedProps, policy: Policy): readonly PropFault[] {
     CERTIFICATE_ARN,
     'must be the ARN of an ACM certificate',
   );
-  if (encryption?.kind === 'customerManaged') {
-    text('encryption.keyArn', encryption.keyArn, KEY_ARN, 'must be the ARN of a KMS key, not of an alias');
-  }
+  text('encryption.keyArn', encryption?.keyArn, KEY_ARN, 'must be the ARN of a KMS key, not of an alias');
   text('permissionsBoundaryArn', props.permissionsBoundaryArn, POLICY_ARN, 'must be the ARN of an IAM policy');
   const ids = (prop: string, values: readonly string[] | undefined, pattern: RegExp, rule: string): void => {
     if (values === undefined || Token.isUnresolved(values)) return;

@@ -6,7 +6,7 @@ import { type Capacity, expectedNodes } from './capacity.ts';
 export interface ConcurrencyProps {
   readonly capacity?: Capacity;
   readonly accountConcurrency?: number;
-  readonly reservedConcurrency?: Readonly<Record<string, number>>;
+  readonly reservedConcurrency?: { readonly [functionName: string]: number };
 }
 
 export type ReservedConcurrency = Readonly<Partial<Record<FunctionName, number>>>;

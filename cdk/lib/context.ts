@@ -1,13 +1,7 @@
 import { RemovalPolicy } from 'aws-cdk-lib';
 import { defined } from '../../shared/domain/defined.ts';
-import type { Capacity } from './capacity.ts';
-import {
-  type CustomDomain,
-  type Encryption,
-  InvalidPropsError,
-  type PropFault,
-  RETENTION_DAYS,
-} from './cluster-options.ts';
+import { Capacity } from './capacity.ts';
+import { type CustomDomain, Encryption, InvalidPropsError, type PropFault, RETENTION_DAYS } from './cluster-options.ts';
 import type { ClusterNetwork } from './network.ts';
 import type { NodekeeperClusterProps } from './nodekeeper-cluster.ts';
 
@@ -113,15 +107,15 @@ class ContextReader {
 function capacityFrom(context: ContextReader): Capacity | undefined {
   const nodes = context.number('nodes');
   const warmForNodes = context.number('warmForNodes');
-  const billing = context.oneOf<Capacity['kind']>('capacity', { onDemand: 'onDemand', provisioned: 'provisioned' });
+  const billing = context.oneOf('capacity', { onDemand: 'onDemand', provisioned: 'provisioned' });
   if ((billing === 'provisioned') !== (nodes !== undefined)) {
     context.fault('nodes', nodes, 'is set together with capacity=provisioned only: the expected number of nodes');
   }
   if (billing === 'provisioned' && warmForNodes !== undefined) {
     context.fault('warmForNodes', warmForNodes, 'requires capacity=onDemand');
   }
-  if (nodes !== undefined) return { kind: 'provisioned', nodes };
-  return warmForNodes === undefined ? undefined : { kind: 'onDemand', warmForNodes };
+  if (nodes !== undefined) return Capacity.provisioned(nodes);
+  return warmForNodes === undefined ? undefined : Capacity.onDemand(warmForNodes);
 }
 
 function customDomainFrom(context: ContextReader): CustomDomain | undefined {
@@ -157,5 +151,5 @@ function encryptionFrom(context: ContextReader): Encryption | undefined {
   if (keyArn !== undefined && encryption !== 'customerManaged') {
     context.fault('keyArn', keyArn, 'requires encryption=customerManaged');
   }
-  return encryption === 'customerManaged' ? { kind: 'customerManaged', ...defined({ keyArn }) } : undefined;
+  return encryption === 'customerManaged' ? Encryption.customerManaged(keyArn) : undefined;
 }

@@ -22,7 +22,7 @@ type Service = keyof typeof ACTIONS;
 
 export interface CustomerKeyProps {
   /** ARN of an existing key. @default - a new key, rotated yearly */
-  readonly keyArn?: string;
+  readonly keyArn: string | undefined;
 }
 
 /**

@@ -7,3 +7,7 @@ export const repositoryRoot = fileURLToPath(new URL('../..', import.meta.url));
 /** Handlers are known to cdk/ by path only. */
 export const handlerEntry = (functionName: FunctionName): string =>
   fileURLToPath(new URL(`../../functions/${functionName}/handler.ts`, import.meta.url));
+
+/** Folder of the bundle of a handler, where it exists: in the published package. */
+export const prebuiltHandler = (functionName: FunctionName): string =>
+  fileURLToPath(new URL(`../../handlers/${functionName}`, import.meta.url));

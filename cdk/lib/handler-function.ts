@@ -14,8 +14,7 @@ import { LogGroup, type RetentionDays } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
 import { defined } from '../../shared/domain/defined.ts';
 import type { FunctionName } from '../../shared/function-list.ts';
-import { type BundleOptions, bundledHandler } from './bundle.ts';
-import { handlerEntry } from './function-names.ts';
+import { type AddedFiles, bundledHandler } from './bundle.ts';
 
 /** Tag and metadata key with the name in the function list, because CloudFormation generates the function's name. */
 export const FUNCTION_ROLE_KEY = 'nodekeeper:function';
@@ -30,8 +29,8 @@ export interface HandlerFunctionProps {
   /** Memory in MB. It also sets the CPU share: 1,769 MB is one vCPU. */
   readonly memoryMegabytes: number;
   readonly timeoutSeconds: number;
-  /** How the handler is bundled. @default - one file without additional files */
-  readonly bundle?: BundleOptions;
+  /** Files beside the handler. */
+  readonly files?: AddedFiles;
   readonly logRetention: RetentionDays;
   /** Executions reserved for the function, and its maximum. @default - those that the account has left */
   readonly reservedConcurrency?: number;
@@ -59,7 +58,7 @@ export class HandlerFunction extends Construct {
 
     this.lambda = new LambdaFunction(this, 'Function', {
       description: props.description,
-      code: bundledHandler(handlerEntry(props.functionName), props.bundle),
+      code: bundledHandler(props.functionName, props.files),
       handler: 'index.handler',
       runtime: Runtime.NODEJS_24_X,
       architecture: Architecture.ARM_64,

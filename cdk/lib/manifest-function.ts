@@ -10,7 +10,7 @@ import type {
 } from '../../shared/domain/functions/function-manifest.ts';
 import type { Policy } from '../../shared/domain/policy.ts';
 import type { ListedFunction } from '../../shared/function-list.ts';
-import type { BundleOptions } from './bundle.ts';
+import type { AddedFiles } from './bundle.ts';
 import type { ReservedConcurrency } from './concurrency.ts';
 import { allowDescribeInstances, allowDetachVolumes } from './ec2-actions.ts';
 import type { CommonVariable, Complete } from './environment-check.ts';
@@ -48,7 +48,7 @@ export interface ManifestFunctionProps {
   readonly variables: Readonly<Partial<Record<FunctionVariable, string>>>;
   /** Variables of this function only. They override those of every function. */
   readonly environment?: Readonly<Record<string, string>>;
-  readonly bundle?: BundleOptions;
+  readonly files?: AddedFiles;
 }
 
 /** `pod-gc` to `PodGc`: the id of a function's construct. A different id replaces the function. */
@@ -74,7 +74,7 @@ export class ManifestFunction extends HandlerFunction {
       memoryMegabytes: manifest.memoryMegabytes,
       timeoutSeconds: manifest.timeoutSeconds,
       logRetention: surroundings.logRetention,
-      ...defined({ bundle: props.bundle, reservedConcurrency: surroundings.reservedConcurrency[manifest.name] }),
+      ...defined({ files: props.files, reservedConcurrency: surroundings.reservedConcurrency[manifest.name] }),
     });
     if (surroundings.network !== undefined) connectToNetwork(this, surroundings.network);
     for (const need of needs) this.#allow(need, surroundings);

@@ -16,7 +16,7 @@ import { readAccessEntriesFile, requireAccessEntries } from './access-entries-so
 import { AlarmEmail } from './alarm-email.ts';
 import { Alarms } from './alarms.ts';
 import { AuditLog } from './audit-log.ts';
-import type { Capacity } from './capacity.ts';
+import { Capacity } from './capacity.ts';
 import { functionOf } from './cluster-alarms.ts';
 import {
   CLUSTER_ID_DEFAULT,
@@ -61,8 +61,8 @@ export interface NodekeeperClusterProps {
    * @default - the documented defaults
    */
   readonly policyFile?: string;
-  /** Policy fields. Other fields keep their default. Excludes `policyFile`. */
-  readonly policy?: Partial<Policy>;
+  /** Policy fields by name (shared/domain/policy.ts). Other fields keep their default. Excludes `policyFile`. */
+  readonly policy?: { readonly [field: string]: unknown };
   /**
    * Users with AWS credentials who may use the cluster: IAM roles or users, each with its user name and groups
    * (`nodekeeper:admins`, `nodekeeper:viewers`). Excludes `accessEntriesFile`.
@@ -79,7 +79,7 @@ export interface NodekeeperClusterProps {
   readonly instanceIdentityCertificateFile?: string;
   /**
    * Billing mode of the tables.
-   * @default - on demand
+   * @default Capacity.onDemand()
    */
   readonly capacity?: Capacity;
   /**
@@ -106,7 +106,7 @@ export interface NodekeeperClusterProps {
   readonly restoredTablesFile?: string;
   /**
    * Owner of the encryption key of tables, queues and logs.
-   * @default - the AWS services, `{ kind: 'awsManaged' }`
+   * @default Encryption.awsManaged()
    */
   readonly encryption?: Encryption;
   /**
@@ -148,7 +148,7 @@ export interface NodekeeperClusterProps {
    * Executions to reserve, by the name of the function, in place of those that `accountConcurrency` results in. A
    * reservation is also the maximum of its function. All reservations of the account leave 100 unreserved.
    */
-  readonly reservedConcurrency?: Readonly<Record<string, number>>;
+  readonly reservedConcurrency?: { readonly [functionName: string]: number };
   /**
    * Private subnets from which the functions call AWS services. The endpoints of the cluster stay public
    * (docs/network.md).
@@ -158,7 +158,7 @@ export interface NodekeeperClusterProps {
   /** ARN of an IAM policy that limits every role of the cluster. */
   readonly permissionsBoundaryArn?: string;
   /** Tags of every resource of the cluster that can have tags. */
-  readonly tags?: Readonly<Record<string, string>>;
+  readonly tags?: { readonly [name: string]: string };
   /**
    * SNS topic that is notified when the cluster needs attention, and when the alarm is over. Excludes `alarmEmail`.
    * @default - no notification
@@ -231,12 +231,13 @@ export class NodekeeperCluster extends Construct {
       PermissionsBoundary.of(this).apply(boundary);
     }
     // Last, when every construct to encrypt exists.
-    if (props.encryption?.kind === 'customerManaged') new CustomerKey(this, 'Key', props.encryption).encrypt(this);
+    const { encryption } = props;
+    if (encryption?.isCustomerManaged) new CustomerKey(this, 'Key', { keyArn: encryption.keyArn }).encrypt(this);
   }
 
   #createTables(props: NodekeeperClusterProps): Tables {
     return new Tables(this, 'Tables', {
-      capacity: props.capacity ?? { kind: 'onDemand' },
+      capacity: props.capacity ?? Capacity.onDemand(),
       policy: this.policy,
       removalPolicy: props.removalPolicy ?? RemovalPolicy.RETAIN,
       deletionProtection: props.deletionProtection ?? true,
@@ -288,12 +289,9 @@ export class NodekeeperCluster extends Construct {
       },
       // It writes no metrics of its own, and its environment is nearly full.
       environment: { POWERTOOLS_METRICS_NAMESPACE: 'Nodekeeper' },
-      bundle: {
-        splitsOnDemandImports: true,
-        files: {
-          [ACCESS_ENTRIES_FILE]: JSON.stringify(accessEntriesOf(props)),
-          ...(certificate === undefined ? {} : { [INSTANCE_IDENTITY_KEY_FILE]: readInstanceIdentityKey(certificate) }),
-        },
+      files: {
+        [ACCESS_ENTRIES_FILE]: JSON.stringify(accessEntriesOf(props)),
+        ...(certificate === undefined ? {} : { [INSTANCE_IDENTITY_KEY_FILE]: readInstanceIdentityKey(certificate) }),
       },
     });
     api.allow(['logs:PutLogEvents'], [auditLog.streamArn]);

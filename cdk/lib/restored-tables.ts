@@ -5,7 +5,11 @@ import { InvalidPropsError, type PropFault } from './cluster-options.ts';
 export interface RestoredTables {
   readonly health: StreamedTable;
   readonly objects: StreamedTable;
-  readonly control: { readonly tableArn: string };
+  readonly control: RestoredTable;
+}
+
+export interface RestoredTable {
+  readonly tableArn: string;
 }
 
 export interface StreamedTable {

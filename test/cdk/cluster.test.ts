@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { RemovalPolicy } from 'aws-cdk-lib';
 import { describe, expect, it } from 'vitest';
+import { Capacity } from '../../cdk/lib/capacity.ts';
 import { handlerEntry } from '../../cdk/lib/function-names.ts';
 import { routeLimits } from '../../cdk/lib/http-api.ts';
 import { readInstanceIdentityKey } from '../../cdk/lib/instance-identity-key.ts';
@@ -75,7 +76,7 @@ describe('tables', () => {
   });
 
   it('are provisioned for the expected nodes and follow the load', () => {
-    const provisioned = synthesise({ capacity: { kind: 'provisioned', nodes: 10_000 } });
+    const provisioned = synthesise({ capacity: Capacity.provisioned(10_000) });
     const health = ofType(provisioned, 'AWS::DynamoDB::Table').find(([id]) => id.includes('Health'))?.[1];
     // 1,000 heartbeats and 33 status posts per second at 70 %.
     expect(health?.Properties['ProvisionedThroughput']).toEqual({ ReadCapacityUnits: 175, WriteCapacityUnits: 1_477 });

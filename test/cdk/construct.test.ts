@@ -1,7 +1,11 @@
 /** NodekeeperCluster in an app and a stack of someone else. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { App, Stack } from 'aws-cdk-lib';
 import { Template } from 'aws-cdk-lib/assertions';
+import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
+import { repositoryRoot } from '../../cdk/lib/function-names.ts';
 import { NodekeeperCluster, type NodekeeperClusterProps } from '../../cdk/lib/nodekeeper-cluster.ts';
 import { ofType, resourcesOf } from './synthesised.ts';
 
@@ -110,5 +114,56 @@ describe('the surroundings of an organisation', () => {
     ['tags.aws:team "edge" breaks the rules of AWS for tags', { tags: { 'aws:team': 'edge' } }],
   ])('are checked at synth: %s', (message, props) => {
     expect(() => templateWith(['Edge', props])).toThrow(message);
+  });
+});
+
+describe('the props', () => {
+  const FILES = ['nodekeeper-cluster', 'capacity', 'cluster-options', 'network', 'restored-tables'].map(
+    (name) => `cdk/lib/${name}.ts`,
+  );
+  const PROPS = [
+    'NodekeeperClusterProps',
+    'Capacity',
+    'Encryption',
+    'CustomDomain',
+    'ClusterNetwork',
+    'RestoredTables',
+    'StreamedTable',
+    'RestoredTable',
+    'AccessEntry',
+  ];
+  /** Types that jsii refuses in a public property: unions, mapped and literal types. */
+  const refusedIn = (file: string): string[] => {
+    const source = ts.createSourceFile(file, readFileSync(join(repositoryRoot, file), 'utf8'), ts.ScriptTarget.Latest);
+    const refused: string[] = [];
+    const check = (owner: string, type: ts.TypeNode | undefined): void => {
+      if (type === undefined) return;
+      const text = type.getText(source);
+      const isMap = ts.isTypeLiteralNode(type) && type.members.every(ts.isIndexSignatureDeclaration);
+      const isOptional = ts.isUnionTypeNode(type) && type.types.length === 2 && / \| undefined$/.test(text);
+      if (isOptional) check(owner, type.types[0]);
+      else if (
+        ts.isUnionTypeNode(type) ||
+        (ts.isTypeLiteralNode(type) && !isMap) ||
+        /^(Partial|Readonly)</.test(text)
+      ) {
+        refused.push(`${owner}: ${text}`);
+      }
+    };
+    source.forEachChild((node) => {
+      if (ts.isTypeAliasDeclaration(node) && PROPS.includes(node.name.text)) check(node.name.text, node.type);
+      if (!ts.isInterfaceDeclaration(node) && !ts.isClassDeclaration(node)) return;
+      if (!PROPS.includes(node.name?.text ?? '')) return;
+      for (const member of node.members) {
+        if (ts.isPropertySignature(member) || ts.isPropertyDeclaration(member)) {
+          check(`${node.name?.text}.${member.name.getText(source)}`, member.type);
+        }
+      }
+    });
+    return refused;
+  };
+
+  it('have types that jsii can translate to other languages', () => {
+    expect([...FILES, 'shared/domain/access/access-entry.ts'].flatMap(refusedIn)).toEqual([]);
   });
 });

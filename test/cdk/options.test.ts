@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import { describe, expect, it } from 'vitest';
-import { InvalidPropsError, requestLimits } from '../../cdk/lib/cluster-options.ts';
+import { Capacity } from '../../cdk/lib/capacity.ts';
+import { Encryption, InvalidPropsError, requestLimits } from '../../cdk/lib/cluster-options.ts';
 import { clusterPropsFromContext } from '../../cdk/lib/context.ts';
 import { repositoryRoot } from '../../cdk/lib/function-names.ts';
 import type { NodekeeperClusterProps } from '../../cdk/lib/nodekeeper-cluster.ts';
@@ -36,8 +37,8 @@ describe('invalid props', () => {
     ['logRetention 31 must be a retention period of CloudWatch Logs: 1, 3, 5', { logRetention: 31 as RetentionDays }],
     ['logRetention 9999 must be a retention period', { logRetention: RetentionDays.INFINITE }],
     ['pointInTimeRecoveryDays 36 must be a whole number from 0 to 35', { pointInTimeRecoveryDays: 36 }],
-    ['capacity.nodes 0 must be a whole number from 1', { capacity: { kind: 'provisioned', nodes: 0 } }],
-    ['capacity.warmForNodes 1.5 must be a whole number', { capacity: { kind: 'onDemand', warmForNodes: 1.5 } }],
+    ['capacity.nodes 0 must be a whole number from 1', { capacity: Capacity.provisioned(0) }],
+    ['capacity.warmForNodes 1.5 must be a whole number', { capacity: Capacity.onDemand(1.5) }],
     [
       'customDomain.domainName "https://nodes.example.com" must be a DNS name',
       { customDomain: { ...customDomain, domainName: 'https://nodes.example.com' } },
@@ -48,7 +49,7 @@ describe('invalid props', () => {
     ],
     [
       'encryption.keyArn "alias/mine" must be the ARN of a KMS key, not of an alias',
-      { encryption: { kind: 'customerManaged', keyArn: 'alias/mine' } },
+      { encryption: Encryption.customerManaged('alias/mine') },
     ],
     ['alarmTopicArn "alarms" must be the ARN of an SNS topic', { alarmTopicArn: 'alarms' }],
     ['alarmEmail "me" must be an e-mail address', { alarmEmail: 'me' }],
@@ -59,7 +60,7 @@ describe('invalid props', () => {
     ['requestsPerSecondMax 0 must be a whole number from 1', { requestsPerSecondMax: 0 }],
     [
       'requestsPerSecondMax 500 must allow the 1000 heartbeats per second of 10000 nodes',
-      { requestsPerSecondMax: 500, capacity: { kind: 'provisioned', nodes: 10_000 } },
+      { requestsPerSecondMax: 500, capacity: Capacity.provisioned(10_000) },
     ],
     [
       'requestsPerSecondMax 10001 is more than API Gateway accepts for the account and Region (10000): request a higher',
@@ -67,7 +68,7 @@ describe('invalid props', () => {
     ],
     [
       'requestsPerSecondMax 20000 is more than API Gateway accepts for the account and Region (10000)',
-      { capacity: { kind: 'provisioned', nodes: 100_000 } },
+      { capacity: Capacity.provisioned(100_000) },
     ],
     [
       'requestsPerSecondMax 2600 is more than API Gateway accepts for the account and Region (2500)',
@@ -117,13 +118,13 @@ describe('context', () => {
     expect(synthesise({}, { ...whole, stackName: undefined }).toJSON()).toEqual(
       synthesise({
         clusterId: 'edge',
-        capacity: { kind: 'provisioned', nodes: 50_000 },
+        capacity: Capacity.provisioned(50_000),
         logRetention: RetentionDays.ONE_WEEK,
         pointInTimeRecoveryDays: 7,
         removalPolicy: 'destroy' as never,
         deletionProtection: false,
         customDomain,
-        encryption: { kind: 'customerManaged' },
+        encryption: Encryption.customerManaged(),
       }).toJSON(),
     );
   });
@@ -206,7 +207,7 @@ describe('capacity for an expected size', () => {
     const warm = (nodes: number) =>
       Object.fromEntries(
         ofType(
-          synthesise({ capacity: { kind: 'onDemand', warmForNodes: nodes }, accountRequestsPerSecondMax: 20_000 }),
+          synthesise({ capacity: Capacity.onDemand(nodes), accountRequestsPerSecondMax: 20_000 }),
           'AWS::DynamoDB::Table',
         ).map(([id, { Properties }]) => [/Health|Objects|Control/.exec(id)?.[0], Properties['WarmThroughput']]),
       );
@@ -222,10 +223,8 @@ describe('capacity for an expected size', () => {
     expect(requestLimits({}, defaultPolicy)).toEqual({ requestsPerSecondMax: 2_000, burstRequestsMax: 4_000 });
     const limits = { requestsPerSecondMax: 20_000, burstRequestsMax: 40_000 };
     const accountRequestsPerSecondMax = 20_000;
-    expect(() =>
-      synthesise({ accountRequestsPerSecondMax, capacity: { kind: 'provisioned', nodes: 100_000 } }),
-    ).not.toThrow();
-    expect(requestLimits({ capacity: { kind: 'provisioned', nodes: 100_000 } }, defaultPolicy)).toEqual(limits);
+    expect(() => synthesise({ accountRequestsPerSecondMax, capacity: Capacity.provisioned(100_000) })).not.toThrow();
+    expect(requestLimits({ capacity: Capacity.provisioned(100_000) }, defaultPolicy)).toEqual(limits);
     expect(requestLimits({ requestsPerSecondMax: 50 }, defaultPolicy).burstRequestsMax).toBe(100);
   });
 });
@@ -248,7 +247,7 @@ describe('reserved concurrency', () => {
   it('leaves 100 unreserved, and grows with the heartbeats of the expected nodes', () => {
     expect(reservedBy({ accountConcurrency: 365 })).toEqual(small);
     expect(reservedBy({ accountConcurrency: 1_000 })).toEqual(small);
-    const capacity = { kind: 'provisioned', nodes: 20_000 } as const;
+    const capacity = Capacity.provisioned(20_000);
     expect(reservedBy({ accountConcurrency: 1_000, capacity })).toEqual({ ...small, heartbeat: 400 });
     expect(reservedBy({ accountConcurrency: 600, capacity })).toEqual({});
   });
@@ -306,7 +305,7 @@ describe('a custom domain', () => {
 });
 
 describe('a customer-managed key', () => {
-  const template = synthesise({ encryption: { kind: 'customerManaged' } });
+  const template = synthesise({ encryption: Encryption.customerManaged() });
   const [keyId, key] = ofType(template, 'AWS::KMS::Key')[0]!;
   const keyArn = { 'Fn::GetAtt': [keyId, 'Arn'] };
 
@@ -352,19 +351,19 @@ describe('a customer-managed key', () => {
   });
 
   it('can be an existing one', () => {
-    const own = synthesise({ encryption: { kind: 'customerManaged', keyArn: KEY } });
+    const own = synthesise({ encryption: Encryption.customerManaged(KEY) });
     own.resourceCountIs('AWS::KMS::Key', 0);
     own.allResourcesProperties('AWS::SQS::Queue', { KmsMasterKeyId: KEY });
     expect(allowedTo(own, 'watch')).toContain(`kms:Decrypt on ${KEY}`);
   });
 
   it('does not prevent local mode from reading the template', () => {
-    expect(planOf({ encryption: { kind: 'customerManaged' } }).tables).toHaveLength(3);
+    expect(planOf({ encryption: Encryption.customerManaged() }).tables).toHaveLength(3);
   });
 
   it('adds nothing to a cluster without one', () => {
     expect(planOf({}).tables.map(({ definition }) => definition)).toEqual(
-      planOf({ encryption: { kind: 'customerManaged' } }).tables.map(({ definition }) => definition),
+      planOf({ encryption: Encryption.customerManaged() }).tables.map(({ definition }) => definition),
     );
     expect(Object.values(resourcesOf(synthesise())).some(({ Type }) => Type.startsWith('AWS::KMS'))).toBe(false);
   });
@@ -431,9 +430,9 @@ describe('cdk-nag', () => {
     [
       'everything on',
       {
-        capacity: { kind: 'provisioned', nodes: 1_000 },
+        capacity: Capacity.provisioned(1_000),
         customDomain,
-        encryption: { kind: 'customerManaged' },
+        encryption: Encryption.customerManaged(),
         pointInTimeRecoveryDays: 1,
         network: { subnetIds: ['subnet-01234567'], securityGroupIds: ['sg-01234567'] },
         tags: { team: 'edge' },

@@ -1,6 +1,8 @@
 import { RemovalPolicy } from 'aws-cdk-lib';
 import { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import { describe, expect, it } from 'vitest';
+import { Capacity } from '../../cdk/lib/capacity.ts';
+import { Encryption } from '../../cdk/lib/cluster-options.ts';
 import type { NodekeeperClusterProps } from '../../cdk/lib/nodekeeper-cluster.ts';
 import { allPairs } from './all-pairs.ts';
 import { checkAgainstSchemas } from './resource-schemas.ts';
@@ -19,9 +21,9 @@ const streamed = (name: string) => ({
 
 /** Values of each option that change the template; the first is the default. */
 const OPTIONS: readonly (readonly Props[])[] = [
-  [{}, { capacity: { kind: 'onDemand', warmForNodes: 20_000 } }, { capacity: { kind: 'provisioned', nodes: 1_000 } }],
+  [{}, { capacity: Capacity.onDemand(20_000) }, { capacity: Capacity.provisioned(1_000) }],
   [{}, { removalPolicy: RemovalPolicy.DESTROY, deletionProtection: false, pointInTimeRecoveryDays: 0 }],
-  [{}, { encryption: { kind: 'customerManaged' } }, { encryption: { kind: 'customerManaged', keyArn: KEY } }],
+  [{}, { encryption: Encryption.customerManaged() }, { encryption: Encryption.customerManaged(KEY) }],
   [{}, { customDomain: { domainName: 'nodes.example.com', certificateArn: CERTIFICATE } }],
   [{}, { alarmTopicArn: `${ARN}sns:eu-west-1:111122223333:alarms` }, { alarmEmail: 'on-call@example.com' }],
   [{}, { policy: { watchMode: 'longPoll' } }, { policy: { nodeMonitorPeriodSeconds: 15, podGcPeriodSeconds: 60 } }],

@@ -72,6 +72,27 @@ describe('synth', () => {
     SYNTH_TIMEOUT_MS + 10_000,
   );
 
+  it(
+    'writes the same bytes from any directory into any other',
+    () => {
+      const synthFrom = (cwd: string, outputFolder: string) => {
+        const { status, stderr } = spawnSync(process.execPath, [entry], {
+          cwd,
+          encoding: 'utf8',
+          timeout: SYNTH_TIMEOUT_MS,
+          env: { PATH: process.env['PATH'], CDK_OUTDIR: outputFolder },
+        });
+        expect(status, stderr).toBe(0);
+        return readFileSync(join(outputFolder, 'Nodekeeper.template.json'), 'utf8');
+      };
+      const one = synthFrom(repositoryRoot, join(scratch, 'one'));
+      const other = synthFrom(tmpdir(), join(scratch, 'deeper', 'than', 'the', 'other'));
+      // The asset hashes are the hashes of the bundles, source maps included.
+      expect(other).toBe(one);
+    },
+    2 * SYNTH_TIMEOUT_MS,
+  );
+
   it('puts access entries of any number beside the handler of the API', () => {
     const roles = Array.from({ length: 500 }, (_, index) => `arn:aws:iam::111122223333:role/Team${index}`);
     const accessEntries = roles.map((arn) => ({ arn, groups: ['nodekeeper:viewers'] }));

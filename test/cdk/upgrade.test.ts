@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { App, Stack } from 'aws-cdk-lib';
 import { Template } from 'aws-cdk-lib/assertions';
 import { describe, expect, it } from 'vitest';
+import { Encryption } from '../../cdk/lib/cluster-options.ts';
 import { NodekeeperCluster, type NodekeeperClusterProps } from '../../cdk/lib/nodekeeper-cluster.ts';
 import { type StatefulParts, statefulParts, upgradeFaults } from './stateful-resources.ts';
 import { synthesise } from './synthesised.ts';
@@ -17,7 +18,7 @@ const VARIANTS: Readonly<Record<string, NodekeeperClusterProps>> = {
       domainName: 'nodes.example.com',
       certificateArn: 'arn:aws:acm:eu-west-1:111122223333:certificate/01234567-89ab-cdef-0123-456789abcdef',
     },
-    encryption: { kind: 'customerManaged' },
+    encryption: Encryption.customerManaged(),
     alarmEmail: 'on-call@example.com',
   },
 };

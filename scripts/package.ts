@@ -1,0 +1,81 @@
+/**
+ * npm run package [-- DIRECTORY]
+ *
+ * Builds the package that other CDK apps install: the construct as JavaScript with type declarations, and the bundled
+ * handlers. It needs neither esbuild nor the sources of the functions.
+ */
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import ts from 'typescript';
+import { writeBundle } from '../cdk/lib/bundle.ts';
+import { functionList } from '../shared/function-list.ts';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const DIRECTORY = join('dist', 'construct');
+/** Libraries that the compiled construct imports. Those of the app itself are peers: two copies do not mix. */
+const DEPENDENCIES = ['yaml', 'zod'];
+const PEERS = ['aws-cdk-lib', 'constructs'];
+
+interface Manifest {
+  readonly version: string;
+  readonly description: string;
+  readonly license: string;
+  readonly engines: object;
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly devDependencies: Readonly<Record<string, string>>;
+}
+
+/** @throws Error with the diagnostics of the compiler */
+export function buildPackage(directory: string): void {
+  rmSync(directory, { recursive: true, force: true });
+  mkdirSync(directory, { recursive: true });
+  compile(directory);
+  for (const { name } of functionList) writeBundle(name, join(directory, 'handlers', name));
+  const { version, description, license, engines, dependencies, devDependencies } = JSON.parse(
+    readFileSync(join(ROOT, 'package.json'), 'utf8'),
+  ) as Manifest;
+  const versionsOf = (names: readonly string[], from: Readonly<Record<string, string>>) =>
+    Object.fromEntries(names.map((name) => [name, from[name]]));
+  const manifest = {
+    name: 'nodekeeper',
+    ...{ version, description, license, engines },
+    type: 'module',
+    exports: { '.': { types: './cdk/index.d.ts', default: './cdk/index.js' } },
+    files: ['cdk', 'shared', 'handlers'],
+    dependencies: versionsOf(DEPENDENCIES, dependencies),
+    peerDependencies: versionsOf(PEERS, devDependencies),
+    keywords: ['aws-cdk', 'kubernetes', 'node-controller'],
+  };
+  writeFileSync(join(directory, 'package.json'), `${JSON.stringify(manifest, undefined, 2)}\n`);
+  for (const name of ['LICENSE', 'README.md']) cpSync(join(ROOT, name), join(directory, name));
+}
+
+function compile(directory: string): void {
+  const { config } = ts.readConfigFile(join(ROOT, 'tsconfig.json'), ts.sys.readFile) as { config: object };
+  const { options } = ts.parseJsonConfigFileContent({ ...config, include: [], files: ['cdk/index.ts'] }, ts.sys, ROOT);
+  const program = ts.createProgram([join(ROOT, 'cdk/index.ts')], {
+    ...options,
+    noEmit: false,
+    allowImportingTsExtensions: false,
+    rewriteRelativeImportExtensions: true,
+    declaration: true,
+    rootDir: ROOT,
+    outDir: directory,
+  });
+  const { diagnostics } = program.emit();
+  const faults = [...ts.getPreEmitDiagnostics(program), ...diagnostics];
+  if (faults.length === 0) return;
+  const host = {
+    getCanonicalFileName: (name: string) => name,
+    getCurrentDirectory: () => ROOT,
+    getNewLine: () => '\n',
+  };
+  throw new Error(ts.formatDiagnostics(faults, host));
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const directory = resolve(process.argv[2] ?? join(ROOT, DIRECTORY));
+  buildPackage(directory);
+  console.log(directory);
+}
