@@ -27,7 +27,7 @@ interface Manifest {
 }
 
 /** @throws Error with the diagnostics of the compiler */
-export function buildPackage(directory: string): void {
+function buildPackage(directory: string): void {
   rmSync(directory, { recursive: true, force: true });
   mkdirSync(directory, { recursive: true });
   compile(directory);

@@ -10,8 +10,8 @@ import { handlerEntry, prebuiltHandler, repositoryRoot } from './function-names.
 export type AddedFiles = Readonly<Record<string, string>>;
 
 /**
- * Functions whose on-demand imports become files of their own (`chunk-….mjs`), read when needed instead of at each cold
- * start.
+ * In these functions on-demand imports become files of their own (`chunk-….mjs`), read when needed instead of at each
+ * cold start.
  */
 const SPLIT: ReadonlySet<FunctionName> = new Set(['api']);
 
@@ -46,7 +46,7 @@ const NO_IMAGE = DockerImage.fromRegistry('local-bundling-only');
 
 /**
  * Writes the bundle of a handler into a folder. The bytes depend on the sources only: a source map contains the paths
- * of the sources relative to the output, so esbuild is given the same output folder wherever the files go.
+ * of the sources relative to the output folder, so esbuild works for the same one wherever the files are written.
  */
 export function writeBundle(functionName: FunctionName, outputFolder: string): void {
   // Loaded here: the published package does not need it.

@@ -30,8 +30,8 @@ const SLOW_BEAT_SECONDS = 0.1;
 const BEATS_FACTOR = 2;
 const HEARTBEAT_MIN = 100;
 /**
- * A reservation is also a maximum. `api` and `watch` are limited: a retry storm or abandoned watches, each of which
- * holds an execution for up to 15 minutes, stop there. The ticks have executions of their own. Lambda starts with five
+ * A reservation is also a maximum. `api` and `watch` are limited: a retry storm stops there, and so do
+ * abandoned watches, which hold an execution for up to 15 minutes each. The ticks have executions of their own. Lambda starts with five
  * batches of a queue at once, and a reservation below that would throttle them.
  * Source: AWS Lambda Developer Guide, "Configuring scaling behavior for SQS event source mappings".
  */

@@ -1,4 +1,4 @@
-import { Aws, Duration } from 'aws-cdk-lib';
+import { Aws, CfnCondition, Duration, Fn, Stack } from 'aws-cdk-lib';
 import {
   AlarmStatusWidget,
   Dashboard as CloudWatchDashboard,
@@ -54,8 +54,33 @@ export class Dashboard extends Construct {
       graph('Pods deleted', [metrics.search(POD_DELETIONS, 'Sum')]),
       costGraph(metrics),
     );
-    this.url = `https://${Aws.REGION}.console.aws.amazon.com/cloudwatch/home?region=${Aws.REGION}#dashboards/dashboard/${props.clusterId}`;
+    this.url = `https://${consoleHost(this)}/cloudwatch/home?region=${Aws.REGION}#dashboards/dashboard/${props.clusterId}`;
   }
+}
+
+/** Hosts of the console, by partition. */
+const CONSOLES: Readonly<Record<string, string>> = {
+  aws: 'console.aws.amazon.com',
+  'aws-cn': 'console.amazonaws.cn',
+  'aws-us-gov': 'console.amazonaws-us-gov.com',
+};
+
+/** One condition per stack, which the clusters in it share. */
+function inPartition(stack: Stack, partition: string): CfnCondition {
+  const id = `InPartition-${partition}`;
+  const existing = stack.node.tryFindChild(id) as CfnCondition | undefined;
+  return existing ?? new CfnCondition(stack, id, { expression: Fn.conditionEquals(Aws.PARTITION, partition) });
+}
+
+/** Other partitions have isolated consoles: their name is that of the domain of AWS there, as far as known. */
+function consoleHost(scope: Construct): string {
+  return Object.entries(CONSOLES).reduce((otherwise, [partition, host]) => {
+    return Fn.conditionIf(
+      inPartition(Stack.of(scope), partition).logicalId,
+      `${Aws.REGION}.${host}`,
+      otherwise,
+    ).toString();
+  }, `console.${Aws.URL_SUFFIX}`);
 }
 
 /** The functions' own metrics, as the dashboard reads them. */

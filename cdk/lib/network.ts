@@ -20,7 +20,7 @@ export interface ClusterNetwork {
 
 /**
  * What Lambda does with the role of a function in a VPC; the function itself does not need it.
- * Source: AWS Lambda Developer Guide, "Giving Lambda functions access to resources in an Amazon VPC".
+ * Source: AWS Lambda Developer Guide, chapter "configuration-vpc".
  */
 const INTERFACE_ACTIONS = [
   'ec2:AssignPrivateIpAddresses',

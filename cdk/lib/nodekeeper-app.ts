@@ -1,5 +1,5 @@
 import { App, type AppProps, Stack, Validations } from 'aws-cdk-lib';
-import { AwsSolutionsChecks } from 'cdk-nag';
+import { AwsSolutionsChecks, ServerlessChecks } from 'cdk-nag';
 import { clusterPropsFromContext } from './context.ts';
 import { NodekeeperCluster, type NodekeeperClusterProps } from './nodekeeper-cluster.ts';
 
@@ -9,12 +9,12 @@ export interface NodekeeperAppProps {
 }
 
 /**
- * The app that `cdk synth` runs: one stack with one cluster, no account or Region fixed, checked by the AwsSolutions
- * rules at synth. Missing props come from context (context.ts), the name of the stack from `stackName`.
+ * The app that `cdk synth` runs: one stack with one cluster, no account or Region fixed, checked by the rules
+ * AwsSolutions and Serverless of cdk-nag at synth. Missing props come from context (context.ts), the name of the stack from `stackName`.
  */
 export function nodekeeperApp(props: NodekeeperAppProps = {}): { readonly app: App; readonly stack: Stack } {
   const app = new App({ analyticsReporting: false, autoSynth: false, ...props.app });
-  Validations.of(app).addPlugins(new AwsSolutionsChecks(app));
+  Validations.of(app).addPlugins(new AwsSolutionsChecks(app), new ServerlessChecks(app));
   const stackName = app.node.tryGetContext('stackName') as string | undefined;
   const stack = new Stack(app, 'Nodekeeper', {
     description: 'The Kubernetes node controller without a control plane',

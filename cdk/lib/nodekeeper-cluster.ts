@@ -37,6 +37,8 @@ import { type FunctionSurroundings, ManifestFunction, type ManifestFunctionProps
 import type { ClusterNetwork } from './network.ts';
 import { readPolicyFile, requirePolicy } from './policy-source.ts';
 import { type RestoredTables, readRestoredTables, requireRestoredTables } from './restored-tables.ts';
+import { scheduleAfterPolicies } from './schedule-order.ts';
+import { acknowledgeServerlessFindings } from './serverless-findings.ts';
 import { Tables } from './tables.ts';
 import { TickChain } from './tick.ts';
 import { Watch } from './watch.ts';
@@ -230,6 +232,8 @@ export class NodekeeperCluster extends Construct {
       const boundary = ManagedPolicy.fromManagedPolicyArn(this, 'Boundary', props.permissionsBoundaryArn);
       PermissionsBoundary.of(this).apply(boundary);
     }
+    acknowledgeServerlessFindings(this);
+    scheduleAfterPolicies(this);
     // Last, when every construct to encrypt exists.
     const { encryption } = props;
     if (encryption?.isCustomerManaged) new CustomerKey(this, 'Key', { keyArn: encryption.keyArn }).encrypt(this);

@@ -7,6 +7,8 @@ import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
 import { repositoryRoot } from '../../cdk/lib/function-names.ts';
 import { NodekeeperCluster, type NodekeeperClusterProps } from '../../cdk/lib/nodekeeper-cluster.ts';
+import { createResolver } from '../../local/assembly/intrinsics.ts';
+import type { Template as LocalTemplate } from '../../local/assembly/template.ts';
 import { ofType, resourcesOf } from './synthesised.ts';
 
 const emptyStack = (): Stack =>
@@ -165,5 +167,51 @@ describe('the props', () => {
 
   it('have types that jsii can translate to other languages', () => {
     expect([...FILES, 'shared/domain/access/access-entry.ts'].flatMap(refusedIn)).toEqual([]);
+  });
+});
+
+describe('schedules', () => {
+  it('are created after the policies of their role', () => {
+    const template = templateWith(['Edge', {}]);
+    const policies = ofType(template, 'AWS::IAM::Policy');
+    const schedules = ofType(template, 'AWS::Scheduler::Schedule');
+    expect(schedules.length).toBeGreaterThan(0);
+    for (const [id, schedule] of schedules) {
+      const { RoleArn: roleArn } = schedule.Properties['Target'] as { RoleArn: { 'Fn::GetAtt': [string, 'Arn'] } };
+      const [role] = roleArn['Fn::GetAtt'];
+      const own = policies.filter(([, { Properties }]) => JSON.stringify(Properties['Roles']).includes(`"${role}"`));
+      expect(own.length, id).toBeGreaterThan(0);
+      const { DependsOn: dependsOn } = schedule as unknown as { DependsOn?: readonly string[] };
+      expect(dependsOn ?? [], id).toEqual(expect.arrayContaining(own.map(([policy]) => policy)));
+    }
+  });
+});
+
+describe('the address of the dashboard', () => {
+  const template = Template.fromStack(
+    (() => {
+      const stack = new Stack(new App({ context: { 'aws:cdk:bundling-stacks': [] } }), 'Anywhere');
+      new NodekeeperCluster(stack, 'Edge');
+      return stack;
+    })(),
+  ).toJSON() as LocalTemplate;
+  const physical = { ref: () => undefined, attribute: () => undefined };
+
+  it.each([
+    ['aws', 'eu-west-1', 'amazonaws.com', 'eu-west-1.console.aws.amazon.com'],
+    ['aws-cn', 'cn-north-1', 'amazonaws.com.cn', 'cn-north-1.console.amazonaws.cn'],
+    ['aws-us-gov', 'us-gov-west-1', 'amazonaws.com', 'us-gov-west-1.console.amazonaws-us-gov.com'],
+    ['aws-eusc', 'eusc-de-east-1', 'amazonaws.eu', 'console.amazonaws.eu'],
+  ])('is in the console of the partition %s', (partition, region, urlSuffix, host) => {
+    const resolver = createResolver({
+      template,
+      physical,
+      parameters: {},
+      pseudoParameters: { 'AWS::Partition': partition, 'AWS::Region': region, 'AWS::URLSuffix': urlSuffix },
+    });
+    const output = template.Outputs?.['EdgeDashboardUrl'] as { Value: unknown } | undefined;
+    expect(resolver.value(output?.Value, 'EdgeDashboardUrl')).toBe(
+      `https://${host}/cloudwatch/home?region=${region}#dashboards/dashboard/nodekeeper`,
+    );
   });
 });

@@ -3,6 +3,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { App, Stack, Validations } from 'aws-cdk-lib';
+import { Code, Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambda';
 import { Queue } from 'aws-cdk-lib/aws-sqs';
 import { afterAll, describe, expect, it } from 'vitest';
 import { repositoryRoot } from '../../cdk/lib/function-names.ts';
@@ -164,6 +165,14 @@ describe('cdk-nag', () => {
     const { app, stack } = unbundledApp();
     new Queue(stack, 'Planted');
     expect(() => app.synth()).toThrow(/AwsSolutions-SQS|[Vv]alidation/);
+  });
+
+  it('detects violations of the Serverless rules: a function without tracing and dead letters fails the synth', () => {
+    const { app, stack } = unbundledApp();
+    const code = Code.fromInline('exports.handler = () => {}');
+    new LambdaFunction(stack, 'Planted', { code, handler: 'index.handler', runtime: Runtime.NODEJS_24_X });
+    expect(() => app.synth()).toThrow('Validation failed');
+    expect(readFileSync(join(app.outdir, 'validation-report.json'), 'utf8')).toContain('Serverless-LambdaDLQ');
   });
 
   it('has a reason of more than a few words with every acknowledgement', () => {

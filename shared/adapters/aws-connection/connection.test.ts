@@ -1,3 +1,4 @@
+import { RegionInfo } from 'aws-cdk-lib/region-info';
 import { describe, expect, it } from 'vitest';
 import { awsConnectionFrom, awsHost, endpointOf } from './connection.ts';
 
@@ -30,7 +31,19 @@ describe('the connection of a Lambda', () => {
 describe('the endpoint of a service', () => {
   it('is its host in the region', () => {
     expect(endpointOf({ region: 'eu-west-1' }, 'logs').href).toBe('https://logs.eu-west-1.amazonaws.com/');
-    expect(awsHost('sts', 'cn-north-1')).toBe('sts.cn-north-1.amazonaws.com.cn');
+  });
+
+  it.each([
+    'us-east-1',
+    'cn-north-1',
+    'us-gov-west-1',
+    'us-iso-east-1',
+    'us-isob-east-1',
+    'eu-isoe-west-1',
+    'us-isof-south-1',
+    'eusc-de-east-1',
+  ])('has the domain of the partition: %s', (region) => {
+    expect(awsHost('sts', region)).toBe(`sts.${region}.${RegionInfo.get(region).domainSuffix}`);
   });
 
   it('is the replaced endpoint if there is one', () => {

@@ -38,9 +38,24 @@ export function awsConnectionFrom(
   };
 }
 
-/** Host of a service's endpoint in a region. China's regions have a domain of their own. */
-export const awsHost = (service: string, region: string): string =>
-  `${service}.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`;
+/**
+ * Domains by the beginning of the region's name. Source: partitions of the AWS SDK and `RegionInfo` of the AWS CDK. No
+ * prefix is the beginning of another.
+ */
+const DOMAINS: readonly (readonly [prefix: string, domain: string])[] = [
+  ['cn-', 'amazonaws.com.cn'],
+  ['us-iso-', 'c2s.ic.gov'],
+  ['us-isob-', 'sc2s.sgov.gov'],
+  ['eu-isoe-', 'cloud.adc-e.uk'],
+  ['us-isof-', 'csp.hci.ic.gov'],
+  ['eusc-', 'amazonaws.eu'],
+];
+
+/** Host of a service's endpoint in a region. China, the isolated and the sovereign regions have domains of their own. */
+export const awsHost = (service: string, region: string): string => {
+  const [, domain = 'amazonaws.com'] = DOMAINS.find(([prefix]) => region.startsWith(prefix)) ?? [];
+  return `${service}.${region}.${domain}`;
+};
 
 /** The endpoint of a service: the connection's own if it has one. */
 export const endpointOf = (

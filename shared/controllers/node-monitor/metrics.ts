@@ -12,7 +12,7 @@ export const QUEUED_NODES = 'node_collector_queued_nodes_in_zone';
 export const QUEUE_AGE_MAX = 'queue_age_seconds_max';
 /** Share of nodes not ready in the zone where it is largest. Percent. For alarms, which cannot search for zones. */
 export const NOT_READY_SHARE_MAX = 'not_ready_share_max';
-/** Nodes that are Ready, in all zones: the nodes whose heartbeats are expected. For alarms. */
+/** Nodes that are Ready, in all zones: from these heartbeats are expected. For alarms. */
 export const READY_NODES = 'ready_nodes';
 /** Zones in partial or full disruption. */
 export const DISRUPTED_ZONES = 'disrupted_zones';
