@@ -86,7 +86,7 @@ describe('the surroundings of an organisation', () => {
     },
   );
 
-  it('connect every function to the subnets, whose interfaces only Lambda may change', () => {
+  it('connect every function to the subnets, and only Lambda may change their interfaces', () => {
     const functions = ofType(template, 'AWS::Lambda::Function');
     for (const [id, { Properties }] of functions) {
       expect(Properties['VpcConfig'], id).toEqual({
