@@ -84,7 +84,7 @@ describe('a kubeconfig', () => {
   it('returns server, authority and token, also from files beside it', () => {
     const ca = Buffer.from('PEM').toString('base64');
     const kubeconfig = write({ token: 't' }, { 'certificate-authority-data': ca });
-    expect(apiAccess({ kubeconfig }, {})).toEqual({ url: 'https://c.example', token: 't', ca: 'PEM' });
+    expect(apiAccess({ kubeconfig }, {})).toMatchObject({ url: 'https://c.example', token: 't', ca: 'PEM' });
     writeFileSync(join(dir, 'token'), 'from-file\n');
     writeFileSync(join(dir, 'ca.pem'), 'OTHER');
     write({ tokenFile: 'token' }, { 'certificate-authority': 'ca.pem' });

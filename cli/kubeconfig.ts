@@ -14,6 +14,8 @@ export interface ApiAccess {
   /** PEM text. Absent: the certificate authorities of the system. */
   readonly ca?: string;
   readonly token: string;
+  /** Where url and token come from. Absent: from the options. */
+  readonly kubeconfig?: { readonly path: string; readonly execArgs: readonly string[] };
 }
 
 export interface AccessOptions {
@@ -102,7 +104,7 @@ function readKubeconfig(
     (user?.tokenFile === undefined ? undefined : beside(user.tokenFile).trim()) ??
     (user?.exec === undefined ? undefined : fromPlugin(user.exec, environment));
   if (bearer === undefined) throw new CommandError(`the user in ${path} has no token, tokenFile or exec plugin`, NEXT);
-  return { url, token: bearer, ...defined({ ca }) };
+  return { url, token: bearer, kubeconfig: { path, execArgs: user?.exec?.args ?? [] }, ...defined({ ca }) };
 }
 
 function fromPlugin({ command, args, env, apiVersion }: ExecPlugin, environment: Environment): string {

@@ -15,13 +15,13 @@ export interface TlsServer {
   close(): Promise<void>;
 }
 
-export async function startTlsServer(listener: RequestListener): Promise<TlsServer> {
+export async function startTlsServer(listener: RequestListener, validDays = 1): Promise<TlsServer> {
   const nowMs = Date.now();
   const authority = await makeAuthority({ commonName: 'test', nowMs, validDays: 1 });
   const { certificatePem, privateKeyPem } = await makeServerCertificate(authority, {
     names: ['localhost', '127.0.0.1'],
     nowMs,
-    validDays: 1,
+    validDays,
   });
   const server = createServer({ cert: certificatePem, key: privateKeyPem }, listener);
   const sockets = new Set<Socket>();
