@@ -1,7 +1,18 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { PRICES } from '../../shared/domain/cost/prices.ts';
-import { type Bill, type BillSettings, billOf, billReport, DATA_OUT, POLLERS_MIN, tickReadUnits } from './bill.ts';
+import {
+  type Bill,
+  type BillSettings,
+  billOf,
+  billReport,
+  billRows,
+  DATA_OUT,
+  HANDSHAKE_BYTES,
+  HANDSHAKES,
+  POLLERS_MIN,
+  tickReadUnits,
+} from './bill.ts';
 import { seriesOf } from './measure.ts';
 import { type Measurement, NOTHING, plus, type Taken, times } from './measurement.ts';
 import { parseCostOptions } from './options.ts';
@@ -17,6 +28,9 @@ const settings: BillSettings = {
   beatSeconds: 10,
   billing: 'onDemand',
   watchers: 0,
+  abandonedWatchesPerDay: 0,
+  failuresPerNode: 0,
+  connectionsPerNodeDay: 0,
   podsPerNode: 0,
   zones: 0,
   lambdaTime: 'floor',
@@ -97,6 +111,59 @@ describe('a bill', () => {
     const queues = (3 * 525_600 + (5 + 3 * 2) * 131_400) * 0.4e-6 + 87_600 * 1e-6;
     expect(idle.dollars).toBeCloseTo(standing + queues, 2);
     expect(idleWithAllPollers.dollars - idle.dollars).toBeCloseTo(3 * 3 * 131_400 * 0.4e-6, 4);
+  });
+
+  it('charges requests above 300 million per month at the second price', () => {
+    const bill = billOf(aMeasurement, { ...settings, nodes: 10_000 }, PRICES);
+    // 262,800 heartbeats, 8,760 posts and 1,460 lists per node: 2,730.2 million.
+    expect(lineOf(bill, 'HTTP API')).toMatchObject({ quantity: 300e6, dollars: 300 });
+    expect(lineOf(bill, 'HTTP API, above 300 million')?.quantity).toBeCloseTo(2_430.2e6, -1);
+    expect(lineOf(bill, 'HTTP API, above 300 million')?.dollars).toBeCloseTo(2_187.18, 2);
+    expect(lineOf(billOf(aMeasurement, settings, PRICES), 'HTTP API, above 300 million')?.quantity).toBe(0);
+  });
+
+  it('charges an abandoned watch for the 15 minutes that it runs on', () => {
+    const bill = billOf(aMeasurement, { ...settings, abandonedWatchesPerDay: 96 }, PRICES);
+    // 96 times a quarter of an hour is one watch held all the time.
+    const held = billOf(aMeasurement, { ...settings, watchers: 1 }, PRICES);
+    expect(bill.dollars).toBeCloseTo(held.dollars, 9);
+    expect(billReport(aMeasurement, { ...settings, abandonedWatchesPerDay: 96 }, PRICES).idle.dollars).toBeCloseTo(
+      billReport(aMeasurement, settings, PRICES).idle.dollars,
+      9,
+    );
+  });
+
+  it('charges two events per failure of a node', () => {
+    const bill = billOf(aMeasurement, { ...settings, nodes: 50_000, failuresPerNode: 10 }, PRICES);
+    expect(lineOf(bill, 'EventBridge custom events')).toMatchObject({ quantity: 1_000_000 });
+    expect(lineOf(bill, 'EventBridge custom events')?.dollars).toBeCloseTo(1, 9);
+  });
+
+  it('charges the bytes of TLS handshakes, and a connection per heartbeat costs 300 times as much', () => {
+    const hourly = billOf(aMeasurement, { ...settings, connectionsPerNodeDay: 24 }, PRICES);
+    // 100 nodes, 730 connections each.
+    expect(lineOf(hourly, HANDSHAKES)?.quantity).toBeCloseTo((100 * 730 * HANDSHAKE_BYTES) / 1e9, 9);
+    expect(lineOf(hourly, HANDSHAKES)?.dollars).toBeCloseTo(0.0352, 4);
+    const each = billOf(aMeasurement, { ...settings, connectionsPerNodeDay: 8_640 }, PRICES);
+    expect(lineOf(each, HANDSHAKES)?.dollars).toBeCloseTo(12.69, 2);
+  });
+
+  it('charges no data out for probes, which stay in the Region', () => {
+    const idle = { ...aMeasurement.idle, taken: { ...idleTaken, httpRequests: 12, answeredBytes: 6_000 } };
+    const [fleet] = aMeasurement.fleets;
+    const taken = plus(fleet!.taken, a({ httpRequests: 12, answeredBytes: 6_000 + 600 * 500 }));
+    const bill = billOf({ ...aMeasurement, idle, fleets: [{ ...fleet!, taken }] }, settings, PRICES);
+    // The answers of the heartbeats alone, 500 bytes each.
+    expect(lineOf(bill, DATA_OUT)?.quantity).toBeCloseTo((100 * BEATS_PER_MONTH * 500) / 1e9, 6);
+  });
+
+  it('is made for both billing modes of each size, and zones belong to nodes', () => {
+    const rows = billRows(aMeasurement, [0, 10], { ...settings, zones: 3 }, PRICES);
+    expect(rows.map(({ nodes }) => nodes)).toEqual([0, 10]);
+    const [empty, ten] = rows as [(typeof rows)[0], (typeof rows)[0]];
+    expect(empty.onDemand.bill).toEqual(billOf(aMeasurement, { ...settings, nodes: 0 }, PRICES));
+    expect(ten.provisioned.bill.settings).toMatchObject({ nodes: 10, zones: 3, billing: 'provisioned' });
+    expect(ten.onDemand.bill.dollars).toBeLessThan(ten.provisioned.bill.dollars);
   });
 
   it('charges a zone by its metrics and a watch by the run time of its environment', () => {

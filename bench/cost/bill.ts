@@ -11,6 +11,7 @@
  */
 
 import { LIST_WITHOUT_PODS_MS } from '../../agent/app/pod-loop.ts';
+import { watchManifest } from '../../shared/api/watch/manifest.ts';
 import { type Dollars, SECONDS_A_MONTH, SECONDS_PER_DAY } from '../../shared/domain/cost/prices.ts';
 import { COST_PERIOD_SECONDS } from '../../shared/domain/cost/running-cost.ts';
 import type { FunctionName } from '../../shared/function-list.ts';
@@ -23,6 +24,12 @@ export interface BillSettings {
   readonly billing: 'onDemand' | 'provisioned';
   /** Watches that are open at any time. */
   readonly watchers: number;
+  /** Watches per day with a client that disconnects. Each runs on until the timeout of its function. */
+  readonly abandonedWatchesPerDay: number;
+  /** Times per month that a node becomes not Ready and Ready again. */
+  readonly failuresPerNode: number;
+  /** New TLS connections per node and day. An agent keeps one connection for all its requests. */
+  readonly connectionsPerNodeDay: number;
   readonly podsPerNode: number;
   readonly zones: number;
   readonly lambdaTime: 'estimated' | 'clock' | 'floor';
@@ -58,6 +65,17 @@ export interface BillReport {
 
 /** Interval of the agent's status posts, and of its pod lists while it has pods. */
 const REPORT_SECONDS = 300;
+/**
+ * How long an abandoned watch runs. "Streamed responses are not interrupted or stopped when the invoking client
+ * connection is broken" (AWS Lambda Developer Guide, "Response streaming for Lambda functions").
+ */
+const ABANDONED_WATCH_SECONDS: number = watchManifest.timeoutSeconds;
+/** NodeNotReady and NodeReady (docs/events). */
+const EVENTS_PER_FAILURE = 2;
+/** Sent by the server in a full TLS 1.3 handshake: measured with a chain of three RSA 2048 certificates, as ACM has. */
+export const HANDSHAKE_BYTES = 5_364;
+/** First tier of the HTTP API, all HTTP APIs of the account together. Requests per month. */
+const HTTP_API_FIRST_TIER = 300e6;
 /** Assumed: lifetime of each pod of a node. */
 export const POD_LIFE_SECONDS = SECONDS_PER_DAY;
 /**
@@ -98,6 +116,9 @@ const OTHER_WAIT_MS = 40;
 const GIGABYTE = 1e9;
 const MEGABYTES_PER_GIGABYTE = 1_024;
 export const DATA_OUT = 'data out to the internet';
+export const HANDSHAKES = 'data out, TLS handshakes';
+
+type AddLine = (item: string, quantity: number, unit: string, price: number) => void;
 
 /**
  * Counts of one heartbeat: what a fleet adds to an idle cluster, by function. Rounded to a tenth, because the edges of
@@ -152,17 +173,37 @@ function takenASecond(measurement: Measurement, settings: BillSettings): Taken {
   const { nodes, beatSeconds, podsPerNode, watchers } = settings;
   const { each, idle, tickSeconds, bytes } = measurement;
   const reports = nodes / REPORT_SECONDS;
-  let sum = times(idle.taken, 1 / idle.seconds);
+  // The only requests of an idle cluster are node-monitor's probes. They stay in the Region, as free traffic.
+  // Source: AWS Lambda pricing, "Data Transfer".
+  let sum: Taken = { ...times(idle.taken, 1 / idle.seconds), answeredBytes: 0 };
   sum = plus(sum, beatOf(measurement), nodes / beatSeconds);
   sum = plus(sum, each.statusPost, reports);
   sum = plus(sum, each.podList, podsPerNode > 0 ? reports : (1_000 * nodes) / LIST_WITHOUT_PODS_MS);
   sum = plus(sum, each.podLife, (nodes * podsPerNode) / POD_LIFE_SECONDS);
-  sum = plus(sum, each.watchSecond, watchers);
+  sum = plus(sum, each.watchSecond, watchers + abandonedWatches(settings));
   return plus(sum, {
     ...times(sum, 0),
     functions: tickGrowth(measurement, nodes),
     tables: { health: { readUnits: tickReadUnits(nodes, bytes.healthRow) / tickSeconds, writeUnits: 0 } },
   });
+}
+
+/** Abandoned watches that run at any time. */
+const abandonedWatches = ({ abandonedWatchesPerDay }: BillSettings): number =>
+  (abandonedWatchesPerDay * ABANDONED_WATCH_SECONDS) / SECONDS_PER_DAY;
+
+function addHttpApi(add: AddLine, requests: number, prices: Dollars): void {
+  const first = Math.min(requests, HTTP_API_FIRST_TIER);
+  add('HTTP API', first, 'requests', prices.httpApiRequest);
+  add('HTTP API, above 300 million', requests - first, 'requests', prices.httpApiRequestAbove300Million);
+}
+
+/** Nothing here comes from the measurement: these are assumptions of the settings. */
+function addEventsAndConnections(add: AddLine, settings: BillSettings, prices: Dollars): void {
+  const { nodes, failuresPerNode, connectionsPerNodeDay } = settings;
+  add('EventBridge custom events', nodes * failuresPerNode * EVENTS_PER_FAILURE, 'events', prices.eventPublished);
+  const connections = (nodes * connectionsPerNodeDay * SECONDS_A_MONTH) / SECONDS_PER_DAY;
+  add(HANDSHAKES, (connections * HANDSHAKE_BYTES) / GIGABYTE, 'GB', prices.dataOutGigabyte);
 }
 
 function lambdaMs(
@@ -182,15 +223,16 @@ export function billOf(measurement: Measurement, settings: BillSettings, prices:
   const { nodes, zones, watchers, podsPerNode } = settings;
   const month = times(takenASecond(measurement, settings), SECONDS_A_MONTH);
   const lines: BillLine[] = [];
-  const add = (item: string, quantity: number, unit: string, price: number): void => {
+  const add: AddLine = (item, quantity, unit, price) => {
     lines.push({ item, quantity, unit, dollars: quantity * price });
   };
 
-  add('HTTP API', month.httpRequests, 'requests', prices.httpApiRequest);
+  addHttpApi(add, month.httpRequests, prices);
   let invocations = 0;
   const functions = { watch: { invocations: 0, billedMs: 0, cpuMs: 0 }, ...month.functions };
   for (const [name, taken] of Object.entries(functions).sort()) {
-    const watchMs = name === 'watch' ? watchers * SECONDS_A_MONTH * 1_000 : 0;
+    const held = watchers + abandonedWatches(settings);
+    const watchMs = name === 'watch' ? held * SECONDS_A_MONTH * 1_000 : 0;
     const memory = standing.memoryMegabytes[name] ?? 0;
     const ms = lambdaMs(name, taken, memory, settings.lambdaTime) + watchMs;
     const gigabytes = memory / MEGABYTES_PER_GIGABYTE;
@@ -220,15 +262,11 @@ export function billOf(measurement: Measurement, settings: BillSettings, prices:
   add('CloudWatch dashboard', standing.dashboards, 'dashboards', prices.dashboardMonth);
   if (standing.customerKeys > 0) add('KMS', standing.customerKeys, 'keys', prices.keyMonth);
   add(DATA_OUT, month.answeredBytes / GIGABYTE, 'GB', prices.dataOutGigabyte);
+  addEventsAndConnections(add, settings, prices);
   return { settings, lines, dollars: lines.reduce((sum, line) => sum + line.dollars, 0) };
 }
 
-function addTables(
-  add: (item: string, quantity: number, unit: string, price: number) => void,
-  month: Taken,
-  { billing }: BillSettings,
-  prices: Dollars,
-): void {
+function addTables(add: AddLine, month: Taken, { billing }: BillSettings, prices: Dollars): void {
   for (const [name, { readUnits, writeUnits }] of Object.entries(month.tables).sort()) {
     if (billing === 'onDemand') {
       add(`DynamoDB writes, ${name}`, writeUnits, 'write units', prices.writeUnit);
@@ -242,11 +280,35 @@ function addTables(
   }
 }
 
+export interface BillRow {
+  readonly nodes: number;
+  readonly onDemand: BillReport;
+  readonly provisioned: BillReport;
+}
+
+/** Both billing modes of the tables for each size of the fleet. */
+export const billRows = (
+  measurement: Measurement,
+  sizes: readonly number[],
+  settings: BillSettings,
+  prices: Dollars,
+): BillRow[] =>
+  sizes.map((nodes) => {
+    // Zones are those of nodes.
+    const fleet = { ...settings, nodes, zones: nodes === 0 ? 0 : settings.zones };
+    return {
+      nodes,
+      onDemand: billReport(measurement, { ...fleet, billing: 'onDemand' }, prices),
+      provisioned: billReport(measurement, { ...fleet, billing: 'provisioned' }, prices),
+    };
+  });
+
 export function billReport(measurement: Measurement, settings: BillSettings, prices: Dollars): BillReport {
   const bill = billOf(measurement, settings, prices);
-  const idleSettings = { ...settings, nodes: 0, zones: 0, watchers: 0 };
+  const idleSettings = { ...settings, nodes: 0, zones: 0, watchers: 0, abandonedWatchesPerDay: 0 };
   const idle = billOf(measurement, idleSettings, prices);
-  const dataOut = (of: Bill): number => of.lines.find(({ item }) => item === DATA_OUT)?.dollars ?? 0;
+  const dataOut = ({ lines }: Bill): number =>
+    lines.reduce((sum, { item, dollars }) => sum + (item === DATA_OUT || item === HANDSHAKES ? dollars : 0), 0);
   // Zones and watches belong to no node.
   const empty = billOf(measurement, { ...settings, nodes: 0 }, prices);
   const perNode = (more: number): number => (settings.nodes === 0 ? 0 : more / settings.nodes);

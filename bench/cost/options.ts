@@ -23,6 +23,9 @@ export const USAGE = `usage: npm run cost -- --nodes N[,N…] [options]
   --beat SECONDS       between two beats of a node (10)
   --billing KIND       onDemand or provisioned (onDemand)
   --watchers W         watches held at any time (0)
+  --abandoned-watches W  watches per day with a client that disconnects (10); each runs on for 15 minutes
+  --failures F         times per month that a node becomes not Ready and Ready again (1)
+  --connections C      new TLS connections per node and day (24)
   --pods-per-node P    pods a node runs, each living a day (0)
   --zones Z            zones the nodes are in (3)
   --prices FILE        a price list of your own, JSON (that of shared/domain/cost/prices.ts)
@@ -63,6 +66,9 @@ export function parseCostOptions(args: readonly string[]): CostOptions | 'help' 
     beatSeconds: number('beat', values.beat, 10, 1),
     billing,
     watchers: number('watchers', values.watchers, 0, 0),
+    abandonedWatchesPerDay: number('abandoned-watches', values['abandoned-watches'], 10, 0),
+    failuresPerNode: number('failures', values.failures, 1, 0),
+    connectionsPerNodeDay: number('connections', values.connections, 24, 0),
     podsPerNode: number('pods-per-node', values['pods-per-node'], 0, 0),
     zones: number('zones', values.zones, 3, 0),
     prices: values.prices,
@@ -87,6 +93,9 @@ function parsed(args: readonly string[]) {
         beat: text,
         billing: text,
         watchers: text,
+        'abandoned-watches': text,
+        failures: text,
+        connections: text,
         'pods-per-node': text,
         zones: text,
         prices: text,

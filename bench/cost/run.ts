@@ -5,7 +5,16 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dollarsOf, PRICE_LIST, type PriceList, parsePriceList } from '../../shared/domain/cost/prices.ts';
-import { type BillLine, type BillReport, type BillSettings, billReport, POLLERS, POLLERS_MIN } from './bill.ts';
+import {
+  type BillLine,
+  type BillReport,
+  type BillRow,
+  type BillSettings,
+  billReport,
+  billRows,
+  POLLERS,
+  POLLERS_MIN,
+} from './bill.ts';
 import { measureCost } from './measure.ts';
 import type { Measurement } from './measurement.ts';
 import { type CostOptions, parseCostOptions, USAGE, UsageError } from './options.ts';
@@ -32,13 +41,23 @@ async function run(args: readonly string[]): Promise<number> {
   const measurement = await measurementOf(options);
   if (measurement === undefined) return 2;
   if (options.save !== undefined) writeFileSync(options.save, `${JSON.stringify(measurement, undefined, 2)}\n`);
+  report(measurement, list, options);
+  return 0;
+}
+
+function report(measurement: Measurement, list: PriceList, options: CostOptions): void {
   const prices = dollarsOf(list);
+  const { beatSeconds, billing, watchers, podsPerNode, zones } = options;
+  const { abandonedWatchesPerDay, failuresPerNode, connectionsPerNodeDay } = options;
+  const assumed = { abandonedWatchesPerDay, failuresPerNode, connectionsPerNodeDay };
+  const common = { beatSeconds, billing, watchers, podsPerNode, ...assumed };
+  const estimate = { ...common, lambdaTime: 'estimated', idlePollers: POLLERS_MIN } as const;
+  if (!options.json) printTable(billRows(measurement, options.nodes, { ...estimate, nodes: 0, zones }, prices));
+  // Several sizes are compared. The lines are those of one.
+  if (!options.json && options.nodes.length > 1) return;
   for (const nodes of options.nodes) {
-    const { beatSeconds, billing, watchers, podsPerNode } = options;
     // Zones count as part of the nodes.
-    const zones = nodes === 0 ? 0 : options.zones;
-    const fleet = { nodes, beatSeconds, billing, watchers, podsPerNode, zones };
-    const settings = { ...fleet, lambdaTime: 'estimated', idlePollers: POLLERS_MIN } as const;
+    const settings = { ...estimate, nodes, zones: nodes === 0 ? 0 : zones };
     const estimated = billReport(measurement, settings, prices);
     const clock = billReport(measurement, { ...settings, lambdaTime: 'clock' }, prices);
     const floor = billReport(measurement, { ...settings, lambdaTime: 'floor' }, prices);
@@ -46,8 +65,25 @@ async function run(args: readonly string[]): Promise<number> {
       console.log(JSON.stringify({ prices: { readOn: list.readOn, region: list.region }, estimated, clock, floor }));
     } else print(measurement, list, { estimated, clock, floor });
   }
-  return 0;
 }
+
+const COLUMNS = ['nodes', 'on demand, per month', 'per node', 'provisioned, per month', 'per node'];
+
+/** Per month and per node: the whole bill, divided by the nodes. */
+function printTable(rows: readonly BillRow[]): void {
+  console.log(`| ${COLUMNS.join(' | ')} |\n|${COLUMNS.map(() => '---').join('|')}|`);
+  for (const { nodes, onDemand, provisioned } of rows) {
+    const cells = [onDemand, provisioned].flatMap(({ bill: { dollars } }) => [
+      `$${rounded(dollars)}`,
+      nodes === 0 ? '' : `$${(dollars / nodes).toFixed(3)}`,
+    ]);
+    console.log(`| ${[nodes.toLocaleString('en-US'), ...cells].join(' | ')} |`);
+  }
+  console.log('');
+}
+
+const rounded = (dollars: number): string =>
+  dollars < 100 ? dollars.toFixed(2) : Math.round(dollars).toLocaleString('en-US');
 
 function priceList(file: string | undefined): PriceList {
   if (file === undefined) return PRICE_LIST;

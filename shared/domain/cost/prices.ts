@@ -12,6 +12,7 @@ export interface Price {
 
 export type PriceName =
   | 'httpApiRequest'
+  | 'httpApiRequestAbove300Million'
   | 'lambdaRequest'
   | 'lambdaGigabyteSecond'
   | 'writeUnit'
@@ -22,6 +23,7 @@ export type PriceName =
   | 'recoveryGigabyteMonth'
   | 'sqsRequest'
   | 'schedulerInvocation'
+  | 'eventPublished'
   | 'logGigabyte'
   | 'metricMonth'
   | 'alarmMetricMonth'
@@ -48,7 +50,12 @@ export const PRICE_LIST: PriceList = {
   prices: {
     httpApiRequest: {
       dollars: 1 / MILLION,
-      unit: 'request',
+      unit: 'request, of the first 300 million per month',
+      source: 'Amazon API Gateway pricing, HTTP APIs (2024-07)',
+    },
+    httpApiRequestAbove300Million: {
+      dollars: 0.9 / MILLION,
+      unit: 'request above 300 million per month',
       source: 'Amazon API Gateway pricing, HTTP APIs (2024-07)',
     },
     lambdaRequest: { dollars: 0.2 / MILLION, unit: 'invocation', source: 'AWS Lambda pricing (2024-07)' },
@@ -73,6 +80,11 @@ export const PRICE_LIST: PriceList = {
     },
     sqsRequest: { dollars: 0.4 / MILLION, unit: 'request', source: 'Amazon SQS pricing, standard queues (2024-07)' },
     schedulerInvocation: { dollars: 1 / MILLION, unit: 'invocation', source: 'Amazon EventBridge pricing, Scheduler' },
+    eventPublished: {
+      dollars: 1 / MILLION,
+      unit: 'custom event published, 64 KB each',
+      source: 'Amazon EventBridge pricing, custom events',
+    },
     logGigabyte: { dollars: 0.5, unit: 'GB ingested', source: 'Amazon CloudWatch pricing, logs (2024-07)' },
     metricMonth: {
       dollars: 0.3,
