@@ -258,7 +258,7 @@ describe('the clock check', () => {
     expect(results['clock']).toMatchObject({ outcome, measured: expect.stringMatching(measured) });
   });
 
-  it('fails for a server whose time is not that of AWS', async () => {
+  it('fails for a server with another time than AWS', async () => {
     aws.state.clockSkewMs = 5 * MINUTE_MS;
     const { results } = await run();
     expect(results['clock']).toMatchObject({ outcome: 'fail', measured: expect.stringMatching(/behind AWS$/) });

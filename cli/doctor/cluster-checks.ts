@@ -181,7 +181,7 @@ const isAwsIdentity = ({ token }: ApiAccess): boolean => token.startsWith(CALLER
 
 /**
  * The age of the last tick of node-monitor. Every tick first sends a probe heartbeat through the public endpoint, so the
- * Lease of the probes has the time of the last tick whose heartbeat was stored. Both must work.
+ * Lease of the probes has the time of the last tick with a stored heartbeat. Both must work.
  */
 export async function checkTicks(context: ClusterContext): Promise<Finding> {
   const response = await request(context, `${LEASES}/${PROBE_LEASE}`);
