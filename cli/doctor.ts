@@ -19,15 +19,18 @@ import { CommandError, type CommandIo } from './command.ts';
 import { checkAlarms } from './doctor/alarms-check.ts';
 import type { AwsAccount } from './doctor/aws.ts';
 import { awsDateMs } from './doctor/aws-date.ts';
-import { type Check, type CheckResult, lineOf, notApplicable, runChecks } from './doctor/check.ts';
+import { type Check, type CheckResult, type Finding, lineOf, notApplicable, runChecks } from './doctor/check.ts';
 import {
   type ClusterContext,
+  type ClusterState,
   checkEndpoint,
-  checkGate,
   checkHeartbeat,
+  checkProbe,
   checkSignIn,
-  checkTicks,
   clockFinding,
+  gateFinding,
+  readState,
+  ticksFinding,
 } from './doctor/cluster-checks.ts';
 import type { Load } from './doctor/limits.ts';
 import { limitChecks } from './doctor/limits-check.ts';
@@ -123,6 +126,11 @@ async function allResults(values: Values, io: CommandIo, find: FindCredentials, 
   const endpoint: CheckResult = { check: 'endpoint', ...finding };
   const behind = (run: Check['run']): Check['run'] =>
     response === undefined ? async () => notApplicable('the endpoint check failed') : run;
+  let reading: Promise<ClusterState | Finding> | undefined;
+  const state = (): Promise<ClusterState | Finding> => {
+    reading ??= readState(context);
+    return reading;
+  };
   const rest = await runChecks([
     { name: 'sign-in', run: behind(() => checkSignIn(context)) },
     {
@@ -135,12 +143,16 @@ async function allResults(values: Values, io: CommandIo, find: FindCredentials, 
       ),
     },
     { name: 'heartbeat', run: behind(() => checkHeartbeat(context)) },
-    { name: 'ticks', run: behind(() => checkTicks(context)) },
-    { name: 'safety-gate', run: behind(() => checkGate(context)) },
+    { name: 'probe', run: behind(() => checkProbe(context)) },
+    { name: 'ticks', run: behind(async () => ofState(await state(), (read) => ticksFinding(context, read))) },
+    { name: 'safety-gate', run: behind(async () => ofState(await state(), gateFinding)) },
     ...accountChecks(home, context, load),
   ]);
   return [endpoint, ...rest];
 }
+
+const ofState = (state: ClusterState | Finding, evaluate: (state: ClusterState) => Finding): Finding =>
+  'outcome' in state ? state : evaluate(state);
 
 async function homeOf(
   values: Values,

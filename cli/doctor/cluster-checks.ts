@@ -5,7 +5,8 @@
 import { CALLER_IDENTITY_PREFIX } from '../../shared/domain/access/caller-identity-token.ts';
 import { PROBE_LEASE } from '../../shared/domain/access/probe-identity.ts';
 import { formatAge } from '../../shared/kube/age.ts';
-import { formatTime, parseTimeMs } from '../../shared/kube/time.ts';
+import { parseTimeMs } from '../../shared/kube/time.ts';
+import type { KubeClusterStatus } from '../../shared/kube/types.ts';
 import { CommandError } from '../command.ts';
 import type { ApiAccess } from '../kubeconfig.ts';
 import { type Finding, fail, notApplicable, ok, warn } from './check.ts';
@@ -20,9 +21,7 @@ export interface ClusterContext {
 const LEASES = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
 /** A Lease of no node: a patch of it changes nothing. */
 const MISSING_LEASE = 'nodekeeper-doctor';
-const DECISIONS = '/apis/nodekeeper.dev/v1alpha1/decisions';
-const PAGE_ITEMS = 500;
-const PAGES_MAX = 20;
+const CLUSTER_STATUS = '/apis/nodekeeper.dev/v1alpha1/clusterstatuses/cluster';
 /** ACM renews a certificate 60 days before it expires (ACM User Guide, "Managed certificate renewal"). Days. */
 const CERTIFICATE_DAYS_WARN = 14;
 const CERTIFICATE_DAYS_FAIL = 2;
@@ -180,66 +179,84 @@ export async function checkHeartbeat(context: ClusterContext): Promise<Finding> 
 const isAwsIdentity = ({ token }: ApiAccess): boolean => token.startsWith(CALLER_IDENTITY_PREFIX);
 
 /**
- * The age of the last tick of node-monitor. Every tick first sends a probe heartbeat through the public endpoint, so the
- * Lease of the probes has the time of the last tick with a stored heartbeat. Both must work.
+ * Whether heartbeats are stored. Every tick of node-monitor sends probes through the public endpoint, as nodes do, and
+ * their Lease has the time of the last one that was stored.
  */
-export async function checkTicks(context: ClusterContext): Promise<Finding> {
+export async function checkProbe(context: ClusterContext): Promise<Finding> {
   const response = await request(context, `${LEASES}/${PROBE_LEASE}`);
   if (response.status === 404) {
     return fail(
-      'node-monitor has never ticked: its probes have no Lease',
-      'read the logs of function node-monitor; with ingestGate: off in the policy no probe is sent, see check metrics',
+      'no probe heartbeat was ever stored',
+      'read the logs of node-monitor and heartbeat; with ingestGate: off in the policy no probe is sent',
     );
   }
+  if (isForbidden(response)) return notApplicable(`the credential may not read the Lease of the probes`);
   const { spec = {} } = (response.object ?? {}) as { spec?: { renewTime?: string } };
   const renewedAtMs = parseTimeMs(spec.renewTime);
-  if (response.status !== 200 || renewedAtMs === undefined) {
-    return response.status === 401 || response.status === 403
-      ? notApplicable(`the credential may not read the Lease of the probes: ${messageOf(response)}`)
-      : unexpected('the Lease of the probes', response);
-  }
-  const serverMs = response.dateMs === undefined ? context.clockMs() : midSecondMs(response.dateMs);
-  const ageMs = Math.max(0, serverMs - renewedAtMs);
-  const measured = `the last tick of node-monitor with an accepted probe heartbeat began ${formatAge(ageMs)} ago`;
-  const next = 'read docs/operations/alarms/node-monitor-ticks.md and heartbeats-failing.md';
-  if (ageMs > TICK_FAIL_MS) return fail(`${measured}: no node failure is detected`, next);
+  if (response.status !== 200 || renewedAtMs === undefined) return unexpected('the Lease of the probes', response);
+  return ageFinding(
+    'the last probe heartbeat that was stored was sent',
+    { ageMs: serverNowMs(context, response) - renewedAtMs, consequence: 'heartbeats are not stored' },
+    'read docs/operations/alarms/heartbeats-failing.md',
+  );
+}
+
+const isForbidden = ({ status }: Exchange): boolean => status === 401 || status === 403;
+
+const serverNowMs = ({ clockMs }: ClusterContext, { dateMs }: Exchange): number =>
+  dateMs === undefined ? clockMs() : midSecondMs(dateMs);
+
+function ageFinding(
+  what: string,
+  { ageMs, consequence }: { readonly ageMs: number; readonly consequence: string },
+  next: string,
+): Finding {
+  const measured = `${what} ${formatAge(Math.max(0, ageMs))} ago`;
+  if (ageMs > TICK_FAIL_MS) return fail(`${measured}: ${consequence}`, next);
   return ageMs > TICK_WARN_MS ? warn(measured, next) : ok(measured);
 }
 
-interface FleetDecisions {
-  readonly items: readonly {
-    readonly spec: { readonly act: string; readonly atMs: number; readonly reason: string };
-  }[];
-  readonly metadata?: { readonly continue?: string };
+export interface ClusterState {
+  readonly response: Exchange;
+  readonly status: NonNullable<KubeClusterStatus['status']>;
 }
 
-/** The safety gate, by the last decision about it. Decisions are kept for 30 days. */
-export async function checkGate(context: ClusterContext): Promise<Finding> {
-  let last: FleetDecisions['items'][number]['spec'] | undefined;
-  let after = '';
-  for (let page = 0; page < PAGES_MAX; page += 1) {
-    const query = new URLSearchParams({ fieldSelector: 'about.kind=Fleet', limit: String(PAGE_ITEMS) });
-    if (after !== '') query.set('continue', after);
-    const response = await request(context, `${DECISIONS}?${query}`);
-    if (response.status === 401 || response.status === 403) {
-      return notApplicable(`the credential may not list decisions: ${messageOf(response)}`);
-    }
-    if (response.status !== 200) return unexpected('the list of decisions', response);
-    const { items = [], metadata } = (response.object ?? {}) as Partial<FleetDecisions>;
-    for (const { spec } of items) {
-      if (/^Gate(Closed|Opened)$/.test(spec.act) && spec.atMs >= (last?.atMs ?? 0)) last = spec;
-    }
-    after = metadata?.continue ?? '';
-    if (after === '') return gateFinding(last);
+/** What node-monitor stored at its last tick, or the finding that says why it cannot be read. */
+export async function readState(context: ClusterContext): Promise<ClusterState | Finding> {
+  const response = await request(context, CLUSTER_STATUS);
+  if (isForbidden(response)) return notApplicable('the credential may not read the status of the cluster');
+  if (response.status === 404) {
+    return fail('the cluster has no resource clusterstatuses', 'it has an older version: deploy this one');
   }
-  return warn(`more than ${PAGES_MAX * PAGE_ITEMS} decisions about the fleet in 30 days`, 'read the dashboard instead');
+  if (response.status !== 200) return unexpected('the status of the cluster', response);
+  const { status = {} } = (response.object ?? {}) as KubeClusterStatus;
+  return { response, status };
 }
 
-function gateFinding(last: FleetDecisions['items'][number]['spec'] | undefined): Finding {
-  if (last === undefined) return ok('open: no transition in 30 days');
-  if (last.act === 'GateOpened') return ok(`open since ${formatTime(last.atMs)}`);
-  return fail(
-    `closed since ${formatTime(last.atMs)}: ${last.reason}`,
-    'read docs/operations/alarms/evictions-held.md; nodes are not marked and pods are not evicted until it opens',
+/** The age of the last tick of node-monitor that finished. */
+export function ticksFinding(context: ClusterContext, { response, status }: ClusterState): Finding {
+  const next = 'read docs/operations/alarms/node-monitor-ticks.md';
+  const tickedAtMs = parseTimeMs(status.lastTickTime);
+  if (tickedAtMs === undefined) {
+    return fail('no tick of node-monitor has ever finished', `read the logs of function node-monitor; ${next}`);
+  }
+  return ageFinding(
+    `${status.ticks ?? 0} ticks, ${status.nodes ?? 0} nodes; the last finished tick of node-monitor began`,
+    { ageMs: serverNowMs(context, response) - tickedAtMs, consequence: 'no node failure is detected' },
+    next,
   );
+}
+
+export function gateFinding({ status }: ClusterState): Finding {
+  const { state = 'Open', reasons = [], since } = status.gate ?? {};
+  const sinceText = since === undefined ? '' : ` since ${since}`;
+  if (state === 'Closed') {
+    return fail(
+      `closed${sinceText}: ${reasons.join(', ')}; no node is newly marked, tainted or evicted`,
+      'read docs/operations/alarms/evictions-held.md',
+    );
+  }
+  return status.totalDisruption === true
+    ? warn('open, but in total disruption: no pod is evicted', 'read docs/operations/alarms/total-disruption.md')
+    : ok(`open${sinceText}`);
 }

@@ -12,6 +12,7 @@ export const apiManifest = {
     health: ['BatchGetItem', 'DeleteItem', 'GetItem', 'Query', 'UpdateItem'],
     objects: ['BatchGetItem', 'DeleteItem', 'GetItem', 'Query', ...COMMIT],
     control: {
+      fleet: ['GetItem'],
       'node-keys#*': ['DeleteItem', 'GetItem', 'PutItem', 'Query'],
       'bootstrap-tokens': ['DeleteItem', 'GetItem', 'PutItem', 'Query', 'UpdateItem'],
       'probe-keys': ['GetItem'],

@@ -396,6 +396,17 @@ export interface KubeDecision extends KubeObject {
   } & Record<string, unknown>;
 }
 
+/** What node-monitor stored at its last tick. */
+export interface KubeClusterStatus extends KubeObject {
+  status?: {
+    lastTickTime?: string;
+    ticks?: number;
+    nodes?: number;
+    gate?: { state: 'Open' | 'Closed'; reasons?: string[]; since?: string };
+    totalDisruption?: boolean;
+  };
+}
+
 export type NamespaceSpec = { finalizers?: string[] };
 
 export type NamespaceStatus = { phase?: 'Active' | 'Terminating' };

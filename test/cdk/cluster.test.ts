@@ -220,7 +220,7 @@ describe('permissions', () => {
       ...at('Objects', 'BatchGetItem DeleteItem GetItem PutItem Query UpdateItem'),
       ...at('Control', 'DeleteItem GetItem PutItem Query', 'bootstrap-tokens', 'node-keys#*'),
       ...at('Control', 'UpdateItem', 'bootstrap-tokens'),
-      ...at('Control', 'GetItem', 'probe-keys'),
+      ...at('Control', 'GetItem', 'fleet', 'probe-keys'),
       ...at('Control', 'PutItem', 'ticket-keys'),
       `logs:PutLogEvents on arn:<AWS::Partition>:logs:<AWS::Region>:<AWS::AccountId>:log-group:<${auditLogId}>:log-stream:api`,
     ],

@@ -5,6 +5,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { clusterstatuses } from '../../shared/api/kinds/cluster-statuses.ts';
 import { decisions } from '../../shared/api/kinds/decisions.ts';
 import { resources } from '../../shared/api/kinds/registry.ts';
 import { sealed } from '../../shared/controllers/decisions/decision-record.ts';
@@ -172,6 +173,7 @@ async function world(): Promise<{ api: ApiInMemory; questions: Question[] }> {
     questions.push(...questionsOf(descriptor, made.body));
   }
   questions.push(...questionsOf(decisions, await storedDecision(api)));
+  questions.push(...questionsOf(clusterstatuses, { metadata: { name: 'cluster' } }));
   const mirror = {
     metadata: {
       name: 'static-n1',

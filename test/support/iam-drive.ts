@@ -209,7 +209,8 @@ const tolerating = (seconds: number) => ({
 
 /** What people do with kubectl. */
 async function requests({ send, gone }: Stage): Promise<void> {
-  for (const path of ['/api', '/apis', '/openapi/v3', '/version', '/api/v1/pods?limit=2', '/api/v1/events', LEASES]) {
+  const paths = ['/api', '/apis', '/openapi/v3', '/version', '/api/v1/pods?limit=2', '/api/v1/events', LEASES];
+  for (const path of [...paths, `${OWN}/clusterstatuses`]) {
     await mustBe(200, send('GET', path));
   }
   await mustBe(

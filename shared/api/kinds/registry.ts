@@ -1,5 +1,6 @@
 import { leases } from '../../heartbeat/lease-kind.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
+import { clusterstatuses } from './cluster-statuses.ts';
 import { csinodes } from './csinodes.ts';
 import { daemonsets } from './daemonsets.ts';
 import { decisions } from './decisions.ts';
@@ -28,6 +29,7 @@ export const resources: readonly ResourceDescriptor[] = [
   nodeidentities,
   bootstraptokens,
   decisions,
+  clusterstatuses,
 ];
 
 const byPath = new Map(resources.map((each) => [`${each.group}/${each.version}/${each.resource}`, each]));

@@ -8,6 +8,7 @@ import type { Clock, RandomSource } from '../../ports/clock.ts';
 import type { ItemStore } from '../../ports/item-store.ts';
 import { bootstrapTokenStore } from '../../store/bootstrap-token-store.ts';
 import type { ChangeLog } from '../../store/change-log.ts';
+import { fleetStore } from '../../store/fleet-store.ts';
 import { LEASE_NAMESPACE } from '../../store/lease-record.ts';
 import { leaseStore } from '../../store/lease-store.ts';
 import { nodeKeyStore } from '../../store/node-key-store.ts';
@@ -19,6 +20,7 @@ import { systemPriorityClasses } from '../kinds/priorityclasses.ts';
 import { leases, namespaces, poddisruptionbudgets, pods, storedAs } from '../kinds/registry.ts';
 import { type Budgets, budgetsOver } from './budget-storage.ts';
 import { clusterObjects } from './cluster-objects.ts';
+import { clusterStatusStorage } from './cluster-status-storage.ts';
 import { decisionStorage } from './decision-storage.ts';
 import { bootstrapTokenStorage, identityStorage } from './identity-storage.ts';
 import { nodeLeaseStorage } from './lease-storage.ts';
@@ -118,6 +120,7 @@ function specialStorages(
     nodeidentities: () => identityStorage(nodeKeyStore(items), clock),
     bootstraptokens: () => bootstrapTokenStorage(bootstrapTokenStore(items), clock),
     decisions: () => decisionStorage(decisionStore(items), clock),
+    clusterstatuses: () => clusterStatusStorage(fleetStore(items), { clock, policy }),
     poddisruptionbudgets: () => budgets.storage,
   };
 }

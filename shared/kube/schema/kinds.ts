@@ -1,4 +1,5 @@
 import { daemonSet } from './apps.ts';
+import { clusterStatus } from './cluster-status.ts';
 import { decision } from './decision.ts';
 import { coreEvent, eventsEvent } from './event.ts';
 import { bootstrapToken, nodeIdentity } from './identity.ts';
@@ -33,6 +34,7 @@ export const KINDS: readonly StructSchema[] = [
   nodeIdentity,
   bootstrapToken,
   decision,
+  clusterStatus,
   selfSubjectAccessReview,
   selfSubjectRulesReview,
   selfSubjectReview,

@@ -1,0 +1,78 @@
+/** The state of the cluster as its controllers see it, read-only: one object. */
+
+import { defined } from '../../domain/defined.ts';
+import type { Policy } from '../../domain/policy.ts';
+import { gateVerdictFor } from '../../domain/zones/gate.ts';
+import { ageSince } from '../../kube/age.ts';
+import { nameColumn, textColumn } from '../../kube/columns.ts';
+import type { ResourceDescriptor } from '../../kube/descriptor.ts';
+import { IDENTITY_GROUP } from '../../kube/schema/identity.ts';
+import { formatMicroTime, formatTime } from '../../kube/time.ts';
+import type { KubeClusterStatus } from '../../kube/types.ts';
+import type { FleetState } from '../../store/fleet-store.ts';
+
+const VERSION = 'v1alpha1';
+export const CLUSTER_STATUS = 'cluster';
+/** The object always exists and is never created, so its uid is fixed. */
+const UID = '6e6f6465-6b65-4570-8572-636c75737465';
+
+export const clusterstatuses: ResourceDescriptor = {
+  group: IDENTITY_GROUP,
+  version: VERSION,
+  resource: 'clusterstatuses',
+  singular: 'clusterstatus',
+  kind: 'ClusterStatus',
+  listKind: 'ClusterStatusList',
+  shortNames: [],
+  categories: [],
+  namespaced: false,
+  // It changes at every tick: a watch would cost a read per tick and client.
+  verbs: ['get', 'list'],
+  subresources: [],
+  shards: 1,
+  columns: [
+    nameColumn,
+    textColumn('Gate', 'Whether the safety gate is open, or why it is closed.'),
+    textColumn('Last-Tick', 'Time since the last finished tick of node-monitor.'),
+    textColumn('Nodes', 'Nodes that it saw.'),
+  ],
+  row: ({ metadata, status = {} }: KubeClusterStatus, nowMs) => [
+    metadata.name ?? '',
+    status.gate?.state === 'Closed' ? `Closed (${(status.gate.reasons ?? []).join(', ')})` : 'Open',
+    ageSince(status.lastTickTime, nowMs),
+    String(status.nodes ?? 0),
+  ],
+  selectableFields: { 'metadata.name': (object) => object.metadata.name ?? '' },
+  unconditionalUpdate: false,
+  createOnUpdate: false,
+  hasGeneration: false,
+  prepareForCreate: (object) => object,
+  prepareForUpdate: (_next, old) => old,
+  validate: () => [],
+};
+
+/** `nowMs`: ticks that are missing close the gate, whatever the last tick stored. */
+export function clusterStatusObject(
+  { fence, gate, disruption, nodes }: FleetState,
+  at: { readonly nowMs: number; readonly policy: Policy },
+): KubeClusterStatus {
+  const verdict = gateVerdictFor(gate, at);
+  const closed = verdict.kind === 'holding' ? verdict : undefined;
+  const sinceMs = closed?.sinceMs ?? gate.sinceMs;
+  const { lastTickAtMs } = gate;
+  return {
+    apiVersion: `${IDENTITY_GROUP}/${VERSION}`,
+    kind: clusterstatuses.kind,
+    metadata: { name: CLUSTER_STATUS, uid: UID, resourceVersion: String(fence + 1) },
+    status: {
+      ...defined({ lastTickTime: lastTickAtMs === undefined ? undefined : formatMicroTime(lastTickAtMs), nodes }),
+      ticks: fence,
+      gate: {
+        state: closed === undefined ? 'Open' : 'Closed',
+        reasons: [...(closed?.reasons ?? [])],
+        ...defined({ since: sinceMs === 0 ? undefined : formatTime(sinceMs) }),
+      },
+      totalDisruption: disruption.total,
+    },
+  };
+}
