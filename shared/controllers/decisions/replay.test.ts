@@ -282,7 +282,7 @@ describe('a record of an earlier version', () => {
   it.each<[string, Partial<VolumeNode>, Partial<typeof defaultPolicy>]>([
     ['mounted; time is not over', {}, { forceDetachTimeoutSeconds: 2_000 }],
     ['mounted; detaching on timeout is switched off', {}, { disableForceDetachOnTimeout: true }],
-    ['mounted; EC2 gave no answer about the instance', { instance: 'unknown' }, {}],
+    ['mounted; worded as before', { instance: 'unknown' }, {}],
     ['node is unhealthy for too long', { instance: 'stopped' }, {}],
   ])('of a volume replays although its text was: %s', (reason, node, policy) => {
     const volume = {

@@ -47,7 +47,7 @@ import {
 
 /** Rows that are written or retried concurrently. */
 const CONCURRENCY_MAX = 8;
-/** Retries begin within this time after the other works, so that they delay the records behind them little. Milliseconds. */
+/** Retries begin within this time after the other works: they delay the records behind them little. Milliseconds. */
 const RETRY_BUDGET_MS = 2_000;
 
 /** Parks the works that may pass. The others are given up. */

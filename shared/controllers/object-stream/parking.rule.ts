@@ -2,21 +2,20 @@
 import { defined } from '../../domain/defined.ts';
 import { BETA_REGION_LABEL, BETA_ZONE_LABEL, REGION_LABEL, ZONE_LABEL } from '../../domain/zones/zone.ts';
 import type { KubeNode, KubeObject } from '../../kube/types.ts';
-import type { ParkedRow } from '../../store/parked-store.ts';
 import { type NamedVolume, namesVolumes } from '../volume-detacher/attached-volumes.rule.ts';
 
 /** From a retry to the next one, by the number of retries so far. The first retry is due at once. Milliseconds. */
 const BACKOFF_MS = [5_000, 10_000] as const;
 /**
- * A work whose retry fails is given up this long after it was parked first. Milliseconds. Longer than the minutes for
- * which a hot key is throttled, and shorter than the hour for which an Event is kept: a repeated Event must still find
- * the first one.
+ * From this age, counted from when a work was parked first, a failed retry is the last one. Milliseconds. Longer than
+ * the minutes for which a hot key is throttled, and shorter than the hour for which an Event is kept: a repeated Event
+ * must still find the first one.
  */
 export const PARKED_AGE_MAX_MS = 30 * 60_000;
 /**
  * A row without a result of its retries is given up after this many retries, and this long after its last work was
  * parked. Milliseconds. Only a retry that ends its process each time, or an outage of object-stream, leaves no result.
- * After one hour the stream itself gives a record up.
+ * The stream itself keeps a failed record for one hour.
  */
 const RETRIES_WITHOUT_RESULT_MAX = 360;
 export const ROW_AGE_MAX_MS = 2 * 3_600_000;
@@ -32,7 +31,7 @@ export const retryDelayMs = (tries: number): number => BACKOFF_MS[Math.min(tries
 export const isWorkGivenUp = (parkedAtMs: number, nowMs: number): boolean => nowMs - parkedAtMs >= PARKED_AGE_MAX_MS;
 
 export const isRowGivenUp = (
-  { tries, workParkedAtMs }: Pick<ParkedRow, 'tries' | 'workParkedAtMs'>,
+  { tries, workParkedAtMs }: { readonly tries: number; readonly workParkedAtMs: Readonly<Record<string, number>> },
   nowMs: number,
 ): boolean =>
   tries >= RETRIES_WITHOUT_RESULT_MAX && nowMs - Math.max(...Object.values(workParkedAtMs)) >= ROW_AGE_MAX_MS;
