@@ -15,7 +15,7 @@ import { isStatusError, statusResponse } from '../kube/request/respond.ts';
 import { parseFieldSelector } from '../kube/selectors.ts';
 import * as status from '../kube/status.ts';
 import type { HttpRequest, HttpResponse } from '../ports/http.ts';
-import { type Act, audit } from './access/audit.ts';
+import { type AuditedCall, audit } from './access/audit.ts';
 import { namespaces } from './kinds/registry.ts';
 import type { Call, ServeDependencies } from './request/call.ts';
 import { negotiateShape } from './request/response-shape.ts';
@@ -32,16 +32,16 @@ const PUBLIC_PATHS = new Set(['/healthz', '/livez', '/readyz', '/version']);
 
 type Serve = (request: HttpRequest) => Promise<HttpResponse>;
 
-/** What the audit log records of a request. Set as soon as the request is authenticated and its path is understood. */
+/** The part of a request for the audit log. Set when the request is authenticated and its path is valid. */
 interface Audited {
-  act?: Act;
+  call?: AuditedCall;
 }
 
 export function serveApi(dependencies: ServeDependencies): Serve {
   return async (request) => {
     const audited: Audited = {};
     const response = await respond(dependencies, request, audited);
-    await audit(dependencies, audited.act, request, response);
+    await audit(dependencies, audited.call, request, response);
     return response;
   };
 }
@@ -115,7 +115,7 @@ async function serveResource(
   const descriptor = dependencies.descriptorOf(target.group, target.version, target.resource);
   if (descriptor === undefined) throw status.unknownPath();
   refuseMisplaced(descriptor, target, verb);
-  audited.act = { user, verb, target, nowMs };
+  audited.call = { user, verb, target, nowMs };
   refuseUnauthorized(user, verb, target, request.query);
   refuseImpossible(descriptor, target);
   const shape = negotiateShape(request.headers['accept'] ?? '', request.query);

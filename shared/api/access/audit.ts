@@ -19,25 +19,27 @@ import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
 import type { Log } from '../../ports/log.ts';
 
 /** An authenticated request with a valid path. */
-export interface Act {
+export interface AuditedCall {
   readonly user: UserInfo;
   readonly verb: Verb;
   readonly target: ResourceTarget;
   readonly nowMs: number;
 }
 
-const READING: ReadonlySet<Verb> = new Set(['get', 'list', 'watch']);
-/** The last is that of local mode, where one token acts for all machines. Access entries cannot grant it. */
-const MACHINES = new Set([NODES_GROUP, PROBE_GROUP, SIMULATED_FLEET_GROUP]);
-/** Reviews of the own permissions change nothing. */
-const REVIEWS = new Set(['selfsubjectaccessreviews', 'selfsubjectrulesreviews', 'selfsubjectreviews']);
+const READ_VERBS: ReadonlySet<Verb> = new Set(['get', 'list', 'watch']);
+/** Groups of machines. In local mode all machines use one token of SIMULATED_FLEET_GROUP; no access entry grants it. */
+const MACHINE_GROUPS = new Set([NODES_GROUP, PROBE_GROUP, SIMULATED_FLEET_GROUP]);
+/** Creations of these change nothing: a user asks for its own permissions. */
+const SELF_REVIEWS = new Set(['selfsubjectaccessreviews', 'selfsubjectrulesreviews', 'selfsubjectreviews']);
 /** Length of the user agent in a line. Characters. */
 const USER_AGENT_MAX = 200;
 
-const isAudited = ({ user, verb, target }: Act): boolean =>
-  !READING.has(verb) && !REVIEWS.has(target.resource) && !user.groups.some((group) => MACHINES.has(group));
+const isAudited = ({ user, verb, target }: AuditedCall): boolean =>
+  !READ_VERBS.has(verb) &&
+  !SELF_REVIEWS.has(target.resource) &&
+  !user.groups.some((group) => MACHINE_GROUPS.has(group));
 
-function lineOf({ user, verb, target, nowMs }: Act, request: HttpRequest, response: HttpResponse): AuditLine {
+function lineOf({ user, verb, target, nowMs }: AuditedCall, request: HttpRequest, response: HttpResponse): AuditLine {
   const { group, resource, subresource, namespace } = target;
   const name = target.name === '' && response.status === 201 ? createdName(response) : target.name;
   return {
@@ -69,15 +71,15 @@ function createdName({ body }: HttpResponse): string {
   }
 }
 
-/** Never rejects. */
+/** Writes the line of a request. Never rejects: a failure is logged with the line. */
 export async function audit(
   { auditTrail, log }: { readonly auditTrail?: AuditTrail; readonly log: Log },
-  act: Act | undefined,
+  call: AuditedCall | undefined,
   request: HttpRequest,
   response: HttpResponse,
 ): Promise<void> {
-  if (auditTrail === undefined || act === undefined || !isAudited(act)) return;
-  const line = lineOf(act, request, response);
+  if (auditTrail === undefined || call === undefined || !isAudited(call)) return;
+  const line = lineOf(call, request, response);
   try {
     await auditTrail.record(line);
   } catch (error) {

@@ -57,13 +57,13 @@ export type EnrolAnswer =
   /** Other writers won every attempt. */
   | { readonly kind: 'contended' };
 
-/** Attempts, each with the current state, when other writers change it. */
-const DECISIONS_MAX = 6;
+/** Attempts when other writers change the identity. Each attempt decides again by the current state. */
+const ENROL_ATTEMPTS_MAX = 6;
 const PAUSE_MS = 20;
 const PAUSE_MAX_MS = 500;
 
 export async function enrolNode(dependencies: EnrolDependencies, request: EnrolRequest): Promise<EnrolAnswer> {
-  for (let attempt = 1; attempt <= DECISIONS_MAX; attempt += 1) {
+  for (let attempt = 1; attempt <= ENROL_ATTEMPTS_MAX; attempt += 1) {
     const answer =
       request.by.kind === 'node'
         ? await rotate(dependencies, request, request.by.keyId)
@@ -73,7 +73,7 @@ export async function enrolNode(dependencies: EnrolDependencies, request: EnrolR
   return { kind: 'contended' };
 }
 
-/** undefined: the state changed, decide again. */
+/** Returns undefined when the state changed in the meantime: the caller decides again. */
 async function enrol(
   dependencies: EnrolDependencies,
   request: EnrolRequest,
@@ -134,7 +134,10 @@ async function grantOf(
   };
 }
 
-/** An instance gets no existing name, not even its own. When it lost its key, a person must enrol it again. */
+/**
+ * An instance cannot enrol under an existing name, not even its own. If it lost its key, an administrator enrols it
+ * again.
+ */
 async function grantToInstance(
   { cloud, identities }: EnrolDependencies,
   instanceId: string,
@@ -175,6 +178,6 @@ async function rotate(
   return outcome.kind === 'written' ? { kind: 'present', identity: outcome.identity } : undefined;
 }
 
-/** Exponential back-off with jitter of half the wait: machines that contended once do not contend again. */
+/** Exponential backoff. Half of the wait is random, so that the same machines do not conflict again. */
 const pauseBefore = ({ pause, random }: EnrolDependencies, attempt: number): Promise<unknown> =>
   pause(Math.min(PAUSE_MAX_MS, PAUSE_MS * 2 ** (attempt - 1)) * (0.5 + random.fraction() / 2));

@@ -1,4 +1,4 @@
-/** POST of a NodeIdentity: reads the body, lets enrolNode decide by the user, returns the identity. */
+/** POST of a NodeIdentity: reads the body, calls enrolNode with the credential of the user, returns the identity. */
 import { BOOTSTRAP_GROUP, BOOTSTRAP_USER_PREFIX } from '../../domain/access/bootstrap-token.ts';
 import { INSTANCE_USER_PREFIX } from '../../domain/access/instance-identity.ts';
 import { KEY_ID_EXTRA } from '../../domain/access/node-identity.ts';
@@ -22,7 +22,7 @@ import { shapeObject } from '../request/response-shape.ts';
 import { identityObject } from '../storage/identity-storage.ts';
 import { type EnrolAnswer, type EnrolDependencies, type EnrolledBy, enrolNode } from './enrol-node.ts';
 
-/** A key has about 200 bytes. Labels may have more. */
+/** Bytes. A key has about 200; labels may have more. */
 const BODY_BYTES_MAX = 16_384;
 
 export interface EnrolmentDependencies extends EnrolDependencies {

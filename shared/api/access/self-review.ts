@@ -1,6 +1,6 @@
 /**
- * Identity and permissions of the user: `kubectl auth whoami`, `kubectl auth can-i`. Nothing is stored. The responses
- * come from the rule that authorizes every request.
+ * Self reviews: `kubectl auth whoami` and `kubectl auth can-i`. Nothing is stored. The responses come from the rule
+ * that authorizes every request.
  */
 
 import { authorize, rulesFor } from '../../domain/access/authorize.ts';
@@ -42,7 +42,7 @@ const userInfoOf = (user: UserInfo) => ({
   ...defined({ extra: user.extra }),
 });
 
-/** The body of a review has no schema here, so its members are unchecked. */
+/** Self reviews have no schema here, so these fields are not validated. */
 interface AccessReviewSpec {
   readonly resourceAttributes?: unknown;
   readonly nonResourceAttributes?: unknown;

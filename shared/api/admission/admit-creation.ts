@@ -19,7 +19,7 @@ import { namespaces, priorityclasses } from '../kinds/registry.ts';
 /** Priority classes that are searched for the default one, at most. */
 const CLASSES_MAX = 500;
 
-/** Context for the kind's defaults. @throws StatusError when the creation is refused */
+/** The priority of a new pod, for its defaults. @throws StatusError 403 or 404 when the creation is refused */
 export async function admitCreation(
   dependencies: ApiDependencies,
   descriptor: ResourceDescriptor,

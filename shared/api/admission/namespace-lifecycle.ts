@@ -19,8 +19,8 @@ import type { WriteOptions } from '../verbs/write-options.ts';
 
 /** These may not be deleted. Each would be created again at the next read. */
 const UNDELETABLE = new Set(['default', 'kube-node-lease', 'kube-public', 'kube-system']);
-/** The finalizer that this API removes itself. */
-const OWN_FINALIZER = 'kubernetes';
+/** The finalizer in the spec of every namespace. This API removes it. */
+const KUBERNETES_FINALIZER = 'kubernetes';
 /** Objects removed in one request. The rest needs another DELETE. */
 const REMOVALS_MAX = 2_000;
 const PAGE_ITEMS = 100;
@@ -33,7 +33,7 @@ const isTerminating = (namespace: KubeObject): boolean => namespace.metadata.del
 
 /** Only finalizers of other components can hold an empty namespace. */
 const isHeld = ({ metadata, spec }: KubeNamespace): boolean =>
-  (metadata.finalizers ?? []).length > 0 || (spec?.finalizers ?? []).some((each) => each !== OWN_FINALIZER);
+  (metadata.finalizers ?? []).length > 0 || (spec?.finalizers ?? []).some((each) => each !== KUBERNETES_FINALIZER);
 
 export async function deleteNamespace(
   dependencies: ApiDependencies,
@@ -45,7 +45,7 @@ export async function deleteNamespace(
   if (UNDELETABLE.has(name)) throw status.forbidden(namespaces, name, 'this namespace may not be deleted');
   // Marked first: no object can be created after the check that the namespace is empty.
   const marked = await deleteObject(dependencies, namespaces, target, requested, options, async () => ({
-    holds: true,
+    markOnly: true,
     mark: (namespace) => ({ ...namespace, status: { ...namespace.status, phase: 'Terminating' } }),
   }));
   if (options.dryRun) return marked;
@@ -87,7 +87,7 @@ const targetIn = ({ group, version, resource }: ResourceDescriptor, namespace: s
 });
 
 /**
- * Namespaces that are removed when a read finds them terminating and empty.
+ * The storage of namespaces. A read removes a namespace that is terminating and empty, and does not return it.
  *
  * Cost: one list of one object per kind for each read of a terminating namespace.
  */

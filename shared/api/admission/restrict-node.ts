@@ -1,6 +1,6 @@
 /**
  * NodeRestriction as an admission check: calls the rules of shared/domain/access/node-restriction.ts with the stored
- * object and the object to store. The heartbeat probe, which is not a node, has a restriction of its own.
+ * object and the object to store. The heartbeat probe is not a node; it may write only its own Lease.
  */
 
 import { readsAsNode } from '../../domain/access/authorize.ts';
@@ -60,7 +60,7 @@ export function nodeRestriction(
     }
     throw status.forbidden(descriptor, name, verdict.message);
   };
-  // Before the change is computed: as an update that changes nothing.
+  // The next object is not known yet, so the stored object is checked as an update without changes.
   return { admit, admitStored: (stored) => admit(stored, stored) };
 }
 

@@ -29,17 +29,17 @@ const isReady = (pod: KubePod): boolean =>
 
 const isHealthy = (pod: KubePod): boolean => pod.metadata.deletionTimestamp === undefined && isReady(pod);
 
-/** A number as it is; a percentage as that part of `of`, rounded up as upstream does for both fields. */
-function scaled(value: IntOrString | undefined, of: number): number {
+/** A number of pods. A percentage is scaled to `podsTotal` and rounded up, as upstream does for both fields. */
+function scaledToPods(value: IntOrString | undefined, podsTotal: number): number {
   if (typeof value === 'number') return value;
   const percent = /^(\d+)%$/.exec(value ?? '')?.[1];
-  return percent === undefined ? 0 : Math.ceil((Number(percent) * of) / 100);
+  return percent === undefined ? 0 : Math.ceil((Number(percent) * podsTotal) / 100);
 }
 
 function desiredOf(budget: KubePodDisruptionBudget, expected: number): number {
   const { minAvailable, maxUnavailable } = budget.spec ?? {};
-  if (maxUnavailable !== undefined) return Math.max(0, expected - scaled(maxUnavailable, expected));
-  return scaled(minAvailable, expected);
+  if (maxUnavailable !== undefined) return Math.max(0, expected - scaledToPods(maxUnavailable, expected));
+  return scaledToPods(minAvailable, expected);
 }
 
 /** `pods` may contain pods that the budget does not cover. */
@@ -66,7 +66,7 @@ export function withBudgetStatus(budget: KubePodDisruptionBudget, pods: readonly
 export type EvictionAnswer =
   /** `budget`: the state to store with the eviction. */
   | { readonly kind: 'allowed'; readonly budget: KubePodDisruptionBudget }
-  /** `why` says what the budget counts. */
+  /** `why`: the message for the client, with the counts of the budget. */
   | { readonly kind: 'refused'; readonly why: string };
 
 /**

@@ -25,7 +25,7 @@ function validate(object: KubeCsiNode, old: KubeObject | undefined): Cause[] {
   return causes;
 }
 
-/** Written by every kubelet when it starts; one that may not write its own gives up after two minutes. */
+/** Every kubelet writes its own CSINode at start. A kubelet that cannot write it exits after two minutes. */
 export const csinodes: ResourceDescriptor = {
   group: STORAGE_GROUP,
   version: 'v1',

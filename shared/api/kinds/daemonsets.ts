@@ -15,7 +15,8 @@ const EMPTY_STATUS = {
   desiredNumberScheduled: 0,
   numberReady: 0,
 };
-const REVISIONS_KEPT = 10;
+/** Default of spec.revisionHistoryLimit, as upstream. */
+const REVISION_HISTORY_LIMIT = 10;
 
 function storedSpec(given: DaemonSetSpec | undefined): DaemonSetSpec {
   const spec = withoutNulls(given ?? {});
@@ -23,7 +24,7 @@ function storedSpec(given: DaemonSetSpec | undefined): DaemonSetSpec {
   const type = strategy?.type || 'RollingUpdate';
   const rolling = { maxSurge: 0, maxUnavailable: 1, ...strategy?.rollingUpdate };
   return {
-    revisionHistoryLimit: REVISIONS_KEPT,
+    revisionHistoryLimit: REVISION_HISTORY_LIMIT,
     ...spec,
     template: { ...template, spec: defaultPodSpec(template?.spec) },
     updateStrategy: type === 'RollingUpdate' ? { type, rollingUpdate: rolling } : { ...strategy, type },

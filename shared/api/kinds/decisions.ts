@@ -15,7 +15,7 @@ const aboutField =
   (object: KubeDecision): string =>
     aboutOf(object)[field] ?? '';
 
-/** `namespace/name` or name, of decisions about that kind; '' for others. */
+/** The name of the subject, `namespace/name` for a pod. '' when the subject has another kind. */
 const nameIfAbout =
   (kind: string) =>
   (object: KubeDecision): string => {
@@ -80,7 +80,7 @@ export const decisions: ResourceDescriptor = {
   validate: () => [],
 };
 
-/** A record as an object; `version`: any number that grows with time. */
+/** The API object of a record. `version`: a number that grows with time. */
 export function decisionObject(name: string, record: DecisionRecord, version: number, uid: string): KubeObject {
   const { v, act, about, atMs, ...rest } = record;
   return {

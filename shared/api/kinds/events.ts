@@ -1,5 +1,5 @@
 /**
- * Events, stored in the older form (v1) and served in both: events.k8s.io/v1 calls the same things by other names
+ * Events. They are stored as v1 and served as v1 and as events.k8s.io/v1, which has other names for the same fields
  * (pkg/apis/events/v1/conversion.go).
  */
 import { ageSince, formatAge } from '../../kube/age.ts';
@@ -35,7 +35,7 @@ function storedForm(event: KubeEvent): KubeEvent {
     source: withoutEmpty(tidy.source ?? {}, 'component', 'host'),
     reportingComponent: tidy.reportingComponent ?? '',
     reportingInstance: tidy.reportingInstance ?? '',
-    // These are printed even when there is none.
+    // Upstream writes these fields as null when they have no value.
     firstTimestamp: timeOrNull(tidy.firstTimestamp, canonicalTime),
     lastTimestamp: timeOrNull(tidy.lastTimestamp, canonicalTime),
     eventTime: timeOrNull(tidy.eventTime, canonicalMicroTime),
@@ -151,7 +151,7 @@ export const events: ResourceDescriptor = {
   validate: (object, { old }) => validateEvent(object, old),
 };
 
-/** Names in the newer form, by those of the older. */
+/** Field names of events.k8s.io/v1, by the field name of v1. */
 const RENAMED: Readonly<Record<string, string>> = {
   involvedObject: 'regarding',
   message: 'note',
@@ -169,7 +169,7 @@ function renamed(event: KubeObject, names: Readonly<Record<string, string>>, api
   return { apiVersion, kind: 'Event', metadata, ...Object.fromEntries(fields) };
 }
 
-/** The same events by their newer names. The selectors and rows read the stored form. */
+/** The same events as events.k8s.io/v1. The field selectors and table rows read the stored form (v1). */
 export const eventsV1: ResourceDescriptor = {
   ...events,
   group: EVENTS_GROUP,

@@ -4,7 +4,7 @@ import { NONE } from '../../kube/columns.ts';
 import { parseTimeMs } from '../../kube/time.ts';
 import type { ContainerState, ContainerStatus, KubePod } from '../../kube/types.ts';
 
-/** The restarts of some containers. */
+/** Sum of the restarts of several containers, and the time of the latest one. */
 interface Restarts {
   count: number;
   lastMs: number | undefined;

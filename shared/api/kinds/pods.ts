@@ -24,10 +24,10 @@ import { readinessGatesCell, summarisePod } from './pod-row.ts';
 export { type PriorityOutcome, priorityClassNameOf, resolvePriority } from '../../kube/pods/pod-priority.ts';
 export { podQosClass, type QosClass, qosClassOf } from '../../kube/pods/qos-class.ts';
 
-/** Default of the policy field. */
+/** Default of the policy field podEvictionTimeoutSeconds. Seconds. */
 const DEFAULT_TOLERATION_SECONDS = 300;
 
-/** Admission on create and update: default tolerations of an unhealthy node. */
+/** Adds the default tolerations of not-ready and unreachable nodes (admission plugin DefaultTolerationSeconds). */
 function admitTolerations(spec: PodSpec, context: PrepareContext): PodSpec {
   const tolerations = withDefaultTolerations(
     spec.tolerations ?? [],
@@ -49,7 +49,7 @@ function admitPriority(spec: PodSpec, context: PrepareContext): PodSpec {
 
 const timeOrNull = (value: unknown): string | null => (typeof value === 'string' ? canonicalTime(value) : null);
 
-/** podIP is the first of podIPs, and hostIP the first of hostIPs. If they differ, the single field counts. */
+/** podIP is the first of podIPs, and hostIP the first of hostIPs. If they differ, the single field wins. */
 function alignAddresses(status: Json, single: string, list: string): Json {
   const address = textOf(status[single]);
   const addresses = recordsOf(status[list]);

@@ -13,7 +13,7 @@ import { pods } from './pods.ts';
 import { priorityclasses } from './priorityclasses.ts';
 import { volumeattachments } from './volumeattachments.ts';
 
-/** Every resource we serve, in the order discovery lists them. Self-reviews, which are only created, are in self-reviews.ts. */
+/** Every resource that is served and stored, in the order of discovery. Self reviews are in self-reviews.ts. */
 export const resources: readonly ResourceDescriptor[] = [
   events,
   namespaces,
@@ -38,12 +38,12 @@ const byPath = new Map(resources.map((each) => [`${each.group}/${each.version}/$
 export const findResource = (group: string, version: string, resource: string): ResourceDescriptor | undefined =>
   byPath.get(`${group}/${version}/${resource}`);
 
-/** The descriptor under which a resource's objects are stored: itself, unless it is another face of one. */
+/** The descriptor of the stored form. It differs for a resource that serves the objects of another one (eventsV1). */
 export function storedAs(descriptor: ResourceDescriptor): ResourceDescriptor {
   const { servedFrom } = descriptor;
   if (servedFrom === undefined) return descriptor;
   const stored = resources.find((each) => each.group === servedFrom.group && each.resource === servedFrom.resource);
-  if (stored === undefined) throw new Error(`${descriptor.group}/${descriptor.resource} is served from nothing`);
+  if (stored === undefined) throw new Error(`${descriptor.group}/${descriptor.resource}: servedFrom names no resource`);
   return stored;
 }
 

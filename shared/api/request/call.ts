@@ -1,4 +1,4 @@
-/** One request on a resource in the form that the verbs receive, and the selectors of its query. */
+/** The request that a verb receives, what the verbs depend on, and the selectors of a query. */
 
 import type { UserInfo } from '../../domain/access/user-info.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
@@ -45,11 +45,14 @@ export interface ServeDependencies extends ApiDependencies {
   readonly selfReview: (target: ResourceTarget, request: HttpRequest, user: UserInfo) => HttpResponse | undefined;
 }
 
+/** An authorized request on one resource. */
 export interface Call {
   readonly request: HttpRequest;
   readonly descriptor: ResourceDescriptor;
   readonly target: ResourceTarget;
+  /** The form of the response body. */
   readonly shape: Shape;
+  /** When the request arrived. */
   readonly nowMs: number;
   readonly user: UserInfo;
 }
@@ -60,10 +63,10 @@ export type AnswerWatch = (source: WatchSource, watch: WatchCall, call: Call) =>
 export const apiVersionOf = ({ group, version }: Pick<ResourceDescriptor, 'group' | 'version'>): string =>
   group === '' ? version : `${group}/${version}`;
 
-/** The schema that decodes objects of a resource. */
+/** The schema of the objects of a resource. @throws Error for a kind without a schema, a fault of ours */
 export function schemaFor(descriptor: ResourceDescriptor): StructSchema {
   const schema = schemaOf(apiVersionOf(descriptor), descriptor.kind);
-  if (schema === undefined) throw new Error(`no schema of ${apiVersionOf(descriptor)} ${descriptor.kind}`);
+  if (schema === undefined) throw new Error(`no schema for ${apiVersionOf(descriptor)} ${descriptor.kind}`);
   return schema;
 }
 

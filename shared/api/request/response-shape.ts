@@ -1,4 +1,7 @@
-/** The form of a response by Accept and includeObject: the object, a Table, or the metadata alone. */
+/**
+ * The form of a response body: the object, a Table, or only the metadata. The `Accept` header and the query parameter
+ * `includeObject` choose it. Kubernetes: "Kubernetes API Concepts", receiving resources as Tables.
+ */
 import { defined } from '../../domain/defined.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
 import * as status from '../../kube/status.ts';
@@ -16,9 +19,11 @@ import type { ListedPage } from '../verbs/list-objects.ts';
 
 export interface Shape {
   readonly form: AnswerForm;
+  /** How much of each object a row of a Table repeats. */
   readonly includeObject: IncludeObject;
 }
 
+/** @throws StatusError 400 for an unknown `includeObject` */
 export function negotiateShape(accept: string, query: URLSearchParams): Shape {
   const includeObject = parseIncludeObject(query.get('includeObject'));
   if (includeObject === undefined) {
@@ -30,6 +35,7 @@ export function negotiateShape(accept: string, query: URLSearchParams): Shape {
 const served = (descriptor: ResourceDescriptor, object: KubeObject): KubeObject =>
   descriptor.servedFrom?.toServed(object) ?? object;
 
+/** The response body for one object. */
 export function shapeObject(descriptor: ResourceDescriptor, object: KubeObject, shape: Shape, nowMs: number): unknown {
   switch (shape.form.kind) {
     case 'table':
@@ -49,6 +55,7 @@ export function shapeObject(descriptor: ResourceDescriptor, object: KubeObject, 
 const versionOnly = (resourceVersion: string | undefined) =>
   resourceVersion === undefined ? undefined : { resourceVersion };
 
+/** The response body for a list. Items of a plain list have no kind and apiVersion, as upstream. */
 export function shapeList(descriptor: ResourceDescriptor, list: ListedPage, shape: Shape, nowMs: number): unknown {
   const metadata = {
     resourceVersion: list.resourceVersion,

@@ -1,14 +1,14 @@
 /**
- * The size of a response. A Lambda response may have 6 MB, after text was JSON-encoded once more and bytes were encoded
- * in base64. Large texts are compressed for clients that accept gzip.
+ * The size of a response. Lambda limits a response to 6 MB. It counts a text body as a JSON string and a binary body
+ * as base64. Large texts are compressed for clients that accept gzip. AWS: "Lambda quotas".
  */
 import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
 
-/** The limit is 6,291,556. The rest is for headers and their encoding. */
+/** Encoded bytes of a body. Lambda accepts 6,291,556 bytes per response; the difference is for the headers. */
 export const RESPONSE_BYTES_MAX = 6_200_000;
 /** Texts longer than this are compressed. Characters. */
 const COMPRESS_FROM_CHARACTERS = 1_000_000;
-/** UTF-8 bytes of one character of JSON text, JSON-encoded once more, at most. */
+/** A character of JSON text has at most 3 bytes in UTF-8. A character that needs a second JSON escape has 2. */
 const BYTES_PER_CHARACTER_MAX = 3;
 
 export type Gzip = (text: string) => Uint8Array;
@@ -21,11 +21,14 @@ export function compressedIfLarge(request: HttpRequest, response: HttpResponse, 
   if (typeof response.body !== 'string' || response.body.length <= COMPRESS_FROM_CHARACTERS || !acceptsGzip(request)) {
     return response;
   }
-  const vary = { 'content-encoding': 'gzip', vary: 'Accept-Encoding' };
-  return { ...response, headers: { ...response.headers, ...vary }, body: gzip(response.body) };
+  const encoding = { 'content-encoding': 'gzip', vary: 'Accept-Encoding' };
+  return { ...response, headers: { ...response.headers, ...encoding }, body: gzip(response.body) };
 }
 
-/** Bytes that the body uses of RESPONSE_BYTES_MAX. An upper bound where that bound already fits. */
+/**
+ * Length of the encoded body in bytes, to compare with RESPONSE_BYTES_MAX. For a text that fits at
+ * BYTES_PER_CHARACTER_MAX this is an upper bound, because the exact length needs a second encoding.
+ */
 export function payloadBytes({ body }: HttpResponse): number {
   if (typeof body !== 'string') return Math.ceil(body.byteLength / 3) * 4;
   const atMost = body.length * BYTES_PER_CHARACTER_MAX;

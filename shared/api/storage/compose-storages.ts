@@ -1,4 +1,4 @@
-/** The storage of each resource: most are plain objects, some have rows of their own or a status that is counted. */
+/** The storage of each resource: most are plain objects, some have their own rows or a computed status. */
 import { decisionStore } from '../../controllers/decisions/decision-store.ts';
 import type { Policy } from '../../domain/policy.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';

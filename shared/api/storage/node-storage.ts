@@ -13,11 +13,11 @@ import { confirmStatus, readHeartbeatTimes, statusReceived } from '../../store/h
 import type { ResourceStorage, WriteResult } from './resource-storage.ts';
 
 /**
- * The object is written at least this often. Seconds. Watches show only such writes, and the next one also repeats the
- * work of a lost stream record.
+ * The object is written at least this often. Seconds. Watches report only writes of the object. Each one also makes a
+ * new stream record, which repeats the work of a lost record.
  */
 const OBJECT_WRITE_AFTER_SECONDS = 86_400;
-/** Taints of our controllers and of the cloud. A controller waits for the next change of such a node. */
+/** Taints that controllers of ours and cloud controllers set. A controller waits for the next change of such a Node. */
 const TAINTS_OF_CONTROLLERS = /^node\.(cloudprovider\.)?kubernetes\.io\//;
 
 export interface NodeStorageOptions {
@@ -29,7 +29,7 @@ export interface NodeStorageOptions {
 
 export function nodeStorage(objects: ResourceStorage, options: NodeStorageOptions): ResourceStorage {
   const { items, clock } = options;
-  /** The stored Node of each Node that was returned with heartbeat times. */
+  /** The stored Node, by the Node that a read returned with the heartbeat times of its row. */
   const storedOf = new WeakMap<KubeObject, KubeNode>();
   const readOf = (shown: KubeNode) => ({ shown, stored: storedOf.get(shown) ?? shown });
 
@@ -45,7 +45,7 @@ export function nodeStorage(objects: ResourceStorage, options: NodeStorageOption
     return nodes.map((node, index) => show(node, times.get(names[index]!)));
   }
 
-  /** True when no controller waits for a change of this Node. The write of the row checks the rest. */
+  /** True when no controller waits for a change of this Node. The condition of the row write checks the rest. */
   function isSteady({ metadata, spec, status }: KubeNode): boolean {
     return (
       metadata.deletionTimestamp === undefined &&

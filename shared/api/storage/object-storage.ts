@@ -81,7 +81,7 @@ export function objectStorage(descriptor: ResourceDescriptor, options: ObjectSto
   };
 }
 
-/** The pods of a node are read at once, then sorted and paged like any other list. */
+/** One page of the pods of a node. All of them were read at once; here they are sorted and cut to the page. */
 function onePage(pods: readonly KubeObject[], query: ListQuery): ListPage {
   const sorted = pods
     .filter((pod) => query.namespace === '' || pod.metadata.namespace === query.namespace)
@@ -92,10 +92,14 @@ function onePage(pods: readonly KubeObject[], query: ListQuery): ListPage {
   return sorted.length > items.length && last !== undefined ? { items, next: keyOf(last) } : { items };
 }
 
-/** One resource over two storages, such as leases: `special` holds one namespace, `others` the rest. */
+/**
+ * One resource in two storages, such as leases: `special` contains the namespace `inNamespace`, `others` all other
+ * namespaces. A list of all namespaces merges one page of each by key.
+ */
 export function splitStorage(inNamespace: string, special: ResourceStorage, others: ResourceStorage): ResourceStorage {
   const storageOf = (namespace: string | undefined) => (namespace === inNamespace ? special : others);
   const prefix = `${inNamespace}/`;
+  /** The page of `special` after the continue key. The key may be before, in or after its namespace. */
   const specialPage = async (query: ListQuery): Promise<ListPage> => {
     const { continueAfter, ...rest } = query;
     const hasStarted = continueAfter?.startsWith(prefix) === true;
@@ -109,8 +113,7 @@ export function splitStorage(inNamespace: string, special: ResourceStorage, othe
       if (query.namespace !== '') return storageOf(query.namespace).list(query);
       const pages = await Promise.all([specialPage(query), others.list(query)]);
       const merged = pages.flatMap((page) => page.items).sort((left, right) => (keyOf(left) < keyOf(right) ? -1 : 1));
-      // After the end of an unfinished page there may be keys that were not read yet, so the merged page ends there
-      // too.
+      // A page with `next` has unread keys after its end. The merged page must not continue past that end.
       const ends = pages.flatMap((page) => (page.next === undefined ? [] : [keyOf(page.items.at(-1)!)]));
       const through = ends.sort()[0];
       const items = merged.filter((item) => through === undefined || keyOf(item) <= through).slice(0, query.limit);
@@ -128,7 +131,7 @@ export function splitStorage(inNamespace: string, special: ResourceStorage, othe
   };
 }
 
-/** A storage in which the objects `names` always exist: each is created when it is first read. */
+/** A storage in which the objects with these names always exist. A read creates a missing one with `make`. */
 export function withInitialObjects(
   storage: ResourceStorage,
   names: readonly string[],
@@ -152,7 +155,7 @@ export function withInitialObjects(
   };
 }
 
-/** A resource that is served and always empty. */
+/** A resource without objects. It is served because clients list it. Every write is a conflict. */
 export const emptyStorage = (currentVersion: () => Promise<string>): ResourceStorage => {
   const refused = async (): Promise<WriteResult> => ({ kind: 'conflict' });
   return {

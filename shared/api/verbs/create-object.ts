@@ -16,10 +16,10 @@ import {
   withTypeOf,
 } from './write-options.ts';
 
-/** Names made from one `generateName` before the answer is 409. */
+/** Names tried for one `generateName` before the response is 409. */
 const GENERATED_NAME_ATTEMPTS_MAX = 8;
 
-/** @throws StatusError when the body is refused, or the name is in use */
+/** @throws StatusError 400, 403 or 422 when the body is refused; 409 when the name is in use */
 export async function createObject(
   dependencies: ApiDependencies,
   descriptor: ResourceDescriptor,
@@ -64,14 +64,14 @@ function preparedForCreate(
   delete metadata.deletionTimestamp;
   delete metadata.deletionGracePeriodSeconds;
   delete metadata.selfLink;
-  const settled = descriptor.prepareForCreate({ ...typed, metadata }, context);
-  const prepared = track?.(settled, undefined) ?? settled;
+  const withDefaults = descriptor.prepareForCreate({ ...typed, metadata }, context);
+  const prepared = track?.(withDefaults, undefined) ?? withDefaults;
   const causes = descriptor.validate(prepared, { operation: 'create', subresource: '' });
   refuseInvalid(descriptor, prepared.metadata.name ?? '', causes);
   return prepared;
 }
 
-/** undefined: the name is in use. */
+/** Returns undefined when the name is in use. */
 async function storeNew(
   dependencies: ApiDependencies,
   descriptor: ResourceDescriptor,

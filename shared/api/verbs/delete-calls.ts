@@ -32,7 +32,7 @@ export function requestedDelete(options: object): RequestedDelete {
   return { options: defined({ gracePeriodSeconds, preconditions }), dryRun: dryRun ?? [] };
 }
 
-/** The body counts before the query. */
+/** The DeleteOptions of a request. Fields of the body override those of the query. */
 function deleteBodyOf(request: HttpRequest): RequestedDelete {
   const body =
     request.body.byteLength === 0
@@ -68,15 +68,15 @@ export async function remove(dependencies: ServeDependencies, call: Call): Promi
 }
 
 /**
- * A pod, and an object that only was marked, is returned itself. Everything else is a Success with its name, as
- * upstream.
+ * The response body, as upstream: the object itself if it is a pod or waits for its removal, otherwise a Status
+ * `Success` with its name.
  */
 function deletedBody({ descriptor, shape, nowMs }: Call, { object, removed }: DeletedObject): unknown {
   if (!removed || descriptor.resource === 'pods') return shapeObject(descriptor, object, shape, nowMs);
   return status.deleted(status.deletedDetails(descriptor, object.metadata.name ?? '', object.metadata.uid ?? ''));
 }
 
-/** Deletes each listed object by itself, as upstream. Objects that are created in the meantime stay. */
+/** Deletes the listed objects one by one, as upstream. Objects that are created in the meantime are not deleted. */
 export async function removeCollection(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
   const { descriptor, target, request } = call;
   const requested = deleteBodyOf(request);
@@ -90,7 +90,7 @@ export async function removeCollection(dependencies: ServeDependencies, call: Ca
   const dryRun = dryRunOf(request.query, requested.dryRun);
   for (const { metadata } of listed.items) {
     const { namespace = '', name = '' } = metadata;
-    // A DELETE of this class by name is refused, so the collection leaves it out.
+    // A DELETE of a system class by name is refused, so a DELETE of the collection skips it.
     if (descriptor === priorityclasses && isSystemPriorityClass(name)) continue;
     const one = { ...target, namespace, name };
     try {

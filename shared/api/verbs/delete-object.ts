@@ -1,8 +1,9 @@
 /**
  * Deletion of one object. Kubernetes: upstream k8s.io/apiserver pkg/registry/generic/registry/store.go, rest/delete.go.
  *
- * A pod that is bound to a node and still running is marked with its grace period and removed when its node confirms
- * with grace 0; a second delete can only shorten the grace. Finalizers hold any object until they are removed.
+ * A running pod on a node is first marked with its grace period. It is removed when the node deletes it with grace
+ * period 0. A second DELETE can only shorten the grace period. An object with finalizers is removed when the last
+ * finalizer is removed.
  */
 import { markDeleted, podGraceSeconds } from '../../kube/deletion.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
@@ -26,10 +27,10 @@ export interface DeletedObject {
   readonly removed: boolean;
 }
 
-/** What one attempt at a deletion does besides the deletion. */
+/** Changes to the default steps of a deletion, decided per attempt. */
 export interface Deletion {
-  /** Mark the object and do not remove it, even if nothing else holds it. */
-  readonly holds?: boolean;
+  /** True: mark the object as deleted, but do not remove it now. */
+  readonly markOnly?: boolean;
   /** Changes the marked object before it is stored. */
   readonly mark?: (marked: KubeObject) => KubeObject;
   /** Writes of other objects in the same transaction. */
@@ -40,7 +41,12 @@ export type DecideDeletion = (old: KubeObject) => Promise<Deletion>;
 
 const PLAIN: Deletion = {};
 
-/** @param decide called at each attempt with the current object; throws the Status of a refusal */
+/**
+ * Marks or removes one object. At most WRITE_ATTEMPTS_MAX attempts.
+ *
+ * @param decide called at each attempt with the current object; throws the Status of a refusal
+ * @throws StatusError 404 when there is no object, 409 for an unmet precondition or when other writers win each attempt
+ */
 export async function deleteObject(
   dependencies: ApiDependencies,
   descriptor: ResourceDescriptor,
@@ -56,9 +62,9 @@ export async function deleteObject(
     if (old === undefined) throw status.notFound(descriptor, target.name);
     refuseUnmetPreconditions(descriptor, target.name, old, requested);
     await options.admit?.(undefined, old);
-    const { holds = false, mark, along } = await decide(old);
+    const { markOnly = false, mark, along } = await decide(old);
     const graceSeconds = graceOf(descriptor, old, requested);
-    const held = holds || graceSeconds > 0 || (old.metadata.finalizers ?? []).length > 0;
+    const held = markOnly || graceSeconds > 0 || (old.metadata.finalizers ?? []).length > 0;
     if (!held) {
       if (options.dryRun) return { object: old, removed: true };
       const result = await storage.remove(old, along);
@@ -97,6 +103,6 @@ function refuseUnmetPreconditions(
   }
 }
 
-/** Only pods have a grace period. Seconds. */
+/** Grace period in seconds. 0 for every kind except pods. */
 const graceOf = (descriptor: ResourceDescriptor, old: KubeObject, requested: DeleteOptions): number =>
   descriptor.group === '' && descriptor.resource === 'pods' ? podGraceSeconds(old, requested.gracePeriodSeconds) : 0;

@@ -1,8 +1,8 @@
 /**
  * POST of pods/eviction: a deletion that the pod's disruption budgets must allow.
  *
- * The pod and its budgets change in one transaction, which fails when another writer changed a budget. So of two
- * evictions that need the same last disruption, one is decided again and refused.
+ * The pod and its budgets change in one transaction, which fails when another writer changed a budget. When two
+ * evictions need the same last disruption, the second is decided again and refused.
  *
  * Kubernetes: "API-initiated eviction"; upstream pkg/registry/core/pod/storage/eviction.go. Upstream answers 500 to a
  * pod with several budgets. Here all of them must allow the eviction.
@@ -33,7 +33,7 @@ export async function evictPod(
   try {
     await deleteObject(dependencies, pods, target, requested, options, async (pod) => ({
       mark: (marked) => withDisruptionTarget(marked, options.nowMs),
-      along: disruptsNothing(pod) ? [] : await budgetWrites(dependencies, pod),
+      along: needsNoBudget(pod) ? [] : await budgetWrites(dependencies, pod),
     }));
   } catch (error) {
     if (!isStatusError(error) || !isContention(error, requested)) throw error;
@@ -43,17 +43,17 @@ export async function evictPod(
   }
 }
 
-/** A conflict with another writer. A failed precondition of the client is none. */
+/** True for a conflict with another writer, as opposed to an unmet precondition of the client. */
 const isContention = (error: status.StatusError, { preconditions }: DeleteOptions): boolean =>
   error.status.reason === 'Conflict' &&
   preconditions?.resourceVersion === undefined &&
   preconditions?.uid === undefined;
 
-/** A pod that does not run yet, has terminated, or is being deleted. */
-const disruptsNothing = (pod: KubePod): boolean =>
+/** True when no budget counts the pod: it does not run yet, has terminated, or is being deleted. */
+const needsNoBudget = (pod: KubePod): boolean =>
   isTerminated(pod) || pod.status?.phase === 'Pending' || pod.metadata.deletionTimestamp !== undefined;
 
-/** Uses one disruption of each budget of the pod. @throws StatusError 429 when one of them allows none */
+/** Writes that use one allowed disruption of each budget of the pod. @throws StatusError 429 when one allows none */
 async function budgetWrites(dependencies: ApiDependencies, pod: KubeObject): Promise<readonly ObjectWrite[]> {
   const budgets = await dependencies.budgetsCovering(pod);
   if (budgets.length >= COMMIT_OBJECTS_MAX) {

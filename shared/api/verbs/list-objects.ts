@@ -16,7 +16,7 @@ import { listKeyOf, type ResourceStorage } from '../storage/resource-storage.ts'
 const STORE_PAGE_ITEMS = 500;
 /** A continue token older than this is 410 Expired. Upstream: after a compaction, every 5 minutes. */
 export const CONTINUE_SECONDS_MAX = 900;
-/** 200,000 pages of 500: a bound that no cluster reaches. */
+/** 100 million objects, which no cluster has. */
 const STORE_PAGES_MAX = 200_000;
 
 export interface ListRequest {
@@ -39,9 +39,11 @@ export interface ListedPage {
 
 interface ContinueToken {
   readonly v: 1;
+  /** resourceVersion of the first page. */
   readonly rv: string;
+  /** Key of the last object that was returned (listKeyOf). */
   readonly after: string;
-  /** When the first page was answered. */
+  /** When the first page was read. */
   readonly atMs: number;
 }
 
@@ -49,6 +51,7 @@ function encodeContinue(token: Omit<ContinueToken, 'v'>): string {
   return Buffer.from(JSON.stringify({ v: 1, ...token })).toString('base64url');
 }
 
+/** @throws StatusError 400 for a malformed token, 410 for one older than CONTINUE_SECONDS_MAX */
 function decodeContinue(text: string, nowMs: number): ContinueToken {
   let value: unknown;
   try {
@@ -71,6 +74,7 @@ function decodeContinue(text: string, nowMs: number): ContinueToken {
   return token as ContinueToken;
 }
 
+/** Whether an object matches both selectors. A field that the object does not have is ''. */
 export function matches(
   descriptor: ResourceDescriptor,
   object: KubeObject,
@@ -81,7 +85,7 @@ export function matches(
   return fields.matches((field) => descriptor.selectableFields[field]?.(object) ?? '');
 }
 
-/** Reads one page. */
+/** Reads one page. @throws StatusError 400 or 410 for the continue token */
 export async function listObjects(
   storage: ResourceStorage,
   descriptor: ResourceDescriptor,
@@ -107,8 +111,8 @@ export async function listObjects(
       if (!matches(descriptor, object, request.labels, request.fields)) continue;
       items.push(object);
       characters += JSON.stringify(object).length;
-      const more = index < read.items.length - 1 || read.next !== undefined;
-      if (more && (items.length === request.limit || characters >= charactersMax)) {
+      const hasMore = index < read.items.length - 1 || read.next !== undefined;
+      if (hasMore && (items.length === request.limit || characters >= charactersMax)) {
         const atMs = token?.atMs ?? request.nowMs;
         return { items, resourceVersion, continueToken: encodeContinue({ rv: resourceVersion, after, atMs }) };
       }
@@ -116,5 +120,5 @@ export async function listObjects(
     if (read.next === undefined) return { items, resourceVersion, continueToken: '' };
     after = read.next;
   }
-  throw status.internalError('a list did not end');
+  throw status.internalError(`a list has more than ${STORE_PAGES_MAX} pages`);
 }

@@ -1,5 +1,5 @@
 /**
- * PUT and every kind of PATCH on one object, for all kinds. The descriptor holds what is particular to a kind.
+ * PUT and PATCH of one object, for every kind. The descriptor contains the differences between kinds.
  *
  * Order of a write, as in upstream k8s.io/apiserver pkg/registry: decode, admission and defaults, validation,
  * optimistic write. A write that changes nothing is not stored and keeps its resourceVersion. A write without a
@@ -33,17 +33,21 @@ import {
 export interface ModifyOptions extends WriteOptions {
   /** A PUT: the body is the whole object, and its resourceVersion a precondition. */
   readonly replaces: boolean;
-  /** The request names no version, so the storage may keep the change without a new one. */
+  /**
+   * True: the request has no resourceVersion. The storage may then store new heartbeat times of a Node without a new
+   * resourceVersion (`ResourceStorage.confirm`).
+   */
   readonly mayConfirm?: boolean;
   /**
-   * A node posts its own status. That proves life even when it changes nothing, as when the node's clock has stopped.
+   * True: a node writes its own status. The write counts as a heartbeat even if it changes nothing, for example when
+   * the clock of the node has stopped.
    */
   readonly isOwnStatus?: boolean;
   /** The object to create when none is stored. Absent: 404. */
   readonly whenAbsent?: () => KubeObject;
 }
 
-/** The object that is written to, through which path, and how. */
+/** One PUT or PATCH: its object, its path and its options. */
 interface Modification {
   readonly dependencies: ApiDependencies;
   readonly descriptor: ResourceDescriptor;
@@ -77,7 +81,7 @@ export async function modifyObject(
   throw status.conflict(descriptor, target.name);
 }
 
-/** undefined: another writer was first. */
+/** One attempt. Returns undefined when another writer changed the object first. */
 async function modifyOnce(
   modification: Modification,
   transform: Transform,
@@ -96,12 +100,12 @@ async function modifyOnce(
   const next = options.track?.(prepared, old) ?? prepared;
   const object = await storeChange(modification, next, old);
   if (object !== undefined) return { object, created: false };
-  // A client that named the version it read has lost. One that named none means the current object, whatever it is.
+  // The version that the client named is outdated. Without one the next attempt replaces the current object.
   if (options.replaces && precondition !== '') throw status.conflict(descriptor, target.name);
   return undefined;
 }
 
-/** The object as stored or removed. undefined: another writer was first. */
+/** The stored or removed object. Returns undefined when another writer changed it first. */
 async function storeChange(
   { dependencies, descriptor, options }: Modification,
   next: KubeObject,
@@ -113,7 +117,7 @@ async function storeChange(
     return old;
   }
   if (options.dryRun) return next;
-  if (next.metadata.deletionTimestamp !== undefined && isReleased(next)) {
+  if (next.metadata.deletionTimestamp !== undefined && isRemovable(next)) {
     if ((await storage.remove(old)).kind !== 'written') return undefined;
     await finishNamespaceOf(dependencies, old);
     return next;
@@ -123,7 +127,7 @@ async function storeChange(
   return result.kind === 'written' ? result.object : undefined;
 }
 
-/** undefined: another writer created it in the meantime. */
+/** Returns undefined when another writer created the object in the meantime. */
 async function createInstead({
   dependencies,
   descriptor,
@@ -148,12 +152,12 @@ function withoutVersion(object: KubeObject): KubeObject {
   return { ...object, metadata };
 }
 
-/** A deleted object that nothing holds any more: no finalizers, and no grace period left to a pod on a node. */
-function isReleased(object: KubeObject): boolean {
+/** True when a deleted object can be removed: it has no finalizers, and its grace period is 0. */
+function isRemovable(object: KubeObject): boolean {
   return (object.metadata.finalizers ?? []).length === 0 && (object.metadata.deletionGracePeriodSeconds ?? 0) === 0;
 }
 
-/** The object to store: immutable metadata of the old object, then the defaults and the validation of its kind. */
+/** The validated object to store: the request with the immutable metadata of the old object and the kind's defaults. */
 function preparedForUpdate(
   { dependencies, descriptor, target, options }: Modification,
   requested: KubeObject,
@@ -169,7 +173,7 @@ function preparedForUpdate(
   return prepared;
 }
 
-/** Metadata that only the server sets comes from the old object. A different uid stays, and validation refuses it. */
+/** Fields that only the server sets come from the old object. A different uid is kept, and validation refuses it. */
 function keptMetadata(requested: ObjectMeta, old: ObjectMeta): ObjectMeta {
   const {
     deletionTimestamp: _deletionTimestamp,

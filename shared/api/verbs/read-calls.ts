@@ -10,11 +10,12 @@ import { shapeList, shapeObject } from '../request/response-shape.ts';
 import { acceptsGzip, compressedIfLarge, payloadBytes, RESPONSE_BYTES_MAX } from '../request/response-size.ts';
 import { listObjects } from './list-objects.ts';
 
-/** Length of the JSON of all objects in one response: plain, and where it will be compressed. Characters. */
+/** Length of the JSON of all objects in one response, in characters: uncompressed, and before compression. */
 const PLAIN_LIST_MAX = 4_500_000;
 const COMPRESSED_LIST_MAX = 24_000_000;
-/** Attempts at a list that is too large in its final form. Each attempt lists fewer objects. */
+/** Attempts at a list whose encoded response is too large. Each attempt lists fewer objects. */
 const FIT_ATTEMPTS_MAX = 8;
+/** Share of the objects that would fit by average size, listed at the next attempt. */
 const FIT_MARGIN = 0.9;
 
 export async function get(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {

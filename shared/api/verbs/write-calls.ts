@@ -57,7 +57,7 @@ export async function create(dependencies: ServeDependencies, call: Call): Promi
   return writtenResponse(call, written, warnings);
 }
 
-/** The user who sends a NodeIdentity decides what is created, not the body alone. */
+/** Enrolment creates NodeIdentities. It depends on the credential of the request, and not only on the body. */
 async function enrol(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
   if (dependencies.enrol === undefined) throw status.methodNotAllowed(call.descriptor, 'create');
   return dependencies.enrol(call);
@@ -66,7 +66,7 @@ async function enrol(dependencies: ServeDependencies, call: Call): Promise<HttpR
 export async function update(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
   const { descriptor, target, request } = call;
   const { body, warnings } = readBody(call);
-  // A body with a resourceVersion was read before. Its object was deleted since and must not be created again.
+  // A body with a resourceVersion comes from an earlier read. An object deleted since then is not created again.
   const mayCreate = descriptor.createOnUpdate && (body.metadata.resourceVersion ?? '') === '';
   const written = await modifyObject(dependencies, storedAs(descriptor), target, () => body, {
     nowMs: call.nowMs,
@@ -112,7 +112,8 @@ const isOwnStatus = ({ descriptor, target, user }: Call): boolean =>
   descriptor === nodes && target.subresource === 'status' && readsAsNode(user) === target.name;
 
 /**
- * True when the text occurs anywhere in the patch. Of several writers that name one version, one at most may succeed.
+ * True when the patch contains the text `resourceVersion` anywhere. It may be a precondition: of several writers with
+ * the same version only one may succeed, so each write needs a new version.
  */
 const namesVersion = ({ body }: HttpRequest): boolean => Buffer.from(body).includes('resourceVersion');
 

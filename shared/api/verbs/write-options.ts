@@ -1,18 +1,19 @@
-/** What every write of one object shares: its options, its bound on attempts, and the refusals that all kinds have. */
+/** Parts that all writes of one object share: options, number of attempts, and the checks of every kind. */
 import type { PrepareContext, ResourceDescriptor } from '../../kube/descriptor.ts';
 import type { ResourceTarget } from '../../kube/request/request.ts';
 import * as status from '../../kube/status.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 
-/** Attempts at a write that loses to other writers. With the pauses between them about five seconds. */
+/** Attempts at a write that conflicts with other writers. With the pauses between them about five seconds. */
 export const WRITE_ATTEMPTS_MAX = 24;
+/** The longest pause before the second attempt. It doubles with each attempt, up to PAUSE_MAX_MS. */
 const PAUSE_MS = 4;
 const PAUSE_MAX_MS = 300;
 
 export interface WriteOptions {
   readonly nowMs: number;
-  /** Decide and answer, write nothing. */
+  /** True: respond as for a write, but store nothing. */
   readonly dryRun: boolean;
   /** Returns `next` with managedFields that name the writer. `live`: the stored object. Absent: no managedFields. */
   readonly track?: (next: KubeObject, live: KubeObject | undefined) => KubeObject;
@@ -22,7 +23,7 @@ export interface WriteOptions {
    */
   readonly admit?: (next: KubeObject | undefined, stored: KubeObject | undefined) => Promise<void>;
   /**
-   * The same for an update that is not computed yet. Called before the patch is applied. Otherwise the `test`
+   * Checks whether the user may change `stored` at all. Called before a patch is applied. Otherwise the `test`
    * operations of a patch would reveal fields of an object that the user may not read.
    */
   readonly admitStored?: (stored: KubeObject) => Promise<void>;
@@ -33,7 +34,7 @@ export interface WrittenObject {
   readonly created: boolean;
 }
 
-/** Waits before another attempt. The time is random: writers that conflicted once do not conflict again. */
+/** Waits before another attempt. The time is random, so that the same writers do not conflict again. */
 export const pauseBefore = ({ pause, random }: ApiDependencies, attempt: number): Promise<unknown> =>
   pause(Math.min(PAUSE_MAX_MS, PAUSE_MS * 2 ** (attempt - 1)) * random.fraction());
 
