@@ -4,7 +4,7 @@
  * pkg/kubelet/eviction/defaults_linux.go).
  */
 import { defined } from '../../shared/domain/defined.ts';
-import { labelComplaints, subdomainComplaints } from '../../shared/kube/validation/names.ts';
+import { labelErrors, subdomainErrors } from '../../shared/kube/validation/names.ts';
 import { isJsonObject } from '../../shared/kube/wire/json-value.ts';
 import type { AgentConfig, EvictionThresholds, RuntimeName, TopologyPolicy } from '../config.ts';
 import {
@@ -349,7 +349,7 @@ function checkedEndpoint(gathering: Gathering): string {
 
 function checkedClusterId(gathering: Gathering): string {
   const clusterId = gathering.settings.clusterId || DEFAULT_CLUSTER_ID;
-  for (const complaint of labelComplaints(clusterId)) {
+  for (const complaint of labelErrors(clusterId)) {
     gathering.fault('clusterId', `clusterId ${shown(clusterId)}: ${complaint}`);
   }
   return clusterId;
@@ -373,7 +373,7 @@ function checkedRootDirectory(gathering: Gathering): string {
 
 function checkedNodeName(gathering: Gathering, hostname: string): string {
   const nodeName = (gathering.settings.hostnameOverride || hostname).trim().toLowerCase();
-  for (const complaint of subdomainComplaints(nodeName)) {
+  for (const complaint of subdomainErrors(nodeName)) {
     gathering.fault('hostnameOverride', `node name ${shown(nodeName)}: ${complaint}`);
   }
   return nodeName;

@@ -11,7 +11,7 @@ import {
   type QuantityFormat,
 } from '../../shared/kube/quantity.ts';
 import type { NodeStatus } from '../../shared/kube/types.ts';
-import { qualifiedNameComplaints } from '../../shared/kube/validation/names.ts';
+import { qualifiedNameErrors } from '../../shared/kube/validation/names.ts';
 import type { EvictionThresholds, ThresholdValue } from '../config.ts';
 
 export type ResourceTexts = Readonly<Record<string, string>>;
@@ -162,7 +162,7 @@ export const isExtendedResource = (name: string): boolean =>
   name.includes('/') &&
   !name.includes('kubernetes.io/') &&
   !name.startsWith('requests.') &&
-  qualifiedNameComplaints(`requests.${name}`).length === 0;
+  qualifiedNameErrors(`requests.${name}`).length === 0;
 
 /** What pods may use: capacity minus reservations; for memory also minus huge pages. */
 function allocatableOf(

@@ -3,7 +3,7 @@
  * to a malformed one (apimachinery pkg/labels/selector.go, pkg/fields/selector.go). A selector is never ignored:
  * drain relies on it to leave other nodes' pods alone.
  */
-import { labelValueComplaints, qualifiedNameComplaints } from './validation/names.ts';
+import { labelValueErrors, qualifiedNameErrors } from './validation/names.ts';
 
 export type LabelOperator = '=' | '!=' | 'in' | 'notin' | 'exists' | '!' | 'gt' | 'lt';
 
@@ -195,9 +195,9 @@ class LabelParser {
 }
 
 function checkedKey(key: string): string {
-  const complaints = qualifiedNameComplaints(key);
-  if (complaints.length > 0) {
-    throw new SelectorSyntaxError(`<nil>: Invalid value: ${JSON.stringify(key)}: ${complaints.join('; ')}`);
+  const errors = qualifiedNameErrors(key);
+  if (errors.length > 0) {
+    throw new SelectorSyntaxError(`<nil>: Invalid value: ${JSON.stringify(key)}: ${errors.join('; ')}`);
   }
   return key;
 }
@@ -208,11 +208,9 @@ function checkValue(key: string, operator: LabelOperator, value: string): void {
       `<nil>: Invalid value: ${JSON.stringify(value)}: for 'Gt', 'Lt' operators, the value must be an integer`,
     );
   }
-  const complaints = labelValueComplaints(value);
-  if (complaints.length > 0) {
-    throw new SelectorSyntaxError(
-      `values[0][${key}]: Invalid value: ${JSON.stringify(value)}: ${complaints.join('; ')}`,
-    );
+  const errors = labelValueErrors(value);
+  if (errors.length > 0) {
+    throw new SelectorSyntaxError(`values[0][${key}]: Invalid value: ${JSON.stringify(value)}: ${errors.join('; ')}`);
   }
 }
 

@@ -29,10 +29,10 @@ export interface ApplyRequest {
   readonly schema: StructSchema;
   /** The stored object; `undefined` if the apply creates it. */
   readonly live: Readonly<JsonObject> | undefined;
-  /** The configuration sent, parsed. */
+  /** The applied configuration, parsed. */
   readonly applied: unknown;
   readonly writer: Writer;
-  /** Takes over fields that others own. */
+  /** True: fields of other managers that would change are taken over. False: they are conflicts. */
   readonly force: boolean;
   /** Paths that this write does not change: `[['status']]` on the object, `[['spec']]` on its status. */
   readonly ignored?: readonly (readonly string[])[];
@@ -48,12 +48,12 @@ export interface ConflictCause {
 export type ApplyResult =
   | {
       readonly kind: 'applied';
-      /** The object to store, managedFields included; normalised, not yet defaulted. */
+      /** The object to store, with managedFields. It is normalised, but has no defaults yet. */
       readonly object: JsonObject;
       /** Paths in the configuration that the schema does not know. They were left out. */
       readonly unknownFields: readonly string[];
     }
-  /** Others own fields that would change (409 Conflict). */
+  /** Other managers own fields that would change (409 Conflict). */
   | { readonly kind: 'conflict'; readonly message: string; readonly causes: readonly ConflictCause[] }
   /** The configuration cannot be read (400 BadRequest); `typeFaults` when its types are wrong. */
   | { readonly kind: 'malformed'; readonly message: string; readonly typeFaults: readonly TypeFault[] };
@@ -61,9 +61,12 @@ export type ApplyResult =
 /**
  * Applies `application/apply-patch+yaml`: server-side apply.
  *
- * The configuration is all that its manager wants. It is merged into the object; what the manager applied before and
- * now leaves out is removed, unless somebody else owns it too; a field that another manager owns and that would change
- * is a conflict, unless forced. Applying the same value makes owners share the field. Inputs stay untouched.
+ * - The configuration contains every field that its manager wants. It is merged into the object.
+ * - A field that the manager applied before and now omits is removed, unless another manager owns it too.
+ * - A change of a field that another manager owns is a conflict, unless `force` is set.
+ * - Two managers that apply the same value share the field.
+ *
+ * The arguments are not changed.
  *
  * Source: Kubernetes documentation, "Server-Side Apply".
  */
@@ -86,14 +89,14 @@ export function applyServerSide(request: ApplyRequest): ApplyResult {
 
   const applier = { ...writer, operation: 'Apply' as const };
   const ownerships = (live === undefined ? undefined : readManagedFields(managedFieldsOf(live))) ?? [];
-  const known = ownerships.find((ownership) => isEntryOf(ownership, applier));
-  const others = ownerships.filter((ownership) => ownership !== known);
+  const previous = ownerships.find((ownership) => isEntryOf(ownership, applier));
+  const others = ownerships.filter((ownership) => ownership !== previous);
   const fields = fieldSetOf(schema, applied, ignored);
 
   const merged = live === undefined ? cloneJson(applied) : (mergeValue(schema, live, applied) as JsonObject);
   const wanted = others.reduce((all, ownership) => union(all, ownership.fields), fields);
-  removeFields(schema, merged, difference(known?.fields ?? EMPTY_FIELD_SET, wanted), wanted);
-  // Normalised like the live object: an empty map counts as absent, and so as no change.
+  removeFields(schema, merged, difference(previous?.fields ?? EMPTY_FIELD_SET, wanted), wanted);
+  // Normalised like the live object. An empty map is absent in both, so it is not a change.
   const object = decodeStrict(schema, merged).value;
 
   const before = live === undefined ? EMPTY_FIELD_SET : fieldSetOf(schema, live, ignored);
@@ -106,7 +109,7 @@ export function applyServerSide(request: ApplyRequest): ApplyResult {
   if (conflicts.length > 0 && !request.force) return conflictOf(conflicts);
 
   const left = withoutFields(others, union(changed, removed));
-  setManagedFields(object, writeManagedFields([...left, ...entryOf(known, applier, fields)]));
+  setManagedFields(object, writeManagedFields([...left, ...entryOf(previous, applier, fields)]));
   return { kind: 'applied', object, unknownFields: decoded.unknownFields };
 }
 
@@ -132,12 +135,13 @@ function withoutPaths(object: JsonObject, paths: readonly (readonly string[])[])
 }
 
 /**
- * Why a keyed list of the configuration cannot be owned item by item; what is stored may be so, what is applied not.
+ * The fault of the first keyed list in the configuration whose items have missing or duplicate keys, undefined if there
+ * is none. Stored lists may be like that, applied ones may not, because managers own them item by item.
  */
 function ambiguousList(schema: Schema | undefined, value: unknown, path: string): string | undefined {
   if (Array.isArray(value) && schema?.kind === 'list') {
     if (schema.listType !== 'atomic' && itemKeys(schema, value) === undefined) {
-      return `${path}: every item must have its key (${schema.mapKeys.join(', ') || 'its value'}), and no key may stand twice`;
+      return `${path}: every item must have its key (${schema.mapKeys.join(', ') || 'its value'}), and no key may occur twice`;
     }
     return firstFault(value.map((item, index) => [schema.items, item, `${path}[${index}]`]));
   }
@@ -153,7 +157,7 @@ function firstFault(places: [Schema | undefined, unknown, string][]): string | u
   return undefined;
 }
 
-/** The object with the configuration merged in. Shares nothing with either. */
+/** The live value with the applied value merged in, as a copy. */
 function mergeValue(schema: Schema | undefined, live: unknown, applied: unknown): unknown {
   const isMember = (schema?.kind === 'struct' || schema?.kind === 'map') && !schema.atomic;
   if (isMember && isJsonObject(live) && isJsonObject(applied)) {
@@ -167,7 +171,7 @@ function mergeValue(schema: Schema | undefined, live: unknown, applied: unknown)
   return cloneJson(applied);
 }
 
-/** Items of both, by key: the applied ones in their order, those only live where they stood. */
+/** Merges items by key. Applied items are in the applied order. Items that are only in `live` keep their position. */
 function mergeList(schema: ListSchema, live: readonly unknown[], applied: readonly unknown[]): unknown[] {
   const liveKeys = itemKeys(schema, live);
   const appliedKeys = itemKeys(schema, applied);
@@ -177,11 +181,11 @@ function mergeList(schema: ListSchema, live: readonly unknown[], applied: readon
     const item = applied[index];
     return liveByKey.has(key) ? mergeValue(schema.items, liveByKey.get(key), item) : cloneJson(item);
   });
-  const named = new Set(appliedKeys);
+  const applies = new Set(appliedKeys);
   let next = 0;
   const merged: unknown[] = [];
   for (const [index, key] of liveKeys.entries()) {
-    if (!named.has(key)) merged.push(cloneJson(live[index]));
+    if (!applies.has(key)) merged.push(cloneJson(live[index]));
     else merged.push(mergedItems[next++]);
   }
   return [...merged, ...mergedItems.slice(next)];
@@ -221,7 +225,7 @@ function removeItems(schema: ListSchema, items: unknown[], unwanted: FieldSet, w
   items.splice(0, items.length, ...left);
 }
 
-/** An item that stays keeps its key fields. */
+/** The set without the key fields of a list item: an item that is not removed keeps its key. */
 function withoutKeys(set: FieldSet, mapKeys: readonly string[]): FieldSet {
   const children = new Map(set.children);
   for (const key of mapKeys) children.delete(`f:${key}`);
@@ -253,7 +257,7 @@ function conflictOf(conflicts: readonly { readonly ownership: Ownership; readonl
   };
 }
 
-/** `"alpha"`, or `"kubectl-edit" with subresource "status" using v1` for one that did not apply. */
+/** Name of a manager in a message: `"alpha"`, or for an Update `"kubectl-edit" with subresource "status" using v1`. */
 function nameOf({ manager, operation, apiVersion, subresource }: Ownership): string {
   const part = subresource === '' ? '' : ` with subresource ${JSON.stringify(subresource)}`;
   return `${JSON.stringify(manager)}${part}${operation === 'Update' ? ` using ${apiVersion}` : ''}`;

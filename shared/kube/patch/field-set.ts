@@ -1,9 +1,10 @@
 /**
- * Sets of fields, as managedFields records who owns what.
+ * Sets of fields. managedFields stores one set per manager.
  *
- * A set is a tree. Its keys are those of FieldsV1: `f:<name>` a member, `k:<json of the keys>` an item of a keyed list,
- * `v:<json>` a value of a set. A path is in the set when its node says `owned`; a node may be there only to lead on.
- * Source: Kubernetes documentation, "Server-Side Apply"; format as described for FieldsV1 in the API reference.
+ * A set is a tree with the keys of FieldsV1: `f:<name>` for a member, `k:<json of the keys>` for an item of a keyed
+ * list, `v:<json>` for a value of a set. A path is in the set when its tree node has `owned`. A tree node without
+ * `owned` only leads to its children.
+ * Source: Kubernetes documentation, "Server-Side Apply"; API reference, FieldsV1.
  */
 import { type Field, type ListSchema, memberSchema, type Schema, type StructSchema } from '../schema/schema.ts';
 import { getMember, isJsonObject, type JsonObject, jsonEqual } from '../wire/json-value.ts';
@@ -11,7 +12,7 @@ import { getMember, isJsonObject, type JsonObject, jsonEqual } from '../wire/jso
 export interface FieldSet {
   readonly owned: boolean;
   readonly children: ReadonlyMap<string, FieldSet>;
-  /** Value found there, for comparing; only in sets made from an object. */
+  /** The value at this path, to detect changes. Only in sets of fieldSetOf. */
   readonly value?: unknown;
 }
 
@@ -29,8 +30,8 @@ const UNOWNED_PATHS: readonly (readonly string[])[] = [
 ];
 
 /**
- * The fields that an object sets. A field that is always printed counts only if it is not empty, because no client set
- * it otherwise. `ignored` names further paths to leave out, such as `['status']`.
+ * The fields that an object sets. A field that the API server always writes is in the set only if it is not empty:
+ * otherwise no client has set it. `ignored`: further paths to leave out, such as `['status']`.
  */
 export function fieldSetOf(
   schema: StructSchema,
@@ -49,15 +50,15 @@ function addMembers(
   ignored: readonly (readonly string[])[],
 ): void {
   for (const name of Object.keys(object)) {
-    const concerned = ignored.filter(([first]) => first === name);
-    if (concerned.some((path) => path.length === 1)) continue;
+    const ignoredHere = ignored.filter(([first]) => first === name);
+    if (ignoredHere.some((path) => path.length === 1)) continue;
     const value = object[name];
     if (value === undefined || value === null) continue;
     const field = schema?.kind === 'struct' && Object.hasOwn(schema.fields, name) ? schema.fields[name] : undefined;
     if (field !== undefined && isUnset(field, value)) continue;
     const isKey = schema?.kind === 'map';
-    const below = concerned.map((path) => path.slice(1));
-    const set = setOfValue(memberSchema(schema, name), value, isKey, below);
+    const ignoredBelow = ignoredHere.map((path) => path.slice(1));
+    const set = setOfValue(memberSchema(schema, name), value, isKey, ignoredBelow);
     if (set !== undefined) into.set(`f:${name}`, set);
   }
 }
@@ -68,7 +69,7 @@ function isUnset(field: Field, value: unknown): boolean {
   return value === '' || value === 0 || value === false || value === '0';
 }
 
-/** The set below and at a value. A map key or list item is owned as such; a struct only by what is in it. */
+/** The set of one value and its members. A map key or list item is owned itself, a struct only by its members. */
 function setOfValue(
   schema: Schema | undefined,
   value: unknown,
@@ -98,8 +99,8 @@ function setOfValue(
 }
 
 /**
- * The keys of the items of a list, in order; `undefined` if it is owned as one value. That holds too for a list in
- * which a key is missing or stands twice: two addresses of one type are legal on a node.
+ * The keys of the items of a list, in order. Undefined for a list that is owned as one value: an atomic list, or a list
+ * with a missing or duplicate key. A Node may have two addresses of one type, for example.
  */
 export function itemKeys(schema: ListSchema, items: readonly unknown[]): string[] | undefined {
   if (schema.listType === 'atomic') return undefined;
@@ -163,13 +164,13 @@ export function equalSets(left: FieldSet, right: FieldSet): boolean {
 }
 
 export interface FieldChanges {
-  /** Set now, or set to something else. */
+  /** Fields that are new or have another value. */
   readonly changed: FieldSet;
-  /** Set before and no more. */
+  /** Fields that are no longer set. */
   readonly removed: FieldSet;
 }
 
-/** What differs between the sets of two objects. */
+/** The difference between the sets of two objects, values included. */
 export function changesBetween(before: FieldSet, after: FieldSet): FieldChanges {
   return { changed: changedIn(before, after), removed: difference(before, after) };
 }

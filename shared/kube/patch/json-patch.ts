@@ -4,22 +4,23 @@ import { malformed, PATCH_DEPTH_MAX, PatchRefused, type PatchResult, PatchWork, 
 
 /** Operations in one patch; the limit of kube-apiserver. */
 export const JSON_PATCH_OPERATIONS_MAX = 10_000;
-/** Characters of JSON that all `copy` operations of a patch may add: copies of copies double each time. */
+/** Characters of JSON that all `copy` operations of a patch may add. Repeated copies double the size each time. */
 export const JSON_PATCH_COPIED_CHARACTERS_MAX = 3_145_728;
 
-/** Cost of an operation besides the values that it touches: its pointer is parsed and followed a few times. */
+/** Work units of one operation without its values: its pointer is parsed and followed a few times (PatchWork). */
 const OPERATION_WORK = 4;
-/** Items of a list that shift together at the cost of walking one value. */
-const ITEMS_SHIFTED_AS_ONE = 100;
+/** Moving this many list items costs one work unit. */
+const ITEMS_SHIFTED_PER_UNIT = 100;
 
+/** Prefix of the message of an unprocessable patch, as in upstream. */
 const REFUSED = 'the server rejected our request due to an error in our request';
 const OPERATIONS = new Set(['add', 'remove', 'replace', 'move', 'copy', 'test']);
 
 /**
  * Applies `application/json-patch+json` (RFC 6902): all operations or none.
  *
- * Pointers are checked here, against own members and canonical list indices only, before the library reads them: it
- * would follow inherited members, accept "length" as an index and clamp an index past the end.
+ * Pointers are checked here before the library evaluates them, against own members and canonical list indices only. The
+ * library would follow inherited members, accept "length" as an index, and accept an index after the end of a list.
  */
 export function applyJsonPatch(target: Readonly<JsonObject>, patch: unknown): PatchResult {
   if (!Array.isArray(patch)) return malformed('a JSON patch must be a list of operations');
@@ -30,7 +31,7 @@ export function applyJsonPatch(target: Readonly<JsonObject>, patch: unknown): Pa
     };
   }
   if (nestsDeeperThan(patch, PATCH_DEPTH_MAX)) return malformed(`a patch nests at most ${PATCH_DEPTH_MAX} levels deep`);
-  if (holdsProto(patch)) return malformed('a JSON patch may not hold the key "__proto__"');
+  if (hasProtoKey(patch)) return malformed('a JSON patch may not contain the key "__proto__"');
   const root: Root = { value: cloneJson(target), copiedCharacters: 0, work: new PatchWork() };
   try {
     for (const [index, operation] of patch.entries()) applyOperation(root, readOperation(operation, index));
@@ -43,6 +44,7 @@ export function applyJsonPatch(target: Readonly<JsonObject>, patch: unknown): Pa
   return { kind: 'patched', object: root.value };
 }
 
+/** The patched object and the work that was spent on it. */
 interface Root {
   value: unknown;
   copiedCharacters: number;
@@ -78,7 +80,7 @@ function readOperation(operation: unknown, index: number): ReadOperation {
   return { op, path, from: needsFrom ? (from as string) : '', value: operation['value'] };
 }
 
-/** A pointer no deeper than an object may be; so no operation can nest values without bound. */
+/** True for a JSON pointer of at most PATCH_DEPTH_MAX tokens, so that no operation nests values deeper than that. */
 function isPointer(path: unknown): path is string {
   if (typeof path !== 'string') return false;
   return path === '' || (path.startsWith('/') && path.split('/').length <= PATCH_DEPTH_MAX);
@@ -129,7 +131,7 @@ function add(root: Root, path: string, value: unknown): void {
   }
   const parent = parentOf(root.value, path, 'add');
   if (Array.isArray(parent.value)) {
-    root.work.spend(parent.value.length / ITEMS_SHIFTED_AS_ONE);
+    root.work.spend(parent.value.length / ITEMS_SHIFTED_PER_UNIT);
     if (parent.key !== '-' && listIndex(parent.key, parent.value.length) === undefined) throw missing('add', path);
   }
   run(root, { op: 'add', path, value });
@@ -138,7 +140,7 @@ function add(root: Root, path: string, value: unknown): void {
 function remove(root: Root, path: string): void {
   if (path === '') throw refused('remove: the whole object cannot be removed');
   const parent = parentOf(root.value, path, 'remove');
-  if (Array.isArray(parent.value)) root.work.spend(parent.value.length / ITEMS_SHIFTED_AS_ONE);
+  if (Array.isArray(parent.value)) root.work.spend(parent.value.length / ITEMS_SHIFTED_PER_UNIT);
   existing(root, path, 'remove');
   run(root, { op: 'remove', path });
 }
@@ -163,7 +165,7 @@ function existing(root: Root, path: string, op: string): unknown {
   return found.value;
 }
 
-/** The parent a pointer names, which must be a list or an object. */
+/** The list or object that contains the target of a pointer, and the last token of the pointer. */
 function parentOf(value: unknown, path: string, op: string): { value: unknown; key: string } {
   const cut = path.lastIndexOf('/');
   const parent = lookUp(value, path.slice(0, cut));
@@ -171,7 +173,7 @@ function parentOf(value: unknown, path: string, op: string): { value: unknown; k
   if (!parent.exists || typeof parent.value !== 'object' || parent.value === null || key === '__proto__') {
     throw missing(op, path);
   }
-  // The library skips these names while walking, so only as the last token would it find the right place.
+  // The library skips these names in the middle of a pointer and would change another value. As the last token they work.
   if (/\/(?:constructor|prototype)\//.test(path)) throw missing(op, path);
   return { value: parent.value, key };
 }
@@ -204,10 +206,10 @@ function unescapeToken(token: string): string {
   return token.replaceAll('~1', '/').replaceAll('~0', '~');
 }
 
-/** The library copies members by assignment, which for this key would set a prototype. No API field has this name. */
-function holdsProto(value: unknown): boolean {
-  if (Array.isArray(value)) return value.some(holdsProto);
-  return isJsonObject(value) && (Object.hasOwn(value, '__proto__') || Object.values(value).some(holdsProto));
+/** The library assigns members, and an assignment to `__proto__` sets the prototype. No API field has this name. */
+function hasProtoKey(value: unknown): boolean {
+  if (Array.isArray(value)) return value.some(hasProtoKey);
+  return isJsonObject(value) && (Object.hasOwn(value, '__proto__') || Object.values(value).some(hasProtoKey));
 }
 
 function refused(reason: string): PatchRefused {

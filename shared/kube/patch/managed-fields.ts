@@ -14,8 +14,9 @@ import {
   union,
 } from './field-set.ts';
 
-/** Separate entries of operation Update. Older ones are merged into one, which bounds the list. */
+/** Maximum number of entries with operation Update, as upstream. The oldest are merged into one entry. */
 export const UPDATE_MANAGERS_MAX = 10;
+/** Manager of the merged entry, as upstream. */
 const OLDER_MANAGERS = 'ancient-changes';
 
 export type Operation = 'Apply' | 'Update';
@@ -25,14 +26,14 @@ export interface Ownership {
   readonly manager: string;
   readonly operation: Operation;
   readonly apiVersion: string;
-  /** RFC 3339 in seconds; when the set last changed. */
+  /** When the set last changed. RFC 3339, seconds. */
   readonly time: string;
   /** '' for the object itself. */
   readonly subresource: string;
   readonly fields: FieldSet;
 }
 
-/** Who writes. */
+/** The manager that a write belongs to. */
 export interface Writer {
   readonly manager: string;
   readonly apiVersion: string;
@@ -46,7 +47,7 @@ export interface TrackedUpdate {
   readonly schema: StructSchema;
   /** The stored object; `undefined` on creation. */
   readonly live: Readonly<JsonObject> | undefined;
-  /** What is about to be stored, defaults included. Its managedFields are what the client sent. */
+  /** The object to store, with defaults and the managedFields of the client. */
   readonly next: Readonly<JsonObject>;
   readonly writer: Writer;
   /** Paths that this write does not change: `[['status']]` on the object, `[['spec']]` on its status. */
@@ -57,9 +58,10 @@ export interface TrackedUpdate {
  * The managedFields after a create, update or patch: the writer owns the fields that it changed, and no manager owns a
  * removed field.
  *
- * A client may send its own managedFields, and may drop them all with `[{}]` or `[]`. An unreadable or absent list
- * means those of the stored object. Returns `[]` for an object without any. Unchanged entries keep their time, so a
- * write without a change does not change managedFields.
+ * A client may send its own managedFields. `[{}]` and `[]` remove all entries. Without a readable list the stored
+ * managedFields are used. Unchanged entries keep their time, so a write without a change does not change managedFields.
+ *
+ * @returns the new list, `[]` for none
  */
 export function trackUpdate({ schema, live, next, writer, ignored = [] }: TrackedUpdate): JsonObject[] {
   const sent = managedFieldsOf(next);
@@ -71,7 +73,7 @@ export function trackUpdate({ schema, live, next, writer, ignored = [] }: Tracke
   return writeManagedFields(takeOver(ownerships, { ...writer, operation: 'Update' }, changes));
 }
 
-/** Whether a client asks for managedFields to be dropped: an empty list, or one empty entry. */
+/** Whether a client removes all managedFields: it sends an empty list or one empty entry. */
 export function resetsManagedFields(sent: unknown): boolean {
   if (!Array.isArray(sent) || sent.length > 1) return false;
   return sent.every((entry) => isJsonObject(entry) && Object.keys(entry).length === 0);
@@ -93,14 +95,14 @@ function takeOver(
   return [...others, ...entryOf(own, writer, fields)];
 }
 
-/** The same entries without some fields; entries left empty go. */
+/** The entries without the fields `lost`. Entries without fields are removed. */
 export function withoutFields(ownerships: readonly Ownership[], lost: FieldSet): Ownership[] {
   return ownerships
     .map((ownership) => ({ ...ownership, fields: difference(ownership.fields, lost) }))
     .filter((ownership) => !isEmptySet(ownership.fields));
 }
 
-/** The entry of a writer; it keeps its time when its fields are those it had. */
+/** The entry of a writer, or none if it owns no fields. An entry with the same fields as before keeps its time. */
 export function entryOf(
   known: Ownership | undefined,
   writer: Writer & { readonly operation: Operation },
@@ -117,7 +119,7 @@ export function isEntryOf(ownership: Ownership, writer: Writer & { readonly oper
     ownership.manager === writer.manager &&
     ownership.operation === writer.operation &&
     ownership.subresource === writer.subresource &&
-    // An applied set speaks for the manager whatever the version it was last written in.
+    // A manager has one Apply entry for all API versions, and one Update entry per version.
     (ownership.operation === 'Apply' || ownership.apiVersion === writer.apiVersion)
   );
 }
@@ -128,7 +130,7 @@ export function managedFieldsOf(object: Readonly<JsonObject>): unknown {
   return isJsonObject(metadata) ? getMember(metadata, 'managedFields') : undefined;
 }
 
-/** Reads metadata.managedFields; `undefined` if there are none or an entry makes no sense. */
+/** Reads metadata.managedFields. Undefined if there are none or one entry is malformed. */
 export function readManagedFields(entries: unknown): Ownership[] | undefined {
   if (!Array.isArray(entries) || entries.length === 0) return undefined;
   const ownerships: Ownership[] = [];
@@ -159,7 +161,7 @@ function readEntry(entry: unknown): Ownership | undefined {
   return { manager, operation, apiVersion, subresource, time: typeof time === 'string' ? time : '', fields };
 }
 
-/** The entries as stored: applied ones first, then by time and name; no more Update entries than the bound. */
+/** The entries to store: Apply before Update, then by time and manager. At most UPDATE_MANAGERS_MAX Update entries. */
 export function writeManagedFields(ownerships: readonly Ownership[]): JsonObject[] {
   return mergeOldest(ownerships).sort(byOperationAndTime).map(writeEntry);
 }
@@ -185,7 +187,7 @@ function mergeOldest(ownerships: readonly Ownership[]): Ownership[] {
   const updates = ownerships.filter(({ operation }) => operation === 'Update').sort(byOperationAndTime);
   const excess = updates.length - UPDATE_MANAGERS_MAX;
   if (excess <= 0) return [...ownerships];
-  // One more than the excess, as those put together leave one entry behind.
+  // One more than the excess, because the merged entry takes one place.
   const oldest = updates.slice(0, excess + 1);
   const merged = oldest.reduce((left, right) => ({
     ...right,
@@ -198,13 +200,13 @@ function mergeOldest(ownerships: readonly Ownership[]): Ownership[] {
 
 const MANAGER_CHARACTERS_MAX = 128;
 
-/** The manager of a request that names none: the program in its User-Agent, as in `kubectl/v1.32 (linux/amd64)`. */
+/** The manager of a request without fieldManager: the program in its User-Agent, such as `kubectl/v1.32 (…)`. */
 export function managerFromUserAgent(userAgent: string): string {
   const [program = ''] = userAgent.split('/');
   return program.replace(/[^\x20-\x7e]/g, '').slice(0, MANAGER_CHARACTERS_MAX) || 'unknown';
 }
 
-/** Why a `fieldManager` is no good; `undefined` if it is. */
+/** Why a `fieldManager` is invalid, undefined if it is valid. */
 export function fieldManagerFault(manager: string): string | undefined {
   if (manager.length > MANAGER_CHARACTERS_MAX) return `may not be more than ${MANAGER_CHARACTERS_MAX} bytes`;
   return /^[\x20-\x7e]*$/.test(manager) ? undefined : 'should only contain printable characters';

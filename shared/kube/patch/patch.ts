@@ -1,4 +1,4 @@
-/** The patch types, each turned into a transform of the stored object. */
+/** The patch types. A patch becomes a function that changes the stored object. */
 
 import type { ResourceDescriptor } from '../descriptor.ts';
 import { decodeObject, type FieldValidation, readJson, refuseTooLarge } from '../request/body.ts';

@@ -8,13 +8,13 @@ const ELEMENT_ORDER = '$setElementOrder/';
 const DELETE_FROM_LIST = '$deleteFromPrimitiveList/';
 
 /**
- * Applies `application/strategic-merge-patch+json`: like a merge patch, but the schema says which lists merge, and by
- * what key. Lists that the schema does not know, taints and tolerations among them, are replaced.
+ * Applies `application/strategic-merge-patch+json`: a merge patch in which the schema decides which lists are merged,
+ * and by which key. Lists without a patch strategy, such as taints and tolerations, are replaced.
  *
  * Directives: `$patch` (replace, delete, merge) in an object or list item, `$retainKeys`, `$setElementOrder/<list>`,
- * `$deleteFromPrimitiveList/<list>`; null removes a member. They never end up in the result.
+ * `$deleteFromPrimitiveList/<list>`; null removes a member. The result contains no directives.
  *
- * Source: Kubernetes documentation, "Strategic merge patch"; behaviour as seen from a kube-apiserver.
+ * Source: Kubernetes documentation, "Strategic merge patch"; behaviour as observed on a kube-apiserver.
  */
 export function applyStrategicMergePatch(
   target: Readonly<JsonObject>,
@@ -31,11 +31,11 @@ export function applyStrategicMergePatch(
   }
 }
 
-/** Merges into `current`, which belongs to the result already. */
+/** Merges the patch into `current`. `current` is changed: it is part of the result, not of the target. */
 function mergeObject(current: JsonObject, patch: JsonObject, schema: Schema | undefined, work: PatchWork): JsonObject {
   const directive = readDirective(patch);
   if (directive === 'delete') return {};
-  if (directive === 'replace') return fresh(patch, schema, work);
+  if (directive === 'replace') return newObject(patch, schema, work);
 
   retainKeys(current, patch, work);
   deleteFromPrimitiveLists(current, patch, work);
@@ -55,7 +55,7 @@ function mergeObject(current: JsonObject, patch: JsonObject, schema: Schema | un
 function mergeValue(current: unknown, value: unknown, schema: Schema | undefined, work: PatchWork): unknown {
   if (isJsonObject(value)) {
     const merges = isJsonObject(current) && !(schema?.kind === 'struct' && schema.replacedOnPatch === true);
-    return merges ? mergeObject(current, value, schema, work) : fresh(value, schema, work);
+    return merges ? mergeObject(current, value, schema, work) : newObject(value, schema, work);
   }
   if (Array.isArray(value)) {
     const strategy = schema?.kind === 'list' ? schema : undefined;
@@ -64,10 +64,10 @@ function mergeValue(current: unknown, value: unknown, schema: Schema | undefined
   return value;
 }
 
-/** What a patch object stands for where there was nothing: its content without directives and nulls. */
-function fresh(patch: JsonObject, schema: Schema | undefined, work: PatchWork): JsonObject {
+/** The object that a patch makes where the target has none: its content without directives and nulls. */
+function newObject(patch: JsonObject, schema: Schema | undefined, work: PatchWork): JsonObject {
   const { [DIRECTIVE]: _directive, ...content } = patch;
-  // Spreading keeps `__proto__` as an own member only if it was one, so this is as safe as setMember.
+  // A spread copies an own member `__proto__` as data, so it does not change the prototype.
   return mergeObject({}, content, schema, work);
 }
 
@@ -81,21 +81,21 @@ function mergeList(
   const replaced = patch.some((item) => isJsonObject(item) && getMember(item, DIRECTIVE) === 'replace');
   const merges = schema !== undefined && schema.patchStrategy !== 'replace';
   if (!merges || replaced) {
-    return patch.filter((item) => !isListDirective(item)).map((item) => freshItem(item, schema?.items, work));
+    return patch.filter((item) => !isListDirective(item)).map((item) => newItem(item, schema?.items, work));
   }
   if (schema.mergeKey === undefined) return mergePrimitives(current, patch);
   return mergeItems(current, patch, schema, schema.mergeKey, work);
 }
 
-/** An item that is nothing but a directive, or that says of itself to be deleted, adds nothing. */
+/** True for an item that adds nothing: it contains only a directive, or it has `$patch: delete`. */
 function isListDirective(item: unknown): boolean {
   if (!isJsonObject(item)) return false;
   const directive = readDirective(item);
   return directive === 'delete' || (directive === 'replace' && Object.keys(item).length === 1);
 }
 
-function freshItem(item: unknown, schema: Schema | undefined, work: PatchWork): unknown {
-  if (isJsonObject(item)) return fresh(item, schema, work);
+function newItem(item: unknown, schema: Schema | undefined, work: PatchWork): unknown {
+  if (isJsonObject(item)) return newObject(item, schema, work);
   return cloneJson(item);
 }
 
@@ -119,16 +119,16 @@ function mergeItems(
   mergeKey: string,
   work: PatchWork,
 ): unknown[] {
-  // Indexed, as a body may hold many thousands of items; a key that stands twice is merged into its first holder.
+  // An index by key, because a body may have many thousands of items. A duplicate key is merged into its first item.
   const merged: unknown[] = [...current];
-  const places = new Map<string, number[]>();
-  const place = (item: unknown, index: number): void => {
+  const indicesByKey = new Map<string, number[]>();
+  const addToIndex = (item: unknown, index: number): void => {
     const id = isJsonObject(item) ? identity(getMember(item, mergeKey)) : '';
-    const known = places.get(id);
-    if (known === undefined) places.set(id, [index]);
+    const known = indicesByKey.get(id);
+    if (known === undefined) indicesByKey.set(id, [index]);
     else known.push(index);
   };
-  merged.forEach(place);
+  merged.forEach(addToIndex);
   for (const item of patch) {
     if (!isJsonObject(item)) {
       throw new PatchRefused(
@@ -141,14 +141,14 @@ function mergeItems(
         malformed(`map: ${JSON.stringify(item)} does not contain declared merge key: ${mergeKey}`),
       );
     }
-    const found = places.get(identity(key)) ?? [];
+    const found = indicesByKey.get(identity(key)) ?? [];
     const first = found[0];
     if (readDirective(item) === 'delete') {
       for (const index of found) merged[index] = undefined;
-      places.delete(identity(key));
+      indicesByKey.delete(identity(key));
     } else if (first === undefined) {
-      place(item, merged.length);
-      merged.push(fresh(item, schema.items, work));
+      addToIndex(item, merged.length);
+      merged.push(newObject(item, schema.items, work));
     } else {
       merged[first] = mergeObject(merged[first] as JsonObject, item, schema.items, work);
     }
@@ -156,7 +156,7 @@ function mergeItems(
   return merged.filter((item) => item !== undefined);
 }
 
-/** Two JSON scalars have the same identity when they are equal. */
+/** A text that is equal for equal JSON scalars. */
 function identity(value: unknown): string {
   return JSON.stringify(value) ?? '';
 }
@@ -172,7 +172,7 @@ function readDirective(patch: JsonObject): 'replace' | 'delete' | 'merge' | unde
   throw new PatchRefused(malformed(`unknown patch type: ${JSON.stringify(directive)}`));
 }
 
-/** `$retainKeys` lists the members that stay; one that the patch sets must be among them. */
+/** `$retainKeys`: removes all members that it does not list. It must list every member that the patch sets. */
 function retainKeys(current: JsonObject, patch: JsonObject, work: PatchWork): void {
   const retained = directiveList(patch, RETAIN_KEYS);
   if (retained === undefined) return;
@@ -206,7 +206,7 @@ function deleteFromPrimitiveLists(current: JsonObject, patch: JsonObject, work: 
   }
 }
 
-/** Brings lists that were merged into the order a client asks for. Items it does not name keep their place. */
+/** `$setElementOrder`: sorts merged lists in the requested order. Items that it does not list keep their position. */
 function orderElements(current: JsonObject, patch: JsonObject, schema: Schema | undefined, work: PatchWork): void {
   for (const directive of Object.keys(patch)) {
     if (!directive.startsWith(ELEMENT_ORDER)) continue;

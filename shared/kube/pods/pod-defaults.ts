@@ -1,4 +1,4 @@
-/** Defaults of an API server for fields that a pod does not set (pkg/apis/core/v1/defaults.go). */
+/** Default values of pod fields (pkg/apis/core/v1/defaults.go). */
 
 import { defined } from '../../domain/defined.ts';
 import { withoutEmpty, withoutNulls } from '../normal-form.ts';
@@ -21,9 +21,10 @@ import type {
 const DEFAULT_GRACE_SECONDS = 30;
 /** Octal 0644. */
 const DEFAULT_FILE_MODE = 420;
+/** Validity of a projected service account token. */
 const DEFAULT_TOKEN_SECONDS = 3_600;
 
-/** The image of `app` and `app:latest` may change; that of `app:1` and `app@sha256:…` does not. */
+/** True for an image without a tag or digest, or with the tag `latest`. Its default imagePullPolicy is Always. */
 function isLatestImage(image: string): boolean {
   if (image.includes('@')) return false;
   const afterHost = image.slice(image.lastIndexOf('/') + 1);

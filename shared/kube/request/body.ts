@@ -1,6 +1,7 @@
 /**
- * Bodies at the door: media type, size, JSON, the kind's fields. What passes has the right types everywhere; what a
- * client may have meant otherwise is said to it, by `fieldValidation` (Kubernetes: "API concepts", field validation).
+ * Reads request bodies: media type, size, JSON and the fields of the kind. A decoded object has only fields of the right
+ * type. `fieldValidation` decides whether unknown and duplicate fields are refused, reported as warnings or ignored
+ * (Kubernetes: "Kubernetes API Concepts", field validation).
  */
 import type { ResourceDescriptor } from '../descriptor.ts';
 import { decodeStrict, fieldWarnings, strictDecodingMessage, typeFaultMessage } from '../schema/decode.ts';
@@ -11,7 +12,7 @@ import { parseJson } from '../wire/json.ts';
 import { isJsonObject, type JsonObject } from '../wire/json-value.ts';
 import { decodeProtobuf, isProtobuf, PROTOBUF_MEDIA_TYPE } from '../wire/protobuf.ts';
 
-/** Upstream takes 3 MB; a DynamoDB item holds 400 KB. */
+/** Upstream accepts 3 MB. A DynamoDB item has at most 400 KB. */
 export const BODY_BYTES_MAX = 393_216;
 
 export type FieldValidation = 'Strict' | 'Warn' | 'Ignore';
@@ -40,7 +41,7 @@ export function refuseTooLarge(body: Uint8Array, bytesMax: number = BODY_BYTES_M
   if (body.byteLength > bytesMax) throw status.requestEntityTooLarge(`limit is ${bytesMax} bytes`);
 }
 
-/** Text of a JSON body as a value; `what` names it in the refusal. */
+/** Parses a JSON body of any type. `value` is {} unless the body is an object. @throws StatusError 400 */
 export function readJson(body: Uint8Array): ReadBody & { readonly anyValue: unknown } {
   const parsed = parseJson(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8'));
   if (parsed.kind === 'malformed')
@@ -52,7 +53,7 @@ export function readJson(body: Uint8Array): ReadBody & { readonly anyValue: unkn
   };
 }
 
-/** An object body, JSON or one of the few protobuf messages that kubectl sends. */
+/** Reads an object, as JSON or as one of the protobuf messages of protobuf-kinds.ts. @throws StatusError 400, 413, 415 */
 export function readObjectBody(headers: Readonly<Record<string, string>>, body: Uint8Array): ReadBody {
   refuseTooLarge(body);
   const mediaType = mediaTypeOf(headers);
@@ -75,7 +76,7 @@ export interface DecodedObject {
   readonly warnings: readonly string[];
 }
 
-/** Types checked, unknown fields refused, warned of or dropped. */
+/** The normalised object. @throws StatusError 400 for a wrong type, and with Strict for unknown or duplicate fields */
 export function decodeObject(
   descriptor: Pick<ResourceDescriptor, 'kind' | 'version'>,
   schema: StructSchema,

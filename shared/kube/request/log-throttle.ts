@@ -11,14 +11,14 @@ const EVERY_MS = 60_000;
 /** Maximum number of reasons; beyond it the oldest is dropped. */
 const REASONS_MAX = 200;
 
-/** Calls `write` unless it did within the last minute; `repeated` is the number of calls that it skipped. */
+/** Calls `write` at most once per minute and reason. `repeated`: number of calls skipped since the last line. */
 type LogThrottle = (reason: string, nowMs: number, write: (repeated: number) => void) => void;
 
 export function oncePerMinute(): LogThrottle {
   const seen = new Map<string, { readonly loggedAtMs: number; skipped: number }>();
   return (reason, nowMs, write) => {
     const before = seen.get(reason);
-    // A time in the future was logged before the clock was set back.
+    // A logged time after nowMs means that the clock was set back.
     if (before !== undefined && Math.abs(nowMs - before.loggedAtMs) < EVERY_MS) {
       before.skipped += 1;
       return;
@@ -42,7 +42,7 @@ export function failedRequests(log: Log, message: string): NoteFault {
     throttled(kindOfFault(error), nowMs, (repeated) => log.error(message, { error, ...fields, repeated }));
 }
 
-/** Groups faults by cause: the messages of the store differ by table and request. */
+/** The reason for the throttle. Messages of store faults differ per table and request, so their code is used. */
 function kindOfFault(error: unknown): string {
   if (error instanceof StoreFault) return `${error.name} ${error.code}`;
   if (error instanceof StatusError) return `${error.name} ${error.status.code} ${error.status.reason}`;

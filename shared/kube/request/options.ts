@@ -5,8 +5,8 @@ import * as status from '../status.ts';
 import { parseInt64 } from '../whole-number.ts';
 
 /**
- * A boolean option. It is false when absent, `0`, or `false` in any case; any other text is true, the empty one too:
- * Python's client sends `watch=True`. Of a repeated option the first counts.
+ * A boolean option. It is false when absent, `0`, or `false` in upper or lower case. Any other text is true, the empty
+ * text included. The Python client sends `watch=True`. Only the first value of a repeated option is used.
  * Source: Convert_Slice_string_To_bool.
  */
 export function isAskedFor(query: URLSearchParams, option: string): boolean {
@@ -15,8 +15,8 @@ export function isAskedFor(query: URLSearchParams, option: string): boolean {
 }
 
 /**
- * A query option that is a number (int64), as upstream reads it; undefined when absent. Further from zero than
- * Number.MAX_SAFE_INTEGER it is that. Of a repeated option the first counts.
+ * An int64 option, undefined when absent. The result is limited to ±Number.MAX_SAFE_INTEGER. Only the first value of a
+ * repeated option is used. @throws StatusError 400 for another text
  */
 export function wholeNumberOf(query: URLSearchParams, option: string): number | undefined {
   const text = query.get(option);
@@ -26,10 +26,10 @@ export function wholeNumberOf(query: URLSearchParams, option: string): number | 
   return parsed.value;
 }
 
-/** 0 for no limit, which a negative one means too. */
+/** The page size of a list. 0 or less in the query means no limit and returns 0. */
 export const limitOf = (query: URLSearchParams): number => Math.max(0, wholeNumberOf(query, 'limit') ?? 0);
 
-/** dryRun=All decides and answers without writing; any other value is refused, as upstream does. */
+/** Whether the request is a dry run (dryRun=All). @throws StatusError 400 for any other value, as upstream */
 export function dryRunOf(query: URLSearchParams, fromBody: readonly unknown[] = []): boolean {
   const values = [...query.getAll('dryRun'), ...fromBody];
   for (const value of values) {

@@ -1,5 +1,6 @@
 /**
- * Logs why credentials were refused; the client does not receive it. Some reasons contain an ARN, so there may be many.
+ * Logs the reason for which credentials were refused. The client does not receive it. Reasons may contain an ARN, so
+ * their number is not bounded.
  */
 import type { Log } from '../../ports/log.ts';
 import { oncePerMinute } from './log-throttle.ts';

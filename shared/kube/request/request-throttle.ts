@@ -17,13 +17,14 @@ export interface RequestLimits {
 }
 
 /**
- * A kubelet starts with some fifty requests and then asks a few a minute; kubectl reads discovery and OpenAPI at once.
+ * A kubelet sends about fifty requests at start and then a few per minute. kubectl reads all discovery and OpenAPI
+ * documents at once.
  */
 export const API_LIMITS: RequestLimits = {
   node: { ratePerSecond: 10, burst: 100 },
   person: { ratePerSecond: 50, burst: 300 },
 };
-/** A node beats every ten seconds; a round that fails may try ten times in a row. */
+/** A node renews its Lease every ten seconds. When a renewal fails, it may retry ten times in a row. */
 export const HEARTBEAT_LIMITS: RequestLimits = {
   node: { ratePerSecond: 1, burst: 20 },
   person: { ratePerSecond: 10, burst: 50 },
@@ -38,6 +39,7 @@ export interface RequestThrottle {
   admit(user: UserInfo, nowMs: number): void;
 }
 
+/** Limits by username. `fullAt`: when the token bucket of each user is full again, least recent user first. */
 export function requestThrottle(limits: RequestLimits): RequestThrottle {
   const fullAt = new Map<string, number>();
   return {

@@ -1,5 +1,5 @@
 /**
- * What an HTTP request asks of the Kubernetes API: verb, group, version, resource, namespace, name, subresource.
+ * The verb, group, version, resource, namespace, name and subresource of an HTTP request.
  * Kubernetes: "API overview", request verbs; upstream k8s.io/apiserver pkg/endpoints/request/requestinfo.go.
  */
 import type { Verb } from '../descriptor.ts';
@@ -10,24 +10,24 @@ export interface ResourceTarget {
   readonly group: string;
   readonly version: string;
   readonly resource: string;
-  /** '' when the path names none: cluster-scoped, or all namespaces. */
+  /** '' for a cluster-scoped resource, and for a list in all namespaces. */
   readonly namespace: string;
-  /** '' when the path names a collection. */
+  /** '' for a collection. */
   readonly name: string;
-  /** '' when the path names the object itself. */
+  /** '' for the object itself. */
   readonly subresource: string;
 }
 
 export type ParsedPath =
   | { readonly kind: 'resource'; readonly target: ResourceTarget }
-  /** Discovery, version, OpenAPI, health: decided by the exact text. */
+  /** Not a resource: discovery, version, OpenAPI or health. `path`: without a trailing slash. */
   | { readonly kind: 'other'; readonly path: string }
   | { readonly kind: 'malformed'; readonly reason: string };
 
 /** Segments of the deepest resource path: apis, group, version, namespaces, ns, resource, name, subresource. */
 const SEGMENTS_MAX = 8;
 
-/** Subresources of a Namespace: below /namespaces/<name>/ these are not resources. */
+/** Subresources of a Namespace. Any other segment after /namespaces/<name>/ is a resource in the namespace. */
 const NAMESPACE_SUBRESOURCES = new Set(['status', 'finalize']);
 
 /**
@@ -46,7 +46,7 @@ export function parsePath(path: string): ParsedPath {
       return { kind: 'malformed', reason: 'the path is not valid percent-encoding' };
     }
     if (decoded === '.' || decoded === '..' || decoded.includes('/') || decoded.includes('\u0000')) {
-      return { kind: 'malformed', reason: 'the path must not hold dot segments or escaped slashes' };
+      return { kind: 'malformed', reason: 'the path must not contain dot segments or escaped slashes' };
     }
     segments.push(decoded);
   }
@@ -68,7 +68,7 @@ function placeOf(rest: readonly string[]): Omit<ResourceTarget, 'group' | 'versi
   return { resource: first, namespace: first === 'namespaces' ? second : '', name: second, subresource: third };
 }
 
-/** The verb of a request on a resource path; undefined for methods the API does not know. */
+/** The verb of a request on a resource path, undefined for an unsupported HTTP method. */
 export function verbOf(method: string, target: ResourceTarget, query: URLSearchParams): Verb | undefined {
   switch (method) {
     case 'GET':

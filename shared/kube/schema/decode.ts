@@ -12,7 +12,7 @@ import {
   type StructSchema,
 } from './schema.ts';
 
-/** Reported faults of one kind. A body with more is refused too. */
+/** Maximum number of reported faults of each kind. */
 export const DECODE_FAULTS_MAX = 100;
 
 /** A value of the wrong type. `message` is the text of Go's JSON decoder. */
@@ -23,8 +23,8 @@ export interface TypeFault {
 
 export interface Decoded {
   /**
-   * The object as an API server would keep and print it: without unknown fields, nulls and empty optional fields,
-   * with the fields that are always there, times in UTC. A value of the wrong type is left out.
+   * The object as an API server stores and returns it: without unknown fields, nulls and empty optional fields, with the
+   * fields that are always present, times in UTC. A value of the wrong type is left out.
    */
   readonly value: JsonObject;
   /** Paths of fields that the schema does not know: `spec.taints[0].colour`. */
@@ -59,7 +59,7 @@ export interface DecodeOptions {
 
 /**
  * Text of the 400 for `fieldValidation=Strict`: `strict decoding error: unknown field "spec.x"`.
- * `undefined` if there is nothing to object to.
+ * Undefined without unknown and duplicate fields.
  */
 export function strictDecodingMessage(
   unknownFields: readonly string[],
@@ -94,11 +94,11 @@ interface Faults {
 }
 
 interface Place {
-  /** With list indices and map keys, for people: `spec.taints[0].key`. */
+  /** With list indices and map keys, for field paths: `spec.taints[0].key`. */
   readonly path: string;
-  /** Struct fields only, as Go names the place. */
+  /** Struct fields only, as in messages of Go's JSON decoder. */
   readonly goPath: readonly string[];
-  /** Innermost struct. */
+  /** Go name of the innermost struct. */
   readonly goStruct: string;
 }
 
@@ -126,7 +126,7 @@ function decodeStruct(schema: StructSchema, value: JsonObject, place: Place, fau
     const field = schema.fields[key] as Field;
     const raw = getMember(value, key) ?? null;
     const member = raw === null ? undefined : decodeValue(field.schema, raw, fieldPlace(schema, place, key), faults);
-    const kept = faults.sparse ? member : keep(field, member);
+    const kept = faults.sparse ? member : normalisedField(field, member);
     if (kept !== undefined) decoded[key] = kept;
   }
   return decoded;
@@ -136,8 +136,8 @@ function fieldPlace(schema: StructSchema, place: Place, key: string): Place {
   return { path: joinPath(place.path, key), goPath: [...place.goPath, key], goStruct: goName(schema) };
 }
 
-/** What is printed of a decoded field; `undefined` if it is left out. */
-function keep(field: Field, member: unknown): unknown {
+/** The value of a field in the normalised object, undefined if the field is left out. */
+function normalisedField(field: Field, member: unknown): unknown {
   if (field.presence === 'always') return member === undefined ? zeroOf(field.schema) : member;
   if (field.presence === 'optional' && isEmpty(member)) return undefined;
   return member;
@@ -149,7 +149,7 @@ function isEmpty(value: unknown): boolean {
   return isJsonObject(value) && Object.keys(value).length === 0;
 }
 
-/** What Go prints for a field that was never set. */
+/** The zero value that Go writes for a field that was never set. */
 function zeroOf(schema: Schema): unknown {
   switch (schema.kind) {
     case 'struct':
@@ -167,7 +167,7 @@ function zeroOf(schema: Schema): unknown {
     case 'microTime':
       return null;
     default:
-      // Go would print null for a required list. Without it, rules see an empty list in one form only.
+      // Go writes null for an unset list. It is left out here, so that rules see one form of an empty list.
       return undefined;
   }
 }
@@ -223,12 +223,12 @@ function decodeScalar(schema: ScalarSchema, value: unknown, place: Place, faults
       if (typeof value === 'string') return value;
       return isInteger(value, 'int32') ? keptInteger(value) : mistyped(schema, value, place, faults);
     case 'any':
-      return holdsOnlyFinite(value) ? cloneJson(value) : mistyped(schema, Number.NaN, place, faults);
+      return isFiniteJson(value) ? cloneJson(value) : mistyped(schema, Number.NaN, place, faults);
   }
 }
 
 const INT32_MAX = 2_147_483_647;
-/** 2^63: what the largest int64 is read as, since a number here has 53 bits. */
+/** 2^63. JSON.parse returns this for the largest int64, because a number has 53 bits of precision. */
 const INT64_BOUND = 2 ** 63;
 
 function isInteger(value: unknown, format: string | undefined): value is number {
@@ -237,14 +237,14 @@ function isInteger(value: unknown, format: string | undefined): value is number 
   return Math.abs(value) <= INT64_BOUND;
 }
 
-/** As it can be written: the largest int64 as a number that programs in Go read back, and no negative zero. */
+/** The number to store: at most INT64_MAX in absolute value, which Go can read, and 0 in place of -0. */
 const keptInteger = (value: number): number => (value === 0 ? 0 : Math.min(INT64_MAX, Math.max(-INT64_MAX, value)));
 
-/** A literal such as 1e400 is read as infinite, and would be written as null. */
-function holdsOnlyFinite(value: unknown): boolean {
+/** False for a value with an infinite number: JSON.parse reads 1e400 as Infinity, which would be stored as null. */
+function isFiniteJson(value: unknown): boolean {
   if (typeof value === 'number') return Number.isFinite(value);
   if (typeof value !== 'object' || value === null) return true;
-  return Object.values(value).every(holdsOnlyFinite);
+  return Object.values(value).every(isFiniteJson);
 }
 
 const RFC3339 = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d+))?(Z|[+-]\d\d:\d\d)$/;
@@ -260,14 +260,14 @@ function decodeTime(schema: ScalarSchema, value: unknown, place: Place, faults: 
     return fault(`parsing time ${quote(value)} as "${layout}": cannot parse ${quote(value)}`, place, faults);
   }
   const utc = formatTime(epochMs).slice(0, 19);
-  // A zone offset may lead out of the years that four digits can write.
+  // With its zone offset a time may be before year 0 or after year 9999 in UTC.
   if (Date.parse(`${utc}Z`) !== epochMs) {
     return fault(`parsing time ${quote(value)}: year outside of range [0,9999]`, place, faults);
   }
   return schema.kind === 'time' ? `${utc}Z` : `${utc}.${fraction.padEnd(6, '0').slice(0, 6)}Z`;
 }
 
-/** `Date.parse` rolls the 30th of February over into March; Go refuses it, and so do we. */
+/** False for the 30th of February, for example. `Date.parse` reads it as a day in March; Go refuses it. */
 function isCalendarTime(seconds: string, epochMs: number): boolean {
   if (Number.isNaN(epochMs)) return false;
   const rolled = Date.parse(`${seconds}Z`);
@@ -286,7 +286,7 @@ function decodeQuantity(schema: ScalarSchema, value: unknown, place: Place, faul
       faults,
     );
   }
-  // More digits, or a larger exponent, than any real amount has. Such a text is short to send and expensive to parse.
+  // parseQuantity refuses texts with too many digits or too large an exponent, which would be expensive to evaluate.
   const parsed = parseQuantity(text);
   return parsed.kind === 'parsed' ? text : fault(parsed.message, place, faults);
 }
@@ -308,7 +308,7 @@ function fault(message: string, place: Place, faults: Faults): undefined {
 function goValueName(schema: Schema, value: unknown): string {
   if (Array.isArray(value)) return 'array';
   if (typeof value === 'boolean') return 'bool';
-  // Go names the number when the field is numeric too, and the number does not fit.
+  // Go quotes the number when the field is an integer and the number is out of range.
   if (typeof value === 'number' && schema.kind === 'integer') return `number ${value}`;
   return typeof value;
 }
@@ -345,7 +345,7 @@ function joinPath(path: string, key: string): string {
   return path === '' ? key : `${path}.${key}`;
 }
 
-/** A Go string literal, close enough for an error message. */
+/** The value as a Go string literal, at most 100 characters of it, for error messages. */
 function quote(value: string): string {
   return JSON.stringify(value.length > 100 ? `${value.slice(0, 100)}…` : value);
 }

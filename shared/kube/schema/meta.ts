@@ -163,7 +163,7 @@ export const status: StructSchema = kindStruct(
   },
 );
 
-/** A reference to any object, as events and volume attachments carry it. */
+/** A reference to any object, as in events and volume attachments. */
 export const objectReference: StructSchema = atomicStruct(
   'io.k8s.api.core.v1.ObjectReference',
   'Names another object, or a part of it.',

@@ -1,9 +1,9 @@
 /**
- * A compact language for the shape of Kubernetes kinds. One description serves decoding, strict field validation,
- * strategic merge patch, server-side apply and the OpenAPI documents, which therefore cannot disagree.
+ * Schemas of Kubernetes kinds. Decoding, strict field validation, strategic merge patch, server-side apply and the
+ * OpenAPI documents all use the same schema, so they cannot differ.
  *
- * It describes the JSON a Kubernetes API server would store and print, including Go's ways that users see: which empty
- * fields vanish, which are always there, and the type names in error messages.
+ * A schema describes the JSON that a Kubernetes API server stores and returns. That includes details of Go that clients
+ * see: which empty fields are left out, which are always present, and the type names in error messages.
  */
 export type Schema = StructSchema | MapSchema | ListSchema | ScalarSchema;
 
@@ -18,16 +18,16 @@ export type ScalarKind =
   | 'microTime'
   | 'quantity'
   | 'intOrString'
-  /** Any JSON value, kept as it is. */
+  /** Any JSON value, not changed. */
   | 'any';
 
 export interface ScalarSchema {
   readonly kind: ScalarKind;
   /** OpenAPI format: int32, int64, double, date-time, byte. */
   readonly format?: string;
-  /** Name of the Go type in error messages, where it is not the plain one: `v1.TaintEffect`. */
+  /** Name of the Go type in error messages, if it is not a basic type: `v1.TaintEffect`. */
   readonly goType?: string;
-  /** Known values, for `kubectl explain`. Validation proper belongs to the kind's rules. */
+  /** Known values, for `kubectl explain`. Decoding does not check them; validation/ does. */
   readonly values?: readonly string[];
 }
 
@@ -39,9 +39,9 @@ export interface StructSchema {
   readonly fields: Readonly<Record<string, Field>>;
   /** Server-side apply owns it as one value. */
   readonly atomic: boolean;
-  /** A strategic merge patch replaces it, where it would merge another. */
+  /** True: a strategic merge patch replaces the struct. Otherwise it merges it. */
   readonly replacedOnPatch?: boolean;
-  /** Groups, versions and kinds it is sent as; none for a part of other objects. */
+  /** Its groups, versions and kinds. Empty for a struct that is only part of other objects. */
   readonly gvks: readonly GroupVersionKind[];
 }
 
@@ -55,7 +55,7 @@ export interface MapSchema {
 export interface ListSchema {
   readonly kind: 'list';
   readonly items: Schema;
-  /** Server-side apply: who owns what of the list. */
+  /** Server-side apply: `atomic` has one owner, `set` one per value, `map` one per item. */
   readonly listType: 'atomic' | 'set' | 'map';
   /** Keys of a `map` list. */
   readonly mapKeys: readonly string[];
@@ -67,7 +67,7 @@ export interface ListSchema {
 /**
  * - `optional`: left out when empty (false, 0, "", {}, []).
  * - `pointer`: optional, but an empty value differs from none and is kept.
- * - `always`: printed even if it was never set.
+ * - `always`: present even if it was never set.
  */
 export type Presence = 'optional' | 'pointer' | 'always';
 
@@ -99,12 +99,12 @@ export function atomicStruct(name: string, description: string, fields: Fields):
   return { ...struct(name, description, fields), atomic: true };
 }
 
-/** The same struct, where a strategic merge patch replaces it. */
+/** The same struct for fields in which a strategic merge patch replaces it. */
 export function replacedOnPatch(schema: StructSchema): StructSchema {
   return { ...schema, replacedOnPatch: true };
 }
 
-/** A struct clients send and receive as an object of its own. */
+/** The struct of a kind, with apiVersion and kind. */
 export function kindStruct(name: string, gvk: GroupVersionKind, description: string, fields: Fields): StructSchema {
   const typeMeta: Fields = {
     apiVersion: text('Group and version of the API that this object is written in.'),
@@ -140,7 +140,7 @@ export function int64(description: string): Field {
   return field({ kind: 'integer', format: 'int64' }, description);
 }
 
-/** A time in seconds. Go prints an unset one as null unless it is a pointer. */
+/** A time with seconds. With presence `always` an unset time is null, as in Go. */
 export function time(description: string): Field {
   return field({ kind: 'time', format: 'date-time' }, description);
 }
@@ -166,7 +166,7 @@ export function optionalStruct(schema: StructSchema, description: string): Field
   return pointer(field(schema, description));
 }
 
-/** A struct by value: always printed, at least as `{}`. */
+/** A struct by value: always present, at least as `{}`. */
 export function embedded(schema: StructSchema, description: string): Field {
   return { ...field(schema, description), presence: 'always' };
 }
@@ -224,7 +224,7 @@ export function keyedList(
   });
 }
 
-/** Any other pairing of patch strategy and list type. */
+/** A list with any other combination of patch strategy and list type. */
 export function listOf(items: Schema, description: string, how: Partial<Omit<ListSchema, 'kind' | 'items'>>): Field {
   return listField(items, description, how);
 }
@@ -246,17 +246,17 @@ function listField(
   return field(schema, description);
 }
 
-/** An empty value differs from none and is kept. */
+/** The field with presence `pointer`: an empty value is kept. */
 export function pointer(of: Field): Field {
   return { ...of, presence: 'pointer' };
 }
 
-/** Printed even if it was never set. */
+/** The field with presence `always`: it is present even if it was never set. */
 export function always(of: Field): Field {
   return { ...of, presence: 'always' };
 }
 
-/** A client must send it; printed always. */
+/** The field as required: a client must send it, and it is always present. */
 export function required(of: Field): Field {
   return { ...of, required: true, presence: of.presence === 'pointer' ? 'pointer' : 'always' };
 }
@@ -270,7 +270,7 @@ export function goName(schema: StructSchema): string {
   return schema.name.slice(schema.name.lastIndexOf('.') + 1);
 }
 
-/** Schema of the member of a value, if it is known. */
+/** Schema of a member, undefined if the schema has no such member. */
 export function memberSchema(schema: Schema | undefined, key: string): Schema | undefined {
   if (schema?.kind === 'map') return schema.values;
   if (schema?.kind !== 'struct') return undefined;

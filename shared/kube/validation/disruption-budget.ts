@@ -4,7 +4,7 @@ import type { Cause } from '../status.ts';
 import type { IntOrString, KubePodDisruptionBudget } from '../types.ts';
 import { invalidValue, NOT_NEGATIVE, nonNegative, notSupported, required } from './causes.ts';
 import { validateLabels, validateObjectMetadata } from './metadata.ts';
-import { labelValueComplaints, qualifiedNameComplaints, subdomainName } from './names.ts';
+import { labelValueErrors, qualifiedNameErrors, subdomainName } from './names.ts';
 
 const EVICTION_POLICIES = ['AlwaysAllow', 'IfHealthyBudget'];
 const SELECTOR_OPERATORS = ['In', 'NotIn', 'Exists', 'DoesNotExist'];
@@ -26,7 +26,7 @@ export function validateSelector(selector: LabelSelectorSpec | undefined, field:
   for (const [index, expression] of (selector?.matchExpressions ?? []).entries()) {
     const path = `${field}.matchExpressions[${index}]`;
     const { key = '', operator = '', values = [] } = expression;
-    for (const complaint of qualifiedNameComplaints(key)) causes.push(invalidValue(`${path}.key`, key, complaint));
+    for (const error of qualifiedNameErrors(key)) causes.push(invalidValue(`${path}.key`, key, error));
     if (!SELECTOR_OPERATORS.includes(operator)) {
       causes.push(invalidValue(`${path}.operator`, operator, 'not a valid selector operator'));
     } else if (operator.endsWith('In')) {
@@ -41,8 +41,8 @@ export function validateSelector(selector: LabelSelectorSpec | undefined, field:
       });
     }
     for (const [at, value] of values.entries()) {
-      for (const complaint of labelValueComplaints(value)) {
-        causes.push(invalidValue(`${path}.values[${at}]`, value, complaint));
+      for (const error of labelValueErrors(value)) {
+        causes.push(invalidValue(`${path}.values[${at}]`, value, error));
       }
     }
   }

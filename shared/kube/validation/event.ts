@@ -6,7 +6,7 @@ import type { Cause } from '../status.ts';
 import type { KubeEvent } from '../types.ts';
 import { immutable, invalidValue, required, tooLong } from './causes.ts';
 import { validateObjectMetadata } from './metadata.ts';
-import { byteLength, pathSegmentName, qualifiedNameComplaints } from './names.ts';
+import { byteLength, pathSegmentName, qualifiedNameErrors } from './names.ts';
 
 const REASON_MAX = 128;
 const ACTION_MAX = 128;
@@ -32,8 +32,8 @@ function validateNewForm(event: KubeEvent): Cause[] {
   const { reportingComponent: reporter = '', reportingInstance: instance = '' } = event;
   const { action = '', reason = '', message = '', type } = event;
   if (reporter === '') causes.push(required('reportingController'));
-  for (const complaint of reporter === '' ? [] : qualifiedNameComplaints(reporter)) {
-    causes.push(invalidValue('reportingController', reporter, complaint));
+  for (const error of reporter === '' ? [] : qualifiedNameErrors(reporter)) {
+    causes.push(invalidValue('reportingController', reporter, error));
   }
   if (instance === '') causes.push(required('reportingInstance'));
   if (byteLength(instance) > REPORTER_MAX) causes.push(tooLong('reportingInstance', REPORTER_MAX));

@@ -4,7 +4,7 @@ import { parseTimeMs } from '../time.ts';
 import type { KubeLease, LeaseSpec } from '../types.ts';
 import { forbiddenField, invalidValue, nonNegative, required } from './causes.ts';
 import { validateObjectMetadata } from './metadata.ts';
-import { qualifiedNameComplaints, subdomainName } from './names.ts';
+import { qualifiedNameErrors, subdomainName } from './names.ts';
 
 const STRATEGIES = ['OldestEmulationVersion'];
 
@@ -18,8 +18,8 @@ export function validateLeaseSpec(spec: LeaseSpec): Cause[] {
     causes.push(invalidValue('spec.holderIdentity', '', 'must not be empty'));
   }
   if (spec.strategy !== undefined) {
-    const complaints = STRATEGIES.includes(spec.strategy) ? [] : qualifiedNameComplaints(spec.strategy);
-    for (const complaint of complaints) causes.push(invalidValue('spec.strategy', spec.strategy, complaint));
+    const errors = STRATEGIES.includes(spec.strategy) ? [] : qualifiedNameErrors(spec.strategy);
+    for (const error of errors) causes.push(invalidValue('spec.strategy', spec.strategy, error));
   }
   if (spec.preferredHolder !== undefined && spec.preferredHolder !== '' && (spec.strategy ?? '') === '') {
     causes.push(forbiddenField('spec.preferredHolder', 'may only be specified when `strategy` is defined'));

@@ -5,9 +5,9 @@
 import type { Cause } from '../status.ts';
 import type { KubeObject, ObjectMeta, OwnerReference } from '../types.ts';
 import { forbiddenField, immutable, invalidValue, nonNegative, required, tooLong } from './causes.ts';
-import { byteLength, labelName, labelValueComplaints, type NameRule, qualifiedNameComplaints } from './names.ts';
+import { byteLength, labelName, labelValueErrors, type NameRule, qualifiedNameErrors } from './names.ts';
 
-/** All keys and values of an object's annotations together. */
+/** Total length of the keys and values of all annotations of an object. Bytes, as upstream (256 KiB). */
 export const ANNOTATIONS_BYTES_MAX = 256 * 1024;
 
 export interface MetadataRules {
@@ -18,8 +18,8 @@ export interface MetadataRules {
 export function validateLabels(labels: Readonly<Record<string, string>> | undefined, field: string): Cause[] {
   const causes: Cause[] = [];
   for (const [key, value] of Object.entries(labels ?? {})) {
-    for (const complaint of qualifiedNameComplaints(key)) causes.push(invalidValue(field, key, complaint));
-    for (const complaint of labelValueComplaints(value)) causes.push(invalidValue(field, value, complaint));
+    for (const error of qualifiedNameErrors(key)) causes.push(invalidValue(field, key, error));
+    for (const error of labelValueErrors(value)) causes.push(invalidValue(field, value, error));
   }
   return causes;
 }
@@ -29,9 +29,9 @@ export function validateAnnotations(annotations: Readonly<Record<string, string>
   let bytes = 0;
   for (const [key, value] of Object.entries(annotations ?? {})) {
     bytes += byteLength(key) + byteLength(value);
-    // Case does not matter in the key of an annotation, though it does in that of a label's prefix.
-    for (const complaint of qualifiedNameComplaints(key.toLowerCase())) {
-      causes.push(invalidValue(field, key, complaint));
+    // Upstream lowers the case of annotation keys before the check, but not of label keys.
+    for (const error of qualifiedNameErrors(key.toLowerCase())) {
+      causes.push(invalidValue(field, key, error));
     }
   }
   if (bytes > ANNOTATIONS_BYTES_MAX) causes.push(tooLong(field, ANNOTATIONS_BYTES_MAX));
@@ -41,7 +41,7 @@ export function validateAnnotations(annotations: Readonly<Record<string, string>
 export function validateFinalizers(finalizers: readonly string[] | undefined, field: string): Cause[] {
   const causes: Cause[] = [];
   for (const finalizer of finalizers ?? []) {
-    for (const complaint of qualifiedNameComplaints(finalizer)) causes.push(invalidValue(field, finalizer, complaint));
+    for (const error of qualifiedNameErrors(finalizer)) causes.push(invalidValue(field, finalizer, error));
   }
   if (finalizers?.includes('orphan') && finalizers.includes('foregroundDeletion')) {
     causes.push(invalidValue(field, finalizers, 'finalizer orphan and foregroundDeletion cannot be both set'));
@@ -82,24 +82,24 @@ export function validateOwnerReferences(references: readonly OwnerReference[] | 
   return causes;
 }
 
-/** Metadata of an object at creation; also checks a name generated from generateName. */
+/** Metadata of a new object, with the name that was generated from generateName. */
 export function validateMetadata(meta: ObjectMeta, rules: MetadataRules): Cause[] {
   const causes: Cause[] = [];
   const generated = meta.generateName ?? '';
   if (generated !== '') {
-    for (const complaint of rules.name(generated, true)) {
-      causes.push(invalidValue('metadata.generateName', generated, complaint));
+    for (const error of rules.name(generated, true)) {
+      causes.push(invalidValue('metadata.generateName', generated, error));
     }
   }
   const name = meta.name ?? '';
   if (name === '') causes.push(required('metadata.name', 'name or generateName is required'));
-  else for (const complaint of rules.name(name, false)) causes.push(invalidValue('metadata.name', name, complaint));
+  else for (const error of rules.name(name, false)) causes.push(invalidValue('metadata.name', name, error));
   const namespace = meta.namespace ?? '';
   if (rules.namespaced) {
     if (namespace === '') causes.push(required('metadata.namespace'));
     else {
-      for (const complaint of labelName(namespace, false)) {
-        causes.push(invalidValue('metadata.namespace', namespace, complaint));
+      for (const error of labelName(namespace, false)) {
+        causes.push(invalidValue('metadata.namespace', namespace, error));
       }
     }
   } else if (namespace !== '') causes.push(forbiddenField('metadata.namespace', 'not allowed on this type'));
@@ -113,7 +113,7 @@ export function validateMetadata(meta: ObjectMeta, rules: MetadataRules): Cause[
   return causes;
 }
 
-/** What may become of stored metadata. The resourceVersion is the caller's to compare. */
+/** Metadata of an update, compared with the stored metadata. The caller compares the resourceVersion. */
 export function validateMetadataUpdate(next: ObjectMeta, old: ObjectMeta): Cause[] {
   const causes: Cause[] = [];
   if (old.deletionTimestamp !== undefined) {

@@ -1,5 +1,5 @@
 /**
- * Rules for names, labels and similar texts. Every function returns complaints; none if the text is valid
+ * Rules for names, labels and similar texts. Every function returns the error messages, none if the text is valid
  * (staging/src/k8s.io/apimachinery/pkg/util/validation/validation.go).
  */
 import { PROBE_LEASE } from '../../domain/access/probe-identity.ts';
@@ -11,7 +11,8 @@ const QUALIFIED_FORMAT = '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]';
 const LABEL_VALUE_FORMAT = `(${QUALIFIED_FORMAT})?`;
 const ENV_VAR_FORMAT = '[-._a-zA-Z][-._a-zA-Z0-9]*';
 
-// The formats above are for messages; these match the same texts without nested repetition over user input.
+// The formats above are only quoted in messages. These match the same texts without nested repetition, which would
+// make a long input expensive.
 const label = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/;
 const qualifiedPart = /^(?:[A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/;
 const envVar = /^[-._a-zA-Z][-._a-zA-Z0-9]*$/;
@@ -29,7 +30,7 @@ const QUALIFIED_NAME_MAX = 63;
 const LABEL_VALUE_MAX = 63;
 
 const encoder = new TextEncoder();
-/** Length in UTF-8, which is how Kubernetes counts. */
+/** Length in UTF-8 bytes. Kubernetes counts lengths in bytes. */
 export const byteLength = (text: string): number => encoder.encode(text).length;
 
 const tooLongText = (max: number): string => `must be no more than ${max} characters`;
@@ -40,26 +41,26 @@ function formatText(text: string, format: string, ...examples: readonly string[]
 }
 
 /** DNS-1123 label: 1 to 63 characters without dots. Namespaces, container and volume names. */
-export function labelComplaints(value: string): string[] {
-  const complaints: string[] = [];
-  if (byteLength(value) > DNS_LABEL_MAX) complaints.push(tooLongText(DNS_LABEL_MAX));
-  if (!label.test(value)) complaints.push(formatText(LABEL_TEXT, LABEL_FORMAT, 'my-name', '123-abc'));
-  return complaints;
+export function labelErrors(value: string): string[] {
+  const errors: string[] = [];
+  if (byteLength(value) > DNS_LABEL_MAX) errors.push(tooLongText(DNS_LABEL_MAX));
+  if (!label.test(value)) errors.push(formatText(LABEL_TEXT, LABEL_FORMAT, 'my-name', '123-abc'));
+  return errors;
 }
 
-/** DNS-1123 subdomain: 1 to 253 characters, no bound on a dot-separated part. Most object names. */
-export function subdomainComplaints(value: string): string[] {
-  const complaints: string[] = [];
-  if (byteLength(value) > NAME_LENGTH_MAX) complaints.push(tooLongText(NAME_LENGTH_MAX));
+/** DNS-1123 subdomain: 1 to 253 characters; a dot-separated part may have any length. Most object names. */
+export function subdomainErrors(value: string): string[] {
+  const errors: string[] = [];
+  if (byteLength(value) > NAME_LENGTH_MAX) errors.push(tooLongText(NAME_LENGTH_MAX));
   if (!value.split('.').every((part) => label.test(part))) {
-    complaints.push(formatText(SUBDOMAIN_TEXT, SUBDOMAIN_FORMAT, 'example.com'));
+    errors.push(formatText(SUBDOMAIN_TEXT, SUBDOMAIN_FORMAT, 'example.com'));
   }
-  return complaints;
+  return errors;
 }
 
 /** `[prefix/]name`: keys of labels, annotations and taints, finalizers, condition types. */
-export function qualifiedNameComplaints(value: string): string[] {
-  const complaints: string[] = [];
+export function qualifiedNameErrors(value: string): string[] {
+  const errors: string[] = [];
   const parts = value.split('/');
   const text = formatText(QUALIFIED_TEXT, QUALIFIED_FORMAT, 'MyName', 'my.name', '123-abc');
   if (parts.length > 2) {
@@ -68,30 +69,30 @@ export function qualifiedNameComplaints(value: string): string[] {
   const name = parts.at(-1) ?? '';
   if (parts.length === 2) {
     const prefix = parts[0] ?? '';
-    if (prefix === '') complaints.push('prefix part must be non-empty');
-    else complaints.push(...subdomainComplaints(prefix).map((complaint) => `prefix part ${complaint}`));
+    if (prefix === '') errors.push('prefix part must be non-empty');
+    else errors.push(...subdomainErrors(prefix).map((error) => `prefix part ${error}`));
   }
-  if (name === '') complaints.push('name part must be non-empty');
-  else if (byteLength(name) > QUALIFIED_NAME_MAX) complaints.push(`name part ${tooLongText(QUALIFIED_NAME_MAX)}`);
-  if (!qualifiedPart.test(name)) complaints.push(`name part ${text}`);
-  return complaints;
+  if (name === '') errors.push('name part must be non-empty');
+  else if (byteLength(name) > QUALIFIED_NAME_MAX) errors.push(`name part ${tooLongText(QUALIFIED_NAME_MAX)}`);
+  if (!qualifiedPart.test(name)) errors.push(`name part ${text}`);
+  return errors;
 }
 
 /** Values of labels and taints. */
-export function labelValueComplaints(value: string): string[] {
-  const complaints: string[] = [];
-  if (byteLength(value) > LABEL_VALUE_MAX) complaints.push(tooLongText(LABEL_VALUE_MAX));
+export function labelValueErrors(value: string): string[] {
+  const errors: string[] = [];
+  if (byteLength(value) > LABEL_VALUE_MAX) errors.push(tooLongText(LABEL_VALUE_MAX));
   if (value !== '' && !qualifiedPart.test(value)) {
-    complaints.push(formatText(LABEL_VALUE_TEXT, LABEL_VALUE_FORMAT, 'MyValue', 'my_value', '12345'));
+    errors.push(formatText(LABEL_VALUE_TEXT, LABEL_VALUE_FORMAT, 'MyValue', 'my_value', '12345'));
   }
-  return complaints;
+  return errors;
 }
 
 /** Names of environment variables, relaxed as in a pod's env. */
-export function envVarComplaints(value: string): string[] {
-  const complaints: string[] = [];
+export function envVarErrors(value: string): string[] {
+  const errors: string[] = [];
   if (!envVar.test(value)) {
-    complaints.push(
+    errors.push(
       formatText(
         "a valid environment variable name must consist of alphabetic characters, digits, '_', '-', or '.', and must not start with a digit",
         ENV_VAR_FORMAT,
@@ -101,23 +102,23 @@ export function envVarComplaints(value: string): string[] {
       ),
     );
   }
-  if (value === '.') complaints.push("must not be '.'");
-  else if (value === '..') complaints.push("must not be '..'");
-  else if (value.startsWith('..')) complaints.push("must not start with '..'");
-  return complaints;
+  if (value === '.') errors.push("must not be '.'");
+  else if (value === '..') errors.push("must not be '..'");
+  else if (value.startsWith('..')) errors.push("must not start with '..'");
+  return errors;
 }
 
 /** A rule for names. `prefix`: the text is a generateName, to which a suffix will be added. */
 export type NameRule = (name: string, prefix: boolean) => string[];
 
-// A generateName may end in what only the middle of a name may hold.
+// A generateName may end with a dash, because a suffix follows. A name may not.
 const withoutTrailingDash = (name: string): string => (name.endsWith('-') ? `${name.slice(0, -1)}a` : name);
 
-export const subdomainName: NameRule = (name, prefix) => subdomainComplaints(prefix ? withoutTrailingDash(name) : name);
-/** Of a Node, or its NodeIdentity. As subdomainName, but the Lease of our own probe must never become some node's. */
+export const subdomainName: NameRule = (name, prefix) => subdomainErrors(prefix ? withoutTrailingDash(name) : name);
+/** Name of a Node or NodeIdentity: a subdomainName, but not the name of the probe's Lease. */
 export const nodeName: NameRule = (name, prefix) =>
   !prefix && name === PROBE_LEASE ? ["is the name of the cluster's own probe"] : subdomainName(name, prefix);
-export const labelName: NameRule = (name, prefix) => labelComplaints(prefix ? withoutTrailingDash(name) : name);
+export const labelName: NameRule = (name, prefix) => labelErrors(prefix ? withoutTrailingDash(name) : name);
 
 /** Leases and events: whatever can stand as one segment of a path. */
 export const pathSegmentName: NameRule = (name, prefix) => {

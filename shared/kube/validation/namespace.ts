@@ -3,7 +3,7 @@ import type { Cause } from '../status.ts';
 import type { KubeNamespace } from '../types.ts';
 import { invalidValue, notSupported, sameJson } from './causes.ts';
 import { validateObjectMetadata } from './metadata.ts';
-import { labelName, qualifiedNameComplaints } from './names.ts';
+import { labelName, qualifiedNameErrors } from './names.ts';
 
 export const NAMESPACE_PHASES = ['Active', 'Terminating'];
 
@@ -18,8 +18,8 @@ export function validateNamespace(
     for (const [index, finalizer] of finalizers.entries()) {
       // 'kubernetes' is the one that needs no prefix.
       if (finalizer === 'kubernetes') continue;
-      for (const complaint of qualifiedNameComplaints(finalizer)) {
-        causes.push(invalidValue(`spec.finalizers[${index}]`, finalizer, complaint));
+      for (const error of qualifiedNameErrors(finalizer)) {
+        causes.push(invalidValue(`spec.finalizers[${index}]`, finalizer, error));
       }
     }
   }

@@ -6,7 +6,7 @@ import type { KubeNode, Taint } from '../types.ts';
 import { addressFamily } from './addresses.ts';
 import { duplicate, forbiddenField, invalidValue, notSupported, required, sameJson } from './causes.ts';
 import { validateObjectMetadata } from './metadata.ts';
-import { labelValueComplaints, nodeName, qualifiedNameComplaints } from './names.ts';
+import { labelValueErrors, nodeName, qualifiedNameErrors } from './names.ts';
 
 export const TAINT_EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];
 
@@ -16,9 +16,9 @@ export function validateTaints(taints: readonly Taint[] | undefined, field: stri
   for (const [index, taint] of (taints ?? []).entries()) {
     const path = `${field}[${index}]`;
     const key = taint.key ?? '';
-    for (const complaint of qualifiedNameComplaints(key)) causes.push(invalidValue(`${path}.key`, key, complaint));
+    for (const error of qualifiedNameErrors(key)) causes.push(invalidValue(`${path}.key`, key, error));
     const value = taint.value ?? '';
-    for (const complaint of labelValueComplaints(value)) causes.push(invalidValue(`${path}.value`, value, complaint));
+    for (const error of labelValueErrors(value)) causes.push(invalidValue(`${path}.value`, value, error));
     const effect: string = taint.effect ?? '';
     if (effect === '') causes.push(required(`${path}.effect`));
     else if (!TAINT_EFFECTS.includes(effect)) causes.push(notSupported(`${path}.effect`, effect, TAINT_EFFECTS));

@@ -27,11 +27,11 @@ import {
 } from './causes.ts';
 import { validateLabels, validateObjectMetadata } from './metadata.ts';
 import {
-  envVarComplaints,
-  labelComplaints,
-  labelValueComplaints,
-  qualifiedNameComplaints,
-  subdomainComplaints,
+  envVarErrors,
+  labelErrors,
+  labelValueErrors,
+  qualifiedNameErrors,
+  subdomainErrors,
   subdomainName,
 } from './names.ts';
 import { TAINT_EFFECTS } from './node.ts';
@@ -50,12 +50,12 @@ const oneOf = (field: string, value: string | undefined, supported: readonly str
   return supported.includes(value) ? [] : [notSupported(field, value, supported)];
 };
 
-const complaintsAt = (field: string, value: string, complaintsOf: (value: string) => string[]): Cause[] =>
-  complaintsOf(value).map((complaint) => invalidValue(field, value, complaint));
+const errorsAt = (field: string, value: string, errorsOf: (value: string) => string[]): Cause[] =>
+  errorsOf(value).map((error) => invalidValue(field, value, error));
 
 /** For optional names: an absent or empty one is valid. */
-const optional = (field: string, value: string | undefined, complaintsOf: (value: string) => string[]): Cause[] =>
-  value === undefined || value === '' ? [] : complaintsAt(field, value, complaintsOf);
+const optional = (field: string, value: string | undefined, errorsOf: (value: string) => string[]): Cause[] =>
+  value === undefined || value === '' ? [] : errorsAt(field, value, errorsOf);
 
 const portRange = (field: string, value: number): Cause[] =>
   value >= 1 && value <= 65_535 ? [] : [invalidValue(field, value, 'must be between 1 and 65535, inclusive')];
@@ -88,17 +88,18 @@ function validatePorts(ports: readonly ContainerPort[], field: string): Cause[] 
   return causes;
 }
 
-/** Names without a prefix that a container may ask for. */
+/** Resource names without a prefix that a container may request. */
 const isStandardResource = (name: string): boolean =>
   ['cpu', 'memory', 'ephemeral-storage'].includes(name) || name.startsWith('hugepages-');
-/** What cannot be promised twice: asking and limit must agree. */
-const isIndivisible = (name: string): boolean => name.startsWith('hugepages-') || name.includes('/');
+/** Resources that cannot be overcommitted: request and limit must be equal. Huge pages and extended resources. */
+const isNotOvercommittable = (name: string): boolean => name.startsWith('hugepages-') || name.includes('/');
 
+/** Appends the causes to `causes`. Returns the well-formed quantities by resource name. */
 function validateAmounts(amounts: ResourceList, field: string, causes: Cause[]): Map<string, Quantity> {
   const found = new Map<string, Quantity>();
   for (const [name, value] of Object.entries(amounts)) {
     const path = `${field}[${name}]`;
-    causes.push(...complaintsAt(path, name, qualifiedNameComplaints));
+    causes.push(...errorsAt(path, name, qualifiedNameErrors));
     if (!name.includes('/') && !isStandardResource(name)) {
       causes.push(invalidValue(path, name, 'must be a standard resource for containers'));
     }
@@ -119,12 +120,12 @@ export function validateResources({ limits = {}, requests = {} }: ResourceRequir
     const limit = limitOf.get(name);
     const path = `${field}.requests`;
     if (limit === undefined) {
-      if (isIndivisible(name)) {
+      if (isNotOvercommittable(name)) {
         causes.push(required(`${field}.limits`, 'Limit must be set for non overcommitable resources'));
       }
     } else if (compareQuantities(request, limit) > 0) {
       causes.push(invalidValue(path, requests[name], `must be less than or equal to ${name} limit of ${limits[name]}`));
-    } else if (isIndivisible(name) && compareQuantities(request, limit) !== 0) {
+    } else if (isNotOvercommittable(name) && compareQuantities(request, limit) !== 0) {
       causes.push(invalidValue(path, requests[name], `must be equal to ${name} limit of ${limits[name]}`));
     }
   }
@@ -150,7 +151,7 @@ function validateEnv(variables: readonly EnvVar[], field: string): Cause[] {
   for (const [index, { name = '', value = '', valueFrom = {} }] of variables.entries()) {
     const path = `${field}[${index}]`;
     if (name === '') causes.push(required(`${path}.name`));
-    else causes.push(...complaintsAt(`${path}.name`, name, envVarComplaints));
+    else causes.push(...errorsAt(`${path}.name`, name, envVarErrors));
     if (value !== '' && Object.keys(valueFrom).length > 0) {
       causes.push(invalidValue(`${path}.valueFrom`, '', 'may not be specified when `value` is not empty'));
     }
@@ -170,7 +171,7 @@ function validateContainers(
     const { name = '', image = '' } = container;
     if (name === '') causes.push(required(`${path}.name`));
     else {
-      causes.push(...complaintsAt(`${path}.name`, name, labelComplaints));
+      causes.push(...errorsAt(`${path}.name`, name, labelErrors));
       if (names.has(name)) causes.push(duplicate(`${path}.name`, name));
       names.add(name);
     }
@@ -198,7 +199,7 @@ function validateVolumes(volumes: readonly Volume[], field: string): { causes: C
     const { name = '' } = volume;
     if (name === '') causes.push(required(`${path}.name`));
     else {
-      causes.push(...complaintsAt(`${path}.name`, name, labelComplaints));
+      causes.push(...errorsAt(`${path}.name`, name, labelErrors));
       if (names.has(name)) causes.push(duplicate(`${path}.name`, name));
       names.add(name);
     }
@@ -220,7 +221,7 @@ export function validateTolerations(tolerations: readonly Toleration[], field: s
     const key = toleration.key ?? '';
     const operator = toleration.operator ?? '';
     const effect: string = toleration.effect ?? '';
-    if (key !== '') causes.push(...complaintsAt(`${path}.key`, key, qualifiedNameComplaints));
+    if (key !== '') causes.push(...errorsAt(`${path}.key`, key, qualifiedNameErrors));
     else if (operator !== 'Exists') {
       causes.push(
         invalidValue(
@@ -234,7 +235,7 @@ export function validateTolerations(tolerations: readonly Toleration[], field: s
       causes.push(invalidValue(`${path}.effect`, effect, "effect must be 'NoExecute' when `tolerationSeconds` is set"));
     }
     if (operator === '' || operator === 'Equal') {
-      causes.push(...complaintsAt(`${path}.operator`, toleration.value ?? '', labelValueComplaints));
+      causes.push(...errorsAt(`${path}.operator`, toleration.value ?? '', labelValueErrors));
     } else if (operator === 'Exists') {
       if ((toleration.value ?? '') !== '') {
         causes.push(invalidValue(`${path}.operator`, toleration, "value must be empty when `operator` is 'Exists'"));
@@ -258,16 +259,16 @@ function validateSpec(spec: PodSpec): Cause[] {
     ...oneOf('spec.dnsPolicy', spec.dnsPolicy, DNS_POLICIES),
     ...oneOf('spec.preemptionPolicy', spec.preemptionPolicy, PREEMPTION_POLICIES),
     ...validateLabels(spec.nodeSelector, 'spec.nodeSelector'),
-    ...optional('spec.nodeName', spec.nodeName, subdomainComplaints),
-    ...optional('spec.serviceAccountName', spec.serviceAccountName, subdomainComplaints),
-    ...optional('spec.priorityClassName', spec.priorityClassName, subdomainComplaints),
-    ...optional('spec.hostname', spec.hostname, labelComplaints),
-    ...optional('spec.subdomain', spec.subdomain, labelComplaints),
+    ...optional('spec.nodeName', spec.nodeName, subdomainErrors),
+    ...optional('spec.serviceAccountName', spec.serviceAccountName, subdomainErrors),
+    ...optional('spec.priorityClassName', spec.priorityClassName, subdomainErrors),
+    ...optional('spec.hostname', spec.hostname, labelErrors),
+    ...optional('spec.subdomain', spec.subdomain, labelErrors),
     ...validateTolerations(spec.tolerations ?? [], 'spec.tolerations'),
   );
   for (const [index, gate] of (spec.readinessGates ?? []).entries()) {
     causes.push(
-      ...complaintsAt(`spec.readinessGates[${index}].conditionType`, gate.conditionType ?? '', qualifiedNameComplaints),
+      ...errorsAt(`spec.readinessGates[${index}].conditionType`, gate.conditionType ?? '', qualifiedNameErrors),
     );
   }
   const { terminationGracePeriodSeconds: grace = 0, activeDeadlineSeconds: deadline } = spec;
@@ -280,11 +281,11 @@ function validateSpec(spec: PodSpec): Cause[] {
   return causes;
 }
 
-const FIXED_TEXT =
+const IMMUTABLE_TEXT =
   'pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)';
 
-/** The spec without what an update may change. */
-function fixedSpec(spec: PodSpec): PodSpec {
+/** The spec without the fields that an update may change. */
+function immutableSpec(spec: PodSpec): PodSpec {
   const { activeDeadlineSeconds: _deadline, tolerations: _tolerations, schedulingGates: _gates, ...fixed } = spec;
   const withoutImages = (containers: readonly Container[] = []): Container[] =>
     containers.map(({ image: _image, ...container }) => container);
@@ -295,7 +296,8 @@ function fixedSpec(spec: PodSpec): PodSpec {
   };
 }
 
-const sameButSeconds = (left: Toleration, right: Toleration): boolean =>
+/** True when two tolerations differ at most in their tolerationSeconds. */
+const sameExceptSeconds = (left: Toleration, right: Toleration): boolean =>
   (left.key ?? '') === (right.key ?? '') &&
   (left.operator ?? '') === (right.operator ?? '') &&
   (left.value ?? '') === (right.value ?? '') &&
@@ -320,8 +322,8 @@ function validateSpecUpdate(next: PodSpec, old: PodSpec): Cause[] {
     }
   }
   const tolerations = next.tolerations ?? [];
-  for (const had of old.tolerations ?? []) {
-    if (!tolerations.some((has) => sameButSeconds(has, had))) {
+  for (const existing of old.tolerations ?? []) {
+    if (!tolerations.some((toleration) => sameExceptSeconds(toleration, existing))) {
       causes.push(
         forbiddenField('spec.tolerations', 'existing toleration can not be modified except its tolerationSeconds'),
       );
@@ -338,7 +340,7 @@ function validateSpecUpdate(next: PodSpec, old: PodSpec): Cause[] {
       );
     }
   }
-  if (!sameJson(fixedSpec(next), fixedSpec(old))) causes.push(forbiddenField('spec', FIXED_TEXT));
+  if (!sameJson(immutableSpec(next), immutableSpec(old))) causes.push(forbiddenField('spec', IMMUTABLE_TEXT));
   return causes;
 }
 
@@ -347,7 +349,7 @@ function validateStatus(pod: KubePod, old: KubePod | undefined): Cause[] {
   const causes = oneOf('status.phase', status.phase, PHASES);
   const oldClass = old?.status?.qosClass;
   if (oldClass !== undefined) causes.push(...immutable('status.qosClass', status.qosClass, oldClass));
-  for (const [list, shownAs] of [
+  for (const [list, owner] of [
     ['podIPs', 'pod'],
     ['hostIPs', 'host'],
   ] as const) {
@@ -362,7 +364,7 @@ function validateStatus(pod: KubePod, old: KubePod | undefined): Cause[] {
     const families = new Set(addresses.map((address) => addressFamily(address, 'ip')));
     if (addresses.length > 1 && families.size < addresses.length) {
       causes.push(
-        invalidValue(`status.${list}`, addresses, `may specify no more than one IP for each IP family of a ${shownAs}`),
+        invalidValue(`status.${list}`, addresses, `may specify no more than one IP for each IP family of a ${owner}`),
       );
     }
   }

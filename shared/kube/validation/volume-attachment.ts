@@ -3,7 +3,7 @@ import type { Cause } from '../status.ts';
 import type { KubeVolumeAttachment, VolumeAttachmentSource } from '../types.ts';
 import { forbiddenField, immutable, invalidValue, required, tooLong } from './causes.ts';
 import { validateObjectMetadata } from './metadata.ts';
-import { byteLength, subdomainComplaints, subdomainName } from './names.ts';
+import { byteLength, subdomainErrors, subdomainName } from './names.ts';
 
 /** Longest name of a driver. */
 const ATTACHER_BYTES_MAX = 63;
@@ -12,7 +12,7 @@ const SOURCE_TEXT = 'must specify exactly one of inlineVolumeSpec and persistent
 
 /** v1 validates names a second time, after all other fields, so an empty name has two causes. */
 const misnamed = (field: string, name: string): Cause[] =>
-  subdomainComplaints(name.toLowerCase()).map((complaint) => invalidValue(field, name, complaint));
+  subdomainErrors(name.toLowerCase()).map((error) => invalidValue(field, name, error));
 
 function validateSource(source: VolumeAttachmentSource): Cause[] {
   const inline = source.inlineVolumeSpec !== undefined;
@@ -37,8 +37,7 @@ export function validateVolumeAttachment(
   causes.push(...validateSource(source));
   if (nodeName === '') causes.push(required('spec.nodeName'));
   else {
-    for (const complaint of subdomainComplaints(nodeName))
-      causes.push(invalidValue('spec.nodeName', nodeName, complaint));
+    for (const error of subdomainErrors(nodeName)) causes.push(invalidValue('spec.nodeName', nodeName, error));
   }
   if (byteLength(attacher) > ATTACHER_BYTES_MAX) causes.push(tooLong('spec.attacher', ATTACHER_BYTES_MAX));
   causes.push(...misnamed('spec.attacher', attacher));

@@ -40,8 +40,7 @@ function clone(value: unknown): unknown {
 }
 
 /**
- * A copy in which each half of a surrogate pair, in texts and in keys, is U+FFFD. If two keys become equal, the last
- * one counts.
+ * A copy with U+FFFD for each lone surrogate in texts and keys. If two keys become equal, the last value wins.
  */
 export function wellFormed(value: unknown): unknown {
   if (typeof value === 'string') return value.toWellFormed();
@@ -52,7 +51,7 @@ export function wellFormed(value: unknown): unknown {
   return copy;
 }
 
-/** Equality of JSON values: order counts in lists, not among members. */
+/** Equality of JSON values. The order of list items matters, the order of members does not. */
 export function jsonEqual(left: unknown, right: unknown): boolean {
   if (left === right) return true;
   if (Array.isArray(left)) {

@@ -3,22 +3,23 @@ import { nestsDeeperThan, wellFormed } from './json-value.ts';
 /** Deepest nesting of a body. Real Kubernetes objects stay below 30. */
 export const BODY_DEPTH_MAX = 200;
 
-/** Duplicate fields that are reported. */
+/** Maximum number of reported duplicate fields. */
 const DUPLICATES_MAX = 100;
 
 export type ParsedJson =
   | {
       readonly kind: 'parsed';
       readonly value: unknown;
-      /** Paths of members that stand twice in an object, as in `spec.taints[0].key`; the last one counts. */
+      /** Paths of duplicate members, such as `spec.taints[0].key`. The last value wins. */
       readonly duplicateFields: readonly string[];
     }
   | { readonly kind: 'malformed'; readonly message: string };
 
 /**
- * Parses a JSON body, and finds what `JSON.parse` swallows: members that stand twice.
+ * Parses a JSON body and finds duplicate members, which `JSON.parse` does not report.
  *
- * Malformed text and nesting beyond the bound are a value (400 BadRequest). The caller bounds the length.
+ * Malformed text and text nested deeper than BODY_DEPTH_MAX return `malformed` (400 BadRequest). The caller limits the
+ * length.
  */
 export function parseJson(text: string): ParsedJson {
   let value: unknown;
@@ -34,10 +35,10 @@ export function parseJson(text: string): ParsedJson {
   return { kind: 'parsed', value: inUnicode(text, value), duplicateFields: duplicateFields(text) };
 }
 
-/** Half of a surrogate pair can come in as an escape only. */
+/** The text is decoded UTF-8, so a lone surrogate can only be an escape sequence. */
 const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/;
 
-/** `value` of `text`, with U+FFFD for invalid characters, as Go decodes it. Stores and clients accept no other text. */
+/** `value`, parsed from `text`, with U+FFFD for lone surrogates, as Go decodes them. DynamoDB and clients refuse them. */
 export const inUnicode = (text: string, value: unknown): unknown =>
   SURROGATE_ESCAPE.test(text) ? wellFormed(value) : value;
 
@@ -49,8 +50,8 @@ interface Frame {
 }
 
 /**
- * Paths of members that stand twice. One pass over the text, which must be valid JSON: strings are skipped whole, so
- * every brace, bracket and comma seen is structure, and a string is a key when its object waits for one.
+ * Paths of duplicate members, in one pass. The text must be valid JSON. Strings are skipped as a whole, so each brace,
+ * bracket and comma is structure. A string after `{` or after a comma in an object is a key.
  */
 function duplicateFields(text: string): string[] {
   const found = new Set<string>();

@@ -1,6 +1,6 @@
 /**
- * Field numbers of the messages that clients send as protobuf: what kubectl's typed clients send, and what a kubelet
- * does (Lease, Node, Event). Numbers are facts of the Kubernetes API (generated.proto of each group) and never change.
+ * Field numbers of the messages that clients send as protobuf: those of kubectl's typed clients and of kubelets (Lease,
+ * Node, Event). Source: generated.proto of each API group. Field numbers never change.
  */
 export type ProtoType =
   | 'string'
@@ -15,7 +15,7 @@ export type ProtoType =
   | 'json'
   | ProtoMessage;
 
-/** Field number to JSON name, type, and whether it repeats. */
+/** By field number: JSON name, type, and whether the field is a list or map. */
 export interface ProtoMessage {
   readonly [number: number]: readonly [name: string, type: ProtoType, shape?: 'list' | 'map'];
 }

@@ -4,17 +4,17 @@ import { PROTOBUF_KINDS, type ProtoMessage, type ProtoType } from './protobuf-ki
 /** Media type of the bodies that kubectl 1.32 and kubelets send from their typed clients. */
 export const PROTOBUF_MEDIA_TYPE = 'application/vnd.kubernetes.protobuf';
 
-/** `k8s` and a zero byte open every such body. */
+/** The first bytes of every such body: `k8s` and a zero byte. */
 const MAGIC = [0x6b, 0x38, 0x73, 0x00] as const;
 
 export type DecodedProtobuf =
-  /** The object as its JSON would be, with `apiVersion` and `kind`. Not yet checked by a schema. */
+  /** The object in its JSON form, with `apiVersion` and `kind`. No schema has checked it yet. */
   | { readonly kind: 'decoded'; readonly object: JsonObject }
   | { readonly kind: 'malformed'; readonly message: string }
-  /** Well-formed, but of a kind that only JSON is read for (415). */
+  /** Well-formed, but of a kind that is accepted only as JSON. */
   | { readonly kind: 'unsupported'; readonly message: string };
 
-/** Whether a body is in the protobuf envelope of Kubernetes, whatever its content type says. */
+/** Whether a body has the protobuf envelope of Kubernetes. The content type is not considered. */
 export function isProtobuf(body: Uint8Array): boolean {
   return body.length >= MAGIC.length && MAGIC.every((byte, index) => body[index] === byte);
 }
@@ -22,9 +22,9 @@ export function isProtobuf(body: Uint8Array): boolean {
 /**
  * Decodes a body in Kubernetes' protobuf envelope: magic, then Unknown{1: TypeMeta{1: apiVersion, 2: kind}, 2: raw}.
  *
- * Work is bounded by the length of the body: nesting by the message tables, which do not recur; nothing is read twice.
- * Fields the tables do not know are skipped, as protobuf wants it. Source: Kubernetes documentation, "Protobuf
- * encoding".
+ * The work is linear in the length of the body, because nothing is read twice. The message tables are not recursive, so
+ * they bound the nesting. Unknown fields are skipped, as protobuf requires. Source: Kubernetes documentation,
+ * "Protobuf encoding".
  */
 export function decodeProtobuf(body: Uint8Array): DecodedProtobuf {
   if (!isProtobuf(body))
@@ -38,7 +38,7 @@ export function decodeProtobuf(body: Uint8Array): DecodedProtobuf {
   }
 }
 
-/** Carries a refusal out of the recursive walk. */
+/** Ends the recursive decoding. decodeProtobuf converts it to `malformed`. */
 class ProtobufFault extends Error {}
 
 function decodeEnvelope(bytes: Uint8Array): DecodedProtobuf {
@@ -64,7 +64,7 @@ function decodeEnvelope(bytes: Uint8Array): DecodedProtobuf {
   return { kind: 'decoded', object: { apiVersion, kind, ...decodeMessage(message, raw) } };
 }
 
-/** Clients put DeleteOptions in the group of what they delete. */
+/** The table of a kind. Clients send DeleteOptions with the apiVersion of the deleted object. */
 function messageOf(apiVersion: string, kind: string): ProtoMessage | undefined {
   return PROTOBUF_KINDS[kind === 'DeleteOptions' ? 'v1 DeleteOptions' : `${apiVersion} ${kind}`];
 }
@@ -122,7 +122,7 @@ function decodeField(type: ProtoType, field: WireField): unknown {
   }
 }
 
-/** The largest and smallest second that RFC 3339 can write: years 0001 to 9999. */
+/** The first and last second that RFC 3339 can express, years 0001 to 9999. Seconds since the epoch. */
 const SECONDS_MIN = -62_135_596_800;
 const SECONDS_MAX = 253_402_300_799;
 
