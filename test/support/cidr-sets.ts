@@ -12,7 +12,7 @@ import {
 
 export function cidr(text: string): Cidr {
   const parsed = parseCidr(text);
-  if (parsed === undefined) throw new Error(`${text} is no CIDR`);
+  if (parsed === undefined) throw new Error(`${text} is not a CIDR`);
   return parsed;
 }
 

@@ -29,9 +29,9 @@ describe('createCidrSets', () => {
     ).toEqual({
       kind: 'refused',
       reasons: [
-        'cluster CIDR "junk" is no CIDR',
-        'service range "also junk" is no CIDR',
-        'two cluster CIDRs must be one of each family',
+        'cluster CIDR "junk" is not a CIDR',
+        'service range "also junk" is not a CIDR',
+        'of two cluster CIDRs one must be IPv4 and one IPv6',
         'cluster CIDR 10.1.0.0/28 with node mask 24: a node’s block is larger than the cluster',
       ],
     });
@@ -44,7 +44,7 @@ describe('blocksOfNode', () => {
       blocksOfNode(sets(), { nodeName, podCIDRs }).map((entry) =>
         entry.kind === 'fault' ? `${entry.fault.nodeName}: ${entry.fault.reason}` : `${entry.cidr} in ${entry.index}`,
       );
-    expect(of('bad', 'junk', 'fd00::/64')).toEqual(['bad: pod CIDR "junk" is no CIDR', 'fd00::/64 in 1']);
+    expect(of('bad', 'junk', 'fd00::/64')).toEqual(['bad: pod CIDR "junk" is not a CIDR', 'fd00::/64 in 1']);
     expect(of('outside', '192.168.0.0/24')).toEqual([
       'outside: pod CIDR 192.168.0.0/24 is not in cluster CIDR 10.0.0.0/16',
     ]);

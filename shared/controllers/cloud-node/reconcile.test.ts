@@ -266,7 +266,7 @@ describe('a node with an instance that', () => {
 
   it.each([
     ['of another region', 'aws:///eu-west-1a/i-0123456789abcdef0', /region eu-west-1/],
-    ['that is none', 'aws:///eu-central-1a/vm-17', /ends in no EC2 instance id/],
+    ['that is none', 'aws:///eu-central-1a/vm-17', /does not end with an EC2 instance id/],
     ['of Fargate', 'aws:///eu-central-1a/fargate-ip-10-0-0-1', /Fargate/],
   ])('has a providerID %s is kept and reported once', async (_, providerID, message) => {
     const { fleet, cloud } = await started({ providerID });

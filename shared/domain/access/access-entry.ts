@@ -3,13 +3,14 @@
  * entries are set at deployment. An identity without an entry is not authenticated.
  *
  * Source: EKS User Guide, "Grant IAM users access to Kubernetes with EKS access entries"; aws-iam-authenticator pkg/arn
- * for the canonical form: sessions of a role count as the role. The path is left out, because STS does not return it.
+ * for the canonical form: the ARN of a role session becomes the ARN of the role. Paths are removed, because STS does not
+ * return them.
  */
 import { NODES_GROUP } from './node-restriction.ts';
 import { PROBE_GROUP } from './probe-identity.ts';
 
 export interface AccessEntry {
-  /** `arn:aws:iam::<account>:role/<name>` or `…:user/<name>`, path included or not. */
+  /** `arn:aws:iam::<account>:role/<name>` or `…:user/<name>`, with or without a path. */
   readonly arn: string;
   /** `{{SessionName}}` and `{{AccountID}}` are filled in. Absent: the ARN as STS returns it. */
   readonly username?: string;
@@ -20,7 +21,7 @@ export interface CallerIdentity {
   /** As STS returns it, sessions included. */
   readonly arn: string;
   readonly accountId: string;
-  /** Unique id of user or role, and the session's name. */
+  /** Unique id of the user or role; for a role followed by `:` and the session name. */
   readonly userId: string;
 }
 
@@ -33,14 +34,15 @@ const IAM_ARN = /^arn:(aws|aws-cn|aws-us-gov):iam::(\d{12}):(role|user)\/(?:[\x2
 const ASSUMED_ROLE_ARN =
   /^arn:(aws|aws-cn|aws-us-gov):sts::(\d{12}):assumed-role\/([\w+=,.@-]{1,64})\/([\w+=,.@-]{2,64})$/;
 const TEMPLATE = /\{\{(\w+)\}\}/g;
-/** Machines that are simulated in local mode: their requests are no acts of people. */
+/** Group of the simulated machines in local mode. The audit log has no line for their requests. */
 export const SIMULATED_FLEET_GROUP = 'nodekeeper:simulated-fleet';
-/** Groups that would make somebody a node or the system itself: those have credentials of their own. */
+/** Groups that an entry may not grant: nodes, bootstrap tokens and probes sign in with their own credentials. */
 const RESERVED_GROUPS = new Set([NODES_GROUP, 'system:bootstrappers', PROBE_GROUP, SIMULATED_FLEET_GROUP]);
 const GROUPS_MAX = 10;
 
 /**
- * ARN of the role or user behind a caller, without its path; undefined for the root user, federated users and the like.
+ * The ARN of the role or user of a caller, without its path. Undefined for other callers, such as the root user and
+ * federated users.
  */
 export function canonicalArn(arn: string): string | undefined {
   const session = ASSUMED_ROLE_ARN.exec(arn);
@@ -49,7 +51,7 @@ export function canonicalArn(arn: string): string | undefined {
   return iam === null ? undefined : `arn:${iam[1]}:iam::${iam[2]}:${iam[3]}/${iam[4]}`;
 }
 
-/** What is wrong with an entry; empty when nothing. Each fault names its field. */
+/** The faults of an entry by field, empty for a valid entry. */
 export function accessEntryFaults(entry: AccessEntry): { readonly field: string; readonly rule: string }[] {
   const faults: { field: string; rule: string }[] = [];
   if (!IAM_ARN.test(entry.arn)) {
@@ -77,7 +79,7 @@ export function accessEntryFaults(entry: AccessEntry): { readonly field: string;
   return faults;
 }
 
-/** The user an identity is by these entries; undefined when none names it. Of several the first counts. */
+/** The user of the first entry with the ARN of this identity. Undefined without such an entry. */
 export function mapIdentity(identity: CallerIdentity, entries: readonly AccessEntry[]): MappedUser | undefined {
   const arn = canonicalArn(identity.arn);
   const entry = arn === undefined ? undefined : entries.find((each) => canonicalArn(each.arn) === arn);

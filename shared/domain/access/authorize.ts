@@ -1,6 +1,5 @@
 /**
- * Who may do what, by group. Kubernetes: "Using RBAC authorization", the default roles of the same names, and "Using
- * Node Authorization".
+ * Authorization by group. Kubernetes: "Using RBAC Authorization", default roles, and "Using Node Authorization".
  *
  * system:masters, nodekeeper:admins   everything
  * nodekeeper:viewers                  reading
@@ -8,10 +7,10 @@
  *                                     selector of a list, must be its own. restrict-node.ts checks the changes of a write,
  *                                     once the objects are known.
  * system:bootstrappers                creating one node identity
- * nodekeeper:probes                   the Lease of node-monitor's own beats, which belongs to no node
+ * nodekeeper:probes                   the Lease that the probes of node-monitor renew, which belongs to no node
  * every authenticated user            own identity and permissions; discovery
  *
- * This same rule answers `kubectl auth can-i`.
+ * `kubectl auth can-i` uses the same rule.
  */
 import { LEASE_NAMESPACE, type NodeIdentity, nodeIdentity } from './node-restriction.ts';
 import { PROBE_GROUP, PROBE_LEASE } from './probe-identity.ts';
@@ -24,7 +23,7 @@ export interface AccessQuestion {
   readonly subresource: string;
   readonly namespace: string;
   readonly name: string;
-  /** The one value to which a list or watch is narrowed by this field; absent: nothing is known of it. */
+  /** The value that the field selector of a list or watch requires for a field, undefined for none. */
   readonly exactField?: (field: string) => string | undefined;
 }
 
@@ -32,7 +31,7 @@ export type AccessAnswer =
   | { readonly allowed: true; readonly reason: string }
   | { readonly allowed: false; readonly reason: string };
 
-/** As a SelfSubjectRulesReview lists them. */
+/** A rule in the form of a SelfSubjectRulesReview. */
 export interface AccessRule {
   readonly verbs: readonly string[];
   readonly apiGroups: readonly string[];
@@ -60,16 +59,16 @@ interface NodeRule {
   /** `resource` or `resource/subresource`. */
   readonly resource: string;
   readonly verbs: readonly string[];
-  /** How a request must name the node itself; absent: it need not. */
+  /** The field by which a request must be limited to the node itself. Absent: no such limit. */
   readonly own?: 'name' | 'spec.nodeName';
 }
 
 const READ = ['get', 'list', 'watch'];
 
 /**
- * Upstream's role system:node, for what is kept here, narrowed as its authorizer narrows reading: a node sees itself
- * and its own pods. Kinds that are not kept (services and the like) are empty lists that kubelets insist on. Source:
- * plugin/pkg/auth/authorizer/rbac/bootstrappolicy/policy.go (NodeRules), plugin/pkg/auth/authorizer/node.
+ * Upstream's role system:node, for the resources of this API. As with upstream's node authorizer, a node may read only
+ * itself and its own pods. Kubelets also list kinds that are not stored here, such as services; these lists are empty.
+ * Source: plugin/pkg/auth/authorizer/rbac/bootstrappolicy/policy.go (NodeRules), plugin/pkg/auth/authorizer/node.
  */
 const NODE_RULES: readonly NodeRule[] = [
   { group: '', resource: 'nodes', verbs: ['create', 'get', 'list', 'watch', 'update', 'patch'], own: 'name' },
@@ -114,7 +113,7 @@ export function authorize(user: UserInfo, question: AccessQuestion): AccessAnswe
   return identity.kind === 'notANode' ? { allowed: false, reason: '' } : authorizeAsNode(identity, question);
 }
 
-/** What authorize would allow, for `kubectl auth can-i --list`. */
+/** The rules of a user, for `kubectl auth can-i --list`. */
 export function rulesFor(user: UserInfo): readonly AccessRule[] {
   const rules: AccessRule[] = [];
   if (user.groups.some((group) => ADMIN_GROUPS.has(group))) {
@@ -136,7 +135,7 @@ export function rulesFor(user: UserInfo): readonly AccessRule[] {
   return [...rules, ...SELF_REVIEW_RULES];
 }
 
-/** The node as which this user reads, if it may read as nothing else. */
+/** Name of the node whose permissions the user has. Undefined for users who may read everything, or are not nodes. */
 export function readsAsNode(user: UserInfo): string | undefined {
   if (user.groups.some((group) => ADMIN_GROUPS.has(group) || VIEWER_GROUPS.has(group))) return undefined;
   const identity = nodeIdentity({ name: user.username, groups: user.groups });
@@ -174,8 +173,8 @@ function authorizeAsNode(
         return refused(`can only access leases in the "${LEASE_NAMESPACE}" system namespace`);
       }
       // A create names its object in the body; restrict-node.ts checks it.
-      const asked = name !== '' || verb === 'create' ? name : (question.exactField?.('metadata.name') ?? '');
-      if (asked === nodeName || (verb === 'create' && asked === '')) return allowed;
+      const requestedName = name !== '' || verb === 'create' ? name : (question.exactField?.('metadata.name') ?? '');
+      if (requestedName === nodeName || (verb === 'create' && requestedName === '')) return allowed;
       return refused(`node '${nodeName}' can only access ${resource} of its own name`);
     }
     case 'spec.nodeName':

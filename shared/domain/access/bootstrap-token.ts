@@ -21,7 +21,7 @@ const PATTERN = /^[-a-z0-9.*?]+$/;
 export const isBootstrapTokenId = (text: string): boolean => ID.test(text);
 export const isNamePattern = (text: string): boolean => text.length <= NAME_LENGTH_MAX && PATTERN.test(text);
 
-/** undefined: not of the form of a bootstrap token. */
+/** The parts of a token, undefined if the text does not have the form `id.secret`. */
 export function parseBootstrapToken(text: string): { readonly id: string; readonly secret: string } | undefined {
   const divide = text.indexOf('.');
   if (divide < 0) return undefined;
@@ -32,7 +32,7 @@ export function parseBootstrapToken(text: string): { readonly id: string; readon
 
 export interface BootstrapToken {
   readonly id: string;
-  /** Of the secret. Lower-case hex. */
+  /** SHA-256 of the secret. Lower-case hex. */
   readonly secretSha256: string;
   readonly expiresAtMs: number;
   readonly usesLeft: number;
@@ -40,7 +40,7 @@ export interface BootstrapToken {
   readonly nodeNamePattern?: string;
   /** Labels for the machines to register with. */
   readonly nodeLabels?: Readonly<Record<string, string>>;
-  /** May take over a name that has an identity: its keys are replaced. */
+  /** True: it may enrol a name that already has an identity. The keys of the identity are then replaced. */
   readonly reissue: boolean;
 }
 
@@ -51,7 +51,7 @@ export type BootstrapVerdict =
   /** The name has an identity, and this token may not replace its keys. */
   | { readonly kind: 'taken' };
 
-/** Whether this token enrols this name now. The secret has been checked. */
+/** Whether this token may enrol this name now. The caller has verified the secret. */
 export function bootstrapVerdict(
   token: BootstrapToken,
   wanted: { readonly nodeName: string; readonly nowMs: number; readonly taken: boolean },

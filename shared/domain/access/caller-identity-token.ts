@@ -1,9 +1,9 @@
 /**
- * Tokens of people with AWS credentials: a pre-signed GetCallerIdentity request of STS, as EKS uses them. The token
- * holds no secret of theirs; sending it on proves to us, by STS's own answer, who signed it.
+ * Tokens of users with AWS credentials: a pre-signed GetCallerIdentity request to STS, as in EKS. The token contains no
+ * secret of the user. The authenticator sends the request to STS, and the response contains the ARN of the signer.
  *
- * Everything about the URL is checked before it is asked: we send a request to where it points, so it may point to STS
- * and ask who one is, and nothing else. The signed header x-k8s-aws-id binds it to this cluster.
+ * The URL is checked completely before the request is sent, because a client chose it: its host must be STS and its
+ * action GetCallerIdentity. The signed header x-k8s-aws-id binds the token to this cluster.
  *
  * Source: kubernetes-sigs/aws-iam-authenticator pkg/token; IAM User Guide, "Signature Version 4: query string".
  */
@@ -16,10 +16,10 @@ export const CLUSTER_HEADER = 'x-k8s-aws-id';
 export const CALLER_IDENTITY_SECONDS = 900;
 /** How far ahead of ours a signer's clock may be. Seconds. */
 export const SIGNER_CLOCK_SKEW_SECONDS = 300;
-/** Longer tokens are refused unread. A session token of a role chain takes about 1,500 characters. */
+/** Longer tokens are refused without parsing. A session token of a role chain has about 1,500 characters. */
 export const CALLER_IDENTITY_CHARACTERS_MAX = 8_192;
 
-/** What a pre-signed request of this kind consists of. */
+/** The query parameters of a pre-signed GetCallerIdentity request, in lower case. */
 const PARAMETERS = new Set([
   'action',
   'version',
@@ -31,25 +31,25 @@ const PARAMETERS = new Set([
   'x-amz-signature',
   'x-amz-signedheaders',
 ]);
-/** The global endpoint, regional ones, FIPS and China; never another service, never another name. */
+/** Host names of STS: the global endpoint, regional and FIPS endpoints, and those in China. */
 const STS_HOST = /^sts(?:-fips)?(?:\.[a-z]{2}(?:-[a-z]+)+-\d)?\.amazonaws\.com(?:\.cn)?$/;
 
 export type CallerIdentityToken =
   | {
       readonly kind: 'askable';
-      /** To be sent as GET, with CLUSTER_HEADER. */
+      /** Request it with GET and the header CLUSTER_HEADER. */
       readonly url: string;
       readonly host: string;
-      /** When the token stops being good. */
+      /** When the token expires. Epoch milliseconds. */
       readonly goodUntilMs: number;
     }
-  /** Not of this kind at all: another authenticator's. */
+  /** Another kind of token, for another authenticator. */
   | { readonly kind: 'other' }
   | { readonly kind: 'refused'; readonly reason: string };
 
 const refused = (reason: string): CallerIdentityToken => ({ kind: 'refused', reason });
 
-/** Reads `20260101T000000Z`; undefined when it is none. */
+/** Epoch milliseconds of a time such as `20260101T000000Z`. Undefined for another format. */
 function signedAtMs(text: string): number | undefined {
   const [whole, year, month, day, hour, minute, second] = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/.exec(text) ?? [];
   return whole === undefined ? undefined : parseRfc3339(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
@@ -69,7 +69,7 @@ export function readCallerIdentityToken(token: string, nowMs: number): CallerIde
   if (token.length > CALLER_IDENTITY_CHARACTERS_MAX) return refused('token too long');
   const text = decoded(token.slice(CALLER_IDENTITY_PREFIX.length));
   if (text === undefined) return refused('not base64url');
-  // As text first: what a URL parser would repair (tabs, backslashes, credentials, ports) is refused.
+  // The text is checked before it is parsed: a URL parser would accept tabs, backslashes, credentials and ports.
   const match = /^https:\/\/([a-z0-9.-]+)\/\?([!-~]+)$/.exec(text);
   const [, host = '', query = ''] = match ?? [];
   if (match === null) return refused('not an https URL of a host, the root path and a query');

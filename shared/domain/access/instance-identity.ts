@@ -10,7 +10,7 @@ import { parseRfc3339 } from '../rfc3339.ts';
 
 /** Default maximum age of an instance at its enrolment. Seconds. */
 export const INSTANCE_AGE_SECONDS_MAX = 900;
-/** A launch time of ours and one of EC2's differ by no more. Milliseconds. */
+/** Maximum difference between our clock and the clock of EC2. Milliseconds. */
 const CLOCK_TOLERANCE_MS = 60_000;
 
 export const INSTANCE_USER_PREFIX = 'system:instance:';
@@ -18,7 +18,7 @@ export const INSTANCE_USER_PREFIX = 'system:instance:';
 export interface InstanceScope {
   readonly accountId: string;
   readonly region: string;
-  /** Seconds from launch. */
+  /** Maximum age of the instance. Seconds since its launch. */
   readonly ageSecondsMax: number;
 }
 
@@ -28,7 +28,7 @@ export type InstanceVerdict =
 
 const refused = (reason: string): InstanceVerdict => ({ kind: 'refused', reason });
 
-/** `document`: a JSON object with a verified signature. */
+/** Checks the instance identity document. `document`: a JSON object with a verified signature. */
 export function instanceVerdict(
   document: Readonly<Record<string, unknown>>,
   scope: InstanceScope,
@@ -48,7 +48,7 @@ export function instanceVerdict(
 export type InstanceEnrolment =
   | { readonly kind: 'granted' }
   | { readonly kind: 'forbidden'; readonly reason: string }
-  /** EC2 did not answer, or not conclusively. */
+  /** EC2 did not respond, so the state of the instance is unknown. */
   | { readonly kind: 'unavailable'; readonly reason: string };
 
 /** Whether this instance may enrol under this name, by its current state in EC2. */

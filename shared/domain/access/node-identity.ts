@@ -10,7 +10,7 @@ export const KEY_ID_EXTRA = 'nodekeeper.dev/key-id';
 
 export type NodeKeyAlgorithm = 'ES256' | 'EdDSA';
 
-/** Public members of a JSON Web Key, and no others (RFC 7517; RFC 7518 §6.2, RFC 8037 §2). */
+/** A JSON Web Key with only its public members (RFC 7517; RFC 7518 §6.2, RFC 8037 §2). */
 export type NodePublicKey =
   | { readonly kty: 'EC'; readonly crv: 'P-256'; readonly x: string; readonly y: string }
   | { readonly kty: 'OKP'; readonly crv: 'Ed25519'; readonly x: string };
@@ -28,7 +28,7 @@ export const algorithmOf = (publicKey: NodePublicKey): NodeKeyAlgorithm => (publ
 /** 32 bytes in base64url. */
 const COORDINATE = /^[A-Za-z0-9_-]{43}$/;
 
-/** undefined: not a supported kind of key. Does not check whether the point is on its curve. */
+/** The public members of a JWK, undefined for an unsupported key. Does not check that the point is on its curve. */
 export function publicKeyOf(jwk: Readonly<Record<string, unknown>>): NodePublicKey | undefined {
   const { kty, crv, x, y } = jwk;
   if (typeof x !== 'string' || !COORDINATE.test(x)) return undefined;
@@ -38,10 +38,12 @@ export function publicKeyOf(jwk: Readonly<Record<string, unknown>>): NodePublicK
 }
 
 /**
- * The keys of an identity after its machine, signed in by one of them, asked for another: the two, and no third. Asking
- * for the very key that signed ends a rotation: it alone is left. Asking again changes nothing.
+ * The keys of an identity after its machine requested a key rotation.
+ * - A request for another key than the signing key: the signing key and the requested key. All others are removed.
+ * - A request for the signing key completes the rotation: only the signing key is left.
+ * A repeated request changes nothing.
  *
- * @returns undefined when the signing key is none of the identity's (any more)
+ * @returns undefined when the identity does not have the signing key, or no longer has it
  */
 export function keysAfterRotation(
   keys: readonly NodeKey[],
@@ -57,7 +59,7 @@ export function keysAfterRotation(
 const NAME_PART = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/;
 
 /**
- * A name that a Node may have: a DNS subdomain (apimachinery pkg/util/validation), and not that of our own probe's
+ * Whether a Node may have this name: a DNS subdomain (apimachinery pkg/util/validation) except the name of the probe's
  * Lease.
  */
 export const isNodeName = (name: string): boolean =>

@@ -1,6 +1,6 @@
 /**
- * What a node's identity may write: its Node, its Lease, the status of its pods, and little else. A compromised machine
- * therefore cannot change other machines. Reads and other users are not checked here; authorize.ts checks them.
+ * Admission plugin NodeRestriction: a node may write its own Node, Lease and CSINode, and the status of its own pods. A
+ * compromised machine therefore cannot change other machines. authorize.ts checks reads and other users.
  *
  * Runs on every write of a user in the group `system:nodes`, after the body is decoded and before it is stored. `patch`
  * counts as update. `message` follows `<resource> "<name>" is forbidden: ` in the response.
@@ -15,7 +15,7 @@ export const MIRROR_POD_ANNOTATION = 'kubernetes.io/config.mirror';
 
 type Json = Record<string, unknown>;
 
-/** The members of a spec that these rules read, of any kind. The rules check their types themselves. */
+/** The spec fields of all kinds that these rules read. Their types are unchecked. */
 interface RestrictedSpec {
   readonly nodeName?: unknown;
   readonly configSource?: unknown;
@@ -58,17 +58,18 @@ export interface NodeRequest {
   readonly user: { readonly name: string; readonly groups: readonly string[] };
   readonly verb: 'create' | 'update' | 'patch' | 'delete';
   readonly apiGroup: string;
-  /** Plural; '' as subresource for the object itself. */
+  /** Plural. */
   readonly resource: string;
+  /** '' for the object itself. */
   readonly subresource: string;
   readonly namespace: string;
-  /** Of the request's path; '' on a create without name. */
+  /** Name in the path of the request; '' for a create. */
   readonly name: string;
-  /** The object as it would be stored (create, update), or the body of a subresource. */
+  /** The object to store (create, update), or the body of a subresource. */
   readonly object?: RestrictedObject | undefined;
-  /** The object as it is stored (update, delete); of an eviction its pod. */
+  /** The stored object (update, delete). For an eviction: its pod. */
   readonly stored?: RestrictedObject | undefined;
-  /** Of a mirror pod that is created: uid of the stored Node of the requesting identity; absent when there is none. */
+  /** For the creation of a mirror pod: uid of the stored Node of the user. Undefined when there is no Node. */
   readonly nodeUid?: string | undefined;
 }
 
@@ -80,7 +81,7 @@ const forbidden = (message: string): NodeAuthorization => ({ kind: 'forbidden', 
 export type NodeIdentity =
   | { readonly kind: 'notANode' }
   | { readonly kind: 'node'; readonly nodeName: string }
-  /** In the nodes' group without a node's name. */
+  /** A user in the group system:nodes whose name does not start with system:node:. */
   | { readonly kind: 'unknownNode' };
 
 export function nodeIdentity(user: NodeRequest['user']): NodeIdentity {
@@ -103,7 +104,7 @@ function operationOf({ verb, subresource, object, stored }: NodeRequest): Operat
   }
 }
 
-/** Whether this user may do this. */
+/** Whether the write of a node is allowed. Users who are not nodes are always allowed here. */
 export function authorizeNode(request: NodeRequest): NodeAuthorization {
   const identity = nodeIdentity(request.user);
   if (identity.kind === 'notANode') return ALLOWED;
@@ -112,7 +113,7 @@ export function authorizeNode(request: NodeRequest): NodeAuthorization {
     return forbidden(`could not determine node from user ${JSON.stringify(request.user.name)}`);
   }
   const { nodeName } = identity;
-  // Ours, not upstream's: a finalizer keeps an object, and the namespace that it is in, from being deleted.
+  // Not in upstream. A finalizer of a node could prevent the deletion of an object and of its namespace.
   if (operation !== 'delete' && changesFinalizers(request)) {
     return forbidden(`node ${JSON.stringify(nodeName)} is not allowed to modify finalizers`);
   }
@@ -149,7 +150,7 @@ function authorizePod(nodeName: string, operation: Operation, request: NodeReque
     case '':
       if (operation === 'create') return authorizeMirrorPod(nodeName, request);
       if (operation === 'delete') {
-        // Not stored: there is nothing to protect, and the delete answers 404.
+        // Without a stored pod there is nothing to protect: the response is 404.
         if (request.stored === undefined || boundTo(request.stored) === nodeName) return ALLOWED;
         return forbidden(`node ${node} can only delete pods with spec.nodeName set to itself`);
       }
@@ -224,13 +225,14 @@ const REFERENCES: Readonly<Record<string, string>> = {
   clusterTrustBundle: 'clustertrustbundles',
   serviceAccountToken: 'service accounts',
 };
-/** Free-form maps: their keys are not fields. */
+/** Fields with a free-form map as value. The keys of the map are not API fields. */
 const FREE_FORM = new Set(['volumeAttributes', 'options']);
 const WALK_DEPTH_MAX = 12;
 
+/** The kind of the first reference in a value, undefined if there is none. */
 function referenceWithin(value: unknown, depth: number): string | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
-  if (depth > WALK_DEPTH_MAX) return 'objects nested too deeply to be read';
+  if (depth > WALK_DEPTH_MAX) return 'objects nested too deeply';
   for (const [field, inner] of Object.entries(value)) {
     if (FREE_FORM.has(field)) continue;
     const kind = Array.isArray(value) || inner === undefined || inner === null ? undefined : REFERENCES[field];
@@ -249,8 +251,8 @@ function apiReferenceIn(spec: RestrictedSpec): string | undefined {
   if (listOf(spec.imagePullSecrets).length > 0) return 'secrets';
   if (listOf(spec.resourceClaims).length > 0) return 'resource claims';
   const containers = [spec.initContainers, spec.containers, spec.ephemeralContainers].flatMap(listOf);
-  const carriers = [spec.volumes, ...containers.flatMap(({ env, envFrom }) => [env, envFrom])];
-  return carriers.map((carrier) => referenceWithin(carrier, 0)).find((kind) => kind !== undefined);
+  const referringFields = [spec.volumes, ...containers.flatMap(({ env, envFrom }) => [env, envFrom])];
+  return referringFields.map((value) => referenceWithin(value, 0)).find((kind) => kind !== undefined);
 }
 
 function authorizeOwnNode(nodeName: string, operation: Operation, request: NodeRequest): NodeAuthorization {
@@ -278,7 +280,7 @@ function authorizeOwnNode(nodeName: string, operation: Operation, request: NodeR
     if (present(source) && !sameJson(source, stored.spec?.configSource)) {
       return forbidden(`node ${node} is not allowed to set spec.configSource`);
     }
-    if (!sameJson(untimedTaints(stored), untimedTaints(object))) {
+    if (!sameJson(taintsWithoutTimes(stored), taintsWithoutTimes(object))) {
       return forbidden(`node ${node} is not allowed to modify taints`);
     }
     const labels = changedLabelKeys(stored.metadata?.labels, object?.metadata?.labels).filter(isForbiddenNodeLabel);
@@ -292,8 +294,8 @@ function authorizeOwnNode(nodeName: string, operation: Operation, request: NodeR
   return ALLOWED;
 }
 
-/** Without their times, because the server sets them in every write. */
-const untimedTaints = (node: RestrictedObject | undefined): Json[] =>
+/** Taints of a Node without timeAdded, because the server sets it in every write. */
+const taintsWithoutTimes = (node: RestrictedObject | undefined): Json[] =>
   listOf(node?.spec?.taints).map(({ timeAdded: _timeAdded, ...taint }) => taint);
 
 const present = (value: unknown): boolean => value !== undefined && value !== null;

@@ -1,6 +1,6 @@
 /**
- * The claims of a node's token, a JWT signed by the node's own key. Our own probe uses the same form. The claims are
- * checked before the signature: a token with wrong claims is refused without that cost. Correct claims alone prove
+ * The claims of a node's token, a JWT signed with the node's own key. The probe of node-monitor uses the same form. The
+ * claims are checked before the signature, because that check is cheap. Valid claims without a valid signature prove
  * nothing.
  *
  * Times are compared with the server's clock (nowMs). A machine with a clock beyond the tolerance is refused, and
@@ -10,7 +10,7 @@ import { isNodeName, type NodeKeyAlgorithm } from './node-identity.ts';
 import { NODE_USER_PREFIX } from './node-restriction.ts';
 import { PROBE_USER } from './probe-identity.ts';
 
-/** Longest validity of a token, and so the time that a stolen one is useful. Seconds. */
+/** Maximum validity of a token. A stolen token can be used at most this long. Seconds. */
 export const NODE_TOKEN_LIFE_SECONDS_MAX = 300;
 /** Maximum difference between a machine's clock and ours, in either direction. Seconds. */
 export const NODE_CLOCK_TOLERANCE_SECONDS = 60;
@@ -18,13 +18,13 @@ export const NODE_CLOCK_TOLERANCE_SECONDS = 60;
 export const NODE_TOKEN_CHARACTERS_MAX = 2_048;
 
 export interface NodeTokenClaims {
-  /** The user it is for: a node's, or PROBE_USER. */
+  /** `system:node:<name>`, or PROBE_USER. */
   readonly username: string;
-  /** undefined: it is for the probe, not for a node. */
+  /** undefined for the token of the probe. */
   readonly nodeName: string | undefined;
   readonly keyId: string;
   readonly algorithm: NodeKeyAlgorithm;
-  /** First and last moment it is good for, tolerance included. */
+  /** First and last moment at which the token is valid, clock tolerance included. Epoch milliseconds. */
   readonly fromMs: number;
   readonly throughMs: number;
 }
@@ -44,10 +44,10 @@ export type NodeTokenRefusal =
   | 'not valid yet'
   | 'expired';
 
-/** A token is replaced this long before its end: it may be some requests old by then. Milliseconds. */
-const REPLACED_BEFORE_END_MS = 60_000;
+/** A signer replaces its token this long before the token expires, because requests take time. Milliseconds. */
+const REPLACE_BEFORE_EXPIRY_MS = 60_000;
 
-/** What an honest signer says. */
+/** The claims that a machine signs. `iat` and `exp`: seconds since the epoch. */
 export interface TokenClaims {
   readonly iss: string;
   readonly sub: string;
@@ -56,15 +56,15 @@ export interface TokenClaims {
   readonly exp: number;
 }
 
-/** @param serverNowMs the signer's clock, corrected by what it knows of the server's */
+/** Claims that are valid from now on. @param serverNowMs server time as the signer estimates it */
 export function tokenClaims(username: string, clusterId: string, serverNowMs: number): TokenClaims {
   const iat = Math.floor(serverNowMs / 1_000);
   return { iss: username, sub: username, aud: clusterId, iat, exp: iat + NODE_TOKEN_LIFE_SECONDS_MAX };
 }
 
-/** Whether a token is still worth sending. One from the future was made before the signer's clock was set back. */
+/** Whether the signer may still send a token. A token from the future was signed before the clock was set back. */
 export const isUsable = ({ iat, exp }: TokenClaims, serverNowMs: number): boolean =>
-  serverNowMs < exp * 1_000 - REPLACED_BEFORE_END_MS && serverNowMs >= iat * 1_000 - REPLACED_BEFORE_END_MS;
+  serverNowMs < exp * 1_000 - REPLACE_BEFORE_EXPIRY_MS && serverNowMs >= iat * 1_000 - REPLACE_BEFORE_EXPIRY_MS;
 
 /** base64url of 32 bytes. */
 const THUMBPRINT = /^[A-Za-z0-9_-]{43}$/;
@@ -72,7 +72,7 @@ const THUMBPRINT = /^[A-Za-z0-9_-]{43}$/;
 const refused = (reason: NodeTokenRefusal): NodeTokenVerdict => ({ kind: 'refused', reason });
 const isSecond = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
-/** `header` and `claims`: the two JSON objects of the token, as they came. */
+/** Checks all claims except the signature. `header` and `claims`: the two JSON objects of the token, not validated. */
 export function nodeTokenVerdict(
   header: Readonly<Record<string, unknown>>,
   claims: Readonly<Record<string, unknown>>,
@@ -80,7 +80,7 @@ export function nodeTokenVerdict(
 ): NodeTokenVerdict {
   const { alg, kid, typ } = header;
   if (alg !== 'ES256' && alg !== 'EdDSA') return refused('algorithm not allowed');
-  // RFC 7515 §4.1.11: what is critical and not understood must not be accepted. We understand nothing of it.
+  // RFC 7515 §4.1.11: a token with an unsupported critical extension must be refused. None is supported here.
   if ('crit' in header || 'b64' in header || (typ !== undefined && typ !== 'JWT')) {
     return refused('header asks for what is not understood');
   }
@@ -89,7 +89,7 @@ export function nodeTokenVerdict(
   if (typeof sub !== 'string' || iss !== sub) return refused('issuer and subject are not one node');
   const nodeName = nodeNameIn(sub);
   if (nodeName === undefined && sub !== PROBE_USER) return refused('issuer and subject are not one node');
-  // A list of audiences would make one token good for several clusters.
+  // A token with several audiences would be valid for several clusters.
   if (aud !== at.clusterId && !(Array.isArray(aud) && aud.length === 1 && aud[0] === at.clusterId)) {
     return refused('for another audience');
   }

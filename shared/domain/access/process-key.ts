@@ -1,7 +1,7 @@
 /**
- * Keys that a process of ours creates when it first needs one: node-monitor signs the tokens of its probes, the API its
- * watch tickets. The private key never leaves the process. The public key is stored for verification. So no key must be
- * distributed, rotated or protected, and a private key no longer exists once its process has terminated.
+ * Signing keys that a process creates when it first needs one: node-monitor for the tokens of its probes, the API for its
+ * watch tickets. The private key never leaves the process and is lost when the process terminates. The public key is
+ * stored for verification. So no private key must be distributed or stored.
  */
 import type { NodePublicKey } from './node-identity.ts';
 
@@ -9,33 +9,33 @@ export interface ProcessKey {
   /** JWK thumbprint, RFC 7638, SHA-256, base64url. */
   readonly keyId: string;
   readonly publicKey: NodePublicKey;
-  /** Last moment at which anything it has signed counts. Epoch milliseconds. */
+  /** Last moment at which a signature of this key is accepted. Epoch milliseconds. */
   readonly throughMs: number;
 }
 
-/** Seconds from when it was made. */
+/** Lifetime of a key since its creation. Seconds. */
 export const PROCESS_KEY_LIFE_SECONDS = 86_400;
-/** The next key is made this long before the end of the one in use: so long may storing it fail. Seconds. */
-const REPLACED_BEFORE_END_SECONDS = 43_200;
-/** Nothing is signed any more this long before the end: what was signed must count while it is on its way. Seconds. */
-const RESTS_BEFORE_END_SECONDS = 600;
+/** The next key is created this long before a key expires. Storing it may fail for that long. Seconds. */
+const REPLACE_BEFORE_EXPIRY_SECONDS = 43_200;
+/** A key signs nothing in this time before it expires, so that its signatures are still valid when used. Seconds. */
+const UNUSED_BEFORE_EXPIRY_SECONDS = 600;
 
-/** `use` it, `replace` it and use it while that fails, or it has `ended`. */
+/** `use`: sign with it. `replace`: create a new key, and sign with this one while that fails. `ended`: do not use it. */
 export function useOfKey({ throughMs }: Pick<ProcessKey, 'throughMs'>, nowMs: number): 'use' | 'replace' | 'ended' {
   const leftMs = throughMs - nowMs;
-  if (leftMs < RESTS_BEFORE_END_SECONDS * 1_000) return 'ended';
-  return leftMs < REPLACED_BEFORE_END_SECONDS * 1_000 ? 'replace' : 'use';
+  if (leftMs < UNUSED_BEFORE_EXPIRY_SECONDS * 1_000) return 'ended';
+  return leftMs < REPLACE_BEFORE_EXPIRY_SECONDS * 1_000 ? 'replace' : 'use';
 }
 
 export const hasEnded = ({ throughMs }: Pick<ProcessKey, 'throughMs'>, nowMs: number): boolean => nowMs > throughMs;
 
 /**
- * Keys of probes that count at one time. node-monitor runs in one process, or two for a moment; Lambda makes it a new
- * one some times a day, and those of a day are kept. One item of 16 keys is read for one unit.
+ * Maximum number of stored probe keys. node-monitor has one process, briefly two. Lambda starts a new one several times
+ * a day, and a key is kept for a day. An item with 16 keys costs one read unit.
  */
 export const PROBE_KEYS_MAX = 16;
 
-/** What is stored once `made` is: those that have not ended, the ones with the nearest end dropped beyond the bound. */
+/** The keys to store with a new key `made`: unexpired ones, those that expire last first, at most PROBE_KEYS_MAX. */
 export function withProbeKey(keys: readonly ProcessKey[], made: ProcessKey, nowMs: number): readonly ProcessKey[] {
   const others = keys.filter((key) => key.keyId !== made.keyId && !hasEnded(key, nowMs));
   const latest = others.toSorted((a, b) => b.throughMs - a.throughMs).slice(0, PROBE_KEYS_MAX - 1);

@@ -13,7 +13,7 @@ export type RequestAdmission =
   /** In seconds, whole, at least 1: for Retry-After. */
   | { readonly kind: 'refused'; readonly retryAfterSeconds: number };
 
-/** @param fullAtMs of the request before; undefined for an identity not seen of late */
+/** @param fullAtMs result of the previous request; undefined for an identity without a recent request */
 export function admitRequest(fullAtMs: number | undefined, nowMs: number, limit: RequestLimit): RequestAdmission {
   const intervalMs = 1_000 / limit.ratePerSecond;
   const nextMs = Math.max(fullAtMs ?? nowMs, nowMs) + intervalMs;

@@ -1,15 +1,15 @@
 /**
- * The blocks of one cluster CIDR, assigned one per node: a bitmap and a cursor. Sets are immutable. Every operation
- * returns a new set, so an incomplete change is dropped with its set (D8).
+ * The blocks of one cluster CIDR, one per node: a bitmap of the used blocks and a cursor. Sets are immutable. Every
+ * operation returns a new set, so a change that fails half-way leaves the previous set unchanged (D8).
  *
  * Allocation is round robin: it starts at the cursor and wraps. A freed block therefore stays free as long as possible
  * before another node gets it. Source: pkg/controller/nodeipam/ipam/cidrset/cidr_set.go.
  */
 import { addressBits, type Cidr, formatCidr, lastAddress, overlaps } from './cidr.ts';
 
-/** IPv6 sets larger than this are refused, as upstream does. Bits. */
+/** Maximum difference between the prefix lengths of cluster CIDR and node block for IPv6, as upstream. Bits. */
 const IPV6_DIFFERENCE_MAX = 16;
-/** Upstream has no limit for IPv4; ours keeps a map within 2 MiB. Bits. */
+/** The same for IPv4. Upstream has no limit; with this one a bitmap has at most 2 MiB. Bits. */
 const IPV4_DIFFERENCE_MAX = 24;
 
 export interface CidrSet {
@@ -21,7 +21,7 @@ export interface CidrSet {
   /** Bit `i % 8` of byte `i / 8` is set when block i is used. */
   readonly bitmap: Uint8Array;
   readonly usedCount: number;
-  /** Where the next allocation begins to look. */
+  /** Index of the block at which the next allocation starts. */
   readonly cursor: number;
 }
 
@@ -73,8 +73,8 @@ export interface BlockRange {
 }
 
 /**
- * The blocks that a CIDR touches, first and last; undefined when it is out of range. One as wide as the cluster or
- * wider touches all; one smaller than a block touches the block that holds it.
+ * The blocks that a CIDR overlaps; undefined if it is outside the cluster CIDR. A CIDR that contains the cluster CIDR
+ * overlaps all blocks. A CIDR smaller than a block overlaps the block that contains it.
  */
 export function blocksOf(set: CidrSet, cidr: Cidr): BlockRange | undefined {
   if (!overlaps(set.cluster, cidr)) return undefined;
@@ -89,13 +89,13 @@ export type CidrAllocation =
       readonly kind: 'allocated';
       readonly cidr: Cidr;
       readonly index: number;
-      /** Used blocks that were passed over. */
+      /** Number of used blocks between the cursor and the allocated block. */
       readonly skipped: number;
       readonly set: CidrSet;
     }
   | { readonly kind: 'full' };
 
-/** Allocates the first free block at or after the cursor, wrapping, and moves the cursor behind it. */
+/** Allocates the first free block from the cursor on, wrapping, and sets the cursor to the following block. */
 export function allocateNext(set: CidrSet): CidrAllocation {
   if (set.usedCount >= set.size) return { kind: 'full' };
   let skipped = 0;

@@ -1,6 +1,6 @@
 /**
- * IP addresses and address blocks as numbers. Reads what Go's net.ParseCIDR reads (host bits are cleared; no leading
- * zeros in IPv4), writes IPv6 in the short form of RFC 5952.
+ * IP addresses and CIDRs as numbers. Parses the same texts as Go's net.ParseCIDR: host bits are cleared, and IPv4 has no
+ * leading zeros. Formats IPv6 in the short form of RFC 5952.
  */
 export type IpFamily = 4 | 6;
 
@@ -29,7 +29,7 @@ function parseIpv4(text: string): bigint | undefined {
   return value;
 }
 
-/** The groups of one side of `::`, or undefined; an IPv4 tail counts as two groups. */
+/** The 16-bit groups before or after `::`, undefined if malformed. An IPv4 address at the end is two groups. */
 function ipv6Groups(text: string, mayEndInIpv4: boolean): bigint[] | undefined {
   if (text === '') return [];
   const groups: bigint[] = [];
@@ -58,7 +58,7 @@ function parseIpv6(text: string): bigint | undefined {
   return groups.reduce((value, group) => (value << 16n) | group, 0n);
 }
 
-/** Reads an address without zone; undefined when it is none. */
+/** Parses an address without zone id; undefined if malformed. */
 export function parseAddress(text: string): IpAddress | undefined {
   const family: IpFamily = text.includes(':') ? 6 : 4;
   const value = family === 4 ? parseIpv4(text) : parseIpv6(text);
@@ -70,14 +70,14 @@ const maskOf = (family: IpFamily, prefix: number): bigint => {
   return ((1n << BigInt(prefix)) - 1n) << hostBits;
 };
 
-/** The block of that size which holds the address. */
+/** The CIDR with this prefix length that contains the address. */
 export const cidrOf = (address: IpAddress, prefix: number): Cidr => ({
   family: address.family,
   first: address.value & maskOf(address.family, prefix),
   prefix,
 });
 
-/** Reads `address/prefix`; undefined when it is none. */
+/** Parses `address/prefix`; undefined if malformed. */
 export function parseCidr(text: string): Cidr | undefined {
   const match = /^([^/]+)\/(0|[1-9]\d{0,2})$/.exec(text);
   if (match === null) return undefined;
@@ -92,7 +92,7 @@ export function formatAddress({ family, value }: IpAddress): string {
     return [24n, 16n, 8n, 0n].map((shift) => String((value >> shift) & 0xffn)).join('.');
   }
   const groups = Array.from({ length: 8 }, (_, index) => Number((value >> BigInt(112 - 16 * index)) & 0xffffn));
-  // The longest run of two or more zero groups, the first of equals, becomes `::`.
+  // `::` replaces the longest run of at least two zero groups, the first one of equal length.
   let longest = { start: 0, length: 1 };
   for (let start = 0; start < 8; start += 1) {
     let length = 0;

@@ -1,5 +1,6 @@
 /**
- * The cluster CIDRs as sets of blocks, and the blocks that a node's CIDRs use. Source: pkg/controller/nodeipam/ipam.
+ * The cluster CIDRs as sets of blocks, and the blocks that the pod CIDRs of a node use.
+ * Source: pkg/controller/nodeipam/ipam.
  */
 
 import type { EventText } from '../events/event-text.ts';
@@ -19,24 +20,24 @@ export type CidrSetsCreation =
   /** No cluster CIDR: allocation is off. */
   | { readonly kind: 'off' }
   | { readonly kind: 'created'; readonly sets: readonly CidrSet[] }
-  /** The configuration cannot work; every fault of it. */
+  /** The configuration is invalid. `reasons`: all its faults. */
   | { readonly kind: 'refused'; readonly reasons: readonly string[] };
 
-/** The sets as configured, with every overlapping service range marked as used in each of them. */
+/** One set per cluster CIDR. Blocks that overlap a service range are marked as used. */
 export function createCidrSets(policy: CidrPolicy): CidrSetsCreation {
   if (policy.clusterCIDRs.length === 0) return { kind: 'off' };
   const reasons: string[] = [];
   const parsed = (texts: readonly string[], what: string): Cidr[] =>
     texts.flatMap((text) => {
       const cidr = parseCidr(text);
-      if (cidr === undefined) reasons.push(`${what} ${JSON.stringify(text)} is no CIDR`);
+      if (cidr === undefined) reasons.push(`${what} ${JSON.stringify(text)} is not a CIDR`);
       return cidr ?? [];
     });
   const clusters = parsed(policy.clusterCIDRs, 'cluster CIDR');
   const serviceRanges = parsed(policy.serviceClusterIPRanges, 'service range');
   if (clusters.length > 2) reasons.push('at most two cluster CIDRs');
   if (clusters.length === 2 && clusters[0]?.family === clusters[1]?.family) {
-    reasons.push('two cluster CIDRs must be one of each family');
+    reasons.push('of two cluster CIDRs one must be IPv4 and one IPv6');
   }
   const sets: CidrSet[] = [];
   for (const cluster of clusters) {
@@ -82,13 +83,13 @@ export type NodeBlocks =
   | {
       readonly kind: 'readable';
       readonly cidr: string;
-      /** Number of the set. */
+      /** Index of the set. */
       readonly index: number;
       readonly blocks: BlockRange;
     }
   | { readonly kind: 'fault'; readonly fault: CidrFault };
 
-/** A node's CIDRs, each with its set's number and blocks, or as a fault of that node. */
+/** For each pod CIDR of a node: its set and blocks, or the fault that it has. */
 export function blocksOfNode(sets: readonly CidrSet[], { nodeName, podCIDRs }: NodeCidrs): NodeBlocks[] {
   return podCIDRs.map((text, index): NodeBlocks => {
     const bad = (reason: string): NodeBlocks => ({ kind: 'fault', fault: fault(nodeName, reason) });
@@ -97,7 +98,7 @@ export function blocksOfNode(sets: readonly CidrSet[], { nodeName, podCIDRs }: N
       return bad(`pod CIDR ${text} is number ${index + 1}, there are ${sets.length} cluster CIDRs`);
     }
     const cidr = parseCidr(text);
-    if (cidr === undefined) return bad(`pod CIDR ${JSON.stringify(text)} is no CIDR`);
+    if (cidr === undefined) return bad(`pod CIDR ${JSON.stringify(text)} is not a CIDR`);
     const blocks = blocksOf(set, cidr);
     if (blocks === undefined) return bad(`pod CIDR ${text} is not in cluster CIDR ${formatCidr(set.cluster)}`);
     return { kind: 'readable', cidr: text, index, blocks };
@@ -105,8 +106,8 @@ export function blocksOfNode(sets: readonly CidrSet[], { nodeName, podCIDRs }: N
 }
 
 /**
- * Why a machine may not claim these CIDRs; undefined if it may. A machine gets one block of each cluster CIDR and may
- * not claim more: a wider claim would block all other nodes. Users may set wider ones.
+ * Why a node may not set these pod CIDRs on itself; undefined if it may. A node may use at most one block per cluster
+ * CIDR: a larger CIDR would exclude blocks for other nodes. Users may set larger CIDRs.
  */
 export function refusedClaim(sets: readonly CidrSet[], podCIDRs: readonly string[]): string | undefined {
   for (const entry of blocksOfNode(sets, { nodeName: '', podCIDRs })) {

@@ -1,4 +1,4 @@
-/** Answers about instances that a pass has without a call to EC2. Every Cloud uses them, so all of them answer alike. */
+/** Answers about instances that need no call to EC2. Every implementation of the port Cloud uses them. */
 import type { CloudAnswer } from './instance.ts';
 import type { ConfirmationPlan } from './instance-confirmation.ts';
 import { type Ec2Instance, instanceScope } from './provider-id.ts';
@@ -10,6 +10,7 @@ export interface RegionSplit {
   readonly foreign: ReadonlyMap<string, CloudAnswer>;
 }
 
+/** Separates the instances of our region from those of other regions. */
 export function splitByRegion(
   instances: readonly Ec2Instance[],
   ours: { readonly region: string; readonly accountId: string },

@@ -1,5 +1,6 @@
 /**
- * Which of the instances that are missing from EC2's response by filter are requested by their id, and in which pass.
+ * DescribeInstances with a filter does not return some instances. This plan selects the ones that are requested by their
+ * id, and in which pass.
  *
  * A filter returns neither instances that no longer exist nor those of other accounts. Only a request by id distinguishes
  * the two. Each such request is a call of its own, so a pass makes few of them. The order:
@@ -12,7 +13,7 @@
  */
 import type { CloudAnswer } from './instance.ts';
 
-/** What is kept about one id between passes. */
+/** The stored results of requests by one id. */
 export interface Confirmation {
   /** The pass of the last request by this id. */
   readonly pass: number;
@@ -24,11 +25,11 @@ export interface Confirmation {
 export type Confirmations = ReadonlyMap<string, Confirmation>;
 
 export interface ConfirmationPlan {
-  /** To request by id in this pass. */
+  /** Ids to request in this pass. */
   readonly requested: readonly string[];
-  /** Another account's, by an earlier answer that is still valid. */
+  /** Ids of instances in other accounts, by an earlier answer that is still valid. */
   readonly foreign: readonly string[];
-  /** For a later pass; nothing is known about them. */
+  /** Ids that a later pass requests. Their state is unknown. */
   readonly later: readonly string[];
 }
 
@@ -44,7 +45,10 @@ const CONSECUTIVE_ANSWERS = 3;
 /** Maximum number of kept ids. Beyond it the longest unrequested are dropped, which costs one request each. */
 const KEPT_MAX = 10_000;
 
-/** @param pass counts up from 1 */
+/**
+ * @param missing ids that the response by filter does not contain
+ * @param pass number of the pass, from 1
+ */
 export function planConfirmations(missing: readonly string[], kept: Confirmations, pass: number): ConfirmationPlan {
   const isKnownForeign = (id: string): boolean => {
     const known = kept.get(id);

@@ -1,17 +1,18 @@
-/** What a cloud says about an instance. */
+/** Instance state names of EC2. */
 export type InstanceState = 'pending' | 'running' | 'stopping' | 'stopped' | 'shutting-down' | 'terminated';
 
+/** The result of a request for one instance. */
 export type CloudAnswer =
   | { readonly kind: 'found'; readonly state: InstanceState; readonly launchedAtMs: number | undefined }
-  /** EC2 answered, and the instance was not in the answer. */
+  /** EC2 responded, and the response did not contain the instance. */
   | { readonly kind: 'notFound' }
   | { readonly kind: 'failed'; readonly cause: 'error' | 'throttled' | 'timeout'; readonly message: string }
-  /** Not to be seen with our account or region; see instanceScope. */
+  /** The instance is in another account or region; see instanceScope. */
   | { readonly kind: 'foreign'; readonly reason: string }
-  /** Nothing to ask for: no providerID, or one that is no EC2 instance. */
+  /** The node has no providerID, or its providerID is not an EC2 instance. */
   | { readonly kind: 'notEc2'; readonly reason: string };
 
-/** One address, or one of each family with a comma and no blank between. */
+/** Value: one IP address, or an IPv4 and an IPv6 address separated by a comma. */
 export const PROVIDED_NODE_IP_ANNOTATION = 'alpha.kubernetes.io/provided-node-ip';
 
 export interface NodeAddress {
@@ -19,7 +20,7 @@ export interface NodeAddress {
   readonly address: string;
 }
 
-/** What the provider knows of an instance. Empty strings mean it does not say. */
+/** Properties of an instance in EC2. An empty string means unknown. */
 export interface InstanceMetadata {
   readonly instanceType: string;
   readonly zone: string;

@@ -59,7 +59,7 @@ describe('instanceScope', () => {
     expect(instanceScope({ region: undefined, accountId: undefined }, ours).kind).toBe('ours');
     expect(instanceScope({ region: 'eu-west-2', accountId: undefined }, ours)).toEqual({
       kind: 'foreign',
-      reason: 'instance is in region eu-west-2, we ask eu-west-1',
+      reason: 'instance is in region eu-west-2, this cluster is in eu-west-1',
     });
     expect(instanceScope({ region: undefined, accountId: '222222222222' }, ours).kind).toBe('foreign');
   });

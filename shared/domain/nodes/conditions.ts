@@ -8,7 +8,8 @@ import { rfc3339 } from '../rfc3339.ts';
 
 export const READY = 'Ready';
 /**
- * What a silent node can no longer vouch for, in the order written. NetworkUnavailable belongs to others and is left.
+ * Conditions that are set to Unknown when a node is silent, in this order. NetworkUnavailable is not among them, because
+ * cloud and network controllers own it, not the kubelet.
  */
 export const MARKED_CONDITIONS = [READY, 'MemoryPressure', 'DiskPressure', 'PIDPressure'] as const;
 
@@ -62,7 +63,7 @@ export function markUnknown(
   return marked;
 }
 
-/** What these rules look at in a pod's condition; everything else is carried along. */
+/** The fields of a pod condition that these rules read. Other fields are not changed. */
 export interface PodConditionParts {
   type: string;
   status: string;
@@ -85,8 +86,8 @@ export function markPodNotReady<C extends PodConditionParts>(
 }
 
 /**
- * Whether a pod that has just been bound to a node is set not ready at once. `ready` is the node's status as stored;
- * undefined when the node is not known or has no Ready condition, and then nothing is said about its pods.
+ * Whether a pod that was just bound to a node is set not ready immediately. `ready`: stored Ready status of the node.
+ * False when it is undefined: the node has no Node object or no Ready condition.
  */
 export const marksPodsBoundNow = (ready: ConditionStatus | undefined): boolean =>
   ready !== undefined && ready !== 'True';

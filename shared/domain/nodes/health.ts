@@ -1,17 +1,18 @@
 /**
- * Whether a node is alive, evaluated by the server's receipt times, never by a node's clock (D1). Lease renewals and
- * status posts are signs of life; creation is the first one.
+ * Whether a node is alive. Only the server's receipt times count, never a node's clock (D1). A sign of life is a Lease
+ * renewal or a status post. The creation of the Node is the first one.
  *
- *   sign of life ──────── grace ────────┤ still alive at this very millisecond
- *                                        └─ silent from the next one on
+ *   sign of life ──── grace period ────┤ deadline: still alive in this millisecond
+ *                                       └─ silent from the next millisecond on
  *
- * Why this keeps the laws. Ticks come one period apart at most.
- * L1: a node that beats at least every (grace − period) is, at any moment, silent for at most grace − period plus the
- *     time its beat takes to be stored, and a period is allowed for that; silence must be strictly over grace to count.
- * L2: with the last beat at b, a tick at exactly b + grace does not count and the next one, at most a period later,
- * does.
- *     So the mark comes in (b + grace, b + grace + period]; with "at least" instead of "over" a beat exactly one grace
- *     apart would be too late, and L1 would hang on the order of two things in one millisecond.
+ * Why this satisfies the laws. Two ticks are at most one period apart.
+ * L1 (no node with heartbeats is marked): a node sends a heartbeat at least every (grace − period). Its silence is at
+ *     most grace − period plus the time until the heartbeat is stored, which may be up to one period. That is at most
+ *     grace, and only a silence longer than grace counts.
+ * L2 (a silent node is marked in time): let b be the last heartbeat. A tick at exactly b + grace does not mark the node.
+ *     The next tick does, at most one period later. So the mark is in (b + grace, b + grace + period].
+ * If a silence of exactly grace counted, a heartbeat exactly one grace period after the last one would be too late. L1
+ * would then depend on the order of two events in the same millisecond.
  *
  * Source: monitorNodeHealth and tryUpdateNodeHealth in pkg/controller/nodelifecycle/node_lifecycle_controller.go.
  */
@@ -33,7 +34,7 @@ export interface HealthVerdict {
   readonly kind: 'alive' | 'late' | 'silent';
   /** Time since the node's last sign of life, including outages of the controller. Never negative. Milliseconds. */
   readonly silentMs: number;
-  /** The first moment that still counts as alive and is not followed by another. Epoch milliseconds. */
+  /** The last moment at which the node counts as alive, see deadlineMs. Epoch milliseconds. */
   readonly deadlineMs: number;
 }
 
@@ -65,11 +66,11 @@ export function deadlineMs(
   const graceMs = policy.nodeMonitorGracePeriodSeconds * 1_000;
   if (health.ready !== undefined) return lastSignOfLifeMs(health, freshSinceMs) + graceMs;
   const startupMs = policy.nodeStartupGracePeriodSeconds * 1_000;
-  const heardMs = Math.max(health.renewedAtMs ?? -Infinity, health.statusAtMs ?? -Infinity, freshSinceMs);
-  return Math.max(health.createdAtMs + startupMs, heardMs + Math.max(startupMs, graceMs));
+  const receivedMs = Math.max(health.renewedAtMs ?? -Infinity, health.statusAtMs ?? -Infinity, freshSinceMs);
+  return Math.max(health.createdAtMs + startupMs, receivedMs + Math.max(startupMs, graceMs));
 }
 
-/** The verdict at nowMs. A clock that stepped back, or a heartbeat that arrived during the read, is no silence. */
+/** The verdict at nowMs. If the last sign of life is later than nowMs, silentMs is 0. */
 export function healthVerdict(
   health: SignsOfLife & Pick<NodeHealth, 'ready'>,
   at: { readonly nowMs: number; readonly policy: GracePolicy; readonly freshSinceMs: number },
@@ -82,8 +83,8 @@ export function healthVerdict(
 }
 
 /**
- * A node marked Unknown that has sent a heartbeat since: it is alive, and its status is still to come. It leaves the
- * eviction queue and is not enqueued again, but keeps its taints until its own status is Ready.
+ * True for a node that is marked Unknown and has sent a heartbeat since, but no status post yet. It is removed from the
+ * eviction queue and not enqueued again. It keeps its taints until its own status is Ready.
  */
 export const isReturning = (
   health: SignsOfLife & Pick<NodeHealth, 'ready' | 'markedAtMs'>,

@@ -10,17 +10,17 @@ export interface NodeHealth {
   readonly uid: string;
   /** Zone key, see zone.ts; '' for nodes without zone and region labels. */
   readonly zone: string;
-  /** Status of the Ready condition as last written by any client; absent when the Node has none. */
+  /** Stored status of the Ready condition; undefined when the Node has none. */
   readonly ready: ConditionStatus | undefined;
   /** Whether the Node has the label node.kubernetes.io/exclude-disruption. */
   readonly excluded: boolean;
   /** Its next heartbeat needs processing: the node is not Ready, or carries taints of ours. */
   readonly suspect: boolean;
-  /** Which NoExecute taints of ours the Node carries, as last written. */
+  /** Which of our two NoExecute taints the stored Node has. */
   readonly noExecute: { readonly notReady: boolean; readonly unreachable: boolean };
   /** Creation of the Node, server time. */
   readonly createdAtMs: number;
-  /** Server receipt time of the last lease renewal for this uid's time; absent when none was received. */
+  /** Server receipt time of the last Lease renewal since the Node was created; undefined when there was none. */
   readonly renewedAtMs: number | undefined;
   /** Server receipt time of the last status post; absent when none was received. */
   readonly statusAtMs: number | undefined;

@@ -1,8 +1,9 @@
 /**
- * Which taints a node's condition asks for.
+ * The taints that a node has because of its conditions.
  *
- * NoSchedule follows conditions at once and without a rate (doNoScheduleTaintingPass). NoExecute evicts pods, so adding
- * it is paced by the zone's limiter; changing it for its opposite and lifting it are not (processTaintBaseEviction).
+ * NoSchedule taints are added and removed immediately (doNoScheduleTaintingPass). A NoExecute taint evicts pods, so the
+ * zone's limiter limits the rate at which it is added. Its removal, and the swap of one NoExecute taint for the other,
+ * are immediate (processTaintBaseEviction).
  * Source: pkg/controller/nodelifecycle/node_lifecycle_controller.go.
  */
 
@@ -27,7 +28,7 @@ import {
   type TaintList,
 } from './taint.ts';
 
-/** The seven NoSchedule taints that are ours to add and remove; all others belong to somebody else. */
+/** The NoSchedule taints that these rules add and remove. Other NoSchedule taints are never changed. */
 const OWN_NO_SCHEDULE = [
   TAINT_NOT_READY,
   TAINT_UNREACHABLE,
@@ -38,6 +39,7 @@ const OWN_NO_SCHEDULE = [
   TAINT_UNSCHEDULABLE,
 ] as const;
 
+/** Condition type, and the taint while its status is True. */
 const TAINT_OF_TRUE_CONDITION = [
   ['MemoryPressure', TAINT_MEMORY_PRESSURE],
   ['DiskPressure', TAINT_DISK_PRESSURE],
@@ -52,20 +54,19 @@ interface NodeSituation {
 }
 
 /**
- * Whether a node has yet to say anything about its readiness: no Ready condition, or only the one we wrote in its
- * stead.
+ * True when the node itself has never posted a Ready condition: there is none, or only the one that node-monitor wrote.
  */
 const neverPostedReady = (conditions: readonly NodeCondition[] | undefined): boolean => {
   const ready = conditionOf(conditions, 'Ready');
   return ready === undefined || (ready.status === 'Unknown' && ready.reason === REASON_NEVER_UPDATED);
 };
 
-/** Keys of the NoSchedule taints a node should carry of ours. */
+/** Keys of OWN_NO_SCHEDULE that the node must have. */
 export function wantedNoScheduleKeys(situation: NodeSituation): string[] {
   const wanted: string[] = [];
   const ready = readyStatusOf(situation.conditions);
-  // Every Node is created with not-ready:NoSchedule. One that never had Ready keeps it until Ready is True (D13): what
-  // upstream does, removing it because no condition asks for it, opens a node to pods before it has spoken.
+  // Every Node is created with not-ready:NoSchedule. A node that never posted Ready keeps it until Ready is True (D13).
+  // Upstream removes it, because no condition requires it, so pods may be scheduled before the node is ready.
   const fromCreation =
     neverPostedReady(situation.conditions) &&
     hasTaint(situation.taints, { key: TAINT_NOT_READY, effect: 'NoSchedule' });
@@ -78,7 +79,7 @@ export function wantedNoScheduleKeys(situation: NodeSituation): string[] {
   return wanted;
 }
 
-/** The node's taints with our NoSchedule ones as they should be; undefined when they are so already. */
+/** All taints of the node, with the required NoSchedule taints. Undefined when nothing changes. */
 export function reconcileNoSchedule(situation: NodeSituation): Taint[] | undefined {
   const wanted = wantedNoScheduleKeys(situation);
   const missing = wanted.filter((key) => !hasTaint(situation.taints, { key, effect: 'NoSchedule' }));
@@ -90,7 +91,7 @@ export function reconcileNoSchedule(situation: NodeSituation): Taint[] | undefin
   return [...kept, ...missing.map((key): Taint => ({ key, effect: 'NoSchedule' }))];
 }
 
-/** Our two NoExecute taints, by the word the rules use for them. */
+/** Names of our two NoExecute taints in these rules. */
 export type NoExecuteKind = 'notReady' | 'unreachable';
 
 export const NO_EXECUTE: Readonly<Record<NoExecuteKind, TaintIdentity>> = Object.freeze({
@@ -98,13 +99,13 @@ export const NO_EXECUTE: Readonly<Record<NoExecuteKind, TaintIdentity>> = Object
   unreachable: Object.freeze({ key: TAINT_UNREACHABLE, effect: 'NoExecute' }),
 });
 
-/** Which of them a list carries, as kept in NodeHealth.noExecute. */
+/** Which of our NoExecute taints are in a list. */
 export const noExecuteOf = (taints: TaintList): NodeHealth['noExecute'] => ({
   notReady: hasTaint(taints, NO_EXECUTE.notReady),
   unreachable: hasTaint(taints, NO_EXECUTE.unreachable),
 });
 
-/** The NoExecute taint a Ready status asks for; undefined for True and for a node without Ready. */
+/** The NoExecute taint for a Ready status. Undefined for True and for a node without Ready condition. */
 export function wantedNoExecute(ready: ConditionStatus | undefined): NoExecuteKind | undefined {
   if (ready === 'False') return 'notReady';
   if (ready === 'Unknown') return 'unreachable';
@@ -112,11 +113,11 @@ export function wantedNoExecute(ready: ConditionStatus | undefined): NoExecuteKi
 }
 
 /**
- * What is to be done about a node's NoExecute taints.
- * - none: as it should be.
- * - lift: Ready is True; these go, at once.
- * - swap: it carries the opposite taint; changed at once, outside any rate. Also heals a node left with both.
- * - enqueue: it carries neither; it has to wait for its zone's limiter.
+ * The required change of a node's NoExecute taints.
+ * - none: no change.
+ * - lift: Ready is True, so these taints are removed immediately.
+ * - swap: the node has the other taint. It is replaced immediately, without the limiter. Also repairs a node with both.
+ * - enqueue: the node has neither. It waits in the queue of its zone until the limiter grants a token.
  */
 export type NoExecuteDecision =
   | { readonly kind: 'none' }

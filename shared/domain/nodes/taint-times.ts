@@ -6,11 +6,11 @@ import { findTaint, type TaintList } from './taint.ts';
 export interface NoExecuteTaint {
   readonly key: string;
   readonly value: string;
-  /** Server time at which the taint was added. Absent when it is not stamped yet: it then counts as added now. */
+  /** Server time at which the taint was added. Undefined without a readable timeAdded: it then counts as added now. */
   readonly addedAtMs: number | undefined;
 }
 
-/** The NoExecute taints of a node. A time that cannot be read counts as absent. */
+/** The NoExecute taints of a node. A malformed timeAdded counts as absent. */
 export const noExecuteTaints = (taints: TaintList): NoExecuteTaint[] =>
   taints
     .filter((taint) => taint.effect === 'NoExecute')
@@ -32,7 +32,7 @@ export const withTaintTimes = (before: TaintList, after: TaintList, nowMs: numbe
     return { ...taint, timeAdded: (sameValue ? known.timeAdded : undefined) ?? rfc3339RoundedUp(nowMs) };
   });
 
-/** Stored taints with a time on each NoExecute taint that has none: now. Undefined when each has one. */
+/** The stored taints, with timeAdded = now on each NoExecute taint without one. Undefined when each has one. */
 export const stampedTaints = (taints: TaintList, nowMs: number): Taint[] | undefined =>
   taints.some(({ effect, timeAdded }) => effect === 'NoExecute' && timeAdded === undefined)
     ? withTaintTimes(taints, taints, nowMs)

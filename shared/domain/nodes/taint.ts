@@ -1,5 +1,5 @@
 /**
- * Taint keys, and lists of taints without mutation.
+ * Taint keys, and functions on lists of taints. They return new lists.
  * A taint is identified by key and effect; value and time are not part of it (pkg/util/taints/taints.go).
  */
 import type { Taint, TaintEffect } from '../kubernetes.ts';
@@ -11,11 +11,11 @@ export const TAINT_DISK_PRESSURE = 'node.kubernetes.io/disk-pressure';
 export const TAINT_PID_PRESSURE = 'node.kubernetes.io/pid-pressure';
 export const TAINT_NETWORK_UNAVAILABLE = 'node.kubernetes.io/network-unavailable';
 export const TAINT_UNSCHEDULABLE = 'node.kubernetes.io/unschedulable';
-/** Set by people or tools, read by pod garbage collection and volume detach. */
+/** Users or tools set it. pod-gc and volume-detacher read it. */
 export const TAINT_OUT_OF_SERVICE = 'node.kubernetes.io/out-of-service';
-/** Set by the kubelet at registration, removed when the cloud has initialised the node. */
+/** The kubelet sets it at registration. cloud-node removes it when it has initialised the node. */
 export const TAINT_UNINITIALIZED = 'node.cloudprovider.kubernetes.io/uninitialized';
-/** The instance is shut down. */
+/** cloud-node sets it while the instance of the node is shut down. */
 export const TAINT_SHUTDOWN = 'node.cloudprovider.kubernetes.io/shutdown';
 
 export interface TaintIdentity {
@@ -32,12 +32,12 @@ export const findTaint = (taints: TaintList, wanted: TaintIdentity): Readonly<Ta
 
 export const hasTaint = (taints: TaintList, wanted: TaintIdentity): boolean => findTaint(taints, wanted) !== undefined;
 
-/** The list with this taint: replaced in place where its identity is there already, appended where not. */
+/** The list with this taint. It replaces a taint with the same key and effect, otherwise it is appended. */
 export const addTaint = (taints: TaintList, taint: Taint): Taint[] =>
   hasTaint(taints, taint)
     ? taints.map((present) => (sameTaint(present, taint) ? { ...taint } : { ...present }))
     : [...taints.map((present) => ({ ...present })), { ...taint }];
 
-/** The list without the taints of these identities; the same when none is there. */
+/** The list without the taints with these keys and effects. */
 export const removeTaints = (taints: TaintList, unwanted: readonly TaintIdentity[]): Taint[] =>
   taints.filter((taint) => !unwanted.some((identity) => sameTaint(taint, identity))).map((taint) => ({ ...taint }));

@@ -1,14 +1,14 @@
 /**
  * Which taints a pod tolerates, and for how long.
  *
- * Only `NoExecute` matters for eviction, for any key. For each taint the first matching toleration in list order is the
- * one used; a later one is ignored even if it is shorter. Source: Kubernetes "Taints and Tolerations";
+ * Only `NoExecute` taints evict pods, with any key. For each taint the first matching toleration in list order is used.
+ * A later one is ignored, even if it is shorter. Source: Kubernetes "Taints and Tolerations";
  * staging/src/k8s.io/api/core/v1/toleration.go, pkg/controller/tainteviction/taint_eviction.go.
  */
 import type { Taint, Toleration } from '../kubernetes.ts';
 import { boundedSeconds } from '../stored-seconds.ts';
 
-/** Time a pod may stay beside a taint: for ever, or a number of seconds (0 = not at all). */
+/** How long a pod tolerates a taint: forever, or a number of seconds. 0: it is evicted immediately. */
 export type TolerationTime = { readonly kind: 'forever' } | { readonly kind: 'seconds'; readonly seconds: number };
 
 const INT64_MIN = -(2n ** 63n);
@@ -58,13 +58,13 @@ export function tolerationFor(
 
 /**
  * How long a toleration delays the eviction:
- *   - without seconds: forever; also with seconds that are no number, because a mistake must not delete a pod
+ *   - without seconds: forever; also if tolerationSeconds is not a number, because a mistake must not delete a pod
  *   - zero or less, or no toleration at all: 0
  *   - too large a number: SECONDS_MAX
  */
 export function tolerationTime(toleration: Toleration | undefined): TolerationTime {
   if (toleration === undefined) return { kind: 'seconds', seconds: 0 };
-  // `null` arrives from JSON of clients that write it for "not set".
+  // Some clients send null for an unset field.
   const seconds = boundedSeconds(toleration.tolerationSeconds);
   return seconds === undefined ? { kind: 'forever' } : { kind: 'seconds', seconds };
 }

@@ -1,13 +1,14 @@
 /**
- * Total disruption: every listed zone is in FullDisruption, so a fault of the controller is more likely than of all
- * nodes. A stored flag (D12), set when every listed zone is in FullDisruption and cleared when one is not. While it is
- * set, no node is queued, every eviction rate is 0, and our NoExecute taints are removed. When it is cleared, every
- * node has a full grace period, and the limiters start drained: nodes that are already Unknown are tainted one by one.
+ * Total disruption: every listed zone is in FullDisruption. A fault of the controller is then more likely than a fault of
+ * all nodes. It is a stored flag (D12), set when every listed zone is in FullDisruption and cleared when one is not.
+ * While it is set, no node is queued, every eviction rate is 0, and our NoExecute taints are removed. When it is
+ * cleared, every node has a new full grace period. The limiters start without a token, so nodes that are already Unknown
+ * are tainted one by one.
  *
  * A zone is listed when it counts at least one node. Without a listed zone the flag does not change.
  *
- * Source: handleDisruption in pkg/controller/nodelifecycle/node_lifecycle_controller.go, which derives the flag from
- * the zone states of the previous pass and so loses it in a restart.
+ * Source: handleDisruption in pkg/controller/nodelifecycle/node_lifecycle_controller.go, which computes
+ * the flag from the zone states of the previous pass and loses it at a restart.
  */
 import type { ZoneState } from './zone-state.ts';
 

@@ -1,10 +1,10 @@
 /**
- * What the controllers store about zones and waiting nodes between ticks.
+ * What the controllers store between ticks about zones and about nodes that wait for a NoExecute taint.
  *
- * Upstream's queue remembers the names it has processed, so that a controller that does not yet see its own effect does
- * not repeat it. Here the node's digest shows the effect (NodeHealth.noExecute), so a second set is not needed. A
- * waiting node is not enqueued again (L10), so the order is that of the first enqueueing. No item is delayed: when a
- * taint cannot be written, the node and the token stay where they are.
+ * - Upstream's queue stores the processed names, because its cache may not show its own taint yet. Here the digest of the
+ *   node shows it (NodeHealth.noExecute), so no second set is needed.
+ * - A queued node is not enqueued again (L10), so nodes are in the order in which they were first enqueued.
+ * - There is no delay for a failed node. When a taint cannot be written, the node stays queued and no token is used.
  *
  * Source: pkg/controller/nodelifecycle/scheduler/rate_limited_queue.go, without its token for an item that is not due
  * (D4).
@@ -24,7 +24,7 @@ export interface QueueItem {
 /** A zone as stored. Kept while the zone has nodes, and after that until its limiter is full again (L3). */
 export interface ZoneRecord {
   readonly zone: string;
-  /** Absent while no node of the zone counts. */
+  /** Undefined while the zone has no counted node. */
   readonly state: ZoneState | undefined;
   readonly limiter: Limiter;
   /** When the zone got its first node. Epoch milliseconds. Absent in a record of an earlier version. */

@@ -1,22 +1,24 @@
 /**
  * The limiter of a zone: a token bucket that holds one token, kept as one number.
  *
- * GCRA: `tatMs`, the theoretical arrival time, is the time at which the bucket is full again. The bucket is full when
- * tat <= now; a grant moves tat to now + interval. A grant is one conditional update without a read or a refill. So at
- * most one of any number of callers gets a given token. A caller that dies after its grant loses a token and never
- * doubles one (L3).
+ * Algorithm: GCRA. `tatMs`, the theoretical arrival time, is the time at which the bucket is full again. The bucket is
+ * full when tat <= now. A grant sets tat to now + interval by one conditional update, without a read or a refill. So
+ * only one of several concurrent callers acquires a token. If a caller terminates after its grant, its token is lost,
+ * but no token is ever granted twice (L3).
  *
  *   now ──────┤ tat            denied, until tat
  *   tat ┤────── now            granted, tat := now + interval
  *
- * Why L3 holds: grants are at least one interval apart, because a grant needs now >= tat and the grant before set tat
- * to its own now plus an interval. So a window of T seconds holds at most 1 + floor(T / interval) <= 1 + rate·T of
- * them. A change of rate either leaves tat alone or moves it to now + the new interval, and a grant made with a stale
- * rate is refused by its condition.
+ * Why L3 holds:
+ *   - A grant requires now >= tat, and the previous grant set tat to its own now + interval. So two grants are at least
+ *     one interval apart.
+ *   - A window of T seconds therefore has at most 1 + floor(T / interval) <= 1 + rate·T grants.
+ *   - A change of rate either keeps tat or sets it to now + the new interval. A grant with the previous rate is refused
+ *     by its condition.
  *
- * Clocks of two callers may differ by d (about a second between Lambdas). A caller that runs d ahead gets its token d
- * early and sets tat d late for all others, so the excess does not add up: in true time a window of T holds at most
- * 1 + rate·(T + 2d) grants.
+ * Clocks of two callers may differ by d (about a second between Lambdas). A caller whose clock is d ahead acquires its
+ * token d early and sets tat d late for all others, so the errors do not accumulate. In true time a window of T has at
+ * most 1 + rate·(T + 2d) grants.
  *
  * Rate 0 (never) and 1 per second are different limiters (D3). A token is requested only for an item that is due (D4).
  * Source: client-go/util/flowcontrol/throttle.go and SwapLimiter in nodelifecycle/scheduler/rate_limited_queue.go for
@@ -24,7 +26,7 @@
  */
 
 export interface Limiter {
-  /** When the bucket is full again. Epoch milliseconds; absent while no token was ever granted. */
+  /** When the bucket is full again. Epoch milliseconds; undefined before the first grant. */
   readonly tatMs: number | undefined;
   /** 0 means never. */
   readonly ratePerSecond: number;
@@ -70,9 +72,9 @@ const fullAt = (nowMs: number): LimiterCondition => ({
 });
 
 /**
- * The update that takes the token of a full bucket: tat := now + interval. Granted when it is written, denied when it
- * is refused; undefined at rate 0, which grants nothing. It also requires the rate that the caller read: after a change
- * of rate a stale caller is denied and must read again.
+ * The update that acquires the token of a full bucket: tat := now + interval. The token is granted when the update is
+ * written and denied when it is refused. Undefined at rate 0, which grants nothing. The condition includes the rate that
+ * the caller read: after a change of rate the caller is denied and must read again.
  */
 export function takeTokenUpdate(at: {
   readonly nowMs: number;

@@ -1,11 +1,11 @@
 /**
- * The state of a zone, from the Ready statuses of its counted nodes, and the eviction rate that follows.
+ * The state of a zone by the Ready status of its counted nodes, and the eviction rate in that state.
  * Source: ComputeZoneState, ReducedQPSFunc and HealthyQPSFunc in
  * pkg/controller/nodelifecycle/node_lifecycle_controller.go.
  */
 import type { Policy } from '../policy.ts';
 
-/** Initial: has a record and was not evaluated yet. It is not FullDisruption. */
+/** Initial: the zone has a record but was not evaluated yet. */
 export type ZoneState = 'Initial' | 'Normal' | 'PartialDisruption' | 'FullDisruption';
 
 /** Nodes of a zone that are not excluded. A node whose Ready condition is absent or not True is not ready. */
@@ -14,8 +14,8 @@ export interface ZoneCount {
   readonly notReady: number;
 }
 
-/** Up to this many not-ready nodes never make a zone partially disrupted: shares of tiny zones say nothing. */
-const FEW_NOT_READY = 2;
+/** A zone with at most this many not-ready nodes is never in PartialDisruption, as upstream. */
+const PARTIAL_ABOVE_NOT_READY = 2;
 
 export const zoneSize = (count: ZoneCount): number => count.ready + count.notReady;
 
@@ -24,9 +24,9 @@ export function zoneStateOf(
   policy: Pick<Policy, 'unhealthyZoneThreshold'>,
 ): Exclude<ZoneState, 'Initial'> {
   if (count.ready === 0 && count.notReady > 0) return 'FullDisruption';
-  // Compared as a product: 0.55 of 20 is exactly 11, but 11 / 20 >= 0.55 depends on rounding.
+  // A product, because a quotient depends on rounding: 0.55 × 20 is exactly 11, but 11 / 20 may be less than 0.55.
   const unhealthyFrom = policy.unhealthyZoneThreshold * zoneSize(count);
-  if (count.notReady > FEW_NOT_READY && count.notReady >= unhealthyFrom - 1e-9) return 'PartialDisruption';
+  if (count.notReady > PARTIAL_ABOVE_NOT_READY && count.notReady >= unhealthyFrom - 1e-9) return 'PartialDisruption';
   return 'Normal';
 }
 

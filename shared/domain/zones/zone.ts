@@ -1,6 +1,6 @@
 /**
- * Which zone a node belongs to, and whether it counts there.
- * Source: k8s.io/component-helpers node/topology/helpers.go (which label wins); the text of the key is our own.
+ * The zone of a node, and whether the node counts in it.
+ * Source: k8s.io/component-helpers node/topology/helpers.go for the precedence of the labels. The key format is ours.
  */
 type Labels = Readonly<Record<string, string>> | undefined;
 
@@ -8,13 +8,13 @@ export const ZONE_LABEL = 'topology.kubernetes.io/zone';
 export const REGION_LABEL = 'topology.kubernetes.io/region';
 export const BETA_ZONE_LABEL = 'failure-domain.beta.kubernetes.io/zone';
 export const BETA_REGION_LABEL = 'failure-domain.beta.kubernetes.io/region';
-/** Presence alone excludes a node from zone health, whatever the value. */
+/** A node with this label is not counted in its zone. The value is ignored. */
 export const EXCLUDE_DISRUPTION_LABEL = 'node.kubernetes.io/exclude-disruption';
 
 /**
- * Zone key: `region/zone` with a region, the zone alone without, the empty text with neither. The beta labels win, as
- * upstream. The same text is stored, shown and used as a metric dimension; it cannot be ambiguous, because a label
- * value holds no slash. (Upstream joins region and zone with `:`, NUL, `:`, which no metric or console can show.)
+ * Zone key: `region/zone`, or `zone` without a region label, or '' without both. The beta labels have precedence, as
+ * upstream. The key is stored, displayed and used as a metric dimension. It is unambiguous, because a label value has no
+ * slash. Upstream joins region and zone with `:`, NUL, `:`, which metrics and consoles cannot display.
  */
 export function zoneKeyOf(labels: Labels): string {
   const zone = labels?.[BETA_ZONE_LABEL] ?? labels?.[ZONE_LABEL] ?? '';
@@ -22,6 +22,6 @@ export function zoneKeyOf(labels: Labels): string {
   return region === '' ? zone : `${region}/${zone}`;
 }
 
-/** Whether a node is left out of its zone's counts. It is watched, marked and tainted like any other. */
+/** True when a node is not counted in its zone. It is still evaluated, marked and tainted like any other node. */
 export const isExcluded = (labels: Labels): boolean =>
   labels !== undefined && Object.hasOwn(labels, EXCLUDE_DISRUPTION_LABEL);
