@@ -19,7 +19,7 @@
  * (`tick#evictor`: slot, fence, at). Both use one rule for claims (domain/tick.ts). With one item for both, a tick of
  * one controller would make the other lose its claim.
  *
- * The queue is read as a whole and ordered in memory: with due times as keys, removing one node would be a search.
+ * The queue is read completely and sorted in memory. With due times as keys, a node could not be removed by its name.
  */
 
 import { defined } from '../domain/defined.ts';
@@ -60,7 +60,7 @@ export interface FleetState {
   readonly claimedAtMs: number | undefined;
   /** Of the tick that claimed it. */
   readonly claimId: string | undefined;
-  /** How many Nodes the last claimed tick saw; undefined before the first. */
+  /** Number of Nodes that the last claimed tick read; undefined before the first. */
   readonly nodes: number | undefined;
 }
 
@@ -84,7 +84,7 @@ export interface MonitorClaim {
   readonly claimId: string;
   readonly gate: GateRecord;
   readonly disruption: DisruptionRecord;
-  /** How many Nodes it saw. */
+  /** Number of Nodes that the tick read. */
   readonly nodes: number;
   /** No work is left: the claim also finishes the tick. */
   readonly finished: boolean;
@@ -242,7 +242,7 @@ async function claimBareTick(
 
 /**
  * Sets or removes one attribute of a zone's record, if it still has the value `from`. It must not create the record: a
- * zone without its limiter would start with a full bucket (L3).
+ * record without limiter attributes would have a full bucket (L3).
  */
 const changeZoneWrite = (
   zone: string,

@@ -211,7 +211,7 @@ export async function readHeartbeatTimes(
   { consistent }: { readonly consistent: boolean },
 ): Promise<ReadonlyMap<string, HeartbeatTimes>> {
   const found = new Map<string, HeartbeatTimes>();
-  const take = (row: Item | undefined): void => {
+  const addRow = (row: Item | undefined): void => {
     const times = row === undefined ? undefined : heartbeatTimesOf(row);
     if (times !== undefined) found.set((row as HealthRow).sk, times);
   };
@@ -222,11 +222,11 @@ export async function readHeartbeatTimes(
       ? []
       : Promise.all(
           Array.from({ length: HEALTH_SHARDS }, (_, shard) =>
-            scanRange(items, shard, { after: nodeNames[0]!, through: nodeNames.at(-1)!, consistent }, take),
+            scanRange(items, shard, { after: nodeNames[0]!, through: nodeNames.at(-1)!, consistent }, addRow),
           ),
         ),
   ]);
-  rows.forEach(take);
+  rows.forEach(addRow);
   return found;
 }
 
@@ -234,7 +234,7 @@ async function scanRange(
   items: ItemStore,
   shard: number,
   range: { readonly after: string; readonly through: string; readonly consistent: boolean },
-  take: (row: Item) => void,
+  onRow: (row: Item) => void,
 ): Promise<void> {
   let after: string | undefined = range.after;
   for (let pages = 0; pages < PAGES_MAX && after !== undefined; pages += 1) {
@@ -245,7 +245,7 @@ async function scanRange(
       after,
       attributes: HEARTBEAT_TIME_ATTRIBUTES,
     });
-    page.items.forEach(take);
+    page.items.forEach(onRow);
     after = page.next;
   }
 }

@@ -47,8 +47,8 @@ export interface LeaseChange {
   readonly set: Item;
   readonly remove: readonly string[];
   /**
-   * The Lease names its Node as its only owner, as kubelets do. Stored as one flag where the row's digest has this uid,
-   * written out otherwise (`spelledOut`).
+   * uid of the Node, if the Lease has its Node as its only owner, as with kubelets. The owner is stored as one flag if
+   * the row's digest has this uid. Otherwise it is stored in full (`spelledOut`).
    */
   readonly ownerUid?: string;
   readonly spelledOut: { readonly set: Item; readonly remove: readonly string[] };
@@ -90,7 +90,7 @@ export function leaseReplacement(lease: KubeObject): LeaseChangeResult {
     delete spec[field];
   }
   for (const [field, attribute] of Object.entries(SPEC_FIELDS)) {
-    const value = holderless(field, spec[field], nodeName);
+    const value = storedValue(field, spec[field], nodeName);
     if (typeof value === 'string' || typeof value === 'number') set[attribute] = value;
     else remove.push(attribute);
     delete spec[field];
@@ -141,7 +141,7 @@ export function leaseMergePatch(nodeName: string, patch: Readonly<Record<string,
       const time = ownMember(TIME_FIELDS, field);
       const attribute = time ?? ownMember(SPEC_FIELDS, field);
       if (attribute === undefined) return { kind: 'needsRead' };
-      const stored = time !== undefined ? entry : holderless(field, entry === null ? undefined : entry, nodeName);
+      const stored = time !== undefined ? entry : storedValue(field, entry === null ? undefined : entry, nodeName);
       if (stored === null || stored === undefined) remove.push(attribute);
       else if (time !== undefined) set[time] = microsOf(String(stored));
       else set[attribute] = stored as string | number;
@@ -189,8 +189,8 @@ export function leaseOf(row: Item): Lease | undefined {
   };
 }
 
-/** A holder that equals the node's name is not stored; no holder is stored as ''. */
-function holderless(field: string, value: unknown, nodeName: string): unknown {
+/** The value to store. A holderIdentity that equals the node's name is not stored, and an absent one is stored as ''. */
+function storedValue(field: string, value: unknown, nodeName: string): unknown {
   if (field !== 'holderIdentity') return value;
   if (value === undefined || value === null) return '';
   return value === nodeName ? undefined : value;

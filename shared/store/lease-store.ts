@@ -11,7 +11,7 @@ import { HEALTH_SHARDS, healthPartition, RESOURCE_VERSIONS_PER_MS } from './layo
 import type { LeaseChange } from './lease-record.ts';
 import { mergePages } from './merge-pages.ts';
 
-/** The first attempt, one for an owner that is not the row's Node, and two for versions ahead of our clock. */
+/** One attempt, one more for an owner that is not the row's Node, and two for a stored version ahead of our clock. */
 const RENEW_ATTEMPTS_MAX = 4;
 
 export interface LeaseWrite {
@@ -83,7 +83,7 @@ export async function renewLease(items: ItemUpdater, renewal: LeaseRenewal): Pro
     }
     version = Math.max(version, stored + 1);
   }
-  throw new StoreFault('throttled', 'a lease kept changing under its renewal', { retryable: true });
+  throw new StoreFault('throttled', 'the Lease changed too often to be renewed', { retryable: true });
 }
 
 export async function createLease(

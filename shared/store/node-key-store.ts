@@ -25,7 +25,7 @@ import { is } from './conditions.ts';
 import { HEALTH_SHARDS, RESOURCE_VERSIONS_PER_MS, shardOf } from './layout.ts';
 import { mergePages } from './merge-pages.ts';
 
-/** As many as the health table has: a fleet that starts at once reads keys as often as it beats. */
+/** The same number as in the health table: when all nodes start at once, each one reads its keys and renews its Lease. */
 const SHARDS = HEALTH_SHARDS;
 const partition = (shard: number): string => `node-keys#${String(shard).padStart(2, '0')}`;
 const identityKey = (nodeName: string): ItemKey => ({
@@ -152,7 +152,7 @@ export function nodeKeyStore(items: ItemStore): NodeKeyStore {
         }
         if (attempt < ATTEMPTS_MAX) await pause(attempt);
       }
-      throw new StoreFault('throttled', 'an enrolment kept meeting others', { retryable: true });
+      throw new StoreFault('throttled', 'an enrolment conflicted with others at every attempt', { retryable: true });
     },
 
     async replaceKeys(before, keys, nowMs) {

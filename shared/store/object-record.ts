@@ -52,7 +52,7 @@ export function objectOf(item: Item): KubeObject {
 /** resourceVersion of a stored object, as a number. Throws a RangeError if it has none. */
 export function resourceVersionOf(object: KubeObject): number {
   const version = Number(object.metadata.resourceVersion ?? '');
-  if (!Number.isSafeInteger(version) || version <= 0) throw new RangeError('the object carries no resourceVersion');
+  if (!Number.isSafeInteger(version) || version <= 0) throw new RangeError('the object has no resourceVersion');
   return version;
 }
 

@@ -54,7 +54,7 @@ export const OBJECT_TEXT_MAX = 120_000;
 export const CLIENT_TEXT_MAX = 100_000;
 /** Keys and attributes beside the JSON, in each of an object's item and its log entry. Bytes. */
 const ITEM_EXTRA_BYTES = 2_048;
-/** Head updates, and items of unknown size, such as health rows. Bytes for each write. */
+/** Assumed size of a head update and of an item of unknown size, such as a health row. Bytes per write. */
 const WRITE_EXTRA_BYTES = 1_024;
 /** UTF-8 bytes of one UTF-16 unit at most. */
 const UNIT_BYTES_MAX = 3;

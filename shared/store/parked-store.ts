@@ -7,8 +7,8 @@
  *      it was parked first (ms); first when the row was written first (ms); due when it is retried next (ms); tries
  *      retries so far; version grows with every change of the works
  *
- * A row belongs to one incarnation of an object: a Node that was deleted and created again has two rows. So what an
- * earlier incarnation leaves to do (the release of its pod CIDRs) is never mixed with what the next one needs.
+ * A row belongs to one uid: a Node that was deleted and created again has two rows. So the work for the earlier Node (the
+ * release of its pod CIDRs) is never mixed with the work for the later one.
  *
  * Concurrency. Every write is one conditional update or delete:
  *   - `park` adds works and keeps due time, tries and times of a row and of works that exist. Repeated or concurrent

@@ -44,7 +44,7 @@ export interface TakenBlocks {
   /** Single blocks and wide CIDRs, each with its owner. */
   readonly taken: readonly (BlockOwner & BlockRange)[];
   readonly cursor: number;
-  /** Whether `taken` includes the CIDRs of nodes that are older than this set. */
+  /** Whether `taken` includes the CIDRs of nodes that existed before this cluster CIDR was configured. */
   readonly counted: boolean;
 }
 
@@ -144,7 +144,7 @@ function ownedBlocks(item: Item): (BlockOwner & BlockRange) | undefined {
     .slice(1, isBlock ? 2 : 3)
     .map(Number);
   if (!Number.isInteger(first) || !Number.isInteger(last)) {
-    throw new StoreFault('rejected', 'a pod CIDR without its blocks', { retryable: false });
+    throw new StoreFault('rejected', 'a pod CIDR row has a malformed sort key', { retryable: false });
   }
   return { first, last, nodeName: item['node'] as string, uid: item['uid'] as string };
 }

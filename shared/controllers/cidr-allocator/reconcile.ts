@@ -5,8 +5,7 @@
  * So any number of processes may allocate at once: the second to claim a block is refused, marks it as used, and tries
  * the next one. A node that gets no block is retried at its next change, at the latest with its next status report.
  *
- * When a cluster CIDR is new, the CIDRs of existing nodes are counted before the first block is assigned.
- *
+ * When a cluster CIDR is new, the CIDRs of existing nodes are recorded before the first block is assigned.
  */
 
 import { formatCidr } from '../../domain/cidrs/cidr.ts';
@@ -70,7 +69,7 @@ class Allocator implements CidrAllocator {
   /** The configured sets, with only the service ranges in use. */
   readonly #fresh: readonly CidrSet[];
   #sets: Promise<readonly CidrSet[]> | undefined;
-  /** Serialises the nodes: two at once in one process would only compete for the same block. */
+  /** Serialises the nodes: concurrent allocations in one process would choose the same block. */
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor(dependencies: ControllerDependencies, fresh: readonly CidrSet[]) {
@@ -85,7 +84,7 @@ class Allocator implements CidrAllocator {
       if (podCIDRs.length === 0) return this.#allocate(node, nowMs);
       const faults = await this.#occupy(node);
       // A repeated record may be about a Node that was deleted since. No later call would free its blocks.
-      if (!(await this.#isThere(node))) return this.#release(node);
+      if (!(await this.#exists(node))) return this.#release(node);
       await this.#recordFaults(node, faults, nowMs);
     });
   }
@@ -94,7 +93,7 @@ class Allocator implements CidrAllocator {
     return this.#inTurn(() => this.#release(node));
   }
 
-  async #isThere({ metadata: { name = '', uid } }: KubeNode): Promise<boolean> {
+  async #exists({ metadata: { name = '', uid } }: KubeNode): Promise<boolean> {
     const stored = await this.#dependencies.objects.get(nodeRef(name));
     return stored !== undefined && stored.metadata.uid === uid;
   }
@@ -132,7 +131,7 @@ class Allocator implements CidrAllocator {
   async #read(): Promise<readonly CidrSet[]> {
     const stored = await Promise.all(this.#fresh.map((set) => this.#store.read(setKey(set))));
     if (stored.some(({ counted }) => !counted)) {
-      await this.#countIn();
+      await this.#recordExistingNodes();
       return this.#read();
     }
     return this.#fresh.map((set, index) => {
@@ -141,8 +140,8 @@ class Allocator implements CidrAllocator {
     });
   }
 
-  /** Records the CIDRs of nodes from before this store existed. Running it twice at once is safe. */
-  async #countIn(): Promise<void> {
+  /** Records the pod CIDRs of all existing nodes, for a new cluster CIDR. Concurrent calls are safe. */
+  async #recordExistingNodes(): Promise<void> {
     const { objects, clock } = this.#dependencies;
     let continueAfter: string | undefined;
     for (let page = 0; page < LIST_PAGES_MAX; page += 1) {
@@ -152,7 +151,8 @@ class Allocator implements CidrAllocator {
         ...defined({ continueAfter }),
       });
       for (const node of list.objects as readonly KubeNode[]) {
-        if (cidrsOf(node).podCIDRs.length > 0) await this.#recordFaults(node, await this.#noteAll(node), clock.nowMs());
+        if (cidrsOf(node).podCIDRs.length > 0)
+          await this.#recordFaults(node, await this.#recordOwner(node), clock.nowMs());
       }
       continueAfter = list.next;
       if (continueAfter === undefined) {
@@ -164,7 +164,7 @@ class Allocator implements CidrAllocator {
   }
 
   /** Writes the node's CIDRs to the store. Returns its faults. */
-  async #noteAll(node: KubeNode): Promise<CidrFault[]> {
+  async #recordOwner(node: KubeNode): Promise<CidrFault[]> {
     const { name: nodeName = '', uid = '' } = node.metadata;
     const faults: CidrFault[] = [];
     for (const entry of blocksOfNode(this.#fresh, cidrsOf(node))) {
@@ -185,7 +185,7 @@ class Allocator implements CidrAllocator {
   }
 
   async #occupy(node: KubeNode): Promise<CidrFault[]> {
-    const faults = await this.#noteAll(node);
+    const faults = await this.#recordOwner(node);
     if (this.#sets !== undefined) {
       this.#sets = Promise.resolve(occupyNode(await this.#sets, cidrsOf(node)));
     }
@@ -272,7 +272,7 @@ class Allocator implements CidrAllocator {
     await recordEvents(this.#dependencies, [{ ...event, about: subjectOf('Node', node) }], nowMs);
   }
 
-  /** Reports the fullest set: it needs attention first. */
+  /** Reports the set with the highest usage, because it is exhausted first. */
   #reportUsage(sets: readonly CidrSet[]): void {
     const { meter } = this.#dependencies;
     meter.add(metric.CIDR_USAGE, Math.max(...sets.map(usageOf)), 'None');

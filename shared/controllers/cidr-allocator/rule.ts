@@ -16,11 +16,11 @@ import {
 } from '../../domain/cidrs/cluster-cidrs.ts';
 import type { EventText } from '../../domain/events/event-text.ts';
 
-/** The node claims a CIDR that belongs to another node. Both keep it; a user must resolve the conflict. */
+/** The fault of a node with a pod CIDR that another node owns. Both keep it; a user must resolve the conflict. */
 export const podCidrTaken = (nodeName: string, cidr: string, cluster: string): CidrFault =>
-  fault(nodeName, `pod CIDR ${cidr} of cluster CIDR ${cluster} is another node's`);
+  fault(nodeName, `pod CIDR ${cidr} of cluster CIDR ${cluster} belongs to another node`);
 
-/** Marks the CIDRs of a node as used, by index. Unreadable CIDRs are skipped. */
+/** Marks the CIDRs of a node as used, by index. Malformed CIDRs are skipped. */
 export function occupyNode(sets: readonly CidrSet[], node: NodeCidrs): readonly CidrSet[] {
   const readable = blocksOfNode(sets, node).flatMap((entry) => (entry.kind === 'readable' ? [entry] : []));
   return sets.map((set, index) =>

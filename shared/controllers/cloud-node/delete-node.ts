@@ -23,7 +23,7 @@ export type NodeDeletion =
   | { readonly kind: 'deleted' }
   /** Marked for deletion; finalizers delay it. */
   | { readonly kind: 'held' }
-  /** Its current state does not require the deletion. */
+  /** The current state of the Node does not require its deletion. */
   | { readonly kind: 'spared' }
   /** The Node no longer exists, or another Node has its name. */
   | { readonly kind: 'gone' }

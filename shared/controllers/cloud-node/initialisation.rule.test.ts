@@ -45,10 +45,10 @@ describe('initialiseNode', () => {
   });
 
   it.each([
-    ['10.0.0.1, fd00::1', 'provided node ip " fd00::1" is no IP address'],
-    ['', 'provided node ip "" is no IP address'],
-    ['edge-1', 'provided node ip "edge-1" is no IP address'],
-    ['10.0.0.1,10.0.0.2', 'provided node ip 10.0.0.1,10.0.0.2 is neither one address nor one of each family'],
+    ['10.0.0.1, fd00::1', 'provided node ip " fd00::1" is not an IP address'],
+    ['', 'provided node ip "" is not an IP address'],
+    ['edge-1', 'provided node ip "edge-1" is not an IP address'],
+    ['10.0.0.1,10.0.0.2', 'provided node ip 10.0.0.1,10.0.0.2 must be one address, or an IPv4 and an IPv6 address'],
     ['0.0.0.0,fd00::1', 'provided node ip 0.0.0.0,fd00::1 contains an unspecified address'],
   ])('refuses the provided address %j', (annotation, reason) => {
     const provided = { ...node, annotations: { [PROVIDED_NODE_IP_ANNOTATION]: annotation } };

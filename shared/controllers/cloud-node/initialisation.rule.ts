@@ -29,7 +29,7 @@ export interface UninitialisedNode {
 
 export type Initialisation =
   | { readonly kind: 'notNeeded' }
-  /** The taint stays. Nothing to retry before the next change of the node. */
+  /** The taint stays. The next change of the Node repeats the initialisation. */
   | { readonly kind: 'nothingKnown' }
   /** The taint stays. Retried later. */
   | { readonly kind: 'failed'; readonly reason: string }
@@ -50,7 +50,7 @@ const SYNCED: EventText = Object.freeze({
   source: 'cloud-node-controller',
 });
 
-/** The taint is matched by its key alone, whatever its effect. */
+/** Whether a node has the uninitialized taint. Only its key counts, not its effect. */
 export const isUninitialised = (taints: readonly Readonly<Taint>[]): boolean =>
   taints.some((taint) => taint.key === TAINT_UNINITIALIZED);
 
@@ -79,7 +79,7 @@ type ProvidedIps =
 const readIp = (text: string): IpAddress | undefined =>
   parseAddress(text.includes(':') ? text : text.replace(/(^|\.)0+(?=\d)/g, '$1'));
 
-/** An empty annotation is refused, as upstream does. */
+/** The addresses in the annotation provided-node-ip. Refused if one is malformed or empty, as upstream. */
 function providedIps(annotations: Readonly<Record<string, string>>): ProvidedIps {
   const annotation = annotations[PROVIDED_NODE_IP_ANNOTATION];
   if (annotation === undefined) return { kind: 'ips', ips: [] };
@@ -87,13 +87,16 @@ function providedIps(annotations: Readonly<Record<string, string>>): ProvidedIps
   for (const text of annotation.split(',')) {
     const address = readIp(text);
     if (address === undefined) {
-      return { kind: 'refused', reason: `provided node ip ${JSON.stringify(text)} is no IP address` };
+      return { kind: 'refused', reason: `provided node ip ${JSON.stringify(text)} is not an IP address` };
     }
     ips.push({ text, address });
   }
   const [first, second] = ips;
   if (ips.length > 2 || (second !== undefined && first?.address.family === second.address.family)) {
-    return { kind: 'refused', reason: `provided node ip ${annotation} is neither one address nor one of each family` };
+    return {
+      kind: 'refused',
+      reason: `provided node ip ${annotation} must be one address, or an IPv4 and an IPv6 address`,
+    };
   }
   if (second !== undefined && ips.some(({ address }) => address.value === 0n)) {
     return { kind: 'refused', reason: `provided node ip ${annotation} contains an unspecified address` };

@@ -114,15 +114,15 @@ export async function runCloudNode(dependencies: ControllerDependencies, tick: T
     claim: bareClaim(dependencies, CLOUD_NODE, tick.slot),
     async work(rows: readonly WatchRow[], { nowMs, budget, faults }): Promise<CloudNodeReport> {
       const { strideOf } = pollStrides(rows, { nowMs, periodSeconds });
-      const isTurnOf = (row: WatchRow, everyTicks: number): boolean =>
+      const isInSlot = (row: WatchRow, everyTicks: number): boolean =>
         (tick.slot + shardOf(row.nodeName, everyTicks)) % everyTicks === 0;
-      const due = rows.filter((row) => isTurnOf(row, strideOf(row)));
+      const due = rows.filter((row) => isInSlot(row, strideOf(row)));
       reportTickAge(meter, { slot: tick.slot, periodSeconds, nowMs });
       meter.add(metric.CLOUD_WATCHED, rows.length, 'Count');
       const processed = await processRows(dependencies, cloud, due, {
         budget: budget(),
         strideOf,
-        isCompared: (row) => isTurnOf(row, COMPARE_EVERY_TICKS),
+        isCompared: (row) => isInSlot(row, COMPARE_EVERY_TICKS),
       });
       faults.push(...processed.faults);
       return { kind: 'ran', watched: rows.length, processed: due.length, deleted: processed.deleted };
@@ -231,7 +231,7 @@ interface Settling {
   mayReport(): boolean;
 }
 
-/** One watched node in this tick: EC2's answer, and the decision that follows for any state of the Node. */
+/** One watched node in this tick: EC2's answer, and functions that decide by it for a given state of the Node. */
 interface NodeCase {
   readonly row: WatchRow;
   readonly answer: CloudAnswer;
@@ -274,11 +274,11 @@ async function settle(
   at: Settling,
 ): Promise<'deleted' | 'kept'> {
   const { answer, metadata } = instance;
-  const of = caseOf(dependencies, row, instance, at);
+  const nodeCase = caseOf(dependencies, row, instance, at);
   const list = cloudStore(dependencies.items);
-  const evaluated = of.evaluate(row);
+  const evaluated = nodeCase.evaluate(row);
   if (evaluated.decision.kind === 'delete') {
-    const outcome = await removeNode(dependencies, of, evaluated.decision.reason);
+    const outcome = await removeNode(dependencies, nodeCase, evaluated.decision.reason);
     if (outcome === 'deleted') return 'deleted';
     if (outcome === 'gone') await list.drop(row);
     if (outcome === 'gone' || outcome === 'overtaken') return 'kept';
@@ -290,28 +290,28 @@ async function settle(
   const { decision, outOfService } = evaluated;
   const changesTaint = decision.kind === 'addShutdownTaint' || decision.kind === 'removeShutdownTaint';
   if (changesTaint || outOfService !== 'keep' || row.uninitialised || hasNewAddresses || at.isCompared) {
-    const changed = await changeWatchedNode(dependencies, of);
+    const changed = await changeWatchedNode(dependencies, nodeCase);
     if (changed === 'unwatched') {
       await list.drop(row);
       return 'kept';
     }
     failure = changed.failure ?? failure;
   }
-  const reported = await reportFailure(dependencies, of, failure, at);
-  await rememberAnswer(dependencies, of, evaluated, defined({ told: reported, addresses }));
+  const reported = await reportFailure(dependencies, nodeCase, failure, at);
+  await rememberAnswer(dependencies, nodeCase, evaluated, defined({ told: reported, addresses }));
   return 'kept';
 }
 
 /** Deletes the Node if its current state still requires the deletion. */
 const removeNode = (
   dependencies: ControllerDependencies,
-  of: NodeCase,
+  nodeCase: NodeCase,
   reason: string,
 ): Promise<NodeDeletion['kind']> =>
-  remove(dependencies, of.row, reason, of.nowMs, (node) => {
-    const current = of.evaluate(watchedNodeOf(node)).decision;
+  remove(dependencies, nodeCase.row, reason, nodeCase.nowMs, (node) => {
+    const current = nodeCase.evaluate(watchedNodeOf(node)).decision;
     if (current.kind !== 'delete') return undefined;
-    return { event: current.event, record: dependencies.ledger.write(of.draftOf(watchedNodeOf(node), current)) };
+    return { event: current.event, record: dependencies.ledger.write(nodeCase.draftOf(watchedNodeOf(node), current)) };
   });
 
 /** A failed check. `key` is stored: the same failure is reported once. */
@@ -325,28 +325,28 @@ function checkFailure(answer: CloudAnswer): CheckFailure | undefined {
   return event === undefined ? undefined : { event, key: cloudState(answer) };
 }
 
-/** Writes the taints, labels and addresses that follow from the answer. 'unwatched': drop the row. */
+/** Writes the taints, labels and addresses that the answer requires. 'unwatched': the caller deletes the row. */
 async function changeWatchedNode(
   dependencies: ControllerDependencies,
-  of: NodeCase,
+  nodeCase: NodeCase,
 ): Promise<'unwatched' | { readonly failure: CheckFailure | undefined }> {
   const { objects } = dependencies;
-  const { row, answer, nowMs } = of;
+  const { row, answer, nowMs } = nodeCase;
   let isStillWatched = true;
   let failure: CheckFailure | undefined;
   const outcome = await changeNode(objects, { nodeName: row.nodeName, uid: row.uid, nowMs }, (node) => {
     isStillWatched = isWatchedNode(node);
-    const evaluated = of.evaluate(watchedNodeOf(node));
-    const { change, failed } = nodeAfter(dependencies, node, evaluated, of);
+    const evaluated = nodeCase.evaluate(watchedNodeOf(node));
+    const { change, failed } = nodeAfter(dependencies, node, evaluated, nodeCase);
     if (failed !== undefined) {
       failure = { event: initialisationFailed(failed), key: `uninitialised ${cloudState(answer)}` };
     }
     if (change === undefined) return undefined;
-    return { ...change, extra: taintRecords(dependencies, of.questionOf(watchedNodeOf(node)), evaluated, nowMs) };
+    return { ...change, extra: taintRecords(dependencies, nodeCase.questionOf(watchedNodeOf(node)), evaluated, nowMs) };
   });
   if (outcome.kind === 'gone' || (outcome.kind === 'nothing' && !isStillWatched)) return 'unwatched';
   if (outcome.kind === 'tooLarge') {
-    const what = 'change what follows from its EC2 instance';
+    const what = 'change its taints, labels or addresses after an EC2 answer';
     await reportUnwritable(dependencies, { kind: 'Node', object: outcome.node, what, nowMs });
   }
   return { failure };

@@ -65,9 +65,9 @@ export function isWatched(node: Pick<WatchedNode, 'providerId' | 'ready' | 'unin
 /** State kept from the answers about one node uid. The field names are stored. */
 export interface CloudSeen {
   readonly memory: CloudMemory;
-  /** The last answer, as cloudState names it. A failed call does not replace it. */
+  /** cloudState of the last answer. A failed call does not replace it. */
   readonly state?: string;
-  /** Time of the first answer of this kind in a row. */
+  /** Time of the first of the consecutive answers with this state. Epoch milliseconds. */
   readonly sinceMs?: number;
   /** Key of the failure that was last reported. Absent after an answer that succeeded. */
   readonly told?: string;
@@ -95,12 +95,12 @@ export function cloudState(answer: CloudAnswer): string {
   }
 }
 
-/** Skipped polls between two answers that still count as two in a row. */
-const TURNS_BETWEEN_MAX = 3;
+/** Polling intervals between two answers that still count as consecutive. */
+const INTERVALS_BETWEEN_ANSWERS_MAX = 3;
 
 /** Maximum age of an answer that the next one can confirm, for a node polled every `everyTicks`. Milliseconds. */
 export const confirmWithinMs = (everyTicks: number, periodSeconds: number): number =>
-  TURNS_BETWEEN_MAX * everyTicks * periodSeconds * 1_000;
+  INTERVALS_BETWEEN_ANSWERS_MAX * everyTicks * periodSeconds * 1_000;
 
 /** The decisions that follow from an answer for the current state of a node. */
 export function evaluateNode(
@@ -148,9 +148,10 @@ export function seenAfter(
  */
 export const CALLS_PER_TICK_MAX = 10;
 export const IDS_PER_CALL_MAX = 200;
-const ASKED_PER_TICK_MAX = CALLS_PER_TICK_MAX * IDS_PER_CALL_MAX;
-/** Reserved for nodes with an unchanged answer, however many others there are. */
-const ASKED_LONG_SAME_MIN = ASKED_PER_TICK_MAX / 4;
+/** Nodes polled per tick. */
+const POLLED_PER_TICK_MAX = CALLS_PER_TICK_MAX * IDS_PER_CALL_MAX;
+/** The part of POLLED_PER_TICK_MAX that is reserved for nodes with an unchanged answer. */
+const POLLED_UNCHANGED_MIN = POLLED_PER_TICK_MAX / 4;
 /** An answer counts as unchanged after this many periods. */
 const LONG_SAME_PERIODS = 10;
 
@@ -174,9 +175,9 @@ export function pollStrides(
 ): { readonly open: number; readonly longSame: number; strideOf(row: { readonly seen: CloudSeen }): number } {
   const openRows = rows.filter(({ seen }) => isOpen(seen, at.nowMs, at.periodSeconds)).length;
   const others = rows.length - openRows;
-  const forOpen = ASKED_PER_TICK_MAX - Math.min(others, ASKED_LONG_SAME_MIN);
+  const forOpen = POLLED_PER_TICK_MAX - Math.min(others, POLLED_UNCHANGED_MIN);
   const open = Math.max(1, Math.ceil(openRows / forOpen));
-  const left = ASKED_PER_TICK_MAX - Math.ceil(openRows / open);
+  const left = POLLED_PER_TICK_MAX - Math.ceil(openRows / open);
   const longSame = Math.max(1, Math.ceil(others / Math.max(1, left)));
   return {
     open,
@@ -185,7 +186,7 @@ export function pollStrides(
   };
 }
 
-/** The instance of the node, or the reason why there is none that EC2 could know. */
+/** The EC2 instance of the node, or the reason why it has none. */
 export const instanceOf = (node: Pick<WatchedNode, 'providerId'>): ProviderId => parseProviderId(node.providerId);
 
 const WARNING = { type: 'Warning', source: 'cloud-node-lifecycle-controller' } as const;

@@ -77,7 +77,7 @@ interface EvictorWorld {
   /** Nodes with pods whose timers are due. */
   readonly due: readonly string[];
   readonly retries: readonly ParkedRow[];
-  /** Of the read of the retries, which concerns no eviction. */
+  /** Faults of the read of the retries. They do not affect evictions. */
   readonly faults: readonly unknown[];
 }
 
@@ -129,7 +129,7 @@ async function workOn(
 ): Promise<Extract<EvictorReport, { kind: 'ran' }>> {
   const mark = { slot };
   const within = budget();
-  // Side by side: neither slow retries nor many evictions use up the time of the other.
+  // Concurrently: slow retries must not delay evictions, and many evictions must not delay retries.
   const retrying = startRetries(dependencies, retries, { nowMs, budget: within });
   const queues = await processQueues(dependencies, records, { nowMs, gate, budget: within, tick: mark });
   const evictions = await workThrough(due, { concurrencyMax: NODE_CONCURRENCY_MAX, budget: within }, (nodeName) =>
@@ -301,7 +301,7 @@ async function processQueue(
   );
   const zone: QueuedZone = { heads, nodes, limiter: record.limiter, freshSinceMs, waiting: waiting.length };
   const faults: unknown[] = [];
-  // A node whose stored state makes the taint impossible yields to the next one. Each round settles one node at least.
+  // If the stored state of a node makes its taint impossible, the next node is tried. Each round settles at least one.
   let rest = heads;
   while (rest.length > 0) {
     const outcome = decideEvictions(
@@ -358,7 +358,8 @@ async function applyEvictions(
 }
 
 /**
- * `next`: this node alone cannot be tainted. `stop`: token, gate or total disruption refused it and would refuse any.
+ * `next`: this node cannot be tainted, but another one may be. `stop`: the limiter, the gate or total disruption refused
+ * the taint, and would refuse any other.
  */
 type TaintResult = 'tainted' | 'next' | 'stop';
 

@@ -4,8 +4,8 @@
  * A stream delivers in lanes. A record that is reported as failed is delivered again with all records behind it, so one
  * bad object would delay other nodes (law L12). A fault therefore blocks a lane only where every record would fail:
  *
- *   - it can never pass: the record is given up at once, counted and logged;
- *   - it may pass: the work is run once more after the other records of the batch. After that the function decides.
+ *   - not retryable: the record is given up, counted and logged;
+ *   - retryable: the work is run once more after the other records of the batch. After that the function decides.
  *     health-stream leaves the work to node-monitor, object-stream parks it (object-stream/parked-works.ts).
  */
 
@@ -32,17 +32,17 @@ export interface ChangesOutcome {
   readonly postponed: readonly unknown[];
 }
 
-/** Faults of programs and of stored data. They are the same at every delivery. */
-const LASTING = [TypeError, RangeError, SyntaxError, ReferenceError];
+/** Faults of programs and of stored data. They recur at every delivery. */
+const NOT_RETRYABLE = [TypeError, RangeError, SyntaxError, ReferenceError];
 
 /** Whether the same work may succeed later. */
 export function isRetryable(fault: unknown): boolean {
   if (fault instanceof StoreFault) return fault.retryable;
   if (fault instanceof AggregateError) return fault.errors.some(isRetryable);
-  return !LASTING.some((kind) => fault instanceof kind);
+  return !NOT_RETRYABLE.some((kind) => fault instanceof kind);
 }
 
-/** Work that some records ask for. A fault does not stop the other works. */
+/** A unit of work that one or more records require. A fault does not stop the other units. */
 export interface RecordWork {
   /** Positions of these records. */
   readonly of: readonly number[];
@@ -73,8 +73,8 @@ export async function runRecordWorks<W extends RecordWork>(
 }
 
 /**
- * Handles a batch, and counts what it gives up or postpones. `handle` rejects when a record cannot be read: then each half is handled
- * alone, down to that record. Completed works are repeated then, as when a batch is delivered twice.
+ * Handles a batch, and counts what it gives up or postpones. When `handle` rejects, because a record cannot be read, each
+ * half of the batch is handled alone, down to that record. Completed work is then repeated, as after a second delivery.
  */
 export async function handleRecords(
   { meter }: Pick<ControllerDependencies, 'meter'>,

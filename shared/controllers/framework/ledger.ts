@@ -1,7 +1,7 @@
 /**
  * The ledger of decisions (decisions/decision-record.ts): one record per change, none while the state stays the same.
  *
- * For a decision that writes an object, `write` belongs into the same commit: both are stored, or neither. For a
+ * For a decision that writes an object, `write` is part of the same commit: both are stored, or neither. For a
  * decision without a write, `recordOnce` stores the record if it does not exist. Its key follows from the decision, so
  * a handler that runs twice, or is killed and runs again, records it once.
  */

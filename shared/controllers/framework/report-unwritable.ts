@@ -1,10 +1,10 @@
 /**
- * An object that cannot be written because it is too large, although clients may not fill the headroom of controllers
- * (object-store.ts): one from before that limit. It is skipped and reported. It must not delay any other object, so
- * nothing here rejects.
+ * Reports an object that a controller cannot write because it is too large. Clients may not use the size that is reserved
+ * for controllers (object-store.ts), so only an object from before that limit is affected. It is skipped and reported.
+ * These functions never reject, so that the object delays no other object.
  *
  * Every such write is counted in a metric, which has an alarm. The log line, the event and the decision record follow
- * report-limit.ts: one per object and change within ten minutes. The record's key holds the start of that interval, so
+ * report-limit.ts: one per object and change within ten minutes. The record's key contains the start of that interval, so
  * two processes that find the same write one record.
  */
 

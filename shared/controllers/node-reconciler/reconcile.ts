@@ -4,7 +4,7 @@
  *   - labels under their old and new names;
  *   - the time of a NoExecute taint that an older version stored without it. The API sets this time in the write that
  *     adds the taint.
- * A Node that needs none of this is not written, so a controller that receives its own write stops there.
+ * A Node without such a change is not written. So the stream record of our own write causes no further write.
  */
 
 import { TAINT_UNINITIALIZED } from '../../domain/nodes/taint.ts';

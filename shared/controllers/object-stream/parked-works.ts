@@ -1,5 +1,5 @@
 /**
- * Works of object-stream that failed for a reason that may pass: parked, and retried until they succeed or are given up.
+ * Work of object-stream that failed with a retryable fault. It is parked, and retried until it succeeds or is given up.
  *
  *   1. Works of a batch fail. Their rows are written (store/parked-store.ts), and the batch succeeds. The records behind
  *      it are delivered at once (law L12).
@@ -8,7 +8,7 @@
  *      A work that fails is given up if it was parked too long ago. So neither an outage of evictor nor one of
  *      object-stream loses a work that was not retried.
  *
- * What may happen at once, late, twice or half-way:
+ * What happens when calls are concurrent, late, repeated or killed:
  *
  *   - Killed before the rows are written: the batch is not acknowledged and is delivered again.
  *   - Killed between the rows and the acknowledgement: the batch is delivered again. Its works run again. They find
@@ -25,8 +25,8 @@
  *
  * Each row is read, run and settled alone, so one that fails delays no other row.
  *
- * Works for one node by its name, which any of its pods may ask for, have one row per node (uid ''): a thousand pods of a
- * throttled node park one row.
+ * Work for a node by its name has one row per node (uid ''), because changes of all its pods may require it. So a
+ * thousand pods of a throttled node park one row.
  */
 
 import { defined } from '../../domain/defined.ts';
@@ -50,7 +50,7 @@ const CONCURRENCY_MAX = 8;
 /** Retries begin within this time after the other works: they delay the records behind them little. Milliseconds. */
 const RETRY_BUDGET_MS = 2_000;
 
-/** Parks the works that may pass. The others are given up. */
+/** Parks the works with retryable faults. The others are given up. */
 export async function parkFailed(
   { items }: WorkDependencies,
   changes: ObjectChanges,
@@ -82,7 +82,7 @@ interface RowToPark {
   /** Its latest state in this batch. */
   readonly object: ParkedObject;
   readonly works: Set<WorkKind>;
-  /** Of its first record. */
+  /** Position of its first record in the batch. */
   readonly position: number;
 }
 
@@ -146,7 +146,7 @@ function parkedObject(resource: 'nodes' | 'pods', object: KubeObject): ParkedObj
   };
 }
 
-/** Retries the parked rows that records ask for. Never asks for another delivery. */
+/** Retries the parked rows that the records name. Never reports a record as failed. */
 export async function retryParked(
   dependencies: WorkDependencies,
   records: readonly ItemChangeRecord[],
@@ -170,7 +170,7 @@ export async function retryParked(
 interface RetryOutcome {
   /** Faults of works that stay parked. */
   readonly left: readonly unknown[];
-  /** Faults that cannot pass. */
+  /** Faults that are not retryable. */
   readonly givenUp: readonly unknown[];
 }
 

@@ -1,4 +1,4 @@
-/** When a parked work is retried, and what is kept of its object. */
+/** When a parked work is retried, and which parts of its object are stored. */
 import { defined } from '../../domain/defined.ts';
 import { BETA_REGION_LABEL, BETA_ZONE_LABEL, REGION_LABEL, ZONE_LABEL } from '../../domain/zones/zone.ts';
 import type { KubeNode, KubeObject } from '../../kube/types.ts';
@@ -21,7 +21,7 @@ const RETRIES_WITHOUT_RESULT_MAX = 360;
 export const ROW_AGE_MAX_MS = 2 * 3_600_000;
 
 const ZONE_LABELS: readonly string[] = [ZONE_LABEL, REGION_LABEL, BETA_ZONE_LABEL, BETA_REGION_LABEL];
-/** Longest text that is kept: more than any valid name, label value or provider id. UTF-16 units. */
+/** Longer texts are not stored. No valid name, label value or providerID is longer. UTF-16 units. */
 const TEXT_LENGTH_MAX = 512;
 /** Pod CIDRs that are kept. A Node has two at most. */
 const POD_CIDRS_MAX = 4;
@@ -49,7 +49,7 @@ export function parkedNode({ metadata, spec }: KubeNode): KubeNode {
   };
 }
 
-/** The same of a Pod. One volume stands for all, because only their kind counts. */
+/** The same for a Pod. If it has EBS volumes, one placeholder is stored, because only their existence matters. */
 export function parkedPod({ metadata, spec }: KubeObject): KubeObject {
   const nodeName = spec?.['nodeName'];
   const volumes = spec?.['volumes'] as readonly NamedVolume[] | undefined;

@@ -12,7 +12,7 @@
  * A fault of one record concerns that record only. If it may pass, its works are parked and retried (parked-works.ts). If
  * it can never pass, the record is given up and counted (framework/item-change.ts).
  *
- * node-monitor and evictor repair at their next tick what a record that is given up leaves out. Events and the pods
+ * The next tick of node-monitor and evictor repairs the effects of a record that is given up. Events and the pods
  * version are not repaired; agents list their pods periodically anyway.
  */
 
@@ -57,7 +57,7 @@ async function handleChanges(
   const works = WORK_KINDS.flatMap((kind) => worksOf(kind, withState, changes, nowMs));
   const retryBudget = workUntil(dependencies.clock, nowMs + REPETITION_BUDGET_MS);
   const limits = { concurrencyMax: CONCURRENCY_MAX, retryBudget };
-  // Neither parked nor delivered again: the bus may refuse an event, but only an unreadable object makes this fail.
+  // Not parked: publishEvents never rejects, so this fails only for an unreadable object.
   const publishing = {
     of: [],
     run: () => publishEvents(dependencies, objectEvents(changes.nodes, changes.pods), nowMs),
@@ -81,7 +81,7 @@ async function handleChanges(
   );
 }
 
-/** The first successful result for all callers. A fault concerns the callers that waited for it. */
+/** Reads once and returns the same result to all callers. After a fault the next call reads again. */
 function once<T>(read: () => Promise<T>): () => Promise<T> {
   let result: Promise<T> | undefined;
   return () => {

@@ -1,4 +1,4 @@
-/** The works that follow from changes of Nodes and Pods. Each decides on the stored state when it runs. */
+/** The units of work that changes of Nodes and Pods require. Each decides by the stored state at the time it runs. */
 
 import { registeredNode, removingNode } from '../../domain/events/event-text.ts';
 import { marksPodsBoundNow, readyStatusOf } from '../../domain/nodes/conditions.ts';
@@ -23,7 +23,7 @@ import { reconciledNode } from '../node-reconciler/reconcile.ts';
 import { evictPods } from '../pod-evictor/reconcile.ts';
 import { nodeNameOf, podGcWorks } from '../pod-gc/maintain-work-list.ts';
 
-/** Stored in parked rows: a kind keeps its name. */
+/** Kinds of work. Parked rows contain these names, so a name never changes. */
 export const WORK_KINDS = [
   'registered',
   'removed',
@@ -55,7 +55,7 @@ export interface ObjectChanges {
   readonly pods: readonly PodChange[];
 }
 
-/** Work for one node by its name, whatever objects ask for it. */
+/** Work with `nodeName` is for the node of that name, and several changes may require it. */
 interface NodeNameWork extends RecordWork {
   readonly nodeName?: string;
 }
@@ -66,7 +66,7 @@ export interface ObjectWork extends NodeNameWork {
 
 export interface WorkDependencies extends ControllerDependencies {
   readonly cidrs: CidrAllocator;
-  /** One read serves all works of a batch. */
+  /** The state of the fleet, read once per batch. */
   readonly fleetState: () => Promise<FleetState>;
 }
 
@@ -227,12 +227,13 @@ function boundPodWorks(dependencies: ControllerDependencies, pods: readonly PodC
   ];
 }
 
+/** A node that a change concerns. */
 interface Concern {
   readonly nodeName: string;
   readonly position: number;
 }
 
-/** The nodes of the pods with changes that `isWanted`, and the nodes of the wanted changes of Nodes. */
+/** The nodes of all Node and Pod changes that `isWanted` selects. A rebound pod concerns two nodes. */
 const concernsOf = (
   { nodes, pods }: ObjectChanges,
   isWanted: { readonly node: (change: NodeChange) => boolean; readonly pod: (change: PodChange) => boolean },

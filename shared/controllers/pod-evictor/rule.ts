@@ -4,8 +4,8 @@
  * Runs when the node's NoExecute taints, a pod's tolerations or its binding changed, and when a timer is due. It always
  * evaluates the whole node, so a late or repeated trigger decides the same (L10). No kind of pod is exempt: DaemonSet
  * and static pods stay only because of their tolerations. A terminating pod is skipped: a second deletion changes
- * nothing, and on a silent machine it would repeat at every tick. Not rate limited: the taints set the pace. A failed
- * deletion is decided again, because the state has not changed.
+ * nothing, and on a silent machine it would repeat at every tick. Deletions are not rate limited, because the taints
+ * are. A failed deletion is decided again, because the state has not changed.
  *
  * Source: pkg/controller/tainteviction/taint_eviction.go; D6, D7 and D9 in docs/deviations.md.
  */
@@ -128,7 +128,7 @@ export type PodEvictionDecision =
   | (Target & { readonly kind: 'move'; readonly fromMs: number; readonly atMs: number })
   /** The pod stays: remove its timer and record the event. */
   | (Target & { readonly kind: 'cancel'; readonly event: EventText })
-  /** The timer's pod is no longer to be evicted from here: remove the timer without an event. */
+  /** The pod of the timer no longer exists, terminates or is not on this node: remove the timer without an event. */
   | (Target & { readonly kind: 'drop' })
   /** Record the event, write the condition, delete with the pod's own grace period and this uid. */
   | (Target & {
@@ -154,7 +154,7 @@ export function decidePodEvictions(
   const lifecycleNotBeforeMs =
     world.freshSinceMs > 0 ? world.freshSinceMs + policy.nodeMonitorGracePeriodSeconds * 1_000 : undefined;
 
-  // D7: a deleted node's timers are dropped below; its pods belong to pod garbage collection.
+  // D7: the timers of a deleted node are dropped below. Pod garbage collection deletes its pods.
   const here = world.taints === undefined ? [] : world.pods.filter((pod) => pod.nodeName === world.nodeName);
 
   for (const pod of here) {

@@ -1,5 +1,5 @@
 /**
- * Pod garbage collection of one tick. The work list names the candidates; live objects decide.
+ * Pod garbage collection in one tick. The work list has the candidates. The decisions use objects that are read live.
  *
  *   nodes of listed pods, and names in quarantine ── read live
  *   watchOrphans ── names with a Node leave the quarantine; ripe names are read once more, then their pods
@@ -40,8 +40,8 @@ import type { PodGcList } from './work-list-store.ts';
 
 /** Nodes read in one tick; with more, ticks rotate through them. */
 const NODES_PER_TICK_MAX = 2_000;
-/** Missing nodes with pods to read in one tick. */
-const ORPHANERS_PER_TICK_MAX = 100;
+/** Missing nodes whose pods are read in one tick. */
+const MISSING_NODES_PER_TICK_MAX = 100;
 const REMOVALS_PER_TICK_MAX = 1_000;
 const READS_CONCURRENCY_MAX = 16;
 /** Pods have eight shards; more concurrent commits would only conflict on the shard heads. */
@@ -88,7 +88,7 @@ export async function collectPods(
   const missing = await missingNodes(dependencies, list, { names, nodes, ...pass }, faults);
 
   const orphans = new Map<string, KubePod>();
-  await collect(inTurn([...missing].sort(), ORPHANERS_PER_TICK_MAX, pass.slot), faults, async (nodeName) => {
+  await collect(inTurn([...missing].sort(), MISSING_NODES_PER_TICK_MAX, pass.slot), faults, async (nodeName) => {
     for (const pod of await objects.listByNode(nodeName)) orphans.set(pathOf(pod.metadata), pod);
   });
   const rows = new Map<string, CollectablePod>([
@@ -129,11 +129,11 @@ const pathOf = ({ namespace = '', name = '' }: { readonly namespace?: string; re
   `${namespace}/${name}`;
 const podRef = ({ namespace, name }: PodRemoval): ObjectRef => ({ resource: 'pods', namespace, name });
 
-/** All items, or the first `most` of a rotation that starts elsewhere in each slot. */
-function inTurn<T>(all: readonly T[], most: number, slot: number): readonly T[] {
-  if (all.length <= most) return all;
-  const first = (slot * most) % all.length;
-  return [...all.slice(first), ...all.slice(0, first)].slice(0, most);
+/** All items, or `itemsMax` of them: a rotation that starts at another item in each slot. */
+function inTurn<T>(all: readonly T[], itemsMax: number, slot: number): readonly T[] {
+  if (all.length <= itemsMax) return all;
+  const first = (slot * itemsMax) % all.length;
+  return [...all.slice(first), ...all.slice(0, first)].slice(0, itemsMax);
 }
 
 /** Processes each item, with bounded concurrency. A failure is a fault and does not block the others. */

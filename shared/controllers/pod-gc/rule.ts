@@ -1,10 +1,10 @@
 /**
- * Pods that no kubelet will finish: terminated pods beyond a threshold, terminating pods on out-of-service nodes, pods
- * of nodes that do not exist, and terminating pods that were never bound.
+ * Pods that no kubelet deletes: terminated pods beyond a threshold, terminating pods on out-of-service nodes, pods of
+ * nodes that do not exist, and terminating pods that were never bound.
  *
- * Orphans wait. A missing node name stays in quarantine, and then a live read must confirm that the Node does not
- * exist: a list that was read too early must not cost a node its pods. The caller keeps the quarantine between ticks,
- * makes the live reads for the ripe names, and passes their answers on:
+ * Pods of a missing node are not deleted immediately. The node name first stays in quarantine. Then a live read must
+ * confirm that the Node does not exist, because a list may have been read before the Node was created. The caller stores
+ * the quarantine between ticks, reads the ripe names live, and passes on the results:
  *
  *     watchOrphans -> ripe names -> live reads -> settleOrphans -> missing names -> podRemovals -> steps
  *

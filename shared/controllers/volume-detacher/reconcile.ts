@@ -1,5 +1,5 @@
 /**
- * Detaches EBS volumes of nodes that a pod has left (rule.ts decides).
+ * Detaches EBS volumes from nodes on which no pod uses them any more (rule.ts decides).
  *
  *   rows of the work list ── VolumeAttachments, Node and pods of each, read live
  *   no attachment, or every volume in use: the row is deleted
@@ -8,11 +8,11 @@
  *     read the pods again ── remove it from the Node's volumesAttached ── DetachVolume
  *   in a later tick, when EC2 reports the volume as detached: delete the VolumeAttachment
  *
- * A tick that is killed is continued by the next one: the state is stored before the first effect, and each effect
- * finds what is done already. Two ticks at once send EC2 the same request twice.
+ * The next tick continues a tick that was killed: the state is stored before the first effect, and each effect checks
+ * what is already done. Two concurrent ticks send the same request to EC2 twice.
  *
- * Detaching from healthy nodes is left to the component that attaches; Nodekeeper has no CSI attacher. So a volume on a
- * healthy machine is never touched, mounted or not.
+ * Volumes of healthy nodes are never detached, mounted or not: that is the task of the component that attaches volumes.
+ * Nodekeeper has no CSI attacher.
  */
 
 import { parseProviderId } from '../../domain/cloud/provider-id.ts';
@@ -75,6 +75,7 @@ interface Pass {
   readonly budget: WorkBudget;
 }
 
+/** An attachment whose volume no pod on the node uses. */
 interface Unwanted {
   readonly attachment: KubeVolumeAttachment;
   /** undefined: the volume of the attachment is not known. */
@@ -113,7 +114,7 @@ export async function detachVolumes(
   const { objects, cloud } = dependencies;
   const first = rows.length > NODES_PER_TICK_MAX ? (pass.slot * NODES_PER_TICK_MAX) % rows.length : 0;
   const selected = [...rows.slice(first), ...rows.slice(0, first)].slice(0, NODES_PER_TICK_MAX);
-  const attachments = groupedBy((await listAttachments(objects)).filter(isHeld), (attachment) =>
+  const attachments = groupedBy((await listAttachments(objects)).filter(isEbsAttached), (attachment) =>
     String(attachment.spec?.nodeName ?? ''),
   );
   const nodesToDetach: NodeToDetach[] = [];
@@ -167,8 +168,8 @@ export async function detachVolumes(
   return { detached, faults: [...reads.faults, ...faults] };
 }
 
-/** Whether the attachment is of EBS and not reported as detached. */
-const isHeld = ({ spec, status, metadata }: KubeVolumeAttachment): boolean =>
+/** True for an attachment of the EBS driver that is not reported as detached. */
+const isEbsAttached = ({ spec, status, metadata }: KubeVolumeAttachment): boolean =>
   spec?.attacher === EBS_DRIVER && !(metadata.deletionTimestamp !== undefined && status?.attached === false);
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
@@ -180,6 +181,7 @@ const attachedNames = (node: KubeNode | undefined): readonly string[] =>
 const usersOf = (pods: readonly KubePod[]): readonly (readonly Volume[])[] =>
   pods.filter((pod) => !isTerminated(pod)).map(volumesOf);
 
+/** The volume id of an attachment, undefined if it is not certain (attached-volumes.rule.ts). */
 function identify(
   dependencies: ControllerDependencies,
   attachment: KubeVolumeAttachment,
@@ -265,7 +267,7 @@ async function askCloud(cloud: Cloud, nodes: readonly NodeToDetach[]): Promise<A
   return { volumes, instances };
 }
 
-/** Why a timeout alone must not detach; undefined while the safety gate is open (D9). */
+/** Why a volume must not be detached by the timeout alone. Undefined while the safety gate is open (D9). */
 async function gateDoubt({ fleet, policy }: ControllerDependencies, nowMs: number): Promise<string | undefined> {
   const { gate } = await fleet.readState();
   return gateVerdictFor(gate, { nowMs, policy }).kind === 'holding' ? 'the safety gate is closed' : undefined;
@@ -332,7 +334,7 @@ function evaluate(
     const reason = policy.disableForceDetachOnTimeout ? 'switched-off' : doubt === undefined ? 'no-answer' : 'doubt';
     return { ...withhold(reason, decision.reason), note };
   }
-  // EC2 is detaching it already. Only a request with Force is worth sending.
+  // EC2 is already detaching the volume. A second request is only sent if it adds Force.
   const isUnderWay = attached?.state === 'detaching' || (attached?.state === 'busy' && memory.askedAtMs !== undefined);
   const isEnough = !decision.force || memory.forced === true;
   if (attached?.state === 'attaching' || (isUnderWay && isEnough)) {

@@ -1,7 +1,8 @@
 /**
- * When a volume that no pod on its node uses any more is detached.
+ * When a volume is detached after the last pod on its node stopped using it.
  *
- * Detaching a volume from a machine that still writes damages it; leaving it attached only delays a pod. So a volume
+ * To detach a volume from a machine that still writes damages the file system. A volume that stays attached only delays
+ * a pod. So a volume
  * stays attached while the safety gate is closed, while the instance state is unknown, and when the volume is not
  * identified with certainty. A mounted volume of a healthy node is never detached by timeout. The timeout starts when
  * the last pod object is deleted: on a dead node a user must delete the pod first.
@@ -18,7 +19,7 @@ export interface AttachedVolume {
   /** Reported by the node in status.volumesInUse. */
   readonly mounted: boolean;
   /**
-   * When it was first seen unused: no pod object on this node names it, terminating ones included. Epoch milliseconds.
+   * When no pod object on this node, terminating pods included, was first found to use it. Epoch milliseconds.
    */
   readonly detachRequestedAtMs: number;
   /** Has the tag that our IAM permission to detach requires. */
@@ -47,7 +48,7 @@ export type ForcedDetachReason = 'timeout' | 'out-of-service';
 export type DetachDecision =
   /** Keep detachRequestedAtMs. */
   | { readonly kind: 'wait'; readonly detachRequestedAtMs: number; readonly reason: string }
-  /** Never detached by us; an operator must act. Keep detachRequestedAtMs. */
+  /** Nodekeeper never detaches it; an operator must. Keep detachRequestedAtMs. */
   | { readonly kind: 'refuse'; readonly detachRequestedAtMs: number; readonly reason: string }
   | {
       readonly kind: 'detach';
