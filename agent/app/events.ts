@@ -7,7 +7,7 @@
  * an event that cannot be sent in time is dropped and counted.
  */
 import { defined } from '../../shared/domain/defined.ts';
-import type { KubeObject } from '../../shared/kube/types.ts';
+import type { KubePod } from '../../shared/kube/types.ts';
 import type { Log } from '../../shared/ports/log.ts';
 import type { KubeApi } from '../ports/kube-api.ts';
 import type { AgentMeter } from '../ports/meter.ts';
@@ -39,7 +39,7 @@ export interface EventRecorderDependencies {
 
 export interface EventRecorder {
   aboutNode(event: NodeEvent): void;
-  aboutPod(pod: KubeObject, event: NodeEvent): void;
+  aboutPod(pod: KubePod, event: NodeEvent): void;
   /** Sends queued events until stopped, then the rest within two seconds. */
   run(stop: AbortSignal): Promise<void>;
   /**

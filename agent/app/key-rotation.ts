@@ -85,7 +85,7 @@ class RotationSteps {
   /** From the newest answer of the cluster; undefined if it must be read. */
   #enrolled: readonly EnrolledKey[] | undefined;
   #provenKeyId: string | undefined;
-  /** Aborted by the answer to a heartbeat. */
+  /** Aborted when a heartbeat is answered, which ends the wait in #prove. */
   #answered = new AbortController();
 
   constructor(config: RotationConfig, dependencies: KeyRotationDependencies) {
@@ -184,6 +184,6 @@ class RotationSteps {
       return { kind: 'failed', why: describeAnswer(answer), atLeastMs };
     }
     if (isExpected(this.#enrolled)) return DONE;
-    return { kind: 'failed', why: 'the answer does not hold the requested keys' };
+    return { kind: 'failed', why: 'the answer does not contain the requested keys' };
   }
 }

@@ -26,7 +26,7 @@ export interface LeaseClientDependencies {
 
 type EnsureAttempt =
   | { readonly kind: 'found' | 'created'; readonly lease: KubeObject }
-  /** The Node that is to own the Lease cannot be read. */
+  /** The Node, which owns the Lease, cannot be read. */
   | { readonly kind: 'noOwner' }
   | { readonly kind: 'failed'; readonly answer: KubeAnswer };
 
@@ -105,7 +105,7 @@ export class LeaseClient {
     return node === undefined ? undefined : renewedLease(base, { ...this.#timing(), node });
   }
 
-  /** The Node that is to own the Lease, registered again if it was deleted; undefined if it cannot be read. */
+  /** The Node that owns the Lease. Registers it again if it was deleted. Undefined if it cannot be read. */
   async #owner(): Promise<KubeNode | undefined> {
     const { nodeName, log, registerAgain } = this.#dependencies;
     const { node, answer } = await this.#readNode();
@@ -140,7 +140,7 @@ export class LeaseClient {
       : describeAnswer(answer);
   }
 
-  /** Waits as long as a Retry-After of the answer asks, but at least this long. */
+  /** Waits for the Retry-After of the answer, but at least `atLeastMs`. */
   async #wait(answer: KubeAnswer, atLeastMs: number): Promise<void> {
     const { time, fraction, stop } = this.#dependencies;
     const retryAfterMs = answer.kind === 'answered' ? retryAfterWaitMs(answer, fraction()) : 0;

@@ -8,11 +8,11 @@
  * It continues during a graceful shutdown of the machine.
  *
  * Differences from upstream:
- * - The wait after the first round is a share of the interval, derived from the node's name. A fleet that is started
- *   at once does not renew in step.
+ * - The wait after the first round is a part of the interval that depends on the node's name. So nodes that start at
+ *   the same time do not renew at the same time.
  * - A Retry-After is obeyed, within bounds.
  * - A deleted Node is registered again before the Lease is created.
- * - An answer counts only when it is the Lease that was sent. A captive portal answers everything with 200.
+ * - Only an answer with the sent Lease counts. A captive portal may answer every request with 200.
  */
 import type { KubeObject } from '../../shared/kube/types.ts';
 import type { Log } from '../../shared/ports/log.ts';

@@ -11,7 +11,7 @@
  * The loop keeps one entry per pod of this node, with its newest status and no queue. An outage of the API costs no
  * memory.
  */
-import type { KubeObject } from '../../shared/kube/types.ts';
+import type { KubePod } from '../../shared/kube/types.ts';
 import type { RunningPod } from '../ports/pod-runtime.ts';
 import { type Doubling, doublingWaitMs, retryAfterWaitMs } from '../rules/backoff.ts';
 import { killRequest } from '../rules/kill-request.ts';
@@ -37,13 +37,13 @@ export interface PodLoop {
   /** The pods of this node may have changed. */
   podsChanged(): void;
   /** Pods that run or are about to. */
-  activePods(): readonly KubeObject[];
+  activePods(): readonly KubePod[];
   /**
    * Terminates a pod for good. Resolves when none of its containers runs and its status was reported, or the report
    * failed.
    * @throws Error when it does not terminate in time.
    */
-  killPod(pod: KubeObject, graceSeconds: number, change: (status: PodStatus) => PodStatus): Promise<void>;
+  killPod(pod: KubePod, graceSeconds: number, change: (status: PodStatus) => PodStatus): Promise<void>;
   /** Lists, decides and acts once. False when the list failed, or the Node for an admission could not be read. */
   sync(stop?: AbortSignal): Promise<boolean>;
   /** Resolves when no step is under way. */
@@ -119,13 +119,13 @@ class ListingPodLoop implements PodLoop {
     this.#wake.abort();
   }
 
-  activePods(): readonly KubeObject[] {
+  activePods(): readonly KubePod[] {
     return [...this.#entries.values()]
       .filter((each) => each.present && each.admission === 'admitted' && !hasFinished(each) && !each.kill)
       .map(({ pod }) => pod);
   }
 
-  async killPod(pod: KubeObject, graceSeconds: number, change: (status: PodStatus) => PodStatus): Promise<void> {
+  async killPod(pod: KubePod, graceSeconds: number, change: (status: PodStatus) => PodStatus): Promise<void> {
     const entry = this.#entries.get(pod.metadata.uid ?? '');
     if (entry === undefined || hasFinished(entry)) return;
     const { giveUpAfterSeconds } = killRequest(pod, graceSeconds);
@@ -169,7 +169,7 @@ class ListingPodLoop implements PodLoop {
   }
 
   /** Undefined when the list failed. Waits as long as a Retry-After asks for. */
-  async #list(stop?: AbortSignal): Promise<readonly KubeObject[] | undefined> {
+  async #list(stop?: AbortSignal): Promise<readonly KubePod[] | undefined> {
     const { api, nodeName, time, fraction, log } = this.#dependencies;
     const list = await listPods(api, nodeName, stop);
     if (list.kind !== 'failed') return list.pods;
@@ -179,7 +179,7 @@ class ListingPodLoop implements PodLoop {
     return undefined;
   }
 
-  #updateEntries(listed: readonly KubeObject[], running: readonly RunningPod[]): void {
+  #updateEntries(listed: readonly KubePod[], running: readonly RunningPod[]): void {
     for (const entry of this.#entries.values()) entry.present = false;
     for (const pod of listed) {
       const entry = this.#entries.get(pod.metadata.uid ?? '');

@@ -3,9 +3,9 @@
  *
  *   start checks → registration (which enrols) → lease · status · pods · events · shutdown · key
  *
- * The loops do not know each other; this file connects them. The lease loop has its own API client, so no other request
- * delays a heartbeat. Stopping ends the loops at once and leaves pods running: a restart of the agent must not
- * restart the workloads.
+ * The loops do not import each other; this file connects them. The lease loop has its own API client, so no other
+ * request delays a heartbeat. When the agent stops, the loops stop at once and the pods keep running: a restart of the
+ * agent must not restart the workloads.
  */
 import { recordsOf, textOf } from '../../shared/kube/normal-form.ts';
 import type { KubeNode } from '../../shared/kube/types.ts';
@@ -39,9 +39,7 @@ export interface AgentParts extends StartParts {
   /** For heartbeats and node status alone. */
   readonly beatApi: KubeApi;
   readonly api: KubeApi;
-  /**
-   * Labels with which the cluster wants the Node registered. Enrols first if that is due, and rejects if that fails.
-   */
+  /** Labels of the node identity, for the registration. Enrols first if necessary, and rejects if that fails. */
   readonly clusterLabels: () => Promise<Readonly<Record<string, string>>>;
   /** Absent with a configured token. */
   readonly keys?: MachineKeys | undefined;
@@ -180,7 +178,7 @@ function statusComputation(
   });
 }
 
-/** Builds the Node to be registered, and keeps the events of its computation until it is registered. */
+/** Builds the Node for the registration, and keeps the events of its computation until the Node is registered. */
 class NodeBuilder {
   readonly #parts: AgentParts;
   readonly #started: Started;
@@ -225,7 +223,7 @@ function connectLoops(parts: AgentParts, loops: Loops): void {
     podLoop.podsChanged();
   });
   registration.onRegistered(() => {
-    // As a kubelet, which records them at each start, whether or not the Node existed before.
+    // A kubelet also records them at each start, for new and existing Nodes.
     for (const event of nodeBuilder.takeEvents()) events.aboutNode(event);
     podLoop.podsChanged();
   });

@@ -2,7 +2,7 @@
  * The topology manager of a running agent: it applies the rules, and keeps which resources it assigned to which pod.
  * After a restart it starts empty, and the running pods are admitted again.
  */
-import type { KubeObject } from '../../shared/kube/types.ts';
+import type { KubePod } from '../../shared/kube/types.ts';
 import type { AgentMeter } from '../ports/meter.ts';
 import type { AgentTime } from '../ports/time.ts';
 import type { Admission } from '../rules/pod-admission.ts';
@@ -22,7 +22,7 @@ export interface TopologyDependencies {
 
 export interface TopologyManager {
   /** Decides again for a pod that was admitted before, without its earlier assignment. */
-  admit(pod: KubeObject): Admission;
+  admit(pod: KubePod): Admission;
   /** Releases the resources of a removed pod. Does nothing for an unknown pod. */
   release(podUid: string): void;
 }

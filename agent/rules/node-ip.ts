@@ -28,7 +28,7 @@ function judged(addresses: readonly IpAddress[], ignored: readonly string[], dua
 }
 
 /**
- * Parses the argument: one address, or one of each family, separated by a comma. Surrounding blanks are ignored.
+ * Parses the argument: one address, or an IPv4 and an IPv6 address, separated by a comma. Surrounding blanks are ignored.
  * `dualStackAllowed`: the cloud provider is unset or external.
  */
 export function parseNodeIpArgument(argument: string, dualStackAllowed: boolean): NodeIps {

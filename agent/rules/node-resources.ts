@@ -46,15 +46,15 @@ const subtract = (from: Quantity, nanos: bigint): Quantity => ({
 });
 
 /**
- * A threshold as an amount of its resource. A percentage is a 32-bit float from the parser on, as upstream computes it:
- * 10 % of 100Gi is 10737418400, not 10737418240.
+ * A threshold as an amount of its resource. Percentages are computed with 32-bit floats, as upstream: 10 % of 100Gi is
+ * 10737418400, not 10737418240.
  */
 export function thresholdAmount(threshold: ThresholdValue, capacity: number): number {
   if (threshold.kind === 'quantity') return threshold.value;
   return Math.trunc(capacity * Math.fround(Math.fround(threshold.percent) / 100));
 }
 
-/** Only these two hard eviction thresholds reserve resources; soft thresholds and those of imagefs do not. */
+/** Resources with a hard eviction threshold that reserves them, and its signal. Other thresholds reserve nothing. */
 const RESERVING_SIGNALS: Readonly<Record<string, string>> = {
   memory: 'memory.available',
   'ephemeral-storage': 'nodefs.available',

@@ -27,7 +27,7 @@ const OS_LABEL = 'kubernetes.io/os';
 
 type Amounts = Map<string, bigint>;
 
-/** cpu in thousandths, all others in whole units, rounded up as by upstream's MilliValue() and Value(). */
+/** cpu in millicores, other resources in whole units. Rounded up, as by upstream's MilliValue() and Value(). */
 function amountOf(resource: string, value: unknown): bigint {
   const parsed = parseQuantity(String(value));
   if (parsed.kind !== 'parsed') return 0n;
@@ -75,7 +75,8 @@ export function podRequests(pod: KubeObject): ReadonlyMap<string, bigint> {
   return plus(most, amountsOf(spec['overhead']));
 }
 
-function shortOf(pod: KubeObject, others: readonly KubeObject[], allocatable: Amounts): Refusal | undefined {
+/** The refusal for the first resource of which the node has too little, undefined if there is none. */
+function resourceShortage(pod: KubeObject, others: readonly KubeObject[], allocatable: Amounts): Refusal | undefined {
   const lacking = (resource: string, requested: bigint, used: bigint, capacity: bigint): Refusal =>
     refused(
       `OutOf${resource}`,
@@ -136,6 +137,7 @@ export interface AdmissionFacts {
   readonly operatingSystem: string;
 }
 
+/** Checks in the order of the kubelet; the first refusal is returned. */
 export function admitPod({ pod, node, others, operatingSystem }: AdmissionFacts): Admission {
   const spec = recordOf(pod.spec);
   const labels = node.metadata.labels ?? {};
@@ -151,7 +153,7 @@ export function admitPod({ pod, node, others, operatingSystem }: AdmissionFacts)
   if (system !== '' && system !== operatingSystem) {
     return refused('PodOSNotSupported', "Failed to admit pod as the OS field doesn't match node OS");
   }
-  const short = shortOf(pod, others, amountsOf(recordOf(node.status)['allocatable']));
+  const short = resourceShortage(pod, others, amountsOf(recordOf(node.status)['allocatable']));
   if (short !== undefined) return short;
   if (!matchesNodeAffinity(pod, labels, node.metadata.name ?? '')) {
     return predicate('NodeAffinity', "node(s) didn't match Pod's node affinity/selector");

@@ -20,7 +20,7 @@ interface ContainerSpec {
 }
 
 /** The spec of a container, and its actual state. */
-interface Placed {
+interface PlacedContainer {
   readonly spec: ContainerSpec;
   readonly found: RunningContainer;
 }
@@ -49,7 +49,7 @@ function place(
   specs: readonly ContainerSpec[],
   running: readonly RunningContainer[],
   reason: 'ContainerCreating' | 'PodInitializing',
-): Placed[] {
+): PlacedContainer[] {
   return specs.map((spec) => ({
     spec,
     found: running.find(({ name }) => name === spec.name) ?? {
@@ -83,13 +83,14 @@ function stateJson(state: ContainerState, containerId: string | undefined): PodS
   }
 }
 
-const ended = (placed: Placed): boolean => placed.found.state.kind === 'terminated';
-const succeeded = ({ found: { state } }: Placed): boolean => state.kind === 'terminated' && state.exitCode === 0;
-const runs = (placed: Placed): boolean => placed.found.state.kind === 'running';
+const ended = (placed: PlacedContainer): boolean => placed.found.state.kind === 'terminated';
+const succeeded = ({ found: { state } }: PlacedContainer): boolean =>
+  state.kind === 'terminated' && state.exitCode === 0;
+const runs = (placed: PlacedContainer): boolean => placed.found.state.kind === 'running';
 /** Whether the containers after it may start. */
-const initDone = (placed: Placed): boolean => succeeded(placed) || (placed.spec.sidecar && runs(placed));
+const initDone = (placed: PlacedContainer): boolean => succeeded(placed) || (placed.spec.sidecar && runs(placed));
 
-function containerStatus(placed: Placed, ready: boolean): PodStatus {
+function containerStatus(placed: PlacedContainer, ready: boolean): PodStatus {
   const { spec, found } = placed;
   return {
     name: spec.name,
@@ -104,7 +105,11 @@ function containerStatus(placed: Placed, ready: boolean): PodStatus {
   };
 }
 
-function phaseFrom(policy: RestartPolicy, init: readonly Placed[], main: readonly Placed[]): PodPhase {
+function phaseFrom(
+  policy: RestartPolicy,
+  init: readonly PlacedContainer[],
+  main: readonly PlacedContainer[],
+): PodPhase {
   const failedInit = init.some((each) => !each.spec.sidecar && ended(each) && !succeeded(each));
   if (failedInit && policy === 'Never') return 'Failed';
   if (!init.every(initDone) && !main.some((each) => runs(each) || ended(each))) return 'Pending';

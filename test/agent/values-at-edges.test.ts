@@ -58,7 +58,7 @@ it('a pod that has finished terminates within the period that was requested, not
   const pod = {
     metadata: { name: 'p', uid: 'u' },
     spec: { terminationGracePeriodSeconds: 5 },
-    status: { phase: 'Failed' },
+    status: { phase: 'Failed' as const },
   };
   const entry: PodEntry = newPodEntry(pod, true);
   expect(stopGraceSeconds(entry)).toBe(5);

@@ -18,7 +18,7 @@ const EXIT_NOT_FOUND = 127;
 const EXIT_NOT_EXECUTABLE = 126;
 const EXIT_NOT_STARTED = 128;
 
-/** The group and output of a container. Closes `output`. @throws Error when no process could be made */
+/** Starts a process in its own session, with `output` as stdout and stderr. Closes `output`. @throws Error of spawn */
 export function startProcess(
   processes: PodProcesses,
   container: ContainerRecord,
@@ -90,7 +90,7 @@ export class ContainerStart {
     if (child.pid !== undefined) this.#follow(container, child, startedAtMs);
   }
 
-  /** Returns a function that undoes it. */
+  /** Counts a start and sets its containerId. Returns a function that restores the previous values. */
   #countStart(container: ContainerRecord): () => void {
     const { restartCount, containerId } = container;
     if (containerId !== undefined) container.restartCount += 1;

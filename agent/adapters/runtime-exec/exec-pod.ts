@@ -2,8 +2,8 @@
  * One pod as processes of this machine.
  *
  * Init containers run one after the other, then all other containers together. The pod's policy restarts each of them
- * with a growing wait. A stop terminates them all, and nothing starts after it. Everything happens on one thread. A
- * change (an exit, the end of a wait) calls `advance`, which starts the containers that are due.
+ * with a growing wait. A stop terminates them all, and nothing starts after it. A change (an exit, the end of a wait)
+ * calls `advance`, which starts the containers that are due.
  *
  * A container is a process in its own session. When its first process exits, every process with its mark in the
  * environment is killed, because a container terminates with its first process. Processes outlive the agent. The next
@@ -92,7 +92,7 @@ export class ExecPod {
   adopt(marked: readonly MarkedProcess[]): void {
     const processes = this.#processes;
     for (const container of processes.record.containers) this.#adoptRestart(container);
-    // A record that could not be written lacks a start. Processes of that start must not run beside the next one.
+    // If a record could not be written, it does not have the last start. Processes of that start are killed.
     const live = processes.running().filter((each) => processes.mayBeAlive(each));
     for (const { pid, mark } of marked) {
       if (!mark.startsWith(`${processes.uid}/`)) continue;
@@ -229,7 +229,7 @@ export class ExecPod {
     this.advance();
   }
 
-  /** The wait before a restart continues from where the previous agent stopped. A boot ends it. */
+  /** Continues the restart wait of the previous agent. After a boot there is no wait left. */
   #adoptRestart(container: ContainerRecord): void {
     if (container.state.kind !== 'waiting') return;
     const { reason } = container.state;

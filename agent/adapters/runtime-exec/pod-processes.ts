@@ -6,7 +6,7 @@
  */
 import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
-import type { KubeObject } from '../../../shared/kube/types.ts';
+import type { KubePod } from '../../../shared/kube/types.ts';
 import type { Log } from '../../../shared/ports/log.ts';
 import type { AgentTime } from '../../ports/time.ts';
 import { type ContainerRecord, type Moment, type PodRecord, writeRecord } from './pod-record.ts';
@@ -45,7 +45,7 @@ export class PodProcesses {
     this.#dependencies = dependencies;
   }
 
-  get pod(): KubeObject {
+  get pod(): KubePod {
     return this.record.pod;
   }
 
@@ -127,7 +127,7 @@ export class PodProcesses {
     this.#dependencies.onChange();
   }
 
-  /** Ends the pauses under way. */
+  /** Resolves all current pauses. */
   wake(): void {
     const before = this.#change;
     this.#change = new AbortController();
@@ -205,26 +205,26 @@ export class PodProcesses {
   }
 
   /**
-   * Kills until no process with such a mark exists: a process may start others meanwhile. The first pass is complete
-   * before this returns its promise.
+   * Sends SIGKILL to the processes with selected marks until none exists, because a process may start others meanwhile.
+   * The first pass is synchronous.
    *
    * @throws Error when some still exist after KILLED_WAIT_MS
    */
-  async killMarked(isMeant: (mark: string) => boolean): Promise<void> {
+  async killMarked(isSelected: (mark: string) => boolean): Promise<void> {
     const { time } = this.#dependencies;
     const untilMs = time.monotonicMs() + KILLED_WAIT_MS;
     for (let waitMs = KILLED_POLL_MS; !this.isDetached; waitMs = Math.min(2 * waitMs, POLL_MS)) {
-      const why = this.#killMarkedOnce(isMeant);
+      const why = this.#killMarkedOnce(isSelected);
       if (why === undefined) return;
       if (time.monotonicMs() >= untilMs) throw new Error(why);
       await time.sleep(waitMs, this.#detached.signal);
     }
   }
 
-  /** Why some may still exist; undefined if there were none. */
-  #killMarkedOnce(isMeant: (mark: string) => boolean): string | undefined {
+  /** One pass. Returns why selected processes may still exist, undefined if there were none. */
+  #killMarkedOnce(isSelected: (mark: string) => boolean): string | undefined {
     try {
-      const left = markedProcesses().filter(({ mark }) => isMeant(mark));
+      const left = markedProcesses().filter(({ mark }) => isSelected(mark));
       if (left.length === 0) return undefined;
       let why = `${left.length} processes of pod ${this.uid} still exist ${KILLED_WAIT_MS} ms after SIGKILL`;
       for (const { pid } of left) {

@@ -1,11 +1,10 @@
 /**
- * The state of a pod on disk: `<pods>/<uid>/record.json`, replaced as a whole. The next agent finds the processes by
- * it.
+ * The state of a pod on disk: `<pods>/<uid>/record.json`, which each write replaces. With it the next agent finds the
+ * processes of the pod.
  */
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Json, recordOf, recordsOf, textOf } from '../../../shared/kube/normal-form.ts';
-import type { KubeObject } from '../../../shared/kube/types.ts';
+import type { Container, KubePod } from '../../../shared/kube/types.ts';
 import type { ContainerState } from '../../ports/pod-runtime.ts';
 import { makeDirectory } from '../system/directory.ts';
 import type { ProcessIdentity } from './process-table.ts';
@@ -39,7 +38,7 @@ export interface ContainerRecord {
 
 export interface PodRecord {
   readonly version: 1;
-  readonly pod: KubeObject;
+  readonly pod: KubePod;
   /** All init containers have completed. */
   initialised: boolean;
   /** No container of the pod starts any more. */
@@ -49,11 +48,11 @@ export interface PodRecord {
 
 const RECORD_FILE = 'record.json';
 
-export function newRecord(pod: KubeObject): PodRecord {
-  const spec = recordOf(pod.spec);
-  const inits = recordsOf(spec['initContainers']);
-  const waiting = (container: Json, kind: ContainerRecord['kind'], reason: string): ContainerRecord => ({
-    name: textOf(container['name']),
+/** The record of a pod of which no container has started. */
+export function newRecord(pod: KubePod): PodRecord {
+  const { initContainers = [], containers = [] } = pod.spec ?? {};
+  const waiting = ({ name = '' }: Container, kind: ContainerRecord['kind'], reason: string): ContainerRecord => ({
+    name,
     kind,
     state: { kind: 'waiting', reason },
     restartCount: 0,
@@ -61,21 +60,23 @@ export function newRecord(pod: KubeObject): PodRecord {
   return {
     version: 1,
     pod,
-    initialised: inits.length === 0,
+    initialised: initContainers.length === 0,
     stopped: false,
     containers: [
-      ...inits.map((each) => waiting(each, each['restartPolicy'] === 'Always' ? 'sidecar' : 'init', 'PodInitializing')),
-      ...recordsOf(spec['containers']).map((each) =>
-        waiting(each, 'main', inits.length === 0 ? 'ContainerCreating' : 'PodInitializing'),
+      ...initContainers.map((each) =>
+        waiting(each, each.restartPolicy === 'Always' ? 'sidecar' : 'init', 'PodInitializing'),
+      ),
+      ...containers.map((each) =>
+        waiting(each, 'main', initContainers.length === 0 ? 'ContainerCreating' : 'PodInitializing'),
       ),
     ],
   };
 }
 
 /** The spec of an init container or container of the pod. */
-export function containerSpec(pod: KubeObject, name: string): Json | undefined {
-  const { initContainers, containers } = recordOf(pod.spec);
-  return [...recordsOf(initContainers), ...recordsOf(containers)].find((each) => each['name'] === name);
+export function containerSpec(pod: KubePod, name: string): Container | undefined {
+  const { initContainers = [], containers = [] } = pod.spec ?? {};
+  return [...initContainers, ...containers].find((each) => each.name === name);
 }
 
 /** @throws Error of the file system; the previous record stays. */
@@ -84,7 +85,7 @@ export function writeRecord(directory: string, record: PodRecord): void {
   const file = join(directory, RECORD_FILE);
   const temporary = `${file}.tmp`;
   try {
-    // The pod's environment may hold secrets.
+    // The pod's environment may contain secrets.
     writeFileSync(temporary, JSON.stringify(record), { mode: 0o600 });
     renameSync(temporary, file);
   } catch (cause) {
@@ -93,7 +94,7 @@ export function writeRecord(directory: string, record: PodRecord): void {
   }
 }
 
-/** Removes a file or directory that does no harm if it stays. */
+/** Removes a file or directory. A failure is ignored. */
 export function removeQuietly(path: string): void {
   try {
     rmSync(path, { recursive: true, force: true });
@@ -106,7 +107,7 @@ export function removeQuietly(path: string): void {
 export function readRecord(directory: string): PodRecord {
   const record = JSON.parse(readFileSync(join(directory, RECORD_FILE), 'utf8')) as Partial<PodRecord>;
   if (record.version !== 1 || !Array.isArray(record.containers) || typeof record.pod?.metadata?.uid !== 'string') {
-    throw new Error(`${join(directory, RECORD_FILE)} is no record of a pod`);
+    throw new Error(`${join(directory, RECORD_FILE)} is not a pod record of version 1`);
   }
   return record as PodRecord;
 }

@@ -3,7 +3,6 @@
  * stop can only be shortened.
  */
 import type { ChildProcess } from 'node:child_process';
-import { numberOf, recordOf } from '../../../shared/kube/normal-form.ts';
 import type { Log } from '../../../shared/ports/log.ts';
 import type { AgentTime } from '../../ports/time.ts';
 import { type CommandLine, commandLine } from './command-line.ts';
@@ -105,12 +104,10 @@ export class PodStop {
     const processes = this.#processes;
     const { time, hostIp } = this.#dependencies;
     const spec = containerSpec(processes.pod, container.name);
-    const hook = recordOf(recordOf(spec?.['lifecycle'])['preStop']);
-    const command = recordOf(hook['exec'])['command'];
-    const line = commandLine(processes.pod, { ...spec, command, args: [] }, hostIp());
-    if (hook['exec'] !== undefined && line.kind === 'command') await this.#runHook(container, line, leftMs);
-    const sleepSeconds = numberOf(recordOf(hook['sleep'])['seconds']) ?? 0;
-    const wakeAtMs = time.monotonicMs() + sleepSeconds * 1_000;
+    const { exec, sleep } = spec?.lifecycle?.preStop ?? {};
+    const line = commandLine(processes.pod, { ...spec, command: exec?.command ?? [], args: [] }, hostIp());
+    if (line.kind === 'command') await this.#runHook(container, line, leftMs);
+    const wakeAtMs = time.monotonicMs() + (sleep?.seconds ?? 0) * 1_000;
     while (time.monotonicMs() < wakeAtMs && container.state.kind === 'running' && this.#mayWait(leftMs)) {
       await processes.pause(Math.min(wakeAtMs - time.monotonicMs(), leftMs()));
     }

@@ -6,7 +6,7 @@
  */
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { KubeObject } from '../../../shared/kube/types.ts';
+import type { KubePod } from '../../../shared/kube/types.ts';
 import type { Log } from '../../../shared/ports/log.ts';
 import { makeDirectory } from '../system/directory.ts';
 import { ExecPod, type ExecPodDependencies } from './exec-pod.ts';
@@ -14,7 +14,7 @@ import { newRecord, type PodRecord, readRecord, removeQuietly, writeRecord } fro
 import { isShortage, type MarkedProcess, markedProcesses, readBootId, signal } from './process-table.ts';
 
 export interface RecordedPodsOptions extends Pick<ExecPodDependencies, 'time' | 'log' | 'logBytesMax' | 'hostIp'> {
-  /** Holds one directory per pod, named by its uid. */
+  /** Contains one directory per pod, with its uid as name. */
   readonly podsDirectory: string;
   readonly log: Log;
   readonly onChange: (podUid: string) => void;
@@ -45,7 +45,7 @@ export class RecordedPods {
     return this.#readError;
   }
 
-  /** What is wrong with the files; undefined if nothing is. */
+  /** The current error of the files, undefined if there is none. */
   complaint(): string | undefined {
     if (this.#readError !== undefined) return `the records of pods cannot be read: ${withoutPath(this.#readError)}`;
     const writeError = this.known()
@@ -87,7 +87,7 @@ export class RecordedPods {
   }
 
   /** @throws Error when the record cannot be written: the next agent would start the pod a second time */
-  add(uid: string, pod: KubeObject): ExecPod {
+  add(uid: string, pod: KubePod): ExecPod {
     const directory = this.#directoryOf(uid);
     const record = newRecord(pod);
     try {

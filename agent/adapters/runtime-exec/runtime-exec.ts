@@ -5,8 +5,7 @@
  */
 import { accessSync, constants } from 'node:fs';
 import { join } from 'node:path';
-import { recordOf, recordsOf, textOf } from '../../../shared/kube/normal-form.ts';
-import type { KubeObject } from '../../../shared/kube/types.ts';
+import type { KubePod } from '../../../shared/kube/types.ts';
 import type { Log } from '../../../shared/ports/log.ts';
 import type { PodRuntime } from '../../ports/pod-runtime.ts';
 import type { AgentTime } from '../../ports/time.ts';
@@ -117,12 +116,11 @@ function accessError(podsDirectory: string): string | undefined {
 }
 
 /** @throws Error when the uid or the name of a container cannot be part of a path */
-function checkedUid(pod: KubeObject): string {
+function checkedUid(pod: KubePod): string {
   const uid = pod.metadata.uid ?? '';
   if (!UID.test(uid)) throw new Error(`uid ${JSON.stringify(uid)} cannot name a directory`);
-  const spec = recordOf(pod.spec);
-  for (const container of [...recordsOf(spec['initContainers']), ...recordsOf(spec['containers'])]) {
-    const name = textOf(container['name']);
+  const { initContainers = [], containers = [] } = pod.spec ?? {};
+  for (const { name = '' } of [...initContainers, ...containers]) {
     if (!CONTAINER_NAME.test(name)) throw new Error(`container name ${JSON.stringify(name)} cannot name a file`);
   }
   return uid;

@@ -1,5 +1,5 @@
 /** The dependencies of the pod loop. */
-import type { KubeObject } from '../../../shared/kube/types.ts';
+import type { KubePod } from '../../../shared/kube/types.ts';
 import type { Log } from '../../../shared/ports/log.ts';
 import type { KubeApi } from '../../ports/kube-api.ts';
 import type { AgentMeter } from '../../ports/meter.ts';
@@ -20,9 +20,9 @@ export interface PodLoopDependencies {
   readonly operatingSystem: string;
   /** Address of this machine; pods share it. */
   readonly hostIp: () => string | undefined;
-  readonly recordEvent: (pod: KubeObject, event: NodeEvent) => void;
+  readonly recordEvent: (pod: KubePod, event: NodeEvent) => void;
   /** The first check of all new pods: a shutdown rejects them. */
   readonly gate: () => Admission;
   /** The last check, because admitting a pod assigns resources to it. */
-  readonly topology: { admit(pod: KubeObject): Admission; release(podUid: string): void };
+  readonly topology: { admit(pod: KubePod): Admission; release(podUid: string): void };
 }

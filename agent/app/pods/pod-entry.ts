@@ -1,26 +1,26 @@
-/** What the agent knows about one pod, from the first list that contains it until its removal. */
+/** The state of one pod in the agent, from the first list that contains it until its removal. */
 import { textOf } from '../../../shared/kube/normal-form.ts';
 import { parseTimeMs } from '../../../shared/kube/time.ts';
-import type { KubeObject } from '../../../shared/kube/types.ts';
+import type { KubePod } from '../../../shared/kube/types.ts';
 import { hasEnded } from '../../rules/pod-status.ts';
 import type { PodStatus } from '../../rules/shutdown-status.ts';
 
 export interface PodKill {
   graceSeconds: number;
-  /** Makes the last status of the pod from the one that its containers imply. */
+  /** Returns the last status of the pod. `status`: the one that follows from its containers. */
   readonly change: (status: PodStatus) => PodStatus;
   readonly done: PromiseWithResolvers<void>;
 }
 
 export interface PodEntry {
   readonly uid: string;
-  pod: KubeObject;
-  /** The API's last list contains it. */
+  pod: KubePod;
+  /** Whether the last list of the API contains it. */
   present: boolean;
   admission: 'waiting' | 'admitted' | 'refused';
-  /** This process has asked the runtime to start it. */
+  /** Whether this process called `start` of the runtime. */
   started: boolean;
-  /** A previous agent started it, and this one has not read its containers yet. */
+  /** True: a previous agent started it, and this one has not read its containers yet. */
   adopted: boolean;
   /** The runtime has stopped it. */
   stopped: boolean;
@@ -29,22 +29,22 @@ export interface PodEntry {
   status?: PodStatus;
   /** The status that the API last accepted from this agent, as text. */
   reported?: string;
-  /** The API has been asked to remove the deleted pod. */
+  /** Whether the API has accepted the final DELETE of the pod. */
   deletionConfirmed: boolean;
-  /** Grace period of the stop under way. Seconds. */
+  /** Grace period of the current stop. Seconds. */
   stoppingSeconds?: number;
   /** The state of each container that an event was recorded for, by container name. */
   readonly recordedStates: Map<string, string>;
-  /** The synchronization under way. */
+  /** The current synchronization. */
   sync?: Promise<void>;
   /** Synchronize once more when `sync` has finished. */
   syncAgain: boolean;
   failures: number;
-  /** On the monotonic clock. Milliseconds. */
+  /** When a failed synchronization is retried. Monotonic milliseconds. */
   retryAtMs?: number;
 }
 
-export const newPodEntry = (pod: KubeObject, present: boolean): PodEntry => ({
+export const newPodEntry = (pod: KubePod, present: boolean): PodEntry => ({
   uid: pod.metadata.uid ?? '',
   pod,
   present,

@@ -10,7 +10,7 @@
  *                        finished                report its status
  */
 import { defined } from '../../../shared/domain/defined.ts';
-import type { KubeObject } from '../../../shared/kube/types.ts';
+import type { KubePod } from '../../../shared/kube/types.ts';
 import type { RunningPod } from '../../ports/pod-runtime.ts';
 import { killRequest } from '../../rules/kill-request.ts';
 import { answeredWith, describeAnswer, objectIn } from '../../rules/kube-answer.ts';
@@ -33,7 +33,7 @@ class PodSyncError extends Error {
   override readonly name = 'PodSyncError';
 }
 
-/** The shortest of the requested grace periods; undefined while the pod is to run. Seconds. */
+/** Shortest requested grace period in seconds; undefined while the pod must run. */
 export function stopGraceSeconds(entry: PodEntry): number | undefined {
   const { pod, kill, present } = entry;
   const requested: number[] = [];
@@ -122,13 +122,13 @@ export class PodSync {
     }
   }
 
-  #statusOf(entry: PodEntry, running: RunningPod | undefined, pod: KubeObject): PodStatus {
+  #statusOf(entry: PodEntry, running: RunningPod | undefined, pod: KubePod): PodStatus {
     const { time, hostIp } = this.#dependencies;
     const before = entry.status ?? entry.pod.status ?? {};
     return podStatusOf({ pod, running, before, nowMs: time.nowMs(), hostIp: hostIp() });
   }
 
-  /** With restart policy Never: no container starts again, so the pod finishes with its containers. */
+  /** The status with restart policy Never: no container starts again, so its phase is terminal when they terminate. */
   async #lastStatusOf(entry: PodEntry): Promise<PodStatus> {
     const running = await this.#view.podWithUid(entry.uid);
     return this.#statusOf(entry, running, { ...entry.pod, spec: { ...entry.pod.spec, restartPolicy: 'Never' } });
@@ -136,7 +136,7 @@ export class PodSync {
 
   async #finishKill(entry: PodEntry, kill: PodKill): Promise<void> {
     if (!isTerminal(entry.status)) {
-      // The agent terminated it, so it has failed, whatever its containers returned.
+      // A pod that the agent terminates has failed, even if its containers exit with code 0.
       entry.status = { ...(entry.status ?? entry.pod.status), phase: 'Failed' };
       entry.status = kill.change(await this.#lastStatusOf(entry));
     }

@@ -1,5 +1,5 @@
 /** Terminates the pods of this node group by group, lowest priority first, each group within its period. */
-import type { KubeObject } from '../../../shared/kube/types.ts';
+import type { KubePod } from '../../../shared/kube/types.ts';
 import type { Log } from '../../../shared/ports/log.ts';
 import type { PriorityGrace } from '../../config.ts';
 import type { AgentTime } from '../../ports/time.ts';
@@ -14,11 +14,11 @@ export interface PodTerminationDependencies {
   readonly time: AgentTime;
   readonly log: Log;
   /** Pods that run or are about to run. */
-  readonly activePods: () => readonly KubeObject[];
+  readonly activePods: () => readonly KubePod[];
   /** Resolves when no container of the pod runs. `change` maps its status to the one that is written. */
-  readonly killPod: (pod: KubeObject, graceSeconds: number, change: (status: PodStatus) => PodStatus) => Promise<void>;
+  readonly killPod: (pod: KubePod, graceSeconds: number, change: (status: PodStatus) => PodStatus) => Promise<void>;
   /** Resolves when no volume of the pods is mounted; absent if the agent mounts none. */
-  readonly volumesUnmounted?: (pods: readonly KubeObject[], signal: AbortSignal) => Promise<void>;
+  readonly volumesUnmounted?: (pods: readonly KubePod[], signal: AbortSignal) => Promise<void>;
 }
 
 export async function terminatePods(dependencies: PodTerminationDependencies, stop: AbortSignal): Promise<void> {
@@ -53,7 +53,7 @@ async function terminateGroup(
 
 async function terminatePod(
   { time, log, killPod }: PodTerminationDependencies,
-  pod: KubeObject,
+  pod: KubePod,
   periodSeconds: number,
 ): Promise<void> {
   try {
