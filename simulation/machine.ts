@@ -45,9 +45,9 @@ const NO_DELAY_FRACTION = 0.5;
 export interface Machine {
   readonly spec: MachineSpec;
   readonly beating: boolean;
-  /** Registers its Node with a first report of status; the start of everything. */
+  /** Registers its Node with its first status. */
   register(nowMs: number): Promise<EndpointAnswer>;
-  /** A slot, or the restart of a machine: `urgent` reports status in any case. */
+  /** One slot. `urgent`: reports the status even if that is not due, as after a restart. */
   act(nowMs: number, options?: { readonly urgent?: boolean }): Promise<EndpointAnswer>;
   /** Reports status once. From then on the machine reports these conditions too. */
   post(nowMs: number, conditions: Readonly<Record<string, ConditionStatus>>): Promise<EndpointAnswer>;
@@ -57,7 +57,7 @@ export interface Machine {
   start(): void;
 }
 
-/** `clock`: of a machine that writes every time and count an agent can write, each by a clock of its own. */
+/** `clock`: wrong times and counts that the machine writes; undefined for a machine with a correct clock. */
 export const createMachine = (
   spec: MachineSpec,
   endpoint: Endpoint,
@@ -75,7 +75,7 @@ class SimulatedMachine implements Machine {
   #lease: KubeObject | undefined;
   /** Undefined before the first report, and after one that failed: the next slot reports. */
   #reportedAtMs: number | undefined;
-  /** The Node that was last found to be as the machine reports it. */
+  /** The last Node that was equal to the state that the machine reports. */
   #unchangedNode: KubeNode | undefined;
 
   constructor(spec: MachineSpec, endpoint: Endpoint, view: ClusterView, clock: MachineClock | undefined) {

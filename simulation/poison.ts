@@ -1,8 +1,8 @@
 /**
- * Poison: a few machines whose objects are at every limit at once, so that some of them cannot be written, read or computed
- * with. They come through the API, as the machine or as the operator; and straight into the tables, as data that an older
- * version accepted. Once there they stay. Then the machine dies, often together with neighbours in its zone: those must not
- * notice (L12).
+ * Poison: objects of a few machines that are at every limit, so that some cannot be written, read or used in a
+ * computation. They are written through the API, as the machine or the operator, or directly into the tables, as data
+ * that an older version accepted. They are not removed. Then the machine crashes, often with other machines of its zone.
+ * Those other machines must not be affected (L12).
  */
 import type { KubeNode, KubeObject } from '../shared/kube/types.ts';
 import type { Commit } from '../shared/store/object-store.ts';
@@ -14,8 +14,9 @@ import type { VirtualTime } from './virtual-time.ts';
 
 const FIRST_AFTER_MS = 100_000;
 const MEAN_MS = 130_000;
-/** Share of deeds after which the machine dies, and how many others of its zone die with it at most. */
-const DEATH_SHARE = 0.7;
+/** Share of actions after which the machine crashes. */
+const CRASH_SHARE = 0.7;
+/** Maximum number of other machines in the zone that crash with it. */
 const COMPANIONS_MAX = 2;
 /** JSON of an object in UTF-16 units: the limits of older versions and of clients now. */
 const TEXT_LENGTHS = [119_500, 99_500, 90_000] as const;
@@ -28,13 +29,13 @@ const GRACES = [1e12, 1e13, 8.64e15, 1e300] as const;
 const TOLERATED = [1e11, 1e300, -1e300, 2 ** 63] as const;
 const ODD_NAMES = ['__proto__', 'constructor', 'toString', 'hasOwnProperty'] as const;
 const ODD_TIMES = ['0001-01-01T00:00:00Z', '9999-12-31T23:59:59Z', '0000-01-01T00:00:00+23:59'] as const;
-/** As `deletionTimestamp` was written of a grace that no date can follow. */
+/** `deletionTimestamp` texts that an older version stored for a grace period beyond the range of dates. */
 const MALFORMED_TIMES = ['+033658-09-27T01:46:40Z', '+275760-09-13T00:00:00Z', 'Invalid Date'] as const;
 const LIFECYCLE_KEYS = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable'] as const;
 const BUSY_WRITES = 300;
 const BUSY_EVERY_MS = 120;
 
-/** An object with names that a literal cannot have. */
+/** An object with the member names of ODD_NAMES, which a literal cannot have. */
 const withOddNames = (value: string): Record<string, string> =>
   Object.fromEntries(ODD_NAMES.map((name) => [name, value])) as Record<string, string>;
 
@@ -42,7 +43,7 @@ const toleratingFor = (tolerationSeconds: number): readonly object[] =>
   LIFECYCLE_KEYS.map((key) => ({ key, operator: 'Exists', effect: 'NoExecute', tolerationSeconds }));
 
 export interface Poison {
-  /** Names of calls to the tables that are throttled at this moment: those of a node and what belongs to it. */
+  /** Names of the nodes whose items in the tables are throttled at present. */
   readonly throttled: ReadonlySet<string>;
 }
 
@@ -54,7 +55,7 @@ interface BadObjectsOptions {
   readonly view: ClusterView;
   readonly isPoisoned: (name: string) => boolean;
   readonly zoneOf: (name: string) => string | undefined;
-  /** Straight into the tables. */
+  /** Writes into the tables directly, without the API. */
   readonly commit: (commit: Commit) => Promise<unknown>;
   readonly crash: (name: string, offMs: number) => void;
   readonly tell: (subject: string, text: string) => void;
@@ -72,7 +73,7 @@ class BadObjects implements Poison {
   readonly #options: BadObjectsOptions;
   readonly throttled = new Set<string>();
   #made = 0;
-  /** Each a action against one Node and its pods. */
+  /** Actions on one Node and its pods, by their text in the timeline. */
   readonly #actions: Readonly<Record<string, (node: KubeNode, name: string) => Promise<unknown>>>;
 
   constructor(options: BadObjectsOptions) {
@@ -129,7 +130,7 @@ class BadObjects implements Poison {
     return `bad-${name}-${this.#made}`;
   }
 
-  /** `more`: metadata and spec of a pod that the node itself reports, as a static pod. */
+  /** A mirror pod, which the node creates for a static pod. `more`: further metadata and spec. */
   #mirrorPod(node: KubeNode, more: { readonly metadata?: object; readonly spec?: object } = {}): KubeObject {
     const { name = '', uid = '' } = node.metadata;
     return {
@@ -159,7 +160,7 @@ class BadObjects implements Poison {
     return this.#ask(who, { method: 'POST', path: '/api/v1/namespaces/default/pods', body: pod });
   }
 
-  /** Pods as an older version stored them. */
+  /** Stores pods directly, as data of an older version. */
   async #store(pods: readonly KubeObject[]): Promise<void> {
     const creationTimestamp = new Date(this.#options.time.nowMs()).toISOString().replace(/\.\d+Z$/, 'Z');
     const writes = pods.map((pod) => ({
@@ -400,7 +401,7 @@ class BadObjects implements Poison {
         const done = node === undefined ? undefined : action(node, name);
         // Some take minutes; the machine may die meanwhile.
         await Promise.race([done, this.#options.time.sleep(this.#between(1_000, 15_000))]);
-        if (this.#options.fraction() < DEATH_SHARE) await this.#die(name);
+        if (this.#options.fraction() < CRASH_SHARE) await this.#die(name);
       }
       await this.#options.time.sleep(1_000 - Math.log(1 - this.#options.fraction()) * MEAN_MS);
     }

@@ -1,6 +1,7 @@
 /**
- * What happens to a simulated fleet besides faults: machines crash, restart, report that they are not ready, lose their
- * instances; zones lose power; people bind pods, delete Nodes, taint them and write to them at the same time. All from a seed.
+ * The events of a simulated fleet besides the injected faults. Machines crash, restart, report NotReady and lose their
+ * instances. Zones lose power. Users bind pods, delete Nodes, taint them and write to them concurrently. All random
+ * choices follow from the seed.
  */
 
 import { podPath } from '../agent/rules/pod-requests.ts';
@@ -21,25 +22,27 @@ import type { MachineSpec } from './scenario.ts';
 import { instanceIdOf, instanceOf } from './simulated-instance.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
-/** Of beats, as a share of their interval. */
+/** Maximum delay of a heartbeat, as a share of the heartbeat interval. */
 const BEAT_JITTER = 0.04;
-/** Tries at one beat, and the wait between them. Milliseconds. */
-const BEAT_TRIES_MAX = 4;
-const TRY_AGAIN_MS = 700;
+/** Attempts at one heartbeat. */
+const BEAT_ATTEMPTS_MAX = 4;
+/** Wait between two attempts. Milliseconds. */
+const BEAT_RETRY_MS = 700;
+/** Mean durations and mean intervals of the events. Milliseconds. */
 const MEAN_MS = {
-  /** Between two deeds of one machine. */
+  /** Between two events of one machine. */
   action: 1_500_000,
   off: 240_000,
   notReady: 120_000,
   zonePower: 1_800_000,
   blackout: 2_700_000,
-  /** Between two of the kind by people. */
+  /** Between two actions of users, by kind. */
   count: 20_000,
   pods: 25_000,
   nodeDeletion: 1_500_000,
   outOfService: 600_000,
 } as const;
-const PODS_A_NODE_MAX = 3;
+const PODS_PER_NODE_MAX = 3;
 const OUT_OF_SERVICE: Taint = { key: 'node.kubernetes.io/out-of-service', value: 'nodeshutdown', effect: 'NoExecute' };
 const MERGE = 'application/merge-patch+json';
 
@@ -47,9 +50,10 @@ interface SimulatedMachine {
   readonly spec: MachineSpec;
   readonly zone: string;
   machine: Machine | undefined;
-  /** Grows with every start: what an earlier life began ends with it. */
+  /** Grows with every start. Loops of an earlier life stop when they see a new number. */
   life: number;
   isOn: boolean;
+  /** Since when it is on or off. */
   sinceMs: number;
   lastCutMs: number;
   instance: TrueMachine['instance'];
@@ -57,7 +61,7 @@ interface SimulatedMachine {
 }
 
 export interface Story {
-  /** Everybody registers and begins. */
+  /** Registers all machines and starts all events. */
   begin(): Promise<void>;
   machine(name: string): TrueMachine | undefined;
   /** Switches a machine off for a while, if it is on. */
@@ -76,9 +80,9 @@ interface FleetStoryOptions {
   readonly view: ClusterView;
   readonly cloud: MemoryCloud;
   readonly cutZone: () => string | undefined;
-  /** Of a machine with a wrong clock; absent for all others. */
+  /** The clock of a machine with a wrong clock; undefined for the others. */
   readonly clockOf: (name: string) => MachineClock | undefined;
-  /** With which a machine registers. */
+  /** The taints with which a machine registers. */
   readonly taintsOf: (name: string) => MachineSpec['taints'];
   readonly tell: (subject: string, text: string) => void;
   readonly onAcknowledged: (write: CountedWrite) => void;
@@ -110,7 +114,7 @@ class FleetStory implements Story {
   }
 
   async begin(): Promise<void> {
-    for (let index = 0; index < this.#options.nodes; index += 1) this.#enlist(index);
+    for (let index = 0; index < this.#options.nodes; index += 1) this.#addMachine(index);
     for (const machine of [...this.#all]) {
       const { spec, zone } = machine;
       const endpoint = {
@@ -122,13 +126,13 @@ class FleetStory implements Story {
         .then(() => this.#switchOn(machine));
       void this.#actRepeatedly(machine);
     }
-    for (let writer = 0; writer < 2; writer += 1) void this.#everyNow(MEAN_MS.count, () => this.#count());
-    void this.#everyNow(MEAN_MS.pods, () => this.#bindPod());
-    void this.#everyNow(MEAN_MS.pods, () => this.#bindPod());
-    void this.#everyNow(MEAN_MS.nodeDeletion, () => this.#deleteNode());
-    void this.#everyNow(MEAN_MS.outOfService / 4, () => this.#outOfService());
-    void this.#everyNow(MEAN_MS.zonePower, () => this.#zonePower());
-    void this.#everyNow(MEAN_MS.blackout, () => this.#blackout());
+    for (let writer = 0; writer < 2; writer += 1) void this.#repeatRandomly(MEAN_MS.count, () => this.#count());
+    void this.#repeatRandomly(MEAN_MS.pods, () => this.#bindPod());
+    void this.#repeatRandomly(MEAN_MS.pods, () => this.#bindPod());
+    void this.#repeatRandomly(MEAN_MS.nodeDeletion, () => this.#deleteNode());
+    void this.#repeatRandomly(MEAN_MS.outOfService / 4, () => this.#outOfService());
+    void this.#repeatRandomly(MEAN_MS.zonePower, () => this.#zonePower());
+    void this.#repeatRandomly(MEAN_MS.blackout, () => this.#blackout());
   }
 
   #chance(share: number): boolean {
@@ -155,7 +159,8 @@ class FleetStory implements Story {
     return this.#options.send({ who: OPERATOR, ...request }, { isGone: () => false });
   }
 
-  #enlist(index: number): SimulatedMachine {
+  /** Adds a machine. Every second one has an EC2 instance. */
+  #addMachine(index: number): SimulatedMachine {
     const zone = `zone-${index % this.#options.zones}`;
     const hasInstance = index % 2 === 0;
     const name = `m-${index}`;
@@ -182,7 +187,7 @@ class FleetStory implements Story {
       instance: hasInstance ? 'lives' : 'none',
       instanceEndedAtMs: 0,
     };
-    // Half of the instances are old enough for EC2's word of them to count from the start.
+    // Half of the instances are older than cloudYoungInstanceSeconds at the start.
     if (hasInstance)
       this.#options.cloud.put(instanceOf(spec, this.#options.time.nowMs() - (index % 4 === 0 ? 3_600_000 : 0)));
     this.machines.set(name, machine);
@@ -190,6 +195,7 @@ class FleetStory implements Story {
     return machine;
   }
 
+  /** Whether a network partition separates the machine from the API. */
   #isCut(machine: SimulatedMachine): boolean {
     return (
       this.#options.plan.severity('siteCut') > 0 ||
@@ -197,6 +203,7 @@ class FleetStory implements Story {
     );
   }
 
+  /** Sends heartbeats until the machine is switched off. */
   async #live(machine: SimulatedMachine, life: number): Promise<void> {
     const isGone = (): boolean => machine.life !== life || !machine.isOn;
     const endpoint = {
@@ -209,13 +216,13 @@ class FleetStory implements Story {
     while (!isGone()) {
       if (this.#isCut(machine)) machine.lastCutMs = this.#options.time.nowMs();
       const began = this.#options.time.nowMs();
-      for (let tries = 0; tries < BEAT_TRIES_MAX && !isGone(); tries += 1) {
+      for (let attempts = 0; attempts < BEAT_ATTEMPTS_MAX && !isGone(); attempts += 1) {
         if (this.#isDone(await kubelet.act(this.#options.time.nowMs()))) break;
         if (this.#isCut(machine)) machine.lastCutMs = this.#options.time.nowMs();
-        await this.#options.time.sleep(TRY_AGAIN_MS);
+        await this.#options.time.sleep(BEAT_RETRY_MS);
       }
       const nextMs = began + machine.spec.beatEveryMs * (1 + BEAT_JITTER * this.#options.fraction());
-      await this.#options.time.sleep(Math.max(TRY_AGAIN_MS, nextMs - this.#options.time.nowMs()));
+      await this.#options.time.sleep(Math.max(BEAT_RETRY_MS, nextMs - this.#options.time.nowMs()));
     }
   }
 
@@ -249,7 +256,7 @@ class FleetStory implements Story {
     machine.instanceEndedAtMs = this.#options.time.nowMs();
     this.#switchOff(machine, `its instance ended (${how})`);
     // Another machine replaces it.
-    this.#options.time.after(this.#between(60_000, 400_000), () => this.#switchOn(this.#enlist(this.#all.length)));
+    this.#options.time.after(this.#between(60_000, 400_000), () => this.#switchOn(this.#addMachine(this.#all.length)));
   }
 
   async #reportReady(
@@ -273,7 +280,7 @@ class FleetStory implements Story {
     ]);
   }
 
-  /** Something befalls a machine; ends when it is over. */
+  /** One random event of a machine. Resolves when the event is over. */
   async #act(machine: SimulatedMachine): Promise<void> {
     if (!machine.isOn) return;
     const what = this.#options.fraction();
@@ -296,7 +303,7 @@ class FleetStory implements Story {
       this.#options.cloud.stop(id);
       this.#switchOff(machine, 'its instance is stopped');
       await this.#options.time.sleep(offMs);
-      // It may have been terminated meanwhile.
+      // The instance may have been terminated in the meantime.
       if ((machine.instance as TrueMachine['instance']) === 'lives') this.#options.cloud.start(id);
       this.#switchOn(machine);
       return;
@@ -311,7 +318,8 @@ class FleetStory implements Story {
     }
   }
 
-  async #everyNow(meanMs: number, what: () => Promise<void> | void): Promise<void> {
+  /** Repeats an action at random intervals, for ever. */
+  async #repeatRandomly(meanMs: number, what: () => Promise<void> | void): Promise<void> {
     for (;;) {
       await this.#options.time.sleep(1_000 + this.#exponential(meanMs));
       await what();
@@ -347,8 +355,8 @@ class FleetStory implements Story {
 
   async #bindPod(): Promise<void> {
     const node = this.#oneOf([...this.#options.view.nodes.keys()]);
-    if (this.#chance(0.06)) return this.#endPod();
-    if (node === undefined || [...this.#options.view.podsOf(node)].length >= PODS_A_NODE_MAX) return;
+    if (this.#chance(0.06)) return this.#finishPod();
+    if (node === undefined || [...this.#options.view.podsOf(node)].length >= PODS_PER_NODE_MAX) return;
     this.#pods += 1;
     await this.#asOperator({
       method: 'POST',
@@ -367,8 +375,8 @@ class FleetStory implements Story {
     });
   }
 
-  /** A pod comes to its own end, or a person ends it. */
-  async #endPod(): Promise<void> {
+  /** A pod completes, or a user deletes it. */
+  async #finishPod(): Promise<void> {
     const pod = this.#oneOf([...this.#options.view.pods.values()]);
     if (pod === undefined) return;
     if (this.#chance(0.5)) await this.#asOperator({ method: 'DELETE', path: podPath(pod) });
@@ -389,7 +397,7 @@ class FleetStory implements Story {
     await this.#asOperator({ method: 'DELETE', path: `/api/v1/nodes/${machine.spec.name}` });
   }
 
-  /** A person sets the out-of-service taint on a machine that is long off, and removes it when the machine is on. */
+  /** A user sets the out-of-service taint on a machine that is off for long, and removes it when the machine is on. */
   async #outOfService(): Promise<void> {
     for (const { spec, isOn, sinceMs } of this.#all) {
       const node = this.#options.view.nodes.get(spec.name);
@@ -409,14 +417,14 @@ class FleetStory implements Story {
     }
   }
 
-  /** Some people do the same to one Node at the same time. */
+  /** Up to three users increment the counter of one Node concurrently (L8). */
   async #count(): Promise<void> {
     const name = this.#oneOf([...this.#options.view.nodes.keys()]);
     if (name === undefined) return;
     await Promise.all(Array.from({ length: 1 + Math.floor(this.#options.fraction() * 3) }, () => this.#countUp(name)));
   }
 
-  /** Reads a Node, counts one up in it and writes it back. */
+  /** Reads a Node, increments the counter in its annotation and writes it back. */
   async #countUp(name: string): Promise<void> {
     const path = `/api/v1/nodes/${name}`;
     const found = await this.#asOperator({ method: 'GET', path });

@@ -1,29 +1,30 @@
-/** The way of a request from whoever sends it to the function that serves it, and back. */
+/** The network between the clients and the functions that serve their requests, with faults. */
 import type { EndpointAnswer, EndpointRequest } from '../endpoint.ts';
 import { never, type VirtualTime } from '../virtual-time.ts';
 import type { FaultPlan } from './catalogue.ts';
 import type { Functions } from './processes.ts';
 
-/** As endpoint.ts routes them: renewals are the heartbeat's. */
+/** Paths that the heartbeat function serves, as in endpoint.ts: renewals of node leases. */
 const HEARTBEAT_PATH = /^\/apis\/coordination\.k8s\.io\/v1\/namespaces\/kube-node-lease\/leases\/[^/]+$/;
 const isBeat = ({ method, path }: EndpointRequest): boolean =>
   (method === 'PUT' || method === 'PATCH') && HEARTBEAT_PATH.test(path);
 
-const WAY_MIN_MS = 5;
-const WAY_MAX_MS = 40;
-/** A machine waits so long for an answer. */
-const PATIENCE_MS = 3_000;
+/** One-way latency. Milliseconds. */
+const LATENCY_MIN_MS = 5;
+const LATENCY_MAX_MS = 40;
+/** Request timeout of a machine. Milliseconds. */
+const TIMEOUT_MS = 3_000;
 const LATE_MAX_MS = 15_000;
 const DUPLICATE_AFTER_MAX_MS = 4_000;
 
 const NO_ANSWER: EndpointAnswer = { status: 504, body: { kind: 'Status', message: 'no answer' } };
 const UNAVAILABLE: EndpointAnswer = { status: 503, body: { kind: 'Status', message: 'the endpoint is out' } };
 
-/** Who sends, as far as the network is concerned. */
+/** The sender of a request. */
 export interface Sender {
-  /** Absent: not a machine, and none of its cuts befall it. */
+  /** Zone of a machine. Absent: not a machine, so network faults do not apply. */
   readonly zone?: string;
-  /** It was switched off meanwhile: nothing it waits for ever comes. */
+  /** Whether the sender was switched off in the meantime. Its requests then never return. */
   isGone(): boolean;
 }
 
@@ -34,11 +35,11 @@ export function faultyNetwork(options: {
   readonly time: VirtualTime;
   readonly plan: FaultPlan;
   readonly fraction: () => number;
-  /** The zone that a zone cut cuts off, while there is one. */
+  /** The zone that a network partition separates from the API; undefined without one. */
   readonly cutZone: () => string | undefined;
 }): Send {
   const { functions, time, plan, fraction, cutZone } = options;
-  const way = (): number => WAY_MIN_MS + fraction() * (WAY_MAX_MS - WAY_MIN_MS);
+  const latencyMs = (): number => LATENCY_MIN_MS + fraction() * (LATENCY_MAX_MS - LATENCY_MIN_MS);
 
   async function serve(request: EndpointRequest): Promise<EndpointAnswer> {
     if (plan.severity('apiOutage') > 0) {
@@ -64,11 +65,11 @@ export function faultyNetwork(options: {
   return async (request, sender) => {
     const isMachine = sender.zone !== undefined;
     if (sender.isGone()) return never();
-    await time.sleep(way());
+    await time.sleep(latencyMs());
     if (isCut(sender) || (isMachine && plan.strikes('lostBeats', 0.5))) {
-      // The request is lost; or, half of the time and without a cut, its answer.
+      // The request is lost. Without a partition half of them are served, and only the response is lost.
       if (!isCut(sender) && plan.fraction('lostBeats') < 0.5) void serve(request);
-      await time.sleep(PATIENCE_MS);
+      await time.sleep(TIMEOUT_MS);
       return sender.isGone() ? never() : NO_ANSWER;
     }
     if (isMachine && plan.strikes('duplicateBeats', 0.5)) {
@@ -76,11 +77,11 @@ export function faultyNetwork(options: {
     }
     if (isMachine && plan.strikes('lateBeats', 0.3)) {
       time.after(plan.fraction('lateBeats') * LATE_MAX_MS, () => void serve(request));
-      await time.sleep(PATIENCE_MS);
+      await time.sleep(TIMEOUT_MS);
       return sender.isGone() ? never() : NO_ANSWER;
     }
     const answer = await serve(request);
-    await time.sleep(way());
+    await time.sleep(latencyMs());
     return sender.isGone() ? never() : answer;
   };
 }

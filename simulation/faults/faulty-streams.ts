@@ -1,6 +1,6 @@
 /**
- * The streams of the tables: shards of records in order, each polled by itself; between shards there is no order. A batch
- * that fails comes again from its first failed record on, after a while; one whose process died comes again whole.
+ * The streams of the tables. Records of a shard are delivered in order; between shards there is no order. A failed batch
+ * is delivered again from its first failed record on. If the process was killed, the whole batch is delivered again.
  */
 import type { FunctionName } from '../../shared/function-list.ts';
 import type { TableName } from '../../shared/ports/item-store.ts';
@@ -13,14 +13,14 @@ import type { Functions } from './processes.ts';
 
 const SHARDS = 3;
 const BATCH_RECORDS_MAX = 100;
-/** From a write to its batch. Milliseconds. */
+/** Time from a write to the delivery of its batch. Milliseconds. */
 const PICKED_UP_MIN_MS = 20;
 const PICKED_UP_MAX_MS = 200;
 const LATE_MAX_MS = 30_000;
-/** A late batch comes soon after its fault is over. */
+/** A late batch is delivered within this time after the end of the fault. */
 const AFTER_FAULT_MS = 2_000;
 const RETRY_AFTER_MS = 500;
-/** As deployed (cdk/lib/streams.ts): a record that fails as often is dropped. */
+/** Retries of a record before it is dropped, as deployed (cdk/lib/streams.ts). */
 const RETRIES_MAX = 10;
 const DUPLICATE_AFTER_MAX_MS = 5_000;
 
@@ -41,7 +41,7 @@ export function faultyStreams(options: {
   readonly plan: FaultPlan;
   readonly fraction: () => number;
   readonly onFault: (name: FunctionName, faults: readonly unknown[]) => void;
-  /** Whether records are dropped after their retries; storms of the tables alone last longer than those. */
+  /** Whether records are dropped after RETRIES_MAX. Faults of the tables may last longer than all retries. */
   readonly mayDrop: () => boolean;
 }): FaultyStreams {
   const { functions, time, plan, fraction, onFault, mayDrop } = options;
@@ -71,7 +71,7 @@ export function faultyStreams(options: {
 
   async function poll(shard: Shard): Promise<void> {
     await time.sleep(delayMs());
-    /** The first record of those that failed last, and how often it has. */
+    /** The first record of the last failed batch, and how often it has failed. */
     let failing: { readonly record: TimedChange; count: number } | undefined;
     while (shard.records.length > 0) {
       const isSplit = plan.strikes('splitBatches', 0.8);
@@ -86,7 +86,7 @@ export function faultyStreams(options: {
         shard.records.unshift(...rest.slice(isDropped ? 1 : 0));
         await time.sleep(RETRY_AFTER_MS);
       } else if (plan.strikes('duplicateBatches', 0.4)) {
-        // As of a poller that has forgotten: the same batch, some time after newer ones perhaps.
+        // A duplicate delivery: the same batch, possibly after newer ones.
         time.after(plan.fraction('duplicateBatches') * DUPLICATE_AFTER_MAX_MS, () => void again(shard, batch));
       }
       if (shard.records.length > 0) await time.sleep(delayMs());

@@ -1,7 +1,7 @@
 /**
- * Machines with wrong clocks: each time and count that such a machine writes has an error of its own, from a second to thirty
- * years either way. Some errors stand still, some grow with time, some change at once. They follow from the seed, the machine,
- * the field and the moment alone and ask for no random number, so the same world can be run again with honest clocks.
+ * Machines with wrong clocks. Each time and count that such a machine writes has its own error, from one second to thirty
+ * years in both directions. An error is constant, grows with time, or changes in steps. It depends only on the seed, the
+ * machine, the field and the time, and uses no random number. So the same run can be repeated with correct clocks.
  */
 import { hashOf, seededFraction } from '../seeded-random.ts';
 
@@ -26,12 +26,12 @@ export type TimeField = (typeof TIME_FIELDS)[number];
 export type CountField = (typeof COUNT_FIELDS)[number];
 
 export interface MachineClock {
-  /** What the machine writes into this field at a moment. Epoch milliseconds. */
+  /** The value that the machine writes into this field. Epoch milliseconds. */
   timeMs(field: TimeField, nowMs: number): number;
   count(field: CountField, honest: number, nowMs: number): number;
 }
 
-/** Of all machines. */
+/** Share of the machines that have a wrong clock. */
 const WRONG_CLOCK_SHARE = 0.4;
 /** Decades of an error in seconds: 1 s to thirty years. */
 const ERROR_DECADES = 9;
@@ -47,7 +47,7 @@ export const hasWrongClock = (seed: number, name: string): boolean =>
   seededFraction(hashOf(`${seed} liar ${name}`))() < WRONG_CLOCK_SHARE;
 
 /**
- * honest: no lies. moving: as `any`, but `lastHeartbeatTime` only moves forward, by less than a day. Then both worlds of a
+ * honest: correct clocks. moving: as `any`, but `lastHeartbeatTime` only moves forward, by less than a day. Then both runs of a
  * twin run send and store the same requests (laws/twin.ts). any: errors of every kind.
  */
 export type ClockMode = 'honest' | 'moving' | 'any';
@@ -68,8 +68,8 @@ export function lyingClock(options: {
   const fractionsOf = (text: string): (() => number) => seededFraction(hashOf(`${seed} ${name} ${text}`));
 
   /**
-   * Whole seconds, and constant for a minute at least. Two honest times with the same text are then two lies with the same
-   * text, so a write that changes nothing changes nothing in both worlds.
+   * The error is in whole seconds and constant for at least a minute. Two equal correct times then have equal wrong times,
+   * so a write without a change is one in both runs.
    */
   function errorOf(field: string, nowMs: number): { readonly kind: LieKind; readonly seconds: number } {
     const shape = fractionsOf(field);

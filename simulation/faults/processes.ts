@@ -1,7 +1,7 @@
 /**
- * The functions as their platform runs them: each invocation has a process to itself; a process that is free serves the next
- * one warm, and where none is free a cold one begins. A process has its own clock, its own policy (from when it began) and
- * nothing in memory that another could see. One that is killed stops at a call: nothing it waited for ever continues.
+ * The execution environments of the functions, as in Lambda. Each process serves one invocation at a time. An idle process
+ * serves the next invocation (warm start); without one a new process starts (cold start). A process has its own clock and
+ * the policy of its start. Processes share no memory. A killed process stops at a call, which never returns.
  */
 import type { FleetControllers } from '../../shared/controllers/index.ts';
 import type { Policy } from '../../shared/domain/policy.ts';
@@ -11,10 +11,10 @@ import type { Endpoint } from '../endpoint.ts';
 import type { VirtualTime } from '../virtual-time.ts';
 import type { FaultPlan } from './catalogue.ts';
 
-/** Milliseconds either way. */
+/** Maximum clock skew of a process, in both directions. Milliseconds. */
 const SKEW_MAX_MS = 1_000;
-/** Calls within which a process that is to be killed dies. */
-const CALLS_TO_LIVE_MAX = 60;
+/** A process that will be killed is killed at the latest at this call. */
+const CALLS_BEFORE_KILL_MAX = 60;
 const KILL_SHARE = 0.25;
 
 export interface Process {
@@ -22,10 +22,10 @@ export interface Process {
   readonly name: FunctionName;
   readonly policy: Policy;
   readonly clock: Clock;
-  /** Who is served: a machine, the operator, the probe; '' for a tick or a stream. */
+  /** The caller: a machine, the operator or the probe; '' for a tick or a stream. */
   readonly who: string;
   isDead(): boolean;
-  /** Before each external call: whether it is the last one, and if so whether it is still sent. */
+  /** Called before each external call. `before`: killed before the call is sent. `after`: killed after it. */
   beforeCall(): 'before' | 'after' | undefined;
 }
 
@@ -42,13 +42,13 @@ export type Invocation<T> =
 
 export interface Functions<P = Program> {
   invoke<T>(name: FunctionName, who: string, run: (program: P) => Promise<T>): Promise<Invocation<T>>;
-  /** All warm processes go; those that are busy end with what they do. */
+  /** Terminates the idle processes now and the busy ones after their invocation. */
   restart(): void;
-  /** Clocks of all processes are ahead of true time by so much, besides their own skew. */
+  /** By how much the clocks of all processes are ahead of true time, without their own skew. Milliseconds. */
   clockAheadMs: number;
   /** Sets another skew of the clock of one process, within its bounds. */
   stepOneClock(): void;
-  /** What processes that begin from now on read. */
+  /** The policy of processes that start from now on. */
   policy: Policy;
   /** Policies of processes that may still run. */
   policies(): readonly Policy[];
@@ -122,7 +122,7 @@ export function lambdaFunctions<P = Program>(options: {
       process.who = who;
       process.callsLeft = Number.POSITIVE_INFINITY;
       if (plan.strikes('kill', KILL_SHARE)) {
-        process.callsLeft = 1 + Math.floor(plan.fraction('kill') ** 2 * CALLS_TO_LIVE_MAX);
+        process.callsLeft = 1 + Math.floor(plan.fraction('kill') ** 2 * CALLS_BEFORE_KILL_MAX);
         process.lastCallGoesOut = plan.fraction('kill') < 0.5;
       }
       const ended = new Promise<Invocation<T>>((resolve) => {

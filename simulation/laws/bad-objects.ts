@@ -1,19 +1,19 @@
 /**
- * L12: one bad object never delays another node's mark, taint, eviction or recovery by more than one period. Marks and
- * evictions are L2's and L7's to watch (they count a delay as L12 while there is poison); here are taints and recoveries:
+ * L12: one bad object never delays the mark, taint, eviction or recovery of another node by more than one period. L2 and L7
+ * check marks and evictions, and report a delay as L12 while there is poison. This law checks taints and recoveries:
  *
  * - a zone with a rate and a waiting node adds a taint within the time of one token and some periods;
  * - a node that is Ready again loses our taints, and one that is not has its NoSchedule taint, within some periods.
  *
- * Nodes of poisoned machines may themselves be late. There is no allowance for poison: only other faults end a calm.
+ * Effects on nodes of poisoned machines may be late. Poison is not a fault that interrupts a calm interval.
  */
 import { effectMs, type Law, type LawContext, seconds } from './law.ts';
 import { type Happened, isOurs, NOT_READY, type TrueNode, UNREACHABLE } from './truth.ts';
 
-/** From a reason to its effect: two as without poison, and the one that L12 allows. */
+/** Maximum time from a cause to its effect: two periods as without poison, and the one that L12 allows. */
 const PERIODS = 3;
-/** The same for a zone's queue: a turn that was spent on a node that cannot be tainted comes again at the next tick. */
-const TURN_PERIODS = 4;
+/** The same for the queue of a zone: after a node that cannot be tainted the next tick tries another node. */
+const QUEUE_PERIODS = 4;
 
 export function badObjectsAffectOnlyThemselves(context: LawContext): Law {
   return new BadObjectsAffectOnlyThemselves(context);
@@ -25,7 +25,7 @@ class BadObjectsAffectOnlyThemselves implements Law {
   /** When a node's Ready changed last. */
   readonly #readySinceMs = new Map<TrueNode, number>();
   readonly #taintedAtMs = new Map<string, number>();
-  /** Since when the fleet is not dark; undefined while it may be. */
+  /** Since when there is no total disruption; undefined while there may be. */
   #lightSinceMs: number | undefined = Number.NEGATIVE_INFINITY;
   /** Since when a zone grants tokens at this rate, by its own nodes. */
   readonly #rates = new Map<string, { readonly perSecond: number; readonly sinceMs: number }>();
@@ -52,7 +52,7 @@ class BadObjectsAffectOnlyThemselves implements Law {
     const lightMs =
       this.#context.truth.lastDark === undefined ? 0 : this.#context.truth.lastDark.untilMs + periodMs + graceMs;
     const openMs = Math.max(calmMs + 2 * beatMs + 2 * periodMs + graceMs, lightMs);
-    this.#lookAtZones(openMs, graceMs, TURN_PERIODS * periodMs + effectMs(this.#context));
+    this.#lookAtZones(openMs, graceMs, QUEUE_PERIODS * periodMs + effectMs(this.#context));
     for (const node of this.#context.truth.nodes.values()) {
       if (!this.#context.isPoisoned(node.name))
         this.#lookAtNode(node, calmMs + 2 * periodMs, PERIODS * periodMs + effectMs(this.#context));

@@ -1,4 +1,4 @@
-/** L10: deciding again on the applied world decides nothing; the order of nodes never matters. */
+/** L10: a second evaluation after the decisions were applied decides nothing, and the order of nodes has no effect. */
 import type { MemoryItemStore } from '../../shared/adapters/memory/item-store.ts';
 import { decideMonitor } from '../../shared/controllers/node-monitor/rule.ts';
 import type { Policy } from '../../shared/domain/policy.ts';
@@ -8,7 +8,7 @@ import type { Mark } from '../coverage.ts';
 import type { Broken } from './law.ts';
 
 /**
- * Asked at a moment at which node-monitor has just finished a tick and nothing else runs: decides again by that tick's time.
+ * Called when node-monitor has just finished a tick and nothing else runs. Evaluates again at the time of that tick.
  */
 export async function decidesNothingTwice(
   tables: MemoryItemStore,
@@ -38,7 +38,7 @@ export async function decidesNothingTwice(
   if (JSON.stringify(outOfOrder.decisions) !== JSON.stringify(inOrder.decisions)) {
     return { law: 'L10', subjects: [], message: 'the order in which nodes were read changes what is decided' };
   }
-  // What could not be done to a poisoned machine's Node is decided again, rightly.
+  // A decision about a Node of a poisoned machine may be made again, because it may not have been applied.
   const first = decideMonitor(world, { nowMs: lastTickAtMs, policy }).decisions.find(
     (decision) => !('nodeName' in decision && isPoisoned(decision.nodeName)),
   );

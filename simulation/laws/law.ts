@@ -26,17 +26,17 @@ export interface Broken {
   /** Subjects for the timeline: a node, a zone, a pod. */
   readonly subjects: readonly string[];
   readonly message: string;
-  /** Something came too late or not at all: while there is poison, that is L12. */
+  /** True: an effect was late or missing. While there is poison, this counts as a violation of L12. */
   readonly isLate?: boolean;
 }
 
-/** A machine as it really is. */
+/** The true state of a machine. */
 export interface TrueMachine {
   readonly zone: string;
   readonly isOn: boolean;
   /** Since when it is on, or off. */
   readonly sinceMs: number;
-  /** When a cut between it and the endpoint last went on. */
+  /** When a network partition last separated it from the API. */
   readonly lastCutMs: number;
   readonly instance: 'none' | 'lives' | 'ended';
   readonly instanceEndedAtMs: number;
@@ -46,7 +46,7 @@ export interface LawContext {
   readonly truth: Truth;
   readonly plan: FaultPlan;
   nowMs(): number;
-  /** Every policy that a process may use now. The stricter end counts. */
+  /** The largest and smallest value over all policies that a process may use now. */
   most(of: (policy: Policy) => number): number;
   least(of: (policy: Policy) => number): number;
   /**
@@ -54,30 +54,30 @@ export interface LawContext {
    * effect on the ticks has not.
    */
   calmSinceMs(): number | undefined;
-  /** What clocks may differ by, and steps of all clocks since a moment. Milliseconds. */
+  /** Maximum skew between clocks plus the steps of all clocks since a moment; `steps`: only the steps. Milliseconds. */
   clockSlackMs(sinceMs: number, of?: 'steps'): number;
   machine(name: string): TrueMachine | undefined;
-  /** Its own objects are bad: it may be late, other nodes not. */
+  /** Whether objects of this node are bad. Its own effects may be late, those of other nodes may not. */
   isPoisoned(name: string): boolean;
-  /** What L12 adds to the time of an effect: a period while there is poison, else nothing. Milliseconds. */
+  /** Time that L12 adds to the limit of an effect: one period while there is poison, else 0. Milliseconds. */
   poisonSlackMs(): number;
   fail(broken: Broken): void;
 }
 
 export interface Law {
   readonly name: LawName;
-  /** After each step that wrote something; in order. */
+  /** Called after each step that wrote something, in order. */
   onHappened?(happened: Happened, by: Writer): void;
-  /** After steps: for what must have happened until now. */
+  /** Called after steps, to find effects that are overdue. */
   onMoment?(): void;
 }
 
-/** From a decision to its effect, with nothing in the way. Milliseconds. */
+/** Maximum time from a decision to its effect without faults. Milliseconds. */
 export const EFFECT_MS = 1_500;
 /** The same while calls take seconds. */
 export const SLOW_EFFECT_MS = 20_000;
 
-/** How late an effect may be of what was decided by the clock a moment before: now, or at any time since a moment. */
+/** Maximum time from a decision to its effect, by the faults since `sinceMs`. Milliseconds. */
 export function effectMs({ plan, nowMs }: LawContext, sinceMs = nowMs()): number {
   const slow = plan.last('slowStore');
   return slow !== undefined && sinceMs < slow.untilMs + SLOW_EFFECT_MS ? SLOW_EFFECT_MS : EFFECT_MS;

@@ -1,8 +1,8 @@
-/** L6: a Node is deleted only by a person or because its instance ended (D11); and then in time. */
+/** L6: a Node is deleted only by a user or because its instance no longer exists (D11), and then in time. */
 import { EC2_STALE_MAX_MS } from '../faults/faulty-cloud.ts';
 import { EFFECT_MS, type Law, type LawContext, seconds } from './law.ts';
 
-/** Ticks from a terminated instance's node being Unknown to its end. */
+/** Maximum number of polls until the Node of a terminated instance is deleted. */
 const POLLS_MAX = 3;
 
 export function nodesOfLiveInstancesStay(context: LawContext): Law {

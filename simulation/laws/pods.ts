@@ -1,6 +1,6 @@
 /**
- * L7: a pod that tolerates everything is never deleted; one with s seconds is deleted in [s, s + 2 periods]; a taint lifted in
- * time cancels it.
+ * L7: a pod that tolerates all taints is never deleted. A pod with tolerationSeconds s is deleted in [s, s + 2 periods].
+ * If the taint is removed before, the pod is not deleted.
  */
 import type { Toleration } from '../../shared/domain/kubernetes.ts';
 import { EFFECT_MS, effectMs, type Law, type LawContext, seconds } from './law.ts';
@@ -9,7 +9,7 @@ import { isOurs, type TrueNode, type TruePod } from './truth.ts';
 /** Times of taints are written in whole seconds. */
 const ROUNDING_MS = 1_000;
 
-/** Seconds of the first toleration in the list that fits: undefined none, Infinity for ever. */
+/** tolerationSeconds of the first matching toleration: undefined without one, Infinity if it has no seconds. */
 function toleratedSeconds(tolerations: readonly Toleration[], key: string, value: string): number | undefined {
   const fitting = tolerations.find((toleration) => {
     if (toleration.effect !== undefined && (toleration.effect as string) !== '' && toleration.effect !== 'NoExecute') {
@@ -24,7 +24,7 @@ function toleratedSeconds(tolerations: readonly Toleration[], key: string, value
 
 interface Due {
   readonly atMs: number;
-  /** When its time began. */
+  /** When the toleration time began. */
   readonly sinceMs: number;
   readonly isOurs: boolean;
 }
@@ -47,7 +47,7 @@ export function podsHaveTheirTime(context: LawContext): Law {
     onHappened(happened, by) {
       if (happened.kind !== 'podEnds') return;
       const { pod, isGone } = happened;
-      // Its end is confirmed by its machine, asked for by a person, or pod-gc's; terminating pods are nobody's any more.
+      // Not a deletion by taint eviction: a machine or user deleted the pod, or pod-gc did, or it was terminating.
       if (by.who !== '' || by.name === 'pod-gc' || (isGone && pod.isTerminating)) return;
       const node = truth.nodes.get(pod.nodeName);
       const now = nowMs();
@@ -71,14 +71,14 @@ export function podsHaveTheirTime(context: LawContext): Law {
       const periodMs = most((policy) => policy.nodeMonitorPeriodSeconds) * 1_000;
       const graceMs = most((policy) => policy.nodeMonitorGracePeriodSeconds) * 1_000;
       const beatMs = most((policy) => policy.beatIntervalSeconds) * 1_000;
-      // The gate looks back on two beat intervals, so that long nobody is deleted after an outage of ours.
+      // The gate stays closed for two heartbeat intervals after an outage of the API. No pod is deleted until then.
       const openMs = calmMs + 2 * beatMs + 2 * periodMs;
       for (const pod of truth.pods.values()) {
         if (pod.isTerminating || isPoisoned(pod.nodeName)) continue;
         const node = truth.nodes.get(pod.nodeName);
         if (node === undefined || node.noExecute.size === 0) continue;
         const due = dueOf(pod, node);
-        // After an outage of ours nobody leaves for our own taints until every node has had its grace.
+        // After an outage of the API our own taints evict no pod until every node has had a full grace period.
         const heldMs = due.isOurs ? openMs + graceMs : openMs;
         const lateMs = nowMs() - Math.max(due.atMs + ROUNDING_MS, heldMs, node.noExecuteChangedAtMs) - 2 * periodMs;
         if (lateMs <= EFFECT_MS + clockSlackMs(due.sinceMs) + poisonSlackMs()) continue;

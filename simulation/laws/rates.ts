@@ -1,10 +1,10 @@
-/** L3 and L4: the pace of NoExecute taints, and none at all while every zone is dark. */
+/** L3 and L4: the rate of NoExecute taints, and no new taint in total disruption. */
 import { EFFECT_MS, effectMs, type Law, type LawContext, seconds } from './law.ts';
 import { isOurs } from './truth.ts';
 
-/** Taintings of one zone looked back on. */
-const KEPT = 40;
-/** After so many periods without a tick that finished nobody is tainted either: dark or rates are known by then, or we doubt. */
+/** Number of the latest taints per zone that windows are computed over. */
+const TAINTS_MAX = 40;
+/** Periods after which a change of rate or total disruption must be known: the ticks know it, or the gate is closed. */
 const UNNOTICED_PERIODS = 3.5;
 
 const unnoticedMs = (context: LawContext, sinceMs: number): number =>
@@ -19,7 +19,7 @@ const isEviction = (kind: string): boolean => kind === 'evictor' || kind === 'no
 export function zonesKeepTheirRate(context: LawContext): Law {
   const { truth, nowMs, most, clockSlackMs, fail } = context;
   const taintings = new Map<string, { readonly atMs: number; readonly slackMs: number }[]>();
-  /** Since when a zone's rate is nothing, by its own nodes. */
+  /** Since when the rate of a zone is 0, by the state of its own nodes. */
   const stoppedSinceMs = new Map<string, number>();
 
   function watchRate(zone: string): void {
@@ -34,7 +34,7 @@ export function zonesKeepTheirRate(context: LawContext): Law {
     else if (!stoppedSinceMs.has(zone)) stoppedSinceMs.set(zone, nowMs());
   }
 
-  /** Nobody of those who are Ready was heard of late: all may be given up already, with the last mark still on its way. */
+  /** True when no Ready node sent a recent heartbeat: the zone may already be in FullDisruption, with marks pending. */
   function mayBeFull(zone: string): boolean {
     if (context.least(({ fullDisruption }) => Number(fullDisruption === 'hold')) === 1) return false;
     const graceMs = context.least((policy) => policy.nodeMonitorGracePeriodSeconds) * 1_000;
@@ -71,14 +71,14 @@ export function zonesKeepTheirRate(context: LawContext): Law {
         fail({ law: 'L3', subjects: [node.name, node.zone], message });
         break;
       }
-      taintings.set(node.zone, [...earlier, { atMs: now, slackMs: effectMs(context) }].slice(-KEPT));
+      taintings.set(node.zone, [...earlier, { atMs: now, slackMs: effectMs(context) }].slice(-TAINTS_MAX));
     },
   };
 }
 
 /**
- * L4: all zones dark: no new taint, queued ones withdrawn; on return every node has a fresh grace before marking; nodes already
- * Unknown are tainted from the drained limiter.
+ * L4: in total disruption no taint is added, and queued nodes are removed from the queue. After it every node has a full
+ * grace period before it is marked. Nodes that are already Unknown are tainted at the rate of a limiter without a token.
  */
 export function darkIsNobodysFault(context: LawContext): Law {
   const { truth, nowMs, least, most, clockSlackMs, calmSinceMs, isPoisoned, poisonSlackMs, fail } = context;
@@ -141,7 +141,7 @@ export function darkIsNobodysFault(context: LawContext): Law {
       }
       for (const node of truth.nodes.values()) {
         if (isPoisoned(node.name)) continue;
-        // Whoever turned not ready of late is still on the way.
+        // A taint that was added after this moment may still be removed in time.
         if (![...node.noExecute].some(([key, { sinceMs }]) => isOurs(key) && sinceMs < fromMs)) continue;
         fail({
           law: 'L4',

@@ -1,13 +1,13 @@
-/** L1, L2 and L5: a node that beats is not marked, a silent node is marked in time, and an outage of ours marks no node. */
+/** L1, L2 and L5: nodes with heartbeats are not marked, silent nodes are marked in time, and our own outage marks none. */
 import { EFFECT_MS, type Law, type LawContext, seconds } from './law.ts';
 import { UNREACHABLE } from './truth.ts';
 
-/** Outages of ours that count as one: longer than any gap between ticks that is not missed. In periods. */
+/** A shorter unavailability of the API is not an outage for L5. Periods. */
 const OUTAGE_PERIODS_MIN = 3;
 
 const graceMs = ({ least }: LawContext): number => least((policy) => policy.nodeMonitorGracePeriodSeconds) * 1_000;
 const periodMs = ({ most }: LawContext): number => most((policy) => policy.nodeMonitorPeriodSeconds) * 1_000;
-/** Grace − period: how often a node beats that must never be marked. */
+/** Grace − period: a node with a heartbeat at least this often must never be marked. Milliseconds. */
 export const steadyGapMs = (context: LawContext): number => graceMs(context) - periodMs(context);
 
 /** L1: a node that beats at least every (grace − period) is never marked nor tainted. (Evicted: by L7, only with a taint.) */
@@ -19,7 +19,7 @@ export function beatingIsNotMarked(context: LawContext): Law {
       if (happened.kind === 'ready' && happened.to === 'Unknown' && by.name === 'node-monitor') {
         const { node, from } = happened;
         const silentMs = nowMs() - node.lastHeartbeatAtMs;
-        // Steps of clocks lengthen a silence; skew between processes has its room in the period.
+        // Clock steps lengthen a silence. The period already allows for the skew between processes.
         const allowedMs = steadyGapMs(context) - clockSlackMs(node.lastHeartbeatAtMs, 'steps');
         if (from === undefined || silentMs > allowedMs) return;
         const message = `${node.name} was marked Unknown ${seconds(silentMs)} after its last heartbeat or status`;
@@ -48,7 +48,8 @@ export function silentIsMarked(context: LawContext): Law {
       if (calmMs === undefined) return;
       const period = most((policy) => policy.nodeMonitorPeriodSeconds) * 1_000;
       const grace = most((policy) => policy.nodeMonitorGracePeriodSeconds) * 1_000;
-      // After an outage: a fresh grace from the first good tick. After the dark: from the tick that saw light.
+      // After an outage every node has a full grace period from the first successful tick. After total disruption it has
+      // one from the tick that found a Ready node.
       const lightMs = truth.lastDark === undefined ? 0 : truth.lastDark.untilMs + period + EFFECT_MS;
       for (const node of truth.nodes.values()) {
         if (node.ready === 'Unknown' || node.ready === undefined || isPoisoned(node.name)) continue;
@@ -62,7 +63,7 @@ export function silentIsMarked(context: LawContext): Law {
   };
 }
 
-/** L5: after any outage of ours, L1 holds for every node that beats again within one grace of our return. */
+/** L5: after an outage of the API, L1 holds for each node that sends heartbeats again within one grace period. */
 export function outageIsForgiven(context: LawContext): Law {
   const { plan, truth, nowMs, clockSlackMs, machine, fail } = context;
   return {

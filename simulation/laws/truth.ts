@@ -1,7 +1,7 @@
 /**
- * What is true of the simulated world, kept apart from what the system believes: who was heard when (by true time, as the
- * tables took it), how every Node and pod stands, who did what to them, what machines and instances really do. The laws are
- * checked over this, and over nothing the rules have worked out.
+ * The true state of the simulated world, independent of the state that the system computes: when each heartbeat was
+ * stored (true time), the state of each Node and pod, who wrote it, and the state of machines and instances. The laws are
+ * checked against this state only, never against results of the rules.
  */
 import type { ConditionStatus, NodeCondition, Taint, Toleration } from '../../shared/domain/kubernetes.ts';
 import { zoneKeyOf } from '../../shared/domain/zones/zone.ts';
@@ -21,7 +21,7 @@ export interface TrueNode {
   readonly zone: string;
   readonly createdAtMs: number;
   ready: ConditionStatus | undefined;
-  /** Of NoExecute taints, since when; by key. */
+  /** NoExecute taints by key, and since when. */
   readonly noExecute: Map<string, { readonly value: string; readonly sinceMs: number }>;
   /** When they last changed. */
   noExecuteChangedAtMs: number;
@@ -31,7 +31,7 @@ export interface TrueNode {
   lastHeartbeatAtMs: number;
   /** Since when a heartbeat arrived at least every (grace − period). */
   steadySinceMs: number;
-  /** By `label`: it does not count for its zone. */
+  /** Has the label exclude-disruption: it is not counted in its zone. */
   isExcluded: boolean;
 }
 
@@ -58,7 +58,7 @@ export type Happened =
   | { readonly kind: 'untainted'; readonly node: TrueNode; readonly key: string; readonly isSwap: boolean }
   | { readonly kind: 'shutdownTaint'; readonly node: TrueNode; readonly isThere: boolean }
   | { readonly kind: 'podEnds'; readonly pod: TruePod; readonly isGone: boolean }
-  /** Somebody's counter on a Node went from one number to another. */
+  /** The counter in the annotation of a Node changed. */
   | {
       readonly kind: 'counted';
       readonly node: TrueNode;
@@ -80,13 +80,13 @@ export interface Truth {
   readonly pods: ReadonlyMap<string, TruePod>;
   /** Nodes that wait in a queue, `zone#node`. */
   readonly queued: ReadonlySet<string>;
-  /** Total disruption as stored, and since when it is so. */
+  /** The stored flag of total disruption, and since when it has this value. */
   readonly total: { readonly isOn: boolean; readonly sinceMs: number };
-  /** Since when every zone that counts a node has none that is Ready; undefined while one has. */
+  /** Since when no zone with counted nodes has a Ready node; undefined while one has. */
   readonly darkSinceMs: number | undefined;
-  /** The stretch of dark before the present light. */
+  /** The last such interval that has ended. */
   readonly lastDark: { readonly fromMs: number; readonly untilMs: number } | undefined;
-  /** Counted nodes of a zone, by what they say. */
+  /** Counted nodes of a zone by their Ready status. */
   zone(zone: string): { readonly ready: number; readonly notReady: number };
   /** Processes the writes of one step. */
   learn(changes: readonly TimedChange[], by: Writer): readonly Happened[];

@@ -1,7 +1,7 @@
 /**
- * L11: no mark, taint, lift, eviction or deletion, nor its time, depends on a clock or a count that a machine supplied. A
- * run is repeated with correct clocks. Both must decide the same at the same times, to the millisecond. Lies use no random
- * number, so the two worlds differ in nothing else.
+ * L11: no mark, taint, lift, eviction or deletion, nor its time, depends on a clock or count of a machine. A run is
+ * repeated with correct clocks. Both runs must make the same decisions at the same times, to the millisecond. Wrong times
+ * use no random number, so the two runs differ in nothing else.
  *
  * Machines' errors are constant, drift or jump, in both directions, in each field of faults/lying-clocks.ts. One field is
  * limited: `lastHeartbeatTime` only moves forward, by less than a day in all. The API stores a status post in which only
@@ -25,7 +25,7 @@ export interface TwinResult extends SimResult {
   };
 }
 
-/** The run with lies. Its failure is L11 if correct clocks would have changed a decision. */
+/** Runs with wrong clocks and again with correct ones. The result is that of the first run, with a failure of L11. */
 export async function runWithTwin(options: SimOptions): Promise<TwinResult> {
   const [lying, honest]: [Decision[], Decision[]] = [[], []];
   const result = await runSim({ ...options, clocks: 'moving', onDecision: (decision) => lying.push(decision) });

@@ -1,8 +1,8 @@
 /**
- * L9: a watcher receives every change after the version it lists or resumes from, in order and once. After a watcher has
- * received everything up to a version, no change is committed below it. In calm the watcher's objects are those of the list.
+ * L9: a watcher receives every change after the version that it lists or resumes from, in order and once. After it has
+ * received everything up to a version, no change is committed below it. Without faults it has the objects of the list.
  *
- * Compared with the commits to the tables, change by change: an error of a watcher is found without calm.
+ * Each change is compared with the commits to the tables, so an error of a watcher is also found during faults.
  */
 import type { KubeObject } from '../../shared/kube/types.ts';
 import { objectOf } from '../../shared/store/object-record.ts';
@@ -31,34 +31,34 @@ interface Committed {
 
 interface Followed {
   readonly watcher: Watcher;
-  /** By version, all that ever concerned it. */
+  /** All changes that the watcher must receive, by version. */
   readonly committed: Committed[];
-  /** The same by object. */
+  /** The same changes by object. */
   readonly byKey: Map<string, Committed[]>;
-  /** Versions of what it selects, as the tables have it. */
+  /** Stored versions of the selected objects. */
   readonly stored: Map<string, number>;
-  /** Versions of what it believes to be there. */
-  picture: Map<string, number>;
-  /** It received everything up to here; undefined while it has to list. */
+  /** Versions of the objects that the watcher has received. */
+  received: Map<string, number>;
+  /** Version up to which it has received everything; undefined while it must list. */
   through: number | undefined;
-  /** Since when it has had to list, if it has. */
+  /** Since when it must list. */
   listsSinceMs: number;
   /** Lines received until then. */
   linesBeforeList: number;
   /** Lines received, those of an initial state included. */
   lines: number;
-  /** Since when it has watched; undefined while it is away. */
+  /** Since when it is connected; undefined while it is disconnected. */
   followsSinceMs: number | undefined;
 }
 
 export interface WatchLaw extends Law {
   follow(watcher: Watcher): void;
-  /** What one step wrote. */
+  /** Processes the changes of one step. */
   learn(changes: readonly TimedChange[]): void;
   onListed(watcher: Watcher, version: string, objects: readonly KubeObject[]): void;
-  /** It resumes from an old version without objects, as a client that slept for hours. */
+  /** It resumes from a version that is hours old, without objects. */
   onAncient(watcher: Watcher, version: string): void;
-  /** It received a line, whatever the line says. */
+  /** It received a line of any type. */
   onLine(watcher: Watcher): void;
   /** It received a page of a list. */
   onPage(watcher: Watcher): void;
@@ -66,18 +66,18 @@ export interface WatchLaw extends Law {
   onBookmark(watcher: Watcher, version: string): void;
   /** It received Expired. */
   onExpired(watcher: Watcher): void;
-  /** It forgets everything and will list. */
+  /** It drops its objects and will list. */
   onForgot(watcher: Watcher): void;
   onAway(watcher: Watcher, isAway: boolean): void;
 }
 
-/** A version may be expired from this age on, less the skew of clocks. Milliseconds. */
+/** A version must not be expired before this age minus the clock skew. Milliseconds. */
 const KEPT_MS = 3_600_000;
-/** A page of a list is a request and its response. It may last as long as so many lines. */
+/** A page of a list may take as long as this many lines. */
 const PAGE_LINES = 4;
 /** A version contains the time of its commit. */
 export const VERSIONS_PER_MS = 1_000;
-/** From a commit to its event, over one end and resumption of a watch, with nothing in the way. Milliseconds. */
+/** Maximum time from a commit to its event without faults, including one reconnection. Milliseconds. */
 const RECEIVED_WITHIN_MS = 20_000;
 /**
  * A watcher receives one line after another, each at most this long after the one before. A thousand pods that are created
@@ -110,7 +110,7 @@ class WatchersReceiveEveryChange implements WatchLaw {
       committed: [],
       byKey: new Map(),
       stored: new Map(),
-      picture: new Map(),
+      received: new Map(),
       through: undefined,
       listsSinceMs: this.#context.nowMs(),
       linesBeforeList: 0,
@@ -140,7 +140,11 @@ class WatchersReceiveEveryChange implements WatchLaw {
         const type = now === undefined ? 'DELETED' : before === undefined ? 'ADDED' : 'MODIFIED';
         for (const followed of followers) {
           const { selects } = followed.watcher;
-          const shown = this.#seen(type, before !== undefined && selects(before), now !== undefined && selects(now));
+          const shown = this.#eventTypeFor(
+            type,
+            before !== undefined && selects(before),
+            now !== undefined && selects(now),
+          );
           if (shown === undefined) continue;
           this.#commit(followed, {
             version: log['rv'] as number,
@@ -158,13 +162,13 @@ class WatchersReceiveEveryChange implements WatchLaw {
     const followed = this.#all.get(watcher)!;
     const through = Number(version);
     followed.through = through;
-    followed.picture = new Map(objects.map((object) => [keyOf(object), versionOf(object)]));
-    // Every change up to its version, and for each object perhaps some that came while it was read.
+    followed.received = new Map(objects.map((object) => [keyOf(object), versionOf(object)]));
+    // A list contains all changes up to its version, and may contain later ones of single objects.
     for (const [key, ofKey] of followed.byKey) {
-      const shown = followed.picture.get(key);
+      const shown = followed.received.get(key);
       const least = ofKey.findLast((each) => each.version <= through);
       if (shown === undefined) {
-        // Only a deletion removes it from the list, whatever else changed.
+        // Only a deletion removes an object from the list.
         const isGone =
           least === undefined || ofKey.some((each) => each.type === 'DELETED' && each.version >= least.version);
         if (!isGone) this.#fail(followed, `listed at ${version} without ${key}`, key);
@@ -174,14 +178,14 @@ class WatchersReceiveEveryChange implements WatchLaw {
         if (!isThere) this.#fail(followed, `listed at ${version} and found ${key} of ${shown}`, key);
       }
     }
-    for (const key of followed.picture.keys()) {
+    for (const key of followed.received.keys()) {
       if (!followed.byKey.has(key)) this.#fail(followed, `listed ${key}, which never existed`, key);
     }
   }
 
   onAncient(watcher: Watcher, version: string): void {
     const followed = this.#all.get(watcher)!;
-    followed.picture = new Map();
+    followed.received = new Map();
     followed.through = Number(version);
   }
 
@@ -216,7 +220,7 @@ class WatchersReceiveEveryChange implements WatchLaw {
       return;
     }
     followed.through = version;
-    this.#put(followed.picture, key, type, version);
+    this.#put(followed.received, key, type, version);
   }
 
   onBookmark(watcher: Watcher, version: string): void {
@@ -255,7 +259,7 @@ class WatchersReceiveEveryChange implements WatchLaw {
     const calmMs = this.#context.calmSinceMs();
     if (calmMs === undefined) return;
     for (const followed of this.#all.values()) {
-      const { followsSinceMs, through, stored, picture } = followed;
+      const { followsSinceMs, through, stored, received } = followed;
       if (followsSinceMs === undefined) continue;
       const sinceMs = Math.max(calmMs, followsSinceMs);
       const allowedMs = (linesBefore: number): number =>
@@ -277,11 +281,11 @@ class WatchersReceiveEveryChange implements WatchLaw {
         );
         continue;
       }
-      const wrong = [...stored.keys(), ...picture.keys()].find((key) => stored.get(key) !== picture.get(key));
+      const wrong = [...stored.keys(), ...received.keys()].find((key) => stored.get(key) !== received.get(key));
       if (wrong === undefined) continue;
       this.#fail(
         followed,
-        `has ${wrong} at version ${picture.get(wrong)}; the stored version is ${stored.get(wrong)}`,
+        `has ${wrong} at version ${received.get(wrong)}; the stored version is ${stored.get(wrong)}`,
         wrong,
       );
     }
@@ -292,7 +296,7 @@ class WatchersReceiveEveryChange implements WatchLaw {
     this.#context.fail({ law: 'L9', subjects, message: `${watcher.name} ${message}` });
   }
 
-  /** Of what concerns it, the first above a version; they come nearly in order, so from the end. */
+  /** Index of the first change above a version. Searched from the end, because changes arrive nearly in order. */
   #firstAbove(committed: readonly Committed[], version: number): number {
     let index = committed.length;
     while (index > 0 && committed[index - 1]!.version > version) index -= 1;
@@ -314,8 +318,8 @@ class WatchersReceiveEveryChange implements WatchLaw {
     );
   }
 
-  /** What a watcher sees of it, before and after. */
-  #seen(type: EventType, isBefore: boolean, isNow: boolean): EventType | undefined {
+  /** The event type for a watcher with a selector; undefined if it receives none. */
+  #eventTypeFor(type: EventType, isBefore: boolean, isNow: boolean): EventType | undefined {
     if (type === 'ADDED') return isNow ? 'ADDED' : undefined;
     if (type === 'DELETED') return isBefore ? 'DELETED' : undefined;
     if (isNow) return isBefore ? 'MODIFIED' : 'ADDED';

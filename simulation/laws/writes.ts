@@ -1,7 +1,7 @@
 /** L8: of concurrent writes on one resourceVersion exactly one wins; an acknowledged write is never lost. */
 import type { Law, LawContext } from './law.ts';
 
-/** What a person's read, change and write of a Node came to. */
+/** An acknowledged increment of the counter of a Node. */
 export interface CountedWrite {
   readonly nodeName: string;
   readonly uid: string;
