@@ -65,6 +65,7 @@ async function tick(more: { readonly finished?: boolean; readonly isFailing?: bo
   const { fence } = await fleet.readState();
   const { nowMs } = cluster;
   const claimed = await fleet.claim({
+    claimId: `tick-${nowMs}`,
     slot: Math.floor(nowMs / 1_000 / defaultPolicy.nodeMonitorPeriodSeconds),
     seenFence: fence,
     nowMs,

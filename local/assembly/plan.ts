@@ -6,7 +6,7 @@ import type { Assembly } from './assembly.ts';
 import { createResolver, type PhysicalNames, type Resolver } from './intrinsics.ts';
 import { isObject, type Json, type JsonObject, type Template, type TemplateResource } from './template.ts';
 
-/** What the local mode has to run, read off the template: nothing below knows CloudFormation any more. */
+/** The resources that local mode runs, read from the template. Code that uses the plan does not need CloudFormation. */
 export interface LocalPlan {
   readonly region: string;
   readonly accountId: string;
@@ -34,7 +34,7 @@ export interface TablePlan {
 
 export interface FunctionPlan {
   readonly logicalId: string;
-  /** What people call it: POWERTOOLS_SERVICE_NAME, else the logical id. */
+  /** Short name: POWERTOOLS_SERVICE_NAME, otherwise the logical id. */
   readonly name: string;
   readonly functionName: string;
   readonly arn: string;
@@ -48,7 +48,7 @@ export interface FunctionPlan {
   readonly reservedConcurrency: number | undefined;
   readonly environment: Readonly<Record<string, string>>;
   readonly runtime: string;
-  /** Where Lambda puts what the function prints. */
+  /** Log group of the output of the function. */
   readonly logGroupName: string;
   readonly logFormat: string;
   readonly logLevel: string | undefined;
@@ -93,9 +93,9 @@ export interface StreamSourcePlan {
   readonly filterPatterns: readonly string[];
   readonly batchSize: number;
   readonly startingPosition: 'LATEST' | 'TRIM_HORIZON';
-  /** Infinity when the template sets no end. */
+  /** Infinity when the template sets no limit. */
   readonly maximumRetryAttempts: number;
-  /** Infinity when the template sets no end. */
+  /** Infinity when the template sets no limit. */
   readonly maximumRecordAgeSeconds: number;
   readonly bisectBatchOnError: boolean;
   readonly reportBatchItemFailures: boolean;
@@ -119,11 +119,11 @@ export interface SchedulePlan {
   readonly target:
     | { readonly kind: 'queue'; readonly queueId: string }
     | { readonly kind: 'function'; readonly functionId: string };
-  /** Text, with `<aws.scheduler.scheduled-time>` still in it. */
+  /** Input text, in which `<aws.scheduler.scheduled-time>` is not replaced yet. */
   readonly input: string;
 }
 
-/** A rule of the default event bus that waits for events; rules on a schedule are left out. */
+/** A rule of the default event bus with an event pattern. Rules with a schedule are left out. */
 export interface EventRulePlan {
   readonly logicalId: string;
   /** JSON text. */
@@ -134,22 +134,22 @@ export interface EventRulePlan {
 export interface PlanOptions {
   readonly region: string;
   readonly accountId: string;
-  /** Base URL of the API, what `ApiEndpoint` becomes. */
+  /** Base URL of the API: the value of the attribute `ApiEndpoint`. */
   readonly apiUrl: string;
   /** `https://host:port/` of each function URL, by its logical id. */
   readonly functionUrls?: Readonly<Record<string, string>>;
-  /** Values for template parameters; names the template does not have are left out. */
+  /** Values of template parameters. Names that the template does not have are ignored. */
   readonly parameters: Readonly<Record<string, string>>;
 }
 
 const FUNCTION_URL_TYPE = 'AWS::Lambda::Url';
 
-/** Logical ids of the function URLs: each needs a port of its own before the plan can name it. */
+/** Logical ids of the function URLs. Each needs its own port, which must be known before planLocalMode is called. */
 export function functionUrlIds(template: Template): string[] {
   return Object.keys(template.Resources).filter((id) => template.Resources[id]?.Type === FUNCTION_URL_TYPE);
 }
 
-/** Service defaults where a template is silent. */
+/** Defaults of the AWS services for properties that a template does not set. */
 const DEFAULTS = {
   functionTimeoutSeconds: 3,
   functionMemoryMegabytes: 128,
@@ -158,7 +158,7 @@ const DEFAULTS = {
   queueRetentionSeconds: 345_600,
   streamBatchSize: 100,
   queueBatchSize: 10,
-  /** Lambda uses as few concurrent batches for a queue with little load, as a local queue has. */
+  /** Lambda starts with a few concurrent batches for a queue with little load. */
   queueConcurrency: 2,
   asyncRetryAttempts: 2,
   asyncEventAgeSeconds: 21_600,
@@ -216,7 +216,7 @@ export function planLocalMode(assembly: Assembly, options: PlanOptions): LocalPl
   };
 }
 
-/** The values of a template as local mode reads them. Recorded calls can be compared with them. */
+/** Resolves the values of a template as local mode does. The permission check compares recorded calls with them. */
 export const localResolver = (
   { stackName, template }: Pick<Assembly, 'stackName' | 'template'>,
   options: PlanOptions,
@@ -258,8 +258,8 @@ class TemplateReader {
 }
 
 /**
- * Names and ARNs as AWS would make them, from the logical ids: the same template gives the same names on every start,
- * so that kept data is found again.
+ * Names and ARNs like those of AWS, computed from the logical ids. A template has the same names at every start, so
+ * stored data is found again.
  */
 function physicalNames(stackName: string, options: PlanOptions): PhysicalNames {
   const { region, accountId } = options;
@@ -405,7 +405,7 @@ function planFunction(
   const code = object(properties['Code']);
   const objectKey = text(code['S3Key']);
   const codePath = objectKey === undefined ? undefined : assembly.assetPath(objectKey);
-  if (codePath === undefined) throw new StartError(`template: ${logicalId}: its code is no asset of the assembly`);
+  if (codePath === undefined) throw new StartError(`template: ${logicalId}: its code is not an asset of the assembly`);
   if (list(properties['Layers']).length > 0)
     throw new StartError(`template: ${logicalId}: layers are not supported here`);
   const variables = object(object(properties['Environment'])['Variables']);
@@ -471,7 +471,7 @@ function planApi(reader: TemplateReader, functionByArn: ByArn): ApiPlan | undefi
   const routes = reader.resourcesOf('AWS::ApiGatewayV2::Route').map(({ logicalId, properties }) => {
     const integration = integrations.get((text(properties['Target']) ?? '').replace(/^integrations\//, ''));
     if (integration === undefined)
-      throw new StartError(`template: ${logicalId}: its target is no integration of this template`);
+      throw new StartError(`template: ${logicalId}: its target is not an integration of this template`);
     const authorization = text(properties['AuthorizationType']) ?? 'NONE';
     if (authorization !== 'NONE')
       throw new StartError(`template: ${logicalId}: authorizer ${authorization} is not supported here`);

@@ -1,6 +1,6 @@
 /**
- * HTTP to a Kubernetes API for a whole fleet: kept-alive connections, a bound on them, and a queue in which lease
- * renewals overtake registrations: registered machines stay Ready while thousands register.
+ * HTTP client of a whole fleet for a Kubernetes API: a bounded number of persistent connections and a queue. Lease
+ * renewals are sent before registrations, so registered machines stay Ready while thousands register.
  */
 import { readFileSync } from 'node:fs';
 import {
@@ -43,9 +43,9 @@ export type SendRequest = (request: ApiRequest) => Promise<ApiAnswer>;
 
 export interface ApiClient {
   readonly send: SendRequest;
-  /** Requests under way or waiting. */
+  /** Number of running and waiting requests. */
   pending(): number;
-  /** Refuses what waits, cuts what runs, closes the connections. */
+  /** Fails the waiting requests, aborts the running ones and closes the connections. */
   close(): void;
 }
 
@@ -55,13 +55,13 @@ export interface ApiClientOptions {
   /** Certificate authority, PEM text or the path of a PEM file; the system's when absent. */
   readonly ca?: string;
   readonly token: string;
-  /** Connections, and with them requests under way, at most. */
+  /** Maximum number of connections, and so of concurrent requests. */
   readonly connectionsMax: number;
-  /** An answer later than this counts as none. Milliseconds. */
+  /** Request timeout. Milliseconds. */
   readonly timeoutMs: number;
 }
 
-/** An answer larger than this is cut off: no machine reads lists. Bytes. */
+/** A request with a larger response fails. A machine only lists its own pods. Bytes. */
 const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
 
 interface Job {
@@ -77,7 +77,7 @@ class HttpApiClient implements ApiClient {
   readonly #agent: HttpAgent;
   readonly #urgent = createQueue<Job>();
   readonly #ordinary = createQueue<Job>();
-  /** Cuts of the requests under way. */
+  /** Functions that abort the running requests. */
   readonly #running = new Set<() => void>();
   #closed = false;
 

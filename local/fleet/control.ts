@@ -16,11 +16,11 @@ export type FleetReply =
   | { readonly kind: 'listed'; readonly machines: readonly MachineStatus[] }
   | { readonly kind: 'malformed'; readonly why: string };
 
-/** Listens at `path`. Throws ControlError when another fleet answers there. */
+/** Serves commands on the socket `path`. @throws ControlError when another fleet already serves it */
 export const serveFleetControl = (path: string, fleet: Fleet): Promise<Control> =>
   serveControl(path, (command) => obey(command, fleet));
 
-/** Sends one command to the fleet of a running local mode. Throws ControlError when the answer makes no sense. */
+/** Sends one command to the fleet of a running local mode. @throws ControlError for a malformed answer */
 export const sendFleetCommand = (path: string, command: FleetCommand): Promise<ControlOutcome<FleetReply>> =>
   sendControl<FleetReply>(path, command);
 

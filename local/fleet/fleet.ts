@@ -16,20 +16,20 @@ export interface FleetOptions {
   readonly token: string;
   /** Number of machines. */
   readonly nodes: number;
-  /** Zone labels, dealt round; machine names carry a letter for each. */
+  /** Zone labels, assigned to the machines in turn. Each zone has a letter in the names of its machines. */
   readonly zones?: readonly string[];
   readonly region?: string;
-  /** spec.providerID by machine name, of those that a cloud runs. */
+  /** spec.providerID by machine name, for machines with a cloud instance. */
   readonly providerIds?: ReadonlyMap<string, string>;
-  /** Machines that do not beat before the first `beat`. */
+  /** Names of machines that send nothing before the first call of `beat`. */
   readonly silent?: ReadonlySet<string>;
   readonly beatIntervalSeconds?: number;
   readonly leaseDurationSeconds?: number;
   /** Time between status posts when nothing changed. Seconds. */
   readonly statusIntervalSeconds?: number;
-  /** Time between looks of a machine at its Node. Seconds; the default makes ten looks a second in the whole fleet. */
+  /** Interval at which a machine reads its Node. Seconds. Default: at most ten reads per second in the whole fleet. */
   readonly lookIntervalSeconds?: number;
-  /** Connections at most. Renewals go before registrations where all are busy. */
+  /** Maximum number of connections. While all are busy, renewals are sent before registrations. */
   readonly connectionsMax?: number;
   readonly clock?: Clock;
   readonly timers?: Timers;
@@ -50,24 +50,24 @@ export type FleetOutcome =
   | { readonly kind: 'unknown'; readonly names: readonly string[] };
 
 export interface Fleet {
-  /** The machines stop at once, as by a power cut. Globs. */
+  /** Stops these machines at once, as a power cut does. `names`: globs. */
   silence(names: readonly string[]): FleetOutcome;
-  /** The machines beat and post status now and then regularly. A missing Node is registered again. Globs. */
+  /** Starts these machines. A missing Node is registered again. `names`: globs. */
   beat(names: readonly string[]): FleetOutcome;
   list(): MachineStatus[];
   status(): FleetStatus;
-  /** Ends every machine and connection. Nodes and Leases stay as they are. */
+  /** Stops all machines and closes the connections. Nodes and Leases are not changed. */
   stop(): Promise<void>;
 }
 
-/** A kubelet's own. */
+/** nodeStatusUpdateFrequency of a kubelet. */
 const LOOK_INTERVAL_SECONDS_MIN = 10;
 const LOOKS_PER_SECOND_MAX = 10;
 
 export const DEFAULT_ZONES = ['local-a', 'local-b', 'local-c'] as const;
 export const DEFAULT_REGION = 'local';
 
-/** Starts the machines; they register in order as connections allow. Does not wait: see status(). */
+/** Starts the machines, and does not wait for their registration (see status()). They register in the order of names. */
 export function startFleet(options: FleetOptions): Fleet {
   const durationSeconds = leaseDurationSeconds(options.leaseDurationSeconds);
   const settings: MachineSettings = {

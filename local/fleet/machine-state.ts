@@ -1,4 +1,4 @@
-/** What the steps of one simulated machine share. */
+/** The state that the steps of one simulated machine share. */
 
 import { retryAfterWaitMs } from '../../agent/rules/backoff.ts';
 import { describeAnswer } from '../../agent/rules/kube-answer.ts';
@@ -30,13 +30,13 @@ export interface FleetCounters {
 }
 
 export interface MachineState {
-  /** The Node as registered or last read: its name and uid alone, as the owner of the Lease. */
+  /** Name and uid of the Node as registered or last read, for the owner reference of the Lease. */
   owner: KubeNode | undefined;
-  /** The Node as just read, for the status post of the same turn. */
+  /** The Node that was read in this turn, for the status post of the same turn. */
   freshNode: KubeNode | undefined;
   lease: KubeObject | undefined;
   report: ReportState;
-  /** The Node is read at this time at the latest. Epoch milliseconds. */
+  /** The next time at which the Node must be read. Epoch milliseconds. */
   lookDueAtMs: number;
   /** Another client may have written the conditions: the Node is read in this turn. */
   mustLook: boolean;

@@ -1,15 +1,15 @@
 /**
  * One simulated machine: the requests of a node to the API, and nothing on the machine itself.
  *
- * Life: register the Node, then in each turn renew the Lease, report the status when that is due, and process the pods.
- * A turn is a bounded number of requests and yields the time until the next one.
+ * A machine registers its Node. Then it repeats turns: it renews the Lease, reports the status when that is due, and
+ * processes its pods. A turn is a bounded number of requests and returns the wait until the next one.
  *
  * The rules of the agent (agent/rules) decide what is sent, when, and what an answer means. These things are different,
  * because ten thousand machines live in one process:
  * - One sequence of turns does the work of the agent's three loops. A failed turn is repeated as a whole.
- * - The Node is read after a failure or a gap, and else as often as a fleet of this size can afford. The agent
- *   compares with its last answer every 10 s.
- * - A failed renewal is repeated after the back-off. The agent first tries four more times at once.
+ * - The Node is read after a failure or a gap, and otherwise at an interval that grows with the size of the fleet. The
+ *   agent compares its status with its last answer every 10 s.
+ * - A failed renewal is repeated after the backoff. The agent first tries four more times without a wait.
  */
 import { doublingWaitMs, ENSURE_LEASE_WAITS } from '../../agent/rules/backoff.ts';
 import { firstWaitMs, jitteredMs } from '../../agent/rules/lease.ts';
@@ -27,22 +27,22 @@ import { processPods } from './pods.ts';
 import { register } from './registration.ts';
 import { reportStatusIfDue } from './status-report.ts';
 
-/** Where waiting comes from; a test brings its own. */
+/** Timer functions; tests replace them. */
 export interface Timers {
   set(callback: () => void, delayMs: number): unknown;
   clear(handle: unknown): void;
 }
 
-/** Times one turn may start over because the Node or Lease did not exist. */
+/** Maximum number of restarts of one turn, each because the Node did not exist. */
 const RESTARTS_MAX = 2;
 
 export interface MachineStatus {
   readonly name: string;
   readonly zone: string;
-  /** It means to beat; false after silence. */
+  /** True while it sends heartbeats; false after `silence`. */
   readonly beating: boolean;
   readonly registered: boolean;
-  /** Time of the last acknowledged renewal, this process's clock. */
+  /** Time of the last acknowledged renewal by the clock of this process. Epoch milliseconds. */
   readonly lastBeatAtMs: number | undefined;
   /** Failed turns since the last successful one. */
   readonly failures: number;
@@ -56,9 +56,9 @@ export interface MachineDependencies extends Pick<MachineContext, 'send' | 'cloc
 
 export interface Machine {
   readonly identity: MachineIdentity;
-  /** Beats and posts status now, then at its slots; no effect but a beat and a post on a machine that beats already. */
+  /** Sends a heartbeat and a status post now, and then regularly. A machine that already beats sends both at once. */
   beat(): void;
-  /** Power cut: no request is made from here on; one that is under way may still arrive. */
+  /** Simulates a power cut: no further request is sent. A running request may still arrive. */
   silence(): void;
   status(): MachineStatus;
 }
@@ -71,7 +71,7 @@ export function createMachine(
   const state = initialState();
   const context: MachineContext = { identity, settings, ...dependencies, state };
   let beating = false;
-  /** Counts silences and starts: a turn of an older life does nothing more. */
+  /** Number of calls of `silence` and `beat`. A turn from before the last call stops. */
   let life = 0;
   let timer: unknown;
   let isFirstTurn = true;

@@ -3,7 +3,7 @@
  * A fleet of n machines over zones a, b, c is edge-a-0, edge-b-0, edge-c-0, edge-a-1 …: zones fill evenly.
  */
 
-/** What one machine is called and where it stands. */
+/** The name and zone of one machine. */
 export interface MachineIdentity {
   readonly name: string;
   /** Value of topology.kubernetes.io/zone. */
@@ -12,7 +12,7 @@ export interface MachineIdentity {
   readonly zoneIndex: number;
   /** Position of the machine in its zone. */
   readonly index: number;
-  /** spec.providerID of a machine that a cloud runs. */
+  /** spec.providerID of a machine with a cloud instance. */
   readonly providerId?: string;
 }
 
@@ -21,7 +21,7 @@ const LETTERS = 'abcdefghijklmnopqrstuvwxyz';
 /** With more zones than letters, two zones would have the same name. */
 export const ZONES_MAX = LETTERS.length;
 
-/** The machines of a fleet, in order of start. Zones are dealt round. */
+/** The machines of a fleet in the order of their start. Zones are assigned in turn. */
 export function nameMachines(count: number, zones: readonly string[]): MachineIdentity[] {
   if (zones.length === 0 || zones.length > ZONES_MAX) {
     throw new RangeError(`a fleet has 1 to ${ZONES_MAX} zones, not ${zones.length}`);
@@ -33,7 +33,7 @@ export function nameMachines(count: number, zones: readonly string[]): MachineId
   });
 }
 
-/** A matcher for a shell-like glob over whole names: `*`, `?`, `[abc]`, `[0-4]`, `[!a]`. Anything else is itself. */
+/** A matcher for a shell-like glob over whole names: `*`, `?`, `[abc]`, `[0-4]`, `[!a]`. Any other character matches itself. */
 export function globMatcher(glob: string): (name: string) => boolean {
   let source = '';
   for (let at = 0; at < glob.length; at += 1) {
@@ -55,7 +55,7 @@ export function globMatcher(glob: string): (name: string) => boolean {
   return (name) => pattern.test(name);
 }
 
-/** Picks names by globs. A glob that matches nothing is reported, because it is nearly always a slip of the pen. */
+/** Selects names by globs. Globs without a match are returned in `unmatched`: they are probably typing errors. */
 export function selectNames(
   globs: readonly string[],
   names: Iterable<string>,

@@ -1,6 +1,5 @@
 /**
- * The Node of a simulated machine: invented hardware, described by the rules of the agent.
- * Pure; the time is an argument.
+ * The Node of a simulated machine with invented hardware. The rules of the agent compute its labels and conditions.
  */
 import { withCondition } from '../../agent/rules/node-conditions.ts';
 import { initialNode } from '../../agent/rules/node-registration.ts';
@@ -10,12 +9,12 @@ import { formatTime } from '../../shared/kube/time.ts';
 import type { KubeNode, NodeCondition, NodeStatus } from '../../shared/kube/types.ts';
 import type { MachineIdentity } from './names.ts';
 
-/** kubelet release the machines claim to run. */
+/** status.nodeInfo.kubeletVersion of the simulated machines. */
 const KUBELET_VERSION = 'v1.34.2';
 
 const PLATFORM = { operatingSystem: 'linux', architecture: 'arm64' } as const;
 
-/** Thirty-two hex digits that are always the same for a machine: ids of a simulated board. */
+/** 32 hex digits that depend only on the machine name and `salt`, for machine, system and boot ids. */
 function boardId(name: string, salt: string): string {
   let digits = '';
   for (let word = 0; word < 4; word += 1) {
@@ -35,7 +34,7 @@ export function addressOf(machine: MachineIdentity): string {
   return `10.${16 + machine.zoneIndex}.${(host >> 8) & 255}.${host & 255}`;
 }
 
-/** Set by a network plugin on a real machine; nothing else reports it here. */
+/** The condition NetworkUnavailable, which a network plugin sets on a real node. */
 function withNetwork(found: readonly NodeCondition[] | undefined, nowMs: number): NodeCondition[] {
   const now = formatTime(nowMs);
   const before = found?.find(({ type }) => type === 'NetworkUnavailable');
@@ -87,7 +86,7 @@ const describedStatus = (machine: MachineIdentity): NodeStatus => ({
   },
 });
 
-/** The Node as found, with the labels and the status that the machine reports. */
+/** The stored Node with the labels and the status that the machine reports. */
 export function computedNode(machine: MachineIdentity, found: KubeNode, nowMs: number): KubeNode {
   const labels = { ...found.metadata.labels, ...labelsToSet(found.metadata.labels, PLATFORM) };
   const status = { ...found.status, ...describedStatus(machine) };
@@ -98,7 +97,7 @@ export function computedNode(machine: MachineIdentity, found: KubeNode, nowMs: n
   };
 }
 
-/** The Node as first posted. */
+/** The Node for the registration. */
 export function nodeAt(machine: MachineIdentity, region: string, nowMs: number): KubeNode {
   const initial = initialNode(
     {

@@ -1,6 +1,6 @@
 /**
- * What a simulated machine does about its pods. It runs nothing: a pod bound to it is Running and Ready at once, and a
- * deleted one ends when its grace period is over.
+ * The pods of a simulated machine. No process runs. A pod that is bound to the machine is reported as Running and Ready
+ * at once, and the deletion of a deleted pod is confirmed after its grace period.
  */
 import { answeredWith } from '../../agent/rules/kube-answer.ts';
 import { podsVersionOf } from '../../agent/rules/lease.ts';
@@ -15,7 +15,7 @@ import { addressOf } from './node-object.ts';
 
 export interface PodWork {
   readonly requests: readonly ApiRequest[];
-  /** When the next grace period ends; undefined when none runs. Epoch milliseconds. */
+  /** End of the next grace period; undefined without a deleted pod. Epoch milliseconds. */
   readonly dueAtMs: number | undefined;
 }
 
@@ -42,7 +42,7 @@ export async function processPods(context: MachineContext): Promise<Step> {
 const podsIn = (answer: ApiAnswer): readonly KubeObject[] =>
   answer.kind === 'answered' ? ((recordOf(answer.body)['items'] ?? []) as readonly KubeObject[]) : [];
 
-/** Own address of a pod: on the network of its machine, different for up to 150 pods of a machine. */
+/** The address of a pod: in the network of its machine, unique among up to 150 pods of the machine. */
 const podAddress = (machineAddress: string, index: number): string =>
   `${machineAddress.split('.').slice(0, 3).join('.')}.${100 + (index % 150)}`;
 

@@ -26,7 +26,7 @@ export async function register(context: MachineContext): Promise<Step> {
   return registered(context, existing);
 }
 
-/** The provider ID is added here: an instance may exist only since a later start of local mode than its Node. */
+/** Patches of an existing Node. The providerID is one of them: the local instance may be newer than its Node. */
 function corrections(existing: KubeNode, initial: KubeNode): ApiRequest[] {
   const path = nodePath(initial.metadata.name ?? '');
   const requests: ApiRequest[] = [];

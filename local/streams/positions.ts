@@ -1,17 +1,18 @@
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 
+/** A position in the stream of a table. */
 export interface StreamPosition {
   readonly shardId: string;
-  /** Of the last record that is done with. */
+  /** Sequence number of the last processed record. */
   readonly sequenceNumber: string;
 }
 
 /**
- * How far each event source mapping has come, kept in a file so that a restart goes on there. Written at most once a
- * second: after a crash up to a second of records is delivered again, which mappings must bear anyway.
+ * The position of each event source mapping, stored in a file for the next start. The file is written at most once per
+ * second. After a crash the records of up to one second are delivered again; delivery is at least once in any case.
  */
 export interface Positions {
-  /** Undefined for a mapping never started; without shardId for one that has seen no record yet. */
+  /** Undefined for a mapping that was never started. Without shardId before its first record. */
   get(mapping: string): Partial<StreamPosition> | undefined;
   begin(mapping: string): void;
   set(mapping: string, position: StreamPosition): void;
@@ -50,7 +51,7 @@ export function openPositions(file: string | undefined): Positions {
   };
 }
 
-/** An unreadable file is as good as none: the mappings then begin where the template says. */
+/** An unreadable file counts as absent: the mappings then start at the StartingPosition of the template. */
 function read(file: string): Record<string, Partial<StreamPosition>> {
   if (!existsSync(file)) return {};
   try {

@@ -10,11 +10,11 @@ import { compileFilters, type EventFilter } from './filter.ts';
 import type { Positions } from './positions.ts';
 
 export interface StreamCounters {
-  /** Records read off the stream. */
+  /** Records read from the stream. */
   read: number;
-  /** Of those, kept back by the filter. */
+  /** Records that the filter rejected. */
   filtered: number;
-  /** Delivered to the function at least once. */
+  /** Records delivered to the function, each at least once. */
   delivered: number;
   batches: number;
   discarded: number;
@@ -23,7 +23,7 @@ export interface StreamCounters {
 export interface StreamSourceOptions {
   readonly plan: StreamSourcePlan;
   readonly client: EngineClient;
-  /** The engine's name for the stream. */
+  /** ARN of the stream in the local DynamoDB engine. */
   readonly engineStreamArn: string;
   readonly fn: LocalFunction;
   readonly region: string;
@@ -39,7 +39,7 @@ export interface StreamSource {
   stop(): Promise<void>;
 }
 
-/** Lambda polls a shard four times a second. */
+/** Lambda polls a shard four times per second. */
 const POLL_MS = 250;
 const TROUBLE_PAUSE_MS = 1_000;
 const READ_MAX = 1_000;
@@ -48,8 +48,9 @@ type Shard = { readonly ShardId: string };
 
 /**
  * An event source mapping on a table's stream: reads it shard by shard, filters, and invokes the function with batches.
- * The position is stored after a batch: a restart repeats the batch that was under way. Delivery is at least once.
- * Batches go one after the other, whatever the ParallelizationFactor: the order is that of the table, not only of a key.
+ * The position is stored after each batch, so a restart repeats an incomplete batch. Delivery is at least once.
+ * Batches are delivered one after the other, whatever the ParallelizationFactor. So records are in the order of the
+ * table, and not only in the order of each key.
  */
 export function startStreamSource(options: StreamSourceOptions): StreamSource {
   return new TableStreamSource(options);
@@ -95,7 +96,7 @@ class TableStreamSource implements StreamSource {
     return answer['ShardIterator'] as string | undefined;
   }
 
-  /** Where to begin: after the kept position, else where the mapping says. */
+  /** The first shard and iterator: after the stored position, otherwise at the StartingPosition of the mapping. */
   async #open(): Promise<{ shardId: string; iterator: string | undefined } | undefined> {
     const known = await this.#shards();
     const kept = this.#options.positions.get(this.#options.plan.logicalId);
@@ -103,7 +104,7 @@ class TableStreamSource implements StreamSource {
       const start = { ShardIteratorType: 'AFTER_SEQUENCE_NUMBER', SequenceNumber: kept.sequenceNumber };
       return { shardId: kept.shardId, iterator: await this.#iteratorAt(kept.shardId, start) };
     }
-    // A mapping that ran before without seeing a record must not skip what came while it was down.
+    // A mapping that ran before without a record must not skip the records that were written while it was stopped.
     const fromLatest = this.#options.plan.startingPosition === 'LATEST' && kept === undefined;
     const shard = fromLatest ? known.at(-1) : known[0];
     if (shard === undefined) return undefined;
@@ -159,7 +160,7 @@ class TableStreamSource implements StreamSource {
       nowMs: this.#options.nowMs,
       discard: (records, condition, invocations) => {
         this.counters.discarded += records.length;
-        this.#options.onTrouble(`${records.length} stream records given up (${condition})`);
+        this.#options.onTrouble(`${records.length} stream records discarded (${condition})`);
         this.#options.failureQueue?.send(
           JSON.stringify(this.#failureNote(shardId, records, condition, invocations)),
           this.#options.nowMs(),

@@ -12,6 +12,7 @@ beforeEach(() => {
 
 const tick = (more: { slot?: number; seenFence?: number; finished?: boolean; failing?: boolean } = {}) =>
   fleetStore(api.items).claim({
+    claimId: `tick-${more.slot ?? 1}`,
     slot: more.slot ?? 1,
     seenFence: more.seenFence ?? 0,
     nowMs: api.nowMs(),
