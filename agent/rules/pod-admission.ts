@@ -75,7 +75,7 @@ export function podRequests(pod: KubeObject): ReadonlyMap<string, bigint> {
   return plus(most, amountsOf(spec['overhead']));
 }
 
-/** The refusal for the first resource of which the node has too little, undefined if there is none. */
+/** The refusal for the first insufficient resource, undefined if all are sufficient. */
 function resourceShortage(pod: KubeObject, others: readonly KubeObject[], allocatable: Amounts): Refusal | undefined {
   const lacking = (resource: string, requested: bigint, used: bigint, capacity: bigint): Refusal =>
     refused(

@@ -48,7 +48,7 @@ export interface PodRecord {
 
 const RECORD_FILE = 'record.json';
 
-/** The record of a pod of which no container has started. */
+/** The record of a pod before its first container starts. */
 export function newRecord(pod: KubePod): PodRecord {
   const { initContainers = [], containers = [] } = pod.spec ?? {};
   const waiting = ({ name = '' }: Container, kind: ContainerRecord['kind'], reason: string): ContainerRecord => ({

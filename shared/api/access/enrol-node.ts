@@ -178,6 +178,6 @@ async function rotate(
   return outcome.kind === 'written' ? { kind: 'present', identity: outcome.identity } : undefined;
 }
 
-/** Exponential backoff. Half of the wait is random, so that the same machines do not conflict again. */
+/** Exponential backoff. Half of the wait is random: the same machines must not conflict again. */
 const pauseBefore = ({ pause, random }: EnrolDependencies, attempt: number): Promise<unknown> =>
   pause(Math.min(PAUSE_MAX_MS, PAUSE_MS * 2 ** (attempt - 1)) * (0.5 + random.fraction() / 2));

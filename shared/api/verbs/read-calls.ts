@@ -13,7 +13,7 @@ import { listObjects } from './list-objects.ts';
 /** Length of the JSON of all objects in one response, in characters: uncompressed, and before compression. */
 const PLAIN_LIST_MAX = 4_500_000;
 const COMPRESSED_LIST_MAX = 24_000_000;
-/** Attempts at a list whose encoded response is too large. Each attempt lists fewer objects. */
+/** Attempts while the encoded response is too large. Each attempt lists fewer objects. */
 const FIT_ATTEMPTS_MAX = 8;
 /** Share of the objects that would fit by average size, listed at the next attempt. */
 const FIT_MARGIN = 0.9;

@@ -34,7 +34,7 @@ export interface WrittenObject {
   readonly created: boolean;
 }
 
-/** Waits before another attempt. The time is random, so that the same writers do not conflict again. */
+/** Waits before another attempt. The time is random: the same writers must not conflict again. */
 export const pauseBefore = ({ pause, random }: ApiDependencies, attempt: number): Promise<unknown> =>
   pause(Math.min(PAUSE_MAX_MS, PAUSE_MS * 2 ** (attempt - 1)) * random.fraction());
 

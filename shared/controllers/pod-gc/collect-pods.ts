@@ -40,7 +40,7 @@ import type { PodGcList } from './work-list-store.ts';
 
 /** Nodes read in one tick; with more, ticks rotate through them. */
 const NODES_PER_TICK_MAX = 2_000;
-/** Missing nodes whose pods are read in one tick. */
+/** Missing nodes per tick. All pods of these nodes are read. */
 const MISSING_NODES_PER_TICK_MAX = 100;
 const REMOVALS_PER_TICK_MAX = 1_000;
 const READS_CONCURRENCY_MAX = 16;

@@ -75,7 +75,7 @@ interface Pass {
   readonly budget: WorkBudget;
 }
 
-/** An attachment whose volume no pod on the node uses. */
+/** An attachment of a volume that no pod on the node uses. */
 interface Unwanted {
   readonly attachment: KubeVolumeAttachment;
   /** undefined: the volume of the attachment is not known. */

@@ -59,7 +59,7 @@ interface NodeRule {
   /** `resource` or `resource/subresource`. */
   readonly resource: string;
   readonly verbs: readonly string[];
-  /** The field by which a request must be limited to the node itself. Absent: no such limit. */
+  /** This field must limit the request to the node itself. Absent: no such limit. */
   readonly own?: 'name' | 'spec.nodeName';
 }
 
@@ -135,7 +135,7 @@ export function rulesFor(user: UserInfo): readonly AccessRule[] {
   return [...rules, ...SELF_REVIEW_RULES];
 }
 
-/** Name of the node whose permissions the user has. Undefined for users who may read everything, or are not nodes. */
+/** Node name of a user with only the permissions of a node. Undefined for users who may read everything, or are not nodes. */
 export function readsAsNode(user: UserInfo): string | undefined {
   if (user.groups.some((group) => ADMIN_GROUPS.has(group) || VIEWER_GROUPS.has(group))) return undefined;
   const identity = nodeIdentity({ name: user.username, groups: user.groups });

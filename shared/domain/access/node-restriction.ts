@@ -81,7 +81,7 @@ const forbidden = (message: string): NodeAuthorization => ({ kind: 'forbidden', 
 export type NodeIdentity =
   | { readonly kind: 'notANode' }
   | { readonly kind: 'node'; readonly nodeName: string }
-  /** A user in the group system:nodes whose name does not start with system:node:. */
+  /** In the group system:nodes, but the user name does not start with system:node:. */
   | { readonly kind: 'unknownNode' };
 
 export function nodeIdentity(user: NodeRequest['user']): NodeIdentity {

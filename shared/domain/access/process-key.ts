@@ -17,7 +17,7 @@ export interface ProcessKey {
 export const PROCESS_KEY_LIFE_SECONDS = 86_400;
 /** The next key is created this long before a key expires. Storing it may fail for that long. Seconds. */
 const REPLACE_BEFORE_EXPIRY_SECONDS = 43_200;
-/** A key signs nothing in this time before it expires, so that its signatures are still valid when used. Seconds. */
+/** A key signs nothing in this time before it expires: its signatures must still be valid when used. Seconds. */
 const UNUSED_BEFORE_EXPIRY_SECONDS = 600;
 
 /** `use`: sign with it. `replace`: create a new key, and sign with this one while that fails. `ended`: do not use it. */

@@ -135,8 +135,8 @@ function withoutPaths(object: JsonObject, paths: readonly (readonly string[])[])
 }
 
 /**
- * The fault of the first keyed list in the configuration whose items have missing or duplicate keys, undefined if there
- * is none. Stored lists may be like that, applied ones may not, because managers own them item by item.
+ * The fault of the first keyed list in the configuration with missing or duplicate keys, undefined if there is none.
+ * Stored lists may be like that, applied ones may not, because managers own them item by item.
  */
 function ambiguousList(schema: Schema | undefined, value: unknown, path: string): string | undefined {
   if (Array.isArray(value) && schema?.kind === 'list') {

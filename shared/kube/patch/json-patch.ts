@@ -80,7 +80,7 @@ function readOperation(operation: unknown, index: number): ReadOperation {
   return { op, path, from: needsFrom ? (from as string) : '', value: operation['value'] };
 }
 
-/** True for a JSON pointer of at most PATCH_DEPTH_MAX tokens, so that no operation nests values deeper than that. */
+/** True for a JSON pointer of at most PATCH_DEPTH_MAX tokens. No operation can nest values deeper than that. */
 function isPointer(path: unknown): path is string {
   if (typeof path !== 'string') return false;
   return path === '' || (path.startsWith('/') && path.split('/').length <= PATCH_DEPTH_MAX);

@@ -187,7 +187,7 @@ function mergeOldest(ownerships: readonly Ownership[]): Ownership[] {
   const updates = ownerships.filter(({ operation }) => operation === 'Update').sort(byOperationAndTime);
   const excess = updates.length - UPDATE_MANAGERS_MAX;
   if (excess <= 0) return [...ownerships];
-  // One more than the excess, because the merged entry takes one place.
+  // One more than the excess, because the merged entry counts too.
   const oldest = updates.slice(0, excess + 1);
   const merged = oldest.reduce((left, right) => ({
     ...right,

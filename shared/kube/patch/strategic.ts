@@ -9,7 +9,7 @@ const DELETE_FROM_LIST = '$deleteFromPrimitiveList/';
 
 /**
  * Applies `application/strategic-merge-patch+json`: a merge patch in which the schema decides which lists are merged,
- * and by which key. Lists without a patch strategy, such as taints and tolerations, are replaced.
+ * and the merge key of each. Lists without a patch strategy, such as taints and tolerations, are replaced.
  *
  * Directives: `$patch` (replace, delete, merge) in an object or list item, `$retainKeys`, `$setElementOrder/<list>`,
  * `$deleteFromPrimitiveList/<list>`; null removes a member. The result contains no directives.

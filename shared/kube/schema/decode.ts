@@ -167,7 +167,7 @@ function zeroOf(schema: Schema): unknown {
     case 'microTime':
       return null;
     default:
-      // Go writes null for an unset list. It is left out here, so that rules see one form of an empty list.
+      // Go writes null for an unset list. It is left out here: rules then see only one form of an empty list.
       return undefined;
   }
 }
