@@ -122,12 +122,12 @@ describe('a bill', () => {
     expect(lineOf(billOf(aMeasurement, settings, PRICES), 'HTTP API, above 300 million')?.quantity).toBe(0);
   });
 
-  it('charges an abandoned watch for the 15 minutes that it runs on', () => {
-    const bill = billOf(aMeasurement, { ...settings, abandonedWatchesPerDay: 96 }, PRICES);
-    // 96 times a quarter of an hour is one watch held all the time.
+  it('charges an abandoned watch for the 5 minutes that it runs on', () => {
+    const bill = billOf(aMeasurement, { ...settings, abandonedWatchesPerDay: 288 }, PRICES);
+    // 288 times five minutes is one watch held all the time.
     const held = billOf(aMeasurement, { ...settings, watchers: 1 }, PRICES);
     expect(bill.dollars).toBeCloseTo(held.dollars, 9);
-    expect(billReport(aMeasurement, { ...settings, abandonedWatchesPerDay: 96 }, PRICES).idle.dollars).toBeCloseTo(
+    expect(billReport(aMeasurement, { ...settings, abandonedWatchesPerDay: 288 }, PRICES).idle.dollars).toBeCloseTo(
       billReport(aMeasurement, settings, PRICES).idle.dollars,
       9,
     );

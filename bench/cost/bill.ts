@@ -11,9 +11,9 @@
  */
 
 import { LIST_WITHOUT_PODS_MS } from '../../agent/app/pod-loop.ts';
-import { watchManifest } from '../../shared/api/watch/manifest.ts';
 import { type Dollars, SECONDS_A_MONTH, SECONDS_PER_DAY } from '../../shared/domain/cost/prices.ts';
 import { COST_PERIOD_SECONDS } from '../../shared/domain/cost/running-cost.ts';
+import { defaultPolicy } from '../../shared/domain/policy.ts';
 import type { FunctionName } from '../../shared/function-list.ts';
 import { scanSegmentsFor } from '../../shared/store/health-store.ts';
 import { type FunctionTaken, type Measurement, NOTHING, notNegative, plus, type Taken, times } from './measurement.ts';
@@ -24,7 +24,7 @@ export interface BillSettings {
   readonly billing: 'onDemand' | 'provisioned';
   /** Watches that are open at any time. */
   readonly watchers: number;
-  /** Watches per day with a client that disconnects. Each runs on until the timeout of its function. */
+  /** Watches per day with a client that disconnects. Each runs on until it was quiet for `watchQuietSeconds`. */
   readonly abandonedWatchesPerDay: number;
   /** Times per month that a node becomes not Ready and Ready again. */
   readonly failuresPerNode: number;
@@ -66,10 +66,10 @@ export interface BillReport {
 /** Interval of the agent's status posts, and of its pod lists while it has pods. */
 const REPORT_SECONDS = 300;
 /**
- * How long an abandoned watch runs. "Streamed responses are not interrupted or stopped when the invoking client
- * connection is broken" (AWS Lambda Developer Guide, "Response streaming for Lambda functions").
+ * How long an abandoned watch runs when there are no events. "Streamed responses are not interrupted or stopped when the
+ * invoking client connection is broken" (AWS Lambda Developer Guide, "Response streaming for Lambda functions").
  */
-const ABANDONED_WATCH_SECONDS: number = watchManifest.timeoutSeconds;
+const ABANDONED_WATCH_SECONDS = defaultPolicy.watchQuietSeconds;
 /** NodeNotReady and NodeReady (docs/events). */
 const EVENTS_PER_FAILURE = 2;
 /** Sent by the server in a full TLS 1.3 handshake: measured with a chain of three RSA 2048 certificates, as ACM has. */

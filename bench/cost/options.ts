@@ -23,7 +23,7 @@ export const USAGE = `usage: npm run cost -- --nodes N[,N…] [options]
   --beat SECONDS       between two beats of a node (10)
   --billing KIND       onDemand or provisioned (onDemand)
   --watchers W         watches held at any time (0)
-  --abandoned-watches W  watches per day with a client that disconnects (10); each runs on for 15 minutes
+  --abandoned-watches W  watches per day with a client that disconnects (10); each runs on for 5 minutes
   --failures F         times per month that a node becomes not Ready and Ready again (1)
   --connections C      new TLS connections per node and day (24)
   --pods-per-node P    pods a node runs, each living a day (0)
