@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { adviceFor } from '../cdk/lib/concurrency.ts';
 import { leaseProbe } from '../shared/adapters/probe/lease-probe.ts';
 import { defaultPolicy } from '../shared/domain/policy.ts';
 import { NO_DISRUPTION } from '../shared/domain/zones/disruption.ts';
@@ -15,6 +16,7 @@ import { startTlsServer, type TlsServer } from '../test/support/tls-server.ts';
 import type { FindCredentials } from './aws-account.ts';
 import { CommandError } from './command.ts';
 import type { CheckResult } from './doctor/check.ts';
+import { advisedReservation } from './doctor/limits.ts';
 import { doctorCommand } from './doctor.ts';
 
 const REGION = 'eu-west-1';
@@ -414,9 +416,16 @@ describe('nodekeeper doctor --limits', () => {
     expect(results['lambda-concurrency']?.measured).toContain('fits 46,935 nodes beside 10 watches');
     // 1,000 nodes reconnect with 207 requests per second: 21 executions.
     expect(results['lambda-concurrency']?.measured).toContain('or 959 watches beside 1,000 nodes');
-    expect(results['reserved-concurrency']?.measured).toContain('heartbeat 21, node-monitor 2, api 20, watch 10');
+    expect(results['reserved-concurrency']?.measured).toContain(
+      '-c reservedConcurrency=heartbeat=100,watch=50,api=100,node-monitor=10,evictor=5',
+    );
     expect(results['api-gateway-throttle']?.measured).toContain('fits 48,387 nodes');
     expect(results['dynamodb-table']?.measured).toContain('fits 193,548 nodes');
+  });
+
+  it.each([1_000, 100_000])('advises for %d nodes what the template reserves', (nodes) => {
+    const advised = advisedReservation({ nodes, beatSeconds: 10, watches: 10 });
+    expect(advised).toEqual(adviceFor(10_000, nodes, defaultPolicy));
   });
 
   it('advises no reservation in a new account with a limit of 10', async () => {

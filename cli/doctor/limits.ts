@@ -31,11 +31,10 @@ const REQUEST_SECONDS = 0.1;
 const OTHERS = 20;
 /** Source: AWS Lambda Developer Guide, "Configuring reserved concurrency for a function". */
 const UNRESERVED_MIN = 100;
-const API_RESERVED = 20;
-const WATCH_RESERVED_MIN = 5;
-const HEARTBEAT_RESERVED_MIN = 10;
-/** A queue that is polled needs at least two. */
-const MONITOR_RESERVED = 2;
+/** As the template reserves them (cdk/lib/concurrency.ts). A test compares them. */
+const RESERVED = { api: 100, 'node-monitor': 10, evictor: 5 } as const;
+const WATCH_RESERVED_MIN = 50;
+const HEARTBEAT_RESERVED_MIN = 100;
 /** A deployment needs two versions of the bundles for some time. Bytes. */
 const CODE_BYTES_FREE_MIN = 100_000_000;
 const CODE_SHARE_WARN = 0.8;
@@ -75,11 +74,10 @@ export function concurrencyFinding({ concurrency, unreserved }: LambdaLimits, lo
 }
 
 /** Values for `reservedConcurrency`, by function. */
-export const advisedReservation = (load: Load): Readonly<Record<string, number>> => ({
-  heartbeat: Math.max(HEARTBEAT_RESERVED_MIN, peakConcurrency(load)),
-  'node-monitor': MONITOR_RESERVED,
-  api: API_RESERVED,
-  watch: Math.max(WATCH_RESERVED_MIN, load.watches),
+export const advisedReservation = ({ nodes, beatSeconds, watches }: Load): Readonly<Record<string, number>> => ({
+  heartbeat: Math.max(HEARTBEAT_RESERVED_MIN, Math.ceil((nodes / beatSeconds) * RECONNECT_FACTOR * REQUEST_SECONDS)),
+  watch: Math.max(WATCH_RESERVED_MIN, watches),
+  ...RESERVED,
 });
 
 /** What can be reserved before the first deployment. A held watch or a retry storm then cannot stop heartbeats. */
@@ -88,12 +86,12 @@ export function reservationFinding({ unreserved }: LambdaLimits, load: Load, reg
   const sum = Object.values(advised).reduce((all, each) => all + each, 0);
   const reservable = Math.max(0, unreserved - UNRESERVED_MIN);
   const text = Object.entries(advised)
-    .map(([name, value]) => `${name} ${value}`)
-    .join(', ');
+    .map(([name, value]) => `${name}=${value}`)
+    .join(',');
   const rule = `AWS keeps ${UNRESERVED_MIN} unreserved, so ${number(reservable)} can be reserved`;
-  if (sum <= reservable) return ok(`${rule}; advised for ${fleetText(load)}: ${text}`);
+  if (sum <= reservable) return ok(`${rule}; advised for ${fleetText(load)}: -c reservedConcurrency=${text}`);
   return warn(
-    `${rule}, fewer than advised: ${text}`,
+    `${rule}, fewer than advised: reservedConcurrency=${text}`,
     `deploy without reservedConcurrency, and ${raise('lambda', CONCURRENCY_QUOTA, 1_000 * Math.ceil((sum + UNRESERVED_MIN) / 1_000), region)}`,
   );
 }
