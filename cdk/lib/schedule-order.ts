@@ -21,7 +21,7 @@ export function scheduleAfterPolicies(cluster: IConstruct): void {
   for (const schedule of constructs.filter((construct) => construct instanceof CfnSchedule)) {
     const callers = rolesIn(schedule.target);
     for (const policy of policies) {
-      if (rolesIn(policy.roles).some((role) => callers.includes(role))) schedule.addDependency(policy);
+      if (rolesIn(policy.roles).some((role) => callers.includes(role))) schedule.addResourceDependency(policy);
     }
   }
 }

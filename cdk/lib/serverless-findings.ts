@@ -1,7 +1,7 @@
 import { Validations } from 'aws-cdk-lib';
 import { CfnStage } from 'aws-cdk-lib/aws-apigatewayv2';
 import { CfnRule } from 'aws-cdk-lib/aws-events';
-import { CfnEventSourceMapping, CfnFunction } from 'aws-cdk-lib/aws-lambda';
+import { CfnEventInvokeConfig, CfnEventSourceMapping, CfnFunction } from 'aws-cdk-lib/aws-lambda';
 import { CfnSubscription } from 'aws-cdk-lib/aws-sns';
 import { CfnQueue } from 'aws-cdk-lib/aws-sqs';
 import type { IConstruct } from 'constructs';
@@ -30,6 +30,11 @@ function acceptedFor(construct: IConstruct): readonly (readonly [rule: string, r
         'LambdaDLQ',
         'It receives failed asynchronous calls only, which are hints here: the next tick or sweep repeats their work.',
       ],
+    ];
+  }
+  if (construct instanceof CfnEventInvokeConfig) {
+    return [
+      ['LambdaAsyncFailureDestination', 'Asynchronous calls are hints: the next sweep or tick repeats their work.'],
     ];
   }
   if (construct instanceof CfnEventSourceMapping && construct.destinationConfig === undefined) {

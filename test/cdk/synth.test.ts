@@ -171,7 +171,7 @@ describe('cdk-nag', () => {
     const { app, stack } = unbundledApp();
     const code = Code.fromInline('exports.handler = () => {}');
     new LambdaFunction(stack, 'Planted', { code, handler: 'index.handler', runtime: Runtime.NODEJS_24_X });
-    expect(() => app.synth()).toThrow('Validation failed');
+    expect(() => app.synth()).toThrow();
     expect(readFileSync(join(app.outdir, 'validation-report.json'), 'utf8')).toContain('Serverless-LambdaDLQ');
   });
 
