@@ -90,6 +90,6 @@ export const defaultPolicy: Policy = Object.freeze({
   nodeCIDRMaskSizeIPv4: 24,
   nodeCIDRMaskSizeIPv6: 64,
   watchMode: 'stream',
-  concurrentWatchesMax: 100,
+  concurrentWatchesMax: 40,
   watchQuietSeconds: 300,
 });
