@@ -37,4 +37,9 @@ describe('an asynchronous event', () => {
   ])('of a function that fails is repeated as %j allows', async (policy, seconds) => {
     expect(await secondsOfInvocations(policy, failed)).toEqual(seconds);
   });
+
+  it('of a throttled function is repeated within its age, whatever its retry attempts', async () => {
+    const policy = { maximumRetryAttempts: 0, maximumEventAgeSeconds: 60 };
+    expect(await secondsOfInvocations(policy, { kind: 'throttled' })).toEqual([0, 1, 3, 7, 15, 31]);
+  });
 });

@@ -8,6 +8,9 @@ import type { LocalFunction } from './local-function.ts';
 
 /** Wait before the first and before the second repetition. Milliseconds. */
 const RETRY_WAITS_MS = [60_000, 120_000] as const;
+/** After a throttled attempt: from one second, doubled each time, to five minutes. */
+const THROTTLE_WAIT_MS = 1_000;
+const THROTTLE_WAIT_MAX_MS = 300_000;
 
 export interface AsyncEvents {
   readonly counters: { accepted: number; retried: number; dropped: number };
@@ -23,23 +26,41 @@ export interface AsyncEventsOptions {
   nowMs(): number;
 }
 
+interface Queued {
+  readonly event: unknown;
+  readonly acceptedAtMs: number;
+  /** Repetitions after errors of the function. */
+  readonly retries: number;
+  /** Attempts that were throttled. They are no retries: only the age of the event bounds them. */
+  readonly throttles: number;
+}
+
 export function asyncEvents({ fn, policy, nowMs }: AsyncEventsOptions): AsyncEvents {
   const counters = { accepted: 0, retried: 0, dropped: 0 };
   const timers = new Set<NodeJS.Timeout>();
+  let isStopped = false;
 
-  async function run(event: unknown, acceptedAtMs: number, retries: number): Promise<void> {
+  async function run(queued: Queued): Promise<void> {
+    const { event, retries, throttles } = queued;
     const outcome = await fn.invoke(event);
     if (outcome.kind === 'returned') return;
-    const waitMs = RETRY_WAITS_MS[retries];
-    const isExpired = waitMs === undefined || nowMs() + waitMs - acceptedAtMs > policy.maximumEventAgeSeconds * 1_000;
-    if (retries >= policy.maximumRetryAttempts || isExpired) {
+    if (outcome.kind === 'throttled') {
+      const waitMs = Math.min(THROTTLE_WAIT_MAX_MS, THROTTLE_WAIT_MS * 2 ** throttles);
+      repeat({ ...queued, throttles: throttles + 1 }, waitMs);
+    } else if (retries >= policy.maximumRetryAttempts) counters.dropped += 1;
+    else repeat({ ...queued, retries: retries + 1 }, RETRY_WAITS_MS[retries]);
+  }
+
+  function repeat(queued: Queued, waitMs: number | undefined): void {
+    if (isStopped) return;
+    if (waitMs === undefined || nowMs() + waitMs - queued.acceptedAtMs > policy.maximumEventAgeSeconds * 1_000) {
       counters.dropped += 1;
       return;
     }
     const timer = setTimeout(() => {
       timers.delete(timer);
       counters.retried += 1;
-      void run(event, acceptedAtMs, retries + 1);
+      void run(queued);
     }, waitMs);
     timers.add(timer);
   }
@@ -48,9 +69,10 @@ export function asyncEvents({ fn, policy, nowMs }: AsyncEventsOptions): AsyncEve
     counters,
     put(event) {
       counters.accepted += 1;
-      void run(event, nowMs(), 0);
+      void run({ event, acceptedAtMs: nowMs(), retries: 0, throttles: 0 });
     },
     stop() {
+      isStopped = true;
       for (const timer of timers) clearTimeout(timer);
       timers.clear();
     },
