@@ -120,7 +120,7 @@ async function detect(faults: readonly FaultName[]) {
   };
 }
 
-/** Each call takes virtual time. */
+/** The answer of each call comes after some virtual time. */
 function slowed(items: ItemStore, time: VirtualTime): ItemStore {
   const after = async <T>(run: () => Promise<T>): Promise<T> => {
     await time.sleep(CALL_MS);

@@ -1,4 +1,4 @@
-/** The handler of a function whose ticks are started by wake-ups of node-monitor and by the sweep of a schedule. */
+/** The handler of a function that ticks by wake-ups of node-monitor and by the sweep of a schedule. */
 import { injectLambdaContext } from '@aws-lambda-powertools/logger/middleware';
 import middy from '@middy/core';
 import { handleWakeUp } from '../shared/adapters/lambda/wake-up-event.ts';

@@ -31,7 +31,7 @@ export interface FunctionSurroundings {
   readonly tables: Tables;
   readonly eventBus: EventBus;
   readonly deadLetters: Queue;
-  /** Of the function whose ticks start each other. */
+  /** Of node-monitor. */
   readonly tickChain: TickChain;
   readonly logRetention: RetentionDays;
   readonly reservedConcurrency: ReservedConcurrency;

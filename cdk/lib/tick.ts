@@ -68,8 +68,8 @@ export interface TickChainProps {
 }
 
 /**
- * The queue of a function whose ticks start each other (shared/controllers/node-monitor/chain.ts), and the schedule that
- * restarts them: its watchdog.
+ * The queue of node-monitor, in which each tick starts the next one (shared/controllers/node-monitor/chain.ts). A schedule,
+ * the watchdog, restarts them.
  */
 export class TickChain extends Construct {
   readonly queue: Queue;

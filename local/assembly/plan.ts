@@ -56,7 +56,7 @@ export interface FunctionPlan {
   readonly async: AsyncPolicy;
 }
 
-/** What becomes of an event whose invocation failed. */
+/** What Lambda does with an event after a failed invocation. */
 export interface AsyncPolicy {
   /** 0 to 2. */
   readonly maximumRetryAttempts: number;

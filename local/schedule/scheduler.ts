@@ -50,7 +50,7 @@ export function firingOffsetsMs(timing: ScheduleTiming, logicalId: string, minut
   return [first, first + Math.round(share(`after ${minuteMs}`) * DOUBLED_AFTER_MAX_MS)];
 }
 
-/** The same text gives the same number in [0, 1). */
+/** A number in [0, 1) that depends on the text alone. */
 const fractionOf = (text: string): number => createHash('sha256').update(text).digest().readUInt32BE(0) / 2 ** 32;
 
 interface Compiled {
@@ -60,7 +60,7 @@ interface Compiled {
 
 /**
  * EventBridge Scheduler. In AWS the first call of a new schedule comes within its first minutes. Here each schedule of
- * the present minute also fires at once, so that nobody waits for a cluster that has just started.
+ * the present minute also fires at once: a cluster that has just started ticks without a wait.
  */
 export function startScheduler(options: SchedulerOptions): LocalScheduler {
   const { nowMs, targets, timing } = options;

@@ -106,8 +106,8 @@ export type TickGapPolicy = Pick<Policy, 'nodeMonitorPeriodSeconds' | 'nodeMonit
  * the shortest silence for which a node is marked. Milliseconds.
  *
  * The gap is measured in seconds of the grace period, not in periods, because that is what a gap puts at risk. A grace
- * period is at least two heartbeat intervals. A node whose last heartbeat before an outage was one interval old has been
- * silent for at most half a grace period and one interval when the first tick after it runs: not over a grace period.
+ * period is at least two heartbeat intervals. Let the last heartbeat before an outage be one interval old. At the first
+ * tick after the outage the node has been silent for at most half a grace period and one interval: not over a grace period.
  * A grace period of barely two periods leaves no room for a tick that is late by tenths of a second, so the gap is at
  * least one and a half periods.
  */

@@ -312,7 +312,7 @@ export const fleetStore = (items: ItemStore): FleetStore => ({
   },
 });
 
-/** A claim whose response was lost is sent again, and its own success refuses it: it is claimed. */
+/** After a lost response a claim is sent again, and its own success refuses it: it is claimed. */
 function refusedClaim(state: FleetState, { slot, claimId }: MonitorClaim): MonitorClaimOutcome {
   if (state.slot === undefined || state.slot < slot) return { kind: 'overtaken', state };
   return state.slot === slot && state.claimId === claimId ? { kind: 'claimed' } : { kind: 'lost' };

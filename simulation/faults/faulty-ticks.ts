@@ -1,5 +1,5 @@
 /**
- * How ticks start, and what goes wrong with it: the queue of node-monitor's chain, its wake-ups of other functions, and the
+ * How ticks start, and the faults of it: the queue of node-monitor's chain, its wake-ups of other functions, and the
  * schedules of each minute. As in AWS, a message is delivered at least once, and hidden while it is handled; a schedule
  * fires at any second of its minute.
  */

@@ -213,7 +213,7 @@ const PLANTED: readonly PlantedBug[] = [
     options: { faults: ['twice'], faultsAStorm: 28 },
   },
   {
-    bug: 'a watchdog that takes every chain for alive',
+    bug: 'a watchdog that treats every chain as alive',
     laws: ['ticks'],
     plant: blindWatchdog(),
     options: { faults: ['lostTicks'], faultsAStorm: 28 },

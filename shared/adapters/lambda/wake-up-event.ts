@@ -24,8 +24,8 @@ export interface WakeUpHandling {
 const LOGGED_CAUSES_MAX = 5;
 
 /**
- * Runs the tick of an event. A wake-up has the slot of the tick that sent it, so that each of node-monitor's ticks runs
- * one: by the time of arrival two of them could fall into one slot. A sweep has the slot of this moment. The claim of the
+ * Runs the tick of an event. A wake-up has the slot of the tick that sent it. By its time of arrival, the wake-ups of
+ * two ticks could fall into one slot. A sweep has the slot of this moment. The claim of the
  * slot decides whether it acts. A tick that fails is not repeated: the next wake-up or sweep does its work.
  */
 export async function handleWakeUp(event: unknown, handling: WakeUpHandling): Promise<void> {

@@ -4,7 +4,7 @@ import type { ItemStore } from '../../ports/item-store.ts';
 import { StoreFault } from '../../ports/item-store.ts';
 import { parkedStore } from '../../store/parked-store.ts';
 
-/** A fleet whose node-monitor wakes the others. `woken` are the names since the last call. */
+/** A fleet with a node-monitor that wakes the others. */
 async function waking({ between, nodes = 3 }: { between?: (items: ItemStore) => ItemStore; nodes?: number } = {}) {
   const names: string[] = [];
   const times: number[] = [];
@@ -46,7 +46,7 @@ async function waking({ between, nodes = 3 }: { between?: (items: ItemStore) => 
 }
 
 describe('a tick of node-monitor', () => {
-  it('wakes nobody at rest, for three queries of half a unit, and one more per period of pod-gc', async () => {
+  it('wakes no function at rest, for three queries of half a unit, and one more per period of pod-gc', async () => {
     const { fleet, nodeNames, settle, tick } = await waking();
     await settle();
     const unitsOf = async (seconds: number) => {
@@ -110,7 +110,7 @@ describe('a tick of node-monitor', () => {
     expect(await tick(45)).toEqual([]);
   });
 
-  it('passes the start of its slot on, so that each of its ticks is one of theirs', async () => {
+  it('passes the start of its slot on: each of its ticks is one of theirs', async () => {
     const { fleet, settle, times, tick } = await waking();
     await settle();
     await fleet.tables.write({ kind: 'put', key: { table: 'control', pk: 'cloud', sk: 'a-0' }, item: {} });
@@ -119,7 +119,7 @@ describe('a tick of node-monitor', () => {
     expect(times.map((atMs) => (atMs / 1_000) % 60)).toEqual([20, 25]);
   });
 
-  it('wakes a function whose work cannot be looked up, and goes on when a wake-up fails', async () => {
+  it('wakes a function when the check of its work fails, and finishes when a wake-up fails', async () => {
     const { fleet, settle, fail, tick } = await waking({
       between: (items) => ({
         ...items,

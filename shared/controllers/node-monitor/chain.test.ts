@@ -8,7 +8,7 @@ interface Sent {
   readonly atMs: number;
 }
 
-/** A fleet whose node-monitor keeps a chain. Time stands still until a test moves it. */
+/** A fleet with the chain of node-monitor. Time stands still until a test moves it. */
 async function chained({ between }: { readonly between?: (items: ItemStore) => ItemStore } = {}) {
   const sent: Sent[] = [];
   const state = { mayLose: false };
@@ -61,14 +61,14 @@ describe('the chain of ticks', () => {
     expect(sent).toHaveLength(3);
   });
 
-  it('goes on with the slot of this moment when its message is late', async () => {
+  it('continues with the slot of this moment when its message is late', async () => {
     const { sent, message, slotAt } = await chained();
     await message(100);
     await message(117);
     expect(sent.map(({ slot }) => slot)).toEqual([slotAt(105), slotAt(120)]);
   });
 
-  it('survives a receiver whose clock is two seconds behind that of the sender', async () => {
+  it('survives a clock of the receiver that is two seconds behind that of the sender', async () => {
     const { sent, message } = await chained();
     await message(100);
     expect(await message(103)).toMatchObject({ report: { kind: 'ran' } });
@@ -102,7 +102,7 @@ describe('the chain of ticks', () => {
     expect(await message(50)).toMatchObject({ kind: 'over' });
   });
 
-  it('keeps no message of a tick whose effects failed: its successor does the work', async () => {
+  it('keeps no message of a tick with failed effects: its successor does the work', async () => {
     let isDown = false;
     const { fleet, sent, message } = await chained({
       between: (items) => ({

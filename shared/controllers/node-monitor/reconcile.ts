@@ -60,7 +60,7 @@ import { zoneTransitions } from './zone-events.rule.ts';
 
 /** Attempts to claim a slot. Each one decides again on newer control records. */
 const CLAIM_ATTEMPTS_MAX = 3;
-/** Enough to tell the few ticks of one slot apart, in a row that costs one write unit. */
+/** Enough to distinguish the few ticks of one slot, in a row that costs one write unit. */
 const CLAIM_ID_LENGTH = 8;
 /** Effects of one kind that run concurrently. */
 const APPLY_CONCURRENCY_MAX = 32;
@@ -164,7 +164,7 @@ async function claimDecided(
   world: MonitorWorld,
   nowMs: number,
 ): Promise<Claim<ClaimedWorld>> {
-  // Of all attempts: one whose response was lost may be the one that succeeded.
+  // Of all attempts: one without a response may be the one that succeeded.
   const claimId = random.uuid().slice(0, CLAIM_ID_LENGTH);
   let decided = world.decide(world.records.state);
   for (let attempt = 1; ; attempt += 1) {
