@@ -16,7 +16,7 @@ export const SCHEDULER_PRECISION_SECONDS = 60;
 /**
  * A slot may be claimed this long before it begins. Milliseconds. The message of a slot is delivered at its start by the
  * clock of the function that sent it. The clock of the function that receives it may be behind: without this allowance
- * it would name the slot before, which is taken, and the chain would end.
+ * it would name the slot before, which is claimed, and the chain would end.
  */
 export const SLOT_EARLY_MAX_MS = 2_000;
 
