@@ -151,5 +151,6 @@ function encryptionFrom(context: ContextReader): Encryption | undefined {
   if (keyArn !== undefined && encryption !== 'customerManaged') {
     context.fault('keyArn', keyArn, 'requires encryption=customerManaged');
   }
+  if (encryption === 'awsManaged') return Encryption.awsManaged();
   return encryption === 'customerManaged' ? Encryption.customerManaged(keyArn) : undefined;
 }
