@@ -23,7 +23,7 @@ export class Encryption {
   /**
    * A key of your account.
    *
-   * @param keyArn an existing key, whose policy must allow CloudWatch Logs to use it (docs/operations/deploy.md). Without
+   * @param keyArn an existing key. Its policy must allow CloudWatch Logs to use it (docs/operations/deploy.md). Without
    * it the stack creates a key.
    */
   static customerManaged(keyArn?: string): Encryption {
