@@ -13,22 +13,22 @@ export const steadyGapMs = (context: LawContext): number => graceMs(context) - p
 /** L1: a node that beats at least every (grace − period) is never marked nor tainted. (Evicted: by L7, only with a taint.) */
 export function beatingIsNotMarked(context: LawContext): Law {
   const { nowMs, clockSlackMs, fail } = context;
+  // Clock steps lengthen a silence. The period already allows for the skew between processes.
+  const allowedGapMs = (sinceMs: number): number => steadyGapMs(context) - clockSlackMs(sinceMs, 'steps');
   return {
     name: 'L1',
     onHappened(happened, by) {
       if (happened.kind === 'ready' && happened.to === 'Unknown' && by.name === 'node-monitor') {
         const { node, from } = happened;
         const silentMs = nowMs() - node.lastHeartbeatAtMs;
-        // Clock steps lengthen a silence. The period already allows for the skew between processes.
-        const allowedMs = steadyGapMs(context) - clockSlackMs(node.lastHeartbeatAtMs, 'steps');
-        if (from === undefined || silentMs > allowedMs) return;
+        if (from === undefined || silentMs > allowedGapMs(node.lastHeartbeatAtMs)) return;
         const message = `${node.name} was marked Unknown ${seconds(silentMs)} after its last heartbeat or status`;
         fail({ law: 'L1', subjects: [node.name], message });
       }
       if (happened.kind === 'tainted' && happened.key === UNREACHABLE && !happened.isSwap && by.name === 'evictor') {
         const { node } = happened;
         const isSteady =
-          nowMs() - node.lastHeartbeatAtMs <= steadyGapMs(context) &&
+          nowMs() - node.lastHeartbeatAtMs <= allowedGapMs(node.lastHeartbeatAtMs) &&
           nowMs() - node.steadySinceMs >= 2 * graceMs(context);
         if (!isSteady) return;
         const message = `${node.name} was tainted unreachable; it has sent heartbeats for ${seconds(nowMs() - node.steadySinceMs)}`;
