@@ -56,18 +56,69 @@ export interface FaultyTicksOptions {
   readonly onSent: () => void;
 }
 
-type Deliver = (delayMs: number, run: () => void) => void;
-
 export function faultyTicks(options: FaultyTicksOptions): FaultyTicks {
-  const { time, plan, fraction, policy, onFault, onReport, onSent } = options;
-  let functions: Functions | undefined;
+  const ticks = new TickSource(options);
+  return {
+    queueOf: (process) => ticks.queueOf(process),
+    wakerOf: (process) => ticks.wakerOf(process),
+    start: (functions) => ticks.start(functions),
+  };
+}
+
+class TickSource implements FaultyTicks {
+  readonly #options: FaultyTicksOptions;
+  #functions: Functions | undefined;
+
+  constructor(options: FaultyTicksOptions) {
+    this.#options = options;
+  }
+
+  queueOf(process: Process): TickQueue {
+    return {
+      send: (_slot, { delaySeconds }) =>
+        callOf(process, () => {
+          this.#options.onSent();
+          this.#deliver(delaySeconds * 1_000, () => void this.#receive('tick'));
+        }),
+      postpone: () => Promise.resolve(),
+    };
+  }
+
+  wakerOf(process: Process): Waker {
+    return {
+      wake: async (names, atMs) => {
+        for (const name of names as readonly TickingFunction[]) {
+          await callOf(process, () => this.#wake(name, atMs));
+        }
+        return [];
+      },
+    };
+  }
+
+  start(functions: Functions): void {
+    const { time, startMs } = this.#options;
+    this.#functions = functions;
+    time.after(startMs - time.nowMs(), () => {
+      for (const { name } of tickingFunctions) this.#schedule(name);
+    });
+  }
+
+  #wake(name: TickingFunction, atMs: number): void {
+    const { plan } = this.#options;
+    if (plan.strikes('wakeLost', 0.8)) return;
+    this.#deliver(0, () => void this.#tick(name, atMs));
+    if (plan.strikes('wakeTwice', 0.8)) {
+      this.#deliver(plan.fraction('wakeTwice') * TWICE_AFTER_MAX_MS, () => void this.#tick(name, atMs));
+    }
+  }
 
   /** Late, lost or doubled by faults. */
-  const deliver: Deliver = (delayMs, run) => {
+  #deliver(delayMs: number, run: () => void): void {
+    const { time, plan, fraction, policy } = this.#options;
     if (plan.strikes('lostTicks', 0.3)) return;
     let totalMs = delayMs + fraction() * DELIVERED_MAX_MS;
     if (plan.strikes('lateTicks', 0.7)) {
-      // Half of them within their period, half of them far out of it.
+      // Half of them arrive within their period, the other half long after it.
       const most = plan.fraction('lateTicks') < 0.5 ? policy.nodeMonitorPeriodSeconds * 1_000 : LATE_MAX_MS;
       totalMs += plan.fraction('lateTicks') * most;
     }
@@ -78,14 +129,17 @@ export function faultyTicks(options: FaultyTicksOptions): FaultyTicks {
     time.after(totalMs, unlessOut);
     if (plan.strikes('twice', 0.6)) time.after(totalMs + plan.fraction('twice') * TWICE_AFTER_MAX_MS, unlessOut);
     if (plan.strikes('atOnce', 0.6)) time.after(totalMs, unlessOut);
-  };
+  }
 
-  async function receive(kind: TickMessageKind, receives = 1): Promise<void> {
+  /** One receive of a message of the chain. */
+  async #receive(kind: TickMessageKind, receives = 1): Promise<void> {
+    const { time, onFault, onReport } = this.#options;
     const beganAtMs = time.nowMs();
+    const report = (what: string): void => onReport({ name: CHAIN, kind: what, holds: [], beganAtMs });
     const again = (afterMs: number): void => {
-      if (receives < RECEIVES_MAX) time.after(afterMs, () => void receive(kind, receives + 1));
+      if (receives < RECEIVES_MAX) time.after(afterMs, () => void this.#receive(kind, receives + 1));
     };
-    const invocation = await functions!.invoke(CHAIN, '', ({ controllers }) =>
+    const invocation = await this.#functions!.invoke(CHAIN, '', ({ controllers }) =>
       controllers.onTickMessage(kind, BUDGET_MS),
     );
     if (invocation.kind !== 'done') {
@@ -93,24 +147,23 @@ export function faultyTicks(options: FaultyTicksOptions): FaultyTicks {
       return again(Math.max(0, VISIBILITY_MS - (time.nowMs() - beganAtMs)));
     }
     const outcome = invocation.value;
-    if (outcome.kind === 'alive') return onReport({ name: CHAIN, kind: 'alive', holds: [], beganAtMs });
+    if (outcome.kind === 'alive') return report('alive');
     if (outcome.kind === 'failed') {
       onFault(CHAIN, [outcome.fault]);
       if (outcome.returnSeconds === undefined) return;
-      onReport({ name: CHAIN, kind: 'returned', holds: [], beganAtMs });
+      report('returned');
       return again(outcome.returnSeconds * 1_000);
     }
-    if (kind === 'watchdog' && outcome.report.kind === 'ran') {
-      onReport({ name: CHAIN, kind: 'restarted', holds: [], beganAtMs });
-    }
-    onReport({ name: CHAIN, kind: outcome.report.kind, holds: [], beganAtMs });
+    if (kind === 'watchdog' && outcome.report.kind === 'ran') report('restarted');
+    report(outcome.report.kind);
   }
 
   /** `wakeUpAtMs`: of a wake-up; absent for a sweep. */
-  async function tick(name: TickingFunction, wakeUpAtMs?: number): Promise<void> {
+  async #tick(name: TickingFunction, wakeUpAtMs?: number): Promise<void> {
+    const { time, policy, onFault, onReport } = this.#options;
     const beganAtMs = time.nowMs();
     const { period } = tickingFunctions.find((each) => each.name === name)!;
-    const invocation = await functions!.invoke(name, '', async ({ controllers, clock }): Promise<TickReport> => {
+    const invocation = await this.#functions!.invoke(name, '', async ({ controllers, clock }): Promise<TickReport> => {
       const slot =
         wakeUpAtMs === undefined ? currentSlot(clock.nowMs(), policy[period]) : slotOf(wakeUpAtMs, policy[period]);
       const { kind, holds = new Map() } = await controllers.ticks[name](slot, BUDGET_MS);
@@ -123,64 +176,34 @@ export function faultyTicks(options: FaultyTicksOptions): FaultyTicks {
     else if (invocation.kind === 'failed') onFault(name, [invocation.error]);
   }
 
-  const call = (name: TickingFunction): void => {
-    if (name === CHAIN) deliver(0, () => void receive('watchdog'));
-    else deliver(0, () => void tick(name));
-  };
+  #sweep(name: TickingFunction): void {
+    if (name === CHAIN) this.#deliver(0, () => void this.#receive('watchdog'));
+    else this.#deliver(0, () => void this.#tick(name));
+  }
 
   /** Fires in each minute, from the first one on. */
-  function schedule(name: TickingFunction): void {
+  #schedule(name: TickingFunction): void {
+    const { time, plan, fraction } = this.#options;
     const offsetMs = fraction() * OFFSET_MAX_MS;
     const minute = (): void => {
       time.after(MINUTE_MS, minute);
       if (plan.strikes('scheduleMissing', 0.8)) return;
       let afterMs = Math.min(OFFSET_MAX_MS, Math.max(0, offsetMs + (2 * fraction() - 1) * JITTER_MAX_MS));
       if (plan.strikes('scheduleLate', 0.8)) afterMs += plan.fraction('scheduleLate') * MINUTE_MS;
-      time.after(afterMs, () => call(name));
+      time.after(afterMs, () => this.#sweep(name));
       if (plan.strikes('scheduleTwice', 0.8)) {
-        time.after(afterMs + plan.fraction('scheduleTwice') * TWICE_AFTER_MAX_MS, () => call(name));
+        time.after(afterMs + plan.fraction('scheduleTwice') * TWICE_AFTER_MAX_MS, () => this.#sweep(name));
       }
     };
-    call(name);
+    this.#sweep(name);
     time.after(MINUTE_MS, minute);
   }
+}
 
-  /** One call of the process to a service: `run` happens, unless it dies before. */
-  async function calls(process: Process, run: () => void): Promise<void> {
-    const death = process.isDead() ? 'before' : process.beforeCall();
-    if (death === 'before') return never();
-    run();
-    if (death === 'after') return never();
-  }
-
-  return {
-    queueOf: (process) => ({
-      send: (_slot, { delaySeconds }) =>
-        calls(process, () => {
-          onSent();
-          deliver(delaySeconds * 1_000, () => void receive('tick'));
-        }),
-      postpone: () => Promise.resolve(),
-    }),
-    wakerOf: (process) => ({
-      async wake(names, atMs) {
-        for (const name of names as readonly TickingFunction[]) {
-          await calls(process, () => {
-            if (plan.strikes('wakeLost', 0.8)) return;
-            deliver(0, () => void tick(name, atMs));
-            if (plan.strikes('wakeTwice', 0.8)) {
-              deliver(plan.fraction('wakeTwice') * TWICE_AFTER_MAX_MS, () => void tick(name, atMs));
-            }
-          });
-        }
-        return [];
-      },
-    }),
-    start(started) {
-      functions = started;
-      time.after(options.startMs - time.nowMs(), () => {
-        for (const { name } of tickingFunctions) schedule(name);
-      });
-    },
-  };
+/** One call of the process to a service: `run` happens, unless the process ends before. */
+async function callOf(process: Process, run: () => void): Promise<void> {
+  const death = process.isDead() ? 'before' : process.beforeCall();
+  if (death === 'before') return never();
+  run();
+  if (death === 'after') return never();
 }
