@@ -200,7 +200,7 @@ class TickSource implements FaultyTicks {
   }
 }
 
-/** One call of the process to a service: `run` happens, unless the process ends before. */
+/** One call of the process to a service. `run` happens, unless the process dies before it. */
 async function callOf(process: Process, run: () => void): Promise<void> {
   const death = process.isDead() ? 'before' : process.beforeCall();
   if (death === 'before') return never();
