@@ -38,7 +38,7 @@ const ALL_LEASES = '/apis/coordination.k8s.io/v1/leases';
 const LEASES = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
 const OWN = '/apis/nodekeeper.dev/v1alpha1';
 /** Limit of one wait; a busy machine is slow. */
-const STORY_MS_MAX = 90_000;
+const STORY_MS_MAX = 180_000;
 /** Rounds until a function of a stream is the one that acts: a tick or another stream is quicker as often as not. */
 const ROUNDS_MAX = 7;
 
