@@ -15,6 +15,7 @@ export interface LeaseClientDependencies {
   readonly time: AgentTime;
   readonly fraction: Fraction;
   readonly log: Log;
+  /** Stops the loop. Aborted last, before the process exits. */
   readonly stop: AbortSignal;
   /** A request without an answer in this time has failed. Milliseconds. */
   readonly timeoutMs: number;

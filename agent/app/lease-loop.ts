@@ -15,25 +15,12 @@
  * - Only an answer with the sent Lease counts. A captive portal may answer every request with 200.
  */
 import type { KubeObject } from '../../shared/kube/types.ts';
-import type { Log } from '../../shared/ports/log.ts';
 import type { AgentConfig } from '../config.ts';
-import type { KubeApi } from '../ports/kube-api.ts';
-import type { AgentTime, Fraction } from '../ports/time.ts';
+import type { AgentTime } from '../ports/time.ts';
 import { firstWaitMs, jitteredMs, leaseDurationSeconds, podsVersionOf, renewIntervalMs } from '../rules/lease.ts';
-import { LeaseClient } from './lease-client.ts';
+import { LeaseClient, type LeaseClientDependencies } from './lease-client.ts';
 
-export interface LeaseLoopDependencies {
-  readonly api: KubeApi;
-  readonly time: AgentTime;
-  readonly fraction: Fraction;
-  readonly log: Log;
-  /** Stops the loop. Aborted last, before the process exits. */
-  readonly stop: AbortSignal;
-  /** A request without an answer in this time has failed. Milliseconds. */
-  readonly timeoutMs: number;
-  /** Registers the deleted Node again. False if it was not registered. */
-  readonly registerAgain: () => Promise<boolean>;
-}
+export type LeaseLoopDependencies = Omit<LeaseClientDependencies, 'nodeName' | 'durationSeconds' | 'onAccepted'>;
 
 export type BeatListener = (atMs: number, silentMs: number) => void;
 
