@@ -5,7 +5,7 @@
  * ours is logged with its cause, each cause once per minute, and becomes a 500 without detail.
  */
 
-import { authorize } from '../domain/access/authorize.ts';
+import { authorize, authorizePath, METRICS_PATH } from '../domain/access/authorize.ts';
 import type { UserInfo } from '../domain/access/user-info.ts';
 import { defined } from '../domain/defined.ts';
 import { NAME_LENGTH_MAX } from '../domain/kubernetes.ts';
@@ -75,11 +75,18 @@ async function serve(dependencies: ServeDependencies, request: HttpRequest, audi
   refuseImpersonation(request, user);
   if (parsed.kind === 'other') {
     const isRead = request.method === 'GET' || request.method === 'HEAD';
+    if (isRead && parsed.path === METRICS_PATH) return serveMetrics(dependencies, request, user);
     const document = isRead ? dependencies.staticDocument(parsed.path, request) : undefined;
     if (document === undefined) throw status.unknownPath();
     return document;
   }
   return serveResource(dependencies, request, { target: parsed.target, user, nowMs }, audited);
+}
+
+function serveMetrics(dependencies: ServeDependencies, request: HttpRequest, user: UserInfo): Promise<HttpResponse> {
+  const access = authorizePath(user, { verb: 'get', path: METRICS_PATH });
+  if (!access.allowed) throw status.pathDenied(user.username, 'get', METRICS_PATH);
+  return dependencies.metrics(request);
 }
 
 async function authenticate(

@@ -201,6 +201,10 @@ export function forbidden(target: ResourceName, name: string, why: string, cause
   });
 }
 
+/** 403 on a path that is no resource. */
+export const pathDenied = (user: string, verb: string, path: string): StatusError =>
+  forbidden({ group: '', resource: '' }, '', `User ${quote(user)} cannot ${verb} path ${quote(path)}`);
+
 /** Who wanted what, for the text an authorizer's refusal has. */
 export interface DeniedRequest {
   readonly user: string;

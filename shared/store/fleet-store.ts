@@ -7,7 +7,8 @@
  *                    disruption JSON of its record; total 1 during total disruption; nodes number of Nodes seen
  *   zone#<zone>      state of the last evaluation, absent while the zone has no node that counts; ratePerSecond and
  *                    tatMs, the limiter; hold the last recorded reason why no queued node is tainted; createdAtMs
- *                    when the zone got its first node, absent in a record of an earlier version
+ *                    when the zone got its first node, absent in a record of an earlier version; evictions tokens
+ *                    taken since then, absent for none
  *   queue#<zone>#<node>   a node that waits for its zone's limiter: uid, addedAtMs
  *
  * The claim of a node-monitor tick also stores what the tick decided about our own health: gate, probes, total
@@ -73,6 +74,8 @@ export interface FleetRecords {
 export interface FleetZone extends ZoneRecord {
   /** The last recorded reason why evictor taints no queued node; absent while there is none. */
   readonly hold?: string;
+  /** Tokens taken since the record was created; absent: none. */
+  readonly evictions?: number;
 }
 
 export interface MonitorClaim {
@@ -154,6 +157,7 @@ export const acquireTokenWrite = (zone: string, update: LimiterUpdate): UpdateWr
   kind: 'update',
   key: zoneKey(zone),
   ...writeOf(update),
+  add: { evictions: 1 },
 });
 
 /** For a commit's `extra`: deletes this queue entry, or refuses the commit if the entry no longer exists. */
@@ -341,6 +345,7 @@ type ZoneRow = FleetRow & {
   readonly tatMs?: number;
   readonly ratePerSecond?: number;
   readonly createdAtMs?: number;
+  readonly evictions?: number;
 };
 type QueueRow = FleetRow & { readonly uid: string; readonly addedAtMs: number };
 
@@ -357,11 +362,11 @@ function stateOf(item: Item | undefined): FleetState {
   };
 }
 
-const zoneOf = ({ sk, state, tatMs, ratePerSecond = 0, hold, createdAtMs }: ZoneRow): FleetZone => ({
+const zoneOf = ({ sk, state, tatMs, ratePerSecond = 0, hold, createdAtMs, evictions }: ZoneRow): FleetZone => ({
   zone: sk.slice(ZONE_PREFIX.length),
   state,
   limiter: { tatMs, ratePerSecond },
-  ...defined({ hold, createdAtMs }),
+  ...defined({ hold, createdAtMs, evictions }),
 });
 
 function queuedNodeOf({ sk, uid, addedAtMs }: QueueRow): QueuedNode {

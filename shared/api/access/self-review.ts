@@ -3,7 +3,7 @@
  * that authorizes every request.
  */
 
-import { authorize, rulesFor } from '../../domain/access/authorize.ts';
+import { authorize, authorizePath, pathRulesFor, rulesFor } from '../../domain/access/authorize.ts';
 import type { UserInfo } from '../../domain/access/user-info.ts';
 import { defined } from '../../domain/defined.ts';
 import { isRecord, recordOf, textOf } from '../../kube/normal-form.ts';
@@ -58,7 +58,7 @@ function accessStatus(user: UserInfo, { resourceAttributes: resource, nonResourc
       },
     ]);
   }
-  const { verb, group, resource: plural, subresource, namespace, name } = recordOf(resource ?? path);
+  const { verb, group, resource: plural, subresource, namespace, name, path: pathText } = recordOf(resource ?? path);
   const answer = isRecord(resource)
     ? authorize(user, {
         verb: textOf(verb),
@@ -68,18 +68,12 @@ function accessStatus(user: UserInfo, { resourceAttributes: resource, nonResourc
         namespace: textOf(namespace),
         name: textOf(name),
       })
-    : authorizePath(user, textOf(verb));
+    : authorizePath(user, { verb: textOf(verb), path: textOf(pathText) });
   return { allowed: answer.allowed, ...defined({ reason: answer.reason === '' ? undefined : answer.reason }) };
-}
-
-/** Every authenticated user may read paths that are not resources (discovery, OpenAPI, version). */
-function authorizePath(user: UserInfo, verb: string) {
-  if (verb === 'get' || verb === 'head') return { allowed: true, reason: 'discovery' };
-  return authorize(user, { verb, group: '', resource: '', subresource: '', namespace: '', name: '' });
 }
 
 const rulesStatus = (user: UserInfo) => ({
   resourceRules: rulesFor(user),
-  nonResourceRules: [{ verbs: ['get'], nonResourceURLs: ['*'] }],
+  nonResourceRules: pathRulesFor(user),
   incomplete: false,
 });
