@@ -8,7 +8,7 @@
  *   zone#<zone>      state of the last evaluation, absent while the zone has no node that counts; ratePerSecond and
  *                    tatMs, the limiter; hold the last recorded reason why no queued node is tainted; createdAtMs
  *                    when the zone got its first node, absent in a record of an earlier version; evictions tokens
- *                    taken since then, absent for none
+ *                    acquired since then, absent for none
  *   queue#<zone>#<node>   a node that waits for its zone's limiter: uid, addedAtMs
  *
  * The claim of a node-monitor tick also stores what the tick decided about our own health: gate, probes, total
@@ -74,7 +74,7 @@ export interface FleetRecords {
 export interface FleetZone extends ZoneRecord {
   /** The last recorded reason why evictor taints no queued node; absent while there is none. */
   readonly hold?: string;
-  /** Tokens taken since the record was created; absent: none. */
+  /** Tokens acquired since the record was created; absent: none. */
   readonly evictions?: number;
 }
 

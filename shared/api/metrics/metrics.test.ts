@@ -143,7 +143,7 @@ describe('GET /metrics: controllers', () => {
     );
   });
 
-  it('counts a taken token as an eviction of its zone, and none when the limiter refuses', async () => {
+  it('counts an acquired token as an eviction of its zone, and none when the limiter refuses', async () => {
     const nowMs = api.nowMs();
     await fleetStore(api.items).createZone('a', { state: 'Normal', ratePerSecond: 0.1, nowMs });
     const take = () => api.items.transact([acquireTokenWrite('a', takeTokenUpdate({ nowMs, ratePerSecond: 0.1 })!)]);

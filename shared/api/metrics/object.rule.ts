@@ -1,6 +1,6 @@
 /**
- * Metrics of single objects, with the names and labels of kube-state-metrics, so that dashboards and alert rules made
- * for it work. Source: kube-state-metrics, docs/metrics (node, pod, lease, deployment).
+ * Metrics of single objects, with the names and labels of kube-state-metrics. Dashboards and alert rules made for it
+ * work unchanged. Source: kube-state-metrics, docs/metrics (node, pod, lease, deployment).
  */
 import { parseQuantity } from '../../kube/quantity.ts';
 import { parseTimeMs } from '../../kube/time.ts';
