@@ -41,6 +41,12 @@ export function objectText(object: KubeObject): string {
   return JSON.stringify({ ...object, metadata });
 }
 
+/**
+ * Whether the object has expired. DynamoDB deletes an expired item within a few days and returns it until then
+ * (Amazon DynamoDB Developer Guide, "Working with expired items and time to live (TTL)"), so every read filters.
+ */
+export const isExpired = ({ ttl }: Item, nowMs: number): boolean => typeof ttl === 'number' && ttl * 1_000 <= nowMs;
+
 /** The object of an object item, a log item or an image of a stream record; a copy, independent of the item. */
 export function objectOf(item: Item): KubeObject {
   const { o, rv } = item as ObjectRow;

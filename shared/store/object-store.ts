@@ -16,7 +16,7 @@ import { utf8Bytes } from '../domain/utf8-bytes.ts';
 import type { KubeObject, ObjectRef } from '../kube/types.ts';
 import type { Clock } from '../ports/clock.ts';
 import { ITEM_BYTES_MAX, itemBytes, TRANSACT_BYTES_MAX } from '../ports/item-size.ts';
-import type { Item, ItemKey, ItemStore, TransactWrite } from '../ports/item-store.ts';
+import type { Condition, Item, ItemKey, ItemStore, TransactWrite } from '../ports/item-store.ts';
 import { StoreFault, TRANSACT_WRITES_MAX } from '../ports/item-store.ts';
 import { all, any, is, lacks } from './conditions.ts';
 import {
@@ -34,6 +34,7 @@ import {
 import { mergePages } from './merge-pages.ts';
 import {
   type ChangeType,
+  isExpired,
   nodeNameOf,
   objectOf,
   objectText,
@@ -146,6 +147,7 @@ export interface BoundPod {
   readonly isBindingKept: boolean;
 }
 
+/** Reads omit expired objects, and a create replaces one, also before DynamoDB has deleted them. */
 export interface ObjectStore {
   /** Strongly consistent. */
   get(ref: ObjectRef): Promise<KubeObject | undefined>;
@@ -153,7 +155,7 @@ export interface ObjectStore {
   getMany(refs: readonly ObjectRef[]): Promise<readonly (KubeObject | undefined)[]>;
   /**
    * One page in order of namespace and name, strongly consistent. For a watch from here: ChangeLog.currentVersion
-   * first.
+   * first. A page with `next` may be shorter than the limit, even empty, because expired objects count in the limit.
    */
   list(request: ListRequest): Promise<ObjectList>;
   /** The pods bound to a node, strongly consistent. */
@@ -195,19 +197,19 @@ export function commitActions(commit: Commit, shardsOf: (resource: string) => nu
 }
 
 export function objectStore(options: ObjectStoreOptions): ObjectStore {
-  const { items, shardsOf } = options;
-  const issuer = versionIssuer(options.clock);
+  const { items, clock, shardsOf } = options;
+  const issuer = versionIssuer(clock);
   const turns = headTurns();
   const keysOf = (refs: readonly ObjectRef[]): ItemKey[] => refs.map((ref) => objectKey(ref, shardsOf(ref.resource)));
   const getMany = async (refs: readonly ObjectRef[]): Promise<readonly (KubeObject | undefined)[]> => {
     const found = await items.getMany(keysOf(refs), { consistent: true });
-    return found.map((item) => (item === undefined ? undefined : objectOf(item)));
+    return found.map((item) => liveObject(item, clock.nowMs()));
   };
   const listBound = (nodeName: string): Promise<readonly BoundPod[]> => readBoundPods(items, nodeName, getMany);
   return {
     async get(ref) {
       const item = await items.get(objectKey(ref, shardsOf(ref.resource)), { consistent: true });
-      return item === undefined ? undefined : objectOf(item);
+      return liveObject(item, clock.nowMs());
     },
     getMany,
     list: (request) => listObjects(options, request),
@@ -218,8 +220,11 @@ export function objectStore(options: ObjectStoreOptions): ObjectStore {
   };
 }
 
+const liveObject = (item: Item | undefined, nowMs: number): KubeObject | undefined =>
+  item === undefined || isExpired(item, nowMs) ? undefined : objectOf(item);
+
 async function listObjects(
-  { items, shardsOf }: ObjectStoreOptions,
+  { items, clock, shardsOf }: ObjectStoreOptions,
   { resource, namespace = '', limit, continueAfter }: ListRequest,
 ): Promise<ObjectList> {
   const readers = Array.from(
@@ -229,13 +234,15 @@ async function listObjects(
         table: 'objects',
         pk: objectPartition(resource, shard),
         consistent: true,
-        attributes: ['o', 'rv'],
+        attributes: ['o', 'rv', 'ttl'],
         ...(namespace === '' ? {} : { beginsWith: `${namespace}/` }),
         ...page,
       }),
   );
   const page = await mergePages(readers, defined({ limit, after: continueAfter }));
-  return { objects: page.items.map(objectOf), ...defined({ next: page.next }) };
+  const nowMs = clock.nowMs();
+  const live = page.items.filter((item) => !isExpired(item, nowMs));
+  return { objects: live.map(objectOf), ...defined({ next: page.next }) };
 }
 
 async function readBoundPods(
@@ -322,6 +329,8 @@ interface Draft {
   readonly text: string;
   readonly previous: string | undefined;
   readonly pointer: TransactWrite | undefined;
+  /** Our clock when the commit began. */
+  readonly nowMs: number;
 }
 
 function draftOf(write: ObjectWrite, options: ObjectStoreOptions): Draft {
@@ -331,6 +340,7 @@ function draftOf(write: ObjectWrite, options: ObjectStoreOptions): Draft {
   const key = objectKey(ref, shards);
   const shard = shardOf(key.sk, shards);
   const object = write.kind === 'delete' ? write.previous : write.object;
+  const nowMs = options.clock.nowMs();
   const selectable = (of: KubeObject): Selectable => ({
     labels: of.metadata.labels ?? {},
     fields: options.selectableFields?.(resource, of) ?? {},
@@ -345,7 +355,8 @@ function draftOf(write: ObjectWrite, options: ObjectStoreOptions): Draft {
     shards,
     text: objectText(object),
     previous: write.kind === 'update' ? previousText(selectable(write.previous), selectable(write.object)) : undefined,
-    pointer: pointerOf(write, options.clock.nowMs()),
+    pointer: pointerOf(write, nowMs),
+    nowMs,
   };
 }
 
@@ -477,13 +488,19 @@ function planTransaction(
 function objectItem(draft: Draft, version: number): TransactWrite {
   const { write, key, text } = draft;
   if (write.kind === 'create') {
-    return { kind: 'put', key, item: attributesOf(write, text, version), when: { kind: 'itemAbsent' } };
+    return { kind: 'put', key, item: attributesOf(write, text, version), when: absence(write, draft.nowMs) };
   }
   const when = is('rv', resourceVersionOf(write.previous));
   return write.kind === 'delete'
     ? { kind: 'delete', key, when }
     : { kind: 'put', key, item: attributesOf(write, text, version), when };
 }
+
+/** An expired object counts as absent. Only objects that are created with an expiry can have expired. */
+const absence = ({ expiresAtSeconds }: { readonly expiresAtSeconds?: number }, nowMs: number): Condition =>
+  expiresAtSeconds === undefined
+    ? { kind: 'itemAbsent' }
+    : any({ kind: 'itemAbsent' }, { kind: 'compare', attribute: 'ttl', op: '<=', value: Math.floor(nowMs / 1_000) });
 
 function attributesOf(write: Exclude<ObjectWrite, { kind: 'delete' }>, text: string, version: number): Item {
   return {

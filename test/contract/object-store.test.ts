@@ -69,6 +69,46 @@ describeOnStores('the object store', (fixture) => {
     expect(outcome).toEqual({ kind: 'conflict', index: 0, current: created });
   });
 
+  it('neither reads nor lists an object whose time to live is over, and a create replaces it', async () => {
+    // In the future of every clock: the engine itself deletes none of these items.
+    nowMs = T0 + 10 * 365 * 86_400_000;
+    const expiresAtSeconds = nowMs / 1_000 + 60;
+    const event = { kind: 'create', ref: ref('a'), object: anObject('a'), expiresAtSeconds } as const;
+    await store.commit({ writes: [event, { kind: 'create', ref: ref('b'), object: anObject('b') }] });
+    const names = async () => (await store.list({ resource: widgets })).objects.map(({ metadata }) => metadata.name);
+    nowMs = expiresAtSeconds * 1_000 - 1;
+    expect(await store.get(ref('a'))).toBeDefined();
+    expect(await names()).toEqual(['a', 'b']);
+    expect((await store.commit({ writes: [event] })).kind).toBe('conflict');
+    nowMs += 1;
+    expect(await store.get(ref('a'))).toBeUndefined();
+    expect(await store.getMany([ref('a')])).toEqual([undefined]);
+    expect(await names()).toEqual(['b']);
+    const again = { ...event, expiresAtSeconds: expiresAtSeconds + 60 };
+    expect((await store.commit({ writes: [again] })).kind).toBe('committed');
+    expect(await names()).toEqual(['a', 'b']);
+  });
+
+  it('pages over expired objects to the ones behind them', async () => {
+    nowMs = T0 + 10 * 365 * 86_400_000;
+    const expiresAtSeconds = nowMs / 1_000;
+    const old = ['a', 'b', 'c', 'd', 'e'];
+    await store.commit({
+      writes: old.map((name) => ({ kind: 'create', ref: ref(name), object: anObject(name), expiresAtSeconds })),
+    });
+    await create('z');
+    const listed: (string | undefined)[] = [];
+    let continueAfter: string | undefined;
+    for (let page = 0; page <= old.length; page += 1) {
+      const after = continueAfter === undefined ? {} : { continueAfter };
+      const { objects, next } = await store.list({ resource: widgets, limit: 1, ...after });
+      listed.push(...objects.map(({ metadata }) => metadata.name));
+      continueAfter = next;
+      if (next === undefined) break;
+    }
+    expect([listed, continueAfter]).toEqual([['z'], undefined]);
+  });
+
   it('updates and deletes the version that was read, no other', async () => {
     const first = await create('a');
     const outcome = await store.commit({
