@@ -69,7 +69,7 @@ describeOnStores('the object store', (fixture) => {
     expect(outcome).toEqual({ kind: 'conflict', index: 0, current: created });
   });
 
-  it('neither reads nor lists an object whose time to live is over, and a create replaces it', async () => {
+  it('neither reads nor lists an expired object, and a create replaces it', async () => {
     // In the future of every clock: the engine itself deletes none of these items.
     nowMs = T0 + 10 * 365 * 86_400_000;
     const expiresAtSeconds = nowMs / 1_000 + 60;
