@@ -70,7 +70,7 @@ export function planPolls<Row extends PolledRow>(
   };
 }
 
-/** The groups whose interval has passed, longest waiting first, until they have `perTick` rows. */
+/** Groups that have waited for their interval, longest waiting first, until they have `perTick` rows. */
 function groupsDue<Row extends PolledRow>(
   rows: readonly Row[],
   stride: number,

@@ -12,7 +12,7 @@ const PERIOD_SECONDS = defaultPolicy.nodeMonitorPeriodSeconds;
 const HOUR_MS = 3_600_000;
 const silent = (): void => {};
 
-/** Nodes that are not Ready, whose instances have been running for an hour: EC2 is asked about 2,000 per tick. */
+/** Nodes that are not Ready. Their instances have been running for an hour, so EC2 is asked about 2,000 per tick. */
 async function watching(nodes: number) {
   let nowMs = START_MS;
   const clock = { nowMs: () => nowMs };
