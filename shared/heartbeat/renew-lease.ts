@@ -151,8 +151,10 @@ function leaseForResponse(row: Item): Lease | undefined {
   return { ...lease, metadata: { ...lease.metadata, annotations } };
 }
 
+const LEASE_TYPE = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' } as const;
+
 async function put(dependencies: RenewLeaseDependencies, { request, target, nowMs }: Beat): Promise<HttpResponse> {
-  const read = readObjectBody(request.headers, request.body);
+  const read = readObjectBody(request.headers, request.body, LEASE_TYPE);
   const { object, warnings } = decodeObject(leases, leaseSchema, read, fieldValidationOf(request.query));
   const { metadata } = object;
   if ((metadata.name ?? '') !== '' && metadata.name !== target.name)

@@ -24,7 +24,7 @@ export function answerSelfReview(
   if (target.name !== '' || request.method !== 'POST') throw status.methodNotAllowedHere();
   const apiVersion = `${review.group}/${review.version}`;
   const head = { kind: review.kind, apiVersion, metadata: { creationTimestamp: null } };
-  const spec = recordOf(readObjectBody(request.headers, request.body).value.spec);
+  const spec = recordOf(readObjectBody(request.headers, request.body, { apiVersion, kind: review.kind }).value.spec);
   switch (review.kind) {
     case 'SelfSubjectReview':
       return json(201, { ...head, status: { userInfo: userInfoOf(user) } });

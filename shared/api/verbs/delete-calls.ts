@@ -25,6 +25,7 @@ export interface RequestedDelete {
 }
 
 const DELETE_OPTIONS = { kind: 'DeleteOptions', version: 'v1' } as const;
+const DELETE_OPTIONS_TYPE = { apiVersion: 'v1', kind: DELETE_OPTIONS.kind } as const;
 
 /** @param options DeleteOptions that passed their schema */
 export function requestedDelete(options: object): RequestedDelete {
@@ -37,8 +38,12 @@ function deleteBodyOf(request: HttpRequest): RequestedDelete {
   const body =
     request.body.byteLength === 0
       ? {}
-      : decodeObject(DELETE_OPTIONS, deleteOptionsSchema, readObjectBody(request.headers, request.body), 'Ignore')
-          .object;
+      : decodeObject(
+          DELETE_OPTIONS,
+          deleteOptionsSchema,
+          readObjectBody(request.headers, request.body, DELETE_OPTIONS_TYPE),
+          'Ignore',
+        ).object;
   const gracePeriodSeconds = wholeNumberOf(request.query, 'gracePeriodSeconds');
   const { options, dryRun } = requestedDelete(body);
   return { options: { ...defined({ gracePeriodSeconds }), ...options }, dryRun };

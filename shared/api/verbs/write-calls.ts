@@ -12,7 +12,7 @@ import type { KubeObject } from '../../kube/types.ts';
 import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
 import { admitWrite } from '../admission/admit-write.ts';
 import { nodeidentities, nodes, storedAs } from '../kinds/registry.ts';
-import { type Call, refuseOtherKind, type ServeDependencies, schemaFor } from '../request/call.ts';
+import { apiVersionOf, type Call, refuseOtherKind, type ServeDependencies, schemaFor } from '../request/call.ts';
 import { shapeObject } from '../request/response-shape.ts';
 import { createObject } from './create-object.ts';
 import { trackingOf, untouchedBy, writerOf } from './field-tracking.ts';
@@ -30,7 +30,8 @@ const toServed = ({ servedFrom }: ResourceDescriptor, object: KubeObject): KubeO
 /** The body in its stored form. Its kind is checked first, because the conversion overwrites it. */
 function readBody(call: Call): { readonly body: KubeObject; readonly warnings: readonly string[] } {
   const { descriptor, request } = call;
-  const read = readObjectBody(request.headers, request.body);
+  const expected = { apiVersion: apiVersionOf(descriptor), kind: descriptor.kind };
+  const read = readObjectBody(request.headers, request.body, expected);
   const { object, warnings } = decodeObject(descriptor, schemaFor(descriptor), read, fieldValidationOf(request.query));
   refuseOtherKind(descriptor.kind, object);
   return { body: toStored(descriptor, object), warnings };

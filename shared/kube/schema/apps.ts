@@ -1,6 +1,7 @@
-import { condition, labelSelector, metadata, objectMeta } from './meta.ts';
+import { labelSelector, metadata, objectMeta } from './meta.ts';
 import { podSpec } from './pod.ts';
 import {
+  always,
   embedded,
   int32,
   int64,
@@ -13,6 +14,8 @@ import {
   required,
   type StructSchema,
   struct,
+  text,
+  time,
 } from './schema.ts';
 
 const APPS = 'io.k8s.api.apps.v1';
@@ -40,6 +43,16 @@ const daemonSetSpec = struct(`${APPS}.DaemonSetSpec`, 'Desired pods of every nod
   revisionHistoryLimit: pointer(int32('Old revisions that are kept.')),
 });
 
+/** Conditions of workloads have no observedGeneration, and their reason and message are optional. */
+const conditionOf = (kind: string): StructSchema =>
+  struct(`${APPS}.${kind}Condition`, `One aspect of the state of a ${kind}.`, {
+    type: required(text('Aspect in question.')),
+    status: required(text('True, False or Unknown.')),
+    lastTransitionTime: always(time('When the status last changed.')),
+    reason: text('One word for the cause, for programs.'),
+    message: text('Explanation for people.'),
+  });
+
 const daemonSetStatus = struct(`${APPS}.DaemonSetStatus`, 'Observed state of the set.', {
   currentNumberScheduled: required(int32('Nodes that run a pod and should.')),
   numberMisscheduled: required(int32('Nodes that run a pod and should not.')),
@@ -50,7 +63,7 @@ const daemonSetStatus = struct(`${APPS}.DaemonSetStatus`, 'Observed state of the
   numberAvailable: int32('Nodes with a pod that has been ready for minReadySeconds.'),
   numberUnavailable: int32('Nodes without such a pod.'),
   collisionCount: pointer(int32('Name collisions.')),
-  conditions: keyedList(condition, 'Conditions of the set, one per type.', { mergeKey: 'type' }),
+  conditions: keyedList(conditionOf('DaemonSet'), 'Conditions of the set, one per type.', { mergeKey: 'type' }),
 });
 
 export const daemonSet: StructSchema = kindStruct(
