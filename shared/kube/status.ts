@@ -242,6 +242,15 @@ export const continueExpired = (): StatusError =>
     'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter.',
   );
 
+/** 504: the version asked for does not exist yet. Go clients recognise the reason of the cause. */
+export function resourceVersionTooLarge(requested: string, current: string, retryAfterSeconds: number): StatusError {
+  const message = `Too large resource version: ${requested}, current: ${current}`;
+  return failure(504, 'Timeout', `Timeout: ${message}`, {
+    causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
+    retryAfterSeconds,
+  });
+}
+
 /** 415 */
 export const unsupportedMediaType = (accepted: readonly string[]): StatusError =>
   failure(

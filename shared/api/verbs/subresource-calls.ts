@@ -20,7 +20,7 @@ function readSubresourceBody(call: Call, kind: string, apiVersions: readonly [st
   const schema = schemaOf(apiVersion, kind);
   if (schema === undefined) throw new Error(`no schema of ${apiVersion} ${kind}`);
   const version = apiVersion.slice(apiVersion.indexOf('/') + 1);
-  const { object } = decodeObject({ kind, version }, schema, read, fieldValidationOf(request.query));
+  const { object } = decodeObject({ kind, version }, schema, read, fieldValidationOf(request.query, 'CreateOptions'));
   refuseOtherKind(kind, object);
   const { name = '', namespace = '' } = object.metadata;
   if (name !== '' && name !== target.name) throw status.badRequest(`name in URL does not match name in ${kind} object`);
@@ -33,7 +33,7 @@ export async function evict(dependencies: ServeDependencies, call: Call): Promis
   const { options, dryRun } = requestedDelete(eviction.deleteOptions ?? {});
   await evictPod(dependencies, call.target, options, {
     nowMs: call.nowMs,
-    dryRun: dryRunOf(call.request.query, dryRun),
+    dryRun: dryRunOf(call.request.query, 'CreateOptions', dryRun),
     ...admitWrite(dependencies, call, 'create'),
   });
   return json(201, status.success(201));
@@ -43,7 +43,7 @@ export async function bind(dependencies: ServeDependencies, call: Call): Promise
   const binding = readSubresourceBody(call, 'Binding', ['v1']);
   await bindToNode(dependencies, call.target, binding, {
     nowMs: call.nowMs,
-    dryRun: dryRunOf(call.request.query),
+    dryRun: dryRunOf(call.request.query, 'CreateOptions'),
   });
   return json(201, status.success(201));
 }

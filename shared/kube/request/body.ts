@@ -8,9 +8,11 @@ import { decodeStrict, fieldWarnings, strictDecodingMessage, typeFaultMessage } 
 import type { StructSchema } from '../schema/schema.ts';
 import * as status from '../status.ts';
 import type { KubeObject } from '../types.ts';
+import { notSupported } from '../validation/causes.ts';
 import { parseJson } from '../wire/json.ts';
 import { isJsonObject, type JsonObject } from '../wire/json-value.ts';
 import { decodeProtobuf, type ExpectedType, isProtobuf, PROTOBUF_MEDIA_TYPE } from '../wire/protobuf.ts';
+import { type OptionsKind, optionsFault } from './options.ts';
 
 /** Upstream accepts 3 MB. A DynamoDB item has at most 400 KB. */
 export const BODY_BYTES_MAX = 393_216;
@@ -33,13 +35,12 @@ const JSON_TYPES = new Set(['', 'application/json', 'text/json', '*/*']);
 export const mediaTypeOf = (headers: Readonly<Record<string, string>>): string =>
   (headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
 
-export function fieldValidationOf(query: URLSearchParams): FieldValidation {
+/** @throws StatusError 422 for an unknown value */
+export function fieldValidationOf(query: URLSearchParams, kind: OptionsKind): FieldValidation {
   const value = query.get('fieldValidation') ?? '';
   if (value === '' || value === 'Warn') return 'Warn';
   if (value === 'Strict' || value === 'Ignore') return value;
-  throw status.badRequest(
-    `fieldValidation: Unsupported value: ${JSON.stringify(value)}: supported values: "Ignore", "Warn", "Strict"`,
-  );
+  throw optionsFault(kind, [notSupported('fieldValidation', value, ['', 'Ignore', 'Strict', 'Warn'])]);
 }
 
 export function refuseTooLarge(body: Uint8Array, bytesMax: number = BODY_BYTES_MAX): void {
