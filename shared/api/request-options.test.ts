@@ -172,3 +172,40 @@ describe('the deprecated watch path', () => {
     expect(await api.send('DELETE', '/api/v1/watch/namespaces/default/pods/b')).toMatchObject({ code: 404 });
   });
 });
+
+describe('the Accept header', () => {
+  const REVIEWS = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
+  const table = 'application/json;as=Table;v=v1;g=meta.k8s.io';
+  const code = async (method: string, path: string, accept: string) =>
+    (await apiInMemory().send(method, path, { accept, body: method === 'POST' ? {} : undefined })).code;
+
+  it.each([
+    'text/html',
+    'application/xml',
+    'application/cbor',
+    'application/json;as=Unknown;g=meta.k8s.io;v=v1',
+    'application/vnd.kubernetes.protobuf;as=Table;g=meta.k8s.io;v=v1',
+    'application/json;as=Table;g=meta.k8s.io;v=v9',
+  ])('that names only %s is 406', async (accept) => {
+    expect(await apiInMemory().send('GET', NODES, { accept })).toMatchObject({
+      code: 406,
+      body: {
+        reason: 'NotAcceptable',
+        message:
+          'only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf',
+      },
+    });
+  });
+
+  it.each(['text/html, */*;q=0.1', 'application/vnd.kubernetes.protobuf', 'application/json;stream=watch', table])(
+    'that names %s is answered',
+    async (accept) => {
+      expect(await code('GET', NODES, accept)).toBe(200);
+    },
+  );
+
+  it('that wants a table alone is 406 for a review, which has none', async () => {
+    expect(await code('POST', REVIEWS, table)).toBe(406);
+    expect(await code('POST', REVIEWS, `${table},application/json`)).toBe(422);
+  });
+});

@@ -229,6 +229,10 @@ export function accessDenied(request: DeniedRequest, why?: string): StatusError 
   return forbidden(request.target, request.name ?? '', why === undefined || why === '' ? text : `${text}: ${why}`);
 }
 
+/** 406: the Accept header has no type that the server answers with. */
+export const notAcceptable = (supported: readonly string[]): StatusError =>
+  failure(406, 'NotAcceptable', `only the following media types are accepted: ${supported.join(', ')}`);
+
 /** 410: the client must list again. */
 export const expired = (message: string): StatusError => failure(410, 'Expired', message);
 

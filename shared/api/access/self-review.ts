@@ -13,6 +13,7 @@ import { json } from '../../kube/request/respond.ts';
 import * as status from '../../kube/status.ts';
 import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
 import { findSelfReview } from '../kinds/self-reviews.ts';
+import { refuseUnacceptable } from '../request/response-shape.ts';
 
 export function answerSelfReview(
   target: ResourceTarget,
@@ -22,6 +23,7 @@ export function answerSelfReview(
   const review = findSelfReview(target.group, target.version, target.resource);
   if (review === undefined) return undefined;
   if (target.name !== '' || request.method !== 'POST') throw status.methodNotAllowedHere();
+  refuseUnacceptable(request.headers['accept'] ?? '', false);
   const apiVersion = `${review.group}/${review.version}`;
   const head = { kind: review.kind, apiVersion, metadata: { creationTimestamp: null } };
   const spec = recordOf(readObjectBody(request.headers, request.body, { apiVersion, kind: review.kind }).value.spec);
