@@ -20,7 +20,7 @@ import {
 
 const APPS = 'io.k8s.api.apps.v1';
 
-const podTemplate = struct('io.k8s.api.core.v1.PodTemplateSpec', 'Template of the pods.', {
+export const podTemplateSpec: StructSchema = struct('io.k8s.api.core.v1.PodTemplateSpec', 'Template of the pods.', {
   metadata: embedded(objectMeta, 'Labels and annotations of the pods.'),
   spec: embedded(podSpec, 'Desired state of the pods.'),
 });
@@ -37,7 +37,7 @@ const updateStrategy = struct(`${APPS}.DaemonSetUpdateStrategy`, 'How pods are r
 
 const daemonSetSpec = struct(`${APPS}.DaemonSetSpec`, 'Desired pods of every node.', {
   selector: required(optionalStruct(labelSelector, 'The pods of the set; must match the template.')),
-  template: required(embedded(podTemplate, 'The pods.')),
+  template: required(embedded(podTemplateSpec, 'The pods.')),
   updateStrategy: embedded(updateStrategy, 'How pods are replaced.'),
   minReadySeconds: int32('Seconds a new pod must be ready to count as available.'),
   revisionHistoryLimit: pointer(int32('Old revisions that are kept.')),
