@@ -50,7 +50,8 @@ const HOURS = 1;
 /** In most of them two nodes of a zone wait for a taint, one with a wrong clock. */
 const TWIN_SEEDS = [58, 21, 25];
 /** Those that there were when the failed seeds were found. */
-const OLDER_FAULTS = FAULT_NAMES.filter((name) => name !== 'poison' && name !== 'lyingClocks');
+const NEWER_FAULTS: readonly FaultName[] = ['poison', 'lyingClocks', 'freeze', 'throttledInvocation'];
+const OLDER_FAULTS = FAULT_NAMES.filter((name) => !NEWER_FAULTS.includes(name));
 const DAY_MS = 86_400_000;
 const SEEDS_A_DAY = 1_000;
 /** With hundreds of seconds of budget, as many as a day has. */
