@@ -119,6 +119,7 @@ const fieldRules: { readonly [Field in keyof Policy]: FieldRule<Policy[Field]> }
     schema: z.int().check(z.gte(5), z.lte(900)),
     rule: 'must be whole seconds, 5 to 900: a function runs for 15 minutes at most',
   },
+  storedObjects: oneOf(['compressed', 'plain']),
 };
 
 export const policyFields = Object.keys(fieldRules) as readonly (keyof Policy)[];

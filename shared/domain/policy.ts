@@ -61,6 +61,11 @@ export interface Policy {
   readonly concurrentWatchesMax: number;
   /** A streamed watch without an event ends after this time. Seconds. Nothing shows that its client has disconnected. */
   readonly watchQuietSeconds: number;
+  /**
+   * How new versions of objects are stored. compressed: half the write units. plain: readable by releases before
+   * compression, for the time of an upgrade from one of them or a return to it (docs/operations/upgrade.md).
+   */
+  readonly storedObjects: 'compressed' | 'plain';
 }
 
 /** The documentation's defaults (grace: 40 s, as before Kubernetes 1.32; docs/deviations.md). */
@@ -93,4 +98,5 @@ export const defaultPolicy: Policy = Object.freeze({
   watchMode: 'stream',
   concurrentWatchesMax: 40,
   watchQuietSeconds: 300,
+  storedObjects: 'compressed',
 });

@@ -8,7 +8,8 @@
  * Why a watch misses no change: change-log.ts.
  *
  * Cost of a commit, in write units, doubled by the transaction: the object's KB, the log entry's KB, one for each
- * head, and one for a pod's pointer when the pod is bound or removed.
+ * head, and one for a pod's pointer when the pod is bound or removed. Compressed, a Node or a pod is below 1 KB. The
+ * changes of one shard in one commit share a log item.
  */
 
 import { defined } from '../domain/defined.ts';
@@ -35,6 +36,8 @@ import { mergePages } from './merge-pages.ts';
 import {
   type ChangeType,
   isExpired,
+  type LoggedChange,
+  logAttributes,
   nodeNameOf,
   objectOf,
   objectText,
@@ -43,6 +46,7 @@ import {
   resourceVersionOf,
   type Selectable,
 } from './object-record.ts';
+import { packText, type StoredText, type TextFormat } from './packed-text.ts';
 
 /** Objects in one commit that always fit a transaction (object, log, pod pointer and head each), without `extra`. */
 export const COMMIT_OBJECTS_MAX = 25;
@@ -53,6 +57,8 @@ export const COMMIT_OBJECTS_MAX = 25;
 export const OBJECT_TEXT_MAX = 120_000;
 /** JSON of one object as a client may write it, UTF-16 units. */
 export const CLIENT_TEXT_MAX = 100_000;
+/** JSON of the changes in one log item, in UTF-16 units; a larger change has an item of its own. */
+const LOG_ITEM_LENGTH_MAX = 100_000;
 /** Keys and attributes beside the JSON, in each of an object's item and its log entry. Bytes. */
 const ITEM_EXTRA_BYTES = 2_048;
 /** Assumed size of a head update and of an item of unknown size, such as a health row. Bytes per write. */
@@ -174,6 +180,11 @@ export interface ObjectStoreOptions {
   readonly shardsOf: (resource: string) => number;
   /** Fields that a field selector may name, with their values; metadata.name and namespace need not be among them. */
   readonly selectableFields?: (resource: string, object: KubeObject) => Readonly<Record<string, string>>;
+  /**
+   * `plain` while releases run that cannot read compressed texts: a commit then also has a log item for each change.
+   * Absent: `compressed`.
+   */
+  readonly textFormat?: TextFormat;
   /** A number in [0, 1), for jitter. */
   readonly random?: () => number;
   /** Waits between attempts. Milliseconds. Absent: attempts follow at once. */
@@ -291,14 +302,16 @@ async function commitObjects(
   const { writes, extra = [], byClient = false } = commit;
   if (writes.length === 0) throw new RangeError('a commit writes at least one object');
   if (commitActions(commit, options.shardsOf) > TRANSACT_WRITES_MAX) throw new RangeError('the commit is too large');
+  const { textFormat = 'compressed' } = options;
   const drafts = writes.map((write) => draftOf(write, options));
   const tooLarge = drafts.findIndex((draft) => isTooLarge(draft, byClient));
   if (tooLarge >= 0) return { kind: 'tooLarge', index: tooLarge };
   if (isOverfull(drafts, extra)) return { kind: 'overfull' };
   /** By head: a version that the next attempt must exceed. */
   const floors = new Map<string, number>();
+  const stored = drafts.map(({ text }) => packText(text, textFormat));
   for (let attempt = 1; attempt <= COMMIT_ATTEMPTS_MAX; attempt += 1) {
-    const plan = planTransaction(drafts, extra, issuer, floors);
+    const plan = planTransaction({ drafts, stored, extra, textFormat }, issuer, floors);
     const outcome = await options.items.transact(plan.writes);
     if (outcome.kind === 'written') {
       return { kind: 'committed', objects: drafts.map((draft, index) => versioned(draft, plan.versions[index]!)) };
@@ -435,9 +448,16 @@ interface TransactionPlan {
   readonly extraAt: ReadonlyMap<number, number>;
 }
 
+interface DraftedCommit {
+  readonly drafts: readonly Draft[];
+  /** The text of each draft as its item stores it. */
+  readonly stored: readonly StoredText[];
+  readonly extra: readonly TransactWrite[];
+  readonly textFormat: TextFormat;
+}
+
 function planTransaction(
-  drafts: readonly Draft[],
-  extra: readonly TransactWrite[],
+  { drafts, stored, extra, textFormat }: DraftedCommit,
   issuer: VersionIssuer,
   floors: ReadonlyMap<string, number>,
 ): TransactionPlan {
@@ -447,6 +467,7 @@ function planTransaction(
   const headAt = new Map<number, string>();
   const extraAt = new Map<number, number>();
   const heads = new Map<string, { first: number; last: number }>();
+  const logged = new Map<string, LoggedChange[]>();
   drafts.forEach((draft, index) => {
     const { key, head } = draft;
     const moved = heads.get(head);
@@ -454,21 +475,15 @@ function planTransaction(
     versions.push(version);
     heads.set(head, { first: moved?.first ?? version, last: version });
     objectAt.set(writes.length, index);
-    writes.push(objectItem(draft, version));
-    writes.push({
-      kind: 'put',
-      key: { table: 'objects', pk: draft.log, sk: resourceVersionKey(version) },
-      item: {
-        rv: version,
-        t: draft.type,
-        key: key.sk,
-        o: draft.text,
-        ttl: Math.ceil(version / RESOURCE_VERSIONS_PER_MS / 1_000) + LOG_RETENTION_SECONDS + LOG_MARGIN_SECONDS,
-        ...defined({ p: draft.previous }),
-      },
-    });
+    writes.push(objectItem(draft, stored[index]!, version));
     if (draft.pointer !== undefined) writes.push(draft.pointer);
+    const { type, text, previous } = draft;
+    const change = { type, key: key.sk, resourceVersion: version, text, stored: stored[index]!, previous };
+    logged.set(draft.log, [...(logged.get(draft.log) ?? []), change]);
   });
+  for (const [pk, changes] of logged) {
+    for (const part of logParts(changes, textFormat)) writes.push(logItem(pk, part, textFormat));
+  }
   for (const [pk, { first, last }] of heads) {
     headAt.set(writes.length, pk);
     writes.push({
@@ -485,8 +500,36 @@ function planTransaction(
   return { writes, versions, objectAt, headAt, extraAt };
 }
 
-function objectItem(draft: Draft, version: number): TransactWrite {
-  const { write, key, text } = draft;
+/** The changes of one shard, divided over log items. */
+function logParts(changes: readonly LoggedChange[], textFormat: TextFormat): readonly (readonly LoggedChange[])[] {
+  const parts: LoggedChange[][] = [];
+  let length = 0;
+  for (const change of changes) {
+    const own = change.text.length + (change.previous?.length ?? 0);
+    const part = parts.at(-1);
+    if (part !== undefined && textFormat === 'compressed' && length + own <= LOG_ITEM_LENGTH_MAX) {
+      part.push(change);
+      length += own;
+    } else {
+      parts.push([change]);
+      length = own;
+    }
+  }
+  return parts;
+}
+
+function logItem(pk: string, changes: readonly LoggedChange[], textFormat: TextFormat): TransactWrite {
+  const { resourceVersion } = changes.at(-1)!;
+  const atSeconds = Math.ceil(resourceVersion / RESOURCE_VERSIONS_PER_MS / 1_000);
+  return {
+    kind: 'put',
+    key: { table: 'objects', pk, sk: resourceVersionKey(resourceVersion) },
+    item: { ...logAttributes(changes, textFormat), ttl: atSeconds + LOG_RETENTION_SECONDS + LOG_MARGIN_SECONDS },
+  };
+}
+
+function objectItem(draft: Draft, text: StoredText, version: number): TransactWrite {
+  const { write, key } = draft;
   if (write.kind === 'create') {
     return { kind: 'put', key, item: attributesOf(write, text, version), when: absence(write, draft.nowMs) };
   }
@@ -502,7 +545,7 @@ const absence = ({ expiresAtSeconds }: { readonly expiresAtSeconds?: number }, n
     ? { kind: 'itemAbsent' }
     : any({ kind: 'itemAbsent' }, { kind: 'compare', attribute: 'ttl', op: '<=', value: Math.floor(nowMs / 1_000) });
 
-function attributesOf(write: Exclude<ObjectWrite, { kind: 'delete' }>, text: string, version: number): Item {
+function attributesOf(write: Exclude<ObjectWrite, { kind: 'delete' }>, text: StoredText, version: number): Item {
   return {
     o: text,
     rv: version,

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { KubeObject, ObjectRef } from '../../shared/kube/types.ts';
 import { logPartition, objectPartition } from '../../shared/store/layout.ts';
-import { changeOf } from '../../shared/store/object-record.ts';
+import { logEntries } from '../../shared/store/object-record.ts';
 import { commitActions, type ObjectStore, objectStore } from '../../shared/store/object-store.ts';
 import { describeOnStores } from './stores.ts';
 
@@ -50,7 +50,8 @@ describeOnStores('the object store', (fixture) => {
     );
     return pages
       .flatMap((page) => page.items)
-      .map((item) => changeOf(widgets, item))
+      .flatMap((item) => logEntries(widgets, item))
+      .map((entry) => entry.change())
       .sort((one, other) => one.resourceVersion - other.resourceVersion);
   };
   const version = (object: KubeObject): number => Number(object.metadata.resourceVersion);
@@ -432,13 +433,23 @@ describeOnStores('the object store', (fixture) => {
     });
   });
 
-  it('costs 14 write units to change an object that fits 3 KB with its keys', async () => {
-    const spec = { filler: 'x'.repeat(2_900) };
-    const created = await create('a', { spec });
+  it.each([
+    ['compressed', 6],
+    ['plain', 14],
+  ] as const)('stores an object that fits 3 KB with its keys %s for %i write units', async (textFormat, writeUnits) => {
+    const ofFormat = objectStore({
+      items: fixture.items(),
+      clock: { nowMs: () => nowMs },
+      shardsOf: () => 1,
+      textFormat,
+    });
+    const writes = [
+      { kind: 'create', ref: ref('a'), object: anObject('a', { spec: { filler: 'x'.repeat(2_900) } }) },
+    ] as const;
     fixture.consumed();
-    await store.commit({ writes: [{ kind: 'update', ref: ref('a'), object: created, previous: created }] });
+    expect((await ofFormat.commit({ writes })).kind).toBe('committed');
     const units = fixture.consumed();
     expect(units.map(({ operation }) => operation)).toEqual(['TransactWriteItems']);
-    expect(units[0]?.writeUnits).toBe(2 * (3 + 3 + 1));
+    expect(units[0]?.writeUnits).toBe(writeUnits);
   });
 });
