@@ -48,6 +48,7 @@ export function clusterPropsFromContext(read: ReadContext): NodekeeperClusterPro
     alarmTopicArn: context.text('alarmTopicArn'),
     alarmEmail: context.text('alarmEmail'),
     runbookBaseUrl: context.text('runbookBaseUrl'),
+    dashboard: context.oneOf('dashboard', SWITCH),
   } satisfies { readonly [Prop in keyof NodekeeperClusterProps]: NodekeeperClusterProps[Prop] | undefined };
   if (context.faults.length > 0) throw new InvalidPropsError(context.faults);
   return defined(props);

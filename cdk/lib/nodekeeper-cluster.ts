@@ -175,6 +175,11 @@ export interface NodekeeperClusterProps {
    * @default - the path only
    */
   readonly runbookBaseUrl?: string;
+  /**
+   * Whether the cluster has a dashboard in CloudWatch. The first three of an account are free, others cost $3 per month.
+   * @default true
+   */
+  readonly dashboard?: boolean;
 }
 
 /**
@@ -190,8 +195,8 @@ export class NodekeeperCluster extends Construct {
   readonly tables: Tables;
   /** Event bus of the cluster events. */
   readonly eventBusName: string;
-  /** Dashboard in the console. */
-  readonly dashboardUrl: string;
+  /** Dashboard in the console. Undefined without a dashboard. */
+  readonly dashboardUrl: string | undefined;
   /** Target of the DNS record of the custom domain. */
   readonly domainTarget: string | undefined;
   readonly #outputPrefix: string;
@@ -223,7 +228,7 @@ export class NodekeeperCluster extends Construct {
 
     const dashboard = this.#createAlarms(props, { surroundings, functions, apiId: frontDoor.apiId });
     this.eventBusName = surroundings.eventBus.busName;
-    this.dashboardUrl = dashboard.url;
+    this.dashboardUrl = dashboard?.url;
     this.domainTarget = frontDoor.domainTarget;
     this.#createOutputs();
 
@@ -352,7 +357,7 @@ export class NodekeeperCluster extends Construct {
       readonly functions: ReadonlyMap<FunctionName, IFunction>;
       readonly apiId: string;
     },
-  ): Dashboard {
+  ): Dashboard | undefined {
     const { metricsNamespace, deadLetters, tables } = of.surroundings;
     const alarms = new Alarms(this, 'Alarms', {
       metricsNamespace,
@@ -365,6 +370,7 @@ export class NodekeeperCluster extends Construct {
       alarmTopicArn: alarmTopicArnOf(this, props),
       runbookBaseUrl: props.runbookBaseUrl,
     });
+    if (props.dashboard === false) return undefined;
     return new Dashboard(this, 'Dashboard', {
       clusterId: this.clusterId,
       metricsNamespace,
@@ -376,7 +382,9 @@ export class NodekeeperCluster extends Construct {
 
   #createOutputs(): void {
     this.#output('EventBusName', this.eventBusName, 'Event bus of the cluster events (docs/events)');
-    this.#output('DashboardUrl', this.dashboardUrl, 'Dashboard of the cluster');
+    if (this.dashboardUrl !== undefined) {
+      this.#output('DashboardUrl', this.dashboardUrl, 'Dashboard of the cluster');
+    }
     this.#output('Endpoint', this.endpoint, 'Server URL for kubeconfigs and agents');
     this.#output('ClusterId', this.clusterId, 'Name of this cluster');
     const { region, stackName } = Stack.of(this);

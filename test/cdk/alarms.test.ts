@@ -5,6 +5,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { standingOf } from '../../bench/cost/standing.ts';
 import { repositoryRoot } from '../../cdk/lib/function-names.ts';
 import type { EventBus } from '../../shared/ports/event-bus.ts';
 import type { ItemStore } from '../../shared/ports/item-store.ts';
@@ -526,4 +527,19 @@ describe('the dashboard', () => {
       expect(body).toContain(text);
     }
   });
+
+  it('is left out with dashboard: false, and every alarm stays', () => {
+    const without = synthesise({ dashboard: false });
+    expect(ofType(without, 'AWS::CloudWatch::Dashboard')).toEqual([]);
+    expect(without.findOutputs('DashboardUrl')).toEqual({});
+    for (const type of ['AWS::CloudWatch::Alarm', 'AWS::CloudWatch::CompositeAlarm']) {
+      expect(ofType(without, type)).toHaveLength(ofType(template, type).length);
+    }
+  });
+});
+
+it('the recorded run of the bill has the alarms, queues and functions of this template', () => {
+  const file = join(repositoryRoot, 'bench/cost/measurement.json');
+  const { standing } = JSON.parse(readFileSync(file, 'utf8')) as { standing: unknown };
+  expect(standing).toEqual(standingOf(template.toJSON() as never));
 });
