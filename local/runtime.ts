@@ -354,7 +354,7 @@ async function startServices(
   undo.push(() => sqs.stop());
   const asyncInvocations = new AsyncInvocations(nowMs);
   undo.push(() => asyncInvocations.stop());
-  const lambda = await startInvokeServer({ put: (name, event) => asyncInvocations.putByName(name, event) });
+  const lambda = await startInvokeServer({ put: (...call) => asyncInvocations.putByName(...call) });
   undo.push(() => lambda.stop());
   const recorder =
     options.recordCallsFile === undefined
@@ -700,9 +700,9 @@ class AsyncInvocations {
   }
 
   /** By name or ARN of the function. False: there is none. */
-  putByName(name: string, event: unknown): boolean {
+  putByName(name: string, event: unknown, traceHeader?: string): boolean {
     const events = this.#byName.get(name);
-    events?.put(event);
+    events?.put(event, traceHeader);
     return events !== undefined;
   }
 

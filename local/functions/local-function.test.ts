@@ -60,6 +60,7 @@ function aFunction(plan: Partial<FunctionPlan> = {}, options: Partial<LocalFunct
     runtime: 'nodejs24.x',
     logGroupName: '/aws/lambda/Test-F',
     logFormat: 'JSON',
+    mayRecur: false,
     async: { maximumRetryAttempts: 0, maximumEventAgeSeconds: 60 },
     logLevel: 'INFO',
     reservedConcurrency: undefined,

@@ -20,6 +20,8 @@ export interface InvokeMessage {
   readonly kind: 'invoke';
   readonly requestId: string;
   readonly deadlineMs: number;
+  /** `_X_AMZN_TRACE_ID` of the invocation. */
+  readonly traceHeader: string;
   /** JSON text, as Lambda passes events. */
   readonly event: string;
 }

@@ -124,7 +124,8 @@ async function loadHandler(): Promise<Handler> {
   return exported as Handler;
 }
 
-async function run(handler: Handler, { requestId, deadlineMs, event }: InvokeMessage): Promise<void> {
+async function run(handler: Handler, { requestId, deadlineMs, traceHeader, event }: InvokeMessage): Promise<void> {
+  process.env['_X_AMZN_TRACE_ID'] = traceHeader;
   const context = {
     functionName: setup.functionName,
     functionVersion: '$LATEST',

@@ -69,8 +69,12 @@ describe('the chain of node-monitor', () => {
     expect(JSON.parse(shortArn(target.Input))).toEqual({ watchdog: '<aws.scheduler.scheduled-time>' });
   });
 
-  it('is no loop that Lambda ends', () => {
+  it('is the only loop that Lambda may not end', () => {
     expect(functionOf('node-monitor')[1].Properties['RecursiveLoop']).toBe('Allow');
+    const allowed = ofType(template, 'AWS::Lambda::Function').filter(
+      ([, { Properties: properties }]) => properties['RecursiveLoop'] !== undefined,
+    );
+    expect(allowed).toHaveLength(1);
   });
 
   it('knows its queue, and may send and return messages', () => {
