@@ -18,7 +18,7 @@ import { until } from '../support/until.ts';
 const ABANDONED = 20;
 const NODES = 2;
 const WATCHES = 2;
-/** Shorter than the default, so that the test sees the end of the watches. */
+/** Shorter than the default: the test waits for the end of the watches. */
 const QUIET_SECONDS = 20;
 /** What docs/operations/quotas.md recommends for the limit of 10. */
 const POLICY: Partial<Policy> = {
