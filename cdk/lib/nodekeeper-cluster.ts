@@ -70,7 +70,7 @@ export interface NodekeeperClusterProps {
    * (`nodekeeper:admins`, `nodekeeper:viewers`). Excludes `accessEntriesFile`.
    * @default - none
    */
-  readonly accessEntries?: readonly AccessEntry[];
+  readonly accessEntries?: AccessEntry[];
   /** YAML file of access entries. Excludes `accessEntries`. */
   readonly accessEntriesFile?: string;
   /**
