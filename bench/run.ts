@@ -18,6 +18,7 @@ import { fleet } from './fleet.ts';
 import { heartbeat } from './heartbeat.ts';
 import { identity } from './identity.ts';
 import { massFailure } from './mass-failure.ts';
+import { massFailureContended } from './mass-failure-contended.ts';
 import { nodeHours } from './node-hours.ts';
 import { quality } from './quality.ts';
 import { quiet } from './quiet.ts';
@@ -43,6 +44,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   api,
   detection,
   massFailure,
+  massFailureContended,
   nodeHours,
   cloudHistories,
   commits,
