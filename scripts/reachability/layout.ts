@@ -26,6 +26,7 @@ export const layout: Layout = {
     'bench/run.ts',
     'bench/cost/run.ts',
     'scripts/build-agent.ts',
+    'scripts/store-plain.ts',
     'scripts/template-size.ts',
     'scripts/iam/prove.ts',
     'scripts/mutants/run.ts',

@@ -3,6 +3,7 @@
  * writes while both run, and what is left of it.
  */
 import { beforeEach, expect, it } from 'vitest';
+import { storePlainTexts } from '../../scripts/store-plain.ts';
 import type { KubeObject, ObjectRef } from '../../shared/kube/types.ts';
 import type { Item, ItemStore } from '../../shared/ports/item-store.ts';
 import { type ChangeLog, changeLog } from '../../shared/store/change-log.ts';
@@ -95,6 +96,37 @@ describeOnStores('objects in two formats', (fixture) => {
       ...created.map((object) => ({ type: 'ADDED', key: object.metadata.name, object })),
       { type: 'MODIFIED', key: 'b', object: changed },
     ]);
+  });
+
+  it('returns to what an older release reads, with the same versions and changes', async () => {
+    const created = await commit(compressing, create('a'), create('b'), create('c'));
+    const [changed] = await commit(compressing, update(created[1]!, 1));
+    await commit(compressing, { kind: 'delete', ref: ref('c'), previous: created[2]! });
+    const before = await changes();
+    expect(await storePlainTexts(fixture.items())).toBeGreaterThanOrEqual(5);
+    const log = (await stored(logPartition(resource, 0))).map(olderChange);
+    expect((await stored(objectPartition(resource, 0))).map(olderObject)).toEqual([created[0], changed]);
+    expect(log.map(({ object }) => object)).toEqual(before.map(({ object }) => object));
+    expect(log.map(({ type }) => type)).toEqual(['ADDED', 'ADDED', 'ADDED', 'MODIFIED', 'DELETED']);
+    expect(await changes()).toEqual(before);
+    expect(await storePlainTexts(fixture.items())).toBe(0);
+  });
+
+  it('does not overwrite an object that changes while texts are stored plain', async () => {
+    const [first] = await commit(compressing, create('a'));
+    const items = fixture.items();
+    let later: KubeObject | undefined;
+    const racing: ItemStore = {
+      ...items,
+      async scan(request) {
+        const page = await items.scan(request);
+        later ??= (await commit(compressing, update(first!, 1)))[0];
+        return page;
+      },
+    };
+    await storePlainTexts(racing);
+    expect(later).toBeDefined();
+    expect(await plain.get(ref('a'))).toEqual(later);
   });
 
   it('resumes between the changes of one log item', async () => {
