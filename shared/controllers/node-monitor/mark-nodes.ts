@@ -29,8 +29,11 @@ import { markDraft } from './decisions.ts';
 import { isMarkable } from './mark-pods.ts';
 import type { MonitorDecision } from './rule.ts';
 
-/** 6 actions per node and 3 heads: 93 of 100. Nodes too large for one transaction are marked in halves. */
-const NODES_PER_COMMIT_MAX = 15;
+/**
+ * Items of a transaction: 4 per node (Node, digest, event, decision) and 3 heads with a log item each: 98 of 100. Nodes
+ * too large for one transaction are marked in halves.
+ */
+const NODES_PER_COMMIT_MAX = 23;
 /** Attempts at a contended commit of several nodes, before its halves are tried. */
 const CONTENDED_MAX = 2;
 /** Attempts at one commit, each with one node fewer or with one read again. */
