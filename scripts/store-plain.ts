@@ -50,14 +50,18 @@ type StoredRow = Item & {
   readonly rv: number;
   readonly o?: StoredText;
   readonly e?: StoredText;
+  readonly d?: StoredText;
   readonly ttl?: number;
 };
 
 /** Empty for an item without a compressed text. The condition: the item has not changed since it was read. */
 function plainWrites(item: Item): TransactWrite[] {
-  const { pk, sk, rv, o, e, ttl } = item as StoredRow;
+  const { pk, sk, rv, o, e, d, ttl } = item as StoredRow;
   const key = { table: 'objects', pk, sk } as const;
   if (o instanceof Uint8Array) return [{ kind: 'update', key, set: { o: unpackText(o) }, when: is('rv', rv) }];
+  // A decision never changes.
+  if (d instanceof Uint8Array)
+    return [{ kind: 'update', key, set: { d: unpackText(d) }, when: { kind: 'itemExists' } }];
   if (e === undefined) return [];
   // An older release reads one change per log item. The last one replaces the folded item.
   return logEntries('', item).map((entry) => {

@@ -9,7 +9,7 @@ import type { Item, ItemStore } from '../../shared/ports/item-store.ts';
 import { type ChangeLog, changeLog } from '../../shared/store/change-log.ts';
 import { logPartition, objectPartition, shardOf } from '../../shared/store/layout.ts';
 import { type ObjectStore, type ObjectWrite, objectStore } from '../../shared/store/object-store.ts';
-import type { TextFormat } from '../../shared/store/packed-text.ts';
+import { packText, type TextFormat } from '../../shared/store/packed-text.ts';
 import { describeOnStores } from './stores.ts';
 
 const T0 = 1_795_197_000_000;
@@ -103,7 +103,11 @@ describeOnStores('objects in two formats', (fixture) => {
     const [changed] = await commit(compressing, update(created[1]!, 1));
     await commit(compressing, { kind: 'delete', ref: ref('c'), previous: created[2]! });
     const before = await changes();
-    expect(await storePlainTexts(fixture.items())).toBeGreaterThanOrEqual(5);
+    const text = JSON.stringify({ reason: FILLER });
+    const decision = { table: 'objects', pk: `d#${resource}`, sk: 'node.a' } as const;
+    await fixture.items().write({ kind: 'put', key: decision, item: { d: packText(text, 'compressed'), ttl: 1 } });
+    expect(await storePlainTexts(fixture.items())).toBeGreaterThanOrEqual(6);
+    expect(await fixture.items().get(decision, { consistent: true })).toMatchObject({ d: text, ttl: 1 });
     const log = (await stored(logPartition(resource, 0))).map(olderChange);
     expect((await stored(objectPartition(resource, 0))).map(olderObject)).toEqual([created[0], changed]);
     expect(log.map(({ object }) => object)).toEqual(before.map(({ object }) => object));
