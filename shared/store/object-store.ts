@@ -368,6 +368,7 @@ function draftOf(write: ObjectWrite, options: ObjectStoreOptions): Draft {
   };
 }
 
+/** Measured on the plain text: an object must also fit while objects are stored plain. */
 function isTooLarge({ write, text, previous = '' }: Draft, byClient: boolean): boolean {
   if (byClient && text.length > CLIENT_TEXT_MAX && write.kind !== 'delete') {
     const before = write.kind === 'update' ? objectText(write.previous).length : 0;

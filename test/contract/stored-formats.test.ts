@@ -152,6 +152,34 @@ describeOnStores('objects in two formats', (fixture) => {
     }
   });
 
+  it('decompresses no more of the log than a read needs', async () => {
+    for (let commits = 0; commits < 6; commits += 1) {
+      await commit(compressing, ...Array.from({ length: 20 }, (_, index) => create(`n${commits}-${index}`)));
+    }
+    let decompressed = 0;
+    const items = fixture.items();
+    const counted: ItemStore = {
+      ...items,
+      async query(request) {
+        const page = await items.query(request);
+        const each = page.items.map((item) =>
+          Object.defineProperty({ ...item }, 'e', {
+            get() {
+              decompressed += 1;
+              return item['e'];
+            },
+          }),
+        );
+        return { ...page, items: each };
+      },
+    };
+    const reader = changeLog({ items: counted, clock: { nowMs: () => T0 }, shardsOf: () => 1 });
+    const outcome = await reader.readChanges({ resource, after: (T0 - 1) * 1_000, limit: 30, eager: true });
+    expect(outcome).toMatchObject({ kind: 'changes', changes: { length: 30 } });
+    // Each item is looked at twice: whether it is folded, and its text.
+    expect(decompressed).toBe(2 * 2);
+  });
+
   it('delivers changes of a commit that began below the version of a read and ended above it', async () => {
     const names = Array.from({ length: 40 }, (_, index) => `n${index}`);
     const ofShard = (shard: number): string[] => names.filter((name) => shardOf(name, 2) === shard);
