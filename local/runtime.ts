@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { SIMULATED_FLEET_GROUP } from '../shared/domain/access/access-entry.ts';
 import { openCredentials, openDataDirectory, writeKubeconfig } from './access/data-directory.ts';
@@ -147,6 +147,8 @@ const projectDirectory = fileURLToPath(new URL('..', import.meta.url));
 const REGION = 'us-east-1';
 const ACCOUNT = '000000000000';
 const PLACE = { region: REGION, accountId: ACCOUNT };
+/** Compiled code of the bundles, in the folder of their assembly: it is deleted together with them. */
+const COMPILE_CACHE = 'compile-cache';
 const TOKENS_PARAMETER = 'StaticTokens';
 /** The discard port: nothing listens there. A call to a service that does not run here fails at once. */
 const NO_SERVICE_ENDPOINT = 'http://127.0.0.1:9';
@@ -169,7 +171,7 @@ export async function startLocal(options: LocalOptions = {}): Promise<LocalSyste
     const { plan, assemblyDirectory, urlFronts } = await planSystem(start, access);
     const storage = await openStorage(start, access, plan);
     const services = await startServices(start, access, { plan, dynamodb: storage.endpoint, assemblyDirectory });
-    const served = await serveFunctions(start, access, { plan, urlFronts, storage, services });
+    const served = await serveFunctions(start, access, { plan, assemblyDirectory, urlFronts, storage, services });
     const { functions, functionOf, concurrency } = served;
     const positions = openPositions(access.data.ephemeral ? undefined : access.data.file('positions.json'));
     const { recorder, output } = services;
@@ -389,6 +391,7 @@ async function serveFunctions(
   { data, credentials, caPem, front, url }: Access,
   parts: {
     readonly plan: ServedPlan;
+    readonly assemblyDirectory: string;
     readonly urlFronts: ReadonlyMap<string, HttpFront>;
     readonly storage: Storage;
     readonly services: Services;
@@ -400,6 +403,7 @@ async function serveFunctions(
     dynamodbEndpoint: parts.storage.endpoint,
     ...services,
     caPem,
+    compileCache: join(parts.assemblyDirectory, COMPILE_CACHE),
     options,
     concurrency,
   });
@@ -543,6 +547,7 @@ function createFunctions(
     lambda,
     recorder,
     caPem,
+    compileCache,
     output,
     options,
     concurrency,
@@ -555,6 +560,7 @@ function createFunctions(
     lambda: InvokeServer;
     recorder: CallRecorder | undefined;
     caPem: string;
+    compileCache: string;
     output: Output;
     options: LocalOptions;
     concurrency: AccountConcurrency | undefined;
@@ -592,6 +598,7 @@ function createFunctions(
         concurrency,
         variables,
         caPem,
+        compileCache,
         onLine: (line) => {
           noteLog();
           output.functionLine(fn.name, line);

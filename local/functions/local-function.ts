@@ -46,6 +46,8 @@ export interface LocalFunctionOptions {
   readonly concurrency?: Pick<AccountConcurrency, 'begin'> | undefined;
   readonly variables: Readonly<Record<string, string>>;
   readonly caPem: string | undefined;
+  /** Folder of compiled code that environments share. Undefined: each compiles its own. */
+  readonly compileCache?: string | undefined;
   onLine(line: string): void;
   /** An invocation went wrong. */
   onError(error: FunctionError): void;
@@ -243,7 +245,7 @@ export class LocalFunction {
 
   #start(): Environment {
     this.counters.environmentsStarted += 1;
-    const { plan, variables, caPem, awsLimits, onLine } = this.#options;
+    const { plan, variables, caPem, compileCache, awsLimits, onLine } = this.#options;
     const setup: EnvironmentSetup = {
       codePath: plan.codePath,
       handler: plan.handler,
@@ -252,6 +254,7 @@ export class LocalFunction {
       memoryMegabytes: plan.memoryMegabytes,
       caPem,
       variables,
+      compileCache,
       awsLimits,
       onLine: (line) => {
         if (!passesLogLevel(line, plan.logLevel)) return;

@@ -16,6 +16,9 @@ export interface WorkerSetup {
 export const FROZEN = 0;
 export const RUNNING = 1;
 
+/** Node.js reads it when a thread starts. The worker then deletes it: Lambda sets no such variable. */
+export const COMPILE_CACHE_VARIABLE = 'NODE_COMPILE_CACHE';
+
 export interface InvokeMessage {
   readonly kind: 'invoke';
   readonly requestId: string;
