@@ -9,6 +9,7 @@ import { ACCESS_ENTRIES_FILE, parseAccessEntries } from '../../shared/config/acc
 import { parsePolicy } from '../../shared/config/policy.ts';
 import type { AccessEntry } from '../../shared/domain/access/access-entry.ts';
 import type { Feature } from '../../shared/domain/functions/function-manifest.ts';
+import { HEALTH_SHARDS } from '../../shared/domain/health-shards.ts';
 import type { Policy } from '../../shared/domain/policy.ts';
 import { type FunctionName, functionList, type ListedFunction } from '../../shared/function-list.ts';
 import { heartbeatManifest } from '../../shared/heartbeat/manifest.ts';
@@ -84,6 +85,12 @@ export interface NodekeeperClusterProps {
    * @default Capacity.onDemand()
    */
   readonly capacity?: Capacity;
+  /**
+   * Shards of the table `health`: 256, or 32 in a cluster of an earlier version until its rows are moved
+   * (docs/operations/upgrade.md). Both numbers work with rows in either place.
+   * @default 256
+   */
+  readonly healthShards?: number;
   /**
    * What happens to the tables when the stack is deleted.
    * @default RemovalPolicy.RETAIN
@@ -212,8 +219,10 @@ export class NodekeeperCluster extends Construct {
     const staticTokens = staticTokensParameter(this, `${this.#outputPrefix}StaticTokens`);
     this.tables = this.#createTables(props);
     const surroundings = this.#surroundings(props);
+    const healthShards = String(props.healthShards ?? HEALTH_SHARDS);
     const variables = {
       ...variablesOf(this.tables, this.policy),
+      HEALTH_SHARDS: healthShards,
       STATIC_TOKENS: staticTokens.valueAsString,
       EVENT_BUS: surroundings.eventBus.busName,
       ACCOUNT_ID: Stack.of(this).account,
@@ -230,7 +239,7 @@ export class NodekeeperCluster extends Construct {
     this.eventBusName = surroundings.eventBus.busName;
     this.dashboardUrl = dashboard?.url;
     this.domainTarget = frontDoor.domainTarget;
-    this.#createOutputs();
+    this.#createOutputs(healthShards);
 
     for (const [name, value] of Object.entries(props.tags ?? {})) Tags.of(this).add(name, value);
     if (props.permissionsBoundaryArn !== undefined) {
@@ -380,7 +389,7 @@ export class NodekeeperCluster extends Construct {
     });
   }
 
-  #createOutputs(): void {
+  #createOutputs(healthShards: string): void {
     this.#output('EventBusName', this.eventBusName, 'Event bus of the cluster events (docs/events)');
     if (this.dashboardUrl !== undefined) {
       this.#output('DashboardUrl', this.dashboardUrl, 'Dashboard of the cluster');
@@ -391,6 +400,8 @@ export class NodekeeperCluster extends Construct {
     this.#output('Region', region, 'Region of the cluster');
     const which = this.#outputPrefix === '' ? '' : ` --cluster-id ${this.clusterId}`;
     const command = `npx nodekeeper kubeconfig --stack ${stackName}${which} --region ${region}`;
+    this.#output('HealthTable', this.tables.health.tableName, 'Table whose rows `npm run health-shards` moves');
+    this.#output('HealthShards', healthShards, 'Shards of the table, in which the functions look first');
     this.#output('KubeconfigCommand', command, 'Writes a kubeconfig for users with AWS credentials');
     if (this.domainTarget !== undefined) {
       this.#output('DomainTarget', this.domainTarget, 'Target of the DNS record of the custom domain');

@@ -6,6 +6,7 @@
 
 import * as z from 'zod/mini';
 import { defined } from '../domain/defined.ts';
+import { HEALTH_SHARDS_RULE, healthShardsFrom } from '../domain/health-shards.ts';
 import { ConfigError } from './config-error.ts';
 import { describePolicyFault, parsePolicy } from './policy.ts';
 import { STATIC_TOKENS_RULE, staticTokensIn } from './static-tokens.ts';
@@ -69,7 +70,16 @@ const everyFunction = {
   POWERTOOLS_METRICS_NAMESPACE: text,
   POWERTOOLS_LOG_LEVEL: z.enum(LOG_LEVELS, faultOf(`must be one of ${LOG_LEVELS.join(', ')}`)),
 };
-const allTables = { HEALTH_TABLE: text, OBJECTS_TABLE: text, CONTROL_TABLE: text };
+const healthShards = z.pipe(
+  text,
+  z.transform((value, context) => {
+    const count = healthShardsFrom(value);
+    if (count !== undefined) return count;
+    context.issues.push({ code: 'custom', message: HEALTH_SHARDS_RULE, input: value });
+    return z.NEVER;
+  }),
+);
+const allTables = { HEALTH_TABLE: text, HEALTH_SHARDS: healthShards, OBJECTS_TABLE: text, CONTROL_TABLE: text };
 const tokens = { STATIC_TOKENS: staticTokensJson };
 
 type EveryFunction = z.output<z.ZodMiniObject<typeof everyFunction>>;
@@ -84,17 +94,20 @@ const common = (environment: EveryFunction) => ({
   metricsNamespace: environment.POWERTOOLS_METRICS_NAMESPACE,
 });
 
-const tablesOf = (environment: AllTables) =>
-  Object.freeze({
+const tablesOf = (environment: AllTables) => ({
+  tables: Object.freeze({
     health: environment.HEALTH_TABLE,
     objects: environment.OBJECTS_TABLE,
     control: environment.CONTROL_TABLE,
-  });
+  }),
+  /** Where a row of `health` is looked for first. */
+  healthShards: environment.HEALTH_SHARDS,
+});
 
 /** Functions that use all tables and serve no requests: streams and ticks. */
 export const controllerConfig = z.pipe(
   z.object({ ...everyFunction, ...allTables }),
-  z.transform((environment) => ({ ...common(environment), tables: tablesOf(environment) })),
+  z.transform((environment) => ({ ...common(environment), ...tablesOf(environment) })),
 );
 
 export const apiConfig = z.pipe(
@@ -111,7 +124,7 @@ export const apiConfig = z.pipe(
   }),
   z.transform((environment) => ({
     ...common(environment),
-    tables: tablesOf(environment),
+    ...tablesOf(environment),
     staticTokens: environment.STATIC_TOKENS,
     /** File beside the handler with the access entries, of any size; absent: there are none. */
     ...defined({ accessEntriesFile: environment.ACCESS_ENTRIES_FILE }),
@@ -140,7 +153,7 @@ export const watchConfig = z.pipe(
   }),
   z.transform((environment) => ({
     ...common(environment),
-    tables: tablesOf(environment),
+    ...tablesOf(environment),
     staticTokens: environment.STATIC_TOKENS,
   })),
 );
@@ -160,7 +173,7 @@ export const objectStreamConfig = z.pipe(
   z.object({ ...everyFunction, ...allTables, ...eventBus }),
   z.transform((environment) => ({
     ...common(environment),
-    tables: tablesOf(environment),
+    ...tablesOf(environment),
     ...eventBusOf(environment),
   })),
 );
@@ -181,7 +194,7 @@ export const monitorConfig = z.pipe(
   }),
   z.transform((environment) => ({
     ...common(environment),
-    tables: tablesOf(environment),
+    ...tablesOf(environment),
     ...eventBusOf(environment),
     /** Names of the deployed functions that it wakes, by their names in the cluster. */
     wakeFunctions: environment.WAKE_FUNCTIONS,
@@ -201,7 +214,7 @@ const cloudConfig = z.pipe(
   z.object({ ...everyFunction, ...allTables, ACCOUNT_ID: text, AWS_REGION: text }),
   z.transform((environment) => ({
     ...common(environment),
-    tables: tablesOf(environment),
+    ...tablesOf(environment),
     accountId: environment.ACCOUNT_ID,
     region: environment.AWS_REGION,
   })),

@@ -216,7 +216,7 @@ describe('permissions', () => {
   const expected: Record<string, readonly string[]> = {
     heartbeat: [...at('Health', 'UpdateItem'), ...at('Control', 'GetItem', 'node-keys#*', 'probe-keys')],
     api: [
-      ...at('Health', 'BatchGetItem DeleteItem GetItem Query UpdateItem'),
+      ...at('Health', 'BatchGetItem ConditionCheckItem DeleteItem GetItem Query UpdateItem'),
       ...at('Objects', 'BatchGetItem DeleteItem GetItem PutItem Query UpdateItem'),
       ...at('Control', 'DeleteItem GetItem PutItem Query', 'bootstrap-tokens', 'node-keys#*'),
       ...at('Control', 'UpdateItem', 'bootstrap-tokens'),
@@ -225,13 +225,13 @@ describe('permissions', () => {
       `logs:PutLogEvents on arn:<AWS::Partition>:logs:<AWS::Region>:<AWS::AccountId>:log-group:<${auditLogId}>:log-stream:api`,
     ],
     'health-stream': [
-      ...at('Health', 'UpdateItem'),
+      ...at('Health', 'ConditionCheckItem UpdateItem'),
       ...at('Objects', 'GetItem PutItem UpdateItem'),
       ...at('Control', 'DeleteItem', 'fleet'),
       ...streamOf('Health'),
     ],
     'object-stream': [
-      ...at('Health', 'BatchGetItem UpdateItem'),
+      ...at('Health', 'BatchGetItem ConditionCheckItem UpdateItem'),
       ...at('Objects', 'BatchGetItem ConditionCheckItem DeleteItem GetItem PutItem Query UpdateItem'),
       ...at('Control', 'DeleteItem GetItem', 'fleet'),
       ...at('Control', 'DeleteItem GetItem PutItem', 'evictions#*'),
@@ -243,7 +243,7 @@ describe('permissions', () => {
       putEvents,
     ],
     'node-monitor': [
-      ...at('Health', 'Scan UpdateItem'),
+      ...at('Health', 'BatchGetItem ConditionCheckItem Scan UpdateItem'),
       ...at('Objects', 'BatchGetItem GetItem PutItem Query UpdateItem'),
       ...at('Control', 'DeleteItem GetItem PutItem Query UpdateItem', 'fleet'),
       ...at('Control', 'GetItem PutItem', 'probe-keys'),
@@ -253,7 +253,7 @@ describe('permissions', () => {
       putEvents,
     ],
     evictor: [
-      ...at('Health', 'BatchGetItem UpdateItem'),
+      ...at('Health', 'BatchGetItem ConditionCheckItem UpdateItem'),
       ...at('Objects', 'BatchGetItem ConditionCheckItem DeleteItem GetItem PutItem Query UpdateItem'),
       ...at('Control', 'UpdateItem', 'tick#evictor'),
       ...at('Control', 'ConditionCheckItem DeleteItem Query UpdateItem', 'fleet'),
@@ -273,7 +273,7 @@ describe('permissions', () => {
       'ec2:DetachVolume on arn:<AWS::Partition>:ec2:<AWS::Region>:<AWS::AccountId>:volume/*',
     ],
     'cloud-node': [
-      ...at('Health', 'DeleteItem UpdateItem'),
+      ...at('Health', 'ConditionCheckItem DeleteItem UpdateItem'),
       ...at('Objects', 'BatchGetItem DeleteItem GetItem PutItem UpdateItem'),
       ...at('Control', 'UpdateItem', 'tick#cloud-node'),
       ...at('Control', 'DeleteItem GetItem Query UpdateItem', 'cloud'),

@@ -22,7 +22,7 @@ export const objectStreamManifest = {
   environment: POLICY_AND_TABLES,
   publishesEvents: true,
   tables: {
-    health: ['BatchGetItem', 'UpdateItem'],
+    health: ['BatchGetItem', 'ConditionCheckItem', 'UpdateItem'],
     objects: ['BatchGetItem', 'ConditionCheckItem', 'DeleteItem', 'GetItem', 'Query', ...COMMIT],
     control: {
       fleet: ['DeleteItem', 'GetItem'],

@@ -46,6 +46,7 @@ export type FunctionVariable =
   | 'AUDIT_LOG_STREAM'
   | 'CONTROL_TABLE'
   | 'EVENT_BUS'
+  | 'HEALTH_SHARDS'
   | 'HEALTH_TABLE'
   | 'NODEKEEPER_POLICY'
   | 'OBJECTS_TABLE'
@@ -59,6 +60,7 @@ export type FunctionVariable =
 export const POLICY_AND_TABLES = [
   'NODEKEEPER_POLICY',
   'HEALTH_TABLE',
+  'HEALTH_SHARDS',
   'OBJECTS_TABLE',
   'CONTROL_TABLE',
 ] as const satisfies readonly FunctionVariable[];
