@@ -30,7 +30,7 @@ import {
 } from '../../shared/store/health-row.ts';
 
 /** Longer than any scan or list of the table: a reader that finds neither row finds the mark. */
-export const MOVED_MARK_MS = 120_000;
+const MOVED_MARK_MS = 120_000;
 /** Rows that functions with another setting create meanwhile are moved by the next pass. */
 const PASSES_MAX = 10;
 const PAGES_MAX = 10_000;
@@ -41,7 +41,7 @@ const MOVE_ATTEMPTS_MAX = 5;
 /** Waits for marks to become old enough. */
 const WAITS_MAX = 10;
 
-export interface MoveOptions {
+interface MoveOptions {
   readonly to: HealthShards;
   /** Moves per second, at most. */
   readonly rowsPerSecond: number;
@@ -52,7 +52,7 @@ export interface MoveOptions {
 }
 
 /** Since the start. */
-export interface MoveProgress {
+interface MoveProgress {
   readonly moved: number;
   readonly marksDeleted: number;
 }

@@ -28,6 +28,7 @@ export const layout: Layout = {
     'scripts/build-agent.ts',
     'scripts/store-plain.ts',
     'scripts/template-size.ts',
+    'scripts/health-shards/run.ts',
     'scripts/iam/prove.ts',
     'scripts/mutants/run.ts',
     'scripts/reachability/run.ts',

@@ -1,6 +1,6 @@
 /**
- * Which of two keys holds the row of a node: that of HEALTH_SHARDS, or that of FORMER_HEALTH_SHARDS in a cluster whose
- * rows have not been moved (docs/decisions/0024-health-shards.md).
+ * Which of two keys holds the row of a node: that of HEALTH_SHARDS, or that of FORMER_HEALTH_SHARDS in a cluster of an
+ * earlier version until its rows are moved (docs/decisions/0024-health-shards.md).
  *
  * A node has one row at most. Rules that keep it so:
  *   - `npm run health-shards` moves a row: one transaction puts it at the other key and leaves a mark (`q`) at the old one.

@@ -123,7 +123,7 @@ function callBefore(
 const isApart = (name: string): boolean =>
   healthKeyIn(HEALTH_SHARDS, name).pk !== healthKeyIn(FORMER_HEALTH_SHARDS, name).pk;
 let created = 0;
-/** Names whose two keys differ. */
+/** Names with two different keys. */
 function names(count: number): string[] {
   const found: string[] = [];
   while (found.length < count) {
