@@ -22,6 +22,7 @@ import { massFailureContended } from './mass-failure-contended.ts';
 import { nodeHours } from './node-hours.ts';
 import { quality } from './quality.ts';
 import { quiet } from './quiet.ts';
+import { shards } from './shards.ts';
 import { soak } from './soak.ts';
 import { storm } from './storm.ts';
 import { tick } from './tick.ts';
@@ -51,6 +52,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   writeUnits,
   ec2Calls,
   walks,
+  shards,
   tickFaults,
 ];
 

@@ -97,6 +97,8 @@ export interface LocalSystem {
   /** The EC2 that the functions ask. */
   readonly cloud: LocalCloud;
   readonly region: string;
+  /** Where the functions send their requests to DynamoDB, and their tables. */
+  readonly dynamodb: { readonly endpoint: string; readonly tableNames: readonly string[] };
   /** Settles with a reason when the system can no longer work. */
   readonly broken: Promise<string>;
   counters(): Promise<LocalCounters>;
@@ -451,6 +453,10 @@ function systemOf(start: Start, access: Access, running: RunningSystem): LocalSy
     timings: start.timings.all,
     cloud: services.cloud,
     region: REGION,
+    dynamodb: {
+      endpoint: running.dynamodb?.endpoint ?? engine.endpoint,
+      tableNames: running.plan.tables.map(({ tableName }) => tableName),
+    },
     broken: engine.ended,
     counters: () => readCounters(front.counters, running, start.nowMs()),
     endEnvironments: async () => {

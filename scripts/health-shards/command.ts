@@ -30,7 +30,7 @@ export const HEALTH_SHARDS_USAGE =
   ' [--rows-per-second N] | --table NAME --to 32|256 [--endpoint URL]';
 
 const STACK = 'Nodekeeper';
-/** 30,000 rows in 150 s. A move costs 6 write units at least. */
+/** 30,000 rows in 150 s. A move costs 5 write units. */
 const ROWS_PER_SECOND = 200;
 const ROWS_PER_SECOND_MAX = 10_000;
 /** A throttled request is repeated for some seconds. */
