@@ -7,6 +7,7 @@ import { healthStreamManifest } from './controllers/health-stream/manifest.ts';
 import { nodeMonitorManifest } from './controllers/node-monitor/manifest.ts';
 import { objectStreamManifest } from './controllers/object-stream/manifest.ts';
 import { podGcManifest } from './controllers/pod-gc/manifest.ts';
+import { schedulerManifest } from './controllers/scheduler/manifest.ts';
 import type { FunctionManifest, TickPeriod } from './domain/functions/function-manifest.ts';
 import { heartbeatManifest } from './heartbeat/manifest.ts';
 
@@ -21,6 +22,7 @@ const manifests = [
   nodeMonitorManifest,
   evictorManifest,
   podGcManifest,
+  schedulerManifest,
 ] as const;
 
 export type Listed = (typeof manifests)[number];

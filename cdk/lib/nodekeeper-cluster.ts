@@ -347,12 +347,13 @@ export class NodekeeperCluster extends Construct {
     );
     // Those that wake others last: they know their names.
     const woken = [...others].filter(([{ triggers }]) => triggers.some(({ kind }) => kind === 'tick'));
-    const names = Object.fromEntries(woken.map(([{ name }, { lambda }]) => [name, lambda.functionName]));
     const wakers = controllers.filter(isWaker).map((manifest) => {
+      const own = woken.filter(([{ name }]) => manifest.wakes?.includes(name) ?? true);
+      const names = Object.fromEntries(own.map(([{ name }, { lambda }]) => [name, lambda.functionName]));
       const waker = create(manifest, { ...known, WAKE_FUNCTIONS: Stack.of(this).toJsonString(names) });
       waker.allow(
         ['lambda:InvokeFunction'],
-        woken.map(([, { lambda }]) => lambda.functionArn),
+        own.map(([, { lambda }]) => lambda.functionArn),
       );
       return [manifest.name, waker.lambda] as const;
     });
@@ -416,9 +417,8 @@ export class NodekeeperCluster extends Construct {
 
 type Variables = ManifestFunctionProps['variables'];
 
-/** Whether its ticks start each other, and wake the other functions. */
-const isWaker = ({ triggers }: ListedFunction): boolean =>
-  triggers.some((trigger) => trigger.kind === 'tick' && trigger.chain === true);
+/** Whether it wakes other functions. */
+const isWaker = ({ environment }: ListedFunction): boolean => environment?.includes('WAKE_FUNCTIONS') === true;
 
 /** Variables that many functions read. */
 const variablesOf = ({ health, objects, control }: Tables, policy: Policy): Variables => ({

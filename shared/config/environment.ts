@@ -170,11 +170,13 @@ const eventBusOf = (environment: { readonly EVENT_BUS?: string }) =>
 
 /** object-stream. */
 export const objectStreamConfig = z.pipe(
-  z.object({ ...everyFunction, ...allTables, ...eventBus }),
+  z.object({ ...everyFunction, ...allTables, ...eventBus, WAKE_FUNCTIONS: functionNamesJson }),
   z.transform((environment) => ({
     ...common(environment),
     ...tablesOf(environment),
     ...eventBusOf(environment),
+    /** Names of the deployed functions that it wakes, by their names in the cluster. */
+    wakeFunctions: environment.WAKE_FUNCTIONS,
   })),
 );
 export type ObjectStreamEnvironment = z.input<typeof objectStreamConfig>;

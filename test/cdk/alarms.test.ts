@@ -262,7 +262,22 @@ describe('alarms that do not page', () => {
     expect(some.alarming()).toEqual([]);
   });
 
-  it('background-ticks: invocations of cloud-node and pod-gc (AWS metrics)', async () => {
+  it('pods-pending: no node has room for a pod', async () => {
+    const some = await cluster();
+    const all = { ticking: ['node-monitor', 'evictor', 'cloud-node', 'scheduler'] } as const;
+    await some.minutes(5, all);
+    await some.fleet.addPod('p', '');
+    await some.minutes(5, all);
+    expect(some.alarming()).toEqual([]);
+    await some.minutes(1, all);
+    expect(some.alarming()).toEqual(['pods-pending']);
+    expect(some.pages()).toBe(false);
+    await some.fleet.removePod('p');
+    await some.minutes(11, all);
+    expect(some.alarming()).toEqual([]);
+  });
+
+  it('background-ticks: invocations of cloud-node, pod-gc and scheduler (AWS metrics)', async () => {
     const some = await cluster();
     await some.minutes(5);
     await some.minutes(4, { platform: { podGcCalls: 0 } });
@@ -272,6 +287,9 @@ describe('alarms that do not page', () => {
     await some.minute();
     expect(some.alarming()).toEqual([]);
     await some.minutes(5, { platform: { cloudNodeCalls: 0 } });
+    expect(some.alarming()).toEqual(['background-ticks']);
+    await some.minute();
+    await some.minutes(5, { platform: { schedulerCalls: 0 } });
     expect(some.alarming()).toEqual(['background-ticks']);
     expect(some.pages()).toBe(false);
   });

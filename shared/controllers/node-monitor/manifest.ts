@@ -21,6 +21,7 @@ export const nodeMonitorManifest = {
       parked: ['Query'],
       cloud: ['Query'],
       'pod-gc': ['Query'],
+      scheduler: ['GetItem'],
     },
   },
   alarms: nodeMonitorAlarms,

@@ -121,6 +121,8 @@ export interface FunctionManifest extends FunctionNeeds {
   /** Memory in MB. It sets the share of a CPU as well: 1,769 MB is one vCPU. */
   readonly memoryMegabytes: number;
   readonly timeoutSeconds: number;
+  /** Functions that it wakes. Absent, with ticks that start each other: every function that ticks. */
+  readonly wakes?: readonly string[];
   /** Additional needs where a feature is deployed. Policy statements keep the order of the list. */
   readonly needsWith?: Readonly<Partial<Record<Feature, readonly FunctionNeeds[]>>>;
   /** Alarms on its own metrics and calls. */
