@@ -32,9 +32,8 @@ type Dependencies = Pick<ControllerDependencies, 'items' | 'clock' | 'objects' |
 export class ClusterCopy {
   readonly #dependencies: Dependencies;
   readonly #queue: QueueStore;
-  /** Identifies this copy in rows of waiting pods. */
-  readonly process: string;
   snapshot = new Snapshot();
+  #process: string | undefined;
   #cursors: Readonly<Record<Resource, ShardCursors>> | undefined;
   #namespaces = new Map<string, Labels>();
   #uses = new Map<string, number>();
@@ -47,7 +46,12 @@ export class ClusterCopy {
   constructor(dependencies: Dependencies, queue: QueueStore) {
     this.#dependencies = dependencies;
     this.#queue = queue;
-    this.process = dependencies.random.uuid();
+  }
+
+  /** Identifies this copy in rows of waiting pods. */
+  get process(): string {
+    this.#process ??= this.#dependencies.random.uuid();
+    return this.#process;
   }
 
   /** Number of changes since the process began. */
