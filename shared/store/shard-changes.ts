@@ -9,7 +9,7 @@
 import type { Clock } from '../ports/clock.ts';
 import { type Item, type ItemKey, type ItemStore, StoreFault } from '../ports/item-store.ts';
 import { ALONE, headPartition, LOG_RETENTION_SECONDS, logPartition, resourceVersionKey } from './layout.ts';
-import { changeOf, type ObjectChange } from './object-record.ts';
+import { logEntries, type ObjectChange } from './object-record.ts';
 
 /** Pages of one shard's log in one read, at 1 MB. */
 const PAGES_MAX = 64;
@@ -64,7 +64,11 @@ export async function readShardChanges(
       readLog(options.items, { resource, shard, after: after.versions[shard] ?? 0, through: cursors.versions[shard]! }),
     ),
   );
-  return { kind: 'changes', changes: logs.flat().map((item) => changeOf(resource, item)), cursors };
+  return {
+    kind: 'changes',
+    changes: logs.flat().flatMap((item) => logEntries(resource, item).map((entry) => entry.change())),
+    cursors,
+  };
 }
 
 async function readLog(
