@@ -33,9 +33,9 @@ const encoder = new TextEncoder();
 /** Length in UTF-8 bytes. Kubernetes counts lengths in bytes. */
 export const byteLength = (text: string): number => encoder.encode(text).length;
 
-const tooLongText = (max: number): string => `must be no more than ${max} characters`;
+export const tooLongText = (max: number): string => `must be no more than ${max} characters`;
 
-function formatText(text: string, format: string, ...examples: readonly string[]): string {
+export function formatText(text: string, format: string, ...examples: readonly string[]): string {
   const shownExamples = examples.map((example) => `'${example}', `).join(' or ');
   return `${text} (e.g. ${shownExamples}regex used for validation is '${format}')`;
 }
