@@ -345,6 +345,18 @@ describe('the move of all rows', () => {
     for (const each of fleet) expect(await rowAt(raw, HEALTH_SHARDS, each)).toMatchObject({ r: T0 + 3 });
   });
 
+  it('may run twice at once', async () => {
+    const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+    const conflicting = conflictingStore(raw, { transactionMs: 10, pause: turn, random: () => 0.5 });
+    const results = await Promise.all([move(conflicting, HEALTH_SHARDS), move(conflicting, HEALTH_SHARDS)]);
+    expect(results.map(({ kind }) => kind)).toEqual(['finished', 'finished']);
+    expect(results[0]!.moved + results[1]!.moved).toBe(40);
+    for (const each of fleet) {
+      expect(await rowAt(raw, HEALTH_SHARDS, each)).toMatchObject({ r: T0, u: UID });
+      expect(await rowAt(raw, FORMER_HEALTH_SHARDS, each)).toBeUndefined();
+    }
+  });
+
   it('moves at most so many rows per second', async () => {
     let nowMs = T0;
     await moveRows(raw, {
