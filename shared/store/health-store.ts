@@ -12,6 +12,7 @@ import type { NodeHealth } from '../domain/nodes/node-health.ts';
 import type { HeartbeatTimes } from '../kube/heartbeat-times.ts';
 import type { Condition, DeleteWrite, Item, ItemPosition, ItemStore, UpdateWrite } from '../ports/item-store.ts';
 import { SCAN_SEGMENTS_MAX, StoreFault } from '../ports/item-store.ts';
+import { readAll } from './bounded-reads.ts';
 import { all, any, is, lacks } from './conditions.ts';
 import {
   DIGEST_ATTRIBUTES,
@@ -248,10 +249,8 @@ export async function readHeartbeatTimes(
     single.length === 0 ? [] : items.getMany(single.map(healthKey), { consistent }),
     single.length === nodeNames.length
       ? []
-      : Promise.all(
-          healthPartitions().map((pk) =>
-            scanRange(items, pk, { after: nodeNames[0]!, through: nodeNames.at(-1)!, consistent }, addRow),
-          ),
+      : readAll(healthPartitions(), (pk) =>
+          scanRange(items, pk, { after: nodeNames[0]!, through: nodeNames.at(-1)!, consistent }, addRow),
         ),
   ]);
   rows.forEach(addRow);

@@ -325,6 +325,26 @@ describe('the move of all rows', () => {
     },
   );
 
+  it('never has more than 32 reads of a list at once', async () => {
+    let atOnce = 0;
+    let most = 0;
+    const counting: ItemStore = {
+      ...raw,
+      async query(request) {
+        atOnce += 1;
+        most = Math.max(most, atOnce);
+        const page = await raw.query(request);
+        await new Promise<void>((resolve) => setImmediate(resolve));
+        atOnce -= 1;
+        return page;
+      },
+    };
+    expect((await leaseStore(counting).listLeases({})).rows).toHaveLength(40);
+    const many = Array.from({ length: 600 }, (_, index) => `absent-${index}`).sort();
+    await readHeartbeatTimes(counting, many, { consistent: true });
+    expect(most).toBe(32);
+  });
+
   it('continues after it was interrupted', async () => {
     let transactions = 0;
     const failing: ItemStore = {
