@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { moveRows } from '../../scripts/health-shards/move-rows.ts';
 import { conflictingStore } from '../../shared/adapters/memory/conflicting-store.ts';
 import { memoryItemStore } from '../../shared/adapters/memory/item-store.ts';
+import { defined } from '../../shared/domain/defined.ts';
 import {
   FORMER_HEALTH_SHARDS,
   HEALTH_SHARD_COUNTS,
@@ -119,6 +120,15 @@ function callBefore(
     },
   } as ItemStore;
 }
+
+/** As a table of more than one page, which is listed by its shards. */
+const large = (items: ItemStore): ItemStore => ({
+  ...items,
+  scan: async (request) =>
+    request.segments === 1 && request.after === undefined
+      ? { items: [], next: { pk: 's00', sk: '' } }
+      : items.scan(request),
+});
 
 const isApart = (name: string): boolean =>
   healthKeyIn(HEALTH_SHARDS, name).pk !== healthKeyIn(FORMER_HEALTH_SHARDS, name).pk;
@@ -312,7 +322,7 @@ describe('the move of all rows', () => {
       if (to === FORMER_HEALTH_SHARDS) await move(raw, HEALTH_SHARDS);
       const moving = () =>
         placedStore(
-          callBefore(raw, 'query', call, () => moveKeepingMarks(raw, to)),
+          callBefore(large(raw), 'query', call, () => moveKeepingMarks(raw, to)),
           HEALTH_SHARDS,
         );
       const { rows } = await leaseStore(moving()).listLeases({});
@@ -325,11 +335,42 @@ describe('the move of all rows', () => {
     },
   );
 
+  it('lists a small table by one request, in pages by name', async () => {
+    await moveKeepingMarks(raw, HEALTH_SHARDS);
+    const requests: string[] = [];
+    const counting: ItemStore = {
+      ...current,
+      query: async (request) => {
+        requests.push('query');
+        return current.query(request);
+      },
+      scan: async (request) => {
+        requests.push('scan');
+        return current.scan(request);
+      },
+    };
+    const listed: unknown[] = [];
+    let continueAfter: string | undefined;
+    for (let pages = 0; pages < 3; pages += 1) {
+      const { rows, next } = await leaseStore(counting).listLeases({ limit: 16, ...defined({ continueAfter }) });
+      listed.push(...rows.map(({ sk }) => sk));
+      continueAfter = next;
+    }
+    expect(continueAfter).toBeUndefined();
+    expect(listed).toEqual([...fleet].sort());
+    const times = { fromSeconds: 1, toSeconds: 2 };
+    for (const each of fleet) await current.write(confirmStatus(each, { uid: UID, nowMs: T0 + 1, times }));
+    const many = [...fleet, ...Array.from({ length: 600 }, (_, index) => `absent-${index}`)].sort();
+    const read = await readHeartbeatTimes(counting, many, { consistent: true });
+    expect([...read.keys()].sort()).toEqual([...fleet].sort());
+    expect(requests).toEqual(['scan', 'scan', 'scan', 'scan']);
+  });
+
   it('never has more than 32 reads of a list at once', async () => {
     let atOnce = 0;
     let most = 0;
     const counting: ItemStore = {
-      ...raw,
+      ...large(raw),
       async query(request) {
         atOnce += 1;
         most = Math.max(most, atOnce);
