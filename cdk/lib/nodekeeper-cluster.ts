@@ -401,7 +401,11 @@ export class NodekeeperCluster extends Construct {
     this.#output('Region', region, 'Region of the cluster');
     const which = this.#outputPrefix === '' ? '' : ` --cluster-id ${this.clusterId}`;
     const command = `npx nodekeeper kubeconfig --stack ${stackName}${which} --region ${region}`;
-    this.#output('HealthTable', this.tables.health.tableName, 'Table of heartbeats: `npm run health-shards` moves its rows');
+    this.#output(
+      'HealthTable',
+      this.tables.health.tableName,
+      'Table of heartbeats: `npm run health-shards` moves its rows',
+    );
     this.#output('HealthShards', healthShards, 'Shards of the table, in which the functions look first');
     this.#output('KubeconfigCommand', command, 'Writes a kubeconfig for users with AWS credentials');
     if (this.domainTarget !== undefined) {
