@@ -45,7 +45,7 @@ export type HostedOptions = Pick<
 >;
 
 /** Those of the script `start` in package.json. */
-const START_FLAGS = ['--optimize-for-size'];
+const START_FLAGS = ['--optimize-for-size', '--max-semi-space-size=4'];
 const START_VARIABLES = {
   MALLOC_ARENA_MAX: '2',
   MALLOC_MMAP_THRESHOLD_: '65536',
