@@ -22,6 +22,7 @@ import { massFailureContended } from './mass-failure-contended.ts';
 import { nodeHours } from './node-hours.ts';
 import { quality } from './quality.ts';
 import { quiet } from './quiet.ts';
+import { scheduler } from './scheduler.ts';
 import { shards } from './shards.ts';
 import { soak } from './soak.ts';
 import { storm } from './storm.ts';
@@ -54,6 +55,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   walks,
   shards,
   tickFaults,
+  scheduler,
 ];
 
 async function run(words: readonly string[]): Promise<number> {
