@@ -60,6 +60,11 @@ export interface Policy {
   readonly concurrentWatchesMax: number;
   /** A streamed watch without an event ends after this time. Seconds. Nothing shows that its client has disconnected. */
   readonly watchQuietSeconds: number;
+  /**
+   * Silent nodes that a tick of node-monitor marks itself. Nodes; more are sent to node-marker, which needs a second more
+   * for few nodes, but marks 100,000 within three ticks (docs/decisions/0027). 0: all are sent.
+   */
+  readonly nodesMarkedPerTickMax: number;
 }
 
 /** The documentation's defaults (grace: 40 s, as before Kubernetes 1.32; docs/deviations.md). */
@@ -92,4 +97,5 @@ export const defaultPolicy: Policy = Object.freeze({
   watchMode: 'stream',
   concurrentWatchesMax: 40,
   watchQuietSeconds: 300,
+  nodesMarkedPerTickMax: 300,
 });
