@@ -18,6 +18,7 @@ import { fleet } from './fleet.ts';
 import { heartbeat } from './heartbeat.ts';
 import { identity } from './identity.ts';
 import { massFailure } from './mass-failure.ts';
+import { massMarks } from './mass-marks.ts';
 import { nodeHours } from './node-hours.ts';
 import { quality } from './quality.ts';
 import { quiet } from './quiet.ts';
@@ -42,6 +43,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   api,
   detection,
   massFailure,
+  massMarks,
   nodeHours,
   cloudHistories,
   commits,
